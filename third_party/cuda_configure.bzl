@@ -1,0 +1,189 @@
+"""@local_cuda: the CUDA toolkit of this machine.
+
+Looked for in this order: $CUDA_PATH, $CUDA_HOME, the nvcc on PATH,
+/usr/local/cuda.  --repo_env=CUDA_PATH=none pretends that there is none.
+
+Without a toolkit the same targets exist, and say so when something that is
+built needs one of them.
+"""
+
+_HEADER = """load("@rules_cc//cc:defs.bzl", "cc_library")
+load("@d2l//third_party:cuda_toolkit.bzl", "cuda_toolkit")
+load("@d2l//third_party:missing.bzl", "missing_library")
+
+package(default_visibility = ["//visibility:public"])
+"""
+
+_TOOLKIT = """
+cuda_toolkit(
+    name = "toolkit",
+    host_problem = {host_problem},
+    nvcc = {nvcc},
+    version = {version},
+)
+
+# The toolkit's C headers: cuda_runtime.h, cublas_v2.h, cuda.h, ...
+cc_library(
+    name = "headers",
+    hdrs = glob(
+        ["include/**"],
+        exclude = ["include/cccl/**", "include/nvtx3/**"],
+    ),
+    includes = ["include"],
+)
+
+# Thrust, CUB, libcu++, for C++ sources; nvcc finds them by itself.  Before CUDA
+# 13 they lie among the other headers.
+cc_library(
+    name = "cccl",
+    hdrs = glob(["include/cccl/**"], allow_empty = True),
+    includes = ["include/cccl"],
+    deps = [":headers"],
+)
+
+cc_library(
+    name = "cudart",
+    linkopts = ["-L{lib}", "-lcudart_static", "-ldl", "-lrt", "-lpthread"],
+    deps = [":headers"],
+)
+
+cc_library(
+    name = "cublas",
+    linkopts = ["-L{lib}", "-Wl,-rpath,{lib}", "-lcublas", "-lcublasLt"],
+    deps = [":cudart"],
+)
+"""
+
+_CUPTI = """
+cc_library(
+    name = "cupti",
+    hdrs = glob(["{include}/cupti*.h", "{include}/generated_*.h"]),
+    includes = ["{include}"],
+    linkopts = ["-L{lib}", "-Wl,-rpath,{lib}", "-lcupti"],
+    deps = [":cudart"],
+)
+"""
+
+_NVTX = """
+cc_library(
+    name = "nvtx",
+    hdrs = glob(["include/nvtx3/**"]),
+    linkopts = ["-ldl"],
+    deps = [":headers"],
+)
+"""
+
+_NO_TOOLKIT = """
+cuda_toolkit(
+    name = "toolkit",
+    problem = {problem},
+)
+"""
+
+_MISSING = """
+missing_library(
+    name = "{name}",
+    message = {problem},
+)
+"""
+
+# `bazel shutdown` because Bazel looks at the system once per server.
+_NOT_FOUND = "--config=cuda needs the CUDA toolkit, and no nvcc was found ({looked}): install it, or set CUDA_PATH to its folder, run `bazel shutdown` and build again; or build without --config=cuda."
+_NO_CUDART = "The CUDA toolkit in {root} has no libcudart_static.a in {dirs}: install the rest of it, run `bazel shutdown` and build again; or build without --config=cuda."
+_NO_PART = "The CUDA toolkit in {root} has no {part}: install it, run `bazel shutdown` and build again."
+
+def _find_root(ctx):
+    """The toolkit's folder, or None; and where it was looked for."""
+    env = ctx.os.environ
+    if env.get("CUDA_PATH") == "none":
+        return None, "CUDA_PATH=none"
+    nvcc = ctx.which("nvcc")
+    candidates = [
+        ("CUDA_PATH", env.get("CUDA_PATH")),
+        ("CUDA_HOME", env.get("CUDA_HOME")),
+        ("PATH", str(nvcc.realpath.dirname.dirname) if nvcc else None),
+        ("/usr/local/cuda", "/usr/local/cuda"),
+    ]
+    looked = []
+    for where, root in candidates:
+        if root and ctx.path(root + "/bin/nvcc").exists:
+            return root.rstrip("/"), None
+        looked.append("%s=%s" % (where, root) if root and root != where else where)
+    return None, "looked at " + ", ".join(looked)
+
+def _host_problem(ctx, root, version):
+    """Whether nvcc takes the gcc that it would call, from the check in its own header."""
+    header = root + "/include/crt/host_config.h"
+    if not ctx.path(header).exists:
+        return ""
+    marker = "#if __GNUC__ > "
+    newest = [line[len(marker):].strip() for line in ctx.read(header).split("\n") if line.startswith(marker)]
+    gcc = ctx.execute(["gcc", "-dumpversion"], environment = {"PATH": "/usr/local/bin:/usr/bin:/bin"})
+    if gcc.return_code != 0 or not newest or not newest[0].isdigit():
+        return ""
+    newest = int(newest[0])
+    have = gcc.stdout.strip().split(".")[0]
+    if not have.isdigit() or int(have) <= newest:
+        return ""
+
+    # Name one that is there, if there is one, else the newest that would do.
+    installed = [n for n in range(newest, 8, -1) if ctx.path("/usr/bin/g++-%d" % n).exists]
+    use = installed[0] if installed else newest
+    return "CUDA {version} takes gcc up to {newest}; found {have}. {install}et --//:cuda_ccbin=/usr/bin/g++-{use}.".format(
+        have = have,
+        install = "S" if installed else "Install g++-%d and s" % use,
+        newest = newest,
+        use = use,
+        version = version,
+    )
+
+def _library_dir(ctx, dirs, file):
+    found = [d for d in dirs if ctx.path(d + "/" + file).exists]
+    return found[0] if found else None
+
+def _cuda_configure_impl(ctx):
+    ctx.file("WORKSPACE", "workspace(name = \"%s\")\n" % ctx.name)
+
+    root, looked = _find_root(ctx)
+    dirs = [root + d for d in ["/lib64", "/lib", "/targets/x86_64-linux/lib", "/targets/sbsa-linux/lib"]] if root else []
+    lib = _library_dir(ctx, dirs, "libcudart_static.a")
+    if not lib:
+        problem = repr(_NO_CUDART.format(root = root, dirs = ", ".join(dirs)) if root else _NOT_FOUND.format(looked = looked))
+        names = ["headers", "cccl", "cudart", "cublas", "cupti", "nvtx"]
+        ctx.file("BUILD", _HEADER + _NO_TOOLKIT.format(problem = problem) + "".join(
+            [_MISSING.format(name = name, problem = problem) for name in names],
+        ))
+        return
+
+    nvcc = root + "/bin/nvcc"
+    version = "".join(ctx.execute([nvcc, "--version"]).stdout.strip().split("\n")[-1:])  # Build cuda_13.0.r13.0/...
+    ctx.symlink(root + "/include", "include")
+    text = _HEADER + _TOOLKIT.format(
+        host_problem = repr(_host_problem(ctx, root, version.replace("Build cuda_", "").split(".r")[0])),
+        lib = lib,
+        nvcc = repr(nvcc),
+        version = repr(version),
+    )
+
+    # CUPTI is in a folder of its own in some of NVIDIA's packagings.
+    extras = root + "/extras/CUPTI"
+    if ctx.path(root + "/include/cupti.h").exists and ctx.path(lib + "/libcupti.so").exists:
+        text += _CUPTI.format(include = "include", lib = lib)
+    elif ctx.path(extras + "/include/cupti.h").exists:
+        ctx.symlink(extras + "/include", "cupti_include")
+        text += _CUPTI.format(include = "cupti_include", lib = extras + "/lib64")
+    else:
+        text += _MISSING.format(name = "cupti", problem = repr(_NO_PART.format(part = "CUPTI", root = root)))
+
+    if ctx.path(root + "/include/nvtx3/nvToolsExt.h").exists:
+        text += _NVTX
+    else:
+        text += _MISSING.format(name = "nvtx", problem = repr(_NO_PART.format(part = "NVTX", root = root)))
+    ctx.file("BUILD", text)
+
+cuda_configure = repository_rule(
+    implementation = _cuda_configure_impl,
+    configure = True,
+    environ = ["CUDA_HOME", "CUDA_PATH", "PATH"],
+    local = True,
+)

@@ -1,0 +1,145 @@
+#!/usr/bin/env python3
+"""Counts the test cases of one bazel run from its build events.
+
+Usage: tools/count_tests.py --step=NAME --exit_code=N --events=FILE [--totals=FILE]
+
+FILE is what `bazel test --build_event_json_file=FILE` wrote.  Only tests that
+the file names are counted, so results of earlier runs in bazel-testlogs are
+not; but run this before the next bazel command overwrites the XML files.
+
+Prints what failed, and what was skipped with the reason; then one line of
+counts.  Appends "PASSED FAILED SKIPPED" to the totals file.
+"""
+import argparse
+import json
+import os
+import sys
+import urllib.parse
+import xml.etree.ElementTree as ElementTree
+
+
+class Counts:
+
+    def __init__(self):
+        self.passed = 0
+        self.failed = 0
+        self.skipped = 0
+
+    def fail(self, what, why):
+        self.failed += 1
+        print("  FAILED   %s: %s" % (what, why))
+
+    def skip(self, what, why):
+        self.skipped += 1
+        print("  SKIPPED  %s: %s" % (what, why))
+
+
+def one_line(text, without_place=False):
+    """GoogleTest's message: the place in the source, then what it has to say."""
+    lines = [line.strip() for line in (text or "").splitlines() if line.strip()]
+    if without_place and len(lines) > 1:
+        lines = lines[1:]
+    return " | ".join(lines)[:300] or "no reason given"
+
+
+def xml_path(result):
+    for output in result.get("testActionOutput", []):
+        if output.get("name") == "test.xml":
+            return urllib.parse.unquote(urllib.parse.urlparse(output.get("uri", "")).path)
+    return None
+
+
+def count_cases(label, path, counts):
+    """Counts one test.xml; False if there is nothing in it to count."""
+    try:
+        cases = list(ElementTree.parse(path).iter("testcase"))
+    except (OSError, TypeError, ElementTree.ParseError):
+        return False
+    for case in cases:
+        # GoogleTest has suite and test; for others, Bazel writes the target.
+        suite = case.get("classname")
+        name = "%s %s.%s" % (label, suite, case.get("name")) if suite else label
+        broken = [e for tag in ("failure", "error") for e in case.findall(tag)]
+        skipped = case.find("skipped")
+        if broken:
+            counts.fail(name, one_line(broken[0].get("message")))
+        elif skipped is not None:
+            counts.skip(name, one_line(skipped.get("message"), without_place=True))
+        elif case.get("status") == "notrun":
+            counts.skip(name, "disabled in the source")
+        else:
+            counts.passed += 1
+    return bool(cases)
+
+
+def count_result(label, result, counts):
+    """Counts one run of a test target (one shard of it, if it is sharded)."""
+    status = result.get("status", "NO_STATUS")
+    passed = status in ("PASSED", "FLAKY")
+    failed_before = counts.failed
+    counted = count_cases(label, xml_path(result), counts)
+    if not passed and counts.failed == failed_before:
+        # Its cases are fine: a leak found at exit, a time limit, a lost file.
+        counts.fail(label, "%s, outside of its test cases" % status)
+    elif passed and not counted:
+        counts.passed += 1
+
+
+def read_events(path):
+    """Yields (kind of event, id, event)."""
+    if not os.path.exists(path):
+        return
+    with open(path, encoding="utf-8") as f:
+        for line in f:
+            try:
+                event = json.loads(line)
+            except ValueError:  # bazel was killed while writing
+                continue
+            for kind, ident in event.get("id", {}).items():
+                yield kind, ident, event
+
+
+def count(path, counts):
+    tests = {}  # label -> tags
+    results = {}  # label, run and shard -> the last attempt
+    for kind, ident, event in read_events(path):
+        label = ident.get("label") if isinstance(ident, dict) else None
+        if kind == "targetConfigured":
+            configured = event.get("configured", {})
+            if configured.get("targetKind", "").endswith("_test rule"):
+                tests[label] = configured.get("tag", [])
+        elif kind == "targetCompleted":
+            aborted = event.get("aborted", {})
+            if aborted.get("reason") == "SKIPPED":
+                if label in tests:
+                    config = "fuzz" if "fuzz" in tests[label] else "cuda"
+                    counts.skip(label, "only built with --config=" + config)
+            elif not event.get("completed", {}).get("success"):
+                counts.fail(label, "does not build")
+        elif kind == "testResult":
+            results[label, ident.get("run"), ident.get("shard")] = event.get("testResult", {})
+    for (label, _, _), result in sorted(results.items()):
+        count_result(label, result, counts)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--step", required=True)
+    parser.add_argument("--exit_code", type=int, required=True)
+    parser.add_argument("--events", required=True)
+    parser.add_argument("--totals")
+    args = parser.parse_args()
+
+    counts = Counts()
+    count(args.events, counts)
+    if args.exit_code != 0 and counts.failed == 0:
+        counts.fail(args.step, "bazel exited with %d" % args.exit_code)
+    print("[%s] %d passed; %d failed; %d skipped" % (
+        args.step, counts.passed, counts.failed, counts.skipped))
+    if args.totals:
+        with open(args.totals, "a", encoding="utf-8") as f:
+            f.write("%d %d %d\n" % (counts.passed, counts.failed, counts.skipped))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
