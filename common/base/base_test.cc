@@ -1,0 +1,91 @@
+#include <cstdint>
+#include <limits>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "common/base/format.h"
+#include "common/base/source_location.h"
+#include "common/base/spin_lock.h"
+#include "common/base/timer.h"
+#include "gtest/gtest.h"
+
+namespace d2l {
+namespace {
+
+SourceLocation Here(SourceLocation at = SourceLocation::Current()) {
+  return at;
+}
+
+TEST(SourceLocation, NamesTheLineOfTheCall) {
+  const int line = __LINE__ + 1;
+  const SourceLocation at = Here();
+  EXPECT_EQ(at.line(), line);
+  EXPECT_STREQ(at.file(), __FILE__);
+  EXPECT_EQ(at.ToString(), std::string(__FILE__) + ":" + std::to_string(line));
+}
+
+TEST(SourceLocation, UnknownIsSaid) {
+  EXPECT_FALSE(SourceLocation().known());
+  EXPECT_EQ(SourceLocation().ToString(), "an unknown place");
+  EXPECT_NE(SourceLocation(), Here());
+  EXPECT_EQ(SourceLocation("a.cc", 3), SourceLocation("a.cc", 3));
+}
+
+TEST(Timer, NeverGoesBack) {
+  Timer timer;
+  std::int64_t last = timer.Nanos();
+  for (int i = 0; i < 1000; ++i) {
+    const std::int64_t now = timer.Nanos();
+    ASSERT_GE(now, last);
+    last = now;
+  }
+  EXPECT_GE(timer.Seconds(), 1e-9 * static_cast<double>(last));
+}
+
+TEST(SpinLock, ExcludesOtherThreads) {
+  SpinLock lock;
+  int count = 0;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < 5000; ++i) {
+        std::lock_guard<SpinLock> guard(lock);
+        ++count;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(count, 20000);
+}
+
+TEST(SpinLock, TryLockFailsWhileTaken) {
+  SpinLock lock;
+  ASSERT_TRUE(lock.try_lock());
+  EXPECT_FALSE(lock.try_lock());
+  lock.unlock();
+  EXPECT_TRUE(lock.try_lock());
+}
+
+TEST(FormatBytes, TakesTheUnitThatFits) {
+  EXPECT_EQ(FormatBytes(0), "0 B");
+  EXPECT_EQ(FormatBytes(1023), "1023 B");
+  EXPECT_EQ(FormatBytes(1024), "1.0 KiB");
+  EXPECT_EQ(FormatBytes(std::int64_t{3} << 29), "1.5 GiB");
+  EXPECT_EQ(FormatBytes(std::numeric_limits<std::int64_t>::max()),
+            "8192.0 PiB");
+}
+
+TEST(FormatDuration, KeepsThreeFigures) {
+  EXPECT_EQ(FormatDuration(0), "0.00 ns");
+  EXPECT_EQ(FormatDuration(85.4e-9), "85.4 ns");
+  EXPECT_EQ(FormatDuration(1.25e-6), "1.25 us");
+  EXPECT_EQ(FormatDuration(999.6e-6), "1.00 ms");
+  EXPECT_EQ(FormatDuration(0.123), "123 ms");
+  EXPECT_EQ(FormatDuration(2.41), "2.41 s");
+  EXPECT_EQ(FormatDuration(7200), "7200 s");
+}
+
+}  // namespace
+}  // namespace d2l

@@ -1,0 +1,53 @@
+// Where in the source a call was made.
+//
+//   void Launch(int n, SourceLocation at = SourceLocation::Current());
+//   Launch(3);  // `at` names this line, not the one inside Launch.
+//
+// The C++17 stand-in for C++20's std::source_location. A late error needs it:
+// by the time a queued operation fails, the stack of the call that asked for
+// it is long gone, so the call's place travels with the operation.
+//
+// A SourceLocation is a value of two words; copying it costs nothing that can
+// be measured, and the file name is a string literal that lives for ever.
+
+#ifndef D2L_COMMON_BASE_SOURCE_LOCATION_H_
+#define D2L_COMMON_BASE_SOURCE_LOCATION_H_
+
+#include <string>
+
+namespace d2l {
+
+class SourceLocation {
+ public:
+  // No place: what an operation has that nobody asked for by name.
+  constexpr SourceLocation() = default;
+  constexpr SourceLocation(const char* file, int line)
+      : file_(file), line_(line) {}
+
+  // As a default argument: the line of the call. Do not pass arguments.
+  static constexpr SourceLocation Current(const char* file = __builtin_FILE(),
+                                          int line = __builtin_LINE()) {
+    return SourceLocation(file, line);
+  }
+
+  constexpr const char* file() const { return file_; }
+  constexpr int line() const { return line_; }
+  constexpr bool known() const { return line_ != 0; }
+
+  // "chapters/async_computation/lesson.cc:40", as the compiler was given the
+  // file; "an unknown place" if there is none.
+  std::string ToString() const;
+
+  friend bool operator==(const SourceLocation& a, const SourceLocation& b);
+  friend bool operator!=(const SourceLocation& a, const SourceLocation& b) {
+    return !(a == b);
+  }
+
+ private:
+  const char* file_ = "";
+  int line_ = 0;
+};
+
+}  // namespace d2l
+
+#endif  // D2L_COMMON_BASE_SOURCE_LOCATION_H_
