@@ -1,0 +1,120 @@
+// The CPU back end: one machine, on which virtual devices are made.
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <fstream>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <thread>
+
+#include "common/device/backend.h"
+#include "common/device/cpu/cpu_stream.h"
+
+namespace d2l {
+namespace {
+
+constexpr std::size_t kAlignment = 64;
+constexpr std::size_t kHugePage = std::size_t{2} << 20;
+
+// The value of a line such as "MemAvailable:   123 kB", in bytes; negative if
+// there is none.
+std::int64_t ReadMeminfo(const std::string& key) {
+  std::ifstream file("/proc/meminfo");
+  std::string line;
+  while (std::getline(file, line)) {
+    if (line.compare(0, key.size(), key) != 0) continue;
+    std::istringstream words(line.substr(key.size() + 1));
+    std::int64_t kilobytes = 0;
+    if (words >> kilobytes) return kilobytes * 1024;
+  }
+  return -1;
+}
+
+std::string ProcessorName() {
+  std::ifstream file("/proc/cpuinfo");
+  std::string line;
+  while (std::getline(file, line)) {
+    if (line.compare(0, 10, "model name") != 0) continue;
+    const std::string::size_type colon = line.find(": ");
+    if (colon != std::string::npos) return line.substr(colon + 2);
+  }
+  return "CPU";
+}
+
+class VirtualCpus final : public Backend {
+ public:
+  VirtualCpus() {
+    PhysicalDevice machine;
+    machine.name = ProcessorName();
+    machine.memory_bytes = static_cast<std::int64_t>(sysconf(_SC_PHYS_PAGES)) *
+                           sysconf(_SC_PAGESIZE);
+    const unsigned cores = std::thread::hardware_concurrency();
+    machine.cores = cores == 0 ? 1 : static_cast<int>(cores);
+    inventory_.devices.push_back(machine);
+  }
+
+  DeviceType type() const override { return DeviceType::kCpu; }
+  const DeviceInventory& Inventory() override { return inventory_; }
+
+  std::unique_ptr<Stream> NewStream(Device device, int /*physical_index*/,
+                                    int index,
+                                    const StreamOptions& options) override {
+    return std::make_unique<CpuStream>(device, index, options);
+  }
+
+  void* Allocate(int physical_index, std::size_t bytes) override {
+    // Linux promises more memory than there is and kills who uses it; so a
+    // large request is checked first.
+    if (bytes >= 16 * kHugePage &&
+        static_cast<std::int64_t>(bytes) > FreeMemory(physical_index)) {
+      return nullptr;
+    }
+    if (bytes < kHugePage) {
+      void* data = nullptr;
+      return posix_memalign(&data, kAlignment, bytes) == 0 ? data : nullptr;
+    }
+    // Fresh pages cost more than the arithmetic on them; huge ones less.
+    void* data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (data == MAP_FAILED) return nullptr;
+    madvise(data, bytes, MADV_HUGEPAGE);
+    return data;
+  }
+
+  void Free(int /*physical_index*/, void* data, std::size_t bytes) override {
+    if (bytes < kHugePage) {
+      std::free(data);
+    } else {
+      munmap(data, bytes);
+    }
+  }
+
+  void* AllocatePinned(std::size_t bytes) override {
+    return Allocate(0, bytes);
+  }
+  void FreePinned(void* data, std::size_t bytes) override {
+    Free(0, data, bytes);
+  }
+
+  std::int64_t FreeMemory(int /*physical_index*/) override {
+    const std::int64_t available = ReadMeminfo("MemAvailable");
+    return available >= 0 ? available : inventory_.devices[0].memory_bytes;
+  }
+
+ private:
+  DeviceInventory inventory_;
+};
+
+}  // namespace
+
+Backend& CpuBackend() {
+  static VirtualCpus& backend = *new VirtualCpus;
+  return backend;
+}
+
+}  // namespace d2l

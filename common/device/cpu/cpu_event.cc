@@ -1,0 +1,44 @@
+#include "common/device/cpu/cpu_event.h"
+
+#include <mutex>
+#include <utility>
+
+#include "common/base/pause.h"
+#include "common/base/timer.h"
+
+namespace d2l {
+namespace {
+
+// See task_queue.cc; here the waiter is often another stream's worker, which
+// should not keep a core that the awaited work could use.
+constexpr std::int64_t kSpinNanos = 10'000;
+
+}  // namespace
+
+void CpuEventState::Complete(FailurePtr failure) {
+  failure_ = std::move(failure);
+  nanos_ = NowNanos();
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    done_.store(true, std::memory_order_release);
+  }
+  changed_.notify_all();
+}
+
+void CpuEventState::Block() {
+  const std::int64_t until = NowNanos() + kSpinNanos;
+  do {
+    if (Query()) return;
+    for (int i = 0; i < 8; ++i) Pause();
+  } while (NowNanos() < until);
+  // Bounded by the work before the event, which is queued already.
+  std::unique_lock<std::mutex> lock(mutex_);
+  changed_.wait(lock, [this] { return Query(); });
+}
+
+double CpuEventState::NanosSince(EventState& begin) {
+  return static_cast<double>(nanos_ -
+                             static_cast<CpuEventState&>(begin).nanos_);
+}
+
+}  // namespace d2l

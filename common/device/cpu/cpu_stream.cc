@@ -1,0 +1,213 @@
+#include "common/device/cpu/cpu_stream.h"
+
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <stdexcept>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/device/cpu/cpu_event.h"
+#include "common/device/memory.h"
+
+namespace d2l {
+namespace {
+
+std::string WhatOf(const std::exception_ptr& thrown) {
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const std::exception& error) {
+    return error.what();
+  } catch (...) {
+    return "it threw something that is not a std::exception";
+  }
+}
+
+}  // namespace
+
+CpuStream::CpuStream(Device device, int index, const StreamOptions& options)
+    : Stream(device, index),
+      queue_(options.max_queued_operations),
+      worker_([this] { Work(); }) {}
+
+CpuStream::~CpuStream() { Close(); }
+
+void CpuStream::Close() {
+  if (!worker_.joinable()) return;
+  queue_.Stop();
+  worker_.join();
+  if (FailurePtr failure = UnreportedFailure()) {
+    std::fprintf(stderr,
+                 "Nobody noticed that %s. Call Synchronize before the end, to "
+                 "see such an error in time.\n",
+                 failure->ToString().c_str());
+  }
+}
+
+void CpuStream::ThrowCalledFromWork(const char* what) const {
+  throw std::logic_error(
+      absl::StrCat("[", what,
+                   "] called from work that runs on a stream; a task or a host "
+                   "callback must not call into streams (here ",
+                   name(), "), or the queue could wait for itself"));
+}
+
+Event CpuStream::Record() {
+  if (internal::on_worker_thread) ThrowCalledFromWork("Record");
+  auto state = std::make_shared<CpuEventState>();
+  queue_.PushAlways(OpLabel("record"), [state](const FailurePtr& poison) {
+    state->Complete(poison);
+  });
+  return Event(std::move(state));
+}
+
+void CpuStream::Wait(const Event& event, SourceLocation requested_at) {
+  if (internal::on_worker_thread) ThrowCalledFromWork("Wait");
+  if (event.state() == nullptr) return;
+  if (event.Query() && event.failure() == nullptr) return;
+  Enqueue(OpLabel("wait", requested_at), [state = event.state()] {
+    state->Block();
+    if (FailurePtr failure = state->failure()) {
+      // The failure, not this wait, is what everyone behind wants to know.
+      throw AsyncError(std::move(failure), "Stream::Wait", {}, -1);
+    }
+  });
+}
+
+void CpuStream::CopyAsync(void* dst, const void* src, std::size_t bytes,
+                          CopyKind kind, SourceLocation requested_at) {
+  const std::uint64_t number =
+      Enqueue(OpLabel("copy", requested_at), [dst, src, bytes] {
+        if (bytes > 0) std::memcpy(dst, src, bytes);
+      });
+  const void* host = kind == CopyKind::kHostToDevice   ? src
+                     : kind == CopyKind::kDeviceToHost ? dst
+                                                       : nullptr;
+  if (host != nullptr && !IsPinned(host, bytes)) {
+    Finish(number, "copy", requested_at);
+  }
+}
+
+void CpuStream::HostCallback(std::function<void()> callback,
+                             SourceLocation requested_at) {
+  Enqueue(OpLabel("host_callback", requested_at),
+          [callback = std::move(callback)] { callback(); });
+}
+
+std::int64_t CpuStream::QueuedOperations() {
+  const std::uint64_t done = queue_.completed();
+  return static_cast<std::int64_t>(queue_.pushed() - done);
+}
+
+void CpuStream::WaitFor(std::uint64_t number) {
+  if (internal::on_worker_thread) ThrowCalledFromWork("WaitFor");
+  queue_.WaitUntilCompleted(number + 1);
+}
+
+FailurePtr CpuStream::FailureOf(std::uint64_t number) {
+  if (!ever_failed()) return nullptr;
+  std::lock_guard<std::mutex> lock(mutex_);
+  for (const FailedInterval& interval : failed_) {
+    if (interval.first <= number && number < interval.end) {
+      return interval.failure;
+    }
+  }
+  return nullptr;
+}
+
+void CpuStream::Synchronize(SourceLocation noticed_at) {
+  if (internal::on_worker_thread) ThrowCalledFromWork("Synchronize");
+  const std::uint64_t pushed = queue_.pushed();
+  queue_.WaitUntilCompleted(pushed);
+  if (ever_failed()) Report(pushed, "Synchronize", noticed_at);
+}
+
+void CpuStream::Finish(std::uint64_t number, const char* noticed_in,
+                       SourceLocation noticed_at) {
+  WaitFor(number);
+  if (!ever_failed()) return;
+  Report(number + 1, noticed_in, noticed_at);
+  ThrowIfFailed(*this, number, noticed_in, noticed_at);
+}
+
+void CpuStream::Report(std::uint64_t before, const char* noticed_in,
+                       SourceLocation noticed_at) {
+  FailurePtr failure;
+  std::int64_t skipped = 0;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (failed_.empty()) return;
+    FailedInterval& last = failed_.back();
+    if (last.end != kOpen || last.first >= before) return;
+    // The worker decides to skip under this lock, so what it has skipped is
+    // below the end, and everything from the end on will run.
+    last.end = queue_.pushed();
+    failure = last.failure;
+    skipped = last.skipped;
+  }
+  throw AsyncError(std::move(failure), noticed_in, noticed_at, skipped);
+}
+
+void CpuStream::Abandon() { abandoned_.store(true, std::memory_order_release); }
+
+FailurePtr CpuStream::UnreportedFailure() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (failed_.empty() || failed_.back().end != kOpen) return nullptr;
+  return failed_.back().failure;
+}
+
+void CpuStream::Work() {
+  internal::on_worker_thread = true;
+  while (TaskQueue::Slot* slot = queue_.Front()) {
+    if (poison_ != nullptr) ClearPoisonIfReported();
+    RunSlot(*slot);
+    queue_.PopFront();
+  }
+}
+
+void CpuStream::RunSlot(TaskQueue::Slot& slot) {
+  const bool skip =
+      poison_ != nullptr || abandoned_.load(std::memory_order_acquire);
+  try {
+    const bool ran = slot.run(
+        slot.payload, skip ? TaskQueue::Action::kSkip : TaskQueue::Action::kRun,
+        poison_);
+    if (!ran && poison_ != nullptr) {
+      std::lock_guard<std::mutex> lock(mutex_);
+      ++failed_.back().skipped;
+    }
+  } catch (const AsyncError& error) {
+    // A wait for a poisoned event: pass on the failure it carries.
+    Poison(error.shared_failure(), queue_.front_number());
+  } catch (...) {
+    auto failure = std::make_shared<Failure>();
+    failure->operation = slot.label.name();
+    failure->number = queue_.front_number();
+    failure->stream = name();
+    failure->requested_at = slot.label.requested_at();
+    failure->requested_by = slot.label.requested_by();
+    failure->inputs = slot.label.InputsToString();
+    failure->cause = std::current_exception();
+    failure->what = WhatOf(failure->cause);
+    Poison(std::move(failure), queue_.front_number());
+  }
+}
+
+void CpuStream::Poison(FailurePtr failure, std::uint64_t first) {
+  poison_ = failure;
+  std::lock_guard<std::mutex> lock(mutex_);
+  failed_.push_back({first, kOpen, 0, std::move(failure)});
+  set_ever_failed();
+}
+
+void CpuStream::ClearPoisonIfReported() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (queue_.front_number() >= failed_.back().end) poison_ = nullptr;
+}
+
+}  // namespace d2l

@@ -1,0 +1,146 @@
+// CpuStream: a stream of a virtual CPU device, one queue and one worker.
+//
+//   CpuStream& stream = static_cast<CpuStream&>(CurrentStream(device));
+//   stream.Enqueue(OpLabel("axpy"), [=] { y[0] += a * x[0]; });
+//
+// The worker takes the tasks in order, on a thread of its own, so the stream
+// is as asynchronous as a GPU's: enqueueing costs tens of nanoseconds and
+// says nothing about when the task runs. Waiting for another stream's event
+// blocks the worker. It cannot block the work it waits for, since that has a
+// worker of its own; with a shared pool of threads it could.
+//
+// "Host" is the calling thread; "pinned" is memory from PinnedMemory. Copies
+// between pinned memory and the device are asynchronous, others are not, as
+// on a GPU, although here all of it is the same DRAM.
+//
+// Contract: see Stream. Tasks own nothing: pass raw pointers, which stay
+// valid as memory.h explains.
+
+#ifndef D2L_COMMON_DEVICE_CPU_CPU_STREAM_H_
+#define D2L_COMMON_DEVICE_CPU_CPU_STREAM_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "common/base/source_location.h"
+#include "common/base/timer.h"
+#include "common/device/backend.h"
+#include "common/device/cpu/task_queue.h"
+#include "common/device/device.h"
+#include "common/device/event.h"
+#include "common/device/failure.h"
+#include "common/device/op_label.h"
+#include "common/device/stream.h"
+
+namespace d2l {
+
+class CpuStream final : public Stream {
+ public:
+  CpuStream(Device device, int index, const StreamOptions& options);
+  ~CpuStream() override;
+
+  // Enqueues `task`, a callable `void()` of at most 96 bytes that moves
+  // without throwing, and returns its number in the stream. What it throws
+  // poisons the stream. Waits while the queue is full.
+  template <typename F>
+  std::uint64_t Enqueue(const OpLabel& label, F task) {
+    if (internal::on_worker_thread) ThrowCalledFromWork("Enqueue");
+    std::uint64_t number;
+    if (OpStamps* stamps = label.stamps()) {
+      stamps->queued.store(NowNanos(), std::memory_order_relaxed);
+      number = queue_.Push(label, Stamped<F>{stamps, std::move(task)});
+    } else {
+      number = queue_.Push(label, std::move(task));
+    }
+    if (LaunchBlocking()) Finish(number, "launch", label.requested_at());
+    return number;
+  }
+
+  // The same default arguments as in Stream: they are taken from the type of
+  // the expression, not of the object.
+  Event Record() override;
+  void Wait(const Event& event,
+            SourceLocation requested_at = SourceLocation::Current()) override;
+  void CopyAsync(
+      void* dst, const void* src, std::size_t bytes, CopyKind kind,
+      SourceLocation requested_at = SourceLocation::Current()) override;
+  void HostCallback(
+      std::function<void()> callback,
+      SourceLocation requested_at = SourceLocation::Current()) override;
+  std::int64_t QueuedOperations() override;
+  void Synchronize(
+      SourceLocation noticed_at = SourceLocation::Current()) override;
+  void WaitFor(std::uint64_t number) override;
+  FailurePtr FailureOf(std::uint64_t number) override;
+
+  // From now on tasks are skipped, as if the stream had failed; events
+  // complete. For the end of the process. Any thread.
+  void Abandon();
+  // Waits until the worker has done, or skipped, everything, ends it, and
+  // reports an unnoticed failure on stderr. Then nothing may be enqueued.
+  void Close();
+  // "relu (operation …) failed: …" if something failed and nobody was told.
+  FailurePtr UnreportedFailure();
+
+  // How often the worker has been woken from sleep.
+  std::int64_t wakeups() const { return queue_.wakeups(); }
+
+ private:
+  template <typename F>
+  struct Stamped {
+    OpStamps* stamps;
+    F task;
+    void operator()() {
+      struct AtEnd {
+        OpStamps* stamps;
+        ~AtEnd() { stamps->end.store(NowNanos(), std::memory_order_release); }
+      } at_end{stamps};
+      stamps->begin.store(NowNanos(), std::memory_order_relaxed);
+      task();
+    }
+  };
+
+  // Operations `first` up to, not including, `end` did not do their work.
+  struct FailedInterval {
+    std::uint64_t first;
+    std::uint64_t end;     // kOpen until the failure has been reported
+    std::int64_t skipped;  // so far
+    FailurePtr failure;
+  };
+  static constexpr std::uint64_t kOpen = ~std::uint64_t{0};
+
+  [[noreturn]] void ThrowCalledFromWork(const char* what) const;
+  // Waits for operation `number` and throws if it failed or was skipped,
+  // which reports the failure.
+  void Finish(std::uint64_t number, const char* noticed_in,
+              SourceLocation noticed_at);
+  // Throws the failure of the open interval, if it began before operation
+  // `before`, and closes the interval.
+  void Report(std::uint64_t before, const char* noticed_in,
+              SourceLocation noticed_at);
+  void Work();
+  void RunSlot(TaskQueue::Slot& slot);
+  // Worker only.
+  void Poison(FailurePtr failure, std::uint64_t first);
+  void ClearPoisonIfReported();
+
+  TaskQueue queue_;
+
+  std::mutex mutex_;  // guards failed_
+  std::vector<FailedInterval> failed_;
+  std::atomic<bool> abandoned_{false};
+
+  FailurePtr poison_;  // worker only
+
+  std::thread worker_;  // last: it uses all of the above
+};
+
+}  // namespace d2l
+
+#endif  // D2L_COMMON_DEVICE_CPU_CPU_STREAM_H_

@@ -1,0 +1,191 @@
+#include "common/device/cpu/task_queue.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <new>
+#include <thread>
+
+#include "common/base/pause.h"
+#include "common/base/timer.h"
+
+namespace d2l {
+namespace {
+
+// How long a thread looks for what it waits for before it sleeps. It must be
+// longer than a wake-up takes (20 to 70 us): when a program waits for each
+// task, the worker's wake-up is the program's wait and the other way round,
+// and if either gave up sooner, both would sleep and be woken every time.
+constexpr std::int64_t kSpinNanos = 120'000;
+// With more workers than cores, a spinning one takes the core of another that
+// has work.
+constexpr std::int64_t kCrowdedSpinNanos = 2'000;
+
+// Two to four microseconds, as long as dozens of pushes take.
+constexpr int kPausesBetweenLooks = 64;
+
+std::atomic<int> queues_alive{0};
+
+std::int64_t SpinNanos() {
+  static const int cores =
+      static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  return queues_alive.load(std::memory_order_relaxed) <= cores
+             ? kSpinNanos
+             : kCrowdedSpinNanos;
+}
+
+std::uint64_t PowerOfTwoFrom(std::uint64_t n) {
+  std::uint64_t power = 1;
+  while (power < n) power *= 2;
+  return power;
+}
+
+}  // namespace
+
+TaskQueue::Slot* TaskQueue::MapSlots(std::uint64_t count) {
+  // Mapped, not allocated: untouched slots of a large queue cost no memory,
+  // and zero bytes are unpublished slots.
+  void* slots = mmap(nullptr, count * sizeof(Slot), PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (slots == MAP_FAILED) throw std::bad_alloc();
+  // A page fault costs as much as twenty pushes, so the fewer the better.
+  madvise(slots, count * sizeof(Slot), MADV_HUGEPAGE);
+  return static_cast<Slot*>(slots);
+}
+
+TaskQueue::TaskQueue(std::int64_t bound)
+    : bound_(static_cast<std::uint64_t>(bound)),
+      mask_(PowerOfTwoFrom(bound_) - 1),
+      slots_(MapSlots(mask_ + 1)) {
+  queues_alive.fetch_add(1, std::memory_order_relaxed);
+}
+
+TaskQueue::~TaskQueue() {
+  queues_alive.fetch_sub(1, std::memory_order_relaxed);
+  munmap(slots_, (mask_ + 1) * sizeof(Slot));
+}
+
+TaskQueue::Slot* TaskQueue::Front() {
+  Slot& slot = slots_[head_ & mask_];
+  if (slot.published.load(std::memory_order_acquire) == head_ + 1) {
+    return &slot;
+  }
+  return WaitForFront();
+}
+
+TaskQueue::Slot* TaskQueue::WaitForFront() {
+  Slot& slot = slots_[head_ & mask_];
+  for (;;) {
+    const std::int64_t until = NowNanos() + SpinNanos();
+    do {
+      // A look takes the line from the producer that is about to fill it, and
+      // doubles the cost of its push. So look seldom, unless somebody waits.
+      for (int i = 0; i < kPausesBetweenLooks; ++i) {
+        Pause();
+        if (hurry_.load(std::memory_order_relaxed)) {
+          hurry_.store(false, std::memory_order_relaxed);
+          break;
+        }
+      }
+      if (slot.published.load(std::memory_order_acquire) == head_ + 1) {
+        return &slot;
+      }
+      // The producer may be waiting for this very core.
+      std::this_thread::yield();
+    } while (NowNanos() < until);
+
+    std::unique_lock<std::mutex> lock(mutex_);
+    asleep_.store(true, std::memory_order_seq_cst);
+    // Here either this thread sees the number a producer has taken, or that
+    // producer sees the flag: both accesses are sequentially consistent.
+    if (tail_.load(std::memory_order_seq_cst) == head_) {
+      if (stopped_.load(std::memory_order_seq_cst)) return nullptr;
+      // Not bounded: an idle stream sleeps until there is work or Stop.
+      consumer_.wait(
+          lock, [this] { return !asleep_.load(std::memory_order_relaxed); });
+    } else {
+      // A producer has its number but has not filled the slot. It may have
+      // lost its core to this thread.
+      asleep_.store(false, std::memory_order_relaxed);
+      lock.unlock();
+      std::this_thread::yield();
+    }
+  }
+}
+
+void TaskQueue::PopFront() {
+  ++head_;
+  // Sequentially consistent, as is the store of wake_at_: of a waiter and
+  // this thread at least one sees what the other wrote.
+  completed_.store(head_, std::memory_order_seq_cst);
+  if (wake_at_.load(std::memory_order_seq_cst) <= head_) NotifyWaiters();
+}
+
+void TaskQueue::NotifyWaiters() {
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    wake_at_.store(~std::uint64_t{0}, std::memory_order_relaxed);
+  }
+  waiters_.notify_all();
+}
+
+void TaskQueue::Wake() {
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (!asleep_.load(std::memory_order_relaxed)) return;
+    asleep_.store(false, std::memory_order_relaxed);
+    wakeups_.fetch_add(1, std::memory_order_relaxed);
+  }
+  consumer_.notify_one();
+}
+
+void TaskQueue::Stop() {
+  stopped_.store(true, std::memory_order_seq_cst);
+  Wake();
+}
+
+void TaskQueue::WaitUntilCompleted(std::uint64_t count) {
+  // Reading the counter takes its cache line from the worker, so the looks
+  // become rarer.
+  const std::int64_t until = NowNanos() + SpinNanos();
+  int pauses = 1;
+  if (completed() >= count) return;
+  hurry_.store(true, std::memory_order_relaxed);
+  do {
+    if (completed() >= count) return;
+    for (int i = 0; i < pauses; ++i) Pause();
+    pauses = std::min(2 * pauses, 64);
+    // The worker may be waiting for this very core.
+    if (pauses == 64) std::this_thread::yield();
+  } while (NowNanos() < until);
+  SleepUntilCompleted(count, count);
+}
+
+void TaskQueue::WaitForRoom(std::uint64_t number) {
+  const std::uint64_t enough = number - bound_ + 1;
+  if (completed() < enough) {
+    // Woken for a single free slot, the producer would sleep again after one
+    // push; so it sleeps until half of the queue is free.
+    SleepUntilCompleted(enough, enough + bound_ / 2);
+  }
+  known_completed_.store(completed(), std::memory_order_release);
+}
+
+void TaskQueue::SleepUntilCompleted(std::uint64_t count,
+                                    std::uint64_t wake_at) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  // Bounded by the work ahead: tasks below `wake_at` are published already or
+  // by producers that wait for a smaller number.
+  for (;;) {
+    if (wake_at < wake_at_.load(std::memory_order_relaxed)) {
+      wake_at_.store(wake_at, std::memory_order_seq_cst);
+    }
+    if (completed_.load(std::memory_order_seq_cst) >= count) return;
+    waiters_.wait(lock);
+  }
+}
+
+}  // namespace d2l

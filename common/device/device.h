@@ -1,0 +1,69 @@
+// Device: the name of something that computes, such as cpu:0 or cuda:1.
+//
+//   Device device = Device::Parse("cuda:1").value();
+//   device.type();      // DeviceType::kCuda
+//   device.ToString();  // "cuda:1"
+//
+// A Device is a value of two small integers. What a name stands for on this
+// machine (a GPU, half of one, a worker thread) is in the device table, see
+// device_table.h.
+
+#ifndef D2L_COMMON_DEVICE_DEVICE_H_
+#define D2L_COMMON_DEVICE_DEVICE_H_
+
+#include <cstdint>
+#include <ostream>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace d2l {
+
+enum class DeviceType : std::uint8_t { kCpu, kCuda };
+
+inline constexpr int kDeviceTypes = 2;
+
+// "cpu", "cuda".
+const char* DeviceTypeName(DeviceType type);
+
+class Device {
+ public:
+  // The first CPU device, as in PyTorch.
+  constexpr Device() = default;
+  constexpr Device(DeviceType type, int index) : type_(type), index_(index) {}
+
+  // Reads "cpu:0", "cuda:1", or a type alone, which means its first device.
+  // InvalidArgument for anything else. That the device is there is not
+  // checked.
+  static absl::StatusOr<Device> Parse(absl::string_view text);
+
+  constexpr DeviceType type() const { return type_; }
+  constexpr int index() const { return index_; }
+  std::string ToString() const;
+
+  friend constexpr bool operator==(Device a, Device b) {
+    return a.type_ == b.type_ && a.index_ == b.index_;
+  }
+  friend constexpr bool operator!=(Device a, Device b) { return !(a == b); }
+  friend constexpr bool operator<(Device a, Device b) {
+    return std::tie(a.type_, a.index_) < std::tie(b.type_, b.index_);
+  }
+  friend std::ostream& operator<<(std::ostream& out, Device device) {
+    return out << device.ToString();
+  }
+  template <typename H>
+  friend H AbslHashValue(H h, Device device) {
+    return H::combine(std::move(h), device.type_, device.index_);
+  }
+
+ private:
+  DeviceType type_ = DeviceType::kCpu;
+  int index_ = 0;
+};
+
+}  // namespace d2l
+
+#endif  // D2L_COMMON_DEVICE_DEVICE_H_

@@ -1,0 +1,282 @@
+#include "common/device/device_table.h"
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <cstdlib>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "common/device/cpu/cpu_stream.h"
+
+namespace d2l {
+namespace {
+
+constexpr int kMaxIndex = 64;
+
+// One device of the table.
+struct Entry {
+  DeviceInfo info;
+  Backend* backend = nullptr;
+  StreamOptions stream_options;
+  std::unique_ptr<DeviceMemory> memory;
+  std::unique_ptr<DeviceMemory> pinned;
+  std::unique_ptr<Stream> default_stream;
+
+  std::mutex mutex;                              // guards streams
+  std::vector<std::unique_ptr<Stream>> streams;  // beyond the default one
+};
+
+struct Table {
+  std::vector<DeviceInfo> infos;
+  std::vector<std::unique_ptr<Entry>> entries;
+  // By type and index; null where there is no device.
+  std::array<std::array<Entry*, kMaxIndex>, kDeviceTypes> by_name{};
+};
+
+Backend& GetBackend(DeviceType type) {
+  return type == DeviceType::kCpu ? CpuBackend() : CudaBackend();
+}
+
+std::mutex table_mutex;              // one InitializeDevices at a time
+std::atomic<Table*> table{nullptr};  // set once, never deleted
+
+// The streams made current by guards on this thread; null is the default one.
+thread_local std::array<std::array<Stream*, kMaxIndex>, kDeviceTypes>
+    current_streams{};
+
+template <typename F>
+void ForEachStream(Entry& entry, F f) {
+  f(*entry.default_stream);
+  std::vector<Stream*> streams;
+  {
+    std::lock_guard<std::mutex> lock(entry.mutex);
+    for (const auto& stream : entry.streams) streams.push_back(stream.get());
+  }
+  for (Stream* stream : streams) f(*stream);
+}
+
+// At the end of the process: drops what is queued, so that no worker touches
+// an object that is already gone, and tells of failures nobody has seen.
+void StopStreams() {
+  Table* t = table.load(std::memory_order_acquire);
+  if (t == nullptr) return;
+  std::vector<CpuStream*> streams;
+  for (const auto& entry : t->entries) {
+    if (entry->info.device.type() != DeviceType::kCpu) continue;
+    ForEachStream(*entry, [&streams](Stream& stream) {
+      streams.push_back(static_cast<CpuStream*>(&stream));
+    });
+  }
+  // All first, then each: one may wait for an event of another.
+  for (CpuStream* stream : streams) stream->Abandon();
+  for (CpuStream* stream : streams) stream->Close();
+}
+
+Table& GetTable() {
+  Table* t = table.load(std::memory_order_acquire);
+  if (t != nullptr) return *t;
+  // Another thread may win; either way there is a table then.
+  InitializeDevices().IgnoreError();
+  return *table.load(std::memory_order_acquire);
+}
+
+Entry& GetEntry(Device device) {
+  Table& t = GetTable();
+  const int index = device.index();
+  if (index >= 0 && index < kMaxIndex) {
+    Entry* entry = t.by_name[static_cast<int>(device.type())][index];
+    if (entry != nullptr) return *entry;
+  }
+  std::vector<std::string> names;
+  for (const DeviceInfo& info : t.infos) {
+    names.push_back(info.device.ToString());
+  }
+  throw std::invalid_argument(absl::StrFormat(
+      "[device] %s is not in the device table, which has %s. Name it with "
+      "--devices.",
+      device.ToString(), absl::StrJoin(names, ", ")));
+}
+
+std::unique_ptr<Entry> MakeEntry(const DeviceInfo& info,
+                                 const DeviceOptions& options) {
+  auto entry = std::make_unique<Entry>();
+  entry->info = info;
+  entry->backend = &GetBackend(info.device.type());
+  entry->stream_options = options.stream;
+  entry->memory = std::make_unique<DeviceMemory>(
+      *entry->backend, info.device, info.physical_index,
+      DeviceMemory::Kind::kDevice, options.max_bytes_in_flight);
+  entry->pinned = std::make_unique<DeviceMemory>(
+      *entry->backend, info.device, info.physical_index,
+      DeviceMemory::Kind::kPinned, options.max_bytes_in_flight);
+  entry->default_stream = entry->backend->NewStream(
+      info.device, info.physical_index, 0, options.stream);
+  return entry;
+}
+
+}  // namespace
+
+const char* DeviceKindName(DeviceKind kind) {
+  switch (kind) {
+    case DeviceKind::kVirtual:
+      return "virtual";
+    case DeviceKind::kLogical:
+      return "logical";
+    case DeviceKind::kReal:
+      return "real";
+  }
+  return "unknown";
+}
+
+std::string DeviceInfo::Describe() const {
+  std::string where = name;
+  if (kind == DeviceKind::kVirtual) {
+    where = absl::StrFormat("%d %s of %s", cores, cores == 1 ? "core" : "cores",
+                            name);
+  } else if (kind == DeviceKind::kLogical) {
+    where = absl::StrFormat("on GPU %d, %s", physical_index, name);
+  }
+  return absl::StrFormat("%s (%s, %s)", device.ToString(), DeviceKindName(kind),
+                         where);
+}
+
+absl::Status InitializeDevices(absl::string_view spec,
+                               const DeviceOptions& options) {
+  const std::int64_t operations = options.stream.max_queued_operations;
+  if (operations < 1 || operations > StreamOptions::kLifted) {
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "A queue bound of %d operations was asked for; it must be 1 to %d. "
+        "With 0 the first operation would wait for ever; the default is %d.",
+        operations, StreamOptions::kLifted,
+        StreamOptions().max_queued_operations));
+  }
+  if (options.max_bytes_in_flight < 1) {
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "A bound of %d bytes in flight was asked for; it must be at least 1. "
+        "The default is %d.",
+        options.max_bytes_in_flight, DeviceOptions().max_bytes_in_flight));
+  }
+  std::lock_guard<std::mutex> lock(table_mutex);
+  if (table.load(std::memory_order_relaxed) != nullptr) {
+    return absl::FailedPreconditionError(
+        "The device table is already made. Call InitializeDevices once, at "
+        "the start of main, before anything uses a device.");
+  }
+  absl::StatusOr<std::vector<DeviceInfo>> infos = ResolveDevices(
+      spec, options.min_devices, GetBackend(DeviceType::kCpu).Inventory(),
+      GetBackend(DeviceType::kCuda).Inventory());
+  if (!infos.ok()) return infos.status();
+
+  auto made = std::make_unique<Table>();
+  made->infos = *std::move(infos);
+  for (const DeviceInfo& info : made->infos) {
+    made->entries.push_back(MakeEntry(info, options));
+    made->by_name[static_cast<int>(info.device.type())][info.device.index()] =
+        made->entries.back().get();
+  }
+  table.store(made.release(), std::memory_order_release);
+  std::atexit(StopStreams);
+  return absl::OkStatus();
+}
+
+const std::vector<DeviceInfo>& Devices() { return GetTable().infos; }
+
+bool HasDevice(Device device) {
+  const int index = device.index();
+  return index >= 0 && index < kMaxIndex &&
+         GetTable().by_name[static_cast<int>(device.type())][index] != nullptr;
+}
+
+const DeviceInfo& GetDeviceInfo(Device device) { return GetEntry(device).info; }
+
+Stream& DefaultStream(Device device) {
+  return *GetEntry(device).default_stream;
+}
+
+Stream& NewStream(Device device) {
+  Entry& entry = GetEntry(device);
+  std::lock_guard<std::mutex> lock(entry.mutex);
+  entry.streams.push_back(entry.backend->NewStream(
+      device, entry.info.physical_index,
+      static_cast<int>(entry.streams.size()) + 1, entry.stream_options));
+  return *entry.streams.back();
+}
+
+DeviceMemory& Memory(Device device) { return *GetEntry(device).memory; }
+
+DeviceMemory& PinnedMemory(Device device) { return *GetEntry(device).pinned; }
+
+Stream& CurrentStream(Device device) {
+  Entry& entry = GetEntry(device);
+  Stream* current =
+      current_streams[static_cast<int>(device.type())][device.index()];
+  return current != nullptr ? *current : *entry.default_stream;
+}
+
+StreamGuard::StreamGuard(Stream& stream)
+    : device_(stream.device()),
+      previous_(std::exchange(
+          current_streams[static_cast<int>(device_.type())][device_.index()],
+          &stream)) {
+  GetEntry(device_);  // throws for a stream of no device of the table
+}
+
+StreamGuard::~StreamGuard() {
+  current_streams[static_cast<int>(device_.type())][device_.index()] =
+      previous_;
+}
+
+void Synchronize(Device device, SourceLocation noticed_at) {
+  std::exception_ptr first;
+  ForEachStream(GetEntry(device), [&](Stream& stream) {
+    try {
+      stream.Synchronize(noticed_at);
+    } catch (const AsyncError&) {
+      if (first == nullptr) first = std::current_exception();
+    }
+  });
+  if (first != nullptr) std::rethrow_exception(first);
+}
+
+Device TryGpu(int i) {
+  const Device gpu(DeviceType::kCuda, i);
+  return HasDevice(gpu) ? gpu : Device(DeviceType::kCpu, 0);
+}
+
+absl::Status RequireGpus(int count) {
+  std::set<int> gpus;
+  for (const DeviceInfo& info : Devices()) {
+    if (info.device.type() == DeviceType::kCuda) {
+      gpus.insert(info.physical_index);
+    }
+  }
+  if (static_cast<int>(gpus.size()) >= count) return absl::OkStatus();
+  std::vector<std::string> there;
+  for (const DeviceInfo& info : Devices()) there.push_back(info.Describe());
+  std::string text =
+      absl::StrFormat("%d GPU%s required; the devices are %s.", count,
+                      count == 1 ? "" : "s", absl::StrJoin(there, ", "));
+  const DeviceInventory& cuda = GetBackend(DeviceType::kCuda).Inventory();
+  if (cuda.devices.empty()) {
+    absl::StrAppend(&text, " ", cuda.why_none);
+  } else {
+    absl::StrAppend(&text, " This machine has ", cuda.devices.size(),
+                    ". Ask for fewer with --require_gpus, or leave it out to "
+                    "run on shared ones.");
+  }
+  return absl::NotFoundError(text);
+}
+
+}  // namespace d2l

@@ -1,0 +1,132 @@
+// The device table: the devices of this process, their streams and memory.
+//
+//   absl::Status status = InitializeDevices("cpu:0,cpu:1");  // once, in main
+//   for (const DeviceInfo& info : Devices()) std::cout << info.Describe();
+//   Stream& stream = CurrentStream(Device::Parse("cpu:1").value());
+//   Synchronize(stream.device());
+//
+// An entry has a name of its own and is equal only to itself; what stands
+// behind it is its kind:
+//   virtual  cpu:N, with its own queue, worker thread and memory account. Two
+//            of them really run side by side on two cores.
+//   logical  one of several devices that share a GPU, each with its own
+//            streams. "cuda:0,cuda:0" makes cuda:0 and cuda:1 on GPU 0.
+//   real     a GPU of its own.
+// CUDA entries are numbered in the order of the list: "cuda:1" alone makes
+// the device cuda:0, on GPU 1, as CUDA_VISIBLE_DEVICES=1 would.
+//
+// The table is fixed by the first call that needs it. Streams and memory in
+// it live until the process ends; then operations still queued are skipped,
+// and a failure nobody has asked about is reported on stderr. All functions
+// are thread-safe, except as stated.
+
+#ifndef D2L_COMMON_DEVICE_DEVICE_TABLE_H_
+#define D2L_COMMON_DEVICE_DEVICE_TABLE_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "common/base/source_location.h"
+#include "common/device/backend.h"
+#include "common/device/device.h"
+#include "common/device/memory.h"
+#include "common/device/stream.h"
+
+namespace d2l {
+
+enum class DeviceKind { kVirtual, kLogical, kReal };
+
+// "virtual", "logical", "real".
+const char* DeviceKindName(DeviceKind kind);
+
+struct DeviceInfo {
+  Device device;
+  DeviceKind kind = DeviceKind::kVirtual;
+  int physical_index = 0;
+  std::string name;  // of the hardware
+  std::int64_t memory_bytes = 0;
+  int cores = 0;           // its share, for a virtual device
+  std::string capability;  // "sm_90"; empty for a CPU
+
+  // "cpu:0 (virtual, 1 core of Intel Xeon)", "cuda:1 (logical, on GPU 0,
+  // NVIDIA H200)".
+  std::string Describe() const;
+};
+
+struct DeviceOptions {
+  // "auto" makes at least this many devices, on hardware that is shared if
+  // there is too little of it. 1 to 64.
+  int min_devices = 2;
+  // The bound of every stream's queue; see Stream.
+  StreamOptions stream;
+  // The bound in bytes: see DeviceMemory.
+  std::int64_t max_bytes_in_flight = std::int64_t{1} << 30;
+};
+
+// Makes the table. spec: "auto" (every GPU there is; without one, virtual CPU
+// devices), or a list such as "cpu:0,cpu:1", "cuda:0,cuda:0",
+// "cpu:0,cuda:0". InvalidArgument for a malformed list or option, NotFound
+// for a device that is not there, FailedPrecondition if there is a table
+// already.
+absl::Status InitializeDevices(absl::string_view spec = "auto",
+                               const DeviceOptions& options = {});
+
+// What InitializeDevices would make of `spec`, given what is there.
+absl::StatusOr<std::vector<DeviceInfo>> ResolveDevices(
+    absl::string_view spec, int min_devices, const DeviceInventory& cpu,
+    const DeviceInventory& cuda);
+
+// The table, in the order of the list. Makes it of "auto" if need be.
+const std::vector<DeviceInfo>& Devices();
+
+bool HasDevice(Device device);
+
+// These throw std::invalid_argument if the device is not in the table; the
+// message lists what is.
+const DeviceInfo& GetDeviceInfo(Device device);
+Stream& DefaultStream(Device device);
+// A further stream of the device, which lives as long as the table: make a
+// few and keep them.
+Stream& NewStream(Device device);
+DeviceMemory& Memory(Device device);
+// Host memory for copies to and from `device` that overlap with work.
+DeviceMemory& PinnedMemory(Device device);
+
+// The stream on which this thread's operations on `device` are enqueued: the
+// default stream, unless a StreamGuard says otherwise.
+Stream& CurrentStream(Device device);
+
+// Makes `stream` the current one of its device, on this thread, while it
+// lives. Guards nest.
+class StreamGuard {
+ public:
+  explicit StreamGuard(Stream& stream);
+  ~StreamGuard();
+  StreamGuard(const StreamGuard&) = delete;
+  StreamGuard& operator=(const StreamGuard&) = delete;
+
+ private:
+  const Device device_;
+  Stream* const previous_;
+};
+
+// Waits for every stream of the device (torch.cuda.synchronize). Throws
+// AsyncError if any work on them failed, the first failure of the first
+// such stream.
+void Synchronize(Device device,
+                 SourceLocation noticed_at = SourceLocation::Current());
+
+// The i-th GPU of the table, or cpu:0 if there is none (d2l.try_gpu).
+Device TryGpu(int i = 0);
+
+// NotFound, with what is there and what to do, if fewer than `count` distinct
+// GPUs are behind the table.
+absl::Status RequireGpus(int count);
+
+}  // namespace d2l
+
+#endif  // D2L_COMMON_DEVICE_DEVICE_TABLE_H_

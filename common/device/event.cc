@@ -1,0 +1,47 @@
+#include "common/device/event.h"
+
+#include <stdexcept>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace d2l {
+
+Event::Event(std::shared_ptr<EventState> state) : state_(std::move(state)) {}
+
+bool Event::Query() const { return state_ == nullptr || state_->Query(); }
+
+void Event::Synchronize(SourceLocation noticed_at) const {
+  if (state_ == nullptr) return;
+  state_->Block();
+  if (FailurePtr failure = state_->failure()) {
+    throw AsyncError(std::move(failure), "Event::Synchronize", noticed_at, -1);
+  }
+}
+
+FailurePtr Event::failure() const {
+  if (state_ == nullptr || !state_->Query()) return nullptr;
+  return state_->failure();
+}
+
+double ElapsedTime(const Event& begin, const Event& end) {
+  if (begin.state() == nullptr || end.state() == nullptr) {
+    throw std::invalid_argument(
+        "[elapsed_time] an event that no stream recorded has no time");
+  }
+  if (begin.state()->type() != end.state()->type()) {
+    throw std::invalid_argument(
+        absl::StrCat("[elapsed_time] the events are of two back ends, ",
+                     DeviceTypeName(begin.state()->type()), " and ",
+                     DeviceTypeName(end.state()->type()),
+                     ", whose clocks cannot be compared"));
+  }
+  if (!begin.Query() || !end.Query()) {
+    throw std::invalid_argument(
+        "[elapsed_time] an event has not completed yet; call Synchronize() "
+        "on it first");
+  }
+  return 1e-6 * end.state()->NanosSince(*begin.state());
+}
+
+}  // namespace d2l

@@ -1,0 +1,49 @@
+#include "common/device/failure.h"
+
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace d2l {
+namespace {
+
+std::string Message(const Failure& failure, const char* noticed_in,
+                    SourceLocation noticed_at, std::int64_t skipped) {
+  std::string text = failure.ToString();
+  if (!text.empty() && text.back() != '.') text += '.';
+  absl::StrAppend(&text, " Noticed at ", noticed_in);
+  if (noticed_at.known()) absl::StrAppend(&text, ", ", noticed_at.ToString());
+  text += '.';
+  if (skipped == 1) {
+    text += " The operation after it was skipped.";
+  } else if (skipped > 1) {
+    absl::StrAppend(&text, " The ", skipped,
+                    " operations after it were skipped.");
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string Failure::ToString() const {
+  std::string text =
+      absl::StrCat(operation, " (operation ", number, " of stream ", stream);
+  if (requested_at.known()) {
+    absl::StrAppend(&text, ", requested at ", requested_at.ToString());
+  }
+  if (requested_by.known() && requested_by != requested_at) {
+    absl::StrAppend(&text, ", called from ", requested_by.ToString());
+  }
+  if (!inputs.empty()) absl::StrAppend(&text, ", input ", inputs);
+  absl::StrAppend(&text, ") failed: ", what);
+  return text;
+}
+
+AsyncError::AsyncError(FailurePtr failure, const char* noticed_in,
+                       SourceLocation noticed_at, std::int64_t skipped)
+    : std::runtime_error(Message(*failure, noticed_in, noticed_at, skipped)),
+      failure_(std::move(failure)),
+      noticed_at_(noticed_at) {}
+
+}  // namespace d2l

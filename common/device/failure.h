@@ -1,0 +1,75 @@
+// What is known about a queued operation that failed, and the exception that
+// tells it.
+//
+//   try {
+//     Synchronize(device);
+//   } catch (const AsyncError& error) {
+//     std::cerr << error.what() << "\n";
+//     std::cerr << error.failure().requested_at.ToString() << "\n";
+//   }
+//
+// An operation runs long after the call that asked for it has returned, so
+// its error surfaces later, in another call: a late error. What makes it
+// bearable is the line that requested the operation, which travels with it.
+//
+// Failures are immutable and shared: the stream, the events behind it and
+// every exception point at one object.
+
+#ifndef D2L_COMMON_DEVICE_FAILURE_H_
+#define D2L_COMMON_DEVICE_FAILURE_H_
+
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <stdexcept>
+#include <string>
+
+#include "common/base/source_location.h"
+
+namespace d2l {
+
+struct Failure {
+  std::string operation;        // "relu"
+  std::uint64_t number = 0;     // its number in its stream, from 0
+  std::string stream;           // "cuda:0", or "cuda:0/1" for a further stream
+  SourceLocation requested_at;  // the innermost line
+  SourceLocation requested_by;  // the user's line, where a layer called
+  std::string inputs;           // "(256, 128), (128)"; may be empty
+  std::string what;             // what went wrong
+  std::exception_ptr cause;     // what the operation threw; may be null
+
+  // "relu (operation 41 of stream cuda:0, requested at net.cc:88, input
+  // (256, 128)) failed: …"
+  std::string ToString() const;
+};
+
+using FailurePtr = std::shared_ptr<const Failure>;
+
+// A late error. what() says which operation failed, which line requested it,
+// where it was noticed, and how many operations after it were skipped.
+class AsyncError : public std::runtime_error {
+ public:
+  // noticed_in: the call that found out, "Synchronize". skipped: how many
+  // operations behind the failed one had been skipped by then; negative if
+  // that is not known.
+  AsyncError(FailurePtr failure, const char* noticed_in,
+             SourceLocation noticed_at, std::int64_t skipped);
+
+  const Failure& failure() const { return *failure_; }
+  const FailurePtr& shared_failure() const { return failure_; }
+  SourceLocation noticed_at() const { return noticed_at_; }
+
+ private:
+  FailurePtr failure_;
+  SourceLocation noticed_at_;
+};
+
+// There is not enough memory on a device. Thrown by the call that asked.
+class OutOfMemoryError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+}  // namespace d2l
+
+#endif  // D2L_COMMON_DEVICE_FAILURE_H_

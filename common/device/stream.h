@@ -1,0 +1,144 @@
+// Stream: a queue of work on one device (c10::Stream's word, CUDA's idea).
+//
+//   stream.CopyAsync(dst, src, bytes, CopyKind::kHostToDevice);
+//   stream.HostCallback([&] { done = true; });
+//   stream.Synchronize();  // until then, nothing above need have happened
+//
+// Order: first in, first out. Between two streams nothing is ordered, unless
+// one waits for an event of the other.
+//
+// Thread-safety: any thread may enqueue at any time; what one thread enqueues
+// keeps its order. A queue is bounded: when it is full, whoever enqueues
+// waits until there is room (back-pressure). Work running on a stream must
+// not itself call into streams, as in CUDA's host functions; that throws
+// std::logic_error.
+//
+// Errors: an operation that fails *poisons* its stream. Later operations are
+// skipped, events complete but carry the failure, and whoever waits for such
+// an event is poisoned with it. Synchronize throws the failure as an
+// AsyncError, once, and with that the stream accepts work again. What the
+// failed and the skipped operations should have written stays marked for
+// ever: see FailureOf.
+//
+// How work is launched is the back end's own: CpuStream::Enqueue, or a kernel
+// launch on CudaStream's handle. Mathematics is in common/kernels.
+
+#ifndef D2L_COMMON_DEVICE_STREAM_H_
+#define D2L_COMMON_DEVICE_STREAM_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "common/base/source_location.h"
+#include "common/device/device.h"
+#include "common/device/event.h"
+#include "common/device/failure.h"
+
+namespace d2l {
+
+enum class CopyKind { kHostToDevice, kDeviceToHost, kDeviceToDevice };
+
+class Stream {
+ public:
+  // index: its number among the streams of its device; 0 is the default one.
+  Stream(Device device, int index) : device_(device), index_(index) {}
+  // Waits for everything enqueued. A failure nobody has asked about is
+  // reported on stderr.
+  virtual ~Stream() = default;
+
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+
+  Device device() const { return device_; }
+  int index() const { return index_; }
+  // "cpu:0" for the default stream, "cpu:0/1" for a further one.
+  std::string name() const;
+
+  // The point after everything enqueued so far.
+  virtual Event Record() = 0;
+
+  // What is enqueued from here on starts after `event`. On a CPU stream its
+  // worker waits, not the caller. A CUDA stream waits on the GPU for a CUDA
+  // event; for an event of a CPU stream the caller waits.
+  virtual void Wait(const Event& event, SourceLocation requested_at =
+                                            SourceLocation::Current()) = 0;
+
+  // Copies bytes. Asynchronous between devices and to or from pinned host
+  // memory (see PinnedBuffer in memory.h). From or to any other host memory
+  // it returns when the copy is done, on every back end, and throws
+  // AsyncError if the copy was skipped.
+  virtual void CopyAsync(
+      void* dst, const void* src, std::size_t bytes, CopyKind kind,
+      SourceLocation requested_at = SourceLocation::Current()) = 0;
+
+  // Calls `callback` on a thread of the back end, in order. It is skipped,
+  // and destroyed, on a poisoned stream. An exception it throws is the
+  // failure of this operation.
+  virtual void HostCallback(
+      std::function<void()> callback,
+      SourceLocation requested_at = SourceLocation::Current()) = 0;
+
+  // How many operations are enqueued and not done yet.
+  virtual std::int64_t QueuedOperations() = 0;
+
+  // True if everything enqueued so far is done.
+  bool Query() { return QueuedOperations() == 0; }
+
+  // Waits until everything enqueued so far is done. Throws AsyncError if any
+  // of it failed or was skipped.
+  virtual void Synchronize(
+      SourceLocation noticed_at = SourceLocation::Current()) = 0;
+
+  // Waits until operation `number` is done. Throws nothing: ask FailureOf.
+  virtual void WaitFor(std::uint64_t number) = 0;
+
+  // The failure because of which operation `number`, which has completed,
+  // did not do its work; null if it did. Remembered for the stream's life.
+  virtual FailurePtr FailureOf(std::uint64_t number) = 0;
+
+  // False as long as nothing has ever failed here: the cheap question before
+  // FailureOf.
+  bool ever_failed() const {
+    return ever_failed_.load(std::memory_order_acquire);
+  }
+
+ protected:
+  void set_ever_failed() {
+    ever_failed_.store(true, std::memory_order_release);
+  }
+
+ private:
+  const Device device_;
+  const int index_;
+  std::atomic<bool> ever_failed_{false};
+};
+
+// Throws AsyncError if operation `number` of the stream is known to have
+// failed or to have been skipped. Does not wait. noticed_in: the caller's
+// name, for the message.
+void ThrowIfFailed(Stream& stream, std::uint64_t number, const char* noticed_in,
+                   SourceLocation noticed_at);
+
+// Launch blocking: while on, every enqueue waits until its operation is done
+// and throws its failure there and then, so that errors show where they were
+// made. Slow; for finding errors. Initially on if the environment variable
+// CUDA_LAUNCH_BLOCKING is 1. Any thread may call it.
+void SetLaunchBlocking(bool on);
+
+namespace internal {
+extern std::atomic<bool> launch_blocking;
+// Set on the threads that run a stream's work. Inline and constant at first,
+// so that reading it is one load and not a call.
+inline thread_local bool on_worker_thread = false;
+}  // namespace internal
+
+inline bool LaunchBlocking() {
+  return internal::launch_blocking.load(std::memory_order_relaxed);
+}
+
+}  // namespace d2l
+
+#endif  // D2L_COMMON_DEVICE_STREAM_H_
