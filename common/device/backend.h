@@ -36,6 +36,9 @@ struct DeviceInventory {
   std::vector<PhysicalDevice> devices;
   // A sentence that says why there are none, and what to do about it.
   std::string why_none;
+  // Not empty if the back end lists its devices but cannot make streams on
+  // them: a sentence that says so, and what to do.
+  std::string why_unusable;
   // "CUDA_VISIBLE_DEVICES=4,5" if that renumbers the devices; else empty.
   std::string renumbered_by;
 };

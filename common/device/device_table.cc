@@ -226,12 +226,11 @@ Stream& CurrentStream(Device device) {
 }
 
 StreamGuard::StreamGuard(Stream& stream)
-    : device_(stream.device()),
+    // Throws for a stream of no device of the table.
+    : device_(GetEntry(stream.device()).info.device),
       previous_(std::exchange(
           current_streams[static_cast<int>(device_.type())][device_.index()],
-          &stream)) {
-  GetEntry(device_);  // throws for a stream of no device of the table
-}
+          &stream)) {}
 
 StreamGuard::~StreamGuard() {
   current_streams[static_cast<int>(device_.type())][device_.index()] =
@@ -271,6 +270,8 @@ absl::Status RequireGpus(int count) {
   const DeviceInventory& cuda = GetBackend(DeviceType::kCuda).Inventory();
   if (cuda.devices.empty()) {
     absl::StrAppend(&text, " ", cuda.why_none);
+  } else if (!cuda.why_unusable.empty()) {
+    absl::StrAppend(&text, " ", cuda.why_unusable);
   } else {
     absl::StrAppend(&text, " This machine has ", cuda.devices.size(),
                     ". Ask for fewer with --require_gpus, or leave it out to "

@@ -75,7 +75,9 @@ struct DeviceOptions {
 absl::Status InitializeDevices(absl::string_view spec = "auto",
                                const DeviceOptions& options = {});
 
-// What InitializeDevices would make of `spec`, given what is there.
+// What InitializeDevices would make of `spec`, given what is there. GPUs that
+// this program cannot run on (DeviceInventory::why_unusable) are not chosen by
+// "auto" and are Unimplemented in a list.
 absl::StatusOr<std::vector<DeviceInfo>> ResolveDevices(
     absl::string_view spec, int min_devices, const DeviceInventory& cpu,
     const DeviceInventory& cuda);

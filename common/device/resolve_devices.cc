@@ -75,7 +75,10 @@ void Share(const PhysicalDevice& machine, std::vector<DeviceInfo>* devices) {
 std::vector<DeviceInfo> Automatic(int min_devices, const DeviceInventory& cpu,
                                   const DeviceInventory& cuda) {
   std::vector<DeviceInfo> devices;
-  const int gpus = static_cast<int>(cuda.devices.size());
+  const int gpus =
+      cuda.why_unusable.empty()
+          ? std::min(static_cast<int>(cuda.devices.size()), kMaxDevices)
+          : 0;
   if (gpus == 0) {
     for (int i = 0; i < min_devices; ++i) {
       devices.push_back(MakeVirtual(i, cpu.devices[0]));
@@ -117,6 +120,10 @@ absl::StatusOr<std::vector<DeviceInfo>> FromList(absl::string_view spec,
     if (cuda.devices.empty()) {
       return absl::NotFoundError(absl::StrFormat(
           "%s asked for. %s", device->ToString(), cuda.why_none));
+    }
+    if (!cuda.why_unusable.empty()) {
+      return absl::UnimplementedError(absl::StrFormat(
+          "%s asked for. %s", device->ToString(), cuda.why_unusable));
     }
     if (device->index() >= static_cast<int>(cuda.devices.size())) {
       return absl::NotFoundError(absl::StrFormat(

@@ -95,6 +95,13 @@ class Stream {
   // Waits until operation `number` is done. Throws nothing: ask FailureOf.
   virtual void WaitFor(std::uint64_t number) = 0;
 
+  // Waits until operation `number` is done, for those who read what it wrote.
+  // Throws AsyncError if it failed or was skipped, every time; as after
+  // Synchronize, the stream then accepts work again. noticed_in: the reader's
+  // name, for the message.
+  virtual void Finish(std::uint64_t number, const char* noticed_in,
+                      SourceLocation noticed_at) = 0;
+
   // The failure because of which operation `number`, which has completed,
   // did not do its work; null if it did. Remembered for the stream's life.
   virtual FailurePtr FailureOf(std::uint64_t number) = 0;
@@ -122,9 +129,9 @@ class Stream {
 void ThrowIfFailed(Stream& stream, std::uint64_t number, const char* noticed_in,
                    SourceLocation noticed_at);
 
-// Launch blocking: while on, every enqueue waits until its operation is done
-// and throws its failure there and then, so that errors show where they were
-// made. Slow; for finding errors. Initially on if the environment variable
+// Launch blocking: while on, every call that enqueues waits until its
+// operation is done and throws its failure there and then, so that errors show
+// where they were made. Slow; for finding errors. Initially on if the environment variable
 // CUDA_LAUNCH_BLOCKING is 1. Any thread may call it.
 void SetLaunchBlocking(bool on);
 

@@ -18,7 +18,10 @@
 namespace d2l {
 namespace {
 
-constexpr std::size_t kAlignment = 64;
+// Two cache lines, which the processor fetches together. What a worker writes
+// must not share them with what the program's own thread writes, such as the
+// bookkeeping of the block: an operation would cost a half more.
+constexpr std::size_t kAlignment = 128;
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
 
 // The value of a line such as "MemAvailable:   123 kB", in bytes; negative if
@@ -76,7 +79,9 @@ class VirtualCpus final : public Backend {
     }
     if (bytes < kHugePage) {
       void* data = nullptr;
-      return posix_memalign(&data, kAlignment, bytes) == 0 ? data : nullptr;
+      const std::size_t padded =
+          (bytes + kAlignment - 1) / kAlignment * kAlignment;
+      return posix_memalign(&data, kAlignment, padded) == 0 ? data : nullptr;
     }
     // Fresh pages cost more than the arithmetic on them; huge ones less.
     void* data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,

@@ -70,13 +70,15 @@ void CpuStream::Wait(const Event& event, SourceLocation requested_at) {
   if (internal::on_worker_thread) ThrowCalledFromWork("Wait");
   if (event.state() == nullptr) return;
   if (event.Query() && event.failure() == nullptr) return;
-  Enqueue(OpLabel("wait", requested_at), [state = event.state()] {
-    state->Block();
-    if (FailurePtr failure = state->failure()) {
-      // The failure, not this wait, is what everyone behind wants to know.
-      throw AsyncError(std::move(failure), "Stream::Wait", {}, -1);
-    }
-  });
+  const std::uint64_t number =
+      Enqueue(OpLabel("wait", requested_at), [state = event.state()] {
+        state->Block();
+        if (FailurePtr failure = state->failure()) {
+          // The failure, not this wait, is what everyone behind wants to know.
+          throw AsyncError(std::move(failure), "Stream::Wait", {}, -1);
+        }
+      });
+  if (LaunchBlocking()) Finish(number, "wait", requested_at);
 }
 
 void CpuStream::CopyAsync(void* dst, const void* src, std::size_t bytes,
@@ -88,15 +90,16 @@ void CpuStream::CopyAsync(void* dst, const void* src, std::size_t bytes,
   const void* host = kind == CopyKind::kHostToDevice   ? src
                      : kind == CopyKind::kDeviceToHost ? dst
                                                        : nullptr;
-  if (host != nullptr && !IsPinned(host, bytes)) {
-    Finish(number, "copy", requested_at);
-  }
+  const bool pageable = host != nullptr && !IsPinned(host, bytes);
+  if (pageable || LaunchBlocking()) Finish(number, "copy", requested_at);
 }
 
 void CpuStream::HostCallback(std::function<void()> callback,
                              SourceLocation requested_at) {
-  Enqueue(OpLabel("host_callback", requested_at),
-          [callback = std::move(callback)] { callback(); });
+  const std::uint64_t number =
+      Enqueue(OpLabel("host_callback", requested_at),
+              [callback = std::move(callback)] { callback(); });
+  if (LaunchBlocking()) Finish(number, "host_callback", requested_at);
 }
 
 std::int64_t CpuStream::QueuedOperations() {
@@ -153,7 +156,11 @@ void CpuStream::Report(std::uint64_t before, const char* noticed_in,
   throw AsyncError(std::move(failure), noticed_in, noticed_at, skipped);
 }
 
-void CpuStream::Abandon() { abandoned_.store(true, std::memory_order_release); }
+void CpuStream::Abandon() {
+  // Before the load in TaskQueue::Stop of any stream: an event that a worker
+  // still waits for is then one of those that its stream completes.
+  abandoned_.store(true, std::memory_order_seq_cst);
+}
 
 FailurePtr CpuStream::UnreportedFailure() {
   std::lock_guard<std::mutex> lock(mutex_);
@@ -164,10 +171,12 @@ FailurePtr CpuStream::UnreportedFailure() {
 void CpuStream::Work() {
   internal::on_worker_thread = true;
   while (TaskQueue::Slot* slot = queue_.Front()) {
+    if (abandoned_.load(std::memory_order_acquire) && queue_.PastStop()) break;
     if (poison_ != nullptr) ClearPoisonIfReported();
     RunSlot(*slot);
     queue_.PopFront();
   }
+  queue_.End();
 }
 
 void CpuStream::RunSlot(TaskQueue::Slot& slot) {

@@ -47,7 +47,8 @@ class CpuStream final : public Stream {
 
   // Enqueues `task`, a callable `void()` of at most 96 bytes that moves
   // without throwing, and returns its number in the stream. What it throws
-  // poisons the stream. Waits while the queue is full.
+  // poisons the stream. Waits while the queue is full; with launch blocking,
+  // until the task is done (Finish then says whether it failed).
   template <typename F>
   std::uint64_t Enqueue(const OpLabel& label, F task) {
     if (internal::on_worker_thread) ThrowCalledFromWork("Enqueue");
@@ -58,7 +59,7 @@ class CpuStream final : public Stream {
     } else {
       number = queue_.Push(label, std::move(task));
     }
-    if (LaunchBlocking()) Finish(number, "launch", label.requested_at());
+    if (LaunchBlocking()) WaitFor(number);
     return number;
   }
 
@@ -77,13 +78,16 @@ class CpuStream final : public Stream {
   void Synchronize(
       SourceLocation noticed_at = SourceLocation::Current()) override;
   void WaitFor(std::uint64_t number) override;
+  void Finish(std::uint64_t number, const char* noticed_in,
+              SourceLocation noticed_at) override;
   FailurePtr FailureOf(std::uint64_t number) override;
 
   // From now on tasks are skipped, as if the stream had failed; events
   // complete. For the end of the process. Any thread.
   void Abandon();
   // Waits until the worker has done, or skipped, everything, ends it, and
-  // reports an unnoticed failure on stderr. Then nothing may be enqueued.
+  // reports an unnoticed failure on stderr. What is enqueued afterwards is
+  // dropped; events are complete.
   void Close();
   // "relu (operation …) failed: …" if something failed and nobody was told.
   FailurePtr UnreportedFailure();
@@ -116,10 +120,6 @@ class CpuStream final : public Stream {
   static constexpr std::uint64_t kOpen = ~std::uint64_t{0};
 
   [[noreturn]] void ThrowCalledFromWork(const char* what) const;
-  // Waits for operation `number` and throws if it failed or was skipped,
-  // which reports the failure.
-  void Finish(std::uint64_t number, const char* noticed_in,
-              SourceLocation noticed_at);
   // Throws the failure of the open interval, if it began before operation
   // `before`, and closes the interval.
   void Report(std::uint64_t before, const char* noticed_in,

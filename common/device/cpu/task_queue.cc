@@ -27,6 +27,8 @@ constexpr std::int64_t kCrowdedSpinNanos = 2'000;
 // Two to four microseconds, as long as dozens of pushes take.
 constexpr int kPausesBetweenLooks = 64;
 
+constexpr std::int64_t kSoonNanos = 1'000;
+
 std::atomic<int> queues_alive{0};
 
 std::int64_t SpinNanos() {
@@ -143,35 +145,50 @@ void TaskQueue::Wake() {
 }
 
 void TaskQueue::Stop() {
+  stop_at_.store(tail_.load(std::memory_order_seq_cst),
+                 std::memory_order_relaxed);
   stopped_.store(true, std::memory_order_seq_cst);
   Wake();
 }
 
+void TaskQueue::End() {
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    ended_.store(true, std::memory_order_seq_cst);
+  }
+  // As far from any number as can be, so that every push asks for room.
+  known_completed_.store(std::uint64_t{1} << 63, std::memory_order_release);
+  waiters_.notify_all();
+}
+
 void TaskQueue::WaitUntilCompleted(std::uint64_t count) {
-  // Reading the counter takes its cache line from the worker, so the looks
-  // become rarer.
-  const std::int64_t until = NowNanos() + SpinNanos();
-  int pauses = 1;
   if (completed() >= count) return;
   hurry_.store(true, std::memory_order_relaxed);
+  const std::int64_t start = NowNanos();
+  std::int64_t waited = 0;
   do {
     if (completed() >= count) return;
-    for (int i = 0; i < pauses; ++i) Pause();
-    pauses = std::min(2 * pauses, 64);
+    // Reading the counter takes its cache line from the worker, so after the
+    // time of one small operation the looks become rare.
+    const bool soon = waited < kSoonNanos;
+    for (int i = 0; i < (soon ? 2 : kPausesBetweenLooks); ++i) Pause();
     // The worker may be waiting for this very core.
-    if (pauses == 64) std::this_thread::yield();
-  } while (NowNanos() < until);
+    if (!soon) std::this_thread::yield();
+    waited = NowNanos() - start;
+  } while (waited < SpinNanos());
   SleepUntilCompleted(count, count);
 }
 
-void TaskQueue::WaitForRoom(std::uint64_t number) {
+bool TaskQueue::WaitForRoom(std::uint64_t number) {
   const std::uint64_t enough = number - bound_ + 1;
   if (completed() < enough) {
     // Woken for a single free slot, the producer would sleep again after one
     // push; so it sleeps until half of the queue is free.
     SleepUntilCompleted(enough, enough + bound_ / 2);
   }
+  if (ended_.load(std::memory_order_acquire)) return false;
   known_completed_.store(completed(), std::memory_order_release);
+  return true;
 }
 
 void TaskQueue::SleepUntilCompleted(std::uint64_t count,
@@ -184,6 +201,7 @@ void TaskQueue::SleepUntilCompleted(std::uint64_t count,
       wake_at_.store(wake_at, std::memory_order_seq_cst);
     }
     if (completed_.load(std::memory_order_seq_cst) >= count) return;
+    if (ended_.load(std::memory_order_relaxed)) return;
     waiters_.wait(lock);
   }
 }

@@ -1,0 +1,162 @@
+// The CUDA back end, as far as it goes: it finds the GPUs, says what they are
+// or why there are none, and knows their memory. It makes no streams yet, and
+// says so (DeviceInventory::why_unusable), so the device table does not
+// choose its devices.
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <system_error>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "common/device/backend.h"
+#include "common/device/cuda/why_no_cuda.h"
+#include "common/device/device.h"
+#include "common/device/stream.h"
+
+namespace d2l {
+namespace {
+
+static_assert(kCudaErrorInsufficientDriver ==
+              static_cast<int>(cudaErrorInsufficientDriver));
+static_assert(kCudaErrorNoDevice == static_cast<int>(cudaErrorNoDevice));
+
+constexpr char kCannotRun[] =
+    "This version of the program lists CUDA devices but cannot run on them "
+    "yet. Use --devices=cpu:0,cpu:1.";
+
+// An error stays with the thread until somebody takes it; later calls must
+// not find it.
+bool Succeeded(cudaError_t error) {
+  if (error == cudaSuccess) return true;
+  cudaGetLastError();
+  return false;
+}
+
+// How many entries the folder has; negative if it cannot be read.
+int CountEntries(const char* folder) {
+  std::error_code error;
+  int count = 0;
+  for (std::filesystem::directory_iterator it(folder, error), end;
+       !error && it != end; it.increment(error)) {
+    ++count;
+  }
+  return error ? -1 : count;
+}
+
+CudaProbe ProbeCuda() {
+  CudaProbe probe;
+  const cudaError_t error = cudaGetDeviceCount(&probe.device_count);
+  probe.error = static_cast<int>(error);
+  if (!Succeeded(error)) {
+    probe.device_count = 0;
+    probe.error_text =
+        absl::StrCat(cudaGetErrorName(error), ": ", cudaGetErrorString(error));
+  }
+  // Both are 0, and no error, where there is no driver to ask.
+  if (!Succeeded(cudaDriverGetVersion(&probe.driver_version))) {
+    probe.driver_version = 0;
+  }
+  if (!Succeeded(cudaRuntimeGetVersion(&probe.runtime_version))) {
+    probe.runtime_version = CUDART_VERSION;
+  }
+  const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
+  if (visible != nullptr) probe.visible_devices = visible;
+  probe.gpus_in_proc = CountEntries("/proc/driver/nvidia/gpus");
+  std::string kernel;
+  std::getline(std::ifstream("/proc/sys/kernel/osrelease"), kernel);
+  probe.wsl = kernel.find("icrosoft") != std::string::npos;
+  std::error_code ignored;
+  probe.wsl_has_driver =
+      std::filesystem::exists("/usr/lib/wsl/lib/libcuda.so.1", ignored);
+  return probe;
+}
+
+DeviceInventory ListDevices() {
+  DeviceInventory inventory;
+  const CudaProbe probe = ProbeCuda();
+  inventory.why_none = WhyNoCuda(probe);
+  inventory.renumbered_by = RenumberedBy(probe.visible_devices);
+  inventory.why_unusable = kCannotRun;
+  for (int i = 0; i < probe.device_count; ++i) {
+    cudaDeviceProp properties;
+    PhysicalDevice device;
+    if (Succeeded(cudaGetDeviceProperties(&properties, i))) {
+      device.name = properties.name;
+      device.memory_bytes =
+          static_cast<std::int64_t>(properties.totalGlobalMem);
+      device.cores = properties.multiProcessorCount;
+      device.capability =
+          absl::StrFormat("sm_%d%d", properties.major, properties.minor);
+    } else {
+      // It has a number all the same: those behind it must keep theirs.
+      device.name = "a GPU that does not answer";
+    }
+    inventory.devices.push_back(device);
+  }
+  return inventory;
+}
+
+class Cuda final : public Backend {
+ public:
+  DeviceType type() const override { return DeviceType::kCuda; }
+
+  const DeviceInventory& Inventory() override { return inventory_; }
+
+  std::unique_ptr<Stream> NewStream(Device device, int /*physical_index*/,
+                                    int /*index*/,
+                                    const StreamOptions&) override {
+    throw std::runtime_error(
+        absl::StrCat("[stream] ", device.ToString(), ": ", kCannotRun));
+  }
+
+  void* Allocate(int physical_index, std::size_t bytes) override {
+    void* data = nullptr;
+    const bool done = Succeeded(cudaSetDevice(physical_index)) &&
+                      Succeeded(cudaMalloc(&data, bytes));
+    return done ? data : nullptr;
+  }
+
+  void Free(int physical_index, void* data, std::size_t /*bytes*/) override {
+    if (Succeeded(cudaSetDevice(physical_index))) Succeeded(cudaFree(data));
+  }
+
+  void* AllocatePinned(std::size_t bytes) override {
+    void* data = nullptr;
+    const bool done =
+        Succeeded(cudaHostAlloc(&data, bytes, cudaHostAllocPortable));
+    return done ? data : nullptr;
+  }
+
+  void FreePinned(void* data, std::size_t /*bytes*/) override {
+    Succeeded(cudaFreeHost(data));
+  }
+
+  std::int64_t FreeMemory(int physical_index) override {
+    std::size_t free = 0;
+    std::size_t total = 0;
+    const bool done = Succeeded(cudaSetDevice(physical_index)) &&
+                      Succeeded(cudaMemGetInfo(&free, &total));
+    return done ? static_cast<std::int64_t>(free) : 0;
+  }
+
+ private:
+  const DeviceInventory inventory_ = ListDevices();
+};
+
+}  // namespace
+
+Backend& CudaBackend() {
+  static Cuda& backend = *new Cuda;
+  return backend;
+}
+
+}  // namespace d2l

@@ -1,0 +1,58 @@
+// The CUDA back end on whatever machine this is, with or without a GPU.
+
+#include <stdexcept>
+#include <string>
+
+#include "absl/status/status.h"
+#include "common/device/backend.h"
+#include "common/device/device.h"
+#include "common/device/device_table.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace d2l {
+namespace {
+
+using testing::HasSubstr;
+using testing::MatchesRegex;
+
+TEST(CudaBackendTest, ListsItsDevicesOrSaysWhyThereAreNone) {
+  const DeviceInventory& inventory = CudaBackend().Inventory();
+  EXPECT_EQ(&inventory, &CudaBackend().Inventory()) << "found out once";
+  EXPECT_EQ(inventory.devices.empty(), !inventory.why_none.empty());
+  if (inventory.devices.empty()) {
+    EXPECT_THAT(inventory.why_none, MatchesRegex("[A-Z].*\\."));
+  }
+  for (const PhysicalDevice& device : inventory.devices) {
+    EXPECT_NE(device.name, "");
+    EXPECT_GT(device.memory_bytes, 0);
+    EXPECT_GT(device.cores, 0);
+    EXPECT_THAT(device.capability, MatchesRegex("sm_[0-9]+"));
+  }
+}
+
+TEST(CudaBackendTest, MakesNoStreamsAndSaysSo) {
+  const DeviceInventory& inventory = CudaBackend().Inventory();
+  EXPECT_THAT(inventory.why_unusable, HasSubstr("cannot run on them yet"));
+  EXPECT_THAT(inventory.why_unusable, HasSubstr("--devices=cpu:0,cpu:1"));
+  EXPECT_THROW(CudaBackend().NewStream(Device(DeviceType::kCuda, 0), 0, 0,
+                                       StreamOptions()),
+               std::runtime_error);
+}
+
+TEST(CudaBackendTest, TheDeviceTableFallsBackToTheCpu) {
+  const DeviceInventory& inventory = CudaBackend().Inventory();
+  const absl::Status asked = InitializeDevices("cuda:0");
+  ASSERT_FALSE(asked.ok());
+  EXPECT_EQ(std::string(asked.message()),
+            "cuda:0 asked for. " + (inventory.devices.empty()
+                                        ? inventory.why_none
+                                        : inventory.why_unusable));
+  const absl::Status status = InitializeDevices("auto");
+  ASSERT_TRUE(status.ok()) << status;
+  EXPECT_FALSE(HasDevice(Device(DeviceType::kCuda, 0)));
+  EXPECT_TRUE(HasDevice(Device(DeviceType::kCpu, 1)));
+}
+
+}  // namespace
+}  // namespace d2l

@@ -1,0 +1,81 @@
+#include "common/device/testing.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <cstdlib>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "common/device/backend.h"
+#include "common/device/device_table.h"
+
+namespace d2l {
+namespace {
+
+constexpr int kCpuDevices = 3;
+constexpr int kLeastCudaDevices = 2;
+
+}  // namespace
+
+std::string TestDeviceSpec() {
+  const char* asked = std::getenv("D2L_TEST_DEVICES");
+  if (asked != nullptr && *asked != '\0') return asked;
+  std::string spec = "cpu:0";
+  for (int i = 1; i < kCpuDevices; ++i) absl::StrAppend(&spec, ",cpu:", i);
+  const DeviceInventory& cuda = CudaBackend().Inventory();
+  if (!cuda.why_unusable.empty()) return spec;
+  const int gpus = static_cast<int>(cuda.devices.size());
+  if (gpus == 0) return spec;
+  for (int i = 0; i < std::max(gpus, kLeastCudaDevices); ++i) {
+    absl::StrAppend(&spec, ",cuda:", i % gpus);
+  }
+  return spec;
+}
+
+std::vector<Device> AllDevices() {
+  std::vector<Device> devices;
+  for (const DeviceInfo& info : Devices()) devices.push_back(info.device);
+  return devices;
+}
+
+std::string DeviceTestName(const testing::TestParamInfo<Device>& info) {
+  return absl::StrCat(DeviceTypeName(info.param.type()), "_",
+                      info.param.index());
+}
+
+std::unique_ptr<Stream> MakeStream(Device device, int index) {
+  Backend& backend =
+      device.type() == DeviceType::kCpu ? CpuBackend() : CudaBackend();
+  return backend.NewStream(device, GetDeviceInfo(device).physical_index, index,
+                           StreamOptions());
+}
+
+struct HoldUp::Gate {
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool reached = false;
+  bool open = false;
+};
+
+HoldUp::HoldUp(Stream& stream) : gate_(std::make_shared<Gate>()) {
+  stream.HostCallback([gate = gate_] {
+    std::unique_lock<std::mutex> lock(gate->mutex);
+    gate->reached = true;
+    gate->changed.notify_all();
+    gate->changed.wait(lock, [&gate] { return gate->open; });
+  });
+  std::unique_lock<std::mutex> lock(gate_->mutex);
+  gate_->changed.wait(lock, [this] { return gate_->reached; });
+}
+
+void HoldUp::Release() {
+  std::lock_guard<std::mutex> lock(gate_->mutex);
+  gate_->open = true;
+  gate_->changed.notify_all();
+}
+
+}  // namespace d2l

@@ -1,0 +1,58 @@
+// What tests need that use devices.
+//
+//   class CopyTest : public testing::TestWithParam<Device> {};
+//   TEST_P(CopyTest, Works) { Stream& stream = DefaultStream(GetParam()); … }
+//   INSTANTIATE_TEST_SUITE_P(All, CopyTest, testing::ValuesIn(AllDevices()),
+//                            DeviceTestName);
+//
+// The program's main is that of //common/device:test_main, which makes the
+// device table first: of the list in the environment variable
+// D2L_TEST_DEVICES, or else of three virtual CPU devices and, where this
+// program can run on a GPU, of every GPU, with at least two devices on them.
+
+#ifndef D2L_COMMON_DEVICE_TESTING_H_
+#define D2L_COMMON_DEVICE_TESTING_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/device/device.h"
+#include "common/device/stream.h"
+#include "gtest/gtest.h"
+
+namespace d2l {
+
+// What --devices would be for the table described above.
+std::string TestDeviceSpec();
+
+// The devices of the table.
+std::vector<Device> AllDevices();
+
+// "cpu_0": a parameter's part of a test's name.
+std::string DeviceTestName(const testing::TestParamInfo<Device>& info);
+
+// A stream of `device` that belongs to the test and not to the table.
+std::unique_ptr<Stream> MakeStream(Device device, int index = 1);
+
+// Holds up a stream: what is enqueued behind it does not start before
+// Release. Declare it after the stream, so that a test which ends early does
+// not wait for ever.
+class HoldUp {
+ public:
+  // Returns once the stream is at work on nothing else.
+  explicit HoldUp(Stream& stream);
+  ~HoldUp() { Release(); }
+  HoldUp(const HoldUp&) = delete;
+  HoldUp& operator=(const HoldUp&) = delete;
+
+  void Release();
+
+ private:
+  struct Gate;
+  std::shared_ptr<Gate> gate_;
+};
+
+}  // namespace d2l
+
+#endif  // D2L_COMMON_DEVICE_TESTING_H_
