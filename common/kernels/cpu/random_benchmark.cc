@@ -1,0 +1,71 @@
+// What random numbers cost, with each kind of vector that this machine has.
+//
+//   bazel run //common/kernels/cpu:random_benchmark
+//
+// A name ends in what Highway calls the vectors, AVX3 for AVX-512, and the
+// number of elements: 2^14 stay in the first two caches, 10^7 do not. The last
+// kind of vector is the one that every machine runs: with Highway 1.0 that is
+// SCALAR, which is philox.h an element at a time; later it is SSE2.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "benchmark/benchmark.h"
+#include "common/kernels/cpu/random.h"
+#include "common/kernels/philox.h"
+#include "hwy/highway.h"
+
+namespace d2l::kernels::cpu {
+namespace {
+
+template <typename T>
+using FillFunction = void (*)(T*, std::int64_t, std::int64_t, std::uint64_t,
+                              std::uint64_t);
+
+template <typename T>
+void BM_Fill(benchmark::State& state, FillFunction<T> fill,
+             std::int64_t target) {
+  hwy::SetSupportedTargetsForTest(target);
+  hwy::GetChosenTarget().DeInit();
+  const std::int64_t n = state.range(0);
+  std::vector<T> out(static_cast<std::size_t>(n));
+  std::uint64_t offset = 0;
+  for (auto _ : state) {
+    fill(out.data(), 0, n, 42, offset);
+    benchmark::DoNotOptimize(out.data());
+    benchmark::ClobberMemory();
+    offset += RandomBlocks<T>(n);
+  }
+  state.SetItemsProcessed(state.iterations() * n);
+  state.SetBytesProcessed(state.iterations() * n *
+                          static_cast<std::int64_t>(sizeof(T)));
+  hwy::SetSupportedTargetsForTest(0);
+  hwy::GetChosenTarget().DeInit();
+}
+
+template <typename T>
+void Register(const std::string& name, FillFunction<T> fill) {
+  std::vector<std::int64_t> targets = hwy::SupportedAndGeneratedTargets();
+  if (targets.back() != HWY_STATIC_TARGET) targets.push_back(HWY_STATIC_TARGET);
+  for (const std::int64_t target : targets) {
+    benchmark::RegisterBenchmark((name + "/" + hwy::TargetName(target)).c_str(),
+                                 [fill, target](benchmark::State& state) {
+                                   BM_Fill<T>(state, fill, target);
+                                 })
+        ->Arg(100)
+        ->Arg(1 << 14)
+        ->Arg(10'000'000);
+  }
+}
+
+const int kRegistered = [] {
+  Register<float>("BM_UniformFloat", UniformFill);
+  Register<float>("BM_NormalFloat", NormalFill);
+  Register<double>("BM_UniformDouble", UniformFill);
+  Register<double>("BM_NormalDouble", NormalFill);
+  return 0;
+}();
+
+}  // namespace
+}  // namespace d2l::kernels::cpu

@@ -1,0 +1,333 @@
+#include "common/kernels/cpu/random.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "common/kernels/philox.h"
+#include "gtest/gtest.h"
+#include "hwy/highway.h"
+
+namespace d2l::kernels::cpu {
+namespace {
+
+// The obvious loop.
+template <typename T, void (*kTransform)(const PhiloxBlock&, T*)>
+std::vector<T> Reference(std::int64_t n, std::uint64_t seed,
+                         std::uint64_t offset) {
+  std::vector<T> out;
+  for (std::int64_t i = 0; i < n; ++i) {
+    T block[kElementsPerBlock<T>];
+    kTransform(Philox(seed, offset + i / kElementsPerBlock<T>), block);
+    out.push_back(block[i % kElementsPerBlock<T>]);
+  }
+  return out;
+}
+
+// How many elements differ in any bit.
+template <typename T>
+std::int64_t Differences(const std::vector<T>& a, const std::vector<T>& b) {
+  EXPECT_EQ(a.size(), b.size());
+  std::int64_t count = 0;
+  for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
+    count += std::memcmp(&a[i], &b[i], sizeof(T)) != 0;
+  }
+  return count;
+}
+
+template <typename T>
+struct Uniform {
+  using Type = T;
+  static constexpr bool kIsNormal = false;
+  static constexpr double kTolerance = 0;
+  static void Fill(T* out, std::int64_t begin, std::int64_t end,
+                   std::uint64_t seed, std::uint64_t offset) {
+    UniformFill(out, begin, end, seed, offset);
+  }
+  static std::vector<T> Expected(std::int64_t n, std::uint64_t seed,
+                                 std::uint64_t offset) {
+    return Reference<T, Uniforms>(n, seed, offset);
+  }
+  static double Standardised(double x) { return (x - 0.5) * std::sqrt(12.0); }
+  static double Cdf(double x) { return x; }
+  static double Moment(int k) {  // of the standardised variable, k even
+    return std::pow(3.0, k / 2) / (k + 1);
+  }
+};
+
+template <typename T>
+struct Normal {
+  using Type = T;
+  static constexpr bool kIsNormal = true;
+  // For targets that do not fuse; random.h states it.
+  static constexpr double kTolerance = sizeof(T) == 4 ? 4e-6 : 1e-14;
+  static void Fill(T* out, std::int64_t begin, std::int64_t end,
+                   std::uint64_t seed, std::uint64_t offset) {
+    NormalFill(out, begin, end, seed, offset);
+  }
+  static std::vector<T> Expected(std::int64_t n, std::uint64_t seed,
+                                 std::uint64_t offset) {
+    return Reference<T, Normals>(n, seed, offset);
+  }
+  static double Standardised(double x) { return x; }
+  static double Cdf(double x) { return 0.5 * std::erfc(-x / std::sqrt(2.0)); }
+  static double Moment(int k) { return k == 0 ? 1 : (k - 1) * Moment(k - 2); }
+};
+
+// Makes every call go to one target.
+class ScopedTarget {
+ public:
+  explicit ScopedTarget(std::int64_t target) {
+    hwy::SetSupportedTargetsForTest(target);
+    hwy::GetChosenTarget().DeInit();
+  }
+  ~ScopedTarget() {
+    hwy::SetSupportedTargetsForTest(0);
+    hwy::GetChosenTarget().DeInit();
+  }
+  ScopedTarget(const ScopedTarget&) = delete;
+  ScopedTarget& operator=(const ScopedTarget&) = delete;
+};
+
+std::vector<std::int64_t> Targets() {
+  std::vector<std::int64_t> targets = hwy::SupportedAndGeneratedTargets();
+  if (targets.back() != HWY_STATIC_TARGET) targets.push_back(HWY_STATIC_TARGET);
+  return targets;
+}
+
+bool Fuses(std::int64_t target) {
+  const std::string name = hwy::TargetName(target);
+  for (const char* other :
+       {"SSE2", "SSSE3", "SSE4", "EMU128", "WASM", "WASM_EMU256"}) {
+    if (name == other) return false;
+  }
+  return true;
+}
+
+template <class Kind>
+class RandomTest : public testing::Test {
+ public:
+  using T = typename Kind::Type;
+
+  static std::vector<T> Draw(std::int64_t n, std::uint64_t seed,
+                             std::uint64_t offset) {
+    std::vector<T> out(static_cast<std::size_t>(n), T{-99});
+    Kind::Fill(out.data(), 0, n, seed, offset);
+    return out;
+  }
+};
+
+using Kinds = testing::Types<Uniform<float>, Uniform<double>, Normal<float>,
+                             Normal<double>>;
+TYPED_TEST_SUITE(RandomTest, Kinds);
+
+TYPED_TEST(RandomTest, EveryTargetAgreesWithTheReference) {
+  using T = typename TypeParam::Type;
+  struct Call {
+    std::int64_t n;
+    std::uint64_t seed, offset;
+  };
+  const Call calls[] = {
+      {100'003, 42, 0},
+      {1'001, 0, 0xFFFFFFF0},  // carries into the high word
+      {1'001, 0xFEDCBA9876543210, 0xFFFFFFFFFFFFFFF0},  // wraps around
+      {37, 0xFFFFFFFFFFFFFFFF, 0x123456789ABCDEF},
+  };
+  for (const Call& call : calls) {
+    const std::vector<T> expected =
+        TypeParam::Expected(call.n, call.seed, call.offset);
+    for (const std::int64_t target : Targets()) {
+      SCOPED_TRACE(hwy::TargetName(target));
+      const ScopedTarget scope(target);
+      const std::vector<T> actual = this->Draw(call.n, call.seed, call.offset);
+      if (!TypeParam::kIsNormal || Fuses(target)) {
+        EXPECT_EQ(Differences(actual, expected), 0);
+        continue;
+      }
+      double worst = 0;
+      for (std::size_t i = 0; i < expected.size(); ++i) {
+        worst = std::max<double>(worst, std::fabs(actual[i] - expected[i]));
+      }
+      EXPECT_LE(worst, TypeParam::kTolerance);
+    }
+  }
+}
+
+TYPED_TEST(RandomTest, AnySplitGivesTheSameBitsAndWritesNothingElse) {
+  using T = typename TypeParam::Type;
+  std::mt19937_64 random(5);
+  for (const std::int64_t target : Targets()) {
+    SCOPED_TRACE(hwy::TargetName(target));
+    const ScopedTarget scope(target);
+    for (int repeat = 0; repeat < 200; ++repeat) {
+      const auto n = static_cast<std::int64_t>(random() % 300);
+      const std::uint64_t seed = random(), offset = random();
+      const std::vector<T> expected = this->Draw(n, seed, offset);
+      std::vector<std::int64_t> cuts = {0, n};
+      for (std::uint64_t c = random() % 8; c > 0; --c) {
+        cuts.push_back(static_cast<std::int64_t>(random() % (n + 1)));
+      }
+      std::sort(cuts.begin(), cuts.end());
+      // The pieces in any order; the array at any address that T allows; 77
+      // before, between and behind what has been written.
+      const std::size_t shift = random() % 16;
+      std::vector<T> memory(static_cast<std::size_t>(n) + shift + 64, T{77});
+      T* out = memory.data() + shift;
+      std::vector<std::size_t> order(cuts.size() - 1);
+      for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+      std::shuffle(order.begin(), order.end(), random);
+      std::vector<T> model = memory;
+      for (const std::size_t piece : order) {
+        TypeParam::Fill(out, cuts[piece], cuts[piece + 1], seed, offset);
+        std::copy(
+            expected.begin() + cuts[piece], expected.begin() + cuts[piece + 1],
+            model.begin() + static_cast<std::int64_t>(shift) + cuts[piece]);
+        ASSERT_EQ(Differences(memory, model), 0) << n << " " << cuts[piece];
+      }
+    }
+  }
+}
+
+// Large enough for whatever is done differently for large arrays.
+TYPED_TEST(RandomTest, WorkersGiveTheSameBitsWhateverTheirNumber) {
+  using T = typename TypeParam::Type;
+  constexpr std::int64_t kN = 3'000'001;
+  const std::vector<T> expected = this->Draw(kN, 6, 7);
+  for (const int workers : {2, 7}) {
+    std::vector<T> out(kN);
+    std::vector<std::thread> threads;
+    for (int w = 0; w < workers; ++w) {
+      threads.emplace_back([&out, w, workers] {
+        TypeParam::Fill(out.data(), kN * w / workers, kN * (w + 1) / workers, 6,
+                        7);
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_EQ(Differences(out, expected), 0) << workers;
+  }
+}
+
+TYPED_TEST(RandomTest, LargeCallsAgreeWithSmallOnesAtAnyAddress) {
+  using T = typename TypeParam::Type;
+  constexpr std::int64_t kN = 2'000'003;
+  for (const std::int64_t target : Targets()) {
+    if (target == HWY_STATIC_TARGET) continue;  // treats all sizes alike
+    SCOPED_TRACE(hwy::TargetName(target));
+    const ScopedTarget scope(target);
+    std::vector<T> expected(kN);
+    for (std::int64_t i = 0; i < kN; i += 1000) {
+      TypeParam::Fill(expected.data(), i, std::min(kN, i + 1000), 8, 9);
+    }
+    for (const int shift : {0, 1, 4}) {
+      std::vector<T> memory(kN + 8);
+      TypeParam::Fill(memory.data() + shift, 0, 5, 8, 9);
+      TypeParam::Fill(memory.data() + shift, 5, kN, 8, 9);
+      const std::vector<T> actual(memory.begin() + shift,
+                                  memory.begin() + shift + kN);
+      EXPECT_EQ(Differences(actual, expected), 0) << shift;
+    }
+  }
+}
+
+TYPED_TEST(RandomTest, EmptyRangesWriteNothing) {
+  using T = typename TypeParam::Type;
+  T out[2] = {1, 2};
+  TypeParam::Fill(out, 0, 0, 1, 1);
+  TypeParam::Fill(out, 1, 1, 1, 1);
+  TypeParam::Fill(out, 1, 0, 1, 1);
+  TypeParam::Fill(nullptr, 0, 0, 1, 1);
+  EXPECT_EQ(out[0], T{1});
+  EXPECT_EQ(out[1], T{2});
+}
+
+// What the offset is for: the call after this one goes on where it ended.
+TYPED_TEST(RandomTest, CallsOneAfterTheOtherAreOneStream) {
+  using T = typename TypeParam::Type;
+  const std::vector<T> all = this->Draw(1000, 3, 10);
+  const std::vector<T> rest = this->Draw(600, 3, 10 + RandomBlocks<T>(400));
+  EXPECT_EQ(Differences(rest, std::vector<T>(all.begin() + 400, all.end())), 0);
+}
+
+// The statistics below are of fixed seeds, so they pass or fail for ever; the
+// bounds are five standard errors, or as unlikely.
+
+constexpr std::int64_t kSample = 1 << 20;
+
+TYPED_TEST(RandomTest, MomentsAreRight) {
+  for (const std::uint64_t seed : {1, 2, 3}) {
+    double sum[5] = {};
+    for (const auto x : this->Draw(kSample, seed, 0)) {
+      const double z = TypeParam::Standardised(x);
+      sum[1] += z;
+      sum[2] += z * z;
+      sum[3] += z * z * z;
+      sum[4] += z * z * z * z;
+    }
+    for (int k = 1; k <= 4; ++k) {  // mean, variance, skewness, kurtosis
+      const double expected = k % 2 == 0 ? TypeParam::Moment(k) : 0;
+      const double variance = TypeParam::Moment(2 * k) - expected * expected;
+      EXPECT_NEAR(sum[k] / kSample, expected, 5 * std::sqrt(variance / kSample))
+          << k;
+    }
+  }
+}
+
+TYPED_TEST(RandomTest, PassesKolmogorovAndSmirnovsTest) {
+  using T = typename TypeParam::Type;
+  for (const std::uint64_t seed : {4, 5, 6}) {
+    std::vector<T> sample = this->Draw(kSample, seed, 1'000'000);
+    std::sort(sample.begin(), sample.end());
+    double distance = 0;
+    for (std::int64_t i = 0; i < kSample; ++i) {
+      const double cdf = TypeParam::Cdf(sample[static_cast<std::size_t>(i)]);
+      distance = std::max({distance, cdf - static_cast<double>(i) / kSample,
+                           static_cast<double>(i + 1) / kSample - cdf});
+    }
+    // The limit distribution exceeds 2.2 with probability 1.3e-4.
+    EXPECT_LE(distance * std::sqrt(static_cast<double>(kSample)), 2.2);
+  }
+}
+
+// The correlation of a[i] and b[i + lag], and that of their squares, is within
+// five standard errors of zero.
+template <class Kind, typename T = typename Kind::Type>
+void ExpectUncorrelated(const std::vector<T>& a, const std::vector<T>& b,
+                        std::size_t lag = 0) {
+  const std::size_t n = a.size() - lag;
+  double sum = 0, sum_of_squares = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    const double x = Kind::Standardised(a[i]);
+    const double y = Kind::Standardised(b[i + lag]);
+    sum += x * y;
+    sum_of_squares += (x * x - 1) * (y * y - 1);
+  }
+  const double bound = 5 * std::sqrt(static_cast<double>(n));
+  EXPECT_LE(std::fabs(sum), bound) << lag;
+  EXPECT_LE(std::fabs(sum_of_squares), bound * (Kind::Moment(4) - 1)) << lag;
+}
+
+TYPED_TEST(RandomTest, NeighboursAreUncorrelated) {
+  const auto x = this->Draw(kSample, 7, 0);
+  for (const std::size_t lag : {1, 2, 3, 4, 5, 8, 16, 31, 32, 33}) {
+    ExpectUncorrelated<TypeParam>(x, x, lag);
+  }
+}
+
+TYPED_TEST(RandomTest, StreamsAreUncorrelated) {
+  const auto x = this->Draw(kSample, 8, 0);
+  for (const std::uint64_t seed : {std::uint64_t{9}, std::uint64_t{8} << 32}) {
+    ExpectUncorrelated<TypeParam>(x, this->Draw(kSample, seed, 0));
+  }
+  for (const std::uint64_t offset :
+       {std::uint64_t{kSample}, std::uint64_t{1} << 32}) {
+    ExpectUncorrelated<TypeParam>(x, this->Draw(kSample, 8, offset));
+  }
+}
+
+}  // namespace
+}  // namespace d2l::kernels::cpu

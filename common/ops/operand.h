@@ -1,0 +1,42 @@
+// Operand: what stands on one side of an operator, and the line it stands on.
+//
+//   Tensor operator+(const Operand& a, const Operand& b);
+//   z = x + 2;  // both sides become Operands, which note this line
+//
+// An operator takes no default arguments, so it cannot ask for the line of
+// its use. The conversion of its operands can: it is made there.
+//
+// An Operand lives as long as the expression; it does not own the tensor.
+
+#ifndef D2L_COMMON_OPS_OPERAND_H_
+#define D2L_COMMON_OPS_OPERAND_H_
+
+#include "common/base/source_location.h"
+#include "common/tensor/tensor.h"
+
+namespace d2l {
+
+class Operand {
+ public:
+  // Not explicit: these conversions are what the class is for.
+  Operand(const Tensor& tensor,  // NOLINT
+          SourceLocation at = SourceLocation::Current())
+      : tensor_(&tensor), at_(at) {}
+  Operand(double scalar,  // NOLINT
+          SourceLocation at = SourceLocation::Current())
+      : scalar_(scalar), at_(at) {}
+
+  // Null for a scalar.
+  const Tensor* tensor() const { return tensor_; }
+  double scalar() const { return scalar_; }
+  SourceLocation at() const { return at_; }
+
+ private:
+  const Tensor* tensor_ = nullptr;
+  double scalar_ = 0;
+  SourceLocation at_;
+};
+
+}  // namespace d2l
+
+#endif  // D2L_COMMON_OPS_OPERAND_H_

@@ -1,0 +1,137 @@
+#include "common/ops/read.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <stdexcept>
+#include <vector>
+
+#include "absl/strings/str_format.h"
+#include "common/base/timer.h"
+#include "common/device/device_table.h"
+#include "common/ops/record.h"
+
+namespace d2l {
+namespace {
+
+// Tells the listeners that the host reads `x` while this lives.
+class ReadScope {
+ public:
+  ReadScope(const char* reader, const Tensor& x, SourceLocation at)
+      : thread_(internal::op_context.listener),
+        process_(internal::process_listener.load(std::memory_order_acquire)),
+        record_{reader, {}, at, 0, 0} {
+    if (!x.defined()) {
+      throw std::invalid_argument(absl::StrFormat(
+          "[%s] the tensor is undefined (declared and never assigned); "
+          "requested at %s",
+          reader, at.ToString()));
+    }
+    if (thread_ == nullptr && process_ == nullptr) return;
+    record_.input = {x.id(), x.storage()->id(), x.version(), x.shape(),
+                     x.dtype()};
+    record_.host_begin = NowNanos();
+    if (thread_ != nullptr) thread_->BeforeRead(record_);
+    if (process_ != nullptr) process_->BeforeRead(record_);
+  }
+  void Done() {
+    if (thread_ == nullptr && process_ == nullptr) return;
+    record_.host_end = NowNanos();
+    if (thread_ != nullptr) thread_->AfterRead(record_);
+    if (process_ != nullptr) process_->AfterRead(record_);
+  }
+
+ private:
+  OpListener* const thread_;
+  OpListener* const process_;
+  ReadRecord record_;
+};
+
+void WaitForWriter(const Tensor& x, const char* reader, SourceLocation at) {
+  const Storage& storage = *x.storage();
+  if (storage.writer() == nullptr) return;  // nobody wrote: nothing to wait for
+  storage.writer()->Finish(storage.written_by(), reader, at);
+}
+
+// The storage's elements from the view's first to its last.
+template <typename T>
+std::vector<T> CopySpan(const Tensor& x, SourceLocation at) {
+  std::int64_t span = 1;
+  for (int i = 0; i < x.dim(); ++i) {
+    span += (x.size(i) - 1) * x.strides()[i];
+  }
+  std::vector<T> values(span);
+  if (x.device().type() == DeviceType::kCpu) {
+    // The device's memory is the host's, and its writer is done.
+    std::copy_n(static_cast<const T*>(x.data()), span, values.data());
+  } else {
+    CurrentStream(x.device())
+        .CopyAsync(values.data(), x.data(), span * sizeof(T),
+                   CopyKind::kDeviceToHost, at);
+  }
+  return values;
+}
+
+template <typename T>
+std::vector<T> Read(const Tensor& x, SourceLocation at) {
+  if (x.numel() == 0) return {};
+  std::vector<T> span = CopySpan<T>(x, at);
+  if (x.is_contiguous()) return span;
+  std::vector<T> values;
+  values.reserve(x.numel());
+  std::int64_t index[kMaxRank] = {};
+  std::int64_t position = 0;
+  for (std::int64_t n = x.numel(); n > 0; --n) {
+    values.push_back(span[position]);
+    for (int d = x.dim() - 1; d >= 0; --d) {
+      position += x.strides()[d];
+      if (++index[d] < x.size(d)) break;
+      position -= index[d] * x.strides()[d];
+      index[d] = 0;
+    }
+  }
+  return values;
+}
+
+}  // namespace
+
+template <typename T>
+std::vector<T> ToVector(const Tensor& x, SourceLocation at) {
+  ReadScope scope("to_vector", x, at);
+  if (x.dtype() != DTypeOf<T>::value) {
+    throw std::invalid_argument(absl::StrFormat(
+        "[to_vector] %s elements asked of a %s; requested at %s",
+        DTypeName(DTypeOf<T>::value), x.Describe(), at.ToString()));
+  }
+  WaitForWriter(x, "ToVector", at);
+  std::vector<T> values = Read<T>(x, at);
+  scope.Done();
+  return values;
+}
+
+template std::vector<float> ToVector(const Tensor&, SourceLocation);
+template std::vector<double> ToVector(const Tensor&, SourceLocation);
+template std::vector<std::int64_t> ToVector(const Tensor&, SourceLocation);
+template std::vector<std::uint8_t> ToVector(const Tensor&, SourceLocation);
+
+double Item(const Tensor& x, SourceLocation at) {
+  ReadScope scope("item", x, at);
+  if (x.numel() != 1) {
+    throw std::invalid_argument(
+        absl::StrFormat("[item] one element wanted; got a %s; requested at %s",
+                        x.Describe(), at.ToString()));
+  }
+  WaitForWriter(x, "Item", at);
+  const double value = VisitDType(x.dtype(), [&](auto zero) {
+    return static_cast<double>(Read<decltype(zero)>(x, at)[0]);
+  });
+  scope.Done();
+  return value;
+}
+
+void WaitToRead(const Tensor& x, SourceLocation at) {
+  ReadScope scope("wait_to_read", x, at);
+  WaitForWriter(x, "WaitToRead", at);
+  scope.Done();
+}
+
+}  // namespace d2l

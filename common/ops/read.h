@@ -1,0 +1,37 @@
+// Reading tensors: the host waits for values and gets them.
+//
+//   double loss = Item(x);
+//   std::vector<float> values = ToVector<float>(x);
+//   std::cout << x;  // common/ops/print.h
+//
+// These are the calls that wait: until the operation that last wrote the
+// tensor is done, no longer. They throw AsyncError if it failed or was
+// skipped, every time they are called.
+
+#ifndef D2L_COMMON_OPS_READ_H_
+#define D2L_COMMON_OPS_READ_H_
+
+#include <vector>
+
+#include "common/base/source_location.h"
+#include "common/tensor/tensor.h"
+
+namespace d2l {
+
+// The elements, row by row. T is the tensor's element type; throws
+// std::invalid_argument if it is not, or if the tensor is undefined.
+template <typename T>
+std::vector<T> ToVector(const Tensor& x,
+                        SourceLocation at = SourceLocation::Current());
+
+// The only element of a tensor of one element, of whatever dtype
+// (torch.Tensor.item). Throws std::invalid_argument for more or fewer.
+double Item(const Tensor& x, SourceLocation at = SourceLocation::Current());
+
+// Waits until x has been computed (MXNet's wait_to_read), and for nothing
+// that was requested after it.
+void WaitToRead(const Tensor& x, SourceLocation at = SourceLocation::Current());
+
+}  // namespace d2l
+
+#endif  // D2L_COMMON_OPS_READ_H_

@@ -1,0 +1,179 @@
+#include "common/ops/record.h"
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "common/base/timer.h"
+#include "common/ops/ops.h"
+#include "common/ops/primitive.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace d2l {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::Pair;
+
+// Keeps what it is told.
+class Recorder : public OpListener {
+ public:
+  struct Op {
+    std::unique_ptr<Primitive> primitive;
+    std::vector<std::uint64_t> inputs;
+    ValueRecord output;
+    bool in_place;
+    std::uint64_t number;
+    std::int64_t host_begin;
+    std::int64_t host_end;
+  };
+
+  void OnOp(const OpRecord& record) override {
+    Op op{record.primitive->Clone(),
+          {},
+          record.output,
+          record.in_place,
+          record.number,
+          record.host_begin,
+          record.host_end};
+    for (const ValueRecord& input : record.inputs) {
+      op.inputs.push_back(input.id);
+    }
+    ops.push_back(std::move(op));
+  }
+  void BeforeRead(const ReadRecord& record) override {
+    before_reads.push_back(record.reader);
+  }
+  void AfterRead(const ReadRecord& record) override {
+    EXPECT_GE(record.host_end, record.host_begin);
+    after_reads.push_back(record.reader);
+  }
+  OpStamps* NewStamps() override {
+    if (!want_stamps) return nullptr;
+    stamps.push_back(std::make_unique<OpStamps>());
+    return stamps.back().get();
+  }
+
+  std::vector<Op> ops;
+  std::vector<std::string> before_reads;
+  std::vector<std::string> after_reads;
+  // The device writes to stamps: a test that wants them must synchronize.
+  bool want_stamps = false;
+  std::vector<std::unique_ptr<OpStamps>> stamps;
+};
+
+const Device kCpu(DeviceType::kCpu, 0);
+
+TEST(OpRecord, DescribesTheProgram) {
+  const Tensor x = Ones({2, 3}, kCpu);
+  Recorder seen;
+  Tensor z;
+  {
+    ScopedOpListener listen(&seen);
+    z = x * x + 2;
+    z += x;
+  }
+  const Tensor unheard = x + 1;
+  ASSERT_EQ(seen.ops.size(), 3u);
+
+  EXPECT_STREQ(seen.ops[0].primitive->name(), "mul");
+  EXPECT_THAT(seen.ops[0].inputs, ElementsAre(x.id(), x.id()));
+  EXPECT_EQ(seen.ops[0].output.shape, (Shape{2, 3}));
+  EXPECT_FALSE(seen.ops[0].in_place);
+
+  EXPECT_STREQ(seen.ops[1].primitive->name(), "add");
+  EXPECT_THAT(seen.ops[1].inputs, ElementsAre(seen.ops[0].output.id));
+  EXPECT_THAT(seen.ops[1].primitive->attributes(),
+              ElementsAre(Pair("second", "2")));
+  EXPECT_EQ(seen.ops[1].output.id, z.id());
+  EXPECT_EQ(seen.ops[1].output.version, 1u);
+  EXPECT_EQ(seen.ops[1].number, seen.ops[0].number + 1);
+
+  EXPECT_TRUE(seen.ops[2].in_place);
+  EXPECT_EQ(seen.ops[2].output.id, z.id());
+  EXPECT_EQ(seen.ops[2].output.version, 2u);
+  EXPECT_EQ(seen.ops[2].output.storage, seen.ops[1].output.storage);
+  for (const auto& op : seen.ops) EXPECT_LE(op.host_begin, op.host_end);
+}
+
+TEST(OpRecord, ValueIdsAreNotReusedWhenMemoryIs) {
+  const Tensor x = Ones({1}, kCpu);
+  Recorder seen;
+  ScopedOpListener listen(&seen);
+  for (int i = 0; i < 3; ++i) x + 1;  // NOLINT: each result goes at once
+  EXPECT_NE(seen.ops[0].output.id, seen.ops[1].output.id);
+  EXPECT_NE(seen.ops[0].output.storage, seen.ops[2].output.storage);
+}
+
+TEST(OpRecord, ReadsAreRecorded) {
+  const Tensor x = Ones({1}, kCpu);
+  Recorder seen;
+  ScopedOpListener listen(&seen);
+  Item(x);
+  ToVector<float>(x);
+  WaitToRead(x);
+  EXPECT_THAT(seen.before_reads,
+              ElementsAre("item", "to_vector", "wait_to_read"));
+  EXPECT_EQ(seen.after_reads, seen.before_reads);
+}
+
+TEST(OpRecord, StampsAreWrittenByTheDevice) {
+  Recorder seen;
+  seen.want_stamps = true;
+  const std::int64_t before = NowNanos();
+  {
+    ScopedOpListener listen(&seen);
+    Ones({1000}, kCpu);
+  }
+  Synchronize(kCpu);
+  ASSERT_EQ(seen.stamps.size(), 1u);
+  const OpStamps& stamps = *seen.stamps[0];
+  EXPECT_GE(stamps.queued, before);
+  EXPECT_GE(stamps.begin, stamps.queued);
+  EXPECT_GE(stamps.end, stamps.begin);
+  EXPECT_LE(stamps.end, NowNanos());
+}
+
+TEST(OpRecord, ListenersNestAndAreAThreadsOwn) {
+  Recorder outer, inner;
+  const Tensor x = Ones({1}, kCpu);
+  ScopedOpListener listen(&outer);
+  {
+    ScopedOpListener nested(&inner);
+    Tensor y = x + 1;
+    std::thread([&x] { Tensor z = x + 2; }).join();
+  }
+  Tensor w = x + 3;
+  EXPECT_EQ(inner.ops.size(), 1u);
+  EXPECT_EQ(outer.ops.size(), 1u);
+}
+
+// Counts from any thread.
+class Counter : public OpListener {
+ public:
+  void OnOp(const OpRecord&) override { ++ops; }
+  std::atomic<int> ops{0};
+};
+
+TEST(OpRecord, TheProcesssListenerHearsAllThreads) {
+  Counter counter;
+  const Tensor x = Ones({1}, kCpu);
+  SetProcessOpListener(&counter);
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 3; ++t) {
+    threads.emplace_back([&x] {
+      for (int i = 0; i < 100; ++i) Tensor y = x + 1;
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  SetProcessOpListener(nullptr);
+  Tensor unheard = x + 1;
+  EXPECT_EQ(counter.ops, 300);
+}
+
+}  // namespace
+}  // namespace d2l

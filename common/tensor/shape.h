@@ -1,0 +1,94 @@
+// Shape: the sizes of a tensor's dimensions, outermost first.
+//
+//   Shape shape = {2, 3};
+//   shape.rank();      // 2
+//   shape[1];          // 3
+//   shape.numel();     // 6
+//   shape.ToString();  // "(2, 3)"
+//
+// A value of at most kMaxRank numbers, without a heap allocation. The same
+// type holds strides. Whether sizes make sense is checked where they are
+// used: see CheckedNumel.
+
+#ifndef D2L_COMMON_TENSOR_SHAPE_H_
+#define D2L_COMMON_TENSOR_SHAPE_H_
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <initializer_list>
+#include <ostream>
+#include <string>
+
+#include "absl/types/span.h"
+
+namespace d2l {
+
+inline constexpr int kMaxRank = 8;
+
+class Shape {
+ public:
+  // No dimensions: the shape of a scalar.
+  Shape() = default;
+  // Throw std::invalid_argument for more than kMaxRank sizes.
+  Shape(std::initializer_list<std::int64_t> sizes)
+      : Shape(absl::MakeConstSpan(sizes.begin(), sizes.size())) {}
+  explicit Shape(absl::Span<const std::int64_t> sizes) {
+    if (sizes.size() > kMaxRank) ThrowTooManyDimensions(sizes.size());
+    rank_ = static_cast<int>(sizes.size());
+    std::copy(sizes.begin(), sizes.end(), sizes_.begin());
+  }
+  // `rank` times `size`.
+  static Shape Filled(int rank, std::int64_t size);
+
+  int rank() const { return rank_; }
+  bool empty() const { return rank_ == 0; }
+  std::int64_t operator[](int i) const { return sizes_[i]; }
+  std::int64_t& operator[](int i) { return sizes_[i]; }
+  const std::int64_t* begin() const { return sizes_.data(); }
+  const std::int64_t* end() const { return sizes_.data() + rank_; }
+  const std::int64_t* data() const { return sizes_.data(); }
+  std::size_t size() const { return rank_; }
+
+  // The product of the sizes; 1 for a scalar.
+  std::int64_t numel() const {
+    std::int64_t product = 1;
+    for (const std::int64_t size : *this) product *= size;
+    return product;
+  }
+
+  // "(2, 3)", "(5)", "()".
+  std::string ToString() const;
+
+  friend bool operator==(const Shape& a, const Shape& b) {
+    return a.rank_ == b.rank_ && std::equal(a.begin(), a.end(), b.begin());
+  }
+  friend bool operator!=(const Shape& a, const Shape& b) { return !(a == b); }
+  friend std::ostream& operator<<(std::ostream& out, const Shape& shape) {
+    return out << shape.ToString();
+  }
+
+ private:
+  [[noreturn]] static void ThrowTooManyDimensions(std::size_t rank);
+
+  int rank_ = 0;
+  std::array<std::int64_t, kMaxRank> sizes_;  // the first rank_ are set
+};
+
+// The number of elements. Throws std::invalid_argument, naming the operation,
+// if a size is negative or the number of bytes overflows 64 bits.
+std::int64_t CheckedNumel(const char* operation, const Shape& shape,
+                          std::int64_t bytes_per_element);
+
+// Row-major: of {2, 3, 4}, {12, 4, 1}. A dimension of size 0 counts as 1.
+Shape ContiguousStrides(const Shape& shape);
+
+// The shape of an element-wise operation on both: dimensions are aligned at
+// the end, and a missing one or one of size 1 is repeated (NumPy's
+// broadcasting rules). Throws std::invalid_argument, naming the operation, if
+// two sizes differ.
+Shape BroadcastShapes(const char* operation, const Shape& a, const Shape& b);
+
+}  // namespace d2l
+
+#endif  // D2L_COMMON_TENSOR_SHAPE_H_
