@@ -1,0 +1,143 @@
+#include "common/lesson/cell.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "common/device/device_table.h"
+#include "common/lesson/judge.h"
+
+namespace d2l {
+namespace {
+
+class CellTest : public ::testing::Test {
+ protected:
+  // What the cell said while `check` ran.
+  template <typename F>
+  std::string Output(F check) {
+    ::testing::internal::CaptureStdout();
+    check();
+    return ::testing::internal::GetCapturedStdout();
+  }
+
+  CellResult result_;
+  Cell cell_{Size::kCourse, {"One core.", "Slow."}, &result_};
+};
+
+TEST_F(CellTest, BySizePicks) {
+  EXPECT_EQ(cell_.BySize(1, 2, 3), 2);
+  EXPECT_EQ(Cell(Size::kSmall, {}, &result_).BySize(1, 2, 3), 1);
+  EXPECT_EQ(Cell(Size::kLarge, {}, &result_).BySize(1, 2, 3), 3);
+}
+
+TEST_F(CellTest, TimeTellsEnqueueFromCompletion) {
+  const Device device = Devices()[0].device;
+  int calls = 0;
+  const Timing timing = cell_.Time("sleep", device, [&] {
+    ++calls;
+    DefaultStream(device).HostCallback(
+        [] { std::this_thread::sleep_for(std::chrono::milliseconds(5)); });
+  });
+  EXPECT_GE(timing.enqueue.value.count, 9);
+  // One to warm up, which is not counted.
+  EXPECT_EQ(calls, timing.enqueue.value.count + 1);
+  EXPECT_EQ(timing.completion.value.count, timing.enqueue.value.count);
+  EXPECT_GE(timing.completion.value.min, 0.005);
+  // Order, not speed: every repeat reads the clock for enqueue first.
+  EXPECT_LE(timing.enqueue.value.median, timing.completion.value.median);
+  EXPECT_LE(timing.wait.value.median, timing.completion.value.high);
+  EXPECT_EQ(timing.wait.Name(), "sleep, wait (" + MeasuredOn(device) + ")");
+  ASSERT_EQ(result_.figures.size(), 2u);
+  EXPECT_EQ(result_.figures[0].Name(),
+            "sleep, enqueue (" + MeasuredOn(device) + ")");
+  EXPECT_EQ(result_.figures[1].Name(),
+            "sleep, completion (" + MeasuredOn(device) + ")");
+  EXPECT_EQ(result_.figures[1].unit, "s");
+}
+
+TEST_F(CellTest, TimeWaitsAsAsked) {
+  const Device device = Devices()[0].device;
+  int asked = 0;
+  int waited = 0;
+  cell_.Time(
+      "pairs", device, [&] { EXPECT_EQ(asked++, waited); },
+      [&] { EXPECT_EQ(++waited, asked); });
+  EXPECT_EQ(asked, waited);
+  EXPECT_GE(waited, 10);
+}
+
+TEST_F(CellTest, TimeHostHasOneColumn) {
+  cell_.TimeHost("work", [] {});
+  ASSERT_EQ(result_.figures.size(), 1u);
+  EXPECT_EQ(result_.figures[0].Name(), "work, completion (host)");
+}
+
+TEST_F(CellTest, MeasuredOnNamesTheKind) {
+  const DeviceInfo& info = Devices()[0];
+  EXPECT_EQ(MeasuredOn(info.device),
+            info.device.ToString() + ", " + DeviceKindName(info.kind));
+}
+
+TEST_F(CellTest, ClaimsKeepTheirReasons) {
+  cell_.Claim("it is fast", {Verdict::kHolds, "1 s against 2 s."},
+              "Two cores.");
+  ASSERT_EQ(result_.claims.size(), 1u);
+  EXPECT_EQ(result_.claims[0].text, "it is fast");
+  EXPECT_EQ(result_.claims[0].judgement.verdict, Verdict::kHolds);
+  EXPECT_EQ(result_.claims[0].judgement.reason, "1 s against 2 s. Two cores.");
+}
+
+TEST_F(CellTest, VerdictsThatDoNotHoldNameTheCircumstances) {
+  cell_.Claim("a", {Verdict::kFails, "1 s against 2 s."});
+  cell_.Claim("b", {Verdict::kInconclusive, "Too close."}, "Noise.");
+  EXPECT_EQ(result_.claims[0].judgement.reason,
+            "1 s against 2 s. One core. Slow.");
+  EXPECT_EQ(result_.claims[1].judgement.reason,
+            "Too close. Noise. One core. Slow.");
+}
+
+TEST_F(CellTest, RightResultsSayNothing) {
+  const float inf = std::numeric_limits<float>::infinity();
+  EXPECT_EQ(Output([&] {
+              cell_.CheckClose("a", std::vector<float>{1, inf}, {1, inf}, 0);
+              cell_.CheckClose("b", std::vector<double>{}, {}, 0);
+              // The tolerance is relative above 1.
+              cell_.CheckClose("c", std::vector<double>{1000.5}, {1000}, 1e-3);
+              cell_.Check(true, "d");
+            }),
+            "");
+  EXPECT_EQ(result_.wrong_results, 0);
+}
+
+TEST_F(CellTest, WrongResultsSayWhatDiffers) {
+  const std::string text = Output([&] {
+    cell_.CheckClose("z", std::vector<float>{3, 3.5, 2, 3}, {3, 3, 3, 3},
+                     0.125);
+  });
+  EXPECT_NE(text.find("z: 2 of 4 elements differ; the first is [1]: got 3.5, "
+                      "expected 3, tolerance 0.125"),
+            std::string::npos)
+      << text;
+  EXPECT_EQ(result_.wrong_results, 1);
+}
+
+TEST_F(CellTest, NanLengthAndInfinityAreWrong) {
+  const float inf = std::numeric_limits<float>::infinity();
+  const std::string text = Output([&] {
+    cell_.CheckClose("nan", std::vector<float>{NAN}, {1}, 1e9);
+    cell_.CheckClose("nan twice", std::vector<float>{NAN}, {NAN}, 1e9);
+    cell_.CheckClose("length", std::vector<float>{1, 2}, {1}, 1);
+    cell_.CheckClose("sign", std::vector<float>{inf}, {-inf}, 1);
+    cell_.CheckClose("finite", std::vector<float>{1}, {inf}, 1);
+  });
+  EXPECT_EQ(result_.wrong_results, 5) << text;
+  EXPECT_NE(text.find("length: 2 elements, expected 1"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace d2l

@@ -1,0 +1,181 @@
+#include "common/lesson/flags.h"
+
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "absl/flags/commandlineflag.h"
+#include "absl/flags/flag.h"
+#include "absl/flags/parse.h"
+#include "absl/flags/reflection.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "common/device/device_table.h"
+#include "common/lesson/atomic_file.h"
+#include "common/lesson/cell.h"
+#include "common/lesson/text.h"
+
+ABSL_FLAG(std::string, devices, "auto",
+          "What to run on. auto: every GPU there is, else virtual CPU devices. "
+          "Or a list: virtual devices are cpu:0, cpu:1, …; GPU 0 named twice "
+          "makes two logical devices on it.\n"
+          "Examples: --devices=cpu:0,cpu:1  --devices=cuda:0,cuda:0");
+ABSL_FLAG(std::string, size, "course",
+          "How much work the cells do: small (seconds), course (the course's "
+          "own sizes) or large (for a fast GPU).\n"
+          "Example: --size=small");
+ABSL_FLAG(std::string, cell, "",
+          "Run these cells only: ids of the course's notebooks, separated by "
+          "commas. Empty: all.\n"
+          "Example: --cell=004/In4,004/In5");
+ABSL_FLAG(int, require_gpus, 0,
+          "Stop unless there are this many GPUs, rather than share one or use "
+          "virtual devices.\n"
+          "Example: --require_gpus=2");
+ABSL_FLAG(std::string, json, "",
+          "Also write figures and verdicts to this file. Relative to the "
+          "directory in which you typed the command.\n"
+          "Example: --json=results.json");
+ABSL_FLAG(std::int64_t, max_queued_operations,
+          d2l::StreamOptions().max_queued_operations,
+          "How far the program may run ahead of a device: it waits when a "
+          "stream's queue holds this many operations. At least 1.\n"
+          "Example: --max_queued_operations=16");
+ABSL_FLAG(std::int64_t, max_bytes_in_flight,
+          d2l::DeviceOptions().max_bytes_in_flight,
+          "The same bound in bytes of memory that only queued operations "
+          "still need, per device. At least 1.\n"
+          "Example: --max_bytes_in_flight=67108864");
+ABSL_FLAG(bool, launch_blocking, false,
+          "Every call waits until its operation is done, so that errors show "
+          "where they were made. Slow. CUDA_LAUNCH_BLOCKING=1 does the same.\n"
+          "Example: --launch_blocking");
+
+namespace d2l {
+namespace {
+
+constexpr const char* kFlags[] = {
+    "devices",
+    "size",
+    "cell",
+    "require_gpus",
+    "json",
+    "max_queued_operations",
+    "max_bytes_in_flight",
+    "launch_blocking",
+};
+
+absl::StatusOr<Size> ParseSize(const std::string& text) {
+  for (const Size size : {Size::kSmall, Size::kCourse, Size::kLarge}) {
+    if (text == SizeName(size)) return size;
+  }
+  return absl::InvalidArgumentError(
+      absl::StrFormat("--size=%s asked for; there are small, course and large. "
+                      "Say --size=small.",
+                      text));
+}
+
+bool AsksForHelp(int argc, char** argv) {
+  for (int i = 1; i < argc; ++i) {
+    const std::string argument = argv[i];
+    if (argument == "--") return false;
+    if (argument == "--help" || argument == "-help" || argument == "-h") {
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+std::string UserPath(const std::string& path) {
+  const char* typed_in = std::getenv("BUILD_WORKING_DIRECTORY");
+  if (path.empty() || typed_in == nullptr) return path;
+  return (std::filesystem::path(typed_in) / path).string();
+}
+
+absl::StatusOr<LessonOptions> ParseLessonFlags(int argc, char** argv,
+                                               Size default_size) {
+  absl::SetFlag(&FLAGS_size, SizeName(default_size));
+  LessonOptions options;
+  // Abseil's --help lists the flags of every library, and exits with an error
+  // in some versions.
+  if (AsksForHelp(argc, argv)) {
+    options.help = true;
+    return options;
+  }
+  const std::vector<char*> rest = absl::ParseCommandLine(argc, argv);
+  if (rest.size() > 1) {
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "\"%s\" is not a flag; they all look like --size=small. See --help.",
+        rest[1]));
+  }
+
+  const absl::StatusOr<Size> size = ParseSize(absl::GetFlag(FLAGS_size));
+  if (!size.ok()) return size.status();
+  options.size = *size;
+
+  options.devices = absl::GetFlag(FLAGS_devices);
+  for (const absl::string_view id :
+       absl::StrSplit(absl::GetFlag(FLAGS_cell), ',', absl::SkipWhitespace())) {
+    options.cells.push_back(std::string(absl::StripAsciiWhitespace(id)));
+  }
+  options.require_gpus = absl::GetFlag(FLAGS_require_gpus);
+  if (options.require_gpus < 0) {
+    return absl::InvalidArgumentError(
+        absl::StrFormat("--require_gpus=%d asked for; it is a number of GPUs, "
+                        "0 or more. Leave it out to require none.",
+                        options.require_gpus));
+  }
+  options.device_options.stream.max_queued_operations =
+      absl::GetFlag(FLAGS_max_queued_operations);
+  if (options.device_options.stream.max_queued_operations < 1) {
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "--max_queued_operations=%d asked for; a queue needs room for one. "
+        "Say --max_queued_operations=1 or more.",
+        options.device_options.stream.max_queued_operations));
+  }
+  options.device_options.max_bytes_in_flight =
+      absl::GetFlag(FLAGS_max_bytes_in_flight);
+  if (options.device_options.max_bytes_in_flight < 1) {
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "--max_bytes_in_flight=%d asked for; the bound must be positive. Say "
+        "--max_bytes_in_flight=1 or more.",
+        options.device_options.max_bytes_in_flight));
+  }
+  options.launch_blocking = absl::GetFlag(FLAGS_launch_blocking);
+
+  options.json = UserPath(absl::GetFlag(FLAGS_json));
+  if (!options.json.empty()) {
+    const absl::Status writable = CheckWritable(options.json);
+    if (!writable.ok()) {
+      return absl::Status(
+          writable.code(),
+          absl::StrCat("--json: ", std::string(writable.message())));
+    }
+  }
+  return options;
+}
+
+std::string LessonHelp(const std::string& command) {
+  std::string text = absl::StrCat("Usage: ", command, " -- [flags]\n");
+  for (const char* name : kFlags) {
+    absl::CommandLineFlag* flag = absl::FindCommandLineFlag(name);
+    const std::string now = flag->CurrentValue();
+    absl::StrAppend(&text, "\n--", name,
+                    " (default: ", now.empty() ? "none" : now, ")\n");
+    for (const absl::string_view line : absl::StrSplit(flag->Help(), '\n')) {
+      absl::StrAppend(&text, Wrap(std::string(line), "    "));
+    }
+  }
+  return text;
+}
+
+}  // namespace d2l

@@ -1,0 +1,49 @@
+// The flags of every lesson and of the course.
+//
+//   absl::StatusOr<LessonOptions> options =
+//       ParseLessonFlags(argc, argv, Size::kCourse);
+//
+// What the user got wrong comes back as a status that says what was asked,
+// what there is, and what to type instead. A flag that does not exist, or a
+// number that is none, ends the program with Abseil's own message.
+//
+// Call it once, from main. Nothing here is thread-safe.
+
+#ifndef D2L_COMMON_LESSON_FLAGS_H_
+#define D2L_COMMON_LESSON_FLAGS_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/device/device_table.h"
+#include "common/lesson/cell.h"
+
+namespace d2l {
+
+struct LessonOptions {
+  bool help = false;  // print LessonHelp and stop; the rest is not set
+  std::string devices;
+  DeviceOptions device_options;
+  Size size = Size::kCourse;
+  std::vector<std::string> cells;  // ids; empty: all
+  int require_gpus = 0;
+  std::string json;  // absolute, or relative to the working directory; or ""
+  bool launch_blocking = false;
+};
+
+// default_size: what --size is if it is not given.
+absl::StatusOr<LessonOptions> ParseLessonFlags(int argc, char** argv,
+                                               Size default_size);
+
+// What --help prints: each flag with its default and an example. command: how
+// the program is run, "bazel run //:course".
+std::string LessonHelp(const std::string& command);
+
+// A path as the user meant it: relative to where the command was typed.
+// `bazel run` changes directory, and says so in BUILD_WORKING_DIRECTORY.
+std::string UserPath(const std::string& path);
+
+}  // namespace d2l
+
+#endif  // D2L_COMMON_LESSON_FLAGS_H_

@@ -1,0 +1,59 @@
+#include "common/lesson/host_library.h"
+
+#include <cblas.h>
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <random>
+#include <stdexcept>
+#include <vector>
+
+#include "absl/strings/str_format.h"
+
+namespace d2l {
+
+std::vector<float> HostRandn(std::int64_t count) {
+  if (count < 0) {
+    throw std::invalid_argument(
+        absl::StrFormat("[HostRandn] count is negative: %d", count));
+  }
+  static thread_local std::mt19937 generator;
+  std::uniform_real_distribution<float> uniform(-1, 1);
+  std::vector<float> result(static_cast<std::size_t>(count));
+  for (std::size_t i = 0; i < result.size(); i += 2) {
+    // A point in the unit disc, other than its centre, gives two numbers.
+    float x, y, square;
+    do {
+      x = uniform(generator);
+      y = uniform(generator);
+      square = x * x + y * y;
+    } while (square >= 1 || square == 0);
+    const float scale = std::sqrt(-2 * std::log(square) / square);
+    result[i] = scale * x;
+    if (i + 1 < result.size()) result[i + 1] = scale * y;
+  }
+  return result;
+}
+
+std::vector<float> HostMatMul(const std::vector<float>& a,
+                              const std::vector<float>& b, int n) {
+  const std::size_t size = static_cast<std::size_t>(n) * n;
+  if (n < 0 || a.size() != size || b.size() != size) {
+    throw std::invalid_argument(absl::StrFormat(
+        "[HostMatMul] %d and %d elements, wanted two %d x %d matrices",
+        a.size(), b.size(), n, n));
+  }
+  static const bool one_thread = [] {
+    openblas_set_num_threads(1);
+    return true;
+  }();
+  static_cast<void>(one_thread);
+  std::vector<float> c(size);
+  if (n == 0) return c;
+  cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, n, n, n, 1.0f,
+              a.data(), n, b.data(), n, 0.0f, c.data(), n);
+  return c;
+}
+
+}  // namespace d2l

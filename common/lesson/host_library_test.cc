@@ -1,0 +1,65 @@
+#include "common/lesson/host_library.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <stdexcept>
+#include <vector>
+
+namespace d2l {
+namespace {
+
+TEST(HostRandn, IsStandardNormal) {
+  const int n = 200001;  // odd: the last pair gives one number
+  const std::vector<float> x = HostRandn(n);
+  ASSERT_EQ(x.size(), static_cast<std::size_t>(n));
+  double sum = 0, squares = 0, fourth = 0;
+  int within_one = 0;
+  for (const float value : x) {
+    const double v = value;
+    sum += v;
+    squares += v * v;
+    fourth += v * v * v * v;
+    if (std::abs(v) < 1) ++within_one;
+  }
+  EXPECT_NEAR(sum / n, 0, 0.01);
+  EXPECT_NEAR(squares / n, 1, 0.02);
+  EXPECT_NEAR(fourth / n, 3, 0.15);
+  EXPECT_NEAR(static_cast<double>(within_one) / n, 0.6827, 0.005);
+}
+
+TEST(HostRandn, GoesOnAndRejectsNegativeCounts) {
+  EXPECT_NE(HostRandn(3), HostRandn(3));
+  EXPECT_TRUE(HostRandn(0).empty());
+  EXPECT_THROW(HostRandn(-1), std::invalid_argument);
+}
+
+TEST(HostMatMul, IsTheProduct) {
+  EXPECT_EQ(HostMatMul({1, 2, 3, 4}, {5, 6, 7, 8}, 2),
+            (std::vector<float>{19, 22, 43, 50}));
+  EXPECT_TRUE(HostMatMul({}, {}, 0).empty());
+}
+
+TEST(HostMatMul, AgreesWithTheDefinition) {
+  const int n = 37;
+  const std::vector<float> a = HostRandn(n * n);
+  const std::vector<float> b = HostRandn(n * n);
+  const std::vector<float> c = HostMatMul(a, b, n);
+  for (int i = 0; i < n; ++i) {
+    for (int j = 0; j < n; ++j) {
+      double sum = 0;
+      for (int k = 0; k < n; ++k) {
+        sum += static_cast<double>(a[i * n + k]) * b[k * n + j];
+      }
+      EXPECT_NEAR(c[i * n + j], sum, 1e-4) << i << " " << j;
+    }
+  }
+}
+
+TEST(HostMatMul, RejectsSizesThatDoNotMatch) {
+  EXPECT_THROW(HostMatMul({1, 2, 3, 4}, {1, 2, 3}, 2), std::invalid_argument);
+  EXPECT_THROW(HostMatMul({1}, {1}, -1), std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace d2l

@@ -1,0 +1,200 @@
+#include "common/lesson/judge.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "common/base/statistics.h"
+#include "common/lesson/text.h"
+
+namespace d2l {
+namespace {
+
+void CheckUnits(const char* function, const Figure& a, const Figure& b) {
+  if (a.unit == b.unit) return;
+  throw std::invalid_argument(
+      absl::StrFormat("[%s] units differ: %s in \"%s\", %s in \"%s\"", function,
+                      a.Name(), a.unit, b.Name(), b.unit));
+}
+
+std::string Quantity(const Figure& figure) {
+  return absl::StrCat(figure.Name(), ": ",
+                      FormatSummary(figure.value, figure.unit));
+}
+
+std::string Both(const Figure& a, const Figure& b) {
+  return absl::StrCat(Quantity(a), "; ", Quantity(b));
+}
+
+// Says so if a figure is not known well enough to decide anything.
+bool TooFewSamples(const Figure& a, const Figure& b, Judgement* judgement) {
+  for (const Figure* figure : {&a, &b}) {
+    if (figure->value.coverage >= kCoverage) continue;
+    judgement->verdict = Verdict::kInconclusive;
+    judgement->reason = absl::StrFormat(
+        "%s. The spread of %d %s is not known well enough; 6 are needed.",
+        Both(a, b), figure->value.count,
+        figure->value.count == 1 ? "sample" : "samples");
+    return true;
+  }
+  return false;
+}
+
+// Of the medians, larger over smaller; "" if that is not defined.
+std::string TimesApart(const Figure& a, const Figure& b) {
+  const double small = std::min(a.value.median, b.value.median);
+  const double large = std::max(a.value.median, b.value.median);
+  if (small <= 0) return "";
+  return absl::StrCat(", ", FormatFactor(large / small), " apart");
+}
+
+// Neither says where the derived figure was measured unless both agree.
+std::string CommonPlace(const Figure& a, const Figure& b) {
+  return a.measured_on == b.measured_on
+             ? a.measured_on
+             : absl::StrCat(a.measured_on, "; ", b.measured_on);
+}
+
+Figure Derive(const std::string& label, const std::string& unit,
+              const Figure& a, const Figure& b) {
+  Figure figure;
+  figure.label = label;
+  figure.measured_on = CommonPlace(a, b);
+  figure.unit = unit;
+  figure.value.count = std::min(a.value.count, b.value.count);
+  figure.value.coverage = std::min(a.value.coverage, b.value.coverage);
+  return figure;
+}
+
+}  // namespace
+
+std::string Figure::Name() const {
+  std::string name = label;
+  if (!column.empty()) absl::StrAppend(&name, ", ", column);
+  if (!measured_on.empty()) absl::StrAppend(&name, " (", measured_on, ")");
+  return name;
+}
+
+const char* VerdictName(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::kHolds:
+      return "HOLDS";
+    case Verdict::kFails:
+      return "FAILS";
+    case Verdict::kInconclusive:
+      return "INCONCLUSIVE";
+  }
+  return "unknown";
+}
+
+Judgement Less(const Figure& a, const Figure& b, double by) {
+  CheckUnits("Less", a, b);
+  if (!(by >= 1)) {
+    throw std::invalid_argument(
+        absl::StrFormat("[Less] by must be at least 1, got %g", by));
+  }
+  Judgement judgement;
+  if (TooFewSamples(a, b, &judgement)) return judgement;
+  const std::string needed =
+      by == 1 ? "" : absl::StrFormat(" (%s is asked for)", FormatFactor(by));
+  if (a.value.high * by < b.value.low) {
+    judgement.verdict = Verdict::kHolds;
+    judgement.reason =
+        absl::StrCat(Both(a, b), ". The first is less: the intervals separate",
+                     TimesApart(a, b), needed, ".");
+  } else if (b.value.high < a.value.low) {
+    judgement.verdict = Verdict::kFails;
+    judgement.reason =
+        absl::StrCat(Both(a, b), ". The first is more: the intervals separate",
+                     TimesApart(a, b), needed, ".");
+  } else if (b.value.high < a.value.low * by) {
+    judgement.verdict = Verdict::kFails;
+    judgement.reason =
+        absl::StrCat(Both(a, b), ". The two are surely not that far apart",
+                     TimesApart(a, b), needed, ".");
+  } else {
+    judgement.verdict = Verdict::kInconclusive;
+    judgement.reason = absl::StrCat(
+        Both(a, b), ". The intervals do not separate", needed, ".");
+  }
+  return judgement;
+}
+
+Judgement AboutEqual(const Figure& a, const Figure& b, double within) {
+  CheckUnits("AboutEqual", a, b);
+  if (!(within > 1)) {
+    throw std::invalid_argument(absl::StrFormat(
+        "[AboutEqual] within must be more than 1, got %g", within));
+  }
+  Judgement judgement;
+  if (TooFewSamples(a, b, &judgement)) return judgement;
+  const std::string factor = FormatFactor(within);
+  if (a.value.high <= b.value.low * within &&
+      b.value.high <= a.value.low * within) {
+    judgement.verdict = Verdict::kHolds;
+    judgement.reason = absl::StrCat(Both(a, b), ". Both intervals lie within ",
+                                    factor, " of each other.");
+  } else if (a.value.low > b.value.high * within ||
+             b.value.low > a.value.high * within) {
+    judgement.verdict = Verdict::kFails;
+    judgement.reason = absl::StrCat(
+        Both(a, b), ". The intervals are more than ", factor, " apart.");
+  } else {
+    judgement.verdict = Verdict::kInconclusive;
+    judgement.reason = absl::StrCat(
+        Both(a, b), ". The intervals are too wide to tell whether ",
+        "the two are within ", factor, ".");
+  }
+  return judgement;
+}
+
+Figure Sum(const std::string& label, const Figure& a, const Figure& b) {
+  CheckUnits("Sum", a, b);
+  Figure sum = Derive(label, a.unit, a, b);
+  sum.value.median = a.value.median + b.value.median;
+  sum.value.low = a.value.low + b.value.low;
+  sum.value.high = a.value.high + b.value.high;
+  sum.value.min = a.value.min + b.value.min;
+  return sum;
+}
+
+Figure Scaled(const std::string& label, const Figure& a, double factor) {
+  if (!(factor > 0)) {
+    throw std::invalid_argument(absl::StrFormat(
+        "[Scaled] the factor must be positive, got %g", factor));
+  }
+  Figure scaled = Derive(label, a.unit, a, a);
+  scaled.value.median = a.value.median * factor;
+  scaled.value.low = a.value.low * factor;
+  scaled.value.high = a.value.high * factor;
+  scaled.value.min = a.value.min * factor;
+  return scaled;
+}
+
+Figure Ratio(const std::string& label, const Figure& a, const Figure& b) {
+  CheckUnits("Ratio", a, b);
+  if (!(a.value.min > 0) || !(b.value.min > 0)) {
+    throw std::invalid_argument(absl::StrFormat(
+        "[Ratio] both figures must be positive: %s", Both(a, b)));
+  }
+  Figure ratio = Derive(label, "x", a, b);
+  ratio.value.median = a.value.median / b.value.median;
+  ratio.value.low = a.value.low / b.value.high;
+  ratio.value.high = a.value.high / b.value.low;
+  // The smallest ratio that was seen is not known; this bounds it.
+  ratio.value.min = a.value.min / b.value.high;
+  return ratio;
+}
+
+Figure Known(const std::string& label, const std::string& unit, double value) {
+  Figure figure;
+  figure.label = label;
+  figure.unit = unit;
+  figure.value = Exactly(value);
+  return figure;
+}
+
+}  // namespace d2l

@@ -1,0 +1,53 @@
+"""d2l_lesson: the targets of one lesson.cc."""
+
+load("@rules_cc//cc:defs.bzl", "cc_binary", "cc_library")
+
+def d2l_lesson(name, src, deps = [], visibility = None, **kwargs):
+    """A lesson, to be run alone or with the others.
+
+    Makes NAME, the program, and NAME_cells, a library that registers the
+    lesson's cells in whatever program it is linked into; //:course is made of
+    these.
+
+    Args:
+      name: of the program; "lesson" in every chapter.
+      src: the lesson.cc.
+      deps: of the lesson.cc, besides common/lesson:lesson and :cell.
+      visibility: of both targets.
+      **kwargs: for all targets: testonly, target_compatible_with, …
+    """
+    embedded = name + "_source"
+    native.genrule(
+        name = embedded,
+        srcs = [src],
+        outs = [embedded + ".cc"],
+        cmd = "$(location //common/lesson:embed_source.sh) $< > $@",
+        tools = ["//common/lesson:embed_source.sh"],
+        visibility = ["//visibility:private"],
+        **kwargs
+    )
+    cc_library(
+        name = name + "_cells",
+        srcs = [
+            src,
+            embedded + ".cc",
+        ],
+        visibility = visibility,
+        deps = deps + [
+            "//common/lesson:cell",
+            "//common/lesson:lesson",
+            "//common/lesson:source",
+        ],
+        # Nothing refers to a lesson by name: it registers itself.
+        alwayslink = True,
+        **kwargs
+    )
+    cc_binary(
+        name = name,
+        visibility = visibility,
+        deps = [
+            ":" + name + "_cells",
+            "//common/lesson:lesson_main",
+        ],
+        **kwargs
+    )

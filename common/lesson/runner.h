@@ -1,0 +1,30 @@
+// Runs lessons: what main() of a lesson and of the course consists of.
+//
+//   int main(int argc, char** argv) {
+//     return d2l::LessonMain(argc, argv, d2l::Program::kLesson);
+//   }
+//
+// It reads the flags (flags.h), makes the device table, and runs the cells of
+// every lesson linked into the program. For each it prints the text, the
+// course's code, the C++ code, what the course printed, what this machine
+// prints, the figures and the verdicts.
+//
+// The exit code is 0 whatever the verdicts; 1 if a result is wrong, an error
+// was thrown (it is printed in full, and the next cell runs), a flag makes no
+// sense, or the JSON file cannot be written.
+
+#ifndef D2L_COMMON_LESSON_RUNNER_H_
+#define D2L_COMMON_LESSON_RUNNER_H_
+
+namespace d2l {
+
+// A lesson runs at the course's size and writes one JSON object; the course
+// runs at the small size, writes a list, and ends with a table of verdicts.
+enum class Program { kLesson, kCourse };
+
+// Call it once; it returns the exit code.
+int LessonMain(int argc, char** argv, Program program);
+
+}  // namespace d2l
+
+#endif  // D2L_COMMON_LESSON_RUNNER_H_

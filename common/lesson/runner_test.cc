@@ -1,0 +1,308 @@
+// Whole programs: the sample lesson, and the course made of it, run with good
+// and with bad flags.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "common/lesson/run_program.h"
+#include "nlohmann/json.hpp"
+
+namespace d2l {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using Json = nlohmann::json;
+
+ProgramResult Sample(std::vector<std::string> flags,
+                     const std::vector<std::string>& environment = {}) {
+  bool devices_given = false;
+  for (const std::string& flag : flags) {
+    if (flag.find("--devices") == 0) devices_given = true;
+  }
+  if (!devices_given) flags.push_back("--devices=cpu:0,cpu:1");
+  return RunProgram("common/lesson/sample", flags, environment);
+}
+
+// The text as if it had not been wrapped.
+std::string Unwrapped(const std::string& text) {
+  std::istringstream words(text);
+  std::string result;
+  for (std::string word; words >> word;) absl::StrAppend(&result, word, " ");
+  return result;
+}
+
+std::string TempPath(const std::string& name) {
+  return (fs::path(::testing::TempDir()) / name).string();
+}
+
+TEST(Runner, GoodCellPrintsAllItsParts) {
+  const ProgramResult r = Sample({"--cell=s/good"});
+  EXPECT_EQ(r.exit_code, 0) << r.output;
+  std::size_t at = 0;
+  for (const char* part :
+       {"A sample lesson",
+        "Devices, at size course",
+        "cpu:0 (virtual",
+        "cpu:1 (virtual",
+        "Note: ",
+        "s/good (also t/good, u/good)",
+        "A stream is given work",
+        "The course (Python)",
+        "with Benchmark():\n    work()\n",
+        "Here (C++), common/lesson/sample",
+        "void Good(Cell& cell) {\n",
+        "The course printed",
+        "Done: 0.0020 sec\n",
+        "This machine prints",
+        "size 2, \"quoted\" \\n\n",
+        "median [95 % interval]",
+        "two milliseconds (cpu:1, vi",
+        "HOLDS         the call returns early",
+        "FAILS         the work is done when the call returns",
+        "1 cell, 2 claims: 1 HOLDS, 1 FAILS, 0 INCONCLUSIVE."}) {
+    const std::size_t found = r.output.find(part, at);
+    ASSERT_NE(found, std::string::npos) << part << "\nin\n" << r.output;
+    at = found;
+  }
+}
+
+TEST(Runner, PrintedSourceIsTheFiles) {
+  const std::string file = ReadFile("common/lesson/sample_lesson.cc");
+  const std::string begin_mark = "// %% s/good\n";
+  const std::size_t begin = file.find(begin_mark) + begin_mark.size();
+  const std::string source =
+      file.substr(begin, file.find("// %%\n", begin) - begin);
+  ASSERT_GT(source.size(), 100u);
+  EXPECT_THAT(Sample({"--cell=s/good"}).output, HasSubstr(source));
+}
+
+TEST(Runner, OutputIsPlainAndEightyColumnsWide) {
+  const std::string output = Sample({"--cell=s/good"}).output;
+  EXPECT_EQ(output.find('\033'), std::string::npos);
+  EXPECT_EQ(output.find('\r'), std::string::npos);
+  std::istringstream lines(output);
+  for (std::string line; std::getline(lines, line);) {
+    EXPECT_LE(line.size(), 80u) << line;
+  }
+}
+
+TEST(Runner, WrongResultIsNamedAndCounts) {
+  const ProgramResult r = Sample({"--cell=s/wrong,s/after"});
+  EXPECT_EQ(r.exit_code, 1);
+  EXPECT_THAT(
+      r.output,
+      HasSubstr("WRONG RESULT in s/wrong: z: 2 of 3 elements differ; "
+                "the first is [1]: got 4, expected 3, tolerance 1e-06"));
+  EXPECT_THAT(r.output, HasSubstr("all is well"));
+  EXPECT_THAT(r.output, HasSubstr("1 wrong results, 0 errors."));
+}
+
+TEST(Runner, ExceptionIsPrintedAndTheNextCellRuns) {
+  const ProgramResult r = Sample({"--cell=s/throws,s/after"});
+  EXPECT_EQ(r.exit_code, 1);
+  EXPECT_THAT(r.output, HasSubstr("Error in s/throws: [matmul] inner sizes"));
+  EXPECT_THAT(r.output, HasSubstr("all is well"));
+}
+
+TEST(Runner, LateErrorBelongsToItsCell) {
+  const ProgramResult r = Sample({"--cell=s/late,s/after"});
+  EXPECT_EQ(r.exit_code, 1);
+  EXPECT_THAT(r.output, HasSubstr("Error in s/late: "));
+  EXPECT_THAT(Unwrapped(r.output), HasSubstr("it broke late"));
+  EXPECT_THAT(r.output, HasSubstr("common/lesson/sample_lesson.cc:"));
+  EXPECT_THAT(r.output, HasSubstr("all is well"));
+  EXPECT_THAT(r.output, HasSubstr("0 wrong results, 1 errors."));
+}
+
+TEST(Runner, OutOfMemoryNamesTheSmallerSize) {
+  const ProgramResult course = Sample({"--cell=s/memory"});
+  EXPECT_EQ(course.exit_code, 1);
+  EXPECT_THAT(Unwrapped(course.output),
+              HasSubstr("Error in s/memory: cpu:0 has 3 B free. Run the lesson "
+                        "with --size=small. "));
+  EXPECT_THAT(Unwrapped(Sample({"--cell=s/memory", "--size=large"}).output),
+              HasSubstr("with --size=course or --size=small. "));
+  EXPECT_THAT(Unwrapped(Sample({"--cell=s/memory", "--size=small"}).output),
+              HasSubstr("This is the smallest size; "));
+}
+
+TEST(Runner, CellsAreChosenByAnyOfTheirIds) {
+  const ProgramResult r = Sample({"--cell=u/good, s/after"});
+  EXPECT_EQ(r.exit_code, 0) << r.output;
+  EXPECT_THAT(r.output, HasSubstr("2 cells, 2 claims"));
+  EXPECT_THAT(Sample({"--cell=s/after", "--size=large"}).output,
+              HasSubstr("at size large"));
+}
+
+TEST(Runner, JsonIsWrittenWhereTheUserTypedTheCommand) {
+  const std::string directory = TempPath("typed_here");
+  fs::remove_all(directory);
+  fs::create_directories(directory);
+  const ProgramResult r =
+      Sample({"--cell=s/good", "--json=out.json"},
+             {absl::StrCat("BUILD_WORKING_DIRECTORY=", directory)});
+  EXPECT_EQ(r.exit_code, 0) << r.output;
+  const Json json = Json::parse(ReadFile(directory + "/out.json"));
+  EXPECT_EQ(json["lesson"], "sample");
+  EXPECT_EQ(json["devices"], (Json{{{"name", "cpu:0"}, {"kind", "virtual"}},
+                                   {{"name", "cpu:1"}, {"kind", "virtual"}}}));
+  ASSERT_EQ(json["cells"].size(), 1u);
+  const Json& cell = json["cells"][0];
+  EXPECT_EQ(cell["id"], "s/good");
+  EXPECT_EQ(cell["also"], (Json{"t/good", "u/good"}));
+  ASSERT_EQ(cell["figures"].size(), 2u);
+  EXPECT_EQ(cell["figures"][1]["name"],
+            "two milliseconds, completion (cpu:1, virtual)");
+  EXPECT_GE(cell["figures"][1]["low"], 0.002);
+  ASSERT_EQ(cell["claims"].size(), 2u);
+  EXPECT_EQ(cell["claims"][0]["verdict"], "HOLDS");
+  EXPECT_THAT(cell["claims"][1]["reason"].get<std::string>(),
+              HasSubstr("It is not."));
+  fs::remove_all(directory);
+}
+
+TEST(Runner, UnwritableJsonIsRefusedBeforeAnythingRuns) {
+  const std::string path = TempPath("missing_directory/out.json");
+  const ProgramResult r = Sample({"--cell=s/good", "--json=" + path});
+  EXPECT_EQ(r.exit_code, 1);
+  EXPECT_THAT(Unwrapped(r.output),
+              HasSubstr("Error: --json: cannot write " + path));
+  EXPECT_THAT(Unwrapped(r.output), HasSubstr("mkdir -p"));
+  EXPECT_THAT(r.output, Not(HasSubstr("A sample lesson")));
+}
+
+TEST(Runner, FailedCellStillLeavesWholeJson) {
+  const std::string path = TempPath("failed.json");
+  EXPECT_EQ(Sample({"--cell=s/throws,s/wrong", "--json=" + path}).exit_code, 1);
+  EXPECT_EQ(Json::parse(ReadFile(path))["cells"].size(), 2u);
+  fs::remove(path);
+}
+
+TEST(Runner, CourseNumbersItsCellsAndEndsWithATable) {
+  const std::string path = TempPath("course.json");
+  const ProgramResult r = RunProgram(
+      "common/lesson/sample_course",
+      {"--cell=s/good,s/after", "--devices=cpu:0,cpu:1", "--json=" + path});
+  EXPECT_EQ(r.exit_code, 0) << r.output;
+  EXPECT_THAT(r.output, HasSubstr("at size small"));
+  EXPECT_THAT(r.output, HasSubstr("[1/2] s/good"));
+  EXPECT_THAT(r.output, HasSubstr("[2/2] s/after"));
+  EXPECT_THAT(
+      r.output,
+      HasSubstr("s/good          HOLDS         the call returns early\n"));
+  const Json json = Json::parse(ReadFile(path));
+  ASSERT_EQ(json["lessons"].size(), 1u);
+  EXPECT_EQ(json["lessons"][0]["cells"].size(), 2u);
+  fs::remove(path);
+  EXPECT_EQ(RunProgram("common/lesson/sample_course",
+                       {"--cell=s/wrong", "--devices=cpu:0"})
+                .exit_code,
+            1);
+}
+
+TEST(Runner, HelpExplainsEachFlag) {
+  for (const char* flag : {"--help", "-h"}) {
+    const ProgramResult r = Sample({flag});
+    EXPECT_EQ(r.exit_code, 0);
+    for (const char* name :
+         {"devices", "size", "cell", "require_gpus", "json",
+          "max_queued_operations", "max_bytes_in_flight", "launch_blocking"}) {
+      EXPECT_THAT(r.output,
+                  HasSubstr(absl::StrCat("\n--", name, " (default: ")));
+      EXPECT_THAT(Unwrapped(r.output), HasSubstr(absl::StrCat(" --", name)));
+    }
+    EXPECT_THAT(r.output, HasSubstr("Example: --size=small"));
+    EXPECT_THAT(r.output, Not(HasSubstr("A sample lesson")));
+  }
+}
+
+TEST(Runner, LaunchBlockingMakesTheCallWait) {
+  const std::string path = TempPath("blocking.json");
+  const ProgramResult r =
+      Sample({"--cell=s/good", "--launch_blocking", "--json=" + path});
+  EXPECT_EQ(r.exit_code, 0) << r.output;
+  EXPECT_THAT(r.output, HasSubstr("Note: Launch blocking is on"));
+  const Json claims = Json::parse(ReadFile(path))["cells"][0]["claims"];
+  EXPECT_EQ(claims[0]["verdict"], "FAILS") << claims;
+  EXPECT_THAT(claims[0]["reason"].get<std::string>(),
+              HasSubstr("Launch blocking is on"));
+  fs::remove(path);
+}
+
+struct BadFlag {
+  const char* name;
+  std::vector<std::string> flags;
+  // What the message must contain: what was asked, and what to do.
+  std::vector<std::string> said;
+};
+
+class BadFlagTest : public ::testing::TestWithParam<BadFlag> {};
+
+TEST_P(BadFlagTest, EndsWithAnExplanation) {
+  std::vector<std::string> flags = GetParam().flags;
+  flags.push_back("--cell=s/after");
+  // The last one wins, so a --cell under test comes after.
+  for (const std::string& flag : GetParam().flags) flags.push_back(flag);
+  const ProgramResult r = Sample(flags);
+  EXPECT_EQ(r.exit_code, 1) << r.output;
+  for (const std::string& text : GetParam().said) {
+    EXPECT_THAT(Unwrapped(r.output), HasSubstr(text));
+  }
+  EXPECT_THAT(r.output, Not(HasSubstr("all is well")));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Runner, BadFlagTest,
+    ::testing::Values(
+        BadFlag{"UnknownDevice", {"--devices=tpu:0"}, {"Error: ", "tpu:0"}},
+        BadFlag{"MalformedDevice", {"--devices=cpu:x"}, {"Error: ", "cpu:x"}},
+        BadFlag{"EmptyDevice", {"--devices=cpu:0,,cpu:1"}, {"Error: "}},
+        BadFlag{"NoDevice", {"--devices="}, {"Error: "}},
+        BadFlag{"GapInTheList",
+                {"--devices=cpu:1"},
+                {"cpu:1 asked for", "--devices=cpu:0,cpu:1"}},
+        BadFlag{"AbsentGpu", {"--devices=cuda:99"}, {"cuda:99 asked for"}},
+        BadFlag{"MoreGpusThanThereAre",
+                {"--devices=cpu:0", "--require_gpus=1"},
+                {"1 GPU required", "cpu:0 (virtual"}},
+        BadFlag{"NegativeGpus",
+                {"--require_gpus=-1"},
+                {"--require_gpus=-1 asked for"}},
+        BadFlag{"QueueOfNone",
+                {"--max_queued_operations=0"},
+                {"--max_queued_operations=0 asked for",
+                 "Say --max_queued_operations=1 or more."}},
+        BadFlag{"NoBytes",
+                {"--max_bytes_in_flight=0"},
+                {"--max_bytes_in_flight=0 asked for"}},
+        BadFlag{"NoNumber",
+                {"--max_queued_operations=many"},
+                {"many", "max_queued_operations"}},
+        BadFlag{"TooManyOperations",
+                {"--max_queued_operations=9000000000000000000"},
+                {"Error: ", "9000000000000000000"}},
+        BadFlag{"UnknownSize",
+                {"--size=huge"},
+                {"--size=huge asked for; there are small, course and large. "
+                 "Say --size=small."}},
+        BadFlag{"UnknownCell",
+                {"--cell=s/after,s/nothing"},
+                {"--cell=s/nothing asked for; there are s/good (also t/good, "
+                 "u/good), s/wrong",
+                 "Say --cell=s/good."}},
+        BadFlag{"UnknownFlag", {"--sizes=small"}, {"sizes"}},
+        BadFlag{"NotAFlag", {"small"}, {"\"small\" is not a flag"}},
+        BadFlag{"JsonIsADirectory", {"--json=/"}, {"--json: cannot write /"}}),
+    [](const auto& info) { return info.param.name; });
+
+}  // namespace
+}  // namespace d2l

@@ -1,0 +1,96 @@
+#include "common/lesson/source.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
+
+namespace d2l {
+namespace {
+
+constexpr char kMark[] = "// %%";
+
+std::map<std::string, const char*>& Sources() {
+  static auto& sources = *new std::map<std::string, const char*>;
+  return sources;
+}
+
+bool IsMark(absl::string_view line) {
+  return absl::StartsWith(absl::StripLeadingAsciiWhitespace(line), kMark);
+}
+
+bool IsMarkOf(absl::string_view line, const std::string& id) {
+  return absl::StripAsciiWhitespace(line) == absl::StrCat(kMark, " ", id);
+}
+
+bool IsBlank(absl::string_view line) {
+  return absl::StripAsciiWhitespace(line).empty();
+}
+
+std::size_t Indentation(absl::string_view line) {
+  return line.size() - absl::StripLeadingAsciiWhitespace(line).size();
+}
+
+}  // namespace
+
+absl::StatusOr<SourceExcerpt> ExtractCell(const std::string& file_text,
+                                          const std::string& id) {
+  const std::vector<absl::string_view> lines = absl::StrSplit(file_text, '\n');
+  std::size_t begin = 0;
+  while (begin < lines.size() && !IsMarkOf(lines[begin], id)) ++begin;
+  if (begin == lines.size()) {
+    return absl::NotFoundError(
+        absl::StrCat("there is no line \"", kMark, " ", id, "\""));
+  }
+  ++begin;
+  std::size_t end = begin;
+  while (end < lines.size() && !IsMark(lines[end])) ++end;
+  while (begin < end && IsBlank(lines[begin])) ++begin;
+  while (begin < end && IsBlank(lines[end - 1])) --end;
+
+  std::size_t indentation = std::string::npos;
+  for (std::size_t i = begin; i < end; ++i) {
+    if (IsBlank(lines[i])) continue;
+    indentation = std::min(indentation, Indentation(lines[i]));
+  }
+  SourceExcerpt excerpt;
+  excerpt.line = static_cast<int>(begin) + 1;
+  for (std::size_t i = begin; i < end; ++i) {
+    const absl::string_view line = lines[i];
+    absl::StrAppend(&excerpt.text,
+                    line.substr(std::min(indentation, line.size())), "\n");
+  }
+  return excerpt;
+}
+
+bool RegisterSource(const char* file, const char* text) {
+  Sources()[file] = text;
+  return true;
+}
+
+absl::StatusOr<SourceExcerpt> CellSource(const std::string& file,
+                                         const std::string& id) {
+  const auto found = Sources().find(file);
+  if (found == Sources().end()) {
+    return absl::NotFoundError(absl::StrCat(
+        file, " is not embedded in this binary: build it with d2l_lesson"));
+  }
+  absl::StatusOr<SourceExcerpt> excerpt = ExtractCell(found->second, id);
+  if (!excerpt.ok()) {
+    return absl::NotFoundError(
+        absl::StrCat(file, ": ", std::string(excerpt.status().message())));
+  }
+  return excerpt;
+}
+
+}  // namespace d2l

@@ -1,0 +1,43 @@
+// A cell's own source, as it stands in its lesson.cc.
+//
+//   absl::StatusOr<SourceExcerpt> source =
+//       CellSource("chapters/async_computation/lesson.cc", "004/In4");
+//   std::cout << source->text;
+//
+// The file is embedded in the binary when it is built (lesson.bzl), so what is
+// printed is what was compiled, wherever the binary runs.
+//
+// A cell begins after the line "// %% 004/In4" and ends before the next line
+// that begins with "// %%"; blank lines at either end are left out, and so is
+// the indentation that all its lines share.
+//
+// RegisterSource is for static initialisers; the rest is thread-safe.
+
+#ifndef D2L_COMMON_LESSON_SOURCE_H_
+#define D2L_COMMON_LESSON_SOURCE_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+
+namespace d2l {
+
+struct SourceExcerpt {
+  std::string text;  // whole lines
+  int line = 0;      // of the first one in the file, from 1
+};
+
+// NotFound if there is no such cell in `file_text`.
+absl::StatusOr<SourceExcerpt> ExtractCell(const std::string& file_text,
+                                          const std::string& id);
+
+// Keeps the pointers. Returns true.
+bool RegisterSource(const char* file, const char* text);
+
+// NotFound too if the file is not embedded.
+absl::StatusOr<SourceExcerpt> CellSource(const std::string& file,
+                                         const std::string& id);
+
+}  // namespace d2l
+
+#endif  // D2L_COMMON_LESSON_SOURCE_H_

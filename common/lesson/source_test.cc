@@ -1,0 +1,82 @@
+#include "common/lesson/source.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "absl/status/statusor.h"
+
+namespace d2l {
+namespace {
+
+constexpr char kFile[] =
+    "before\n"
+    "// %% 004/In4\n"
+    "\n"
+    "void In4() {\n"
+    "\tf(\"// %% not a mark\");\n"
+    "\n"
+    "}  // trailing spaces stay  \n"
+    "\n"
+    "// %%\n"
+    "between\n"
+    "  // %% 004/In40\n"
+    "    two();\n"
+    "      three();\n"
+    "\n"
+    "    four();\n"
+    "// %% last/cell\n"
+    "no newline at the end";
+
+TEST(ExtractCell, TakesTheLinesAsTheyStand) {
+  const absl::StatusOr<SourceExcerpt> cell = ExtractCell(kFile, "004/In4");
+  ASSERT_TRUE(cell.ok()) << cell.status();
+  EXPECT_EQ(cell->text,
+            "void In4() {\n"
+            "\tf(\"// %% not a mark\");\n"
+            "\n"
+            "}  // trailing spaces stay  \n");
+  EXPECT_EQ(cell->line, 4);
+}
+
+TEST(ExtractCell, LeavesOutTheIndentationThatAllLinesShare) {
+  const absl::StatusOr<SourceExcerpt> cell = ExtractCell(kFile, "004/In40");
+  ASSERT_TRUE(cell.ok()) << cell.status();
+  EXPECT_EQ(cell->text, "two();\n  three();\n\nfour();\n");
+  EXPECT_EQ(cell->line, 12);
+}
+
+TEST(ExtractCell, MayEndWithTheFile) {
+  const absl::StatusOr<SourceExcerpt> cell = ExtractCell(kFile, "last/cell");
+  ASSERT_TRUE(cell.ok()) << cell.status();
+  EXPECT_EQ(cell->text, "no newline at the end\n");
+}
+
+TEST(ExtractCell, EmptyCellIsEmpty) {
+  EXPECT_EQ(ExtractCell("// %% a\n\n\n// %%\n", "a")->text, "");
+  EXPECT_EQ(ExtractCell("// %% a", "a")->text, "");
+}
+
+TEST(ExtractCell, UnknownCellIsNamed) {
+  for (const char* id : {"004/In", "004/In41", "", "not a mark"}) {
+    const absl::StatusOr<SourceExcerpt> cell = ExtractCell(kFile, id);
+    ASSERT_FALSE(cell.ok()) << id;
+    EXPECT_NE(std::string(cell.status().message()).find(id), std::string::npos);
+  }
+  EXPECT_FALSE(ExtractCell("", "004/In4").ok());
+}
+
+TEST(CellSource, FindsWhatIsRegistered) {
+  RegisterSource("some/lesson.cc", kFile);
+  EXPECT_EQ(CellSource("some/lesson.cc", "last/cell")->line, 17);
+  const std::string no_cell(
+      CellSource("some/lesson.cc", "x").status().message());
+  EXPECT_NE(no_cell.find("some/lesson.cc: there is no line \"// %% x\""),
+            std::string::npos);
+  const std::string no_file(
+      CellSource("other/lesson.cc", "x").status().message());
+  EXPECT_NE(no_file.find("other/lesson.cc is not embedded"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace d2l
