@@ -77,7 +77,7 @@ void BM_EnqueueWorkerBusy(benchmark::State& state) {
   CpuStream stream(kDevice, 0, StreamOptions());
   Sum sum;
   for (auto _ : state) {
-    std::atomic<bool> go{false};
+    alignas(128) std::atomic<bool> go{false};
     stream.Enqueue(OpLabel("gate"), [&go] {
       while (!go.load(std::memory_order_acquire)) std::this_thread::yield();
     });
@@ -144,7 +144,7 @@ void BM_QueueDepth(benchmark::State& state) {
   stream.Synchronize();
   double enqueued = 0;
   for (auto _ : state) {
-    std::atomic<bool> go{false};
+    alignas(128) std::atomic<bool> go{false};
     stream.Enqueue(OpLabel("gate"), [&go] {
       while (!go.load(std::memory_order_acquire)) std::this_thread::yield();
     });

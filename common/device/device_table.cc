@@ -251,7 +251,9 @@ void Synchronize(Device device, SourceLocation noticed_at) {
 
 Device TryGpu(int i) {
   const Device gpu(DeviceType::kCuda, i);
-  return HasDevice(gpu) ? gpu : Device(DeviceType::kCpu, 0);
+  if (HasDevice(gpu)) return gpu;
+  const Device cpu(DeviceType::kCpu, 0);
+  return HasDevice(cpu) ? cpu : Devices()[0].device;
 }
 
 absl::Status RequireGpus(int count) {

@@ -122,7 +122,8 @@ class StreamGuard {
 void Synchronize(Device device,
                  SourceLocation noticed_at = SourceLocation::Current());
 
-// The i-th GPU of the table, or cpu:0 if there is none (d2l.try_gpu).
+// The i-th GPU of the table; if it is not there, cpu:0, or else the first
+// device of the table (d2l.try_gpu).
 Device TryGpu(int i = 0);
 
 // NotFound, with what is there and what to do, if fewer than `count` distinct

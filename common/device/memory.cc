@@ -105,7 +105,8 @@ StorageRef DeviceMemory::AllocateFor(std::size_t bytes, Stream* home) {
     head = storage->next_;
   } else {
     storage = RawAllocate(size_class, lock);
-    if (storage == nullptr) {
+    // Work that runs on a stream cannot wait for the device.
+    if (storage == nullptr && !internal::on_worker_thread) {
       TakeBackParked(lock);
       FreeCached(lock);
       storage = RawAllocate(size_class, lock);

@@ -171,8 +171,8 @@ class DeviceMemory {
  private:
   friend class StorageRef;
 
-  // Block sizes are 64 bytes times 2^(n/8), n = 0, 1, …: at most an eighth of
-  // a block is wasted.
+  // From 64 bytes on there are eight sizes to each doubling, evenly spaced: at
+  // most an eighth of a block is wasted.
   static constexpr int kStepsPerDoubling = 8;
   static constexpr int kSizeClasses = 40 * kStepsPerDoubling;
 

@@ -81,7 +81,8 @@ class Stream {
       std::function<void()> callback,
       SourceLocation requested_at = SourceLocation::Current()) = 0;
 
-  // How many operations are enqueued and not done yet.
+  // How many operations are enqueued, or waiting for room in the queue, and
+  // not done yet.
   virtual std::int64_t QueuedOperations() = 0;
 
   // True if everything enqueued so far is done.
@@ -131,8 +132,8 @@ void ThrowIfFailed(Stream& stream, std::uint64_t number, const char* noticed_in,
 
 // Launch blocking: while on, every call that enqueues waits until its
 // operation is done and throws its failure there and then, so that errors show
-// where they were made. Slow; for finding errors. Initially on if the environment variable
-// CUDA_LAUNCH_BLOCKING is 1. Any thread may call it.
+// where they were made. Slow; for finding errors. Initially on if the
+// environment variable CUDA_LAUNCH_BLOCKING is 1. Any thread may call it.
 void SetLaunchBlocking(bool on);
 
 namespace internal {

@@ -17,14 +17,17 @@
 
 ABSL_FLAG(std::string, devices, "",
           "What to run on, such as cpu:0,cpu:1 or cuda:0. Default: two virtual "
-          "devices and every GPU.");
+          "devices and every GPU that can be used.");
 
 namespace {
 
 std::string EveryDevice() {
   std::string spec = "cpu:0,cpu:1";
-  const std::size_t gpus = d2l::CudaBackend().Inventory().devices.size();
-  for (std::size_t i = 0; i < gpus; ++i) absl::StrAppend(&spec, ",cuda:", i);
+  const d2l::DeviceInventory& cuda = d2l::CudaBackend().Inventory();
+  if (!cuda.why_unusable.empty()) return spec;
+  for (std::size_t i = 0; i < cuda.devices.size(); ++i) {
+    absl::StrAppend(&spec, ",cuda:", i);
+  }
   return spec;
 }
 

@@ -237,16 +237,19 @@ std::string DevicesNote(int wanted, const std::vector<DeviceInfo>& devices,
     kinds.insert(absl::StrCat("\"", DeviceKindName(info.kind), "\""));
   }
   const bool enough = static_cast<int>(found.size()) >= wanted;
+  const std::string advice = !cuda.why_unusable.empty() ? cuda.why_unusable
+                             : enough ? "To run on GPUs leave out --devices."
+                                      : absl::StrCat(
+                                            "To insist on hardware: "
+                                            "--require_gpus=",
+                                            wanted, ".");
   return absl::StrFormat(
       "This lesson uses %d %s; found %d%s. Running on %s; times are marked %s. "
       "%s",
       wanted, wanted == 1 ? "GPU" : "GPUs", found.size(),
       found.empty() ? "" : absl::StrCat(" (", absl::StrJoin(found, "; "), ")"),
       AndList(running_on),
-      AndList(std::vector<std::string>(kinds.begin(), kinds.end())),
-      enough ? "To run on GPUs leave out --devices."
-             : absl::StrCat("To insist on hardware: --require_gpus=", wanted,
-                            "."));
+      AndList(std::vector<std::string>(kinds.begin(), kinds.end())), advice);
 }
 
 }  // namespace d2l

@@ -183,6 +183,11 @@ TEST(DevicesNote, SaysWhatTheLessonRunsOnInstead) {
             "This lesson uses 1 GPU; found 1 (cuda:0, NVIDIA H200). Running "
             "on cpu:0; times are marked \"virtual\". To run on GPUs leave out "
             "--devices.");
+  DeviceInventory for_show = one;
+  for_show.why_unusable = "It cannot be used yet.";
+  EXPECT_EQ(DevicesNote(1, {Info("cpu:0", DeviceKind::kVirtual)}, for_show),
+            "This lesson uses 1 GPU; found 1 (cuda:0, NVIDIA H200). Running "
+            "on cpu:0; times are marked \"virtual\". It cannot be used yet.");
   EXPECT_EQ(DevicesNote(2,
                         {Info("cuda:0", DeviceKind::kReal, 0),
                          Info("cuda:1", DeviceKind::kReal, 1)},

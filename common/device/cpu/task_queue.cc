@@ -24,9 +24,13 @@ constexpr std::int64_t kSpinNanos = 120'000;
 // has work.
 constexpr std::int64_t kCrowdedSpinNanos = 2'000;
 
-// Two to four microseconds, as long as dozens of pushes take.
-constexpr int kPausesBetweenLooks = 64;
-
+// Ten microseconds or so, as long as a hundred operations take. Near the end
+// of the queue, worker and producer slow each other down by a half: the lines
+// that one of them writes are those that the other's processor fetches ahead.
+// So a worker that has caught up stays away for a while.
+constexpr int kPausesBetweenLooks = 256;
+// A thread that waits looks all the time at first, then every few
+// microseconds.
 constexpr std::int64_t kSoonNanos = 1'000;
 
 std::atomic<int> queues_alive{0};
@@ -83,8 +87,7 @@ TaskQueue::Slot* TaskQueue::WaitForFront() {
   for (;;) {
     const std::int64_t until = NowNanos() + SpinNanos();
     do {
-      // A look takes the line from the producer that is about to fill it, and
-      // doubles the cost of its push. So look seldom, unless somebody waits.
+      // Unless somebody waits, see kPausesBetweenLooks.
       for (int i = 0; i < kPausesBetweenLooks; ++i) {
         Pause();
         if (hurry_.load(std::memory_order_relaxed)) {
@@ -154,10 +157,10 @@ void TaskQueue::Stop() {
 void TaskQueue::End() {
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    ended_.store(true, std::memory_order_seq_cst);
+    ended_ = true;
+    // As far from any number as can be, so that every push asks for room.
+    known_completed_.store(std::uint64_t{1} << 63, std::memory_order_release);
   }
-  // As far from any number as can be, so that every push asks for room.
-  known_completed_.store(std::uint64_t{1} << 63, std::memory_order_release);
   waiters_.notify_all();
 }
 
@@ -171,7 +174,7 @@ void TaskQueue::WaitUntilCompleted(std::uint64_t count) {
     // Reading the counter takes its cache line from the worker, so after the
     // time of one small operation the looks become rare.
     const bool soon = waited < kSoonNanos;
-    for (int i = 0; i < (soon ? 2 : kPausesBetweenLooks); ++i) Pause();
+    for (int i = 0; i < (soon ? 2 : 64); ++i) Pause();
     // The worker may be waiting for this very core.
     if (!soon) std::this_thread::yield();
     waited = NowNanos() - start;
@@ -186,7 +189,8 @@ bool TaskQueue::WaitForRoom(std::uint64_t number) {
     // push; so it sleeps until half of the queue is free.
     SleepUntilCompleted(enough, enough + bound_ / 2);
   }
-  if (ended_.load(std::memory_order_acquire)) return false;
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (ended_) return false;
   known_completed_.store(completed(), std::memory_order_release);
   return true;
 }
@@ -201,7 +205,7 @@ void TaskQueue::SleepUntilCompleted(std::uint64_t count,
       wake_at_.store(wake_at, std::memory_order_seq_cst);
     }
     if (completed_.load(std::memory_order_seq_cst) >= count) return;
-    if (ended_.load(std::memory_order_relaxed)) return;
+    if (ended_) return;
     waiters_.wait(lock);
   }
 }

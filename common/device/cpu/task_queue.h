@@ -161,6 +161,8 @@ class TaskQueue {
     slot.label = label;
     slot.published.store(number + 1, std::memory_order_release);
     if (asleep) Wake();
+    // An event: somebody is going to wait for it.
+    if (kAlways) hurry_.store(true, std::memory_order_relaxed);
     return number;
   }
 
@@ -196,8 +198,7 @@ class TaskQueue {
   std::atomic<bool> asleep_{false};
   std::atomic<std::uint64_t> stop_at_{0};
   std::atomic<bool> stopped_{false};
-  std::atomic<bool> ended_{false};
-  // Somebody waits: the consumer, if it idles, should look now.
+  // Somebody waits, or will: the consumer, if it idles, should look now.
   std::atomic<bool> hurry_{false};
   // Written by the consumer.
   alignas(64) std::atomic<std::uint64_t> completed_{0};
@@ -206,7 +207,8 @@ class TaskQueue {
   // The smallest number somebody sleeps for.
   alignas(64) std::atomic<std::uint64_t> wake_at_{~std::uint64_t{0}};
 
-  std::mutex mutex_;  // guards sleeping, on both sides
+  std::mutex mutex_;  // guards sleeping, on both sides, and:
+  bool ended_ = false;
   std::condition_variable consumer_;
   std::condition_variable waiters_;
 };
