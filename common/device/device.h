@@ -25,6 +25,8 @@ namespace d2l {
 enum class DeviceType : std::uint8_t { kCpu, kCuda };
 
 inline constexpr int kDeviceTypes = 2;
+// How many devices a program can have; their indices are below it.
+inline constexpr int kMaxDevices = 64;
 
 // "cpu", "cuda".
 const char* DeviceTypeName(DeviceType type);

@@ -23,8 +23,6 @@
 namespace d2l {
 namespace {
 
-constexpr int kMaxIndex = 64;
-
 // One device of the table.
 struct Entry {
   DeviceInfo info;
@@ -42,7 +40,7 @@ struct Table {
   std::vector<DeviceInfo> infos;
   std::vector<std::unique_ptr<Entry>> entries;
   // By type and index; null where there is no device.
-  std::array<std::array<Entry*, kMaxIndex>, kDeviceTypes> by_name{};
+  std::array<std::array<Entry*, kMaxDevices>, kDeviceTypes> by_name{};
 };
 
 Backend& GetBackend(DeviceType type) {
@@ -53,7 +51,7 @@ std::mutex table_mutex;              // one InitializeDevices at a time
 std::atomic<Table*> table{nullptr};  // set once, never deleted
 
 // The streams made current by guards on this thread; null is the default one.
-thread_local std::array<std::array<Stream*, kMaxIndex>, kDeviceTypes>
+thread_local std::array<std::array<Stream*, kMaxDevices>, kDeviceTypes>
     current_streams{};
 
 template <typename F>
@@ -72,6 +70,8 @@ void ForEachStream(Entry& entry, F f) {
 void StopStreams() {
   Table* t = table.load(std::memory_order_acquire);
   if (t == nullptr) return;
+  // exit() called in a task: its worker cannot wait for itself.
+  if (internal::on_worker_thread) return;
   std::vector<CpuStream*> streams;
   for (const auto& entry : t->entries) {
     if (entry->info.device.type() != DeviceType::kCpu) continue;
@@ -79,9 +79,8 @@ void StopStreams() {
       streams.push_back(static_cast<CpuStream*>(&stream));
     });
   }
-  // All first, then each: one may wait for an event of another.
   for (CpuStream* stream : streams) stream->Abandon();
-  for (CpuStream* stream : streams) stream->Close();
+  for (CpuStream* stream : streams) stream->Retire();
 }
 
 Table& GetTable() {
@@ -95,7 +94,7 @@ Table& GetTable() {
 Entry& GetEntry(Device device) {
   Table& t = GetTable();
   const int index = device.index();
-  if (index >= 0 && index < kMaxIndex) {
+  if (index >= 0 && index < kMaxDevices) {
     Entry* entry = t.by_name[static_cast<int>(device.type())][index];
     if (entry != nullptr) return *entry;
   }
@@ -195,7 +194,7 @@ const std::vector<DeviceInfo>& Devices() { return GetTable().infos; }
 
 bool HasDevice(Device device) {
   const int index = device.index();
-  return index >= 0 && index < kMaxIndex &&
+  return index >= 0 && index < kMaxDevices &&
          GetTable().by_name[static_cast<int>(device.type())][index] != nullptr;
 }
 

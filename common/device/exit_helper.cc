@@ -40,6 +40,17 @@ struct Leftovers {
   Stream* stream = nullptr;
 } leftovers;
 
+// A thread that waits for events to the very end, and is joined after it.
+struct Waiter {
+  ~Waiter() {
+    quit = true;
+    if (thread.joinable()) thread.join();
+  }
+
+  std::atomic<bool> quit{false};
+  std::thread thread;
+} waiter;
+
 void Make(const DeviceOptions& options = {}) {
   const absl::Status status = InitializeDevices("cpu:0,cpu:1", options);
   if (!status.ok()) {
@@ -157,6 +168,26 @@ int Run(const std::string& how) {
     }
     while (ran < 10'000) std::this_thread::yield();
     return 0;
+  }
+  if (how == "waiter") {
+    Make();
+    static std::atomic<int>& count = *new std::atomic<int>(0);
+    waiter.thread = std::thread([] {
+      while (!waiter.quit) {
+        Queue(DefaultStream(kCpu0), 3);
+        DefaultStream(kCpu1).Wait(DefaultStream(kCpu0).Record());
+        DefaultStream(kCpu1).Record().Synchronize();
+        DefaultStream(kCpu0).Synchronize();
+        ++count;
+      }
+    });
+    while (count < 100) std::this_thread::yield();
+    return 0;
+  }
+  if (how == "exit_in_work") {
+    Make();
+    DefaultStream(kCpu0).HostCallback([] { std::exit(3); });
+    for (;;) std::this_thread::yield();
   }
   std::cerr << "unknown: " << how << "\n";
   return 2;

@@ -47,7 +47,8 @@ class QuietEndTest : public testing::TestWithParam<const char*> {};
 
 INSTANTIATE_TEST_SUITE_P(Ways, QuietEndTest,
                          testing::Values("nothing", "start", "queued", "exit",
-                                         "across", "leftovers", "producers"),
+                                         "across", "leftovers", "producers",
+                                         "waiter"),
                          [](const testing::TestParamInfo<const char*>& info) {
                            return std::string(info.param);
                          });
@@ -67,6 +68,12 @@ TEST(EndTest, AFailureNobodyHasSeenIsTold) {
   EXPECT_THAT(ended.output, HasSubstr("Nobody noticed that host_callback "
                                       "(operation 0 of stream cpu:0"));
   EXPECT_THAT(ended.output, HasSubstr("alas"));
+}
+
+TEST(EndTest, WorkMayEndTheProgram) {
+  const Ended ended = RunHelper("exit_in_work");
+  EXPECT_EQ(ended.code, 3);
+  EXPECT_EQ(ended.output, "");
 }
 
 TEST(StartTest, TheFirstUseMakesTheTable) {

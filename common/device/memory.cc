@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -31,6 +32,7 @@ constexpr std::size_t kSmallestBlock = 64;
 }  // namespace
 
 void Storage::AddUser(Stream& stream) {
+  std::lock_guard<SpinLock> lock(users_lock_);
   if (std::find(users_.begin(), users_.end(), &stream) == users_.end()) {
     users_.push_back(&stream);
   }
@@ -105,7 +107,6 @@ StorageRef DeviceMemory::AllocateFor(std::size_t bytes, Stream* home) {
     head = storage->next_;
   } else {
     storage = RawAllocate(size_class, lock);
-    // Work that runs on a stream cannot wait for the device.
     if (storage == nullptr && !internal::on_worker_thread) {
       TakeBackParked(lock);
       FreeCached(lock);
@@ -218,7 +219,9 @@ void DeviceMemory::RecordParked(std::unique_lock<SpinLock>& lock) {
 void DeviceMemory::Reclaim(std::unique_lock<SpinLock>& lock) {
   RecordParked(lock);
   TakeBackWhatIsDone();
-  while (stats_.in_flight > max_bytes_in_flight_ && WaitForOldest(lock)) {
+  // Work that runs on a stream cannot wait for the device.
+  while (!internal::on_worker_thread &&
+         stats_.in_flight > max_bytes_in_flight_ && WaitForOldest(lock)) {
     TakeBackWhatIsDone();
   }
 }
@@ -303,6 +306,11 @@ void DeviceMemory::RawFree(Storage* storage) {
 }
 
 void DeviceMemory::EmptyCache() {
+  if (internal::on_worker_thread) {
+    throw std::logic_error(
+        "[empty_cache] called from work that runs on a stream, which cannot "
+        "wait for streams");
+  }
   std::unique_lock<SpinLock> lock(lock_);
   TakeBackParked(lock);
   FreeCached(lock);

@@ -8,18 +8,18 @@
 // When the last handle goes, the block returns *at once* to the free list of
 // its stream, although queued work may still use it: whatever gets the block
 // next on that stream runs after that work. So a loop of temporaries reuses
-// one or two blocks however far the program runs ahead, and nobody waits. A
-// block that other streams used as well (MarkUsedBy) is parked, with an event
-// of each, and taken back by a later allocation once they have completed.
+// one or two blocks however far the program runs ahead, and nobody waits for
+// the work. A block that other streams used as well (MarkUsedBy) is parked,
+// with an event of each (recording it may wait for room in a full queue), and
+// taken back by later allocations, oldest first, once they have completed.
 // The idea, and its limits, are those of PyTorch's caching allocator.
 //
 // An allocation and a return cost tens of nanoseconds; they touch the device
 // only when the free list is empty.
 //
-// Thread-safety: DeviceMemory and the counting of handles are thread-safe; a
-// Storage's marks are set by the thread that enqueues work on it, as with any
-// value that is written. Ownership: streams, and the DeviceMemory, outlive
-// every Storage.
+// Thread-safety: DeviceMemory, the counting of handles and MarkUsedBy are
+// thread-safe; MarkWritten is for the one thread that writes. Ownership:
+// streams, and the DeviceMemory, outlive every Storage.
 
 #ifndef D2L_COMMON_DEVICE_MEMORY_H_
 #define D2L_COMMON_DEVICE_MEMORY_H_
@@ -95,7 +95,8 @@ class Storage {
   std::uint64_t written_by_ = 0;
   std::uint64_t version_ = 0;
   DeviceMemory* memory_ = nullptr;
-  Storage* next_ = nullptr;                // in a free list
+  Storage* next_ = nullptr;  // in a free list
+  SpinLock users_lock_;      // several threads may read one tensor
   absl::InlinedVector<Stream*, 2> users_;  // streams other than home_
 };
 
@@ -165,7 +166,7 @@ class DeviceMemory {
   // From now on, peak counts from what is in use now.
   void ResetPeak();
   // Waits for the streams that used them and gives all free blocks back to
-  // the device.
+  // the device. Throws std::logic_error in work that runs on a stream.
   void EmptyCache();
 
  private:

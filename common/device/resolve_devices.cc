@@ -18,8 +18,6 @@
 namespace d2l {
 namespace {
 
-constexpr int kMaxDevices = 64;
-
 std::string Visible(const DeviceInventory& cuda) {
   std::vector<std::string> names;
   for (int i = 0; i < static_cast<int>(cuda.devices.size()); ++i) {

@@ -9,8 +9,8 @@
 //
 // Thread-safety: any thread may enqueue at any time; what one thread enqueues
 // keeps its order. A queue is bounded: when it is full, whoever enqueues
-// waits until there is room (back-pressure). Work running on a stream must
-// not itself call into streams, as in CUDA's host functions; that throws
+// waits, until half of it is free (back-pressure). Work running on a stream
+// must not itself call into streams, as in CUDA's host functions; that throws
 // std::logic_error.
 //
 // Errors: an operation that fails *poisons* its stream. Later operations are
@@ -89,7 +89,7 @@ class Stream {
   bool Query() { return QueuedOperations() == 0; }
 
   // Waits until everything enqueued so far is done. Throws AsyncError if any
-  // of it failed or was skipped.
+  // of it failed or was skipped and nobody has been told yet.
   virtual void Synchronize(
       SourceLocation noticed_at = SourceLocation::Current()) = 0;
 
@@ -130,10 +130,10 @@ class Stream {
 void ThrowIfFailed(Stream& stream, std::uint64_t number, const char* noticed_in,
                    SourceLocation noticed_at);
 
-// Launch blocking: while on, every call that enqueues waits until its
-// operation is done and throws its failure there and then, so that errors show
-// where they were made. Slow; for finding errors. Initially on if the
-// environment variable CUDA_LAUNCH_BLOCKING is 1. Any thread may call it.
+// Launch blocking: while on, every call that enqueues an operation (not a
+// Record) waits until it is done and throws its failure there and then, so that
+// errors show where they were made. Slow; for finding errors. Initially on if
+// the environment variable CUDA_LAUNCH_BLOCKING is 1. Any thread may call it.
 void SetLaunchBlocking(bool on);
 
 namespace internal {

@@ -726,6 +726,40 @@ TEST_P(StreamContractTest, FinishThrowsEveryTimeAndMendsTheStream) {
   EXPECT_TRUE(ran);
 }
 
+// A wait that a poisoned stream came upon still orders what comes after it.
+TEST_P(StreamContractTest, AWaitBehindAFailureStillCounts) {
+  std::unique_ptr<Stream> slow = MakeStream(GetParam(), 2);
+  int x = 0;
+  HoldUp hold_up(*slow);
+  slow->HostCallback([&x] { x = 1; });
+  const Event written = slow->Record();
+  stream_->HostCallback([] { throw std::runtime_error("alas"); });
+  stream_->Wait(written);
+  std::thread release([&] {
+    while (!stream_->ever_failed()) std::this_thread::yield();
+    hold_up.Release();
+  });
+  EXPECT_THROW(stream_->Synchronize(), AsyncError);
+  int seen = 0;
+  stream_->HostCallback([&] { seen = x; });
+  stream_->Synchronize();
+  release.join();
+  EXPECT_EQ(seen, 1);
+}
+
+// The work that runs cannot wait for what is behind it.
+TEST_P(StreamContractTest, WorkMayAllocateWhileMuchIsParked) {
+  std::unique_ptr<Stream> home = MakeStream(GetParam(), 2);
+  std::unique_ptr<DeviceMemory> memory = MakeMemory(/*max_bytes_in_flight=*/1);
+  StorageRef block = memory->Allocate(100, *home);
+  HoldUp hold_up(*stream_);
+  stream_->HostCallback([&] { memory->Allocate(100, *home); });
+  block->MarkUsedBy(*stream_);
+  block.reset();  // parked behind the callback
+  hold_up.Release();
+  stream_->Synchronize();
+}
+
 TEST_P(StreamContractTest, PoisonPassesThroughEventsToOtherStreams) {
   std::unique_ptr<Stream> second = MakeStream(GetParam(), 2);
   std::unique_ptr<Stream> third = MakeStream(OtherDevice(), 3);

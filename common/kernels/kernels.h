@@ -3,7 +3,7 @@
 //   Kernels& kernels = GetKernels(stream.device().type());
 //   kernels.Fill(stream, OpLabel("ones"), DType::kFloat32, out, n, 1.0);
 //
-// A dozen families, each with an enum for its members; a family is one
+// A few families, each with an enum for its members; a family is one
 // virtual function, which enqueues one operation on the stream and returns
 // the operation's number in it. Nothing here knows a Tensor: shapes have been
 // checked and memory allocated by common/ops, and the pointers stay valid

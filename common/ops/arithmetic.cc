@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/kernels/kernels.h"
 #include "common/ops/primitive.h"
@@ -120,9 +119,9 @@ class BinaryPrimitive final : public Primitive {
       case Scalar::kNone:
         return {};
       case Scalar::kFirst:
-        return {{"first", absl::StrCat(scalar_)}};
+        return {{"first", absl::StrFormat("%.17g", scalar_)}};
       case Scalar::kSecond:
-        return {{"second", absl::StrCat(scalar_)}};
+        return {{"second", absl::StrFormat("%.17g", scalar_)}};
     }
     return {};
   }

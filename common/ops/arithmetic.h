@@ -5,9 +5,9 @@
 //   Tensor c = MatMul(a, b);
 //
 // All are asynchronous. Element-wise operations broadcast as NumPy's do. A
-// scalar takes the tensor's dtype and must be representable in it; two
-// tensors must have the same dtype and be on the same device. What does not
-// go together throws std::invalid_argument.
+// scalar is a double, takes the tensor's dtype, and must be representable in
+// it; two tensors must have the same dtype and be on the same device. What does
+// not go together throws std::invalid_argument.
 
 #ifndef D2L_COMMON_OPS_ARITHMETIC_H_
 #define D2L_COMMON_OPS_ARITHMETIC_H_

@@ -56,7 +56,6 @@ struct Generator {
   std::atomic<std::uint64_t> seed{67280421310721};
   std::atomic<std::uint64_t> offset{0};
 };
-constexpr int kMaxDevices = 64;
 std::array<std::array<Generator, kMaxDevices>, kDeviceTypes> generators;
 
 class RandnPrimitive final : public Creation {

@@ -7,6 +7,7 @@
 #include <random>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "common/device/testing.h"
@@ -334,6 +335,35 @@ TEST_P(OpsTest, StreamsOfADeviceShareTensorsThroughEvents) {
   std::vector<double> expected = AsDoubles(x);
   for (double& value : expected) value = static_cast<float>(value + 1);
   EXPECT_EQ(AsDoubles(y), expected);
+}
+
+TEST_P(OpsTest, ThreadsMayReadOneTensorOnStreamsOfTheirOwn) {
+  const Tensor x = Random({100});
+  Synchronize(device());
+  std::vector<Tensor> results(4);
+  std::vector<Stream*> streams;
+  for (int t = 0; t < 4; ++t) streams.push_back(&NewStream(device()));
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      const StreamGuard guard(*streams[t]);
+      for (int i = 0; i < 100; ++i) results[t] = x + t;
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  const std::vector<double> values = AsDoubles(x);
+  for (int t = 0; t < 4; ++t) {
+    const std::vector<double> sums = AsDoubles(results[t]);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      ASSERT_EQ(sums[i], static_cast<float>(values[i] + t));
+    }
+  }
+}
+
+TEST_P(OpsTest, EmptyTensorsMayHaveLongSides) {
+  const std::int64_t kLong = std::int64_t{1} << 40;
+  const Tensor x = Ones({kLong, kLong, 0}, device());
+  EXPECT_EQ(AsDoubles(x + x), std::vector<double>());
 }
 
 TEST_P(OpsTest, MessagesOfWrongArguments) {

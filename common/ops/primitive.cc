@@ -65,6 +65,15 @@ class Listeners {
   OpStamps* stamps_ = nullptr;
 };
 
+// Garbage never looks like a result: what a failed operation should have
+// written cannot be computed with.
+void CheckReadable(const Primitive& primitive, const Tensor& input,
+                   SourceLocation at) {
+  const Storage& storage = *input.storage();
+  if (storage.writer() == nullptr) return;
+  ThrowIfFailed(*storage.writer(), storage.written_by(), primitive.name(), at);
+}
+
 void CheckInputs(const Primitive& primitive, Inputs inputs, SourceLocation at) {
   const Tensor* first = nullptr;
   for (const Tensor* input : inputs) {
@@ -82,13 +91,7 @@ void CheckInputs(const Primitive& primitive, Inputs inputs, SourceLocation at) {
           primitive.name(), first->device().ToString(),
           input->device().ToString(), at.ToString()));
     }
-    // Garbage never looks like a result: what a failed operation should have
-    // written cannot be computed with.
-    const Storage& storage = *input->storage();
-    if (storage.writer() != nullptr) {
-      ThrowIfFailed(*storage.writer(), storage.written_by(), primitive.name(),
-                    at);
-    }
+    CheckReadable(primitive, *input, at);
   }
 }
 
@@ -103,6 +106,9 @@ void Launch(const Primitive& primitive, Stream& stream, Inputs inputs,
   if (listeners.any()) label.set_stamps(listeners.NewStamps());
   const std::uint64_t number = primitive.Launch(stream, label, inputs, output);
   for (const Tensor* input : inputs) input->storage()->MarkUsedBy(stream);
+  // Once more: an input may have failed, and another thread's Synchronize may
+  // have reported that, between the first look and the launch.
+  for (const Tensor* input : inputs) CheckReadable(primitive, *input, at);
   output.storage()->MarkWritten(stream, number);
   // After the marks: what failed to be written must not look written.
   if (LaunchBlocking()) stream.Finish(number, primitive.name(), at);

@@ -1,7 +1,7 @@
 // Primitive: an operation as a thing (JAX's and MLX's word), and Apply, the
 // only door through which one is requested.
 //
-//   Tensor z = Apply(BinaryPrimitive(BinaryOp::kAdd), {&x, &y}, at);
+//   Tensor c = Apply(MatMulPrimitive(), {&a, &b}, at);
 //
 // Apply checks, allocates the output, launches the kernel on the current
 // stream of the device, and hands an OpRecord to whoever listens. It returns

@@ -77,10 +77,11 @@ class OpListener {
  public:
   virtual ~OpListener() = default;
 
-  // An operation has been enqueued.
+  // An operation has been enqueued. With launch blocking, one that has failed
+  // is not told of: its call throws.
   virtual void OnOp(const OpRecord& record) = 0;
-  // The host is about to read (host_end is 0), and has read. Throw in the
-  // first call to forbid it.
+  // The host is about to read (host_end is 0), and has read, unless it threw.
+  // Throw in the first call to forbid it.
   virtual void BeforeRead(const ReadRecord&) {}
   virtual void AfterRead(const ReadRecord&) {}
   // Where the device shall write when it runs the operation that is being

@@ -52,9 +52,10 @@ class Shape {
 
   // The product of the sizes; 1 for a scalar.
   std::int64_t numel() const {
-    std::int64_t product = 1;
+    // Unsigned: (2^40, 2^40, 0) is an empty shape, not an overflow.
+    std::uint64_t product = 1;
     for (const std::int64_t size : *this) product *= size;
-    return product;
+    return static_cast<std::int64_t>(product);
   }
 
   // "(2, 3)", "(5)", "()".

@@ -26,13 +26,13 @@ Tensor Tensor::View(const Tensor& base, std::int64_t offset, const Shape& shape,
   view.shape_ = shape;
   view.strides_ = strides;
   view.contiguous_ = true;
+  if (shape.numel() == 0) return view;
   // A stride says nothing where there is at most one step.
   std::int64_t expected = 1;
   for (int i = shape.rank() - 1; i >= 0; --i) {
     if (shape[i] > 1 && strides[i] != expected) view.contiguous_ = false;
     expected *= shape[i];
   }
-  if (shape.numel() == 0) view.contiguous_ = true;
   return view;
 }
 

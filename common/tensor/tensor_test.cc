@@ -85,6 +85,9 @@ TEST(Shape, ContiguousStridesAreRowMajor) {
   EXPECT_EQ(ContiguousStrides({2, 3, 4}), (Shape{12, 4, 1}));
   EXPECT_EQ(ContiguousStrides({2, 0, 4}), (Shape{4, 4, 1}));
   EXPECT_EQ(ContiguousStrides({}), Shape());
+  constexpr std::int64_t kLong = std::int64_t{1} << 40;
+  EXPECT_EQ((Shape{kLong, kLong, 0}).numel(), 0);
+  EXPECT_EQ(ContiguousStrides({0, kLong, kLong})[2], 1);
 }
 
 TEST(Shape, BroadcastsAsNumPyDoes) {

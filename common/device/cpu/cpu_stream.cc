@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <stdexcept>
+#include <string>
 #include <thread>
 #include <utility>
 
@@ -35,12 +36,25 @@ CpuStream::CpuStream(Device device, int index, const StreamOptions& options)
       queue_(options.max_queued_operations),
       worker_([this] { Work(); }) {}
 
-CpuStream::~CpuStream() { Close(); }
-
-void CpuStream::Close() {
-  if (!worker_.joinable()) return;
+CpuStream::~CpuStream() {
   queue_.Stop();
   worker_.join();
+  ReportUnnoticed();
+}
+
+void CpuStream::Abandon() {
+  // Sequentially consistent: an event for which a worker goes on waiting was
+  // recorded before this, and its stream will complete it.
+  abandoned_.store(true, std::memory_order_seq_cst);
+}
+
+void CpuStream::Retire() {
+  queue_.WaitUntilCompleted(queue_.pushed());
+  ReportUnnoticed();
+  worker_.detach();
+}
+
+void CpuStream::ReportUnnoticed() {
   if (FailurePtr failure = UnreportedFailure()) {
     std::fprintf(stderr,
                  "Nobody noticed that %s. Call Synchronize before the end, to "
@@ -70,10 +84,15 @@ void CpuStream::Wait(const Event& event, SourceLocation requested_at) {
   if (internal::on_worker_thread) ThrowCalledFromWork("Wait");
   if (event.state() == nullptr) return;
   if (event.Query() && event.failure() == nullptr) return;
-  const std::uint64_t number =
-      Enqueue(OpLabel("wait", requested_at), [state = event.state()] {
+  // On a poisoned stream too: what is enqueued once the failure has been
+  // reported must find the order it asked for.
+  const std::uint64_t number = queue_.PushAlways(
+      OpLabel("wait", requested_at),
+      [this, state = event.state()](const FailurePtr& poison) {
+        if (abandoned_.load(std::memory_order_seq_cst)) return;
         state->Block();
-        if (FailurePtr failure = state->failure()) {
+        FailurePtr failure = state->failure();
+        if (failure != nullptr && poison == nullptr) {
           // The failure, not this wait, is what everyone behind wants to know.
           throw AsyncError(std::move(failure), "Stream::Wait", {}, -1);
         }
@@ -147,6 +166,9 @@ void CpuStream::Report(std::uint64_t before, const char* noticed_in,
     if (failed_.empty()) return;
     FailedInterval& last = failed_.back();
     if (last.end != kOpen || last.first >= before) return;
+    // Who only waits may end as quietly as the program does; who reads what
+    // was skipped is told by FailureOf.
+    if (last.end_of_program) return;
     // The worker decides to skip under this lock, so what it has skipped is
     // below the end, and everything from the end on will run.
     last.end = queue_.pushed();
@@ -156,61 +178,68 @@ void CpuStream::Report(std::uint64_t before, const char* noticed_in,
   throw AsyncError(std::move(failure), noticed_in, noticed_at, skipped);
 }
 
-void CpuStream::Abandon() {
-  // Before the load in TaskQueue::Stop of any stream: an event that a worker
-  // still waits for is then one of those that its stream completes.
-  abandoned_.store(true, std::memory_order_seq_cst);
-}
-
 FailurePtr CpuStream::UnreportedFailure() {
   std::lock_guard<std::mutex> lock(mutex_);
-  if (failed_.empty() || failed_.back().end != kOpen) return nullptr;
-  return failed_.back().failure;
+  if (failed_.empty()) return nullptr;
+  const FailedInterval& last = failed_.back();
+  if (last.end != kOpen || last.end_of_program) return nullptr;
+  return last.failure;
 }
 
 void CpuStream::Work() {
   internal::on_worker_thread = true;
   while (TaskQueue::Slot* slot = queue_.Front()) {
-    if (abandoned_.load(std::memory_order_acquire) && queue_.PastStop()) break;
     if (poison_ != nullptr) ClearPoisonIfReported();
     RunSlot(*slot);
     queue_.PopFront();
   }
-  queue_.End();
 }
 
 void CpuStream::RunSlot(TaskQueue::Slot& slot) {
-  const bool skip =
-      poison_ != nullptr || abandoned_.load(std::memory_order_acquire);
+  if (poison_ == nullptr && abandoned_.load(std::memory_order_acquire)) {
+    Poison(MakeFailure(slot.label, nullptr,
+                       "it was skipped, because the program is ending"),
+           /*end_of_program=*/true);
+  }
   try {
     const bool ran = slot.run(
-        slot.payload, skip ? TaskQueue::Action::kSkip : TaskQueue::Action::kRun,
-        poison_);
-    if (!ran && poison_ != nullptr) {
+        slot.payload,
+        poison_ == nullptr ? TaskQueue::Action::kRun : TaskQueue::Action::kSkip,
+        poison_is_end_ ? nullptr : poison_);
+    if (!ran) {
       std::lock_guard<std::mutex> lock(mutex_);
       ++failed_.back().skipped;
     }
   } catch (const AsyncError& error) {
     // A wait for a poisoned event: pass on the failure it carries.
-    Poison(error.shared_failure(), queue_.front_number());
+    Poison(error.shared_failure());
   } catch (...) {
-    auto failure = std::make_shared<Failure>();
-    failure->operation = slot.label.name();
-    failure->number = queue_.front_number();
-    failure->stream = name();
-    failure->requested_at = slot.label.requested_at();
-    failure->requested_by = slot.label.requested_by();
-    failure->inputs = slot.label.InputsToString();
-    failure->cause = std::current_exception();
-    failure->what = WhatOf(failure->cause);
-    Poison(std::move(failure), queue_.front_number());
+    Poison(MakeFailure(slot.label, std::current_exception(),
+                       WhatOf(std::current_exception())));
   }
 }
 
-void CpuStream::Poison(FailurePtr failure, std::uint64_t first) {
+FailurePtr CpuStream::MakeFailure(const OpLabel& label,
+                                  std::exception_ptr cause,
+                                  std::string what) const {
+  auto failure = std::make_shared<Failure>();
+  failure->operation = label.name();
+  failure->number = queue_.front_number();
+  failure->stream = name();
+  failure->requested_at = label.requested_at();
+  failure->requested_by = label.requested_by();
+  failure->inputs = label.InputsToString();
+  failure->cause = std::move(cause);
+  failure->what = std::move(what);
+  return failure;
+}
+
+void CpuStream::Poison(FailurePtr failure, bool end_of_program) {
   poison_ = failure;
+  poison_is_end_ = end_of_program;
   std::lock_guard<std::mutex> lock(mutex_);
-  failed_.push_back({first, kOpen, 0, std::move(failure)});
+  failed_.push_back(
+      {queue_.front_number(), kOpen, 0, std::move(failure), end_of_program});
   set_ever_failed();
 }
 

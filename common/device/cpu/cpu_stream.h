@@ -22,8 +22,10 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <mutex>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -82,13 +84,15 @@ class CpuStream final : public Stream {
               SourceLocation noticed_at) override;
   FailurePtr FailureOf(std::uint64_t number) override;
 
-  // From now on tasks are skipped, as if the stream had failed; events
-  // complete. For the end of the process. Any thread.
+  // For the end of the process: from now on tasks are skipped, and what they
+  // should have written is marked as after a failure; events complete. All
+  // streams first, then Retire each: one may wait for an event of another.
   void Abandon();
-  // Waits until the worker has done, or skipped, everything, ends it, and
-  // reports an unnoticed failure on stderr. What is enqueued afterwards is
-  // dropped; events are complete.
-  void Close();
+  // After Abandon: waits until everything enqueued so far is skipped, and
+  // reports an unnoticed failure on stderr. The worker goes on skipping until
+  // the process is gone, for threads and static objects that still enqueue
+  // and wait; so the stream must never be destroyed.
+  void Retire();
   // "relu (operation …) failed: …" if something failed and nobody was told.
   FailurePtr UnreportedFailure();
 
@@ -116,6 +120,7 @@ class CpuStream final : public Stream {
     std::uint64_t end;     // kOpen until the failure has been reported
     std::int64_t skipped;  // so far
     FailurePtr failure;
+    bool end_of_program;  // nothing went wrong: Abandon
   };
   static constexpr std::uint64_t kOpen = ~std::uint64_t{0};
 
@@ -124,10 +129,13 @@ class CpuStream final : public Stream {
   // `before`, and closes the interval.
   void Report(std::uint64_t before, const char* noticed_in,
               SourceLocation noticed_at);
+  void ReportUnnoticed();
   void Work();
   void RunSlot(TaskQueue::Slot& slot);
   // Worker only.
-  void Poison(FailurePtr failure, std::uint64_t first);
+  void Poison(FailurePtr failure, bool end_of_program = false);
+  FailurePtr MakeFailure(const OpLabel& label, std::exception_ptr cause,
+                         std::string what) const;
   void ClearPoisonIfReported();
 
   TaskQueue queue_;
@@ -136,7 +144,9 @@ class CpuStream final : public Stream {
   std::vector<FailedInterval> failed_;
   std::atomic<bool> abandoned_{false};
 
-  FailurePtr poison_;  // worker only
+  // Worker only.
+  FailurePtr poison_;
+  bool poison_is_end_ = false;  // it is the program's end, not a failure
 
   std::thread worker_;  // last: it uses all of the above
 };

@@ -271,19 +271,27 @@ TEST(CpuStreamTest, FailuresWhileManyThreadsEnqueueAreNeverLost) {
 }
 
 TEST(CpuStreamTest, AbandonSkipsWhatIsQueuedAndCompletesEvents) {
-  CpuStream stream(kDevice, 0, StreamOptions());
   auto owned = std::make_shared<int>(0);
   std::atomic<bool> ran{false};
-  HoldUp hold_up(stream);
-  for (int i = 0; i < 100; ++i) {
-    stream.Enqueue(OpLabel("task"), [owned, &ran] { ran = true; });
+  {
+    CpuStream stream(kDevice, 0, StreamOptions());
+    HoldUp hold_up(stream);
+    std::uint64_t last = 0;
+    for (int i = 0; i < 100; ++i) {
+      last = stream.Enqueue(OpLabel("task"), [owned, &ran] { ran = true; });
+    }
+    const Event event = stream.Record();
+    stream.Abandon();
+    hold_up.Release();
+    event.Synchronize();  // who only waits sees nothing
+    stream.Synchronize();
+    // Who reads what was skipped is told.
+    const FailurePtr failure = stream.FailureOf(last);
+    ASSERT_NE(failure, nullptr);
+    EXPECT_THAT(failure->what, testing::HasSubstr("the program is ending"));
+    EXPECT_THROW(stream.Finish(last, "Item", {}), AsyncError);
+    EXPECT_EQ(stream.UnreportedFailure(), nullptr);
   }
-  const Event event = stream.Record();
-  stream.Abandon();
-  hold_up.Release();
-  event.Synchronize();
-  stream.Close();
-  stream.Close();  // again: nothing to do
   EXPECT_FALSE(ran);
   EXPECT_EQ(owned.use_count(), 1);
 }

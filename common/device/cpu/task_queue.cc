@@ -148,20 +148,8 @@ void TaskQueue::Wake() {
 }
 
 void TaskQueue::Stop() {
-  stop_at_.store(tail_.load(std::memory_order_seq_cst),
-                 std::memory_order_relaxed);
   stopped_.store(true, std::memory_order_seq_cst);
   Wake();
-}
-
-void TaskQueue::End() {
-  {
-    std::lock_guard<std::mutex> lock(mutex_);
-    ended_ = true;
-    // As far from any number as can be, so that every push asks for room.
-    known_completed_.store(std::uint64_t{1} << 63, std::memory_order_release);
-  }
-  waiters_.notify_all();
 }
 
 void TaskQueue::WaitUntilCompleted(std::uint64_t count) {
@@ -182,17 +170,14 @@ void TaskQueue::WaitUntilCompleted(std::uint64_t count) {
   SleepUntilCompleted(count, count);
 }
 
-bool TaskQueue::WaitForRoom(std::uint64_t number) {
+void TaskQueue::WaitForRoom(std::uint64_t number) {
   const std::uint64_t enough = number - bound_ + 1;
   if (completed() < enough) {
     // Woken for a single free slot, the producer would sleep again after one
     // push; so it sleeps until half of the queue is free.
     SleepUntilCompleted(enough, enough + bound_ / 2);
   }
-  std::lock_guard<std::mutex> lock(mutex_);
-  if (ended_) return false;
   known_completed_.store(completed(), std::memory_order_release);
-  return true;
 }
 
 void TaskQueue::SleepUntilCompleted(std::uint64_t count,
@@ -205,7 +190,6 @@ void TaskQueue::SleepUntilCompleted(std::uint64_t count,
       wake_at_.store(wake_at, std::memory_order_seq_cst);
     }
     if (completed_.load(std::memory_order_seq_cst) >= count) return;
-    if (ended_) return;
     waiters_.wait(lock);
   }
 }

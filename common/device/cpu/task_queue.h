@@ -104,17 +104,8 @@ class TaskQueue {
   // The task at the front is done.
   void PopFront();
 
-  // After the last Push. If the program ends while others still push, what
-  // they push from now on need not be done: PastStop tells it apart.
+  // After the last Push.
   void Stop();
-  // True if Stop has been called and the task at the front came after it.
-  bool PastStop() const {
-    return stopped_.load(std::memory_order_acquire) &&
-           head_ >= stop_at_.load(std::memory_order_relaxed);
-  }
-  // The consumer leaves. From now on a task that is pushed is destroyed at
-  // once, one of PushAlways called at once, and nobody waits any more.
-  void End();
 
   // How often the consumer has been woken from sleep.
   std::int64_t wakeups() const {
@@ -149,10 +140,8 @@ class TaskQueue {
                   "a task must move without throwing");
     const std::uint64_t number = tail_.fetch_add(1, std::memory_order_seq_cst);
     const bool asleep = asleep_.load(std::memory_order_seq_cst);
-    if (number - known_completed_.load(std::memory_order_acquire) >= bound_ &&
-        !WaitForRoom(number)) {
-      if constexpr (kAlways) task(FailurePtr());
-      return number;
+    if (number - known_completed_.load(std::memory_order_acquire) >= bound_) {
+      WaitForRoom(number);
     }
     Slot& slot = slots_[number & mask_];
     PrefetchForWrite(&slots_[(number + kPrefetchDistance) & mask_]);
@@ -180,8 +169,7 @@ class TaskQueue {
   }
 
   static Slot* MapSlots(std::uint64_t count);
-  // False if the consumer has left.
-  bool WaitForRoom(std::uint64_t number);
+  void WaitForRoom(std::uint64_t number);
   void SleepUntilCompleted(std::uint64_t count, std::uint64_t wake_at);
   void NotifyWaiters();
   void Wake();
@@ -196,7 +184,6 @@ class TaskQueue {
   // Written rarely, read by producers.
   alignas(64) std::atomic<std::uint64_t> known_completed_{0};
   std::atomic<bool> asleep_{false};
-  std::atomic<std::uint64_t> stop_at_{0};
   std::atomic<bool> stopped_{false};
   // Somebody waits, or will: the consumer, if it idles, should look now.
   std::atomic<bool> hurry_{false};
@@ -207,8 +194,7 @@ class TaskQueue {
   // The smallest number somebody sleeps for.
   alignas(64) std::atomic<std::uint64_t> wake_at_{~std::uint64_t{0}};
 
-  std::mutex mutex_;  // guards sleeping, on both sides, and:
-  bool ended_ = false;
+  std::mutex mutex_;  // guards sleeping, on both sides
   std::condition_variable consumer_;
   std::condition_variable waiters_;
 };
