@@ -70,8 +70,9 @@ class Listeners {
 void CheckReadable(const Primitive& primitive, const Tensor& input,
                    SourceLocation at) {
   const Storage& storage = *input.storage();
-  if (storage.writer() == nullptr) return;
-  ThrowIfFailed(*storage.writer(), storage.written_by(), primitive.name(), at);
+  Stream* const writer = storage.writer();
+  if (writer == nullptr || !writer->ever_failed()) return;
+  ThrowIfFailed(*writer, storage.written_by(), primitive.name(), at);
 }
 
 void CheckInputs(const Primitive& primitive, Inputs inputs, SourceLocation at) {
