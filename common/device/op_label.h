@@ -42,7 +42,7 @@ class OpLabel {
   // Copies only what is set: a label is copied for every operation.
   OpLabel(const OpLabel& other) { *this = other; }
   OpLabel& operator=(const OpLabel& other) {
-    std::memcpy(static_cast<void*>(this), &other, kHeaderBytes);
+    std::memcpy(static_cast<void*>(this), &other, offsetof(OpLabel, dims_));
     for (int i = 0; i < other.dims_used_; ++i) dims_[i] = other.dims_[i];
     return *this;
   }
@@ -72,7 +72,6 @@ class OpLabel {
  private:
   static constexpr int kMaxInputs = 4;
   static constexpr int kMaxDims = 9;
-  static constexpr std::size_t kHeaderBytes = 56;  // all but dims_
 
   const char* name_ = "task";
   SourceLocation requested_at_;

@@ -14,56 +14,27 @@
 namespace d2l {
 namespace {
 
-// The listeners of this moment; usually none.
-class Listeners {
- public:
-  Listeners()
-      : thread_(internal::op_context.listener),
-        process_(internal::process_listener.load(std::memory_order_acquire)) {
-    if (any()) begin_ = NowNanos();
+void Tell(const internal::Listeners& listeners, const Primitive& primitive,
+          std::uint64_t number, const Stream& stream, Inputs inputs,
+          const Tensor& output, bool in_place, const OpLabel& label,
+          std::int64_t host_begin) {
+  absl::InlinedVector<ValueRecord, 4> values;
+  for (const Tensor* input : inputs) {
+    values.push_back(internal::ToRecord(*input));
   }
-
-  bool any() const { return thread_ != nullptr || process_ != nullptr; }
-
-  OpStamps* NewStamps() {
-    if (process_ != nullptr) stamps_ = process_->NewStamps();
-    if (stamps_ == nullptr && thread_ != nullptr) {
-      stamps_ = thread_->NewStamps();
-    }
-    return stamps_;
-  }
-
-  void Tell(const Primitive& primitive, std::uint64_t number,
-            const Stream& stream, Inputs inputs, const Tensor& output,
-            bool in_place, const OpLabel& label) {
-    absl::InlinedVector<ValueRecord, 4> values;
-    for (const Tensor* input : inputs) values.push_back(ToRecord(*input));
-    const OpRecord record{&primitive,
-                          number,
-                          &stream,
-                          values,
-                          ToRecord(output),
-                          in_place,
-                          label.requested_at(),
-                          label.requested_by(),
-                          begin_,
-                          NowNanos(),
-                          stamps_};
-    if (thread_ != nullptr) thread_->OnOp(record);
-    if (process_ != nullptr) process_->OnOp(record);
-  }
-
- private:
-  static ValueRecord ToRecord(const Tensor& value) {
-    return {value.id(), value.storage()->id(), value.version(), value.shape(),
-            value.dtype()};
-  }
-
-  OpListener* const thread_;
-  OpListener* const process_;
-  std::int64_t begin_ = 0;
-  OpStamps* stamps_ = nullptr;
-};
+  const OpRecord record{&primitive,
+                        number,
+                        &stream,
+                        values,
+                        internal::ToRecord(output),
+                        in_place,
+                        label.requested_at(),
+                        label.requested_by(),
+                        host_begin,
+                        NowNanos(),
+                        label.stamps()};
+  listeners.ForEach([&](OpListener& listener) { listener.OnOp(record); });
+}
 
 // Garbage never looks like a result: what a failed operation should have
 // written cannot be computed with.
@@ -99,7 +70,8 @@ void CheckInputs(const Primitive& primitive, Inputs inputs, SourceLocation at) {
 // Enqueues, and notes who wrote and who read which memory.
 void Launch(const Primitive& primitive, Stream& stream, Inputs inputs,
             const Tensor& output, bool in_place, SourceLocation at) {
-  Listeners listeners;
+  const internal::Listeners listeners;
+  const std::int64_t host_begin = listeners.any() ? NowNanos() : 0;
   OpLabel label(primitive.name(), at, internal::op_context.requested_by);
   for (const Tensor* input : inputs) {
     label.AddInput({input->shape().data(), input->shape().size()});
@@ -114,7 +86,8 @@ void Launch(const Primitive& primitive, Stream& stream, Inputs inputs,
   // After the marks: what failed to be written must not look written.
   if (LaunchBlocking()) stream.Finish(number, primitive.name(), at);
   if (listeners.any()) {
-    listeners.Tell(primitive, number, stream, inputs, output, in_place, label);
+    Tell(listeners, primitive, number, stream, inputs, output, in_place, label,
+         host_begin);
   }
 }
 

@@ -17,32 +17,26 @@ namespace {
 class ReadScope {
  public:
   ReadScope(const char* reader, const Tensor& x, SourceLocation at)
-      : thread_(internal::op_context.listener),
-        process_(internal::process_listener.load(std::memory_order_acquire)),
-        record_{reader, {}, at, 0, 0} {
+      : record_{reader, {}, at, 0, 0} {
     if (!x.defined()) {
       throw std::invalid_argument(absl::StrFormat(
           "[%s] the tensor is undefined (declared and never assigned); "
           "requested at %s",
           reader, at.ToString()));
     }
-    if (thread_ == nullptr && process_ == nullptr) return;
-    record_.input = {x.id(), x.storage()->id(), x.version(), x.shape(),
-                     x.dtype()};
+    if (!listeners_.any()) return;
+    record_.input = internal::ToRecord(x);
     record_.host_begin = NowNanos();
-    if (thread_ != nullptr) thread_->BeforeRead(record_);
-    if (process_ != nullptr) process_->BeforeRead(record_);
+    listeners_.ForEach([this](OpListener& l) { l.BeforeRead(record_); });
   }
   void Done() {
-    if (thread_ == nullptr && process_ == nullptr) return;
+    if (!listeners_.any()) return;
     record_.host_end = NowNanos();
-    if (thread_ != nullptr) thread_->AfterRead(record_);
-    if (process_ != nullptr) process_->AfterRead(record_);
+    listeners_.ForEach([this](OpListener& l) { l.AfterRead(record_); });
   }
 
  private:
-  OpListener* const thread_;
-  OpListener* const process_;
+  const internal::Listeners listeners_;
   ReadRecord record_;
 };
 

@@ -33,6 +33,7 @@
 #include "common/device/stream.h"
 #include "common/tensor/dtype.h"
 #include "common/tensor/shape.h"
+#include "common/tensor/tensor.h"
 
 namespace d2l {
 
@@ -128,6 +129,34 @@ struct OpContext {
 };
 inline thread_local OpContext op_context;
 inline std::atomic<OpListener*> process_listener{nullptr};
+
+// Those who listen at this moment; usually nobody.
+class Listeners {
+ public:
+  Listeners()
+      : thread_(op_context.listener),
+        process_(process_listener.load(std::memory_order_acquire)) {}
+
+  bool any() const { return thread_ != nullptr || process_ != nullptr; }
+  // Calls f(OpListener&) for each.
+  template <typename F>
+  void ForEach(F f) const {
+    if (thread_ != nullptr) f(*thread_);
+    if (process_ != nullptr) f(*process_);
+  }
+  // The process's listener is asked first.
+  OpStamps* NewStamps() const {
+    OpStamps* stamps = process_ != nullptr ? process_->NewStamps() : nullptr;
+    if (stamps == nullptr && thread_ != nullptr) stamps = thread_->NewStamps();
+    return stamps;
+  }
+
+ private:
+  OpListener* const thread_;
+  OpListener* const process_;
+};
+
+ValueRecord ToRecord(const Tensor& value);
 
 }  // namespace internal
 }  // namespace d2l

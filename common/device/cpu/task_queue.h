@@ -16,7 +16,7 @@
 //   - a slot holds the whole task, so nothing is allocated. A task of up to
 //     48 bytes stays in the first of the slot's lines, and the label, which
 //     only an error needs, in lines that the worker does not touch;
-//   - both sides ask for the lines of coming slots in advance;
+//   - producers ask for the lines of coming slots in advance;
 //   - a worker that has caught up looks again only after a while, so that it
 //     does not take away the very line that is being written;
 //   - nobody is woken for a task unless the worker sleeps, and a sleeping
@@ -33,7 +33,6 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <mutex>
 #include <new>
 #include <type_traits>
@@ -151,7 +150,7 @@ class TaskQueue {
     slot.published.store(number + 1, std::memory_order_release);
     if (asleep) Wake();
     // An event: somebody is going to wait for it.
-    if (kAlways) hurry_.store(true, std::memory_order_relaxed);
+    if constexpr (kAlways) hurry_.store(true, std::memory_order_relaxed);
     return number;
   }
 
