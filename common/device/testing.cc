@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <memory>
 #include <mutex>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -45,6 +46,15 @@ std::vector<Device> AllDevices() {
 std::string DeviceTestName(const testing::TestParamInfo<Device>& info) {
   return absl::StrCat(DeviceTypeName(info.param.type()), "_",
                       info.param.index());
+}
+
+std::string ThrownText(const std::function<void()>& f) {
+  try {
+    f();
+  } catch (const std::invalid_argument& error) {
+    return error.what();
+  }
+  return "nothing thrown";
 }
 
 std::unique_ptr<Stream> MakeStream(Device device, int index) {

@@ -13,6 +13,7 @@
 #ifndef D2L_COMMON_DEVICE_TESTING_H_
 #define D2L_COMMON_DEVICE_TESTING_H_
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -34,6 +35,9 @@ std::string DeviceTestName(const testing::TestParamInfo<Device>& info);
 
 // A stream of `device` that belongs to the test and not to the table.
 std::unique_ptr<Stream> MakeStream(Device device, int index = 1);
+
+// What the std::invalid_argument says that f throws, or "nothing thrown".
+std::string ThrownText(const std::function<void()>& f);
 
 // Holds up a stream: what is enqueued behind it does not start before
 // Release. Declare it after the stream, so that a test which ends early does

@@ -20,16 +20,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-template <typename F>
-std::string ThrownText(F f) {
-  try {
-    f();
-  } catch (const std::invalid_argument& error) {
-    return error.what();
-  }
-  return "nothing thrown";
-}
-
 std::vector<double> AsDoubles(const Tensor& x) {
   return VisitDType(x.dtype(), [&](auto zero) {
     const auto values = ToVector<decltype(zero)>(x);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "common/device/device_table.h"
+#include "common/device/testing.h"
 #include "common/tensor/dtype.h"
 #include "common/tensor/shape.h"
 #include "gmock/gmock.h"
@@ -17,16 +18,6 @@ namespace d2l {
 namespace {
 
 using ::testing::HasSubstr;
-
-template <typename F>
-std::string ThrownText(F f) {
-  try {
-    f();
-  } catch (const std::invalid_argument& error) {
-    return error.what();
-  }
-  return "nothing thrown";
-}
 
 TEST(DType, SizesAndNames) {
   EXPECT_EQ(DTypeSize(DType::kFloat32), sizeof(float));
