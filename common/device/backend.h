@@ -50,6 +50,10 @@ struct StreamOptions {
   std::int64_t max_queued_operations = 4096;
 
   static constexpr std::int64_t kLifted = std::int64_t{1} << 22;
+
+  // The cores that the streams of a virtual CPU device share. The device table
+  // sets it to DeviceInfo::cores.
+  int cores = 1;
 };
 
 class Backend {

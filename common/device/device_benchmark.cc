@@ -5,13 +5,16 @@
 
 #include <sys/resource.h>
 
+#include <atomic>
 #include <cstdint>
+#include <memory>
 #include <thread>
 #include <vector>
 
 #include "benchmark/benchmark.h"
 #include "common/base/timer.h"
 #include "common/device/cpu/cpu_stream.h"
+#include "common/device/cpu/parallel_for.h"
 #include "common/device/memory.h"
 #include "common/device/op_label.h"
 
@@ -223,6 +226,33 @@ void BM_RecordAndWaitAcrossStreams(benchmark::State& state) {
   b.Synchronize();
 }
 BENCHMARK(BM_RecordAndWaitAcrossStreams)->UseRealTime();
+
+// An operation in as many parts as there are cores, none of which ends before
+// all have begun: what spreading it costs, the helpers awake. With more
+// threads than cores it is the scheduler's time that is measured.
+void BM_ParallelFor(benchmark::State& state) {
+  const int cores = static_cast<int>(state.range(0));
+  CpuStream stream(kDevice, 0, StreamOptions(), std::make_shared<Team>(cores));
+  constexpr int kTimes = 1000;
+  for (auto _ : state) {
+    double seconds = 0;
+    stream.Enqueue(OpLabel("parallel"), [cores, &seconds] {
+      const Timer timer;
+      for (int i = 0; i < kTimes; ++i) {
+        alignas(128) std::atomic<int> begun{0};
+        ParallelFor(cores, 1, [&begun, cores](std::int64_t, std::int64_t) {
+          begun.fetch_add(1);
+          while (begun.load() < cores) std::this_thread::yield();
+        });
+      }
+      seconds = timer.Seconds();
+    });
+    stream.Synchronize();
+    state.SetIterationTime(seconds);
+  }
+  state.counters["per_call"] = PerTask(kTimes);
+}
+BENCHMARK(BM_ParallelFor)->Arg(2)->Arg(4)->UseManualTime();
 
 void BM_AllocateAndFree(benchmark::State& state) {
   CpuStream stream(kDevice, 0, StreamOptions());

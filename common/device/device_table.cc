@@ -114,6 +114,7 @@ std::unique_ptr<Entry> MakeEntry(const DeviceInfo& info,
   entry->info = info;
   entry->backend = &GetBackend(info.device.type());
   entry->stream_options = options.stream;
+  entry->stream_options.cores = info.cores;
   entry->memory = std::make_unique<DeviceMemory>(
       *entry->backend, info.device, info.physical_index,
       DeviceMemory::Kind::kDevice, options.max_bytes_in_flight);
@@ -121,7 +122,7 @@ std::unique_ptr<Entry> MakeEntry(const DeviceInfo& info,
       *entry->backend, info.device, info.physical_index,
       DeviceMemory::Kind::kPinned, options.max_bytes_in_flight);
   entry->default_stream = entry->backend->NewStream(
-      info.device, info.physical_index, 0, options.stream);
+      info.device, info.physical_index, 0, entry->stream_options);
   return entry;
 }
 

@@ -8,7 +8,8 @@
 // An entry has a name of its own and is equal only to itself; what stands
 // behind it is its kind:
 //   virtual  cpu:N, with its own queue, worker thread and memory account. Two
-//            of them really run side by side on two cores.
+//            of them really run side by side on two cores; one with several
+//            cores spreads a large operation over them.
 //   logical  one of several devices that share a GPU, each with its own
 //            streams. "cuda:0,cuda:0" makes cuda:0 and cuda:1 on GPU 0.
 //   real     a GPU of its own.

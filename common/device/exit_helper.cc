@@ -2,6 +2,7 @@
 // exit_test.cc. The argument says which.
 
 #include <atomic>
+#include <cstdint>
 #include <cstdlib>
 #include <iostream>
 #include <memory>
@@ -11,10 +12,13 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "common/device/cpu/cpu_stream.h"
+#include "common/device/cpu/parallel_for.h"
 #include "common/device/device.h"
 #include "common/device/device_table.h"
 #include "common/device/event.h"
 #include "common/device/memory.h"
+#include "common/device/op_label.h"
 #include "common/device/stream.h"
 
 namespace d2l {
@@ -61,6 +65,24 @@ void Make(const DeviceOptions& options = {}) {
 
 void Queue(Stream& stream, int count) {
   for (int i = 0; i < count; ++i) stream.HostCallback([] { ++ran; });
+}
+
+// One device with all cores of the machine.
+void MakeParallel() {
+  const absl::Status status = InitializeDevices("cpu:0");
+  if (!status.ok()) {
+    std::cerr << status.message() << "\n";
+    std::exit(1);
+  }
+}
+
+// An operation in many parts.
+void Spread(Stream& stream) {
+  static_cast<CpuStream&>(stream).Enqueue(OpLabel("spread"), [] {
+    ParallelFor(100, 1, [](std::int64_t begin, std::int64_t end) {
+      ran += end - begin;
+    });
+  });
 }
 
 // Both streams are full of work, each waiting for the other again and again.
@@ -183,6 +205,37 @@ int Run(const std::string& how) {
     });
     while (count < 100) std::this_thread::yield();
     return 0;
+  }
+  if (how == "parallel") {  // helpers are at work to the very end
+    MakeParallel();
+    for (int i = 0; i < 1000; ++i) Spread(DefaultStream(kCpu0));
+    Spread(NewStream(kCpu0));
+    while (ran < 1000) std::this_thread::yield();
+    return 0;
+  }
+  if (how == "parallel_cores") {
+    MakeParallel();
+    const int cores = GetDeviceInfo(kCpu0).cores;
+    std::atomic<int> begun{0};
+    static_cast<CpuStream&>(NewStream(kCpu0))
+        .Enqueue(OpLabel("all_at_once"), [&begun, cores] {
+          ParallelFor(cores, 1, [&](std::int64_t begin, std::int64_t end) {
+            begun += static_cast<int>(end - begin);
+            while (begun < cores) std::this_thread::yield();
+          });
+        });
+    Synchronize(kCpu0);
+    std::cout << (begun == cores ? "all at once\n" : "not all\n");
+    return 0;
+  }
+  if (how == "exit_in_part") {
+    MakeParallel();
+    static_cast<CpuStream&>(DefaultStream(kCpu0)).Enqueue(OpLabel("exit"), [] {
+      ParallelFor(100, 1, [](std::int64_t, std::int64_t end) {
+        if (end == 100) std::exit(3);
+      });
+    });
+    for (;;) std::this_thread::yield();
   }
   if (how == "exit_in_work") {
     Make();

@@ -48,7 +48,7 @@ class QuietEndTest : public testing::TestWithParam<const char*> {};
 INSTANTIATE_TEST_SUITE_P(Ways, QuietEndTest,
                          testing::Values("nothing", "start", "queued", "exit",
                                          "across", "leftovers", "producers",
-                                         "waiter"),
+                                         "waiter", "parallel"),
                          [](const testing::TestParamInfo<const char*>& info) {
                            return std::string(info.param);
                          });
@@ -74,6 +74,16 @@ TEST(EndTest, WorkMayEndTheProgram) {
   const Ended ended = RunHelper("exit_in_work");
   EXPECT_EQ(ended.code, 3);
   EXPECT_EQ(ended.output, "");
+}
+
+TEST(EndTest, PartOfAnOperationMayEndTheProgram) {
+  const Ended ended = RunHelper("exit_in_part");
+  EXPECT_EQ(ended.code, 3);
+  EXPECT_EQ(ended.output, "");
+}
+
+TEST(StartTest, AnOperationMayUseAllCoresOfItsDevice) {
+  EXPECT_EQ(RunHelper("parallel_cores").output, "all at once\n");
 }
 
 TEST(StartTest, TheFirstUseMakesTheTable) {

@@ -7,13 +7,17 @@
 #include <cstdint>
 #include <cstdlib>
 #include <fstream>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <sstream>
 #include <string>
 #include <thread>
 
 #include "common/device/backend.h"
 #include "common/device/cpu/cpu_stream.h"
+#include "common/device/cpu/parallel_for.h"
+#include "common/device/device.h"
 
 namespace d2l {
 namespace {
@@ -67,7 +71,8 @@ class VirtualCpus final : public Backend {
   std::unique_ptr<Stream> NewStream(Device device, int /*physical_index*/,
                                     int index,
                                     const StreamOptions& options) override {
-    return std::make_unique<CpuStream>(device, index, options);
+    return std::make_unique<CpuStream>(device, index, options,
+                                       TeamOf(device, options.cores));
   }
 
   void* Allocate(int physical_index, std::size_t bytes) override {
@@ -112,7 +117,23 @@ class VirtualCpus final : public Backend {
   }
 
  private:
+  // The team that the streams of `device` share; null if it has one core.
+  std::shared_ptr<Team> TeamOf(Device device, int cores) {
+    if (cores <= 1) return nullptr;
+    std::lock_guard<std::mutex> lock(mutex_);
+    std::weak_ptr<Team>& known = teams_[device.index()];
+    std::shared_ptr<Team> team = known.lock();
+    if (team == nullptr || team->cores() != cores) {
+      team = std::make_shared<Team>(cores);
+      known = team;
+    }
+    return team;
+  }
+
   DeviceInventory inventory_;
+
+  std::mutex mutex_;                          // guards teams_
+  std::map<int, std::weak_ptr<Team>> teams_;  // by the device's index
 };
 
 }  // namespace

@@ -31,9 +31,11 @@ std::string WhatOf(const std::exception_ptr& thrown) {
 
 }  // namespace
 
-CpuStream::CpuStream(Device device, int index, const StreamOptions& options)
+CpuStream::CpuStream(Device device, int index, const StreamOptions& options,
+                     std::shared_ptr<Team> team)
     : Stream(device, index),
       queue_(options.max_queued_operations),
+      team_(std::move(team)),
       worker_([this] { Work(); }) {}
 
 CpuStream::~CpuStream() {
@@ -188,6 +190,7 @@ FailurePtr CpuStream::UnreportedFailure() {
 
 void CpuStream::Work() {
   internal::on_worker_thread = true;
+  internal::current_team = team_.get();
   while (TaskQueue::Slot* slot = queue_.Front()) {
     if (poison_ != nullptr) ClearPoisonIfReported();
     RunSlot(*slot);

@@ -24,6 +24,7 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -33,6 +34,7 @@
 #include "common/base/source_location.h"
 #include "common/base/timer.h"
 #include "common/device/backend.h"
+#include "common/device/cpu/parallel_for.h"
 #include "common/device/cpu/task_queue.h"
 #include "common/device/device.h"
 #include "common/device/event.h"
@@ -44,7 +46,9 @@ namespace d2l {
 
 class CpuStream final : public Stream {
  public:
-  CpuStream(Device device, int index, const StreamOptions& options);
+  // team: what the streams of the device share, if it has several cores.
+  CpuStream(Device device, int index, const StreamOptions& options,
+            std::shared_ptr<Team> team = nullptr);
   ~CpuStream() override;
 
   // Enqueues `task`, a callable `void()` of at most 96 bytes that moves
@@ -139,6 +143,7 @@ class CpuStream final : public Stream {
   void ClearPoisonIfReported();
 
   TaskQueue queue_;
+  const std::shared_ptr<Team> team_;  // null if there are no helpers
 
   std::mutex mutex_;  // guards failed_
   std::vector<FailedInterval> failed_;

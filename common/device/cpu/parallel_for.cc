@@ -1,0 +1,184 @@
+#include "common/device/cpu/parallel_for.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <exception>
+#include <mutex>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "common/base/pause.h"
+#include "common/base/timer.h"
+#include "common/device/stream.h"
+
+namespace d2l {
+namespace {
+
+// More parts than cores, so that a core which is late, or which another
+// program uses for a while, leaves its share to the others; few enough that
+// handing them out costs nothing.
+constexpr std::int64_t kPartsPerCore = 4;
+
+// How long a thread looks for what it waits for before it sleeps: longer than
+// a wake-up takes (20 to 70 us), as in task_queue.cc.
+constexpr std::int64_t kSpinNanos = 120'000;
+// How often it looks before it lets another thread have the core: a
+// microsecond or so.
+constexpr int kLooks = 32;
+
+}  // namespace
+
+Team::Team(int cores) : cores_(cores) {}
+
+Team::~Team() {
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    stopped_ = true;
+  }
+  work_.notify_all();
+  for (std::thread& helper : helpers_) helper.join();
+}
+
+void Team::Run(std::int64_t n, std::int64_t grain, Part part, const void* f) {
+  const std::int64_t grains = (n - 1) / grain + 1;
+  if (grains == 1 || busy_.exchange(true, std::memory_order_acquire)) {
+    part(f, 0, n);
+    return;
+  }
+  StartHelpers();
+  const std::int64_t parts = std::min(grains, kPartsPerCore * cores_);
+  job_ = {part, f, n, grain, parts, grains / parts, grains % parts};
+  unfinished_.store(parts, std::memory_order_relaxed);
+  // Publishes all of the above. Sequentially consistent, as is the count of
+  // the helpers asleep: of a helper and this thread at least one sees what the
+  // other wrote.
+  unclaimed_.store(parts, std::memory_order_seq_cst);
+  WakeHelpers(parts - 1);
+  RunParts();
+  AwaitParts();
+  // No other thread writes it any more.
+  const std::exception_ptr failure = std::exchange(failure_, nullptr);
+  busy_.store(false, std::memory_order_release);
+  if (failure != nullptr) std::rethrow_exception(failure);
+}
+
+void Team::StartHelpers() {
+  if (!helpers_.empty()) return;
+  helpers_.reserve(static_cast<std::size_t>(cores_ - 1));
+  try {
+    for (int i = 1; i < cores_; ++i) {
+      helpers_.emplace_back([this] { Help(); });
+    }
+  } catch (const std::system_error&) {
+    // The machine has no more threads: those there are do the work.
+  }
+}
+
+void Team::WakeHelpers(std::int64_t wanted) {
+  const std::int64_t asleep = helpers_asleep_.load(std::memory_order_seq_cst);
+  if (asleep == 0) return;
+  wanted -= static_cast<std::int64_t>(helpers_.size()) - asleep;
+  if (wanted <= 0) return;
+  // A helper that has counted itself and found no work is asleep from here on.
+  { std::lock_guard<std::mutex> lock(mutex_); }
+  if (wanted >= asleep) {
+    work_.notify_all();
+  } else {
+    for (; wanted > 0; --wanted) work_.notify_one();
+  }
+}
+
+void Team::Help() {
+  internal::on_worker_thread = true;
+  for (;;) {
+    std::int64_t until = NowNanos() + kSpinNanos;
+    do {
+      if (LookForParts()) {
+        RunParts();
+        until = NowNanos() + kSpinNanos;
+      } else {
+        // The caller may be waiting for this very core.
+        std::this_thread::yield();
+      }
+    } while (NowNanos() < until);
+
+    std::unique_lock<std::mutex> lock(mutex_);
+    helpers_asleep_.fetch_add(1, std::memory_order_seq_cst);
+    if (unclaimed_.load(std::memory_order_seq_cst) == 0) {
+      if (stopped_) return;
+      // Not bounded: an idle team sleeps until there is work or its end. Once
+      // woken, too late perhaps, it stays up for the next operation.
+      work_.wait(lock);
+    }
+    helpers_asleep_.fetch_sub(1, std::memory_order_relaxed);
+  }
+}
+
+bool Team::LookForParts() const {
+  for (int i = 0; i < kLooks; ++i) {
+    if (unclaimed_.load(std::memory_order_relaxed) != 0) return true;
+    Pause();
+  }
+  return false;
+}
+
+void Team::RunParts() {
+  std::int64_t unclaimed = unclaimed_.load(std::memory_order_relaxed);
+  while (unclaimed != 0) {
+    // Who takes a part of an operation keeps it, and job_, from ending; which
+    // operation it is need not be known before.
+    if (!unclaimed_.compare_exchange_weak(unclaimed, unclaimed - 1,
+                                          std::memory_order_acquire,
+                                          std::memory_order_relaxed)) {
+      continue;
+    }
+    RunPart(job_.parts - unclaimed);
+    if (unfinished_.fetch_sub(1, std::memory_order_seq_cst) == 1 &&
+        caller_asleep_.load(std::memory_order_seq_cst)) {
+      { std::lock_guard<std::mutex> lock(mutex_); }
+      done_.notify_one();
+    }
+    unclaimed = unclaimed_.load(std::memory_order_relaxed);
+  }
+}
+
+void Team::RunPart(std::int64_t index) {
+  const std::int64_t first =
+      index * job_.grains_per_part + std::min(index, job_.longer);
+  const std::int64_t grains = job_.grains_per_part + (index < job_.longer);
+  // The last grain may reach beyond n, and beyond the largest number.
+  const std::int64_t begin = first * job_.grain;
+  const std::int64_t end =
+      index == job_.parts - 1 ? job_.n : begin + grains * job_.grain;
+  try {
+    job_.part(job_.f, begin, end);
+  } catch (...) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (failure_ == nullptr || index < failed_part_) {
+      failed_part_ = index;
+      failure_ = std::current_exception();
+    }
+  }
+}
+
+void Team::AwaitParts() {
+  const std::int64_t until = NowNanos() + kSpinNanos;
+  do {
+    for (int i = 0; i < kLooks; ++i) {
+      if (unfinished_.load(std::memory_order_acquire) == 0) return;
+      Pause();
+    }
+    // A helper may be waiting for this very core.
+    std::this_thread::yield();
+  } while (NowNanos() < until);
+
+  // Bounded by the parts that helpers are at.
+  std::unique_lock<std::mutex> lock(mutex_);
+  caller_asleep_.store(true, std::memory_order_seq_cst);
+  while (unfinished_.load(std::memory_order_seq_cst) != 0) done_.wait(lock);
+  caller_asleep_.store(false, std::memory_order_relaxed);
+}
+
+}  // namespace d2l

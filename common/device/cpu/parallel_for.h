@@ -1,0 +1,122 @@
+// ParallelFor: one operation of a CPU device spread over the device's cores.
+//
+//   // in a task that runs on a CpuStream
+//   ParallelFor(n, 4096, [&](std::int64_t begin, std::int64_t end) {
+//     for (std::int64_t i = begin; i < end; ++i) out[i] = a[i] + b[i];
+//   });
+//
+// A device's streams share its cores: the workers of its streams and one team
+// of helper threads, which works on one operation at a time. A stream that
+// finds the team busy computes alone, as does a ParallelFor within a part; so
+// nothing ever waits for a core, and what a part computes must not depend on
+// where the cuts are.
+//
+// Thread-safety: ParallelFor may be called on any thread, a Team's functions
+// too, except as stated. f is called on several threads at the same time; it
+// must not call into streams.
+
+#ifndef D2L_COMMON_DEVICE_CPU_PARALLEL_FOR_H_
+#define D2L_COMMON_DEVICE_CPU_PARALLEL_FOR_H_
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace d2l {
+
+// The helper threads of one device. They are started when they are first
+// needed, look for work for a while after each operation, and then sleep.
+class Team {
+ public:
+  // For `cores` cores, one of which is the caller's: cores - 1 helpers.
+  explicit Team(int cores);
+  // When no Run is left.
+  ~Team();
+  Team(const Team&) = delete;
+  Team& operator=(const Team&) = delete;
+
+  int cores() const { return cores_; }
+
+  // Calls part(f, begin, end) for parts of [0, n): see ParallelFor.
+  using Part = void (*)(const void* f, std::int64_t begin, std::int64_t end);
+  void Run(std::int64_t n, std::int64_t grain, Part part, const void* f);
+
+ private:
+  // The operation at work. It is cut into `parts` parts of as many grains
+  // each, the first `longer` of them one grain more.
+  struct Job {
+    Part part = nullptr;
+    const void* f = nullptr;
+    std::int64_t n = 0;
+    std::int64_t grain = 1;
+    std::int64_t parts = 0;
+    std::int64_t grains_per_part = 0;
+    std::int64_t longer = 0;
+  };
+
+  void StartHelpers();
+  void WakeHelpers(std::int64_t wanted);
+  void Help();
+  bool LookForParts() const;
+  void RunParts();
+  void RunPart(std::int64_t index);
+  void AwaitParts();
+
+  const int cores_;
+
+  // Whoever sets it may use the team.
+  alignas(64) std::atomic<bool> busy_{false};
+  std::vector<std::thread> helpers_;
+  // Written while no part is unfinished, read by who has claimed a part.
+  Job job_;
+
+  // How many parts nobody has claimed. Parts are claimed from the first to the
+  // last, each when a core is free: one that somebody else uses holds up the
+  // others for one part only.
+  alignas(64) std::atomic<std::int64_t> unclaimed_{0};
+  alignas(64) std::atomic<std::int64_t> unfinished_{0};
+
+  alignas(64) std::atomic<int> helpers_asleep_{0};
+  std::atomic<bool> caller_asleep_{false};
+  std::mutex mutex_;  // guards sleeping and what follows
+  std::condition_variable work_;
+  std::condition_variable done_;
+  bool stopped_ = false;
+  std::int64_t failed_part_ = 0;
+  std::exception_ptr failure_;  // of the lowest part that failed
+};
+
+namespace internal {
+// The team of the device whose stream's worker this thread is; null on other
+// threads, helpers among them.
+inline thread_local Team* current_team = nullptr;
+}  // namespace internal
+
+// Calls f(begin, end) for consecutive parts of [0, n), at the same time on the
+// cores of the device whose stream's worker this is; on any other thread, and
+// where there is too little work, f(0, n) at once. Every part but the last is
+// a multiple of `grain`, at least 1. Returns when all are done; throws what a
+// part threw, that of the first part if several did.
+template <typename F>
+void ParallelFor(std::int64_t n, std::int64_t grain, const F& f) {
+  if (n <= 0) return;
+  Team* team = internal::current_team;
+  if (n <= grain || team == nullptr) {
+    f(std::int64_t{0}, n);
+    return;
+  }
+  team->Run(
+      n, grain,
+      [](const void* function, std::int64_t begin, std::int64_t end) {
+        (*static_cast<const F*>(function))(begin, end);
+      },
+      &f);
+}
+
+}  // namespace d2l
+
+#endif  // D2L_COMMON_DEVICE_CPU_PARALLEL_FOR_H_
