@@ -1,16 +1,25 @@
 // The element-wise functions, each written once for every back end.
 //
-//   Add()(1.f, 2.f);  // 3.f
+//   Add()(1.f, 2.f);   // 3.f
+//   Less()(1.f, 2.f);  // std::uint8_t{1}
+//   ConvertTo<std::uint8_t>()(300.f);  // 255
 //
-// A functor takes and returns the element type. Integers wrap around on
-// overflow, as they do in PyTorch.
+// A functor takes the element type, of which both operands are. Integers wrap
+// around on overflow, as they do in PyTorch; floating-point numbers follow
+// IEEE 754. Nothing throws or traps: whoever divides integers looks for zeros
+// first. Pure functions, written without branches where a compiler has to
+// vectorise them.
 
 #ifndef D2L_COMMON_KERNELS_FUNCTORS_H_
 #define D2L_COMMON_KERNELS_FUNCTORS_H_
 
+#include <cmath>
+#include <cstdint>
+#include <limits>
 #include <type_traits>
 
 #include "common/kernels/host_device.h"
+#include "common/kernels/math.h"
 
 namespace d2l::kernels {
 
@@ -29,6 +38,106 @@ template <typename T>
 using WrappingT = typename Wrapping<T>::type;
 
 }  // namespace internal
+
+// ---- Of one operand.
+
+struct Negative {
+  template <typename T>
+  D2L_HOST_DEVICE T operator()(T a) const {
+    if constexpr (std::is_integral_v<T>) {
+      return static_cast<T>(internal::WrappingT<T>{0} -
+                            static_cast<internal::WrappingT<T>>(a));
+    } else {
+      return -a;
+    }
+  }
+};
+
+// Of the smallest integer, that integer.
+struct Abs {
+  template <typename T>
+  D2L_HOST_DEVICE T operator()(T a) const {
+    if constexpr (std::is_integral_v<T>) {
+      return a < 0 ? Negative()(a) : a;
+    } else {
+      return std::fabs(a);
+    }
+  }
+};
+
+// Of NaN, NaN.
+struct Relu {
+  template <typename T>
+  D2L_HOST_DEVICE T operator()(T a) const {
+    return a < T{0} ? T{0} : a;
+  }
+};
+
+struct Exponential {
+  template <typename T>
+  D2L_HOST_DEVICE T operator()(T a) const {
+    return Exp(a);
+  }
+};
+
+struct Logarithm {
+  template <typename T>
+  D2L_HOST_DEVICE T operator()(T a) const {
+    return Log(a);
+  }
+};
+
+struct SquareRoot {
+  template <typename T>
+  D2L_HOST_DEVICE T operator()(T a) const {
+    return Sqrt(a);
+  }
+};
+
+struct HyperbolicTangent {
+  template <typename T>
+  D2L_HOST_DEVICE T operator()(T a) const {
+    return Tanh(a);
+  }
+};
+
+struct Logistic {
+  template <typename T>
+  D2L_HOST_DEVICE T operator()(T a) const {
+    return Sigmoid(a);
+  }
+};
+
+// To a floating-point type as static_cast; to an integer the nearest towards
+// zero, or the nearest there is, and 0 of NaN.
+template <typename To>
+struct ConvertTo {
+  template <typename From>
+  D2L_HOST_DEVICE To operator()(From a) const {
+    if constexpr (std::is_same_v<To, std::uint8_t>) {
+      constexpr From kMax = std::numeric_limits<std::uint8_t>::max();
+      // The first comparison is false for NaN.
+      const From bounded = a > From{0} ? (a < kMax ? a : kMax) : From{0};
+      if constexpr (std::is_integral_v<From>) {
+        return static_cast<std::uint8_t>(bounded);
+      } else {
+        return static_cast<std::uint8_t>(static_cast<std::int32_t>(bounded));
+      }
+    } else if constexpr (std::is_same_v<To, std::int64_t> &&
+                         std::is_floating_point_v<From>) {
+      constexpr From kEnd = From(0x1p63);  // the first number beyond
+      const From bounded = a >= -kEnd && a < kEnd ? a : From{0};
+      const std::int64_t inside = static_cast<std::int64_t>(bounded);
+      const std::int64_t low =
+          a < -kEnd ? std::numeric_limits<std::int64_t>::min() : inside;
+      return a >= kEnd ? std::numeric_limits<std::int64_t>::max() : low;
+    } else {
+      return static_cast<To>(a);
+    }
+  }
+};
+
+// ---- Of two operands.
 
 struct Add {
   template <typename T>
@@ -54,15 +163,167 @@ struct Multiply {
   }
 };
 
-struct Negative {
+struct Square {
   template <typename T>
   D2L_HOST_DEVICE T operator()(T a) const {
+    return Multiply()(a, a);
+  }
+};
+
+struct Cube {
+  template <typename T>
+  D2L_HOST_DEVICE T operator()(T a) const {
+    return Multiply()(Square()(a), a);
+  }
+};
+
+// To the power of 1/2: as the square root, but what pow() says of -0 and of
+// minus infinity.
+struct PowerOfHalf {
+  template <typename T>
+  D2L_HOST_DEVICE T operator()(T a) const {
+    constexpr T kInfinity = std::numeric_limits<T>::infinity();
+    return a == -kInfinity ? kInfinity : Sqrt(a + T{0});
+  }
+};
+
+struct Reciprocal {
+  template <typename T>
+  D2L_HOST_DEVICE T operator()(T a) const {
+    return T{1} / a;
+  }
+};
+
+// True division; float of integers.
+struct Divide {
+  template <typename T>
+  D2L_HOST_DEVICE auto operator()(T a, T b) const {
     if constexpr (std::is_integral_v<T>) {
-      return static_cast<T>(internal::WrappingT<T>{0} -
-                            static_cast<internal::WrappingT<T>>(a));
+      return static_cast<float>(a) / static_cast<float>(b);
     } else {
-      return -a;
+      return a / b;
     }
+  }
+};
+
+// Rounds down, so that a - b * result has the sign of b (Python's //). Of
+// integers, b must not be 0; if it is, the result is 0.
+struct FloorDivide {
+  template <typename T>
+  D2L_HOST_DEVICE T operator()(T a, T b) const {
+    if constexpr (std::is_same_v<T, std::uint8_t>) {
+      // Two bytes' quotient is never so close below an integer that float
+      // would round it up to it; vectors cannot divide integers.
+      const float divisor = b == 0 ? 1.f : static_cast<float>(b);
+      const int quotient = static_cast<int>(static_cast<float>(a) / divisor);
+      return static_cast<T>(b == 0 ? 0 : quotient);
+    } else if constexpr (std::is_integral_v<T>) {
+      if (b == 0) return 0;
+      if (b == -1) return Negative()(a);  // the smallest integer's would trap
+      const T quotient = a / b;
+      return quotient - ((a % b != 0) & ((a < 0) != (b < 0)) ? 1 : 0);
+    } else {
+      const T ratio = a / b;
+      const T floor = std::floor(ratio);
+      // The exact quotient may lie below the integer to which the ratio was
+      // rounded: then the exact remainder has the wrong sign. NaN if a is
+      // infinite: there is no remainder. (0 * b would not be 0 for an infinite
+      // b.)
+      const T rest = floor == T{0} ? a : Fma(-floor, b, a);
+      const bool wrong = b < T{0} ? rest > T{0} : rest < T{0};
+      const T down = wrong ? floor - T{1} : floor;
+      const T result = rest == rest ? down : rest;
+      return b == T{0} ? ratio : result;
+    }
+  }
+};
+
+// Of integers, b must not be negative; if it is, the result is 0.
+struct Power {
+  template <typename T>
+  D2L_HOST_DEVICE T operator()(T a, T b) const {
+    if constexpr (std::is_integral_v<T>) {
+      if (b < 0) return 0;
+      T result = 1;
+      for (;;) {
+        if ((b & 1) != 0) result = Multiply()(result, a);
+        b = static_cast<T>(b >> 1);
+        if (b == 0) return result;
+        a = Multiply()(a, a);
+      }
+    } else {
+      return std::pow(a, b);
+    }
+  }
+};
+
+// NaN if either is.
+struct Maximum {
+  template <typename T>
+  D2L_HOST_DEVICE T operator()(T a, T b) const {
+    const T larger = a > b ? a : b;  // b if either is NaN
+    return a == a ? larger : a;
+  }
+};
+
+struct Minimum {
+  template <typename T>
+  D2L_HOST_DEVICE T operator()(T a, T b) const {
+    const T smaller = a < b ? a : b;
+    return a == a ? smaller : a;
+  }
+};
+
+// The comparisons: 1 or 0.
+
+struct Equal {
+  template <typename T>
+  D2L_HOST_DEVICE std::uint8_t operator()(T a, T b) const {
+    return a == b ? 1 : 0;
+  }
+};
+
+struct NotEqual {
+  template <typename T>
+  D2L_HOST_DEVICE std::uint8_t operator()(T a, T b) const {
+    return a != b ? 1 : 0;
+  }
+};
+
+struct Less {
+  template <typename T>
+  D2L_HOST_DEVICE std::uint8_t operator()(T a, T b) const {
+    return a < b ? 1 : 0;
+  }
+};
+
+struct LessEqual {
+  template <typename T>
+  D2L_HOST_DEVICE std::uint8_t operator()(T a, T b) const {
+    return a <= b ? 1 : 0;
+  }
+};
+
+struct Greater {
+  template <typename T>
+  D2L_HOST_DEVICE std::uint8_t operator()(T a, T b) const {
+    return a > b ? 1 : 0;
+  }
+};
+
+struct GreaterEqual {
+  template <typename T>
+  D2L_HOST_DEVICE std::uint8_t operator()(T a, T b) const {
+    return a >= b ? 1 : 0;
+  }
+};
+
+// ---- Of three.
+
+struct Select {
+  template <typename T>
+  D2L_HOST_DEVICE T operator()(std::uint8_t condition, T a, T b) const {
+    return condition != 0 ? a : b;
   }
 };
 

@@ -16,9 +16,12 @@ Kernels& GetKernels(DeviceType type) {
   return CpuKernels();
 }
 
-std::int64_t RandomBlocks(DType dtype, std::int64_t numel) {
-  return dtype == DType::kFloat64 ? RandomBlocks<double>(numel)
-                                  : RandomBlocks<float>(numel);
+std::int64_t RandomBlocks(RandomOp op, DType dtype, std::int64_t numel,
+                          std::uint64_t range) {
+  // What takes two words of a block for an element, like a double.
+  const bool wide = op == RandomOp::kInteger ? range > std::uint64_t{1} << 32
+                                             : dtype == DType::kFloat64;
+  return wide ? RandomBlocks<double>(numel) : RandomBlocks<float>(numel);
 }
 
 }  // namespace d2l::kernels

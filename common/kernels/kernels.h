@@ -1,16 +1,21 @@
 // Kernels: the arithmetic of a back end, on raw pointers and a stream.
 //
 //   Kernels& kernels = GetKernels(stream.device().type());
-//   kernels.Fill(stream, OpLabel("ones"), DType::kFloat32, out, n, 1.0);
+//   kernels.Fill(stream, OpLabel("ones"),
+//                {DType::kFloat32, n, out, 1.0, nullptr});
 //
-// A few families, each with an enum for its members; a family is one
+// A dozen families, each with an enum for its members; a family is one
 // virtual function, which enqueues one operation on the stream and returns
 // the operation's number in it. Nothing here knows a Tensor: shapes have been
 // checked and memory allocated by common/ops, and the pointers stay valid
-// until the operation has run (common/device/memory.h says why).
+// until the operation has run (common/device/memory.h says why). What cannot
+// be checked before (an index, a divisor) is checked by the kernel, which
+// fails the operation: a late error.
 //
 // An element-wise function is written once, in functors.h; the CPU loop and
 // the CUDA kernel instantiate the same one.
+//
+// Results do not depend on how many threads compute them.
 //
 // Thread-safety: all functions may be called from any thread.
 
@@ -19,32 +24,62 @@
 
 #include <cstdint>
 
+#include "absl/types/span.h"
 #include "common/device/device.h"
 #include "common/device/op_label.h"
 #include "common/device/stream.h"
+#include "common/kernels/layout.h"
 #include "common/tensor/dtype.h"
+#include "common/tensor/scalar.h"
 #include "common/tensor/shape.h"
 
 namespace d2l::kernels {
 
-enum class UnaryOp { kNegative };
+// ---- Element-wise. In all of these, layout is null if every operand is
+// contiguous and has `numel` elements; else it is collapsed (layout.h), is
+// copied if it is kept, and numel is its shape's, at least 1. An output may be
+// the same memory as an input, element for element, but not overlap otherwise.
 
-enum class BinaryOp { kAdd, kSubtract, kMultiply };
-
-// How an element-wise operation walks through memory that is not contiguous:
-// a shape, and for each operand the strides, in elements, that go with it. A
-// broadcast dimension has stride 0; so do all of a scalar's.
-struct StridedLayout {
-  Shape shape;
-  Shape out;
-  Shape a;
-  Shape b;
+struct FillArgs {
+  DType dtype;
+  std::int64_t numel;
+  void* out;
+  Scalar value;
+  const StridedLayout* layout;  // no inputs
 };
 
-// An operand: an address on the device, or, if that is null, one number.
-struct Input {
-  const void* data = nullptr;
-  double scalar = 0;
+// out[i] = start + i * step, computed in double for a floating-point dtype.
+struct ArangeArgs {
+  DType dtype;
+  std::int64_t numel;
+  void* out;
+  Scalar start;
+  Scalar step;
+};
+
+// Converts as static_cast does; for an integer, a number beyond its range
+// becomes the nearest in it, and NaN 0.
+struct CopyArgs {
+  DType out_dtype;
+  DType in_dtype;
+  std::int64_t numel;
+  void* out;
+  const void* in;
+  const StridedLayout* layout;  // one input
+};
+
+// kNegative, kAbs, kRelu and kSquare take any dtype, the others float32 and
+// float64.
+enum class UnaryOp {
+  kNegative,
+  kAbs,
+  kRelu,
+  kSquare,
+  kExp,
+  kLog,
+  kSqrt,
+  kTanh,
+  kSigmoid,
 };
 
 struct UnaryArgs {
@@ -52,19 +87,102 @@ struct UnaryArgs {
   DType dtype;
   std::int64_t numel;
   void* out;
-  const void* a;
-  const StridedLayout* layout;  // null: all contiguous; copied if it is kept
+  const void* in;
+  const StridedLayout* layout;  // one input
+};
+
+// The comparisons give uint8, 1 or 0. kDivide is true division: float32 from
+// integers. kFloorDivide rounds down; of integers by zero it fails late. kPow
+// of integers takes exponents from 0 on; a negative one fails late.
+enum class BinaryOp {
+  kAdd,
+  kSubtract,
+  kMultiply,
+  kDivide,
+  kFloorDivide,
+  kPow,
+  kMaximum,  // NaN if either is
+  kMinimum,
+  kEqual,
+  kNotEqual,
+  kLess,
+  kLessEqual,
+  kGreater,
+  kGreaterEqual,
+};
+
+constexpr bool IsComparison(BinaryOp op) { return op >= BinaryOp::kEqual; }
+
+// The dtype of the result for operands of `dtype`.
+constexpr DType ResultDType(BinaryOp op, DType dtype) {
+  if (IsComparison(op)) return DType::kUInt8;
+  return op == BinaryOp::kDivide && !IsFloatingPoint(dtype) ? DType::kFloat32
+                                                            : dtype;
+}
+
+// An operand: an address on the device, or, if that is null, one number that
+// fits the dtype. Not both operands are numbers.
+struct Input {
+  const void* data = nullptr;
+  Scalar scalar;
 };
 
 struct BinaryArgs {
   BinaryOp op;
-  DType dtype;
+  DType dtype;  // of the operands
   std::int64_t numel;
   void* out;
   Input a;
   Input b;
-  const StridedLayout* layout;  // as above
+  const StridedLayout* layout;  // two inputs; a scalar's strides are 0
 };
+
+// out = condition ? a : b. The condition is uint8; a and b are as out.
+struct WhereArgs {
+  DType dtype;
+  std::int64_t numel;
+  void* out;
+  const void* condition;
+  Input a;
+  Input b;
+  const StridedLayout* layout;  // three inputs: condition, a, b
+};
+
+// ---- Reductions. The order of additions is fixed.
+
+// kSum of integers is int64; kMean takes float32 and float64; kMax and kMin
+// are NaN if an element is; kArgMax is int64, the first of the largest, or the
+// first NaN.
+enum class ReduceOp { kSum, kMean, kMax, kMin, kArgMax };
+
+constexpr DType ResultDType(ReduceOp op, DType dtype) {
+  if (op == ReduceOp::kArgMax) return DType::kInt64;
+  return op == ReduceOp::kSum && !IsFloatingPoint(dtype) ? DType::kInt64
+                                                         : dtype;
+}
+
+// out[k] over all kept indices k, row by row and contiguous, is the reduction
+// over all reduced indices r of in[k . kept_strides + r . reduced_strides].
+// Without reduced elements kSum is 0 and kMean NaN; the others do not occur.
+struct ReduceArgs {
+  ReduceOp op;
+  DType dtype;  // of the input
+  void* out;
+  const void* in;
+  const ReduceLayout* layout;  // copied if it is kept
+};
+
+// Over the middle dimension of a contiguous (outer, size, inner); float32 and
+// float64. out may be in.
+struct SoftmaxArgs {
+  bool log;  // the logarithm of it
+  DType dtype;
+  void* out;
+  const void* in;
+  std::int64_t outer, size, inner;
+};
+
+// ---- Random numbers.
 
 // Where a generator stands; philox.h says which number each element is.
 struct RandomState {
@@ -72,11 +190,30 @@ struct RandomState {
   std::uint64_t offset = 0;
 };
 
-// By how many blocks a call for so many numbers advances the offset.
-std::int64_t RandomBlocks(DType dtype, std::int64_t numel);
+// kUniform in [0, 1) and kNormal: float32, float64. kInteger: any dtype,
+// low + k for k in [0, range).
+enum class RandomOp { kUniform, kNormal, kInteger };
 
-// c = a b, row-major. With transpose_a, a is stored as its transpose, (k, m)
-// with rows of lda elements; likewise b. float32 and float64.
+struct RandomArgs {
+  RandomOp op;
+  DType dtype;
+  std::int64_t numel;
+  void* out;  // contiguous
+  RandomState state;
+  std::int64_t low;     // for kInteger
+  std::uint64_t range;  // for kInteger; at least 1
+};
+
+// By how many blocks such a call advances the offset.
+std::int64_t RandomBlocks(RandomOp op, DType dtype, std::int64_t numel,
+                          std::uint64_t range);
+
+// ---- Products.
+
+// c = a b, row-major, `batch` times. With transpose_a, a is stored as its
+// transpose, (k, m) with rows of lda elements; likewise b. The strides, in
+// elements, lead from one matrix of the batch to the next; 0 repeats it.
+// float32 and float64. c does not overlap a or b.
 struct MatMulArgs {
   DType dtype;
   bool transpose_a;
@@ -88,25 +225,72 @@ struct MatMulArgs {
   std::int64_t ldb;
   void* c;
   std::int64_t ldc;
+  std::int64_t batch = 1;
+  std::int64_t a_stride = 0;
+  std::int64_t b_stride = 0;
+  std::int64_t c_stride = 0;
+};
+
+// ---- Moving elements about. All operands are contiguous.
+
+// `data` holds `outer` rows of `bytes` bytes each.
+struct CatPiece {
+  const void* data;
+  std::int64_t bytes;
+};
+
+// Row i of out is row i of each piece, one after the other.
+struct CatArgs {
+  std::int64_t outer;
+  void* out;
+  std::int64_t element_size;  // bytes; a piece's rows are a multiple of it
+  absl::Span<const CatPiece> pieces;  // copied
+};
+
+// in is (outer, size, inner). kSelect (torch.index_select): index is (count),
+//   out[o, i, j] = in[o, index[i], j].
+// kGather (torch.gather): index is, as out, (outer, count, inner),
+//   out[o, i, j] = in[o, index[o, i, j], j].
+// An index outside [0, size) fails late.
+enum class IndexOp { kSelect, kGather };
+
+struct IndexArgs {
+  IndexOp op;
+  std::int64_t element_size;  // bytes
+  void* out;
+  const void* in;
+  const std::int64_t* index;
+  std::int64_t outer, size, count, inner;
 };
 
 class Kernels {
  public:
   virtual ~Kernels() = default;
 
-  // out[0, numel) = value.
-  virtual std::uint64_t Fill(Stream& stream, const OpLabel& label, DType dtype,
-                             void* out, std::int64_t numel, double value) = 0;
-  // Standard normal numbers; float32 and float64.
-  virtual std::uint64_t RandomNormal(Stream& stream, const OpLabel& label,
-                                     DType dtype, void* out, std::int64_t numel,
-                                     RandomState state) = 0;
+  virtual std::uint64_t Fill(Stream& stream, const OpLabel& label,
+                             const FillArgs& args) = 0;
+  virtual std::uint64_t Arange(Stream& stream, const OpLabel& label,
+                               const ArangeArgs& args) = 0;
+  virtual std::uint64_t Random(Stream& stream, const OpLabel& label,
+                               const RandomArgs& args) = 0;
+  virtual std::uint64_t Copy(Stream& stream, const OpLabel& label,
+                             const CopyArgs& args) = 0;
   virtual std::uint64_t Unary(Stream& stream, const OpLabel& label,
                               const UnaryArgs& args) = 0;
   virtual std::uint64_t Binary(Stream& stream, const OpLabel& label,
                                const BinaryArgs& args) = 0;
+  virtual std::uint64_t Where(Stream& stream, const OpLabel& label,
+                              const WhereArgs& args) = 0;
+  virtual std::uint64_t Reduce(Stream& stream, const OpLabel& label,
+                               const ReduceArgs& args) = 0;
+  virtual std::uint64_t Softmax(Stream& stream, const OpLabel& label,
+                                const SoftmaxArgs& args) = 0;
   virtual std::uint64_t MatMul(Stream& stream, const OpLabel& label,
                                const MatMulArgs& args) = 0;
+  virtual std::uint64_t Cat(Stream& stream, const OpLabel& label,
+                            const CatArgs& args) = 0;
+  virtual std::uint64_t Index(Stream& stream, const OpLabel& label,
+                              const IndexArgs& args) = 0;
 };
 
 // The kernels for streams of this type of device; they live as long as the

@@ -1,16 +1,25 @@
 #include "common/ops/creation.h"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
+#include <cmath>
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <limits>
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/device/device_table.h"
+#include "common/device/memory.h"
 #include "common/kernels/kernels.h"
+#include "common/ops/launch.h"
 #include "common/ops/primitive.h"
 
 namespace d2l {
@@ -30,24 +39,135 @@ class Creation : public Primitive {
             {"dtype", DTypeName(spec_.dtype)}};
   }
 
+ protected:
+  const ValueSpec& spec() const { return spec_; }
+
  private:
   const ValueSpec spec_;
 };
 
-class OnesPrimitive final : public Creation {
+class EmptyPrimitive final : public Creation {
  public:
   using Creation::Creation;
 
-  const char* name() const override { return "ones"; }
-  std::uint64_t Launch(Stream& stream, const OpLabel& label, Inputs,
-                       const Tensor& output) const override {
-    return kernels::GetKernels(stream.device().type())
-        .Fill(stream, label, output.dtype(), output.data(), output.numel(),
-              1.0);
+  const char* name() const override { return "empty"; }
+  std::uint64_t Launch(Stream&, const OpLabel&, Inputs,
+                       const Tensor&) const override {
+    throw std::logic_error("[empty] launches nothing: use ApplyEmpty");
   }
   std::unique_ptr<Primitive> Clone() const override {
-    return std::make_unique<OnesPrimitive>(*this);
+    return std::make_unique<EmptyPrimitive>(*this);
   }
+};
+
+class FullPrimitive final : public Creation {
+ public:
+  // name: "ones", "full", a literal.
+  FullPrimitive(const char* name, const ValueSpec& spec, Scalar value)
+      : Creation(spec), name_(name), value_(value) {}
+
+  const char* name() const override { return name_; }
+  ValueSpec Infer(Inputs inputs) const override {
+    if (!value_.FitsIn(spec().dtype)) {
+      throw std::invalid_argument(
+          absl::StrFormat("[%s] %s is not a value of the dtype %s", name(),
+                          value_.ToString(), DTypeName(spec().dtype)));
+    }
+    return Creation::Infer(inputs);
+  }
+  std::uint64_t Launch(Stream& stream, const OpLabel& label, Inputs,
+                       const Tensor& output) const override {
+    return KernelsOf(stream).Fill(
+        stream, label,
+        {output.dtype(), output.numel(), output.data(), value_, nullptr});
+  }
+  std::vector<Attribute> attributes() const override {
+    std::vector<Attribute> attributes = Creation::attributes();
+    attributes.push_back({"fill_value", value_.ToString()});
+    return attributes;
+  }
+  std::unique_ptr<Primitive> Clone() const override {
+    return std::make_unique<FullPrimitive>(*this);
+  }
+
+ private:
+  const char* const name_;
+  const Scalar value_;
+};
+
+class ArangePrimitive final : public Creation {
+ public:
+  ArangePrimitive(const ValueSpec& spec, Scalar start, Scalar step)
+      : Creation(spec), start_(start), step_(step) {}
+
+  const char* name() const override { return "arange"; }
+  std::uint64_t Launch(Stream& stream, const OpLabel& label, Inputs,
+                       const Tensor& output) const override {
+    return KernelsOf(stream).Arange(
+        stream, label,
+        {output.dtype(), output.numel(), output.data(), start_, step_});
+  }
+  std::vector<Attribute> attributes() const override {
+    std::vector<Attribute> attributes = Creation::attributes();
+    attributes.push_back({"start", start_.ToString()});
+    attributes.push_back({"step", step_.ToString()});
+    return attributes;
+  }
+  std::unique_ptr<Primitive> Clone() const override {
+    return std::make_unique<ArangePrimitive>(*this);
+  }
+
+ private:
+  const Scalar start_;
+  const Scalar step_;
+};
+
+class EyePrimitive final : public Creation {
+ public:
+  using Creation::Creation;
+
+  const char* name() const override { return "eye"; }
+  std::uint64_t Launch(Stream& stream, const OpLabel& label, Inputs,
+                       const Tensor& output) const override {
+    kernels::Kernels& kernels = KernelsOf(stream);
+    const std::uint64_t number = kernels.Fill(
+        stream, label,
+        {output.dtype(), output.numel(), output.data(), 0, nullptr});
+    const std::int64_t diagonal = std::min(output.size(0), output.size(1));
+    if (diagonal == 0) return number;
+    kernels::StridedLayout layout;
+    layout.shape = {diagonal};
+    layout.out = {output.size(1) + 1};
+    return kernels.Fill(stream, label,
+                        {output.dtype(), diagonal, output.data(), 1, &layout});
+  }
+  std::unique_ptr<Primitive> Clone() const override {
+    return std::make_unique<EyePrimitive>(*this);
+  }
+};
+
+// The copy of a staging buffer. A tracer that keeps it keeps the buffer.
+class FromVectorPrimitive final : public Creation {
+ public:
+  FromVectorPrimitive(const ValueSpec& spec, StorageRef staging)
+      : Creation(spec), staging_(std::move(staging)) {}
+
+  const char* name() const override { return "from_vector"; }
+  std::uint64_t Launch(Stream& stream, const OpLabel& label, Inputs,
+                       const Tensor& output) const override {
+    const std::uint64_t number =
+        KernelsOf(stream).Copy(stream, label,
+                               {output.dtype(), output.dtype(), output.numel(),
+                                output.data(), staging_->data(), nullptr});
+    staging_->MarkUsedBy(stream);
+    return number;
+  }
+  std::unique_ptr<Primitive> Clone() const override {
+    return std::make_unique<FromVectorPrimitive>(*this);
+  }
+
+ private:
+  const StorageRef staging_;
 };
 
 // Where each device's generator stands.
@@ -55,60 +175,279 @@ struct Generator {
   // PyTorch's default seed.
   std::atomic<std::uint64_t> seed{67280421310721};
   std::atomic<std::uint64_t> offset{0};
+
+  void Seed(std::uint64_t value) {
+    seed.store(value, std::memory_order_relaxed);
+    offset.store(0, std::memory_order_relaxed);
+  }
 };
 std::array<std::array<Generator, kMaxDevices>, kDeviceTypes> generators;
 
-class RandnPrimitive final : public Creation {
- public:
-  using Creation::Creation;
+Generator& GeneratorOf(Device device) {
+  return generators[static_cast<int>(device.type())][device.index()];
+}
 
-  const char* name() const override { return "randn"; }
-  ValueSpec Infer(Inputs inputs) const override {
-    const ValueSpec spec = Creation::Infer(inputs);
-    if (!IsFloatingPoint(spec.dtype)) {
-      throw std::invalid_argument(absl::StrFormat(
-          "[randn] normal numbers are float32 or float64, not %s",
-          DTypeName(spec.dtype)));
+class RandomPrimitive final : public Creation {
+ public:
+  RandomPrimitive(kernels::RandomOp op, const ValueSpec& spec,
+                  std::int64_t low = 0, std::int64_t high = 1)
+      : Creation(spec), op_(op), low_(low), high_(high) {}
+
+  const char* name() const override {
+    switch (op_) {
+      case kernels::RandomOp::kUniform:
+        return "rand";
+      case kernels::RandomOp::kNormal:
+        return "randn";
+      case kernels::RandomOp::kInteger:
+        return "randint";
     }
-    return spec;
+    return "unknown";
+  }
+  ValueSpec Infer(Inputs inputs) const override {
+    if (op_ != kernels::RandomOp::kInteger) {
+      if (!IsFloatingPoint(spec().dtype)) {
+        throw std::invalid_argument(absl::StrFormat(
+            "[%s] random numbers are float32 or float64, not %s; for integers "
+            "use RandInt",
+            name(), DTypeName(spec().dtype)));
+      }
+    } else if (low_ >= high_) {
+      throw std::invalid_argument(absl::StrFormat(
+          "[randint] no integers from %d to %d - 1", low_, high_));
+    } else if (!Scalar(low_).FitsIn(spec().dtype) ||
+               !Scalar(high_ - 1).FitsIn(spec().dtype)) {
+      throw std::invalid_argument(absl::StrFormat(
+          "[randint] not all integers from %d to %d - 1 are values of the "
+          "dtype %s",
+          low_, high_, DTypeName(spec().dtype)));
+    }
+    return Creation::Infer(inputs);
   }
   std::uint64_t Launch(Stream& stream, const OpLabel& label, Inputs,
                        const Tensor& output) const override {
-    const Device device = stream.device();
-    Generator& generator =
-        generators[static_cast<int>(device.type())][device.index()];
+    Generator& generator = GeneratorOf(stream.device());
     const std::int64_t numel = output.numel();
+    const std::uint64_t range =
+        static_cast<std::uint64_t>(high_) - static_cast<std::uint64_t>(low_);
     const kernels::RandomState state = {
         generator.seed.load(std::memory_order_relaxed),
-        generator.offset.fetch_add(kernels::RandomBlocks(output.dtype(), numel),
-                                   std::memory_order_relaxed)};
-    return kernels::GetKernels(device.type())
-        .RandomNormal(stream, label, output.dtype(), output.data(), numel,
-                      state);
+        generator.offset.fetch_add(
+            kernels::RandomBlocks(op_, output.dtype(), numel, range),
+            std::memory_order_relaxed)};
+    return KernelsOf(stream).Random(
+        stream, label,
+        {op_, output.dtype(), numel, output.data(), state, low_, range});
+  }
+  std::vector<Attribute> attributes() const override {
+    std::vector<Attribute> attributes = Creation::attributes();
+    if (op_ == kernels::RandomOp::kInteger) {
+      attributes.push_back({"low", absl::StrCat(low_)});
+      attributes.push_back({"high", absl::StrCat(high_)});
+    }
+    return attributes;
   }
   std::unique_ptr<Primitive> Clone() const override {
-    return std::make_unique<RandnPrimitive>(*this);
+    return std::make_unique<RandomPrimitive>(*this);
   }
+
+ private:
+  const kernels::RandomOp op_;
+  const std::int64_t low_;
+  const std::int64_t high_;
 };
+
+ValueSpec SpecOf(const char* operation, const Tensor& x, SourceLocation at) {
+  if (!x.defined()) {
+    throw std::invalid_argument(absl::StrFormat(
+        "[%s] the tensor to be like is undefined; requested at %s", operation,
+        at.ToString()));
+  }
+  return {x.shape(), x.dtype(), x.device()};
+}
+
+// How many numbers there are from start to end. Throws std::invalid_argument.
+std::int64_t CountSteps(Scalar start, Scalar end, Scalar step, DType dtype) {
+  for (const Scalar value : {start, end, step}) {
+    if (!value.FitsIn(dtype) &&
+        !(value.is_integer() && dtype == DType::kUInt8)) {
+      throw std::invalid_argument(
+          absl::StrFormat("%s is not a value of the dtype %s", value.ToString(),
+                          DTypeName(dtype)));
+    }
+  }
+  const std::string what =
+      absl::StrFormat("from %s to %s in steps of %s", start.ToString(),
+                      end.ToString(), step.ToString());
+  const double s = step.To<double>();
+  const double distance = end.To<double>() - start.To<double>();
+  if (!(s != 0) || !std::isfinite(s) || !std::isfinite(distance)) {
+    throw std::invalid_argument(
+        absl::StrCat(what, ": the numbers must be finite, and the step not 0"));
+  }
+  if (distance != 0 && (distance > 0) != (s > 0)) {
+    throw std::invalid_argument(
+        absl::StrCat(what, ": the step leads away from the end"));
+  }
+  std::int64_t count;
+  if (start.is_integer() && end.is_integer() && step.is_integer()) {
+    // Exact; a distance may need 64 bits without a sign.
+    const std::int64_t stride = step.To<std::int64_t>();
+    const std::uint64_t a = start.To<std::int64_t>();
+    const std::uint64_t b = end.To<std::int64_t>();
+    const std::uint64_t steps = stride > 0 ? b - a : a - b;
+    const std::uint64_t each = stride > 0 ? static_cast<std::uint64_t>(stride)
+                                          : -static_cast<std::uint64_t>(stride);
+    const std::uint64_t whole = steps / each + (steps % each != 0);
+    count = whole > std::numeric_limits<std::int64_t>::max()
+                ? std::numeric_limits<std::int64_t>::max()
+                : static_cast<std::int64_t>(whole);
+  } else {
+    const double steps = std::ceil(distance / s);
+    count = steps < 0x1p63 ? static_cast<std::int64_t>(steps)
+                           : std::numeric_limits<std::int64_t>::max();
+  }
+  if (dtype == DType::kUInt8 && count > 0) {
+    const Scalar last =
+        start.To<std::int64_t>() + (count - 1) * step.To<std::int64_t>();
+    if (!start.FitsIn(dtype) || !last.FitsIn(dtype)) {
+      throw std::invalid_argument(
+          absl::StrCat(what, ": not all are values of the dtype uint8"));
+    }
+  }
+  return count;
+}
 
 }  // namespace
 
+Tensor Empty(const Shape& shape, Device device, DType dtype,
+             SourceLocation at) {
+  return ApplyEmpty(EmptyPrimitive({shape, dtype, device}), at);
+}
+
+Tensor Zeros(const Shape& shape, Device device, DType dtype,
+             SourceLocation at) {
+  return Apply(FullPrimitive("zeros", {shape, dtype, device}, 0), {}, at);
+}
+
 Tensor Ones(const Shape& shape, Device device, DType dtype, SourceLocation at) {
-  return Apply(OnesPrimitive({shape, dtype, device}), {}, at);
+  return Apply(FullPrimitive("ones", {shape, dtype, device}, 1), {}, at);
+}
+
+Tensor Full(const Shape& shape, Scalar value, Device device, DType dtype,
+            SourceLocation at) {
+  return Apply(FullPrimitive("full", {shape, dtype, device}, value), {}, at);
+}
+
+Tensor Arange(Scalar start, Scalar end, Scalar step, Device device, DType dtype,
+              SourceLocation at) {
+  std::int64_t count = 0;
+  try {
+    count = CountSteps(start, end, step, dtype);
+  } catch (const std::invalid_argument& error) {
+    throw std::invalid_argument(absl::StrFormat("[arange] %s; requested at %s",
+                                                error.what(), at.ToString()));
+  }
+  return Apply(ArangePrimitive({{count}, dtype, device}, start, step), {}, at);
+}
+
+Tensor Arange(Scalar end, Device device, DType dtype, SourceLocation at) {
+  return Arange(0, end, 1, device, dtype, at);
+}
+
+Tensor Eye(std::int64_t n, std::int64_t m, Device device, DType dtype,
+           SourceLocation at) {
+  return Apply(EyePrimitive({{n, m}, dtype, device}), {}, at);
+}
+
+Tensor Eye(std::int64_t n, Device device, DType dtype, SourceLocation at) {
+  return Eye(n, n, device, dtype, at);
+}
+
+template <typename T>
+Tensor FromVector(const std::vector<T>& values, const Shape& shape,
+                  Device device, SourceLocation at) {
+  const ValueSpec spec = {shape, DTypeOf<T>::value, device};
+  if (shape.numel() != static_cast<std::int64_t>(values.size())) {
+    WithLine(at, [&] { CheckedNumel("from_vector", shape, sizeof(T)); });
+    throw std::invalid_argument(absl::StrFormat(
+        "[from_vector] %d numbers do not make a tensor of shape %s; requested "
+        "at %s",
+        values.size(), shape.ToString(), at.ToString()));
+  }
+  const std::size_t bytes = values.size() * sizeof(T);
+  StorageRef staging = PinnedMemory(device).AllocatePinned(bytes);
+  if (bytes > 0) std::memcpy(staging->data(), values.data(), bytes);
+  return Apply(FromVectorPrimitive(spec, std::move(staging)), {}, at);
+}
+
+template Tensor FromVector(const std::vector<float>&, const Shape&, Device,
+                           SourceLocation);
+template Tensor FromVector(const std::vector<double>&, const Shape&, Device,
+                           SourceLocation);
+template Tensor FromVector(const std::vector<std::int64_t>&, const Shape&,
+                           Device, SourceLocation);
+template Tensor FromVector(const std::vector<std::uint8_t>&, const Shape&,
+                           Device, SourceLocation);
+
+Tensor Rand(const Shape& shape, Device device, DType dtype, SourceLocation at) {
+  return Apply(
+      RandomPrimitive(kernels::RandomOp::kUniform, {shape, dtype, device}), {},
+      at);
 }
 
 Tensor Randn(const Shape& shape, Device device, DType dtype,
              SourceLocation at) {
-  return Apply(RandnPrimitive({shape, dtype, device}), {}, at);
+  return Apply(
+      RandomPrimitive(kernels::RandomOp::kNormal, {shape, dtype, device}), {},
+      at);
+}
+
+Tensor RandInt(std::int64_t low, std::int64_t high, const Shape& shape,
+               Device device, DType dtype, SourceLocation at) {
+  return Apply(RandomPrimitive(kernels::RandomOp::kInteger,
+                               {shape, dtype, device}, low, high),
+               {}, at);
+}
+
+Tensor EmptyLike(const Tensor& x, SourceLocation at) {
+  return ApplyEmpty(EmptyPrimitive(SpecOf("empty_like", x, at)), at);
+}
+
+Tensor ZerosLike(const Tensor& x, SourceLocation at) {
+  return Apply(FullPrimitive("zeros", SpecOf("zeros_like", x, at), 0), {}, at);
+}
+
+Tensor OnesLike(const Tensor& x, SourceLocation at) {
+  return Apply(FullPrimitive("ones", SpecOf("ones_like", x, at), 1), {}, at);
+}
+
+Tensor FullLike(const Tensor& x, Scalar value, SourceLocation at) {
+  return Apply(FullPrimitive("full", SpecOf("full_like", x, at), value), {},
+               at);
+}
+
+Tensor RandLike(const Tensor& x, SourceLocation at) {
+  return Apply(
+      RandomPrimitive(kernels::RandomOp::kUniform, SpecOf("rand_like", x, at)),
+      {}, at);
+}
+
+Tensor RandnLike(const Tensor& x, SourceLocation at) {
+  return Apply(
+      RandomPrimitive(kernels::RandomOp::kNormal, SpecOf("randn_like", x, at)),
+      {}, at);
 }
 
 void ManualSeed(std::uint64_t seed) {
   for (auto& of_type : generators) {
-    for (Generator& generator : of_type) {
-      generator.seed.store(seed, std::memory_order_relaxed);
-      generator.offset.store(0, std::memory_order_relaxed);
-    }
+    for (Generator& generator : of_type) generator.Seed(seed);
   }
+}
+
+void ManualSeed(std::uint64_t seed, Device device) {
+  GetDeviceInfo(device);  // throws if it is not in the table
+  GeneratorOf(device).Seed(seed);
 }
 
 }  // namespace d2l

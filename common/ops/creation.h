@@ -1,41 +1,103 @@
-// Tensors from nothing: filled, or random.
+// Tensors from nothing: filled, counted, random, or from the host's numbers.
 //
 //   Tensor x = Ones({2, 3}, device);
 //   Tensor a = Randn({1000, 1000}, device);
+//   Tensor labels = FromVector<std::int64_t>({3, 1, 2}, {3}, device);
 //
 // All are asynchronous: they return when the work is enqueued on the device's
-// current stream. They throw std::invalid_argument for sizes that are
-// negative or overflow, or a device that is not in the table, and
-// OutOfMemoryError.
+// current stream. Names are PyTorch's. They throw std::invalid_argument for
+// sizes that are negative or overflow, a value that is not one of the dtype,
+// or a device that is not in the table, and OutOfMemoryError.
+//
+// Random numbers depend on the device's seed and on how many it has drawn
+// since, and on nothing else: not on the kind of device, not on the number of
+// threads. With one seed every device draws the same sequence.
 
 #ifndef D2L_COMMON_OPS_CREATION_H_
 #define D2L_COMMON_OPS_CREATION_H_
 
 #include <cstdint>
+#include <vector>
 
 #include "common/base/source_location.h"
 #include "common/device/device.h"
 #include "common/tensor/dtype.h"
+#include "common/tensor/scalar.h"
 #include "common/tensor/shape.h"
 #include "common/tensor/tensor.h"
 
 namespace d2l {
 
-// All elements 1 (torch.ones).
+// Memory with whatever is in it: write before you read.
+Tensor Empty(const Shape& shape, Device device = Device(),
+             DType dtype = DType::kFloat32,
+             SourceLocation at = SourceLocation::Current());
+Tensor Zeros(const Shape& shape, Device device = Device(),
+             DType dtype = DType::kFloat32,
+             SourceLocation at = SourceLocation::Current());
 Tensor Ones(const Shape& shape, Device device = Device(),
             DType dtype = DType::kFloat32,
             SourceLocation at = SourceLocation::Current());
+Tensor Full(const Shape& shape, Scalar value, Device device = Device(),
+            DType dtype = DType::kFloat32,
+            SourceLocation at = SourceLocation::Current());
 
-// Standard normal numbers (torch.randn), float32 or float64. The numbers
-// depend on the device's seed and on how many it has drawn since, and on
-// nothing else: not on the device, not on the number of threads.
+// start, start + step, ... up to, not including, end. step is not 0 and leads
+// towards end. (PyTorch's dtype would be int64 for integers; here you say so.)
+Tensor Arange(Scalar start, Scalar end, Scalar step, Device device = Device(),
+              DType dtype = DType::kFloat32,
+              SourceLocation at = SourceLocation::Current());
+// 0, 1, ... n - 1 for an integer n.
+Tensor Arange(Scalar end, Device device = Device(),
+              DType dtype = DType::kFloat32,
+              SourceLocation at = SourceLocation::Current());
+
+// 1 on the diagonal of a matrix (n, n) or (n, m), else 0.
+Tensor Eye(std::int64_t n, Device device = Device(),
+           DType dtype = DType::kFloat32,
+           SourceLocation at = SourceLocation::Current());
+Tensor Eye(std::int64_t n, std::int64_t m, Device device = Device(),
+           DType dtype = DType::kFloat32,
+           SourceLocation at = SourceLocation::Current());
+
+// The host's numbers, row by row; T, float, double, int64 or uint8, is the
+// dtype. They are copied before this returns, but it does not wait for the
+// device. Throws std::invalid_argument if there are more or fewer.
+template <typename T>
+Tensor FromVector(const std::vector<T>& values, const Shape& shape,
+                  Device device = Device(),
+                  SourceLocation at = SourceLocation::Current());
+
+// Uniform numbers in [0, 1); float32 or float64.
+Tensor Rand(const Shape& shape, Device device = Device(),
+            DType dtype = DType::kFloat32,
+            SourceLocation at = SourceLocation::Current());
+// Standard normal numbers; float32 or float64.
 Tensor Randn(const Shape& shape, Device device = Device(),
              DType dtype = DType::kFloat32,
              SourceLocation at = SourceLocation::Current());
+// Integers from low to high - 1, of any dtype.
+Tensor RandInt(std::int64_t low, std::int64_t high, const Shape& shape,
+               Device device = Device(), DType dtype = DType::kInt64,
+               SourceLocation at = SourceLocation::Current());
 
-// Sets the seed of every device, and starts their sequences anew
-// (torch.manual_seed). Not while another thread draws numbers.
+// With the shape, the dtype and the device of x.
+Tensor EmptyLike(const Tensor& x,
+                 SourceLocation at = SourceLocation::Current());
+Tensor ZerosLike(const Tensor& x,
+                 SourceLocation at = SourceLocation::Current());
+Tensor OnesLike(const Tensor& x, SourceLocation at = SourceLocation::Current());
+Tensor FullLike(const Tensor& x, Scalar value,
+                SourceLocation at = SourceLocation::Current());
+Tensor RandLike(const Tensor& x, SourceLocation at = SourceLocation::Current());
+Tensor RandnLike(const Tensor& x,
+                 SourceLocation at = SourceLocation::Current());
+
+// Sets the seed of every device, or of one, and starts its sequence anew
+// (torch.manual_seed, torch.cuda.manual_seed). Not while another thread draws
+// numbers there.
 void ManualSeed(std::uint64_t seed);
+void ManualSeed(std::uint64_t seed, Device device);
 
 }  // namespace d2l
 

@@ -1,16 +1,18 @@
 // Late errors name the line that requested the operation, whatever the
 // expression looks like.
 
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "common/device/cpu/cpu_stream.h"
-#include "common/device/testing.h"
 #include "common/ops/ops.h"
 #include "common/ops/primitive.h"
 #include "common/ops/record.h"
+#include "common/ops/testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -125,6 +127,10 @@ TEST(LateError, SaysEverything) {
 
 TEST(LateError, ReadingWhatWasSkippedThrowsForEver) {
   const Tensor x = Ones({2}, kCpu);
+  {
+    // What is not 0 stays in the memory that y and z are given.
+    const Tensor first = Full({2}, 7, kCpu), second = Full({2}, 7, kCpu);
+  }
   const int line = __LINE__ + 1;
   const Tensor y = Fail(x);
   const Tensor z = 2 - y;
@@ -145,9 +151,9 @@ TEST(LateError, ReadingWhatWasSkippedThrowsForEver) {
   Tensor w = x;
   EXPECT_THROW(w += z, AsyncError);
   // What was computed before, and what is computed after, is sound.
+  Synchronize(kCpu);  // it has been reported: nothing to throw
   EXPECT_THAT(ToVector<float>(x), ElementsAre(1.f, 1.f));
   EXPECT_THAT(ToVector<float>(x * 3), ElementsAre(3.f, 3.f));
-  Synchronize(kCpu);  // it has been reported: nothing to throw
 }
 
 TEST(LateError, ATensorThatAFailedOperationWroteInPlaceIsLost) {
@@ -178,6 +184,7 @@ TEST(LateError, LaunchBlockingThrowsAtTheLineItself) {
 
 TEST(LateError, CrossesStreamsWithEvents) {
   const Device second(DeviceType::kCpu, 1);
+  if (!HasDevice(second)) GTEST_SKIP() << "needs two CPU devices";
   const Tensor x = Ones({2}, kCpu);
   const int line = __LINE__ + 1;
   const Tensor y = Fail(x);
@@ -192,6 +199,178 @@ TEST(LateError, CrossesStreamsWithEvents) {
   EXPECT_THROW(Synchronize(kCpu), AsyncError);
   EXPECT_EQ(Item(Ones({}, second)), 1);
 }
+
+// ---- What operations check on the device.
+
+// A request that fails late, and the line it was made on.
+struct Request {
+  Tensor result;
+  int line;
+};
+struct LateCase {
+  const char* operation;
+  const char* what;
+  Request (*request)(Device device);
+};
+
+// clang-format off: a request and its line stay together.
+const LateCase kLateCases[] = {
+    {"index_select", "index 3 at position 1 is out of range; valid are 0..2",
+     [](Device d) {
+       const Tensor x = Ones({3, 2}, d);
+       const Tensor i = FromVector<std::int64_t>({0, 3, 2}, {3}, d);
+       return Request{IndexSelect(x, 0, i), __LINE__};
+     }},
+    {"index_select", "index -1 at position 0 is out of range; valid are 0..6",
+     [](Device d) {
+       const Tensor x = T(Ones({7, 5}, d));
+       const Tensor i = FromVector<std::int64_t>({-1}, {1}, d);
+       return Request{IndexSelect(x, 1, i), __LINE__};
+     }},
+    {"index_select",
+     "index 5 at position 70000 is out of range; valid are 0..4",
+     [](Device d) {
+       const Tensor x = Ones({5}, d);
+       const Tensor i = Zeros({100003}, d, DType::kInt64);
+       i[70000] = 5;
+       return Request{IndexSelect(x, 0, i), __LINE__};
+     }},
+    {"index_select",
+     "index 0 at position 0 is out of range; there is nothing to "
+     "index",
+     [](Device d) {
+       const Tensor i = Zeros({1}, d, DType::kInt64);
+       return Request{IndexSelect(Ones({0, 3}, d), 0, i), __LINE__};
+     }},
+    {"gather", "index 9 at position 3 is out of range; valid are 0..1",
+     [](Device d) {
+       const Tensor x = Ones({2, 2}, d, DType::kUInt8);
+       const Tensor i = FromVector<std::int64_t>({0, 1, 0, 9}, {2, 2}, d);
+       return Request{Gather(x, 0, i), __LINE__};
+     }},
+    {"gather", "index 317 at position 100000 is out of range; valid are 0..316",
+     [](Device d) {
+       const Tensor x = Ones({331, 317}, d, DType::kFloat64);
+       const Tensor i = Zeros({331, 317}, d, DType::kInt64);
+       View(i, {-1})[100000] = 317;
+       return Request{Gather(x, 1, i), __LINE__};
+     }},
+    {"floor_divide", "division by zero at element 2",
+     [](Device d) {
+       const Tensor x = Ones({4}, d, DType::kInt64);
+       const Tensor y = FromVector<std::int64_t>({1, 2, 0, 3}, {4}, d);
+       return Request{FloorDivide(x, y), __LINE__};
+     }},
+    {"floor_divide", "division by zero at element 0",
+     [](Device d) {
+       const Tensor x = Ones({3}, d, DType::kUInt8);
+       return Request{FloorDivide(x, 0), __LINE__};
+     }},
+    {"floor_divide", "division by zero at element 4",
+     [](Device d) {
+       // (3, 2): counted as the result's elements are.
+       const Tensor y = FromVector<std::uint8_t>({1, 2, 0, 3, 4, 5}, {2, 3}, d);
+       return Request{FloorDivide(7, T(y)), __LINE__};
+     }},
+    {"floor_divide", "division by zero at element 70000",
+     [](Device d) {
+       const Tensor y = Ones({100003}, d, DType::kInt64);
+       y[70000] = 0;
+       return Request{FloorDivide(5, y), __LINE__};
+     }},
+    {"pow", "negative integer exponent -2 at element 1",
+     [](Device d) {
+       const Tensor x = Ones({3}, d, DType::kInt64);
+       const Tensor y = FromVector<std::int64_t>({1, -2, 0}, {3}, d);
+       return Request{Pow(x, y), __LINE__};
+     }},
+    {"pow", "negative integer exponent -1 at element 0",
+     [](Device d) {
+       const Tensor x = Ones({2, 2}, d, DType::kInt64);
+       return Request{Pow(T(x), -1), __LINE__};
+     }},
+};
+// clang-format on
+
+class LateErrorTest : public DeviceTest {
+ protected:
+  // A request whose failure nobody can have noticed yet.
+  Request Make(const LateCase& c) const {
+    HoldUp hold(CurrentStream(device()));
+    return c.request(device());
+  }
+};
+
+// Expects that f throws the failure of this request.
+void ExpectFailure(const LateCase& c, int line,
+                   const std::function<void()>& f) {
+  try {
+    f();
+    ADD_FAILURE() << "the failure of " << c.operation << " went unnoticed";
+  } catch (const AsyncError& error) {
+    EXPECT_EQ(error.failure().operation, c.operation);
+    EXPECT_EQ(error.failure().requested_at.ToString(), Here(line));
+    EXPECT_EQ(error.failure().what, c.what);
+    EXPECT_THAT(error.what(), HasSubstr(c.what));
+  }
+}
+
+TEST_P(LateErrorTest, ReadersGetItForEver) {
+  for (const LateCase& c : kLateCases) {
+    SCOPED_TRACE(c.what);
+    const Request bad = Make(c);
+    const Tensor& x = bad.result;
+    for (int i = 0; i < 2; ++i) {
+      ExpectFailure(c, bad.line, [&] { ValuesOf(x); });
+      ExpectFailure(c, bad.line, [&] { WaitToRead(x); });
+      ExpectFailure(c, bad.line, [&] { ToString(x); });
+      ExpectFailure(c, bad.line, [&] { Item(View(x, {-1})[0]); });
+    }
+    // Nor can it be computed with.
+    ExpectFailure(c, bad.line, [&] { x + 1; });
+    ExpectFailure(c, bad.line, [&] { Sum(x); });
+    ExpectFailure(c, bad.line, [&] { Cat({x, x}); });
+    ExpectFailure(c, bad.line,
+                  [&] { To(x, OtherDevice(device()), DType::kFloat64); });
+    ExpectFailure(c, bad.line, [&] { Equal(x, x); });
+    ExpectFailure(c, bad.line, [&] { AllClose(x, x); });
+    // The stream works on, and what was computed before is sound.
+    EXPECT_EQ(Item(Ones({}, device()) + 1), 2);
+    Synchronize(device());  // it has been reported: nothing to throw
+  }
+}
+
+TEST_P(LateErrorTest, SynchronizeGetsItOnce) {
+  for (const LateCase& c : kLateCases) {
+    SCOPED_TRACE(c.what);
+    const Request bad = Make(c);
+    ExpectFailure(c, bad.line, [&] { Synchronize(device()); });
+    Synchronize(device());
+    ExpectFailure(c, bad.line, [&] { ValuesOf(bad.result); });
+    EXPECT_EQ(Item(Ones({}, device()) + 1), 2);
+  }
+}
+
+TEST_P(LateErrorTest, WhatDependsOnItIsLostToo) {
+  for (const LateCase& c : kLateCases) {
+    SCOPED_TRACE(c.what);
+    Request bad;
+    Tensor sum, unrelated = Ones({2}, device());
+    {
+      HoldUp hold(CurrentStream(device()));
+      bad = c.request(device());
+      sum = Sum(bad.result);
+      unrelated += 1;  // skipped: it is behind the failure
+    }
+    ExpectFailure(c, bad.line, [&] { Item(sum); });
+    ExpectFailure(c, bad.line, [&] { ValuesOf(unrelated); });
+    // Once the failure is known, memory that is written anew is sound again.
+    CopyTo(Full({2}, 5, device()), unrelated);
+    EXPECT_EQ(ValuesOf(unrelated), std::vector<double>(2, 5));
+  }
+}
+
+INSTANTIATE_FOR_ALL_DEVICES(LateErrorTest);
 
 }  // namespace
 }  // namespace d2l

@@ -11,7 +11,10 @@
 #ifndef D2L_COMMON_OPS_OPERAND_H_
 #define D2L_COMMON_OPS_OPERAND_H_
 
+#include <type_traits>
+
 #include "common/base/source_location.h"
+#include "common/tensor/scalar.h"
 #include "common/tensor/tensor.h"
 
 namespace d2l {
@@ -22,18 +25,19 @@ class Operand {
   Operand(const Tensor& tensor,  // NOLINT
           SourceLocation at = SourceLocation::Current())
       : tensor_(&tensor), at_(at) {}
-  Operand(double scalar,  // NOLINT
+  template <typename T, typename = std::enable_if_t<std::is_arithmetic_v<T>>>
+  Operand(T scalar,  // NOLINT
           SourceLocation at = SourceLocation::Current())
       : scalar_(scalar), at_(at) {}
 
   // Null for a scalar.
   const Tensor* tensor() const { return tensor_; }
-  double scalar() const { return scalar_; }
+  Scalar scalar() const { return scalar_; }
   SourceLocation at() const { return at_; }
 
  private:
   const Tensor* tensor_ = nullptr;
-  double scalar_ = 0;
+  Scalar scalar_;
   SourceLocation at_;
 };
 

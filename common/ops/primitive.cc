@@ -3,20 +3,23 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <numeric>
 #include <stdexcept>
 
 #include "absl/container/inlined_vector.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/base/timer.h"
 #include "common/device/device_table.h"
+#include "common/device/failure.h"
 #include "common/ops/record.h"
 
 namespace d2l {
 namespace {
 
 void Tell(const internal::Listeners& listeners, const Primitive& primitive,
-          std::uint64_t number, const Stream& stream, Inputs inputs,
-          const Tensor& output, bool in_place, const OpLabel& label,
+          std::uint64_t number, const Stream* stream, Inputs inputs,
+          const Tensor& output, bool in_place, bool view, const OpLabel& label,
           std::int64_t host_begin) {
   absl::InlinedVector<ValueRecord, 4> values;
   for (const Tensor* input : inputs) {
@@ -24,16 +27,27 @@ void Tell(const internal::Listeners& listeners, const Primitive& primitive,
   }
   const OpRecord record{&primitive,
                         number,
-                        &stream,
+                        stream,
                         values,
                         internal::ToRecord(output),
                         in_place,
+                        view,
                         label.requested_at(),
                         label.requested_by(),
                         host_begin,
                         NowNanos(),
                         label.stamps()};
   listeners.ForEach([&](OpListener& listener) { listener.OnOp(record); });
+}
+
+// Of what launches nothing.
+void TellUnlaunched(const Primitive& primitive, Inputs inputs,
+                    const Tensor& output, bool view, SourceLocation at) {
+  const internal::Listeners listeners;
+  if (!listeners.any()) return;
+  const OpLabel label(primitive.name(), at, internal::op_context.requested_by);
+  Tell(listeners, primitive, /*number=*/0, /*stream=*/nullptr, inputs, output,
+       /*in_place=*/false, view, label, NowNanos());
 }
 
 // Garbage never looks like a result: what a failed operation should have
@@ -46,15 +60,19 @@ void CheckReadable(const Primitive& primitive, const Tensor& input,
   ThrowIfFailed(*writer, storage.written_by(), primitive.name(), at);
 }
 
+void CheckDefined(const Primitive& primitive, const Tensor& input,
+                  SourceLocation at) {
+  if (input.defined()) return;
+  throw std::invalid_argument(absl::StrFormat(
+      "[%s] an operand is an undefined tensor (a Tensor that was declared and "
+      "never assigned); requested at %s",
+      primitive.name(), at.ToString()));
+}
+
 void CheckInputs(const Primitive& primitive, Inputs inputs, SourceLocation at) {
   const Tensor* first = nullptr;
   for (const Tensor* input : inputs) {
-    if (!input->defined()) {
-      throw std::invalid_argument(absl::StrFormat(
-          "[%s] an operand is an undefined tensor (a Tensor that was declared "
-          "and never assigned); requested at %s",
-          primitive.name(), at.ToString()));
-    }
+    CheckDefined(primitive, *input, at);
     if (first == nullptr) first = input;
     if (input->device() != first->device()) {
       throw std::invalid_argument(absl::StrFormat(
@@ -86,52 +104,155 @@ void Launch(const Primitive& primitive, Stream& stream, Inputs inputs,
   // After the marks: what failed to be written must not look written.
   if (LaunchBlocking()) stream.Finish(number, primitive.name(), at);
   if (listeners.any()) {
-    Tell(listeners, primitive, number, stream, inputs, output, in_place, label,
-         host_begin);
+    Tell(listeners, primitive, number, &stream, inputs, output, in_place,
+         /*view=*/false, label, host_begin);
   }
 }
 
-// Runs the checks of a request, and adds its line to what they throw.
 ValueSpec Infer(const Primitive& primitive, Inputs inputs, SourceLocation at) {
+  return WithLine(at, [&] { return primitive.Infer(inputs); });
+}
+
+Stream& StreamOf(Device device, SourceLocation at) {
+  return WithLine(at, [device]() -> Stream& { return CurrentStream(device); });
+}
+
+Tensor AllocateFor(const ValueSpec& spec, Stream& stream, SourceLocation at) {
+  const std::size_t bytes = spec.shape.numel() * DTypeSize(spec.dtype);
   try {
-    return primitive.Infer(inputs);
-  } catch (const std::invalid_argument& error) {
-    throw std::invalid_argument(
-        absl::StrFormat("%s; requested at %s", error.what(), at.ToString()));
+    return Tensor(Memory(spec.device).Allocate(bytes, stream), spec.device,
+                  spec.dtype, spec.shape);
+  } catch (const OutOfMemoryError& error) {
+    throw OutOfMemoryError(
+        absl::StrCat(error.what(), " Requested at ", at.ToString(), "."));
+  }
+}
+
+// How far, in elements, a view reaches beyond its first element. Strides are
+// not negative.
+std::int64_t Reach(const Tensor& x) {
+  std::int64_t reach = 0;
+  for (int i = 0; i < x.dim(); ++i) reach += (x.size(i) - 1) * x.strides()[i];
+  return reach;
+}
+
+// The greatest distance, in elements, of which all steps of x are multiples; 0
+// if it makes none.
+std::int64_t Pitch(const Tensor& x) {
+  std::int64_t pitch = 0;
+  for (int i = 0; i < x.dim(); ++i) {
+    if (x.size(i) > 1) pitch = std::gcd(pitch, x.strides()[i]);
+  }
+  return pitch;
+}
+
+void CheckTarget(const Primitive& primitive, const ValueSpec& spec,
+                 Inputs inputs, const Tensor& target, SourceLocation at) {
+  if (spec.shape != target.shape() || spec.dtype != target.dtype() ||
+      spec.device != target.device()) {
+    throw std::invalid_argument(absl::StrFormat(
+        "[%s_] the result, %s of shape %s on %s, does not fit in place into "
+        "%s; requested at %s",
+        primitive.name(), DTypeName(spec.dtype), spec.shape.ToString(),
+        spec.device.ToString(), target.Describe(), at.ToString()));
+  }
+  if (!target.is_contiguous()) {
+    for (int i = 0; i < target.dim(); ++i) {
+      if (target.strides()[i] == 0 && target.size(i) > 1) {
+        throw std::invalid_argument(absl::StrFormat(
+            "[%s_] the target, %s, repeats its elements in dimension %d, so "
+            "several results would go to one place; write to a copy of it, "
+            "Contiguous(x); requested at %s",
+            primitive.name(), target.Describe(), i, at.ToString()));
+      }
+    }
+  }
+  for (const Tensor* input : inputs) {
+    if (OverlapOf(*input, target) == Overlap::kCertain) {
+      throw std::invalid_argument(absl::StrFormat(
+          "[%s_] the target, %s, overlaps an operand of shape %s without "
+          "being the same: elements would be overwritten before they are "
+          "read; copy the operand first, Clone(x); requested at %s",
+          primitive.name(), target.Describe(), input->shape().ToString(),
+          at.ToString()));
+    }
   }
 }
 
 }  // namespace
 
-Tensor Apply(const Primitive& primitive,
-             std::initializer_list<const Tensor*> inputs, SourceLocation at) {
-  const Inputs span(inputs.begin(), inputs.size());
-  CheckInputs(primitive, span, at);
-  const ValueSpec spec = Infer(primitive, span, at);
-  Stream& stream = CurrentStream(spec.device);
-  const std::size_t bytes = spec.shape.numel() * DTypeSize(spec.dtype);
-  Tensor output(Memory(spec.device).Allocate(bytes, stream), spec.device,
-                spec.dtype, spec.shape);
-  Launch(primitive, stream, span, output, /*in_place=*/false, at);
+std::uint64_t ViewPrimitive::Launch(Stream&, const OpLabel&, Inputs,
+                                    const Tensor&) const {
+  throw std::logic_error(
+      absl::StrFormat("[%s] a view launches nothing: use ApplyView", name()));
+}
+
+Tensor Apply(const Primitive& primitive, Inputs inputs, SourceLocation at) {
+  CheckInputs(primitive, inputs, at);
+  const ValueSpec spec = Infer(primitive, inputs, at);
+  Stream& stream = StreamOf(spec.device, at);
+  Tensor output = AllocateFor(spec, stream, at);
+  Launch(primitive, stream, inputs, output, /*in_place=*/false, at);
   return output;
 }
 
 void ApplyInPlace(const Primitive& primitive,
-                  std::initializer_list<const Tensor*> inputs, Tensor& target,
-                  SourceLocation at) {
+                  std::initializer_list<const Tensor*> inputs,
+                  const Tensor& target, SourceLocation at) {
   const Inputs span(inputs.begin(), inputs.size());
   CheckInputs(primitive, span, at);
+  CheckDefined(primitive, target, at);
   const ValueSpec spec = Infer(primitive, span, at);
-  if (spec.shape != target.shape() || spec.dtype != target.dtype() ||
-      spec.device != target.device()) {
-    throw std::invalid_argument(absl::StrFormat(
-        "[%s_] the result, of shape %s, does not fit in place into a %s; "
-        "requested at %s",
-        primitive.name(), spec.shape.ToString(), target.Describe(),
-        at.ToString()));
-  }
+  CheckTarget(primitive, spec, span, target, at);
   Launch(primitive, CurrentStream(spec.device), span, target,
          /*in_place=*/true, at);
+}
+
+Tensor ApplyView(const ViewPrimitive& primitive, const Tensor& x,
+                 SourceLocation at) {
+  CheckDefined(primitive, x, at);
+  const ViewPrimitive::Spec spec =
+      WithLine(at, [&] { return primitive.View(x); });
+  Tensor view = Tensor::View(x, spec.offset, spec.shape, spec.strides);
+  TellUnlaunched(primitive, {&x}, view, /*view=*/true, at);
+  return view;
+}
+
+Tensor ApplyEmpty(const Primitive& primitive, SourceLocation at) {
+  const ValueSpec spec = Infer(primitive, {}, at);
+  Tensor output = AllocateFor(spec, StreamOf(spec.device, at), at);
+  TellUnlaunched(primitive, {}, output, /*view=*/false, at);
+  return output;
+}
+
+namespace internal {
+
+void RethrowWithLine(const std::invalid_argument& error, SourceLocation at) {
+  throw std::invalid_argument(
+      absl::StrCat(error.what(), "; requested at ", at.ToString()));
+}
+
+}  // namespace internal
+
+Overlap OverlapOf(const Tensor& a, const Tensor& b) {
+  if (a.storage().get() != b.storage().get()) return Overlap::kNone;
+  if (a.numel() == 0 || b.numel() == 0) return Overlap::kNone;
+  if (a.offset() == b.offset() && a.shape() == b.shape() &&
+      a.strides() == b.strides()) {
+    return Overlap::kNone;
+  }
+  // Views of one memory have one dtype, so elements can be counted.
+  if (a.offset() + Reach(a) < b.offset() ||
+      b.offset() + Reach(b) < a.offset()) {
+    return Overlap::kNone;
+  }
+  if (a.is_contiguous() && b.is_contiguous()) return Overlap::kCertain;
+  // Columns of one matrix, for example, never meet.
+  const std::int64_t pitch = std::gcd(Pitch(a), Pitch(b));
+  if (pitch > 1 && (a.offset() - b.offset()) % pitch != 0) {
+    return Overlap::kNone;
+  }
+  return Overlap::kPossible;
 }
 
 }  // namespace d2l

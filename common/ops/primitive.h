@@ -23,6 +23,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -67,16 +68,71 @@ class Primitive {
   virtual std::unique_ptr<Primitive> Clone() const = 0;
 };
 
+// Another way to look at the memory of its one input: it launches nothing.
+class ViewPrimitive : public Primitive {
+ public:
+  // Where the view's elements are, as in Tensor::View.
+  struct Spec {
+    std::int64_t offset;
+    Shape shape;
+    Shape strides;
+  };
+  // Throws std::invalid_argument if there is no such view.
+  virtual Spec View(const Tensor& x) const = 0;
+
+  ValueSpec Infer(Inputs inputs) const final {
+    return {View(*inputs[0]).shape, inputs[0]->dtype(), inputs[0]->device()};
+  }
+  std::uint64_t Launch(Stream&, const OpLabel&, Inputs,
+                       const Tensor&) const final;
+};
+
 // Requests the operation and returns its output.
-Tensor Apply(const Primitive& primitive,
-             std::initializer_list<const Tensor*> inputs, SourceLocation at);
+Tensor Apply(const Primitive& primitive, Inputs inputs, SourceLocation at);
+inline Tensor Apply(const Primitive& primitive,
+                    std::initializer_list<const Tensor*> inputs,
+                    SourceLocation at) {
+  return Apply(primitive, Inputs(inputs.begin(), inputs.size()), at);
+}
 
 // Requests the operation with `target` as its output, which may be one of the
 // inputs. Throws std::invalid_argument if the result has another shape, dtype
-// or device.
+// or device, if several elements of the target share memory, or if an input
+// surely overlaps the target without being the same view of it.
+//
+// An input that perhaps overlaps is the caller's to copy first (OverlapOf).
 void ApplyInPlace(const Primitive& primitive,
-                  std::initializer_list<const Tensor*> inputs, Tensor& target,
-                  SourceLocation at);
+                  std::initializer_list<const Tensor*> inputs,
+                  const Tensor& target, SourceLocation at);
+
+// Makes the view: as cheap as copying a handle.
+Tensor ApplyView(const ViewPrimitive& primitive, const Tensor& x,
+                 SourceLocation at);
+
+// A tensor whose values nobody has computed; the operation, torch.empty, only
+// takes memory.
+Tensor ApplyEmpty(const Primitive& primitive, SourceLocation at);
+
+namespace internal {
+[[noreturn]] void RethrowWithLine(const std::invalid_argument& error,
+                                  SourceLocation at);
+}  // namespace internal
+
+// Calls `check`, and adds the line of the request to a std::invalid_argument
+// that it throws.
+template <typename F>
+decltype(auto) WithLine(SourceLocation at, F check) {
+  try {
+    return check();
+  } catch (const std::invalid_argument& error) {
+    internal::RethrowWithLine(error, at);
+  }
+}
+
+// Whether two views of one memory have elements in common, unless they are
+// the same view, element for element.
+enum class Overlap { kNone, kPossible, kCertain };
+Overlap OverlapOf(const Tensor& a, const Tensor& b);
 
 }  // namespace d2l
 

@@ -93,7 +93,7 @@ std::vector<T> ToVector(const Tensor& x, SourceLocation at) {
   ReadScope scope("to_vector", x, at);
   if (x.dtype() != DTypeOf<T>::value) {
     throw std::invalid_argument(absl::StrFormat(
-        "[to_vector] %s elements asked of a %s; requested at %s",
+        "[to_vector] %s elements asked of %s; requested at %s",
         DTypeName(DTypeOf<T>::value), x.Describe(), at.ToString()));
   }
   WaitForWriter(x, "ToVector", at);
@@ -107,20 +107,24 @@ template std::vector<double> ToVector(const Tensor&, SourceLocation);
 template std::vector<std::int64_t> ToVector(const Tensor&, SourceLocation);
 template std::vector<std::uint8_t> ToVector(const Tensor&, SourceLocation);
 
-double Item(const Tensor& x, SourceLocation at) {
+template <typename T>
+T Item(const Tensor& x, SourceLocation at) {
   ReadScope scope("item", x, at);
   if (x.numel() != 1) {
     throw std::invalid_argument(
-        absl::StrFormat("[item] one element wanted; got a %s; requested at %s",
+        absl::StrFormat("[item] one element wanted; got %s; requested at %s",
                         x.Describe(), at.ToString()));
   }
   WaitForWriter(x, "Item", at);
-  const double value = VisitDType(x.dtype(), [&](auto zero) {
-    return static_cast<double>(Read<decltype(zero)>(x, at)[0]);
+  const T value = VisitDType(x.dtype(), [&](auto zero) {
+    return static_cast<T>(Read<decltype(zero)>(x, at)[0]);
   });
   scope.Done();
   return value;
 }
+
+template double Item(const Tensor&, SourceLocation);
+template std::int64_t Item(const Tensor&, SourceLocation);
 
 void WaitToRead(const Tensor& x, SourceLocation at) {
   ReadScope scope("wait_to_read", x, at);

@@ -1,6 +1,7 @@
 // Reading tensors: the host waits for values and gets them.
 //
 //   double loss = Item(x);
+//   std::int64_t label = Item<std::int64_t>(y);
 //   std::vector<float> values = ToVector<float>(x);
 //   std::cout << x;  // common/ops/print.h
 //
@@ -24,9 +25,11 @@ template <typename T>
 std::vector<T> ToVector(const Tensor& x,
                         SourceLocation at = SourceLocation::Current());
 
-// The only element of a tensor of one element, of whatever dtype
-// (torch.Tensor.item). Throws std::invalid_argument for more or fewer.
-double Item(const Tensor& x, SourceLocation at = SourceLocation::Current());
+// The only element of a tensor of one element, of whatever dtype, as a double
+// or, exact whatever its size, as a std::int64_t (torch.Tensor.item). Throws
+// std::invalid_argument for more or fewer elements.
+template <typename T = double>
+T Item(const Tensor& x, SourceLocation at = SourceLocation::Current());
 
 // Waits until x has been computed (MXNet's wait_to_read), and for nothing
 // that was requested after it.

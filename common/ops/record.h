@@ -53,11 +53,12 @@ struct ValueRecord {
 struct OpRecord {
   const Primitive* primitive;
   std::uint64_t number;  // in its stream
-  const Stream* stream;
+  const Stream* stream;  // null if it launched nothing: a view, Empty
   absl::Span<const ValueRecord> inputs;
   // What it made, or for an operation in place what it wrote to.
   ValueRecord output;
   bool in_place;
+  bool view;                    // the output is the memory of the first input
   SourceLocation requested_at;  // the innermost line
   SourceLocation requested_by;  // the user's line, where a layer called
   std::int64_t host_begin;      // NowNanos when the request came

@@ -2,11 +2,14 @@
 
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
+#include "common/base/source_location.h"
 #include "common/base/timer.h"
 #include "common/ops/ops.h"
 #include "common/ops/primitive.h"
@@ -27,6 +30,8 @@ class Recorder : public OpListener {
     std::vector<std::uint64_t> inputs;
     ValueRecord output;
     bool in_place;
+    bool view;
+    const Stream* stream;
     std::uint64_t number;
     std::int64_t host_begin;
     std::int64_t host_end;
@@ -37,6 +42,8 @@ class Recorder : public OpListener {
           {},
           record.output,
           record.in_place,
+          record.view,
+          record.stream,
           record.number,
           record.host_begin,
           record.host_end};
@@ -84,6 +91,8 @@ TEST(OpRecord, DescribesTheProgram) {
   EXPECT_THAT(seen.ops[0].inputs, ElementsAre(x.id(), x.id()));
   EXPECT_EQ(seen.ops[0].output.shape, (Shape{2, 3}));
   EXPECT_FALSE(seen.ops[0].in_place);
+  EXPECT_FALSE(seen.ops[0].view);
+  EXPECT_EQ(seen.ops[0].stream, &CurrentStream(kCpu));
 
   EXPECT_STREQ(seen.ops[1].primitive->name(), "add");
   EXPECT_THAT(seen.ops[1].inputs, ElementsAre(seen.ops[0].output.id));
@@ -98,6 +107,129 @@ TEST(OpRecord, DescribesTheProgram) {
   EXPECT_EQ(seen.ops[2].output.version, 2u);
   EXPECT_EQ(seen.ops[2].output.storage, seen.ops[1].output.storage);
   for (const auto& op : seen.ops) EXPECT_LE(op.host_begin, op.host_end);
+}
+
+TEST(OpRecord, ViewsLaunchNothing) {
+  const Tensor x = Ones({2, 3}, kCpu);
+  const std::uint64_t version = x.version();
+  Recorder seen;
+  ScopedOpListener listen(&seen);
+  const std::vector<Tensor> views = {View(x, {6}),
+                                     T(x),
+                                     Transpose(x, 0, 1),
+                                     Slice(x, 1, 1),
+                                     Select(x, 0, 1),
+                                     Squeeze(x),
+                                     Unsqueeze(x, 0),
+                                     Expand(x, {4, 2, 3}),
+                                     x[1],
+                                     Reshape(x, {3, 2})};
+  const std::vector<Tensor> pieces = Split(x, 1);
+  ASSERT_EQ(seen.ops.size(), views.size() + pieces.size());
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < seen.ops.size(); ++i) {
+    const Recorder::Op& op = seen.ops[i];
+    const Tensor& view = i < views.size() ? views[i] : pieces[i - views.size()];
+    names.push_back(op.primitive->name());
+    EXPECT_EQ(op.stream, nullptr);
+    EXPECT_TRUE(op.view);
+    EXPECT_FALSE(op.in_place);
+    EXPECT_THAT(op.inputs, ElementsAre(x.id()));
+    EXPECT_EQ(op.output.id, view.id());
+    EXPECT_EQ(op.output.storage, x.storage()->id());
+    EXPECT_EQ(op.output.version, version);
+    EXPECT_EQ(op.output.shape, view.shape());
+    EXPECT_LE(op.host_begin, op.host_end);
+  }
+  EXPECT_THAT(names, ElementsAre("view", "transpose", "transpose", "slice",
+                                 "select", "squeeze", "unsqueeze", "expand",
+                                 "select", "view", "slice", "slice"));
+  EXPECT_THAT(
+      seen.ops[3].primitive->attributes(),
+      ElementsAre(Pair("dim", "1"), Pair("start", "1"),
+                  Pair("end", "9223372036854775807"), Pair("step", "1")));
+}
+
+TEST(OpRecord, EmptyLaunchesNothingAndIsNoView) {
+  Recorder seen;
+  ScopedOpListener listen(&seen);
+  const Tensor x = Empty({2, 3}, kCpu);
+  ASSERT_EQ(seen.ops.size(), 1u);
+  EXPECT_STREQ(seen.ops[0].primitive->name(), "empty");
+  EXPECT_EQ(seen.ops[0].stream, nullptr);
+  EXPECT_FALSE(seen.ops[0].view);
+  EXPECT_TRUE(seen.ops[0].inputs.empty());
+  EXPECT_EQ(seen.ops[0].output.id, x.id());
+  EXPECT_EQ(seen.ops[0].output.version, x.version());
+}
+
+TEST(OpRecord, WhatWritesInPlaceSaysSo) {
+  Tensor x = Ones({2, 3}, kCpu);
+  const Tensor row = Ones({3}, kCpu);
+  Recorder seen;
+  {
+    ScopedOpListener listen(&seen);
+    x *= 2;
+    ReluInPlace(x);
+    FillInPlace(x, 1);
+    CopyTo(row, x);
+    x[0] = row;  // a view, then the copy
+    const Tensor y = To(x, DType::kInt64);
+  }
+  std::vector<std::string> names;
+  std::vector<bool> in_place;
+  std::vector<std::uint64_t> versions;
+  for (const Recorder::Op& op : seen.ops) {
+    names.push_back(op.primitive->name());
+    in_place.push_back(op.in_place);
+    versions.push_back(op.output.version);
+  }
+  EXPECT_THAT(names, ElementsAre("mul", "relu", "fill", "copy", "select",
+                                 "copy", "to"));
+  EXPECT_THAT(in_place,
+              ElementsAre(true, true, true, true, false, true, false));
+  EXPECT_THAT(versions, ElementsAre(2, 3, 4, 5, 5, 6, 1));
+  for (int i = 0; i < 6; ++i) {
+    EXPECT_EQ(seen.ops[i].output.storage, x.storage()->id());
+  }
+}
+
+TEST(OpRecord, AClonedPrimitiveIsTheSameOperation) {
+  const Tensor x = FromVector<float>({1, 2, 3, 4, 5, 6}, {2, 3}, kCpu);
+  const Tensor index = Zeros({2}, kCpu, DType::kInt64);
+  Recorder seen;
+  std::vector<Tensor> results;
+  {
+    ScopedOpListener listen(&seen);
+    results = {x + 1,
+               2 - x,
+               Where(x > 2, x, 0),
+               Exp(x),
+               MatMul(x, T(x)),
+               Sum(x, 1, true),
+               ArgMax(x),
+               Softmax(x, 0),
+               Cat({x, x}, 1),
+               IndexSelect(x, 0, index),
+               Clone(x),
+               Full({2}, 7, kCpu),
+               Arange(2, 8, 3, kCpu),
+               Eye(2, kCpu),
+               FromVector<float>({8, 9}, {2}, kCpu)};
+  }
+  // Run again what was recorded, on what it was given.
+  std::map<std::uint64_t, Tensor> values = {{x.id(), x}, {index.id(), index}};
+  for (const Recorder::Op& op : seen.ops) {
+    std::vector<const Tensor*> inputs;
+    for (const std::uint64_t id : op.inputs) inputs.push_back(&values.at(id));
+    const auto* view = dynamic_cast<const ViewPrimitive*>(op.primitive.get());
+    const SourceLocation at = SourceLocation::Current();
+    values[op.output.id] = view != nullptr ? ApplyView(*view, *inputs[0], at)
+                                           : Apply(*op.primitive, inputs, at);
+  }
+  for (const Tensor& result : results) {
+    EXPECT_TRUE(Equal(values.at(result.id()), result)) << result;
+  }
 }
 
 TEST(OpRecord, ValueIdsAreNotReusedWhenMemoryIs) {

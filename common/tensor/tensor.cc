@@ -18,28 +18,25 @@ void TakeValueIds() {
 
 }  // namespace internal
 
-Tensor Tensor::View(const Tensor& base, std::int64_t offset, const Shape& shape,
-                    const Shape& strides) {
-  Tensor view = base;
-  view.id_ = NextValueId();
-  view.offset_ = offset;
-  view.shape_ = shape;
-  view.strides_ = strides;
-  view.contiguous_ = true;
-  if (shape.numel() == 0) return view;
+bool Tensor::AreContiguous(const Shape& shape, const Shape& strides) {
   // A stride says nothing where there is at most one step.
-  std::int64_t expected = 1;
+  std::uint64_t expected = 1;
+  bool contiguous = true;
   for (int i = shape.rank() - 1; i >= 0; --i) {
-    if (shape[i] > 1 && strides[i] != expected) view.contiguous_ = false;
+    if (shape[i] == 0) return true;
+    if (shape[i] > 1 && strides[i] != static_cast<std::int64_t>(expected)) {
+      contiguous = false;
+    }
     expected *= shape[i];
   }
-  return view;
+  return contiguous;
 }
 
 std::string Tensor::Describe() const {
-  if (!defined()) return "undefined tensor";
-  return absl::StrFormat("%s tensor of shape %s on %s", DTypeName(dtype_),
-                         shape_.ToString(), device_.ToString());
+  if (!defined()) return "an undefined tensor";
+  return absl::StrFormat(
+      "%s %s tensor of shape %s on %s", dtype_ == DType::kInt64 ? "an" : "a",
+      DTypeName(dtype_), shape_.ToString(), device_.ToString());
 }
 
 }  // namespace d2l

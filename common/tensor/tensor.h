@@ -19,6 +19,7 @@
 #define D2L_COMMON_TENSOR_TENSOR_H_
 
 #include <cstdint>
+#include <initializer_list>
 #include <string>
 #include <utility>
 
@@ -28,6 +29,9 @@
 #include "common/tensor/shape.h"
 
 namespace d2l {
+
+class Index;
+class TensorSlice;
 
 class Tensor {
  public:
@@ -48,7 +52,9 @@ class Tensor {
   // its own. offset: of the first element, counted in elements from the start
   // of the storage.
   static Tensor View(const Tensor& base, std::int64_t offset,
-                     const Shape& shape, const Shape& strides);
+                     const Shape& shape, const Shape& strides) {
+    return Tensor(base, offset, shape, strides);
+  }
 
   bool defined() const { return static_cast<bool>(storage_); }
   const Shape& shape() const { return shape_; }
@@ -74,11 +80,28 @@ class Tensor {
     return static_cast<char*>(storage_->data()) + offset_ * DTypeSize(dtype_);
   }
 
-  // "float32 tensor of shape (2, 3) on cpu:0", for messages.
+  // x[3], x[{0, kAll, Range{1, 4}}]: a view that can be assigned to. Include
+  // common/ops/indexing.h.
+  TensorSlice operator[](const Index& index) const;
+  TensorSlice operator[](std::initializer_list<Index> indices) const;
+
+  // "a float32 tensor of shape (2, 3) on cpu:0", for messages.
   std::string Describe() const;
 
  private:
+  Tensor(const Tensor& base, std::int64_t offset, const Shape& shape,
+         const Shape& strides)
+      : storage_(base.storage_),
+        offset_(offset),
+        id_(NextValueId()),
+        device_(base.device_),
+        dtype_(base.dtype_),
+        contiguous_(AreContiguous(shape, strides)),
+        shape_(shape),
+        strides_(strides) {}
+
   static std::uint64_t NextValueId();
+  static bool AreContiguous(const Shape& shape, const Shape& strides);
 
   StorageRef storage_;
   std::int64_t offset_ = 0;

@@ -112,13 +112,13 @@ TEST(Tensor, IsMetadataOverSharedMemory) {
   EXPECT_EQ(x.dim(), 2);
   EXPECT_EQ(x.dtype(), DType::kFloat32);
   EXPECT_TRUE(x.is_contiguous());
-  EXPECT_EQ(x.Describe(), "float32 tensor of shape (2, 3) on " +
+  EXPECT_EQ(x.Describe(), "a float32 tensor of shape (2, 3) on " +
                               Devices()[0].device.ToString());
   const Tensor same = x;
   EXPECT_EQ(same.id(), x.id());
   EXPECT_EQ(same.data(), x.data());
   EXPECT_FALSE(Tensor().defined());
-  EXPECT_EQ(Tensor().Describe(), "undefined tensor");
+  EXPECT_EQ(Tensor().Describe(), "an undefined tensor");
 }
 
 TEST(Tensor, ViewsKnowWhetherTheyAreContiguous) {

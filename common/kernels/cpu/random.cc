@@ -1,5 +1,6 @@
 #include "common/kernels/cpu/random.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 
@@ -19,6 +20,14 @@ namespace HWY_NAMESPACE {
 #if HWY_TARGET == HWY_SCALAR
 
 // One lane: philox.h itself.
+
+inline void WordsOf(const PhiloxBlock& block, std::uint32_t* out) {
+  for (int i = 0; i < 4; ++i) out[i] = block.word[i];
+}
+inline void WordsOf(const PhiloxBlock& block, std::uint64_t* out) {
+  out[0] = std::uint64_t{block.word[0]} << 32 | block.word[1];
+  out[1] = std::uint64_t{block.word[2]} << 32 | block.word[3];
+}
 
 template <typename T, void (*kTransform)(const PhiloxBlock&, T*)>
 void ScalarFill(T* out, std::int64_t begin, std::int64_t end,
@@ -48,6 +57,14 @@ void NormalFloats(float* out, std::int64_t begin, std::int64_t end,
 void NormalDoubles(double* out, std::int64_t begin, std::int64_t end,
                    std::uint64_t seed, std::uint64_t offset) {
   ScalarFill<double, Normals>(out, begin, end, seed, offset);
+}
+void Words32(std::uint32_t* out, std::int64_t begin, std::int64_t end,
+             std::uint64_t seed, std::uint64_t offset) {
+  ScalarFill<std::uint32_t, WordsOf>(out, begin, end, seed, offset);
+}
+void Words64(std::uint64_t* out, std::int64_t begin, std::int64_t end,
+             std::uint64_t seed, std::uint64_t offset) {
+  ScalarFill<std::uint64_t, WordsOf>(out, begin, end, seed, offset);
 }
 
 #else  // HWY_TARGET == HWY_SCALAR
@@ -125,6 +142,29 @@ HWY_INLINE V32 Alternate(V64 even, V64 odd) {
 // makes two vectors; in `a` are the elements of the even lanes' blocks, in
 // `b` those of the odd lanes'.
 
+struct Words32Transform {
+  using T = std::uint32_t;
+
+  static HWY_INLINE void Apply(V64 x0, V64 x1, V64 x2, V64 x3, V32& a, V32& b) {
+    const V64 low = hn::BitCast(k64, Alternate(x0, x1));
+    const V64 high = hn::BitCast(k64, Alternate(x2, x3));
+    a = hn::BitCast(k32, hn::InterleaveLower(k64, low, high));
+    b = hn::BitCast(k32, hn::InterleaveUpper(k64, low, high));
+  }
+};
+
+struct Words64Transform {
+  using T = std::uint64_t;
+
+  static HWY_INLINE void Apply(V64 x0, V64 x1, V64 x2, V64 x3, V64& a, V64& b) {
+    // The first word is the upper half.
+    const V64 first = hn::BitCast(k64, Alternate(x1, x0));
+    const V64 second = hn::BitCast(k64, Alternate(x3, x2));
+    a = hn::InterleaveLower(k64, first, second);
+    b = hn::InterleaveUpper(k64, first, second);
+  }
+};
+
 struct UniformFloatTransform {
   using T = float;
 
@@ -136,10 +176,10 @@ struct UniformFloatTransform {
 
   static HWY_INLINE void Apply(V64 x0, V64 x1, V64 x2, V64 x3, VF32& a,
                                VF32& b) {
-    const V64 low = hn::BitCast(k64, Alternate(x0, x1));
-    const V64 high = hn::BitCast(k64, Alternate(x2, x3));
-    a = FromWords(hn::BitCast(k32, hn::InterleaveLower(k64, low, high)));
-    b = FromWords(hn::BitCast(k32, hn::InterleaveUpper(k64, low, high)));
+    V32 words_a, words_b;
+    Words32Transform::Apply(x0, x1, x2, x3, words_a, words_b);
+    a = FromWords(words_a);
+    b = FromWords(words_b);
   }
 };
 
@@ -386,6 +426,14 @@ void NormalDoubles(double* out, std::int64_t begin, std::int64_t end,
                    std::uint64_t seed, std::uint64_t offset) {
   Fill<NormalDoubleTransform>(out, begin, end, seed, offset);
 }
+void Words32(std::uint32_t* out, std::int64_t begin, std::int64_t end,
+             std::uint64_t seed, std::uint64_t offset) {
+  Fill<Words32Transform>(out, begin, end, seed, offset);
+}
+void Words64(std::uint64_t* out, std::int64_t begin, std::int64_t end,
+             std::uint64_t seed, std::uint64_t offset) {
+  Fill<Words64Transform>(out, begin, end, seed, offset);
+}
 
 #endif  // HWY_TARGET == HWY_SCALAR
 
@@ -401,6 +449,8 @@ HWY_EXPORT(UniformFloats);
 HWY_EXPORT(UniformDoubles);
 HWY_EXPORT(NormalFloats);
 HWY_EXPORT(NormalDoubles);
+HWY_EXPORT(Words32);
+HWY_EXPORT(Words64);
 
 void UniformFill(float* out, std::int64_t begin, std::int64_t end,
                  std::uint64_t seed, std::uint64_t offset) {
@@ -421,6 +471,64 @@ void NormalFill(double* out, std::int64_t begin, std::int64_t end,
                 std::uint64_t seed, std::uint64_t offset) {
   HWY_DYNAMIC_DISPATCH(NormalDoubles)(out, begin, end, seed, offset);
 }
+
+namespace {
+
+// The upper half of word * range: a number in [0, range).
+std::uint64_t Scaled(std::uint32_t word, std::uint64_t range) {
+  return (word * range) >> 32;
+}
+std::uint64_t Scaled(std::uint64_t word, std::uint64_t range) {
+  std::uint64_t upper;
+  hwy::Mul128(word, range, &upper);
+  return upper;
+}
+
+// A batch of words, which stays in the cache, then numbers of it.
+template <typename Word, typename T, typename Fill>
+void IntegerFillOf(Fill fill, T* out, std::int64_t begin, std::int64_t end,
+                   std::int64_t low, std::uint64_t range, std::uint64_t seed,
+                   std::uint64_t offset) {
+  constexpr std::int64_t kPerBlock = kElementsPerBlock<Word>;
+  constexpr std::int64_t kBatch = 1024;  // whole blocks
+  Word words[kBatch];
+  while (begin < end) {
+    const std::int64_t block = begin / kPerBlock;
+    const std::int64_t first = begin % kPerBlock;
+    const std::int64_t last = std::min(first + end - begin, kBatch);
+    fill(words, first, last, seed, offset + static_cast<std::uint64_t>(block));
+    for (std::int64_t i = first; i < last; ++i) {
+      out[begin++] = static_cast<T>(static_cast<std::int64_t>(
+          static_cast<std::uint64_t>(low) + Scaled(words[i], range)));
+    }
+  }
+}
+
+}  // namespace
+
+template <typename T>
+void IntegerFill(T* out, std::int64_t begin, std::int64_t end, std::int64_t low,
+                 std::uint64_t range, std::uint64_t seed,
+                 std::uint64_t offset) {
+  if (range <= std::uint64_t{1} << 32) {
+    IntegerFillOf<std::uint32_t>(HWY_DYNAMIC_DISPATCH(Words32), out, begin, end,
+                                 low, range, seed, offset);
+  } else {
+    IntegerFillOf<std::uint64_t>(HWY_DYNAMIC_DISPATCH(Words64), out, begin, end,
+                                 low, range, seed, offset);
+  }
+}
+
+template void IntegerFill(float*, std::int64_t, std::int64_t, std::int64_t,
+                          std::uint64_t, std::uint64_t, std::uint64_t);
+template void IntegerFill(double*, std::int64_t, std::int64_t, std::int64_t,
+                          std::uint64_t, std::uint64_t, std::uint64_t);
+template void IntegerFill(std::int64_t*, std::int64_t, std::int64_t,
+                          std::int64_t, std::uint64_t, std::uint64_t,
+                          std::uint64_t);
+template void IntegerFill(std::uint8_t*, std::int64_t, std::int64_t,
+                          std::int64_t, std::uint64_t, std::uint64_t,
+                          std::uint64_t);
 
 }  // namespace d2l::kernels::cpu
 

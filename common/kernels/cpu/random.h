@@ -1,4 +1,4 @@
-// Uniform and normal random numbers on the CPU.
+// Uniform, normal and whole random numbers on the CPU.
 //
 //   std::vector<float> x(n);
 //   NormalFill(x.data(), 0, n, seed, offset);
@@ -37,6 +37,20 @@ void NormalFill(float* out, std::int64_t begin, std::int64_t end,
                 std::uint64_t seed, std::uint64_t offset);
 void NormalFill(double* out, std::int64_t begin, std::int64_t end,
                 std::uint64_t seed, std::uint64_t offset);
+
+// Whole numbers low + k, k in [0, range); range is at least 1, and the sum
+// wraps around. Element i is made of
+//   range <= 2^32  word i mod 4 of block offset + i / 4: k is the upper half
+//                  of word * range (64 bits)
+//   range > 2^32   words 2 (i mod 2) and 2 (i mod 2) + 1 of block
+//                  offset + i / 2, the first of them the upper half of a
+//                  number u: k is the upper half of u * range (128 bits)
+// whatever the type; then the number is converted to it. Some numbers
+// are likelier than others, by one part in 2^32 / range (2^64 / range), rounded
+// down.
+template <typename T>  // float, double, std::int64_t, std::uint8_t
+void IntegerFill(T* out, std::int64_t begin, std::int64_t end, std::int64_t low,
+                 std::uint64_t range, std::uint64_t seed, std::uint64_t offset);
 
 }  // namespace d2l::kernels::cpu
 

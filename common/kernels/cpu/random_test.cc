@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <random>
 #include <string>
 #include <thread>
@@ -326,6 +327,159 @@ TYPED_TEST(RandomTest, StreamsAreUncorrelated) {
   for (const std::uint64_t offset :
        {std::uint64_t{kSample}, std::uint64_t{1} << 32}) {
     ExpectUncorrelated<TypeParam>(x, this->Draw(kSample, 8, offset));
+  }
+}
+
+// ---- Whole numbers.
+
+constexpr std::uint64_t kTwo32 = std::uint64_t{1} << 32;
+constexpr std::uint64_t kTwo64Less1 = 0xFFFFFFFFFFFFFFFF;
+
+// Element i, as random.h words it.
+template <typename T>
+T IntegerAt(std::int64_t i, std::int64_t low, std::uint64_t range,
+            std::uint64_t seed, std::uint64_t offset) {
+  __extension__ using Wide = unsigned __int128;
+  std::uint64_t k;
+  if (range <= kTwo32) {
+    const PhiloxBlock block = Philox(seed, offset + i / 4);
+    k = static_cast<std::uint64_t>(Wide{block.word[i % 4]} * range >> 32);
+  } else {
+    const PhiloxBlock block = Philox(seed, offset + i / 2);
+    const std::uint64_t u =
+        std::uint64_t{block.word[i % 2 * 2]} << 32 | block.word[i % 2 * 2 + 1];
+    k = static_cast<std::uint64_t>(Wide{u} * range >> 64);
+  }
+  return static_cast<T>(
+      static_cast<std::int64_t>(static_cast<std::uint64_t>(low) + k));
+}
+
+template <typename T>
+std::vector<T> Integers(std::int64_t n, std::int64_t low, std::uint64_t range,
+                        std::uint64_t seed, std::uint64_t offset) {
+  std::vector<T> out(static_cast<std::size_t>(n), T{99});
+  IntegerFill(out.data(), 0, n, low, range, seed, offset);
+  return out;
+}
+
+template <typename T>
+class IntegerTest : public testing::Test {};
+
+using IntegerTypes = testing::Types<float, double, std::int64_t, std::uint8_t>;
+TYPED_TEST_SUITE(IntegerTest, IntegerTypes);
+
+TYPED_TEST(IntegerTest, EveryTargetAgreesWithTheReference) {
+  constexpr std::int64_t kN = 2'503;
+  constexpr std::uint64_t kSeed = 0xFEDCBA9876543210;
+  const std::uint64_t ranges[] = {1,
+                                  2,
+                                  6,
+                                  256,
+                                  1'000'003,
+                                  kTwo32 - 1,
+                                  kTwo32,
+                                  kTwo32 + 1,
+                                  kTwo32 * 300 + 7,
+                                  kTwo64Less1 / 2 + 1,
+                                  kTwo64Less1};
+  for (const std::uint64_t range : ranges) {
+    for (const std::int64_t low : {std::int64_t{0}, std::int64_t{-5},
+                                   std::numeric_limits<std::int64_t>::min(),
+                                   std::numeric_limits<std::int64_t>::max()}) {
+      for (const std::uint64_t offset :
+           {std::uint64_t{7}, std::uint64_t{0xFFFFFFF0}, kTwo64Less1 - 15}) {
+        std::vector<TypeParam> expected;
+        for (std::int64_t i = 0; i < kN; ++i) {
+          expected.push_back(
+              IntegerAt<TypeParam>(i, low, range, kSeed, offset));
+        }
+        for (const std::int64_t target : Targets()) {
+          SCOPED_TRACE(testing::Message() << hwy::TargetName(target) << " "
+                                          << low << " + " << range);
+          const ScopedTarget scope(target);
+          EXPECT_EQ(
+              Differences(Integers<TypeParam>(kN, low, range, kSeed, offset),
+                          expected),
+              0);
+        }
+      }
+    }
+  }
+}
+
+TYPED_TEST(IntegerTest, AnySplitGivesTheSameBits) {
+  constexpr std::int64_t kN = 5'000;
+  constexpr TypeParam kGuard{77};
+  std::mt19937 random(1);
+  for (const std::uint64_t range : {std::uint64_t{100}, kTwo32 * 5}) {
+    const std::vector<TypeParam> expected =
+        Integers<TypeParam>(kN, -10, range, 3, 9);
+    for (int round = 0; round < 50; ++round) {
+      // Not aligned, with a guard at each end of a part.
+      std::vector<TypeParam> out(kN + 3, kGuard);
+      TypeParam* const start = out.data() + 1 + round % 2;
+      std::vector<std::int64_t> cuts = {0, kN};
+      for (int i = 0; i < 6; ++i) cuts.push_back(random() % (kN + 1));
+      std::sort(cuts.begin(), cuts.end());
+      for (std::size_t i = cuts.size() - 1; i > 0; --i) {
+        const std::int64_t begin = cuts[i - 1], end = cuts[i];
+        IntegerFill(start, begin, end, -10, range, 3, 9);
+        EXPECT_EQ(start[begin - 1], kGuard);
+      }
+      EXPECT_EQ(start[kN], kGuard);
+      EXPECT_EQ(std::vector<TypeParam>(start, start + kN), expected);
+    }
+    std::vector<TypeParam> out(3, kGuard);
+    IntegerFill(out.data(), 2, 2, 0, range, 3, 9);
+    IntegerFill(out.data(), 2, 1, 0, range, 3, 9);
+    EXPECT_EQ(out, std::vector<TypeParam>(3, kGuard));
+  }
+}
+
+TEST(IntegerDistributionTest, EachNumberIsAsLikely) {
+  constexpr int kBins = 12;
+  constexpr std::int64_t kN = 1'200'000;
+  struct Case {
+    std::int64_t low;
+    std::uint64_t range;  // a multiple of kBins
+  };
+  const Case cases[] = {
+      {0, kBins},
+      {-6, kBins},
+      {1'000, 1'200},
+      {0, kTwo32 / kBins * kBins},
+      {5, kTwo32 / 2 * 3},
+      {std::numeric_limits<std::int64_t>::min(), kTwo64Less1 / kBins * kBins}};
+  for (const auto& [low, range] : cases) {
+    SCOPED_TRACE(range);
+    const std::vector<std::int64_t> drawn =
+        Integers<std::int64_t>(kN, low, range, 2024, 0);
+    double bins[kBins] = {};
+    for (const std::int64_t value : drawn) {
+      const std::uint64_t k =
+          static_cast<std::uint64_t>(value) - static_cast<std::uint64_t>(low);
+      ASSERT_LT(k, range);
+      ++bins[k / (range / kBins)];
+    }
+    double chi_square = 0;
+    for (const double count : bins) {
+      const double expected = static_cast<double>(kN) / kBins;
+      chi_square += (count - expected) * (count - expected) / expected;
+    }
+    // 11 degrees of freedom: exceeded once in a million times; and below 0.4
+    // as rarely, by numbers that are too even.
+    EXPECT_LT(chi_square, 48.0);
+    EXPECT_GT(chi_square, 0.4);
+  }
+}
+
+TEST(IntegerDistributionTest, ReachesBothEndsAndNoFurther) {
+  for (const std::uint64_t range : {1, 2, 3, 100, 256}) {
+    const std::vector<std::int64_t> drawn =
+        Integers<std::int64_t>(100'000, -50, range, 7, 0);
+    EXPECT_EQ(*std::min_element(drawn.begin(), drawn.end()), -50);
+    EXPECT_EQ(*std::max_element(drawn.begin(), drawn.end()),
+              -51 + static_cast<std::int64_t>(range));
   }
 }
 

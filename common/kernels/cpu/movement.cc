@@ -1,0 +1,287 @@
+#include "common/kernels/cpu/movement.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_format.h"
+#include "common/device/cpu/parallel_for.h"
+
+namespace d2l::kernels::cpu {
+namespace {
+
+// What is worth a thread of its own.
+constexpr std::int64_t kGrainBytes = 128 << 10;
+constexpr std::int64_t kGrainElements = 32 << 10;
+
+// How many rows make a grain.
+std::int64_t GrainRows(std::int64_t row_bytes) {
+  return kGrainBytes / std::max<std::int64_t>(row_bytes, 1) + 1;
+}
+
+// ---- Cat.
+
+// Three pieces fit into a slot of the queue beside the rest.
+constexpr std::size_t kInlinePieces = 3;
+
+struct Cat {
+  std::int64_t outer;
+  char* out;
+  std::int64_t row_bytes;  // of out
+};
+
+// Copies `rows` rows of kBytes bytes, or of `bytes` if kBytes is 0.
+template <std::int64_t kBytes>
+void CopyColumn(char* out, std::int64_t out_stride, const char* in,
+                std::int64_t bytes, std::int64_t rows) {
+  if constexpr (kBytes != 0) bytes = kBytes;
+  for (std::int64_t i = 0; i < rows; ++i) {
+    std::memcpy(out + i * out_stride, in + i * bytes,
+                static_cast<std::size_t>(bytes));
+  }
+}
+
+void CopyColumn(char* out, std::int64_t out_stride, const CatPiece& piece,
+                std::int64_t first_row, std::int64_t rows) {
+  const std::int64_t bytes = piece.bytes;
+  const char* in = static_cast<const char*>(piece.data) + first_row * bytes;
+  // With a constant for the size it is two instructions, not a call.
+  switch (bytes) {
+    case 0:
+      return;
+    case 1:
+      return CopyColumn<1>(out, out_stride, in, bytes, rows);
+    case 4:
+      return CopyColumn<4>(out, out_stride, in, bytes, rows);
+    case 8:
+      return CopyColumn<8>(out, out_stride, in, bytes, rows);
+    case 16:
+      return CopyColumn<16>(out, out_stride, in, bytes, rows);
+    default:
+      return CopyColumn<0>(out, out_stride, in, bytes, rows);
+  }
+}
+
+// Rows [begin, end), one piece after the other: of each as many rows at once
+// as keep that part of out in the cache. With pieces of one element this is a
+// transposition in tiles.
+void CatRows(const Cat& cat, const CatPiece* pieces, std::size_t count,
+             std::int64_t begin, std::int64_t end) {
+  constexpr std::int64_t kTileBytes = 16 << 10;
+  // A cache line of a piece of floats.
+  constexpr std::int64_t kLeastRows = 16;
+  const std::int64_t tile = std::max(
+      kTileBytes / std::max<std::int64_t>(cat.row_bytes, 1), kLeastRows);
+  for (std::int64_t row = begin; row < end; row += tile) {
+    const std::int64_t rows = std::min(tile, end - row);
+    char* out = cat.out + row * cat.row_bytes;
+    for (std::size_t i = 0; i < count; ++i) {
+      CopyColumn(out, cat.row_bytes, pieces[i], row, rows);
+      out += pieces[i].bytes;
+    }
+  }
+}
+
+// Bytes [begin, end) of out, in the order in which they lie there.
+void CatBytes(const Cat& cat, const CatPiece* pieces, std::size_t count,
+              std::int64_t begin, std::int64_t end) {
+  std::int64_t row = begin / cat.row_bytes;
+  std::int64_t at = row * cat.row_bytes;  // where the piece goes
+  for (; at < end; ++row) {
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::int64_t bytes = pieces[i].bytes;
+      const std::int64_t from = std::max(begin, at);
+      const std::int64_t to = std::min(end, at + bytes);
+      if (from < to) {
+        std::memcpy(cat.out + from,
+                    static_cast<const char*>(pieces[i].data) + row * bytes +
+                        (from - at),
+                    static_cast<std::size_t>(to - from));
+      }
+      at += bytes;
+    }
+  }
+}
+
+void RunCat(const Cat& cat, const CatPiece* pieces, std::size_t count) {
+  // From here on a call of memcpy costs next to nothing beside the copying.
+  constexpr std::int64_t kLargePiece = 4 << 10;
+  if (cat.row_bytes >= kLargePiece * static_cast<std::int64_t>(count)) {
+    ParallelFor(cat.outer * cat.row_bytes, kGrainBytes,
+                [&](std::int64_t begin, std::int64_t end) {
+                  CatBytes(cat, pieces, count, begin, end);
+                });
+  } else {
+    ParallelFor(cat.outer, GrainRows(cat.row_bytes),
+                [&](std::int64_t begin, std::int64_t end) {
+                  CatRows(cat, pieces, count, begin, end);
+                });
+  }
+}
+
+// ---- Index.
+
+// Throws if one of index[begin, end) is not in [0, size).
+void CheckIndices(const std::int64_t* index, std::int64_t size,
+                  std::int64_t begin, std::int64_t end) {
+  // The sign of an index that is negative, or of what is left up to the last
+  // valid one if it is too large. Without a comparison the compiler
+  // vectorises this for every processor.
+  const std::uint64_t last = static_cast<std::uint64_t>(size) - 1;
+  std::uint64_t signs = 0;
+  for (std::int64_t i = begin; i < end; ++i) {
+    const std::uint64_t at = static_cast<std::uint64_t>(index[i]);
+    signs |= at | (last - at);
+  }
+  if (signs >> 63 == 0) return;
+  for (std::int64_t i = begin; i < end; ++i) {
+    if (index[i] >= 0 && index[i] < size) continue;
+    const std::string valid =
+        size == 0 ? "there is nothing to index"
+                  : absl::StrFormat("valid are 0..%d", size - 1);
+    throw std::out_of_range(absl::StrFormat(
+        "index %d at position %d is out of range; %s", index[i], i, valid));
+  }
+}
+
+// The loops below have all they need in variables of their own: memory that
+// they write could be that of an IndexArgs, for all the compiler knows.
+
+// Row r = o * count + i of out is row index[i] of in's block o. kBytes is the
+// size of a row, or 0 for any.
+template <std::int64_t kBytes>
+void SelectRows(const IndexArgs& args, std::int64_t begin, std::int64_t end) {
+  const std::int64_t bytes =
+      kBytes != 0 ? kBytes : args.inner * args.element_size;
+  const std::int64_t* const index = args.index;
+  const std::int64_t count = args.count;
+  const std::int64_t block = args.size * bytes;
+  const char* in = static_cast<const char*>(args.in) + begin / count * block;
+  char* out = static_cast<char*>(args.out) + begin * bytes;
+  std::int64_t i = begin % count;
+  for (std::int64_t left = end - begin; left > 0;) {
+    const std::int64_t stop = std::min(count, i + left);
+    left -= stop - i;
+    for (; i < stop; ++i, out += bytes) {
+      std::memcpy(out, in + index[i] * bytes, static_cast<std::size_t>(bytes));
+    }
+    i = 0;
+    in += block;
+  }
+}
+
+template <std::int64_t kBytes>
+void Select(const IndexArgs& args) {
+  // Before anything is copied: an index is used `outer` times.
+  ParallelFor(args.count, kGrainElements,
+              [&](std::int64_t begin, std::int64_t end) {
+                CheckIndices(args.index, args.size, begin, end);
+              });
+  const std::int64_t bytes = args.inner * args.element_size;
+  if (bytes == 0) return;
+  ParallelFor(args.outer * args.count, GrainRows(bytes),
+              [&](std::int64_t begin, std::int64_t end) {
+                SelectRows<kBytes>(args, begin, end);
+              });
+}
+
+// Elements [begin, end) of out, their indices known to be good.
+template <std::int64_t kBytes>
+void GatherElements(const IndexArgs& args, std::int64_t begin,
+                    std::int64_t end) {
+  // Elements of one run come from columns side by side, or, if there is only
+  // one column, all from that.
+  const bool one_column = args.inner == 1;
+  const std::int64_t run = one_column ? args.count : args.inner;
+  const std::int64_t runs = one_column ? 1 : args.count;  // of a block
+  const std::int64_t step = one_column ? 0 : kBytes;
+  const std::int64_t row = args.inner * kBytes;
+  const std::int64_t block = args.size * row;
+  const std::int64_t* const index = args.index;
+  char* const out = static_cast<char*>(args.out);
+
+  std::int64_t number = begin / run;  // of the run in its block
+  const char* blocks =
+      static_cast<const char*>(args.in) + number / runs * block;
+  number %= runs;
+  std::int64_t column = begin % run;
+  for (std::int64_t i = begin; i < end;) {
+    const char* in = blocks + column * step;
+    const std::int64_t stop = std::min(end, i + run - column);
+    for (; i < stop; ++i, in += step) {
+      std::memcpy(out + i * kBytes, in + index[i] * row, kBytes);
+    }
+    column = 0;
+    if (++number == runs) {
+      number = 0;
+      blocks += block;
+    }
+  }
+}
+
+template <std::int64_t kBytes>
+void Gather(const IndexArgs& args) {
+  // Few enough that they are still in the cache after the check.
+  constexpr std::int64_t kBatch = 1 << 10;
+  ParallelFor(args.outer * args.count * args.inner, kGrainElements,
+              [&](std::int64_t begin, std::int64_t end) {
+                for (std::int64_t i = begin; i < end; i += kBatch) {
+                  const std::int64_t stop = std::min(end, i + kBatch);
+                  CheckIndices(args.index, args.size, i, stop);
+                  GatherElements<kBytes>(args, i, stop);
+                }
+              });
+}
+
+}  // namespace
+
+std::uint64_t EnqueueCat(CpuStream& stream, const OpLabel& label,
+                         const CatArgs& args) {
+  Cat cat = {args.outer, static_cast<char*>(args.out), 0};
+  for (const CatPiece& piece : args.pieces) cat.row_bytes += piece.bytes;
+  const std::size_t count = args.pieces.size();
+  if (count <= kInlinePieces) {
+    struct {
+      CatPiece piece[kInlinePieces];
+    } pieces = {};
+    std::copy(args.pieces.begin(), args.pieces.end(), pieces.piece);
+    return stream.Enqueue(label, [=] { RunCat(cat, pieces.piece, count); });
+  }
+  auto pieces = std::make_unique<CatPiece[]>(count);
+  std::copy(args.pieces.begin(), args.pieces.end(), pieces.get());
+  return stream.Enqueue(label, [cat, count, pieces = std::move(pieces)] {
+    RunCat(cat, pieces.get(), count);
+  });
+}
+
+std::uint64_t EnqueueIndex(CpuStream& stream, const OpLabel& label,
+                           const IndexArgs& args) {
+  // Picking single elements of a vector is gathering.
+  if (args.op == IndexOp::kGather || (args.outer == 1 && args.inner == 1)) {
+    switch (args.element_size) {
+      case 1:
+        return stream.Enqueue(label, [args] { Gather<1>(args); });
+      case 4:
+        return stream.Enqueue(label, [args] { Gather<4>(args); });
+      default:
+        return stream.Enqueue(label, [args] { Gather<8>(args); });
+    }
+  }
+  switch (args.inner * args.element_size) {
+    case 1:
+      return stream.Enqueue(label, [args] { Select<1>(args); });
+    case 4:
+      return stream.Enqueue(label, [args] { Select<4>(args); });
+    case 8:
+      return stream.Enqueue(label, [args] { Select<8>(args); });
+    default:
+      return stream.Enqueue(label, [args] { Select<0>(args); });
+  }
+}
+
+}  // namespace d2l::kernels::cpu

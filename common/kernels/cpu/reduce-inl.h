@@ -1,0 +1,285 @@
+// The inner loops of reductions and softmax, compiled once for each kind of
+// vector: included by files that include hwy/foreach_target.h.
+//
+//   double total = 0;
+//   for (…) total += BlockSum(x + i, kBlock<float>);  // a contiguous row
+//
+// Floating-point sums are the same bits with any kind of vector, because the
+// order of additions is written down here and not left to the vectors' width:
+//   - along a row, a block of 8 KiB is added into 256 bytes of lanes, lane l
+//     taking every element whose place in the block is l modulo the number of
+//     lanes; then the lanes are added as a tree. What is left beyond the last
+//     full set of lanes goes into 8 lanes, and then one by one. The blocks'
+//     sums are added in double precision;
+//   - down the columns, strips of 64 rows are added 8 rows at a time, as a
+//     tree; the strips' sums are added in double precision.
+// Thus a float takes part in at most about 40 roundings to float.
+//
+// The loops are plain: over arrays that are as long as the lanes, the compiler
+// makes vectors of them and keeps the arrays in registers.
+
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+#include "hwy/highway.h"
+
+#if defined(D2L_COMMON_KERNELS_CPU_REDUCE_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef D2L_COMMON_KERNELS_CPU_REDUCE_INL_H_
+#undef D2L_COMMON_KERNELS_CPU_REDUCE_INL_H_
+#else
+#define D2L_COMMON_KERNELS_CPU_REDUCE_INL_H_
+#endif
+
+// Before a loop whose output may be an input, element for element: without
+// it, the compiler makes a loop of vectors only for the case that it is not.
+#undef D2L_INDEPENDENT
+#if defined(__clang__)
+#define D2L_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define D2L_INDEPENDENT _Pragma("GCC ivdep")
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace d2l::kernels::cpu {
+namespace HWY_NAMESPACE {
+
+// Of a contiguous row, in elements.
+template <typename T>
+constexpr std::int64_t kBlock = 8192 / sizeof(T);
+template <typename T>
+constexpr int kLanes = 256 / sizeof(T);
+
+// Of columns.
+constexpr int kStrip = 64;           // rows
+constexpr std::int64_t kTile = 512;  // columns, at most
+
+// Lane: in which a block is summed. Total: the sum of blocks. Integers wrap
+// around, so they are unsigned.
+template <typename T>
+struct SumTypes;
+template <>
+struct SumTypes<float> {
+  using Lane = float;
+  using Total = double;
+};
+template <>
+struct SumTypes<double> {
+  using Lane = double;
+  using Total = double;
+};
+template <>
+struct SumTypes<std::int64_t> {
+  using Lane = std::uint64_t;
+  using Total = std::uint64_t;
+};
+template <>
+struct SumTypes<std::uint8_t> {
+  using Lane = std::uint32_t;
+  using Total = std::uint64_t;
+};
+template <typename T>
+using SumLane = typename SumTypes<T>::Lane;
+template <typename T>
+using SumTotal = typename SumTypes<T>::Total;
+
+// Adds the lanes as a tree; they are overwritten.
+template <int kCount, typename T>
+HWY_INLINE T SumLanes(T* lanes) {
+  if constexpr (kCount == 1) {
+    return lanes[0];
+  } else {
+    for (int j = 0; j < kCount / 2; ++j) lanes[j] += lanes[j + kCount / 2];
+    return SumLanes<kCount / 2>(lanes);
+  }
+}
+
+// x[0] + … + x[n - 1], n <= kBlock.
+template <typename T>
+HWY_INLINE SumTotal<T> BlockSum(const T* x, std::int64_t n) {
+  if constexpr (std::is_integral_v<T>) {
+    SumLane<T> sum = 0;
+    for (std::int64_t i = 0; i < n; ++i) sum += static_cast<SumLane<T>>(x[i]);
+    return sum;
+  } else {
+    constexpr int kWide = kLanes<T>;
+    constexpr int kNarrow = 8;
+    T sum = 0;
+    std::int64_t i = 0;
+    if (n >= kWide) {
+      T lanes[kWide] = {};
+      for (; i + kWide <= n; i += kWide) {
+        for (int j = 0; j < kWide; ++j) lanes[j] += x[i + j];
+      }
+      sum = SumLanes<kWide>(lanes);
+    }
+    if (n - i >= kNarrow) {
+      T lanes[kNarrow] = {};
+      for (; i + kNarrow <= n; i += kNarrow) {
+        for (int j = 0; j < kNarrow; ++j) lanes[j] += x[i + j];
+      }
+      sum += SumLanes<kNarrow>(lanes);
+    }
+    for (; i < n; ++i) sum += x[i];
+    return sum;
+  }
+}
+
+// total[j] += the sum over r of x[offsets[r] + j], rows <= kStrip,
+// width <= kTile.
+template <typename T>
+HWY_INLINE void StripSum(const T* x, const std::int64_t* offsets, int rows,
+                         std::int64_t width, SumTotal<T>* HWY_RESTRICT total) {
+  using Lane = SumLane<T>;
+  Lane sum[kTile];
+  for (std::int64_t j = 0; j < width; ++j) sum[j] = 0;
+  int r = 0;
+  for (; r + 8 <= rows; r += 8) {
+    const T* const x0 = x + offsets[r];
+    const T* const x1 = x + offsets[r + 1];
+    const T* const x2 = x + offsets[r + 2];
+    const T* const x3 = x + offsets[r + 3];
+    const T* const x4 = x + offsets[r + 4];
+    const T* const x5 = x + offsets[r + 5];
+    const T* const x6 = x + offsets[r + 6];
+    const T* const x7 = x + offsets[r + 7];
+    for (std::int64_t j = 0; j < width; ++j) {
+      const Lane a = static_cast<Lane>(x0[j]) + static_cast<Lane>(x1[j]);
+      const Lane b = static_cast<Lane>(x2[j]) + static_cast<Lane>(x3[j]);
+      const Lane c = static_cast<Lane>(x4[j]) + static_cast<Lane>(x5[j]);
+      const Lane d = static_cast<Lane>(x6[j]) + static_cast<Lane>(x7[j]);
+      sum[j] += (a + b) + (c + d);
+    }
+  }
+  for (; r < rows; ++r) {
+    const T* const row = x + offsets[r];
+    for (std::int64_t j = 0; j < width; ++j) {
+      sum[j] += static_cast<Lane>(row[j]);
+    }
+  }
+  for (std::int64_t j = 0; j < width; ++j) total[j] += sum[j];
+}
+
+// Whether a comes before b, and what comes after everything.
+struct Greater {
+  template <typename T>
+  static HWY_INLINE bool Before(T a, T b) {
+    return a > b;
+  }
+  template <typename T>
+  static constexpr T Last() {
+    if constexpr (std::is_integral_v<T>) return std::numeric_limits<T>::min();
+    return -std::numeric_limits<T>::infinity();
+  }
+};
+struct Smaller {
+  template <typename T>
+  static HWY_INLINE bool Before(T a, T b) {
+    return a < b;
+  }
+  template <typename T>
+  static constexpr T Last() {
+    if constexpr (std::is_integral_v<T>) return std::numeric_limits<T>::max();
+    return std::numeric_limits<T>::infinity();
+  }
+};
+
+template <typename T>
+HWY_INLINE bool IsNan(T x) {
+  return x != x;
+}
+
+// The first of two numbers in the order, or NaN if one is.
+template <class Order, typename T>
+HWY_INLINE T First(T a, T b) {
+  return Order::Before(b, a) || IsNan(b) ? b : a;
+}
+
+// An integer as large as T.
+template <typename T>
+using IndexOf = std::conditional_t<
+    sizeof(T) == 1, std::uint8_t,
+    std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>>;
+
+// As SumLanes; no lane is NaN.
+template <class Order, int kCount, typename T>
+HWY_INLINE T FirstOfLanes(T* lanes) {
+  if constexpr (kCount == 1) {
+    return lanes[0];
+  } else {
+    for (int j = 0; j < kCount / 2; ++j) {
+      const T y = lanes[j + kCount / 2];
+      lanes[j] = Order::Before(y, lanes[j]) ? y : lanes[j];
+    }
+    return FirstOfLanes<Order, kCount / 2>(lanes);
+  }
+}
+
+// The first in the order of x[0], …, x[n - 1], or NaN if one is; n <= kBlock.
+template <class Order, typename T>
+HWY_INLINE T BlockFirst(const T* x, std::int64_t n) {
+  T first = Order::template Last<T>();
+  if constexpr (std::is_integral_v<T>) {
+    for (std::int64_t i = 0; i < n; ++i) {
+      first = Order::Before(x[i], first) ? x[i] : first;
+    }
+    return first;
+  } else {
+    constexpr int kWide = kLanes<T>;
+    std::int64_t i = 0;
+    bool nan = false;
+    if (n >= kWide) {
+      // NaN is noted apart: then the selection is one instruction.
+      T lanes[kWide];
+      IndexOf<T> nans[kWide] = {};
+      for (int j = 0; j < kWide; ++j) lanes[j] = first;
+      for (; i + kWide <= n; i += kWide) {
+        for (int j = 0; j < kWide; ++j) {
+          const T y = x[i + j];
+          lanes[j] = Order::Before(y, lanes[j]) ? y : lanes[j];
+          nans[j] |= IsNan(y) ? 1 : 0;
+        }
+      }
+      first = FirstOfLanes<Order, kWide>(lanes);
+      IndexOf<T> any = 0;
+      for (int j = 0; j < kWide; ++j) any |= nans[j];
+      nan = any != 0;
+    }
+    for (; i < n; ++i) {
+      first = Order::Before(x[i], first) ? x[i] : first;
+      nan |= IsNan(x[i]);
+    }
+    return nan ? std::numeric_limits<T>::quiet_NaN() : first;
+  }
+}
+
+// first[j] becomes the first in the order of itself and of x[offsets[r] + j].
+template <class Order, typename T>
+HWY_INLINE void StripFirst(const T* x, const std::int64_t* offsets, int rows,
+                           std::int64_t width, T* HWY_RESTRICT first) {
+  int r = 0;
+  for (; r + 4 <= rows; r += 4) {
+    const T* const x0 = x + offsets[r];
+    const T* const x1 = x + offsets[r + 1];
+    const T* const x2 = x + offsets[r + 2];
+    const T* const x3 = x + offsets[r + 3];
+    for (std::int64_t j = 0; j < width; ++j) {
+      T y = First<Order>(first[j], x0[j]);
+      y = First<Order>(y, x1[j]);
+      y = First<Order>(y, x2[j]);
+      first[j] = First<Order>(y, x3[j]);
+    }
+  }
+  for (; r < rows; ++r) {
+    const T* const row = x + offsets[r];
+    for (std::int64_t j = 0; j < width; ++j) {
+      first[j] = First<Order>(first[j], row[j]);
+    }
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace d2l::kernels::cpu
+HWY_AFTER_NAMESPACE();
+
+#endif  // the toggled include guard

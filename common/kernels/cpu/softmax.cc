@@ -1,0 +1,303 @@
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "common/device/cpu/parallel_for.h"
+#include "common/kernels/cpu/reduce.h"
+#include "common/kernels/math.h"
+#include "common/tensor/dtype.h"
+
+// Compiles what follows once for each kind of vector.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "common/kernels/cpu/softmax.cc"
+#include "hwy/foreach_target.h"
+//
+#include "common/kernels/cpu/reduce-inl.h"
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace d2l::kernels::cpu {
+namespace HWY_NAMESPACE {
+
+using SoftmaxFunction = void (*)(void* out, const void* in, std::int64_t outer,
+                                 std::int64_t size, std::int64_t inner);
+
+// softmax(x) = e / sum(e) and log softmax(x) = (x - max) - log(sum(e)), where
+// e = exp(x - max). A row that contains NaN or +infinity, or only -infinity,
+// needs no care: at least one difference is NaN, so the sum is, so all are.
+// out may be in: it is written where, and after, in has been read.
+
+// HWY_FLATTEN: Exp and Log must be inlined, or they are compiled for the oldest
+// processor and an element at a time.
+
+// How much work, in elements, is worth a thread.
+constexpr std::int64_t kGrain = 4096;
+
+// What each element is multiplied by, or has subtracted.
+template <bool kLog, typename T>
+HWY_INLINE T Last(T sum) {
+  return kLog ? Log(sum) : 1 / sum;
+}
+
+// ---- Rows of up to kBlock elements, as many at a time as make a block: then
+// the loop that takes the time, that of Exp, is long even if the rows are not.
+template <typename T, bool kLog>
+struct ShortRows {
+  T* out;
+  const T* in;
+  std::int64_t n;
+
+  void operator()(std::int64_t begin, std::int64_t end) const {
+    const std::int64_t at_once = std::max<std::int64_t>(kBlock<T> / n, 1);
+    for (std::int64_t row = begin; row < end; row += at_once) {
+      Rows(out + row * n, in + row * n, std::min(at_once, end - row));
+    }
+  }
+
+  HWY_FLATTEN void Rows(T* y, const T* x, std::int64_t rows) const {
+    T differences[kBlock<T>];
+    T e[kBlock<T>];
+    for (std::int64_t r = 0; r < rows; ++r) {
+      const T max = BlockFirst<Greater>(x + r * n, n);
+      for (std::int64_t i = r * n; i < (r + 1) * n; ++i) {
+        differences[i] = x[i] - max;
+      }
+    }
+    for (std::int64_t i = 0; i < rows * n; ++i) e[i] = Exp(differences[i]);
+    for (std::int64_t r = 0; r < rows; ++r) {
+      const T last = Last<kLog>(static_cast<T>(BlockSum(e + r * n, n)));
+      for (std::int64_t i = r * n; i < (r + 1) * n; ++i) {
+        y[i] = kLog ? differences[i] - last : e[i] * last;
+      }
+    }
+  }
+};
+
+// ---- Longer rows, in parts for threads to share. The cuts are where they are
+// whether threads share them or not.
+constexpr std::int64_t kRowPart = 65536;
+
+template <typename T>
+struct MaxOfParts {
+  const T* x;
+  std::int64_t n;
+  T* maxima;
+
+  void operator()(std::int64_t begin, std::int64_t end) const {
+    for (std::int64_t part = begin; part < end; ++part) {
+      T max = Greater::Last<T>();
+      const std::int64_t stop = std::min(n, (part + 1) * kRowPart);
+      for (std::int64_t i = part * kRowPart; i < stop; i += kBlock<T>) {
+        max = First<Greater>(
+            max, BlockFirst<Greater>(x + i, std::min(kBlock<T>, stop - i)));
+      }
+      maxima[part] = max;
+    }
+  }
+};
+
+template <typename T, bool kLog>
+struct ExpOfParts {
+  T* out;  // not written if kLog
+  const T* x;
+  std::int64_t n;
+  T max;
+  double* sums;
+
+  HWY_FLATTEN void operator()(std::int64_t begin, std::int64_t end) const {
+    T buffer[kBlock<T>];
+    for (std::int64_t part = begin; part < end; ++part) {
+      double sum = 0;
+      const std::int64_t stop = std::min(n, (part + 1) * kRowPart);
+      for (std::int64_t i = part * kRowPart; i < stop; i += kBlock<T>) {
+        const std::int64_t count = std::min(kBlock<T>, stop - i);
+        T* const e = kLog ? buffer : out + i;
+        D2L_INDEPENDENT
+        for (std::int64_t j = 0; j < count; ++j) e[j] = Exp(x[i + j] - max);
+        sum += BlockSum(e, count);
+      }
+      sums[part] = sum;
+    }
+  }
+};
+
+template <typename T, bool kLog>
+struct FinishParts {
+  T* out;
+  const T* x;
+  std::int64_t n;
+  T max;
+  T last;
+
+  void operator()(std::int64_t begin, std::int64_t end) const {
+    const std::int64_t stop = std::min(n, end * kRowPart);
+    D2L_INDEPENDENT
+    for (std::int64_t i = begin * kRowPart; i < stop; ++i) {
+      out[i] = kLog ? (x[i] - max) - last : out[i] * last;
+    }
+  }
+};
+
+template <typename T, bool kLog>
+HWY_FLATTEN void LongRow(T* out, const T* x, std::int64_t n) {
+  const std::int64_t parts = (n + kRowPart - 1) / kRowPart;
+  std::vector<T> maxima(static_cast<std::size_t>(parts));
+  ParallelFor(parts, 1, MaxOfParts<T>{x, n, maxima.data()});
+  T max = maxima[0];
+  for (const T m : maxima) max = First<Greater>(max, m);
+  std::vector<double> sums(static_cast<std::size_t>(parts));
+  ParallelFor(parts, 1, ExpOfParts<T, kLog>{out, x, n, max, sums.data()});
+  double sum = 0;
+  for (const double s : sums) sum += s;
+  const T last = Last<kLog>(static_cast<T>(sum));
+  ParallelFor(parts, 1, FinishParts<T, kLog>{out, x, n, max, last});
+}
+
+// Rows between the two are one part.
+template <typename T, bool kLog>
+struct MediumRows {
+  T* out;
+  const T* in;
+  std::int64_t n;
+
+  HWY_FLATTEN void operator()(std::int64_t begin, std::int64_t end) const {
+    for (std::int64_t row = begin; row < end; ++row) {
+      T* const y = out + row * n;
+      const T* const x = in + row * n;
+      T max;
+      double sum;
+      MaxOfParts<T>{x, n, &max}(0, 1);
+      ExpOfParts<T, kLog>{y, x, n, max, &sum}(0, 1);
+      const T last = Last<kLog>(static_cast<T>(sum));
+      FinishParts<T, kLog>{y, x, n, max, last}(0, 1);
+    }
+  }
+};
+
+// ---- Columns, a tile of neighbours at a time.
+
+// Columns, at most: a strip of a tile stays in the first cache.
+constexpr std::int64_t kSoftmaxTile = 128;
+
+template <typename T, bool kLog>
+struct Columns {
+  T* out;
+  const T* in;
+  std::int64_t size;
+  std::int64_t inner;
+  std::int64_t tile;
+  std::int64_t tiles;
+
+  void operator()(std::int64_t begin, std::int64_t end) const {
+    for (std::int64_t i = begin; i < end; ++i) {
+      const std::int64_t column = i % tiles * tile;
+      const std::int64_t offset = i / tiles * size * inner + column;
+      Tile(out + offset, in + offset, std::min(tile, inner - column));
+    }
+  }
+
+  HWY_FLATTEN void Tile(T* y, const T* x, std::int64_t width) const {
+    std::int64_t offsets[kStrip];
+    for (int r = 0; r < kStrip; ++r) offsets[r] = r * inner;
+    T max[kSoftmaxTile];
+    double sum[kSoftmaxTile];
+    for (std::int64_t j = 0; j < width; ++j) {
+      max[j] = Greater::Last<T>();
+      sum[j] = 0;
+    }
+    for (std::int64_t row = 0; row < size; row += kStrip) {
+      StripFirst<Greater>(x + row * inner, offsets, Rows(row), width, max);
+    }
+    T buffer[kLog ? kStrip * kSoftmaxTile : 1];
+    for (int r = 0; kLog && r < kStrip; ++r) offsets[r] = r * width;
+    for (std::int64_t row = 0; row < size; row += kStrip) {
+      const int rows = Rows(row);
+      T* const e = kLog ? buffer : y + row * inner;
+      for (int r = 0; r < rows; ++r) {
+        const T* const from = x + (row + r) * inner;
+        T* const to = e + offsets[r];
+        D2L_INDEPENDENT
+        for (std::int64_t j = 0; j < width; ++j) to[j] = Exp(from[j] - max[j]);
+      }
+      StripSum(e, offsets, rows, width, sum);
+    }
+    T last[kSoftmaxTile];
+    for (std::int64_t j = 0; j < width; ++j) {
+      last[j] = Last<kLog>(static_cast<T>(sum[j]));
+    }
+    for (std::int64_t row = 0; row < size; ++row) {
+      const T* const from = x + row * inner;
+      T* const to = y + row * inner;
+      D2L_INDEPENDENT
+      for (std::int64_t j = 0; j < width; ++j) {
+        to[j] = kLog ? (from[j] - max[j]) - last[j] : to[j] * last[j];
+      }
+    }
+  }
+
+  int Rows(std::int64_t row) const {
+    return static_cast<int>(std::min<std::int64_t>(kStrip, size - row));
+  }
+};
+
+template <typename T, bool kLog>
+void Softmax(void* out_memory, const void* in_memory, std::int64_t outer,
+             std::int64_t size, std::int64_t inner) {
+  T* const out = static_cast<T*>(out_memory);
+  const T* const in = static_cast<const T*>(in_memory);
+  if (outer == 0 || size == 0 || inner == 0) return;
+  if (inner > 1) {
+    // All rows of a tile fit the second cache.
+    constexpr std::int64_t kCached = 262144 / sizeof(T);
+    constexpr std::int64_t kLine = 64 / sizeof(T);
+    const std::int64_t fit = kCached / size / kLine * kLine;
+    const std::int64_t tile = std::min(std::max(fit, kLine), kSoftmaxTile);
+    const std::int64_t tiles = (inner + tile - 1) / tile;
+    const std::int64_t work = size * std::min(tile, inner);
+    ParallelFor(outer * tiles, std::max<std::int64_t>(kGrain / work, 1),
+                Columns<T, kLog>{out, in, size, inner, tile, tiles});
+  } else if (size <= kBlock<T>) {
+    ParallelFor(outer, std::max<std::int64_t>(kGrain / size, 1),
+                ShortRows<T, kLog>{out, in, size});
+  } else if (size <= kRowPart) {
+    ParallelFor(outer, 1, MediumRows<T, kLog>{out, in, size});
+  } else {
+    for (std::int64_t row = 0; row < outer; ++row) {
+      LongRow<T, kLog>(out + row * size, in + row * size, size);
+    }
+  }
+}
+
+template <typename T>
+SoftmaxFunction FunctionOf(bool log) {
+  return log ? Softmax<T, true> : Softmax<T, false>;
+}
+
+SoftmaxFunction ChooseSoftmax(DType dtype, bool log) {
+  return dtype == DType::kFloat64 ? FunctionOf<double>(log)
+                                  : FunctionOf<float>(log);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace d2l::kernels::cpu
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+
+namespace d2l::kernels::cpu {
+
+HWY_EXPORT(ChooseSoftmax);
+
+std::uint64_t EnqueueSoftmax(CpuStream& stream, const OpLabel& label,
+                             const SoftmaxArgs& args) {
+  const auto function =
+      HWY_DYNAMIC_DISPATCH(ChooseSoftmax)(args.dtype, args.log);
+  return stream.Enqueue(
+      label, [function, out = args.out, in = args.in, outer = args.outer,
+              size = args.size,
+              inner = args.inner] { function(out, in, outer, size, inner); });
+}
+
+}  // namespace d2l::kernels::cpu
+
+#endif  // HWY_ONCE

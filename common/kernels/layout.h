@@ -1,0 +1,46 @@
+// How a kernel walks through memory that is not contiguous.
+//
+//   StridedLayout layout = {{1000, 1000}, {1000, 1}, {{1, 1000}}};
+//   if (Collapse(layout, /*inputs=*/1)) … // all contiguous: a plain loop
+//
+// Strides count elements. A broadcast dimension has stride 0. All functions
+// are pure.
+
+#ifndef D2L_COMMON_KERNELS_LAYOUT_H_
+#define D2L_COMMON_KERNELS_LAYOUT_H_
+
+#include "common/tensor/shape.h"
+
+namespace d2l::kernels {
+
+inline constexpr int kMaxInputs = 3;
+
+// A shape, and for each operand the strides that go with it.
+struct StridedLayout {
+  Shape shape;
+  Shape out;
+  Shape in[kMaxInputs];
+};
+
+// Drops dimensions of size 1 and joins those that every operand steps through
+// as if they were one, so that the last dimension is as long as it can be.
+// Of what has elements, at least one dimension is left. Returns whether every
+// operand turned out contiguous: then no layout is needed.
+bool Collapse(StridedLayout& layout, int inputs);
+
+// For a reduction: how the input is stepped through for each output, and from
+// one output to the next. The outputs are contiguous.
+struct ReduceLayout {
+  Shape kept;
+  Shape kept_strides;
+  Shape reduced;
+  Shape reduced_strides;
+};
+
+// As above, for each half: no dimension may be left, then there is one element
+// in it. The order of the reduced elements stays as it is.
+void Collapse(ReduceLayout& layout);
+
+}  // namespace d2l::kernels
+
+#endif  // D2L_COMMON_KERNELS_LAYOUT_H_

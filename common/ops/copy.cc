@@ -1,0 +1,133 @@
+#include "common/ops/copy.h"
+
+#include <cstdint>
+#include <memory>
+#include <stdexcept>
+#include <vector>
+
+#include "absl/strings/str_format.h"
+#include "common/device/device_table.h"
+#include "common/kernels/kernels.h"
+#include "common/ops/launch.h"
+#include "common/ops/primitive.h"
+#include "common/ops/read.h"
+
+namespace d2l {
+namespace {
+
+// The input, broadcast to a shape and converted, on a device.
+class CopyPrimitive final : public Primitive {
+ public:
+  // name: of the function that copies, a literal.
+  CopyPrimitive(const char* name, const Shape& shape, DType dtype,
+                Device device)
+      : name_(name), spec_{shape, dtype, device} {}
+
+  const char* name() const override { return name_; }
+
+  ValueSpec Infer(Inputs inputs) const override {
+    const Tensor& x = *inputs[0];
+    if (x.shape() != spec_.shape &&
+        BroadcastShapes(name(), x.shape(), spec_.shape) != spec_.shape) {
+      throw std::invalid_argument(absl::StrFormat(
+          "[%s] shape %s does not broadcast to the target's %s", name(),
+          x.shape().ToString(), spec_.shape.ToString()));
+    }
+    return spec_;
+  }
+
+  std::uint64_t Launch(Stream& stream, const OpLabel& label, Inputs inputs,
+                       const Tensor& output) const override {
+    const Tensor& x = *inputs[0];
+    const LaunchLayout layout(output, {&x});
+    const kernels::CopyArgs args = {output.dtype(), x.dtype(), output.numel(),
+                                    output.data(),  x.data(),  layout.get()};
+    if (x.device() == output.device()) {
+      return KernelsOf(stream).Copy(stream, label, args);
+    }
+    // What the source's stream was asked before comes before the copy, and
+    // what it is asked from now on, perhaps to overwrite the source, behind.
+    Stream& from = CurrentStream(x.device());
+    stream.Wait(from.Record(), label.requested_at());
+    const std::uint64_t number = KernelsOf(stream).Copy(stream, label, args);
+    from.Wait(stream.Record(), label.requested_at());
+    return number;
+  }
+
+  std::vector<Attribute> attributes() const override {
+    return {{"dtype", DTypeName(spec_.dtype)},
+            {"device", spec_.device.ToString()}};
+  }
+  std::unique_ptr<Primitive> Clone() const override {
+    return std::make_unique<CopyPrimitive>(*this);
+  }
+
+ private:
+  const char* const name_;
+  const ValueSpec spec_;
+};
+
+void CheckDefined(const char* operation, const Tensor& x, SourceLocation at) {
+  if (x.defined()) return;
+  throw std::invalid_argument(absl::StrFormat(
+      "[%s] an operand is an undefined tensor (a Tensor that was declared and "
+      "never assigned); requested at %s",
+      operation, at.ToString()));
+}
+
+bool MustWait(const Tensor& from, const Tensor& to, bool non_blocking) {
+  return !non_blocking && from.device().type() != to.device().type();
+}
+
+}  // namespace
+
+Tensor To(const Tensor& x, Device device, DType dtype, bool non_blocking,
+          SourceLocation at) {
+  CheckDefined("to", x, at);
+  if (x.device() == device && x.dtype() == dtype) return x;
+  Tensor result =
+      Apply(CopyPrimitive("to", x.shape(), dtype, device), {&x}, at);
+  if (MustWait(x, result, non_blocking)) WaitToRead(result, at);
+  return result;
+}
+
+Tensor To(const Tensor& x, Device device, bool non_blocking,
+          SourceLocation at) {
+  CheckDefined("to", x, at);
+  return To(x, device, x.dtype(), non_blocking, at);
+}
+
+Tensor To(const Tensor& x, DType dtype, SourceLocation at) {
+  CheckDefined("to", x, at);
+  return To(x, x.device(), dtype, /*non_blocking=*/false, at);
+}
+
+Tensor Clone(const Tensor& x, SourceLocation at) {
+  CheckDefined("clone", x, at);
+  return Apply(CopyPrimitive("clone", x.shape(), x.dtype(), x.device()), {&x},
+               at);
+}
+
+Tensor Contiguous(const Tensor& x, SourceLocation at) {
+  CheckDefined("contiguous", x, at);
+  if (x.is_contiguous()) return x;
+  return Apply(CopyPrimitive("contiguous", x.shape(), x.dtype(), x.device()),
+               {&x}, at);
+}
+
+void CopyTo(const Tensor& source, const Tensor& target, bool non_blocking,
+            SourceLocation at) {
+  CheckDefined("copy", source, at);
+  CheckDefined("copy", target, at);
+  const CopyPrimitive primitive("copy", target.shape(), target.dtype(),
+                                target.device());
+  if (OverlapOf(source, target) == Overlap::kPossible) {
+    const Tensor copy = Clone(source, at);
+    ApplyInPlace(primitive, {&copy}, target, at);
+  } else {
+    ApplyInPlace(primitive, {&source}, target, at);
+  }
+  if (MustWait(source, target, non_blocking)) WaitToRead(target, at);
+}
+
+}  // namespace d2l

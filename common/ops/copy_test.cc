@@ -1,0 +1,331 @@
+// Copies within a device, between devices and between dtypes.
+
+#include "common/ops/copy.h"
+
+#include <chrono>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <thread>
+#include <vector>
+
+#include "common/base/source_location.h"
+#include "common/device/device_table.h"
+#include "common/device/failure.h"
+#include "common/device/stream.h"
+#include "common/ops/creation.h"
+#include "common/ops/elementwise.h"
+#include "common/ops/indexing.h"
+#include "common/ops/joining.h"
+#include "common/ops/read.h"
+#include "common/ops/testing.h"
+#include "common/ops/views.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace d2l {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr std::int64_t kBig = (std::int64_t{1} << 53) + 1;
+
+// What a number, exact as a double, becomes. (Not for int64 near its ends.)
+double Converted(double value, DType dtype) {
+  if (dtype == DType::kFloat32) return static_cast<float>(value);
+  if (dtype == DType::kFloat64) return value;
+  if (std::isnan(value)) return 0;
+  if (dtype == DType::kUInt8) {
+    return value < 0 ? 0 : value > 255 ? 255 : std::trunc(value);
+  }
+  return std::trunc(value);
+}
+std::vector<double> Converted(std::vector<double> values, DType dtype) {
+  for (double& value : values) value = Converted(value, dtype);
+  return values;
+}
+
+class CopyTest : public DeviceTest {
+ protected:
+  Tensor Random(const Shape& shape, DType dtype = DType::kFloat32,
+                Placement placement = Placement::kContiguous) const {
+    return RandomTensor(shape, device(), dtype, placement);
+  }
+};
+
+// ---- Within a device.
+
+TEST_P(CopyTest, EveryDTypeToEveryDType) {
+  for (const DType from : kAllDTypes) {
+    for (const DType to : kAllDTypes) {
+      for (const Placement placement : kPlacements) {
+        for (const Shape& shape :
+             {Shape{}, Shape{1}, Shape{0, 3}, Shape{1003}, Shape{5, 7}}) {
+          const Tensor x = Random(shape, from, placement);
+          const Tensor y = To(x, to);
+          EXPECT_TRUE(Matches(y, shape, to, Converted(ValuesOf(x), to)))
+              << "from " << from << " " << PlacementName(placement);
+          EXPECT_EQ(y.device(), device());
+          if (from == to) {
+            EXPECT_EQ(y.id(), x.id());
+          } else {
+            EXPECT_TRUE(y.is_contiguous());
+          }
+        }
+      }
+      const Tensor large = Random({331, 317}, from, Placement::kTransposed);
+      EXPECT_TRUE(Matches(To(large, to), {331, 317}, to,
+                          Converted(ValuesOf(large), to)));
+    }
+  }
+}
+
+TEST_P(CopyTest, NumbersBeyondTheRangeBecomeTheNearest) {
+  constexpr std::int64_t kMin = std::numeric_limits<std::int64_t>::min();
+  constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
+  const std::vector<double> values = {kNan,  kInfinity, -kInfinity, 1e30,
+                                      -1e30, 0x1p63,    -0x1p63,    2.9,
+                                      -2.9,  300,       -0.};
+  for (const DType dtype : kFloatDTypes) {
+    const Tensor x = Place(values, {11}, device(), dtype);
+    EXPECT_THAT(
+        ToVector<std::int64_t>(To(x, DType::kInt64)),
+        ElementsAre(0, kMax, kMin, kMax, kMin, kMax, kMin, 2, -2, 300, 0));
+    EXPECT_THAT(ToVector<std::uint8_t>(To(x, DType::kUInt8)),
+                ElementsAre(0, 255, 0, 255, 0, 255, 0, 2, 0, 255, 0));
+  }
+  const Tensor n =
+      FromVector<std::int64_t>({kMin, kMax, -1, 256, 255}, {5}, device());
+  EXPECT_THAT(ToVector<std::uint8_t>(To(n, DType::kUInt8)),
+              ElementsAre(0, 255, 0, 255, 255));
+  EXPECT_TRUE(Matches(To(Place({1e300, -1e300, 1e-300, kNan, kInfinity}, {5},
+                               device(), DType::kFloat64),
+                         DType::kFloat32),
+                      {5}, DType::kFloat32,
+                      {kInfinity, -kInfinity, 0, kNan, kInfinity}));
+}
+
+TEST_P(CopyTest, LargeIntegersAreRoundedOnce) {
+  // Halfway between two floats, but for the last bit: by way of a double it
+  // would be rounded to the other one.
+  constexpr std::int64_t kAboveHalf =
+      (std::int64_t{1} << 60) + (std::int64_t{1} << 36) + 1;
+  const Tensor x = FromVector<std::int64_t>({kBig, kAboveHalf}, {2}, device());
+  EXPECT_THAT(
+      ToVector<double>(To(x, DType::kFloat64)),
+      ElementsAre(static_cast<double>(kBig), static_cast<double>(kAboveHalf)));
+  EXPECT_THAT(ToVector<float>(To(x, DType::kFloat32)),
+              ElementsAre(static_cast<float>(kBig), 0x1.000002p60f));
+  const Tensor same = Clone(x);
+  EXPECT_THAT(ToVector<std::int64_t>(same), ElementsAre(kBig, kAboveHalf));
+}
+
+TEST_P(CopyTest, ClonesAndContiguousCopies) {
+  for (const DType dtype : kAllDTypes) {
+    for (const Placement placement : kPlacements) {
+      for (const Shape& shape : {Shape{}, Shape{5, 7}, Shape{2, 3, 4}}) {
+        const Tensor x = Random(shape, dtype, placement);
+        const std::vector<double> values = ValuesOf(x);
+        const Tensor clone = Clone(x), contiguous = Contiguous(x);
+        EXPECT_TRUE(Matches(clone, shape, dtype, values));
+        EXPECT_TRUE(Matches(contiguous, shape, dtype, values));
+        EXPECT_TRUE(clone.is_contiguous());
+        EXPECT_TRUE(contiguous.is_contiguous());
+        EXPECT_NE(clone.storage()->id(), x.storage()->id());
+        EXPECT_EQ(contiguous.id() == x.id(), x.is_contiguous());
+        FillInPlace(x, 1);
+        EXPECT_EQ(ValuesOf(clone), values);
+      }
+    }
+    const Tensor row = Random({7}, dtype);
+    EXPECT_TRUE(
+        Matches(Clone(Expand(row, {5, 7})), {5, 7}, dtype,
+                Pick(row, {5, 7}, [](Position p) { return Position{p[1]}; })));
+  }
+}
+
+TEST_P(CopyTest, CopyToWritesTheTargetAndNothingElse) {
+  for (const Device other : {device(), OtherDevice(device())}) {
+    for (const DType from : kAllDTypes) {
+      for (const DType to : {DType::kFloat32, DType::kUInt8}) {
+        for (const Placement p : kPlacements) {
+          const Placement q = kPlacements[(static_cast<int>(p) + 2) % 5];
+          for (const Shape& shape :
+               {Shape{5, 7}, Shape{7}, Shape{5, 1}, Shape{}, Shape{1, 1}}) {
+            const Tensor target = Random({5, 7}, to, p);
+            const Tensor memory = MemoryOf(target);
+            const Tensor source = RandomTensor(shape, other, from, q);
+            const std::vector<double> values = Converted(ValuesOf(source), to);
+            std::vector<double> expected(35);
+            for (int i = 0; i < 35; ++i) {
+              expected[i] = BroadcastAt(values, shape, {5, 7}, i);
+            }
+            const std::vector<double> all =
+                WithValues(ValuesOf(memory), target, expected);
+            const std::uint64_t version = target.version();
+            CopyTo(source, target);
+            EXPECT_EQ(target.version(), version + 1);
+            EXPECT_TRUE(Matches(memory, memory.shape(), to, all))
+                << "from " << from << " of " << shape << " on " << other;
+          }
+        }
+      }
+    }
+    CopyTo(Zeros({0, 3}, other), Zeros({0, 3}, device()));
+  }
+}
+
+TEST_P(CopyTest, WhatPerhapsOverlapsIsCopiedFirst) {
+  const Tensor x = Random({37, 37});
+  const std::vector<double> transposed = ValuesOf(T(x));
+  CopyTo(T(x), x);
+  EXPECT_EQ(ValuesOf(x), transposed);
+  CopyTo(x, x);
+  EXPECT_EQ(ValuesOf(x), transposed);
+  const std::vector<double> shifted = ValuesOf(Slice(x, 1, 0, 36));
+  CopyTo(Slice(x, 1, 0, 36), Slice(x, 1, 1, 37));
+  EXPECT_EQ(ValuesOf(Slice(x, 1, 1, 37)), shifted);
+}
+
+// ---- Between devices.
+
+class CrossDeviceTest : public CopyTest {
+ protected:
+  void SetUp() override {
+    other_ = OtherDevice(device());
+    if (other_ == device()) GTEST_SKIP() << "needs two devices";
+  }
+  Device other() const { return other_; }
+
+ private:
+  Device other_;
+};
+
+TEST_P(CrossDeviceTest, ThereAndBack) {
+  for (const DType dtype : kAllDTypes) {
+    for (const Placement placement : kPlacements) {
+      for (const Shape& shape : {Shape{}, Shape{0, 2}, Shape{5, 7}}) {
+        const Tensor x = Random(shape, dtype, placement);
+        const Tensor there = To(x, other());
+        EXPECT_EQ(there.device(), other());
+        EXPECT_TRUE(Matches(there, shape, dtype, ValuesOf(x)));
+        EXPECT_NE(there.id(), x.id());
+        const Tensor back = To(there, device());
+        EXPECT_EQ(back.device(), device());
+        EXPECT_TRUE(Matches(back, shape, dtype, ValuesOf(x)));
+        EXPECT_EQ(To(x, device()).id(), x.id());
+      }
+    }
+    const Tensor large = Random({100003}, dtype);
+    EXPECT_EQ(ValuesOf(To(large, other())), ValuesOf(large));
+    const Tensor x = Random({5, 7}, dtype, Placement::kTransposed);
+    for (const DType to : kAllDTypes) {
+      const Tensor y = To(x, other(), to);
+      EXPECT_EQ(y.device(), other());
+      EXPECT_TRUE(Matches(y, {5, 7}, to, Converted(ValuesOf(x), to)));
+    }
+  }
+}
+
+TEST_P(CrossDeviceTest, TheCopyWaitsForItsSourceByItself) {
+  const Tensor x = Random({1003});
+  Synchronize(device());
+  HoldUp hold(CurrentStream(device()));
+  const Tensor sum = x + 1;
+  const Tensor there = To(sum, other(), /*non_blocking=*/true);
+  const Tensor result = there * 2;
+  EXPECT_FALSE(CurrentStream(other()).Query());
+  hold.Release();
+  EXPECT_TRUE(Matches(result, {1003}, DType::kFloat32, Map(x, [](double a) {
+                        return RoundTo(DType::kFloat32, a + 1) * 2;
+                      })));
+}
+
+TEST_P(CrossDeviceTest, TheSourceMayGoBeforeItIsCopied) {
+  Synchronize(device());
+  HoldUp hold(CurrentStream(other()));
+  Tensor there;
+  {
+    const Tensor x = Full({1003}, 5, device());
+    there = To(x, other(), /*non_blocking=*/true);
+  }
+  // Its memory must not be given to these yet.
+  for (int i = 0; i < 10; ++i) Full({1003}, 7, device());
+  hold.Release();
+  EXPECT_EQ(ValuesOf(there), std::vector<double>(1003, 5));
+}
+
+TEST_P(CrossDeviceTest, TheSourceMayChangeAfterTheCopyWasRequested) {
+  Tensor x = Full({1003}, 5, device());
+  Synchronize(device());
+  HoldUp hold(CurrentStream(other()));
+  const Tensor there = To(x, other(), /*non_blocking=*/true);
+  x += 1;
+  // Time for the addition, if nothing holds it back.
+  for (int i = 0; i < 50 && !CurrentStream(device()).Query(); ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  hold.Release();
+  EXPECT_EQ(ValuesOf(there), std::vector<double>(1003, 5));
+  EXPECT_EQ(ValuesOf(x), std::vector<double>(1003, 6));
+}
+
+TEST_P(CrossDeviceTest, AFailureOnTheSourceReachesTheReader) {
+  const Tensor x = Random({4});
+  const Tensor index = Full({1}, 4, device(), DType::kInt64);
+  Tensor result;
+  int line = 0;
+  {
+    HoldUp hold(CurrentStream(device()));
+    line = __LINE__ + 1;
+    const Tensor bad = IndexSelect(x, 0, index);
+    result = To(bad, other(), /*non_blocking=*/true) + 1;
+  }
+  try {
+    ToVector<float>(result);
+    ADD_FAILURE() << "garbage looked like a result";
+  } catch (const AsyncError& error) {
+    EXPECT_EQ(error.failure().operation, "index_select");
+    EXPECT_EQ(error.failure().requested_at, SourceLocation(__FILE__, line));
+    EXPECT_THAT(error.what(), HasSubstr("index 4 at position 0"));
+  }
+  EXPECT_THROW(ToVector<float>(result), AsyncError);
+  EXPECT_THROW(Synchronize(device()), AsyncError);
+  EXPECT_EQ(Item(Ones({}, other())), 1);
+  EXPECT_EQ(Item(To(Ones({}, device()), other())), 1);
+}
+
+TEST_P(CrossDeviceTest, IntoAViewOnTheOtherDevice) {
+  const Tensor x = Random({3, 4});
+  const Tensor target = Zeros({2, 4, 3}, other(), DType::kFloat64);
+  const Tensor part = Transpose(Select(target, 0, 1), 0, 1);
+  HoldUp hold(CurrentStream(device()));
+  const Tensor sum = x + 1;
+  CopyTo(sum, part, /*non_blocking=*/true);
+  hold.Release();
+  EXPECT_TRUE(Matches(part, {3, 4}, DType::kFloat64, ValuesOf(sum)));
+  EXPECT_EQ(ValuesOf(target[0]), std::vector<double>(12, 0));
+}
+
+TEST_P(CrossDeviceTest, ThroughAllDevicesInTurn) {
+  const Tensor x = Random({1003});
+  Tensor y = x;
+  for (int round = 0; round < 20; ++round) {
+    for (const Device next : AllDevices()) y = To(y, next) + 1;
+  }
+  const double added = 20. * AllDevices().size();
+  std::vector<double> expected = ValuesOf(x);
+  for (double& value : expected) {
+    for (int i = 0; i < added; ++i) value = static_cast<float>(value + 1);
+  }
+  EXPECT_EQ(ValuesOf(y), expected);
+}
+
+INSTANTIATE_FOR_ALL_DEVICES(CopyTest);
+INSTANTIATE_FOR_ALL_DEVICES(CrossDeviceTest);
+
+}  // namespace
+}  // namespace d2l

@@ -1,0 +1,467 @@
+#include "common/ops/elementwise.h"
+
+#include <cstdint>
+#include <memory>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_format.h"
+#include "common/kernels/kernels.h"
+#include "common/ops/copy.h"
+#include "common/ops/launch.h"
+#include "common/ops/primitive.h"
+
+namespace d2l {
+namespace {
+
+using kernels::BinaryOp;
+using kernels::UnaryOp;
+
+const char* NameOf(BinaryOp op) {
+  switch (op) {
+    case BinaryOp::kAdd:
+      return "add";
+    case BinaryOp::kSubtract:
+      return "sub";
+    case BinaryOp::kMultiply:
+      return "mul";
+    case BinaryOp::kDivide:
+      return "div";
+    case BinaryOp::kFloorDivide:
+      return "floor_divide";
+    case BinaryOp::kPow:
+      return "pow";
+    case BinaryOp::kMaximum:
+      return "maximum";
+    case BinaryOp::kMinimum:
+      return "minimum";
+    case BinaryOp::kEqual:
+      return "eq";
+    case BinaryOp::kNotEqual:
+      return "ne";
+    case BinaryOp::kLess:
+      return "lt";
+    case BinaryOp::kLessEqual:
+      return "le";
+    case BinaryOp::kGreater:
+      return "gt";
+    case BinaryOp::kGreaterEqual:
+      return "ge";
+  }
+  return "unknown";
+}
+
+const char* NameOf(UnaryOp op) {
+  switch (op) {
+    case UnaryOp::kNegative:
+      return "neg";
+    case UnaryOp::kAbs:
+      return "abs";
+    case UnaryOp::kRelu:
+      return "relu";
+    case UnaryOp::kSquare:
+      return "square";
+    case UnaryOp::kExp:
+      return "exp";
+    case UnaryOp::kLog:
+      return "log";
+    case UnaryOp::kSqrt:
+      return "sqrt";
+    case UnaryOp::kTanh:
+      return "tanh";
+    case UnaryOp::kSigmoid:
+      return "sigmoid";
+  }
+  return "unknown";
+}
+
+void CheckScalarFits(const char* operation, Scalar value, DType dtype) {
+  if (value.FitsIn(dtype)) return;
+  throw std::invalid_argument(absl::StrFormat(
+      "[%s] the scalar %s is not a value of the tensor's dtype %s", operation,
+      value.ToString(), DTypeName(dtype)));
+}
+
+void CheckSameDType(const char* operation, DType a, DType b) {
+  if (a == b) return;
+  throw std::invalid_argument(absl::StrFormat(
+      "[%s] operands of two dtypes, %s and %s; convert one of them: To(x, "
+      "DType)",
+      operation, DTypeName(a), DTypeName(b)));
+}
+
+Shape CheckedBroadcast(const char* operation, const Shape& a, const Shape& b,
+                       DType dtype) {
+  if (a == b) return a;
+  const Shape shape = BroadcastShapes(operation, a, b);
+  CheckedNumel(operation, shape, DTypeSize(dtype));
+  return shape;
+}
+
+[[noreturn]] void ThrowNoTensor(const char* operation, SourceLocation at) {
+  throw std::invalid_argument(
+      absl::StrFormat("[%s] one operand must be a tensor; requested at %s",
+                      operation, at.ToString()));
+}
+
+// A function of two operands, one of which may be a scalar.
+class BinaryPrimitive final : public Primitive {
+ public:
+  enum class Which { kNone, kFirst, kSecond };
+
+  BinaryPrimitive(BinaryOp op, Which which, Scalar scalar)
+      : op_(op), which_(which), scalar_(scalar) {}
+
+  const char* name() const override { return NameOf(op_); }
+
+  ValueSpec Infer(Inputs inputs) const override {
+    const Tensor& a = *inputs[0];
+    const DType result = ResultDType(op_, a.dtype());
+    if (which_ != Which::kNone) {
+      CheckScalarFits(name(), scalar_, a.dtype());
+      return {a.shape(), result, a.device()};
+    }
+    const Tensor& b = *inputs[1];
+    CheckSameDType(name(), a.dtype(), b.dtype());
+    return {CheckedBroadcast(name(), a.shape(), b.shape(), a.dtype()), result,
+            a.device()};
+  }
+
+  std::uint64_t Launch(Stream& stream, const OpLabel& label, Inputs inputs,
+                       const Tensor& output) const override {
+    const Tensor* a = which_ == Which::kFirst ? nullptr : inputs[0];
+    const Tensor* b = which_ == Which::kSecond  ? nullptr
+                      : which_ == Which::kFirst ? inputs[0]
+                                                : inputs[1];
+    const LaunchLayout layout(output, {a, b});
+    return KernelsOf(stream).Binary(
+        stream, label,
+        {op_, inputs[0]->dtype(), output.numel(), output.data(), ToInput(a),
+         ToInput(b), layout.get()});
+  }
+
+  std::vector<Attribute> attributes() const override {
+    switch (which_) {
+      case Which::kNone:
+        return {};
+      case Which::kFirst:
+        return {{"first", scalar_.ToString()}};
+      case Which::kSecond:
+        return {{"second", scalar_.ToString()}};
+    }
+    return {};
+  }
+  std::unique_ptr<Primitive> Clone() const override {
+    return std::make_unique<BinaryPrimitive>(*this);
+  }
+
+ private:
+  kernels::Input ToInput(const Tensor* tensor) const {
+    return tensor == nullptr ? kernels::Input{nullptr, scalar_}
+                             : kernels::Input{tensor->data(), {}};
+  }
+
+  const BinaryOp op_;
+  const Which which_;
+  const Scalar scalar_;
+};
+
+class UnaryPrimitive final : public Primitive {
+ public:
+  explicit UnaryPrimitive(UnaryOp op) : op_(op) {}
+
+  const char* name() const override { return NameOf(op_); }
+
+  ValueSpec Infer(Inputs inputs) const override {
+    const Tensor& x = *inputs[0];
+    if (op_ >= UnaryOp::kExp && !IsFloatingPoint(x.dtype())) {
+      throw std::invalid_argument(absl::StrFormat(
+          "[%s] float32 or float64 wanted; got %s; convert it: To(x, "
+          "DType::kFloat32)",
+          name(), x.Describe()));
+    }
+    return {x.shape(), x.dtype(), x.device()};
+  }
+  std::uint64_t Launch(Stream& stream, const OpLabel& label, Inputs inputs,
+                       const Tensor& output) const override {
+    const Tensor& x = *inputs[0];
+    const LaunchLayout layout(output, {&x});
+    return KernelsOf(stream).Unary(stream, label,
+                                   {op_, output.dtype(), output.numel(),
+                                    output.data(), x.data(), layout.get()});
+  }
+  std::unique_ptr<Primitive> Clone() const override {
+    return std::make_unique<UnaryPrimitive>(*this);
+  }
+
+ private:
+  const UnaryOp op_;
+};
+
+// Its inputs are the condition and those of a and b that are tensors.
+class WherePrimitive final : public Primitive {
+ public:
+  WherePrimitive(const Operand& a, const Operand& b)
+      : a_is_tensor_(a.tensor() != nullptr),
+        b_is_tensor_(b.tensor() != nullptr),
+        a_(a.scalar()),
+        b_(b.scalar()) {}
+
+  const char* name() const override { return "where"; }
+
+  ValueSpec Infer(Inputs inputs) const override {
+    const Tensor& condition = *inputs[0];
+    const Tensor& first = *inputs[1];
+    const DType dtype = first.dtype();
+    if (condition.dtype() != DType::kUInt8) {
+      throw std::invalid_argument(absl::StrFormat(
+          "[where] the condition must be uint8, as comparisons give it; got "
+          "%s",
+          condition.Describe()));
+    }
+    if (!a_is_tensor_) CheckScalarFits(name(), a_, dtype);
+    if (!b_is_tensor_) CheckScalarFits(name(), b_, dtype);
+    Shape shape =
+        CheckedBroadcast(name(), condition.shape(), first.shape(), dtype);
+    if (a_is_tensor_ && b_is_tensor_) {
+      CheckSameDType(name(), dtype, inputs[2]->dtype());
+      shape = CheckedBroadcast(name(), shape, inputs[2]->shape(), dtype);
+    }
+    return {shape, dtype, condition.device()};
+  }
+
+  std::uint64_t Launch(Stream& stream, const OpLabel& label, Inputs inputs,
+                       const Tensor& output) const override {
+    const Tensor* const condition = inputs[0];
+    const Tensor* const a = a_is_tensor_ ? inputs[1] : nullptr;
+    const Tensor* const b =
+        b_is_tensor_ ? inputs[a_is_tensor_ ? 2 : 1] : nullptr;
+    const LaunchLayout layout(output, {condition, a, b});
+    return KernelsOf(stream).Where(
+        stream, label,
+        {output.dtype(), output.numel(), output.data(), condition->data(),
+         a != nullptr ? kernels::Input{a->data(), {}}
+                      : kernels::Input{nullptr, a_},
+         b != nullptr ? kernels::Input{b->data(), {}}
+                      : kernels::Input{nullptr, b_},
+         layout.get()});
+  }
+
+  std::vector<Attribute> attributes() const override {
+    std::vector<Attribute> attributes;
+    if (!a_is_tensor_) attributes.push_back({"input", a_.ToString()});
+    if (!b_is_tensor_) attributes.push_back({"other", b_.ToString()});
+    return attributes;
+  }
+  std::unique_ptr<Primitive> Clone() const override {
+    return std::make_unique<WherePrimitive>(*this);
+  }
+
+ private:
+  const bool a_is_tensor_;
+  const bool b_is_tensor_;
+  const Scalar a_;
+  const Scalar b_;
+};
+
+class FillPrimitive final : public Primitive {
+ public:
+  FillPrimitive(const Tensor& target, Scalar value)
+      : spec_{target.shape(), target.dtype(), target.device()}, value_(value) {}
+
+  const char* name() const override { return "fill"; }
+  ValueSpec Infer(Inputs) const override {
+    CheckScalarFits(name(), value_, spec_.dtype);
+    return spec_;
+  }
+  std::uint64_t Launch(Stream& stream, const OpLabel& label, Inputs,
+                       const Tensor& output) const override {
+    const LaunchLayout layout(output, {});
+    return KernelsOf(stream).Fill(
+        stream, label,
+        {output.dtype(), output.numel(), output.data(), value_, layout.get()});
+  }
+  std::vector<Attribute> attributes() const override {
+    return {{"value", value_.ToString()}};
+  }
+  std::unique_ptr<Primitive> Clone() const override {
+    return std::make_unique<FillPrimitive>(*this);
+  }
+
+ private:
+  const ValueSpec spec_;
+  const Scalar value_;
+};
+
+using Which = BinaryPrimitive::Which;
+
+// The line of the operation is that of its first operand: of `x * y + 2`
+// written over two lines, that is where it begins.
+Tensor ApplyBinary(BinaryOp op, const Operand& a, const Operand& b) {
+  if (a.tensor() != nullptr) {
+    if (b.tensor() != nullptr) {
+      return Apply(BinaryPrimitive(op, Which::kNone, 0),
+                   {a.tensor(), b.tensor()}, a.at());
+    }
+    return Apply(BinaryPrimitive(op, Which::kSecond, b.scalar()), {a.tensor()},
+                 a.at());
+  }
+  if (b.tensor() == nullptr) ThrowNoTensor(NameOf(op), a.at());
+  return Apply(BinaryPrimitive(op, Which::kFirst, a.scalar()), {b.tensor()},
+               a.at());
+}
+
+Tensor& ApplyBinaryInPlace(BinaryOp op, Tensor& x, const Operand& y) {
+  if (y.tensor() == nullptr) {
+    ApplyInPlace(BinaryPrimitive(op, Which::kSecond, y.scalar()), {&x}, x,
+                 y.at());
+    return x;
+  }
+  const BinaryPrimitive primitive(op, Which::kNone, 0);
+  if (OverlapOf(x, *y.tensor()) == Overlap::kPossible) {
+    const Tensor copy = Clone(*y.tensor(), y.at());
+    ApplyInPlace(primitive, {&x, &copy}, x, y.at());
+  } else {
+    ApplyInPlace(primitive, {&x, y.tensor()}, x, y.at());
+  }
+  return x;
+}
+
+Tensor ApplyUnary(UnaryOp op, const Tensor& x, SourceLocation at) {
+  return Apply(UnaryPrimitive(op), {&x}, at);
+}
+
+void ApplyUnaryInPlace(UnaryOp op, const Tensor& x, SourceLocation at) {
+  ApplyInPlace(UnaryPrimitive(op), {&x}, x, at);
+}
+
+}  // namespace
+
+Tensor operator+(const Operand& a, const Operand& b) {
+  return ApplyBinary(BinaryOp::kAdd, a, b);
+}
+Tensor operator-(const Operand& a, const Operand& b) {
+  return ApplyBinary(BinaryOp::kSubtract, a, b);
+}
+Tensor operator*(const Operand& a, const Operand& b) {
+  return ApplyBinary(BinaryOp::kMultiply, a, b);
+}
+Tensor operator/(const Operand& a, const Operand& b) {
+  return ApplyBinary(BinaryOp::kDivide, a, b);
+}
+Tensor FloorDivide(const Operand& a, const Operand& b) {
+  return ApplyBinary(BinaryOp::kFloorDivide, a, b);
+}
+Tensor Pow(const Operand& a, const Operand& b) {
+  return ApplyBinary(BinaryOp::kPow, a, b);
+}
+Tensor Maximum(const Operand& a, const Operand& b) {
+  return ApplyBinary(BinaryOp::kMaximum, a, b);
+}
+Tensor Minimum(const Operand& a, const Operand& b) {
+  return ApplyBinary(BinaryOp::kMinimum, a, b);
+}
+Tensor operator==(const Operand& a, const Operand& b) {
+  return ApplyBinary(BinaryOp::kEqual, a, b);
+}
+Tensor operator!=(const Operand& a, const Operand& b) {
+  return ApplyBinary(BinaryOp::kNotEqual, a, b);
+}
+Tensor operator<(const Operand& a, const Operand& b) {
+  return ApplyBinary(BinaryOp::kLess, a, b);
+}
+Tensor operator<=(const Operand& a, const Operand& b) {
+  return ApplyBinary(BinaryOp::kLessEqual, a, b);
+}
+Tensor operator>(const Operand& a, const Operand& b) {
+  return ApplyBinary(BinaryOp::kGreater, a, b);
+}
+Tensor operator>=(const Operand& a, const Operand& b) {
+  return ApplyBinary(BinaryOp::kGreaterEqual, a, b);
+}
+
+Tensor& operator+=(Tensor& x, const Operand& y) {
+  return ApplyBinaryInPlace(BinaryOp::kAdd, x, y);
+}
+Tensor& operator-=(Tensor& x, const Operand& y) {
+  return ApplyBinaryInPlace(BinaryOp::kSubtract, x, y);
+}
+Tensor& operator*=(Tensor& x, const Operand& y) {
+  return ApplyBinaryInPlace(BinaryOp::kMultiply, x, y);
+}
+Tensor& operator/=(Tensor& x, const Operand& y) {
+  return ApplyBinaryInPlace(BinaryOp::kDivide, x, y);
+}
+
+Tensor Where(const Tensor& condition, const Operand& a, const Operand& b,
+             SourceLocation at) {
+  const WherePrimitive primitive(a, b);
+  if (a.tensor() != nullptr && b.tensor() != nullptr) {
+    return Apply(primitive, {&condition, a.tensor(), b.tensor()}, at);
+  }
+  const Tensor* only = a.tensor() != nullptr ? a.tensor() : b.tensor();
+  if (only == nullptr) ThrowNoTensor("where", at);
+  return Apply(primitive, {&condition, only}, at);
+}
+
+Tensor operator-(const Operand& x) {
+  if (x.tensor() == nullptr) ThrowNoTensor("neg", x.at());
+  return ApplyUnary(UnaryOp::kNegative, *x.tensor(), x.at());
+}
+Tensor Abs(const Tensor& x, SourceLocation at) {
+  return ApplyUnary(UnaryOp::kAbs, x, at);
+}
+Tensor Relu(const Tensor& x, SourceLocation at) {
+  return ApplyUnary(UnaryOp::kRelu, x, at);
+}
+Tensor Square(const Tensor& x, SourceLocation at) {
+  return ApplyUnary(UnaryOp::kSquare, x, at);
+}
+Tensor Exp(const Tensor& x, SourceLocation at) {
+  return ApplyUnary(UnaryOp::kExp, x, at);
+}
+Tensor Log(const Tensor& x, SourceLocation at) {
+  return ApplyUnary(UnaryOp::kLog, x, at);
+}
+Tensor Sqrt(const Tensor& x, SourceLocation at) {
+  return ApplyUnary(UnaryOp::kSqrt, x, at);
+}
+Tensor Tanh(const Tensor& x, SourceLocation at) {
+  return ApplyUnary(UnaryOp::kTanh, x, at);
+}
+Tensor Sigmoid(const Tensor& x, SourceLocation at) {
+  return ApplyUnary(UnaryOp::kSigmoid, x, at);
+}
+
+void AbsInPlace(const Tensor& x, SourceLocation at) {
+  ApplyUnaryInPlace(UnaryOp::kAbs, x, at);
+}
+void ReluInPlace(const Tensor& x, SourceLocation at) {
+  ApplyUnaryInPlace(UnaryOp::kRelu, x, at);
+}
+void ExpInPlace(const Tensor& x, SourceLocation at) {
+  ApplyUnaryInPlace(UnaryOp::kExp, x, at);
+}
+void LogInPlace(const Tensor& x, SourceLocation at) {
+  ApplyUnaryInPlace(UnaryOp::kLog, x, at);
+}
+void SqrtInPlace(const Tensor& x, SourceLocation at) {
+  ApplyUnaryInPlace(UnaryOp::kSqrt, x, at);
+}
+void TanhInPlace(const Tensor& x, SourceLocation at) {
+  ApplyUnaryInPlace(UnaryOp::kTanh, x, at);
+}
+void SigmoidInPlace(const Tensor& x, SourceLocation at) {
+  ApplyUnaryInPlace(UnaryOp::kSigmoid, x, at);
+}
+
+void FillInPlace(const Tensor& x, Scalar value, SourceLocation at) {
+  if (!x.defined()) {
+    throw std::invalid_argument(absl::StrFormat(
+        "[fill_] the tensor is undefined; requested at %s", at.ToString()));
+  }
+  ApplyInPlace(FillPrimitive(x, value), {}, x, at);
+}
+
+}  // namespace d2l

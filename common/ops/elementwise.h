@@ -1,0 +1,94 @@
+// Element-wise operations.
+//
+//   Tensor z = x * y + 2;
+//   Tensor clipped = Where(z > 1, 1, z);
+//   x += Exp(y);
+//
+// All are asynchronous and broadcast as NumPy's do. Two tensors must have the
+// same dtype and be on the same device. A scalar takes the tensor's dtype and
+// must be a value of it: to add 0.5 to integers, convert them first. What does
+// not go together throws std::invalid_argument at the call, undefined
+// tensors included.
+//
+// Names and results are PyTorch's: NaN is kept by Maximum, Minimum and Relu;
+// `/` divides truly, so integers give float32; comparisons give uint8 (PyTorch
+// has a bool for that), 1 or 0.
+
+#ifndef D2L_COMMON_OPS_ELEMENTWISE_H_
+#define D2L_COMMON_OPS_ELEMENTWISE_H_
+
+#include "common/base/source_location.h"
+#include "common/ops/operand.h"
+#include "common/tensor/scalar.h"
+#include "common/tensor/tensor.h"
+
+namespace d2l {
+
+// At least one side of each is a tensor.
+Tensor operator+(const Operand& a, const Operand& b);
+Tensor operator-(const Operand& a, const Operand& b);
+Tensor operator*(const Operand& a, const Operand& b);
+Tensor operator/(const Operand& a, const Operand& b);
+
+// Rounded down, as Python's //. Integers divided by zero fail late: the
+// quotient throws AsyncError when it is waited for.
+Tensor FloorDivide(const Operand& a, const Operand& b);
+// a to the power b. A negative exponent of integers fails late.
+Tensor Pow(const Operand& a, const Operand& b);
+Tensor Maximum(const Operand& a, const Operand& b);
+Tensor Minimum(const Operand& a, const Operand& b);
+
+// Whether it is so, element by element. To compare whole tensors see Equal and
+// AllClose (compare.h).
+Tensor operator==(const Operand& a, const Operand& b);
+Tensor operator!=(const Operand& a, const Operand& b);
+Tensor operator<(const Operand& a, const Operand& b);
+Tensor operator<=(const Operand& a, const Operand& b);
+Tensor operator>(const Operand& a, const Operand& b);
+Tensor operator>=(const Operand& a, const Operand& b);
+
+// In place: the memory that x shares with other handles changes too. The
+// result must have x's shape and dtype.
+Tensor& operator+=(Tensor& x, const Operand& y);
+Tensor& operator-=(Tensor& x, const Operand& y);
+Tensor& operator*=(Tensor& x, const Operand& y);
+Tensor& operator/=(Tensor& x, const Operand& y);
+
+// a where the condition, a uint8 tensor, is not 0; else b (torch.where). At
+// least one of a and b is a tensor.
+Tensor Where(const Tensor& condition, const Operand& a, const Operand& b,
+             SourceLocation at = SourceLocation::Current());
+
+// Of any dtype.
+Tensor operator-(const Operand& x);
+Tensor Abs(const Tensor& x, SourceLocation at = SourceLocation::Current());
+Tensor Relu(const Tensor& x, SourceLocation at = SourceLocation::Current());
+Tensor Square(const Tensor& x, SourceLocation at = SourceLocation::Current());
+
+// Of float32 and float64. Exp and Log are within one unit in the last place,
+// Tanh and Sigmoid within two.
+Tensor Exp(const Tensor& x, SourceLocation at = SourceLocation::Current());
+Tensor Log(const Tensor& x, SourceLocation at = SourceLocation::Current());
+Tensor Sqrt(const Tensor& x, SourceLocation at = SourceLocation::Current());
+Tensor Tanh(const Tensor& x, SourceLocation at = SourceLocation::Current());
+Tensor Sigmoid(const Tensor& x, SourceLocation at = SourceLocation::Current());
+
+// In place (PyTorch's relu_ and so on).
+void AbsInPlace(const Tensor& x, SourceLocation at = SourceLocation::Current());
+void ReluInPlace(const Tensor& x,
+                 SourceLocation at = SourceLocation::Current());
+void ExpInPlace(const Tensor& x, SourceLocation at = SourceLocation::Current());
+void LogInPlace(const Tensor& x, SourceLocation at = SourceLocation::Current());
+void SqrtInPlace(const Tensor& x,
+                 SourceLocation at = SourceLocation::Current());
+void TanhInPlace(const Tensor& x,
+                 SourceLocation at = SourceLocation::Current());
+void SigmoidInPlace(const Tensor& x,
+                    SourceLocation at = SourceLocation::Current());
+// All elements become `value` (torch.Tensor.fill_).
+void FillInPlace(const Tensor& x, Scalar value,
+                 SourceLocation at = SourceLocation::Current());
+
+}  // namespace d2l
+
+#endif  // D2L_COMMON_OPS_ELEMENTWISE_H_

@@ -1,0 +1,79 @@
+#include "common/ops/indexing.h"
+
+#include <initializer_list>
+#include <stdexcept>
+#include <utility>
+
+#include "absl/strings/str_format.h"
+#include "common/ops/copy.h"
+#include "common/ops/elementwise.h"
+#include "common/ops/views.h"
+
+namespace d2l {
+namespace {
+
+// x with one index applied to `dim`; moves dim to the next dimension.
+Tensor ApplyIndex(const Tensor& x, const Index& index, int& dim) {
+  if (!index.is_range()) return Select(x, dim, index.index(), index.at());
+  const Range& range = index.range();
+  const int at = dim++;
+  if (range.start == kAll.start && range.end == kAll.end && range.step == 1) {
+    return x;
+  }
+  return Slice(x, at, range.start, range.end, range.step, index.at());
+}
+
+}  // namespace
+
+TensorSlice Tensor::operator[](const Index& index) const {
+  int dim = 0;
+  return TensorSlice(ApplyIndex(*this, index, dim), index.at());
+}
+
+TensorSlice Tensor::operator[](std::initializer_list<Index> indices) const {
+  const SourceLocation at =
+      indices.size() == 0 ? SourceLocation() : indices.begin()->at();
+  if (defined() && static_cast<int>(indices.size()) > dim()) {
+    throw std::invalid_argument(absl::StrFormat(
+        "[index] %d indices into %s, which has %d dimension%s; requested at %s",
+        indices.size(), shape().ToString(), dim(), dim() == 1 ? "" : "s",
+        at.ToString()));
+  }
+  Tensor part = *this;
+  int next = 0;
+  for (const Index& index : indices) part = ApplyIndex(part, index, next);
+  return TensorSlice(std::move(part), at);
+}
+
+const TensorSlice& TensorSlice::operator=(const Operand& value) const {
+  if (value.tensor() == nullptr) {
+    FillInPlace(*this, value.scalar(), value.at());
+  } else {
+    CopyTo(*value.tensor(), *this, /*non_blocking=*/false, value.at());
+  }
+  return *this;
+}
+
+const TensorSlice& TensorSlice::operator=(const TensorSlice& value) const {
+  CopyTo(value, *this, /*non_blocking=*/false, at_);
+  return *this;
+}
+
+void operator+=(const TensorSlice& x, const Operand& y) {
+  Tensor view = x;
+  view += y;
+}
+void operator-=(const TensorSlice& x, const Operand& y) {
+  Tensor view = x;
+  view -= y;
+}
+void operator*=(const TensorSlice& x, const Operand& y) {
+  Tensor view = x;
+  view *= y;
+}
+void operator/=(const TensorSlice& x, const Operand& y) {
+  Tensor view = x;
+  view /= y;
+}
+
+}  // namespace d2l

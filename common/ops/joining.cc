@@ -1,0 +1,282 @@
+#include "common/ops/joining.h"
+
+#include <cstdint>
+#include <memory>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include "absl/container/inlined_vector.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "common/kernels/kernels.h"
+#include "common/ops/copy.h"
+#include "common/ops/launch.h"
+#include "common/ops/primitive.h"
+#include "common/ops/views.h"
+
+namespace d2l {
+namespace {
+
+// A shape as (outer, size, inner) around one dimension.
+struct Split3 {
+  std::int64_t outer = 1, size = 1, inner = 1;
+};
+Split3 SplitAround(const Shape& shape, int dim) {
+  Split3 split;
+  for (int i = 0; i < shape.rank(); ++i) {
+    (i < dim ? split.outer : i == dim ? split.size : split.inner) *= shape[i];
+  }
+  return split;
+}
+
+// Its inputs are contiguous.
+class CatPrimitive final : public Primitive {
+ public:
+  explicit CatPrimitive(int dim) : dim_(dim) {}
+
+  const char* name() const override { return "cat"; }
+
+  ValueSpec Infer(Inputs inputs) const override {
+    if (inputs.empty()) {
+      throw std::invalid_argument("[cat] at least one tensor wanted; got none");
+    }
+    const Tensor& first = *inputs[0];
+    if (first.dim() == 0) {
+      throw std::invalid_argument(
+          "[cat] scalars cannot be joined along a dimension; use Stack");
+    }
+    const int dim = WrapDim(name(), dim_, first.dim());
+    Shape shape = first.shape();
+    for (std::size_t i = 1; i < inputs.size(); ++i) {
+      const Tensor& x = *inputs[i];
+      if (x.dtype() != first.dtype()) {
+        throw std::invalid_argument(absl::StrFormat(
+            "[cat] tensor %d is %s, the first %s; convert one of them: To(x, "
+            "DType)",
+            i, DTypeName(x.dtype()), DTypeName(first.dtype())));
+      }
+      bool fits = x.dim() == first.dim();
+      for (int d = 0; d < first.dim() && fits; ++d) {
+        fits = d == dim || x.size(d) == first.size(d);
+      }
+      if (!fits) {
+        throw std::invalid_argument(absl::StrFormat(
+            "[cat] sizes differ outside dimension %d: tensor %d is %s, the "
+            "first %s",
+            dim, i, x.shape().ToString(), first.shape().ToString()));
+      }
+      if (__builtin_add_overflow(shape[dim], x.size(dim), &shape[dim])) {
+        throw std::invalid_argument(
+            "[cat] the sizes add up to more than 64 bits can count");
+      }
+    }
+    CheckedNumel(name(), shape, DTypeSize(first.dtype()));
+    return {shape, first.dtype(), first.device()};
+  }
+
+  std::uint64_t Launch(Stream& stream, const OpLabel& label, Inputs inputs,
+                       const Tensor& output) const override {
+    const int dim = WrapDim(name(), dim_, output.dim());
+    const std::int64_t element_size = DTypeSize(output.dtype());
+    absl::InlinedVector<kernels::CatPiece, 8> pieces;
+    pieces.reserve(inputs.size());
+    std::int64_t outer = 1;
+    for (const Tensor* input : inputs) {
+      const Split3 split = SplitAround(input->shape(), dim);
+      outer = split.outer;
+      pieces.push_back(
+          {input->data(), split.size * split.inner * element_size});
+    }
+    return KernelsOf(stream).Cat(stream, label,
+                                 {outer, output.data(), element_size, pieces});
+  }
+
+  std::vector<Attribute> attributes() const override {
+    return {{"dim", absl::StrCat(dim_)}};
+  }
+  std::unique_ptr<Primitive> Clone() const override {
+    return std::make_unique<CatPrimitive>(*this);
+  }
+
+ private:
+  const int dim_;
+};
+
+// Its inputs, x and the index, are contiguous, and equal in size but in `dim`.
+class IndexPrimitive final : public Primitive {
+ public:
+  IndexPrimitive(kernels::IndexOp op, int dim) : op_(op), dim_(dim) {}
+
+  const char* name() const override {
+    return op_ == kernels::IndexOp::kGather ? "gather" : "index_select";
+  }
+
+  ValueSpec Infer(Inputs inputs) const override {
+    const Tensor& x = *inputs[0];
+    const Tensor& index = *inputs[1];
+    if (index.dtype() != DType::kInt64) {
+      throw std::invalid_argument(absl::StrFormat(
+          "[%s] an int64 index wanted; got %s", name(), index.Describe()));
+    }
+    if (x.dim() == 0) {
+      throw std::invalid_argument(
+          absl::StrFormat("[%s] a scalar has no dimension to index", name()));
+    }
+    const int dim = WrapDim(name(), dim_, x.dim());
+    Shape shape = x.shape();
+    if (op_ == kernels::IndexOp::kGather) {
+      bool fits = index.dim() == x.dim();
+      for (int i = 0; i < x.dim() && fits; ++i) {
+        fits = i == dim || index.size(i) <= x.size(i);
+      }
+      if (!fits) {
+        throw std::invalid_argument(absl::StrFormat(
+            "[gather] the index must have as many dimensions as the tensor, "
+            "none longer but dimension %d: index %s, tensor %s",
+            dim, index.shape().ToString(), x.shape().ToString()));
+      }
+      shape = index.shape();
+    } else {
+      if (index.dim() != 1) {
+        throw std::invalid_argument(
+            absl::StrFormat("[index_select] the index must be a vector; got %s",
+                            index.shape().ToString()));
+      }
+      shape[dim] = index.size(0);
+    }
+    CheckedNumel(name(), shape, DTypeSize(x.dtype()));
+    return {shape, x.dtype(), x.device()};
+  }
+
+  std::uint64_t Launch(Stream& stream, const OpLabel& label, Inputs inputs,
+                       const Tensor& output) const override {
+    const Tensor& x = *inputs[0];
+    const int dim = WrapDim(name(), dim_, x.dim());
+    const Split3 in = SplitAround(x.shape(), dim);
+    return KernelsOf(stream).Index(
+        stream, label,
+        {op_, static_cast<std::int64_t>(DTypeSize(x.dtype())), output.data(),
+         x.data(), static_cast<const std::int64_t*>(inputs[1]->data()),
+         in.outer, in.size, output.size(dim), in.inner});
+  }
+
+  std::vector<Attribute> attributes() const override {
+    return {{"dim", absl::StrCat(dim_)}};
+  }
+  std::unique_ptr<Primitive> Clone() const override {
+    return std::make_unique<IndexPrimitive>(*this);
+  }
+
+ private:
+  const kernels::IndexOp op_;
+  const int dim_;
+};
+
+Tensor ApplyCat(absl::Span<const Tensor> tensors, int dim, SourceLocation at) {
+  bool contiguous = true;
+  bool defined = true;
+  absl::InlinedVector<const Tensor*, 8> inputs;
+  inputs.reserve(tensors.size());
+  for (const Tensor& x : tensors) {
+    inputs.push_back(&x);
+    defined = defined && x.defined();
+    contiguous = contiguous && defined && x.is_contiguous();
+  }
+  if (contiguous || !defined) return Apply(CatPrimitive(dim), inputs, at);
+  std::vector<Tensor> copies;
+  copies.reserve(tensors.size());
+  for (const Tensor& x : tensors) copies.push_back(Contiguous(x, at));
+  for (std::size_t i = 0; i < copies.size(); ++i) inputs[i] = &copies[i];
+  return Apply(CatPrimitive(dim), inputs, at);
+}
+
+// Joins what `view` makes of each tensor.
+template <typename F>
+Tensor CatViews(absl::Span<const Tensor> tensors, int dim, SourceLocation at,
+                F view) {
+  std::vector<Tensor> views;
+  views.reserve(tensors.size());
+  for (const Tensor& x : tensors) views.push_back(x.defined() ? view(x) : x);
+  return ApplyCat(views, dim, at);
+}
+
+}  // namespace
+
+Tensor Cat(absl::Span<const Tensor> tensors, int dim, SourceLocation at) {
+  return ApplyCat(tensors, dim, at);
+}
+
+Tensor Stack(absl::Span<const Tensor> tensors, int dim, SourceLocation at) {
+  for (std::size_t i = 1; i < tensors.size(); ++i) {
+    if (tensors[i].defined() && tensors[0].defined() &&
+        tensors[i].shape() != tensors[0].shape()) {
+      throw std::invalid_argument(absl::StrFormat(
+          "[stack] tensors of one shape wanted: tensor %d is %s, the first "
+          "%s; requested at %s",
+          i, tensors[i].shape().ToString(), tensors[0].shape().ToString(),
+          at.ToString()));
+    }
+  }
+  // Counted in the result, which has one dimension more.
+  const int rank = tensors.empty() || !tensors[0].defined()
+                       ? kMaxRank
+                       : tensors[0].dim() + 1;
+  const int wrapped = dim < 0 ? dim + rank : dim;
+  return CatViews(tensors, wrapped, at,
+                  [dim, at](const Tensor& x) { return Unsqueeze(x, dim, at); });
+}
+
+Tensor VStack(absl::Span<const Tensor> tensors, SourceLocation at) {
+  return CatViews(tensors, 0, at, [at](const Tensor& x) {
+    return x.dim() >= 2 ? x : View(x, {1, x.numel()}, at);
+  });
+}
+
+Tensor HStack(absl::Span<const Tensor> tensors, SourceLocation at) {
+  const int dim =
+      tensors.empty() || !tensors[0].defined() || tensors[0].dim() <= 1 ? 0 : 1;
+  return CatViews(tensors, dim, at, [at](const Tensor& x) {
+    return x.dim() >= 1 ? x : View(x, {1}, at);
+  });
+}
+
+Tensor DStack(absl::Span<const Tensor> tensors, SourceLocation at) {
+  return CatViews(tensors, 2, at, [at](const Tensor& x) {
+    if (x.dim() >= 3) return x;
+    if (x.dim() == 2) return Unsqueeze(x, 2, at);
+    return View(x, {1, x.numel(), 1}, at);
+  });
+}
+
+Tensor IndexSelect(const Tensor& x, int dim, const Tensor& index,
+                   SourceLocation at) {
+  const IndexPrimitive primitive(kernels::IndexOp::kSelect, dim);
+  if (!x.defined() || !index.defined()) {
+    return Apply(primitive, {&x, &index}, at);
+  }
+  const Tensor from = Contiguous(x, at);
+  const Tensor positions = Contiguous(index, at);
+  return Apply(primitive, {&from, &positions}, at);
+}
+
+Tensor Gather(const Tensor& x, int dim, const Tensor& index,
+              SourceLocation at) {
+  const IndexPrimitive primitive(kernels::IndexOp::kGather, dim);
+  if (!x.defined() || !index.defined() || x.dim() != index.dim()) {
+    return Apply(primitive, {&x, &index}, at);  // throws
+  }
+  // Where the index is shorter than x, the rest of x is not looked at.
+  Tensor from = x;
+  for (int i = 0; i < x.dim(); ++i) {
+    const bool along = i == dim || i == dim + x.dim();
+    if (!along && index.size(i) < x.size(i)) {
+      from = Slice(from, i, 0, index.size(i), 1, at);
+    }
+  }
+  from = Contiguous(from, at);
+  const Tensor positions = Contiguous(index, at);
+  return Apply(primitive, {&from, &positions}, at);
+}
+
+}  // namespace d2l

@@ -1,0 +1,49 @@
+// Joining tensors, and picking elements by index.
+//
+//   Tensor batch = Stack(images);            // (n, 28, 28)
+//   Tensor cube = DStack(matrices);          // (10, 10, n)
+//   Tensor rows = IndexSelect(x, 0, indices);
+//
+// Asynchronous; the results are copies. Names and rules are PyTorch's; a
+// dimension may be counted from the end. The tensors to join must be of one
+// dtype and on one device. What does not fit throws std::invalid_argument at
+// the call. Only the values of indices are checked late: one that is out of
+// range makes whoever waits for the result throw AsyncError, which names it.
+
+#ifndef D2L_COMMON_OPS_JOINING_H_
+#define D2L_COMMON_OPS_JOINING_H_
+
+#include "absl/types/span.h"
+#include "common/base/source_location.h"
+#include "common/tensor/tensor.h"
+
+namespace d2l {
+
+// One behind the other along a dimension; the other sizes must agree.
+Tensor Cat(absl::Span<const Tensor> tensors, int dim = 0,
+           SourceLocation at = SourceLocation::Current());
+// Along a new dimension; all of one shape.
+Tensor Stack(absl::Span<const Tensor> tensors, int dim = 0,
+             SourceLocation at = SourceLocation::Current());
+// As rows: along the first dimension; of vectors a matrix.
+Tensor VStack(absl::Span<const Tensor> tensors,
+              SourceLocation at = SourceLocation::Current());
+// Side by side: along the second dimension; of vectors a vector.
+Tensor HStack(absl::Span<const Tensor> tensors,
+              SourceLocation at = SourceLocation::Current());
+// Along the third dimension: (n, m) counts as (n, m, 1), and (n) as (1, n, 1).
+Tensor DStack(absl::Span<const Tensor> tensors,
+              SourceLocation at = SourceLocation::Current());
+
+// x with its dimension `dim` replaced by the indices, an int64 vector:
+// out[i, j] = x[index[i], j] for dim 0.
+Tensor IndexSelect(const Tensor& x, int dim, const Tensor& index,
+                   SourceLocation at = SourceLocation::Current());
+// out[i, j] = x[index[i, j], j] for dim 0. The index, int64, has as many
+// dimensions as x, none longer than x's but dim; the result has its shape.
+Tensor Gather(const Tensor& x, int dim, const Tensor& index,
+              SourceLocation at = SourceLocation::Current());
+
+}  // namespace d2l
+
+#endif  // D2L_COMMON_OPS_JOINING_H_

@@ -1,0 +1,56 @@
+// What the primitives share when they launch a kernel. For this package.
+//
+//   const LaunchLayout layout(output, {&a, &b});
+//   KernelsOf(stream).Where(stream, label, {…, layout.get()});
+
+#ifndef D2L_COMMON_OPS_LAUNCH_H_
+#define D2L_COMMON_OPS_LAUNCH_H_
+
+#include <initializer_list>
+
+#include "absl/types/optional.h"
+#include "common/device/stream.h"
+#include "common/kernels/kernels.h"
+#include "common/kernels/layout.h"
+#include "common/tensor/shape.h"
+#include "common/tensor/tensor.h"
+
+namespace d2l {
+
+inline kernels::Kernels& KernelsOf(const Stream& stream) {
+  return kernels::GetKernels(stream.device().type());
+}
+
+// The strides with which `input` is seen as a tensor of shape `out`, to which
+// it broadcasts.
+Shape BroadcastStrides(const Tensor& input, const Shape& out);
+
+// How the operands of an element-wise operation lie in memory.
+class LaunchLayout {
+ public:
+  // The inputs broadcast to the output's shape; null stands for a scalar.
+  LaunchLayout(const Tensor& output,
+               std::initializer_list<const Tensor*> inputs) {
+    if (output.numel() == 0) return;
+    bool plain = output.is_contiguous();
+    for (const Tensor* input : inputs) {
+      plain = plain && (input == nullptr || (input->is_contiguous() &&
+                                             input->shape() == output.shape()));
+    }
+    if (!plain) Make(output, inputs);
+  }
+
+  // Null if all are contiguous.
+  const kernels::StridedLayout* get() const {
+    return layout_.has_value() ? &*layout_ : nullptr;
+  }
+
+ private:
+  void Make(const Tensor& output, std::initializer_list<const Tensor*> inputs);
+
+  absl::optional<kernels::StridedLayout> layout_;
+};
+
+}  // namespace d2l
+
+#endif  // D2L_COMMON_OPS_LAUNCH_H_

@@ -1,0 +1,211 @@
+#include "common/ops/reduction.h"
+
+#include <cstdint>
+#include <memory>
+#include <stdexcept>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/types/span.h"
+#include "common/kernels/kernels.h"
+#include "common/ops/copy.h"
+#include "common/ops/launch.h"
+#include "common/ops/primitive.h"
+#include "common/ops/views.h"
+
+namespace d2l {
+namespace {
+
+using kernels::ReduceOp;
+
+class ReducePrimitive final : public Primitive {
+ public:
+  ReducePrimitive(ReduceOp op, const Dims& dims, bool keepdim)
+      : op_(op), dims_(dims), keepdim_(keepdim) {}
+
+  const char* name() const override {
+    switch (op_) {
+      case ReduceOp::kSum:
+        return "sum";
+      case ReduceOp::kMean:
+        return "mean";
+      case ReduceOp::kMax:
+        return "amax";
+      case ReduceOp::kMin:
+        return "amin";
+      case ReduceOp::kArgMax:
+        return "argmax";
+    }
+    return "unknown";
+  }
+
+  ValueSpec Infer(Inputs inputs) const override {
+    const Tensor& x = *inputs[0];
+    if (op_ == ReduceOp::kMean && !IsFloatingPoint(x.dtype())) {
+      throw std::invalid_argument(absl::StrFormat(
+          "[mean] float32 or float64 wanted; got %s; convert it: To(x, "
+          "DType::kFloat32)",
+          x.Describe()));
+    }
+    if (op_ == ReduceOp::kArgMax && dims_.end() - dims_.begin() > 1) {
+      throw std::invalid_argument(
+          "[argmax] one dimension wanted, or none for all elements");
+    }
+    const unsigned reduced = ReducedDims(x);
+    absl::InlinedVector<std::int64_t, kMaxRank> sizes;
+    std::int64_t count = 1;
+    for (int i = 0; i < x.dim(); ++i) {
+      const bool gone = (reduced >> i & 1) != 0;
+      if (gone) count *= x.size(i) != 0;
+      if (!gone) {
+        sizes.push_back(x.size(i));
+      } else if (keepdim_) {
+        sizes.push_back(1);
+      }
+    }
+    const Shape shape(sizes);
+    const bool needs_elements = op_ != ReduceOp::kSum && op_ != ReduceOp::kMean;
+    if (needs_elements && count == 0 && shape.numel() > 0) {
+      throw std::invalid_argument(
+          absl::StrFormat("[%s] no elements to choose from: the shape is %s",
+                          name(), x.shape().ToString()));
+    }
+    return {shape, ResultDType(op_, x.dtype()), x.device()};
+  }
+
+  std::uint64_t Launch(Stream& stream, const OpLabel& label, Inputs inputs,
+                       const Tensor& output) const override {
+    const Tensor& x = *inputs[0];
+    const unsigned reduced = ReducedDims(x);
+    kernels::ReduceLayout layout;
+    std::int64_t sizes[2][kMaxRank];
+    std::int64_t strides[2][kMaxRank];
+    int rank[2] = {0, 0};
+    for (int i = 0; i < x.dim(); ++i) {
+      const int half = reduced >> i & 1;
+      sizes[half][rank[half]] = x.size(i);
+      strides[half][rank[half]++] = x.strides()[i];
+    }
+    layout.kept = Shape(absl::MakeConstSpan(sizes[0], rank[0]));
+    layout.kept_strides = Shape(absl::MakeConstSpan(strides[0], rank[0]));
+    layout.reduced = Shape(absl::MakeConstSpan(sizes[1], rank[1]));
+    layout.reduced_strides = Shape(absl::MakeConstSpan(strides[1], rank[1]));
+    kernels::Collapse(layout);
+    return KernelsOf(stream).Reduce(
+        stream, label, {op_, x.dtype(), output.data(), x.data(), &layout});
+  }
+
+  std::vector<Attribute> attributes() const override {
+    return {{"dim", dims_.empty() ? "all" : absl::StrJoin(dims_, ", ")},
+            {"keepdim", keepdim_ ? "true" : "false"}};
+  }
+  std::unique_ptr<Primitive> Clone() const override {
+    return std::make_unique<ReducePrimitive>(*this);
+  }
+
+ private:
+  // Bit i: dimension i is reduced.
+  unsigned ReducedDims(const Tensor& x) const {
+    if (dims_.empty()) return ~0u;
+    unsigned reduced = 0;
+    for (const int given : dims_) {
+      const unsigned bit = 1u << WrapDim(name(), given, x.dim());
+      if ((reduced & bit) != 0) {
+        throw std::invalid_argument(
+            absl::StrFormat("[%s] dimension %d is named twice", name(), given));
+      }
+      reduced |= bit;
+    }
+    return reduced;
+  }
+
+  const ReduceOp op_;
+  const Dims dims_;
+  const bool keepdim_;
+};
+
+// Its input is contiguous.
+class SoftmaxPrimitive final : public Primitive {
+ public:
+  SoftmaxPrimitive(bool log, int dim) : log_(log), dim_(dim) {}
+
+  const char* name() const override { return log_ ? "log_softmax" : "softmax"; }
+
+  ValueSpec Infer(Inputs inputs) const override {
+    const Tensor& x = *inputs[0];
+    if (!IsFloatingPoint(x.dtype())) {
+      throw std::invalid_argument(
+          absl::StrFormat("[%s] float32 or float64 wanted; got %s; convert "
+                          "it: To(x, DType::kFloat32)",
+                          name(), x.Describe()));
+    }
+    WrapDim(name(), dim_, x.dim());
+    return {x.shape(), x.dtype(), x.device()};
+  }
+
+  std::uint64_t Launch(Stream& stream, const OpLabel& label, Inputs inputs,
+                       const Tensor& output) const override {
+    const Tensor& x = *inputs[0];
+    const int dim = WrapDim(name(), dim_, x.dim());
+    std::int64_t outer = 1, size = 1, inner = 1;
+    for (int i = 0; i < x.dim(); ++i) {
+      (i < dim ? outer : i == dim ? size : inner) *= x.size(i);
+    }
+    return KernelsOf(stream).Softmax(
+        stream, label,
+        {log_, x.dtype(), output.data(), x.data(), outer, size, inner});
+  }
+
+  std::vector<Attribute> attributes() const override {
+    return {{"dim", absl::StrCat(dim_)}};
+  }
+  std::unique_ptr<Primitive> Clone() const override {
+    return std::make_unique<SoftmaxPrimitive>(*this);
+  }
+
+ private:
+  const bool log_;
+  const int dim_;
+};
+
+Tensor Reduce(ReduceOp op, const Tensor& x, const Dims& dims, bool keepdim,
+              SourceLocation at) {
+  return Apply(ReducePrimitive(op, dims, keepdim), {&x}, at);
+}
+
+Tensor ApplySoftmax(bool log, const Tensor& x, int dim, SourceLocation at) {
+  const SoftmaxPrimitive primitive(log, dim);
+  if (!x.defined() || x.is_contiguous()) return Apply(primitive, {&x}, at);
+  const Tensor contiguous = Contiguous(x, at);
+  return Apply(primitive, {&contiguous}, at);
+}
+
+}  // namespace
+
+Tensor Sum(const Tensor& x, const Dims& dims, bool keepdim, SourceLocation at) {
+  return Reduce(ReduceOp::kSum, x, dims, keepdim, at);
+}
+Tensor Mean(const Tensor& x, const Dims& dims, bool keepdim,
+            SourceLocation at) {
+  return Reduce(ReduceOp::kMean, x, dims, keepdim, at);
+}
+Tensor Max(const Tensor& x, const Dims& dims, bool keepdim, SourceLocation at) {
+  return Reduce(ReduceOp::kMax, x, dims, keepdim, at);
+}
+Tensor Min(const Tensor& x, const Dims& dims, bool keepdim, SourceLocation at) {
+  return Reduce(ReduceOp::kMin, x, dims, keepdim, at);
+}
+Tensor ArgMax(const Tensor& x, const Dims& dims, bool keepdim,
+              SourceLocation at) {
+  return Reduce(ReduceOp::kArgMax, x, dims, keepdim, at);
+}
+Tensor Softmax(const Tensor& x, int dim, SourceLocation at) {
+  return ApplySoftmax(/*log=*/false, x, dim, at);
+}
+Tensor LogSoftmax(const Tensor& x, int dim, SourceLocation at) {
+  return ApplySoftmax(/*log=*/true, x, dim, at);
+}
+
+}  // namespace d2l

@@ -1,0 +1,454 @@
+#include "common/ops/views.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "common/ops/copy.h"
+#include "common/ops/primitive.h"
+
+namespace d2l {
+namespace {
+
+// The shape without, or with, one dimension.
+Shape Without(const Shape& shape, int dim) {
+  Shape result = Shape::Filled(shape.rank() - 1, 0);
+  for (int i = 0; i < result.rank(); ++i) result[i] = shape[i + (i >= dim)];
+  return result;
+}
+Shape With(const Shape& shape, int dim, std::int64_t size) {
+  Shape result = Shape::Filled(shape.rank() + 1, size);
+  for (int i = 0; i < shape.rank(); ++i) result[i + (i >= dim)] = shape[i];
+  return result;
+}
+
+// A dimension of x to go along; a scalar has none.
+int CheckedDim(const char* operation, int dim, const Tensor& x) {
+  if (x.dim() == 0) {
+    throw std::invalid_argument(absl::StrFormat(
+        "[%s] the tensor is a scalar: it has no dimension %d", operation, dim));
+  }
+  return WrapDim(operation, dim, x.dim());
+}
+
+// `shape` with its -1 replaced, for so many elements.
+Shape FillIn(const char* operation, const Shape& shape, const Tensor& x) {
+  int unknown = -1;
+  Shape known = shape;
+  for (int i = 0; i < shape.rank(); ++i) {
+    if (shape[i] != -1) continue;
+    if (unknown >= 0) {
+      throw std::invalid_argument(absl::StrFormat(
+          "[%s] only one size may be -1: %s", operation, shape.ToString()));
+    }
+    unknown = i;
+    known[i] = 1;
+  }
+  const std::int64_t numel = CheckedNumel(operation, known, 1);
+  if (unknown >= 0 && numel > 0 && x.numel() % numel == 0) {
+    known[unknown] = x.numel() / numel;
+  } else if (unknown >= 0 && numel == 0) {
+    throw std::invalid_argument(absl::StrFormat(
+        "[%s] the -1 in %s could be any number: the other sizes have no "
+        "elements",
+        operation, shape.ToString()));
+  }
+  if (known.numel() != x.numel()) {
+    throw std::invalid_argument(absl::StrFormat(
+        "[%s] %s has %d elements, which do not make %s", operation,
+        x.shape().ToString(), x.numel(), shape.ToString()));
+  }
+  return known;
+}
+
+// The strides with which x's memory, row by row, has another shape of as many
+// elements; false if it has not.
+bool FindStrides(const Tensor& x, const Shape& shape, Shape& strides) {
+  if (x.is_contiguous()) {
+    strides = ContiguousStrides(shape);
+    return true;
+  }
+  strides = Shape::Filled(shape.rank(), 1);
+  int to = shape.rank() - 1;
+  // Runs of x's dimensions that are stepped through as one, from the end.
+  for (int last = x.dim() - 1; last >= 0;) {
+    if (x.size(last) == 1) {
+      --last;
+      continue;
+    }
+    int first = last;
+    std::int64_t numel = x.size(last);
+    for (int next = first - 1; next >= 0; --next) {
+      if (x.size(next) == 1) continue;
+      if (x.strides()[next] != x.strides()[first] * x.size(first)) break;
+      numel *= x.size(next);
+      first = next;
+    }
+    // New dimensions must fill the run exactly.
+    std::int64_t stride = x.strides()[last];
+    std::int64_t filled = 1;
+    while (filled < numel && to >= 0) {
+      strides[to] = stride;
+      stride *= shape[to];
+      filled *= shape[to];
+      --to;
+    }
+    if (filled != numel) return false;
+    last = first - 1;
+    while (last >= 0 && x.size(last) == 1) --last;
+  }
+  return true;
+}
+
+class ReshapePrimitive final : public ViewPrimitive {
+ public:
+  explicit ReshapePrimitive(const Shape& shape) : shape_(shape) {}
+  const char* name() const override { return "view"; }
+  Spec View(const Tensor& x) const override {
+    const Shape shape = FillIn(name(), shape_, x);
+    Shape strides;
+    if (!FindStrides(x, shape, strides)) {
+      throw std::invalid_argument(absl::StrFormat(
+          "[view] %s with strides %s cannot be seen as %s; use Reshape, which "
+          "copies if it must",
+          x.shape().ToString(), x.strides().ToString(), shape.ToString()));
+    }
+    return {x.offset(), shape, strides};
+  }
+  std::vector<Attribute> attributes() const override {
+    return {{"shape", shape_.ToString()}};
+  }
+  std::unique_ptr<Primitive> Clone() const override {
+    return std::make_unique<ReshapePrimitive>(*this);
+  }
+
+ private:
+  const Shape shape_;
+};
+
+class TransposePrimitive final : public ViewPrimitive {
+ public:
+  TransposePrimitive(int dim0, int dim1) : dim0_(dim0), dim1_(dim1) {}
+  const char* name() const override { return "transpose"; }
+  Spec View(const Tensor& x) const override {
+    const int dim0 = CheckedDim(name(), dim0_, x);
+    const int dim1 = CheckedDim(name(), dim1_, x);
+    Spec spec = {x.offset(), x.shape(), x.strides()};
+    std::swap(spec.shape[dim0], spec.shape[dim1]);
+    std::swap(spec.strides[dim0], spec.strides[dim1]);
+    return spec;
+  }
+  std::vector<Attribute> attributes() const override {
+    return {{"dim0", absl::StrCat(dim0_)}, {"dim1", absl::StrCat(dim1_)}};
+  }
+  std::unique_ptr<Primitive> Clone() const override {
+    return std::make_unique<TransposePrimitive>(*this);
+  }
+
+ private:
+  const int dim0_;
+  const int dim1_;
+};
+
+class SlicePrimitive final : public ViewPrimitive {
+ public:
+  SlicePrimitive(int dim, std::int64_t start, std::int64_t end,
+                 std::int64_t step)
+      : dim_(dim), start_(start), end_(end), step_(step) {}
+  const char* name() const override { return "slice"; }
+  Spec View(const Tensor& x) const override {
+    const int dim = CheckedDim(name(), dim_, x);
+    if (step_ < 1) {
+      throw std::invalid_argument(absl::StrFormat(
+          "[slice] the step must be at least 1; got %d", step_));
+    }
+    const std::int64_t size = x.size(dim);
+    const auto bound = [size](std::int64_t i) {
+      return std::clamp<std::int64_t>(i < 0 ? i + size : i, 0, size);
+    };
+    const std::int64_t start = bound(start_);
+    const std::int64_t length = std::max<std::int64_t>(bound(end_) - start, 0);
+    Spec spec = {x.offset() + start * x.strides()[dim], x.shape(), x.strides()};
+    spec.shape[dim] = length / step_ + (length % step_ != 0);
+    // A step beyond the end is never taken.
+    if (spec.shape[dim] > 1) spec.strides[dim] *= step_;
+    return spec;
+  }
+  std::vector<Attribute> attributes() const override {
+    return {{"dim", absl::StrCat(dim_)},
+            {"start", absl::StrCat(start_)},
+            {"end", absl::StrCat(end_)},
+            {"step", absl::StrCat(step_)}};
+  }
+  std::unique_ptr<Primitive> Clone() const override {
+    return std::make_unique<SlicePrimitive>(*this);
+  }
+
+ private:
+  const int dim_;
+  const std::int64_t start_;
+  const std::int64_t end_;
+  const std::int64_t step_;
+};
+
+class SelectPrimitive final : public ViewPrimitive {
+ public:
+  SelectPrimitive(int dim, std::int64_t index) : dim_(dim), index_(index) {}
+  const char* name() const override { return "select"; }
+  Spec View(const Tensor& x) const override {
+    const int dim = CheckedDim(name(), dim_, x);
+    const std::int64_t size = x.size(dim);
+    if (index_ < -size || index_ >= size) {
+      throw std::invalid_argument(
+          absl::StrFormat("[select] index %d is out of range for dimension %d "
+                          "of %s",
+                          index_, dim, x.shape().ToString()));
+    }
+    const std::int64_t index = index_ < 0 ? index_ + size : index_;
+    return {x.offset() + index * x.strides()[dim], Without(x.shape(), dim),
+            Without(x.strides(), dim)};
+  }
+  std::vector<Attribute> attributes() const override {
+    return {{"dim", absl::StrCat(dim_)}, {"index", absl::StrCat(index_)}};
+  }
+  std::unique_ptr<Primitive> Clone() const override {
+    return std::make_unique<SelectPrimitive>(*this);
+  }
+
+ private:
+  const int dim_;
+  const std::int64_t index_;
+};
+
+class SqueezePrimitive final : public ViewPrimitive {
+ public:
+  static constexpr int kAllDims = kMaxRank;
+
+  explicit SqueezePrimitive(int dim) : dim_(dim) {}
+  const char* name() const override { return "squeeze"; }
+  Spec View(const Tensor& x) const override {
+    Spec spec = {x.offset(), x.shape(), x.strides()};
+    const auto drop = [&spec](int dim) {
+      spec.shape = Without(spec.shape, dim);
+      spec.strides = Without(spec.strides, dim);
+    };
+    if (dim_ != kAllDims) {
+      const int dim = WrapDim(name(), dim_, x.dim());
+      if (x.dim() > 0 && x.size(dim) == 1) drop(dim);
+      return spec;
+    }
+    for (int i = x.dim() - 1; i >= 0; --i) {
+      if (x.size(i) == 1) drop(i);
+    }
+    return spec;
+  }
+  std::vector<Attribute> attributes() const override {
+    if (dim_ == kAllDims) return {};
+    return {{"dim", absl::StrCat(dim_)}};
+  }
+  std::unique_ptr<Primitive> Clone() const override {
+    return std::make_unique<SqueezePrimitive>(*this);
+  }
+
+ private:
+  const int dim_;
+};
+
+class UnsqueezePrimitive final : public ViewPrimitive {
+ public:
+  explicit UnsqueezePrimitive(int dim) : dim_(dim) {}
+  const char* name() const override { return "unsqueeze"; }
+  Spec View(const Tensor& x) const override {
+    const int dim = WrapDim(name(), dim_, x.dim() + 1);
+    const std::int64_t stride =
+        dim < x.dim() ? x.size(dim) * x.strides()[dim] : 1;
+    return {x.offset(), With(x.shape(), dim, 1),
+            With(x.strides(), dim, stride)};
+  }
+  std::vector<Attribute> attributes() const override {
+    return {{"dim", absl::StrCat(dim_)}};
+  }
+  std::unique_ptr<Primitive> Clone() const override {
+    return std::make_unique<UnsqueezePrimitive>(*this);
+  }
+
+ private:
+  const int dim_;
+};
+
+class ExpandPrimitive final : public ViewPrimitive {
+ public:
+  explicit ExpandPrimitive(const Shape& shape) : shape_(shape) {}
+  const char* name() const override { return "expand"; }
+  Spec View(const Tensor& x) const override {
+    const int missing = shape_.rank() - x.dim();
+    Spec spec = {x.offset(), shape_, Shape::Filled(shape_.rank(), 0)};
+    bool fits = missing >= 0;
+    for (int i = 0; i < shape_.rank() && fits; ++i) {
+      const int own = i - missing;
+      if (own < 0) {
+        fits = shape_[i] >= 0;
+      } else if (shape_[i] == -1 || shape_[i] == x.size(own)) {
+        spec.shape[i] = x.size(own);
+        spec.strides[i] = x.strides()[own];
+      } else {
+        fits = x.size(own) == 1;
+      }
+    }
+    if (!fits) {
+      throw std::invalid_argument(absl::StrFormat(
+          "[expand] %s does not expand to %s: only dimensions of size 1 can "
+          "be repeated, and new ones come first",
+          x.shape().ToString(), shape_.ToString()));
+    }
+    CheckedNumel(name(), spec.shape, DTypeSize(x.dtype()));
+    return spec;
+  }
+  std::vector<Attribute> attributes() const override {
+    return {{"shape", shape_.ToString()}};
+  }
+  std::unique_ptr<Primitive> Clone() const override {
+    return std::make_unique<ExpandPrimitive>(*this);
+  }
+
+ private:
+  const Shape shape_;
+};
+
+void CheckDefined(const char* operation, const Tensor& x, SourceLocation at) {
+  if (x.defined()) return;
+  throw std::invalid_argument(
+      absl::StrFormat("[%s] the tensor is undefined (declared and never "
+                      "assigned); requested at %s",
+                      operation, at.ToString()));
+}
+
+}  // namespace
+
+int WrapDim(const char* operation, int dim, int rank) {
+  // PyTorch counts a scalar as having one dimension here.
+  const int count = std::max(rank, 1);
+  if (dim < -count || dim >= count) {
+    throw std::invalid_argument(
+        absl::StrFormat("[%s] dimension %d is out of range; valid are %d to %d",
+                        operation, dim, -count, count - 1));
+  }
+  return dim < 0 ? dim + count : dim;
+}
+
+Tensor View(const Tensor& x, const Shape& shape, SourceLocation at) {
+  return ApplyView(ReshapePrimitive(shape), x, at);
+}
+
+Tensor Reshape(const Tensor& x, const Shape& shape, SourceLocation at) {
+  if (x.defined() && !x.is_contiguous()) {
+    Shape strides;
+    const Shape known =
+        WithLine(at, [&] { return FillIn("reshape", shape, x); });
+    if (!FindStrides(x, known, strides)) {
+      return View(Contiguous(x, at), known, at);
+    }
+  }
+  return View(x, shape, at);
+}
+
+Tensor T(const Tensor& x, SourceLocation at) {
+  if (x.defined() && x.dim() < 2) return x;
+  if (x.defined() && x.dim() > 2) {
+    throw std::invalid_argument(absl::StrFormat(
+        "[t] a matrix wanted; got %s; name the two dimensions with "
+        "Transpose(x, dim0, dim1); requested at %s",
+        x.shape().ToString(), at.ToString()));
+  }
+  return ApplyView(TransposePrimitive(0, 1), x, at);
+}
+
+Tensor Transpose(const Tensor& x, int dim0, int dim1, SourceLocation at) {
+  if (x.defined() && x.dim() == 0) {
+    return WithLine(at, [&] {
+      WrapDim("transpose", dim0, 0);
+      WrapDim("transpose", dim1, 0);
+      return x;
+    });
+  }
+  return ApplyView(TransposePrimitive(dim0, dim1), x, at);
+}
+
+Tensor Slice(const Tensor& x, int dim, std::int64_t start, std::int64_t end,
+             std::int64_t step, SourceLocation at) {
+  return ApplyView(SlicePrimitive(dim, start, end, step), x, at);
+}
+
+Tensor Select(const Tensor& x, int dim, std::int64_t index, SourceLocation at) {
+  return ApplyView(SelectPrimitive(dim, index), x, at);
+}
+
+Tensor Squeeze(const Tensor& x, SourceLocation at) {
+  return ApplyView(SqueezePrimitive(SqueezePrimitive::kAllDims), x, at);
+}
+
+Tensor Squeeze(const Tensor& x, int dim, SourceLocation at) {
+  return ApplyView(SqueezePrimitive(dim), x, at);
+}
+
+Tensor Unsqueeze(const Tensor& x, int dim, SourceLocation at) {
+  return ApplyView(UnsqueezePrimitive(dim), x, at);
+}
+
+Tensor Expand(const Tensor& x, const Shape& shape, SourceLocation at) {
+  return ApplyView(ExpandPrimitive(shape), x, at);
+}
+
+std::vector<Tensor> Split(const Tensor& x, std::int64_t size, int dim,
+                          SourceLocation at) {
+  CheckDefined("split", x, at);
+  dim = WithLine(at, [&] { return WrapDim("split", dim, x.dim()); });
+  if (x.dim() == 0 || size < 1) {
+    throw std::invalid_argument(absl::StrFormat(
+        "[split] pieces of size %d of %s: the size must be at least 1, and "
+        "a dimension there; requested at %s",
+        size, x.Describe(), at.ToString()));
+  }
+  std::vector<Tensor> pieces;
+  std::int64_t start = 0;
+  do {
+    const std::int64_t end = start + std::min(size, x.size(dim) - start);
+    pieces.push_back(Slice(x, dim, start, end, 1, at));
+    start = end;
+  } while (start < x.size(dim));
+  return pieces;
+}
+
+std::vector<Tensor> SplitWithSizes(const Tensor& x,
+                                   absl::Span<const std::int64_t> sizes,
+                                   int dim, SourceLocation at) {
+  CheckDefined("split", x, at);
+  dim = WithLine(at, [&] { return WrapDim("split", dim, x.dim()); });
+  std::int64_t left = x.dim() == 0 ? -1 : x.size(dim);
+  for (const std::int64_t size : sizes) {
+    left = size < 0 || size > left ? -1 : left - size;
+    if (left < 0) break;
+  }
+  if (left != 0) {
+    throw std::invalid_argument(absl::StrFormat(
+        "[split] pieces of sizes %s do not add up to dimension %d of %s; "
+        "requested at %s",
+        absl::StrCat("(", absl::StrJoin(sizes, ", "), ")"), dim,
+        x.shape().ToString(), at.ToString()));
+  }
+  std::vector<Tensor> pieces;
+  std::int64_t start = 0;
+  for (const std::int64_t size : sizes) {
+    pieces.push_back(Slice(x, dim, start, start + size, 1, at));
+    start += size;
+  }
+  return pieces;
+}
+
+}  // namespace d2l

@@ -1,0 +1,187 @@
+"""The cells in PyTorch: see peer.py. The course's cells are its own code."""
+import torch
+
+NAME = "PyTorch"
+VERSION = torch.__version__
+
+
+def set_threads(threads):
+    torch.set_num_threads(threads)
+
+
+def tiny_products():
+    x = torch.rand(3, 3)
+
+    def run():
+        for _ in range(10_000):
+            torch.mm(x, x.t())
+
+    return run
+
+
+def draw_and_multiply():
+
+    def run():
+        for _ in range(20_000):
+            x = torch.rand(10, 10)
+            y = x * x
+
+    return run
+
+
+def assign_rows():
+
+    def run():
+        for _ in range(20):
+            v = torch.zeros(1000, 10, 10)
+            for j in range(1000):
+                v[j] = torch.rand(10, 10)
+            v * v
+
+    return run
+
+
+def matrices():
+    a = [torch.rand(10, 10) for _ in range(100)]
+    b = [[torch.rand(10, 10) for _ in range(100)] for _ in range(200)]
+    return a, b
+
+
+def stacked_matrices():
+    a, b = matrices()
+
+    def run():
+        res = torch.zeros(200, 10, 10, 100)
+        a_tensor = torch.dstack(a)
+        for i in range(200):
+            res[i] = a_tensor * torch.dstack(b[i])
+
+    return run
+
+
+def matrices_one_by_one():
+    a, b = matrices()
+
+    def run():
+        res_slow = torch.zeros(200, 10, 10, 100)
+        for i in range(200):
+            for j in range(100):
+                res_slow[i, :, :, j] = a[j] * b[i][j]
+
+    return run
+
+
+def randn_matmul():
+
+    def run():
+        for _ in range(10):
+            a = torch.randn(1000, 1000)
+            torch.mm(a, a)
+
+    return run
+
+
+def add_one():
+    x = torch.ones(1, 2)
+
+    def run():
+        for _ in range(10_000):
+            y = x + 1
+
+    return run
+
+
+def add_tensors():
+    x = torch.ones(1)
+    y = torch.ones(1)
+
+    def run():
+        for _ in range(10_000):
+            z = x + y
+
+    return run
+
+
+def product(m, k, n, count):
+
+    def setup():
+        a = torch.rand(m, k)
+        b = torch.rand(k, n)
+
+        def run():
+            for _ in range(count):
+                torch.mm(a, b)
+
+        return run
+
+    return setup
+
+
+def draw(function, n):
+    return lambda: lambda: function(n)
+
+
+def multiply_and_add():
+    x = torch.rand(10_000_000)
+    y = torch.rand(10_000_000)
+    return lambda: x * y + 2
+
+
+def sum_of_all():
+    x = torch.rand(10_000_000)
+    return x.sum
+
+
+def on_normals(function, shape, count):
+
+    def setup():
+        x = torch.randn(shape)
+
+        def run():
+            for _ in range(count):
+                function(x)
+
+        return run
+
+    return setup
+
+
+def add_bias():
+    x = torch.randn(256, 128)
+    bias = torch.randn(128)
+
+    def run():
+        for _ in range(100):
+            x + bias
+
+    return run
+
+
+# The set-up, which returns what is timed; and how many units that is.
+CELLS = {
+    "003_c5": (tiny_products, 10_000),
+    "003_c18": (draw_and_multiply, 20_000),
+    "003_c20": (assign_rows, 20_000),
+    "003_c21_vectorised": (stacked_matrices, 1),
+    "003_c21_loop": (matrices_one_by_one, 1),
+    "000_In6": (product(100, 100, 100, 20_000), 20_000),
+    "004_In4": (randn_matmul, 1),
+    "d2l_t1t2t3_each": (add_one, 10_000),
+    "d2l_t1t2t3_once": (add_one, 10_000),
+    "add_1": (add_tensors, 10_000),
+    "mm_1000": (product(1000, 1000, 1000, 1), 1),
+    "mm_256": (product(256, 256, 256, 100), 100),
+    "mm_1x512_512x256": (product(1, 512, 256, 1000), 1000),
+    "randn_1e6": (draw(torch.randn, 1_000_000), 1_000_000),
+    "randn_1e7": (draw(torch.randn, 10_000_000), 10_000_000),
+    "rand_1e6": (draw(torch.rand, 1_000_000), 1_000_000),
+    "rand_1e7": (draw(torch.rand, 10_000_000), 10_000_000),
+    "mul_add_1e7": (multiply_and_add, 1),
+    "sum_1e7": (sum_of_all, 1),
+    "exp_1e6": (on_normals(torch.exp, (1_000_000,), 10), 10),
+    "tanh_1e6": (on_normals(torch.tanh, (1_000_000,), 10), 10),
+    "softmax_128x1000": (on_normals(lambda x: torch.softmax(x, 1), (128, 1000), 100), 100),
+    "bias_256x128": (add_bias, 100),
+    "transpose_1000": (on_normals(lambda x: x.t().contiguous(), (1000, 1000), 10), 10),
+    "relu_1e6": (on_normals(torch.relu, (1_000_000,), 10), 10),
+}
