@@ -3,18 +3,25 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <filesystem>
 #include <functional>
 #include <iostream>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "common/base/statistics.h"
 #include "common/base/timer.h"
 #include "common/device/device.h"
 #include "common/device/device_table.h"
+#include "common/lesson/atomic_file.h"
+#include "common/lesson/drawing.h"
 #include "common/lesson/judge.h"
 
 namespace d2l {
@@ -25,18 +32,43 @@ constexpr int kMinRepeats = 9;
 constexpr int kMaxRepeats = 99;
 constexpr double kEnoughSeconds = 0.2;
 
-// Calls `once` as often as it takes.
-void Repeat(const std::function<void()>& once) {
+// Calls `once` as often as it takes. enough: in seconds.
+void Repeat(double enough, const std::function<void()>& once) {
   const Timer timer;
   for (int i = 0; i < kMaxRepeats; ++i) {
-    if (i >= kMinRepeats && timer.Seconds() >= kEnoughSeconds) break;
+    if (i >= kMinRepeats && timer.Seconds() >= enough) break;
     once();
   }
 }
 
 Figure Seconds(const std::string& label, const std::string& column,
                const std::string& measured_on, std::vector<double> samples) {
-  return {label, column, measured_on, "s", Summarize(std::move(samples))};
+  Figure figure{label, column, measured_on, "s", Summarize(samples)};
+  figure.samples = std::move(samples);
+  return figure;
+}
+
+void WaitFor(const Alternative& alternative) {
+  if (alternative.wait != nullptr) {
+    alternative.wait();
+  } else {
+    for (const Device device : alternative.devices) Synchronize(device);
+  }
+}
+
+// What is left of letters, digits and dots if it is to be part of a file's
+// name.
+std::string FilePart(const std::string& text) {
+  std::string part;
+  for (const char c : text) {
+    if (absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '.') {
+      part += c;
+    } else if (!part.empty() && part.back() != '-') {
+      part += '-';
+    }
+  }
+  while (!part.empty() && part.back() == '-') part.pop_back();
+  return part.empty() ? "drawing" : part.substr(0, 60);
 }
 
 // "" if all elements are close enough, else which are not.
@@ -84,45 +116,87 @@ const char* SizeName(Size size) {
 }
 
 std::string MeasuredOn(Device device) {
-  return absl::StrCat(device.ToString(), ", ",
-                      DeviceKindName(GetDeviceInfo(device).kind));
+  return MeasuredOn(std::vector<Device>{device});
+}
+
+std::string MeasuredOn(const std::vector<Device>& devices) {
+  if (devices.empty()) return "host";
+  std::vector<std::string> names;
+  std::vector<std::string> kinds;
+  for (const Device device : devices) {
+    const std::string kind = DeviceKindName(GetDeviceInfo(device).kind);
+    names.push_back(device.ToString());
+    if (std::find(kinds.begin(), kinds.end(), kind) == kinds.end()) {
+      kinds.push_back(kind);
+    }
+  }
+  return absl::StrCat(absl::StrJoin(names, " and "), ", ",
+                      absl::StrJoin(kinds, " and "));
 }
 
 Timing Cell::Time(const std::string& label, Device device,
                   const std::function<void()>& work) {
-  return Time(label, device, work, [device] { Synchronize(device); });
+  return Time(label, device, work, nullptr);
 }
 
 Timing Cell::Time(const std::string& label, Device device,
                   const std::function<void()>& work,
                   const std::function<void()>& wait) {
+  return TimeInterleaved({{label, {device}, work, wait}})[0];
+}
+
+std::vector<Timing> Cell::TimeInterleaved(
+    const std::vector<Alternative>& alternatives) {
+  const auto idle = [&] {
+    for (const Alternative& alternative : alternatives) {
+      for (const Device device : alternative.devices) Synchronize(device);
+    }
+  };
   // The first run holds initialisation: memory, threads, libraries.
-  work();
-  wait();
-  std::vector<double> enqueue;
-  std::vector<double> completion;
-  std::vector<double> waiting;
-  Repeat([&] {
-    Synchronize(device);
-    const Timer timer;
-    work();
-    enqueue.push_back(timer.Seconds());
-    wait();
-    completion.push_back(timer.Seconds());
-    waiting.push_back(completion.back() - enqueue.back());
+  for (const Alternative& alternative : alternatives) {
+    alternative.work();
+    WaitFor(alternative);
+  }
+  struct Samples {
+    std::vector<double> enqueue;
+    std::vector<double> completion;
+    std::vector<double> waiting;
+  };
+  std::vector<Samples> all(alternatives.size());
+  Repeat(kEnoughSeconds * static_cast<double>(alternatives.size()), [&] {
+    for (std::size_t i = 0; i < alternatives.size(); ++i) {
+      Samples& samples = all[i];
+      idle();
+      const Timer timer;
+      alternatives[i].work();
+      samples.enqueue.push_back(timer.Seconds());
+      WaitFor(alternatives[i]);
+      samples.completion.push_back(timer.Seconds());
+      samples.waiting.push_back(samples.completion.back() -
+                                samples.enqueue.back());
+    }
   });
-  Synchronize(device);
-  const std::string on = MeasuredOn(device);
-  return {Report(Seconds(label, "enqueue", on, std::move(enqueue))),
-          Report(Seconds(label, "completion", on, std::move(completion))),
-          Seconds(label, "wait", on, std::move(waiting))};
+  idle();
+  std::vector<Timing> timings;
+  for (std::size_t i = 0; i < alternatives.size(); ++i) {
+    const std::string& label = alternatives[i].label;
+    const std::string on = MeasuredOn(alternatives[i].devices);
+    const auto figure = [&](const char* column, std::vector<double> samples) {
+      return Seconds(label, column, on, std::move(samples));
+    };
+    timings.push_back(
+        {Report(figure("enqueue", std::move(all[i].enqueue))),
+         Report(figure("completion", std::move(all[i].completion))),
+         figure("wait", std::move(all[i].waiting))});
+  }
+  return timings;
 }
 
 Figure Cell::TimeHost(const std::string& label,
                       const std::function<void()>& work) {
   work();
   std::vector<double> completion;
-  Repeat([&] {
+  Repeat(kEnoughSeconds, [&] {
     const Timer timer;
     work();
     completion.push_back(timer.Seconds());
@@ -133,6 +207,34 @@ Figure Cell::TimeHost(const std::string& label,
 Figure Cell::Report(Figure figure) {
   result_->figures.push_back(figure);
   return figure;
+}
+
+void Cell::Show(const Drawing& drawing) {
+  std::cout << drawing.name << "\n\n" << drawing.text << "\n";
+  Shown shown{drawing.name, ""};
+  if (!svg_.directory.empty()) {
+    const std::string name =
+        absl::StrCat(FilePart(svg_.lesson), "_", FilePart(result_->id), "_",
+                     FilePart(drawing.name));
+    const std::filesystem::path directory = svg_.directory;
+    shown.file = (directory / (name + ".svg")).string();
+    const auto is_taken = [&](const Shown& other) {
+      return other.file == shown.file;
+    };
+    // A cell may show two drawings of one name.
+    for (int n = 2; std::any_of(result_->drawings.begin(),
+                                result_->drawings.end(), is_taken);
+         ++n) {
+      shown.file = (directory / absl::StrCat(name, "-", n, ".svg")).string();
+    }
+    const absl::Status written = WriteAtomically(shown.file, drawing.svg);
+    if (!written.ok()) {
+      throw std::runtime_error(
+          absl::StrCat("--svg: ", std::string(written.message())));
+    }
+    std::cout << "Written: " << shown.file << "\n";
+  }
+  result_->drawings.push_back(std::move(shown));
 }
 
 void Cell::Claim(const std::string& text, const Judgement& judgement,

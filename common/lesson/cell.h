@@ -11,6 +11,15 @@
 //                                               done.completion));
 //   }
 //
+// Several ways to do a thing are timed in turn, so that a load that comes and
+// goes hits all alike:
+//
+//   const std::vector<Timing> t = cell.TimeInterleaved(
+//       {{"one device", {a}, [&] { … }}, {"two", {a, b}, [&] { … }}});
+//   cell.Report(RatioPerRepeat("speed-up", t[0].completion, t[1].completion));
+//
+// and a drawing (drawing.h) is shown by cell.Show(timeline.Draw("timeline")).
+//
 // A cell prints with std::cout, as any program does. Figures and verdicts are
 // kept and printed below, when its code has returned.
 //
@@ -28,6 +37,7 @@
 #include <vector>
 
 #include "common/device/device.h"
+#include "common/lesson/drawing.h"
 #include "common/lesson/judge.h"
 
 namespace d2l {
@@ -44,12 +54,26 @@ struct Claimed {
   Judgement judgement;
 };
 
+// A drawing that was shown.
+struct Shown {
+  std::string name;
+  std::string file;  // of the SVG; "" if none was written
+};
+
 struct CellResult {
   std::string id;
   std::vector<std::string> also;
   std::vector<Figure> figures;
   std::vector<Claimed> claims;
   int wrong_results = 0;
+  std::vector<Shown> drawings = {};
+  std::string course_printed = "";
+};
+
+// Where the SVGs of a run go.
+struct SvgOutput {
+  std::string directory;  // exists; "" to write none
+  std::string lesson;     // for the files' names
 };
 
 // The times of asynchronous work. The first two are reported.
@@ -59,14 +83,27 @@ struct Timing {
   Figure wait;        // from the one to the other
 };
 
+// One of several ways to do a thing.
+struct Alternative {
+  std::string label;
+  // All that it works on: idle before, synchronized after. None: the work is
+  // done when the call returns.
+  std::vector<Device> devices;
+  std::function<void()> work;
+  // Instead of synchronizing the devices, if given.
+  std::function<void()> wait = nullptr;
+};
+
 class Cell {
  public:
   // circumstances: sentences on what this run does differently, such as launch
   // blocking; they go with every verdict that is not HOLDS. Results go to
   // *result, which outlives the cell.
-  Cell(Size size, std::vector<std::string> circumstances, CellResult* result)
+  Cell(Size size, std::vector<std::string> circumstances, CellResult* result,
+       SvgOutput svg = {})
       : size_(size),
         circumstances_(std::move(circumstances)),
+        svg_(std::move(svg)),
         result_(result) {}
 
   Size size() const { return size_; }
@@ -87,11 +124,21 @@ class Cell {
               const std::function<void()>& work,
               const std::function<void()>& wait);
 
+  // Times each as Time does, and in turn: A B C, A B C, … Repeat i of one
+  // figure was taken beside repeat i of another (see RatioPerRepeat). The
+  // devices of all are idle when one begins.
+  std::vector<Timing> TimeInterleaved(
+      const std::vector<Alternative>& alternatives);
+
   // Times `work` on the calling thread, a call that returns when it is done.
   Figure TimeHost(const std::string& label, const std::function<void()>& work);
 
   // Adds a figure of another kind, or a derived one, to those reported.
   Figure Report(Figure figure);
+
+  // Prints the drawing as text. With --svg=DIR it is also written there, as
+  // LESSON_CELL_NAME.svg; throws std::runtime_error if that fails.
+  void Show(const Drawing& drawing);
 
   // The verdict on one of the course's assertions. `because`: a sentence made
   // from what was measured, if the judge's own does not say it all.
@@ -109,11 +156,14 @@ class Cell {
  private:
   const Size size_;
   const std::vector<std::string> circumstances_;
+  const SvgOutput svg_;
   CellResult* const result_;
 };
 
 // "cpu:0, virtual": what every figure says of where it was measured.
 std::string MeasuredOn(Device device);
+// "cpu:0 and cpu:1, virtual"; "host" for none.
+std::string MeasuredOn(const std::vector<Device>& devices);
 
 }  // namespace d2l
 

@@ -4,12 +4,17 @@
 
 #include <chrono>
 #include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
 #include <limits>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "common/device/device_table.h"
+#include "common/lesson/drawing.h"
 #include "common/lesson/judge.h"
 
 namespace d2l {
@@ -137,6 +142,82 @@ TEST_F(CellTest, NanLengthAndInfinityAreWrong) {
   });
   EXPECT_EQ(result_.wrong_results, 5) << text;
   EXPECT_NE(text.find("length: 2 elements, expected 1"), std::string::npos);
+}
+
+TEST_F(CellTest, InterleavedAlternativesTakeTurns) {
+  const Device first = Devices()[0].device;
+  const Device last = Devices().back().device;
+  std::string turns;
+  bool waited = false;
+  const std::vector<Timing> timings = cell_.TimeInterleaved(
+      {{"a", {first}, [&] { turns += 'a'; }},
+       {"b",
+        {first, last},
+        [&] {
+          turns += 'b';
+          for (const Device device : {first, last}) {
+            DefaultStream(device).HostCallback([] {
+              std::this_thread::sleep_for(std::chrono::milliseconds(2));
+            });
+          }
+        }},
+       {"c", {}, [&] { turns += 'c'; }, [&] { waited = true; }}});
+  ASSERT_EQ(timings.size(), 3u);
+  const std::size_t count = timings[0].enqueue.samples.size();
+  EXPECT_GE(count, 9u);
+  std::string expected;
+  for (std::size_t i = 0; i < count + 1; ++i) expected += "abc";
+  EXPECT_EQ(turns, expected);
+  EXPECT_TRUE(waited);
+  for (const Timing& timing : timings) {
+    EXPECT_EQ(timing.completion.samples.size(), count);
+    EXPECT_EQ(timing.wait.value.count, static_cast<std::int64_t>(count));
+  }
+  // Both devices are waited for.
+  EXPECT_GE(timings[1].completion.value.min, 0.002);
+  EXPECT_EQ(timings[2].completion.measured_on, "host");
+  EXPECT_EQ(timings[1].completion.measured_on,
+            MeasuredOn(std::vector<Device>{first, last}));
+  EXPECT_EQ(result_.figures.size(), 6u);
+}
+
+TEST_F(CellTest, ShowPrintsAndWritesNothingElse) {
+  EXPECT_EQ(Output([&] {
+              cell_.Show({"z = x", "[x]\n", "<svg/>"});
+            }),
+            "z = x\n\n[x]\n\n");
+  ASSERT_EQ(result_.drawings.size(), 1u);
+  EXPECT_EQ(result_.drawings[0].name, "z = x");
+  EXPECT_EQ(result_.drawings[0].file, "");
+}
+
+TEST_F(CellTest, ShowWritesToTheDirectory) {
+  namespace fs = std::filesystem;
+  const fs::path directory = fs::path(::testing::TempDir()) / "drawings";
+  fs::remove_all(directory);
+  fs::create_directories(directory);
+  result_.id = "004/In5";
+  Cell cell(Size::kCourse, {}, &result_, {directory.string(), "async"});
+  Output([&] {
+    cell.Show({"z = x * y", "", "<svg/>"});
+    cell.Show({"z = x * y", "", "<svg>2</svg>"});
+    cell.Show({"../..", "", "<svg/>"});
+  });
+  ASSERT_EQ(result_.drawings.size(), 3u);
+  EXPECT_EQ(result_.drawings[0].file,
+            (directory / "async_004-In5_z-x-y.svg").string());
+  EXPECT_EQ(result_.drawings[1].file,
+            (directory / "async_004-In5_z-x-y-2.svg").string());
+  for (const Shown& shown : result_.drawings) {
+    EXPECT_EQ(fs::path(shown.file).parent_path(), directory);
+    EXPECT_TRUE(fs::exists(shown.file)) << shown.file;
+  }
+  EXPECT_EQ(fs::file_size(result_.drawings[1].file), 12u);
+  fs::remove_all(directory);
+  EXPECT_THROW(Output([&] {
+                 cell.Show({"gone", "", ""});
+               }),
+               std::runtime_error);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "absl/flags/commandlineflag.h"
@@ -43,6 +44,11 @@ ABSL_FLAG(std::string, json, "",
           "Also write figures and verdicts to this file. Relative to the "
           "directory in which you typed the command.\n"
           "Example: --json=results.json");
+ABSL_FLAG(std::string, svg, "",
+          "Also write the drawings to this directory, as LESSON_CELL_NAME.svg; "
+          "it is made if it is missing. Relative to the directory in which you "
+          "typed the command. A browser shows them.\n"
+          "Example: --svg=drawings");
 ABSL_FLAG(std::int64_t, max_queued_operations,
           d2l::StreamOptions().max_queued_operations,
           "How far the program may run ahead of a device: it waits when a "
@@ -67,6 +73,7 @@ constexpr const char* kFlags[] = {
     "cell",
     "require_gpus",
     "json",
+    "svg",
     "max_queued_operations",
     "max_bytes_in_flight",
     "launch_blocking",
@@ -80,6 +87,22 @@ absl::StatusOr<Size> ParseSize(const std::string& text) {
       absl::StrFormat("--size=%s asked for; there are small, course and large. "
                       "Say --size=small.",
                       text));
+}
+
+absl::Status PrepareDirectory(const std::string& directory) {
+  std::error_code error;
+  std::filesystem::create_directories(directory, error);
+  if (error) {
+    return absl::UnavailableError(absl::StrFormat(
+        "--svg: cannot make the directory %s: %s. Name one in a directory that "
+        "you may write to.",
+        directory, error.message()));
+  }
+  const absl::Status writable = CheckWritable(
+      (std::filesystem::path(directory) / "drawing.svg").string());
+  if (writable.ok()) return absl::OkStatus();
+  return absl::Status(writable.code(),
+                      absl::StrCat("--svg: ", std::string(writable.message())));
 }
 
 bool AsksForHelp(int argc, char** argv) {
@@ -160,6 +183,11 @@ absl::StatusOr<LessonOptions> ParseLessonFlags(int argc, char** argv,
           writable.code(),
           absl::StrCat("--json: ", std::string(writable.message())));
     }
+  }
+  options.svg = UserPath(absl::GetFlag(FLAGS_svg));
+  if (!options.svg.empty()) {
+    const absl::Status prepared = PrepareDirectory(options.svg);
+    if (!prepared.ok()) return prepared;
   }
   return options;
 }

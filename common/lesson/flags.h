@@ -29,6 +29,7 @@ struct LessonOptions {
   std::vector<std::string> cells;  // ids; empty: all
   int require_gpus = 0;
   std::string json;  // absolute, or relative to the working directory; or ""
+  std::string svg;   // the directory, as json; exists; or ""
   bool launch_blocking = false;
 };
 

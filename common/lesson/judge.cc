@@ -1,9 +1,12 @@
 #include "common/lesson/judge.h"
 
 #include <algorithm>
-#include <cstdint>
+#include <cstddef>
+#include <functional>
 #include <stdexcept>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -23,6 +26,11 @@ void CheckUnits(const char* function, const Figure& a, const Figure& b) {
 std::string Quantity(const Figure& figure) {
   return absl::StrCat(figure.Name(), ": ",
                       FormatSummary(figure.value, figure.unit));
+}
+
+std::string Medians(const Figure& a, const Figure& b) {
+  return absl::StrCat(FormatMedian(a.value, a.unit), ", ",
+                      FormatMedian(b.value, b.unit));
 }
 
 std::string Both(const Figure& a, const Figure& b) {
@@ -97,6 +105,7 @@ Judgement Less(const Figure& a, const Figure& b, double by) {
         absl::StrFormat("[Less] by must be at least 1, got %g", by));
   }
   Judgement judgement;
+  judgement.figures = Medians(a, b);
   if (TooFewSamples(a, b, &judgement)) return judgement;
   const std::string needed =
       by == 1 ? "" : absl::StrFormat(" (%s is asked for)", FormatFactor(by));
@@ -130,6 +139,7 @@ Judgement AboutEqual(const Figure& a, const Figure& b, double within) {
         "[AboutEqual] within must be more than 1, got %g", within));
   }
   Judgement judgement;
+  judgement.figures = Medians(a, b);
   if (TooFewSamples(a, b, &judgement)) return judgement;
   const std::string factor = FormatFactor(within);
   if (a.value.high <= b.value.low * within &&
@@ -187,6 +197,35 @@ Figure Ratio(const std::string& label, const Figure& a, const Figure& b) {
   // The smallest ratio that was seen is not known; this bounds it.
   ratio.value.min = a.value.min / b.value.high;
   return ratio;
+}
+
+Figure PerRepeat(const std::string& label, const std::string& unit,
+                 const Figure& a, const Figure& b,
+                 const std::function<double(double, double)>& combine) {
+  if (a.samples.empty() || a.samples.size() != b.samples.size()) {
+    throw std::invalid_argument(absl::StrFormat(
+        "[PerRepeat] the figures must come from the same repeats: %s has %d "
+        "samples, %s has %d",
+        a.Name(), a.samples.size(), b.Name(), b.samples.size()));
+  }
+  std::vector<double> samples;
+  for (std::size_t i = 0; i < a.samples.size(); ++i) {
+    samples.push_back(combine(a.samples[i], b.samples[i]));
+  }
+  Figure figure = Derive(label, unit, a, b);
+  figure.value = Summarize(samples);
+  figure.samples = std::move(samples);
+  return figure;
+}
+
+Figure RatioPerRepeat(const std::string& label, const Figure& a,
+                      const Figure& b) {
+  CheckUnits("RatioPerRepeat", a, b);
+  if (!(a.value.min > 0) || !(b.value.min > 0)) {
+    throw std::invalid_argument(absl::StrFormat(
+        "[RatioPerRepeat] both figures must be positive: %s", Both(a, b)));
+  }
+  return PerRepeat(label, "x", a, b, [](double x, double y) { return x / y; });
 }
 
 Figure Known(const std::string& label, const std::string& unit, double value) {

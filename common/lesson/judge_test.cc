@@ -196,5 +196,44 @@ TEST(Figure, NamesWhereItWasMeasured) {
   EXPECT_EQ(Known("bound", "s", 1).Name(), "bound");
 }
 
+TEST(RatioPerRepeat, IsNarrowWhereBothDriftAlike) {
+  Figure a{"a", "", "", "s", {}};
+  Figure b{"b", "", "", "s", {}};
+  for (int i = 1; i <= 9; ++i) {
+    a.samples.push_back(2.0 * i);
+    b.samples.push_back(1.0 * i);
+  }
+  a.value = Summarize(a.samples);
+  b.value = Summarize(b.samples);
+  const Figure ratio = RatioPerRepeat("r", a, b);
+  EXPECT_EQ(ratio.unit, "x");
+  EXPECT_DOUBLE_EQ(ratio.value.low, 2);
+  EXPECT_DOUBLE_EQ(ratio.value.high, 2);
+  EXPECT_EQ(ratio.samples, std::vector<double>(9, 2));
+  EXPECT_GT(Ratio("r", a, b).value.high, 3);
+
+  const Figure sum =
+      PerRepeat("sum", "s", a, b, [](double x, double y) { return x + y; });
+  EXPECT_DOUBLE_EQ(sum.value.median, 15);
+  EXPECT_EQ(sum.samples[0], 3);
+}
+
+TEST(RatioPerRepeat, NeedsTheSameRepeats) {
+  Figure a{"a", "", "", "s", Summarize({1, 2}), {1, 2}};
+  Figure b{"b", "", "", "s", Summarize({1}), {1}};
+  EXPECT_THROW(RatioPerRepeat("r", a, b), std::invalid_argument);
+  EXPECT_THROW(RatioPerRepeat("r", Known("k", "s", 1), Known("k", "s", 1)),
+               std::invalid_argument);
+  Figure bytes{"c", "", "", "B", Summarize({1, 2}), {1, 2}};
+  EXPECT_THROW(RatioPerRepeat("r", a, bytes), std::invalid_argument);
+}
+
+TEST(Judgement, NamesTheMediansAlone) {
+  const Figure a = Known("a", "s", 0.001);
+  const Figure b = Known("b", "s", 2);
+  EXPECT_EQ(Less(a, b).figures, "1.00 ms, 2.00 s");
+  EXPECT_EQ(AboutEqual(b, a, 1.5).figures, "2.00 s, 1.00 ms");
+}
+
 }  // namespace
 }  // namespace d2l

@@ -1,14 +1,18 @@
 #include "common/lesson/report.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 #include "common/device/backend.h"
 #include "common/device/device_table.h"
 #include "common/lesson/cell.h"
@@ -25,6 +29,8 @@ using Json = nlohmann::ordered_json;
 
 constexpr int kNameWidth = 32;
 constexpr int kColumnWidth = 24;
+// Below this width a table has no room for its columns.
+constexpr int kNarrow = 76;
 
 Json ToJson(const CellResult& cell) {
   Json figures = Json::array();
@@ -45,11 +51,19 @@ Json ToJson(const CellResult& cell) {
     object["reason"] = claim.judgement.reason;
     claims.push_back(object);
   }
+  Json drawings = Json::array();
+  for (const Shown& drawing : cell.drawings) {
+    Json object;
+    object["name"] = drawing.name;
+    object["file"] = drawing.file;
+    drawings.push_back(object);
+  }
   Json object;
   object["id"] = cell.id;
   object["also"] = cell.also;
   object["figures"] = figures;
   object["claims"] = claims;
+  object["drawings"] = drawings;
   return object;
 }
 
@@ -83,6 +97,16 @@ struct Row {
 };
 
 std::string RowText(const Row& row) {
+  if (TextWidth() < kNarrow) {
+    std::string text = Wrap(row.name);
+    if (!row.enqueue.empty()) {
+      absl::StrAppend(&text, "  enqueue     ", row.enqueue, "\n");
+    }
+    if (!row.completion.empty()) {
+      absl::StrAppend(&text, "  completion  ", row.completion, "\n");
+    }
+    return text;
+  }
   std::string name = row.name;
   std::string text;
   if (name.size() > kNameWidth - 1) {
@@ -93,6 +117,70 @@ std::string RowText(const Row& row) {
       absl::StrFormat("%-*s%*s%*s", kNameWidth, name, kColumnWidth, row.enqueue,
                       kColumnWidth, row.completion);
   return absl::StrCat(text, values, "\n");
+}
+
+// What the course printed may be a page; its beginning says which it is.
+constexpr std::size_t kCoursePrinted = 60;
+
+// The lines, joined and cut short.
+std::string OneLine(const std::string& text) {
+  std::vector<std::string> lines;
+  for (const absl::string_view line : absl::StrSplit(text, '\n')) {
+    const absl::string_view stripped = absl::StripAsciiWhitespace(line);
+    if (!stripped.empty()) lines.push_back(std::string(stripped));
+  }
+  std::string joined = absl::StrJoin(lines, "; ");
+  if (joined.size() <= kCoursePrinted) return joined;
+  std::size_t end = joined.rfind(' ', kCoursePrinted - 4);
+  if (end == std::string::npos) end = kCoursePrinted - 4;
+  return absl::StrCat(joined.substr(0, end), " ...");
+}
+
+// "virtual", "logical real".
+std::string Kinds(const std::vector<DeviceInfo>& devices) {
+  std::set<std::string> kinds;
+  for (const DeviceInfo& info : devices) {
+    kinds.insert(DeviceKindName(info.kind));
+  }
+  return absl::StrJoin(kinds, " ");
+}
+
+// The text in lines of at most `width` columns; words that are longer are cut.
+std::vector<std::string> Column(const std::string& text, int width) {
+  std::vector<std::string> lines;
+  const std::string wrapped = Wrap(text, "", width);
+  for (absl::string_view line :
+       absl::StrSplit(wrapped, '\n', absl::SkipEmpty())) {
+    while (line.size() > static_cast<std::size_t>(width)) {
+      lines.push_back(std::string(line.substr(0, width)));
+      line.remove_prefix(width);
+    }
+    lines.push_back(std::string(line));
+  }
+  return lines;
+}
+
+// One row of a table, in as many lines as its longest column needs.
+std::string TableRow(const std::vector<std::string>& values,
+                     const std::vector<int>& widths) {
+  std::vector<std::vector<std::string>> columns;
+  std::size_t lines = 0;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    columns.push_back(Column(values[i], widths[i]));
+    lines = std::max(lines, columns.back().size());
+  }
+  std::string text;
+  for (std::size_t line = 0; line < lines; ++line) {
+    std::string row;
+    for (std::size_t i = 0; i < columns.size(); ++i) {
+      absl::StrAppendFormat(&row, "%-*s%s", widths[i],
+                            line < columns[i].size() ? columns[i][line] : "",
+                            i + 1 < columns.size() ? " " : "");
+    }
+    row.resize(row.find_last_not_of(' ') + 1);
+    absl::StrAppend(&text, row, "\n");
+  }
+  return text;
 }
 
 // Lists names as prose: "cpu:0", "cpu:0 and cpu:1", "a, b and c".
@@ -134,8 +222,10 @@ std::string FiguresText(const CellResult& cell) {
     }
   }
   if (rows.empty()) return "";
-  std::string text =
-      RowText({"median [95 % interval]", "enqueue", "completion"});
+  const std::string head = "median [95 % interval]";
+  std::string text = TextWidth() < kNarrow
+                         ? head + "\n"
+                         : RowText({head, "enqueue", "completion"});
   for (const Row& row : rows) absl::StrAppend(&text, RowText(row));
   return text;
 }
@@ -151,18 +241,51 @@ std::string ClaimsText(const CellResult& cell) {
   return text;
 }
 
-std::string VerdictTable(const std::vector<LessonResult>& lessons) {
-  std::string text =
-      absl::StrFormat("%-16s%-14s%s\n", "Cell", "Verdict", "Claim");
+std::string VerdictTable(const std::vector<LessonResult>& lessons, int width) {
+  const std::vector<std::string> heads = {"Cell", "Claim",   "The course",
+                                          "Here", "Verdict", "Device"};
+  std::vector<std::vector<std::string>> rows;
   for (const LessonResult& lesson : lessons) {
+    const std::string kind = Kinds(lesson.devices);
     for (const CellResult& cell : lesson.cells) {
       for (const Claimed& claim : cell.claims) {
-        const std::string first =
-            absl::StrFormat("%-16s%-14s", cell.id,
-                            std::string(VerdictName(claim.judgement.verdict)));
-        absl::StrAppend(&text, Wrap(claim.text, first));
+        rows.push_back({cell.id, claim.text, OneLine(cell.course_printed),
+                        claim.judgement.figures,
+                        VerdictName(claim.judgement.verdict), kind});
       }
     }
+  }
+  std::string text;
+  if (width < kNarrow) {
+    for (const std::vector<std::string>& row : rows) {
+      for (std::size_t i = 0; i < row.size(); ++i) {
+        if (row[i].empty()) continue;
+        absl::StrAppend(
+            &text, Wrap(row[i], absl::StrFormat("%-12s", heads[i]), width));
+      }
+      text += "\n";
+    }
+    return text;
+  }
+  // What is left of the line goes to the claim.
+  std::vector<int> widths = {4, 0, 16, 8, 12, 7};
+  for (const std::vector<std::string>& row : rows) {
+    widths[0] = std::clamp(static_cast<int>(row[0].size()), widths[0], 12);
+  }
+  widths[1] = width - 5;
+  for (const std::size_t i : {0, 2, 3, 4, 5}) widths[1] -= widths[i];
+  text = TableRow(heads, widths);
+  const std::vector<std::string>* previous = nullptr;
+  for (const std::vector<std::string>& row : rows) {
+    absl::StrAppend(&text, std::string(width, '-'), "\n");
+    std::vector<std::string> shown = row;
+    // A cell's further claims do not say again what it is and what it printed.
+    if (previous != nullptr && (*previous)[0] == row[0]) {
+      shown[0].clear();
+      shown[2].clear();
+    }
+    absl::StrAppend(&text, TableRow(shown, widths));
+    previous = &row;
   }
   return text;
 }

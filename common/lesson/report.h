@@ -6,8 +6,10 @@
 // JSON of a lesson:
 //   {"lesson", "devices": [{"name", "kind"}], "cells": [{"id", "also": [],
 //    "figures": [{"name", "unit", "median", "low", "high"}],
-//    "claims": [{"text", "verdict", "reason"}]}]}
-// and of the course: {"lessons": [ … ]}. Times are in seconds, unit "s".
+//    "claims": [{"text", "verdict", "reason"}],
+//    "drawings": [{"name", "file"}]}]}
+// and of the course: {"lessons": [ … ]}. Times are in seconds, unit "s". The
+// file of a drawing is "" if none was written.
 //
 // Pure functions; values own what they hold.
 
@@ -20,6 +22,7 @@
 #include "common/device/backend.h"
 #include "common/device/device_table.h"
 #include "common/lesson/cell.h"
+#include "common/lesson/text.h"
 
 namespace d2l {
 
@@ -39,8 +42,11 @@ std::string FiguresText(const CellResult& cell);
 // Each claim with its verdict and the reason; "" if there are none.
 std::string ClaimsText(const CellResult& cell);
 
-// All claims, one line each.
-std::string VerdictTable(const std::vector<LessonResult>& lessons);
+// All claims: the cell, the claim, what the course printed, what was compared
+// here (two medians), the verdict and the kind of device; a column each, or,
+// below 76 columns, a line each.
+std::string VerdictTable(const std::vector<LessonResult>& lessons,
+                         int width = TextWidth());
 
 // "3 cells, 5 claims: 4 HOLDS, 0 FAILS, 1 INCONCLUSIVE."
 std::string CountsText(const std::vector<LessonResult>& lessons);

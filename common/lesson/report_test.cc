@@ -38,9 +38,12 @@ LessonResult SampleResult() {
       {"a figure with a name that is rather longer than its column", "", "",
        "x", Exactly(2)}};
   cell.claims = {
-      {"this is the true cost", {Verdict::kHolds, "0.25 s against 10 us."}},
+      {"this is the true cost",
+       {Verdict::kHolds, "0.25 s against 10 us.", "250 ms, 10.0 us"}},
       {"\"quoted\"", {Verdict::kFails, std::string("\xff\n", 2)}},
       {"third", {}}};
+  cell.drawings = {{"z = x", "d/z.svg"}};
+  cell.course_printed = "numpy: 0.2660 sec\ntorch: 0.0010 sec";
   return {
       "async_computation",
       {Info("cpu:0", DeviceKind::kVirtual), Info("cuda:0", DeviceKind::kReal)},
@@ -79,6 +82,7 @@ TEST(LessonJson, HasExactlyThisShape) {
       claim("this is the true cost", "HOLDS", "0.25 s against 10 us."),
       claim("\"quoted\"", "FAILS", "\xef\xbf\xbd\n"),
       claim("third", "INCONCLUSIVE", "")};
+  cell["drawings"] = {{{"name", "z = x"}, {"file", "d/z.svg"}}};
   expected["cells"] = {cell};
   EXPECT_EQ(Json::parse(LessonJson(SampleResult())), expected);
 }
@@ -90,6 +94,7 @@ TEST(LessonJson, EmptyListsAreLists) {
   EXPECT_EQ(json["cells"][0]["also"], Json::array());
   EXPECT_EQ(json["cells"][0]["figures"], Json::array());
   EXPECT_EQ(json["cells"][0]["claims"], Json::array());
+  EXPECT_EQ(json["cells"][0]["drawings"], Json::array());
 }
 
 TEST(CourseJson, IsAListOfLessons) {
@@ -135,11 +140,51 @@ TEST(CountsText, Counts) {
             "0 cells, 0 claims: 0 HOLDS, 0 FAILS, 0 INCONCLUSIVE.");
 }
 
-TEST(VerdictTable, HasALineForEachClaim) {
-  EXPECT_EQ(VerdictTable({}), "Cell            Verdict       Claim\n");
-  EXPECT_NE(VerdictTable({SampleResult()})
-                .find("004/In4         HOLDS         this is the true cost\n"),
-            std::string::npos);
+TEST(VerdictTable, HasARowForEachClaim) {
+  const std::string text = VerdictTable({SampleResult()}, 80);
+  std::istringstream stream(text);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(stream, line);) {
+    EXPECT_LE(line.size(), 80u) << line;
+    lines.push_back(line);
+  }
+  const std::string rule(80, '-');
+  ASSERT_GE(lines.size(), 9u) << text;
+  EXPECT_EQ(
+      lines[0],
+      "Cell    Claim                     The course       Here     Verdict"
+      "      Device");
+  EXPECT_EQ(lines[1], rule);
+  EXPECT_EQ(
+      lines[2],
+      "004/In4 this is the true cost     numpy: 0.2660    250 ms,  HOLDS  "
+      "      real");
+  EXPECT_EQ(
+      lines[3],
+      "                                  sec; torch:      10.0 us         "
+      "      virtual")
+      << text;
+}
+
+TEST(VerdictTable, IsAListWhereThereIsNoRoom) {
+  EXPECT_EQ(VerdictTable({}, 40), "");
+  const std::string text = VerdictTable({SampleResult()}, 40);
+  EXPECT_EQ(text.find("Cell        004/In4\n"
+                      "Claim       this is the true cost\n"
+                      "The course  numpy: 0.2660 sec; torch:\n"
+                      "            0.0010 sec\n"
+                      "Here        250 ms, 10.0 us\n"
+                      "Verdict     HOLDS\n"),
+            0u)
+      << text;
+}
+
+TEST(VerdictTable, CutsWhatTheCoursePrintedShort) {
+  LessonResult lesson = SampleResult();
+  lesson.cells[0].course_printed = "a page " + std::string(500, 'x');
+  const std::string text = VerdictTable({lesson}, 80);
+  EXPECT_NE(text.find("a page ..."), std::string::npos) << text;
+  EXPECT_EQ(text.find("xxx"), std::string::npos) << text;
 }
 
 TEST(Circumstances, NamesWhatIsUnusual) {

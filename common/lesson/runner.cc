@@ -1,5 +1,8 @@
 #include "common/lesson/runner.h"
 
+#include <signal.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstddef>
 #include <exception>
@@ -29,6 +32,9 @@
 namespace d2l {
 namespace {
 
+// What a shell reports of a program that SIGINT ended: 128 + 2.
+constexpr int kInterrupted = 130;
+
 // A cell to be run, with its lesson.
 struct Task {
   const Lesson* lesson;
@@ -40,7 +46,10 @@ struct Run {
   Program program;
   Size size;
   std::vector<std::string> circumstances;
+  std::string svg;  // a directory, or ""
 };
+
+std::size_t Columns() { return static_cast<std::size_t>(TextWidth()); }
 
 int Complain(const absl::Status& status) {
   std::cerr << Wrap(std::string(status.message()), "Error: ") << std::flush;
@@ -80,8 +89,8 @@ absl::StatusOr<std::vector<Task>> Select(const std::vector<std::string>& ids) {
 // A heading and, below it, text as it stands.
 void PrintBlock(const std::string& heading, const std::string& text) {
   std::cout << "--- " << heading << " "
-            << std::string(heading.size() < kTextWidth - 5
-                               ? kTextWidth - 5 - heading.size()
+            << std::string(heading.size() + 5 < Columns()
+                               ? Columns() - 5 - heading.size()
                                : 0,
                            '-')
             << "\n";
@@ -93,7 +102,7 @@ void PrintBlock(const std::string& heading, const std::string& text) {
 }
 
 void PrintLessonHead(const Lesson& lesson, const Run& run) {
-  std::cout << std::string(kTextWidth, '=') << "\n"
+  std::cout << std::string(Columns(), '=') << "\n"
             << lesson.title << "\n"
             << Wrap(lesson.section) << "\nDevices, at size "
             << SizeName(run.size) << ":\n";
@@ -108,12 +117,17 @@ void PrintLessonHead(const Lesson& lesson, const Run& run) {
   }
 }
 
+// Who sends the output to a file sees on the terminal how far it is.
+void PrintProgress(const std::string& progress) {
+  if (isatty(STDERR_FILENO) == 1 && isatty(STDOUT_FILENO) != 1) {
+    std::cerr << progress << " ..." << std::endl;
+  }
+}
+
 void PrintCellText(const Task& task, const std::string& progress) {
   const CellText& text = task.cell->text;
   const std::vector<std::string> also = task.cell->Also();
-  std::cout << "\n"
-            << std::string(kTextWidth, '=') << "\n"
-            << progress << text.id;
+  std::cout << "\n" << std::string(Columns(), '=') << "\n" << progress;
   if (!also.empty()) std::cout << " (also " << absl::StrJoin(also, ", ") << ")";
   std::cout << "\n\n" << Wrap(text.context) << "\n";
   if (*text.python != '\0') PrintBlock("The course (Python)", text.python);
@@ -164,7 +178,7 @@ void ForgetFailures() {
 
 // False if an error was thrown.
 bool RunCell(const Task& task, const Run& run, CellResult* result) {
-  Cell cell(run.size, run.circumstances, result);
+  Cell cell(run.size, run.circumstances, result, {run.svg, task.lesson->name});
   std::string error;
   try {
     task.cell->run(cell);
@@ -210,13 +224,16 @@ std::vector<LessonResult> RunAll(const std::vector<Task>& tasks, const Run& run,
       lessons.push_back({current->name, Devices(), {}});
       PrintLessonHead(*current, run);
     }
+    const std::string id = task.cell->text.id;
     const std::string progress =
         run.program == Program::kCourse
-            ? absl::StrFormat("[%d/%d] ", i + 1, tasks.size())
-            : "";
+            ? absl::StrFormat("cell %d of %d: %s", i + 1, tasks.size(), id)
+            : id;
+    PrintProgress(progress);
     PrintCellText(task, progress);
     CellResult result;
-    result.id = task.cell->text.id;
+    result.id = id;
+    result.course_printed = task.cell->text.course_printed;
     result.also = task.cell->Also();
     if (!RunCell(task, run, &result)) ++failures->errors;
     failures->wrong_results += result.wrong_results;
@@ -224,6 +241,27 @@ std::vector<LessonResult> RunAll(const std::vector<Task>& tasks, const Run& run,
     lessons.back().cells.push_back(std::move(result));
   }
   return lessons;
+}
+
+// Waiting for work to end in good order would not be at once.
+void StopAtOnce(int) {
+  constexpr char kText[] = "\nInterrupted.\n";
+  // Only calls that are safe in a signal handler.
+  [[maybe_unused]] const ssize_t written =
+      write(STDERR_FILENO, kText, sizeof(kText) - 1);
+  _exit(kInterrupted);
+}
+
+void StopOnInterrupt() {
+  struct sigaction before = {};
+  // In the background, where Ctrl-C does not count, the shell says so.
+  if (sigaction(SIGINT, nullptr, &before) == 0 &&
+      before.sa_handler == SIG_IGN) {
+    return;
+  }
+  struct sigaction action = {};
+  action.sa_handler = StopAtOnce;
+  sigaction(SIGINT, &action, nullptr);
 }
 
 absl::Status PrepareDevices(const LessonOptions& options,
@@ -243,6 +281,7 @@ absl::Status PrepareDevices(const LessonOptions& options,
 }  // namespace
 
 int LessonMain(int argc, char** argv, Program program) {
+  StopOnInterrupt();
   const bool course = program == Program::kCourse;
   if (Lessons().empty()) {
     return Complain(absl::FailedPreconditionError(
@@ -266,12 +305,13 @@ int LessonMain(int argc, char** argv, Program program) {
   const Run run = {
       program, options->size,
       Circumstances(LaunchBlocking(), options->device_options.stream, Devices(),
-                    CpuBackend().Inventory().devices[0].cores)};
+                    CpuBackend().Inventory().devices[0].cores),
+      options->svg};
   const Timer timer;
   Failures failures;
   const std::vector<LessonResult> lessons = RunAll(*tasks, run, &failures);
 
-  std::cout << "\n" << std::string(kTextWidth, '=') << "\n";
+  std::cout << "\n" << std::string(Columns(), '=') << "\n";
   if (course) std::cout << VerdictTable(lessons) << "\n";
   std::cout << Wrap(absl::StrCat(
       CountsText(lessons), " ", failures.wrong_results, " wrong results, ",

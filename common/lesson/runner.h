@@ -9,9 +9,15 @@
 // course's code, the C++ code, what the course printed, what this machine
 // prints, the figures and the verdicts.
 //
+// While it runs, the course says which cell it is at: "cell 3 of 12: 004/In5",
+// at the cell's head, and on stderr if that is a terminal and stdout is not.
+//
+// Ctrl-C ends the program at once, with exit code 130; files it was to write
+// are left as they were. Nothing is coloured, and no line is written over.
+//
 // The exit code is 0 whatever the verdicts; 1 if a result is wrong, an error
 // was thrown (it is printed in full, and the next cell runs), a flag makes no
-// sense, or the JSON file cannot be written.
+// sense, or a file cannot be written.
 
 #ifndef D2L_COMMON_LESSON_RUNNER_H_
 #define D2L_COMMON_LESSON_RUNNER_H_

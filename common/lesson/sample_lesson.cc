@@ -1,4 +1,5 @@
-// A lesson for the tests of this package: one cell for each way to end.
+// A lesson for the tests of this package: one cell for each way to end, and
+// one for each kind of drawing and of measurement.
 
 #include <chrono>
 #include <iostream>
@@ -11,6 +12,12 @@
 #include "common/lesson/cell.h"
 #include "common/lesson/judge.h"
 #include "common/lesson/lesson.h"
+#include "common/lesson/plot.h"
+#include "common/lesson/program_graph.h"
+#include "common/lesson/recorder.h"
+#include "common/lesson/timeline.h"
+#include "common/ops/ops.h"
+#include "common/tensor/tensor.h"
 
 namespace d2l {
 namespace {
@@ -45,6 +52,60 @@ void Good(Cell& cell) {
 }
 // %%
 
+constexpr CellText kDraw = {"s/draw",
+                            {},
+                            "What depends on what, and when.",
+                            "",
+                            "tensor([[3., 3.]], device='cuda:0')"};
+
+// %% s/draw
+void Draw(Cell& cell) {
+  const Device device = Devices()[0].device;
+  const Tensor x = Ones({1, 2}, device);
+  const Tensor y = Ones({1, 2}, device);
+  Tensor z;
+  const Recording run = Record([&] {
+    z = x * y + 2;
+    std::cout << z << "\n\n";
+  });
+  cell.Show(ProgramGraph(run).Draw("z = x * y + 2"));
+  cell.Show(Timeline(run).Draw("timeline"));
+}
+// %%
+
+constexpr CellText kPlot = {"s/plot", {}, "Two ways, in turn.", "", ""};
+
+// %% s/plot
+void PlotSizes(Cell& cell) {
+  const Device device = Devices()[0].device;
+  const Device other = Devices().back().device;
+  const auto wait = [](Device on, int microseconds) {
+    DefaultStream(on).HostCallback([=] {
+      std::this_thread::sleep_for(std::chrono::microseconds(microseconds));
+    });
+  };
+  std::vector<double> sizes, one, both;
+  for (const int n : {1, 2, 4}) {
+    const std::vector<Timing> times = cell.TimeInterleaved(
+        {{"on one", {device}, [&] { wait(device, 400 * n); }},
+         {"on both", {device, other}, [&] {
+            wait(device, 500 + 100 * n);
+            wait(other, 500 + 100 * n);
+          }}});
+    sizes.push_back(n);
+    one.push_back(times[0].completion.value.median);
+    both.push_back(times[1].completion.value.median);
+    cell.Report(
+        RatioPerRepeat("one / both", times[0].completion, times[1].completion));
+  }
+  Plot plot("n", "", "time", "s");
+  plot.LogX();
+  plot.MarkCrossover(plot.AddLine("on one", sizes, one),
+                     plot.AddLine("on both", sizes, both));
+  cell.Show(plot.Draw("time against size"));
+}
+// %%
+
 constexpr CellText kWrong = {"s/wrong", {}, "A wrong result.", "", ""};
 
 // %% s/wrong
@@ -76,6 +137,20 @@ constexpr CellText kMemory = {"s/memory", {}, "Too big.", "", ""};
 void OutOfMemory(Cell&) { throw OutOfMemoryError("cpu:0 has 3 B free."); }
 // %%
 
+constexpr CellText kSleep = {"s/sleep", {}, "For Ctrl-C.", "", ""};
+
+// %% s/sleep
+void Sleep(Cell& cell) {
+  const Device device = Devices()[0].device;
+  const int seconds = cell.BySize(0, 20, 20);
+  DefaultStream(device).HostCallback([seconds] {
+    std::this_thread::sleep_for(std::chrono::seconds(seconds));
+  });
+  Synchronize(device);
+  std::cout << "woke up\n";
+}
+// %%
+
 constexpr CellText kAfter = {"s/after", {}, "After a failure.", "", ""};
 
 // %% s/after
@@ -96,7 +171,10 @@ void After(Cell&) {
                      {kThrows, Throws},
                      {kLate, Late},
                      {kMemory, OutOfMemory},
-                     {kAfter, After}}});
+                     {kSleep, Sleep},
+                     {kAfter, After},
+                     {kDraw, Draw},
+                     {kPlot, PlotSizes}}});
 
 }  // namespace
 }  // namespace d2l

@@ -1,5 +1,9 @@
 #include "common/lesson/text.h"
 
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <string>
@@ -67,7 +71,19 @@ std::string NumberIn(double value, const Scale& scale) {
 
 }  // namespace
 
-std::string Wrap(const std::string& text, const std::string& first) {
+int TextWidth() {
+  static const int width = [] {
+    winsize size = {};
+    const bool known = isatty(STDOUT_FILENO) == 1 &&
+                       ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 &&
+                       size.ws_col > 0;
+    return known ? std::clamp<int>(size.ws_col, 40, kTextWidth) : kTextWidth;
+  }();
+  return width;
+}
+
+std::string Wrap(const std::string& text, const std::string& first, int width) {
+  const std::size_t columns = static_cast<std::size_t>(width);
   const std::string indent(first.size(), ' ');
   std::string result;
   for (const absl::string_view line : absl::StrSplit(text, '\n')) {
@@ -76,7 +92,7 @@ std::string Wrap(const std::string& text, const std::string& first) {
     for (const absl::string_view word :
          absl::StrSplit(line, ' ', absl::SkipEmpty())) {
       const bool first_word = column == first.size();
-      if (!first_word && column + 1 + word.size() > kTextWidth) {
+      if (!first_word && column + 1 + word.size() > columns) {
         absl::StrAppend(&result, "\n", indent, word);
         column = indent.size() + word.size();
         continue;

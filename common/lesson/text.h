@@ -1,4 +1,5 @@
-// How a lesson's words and figures are laid out: 80 columns, plain text.
+// How a lesson's words and figures are laid out: 80 columns, or fewer on a
+// narrower terminal, in plain text.
 //
 //   std::cout << Wrap("A long sentence …", "  ");
 //   FormatSummary(summary, "s");  // "12.3 ms [11.9, 13.0]"
@@ -16,11 +17,16 @@ namespace d2l {
 
 inline constexpr int kTextWidth = 80;
 
-// The text in lines of at most kTextWidth columns, broken at spaces besides
+// How many columns there are for this run: kTextWidth, or fewer, down to 40, if
+// stdout is a terminal that has no more. Found out once.
+int TextWidth();
+
+// The text in lines of at most `width` columns, broken at spaces besides
 // its own line ends, each ended by a newline. `first` stands before the first
 // line, spaces of the same width before the others. A word that is too long
 // gets a line of its own.
-std::string Wrap(const std::string& text, const std::string& first = "");
+std::string Wrap(const std::string& text, const std::string& first = "",
+                 int width = TextWidth());
 
 // The median in its unit, and the interval in the same. "s" and "B" are scaled
 // to what reads well (ms, MiB). The unit "" is a bare number.

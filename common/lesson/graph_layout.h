@@ -1,0 +1,63 @@
+// Where the nodes of a graph go when it is drawn in layers, top to bottom (the
+// method of Sugiyama, Tagawa and Toda).
+//
+//   GraphLayout layout = LayOut(graph, widths, /*gap=*/3);
+//   for (const LayoutItem& item : layout.layers[0]) Draw(item.x, item.node);
+//
+// An edge that skips layers gets a lane, of no width, in each of them, so that
+// no edge runs through a node. The edges of one kind that leave one node are a
+// net: they share their lanes and split where they must.
+//
+// For the drawings of this package. Pure functions.
+
+#ifndef D2L_COMMON_LESSON_GRAPH_LAYOUT_H_
+#define D2L_COMMON_LESSON_GRAPH_LAYOUT_H_
+
+#include <vector>
+
+#include "common/lesson/program_graph.h"
+
+namespace d2l {
+
+struct LayoutItem {
+  int node = -1;  // -1: a lane
+  int net = -1;   // of a lane
+  double width = 0;
+  double x = 0;  // of the middle; the leftmost item begins at 0
+};
+
+struct Net {
+  int from = 0;  // a node
+  bool data = true;
+};
+
+// A piece of a net, from an item of one layer to an item of the next.
+struct LayoutLink {
+  int net = 0;
+  int above = 0;  // in its layer
+  int below = 0;
+  EdgeKind kind = EdgeKind::kData;
+  int to = 0;  // the node, if it ends here; -1 if it leads to a lane
+};
+
+struct GraphLayout {
+  std::vector<Net> nets;
+  std::vector<std::vector<LayoutItem>> layers;  // from left to right
+  // links[i] lead from layers[i] to layers[i + 1].
+  std::vector<std::vector<LayoutLink>> links;
+  double width = 0;
+};
+
+// widths: of the nodes. gap: what is left free between two items.
+GraphLayout LayOut(const ProgramGraph& graph, const std::vector<double>& widths,
+                   double gap);
+
+// The positions x that are closest to those `wanted`, by weighted least
+// squares, with x[i + 1] - x[i] >= distances[i].
+std::vector<double> Spread(const std::vector<double>& wanted,
+                           const std::vector<double>& weights,
+                           const std::vector<double>& distances);
+
+}  // namespace d2l
+
+#endif  // D2L_COMMON_LESSON_GRAPH_LAYOUT_H_

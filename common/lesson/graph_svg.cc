@@ -1,0 +1,255 @@
+// ProgramGraph as a picture.
+
+#include <algorithm>
+#include <cstddef>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "common/base/format.h"
+#include "common/lesson/graph_layout.h"
+#include "common/lesson/program_graph.h"
+#include "common/lesson/recorder.h"
+#include "common/lesson/svg.h"
+#include "common/tensor/dtype.h"
+
+namespace d2l {
+namespace {
+
+constexpr double kMargin = 24;
+constexpr double kHead = 76;  // title, key and margin above the first layer
+constexpr double kBoxHeight = 62;
+constexpr double kItemGap = 26;
+constexpr double kFont = 11;
+// A larger graph is a list of levels: nobody finds his way in such a picture.
+constexpr std::size_t kMaxSvgNodes = 300;
+
+// What is written in a box.
+struct Box {
+  std::vector<std::string> lines;
+  std::string fill;
+  std::string tooltip;
+  double width = 0;
+};
+
+Box MakeBox(const ProgramGraph& graph, int number) {
+  const GraphNode& node = graph.nodes()[number];
+  const std::string shape = node.value.shape.ToString();
+  Box box;
+  box.lines.push_back(graph.Label(number));
+  if (box.lines[0].size() > 26)
+    box.lines[0] = box.lines[0].substr(0, 24) + "..";
+  box.lines.push_back(absl::StrCat(shape, " ", DTypeName(node.value.dtype)));
+  box.fill = "#ffffff";
+  box.tooltip = graph.Label(number);
+  if (node.op >= 0) {
+    const RecordedOp& op = graph.recording().ops[node.op];
+    const std::string place = op.line().known() ? op.line().ToString() : "";
+    std::string where = "nothing launched";
+    if (op.stream >= 0) {
+      box.fill = PaletteColour(op.stream);
+      where = graph.recording().streams[op.stream].name;
+      absl::StrAppend(&where, ", ",
+                      op.end > 0 ? FormatDuration(op.seconds()) : "not run");
+    }
+    box.lines.push_back(where);
+    if (!place.empty()) {
+      box.lines.push_back(place.substr(place.find_last_of('/') + 1));
+    }
+    absl::StrAppend(&box.tooltip, " at ", place);
+  } else {
+    box.lines.push_back("from outside");
+  }
+  for (const std::string& line : box.lines) {
+    box.width = std::max(box.width, Svg::TextWidth(line, kFont) + 16);
+  }
+  return box;
+}
+
+// The places of a node's edges on its upper side, from left to right.
+class Ports {
+ public:
+  Ports(const GraphLayout& layout, std::size_t gap) : layout_(layout) {
+    const auto& above = layout.layers[gap];
+    ends_.resize(layout.layers[gap + 1].size());
+    for (const LayoutLink& link : layout.links[gap]) {
+      ends_[link.below].push_back({above[link.above].x, link.net});
+    }
+    for (auto& ends : ends_) std::sort(ends.begin(), ends.end());
+    gap_ = gap;
+  }
+
+  double X(const LayoutLink& link) const {
+    const LayoutItem& item = layout_.layers[gap_ + 1][link.below];
+    const auto& ends = ends_[link.below];
+    const auto at = std::find_if(ends.begin(), ends.end(),
+                                 [&](const std::pair<double, int>& end) {
+                                   return end.second == link.net;
+                                 });
+    const double rank = static_cast<double>(at - ends.begin()) + 1;
+    return item.x +
+           item.width * (rank / (static_cast<double>(ends.size()) + 1) - 0.5);
+  }
+
+ private:
+  const GraphLayout& layout_;
+  std::size_t gap_ = 0;
+  std::vector<std::vector<std::pair<double, int>>> ends_;
+};
+
+// The links that carry the critical path: gap and index.
+std::set<std::pair<std::size_t, std::size_t>> CriticalLinks(
+    const ProgramGraph& graph, const GraphLayout& layout) {
+  std::set<std::pair<int, int>> steps;  // from, to
+  const std::vector<int>& path = graph.critical_path();
+  for (std::size_t i = 1; i < path.size(); ++i) {
+    steps.insert({path[i - 1], path[i]});
+  }
+  std::set<std::pair<std::size_t, std::size_t>> critical;
+  std::set<std::pair<std::size_t, int>> lanes;  // layer and item
+  for (std::size_t gap = layout.links.size(); gap-- > 0;) {
+    for (std::size_t i = 0; i < layout.links[gap].size(); ++i) {
+      const LayoutLink& link = layout.links[gap][i];
+      const bool on =
+          link.to >= 0 ? steps.count({layout.nets[link.net].from, link.to}) > 0
+                       : lanes.count({gap + 1, link.below}) > 0;
+      if (!on) continue;
+      critical.insert({gap, i});
+      if (layout.layers[gap][link.above].node < 0) {
+        lanes.insert({gap, link.above});
+      }
+    }
+  }
+  return critical;
+}
+
+// The more edges cross a gap, the more room they need.
+double GapHeight(const GraphLayout& layout, std::size_t gap) {
+  return std::min(140.0,
+                  44 + 2.5 * static_cast<double>(layout.links[gap].size()));
+}
+
+void DrawGap(const GraphLayout& layout, std::size_t gap, double top,
+             double bottom,
+             const std::set<std::pair<std::size_t, std::size_t>>& critical,
+             Svg* svg) {
+  const Ports ports(layout, gap);
+  for (std::size_t i = 0; i < layout.links[gap].size(); ++i) {
+    const LayoutLink& link = layout.links[gap][i];
+    const LayoutItem& above = layout.layers[gap][link.above];
+    const bool data = link.kind == EdgeKind::kData;
+    Svg::Stroke stroke;
+    stroke.colour = data ? "#333333" : "#B22222";
+    stroke.width = critical.count({gap, i}) > 0 ? 2.6 : 1.1;
+    stroke.dashed = !data;
+    stroke.arrow = link.to >= 0;
+    double from_y = top;
+    double from_x = kMargin + above.x;
+    if (above.node < 0) {
+      from_y = top - kBoxHeight;  // a lane runs straight through its layer
+    } else if (!data) {
+      from_x += std::min(14.0, above.width / 4);
+    }
+    const double to_x = kMargin + ports.X(link);
+    const double middle = (top + bottom) / 2;
+    svg->Path(absl::StrFormat("M %.2f %.2f L %.2f %.2f C %.2f %.2f %.2f %.2f "
+                              "%.2f %.2f",
+                              from_x, from_y, from_x, top, from_x, middle, to_x,
+                              middle, to_x, bottom),
+              stroke);
+  }
+}
+
+void DrawBox(const Box& box, const LayoutItem& item, double y, bool critical,
+             Svg* svg) {
+  const double left = kMargin + item.x - item.width / 2;
+  svg->Rect(left, y, item.width, kBoxHeight,
+            {"#ffffff", "#333333", critical ? 2.6 : 1, 5}, box.tooltip);
+  // A stripe tells the stream: text stays black on white.
+  svg->Rect(left + 2, y + 2, item.width - 4, 16, {box.fill, "none", 1, 3});
+  double line_y = y + 14;
+  for (std::size_t i = 0; i < box.lines.size(); ++i) {
+    svg->Text(kMargin + item.x, line_y, box.lines[i],
+              {kFont, "middle", "#111111", i == 0});
+    line_y += i == 0 ? 16 : 13.5;
+  }
+}
+
+std::string Headline(const ProgramGraph& graph) {
+  return absl::StrFormat(
+      "%d nodes on %d levels; %s of work, %s on the critical path (bold)",
+      graph.nodes().size(), graph.depth(),
+      FormatDuration(graph.total_seconds()),
+      FormatDuration(graph.critical_path_seconds()));
+}
+
+// Which colour is which stream. Returns where it ends.
+double DrawKey(const ProgramGraph& graph, double y, Svg* svg) {
+  double x = kMargin;
+  const auto& streams = graph.recording().streams;
+  for (std::size_t i = 0; i < streams.size(); ++i) {
+    svg->Rect(x, y - 9, 14, 10,
+              {PaletteColour(static_cast<int>(i)), "#333333"});
+    svg->Text(x + 19, y, streams[i].name, {kFont});
+    x += 35 + Svg::TextWidth(streams[i].name, kFont);
+  }
+  for (const GraphEdge& edge : graph.edges()) {
+    if (edge.kind == EdgeKind::kData) continue;
+    const std::string text = "overwrites what the other read or wrote";
+    svg->Line(x, y - 4, x + 24, y - 4, {"#B22222", 1.1, true, true});
+    svg->Text(x + 30, y, text, {kFont});
+    return x + 30 + Svg::TextWidth(text, kFont);
+  }
+  return x;
+}
+
+}  // namespace
+
+std::string ProgramGraph::ToSvg(const std::string& title) const {
+  if (nodes_.empty() || nodes_.size() > kMaxSvgNodes) {
+    return TextAsSvg(ToText(), title);
+  }
+  std::vector<Box> boxes;
+  std::vector<double> widths;
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    boxes.push_back(MakeBox(*this, static_cast<int>(i)));
+    widths.push_back(boxes.back().width);
+  }
+  const GraphLayout layout = LayOut(*this, widths, kItemGap);
+  double height = kHead + kMargin;
+  for (std::size_t i = 0; i < layout.layers.size(); ++i) {
+    height += kBoxHeight;
+    if (i < layout.links.size()) height += GapHeight(layout, i);
+  }
+  Svg unused(0, 0, "");
+  const double width =
+      std::max({layout.width, Svg::TextWidth(Headline(*this), kFont),
+                Svg::TextWidth(title, 14), DrawKey(*this, 0, &unused)}) +
+      2 * kMargin;
+
+  Svg svg(width, height, title);
+  svg.Text(kMargin, 24, title, {14, "start", "#111111", true});
+  svg.Text(kMargin, 42, Headline(*this), {kFont});
+  DrawKey(*this, 60, &svg);
+  const auto critical = CriticalLinks(*this, layout);
+  const std::set<int> path(critical_path_.begin(), critical_path_.end());
+  double y = kHead;
+  for (std::size_t i = 0; i < layout.layers.size(); ++i) {
+    if (i < layout.links.size()) {
+      DrawGap(layout, i, y + kBoxHeight, y + kBoxHeight + GapHeight(layout, i),
+              critical, &svg);
+    }
+    for (const LayoutItem& item : layout.layers[i]) {
+      if (item.node < 0) continue;
+      DrawBox(boxes[item.node], item, y, path.count(item.node) > 0, &svg);
+    }
+    y += kBoxHeight;
+    if (i < layout.links.size()) y += GapHeight(layout, i);
+  }
+  return svg.ToString();
+}
+
+}  // namespace d2l

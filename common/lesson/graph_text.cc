@@ -1,0 +1,241 @@
+// ProgramGraph in characters.
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "common/base/format.h"
+#include "common/lesson/graph_layers.h"
+#include "common/lesson/graph_layout.h"
+#include "common/lesson/program_graph.h"
+#include "common/lesson/recorder.h"
+#include "common/lesson/text.h"
+#include "common/tensor/dtype.h"
+
+namespace d2l {
+namespace {
+
+// A summary has no more lines than fit a screen.
+constexpr int kMaxLevelLines = 40;
+
+// "[3 mul (1, 2)]", with room for `wires` to arrive and one to leave beside
+// them.
+std::string Boxed(const std::string& text, int wires) {
+  std::string padded = text;
+  while (static_cast<int>(padded.size()) < 2 * wires - 1) {
+    padded = padded.size() % 2 == 0 ? padded + " " : " " + padded;
+  }
+  return absl::StrCat("[", padded, "]");
+}
+
+std::string Shortened(const std::string& text, std::size_t width) {
+  if (text.size() <= width) return text;
+  if (width < 3) return text.substr(0, width);
+  return absl::StrCat(text.substr(0, width - 2), "..");
+}
+
+std::string PlaceText(SourceLocation at) {
+  if (!at.known()) return "";
+  const std::string file = at.file();
+  return absl::StrCat(file.substr(file.find_last_of('/') + 1), ":", at.line());
+}
+
+// "add, 2 x mul"
+std::string CountedNames(const std::map<std::string, int>& names) {
+  std::string text;
+  for (const auto& [name, count] : names) {
+    if (!text.empty()) text += ", ";
+    if (count > 1) absl::StrAppend(&text, count, " x ");
+    text += name;
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string ProgramGraph::Layers(int width) const {
+  std::vector<int> wires(nodes_.size(), 0);
+  for (const GraphEdge& edge : edges_) ++wires[edge.to];
+  // The number stands for the node in the lines below; the rest is left out
+  // if there is no room for it.
+  for (const int detail : {3, 2, 1, 0}) {
+    std::vector<std::string> labels;
+    std::vector<double> widths;
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+      std::string label = absl::StrCat(i + 1);
+      const int node = static_cast<int>(i);
+      if (detail == 3) {
+        absl::StrAppend(&label, " ", Shortened(Label(node), 24));
+      } else if (detail > 0) {
+        absl::StrAppend(&label, " ", Name(node));
+      }
+      if (detail > 1) {
+        absl::StrAppend(&label, " ", nodes_[i].value.shape.ToString());
+      }
+      labels.push_back(Boxed(label, wires[i]));
+      widths.push_back(static_cast<double>(labels.back().size()));
+    }
+    const GraphLayout layout = LayOut(*this, widths, kLayerGap);
+    if (layout.width > width) continue;
+    const std::string text = DrawLayers(layout, labels);
+    std::size_t longest = 0;
+    std::size_t begin = 0;
+    while (begin < text.size()) {
+      const std::size_t end = text.find('\n', begin);
+      longest = std::max(longest, end - begin);
+      begin = end + 1;
+    }
+    if (!text.empty() && longest <= static_cast<std::size_t>(width)) {
+      return text;
+    }
+  }
+  return "";
+}
+
+std::string ProgramGraph::OperationLines(int width) const {
+  const std::set<int> critical(critical_path_.begin(), critical_path_.end());
+  std::vector<std::vector<std::string>> rows;
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    const int node = static_cast<int>(i);
+    const ValueRecord& value = nodes_[i].value;
+    rows.push_back(
+        {absl::StrFormat("%3d%c", node + 1,
+                         critical.count(node) > 0 ? '*' : ' '),
+         Label(node),
+         absl::StrCat(value.shape.ToString(), " ", DTypeName(value.dtype)), "-",
+         "-", ""});
+    if (nodes_[i].op < 0) continue;
+    const RecordedOp& op = recording_.ops[nodes_[i].op];
+    if (op.stream >= 0) rows[i][3] = recording_.streams[op.stream].name;
+    if (op.end > 0) rows[i][4] = FormatDuration(op.seconds());
+    rows[i][5] = PlaceText(op.line());
+  }
+  std::vector<std::size_t> widths(rows[0].size(), 0);
+  std::size_t total = widths.size() - 1;
+  for (std::size_t c = 0; c < widths.size(); ++c) {
+    for (const auto& row : rows) widths[c] = std::max(widths[c], row[c].size());
+    total += widths[c];
+  }
+  // What can be cut short most easily gives way: place, name, value.
+  const std::size_t room = static_cast<std::size_t>(width);
+  for (const auto& [column, least] :
+       {std::pair(5, 14), {1, 12}, {2, 12}, {5, 0}, {1, 6}, {2, 4}}) {
+    const std::size_t keep = std::min<std::size_t>(widths[column], least);
+    while (total > room && widths[column] > keep) {
+      --widths[column];
+      --total;
+    }
+  }
+  std::string text;
+  for (const auto& row : rows) {
+    std::string line;
+    for (std::size_t c = 0; c < row.size(); ++c) {
+      const int w = static_cast<int>(widths[c]);
+      const std::string value = Shortened(row[c], widths[c]);
+      absl::StrAppend(&line, c == 0 ? "" : " ",
+                      c == 4 ? absl::StrFormat("%*s", w, value)
+                             : absl::StrFormat("%-*s", w, value));
+    }
+    line.resize(line.find_last_not_of(' ') + 1);
+    absl::StrAppend(&text, line, "\n");
+  }
+  return text;
+}
+
+std::string ProgramGraph::LevelLines(int width) const {
+  struct Level {
+    int first;
+    int last;
+    std::map<std::string, int> names;  // per level
+    double seconds;
+  };
+  std::vector<Level> levels;
+  for (int i = 0; i < depth_; ++i) levels.push_back({i, i, {}, 0});
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    Level& level = levels[levels_[i]];
+    const int op = nodes_[i].op;
+    ++level.names[Name(static_cast<int>(i))];
+    if (op >= 0) level.seconds += recording_.ops[op].seconds();
+  }
+  // Levels that look alike become one line; if that does not do, so do as many
+  // neighbours as it takes.
+  std::vector<Level> lines;
+  for (const Level& level : levels) {
+    if (!lines.empty() && lines.back().names == level.names) {
+      lines.back().last = level.last;
+      lines.back().seconds += level.seconds;
+    } else {
+      lines.push_back(level);
+    }
+  }
+  const bool merged = lines.size() > static_cast<std::size_t>(kMaxLevelLines);
+  if (merged) {
+    const int per_line = (depth_ + kMaxLevelLines - 1) / kMaxLevelLines;
+    lines.clear();
+    for (const Level& level : levels) {
+      if (lines.empty() || level.first % per_line == 0) {
+        lines.push_back(level);
+        continue;
+      }
+      lines.back().last = level.last;
+      lines.back().seconds += level.seconds;
+      for (const auto& [name, count] : level.names) {
+        lines.back().names[name] += count;
+      }
+    }
+  }
+  std::string text =
+      absl::StrFormat("%-10s%10s  %s\n", "level", "work", "operations");
+  for (const Level& line : lines) {
+    const int count = line.last - line.first + 1;
+    const std::string range = count == 1
+                                  ? absl::StrCat(line.first)
+                                  : absl::StrCat(line.first, "-", line.last);
+    const std::string first =
+        absl::StrFormat("%-10s%10s  ", range,
+                        line.seconds > 0 ? FormatDuration(line.seconds) : "-");
+    absl::StrAppend(&text,
+                    Wrap(absl::StrCat(CountedNames(line.names),
+                                      count > 1 && !merged ? ", on each" : ""),
+                         first, width));
+  }
+  return text;
+}
+
+std::string ProgramGraph::ToText(int width) const {
+  int operations = 0;
+  bool order = false;
+  for (const GraphNode& node : nodes_) operations += node.op >= 0 ? 1 : 0;
+  for (const GraphEdge& edge : edges_) order |= edge.kind != EdgeKind::kData;
+  if (operations == 0) return "No operation was recorded.\n";
+
+  std::string text;
+  std::string notes = absl::StrFormat(
+      "%d %s on %d levels, at most %d on a level; %s of work, %s of it on the "
+      "critical path",
+      operations, operations == 1 ? "operation" : "operations", depth_, width_,
+      FormatDuration(total_seconds_), FormatDuration(critical_path_seconds_));
+  const std::string layers =
+      nodes_.size() > kMaxDrawnNodes ? "" : Layers(width);
+  if (layers.empty()) {
+    text = LevelLines(width);
+    notes += ".";
+  } else {
+    text = absl::StrCat(layers, "\n", OperationLines(width));
+    notes += critical_path_.empty() ? "." : " (*).";
+    if (order) {
+      notes +=
+          " Dotted lines: must be read or written before it is "
+          "overwritten.";
+    }
+  }
+  return absl::StrCat(text, Wrap(notes, "", width));
+}
+
+}  // namespace d2l

@@ -1,0 +1,379 @@
+#include "common/lesson/plot.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/types/optional.h"
+#include "common/base/statistics.h"
+#include "common/lesson/drawing.h"
+#include "common/lesson/svg.h"
+#include "common/lesson/text.h"
+#include "common/lesson/text_canvas.h"
+
+namespace d2l {
+namespace {
+
+constexpr int kRows = 16;
+
+char Glyph(std::size_t series) {
+  constexpr char kGlyphs[] = "*o+#@%";
+  return kGlyphs[series % (sizeof(kGlyphs) - 1)];
+}
+
+void CheckValue(double value, bool log, const std::string& series) {
+  if (std::isfinite(value) && (!log || value > 0)) return;
+  throw std::invalid_argument(
+      absl::StrFormat("[Plot] %g in \"%s\" has no place on a %s axis", value,
+                      series, log ? "logarithmic" : "linear"));
+}
+
+// The smallest of 1, 2, 5 times a power of ten that is at least `value`.
+double RoundStep(double value) {
+  const double power = std::pow(10, std::floor(std::log10(value)));
+  for (const double factor : {1.0, 2.0, 5.0}) {
+    if (factor * power >= value * (1 - 1e-9)) return factor * power;
+  }
+  return 10 * power;
+}
+
+}  // namespace
+
+Plot::Plot(std::string x_label, std::string x_unit, std::string y_label,
+           std::string y_unit)
+    : x_{std::move(x_label), std::move(x_unit)},
+      y_{std::move(y_label), std::move(y_unit)} {}
+
+Plot& Plot::LogX() {
+  x_.log = true;
+  return *this;
+}
+
+Plot& Plot::LogY() {
+  y_.log = true;
+  return *this;
+}
+
+int Plot::AddLine(const std::string& name, const std::vector<double>& x,
+                  const std::vector<double>& y) {
+  return Add(name, x, y, /*line=*/true);
+}
+
+int Plot::AddScatter(const std::string& name, const std::vector<double>& x,
+                     const std::vector<double>& y) {
+  return Add(name, x, y, /*line=*/false);
+}
+
+int Plot::Add(const std::string& name, const std::vector<double>& x,
+              const std::vector<double>& y, bool line) {
+  if (x.size() != y.size()) {
+    throw std::invalid_argument(absl::StrFormat(
+        "[Plot] \"%s\" has %d x and %d y", name, x.size(), y.size()));
+  }
+  Series series{name, {}, line};
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    CheckValue(x[i], x_.log, name);
+    CheckValue(y[i], y_.log, name);
+    series.points.push_back({x[i], y[i]});
+  }
+  series_.push_back(std::move(series));
+  return static_cast<int>(series_.size()) - 1;
+}
+
+double Plot::Range::Place(double value) const {
+  if (axis->log) return std::log(value / low) / std::log(high / low);
+  return (value - low) / (high - low);
+}
+
+double Plot::Range::Value(double place) const {
+  if (axis->log) return low * std::pow(high / low, place);
+  return low + place * (high - low);
+}
+
+std::vector<double> Plot::Range::Ticks(int most) const {
+  std::vector<double> ticks;
+  if (axis->log && high / low >= 10) {
+    // Powers of ten, as many of them as there is room for.
+    const int first = static_cast<int>(std::ceil(std::log10(low) - 1e-9));
+    const int last = static_cast<int>(std::floor(std::log10(high) + 1e-9));
+    const int step = (last - first) / most + 1;
+    for (int i = first; i <= last; i += step) ticks.push_back(std::pow(10, i));
+    if (ticks.size() > 1) return ticks;
+    ticks.clear();
+  }
+  const double rough = (high - low) / most;
+  // Of bytes, powers of two are round.
+  const double step = axis->unit == "B"
+                          ? std::exp2(std::ceil(std::log2(rough) - 1e-9))
+                          : RoundStep(rough);
+  for (double i = std::ceil(low / step - 1e-9); i * step <= high + 1e-9 * step;
+       ++i) {
+    ticks.push_back(i * step);
+  }
+  return ticks;
+}
+
+bool Plot::Ranges(Range* x, Range* y) const {
+  const double most = std::numeric_limits<double>::max();
+  *x = {&x_, most, -most};
+  *y = {&y_, most, -most};
+  const auto widen = [](Range* range, double value) {
+    range->low = std::min(range->low, value);
+    range->high = std::max(range->high, value);
+  };
+  for (const Series& series : series_) {
+    for (const PlotPoint& point : series.points) {
+      widen(x, point.x);
+      widen(y, point.y);
+    }
+  }
+  if (x->low > x->high) return false;
+  // A height is read against zero, unless the axis has none.
+  if (!y_.log) widen(y, 0);
+  for (Range* range : {x, y}) {
+    if (range->low < range->high) continue;
+    // One value only: put it into the middle.
+    const double value = range->low;
+    range->low = range->axis->log ? value / 2 : value - 1;
+    range->high = range->axis->log ? value * 2 : value + 1;
+  }
+  return true;
+}
+
+std::string Plot::Label(double value, const Axis& axis) const {
+  if (value == 0) return "0";
+  std::string text = FormatMedian(Exactly(value), axis.unit);
+  const std::size_t point = text.find('.');
+  if (point == std::string::npos || text.find('e') != std::string::npos) {
+    return text;
+  }
+  std::size_t end = text.find_first_not_of("0123456789", point + 1);
+  if (end == std::string::npos) end = text.size();
+  std::size_t last = end;
+  while (text[last - 1] == '0') --last;
+  if (text[last - 1] == '.') --last;
+  return text.erase(last, end - last);
+}
+
+absl::optional<PlotPoint> Plot::Crossover(int a, int b) const {
+  const std::vector<PlotPoint>& first = series_.at(a).points;
+  const std::vector<PlotPoint>& second = series_.at(b).points;
+  const auto x_of = [&](double x) { return x_.log ? std::log(x) : x; };
+  const auto y_of = [&](double y) { return y_.log ? std::log(y) : y; };
+  // The height of a line at x, or nothing beyond its ends.
+  const auto height = [&](const std::vector<PlotPoint>& points,
+                          double x) -> absl::optional<double> {
+    for (std::size_t i = 0; i < points.size(); ++i) {
+      if (points[i].x == x) return y_of(points[i].y);
+      if (i == 0 || points[i - 1].x > x || points[i].x < x) continue;
+      const double t = (x_of(x) - x_of(points[i - 1].x)) /
+                       (x_of(points[i].x) - x_of(points[i - 1].x));
+      return y_of(points[i - 1].y) +
+             t * (y_of(points[i].y) - y_of(points[i - 1].y));
+    }
+    return absl::nullopt;
+  };
+  std::vector<double> xs;
+  for (const auto* points : {&first, &second}) {
+    for (const PlotPoint& point : *points) xs.push_back(point.x);
+  }
+  std::sort(xs.begin(), xs.end());
+  absl::optional<PlotPoint> touch;  // since last_x
+  double last_x = 0;
+  double last_gap = 0;  // of what came before; 0 for nothing
+  for (const double x : xs) {
+    const absl::optional<double> y1 = height(first, x);
+    const absl::optional<double> y2 = height(second, x);
+    if (!y1.has_value() || !y2.has_value()) continue;
+    const double gap = *y1 - *y2;
+    if (gap == 0) {
+      // They touch; whether they cross is to be seen.
+      if (!touch.has_value())
+        touch = PlotPoint{x, y_.log ? std::exp(*y1) : *y1};
+      continue;
+    }
+    if (last_gap * gap < 0) {
+      if (touch.has_value()) return touch;
+      const double t = last_gap / (last_gap - gap);
+      double at = x_of(last_x) + t * (x_of(x) - x_of(last_x));
+      if (x_.log) at = std::exp(at);
+      at = std::clamp(at, last_x, x);
+      const double y = *height(first, at);
+      return PlotPoint{at, y_.log ? std::exp(y) : y};
+    }
+    touch.reset();
+    last_x = x;
+    last_gap = gap;
+  }
+  return absl::nullopt;
+}
+
+void Plot::MarkCrossover(int a, int b) {
+  series_.at(a);
+  series_.at(b);
+  crossovers_.push_back({a, b});
+}
+
+std::string Plot::CrossoverText(int a, int b) const {
+  const absl::optional<PlotPoint> at = Crossover(a, b);
+  if (!at.has_value()) {
+    return absl::StrFormat("%s and %s do not cross.", series_[a].name,
+                           series_[b].name);
+  }
+  return absl::StrFormat("X: %s and %s cross at %s = %s, %s = %s.",
+                         series_[a].name, series_[b].name, x_.label,
+                         Label(at->x, x_), y_.label, Label(at->y, y_));
+}
+
+std::string Plot::ToText(int width) const {
+  Range x;
+  Range y;
+  if (!Ranges(&x, &y)) return "There is nothing to plot.\n";
+  std::vector<std::string> y_labels;
+  const std::vector<double> y_ticks = y.Ticks(5);
+  std::size_t label_width = 0;
+  for (const double tick : y_ticks) {
+    y_labels.push_back(Label(tick, y_));
+    label_width = std::max(label_width, y_labels.back().size());
+  }
+  const int left = static_cast<int>(label_width) + 1;
+  const int columns = std::max(10, width - left - 2);
+  const auto column_of = [&](double value) {
+    return left + 1 +
+           static_cast<int>(std::lround(x.Place(value) * (columns - 1)));
+  };
+  const auto row_of = [&](double value) {
+    return 1 +
+           static_cast<int>(std::lround((1 - y.Place(value)) * (kRows - 1)));
+  };
+
+  TextCanvas canvas;
+  canvas.Write(0, 0, y_.label);
+  for (int row = 1; row <= kRows; ++row) canvas.Put(left, row, '|');
+  for (std::size_t i = 0; i < y_ticks.size(); ++i) {
+    const int row = row_of(y_ticks[i]);
+    canvas.Write(left - 1 - static_cast<int>(y_labels[i].size()), row,
+                 y_labels[i]);
+    canvas.Put(left, row, '+');
+  }
+  for (int i = 0; i < columns; ++i) canvas.Put(left + 1 + i, kRows + 1, '-');
+  int free = 0;
+  for (const double tick : x.Ticks(6)) {
+    const int column = column_of(tick);
+    canvas.Put(column, kRows + 1, '+');
+    const std::string label = Label(tick, x_);
+    const int size = static_cast<int>(label.size());
+    const int at = std::min(std::max(column - size / 2, 0), width - size);
+    if (at < free) continue;
+    canvas.Write(at, kRows + 2, label);
+    free = at + size + 1;
+  }
+  canvas.Write(std::max(left, width - static_cast<int>(x_.label.size())),
+               kRows + 3, x_.label);
+  // Lines first: points lie on them.
+  for (const Series& series : series_) {
+    for (std::size_t i = 1; series.line && i < series.points.size(); ++i) {
+      const PlotPoint& a = series.points[i - 1];
+      const PlotPoint& b = series.points[i];
+      const int steps = std::max({1, std::abs(column_of(b.x) - column_of(a.x)),
+                                  std::abs(row_of(b.y) - row_of(a.y))});
+      for (int step = 0; step <= steps; ++step) {
+        const double t = static_cast<double>(step) / steps;
+        canvas.Put(
+            column_of(x.Value((1 - t) * x.Place(a.x) + t * x.Place(b.x))),
+            row_of(y.Value((1 - t) * y.Place(a.y) + t * y.Place(b.y))), '.');
+      }
+    }
+  }
+  std::string legend;
+  for (std::size_t i = 0; i < series_.size(); ++i) {
+    for (const PlotPoint& point : series_[i].points) {
+      canvas.Put(column_of(point.x), row_of(point.y), Glyph(i));
+    }
+    absl::StrAppend(&legend, i == 0 ? "" : "   ", std::string(1, Glyph(i)), " ",
+                    series_[i].name);
+  }
+  std::string notes = Wrap(legend, "", width);
+  for (const auto& [a, b] : crossovers_) {
+    if (const auto at = Crossover(a, b)) {
+      canvas.Put(column_of(at->x), row_of(at->y), 'X');
+    }
+    absl::StrAppend(&notes, Wrap(CrossoverText(a, b), "", width));
+  }
+  return canvas.ToString() + notes;
+}
+
+std::string Plot::ToSvg(const std::string& title) const {
+  constexpr double kWidth = 720;
+  constexpr double kLeft = 90;
+  constexpr double kRight = 24;
+  constexpr double kTop = 48;
+  constexpr double kHeight = 300;
+  Range x;
+  Range y;
+  if (!Ranges(&x, &y)) return TextAsSvg(ToText(), title);
+  const double plot_width = kWidth - kLeft - kRight;
+  const double bottom = kTop + kHeight;
+  const auto x_of = [&](double v) { return kLeft + plot_width * x.Place(v); };
+  const auto y_of = [&](double v) { return bottom - kHeight * y.Place(v); };
+
+  const double lines = static_cast<double>(series_.size() + crossovers_.size());
+  Svg svg(kWidth, bottom + 56 + 18 * lines, title);
+  svg.Text(kLeft, 24, title, {14, "start", "#111111", true});
+  for (const double tick : x.Ticks(8)) {
+    svg.Line(x_of(tick), kTop, x_of(tick), bottom, {"#e4e4e4", 1});
+    svg.Text(x_of(tick), bottom + 16, Label(tick, x_), {11, "middle"});
+  }
+  for (const double tick : y.Ticks(6)) {
+    svg.Line(kLeft, y_of(tick), kLeft + plot_width, y_of(tick), {"#e4e4e4", 1});
+    svg.Text(kLeft - 6, y_of(tick) + 4, Label(tick, y_), {11, "end"});
+  }
+  svg.Rect(kLeft, kTop, plot_width, kHeight, {"none", "#333333"});
+  svg.Text(kLeft + plot_width / 2, bottom + 34, x_.label, {12, "middle"});
+  svg.Text(20, kTop + kHeight / 2, y_.label,
+           {12, "middle", "#222222", false, -90});
+  double key_y = bottom + 54;
+  for (std::size_t i = 0; i < series_.size(); ++i) {
+    const std::string colour = PaletteColour(static_cast<int>(i));
+    const Series& series = series_[i];
+    std::string path;
+    for (const PlotPoint& point : series.points) {
+      absl::StrAppendFormat(&path, "%s %.2f %.2f ", path.empty() ? "M" : "L",
+                            x_of(point.x), y_of(point.y));
+    }
+    if (series.line && !path.empty()) svg.Path(path, {colour, 2});
+    for (const PlotPoint& point : series.points) {
+      svg.Circle(x_of(point.x), y_of(point.y), 3.5, {colour, "#333333", 0.6},
+                 absl::StrCat(series.name, ": ", Label(point.x, x_), ", ",
+                              Label(point.y, y_)));
+    }
+    if (series.line)
+      svg.Line(kLeft, key_y - 4, kLeft + 22, key_y - 4, {colour, 2});
+    svg.Circle(kLeft + 11, key_y - 4, 3.5, {colour, "#333333", 0.6});
+    svg.Text(kLeft + 30, key_y, series.name, {12});
+    key_y += 18;
+  }
+  for (const auto& [a, b] : crossovers_) {
+    if (const auto at = Crossover(a, b)) {
+      svg.Circle(x_of(at->x), y_of(at->y), 8, {"none", "#B22222", 2});
+      svg.Text(x_of(at->x) + 10, y_of(at->y) - 8, "X",
+               {12, "start", "#B22222"});
+    }
+    svg.Text(kLeft, key_y, CrossoverText(a, b), {12, "start", "#B22222"});
+    key_y += 18;
+  }
+  return svg.ToString();
+}
+
+Drawing Plot::Draw(const std::string& name) const {
+  return {name, ToText(TextWidth()), ToSvg(name)};
+}
+
+}  // namespace d2l

@@ -1,0 +1,101 @@
+// Plot: curves and points, such as memory over time or time against size.
+//
+//   Plot plot("n", "", "time", "s");
+//   plot.LogX().LogY();
+//   plot.AddLine("host", {64, 256, 1024}, host_seconds);
+//   plot.AddLine("device", {64, 256, 1024}, device_seconds);
+//   plot.MarkCrossover(0, 1);
+//   cell.Show(plot.Draw("host against device"));
+//
+// Units are text.h's: "s" and "B" are scaled, "" is a bare number.
+//
+// Thread-safety: a value; const methods may be called at the same time.
+// Errors: std::invalid_argument for x and y of different length, for numbers
+// that are not finite and, on a logarithmic axis, not positive.
+
+#ifndef D2L_COMMON_LESSON_PLOT_H_
+#define D2L_COMMON_LESSON_PLOT_H_
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/types/optional.h"
+#include "common/lesson/drawing.h"
+#include "common/lesson/text.h"
+
+namespace d2l {
+
+struct PlotPoint {
+  double x = 0;
+  double y = 0;
+};
+
+class Plot {
+ public:
+  Plot(std::string x_label, std::string x_unit, std::string y_label,
+       std::string y_unit);
+
+  // Logarithmic axes. Call before adding series.
+  Plot& LogX();
+  Plot& LogY();
+
+  // Points joined in the order given, or not joined. Returns the number of the
+  // series, from 0.
+  int AddLine(const std::string& name, const std::vector<double>& x,
+              const std::vector<double>& y);
+  int AddScatter(const std::string& name, const std::vector<double>& x,
+                 const std::vector<double>& y);
+
+  // Where two lines, whose x increases, first cross: the first is below the
+  // other on one side and above it on the other. Between points it lies on the
+  // straight line as drawn. Nothing if they do not.
+  absl::optional<PlotPoint> Crossover(int a, int b) const;
+  // Marks it in the drawings, which otherwise say that there is none.
+  void MarkCrossover(int a, int b);
+
+  // For a terminal: 16 rows, axes and a legend.
+  std::string ToText(int width = kTextWidth) const;
+  std::string ToSvg(const std::string& title = "") const;
+  Drawing Draw(const std::string& name) const;
+
+ private:
+  struct Series {
+    std::string name;
+    std::vector<PlotPoint> points;
+    bool line;
+  };
+  struct Axis {
+    std::string label;
+    std::string unit;
+    bool log = false;
+  };
+  // An axis from `low` to `high`, as far as the points go.
+  struct Range {
+    const Axis* axis;
+    double low;
+    double high;
+    // 0 at low, 1 at high.
+    double Place(double value) const;
+    // What stands at a place.
+    double Value(double place) const;
+    std::vector<double> Ticks(int most) const;
+  };
+
+  int Add(const std::string& name, const std::vector<double>& x,
+          const std::vector<double>& y, bool line);
+  // False if there are no points.
+  bool Ranges(Range* x, Range* y) const;
+  std::string Label(double value, const Axis& axis) const;
+  // "X: host and device cross at n = 210, time = 1.20 ms"
+  std::string CrossoverText(int a, int b) const;
+
+  Axis x_;
+  Axis y_;
+  std::vector<Series> series_;
+  std::vector<std::pair<int, int>> crossovers_;  // of two series
+};
+
+}  // namespace d2l
+
+#endif  // D2L_COMMON_LESSON_PLOT_H_

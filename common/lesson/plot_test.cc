@@ -1,0 +1,122 @@
+#include "common/lesson/plot.h"
+
+#include <cmath>
+#include <limits>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace d2l {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::vector<std::string> Lines(const std::string& text) {
+  std::istringstream stream(text);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
+}
+
+TEST(PlotText, PointsStandWhereTheyBelong) {
+  Plot plot("n", "", "time", "s");
+  plot.AddScatter("dots", {0, 10}, {0, 2});
+  const std::string text = plot.ToText(40);
+  const std::vector<std::string> lines = Lines(text);
+  ASSERT_GE(lines.size(), 20u) << text;
+  EXPECT_EQ(lines[0], "time");
+  // 16 rows: the largest value on top, zero at the bottom.
+  EXPECT_EQ(lines[1].front(), ' ');
+  EXPECT_THAT(lines[1], HasSubstr("2 s +"));
+  EXPECT_EQ(lines[1].back(), '*');
+  EXPECT_THAT(lines[16], HasSubstr("0 +*"));
+  EXPECT_THAT(lines[17], HasSubstr("+---"));
+  EXPECT_THAT(lines[18], HasSubstr("10"));
+  EXPECT_EQ(lines[20], "* dots");
+}
+
+TEST(PlotText, FitsAnyWidthAndAnyData) {
+  for (const bool log : {false, true}) {
+    for (const int points : {1, 2, 200}) {
+      Plot plot("n", "B", "a rather long name of an axis", "s");
+      if (log) plot.LogX().LogY();
+      std::vector<double> x, y;
+      for (int i = 1; i <= points; ++i) {
+        x.push_back(std::pow(1.3, i % 60));
+        y.push_back(1e-7 * i * i);
+      }
+      plot.AddLine("one", x, y);
+      plot.AddScatter("two", y, x);
+      for (const int width : {40, 80}) {
+        const std::string text = plot.ToText(width);
+        for (const std::string& line : Lines(text)) {
+          EXPECT_LE(line.size(), static_cast<std::size_t>(width)) << text;
+        }
+      }
+      EXPECT_THAT(plot.ToSvg("t"), HasSubstr("</svg>"));
+    }
+  }
+  EXPECT_EQ(Plot("x", "", "y", "").ToText(), "There is nothing to plot.\n");
+}
+
+TEST(Crossover, OnALinearAxis) {
+  Plot plot("n", "", "time", "s");
+  plot.AddLine("a", {0, 4}, {0, 4});
+  plot.AddLine("b", {0, 1, 4}, {2, 2, 2});
+  const auto at = plot.Crossover(0, 1);
+  ASSERT_TRUE(at.has_value());
+  EXPECT_DOUBLE_EQ(at->x, 2);
+  EXPECT_DOUBLE_EQ(at->y, 2);
+  plot.MarkCrossover(0, 1);
+  EXPECT_THAT(plot.ToText(),
+              HasSubstr("X: a and b cross at n = 2, time = 2 s"));
+  EXPECT_THAT(plot.ToSvg(), HasSubstr("a and b cross at n = 2"));
+}
+
+TEST(Crossover, OnLogarithmicAxes) {
+  // 1e-6 n against 1e-3: straight lines there, which meet at 1000.
+  Plot plot("n", "", "time", "s");
+  plot.LogX().LogY();
+  plot.AddLine("a", {1, 1e6}, {1e-6, 1});
+  plot.AddLine("b", {1, 1e6}, {1e-3, 1e-3});
+  const auto at = plot.Crossover(0, 1);
+  ASSERT_TRUE(at.has_value());
+  EXPECT_NEAR(at->x, 1000, 1e-6);
+  EXPECT_NEAR(at->y, 1e-3, 1e-12);
+}
+
+TEST(Crossover, TouchingIsNotCrossing) {
+  Plot plot("n", "", "time", "s");
+  plot.AddLine("a", {0, 1, 2}, {1, 2, 1});
+  plot.AddLine("b", {0, 1, 2}, {2, 2, 2});
+  plot.AddLine("far", {5, 6}, {0, 9});
+  EXPECT_FALSE(plot.Crossover(0, 1).has_value());
+  EXPECT_FALSE(plot.Crossover(0, 2).has_value());
+  plot.MarkCrossover(0, 1);
+  EXPECT_THAT(plot.ToText(), HasSubstr("a and b do not cross."));
+  // Through a common point, it is one.
+  plot.AddLine("c", {0, 1, 2}, {3, 2, 1.5});
+  ASSERT_TRUE(plot.Crossover(1, 3).has_value());
+  EXPECT_DOUBLE_EQ(plot.Crossover(1, 3)->x, 1);
+  EXPECT_DOUBLE_EQ(plot.Crossover(1, 3)->y, 2);
+}
+
+TEST(Plot, RefusesWhatHasNoPlace) {
+  Plot plot("n", "", "time", "s");
+  plot.LogX();
+  EXPECT_THROW(plot.AddLine("a", {1, 2}, {1}), std::invalid_argument);
+  EXPECT_THROW(plot.AddLine("a", {0}, {1}), std::invalid_argument);
+  EXPECT_THROW(plot.AddLine("a", {1}, {NAN}), std::invalid_argument);
+  EXPECT_THROW(
+      plot.AddLine("a", {1}, {std::numeric_limits<double>::infinity()}),
+      std::invalid_argument);
+  EXPECT_EQ(plot.AddLine("a", {1}, {0}), 0);
+  EXPECT_THROW(plot.MarkCrossover(0, 1), std::out_of_range);
+}
+
+}  // namespace
+}  // namespace d2l

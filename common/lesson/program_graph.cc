@@ -1,0 +1,180 @@
+#include "common/lesson/program_graph.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "common/lesson/drawing.h"
+#include "common/lesson/recorder.h"
+#include "common/lesson/text.h"
+#include "common/ops/primitive.h"
+#include "common/ops/record.h"
+#include "common/tensor/dtype.h"
+
+namespace d2l {
+namespace {
+
+// A number with no more digits than one reads: "0.1" for 0.10000000000000001.
+std::string Readable(const std::string& attribute) {
+  double number;
+  if (attribute.size() < 9 || !absl::SimpleAtod(attribute, &number)) {
+    return attribute;
+  }
+  return absl::StrFormat("%.6g", number);
+}
+
+// Finds nodes and edges by going through the operations in order.
+class Builder {
+ public:
+  void Add(int op_index, const RecordedOp& op) {
+    std::map<int, EdgeKind> before;
+    for (const ValueRecord& input : op.inputs) {
+      for (const int node : SourcesOf(input)) {
+        before.emplace(node, EdgeKind::kData);
+      }
+    }
+    Memory& memory = memory_[op.output.storage];
+    if (op.in_place) {
+      for (const int reader : memory.readers) {
+        before.emplace(reader, EdgeKind::kWriteAfterRead);
+      }
+      // Who has read it since depends on the last writer already.
+      if (memory.readers.empty() && memory.writer >= 0) {
+        before.emplace(memory.writer, EdgeKind::kWriteAfterWrite);
+      }
+    }
+
+    const int node = static_cast<int>(nodes.size());
+    nodes.push_back({op_index, op.output});
+    for (const auto& [from, kind] : before) edges.push_back({from, node, kind});
+
+    if (op.view) {
+      // It looks at no element, so nobody has to wait until it has.
+      views_[op.output.id] = node;
+      return;
+    }
+    for (const ValueRecord& input : op.inputs) {
+      memory_[input.storage].readers.push_back(node);
+    }
+    // This also forgets the readers, and with them the node itself: later
+    // writers come after this one, which came after them.
+    memory_[op.output.storage] = {node, {}};
+  }
+
+  std::vector<GraphNode> nodes;
+  std::vector<GraphEdge> edges;
+
+ private:
+  struct Memory {
+    int writer = -1;           // the last one
+    std::vector<int> readers;  // since then
+  };
+
+  // What must be done before the value can be read.
+  std::vector<int> SourcesOf(const ValueRecord& value) {
+    const int writer = memory_[value.storage].writer;
+    const auto view = views_.find(value.id);
+    if (view != views_.end()) {
+      // Making the view came after all writes before it.
+      if (writer > view->second) return {view->second, writer};
+      return {view->second};
+    }
+    if (writer >= 0) return {writer};
+    const auto [outside, is_new] =
+        outside_.emplace(value.id, static_cast<int>(nodes.size()));
+    if (is_new) nodes.push_back({-1, value});
+    return {outside->second};
+  }
+
+  std::unordered_map<std::uint64_t, Memory> memory_;  // by storage
+  std::unordered_map<std::uint64_t, int> views_;      // by value
+  std::unordered_map<std::uint64_t, int> outside_;    // by value
+};
+
+}  // namespace
+
+ProgramGraph::ProgramGraph(Recording recording)
+    : recording_(std::move(recording)) {
+  Builder builder;
+  for (std::size_t i = 0; i < recording_.ops.size(); ++i) {
+    builder.Add(static_cast<int>(i), recording_.ops[i]);
+  }
+  nodes_ = std::move(builder.nodes);
+  edges_ = std::move(builder.edges);
+  Measure();
+}
+
+void ProgramGraph::Measure() {
+  const std::size_t count = nodes_.size();
+  levels_.assign(count, 0);
+  std::vector<double> finish(count, 0);  // of the longest chain that ends here
+  std::vector<int> previous(count, -1);  // on it
+  std::vector<double> start(count, 0);
+  // Edges are sorted by the node they lead to, and nodes by what they need.
+  std::size_t edge = 0;
+  std::vector<int> operations;  // by level
+  int last = -1;
+  for (std::size_t node = 0; node < count; ++node) {
+    for (; edge < edges_.size() && edges_[edge].to == static_cast<int>(node);
+         ++edge) {
+      const int from = edges_[edge].from;
+      levels_[node] = std::max(levels_[node], levels_[from] + 1);
+      if (previous[node] < 0 || finish[from] > start[node]) {
+        start[node] = finish[from];
+        previous[node] = from;
+      }
+    }
+    depth_ = std::max(depth_, levels_[node] + 1);
+    operations.resize(depth_, 0);
+    double seconds = 0;
+    if (nodes_[node].op >= 0) {
+      ++operations[levels_[node]];
+      seconds = recording_.ops[nodes_[node].op].seconds();
+    }
+    total_seconds_ += seconds;
+    finish[node] = start[node] + seconds;
+    if (last < 0 || finish[node] > finish[last]) last = static_cast<int>(node);
+  }
+  for (const int n : operations) width_ = std::max(width_, n);
+  if (last < 0 || finish[last] == 0) return;  // nothing was measured
+  critical_path_seconds_ = finish[last];
+  for (int node = last; node >= 0; node = previous[node]) {
+    critical_path_.push_back(node);
+  }
+  std::reverse(critical_path_.begin(), critical_path_.end());
+}
+
+std::string ProgramGraph::Name(int node) const {
+  const int op = nodes_[node].op;
+  if (op < 0) return "input";
+  return recording_.ops[op].name + (recording_.ops[op].in_place ? "_" : "");
+}
+
+std::string ProgramGraph::Label(int node) const {
+  std::string label = Name(node);
+  const int op = nodes_[node].op;
+  if (op < 0) return label;
+  const ValueRecord& value = nodes_[node].value;
+  for (const Attribute& attribute : recording_.ops[op].attributes) {
+    // The shape and the dtype of the result are said of every node.
+    if (attribute.second == value.shape.ToString()) continue;
+    if (attribute.second == DTypeName(value.dtype)) continue;
+    absl::StrAppend(&label, " ", attribute.first, "=",
+                    Readable(attribute.second));
+  }
+  return label;
+}
+
+Drawing ProgramGraph::Draw(const std::string& name) const {
+  return {name, ToText(TextWidth()), ToSvg(name)};
+}
+
+}  // namespace d2l

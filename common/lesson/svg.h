@@ -1,0 +1,74 @@
+// Svg: a picture as a file of its own (SVG 1.1): no script, nothing fetched,
+// on a white ground, so that it reads the same on a dark page.
+//
+//   Svg svg(200, 80, "z = x * y");
+//   svg.Rect(10, 10, 60, 20, {PaletteColour(0), "#333333"}, "mul");
+//   svg.Text(40, 24, "mul", {12, "middle"});
+//   WriteAtomically("z.svg", svg.ToString());
+//
+// Text is escaped; bytes that are no UTF-8, and control characters, become
+// '?'. Lengths are in pixels. Not thread-safe.
+
+#ifndef D2L_COMMON_LESSON_SVG_H_
+#define D2L_COMMON_LESSON_SVG_H_
+
+#include <string>
+
+namespace d2l {
+
+class Svg {
+ public:
+  struct Shape {
+    std::string fill = "none";
+    std::string stroke = "none";
+    double stroke_width = 1;
+    double radius = 0;  // of corners
+  };
+  struct Stroke {
+    std::string colour = "#333333";
+    double width = 1;
+    bool dashed = false;
+    bool arrow = false;  // at the end
+  };
+  struct Font {
+    double size = 12;
+    const char* anchor = "start";  // "middle", "end"
+    std::string colour = "#222222";
+    bool bold = false;
+    double turned = 0;  // degrees, clockwise
+  };
+
+  Svg(double width, double height, const std::string& title);
+
+  // tooltip: shown by a browser when pointed at; "" for none.
+  void Rect(double x, double y, double width, double height, const Shape& shape,
+            const std::string& tooltip = "");
+  void Circle(double x, double y, double radius, const Shape& shape,
+              const std::string& tooltip = "");
+  void Line(double x1, double y1, double x2, double y2, const Stroke& stroke);
+  // data: a path's "d", in numbers and letters only.
+  void Path(const std::string& data, const Stroke& stroke);
+  void Text(double x, double y, const std::string& text, const Font& font);
+
+  std::string ToString() const { return text_ + "</svg>\n"; }
+
+  // About how wide the text will be.
+  static double TextWidth(const std::string& text, double size);
+
+ private:
+  std::string text_;
+};
+
+// Colours that are told apart easily, also by the colour-blind (M. Okabe and
+// K. Ito, Color Universal Design); they repeat.
+std::string PaletteColour(int i);
+
+// As the text of an XML element or attribute.
+std::string EscapeXml(const std::string& text);
+
+// The text line by line, in a typewriter's letters.
+std::string TextAsSvg(const std::string& text, const std::string& title);
+
+}  // namespace d2l
+
+#endif  // D2L_COMMON_LESSON_SVG_H_

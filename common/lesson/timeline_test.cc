@@ -1,0 +1,127 @@
+#include "common/lesson/timeline.h"
+
+#include <cstdint>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "common/lesson/recorder.h"
+#include "common/lesson/recording_testing.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace d2l {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+std::vector<std::string> Lines(const std::string& text) {
+  std::istringstream stream(text);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
+}
+
+TEST(Timeline, RowsAreThreadsAndStreams) {
+  FakeProgram p;
+  p.Op("matmul", {});
+  p.Op("add", {});
+  Recording& run = p.recording();
+  run.waits.push_back({"item", 0, {}, 1'000'150, 1'002'500, 1});
+  const Timeline timeline(run);
+  EXPECT_EQ(timeline.nanos(), 2500);
+  ASSERT_EQ(timeline.rows().size(), 2u);
+
+  const TimelineRow& front = timeline.rows()[0];
+  EXPECT_EQ(front.name, "front end");
+  EXPECT_EQ(front.stream, -1);
+  ASSERT_EQ(front.spans.size(), 3u);
+  EXPECT_EQ(front.spans[1].kind, SpanKind::kRequest);
+  EXPECT_EQ(front.spans[1].begin, 100);
+  EXPECT_EQ(front.spans[1].end, 120);
+  EXPECT_EQ(front.spans[2].name, "item");
+  EXPECT_DOUBLE_EQ(front.busy_seconds, 40e-9);
+  EXPECT_DOUBLE_EQ(front.waiting_seconds, 2350e-9);
+
+  // Queued at 10, run from 1000 to 1500; queued at 110, run from 2000 to 2500.
+  const TimelineRow& stream = timeline.rows()[1];
+  EXPECT_EQ(stream.name, "cpu:0");
+  ASSERT_EQ(stream.spans.size(), 4u);
+  EXPECT_EQ(stream.spans[0].kind, SpanKind::kWait);
+  EXPECT_EQ(stream.spans[0].begin, 10);
+  EXPECT_EQ(stream.spans[0].end, 1000);
+  EXPECT_EQ(stream.spans[2].kind, SpanKind::kWait);
+  EXPECT_EQ(stream.spans[2].begin, 1500);
+  EXPECT_EQ(stream.spans[3].kind, SpanKind::kWork);
+  EXPECT_EQ(stream.spans[3].end, 2500);
+  EXPECT_DOUBLE_EQ(stream.busy_seconds, 1000e-9);
+}
+
+TEST(TimelineText, IsScaledToTheRun) {
+  FakeProgram p;
+  p.Op("matmul", {});
+  p.Op("add", {});
+  // 36 columns of 2500 / 36 ns: rows are 11 + 36 + 1 wide.
+  const std::string text = Timeline(p.recording()).ToText(48);
+  const std::vector<std::string> lines = Lines(text);
+  ASSERT_GE(lines.size(), 4u);
+  EXPECT_EQ(lines[0], "front end |AB" + std::string(34, '.') + "|");
+  EXPECT_EQ(lines[1], "cpu:0     |::::::::::::::AAAAAAAA:::::::BBBBBBB|");
+  EXPECT_THAT(lines[2], StartsWith("           ^"));
+  EXPECT_THAT(lines[3], HasSubstr("1 us"));
+  EXPECT_THAT(text, HasSubstr("A matmul, B add"));
+  EXPECT_THAT(text, HasSubstr("works 40 % of the time"));
+}
+
+TEST(TimelineText, FitsAnyWidthAndAnyRun) {
+  for (const int count : {1, 70, 3000}) {
+    FakeProgram p;
+    for (int i = 0; i < count; ++i) p.Op("op" + std::to_string(i % 60), {});
+    p.recording().streams.push_back({"cpu:0/1", Device()});
+    for (const int width : {40, 80}) {
+      const std::string text = Timeline(p.recording()).ToText(width);
+      for (const std::string& line : Lines(text)) {
+        EXPECT_LE(line.size(), static_cast<std::size_t>(width)) << line;
+      }
+    }
+  }
+  EXPECT_EQ(Timeline(Recording()).ToText(), "Nothing was recorded.\n");
+}
+
+TEST(Timeline, WhatNeverRanHasNoSpan) {
+  FakeProgram p;
+  const int x = p.Op("ones", {});
+  p.View("t", x);
+  p.recording().ops[0].end = 0;
+  const Timeline timeline(p.recording());
+  EXPECT_EQ(timeline.rows()[0].spans.size(), 2u);
+  EXPECT_TRUE(timeline.rows()[1].spans.empty());
+}
+
+TEST(TimelineSvg, HasRowsAxisAndKey) {
+  FakeProgram p;
+  p.Op("matmul", {});
+  p.Op("<add>", {});
+  const std::string svg = Timeline(p.recording()).ToSvg("run");
+  for (const char* part : {"front end", "cpu:0", "matmul", "&lt;add&gt;",
+                           "waiting", ">1 us<", "500 ns", "</svg>"}) {
+    EXPECT_THAT(svg, HasSubstr(part));
+  }
+}
+
+TEST(AxisTimes, AreRound) {
+  EXPECT_THAT(AxisTimes(2500, 6), ElementsAre(0, 500, 1000, 1500, 2000, 2500));
+  EXPECT_THAT(AxisTimes(2500, 3), ElementsAre(0, 1000, 2000));
+  EXPECT_THAT(AxisTimes(1, 5), ElementsAre(0, 1));
+  EXPECT_THAT(AxisTimes(0, 5), ElementsAre(0));
+  for (std::int64_t end = 1; end < 1'000'000'000'000; end = end * 3 + 1) {
+    const std::size_t count = AxisTimes(end, 6).size();
+    EXPECT_GE(count, end < 2 ? 2u : 3u) << end;
+    EXPECT_LE(count, 6u) << end;
+  }
+}
+
+}  // namespace
+}  // namespace d2l
