@@ -117,7 +117,7 @@ void Recorder::OnOp(const OpRecord& record) {
   if (record.stream != nullptr) {
     op.stream = StreamNumber(*record.stream);
     // Streams are not const by nature: waiting for one is a request to it.
-    launched.stream = const_cast<Stream*>(record.stream);
+    launched.stream = record.stream;
     const auto mine = pending_.find(record.stamps);
     if (mine != pending_.end()) {
       launched.stamps = std::move(mine->second);

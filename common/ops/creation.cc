@@ -376,7 +376,8 @@ Tensor FromVector(const std::vector<T>& values, const Shape& shape,
         values.size(), shape.ToString(), at.ToString()));
   }
   const std::size_t bytes = values.size() * sizeof(T);
-  StorageRef staging = PinnedMemory(device).AllocatePinned(bytes);
+  StorageRef staging =
+      WithLine(at, [&] { return PinnedMemory(device).AllocatePinned(bytes); });
   if (bytes > 0) std::memcpy(staging->data(), values.data(), bytes);
   return Apply(FromVectorPrimitive(spec, std::move(staging)), {}, at);
 }

@@ -12,22 +12,23 @@
 namespace d2l {
 namespace {
 
-// x with one index applied to `dim`; moves dim to the next dimension.
-Tensor ApplyIndex(const Tensor& x, const Index& index, int& dim) {
+bool IsAll(const Index& index) {
+  const Range& range = index.range();
+  return index.is_range() && range.start == kAll.start &&
+         range.end == kAll.end && range.step == kAll.step;
+}
+
+// x with one index applied to `dim`.
+Tensor ApplyIndex(const Tensor& x, const Index& index, int dim) {
   if (!index.is_range()) return Select(x, dim, index.index(), index.at());
   const Range& range = index.range();
-  const int at = dim++;
-  if (range.start == kAll.start && range.end == kAll.end && range.step == 1) {
-    return x;
-  }
-  return Slice(x, at, range.start, range.end, range.step, index.at());
+  return Slice(x, dim, range.start, range.end, range.step, index.at());
 }
 
 }  // namespace
 
 TensorSlice Tensor::operator[](const Index& index) const {
-  int dim = 0;
-  return TensorSlice(ApplyIndex(*this, index, dim), index.at());
+  return TensorSlice(ApplyIndex(*this, index, 0), index.at());
 }
 
 TensorSlice Tensor::operator[](std::initializer_list<Index> indices) const {
@@ -39,10 +40,17 @@ TensorSlice Tensor::operator[](std::initializer_list<Index> indices) const {
         indices.size(), shape().ToString(), dim(), dim() == 1 ? "" : "s",
         at.ToString()));
   }
-  Tensor part = *this;
+  Tensor part;
+  const Tensor* from = this;
   int next = 0;
-  for (const Index& index : indices) part = ApplyIndex(part, index, next);
-  return TensorSlice(std::move(part), at);
+  for (const Index& index : indices) {
+    if (!IsAll(index)) {
+      part = ApplyIndex(*from, index, next);
+      from = &part;
+    }
+    next += index.is_range();
+  }
+  return TensorSlice(from == this ? *this : std::move(part), at);
 }
 
 const TensorSlice& TensorSlice::operator=(const Operand& value) const {

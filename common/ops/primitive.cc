@@ -18,7 +18,7 @@ namespace d2l {
 namespace {
 
 void Tell(const internal::Listeners& listeners, const Primitive& primitive,
-          std::uint64_t number, const Stream* stream, Inputs inputs,
+          std::uint64_t number, Stream* stream, Inputs inputs,
           const Tensor& output, bool in_place, bool view, const OpLabel& label,
           std::int64_t host_begin) {
   absl::InlinedVector<ValueRecord, 4> values;

@@ -53,7 +53,7 @@ struct ValueRecord {
 struct OpRecord {
   const Primitive* primitive;
   std::uint64_t number;  // in its stream
-  const Stream* stream;  // null if it launched nothing: a view, Empty
+  Stream* stream;        // null if it launched nothing: a view, Empty
   absl::Span<const ValueRecord> inputs;
   // What it made, or for an operation in place what it wrote to.
   ValueRecord output;
