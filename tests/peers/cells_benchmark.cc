@@ -140,7 +140,15 @@ void Products(benchmark::State& state) {
 }
 BENCHMARK(Products)->Name("000_In6")->UseRealTime();
 
+// False if --devices names only one.
+bool HasTwoDevices(benchmark::State& state) {
+  if (HasDevice(kOtherDevice)) return true;
+  state.SkipWithError("skipped: there is no second device");
+  return false;
+}
+
 void ProductsOnTwoDevices(benchmark::State& state) {
+  if (!HasTwoDevices(state)) return;
   const Tensor x = Rand({kProductSize, kProductSize}, kDevice);
   const Tensor y = Rand({kProductSize, kProductSize}, kOtherDevice);
   Measure(state, kProducts, [&] {
@@ -154,6 +162,7 @@ void ProductsOnTwoDevices(benchmark::State& state) {
 BENCHMARK(ProductsOnTwoDevices)->Name("000_In6_two_devices")->UseRealTime();
 
 void ProductsInTurn(benchmark::State& state) {
+  if (!HasTwoDevices(state)) return;
   const Tensor x = Rand({kProductSize, kProductSize}, kDevice);
   const Tensor y = Rand({kProductSize, kProductSize}, kOtherDevice);
   Measure(state, kProducts, [&] {
