@@ -370,6 +370,19 @@ TEST_P(LateErrorTest, WhatDependsOnItIsLostToo) {
   }
 }
 
+// Garbage must not look like a result because something beside it is one.
+TEST_P(LateErrorTest, APartWrittenAnewDoesNotMakeTheRestSound) {
+  const Tensor x = Rand({4}, device());
+  const Tensor bad = IndexSelect(x, 0, Full({3}, 4, device(), DType::kInt64));
+  EXPECT_THROW(Synchronize(device()), AsyncError);
+  EXPECT_THROW(bad[0] = 1, AsyncError);
+  EXPECT_THROW((bad[{Range{1, 3}}] = Ones({2}, device())), AsyncError);
+  EXPECT_THROW(ValuesOf(bad), AsyncError);
+  FillInPlace(bad, 7);
+  bad[1] = 8;
+  EXPECT_EQ(ValuesOf(bad), (std::vector<double>{7, 8, 7}));
+}
+
 INSTANTIATE_FOR_ALL_DEVICES(LateErrorTest);
 
 }  // namespace

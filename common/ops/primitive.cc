@@ -146,6 +146,12 @@ std::int64_t Pitch(const Tensor& x) {
   return pitch;
 }
 
+// Whether writing to all of x leaves nothing in its memory as it was.
+bool CoversItsMemory(const Tensor& x) {
+  return x.is_contiguous() &&
+         x.numel() * DTypeSize(x.dtype()) >= x.storage()->bytes();
+}
+
 void CheckTarget(const Primitive& primitive, const ValueSpec& spec,
                  Inputs inputs, const Tensor& target, SourceLocation at) {
   if (spec.shape != target.shape() || spec.dtype != target.dtype() ||
@@ -204,6 +210,9 @@ void ApplyInPlace(const Primitive& primitive,
   CheckDefined(primitive, target, at);
   const ValueSpec spec = Infer(primitive, span, at);
   CheckTarget(primitive, spec, span, target, at);
+  // Memory has one last writer. If that failed, writing to a part must not
+  // make the rest look computed.
+  if (!CoversItsMemory(target)) CheckReadable(primitive, target, at);
   Launch(primitive, CurrentStream(spec.device), span, target,
          /*in_place=*/true, at);
 }
