@@ -67,14 +67,6 @@ class CopyPrimitive final : public Primitive {
   const ValueSpec spec_;
 };
 
-void CheckDefined(const char* operation, const Tensor& x, SourceLocation at) {
-  if (x.defined()) return;
-  throw std::invalid_argument(absl::StrFormat(
-      "[%s] an operand is an undefined tensor (a Tensor that was declared and "
-      "never assigned); requested at %s",
-      operation, at.ToString()));
-}
-
 bool MustWait(const Tensor& from, const Tensor& to, bool non_blocking) {
   return !non_blocking && from.device().type() != to.device().type();
 }

@@ -175,12 +175,7 @@ class UnaryPrimitive final : public Primitive {
 
   ValueSpec Infer(Inputs inputs) const override {
     const Tensor& x = *inputs[0];
-    if (op_ >= UnaryOp::kExp && !IsFloatingPoint(x.dtype())) {
-      throw std::invalid_argument(absl::StrFormat(
-          "[%s] float32 or float64 wanted; got %s; convert it: To(x, "
-          "DType::kFloat32)",
-          name(), x.Describe()));
-    }
+    if (op_ >= UnaryOp::kExp) CheckFloatingPoint(name(), x);
     return {x.shape(), x.dtype(), x.device()};
   }
   std::uint64_t Launch(Stream& stream, const OpLabel& label, Inputs inputs,

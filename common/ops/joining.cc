@@ -18,18 +18,6 @@
 namespace d2l {
 namespace {
 
-// A shape as (outer, size, inner) around one dimension.
-struct Split3 {
-  std::int64_t outer = 1, size = 1, inner = 1;
-};
-Split3 SplitAround(const Shape& shape, int dim) {
-  Split3 split;
-  for (int i = 0; i < shape.rank(); ++i) {
-    (i < dim ? split.outer : i == dim ? split.size : split.inner) *= shape[i];
-  }
-  return split;
-}
-
 // Its inputs are contiguous.
 class CatPrimitive final : public Primitive {
  public:

@@ -13,6 +13,14 @@ Shape BroadcastStrides(const Tensor& input, const Shape& out) {
   return strides;
 }
 
+Split3 SplitAround(const Shape& shape, int dim) {
+  Split3 split;
+  for (int i = 0; i < shape.rank(); ++i) {
+    (i < dim ? split.outer : i == dim ? split.size : split.inner) *= shape[i];
+  }
+  return split;
+}
+
 void LaunchLayout::Make(const Tensor& output,
                         std::initializer_list<const Tensor*> inputs) {
   kernels::StridedLayout& layout = layout_.emplace();

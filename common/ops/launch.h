@@ -6,6 +6,7 @@
 #ifndef D2L_COMMON_OPS_LAUNCH_H_
 #define D2L_COMMON_OPS_LAUNCH_H_
 
+#include <cstdint>
 #include <initializer_list>
 
 #include "absl/types/optional.h"
@@ -24,6 +25,12 @@ inline kernels::Kernels& KernelsOf(const Stream& stream) {
 // The strides with which `input` is seen as a tensor of shape `out`, to which
 // it broadcasts.
 Shape BroadcastStrides(const Tensor& input, const Shape& out);
+
+// A shape as (outer, size, inner) around one dimension.
+struct Split3 {
+  std::int64_t outer = 1, size = 1, inner = 1;
+};
+Split3 SplitAround(const Shape& shape, int dim);
 
 // How the operands of an element-wise operation lie in memory.
 class LaunchLayout {

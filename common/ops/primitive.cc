@@ -60,19 +60,10 @@ void CheckReadable(const Primitive& primitive, const Tensor& input,
   ThrowIfFailed(*writer, storage.written_by(), primitive.name(), at);
 }
 
-void CheckDefined(const Primitive& primitive, const Tensor& input,
-                  SourceLocation at) {
-  if (input.defined()) return;
-  throw std::invalid_argument(absl::StrFormat(
-      "[%s] an operand is an undefined tensor (a Tensor that was declared and "
-      "never assigned); requested at %s",
-      primitive.name(), at.ToString()));
-}
-
 void CheckInputs(const Primitive& primitive, Inputs inputs, SourceLocation at) {
   const Tensor* first = nullptr;
   for (const Tensor* input : inputs) {
-    CheckDefined(primitive, *input, at);
+    CheckDefined(primitive.name(), *input, at);
     if (first == nullptr) first = input;
     if (input->device() != first->device()) {
       throw std::invalid_argument(absl::StrFormat(
@@ -187,6 +178,22 @@ void CheckTarget(const Primitive& primitive, const ValueSpec& spec,
 
 }  // namespace
 
+void CheckDefined(const char* operation, const Tensor& x, SourceLocation at) {
+  if (x.defined()) return;
+  throw std::invalid_argument(absl::StrFormat(
+      "[%s] an operand is an undefined tensor (a Tensor that was declared and "
+      "never assigned); requested at %s",
+      operation, at.ToString()));
+}
+
+void CheckFloatingPoint(const char* operation, const Tensor& x) {
+  if (IsFloatingPoint(x.dtype())) return;
+  throw std::invalid_argument(
+      absl::StrFormat("[%s] float32 or float64 wanted; got %s; convert it: "
+                      "To(x, DType::kFloat32)",
+                      operation, x.Describe()));
+}
+
 std::uint64_t ViewPrimitive::Launch(Stream&, const OpLabel&, Inputs,
                                     const Tensor&) const {
   throw std::logic_error(
@@ -207,7 +214,7 @@ void ApplyInPlace(const Primitive& primitive,
                   const Tensor& target, SourceLocation at) {
   const Inputs span(inputs.begin(), inputs.size());
   CheckInputs(primitive, span, at);
-  CheckDefined(primitive, target, at);
+  CheckDefined(primitive.name(), target, at);
   const ValueSpec spec = Infer(primitive, span, at);
   CheckTarget(primitive, spec, span, target, at);
   // Memory has one last writer. If that failed, writing to a part must not
@@ -219,7 +226,7 @@ void ApplyInPlace(const Primitive& primitive,
 
 Tensor ApplyView(const ViewPrimitive& primitive, const Tensor& x,
                  SourceLocation at) {
-  CheckDefined(primitive, x, at);
+  CheckDefined(primitive.name(), x, at);
   const ViewPrimitive::Spec spec =
       WithLine(at, [&] { return primitive.View(x); });
   Tensor view = Tensor::View(x, spec.offset, spec.shape, spec.strides);

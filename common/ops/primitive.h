@@ -129,6 +129,11 @@ decltype(auto) WithLine(SourceLocation at, F check) {
   }
 }
 
+// Throws std::invalid_argument, naming the operation and the line.
+void CheckDefined(const char* operation, const Tensor& x, SourceLocation at);
+// Throws std::invalid_argument if x is neither float32 nor float64.
+void CheckFloatingPoint(const char* operation, const Tensor& x);
+
 // Whether two views of one memory have elements in common, unless they are
 // the same view, element for element.
 enum class Overlap { kNone, kPossible, kCertain };

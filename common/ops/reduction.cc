@@ -43,12 +43,7 @@ class ReducePrimitive final : public Primitive {
 
   ValueSpec Infer(Inputs inputs) const override {
     const Tensor& x = *inputs[0];
-    if (op_ == ReduceOp::kMean && !IsFloatingPoint(x.dtype())) {
-      throw std::invalid_argument(absl::StrFormat(
-          "[mean] float32 or float64 wanted; got %s; convert it: To(x, "
-          "DType::kFloat32)",
-          x.Describe()));
-    }
+    if (op_ == ReduceOp::kMean) CheckFloatingPoint(name(), x);
     if (op_ == ReduceOp::kArgMax && dims_.end() - dims_.begin() > 1) {
       throw std::invalid_argument(
           "[argmax] one dimension wanted, or none for all elements");
@@ -135,12 +130,7 @@ class SoftmaxPrimitive final : public Primitive {
 
   ValueSpec Infer(Inputs inputs) const override {
     const Tensor& x = *inputs[0];
-    if (!IsFloatingPoint(x.dtype())) {
-      throw std::invalid_argument(
-          absl::StrFormat("[%s] float32 or float64 wanted; got %s; convert "
-                          "it: To(x, DType::kFloat32)",
-                          name(), x.Describe()));
-    }
+    CheckFloatingPoint(name(), x);
     WrapDim(name(), dim_, x.dim());
     return {x.shape(), x.dtype(), x.device()};
   }
@@ -149,13 +139,10 @@ class SoftmaxPrimitive final : public Primitive {
                        const Tensor& output) const override {
     const Tensor& x = *inputs[0];
     const int dim = WrapDim(name(), dim_, x.dim());
-    std::int64_t outer = 1, size = 1, inner = 1;
-    for (int i = 0; i < x.dim(); ++i) {
-      (i < dim ? outer : i == dim ? size : inner) *= x.size(i);
-    }
-    return KernelsOf(stream).Softmax(
-        stream, label,
-        {log_, x.dtype(), output.data(), x.data(), outer, size, inner});
+    const Split3 split = SplitAround(x.shape(), dim);
+    return KernelsOf(stream).Softmax(stream, label,
+                                     {log_, x.dtype(), output.data(), x.data(),
+                                      split.outer, split.size, split.inner});
   }
 
   std::vector<Attribute> attributes() const override {

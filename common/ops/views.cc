@@ -321,14 +321,6 @@ class ExpandPrimitive final : public ViewPrimitive {
   const Shape shape_;
 };
 
-void CheckDefined(const char* operation, const Tensor& x, SourceLocation at) {
-  if (x.defined()) return;
-  throw std::invalid_argument(
-      absl::StrFormat("[%s] the tensor is undefined (declared and never "
-                      "assigned); requested at %s",
-                      operation, at.ToString()));
-}
-
 }  // namespace
 
 int WrapDim(const char* operation, int dim, int rank) {

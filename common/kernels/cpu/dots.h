@@ -11,6 +11,8 @@
 // The order of additions is fixed: kDotParts<T> partial sums, each of every
 // kDotParts-th product, are added up as a tree of halves. It does not depend
 // on the vectors of the machine nor on which columns are asked for.
+// A multiplication and the addition that follows round once where the machine
+// has an instruction for it, else twice.
 //
 // Thread-safe; nothing fails.
 

@@ -27,21 +27,15 @@ Draw<T> DrawOf(const RandomArgs& args) {
 }
 
 template <typename T>
-std::uint64_t EnqueueUniform(CpuStream& stream, const OpLabel& label,
+using FillFunction = void (*)(T*, std::int64_t, std::int64_t, std::uint64_t,
+                              std::uint64_t);
+
+template <typename T, FillFunction<T> kFill>
+std::uint64_t EnqueueNumbers(CpuStream& stream, const OpLabel& label,
                              const RandomArgs& args) {
   return stream.Enqueue(label, [draw = DrawOf<T>(args)] {
     ParallelFor(draw.n, kGrain, [&](std::int64_t begin, std::int64_t end) {
-      UniformFill(draw.out, begin, end, draw.state.seed, draw.state.offset);
-    });
-  });
-}
-
-template <typename T>
-std::uint64_t EnqueueNormal(CpuStream& stream, const OpLabel& label,
-                            const RandomArgs& args) {
-  return stream.Enqueue(label, [draw = DrawOf<T>(args)] {
-    ParallelFor(draw.n, kGrain, [&](std::int64_t begin, std::int64_t end) {
-      NormalFill(draw.out, begin, end, draw.state.seed, draw.state.offset);
+      kFill(draw.out, begin, end, draw.state.seed, draw.state.offset);
     });
   });
 }
@@ -65,11 +59,12 @@ std::uint64_t EnqueueRandom(CpuStream& stream, const OpLabel& label,
   const bool is_double = args.dtype == DType::kFloat64;
   switch (args.op) {
     case RandomOp::kUniform:
-      return is_double ? EnqueueUniform<double>(stream, label, args)
-                       : EnqueueUniform<float>(stream, label, args);
+      return is_double
+                 ? EnqueueNumbers<double, UniformFill>(stream, label, args)
+                 : EnqueueNumbers<float, UniformFill>(stream, label, args);
     case RandomOp::kNormal:
-      return is_double ? EnqueueNormal<double>(stream, label, args)
-                       : EnqueueNormal<float>(stream, label, args);
+      return is_double ? EnqueueNumbers<double, NormalFill>(stream, label, args)
+                       : EnqueueNumbers<float, NormalFill>(stream, label, args);
     case RandomOp::kInteger:
       break;
   }

@@ -12,15 +12,8 @@
 #include <cstdint>
 
 #include "common/kernels/cpu/elementwise_blocks.h"
+#include "common/kernels/cpu/independent.h"
 #include "hwy/highway.h"
-
-// Tells the compiler that out is an operand's memory, if at all, element for
-// element: it need not compare addresses before each loop.
-#ifdef __clang__
-#define D2L_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
-#else
-#define D2L_INDEPENDENT _Pragma("GCC ivdep")
-#endif
 
 HWY_BEFORE_NAMESPACE();
 namespace d2l::kernels::cpu {

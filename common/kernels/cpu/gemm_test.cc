@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "common/kernels/cpu/targets.h"
 #include "gtest/gtest.h"
 #include "hwy/highway.h"
 
@@ -20,21 +21,9 @@ namespace {
 
 // With each kind of vector that this machine has.
 class GemmTest : public testing::TestWithParam<std::int64_t> {
- protected:
-  void SetUp() override { Choose(GetParam()); }
-  void TearDown() override { Choose(0); }
-
-  static void Choose(std::int64_t target) {
-    hwy::SetSupportedTargetsForTest(target);
-    hwy::GetChosenTarget().DeInit();
-  }
+ private:
+  const ScopedTarget scope_{GetParam()};
 };
-
-std::vector<std::int64_t> Targets() {
-  std::vector<std::int64_t> targets = hwy::SupportedAndGeneratedTargets();
-  if (targets.back() != HWY_STATIC_TARGET) targets.push_back(HWY_STATIC_TARGET);
-  return targets;
-}
 
 INSTANTIATE_TEST_SUITE_P(All, GemmTest, testing::ValuesIn(Targets()),
                          [](const testing::TestParamInfo<std::int64_t>& info) {

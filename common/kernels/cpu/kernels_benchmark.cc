@@ -13,6 +13,9 @@
 // when a line is read before it is overwritten. The bounds, BM_MemCopy and
 // BM_StreamCopy, are counted in the same way.
 
+// As in the kernels; before Highway is included.
+#define HWY_DISABLED_TARGETS HWY_SSSE3
+
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -23,10 +26,10 @@
 #include "common/kernels/cpu/elementwise_blocks.h"
 #include "common/kernels/cpu/elementwise_loops.h"
 #include "common/kernels/cpu/strided_copy.h"
+#include "common/kernels/cpu/targets.h"
 #include "common/kernels/functors.h"
 #include "common/kernels/kernels.h"
 #include "common/tensor/dtype.h"
-#define HWY_DISABLED_TARGETS HWY_SSSE3  // as in the kernels
 #include "hwy/highway.h"
 
 namespace d2l::kernels::cpu {
@@ -50,11 +53,6 @@ class Arrays {
   std::vector<float> memory_;
   float* first_;
 };
-
-void SetTarget(std::int64_t targets) {
-  hwy::SetSupportedTargetsForTest(targets);
-  hwy::GetChosenTarget().DeInit();
-}
 
 void Count(benchmark::State& state, int arrays) {
   state.SetItemsProcessed(state.iterations() * state.range(0));
@@ -90,7 +88,7 @@ const Kernel kKernels[] = {
 
 void BM_Kernel(benchmark::State& state, const Kernel& kernel,
                std::int64_t target) {
-  SetTarget(target);
+  const ScopedTarget scope(target);
   const std::int64_t n = state.range(0);
   Arrays arrays(n);
   ContiguousLoop loop = {};
@@ -108,11 +106,10 @@ void BM_Kernel(benchmark::State& state, const Kernel& kernel,
     benchmark::ClobberMemory();
   }
   Count(state, 1 + kernel.inputs - (kernel.number ? 1 : 0));
-  SetTarget(0);
 }
 
 void BM_Copy(benchmark::State& state, std::int64_t target) {
-  SetTarget(target);
+  const ScopedTarget scope(target);
   const std::int64_t n = state.range(0);
   Arrays arrays(n);
   for (auto _ : state) {
@@ -121,12 +118,11 @@ void BM_Copy(benchmark::State& state, std::int64_t target) {
     benchmark::ClobberMemory();
   }
   Count(state, 2);
-  SetTarget(0);
 }
 
 // As square a matrix as there is of about n elements.
 void BM_Transpose(benchmark::State& state, std::int64_t target) {
-  SetTarget(target);
+  const ScopedTarget scope(target);
   std::int64_t side = 1;
   while ((side + 1) * (side + 1) <= state.range(0)) ++side;
   Arrays arrays(side * side);
@@ -143,7 +139,6 @@ void BM_Transpose(benchmark::State& state, std::int64_t target) {
     benchmark::ClobberMemory();
   }
   Count(state, 2);
-  SetTarget(0);
 }
 
 template <typename F>
@@ -212,8 +207,7 @@ void RegisterPlain(const std::string& name, F f, int arrays_used) {
 const int kRegistered = [] {
   Register("BM_MemCopy", BM_MemCopy);
   Register("BM_StreamCopy", BM_StreamCopy);
-  std::vector<std::int64_t> targets = hwy::SupportedAndGeneratedTargets();
-  if (targets.back() != HWY_STATIC_TARGET) targets.push_back(HWY_STATIC_TARGET);
+  const std::vector<std::int64_t> targets = Targets();
   for (const Kernel& kernel : kKernels) {
     for (const std::int64_t target : targets) {
       Register(std::string(kernel.name) + "/" + hwy::TargetName(target),

@@ -124,7 +124,8 @@ bool AsFewRows(const MatMulArgs& args, FewRows<T>& few) {
   const T* a = static_cast<const T*>(args.a);
   const T* b = static_cast<const T*>(args.b);
   T* c = static_cast<T*>(args.c);
-  if (args.batch != 1) return false;
+  // Below, a tile of a general product is as fast.
+  if (args.batch != 1 || args.k < kDotParts<T>) return false;
   const bool a_along_k = !args.transpose_a || (args.m == 1 && args.lda == 1);
   const bool b_along_k = args.transpose_b || (args.n == 1 && args.ldb == 1);
   if (!a_along_k || !b_along_k) return false;
@@ -151,10 +152,7 @@ std::uint64_t EnqueueOf(CpuStream& stream, const OpLabel& label,
   const T* a = static_cast<const T*>(args.a);
   const T* b = static_cast<const T*>(args.b);
   T* c = static_cast<T*>(args.c);
-  if (FewRows<T> few; AsFewRows(args, few)) {
-    // Below, a tile of a general product is as fast.
-    if (args.k >= kDotParts<T>) return stream.Enqueue(label, few);
-  }
+  if (FewRows<T> few; AsFewRows(args, few)) return stream.Enqueue(label, few);
   std::int64_t m = args.m;
   std::int64_t batch = args.batch;
   // A batch against one b, as in a layer of a network, is a single product

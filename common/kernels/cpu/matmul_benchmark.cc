@@ -17,6 +17,7 @@
 
 #include "benchmark/benchmark.h"
 #include "common/kernels/cpu/gemm.h"
+#include "common/kernels/cpu/targets.h"
 #include "hwy/highway.h"
 
 namespace d2l::kernels::cpu {
@@ -41,8 +42,7 @@ void OpenBlas(const GemmArgs<T>& args) {
 template <typename T>
 void BM_Product(benchmark::State& state, void (*product)(const GemmArgs<T>&),
                 bool transpose_a, bool transpose_b, std::int64_t target) {
-  hwy::SetSupportedTargetsForTest(target);
-  hwy::GetChosenTarget().DeInit();
+  const ScopedTarget scope(target);
   const std::int64_t m = state.range(0), k = state.range(1), n = state.range(2);
   std::mt19937 random(42);
   std::uniform_real_distribution<T> uniform(-1, 1);
@@ -67,8 +67,6 @@ void BM_Product(benchmark::State& state, void (*product)(const GemmArgs<T>&),
     benchmark::ClobberMemory();
   }
   state.SetItemsProcessed(state.iterations() * 2 * m * n * k);
-  hwy::SetSupportedTargetsForTest(0);
-  hwy::GetChosenTarget().DeInit();
 }
 
 template <typename T>

@@ -13,6 +13,7 @@
 
 #include "benchmark/benchmark.h"
 #include "common/kernels/cpu/random.h"
+#include "common/kernels/cpu/targets.h"
 #include "common/kernels/philox.h"
 #include "hwy/highway.h"
 
@@ -26,8 +27,7 @@ using FillFunction = void (*)(T*, std::int64_t, std::int64_t, std::uint64_t,
 template <typename T>
 void BM_Fill(benchmark::State& state, FillFunction<T> fill,
              std::int64_t target) {
-  hwy::SetSupportedTargetsForTest(target);
-  hwy::GetChosenTarget().DeInit();
+  const ScopedTarget scope(target);
   const std::int64_t n = state.range(0);
   std::vector<T> out(static_cast<std::size_t>(n));
   std::uint64_t offset = 0;
@@ -40,15 +40,11 @@ void BM_Fill(benchmark::State& state, FillFunction<T> fill,
   state.SetItemsProcessed(state.iterations() * n);
   state.SetBytesProcessed(state.iterations() * n *
                           static_cast<std::int64_t>(sizeof(T)));
-  hwy::SetSupportedTargetsForTest(0);
-  hwy::GetChosenTarget().DeInit();
 }
 
 template <typename T>
 void Register(const std::string& name, FillFunction<T> fill) {
-  std::vector<std::int64_t> targets = hwy::SupportedAndGeneratedTargets();
-  if (targets.back() != HWY_STATIC_TARGET) targets.push_back(HWY_STATIC_TARGET);
-  for (const std::int64_t target : targets) {
+  for (const std::int64_t target : Targets()) {
     benchmark::RegisterBenchmark((name + "/" + hwy::TargetName(target)).c_str(),
                                  [fill, target](benchmark::State& state) {
                                    BM_Fill<T>(state, fill, target);

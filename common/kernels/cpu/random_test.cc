@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "common/kernels/cpu/targets.h"
 #include "common/kernels/philox.h"
 #include "gtest/gtest.h"
 #include "hwy/highway.h"
@@ -79,36 +80,6 @@ struct Normal {
   static double Cdf(double x) { return 0.5 * std::erfc(-x / std::sqrt(2.0)); }
   static double Moment(int k) { return k == 0 ? 1 : (k - 1) * Moment(k - 2); }
 };
-
-// Makes every call go to one target.
-class ScopedTarget {
- public:
-  explicit ScopedTarget(std::int64_t target) {
-    hwy::SetSupportedTargetsForTest(target);
-    hwy::GetChosenTarget().DeInit();
-  }
-  ~ScopedTarget() {
-    hwy::SetSupportedTargetsForTest(0);
-    hwy::GetChosenTarget().DeInit();
-  }
-  ScopedTarget(const ScopedTarget&) = delete;
-  ScopedTarget& operator=(const ScopedTarget&) = delete;
-};
-
-std::vector<std::int64_t> Targets() {
-  std::vector<std::int64_t> targets = hwy::SupportedAndGeneratedTargets();
-  if (targets.back() != HWY_STATIC_TARGET) targets.push_back(HWY_STATIC_TARGET);
-  return targets;
-}
-
-bool Fuses(std::int64_t target) {
-  const std::string name = hwy::TargetName(target);
-  for (const char* other :
-       {"SSE2", "SSSE3", "SSE4", "EMU128", "WASM", "WASM_EMU256"}) {
-    if (name == other) return false;
-  }
-  return true;
-}
 
 template <class Kind>
 class RandomTest : public testing::Test {

@@ -22,6 +22,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "common/kernels/cpu/independent.h"
 #include "hwy/highway.h"
 
 #if defined(D2L_COMMON_KERNELS_CPU_REDUCE_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -29,15 +30,6 @@
 #undef D2L_COMMON_KERNELS_CPU_REDUCE_INL_H_
 #else
 #define D2L_COMMON_KERNELS_CPU_REDUCE_INL_H_
-#endif
-
-// Before a loop whose output may be an input, element for element: without
-// it, the compiler makes a loop of vectors only for the case that it is not.
-#undef D2L_INDEPENDENT
-#if defined(__clang__)
-#define D2L_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
-#else
-#define D2L_INDEPENDENT _Pragma("GCC ivdep")
 #endif
 
 HWY_BEFORE_NAMESPACE();

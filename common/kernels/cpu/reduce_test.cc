@@ -16,6 +16,7 @@
 #include "common/device/cpu/parallel_for.h"
 #include "common/device/device.h"
 #include "common/device/op_label.h"
+#include "common/kernels/cpu/targets.h"
 #include "common/kernels/kernels.h"
 #include "common/kernels/layout.h"
 #include "common/tensor/dtype.h"
@@ -36,27 +37,6 @@ bool SameBits(const std::vector<T>& a, const std::vector<T>& b) {
 
 constexpr ReduceOp kOps[] = {ReduceOp::kSum, ReduceOp::kMean, ReduceOp::kMax,
                              ReduceOp::kMin, ReduceOp::kArgMax};
-
-// Makes every call go to one target.
-class ScopedTarget {
- public:
-  explicit ScopedTarget(std::int64_t target) {
-    hwy::SetSupportedTargetsForTest(target);
-    hwy::GetChosenTarget().DeInit();
-  }
-  ~ScopedTarget() {
-    hwy::SetSupportedTargetsForTest(0);
-    hwy::GetChosenTarget().DeInit();
-  }
-  ScopedTarget(const ScopedTarget&) = delete;
-  ScopedTarget& operator=(const ScopedTarget&) = delete;
-};
-
-std::vector<std::int64_t> Targets() {
-  std::vector<std::int64_t> targets = hwy::SupportedAndGeneratedTargets();
-  if (targets.back() != HWY_STATIC_TARGET) targets.push_back(HWY_STATIC_TARGET);
-  return targets;
-}
 
 // A stream with so many cores, whatever the machine has.
 std::unique_ptr<CpuStream> StreamOf(int cores) {
