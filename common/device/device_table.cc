@@ -54,6 +54,17 @@ std::atomic<Table*> table{nullptr};  // set once, never deleted
 thread_local std::array<std::array<Stream*, kMaxDevices>, kDeviceTypes>
     current_streams{};
 
+absl::Status CheckQueueBound(std::int64_t operations) {
+  if (operations >= 1 && operations <= StreamOptions::kLifted) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrFormat(
+      "A queue bound of %d operations was asked for; it must be 1 to %d. "
+      "With 0 the first operation would wait for ever; the default is %d.",
+      operations, StreamOptions::kLifted,
+      StreamOptions().max_queued_operations));
+}
+
 template <typename F>
 void ForEachStream(Entry& entry, F f) {
   f(*entry.default_stream);
@@ -154,14 +165,9 @@ std::string DeviceInfo::Describe() const {
 
 absl::Status InitializeDevices(absl::string_view spec,
                                const DeviceOptions& options) {
-  const std::int64_t operations = options.stream.max_queued_operations;
-  if (operations < 1 || operations > StreamOptions::kLifted) {
-    return absl::InvalidArgumentError(absl::StrFormat(
-        "A queue bound of %d operations was asked for; it must be 1 to %d. "
-        "With 0 the first operation would wait for ever; the default is %d.",
-        operations, StreamOptions::kLifted,
-        StreamOptions().max_queued_operations));
-  }
+  const absl::Status bound =
+      CheckQueueBound(options.stream.max_queued_operations);
+  if (!bound.ok()) return bound;
   if (options.max_bytes_in_flight < 1) {
     return absl::InvalidArgumentError(absl::StrFormat(
         "A bound of %d bytes in flight was asked for; it must be at least 1. "
@@ -206,11 +212,23 @@ Stream& DefaultStream(Device device) {
 }
 
 Stream& NewStream(Device device) {
+  return NewStream(device,
+                   GetEntry(device).stream_options.max_queued_operations);
+}
+
+Stream& NewStream(Device device, std::int64_t max_queued_operations) {
   Entry& entry = GetEntry(device);
+  const absl::Status right = CheckQueueBound(max_queued_operations);
+  if (!right.ok()) {
+    throw std::invalid_argument(
+        absl::StrCat("[new_stream] ", std::string(right.message())));
+  }
+  StreamOptions options = entry.stream_options;
+  options.max_queued_operations = max_queued_operations;
   std::lock_guard<std::mutex> lock(entry.mutex);
   entry.streams.push_back(entry.backend->NewStream(
       device, entry.info.physical_index,
-      static_cast<int>(entry.streams.size()) + 1, entry.stream_options));
+      static_cast<int>(entry.streams.size()) + 1, options));
   return *entry.streams.back();
 }
 

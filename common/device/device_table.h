@@ -95,6 +95,9 @@ Stream& DefaultStream(Device device);
 // A further stream of the device, which lives as long as the table: make a
 // few and keep them.
 Stream& NewStream(Device device);
+// The same with a bound of its own on its queue: 1 to StreamOptions::kLifted,
+// or else std::invalid_argument is thrown.
+Stream& NewStream(Device device, std::int64_t max_queued_operations);
 DeviceMemory& Memory(Device device);
 // Host memory for copies to and from `device` that overlap with work.
 DeviceMemory& PinnedMemory(Device device);

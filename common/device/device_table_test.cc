@@ -3,6 +3,7 @@
 
 #include "common/device/device_table.h"
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <future>
@@ -14,6 +15,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "common/base/source_location.h"
 #include "common/device/backend.h"
 #include "common/device/cpu/cpu_stream.h"
@@ -116,6 +118,36 @@ TEST(DeviceTableTest, FurtherStreamsAreNumberedAndIndependent) {
   HoldUp hold_up(a);
   b.Synchronize();
   DefaultStream(kCpu1).Synchronize();
+}
+
+TEST(DeviceTableTest, AFurtherStreamMayHaveABoundOfItsOwn) {
+  const auto callbacks_fit = [](Stream& stream, int count) {
+    const HoldUp hold_up(stream);
+    for (int i = 0; i < count; ++i) stream.HostCallback([] {});
+    return stream.QueuedOperations() - 1;
+  };
+  const auto most = StreamOptions().max_queued_operations;
+  EXPECT_EQ(callbacks_fit(NewStream(kCpu1, 2 * most), 2 * most - 1),
+            2 * most - 1);
+
+  Stream& narrow = NewStream(kCpu1, 2);
+  std::atomic<bool> third{false};
+  HoldUp hold_up(narrow);
+  std::thread producer([&] {
+    for (int i = 0; i < 2; ++i) narrow.HostCallback([] {});
+    third = true;
+  });
+  while (narrow.QueuedOperations() < 3) std::this_thread::yield();
+  EXPECT_FALSE(third) << "there is room for the held-up one and one more";
+  hold_up.Release();
+  producer.join();
+  narrow.Synchronize();
+
+  for (const std::int64_t wrong :
+       {std::int64_t{0}, std::int64_t{-1}, StreamOptions::kLifted + 1}) {
+    EXPECT_THAT(ThrownText([&] { NewStream(kCpu1, wrong); }),
+                HasSubstr(absl::StrCat("bound of ", wrong, " operations")));
+  }
 }
 
 TEST(StreamGuardTest, Nests) {

@@ -305,6 +305,16 @@ void DeviceMemory::RawFree(Storage* storage) {
   delete storage;
 }
 
+std::int64_t DeviceMemory::SetMaxBytesInFlight(std::int64_t bytes) {
+  if (bytes < 1) {
+    throw std::invalid_argument(absl::StrFormat(
+        "A bound of %d bytes in flight was asked for; it must be at least 1.",
+        bytes));
+  }
+  std::lock_guard<SpinLock> lock(lock_);
+  return std::exchange(max_bytes_in_flight_, bytes);
+}
+
 void DeviceMemory::EmptyCache() {
   if (internal::on_worker_thread) {
     throw std::logic_error(

@@ -165,6 +165,8 @@ class DeviceMemory {
   MemoryStats Stats();
   // From now on, peak counts from what is in use now.
   void ResetPeak();
+  // Changes the bound on what is parked; at least 1. Returns the one before.
+  std::int64_t SetMaxBytesInFlight(std::int64_t bytes);
   // Waits for the streams that used them and gives all free blocks back to
   // the device. Throws std::logic_error in work that runs on a stream.
   void EmptyCache();
@@ -211,9 +213,9 @@ class DeviceMemory {
   const Device device_;
   const int physical_index_;
   const Kind kind_;
-  const std::int64_t max_bytes_in_flight_;
 
-  SpinLock lock_;
+  SpinLock lock_;  // guards all below
+  std::int64_t max_bytes_in_flight_;
   std::vector<std::unique_ptr<FreeLists>> lists_;  // by stream index
   std::deque<ParkedBlock> parked_;                 // oldest first
   int unrecorded_ = 0;                             // of these, without events

@@ -18,6 +18,7 @@
 #include <mutex>
 #include <random>
 #include <set>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <utility>
@@ -227,6 +228,32 @@ TEST_F(MemoryTest, StatsAddUp) {
   EXPECT_EQ(stats.in_flight, 0);
   EXPECT_EQ(stats.reserved, 1024) << "what somebody holds";
   EXPECT_EQ(stats.in_use, 1024);
+}
+
+TEST_F(MemoryTest, TheBoundOnWhatIsParkedCanBeChanged) {
+  const auto park = [this] {
+    StorageRef block = memory_.Allocate(1024, *stream_);
+    block->MarkUsedBy(*other_);
+  };
+  EXPECT_EQ(memory_.SetMaxBytesInFlight(2048), kNoBound);
+  {
+    HoldUp hold_up(*other_);
+    std::thread producer([&] {
+      for (int i = 0; i < 20; ++i) {
+        park();
+        EXPECT_LE(memory_.Stats().in_flight, 2048 + 1024);
+      }
+    });
+    while (memory_.Stats().in_flight <= 2048) std::this_thread::yield();
+    hold_up.Release();
+    producer.join();
+  }
+  EXPECT_EQ(memory_.SetMaxBytesInFlight(kNoBound), 2048);
+  memory_.EmptyCache();
+  HoldUp hold_up(*other_);
+  for (int i = 0; i < 20; ++i) park();
+  EXPECT_EQ(memory_.Stats().in_flight, 20 * 1024) << "nobody waited";
+  EXPECT_THROW(memory_.SetMaxBytesInFlight(0), std::invalid_argument);
 }
 
 TEST_F(MemoryTest, EmptyCacheWaitsForWorkThatMayUseAFreeBlock) {

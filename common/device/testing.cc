@@ -1,13 +1,10 @@
 #include "common/device/testing.h"
 
 #include <algorithm>
-#include <condition_variable>
 #include <cstdlib>
 #include <memory>
-#include <mutex>
 #include <stdexcept>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -62,30 +59,6 @@ std::unique_ptr<Stream> MakeStream(Device device, int index) {
       device.type() == DeviceType::kCpu ? CpuBackend() : CudaBackend();
   return backend.NewStream(device, GetDeviceInfo(device).physical_index, index,
                            StreamOptions());
-}
-
-struct HoldUp::Gate {
-  std::mutex mutex;
-  std::condition_variable changed;
-  bool reached = false;
-  bool open = false;
-};
-
-HoldUp::HoldUp(Stream& stream) : gate_(std::make_shared<Gate>()) {
-  stream.HostCallback([gate = gate_] {
-    std::unique_lock<std::mutex> lock(gate->mutex);
-    gate->reached = true;
-    gate->changed.notify_all();
-    gate->changed.wait(lock, [&gate] { return gate->open; });
-  });
-  std::unique_lock<std::mutex> lock(gate_->mutex);
-  gate_->changed.wait(lock, [this] { return gate_->reached; });
-}
-
-void HoldUp::Release() {
-  std::lock_guard<std::mutex> lock(gate_->mutex);
-  gate_->open = true;
-  gate_->changed.notify_all();
 }
 
 }  // namespace d2l

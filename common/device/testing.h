@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "common/device/device.h"
+#include "common/device/hold_up.h"
 #include "common/device/stream.h"
 #include "gtest/gtest.h"
 
@@ -38,24 +39,6 @@ std::unique_ptr<Stream> MakeStream(Device device, int index = 1);
 
 // What the std::invalid_argument says that f throws, or "nothing thrown".
 std::string ThrownText(const std::function<void()>& f);
-
-// Holds up a stream: what is enqueued behind it does not start before
-// Release. Declare it after the stream, so that a test which ends early does
-// not wait for ever.
-class HoldUp {
- public:
-  // Returns once the stream is at work on nothing else.
-  explicit HoldUp(Stream& stream);
-  ~HoldUp() { Release(); }
-  HoldUp(const HoldUp&) = delete;
-  HoldUp& operator=(const HoldUp&) = delete;
-
-  void Release();
-
- private:
-  struct Gate;
-  std::shared_ptr<Gate> gate_;
-};
 
 }  // namespace d2l
 
