@@ -145,15 +145,20 @@ std::string Kinds(const std::vector<DeviceInfo>& devices) {
   return absl::StrJoin(kinds, " ");
 }
 
-// The text in lines of at most `width` columns; words that are longer are cut.
+// The text in lines of at most `width` columns; words that are longer are cut,
+// behind a hyphen if they have one.
 std::vector<std::string> Column(const std::string& text, int width) {
   std::vector<std::string> lines;
   const std::string wrapped = Wrap(text, "", width);
   for (absl::string_view line :
        absl::StrSplit(wrapped, '\n', absl::SkipEmpty())) {
     while (line.size() > static_cast<std::size_t>(width)) {
-      lines.push_back(std::string(line.substr(0, width)));
-      line.remove_prefix(width);
+      // "000/launch-blocking" is read more easily as "000/launch-", "blocking".
+      const std::size_t hyphen = line.rfind('-', width - 1);
+      const std::size_t cut =
+          hyphen == absl::string_view::npos ? width : hyphen + 1;
+      lines.push_back(std::string(line.substr(0, cut)));
+      line.remove_prefix(cut);
     }
     lines.push_back(std::string(line));
   }

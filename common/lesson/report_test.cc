@@ -166,6 +166,14 @@ TEST(VerdictTable, HasARowForEachClaim) {
       << text;
 }
 
+TEST(VerdictTable, BreaksALongIdBehindAHyphen) {
+  LessonResult lesson = SampleResult();
+  lesson.cells[0].id = "000/launch-blocking";
+  const std::string text = VerdictTable({lesson}, 80);
+  EXPECT_NE(text.find("\n000/launch-  this is"), std::string::npos) << text;
+  EXPECT_NE(text.find("\nblocking     "), std::string::npos) << text;
+}
+
 TEST(VerdictTable, IsAListWhereThereIsNoRoom) {
   EXPECT_EQ(VerdictTable({}, 40), "");
   const std::string text = VerdictTable({SampleResult()}, 40);
