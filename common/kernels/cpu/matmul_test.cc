@@ -20,7 +20,7 @@ namespace d2l::kernels::cpu {
 namespace {
 
 // gemm_test.cc tests the product itself.
-class MatMulTest : public testing::Test {
+class MatMulKernelTest : public testing::Test {
  protected:
   void Run(const MatMulArgs& args) {
     EnqueueMatMul(static_cast<CpuStream&>(*stream_), OpLabel("matmul"), args);
@@ -100,7 +100,7 @@ class MatMulTest : public testing::Test {
   std::mt19937 random_{11};
 };
 
-TEST_F(MatMulTest, OneProductInEachForm) {
+TEST_F(MatMulKernelTest, OneProductInEachForm) {
   for (const bool transpose_a : {false, true}) {
     for (const bool transpose_b : {false, true}) {
       // The second is cut by rows where there are several cores, the third by
@@ -116,7 +116,7 @@ TEST_F(MatMulTest, OneProductInEachForm) {
   }
 }
 
-TEST_F(MatMulTest, Batches) {
+TEST_F(MatMulKernelTest, Batches) {
   for (const bool transpose_a : {false, true}) {
     for (const bool transpose_b : {false, true}) {
       for (const bool repeat_a : {false, true}) {
@@ -134,7 +134,7 @@ TEST_F(MatMulTest, Batches) {
   }
 }
 
-TEST_F(MatMulTest, EmptySides) {
+TEST_F(MatMulKernelTest, EmptySides) {
   for (const std::int64_t batch : {0, 1, 3}) {
     for (const bool transpose : {false, true}) {
       CheckBatch<float>(transpose, transpose, 0, 3, 4, batch, false, false);
@@ -147,7 +147,7 @@ TEST_F(MatMulTest, EmptySides) {
 }
 
 // Sides beyond 32 bits are not cut short.
-TEST_F(MatMulTest, HugeEmptySides) {
+TEST_F(MatMulKernelTest, HugeEmptySides) {
   const std::int64_t huge = (std::int64_t{1} << 32) + 1;
   float c = 7;
   Run({DType::kFloat32, false, false, huge, 0, 1, nullptr, 1, nullptr, 1, &c,
@@ -157,7 +157,7 @@ TEST_F(MatMulTest, HugeEmptySides) {
   EXPECT_EQ(c, 7);
 }
 
-TEST_F(MatMulTest, AVeryLongLeadingDimension) {
+TEST_F(MatMulKernelTest, AVeryLongLeadingDimension) {
   const float a = 3, b = 5;
   float c = 0;
   const std::int64_t huge = (std::int64_t{1} << 32) + 1;

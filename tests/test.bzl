@@ -1,0 +1,49 @@
+"""d2l_test: a test, and its cases for a program that holds those of many."""
+
+load("@rules_cc//cc:defs.bzl", "cc_library", "cc_test")
+
+def d2l_test(
+        name,
+        srcs,
+        deps = [],
+        copts = [],
+        main = "@com_google_googletest//:gtest_main",
+        target_compatible_with = [],
+        **kwargs):
+    """A cc_test whose cases are also a part of //tests:all_tests.
+
+    Makes NAME, the test, and NAME_cases, a library that registers its cases in
+    whatever program it is linked into. A machine without Bazel runs all of them
+    as one program, of the size of one.
+
+    Args:
+      name: of the test.
+      srcs: of the cases, without main.
+      deps: of the cases.
+      copts: of the cases.
+      main: a library with the main function.
+      target_compatible_with: of both.
+      **kwargs: of the test: size, data, …
+    """
+    cc_library(
+        name = name + "_cases",
+        testonly = True,
+        srcs = srcs,
+        copts = copts,
+        # Nothing refers to the cases by name, so a linker would leave out a
+        # shared library of them, or what it does not need of an archive.
+        linkstatic = True,
+        target_compatible_with = target_compatible_with,
+        visibility = ["//tests:__pkg__"],
+        deps = deps,
+        alwayslink = True,
+    )
+    cc_test(
+        name = name,
+        target_compatible_with = target_compatible_with,
+        deps = [
+            ":" + name + "_cases",
+            main,
+        ],
+        **kwargs
+    )
