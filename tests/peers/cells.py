@@ -8,51 +8,89 @@ from typing import Optional
 
 
 @dataclass(frozen=True)
+class On:
+    """What bounds a cell on a kind of device, and what is aimed at there.
+
+    At most one of the aims is set.
+    """
+    bound: Optional[str] = None  # a benchmark, ...
+    bound_items: float = 1  # ... and how many of its items bound this cell
+    aim_ns: Optional[float] = None
+    aim_bounds: Optional[float] = None  # an aim that is a multiple of the bound
+    aim_ratio: Optional[float] = None  # the peer takes at least so many times as long
+
+    def aim(self, bound_ns, peer_ns):
+        """The longest that ours may take, in ns; None without an aim, or
+        without the figure that the aim is relative to."""
+        if self.aim_bounds is not None:
+            return None if bound_ns is None else self.aim_bounds * bound_ns
+        if self.aim_ratio is not None:
+            return None if peer_ns is None else peer_ns / self.aim_ratio
+        return self.aim_ns
+
+
+@dataclass(frozen=True)
 class Cell:
     name: str
     per: str  # what the figures are per
-    aim_ns: Optional[float] = None
-    aim_bounds: Optional[float] = None  # an aim that is a multiple of the bound
-    bound: Optional[str] = None  # a benchmark, ...
-    bound_items: float = 1  # ... and how many of its items bound this cell
     flop: Optional[float] = None
     in_turn: Optional[str] = None  # the same one after the other: a benchmark
+    cpu: On = On()
+    cuda: On = On()
 
-    def aim(self, bound_ns):
-        if self.aim_bounds is None:
-            return self.aim_ns
-        return None if bound_ns is None else self.aim_bounds * bound_ns
+    def on(self, kind):
+        return {"cpu": self.cpu, "cuda": self.cuda}[kind]
 
+    @property
+    def device_count(self):
+        return 2 if self.in_turn else 1
+
+
+def copying(megabytes, items, aim=True):
+    """On a GPU: bounded by a copy that reads and writes so many megabytes, each
+    unit by so many bytes of it. The aim is 85 % of the copy's bandwidth."""
+    return On(bound="bound_device_copy_%dMB" % megabytes, bound_items=items,
+              aim_bounds=1 / 0.85 if aim else None)
+
+
+# On a GPU what is small costs the launch, and a large product the arithmetic.
+LAUNCHES = On(aim_ratio=1.5)
+COMPUTES = On(aim_ratio=0.98)
 
 # Reads x and y and writes x * y, reads that and writes x * y + 2.
 MUL_ADD_BYTES = (3 + 2) * 4e7
 
 CELLS = [
-    Cell("003_c5", "product 3x3 @ transposed", aim_ns=180, bound="bound_sgemm_3"),
-    Cell("003_c18", "x = rand(10, 10), x * x", aim_ns=300),
-    Cell("003_c20", "v[j] = rand(10, 10)", aim_ns=350),
-    Cell("003_c21_vectorised", "f(), 200 stacks of 100", aim_ns=4e6),
-    Cell("003_c21_loop", "f(), 20,000 assignments", aim_ns=8e6),
-    Cell("000_In6", "product 100x100", aim_bounds=1.05, bound="bound_sgemm_100", flop=2e6),
-    Cell("000_In6_two_devices", "two products, on cpu:0 and cpu:1", bound="bound_sgemm_100",
-         flop=4e6, in_turn="000_In6_in_turn"),
-    Cell("004_In4", "10 x (randn(1000, 1000), product)"),
+    Cell("003_c5", "product 3x3 @ transposed",
+         cpu=On(aim_ns=180, bound="bound_sgemm_3"), cuda=LAUNCHES),
+    Cell("003_c18", "x = rand(10, 10), x * x", cpu=On(aim_ns=300), cuda=LAUNCHES),
+    Cell("003_c20", "v[j] = rand(10, 10)", cpu=On(aim_ns=350), cuda=LAUNCHES),
+    Cell("003_c21_vectorised", "f(), 200 stacks of 100", cpu=On(aim_ns=4e6)),
+    Cell("003_c21_loop", "f(), 20,000 assignments", cpu=On(aim_ns=8e6), cuda=LAUNCHES),
+    Cell("000_In6", "product 100x100", flop=2e6,
+         cpu=On(aim_bounds=1.05, bound="bound_sgemm_100"), cuda=LAUNCHES),
+    Cell("000_In6_two_devices", "two products, one on each of two devices", flop=4e6,
+         in_turn="000_In6_in_turn", cpu=On(bound="bound_sgemm_100")),
+    Cell("004_In4", "10 x (randn(1000, 1000), product)", cuda=COMPUTES),
     Cell("d2l_t1t2t3_each", "x + 1, waited for"),
-    Cell("d2l_t1t2t3_once", "x + 1"),
-    Cell("add_1", "x + y of one element", aim_ns=150),
-    Cell("mm_1000", "product 1000x1000", flop=2e9),
+    Cell("d2l_t1t2t3_once", "x + 1", cuda=LAUNCHES),
+    Cell("add_1", "x + y of one element", cpu=On(aim_ns=150), cuda=LAUNCHES),
+    Cell("mm_1000", "product 1000x1000", flop=2e9, cuda=COMPUTES),
     Cell("mm_256", "product 256x256", flop=2 * 256**3),
     Cell("mm_1x512_512x256", "product", flop=2 * 512 * 256),
-    Cell("randn_1e6", "element", aim_ns=1e9 / 900e6),
-    Cell("randn_1e7", "element", aim_ns=1e9 / 900e6),
-    Cell("rand_1e6", "element", aim_ns=1e9 / 1600e6),
-    Cell("rand_1e7", "element", aim_ns=1e9 / 1600e6),
-    Cell("mul_add_1e7", "x * y + 2", aim_ns=15e6, bound="bound_copy", bound_items=MUL_ADD_BYTES),
-    Cell("sum_1e7", "sum", aim_bounds=1.1, bound="bound_read", bound_items=4e7),
-    Cell("exp_1e6", "exp"),
-    Cell("tanh_1e6", "tanh"),
+    Cell("randn_1e6", "element", cpu=On(aim_ns=1e9 / 900e6), cuda=copying(4, 4)),
+    Cell("randn_1e7", "element", cpu=On(aim_ns=1e9 / 900e6), cuda=copying(40, 4)),
+    Cell("rand_1e6", "element", cpu=On(aim_ns=1e9 / 1600e6), cuda=copying(4, 4)),
+    Cell("rand_1e7", "element", cpu=On(aim_ns=1e9 / 1600e6), cuda=copying(40, 4)),
+    Cell("mul_add_1e7", "x * y + 2",
+         cpu=On(aim_ns=15e6, bound="bound_copy", bound_items=MUL_ADD_BYTES),
+         cuda=copying(200, MUL_ADD_BYTES)),
+    Cell("sum_1e7", "sum", cpu=On(aim_bounds=1.1, bound="bound_read", bound_items=4e7),
+         cuda=copying(40, 4e7, aim=False)),
+    Cell("exp_1e6", "exp", cuda=copying(8, 8e6)),
+    Cell("tanh_1e6", "tanh", cuda=copying(8, 8e6)),
     Cell("softmax_128x1000", "softmax of the rows"),
     Cell("bias_256x128", "(256, 128) + (128)"),
-    Cell("transpose_1000", "transposed copy"),
-    Cell("relu_1e6", "relu"),
+    Cell("transpose_1000", "transposed copy", cuda=copying(8, 8e6, aim=False)),
+    Cell("relu_1e6", "relu", cuda=copying(8, 8e6)),
 ]

@@ -4,8 +4,9 @@
 //
 //   bazel run //tests/peers:cells_benchmark -- --benchmark_filter=003
 //
-// Each iteration waits until its work is done. All runs on cpu:0, unless the
-// name says otherwise.
+// Each iteration waits until its work is done. All runs on the first of
+// --devices, and what needs two on the first and the second: cpu:0 and cpu:1 if
+// you do not say.
 
 #include <benchmark/benchmark.h>
 #include <cblas.h>
@@ -13,8 +14,10 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "common/base/source_location.h"
 #include "common/device/device.h"
 #include "common/device/device_table.h"
@@ -28,18 +31,24 @@
 namespace d2l {
 namespace {
 
-constexpr Device kDevice(DeviceType::kCpu, 0);
-constexpr Device kOtherDevice(DeviceType::kCpu, 1);
+Device FirstDevice() { return Devices().front().device; }
+
+// What a benchmark says that cannot run here; compare.py knows it by the first
+// word. (SkipWithMessage came with Google Benchmark 1.8.)
+void Skip(benchmark::State& state, const std::string& why) {
+  state.SkipWithError(absl::StrCat("skipped: ", why).c_str());
+}
 
 // `work` is `units` units of what the cell counts. It is called once before
 // the clock starts: the caches fill, and memory is taken from the system.
 template <typename F>
 void Measure(benchmark::State& state, std::int64_t units, const F& work) {
+  const Device device = FirstDevice();
   work();
-  Synchronize(kDevice);
+  Synchronize(device);
   for (auto _ : state) {
     work();
-    Synchronize(kDevice);
+    Synchronize(device);
   }
   state.SetItemsProcessed(state.iterations() * units);
 }
@@ -54,14 +63,15 @@ void MeasureLoop(benchmark::State& state, int count, const F& body) {
 // The course's cells.
 
 void TinyProducts(benchmark::State& state) {
-  const Tensor x = Rand({3, 3}, kDevice);
+  const Tensor x = Rand({3, 3}, FirstDevice());
   MeasureLoop(state, 10'000, [&] { MatMul(x, T(x)); });
 }
 BENCHMARK(TinyProducts)->Name("003_c5")->UseRealTime();
 
 void DrawAndMultiply(benchmark::State& state) {
-  MeasureLoop(state, 20'000, [] {
-    const Tensor x = Rand({10, 10}, kDevice);
+  const Device device = FirstDevice();
+  MeasureLoop(state, 20'000, [&] {
+    const Tensor x = Rand({10, 10}, device);
     const Tensor y = x * x;
   });
 }
@@ -70,10 +80,11 @@ BENCHMARK(DrawAndMultiply)->Name("003_c18")->UseRealTime();
 void AssignRows(benchmark::State& state) {
   constexpr int kRepeats = 20;
   constexpr int kRows = 1000;
-  Measure(state, kRepeats * kRows, [] {
+  const Device device = FirstDevice();
+  Measure(state, kRepeats * kRows, [&] {
     for (int i = 0; i < kRepeats; ++i) {
-      const Tensor v = Zeros({kRows, 10, 10}, kDevice);
-      for (int j = 0; j < kRows; ++j) v[j] = Rand({10, 10}, kDevice);
+      const Tensor v = Zeros({kRows, 10, 10}, device);
+      for (int j = 0; j < kRows; ++j) v[j] = Rand({10, 10}, device);
       const Tensor squares = v * v;
     }
   });
@@ -86,23 +97,23 @@ struct Matrices {
   static constexpr int kLists = 200;
   static constexpr int kLength = 100;
 
-  Matrices() : a(List()) {
-    for (int i = 0; i < kLists; ++i) b.push_back(List());
+  explicit Matrices(Device d) : device(d), a(List(d)) {
+    for (int i = 0; i < kLists; ++i) b.push_back(List(d));
   }
-  static std::vector<Tensor> List() {
+  static std::vector<Tensor> List(Device device) {
     std::vector<Tensor> list;
-    for (int j = 0; j < kLength; ++j) list.push_back(Rand({10, 10}, kDevice));
+    for (int j = 0; j < kLength; ++j) list.push_back(Rand({10, 10}, device));
     return list;
   }
 
   Tensor Vectorised() const {
-    const Tensor res = Zeros({kLists, 10, 10, kLength}, kDevice);
+    const Tensor res = Zeros({kLists, 10, 10, kLength}, device);
     const Tensor a_tensor = DStack(a);
     for (int i = 0; i < kLists; ++i) res[i] = a_tensor * DStack(b[i]);
     return res;
   }
   Tensor OneByOne() const {
-    const Tensor res = Zeros({kLists, 10, 10, kLength}, kDevice);
+    const Tensor res = Zeros({kLists, 10, 10, kLength}, device);
     for (int i = 0; i < kLists; ++i) {
       for (int j = 0; j < kLength; ++j) {
         res[{i, kAll, kAll, j}] = a[j] * b[i][j];
@@ -111,12 +122,13 @@ struct Matrices {
     return res;
   }
 
+  Device device;
   std::vector<Tensor> a;
   std::vector<std::vector<Tensor>> b;
 };
 
 void StackedMatrices(benchmark::State& state, bool vectorised) {
-  const Matrices matrices;
+  const Matrices matrices(FirstDevice());
   if (!Equal(matrices.Vectorised(), matrices.OneByOne())) {
     state.SkipWithError("the loop's result differs from the vectorised one");
     return;
@@ -135,49 +147,57 @@ constexpr int kProducts = 20'000;
 constexpr int kProductSize = 100;
 
 void Products(benchmark::State& state) {
-  const Tensor x = Rand({kProductSize, kProductSize}, kDevice);
+  const Tensor x = Rand({kProductSize, kProductSize}, FirstDevice());
   MeasureLoop(state, kProducts, [&] { MatMul(x, x); });
 }
 BENCHMARK(Products)->Name("000_In6")->UseRealTime();
 
 // False if --devices names only one.
 bool HasTwoDevices(benchmark::State& state) {
-  if (HasDevice(kOtherDevice)) return true;
-  state.SkipWithError("skipped: there is no second device");
+  if (Devices().size() > 1) return true;
+  Skip(state, absl::StrCat("there is no second device beside ",
+                           FirstDevice().ToString(),
+                           "; --devices=cpu:0,cpu:1 or --devices=cuda:0,cuda:0 "
+                           "makes two"));
   return false;
 }
 
 void ProductsOnTwoDevices(benchmark::State& state) {
   if (!HasTwoDevices(state)) return;
-  const Tensor x = Rand({kProductSize, kProductSize}, kDevice);
-  const Tensor y = Rand({kProductSize, kProductSize}, kOtherDevice);
+  const Device first = FirstDevice();
+  const Device second = Devices()[1].device;
+  const Tensor x = Rand({kProductSize, kProductSize}, first);
+  const Tensor y = Rand({kProductSize, kProductSize}, second);
   Measure(state, kProducts, [&] {
     for (int i = 0; i < kProducts; ++i) {
       MatMul(x, x);
       MatMul(y, y);
     }
-    Synchronize(kOtherDevice);
+    Synchronize(second);
   });
 }
 BENCHMARK(ProductsOnTwoDevices)->Name("000_In6_two_devices")->UseRealTime();
 
 void ProductsInTurn(benchmark::State& state) {
   if (!HasTwoDevices(state)) return;
-  const Tensor x = Rand({kProductSize, kProductSize}, kDevice);
-  const Tensor y = Rand({kProductSize, kProductSize}, kOtherDevice);
+  const Device first = FirstDevice();
+  const Device second = Devices()[1].device;
+  const Tensor x = Rand({kProductSize, kProductSize}, first);
+  const Tensor y = Rand({kProductSize, kProductSize}, second);
   Measure(state, kProducts, [&] {
     for (int i = 0; i < kProducts; ++i) MatMul(x, x);
-    Synchronize(kDevice);
+    Synchronize(first);
     for (int i = 0; i < kProducts; ++i) MatMul(y, y);
-    Synchronize(kOtherDevice);
+    Synchronize(second);
   });
 }
 BENCHMARK(ProductsInTurn)->Name("000_In6_in_turn")->UseRealTime();
 
 void RandnMatMul(benchmark::State& state) {
-  Measure(state, 1, [] {
+  const Device device = FirstDevice();
+  Measure(state, 1, [&] {
     for (int i = 0; i < 10; ++i) {
-      const Tensor a = Randn({1000, 1000}, kDevice);
+      const Tensor a = Randn({1000, 1000}, device);
       const Tensor b = MatMul(a, a);
     }
   });
@@ -185,16 +205,17 @@ void RandnMatMul(benchmark::State& state) {
 BENCHMARK(RandnMatMul)->Name("004_In4")->UseRealTime();
 
 void AddWaitingEachTime(benchmark::State& state) {
-  const Tensor x = Ones({1, 2}, kDevice);
+  const Device device = FirstDevice();
+  const Tensor x = Ones({1, 2}, device);
   MeasureLoop(state, 10'000, [&] {
     const Tensor y = x + 1;
-    Synchronize(kDevice);
+    Synchronize(device);
   });
 }
 BENCHMARK(AddWaitingEachTime)->Name("d2l_t1t2t3_each")->UseRealTime();
 
 void AddWaitingOnce(benchmark::State& state) {
-  const Tensor x = Ones({1, 2}, kDevice);
+  const Tensor x = Ones({1, 2}, FirstDevice());
   MeasureLoop(state, 10'000, [&] { const Tensor y = x + 1; });
 }
 BENCHMARK(AddWaitingOnce)->Name("d2l_t1t2t3_once")->UseRealTime();
@@ -202,16 +223,16 @@ BENCHMARK(AddWaitingOnce)->Name("d2l_t1t2t3_once")->UseRealTime();
 // Single operations.
 
 void AddOneElement(benchmark::State& state) {
-  const Tensor x = Ones({1}, kDevice);
-  const Tensor y = Ones({1}, kDevice);
+  const Tensor x = Ones({1}, FirstDevice());
+  const Tensor y = Ones({1}, FirstDevice());
   MeasureLoop(state, 10'000, [&] { const Tensor z = x + y; });
 }
 BENCHMARK(AddOneElement)->Name("add_1")->UseRealTime();
 
 void Product(benchmark::State& state, std::int64_t m, std::int64_t k,
              std::int64_t n, int count) {
-  const Tensor a = Rand({m, k}, kDevice);
-  const Tensor b = Rand({k, n}, kDevice);
+  const Tensor a = Rand({m, k}, FirstDevice());
+  const Tensor b = Rand({k, n}, FirstDevice());
   MeasureLoop(state, count, [&] { MatMul(a, b); });
 }
 BENCHMARK_CAPTURE(Product, large, 1000, 1000, 1000, 1)
@@ -227,8 +248,9 @@ BENCHMARK_CAPTURE(Product, row, 1, 512, 256, 1000)
 using Draw = Tensor (*)(const Shape&, Device, DType, SourceLocation);
 
 void DrawNumbers(benchmark::State& state, Draw draw, std::int64_t n) {
+  const Device device = FirstDevice();
   Measure(state, n, [&] {
-    draw({n}, kDevice, DType::kFloat32, SourceLocation::Current());
+    draw({n}, device, DType::kFloat32, SourceLocation::Current());
   });
 }
 BENCHMARK_CAPTURE(DrawNumbers, randn_1e6, Randn, 1'000'000)
@@ -245,14 +267,14 @@ BENCHMARK_CAPTURE(DrawNumbers, rand_1e7, Rand, 10'000'000)
     ->UseRealTime();
 
 void MultiplyAndAdd(benchmark::State& state) {
-  const Tensor x = Rand({10'000'000}, kDevice);
-  const Tensor y = Rand({10'000'000}, kDevice);
+  const Tensor x = Rand({10'000'000}, FirstDevice());
+  const Tensor y = Rand({10'000'000}, FirstDevice());
   Measure(state, 1, [&] { const Tensor z = x * y + 2; });
 }
 BENCHMARK(MultiplyAndAdd)->Name("mul_add_1e7")->UseRealTime();
 
 void SumOfAll(benchmark::State& state) {
-  const Tensor x = Rand({10'000'000}, kDevice);
+  const Tensor x = Rand({10'000'000}, FirstDevice());
   Measure(state, 1, [&] { Sum(x); });
 }
 BENCHMARK(SumOfAll)->Name("sum_1e7")->UseRealTime();
@@ -260,7 +282,7 @@ BENCHMARK(SumOfAll)->Name("sum_1e7")->UseRealTime();
 using Function = Tensor (*)(const Tensor&, SourceLocation);
 
 void Elementwise(benchmark::State& state, Function function) {
-  const Tensor x = Randn({1'000'000}, kDevice);
+  const Tensor x = Randn({1'000'000}, FirstDevice());
   MeasureLoop(state, 10, [&] { function(x, SourceLocation::Current()); });
 }
 BENCHMARK_CAPTURE(Elementwise, exp, Exp)->Name("exp_1e6")->UseRealTime();
@@ -268,27 +290,35 @@ BENCHMARK_CAPTURE(Elementwise, tanh, Tanh)->Name("tanh_1e6")->UseRealTime();
 BENCHMARK_CAPTURE(Elementwise, relu, Relu)->Name("relu_1e6")->UseRealTime();
 
 void SoftmaxOfRows(benchmark::State& state) {
-  const Tensor x = Randn({128, 1000}, kDevice);
+  const Tensor x = Randn({128, 1000}, FirstDevice());
   MeasureLoop(state, 100, [&] { Softmax(x, 1); });
 }
 BENCHMARK(SoftmaxOfRows)->Name("softmax_128x1000")->UseRealTime();
 
 void AddBias(benchmark::State& state) {
-  const Tensor x = Randn({256, 128}, kDevice);
-  const Tensor bias = Randn({128}, kDevice);
+  const Tensor x = Randn({256, 128}, FirstDevice());
+  const Tensor bias = Randn({128}, FirstDevice());
   MeasureLoop(state, 100, [&] { const Tensor y = x + bias; });
 }
 BENCHMARK(AddBias)->Name("bias_256x128")->UseRealTime();
 
 void CopyTransposed(benchmark::State& state) {
-  const Tensor x = Randn({1000, 1000}, kDevice);
+  const Tensor x = Randn({1000, 1000}, FirstDevice());
   MeasureLoop(state, 10, [&] { Contiguous(T(x)); });
 }
 BENCHMARK(CopyTransposed)->Name("transpose_1000")->UseRealTime();
 
-// The bounds, on this thread.
+// The bounds on a CPU, on this thread.
+
+bool IsOnCpu(benchmark::State& state) {
+  if (FirstDevice().type() == DeviceType::kCpu) return true;
+  Skip(state, absl::StrCat("what bounds a CPU; the first device is ",
+                           FirstDevice().ToString()));
+  return false;
+}
 
 void BareProducts(benchmark::State& state, int n, int count) {
+  if (!IsOnCpu(state)) return;
   openblas_set_num_threads(1);
   const std::vector<float> x(static_cast<std::size_t>(n) * n, 0.5f);
   std::vector<float> y(x.size());
@@ -310,6 +340,7 @@ constexpr std::size_t kLarge = 10'000'000;
 
 // Its items are bytes, read and written.
 void BareCopy(benchmark::State& state) {
+  if (!IsOnCpu(state)) return;
   const auto from = hwy::AllocateAligned<float>(kLarge);
   const auto to = hwy::AllocateAligned<float>(kLarge);
   std::fill_n(from.get(), kLarge, 0.5f);
@@ -321,12 +352,37 @@ void BareCopy(benchmark::State& state) {
 BENCHMARK(BareCopy)->Name("bound_copy")->UseRealTime();
 
 void BareRead(benchmark::State& state) {
+  if (!IsOnCpu(state)) return;
   const auto from = hwy::AllocateAligned<float>(kLarge);
   std::fill_n(from.get(), kLarge, 0.5f);
   Measure(state, kLarge * sizeof(float),
           [&] { benchmark::DoNotOptimize(ReadAll(from.get(), kLarge)); });
 }
 BENCHMARK(BareRead)->Name("bound_read")->UseRealTime();
+
+// The bounds on a GPU: copies within the device that read and write as many
+// bytes, and are waited for as often, as the cells that they bound: a small one
+// costs the launch and the wait rather than the memory. Their items are bytes.
+
+void CopyOnDevice(benchmark::State& state, std::int64_t bytes, int count) {
+  const std::int64_t n = bytes / 2 / static_cast<std::int64_t>(sizeof(float));
+  const Tensor x = Rand({n}, FirstDevice());
+  Measure(state, bytes * count, [&] {
+    for (int i = 0; i < count; ++i) Clone(x);
+  });
+}
+BENCHMARK_CAPTURE(CopyOnDevice, 4MB, 4'000'000, 1)
+    ->Name("bound_device_copy_4MB")
+    ->UseRealTime();
+BENCHMARK_CAPTURE(CopyOnDevice, 8MB, 8'000'000, 10)
+    ->Name("bound_device_copy_8MB")
+    ->UseRealTime();
+BENCHMARK_CAPTURE(CopyOnDevice, 40MB, 40'000'000, 1)
+    ->Name("bound_device_copy_40MB")
+    ->UseRealTime();
+BENCHMARK_CAPTURE(CopyOnDevice, 200MB, 200'000'000, 1)
+    ->Name("bound_device_copy_200MB")
+    ->UseRealTime();
 
 }  // namespace
 }  // namespace d2l

@@ -2,11 +2,15 @@
 """Runs the same cells in this library, in PyTorch and in NumPy, and compares.
 
 Usage: tests/peers/compare.py [--json=FILE] [--rounds=N] [--filter=REGEX] [--binary=PATH]
+                              [--device=cuda:0]
 
 The peers are the PyTorch and the NumPy that this Python has, each in a process
 of its own: pytorch-1 and numpy-1 with one thread, pytorch-all with as many as
 there are processors. A cell of ours runs on a virtual device; of the two there
 are, it has half of the processors.
+
+With --device=cuda:0 all runs on that GPU, and the peer is pytorch-cuda. A cell
+that needs two devices has two logical ones on it.
 
 In each round every cell runs in each of them in turn, so that what else the
 machine does hits all alike. The figures are medians over the rounds.
@@ -15,33 +19,44 @@ import argparse
 import json
 import os
 import re
-import statistics
+import shlex
 import subprocess
 import sys
 import time
 
 from cells import CELLS
+from results import heading, kind, make_rows, remarks, table
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TARGET = "//tests/peers:cells_benchmark"
 MIN_SECONDS = "0.1"
 
-# Name, module, threads (0: all).
-PEERS = [
-    ("pytorch-1", "pytorch_cells", 1),
-    ("pytorch-all", "pytorch_cells", 0),
-    ("numpy-1", "numpy_cells", 1),
-]
+# A benchmark that takes longer hangs. Seconds; most cells take one or two.
+TIME_LIMIT = 300
+
+# Name, module, threads (0: all), by kind of device.
+PEERS = {
+    "cpu": [
+        ("pytorch-1", "pytorch_cells", 1),
+        ("pytorch-all", "pytorch_cells", 0),
+        ("numpy-1", "numpy_cells", 1),
+    ],
+    "cuda": [("pytorch-cuda", "pytorch_cells", 0)],
+}
 
 HOW_TO_INSTALL = """\
 %s not installed for %s.
 To compare with what is not there:
   python3 -m venv ~/peers && ~/peers/bin/pip install torch numpy
-  ~/peers/bin/python tests/peers/compare.py"""
+  ~/peers/bin/python %s"""
 
 
 class CompareError(Exception):
-    pass
+    """Nothing can be compared."""
+
+
+class CellError(Exception):
+    """One cell has no figure: "skipped: ..." or "failed: ..."."""
 
 
 def note(text):
@@ -76,13 +91,18 @@ class Progress:
 # ---- Running.
 
 
-def build():
+def build(device):
     """The path of the benchmark, up to date."""
     root = os.path.join(HERE, "..", "..")
-    note("building it: bazel build " + TARGET)
+    if not os.path.exists(os.path.join(root, "WORKSPACE")):
+        raise CompareError("this is not in the repository, where Bazel builds the benchmark; "
+                           "--binary=PATH names one that is built")
+    options = ["--config=cuda"] if kind(device) == "cuda" else []
+    note("building it: " + " ".join(["bazel build", *options, TARGET]))
     try:
-        subprocess.run(["bazel", "build", TARGET], check=True, cwd=root, stdout=sys.stderr)
-        folder = subprocess.run(["bazel", "info", "bazel-bin"], check=True, cwd=root,
+        subprocess.run(["bazel", "build", *options, TARGET], check=True, cwd=root,
+                       stdout=sys.stderr)
+        folder = subprocess.run(["bazel", "info", *options, "bazel-bin"], check=True, cwd=root,
                                 stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     except FileNotFoundError:
         raise CompareError("bazel is not on PATH; --binary=PATH names a benchmark that is built")
@@ -91,33 +111,66 @@ def build():
     return os.path.join(folder.stdout.strip(), "tests/peers/cells_benchmark")
 
 
-def run_benchmarks(binary, names):
-    """{name: ns per item} of benchmarks, and what the binary says of itself."""
-    command = [
+def benchmark_command(binary, device, device_count):
+    """The binary on so many devices of --device."""
+    if kind(device) == "cpu":
+        return [binary, "--devices=cpu:0,cpu:1"]
+    return [
         binary,
+        "--devices=" + ",".join([device] * device_count),
+        "--benchmark_min_warmup_time=" + MIN_SECONDS,
+    ]
+
+
+def run_command(command):
+    """What it prints. CellError if it fails."""
+    try:
+        run = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                             timeout=TIME_LIMIT)
+    except OSError as error:
+        raise CompareError("%s: %s" % (command[0], error.strerror))
+    except subprocess.TimeoutExpired:
+        raise CellError("failed: not done after %d s: %s" % (TIME_LIMIT, shlex.join(command)))
+    if run.returncode != 0:
+        raise CellError("failed: %s ended with code %d:\n%s" % (
+            shlex.join(command), run.returncode, run.stderr[-2000:].strip()))
+    return run.stdout
+
+
+def check_benchmark(binary, device):
+    """CompareError if it does not run on the device at all."""
+    try:
+        run_command(benchmark_command(binary, device, 1) + ["--benchmark_list_tests"])
+    except CellError as error:
+        reason = str(error).replace("failed: ", "", 1)
+        raise CompareError("the benchmark does not start on %s: %s" % (device, reason))
+
+
+def run_benchmarks(binary, device, device_count, names):
+    """{name: ns per item} of benchmarks, and what the binary says of its devices."""
+    printed = run_command(benchmark_command(binary, device, device_count) + [
         "--benchmark_format=json",
         "--benchmark_min_time=" + MIN_SECONDS,
         "--benchmark_filter=^(%s)/real_time$" % "|".join(names),
-    ]
+    ])
     try:
-        run = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    except OSError as error:
-        raise CompareError("%s: %s" % (binary, error.strerror))
-    if run.returncode != 0:
-        raise CompareError("%s failed with code %d:\n%s" % (
-            " ".join(command), run.returncode, run.stderr[-2000:]))
-    try:
-        output = json.loads(run.stdout)
+        output = json.loads(printed)
     except ValueError:  # what it prints if nothing matches is not JSON
         output = {"benchmarks": [], "context": {}}
-    return read_benchmarks(output, names), output["context"]
+    devices = [text for key, text in output["context"].items()
+               if key.startswith(kind(device) + ":")]
+    return read_benchmarks(output, names), devices
 
 
 def read_benchmarks(output, names):
     result = {}
     for benchmark in output["benchmarks"]:
-        if benchmark.get("error_occurred"):
-            raise CompareError("%(name)s: %(error_message)s" % benchmark)
+        # Before Google Benchmark 1.8 there are only errors: see Skip in
+        # cells_benchmark.cc.
+        message = benchmark.get("error_message") or benchmark.get("skip_message")
+        if message:
+            reason = message if message.startswith("skipped: ") else "failed: " + message
+            raise CellError("%s (%s)" % (reason, benchmark["name"]))
         name = benchmark["name"].rsplit("/real_time", 1)[0]
         result[name] = 1e9 / benchmark["items_per_second"]
     missing = set(names) - set(result)
@@ -126,30 +179,39 @@ def read_benchmarks(output, names):
     return result
 
 
+def peer_command(module, threads, device):
+    return [sys.executable, os.path.join(HERE, "peer.py"), module, str(threads), device]
+
+
 class Peer:
     """A peer's process, which runs a cell when it is asked to."""
 
-    def __init__(self, name, module, threads):
+    def __init__(self, device, name, module, threads):
         self.name = name
         environment = dict(os.environ)
         if threads:
             for library in ("OMP", "MKL", "OPENBLAS"):
                 environment[library + "_NUM_THREADS"] = str(threads)
         self.process = subprocess.Popen(
-            [sys.executable, os.path.join(HERE, "peer.py"), module, str(threads)],
+            peer_command(module, threads, device),
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
         hello = self._read()
         self.missing = hello.get("missing")
+        self.unusable = hello.get("unusable")
         self.cells = set(hello.get("cells", []))
-        self.library = "%s %s" % (hello.get("name"), hello.get("version"))
+        self.library = hello.get("library")
 
     def measure(self, cell):
-        """ns per unit, or None if the peer does not have the cell."""
+        """ns per unit, or None if the peer does not have the cell, or no longer."""
         if cell not in self.cells:
             return None
         self.process.stdin.write(cell + "\n")
         self.process.stdin.flush()
-        return self._read()["ns"]
+        answer = self._read()
+        if "error" in answer:
+            self.cells.remove(cell)
+            note("%s fails in %s: %s" % (self.name, cell, answer["error"]))
+        return answer.get("ns")
 
     def close(self):
         self.process.stdin.close()
@@ -162,193 +224,69 @@ class Peer:
         return json.loads(line)
 
 
-def start_peers():
-    peers = [Peer(*arguments) for arguments in PEERS]
+def start_peers(device):
+    peers = [Peer(device, *arguments) for arguments in PEERS[kind(device)]]
     missing = sorted({peer.missing for peer in peers if peer.missing})
     if missing:
         note(HOW_TO_INSTALL % (" and ".join(missing) + (" is" if len(missing) == 1 else " are"),
-                               sys.executable))
+                               sys.executable, shlex.join(sys.argv)))
+    for peer in peers:
+        if peer.unusable:
+            note("Without %s, which does not run on %s: %s" % (peer.name, device, peer.unusable))
     return peers
 
 
-def run_rounds(binary, peers, cells, rounds, progress):
-    """{(cell, who): [ns by round]}, who being "ours", "bound", "in_turn" or a
-    peer, and what the binary says of itself."""
-    samples = {}
-    context = {}
+class Samples:
+    """What the rounds measure."""
+
+    def __init__(self):
+        self.ns = {}  # (cell, who): [by round]; "ours", "bound", "in_turn" or a peer
+        self.without = {}  # cell: why it has no figures
+        self.devices = {}  # what the binary says of them, in order; no values
+
+    def run_cell(self, binary, device, cell, peers):
+        if cell.name in self.without:
+            return
+        benchmarks = {"ours": cell.name, "bound": cell.on(kind(device)).bound,
+                      "in_turn": cell.in_turn}
+        benchmarks = {who: name for who, name in benchmarks.items() if name}
+        try:
+            ours, devices = run_benchmarks(
+                binary, device, cell.device_count, list(benchmarks.values()))
+        except CellError as error:
+            self.without[cell.name] = str(error)
+            return
+        self.devices.update(dict.fromkeys(devices))
+        measured = {who: ours[name] for who, name in benchmarks.items()}
+        measured.update({peer.name: peer.measure(cell.name) for peer in peers})
+        for who, ns in measured.items():
+            if ns is not None:
+                self.ns.setdefault((cell.name, who), []).append(ns)
+
+
+def run_rounds(binary, device, peers, cells, rounds, progress):
+    samples = Samples()
     for r in range(rounds):
         for c, cell in enumerate(cells):
             progress.show(r, c, cell.name)
-            benchmarks = {"ours": cell.name, "bound": cell.bound, "in_turn": cell.in_turn}
-            benchmarks = {who: name for who, name in benchmarks.items() if name}
-            ours, context = run_benchmarks(binary, list(benchmarks.values()))
-            measured = {who: ours[name] for who, name in benchmarks.items()}
-            measured.update({peer.name: peer.measure(cell.name) for peer in peers})
-            for who, ns in measured.items():
-                if ns is not None:
-                    samples.setdefault((cell.name, who), []).append(ns)
+            samples.run_cell(binary, device, cell, peers)
         progress.end_round(r)
-    return samples, context
-
-
-# ---- Results.
-
-
-def median(samples):
-    return statistics.median(samples) if samples else None
-
-
-def spread(samples):
-    """Half of what the middle half of the samples covers, as a part of the median."""
-    if not samples or len(samples) < 2:
-        return None
-    low, _, high = statistics.quantiles(samples, n=4, method="inclusive")
-    return (high - low) / 2 / statistics.median(samples)
-
-
-def per_second(amount, ns):
-    """Of an amount each `ns`, the billions per second."""
-    return None if amount is None or ns is None else amount / ns
-
-
-def make_rows(samples, cells):
-    """A row per cell and peer; None where something does not exist."""
-    rows = []
-    for cell in cells:
-        ours = samples[cell.name, "ours"]
-        ours_ns = median(ours)
-        bound_ns = median(samples.get((cell.name, "bound")))
-        if bound_ns is not None:
-            bound_ns *= cell.bound_items
-        in_turn_ns = median(samples.get((cell.name, "in_turn")))
-        for peer, _, _ in PEERS:
-            theirs = samples.get((cell.name, peer))
-            peer_ns = median(theirs)
-            rows.append({
-                "cell": cell.name,
-                "per": cell.per,
-                "ours_ns": ours_ns,
-                "ours_min_ns": min(ours),
-                "ours_spread": spread(ours),
-                "ours_gflops": per_second(cell.flop, ours_ns),
-                "peer": peer,
-                "peer_ns": peer_ns,
-                "peer_min_ns": min(theirs) if theirs else None,
-                "peer_spread": spread(theirs),
-                "peer_gflops": per_second(cell.flop, peer_ns),
-                "ratio": None if peer_ns is None else peer_ns / ours_ns,
-                "aim_ns": cell.aim(bound_ns),
-                "bound_ns": bound_ns,
-                "speed_up_over_in_turn": None if in_turn_ns is None else in_turn_ns / ours_ns,
-                "rounds": len(ours),
-            })
-    return rows
-
-
-# ---- Printing.
-
-
-def three_digits(x):
-    decimals = 2 if x < 9.995 else 1 if x < 99.95 else 0
-    return "%.*f" % (decimals, x)
-
-
-def duration(ns):
-    if ns is None:
-        return ""
-    for unit, size in (("ns", 1), ("µs", 1e3), ("ms", 1e6)):
-        if ns < 999.5 * size:
-            return three_digits(ns / size) + unit
-    return three_digits(ns / 1e9) + "s"
-
-
-def percent(part):
-    return "" if part is None else "%.0f%%" % (100 * part)
-
-
-def times(ratio):
-    return "%.2f" % ratio if ratio < 9.995 else "%.0f" % ratio
-
-
-def markdown(header, lines):
-    """A pipe table; the first column to the left, the others to the right."""
-    # At least 2: the rule's fields need a dash beside the colon.
-    widths = [max([2] + [len(row[i]) for row in [header] + lines]) for i in range(len(header))]
-
-    def line(fields):
-        padded = [fields[0].ljust(widths[0])]
-        padded += [field.rjust(width) for field, width in zip(fields[1:], widths[1:])]
-        return "| %s |" % " | ".join(padded)
-
-    rule = ["-" * widths[0]] + ["-" * (width - 1) + ":" for width in widths[1:]]
-    return "\n".join([line(header), line(rule)] + [line(fields) for fields in lines])
-
-
-def by_cell(rows):
-    cells = {}
-    for row in rows:
-        cells.setdefault(row["cell"], []).append(row)
-    return cells.values()
-
-
-def table(rows):
-    lines = []
-    for group in by_cell(rows):
-        row = group[0]
-        fields = [row["cell"], duration(row["ours_ns"]), percent(row["ours_spread"]),
-                  duration(row["aim_ns"]), duration(row["bound_ns"])]
-        for row in group:
-            ratio = row["ratio"]
-            fields.append("" if ratio is None else duration(row["peer_ns"]) + " " + times(ratio))
-        lines.append(fields)
-    return markdown(["cell", "ours", "±", "aim", "bound"] + [peer for peer, _, _ in PEERS], lines)
-
-
-def remarks(rows):
-    """What the table has no room for, line by line."""
-    lines = []
-    for group in by_cell(rows):
-        row = group[0]
-        if row["ours_gflops"] is not None:
-            rates = ["ours %.0f" % row["ours_gflops"]]
-            rates += ["%s %.0f" % (row["peer"], row["peer_gflops"]) for row in group
-                      if row["peer_gflops"] is not None]
-            lines.append("%s in GFLOP/s: %s" % (row["cell"], ", ".join(rates)))
-        if row["speed_up_over_in_turn"] is not None:
-            lines.append("%s: %.2f times as fast as one device after the other" % (
-                row["cell"], row["speed_up_over_in_turn"]))
-    missed = [row for row, *_ in by_cell(rows)
-              if row["aim_ns"] is not None and row["ours_ns"] > row["aim_ns"]]
-    lines += ["aim missed: %s takes %s, aim %s" % (
-        row["cell"], duration(row["ours_ns"]), duration(row["aim_ns"])) for row in missed]
-    return lines
-
-
-def processor():
-    try:
-        with open("/proc/cpuinfo") as info:
-            names = [line.split(":")[1].strip() for line in info if line.startswith("model name")]
-        return names[0]
-    except (OSError, IndexError):
-        return "processor"
-
-
-def heading(peers, context, rounds, load):
-    lines = ["%d x %s, load %.1f before and %.1f after" % (
-        os.cpu_count(), processor(), load[0], load[1])]
-    lines += [value for key, value in context.items() if key.startswith("cpu:")]
-    libraries = [peer.library for peer in peers if not peer.missing]
-    lines.append("Peers: " + (", ".join(dict.fromkeys(libraries)) or "none"))
-    lines.append("Medians of %d round%s; ± is half the interquartile range. A peer's second figure" % (
-        rounds, "" if rounds == 1 else "s"))
-    lines.append("is how many times as long it takes: above 1, ours is faster.")
-    return lines
+    return samples
 
 
 # ---- The program.
 
 
-def parse_arguments():
+def device_name(text):
+    if text == "cuda":
+        return "cuda:0"
+    if text == "cpu" or re.fullmatch(r"cuda:[0-9]+", text):
+        return text
+    raise argparse.ArgumentTypeError("%r is none; there are cpu, cuda:0, cuda:1 and so on" % text)
+
+
+def parse_arguments(words=None):
+    """words: those of the command line."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--json", metavar="FILE", help="also write the rows to FILE")
@@ -356,7 +294,9 @@ def parse_arguments():
     parser.add_argument("--filter", metavar="REGEX", default="", help="only cells that match")
     parser.add_argument("--binary", metavar="PATH",
                         help="the benchmark; without it, it is built by Bazel")
-    arguments = parser.parse_args()
+    parser.add_argument("--device", metavar="DEVICE", type=device_name, default="cpu",
+                        help="cpu (default), or a GPU such as cuda:0")
+    arguments = parser.parse_args(words)
     if arguments.rounds < 1:
         parser.error("--rounds must be at least 1")
     try:
@@ -370,25 +310,34 @@ def parse_arguments():
 
 def main():
     arguments = parse_arguments()
-    binary = arguments.binary or build()
-    peers = start_peers()
+    device = arguments.device
+    binary = os.path.abspath(arguments.binary) if arguments.binary else build(device)
+    check_benchmark(binary, device)
+    peers = start_peers(device)
     load = [os.getloadavg()[0]]
     progress = Progress(arguments.rounds, len(arguments.cells))
     try:
-        samples, context = run_rounds(binary, peers, arguments.cells, arguments.rounds, progress)
+        samples = run_rounds(binary, device, peers, arguments.cells, arguments.rounds, progress)
     finally:
         progress.clear()
     load.append(os.getloadavg()[0])
     for peer in peers:
         peer.close()
-    rows = make_rows(samples, arguments.cells)
+    cells = [cell for cell in arguments.cells if cell.name not in samples.without]
+    rows = make_rows(samples.ns, cells, device, [peer.name for peer in peers])
     if arguments.json:
         with open(arguments.json, "w") as file:
             json.dump(rows, file, indent=1)
             file.write("\n")
-    print("\n".join(heading(peers, context, arguments.rounds, load)) + "\n")
-    print(table(rows) + "\n")
-    print("\n".join(remarks(rows)))
+    libraries = [peer.library for peer in peers if peer.library]
+    lines = heading(device, libraries, samples.devices, arguments.rounds, load)
+    print("\n".join(lines) + "\n")
+    if rows:
+        print(table(rows) + "\n")
+    print("\n".join(remarks(rows) + ["%s %s" % item for item in samples.without.items()]))
+    failed = [name for name, why in samples.without.items() if why.startswith("failed: ")]
+    if failed:
+        raise CompareError("no figures of " + ", ".join(failed))
 
 
 if __name__ == "__main__":

@@ -1,49 +1,67 @@
-"""What compare.py computes and prints, without running anything.
+"""What compare.py computes, prints and starts, without measuring anything.
 
     python3 -m unittest discover -s tests/peers -p '*_test.py'
 """
+import contextlib
+import io
+import os
 import re
+import sys
 import unittest
 
 import compare
-from cells import CELLS, Cell
+import results
+from cells import CELLS, COMPUTES, LAUNCHES, Cell, On, copying
+
+PEERS = {device: [name for name, _, _ in peers] for device, peers in compare.PEERS.items()}
 
 
-def samples_of(cells, ns):
+def samples_of(cells, ns, device="cpu"):
     """All of `ns` for ours and for every peer, as long as 3 rounds."""
     samples = {}
     for cell in cells:
-        for who in ["ours"] + [peer for peer, _, _ in compare.PEERS]:
+        on = cell.on(device)
+        for who in ["ours"] + PEERS[device]:
             samples[cell.name, who] = [ns] * 3
-        if cell.bound:
-            samples[cell.name, "bound"] = [ns / cell.bound_items] * 3
+        if on.bound:
+            samples[cell.name, "bound"] = [ns / on.bound_items] * 3
         if cell.in_turn:
             samples[cell.name, "in_turn"] = [2 * ns] * 3
     return samples
+
+
+def rows_of(samples, cells, device="cpu"):
+    return results.make_rows(samples, cells, device, PEERS[device])
+
+
+def source(name):
+    with open(os.path.join(compare.HERE, name)) as file:
+        return file.read()
 
 
 class NumbersTest(unittest.TestCase):
 
     def test_duration(self):
         for ns, text in [
-            (None, ""), (0.6249, "0.62ns"), (9.996, "10.0ns"), (180, "180ns"), (999.4, "999ns"),
+            (None, ""), (0.00153, "1.53ps"), (0.0994, "99.4ps"), (0.0996, "0.10ns"),
+            (0.6249, "0.62ns"), (9.996, "10.0ns"), (180, "180ns"), (999.4, "999ns"),
             (999.6, "1.00µs"), (12345, "12.3µs"), (4e6, "4.00ms"), (2.5e9, "2.50s"),
         ]:
-            self.assertEqual(compare.duration(ns), text)
+            self.assertEqual(results.duration(ns), text)
 
     def test_times(self):
-        self.assertEqual(compare.times(0.954), "0.95")
-        self.assertEqual(compare.times(9.994), "9.99")
-        self.assertEqual(compare.times(9.996), "10")
-        self.assertEqual(compare.times(37.4), "37")
+        self.assertEqual(results.times(0.954), "0.95")
+        self.assertEqual(results.times(9.994), "9.99")
+        self.assertEqual(results.times(9.996), "10")
+        self.assertEqual(results.times(37.4), "37")
 
     def test_median_and_spread(self):
-        self.assertEqual(compare.median([3, 100, 1, 2, 4]), 3)
-        self.assertIsNone(compare.median(None))
+        self.assertEqual(results.median([3, 100, 1, 2, 4]), 3)
+        self.assertIsNone(results.median(None))
         # The quartiles of 1..5 are 2 and 4.
-        self.assertAlmostEqual(compare.spread([5, 1, 4, 2, 3]), 1 / 3)
-        self.assertIsNone(compare.spread([1]))
-        self.assertIsNone(compare.spread(None))
+        self.assertAlmostEqual(results.spread([5, 1, 4, 2, 3]), 1 / 3)
+        self.assertIsNone(results.spread([1]))
+        self.assertIsNone(results.spread(None))
 
 
 class BenchmarksTest(unittest.TestCase):
@@ -55,8 +73,16 @@ class BenchmarksTest(unittest.TestCase):
     def test_an_error_in_a_benchmark_is_one(self):
         output = {"benchmarks": [
             {"name": "a/real_time", "error_occurred": True, "error_message": "not equal"}]}
-        with self.assertRaisesRegex(compare.CompareError, "a/real_time: not equal"):
+        with self.assertRaisesRegex(compare.CellError, r"^failed: not equal \(a/real_time\)$"):
             compare.read_benchmarks(output, ["a"])
+
+    def test_a_skipped_benchmark_is_no_failure(self):
+        why = "skipped: there is no second device"
+        for told in [{"error_occurred": True, "error_message": why},  # Google Benchmark 1.7
+                     {"skipped": True, "skip_message": why}]:
+            output = {"benchmarks": [{"name": "a/real_time", **told}]}
+            with self.assertRaisesRegex(compare.CellError, "^" + why):
+                compare.read_benchmarks(output, ["a"])
 
     def test_what_did_not_run_is_an_error(self):
         with self.assertRaisesRegex(compare.CompareError, "does not have a, b"):
@@ -66,13 +92,14 @@ class BenchmarksTest(unittest.TestCase):
 class RowsTest(unittest.TestCase):
 
     def test_a_row_per_cell_and_peer(self):
-        cell = Cell("c", "product", aim_bounds=1.1, bound="bound_x", bound_items=10, flop=400)
+        cell = Cell("c", "product", flop=400,
+                    cpu=On(aim_bounds=1.1, bound="bound_x", bound_items=10))
         samples = {
             ("c", "ours"): [100, 200, 900],
             ("c", "bound"): [8, 9, 10],
             ("c", "pytorch-1"): [300, 500, 400],
         }
-        one, every, numpy = compare.make_rows(samples, [cell])
+        one, every, numpy = rows_of(samples, [cell])
         self.assertEqual(one["ours_ns"], 200)
         self.assertEqual(one["peer"], "pytorch-1")
         self.assertEqual(one["peer_ns"], 400)
@@ -88,22 +115,76 @@ class RowsTest(unittest.TestCase):
             self.assertIsNone(row["ratio"])
 
     def test_without_aim_and_bound(self):
-        row = compare.make_rows({("c", "ours"): [1]}, [Cell("c", "sum")])[0]
+        row = rows_of({("c", "ours"): [1]}, [Cell("c", "sum")])[0]
         self.assertIsNone(row["aim_ns"])
         self.assertIsNone(row["bound_ns"])
 
     def test_two_devices(self):
         cell = Cell("c", "pair", in_turn="other")
         samples = {("c", "ours"): [10], ("c", "in_turn"): [19]}
-        rows = compare.make_rows(samples, [cell])
+        rows = rows_of(samples, [cell])
         self.assertAlmostEqual(rows[0]["speed_up_over_in_turn"], 1.9)
-        self.assertIn("c: 1.90 times", compare.remarks(rows)[0])
+        self.assertIn("c: 1.90 times", results.remarks(rows)[0])
 
     def test_missed_aims_are_named(self):
-        cells = [Cell("met", "", aim_ns=100), Cell("missed", "", aim_ns=99)]
+        cells = [Cell("met", "", cpu=On(aim_ns=100)), Cell("missed", "", cpu=On(aim_ns=99))]
         samples = {("met", "ours"): [100], ("missed", "ours"): [100]}
-        self.assertEqual(compare.remarks(compare.make_rows(samples, cells)),
+        self.assertEqual(results.remarks(rows_of(samples, cells)),
                          ["aim missed: missed takes 100ns, aim 99.0ns"])
+
+
+class AimsTest(unittest.TestCase):
+
+    def test_the_longest_time_allowed(self):
+        self.assertEqual(On().aim(10, 20), None)
+        self.assertEqual(On(aim_ns=5).aim(None, None), 5)
+        self.assertEqual(On(bound="b", aim_bounds=2).aim(10, 99), 20)
+        self.assertEqual(On(aim_ratio=4).aim(99, 20), 5)
+
+    def test_without_what_it_is_relative_to_there_is_none(self):
+        self.assertIsNone(On(bound="b", aim_bounds=2).aim(None, 20))
+        self.assertIsNone(On(aim_ratio=4).aim(10, None))
+
+    def judged(self, on, ours, bound=None, theirs=None):
+        samples = {("c", "ours"): [ours]}
+        if bound is not None:
+            samples["c", "bound"] = [bound]
+        if theirs is not None:
+            samples["c", "pytorch-cuda"] = [theirs]
+        row, = rows_of(samples, [Cell("c", "", cuda=on)], "cuda")
+        return results.judged_aim(row)
+
+    def test_of_the_peer(self):
+        self.assertEqual(self.judged(LAUNCHES, 10, theirs=15), "1.50 met")
+        self.assertEqual(self.judged(LAUNCHES, 10, theirs=14.9), "1.50 missed")
+        self.assertEqual(self.judged(COMPUTES, 100, theirs=98.1), "0.98 met")
+        self.assertEqual(self.judged(COMPUTES, 100, theirs=97.9), "0.98 missed")
+        self.assertEqual(self.judged(LAUNCHES, 10), "1.50 n/a")
+
+    def test_of_the_copy(self):
+        # A unit is 4 of the copy's bytes.
+        self.assertEqual(self.judged(copying(4, 4), 10, bound=8.6 / 4), "85% met")
+        self.assertEqual(self.judged(copying(4, 4), 10, bound=8.4 / 4), "85% missed")
+        self.assertEqual(self.judged(copying(4, 4), 10, theirs=15), "85% n/a")
+
+    def test_no_aim_is_not_judged(self):
+        self.assertEqual(self.judged(copying(4, 4, aim=False), 10, bound=1), "")
+        self.assertEqual(self.judged(On(), 10, theirs=1), "")
+
+    def test_a_cell_has_one_aim_on_a_device_and_what_it_needs(self):
+        for cell in CELLS:
+            for on in (cell.cpu, cell.cuda):
+                aims = [aim for aim in (on.aim_ns, on.aim_bounds, on.aim_ratio) if aim is not None]
+                self.assertLessEqual(len(aims), 1, cell.name)
+                if on.aim_bounds is not None:
+                    self.assertIsNotNone(on.bound, cell.name)
+            # Three peers, and one table field for the aim.
+            self.assertIsNone(cell.cpu.aim_ratio, cell.name)
+
+    def test_aims_of_the_peer_are_for_cells_that_it_has(self):
+        for cell in CELLS:
+            if cell.cuda.aim_ratio is not None:
+                self.assertIn('    "%s": (' % cell.name, source("pytorch_cells.py"))
 
 
 class TableTest(unittest.TestCase):
@@ -111,34 +192,148 @@ class TableTest(unittest.TestCase):
     def test_all_cells_fit_100_columns(self):
         # As wide as figures get, and ratios of two decimals.
         samples = samples_of(CELLS, 1.11e6)
-        for line in compare.table(compare.make_rows(samples, CELLS)).split("\n"):
+        for line in results.table(rows_of(samples, CELLS)).split("\n"):
             self.assertLessEqual(len(line), 100)
 
     def test_every_line_has_the_same_columns(self):
         samples = samples_of(CELLS, 123.4)
         del samples[CELLS[0].name, "numpy-1"]
-        lines = compare.table(compare.make_rows(samples, CELLS)).split("\n")
+        lines = results.table(rows_of(samples, CELLS)).split("\n")
         self.assertEqual(len(lines), len(CELLS) + 2)
         self.assertEqual({line.count("|") for line in lines}, {9})
         self.assertEqual({len(line) for line in lines}, {len(lines[0])})
+
+    def test_on_a_gpu_all_cells_fit_80_columns(self):
+        rows = rows_of(samples_of(CELLS, 1.11e6, "cuda"), CELLS, "cuda")
+        for row in rows:
+            row["aim_met"] = None if row["aim_met"] is None else False
+        for line in results.table(rows).split("\n"):
+            self.assertLessEqual(len(line), 80)
+
+    def test_on_a_gpu(self):
+        cells = [Cell("launch", "", cuda=LAUNCHES), Cell("numbers", "", cuda=copying(8, 8e6)),
+                 Cell("alone", "")]
+        samples = {
+            ("launch", "ours"): [4e3], ("launch", "pytorch-cuda"): [8e3],
+            ("numbers", "ours"): [4e3], ("numbers", "pytorch-cuda"): [4e3],
+            ("numbers", "bound"): [2e3 / 8e6],
+            ("alone", "ours"): [4e3],
+        }
+        rows = rows_of(samples, cells, "cuda")
+        self.assertEqual(results.table(rows), """\
+| cell    |   ours |  ± | pytorch-cuda |      bound |        aim |
+| ------- | -----: | -: | -----------: | ---------: | ---------: |
+| launch  | 4.00µs |    |  8.00µs 2.00 |            |   1.50 met |
+| numbers | 4.00µs |    |  4.00µs 1.00 | 2.00µs 50% | 85% missed |
+| alone   | 4.00µs |    |              |            |            |""")
+        # 8 MB in 2 µs.
+        self.assertEqual(results.remarks(rows), [
+            "bound_device_copy_8MB: 4000 GB/s, read and written",
+            "aim missed: numbers takes 4.00µs, aim 2.35µs"])
+
+    def test_the_legend_fits_80_columns(self):
+        for device in ("cpu", "cuda:0"):
+            lines = results.heading(device, [], [], 10, [0, 0])[1:]
+            for line in "\n".join(lines).split("\n"):
+                self.assertLessEqual(len(line), 80)
+
+
+class ArgumentsTest(unittest.TestCase):
+
+    def refused(self, *words):
+        """What is said."""
+        said = io.StringIO()
+        with self.assertRaises(SystemExit) as exit_, contextlib.redirect_stderr(said):
+            compare.parse_arguments(words)
+        self.assertEqual(exit_.exception.code, 2)
+        return said.getvalue()
+
+    def test_defaults(self):
+        arguments = compare.parse_arguments([])
+        self.assertEqual(arguments.device, "cpu")
+        self.assertEqual(arguments.rounds, 5)
+        self.assertEqual(arguments.cells, CELLS)
+
+    def test_devices(self):
+        for word, device in [("cpu", "cpu"), ("cuda", "cuda:0"), ("cuda:0", "cuda:0"),
+                             ("cuda:12", "cuda:12")]:
+            self.assertEqual(compare.parse_arguments(["--device=" + word]).device, device)
+        for word in ("", "cpu:0", "cuda:", "cuda:x", "cuda:0,cuda:1", "gpu"):
+            self.assertIn("there are cpu, cuda:0", self.refused("--device=" + word))
+
+    def test_cells_are_picked(self):
+        cells = compare.parse_arguments(["--filter=^rand_"]).cells
+        self.assertEqual([cell.name for cell in cells], ["rand_1e6", "rand_1e7"])
+        self.assertIn("there are: 003_c5 ", self.refused("--filter=nothing"))
+        self.assertIn("no regular expression", self.refused("--filter=("))
+        self.assertIn("at least 1", self.refused("--rounds=0"))
+
+
+class CommandsTest(unittest.TestCase):
+
+    def test_the_benchmark_on_a_cpu_has_both_devices(self):
+        for count in (1, 2):
+            self.assertEqual(compare.benchmark_command("b", "cpu", count),
+                             ["b", "--devices=cpu:0,cpu:1"])
+
+    def test_the_benchmark_on_a_gpu_has_as_many_as_it_needs(self):
+        devices = [compare.benchmark_command("b", "cuda:3", cell.device_count)[1]
+                   for cell in CELLS if cell.name.startswith("000_In6")]
+        self.assertEqual(devices, ["--devices=cuda:3", "--devices=cuda:3,cuda:3"])
+
+    def test_the_peers(self):
+        commands = [compare.peer_command(module, threads, "cuda:3")[1:]
+                    for _, module, threads in compare.PEERS["cuda"]]
+        self.assertEqual(commands, [
+            [os.path.join(compare.HERE, "peer.py"), "pytorch_cells", "0", "cuda:3"]])
+
+    def test_a_command_that_fails_is_told_from_one_that_is_not_there(self):
+        command = [sys.executable, "-c", "import sys; print('words'); sys.exit(%s)"]
+        self.assertEqual(compare.run_command(command[:2] + [command[2] % "0"]), "words\n")
+        with self.assertRaisesRegex(compare.CellError, "(?s)^failed: .*code 1:\nno such device$"):
+            compare.run_command(command[:2] + [command[2] % "'no such device'"])
+        with self.assertRaisesRegex(compare.CompareError, "No such file"):
+            compare.run_command([os.path.join(compare.HERE, "nothing")])
+
+    def test_a_benchmark_that_does_not_start_ends_the_comparison(self):
+        with self.assertRaisesRegex(compare.CompareError, "does not start on cuda:0: .*false"):
+            compare.check_benchmark("false", "cuda:0")
+
+    def test_a_cell_that_fails_does_not_end_it(self):
+        with contextlib.redirect_stderr(io.StringIO()):
+            samples = compare.run_rounds("false", "cuda:0", [], [Cell("c", "")], 2,
+                                         compare.Progress(2, 1))
+        self.assertEqual(samples.ns, {})
+        self.assertRegex(samples.without["c"], "^failed: false --devices=cuda:0 .*code 1")
 
 
 class CellsTest(unittest.TestCase):
 
     def test_the_cells_are_those_of_the_benchmark(self):
-        with open(compare.HERE + "/cells_benchmark.cc") as source:
-            names = set(re.findall(r'->Name\("(\w+)"\)', source.read()))
+        names = set(re.findall(r'->Name\("(\w+)"\)', source("cells_benchmark.cc")))
         wanted = set()
         for cell in CELLS:
-            wanted |= {name for name in (cell.name, cell.bound, cell.in_turn) if name}
+            wanted |= {name for name in (cell.name, cell.cpu.bound, cell.cuda.bound, cell.in_turn)
+                       if name}
         self.assertEqual(names, wanted)
 
     def test_the_peers_have_no_others(self):
-        for peer in ("pytorch_cells.py", "numpy_cells.py"):
-            with open(compare.HERE + "/" + peer) as source:
-                names = set(re.findall(r'^    "(\w+)": \(', source.read(), re.MULTILINE))
+        for module in ("pytorch_cells.py", "numpy_cells.py"):
+            names = set(re.findall(r'^    "(\w+)": \(', source(module), re.MULTILINE))
             self.assertGreater(len(names), 20)
             self.assertLessEqual(names, {cell.name for cell in CELLS})
+
+    def test_a_copy_moves_as_many_bytes_in_a_repetition_as_its_cells(self):
+        copies = {"bound_device_copy_" + name: int(size.replace("'", "")) * int(count)
+                  for name, size, count in re.findall(
+                      r"CopyOnDevice, (\w+), ([\d']+), (\d+)\)", source("cells_benchmark.cc"))}
+        units = {name: int(count) for name, count in re.findall(
+            r'^    "(\w+)": \(.*, ([\d_]+)\),$', source("pytorch_cells.py"), re.MULTILINE)}
+        bounded = [cell for cell in CELLS if cell.cuda.bound]
+        self.assertEqual({cell.cuda.bound for cell in bounded}, set(copies))
+        for cell in bounded:
+            self.assertEqual(cell.cuda.bound_items * units[cell.name], copies[cell.cuda.bound],
+                             cell.name)
 
 
 if __name__ == "__main__":

@@ -4,14 +4,15 @@ NumPy has neither softmax nor relu; relu is a maximum with 0.
 """
 import numpy as np
 
-NAME = "NumPy"
-VERSION = np.__version__
-
 RNG = np.random.default_rng(1)
 
 
-def set_threads(threads):
-    """Its BLAS takes them from the environment, which peer.py's caller sets."""
+def set_up(threads, device):
+    """What it is, and nothing to wait with. Its BLAS takes the number of threads
+    from the environment, which peer.py's caller sets."""
+    if device != "cpu":
+        raise ValueError("NumPy has no %s" % device)
+    return "NumPy " + np.__version__, None
 
 
 def rand(*shape):

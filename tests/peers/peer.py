@@ -1,10 +1,12 @@
 """Times the cells of one peer in a process of its own, for compare.py.
 
-Usage: peer.py MODULE THREADS
+Usage: peer.py MODULE THREADS DEVICE
 
-MODULE is pytorch_cells or numpy_cells; THREADS a number, 0 for all. Writes a
-line {"name", "version", "cells"}, or {"missing"} if the library is not there;
-then answers each cell's name on stdin with a line {"ns"}, per unit.
+MODULE is pytorch_cells or numpy_cells; THREADS a number, 0 for all; DEVICE cpu
+or such as cuda:0. Writes a line {"library", "cells"}, or {"missing"} if the
+library is not there, or {"unusable"} if it cannot run on the device, and why;
+then answers each cell's name on stdin with a line {"ns"}, per unit, or
+{"error"}.
 """
 import gc
 import importlib
@@ -16,20 +18,45 @@ import time
 MIN_SECONDS = 0.1
 
 
-def measure(setup, units):
-    run = setup()
-    run()  # caches fill, threads start
-    gc.disable()  # as timeit does
-    calls = 0
+def one_line(error):
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+
+def repeat(run, seconds):
+    """Runs it until the time is over, once at least; (ns, runs)."""
+    runs = 0
     start = time.perf_counter_ns()
     while True:
         run()
-        calls += 1
+        runs += 1
         elapsed = time.perf_counter_ns() - start
-        if elapsed >= MIN_SECONDS * 1e9:
-            break
-    gc.enable()
-    return elapsed / (calls * units)
+        if elapsed >= seconds * 1e9:
+            return elapsed, runs
+
+
+def waited_for(run, synchronize):
+
+    def run_and_wait():
+        run()
+        synchronize()
+
+    return run_and_wait
+
+
+def measure(setup, units, synchronize):
+    """ns per unit. synchronize waits for the device; None: calls do that."""
+    run = setup()
+    if synchronize:
+        run = waited_for(run, synchronize)
+        repeat(run, MIN_SECONDS)  # kernels are loaded, the GPU's clock rises
+    else:
+        run()  # caches fill, threads start
+    gc.disable()  # as timeit does
+    try:
+        elapsed, runs = repeat(run, MIN_SECONDS)
+    finally:
+        gc.enable()
+    return elapsed / (runs * units)
 
 
 def reply(message):
@@ -37,15 +64,26 @@ def reply(message):
 
 
 def main():
+    name, threads, device = sys.argv[1], int(sys.argv[2]), sys.argv[3]
     try:
-        module = importlib.import_module(sys.argv[1])
+        module = importlib.import_module(name)
+        library, synchronize = module.set_up(threads or len(os.sched_getaffinity(0)), device)
     except ModuleNotFoundError as error:
         reply({"missing": error.name})
         return
-    module.set_threads(int(sys.argv[2]) or len(os.sched_getaffinity(0)))
-    reply({"name": module.NAME, "version": module.VERSION, "cells": list(module.CELLS)})
+    # What a library throws that does not load, or has nothing for the device,
+    # differs from version to version.
+    except Exception as error:
+        reply({"unusable": one_line(error)})
+        return
+    reply({"library": library, "cells": list(module.CELLS)})
     for line in sys.stdin:
-        reply({"ns": measure(*module.CELLS[line.strip()])})
+        try:
+            ns = measure(*module.CELLS[line.strip()], synchronize)
+        except Exception as error:  # out of memory: the next cell may do with less
+            reply({"error": one_line(error)})
+        else:
+            reply({"ns": ns})
 
 
 if __name__ == "__main__":

@@ -1,16 +1,36 @@
 """The cells in PyTorch: see peer.py. The course's cells are its own code."""
+import functools
+
 import torch
 
-NAME = "PyTorch"
-VERSION = torch.__version__
+# Make tensors on the device of set_up. On a CPU they are torch's own.
+rand, randn, zeros, ones = torch.rand, torch.randn, torch.zeros, torch.ones
+
+# Waits for that device; None on a CPU, where a call returns when it is done.
+synchronize = None
 
 
-def set_threads(threads):
+def set_up(threads, device):
+    """What it is, and what waits for the device. Throws torch's own error if it
+    cannot run there."""
+    global rand, randn, zeros, ones, synchronize
     torch.set_num_threads(threads)
+    library = "PyTorch " + torch.__version__
+    if device == "cpu":
+        return library, None
+    # Full float32, as ours.
+    torch.set_float32_matmul_precision("highest")
+    torch.backends.cuda.matmul.allow_tf32 = False
+    rand, randn, zeros, ones = (
+        functools.partial(function, device=device) for function in (rand, randn, zeros, ones))
+    synchronize = functools.partial(torch.cuda.synchronize, device)
+    ones(1) + 1  # has it code for this GPU?
+    synchronize()
+    return "%s on %s" % (library, torch.cuda.get_device_name(device)), synchronize
 
 
 def tiny_products():
-    x = torch.rand(3, 3)
+    x = rand(3, 3)
 
     def run():
         for _ in range(10_000):
@@ -23,7 +43,7 @@ def draw_and_multiply():
 
     def run():
         for _ in range(20_000):
-            x = torch.rand(10, 10)
+            x = rand(10, 10)
             y = x * x
 
     return run
@@ -33,17 +53,17 @@ def assign_rows():
 
     def run():
         for _ in range(20):
-            v = torch.zeros(1000, 10, 10)
+            v = zeros(1000, 10, 10)
             for j in range(1000):
-                v[j] = torch.rand(10, 10)
+                v[j] = rand(10, 10)
             v * v
 
     return run
 
 
 def matrices():
-    a = [torch.rand(10, 10) for _ in range(100)]
-    b = [[torch.rand(10, 10) for _ in range(100)] for _ in range(200)]
+    a = [rand(10, 10) for _ in range(100)]
+    b = [[rand(10, 10) for _ in range(100)] for _ in range(200)]
     return a, b
 
 
@@ -51,7 +71,7 @@ def stacked_matrices():
     a, b = matrices()
 
     def run():
-        res = torch.zeros(200, 10, 10, 100)
+        res = zeros(200, 10, 10, 100)
         a_tensor = torch.dstack(a)
         for i in range(200):
             res[i] = a_tensor * torch.dstack(b[i])
@@ -63,7 +83,7 @@ def matrices_one_by_one():
     a, b = matrices()
 
     def run():
-        res_slow = torch.zeros(200, 10, 10, 100)
+        res_slow = zeros(200, 10, 10, 100)
         for i in range(200):
             for j in range(100):
                 res_slow[i, :, :, j] = a[j] * b[i][j]
@@ -75,14 +95,14 @@ def randn_matmul():
 
     def run():
         for _ in range(10):
-            a = torch.randn(1000, 1000)
+            a = randn(1000, 1000)
             torch.mm(a, a)
 
     return run
 
 
 def add_one():
-    x = torch.ones(1, 2)
+    x = ones(1, 2)
 
     def run():
         for _ in range(10_000):
@@ -91,9 +111,22 @@ def add_one():
     return run
 
 
+def add_one_waited_for():
+    if synchronize is None:
+        return add_one()
+    x = ones(1, 2)
+
+    def run():
+        for _ in range(10_000):
+            y = x + 1
+            synchronize()
+
+    return run
+
+
 def add_tensors():
-    x = torch.ones(1)
-    y = torch.ones(1)
+    x = ones(1)
+    y = ones(1)
 
     def run():
         for _ in range(10_000):
@@ -105,8 +138,8 @@ def add_tensors():
 def product(m, k, n, count):
 
     def setup():
-        a = torch.rand(m, k)
-        b = torch.rand(k, n)
+        a = rand(m, k)
+        b = rand(k, n)
 
         def run():
             for _ in range(count):
@@ -117,25 +150,29 @@ def product(m, k, n, count):
     return setup
 
 
-def draw(function, n):
-    return lambda: lambda: function(n)
+def uniform_numbers(n):
+    return lambda: lambda: rand(n)
+
+
+def normal_numbers(n):
+    return lambda: lambda: randn(n)
 
 
 def multiply_and_add():
-    x = torch.rand(10_000_000)
-    y = torch.rand(10_000_000)
+    x = rand(10_000_000)
+    y = rand(10_000_000)
     return lambda: x * y + 2
 
 
 def sum_of_all():
-    x = torch.rand(10_000_000)
+    x = rand(10_000_000)
     return x.sum
 
 
 def on_normals(function, shape, count):
 
     def setup():
-        x = torch.randn(shape)
+        x = randn(shape)
 
         def run():
             for _ in range(count):
@@ -147,8 +184,8 @@ def on_normals(function, shape, count):
 
 
 def add_bias():
-    x = torch.randn(256, 128)
-    bias = torch.randn(128)
+    x = randn(256, 128)
+    bias = randn(128)
 
     def run():
         for _ in range(100):
@@ -166,16 +203,16 @@ CELLS = {
     "003_c21_loop": (matrices_one_by_one, 1),
     "000_In6": (product(100, 100, 100, 20_000), 20_000),
     "004_In4": (randn_matmul, 1),
-    "d2l_t1t2t3_each": (add_one, 10_000),
+    "d2l_t1t2t3_each": (add_one_waited_for, 10_000),
     "d2l_t1t2t3_once": (add_one, 10_000),
     "add_1": (add_tensors, 10_000),
     "mm_1000": (product(1000, 1000, 1000, 1), 1),
     "mm_256": (product(256, 256, 256, 100), 100),
     "mm_1x512_512x256": (product(1, 512, 256, 1000), 1000),
-    "randn_1e6": (draw(torch.randn, 1_000_000), 1_000_000),
-    "randn_1e7": (draw(torch.randn, 10_000_000), 10_000_000),
-    "rand_1e6": (draw(torch.rand, 1_000_000), 1_000_000),
-    "rand_1e7": (draw(torch.rand, 10_000_000), 10_000_000),
+    "randn_1e6": (normal_numbers(1_000_000), 1_000_000),
+    "randn_1e7": (normal_numbers(10_000_000), 10_000_000),
+    "rand_1e6": (uniform_numbers(1_000_000), 1_000_000),
+    "rand_1e7": (uniform_numbers(10_000_000), 10_000_000),
     "mul_add_1e7": (multiply_and_add, 1),
     "sum_1e7": (sum_of_all, 1),
     "exp_1e6": (on_normals(torch.exp, (1_000_000,), 10), 10),

@@ -1,0 +1,81 @@
+"""How compare.py and a peer's process talk, with a library that is made up.
+
+    python3 -m unittest discover -s tests/peers -p '*_test.py'
+"""
+import contextlib
+import io
+import os
+import tempfile
+import unittest
+
+import compare
+import peer
+
+# A peer's module: a cell, and one that the library cannot do.
+MODULE = """
+def set_up(threads, device):
+    if device != "cpu":
+        raise RuntimeError("no driver for %s\\nand more lines" % device)
+    return "library of %d" % threads, None
+
+
+def raises():
+    raise MemoryError("too large")
+
+
+CELLS = {"works": (lambda: lambda: sum(range(1000)), 1), "raises": (lambda: raises, 1)}
+"""
+
+
+class PeerTest(unittest.TestCase):
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        with open(os.path.join(folder.name, "module_cells.py"), "w") as file:
+            file.write(MODULE)
+        before = os.environ.get("PYTHONPATH")
+        os.environ["PYTHONPATH"] = folder.name
+        self.addCleanup(self.restore, before)
+
+    def restore(self, before):
+        del os.environ["PYTHONPATH"]
+        if before is not None:
+            os.environ["PYTHONPATH"] = before
+
+    def start(self, module, device):
+        process = compare.Peer(device, "peer", module, 3)
+        self.addCleanup(process.process.stdout.close)
+        self.addCleanup(process.close)
+        return process
+
+    def test_measures_cells_until_one_fails_and_then_the_others(self):
+        process = self.start("module_cells", "cpu")
+        self.assertEqual(process.library, "library of 3")
+        self.assertIsNone(process.measure("no such cell"))
+        said = io.StringIO()
+        with contextlib.redirect_stderr(said):
+            self.assertIsNone(process.measure("raises"))
+            self.assertIsNone(process.measure("raises"))
+        self.assertEqual(said.getvalue(), "peer fails in raises: too large\n")
+        self.assertGreater(process.measure("works"), 0)
+
+    def test_what_is_not_installed_is_missing(self):
+        process = self.start("no_such_cells", "cpu")
+        self.assertEqual(process.missing, "no_such_cells")
+        self.assertIsNone(process.measure("works"))
+
+    def test_what_does_not_run_on_the_device_says_why(self):
+        process = self.start("module_cells", "cuda:0")
+        self.assertIsNone(process.missing)
+        self.assertEqual(process.unusable, "no driver for cuda:0")
+        self.assertIsNone(process.measure("works"))
+
+    def test_each_repetition_is_waited_for(self):
+        done = []
+        peer.measure(lambda: lambda: done.append("run"), 1, lambda: done.append("wait"))
+        self.assertEqual(done, ["run", "wait"] * (len(done) // 2))
+
+
+if __name__ == "__main__":
+    unittest.main()

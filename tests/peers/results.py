@@ -1,0 +1,211 @@
+"""What compare.py makes of the samples: rows, a table, and what it has no room for."""
+import os
+import statistics
+
+
+def kind(device):
+    """Of a device as --device says it: "cpu" or "cuda"."""
+    return device.split(":")[0]
+
+
+def median(samples):
+    return statistics.median(samples) if samples else None
+
+
+def spread(samples):
+    """Half of what the middle half of the samples covers, as a part of the median."""
+    if not samples or len(samples) < 2:
+        return None
+    low, _, high = statistics.quantiles(samples, n=4, method="inclusive")
+    return (high - low) / 2 / statistics.median(samples)
+
+
+def per_second(amount, ns):
+    """Of an amount each `ns`, the billions per second."""
+    return None if amount is None or ns is None else amount / ns
+
+
+def make_rows(samples, cells, device, peers):
+    """A row per cell and peer (names); None where something does not exist.
+    device: as --device says it."""
+    rows = []
+    for cell in cells:
+        on = cell.on(kind(device))
+        ours = samples[cell.name, "ours"]
+        ours_ns = median(ours)
+        bound_ns = median(samples.get((cell.name, "bound")))
+        if bound_ns is not None:
+            bound_ns *= on.bound_items
+        in_turn_ns = median(samples.get((cell.name, "in_turn")))
+        for peer in peers:
+            theirs = samples.get((cell.name, peer))
+            peer_ns = median(theirs)
+            aim_ns = on.aim(bound_ns, peer_ns)
+            rows.append({
+                "cell": cell.name,
+                "per": cell.per,
+                "device": device,
+                "ours_ns": ours_ns,
+                "ours_min_ns": min(ours),
+                "ours_spread": spread(ours),
+                "ours_gflops": per_second(cell.flop, ours_ns),
+                "peer": peer,
+                "peer_ns": peer_ns,
+                "peer_min_ns": min(theirs) if theirs else None,
+                "peer_spread": spread(theirs),
+                "peer_gflops": per_second(cell.flop, peer_ns),
+                "ratio": None if peer_ns is None else peer_ns / ours_ns,
+                "aim_ns": aim_ns,
+                "aim_bounds": on.aim_bounds,
+                "aim_ratio": on.aim_ratio,
+                "aim_met": None if aim_ns is None else ours_ns <= aim_ns,
+                "bound": on.bound,
+                "bound_items": on.bound_items,
+                "bound_ns": bound_ns,
+                "speed_up_over_in_turn": None if in_turn_ns is None else in_turn_ns / ours_ns,
+                "rounds": len(ours),
+            })
+    return rows
+
+
+def three_digits(x):
+    decimals = 2 if x < 9.995 else 1 if x < 99.95 else 0
+    return "%.*f" % (decimals, x)
+
+
+def duration(ns):
+    if ns is None:
+        return ""
+    if ns < 0.0995:  # an element on a GPU
+        return three_digits(1000 * ns) + "ps"
+    for unit, size in (("ns", 1), ("µs", 1e3), ("ms", 1e6)):
+        if ns < 999.5 * size:
+            return three_digits(ns / size) + unit
+    return three_digits(ns / 1e9) + "s"
+
+
+def percent(part):
+    return "" if part is None else "%.0f%%" % (100 * part)
+
+
+def times(ratio):
+    return "%.2f" % ratio if ratio < 9.995 else "%.0f" % ratio
+
+
+def markdown(header, lines):
+    """A pipe table; the first column to the left, the others to the right."""
+    # At least 2: the rule's fields need a dash beside the colon.
+    widths = [max([2] + [len(row[i]) for row in [header] + lines]) for i in range(len(header))]
+
+    def line(fields):
+        padded = [fields[0].ljust(widths[0])]
+        padded += [field.rjust(width) for field, width in zip(fields[1:], widths[1:])]
+        return "| %s |" % " | ".join(padded)
+
+    rule = ["-" * widths[0]] + ["-" * (width - 1) + ":" for width in widths[1:]]
+    return "\n".join([line(header), line(rule)] + [line(fields) for fields in lines])
+
+
+def by_cell(rows):
+    cells = {}
+    for row in rows:
+        cells.setdefault(row["cell"], []).append(row)
+    return cells.values()
+
+
+def cpu_table(rows):
+    lines = []
+    for group in by_cell(rows):
+        row = group[0]
+        fields = [row["cell"], duration(row["ours_ns"]), percent(row["ours_spread"]),
+                  duration(row["aim_ns"]), duration(row["bound_ns"])]
+        lines.append(fields + [peer_field(row) for row in group])
+    header = ["cell", "ours", "±", "aim", "bound"]
+    return markdown(header + [row["peer"] for row in group], lines)
+
+
+def peer_field(row):
+    if row["ratio"] is None:
+        return ""
+    return duration(row["peer_ns"]) + " " + times(row["ratio"])
+
+
+def cuda_table(rows):
+    lines = []
+    for row in rows:
+        bound = ""
+        if row["bound_ns"] is not None:
+            bound = duration(row["bound_ns"]) + " " + percent(row["bound_ns"] / row["ours_ns"])
+        lines.append([row["cell"], duration(row["ours_ns"]), percent(row["ours_spread"]),
+                      peer_field(row), bound, judged_aim(row)])
+    return markdown(["cell", "ours", "±", rows[0]["peer"], "bound", "aim"], lines)
+
+
+def judged_aim(row):
+    """An aim that is a ratio, and whether it is met: "1.50 met"."""
+    if row["aim_ratio"] is not None:
+        aim = times(row["aim_ratio"])
+    elif row["aim_bounds"] is not None:
+        aim = percent(1 / row["aim_bounds"])
+    else:
+        return ""
+    return aim + " " + {True: "met", False: "missed", None: "n/a"}[row["aim_met"]]
+
+
+def table(rows):
+    return {"cpu": cpu_table, "cuda": cuda_table}[kind(rows[0]["device"])](rows)
+
+
+def remarks(rows):
+    """What the table has no room for, line by line."""
+    lines = []
+    for group in by_cell(rows):
+        row = group[0]
+        if row["ours_gflops"] is not None:
+            rates = ["ours %.0f" % row["ours_gflops"]]
+            rates += ["%s %.0f" % (row["peer"], row["peer_gflops"]) for row in group
+                      if row["peer_gflops"] is not None]
+            lines.append("%s in GFLOP/s: %s" % (row["cell"], ", ".join(rates)))
+        if row["speed_up_over_in_turn"] is not None:
+            lines.append("%s: %.2f times as fast as one device after the other" % (
+                row["cell"], row["speed_up_over_in_turn"]))
+    # An item is a byte.
+    copies = {row["bound"]: row["bound_items"] / row["bound_ns"] for row in rows
+              if kind(row["device"]) == "cuda" and row["bound_ns"] is not None}
+    lines += ["%s: %.0f GB/s, read and written" % copy for copy in copies.items()]
+    missed = [row for row, *_ in by_cell(rows) if row["aim_met"] is False]
+    lines += ["aim missed: %s takes %s, aim %s" % (
+        row["cell"], duration(row["ours_ns"]), duration(row["aim_ns"])) for row in missed]
+    return lines
+
+
+def processor():
+    try:
+        with open("/proc/cpuinfo") as info:
+            names = [line.split(":")[1].strip() for line in info if line.startswith("model name")]
+        return names[0]
+    except (OSError, IndexError):
+        return "processor"
+
+
+LEGENDS = {
+    "cpu": """\
+Medians of %s; ± is half the interquartile range. A peer's second figure
+is how many times as long it takes: above 1, ours is faster.""",
+    "cuda": """\
+Medians of %s; ± is half the interquartile range. The peer's second
+figure is how many times as long it takes: above 1, ours is faster. The bound's
+is how much of its speed ours has. An aim is the least of either, in percent if
+of the bound; n/a: that was not there.""",
+}
+
+
+def heading(device, libraries, devices, rounds, load):
+    """devices: what the benchmark says of its own."""
+    lines = ["%d x %s, load %.1f before and %.1f after" % (
+        os.cpu_count(), processor(), load[0], load[1])]
+    lines += devices
+    lines.append("Peers: " + (", ".join(dict.fromkeys(libraries)) or "none"))
+    lines.append(LEGENDS[kind(device)] % (
+        "%d round%s" % (rounds, "" if rounds == 1 else "s")))
+    return lines
