@@ -1,6 +1,18 @@
-"""d2l_test: a test, and its cases for a program that holds those of many."""
+"""d2l_test, d2l_benchmarks: programs whose cases others can hold as well."""
 
-load("@rules_cc//cc:defs.bzl", "cc_library", "cc_test")
+load("@rules_cc//cc:defs.bzl", "cc_binary", "cc_library", "cc_test")
+
+def _cases(name, **kwargs):
+    cc_library(
+        name = name + "_cases",
+        testonly = True,
+        # Nothing refers to the cases by name, so a linker would leave out a
+        # shared library of them, or what it does not need of an archive.
+        linkstatic = True,
+        visibility = ["//tests:__pkg__"],
+        alwayslink = True,
+        **kwargs
+    )
 
 def d2l_test(
         name,
@@ -25,18 +37,12 @@ def d2l_test(
       target_compatible_with: of both.
       **kwargs: of the test: size, data, …
     """
-    cc_library(
-        name = name + "_cases",
-        testonly = True,
+    _cases(
+        name = name,
         srcs = srcs,
         copts = copts,
-        # Nothing refers to the cases by name, so a linker would leave out a
-        # shared library of them, or what it does not need of an archive.
-        linkstatic = True,
         target_compatible_with = target_compatible_with,
-        visibility = ["//tests:__pkg__"],
         deps = deps,
-        alwayslink = True,
     )
     cc_test(
         name = name,
@@ -46,4 +52,28 @@ def d2l_test(
             main,
         ],
         **kwargs
+    )
+
+def d2l_benchmarks(name, srcs, deps = [], visibility = None):
+    """A chapter's benchmarks, which are also a part of //tests:all_benchmarks.
+
+    Args:
+      name: of the program.
+      srcs: of the benchmarks, without main.
+      deps: of the benchmarks.
+      visibility: of the program.
+    """
+    _cases(
+        name = name,
+        srcs = srcs,
+        deps = deps + ["@com_github_google_benchmark//:benchmark"],
+    )
+    cc_binary(
+        name = name,
+        testonly = True,
+        visibility = visibility,
+        deps = [
+            ":" + name + "_cases",
+            "//common/lesson:benchmark_main",
+        ],
     )

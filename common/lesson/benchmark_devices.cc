@@ -3,6 +3,7 @@
 #include <benchmark/benchmark.h>
 
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "common/device/device.h"
@@ -23,30 +24,61 @@ void Skip(State& state, const std::string& why, long) {
   state.SkipWithError(why.c_str());
 }
 
-}  // namespace
-
-bool BenchmarkOnDevices(const std::string& name, DeviceBenchmark function,
-                        BenchmarkTime time, int iterations) {
-  for (const DeviceType type : {DeviceType::kCpu, DeviceType::kCuda}) {
-    const Device device(type, 0);
-    auto* registered = benchmark::RegisterBenchmark(
-        absl::StrCat(name, "/device:", device.ToString()).c_str(),
-        [function, device](benchmark::State& state) {
+// label: "/device:cpu:0". function(state) is called if all devices are there.
+template <typename F>
+void Register(const std::string& name, const std::string& label,
+              const std::vector<Device>& devices, BenchmarkTime time,
+              int iterations, const F& function) {
+  auto* registered = benchmark::RegisterBenchmark(
+      absl::StrCat(name, label).c_str(),
+      [function, devices](benchmark::State& state) {
+        for (const Device device : devices) {
           if (!HasDevice(device)) {
             Skip(state,
                  absl::StrCat("skipped: there is no ", device.ToString()), 0);
             return;
           }
-          Synchronize(device);
-          function(state, device);
+        }
+        for (const Device device : devices) Synchronize(device);
+        function(state);
+      });
+  // CPU time would be that of the thread which only enqueues.
+  if (time == BenchmarkTime::kManual) {
+    registered->UseManualTime();
+  } else {
+    registered->UseRealTime();
+  }
+  if (iterations > 0) registered->Iterations(iterations);
+}
+
+constexpr DeviceType kTypes[] = {DeviceType::kCpu, DeviceType::kCuda};
+
+}  // namespace
+
+bool BenchmarkOnDevices(const std::string& name, DeviceBenchmark function,
+                        BenchmarkTime time, int iterations) {
+  for (const DeviceType type : kTypes) {
+    const Device device(type, 0);
+    Register(name, absl::StrCat("/device:", device.ToString()), {device}, time,
+             iterations,
+             [function, device](benchmark::State& s) { function(s, device); });
+  }
+  return true;
+}
+
+bool BenchmarkOnDevicePairs(const std::string& name,
+                            DevicePairBenchmark function, BenchmarkTime time,
+                            int iterations) {
+  for (const DeviceType type : kTypes) {
+    const Device first(type, 0);
+    const Device second(type, 1);
+    Register(
+        name,
+        absl::StrCat("/devices:", first.ToString(), ",", second.ToString()),
+        {first, second}, time, iterations,
+        [function, first, second](benchmark::State& s) {
+          function(s, first, second);
         });
-    // CPU time would be that of the thread which only enqueues.
-    if (time == BenchmarkTime::kManual) {
-      registered->UseManualTime();
-    } else {
-      registered->UseRealTime();
-    }
-    if (iterations > 0) registered->Iterations(iterations);
   }
   return true;
 }

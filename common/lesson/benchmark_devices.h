@@ -6,8 +6,10 @@
 //       Synchronized);
 //
 // registers BM_004_In4_RandnMatMul_Synchronized/device:cpu:0, and the same on
-// cuda:0. A benchmark whose device is absent is listed and says so when it is
-// run. `//common/lesson:benchmark_main` is the main() to link with.
+// cuda:0; BenchmarkOnDevicePairs does so for two devices of a kind, as
+// NAME/devices:cpu:0,cpu:1. A benchmark whose device is absent is listed and
+// says so when it is run. `//common/lesson:benchmark_main` is the main() to
+// link with.
 //
 // For static initialisers; not thread-safe.
 
@@ -23,6 +25,8 @@
 namespace d2l {
 
 using DeviceBenchmark = void (*)(benchmark::State& state, Device device);
+using DevicePairBenchmark = void (*)(benchmark::State& state, Device first,
+                                     Device second);
 
 // Whose clock a benchmark is read from.
 enum class BenchmarkTime {
@@ -36,6 +40,11 @@ enum class BenchmarkTime {
 bool BenchmarkOnDevices(const std::string& name, DeviceBenchmark function,
                         BenchmarkTime time = BenchmarkTime::kReal,
                         int iterations = 0);
+// The same with two devices, both idle when it begins.
+bool BenchmarkOnDevicePairs(const std::string& name,
+                            DevicePairBenchmark function,
+                            BenchmarkTime time = BenchmarkTime::kReal,
+                            int iterations = 0);
 
 // Counts work done per iteration as a rate, "FLOP" in FLOP/s.
 void SetRate(benchmark::State& state, const std::string& name,

@@ -313,9 +313,10 @@ int LessonMain(int argc, char** argv, Program program) {
 
   std::cout << "\n" << std::string(Columns(), '=') << "\n";
   if (course) std::cout << VerdictTable(lessons) << "\n";
-  std::cout << Wrap(absl::StrCat(
-      CountsText(lessons), " ", failures.wrong_results, " wrong results, ",
-      failures.errors, " errors. ", FormatDuration(timer.Seconds()), "."));
+  std::cout << Wrap(CountsText(lessons))
+            << absl::StrFormat("%d wrong results, %d errors. %s.\n",
+                               failures.wrong_results, failures.errors,
+                               FormatDuration(timer.Seconds()));
   if (!options->json.empty()) {
     const absl::Status written = WriteAtomically(
         options->json, course ? CourseJson(lessons) : LessonJson(lessons[0]));

@@ -1,0 +1,141 @@
+// The lesson from outside: results, ids and exit code on one, two and three
+// devices, and what it prints of itself. Never speed.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/lesson/lesson_testing.h"
+
+namespace d2l {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+const TestedLesson& Tested() {
+  static const auto& lesson =
+      *new TestedLesson(ListedLesson("auto_parallelism"));
+  return lesson;
+}
+
+const LessonRun& OneDevice() {
+  return RunLesson(Tested(), {"--devices=cpu:0"});
+}
+const LessonRun& TwoDevices() {
+  return RunLesson(Tested(), {"--devices=cpu:0,cpu:1"});
+}
+const LessonRun& ThreeDevices() {
+  return RunLesson(Tested(), {"--devices=cpu:0,cpu:1,cpu:2"});
+}
+
+std::string Reason(const LessonRun& run, const std::string& id, int claim) {
+  for (const auto& cell : run.json["cells"]) {
+    if (cell["id"] == id) return cell["claims"][claim]["reason"];
+  }
+  return "";
+}
+
+TEST(Lesson, IsRightOnOneDevice) {
+  ExpectRightResults(OneDevice());
+  ExpectCellsAsListed(Tested(), OneDevice());
+}
+
+TEST(Lesson, IsRightOnTwoDevices) {
+  ExpectRightResults(TwoDevices());
+  ExpectCellsAsListed(Tested(), TwoDevices());
+}
+
+TEST(Lesson, IsRightOnThreeDevices) {
+  ExpectRightResults(ThreeDevices());
+  ExpectCellsAsListed(Tested(), ThreeDevices());
+}
+
+// In the table of devices, and in the reason of every claim about two.
+TEST(Lesson, SaysWhenThereIsOnlyOneDevice) {
+  for (const auto& [id, claim] : {std::pair{"000/In2", 0},
+                                  {"000/In6", 0},
+                                  {"000/In7", 0},
+                                  {"000/In7", 1},
+                                  {"d2l/mm-4000", 0},
+                                  {"002/two-device-graph", 1},
+                                  {"d2l/size-sweep", 0}}) {
+    EXPECT_THAT(Reason(OneDevice(), id, claim),
+                HasSubstr("There is only one device, cpu:0"))
+        << id;
+    EXPECT_THAT(Reason(TwoDevices(), id, claim),
+                Not(HasSubstr("There is only one device")))
+        << id;
+  }
+}
+
+TEST(Lesson, RandomProgramsReachEveryStreamAndDevice) {
+  EXPECT_THAT(Reason(OneDevice(), "d2l/random-dag", 0),
+              HasSubstr("0 of these from another device"));
+  for (const LessonRun* run : {&OneDevice(), &TwoDevices(), &ThreeDevices()}) {
+    EXPECT_THAT(Reason(*run, "d2l/random-dag", 0),
+                Not(HasSubstr(" 0 came from another stream")));
+  }
+  for (const LessonRun* run : {&TwoDevices(), &ThreeDevices()}) {
+    EXPECT_THAT(Reason(*run, "d2l/random-dag", 0),
+                Not(HasSubstr(" 0 of these from another device")));
+  }
+}
+
+TEST(Lesson, ShowsGraphTimelineAndCurve) {
+  for (const LessonRun* run : {&OneDevice(), &TwoDevices(), &ThreeDevices()}) {
+    std::vector<std::string> names;
+    for (const auto& cell : run->json["cells"]) {
+      for (const auto& drawing : cell["drawings"]) {
+        names.push_back(drawing["name"]);
+      }
+    }
+    EXPECT_THAT(names,
+                testing::ElementsAre("two-layer MLP", "timeline",
+                                     "from which size two devices beat one",
+                                     "one more, of 8 operations"));
+  }
+}
+
+TEST(Lesson, PrintsItsSourceByteForByte) {
+  ExpectSourcePrinted(Tested(), OneDevice());
+}
+
+TEST(Lesson, KeepsToEightyColumns) {
+  for (const LessonRun* run : {&OneDevice(), &TwoDevices(), &ThreeDevices()}) {
+    ExpectEightyColumns(*run);
+  }
+}
+
+TEST(Lesson, LaunchBlockingChangesNoResult) {
+  const LessonRun& run =
+      RunLesson(Tested(), {"--devices=cpu:0,cpu:1", "--launch_blocking"});
+  ExpectRightResults(run);
+  ExpectCellsAsListed(Tested(), run);
+}
+
+TEST(Lesson, QueueOfOneChangesNoResult) {
+  const LessonRun& run = RunLesson(
+      Tested(), {"--devices=cpu:0,cpu:1", "--max_queued_operations=1"});
+  ExpectRightResults(run);
+  ExpectCellsAsListed(Tested(), run);
+}
+
+TEST(Lesson, RunsOneCellByAnyOfItsIds) {
+  ExpectOneCellByAnyId(Tested(), Tested().cells[0]);
+  ExpectOneCellByAnyId(Tested(), Tested().cells[1]);
+}
+
+TEST(Benchmarks, MirrorTheCells) { ExpectBenchmarksMirrorCells(Tested()); }
+
+TEST(Benchmarks, AnAbsentDeviceIsSkippedWithItsName) {
+  ExpectBenchmarkSkipped(Tested(), "In6.*device:cuda", "cuda:0");
+  ExpectBenchmarkSkipped(Tested(), "In7.*devices:cpu", "cpu:1");
+  ExpectBenchmarkSkipped(Tested(), "In7.*devices:cuda", "cuda:0");
+}
+
+}  // namespace
+}  // namespace d2l

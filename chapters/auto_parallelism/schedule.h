@@ -1,0 +1,26 @@
+// Whether the devices kept to the order that the data asks for.
+//
+//   const ProgramGraph graph(Record([&] { z = To(x, device) * y; }));
+//   cell.Claim("The schedule follows the data.", FollowsTheData(graph));
+//
+// Pure functions.
+
+#ifndef D2L_CHAPTERS_AUTO_PARALLELISM_SCHEDULE_H_
+#define D2L_CHAPTERS_AUTO_PARALLELISM_SCHEDULE_H_
+
+#include "common/lesson/judge.h"
+#include "common/lesson/program_graph.h"
+
+namespace d2l {
+
+// How many operations began before one they depend on had ended, or did not
+// run.
+int EarlyStarts(const ProgramGraph& graph);
+
+// HOLDS if there are none; the reason says how many dependencies were looked
+// at.
+Judgement FollowsTheData(const ProgramGraph& graph);
+
+}  // namespace d2l
+
+#endif  // D2L_CHAPTERS_AUTO_PARALLELISM_SCHEDULE_H_

@@ -1,0 +1,218 @@
+// The list of cells, cells.json, against what there is: the course's output,
+// the benchmarks' names and the READMEs. Whoever adds a cell adds it to all.
+
+#include <algorithm>
+#include <cstddef>
+#include <filesystem>
+#include <regex>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "common/lesson/run_program.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
+
+namespace d2l {
+namespace {
+
+using ::testing::ElementsAreArray;
+using ::testing::HasSubstr;
+using Json = nlohmann::json;
+
+const Json& Chapters() {
+  static const Json& chapters =
+      *new Json(Json::parse(ReadFile("chapters/cells.json"))["chapters"]);
+  return chapters;
+}
+
+std::vector<std::string> Ids(const Json& cells) {
+  std::vector<std::string> ids;
+  for (const Json& cell : cells) ids.push_back(cell["id"]);
+  return ids;
+}
+
+std::string Folder(const Json& chapter) {
+  return absl::StrCat("chapters/", chapter["name"].get<std::string>());
+}
+
+// The whole course, run once for all tests here.
+struct Course {
+  ProgramResult run;
+  Json json;
+};
+
+const Course& TheCourse() {
+  static const Course& course = *[] {
+    const std::string path = ::testing::TempDir() + "/course.json";
+    auto* made = new Course;
+    made->run = RunProgram(
+        "course", {"--devices=cpu:0,cpu:1", absl::StrCat("--json=", path)});
+    made->json = Json::parse(ReadFile(path), nullptr, false);
+    std::filesystem::remove(path);
+    return made;
+  }();
+  return course;
+}
+
+TEST(Cells, AreNamedOnce) {
+  std::set<std::string> all;
+  for (const Json& chapter : Chapters()) {
+    for (const Json& cell : chapter["cells"]) {
+      EXPECT_TRUE(all.insert(cell["id"]).second) << cell["id"];
+      for (const std::string also : cell["also"]) {
+        EXPECT_TRUE(all.insert(also).second) << also;
+      }
+    }
+  }
+  EXPECT_GE(all.size(), 18u);
+}
+
+TEST(Cells, AreWhatTheCourseRuns) {
+  const Course& course = TheCourse();
+  ASSERT_EQ(course.run.exit_code, 0) << course.run.output;
+  ASSERT_TRUE(course.json.is_object()) << course.run.output;
+  const Json& lessons = course.json["lessons"];
+  ASSERT_EQ(lessons.size(), Chapters().size());
+  for (std::size_t i = 0; i < lessons.size(); ++i) {
+    const Json& chapter = Chapters()[i];
+    SCOPED_TRACE(chapter["name"].get<std::string>());
+    EXPECT_EQ(lessons[i]["lesson"], chapter["name"]);
+    const Json& cells = lessons[i]["cells"];
+    ASSERT_THAT(Ids(cells), ElementsAreArray(Ids(chapter["cells"])));
+    for (std::size_t c = 0; c < cells.size(); ++c) {
+      SCOPED_TRACE(cells[c]["id"].get<std::string>());
+      EXPECT_EQ(cells[c]["also"], chapter["cells"][c]["also"]);
+      if (chapter["cells"][c]["timed"].get<bool>()) {
+        EXPECT_FALSE(cells[c]["figures"].empty());
+      }
+      EXPECT_EQ(cells[c]["claims"].size(),
+                chapter["cells"][c]["claims"].get<std::size_t>());
+      for (const Json& claim : cells[c]["claims"]) {
+        EXPECT_NE(claim["text"], "");
+        EXPECT_NE(claim["reason"], "");
+      }
+    }
+  }
+}
+
+// What is called by two names in two cells would be one figure for both.
+TEST(Cells, HaveFiguresOfTheirOwn) {
+  for (const Json& lesson : TheCourse().json["lessons"]) {
+    for (const Json& cell : lesson["cells"]) {
+      std::set<std::string> names;
+      for (const Json& figure : cell["figures"]) {
+        EXPECT_TRUE(names.insert(figure["name"]).second)
+            << cell["id"] << ": two figures are called " << figure["name"];
+      }
+    }
+  }
+}
+
+TEST(Course, SaysHowFarItIsAndEndsWithTheTable) {
+  const std::string& output = TheCourse().run.output;
+  std::size_t count = 0;
+  for (const Json& chapter : Chapters()) count += chapter["cells"].size();
+  std::size_t i = 0;
+  for (const Json& chapter : Chapters()) {
+    EXPECT_THAT(output, HasSubstr(chapter["title"].get<std::string>()));
+    for (const Json& cell : chapter["cells"]) {
+      EXPECT_THAT(output,
+                  HasSubstr(absl::StrCat("cell ", ++i, " of ", count, ": ",
+                                         cell["id"].get<std::string>())));
+    }
+  }
+  const std::size_t table = output.rfind("Cell ");
+  ASSERT_NE(table, std::string::npos);
+  EXPECT_THAT(output.substr(table), HasSubstr("Verdict"));
+  EXPECT_THAT(output.substr(table), HasSubstr("0 wrong results, 0 errors."));
+}
+
+TEST(Course, IsPlainTextOfEightyColumns) {
+  const std::string& output = TheCourse().run.output;
+  for (const char c : output) {
+    ASSERT_TRUE(c == '\n' || static_cast<unsigned char>(c) >= ' ')
+        << static_cast<int>(c);
+  }
+  std::istringstream lines(output);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.rfind("Written: ", 0) == 0) continue;  // a path of this test's
+    EXPECT_LE(line.size(), 80u) << line;
+  }
+}
+
+// "BM_d2l_t1_t2_t3_" for "d2l/t1-t2-t3".
+std::string BenchmarkPrefix(const std::string& id) {
+  return absl::StrCat("BM_", absl::StrReplaceAll(id, {{"/", "_"}, {"-", "_"}}),
+                      "_");
+}
+
+TEST(Benchmarks, CarryTheCellsIds) {
+  for (const Json& chapter : Chapters()) {
+    SCOPED_TRACE(chapter["name"].get<std::string>());
+    const ProgramResult list =
+        RunProgram(absl::StrCat(Folder(chapter), "/benchmarks"),
+                   {"--benchmark_list_tests", "--devices=cpu:0,cpu:1"});
+    ASSERT_EQ(list.exit_code, 0) << list.output;
+    const std::vector<std::string> names =
+        absl::StrSplit(list.output, '\n', absl::SkipEmpty());
+    for (const Json& cell : chapter["cells"]) {
+      const std::string prefix = BenchmarkPrefix(cell["id"]);
+      const auto is_of_cell = [&](const std::string& name) {
+        return name.rfind(prefix, 0) == 0;
+      };
+      EXPECT_EQ(std::any_of(names.begin(), names.end(), is_of_cell),
+                cell["timed"].get<bool>())
+          << prefix;
+    }
+    for (const std::string& name : names) {
+      const auto is_its = [&](const Json& cell) {
+        return name.rfind(BenchmarkPrefix(cell["id"]), 0) == 0;
+      };
+      EXPECT_TRUE(
+          std::any_of(chapter["cells"].begin(), chapter["cells"].end(), is_its))
+          << name << " is of no cell";
+    }
+  }
+}
+
+TEST(Readmes, NameEveryCellAndItsCommand) {
+  // The first column of the table of cells.
+  const std::regex row(R"(\n\| `([0-9a-z]+/[^`]+)`([^|]*)\|)");
+  const std::regex id(R"(`([^`]+)`)");
+  for (const Json& chapter : Chapters()) {
+    const std::string readme = ReadFile(Folder(chapter) + "/README.md");
+    std::vector<std::string> rows;
+    for (std::sregex_iterator it(readme.begin(), readme.end(), row), end;
+         it != end; ++it) {
+      rows.push_back((*it)[1]);
+      const std::string others = (*it)[2];
+      std::vector<std::string> also;
+      for (std::sregex_iterator o(others.begin(), others.end(), id);
+           o != std::sregex_iterator(); ++o) {
+        also.push_back((*o)[1]);
+      }
+      for (const Json& cell : chapter["cells"]) {
+        if (cell["id"] == rows.back()) {
+          EXPECT_EQ(Json(also), cell["also"]);
+        }
+      }
+    }
+    EXPECT_THAT(rows, ElementsAreArray(Ids(chapter["cells"])));
+    for (const std::string& cell : Ids(chapter["cells"])) {
+      EXPECT_THAT(readme,
+                  HasSubstr(absl::StrCat("bazel run //", Folder(chapter),
+                                         ":lesson -- --cell=", cell)));
+    }
+    EXPECT_THAT(ReadFile("README.md"),
+                HasSubstr(absl::StrCat("(", Folder(chapter), "/README.md)")));
+  }
+}
+
+}  // namespace
+}  // namespace d2l

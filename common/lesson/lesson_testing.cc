@@ -1,0 +1,212 @@
+#include "common/lesson/lesson_testing.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <filesystem>
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
+#include "common/lesson/run_program.h"
+
+namespace d2l {
+namespace {
+
+using ::testing::ContainsRegex;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using Json = nlohmann::json;
+
+// What one can read at a time.
+constexpr int kMaxCellLines = 45;
+
+std::string Path(const TestedLesson& lesson, const std::string& file) {
+  return absl::StrCat("chapters/", lesson.name, "/", file);
+}
+
+std::string Heading(const TestedCell& cell) {
+  if (cell.also.empty()) return absl::StrCat("\n", cell.id, "\n");
+  return absl::StrCat("\n", cell.id, " (also ", absl::StrJoin(cell.also, ", "),
+                      ")\n");
+}
+
+void ExpectFigure(const TestedLesson& lesson, const Json& figure) {
+  EXPECT_LE(figure["low"], figure["median"]) << figure;
+  EXPECT_LE(figure["median"], figure["high"]) << figure;
+  if (figure["unit"] != "s") return;
+  const std::string name = figure["name"];
+  const bool is_difference =
+      std::any_of(lesson.differences.begin(), lesson.differences.end(),
+                  [&name](const std::string& difference) {
+                    return absl::StartsWith(name, difference);
+                  });
+  EXPECT_TRUE(is_difference || figure["low"] > 0) << figure;
+  EXPECT_THAT(name, ContainsRegex("virtual|logical|real|host")) << figure;
+}
+
+// As many as --devices names.
+std::size_t DevicesOf(const LessonRun& run) {
+  for (absl::string_view argument : run.arguments) {
+    if (!absl::ConsumePrefix(&argument, "--devices=")) continue;
+    return std::count(argument.begin(), argument.end(), ',') + 1;
+  }
+  ADD_FAILURE() << "no --devices in the arguments";
+  return 0;
+}
+
+}  // namespace
+
+TestedLesson ListedLesson(const std::string& chapter) {
+  const Json list = Json::parse(ReadFile("chapters/cells.json"));
+  for (const Json& listed : list.at("chapters")) {
+    if (listed.at("name") != chapter) continue;
+    TestedLesson lesson = {chapter, {}};
+    for (const Json& cell : listed.at("cells")) {
+      const bool timed = cell.at("timed");
+      lesson.cells.push_back({cell.at("id"), cell.at("also"), cell.at("claims"),
+                              timed ? 2 : 0, timed});
+    }
+    return lesson;
+  }
+  throw std::out_of_range(chapter + " is not in chapters/cells.json");
+}
+
+const LessonRun& RunLesson(const TestedLesson& lesson,
+                           const std::vector<std::string>& arguments) {
+  static auto& runs = *new std::map<std::vector<std::string>, LessonRun>;
+  std::vector<std::string> key = arguments;
+  key.push_back(lesson.name);
+  const auto [entry, is_new] = runs.emplace(key, LessonRun());
+  LessonRun& run = entry->second;
+  if (!is_new) return run;
+
+  const std::string json =
+      absl::StrCat(::testing::TempDir(), "/", lesson.name, ".json");
+  std::filesystem::remove(json);
+  std::vector<std::string> all = arguments;
+  all.push_back("--size=small");
+  all.push_back("--json=" + json);
+  ProgramResult result = RunProgram(Path(lesson, "lesson"), all);
+  run.arguments = arguments;
+  run.exit_code = result.exit_code;
+  run.output = std::move(result.output);
+  const std::string text = ReadFile(json);
+  if (!text.empty()) run.json = Json::parse(text);
+  return run;
+}
+
+void ExpectRightResults(const LessonRun& run) {
+  EXPECT_EQ(run.exit_code, 0) << run.output;
+  EXPECT_THAT(run.output, HasSubstr("0 wrong results, 0 errors."));
+  EXPECT_THAT(run.output, Not(HasSubstr("WRONG RESULT")));
+  EXPECT_THAT(run.output, Not(HasSubstr("Error in ")));
+}
+
+void ExpectCellsAsListed(const TestedLesson& lesson, const LessonRun& run) {
+  ASSERT_FALSE(run.json.is_null()) << run.output;
+  EXPECT_EQ(run.json["lesson"], lesson.name);
+  EXPECT_EQ(run.json["devices"].size(), DevicesOf(run));
+  ASSERT_EQ(run.json["cells"].size(), lesson.cells.size());
+  for (std::size_t i = 0; i < lesson.cells.size(); ++i) {
+    const TestedCell& expected = lesson.cells[i];
+    const Json& cell = run.json["cells"][i];
+    EXPECT_EQ(cell["id"], expected.id);
+    EXPECT_EQ(cell["also"], Json(expected.also)) << expected.id;
+    EXPECT_EQ(cell["claims"].size(), static_cast<std::size_t>(expected.claims))
+        << cell;
+    EXPECT_GE(cell["figures"].size(),
+              static_cast<std::size_t>(expected.figures))
+        << cell;
+    for (const Json& figure : cell["figures"]) ExpectFigure(lesson, figure);
+    for (const Json& claim : cell["claims"]) EXPECT_NE(claim["reason"], "");
+    EXPECT_THAT(run.output, HasSubstr(Heading(expected)));
+  }
+}
+
+void ExpectSourcePrinted(const TestedLesson& lesson, const LessonRun& run) {
+  const std::string file = ReadFile(Path(lesson, "lesson.cc"));
+  for (const TestedCell& cell : lesson.cells) {
+    const std::string mark = absl::StrCat("// %% ", cell.id, "\n");
+    const std::size_t found = file.find(mark);
+    ASSERT_NE(found, std::string::npos) << cell.id;
+    const std::size_t begin = found + mark.size();
+    const std::size_t end = file.find("// %%\n", begin);
+    ASSERT_NE(end, std::string::npos) << cell.id;
+    const std::string source = file.substr(begin, end - begin);
+    EXPECT_THAT(run.output, HasSubstr(source));
+    EXPECT_LE(std::count(source.begin(), source.end(), '\n'), kMaxCellLines)
+        << cell.id;
+  }
+}
+
+void ExpectEightyColumns(const LessonRun& run) {
+  for (const absl::string_view line : absl::StrSplit(run.output, '\n')) {
+    // A path is as long as it is.
+    if (absl::StartsWith(line, "Written: ")) continue;
+    EXPECT_LE(line.size(), 80u) << line;
+  }
+}
+
+void ExpectOneCellByAnyId(const TestedLesson& lesson, const TestedCell& cell) {
+  std::vector<std::string> ids = cell.also;
+  ids.push_back(cell.id);
+  for (const std::string& id : ids) {
+    const LessonRun& run =
+        RunLesson(lesson, {"--devices=cpu:0", "--cell=" + id});
+    EXPECT_EQ(run.exit_code, 0) << run.output;
+    for (const TestedCell& other : lesson.cells) {
+      if (other.id == cell.id) {
+        EXPECT_THAT(run.output, HasSubstr(Heading(other)));
+      } else {
+        EXPECT_THAT(run.output, Not(HasSubstr(Heading(other))));
+      }
+    }
+  }
+}
+
+void ExpectBenchmarksMirrorCells(const TestedLesson& lesson) {
+  const ProgramResult r =
+      RunProgram(Path(lesson, "benchmarks"),
+                 {"--benchmark_list_tests", "--devices=cpu:0"});
+  ASSERT_EQ(r.exit_code, 0) << r.output;
+  for (const TestedCell& cell : lesson.cells) {
+    std::string id = cell.id;
+    std::replace_if(
+        id.begin(), id.end(),
+        [](unsigned char c) { return !absl::ascii_isalnum(c); }, '_');
+    if (!cell.has_benchmark) {
+      EXPECT_THAT(r.output, Not(HasSubstr("BM_" + id + "_")));
+      continue;
+    }
+    for (const char* device : {"cpu:0", "cuda:0"}) {
+      EXPECT_THAT(r.output,
+                  ContainsRegex(absl::StrCat(
+                      "BM_", id, "_[A-Za-z0-9_]+/devices?:", device)));
+    }
+  }
+}
+
+void ExpectBenchmarkSkipped(const TestedLesson& lesson,
+                            const std::string& filter,
+                            const std::string& device) {
+  const ProgramResult r =
+      RunProgram(Path(lesson, "benchmarks"),
+                 {"--devices=cpu:0", "--benchmark_filter=" + filter,
+                  "--benchmark_min_time=0.001"});
+  EXPECT_EQ(r.exit_code, 0) << r.output;
+  EXPECT_THAT(r.output, HasSubstr("there is no " + device));
+}
+
+}  // namespace d2l

@@ -1,0 +1,130 @@
+// That the expectations fail where they should.
+
+#include "common/lesson/lesson_testing.h"
+
+#include <gtest/gtest-spi.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "nlohmann/json.hpp"
+
+namespace d2l {
+namespace {
+
+TestedLesson OneCell() { return {"sample", {{"s/good", {"t/good"}, 1, 1}}}; }
+
+// A run in which all is well.
+LessonRun Good() {
+  LessonRun run;
+  run.arguments = {"--devices=cpu:0,cpu:1"};
+  run.exit_code = 0;
+  run.output = "====\ns/good (also t/good)\n\n0 wrong results, 0 errors.\n";
+  run.json = nlohmann::json::parse(R"json({
+    "lesson": "sample",
+    "devices": [{"name": "cpu:0"}, {"name": "cpu:1"}],
+    "cells": [{
+      "id": "s/good",
+      "also": ["t/good"],
+      "figures": [{"name": "work (cpu:0, virtual)", "unit": "s",
+                   "low": 1, "median": 2, "high": 3},
+                  {"name": "gain", "unit": "%",
+                   "low": -1, "median": 2, "high": 3}],
+      "claims": [{"text": "It holds.", "reason": "So it is."}]}]})json");
+  return run;
+}
+
+void ExpectListed(const LessonRun& run) { ExpectCellsAsListed(OneCell(), run); }
+
+TEST(LessonTestingTest, AcceptsAGoodRun) {
+  ExpectRightResults(Good());
+  ExpectListed(Good());
+  ExpectEightyColumns(Good());
+}
+
+TEST(LessonTestingTest, RefusesAnExitCode) {
+  LessonRun run = Good();
+  run.exit_code = 1;
+  EXPECT_NONFATAL_FAILURE(ExpectRightResults(run), "exit_code");
+}
+
+TEST(LessonTestingTest, RefusesAWrongResult) {
+  LessonRun run = Good();
+  run.output += "WRONG RESULT in s/good: z\n";
+  EXPECT_NONFATAL_FAILURE(ExpectRightResults(run), "WRONG RESULT");
+}
+
+TEST(LessonTestingTest, RefusesAnError) {
+  LessonRun run = Good();
+  run.output += "Error in s/good: [matmul]\n";
+  EXPECT_NONFATAL_FAILURE(ExpectRightResults(run), "Error in ");
+}
+
+TEST(LessonTestingTest, RefusesAnotherNumberOfDevices) {
+  LessonRun run = Good();
+  run.arguments = {"--devices=cpu:0"};
+  EXPECT_NONFATAL_FAILURE(ExpectListed(run), "devices");
+}
+
+TEST(LessonTestingTest, RefusesAnotherId) {
+  LessonRun run = Good();
+  run.json["cells"][0]["id"] = "s/other";
+  EXPECT_NONFATAL_FAILURE(ExpectListed(run), "s/other");
+}
+
+TEST(LessonTestingTest, RefusesAnIdThatIsNotPrinted) {
+  LessonRun run = Good();
+  run.output = "s/good\n";
+  EXPECT_NONFATAL_FAILURE(ExpectListed(run), "also t/good");
+}
+
+TEST(LessonTestingTest, RefusesAMissingClaim) {
+  LessonRun run = Good();
+  run.json["cells"][0]["claims"].clear();
+  EXPECT_NONFATAL_FAILURE(ExpectListed(run), "claims");
+}
+
+TEST(LessonTestingTest, RefusesAClaimWithoutReason) {
+  LessonRun run = Good();
+  run.json["cells"][0]["claims"][0]["reason"] = "";
+  EXPECT_NONFATAL_FAILURE(ExpectListed(run), "reason");
+}
+
+TEST(LessonTestingTest, RefusesAFigureOfAnUnknownPlace) {
+  LessonRun run = Good();
+  run.json["cells"][0]["figures"][0]["name"] = "work";
+  EXPECT_NONFATAL_FAILURE(ExpectListed(run), "virtual");
+}
+
+TEST(LessonTestingTest, RefusesATimeOfZero) {
+  LessonRun run = Good();
+  run.json["cells"][0]["figures"][0]["low"] = 0;
+  EXPECT_NONFATAL_FAILURE(ExpectListed(run), "low");
+}
+
+TEST(LessonTestingTest, ADifferenceMayBeNegative) {
+  LessonRun run = Good();
+  run.json["cells"][0]["figures"][0]["low"] = -1;
+  EXPECT_NONFATAL_FAILURE(ExpectListed(run), "low");
+  TestedLesson lesson = OneCell();
+  lesson.differences = {"work "};
+  ExpectCellsAsListed(lesson, run);
+}
+
+TEST(LessonTestingTest, RefusesAMedianOutsideItsInterval) {
+  LessonRun run = Good();
+  run.json["cells"][0]["figures"][1]["median"] = 4;
+  EXPECT_NONFATAL_FAILURE(ExpectListed(run), "median");
+}
+
+TEST(LessonTestingTest, RefusesALongLineUnlessItIsAPath) {
+  LessonRun run = Good();
+  run.output += "Written: " + std::string(80, '/') + "\n";
+  ExpectEightyColumns(run);
+  run.output += std::string(81, 'x') + "\n";
+  EXPECT_NONFATAL_FAILURE(ExpectEightyColumns(run), "xxx");
+}
+
+}  // namespace
+}  // namespace d2l
