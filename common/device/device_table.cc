@@ -18,7 +18,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "common/device/cpu/cpu_stream.h"
 
 namespace d2l {
 namespace {
@@ -81,17 +80,15 @@ void ForEachStream(Entry& entry, F f) {
 void StopStreams() {
   Table* t = table.load(std::memory_order_acquire);
   if (t == nullptr) return;
-  // exit() called in a task: its worker cannot wait for itself.
+  // exit() called in work that a stream runs: it cannot wait for itself.
   if (internal::on_worker_thread) return;
-  std::vector<CpuStream*> streams;
+  std::vector<Stream*> streams;
   for (const auto& entry : t->entries) {
-    if (entry->info.device.type() != DeviceType::kCpu) continue;
-    ForEachStream(*entry, [&streams](Stream& stream) {
-      streams.push_back(static_cast<CpuStream*>(&stream));
-    });
+    ForEachStream(*entry,
+                  [&streams](Stream& stream) { streams.push_back(&stream); });
   }
-  for (CpuStream* stream : streams) stream->Abandon();
-  for (CpuStream* stream : streams) stream->Retire();
+  for (Stream* stream : streams) stream->Abandon();
+  for (Stream* stream : streams) stream->Retire();
 }
 
 Table& GetTable() {

@@ -20,8 +20,8 @@
 // failed and the skipped operations should have written stays marked for
 // ever: see FailureOf.
 //
-// How work is launched is the back end's own: CpuStream::Enqueue, or a kernel
-// launch on CudaStream's handle. Mathematics is in common/kernels.
+// How work is launched is the back end's own: CpuStream::Enqueue,
+// CudaStream::Launch. Mathematics is in common/kernels.
 
 #ifndef D2L_COMMON_DEVICE_STREAM_H_
 #define D2L_COMMON_DEVICE_STREAM_H_
@@ -106,6 +106,17 @@ class Stream {
   // The failure because of which operation `number`, which has completed,
   // did not do its work; null if it did. Remembered for the stream's life.
   virtual FailurePtr FailureOf(std::uint64_t number) = 0;
+
+  // For the end of the process: from Abandon on, work that the back end can
+  // skip is skipped, and what it should have written is marked as after a
+  // failure; events complete. All streams first, then Retire each: one may wait
+  // for an event of another.
+  virtual void Abandon() = 0;
+  // After Abandon: waits until everything enqueued so far is done or skipped,
+  // and reports an unnoticed failure on stderr. What threads and static objects
+  // still enqueue is skipped, and who waits for it goes on; so the stream must
+  // never be destroyed.
+  virtual void Retire() = 0;
 
   // False as long as nothing has ever failed here: the cheap question before
   // FailureOf.

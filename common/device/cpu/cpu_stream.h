@@ -88,15 +88,10 @@ class CpuStream final : public Stream {
               SourceLocation noticed_at) override;
   FailurePtr FailureOf(std::uint64_t number) override;
 
-  // For the end of the process: from now on tasks are skipped, and what they
-  // should have written is marked as after a failure; events complete. All
-  // streams first, then Retire each: one may wait for an event of another.
-  void Abandon();
-  // After Abandon: waits until everything enqueued so far is skipped, and
-  // reports an unnoticed failure on stderr. The worker goes on skipping until
-  // the process is gone, for threads and static objects that still enqueue
-  // and wait; so the stream must never be destroyed.
-  void Retire();
+  // From Abandon on tasks are skipped. After Retire the worker goes on skipping
+  // until the process is gone.
+  void Abandon() override;
+  void Retire() override;
   // "relu (operation …) failed: …" if something failed and nobody was told.
   FailurePtr UnreportedFailure();
 

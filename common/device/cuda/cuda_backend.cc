@@ -1,26 +1,22 @@
-// The CUDA back end, as far as it goes: it finds the GPUs, says what they are
-// or why there are none, and knows their memory. It makes no streams yet, and
-// says so (DeviceInventory::why_unusable), so the device table does not
-// choose its devices.
+// The CUDA back end of a binary that has one: finds the GPUs, and says what
+// they are or why there are none. What is done on them is in gpu_backend.h.
 
 #include <cuda_runtime_api.h>
 
-#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <memory>
-#include <stdexcept>
 #include <string>
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/device/backend.h"
+#include "common/device/cuda/built_archs.h"
+#include "common/device/cuda/cuda_api.h"
+#include "common/device/cuda/gpu_backend.h"
 #include "common/device/cuda/why_no_cuda.h"
-#include "common/device/device.h"
-#include "common/device/stream.h"
 
 namespace d2l {
 namespace {
@@ -29,6 +25,8 @@ static_assert(kCudaErrorInsufficientDriver ==
               static_cast<int>(cudaErrorInsufficientDriver));
 static_assert(kCudaErrorNoDevice == static_cast<int>(cudaErrorNoDevice));
 
+// As long as the binary has no kernels for GPUs, the device table must not
+// choose them.
 constexpr char kCannotRun[] =
     "This version of the program lists CUDA devices but cannot run on them "
     "yet. Use --devices=cpu:0,cpu:1.";
@@ -105,57 +103,11 @@ DeviceInventory ListDevices() {
   return inventory;
 }
 
-class Cuda final : public Backend {
- public:
-  DeviceType type() const override { return DeviceType::kCuda; }
-
-  const DeviceInventory& Inventory() override { return inventory_; }
-
-  std::unique_ptr<Stream> NewStream(Device device, int /*physical_index*/,
-                                    int /*index*/,
-                                    const StreamOptions&) override {
-    throw std::runtime_error(
-        absl::StrCat("[stream] ", device.ToString(), ": ", kCannotRun));
-  }
-
-  void* Allocate(int physical_index, std::size_t bytes) override {
-    void* data = nullptr;
-    const bool done = Succeeded(cudaSetDevice(physical_index)) &&
-                      Succeeded(cudaMalloc(&data, bytes));
-    return done ? data : nullptr;
-  }
-
-  void Free(int physical_index, void* data, std::size_t /*bytes*/) override {
-    if (Succeeded(cudaSetDevice(physical_index))) Succeeded(cudaFree(data));
-  }
-
-  void* AllocatePinned(std::size_t bytes) override {
-    void* data = nullptr;
-    const bool done =
-        Succeeded(cudaHostAlloc(&data, bytes, cudaHostAllocPortable));
-    return done ? data : nullptr;
-  }
-
-  void FreePinned(void* data, std::size_t /*bytes*/) override {
-    Succeeded(cudaFreeHost(data));
-  }
-
-  std::int64_t FreeMemory(int physical_index) override {
-    std::size_t free = 0;
-    std::size_t total = 0;
-    const bool done = Succeeded(cudaSetDevice(physical_index)) &&
-                      Succeeded(cudaMemGetInfo(&free, &total));
-    return done ? static_cast<std::int64_t>(free) : 0;
-  }
-
- private:
-  const DeviceInventory inventory_ = ListDevices();
-};
-
 }  // namespace
 
 Backend& CudaBackend() {
-  static Cuda& backend = *new Cuda;
+  static GpuBackend& backend =
+      *new GpuBackend(RealCudaApi(), ListDevices(), BuiltArchs());
   return backend;
 }
 

@@ -1,5 +1,6 @@
 // The CUDA back end on whatever machine this is, with or without a GPU.
 
+#include <memory>
 #include <stdexcept>
 #include <string>
 
@@ -7,6 +8,7 @@
 #include "common/device/backend.h"
 #include "common/device/device.h"
 #include "common/device/device_table.h"
+#include "common/device/stream.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -31,13 +33,27 @@ TEST(CudaBackendTest, ListsItsDevicesOrSaysWhyThereAreNone) {
   }
 }
 
-TEST(CudaBackendTest, MakesNoStreamsAndSaysSo) {
+TEST(CudaBackendTest, HasNoKernelsAndSaysSo) {
   const DeviceInventory& inventory = CudaBackend().Inventory();
   EXPECT_THAT(inventory.why_unusable, HasSubstr("cannot run on them yet"));
   EXPECT_THAT(inventory.why_unusable, HasSubstr("--devices=cpu:0,cpu:1"));
-  EXPECT_THROW(CudaBackend().NewStream(Device(DeviceType::kCuda, 0), 0, 0,
-                                       StreamOptions()),
-               std::runtime_error);
+}
+
+TEST(CudaBackendTest, MakesStreamsWhereThereIsAGpu) {
+  const Device cuda0(DeviceType::kCuda, 0);
+  if (CudaBackend().Inventory().devices.empty()) {
+    EXPECT_THROW(CudaBackend().NewStream(cuda0, 0, 0, StreamOptions()),
+                 std::invalid_argument);
+    EXPECT_EQ(CudaBackend().Allocate(0, 100), nullptr);
+    EXPECT_EQ(CudaBackend().FreeMemory(0), 0);
+    return;
+  }
+  std::unique_ptr<Stream> stream =
+      CudaBackend().NewStream(cuda0, 0, 0, StreamOptions());
+  bool ran = false;
+  stream->HostCallback([&ran] { ran = true; });
+  stream->Synchronize();
+  EXPECT_TRUE(ran);
 }
 
 TEST(CudaBackendTest, TheDeviceTableFallsBackToTheCpu) {

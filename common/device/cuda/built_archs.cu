@@ -1,0 +1,11 @@
+// Only nvcc knows for which GPUs it compiles.
+
+#include <vector>
+
+#include "common/device/cuda/built_archs.h"
+
+namespace d2l {
+
+std::vector<int> BuiltArchs() { return {__CUDA_ARCH_LIST__}; }
+
+}  // namespace d2l

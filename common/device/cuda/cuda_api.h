@@ -1,0 +1,90 @@
+// CudaApi: the calls that the back end makes into the CUDA runtime, and no
+// others.
+//
+//   CudaApi& api = RealCudaApi();
+//   void* event = nullptr;
+//   if (const int error = api.CreateEvent(/*timed=*/true, &event)) {
+//     std::cerr << api.ErrorText(error) << "\n";
+//   }
+//
+// A thin seam: what the back end does with streams, events and failures is
+// the same on a model of a GPU, so it is tested on machines without one
+// (fake_cuda.h). Kernels do not go through it; they are launched on the
+// stream itself. No CUDA headers here.
+//
+// Every function returns a cudaError_t as an int, 0 for success, and leaves
+// nothing behind for cudaGetLastError. Streams and events are handles of the
+// runtime. Thread-safe. A function that names no device works on the one that
+// the thread has set.
+
+#ifndef D2L_COMMON_DEVICE_CUDA_CUDA_API_H_
+#define D2L_COMMON_DEVICE_CUDA_CUDA_API_H_
+
+#include <cstddef>
+#include <string>
+
+// The runtime's own names: cudaStream_t and cudaEvent_t point to these.
+struct CUstream_st;
+struct CUevent_st;
+
+namespace d2l {
+
+using CudaStreamHandle = CUstream_st*;  // the same type as cudaStream_t
+using CudaEventHandle = CUevent_st*;
+
+class CudaApi {
+ public:
+  virtual ~CudaApi() = default;
+
+  virtual int SetDevice(int gpu) = 0;
+
+  // A stream that does not wait for the legacy default stream.
+  virtual int CreateStream(CudaStreamHandle* stream) = 0;
+  virtual int DestroyStream(CudaStreamHandle stream) = 0;
+
+  // timed: ElapsedMillis can be asked of it; others cost a little less.
+  virtual int CreateEvent(bool timed, CudaEventHandle* event) = 0;
+  // Stream and event are of one device. An event can be recorded again.
+  virtual int RecordEvent(CudaEventHandle event, CudaStreamHandle stream) = 0;
+  // 0 once the work of the latest record is done, kCudaNotReady before.
+  virtual int QueryEvent(CudaEventHandle event) = 0;
+  virtual int SynchronizeEvent(CudaEventHandle event) = 0;
+  // The stream's next work starts after the event's latest record as of now.
+  // The event may be another device's.
+  virtual int WaitEvent(CudaStreamHandle stream, CudaEventHandle event) = 0;
+  // Both are timed, done, and of one device. About 0.5 us fine.
+  virtual int ElapsedMillis(CudaEventHandle begin, CudaEventHandle end,
+                            float* millis) = 0;
+
+  // From or to any memory there is; asynchronous unless one is pageable.
+  virtual int CopyAsync(void* dst, const void* src, std::size_t bytes,
+                        CudaStreamHandle stream) = 0;
+  // Calls function(data) when the stream gets there. It makes no CUDA calls,
+  // and is not called at all once the GPU's context is lost.
+  virtual int LaunchHostFunction(CudaStreamHandle stream,
+                                 void (*function)(void*), void* data) = 0;
+  // Takes the error of the kernel launches that this thread made.
+  virtual int TakeLaunchError() = 0;
+
+  virtual int Allocate(std::size_t bytes, void** data) = 0;
+  virtual int Free(void* data) = 0;
+  // Page-locked for every device, at the same address on each.
+  virtual int AllocatePinned(std::size_t bytes, void** data) = 0;
+  virtual int FreePinned(void* data) = 0;
+  virtual int MemoryInfo(std::size_t* free, std::size_t* total) = 0;
+
+  // Lets `gpu` use the memory of `peer` directly. 0 also if it already does,
+  // or cannot: copies between them then go through the host.
+  virtual int EnablePeerAccess(int gpu, int peer) = 0;
+
+  // "cudaErrorIllegalAddress: an illegal memory access was encountered".
+  virtual std::string ErrorText(int error) = 0;
+};
+
+// The CUDA runtime; lives as long as the process. In cuda_api.cc, which is
+// there only with --config=cuda.
+CudaApi& RealCudaApi();
+
+}  // namespace d2l
+
+#endif  // D2L_COMMON_DEVICE_CUDA_CUDA_API_H_

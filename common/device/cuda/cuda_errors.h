@@ -1,0 +1,70 @@
+// What CUDA's error codes mean for a stream, and how they are told.
+//
+//   if (KindOf(error) == CudaErrorKind::kSticky) …
+//   throw std::runtime_error(LaunchFailureText(error, text, "sm_75", {800}));
+//
+// Pure functions, without CUDA's headers; thread-safe.
+
+#ifndef D2L_COMMON_DEVICE_CUDA_CUDA_ERRORS_H_
+#define D2L_COMMON_DEVICE_CUDA_CUDA_ERRORS_H_
+
+#include <string>
+
+#include "absl/types/span.h"
+
+namespace d2l {
+
+// The codes that are told apart, by their names in the CUDA runtime. They are
+// part of its binary interface; cuda_api.cc checks that they are these.
+inline constexpr int kCudaSuccess = 0;
+inline constexpr int kCudaInvalidValue = 1;
+inline constexpr int kCudaMemoryAllocation = 2;
+inline constexpr int kCudaCudartUnloading = 4;
+inline constexpr int kCudaNoKernelImageForDevice = 209;
+inline constexpr int kCudaEccUncorrectable = 214;
+inline constexpr int kCudaNvlinkUncorrectable = 220;
+inline constexpr int kCudaUnsupportedPtxVersion = 222;
+inline constexpr int kCudaInvalidResourceHandle = 400;
+inline constexpr int kCudaNotReady = 600;
+inline constexpr int kCudaIllegalAddress = 700;
+inline constexpr int kCudaLaunchOutOfResources = 701;
+inline constexpr int kCudaLaunchTimeout = 702;
+inline constexpr int kCudaContextIsDestroyed = 709;
+inline constexpr int kCudaAssert = 710;
+inline constexpr int kCudaHardwareStackError = 714;
+inline constexpr int kCudaIllegalInstruction = 715;
+inline constexpr int kCudaMisalignedAddress = 716;
+inline constexpr int kCudaInvalidAddressSpace = 717;
+inline constexpr int kCudaInvalidPc = 718;
+inline constexpr int kCudaLaunchFailure = 719;
+inline constexpr int kCudaNotPermitted = 800;
+inline constexpr int kCudaUnknown = 999;
+
+enum class CudaErrorKind {
+  kNone,
+  // The call failed, and that is all.
+  kCall,
+  // The GPU's context is lost: every later call of this process fails.
+  kSticky,
+  // The process is ending and the runtime is gone.
+  kUnloading,
+};
+
+CudaErrorKind KindOf(int error);
+
+// Why a kernel could not be launched. capability: the GPU's, "sm_75". archs:
+// what this binary has code for, as 750 for sm_75, rising; empty if that is
+// not known. PTX is of the last, as third_party/cuda.bzl has it.
+std::string LaunchFailureText(int error, const std::string& error_text,
+                              const std::string& capability,
+                              absl::Span<const int> archs);
+
+// What became of the operations that were in flight when the context was
+// lost. first, last: as "relu (operation 41, requested at net.cc:88)"; both
+// empty if none were, and the same if one was.
+std::string StickyErrorText(const std::string& error_text,
+                            const std::string& first, const std::string& last);
+
+}  // namespace d2l
+
+#endif  // D2L_COMMON_DEVICE_CUDA_CUDA_ERRORS_H_

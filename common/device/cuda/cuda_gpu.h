@@ -1,0 +1,120 @@
+// CudaGpu: what the streams on one physical GPU share: events and error
+// records, which are used again and again, and a relation of the GPU's clock to
+// the host's.
+//
+//   std::shared_ptr<CudaEvent> event;
+//   if (const int error = gpu.NewEvent(/*timed=*/true, &event)) …
+//   gpu.api().RecordEvent(event->handle(), stream);
+//
+// Thread-safe. A CudaGpu lives as long as the process and outlives its events;
+// letting go of an event or of records calls no CUDA, so it may happen
+// anywhere. CUDA's events are never destroyed, nor records freed: the last
+// reference may go when the runtime is gone, and freeing page-locked memory
+// waits for the GPU.
+
+#ifndef D2L_COMMON_DEVICE_CUDA_CUDA_GPU_H_
+#define D2L_COMMON_DEVICE_CUDA_CUDA_GPU_H_
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/device/cuda/cuda_api.h"
+#include "common/device/cuda/error_record.h"
+
+namespace d2l {
+
+class CudaGpu;
+
+// One of CUDA's events, while somebody uses it. When the last reference goes
+// it is given to the next who asks, whether or not it is done: waits that were
+// enqueued for it stand for the record they were made for.
+class CudaEvent {
+ public:
+  CudaEvent(CudaGpu& gpu, bool timed, CudaEventHandle handle)
+      : gpu_(gpu), timed_(timed), handle_(handle) {}
+  ~CudaEvent();
+  CudaEvent(const CudaEvent&) = delete;
+  CudaEvent& operator=(const CudaEvent&) = delete;
+
+  CudaGpu& gpu() const { return gpu_; }
+  CudaEventHandle handle() const { return handle_; }
+
+ private:
+  CudaGpu& gpu_;
+  const bool timed_;
+  const CudaEventHandle handle_;
+};
+
+// A moment on both clocks.
+struct CudaClock {
+  std::shared_ptr<CudaEvent> event;
+  std::int64_t host_nanos;         // NowNanos() when the event was reached,
+  std::int64_t uncertainty_nanos;  // give or take this much
+};
+
+class CudaGpu {
+ public:
+  // index: the GPU's number in the runtime. built_archs: see
+  // LaunchFailureText.
+  CudaGpu(CudaApi& api, int index, std::string capability, int multiprocessors,
+          std::vector<int> built_archs)
+      : api_(api),
+        index_(index),
+        capability_(std::move(capability)),
+        multiprocessors_(multiprocessors),
+        built_archs_(std::move(built_archs)) {}
+  CudaGpu(const CudaGpu&) = delete;
+  CudaGpu& operator=(const CudaGpu&) = delete;
+
+  CudaApi& api() const { return api_; }
+  int index() const { return index_; }
+  const std::string& capability() const { return capability_; }
+  int multiprocessors() const { return multiprocessors_; }
+  const std::vector<int>& built_archs() const { return built_archs_; }
+
+  // An event that nobody else uses. The GPU is the thread's current one.
+  // Returns CUDA's error.
+  int NewEvent(bool timed, std::shared_ptr<CudaEvent>* event);
+
+  // Two error records, both empty. To be returned when no kernel can write to
+  // them. Returns CUDA's error.
+  int NewRecords(ErrorRecord** records);
+  void ReturnRecords(ErrorRecord* records);
+
+  // A moment not long ago; null if CUDA refuses. Now and then it waits for the
+  // GPU, some 10 us.
+  std::shared_ptr<const CudaClock> Clock();
+
+  // NowNanos() at which `event`, which is timed and done, was reached. As
+  // precise as the clock's moment, and 0.5 us. Returns CUDA's error.
+  int HostNanos(const CudaClock& clock, const CudaEvent& event,
+                std::int64_t* nanos);
+
+ private:
+  friend class CudaEvent;
+
+  std::shared_ptr<const CudaClock> ReadClock();
+
+  CudaApi& api_;
+  const int index_;
+  const std::string capability_;
+  const int multiprocessors_;
+  const std::vector<int> built_archs_;
+
+  std::mutex mutex_;                                  // guards these two
+  std::array<std::vector<CudaEventHandle>, 2> free_;  // by timed
+  std::vector<ErrorRecord*> free_records_;
+
+  std::mutex clock_mutex_;  // guards what follows
+  CudaStreamHandle clock_stream_ = nullptr;
+  std::shared_ptr<const CudaClock> clock_;
+};
+
+}  // namespace d2l
+
+#endif  // D2L_COMMON_DEVICE_CUDA_CUDA_GPU_H_

@@ -1,0 +1,441 @@
+#include "common/device/cuda/cuda_stream.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <exception>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/timer.h"
+#include "common/device/cuda/cuda_errors.h"
+#include "common/device/cuda/cuda_event.h"
+#include "common/device/memory.h"
+
+namespace d2l {
+namespace {
+
+// Which log a host callback belongs to. CUDA is given a number and not an
+// address: when a GPU's context is lost nobody can say whether a callback that
+// was enqueued is still to come.
+struct CallbackKeys {
+  std::mutex mutex;
+  std::uintptr_t last = 0;
+  std::map<std::uintptr_t, std::shared_ptr<StreamLog>> logs;
+};
+
+CallbackKeys& Keys() {
+  static CallbackKeys& keys = *new CallbackKeys;  // outlives every stream
+  return keys;
+}
+
+void RunCallback(void* key) {
+  std::shared_ptr<StreamLog> log;
+  {
+    std::lock_guard<std::mutex> lock(Keys().mutex);
+    const auto it = Keys().logs.find(reinterpret_cast<std::uintptr_t>(key));
+    if (it == Keys().logs.end()) return;
+    log = it->second;
+  }
+  log->RunCallback();
+}
+
+void Throw(CudaApi& api, const std::string& stream, int error) {
+  throw std::runtime_error(absl::StrCat("[stream] CUDA cannot make a stream, ",
+                                        stream, ": ", api.ErrorText(error)));
+}
+
+std::string WhatOf(const std::exception_ptr& thrown) {
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const std::exception& error) {
+    return error.what();
+  } catch (...) {
+    return "it threw something that is not a std::exception";
+  }
+}
+
+}  // namespace
+
+CudaStream::CudaStream(CudaGpu& gpu, Device device, int index,
+                       const StreamOptions& options)
+    : Stream(device, index),
+      gpu_(gpu),
+      api_(gpu.api()),
+      bound_(static_cast<std::uint64_t>(options.max_queued_operations)),
+      // When the queue is full, half of it must be told apart.
+      checkpoint_every_(
+          std::clamp<std::uint64_t>(bound_ / 2, 1, kCheckpointEvery)) {
+  int error = api_.SetDevice(gpu_.index());
+  if (error == 0) error = gpu_.NewRecords(&records_);
+  if (error == 0) error = api_.CreateStream(&stream_);
+  if (error != 0) {
+    if (records_ != nullptr) gpu_.ReturnRecords(records_);
+    Throw(api_, name(), error);
+  }
+  log_ = std::make_shared<StreamLog>(name(), options.max_queued_operations,
+                                     records_, [this] { set_ever_failed(); });
+  std::lock_guard<std::mutex> lock(Keys().mutex);
+  callback_key_ = ++Keys().last;
+  Keys().logs.emplace(callback_key_, log_);
+}
+
+CudaStream::~CudaStream() {
+  WaitForAll();
+  ReportUnnoticed();
+  {
+    std::lock_guard<std::mutex> lock(Keys().mutex);
+    Keys().logs.erase(callback_key_);
+  }
+  log_->Detach();
+  // Without its context the GPU has nothing that could be given back.
+  if (log_->state() != StreamLog::State::kRunning) return;
+  api_.SetDevice(gpu_.index());
+  library_state_.reset();
+  api_.DestroyStream(stream_);
+  gpu_.ReturnRecords(records_);
+}
+
+void CudaStream::Abandon() { log_->Abandon(); }
+
+void CudaStream::Retire() {
+  WaitForAll();
+  ReportUnnoticed();
+  log_->End();
+}
+
+void CudaStream::ThrowCalledFromWork(const char* what) const {
+  throw std::logic_error(
+      absl::StrCat("[", what,
+                   "] called from work that runs on a stream; a task or a host "
+                   "callback must not call into streams (here ",
+                   name(), "), or the queue could wait for itself"));
+}
+
+void CudaStream::ThrowIfLost(const char* noticed_in,
+                             SourceLocation noticed_at) {
+  if (FailurePtr lost = log_->TellLost()) {
+    throw AsyncError(std::move(lost), noticed_in, noticed_at, -1);
+  }
+}
+
+// ---- Enqueueing.
+
+std::uint64_t CudaStream::Enqueue(const OpLabel& label, bool may_take_long,
+                                  Issue issue) {
+  if (internal::on_worker_thread) ThrowCalledFromWork("Enqueue");
+  Lock lock(mutex_);
+  AwaitRoom(lock);
+  if (log_->state() != StreamLog::State::kRunning) {
+    return log_->Begin(label).number;
+  }
+  int error = api_.SetDevice(gpu_.index());
+  if (may_take_long && last_checkpoint_ < log_->pushed()) AddCheckpoint();
+  const StreamLog::Ticket ticket = log_->Begin(label);
+  std::exception_ptr thrown;
+  if (error == 0) {
+    try {
+      error = issue(ticket);
+    } catch (...) {
+      thrown = std::current_exception();
+      error = api_.TakeLaunchError();
+    }
+  }
+  // Without a checkpoint one only waits for more than need be.
+  if (ticket.number + 1 - last_checkpoint_ >= checkpoint_every_) {
+    AddCheckpoint();
+  }
+  const bool failed =
+      error != 0 && !log_->NoteError(api_, error);  // and the stream goes on
+  if (failed || thrown != nullptr) {
+    FailurePtr failure = log_->FailLaunch(
+        ticket.number,
+        thrown != nullptr
+            ? WhatOf(thrown)
+            : LaunchFailureText(error, api_.ErrorText(error), gpu_.capability(),
+                                gpu_.built_archs()),
+        thrown);
+    throw AsyncError(std::move(failure), "the launch", label.requested_at(),
+                     -1);
+  }
+  return ticket.number;
+}
+
+void CudaStream::AwaitRoom(Lock& lock) {
+  while (log_->pushed() - log_->completed() >= bound_) {
+    Poll();
+    const std::uint64_t done = log_->completed();
+    if (log_->pushed() - done < bound_) return;
+    // Woken for a single free place one would soon wait again.
+    const Checkpoint half =
+        CheckpointBehind(done + std::max<std::uint64_t>(1, bound_ / 2) - 1);
+    waiting_for_room_.fetch_add(1, std::memory_order_relaxed);
+    lock.unlock();
+    Await(half);
+    lock.lock();
+    waiting_for_room_.fetch_sub(1, std::memory_order_relaxed);
+  }
+}
+
+std::uint64_t CudaStream::LaunchErased(
+    const OpLabel& label, absl::FunctionRef<void(const CudaLaunch&)> launch) {
+  const std::uint64_t number = Enqueue(
+      label, /*may_take_long=*/false, [&](const StreamLog::Ticket& ticket) {
+        const CudaLaunch to = {stream_, ticket.errors, gpu_.multiprocessors(),
+                               this};
+        OpStamps* const stamps = label.stamps();
+        if (stamps == nullptr) {
+          launch(to);
+          return api_.TakeLaunchError();
+        }
+        // The first event is reached when what comes before it is done.
+        StreamLog::Timing timing = {ticket.number, stamps, nullptr, nullptr,
+                                    gpu_.Clock()};
+        stamps->queued.store(NowNanos(), std::memory_order_relaxed);
+        const bool timed =
+            timing.clock != nullptr &&
+            gpu_.NewEvent(/*timed=*/true, &timing.begin) == 0 &&
+            gpu_.NewEvent(/*timed=*/true, &timing.end) == 0 &&
+            api_.RecordEvent(timing.begin->handle(), stream_) == 0;
+        launch(to);
+        const int error = api_.TakeLaunchError();
+        if (timed && error == 0 &&
+            api_.RecordEvent(timing.end->handle(), stream_) == 0) {
+          log_->AddTiming(std::move(timing));
+        }
+        return error;
+      });
+  ThrowIfLost(label.name(), label.requested_at());
+  if (LaunchBlocking()) WaitFor(number);
+  return number;
+}
+
+Event CudaStream::Record() {
+  if (internal::on_worker_thread) ThrowCalledFromWork("Record");
+  std::shared_ptr<CudaEvent> event;
+  // Throws nothing if the GPU is lost: it is called where blocks of memory are
+  // let go of.
+  const std::uint64_t number =
+      Enqueue(OpLabel("record"), /*may_take_long=*/false,
+              [&](const StreamLog::Ticket& ticket) {
+                std::shared_ptr<CudaEvent> made;
+                int error = gpu_.NewEvent(/*timed=*/true, &made);
+                if (error == 0) {
+                  error = api_.RecordEvent(made->handle(), stream_);
+                }
+                if (error != 0) return error;
+                last_checkpoint_ = ticket.number + 1;
+                checkpoints_.push_back({last_checkpoint_, made});
+                event = std::move(made);
+                return 0;
+              });
+  return Event(
+      std::make_shared<CudaEventState>(log_, number, std::move(event)));
+}
+
+void CudaStream::Wait(const Event& event, SourceLocation requested_at) {
+  if (internal::on_worker_thread) ThrowCalledFromWork("Wait");
+  const std::shared_ptr<EventState>& state = event.state();
+  if (state == nullptr) return;
+  const CudaEvent* cuda = nullptr;
+  if (state->type() == DeviceType::kCuda) {
+    cuda = static_cast<const CudaEventState&>(*state).event();
+  } else {
+    state->Block();  // a GPU cannot wait for a CPU stream
+  }
+  if (event.Query() && event.failure() == nullptr) return;
+  const std::uint64_t number = Enqueue(
+      OpLabel("wait", requested_at), /*may_take_long=*/true,
+      [&](const StreamLog::Ticket& ticket) {
+        log_->AddWait(ticket.number, state);
+        return cuda == nullptr ? 0 : api_.WaitEvent(stream_, cuda->handle());
+      });
+  ThrowIfLost("wait", requested_at);
+  if (LaunchBlocking()) Finish(number, "wait", requested_at);
+}
+
+void CudaStream::CopyAsync(void* dst, const void* src, std::size_t bytes,
+                           CopyKind kind, SourceLocation requested_at) {
+  if (internal::on_worker_thread) ThrowCalledFromWork("Enqueue");
+  const void* host = kind == CopyKind::kHostToDevice   ? src
+                     : kind == CopyKind::kDeviceToHost ? dst
+                                                       : nullptr;
+  const bool pageable = host != nullptr && !IsPinned(host, bytes);
+  // CUDA would take its time within the call, and overwrite what the program
+  // has although nothing valid is to be had; so it waits here and looks first.
+  if (pageable) WaitForAll();
+  const std::uint64_t number =
+      Enqueue(OpLabel("copy", requested_at), /*may_take_long=*/false,
+              [&](const StreamLog::Ticket& ticket) {
+                if (pageable && log_->FailureOf(ticket.number) != nullptr) {
+                  log_->CountSkipped(ticket.number);
+                  return 0;
+                }
+                if (bytes == 0) return 0;
+                return api_.CopyAsync(dst, src, bytes, stream_);
+              });
+  ThrowIfLost("copy", requested_at);
+  if (pageable || LaunchBlocking()) Finish(number, "copy", requested_at);
+}
+
+void CudaStream::HostCallback(std::function<void()> callback,
+                              SourceLocation requested_at) {
+  const std::uint64_t number = Enqueue(
+      OpLabel("host_callback", requested_at), /*may_take_long=*/true,
+      [&](const StreamLog::Ticket& ticket) {
+        log_->AddCallback(ticket.number, std::move(callback));
+        const int error = api_.LaunchHostFunction(
+            stream_, RunCallback, reinterpret_cast<void*>(callback_key_));
+        if (error != 0) log_->DropLastCallback();
+        return error;
+      });
+  ThrowIfLost("host_callback", requested_at);
+  if (LaunchBlocking()) Finish(number, "host_callback", requested_at);
+}
+
+// ---- How far the stream is.
+
+int CudaStream::AddCheckpoint() {
+  Checkpoint checkpoint = {log_->pushed(), nullptr};
+  int error = api_.SetDevice(gpu_.index());
+  if (error == 0) error = gpu_.NewEvent(/*timed=*/false, &checkpoint.event);
+  if (error == 0) {
+    error = api_.RecordEvent(checkpoint.event->handle(), stream_);
+  }
+  if (error != 0) {
+    log_->NoteError(api_, error);
+    return error;
+  }
+  last_checkpoint_ = checkpoint.end;
+  checkpoints_.push_back(std::move(checkpoint));
+  return 0;
+}
+
+void CudaStream::Poll() {
+  while (!checkpoints_.empty()) {
+    const Checkpoint& first = checkpoints_.front();
+    if (first.end > log_->completed()) {
+      const int error = api_.QueryEvent(first.event->handle());
+      if (error == kCudaNotReady) return;
+      if (error != 0) {
+        log_->NoteError(api_, error);
+        return;
+      }
+      log_->Complete(first.end);
+    }
+    checkpoints_.pop_front();
+  }
+}
+
+CudaStream::Checkpoint CudaStream::CheckpointBehind(std::uint64_t number) {
+  const std::uint64_t done = log_->completed();
+  while (!checkpoints_.empty() && checkpoints_.front().end <= done) {
+    checkpoints_.pop_front();
+  }
+  if (log_->state() != StreamLog::State::kRunning) return {};
+  if (last_checkpoint_ <= number) {
+    const int error = AddCheckpoint();
+    if (error == 0) return checkpoints_.back();
+    // Nobody can know any more how far the stream is.
+    log_->Lose(api_.ErrorText(error));
+    return {};
+  }
+  const auto it = std::upper_bound(
+      checkpoints_.begin(), checkpoints_.end(), number,
+      [](std::uint64_t n, const Checkpoint& c) { return n < c.end; });
+  return it == checkpoints_.end() ? Checkpoint() : *it;  // done meanwhile
+}
+
+void CudaStream::Await(const Checkpoint& checkpoint) {
+  if (checkpoint.event == nullptr) return;
+  const int error = api_.SynchronizeEvent(checkpoint.event->handle());
+  if (error == 0) {
+    log_->Complete(checkpoint.end);
+  } else if (!log_->NoteError(api_, error)) {
+    log_->Lose(api_.ErrorText(error));
+  }
+}
+
+void CudaStream::WaitForAll() {
+  const std::uint64_t pushed = log_->pushed();
+  if (pushed > 0) WaitFor(pushed - 1);
+}
+
+void CudaStream::WaitFor(std::uint64_t number) {
+  if (internal::on_worker_thread) ThrowCalledFromWork("WaitFor");
+  const std::uint64_t count = std::min(number + 1, log_->pushed());
+  // Once round, unless the stream is lost meanwhile.
+  while (log_->completed() < count) {
+    Checkpoint behind;
+    {
+      Lock lock(mutex_);
+      behind = CheckpointBehind(count - 1);
+    }
+    Await(behind);
+  }
+}
+
+std::int64_t CudaStream::QueuedOperations() {
+  if (!internal::on_worker_thread) {
+    Lock lock(mutex_);
+    Poll();
+    if (log_->completed() < log_->pushed() &&
+        last_checkpoint_ < log_->pushed()) {
+      AddCheckpoint();
+      Poll();
+    }
+  }
+  const std::uint64_t done = log_->completed();
+  return static_cast<std::int64_t>(log_->pushed() - done) +
+         waiting_for_room_.load(std::memory_order_relaxed);
+}
+
+// ---- Failures.
+
+FailurePtr CudaStream::FailureOf(std::uint64_t number) {
+  if (!ever_failed()) return nullptr;
+  return log_->FailureOf(number);
+}
+
+void CudaStream::Synchronize(SourceLocation noticed_at) {
+  if (internal::on_worker_thread) ThrowCalledFromWork("Synchronize");
+  const std::uint64_t pushed = log_->pushed();
+  WaitForAll();
+  ThrowIfLost("Synchronize", noticed_at);
+  Report(pushed, "Synchronize", noticed_at);
+}
+
+void CudaStream::Finish(std::uint64_t number, const char* noticed_in,
+                        SourceLocation noticed_at) {
+  if (internal::on_worker_thread) ThrowCalledFromWork("Finish");
+  WaitFor(number);
+  ThrowIfLost(noticed_in, noticed_at);
+  Report(number + 1, noticed_in, noticed_at);
+  ThrowIfFailed(*this, number, noticed_in, noticed_at);
+}
+
+void CudaStream::Report(std::uint64_t before, const char* noticed_in,
+                        SourceLocation noticed_at) {
+  if (!ever_failed()) return;
+  std::int64_t skipped = 0;
+  if (FailurePtr failure = log_->Report(before, &skipped)) {
+    throw AsyncError(std::move(failure), noticed_in, noticed_at, skipped);
+  }
+}
+
+void CudaStream::ReportUnnoticed() {
+  if (FailurePtr failure = log_->Unreported()) {
+    std::fprintf(stderr,
+                 "Nobody noticed that %s. Call Synchronize before the end, to "
+                 "see such an error in time.\n",
+                 failure->ToString().c_str());
+  }
+}
+
+}  // namespace d2l

@@ -1,0 +1,188 @@
+// CudaStream: a stream of a GPU, one of CUDA's streams and a log of what is
+// on it.
+//
+//   CudaStream& stream = static_cast<CudaStream&>(CurrentStream(device));
+//   stream.Launch(OpLabel("axpy"), [=](const CudaLaunch& to) {
+//     const LaunchGeometry shape = GeometryFor(n, to.multiprocessors);
+//     Axpy<<<shape.blocks, shape.threads, 0, to.stream>>>(n, a, x, y);
+//   });
+//
+// Contract: see Stream. What is different from a CPU stream:
+//   - The GPU skips nothing. Behind a failed operation kernels and copies to
+//     and from pinned memory run on with garbage, host callbacks and pageable
+//     copies are skipped, and all of them are marked as failed (StreamLog).
+//   - A failure becomes known when somebody finds out that the operation is
+//     done: by waiting, by an event, or because the queue is full.
+//   - An error that loses the GPU's context (an illegal address) cannot be
+//     mended: from then on every call throws it, except Record, whose event is
+//     complete and poisoned.
+//   - Waiting for an event of a CPU stream blocks the caller.
+//   - CUDA may run the host callbacks of all streams on one thread. One that
+//     waits for another stream's callback may wait for ever.
+//   - CUDA has a bound of its own on what is queued. Beyond it, enqueueing
+//     waits inside of CUDA, whatever the bound here.
+//
+// How far a stream is
+//
+// CUDA tells no operation numbers. What tells how far a stream is are events
+// that it is asked about: one behind every kCheckpointEvery operations, one
+// before whatever may take long for reasons of its own (a host callback, a
+// wait), the ones that Record makes, and one at the end when somebody waits
+// for an operation that none of these covers. So whoever waits for an
+// operation waits for at most kCheckpointEvery - 1 kernels and copies more,
+// and never for a callback behind it. An event behind every operation would
+// make that exact, but would be another call into the driver for each, as would
+// a word that the stream writes (cuStreamWriteValue64). With one event to
+// sixteen operations, an operation costs what its launch does, plus a label
+// that is copied and two uncontended locks, well below 0.1 us on the host
+// (`bazel run //common/device/cuda:benchmarks`, without a GPU). Sixteen is a
+// choice; on a GPU it has not been measured.
+//
+// QueuedOperations is as coarse, but 0 only, and always, when all is done.
+
+#ifndef D2L_COMMON_DEVICE_CUDA_CUDA_STREAM_H_
+#define D2L_COMMON_DEVICE_CUDA_CUDA_STREAM_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+
+#include "absl/functional/function_ref.h"
+#include "common/base/source_location.h"
+#include "common/device/backend.h"
+#include "common/device/cuda/cuda_api.h"
+#include "common/device/cuda/cuda_gpu.h"
+#include "common/device/cuda/error_record.h"
+#include "common/device/cuda/stream_log.h"
+#include "common/device/device.h"
+#include "common/device/event.h"
+#include "common/device/failure.h"
+#include "common/device/op_label.h"
+#include "common/device/stream.h"
+
+namespace d2l {
+
+class CudaStream;
+
+// What an operation is launched with. Its GPU is the thread's current device.
+struct CudaLaunch {
+  CudaStreamHandle stream;  // a cudaStream_t
+  ErrorReporter errors;     // for kernels that check what they read
+  int multiprocessors;
+  CudaStream* owner;
+};
+
+class CudaStream final : public Stream {
+ public:
+  static constexpr std::uint64_t kCheckpointEvery = 16;
+
+  // Throws std::runtime_error if CUDA makes no stream.
+  CudaStream(CudaGpu& gpu, Device device, int index,
+             const StreamOptions& options);
+  ~CudaStream() override;
+
+  // Calls `launch`, a callable `void(const CudaLaunch&)`, which launches one or
+  // several kernels on the stream it is given, and returns the operation's
+  // number. Only one thread is in a launch of this stream at a time; `launch`
+  // must not wait and must not call into streams. Waits while the queue is
+  // full; with launch blocking, until the operation is done (Finish then says
+  // whether it failed).
+  //
+  // The label's stamps, if it has any, are written when the operation is known
+  // to be done, by the clock of CudaGpu: the beginning is when what comes
+  // before is done, some microseconds before the first kernel begins.
+  //
+  // If CUDA does not take the launch, or `launch` throws, the operation has
+  // failed, and this throws AsyncError there and then; the stream goes on.
+  template <typename F>
+  std::uint64_t Launch(const OpLabel& label, const F& launch) {
+    return LaunchErased(label, launch);
+  }
+
+  Event Record() override;
+  void Wait(const Event& event,
+            SourceLocation requested_at = SourceLocation::Current()) override;
+  void CopyAsync(
+      void* dst, const void* src, std::size_t bytes, CopyKind kind,
+      SourceLocation requested_at = SourceLocation::Current()) override;
+  void HostCallback(
+      std::function<void()> callback,
+      SourceLocation requested_at = SourceLocation::Current()) override;
+  std::int64_t QueuedOperations() override;
+  void Synchronize(
+      SourceLocation noticed_at = SourceLocation::Current()) override;
+  void WaitFor(std::uint64_t number) override;
+  void Finish(std::uint64_t number, const char* noticed_in,
+              SourceLocation noticed_at) override;
+  FailurePtr FailureOf(std::uint64_t number) override;
+
+  // For the end of the process, all streams first, then each: from Abandon on
+  // host callbacks are skipped; Retire waits for what is queued, reports an
+  // unnoticed failure on stderr, and from then on no CUDA is called: what is
+  // enqueued counts as skipped. The stream must not be destroyed after that.
+  void Abandon() override;
+  void Retire() override;
+
+  CudaGpu& gpu() const { return gpu_; }
+
+  // A place for what a library keeps for each stream (see cuda_blas.h). Used
+  // within a launch, and destroyed before CUDA's stream is.
+  std::shared_ptr<void>& library_state() { return library_state_; }
+
+ private:
+  using Lock = std::unique_lock<std::mutex>;
+
+  // Operations below `end` are done when the event is.
+  struct Checkpoint {
+    std::uint64_t end = 0;
+    std::shared_ptr<CudaEvent> event;
+  };
+  // Makes the CUDA calls of an operation and returns their error.
+  using Issue = absl::FunctionRef<int(const StreamLog::Ticket&)>;
+
+  [[noreturn]] void ThrowCalledFromWork(const char* what) const;
+  void ThrowIfLost(const char* noticed_in, SourceLocation noticed_at);
+
+  std::uint64_t LaunchErased(const OpLabel& label,
+                             absl::FunctionRef<void(const CudaLaunch&)> launch);
+  // Takes a number; on a stream that does not run, that is all. may_take_long:
+  // for reasons of its own; see above.
+  std::uint64_t Enqueue(const OpLabel& label, bool may_take_long, Issue issue);
+  void AwaitRoom(Lock& lock);
+  void WaitForAll();
+  void Await(const Checkpoint& checkpoint);
+
+  // These three with the lock. AddCheckpoint returns CUDA's error.
+  int AddCheckpoint();
+  void Poll();
+  Checkpoint CheckpointBehind(std::uint64_t number);
+
+  // Throws the failure nobody was told of, if it is below `before`.
+  void Report(std::uint64_t before, const char* noticed_in,
+              SourceLocation noticed_at);
+  void ReportUnnoticed();
+
+  CudaGpu& gpu_;
+  CudaApi& api_;
+  const std::uint64_t bound_;
+  const std::uint64_t checkpoint_every_;
+  CudaStreamHandle stream_ = nullptr;
+  ErrorRecord* records_ = nullptr;
+  std::shared_ptr<StreamLog> log_;
+  std::uintptr_t callback_key_ = 0;  // what CUDA is given for host callbacks
+  std::shared_ptr<void> library_state_;
+
+  std::mutex mutex_;  // one thread enqueues; guards what follows
+  std::deque<Checkpoint> checkpoints_;
+  std::uint64_t last_checkpoint_ = 0;  // how many operations are before it
+
+  std::atomic<std::int64_t> waiting_for_room_{0};
+};
+
+}  // namespace d2l
+
+#endif  // D2L_COMMON_DEVICE_CUDA_CUDA_STREAM_H_

@@ -1,0 +1,34 @@
+#include "common/device/cuda/error_record.h"
+
+#include <string>
+
+#include "absl/strings/str_format.h"
+
+namespace d2l {
+
+static_assert(sizeof(ErrorRecord) == 64);
+
+// The words are those of common/kernels/cpu.
+std::string DeviceErrorText(const ErrorRecord& record) {
+  switch (record.code) {
+    case DeviceError::kIndexOutOfRange:
+      if (record.b == 0) {
+        return absl::StrFormat(
+            "index %d at position %d is out of range; there is nothing to "
+            "index",
+            record.a, record.position);
+      }
+      return absl::StrFormat(
+          "index %d at position %d is out of range; valid are 0..%d", record.a,
+          record.position, record.b - 1);
+    case DeviceError::kDivisionByZero:
+      return absl::StrFormat("division by zero at element %d", record.position);
+    case DeviceError::kNegativeExponent:
+      return absl::StrFormat("negative integer exponent %d at element %d",
+                             record.a, record.position);
+  }
+  return absl::StrFormat("error %d of a kernel, at element %d",
+                         static_cast<int>(record.code), record.position);
+}
+
+}  // namespace d2l

@@ -1,0 +1,404 @@
+#include "common/device/cuda/fake_cuda.h"
+
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/timer.h"
+#include "common/device/cuda/cuda_errors.h"
+
+namespace d2l {
+namespace {
+
+thread_local int current_gpu = 0;
+thread_local int launch_error = 0;
+thread_local bool in_host_function = false;
+
+// A GPU's clock has a start of its own.
+std::int64_t ClockOf(int gpu) { return NowNanos() + gpu * 7'000'000'000; }
+
+}  // namespace
+
+FakeCuda::FakeCuda(const Options& options)
+    : options_(options), lost_(options.gpus), used_(options.gpus) {}
+
+FakeCuda::~FakeCuda() {
+  for (const auto& stream : streams_) {
+    Lock lock(mutex_);
+    Stop(*stream, lock);
+  }
+  for (const auto& [data, block] : blocks_) {
+    std::free(reinterpret_cast<void*>(data));
+  }
+}
+
+int FakeCuda::Enter(const char* function, int gpu) {
+  ++calls_[function];
+  ++calls_[""];
+  if (in_host_function) {
+    violations_.push_back(absl::StrCat(function, " in a host function"));
+    return kCudaNotPermitted;
+  }
+  if (unloaded_) return kCudaCudartUnloading;
+  const auto it = fail_next_.find(function);
+  if (it != fail_next_.end()) {
+    const int error = it->second;
+    fail_next_.erase(it);
+    return error;
+  }
+  return gpu == kHost ? 0 : lost_[gpu];
+}
+
+// ---- Streams.
+
+int FakeCuda::SetDevice(int gpu) {
+  Lock lock(mutex_);
+  if (const int error = Enter("SetDevice", kHost)) return error;
+  if (gpu < 0 || gpu >= options_.gpus) return kCudaInvalidValue;
+  current_gpu = gpu;
+  return lost_[gpu];
+}
+
+int FakeCuda::CreateStream(CudaStreamHandle* stream) {
+  Lock lock(mutex_);
+  if (const int error = Enter("CreateStream", current_gpu)) return error;
+  auto made = std::make_unique<Stream>();
+  made->gpu = current_gpu;
+  made->thread = std::thread([this, s = made.get()] { Serve(*s); });
+  *stream = reinterpret_cast<CudaStreamHandle>(made.get());
+  streams_.push_back(std::move(made));
+  return 0;
+}
+
+int FakeCuda::DestroyStream(CudaStreamHandle handle) {
+  Lock lock(mutex_);
+  auto& stream = *reinterpret_cast<Stream*>(handle);
+  if (const int error = Enter("DestroyStream", stream.gpu)) return error;
+  Stop(stream, lock);
+  return 0;
+}
+
+void FakeCuda::Stop(Stream& stream, Lock& lock) {
+  stream.closing = true;
+  changed_.notify_all();
+  lock.unlock();
+  if (stream.thread.joinable()) stream.thread.join();
+  lock.lock();
+}
+
+void FakeCuda::Serve(Stream& stream) {
+  Lock lock(mutex_);
+  for (;;) {
+    changed_.wait(lock, [&] { return stream.closing || !stream.work.empty(); });
+    if (lost_[stream.gpu] != 0) stream.work.clear();
+    if (stream.work.empty()) {
+      if (stream.closing) return;
+      continue;
+    }
+    const std::function<void()> work = std::move(stream.work.front());
+    stream.work.pop_front();
+    lock.unlock();
+    work();
+    lock.lock();
+  }
+}
+
+void FakeCuda::Push(Stream& stream, std::function<void()> work) {
+  if (stream.closing) violations_.push_back("work on a destroyed stream");
+  stream.work.push_back(std::move(work));
+  changed_.notify_all();
+}
+
+int FakeCuda::CheckCurrent(const char* function, const Stream& stream) {
+  if (stream.gpu == current_gpu) return 0;
+  violations_.push_back(absl::StrCat(function, " with another current device"));
+  return kCudaInvalidResourceHandle;
+}
+
+void FakeCuda::LaunchKernel(CudaStreamHandle handle,
+                            std::function<void()> kernel) {
+  Lock lock(mutex_);
+  auto& stream = *reinterpret_cast<Stream*>(handle);
+  int error = Enter("LaunchKernel", stream.gpu);
+  if (error == 0) error = CheckCurrent("LaunchKernel", stream);
+  if (error != 0) {
+    launch_error = error;
+    return;
+  }
+  Push(stream, std::move(kernel));
+}
+
+int FakeCuda::TakeLaunchError() {
+  Lock lock(mutex_);
+  if (const int error = Enter("TakeLaunchError", current_gpu)) return error;
+  return std::exchange(launch_error, 0);
+}
+
+int FakeCuda::LaunchHostFunction(CudaStreamHandle handle,
+                                 void (*function)(void*), void* data) {
+  Lock lock(mutex_);
+  auto& stream = *reinterpret_cast<Stream*>(handle);
+  if (const int error = Enter("LaunchHostFunction", stream.gpu)) return error;
+  Push(stream, [this, function, data] {
+    Lock one_at_a_time(host_functions_, std::defer_lock);
+    if (options_.serial_host_functions) one_at_a_time.lock();
+    in_host_function = true;
+    function(data);
+    in_host_function = false;
+  });
+  return 0;
+}
+
+void FakeCuda::Report(const ErrorReporter& errors, DeviceError code,
+                      std::int64_t position, std::int64_t a, std::int64_t b) {
+  unsigned long long empty = 0;
+  if (!__atomic_compare_exchange_n(&errors.record->claimed_by, &empty,
+                                   errors.number + 1ull, false,
+                                   __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+    return;
+  }
+  errors.record->code = code;
+  errors.record->position = position;
+  errors.record->a = a;
+  errors.record->b = b;
+}
+
+void FakeCuda::Crash(int gpu, int error) {
+  Lock lock(mutex_);
+  lost_[gpu] = error;
+  changed_.notify_all();
+}
+
+void FakeCuda::FailNext(const std::string& function, int error) {
+  Lock lock(mutex_);
+  fail_next_[function] = error;
+}
+
+void FakeCuda::Unload() {
+  Lock lock(mutex_);
+  unloaded_ = true;
+  changed_.notify_all();
+}
+
+// ---- Events.
+
+int FakeCuda::CreateEvent(bool timed, CudaEventHandle* event) {
+  Lock lock(mutex_);
+  if (const int error = Enter("CreateEvent", current_gpu)) return error;
+  events_.push_back(
+      std::make_unique<Event>(Event{current_gpu, timed, nullptr}));
+  *event = reinterpret_cast<CudaEventHandle>(events_.back().get());
+  return 0;
+}
+
+int FakeCuda::RecordEvent(CudaEventHandle handle, CudaStreamHandle on) {
+  Lock lock(mutex_);
+  auto& event = *reinterpret_cast<Event*>(handle);
+  auto& stream = *reinterpret_cast<Stream*>(on);
+  if (const int error = Enter("RecordEvent", stream.gpu)) return error;
+  if (event.gpu != stream.gpu) {
+    violations_.push_back("an event recorded on another device's stream");
+    return kCudaInvalidResourceHandle;
+  }
+  auto point = std::make_shared<Point>();
+  point->gpu = stream.gpu;
+  event.latest = point;
+  Push(stream, [this, point] {
+    Lock done_lock(mutex_);
+    point->nanos = ClockOf(point->gpu);
+    point->done = true;
+    changed_.notify_all();
+  });
+  return 0;
+}
+
+int FakeCuda::QueryEvent(CudaEventHandle handle) {
+  Lock lock(mutex_);
+  const auto& event = *reinterpret_cast<Event*>(handle);
+  if (const int error = Enter("QueryEvent", event.gpu)) return error;
+  return event.latest == nullptr || event.latest->done ? 0 : kCudaNotReady;
+}
+
+int FakeCuda::SynchronizeEvent(CudaEventHandle handle) {
+  Lock lock(mutex_);
+  const auto& event = *reinterpret_cast<Event*>(handle);
+  if (const int error = Enter("SynchronizeEvent", event.gpu)) return error;
+  const std::shared_ptr<Point> point = event.latest;
+  if (point == nullptr) return 0;
+  changed_.wait(
+      lock, [&] { return point->done || lost_[point->gpu] != 0 || unloaded_; });
+  if (unloaded_) return kCudaCudartUnloading;
+  return lost_[point->gpu];
+}
+
+int FakeCuda::WaitEvent(CudaStreamHandle on, CudaEventHandle handle) {
+  Lock lock(mutex_);
+  auto& stream = *reinterpret_cast<Stream*>(on);
+  const auto& event = *reinterpret_cast<Event*>(handle);
+  if (const int error = Enter("WaitEvent", stream.gpu)) return error;
+  const std::shared_ptr<Point> point = event.latest;
+  if (point == nullptr) return 0;
+  Push(stream, [this, point] {
+    Lock waiting(mutex_);
+    changed_.wait(waiting,
+                  [&] { return point->done || lost_[point->gpu] != 0; });
+  });
+  return 0;
+}
+
+int FakeCuda::ElapsedMillis(CudaEventHandle begin_handle,
+                            CudaEventHandle end_handle, float* millis) {
+  Lock lock(mutex_);
+  const auto& begin = *reinterpret_cast<Event*>(begin_handle);
+  const auto& end = *reinterpret_cast<Event*>(end_handle);
+  if (const int error = Enter("ElapsedMillis", end.gpu)) return error;
+  if (begin.gpu != end.gpu || !begin.timed || !end.timed ||
+      begin.latest == nullptr || end.latest == nullptr) {
+    violations_.push_back("the time between events that have none");
+    return kCudaInvalidResourceHandle;
+  }
+  if (!begin.latest->done || !end.latest->done) return kCudaNotReady;
+  *millis = static_cast<float>(
+      1e-6 * static_cast<double>(end.latest->nanos - begin.latest->nanos));
+  return 0;
+}
+
+// ---- Memory.
+
+const FakeCuda::Block* FakeCuda::Find(const void* data, std::size_t bytes) {
+  const auto start = reinterpret_cast<std::uintptr_t>(data);
+  auto it = blocks_.upper_bound(start);
+  if (it == blocks_.begin()) return nullptr;
+  --it;
+  return start + bytes <= it->first + it->second.bytes ? &it->second : nullptr;
+}
+
+int FakeCuda::CopyAsync(void* dst, const void* src, std::size_t bytes,
+                        CudaStreamHandle on) {
+  Lock lock(mutex_);
+  auto& stream = *reinterpret_cast<Stream*>(on);
+  if (const int error = Enter("CopyAsync", stream.gpu)) return error;
+  const bool from_pageable = Find(src, bytes) == nullptr;
+  const bool to_pageable = Find(dst, bytes) == nullptr;
+  if (from_pageable) {
+    const auto* const from = static_cast<const char*>(src);
+    Push(stream, [dst, staged = std::vector<char>(from, from + bytes)] {
+      std::memcpy(dst, staged.data(), staged.size());
+    });
+  } else {
+    Push(stream, [dst, src, bytes] { std::memcpy(dst, src, bytes); });
+  }
+  if (!to_pageable) return 0;
+  auto done = std::make_shared<bool>(false);
+  Push(stream, [this, done] {
+    Lock done_lock(mutex_);
+    *done = true;
+    changed_.notify_all();
+  });
+  changed_.wait(lock, [&] { return *done || lost_[stream.gpu] != 0; });
+  return lost_[stream.gpu];
+}
+
+int FakeCuda::AllocateBlock(std::size_t bytes, int gpu, void** data) {
+  if (posix_memalign(data, 256, bytes == 0 ? 1 : bytes) != 0) {
+    return kCudaMemoryAllocation;
+  }
+  blocks_[reinterpret_cast<std::uintptr_t>(*data)] = {bytes, gpu};
+  return 0;
+}
+
+int FakeCuda::FreeBlock(void* data, bool pinned) {
+  const auto it = blocks_.find(reinterpret_cast<std::uintptr_t>(data));
+  if (it == blocks_.end() || (it->second.gpu == kHost) != pinned) {
+    violations_.push_back("memory freed that was not allocated");
+    return kCudaInvalidValue;
+  }
+  if (!pinned) used_[it->second.gpu] -= it->second.bytes;
+  blocks_.erase(it);
+  std::free(data);
+  return 0;
+}
+
+int FakeCuda::Allocate(std::size_t bytes, void** data) {
+  Lock lock(mutex_);
+  if (const int error = Enter("Allocate", current_gpu)) return error;
+  if (bytes > options_.memory_bytes - used_[current_gpu]) {
+    return kCudaMemoryAllocation;
+  }
+  const int error = AllocateBlock(bytes, current_gpu, data);
+  if (error == 0) used_[current_gpu] += bytes;
+  return error;
+}
+
+int FakeCuda::Free(void* data) {
+  Lock lock(mutex_);
+  if (const int error = Enter("Free", current_gpu)) return error;
+  return FreeBlock(data, /*pinned=*/false);
+}
+
+int FakeCuda::AllocatePinned(std::size_t bytes, void** data) {
+  Lock lock(mutex_);
+  if (const int error = Enter("AllocatePinned", current_gpu)) return error;
+  return AllocateBlock(bytes, kHost, data);
+}
+
+int FakeCuda::FreePinned(void* data) {
+  Lock lock(mutex_);
+  if (const int error = Enter("FreePinned", current_gpu)) return error;
+  return FreeBlock(data, /*pinned=*/true);
+}
+
+int FakeCuda::MemoryInfo(std::size_t* free, std::size_t* total) {
+  Lock lock(mutex_);
+  if (const int error = Enter("MemoryInfo", current_gpu)) return error;
+  *total = options_.memory_bytes;
+  *free = options_.memory_bytes - used_[current_gpu];
+  return 0;
+}
+
+int FakeCuda::EnablePeerAccess(int gpu, int peer) {
+  Lock lock(mutex_);
+  if (const int error = Enter("EnablePeerAccess", gpu)) return error;
+  if (!options_.peers) return 0;
+  if (!peers_.insert({gpu, peer}).second) {
+    violations_.push_back("peer access enabled twice");
+  }
+  return 0;
+}
+
+std::string FakeCuda::ErrorText(int error) {
+  switch (error) {
+    case kCudaIllegalAddress:
+      return "cudaErrorIllegalAddress: an illegal memory access was "
+             "encountered";
+    case kCudaMemoryAllocation:
+      return "cudaErrorMemoryAllocation: out of memory";
+    default:
+      return absl::StrCat("error ", error);
+  }
+}
+
+// ---- What tests ask.
+
+std::int64_t FakeCuda::Calls(const std::string& function) {
+  Lock lock(mutex_);
+  return calls_[function];
+}
+
+std::set<std::pair<int, int>> FakeCuda::peers() {
+  Lock lock(mutex_);
+  return peers_;
+}
+
+std::vector<std::string> FakeCuda::violations() {
+  Lock lock(mutex_);
+  return violations_;
+}
+
+}  // namespace d2l

@@ -1,0 +1,162 @@
+// FakeCuda: a model of the CUDA runtime for tests, on the CPU.
+//
+//   FakeCuda cuda;
+//   CudaGpu gpu(cuda, 0, "sm_90", 4, {900});
+//   CudaStream stream(gpu, device, 0, options);
+//   stream.Launch(label, [&](const CudaLaunch& to) {
+//     cuda.LaunchKernel(to.stream, [=] { y[0] = x[0] + 1; });
+//   });
+//
+// It does what the runtime's documentation promises, in the way that leaves
+// most room for mistakes: a stream is a thread of its own that runs what is
+// enqueued in order; an event can be recorded again, and a wait stands for the
+// record as of its call; a copy from pageable memory has read its source when
+// the call returns, one to pageable memory returns when it is done; GPUs have
+// clocks of their own; once a GPU's context is lost every call on it fails, and
+// no host function is called any more. "Kernels" are functions of the test.
+//
+// What a program must not do is noted (violations()): calls from a host
+// function, a stream with another current device than its own, an event
+// recorded on another device's stream, memory that is not there.
+//
+// Thread-safe. Destroyed after every stream on it; it waits for their threads.
+
+#ifndef D2L_COMMON_DEVICE_CUDA_FAKE_CUDA_H_
+#define D2L_COMMON_DEVICE_CUDA_FAKE_CUDA_H_
+
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "common/device/cuda/cuda_api.h"
+#include "common/device/cuda/error_record.h"
+
+namespace d2l {
+
+class FakeCuda final : public CudaApi {
+ public:
+  struct Options {
+    int gpus = 1;
+    // Of each GPU.
+    std::size_t memory_bytes = std::size_t{1} << 30;
+    // CUDA may run the host functions of all streams one at a time.
+    bool serial_host_functions = true;
+    // Which GPUs can use each other's memory; none if false.
+    bool peers = true;
+  };
+
+  FakeCuda() : FakeCuda(Options()) {}
+  explicit FakeCuda(const Options& options);
+  ~FakeCuda() override;
+
+  int SetDevice(int gpu) override;
+  int CreateStream(CudaStreamHandle* stream) override;
+  int DestroyStream(CudaStreamHandle stream) override;
+  int CreateEvent(bool timed, CudaEventHandle* event) override;
+  int RecordEvent(CudaEventHandle event, CudaStreamHandle stream) override;
+  int QueryEvent(CudaEventHandle event) override;
+  int SynchronizeEvent(CudaEventHandle event) override;
+  int WaitEvent(CudaStreamHandle stream, CudaEventHandle event) override;
+  int ElapsedMillis(CudaEventHandle begin, CudaEventHandle end,
+                    float* millis) override;
+  int CopyAsync(void* dst, const void* src, std::size_t bytes,
+                CudaStreamHandle stream) override;
+  int LaunchHostFunction(CudaStreamHandle stream, void (*function)(void*),
+                         void* data) override;
+  int TakeLaunchError() override;
+  int Allocate(std::size_t bytes, void** data) override;
+  int Free(void* data) override;
+  int AllocatePinned(std::size_t bytes, void** data) override;
+  int FreePinned(void* data) override;
+  int MemoryInfo(std::size_t* free, std::size_t* total) override;
+  int EnablePeerAccess(int gpu, int peer) override;
+  std::string ErrorText(int error) override;
+
+  // What <<<…>>> is to a kernel.
+  void LaunchKernel(CudaStreamHandle stream, std::function<void()> kernel);
+  // What ErrorReporter::Report is to a kernel.
+  static void Report(const ErrorReporter& errors, DeviceError code,
+                     std::int64_t position, std::int64_t a = 0,
+                     std::int64_t b = 0);
+
+  // In a kernel: it did something that loses the GPU's context.
+  void Crash(int gpu, int error);
+  // The next call of this function returns `error` and does nothing.
+  // "LaunchKernel" is one of them.
+  void FailNext(const std::string& function, int error);
+  // From now on every call does: the runtime is gone.
+  void Unload();
+
+  // How often a function was called; of all, if it is "".
+  std::int64_t Calls(const std::string& function);
+  int events_created() { return static_cast<int>(Calls("CreateEvent")); }
+  std::set<std::pair<int, int>> peers();
+  std::vector<std::string> violations();
+
+ private:
+  // What an event stands for.
+  struct Point {
+    int gpu;
+    bool done = false;
+    std::int64_t nanos = 0;
+  };
+  struct Event {
+    int gpu;
+    bool timed;
+    std::shared_ptr<Point> latest;
+  };
+  struct Stream {
+    int gpu;
+    std::deque<std::function<void()>> work;
+    bool closing = false;
+    std::thread thread;
+  };
+  struct Block {
+    std::size_t bytes;
+    int gpu;  // kHost if pinned
+  };
+  static constexpr int kHost = -1;
+
+  using Lock = std::unique_lock<std::mutex>;
+
+  // At the beginning of every call: the error it returns, 0 to go on.
+  int Enter(const char* function, int gpu);
+  void Serve(Stream& stream);
+  void Push(Stream& stream, std::function<void()> work);
+  void Stop(Stream& stream, Lock& lock);
+  const Block* Find(const void* data, std::size_t bytes);
+  int CheckCurrent(const char* function, const Stream& stream);
+  int AllocateBlock(std::size_t bytes, int gpu, void** data);
+  int FreeBlock(void* data, bool pinned);
+
+  const Options options_;
+  std::mutex host_functions_;  // held while one runs, if they are serial
+
+  std::mutex mutex_;  // guards all below
+  std::condition_variable changed_;
+  std::vector<int> lost_;  // by GPU: its error, or 0
+  std::vector<std::size_t> used_;
+  bool unloaded_ = false;
+  std::vector<std::unique_ptr<Stream>> streams_;
+  std::vector<std::unique_ptr<Event>> events_;
+  std::map<std::uintptr_t, Block> blocks_;
+  std::map<std::string, std::int64_t> calls_;
+  std::map<std::string, int> fail_next_;
+  std::set<std::pair<int, int>> peers_;
+  std::vector<std::string> violations_;
+};
+
+}  // namespace d2l
+
+#endif  // D2L_COMMON_DEVICE_CUDA_FAKE_CUDA_H_

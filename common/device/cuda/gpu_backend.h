@@ -1,0 +1,69 @@
+// GpuBackend: the CUDA back end on any CudaApi.
+//
+//   static GpuBackend& backend =
+//       *new GpuBackend(RealCudaApi(), ListDevices(), BuiltArchs());
+//
+// The program's own is in cuda_backend.cc; tests make one on a model of a GPU.
+// Several streams, of one device or of logical ones, share what CudaGpu has
+// for their GPU. GPUs that have streams may use each other's memory directly,
+// where the hardware can.
+//
+// Memory comes straight from cudaMalloc: what makes it stream-ordered and cheap
+// is DeviceMemory. In a host callback, where CUDA may not be called, another
+// thread asks for it.
+//
+// Thread-safe. It must outlive its streams and everything they made, so it is
+// never destroyed.
+
+#ifndef D2L_COMMON_DEVICE_CUDA_GPU_BACKEND_H_
+#define D2L_COMMON_DEVICE_CUDA_GPU_BACKEND_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "common/device/backend.h"
+#include "common/device/cuda/cuda_api.h"
+#include "common/device/cuda/cuda_gpu.h"
+#include "common/device/device.h"
+#include "common/device/stream.h"
+
+namespace d2l {
+
+class GpuBackend final : public Backend {
+ public:
+  // built_archs: see LaunchFailureText.
+  GpuBackend(CudaApi& api, DeviceInventory inventory,
+             const std::vector<int>& built_archs);
+
+  DeviceType type() const override { return DeviceType::kCuda; }
+  const DeviceInventory& Inventory() override { return inventory_; }
+
+  // A CudaStream. Throws std::invalid_argument if there is no such GPU, and
+  // std::runtime_error if CUDA makes no stream.
+  std::unique_ptr<Stream> NewStream(Device device, int physical_index,
+                                    int index,
+                                    const StreamOptions& options) override;
+
+  void* Allocate(int physical_index, std::size_t bytes) override;
+  void Free(int physical_index, void* data, std::size_t bytes) override;
+  void* AllocatePinned(std::size_t bytes) override;
+  void FreePinned(void* data, std::size_t bytes) override;
+  std::int64_t FreeMemory(int physical_index) override;
+
+ private:
+  void LetPeersIn(int physical_index);
+
+  CudaApi& api_;
+  const DeviceInventory inventory_;
+  std::vector<std::unique_ptr<CudaGpu>> gpus_;  // by physical index
+
+  std::mutex mutex_;         // guards in_use_
+  std::vector<int> in_use_;  // the GPUs that have had streams
+};
+
+}  // namespace d2l
+
+#endif  // D2L_COMMON_DEVICE_CUDA_GPU_BACKEND_H_

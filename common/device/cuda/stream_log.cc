@@ -1,0 +1,372 @@
+#include "common/device/cuda/stream_log.h"
+
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/device/cuda/cuda_errors.h"
+#include "common/device/stream.h"
+
+namespace d2l {
+namespace {
+
+constexpr char kSkippedAtEnd[] =
+    "it was skipped, because the program is ending";
+
+// The smallest power of two from n on.
+std::uint64_t RoundUp(std::int64_t n) {
+  std::uint64_t size = 1;
+  while (size < static_cast<std::uint64_t>(n)) size *= 2;
+  return size;
+}
+
+std::string WhatOf(const std::exception_ptr& thrown) {
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const std::exception& error) {
+    return error.what();
+  } catch (...) {
+    return "it threw something that is not a std::exception";
+  }
+}
+
+// Marks a thread that runs a callback.
+class InCallback {
+ public:
+  InCallback()
+      : worker_(std::exchange(internal::on_worker_thread, true)),
+        callback_(std::exchange(internal::in_cuda_callback, true)) {}
+  ~InCallback() {
+    internal::on_worker_thread = worker_;
+    internal::in_cuda_callback = callback_;
+  }
+  InCallback(const InCallback&) = delete;
+  InCallback& operator=(const InCallback&) = delete;
+
+ private:
+  const bool worker_;
+  const bool callback_;
+};
+
+}  // namespace
+
+StreamLog::StreamLog(std::string stream_name, std::int64_t bound,
+                     ErrorRecord* records, std::function<void()> on_failure)
+    : stream_name_(std::move(stream_name)),
+      label_mask_(RoundUp(bound) - 1),
+      // Not constructed: of a large ring only what is used becomes memory.
+      labels_(static_cast<OpLabel*>(
+          ::operator new((label_mask_ + 1) * sizeof(OpLabel)))),
+      records_(records),
+      on_failure_(std::move(on_failure)) {}
+
+StreamLog::~StreamLog() { ::operator delete(labels_); }
+
+StreamLog::Ticket StreamLog::Begin(const OpLabel& label) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  const std::uint64_t number = pushed_.load(std::memory_order_relaxed);
+  new (&labels_[number & label_mask_]) OpLabel(label);
+  if (state() == State::kEnded) {
+    Open(number, MakeFailure(number, kSkippedAtEnd, nullptr),
+         /*end_of_program=*/true);
+  }
+  pushed_.store(number + 1, std::memory_order_release);
+  return {number, {&records_[record_], number}};
+}
+
+void StreamLog::AddWait(std::uint64_t number,
+                        std::shared_ptr<EventState> event) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  waits_.push_back({number, std::move(event)});
+}
+
+void StreamLog::AddTiming(Timing timing) {
+  std::lock_guard<std::mutex> lock(timings_mutex_);
+  timings_.push_back(std::move(timing));
+}
+
+void StreamLog::AddCallback(std::uint64_t number,
+                            std::function<void()> callback) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  callbacks_.push_back({number, std::move(callback)});
+}
+
+void StreamLog::DropLastCallback() {
+  PendingCallback dropped;  // destroyed without the lock
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (callbacks_.empty()) return;  // the stream does not run any more
+  dropped = std::move(callbacks_.back());
+  callbacks_.pop_back();
+}
+
+void StreamLog::Complete(std::uint64_t done) {
+  if (completed_.load(std::memory_order_acquire) >= done) return;
+  {
+    std::lock_guard<std::mutex> lock(timings_mutex_);
+    while (!timings_.empty() && timings_.front().number < done) {
+      const Timing& timing = timings_.front();
+      CudaGpu& gpu = timing.begin->gpu();
+      std::int64_t begin = 0;
+      std::int64_t end = 0;
+      if (gpu.HostNanos(*timing.clock, *timing.begin, &begin) == 0 &&
+          gpu.HostNanos(*timing.clock, *timing.end, &end) == 0) {
+        timing.stamps->begin.store(begin, std::memory_order_relaxed);
+        timing.stamps->end.store(end, std::memory_order_release);
+      }
+      timings_.pop_front();
+    }
+  }
+  Resolve(done);
+  std::uint64_t known = completed_.load(std::memory_order_relaxed);
+  while (known < done && !completed_.compare_exchange_weak(
+                             known, done, std::memory_order_acq_rel)) {
+  }
+}
+
+void StreamLog::Resolve(std::uint64_t done) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  for (;;) {
+    const std::uint64_t in_record = NewlyFailedInRecord();
+    if (waits_.empty() || waits_.front().number >= done ||
+        waits_.front().number > in_record) {
+      if (in_record >= done) return;
+      Open(in_record,
+           MakeFailure(in_record, DeviceErrorText(records_[record_]), nullptr));
+      continue;
+    }
+    // The wait is done, and so is what it waited for. Its stream's log may ask
+    // this one in turn, about operations from before this wait; none of these
+    // waits any more, so that goes no deeper than there are streams.
+    const PendingWait wait = waits_.front();
+    lock.unlock();
+    FailurePtr failure = wait.event->failure();
+    lock.lock();
+    // Another thread may have been as far.
+    if (waits_.empty() || waits_.front().number != wait.number) continue;
+    waits_.pop_front();
+    if (failure != nullptr) Open(wait.number, std::move(failure));
+  }
+}
+
+void StreamLog::RunCallback() {
+  const InCallback in_callback;
+  PendingCallback next;  // destroyed without the lock
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (callbacks_.empty()) return;  // the stream does not run any more
+    next = std::move(callbacks_.front());
+    callbacks_.pop_front();
+  }
+  const std::uint64_t number = next.number;
+  // What comes before it is done.
+  Resolve(number);
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (abandoned_.load(std::memory_order_acquire)) {
+      Open(number, MakeFailure(number, kSkippedAtEnd, nullptr),
+           /*end_of_program=*/true);
+    }
+    if (FailedInterval* interval = IntervalOf(number)) {
+      ++interval->skipped;
+      return;
+    }
+  }
+  try {
+    next.function();
+  } catch (const AsyncError& error) {
+    // It waited for something that had failed: that is what others want to
+    // know.
+    std::lock_guard<std::mutex> lock(mutex_);
+    Open(number, error.shared_failure());
+  } catch (...) {
+    const std::exception_ptr thrown = std::current_exception();
+    std::lock_guard<std::mutex> lock(mutex_);
+    Open(number, MakeFailure(number, WhatOf(thrown), thrown));
+  }
+}
+
+FailurePtr StreamLog::FailLaunch(std::uint64_t number, std::string what,
+                                 std::exception_ptr cause) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  FailurePtr failure = MakeFailure(number, std::move(what), std::move(cause));
+  if (OpenInterval() == nullptr) {
+    failed_.push_back({number, number + 1, 0, failure, false, true});
+    if (on_failure_) on_failure_();
+  }
+  return failure;
+}
+
+void StreamLog::Lose(const std::string& error_text) {
+  std::deque<PendingCallback> dropped;  // destroyed without the lock
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (state() != State::kRunning) return;
+  const std::uint64_t first = completed_.load(std::memory_order_acquire);
+  const std::uint64_t end = pushed_.load(std::memory_order_relaxed);
+  const auto name = [this](std::uint64_t number) {
+    const OpLabel& label = LabelOf(number);
+    std::string text = absl::StrCat(label.name(), " (operation ", number);
+    if (label.requested_at().known()) {
+      absl::StrAppend(&text, ", requested at ",
+                      label.requested_at().ToString());
+    }
+    return text + ")";
+  };
+  auto failure = std::make_shared<Failure>();
+  failure->operation = "the GPU";
+  failure->number = first;
+  failure->stream = stream_name_;
+  if (first < end) {
+    const OpLabel& label = LabelOf(first);
+    failure->operation = label.name();
+    failure->requested_at = label.requested_at();
+    failure->requested_by = label.requested_by();
+    failure->inputs = label.InputsToString();
+  }
+  failure->what = StickyErrorText(error_text, first < end ? name(first) : "",
+                                  first < end ? name(end - 1) : "");
+  lost_ = failure;
+  if (FailedInterval* open = OpenInterval()) open->end = end;
+  failed_.push_back({first, kOpen, 0, std::move(failure), false, false});
+  dropped.swap(callbacks_);
+  waits_.clear();
+  if (on_failure_) on_failure_();
+  state_.store(State::kLost, std::memory_order_release);
+}
+
+FailurePtr StreamLog::TellLost() {
+  if (state() != State::kLost) return nullptr;
+  std::lock_guard<std::mutex> lock(mutex_);
+  lost_told_ = true;
+  return lost_;
+}
+
+bool StreamLog::NoteError(CudaApi& api, int error) {
+  const CudaErrorKind kind = KindOf(error);
+  if (kind == CudaErrorKind::kSticky) Lose(api.ErrorText(error));
+  if (kind == CudaErrorKind::kUnloading) End();
+  return state() != State::kRunning;
+}
+
+void StreamLog::End() {
+  std::deque<PendingCallback> dropped;  // destroyed without the lock
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (state() != State::kRunning) return;
+  dropped.swap(callbacks_);
+  waits_.clear();
+  state_.store(State::kEnded, std::memory_order_release);
+}
+
+void StreamLog::Detach() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  records_ = nullptr;
+  on_failure_ = nullptr;
+}
+
+FailurePtr StreamLog::FailureOf(std::uint64_t number) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  const FailedInterval* interval = IntervalOf(number);
+  return interval == nullptr ? nullptr : interval->failure;
+}
+
+FailurePtr StreamLog::PoisonOf(std::uint64_t number) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  const FailedInterval* interval = IntervalOf(number);
+  if (interval == nullptr || interval->end_of_program) return nullptr;
+  return interval->failure;
+}
+
+bool StreamLog::poisoned() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return OpenInterval() != nullptr;
+}
+
+void StreamLog::CountSkipped(std::uint64_t number) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (FailedInterval* interval = IntervalOf(number)) ++interval->skipped;
+}
+
+FailurePtr StreamLog::Report(std::uint64_t before, std::int64_t* skipped) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  FailedInterval* open = OpenInterval();
+  if (open == nullptr || open->end_of_program || lost_ != nullptr ||
+      open->first >= before) {
+    return nullptr;
+  }
+  open->end = pushed_.load(std::memory_order_relaxed);
+  *skipped = open->skipped;
+  // Whatever used the other record came before the failure, and is done.
+  record_ = 1 - record_;
+  __atomic_store_n(&records_[record_].claimed_by, 0ull, __ATOMIC_RELEASE);
+  return open->failure;
+}
+
+FailurePtr StreamLog::Unreported() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  const FailedInterval* open = OpenInterval();
+  if (open == nullptr || open->end_of_program || lost_told_) return nullptr;
+  return open->failure;
+}
+
+FailurePtr StreamLog::MakeFailure(std::uint64_t number, std::string what,
+                                  std::exception_ptr cause) const {
+  const OpLabel& label = LabelOf(number);
+  auto failure = std::make_shared<Failure>();
+  failure->operation = label.name();
+  failure->number = number;
+  failure->stream = stream_name_;
+  failure->requested_at = label.requested_at();
+  failure->requested_by = label.requested_by();
+  failure->inputs = label.InputsToString();
+  failure->what = std::move(what);
+  failure->cause = std::move(cause);
+  return failure;
+}
+
+void StreamLog::Open(std::uint64_t number, FailurePtr failure,
+                     bool end_of_program) {
+  if (FailedInterval* known = IntervalOf(number)) {
+    if (!known->alone) return;
+    // One of its kernels was launched and wrote to the record, so the record
+    // cannot tell what failed behind it.
+    failed_.erase(failed_.begin() + (known - failed_.data()));
+  }
+  failed_.push_back(
+      {number, kOpen, 0, std::move(failure), end_of_program, false});
+  if (on_failure_) on_failure_();
+}
+
+StreamLog::FailedInterval* StreamLog::IntervalOf(std::uint64_t number) {
+  for (FailedInterval& interval : failed_) {
+    if (interval.first <= number && number < interval.end) return &interval;
+  }
+  return nullptr;
+}
+
+StreamLog::FailedInterval* StreamLog::OpenInterval() {
+  // FailLaunch adds none behind an open one.
+  if (failed_.empty() || failed_.back().end != kOpen) return nullptr;
+  return &failed_.back();
+}
+
+std::uint64_t StreamLog::NewlyFailedInRecord() const {
+  if (records_ == nullptr) return kOpen;
+  const unsigned long long claimed =
+      __atomic_load_n(&records_[record_].claimed_by, __ATOMIC_ACQUIRE);
+  if (claimed == 0) return kOpen;
+  const std::uint64_t number = claimed - 1;
+  for (const FailedInterval& interval : failed_) {
+    if (interval.first <= number && number < interval.end && !interval.alone) {
+      return kOpen;
+    }
+  }
+  return number;
+}
+
+}  // namespace d2l

@@ -1,0 +1,229 @@
+// StreamLog: what is known about the operations of one CUDA stream: how many
+// there are, how many are done, and which of them failed, and why.
+//
+//   const StreamLog::Ticket ticket = log.Begin(label);  // operation 41
+//   … the kernel is launched, and reports errors to ticket.errors …
+//   log.Complete(42);                                   // 0 to 41 are done
+//   if (FailurePtr failure = log.FailureOf(41)) …
+//
+// A GPU skips nothing: behind a failed operation kernels and copies run on,
+// with garbage. So the log says from where on nothing is valid, and that is
+// found out late, when operations are known to be done. An operation fails
+//   - through a host callback that throws, which is known there and then;
+//   - through a kernel that finds an error: it says so in the stream's
+//     ErrorRecord, which is looked at when the operation is done;
+//   - through a wait for an event that turns out to be poisoned: looked at
+//     when the wait is done;
+//   - where it is launched: then it fails alone, since its caller is told.
+// The first of them opens a failed interval of numbers, which goes on until
+// somebody is told (Report): all failures in between are only consequences.
+//
+// There are two error records. Operations enqueued after a report write into
+// the other one, which those from before cannot reach any more: by then all
+// operations that used it are done.
+//
+// The log keeps the label of every operation that is not known to be done, in
+// a ring as large as the stream's bound.
+//
+// It outlives its stream as long as an event needs it. Thread-safe, as
+// stated: Begin and Add… are for whoever holds the stream's lock. Only
+// Complete calls CUDA. No lock is held while another log is asked.
+
+#ifndef D2L_COMMON_DEVICE_CUDA_STREAM_LOG_H_
+#define D2L_COMMON_DEVICE_CUDA_STREAM_LOG_H_
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "common/device/cuda/cuda_gpu.h"
+#include "common/device/cuda/error_record.h"
+#include "common/device/event.h"
+#include "common/device/failure.h"
+#include "common/device/op_label.h"
+
+namespace d2l {
+
+class StreamLog {
+ public:
+  // records: two, both empty, that the log may use until Detach. on_failure is
+  // called, under a lock, when an operation is found to have failed.
+  StreamLog(std::string stream_name, std::int64_t bound, ErrorRecord* records,
+            std::function<void()> on_failure);
+  ~StreamLog();
+  StreamLog(const StreamLog&) = delete;
+  StreamLog& operator=(const StreamLog&) = delete;
+
+  const std::string& stream_name() const { return stream_name_; }
+
+  enum class State {
+    kRunning,
+    kLost,   // the GPU's context is; see Lose
+    kEnded,  // the program is; see End
+  };
+  State state() const { return state_.load(std::memory_order_acquire); }
+
+  // How many operations there are, and how many are known to be done. If the
+  // stream does not run, nothing will become done any more: all count as done.
+  std::uint64_t pushed() const {
+    return pushed_.load(std::memory_order_acquire);
+  }
+  std::uint64_t completed() const {
+    return state() == State::kRunning
+               ? completed_.load(std::memory_order_acquire)
+               : pushed();
+  }
+
+  // ---- For whoever enqueues, one at a time.
+
+  struct Ticket {
+    std::uint64_t number;
+    ErrorReporter errors;
+  };
+  // Takes the next number. Fewer than `bound` operations are not done.
+  Ticket Begin(const OpLabel& label);
+
+  // Operation `number` waits for `event`, and fails if that is poisoned.
+  void AddWait(std::uint64_t number, std::shared_ptr<EventState> event);
+
+  // Stamps that Complete writes.
+  struct Timing {
+    std::uint64_t number;
+    OpStamps* stamps;
+    std::shared_ptr<CudaEvent> begin;
+    std::shared_ptr<CudaEvent> end;
+    std::shared_ptr<const CudaClock> clock;
+  };
+  void AddTiming(Timing timing);
+
+  // Operation `number` calls `callback`. They are run in the order in which
+  // they are added, unless CUDA does not take the last one.
+  void AddCallback(std::uint64_t number, std::function<void()> callback);
+  void DropLastCallback();
+
+  // ---- What happens to operations.
+
+  // All operations below `done` are done. Writes their stamps and finds out
+  // which failed, and then says so in completed().
+  void Complete(std::uint64_t done);
+
+  // The same for failures alone. For host callbacks: calls no CUDA.
+  void Resolve(std::uint64_t done);
+
+  // Runs the next host callback, or skips it: on the thread that CUDA calls.
+  void RunCallback();
+
+  // The launch of `number` failed, and the caller is told with what this
+  // returns.
+  FailurePtr FailLaunch(std::uint64_t number, std::string what,
+                        std::exception_ptr cause);
+
+  // The GPU's context is lost: what was in flight has failed, and so will
+  // everything that comes.
+  void Lose(const std::string& error_text);
+  // The failure of that, which is told with this; null if it has not happened.
+  FailurePtr TellLost();
+  // What a CUDA call on behalf of the stream has returned: loses or ends the
+  // stream if it is that kind of error. True if the stream does not run.
+  bool NoteError(CudaApi& api, int error);
+
+  // The program is ending: from now on host callbacks are skipped.
+  void Abandon() { abandoned_.store(true, std::memory_order_release); }
+  // From now on nothing is enqueued at all; it counts as skipped and done.
+  void End();
+
+  // The stream is going. Everything is done; the records may go too.
+  void Detach();
+
+  // ---- What failed.
+
+  // Why operation `number` did not do its work; null if it did, or if that is
+  // not known yet.
+  FailurePtr FailureOf(std::uint64_t number);
+  // The same for those who wait for an event: the program's end is no failure.
+  FailurePtr PoisonOf(std::uint64_t number);
+  // True if what is enqueued next is behind a failure nobody was told of.
+  bool poisoned();
+  // Counts an operation that was not even tried.
+  void CountSkipped(std::uint64_t number);
+
+  // The failure that nobody was told of, if it is below `before`; null if there
+  // is none. With that it counts as told: what comes next is valid again.
+  // skipped: how many operations behind it were not even tried.
+  FailurePtr Report(std::uint64_t before, std::int64_t* skipped);
+  FailurePtr Unreported();
+
+ private:
+  // Operations `first` up to, not including, `end` did not do their work.
+  struct FailedInterval {
+    std::uint64_t first;
+    std::uint64_t end;     // kOpen until the failure has been reported
+    std::int64_t skipped;  // so far
+    FailurePtr failure;
+    bool end_of_program;  // nothing went wrong
+    bool alone;           // the launch failed, and its caller knows
+  };
+  static constexpr std::uint64_t kOpen = ~std::uint64_t{0};
+
+  struct PendingWait {
+    std::uint64_t number;
+    std::shared_ptr<EventState> event;
+  };
+  struct PendingCallback {
+    std::uint64_t number = 0;
+    std::function<void()> function;
+  };
+
+  // With the lock.
+  const OpLabel& LabelOf(std::uint64_t number) const {
+    return labels_[number & label_mask_];
+  }
+  FailurePtr MakeFailure(std::uint64_t number, std::string what,
+                         std::exception_ptr cause) const;
+  // Operation `number` failed, unless that is the consequence of a failure
+  // before it.
+  void Open(std::uint64_t number, FailurePtr failure,
+            bool end_of_program = false);
+  FailedInterval* IntervalOf(std::uint64_t number);
+  FailedInterval* OpenInterval();
+  // The operation that the record names, if that is news; else kOpen.
+  std::uint64_t NewlyFailedInRecord() const;
+
+  const std::string stream_name_;
+  const std::uint64_t label_mask_;
+  OpLabel* const labels_;  // by number
+
+  std::atomic<std::uint64_t> pushed_{0};
+  std::atomic<std::uint64_t> completed_{0};
+  std::atomic<State> state_{State::kRunning};
+  std::atomic<bool> abandoned_{false};
+
+  std::mutex timings_mutex_;  // guards timings_; held while CUDA is asked
+  std::deque<Timing> timings_;
+
+  std::mutex mutex_;  // guards all below
+  ErrorRecord* records_;
+  int record_ = 0;  // which of the two is in use
+  std::function<void()> on_failure_;
+  std::vector<FailedInterval> failed_;
+  std::deque<PendingWait> waits_;
+  std::deque<PendingCallback> callbacks_;
+  FailurePtr lost_;
+  bool lost_told_ = false;
+};
+
+namespace internal {
+// True on the thread that runs a host callback of a CUDA stream, while it does:
+// there CUDA may not be called.
+inline thread_local bool in_cuda_callback = false;
+}  // namespace internal
+
+}  // namespace d2l
+
+#endif  // D2L_COMMON_DEVICE_CUDA_STREAM_LOG_H_
