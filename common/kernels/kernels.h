@@ -297,8 +297,10 @@ class Kernels {
 // process. Throws std::runtime_error if the binary has none for it.
 Kernels& GetKernels(DeviceType type);
 
-// For GetKernels.
+// For GetKernels. CudaKernels is in kernels/cuda, or in no_cuda.cc, which
+// throws.
 Kernels& CpuKernels();
+Kernels& CudaKernels();
 
 }  // namespace d2l::kernels
 

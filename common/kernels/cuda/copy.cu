@@ -1,0 +1,120 @@
+// Copies within a device, from one layout or type to another.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include "common/kernels/cuda/elementwise.cuh"
+#include "common/kernels/cuda/elementwise.h"
+#include "common/kernels/cuda/start_kernel.cuh"
+#include "common/kernels/cuda/transposition.h"
+#include "common/kernels/functors.h"
+#include "common/tensor/dtype.h"
+
+namespace d2l::kernels::cuda {
+namespace {
+
+// ---- The same type: only its size matters.
+
+struct Same {
+  template <typename T>
+  __device__ T operator()(T x) const {
+    return x;
+  }
+};
+
+constexpr int kTileRows = 8;  // of threads; each takes several rows of a tile
+
+template <typename Bits>
+__global__ void __launch_bounds__(kTransposedTile* kTileRows)
+    TransposeKernel(Bits* out, const Bits* in, Transposition turn) {
+  // One more column than the tile has: the banks of a column's elements differ.
+  __shared__ Bits tile[kTransposedTile][kTransposedTile + 1];
+  const int x = threadIdx.x;
+  const std::int64_t across = turn.TilesAcross();
+  const std::int64_t per_matrix = across * turn.TilesDown();
+  for (std::int64_t t = blockIdx.x; t < turn.Tiles(); t += gridDim.x) {
+    const std::int64_t b = t / per_matrix;
+    const std::int64_t row = t % per_matrix / across * kTransposedTile;
+    const std::int64_t column = t % across * kTransposedTile;
+    const Bits* const from = in + b * turn.in_batch;
+    Bits* const to = out + b * turn.out_batch;
+#pragma unroll
+    for (int y = threadIdx.y; y < kTransposedTile; y += kTileRows) {
+      if (row + x < turn.rows && column + y < turn.columns) {
+        tile[y][x] = from[row + x + (column + y) * turn.in_column];
+      }
+    }
+    __syncthreads();
+#pragma unroll
+    for (int y = threadIdx.y; y < kTransposedTile; y += kTileRows) {
+      if (row + y < turn.rows && column + x < turn.columns) {
+        to[(row + y) * turn.out_row + column + x] = tile[x][y];
+      }
+    }
+    __syncthreads();  // before the next tile is read
+  }
+}
+
+template <typename Bits>
+void Move(const Launch& launch, const CopyArgs& args) {
+  Bits* const out = static_cast<Bits*>(args.out);
+  const Bits* const in = static_cast<const Bits*>(args.in);
+  StridedLayout layout = *args.layout;
+  Transposition turn;
+  if (!SortAndCollapse(layout, 1) && FindTransposition(layout, &turn)) {
+    const std::int64_t most = launch.multiprocessors * kBlocksPerMultiprocessor;
+    const dim3 threads(kTransposedTile, kTileRows);
+    StartKernel(TransposeKernel<Bits>,
+                static_cast<unsigned>(std::min(turn.Tiles(), most)), threads,
+                launch.stream, out, in, turn);
+    return;
+  }
+  Elementwise(launch, Of<Same>(), args.numel, out, args.layout, Order::kAny,
+              Operand<Bits>{in, 0});
+}
+
+// ---- From type to type.
+
+template <typename Out, typename In>
+void Convert(const Launch& launch, const CopyArgs& args) {
+  Elementwise(launch, Of<ConvertTo<Out>>(), args.numel,
+              static_cast<Out*>(args.out), args.layout, Order::kAny,
+              Operand<In>{static_cast<const In*>(args.in), In{}});
+}
+
+}  // namespace
+
+void LaunchCopy(const Launch& launch, const CopyArgs& args) {
+  if (args.numel == 0) return;
+  if (args.out_dtype != args.in_dtype) {
+    VisitDType(args.out_dtype, [&](auto out) {
+      VisitDType(args.in_dtype, [&](auto in) {
+        using Out = decltype(out);
+        using In = decltype(in);
+        if constexpr (!std::is_same_v<Out, In>) Convert<Out, In>(launch, args);
+      });
+    });
+    return;
+  }
+  const std::size_t size = DTypeSize(args.out_dtype);
+  if (args.layout == nullptr) {
+    if (args.out == args.in) return;
+    // A wrong result would stay behind for cudaGetLastError.
+    static_cast<void>(cudaMemcpyAsync(
+        args.out, args.in, static_cast<std::size_t>(args.numel) * size,
+        cudaMemcpyDeviceToDevice, launch.stream));
+    return;
+  }
+  switch (size) {
+    case 1:
+      return Move<std::uint8_t>(launch, args);
+    case 4:
+      return Move<std::uint32_t>(launch, args);
+    default:
+      return Move<std::uint64_t>(launch, args);
+  }
+}
+
+}  // namespace d2l::kernels::cuda

@@ -1,0 +1,312 @@
+// The element-wise kernels: one for contiguous operands, one for any others.
+//
+//   Elementwise(launch, Of<Add>(), numel, out, layout, Order::kAny,
+//               Operand<float>{a}, Operand<float>{b});
+//
+// The function is called with the number of the element and then its operands,
+// so that one that checks them can say where. Each element is read before it is
+// written, by the same thread: out may be an input.
+//
+// Both kernels stride over the elements with the whole grid, several at a time,
+// whose loads are all under way before the first is used. For .cu files.
+
+#ifndef D2L_COMMON_KERNELS_CUDA_ELEMENTWISE_CUH_
+#define D2L_COMMON_KERNELS_CUDA_ELEMENTWISE_CUH_
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+
+#include "absl/types/span.h"
+#include "common/device/cuda/launch_geometry.h"
+#include "common/kernels/cuda/launch.h"
+#include "common/kernels/cuda/start_kernel.cuh"
+#include "common/kernels/cuda/strided.h"
+#include "common/kernels/cuda/vector_split.h"
+#include "common/kernels/layout.h"
+#include "common/tensor/shape.h"
+
+namespace d2l::kernels::cuda {
+
+// An array, or, if data is null, one number.
+template <typename T>
+struct Operand {
+  const T* data;
+  T number;
+  // All elements of a vector are the one at its place.
+  bool repeated = false;
+};
+
+// A functor of functors.h, which does not care where its element is.
+template <typename F>
+struct Of {
+  template <typename... T>
+  __device__ auto operator()(std::int64_t, T... x) const {
+    return F()(x...);
+  }
+};
+
+template <typename T, int kSize>
+struct alignas(sizeof(T) * kSize) Vector {
+  T at[kSize];
+};
+
+// What a thread has loaded of an operand: kBatch vectors.
+template <typename T, int kSize, int kBatch>
+struct Loaded {
+  Vector<T, kSize> vector[kBatch];
+};
+
+inline constexpr unsigned kThreads = kThreadsPerBlock;
+
+__device__ inline std::int64_t ThreadInGrid() {
+  return static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+}
+__device__ inline std::int64_t ThreadsOfGrid() {
+  return static_cast<std::int64_t>(gridDim.x) * blockDim.x;
+}
+
+// The elements at kBatch places, of which the first `count` are there.
+template <int kSize, int kBatch, typename T>
+__device__ Loaded<T, kSize, kBatch> Load(const Operand<T>& operand,
+                                         const std::int64_t (&place)[kBatch],
+                                         int count) {
+  Loaded<T, kSize, kBatch> loaded;
+  if (operand.data == nullptr) {
+#pragma unroll
+    for (int b = 0; b < kBatch; ++b) {
+#pragma unroll
+      for (int j = 0; j < kSize; ++j) {
+        loaded.vector[b].at[j] = operand.number;
+      }
+    }
+    return loaded;
+  }
+  if (kSize > 1 && operand.repeated) {
+#pragma unroll
+    for (int b = 0; b < kBatch; ++b) {
+      const T x = b < count ? operand.data[place[b]] : T{};
+#pragma unroll
+      for (int j = 0; j < kSize; ++j) loaded.vector[b].at[j] = x;
+    }
+    return loaded;
+  }
+#pragma unroll
+  for (int b = 0; b < kBatch; ++b) {
+    if (b < count) {
+      loaded.vector[b] =
+          *reinterpret_cast<const Vector<T, kSize>*>(operand.data + place[b]);
+    }
+  }
+  return loaded;
+}
+
+// number: of the elements at the places; they differ if the output is strided.
+template <int kSize, int kBatch, typename F, typename Out, typename... In>
+__device__ void ComputeAndStore(const F& f, Out* out,
+                                const std::int64_t (&place)[kBatch],
+                                const std::int64_t (&number)[kBatch], int count,
+                                const Loaded<In, kSize, kBatch>&... in) {
+#pragma unroll
+  for (int b = 0; b < kBatch; ++b) {
+    if (b >= count) return;
+    Vector<Out, kSize> result;
+#pragma unroll
+    for (int j = 0; j < kSize; ++j) {
+      result.at[j] = f(number[b] + j, in.vector[b].at[j]...);
+    }
+    *reinterpret_cast<Vector<Out, kSize>*>(out + place[b]) = result;
+  }
+}
+
+// How many of kBatch items i, i + step, … lie below end.
+template <int kBatch>
+__device__ int CountBelow(std::int64_t i, std::int64_t step, std::int64_t end) {
+  int count = 0;
+#pragma unroll
+  for (int b = 0; b < kBatch; ++b) count += i + b * step < end ? 1 : 0;
+  return count;
+}
+
+// ---- Contiguous operands.
+
+// Vectors of each operand that a thread loads at a time; fewer if they unpack
+// into many registers.
+template <int kSize>
+inline constexpr int kVectorsAtOnce = kSize > 4 ? 1 : 2;
+// The same for what goes one by one.
+inline constexpr int kSinglesAtOnce = 4;
+
+template <int kSize, typename F, typename Out, typename... In>
+__global__ void __launch_bounds__(kThreads)
+    ContiguousKernel(F f, Out* out, VectorSplit split, Operand<In>... in) {
+  constexpr int kBatch = kVectorsAtOnce<kSize>;
+  const std::int64_t thread = ThreadInGrid();
+  const std::int64_t threads = ThreadsOfGrid();
+  for (std::int64_t v = thread; v < split.vectors; v += kBatch * threads) {
+    std::int64_t place[kBatch];
+#pragma unroll
+    for (int b = 0; b < kBatch; ++b) {
+      place[b] = split.head + (v + b * threads) * kSize;
+    }
+    const int count = CountBelow<kBatch>(v, threads, split.vectors);
+    ComputeAndStore<kSize, kBatch>(f, out, place, place, count,
+                                   Load<kSize, kBatch>(in, place, count)...);
+  }
+  const std::int64_t singles = split.head + split.tail;
+  for (std::int64_t e = thread; e < singles; e += kSinglesAtOnce * threads) {
+    std::int64_t place[kSinglesAtOnce];
+#pragma unroll
+    for (int b = 0; b < kSinglesAtOnce; ++b) {
+      place[b] = split.SingleElement(e + b * threads);
+    }
+    const int count = CountBelow<kSinglesAtOnce>(e, threads, singles);
+    ComputeAndStore<1, kSinglesAtOnce>(
+        f, out, place, place, count,
+        Load<1, kSinglesAtOnce>(in, place, count)...);
+  }
+}
+
+// Elements in a vector: as many of the largest type as fit the widest load.
+template <typename... T>
+inline constexpr int kVectorSize = kVectorBytes /
+                                   static_cast<int>(std::max({sizeof(T)...}));
+
+template <typename F, typename Out, typename... In>
+void LaunchContiguous(const Launch& launch, F f, std::int64_t numel, Out* out,
+                      Operand<In>... in) {
+  constexpr int kSize = kVectorSize<Out, In...>;
+  Alignment alignment(kSize);
+  alignment.Add(out, sizeof(Out));
+  ((in.data != nullptr ? alignment.Add(in.data, sizeof(In)) : void()), ...);
+  const VectorSplit split = SplitVectors(numel, alignment);
+  const LaunchGeometry geometry =
+      split.vectors > 0 ? GeometryFor(split.vectors, launch.multiprocessors,
+                                      kVectorsAtOnce<kSize>)
+                        : GeometryFor(numel, launch.multiprocessors);
+  StartKernel(ContiguousKernel<kSize, F, Out, In...>, geometry.blocks,
+              geometry.threads, launch.stream, f, out, split, in...);
+}
+
+// ---- Operands with strides.
+
+inline constexpr int kStridedAtOnce = 2;
+
+// The places of all operands, the output's first.
+template <int kOperands>
+struct Places {
+  std::int64_t place[kOperands][kStridedAtOnce];
+};
+
+template <int kSize, typename F, typename Out, typename... In, int... kOperand>
+__device__ void StridedBatch(const F& f, Out* out,
+                             const Places<1 + sizeof...(In)>& places,
+                             const std::int64_t (&number)[kStridedAtOnce],
+                             int count, std::integer_sequence<int, kOperand...>,
+                             const Operand<In>&... in) {
+  ComputeAndStore<kSize, kStridedAtOnce>(
+      f, out, places.place[0], number, count,
+      Load<kSize, kStridedAtOnce>(in, places.place[1 + kOperand], count)...);
+}
+
+// dims: of `vectors` vectors.
+template <int kSize, typename F, typename Out, typename... In>
+__global__ void __launch_bounds__(kThreads)
+    StridedKernel(F f, Out* out, std::int64_t vectors,
+                  StridedDims<1 + sizeof...(In)> dims, Operand<In>... in) {
+  constexpr int kOperands = 1 + sizeof...(In);
+  const std::int64_t threads = ThreadsOfGrid();
+  for (std::int64_t v = ThreadInGrid(); v < vectors;
+       v += kStridedAtOnce * threads) {
+    const int count = CountBelow<kStridedAtOnce>(v, threads, vectors);
+    Places<kOperands> places;
+    std::int64_t number[kStridedAtOnce];
+#pragma unroll
+    for (int b = 0; b < kStridedAtOnce; ++b) {
+      number[b] = (v + b * threads) * kSize;
+      std::int64_t offset[kOperands] = {};
+      if (b < count) dims.Offsets(v + b * threads, offset);
+#pragma unroll
+      for (int k = 0; k < kOperands; ++k) places.place[k][b] = offset[k];
+    }
+    StridedBatch<kSize>(f, out, places, number, count,
+                        std::make_integer_sequence<int, sizeof...(In)>(),
+                        in...);
+  }
+}
+
+// layout: collapsed; its inputs are the arrays among the operands, in order.
+template <typename F, typename Out, typename... In>
+void LaunchStrided(const Launch& launch, F f, Out* out, StridedLayout layout,
+                   Operand<In>... in) {
+  constexpr int kOperands = 1 + sizeof...(In);
+  constexpr int kSize = kVectorSize<Out, In...>;
+  const void* const data[kOperands] = {out, in.data...};
+  constexpr std::size_t kSizes[kOperands] = {sizeof(Out), sizeof(In)...};
+  Shape zeros = Shape::Filled(layout.shape.rank(), 0);
+  StridedArray arrays[kOperands] = {{&layout.out, out, sizeof(Out), false}};
+  const Shape* strides[kOperands] = {&layout.out};
+  [[maybe_unused]] int array_of[kOperands] = {};
+  int count = 1;
+  for (int k = 1; k < kOperands; ++k) {
+    strides[k] = &zeros;
+    if (data[k] == nullptr) continue;
+    strides[k] = &layout.in[count - 1];
+    arrays[count] = {&layout.in[count - 1], data[k], kSizes[k], false};
+    array_of[k] = count++;
+  }
+  const auto start = [&](auto* kernel) {
+    const std::int64_t vectors = layout.shape.numel();
+    const LaunchGeometry geometry =
+        GeometryFor(vectors, launch.multiprocessors, kStridedAtOnce);
+    StartKernel(kernel, geometry.blocks, geometry.threads, launch.stream, f,
+                out, vectors, MakeStridedDims<kOperands>(layout.shape, strides),
+                in...);
+  };
+  if (SplitRows(kSize, layout.shape, absl::MakeSpan(arrays, count))) {
+    // A number's is the output's: false.
+    [[maybe_unused]] int k = 0;
+    ((in.repeated = arrays[array_of[++k]].repeated), ...);
+    start(StridedKernel<kSize, F, Out, In...>);
+  } else {
+    start(StridedKernel<1, F, Out, In...>);
+  }
+}
+
+// ---- The choice.
+
+// Whether elements may be numbered in another order than the layout's.
+enum class Order { kAny, kOfLayout };
+
+// given: as in kernels.h, with one input for each operand; that of a number is
+// not looked at.
+template <typename F, typename Out, typename... In>
+void Elementwise(const Launch& launch, F f, std::int64_t numel, Out* out,
+                 const StridedLayout* given, Order order, Operand<In>... in) {
+  constexpr int kInputs = sizeof...(In);
+  if (numel == 0) return;
+  if (given == nullptr) {
+    LaunchContiguous(launch, f, numel, out, in...);
+    return;
+  }
+  // The arrays alone; what numbers are is known without strides.
+  StridedLayout layout = {given->shape, given->out, {}};
+  const bool is_array[kInputs + 1] = {(in.data != nullptr)...};
+  int arrays = 0;
+  for (int k = 0; k < kInputs; ++k) {
+    if (is_array[k]) layout.in[arrays++] = given->in[k];
+  }
+  const bool contiguous = order == Order::kAny ? SortAndCollapse(layout, arrays)
+                                               : Collapse(layout, arrays);
+  if (contiguous) {
+    LaunchContiguous(launch, f, numel, out, in...);
+  } else {
+    LaunchStrided(launch, f, out, layout, in...);
+  }
+}
+
+}  // namespace d2l::kernels::cuda
+
+#endif  // D2L_COMMON_KERNELS_CUDA_ELEMENTWISE_CUH_

@@ -1,0 +1,151 @@
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "common/kernels/cuda/elementwise.cuh"
+#include "common/kernels/cuda/movement.h"
+#include "common/kernels/cuda/movement_plan.h"
+#include "common/kernels/cuda/start_kernel.cuh"
+
+namespace d2l::kernels::cuda {
+namespace {
+
+// Calls f(Unit{}) with a type of that many bytes.
+template <typename F>
+void VisitUnit(int bytes, F f) {
+  switch (bytes) {
+    case 1:
+      return f(std::uint8_t{});
+    case 2:
+      return f(std::uint16_t{});
+    case 4:
+      return f(std::uint32_t{});
+    case 8:
+      return f(std::uint64_t{});
+    default:
+      return f(uint4{});
+  }
+}
+
+// ---- Cat.
+
+// Pieces of one launch: what the parameters of a kernel, 4 KB, have room for.
+constexpr int kPartsAtOnce = 48;
+struct CatParts {
+  CatPart part[kPartsAtOnce];
+};
+static_assert(sizeof(CatParts) <= 3584, "");
+
+// Blocks (·, y) copy part y. The output overlaps no piece, so loads may
+// overtake stores.
+template <typename Unit>
+__global__ void __launch_bounds__(kThreads)
+    CatKernel(Unit* __restrict__ out, std::int64_t out_row, CatParts parts) {
+  const CatPart& part = parts.part[blockIdx.y];
+  const Unit* __restrict__ const in = static_cast<const Unit*>(part.data);
+#pragma unroll 4
+  for (std::int64_t e = ThreadInGrid(); e < part.units; e += ThreadsOfGrid()) {
+    out[part.Target(e, out_row)] = in[e];
+  }
+}
+
+template <typename Unit>
+void Cat(const Launch& launch, const CatArgs& args) {
+  constexpr std::int64_t kUnit = sizeof(Unit);
+  std::int64_t out_row = 0;
+  for (const CatPiece& piece : args.pieces) out_row += piece.bytes / kUnit;
+  CatParts parts;
+  int count = 0;
+  std::int64_t most = 0;
+  std::int64_t begin = 0;
+  const auto flush = [&] {
+    if (count == 0) return;
+    const LaunchGeometry geometry = GeometryFor(most, launch.multiprocessors);
+    StartKernel(CatKernel<Unit>,
+                dim3(geometry.blocks, static_cast<unsigned>(count)),
+                geometry.threads, launch.stream, static_cast<Unit*>(args.out),
+                out_row, parts);
+    count = 0;
+    most = 0;
+  };
+  for (const CatPiece& piece : args.pieces) {
+    const std::int64_t row = piece.bytes / kUnit;
+    const std::int64_t units = args.outer * row;
+    if (units == 0) continue;
+    parts.part[count++] = {piece.data, units, begin, Splitter(row, units)};
+    begin += row;
+    most = std::max(most, units);
+    if (count == kPartsAtOnce) flush();
+  }
+  flush();
+}
+
+// ---- Index.
+
+// out is null if only the indices are to be looked at.
+template <typename Unit>
+__global__ void __launch_bounds__(kThreads)
+    IndexKernel(Unit* out, const Unit* in, const std::int64_t* index,
+                IndexMap map, ErrorReporter errors) {
+  for (std::int64_t e = ThreadInGrid(); e < map.units; e += ThreadsOfGrid()) {
+    const IndexMap::Place place = map.At(e);
+    const std::int64_t picked = index[place.position];
+    const bool good = picked >= 0 && picked < map.size;
+    if (!good) {
+      ReportError(errors, DeviceError::kIndexOutOfRange, place.position, picked,
+                  map.size);
+    }
+    if (out != nullptr) out[e] = good ? in[map.Source(place, picked)] : Unit{};
+  }
+}
+
+template <typename Unit>
+void Pick(const Launch& launch, const IndexArgs& args, IndexMap map,
+          void* out) {
+  if (map.units == 0) return;
+  const LaunchGeometry geometry =
+      GeometryFor(map.units, launch.multiprocessors);
+  StartKernel(IndexKernel<Unit>, geometry.blocks, geometry.threads,
+              launch.stream, static_cast<Unit*>(out),
+              static_cast<const Unit*>(args.in), args.index, map,
+              launch.errors);
+}
+
+}  // namespace
+
+void LaunchCat(const Launch& launch, const CatArgs& args) {
+  WidestUnit unit;
+  unit.Add(args.out);
+  for (const CatPiece& piece : args.pieces) {
+    if (piece.bytes == 0) continue;
+    unit.Add(piece.bytes);
+    unit.Add(piece.data);
+  }
+  VisitUnit(unit.bytes(),
+            [&](auto zero) { Cat<decltype(zero)>(launch, args); });
+}
+
+void LaunchIndex(const Launch& launch, const IndexArgs& args) {
+  const std::int64_t row = args.inner * args.element_size;
+  if (args.op == IndexOp::kSelect && args.outer * row == 0) {
+    // Nothing to copy, but a wrong index is an error all the same.
+    Pick<std::uint8_t>(launch, args,
+                       MakeIndexMap(false, 1, args.size, args.count, 1),
+                       nullptr);
+    return;
+  }
+  WidestUnit unit;
+  unit.Add(args.out);
+  unit.Add(args.in);
+  // Each element that is gathered has an index of its own.
+  const bool gather = args.op == IndexOp::kGather;
+  unit.Add(gather ? args.element_size : row);
+  const std::int64_t bytes = gather ? args.element_size : unit.bytes();
+  const IndexMap map = MakeIndexMap(gather, args.outer, args.size, args.count,
+                                    gather ? args.inner : row / bytes);
+  VisitUnit(static_cast<int>(bytes), [&](auto zero) {
+    Pick<decltype(zero)>(launch, args, map, args.out);
+  });
+}
+
+}  // namespace d2l::kernels::cuda

@@ -1,0 +1,116 @@
+#include <algorithm>
+#include <cstdint>
+
+#include "common/kernels/cuda/gemm_call.h"
+#include "common/kernels/cuda/small_product.h"
+#include "common/kernels/cuda/start_kernel.cuh"
+#include "common/kernels/math.h"
+#include "common/tensor/dtype.h"
+
+namespace d2l::kernels::cuda {
+namespace {
+
+// What a block holds of each operand: all of k for a (100, 100) product, so
+// that there is one wait for memory and not one for each slice.
+constexpr int kSlice = 128;
+// Threads of a block; each computes two elements of c, one under the other.
+constexpr int kThreadRows = kSmallTile / 2;
+
+// An operand: element (i, j) is data[i row + j column].
+template <typename T>
+struct Matrix {
+  const T* data;
+  std::int64_t row, column;
+  std::int64_t batch;  // from one to the next
+};
+
+template <typename T>
+__global__ void __launch_bounds__(kSmallTile* kThreadRows)
+    SmallProductKernel(T* c, std::int64_t ldc, std::int64_t c_batch,
+                       Matrix<T> a, Matrix<T> b, std::int64_t m, std::int64_t n,
+                       std::int64_t k, std::int64_t tiles) {
+  // One more, so that the elements of a column lie in different banks.
+  __shared__ T left[kSmallTile][kSlice + 1];
+  __shared__ T right[kSlice][kSmallTile + 1];
+  const int x = threadIdx.x;
+  const int y = threadIdx.y;
+  const int thread = y * kSmallTile + x;
+  constexpr int kBlock = kSmallTile * kThreadRows;
+  const std::int64_t across = (n + kSmallTile - 1) / kSmallTile;
+  const std::int64_t of_matrix = (m + kSmallTile - 1) / kSmallTile * across;
+  for (std::int64_t t = blockIdx.x; t < tiles; t += gridDim.x) {
+    const std::int64_t matrix = t / of_matrix;
+    const std::int64_t row = t % of_matrix / across * kSmallTile;
+    const std::int64_t column = t % across * kSmallTile;
+    const T* const a_tile = a.data + matrix * a.batch + row * a.row;
+    const T* const b_tile = b.data + matrix * b.batch + column * b.column;
+    T upper = 0;
+    T lower = 0;
+    for (std::int64_t begin = 0; begin < k; begin += kSlice) {
+      const int depth =
+          k - begin < kSlice ? static_cast<int>(k - begin) : kSlice;
+      // Outside of the matrices: zeros, which are not stored.
+#pragma unroll 4
+      for (int e = thread; e < kSmallTile * depth; e += kBlock) {
+        // Neighbours along the side that lies in memory.
+        const int i = a.column == 1 ? e / depth : e % kSmallTile;
+        const int l = a.column == 1 ? e % depth : e / kSmallTile;
+        left[i][l] =
+            row + i < m ? a_tile[i * a.row + (begin + l) * a.column] : T{0};
+      }
+#pragma unroll 4
+      for (int e = thread; e < kSmallTile * depth; e += kBlock) {
+        const int j = b.column == 1 ? e % kSmallTile : e / depth;
+        const int l = b.column == 1 ? e / kSmallTile : e % depth;
+        right[l][j] =
+            column + j < n ? b_tile[(begin + l) * b.row + j * b.column] : T{0};
+      }
+      __syncthreads();
+#pragma unroll 8
+      for (int l = 0; l < depth; ++l) {
+        const T factor = right[l][x];
+        upper = Fma(left[y][l], factor, upper);
+        lower = Fma(left[y + kThreadRows][l], factor, lower);
+      }
+      __syncthreads();  // before the next slice, or tile, is loaded
+    }
+    if (column + x < n) {
+      T* const to = c + matrix * c_batch + row * ldc + column + x;
+      if (row + y < m) to[y * ldc] = upper;
+      if (row + y + kThreadRows < m) to[(y + kThreadRows) * ldc] = lower;
+    }
+  }
+}
+
+template <typename T>
+void Run(const Launch& launch, const MatMulArgs& args) {
+  const auto matrix = [](const void* data, bool transpose, std::int64_t ld,
+                         std::int64_t batch) {
+    const T* const first = static_cast<const T*>(data);
+    return transpose ? Matrix<T>{first, 1, ld, batch}
+                     : Matrix<T>{first, ld, 1, batch};
+  };
+  const std::int64_t tiles = SmallTiles(args);
+  constexpr std::int64_t kBlocksOfMultiprocessor = 16;
+  const std::int64_t blocks =
+      std::min(tiles, launch.multiprocessors * kBlocksOfMultiprocessor);
+  StartKernel(SmallProductKernel<T>, static_cast<unsigned>(blocks),
+              dim3(kSmallTile, kThreadRows), launch.stream,
+              static_cast<T*>(args.c), args.ldc, args.c_stride,
+              matrix(args.a, args.transpose_a, args.lda, args.a_stride),
+              matrix(args.b, args.transpose_b, args.ldb, args.b_stride), args.m,
+              args.n, args.k, tiles);
+}
+
+}  // namespace
+
+void LaunchSmallProduct(const Launch& launch, const MatMulArgs& args) {
+  if (args.m == 0 || args.n == 0 || args.batch == 0) return;
+  if (args.dtype == DType::kFloat64) {
+    Run<double>(launch, args);
+  } else {
+    Run<float>(launch, args);
+  }
+}
+
+}  // namespace d2l::kernels::cuda
