@@ -1,5 +1,6 @@
 #include "common/device/failure.h"
 
+#include <exception>
 #include <string>
 #include <utility>
 
@@ -25,6 +26,16 @@ std::string Message(const Failure& failure, const char* noticed_in,
 }
 
 }  // namespace
+
+std::string WhatOf(const std::exception_ptr& thrown) {
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const std::exception& error) {
+    return error.what();
+  } catch (...) {
+    return "it threw something that is not a std::exception";
+  }
+}
 
 std::string Failure::ToString() const {
   std::string text =

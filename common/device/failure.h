@@ -64,6 +64,9 @@ class AsyncError : public std::runtime_error {
   SourceLocation noticed_at_;
 };
 
+// What `thrown` says; it is not null.
+std::string WhatOf(const std::exception_ptr& thrown);
+
 // There is not enough memory on a device. Thrown by the call that asked.
 class OutOfMemoryError : public std::runtime_error {
  public:

@@ -17,19 +17,6 @@
 #include "common/device/memory.h"
 
 namespace d2l {
-namespace {
-
-std::string WhatOf(const std::exception_ptr& thrown) {
-  try {
-    std::rethrow_exception(thrown);
-  } catch (const std::exception& error) {
-    return error.what();
-  } catch (...) {
-    return "it threw something that is not a std::exception";
-  }
-}
-
-}  // namespace
 
 CpuStream::CpuStream(Device device, int index, const StreamOptions& options,
                      std::shared_ptr<Team> team)

@@ -51,16 +51,6 @@ void Throw(CudaApi& api, const std::string& stream, int error) {
                                         stream, ": ", api.ErrorText(error)));
 }
 
-std::string WhatOf(const std::exception_ptr& thrown) {
-  try {
-    std::rethrow_exception(thrown);
-  } catch (const std::exception& error) {
-    return error.what();
-  } catch (...) {
-    return "it threw something that is not a std::exception";
-  }
-}
-
 }  // namespace
 
 CudaStream::CudaStream(CudaGpu& gpu, Device device, int index,

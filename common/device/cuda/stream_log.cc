@@ -27,16 +27,6 @@ std::uint64_t RoundUp(std::int64_t n) {
   return size;
 }
 
-std::string WhatOf(const std::exception_ptr& thrown) {
-  try {
-    std::rethrow_exception(thrown);
-  } catch (const std::exception& error) {
-    return error.what();
-  } catch (...) {
-    return "it threw something that is not a std::exception";
-  }
-}
-
 // Marks a thread that runs a callback.
 class InCallback {
  public:

@@ -6,37 +6,13 @@
 #include <random>
 #include <vector>
 
+#include "common/kernels/cuda/reference_gemm.h"
 #include "common/kernels/kernels.h"
 #include "common/tensor/dtype.h"
 #include "gtest/gtest.h"
 
 namespace d2l::kernels::cuda {
 namespace {
-
-// What BLAS computes, in the words of its manual: column by column.
-void BlasGemm(const GemmCall& call) {
-  const auto* first = static_cast<const double*>(call.first);
-  const auto* second = static_cast<const double*>(call.second);
-  auto* c = static_cast<double*>(call.c);
-  const auto element = [](const double* x, bool transpose, std::int64_t ld,
-                          std::int64_t i, std::int64_t j) {
-    return transpose ? x[j + i * ld] : x[i + j * ld];
-  };
-  for (std::int64_t b = 0; b < call.batch; ++b) {
-    for (std::int64_t j = 0; j < call.n; ++j) {
-      for (std::int64_t i = 0; i < call.m; ++i) {
-        double sum = 0;
-        for (std::int64_t l = 0; l < call.k; ++l) {
-          sum += element(first + b * call.stride_first, call.transpose_first,
-                         call.ld_first, i, l) *
-                 element(second + b * call.stride_second, call.transpose_second,
-                         call.ld_second, l, j);
-        }
-        c[b * call.stride_c + i + j * call.ld_c] = sum;
-      }
-    }
-  }
-}
 
 // What kernels.h says.
 void Expected(const MatMulArgs& args, std::vector<double>* c) {
@@ -102,7 +78,7 @@ TEST(GemmCallTest, IsTheProductWhateverTheLayout) {
     Expected(args, &expected);
     const GemmCall call = MakeGemmCall(Unbatched(args));
     CheckLeadingDimensions(call);
-    BlasGemm(call);
+    ReferenceGemm<double>(call);
     ASSERT_EQ(c, expected);
   }
 }
