@@ -1,0 +1,333 @@
+#!/usr/bin/env bash
+# Runs the tests, lessons and benchmarks on a machine that has a GPU but neither
+# Bazel nor a compiler.
+#
+# Where the repository is built:
+#
+#   tests/run_on_gpu_host.sh --pack=d2l.tar.xz [--archs=sm_80,sm_90]
+#
+# On the machine with the GPU:
+#
+#   tar -xJf d2l.tar.xz && d2l/run_on_gpu_host.sh
+#
+# --archs       GPU architectures to compile for; all that .bazelrc names, if
+#               left out. --archs=none packs without CUDA.
+# --devices     lists to run on, separated by blanks. Left out: "cuda:0
+#               cuda:0,cuda:0", or "cpu:0 cpu:0,cpu:1" where no GPU can be used.
+# --size        of the lessons: small (if left out), course or large.
+# --steps       which, of: tests sanitizer lessons benchmarks peers. All, if
+#               left out.
+# --filter      of GoogleTest, for the tests: --filter='*MatMul*'.
+# --report      a folder for report.txt, report.json and each step's whole
+#               output; report/, if left out.
+#
+# Exits with 1 if a step failed. Ctrl-C stops at once; the report then holds
+# what was done.
+set -uo pipefail
+export LC_ALL=C
+
+archs="" devices="" size=small report=report pack="" filter="*"
+steps="tests sanitizer lessons benchmarks peers"
+
+# Longest that a step may take, in seconds. A sanitizer makes a kernel up to a
+# hundred times slower.
+test_limit=600 sanitizer_limit=1800 lesson_limit=900 benchmark_limit=1200
+
+complain() {
+  echo "run_on_gpu_host.sh: $*" >&2
+  exit 2
+}
+
+read_flags() {
+  local flag
+  for flag in "$@"; do
+    case "$flag" in
+      --pack=?*) pack="${flag#*=}" ;;
+      --archs=?*) archs="${flag#*=}" ;;
+      --devices=?*) devices="${flag#*=}" ;;
+      --size=?*) size="${flag#*=}" ;;
+      --steps=?*) steps="${flag#*=}" ;;
+      --filter=?*) filter="${flag#*=}" ;;
+      --report=?*) report="${flag#*=}" ;;
+      -h | --help)
+        sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "$0"
+        exit 0
+        ;;
+      *) complain "$flag is not a flag that it knows; see --help." ;;
+    esac
+  done
+}
+
+# ---- Where the repository is built.
+
+# The chapters that there are.
+chapters() {
+  local name
+  sed -n 's/.*{"name": *"\([a-z0-9_]*\)", *"title".*/\1/p' chapters/cells.json \
+    | while read -r name; do
+      if [[ -e "chapters/$name/BUILD" ]]; then echo "$name"; fi
+    done
+}
+
+# Libraries that every Linux has, that come with the driver, or that are too
+# large to carry: PyTorch or the toolkit bring them.
+stays_behind() {
+  case "$1" in
+    linux-vdso* | ld-linux* | libc.so* | libm.so* | libpthread.so* | libdl.so* | librt.so*) true ;;
+    libcuda.so* | libnvidia* | libcublas*) true ;;
+    *) false ;;
+  esac
+}
+
+make_pack() {
+  local out stage chapter library path flags=() bin
+  out="$(realpath -m "$pack")"
+  cd "$(dirname "$0")/.." || exit 2
+  [[ -e chapters/cells.json ]] || complain "--pack needs the repository."
+  if [[ "$archs" == none ]]; then
+    echo "Packing without CUDA."
+  else
+    flags+=(--config=cuda)
+    if [[ -n "$archs" ]]; then flags+=("--//:cuda_archs=$archs"); fi
+  fi
+  local targets=(//tests:all_tests //tests:all_benchmarks)
+  for chapter in $(chapters); do targets+=("//chapters/$chapter:lesson"); done
+
+  # A test whose cases nobody linked in would be missed by nobody.
+  bazel query 2> /dev/null \
+    'filter("_cases$", kind(cc_library, //common/...)) except deps(//tests:all_tests)' \
+    | sed 's/^/Left out of all_tests: /'
+  bazel build "${flags[@]}" "${targets[@]}" || exit 1
+  bin="$(bazel info "${flags[@]}" bazel-bin 2> /dev/null)"
+
+  stage="$(mktemp -d)"
+  # shellcheck disable=SC2064 # as it is now
+  trap "rm -rf '$stage'" EXIT
+  mkdir -p "$stage/d2l"/{bin,lib,peers,common/ops}
+  cp tests/run_on_gpu_host.sh "$stage/d2l"
+  cp tests/peers/*.py "$stage/d2l/peers"
+  cp common/ops/print_golden.json "$stage/d2l/common/ops"
+  cp "$bin/tests/all_tests" "$bin/tests/all_benchmarks" "$stage/d2l/bin"
+  for chapter in $(chapters); do
+    cp "$bin/chapters/$chapter/lesson" "$stage/d2l/bin/lesson_$chapter"
+  done
+  {
+    echo "commit $(git rev-parse --short HEAD 2> /dev/null || echo unknown)" \
+      "$(git diff --quiet HEAD 2> /dev/null || echo "and changes")"
+    echo "built $(date -u +%Y-%m-%dT%H:%MZ), flags ${flags[*]}"
+    echo "glibc $(getconf GNU_LIBC_VERSION | cut -d' ' -f2)"
+  } > "$stage/d2l/built.txt"
+  chmod -R u+w "$stage/d2l"
+  strip "$stage"/d2l/bin/*
+  # Two fields of "libz.so.1 => /lib/x86_64-linux-gnu/libz.so.1 (0x...)".
+  ldd "$stage"/d2l/bin/* | awk '$2 == "=>" && $3 ~ /^\// { print $1, $3 }' | sort -u \
+    | while read -r library path; do
+      if ! stays_behind "$library"; then cp -L "$path" "$stage/d2l/lib/$library"; fi
+    done
+  tar -C "$stage" -cf - d2l | xz -T0 -6 > "$out.part" && mv "$out.part" "$out" || exit 1
+  echo "Packed $(du -h "$out" | cut -f1): $pack"
+}
+
+# ---- On the machine with the GPU.
+
+here="" any_failed=no
+step_names=() step_results=() step_seconds=() step_logs=() step_details=()
+
+# Both to the terminal and to the report.
+say() { printf '%s\n' "$*" | tee -a "$report/report.txt"; }
+
+# In JSON's quotes.
+quoted() {
+  local text="${1//\\/\\\\}"
+  text="${text//\"/\\\"}"
+  text="${text//$'\t'/ }"
+  printf '"%s"' "${text//$'\n'/\\n}"
+}
+
+write_json() {
+  local i separator=""
+  {
+    printf '{"machine": %s,\n "built": %s,\n "steps": [' \
+      "$(quoted "$(cat "$report/machine.txt")")" "$(quoted "$(cat "$here/built.txt")")"
+    for i in "${!step_names[@]}"; do
+      printf '%s\n  {"step": %s, "result": %s, "seconds": %s, "details": %s, "log": %s}' \
+        "$separator" "$(quoted "${step_names[i]}")" "$(quoted "${step_results[i]}")" \
+        "${step_seconds[i]}" "$(quoted "${step_details[i]}")" "$(quoted "${step_logs[i]}")"
+      separator=","
+    done
+    printf '\n]}\n'
+  } > "$report/report.json"
+}
+
+# record NAME RESULT SECONDS LOG DETAILS
+record() {
+  step_names+=("$1") step_results+=("$2") step_seconds+=("$3")
+  step_logs+=("$4") step_details+=("$5")
+  if [[ "$2" == failed ]]; then any_failed=yes; fi
+  say "$(printf '%-8s %5ss  %-40s %s' "$2" "$3" "$1" "$5")"
+  write_json
+}
+
+# details LOG: what the last lines of a log say in one line.
+details() {
+  local ran passed failed skipped
+  # GoogleTest's: "[  PASSED  ] 12 tests."
+  ran="$(sed -n 's/^\[==========\] \([0-9]*\) tests* from .* ran.*/\1/p' "$1" | tail -1)"
+  if [[ -n "$ran" ]]; then
+    passed="$(sed -n 's/^\[  PASSED  \] \([0-9]*\) test.*/\1/p' "$1" | tail -1)"
+    failed="$(sed -n 's/^\[  FAILED  \] \([0-9]*\) test.*/\1/p' "$1" | tail -1)"
+    skipped="$(sed -n 's/^\[  SKIPPED \] \([0-9]*\) test.*/\1/p' "$1" | tail -1)"
+    printf '%s passed, %s failed, %s skipped' "${passed:-0}" "${failed:-0}" "${skipped:-0}"
+    sed -n 's/^========= ERROR SUMMARY: /; /p' "$1" | tail -1
+    return
+  fi
+  grep -E 'HOLDS, [0-9]+ FAILS' "$1" | tail -1
+}
+
+# step NAME LIMIT COMMAND...: runs it, and keeps all that it prints.
+step() {
+  local name="$1" limit="$2" log code=0 begin result=passed note
+  shift 2
+  log="$(printf '%s' "$name" | tr -c 'A-Za-z0-9._' '-').log"
+  begin=$SECONDS
+  if [[ -t 1 ]]; then echo "... $name"; fi
+  timeout --kill-after=10 "$limit" "$@" > "$report/$log" 2>&1 || code=$?
+  note="$(details "$report/$log" | tr '\n' ' ')"
+  if [[ "$code" -ne 0 ]]; then
+    result=failed
+    note="exit code $code${note:+; $note}"
+    if [[ "$code" -eq 124 || "$code" -eq 137 ]]; then note="stopped after $limit s; $note"; fi
+  fi
+  record "$name" "$result" $((SECONDS - begin)) "$log" "$note"
+  if [[ "$result" == failed ]]; then
+    tail -n 15 "$report/$log" | sed 's/^/    /' | tee -a "$report/report.txt"
+  fi
+}
+
+skip() { record "$1" skipped 0 "" "$2"; }
+
+wanted() { [[ " $steps " == *" $1 "* ]]; }
+
+# Directories with a cuBLAS, besides the system's: the toolkit's, PyTorch's.
+cublas_folders() {
+  local folder
+  for folder in "${CUDA_PATH:-}/lib64" "${CUDA_HOME:-}/lib64" /usr/local/cuda/lib64; do
+    if compgen -G "$folder/libcublas.so*" > /dev/null; then printf '%s:' "$folder"; fi
+  done
+  python3 - 2> /dev/null << 'PYTHON'
+import glob, os, sys
+for path in sys.path:
+    for found in sorted(glob.glob(os.path.join(path, "nvidia", "**", "libcublas.so*"), recursive=True)):
+        print(os.path.dirname(found), end=":")
+PYTHON
+}
+
+describe_machine() {
+  {
+    uname -srm
+    getconf GNU_LIBC_VERSION
+    grep -m1 'model name' /proc/cpuinfo | sed 's/.*: //'
+    echo "$(nproc) cores, load $(cut -d' ' -f1 /proc/loadavg)"
+    if command -v nvidia-smi > /dev/null; then
+      nvidia-smi --query-gpu=name,driver_version,memory.total,compute_cap --format=csv,noheader
+    else
+      echo "no nvidia-smi"
+    fi
+    python3 -c 'import torch; print("PyTorch", torch.__version__, "CUDA", torch.version.cuda)' 2> /dev/null \
+      || echo "no PyTorch"
+  } > "$report/machine.txt" 2>&1
+}
+
+# test_devices LIST: the devices of the tests. Some are about CPU devices, or
+# copy between the kinds, so there are always three of these.
+test_devices() {
+  local gpus
+  gpus="$(tr ',' '\n' <<< "$1" | grep cuda | paste -sd, -)"
+  echo "cpu:0,cpu:1,cpu:2${gpus:+,$gpus}"
+}
+
+# two_of DEVICE: a list of two such devices, for benchmarks of a pair.
+two_of() {
+  case "$1" in
+    cpu:*) echo "cpu:0,cpu:1" ;;
+    *) echo "$1,$1" ;;
+  esac
+}
+
+run_all() {
+  local list name lesson first
+  here="$(cd "$(dirname "$0")" && pwd)"
+  [[ -e "$here/bin/all_tests" ]] \
+    || complain "unpack what --pack has packed, and run it there; see --help."
+  mkdir -p "$report" || complain "--report=$report: it cannot be made."
+  report="$(cd "$report" && pwd)"
+  : > "$report/report.txt"
+  cd "$here" || exit 2
+  LD_LIBRARY_PATH="$here/lib:$(cublas_folders)${LD_LIBRARY_PATH:-}"
+  export LD_LIBRARY_PATH
+  describe_machine
+  sed 's/^/  /' built.txt "$report/machine.txt" | tee -a "$report/report.txt"
+  if ! bin/all_tests --gtest_list_tests > "$report/list.log" 2>&1; then
+    say "The programs do not start here:"
+    sed 's/^/  /' "$report/list.log" | tail -n 5 | tee -a "$report/report.txt"
+    exit 1
+  fi
+  if [[ -z "$devices" ]]; then
+    if bin/all_benchmarks --devices=cuda:0 --benchmark_list_tests > "$report/cuda.log" 2>&1; then
+      devices="cuda:0 cuda:0,cuda:0"
+    else
+      devices="cpu:0 cpu:0,cpu:1"
+      say "No GPU can be used: $(tail -n 1 "$report/cuda.log")"
+    fi
+  fi
+  first="${devices%%[ ,]*}"
+
+  if wanted tests; then
+    for list in $devices; do
+      step "tests on $list" "$test_limit" env "D2L_TEST_DEVICES=$(test_devices "$list")" \
+        bin/all_tests --gtest_brief=1 "--gtest_filter=$filter"
+    done
+  fi
+  if wanted sanitizer; then
+    if [[ "$first" != *cuda* ]]; then
+      skip "compute-sanitizer" "no GPU"
+    elif ! command -v compute-sanitizer > /dev/null; then
+      skip "compute-sanitizer" "not installed"
+    else
+      for name in memcheck racecheck; do
+        step "compute-sanitizer $name" "$sanitizer_limit" \
+          env "D2L_TEST_DEVICES=$(test_devices "$first")" compute-sanitizer --tool="$name" \
+          --error-exitcode=3 bin/all_tests --gtest_brief=1 "--gtest_filter=*cuda*"
+      done
+    fi
+  fi
+  if wanted lessons; then
+    for list in $devices; do
+      for lesson in bin/lesson_*; do
+        name="${lesson#bin/lesson_}"
+        step "lesson $name on $list" "$lesson_limit" \
+          "$lesson" "--devices=$list" "--size=$size" "--json=$report/$name-${list//[:,]/_}.json"
+      done
+    done
+  fi
+  if wanted benchmarks; then
+    step "benchmarks on $first" "$benchmark_limit" bin/all_benchmarks "--devices=$(two_of "$first")" \
+      "--benchmark_filter=device:${first%%:*}" --benchmark_min_time=0.1 \
+      "--benchmark_out=$report/benchmarks.json" --benchmark_out_format=json
+  fi
+  if wanted peers; then
+    if ! python3 -c 'import torch' 2> /dev/null; then
+      skip "beside PyTorch on $first" "python3 has no torch"
+    else
+      step "beside PyTorch on $first" "$benchmark_limit" \
+        python3 peers/compare.py --binary=bin/all_benchmarks "--device=$first" "--json=$report/peers.json"
+      say "$(cat "$report"/beside-PyTorch*.log)"
+    fi
+  fi
+  say "Written: $report/report.txt, report.json"
+  [[ "$any_failed" == no ]]
+}
+
+trap 'echo; echo "Interrupted."; exit 130' INT
+read_flags "$@"
+if [[ -n "$pack" ]]; then make_pack; else run_all; fi
