@@ -6,13 +6,12 @@
 #include <filesystem>
 #include <regex>
 #include <set>
-#include <sstream>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "common/lesson/lesson_testing.h"
 #include "common/lesson/run_program.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -139,17 +138,9 @@ TEST(Course, IsPlainTextOfEightyColumns) {
     ASSERT_TRUE(c == '\n' || static_cast<unsigned char>(c) >= ' ')
         << static_cast<int>(c);
   }
-  std::istringstream lines(output);
-  for (std::string line; std::getline(lines, line);) {
-    if (line.rfind("Written: ", 0) == 0) continue;  // a path of this test's
-    EXPECT_LE(line.size(), 80u) << line;
-  }
-}
-
-// "BM_d2l_t1_t2_t3_" for "d2l/t1-t2-t3".
-std::string BenchmarkPrefix(const std::string& id) {
-  return absl::StrCat("BM_", absl::StrReplaceAll(id, {{"/", "_"}, {"-", "_"}}),
-                      "_");
+  LessonRun run;
+  run.output = output;
+  ExpectEightyColumns(run);
 }
 
 TEST(Benchmarks, CarryTheCellsIds) {

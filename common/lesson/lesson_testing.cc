@@ -176,24 +176,28 @@ void ExpectOneCellByAnyId(const TestedLesson& lesson, const TestedCell& cell) {
   }
 }
 
+std::string BenchmarkPrefix(const std::string& id) {
+  std::string prefix = absl::StrCat("BM_", id, "_");
+  std::replace_if(
+      prefix.begin(), prefix.end(),
+      [](unsigned char c) { return !absl::ascii_isalnum(c); }, '_');
+  return prefix;
+}
+
 void ExpectBenchmarksMirrorCells(const TestedLesson& lesson) {
   const ProgramResult r =
       RunProgram(Path(lesson, "benchmarks"),
                  {"--benchmark_list_tests", "--devices=cpu:0"});
   ASSERT_EQ(r.exit_code, 0) << r.output;
   for (const TestedCell& cell : lesson.cells) {
-    std::string id = cell.id;
-    std::replace_if(
-        id.begin(), id.end(),
-        [](unsigned char c) { return !absl::ascii_isalnum(c); }, '_');
+    const std::string prefix = BenchmarkPrefix(cell.id);
     if (!cell.has_benchmark) {
-      EXPECT_THAT(r.output, Not(HasSubstr("BM_" + id + "_")));
+      EXPECT_THAT(r.output, Not(HasSubstr(prefix)));
       continue;
     }
     for (const char* device : {"cpu:0", "cuda:0"}) {
-      EXPECT_THAT(r.output,
-                  ContainsRegex(absl::StrCat(
-                      "BM_", id, "_[A-Za-z0-9_]+/devices?:", device)));
+      EXPECT_THAT(r.output, ContainsRegex(absl::StrCat(
+                                prefix, "[A-Za-z0-9_]+/devices?:", device)));
     }
   }
 }

@@ -79,8 +79,12 @@ void ExpectEightyColumns(const LessonRun& run);
 // Each of its ids runs this cell and no other.
 void ExpectOneCellByAnyId(const TestedLesson& lesson, const TestedCell& cell);
 
-// Each cell that times something has benchmarks BM_ID_…, with '_' for what is
-// not a letter or digit, on CPU devices and on GPUs.
+// How the names of a cell's benchmarks begin: "BM_d2l_t1_t2_t3_" for
+// "d2l/t1-t2-t3".
+std::string BenchmarkPrefix(const std::string& id);
+
+// Each cell that times something has benchmarks of its prefix, on CPU devices
+// and on GPUs.
 void ExpectBenchmarksMirrorCells(const TestedLesson& lesson);
 
 // A benchmark that `filter` selects is skipped, and says that `device` is not
