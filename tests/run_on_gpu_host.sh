@@ -10,6 +10,9 @@
 #
 #   tar -xJf d2l.tar.xz && d2l/run_on_gpu_host.sh
 #
+# Large matrix products need cuBLAS there. It is found in the toolkit, in the
+# PyTorch of python3, or on LD_LIBRARY_PATH.
+#
 # --archs       GPU architectures to compile for; all that .bazelrc names, if
 #               left out. --archs=none packs without CUDA.
 # --devices     lists to run on, separated by blanks. Left out: "cuda:0
@@ -69,14 +72,26 @@ chapters() {
     done
 }
 
-# Libraries that every Linux has, that come with the driver, or that are too
-# large to carry: PyTorch or the toolkit bring them.
+# Libraries that every Linux has.
 stays_behind() {
   case "$1" in
     linux-vdso* | ld-linux* | libc.so* | libm.so* | libpthread.so* | libdl.so* | librt.so*) true ;;
-    libcuda.so* | libnvidia* | libcublas*) true ;;
     *) false ;;
   esac
+}
+
+# Says in built.txt what the programs have kernels for. Complains if it is not
+# what was asked for, as far as --archs said it.
+check_archs() {
+  local kernels arch
+  kernels="$(python3 tests/cuda_archs.py "$stage"/d2l/bin/*)" || exit 1
+  for arch in ${archs//,/ }; do
+    # sm_90a is sm_90 with what only that has.
+    if [[ " $kernels " != *" ${arch%[af]} "* ]]; then
+      complain "$arch was asked for; the programs have kernels for $kernels."
+    fi
+  done
+  echo "kernels for $kernels" | tee -a "$stage/d2l/built.txt"
 }
 
 make_pack() {
@@ -119,18 +134,21 @@ make_pack() {
   } > "$stage/d2l/built.txt"
   chmod -R u+w "$stage/d2l"
   strip "$stage"/d2l/bin/*
+  if [[ "$archs" != none ]]; then check_archs; fi
   # Two fields of "libz.so.1 => /lib/x86_64-linux-gnu/libz.so.1 (0x...)".
   ldd "$stage"/d2l/bin/* | awk '$2 == "=>" && $3 ~ /^\// { print $1, $3 }' | sort -u \
     | while read -r library path; do
       if ! stays_behind "$library"; then cp -L "$path" "$stage/d2l/lib/$library"; fi
     done
-  tar -C "$stage" -cf - d2l | xz -T0 -6 > "$out.part" && mv "$out.part" "$out" || exit 1
+  # The programs have the same kernels, over 100 MB apart.
+  tar -C "$stage" -cf - d2l | xz --lzma2=preset=6,dict=256MiB > "$out.part" \
+    && mv "$out.part" "$out" || exit 1
   echo "Packed $(du -h "$out" | cut -f1): $pack"
 }
 
 # ---- On the machine with the GPU.
 
-here="" any_failed=no
+here="" any_failed=no cublas=""
 step_names=() step_results=() step_seconds=() step_logs=() step_details=()
 
 # Both to the terminal and to the report.
@@ -208,18 +226,20 @@ skip() { record "$1" skipped 0 "" "$2"; }
 
 wanted() { [[ " $steps " == *" $1 "* ]]; }
 
-# Directories with a cuBLAS, besides the system's: the toolkit's, PyTorch's.
+# Folders with a cuBLAS, besides the system's: PyTorch's, the toolkit's. Large
+# products need it, and it is too large to carry. PyTorch's comes first: beside
+# PyTorch, both then use the same, and PyTorch no other than its own.
 cublas_folders() {
   local folder
-  for folder in "${CUDA_PATH:-}/lib64" "${CUDA_HOME:-}/lib64" /usr/local/cuda/lib64; do
-    if compgen -G "$folder/libcublas.so*" > /dev/null; then printf '%s:' "$folder"; fi
-  done
   python3 - 2> /dev/null << 'PYTHON'
 import glob, os, sys
 for path in sys.path:
     for found in sorted(glob.glob(os.path.join(path, "nvidia", "**", "libcublas.so*"), recursive=True)):
         print(os.path.dirname(found), end=":")
 PYTHON
+  for folder in "${CUDA_PATH:-}/lib64" "${CUDA_HOME:-}/lib64" /usr/local/cuda/lib64; do
+    if compgen -G "$folder/libcublas.so*" > /dev/null; then printf '%s:' "$folder"; fi
+  done
 }
 
 describe_machine() {
@@ -233,6 +253,7 @@ describe_machine() {
     else
       echo "no nvidia-smi"
     fi
+    if [[ -n "$cublas" ]]; then echo "cuBLAS in ${cublas%%:*}"; else echo "no cuBLAS in a toolkit or in PyTorch"; fi
     python3 -c 'import torch; print("PyTorch", torch.__version__, "CUDA", torch.version.cuda)' 2> /dev/null \
       || echo "no PyTorch"
   } > "$report/machine.txt" 2>&1
@@ -263,7 +284,8 @@ run_all() {
   report="$(cd "$report" && pwd)"
   : > "$report/report.txt"
   cd "$here" || exit 2
-  LD_LIBRARY_PATH="$here/lib:$(cublas_folders)${LD_LIBRARY_PATH:-}"
+  cublas="$(cublas_folders)"
+  LD_LIBRARY_PATH="$here/lib:$cublas${LD_LIBRARY_PATH:-}"
   export LD_LIBRARY_PATH
   describe_machine
   sed 's/^/  /' built.txt "$report/machine.txt" | tee -a "$report/report.txt"
@@ -320,7 +342,8 @@ run_all() {
       skip "beside PyTorch on $first" "python3 has no torch"
     else
       step "beside PyTorch on $first" "$benchmark_limit" \
-        python3 peers/compare.py --binary=bin/all_benchmarks "--device=$first" "--json=$report/peers.json"
+        python3 peers/compare.py --binary=bin/all_benchmarks "--device=${first/#cpu:*/cpu}" \
+        "--json=$report/peers.json"
       say "$(cat "$report"/beside-PyTorch*.log)"
     fi
   fi

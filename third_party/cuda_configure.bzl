@@ -47,20 +47,25 @@ cc_library(
     deps = [":headers"],
 )
 
+# Its headers. The library, too large to be carried along, is loaded when it is
+# first used: common/device/cuda/blas_library.h.
 cc_library(
     name = "cublas",
-    linkopts = ["-L{lib}", "-Wl,-rpath,{lib}", "-lcublas", "-lcublasLt"],
-    deps = [":cudart"],
+    defines = ['D2L_CUDA_LIBRARY_FOLDER=\\\\"{lib}\\\\"'],
+    linkopts = ["-ldl"],
+    deps = [":headers"],
 )
 """
 
 _CUPTI = """
+# Its headers. The library is loaded when it is first used:
+# common/device/cuda/cupti_library.h.
 cc_library(
     name = "cupti",
     hdrs = glob(["{include}/cupti*.h", "{include}/generated_*.h"]),
+    defines = ['D2L_CUPTI_LIBRARY_FOLDER=\\\\"{lib}\\\\"'],
     includes = ["{include}"],
-    linkopts = ["-L{lib}", "-Wl,-rpath,{lib}", "-lcupti"],
-    deps = [":cudart"],
+    deps = [":headers"],
 )
 """
 
@@ -167,11 +172,12 @@ def _cuda_configure_impl(ctx):
 
     # CUPTI is in a folder of its own in some of NVIDIA's packagings.
     extras = root + "/extras/CUPTI"
-    if ctx.path(root + "/include/cupti.h").exists and ctx.path(lib + "/libcupti.so").exists:
-        text += _CUPTI.format(include = "include", lib = lib)
+    cupti_lib = _library_dir(ctx, [lib, extras + "/lib64"], "libcupti.so") or lib
+    if ctx.path(root + "/include/cupti.h").exists:
+        text += _CUPTI.format(include = "include", lib = cupti_lib)
     elif ctx.path(extras + "/include/cupti.h").exists:
         ctx.symlink(extras + "/include", "cupti_include")
-        text += _CUPTI.format(include = "cupti_include", lib = extras + "/lib64")
+        text += _CUPTI.format(include = "cupti_include", lib = cupti_lib)
     else:
         text += _MISSING.format(name = "cupti", problem = repr(_NO_PART.format(part = "CUPTI", root = root)))
 

@@ -19,10 +19,6 @@ export LC_ALL=C
 unset CDPATH # cd would print
 shopt -s extglob
 
-# Whether lessons run on CUDA devices. "yes" as soon as the back end makes
-# streams: when kCannotRun in common/device/cuda/cuda_backend.cc goes away.
-cuda_runs=no
-
 root="${D2L_DOCTOR_ROOT:-}"
 # What to do, each with its command, which may be empty; and what only those
 # need who want to use a GPU.
@@ -96,11 +92,7 @@ print_todo() {
   fi
   if [[ "${#gpu[@]}" -gt 0 ]]; then
     echo
-    if [[ "$cuda_runs" == yes ]]; then
-      echo "The lessons run without a GPU. To use one:"
-    else
-      echo "The lessons run without a GPU, and cannot run on one yet. To list GPUs:"
-    fi
+    echo "The lessons run without a GPU. To use one:"
     items gpu gpu_command
   fi
 }

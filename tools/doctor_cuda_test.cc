@@ -245,7 +245,6 @@ TEST(DoctorCuda, DriverThatFindsNoGpu) {
 TEST(DoctorCuda, HiddenDevices) {
   Machine machine;
   machine.Toolkit("13.0");
-  machine.CudaRuns("yes");
   machine.Gpus({"NVIDIA H100", "NVIDIA H100"});
   for (const char* value : {"", "-1", "7", "-1,0", "GPU-cafe"}) {
     SCOPED_TRACE(value);
@@ -269,7 +268,6 @@ TEST(DoctorCuda, HiddenDevices) {
 TEST(DoctorCuda, RenumberedDevices) {
   Machine machine;
   machine.Toolkit("13.0");
-  machine.CudaRuns("yes");
   machine.Gpus({"G0", "G0", "G0", "G0", "G4", "G5"});
   DoctorResult r = machine.Run({"CUDA_VISIBLE_DEVICES=4,5"});
   EXPECT_THAT(
@@ -300,7 +298,6 @@ TEST(DoctorCuda, RenumberedDevices) {
 TEST(DoctorCuda, WhatTheLessonsRunOn) {
   Machine machine;
   machine.Toolkit("13.0");
-  machine.CudaRuns("yes");
   machine.Gpus({"G"});
   EXPECT_THAT(
       machine.Run().text,
@@ -323,19 +320,6 @@ TEST(DoctorCuda, WhatTheLessonsRunOn) {
   machine.File("proc/self/status", "Cpus_allowed_list: 3\n");
   EXPECT_THAT(machine.Run().text,
               HasSubstr("duet 2 devices virtual: cpu:0, cpu:1 (1 core each)"));
-}
-
-TEST(DoctorCuda, SaysWhenThisVersionCannotRunOnGpus) {
-  Machine machine;
-  machine.Toolkit("13.0");
-  machine.Gpus({"G"});
-  machine.CudaRuns("no");
-  EXPECT_THAT(
-      machine.Run().text,
-      AllOf(HasSubstr("solo 1 device virtual: cpu:0 (8 cores)"),
-            HasSubstr("lists CUDA devices but cannot run on them yet")));
-  machine.CudaRuns("yes");
-  EXPECT_THAT(machine.Run().text, Not(HasSubstr("cannot run")));
 }
 
 }  // namespace

@@ -335,14 +335,6 @@ TEST(Doctor, SaysTheSameOnATerminal) {
   EXPECT_EQ(OnATerminal(machine.Command({})), machine.Run().output);
 }
 
-TEST(Doctor, SaysOfCudaWhatTheBackEndSays) {
-  const std::string back_end = ReadFile("common/device/cuda/cuda_backend.cc");
-  ASSERT_NE(back_end, "");
-  const bool runs = back_end.find("kCannotRun") == std::string::npos;
-  EXPECT_THAT(ReadFile("tools/doctor.sh"),
-              HasSubstr(runs ? "\ncuda_runs=yes\n" : "\ncuda_runs=no\n"));
-}
-
 // Whatever this one is: it has what has built this test.
 TEST(Doctor, ThisMachine) {
   const ProgramResult r = RunProgram("tools/doctor.sh", {});

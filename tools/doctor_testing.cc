@@ -180,16 +180,6 @@ void Machine::PciGpu() {
   File("sys/bus/pci/devices/0000:01:00.0/class", "0x030200\n");
 }
 
-void Machine::CudaRuns(const std::string& yes_or_no) {
-  const std::string script = ReadFile("tools/doctor.sh");
-  const std::size_t line = script.find("\ncuda_runs=");
-  ASSERT_NE(line, std::string::npos);
-  const std::size_t end = script.find('\n', line + 1);
-  File("repo/tools/doctor.sh",
-       absl::StrCat(script.substr(0, line), "\ncuda_runs=", yes_or_no,
-                    script.substr(end)));
-}
-
 std::vector<std::string> Machine::Command(
     const std::vector<std::string>& environment) const {
   std::vector<std::string> words = {

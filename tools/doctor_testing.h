@@ -67,8 +67,6 @@ class Machine {
                 "Driver Version: 580.65.06   CUDA Version: 13.0");
   // On the PCI bus, without a driver.
   void PciGpu();
-  // Whether lessons run on CUDA devices: the script's own variable.
-  void CudaRuns(const std::string& yes_or_no);
 
   // Runs the doctor, with these settings, "NAME=value", and no others. Expects
   // plain text, and no message of bash.

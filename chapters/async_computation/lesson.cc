@@ -631,12 +631,12 @@ with d2l.Benchmark('synchronized once'):
 
 // %% d2l/t1-t2-t3
 void T1T2T3(Cell& cell) {
-  const int n = cell.BySize(2000, 10000, 10000), held = 2 * n / 5;
   const Device device = TryGpu();
+  const int n = cell.BySize(2000, 10000, 10000);
+  const int held = std::min(2 * n / 5, HoldUp::Room(device));
   Stream& stream = NewStream(device, StreamOptions().max_queued_operations);
   const StreamGuard guard(stream);
-  const Tensor x = Ones({1, 2}, device);
-  Tensor y;
+  Tensor x = Ones({1, 2}, device), y;
   const auto ask = [&](int operations) {
     for (int i = 0; i < operations; ++i) y = x + 1;
   };

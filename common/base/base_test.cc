@@ -8,6 +8,7 @@
 #include "common/base/format.h"
 #include "common/base/source_location.h"
 #include "common/base/spin_lock.h"
+#include "common/base/ticks.h"
 #include "common/base/timer.h"
 #include "gtest/gtest.h"
 
@@ -66,6 +67,43 @@ TEST(SpinLock, TryLockFailsWhileTaken) {
   EXPECT_FALSE(lock.try_lock());
   lock.unlock();
   EXPECT_TRUE(lock.try_lock());
+}
+
+TEST(Ticks, AreNanosecondsAfterConversion) {
+  // So that the length of a tick is known.
+  const Timer since;
+  while (since.Nanos() < 20'000'000) {
+  }
+  const TickScale begin;
+  std::int64_t before[100];
+  std::int64_t ticks[100];
+  std::int64_t after[100];
+  for (int i = 0; i < 100; ++i) {
+    before[i] = NowNanos();
+    ticks[i] = NowTicks();
+    after[i] = NowNanos();
+  }
+  const TickScale end;
+  for (int i = 0; i < 100; ++i) {
+    const std::int64_t nanos = TickScale::ToNanos(ticks[i], begin, end);
+    // A scale is made of readings that are themselves some nanoseconds apart.
+    EXPECT_GE(nanos, before[i] - 2000);
+    EXPECT_LE(nanos, after[i] + 2000);
+    if (i > 0) {
+      EXPECT_GE(nanos, TickScale::ToNanos(ticks[i - 1], begin, end));
+    }
+  }
+  EXPECT_NEAR(TicksToNanos(NowTicks()), NowNanos(), 1'000'000);
+}
+
+TEST(Ticks, OutsideTheTwoMomentsTheNearerOneCounts) {
+  const std::int64_t long_before = NowTicks();
+  const TickScale begin;
+  const TickScale end;
+  const std::int64_t later = NowTicks();
+  EXPECT_EQ(TickScale::ToNanos(long_before, begin, end),
+            begin.ToNanos(long_before));
+  EXPECT_EQ(TickScale::ToNanos(later, begin, end), end.ToNanos(later));
 }
 
 TEST(FormatBytes, TakesTheUnitThatFits) {

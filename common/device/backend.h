@@ -7,7 +7,8 @@
 //
 // Programs use the device table (device_table.h), which is made of this.
 // Which CUDA back end a binary holds is decided by the file linked into it:
-// common/device/cuda with --config=cuda, else no_cuda.cc, which has no
+// common/device/cuda with --config=cuda, a model of two GPUs on the CPU with
+// --config=emulate_cuda, which is for tests, else no_cuda.cc, which has no
 // devices and says why. All functions are thread-safe.
 
 #ifndef D2L_COMMON_DEVICE_BACKEND_H_
@@ -20,6 +21,7 @@
 #include <vector>
 
 #include "common/device/device.h"
+#include "common/device/device_times.h"
 #include "common/device/stream.h"
 
 namespace d2l {
@@ -36,9 +38,9 @@ struct DeviceInventory {
   std::vector<PhysicalDevice> devices;
   // A sentence that says why there are none, and what to do about it.
   std::string why_none;
-  // Not empty if the back end lists its devices but cannot make streams on
-  // them: a sentence that says so, and what to do.
-  std::string why_unusable;
+  // They are models, for tests: who names them gets them, but they do not count
+  // as devices found, and why_none says so.
+  bool modelled = false;
   // "CUDA_VISIBLE_DEVICES=4,5" if that renumbers the devices; else empty.
   std::string renumbered_by;
 };
@@ -82,6 +84,11 @@ class Backend {
 
   // Bytes that Allocate could still get.
   virtual std::int64_t FreeMemory(int physical_index) = 0;
+
+  // From now on a tool beside the devices takes the times of operations whose
+  // stamps are optional. May take long, when it is called first. Null if there
+  // is no such tool: all stamps are written.
+  virtual std::shared_ptr<DeviceTimes> BeginTiming() { return nullptr; }
 };
 
 // The two there are; they live as long as the process. One is in device/cpu,

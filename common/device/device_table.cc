@@ -18,6 +18,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "common/device/listener.h"
 
 namespace d2l {
 namespace {
@@ -31,8 +32,9 @@ struct Entry {
   std::unique_ptr<DeviceMemory> pinned;
   std::unique_ptr<Stream> default_stream;
 
-  std::mutex mutex;                              // guards streams
+  std::mutex mutex;                              // guards what follows
   std::vector<std::unique_ptr<Stream>> streams;  // beyond the default one
+  Stream* read_stream = nullptr;                 // one of them, once made
 };
 
 struct Table {
@@ -116,6 +118,16 @@ Entry& GetEntry(Device device) {
       device.ToString(), absl::StrJoin(names, ", ")));
 }
 
+// A further stream. With the lock.
+Stream& AddStream(Entry& entry, std::int64_t max_queued_operations) {
+  StreamOptions options = entry.stream_options;
+  options.max_queued_operations = max_queued_operations;
+  entry.streams.push_back(entry.backend->NewStream(
+      entry.info.device, entry.info.physical_index,
+      static_cast<int>(entry.streams.size()) + 1, options));
+  return *entry.streams.back();
+}
+
 std::unique_ptr<Entry> MakeEntry(const DeviceInfo& info,
                                  const DeviceOptions& options) {
   auto entry = std::make_unique<Entry>();
@@ -144,6 +156,8 @@ const char* DeviceKindName(DeviceKind kind) {
       return "logical";
     case DeviceKind::kReal:
       return "real";
+    case DeviceKind::kModelled:
+      return "modelled";
   }
   return "unknown";
 }
@@ -220,13 +234,18 @@ Stream& NewStream(Device device, std::int64_t max_queued_operations) {
     throw std::invalid_argument(
         absl::StrCat("[new_stream] ", std::string(right.message())));
   }
-  StreamOptions options = entry.stream_options;
-  options.max_queued_operations = max_queued_operations;
   std::lock_guard<std::mutex> lock(entry.mutex);
-  entry.streams.push_back(entry.backend->NewStream(
-      device, entry.info.physical_index,
-      static_cast<int>(entry.streams.size()) + 1, options));
-  return *entry.streams.back();
+  return AddStream(entry, max_queued_operations);
+}
+
+Stream& ReadStream(Device device) {
+  Entry& entry = GetEntry(device);
+  std::lock_guard<std::mutex> lock(entry.mutex);
+  if (entry.read_stream == nullptr) {
+    entry.read_stream =
+        &AddStream(entry, entry.stream_options.max_queued_operations);
+  }
+  return *entry.read_stream;
 }
 
 DeviceMemory& Memory(Device device) { return *GetEntry(device).memory; }
@@ -253,6 +272,7 @@ StreamGuard::~StreamGuard() {
 }
 
 void Synchronize(Device device, SourceLocation noticed_at) {
+  const internal::WaitScope scope("synchronize", noticed_at);
   std::exception_ptr first;
   ForEachStream(GetEntry(device), [&](Stream& stream) {
     try {
@@ -274,7 +294,8 @@ Device TryGpu(int i) {
 absl::Status RequireGpus(int count) {
   std::set<int> gpus;
   for (const DeviceInfo& info : Devices()) {
-    if (info.device.type() == DeviceType::kCuda) {
+    if (info.device.type() == DeviceType::kCuda &&
+        info.kind != DeviceKind::kModelled) {
       gpus.insert(info.physical_index);
     }
   }
@@ -285,10 +306,8 @@ absl::Status RequireGpus(int count) {
       absl::StrFormat("%d GPU%s required; the devices are %s.", count,
                       count == 1 ? "" : "s", absl::StrJoin(there, ", "));
   const DeviceInventory& cuda = GetBackend(DeviceType::kCuda).Inventory();
-  if (cuda.devices.empty()) {
+  if (cuda.devices.empty() || cuda.modelled) {
     absl::StrAppend(&text, " ", cuda.why_none);
-  } else if (!cuda.why_unusable.empty()) {
-    absl::StrAppend(&text, " ", cuda.why_unusable);
   } else {
     absl::StrAppend(&text, " This machine has ", cuda.devices.size(),
                     ". Ask for fewer with --require_gpus, or leave it out to "

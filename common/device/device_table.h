@@ -13,6 +13,8 @@
 //   logical  one of several devices that share a GPU, each with its own
 //            streams. "cuda:0,cuda:0" makes cuda:0 and cuda:1 on GPU 0.
 //   real     a GPU of its own.
+//   modelled a model of a GPU, on the CPU, in programs built for tests
+//            (--config=emulate_cuda).
 // CUDA entries are numbered in the order of the list: "cuda:1" alone makes
 // the device cuda:0, on GPU 1, as CUDA_VISIBLE_DEVICES=1 would.
 //
@@ -39,9 +41,9 @@
 
 namespace d2l {
 
-enum class DeviceKind { kVirtual, kLogical, kReal };
+enum class DeviceKind { kVirtual, kLogical, kReal, kModelled };
 
-// "virtual", "logical", "real".
+// "virtual", "logical", "real", "modelled".
 const char* DeviceKindName(DeviceKind kind);
 
 struct DeviceInfo {
@@ -76,9 +78,8 @@ struct DeviceOptions {
 absl::Status InitializeDevices(absl::string_view spec = "auto",
                                const DeviceOptions& options = {});
 
-// What InitializeDevices would make of `spec`, given what is there. GPUs that
-// this program cannot run on (DeviceInventory::why_unusable) are not chosen by
-// "auto" and are Unimplemented in a list.
+// What InitializeDevices would make of `spec`, given what is there. Models are
+// not chosen by "auto".
 absl::StatusOr<std::vector<DeviceInfo>> ResolveDevices(
     absl::string_view spec, int min_devices, const DeviceInventory& cpu,
     const DeviceInventory& cuda);
@@ -98,6 +99,9 @@ Stream& NewStream(Device device);
 // The same with a bound of its own on its queue: 1 to StreamOptions::kLifted,
 // or else std::invalid_argument is thrown.
 Stream& NewStream(Device device, std::int64_t max_queued_operations);
+// A further stream, always the same, for copies to the host of what has been
+// written already: they wait for nothing that is queued on the others.
+Stream& ReadStream(Device device);
 DeviceMemory& Memory(Device device);
 // Host memory for copies to and from `device` that overlap with work.
 DeviceMemory& PinnedMemory(Device device);

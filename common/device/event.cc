@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/device/listener.h"
 
 namespace d2l {
 
@@ -13,6 +14,7 @@ bool Event::Query() const { return state_ == nullptr || state_->Query(); }
 
 void Event::Synchronize(SourceLocation noticed_at) const {
   if (state_ == nullptr) return;
+  const internal::WaitScope scope("event_synchronize", noticed_at);
   state_->Block();
   if (FailurePtr failure = state_->failure()) {
     throw AsyncError(std::move(failure), "Event::Synchronize", noticed_at, -1);

@@ -9,9 +9,13 @@
 // nothing, and what the device takes when nobody asks meanwhile.
 //
 // A held-up stream does nothing at all: whoever waits for it waits for ever,
-// and so does whoever asks for more than its queue has room for
-// (StreamOptions::max_queued_operations). With launch blocking on, every
-// request is such a wait; then nothing is held up.
+// and so does whoever asks for more than its queue has room for (see Room).
+// With launch blocking on, every request is such a wait; then nothing is held
+// up.
+//
+// On a GPU, use the operations once before, and let go of no pinned memory
+// meanwhile: what CUDA does the first time, or to free memory, may wait for all
+// of the GPU's streams.
 //
 // Thread-safety: Release may be called by any thread, any number of times. The
 // stream outlives the HoldUp: declare it after the stream.
@@ -19,8 +23,9 @@
 #ifndef D2L_COMMON_DEVICE_HOLD_UP_H_
 #define D2L_COMMON_DEVICE_HOLD_UP_H_
 
-#include <memory>
+#include <functional>
 
+#include "common/device/device.h"
 #include "common/device/stream.h"
 
 namespace d2l {
@@ -37,9 +42,14 @@ class HoldUp {
 
   void Release();
 
+  // How many kernels fit behind it on a stream of `device` whose queue is as
+  // long as StreamOptions says. A GPU's own queue is shorter: about a thousand
+  // kernels and events, or some dozens of host callbacks, then CUDA waits
+  // within the call.
+  static int Room(Device device);
+
  private:
-  struct Gate;
-  std::shared_ptr<Gate> gate_;
+  std::function<void()> release_;  // null if nothing is held up
 };
 
 }  // namespace d2l

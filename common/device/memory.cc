@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_format.h"
 #include "common/base/format.h"
+#include "common/base/ticks.h"
 
 namespace d2l {
 namespace {
@@ -124,7 +125,16 @@ StorageRef DeviceMemory::AllocateFor(std::size_t bytes, Stream* home) {
                  (static_cast<std::uint64_t>(kind_) << 61) |
                  (static_cast<std::uint64_t>(device_.index()) << 48) |
                  ++next_id_;
-  lock.unlock();
+  DeviceListener* const listener =
+      internal::memory_listener.load(std::memory_order_acquire);
+  if (listener == nullptr) {
+    lock.unlock();
+  } else {
+    const MemoryStats stats = stats_;
+    lock.unlock();
+    Tell(listener, storage->id_,
+         static_cast<std::int64_t>(ClassBytes(size_class)), stats);
+  }
 
   storage->bytes_ = bytes;
   storage->home_ = home;
@@ -161,12 +171,27 @@ Storage* DeviceMemory::RawAllocate(int size_class,
   return storage;
 }
 
+void DeviceMemory::Tell(DeviceListener* listener, std::uint64_t storage,
+                        std::int64_t change, const MemoryStats& stats) const {
+  listener->OnMemory({device_, kind_ == Kind::kPinned, storage, change,
+                      stats.in_use, stats.in_flight, stats.reserved,
+                      NowTicks()});
+}
+
 void DeviceMemory::Return(Storage* storage) {
+  const auto bytes =
+      static_cast<std::int64_t>(ClassBytes(storage->size_class_));
+  const std::uint64_t id = storage->id_;
+  DeviceListener* const listener =
+      internal::memory_listener.load(std::memory_order_acquire);
   if (storage->users_.empty()) {
-    std::lock_guard<SpinLock> lock(lock_);
-    stats_.in_use -=
-        static_cast<std::int64_t>(ClassBytes(storage->size_class_));
+    std::unique_lock<SpinLock> lock(lock_);
+    stats_.in_use -= bytes;
     PutBack(storage);
+    if (listener == nullptr) return;
+    const MemoryStats stats = stats_;
+    lock.unlock();
+    Tell(listener, id, -bytes, stats);
     return;
   }
   ParkedBlock parked{storage, {}};
@@ -177,13 +202,15 @@ void DeviceMemory::Return(Storage* storage) {
       parked.events.push_back(user->Record());
     }
   }
-  const auto bytes =
-      static_cast<std::int64_t>(ClassBytes(storage->size_class_));
-  std::lock_guard<SpinLock> lock(lock_);
+  std::unique_lock<SpinLock> lock(lock_);
   stats_.in_use -= bytes;
   stats_.in_flight += bytes;
   if (parked.events.empty()) ++unrecorded_;
   parked_.push_back(std::move(parked));
+  if (listener == nullptr) return;
+  const MemoryStats stats = stats_;
+  lock.unlock();
+  Tell(listener, id, -bytes, stats);
 }
 
 void DeviceMemory::PutBack(Storage* storage) {

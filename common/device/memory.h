@@ -39,6 +39,7 @@
 #include "common/device/backend.h"
 #include "common/device/device.h"
 #include "common/device/event.h"
+#include "common/device/listener.h"
 #include "common/device/stream.h"
 
 namespace d2l {
@@ -198,6 +199,9 @@ class DeviceMemory {
   FreeLists& ListsOf(Stream* home);
   void Return(Storage* storage);
   void PutBack(Storage* storage);
+  // Tells `listener`, whom it is given without the lock, of a change.
+  void Tell(DeviceListener* listener, std::uint64_t storage,
+            std::int64_t change, const MemoryStats& stats) const;
   // These six are called with the lock, and may let go of it meanwhile.
   Storage* RawAllocate(int size_class, std::unique_lock<SpinLock>& lock);
   void RecordParked(std::unique_lock<SpinLock>& lock);

@@ -23,14 +23,34 @@
 
 namespace d2l {
 
-// When an operation was enqueued, started and finished, on NowNanos' clock; 0
-// until then. Whoever asks for stamps keeps them alive until the operation is
-// done.
+// When a device began and ended an operation, on NowNanos' clock; 0 until then.
+// Whoever asks for stamps keeps them alive until the operation is done.
 struct OpStamps {
-  std::atomic<std::int64_t> queued{0};
+  // `begin`, from whoever asks: they can do without if a DeviceTimes has the
+  // time. `end`, from the back end, when it enqueues the operation: that is so,
+  // and nobody will write to these stamps any more.
+  static constexpr std::int64_t kOptional = -1;
+  static constexpr std::int64_t kElsewhere = -1;
+
   std::atomic<std::int64_t> begin{0};
   std::atomic<std::int64_t> end{0};
+  OpStamps* next = nullptr;  // of another listener, written alike
 };
+
+// For back ends: write to all of the list.
+inline void StampBegin(OpStamps* stamps, std::int64_t nanos) {
+  for (; stamps != nullptr; stamps = stamps->next) {
+    stamps->begin.store(nanos, std::memory_order_relaxed);
+  }
+}
+inline void StampEnd(OpStamps* stamps, std::int64_t nanos) {
+  while (stamps != nullptr) {
+    // Who sees the end may free them.
+    OpStamps* const next = stamps->next;
+    stamps->end.store(nanos, std::memory_order_release);
+    stamps = next;
+  }
+}
 
 class OpLabel {
  public:
@@ -58,7 +78,7 @@ class OpLabel {
     for (const std::int64_t dim : shape) dims_[dims_used_++] = dim;
   }
 
-  // To be written when the operation is enqueued and run; null for none.
+  // To be written when the operation is run; null for none.
   void set_stamps(OpStamps* stamps) { stamps_ = stamps; }
   OpStamps* stamps() const { return stamps_; }
 

@@ -39,10 +39,11 @@ DeviceInfo MakeVirtual(int index, const PhysicalDevice& machine) {
   return info;
 }
 
-DeviceInfo MakeCuda(int index, int physical, const PhysicalDevice& gpu) {
+DeviceInfo MakeCuda(int index, int physical, const DeviceInventory& cuda) {
+  const PhysicalDevice& gpu = cuda.devices[physical];
   DeviceInfo info;
   info.device = Device(DeviceType::kCuda, index);
-  info.kind = DeviceKind::kReal;
+  info.kind = cuda.modelled ? DeviceKind::kModelled : DeviceKind::kReal;
   info.physical_index = physical;
   info.name = gpu.name;
   info.memory_bytes = gpu.memory_bytes;
@@ -59,8 +60,8 @@ void Share(const PhysicalDevice& machine, std::vector<DeviceInfo>* devices) {
   for (DeviceInfo& info : *devices) {
     if (info.kind == DeviceKind::kVirtual) {
       info.cores = std::max(1, machine.cores / virtual_devices);
-      continue;
     }
+    if (info.kind != DeviceKind::kReal) continue;
     const auto sharing = std::count_if(
         devices->begin(), devices->end(), [&info](const DeviceInfo& other) {
           return other.device.type() == DeviceType::kCuda &&
@@ -74,9 +75,9 @@ std::vector<DeviceInfo> Automatic(int min_devices, const DeviceInventory& cpu,
                                   const DeviceInventory& cuda) {
   std::vector<DeviceInfo> devices;
   const int gpus =
-      cuda.why_unusable.empty()
-          ? std::min(static_cast<int>(cuda.devices.size()), kMaxDevices)
-          : 0;
+      cuda.modelled
+          ? 0
+          : std::min(static_cast<int>(cuda.devices.size()), kMaxDevices);
   if (gpus == 0) {
     for (int i = 0; i < min_devices; ++i) {
       devices.push_back(MakeVirtual(i, cpu.devices[0]));
@@ -84,7 +85,7 @@ std::vector<DeviceInfo> Automatic(int min_devices, const DeviceInventory& cpu,
     return devices;
   }
   for (int i = 0; i < std::max(gpus, min_devices); ++i) {
-    devices.push_back(MakeCuda(i, i % gpus, cuda.devices[i % gpus]));
+    devices.push_back(MakeCuda(i, i % gpus, cuda));
   }
   return devices;
 }
@@ -119,16 +120,11 @@ absl::StatusOr<std::vector<DeviceInfo>> FromList(absl::string_view spec,
       return absl::NotFoundError(absl::StrFormat(
           "%s asked for. %s", device->ToString(), cuda.why_none));
     }
-    if (!cuda.why_unusable.empty()) {
-      return absl::UnimplementedError(absl::StrFormat(
-          "%s asked for. %s", device->ToString(), cuda.why_unusable));
-    }
     if (device->index() >= static_cast<int>(cuda.devices.size())) {
       return absl::NotFoundError(absl::StrFormat(
           "%s asked for; %s.", device->ToString(), Visible(cuda)));
     }
-    devices.push_back(
-        MakeCuda(next_cuda++, device->index(), cuda.devices[device->index()]));
+    devices.push_back(MakeCuda(next_cuda++, device->index(), cuda));
   }
   if (devices.size() > kMaxDevices) {
     return absl::InvalidArgumentError(absl::StrFormat(

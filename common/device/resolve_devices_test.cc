@@ -160,15 +160,13 @@ TEST(ResolveDevicesTest, WithoutAnyGpuItSaysWhy) {
             "cuda:0 asked for. There is no GPU, sorry.");
 }
 
-TEST(ResolveDevicesTest, GpusThatCannotBeUsedAreNotChosen) {
+TEST(ResolveDevicesTest, ModelsOfGpusAreForWhoNamesThem) {
   DeviceInventory cuda = Gpus(2);
-  cuda.why_unusable = "These are for show.";
+  cuda.modelled = true;
   EXPECT_EQ(Summary(ResolveDevices("auto", 2, Machine(4), cuda)),
             "cpu:0 virtual 2, cpu:1 virtual 2");
-  const absl::Status status = Error("cuda:0", cuda);
-  EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented);
-  EXPECT_EQ(std::string(status.message()),
-            "cuda:0 asked for. These are for show.");
+  EXPECT_EQ(Summary(ResolveDevices("cuda:1,cuda:1", 2, Machine(4), cuda)),
+            "cuda:0 modelled 1, cuda:1 modelled 1");
 }
 
 TEST(ResolveDevicesTest, NumberOfDevicesIsBounded) {

@@ -1,8 +1,12 @@
 #include "common/device/stream.h"
 
 #include <atomic>
+#include <condition_variable>
 #include <cstdint>
 #include <cstdlib>
+#include <functional>
+#include <memory>
+#include <mutex>
 #include <string>
 #include <utility>
 
@@ -26,6 +30,29 @@ std::atomic<bool> launch_blocking{LaunchBlockingFromEnvironment()};
 std::string Stream::name() const {
   if (index_ == 0) return device_.ToString();
   return absl::StrCat(device_.ToString(), "/", index_);
+}
+
+std::function<void()> Stream::Hold() {
+  struct Gate {
+    std::mutex mutex;
+    std::condition_variable changed;
+    bool reached = false;
+    bool open = false;
+  };
+  auto gate = std::make_shared<Gate>();
+  HostCallback([gate] {
+    std::unique_lock<std::mutex> lock(gate->mutex);
+    gate->reached = true;
+    gate->changed.notify_all();
+    gate->changed.wait(lock, [&gate] { return gate->open; });
+  });
+  std::unique_lock<std::mutex> lock(gate->mutex);
+  gate->changed.wait(lock, [&gate] { return gate->reached; });
+  return [gate] {
+    std::lock_guard<std::mutex> opening(gate->mutex);
+    gate->open = true;
+    gate->changed.notify_all();
+  };
 }
 
 void ThrowIfFailed(Stream& stream, std::uint64_t number, const char* noticed_in,

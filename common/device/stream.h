@@ -81,6 +81,11 @@ class Stream {
       std::function<void()> callback,
       SourceLocation requested_at = SourceLocation::Current()) = 0;
 
+  // For HoldUp, which says what it does. What it returns releases the stream;
+  // any thread may call it, any number of times, while the stream lives. Here
+  // it is a host callback that waits.
+  virtual std::function<void()> Hold();
+
   // How many operations are enqueued, or waiting for room in the queue, and
   // not done yet.
   virtual std::int64_t QueuedOperations() = 0;

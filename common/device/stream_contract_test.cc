@@ -123,13 +123,14 @@ TEST_P(StreamContractTest, CopiesAndCallbacksShareOneOrder) {
 TEST_P(StreamContractTest, EnqueueingDoesNotWaitForTheWork) {
   std::atomic<int> ran{0};
   HoldUp hold_up(*stream_);
-  for (int i = 0; i < 100; ++i) stream_->HostCallback([&ran] { ++ran; });
+  // A GPU's own queue has room for some dozens of callbacks.
+  for (int i = 0; i < 30; ++i) stream_->HostCallback([&ran] { ++ran; });
   EXPECT_EQ(ran, 0);
   EXPECT_FALSE(stream_->Query());
-  EXPECT_GE(stream_->QueuedOperations(), 100);
+  EXPECT_GE(stream_->QueuedOperations(), 30);
   hold_up.Release();
   stream_->Synchronize();
-  EXPECT_EQ(ran, 100);
+  EXPECT_EQ(ran, 30);
   EXPECT_TRUE(stream_->Query());
   EXPECT_EQ(stream_->QueuedOperations(), 0);
 }
@@ -868,12 +869,12 @@ TEST_P(StreamContractTest, DestructorFinishesWhatIsQueued) {
   std::future<void> gone;
   {
     HoldUp hold_up(*stream_);
-    for (int i = 0; i < 1000; ++i) stream_->HostCallback([&ran] { ++ran; });
+    for (int i = 0; i < 30; ++i) stream_->HostCallback([&ran] { ++ran; });
     gone = std::async(std::launch::async, [this] { stream_.reset(); });
     EXPECT_EQ(gone.wait_for(kGrace), std::future_status::timeout);
   }
   gone.get();
-  EXPECT_EQ(ran, 1000);
+  EXPECT_EQ(ran, 30);
 }
 
 TEST_P(StreamContractTest, DestructorTellsOfAFailureNobodyHasSeen) {

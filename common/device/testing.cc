@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/device/backend.h"
 #include "common/device/device_table.h"
@@ -14,18 +15,26 @@
 namespace d2l {
 namespace {
 
-constexpr int kCpuDevices = 3;
+constexpr char kCpuDevices[] = "cpu:0,cpu:1,cpu:2";
 constexpr int kLeastCudaDevices = 2;
+
+std::string AskedFor() {
+  const char* asked = std::getenv("D2L_TEST_DEVICES");
+  return asked == nullptr ? "" : asked;
+}
+
+bool OnlyGpusAskedFor() {
+  const std::string asked = AskedFor();
+  return !asked.empty() && !absl::StrContains(asked, "cpu");
+}
 
 }  // namespace
 
 std::string TestDeviceSpec() {
-  const char* asked = std::getenv("D2L_TEST_DEVICES");
-  if (asked != nullptr && *asked != '\0') return asked;
-  std::string spec = "cpu:0";
-  for (int i = 1; i < kCpuDevices; ++i) absl::StrAppend(&spec, ",cpu:", i);
+  if (OnlyGpusAskedFor()) return absl::StrCat(AskedFor(), ",", kCpuDevices);
+  if (!AskedFor().empty()) return AskedFor();
+  std::string spec = kCpuDevices;
   const DeviceInventory& cuda = CudaBackend().Inventory();
-  if (!cuda.why_unusable.empty()) return spec;
   const int gpus = static_cast<int>(cuda.devices.size());
   if (gpus == 0) return spec;
   for (int i = 0; i < std::max(gpus, kLeastCudaDevices); ++i) {
@@ -36,13 +45,19 @@ std::string TestDeviceSpec() {
 
 std::vector<Device> AllDevices() {
   std::vector<Device> devices;
-  for (const DeviceInfo& info : Devices()) devices.push_back(info.device);
+  for (const DeviceInfo& info : Devices()) {
+    if (info.device.type() == DeviceType::kCpu && OnlyGpusAskedFor()) continue;
+    devices.push_back(info.device);
+  }
   return devices;
 }
 
+std::string DeviceName(Device device) {
+  return absl::StrCat(DeviceTypeName(device.type()), "_", device.index());
+}
+
 std::string DeviceTestName(const testing::TestParamInfo<Device>& info) {
-  return absl::StrCat(DeviceTypeName(info.param.type()), "_",
-                      info.param.index());
+  return DeviceName(info.param);
 }
 
 std::string ThrownText(const std::function<void()>& f) {
@@ -55,10 +70,12 @@ std::string ThrownText(const std::function<void()>& f) {
 }
 
 std::unique_ptr<Stream> MakeStream(Device device, int index) {
-  Backend& backend =
-      device.type() == DeviceType::kCpu ? CpuBackend() : CudaBackend();
-  return backend.NewStream(device, GetDeviceInfo(device).physical_index, index,
-                           StreamOptions());
+  if (device.type() == DeviceType::kCpu) {
+    return CpuBackend().NewStream(device, /*physical_index=*/0, index,
+                                  StreamOptions());
+  }
+  return CudaBackend().NewStream(device, GetDeviceInfo(device).physical_index,
+                                 index, StreamOptions());
 }
 
 }  // namespace d2l

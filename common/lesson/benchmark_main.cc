@@ -24,7 +24,7 @@ namespace {
 std::string EveryDevice() {
   std::string spec = "cpu:0,cpu:1";
   const d2l::DeviceInventory& cuda = d2l::CudaBackend().Inventory();
-  if (!cuda.why_unusable.empty()) return spec;
+  if (cuda.modelled) return spec;
   for (std::size_t i = 0; i < cuda.devices.size(); ++i) {
     absl::StrAppend(&spec, ",cuda:", i);
   }

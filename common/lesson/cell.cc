@@ -16,11 +16,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "common/base/atomic_file.h"
 #include "common/base/statistics.h"
 #include "common/base/timer.h"
 #include "common/device/device.h"
 #include "common/device/device_table.h"
-#include "common/lesson/atomic_file.h"
 #include "common/lesson/drawing.h"
 #include "common/lesson/judge.h"
 

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <string>
 #include <system_error>
+#include <tuple>
 #include <vector>
 
 #include "absl/flags/commandlineflag.h"
@@ -18,8 +19,8 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
+#include "common/base/atomic_file.h"
 #include "common/device/device_table.h"
-#include "common/lesson/atomic_file.h"
 #include "common/lesson/cell.h"
 #include "common/lesson/text.h"
 
@@ -49,6 +50,16 @@ ABSL_FLAG(std::string, svg, "",
           "it is made if it is missing. Relative to the directory in which you "
           "typed the command. A browser shows them.\n"
           "Example: --svg=drawings");
+ABSL_FLAG(std::string, trace, "",
+          "Also write to this file what was asked of the devices and when they "
+          "did it, as a Chrome trace, with a range for each cell. "
+          "https://ui.perfetto.dev shows it. Relative to the directory in "
+          "which you typed the command. The recording makes each request about "
+          "100 ns longer.\n"
+          "Example: --trace=trace.json");
+ABSL_FLAG(std::string, html, "",
+          "The same as a page that a browser shows without a network.\n"
+          "Example: --html=timeline.html");
 ABSL_FLAG(std::int64_t, max_queued_operations,
           d2l::StreamOptions().max_queued_operations,
           "How far the program may run ahead of a device: it waits when a "
@@ -63,6 +74,11 @@ ABSL_FLAG(bool, launch_blocking, false,
           "Every call waits until its operation is done, so that errors show "
           "where they were made. Slow. CUDA_LAUNCH_BLOCKING=1 does the same.\n"
           "Example: --launch_blocking");
+ABSL_FLAG(bool, allow_tf32, false,
+          "A GPU may compute products of float32 in TF32, on its tensor cores: "
+          "faster, with 10 bits of each factor instead of 23, so a cell that "
+          "checks a product may find it wrong. Figures say so.\n"
+          "Example: --allow_tf32");
 
 namespace d2l {
 namespace {
@@ -74,9 +90,12 @@ constexpr const char* kFlags[] = {
     "require_gpus",
     "json",
     "svg",
+    "trace",
+    "html",
     "max_queued_operations",
     "max_bytes_in_flight",
     "launch_blocking",
+    "allow_tf32",
 };
 
 absl::StatusOr<Size> ParseSize(const std::string& text) {
@@ -103,6 +122,18 @@ absl::Status PrepareDirectory(const std::string& directory) {
   if (writable.ok()) return absl::OkStatus();
   return absl::Status(writable.code(),
                       absl::StrCat("--svg: ", std::string(writable.message())));
+}
+
+// Where a flag's file will be written; not before it is known that it can be.
+absl::StatusOr<std::string> OutputFile(const std::string& flag,
+                                       const std::string& typed) {
+  const std::string path = UserPath(typed);
+  if (path.empty()) return path;
+  const absl::Status writable = CheckWritable(path);
+  if (writable.ok()) return path;
+  return absl::Status(
+      writable.code(),
+      absl::StrCat("--", flag, ": ", std::string(writable.message())));
 }
 
 bool AsksForHelp(int argc, char** argv) {
@@ -174,15 +205,15 @@ absl::StatusOr<LessonOptions> ParseLessonFlags(int argc, char** argv,
         options.device_options.max_bytes_in_flight));
   }
   options.launch_blocking = absl::GetFlag(FLAGS_launch_blocking);
+  options.allow_tf32 = absl::GetFlag(FLAGS_allow_tf32);
 
-  options.json = UserPath(absl::GetFlag(FLAGS_json));
-  if (!options.json.empty()) {
-    const absl::Status writable = CheckWritable(options.json);
-    if (!writable.ok()) {
-      return absl::Status(
-          writable.code(),
-          absl::StrCat("--json: ", std::string(writable.message())));
-    }
+  for (const auto& [flag, typed, path] :
+       {std::make_tuple("json", absl::GetFlag(FLAGS_json), &options.json),
+        std::make_tuple("trace", absl::GetFlag(FLAGS_trace), &options.trace),
+        std::make_tuple("html", absl::GetFlag(FLAGS_html), &options.html)}) {
+    const absl::StatusOr<std::string> file = OutputFile(flag, typed);
+    if (!file.ok()) return file.status();
+    *path = *file;
   }
   options.svg = UserPath(absl::GetFlag(FLAGS_svg));
   if (!options.svg.empty()) {

@@ -28,9 +28,12 @@ struct LessonOptions {
   Size size = Size::kCourse;
   std::vector<std::string> cells;  // ids; empty: all
   int require_gpus = 0;
-  std::string json;  // absolute, or relative to the working directory; or ""
-  std::string svg;   // the directory, as json; exists; or ""
+  std::string json;   // absolute, or relative to the working directory; or ""
+  std::string svg;    // the directory, as json; exists; or ""
+  std::string trace;  // as json
+  std::string html;   // as json
   bool launch_blocking = false;
+  bool allow_tf32 = false;
 };
 
 // default_size: what --size is if it is not given.

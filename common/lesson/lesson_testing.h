@@ -36,6 +36,8 @@ struct TestedCell {
   int figures = 0;  // at least
   // Whether the cell times something, and so has a benchmark.
   bool has_benchmark = true;
+  // Whether that is of the host library alone, and of no device.
+  bool on_host = false;
 };
 
 struct TestedLesson {
@@ -74,6 +76,10 @@ void ExpectCellsAsListed(const TestedLesson& lesson, const LessonRun& run);
 // short enough to read: 45 lines.
 void ExpectSourcePrinted(const TestedLesson& lesson, const LessonRun& run);
 
+// Lines of at most 80 columns, except for paths of files that were written and
+// for a profiler's tables (KeyAverages::Table), which have PyTorch's columns.
+// These begin with a rule, have the same below the headers and at the end, and
+// no line is wider than it.
 void ExpectEightyColumns(const LessonRun& run);
 
 // Each of its ids runs this cell and no other.

@@ -126,5 +126,67 @@ TEST(LessonTestingTest, RefusesALongLineUnlessItIsAPath) {
   EXPECT_NONFATAL_FAILURE(ExpectEightyColumns(run), "xxx");
 }
 
+// A profiler's table, 87 columns wide.
+const char kTable[] =
+    "-----------  ------------------------------------------------------------"
+    "  ------------\n"
+    "       Name                                                   Self CPU %"
+    "      Self CPU\n"
+    "-----------  ------------------------------------------------------------"
+    "  ------------\n"
+    "     matmul                                                        3.00%"
+    "      30.000us\n"
+    "-----------  ------------------------------------------------------------"
+    "  ------------\n";
+
+LessonRun WithOutput(const std::string& output) {
+  LessonRun run = Good();
+  run.output += output;
+  return run;
+}
+
+TEST(LessonTestingTest, AcceptsAProfilersTable) {
+  const std::string table = kTable;
+  ExpectEightyColumns(WithOutput(table));
+  ExpectEightyColumns(WithOutput(table + "Self CPU time total: 1.000ms\n"));
+  ExpectEightyColumns(WithOutput(table + "\n" + table));
+}
+
+TEST(LessonTestingTest, RefusesLongLinesBesideATable) {
+  const std::string table = kTable;
+  const std::string line = std::string(81, 'x') + "\n";
+  EXPECT_NONFATAL_FAILURE(ExpectEightyColumns(WithOutput(line + table)), "xxx");
+  EXPECT_NONFATAL_FAILURE(ExpectEightyColumns(WithOutput(table + line)), "xxx");
+  EXPECT_NONFATAL_FAILURE(ExpectEightyColumns(WithOutput(table + line + table)),
+                          "xxx");
+}
+
+TEST(LessonTestingTest, RefusesALineThatIsWiderThanItsTable) {
+  std::string table = kTable;
+  table.insert(table.rfind("     matmul"), std::string(100, 'y') + "\n");
+  EXPECT_NONFATAL_FAILURE(ExpectEightyColumns(WithOutput(table)), "yyy");
+}
+
+TEST(LessonTestingTest, RefusesWhatOnlyBeginsAsATable) {
+  const std::string table = kTable;
+  // Without its last rule; and with another last rule.
+  const std::string open = table.substr(0, table.rfind("-----------  ---"));
+  EXPECT_NONFATAL_FAILURE(ExpectEightyColumns(WithOutput(open)), "matmul");
+  EXPECT_NONFATAL_FAILURE(
+      ExpectEightyColumns(WithOutput(open + std::string(88, '-') + "\n")),
+      "matmul");
+  // One run of dashes, which no table has.
+  const std::string rule = std::string(88, '-') + "\n";
+  EXPECT_NONFATAL_FAILURE(ExpectEightyColumns(WithOutput(rule + rule + rule)),
+                          "----");
+}
+
+TEST(LessonTestingTest, CountsColumnsNotBytes) {
+  std::string line;
+  for (int i = 0; i < 80; ++i) line += "µ";
+  ExpectEightyColumns(WithOutput(line + "\n"));
+  EXPECT_NONFATAL_FAILURE(ExpectEightyColumns(WithOutput(line + "µ\n")), "µ");
+}
+
 }  // namespace
 }  // namespace d2l

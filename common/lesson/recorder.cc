@@ -15,46 +15,14 @@
 #include <vector>
 
 #include "common/base/source_location.h"
-#include "common/base/timer.h"
-#include "common/device/event.h"
+#include "common/base/ticks.h"
+#include "common/device/keep_until_passed.h"
 #include "common/device/op_label.h"
 #include "common/device/stream.h"
 #include "common/ops/record.h"
 
 namespace d2l {
 namespace {
-
-// Stamps that outlive their recorder.
-struct Orphans {
-  std::vector<std::unique_ptr<OpStamps>> stamps;
-  std::vector<Event> passed;  // when all are complete, nobody writes any more
-  bool for_ever = false;      // nobody can say when
-};
-
-class Orphanage {
- public:
-  // Takes these in, and lets go of those who have come of age.
-  void Add(Orphans orphans) {
-    std::lock_guard<std::mutex> lock(mutex_);
-    const auto done = [](const Orphans& o) {
-      return !o.for_ever &&
-             std::all_of(o.passed.begin(), o.passed.end(),
-                         [](const Event& event) { return event.Query(); });
-    };
-    all_.erase(std::remove_if(all_.begin(), all_.end(), done), all_.end());
-    if (!orphans.stamps.empty()) all_.push_back(std::move(orphans));
-  }
-
- private:
-  std::mutex mutex_;
-  std::vector<Orphans> all_;
-};
-
-// Never destroyed: a device may write until the process ends.
-Orphanage& GetOrphanage() {
-  static Orphanage& orphanage = *new Orphanage;
-  return orphanage;
-}
 
 bool Ran(const OpStamps& stamps) {
   // The device's last write to them.
@@ -64,36 +32,29 @@ bool Ran(const OpStamps& stamps) {
 }  // namespace
 
 Recorder::~Recorder() {
-  Orphans orphans;
+  // Devices may still write to these.
+  auto stamps = std::make_shared<std::vector<std::unique_ptr<OpStamps>>>();
   std::vector<Stream*> streams;
   for (Launched& launched : launched_) {
     if (launched.stamps == nullptr || launched.done) continue;
     if (Ran(*launched.stamps)) continue;
-    orphans.stamps.push_back(std::move(launched.stamps));
-    if (std::find(streams.begin(), streams.end(), launched.stream) ==
-        streams.end()) {
-      streams.push_back(launched.stream);
-    }
+    stamps->push_back(std::move(launched.stamps));
+    streams.push_back(launched.stream);
   }
-  for (auto& pending : pending_) {
-    // The request threw: whether it had been launched, and where, is unknown.
-    if (Ran(*pending.second)) continue;
-    orphans.stamps.push_back(std::move(pending.second));
-    orphans.for_ever = true;
+  // The request threw; it may have been launched before.
+  for (auto& [address, pending] : pending_) {
+    if (Ran(*pending.stamps)) continue;
+    stamps->push_back(std::move(pending.stamps));
+    streams.push_back(pending.stream);
   }
-  try {
-    for (Stream* stream : streams) orphans.passed.push_back(stream->Record());
-  } catch (const std::exception&) {
-    orphans.for_ever = true;
-  }
-  GetOrphanage().Add(std::move(orphans));
+  if (!stamps->empty()) KeepUntilPassed(std::move(stamps), streams);
 }
 
-OpStamps* Recorder::NewStamps() {
+OpStamps* Recorder::NewStamps(Stream& stream) {
   auto stamps = std::make_unique<OpStamps>();
   OpStamps* const address = stamps.get();
   std::lock_guard<std::mutex> lock(mutex_);
-  pending_.emplace(address, std::move(stamps));
+  pending_.emplace(address, Pending{std::move(stamps), &stream});
   return address;
 }
 
@@ -101,8 +62,10 @@ void Recorder::OnOp(const OpRecord& record) {
   RecordedOp op;
   op.name = record.primitive->name();
   op.attributes = record.primitive->attributes();
-  op.inputs.assign(record.inputs.begin(), record.inputs.end());
-  op.output = record.output;
+  for (const Tensor* input : record.inputs) {
+    op.inputs.push_back(ToRecord(*input));
+  }
+  op.output = ToRecord(*record.output);
   op.in_place = record.in_place;
   op.view = record.view;
   op.number = record.number;
@@ -118,10 +81,13 @@ void Recorder::OnOp(const OpRecord& record) {
     op.stream = StreamNumber(*record.stream);
     // Streams are not const by nature: waiting for one is a request to it.
     launched.stream = record.stream;
-    const auto mine = pending_.find(record.stamps);
-    if (mine != pending_.end()) {
-      launched.stamps = std::move(mine->second);
+    for (OpStamps* stamps = record.stamps; stamps != nullptr;
+         stamps = stamps->next) {
+      const auto mine = pending_.find(stamps);
+      if (mine == pending_.end()) continue;
+      launched.stamps = std::move(mine->second.stamps);
       pending_.erase(mine);
+      break;
     }
   }
   recording_.ops.push_back(std::move(op));
@@ -132,14 +98,14 @@ void Recorder::AfterRead(const ReadRecord& record) {
   std::lock_guard<std::mutex> lock(mutex_);
   recording_.waits.push_back({record.reader, ThreadNumber(),
                               record.requested_at, record.host_begin,
-                              record.host_end, record.input.id});
+                              record.host_end, record.input->id()});
 }
 
 void Recorder::Wait(const std::string& what, const std::function<void()>& wait,
                     SourceLocation at) {
-  const std::int64_t begin = NowNanos();
+  const std::int64_t begin = NowTicks();
   wait();
-  const std::int64_t end = NowNanos();
+  const std::int64_t end = NowTicks();
   std::lock_guard<std::mutex> lock(mutex_);
   recording_.waits.push_back({what, ThreadNumber(), at, begin, end, 0});
 }
@@ -178,12 +144,23 @@ Recording Recorder::Finish() {
     launched.done = true;
     if (!Ran(*launched.stamps)) continue;
     RecordedOp& op = recording_.ops[i];
-    op.queued = launched.stamps->queued.load(std::memory_order_relaxed);
     op.begin = launched.stamps->begin.load(std::memory_order_relaxed);
     op.end = launched.stamps->end.load(std::memory_order_relaxed);
   }
   Recording result = recording_;
   result.ops.resize(count);
+  const TickScale now;
+  const auto to_nanos = [&](std::int64_t* time) {
+    *time = TickScale::ToNanos(*time, start_, now);
+  };
+  for (RecordedOp& op : result.ops) {
+    to_nanos(&op.host_begin);
+    to_nanos(&op.host_end);
+  }
+  for (HostWait& wait : result.waits) {
+    to_nanos(&wait.begin);
+    to_nanos(&wait.end);
+  }
   return result;
 }
 

@@ -16,11 +16,9 @@
 //
 // Lifetime: devices write the times of an operation when they run it, perhaps
 // long after the recorder is gone. So the memory they write to (OpStamps) does
-// not go with the recorder: what is not done when it is destroyed is handed to
-// a list that lives as long as the process, and is freed there by a later
-// recorder, once an event says that the stream has passed it. The destructor
-// never waits; Finish does. What belongs to a request that failed after it
-// asked for stamps stays for ever: 24 bytes for each.
+// not go with the recorder: what is not done when it is destroyed is kept until
+// the stream has passed it (KeepUntilPassed). The destructor never waits;
+// Finish does.
 //
 // Thread-safety: any thread may report to a recorder and call its methods. A
 // thread must not be requesting operations of a recorder that goes.
@@ -41,6 +39,7 @@
 #include <vector>
 
 #include "common/base/source_location.h"
+#include "common/base/ticks.h"
 #include "common/device/device.h"
 #include "common/device/op_label.h"
 #include "common/device/stream.h"
@@ -64,7 +63,6 @@ struct RecordedOp {
   SourceLocation requested_by;
   std::int64_t host_begin = 0;
   std::int64_t host_end = 0;
-  std::int64_t queued = 0;
   std::int64_t begin = 0;
   std::int64_t end = 0;
 
@@ -107,7 +105,7 @@ class Recorder : public OpListener {
 
   void OnOp(const OpRecord& record) override;
   void AfterRead(const ReadRecord& record) override;
-  OpStamps* NewStamps() override;
+  OpStamps* NewStamps(Stream& stream) override;
 
   // Calls `wait` and records that this thread waited: nobody tells a listener
   // of a Synchronize.
@@ -116,9 +114,6 @@ class Recorder : public OpListener {
 
   // Waits until the operations recorded so far are done or skipped, and
   // returns all that is known of them. Call it as often as you like.
-  //
-  // If another listener, whom Apply asks first, provided the stamps of an
-  // operation, its times on the device are not known here.
   Recording Finish();
 
  private:
@@ -131,11 +126,17 @@ class Recorder : public OpListener {
   int ThreadNumber();
   int StreamNumber(const Stream& stream);
 
-  std::mutex mutex_;  // guards all below
-  Recording recording_;
+  const TickScale start_;
+
+  std::mutex mutex_;                // guards all below
+  Recording recording_;             // the front end's times in ticks
   std::vector<Launched> launched_;  // one for each of recording_.ops
+  struct Pending {
+    std::unique_ptr<OpStamps> stamps;
+    Stream* stream;
+  };
   // Given out, and not yet come back with an operation.
-  std::unordered_map<const OpStamps*, std::unique_ptr<OpStamps>> pending_;
+  std::unordered_map<const OpStamps*, Pending> pending_;
   std::unordered_map<std::thread::id, int> threads_;
 };
 

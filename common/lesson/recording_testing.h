@@ -23,8 +23,7 @@
 namespace d2l {
 
 // Values are ints. Operation i, from 0, is requested at 100 i ns, returns at
-// 100 i + 20, is queued at 100 i + 10 and runs from 1000 (i + 1) to
-// 1000 (i + 1) + 500 on stream cpu:0.
+// 100 i + 20 and runs from 1000 (i + 1) to 1000 (i + 1) + 500 on stream cpu:0.
 class FakeProgram {
  public:
   FakeProgram() {
@@ -43,7 +42,6 @@ class FakeProgram {
     Add(name, {base}, value, StorageOf(base));
     recording_.ops.back().view = true;
     recording_.ops.back().stream = -1;
-    recording_.ops.back().queued = 0;
     recording_.ops.back().begin = 0;
     recording_.ops.back().end = 0;
     return value;
@@ -84,7 +82,6 @@ class FakeProgram {
     op.requested_at = SourceLocation("dir/net.cc", static_cast<int>(i) + 1);
     op.host_begin = 1'000'000 + 100 * i;
     op.host_end = op.host_begin + 20;
-    op.queued = op.host_begin + 10;
     op.begin = 1'000'000 + 1000 * (i + 1);
     op.end = op.begin + 500;
     recording_.ops.push_back(op);

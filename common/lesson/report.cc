@@ -13,6 +13,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
+#include "common/base/wrap.h"
 #include "common/device/backend.h"
 #include "common/device/device_table.h"
 #include "common/lesson/cell.h"
@@ -79,6 +80,7 @@ Json ToJson(const LessonResult& lesson) {
   for (const CellResult& cell : lesson.cells) cells.push_back(ToJson(cell));
   Json object;
   object["lesson"] = lesson.lesson;
+  object["notes"] = lesson.notes;
   object["devices"] = devices;
   object["cells"] = cells;
   return object;
@@ -152,7 +154,7 @@ std::vector<std::string> Column(const std::string& text, int width) {
   const std::string wrapped = Wrap(text, "", width);
   for (absl::string_view line :
        absl::StrSplit(wrapped, '\n', absl::SkipEmpty())) {
-    while (line.size() > static_cast<std::size_t>(width)) {
+    while (TextColumns(line) > static_cast<std::size_t>(width)) {
       // "000/launch-blocking" is read more easily as "000/launch-", "blocking".
       const std::size_t hyphen = line.rfind('-', width - 1);
       const std::size_t cut =
@@ -316,13 +318,29 @@ std::string CountsText(const std::vector<LessonResult>& lessons) {
                          verdicts[static_cast<int>(Verdict::kInconclusive)]);
 }
 
-std::vector<std::string> Circumstances(bool launch_blocking,
+std::vector<std::string> Circumstances(bool launch_blocking, bool allow_tf32,
+                                       bool profiled,
                                        const StreamOptions& stream_options,
                                        const std::vector<DeviceInfo>& devices,
                                        int cores) {
   std::vector<std::string> sentences;
   if (launch_blocking) {
     sentences.push_back("Launch blocking is on: every call waits.");
+  }
+  const bool cuda =
+      std::any_of(devices.begin(), devices.end(), [](const DeviceInfo& info) {
+        return info.device.type() == DeviceType::kCuda;
+      });
+  if (allow_tf32 && cuda) {
+    sentences.push_back(
+        "TF32 is allowed (--allow_tf32): a GPU may compute float32 products "
+        "with 10 bits of each factor.");
+  }
+  if (profiled) {
+    sentences.push_back(
+        "The profiler records (--trace or --html): each request takes about "
+        "100 ns longer, and about 50 ns for each time that it takes or returns "
+        "memory.");
   }
   const std::int64_t bound = stream_options.max_queued_operations;
   if (bound < StreamOptions().max_queued_operations) {
@@ -348,14 +366,15 @@ std::string DevicesNote(int wanted, const std::vector<DeviceInfo>& devices,
                         const DeviceInventory& cuda) {
   std::set<int> used;
   for (const DeviceInfo& info : devices) {
-    if (info.device.type() == DeviceType::kCuda) {
+    if (info.device.type() == DeviceType::kCuda &&
+        info.kind != DeviceKind::kModelled) {
       used.insert(info.physical_index);
     }
   }
   if (static_cast<int>(used.size()) >= wanted) return "";
 
   std::vector<std::string> found;
-  for (std::size_t i = 0; i < cuda.devices.size(); ++i) {
+  for (std::size_t i = 0; !cuda.modelled && i < cuda.devices.size(); ++i) {
     found.push_back(absl::StrCat("cuda:", i, ", ", cuda.devices[i].name));
   }
   std::vector<std::string> running_on;
@@ -365,12 +384,10 @@ std::string DevicesNote(int wanted, const std::vector<DeviceInfo>& devices,
     kinds.insert(absl::StrCat("\"", DeviceKindName(info.kind), "\""));
   }
   const bool enough = static_cast<int>(found.size()) >= wanted;
-  const std::string advice = !cuda.why_unusable.empty() ? cuda.why_unusable
-                             : enough ? "To run on GPUs leave out --devices."
-                                      : absl::StrCat(
-                                            "To insist on hardware: "
-                                            "--require_gpus=",
-                                            wanted, ".");
+  const std::string advice =
+      enough
+          ? "To run on GPUs leave out --devices."
+          : absl::StrCat("To insist on hardware: --require_gpus=", wanted, ".");
   return absl::StrFormat(
       "This lesson uses %d %s; found %d%s. Running on %s; times are marked %s. "
       "%s",

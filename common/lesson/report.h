@@ -4,7 +4,8 @@
 //   WriteAtomically("out.json", LessonJson(lesson));
 //
 // JSON of a lesson:
-//   {"lesson", "devices": [{"name", "kind"}], "cells": [{"id", "also": [],
+//   {"lesson", "notes": [], "devices": [{"name", "kind"}],
+//    "cells": [{"id", "also": [],
 //    "figures": [{"name", "unit", "median", "low", "high"}],
 //    "claims": [{"text", "verdict", "reason"}],
 //    "drawings": [{"name", "file"}]}]}
@@ -30,6 +31,7 @@ struct LessonResult {
   std::string lesson;
   std::vector<DeviceInfo> devices;
   std::vector<CellResult> cells;
+  std::vector<std::string> notes;  // see Circumstances
 };
 
 std::string LessonJson(const LessonResult& lesson);
@@ -52,8 +54,9 @@ std::string VerdictTable(const std::vector<LessonResult>& lessons,
 std::string CountsText(const std::vector<LessonResult>& lessons);
 
 // What may explain a verdict: sentences on what this run or this machine does
-// differently. cores: of the machine.
-std::vector<std::string> Circumstances(bool launch_blocking,
+// differently. profiled: --trace or --html is given. cores: of the machine.
+std::vector<std::string> Circumstances(bool launch_blocking, bool allow_tf32,
+                                       bool profiled,
                                        const StreamOptions& stream_options,
                                        const std::vector<DeviceInfo>& devices,
                                        int cores);

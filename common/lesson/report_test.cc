@@ -47,13 +47,15 @@ LessonResult SampleResult() {
   return {
       "async_computation",
       {Info("cpu:0", DeviceKind::kVirtual), Info("cuda:0", DeviceKind::kReal)},
-      {cell}};
+      {cell},
+      {"TF32 is allowed."}};
 }
 
 // Every member, and none besides.
 TEST(LessonJson, HasExactlyThisShape) {
   Json expected;
   expected["lesson"] = "async_computation";
+  expected["notes"] = {"TF32 is allowed."};
   expected["devices"] = {{{"name", "cpu:0"}, {"kind", "virtual"}},
                          {{"name", "cuda:0"}, {"kind", "real"}}};
   Json cell;
@@ -89,7 +91,7 @@ TEST(LessonJson, HasExactlyThisShape) {
 
 TEST(LessonJson, EmptyListsAreLists) {
   const Json json =
-      Json::parse(LessonJson({"x", {}, {{"s/1", {}, {}, {}, 0}}}));
+      Json::parse(LessonJson({"x", {}, {{"s/1", {}, {}, {}, 0}}, {}}));
   EXPECT_EQ(json["devices"], Json::array());
   EXPECT_EQ(json["cells"][0]["also"], Json::array());
   EXPECT_EQ(json["cells"][0]["figures"], Json::array());
@@ -202,16 +204,28 @@ TEST(Circumstances, NamesWhatIsUnusual) {
   const DeviceInfo cpu0 = Info("cpu:0", DeviceKind::kVirtual);
   const DeviceInfo cpu1 = Info("cpu:1", DeviceKind::kVirtual);
   const DeviceInfo gpu = Info("cuda:0", DeviceKind::kReal);
-  EXPECT_TRUE(Circumstances(false, usual, {cpu0, gpu}, 2).empty());
-  EXPECT_TRUE(Circumstances(false, usual, {gpu}, 1).empty());
+  EXPECT_TRUE(
+      Circumstances(false, false, false, usual, {cpu0, gpu}, 2).empty());
+  EXPECT_TRUE(Circumstances(false, false, false, usual, {gpu}, 1).empty());
+  EXPECT_TRUE(Circumstances(false, true, false, usual, {cpu0}, 2).empty())
+      << "no device has it";
+  EXPECT_EQ(Circumstances(false, true, false, usual, {cpu0, gpu}, 2),
+            std::vector<std::string>{
+                "TF32 is allowed (--allow_tf32): a GPU may compute float32 "
+                "products with 10 bits of each factor."});
+  EXPECT_EQ(Circumstances(false, false, true, usual, {gpu}, 1),
+            std::vector<std::string>{
+                "The profiler records (--trace or --html): each request takes "
+                "about 100 ns longer, and about 50 ns for each time that it "
+                "takes or returns memory."});
   EXPECT_EQ(
-      Circumstances(true, narrow, {cpu0, cpu1}, 2),
+      Circumstances(true, false, false, narrow, {cpu0, cpu1}, 2),
       (std::vector<std::string>{
           "Launch blocking is on: every call waits.",
           "A queue holds 1 operation (--max_queued_operations): a call waits "
           "until there is room.",
           "2 virtual devices and the program share 2 cores."}));
-  EXPECT_EQ(Circumstances(false, usual, {cpu0}, 1),
+  EXPECT_EQ(Circumstances(false, false, false, usual, {cpu0}, 1),
             std::vector<std::string>{
                 "1 virtual device and the program share 1 core."});
 }
@@ -236,11 +250,6 @@ TEST(DevicesNote, SaysWhatTheLessonRunsOnInstead) {
             "This lesson uses 1 GPU; found 1 (cuda:0, NVIDIA H200). Running "
             "on cpu:0; times are marked \"virtual\". To run on GPUs leave out "
             "--devices.");
-  DeviceInventory for_show = one;
-  for_show.why_unusable = "It cannot be used yet.";
-  EXPECT_EQ(DevicesNote(1, {Info("cpu:0", DeviceKind::kVirtual)}, for_show),
-            "This lesson uses 1 GPU; found 1 (cuda:0, NVIDIA H200). Running "
-            "on cpu:0; times are marked \"virtual\". It cannot be used yet.");
   EXPECT_EQ(DevicesNote(2,
                         {Info("cuda:0", DeviceKind::kReal, 0),
                          Info("cuda:1", DeviceKind::kReal, 1)},

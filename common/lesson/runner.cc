@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <iostream>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,18 +18,25 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "common/base/atomic_file.h"
 #include "common/base/format.h"
+#include "common/base/source_location.h"
 #include "common/base/timer.h"
 #include "common/device/backend.h"
 #include "common/device/device_table.h"
 #include "common/device/failure.h"
-#include "common/lesson/atomic_file.h"
+#include "common/kernels/tf32.h"
 #include "common/lesson/cell.h"
 #include "common/lesson/flags.h"
+#include "common/lesson/fresh_process.h"
 #include "common/lesson/lesson.h"
 #include "common/lesson/report.h"
+#include "common/lesson/run_profile.h"
 #include "common/lesson/source.h"
 #include "common/lesson/text.h"
+#include "common/profiler/chrome_trace.h"
+#include "common/profiler/html_timeline.h"
+#include "common/profiler/profile.h"
 
 namespace d2l {
 namespace {
@@ -46,7 +55,8 @@ struct Run {
   Program program;
   Size size;
   std::vector<std::string> circumstances;
-  std::string svg;  // a directory, or ""
+  std::string svg;      // a directory, or ""
+  RunProfile* profile;  // null: nothing is recorded
 };
 
 std::size_t Columns() { return static_cast<std::size_t>(TextWidth()); }
@@ -199,6 +209,20 @@ bool RunCell(const Task& task, const Run& run, CellResult* result) {
   return false;
 }
 
+bool RunAndRecordCell(const Task& task, const Run& run, CellResult* result) {
+  if (run.profile == nullptr) return RunCell(task, run, result);
+  const std::string id = task.cell->text.id;
+  const absl::StatusOr<SourceExcerpt> source =
+      CellSource(task.lesson->file, id);
+  bool ran = false;
+  run.profile->Record(run.program == Program::kCourse
+                          ? absl::StrCat(task.lesson->name, " ", id)
+                          : id,
+                      {task.lesson->file, source.ok() ? source->line : 0},
+                      [&] { ran = RunCell(task, run, result); });
+  return ran;
+}
+
 void PrintCellResult(const CellResult& result) {
   const std::string figures = FiguresText(result);
   const std::string claims = ClaimsText(result);
@@ -221,7 +245,7 @@ std::vector<LessonResult> RunAll(const std::vector<Task>& tasks, const Run& run,
     const Task& task = tasks[i];
     if (task.lesson != current) {
       current = task.lesson;
-      lessons.push_back({current->name, Devices(), {}});
+      lessons.push_back({current->name, Devices(), {}, run.circumstances});
       PrintLessonHead(*current, run);
     }
     const std::string id = task.cell->text.id;
@@ -235,12 +259,52 @@ std::vector<LessonResult> RunAll(const std::vector<Task>& tasks, const Run& run,
     result.id = id;
     result.course_printed = task.cell->text.course_printed;
     result.also = task.cell->Also();
-    if (!RunCell(task, run, &result)) ++failures->errors;
+    if (!RunAndRecordCell(task, run, &result)) ++failures->errors;
     failures->wrong_results += result.wrong_results;
     PrintCellResult(result);
     lessons.back().cells.push_back(std::move(result));
   }
   return lessons;
+}
+
+// What the flags ask for; false if a file could not be written.
+bool WriteFiles(const LessonOptions& options, const std::string& json,
+                const Profile& profile) {
+  // --json=/dev/stdout: what comes before stands before.
+  std::cout << std::flush;
+  bool all_written = true;
+  const auto write = [&](const std::string& path, auto&& write_it) {
+    if (path.empty()) return;
+    const absl::Status written = write_it(path);
+    if (written.ok()) {
+      std::cout << "Written: " << path << std::endl;
+    } else {
+      Complain(written);
+      all_written = false;
+    }
+  };
+  write(options.json,
+        [&](const std::string& path) { return WriteAtomically(path, json); });
+  // The run's own bound is the only one, so that no cell is left out.
+  const auto spans = static_cast<std::int64_t>(profile.spans.size());
+  write(options.trace, [&](const std::string& path) {
+    TraceOptions trace_options;
+    trace_options.max_spans = spans;
+    return WriteChromeTrace(profile, path, trace_options);
+  });
+  write(options.html, [&](const std::string& path) {
+    HtmlTimelineOptions html_options;
+    html_options.title = absl::StrJoin(
+        Lessons(), ", ",
+        [](std::string* out, const Lesson* lesson) { *out += lesson->title; });
+    html_options.max_spans = spans;
+    return WriteHtmlTimeline(profile, path, html_options);
+  });
+  for (const std::string& note : profile.notes) {
+    std::cout << Wrap(note, "Note: ");
+  }
+  std::cout << std::flush;
+  return all_written;
 }
 
 // Waiting for work to end in good order would not be at once.
@@ -275,12 +339,16 @@ absl::Status PrepareDevices(const LessonOptions& options,
   const absl::Status made = InitializeDevices(options.devices, device_options);
   if (!made.ok()) return made;
   if (options.launch_blocking) SetLaunchBlocking(true);
+  if (options.allow_tf32) SetAllowTf32(true);
   return RequireGpus(options.require_gpus);
 }
 
 }  // namespace
 
 int LessonMain(int argc, char** argv, Program program) {
+  if (const std::optional<int> exit_code = RunProbeIfAsked(argc, argv)) {
+    return *exit_code;
+  }
   StopOnInterrupt();
   const bool course = program == Program::kCourse;
   if (Lessons().empty()) {
@@ -302,11 +370,13 @@ int LessonMain(int argc, char** argv, Program program) {
   const absl::Status devices = PrepareDevices(*options, *tasks);
   if (!devices.ok()) return Complain(devices);
 
-  const Run run = {
-      program, options->size,
-      Circumstances(LaunchBlocking(), options->device_options.stream, Devices(),
-                    CpuBackend().Inventory().devices[0].cores),
-      options->svg};
+  const bool profiled = !options->trace.empty() || !options->html.empty();
+  RunProfile recorded(static_cast<int>(tasks->size()));
+  const Run run = {program, options->size,
+                   Circumstances(LaunchBlocking(), AllowTf32(), profiled,
+                                 options->device_options.stream, Devices(),
+                                 CpuBackend().Inventory().devices[0].cores),
+                   options->svg, profiled ? &recorded : nullptr};
   const Timer timer;
   Failures failures;
   const std::vector<LessonResult> lessons = RunAll(*tasks, run, &failures);
@@ -317,14 +387,10 @@ int LessonMain(int argc, char** argv, Program program) {
             << absl::StrFormat("%d wrong results, %d errors. %s.\n",
                                failures.wrong_results, failures.errors,
                                FormatDuration(timer.Seconds()));
-  if (!options->json.empty()) {
-    const absl::Status written = WriteAtomically(
-        options->json, course ? CourseJson(lessons) : LessonJson(lessons[0]));
-    if (!written.ok()) return Complain(written);
-    std::cout << "Written: " << options->json << "\n";
-  }
-  std::cout << std::flush;
-  return failures.wrong_results + failures.errors == 0 ? 0 : 1;
+  const bool written = WriteFiles(
+      *options, course ? CourseJson(lessons) : LessonJson(lessons[0]),
+      recorded.Finish());
+  return written && failures.wrong_results + failures.errors == 0 ? 0 : 1;
 }
 
 }  // namespace d2l

@@ -12,6 +12,11 @@
 // While it runs, the course says which cell it is at: "cell 3 of 12: 004/In5",
 // at the cell's head, and on stderr if that is a terminal and stdout is not.
 //
+// With --trace or --html the whole run is recorded (run_profile.h).
+//
+// A process that RunInFreshProcess started runs its probe, and nothing else:
+// see fresh_process.h.
+//
 // Ctrl-C ends the program at once, with exit code 130; files it was to write
 // are left as they were. Nothing is coloured, and no line is written over.
 //

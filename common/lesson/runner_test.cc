@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -18,6 +19,7 @@ namespace d2l {
 namespace {
 
 namespace fs = std::filesystem;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using Json = nlohmann::json;
@@ -214,15 +216,151 @@ TEST(Runner, WithoutTheFlagNoDrawingIsWritten) {
   EXPECT_EQ(r.output.find('\r'), std::string::npos);
 }
 
+// The slices of a trace of this category, by name.
+std::vector<std::string> SliceNames(const Json& trace, const char* category) {
+  std::vector<std::string> names;
+  for (const Json& event : trace["traceEvents"]) {
+    if (event["ph"] == "X" && event["cat"] == category) {
+      names.push_back(event["name"]);
+    }
+  }
+  return names;
+}
+
+// How many events of a phase there are.
+int CountPhase(const Json& trace, const char* phase) {
+  int count = 0;
+  for (const Json& event : trace["traceEvents"]) {
+    if (event["ph"] == phase) ++count;
+  }
+  return count;
+}
+
+TEST(Runner, TraceHasARangeForEachCellAndWhatDevicesDid) {
+  const fs::path directory = TempPath("traced");
+  fs::remove_all(directory);
+  fs::create_directories(directory);
+  const ProgramResult r =
+      Sample({"--cell=s/draw,s/after,s/plot", "--trace=trace.json",
+              "--html=timeline.html", "--json=out.json"},
+             {absl::StrCat("BUILD_WORKING_DIRECTORY=", directory.string())});
+  EXPECT_EQ(r.exit_code, 0) << r.output;
+  EXPECT_THAT(Unwrapped(r.output),
+              HasSubstr("Note: The profiler records (--trace or --html): "));
+  std::size_t at = 0;
+  for (const char* file : {"out.json", "trace.json", "timeline.html"}) {
+    at = r.output.find(
+        absl::StrCat("Written: ", (directory / file).string(), "\n"), at);
+    ASSERT_NE(at, std::string::npos) << file << "\n" << r.output;
+  }
+
+  const Json trace = Json::parse(ReadFile((directory / "trace.json").string()));
+  EXPECT_THAT(SliceNames(trace, "range"),
+              ElementsAre("s/after", "s/draw", "s/plot"));
+  // x * y + 2, on the front end and on the device, with arrows.
+  std::vector<std::string> operations = SliceNames(trace, "operation");
+  EXPECT_EQ(std::count(operations.begin(), operations.end(), "mul"), 2);
+  EXPECT_EQ(std::count(operations.begin(), operations.end(), "add"), 2);
+  EXPECT_GE(CountPhase(trace, "s"), 2);
+  EXPECT_EQ(CountPhase(trace, "s"), CountPhase(trace, "f"));
+  EXPECT_GE(CountPhase(trace, "C"), 1) << "memory";
+  EXPECT_EQ(trace["otherData"]["not_recorded"], 0);
+  EXPECT_EQ(trace["otherData"]["cut"], 0);
+
+  const std::string html = ReadFile((directory / "timeline.html").string());
+  EXPECT_THAT(html, HasSubstr("</html>"));
+  EXPECT_THAT(html, HasSubstr("A sample lesson"));
+  for (const char* name : {"s/draw", "s/after", "s/plot", "mul"}) {
+    EXPECT_THAT(html, HasSubstr(absl::StrCat("\"", name, "\""))) << name;
+  }
+
+  const Json json = Json::parse(ReadFile((directory / "out.json").string()));
+  EXPECT_EQ(json["cells"].size(), 3u);
+  EXPECT_THAT(json["notes"].dump(), HasSubstr("The profiler records"));
+  fs::remove_all(directory);
+}
+
+TEST(Runner, CourseNamesTheLessonInItsTrace) {
+  const std::string path = TempPath("course_trace.json");
+  const ProgramResult r = RunProgram(
+      "common/lesson/sample_course",
+      {"--cell=s/draw,s/after,s/throws", "--devices=cpu:0", "--trace=" + path});
+  // A cell that fails does not lose the trace.
+  EXPECT_EQ(r.exit_code, 1);
+  EXPECT_THAT(
+      SliceNames(Json::parse(ReadFile(path)), "range"),
+      ElementsAre("sample s/throws", "sample s/after", "sample s/draw"));
+  fs::remove(path);
+}
+
+TEST(Runner, WithoutTheFlagsNothingIsRecorded) {
+  const ProgramResult r = Sample({"--cell=s/draw"});
+  EXPECT_EQ(r.exit_code, 0) << r.output;
+  EXPECT_THAT(r.output, Not(HasSubstr("profiler")));
+  EXPECT_THAT(r.output, Not(HasSubstr("Written: ")));
+}
+
+TEST(Runner, UnwritableTraceIsRefusedBeforeAnythingRuns) {
+  for (const std::string flag : {"--trace", "--html"}) {
+    const std::string path = TempPath("missing_directory/out");
+    const ProgramResult r =
+        Sample({"--cell=s/good", absl::StrCat(flag, "=", path)});
+    EXPECT_EQ(r.exit_code, 1);
+    EXPECT_THAT(
+        Unwrapped(r.output),
+        HasSubstr(absl::StrCat("Error: ", flag, ": cannot write ", path)));
+    EXPECT_THAT(r.output, Not(HasSubstr("A sample lesson")));
+  }
+}
+
+TEST(Runner, AFileThatCannotBeWrittenAtTheEndLeavesTheOldOnes) {
+  // The cell makes --trace's directory unusable; --html's stays.
+  const fs::path directory = TempPath("goes_away");
+  fs::remove_all(directory);
+  fs::create_directories(directory / "trace");
+  std::ofstream(directory / "trace" / "t.json") << "old";
+  const std::string html = (directory / "t.html").string();
+  const ProgramResult r =
+      Sample({"--cell=s/after,s/rename",
+              "--trace=" + (directory / "trace" / "t.json").string(),
+              "--html=" + html},
+             {absl::StrCat("SAMPLE_RENAME=", (directory / "trace").string())});
+  EXPECT_EQ(r.exit_code, 1) << r.output;
+  EXPECT_THAT(Unwrapped(r.output), HasSubstr("Error: cannot write "));
+  EXPECT_THAT(r.output, HasSubstr("0 wrong results, 0 errors."));
+  EXPECT_EQ(ReadFile((directory / "trace.away" / "t.json").string()), "old");
+  EXPECT_THAT(r.output, HasSubstr("Written: " + html + "\n"));
+  EXPECT_THAT(ReadFile(html), HasSubstr("s/rename"));
+  fs::remove_all(directory);
+}
+
+TEST(Runner, TraceGoesToAPipeAsWell) {
+  const ProgramResult r = Sample({"--cell=s/draw", "--trace=/dev/stdout"});
+  EXPECT_EQ(r.exit_code, 0) << r.output;
+  const std::size_t begin = r.output.find("{\"displayTimeUnit\"");
+  const std::size_t end = r.output.find("Written: /dev/stdout");
+  ASSERT_NE(begin, std::string::npos) << r.output;
+  ASSERT_NE(end, std::string::npos) << r.output;
+  EXPECT_THAT(
+      SliceNames(Json::parse(r.output.substr(begin, end - begin)), "range"),
+      ElementsAre("s/draw"));
+}
+
 TEST(Runner, CtrlCStopsAtOnce) {
   const fs::path script = TempPath("interrupt.sh");
+  const std::string trace = TempPath("interrupted.json");
+  std::ofstream(trace) << "old";
   // What a shell runs in the background is deaf to SIGINT, unless told not to.
   std::ofstream(script) << "env --default-signal=INT common/lesson/sample "
-                           "--cell=s/sleep --devices=cpu:0 & pid=$!\n"
+                           "--cell=s/sleep --devices=cpu:0 --trace="
+                        << trace
+                        << " & pid=$!\n"
                            "sleep 1; kill -INT $pid; wait $pid\n";
   const ProgramResult r = RunProgram("/bin/bash", {script.string()});
   fs::remove(script);
   EXPECT_EQ(r.exit_code, 130) << r.output;
+  EXPECT_EQ(ReadFile(trace), "old");
+  fs::remove(trace);
   EXPECT_THAT(r.output, HasSubstr("Interrupted.\n"));
   EXPECT_THAT(r.output, HasSubstr("Synchronize(device);"));
   EXPECT_THAT(r.output, Not(HasSubstr("1 cell, ")));
@@ -272,8 +410,9 @@ TEST(Runner, HelpExplainsEachFlag) {
     const ProgramResult r = Sample({flag});
     EXPECT_EQ(r.exit_code, 0);
     for (const char* name :
-         {"devices", "size", "cell", "require_gpus", "json", "svg",
-          "max_queued_operations", "max_bytes_in_flight", "launch_blocking"}) {
+         {"devices", "size", "cell", "require_gpus", "json", "svg", "trace",
+          "html", "max_queued_operations", "max_bytes_in_flight",
+          "launch_blocking", "allow_tf32"}) {
       EXPECT_THAT(r.output,
                   HasSubstr(absl::StrCat("\n--", name, " (default: ")));
       EXPECT_THAT(Unwrapped(r.output), HasSubstr(absl::StrCat(" --", name)));
@@ -365,7 +504,10 @@ INSTANTIATE_TEST_SUITE_P(
         BadFlag{"SvgBelowAFile",
                 {"--svg=/dev/null/x"},
                 {"--svg: cannot make the directory /dev/null/x"}},
-        BadFlag{"JsonIsADirectory", {"--json=/"}, {"--json: cannot write /"}}),
+        BadFlag{"JsonIsADirectory", {"--json=/"}, {"--json: cannot write /"}},
+        BadFlag{
+            "TraceIsADirectory", {"--trace=/"}, {"--trace: cannot write /"}},
+        BadFlag{"HtmlIsADirectory", {"--html=/"}, {"--html: cannot write /"}}),
     [](const auto& info) { return info.param.name; });
 
 }  // namespace

@@ -1,15 +1,28 @@
 // A lesson for the tests of this package: one cell for each way to end, and
 // one for each kind of drawing and of measurement.
 
+#include <signal.h>
+#include <unistd.h>
+
 #include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <iostream>
 #include <stdexcept>
+#include <string>
 #include <thread>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
 #include "common/device/device_table.h"
 #include "common/device/failure.h"
 #include "common/lesson/cell.h"
+#include "common/lesson/fresh_process.h"
 #include "common/lesson/judge.h"
 #include "common/lesson/lesson.h"
 #include "common/lesson/plot.h"
@@ -151,6 +164,96 @@ void Sleep(Cell& cell) {
 }
 // %%
 
+constexpr CellText kRename = {"s/rename", {}, "Moves a directory.", "", ""};
+
+// %% s/rename
+void Rename(Cell&) {
+  // So that a file in it cannot be written any more.
+  const char* path = std::getenv("SAMPLE_RENAME");
+  if (path == nullptr) return;
+  std::filesystem::rename(path, std::string(path) + ".away");
+}
+// %%
+
+// Figures of another process. What it is to do stands in SAMPLE_PROBE: a probe
+// and its arguments.
+constexpr CellText kFresh = {"s/fresh", {}, "Runs a probe.", "", ""};
+
+// %% s/fresh
+void Fresh(Cell&) {
+  const char* asked = std::getenv("SAMPLE_PROBE");
+  std::vector<std::string> arguments =
+      absl::StrSplit(asked == nullptr ? "sample/echo" : asked, '|');
+  const std::string probe = arguments[0];
+  arguments.erase(arguments.begin());
+  const bool is_long = probe == "sample/sleep" && arguments[0] == "limit";
+  const absl::StatusOr<std::vector<double>> numbers =
+      is_long ? RunInFreshProcess(probe, arguments, std::chrono::seconds(1))
+              : RunInFreshProcess(probe, arguments);
+  std::cout << numbers.status() << "\n";
+  if (!numbers.ok()) return;
+  for (const double number : *numbers) {
+    std::cout << absl::StrFormat("[%.17g]\n", number);
+  }
+}
+// %%
+
+[[maybe_unused]] const bool registered_echo =
+    RegisterProbe("sample/echo", [](const std::vector<std::string>& arguments) {
+      std::cout << "this is lost\n";
+      std::vector<double> numbers = {1.0 / 3, -0.0, 1e300, 5e-324};
+      for (const std::string& argument : arguments) {
+        numbers.push_back(std::stod(argument));
+      }
+      return numbers;
+    });
+
+// How many values of a product on the device that the argument names are right.
+[[maybe_unused]] const bool registered_product = RegisterProbe(
+    "sample/product", [](const std::vector<std::string>& arguments) {
+      const absl::Status made = InitializeDevices(arguments.at(0));
+      if (!made.ok()) throw std::runtime_error(made.ToString());
+      const Device device = Devices()[0].device;
+      const Tensor x = Ones({2, 3}, device);
+      const Tensor y = Ones({3, 2}, device);
+      double sum = 0;
+      for (const float value : ToVector<float>(MatMul(x, y))) sum += value;
+      return std::vector<double>{static_cast<double>(Devices().size()), sum};
+    });
+
+// Ends in the way that the argument names.
+[[maybe_unused]] const bool registered_end = RegisterProbe(
+    "sample/end",
+    [](const std::vector<std::string>& arguments) -> std::vector<double> {
+      const std::string& how = arguments.at(0);
+      std::cout << "on stdout\n" << std::flush;
+      std::cerr << "on stderr\n";
+      if (how == "throw") throw std::runtime_error("nothing works");
+      if (how == "exit") std::_Exit(7);
+      if (how == "early") std::_Exit(0);
+      if (how == "signal") raise(SIGKILL);
+      if (how == "probe") {
+        return RunInFreshProcess("sample/echo", {}).value();
+      }
+      if (how == "stdin") return {static_cast<double>(std::cin.get())};
+      // More than a pipe holds.
+      for (int i = 0; i < 100'000; ++i)
+        std::cerr << "a long line " << i << "\n";
+      return {8};
+    });
+
+// Writes the process's number to the file that the last argument names, and
+// waits to be ended.
+[[maybe_unused]] const bool registered_sleep = RegisterProbe(
+    "sample/sleep",
+    [](const std::vector<std::string>& arguments) -> std::vector<double> {
+      const std::string& path = arguments.back();
+      std::ofstream(path + ".new") << getpid() << "\n";
+      std::rename((path + ".new").c_str(), path.c_str());
+      std::this_thread::sleep_for(std::chrono::minutes(5));
+      return {};
+    });
+
 constexpr CellText kAfter = {"s/after", {}, "After a failure.", "", ""};
 
 // %% s/after
@@ -172,6 +275,8 @@ void After(Cell&) {
                      {kLate, Late},
                      {kMemory, OutOfMemory},
                      {kSleep, Sleep},
+                     {kRename, Rename},
+                     {kFresh, Fresh},
                      {kAfter, After},
                      {kDraw, Draw},
                      {kPlot, PlotSizes}}});

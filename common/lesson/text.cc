@@ -10,9 +10,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_split.h"
-#include "absl/strings/string_view.h"
 #include "common/base/statistics.h"
+#include "common/base/wrap.h"
 
 namespace d2l {
 namespace {
@@ -83,26 +82,8 @@ int TextWidth() {
 }
 
 std::string Wrap(const std::string& text, const std::string& first, int width) {
-  const std::size_t columns = static_cast<std::size_t>(width);
-  const std::string indent(first.size(), ' ');
-  std::string result;
-  for (const absl::string_view line : absl::StrSplit(text, '\n')) {
-    absl::StrAppend(&result, result.empty() ? first : indent);
-    std::size_t column = first.size();
-    for (const absl::string_view word :
-         absl::StrSplit(line, ' ', absl::SkipEmpty())) {
-      const bool first_word = column == first.size();
-      if (!first_word && column + 1 + word.size() > columns) {
-        absl::StrAppend(&result, "\n", indent, word);
-        column = indent.size() + word.size();
-        continue;
-      }
-      absl::StrAppend(&result, first_word ? "" : " ", word);
-      column += word.size() + (first_word ? 0 : 1);
-    }
-    absl::StrAppend(&result, "\n");
-  }
-  return result;
+  return WrapWords(text, first, std::string(TextColumns(first), ' '),
+                   static_cast<std::size_t>(width));
 }
 
 std::string FormatMedian(const Summary& summary, const std::string& unit) {

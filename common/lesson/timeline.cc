@@ -17,6 +17,7 @@
 #include "common/lesson/svg.h"
 #include "common/lesson/text.h"
 #include "common/lesson/text_canvas.h"
+#include "common/profiler/profile.h"
 
 namespace d2l {
 namespace {
@@ -53,8 +54,8 @@ void AddWaits(TimelineRow* row, const Recording& recording) {
   std::int64_t free_from = 0;
   const std::int64_t start = Start(recording);
   for (const TimelineSpan& span : row->spans) {
-    const std::int64_t queued = recording.ops[span.op].queued - start;
-    const std::int64_t from = std::max(free_from, queued);
+    const std::int64_t asked = recording.ops[span.op].host_end - start;
+    const std::int64_t from = std::max(free_from, asked);
     if (from < span.begin) {
       waits.push_back({SpanKind::kWait, span.op, span.name, from, span.begin});
     }
@@ -134,6 +135,51 @@ std::string RowColumns(const TimelineRow& row, int columns,
   return text;
 }
 
+// What a timeline needs of a profile: no values, no attributes.
+Recording ToRecording(const Profile& profile) {
+  Recording recording;
+  recording.threads = static_cast<int>(profile.threads.size());
+  for (const ProfiledStream& stream : profile.streams) {
+    recording.streams.push_back(
+        {stream.name, profile.devices[stream.device].device});
+  }
+  for (const ProfiledSpan& span : profile.spans) {
+    switch (span.kind) {
+      case ProfiledKind::kOperation:
+      case ProfiledKind::kView: {
+        RecordedOp op;
+        op.name = span.name;
+        op.view = span.kind == ProfiledKind::kView;
+        op.in_place = span.in_place;
+        op.stream = span.stream;
+        op.number = span.number;
+        op.thread = span.thread;
+        op.requested_at = span.requested_at;
+        op.requested_by = span.requested_by;
+        op.host_begin = span.host_begin;
+        op.host_end = span.host_end;
+        op.begin = span.device_begin;
+        op.end = span.device_end;
+        recording.ops.push_back(std::move(op));
+        break;
+      }
+      case ProfiledKind::kRead:
+      case ProfiledKind::kWait:
+        recording.waits.push_back({span.name, span.thread, span.requested_at,
+                                   span.host_begin, span.host_end, 0});
+        break;
+      case ProfiledKind::kRange:
+      case ProfiledKind::kStep:
+        break;
+    }
+  }
+  std::stable_sort(recording.ops.begin(), recording.ops.end(),
+                   [](const RecordedOp& a, const RecordedOp& b) {
+                     return a.host_begin < b.host_begin;
+                   });
+  return recording;
+}
+
 }  // namespace
 
 std::vector<std::int64_t> AxisTimes(std::int64_t end, int most) {
@@ -150,8 +196,11 @@ Timeline::Timeline(Recording recording) : recording_(std::move(recording)) {
   if (recording_.ops.empty() && recording_.waits.empty()) return;
   const std::int64_t start = Start(recording_);
   for (int i = 0; i < recording_.threads; ++i) {
-    rows_.push_back(
-        {i == 0 ? "front end" : absl::StrCat("thread ", i + 1), -1, {}, 0, 0});
+    rows_.push_back({i == 0 ? "front end" : absl::StrCat("front end ", i + 1),
+                     -1,
+                     {},
+                     0,
+                     0});
   }
   for (std::size_t i = 0; i < recording_.streams.size(); ++i) {
     rows_.push_back(
@@ -185,6 +234,8 @@ Timeline::Timeline(Recording recording) : recording_(std::move(recording)) {
     }
   }
 }
+
+Timeline::Timeline(const Profile& profile) : Timeline(ToRecording(profile)) {}
 
 std::string Timeline::ToText(int width) const {
   if (nanos_ == 0) return "Nothing was recorded.\n";

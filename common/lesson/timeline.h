@@ -3,6 +3,7 @@
 //   const Recording run = Record([&] { z = MatMul(x, y) + 2; });
 //   std::cout << Timeline(run).ToText();
 //   cell.Show(Timeline(run).Draw("timeline"));
+//   std::cout << Timeline(profiler.profile()).ToText();
 //
 // A row for each thread of the front end: when its calls were made and had
 // returned, and when it waited for a device. A row for each stream: when its
@@ -10,8 +11,9 @@
 // had not begun it: it waited for another stream's event, or its worker woke
 // up. Time begins with the first request.
 //
-// What the front end waits for is known of reads (Item, ToVector, printing)
-// and of what went through Recorder::Wait.
+// What the front end waits for is known of reads (Item, ToVector, printing),
+// in a Recording also of what went through Recorder::Wait, in a Profile of
+// every Synchronize.
 //
 // Thread-safety: a value; const methods may be called at the same time. It
 // owns a copy of the recording.
@@ -26,6 +28,7 @@
 #include "common/lesson/drawing.h"
 #include "common/lesson/recorder.h"
 #include "common/lesson/text.h"
+#include "common/profiler/profile.h"
 
 namespace d2l {
 
@@ -33,7 +36,7 @@ enum class SpanKind { kRequest, kWork, kWait };
 
 struct TimelineSpan {
   SpanKind kind = SpanKind::kWork;
-  int op = -1;  // in the recording; -1 for a wait of the front end
+  int op = -1;  // by the order of requests; -1 for a wait of the front end
   std::string name;
   std::int64_t begin = 0;  // nanoseconds from the first request
   std::int64_t end = 0;
@@ -50,6 +53,8 @@ struct TimelineRow {
 class Timeline {
  public:
   explicit Timeline(Recording recording);
+  // Of operations, views, reads and waits; ranges and steps have no row.
+  explicit Timeline(const Profile& profile);
 
   const std::vector<TimelineRow>& rows() const { return rows_; }
   // From the first request to the last thing that happened.

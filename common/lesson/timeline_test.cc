@@ -5,8 +5,11 @@
 #include <string>
 #include <vector>
 
+#include "common/device/device.h"
 #include "common/lesson/recorder.h"
 #include "common/lesson/recording_testing.h"
+#include "common/profiler/profile.h"
+#include "common/profiler/profile_testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -45,12 +48,12 @@ TEST(Timeline, RowsAreThreadsAndStreams) {
   EXPECT_DOUBLE_EQ(front.busy_seconds, 40e-9);
   EXPECT_DOUBLE_EQ(front.waiting_seconds, 2350e-9);
 
-  // Queued at 10, run from 1000 to 1500; queued at 110, run from 2000 to 2500.
+  // Asked for at 20, run from 1000 to 1500; at 120, run from 2000 to 2500.
   const TimelineRow& stream = timeline.rows()[1];
   EXPECT_EQ(stream.name, "cpu:0");
   ASSERT_EQ(stream.spans.size(), 4u);
   EXPECT_EQ(stream.spans[0].kind, SpanKind::kWait);
-  EXPECT_EQ(stream.spans[0].begin, 10);
+  EXPECT_EQ(stream.spans[0].begin, 20);
   EXPECT_EQ(stream.spans[0].end, 1000);
   EXPECT_EQ(stream.spans[2].kind, SpanKind::kWait);
   EXPECT_EQ(stream.spans[2].begin, 1500);
@@ -98,6 +101,48 @@ TEST(Timeline, WhatNeverRanHasNoSpan) {
   const Timeline timeline(p.recording());
   EXPECT_EQ(timeline.rows()[0].spans.size(), 2u);
   EXPECT_TRUE(timeline.rows()[1].spans.empty());
+}
+
+TEST(Timeline, OfAProfileHasItsThreadsAndStreams) {
+  ProfileBuilder builder(
+      {Device(DeviceType::kCpu, 0), Device(DeviceType::kCpu, 1)});
+  builder.Begin(ProfiledKind::kRange, "step", 500);
+  builder.Operation("matmul", 1000, 1200, /*stream=*/1, 1500, 2500);
+  builder.Add(ProfiledKind::kView, "reshape", 1300, 1310);
+  builder.Operation("add", 1400, 1450, /*stream=*/1, 2500, 2600);
+  builder.Operation("failed", 1460, 1470, /*stream=*/0, DeviceTime::kNotRun);
+  builder.Add(ProfiledKind::kRead, "item", 1480, 3000);
+  builder.End(4000);
+  builder.Thread("front end 2");
+  builder.Operation("add", 1100, 1150, /*stream=*/0, 1120, 1220);
+  builder.Add(ProfiledKind::kWait, "synchronize", 1160, 1230);
+  const Timeline timeline(builder.Build());
+
+  // Ranges are no requests: time begins at 1000, and ends when item returns.
+  EXPECT_EQ(timeline.nanos(), 2000);
+  ASSERT_EQ(timeline.rows().size(), 4u);
+  std::vector<std::string> names;
+  std::vector<std::string> spans;
+  for (const TimelineRow& row : timeline.rows()) {
+    names.push_back(row.name);
+    std::string text;
+    for (const TimelineSpan& span : row.spans) {
+      text += (span.kind == SpanKind::kWait ? ":" : "") + span.name + " " +
+              std::to_string(span.begin) + "-" + std::to_string(span.end) + " ";
+    }
+    spans.push_back(text);
+  }
+  EXPECT_THAT(names,
+              ElementsAre("front end", "front end 2", "cpu:0/1", "cpu:1/1"));
+  EXPECT_THAT(spans,
+              ElementsAre("matmul 0-200 reshape 300-310 add 400-450 "
+                          "failed 460-470 :item 480-2000 ",
+                          "add 100-150 :synchronize 160-230 ",
+                          // It began before the call returned: no wait.
+                          "add 120-220 ",
+                          ":matmul 200-500 matmul 500-1500 add 1500-1600 "));
+  EXPECT_THAT(timeline.ToText(), HasSubstr("front end 2 |"));
+  EXPECT_EQ(Timeline(Profile()).ToText(), "Nothing was recorded.\n");
 }
 
 TEST(TimelineSvg, HasRowsAxisAndKey) {

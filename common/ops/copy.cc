@@ -15,6 +15,52 @@
 namespace d2l {
 namespace {
 
+std::uint64_t CopyOn(Stream& stream, const OpLabel& label, const Tensor& x,
+                     const Tensor& output) {
+  const LaunchLayout layout(output, {&x});
+  return KernelsOf(stream).Copy(stream, label,
+                                {output.dtype(), x.dtype(), output.numel(),
+                                 output.data(), x.data(), layout.get()});
+}
+
+// Whether a copy to `output`, made by its device, can read x, which is on
+// another device.
+bool CanReach(const Tensor& output, const Tensor& x) {
+  if (x.device().type() != output.device().type()) return false;
+  if (x.device().type() == DeviceType::kCpu) return true;
+  if (GetDeviceInfo(x.device()).physical_index ==
+      GetDeviceInfo(output.device()).physical_index) {
+    return true;
+  }
+  // One GPU's kernels can use another's memory on some machines only; a plain
+  // copy of bytes is possible on all.
+  return x.dtype() == output.dtype() && x.shape() == output.shape() &&
+         x.is_contiguous() && output.is_contiguous();
+}
+
+// Through pinned host memory, which both devices can use: the source's puts x
+// there, converted and without gaps, and the output's takes it from there.
+// So nobody need wait before it overwrites x: that is on the stream that reads
+// it.
+std::uint64_t CopyByWay(Stream& from, Stream& stream, const OpLabel& label,
+                        const Tensor& x, const Tensor& output) {
+  const Device gpu =
+      x.device().type() == DeviceType::kCuda ? x.device() : output.device();
+  const Tensor staging(
+      PinnedMemory(gpu).AllocatePinned(x.numel() * DTypeSize(output.dtype())),
+      gpu, output.dtype(), x.shape());
+  CopyOn(from,
+         OpLabel(label.name(), label.requested_at(), label.requested_by()), x,
+         staging);
+  x.storage()->MarkUsedBy(from);
+  staging.storage()->MarkUsedBy(from);
+  // A GPU cannot wait for a CPU stream; then the caller does, here.
+  stream.Wait(from.Record(), label.requested_at());
+  const std::uint64_t number = CopyOn(stream, label, staging, output);
+  staging.storage()->MarkUsedBy(stream);
+  return number;
+}
+
 // The input, broadcast to a shape and converted, on a device.
 class CopyPrimitive final : public Primitive {
  public:
@@ -39,17 +85,15 @@ class CopyPrimitive final : public Primitive {
   std::uint64_t Launch(Stream& stream, const OpLabel& label, Inputs inputs,
                        const Tensor& output) const override {
     const Tensor& x = *inputs[0];
-    const LaunchLayout layout(output, {&x});
-    const kernels::CopyArgs args = {output.dtype(), x.dtype(), output.numel(),
-                                    output.data(),  x.data(),  layout.get()};
     if (x.device() == output.device()) {
-      return KernelsOf(stream).Copy(stream, label, args);
+      return CopyOn(stream, label, x, output);
     }
+    Stream& from = CurrentStream(x.device());
+    if (!CanReach(output, x)) return CopyByWay(from, stream, label, x, output);
     // What the source's stream was asked before comes before the copy, and
     // what it is asked from now on, perhaps to overwrite the source, behind.
-    Stream& from = CurrentStream(x.device());
     stream.Wait(from.Record(), label.requested_at());
-    const std::uint64_t number = KernelsOf(stream).Copy(stream, label, args);
+    const std::uint64_t number = CopyOn(stream, label, x, output);
     from.Wait(stream.Record(), label.requested_at());
     return number;
   }

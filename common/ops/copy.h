@@ -6,12 +6,16 @@
 //
 // Asynchronous, on the current stream of the device that is copied to. Between
 // devices that stream waits for what the source's current stream has been asked
-// so far, and the source's waits for the copy: nobody else need. So a failure
-// on one of the two devices reaches the other (stream.h).
+// so far, and what that is asked from now on comes behind the copy's reading of
+// the source: nobody else need wait. A failure of what was asked before reaches
+// the copy (stream.h).
 //
 // Between devices of one kind no copy makes the caller wait. Between a GPU and
-// a CPU device, which is host memory that is not pinned, it does, unless
-// non_blocking.
+// a CPU device, whose memory is not pinned, bytes go by way of pinned memory:
+// both devices' streams have a part of the work, and the caller waits until all
+// of it is done, unless non_blocking. From a CPU device to a GPU the caller
+// waits for the CPU device's part even so, and for what that device was asked
+// before: a GPU cannot wait for a CPU stream.
 
 #ifndef D2L_COMMON_OPS_COPY_H_
 #define D2L_COMMON_OPS_COPY_H_

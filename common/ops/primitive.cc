@@ -6,10 +6,9 @@
 #include <numeric>
 #include <stdexcept>
 
-#include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "common/base/timer.h"
+#include "common/base/ticks.h"
 #include "common/device/device_table.h"
 #include "common/device/failure.h"
 #include "common/ops/record.h"
@@ -21,33 +20,35 @@ void Tell(const internal::Listeners& listeners, const Primitive& primitive,
           std::uint64_t number, Stream* stream, Inputs inputs,
           const Tensor& output, bool in_place, bool view, const OpLabel& label,
           std::int64_t host_begin) {
-  absl::InlinedVector<ValueRecord, 4> values;
-  for (const Tensor* input : inputs) {
-    values.push_back(internal::ToRecord(*input));
-  }
   const OpRecord record{&primitive,
                         number,
                         stream,
-                        values,
-                        internal::ToRecord(output),
+                        inputs,
+                        &output,
                         in_place,
                         view,
                         label.requested_at(),
                         label.requested_by(),
                         host_begin,
-                        NowNanos(),
+                        NowTicks(),
                         label.stamps()};
   listeners.ForEach([&](OpListener& listener) { listener.OnOp(record); });
 }
 
 // Of what launches nothing.
-void TellUnlaunched(const Primitive& primitive, Inputs inputs,
-                    const Tensor& output, bool view, SourceLocation at) {
-  const internal::Listeners listeners;
+void TellUnlaunched(const internal::Listeners& listeners,
+                    const Primitive& primitive, Inputs inputs,
+                    const Tensor& output, bool view, SourceLocation at,
+                    std::int64_t host_begin) {
   if (!listeners.any()) return;
   const OpLabel label(primitive.name(), at, internal::op_context.requested_by);
   Tell(listeners, primitive, /*number=*/0, /*stream=*/nullptr, inputs, output,
-       /*in_place=*/false, view, label, NowNanos());
+       /*in_place=*/false, view, label, host_begin);
+}
+
+// When a request came, for those who listen; 0 if nobody does.
+std::int64_t HostBegin(const internal::Listeners& listeners) {
+  return listeners.any() ? NowTicks() : 0;
 }
 
 // Garbage never looks like a result: what a failed operation should have
@@ -77,15 +78,14 @@ void CheckInputs(const Primitive& primitive, Inputs inputs, SourceLocation at) {
 }
 
 // Enqueues, and notes who wrote and who read which memory.
-void Launch(const Primitive& primitive, Stream& stream, Inputs inputs,
-            const Tensor& output, bool in_place, SourceLocation at) {
-  const internal::Listeners listeners;
-  const std::int64_t host_begin = listeners.any() ? NowNanos() : 0;
+void Launch(const internal::Listeners& listeners, const Primitive& primitive,
+            Stream& stream, Inputs inputs, const Tensor& output, bool in_place,
+            SourceLocation at, std::int64_t host_begin) {
   OpLabel label(primitive.name(), at, internal::op_context.requested_by);
   for (const Tensor* input : inputs) {
     label.AddInput({input->shape().data(), input->shape().size()});
   }
-  if (listeners.any()) label.set_stamps(listeners.NewStamps());
+  if (listeners.any()) label.set_stamps(listeners.NewStamps(stream));
   const std::uint64_t number = primitive.Launch(stream, label, inputs, output);
   for (const Tensor* input : inputs) input->storage()->MarkUsedBy(stream);
   // Once more: an input may have failed, and another thread's Synchronize may
@@ -201,17 +201,22 @@ std::uint64_t ViewPrimitive::Launch(Stream&, const OpLabel&, Inputs,
 }
 
 Tensor Apply(const Primitive& primitive, Inputs inputs, SourceLocation at) {
+  const internal::Listeners listeners;
+  const std::int64_t host_begin = HostBegin(listeners);
   CheckInputs(primitive, inputs, at);
   const ValueSpec spec = Infer(primitive, inputs, at);
   Stream& stream = StreamOf(spec.device, at);
   Tensor output = AllocateFor(spec, stream, at);
-  Launch(primitive, stream, inputs, output, /*in_place=*/false, at);
+  Launch(listeners, primitive, stream, inputs, output, /*in_place=*/false, at,
+         host_begin);
   return output;
 }
 
 void ApplyInPlace(const Primitive& primitive,
                   std::initializer_list<const Tensor*> inputs,
                   const Tensor& target, SourceLocation at) {
+  const internal::Listeners listeners;
+  const std::int64_t host_begin = HostBegin(listeners);
   const Inputs span(inputs.begin(), inputs.size());
   CheckInputs(primitive, span, at);
   CheckDefined(primitive.name(), target, at);
@@ -220,24 +225,30 @@ void ApplyInPlace(const Primitive& primitive,
   // Memory has one last writer. If that failed, writing to a part must not
   // make the rest look computed.
   if (!CoversItsMemory(target)) CheckReadable(primitive, target, at);
-  Launch(primitive, CurrentStream(spec.device), span, target,
-         /*in_place=*/true, at);
+  Launch(listeners, primitive, CurrentStream(spec.device), span, target,
+         /*in_place=*/true, at, host_begin);
 }
 
 Tensor ApplyView(const ViewPrimitive& primitive, const Tensor& x,
                  SourceLocation at) {
+  const internal::Listeners listeners;
+  const std::int64_t host_begin = HostBegin(listeners);
   CheckDefined(primitive.name(), x, at);
   const ViewPrimitive::Spec spec =
       WithLine(at, [&] { return primitive.View(x); });
   Tensor view = Tensor::View(x, spec.offset, spec.shape, spec.strides);
-  TellUnlaunched(primitive, {&x}, view, /*view=*/true, at);
+  TellUnlaunched(listeners, primitive, {&x}, view, /*view=*/true, at,
+                 host_begin);
   return view;
 }
 
 Tensor ApplyEmpty(const Primitive& primitive, SourceLocation at) {
+  const internal::Listeners listeners;
+  const std::int64_t host_begin = HostBegin(listeners);
   const ValueSpec spec = Infer(primitive, {}, at);
   Tensor output = AllocateFor(spec, StreamOf(spec.device, at), at);
-  TellUnlaunched(primitive, {}, output, /*view=*/false, at);
+  TellUnlaunched(listeners, primitive, {}, output, /*view=*/false, at,
+                 host_begin);
   return output;
 }
 

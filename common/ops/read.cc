@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_format.h"
-#include "common/base/timer.h"
+#include "common/base/ticks.h"
 #include "common/device/device_table.h"
 #include "common/ops/record.h"
 
@@ -25,13 +25,13 @@ class ReadScope {
           reader, at.ToString()));
     }
     if (!listeners_.any()) return;
-    record_.input = internal::ToRecord(x);
-    record_.host_begin = NowNanos();
+    record_.input = &x;
+    record_.host_begin = NowTicks();
     listeners_.ForEach([this](OpListener& l) { l.BeforeRead(record_); });
   }
   void Done() {
     if (!listeners_.any()) return;
-    record_.host_end = NowNanos();
+    record_.host_end = NowTicks();
     listeners_.ForEach([this](OpListener& l) { l.AfterRead(record_); });
   }
 
@@ -58,7 +58,9 @@ std::vector<T> CopySpan(const Tensor& x, SourceLocation at) {
     // The device's memory is the host's, and its writer is done.
     std::copy_n(static_cast<const T*>(x.data()), span, values.data());
   } else {
-    CurrentStream(x.device())
+    // On a stream of its own: the copy must not wait for what has been asked of
+    // the device since.
+    ReadStream(x.device())
         .CopyAsync(values.data(), x.data(), span * sizeof(T),
                    CopyKind::kDeviceToHost, at);
   }

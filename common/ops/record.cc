@@ -3,14 +3,11 @@
 #include <utility>
 
 namespace d2l {
-namespace internal {
 
 ValueRecord ToRecord(const Tensor& value) {
   return {value.id(), value.storage()->id(), value.version(), value.shape(),
           value.dtype()};
 }
-
-}  // namespace internal
 
 ScopedOpListener::ScopedOpListener(OpListener* listener)
     : previous_(std::exchange(internal::op_context.listener, listener)) {}

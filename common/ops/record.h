@@ -54,26 +54,29 @@ struct OpRecord {
   const Primitive* primitive;
   std::uint64_t number;  // in its stream
   Stream* stream;        // null if it launched nothing: a view, Empty
-  absl::Span<const ValueRecord> inputs;
+  absl::Span<const Tensor* const> inputs;  // ToRecord names them for ever
   // What it made, or for an operation in place what it wrote to.
-  ValueRecord output;
+  const Tensor* output;
   bool in_place;
   bool view;                    // the output is the memory of the first input
   SourceLocation requested_at;  // the innermost line
   SourceLocation requested_by;  // the user's line, where a layer called
-  std::int64_t host_begin;      // NowNanos when the request came
+  std::int64_t host_begin;      // NowTicks when the request came, before
+                                // memory was taken for its output
   std::int64_t host_end;        // and when it had been enqueued
-  OpStamps* stamps;             // from NewStamps
+  OpStamps* stamps;             // from NewStamps, a list; null if nobody asked
 };
 
 // The host reads values of a tensor: Item, ToVector, printing. It waits.
 struct ReadRecord {
   const char* reader;  // "item"
-  ValueRecord input;
+  const Tensor* input;
   SourceLocation requested_at;
-  std::int64_t host_begin;
+  std::int64_t host_begin;  // NowTicks
   std::int64_t host_end;
 };
+
+ValueRecord ToRecord(const Tensor& value);
 
 class OpListener {
  public:
@@ -87,8 +90,12 @@ class OpListener {
   virtual void BeforeRead(const ReadRecord&) {}
   virtual void AfterRead(const ReadRecord&) {}
   // Where the device shall write when it runs the operation that is being
-  // requested; null not to ask. Keep it until the operation is done.
-  virtual OpStamps* NewStamps() { return nullptr; }
+  // requested on `stream`; null not to ask. Keep it until the operation is
+  // done, which it may become even if its request fails and OnOp is not called.
+  virtual OpStamps* NewStamps(Stream& stream) {
+    static_cast<void>(stream);
+    return nullptr;
+  }
 };
 
 // Listens to this thread's operations while it lives. They nest: the
@@ -145,19 +152,22 @@ class Listeners {
     if (thread_ != nullptr) f(*thread_);
     if (process_ != nullptr) f(*process_);
   }
-  // The process's listener is asked first.
-  OpStamps* NewStamps() const {
-    OpStamps* stamps = process_ != nullptr ? process_->NewStamps() : nullptr;
-    if (stamps == nullptr && thread_ != nullptr) stamps = thread_->NewStamps();
-    return stamps;
+  // Everyone's own, as a list.
+  OpStamps* NewStamps(Stream& stream) const {
+    OpStamps* first = nullptr;
+    ForEach([&](OpListener& listener) {
+      OpStamps* const stamps = listener.NewStamps(stream);
+      if (stamps == nullptr) return;
+      stamps->next = first;
+      first = stamps;
+    });
+    return first;
   }
 
  private:
   OpListener* const thread_;
   OpListener* const process_;
 };
-
-ValueRecord ToRecord(const Tensor& value);
 
 }  // namespace internal
 }  // namespace d2l

@@ -40,15 +40,15 @@ class Recorder : public OpListener {
   void OnOp(const OpRecord& record) override {
     Op op{record.primitive->Clone(),
           {},
-          record.output,
+          ToRecord(*record.output),
           record.in_place,
           record.view,
           record.stream,
           record.number,
           record.host_begin,
           record.host_end};
-    for (const ValueRecord& input : record.inputs) {
-      op.inputs.push_back(input.id);
+    for (const Tensor* input : record.inputs) {
+      op.inputs.push_back(input->id());
     }
     ops.push_back(std::move(op));
   }
@@ -59,7 +59,7 @@ class Recorder : public OpListener {
     EXPECT_GE(record.host_end, record.host_begin);
     after_reads.push_back(record.reader);
   }
-  OpStamps* NewStamps() override {
+  OpStamps* NewStamps(Stream&) override {
     if (!want_stamps) return nullptr;
     stamps.push_back(std::make_unique<OpStamps>());
     return stamps.back().get();
@@ -264,10 +264,29 @@ TEST(OpRecord, StampsAreWrittenByTheDevice) {
   Synchronize(kCpu);
   ASSERT_EQ(seen.stamps.size(), 1u);
   const OpStamps& stamps = *seen.stamps[0];
-  EXPECT_GE(stamps.queued, before);
-  EXPECT_GE(stamps.begin, stamps.queued);
+  EXPECT_GE(stamps.begin, before);
   EXPECT_GE(stamps.end, stamps.begin);
   EXPECT_LE(stamps.end, NowNanos());
+}
+
+TEST(OpRecord, EveryListenerGetsItsOwnStamps) {
+  Recorder of_process;
+  Recorder of_thread;
+  of_process.want_stamps = true;
+  of_thread.want_stamps = true;
+  SetProcessOpListener(&of_process);
+  {
+    ScopedOpListener listen(&of_thread);
+    Ones({1000}, kCpu);
+  }
+  SetProcessOpListener(nullptr);
+  Synchronize(kCpu);
+  ASSERT_EQ(of_process.stamps.size(), 1u);
+  ASSERT_EQ(of_thread.stamps.size(), 1u);
+  EXPECT_NE(of_thread.stamps[0]->begin, 0);
+  EXPECT_EQ(of_thread.stamps[0]->begin, of_process.stamps[0]->begin);
+  EXPECT_NE(of_thread.stamps[0]->end, 0);
+  EXPECT_EQ(of_thread.stamps[0]->end, of_process.stamps[0]->end);
 }
 
 TEST(OpRecord, ListenersNestAndAreAThreadsOwn) {

@@ -32,8 +32,7 @@ print_lessons() {
   local line where list=chapters/cells.json gpus="${#visible[@]}"
   local pattern='"name": *"([a-z0-9_]+)".*"devices": *([0-9]+)'
   use_gpus=no
-  if [[ "$cuda_runs" == yes && "$toolkit_state" == ok && "$driver_ok" == yes \
-    && "$gpus" -gt 0 ]]; then
+  if [[ "$toolkit_state" == ok && "$driver_ok" == yes && "$gpus" -gt 0 ]]; then
     use_gpus=yes
   fi
   echo
@@ -49,9 +48,7 @@ print_lessons() {
     printf -v line '  %-20s%-11s' "${BASH_REMATCH[1]}" "$(plural "${BASH_REMATCH[2]}" device)"
     hanging "$line" "${line//?/ }" "$where"
   done < "$list"
-  if [[ "$cuda_runs" == no && $((gpus + pci_gpus)) -gt 0 ]]; then
-    echo "  This version lists CUDA devices but cannot run on them yet."
-  elif [[ "$gpus" -gt 0 && "$use_gpus" == no ]]; then
+  if [[ "$gpus" -gt 0 && "$use_gpus" == no ]]; then
     echo "  The $(plural "$gpus" GPU) cannot be used before what is said below is done."
   fi
 }

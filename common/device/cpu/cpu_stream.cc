@@ -14,6 +14,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/device/cpu/cpu_event.h"
+#include "common/device/listener.h"
 #include "common/device/memory.h"
 
 namespace d2l {
@@ -133,6 +134,7 @@ FailurePtr CpuStream::FailureOf(std::uint64_t number) {
 
 void CpuStream::Synchronize(SourceLocation noticed_at) {
   if (internal::on_worker_thread) ThrowCalledFromWork("Synchronize");
+  const internal::WaitScope scope("stream_synchronize", noticed_at);
   const std::uint64_t pushed = queue_.pushed();
   queue_.WaitUntilCompleted(pushed);
   if (ever_failed()) Report(pushed, "Synchronize", noticed_at);

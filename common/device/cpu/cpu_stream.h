@@ -58,13 +58,11 @@ class CpuStream final : public Stream {
   template <typename F>
   std::uint64_t Enqueue(const OpLabel& label, F task) {
     if (internal::on_worker_thread) ThrowCalledFromWork("Enqueue");
-    std::uint64_t number;
-    if (OpStamps* stamps = label.stamps()) {
-      stamps->queued.store(NowNanos(), std::memory_order_relaxed);
-      number = queue_.Push(label, Stamped<F>{stamps, std::move(task)});
-    } else {
-      number = queue_.Push(label, std::move(task));
-    }
+    OpStamps* const stamps = label.stamps();
+    const std::uint64_t number =
+        stamps == nullptr
+            ? queue_.Push(label, std::move(task))
+            : queue_.Push(label, Stamped<F>{stamps, std::move(task)});
     if (LaunchBlocking()) WaitFor(number);
     return number;
   }
@@ -106,9 +104,9 @@ class CpuStream final : public Stream {
     void operator()() {
       struct AtEnd {
         OpStamps* stamps;
-        ~AtEnd() { stamps->end.store(NowNanos(), std::memory_order_release); }
+        ~AtEnd() { StampEnd(stamps, NowNanos()); }
       } at_end{stamps};
-      stamps->begin.store(NowNanos(), std::memory_order_relaxed);
+      StampBegin(stamps, NowNanos());
       task();
     }
   };

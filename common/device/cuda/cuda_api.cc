@@ -2,10 +2,16 @@
 
 #include "common/device/cuda/cuda_api.h"
 
+#include <cuda.h>
+#include <cudaTypedefs.h>
 #include <cuda_runtime_api.h>
 
+#include <chrono>
 #include <cstddef>
+#include <cstdint>
+#include <memory>
 #include <string>
+#include <thread>
 #include <type_traits>
 
 #include "absl/strings/str_cat.h"
@@ -48,6 +54,38 @@ int Taken(cudaError_t error) {
   return error;
 }
 
+// The driver's cuStreamWaitValue32; null if it has none. The program is not
+// linked with the driver, so that it starts on machines without one.
+PFN_cuStreamWaitValue32_v11070 DriversWaitValue() {
+  void* function = nullptr;
+  cudaDriverEntryPointQueryResult found;
+#if CUDART_VERSION >= 12050
+  const int error = Taken(cudaGetDriverEntryPointByVersion(
+      "cuStreamWaitValue32", &function, 11070, cudaEnableLegacyStream, &found));
+#else
+  const int error = Taken(cudaGetDriverEntryPoint(
+      "cuStreamWaitValue32", &function, cudaEnableLegacyStream, &found));
+#endif
+  return error == 0 && found == cudaDriverEntryPointSuccess
+             ? reinterpret_cast<PFN_cuStreamWaitValue32_v11070>(function)
+             : nullptr;
+}
+
+struct AwaitedWord {
+  const std::uint32_t* word;
+  std::uint32_t least;
+};
+
+void PollWord(void* data) {
+  const std::unique_ptr<const AwaitedWord> awaited(
+      static_cast<const AwaitedWord*>(data));
+  while (static_cast<std::int32_t>(
+             __atomic_load_n(awaited->word, __ATOMIC_ACQUIRE) -
+             awaited->least) < 0) {
+    std::this_thread::sleep_for(std::chrono::microseconds(20));
+  }
+}
+
 class RealCuda final : public CudaApi {
  public:
   int SetDevice(int gpu) override { return Taken(cudaSetDevice(gpu)); }
@@ -87,6 +125,25 @@ class RealCuda final : public CudaApi {
   int LaunchHostFunction(CudaStreamHandle stream, void (*function)(void*),
                          void* data) override {
     return Taken(cudaLaunchHostFunc(stream, function, data));
+  }
+  // As an operation of the stream, not as a host function that waits: CUDA may
+  // run all streams' host functions on one thread, where a second one that
+  // waits, or what another stream has to say, would never get its turn. Nor as
+  // a kernel that waits: it would take a place on the GPU, and a GPU that also
+  // drives a screen ends kernels after seconds.
+  int WaitForWord(CudaStreamHandle stream, const std::uint32_t* word,
+                  std::uint32_t least) override {
+    static const auto wait = DriversWaitValue();
+    if (wait != nullptr) {
+      const CUresult error = wait(stream, reinterpret_cast<CUdeviceptr>(word),
+                                  least, CU_STREAM_WAIT_VALUE_GEQ);
+      if (error != CUDA_ERROR_NOT_SUPPORTED) return error;
+    }
+    // Linux drivers of CUDA 12 have it; elsewhere a host function must do.
+    auto* const awaited = new AwaitedWord{word, least};
+    const int error = LaunchHostFunction(stream, PollWord, awaited);
+    if (error != 0) delete awaited;
+    return error;
   }
   int TakeLaunchError() override { return cudaGetLastError(); }
 

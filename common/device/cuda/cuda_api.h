@@ -21,6 +21,7 @@
 #define D2L_COMMON_DEVICE_CUDA_CUDA_API_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 
 // The runtime's own names: cudaStream_t and cudaEvent_t point to these.
@@ -63,6 +64,11 @@ class CudaApi {
   // and is not called at all once the GPU's context is lost.
   virtual int LaunchHostFunction(CudaStreamHandle stream,
                                  void (*function)(void*), void* data) = 0;
+  // The stream's next work starts once *word has reached `least`: once
+  // their difference, as an int32_t, is not negative. The word is the host's to
+  // change, and in memory of AllocatePinned.
+  virtual int WaitForWord(CudaStreamHandle stream, const std::uint32_t* word,
+                          std::uint32_t least) = 0;
   // Takes the error of the kernel launches that this thread made.
   virtual int TakeLaunchError() = 0;
 

@@ -15,7 +15,9 @@
 #include "common/device/backend.h"
 #include "common/device/cuda/built_archs.h"
 #include "common/device/cuda/cuda_api.h"
+#include "common/device/cuda/cupti_api.h"
 #include "common/device/cuda/gpu_backend.h"
+#include "common/device/cuda/nvtx_ranges.h"
 #include "common/device/cuda/why_no_cuda.h"
 
 namespace d2l {
@@ -24,12 +26,6 @@ namespace {
 static_assert(kCudaErrorInsufficientDriver ==
               static_cast<int>(cudaErrorInsufficientDriver));
 static_assert(kCudaErrorNoDevice == static_cast<int>(cudaErrorNoDevice));
-
-// As long as the binary has no kernels for GPUs, the device table must not
-// choose them.
-constexpr char kCannotRun[] =
-    "This version of the program lists CUDA devices but cannot run on them "
-    "yet. Use --devices=cpu:0,cpu:1.";
 
 // An error stays with the thread until somebody takes it; later calls must
 // not find it.
@@ -48,6 +44,18 @@ int CountEntries(const char* folder) {
     ++count;
   }
   return error ? -1 : count;
+}
+
+// What CUDA reads when it starts; what the user has set stays.
+void ConfigureCuda() {
+  // A kernel would be loaded when it is first launched. That may wait for all
+  // of the GPU's streams, so for ever if one is held up (HoldUp), and its time
+  // would count as the operation's. The price is a longer start, and memory for
+  // every kernel that there is, cuBLAS's too once it is loaded.
+  setenv("CUDA_MODULE_LOADING", "EAGER", /*overwrite=*/0);
+  // Streams beyond this number share a queue of the hardware, and wait for each
+  // other though nothing orders them. Of itself it is 8; 32 is the most.
+  setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", /*overwrite=*/0);
 }
 
 CudaProbe ProbeCuda() {
@@ -80,10 +88,10 @@ CudaProbe ProbeCuda() {
 
 DeviceInventory ListDevices() {
   DeviceInventory inventory;
+  ConfigureCuda();
   const CudaProbe probe = ProbeCuda();
   inventory.why_none = WhyNoCuda(probe);
   inventory.renumbered_by = RenumberedBy(probe.visible_devices);
-  inventory.why_unusable = kCannotRun;
   for (int i = 0; i < probe.device_count; ++i) {
     cudaDeviceProp properties;
     PhysicalDevice device;
@@ -106,8 +114,11 @@ DeviceInventory ListDevices() {
 }  // namespace
 
 Backend& CudaBackend() {
-  static GpuBackend& backend =
-      *new GpuBackend(RealCudaApi(), ListDevices(), BuiltArchs());
+  static GpuBackend& backend = [&]() -> GpuBackend& {
+    MarkRangesForNvtx();
+    return *new GpuBackend(RealCudaApi(), ListDevices(), BuiltArchs(),
+                           &RealCuptiApi());
+  }();
   return backend;
 }
 

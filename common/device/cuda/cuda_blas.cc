@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "absl/strings/str_cat.h"
+#include "common/device/cuda/blas_library.h"
 
 namespace d2l {
 namespace {
@@ -15,33 +16,34 @@ namespace {
 constexpr std::size_t kWorkspaceOnHopper = std::size_t{32} << 20;
 constexpr std::size_t kWorkspace = std::size_t{4} << 20;
 
-class Blas {
+class BlasOfStream {
  public:
-  explicit Blas(const CudaLaunch& launch) : api_(launch.owner->gpu().api()) {
-    CheckBlas(cublasCreate(&handle_));
+  explicit BlasOfStream(const CudaLaunch& launch)
+      : blas_(Blas()), api_(launch.owner->gpu().api()) {
+    CheckBlas(blas_.create(&handle_));
     const std::size_t bytes = launch.owner->gpu().capability() == "sm_90"
                                   ? kWorkspaceOnHopper
                                   : kWorkspace;
     if (api_.Allocate(bytes, &workspace_) != 0) {
-      cublasDestroy(handle_);
+      blas_.destroy(handle_);
       throw std::runtime_error(absl::StrCat(
           "there is no memory for cuBLAS's workspace, ", bytes, " bytes"));
     }
     // The stream first: setting it resets the workspace.
-    cublasSetStream(handle_, launch.stream);
-    cublasSetWorkspace(handle_, workspace_, bytes);
-    cublasSetMathMode(handle_, CUBLAS_DEFAULT_MATH);
+    blas_.set_stream(handle_, launch.stream);
+    blas_.set_workspace(handle_, workspace_, bytes);
   }
-  ~Blas() {
-    cublasDestroy(handle_);
+  ~BlasOfStream() {
+    blas_.destroy(handle_);
     api_.Free(workspace_);
   }
-  Blas(const Blas&) = delete;
-  Blas& operator=(const Blas&) = delete;
+  BlasOfStream(const BlasOfStream&) = delete;
+  BlasOfStream& operator=(const BlasOfStream&) = delete;
 
   cublasHandle_t handle() const { return handle_; }
 
  private:
+  const BlasLibrary& blas_;
   CudaApi& api_;
   cublasHandle_t handle_ = nullptr;
   void* workspace_ = nullptr;
@@ -51,14 +53,8 @@ class Blas {
 
 cublasHandle_t BlasOf(const CudaLaunch& launch) {
   std::shared_ptr<void>& state = launch.owner->library_state();
-  if (state == nullptr) state = std::make_shared<Blas>(launch);
-  return static_cast<Blas*>(state.get())->handle();
-}
-
-void CheckBlas(cublasStatus_t status) {
-  if (status == CUBLAS_STATUS_SUCCESS) return;
-  throw std::runtime_error(absl::StrCat("cuBLAS: ", cublasGetStatusName(status),
-                                        ": ", cublasGetStatusString(status)));
+  if (state == nullptr) state = std::make_shared<BlasOfStream>(launch);
+  return static_cast<BlasOfStream*>(state.get())->handle();
 }
 
 }  // namespace d2l

@@ -1,12 +1,12 @@
 // cuBLAS on a CudaStream.
 //
 //   stream.Launch(label, [=](const CudaLaunch& to) {
-//     CheckBlas(cublasSgemm(BlasOf(to), …));
+//     CheckBlas(Blas().sgemm(BlasOf(to), …));
 //   });
 //
 // Each stream has a handle and a workspace of its own, made when they are first
 // asked for, so products on one stream always find the same workspace and give
-// the same bits. Single precision is computed as such: no TF32.
+// the same bits.
 
 #ifndef D2L_COMMON_DEVICE_CUDA_CUDA_BLAS_H_
 #define D2L_COMMON_DEVICE_CUDA_CUDA_BLAS_H_
@@ -18,11 +18,9 @@
 namespace d2l {
 
 // Only within a launch, which keeps two threads from using it at a time; it
-// belongs to the stream. Throws std::runtime_error if cuBLAS makes none.
+// belongs to the stream. Throws std::runtime_error if cuBLAS is not found (see
+// LoadBlas) or makes no handle.
 cublasHandle_t BlasOf(const CudaLaunch& launch);
-
-// Throws std::runtime_error, which then is the operation's failure.
-void CheckBlas(cublasStatus_t status);
 
 }  // namespace d2l
 

@@ -18,8 +18,7 @@ namespace {
 constexpr std::int64_t kClockNanos = 4'000'000'000;
 
 // A page of page-locked memory at a time.
-constexpr int kRecordPairs = 32;
-constexpr std::size_t kRecordBytes = 2 * kRecordPairs * sizeof(ErrorRecord);
+constexpr std::size_t kPage = 4096;
 
 }  // namespace
 
@@ -44,27 +43,24 @@ int CudaGpu::NewEvent(bool timed, std::shared_ptr<CudaEvent>* event) {
   return 0;
 }
 
-int CudaGpu::NewRecords(ErrorRecord** records) {
+int CudaGpu::NewStreamMemory(StreamMemory** memory) {
   std::lock_guard<std::mutex> lock(mutex_);
-  if (free_records_.empty()) {
+  if (free_memory_.empty()) {
     void* data = nullptr;
-    if (const int error = api_.AllocatePinned(kRecordBytes, &data)) {
-      return error;
-    }
-    auto* const first = static_cast<ErrorRecord*>(data);
-    for (int i = 0; i < kRecordPairs; ++i) {
-      free_records_.push_back(first + 2 * i);
+    if (const int error = api_.AllocatePinned(kPage, &data)) return error;
+    auto* const first = static_cast<StreamMemory*>(data);
+    for (std::size_t i = 0; i < kPage / sizeof(StreamMemory); ++i) {
+      free_memory_.push_back(first + i);
     }
   }
-  *records = free_records_.back();
-  free_records_.pop_back();
-  for (int i = 0; i < 2; ++i) new (*records + i) ErrorRecord{};
+  *memory = new (free_memory_.back()) StreamMemory{};
+  free_memory_.pop_back();
   return 0;
 }
 
-void CudaGpu::ReturnRecords(ErrorRecord* records) {
+void CudaGpu::ReturnStreamMemory(StreamMemory* memory) {
   std::lock_guard<std::mutex> lock(mutex_);
-  free_records_.push_back(records);
+  free_memory_.push_back(memory);
 }
 
 std::shared_ptr<const CudaClock> CudaGpu::Clock() {

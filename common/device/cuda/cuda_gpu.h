@@ -1,14 +1,14 @@
-// CudaGpu: what the streams on one physical GPU share: events and error
-// records, which are used again and again, and a relation of the GPU's clock to
-// the host's.
+// CudaGpu: what the streams on one physical GPU share: events and the streams'
+// host memory, which are used again and again, and a relation of the GPU's
+// clock to the host's; also CUPTI, which all GPUs share.
 //
 //   std::shared_ptr<CudaEvent> event;
 //   if (const int error = gpu.NewEvent(/*timed=*/true, &event)) …
 //   gpu.api().RecordEvent(event->handle(), stream);
 //
 // Thread-safe. A CudaGpu lives as long as the process and outlives its events;
-// letting go of an event or of records calls no CUDA, so it may happen
-// anywhere. CUDA's events are never destroyed, nor records freed: the last
+// letting go of an event or of memory calls no CUDA, so it may happen
+// anywhere. CUDA's events are never destroyed, nor memory freed: the last
 // reference may go when the runtime is gone, and freeing page-locked memory
 // waits for the GPU.
 
@@ -29,6 +29,13 @@
 namespace d2l {
 
 class CudaGpu;
+class CuptiTimer;
+
+// What a stream has in host memory that its GPU sees too.
+struct StreamMemory {
+  ErrorRecord records[2];
+  alignas(64) std::uint32_t released;  // see CudaStream::Hold
+};
 
 // One of CUDA's events, while somebody uses it. When the last reference goes
 // it is given to the next who asks, whether or not it is done: waits that were
@@ -60,14 +67,15 @@ struct CudaClock {
 class CudaGpu {
  public:
   // index: the GPU's number in the runtime. built_archs: see
-  // LaunchFailureText.
+  // LaunchFailureText. cupti: null for none.
   CudaGpu(CudaApi& api, int index, std::string capability, int multiprocessors,
-          std::vector<int> built_archs)
+          std::vector<int> built_archs, CuptiTimer* cupti = nullptr)
       : api_(api),
         index_(index),
         capability_(std::move(capability)),
         multiprocessors_(multiprocessors),
-        built_archs_(std::move(built_archs)) {}
+        built_archs_(std::move(built_archs)),
+        cupti_(cupti) {}
   CudaGpu(const CudaGpu&) = delete;
   CudaGpu& operator=(const CudaGpu&) = delete;
 
@@ -76,15 +84,16 @@ class CudaGpu {
   const std::string& capability() const { return capability_; }
   int multiprocessors() const { return multiprocessors_; }
   const std::vector<int>& built_archs() const { return built_archs_; }
+  CuptiTimer* cupti() const { return cupti_; }
 
   // An event that nobody else uses. The GPU is the thread's current one.
   // Returns CUDA's error.
   int NewEvent(bool timed, std::shared_ptr<CudaEvent>* event);
 
-  // Two error records, both empty. To be returned when no kernel can write to
-  // them. Returns CUDA's error.
-  int NewRecords(ErrorRecord** records);
-  void ReturnRecords(ErrorRecord* records);
+  // Memory for one stream, all 0. To be returned when the GPU has no work left
+  // that uses it. Returns CUDA's error.
+  int NewStreamMemory(StreamMemory** memory);
+  void ReturnStreamMemory(StreamMemory* memory);
 
   // A moment not long ago; null if CUDA refuses. Now and then it waits for the
   // GPU, some 10 us.
@@ -105,10 +114,11 @@ class CudaGpu {
   const std::string capability_;
   const int multiprocessors_;
   const std::vector<int> built_archs_;
+  CuptiTimer* const cupti_;
 
   std::mutex mutex_;                                  // guards these two
   std::array<std::vector<CudaEventHandle>, 2> free_;  // by timed
-  std::vector<ErrorRecord*> free_records_;
+  std::vector<StreamMemory*> free_memory_;
 
   std::mutex clock_mutex_;  // guards what follows
   CudaStreamHandle clock_stream_ = nullptr;

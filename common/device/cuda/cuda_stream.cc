@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <exception>
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -16,6 +17,9 @@
 #include "common/base/timer.h"
 #include "common/device/cuda/cuda_errors.h"
 #include "common/device/cuda/cuda_event.h"
+#include "common/device/cuda/cupti_timer.h"
+#include "common/device/listener.h"
+#include "common/device/marked_range.h"
 #include "common/device/memory.h"
 
 namespace d2l {
@@ -46,6 +50,24 @@ void RunCallback(void* key) {
   log->RunCallback();
 }
 
+// Lets go on what waits for the word to reach `hold`.
+void Release(std::uint32_t* released, std::uint32_t hold) {
+  std::uint32_t now = __atomic_load_n(released, __ATOMIC_RELAXED);
+  while (now < hold &&
+         !__atomic_compare_exchange_n(released, &now, hold, /*weak=*/true,
+                                      __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {
+  }
+}
+
+bool AllOptional(const OpStamps* stamps) {
+  for (; stamps != nullptr; stamps = stamps->next) {
+    if (stamps->begin.load(std::memory_order_relaxed) != OpStamps::kOptional) {
+      return false;
+    }
+  }
+  return true;
+}
+
 void Throw(CudaApi& api, const std::string& stream, int error) {
   throw std::runtime_error(absl::StrCat("[stream] CUDA cannot make a stream, ",
                                         stream, ": ", api.ErrorText(error)));
@@ -63,14 +85,15 @@ CudaStream::CudaStream(CudaGpu& gpu, Device device, int index,
       checkpoint_every_(
           std::clamp<std::uint64_t>(bound_ / 2, 1, kCheckpointEvery)) {
   int error = api_.SetDevice(gpu_.index());
-  if (error == 0) error = gpu_.NewRecords(&records_);
+  if (error == 0) error = gpu_.NewStreamMemory(&memory_);
   if (error == 0) error = api_.CreateStream(&stream_);
   if (error != 0) {
-    if (records_ != nullptr) gpu_.ReturnRecords(records_);
+    if (memory_ != nullptr) gpu_.ReturnStreamMemory(memory_);
     Throw(api_, name(), error);
   }
   log_ = std::make_shared<StreamLog>(name(), options.max_queued_operations,
-                                     records_, [this] { set_ever_failed(); });
+                                     memory_->records,
+                                     [this] { set_ever_failed(); });
   std::lock_guard<std::mutex> lock(Keys().mutex);
   callback_key_ = ++Keys().last;
   Keys().logs.emplace(callback_key_, log_);
@@ -89,10 +112,13 @@ CudaStream::~CudaStream() {
   api_.SetDevice(gpu_.index());
   library_state_.reset();
   api_.DestroyStream(stream_);
-  gpu_.ReturnRecords(records_);
+  gpu_.ReturnStreamMemory(memory_);
 }
 
-void CudaStream::Abandon() { log_->Abandon(); }
+void CudaStream::Abandon() {
+  log_->Abandon();
+  Release(&memory_->released, std::numeric_limits<std::int32_t>::max());
+}
 
 void CudaStream::Retire() {
   WaitForAll();
@@ -179,15 +205,22 @@ std::uint64_t CudaStream::LaunchErased(
       label, /*may_take_long=*/false, [&](const StreamLog::Ticket& ticket) {
         const CudaLaunch to = {stream_, ticket.errors, gpu_.multiprocessors(),
                                this};
+        const MarkedRange range(label.name());
         OpStamps* const stamps = label.stamps();
         if (stamps == nullptr) {
+          launch(to);
+          return api_.TakeLaunchError();
+        }
+        const CuptiTimer::Scope cupti(
+            AllOptional(stamps) ? gpu_.cupti() : nullptr, *this, ticket.number);
+        if (cupti.taken()) {
+          StampEnd(stamps, OpStamps::kElsewhere);
           launch(to);
           return api_.TakeLaunchError();
         }
         // The first event is reached when what comes before it is done.
         StreamLog::Timing timing = {ticket.number, stamps, nullptr, nullptr,
                                     gpu_.Clock()};
-        stamps->queued.store(NowNanos(), std::memory_order_relaxed);
         const bool timed =
             timing.clock != nullptr &&
             gpu_.NewEvent(/*timed=*/true, &timing.begin) == 0 &&
@@ -287,6 +320,20 @@ void CudaStream::HostCallback(std::function<void()> callback,
       });
   ThrowIfLost("host_callback", requested_at);
   if (LaunchBlocking()) Finish(number, "host_callback", requested_at);
+}
+
+std::function<void()> CudaStream::Hold() {
+  std::uint32_t hold = 0;
+  // A checkpoint comes before it, so that what is there can be waited for.
+  const std::uint64_t number =
+      Enqueue(OpLabel("hold_up"), /*may_take_long=*/true,
+              [&](const StreamLog::Ticket&) {
+                hold = ++holds_;
+                return api_.WaitForWord(stream_, &memory_->released, hold);
+              });
+  ThrowIfLost("hold_up", SourceLocation());
+  if (number > 0) WaitFor(number - 1);
+  return [released = &memory_->released, hold] { Release(released, hold); };
 }
 
 // ---- How far the stream is.
@@ -395,6 +442,7 @@ FailurePtr CudaStream::FailureOf(std::uint64_t number) {
 
 void CudaStream::Synchronize(SourceLocation noticed_at) {
   if (internal::on_worker_thread) ThrowCalledFromWork("Synchronize");
+  const internal::WaitScope scope("stream_synchronize", noticed_at);
   const std::uint64_t pushed = log_->pushed();
   WaitForAll();
   ThrowIfLost("Synchronize", noticed_at);

@@ -94,7 +94,10 @@ class CudaStream final : public Stream {
   //
   // The label's stamps, if it has any, are written when the operation is known
   // to be done, by the clock of CudaGpu: the beginning is when what comes
-  // before is done, some microseconds before the first kernel begins.
+  // before is done, some microseconds before the first kernel begins. If all of
+  // them are optional and CUPTI takes times (CuptiTimer), that has them.
+  //
+  // The launch is a MarkedRange under the label's name.
   //
   // If CUDA does not take the launch, or `launch` throws, the operation has
   // failed, and this throws AsyncError there and then; the stream goes on.
@@ -112,6 +115,9 @@ class CudaStream final : public Stream {
   void HostCallback(
       std::function<void()> callback,
       SourceLocation requested_at = SourceLocation::Current()) override;
+  // The GPU waits for a word of host memory (CudaApi::WaitForWord), which is no
+  // host callback. Abandon releases it, too.
+  std::function<void()> Hold() override;
   std::int64_t QueuedOperations() override;
   void Synchronize(
       SourceLocation noticed_at = SourceLocation::Current()) override;
@@ -171,7 +177,7 @@ class CudaStream final : public Stream {
   const std::uint64_t bound_;
   const std::uint64_t checkpoint_every_;
   CudaStreamHandle stream_ = nullptr;
-  ErrorRecord* records_ = nullptr;
+  StreamMemory* memory_ = nullptr;
   std::shared_ptr<StreamLog> log_;
   std::uintptr_t callback_key_ = 0;  // what CUDA is given for host callbacks
   std::shared_ptr<void> library_state_;
@@ -179,6 +185,7 @@ class CudaStream final : public Stream {
   std::mutex mutex_;  // one thread enqueues; guards what follows
   std::deque<Checkpoint> checkpoints_;
   std::uint64_t last_checkpoint_ = 0;  // how many operations are before it
+  std::uint32_t holds_ = 0;            // how often Hold was called
 
   std::atomic<std::int64_t> waiting_for_room_{0};
 };

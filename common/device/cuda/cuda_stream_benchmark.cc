@@ -46,6 +46,10 @@ class NoOpCuda final : public CudaApi {
     function(data);
     return 0;
   }
+  int WaitForWord(CudaStreamHandle, const std::uint32_t*,
+                  std::uint32_t) override {
+    return 0;
+  }
   int TakeLaunchError() override { return 0; }
   int Allocate(std::size_t, void**) override { return 2; }
   int Free(void*) override { return 0; }

@@ -19,6 +19,7 @@
 #include "common/device/cuda/cuda_errors.h"
 #include "common/device/cuda/cuda_gpu.h"
 #include "common/device/cuda/fake_cuda.h"
+#include "common/device/marked_range.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -600,12 +601,40 @@ TEST_F(CudaStreamTest, StampsAreOnTheHostsClock) {
   // By as much the clocks may have been compared wrongly.
   const std::int64_t error = other_gpu_.Clock()->uncertainty_nanos + 2000;
   for (const OpStamps& of_one : stamps) {
-    EXPECT_GE(of_one.queued, before);
-    EXPECT_GE(of_one.begin, of_one.queued - error);
+    EXPECT_GE(of_one.begin, before - error);
     EXPECT_GE(of_one.end - of_one.begin, 4'990'000);
     EXPECT_LE(of_one.end, after + error);
   }
   EXPECT_GE(stamps[1].begin, stamps[0].end - 2000);
+}
+
+// Writes down what it is told.
+class Marker : public RangeMarker {
+ public:
+  void Push(const char* literal) override { Push(std::string(literal)); }
+  void Push(const std::string& name) override { told.push_back(name); }
+  void Pop() override { told.push_back("end"); }
+
+  std::vector<std::string> told;
+};
+
+TEST_F(CudaStreamTest, ALaunchIsAMarkedRange) {
+  Marker marker;
+  SetRangeMarker(&marker);
+  for (const char* const name : {"add", "matmul"}) {
+    stream_->Launch(OpLabel(name), [&](const CudaLaunch&) {
+      marker.told.push_back("kernel");
+    });
+  }
+  EXPECT_THROW(stream_->Launch(
+                   OpLabel("bad"),
+                   [](const CudaLaunch&) { throw std::runtime_error("no"); }),
+               AsyncError);
+  SetRangeMarker(nullptr);
+  stream_->Launch(OpLabel("unheard"), [](const CudaLaunch&) {});
+  EXPECT_THAT(marker.told,
+              testing::ElementsAre("add", "kernel", "end", "matmul", "kernel",
+                                   "end", "bad", "end"));
 }
 
 TEST_F(CudaStreamTest, TimeBetweenTwoGpus) {

@@ -81,6 +81,18 @@ TEST_F(ExitTest, WithAFailureNobodyHasSeen) {
       testing::ExitedWithCode(0), "Nobody noticed that host_callback .*alas");
 }
 
+// The object that would release it is not destroyed before.
+TEST_F(ExitTest, WithAStreamHeldUp) {
+  EXPECT_EXIT(
+      {
+        Stream& stream = DefaultStream(AllDevices().front());
+        [[maybe_unused]] static HoldUp* const held = new HoldUp(stream);
+        stream.HostCallback([] { ++ran; });
+        std::exit(0);
+      },
+      testing::ExitedWithCode(0), "^$");
+}
+
 TEST_F(ExitTest, WithObjectsThatUseStreamsWhenTheyAreStopped) {
   EXPECT_EXIT(
       {

@@ -1,9 +1,10 @@
-// The CUDA back end of a test program that has a model of two GPUs.
+// The CUDA back end of a program that has models of two GPUs.
+
+#include "common/device/cuda/fake_backend.h"
 
 #include <cstdint>
 
 #include "common/device/backend.h"
-#include "common/device/cuda/fake_cuda.h"
 #include "common/device/cuda/gpu_backend.h"
 
 namespace d2l {
@@ -12,17 +13,18 @@ namespace {
 FakeCuda::Options TwoGpus() {
   FakeCuda::Options options;
   options.gpus = 2;
-  // The tests of the contract hold up several streams at a time, with host
-  // callbacks that wait.
-  options.serial_host_functions = false;
   return options;
 }
 
 DeviceInventory ListDevices() {
   DeviceInventory inventory;
+  inventory.modelled = true;
+  inventory.why_none =
+      "This program was built for tests: its GPUs are models, on the CPU. "
+      "Rebuild with --config=cuda.";
   for (int i = 0; i < TwoGpus().gpus; ++i) {
     PhysicalDevice device;
-    device.name = "a model of a GPU";
+    device.name = "a model of a GPU, on the CPU";
     device.memory_bytes = static_cast<std::int64_t>(TwoGpus().memory_bytes);
     device.cores = 4;
     device.capability = "sm_90";
@@ -33,7 +35,6 @@ DeviceInventory ListDevices() {
 
 }  // namespace
 
-// For kernels/cuda's emulated kernels.
 FakeCuda& FakeCudaOfBackend() {
   static FakeCuda& cuda = *new FakeCuda(TwoGpus());
   return cuda;

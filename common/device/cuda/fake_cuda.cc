@@ -1,11 +1,14 @@
 #include "common/device/cuda/fake_cuda.h"
 
+#include <sys/mman.h>
+
+#include <chrono>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -19,6 +22,35 @@ namespace {
 thread_local int current_gpu = 0;
 thread_local int launch_error = 0;
 thread_local bool in_host_function = false;
+
+// Opens the memory of all GPUs to this thread while it lives, or shuts it.
+// Threads are shut out at first.
+class GpuMemoryAccess {
+ public:
+  // Negative if there are no protection keys.
+  static int Key() {
+    static const int key = pkey_alloc(0, PKEY_DISABLE_ACCESS);
+    return key;
+  }
+
+  explicit GpuMemoryAccess(bool open)
+      : before_(Key() < 0 ? 0 : pkey_get(Key())) {
+    Set(open ? 0 : PKEY_DISABLE_ACCESS);
+  }
+  ~GpuMemoryAccess() { Set(before_); }
+  GpuMemoryAccess(const GpuMemoryAccess&) = delete;
+  GpuMemoryAccess& operator=(const GpuMemoryAccess&) = delete;
+
+ private:
+  static void Set(int rights) {
+    if (Key() >= 0) pkey_set(Key(), static_cast<unsigned>(rights));
+  }
+
+  const int before_;
+};
+
+// A mapping has at least one byte.
+std::size_t MappedBytes(std::size_t bytes) { return bytes == 0 ? 1 : bytes; }
 
 // A GPU's clock has a start of its own.
 std::int64_t ClockOf(int gpu) { return NowNanos() + gpu * 7'000'000'000; }
@@ -34,7 +66,7 @@ FakeCuda::~FakeCuda() {
     Stop(*stream, lock);
   }
   for (const auto& [data, block] : blocks_) {
-    std::free(reinterpret_cast<void*>(data));
+    munmap(reinterpret_cast<void*>(data), MappedBytes(block.bytes));
   }
 }
 
@@ -93,6 +125,7 @@ void FakeCuda::Stop(Stream& stream, Lock& lock) {
 }
 
 void FakeCuda::Serve(Stream& stream) {
+  const GpuMemoryAccess access(/*open=*/true);
   Lock lock(mutex_);
   for (;;) {
     changed_.wait(lock, [&] { return stream.closing || !stream.work.empty(); });
@@ -148,9 +181,37 @@ int FakeCuda::LaunchHostFunction(CudaStreamHandle handle,
   Push(stream, [this, function, data] {
     Lock one_at_a_time(host_functions_, std::defer_lock);
     if (options_.serial_host_functions) one_at_a_time.lock();
+    const GpuMemoryAccess no_access(/*open=*/false);
     in_host_function = true;
     function(data);
     in_host_function = false;
+  });
+  return 0;
+}
+
+int FakeCuda::WaitForWord(CudaStreamHandle handle, const std::uint32_t* word,
+                          std::uint32_t least) {
+  Lock lock(mutex_);
+  auto& stream = *reinterpret_cast<Stream*>(handle);
+  if (const int error = Enter("WaitForWord", stream.gpu)) return error;
+  const Block* const block = Find(word, sizeof(*word));
+  if (block == nullptr || block->gpu != kHost) {
+    violations_.push_back("a wait for a word that is not in pinned memory");
+    return kCudaInvalidValue;
+  }
+  Push(stream, [this, word, least, gpu = stream.gpu] {
+    // As a GPU does, it looks again and again.
+    const auto reached = [&] {
+      return static_cast<std::int32_t>(__atomic_load_n(word, __ATOMIC_ACQUIRE) -
+                                       least) >= 0;
+    };
+    const auto lost = [&] {
+      Lock looking(mutex_);
+      return lost_[gpu] != 0;
+    };
+    while (!reached() && !lost()) {
+      std::this_thread::sleep_for(std::chrono::microseconds(20));
+    }
   });
   return 0;
 }
@@ -306,8 +367,13 @@ int FakeCuda::CopyAsync(void* dst, const void* src, std::size_t bytes,
 }
 
 int FakeCuda::AllocateBlock(std::size_t bytes, int gpu, void** data) {
-  if (posix_memalign(data, 256, bytes == 0 ? 1 : bytes) != 0) {
-    return kCudaMemoryAllocation;
+  constexpr int kReadAndWrite = PROT_READ | PROT_WRITE;
+  *data = mmap(nullptr, MappedBytes(bytes), kReadAndWrite,
+               MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (*data == MAP_FAILED) return kCudaMemoryAllocation;
+  const int key = GpuMemoryAccess::Key();
+  if (gpu != kHost && key >= 0) {
+    pkey_mprotect(*data, MappedBytes(bytes), kReadAndWrite, key);
   }
   blocks_[reinterpret_cast<std::uintptr_t>(*data)] = {bytes, gpu};
   return 0;
@@ -320,9 +386,16 @@ int FakeCuda::FreeBlock(void* data, bool pinned) {
     return kCudaInvalidValue;
   }
   if (!pinned) used_[it->second.gpu] -= it->second.bytes;
+  munmap(data, MappedBytes(it->second.bytes));
   blocks_.erase(it);
-  std::free(data);
   return 0;
+}
+
+bool FakeCuda::GuardsMemory() { return GpuMemoryAccess::Key() >= 0; }
+
+bool FakeCuda::IsReachable(const void* data, std::size_t bytes) {
+  Lock lock(mutex_);
+  return Find(data, bytes) != nullptr;
 }
 
 int FakeCuda::Allocate(std::size_t bytes, void** data) {

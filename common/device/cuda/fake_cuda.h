@@ -15,6 +15,10 @@
 // clocks of their own; once a GPU's context is lost every call on it fails, and
 // no host function is called any more. "Kernels" are functions of the test.
 //
+// A GPU's memory is not the host's: on x86 processors with protection keys, who
+// touches it in a thread other than a stream's, or in a host function, has an
+// access violation, as on a machine with a GPU. Elsewhere nobody notices.
+//
 // What a program must not do is noted (violations()): calls from a host
 // function, a stream with another current device than its own, an event
 // recorded on another device's stream, memory that is not there.
@@ -74,6 +78,8 @@ class FakeCuda final : public CudaApi {
                 CudaStreamHandle stream) override;
   int LaunchHostFunction(CudaStreamHandle stream, void (*function)(void*),
                          void* data) override;
+  int WaitForWord(CudaStreamHandle stream, const std::uint32_t* word,
+                  std::uint32_t least) override;
   int TakeLaunchError() override;
   int Allocate(std::size_t bytes, void** data) override;
   int Free(void* data) override;
@@ -89,6 +95,11 @@ class FakeCuda final : public CudaApi {
   static void Report(const ErrorReporter& errors, DeviceError code,
                      std::int64_t position, std::int64_t a = 0,
                      std::int64_t b = 0);
+
+  // Whether GPUs' memory is kept from the host.
+  static bool GuardsMemory();
+  // Whether kernels can use these bytes: a GPU's memory, or pinned.
+  bool IsReachable(const void* data, std::size_t bytes);
 
   // In a kernel: it did something that loses the GPU's context.
   void Crash(int gpu, int error);

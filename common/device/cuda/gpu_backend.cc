@@ -27,13 +27,16 @@ auto CallingCuda(F f) {
 }  // namespace
 
 GpuBackend::GpuBackend(CudaApi& api, DeviceInventory inventory,
-                       const std::vector<int>& built_archs)
-    : api_(api), inventory_(std::move(inventory)) {
+                       const std::vector<int>& built_archs, CuptiApi* cupti)
+    : api_(api),
+      inventory_(std::move(inventory)),
+      cupti_(cupti == nullptr ? nullptr
+                              : std::make_unique<CuptiTimer>(*cupti)) {
   for (std::size_t i = 0; i < inventory_.devices.size(); ++i) {
     const PhysicalDevice& device = inventory_.devices[i];
     gpus_.push_back(std::make_unique<CudaGpu>(api, static_cast<int>(i),
                                               device.capability, device.cores,
-                                              built_archs));
+                                              built_archs, cupti_.get()));
   }
 }
 
@@ -99,6 +102,11 @@ std::int64_t GpuBackend::FreeMemory(int physical_index) {
                       api_.MemoryInfo(&free, &total) == 0;
     return done ? static_cast<std::int64_t>(free) : std::int64_t{0};
   });
+}
+
+std::shared_ptr<DeviceTimes> GpuBackend::BeginTiming() {
+  if (cupti_ == nullptr || gpus_.empty()) return nullptr;
+  return cupti_->Begin();
 }
 
 }  // namespace d2l

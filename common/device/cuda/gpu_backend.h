@@ -1,7 +1,8 @@
 // GpuBackend: the CUDA back end on any CudaApi.
 //
 //   static GpuBackend& backend =
-//       *new GpuBackend(RealCudaApi(), ListDevices(), BuiltArchs());
+//       *new GpuBackend(RealCudaApi(), ListDevices(), BuiltArchs(),
+//                       &RealCuptiApi());
 //
 // The program's own is in cuda_backend.cc; tests make one on a model of a GPU.
 // Several streams, of one device or of logical ones, share what CudaGpu has
@@ -27,16 +28,19 @@
 #include "common/device/backend.h"
 #include "common/device/cuda/cuda_api.h"
 #include "common/device/cuda/cuda_gpu.h"
+#include "common/device/cuda/cupti_api.h"
+#include "common/device/cuda/cupti_timer.h"
 #include "common/device/device.h"
+#include "common/device/device_times.h"
 #include "common/device/stream.h"
 
 namespace d2l {
 
 class GpuBackend final : public Backend {
  public:
-  // built_archs: see LaunchFailureText.
+  // built_archs: see LaunchFailureText. cupti: null for none.
   GpuBackend(CudaApi& api, DeviceInventory inventory,
-             const std::vector<int>& built_archs);
+             const std::vector<int>& built_archs, CuptiApi* cupti = nullptr);
 
   DeviceType type() const override { return DeviceType::kCuda; }
   const DeviceInventory& Inventory() override { return inventory_; }
@@ -52,12 +56,14 @@ class GpuBackend final : public Backend {
   void* AllocatePinned(std::size_t bytes) override;
   void FreePinned(void* data, std::size_t bytes) override;
   std::int64_t FreeMemory(int physical_index) override;
+  std::shared_ptr<DeviceTimes> BeginTiming() override;
 
  private:
   void LetPeersIn(int physical_index);
 
   CudaApi& api_;
   const DeviceInventory inventory_;
+  const std::unique_ptr<CuptiTimer> cupti_;     // null if there is no CUPTI
   std::vector<std::unique_ptr<CudaGpu>> gpus_;  // by physical index
 
   std::mutex mutex_;         // guards in_use_

@@ -10,8 +10,14 @@
 #include <utility>
 #include <vector>
 
+#include "common/base/timer.h"
+#include "common/device/cuda/cuda_stream.h"
+#include "common/device/cuda/cupti_timer.h"
 #include "common/device/cuda/fake_cuda.h"
+#include "common/device/cuda/fake_cupti.h"
+#include "common/device/device_times.h"
 #include "common/device/memory.h"
+#include "common/device/op_label.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -125,6 +131,27 @@ TEST_F(GpuBackendTest, OutOfMemoryGivesBackWhatIsCachedAndTriesAgain) {
   EXPECT_THROW(memory->Allocate(2 * kMemory, *stream), OutOfMemoryError);
 }
 
+// Of the model: a test that touches a GPU's memory must fail here, too.
+TEST_F(GpuBackendTest, TheHostCannotTouchAGpusMemory) {
+  if (!FakeCuda::GuardsMemory()) {
+    GTEST_SKIP() << "this processor has no protection keys";
+  }
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  std::unique_ptr<Stream> stream = Make(0, 0);
+  std::unique_ptr<DeviceMemory> memory = MemoryOf(0, 0);
+  StorageRef block = memory->Allocate(4, *stream);
+  auto* const data = static_cast<volatile char*>(block->data());
+  EXPECT_DEATH(*data = 1, "");
+  EXPECT_DEATH(
+      {
+        stream->HostCallback([data] { *data = 1; });
+        stream->Synchronize();
+      },
+      "");
+  EXPECT_FALSE(cuda_.IsReachable("on the host", 1));
+  EXPECT_TRUE(cuda_.IsReachable(block->data(), 4));
+}
+
 TEST_F(GpuBackendTest, MemoryCanBeAskedForInAHostCallback) {
   std::unique_ptr<Stream> stream = Make(0, 0);
   std::unique_ptr<DeviceMemory> memory = MemoryOf(0, 0);
@@ -137,6 +164,41 @@ TEST_F(GpuBackendTest, MemoryCanBeAskedForInAHostCallback) {
   stream->Synchronize();
   EXPECT_NE(data, nullptr);
   EXPECT_LT(free, static_cast<std::int64_t>(kMemory));
+}
+
+TEST_F(GpuBackendTest, TakesTimesWithCuptiIfThereIsOne) {
+  EXPECT_EQ(backend_.BeginTiming(), nullptr);
+  FakeCupti cupti;
+  GpuBackend none(cuda_, DeviceInventory(), {900}, &cupti);
+  EXPECT_EQ(none.BeginTiming(), nullptr) << "no GPU, so CUDA is left alone";
+  EXPECT_EQ(cupti.loads(), 0);
+
+  GpuBackend with(cuda_, ListDevices(), {900}, &cupti);
+  const std::unique_ptr<Stream> stream =
+      with.NewStream(Device(DeviceType::kCuda, 0), 2, 0, StreamOptions());
+  const std::shared_ptr<DeviceTimes> times = with.BeginTiming();
+  ASSERT_NE(times, nullptr);
+  OpStamps stamps;
+  stamps.begin = OpStamps::kOptional;
+  OpLabel label("op");
+  label.set_stamps(&stamps);
+  const std::int64_t launched = NowNanos();
+  const EnqueuedOp op = {stream.get(),
+                         static_cast<CudaStream&>(*stream).Launch(
+                             label, [&](const CudaLaunch& to) {
+                               const std::uint32_t call = cupti.Call();
+                               cuda_.LaunchKernel(to.stream, [&cupti, call] {
+                                 const std::int64_t now = NowNanos();
+                                 cupti.Work(call, now, now);
+                               });
+                             })};
+  stream->WaitFor(op.number);
+  const std::int64_t done = NowNanos();
+  times->Collect({&op, 1});
+  const FoundTime time = times->Find(op);
+  EXPECT_EQ(time.why_not, "");
+  EXPECT_GE(time.begin, launched - CuptiTimer::kSlackNanos);
+  EXPECT_LE(time.end, done + CuptiTimer::kSlackNanos);
 }
 
 }  // namespace

@@ -107,8 +107,8 @@ void StreamLog::Complete(std::uint64_t done) {
       std::int64_t end = 0;
       if (gpu.HostNanos(*timing.clock, *timing.begin, &begin) == 0 &&
           gpu.HostNanos(*timing.clock, *timing.end, &end) == 0) {
-        timing.stamps->begin.store(begin, std::memory_order_relaxed);
-        timing.stamps->end.store(end, std::memory_order_release);
+        StampBegin(timing.stamps, begin);
+        StampEnd(timing.stamps, end);
       }
       timings_.pop_front();
     }

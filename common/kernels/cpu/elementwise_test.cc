@@ -917,16 +917,9 @@ TEST_P(ElementwiseTest, NegativeExponentIsALateError) {
   EXPECT_EQ(out[0], int64_t{1} << 62);
 }
 
-std::vector<Device> CpuDevices() {
-  std::vector<Device> devices;
-  for (const Device device : AllDevices()) {
-    if (device.type() == DeviceType::kCpu) devices.push_back(device);
-  }
-  // One is as another.
-  return {devices.front()};
-}
-
-INSTANTIATE_TEST_SUITE_P(Cpu, ElementwiseTest, testing::ValuesIn(CpuDevices()),
+// Whatever devices the table has: one CPU device is as another.
+INSTANTIATE_TEST_SUITE_P(Cpu, ElementwiseTest,
+                         testing::Values(Device(DeviceType::kCpu, 0)),
                          DeviceTestName);
 
 }  // namespace

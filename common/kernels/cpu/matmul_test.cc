@@ -96,7 +96,8 @@ class MatMulKernelTest : public testing::Test {
     ASSERT_EQ(c.back(), kGuard);
   }
 
-  const std::unique_ptr<Stream> stream_ = MakeStream(AllDevices().front());
+  const std::unique_ptr<Stream> stream_ =
+      MakeStream(Device(DeviceType::kCpu, 0));
   std::mt19937 random_{11};
 };
 

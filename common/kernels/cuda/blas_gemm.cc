@@ -4,65 +4,52 @@
 
 #include <cstdint>
 
+#include "common/device/cuda/blas_library.h"
 #include "common/device/cuda/cuda_blas.h"
 #include "common/kernels/cuda/gemm_call.h"
+#include "common/kernels/tf32.h"
 #include "common/tensor/dtype.h"
 
 namespace d2l::kernels::cuda {
 namespace {
 
-// The sizes as 64 bits (cuBLAS 12): a product of two long vectors has a k that
-// does not fit 32.
-
-void Gemm(cublasHandle_t handle, cublasOperation_t first,
-          cublasOperation_t second, const GemmCall& call, float) {
-  const float one = 1, zero = 0;
-  const auto* const a = static_cast<const float*>(call.first);
-  const auto* const b = static_cast<const float*>(call.second);
-  auto* const c = static_cast<float*>(call.c);
-  CheckBlas(call.batch == 1
-                ? cublasSgemm_64(handle, first, second, call.m, call.n, call.k,
-                                 &one, a, call.ld_first, b, call.ld_second,
-                                 &zero, c, call.ld_c)
-                : cublasSgemmStridedBatched_64(
-                      handle, first, second, call.m, call.n, call.k, &one, a,
-                      call.ld_first, call.stride_first, b, call.ld_second,
-                      call.stride_second, &zero, c, call.ld_c, call.stride_c,
-                      call.batch));
+cublasOperation_t Operation(bool transpose) {
+  return transpose ? CUBLAS_OP_T : CUBLAS_OP_N;
 }
 
-void Gemm(cublasHandle_t handle, cublasOperation_t first,
-          cublasOperation_t second, const GemmCall& call, double) {
-  const double one = 1, zero = 0;
-  const auto* const a = static_cast<const double*>(call.first);
-  const auto* const b = static_cast<const double*>(call.second);
-  auto* const c = static_cast<double*>(call.c);
+// gemm and batched are cuBLAS's functions for T. They take the sizes as 64
+// bits: a product of two long vectors has a k that does not fit 32.
+template <typename T, typename Gemm, typename Batched>
+void Launch(cublasHandle_t handle, const GemmCall& call, Gemm gemm,
+            Batched batched) {
+  const cublasOperation_t first = Operation(call.transpose_first);
+  const cublasOperation_t second = Operation(call.transpose_second);
+  const T one = 1, zero = 0;
+  const auto* const a = static_cast<const T*>(call.first);
+  const auto* const b = static_cast<const T*>(call.second);
+  auto* const c = static_cast<T*>(call.c);
   CheckBlas(call.batch == 1
-                ? cublasDgemm_64(handle, first, second, call.m, call.n, call.k,
-                                 &one, a, call.ld_first, b, call.ld_second,
-                                 &zero, c, call.ld_c)
-                : cublasDgemmStridedBatched_64(
-                      handle, first, second, call.m, call.n, call.k, &one, a,
-                      call.ld_first, call.stride_first, b, call.ld_second,
-                      call.stride_second, &zero, c, call.ld_c, call.stride_c,
-                      call.batch));
+                ? gemm(handle, first, second, call.m, call.n, call.k, &one, a,
+                       call.ld_first, b, call.ld_second, &zero, c, call.ld_c)
+                : batched(handle, first, second, call.m, call.n, call.k, &one,
+                          a, call.ld_first, call.stride_first, b,
+                          call.ld_second, call.stride_second, &zero, c,
+                          call.ld_c, call.stride_c, call.batch));
 }
 
 }  // namespace
 
 void LaunchBlasGemm(const CudaLaunch& launch, DType dtype,
                     const GemmCall& call) {
-  const auto operation = [](bool transpose) {
-    return transpose ? CUBLAS_OP_T : CUBLAS_OP_N;
-  };
-  const cublasOperation_t first = operation(call.transpose_first);
-  const cublasOperation_t second = operation(call.transpose_second);
+  const BlasLibrary& blas = Blas();
   const cublasHandle_t handle = BlasOf(launch);
   if (dtype == DType::kFloat64) {
-    Gemm(handle, first, second, call, double{});
-  } else {
-    Gemm(handle, first, second, call, float{});
+    Launch<double>(handle, call, blas.dgemm, blas.dgemm_batched);
+    return;
   }
+  CheckBlas(blas.set_math_mode(
+      handle, AllowTf32() ? CUBLAS_TF32_TENSOR_OP_MATH : CUBLAS_DEFAULT_MATH));
+  Launch<float>(handle, call, blas.sgemm, blas.sgemm_batched);
 }
 
 }  // namespace d2l::kernels::cuda

@@ -10,7 +10,7 @@
 namespace d2l::kernels::cuda {
 
 // In blas_gemm.cc by cuBLAS, in emulated_gemm.cc for tests without a GPU.
-// Throws std::runtime_error if cuBLAS refuses.
+// Throws std::runtime_error if cuBLAS is not found or refuses.
 void LaunchBlasGemm(const CudaLaunch& launch, DType dtype,
                     const GemmCall& call);
 

@@ -101,10 +101,11 @@ void LaunchCopy(const Launch& launch, const CopyArgs& args) {
   const std::size_t size = DTypeSize(args.out_dtype);
   if (args.layout == nullptr) {
     if (args.out == args.in) return;
-    // A wrong result would stay behind for cudaGetLastError.
+    // Default: either may be another GPU's, or pinned host memory. A wrong
+    // result would stay behind for cudaGetLastError.
     static_cast<void>(cudaMemcpyAsync(
         args.out, args.in, static_cast<std::size_t>(args.numel) * size,
-        cudaMemcpyDeviceToDevice, launch.stream));
+        cudaMemcpyDefault, launch.stream));
     return;
   }
   switch (size) {

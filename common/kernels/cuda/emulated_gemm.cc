@@ -2,13 +2,11 @@
 
 #include <cstdint>
 
-#include "common/device/cuda/fake_cuda.h"
+#include "common/device/cuda/fake_backend.h"
 #include "common/kernels/cuda/blas_gemm.h"
 #include "common/kernels/cuda/reference_gemm.h"
 
 namespace d2l {
-
-FakeCuda& FakeCudaOfBackend();  // common/device/cuda/fake_backend.cc
 
 namespace kernels::cuda {
 

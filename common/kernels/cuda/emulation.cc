@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "common/device/cuda/fake_backend.h"
 #include "common/device/cuda/fake_cuda.h"
 
 thread_local dim3 threadIdx;
@@ -15,8 +16,6 @@ thread_local dim3 blockDim;
 thread_local dim3 gridDim;
 
 namespace d2l {
-
-FakeCuda& FakeCudaOfBackend();  // common/device/cuda/fake_backend.cc
 
 namespace kernels::cuda {
 namespace {
@@ -30,14 +29,23 @@ void Require(bool condition) {
   if (!condition) std::abort();
 }
 
-// The threads of a block, each with a stack of its own.
+// Where a thread of a block goes on. With the compiler's setjmp: libc's checks
+// that a jump stays on its stack, and swapcontext calls the kernel every time.
+using Place = void* [5];
+
+// Of functions that do so: registers are not what a caller that looked into
+// them would expect.
+#define D2L_SWITCHES_STACKS __attribute__((noipa))
+
+// The threads of a block, each with a stack of its own, which serves block
+// after block.
 class Block {
  public:
   void Run(dim3 threads, const std::function<void()>& thread) {
     const unsigned count = threads.x * threads.y * threads.z;
     while (fibers_.size() < count) fibers_.push_back(NewFiber());
     thread_ = &thread;
-    for (unsigned t = 0; t < count; ++t) Prepare(*fibers_[t]);
+    for (unsigned t = 0; t < count; ++t) fibers_[t]->done = false;
     for (bool any = true; any;) {
       any = false;
       for (unsigned t = 0; t < count; ++t) {
@@ -45,42 +53,54 @@ class Block {
         any = true;
         threadIdx = dim3(t % threads.x, t / threads.x % threads.y,
                          t / threads.x / threads.y);
-        running_ = fibers_[t].get();
-        swapcontext(&scheduler_, &running_->context);
+        GoOn(*fibers_[t]);
       }
     }
   }
 
-  void Yield() { swapcontext(&running_->context, &scheduler_); }
+  // In a thread of the block: lets the next one run.
+  D2L_SWITCHES_STACKS void Yield() {
+    if (__builtin_setjmp(running_->place) == 0) Jump(scheduler_);
+  }
 
  private:
   struct Fiber {
-    ucontext_t context;
+    ucontext_t begin;
+    Place place;
     std::unique_ptr<char[]> stack;
-    bool done;
+    bool begun = false;
+    bool done = false;
   };
 
   static std::unique_ptr<Fiber> NewFiber() {
     auto fiber = std::make_unique<Fiber>();
     fiber->stack.reset(new char[kStackBytes]);
+    getcontext(&fiber->begin);
+    fiber->begin.uc_stack.ss_sp = fiber->stack.get();
+    fiber->begin.uc_stack.ss_size = kStackBytes;
+    fiber->begin.uc_link = nullptr;
+    makecontext(&fiber->begin, Enter, 0);
     return fiber;
   }
 
-  void Prepare(Fiber& fiber) {
-    fiber.done = false;
-    getcontext(&fiber.context);
-    fiber.context.uc_stack.ss_sp = fiber.stack.get();
-    fiber.context.uc_stack.ss_size = kStackBytes;
-    fiber.context.uc_link = &scheduler_;
-    makecontext(&fiber.context, Enter, 0);
+  D2L_SWITCHES_STACKS void GoOn(Fiber& fiber) {
+    running_ = &fiber;
+    if (__builtin_setjmp(scheduler_) != 0) return;
+    if (fiber.begun) Jump(fiber.place);
+    fiber.begun = true;
+    setcontext(&fiber.begin);
   }
 
-  static void Enter();
+  [[noreturn]] D2L_SWITCHES_STACKS static void Jump(Place& place) {
+    __builtin_longjmp(place, 1);
+  }
+
+  [[noreturn]] static void Enter();
 
   const std::function<void()>* thread_ = nullptr;
   std::vector<std::unique_ptr<Fiber>> fibers_;
   Fiber* running_ = nullptr;
-  ucontext_t scheduler_;
+  Place scheduler_;
 };
 
 Block& BlockOfThread() {
@@ -90,13 +110,20 @@ Block& BlockOfThread() {
 
 void Block::Enter() {
   Block& block = BlockOfThread();
-  (*block.thread_)();
-  block.running_->done = true;
+  for (;;) {
+    (*block.thread_)();
+    block.running_->done = true;
+    block.Yield();
+  }
 }
 
 }  // namespace
 
 namespace internal {
+
+void RequireReachable(const void* data) {
+  Require(data == nullptr || FakeCudaOfBackend().IsReachable(data, 1));
+}
 
 void EnqueueGrid(dim3 blocks, dim3 threads, CudaStreamHandle stream,
                  std::function<void()> thread) {
@@ -128,6 +155,8 @@ void __syncthreads() { d2l::kernels::cuda::BlockOfThread().Yield(); }
 
 int cudaMemcpyAsync(void* dst, const void* src, std::size_t bytes,
                     cudaMemcpyKind, d2l::CudaStreamHandle stream) {
+  d2l::kernels::cuda::internal::RequireReachable(dst);
+  d2l::kernels::cuda::internal::RequireReachable(src);
   d2l::FakeCudaOfBackend().LaunchKernel(stream,
                                         [=] { std::memcpy(dst, src, bytes); });
   return 0;

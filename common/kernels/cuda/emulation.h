@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <type_traits>
 
 #include "common/device/cuda/cuda_api.h"
 #include "common/device/cuda/error_record.h"
@@ -41,13 +42,20 @@ extern thread_local dim3 gridDim;
 
 void __syncthreads();
 
-enum cudaMemcpyKind { cudaMemcpyDeviceToDevice = 3 };
+enum cudaMemcpyKind { cudaMemcpyDefault = 4 };
 int cudaMemcpyAsync(void* dst, const void* src, std::size_t bytes,
                     cudaMemcpyKind kind, d2l::CudaStreamHandle stream);
 
 namespace d2l::kernels::cuda {
 
 namespace internal {
+
+// What a kernel is given an address of, a GPU can reach.
+void RequireReachable(const void* data);
+template <typename T>
+void CheckArgument(const T& argument) {
+  if constexpr (std::is_pointer_v<T>) RequireReachable(argument);
+}
 
 // Enqueues a grid, each thread of which calls `thread`.
 void EnqueueGrid(dim3 blocks, dim3 threads, CudaStreamHandle stream,
@@ -66,6 +74,7 @@ void StartKernel(void (*kernel)(T...), dim3 blocks, dim3 threads,
                  const typename Converted<T>::type&... args) {
   static_assert((std::size_t{0} + ... + sizeof(T)) <= 4096,
                 "a kernel's parameters are at most 4 KB");
+  (internal::CheckArgument(args), ...);
   internal::EnqueueGrid(blocks, threads, stream, [=] { kernel(args...); });
 }
 

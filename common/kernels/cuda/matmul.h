@@ -9,7 +9,7 @@
 
 namespace d2l::kernels::cuda {
 
-// Throws std::runtime_error if cuBLAS refuses.
+// Throws std::runtime_error if cuBLAS is needed and not found, or refuses.
 void LaunchMatMul(const CudaLaunch& launch, const MatMulArgs& args);
 
 }  // namespace d2l::kernels::cuda

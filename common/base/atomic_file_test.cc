@@ -1,4 +1,4 @@
-#include "common/lesson/atomic_file.h"
+#include "common/base/atomic_file.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>

@@ -8,8 +8,8 @@
 // directly. Errors name the file, the reason and what to do. Thread-safe for
 // different files.
 
-#ifndef D2L_COMMON_LESSON_ATOMIC_FILE_H_
-#define D2L_COMMON_LESSON_ATOMIC_FILE_H_
+#ifndef D2L_COMMON_BASE_ATOMIC_FILE_H_
+#define D2L_COMMON_BASE_ATOMIC_FILE_H_
 
 #include <string>
 
@@ -24,4 +24,4 @@ absl::Status WriteAtomically(const std::string& path, const std::string& text);
 
 }  // namespace d2l
 
-#endif  // D2L_COMMON_LESSON_ATOMIC_FILE_H_
+#endif  // D2L_COMMON_BASE_ATOMIC_FILE_H_

@@ -1,0 +1,31 @@
+// Text in lines of a limited width.
+//
+//   WrapWords("A long sentence …", "Note: ", "      ", 80);
+//
+// Width is counted in code points, so what is not ASCII is not broken early.
+//
+// Pure functions.
+
+#ifndef D2L_COMMON_BASE_WRAP_H_
+#define D2L_COMMON_BASE_WRAP_H_
+
+#include <cstddef>
+#include <string>
+
+#include "absl/strings/string_view.h"
+
+namespace d2l {
+
+// How many columns text without control characters takes: its code points.
+std::size_t TextColumns(absl::string_view text);
+
+// The text in lines of at most `columns`, broken at spaces besides its own line
+// ends, each ended by a newline. `first` stands before the first line, `rest`
+// before the others. Several spaces become one. A word that is too long gets a
+// line of its own.
+std::string WrapWords(absl::string_view text, absl::string_view first,
+                      absl::string_view rest, std::size_t columns);
+
+}  // namespace d2l
+
+#endif  // D2L_COMMON_BASE_WRAP_H_

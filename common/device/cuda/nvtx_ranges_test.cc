@@ -1,0 +1,109 @@
+// With a tool of the test's own in the place of Nsight Systems.
+
+#include "common/device/cuda/nvtx_ranges.h"
+
+#include <nvtx3/nvToolsExt.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "common/device/marked_range.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace d2l {
+namespace {
+
+using testing::ElementsAre;
+
+// What the tool has heard, one line for each call.
+std::vector<std::string>& Heard() {
+  static auto& heard = *new std::vector<std::string>;
+  return heard;
+}
+
+nvtxDomainHandle_t CreateDomain(const char* name) {
+  Heard().push_back(std::string("domain ") + name);
+  return reinterpret_cast<nvtxDomainHandle_t>(std::uintptr_t{7});
+}
+
+nvtxStringHandle_t RegisterString(nvtxDomainHandle_t, const char* name) {
+  Heard().push_back(std::string("register ") + name);
+  return reinterpret_cast<nvtxStringHandle_t>(const_cast<char*>(name));
+}
+
+int PushRange(nvtxDomainHandle_t domain, const nvtxEventAttributes_t* range) {
+  const bool ours =
+      domain == reinterpret_cast<nvtxDomainHandle_t>(std::uintptr_t{7}) &&
+      range->version == NVTX_VERSION &&
+      range->size == NVTX_EVENT_ATTRIB_STRUCT_SIZE;
+  const char* const name =
+      range->messageType == NVTX_MESSAGE_TYPE_REGISTERED
+          ? reinterpret_cast<const char*>(range->message.registered)
+          : range->message.ascii;
+  Heard().push_back(std::string(ours ? "push " : "wrong push ") + name);
+  return 0;
+}
+
+int PopRange(nvtxDomainHandle_t) {
+  Heard().push_back("pop");
+  return 0;
+}
+
+template <typename F>
+void Set(NvtxFunctionTable table, int function, F* f) {
+  *table[function] = reinterpret_cast<NvtxFunctionPointer>(f);
+}
+
+int Attach(NvtxGetExportTableFunc_t get_export_table) {
+  const auto* const callbacks = static_cast<const NvtxExportTableCallbacks*>(
+      get_export_table(NVTX_ETID_CALLBACKS));
+  NvtxFunctionTable table = nullptr;
+  unsigned int size = 0;
+  if (callbacks == nullptr || callbacks->GetModuleFunctionTable(
+                                  NVTX_CB_MODULE_CORE2, &table, &size) == 0) {
+    return 0;
+  }
+  Set(table, NVTX_CBID_CORE2_DomainCreateA, CreateDomain);
+  Set(table, NVTX_CBID_CORE2_DomainRegisterStringA, RegisterString);
+  Set(table, NVTX_CBID_CORE2_DomainRangePushEx, PushRange);
+  Set(table, NVTX_CBID_CORE2_DomainRangePop, PopRange);
+  return 1;
+}
+
+TEST(NvtxRangesTest, ThereIsNoToolAndThenThereIs) {
+  { MarkedRange unheard("add"); }
+  EXPECT_THAT(Heard(), ElementsAre());
+  // How a tool that is linked into the program makes itself known.
+  InitializeInjectionNvtx2_fnptr = Attach;
+  ASSERT_TRUE(MarkRangesForNvtx());
+  static constexpr char kAdd[] = "add";
+  for (int i = 0; i < 2; ++i) {
+    MarkedRange step("step " + std::to_string(i));
+    MarkedRange op(kAdd);
+  }
+  std::thread([] { MarkedRange range(kAdd); }).join();
+  EXPECT_THAT(Heard(),
+              ElementsAre("domain d2l", "push step 0", "register add",
+                          "push add", "pop", "pop", "push step 1", "push add",
+                          "pop", "pop", "push add", "pop"));
+}
+
+// NVTX looks for a tool once in a process, so this is a process of its own.
+TEST(NvtxRangesDeathTest, WithoutAToolNothingIsMarked) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(
+      {
+        const bool marks = MarkRangesForNvtx();
+        const MarkedRange range("add");
+        const bool set = internal::range_marker.load() != nullptr;
+        std::exit(marks || set ? 1 : 0);
+      },
+      testing::ExitedWithCode(0), "");
+}
+
+}  // namespace
+}  // namespace d2l

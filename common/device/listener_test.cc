@@ -1,0 +1,137 @@
+#include "common/device/listener.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/device/device_table.h"
+#include "common/device/hold_up.h"
+#include "common/device/keep_until_passed.h"
+#include "common/device/memory.h"
+#include "common/device/stream.h"
+#include "common/device/testing.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace d2l {
+namespace {
+
+using ::testing::ElementsAre;
+
+class Seen : public DeviceListener {
+ public:
+  Seen() {
+    SetMemoryListener(this);
+    SetWaitListener(this);
+  }
+  ~Seen() override {
+    SetMemoryListener(nullptr);
+    SetWaitListener(nullptr);
+  }
+  void OnMemory(const MemoryRecord& record) override {
+    memory.push_back(record);
+  }
+  void OnWait(const WaitRecord& record) override {
+    EXPECT_LE(record.host_begin, record.host_end);
+    waits.push_back(record.what);
+    lines.push_back(record.requested_at.line());
+  }
+
+  std::vector<MemoryRecord> memory;
+  std::vector<std::string> waits;
+  std::vector<int> lines;
+};
+
+class ListenerTest : public testing::TestWithParam<Device> {
+ protected:
+  const Device device_ = GetParam();
+  Stream& stream_ = DefaultStream(device_);
+  DeviceMemory& memory_ = Memory(device_);
+};
+
+TEST_P(ListenerTest, IsToldOfEachBlockWhatTheAccountSaysAfterIt) {
+  const MemoryStats before = memory_.Stats();
+  std::uint64_t id = 0;
+  std::vector<MemoryRecord> records;
+  {
+    Seen seen;
+    StorageRef block = memory_.Allocate(1000, stream_);
+    id = block->id();
+    ASSERT_EQ(seen.memory.size(), 1u);
+    EXPECT_EQ(seen.memory[0].in_use, memory_.Stats().in_use);
+    EXPECT_EQ(seen.memory[0].reserved, memory_.Stats().reserved);
+    StorageRef second = block;
+    block.reset();
+    EXPECT_EQ(seen.memory.size(), 1u) << "there is another handle";
+    second.reset();
+    records = seen.memory;
+  }
+  ASSERT_EQ(records.size(), 2u);
+  for (const MemoryRecord& record : records) {
+    EXPECT_EQ(record.device, device_);
+    EXPECT_FALSE(record.pinned);
+    EXPECT_EQ(record.storage, id);
+  }
+  EXPECT_GE(records[0].change, 1000);
+  EXPECT_EQ(records[1].change, -records[0].change);
+  EXPECT_EQ(records[1].in_use, before.in_use);
+  EXPECT_LE(records[0].time, records[1].time);
+}
+
+TEST_P(ListenerTest, ABlockThatAnotherStreamUsesIsInFlight) {
+  if (LaunchBlocking()) GTEST_SKIP() << "nothing can be held up";
+  const std::unique_ptr<Stream> other = MakeStream(device_, 1);
+  Seen seen;
+  StorageRef block = memory_.Allocate(1000, stream_);
+  const std::int64_t before = memory_.Stats().in_flight;
+  {
+    HoldUp hold_up(*other);
+    block->MarkUsedBy(*other);
+    block.reset();
+    ASSERT_EQ(seen.memory.size(), 2u);
+    EXPECT_EQ(seen.memory[1].in_flight, before + seen.memory[0].change);
+  }
+  other->Synchronize();
+  memory_.EmptyCache();
+}
+
+TEST_P(ListenerTest, PinnedMemoryIsToldApart) {
+  Seen seen;
+  PinnedMemory(device_).AllocatePinned(100).reset();
+  ASSERT_EQ(seen.memory.size(), 2u);
+  EXPECT_TRUE(seen.memory[0].pinned);
+}
+
+TEST_P(ListenerTest, IsToldOnceOfEachWaitAndItsLine) {
+  Seen seen;
+  Synchronize(device_);
+  const int line = __LINE__ - 1;
+  stream_.Synchronize();
+  stream_.Record().Synchronize();
+  EXPECT_THAT(seen.waits, ElementsAre("synchronize", "stream_synchronize",
+                                      "event_synchronize"));
+  EXPECT_THAT(seen.lines, ElementsAre(line, line + 2, line + 3));
+}
+
+TEST_P(ListenerTest, MemoryIsKeptUntilTheStreamHasPassed) {
+  if (LaunchBlocking()) GTEST_SKIP() << "nothing can be held up";
+  const std::unique_ptr<Stream> stream = MakeStream(device_, 1);
+  auto memory = std::make_shared<int>(1);
+  const std::weak_ptr<int> seen = memory;
+  {
+    HoldUp hold_up(*stream);
+    KeepUntilPassed(std::move(memory), {stream.get(), stream.get()});
+    KeepUntilPassed(std::make_shared<int>(2), {});
+    EXPECT_FALSE(seen.expired());
+  }
+  stream->Synchronize();
+  KeepUntilPassed(std::make_shared<int>(3), {});
+  EXPECT_TRUE(seen.expired());
+}
+
+INSTANTIATE_TEST_SUITE_P(All, ListenerTest, testing::ValuesIn(AllDevices()),
+                         DeviceTestName);
+
+}  // namespace
+}  // namespace d2l

@@ -1,0 +1,50 @@
+// A Profile as a file that Perfetto (https://ui.perfetto.dev) and
+// chrome://tracing open: the Trace Event Format, a JSON object.
+//
+//   absl::Status written = WriteChromeTrace(profile, "trace.json");
+//
+// What stands in it:
+//   - a process for the front end, with a track for each of its threads, and
+//     one for each device, with a track for each stream;
+//   - for each span a slice on its thread; for each operation whose time on the
+//     device was measured also a slice on its stream, and an arrow from the one
+//     to the other. Their arguments: the input's shapes and dtypes, the source
+//     line, the number in the stream, host_us, queue_us and device_us. Where
+//     there is no device time, the argument `device` says why;
+//   - counters of the memory of each device, pinned memory apart;
+//   - in otherData, which chrome://tracing shows as metadata: the devices, the
+//     notes of the profile, and what was cut.
+// Times are in microseconds from Profile::begin, to the nanosecond.
+//
+// Pure functions of a Profile, thread-safe.
+
+#ifndef D2L_COMMON_PROFILER_CHROME_TRACE_H_
+#define D2L_COMMON_PROFILER_CHROME_TRACE_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "common/profiler/profile.h"
+
+namespace d2l {
+
+struct TraceOptions {
+  // The spans that begin later than so many are left out, and an event at the
+  // place, as well as a note, says so. An operation takes up to 1 kB of the
+  // file: by default, 100 MB in all.
+  std::int64_t max_spans = 100'000;
+  // For each curve of memory; of more, the peaks are kept. At least 4.
+  int max_memory_points = 4'000;
+};
+
+std::string ToChromeTrace(const Profile& profile,
+                          const TraceOptions& options = {});
+
+// Replaces the file as a whole, or not at all; the error names it.
+absl::Status WriteChromeTrace(const Profile& profile, const std::string& path,
+                              const TraceOptions& options = {});
+
+}  // namespace d2l
+
+#endif  // D2L_COMMON_PROFILER_CHROME_TRACE_H_

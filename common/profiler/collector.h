@@ -1,0 +1,202 @@
+// Collector: where the records of all profilers come together.
+//
+//   const std::shared_ptr<Recording> recording =
+//       Collector::Get().Start({/*max_records=*/1000, /*memory=*/false});
+//   …
+//   Collector::Get().Stop(*recording);
+//   const Profile profile = recording->ToProfile();
+//
+// There is one, for the whole process. It is told of operations, reads and
+// waits (common/ops/record.h, common/device/listener.h) while at least one
+// recording goes on. Recordings may overlap: each sees all that happens in its
+// time.
+//
+// How it is fast: each thread writes into a chunk of its own, 128 bytes for a
+// call, without a lock, and devices write the times of an operation into its
+// record. Only a full chunk is exchanged under a lock. A chunk belongs to every
+// recording that had room for it when it was handed out; when none has, calls
+// are only counted.
+//
+// Internal to the profiler. Thread-safe, except as stated.
+
+#ifndef D2L_COMMON_PROFILER_COLLECTOR_H_
+#define D2L_COMMON_PROFILER_COLLECTOR_H_
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <forward_list>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/base/source_location.h"
+#include "common/base/ticks.h"
+#include "common/device/device_times.h"
+#include "common/device/listener.h"
+#include "common/device/op_label.h"
+#include "common/device/stream.h"
+#include "common/ops/record.h"
+#include "common/profiler/profile.h"
+
+namespace d2l {
+namespace internal {
+
+// A call of the front end. Written by its thread, except for the stamps, which
+// are the device's.
+struct alignas(64) CallRecord {
+  static constexpr int kMaxInputs = 4;
+  static constexpr int kMaxSizes = 6;
+
+  OpStamps stamps;
+  Stream* stream = nullptr;  // null: nothing was launched
+  std::uint64_t number;
+  const char* name;         // null: the request failed
+  std::int64_t host_begin;  // NowTicks, as host_end
+  // 0 while a range is open, which may be longer than the recording.
+  std::atomic<std::int64_t> host_end;
+
+  const char* file;
+  const char* by_file;
+  std::int32_t line;
+  std::int32_t by_line;
+  ProfiledKind kind;
+  bool in_place;
+  std::uint8_t inputs;
+  DType dtypes[kMaxInputs];
+  std::uint8_t ranks[kMaxInputs];
+  // The sizes of all inputs, one after the other; or, if there is no room for
+  // them, `inputs` is kManyInputs and they are in `many`.
+  static constexpr std::uint8_t kManyInputs = 255;
+  union {
+    std::int32_t sizes[kMaxSizes];
+    const std::vector<ProfiledInput>* many;
+  };
+};
+static_assert(sizeof(CallRecord) == 128, "two cache lines");
+
+struct Chunk {
+  static constexpr std::uint32_t kRecords = 512;
+
+  std::array<CallRecord, kRecords> records;
+  // Those below are written, but for what comes late.
+  std::atomic<std::uint32_t> used{0};
+  int thread = 0;
+  // What records point to.
+  std::forward_list<std::string> names;
+  std::forward_list<std::vector<ProfiledInput>> inputs;
+};
+using ChunkPtr = std::shared_ptr<Chunk>;
+
+// BeginTiming of the GPUs' back end. Null if the program uses no GPU, or if
+// there is no tool that takes times.
+std::shared_ptr<DeviceTimes> BeginTimingOfGpus();
+
+struct RecordingOptions {
+  std::int64_t max_records = 0;
+  bool memory = false;
+  // Called if no other recording goes on. Tests have times of their own.
+  std::shared_ptr<DeviceTimes> (*begin_timing)() = BeginTimingOfGpus;
+};
+
+struct TimedMemoryRecord {
+  MemoryRecord record;
+  int thread;
+};
+
+// What was recorded between Start and Stop.
+class Recording {
+ public:
+  // times: of the GPUs' operations; null if their stamps are written.
+  Recording(const RecordingOptions& options, std::shared_ptr<DeviceTimes> times)
+      : options_(options), times_(std::move(times)) {}
+  Recording(const Recording&) = delete;
+  Recording& operator=(const Recording&) = delete;
+
+  // After Stop, by one thread at a time. Waits until the operations in it are
+  // done or skipped.
+  Profile ToProfile() const;
+
+ private:
+  friend class Collector;
+
+  const RecordingOptions options_;
+  const std::shared_ptr<DeviceTimes> times_;
+  const TickScale begin_;
+  // Guarded by the collector's mutex while it goes on.
+  std::optional<TickScale> end_;
+  std::vector<ChunkPtr> chunks_;
+  std::int64_t records_ = 0;  // in chunks that are full
+  std::vector<TimedMemoryRecord> memory_;
+  std::int64_t cut_ = 0;
+  std::int64_t memory_cut_ = 0;
+  std::int64_t uncollected_at_start_ = 0;
+  std::uint64_t generation_ = 0;  // the collector's, since it began
+};
+
+class Collector : public OpListener, public DeviceListener {
+ public:
+  // Never destroyed.
+  static Collector& Get();
+
+  std::shared_ptr<Recording> Start(const RecordingOptions& options);
+  // `recording` goes on.
+  void Stop(Recording& recording);
+
+  // True while there is a recording.
+  bool on() const { return on_.load(std::memory_order_acquire); }
+
+  // A range of the user's on this thread. BeginRange returns null if nothing is
+  // recorded; else the record, and *chunk, which keeps it.
+  CallRecord* BeginRange(ProfiledKind kind, std::string name, SourceLocation at,
+                         ChunkPtr* chunk);
+
+  void OnOp(const OpRecord& record) override;
+  void AfterRead(const ReadRecord& record) override;
+  OpStamps* NewStamps(Stream& stream) override;
+  void OnWait(const WaitRecord& record) override;
+  void OnMemory(const MemoryRecord& record) override;
+
+ private:
+  struct ThreadLog;
+
+  Collector() = default;
+  // This thread's; null when the thread is ending.
+  static ThreadLog* Log();
+  // The next record of this thread's chunk; null if there is no room. It is
+  // written when Commit is called.
+  CallRecord* Next(ThreadLog& log);
+  static void Commit(ThreadLog& log);
+  void Renew(ThreadLog& log);
+  // With the lock.
+  void Retire(const ChunkPtr& chunk);
+
+  std::atomic<bool> on_{false};
+  // Another one with each Start and Stop: then every thread needs a new chunk.
+  std::atomic<std::uint64_t> generation_{1};
+  // Calls for which no recording had room.
+  std::atomic<std::int64_t> uncollected_{0};
+  // OpStamps::kOptional if there are times without them, else 0.
+  std::atomic<std::int64_t> wish_{0};
+
+  std::mutex mutex_;                    // guards all below
+  std::shared_ptr<DeviceTimes> times_;  // of all recordings; may be null
+  std::vector<std::shared_ptr<Recording>> recordings_;
+  // The threads' present ones, and for whom.
+  struct Outstanding {
+    ChunkPtr chunk;
+    std::uint64_t generation = 0;
+    std::vector<Recording*> takers;
+    // Whether the recording, which goes on, had no room for the chunk.
+    bool MissedBy(const Recording& recording) const;
+  };
+  std::vector<Outstanding> outstanding_;
+};
+
+}  // namespace internal
+}  // namespace d2l
+
+#endif  // D2L_COMMON_PROFILER_COLLECTOR_H_

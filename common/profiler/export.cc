@@ -1,0 +1,159 @@
+#include "common/profiler/export.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <numeric>
+#include <tuple>
+
+#include "absl/strings/str_cat.h"
+
+namespace d2l {
+namespace {
+
+// The points of one bucket that must stay, in their order.
+void KeepPeaks(const std::vector<MemoryPoint>& points, std::size_t begin,
+               std::size_t end, std::vector<MemoryPoint>* kept) {
+  std::array<std::size_t, 4> keep = {begin, begin, begin, end - 1};
+  for (std::size_t i = begin; i < end; ++i) {
+    const MemoryPoint& point = points[i];
+    if (point.in_use > points[keep[0]].in_use) keep[0] = i;
+    if (point.in_flight > points[keep[1]].in_flight) keep[1] = i;
+    if (point.in_use + point.in_flight >
+        points[keep[2]].in_use + points[keep[2]].in_flight) {
+      keep[2] = i;
+    }
+  }
+  std::sort(keep.begin(), keep.end());
+  const auto last = std::unique(keep.begin(), keep.end());
+  for (auto i = keep.begin(); i != last; ++i) kept->push_back(points[*i]);
+}
+
+std::vector<MemoryPoint> Thinned(const std::vector<MemoryPoint>& points,
+                                 int max_points) {
+  if (points.size() <= static_cast<std::size_t>(max_points)) return points;
+  const std::size_t buckets = max_points / 4;
+  std::vector<MemoryPoint> kept;
+  for (std::size_t b = 0; b < buckets; ++b) {
+    KeepPeaks(points, points.size() * b / buckets,
+              points.size() * (b + 1) / buckets, &kept);
+  }
+  return kept;
+}
+
+}  // namespace
+
+SpansThatFit EarliestSpans(const Profile& profile, std::int64_t max_spans) {
+  const std::vector<ProfiledSpan>& spans = profile.spans;
+  SpansThatFit fit;
+  fit.kept.assign(spans.size(), true);
+  const std::int64_t all = static_cast<std::int64_t>(spans.size());
+  max_spans = std::max<std::int64_t>(max_spans, 0);
+  if (all <= max_spans) return fit;
+
+  // By begin, and a parent, which stands first, before its children: so the
+  // first so many never hold a child without its parent.
+  std::vector<std::size_t> order(spans.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  const auto first_cut = order.begin() + max_spans;
+  std::nth_element(order.begin(), first_cut, order.end(),
+                   [&](std::size_t a, std::size_t b) {
+                     return std::tie(spans[a].host_begin, a) <
+                            std::tie(spans[b].host_begin, b);
+                   });
+  for (auto i = first_cut; i != order.end(); ++i) fit.kept[*i] = false;
+  fit.cut = all - max_spans;
+  fit.cut_at = spans[*first_cut].host_begin;
+  fit.note = absl::StrCat("This file holds the first ", max_spans, " of ", all,
+                          " calls; the option max_spans sets how many.");
+  return fit;
+}
+
+std::vector<DrawnInterval> DrawnDeviceWork(const Profile& profile) {
+  const std::vector<ProfiledSpan>& spans = profile.spans;
+  std::vector<DrawnInterval> drawn(spans.size());
+  std::vector<std::vector<std::size_t>> of_stream(profile.streams.size());
+  for (std::size_t i = 0; i < spans.size(); ++i) {
+    if (HasDeviceWork(spans[i])) of_stream[spans[i].stream].push_back(i);
+  }
+  for (std::vector<std::size_t>& order : of_stream) {
+    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+      return std::tie(spans[a].number, spans[a].device_begin, a) <
+             std::tie(spans[b].number, spans[b].device_begin, b);
+    });
+    bool first = true;
+    std::int64_t free_at = 0;
+    for (const std::size_t i : order) {
+      const ProfiledSpan& span = spans[i];
+      DrawnInterval& interval = drawn[i];
+      interval.begin = std::max(span.device_begin, span.host_begin);
+      if (!first) interval.begin = std::max(interval.begin, free_at);
+      interval.end = std::max(span.device_end, interval.begin);
+      free_at = interval.end;
+      first = false;
+    }
+  }
+  return drawn;
+}
+
+std::vector<MemoryCurve> ThinnedMemory(const Profile& profile, int max_points) {
+  std::vector<MemoryCurve> curves(2 * profile.devices.size());
+  for (std::size_t i = 0; i < curves.size(); ++i) {
+    curves[i].device = static_cast<int>(i / 2);
+    curves[i].pinned = i % 2 == 1;
+  }
+  for (const MemoryPoint& point : profile.memory) {
+    curves[2 * point.device + (point.pinned ? 1 : 0)].points.push_back(point);
+  }
+  std::vector<MemoryCurve> present;
+  for (MemoryCurve& curve : curves) {
+    if (curve.points.empty()) continue;
+    curve.points = Thinned(curve.points, max_points);
+    present.push_back(std::move(curve));
+  }
+  return present;
+}
+
+std::string MemoryCurveName(const Profile& profile, const MemoryCurve& curve) {
+  return absl::StrCat(curve.pinned ? "pinned memory of " : "memory of ",
+                      profile.devices[curve.device].device.ToString());
+}
+
+const char* WhyNoDeviceTime(DeviceTime device_time) {
+  switch (device_time) {
+    case DeviceTime::kMeasured:
+      return "";
+    case DeviceTime::kNothing:
+      return "none: it launches nothing on a device";
+    case DeviceTime::kNotRun:
+      return "none: it failed, or was skipped after an earlier failure";
+    case DeviceTime::kUnmeasured:
+      return "not measured; the notes say why";
+  }
+  return "";
+}
+
+const char* KindName(ProfiledKind kind) {
+  switch (kind) {
+    case ProfiledKind::kOperation:
+      return "operation";
+    case ProfiledKind::kView:
+      return "view";
+    case ProfiledKind::kRead:
+      return "read";
+    case ProfiledKind::kWait:
+      return "wait";
+    case ProfiledKind::kRange:
+      return "range";
+    case ProfiledKind::kStep:
+      return "step";
+  }
+  return "";
+}
+
+std::string DescriptionOf(const ProfiledDevice& device) {
+  return device.description.empty() ? device.device.ToString()
+                                    : device.description;
+}
+
+}  // namespace d2l

@@ -1,0 +1,74 @@
+// What the files made of a Profile have in common: which spans fit, where the
+// work of a device is drawn, which points of a memory curve are kept.
+//
+//   const SpansThatFit fit = EarliestSpans(profile, 100000);
+//   if (fit.kept[i]) Write(profile.spans[i]);
+//
+// Pure functions of a Profile.
+
+#ifndef D2L_COMMON_PROFILER_EXPORT_H_
+#define D2L_COMMON_PROFILER_EXPORT_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/profiler/profile.h"
+
+namespace d2l {
+
+struct SpansThatFit {
+  std::vector<bool> kept;   // for each span of the profile
+  std::int64_t cut = 0;     // how many are not kept
+  std::int64_t cut_at = 0;  // where the first of those begins
+  std::string note;         // a sentence on the cut; "" if there is none
+};
+
+// The spans that begin first, at most `max_spans` of all threads together. The
+// parent of one that is kept is kept.
+SpansThatFit EarliestSpans(const Profile& profile, std::int64_t max_spans);
+
+struct DrawnInterval {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+};
+
+// For each span, when its work is drawn on its stream; {0, 0} if that was not
+// measured. Intervals of a stream are disjoint and none begins before its
+// request: where a conversion between clocks makes it look otherwise, the later
+// begin is moved.
+std::vector<DrawnInterval> DrawnDeviceWork(const Profile& profile);
+
+// Whether the work of the span has an interval of its own.
+inline bool HasDeviceWork(const ProfiledSpan& span) {
+  return span.stream >= 0 && span.device_time == DeviceTime::kMeasured;
+}
+
+// A curve of memory, thinned.
+struct MemoryCurve {
+  int device = 0;
+  bool pinned = false;
+  std::vector<MemoryPoint> points;  // by time
+};
+
+// A curve for each device and kind of memory that has points, the devices in
+// their order, pinned memory after the device's own. Of neighbouring points,
+// those remain at which most was in use, in flight and both together, and the
+// last; at most `max_points` of a curve, which must be 4 or more.
+std::vector<MemoryCurve> ThinnedMemory(const Profile& profile, int max_points);
+
+// "memory of cpu:0", "pinned memory of cuda:0".
+std::string MemoryCurveName(const Profile& profile, const MemoryCurve& curve);
+
+// Why an operation has no device time: a phrase; "" for kMeasured.
+const char* WhyNoDeviceTime(DeviceTime device_time);
+
+// "operation", "view", "read", "wait", "range", "step".
+const char* KindName(ProfiledKind kind);
+
+// The description of a device, or its name where there is none.
+std::string DescriptionOf(const ProfiledDevice& device);
+
+}  // namespace d2l
+
+#endif  // D2L_COMMON_PROFILER_EXPORT_H_

@@ -1,0 +1,40 @@
+// A Profile as a page to look at in a browser: one file that needs no network.
+//
+//   absl::Status written = WriteHtmlTimeline(profile, "profile.html");
+//
+// It has a row for each thread of the front end, for each stream, and for the
+// memory of each device; one zooms, searches, and selects a call to see all
+// that is known of it and when it ran. The notes of the profile stand on top.
+//
+// Pure functions of a Profile, thread-safe.
+
+#ifndef D2L_COMMON_PROFILER_HTML_TIMELINE_H_
+#define D2L_COMMON_PROFILER_HTML_TIMELINE_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "common/profiler/profile.h"
+
+namespace d2l {
+
+struct HtmlTimelineOptions {
+  std::string title = "Profile";
+  // The spans that begin later than so many are left out; a line at the place,
+  // as well as a note, says so. A span takes about 80 bytes of the file.
+  std::int64_t max_spans = 200'000;
+  // For each curve of memory; of more, the peaks are kept. At least 4.
+  int max_memory_points = 4'000;
+};
+
+std::string ToHtmlTimeline(const Profile& profile,
+                           const HtmlTimelineOptions& options = {});
+
+// Replaces the file as a whole, or not at all; the error names it.
+absl::Status WriteHtmlTimeline(const Profile& profile, const std::string& path,
+                               const HtmlTimelineOptions& options = {});
+
+}  // namespace d2l
+
+#endif  // D2L_COMMON_PROFILER_HTML_TIMELINE_H_

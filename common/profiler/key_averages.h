@@ -1,0 +1,135 @@
+// KeyAverages: where the time of a Profile went, one row for each name, as
+// PyTorch's key_averages() prints it.
+//
+//   const KeyAverages averages(profile);
+//   std::cout << averages.Table();
+//   std::cout << averages.Table({SortBy::kSelfDeviceTime, /*row_limit=*/10});
+//   averages.Find("matmul")->calls;
+//
+// Every figure is a sum over the calls of one name. *CPU* time is the front
+// end's, the thread that asks; *device* time is that of the work itself. *Self*
+// is a call's own, *total* includes what was called within it. So self times
+// add up to the whole, and nothing is counted twice. Where this differs from
+// PyTorch's table, the figures' comments say so.
+//
+// What has not been measured is never shown as 0: the table prints n/a, or
+// marks a sum that lacks something with *, and says below what and why.
+//
+// A value that refers to nothing; reading it is thread-safe.
+
+#ifndef D2L_COMMON_PROFILER_KEY_AVERAGES_H_
+#define D2L_COMMON_PROFILER_KEY_AVERAGES_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "common/profiler/profile.h"
+#include "common/tensor/shape.h"
+
+namespace d2l {
+
+// The columns of a table that its rows can be sorted by, largest first. Rows
+// whose figure is not known are last; equal ones keep their order.
+enum class SortBy {
+  kNone,            // in the order of their first calls
+  kSelfCpuTime,     // "Self CPU"
+  kCpuTime,         // "CPU total"
+  kCpuTimeAvg,      // "CPU time avg"
+  kSelfDeviceTime,  // "Self CUDA", "Self Device"
+  kDeviceTime,      // "CUDA total", "Device total"
+  kDeviceTimeAvg,   // "CUDA time avg", "Device time avg"
+  kSelfMemory,      // "Self CUDA Mem", "Self Device Mem"
+  kMemory,          // "CUDA Mem", "Device Mem"
+  kCalls,           // "# of Calls"
+};
+
+struct TableOptions {
+  SortBy sort_by = SortBy::kNone;
+  int row_limit = 100;          // negative: no limit
+  bool group_by_shape = false;  // a row for each name and shapes of inputs
+  bool show_memory = false;
+};
+
+// The calls of one name. A user's range is apart from an operation of the same
+// name; all steps of a schedule are one row, "ProfilerStep*".
+struct KeyAverage {
+  std::string name;
+  std::vector<Shape> input_shapes;  // in rows by shape only
+  std::int64_t calls = 0;
+
+  // Nanoseconds of the front end. A call within one of the same row is in
+  // the total once, as a part of the outer one. (PyTorch adds it twice.)
+  std::int64_t self_host_nanos = 0;
+  std::int64_t host_nanos = 0;
+
+  // Nanoseconds of the devices, of what was measured; work that ran side by
+  // side on two devices counts on both.
+  std::int64_t self_device_nanos = 0;
+  std::int64_t device_nanos = 0;
+
+  // How many of the calls have a device time, did not run, or were not timed.
+  // The others launch nothing.
+  std::int64_t measured_calls = 0;
+  std::int64_t not_run_calls = 0;
+  std::int64_t unmeasured_calls = 0;
+  // Of all operations in the device total: how many have a device time, and
+  // how many should have, and have not.
+  std::int64_t measured_within = 0;
+  std::int64_t missing_within = 0;
+  // How many calls the mean device time is of: not of those that have
+  // operations of which none was measured.
+  std::int64_t known_calls = 0;
+
+  // Bytes taken from the devices' memory, whether returned since or not.
+  // (PyTorch's are what is left after returns.)
+  std::int64_t self_bytes = 0;
+  std::int64_t bytes = 0;
+
+  // The total over the number of calls.
+  double host_nanos_avg() const;
+  // The total over known_calls; 0 if there are none.
+  double device_nanos_avg() const;
+};
+
+class KeyAverages {
+ public:
+  // Throws std::invalid_argument if a span stands before its parent.
+  explicit KeyAverages(const Profile& profile);
+
+  // In the order of their first calls. PyTorch's group_by_input_shape makes
+  // the second.
+  const std::vector<KeyAverage>& rows() const { return rows_; }
+  const std::vector<KeyAverage>& rows_by_shape() const {
+    return rows_by_shape_;
+  }
+  // The first row of that name; null if there is none.
+  const KeyAverage* Find(absl::string_view name) const;
+
+  // The sum of all rows: of its time, self and total are the same. Its name is
+  // empty.
+  const KeyAverage& total() const { return total_; }
+
+  // "CUDA" if all devices are GPUs, else "Device".
+  const std::string& device_label() const { return device_label_; }
+
+  // Ends in a newline.
+  std::string Table(const TableOptions& options = {}) const;
+
+ private:
+  std::string Footer(const std::vector<const KeyAverage*>& shown,
+                     const TableOptions& options) const;
+
+  std::vector<KeyAverage> rows_;
+  std::vector<KeyAverage> rows_by_shape_;
+  KeyAverage total_;
+  std::string device_label_;
+  std::string device_names_;  // "cpu:0, cpu:1"
+  bool several_threads_ = false;
+  std::vector<std::string> notes_;
+};
+
+}  // namespace d2l
+
+#endif  // D2L_COMMON_PROFILER_KEY_AVERAGES_H_

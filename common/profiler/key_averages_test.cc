@@ -1,0 +1,627 @@
+#include "common/profiler/key_averages.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "common/device/device.h"
+#include "common/profiler/profile.h"
+#include "common/profiler/profile_testing.h"
+#include "common/tensor/dtype.h"
+#include "common/tensor/shape.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace d2l {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr Device kCpu0(DeviceType::kCpu, 0);
+constexpr Device kCpu1(DeviceType::kCpu, 1);
+constexpr Device kCuda0(DeviceType::kCuda, 0);
+
+// A range with two products and a view, then a read.
+ProfileBuilder Small(Device a, Device b) {
+  ProfileBuilder builder({a, b});
+  builder.Begin(ProfiledKind::kRange, "forward", 1'000'000);
+  ProfiledSpan& first = builder.Operation("matmul", 1'010'000, 1'030'000, 0,
+                                          1'035'000, 3'035'000);
+  first.inputs = {{Shape{3, 4}, DType::kFloat32},
+                  {Shape{4, 5}, DType::kFloat32}};
+  first.allocated_bytes = 40'000;
+  ProfiledSpan& second = builder.Operation("matmul", 1'040'000, 1'050'000, 1,
+                                           1'060'000, 1'560'000);
+  second.inputs = {{Shape{6}, DType::kFloat32}, {Shape{6, 1}, DType::kFloat32}};
+  second.allocated_bytes = 500;
+  builder.Add(ProfiledKind::kView, "reshape", 1'060'000, 1'062'500).inputs = {
+      {Shape{3, 5}, DType::kFloat32}};
+  builder.End(1'100'000);
+  builder.Add(ProfiledKind::kRead, "item", 1'100'000, 2'000'000);
+  return builder;
+}
+
+// The cell of a row in a column, without spaces. Empty if there is no such.
+std::string Cell(const std::string& table, absl::string_view row,
+                 absl::string_view column) {
+  const std::vector<std::string> lines = absl::StrSplit(table, '\n');
+  const std::string& rule = lines[0];
+  for (std::size_t begin = 0; begin < rule.size();) {
+    std::size_t end = rule.find(' ', begin);
+    if (end == std::string::npos) end = rule.size();
+    const auto cell = [&](const std::string& line) {
+      if (line.size() <= begin) return std::string();
+      return std::string(
+          absl::StripAsciiWhitespace(line.substr(begin, end - begin)));
+    };
+    if (cell(lines[1]) == column) {
+      for (std::size_t i = 3; i < lines.size() && lines[i] != rule; ++i) {
+        const std::string name(
+            absl::StripAsciiWhitespace(lines[i].substr(0, rule.find(' '))));
+        if (name == row) return cell(lines[i]);
+      }
+    }
+    begin = end + 2;
+  }
+  return "";
+}
+
+// The names in a table, from the top.
+std::vector<std::string> Names(const std::string& table) {
+  const std::vector<std::string> lines = absl::StrSplit(table, '\n');
+  std::vector<std::string> names;
+  for (std::size_t i = 3; lines[i] != lines[0]; ++i) {
+    names.emplace_back(
+        absl::StripAsciiWhitespace(lines[i].substr(0, lines[0].find(' '))));
+  }
+  return names;
+}
+
+// ---- figures, beside an oracle
+
+struct Expected {
+  std::int64_t calls = 0;
+  std::int64_t self_host_nanos = 0;
+  std::int64_t host_nanos = 0;
+  std::int64_t self_device_nanos = 0;
+  std::int64_t device_nanos = 0;
+  std::int64_t measured_within = 0;
+  std::int64_t missing_within = 0;
+  std::int64_t known_calls = 0;
+  std::int64_t self_bytes = 0;
+  std::int64_t bytes = 0;
+};
+
+std::string Key(const ProfiledSpan& span, bool by_shape) {
+  std::string key = span.kind == ProfiledKind::kRange  ? "range|"
+                    : span.kind == ProfiledKind::kStep ? "step"
+                                                       : "call|";
+  if (span.kind != ProfiledKind::kStep) key += span.name;
+  if (by_shape) {
+    for (const ProfiledInput& input : span.inputs) {
+      key += "|" + input.shape.ToString();
+    }
+  }
+  return key;
+}
+
+// Looks at every nanosecond of every thread: it is the innermost call's own,
+// and counts in the total of every row that is on the stack, once.
+std::map<std::string, Expected> Oracle(const Profile& profile, bool by_shape) {
+  std::map<std::string, Expected> rows;
+  const std::vector<ProfiledSpan>& spans = profile.spans;
+  for (std::size_t thread = 0; thread < profile.threads.size(); ++thread) {
+    for (std::int64_t now = profile.begin; now < profile.end; ++now) {
+      const ProfiledSpan* innermost = nullptr;
+      std::set<std::string> on_stack;
+      for (const ProfiledSpan& span : spans) {
+        if (span.thread != static_cast<int>(thread)) continue;
+        if (span.host_begin > now || now >= span.host_end) continue;
+        innermost = &span;
+        on_stack.insert(Key(span, by_shape));
+      }
+      if (innermost == nullptr) continue;
+      ++rows[Key(*innermost, by_shape)].self_host_nanos;
+      for (const std::string& key : on_stack) ++rows[key].host_nanos;
+    }
+  }
+  for (std::size_t i = 0; i < spans.size(); ++i) {
+    const ProfiledSpan& span = spans[i];
+    Expected& own = rows[Key(span, by_shape)];
+    ++own.calls;
+    bool measured = false;
+    bool missing = false;
+    for (std::size_t j = i; j < spans.size(); ++j) {
+      int around = static_cast<int>(j);
+      while (around > static_cast<int>(i)) around = spans[around].parent;
+      if (around != static_cast<int>(i)) continue;
+      const DeviceTime time = spans[j].device_time;
+      measured = measured || time == DeviceTime::kMeasured;
+      missing = missing || time == DeviceTime::kNotRun ||
+                time == DeviceTime::kUnmeasured;
+    }
+    if (measured || !missing) ++own.known_calls;
+    own.self_bytes += span.allocated_bytes;
+    own.self_device_nanos += span.device_end - span.device_begin;
+    std::set<std::string> around = {Key(span, by_shape)};
+    for (int j = span.parent; j >= 0; j = spans[j].parent) {
+      around.insert(Key(spans[j], by_shape));
+    }
+    for (const std::string& key : around) {
+      Expected& row = rows[key];
+      row.bytes += span.allocated_bytes;
+      row.device_nanos += span.device_end - span.device_begin;
+      if (span.device_time == DeviceTime::kMeasured) ++row.measured_within;
+      if (span.device_time == DeviceTime::kNotRun ||
+          span.device_time == DeviceTime::kUnmeasured) {
+        ++row.missing_within;
+      }
+    }
+  }
+  return rows;
+}
+
+void ExpectRows(const Profile& profile, const std::vector<KeyAverage>& rows,
+                bool by_shape) {
+  const std::map<std::string, Expected> expected = Oracle(profile, by_shape);
+  ASSERT_EQ(rows.size(), expected.size());
+  // Rows are in the order of their first calls.
+  std::vector<std::string> keys;
+  for (const ProfiledSpan& span : profile.spans) {
+    const std::string key = Key(span, by_shape);
+    if (!testing::Value(keys, testing::Contains(key))) keys.push_back(key);
+  }
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    SCOPED_TRACE(keys[i]);
+    const KeyAverage& row = rows[i];
+    const Expected& other = expected.at(keys[i]);
+    EXPECT_TRUE(keys[i] == "step" ? row.name == "ProfilerStep*"
+                                  : absl::StrContains(keys[i], row.name));
+    EXPECT_EQ(row.calls, other.calls);
+    EXPECT_EQ(row.self_host_nanos, other.self_host_nanos);
+    EXPECT_EQ(row.host_nanos, other.host_nanos);
+    EXPECT_EQ(row.self_device_nanos, other.self_device_nanos);
+    EXPECT_EQ(row.device_nanos, other.device_nanos);
+    EXPECT_EQ(row.measured_within, other.measured_within);
+    EXPECT_EQ(row.missing_within, other.missing_within);
+    EXPECT_EQ(row.known_calls, other.known_calls);
+    EXPECT_EQ(row.self_bytes, other.self_bytes);
+    EXPECT_EQ(row.bytes, other.bytes);
+  }
+}
+
+TEST(KeyAveragesTest, AgreeWithLookingAtEveryNanosecond) {
+  for (unsigned seed = 0; seed < 6; ++seed) {
+    SCOPED_TRACE(seed);
+    const Profile profile = RandomProfile(seed, 60);
+    const KeyAverages averages(profile);
+    ExpectRows(profile, averages.rows(), /*by_shape=*/false);
+    ExpectRows(profile, averages.rows_by_shape(), /*by_shape=*/true);
+  }
+}
+
+TEST(KeyAveragesTest, SelfTimesAddUpToTheWhole) {
+  for (unsigned seed = 100; seed < 140; ++seed) {
+    SCOPED_TRACE(seed);
+    const Profile profile = RandomProfile(seed, 400);
+    std::int64_t top_level = 0;
+    std::int64_t device = 0;
+    std::int64_t bytes = 0;
+    for (const ProfiledSpan& span : profile.spans) {
+      if (span.parent < 0) top_level += span.host_end - span.host_begin;
+      device += span.device_end - span.device_begin;
+      bytes += span.allocated_bytes;
+    }
+    const KeyAverages averages(profile);
+    for (const auto* const rows :
+         {&averages.rows(), &averages.rows_by_shape()}) {
+      std::int64_t self_host = 0;
+      std::int64_t self_device = 0;
+      std::int64_t self_bytes = 0;
+      std::int64_t calls = 0;
+      for (const KeyAverage& row : *rows) {
+        self_host += row.self_host_nanos;
+        self_device += row.self_device_nanos;
+        self_bytes += row.self_bytes;
+        calls += row.calls;
+        EXPECT_GE(row.self_host_nanos, 0);
+        EXPECT_LE(row.self_host_nanos, row.host_nanos);
+        EXPECT_LE(row.host_nanos, top_level);
+        EXPECT_LE(row.device_nanos, device);
+      }
+      EXPECT_EQ(self_host, top_level);
+      EXPECT_EQ(self_device, device);
+      EXPECT_EQ(self_bytes, bytes);
+      EXPECT_EQ(calls, static_cast<std::int64_t>(profile.spans.size()));
+    }
+    const KeyAverage& total = averages.total();
+    EXPECT_EQ(total.self_host_nanos, top_level);
+    EXPECT_EQ(total.host_nanos, top_level);
+    EXPECT_EQ(total.self_device_nanos, device);
+    EXPECT_EQ(total.device_nanos, device);
+    EXPECT_EQ(total.bytes, bytes);
+    EXPECT_EQ(total.measured_calls, total.measured_within);
+    EXPECT_EQ(total.not_run_calls + total.unmeasured_calls,
+              total.missing_within);
+  }
+}
+
+TEST(KeyAveragesTest, FindGivesTheFirstRowOfAName) {
+  ProfileBuilder builder({kCpu0});
+  builder.Begin(ProfiledKind::kRange, "matmul", 0);
+  builder.Operation("matmul", 10, 20, 0, 30, 40);
+  builder.Operation("matmul", 20, 35, 0, 40, 60);
+  builder.End(100);
+  const KeyAverages averages(builder.Build());
+  EXPECT_EQ(averages.Find("matrix"), nullptr);
+  // The range and the operation are apart, and neither is counted in the
+  // other's self time.
+  ASSERT_EQ(averages.rows().size(), 2u);
+  EXPECT_EQ(averages.Find("matmul"), &averages.rows()[0]);
+  EXPECT_EQ(averages.rows()[0].calls, 1);
+  EXPECT_EQ(averages.rows()[0].self_host_nanos, 75);
+  EXPECT_EQ(averages.rows()[0].self_device_nanos, 0);
+  EXPECT_EQ(averages.rows()[0].device_nanos, 30);
+  EXPECT_EQ(averages.rows()[1].calls, 2);
+  EXPECT_EQ(averages.rows()[1].host_nanos, 25);
+}
+
+TEST(KeyAveragesTest, RecursionIsNotCountedTwice) {
+  ProfileBuilder builder({kCpu0});
+  builder.Begin(ProfiledKind::kRange, "f", 0);
+  builder.Begin(ProfiledKind::kRange, "g", 10);
+  builder.Begin(ProfiledKind::kRange, "f", 20);
+  builder.Operation("add", 30, 40, 0, 50, 250).allocated_bytes = 64;
+  builder.End(60);
+  builder.End(70);
+  builder.End(100);
+  const KeyAverages averages(builder.Build());
+  const KeyAverage& f = *averages.Find("f");
+  EXPECT_EQ(f.calls, 2);
+  EXPECT_EQ(f.host_nanos, 100);
+  EXPECT_EQ(f.self_host_nanos, 40 + 30);
+  EXPECT_EQ(f.device_nanos, 200);
+  EXPECT_EQ(f.measured_within, 1);
+  EXPECT_EQ(f.bytes, 64);
+  EXPECT_EQ(f.self_bytes, 0);
+  EXPECT_EQ(Cell(averages.Table(), "f", "CPU total %"), "100.00%");
+  EXPECT_EQ(Cell(averages.Table(), "f", "CPU time avg"), "0.050us");
+}
+
+TEST(KeyAveragesTest, RefusesAParentAfterItsChild) {
+  ProfileBuilder builder({kCpu0});
+  builder.Add(ProfiledKind::kRange, "a", 0, 10).parent = 1;
+  builder.Add(ProfiledKind::kRange, "b", 0, 10);
+  EXPECT_THROW(KeyAverages{builder.Build()}, std::invalid_argument);
+}
+
+// ---- the table's text
+
+TEST(KeyAveragesTableTest, Golden) {
+  const KeyAverages averages(Small(kCpu0, kCpu1).Build());
+  // Times 1 ms in all: the range 100 us, of which 32.5 us are its calls', and
+  // the read 900 us. 2.5 ms on the devices.
+  EXPECT_EQ(
+      averages.Table(),
+      R"(-----------  ------------  ------------  ------------  ------------  ------------  ------------  -------------  ------------  ---------------  ------------
+       Name    Self CPU %      Self CPU   CPU total %     CPU total  CPU time avg   Self Device  Self Device %  Device total  Device time avg    # of Calls
+-----------  ------------  ------------  ------------  ------------  ------------  ------------  -------------  ------------  ---------------  ------------
+    forward         6.75%      67.500us        10.00%     100.000us     100.000us             -              -       2.500ms          2.500ms             1
+     matmul         3.00%      30.000us         3.00%      30.000us      15.000us       2.500ms        100.00%       2.500ms          1.250ms             2
+    reshape         0.25%       2.500us         0.25%       2.500us       2.500us             -              -             -                -             1
+       item        90.00%     900.000us        90.00%     900.000us     900.000us             -              -             -                -             1
+-----------  ------------  ------------  ------------  ------------  ------------  ------------  -------------  ------------  ---------------  ------------
+Self CPU time total: 1.000ms
+Self Device time total: 2.500ms
+CPU is the front end, the thread that asks; Device is the work on cpu:0, cpu:1.
+-: launches nothing on a device (a view, a read, a wait, a range itself).
+)");
+}
+
+TEST(KeyAveragesTableTest, GoldenByShapeWithMemory) {
+  const KeyAverages averages(Small(kCuda0, kCuda0).Build());
+  TableOptions options;
+  options.sort_by = SortBy::kMemory;
+  options.row_limit = 3;
+  options.group_by_shape = true;
+  options.show_memory = true;
+  EXPECT_EQ(
+      averages.Table(options),
+      R"(-----------  ------------  ------------  ------------  ------------  ------------  ------------  ------------  ------------  -------------  ------------  -------------  ------------  --------------------
+       Name    Self CPU %      Self CPU   CPU total %     CPU total  CPU time avg     Self CUDA   Self CUDA %    CUDA total  CUDA time avg      CUDA Mem  Self CUDA Mem    # of Calls          Input Shapes
+-----------  ------------  ------------  ------------  ------------  ------------  ------------  ------------  ------------  -------------  ------------  -------------  ------------  --------------------
+    forward         6.75%      67.500us        10.00%     100.000us     100.000us             -             -       2.500ms        2.500ms      39.55 KB            0 B             1                    []
+     matmul         2.00%      20.000us         2.00%      20.000us      20.000us       2.000ms        80.00%       2.000ms        2.000ms      39.06 KB       39.06 KB             1      [[3, 4], [4, 5]]
+     matmul         1.00%      10.000us         1.00%      10.000us      10.000us     500.000us        20.00%     500.000us      500.000us         500 B          500 B             1         [[6], [6, 1]]
+(2 rows more; row_limit is 3)
+-----------  ------------  ------------  ------------  ------------  ------------  ------------  ------------  ------------  -------------  ------------  -------------  ------------  --------------------
+Self CPU time total: 1.000ms
+Self CUDA time total: 2.500ms
+CUDA Mem is what was taken, whether returned since or not; 1 KB is 1,024 bytes.
+-: launches nothing on a device (a view, a read, a wait, a range itself).
+)");
+}
+
+TEST(KeyAveragesTableTest, TheDeviceIsCudaOnlyIfAllAre) {
+  EXPECT_EQ(KeyAverages(Small(kCuda0, kCuda0).Build()).device_label(), "CUDA");
+  EXPECT_EQ(KeyAverages(Small(kCpu0, kCuda0).Build()).device_label(), "Device");
+  EXPECT_EQ(KeyAverages(Small(kCpu0, kCpu1).Build()).device_label(), "Device");
+  EXPECT_EQ(KeyAverages(Profile()).device_label(), "Device");
+  EXPECT_THAT(KeyAverages(Small(kCpu0, kCuda0).Build()).Table(),
+              HasSubstr("Device is the work on cpu:0, cuda:0."));
+}
+
+TEST(KeyAveragesTableTest, WhatIsNotMeasuredIsNeverZero) {
+  ProfileBuilder builder({kCpu0});
+  builder.Begin(ProfiledKind::kRange, "all", 0);
+  builder.Begin(ProfiledKind::kRange, "none known", 0);
+  builder.Operation("relu", 10'000, 20'000, 0, DeviceTime::kUnmeasured);
+  builder.End(30'000);
+  for (int i = 0; i < 10; ++i) {
+    const std::int64_t begin = 30'000 + 1'000 * i;
+    if (i < 7) {
+      builder.Operation("mm", begin, begin + 500, 0, 100'000 * i,
+                        100'000 * i + 4'000);
+    } else {
+      builder.Operation("mm", begin, begin + 500, 0,
+                        i < 9 ? DeviceTime::kNotRun : DeviceTime::kUnmeasured);
+    }
+  }
+  builder.End(50'000);
+  builder.Add(ProfiledKind::kWait, "synchronize", 50'000, 60'000);
+  builder.profile().notes = {"GPU times were refused."};
+  const KeyAverages averages(builder.Build());
+  const std::string table = averages.Table();
+
+  for (const char* const column :
+       {"Self Device", "Self Device %", "Device total", "Device time avg"}) {
+    EXPECT_EQ(Cell(table, "relu", column), "n/a");
+    EXPECT_EQ(Cell(table, "synchronize", column), "-");
+  }
+  EXPECT_EQ(Cell(table, "mm", "Self Device"), "28.000us*");
+  EXPECT_EQ(Cell(table, "mm", "Self Device %"), "100.00%*");
+  EXPECT_EQ(Cell(table, "mm", "Device total"), "28.000us*");
+  // Of the seven calls that have a device time.
+  EXPECT_EQ(Cell(table, "mm", "Device time avg"), "4.000us*");
+  EXPECT_EQ(Cell(table, "all", "Self Device"), "-");
+  EXPECT_EQ(Cell(table, "all", "Device total"), "28.000us*");
+  EXPECT_EQ(Cell(table, "none known", "Self Device"), "-");
+  EXPECT_EQ(Cell(table, "none known", "Device total"), "n/a");
+  EXPECT_EQ(Cell(table, "none known", "Device time avg"), "n/a");
+  const std::size_t footer = table.find("Self CPU time total");
+  EXPECT_EQ(table.substr(footer),
+            R"(Self CPU time total: 60.000us
+Self Device time total: 28.000us* (4 of 11 operations have no device time)
+CPU is the front end, the thread that asks; Device is the work on cpu:0.
+-: launches nothing on a device (a view, a read, a wait, a range itself).
+n/a: no device time is known.
+*: of the device times that are known; some are not.
+relu: 1 of 1 call has no device time (1 was not timed).
+mm: 3 of 10 calls have no device time (2 failed or came after a failure, 1 was
+  not timed).
+GPU times were refused.
+)");
+  EXPECT_THAT(table, Not(HasSubstr(" 0.000us")));
+  // Below the row limit, footnotes are of the rows that are shown.
+  EXPECT_THAT(averages.Table({SortBy::kNone, 3}), Not(HasSubstr("mm:")));
+}
+
+TEST(KeyAveragesTableTest, OneOfSomething) {
+  ProfileBuilder builder({kCpu0});
+  builder.Operation("add", 0, 10, 0, 20, 30);
+  builder.Operation("add", 10, 20, 0, DeviceTime::kNotRun);
+  const std::string table = KeyAverages(builder.Build()).Table();
+  EXPECT_THAT(table, HasSubstr("Self Device time total: 0.010us* (1 of 2 "
+                               "operations has no device time)\n"));
+  EXPECT_THAT(table, HasSubstr("\nadd: 1 of 2 calls has no device time (1 "
+                               "failed or came after a failure).\n"));
+}
+
+TEST(KeyAveragesTableTest, WithoutAnyDeviceTime) {
+  ProfileBuilder builder({kCpu0});
+  for (int i = 0; i < 12; ++i) {
+    builder.Operation(absl::StrCat("op", i), 10 * i, 10 * i + 5, 0,
+                      DeviceTime::kUnmeasured);
+  }
+  const std::string table = KeyAverages(builder.Build()).Table();
+  EXPECT_EQ(Cell(table, "op3", "Self Device"), "n/a");
+  EXPECT_THAT(table, HasSubstr("Self Device time total: n/a\n"));
+  EXPECT_THAT(table, HasSubstr("op9: 1 of 1 call has no device time"));
+  EXPECT_THAT(table, Not(HasSubstr("op10: 1 of")));
+  EXPECT_THAT(table, HasSubstr("The same holds for calls of more rows: 2.\n"));
+}
+
+TEST(KeyAveragesTableTest, WithoutOperationsThereAreNoDeviceColumns) {
+  ProfileBuilder builder({kCpu0});
+  builder.Begin(ProfiledKind::kRange, "load", 0);
+  builder.Add(ProfiledKind::kView, "reshape", 10, 20);
+  builder.End(3'000'000'000);
+  const std::string table = KeyAverages(builder.Build()).Table();
+  EXPECT_THAT(table, Not(HasSubstr("Device")));
+  EXPECT_EQ(Cell(table, "load", "CPU total"), "3.000s");
+  EXPECT_EQ(Cell(table, "load", "# of Calls"), "1");
+}
+
+TEST(KeyAveragesTableTest, AnEmptyProfileSaysSo) {
+  Profile profile;
+  EXPECT_EQ(KeyAverages(profile).Table(), "Nothing was recorded.\n");
+  EXPECT_TRUE(KeyAverages(profile).rows().empty());
+  profile.notes = {"The first note.", "The second."};
+  EXPECT_EQ(KeyAverages(profile).Table(),
+            "Nothing was recorded.\nThe first note.\nThe second.\n");
+}
+
+TEST(KeyAveragesTableTest, SharesOfNoTimeAreNotKnown) {
+  ProfileBuilder builder({kCpu0});
+  builder.Operation("add", 10, 10, 0, 20, 20);
+  const std::string table = KeyAverages(builder.Build()).Table();
+  EXPECT_EQ(Cell(table, "add", "Self CPU %"), "n/a");
+  EXPECT_EQ(Cell(table, "add", "CPU total %"), "n/a");
+  EXPECT_EQ(Cell(table, "add", "Self Device %"), "n/a");
+  // This was measured, and is 0.
+  EXPECT_EQ(Cell(table, "add", "Self Device"), "0.000us");
+}
+
+TEST(KeyAveragesTableTest, SeveralThreads) {
+  ProfileBuilder builder({kCpu0});
+  builder.Operation("add", 0, 1000, 0, 2000, 3000);
+  builder.Thread("front end 2");
+  builder.Operation("add", 500, 1500, 0, 3000, 4000);
+  const std::string table = KeyAverages(builder.Build()).Table();
+  EXPECT_EQ(Cell(table, "add", "CPU total"), "2.000us");
+  EXPECT_EQ(Cell(table, "add", "CPU total %"), "100.00%");
+  EXPECT_THAT(table, HasSubstr("the front end, the threads that ask;"));
+}
+
+TEST(KeyAveragesTableTest, SortsByEachColumn) {
+  ProfileBuilder builder({kCpu0});
+  // A range: all of the time, nothing of its own.
+  builder.Begin(ProfiledKind::kRange, "range", 0);
+  // Many short calls.
+  for (int i = 0; i < 5; ++i) {
+    builder.Operation("many", 100 * i, 100 * i + 100, 0, 1000 + 100 * i,
+                      1040 + 100 * i);
+  }
+  builder.Operation("long", 500, 700, 0, 2000, 2100).allocated_bytes = 8;
+  builder.Operation("device", 700, 750, 0, 3000, 3150).allocated_bytes = 16;
+  builder.Operation("lost", 750, 1000, 0, DeviceTime::kNotRun);
+  builder.End(1000);
+  builder.Add(ProfiledKind::kView, "view", 1000, 1010);
+  const KeyAverages averages(builder.Build());
+  const auto names = [&averages](SortBy sort_by) {
+    return Names(averages.Table({sort_by}));
+  };
+  EXPECT_THAT(names(SortBy::kNone),
+              ElementsAre("range", "many", "long", "device", "lost", "view"));
+  EXPECT_THAT(names(SortBy::kSelfCpuTime),
+              ElementsAre("many", "lost", "long", "device", "view", "range"));
+  EXPECT_THAT(names(SortBy::kCpuTime),
+              ElementsAre("range", "many", "lost", "long", "device", "view"));
+  EXPECT_THAT(names(SortBy::kCpuTimeAvg),
+              ElementsAre("range", "lost", "long", "many", "device", "view"));
+  // What is not known is last, what launches nothing before it.
+  EXPECT_THAT(names(SortBy::kSelfDeviceTime),
+              ElementsAre("many", "device", "long", "range", "view", "lost"));
+  EXPECT_THAT(names(SortBy::kDeviceTime),
+              ElementsAre("range", "many", "device", "long", "view", "lost"));
+  EXPECT_THAT(names(SortBy::kDeviceTimeAvg),
+              ElementsAre("range", "device", "long", "many", "view", "lost"));
+  EXPECT_THAT(names(SortBy::kSelfMemory),
+              ElementsAre("device", "long", "range", "many", "lost", "view"));
+  EXPECT_THAT(names(SortBy::kMemory),
+              ElementsAre("range", "device", "long", "many", "lost", "view"));
+  EXPECT_THAT(names(SortBy::kCalls),
+              ElementsAre("many", "range", "long", "device", "lost", "view"));
+}
+
+TEST(KeyAveragesTableTest, TheRowLimitSaysWhatItLeavesOut) {
+  const KeyAverages averages(Small(kCpu0, kCpu1).Build());
+  const auto table = [&averages](int row_limit) {
+    return averages.Table({SortBy::kNone, row_limit});
+  };
+  EXPECT_THAT(Names(table(3)),
+              ElementsAre("forward", "matmul", "reshape", "(1 row more"));
+  EXPECT_THAT(table(3), HasSubstr("\n(1 row more; row_limit is 3)\n"));
+  EXPECT_THAT(table(0), HasSubstr("\n(4 rows more; row_limit is 0)\n"));
+  EXPECT_EQ(table(4), table(100));
+  EXPECT_EQ(table(-1), table(100));
+  EXPECT_THAT(table(4), Not(HasSubstr("row_limit")));
+}
+
+TEST(KeyAveragesTableTest, LongAndStrangeNames) {
+  ProfileBuilder builder({kCpu0});
+  const std::string longest(55, 'x');
+  builder.Add(ProfiledKind::kRange, longest, 0, 10);
+  builder.Add(ProfiledKind::kRange, longest + "y", 10, 20);
+  builder.Add(ProfiledKind::kRange, "say \"hi\"\nto\x1b[31m", 20, 30);
+  builder.Add(ProfiledKind::kRange, "", 30, 40);
+  builder.Add(ProfiledKind::kRange, "前向 pass", 40, 50);
+  const std::string table = KeyAverages(builder.Build()).Table();
+  const std::vector<std::string> lines = absl::StrSplit(table, '\n');
+  const std::string names[] = {longest, std::string(52, 'x') + "...",
+                               "say \"hi\"\\nto\\x1b[31m", "", "前向 pass"};
+  for (int i = 0; i < 5; ++i) {
+    const std::string line(absl::StripLeadingAsciiWhitespace(lines[3 + i]));
+    EXPECT_THAT(line, testing::StartsWith(names[i]));
+    EXPECT_THAT(line.substr(names[i].size()),
+                testing::StartsWith(names[i].empty() ? "20.00%" : "  "));
+  }
+  for (int i = 0; i < 8; ++i) {
+    std::size_t columns = 0;
+    for (const char c : lines[i]) columns += (c & 0xc0) != 0x80 ? 1 : 0;
+    EXPECT_EQ(columns, lines[0].size()) << lines[i];
+  }
+}
+
+TEST(KeyAveragesTableTest, TheNamesColumnCountsCodePoints) {
+  ProfileBuilder builder({kCpu0});
+  builder.Add(ProfiledKind::kRange, "前向前向前", 0, 10);
+  EXPECT_THAT(KeyAverages(builder.Build()).Table(),
+              testing::StartsWith("---------  ------------"));
+}
+
+TEST(KeyAveragesTableTest, StepsAreOneRow) {
+  ProfileBuilder builder({kCpu0});
+  for (int i = 0; i < 3; ++i) {
+    builder.Begin(ProfiledKind::kStep, absl::StrCat("ProfilerStep#", i),
+                  100 * i);
+    builder.Operation("add", 100 * i + 10, 100 * i + 20, 0, 1000 * i,
+                      1000 * i + 30);
+    builder.End(100 * i + 80);
+  }
+  const std::string table = KeyAverages(builder.Build()).Table();
+  EXPECT_THAT(Names(table), ElementsAre("ProfilerStep*", "add"));
+  EXPECT_EQ(Cell(table, "ProfilerStep*", "# of Calls"), "3");
+  EXPECT_EQ(Cell(table, "ProfilerStep*", "Device total"), "0.090us");
+  EXPECT_EQ(Cell(table, "ProfilerStep*", "Device time avg"), "0.030us");
+}
+
+TEST(KeyAveragesTableTest, ManyShapesAreCut) {
+  ProfileBuilder builder({kCpu0});
+  ProfiledSpan& span = builder.Operation("cat", 0, 10, 0, 20, 30);
+  for (int i = 0; i < 40; ++i) {
+    span.inputs.push_back({Shape{i, 7}, DType::kInt64});
+  }
+  span.inputs.push_back({Shape{}, DType::kFloat32});
+  TableOptions options;
+  options.group_by_shape = true;
+  const KeyAverages averages(builder.Build());
+  ASSERT_EQ(averages.rows_by_shape()[0].input_shapes.size(), 41u);
+  EXPECT_EQ(averages.rows_by_shape()[0].input_shapes[39], (Shape{39, 7}));
+  const std::string cell = Cell(averages.Table(options), "cat", "Input Shapes");
+  EXPECT_EQ(cell.size(), 80u);
+  EXPECT_THAT(cell, testing::StartsWith("[[0, 7], [1, 7], "));
+  EXPECT_THAT(cell, testing::EndsWith("..."));
+}
+
+TEST(KeyAveragesTableTest, UnitsOfMemory) {
+  ProfileBuilder builder({kCpu0});
+  const std::int64_t sizes[] = {0, 1023, 1024, 1 << 20, std::int64_t{5} << 29};
+  for (const std::int64_t size : sizes) {
+    builder.Operation(absl::StrCat("n", size), 0, 0, 0, 0, 0).allocated_bytes =
+        size;
+  }
+  TableOptions options;
+  options.show_memory = true;
+  const std::string table = KeyAverages(builder.Build()).Table(options);
+  std::vector<std::string> cells;
+  for (const std::int64_t size : sizes) {
+    cells.push_back(Cell(table, absl::StrCat("n", size), "Self Device Mem"));
+  }
+  EXPECT_THAT(cells,
+              ElementsAre("0 B", "1023 B", "1.00 KB", "1.00 MB", "2.50 GB"));
+}
+
+}  // namespace
+}  // namespace d2l

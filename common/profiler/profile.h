@@ -1,0 +1,141 @@
+// Profile: what a program asked of its devices, and when they did it, as plain
+// data. A Profiler (profiler.h) makes it; a table, a trace and a timeline are
+// made of it.
+//
+//   Profiler profiler;
+//   {
+//     ProfileScope scope(profiler);
+//     y = MatMul(x, T(x));
+//   }
+//   const Profile profile = profiler.Collect();
+//   profile.spans[0].name;              // "matmul"
+//   profile.spans[0].device_nanos();    // on the device
+//
+// Two kinds of time are told apart. *Host* times are those of the front end:
+// how long a call took until it returned, which for an operation is the time to
+// request it. *Device* times are those of the work itself. All are NowNanos.
+//
+// A Profile refers to nothing, neither tensors nor streams; copying and reading
+// it is as thread-safe as any value's.
+
+#ifndef D2L_COMMON_PROFILER_PROFILE_H_
+#define D2L_COMMON_PROFILER_PROFILE_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/base/source_location.h"
+#include "common/device/device.h"
+#include "common/tensor/dtype.h"
+#include "common/tensor/shape.h"
+
+namespace d2l {
+
+enum class ProfiledKind : std::uint8_t {
+  kOperation,  // requested through Apply, and run by a device
+  kView,       // requested through Apply; launches nothing (a view, Empty)
+  kRead,       // the host read values: Item, ToVector, printing
+  kWait,       // the host waited: Synchronize
+  kRange,      // the user's: RecordFunction
+  kStep,       // a step of a schedule: "ProfilerStep#3"
+};
+
+// What is known of the time of an operation on its device.
+enum class DeviceTime {
+  kMeasured,
+  kNothing,     // nothing is launched: there is no such time
+  kNotRun,      // it failed, or was skipped because something before it had
+  kUnmeasured,  // it ran, but nobody took the time; Profile::notes says why
+};
+
+struct ProfiledInput {
+  Shape shape;
+  DType dtype = DType::kFloat32;
+};
+
+// A call of the front end, and what came of it.
+struct ProfiledSpan {
+  ProfiledKind kind = ProfiledKind::kOperation;
+  std::string name;
+  int thread = 0;   // in Profile::threads
+  int parent = -1;  // the span around it on its thread; -1 for none
+  SourceLocation requested_at;
+  SourceLocation requested_by;  // the user's line, where a layer called
+  std::int64_t host_begin = 0;
+  std::int64_t host_end = 0;
+
+  // Of operations and views.
+  std::vector<ProfiledInput> inputs;
+  bool in_place = false;
+  // Of its output and of memory that the operation needed for itself; bytes
+  // taken from the device's memory while it was requested.
+  std::int64_t allocated_bytes = 0;
+
+  // Of operations. begin and end are 0 unless they were measured.
+  int stream = -1;           // in Profile::streams
+  std::uint64_t number = 0;  // in its stream
+  DeviceTime device_time = DeviceTime::kNothing;
+  std::int64_t device_begin = 0;
+  std::int64_t device_end = 0;
+
+  std::int64_t host_nanos() const { return host_end - host_begin; }
+  // 0 unless measured.
+  std::int64_t device_nanos() const { return device_end - device_begin; }
+  // From when the request had been enqueued to the beginning of the work; 0
+  // unless measured, and if the device was faster than the call returned.
+  std::int64_t queue_nanos() const {
+    return device_begin > host_end ? device_begin - host_end : 0;
+  }
+  // The line that a user looks for.
+  SourceLocation line() const {
+    return requested_by.known() ? requested_by : requested_at;
+  }
+};
+
+struct ProfiledStream {
+  std::string name;  // "cpu:0/1"
+  int device = 0;    // in Profile::devices
+};
+
+struct ProfiledDevice {
+  Device device;
+  std::string description;  // "cpu:0 (virtual, 1 core of Intel Xeon)"
+};
+
+struct ProfiledThread {
+  std::string name;  // "front end", "front end 2"
+};
+
+// The memory of a device at one moment, after an allocation or a return.
+struct MemoryPoint {
+  std::int64_t time = 0;
+  int device = 0;              // in Profile::devices
+  bool pinned = false;         // the host memory beside the device
+  std::int64_t change = 0;     // bytes; negative for a return
+  std::int64_t in_use = 0;     // bytes in blocks that somebody holds
+  std::int64_t in_flight = 0;  // bytes that only queued work still needs
+  std::int64_t reserved = 0;   // bytes taken from the device
+  int span = -1;               // in whose course; -1 for none that is known
+};
+
+struct Profile {
+  std::int64_t begin = 0;  // of the recording
+  std::int64_t end = 0;
+  // In the order of their host_begin on each thread, the threads one after the
+  // other; a parent stands before its children.
+  std::vector<ProfiledSpan> spans;
+  std::vector<MemoryPoint> memory;  // by time
+  std::vector<ProfiledThread> threads;
+  std::vector<ProfiledStream> streams;
+  std::vector<ProfiledDevice> devices;
+  // How many records there was no room for: see ProfilerOptions::max_records.
+  std::int64_t cut = 0;
+  // Whole sentences on what could not be recorded or measured, and why. Every
+  // table and trace shows them.
+  std::vector<std::string> notes;
+};
+
+}  // namespace d2l
+
+#endif  // D2L_COMMON_PROFILER_PROFILE_H_

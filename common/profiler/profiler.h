@@ -1,0 +1,187 @@
+// Profiler: what a program asks of its devices and how long it all takes
+// (torch.profiler.profile).
+//
+//   Profiler profiler;
+//   {
+//     ProfileScope scope(profiler);
+//     for (int i = 0; i < 100; ++i) {
+//       RecordFunction range("my step");
+//       z = MatMul(x, T(x)) * 2;
+//     }
+//   }
+//   std::cout << profiler.KeyAverages().Table();
+//   WriteChromeTrace(profiler.profile(), "trace.json");
+//
+// For every operation it records who asked, where, and how long that took, how
+// long the request waited in its stream's queue, and how long the device
+// worked; also the host's reads and waits, the user's ranges, and, if asked to,
+// the memory of each device over time.
+//
+// It records what all threads do. Starting and stopping takes microseconds, as
+// a listener is set; a call costs less than 100 ns more while one is. (With
+// GPUs starting takes longer, as CUPTI is loaded, which tells kernels' times;
+// if it is not there or refuses, the profile's notes say so.) Nothing
+// waits for a device before the result is asked for. (PyTorch collects and
+// sorts when its profiler stops.) The result has a bound, max_records; what is
+// beyond is counted, and the count is shown.
+//
+// Several profilers may run at the same time, one inside another or not: each
+// records all that happens while it runs. PyTorch allows one.
+//
+// A Schedule records some of a program's steps only, as torch.profiler.schedule
+// does:
+//
+//   ProfilerOptions options;
+//   options.schedule = {/*wait=*/1, /*warmup=*/1, /*active=*/3, /*repeat=*/2};
+//   options.on_ready = [](const Profile& profile) { … };
+//   Profiler profiler(options);
+//   profiler.Start();
+//   for (…) {
+//     …;
+//     profiler.Step();
+//   }
+//   profiler.Stop();
+//
+// Thread-safety: what is recorded may be done by any thread at any time; a
+// Profiler itself is used by one thread.
+//
+// Errors: calls that do not go together (two starts, two stops, a result while
+// it runs) throw std::logic_error, which names both lines. What fails on a
+// device is not the profiler's business: the calls concerned are marked, and
+// whoever synchronizes is told.
+
+#ifndef D2L_COMMON_PROFILER_PROFILER_H_
+#define D2L_COMMON_PROFILER_PROFILER_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "common/base/source_location.h"
+#include "common/device/marked_range.h"
+#include "common/profiler/key_averages.h"
+#include "common/profiler/profile.h"
+
+namespace d2l {
+
+namespace internal {
+class Recording;
+struct CallRecord;
+struct Chunk;
+}  // namespace internal
+
+// A range of the front end's time, from here to the end of the block, under a
+// name (torch.profiler.record_function). Ranges nest. Nsight Systems shows them
+// too, whether or not a profiler runs. Without either it costs two loads.
+class RecordFunction {
+ public:
+  explicit RecordFunction(std::string name,
+                          SourceLocation at = SourceLocation::Current());
+  ~RecordFunction();
+  RecordFunction(const RecordFunction&) = delete;
+  RecordFunction& operator=(const RecordFunction&) = delete;
+
+ private:
+  friend class Profiler;
+  RecordFunction(ProfiledKind kind, std::string name, SourceLocation at);
+
+  const MarkedRange marked_;
+  internal::CallRecord* record_ = nullptr;
+  std::shared_ptr<internal::Chunk> chunk_;
+};
+
+// Which steps are recorded: of each cycle, `wait` are not, `warmup` are and
+// thrown away, `active` are kept. After `repeat` cycles nothing is; 0 goes on
+// for ever.
+struct Schedule {
+  int wait = 0;
+  int warmup = 0;
+  int active = 0;  // 0: no schedule; all is recorded, from Start to Stop
+  int repeat = 0;
+};
+
+struct ProfilerOptions {
+  // Record what is taken from the devices' memory and returned: some 50 ns
+  // more for each.
+  bool profile_memory = false;
+  // How many calls are recorded, at least; rounded up to 512 for each thread.
+  // Each takes 128 bytes, and some 300 in a Profile.
+  std::int64_t max_records = 500'000;
+  Schedule schedule;
+  // Called at the end of each cycle of the schedule, by Step or Stop, when the
+  // devices have done what is in it.
+  std::function<void(const Profile&)> on_ready;
+};
+
+class Profiler {
+ public:
+  // Throws std::invalid_argument for options that make no sense.
+  explicit Profiler(ProfilerOptions options = {});
+  // Stops it, if it runs.
+  ~Profiler();
+  Profiler(const Profiler&) = delete;
+  Profiler& operator=(const Profiler&) = delete;
+
+  // Begins to record; what was recorded before is forgotten.
+  void Start(SourceLocation at = SourceLocation::Current());
+  void Stop(SourceLocation at = SourceLocation::Current());
+  bool running() const { return running_; }
+
+  // The end of a step of the schedule. Steps are ranges called
+  // "ProfilerStep#0" and so on. Without a schedule it does nothing.
+  void Step(SourceLocation at = SourceLocation::Current());
+
+  // What was recorded: between Start and Stop, or in the last active steps of
+  // the schedule. The first call waits until the devices have done it.
+  const Profile& profile(SourceLocation at = SourceLocation::Current());
+  // The same as a table's rows.
+  d2l::KeyAverages KeyAverages(SourceLocation at = SourceLocation::Current());
+
+ private:
+  enum class Phase { kWait, kWarmUp, kActive };
+
+  bool scheduled() const { return options_.schedule.active > 0; }
+  // Of the step that begins.
+  Phase PhaseOf(std::int64_t step) const;
+  void StartRecording();
+  void StopRecording();
+  void BeginStep(SourceLocation at);
+  // Ends the step's range. last: nothing comes after it.
+  void EndStep(bool last);
+
+  const ProfilerOptions options_;
+  bool running_ = false;
+  SourceLocation started_at_;
+  SourceLocation stopped_at_;
+  std::int64_t step_ = 0;
+  std::unique_ptr<RecordFunction> step_range_;
+  std::shared_ptr<internal::Recording> recording_;  // goes on, or has
+  bool recording_on_ = false;
+  std::optional<Profile> profile_;  // of recording_, once asked for
+};
+
+// Starts the profiler, and stops it at the end of the block, unless that was
+// done before.
+class ProfileScope {
+ public:
+  explicit ProfileScope(Profiler& profiler,
+                        SourceLocation at = SourceLocation::Current())
+      : profiler_(profiler), at_(at) {
+    profiler_.Start(at);
+  }
+  ~ProfileScope() {
+    if (profiler_.running()) profiler_.Stop(at_);
+  }
+  ProfileScope(const ProfileScope&) = delete;
+  ProfileScope& operator=(const ProfileScope&) = delete;
+
+ private:
+  Profiler& profiler_;
+  const SourceLocation at_;
+};
+
+}  // namespace d2l
+
+#endif  // D2L_COMMON_PROFILER_PROFILER_H_

@@ -1,0 +1,120 @@
+#include "common/profiler/text_table.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/string_view.h"
+#include "common/base/wrap.h"
+
+namespace d2l {
+namespace {
+
+constexpr std::size_t kLineColumns = 80;
+
+bool IsContinuation(char c) { return (c & 0xc0) == 0x80; }
+
+// Of the UTF-8 sequence that the text begins with, in bytes; 0 if it does not
+// begin with one.
+std::size_t SequenceLength(absl::string_view text) {
+  const unsigned char lead = static_cast<unsigned char>(text[0]);
+  std::size_t length = 0;
+  if (lead < 0x80) length = 1;
+  if (lead >= 0xc2 && lead < 0xe0) length = 2;
+  if (lead >= 0xe0 && lead < 0xf0) length = 3;
+  if (lead >= 0xf0 && lead < 0xf5) length = 4;
+  if (text.size() < length) return 0;
+  for (std::size_t i = 1; i < length; ++i) {
+    if (!IsContinuation(text[i])) return 0;
+  }
+  return length;
+}
+
+// U+0000 to U+001F, U+007F to U+009F.
+bool IsControl(absl::string_view sequence) {
+  if (sequence.size() == 1) return absl::ascii_iscntrl(sequence[0]);
+  return sequence[0] == '\xc2' &&
+         static_cast<unsigned char>(sequence[1]) < 0xa0;
+}
+
+// A row of the table, without spaces at its end.
+std::string Line(const std::vector<std::string>& cells,
+                 const std::vector<std::size_t>& widths) {
+  std::string line;
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    const std::size_t columns = TextColumns(cells[i]);
+    absl::StrAppend(&line, i == 0 ? "" : "  ",
+                    std::string(widths[i] - columns, ' '), cells[i]);
+  }
+  return absl::StrCat(absl::StripTrailingAsciiWhitespace(line), "\n");
+}
+
+}  // namespace
+
+std::string PrintableText(absl::string_view text) {
+  std::string printable;
+  while (!text.empty()) {
+    const std::size_t length = SequenceLength(text);
+    const absl::string_view sequence =
+        text.substr(0, std::max<std::size_t>(length, 1));
+    if (sequence == "\n") {
+      absl::StrAppend(&printable, "\\n");
+    } else if (length == 0 || IsControl(sequence)) {
+      for (const char c : sequence) {
+        absl::StrAppendFormat(&printable, "\\x%02x",
+                              static_cast<unsigned char>(c));
+      }
+    } else {
+      absl::StrAppend(&printable, sequence);
+    }
+    text.remove_prefix(sequence.size());
+  }
+  return printable;
+}
+
+std::string CutText(absl::string_view text, std::size_t columns) {
+  if (TextColumns(text) <= columns) return std::string(text);
+  std::size_t end = 0;
+  for (std::size_t kept = 0; kept < columns - 3; ++kept) {
+    do ++end;
+    while (IsContinuation(text[end]));
+  }
+  return absl::StrCat(text.substr(0, end), "...");
+}
+
+std::string WrapText(absl::string_view text) {
+  return WrapWords(PrintableText(text), "", "  ", kLineColumns);
+}
+
+void TextTable::AddColumn(std::string header, std::size_t columns) {
+  widths_.push_back(std::max(columns, TextColumns(header)));
+  rows_[0].push_back(std::move(header));
+}
+
+void TextTable::AddRow(std::vector<std::string> cells) {
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    widths_[i] = std::max(widths_[i], TextColumns(cells[i]));
+  }
+  rows_.push_back(std::move(cells));
+}
+
+void TextTable::SetLastLine(std::string line) { last_line_ = std::move(line); }
+
+std::string TextTable::ToString() const {
+  std::vector<std::string> dashes;
+  for (const std::size_t width : widths_) dashes.emplace_back(width, '-');
+  const std::string rule = Line(dashes, widths_);
+  std::string text = absl::StrCat(rule, Line(rows_[0], widths_), rule);
+  for (std::size_t i = 1; i < rows_.size(); ++i) {
+    absl::StrAppend(&text, Line(rows_[i], widths_));
+  }
+  if (!last_line_.empty()) absl::StrAppend(&text, last_line_, "\n");
+  return text + rule;
+}
+
+}  // namespace d2l

@@ -1,0 +1,416 @@
+#!/usr/bin/env python3
+"""Checks the page that WriteHtmlTimeline wrote, in a headless Chromium.
+
+Usage: tests/check_timeline_page.py FILE.html [--screenshots=DIR] [--chromium=PATH]
+
+It looks for JavaScript errors and for requests of other files, then zooms,
+moves, hovers, selects and searches with real mouse and key events, and compares
+what the page shows with the data in the file. The time that drawing took is
+printed, not judged.
+
+Exits with 0 if all is well, 1 if not, and 77, "not checked", if there is no
+Chromium (Debian: sudo apt-get install chromium). Needs only Python's library.
+"""
+import argparse
+import base64
+import json
+import os
+import re
+import select
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+NOT_CHECKED = 77
+WIDTH, HEIGHT = 1000, 760
+PATIENCE = 60  # seconds for an answer of the browser
+
+
+class Browser:
+    """A page in Chromium, spoken to in its DevTools protocol over two pipes."""
+
+    def __init__(self, program, profile_dir):
+        to_browser_read, self.to_browser = os.pipe()
+        self.from_browser, from_browser_write = os.pipe()
+        flags = ["--headless=new", "--disable-gpu", "--no-first-run",
+                 "--user-data-dir=" + profile_dir, "--remote-debugging-pipe",
+                 "--hide-scrollbars", f"--window-size={WIDTH},{HEIGHT}"]
+        if os.geteuid() == 0:
+            flags.append("--no-sandbox")  # which root cannot have
+        # The protocol is on file descriptors 3 and 4.
+        command = f'exec "$@" 3<&{to_browser_read} 4>&{from_browser_write}'
+        self.process = subprocess.Popen(
+            ["bash", "-c", command, "bash", program, *flags, "about:blank"],
+            pass_fds=(to_browser_read, from_browser_write),
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        os.close(to_browser_read)
+        os.close(from_browser_write)
+        self.unread = b""
+        self.calls = 0
+        self.session = None
+        self.events = []
+        target = self.call("Target.createTarget", url="about:blank")["targetId"]
+        self.session = self.call("Target.attachToTarget", targetId=target,
+                                 flatten=True)["sessionId"]
+
+    def read(self, deadline):
+        while b"\0" not in self.unread:
+            left = deadline - time.monotonic()
+            if left <= 0 or not select.select([self.from_browser], [], [], left)[0]:
+                raise TimeoutError("the browser does not answer")
+            got = os.read(self.from_browser, 1 << 16)
+            if not got:
+                raise ConnectionError("the browser ended")
+            self.unread += got
+        message, self.unread = self.unread.split(b"\0", 1)
+        return json.loads(message)
+
+    def call(self, method, **params):
+        self.calls += 1
+        request = {"id": self.calls, "method": method, "params": params}
+        if self.session:
+            request["sessionId"] = self.session
+        os.write(self.to_browser, json.dumps(request).encode() + b"\0")
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            message = self.read(deadline)
+            if message.get("id") == self.calls:
+                if "error" in message:
+                    raise RuntimeError(f"{method}: {message['error']}")
+                return message["result"]
+            self.events.append(message)
+
+    def wait_for(self, method):
+        deadline = time.monotonic() + PATIENCE
+        while not any(e.get("method") == method for e in self.events):
+            self.events.append(self.read(deadline))
+
+    def value(self, expression):
+        result = self.call("Runtime.evaluate", expression=expression,
+                           returnByValue=True, awaitPromise=True)
+        if "exceptionDetails" in result:
+            raise RuntimeError(f"{expression}: {result['exceptionDetails']}")
+        return result["result"].get("value")
+
+    def settle(self):
+        """Waits until what was asked for has been drawn."""
+        self.value("new Promise((done) => requestAnimationFrame("
+                   "() => requestAnimationFrame(() => done(0))))")
+
+    def key(self, key):
+        text = {"text": "\r"} if key == "Enter" else {"text": key} if len(key) == 1 else {}
+        self.call("Input.dispatchKeyEvent", type="keyDown", key=key, **text)
+        self.call("Input.dispatchKeyEvent", type="keyUp", key=key)
+        self.settle()
+
+    def mouse(self, kind, x, y, **more):
+        self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, **more)
+
+    def click(self, x, y):
+        self.mouse("mousePressed", x, y, button="left", clickCount=1)
+        self.mouse("mouseReleased", x, y, button="left", clickCount=1)
+        self.settle()
+
+    def screenshot(self, path):
+        picture = self.call("Page.captureScreenshot", format="png")["data"]
+        with open(path, "wb") as file:
+            file.write(base64.b64decode(picture))
+
+    def close(self):
+        try:
+            self.session = None
+            self.call("Browser.close")
+            self.process.wait(timeout=PATIENCE)
+        except (OSError, TimeoutError, subprocess.TimeoutExpired):
+            self.process.kill()
+            self.process.wait()
+
+
+class Check:
+    def __init__(self, browser, data, screenshots):
+        self.browser = browser
+        self.data = data
+        self.screenshots = screenshots
+        self.failures = 0
+        spans = data["spans"]
+        self.count = len(spans["kind"])
+        self.names = [data["texts"][i] for i in spans["name"]]
+        self.has_work = [stream >= 0 and measured == 0 for stream, measured
+                         in zip(spans["stream"], spans["device_time"])]
+
+    def expect(self, what, ok, detail=""):
+        if not ok:
+            self.failures += 1
+            print(f"FAILED: {what} {detail}")
+
+    def picture(self, name):
+        if self.screenshots:
+            self.browser.screenshot(os.path.join(self.screenshots, name + ".png"))
+
+    def view(self):
+        return self.browser.value("[view.from, view.to]")
+
+    def text(self, element):
+        return self.browser.value(
+            f"document.getElementById({json.dumps(element)}).textContent")
+
+    def is_hidden(self, element):
+        return self.browser.value(
+            f"document.getElementById({json.dumps(element)}).hidden")
+
+    def place_on_page(self, x, y):
+        box = self.browser.value(
+            "(({left, top}) => [left, top])(canvas.getBoundingClientRect())")
+        return box[0] + x, box[1] + y
+
+    def check_texts(self):
+        self.expect("title", self.text("title") == self.data["title"])
+        self.expect("number of calls",
+                    self.text("summary").startswith(f"{self.count:,} call"),
+                    self.text("summary"))
+        for element in ("notes", "devices"):
+            shown = self.browser.value(
+                f"[...document.querySelectorAll('#{element} li')]"
+                ".map((item) => item.textContent)")
+            self.expect(element, shown == self.data[element], shown)
+
+    def check_zoom(self):
+        self.picture("full")
+        everything = self.view()
+        for key, back in (("w", "s"), ("ArrowUp", "ArrowDown")):
+            self.browser.key("0")
+            self.browser.key(key)
+            closer = self.view()
+            self.expect(f"{key} zooms in",
+                        closer[1] - closer[0] < 0.9 * (everything[1] - everything[0]))
+            self.browser.key(back)
+            self.expect(f"{back} zooms out",
+                        self.view()[1] - self.view()[0] > closer[1] - closer[0])
+        for key, back in (("d", "a"), ("ArrowRight", "ArrowLeft")):
+            self.browser.key("0")
+            self.browser.key("w")
+            before = self.view()
+            self.browser.key(key)
+            self.expect(f"{key} moves on", self.view()[0] > before[0])
+            self.browser.key(back)
+            self.expect(f"{back} moves back", abs(self.view()[0] - before[0]) < 1)
+        self.browser.key("0")
+        self.expect("0 shows everything", self.view() == everything)
+
+        x = 700
+        page_x, page_y = self.place_on_page(x, 60)
+        under = self.browser.value(f"timeAt({x})")
+        for _ in range(5):
+            self.browser.mouse("mouseWheel", page_x, page_y, deltaX=0, deltaY=-120)
+        self.browser.settle()
+        closer = self.view()
+        self.expect("the wheel zooms in",
+                    closer[1] - closer[0] < 0.6 * (everything[1] - everything[0]))
+        tolerance = 1e-6 * (everything[1] - everything[0])
+        self.expect("the wheel zooms about the mouse",
+                    abs(self.browser.value(f"timeAt({x})") - under) < tolerance)
+        self.picture("zoomed")
+        self.browser.mouse("mousePressed", page_x, page_y, button="left", clickCount=1)
+        for moved in (20, 60, 90):
+            self.browser.mouse("mouseMoved", page_x - moved, page_y, button="left",
+                               buttons=1)
+        self.browser.mouse("mouseReleased", page_x - 90, page_y, button="left",
+                           clickCount=1)
+        self.browser.settle()
+        self.expect("dragging takes the time along",
+                    abs(self.browser.value(f"timeAt({x - 90})") - under) < tolerance)
+        self.expect("dragging selects nothing", self.is_hidden("panel"))
+        self.browser.key("0")
+
+    def check_calls(self):
+        """Selects calls by key, looks at them, and finds them by mouse."""
+        last = min(self.count, 60)
+        for i in range(last):
+            self.browser.key("n")
+            self.browser.key("f")
+            name = self.names[i]
+            self.expect("n selects the next call",
+                        self.browser.value("selected") == i, f"{i}: {name}")
+            self.expect("the panel names it", self.text("panel-name") == name)
+            self.expect("the panel has its device time",
+                        ("on the device" in self.text("panel-facts")) ==
+                        self.has_work[i], f"{i}: {name}")
+            self.check_slice(i, name, "hostBegin", "hostEnd",
+                             "rowY(requestRow(selected)) + level[selected] * LANE_HEIGHT")
+            if self.has_work[i]:
+                self.check_slice(i, name, "workBegin", "workEnd",
+                                 "rowY(workRow(selected))")
+        if last:
+            self.picture("selected")
+            shown = [i for i in range(last) if self.has_work[i]]
+            if shown:
+                self.browser.value(f"select({shown[len(shown) // 2]}); zoomToSelected()")
+                self.browser.key("s")
+                self.browser.key("s")
+                self.browser.key("s")
+                self.picture("arrow")
+        self.browser.key("Escape")
+        self.expect("Escape closes the panel", self.is_hidden("panel"))
+
+    def check_slice(self, i, name, begin, end, top):
+        """The slice is drawn where it belongs; the mouse finds it there."""
+        # A slice that holds others of no duration, or is one, cannot be told
+        # apart by a place.
+        left, right, y, height = self.browser.value(
+            f"[Math.max(xOf({begin}[selected]), GUTTER), "
+            f"Math.min(xOf({end}[selected]), width), {top}, height]")
+        if right - left < 6 or y < 24 or y + 19 > height:
+            return
+        x = (left + right) / 2
+        page_x, page_y = self.place_on_page(x, y + 9)
+        self.browser.mouse("mouseMoved", page_x, page_y)
+        self.browser.settle()
+        tooltip = "" if self.is_hidden("tooltip") else self.text("tooltip")
+        if i == min(self.count, 60) // 2:
+            self.picture("tooltip")
+        self.expect("the tooltip tells its name", tooltip.startswith(name),
+                    f"{i}: {name}, not {tooltip}")
+        self.expect("the tooltip tells its device time",
+                    ("on the device" in tooltip) == self.has_work[i], tooltip)
+        # Beside the text and the frame: near the lower edge.
+        drawn, empty = self.browser.value(
+            "((ratio, hex) => [[...pen.getImageData("
+            f"{x} * ratio, {y + 14} * ratio, 1, 1).data].slice(0, 3), "
+            "[1, 3, 5].map((k) => parseInt(hex.slice(k, k + 2), 16))])"
+            "(devicePixelRatio, colours.stripe)")
+        self.expect("the slice is drawn", drawn != empty, f"{i}: {name} {drawn}")
+        self.browser.click(page_x, page_y)
+        self.expect("a click selects it",
+                    self.browser.value("selected") == i, f"{i}: {name}")
+
+    def check_search(self):
+        # Line ends and the like cannot be typed.
+        for name in sorted(filter(str.isprintable, set(self.names)))[:10]:
+            self.browser.key("Escape")
+            self.browser.key("/")
+            part = name[1:].strip() or name
+            self.browser.call("Input.insertText", text=part)
+            self.browser.settle()
+            matching = [i for i in range(self.count)
+                        if part.strip().lower() in self.names[i].lower()]
+            self.expect("the search counts",
+                        self.text("found") ==
+                        f"{len(matching):,} of {self.count:,} calls",
+                        f"{name}: {self.text('found')}, not {len(matching)}")
+            self.browser.key("Enter")
+            self.expect("Enter selects the first match",
+                        self.browser.value("selected") == matching[0], name)
+        if self.count:
+            self.browser.key("Escape")
+            self.browser.key("0")
+            self.browser.key("/")
+            middle = sorted(set(self.names))[len(set(self.names)) // 2]
+            self.browser.call("Input.insertText", text=middle)
+            self.browser.settle()
+            self.picture("search")
+        self.browser.key("Escape")
+        self.expect("Escape ends the search", self.text("found") == "")
+
+    def check_looks(self):
+        self.browser.key("0")
+        if self.count:
+            self.browser.key("n")
+            self.browser.key("f")
+        self.browser.call("Emulation.setEmulatedMedia", features=[
+            {"name": "prefers-color-scheme", "value": "dark"}])
+        self.browser.settle()
+        self.expect("dark colours are followed",
+                    self.browser.value("colours.dark"))
+        self.picture("dark")
+        self.browser.call("Emulation.setEmulatedMedia", features=[])
+        self.browser.key("Escape")
+        self.browser.key("0")
+        self.expect("nothing is wider than the window",
+                    self.browser.value("document.documentElement.scrollWidth") <= WIDTH)
+
+    def measure(self):
+        times = self.browser.value("""(() => {
+          const times = [];
+          showEverything();
+          for (let k = 0; k < 60; ++k) {
+            const before = performance.now();
+            draw();
+            pen.getImageData(0, 0, 1, 1);  // waits for it
+            times.push(performance.now() - before);
+            zoom(1 / 1.3, duration / 2);
+          }
+          showEverything();
+          return times;
+        })()""")
+        print(f"{self.count:,} calls; drawing everything takes {times[0]:.1f} ms, "
+              f"while zooming in {sorted(times)[len(times) // 2]:.1f} ms (median), "
+              f"at most {max(times):.1f} ms")
+
+    def check_events(self, url):
+        for event in self.browser.events:
+            method, params = event.get("method"), event.get("params", {})
+            if method == "Runtime.exceptionThrown":
+                self.expect("no exception", False, json.dumps(params)[:600])
+            elif method == "Log.entryAdded" and params["entry"]["level"] == "error":
+                self.expect("no error in the log", False, params["entry"]["text"])
+            elif method == "Network.requestWillBeSent":
+                asked = params["request"]["url"]
+                self.expect("no other file is asked for", asked == url, asked)
+        self.expect("the page reports no error", self.text("error") == "",
+                    self.text("error"))
+
+
+def embedded_data(path):
+    with open(path, encoding="utf-8") as file:
+        page = file.read()
+    return json.loads(re.search(
+        r'<script id="profile" type="application/json">(.*?)</script>', page,
+        re.DOTALL).group(1))
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("page", metavar="FILE.html")
+    parser.add_argument("--screenshots", metavar="DIR", help="where to write pictures")
+    parser.add_argument("--chromium", metavar="PATH")
+    arguments = parser.parse_args()
+    data = embedded_data(arguments.page)
+    program = arguments.chromium or shutil.which("chromium") or shutil.which(
+        "chromium-browser") or shutil.which("google-chrome")
+    if not program:
+        print("Not checked: there is no Chromium. Debian: sudo apt-get install chromium")
+        return NOT_CHECKED
+    if arguments.screenshots:
+        os.makedirs(arguments.screenshots, exist_ok=True)
+
+    with tempfile.TemporaryDirectory() as profile_dir:
+        browser = Browser(program, profile_dir)
+        try:
+            for domain in ("Page", "Runtime", "Log", "Network"):
+                browser.call(domain + ".enable")
+            browser.call("Emulation.setDeviceMetricsOverride", width=WIDTH,
+                         height=HEIGHT, deviceScaleFactor=1, mobile=False)
+            url = "file://" + os.path.abspath(arguments.page)
+            browser.call("Page.navigate", url=url)
+            browser.wait_for("Page.loadEventFired")
+            browser.settle()
+            check = Check(browser, data, arguments.screenshots)
+            check.check_texts()
+            if check.count:
+                check.check_zoom()
+            check.check_calls()
+            check.check_search()
+            check.check_looks()
+            check.measure()
+            check.check_events(url)
+        finally:
+            browser.close()
+    print(f"{check.failures} failures" if check.failures else "All is well.")
+    return 1 if check.failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
