@@ -63,6 +63,8 @@ MUL_ADD_BYTES = (3 + 2) * 4e7
 CELLS = [
     Cell("003_c5", "product 3x3 @ transposed",
          cpu=On(aim_ns=180, bound="bound_sgemm_3"), cuda=LAUNCHES),
+    Cell("003_c5_profiled", "the same under the profiler",
+         cpu=On(bound="003_c5", aim_bounds=1.5)),
     Cell("003_c18", "x = rand(10, 10), x * x", cpu=On(aim_ns=300), cuda=LAUNCHES),
     Cell("003_c20", "v[j] = rand(10, 10)", cpu=On(aim_ns=350), cuda=LAUNCHES),
     Cell("003_c21_vectorised", "f(), 200 stacks of 100", cpu=On(aim_ns=4e6)),

@@ -22,6 +22,7 @@
 #include "common/device/device.h"
 #include "common/device/device_table.h"
 #include "common/ops/ops.h"
+#include "common/profiler/profiler.h"
 #include "common/tensor/dtype.h"
 #include "common/tensor/shape.h"
 #include "common/tensor/tensor.h"
@@ -67,6 +68,18 @@ void TinyProducts(benchmark::State& state) {
   MeasureLoop(state, 10'000, [&] { MatMul(x, T(x)); });
 }
 BENCHMARK(TinyProducts)->Name("003_c5")->UseRealTime();
+
+// The same under the profiler, which is started and stopped each time.
+void TinyProductsProfiled(benchmark::State& state) {
+  const Tensor x = Rand({3, 3}, FirstDevice());
+  Measure(state, 10'000, [&] {
+    Profiler profiler;
+    const ProfileScope scope(profiler);
+    for (int i = 0; i < 10'000; ++i) MatMul(x, T(x));
+    Synchronize(x.device());
+  });
+}
+BENCHMARK(TinyProductsProfiled)->Name("003_c5_profiled")->UseRealTime();
 
 void DrawAndMultiply(benchmark::State& state) {
   const Device device = FirstDevice();

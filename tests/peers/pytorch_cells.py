@@ -39,6 +39,22 @@ def tiny_products():
     return run
 
 
+def tiny_products_profiled():
+    x = rand(3, 3)
+    activities = [torch.profiler.ProfilerActivity.CPU]
+    if synchronize is not None:
+        activities.append(torch.profiler.ProfilerActivity.CUDA)
+
+    def run():
+        with torch.profiler.profile(activities=activities):
+            for _ in range(10_000):
+                torch.mm(x, x.t())
+            if synchronize is not None:
+                synchronize()
+
+    return run
+
+
 def draw_and_multiply():
 
     def run():
@@ -197,6 +213,7 @@ def add_bias():
 # The set-up, which returns what is timed; and how many units that is.
 CELLS = {
     "003_c5": (tiny_products, 10_000),
+    "003_c5_profiled": (tiny_products_profiled, 10_000),
     "003_c18": (draw_and_multiply, 20_000),
     "003_c20": (assign_rows, 20_000),
     "003_c21_vectorised": (stacked_matrices, 1),

@@ -1,0 +1,135 @@
+#include "chapters/profiling/latencies_core.h"
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <random>
+#include <vector>
+
+#include "chapters/profiling/latencies_sampling.h"
+#include "common/base/statistics.h"
+#include "common/base/timer.h"
+
+namespace d2l {
+namespace {
+
+// More than any predictor remembers, and few enough to stay in the L2 cache.
+constexpr std::size_t kBranches = std::size_t{1} << 18;
+
+// Samples of one branch, taken where the byte is not 0, round and round.
+std::vector<double> SampleBranches(const std::vector<std::uint8_t>& taken,
+                                   const Budget& budget) {
+  std::size_t at = 0;
+  return SampleNanos(budget, [&](std::int64_t n) {
+    std::int64_t ones = 0;
+    std::int64_t zeros = 0;
+    const Timer timer;
+    for (std::int64_t i = 0; i < n; ++i) {
+      at = (at + 1) % kBranches;
+      // Without these the compiler would add without a branch.
+      if (taken[at] != 0) {
+        asm volatile("" : "+r"(ones));
+        ++ones;
+      } else {
+        asm volatile("" : "+r"(zeros));
+        ++zeros;
+      }
+    }
+    const std::int64_t nanos = timer.Nanos();
+    KeepValue(ones);
+    KeepValue(zeros);
+    return nanos;
+  });
+}
+
+}  // namespace
+
+Measurement MeasureAddition(const Budget& budget) {
+  // Not known to the compiler, which so can fold nothing.
+  volatile double one = 1;
+  Measurement result;
+  result.nanos = SampleNanos(budget, [&](std::int64_t n) {
+    const double step = one;
+    double sum = 0;
+    const Timer timer;
+    for (std::int64_t i = 0; i < n; ++i) sum += step;
+    const std::int64_t nanos = timer.Nanos();
+    KeepValue(sum);
+    return nanos;
+  });
+  result.how = "additions of doubles, each to the sum that the last one gave.";
+  return result;
+}
+
+Measurement MeasureMispredict(const Budget& budget) {
+  std::vector<std::uint8_t> random(kBranches);
+  std::mt19937 generator(1);
+  for (std::uint8_t& taken : random) taken = (generator() >> 16) & 1;
+  // The same branches in an order that is easy to predict.
+  std::vector<std::uint8_t> sorted = random;
+  std::sort(sorted.begin(), sorted.end());
+
+  Budget half = budget;
+  half.seconds /= 2;
+  const double predicted = Summarize(SampleBranches(sorted, half)).median;
+  Measurement result;
+  result.nanos = SampleBranches(random, half);
+  for (double& nanos : result.nanos) {
+    // No predictor guesses more than half of random branches.
+    nanos = (nanos - predicted) / 0.5;
+    if (nanos <= 0) {
+      return NotMeasured(
+          "random branches took no longer than sorted ones in a sample.");
+    }
+  }
+  result.how =
+      "branches in random order, less the time of the same ones sorted, for "
+      "each of the half that cannot be predicted.";
+  return result;
+}
+
+Measurement MeasureMutex(const Budget& budget) {
+  std::mutex mutex;
+  Measurement result;
+  result.nanos = SampleNanos(budget, [&](std::int64_t n) {
+    const Timer timer;
+    for (std::int64_t i = 0; i < n; ++i) {
+      mutex.lock();
+      mutex.unlock();
+    }
+    return timer.Nanos();
+  });
+  result.how = "std::mutex, locked and unlocked; no other thread wants it.";
+  return result;
+}
+
+Measurement MeasureAtomic(const Budget& budget) {
+  std::atomic<std::int64_t> counter{0};
+  Measurement result;
+  result.nanos = SampleNanos(budget, [&](std::int64_t n) {
+    const Timer timer;
+    for (std::int64_t i = 0; i < n; ++i) counter.fetch_add(1);
+    return timer.Nanos();
+  });
+  KeepValue(counter.load());
+  result.how = "std::atomic::fetch_add; no other thread uses the number.";
+  return result;
+}
+
+Measurement MeasureSystemCall(const Budget& budget) {
+  Measurement result;
+  result.nanos = SampleNanos(budget, [&](std::int64_t n) {
+    const Timer timer;
+    for (std::int64_t i = 0; i < n; ++i) KeepValue(syscall(SYS_getppid));
+    return timer.Nanos();
+  });
+  result.how = "getppid: into the kernel and back.";
+  return result;
+}
+
+}  // namespace d2l

@@ -1,0 +1,148 @@
+// The lesson from outside: results, ids and exit code on one, two and three
+// devices, and what it prints of itself. Never speed.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "common/lesson/lesson_testing.h"
+#include "common/lesson/run_program.h"
+#include "nlohmann/json.hpp"
+
+namespace d2l {
+namespace {
+
+using ::testing::ContainsRegex;
+using ::testing::HasSubstr;
+using Json = nlohmann::json;
+
+const TestedLesson& Tested() {
+  static const auto& lesson = *new TestedLesson(ListedLesson("profiling"));
+  return lesson;
+}
+
+const LessonRun& OneDevice() {
+  return RunLesson(Tested(), {"--devices=cpu:0"});
+}
+const LessonRun& TwoDevices() {
+  return RunLesson(Tested(), {"--devices=cpu:0,cpu:1"});
+}
+
+Json Cell(const LessonRun& run, const std::string& id) {
+  for (const Json& cell : run.json["cells"]) {
+    if (cell["id"] == id) return cell;
+  }
+  return {};
+}
+
+TEST(Lesson, IsRightOnOneDevice) {
+  ExpectRightResults(OneDevice());
+  ExpectCellsAsListed(Tested(), OneDevice());
+}
+
+TEST(Lesson, IsRightOnTwoDevices) {
+  ExpectRightResults(TwoDevices());
+  ExpectCellsAsListed(Tested(), TwoDevices());
+}
+
+TEST(Lesson, IsRightOnThreeDevices) {
+  const LessonRun& run =
+      RunLesson(Tested(), {"--devices=cpu:0,cpu:1,cpu:2", "--cell=003/c9"});
+  ExpectRightResults(run);
+}
+
+TEST(Lesson, PrintsPyTorchsColumns) {
+  EXPECT_THAT(
+      OneDevice().output,
+      ContainsRegex("Name +Self CPU % +Self CPU +CPU total % +CPU total +CPU "
+                    "time avg +Self Device +Self Device % +Device total "
+                    "+Device time avg +# of Calls"));
+  EXPECT_THAT(OneDevice().output, HasSubstr("Self CPU time total: "));
+  EXPECT_THAT(OneDevice().output, HasSubstr("Self Device time total: "));
+}
+
+TEST(Lesson, ShowsTimelineAndCurves) {
+  std::vector<std::string> names;
+  for (const Json& cell : OneDevice().json["cells"]) {
+    for (const Json& drawing : cell["drawings"]) {
+      names.push_back(drawing["name"]);
+    }
+  }
+  EXPECT_THAT(
+      names, testing::ElementsAre("timeline", "latency by size",
+                                  "from which size the device beats the host"));
+}
+
+TEST(Lesson, ColdFiguresAreOfFreshProcesses) {
+  for (const char* id : {"003/c5", "003/c9"}) {
+    int fresh = 0;
+    const Json cell = Cell(OneDevice(), id);
+    for (const Json& figure : cell["figures"]) {
+      if (figure.dump().find("fresh processes") != std::string::npos) ++fresh;
+    }
+    EXPECT_EQ(fresh, 4) << id;
+  }
+}
+
+TEST(Lesson, TheLoopAndTheStackedProductAreEqual) {
+  EXPECT_THAT(OneDevice().output, HasSubstr("\nTrue\n"));
+}
+
+TEST(Lesson, WritesATraceAndAPage) {
+  const std::string trace = ::testing::TempDir() + "/profiling.trace.json";
+  const std::string page = ::testing::TempDir() + "/profiling.html";
+  const ProgramResult run = RunProgram(
+      "chapters/profiling/lesson",
+      {"--devices=cpu:0", "--size=small", "--cell=003/c2",
+       absl::StrCat("--trace=", trace), absl::StrCat("--html=", page)});
+  EXPECT_EQ(run.exit_code, 0) << run.output;
+  const Json events = Json::parse(ReadFile(trace))["traceEvents"];
+  int requests = 0, work = 0, arrows = 0;
+  for (const Json& event : events) {
+    if (event["ph"] == "s") ++arrows;
+    if (event["ph"] != "X" || event["name"] != "matmul") continue;
+    (event["pid"] == 1 ? requests : work) += 1;
+  }
+  EXPECT_GE(requests, 100);
+  EXPECT_EQ(work, requests) << "the device's part of each";
+  EXPECT_GE(arrows, work);
+  EXPECT_THAT(ReadFile(page), HasSubstr("003/c2"));
+  std::filesystem::remove(trace);
+  std::filesystem::remove(page);
+}
+
+TEST(Lesson, PrintsItsSourceByteForByte) {
+  ExpectSourcePrinted(Tested(), OneDevice());
+}
+
+TEST(Lesson, KeepsToEightyColumns) { ExpectEightyColumns(OneDevice()); }
+
+TEST(Lesson, LaunchBlockingChangesNoResult) {
+  const LessonRun& run =
+      RunLesson(Tested(), {"--devices=cpu:0", "--launch_blocking"});
+  ExpectRightResults(run);
+  ExpectCellsAsListed(Tested(), run);
+}
+
+TEST(Lesson, QueueOfOneChangesNoResult) {
+  const LessonRun& run =
+      RunLesson(Tested(), {"--devices=cpu:0", "--max_queued_operations=1"});
+  ExpectRightResults(run);
+}
+
+TEST(Lesson, RunsOneCellByAnyOfItsIds) {
+  ExpectOneCellByAnyId(Tested(), Tested().cells[2]);
+}
+
+TEST(Benchmarks, MirrorTheCells) { ExpectBenchmarksMirrorCells(Tested()); }
+
+TEST(Benchmarks, AnAbsentDeviceIsSkippedWithItsName) {
+  ExpectBenchmarkSkipped(Tested(), "c9.*device:cuda", "cuda:0");
+}
+
+}  // namespace
+}  // namespace d2l
