@@ -50,13 +50,14 @@ ABSL_FLAG(std::string, svg, "",
           "it is made if it is missing. Relative to the directory in which you "
           "typed the command. A browser shows them.\n"
           "Example: --svg=drawings");
-ABSL_FLAG(std::string, trace, "",
-          "Also write to this file what was asked of the devices and when they "
-          "did it, as a Chrome trace, with a range for each cell. "
-          "https://ui.perfetto.dev shows it. Relative to the directory in "
-          "which you typed the command. The recording makes each request about "
-          "100 ns longer.\n"
-          "Example: --trace=trace.json");
+ABSL_FLAG(
+    std::string, trace, "",
+    "Also write to this file what was asked of the devices and when they "
+    "did it, as a Chrome trace, with a range for each cell. "
+    "https://ui.perfetto.dev shows it. Relative to the directory in "
+    "which you typed the command. The recording makes each request a little "
+    "longer.\n"
+    "Example: --trace=trace.json");
 ABSL_FLAG(std::string, html, "",
           "The same as a page that a browser shows without a network.\n"
           "Example: --html=timeline.html");

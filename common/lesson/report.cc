@@ -338,9 +338,8 @@ std::vector<std::string> Circumstances(bool launch_blocking, bool allow_tf32,
   }
   if (profiled) {
     sentences.push_back(
-        "The profiler records (--trace or --html): each request takes about "
-        "100 ns longer, and about 50 ns for each time that it takes or returns "
-        "memory.");
+        "The profiler records (--trace or --html): each request takes longer, "
+        "and so does each time that memory is taken or returned.");
   }
   const std::int64_t bound = stream_options.max_queued_operations;
   if (bound < StreamOptions().max_queued_operations) {

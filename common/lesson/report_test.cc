@@ -216,8 +216,8 @@ TEST(Circumstances, NamesWhatIsUnusual) {
   EXPECT_EQ(Circumstances(false, false, true, usual, {gpu}, 1),
             std::vector<std::string>{
                 "The profiler records (--trace or --html): each request takes "
-                "about 100 ns longer, and about 50 ns for each time that it "
-                "takes or returns memory."});
+                "longer, and so does each time that memory is taken or "
+                "returned."});
   EXPECT_EQ(
       Circumstances(true, false, false, narrow, {cpu0, cpu1}, 2),
       (std::vector<std::string>{

@@ -20,6 +20,9 @@
 
 namespace d2l {
 namespace internal {
+
+std::atomic<bool> profiling{false};
+
 namespace {
 
 // Chunks that were used and can be used again: their pages are there already,
@@ -172,7 +175,7 @@ std::shared_ptr<Recording> Collector::Start(const RecordingOptions& options) {
   recordings_.push_back(recording);
   recording->generation_ =
       generation_.fetch_add(1, std::memory_order_release) + 1;
-  on_.store(true, std::memory_order_release);
+  profiling.store(true, std::memory_order_release);
   SetProcessOpListener(this);
   SetWaitListener(this);
   if (options.memory) SetMemoryListener(this);
@@ -205,7 +208,7 @@ void Collector::Stop(Recording& recording) {
   outstanding_.clear();
   if (times_ != nullptr) times_->End();
   times_ = nullptr;
-  on_.store(false, std::memory_order_release);
+  profiling.store(false, std::memory_order_release);
   SetProcessOpListener(nullptr);
   SetWaitListener(nullptr);
 }

@@ -45,6 +45,9 @@
 namespace d2l {
 namespace internal {
 
+// Whether there is a recording: Collector::on.
+extern std::atomic<bool> profiling;
+
 // A call of the front end. Written by its thread, except for the stamps, which
 // are the device's.
 struct alignas(64) CallRecord {
@@ -147,7 +150,7 @@ class Collector : public OpListener, public DeviceListener {
   void Stop(Recording& recording);
 
   // True while there is a recording.
-  bool on() const { return on_.load(std::memory_order_acquire); }
+  bool on() const { return profiling.load(std::memory_order_acquire); }
 
   // A range of the user's on this thread. BeginRange returns null if nothing is
   // recorded; else the record, and *chunk, which keeps it.
@@ -174,7 +177,6 @@ class Collector : public OpListener, public DeviceListener {
   // With the lock.
   void Retire(const ChunkPtr& chunk);
 
-  std::atomic<bool> on_{false};
   // Another one with each Start and Stop: then every thread needs a new chunk.
   std::atomic<std::uint64_t> generation_{1};
   // Calls for which no recording had room.

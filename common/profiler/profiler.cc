@@ -15,19 +15,12 @@ namespace d2l {
 
 using internal::Collector;
 
-RecordFunction::RecordFunction(std::string name, SourceLocation at)
-    : RecordFunction(ProfiledKind::kRange, std::move(name), at) {}
-
-RecordFunction::RecordFunction(ProfiledKind kind, std::string name,
-                               SourceLocation at)
-    : marked_(name) {
-  Collector& collector = Collector::Get();
-  if (!collector.on()) return;
-  record_ = collector.BeginRange(kind, std::move(name), at, &chunk_);
+void RecordFunction::Begin(ProfiledKind kind, const std::string& name,
+                           SourceLocation at) {
+  record_ = Collector::Get().BeginRange(kind, name, at, &chunk_);
 }
 
-RecordFunction::~RecordFunction() {
-  if (record_ == nullptr) return;
+void RecordFunction::End() {
   record_->host_end.store(NowTicks(), std::memory_order_release);
 }
 
