@@ -30,7 +30,8 @@ set -uo pipefail
 export LC_ALL=C
 
 archs="" devices="" size=small report=report pack="" filter="*"
-steps="tests sanitizer lessons benchmarks peers"
+all_steps="tests sanitizer lessons benchmarks peers"
+steps="$all_steps"
 
 # Longest that a step may take, in seconds. A sanitizer makes a kernel up to a
 # hundred times slower.
@@ -42,14 +43,20 @@ complain() {
 }
 
 read_flags() {
-  local flag
+  local flag step
   for flag in "$@"; do
     case "$flag" in
       --pack=?*) pack="${flag#*=}" ;;
       --archs=?*) archs="${flag#*=}" ;;
       --devices=?*) devices="${flag#*=}" ;;
       --size=?*) size="${flag#*=}" ;;
-      --steps=?*) steps="${flag#*=}" ;;
+      --steps=?*)
+        steps="${flag#*=}" && steps="${steps//,/ }"
+        for step in $steps; do
+          [[ " $all_steps " == *" $step "* ]] \
+            || complain "--steps=$step asked for; there are: $all_steps."
+        done
+        ;;
       --filter=?*) filter="${flag#*=}" ;;
       --report=?*) report="${flag#*=}" ;;
       -h | --help)
