@@ -64,14 +64,6 @@ class LaunchBlockingGuard {
   const bool before_ = LaunchBlocking();
 };
 
-// What was measured in each repeat on a device, as a figure.
-Figure Measured(const std::string& label, const std::string& unit,
-                Device device, std::vector<double> samples) {
-  Figure figure{label, "", MeasuredOn(device), unit, Summarize(samples)};
-  figure.samples = std::move(samples);
-  return figure;
-}
-
 // How long a call takes.
 double Seconds(const std::function<void()>& call) {
   const Timer timer;
@@ -91,7 +83,7 @@ std::map<std::string, Figure> ReportAll(Cell& cell, Device device,
     for (const Repeat& repeat : repeats) samples.push_back(repeat[i].second);
     const std::string& name = repeats[0][i].first;
     figures[name] =
-        cell.Report(Measured(name, "s", device, std::move(samples)));
+        cell.Report(Sampled(name, MeasuredOn(device), "s", std::move(samples)));
   }
   return figures;
 }
@@ -167,7 +159,8 @@ MemoryUse UseOf(
         blocks, blocks == 1 ? "block" : "blocks");
   }
   plot.AddLine(way, steps, bytes);
-  use.peak = cell.Report(Measured(label, "B", TryGpu(), std::move(peaks)));
+  use.peak =
+      cell.Report(Sampled(label, MeasuredOn(TryGpu()), "B", std::move(peaks)));
   return use;
 }
 

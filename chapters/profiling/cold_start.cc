@@ -118,11 +118,10 @@ ColdStart MeasureColdStart(Cell& cell, const std::string& where, int products) {
     }
   }
   const auto figure = [&](const std::string& what, std::size_t f) {
-    Figure made{absl::StrCat(where, ": ", what), "",
+    return cell.Report(
+        Sampled(absl::StrCat(where, ": ", what),
                 absl::StrCat(MeasuredOn(devices), ", fresh processes"), "s",
-                Summarize(samples[f])};
-    made.samples = samples[f];
-    return cell.Report(std::move(made));
+                samples[f]));
   };
   return {figure("first product", 0), figure("a later product", 1),
           figure(absl::StrCat("first ", products), 2),

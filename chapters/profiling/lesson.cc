@@ -18,6 +18,7 @@
 #include <iostream>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -591,9 +592,7 @@ void Reuse(Cell& cell) {
 Figure SecondsOf(const LatencyRow& row) {
   std::vector<double> seconds;
   for (const double nanos : row.nanos) seconds.push_back(1e-9 * nanos);
-  Figure figure{row.what, "", "host", "s", Summarize(seconds)};
-  figure.samples = std::move(seconds);
-  return figure;
+  return Sampled(row.what, "host", "s", std::move(seconds));
 }
 
 // How long a load takes, by how much memory the program goes through.

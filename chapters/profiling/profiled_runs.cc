@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "common/base/statistics.h"
 #include "common/base/timer.h"
 #include "common/device/device_table.h"
 #include "common/profiler/profiler.h"
@@ -15,13 +14,6 @@ namespace d2l {
 namespace {
 
 constexpr int kRuns = 9;
-
-Figure SecondsOf(const std::string& label, Device device,
-                 std::vector<double> samples) {
-  Figure figure{label, "", MeasuredOn(device), "s", Summarize(samples)};
-  figure.samples = std::move(samples);
-  return figure;
-}
 
 }  // namespace
 
@@ -52,12 +44,14 @@ ProfiledRuns RunProfiled(Cell& cell, const std::string& label, Device device,
     requests.push_back(asked);
     of_device.push_back(worked);
   }
-  runs.requests = cell.Report(SecondsOf(absl::StrCat(label, ": requests"),
-                                        device, std::move(requests)));
-  runs.device = cell.Report(SecondsOf(absl::StrCat(label, ": on the device"),
-                                      device, std::move(of_device)));
-  runs.total = cell.Report(
-      SecondsOf(absl::StrCat(label, ": in all"), device, std::move(total)));
+  const auto report = [&](const std::string& what,
+                          std::vector<double> samples) {
+    return cell.Report(Sampled(absl::StrCat(label, ": ", what),
+                               MeasuredOn(device), "s", std::move(samples)));
+  };
+  runs.requests = report("requests", std::move(requests));
+  runs.device = report("on the device", std::move(of_device));
+  runs.total = report("in all", std::move(total));
   return runs;
 }
 

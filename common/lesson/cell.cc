@@ -43,8 +43,8 @@ void Repeat(double enough, const std::function<void()>& once) {
 
 Figure Seconds(const std::string& label, const std::string& column,
                const std::string& measured_on, std::vector<double> samples) {
-  Figure figure{label, column, measured_on, "s", Summarize(samples)};
-  figure.samples = std::move(samples);
+  Figure figure = Sampled(label, measured_on, "s", std::move(samples));
+  figure.column = column;
   return figure;
 }
 

@@ -228,6 +228,13 @@ Figure RatioPerRepeat(const std::string& label, const Figure& a,
   return PerRepeat(label, "x", a, b, [](double x, double y) { return x / y; });
 }
 
+Figure Sampled(const std::string& label, const std::string& measured_on,
+               const std::string& unit, std::vector<double> samples) {
+  Figure figure{label, "", measured_on, unit, Summarize(samples)};
+  figure.samples = std::move(samples);
+  return figure;
+}
+
 Figure Known(const std::string& label, const std::string& unit, double value) {
   Figure figure;
   figure.label = label;

@@ -74,6 +74,10 @@ Figure PerRepeat(const std::string& label, const std::string& unit,
 Figure RatioPerRepeat(const std::string& label, const Figure& a,
                       const Figure& b);
 
+// What was measured in each repeat.
+Figure Sampled(const std::string& label, const std::string& measured_on,
+               const std::string& unit, std::vector<double> samples);
+
 // A figure that is known, such as a bound: Less(Known("…", "x", 1.5), speedup).
 Figure Known(const std::string& label, const std::string& unit, double value);
 

@@ -100,14 +100,17 @@ void Profiler::Step(SourceLocation at) {
   BeginStep(at);
 }
 
+std::int64_t Profiler::Cycle() const {
+  const Schedule& schedule = options_.schedule;
+  return std::int64_t{schedule.wait} + schedule.warmup + schedule.active;
+}
+
 Profiler::Phase Profiler::PhaseOf(std::int64_t step) const {
   const Schedule& schedule = options_.schedule;
-  const std::int64_t cycle =
-      std::int64_t{schedule.wait} + schedule.warmup + schedule.active;
-  if (schedule.repeat > 0 && step / cycle >= schedule.repeat) {
+  if (schedule.repeat > 0 && step / Cycle() >= schedule.repeat) {
     return Phase::kWait;
   }
-  const std::int64_t in_cycle = step % cycle;
+  const std::int64_t in_cycle = step % Cycle();
   if (in_cycle < schedule.wait) return Phase::kWait;
   if (in_cycle < std::int64_t{schedule.wait} + schedule.warmup) {
     return Phase::kWarmUp;
@@ -135,10 +138,7 @@ void Profiler::EndStep(bool last) {
   step_range_.reset();
   if (!recording_on_) return;
   const bool active = PhaseOf(step_) == Phase::kActive;
-  const Schedule& schedule = options_.schedule;
-  const std::int64_t cycle =
-      std::int64_t{schedule.wait} + schedule.warmup + schedule.active;
-  const bool end_of_cycle = (step_ + 1) % cycle == 0;
+  const bool end_of_cycle = (step_ + 1) % Cycle() == 0;
   if (!last && !(active && end_of_cycle)) return;
   StopRecording();
   if (!active) {

@@ -156,6 +156,8 @@ class Profiler {
   enum class Phase { kWait, kWarmUp, kActive };
 
   bool scheduled() const { return options_.schedule.active > 0; }
+  // How many steps a cycle of the schedule has.
+  std::int64_t Cycle() const;
   // Of the step that begins.
   Phase PhaseOf(std::int64_t step) const;
   void StartRecording();
