@@ -18,7 +18,6 @@
 #include "absl/strings/str_format.h"
 #include "common/base/format.h"
 #include "common/base/source_location.h"
-#include "common/base/statistics.h"
 #include "common/base/timer.h"
 #include "common/device/backend.h"
 #include "common/device/device.h"
