@@ -18,6 +18,7 @@
 #include "absl/strings/str_format.h"
 #include "common/base/format.h"
 #include "common/base/source_location.h"
+#include "common/base/text.h"
 #include "common/base/timer.h"
 #include "common/device/backend.h"
 #include "common/device/device.h"
@@ -26,14 +27,14 @@
 #include "common/device/hold_up.h"
 #include "common/device/memory.h"
 #include "common/device/stream.h"
+#include "common/drawing/graph_drawing.h"
+#include "common/drawing/plot.h"
+#include "common/drawing/timeline.h"
+#include "common/graph/program_graph.h"
 #include "common/lesson/cell.h"
 #include "common/lesson/host_library.h"
 #include "common/lesson/judge.h"
-#include "common/lesson/plot.h"
-#include "common/lesson/program_graph.h"
 #include "common/lesson/recorder.h"
-#include "common/lesson/text.h"
-#include "common/lesson/timeline.h"
 #include "common/ops/ops.h"
 #include "common/tensor/tensor.h"
 
@@ -311,8 +312,8 @@ void In5(Cell& cell) {
   std::cout << z << "\n\n";
   cell.CheckClose("z", ToVector<float>(z), {3, 3}, 0);
   cell.Check(graph.depth() == 3 && network.depth() == 7, "levels");
-  cell.Show(graph.Draw("z = x * y + 2"));
-  cell.Show(network.Draw("two branches"));
+  cell.Show(DrawGraph(graph, "z = x * y + 2"));
+  cell.Show(DrawGraph(network, "two branches"));
   cell.Show(Timeline(network.recording()).Draw("timeline of two branches"));
   const auto behind_a_product = [&] {
     MatMul(a, a);

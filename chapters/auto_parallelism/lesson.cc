@@ -23,13 +23,14 @@
 #include "common/device/device_table.h"
 #include "common/device/memory.h"
 #include "common/device/stream.h"
+#include "common/drawing/graph_drawing.h"
+#include "common/drawing/plot.h"
+#include "common/drawing/timeline.h"
+#include "common/graph/program_graph.h"
 #include "common/lesson/cell.h"
 #include "common/lesson/host_library.h"
 #include "common/lesson/judge.h"
-#include "common/lesson/plot.h"
-#include "common/lesson/program_graph.h"
 #include "common/lesson/recorder.h"
-#include "common/lesson/timeline.h"
 #include "common/ops/ops.h"
 #include "common/tensor/tensor.h"
 
@@ -544,7 +545,7 @@ void Graph(Cell& cell) {
 
   const Recording run = Record(on_two);
   const ProgramGraph graph(run);
-  cell.Show(graph.Draw("two-layer MLP"));
+  cell.Show(DrawGraph(graph, "two-layer MLP"));
   cell.Show(Timeline(run).Draw("timeline"));
   const Judgement schedule = FollowsTheData(graph);
   cell.Check(schedule.verdict == Verdict::kHolds, schedule.reason);
@@ -749,7 +750,7 @@ void RandomDag(Cell& cell) {
   }
   const std::vector<Step> drawn = RandomProgram(random, 8, streams);
   const Recording run = Record([&] { RunOnStreams(drawn, x, streams); });
-  cell.Show(ProgramGraph(run).Draw("one more, of 8 operations"));
+  cell.Show(DrawGraph(ProgramGraph(run), "one more, of 8 operations"));
   const Judgement equal = tally.AllEqual();
   cell.Check(equal.verdict == Verdict::kHolds, equal.reason);
   cell.Claim("The result is always the serial one.", equal);

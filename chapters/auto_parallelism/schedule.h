@@ -8,8 +8,8 @@
 #ifndef D2L_CHAPTERS_AUTO_PARALLELISM_SCHEDULE_H_
 #define D2L_CHAPTERS_AUTO_PARALLELISM_SCHEDULE_H_
 
+#include "common/graph/program_graph.h"
 #include "common/lesson/judge.h"
-#include "common/lesson/program_graph.h"
 
 namespace d2l {
 

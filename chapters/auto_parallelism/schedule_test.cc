@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "common/device/device.h"
+#include "common/graph/program_graph.h"
 #include "common/lesson/judge.h"
-#include "common/lesson/program_graph.h"
 #include "common/lesson/recorder.h"
 #include "common/lesson/recording_testing.h"
 

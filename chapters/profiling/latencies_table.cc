@@ -7,7 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "chapters/profiling/latencies.h"
 #include "common/base/statistics.h"
-#include "common/lesson/text.h"
+#include "common/base/text.h"
 
 namespace d2l {
 namespace {

@@ -8,7 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "chapters/profiling/quiet.h"
 #include "common/base/format.h"
-#include "common/lesson/text.h"
+#include "common/base/text.h"
 
 namespace d2l {
 namespace {

@@ -20,7 +20,7 @@
 #include "common/base/timer.h"
 #include "common/device/device.h"
 #include "common/device/device_table.h"
-#include "common/lesson/drawing.h"
+#include "common/drawing/drawing.h"
 #include "common/lesson/judge.h"
 
 namespace d2l {

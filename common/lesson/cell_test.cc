@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "common/device/device_table.h"
-#include "common/lesson/drawing.h"
+#include "common/drawing/drawing.h"
 #include "common/lesson/judge.h"
 
 namespace d2l {

@@ -20,9 +20,9 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "common/base/atomic_file.h"
+#include "common/base/text.h"
 #include "common/device/device_table.h"
 #include "common/lesson/cell.h"
-#include "common/lesson/text.h"
 
 ABSL_FLAG(std::string, devices, "auto",
           "What to run on. auto: every GPU there is, else virtual CPU devices. "

@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/base/statistics.h"
-#include "common/lesson/text.h"
+#include "common/base/text.h"
 
 namespace d2l {
 namespace {

@@ -13,12 +13,12 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
+#include "common/base/text.h"
 #include "common/base/wrap.h"
 #include "common/device/backend.h"
 #include "common/device/device_table.h"
 #include "common/lesson/cell.h"
 #include "common/lesson/judge.h"
-#include "common/lesson/text.h"
 #include "nlohmann/json.hpp"
 
 namespace d2l {

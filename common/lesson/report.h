@@ -20,10 +20,10 @@
 #include <string>
 #include <vector>
 
+#include "common/base/text.h"
 #include "common/device/backend.h"
 #include "common/device/device_table.h"
 #include "common/lesson/cell.h"
-#include "common/lesson/text.h"
 
 namespace d2l {
 

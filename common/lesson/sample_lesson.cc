@@ -21,14 +21,15 @@
 #include "absl/strings/str_split.h"
 #include "common/device/device_table.h"
 #include "common/device/failure.h"
+#include "common/drawing/graph_drawing.h"
+#include "common/drawing/plot.h"
+#include "common/drawing/timeline.h"
+#include "common/graph/program_graph.h"
 #include "common/lesson/cell.h"
 #include "common/lesson/fresh_process.h"
 #include "common/lesson/judge.h"
 #include "common/lesson/lesson.h"
-#include "common/lesson/plot.h"
-#include "common/lesson/program_graph.h"
 #include "common/lesson/recorder.h"
-#include "common/lesson/timeline.h"
 #include "common/ops/ops.h"
 #include "common/tensor/tensor.h"
 
@@ -81,7 +82,7 @@ void Draw(Cell& cell) {
     z = x * y + 2;
     std::cout << z << "\n\n";
   });
-  cell.Show(ProgramGraph(run).Draw("z = x * y + 2"));
+  cell.Show(DrawGraph(ProgramGraph(run), "z = x * y + 2"));
   cell.Show(Timeline(run).Draw("timeline"));
 }
 // %%

@@ -9,8 +9,8 @@
 // above it is ignored. What is not printable ASCII becomes '?', so that a
 // column is a byte. Not thread-safe.
 
-#ifndef D2L_COMMON_LESSON_TEXT_CANVAS_H_
-#define D2L_COMMON_LESSON_TEXT_CANVAS_H_
+#ifndef D2L_COMMON_DRAWING_TEXT_CANVAS_H_
+#define D2L_COMMON_DRAWING_TEXT_CANVAS_H_
 
 #include <cstddef>
 #include <string>
@@ -55,4 +55,4 @@ class TextCanvas {
 
 }  // namespace d2l
 
-#endif  // D2L_COMMON_LESSON_TEXT_CANVAS_H_
+#endif  // D2L_COMMON_DRAWING_TEXT_CANVAS_H_

@@ -1,4 +1,4 @@
-#include "common/lesson/plot.h"
+#include "common/drawing/plot.h"
 
 #include <cmath>
 #include <limits>

@@ -1,4 +1,4 @@
-#include "common/lesson/timeline.h"
+#include "common/drawing/timeline.h"
 
 #include <cstdint>
 #include <sstream>

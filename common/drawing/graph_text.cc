@@ -1,5 +1,3 @@
-// ProgramGraph in characters.
-
 #include <algorithm>
 #include <cstddef>
 #include <map>
@@ -8,14 +6,16 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/base/format.h"
-#include "common/lesson/graph_layers.h"
-#include "common/lesson/graph_layout.h"
-#include "common/lesson/program_graph.h"
+#include "common/base/text.h"
+#include "common/drawing/graph_drawing.h"
+#include "common/drawing/graph_layers.h"
+#include "common/drawing/graph_layout.h"
+#include "common/graph/program_graph.h"
 #include "common/lesson/recorder.h"
-#include "common/lesson/text.h"
 #include "common/tensor/dtype.h"
 
 namespace d2l {
@@ -23,6 +23,15 @@ namespace {
 
 // A summary has no more lines than fit a screen.
 constexpr int kMaxLevelLines = 40;
+
+// A number with no more digits than one reads: "0.1" for 0.10000000000000001.
+std::string Readable(const std::string& attribute) {
+  double number;
+  if (attribute.size() < 9 || !absl::SimpleAtod(attribute, &number)) {
+    return attribute;
+  }
+  return absl::StrFormat("%.6g", number);
+}
 
 // "[3 mul (1, 2)]", with room for `wires` to arrive and one to leave beside
 // them.
@@ -59,29 +68,54 @@ std::string CountedNames(const std::map<std::string, int>& names) {
 
 }  // namespace
 
-std::string ProgramGraph::Layers(int width) const {
-  std::vector<int> wires(nodes_.size(), 0);
-  for (const GraphEdge& edge : edges_) ++wires[edge.to];
+std::string NodeName(const ProgramGraph& graph, int node) {
+  const int op = graph.nodes()[node].op;
+  if (op < 0) return "input";
+  const RecordedOp& recorded = graph.recording().ops[op];
+  return recorded.name + (recorded.in_place ? "_" : "");
+}
+
+std::string NodeLabel(const ProgramGraph& graph, int node) {
+  std::string label = NodeName(graph, node);
+  const int op = graph.nodes()[node].op;
+  if (op < 0) return label;
+  const ValueRecord& value = graph.nodes()[node].value;
+  for (const Attribute& attribute : graph.recording().ops[op].attributes) {
+    // The shape and the dtype of the result are said of every node.
+    if (attribute.second == value.shape.ToString()) continue;
+    if (attribute.second == DTypeName(value.dtype)) continue;
+    absl::StrAppend(&label, " ", attribute.first, "=",
+                    Readable(attribute.second));
+  }
+  return label;
+}
+
+namespace {
+
+// The layers and their wires; "" if they do not fit.
+std::string Layers(const ProgramGraph& graph, int width) {
+  std::vector<int> wires(graph.nodes().size(), 0);
+  for (const GraphEdge& edge : graph.edges()) ++wires[edge.to];
   // The number stands for the node in the lines below; the rest is left out
   // if there is no room for it.
   for (const int detail : {3, 2, 1, 0}) {
     std::vector<std::string> labels;
     std::vector<double> widths;
-    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    for (std::size_t i = 0; i < graph.nodes().size(); ++i) {
       std::string label = absl::StrCat(i + 1);
       const int node = static_cast<int>(i);
       if (detail == 3) {
-        absl::StrAppend(&label, " ", Shortened(Label(node), 24));
+        absl::StrAppend(&label, " ", Shortened(NodeLabel(graph, node), 24));
       } else if (detail > 0) {
-        absl::StrAppend(&label, " ", Name(node));
+        absl::StrAppend(&label, " ", NodeName(graph, node));
       }
       if (detail > 1) {
-        absl::StrAppend(&label, " ", nodes_[i].value.shape.ToString());
+        absl::StrAppend(&label, " ", graph.nodes()[i].value.shape.ToString());
       }
       labels.push_back(Boxed(label, wires[i]));
       widths.push_back(static_cast<double>(labels.back().size()));
     }
-    const GraphLayout layout = LayOut(*this, widths, kLayerGap);
+    const GraphLayout layout = LayOut(graph, widths, kLayerGap);
     if (layout.width > width) continue;
     const std::string text = DrawLayers(layout, labels);
     std::size_t longest = 0;
@@ -98,21 +132,22 @@ std::string ProgramGraph::Layers(int width) const {
   return "";
 }
 
-std::string ProgramGraph::OperationLines(int width) const {
-  const std::set<int> critical(critical_path_.begin(), critical_path_.end());
+std::string OperationLines(const ProgramGraph& graph, int width) {
+  const std::set<int> critical(graph.critical_path().begin(),
+                               graph.critical_path().end());
   std::vector<std::vector<std::string>> rows;
-  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+  for (std::size_t i = 0; i < graph.nodes().size(); ++i) {
     const int node = static_cast<int>(i);
-    const ValueRecord& value = nodes_[i].value;
+    const ValueRecord& value = graph.nodes()[i].value;
     rows.push_back(
         {absl::StrFormat("%3d%c", node + 1,
                          critical.count(node) > 0 ? '*' : ' '),
-         Label(node),
+         NodeLabel(graph, node),
          absl::StrCat(value.shape.ToString(), " ", DTypeName(value.dtype)), "-",
          "-", ""});
-    if (nodes_[i].op < 0) continue;
-    const RecordedOp& op = recording_.ops[nodes_[i].op];
-    if (op.stream >= 0) rows[i][3] = recording_.streams[op.stream].name;
+    if (graph.nodes()[i].op < 0) continue;
+    const RecordedOp& op = graph.recording().ops[graph.nodes()[i].op];
+    if (op.stream >= 0) rows[i][3] = graph.recording().streams[op.stream].name;
     if (op.end > 0) rows[i][4] = FormatDuration(op.seconds());
     rows[i][5] = PlaceText(op.line());
   }
@@ -148,7 +183,7 @@ std::string ProgramGraph::OperationLines(int width) const {
   return text;
 }
 
-std::string ProgramGraph::LevelLines(int width) const {
+std::string LevelLines(const ProgramGraph& graph, int width) {
   struct Level {
     int first;
     int last;
@@ -156,12 +191,12 @@ std::string ProgramGraph::LevelLines(int width) const {
     double seconds;
   };
   std::vector<Level> levels;
-  for (int i = 0; i < depth_; ++i) levels.push_back({i, i, {}, 0});
-  for (std::size_t i = 0; i < nodes_.size(); ++i) {
-    Level& level = levels[levels_[i]];
-    const int op = nodes_[i].op;
-    ++level.names[Name(static_cast<int>(i))];
-    if (op >= 0) level.seconds += recording_.ops[op].seconds();
+  for (int i = 0; i < graph.depth(); ++i) levels.push_back({i, i, {}, 0});
+  for (std::size_t i = 0; i < graph.nodes().size(); ++i) {
+    Level& level = levels[graph.levels()[i]];
+    const int op = graph.nodes()[i].op;
+    ++level.names[NodeName(graph, static_cast<int>(i))];
+    if (op >= 0) level.seconds += graph.recording().ops[op].seconds();
   }
   // Levels that look alike become one line; if that does not do, so do as many
   // neighbours as it takes.
@@ -176,7 +211,7 @@ std::string ProgramGraph::LevelLines(int width) const {
   }
   const bool merged = lines.size() > static_cast<std::size_t>(kMaxLevelLines);
   if (merged) {
-    const int per_line = (depth_ + kMaxLevelLines - 1) / kMaxLevelLines;
+    const int per_line = (graph.depth() + kMaxLevelLines - 1) / kMaxLevelLines;
     lines.clear();
     for (const Level& level : levels) {
       if (lines.empty() || level.first % per_line == 0) {
@@ -208,27 +243,32 @@ std::string ProgramGraph::LevelLines(int width) const {
   return text;
 }
 
-std::string ProgramGraph::ToText(int width) const {
+}  // namespace
+
+std::string GraphToText(const ProgramGraph& graph, int width) {
   int operations = 0;
   bool order = false;
-  for (const GraphNode& node : nodes_) operations += node.op >= 0 ? 1 : 0;
-  for (const GraphEdge& edge : edges_) order |= edge.kind != EdgeKind::kData;
+  for (const GraphNode& node : graph.nodes())
+    operations += node.op >= 0 ? 1 : 0;
+  for (const GraphEdge& edge : graph.edges())
+    order |= edge.kind != EdgeKind::kData;
   if (operations == 0) return "No operation was recorded.\n";
 
   std::string text;
   std::string notes = absl::StrFormat(
       "%d %s on %d levels, at most %d on a level; %s of work, %s of it on the "
       "critical path",
-      operations, operations == 1 ? "operation" : "operations", depth_, width_,
-      FormatDuration(total_seconds_), FormatDuration(critical_path_seconds_));
+      operations, operations == 1 ? "operation" : "operations", graph.depth(),
+      graph.width(), FormatDuration(graph.total_seconds()),
+      FormatDuration(graph.critical_path_seconds()));
   const std::string layers =
-      nodes_.size() > kMaxDrawnNodes ? "" : Layers(width);
+      graph.nodes().size() > kMaxDrawnNodes ? "" : Layers(graph, width);
   if (layers.empty()) {
-    text = LevelLines(width);
+    text = LevelLines(graph, width);
     notes += ".";
   } else {
-    text = absl::StrCat(layers, "\n", OperationLines(width));
-    notes += critical_path_.empty() ? "." : " (*).";
+    text = absl::StrCat(layers, "\n", OperationLines(graph, width));
+    notes += graph.critical_path().empty() ? "." : " (*).";
     if (order) {
       notes +=
           " Dotted lines: must be read or written before it is "

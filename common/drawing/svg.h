@@ -9,8 +9,8 @@
 // Text is escaped; bytes that are no UTF-8, and control characters, become
 // '?'. Lengths are in pixels. Not thread-safe.
 
-#ifndef D2L_COMMON_LESSON_SVG_H_
-#define D2L_COMMON_LESSON_SVG_H_
+#ifndef D2L_COMMON_DRAWING_SVG_H_
+#define D2L_COMMON_DRAWING_SVG_H_
 
 #include <string>
 
@@ -71,4 +71,4 @@ std::string TextAsSvg(const std::string& text, const std::string& title);
 
 }  // namespace d2l
 
-#endif  // D2L_COMMON_LESSON_SVG_H_
+#endif  // D2L_COMMON_DRAWING_SVG_H_

@@ -3,7 +3,7 @@
 //   ProgramGraph graph(Record([&] { z = x * y + 2; }));
 //   graph.depth();                  // 3: inputs, mul, add
 //   graph.critical_path_seconds();  // no order of work is faster than this
-//   cell.Show(graph.Draw("z = x * y + 2"));
+//   cell.Show(DrawGraph(graph, "z = x * y + 2"));  // common/drawing
 //
 // A node is an operation, or a value that comes from outside the recording. An
 // edge says that one operation cannot run before another is done:
@@ -19,15 +19,12 @@
 // Thread-safety: a value; const methods may be called at the same time. It
 // owns a copy of the recording.
 
-#ifndef D2L_COMMON_LESSON_PROGRAM_GRAPH_H_
-#define D2L_COMMON_LESSON_PROGRAM_GRAPH_H_
+#ifndef D2L_COMMON_GRAPH_PROGRAM_GRAPH_H_
+#define D2L_COMMON_GRAPH_PROGRAM_GRAPH_H_
 
-#include <string>
 #include <vector>
 
-#include "common/lesson/drawing.h"
 #include "common/lesson/recorder.h"
-#include "common/lesson/text.h"
 #include "common/ops/record.h"
 
 namespace d2l {
@@ -47,9 +44,6 @@ struct GraphEdge {
 
 class ProgramGraph {
  public:
-  // The largest graph that is drawn node by node in text.
-  static constexpr int kMaxDrawnNodes = 40;
-
   explicit ProgramGraph(Recording recording);
 
   const Recording& recording() const { return recording_; }
@@ -72,26 +66,8 @@ class ProgramGraph {
   // The nodes of that chain, in order.
   const std::vector<int>& critical_path() const { return critical_path_; }
 
-  // "mul", "sub_" in place, "input".
-  std::string Name(int node) const;
-  // With the attributes that the value does not show: "add second=2".
-  std::string Label(int node) const;
-
-  // For a terminal: layers from top to bottom, then a line for each operation.
-  // What is too large or too wide is summarised: a line for each level.
-  std::string ToText(int width = kTextWidth) const;
-
-  // A box for each node, coloured by stream, with name, shape, time and line;
-  // edges of kinds other than data are dashed, the critical path is bold.
-  std::string ToSvg(const std::string& title = "") const;
-
-  Drawing Draw(const std::string& name) const;
-
  private:
   void Measure();
-  std::string Layers(int width) const;  // "" if they do not fit
-  std::string OperationLines(int width) const;
-  std::string LevelLines(int width) const;
 
   Recording recording_;
   std::vector<GraphNode> nodes_;
@@ -106,4 +82,4 @@ class ProgramGraph {
 
 }  // namespace d2l
 
-#endif  // D2L_COMMON_LESSON_PROGRAM_GRAPH_H_
+#endif  // D2L_COMMON_GRAPH_PROGRAM_GRAPH_H_

@@ -1,4 +1,4 @@
-#include "common/lesson/text.h"
+#include "common/base/text.h"
 
 #include <sys/ioctl.h>
 #include <unistd.h>

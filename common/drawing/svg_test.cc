@@ -1,4 +1,4 @@
-#include "common/lesson/svg.h"
+#include "common/drawing/svg.h"
 
 #include <string>
 

@@ -18,16 +18,16 @@
 // Thread-safety: a value; const methods may be called at the same time. It
 // owns a copy of the recording.
 
-#ifndef D2L_COMMON_LESSON_TIMELINE_H_
-#define D2L_COMMON_LESSON_TIMELINE_H_
+#ifndef D2L_COMMON_DRAWING_TIMELINE_H_
+#define D2L_COMMON_DRAWING_TIMELINE_H_
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
-#include "common/lesson/drawing.h"
+#include "common/base/text.h"
+#include "common/drawing/drawing.h"
 #include "common/lesson/recorder.h"
-#include "common/lesson/text.h"
 #include "common/profiler/profile.h"
 
 namespace d2l {
@@ -80,4 +80,4 @@ std::vector<std::int64_t> AxisTimes(std::int64_t end, int most);
 
 }  // namespace d2l
 
-#endif  // D2L_COMMON_LESSON_TIMELINE_H_
+#endif  // D2L_COMMON_DRAWING_TIMELINE_H_

@@ -1,15 +1,15 @@
 // Drawing: a picture of what a cell did, in the two forms a reader can use.
 //
 //   const Recording run = Record([&] { z = x * y + 2; });
-//   cell.Show(ProgramGraph(run).Draw("z = x * y + 2"));
+//   cell.Show(DrawGraph(ProgramGraph(run), "z = x * y + 2"));
 //
 // The text is plain ASCII for a terminal or a pipe. The SVG stands for itself:
 // no script, nothing fetched.
 //
 // A value; it owns what it holds.
 
-#ifndef D2L_COMMON_LESSON_DRAWING_H_
-#define D2L_COMMON_LESSON_DRAWING_H_
+#ifndef D2L_COMMON_DRAWING_DRAWING_H_
+#define D2L_COMMON_DRAWING_DRAWING_H_
 
 #include <string>
 
@@ -23,4 +23,4 @@ struct Drawing {
 
 }  // namespace d2l
 
-#endif  // D2L_COMMON_LESSON_DRAWING_H_
+#endif  // D2L_COMMON_DRAWING_DRAWING_H_

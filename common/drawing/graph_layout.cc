@@ -1,4 +1,4 @@
-#include "common/lesson/graph_layout.h"
+#include "common/drawing/graph_layout.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "common/lesson/program_graph.h"
+#include "common/graph/program_graph.h"
 
 namespace d2l {
 namespace {

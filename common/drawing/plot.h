@@ -13,16 +13,16 @@
 // Errors: std::invalid_argument for x and y of different length, for numbers
 // that are not finite and, on a logarithmic axis, not positive.
 
-#ifndef D2L_COMMON_LESSON_PLOT_H_
-#define D2L_COMMON_LESSON_PLOT_H_
+#ifndef D2L_COMMON_DRAWING_PLOT_H_
+#define D2L_COMMON_DRAWING_PLOT_H_
 
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/types/optional.h"
-#include "common/lesson/drawing.h"
-#include "common/lesson/text.h"
+#include "common/base/text.h"
+#include "common/drawing/drawing.h"
 
 namespace d2l {
 
@@ -98,4 +98,4 @@ class Plot {
 
 }  // namespace d2l
 
-#endif  // D2L_COMMON_LESSON_PLOT_H_
+#endif  // D2L_COMMON_DRAWING_PLOT_H_

@@ -1,35 +1,18 @@
-#include "common/lesson/program_graph.h"
+#include "common/graph/program_graph.h"
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/numbers.h"
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
-#include "common/lesson/drawing.h"
 #include "common/lesson/recorder.h"
-#include "common/lesson/text.h"
-#include "common/ops/primitive.h"
 #include "common/ops/record.h"
-#include "common/tensor/dtype.h"
 
 namespace d2l {
 namespace {
-
-// A number with no more digits than one reads: "0.1" for 0.10000000000000001.
-std::string Readable(const std::string& attribute) {
-  double number;
-  if (attribute.size() < 9 || !absl::SimpleAtod(attribute, &number)) {
-    return attribute;
-  }
-  return absl::StrFormat("%.6g", number);
-}
 
 // Finds nodes and edges by going through the operations in order.
 class Builder {
@@ -150,31 +133,6 @@ void ProgramGraph::Measure() {
     critical_path_.push_back(node);
   }
   std::reverse(critical_path_.begin(), critical_path_.end());
-}
-
-std::string ProgramGraph::Name(int node) const {
-  const int op = nodes_[node].op;
-  if (op < 0) return "input";
-  return recording_.ops[op].name + (recording_.ops[op].in_place ? "_" : "");
-}
-
-std::string ProgramGraph::Label(int node) const {
-  std::string label = Name(node);
-  const int op = nodes_[node].op;
-  if (op < 0) return label;
-  const ValueRecord& value = nodes_[node].value;
-  for (const Attribute& attribute : recording_.ops[op].attributes) {
-    // The shape and the dtype of the result are said of every node.
-    if (attribute.second == value.shape.ToString()) continue;
-    if (attribute.second == DTypeName(value.dtype)) continue;
-    absl::StrAppend(&label, " ", attribute.first, "=",
-                    Readable(attribute.second));
-  }
-  return label;
-}
-
-Drawing ProgramGraph::Draw(const std::string& name) const {
-  return {name, ToText(TextWidth()), ToSvg(name)};
 }
 
 }  // namespace d2l

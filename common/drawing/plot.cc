@@ -1,4 +1,4 @@
-#include "common/lesson/plot.h"
+#include "common/drawing/plot.h"
 
 #include <algorithm>
 #include <cmath>
@@ -13,10 +13,10 @@
 #include "absl/strings/str_format.h"
 #include "absl/types/optional.h"
 #include "common/base/statistics.h"
-#include "common/lesson/drawing.h"
-#include "common/lesson/svg.h"
-#include "common/lesson/text.h"
-#include "common/lesson/text_canvas.h"
+#include "common/base/text.h"
+#include "common/drawing/drawing.h"
+#include "common/drawing/svg.h"
+#include "common/drawing/text_canvas.h"
 
 namespace d2l {
 namespace {

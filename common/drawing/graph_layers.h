@@ -9,13 +9,13 @@
 // one that goes down is drawn; '+' joins. Wires that carry data are solid,
 // others dotted. For the drawings of this package; a pure function.
 
-#ifndef D2L_COMMON_LESSON_GRAPH_LAYERS_H_
-#define D2L_COMMON_LESSON_GRAPH_LAYERS_H_
+#ifndef D2L_COMMON_DRAWING_GRAPH_LAYERS_H_
+#define D2L_COMMON_DRAWING_GRAPH_LAYERS_H_
 
 #include <string>
 #include <vector>
 
-#include "common/lesson/graph_layout.h"
+#include "common/drawing/graph_layout.h"
 
 namespace d2l {
 
@@ -29,4 +29,4 @@ std::string DrawLayers(const GraphLayout& layout,
 
 }  // namespace d2l
 
-#endif  // D2L_COMMON_LESSON_GRAPH_LAYERS_H_
+#endif  // D2L_COMMON_DRAWING_GRAPH_LAYERS_H_

@@ -1,5 +1,3 @@
-// ProgramGraph as a picture.
-
 #include <algorithm>
 #include <cstddef>
 #include <set>
@@ -10,10 +8,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/base/format.h"
-#include "common/lesson/graph_layout.h"
-#include "common/lesson/program_graph.h"
+#include "common/drawing/graph_drawing.h"
+#include "common/drawing/graph_layout.h"
+#include "common/drawing/svg.h"
+#include "common/graph/program_graph.h"
 #include "common/lesson/recorder.h"
-#include "common/lesson/svg.h"
 #include "common/tensor/dtype.h"
 
 namespace d2l {
@@ -39,12 +38,12 @@ Box MakeBox(const ProgramGraph& graph, int number) {
   const GraphNode& node = graph.nodes()[number];
   const std::string shape = node.value.shape.ToString();
   Box box;
-  box.lines.push_back(graph.Label(number));
+  box.lines.push_back(NodeLabel(graph, number));
   if (box.lines[0].size() > 26)
     box.lines[0] = box.lines[0].substr(0, 24) + "..";
   box.lines.push_back(absl::StrCat(shape, " ", DTypeName(node.value.dtype)));
   box.fill = "#ffffff";
-  box.tooltip = graph.Label(number);
+  box.tooltip = NodeLabel(graph, number);
   if (node.op >= 0) {
     const RecordedOp& op = graph.recording().ops[node.op];
     const std::string place = op.line().known() ? op.line().ToString() : "";
@@ -208,17 +207,17 @@ double DrawKey(const ProgramGraph& graph, double y, Svg* svg) {
 
 }  // namespace
 
-std::string ProgramGraph::ToSvg(const std::string& title) const {
-  if (nodes_.empty() || nodes_.size() > kMaxSvgNodes) {
-    return TextAsSvg(ToText(), title);
+std::string GraphToSvg(const ProgramGraph& graph, const std::string& title) {
+  if (graph.nodes().empty() || graph.nodes().size() > kMaxSvgNodes) {
+    return TextAsSvg(GraphToText(graph), title);
   }
   std::vector<Box> boxes;
   std::vector<double> widths;
-  for (std::size_t i = 0; i < nodes_.size(); ++i) {
-    boxes.push_back(MakeBox(*this, static_cast<int>(i)));
+  for (std::size_t i = 0; i < graph.nodes().size(); ++i) {
+    boxes.push_back(MakeBox(graph, static_cast<int>(i)));
     widths.push_back(boxes.back().width);
   }
-  const GraphLayout layout = LayOut(*this, widths, kItemGap);
+  const GraphLayout layout = LayOut(graph, widths, kItemGap);
   double height = kHead + kMargin;
   for (std::size_t i = 0; i < layout.layers.size(); ++i) {
     height += kBoxHeight;
@@ -226,16 +225,17 @@ std::string ProgramGraph::ToSvg(const std::string& title) const {
   }
   Svg unused(0, 0, "");
   const double width =
-      std::max({layout.width, Svg::TextWidth(Headline(*this), kFont),
-                Svg::TextWidth(title, 14), DrawKey(*this, 0, &unused)}) +
+      std::max({layout.width, Svg::TextWidth(Headline(graph), kFont),
+                Svg::TextWidth(title, 14), DrawKey(graph, 0, &unused)}) +
       2 * kMargin;
 
   Svg svg(width, height, title);
   svg.Text(kMargin, 24, title, {14, "start", "#111111", true});
-  svg.Text(kMargin, 42, Headline(*this), {kFont});
-  DrawKey(*this, 60, &svg);
-  const auto critical = CriticalLinks(*this, layout);
-  const std::set<int> path(critical_path_.begin(), critical_path_.end());
+  svg.Text(kMargin, 42, Headline(graph), {kFont});
+  DrawKey(graph, 60, &svg);
+  const auto critical = CriticalLinks(graph, layout);
+  const std::set<int> path(graph.critical_path().begin(),
+                           graph.critical_path().end());
   double y = kHead;
   for (std::size_t i = 0; i < layout.layers.size(); ++i) {
     if (i < layout.links.size()) {
@@ -250,6 +250,10 @@ std::string ProgramGraph::ToSvg(const std::string& title) const {
     if (i < layout.links.size()) y += GapHeight(layout, i);
   }
   return svg.ToString();
+}
+
+Drawing DrawGraph(const ProgramGraph& graph, const std::string& name) {
+  return {name, GraphToText(graph, TextWidth()), GraphToSvg(graph, name)};
 }
 
 }  // namespace d2l

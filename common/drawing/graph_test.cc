@@ -1,5 +1,3 @@
-#include "common/lesson/program_graph.h"
-
 #include <algorithm>
 #include <cstddef>
 #include <cstdlib>
@@ -10,8 +8,10 @@
 #include <utility>
 #include <vector>
 
-#include "common/lesson/graph_layers.h"
-#include "common/lesson/graph_layout.h"
+#include "common/drawing/graph_drawing.h"
+#include "common/drawing/graph_layers.h"
+#include "common/drawing/graph_layout.h"
+#include "common/graph/program_graph.h"
 #include "common/lesson/recorder.h"
 #include "common/lesson/recording_testing.h"
 #include "common/ops/ops.h"
@@ -58,16 +58,16 @@ TEST(ProgramGraph, OfThreeStatements) {
   const Tensor y = Ones({1, 2}, cpu);
   const ProgramGraph graph(Record([&] { const Tensor z = x * y + 2; }));
   ASSERT_EQ(graph.nodes().size(), 4u);
-  EXPECT_EQ(graph.Label(0), "input");
+  EXPECT_EQ(NodeLabel(graph, 0), "input");
   EXPECT_EQ(graph.nodes()[1].value.id, y.id());
-  EXPECT_EQ(graph.Name(2), "mul");
-  EXPECT_THAT(graph.Label(3), ::testing::MatchesRegex("add .*=2"));
+  EXPECT_EQ(NodeName(graph, 2), "mul");
+  EXPECT_THAT(NodeLabel(graph, 3), ::testing::MatchesRegex("add .*=2"));
   EXPECT_EQ(EdgesOf(graph), (Edges{{0, 2}, {1, 2}, {2, 3}}));
   EXPECT_THAT(graph.levels(), ElementsAre(0, 0, 1, 2));
   EXPECT_EQ(graph.depth(), 3);
   EXPECT_EQ(graph.width(), 1);
   EXPECT_GT(graph.critical_path_seconds(), 0);
-  EXPECT_THAT(graph.ToText(), HasSubstr("program_graph_test.cc:"));
+  EXPECT_THAT(GraphToText(graph), HasSubstr("graph_test.cc:"));
 }
 
 TEST(ProgramGraph, WritesWaitForReads) {
@@ -85,8 +85,8 @@ TEST(ProgramGraph, WritesWaitForReads) {
   EXPECT_EQ(KindOf(graph, 1, 3), EdgeKind::kWriteAfterRead);
   EXPECT_EQ(KindOf(graph, 3, 4), EdgeKind::kWriteAfterWrite);
   EXPECT_EQ(KindOf(graph, 4, 5), EdgeKind::kData);
-  EXPECT_EQ(graph.Label(3), "add_");
-  EXPECT_THAT(graph.ToText(), HasSubstr("Dotted lines"));
+  EXPECT_EQ(NodeLabel(graph, 3), "add_");
+  EXPECT_THAT(GraphToText(graph), HasSubstr("Dotted lines"));
 }
 
 TEST(ProgramGraph, ViewsShareMemory) {
@@ -123,8 +123,8 @@ TEST(ProgramGraph, CriticalPathIsTheLongestInTime) {
 TEST(ProgramGraph, OfNothing) {
   const ProgramGraph graph{Recording()};
   EXPECT_EQ(graph.depth(), 0);
-  EXPECT_EQ(graph.ToText(), "No operation was recorded.\n");
-  EXPECT_THAT(graph.ToSvg("t"), HasSubstr("No operation"));
+  EXPECT_EQ(GraphToText(graph), "No operation was recorded.\n");
+  EXPECT_THAT(GraphToSvg(graph, "t"), HasSubstr("No operation"));
 }
 
 // Some program, with views and operations in place.
@@ -347,7 +347,7 @@ TEST(ProgramGraphText, FitsAndNamesEachOperation) {
     FakeProgram p = RandomProgram(seed, 1 + static_cast<int>(seed) * 3);
     const ProgramGraph graph(p.recording());
     for (const int width : {40, 60, 80, 120}) {
-      const std::string text = graph.ToText(width);
+      const std::string text = GraphToText(graph, width);
       EXPECT_LE(LongestLine(text), static_cast<std::size_t>(width)) << text;
       for (const char c : text) EXPECT_TRUE(c == '\n' || (c >= ' ' && c < 127));
     }
@@ -358,7 +358,7 @@ TEST(ProgramGraphText, LargeGraphsAreSummarised) {
   FakeProgram p;
   int x = p.Op("ones", {});
   for (int i = 0; i < 200; ++i) x = p.Op(i % 100 == 7 ? "relu" : "add", {x});
-  const std::string chain = ProgramGraph(p.recording()).ToText();
+  const std::string chain = GraphToText(ProgramGraph(p.recording()));
   EXPECT_THAT(chain, HasSubstr("1-7"));
   EXPECT_THAT(chain, HasSubstr("add, on each"));
   EXPECT_THAT(chain, HasSubstr("201 operations on 201 levels"));
@@ -366,7 +366,8 @@ TEST(ProgramGraphText, LargeGraphsAreSummarised) {
 
   FakeProgram wide;
   for (int i = 0; i < 100; ++i) wide.Op("ones", {});
-  EXPECT_THAT(ProgramGraph(wide.recording()).ToText(), HasSubstr("100 x ones"));
+  EXPECT_THAT(GraphToText(ProgramGraph(wide.recording())),
+              HasSubstr("100 x ones"));
 }
 
 TEST(ProgramGraphSvg, ShowsTheNodesAndEscapes) {
@@ -374,7 +375,7 @@ TEST(ProgramGraphSvg, ShowsTheNodesAndEscapes) {
   const int x = p.Op("a<b>&\"c\"", {});
   p.Op("relu", {x, p.Outside()});
   p.InPlace("fill", {}, x);
-  const std::string svg = ProgramGraph(p.recording()).ToSvg("<t>");
+  const std::string svg = GraphToSvg(ProgramGraph(p.recording()), "<t>");
   for (const char* part :
        {"<svg xmlns", "&lt;t&gt;", "a&lt;b&gt;&amp;&quot;c&quot;", "relu",
         "(2, 3) float32", "cpu:0, 500 ns", "net.cc:2", "from outside",

@@ -10,12 +10,12 @@
 //
 // For the drawings of this package. Pure functions.
 
-#ifndef D2L_COMMON_LESSON_GRAPH_LAYOUT_H_
-#define D2L_COMMON_LESSON_GRAPH_LAYOUT_H_
+#ifndef D2L_COMMON_DRAWING_GRAPH_LAYOUT_H_
+#define D2L_COMMON_DRAWING_GRAPH_LAYOUT_H_
 
 #include <vector>
 
-#include "common/lesson/program_graph.h"
+#include "common/graph/program_graph.h"
 
 namespace d2l {
 
@@ -60,4 +60,4 @@ std::vector<double> Spread(const std::vector<double>& wanted,
 
 }  // namespace d2l
 
-#endif  // D2L_COMMON_LESSON_GRAPH_LAYOUT_H_
+#endif  // D2L_COMMON_DRAWING_GRAPH_LAYOUT_H_

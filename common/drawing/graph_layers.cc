@@ -1,4 +1,4 @@
-#include "common/lesson/graph_layers.h"
+#include "common/drawing/graph_layers.h"
 
 #include <algorithm>
 #include <cmath>
@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "common/lesson/graph_layout.h"
-#include "common/lesson/text_canvas.h"
+#include "common/drawing/graph_layout.h"
+#include "common/drawing/text_canvas.h"
 
 namespace d2l {
 namespace {

@@ -1,4 +1,4 @@
-#include "common/lesson/timeline.h"
+#include "common/drawing/timeline.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -12,11 +12,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/base/format.h"
-#include "common/lesson/drawing.h"
+#include "common/base/text.h"
+#include "common/drawing/drawing.h"
+#include "common/drawing/svg.h"
+#include "common/drawing/text_canvas.h"
 #include "common/lesson/recorder.h"
-#include "common/lesson/svg.h"
-#include "common/lesson/text.h"
-#include "common/lesson/text_canvas.h"
 #include "common/profiler/profile.h"
 
 namespace d2l {

@@ -1,4 +1,4 @@
-// How a lesson's words and figures are laid out: 80 columns, or fewer on a
+// How a program's words and figures are laid out: 80 columns, or fewer on a
 // narrower terminal, in plain text.
 //
 //   std::cout << Wrap("A long sentence …", "  ");
@@ -6,8 +6,8 @@
 //
 // All functions are thread-safe and own nothing.
 
-#ifndef D2L_COMMON_LESSON_TEXT_H_
-#define D2L_COMMON_LESSON_TEXT_H_
+#ifndef D2L_COMMON_BASE_TEXT_H_
+#define D2L_COMMON_BASE_TEXT_H_
 
 #include <string>
 
@@ -40,4 +40,4 @@ std::string FormatFactor(double factor);
 
 }  // namespace d2l
 
-#endif  // D2L_COMMON_LESSON_TEXT_H_
+#endif  // D2L_COMMON_BASE_TEXT_H_
