@@ -11,8 +11,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "common/base/atomic_file.h"
+#include "common/base/child_process.h"
 #include "common/lesson/lesson_testing.h"
-#include "common/lesson/run_program.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"

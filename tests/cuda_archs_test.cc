@@ -5,8 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/base/child_process.h"
 #include "common/device/cuda/built_archs.h"
-#include "common/lesson/run_program.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "common/lesson/run_program.h"
+#include "common/base/atomic_file.h"
 #include "tools/doctor_testing.h"
 
 namespace d2l {

@@ -17,7 +17,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "common/lesson/run_program.h"
+#include "common/base/atomic_file.h"
+#include "common/base/child_process.h"
 #include "tools/doctor_testing.h"
 
 namespace d2l {

@@ -16,7 +16,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "common/lesson/run_program.h"
+#include "common/base/atomic_file.h"
+#include "common/base/child_process.h"
 
 namespace d2l {
 namespace {

@@ -8,8 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "common/base/atomic_file.h"
+#include "common/base/child_process.h"
 #include "common/lesson/lesson_testing.h"
-#include "common/lesson/run_program.h"
 #include "nlohmann/json.hpp"
 
 namespace d2l {

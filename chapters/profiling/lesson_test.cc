@@ -9,8 +9,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/atomic_file.h"
+#include "common/base/child_process.h"
 #include "common/lesson/lesson_testing.h"
-#include "common/lesson/run_program.h"
 #include "nlohmann/json.hpp"
 
 namespace d2l {

@@ -8,6 +8,8 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <string>
 #include <system_error>
 
@@ -120,6 +122,11 @@ absl::Status WriteAtomically(const std::string& path, const std::string& text) {
   if (error == 0) return absl::OkStatus();
   unlink(temporary.c_str());
   return Unwritable(path, error);
+}
+
+std::string ReadFile(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
 }
 
 }  // namespace d2l

@@ -22,6 +22,9 @@ absl::Status CheckWritable(const std::string& path);
 
 absl::Status WriteAtomically(const std::string& path, const std::string& text);
 
+// The bytes of the file; "" if it cannot be read.
+std::string ReadFile(const std::string& path);
+
 }  // namespace d2l
 
 #endif  // D2L_COMMON_BASE_ATOMIC_FILE_H_

@@ -9,7 +9,6 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "common/lesson/run_program.h"
 
 namespace d2l {
 namespace {

@@ -17,7 +17,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "common/lesson/run_program.h"
+#include "common/base/child_process.h"
 
 namespace d2l {
 namespace {

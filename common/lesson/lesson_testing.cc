@@ -19,8 +19,9 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
+#include "common/base/atomic_file.h"
+#include "common/base/child_process.h"
 #include "common/base/wrap.h"
-#include "common/lesson/run_program.h"
 
 namespace d2l {
 namespace {
