@@ -12,7 +12,7 @@
 #include "common/base/source_location.h"
 #include "common/device/device.h"
 #include "common/device/device_times.h"
-#include "common/device/marked_range.h"
+#include "common/device/nvtx_range.h"
 #include "common/device/op_label.h"
 #include "common/device/stream.h"
 #include "common/ops/ops.h"
@@ -224,7 +224,7 @@ class Marker : public RangeMarker {
   std::vector<std::string> told;
 };
 
-TEST(MarkedRangesTest, RangesAreMarkedWithAndWithoutAProfiler) {
+TEST(NvtxRangeTest, RangesAreMarkedWithAndWithoutAProfiler) {
   { const RecordFunction unheard("unheard"); }
   Marker marker;
   SetRangeMarker(&marker);

@@ -61,7 +61,7 @@
 #include <string>
 
 #include "common/base/source_location.h"
-#include "common/device/marked_range.h"
+#include "common/device/nvtx_range.h"
 #include "common/profiler/key_averages.h"
 #include "common/profiler/profile.h"
 
@@ -92,7 +92,7 @@ class RecordFunction {
  private:
   friend class Profiler;
   RecordFunction(ProfiledKind kind, const std::string& name, SourceLocation at)
-      : marked_(name) {
+      : nvtx_range_(name) {
     if (internal::profiling.load(std::memory_order_acquire)) {
       Begin(kind, name, at);
     }
@@ -100,7 +100,7 @@ class RecordFunction {
   void Begin(ProfiledKind kind, const std::string& name, SourceLocation at);
   void End();
 
-  const MarkedRange marked_;
+  const NvtxRange nvtx_range_;
   internal::CallRecord* record_ = nullptr;
   std::shared_ptr<internal::Chunk> chunk_;
 };

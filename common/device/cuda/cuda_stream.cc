@@ -19,8 +19,8 @@
 #include "common/device/cuda/cuda_event.h"
 #include "common/device/cuda/cupti_timer.h"
 #include "common/device/listener.h"
-#include "common/device/marked_range.h"
 #include "common/device/memory.h"
+#include "common/device/nvtx_range.h"
 
 namespace d2l {
 namespace {
@@ -205,7 +205,7 @@ std::uint64_t CudaStream::LaunchErased(
       label, /*may_take_long=*/false, [&](const StreamLog::Ticket& ticket) {
         const CudaLaunch to = {stream_, ticket.errors, gpu_.multiprocessors(),
                                this};
-        const MarkedRange range(label.name());
+        const NvtxRange range(label.name());
         OpStamps* const stamps = label.stamps();
         if (stamps == nullptr) {
           launch(to);

@@ -97,7 +97,7 @@ class CudaStream final : public Stream {
   // before is done, some microseconds before the first kernel begins. If all of
   // them are optional and CUPTI takes times (CuptiTimer), that has them.
   //
-  // The launch is a MarkedRange under the label's name.
+  // The launch is an NvtxRange under the label's name.
   //
   // If CUDA does not take the launch, or `launch` throws, the operation has
   // failed, and this throws AsyncError there and then; the stream goes on.

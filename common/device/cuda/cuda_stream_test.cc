@@ -19,7 +19,7 @@
 #include "common/device/cuda/cuda_errors.h"
 #include "common/device/cuda/cuda_gpu.h"
 #include "common/device/cuda/fake_cuda.h"
-#include "common/device/marked_range.h"
+#include "common/device/nvtx_range.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -618,7 +618,7 @@ class Marker : public RangeMarker {
   std::vector<std::string> told;
 };
 
-TEST_F(CudaStreamTest, ALaunchIsAMarkedRange) {
+TEST_F(CudaStreamTest, ALaunchIsAnNvtxRange) {
   Marker marker;
   SetRangeMarker(&marker);
   for (const char* const name : {"add", "matmul"}) {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "absl/container/flat_hash_map.h"
-#include "common/device/marked_range.h"
+#include "common/device/nvtx_range.h"
 
 namespace d2l {
 namespace {

@@ -1,4 +1,4 @@
-// Ranges (common/device/marked_range.h) for tools that understand NVTX, such as
+// Ranges (common/device/nvtx_range.h) for tools that understand NVTX, such as
 // Nsight Systems, in the domain "d2l". Nsight Systems shows them beside the
 // kernels that were launched in them.
 //

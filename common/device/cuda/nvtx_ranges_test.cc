@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "common/device/marked_range.h"
+#include "common/device/nvtx_range.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -75,17 +75,17 @@ int Attach(NvtxGetExportTableFunc_t get_export_table) {
 }
 
 TEST(NvtxRangesTest, ThereIsNoToolAndThenThereIs) {
-  { MarkedRange unheard("add"); }
+  { NvtxRange unheard("add"); }
   EXPECT_THAT(Heard(), ElementsAre());
   // How a tool that is linked into the program makes itself known.
   InitializeInjectionNvtx2_fnptr = Attach;
   ASSERT_TRUE(MarkRangesForNvtx());
   static constexpr char kAdd[] = "add";
   for (int i = 0; i < 2; ++i) {
-    MarkedRange step("step " + std::to_string(i));
-    MarkedRange op(kAdd);
+    NvtxRange step("step " + std::to_string(i));
+    NvtxRange op(kAdd);
   }
-  std::thread([] { MarkedRange range(kAdd); }).join();
+  std::thread([] { NvtxRange range(kAdd); }).join();
   EXPECT_THAT(Heard(),
               ElementsAre("domain d2l", "push step 0", "register add",
                           "push add", "pop", "pop", "push step 1", "push add",
@@ -98,7 +98,7 @@ TEST(NvtxRangesDeathTest, WithoutAToolNothingIsMarked) {
   EXPECT_EXIT(
       {
         const bool marks = MarkRangesForNvtx();
-        const MarkedRange range("add");
+        const NvtxRange range("add");
         const bool set = internal::range_marker.load() != nullptr;
         std::exit(marks || set ? 1 : 0);
       },

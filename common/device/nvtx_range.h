@@ -1,8 +1,8 @@
-// MarkedRange: a range of a thread's time with a name, for a tool that watches
+// NvtxRange: a range of a thread's time with a name, for a tool that watches
 // the program from outside (Nsight Systems, through NVTX).
 //
 //   {
-//     MarkedRange range(label.name());
+//     NvtxRange range(label.name());
 //     … kernels are launched …
 //   }
 //
@@ -11,8 +11,8 @@
 //
 // Thread-safe.
 
-#ifndef D2L_COMMON_DEVICE_MARKED_RANGE_H_
-#define D2L_COMMON_DEVICE_MARKED_RANGE_H_
+#ifndef D2L_COMMON_DEVICE_NVTX_RANGE_H_
+#define D2L_COMMON_DEVICE_NVTX_RANGE_H_
 
 #include <atomic>
 #include <string>
@@ -41,23 +41,23 @@ inline void SetRangeMarker(RangeMarker* marker) {
 }
 
 // From here to the end of the block. Ranges nest.
-class MarkedRange {
+class NvtxRange {
  public:
   // literal, or string: see RangeMarker.
-  explicit MarkedRange(const char* literal) : MarkedRange() {
+  explicit NvtxRange(const char* literal) : NvtxRange() {
     if (marker_ != nullptr) marker_->Push(literal);
   }
-  explicit MarkedRange(const std::string& name) : MarkedRange() {
+  explicit NvtxRange(const std::string& name) : NvtxRange() {
     if (marker_ != nullptr) marker_->Push(name);
   }
-  ~MarkedRange() {
+  ~NvtxRange() {
     if (marker_ != nullptr) marker_->Pop();
   }
-  MarkedRange(const MarkedRange&) = delete;
-  MarkedRange& operator=(const MarkedRange&) = delete;
+  NvtxRange(const NvtxRange&) = delete;
+  NvtxRange& operator=(const NvtxRange&) = delete;
 
  private:
-  MarkedRange()
+  NvtxRange()
       : marker_(internal::range_marker.load(std::memory_order_acquire)) {}
 
   RangeMarker* const marker_;
@@ -65,4 +65,4 @@ class MarkedRange {
 
 }  // namespace d2l
 
-#endif  // D2L_COMMON_DEVICE_MARKED_RANGE_H_
+#endif  // D2L_COMMON_DEVICE_NVTX_RANGE_H_
