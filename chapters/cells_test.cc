@@ -1,5 +1,6 @@
-// The list of cells, cells.json, against what there is: the course's output,
-// the benchmarks' names and the READMEs. Whoever adds a cell adds it to all.
+// The lists of chapters and cells, chapters.bzl and cells.json, against what
+// there is: the course's output, the benchmarks' names and the READMEs.
+// README.md says where a new chapter or cell is added.
 
 #include <algorithm>
 #include <cstddef>
@@ -41,6 +42,19 @@ std::string Folder(const Json& chapter) {
   return absl::StrCat("chapters/", chapter["name"].get<std::string>());
 }
 
+// What the first group of the pattern matches in a file, wherever it matches.
+std::vector<std::string> AllMatches(const std::string& path,
+                                    const std::string& pattern) {
+  const std::string text = ReadFile(path);
+  const std::regex regex(pattern);
+  std::vector<std::string> matches;
+  for (std::sregex_iterator it(text.begin(), text.end(), regex), end; it != end;
+       ++it) {
+    matches.push_back((*it)[1]);
+  }
+  return matches;
+}
+
 // The whole course, run once for all tests here.
 struct Course {
   ProgramResult run;
@@ -58,6 +72,23 @@ const Course& TheCourse() {
     return made;
   }();
   return course;
+}
+
+TEST(Chapters, AreTheSameInEveryList) {
+  const std::vector<std::string> chapters =
+      AllMatches("chapters/chapters.bzl", R"(\n    "(\w+)"
+                 : \d +, ) ");
+      EXPECT_FALSE(chapters.empty());
+  EXPECT_TRUE(std::is_sorted(chapters.begin(), chapters.end()));
+  std::vector<std::string> with_cells;
+  for (const Json& chapter : Chapters()) with_cells.push_back(chapter["name"]);
+  EXPECT_THAT(with_cells, ElementsAreArray(chapters)) << "in cells.json";
+  // The table of lessons: the chapter's README, the command.
+  EXPECT_THAT(AllMatches("README.md",
+                         R"(\n\| \[[^\]]+\]\(chapters/(\w+)/README\.md\) \| )"
+                         R"(`bazel run //chapters/\1:lesson` \|)"),
+              ElementsAreArray(chapters))
+      << "in README.md";
 }
 
 TEST(Cells, AreNamedOnce) {
@@ -201,8 +232,6 @@ TEST(Readmes, NameEveryCellAndItsCommand) {
                   HasSubstr(absl::StrCat("bazel run //", Folder(chapter),
                                          ":lesson -- --cell=", cell)));
     }
-    EXPECT_THAT(ReadFile("README.md"),
-                HasSubstr(absl::StrCat("(", Folder(chapter), "/README.md)")));
   }
 }
 

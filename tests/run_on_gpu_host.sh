@@ -70,13 +70,8 @@ read_flags() {
 
 # ---- Where the repository is built.
 
-# The chapters that there are.
 chapters() {
-  local name
-  sed -n 's/.*{"name": *"\([a-z0-9_]*\)", *"title".*/\1/p' chapters/cells.json \
-    | while read -r name; do
-      if [[ -e "chapters/$name/BUILD" ]]; then echo "$name"; fi
-    done
+  sed -n 's/^ *"\([a-z0-9_]*\)": [0-9]*,.*/\1/p' chapters/chapters.bzl
 }
 
 # Libraries that every Linux has.
@@ -105,7 +100,7 @@ make_pack() {
   local out stage chapter library path flags=() bin
   out="$(realpath -m "$pack")"
   cd "$(dirname "$0")/.." || exit 2
-  [[ -e chapters/cells.json ]] || complain "--pack needs the repository."
+  [[ -e chapters/chapters.bzl ]] || complain "--pack needs the repository."
   if [[ "$archs" == none ]]; then
     echo "Packing without CUDA."
   else

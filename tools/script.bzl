@@ -1,7 +1,8 @@
-"""script: a program that is not built, for `bazel run`.
+"""script, script_test: programs that are not built, for `bazel run` and `bazel test`.
 
-Unlike sh_binary it needs no C++ compiler (Bazel 4's sh_binary depends on a
-launcher for Windows, in C++, everywhere), and no rules_shell in Bazel 9.
+Unlike sh_binary and py_test they need no C++ compiler (Bazel 4's sh_binary depends
+on a launcher for Windows, in C++, everywhere), and no rules_shell or rules_python
+in Bazel 9.
 """
 
 def _script_impl(ctx):
@@ -9,10 +10,25 @@ def _script_impl(ctx):
 
     # A link to the file in the checkout, beside which the script finds others.
     ctx.actions.symlink(output = program, target_file = ctx.file.src, is_executable = True)
-    return [DefaultInfo(executable = program)]
+    return [DefaultInfo(
+        executable = program,
+        runfiles = ctx.runfiles(files = [ctx.file.src] + ctx.files.data),
+    )]
+
+_ATTRS = {
+    "src": attr.label(allow_single_file = True, mandatory = True),
+    "data": attr.label_list(allow_files = True),
+}
 
 script = rule(
     implementation = _script_impl,
-    attrs = {"src": attr.label(allow_single_file = True, mandatory = True)},
+    attrs = _ATTRS,
     executable = True,
+)
+
+# For Python's unittest; tools/count_tests.py counts its cases.
+script_test = rule(
+    implementation = _script_impl,
+    attrs = _ATTRS,
+    test = True,
 )

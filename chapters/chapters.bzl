@@ -1,0 +1,9 @@
+"""The chapters, by name, as //:course runs them. chapters/README.md: how to add one."""
+
+# The folder, and the number of devices that its lesson uses. A line for each: the
+# doctor and tests/run_on_gpu_host.sh read them too.
+CHAPTERS = {
+    "async_computation": 1,
+    "auto_parallelism": 2,
+    "profiling": 1,
+}

@@ -1,0 +1,272 @@
+"""CUDA's toolkit and driver, as the build and the programs look for them."""
+import glob
+import os
+import re
+
+from machine import plural
+
+RESTART = "and start the machine again"
+REPOSITORIES = "https://developer.download.nvidia.com/compute/cuda/repos/"
+KEYRING = "cuda-keyring_1.1-1_all.deb"
+MAXIMUM = "nvidia-smi's \"CUDA Version\" is the driver's maximum, not your toolkit's version."
+
+
+def major(version):
+    return int(version.split(".")[0])
+
+
+def add_from_nvidia(m, why, package, after=""):
+    """Installs a package from NVIDIA's own repository, or says where it is."""
+    if m.os_id not in ("debian", "ubuntu") or not m.os_version:
+        m.add_gpu("%s See https://developer.nvidia.com/cuda-downloads for %s." % (why, package))
+        return
+    system = m.os_id + m.os_version.replace(".", "")
+    if m.wsl and m.os_id == "ubuntu":
+        system = "wsl-ubuntu"
+    command = m.apt_get(package) + after
+    if not m.has_package("cuda-keyring"):
+        command = "wget -P /tmp %s%s/%s/%s && %sdpkg -i /tmp/%s && %s" % (
+            REPOSITORIES, system, "sbsa" if m.arm else "x86_64", KEYRING, m.sudo, KEYRING, command)
+    m.add_gpu(why, command)
+
+
+def find_toolkit(m):
+    """(folder or None, where it has looked), as in third_party/cuda_configure.bzl."""
+    on_path = os.path.realpath(m.which("nvcc") or "/")
+    looked = []
+    for name, folder in (("CUDA_PATH", m.env.get("CUDA_PATH")), ("CUDA_HOME", m.env.get("CUDA_HOME")),
+                         ("PATH", on_path.replace("/bin/nvcc", "")),
+                         ("/usr/local/cuda", m.root + "/usr/local/cuda")):
+        if folder and os.path.exists(folder + "/bin/nvcc"):
+            return folder.rstrip("/"), ""
+        if folder or not name.startswith("CUDA"):
+            looked.append(name + "=" + folder if name.startswith("CUDA") else name)
+    return None, ", ".join(looked)
+
+
+def check_toolkit(m):
+    """Returns its version ("13.0", or empty) and state: ok, none, hidden, wrong (it
+    does not take the compiler), or "partial", followed by the folder."""
+    if m.env.get("CUDA_PATH") == "none":
+        m.fact("CUDA toolkit", "hidden", "CUDA_PATH=none hides it")
+        m.add_gpu("CUDA_PATH=none pretends that there is no CUDA toolkit.",
+                  "unset CUDA_PATH" + m.shutdown)
+        return "", "hidden"
+    folder, looked = find_toolkit(m)
+    if not folder:
+        m.fact("CUDA toolkit", "none", "no nvcc (looked at %s)" % looked)
+        return "", "none"
+    found = re.search(r"Build cuda_(\d+\.\d+)", m.ask(folder + "/bin/nvcc", "--version")[1])
+    version = found[1] if found else ""
+    text = "%s (%s)" % (version or "of unknown version", m.shown(folder))
+    libraries = ("lib64", "lib", "targets/x86_64-linux/lib", "targets/sbsa-linux/lib")
+    if not any(os.path.exists("%s/%s/libcudart_static.a" % (folder, l)) for l in libraries):
+        m.fact("CUDA toolkit", "partial", text + ", without libcudart_static.a")
+        return version, "partial " + m.shown(folder)
+
+    # The check in nvcc's own header.
+    header = m.read(m.shown(folder) + "/include/crt/host_config.h")
+    found = re.search(r"^#if __GNUC__ > (\d+)", header, re.M)
+    newest = int(found[1]) if found else 0
+    text += ", takes gcc up to %d" % newest if newest else ""
+    settings = m.read(m.shown(m.repository) + "/.bazelrc.user")
+    ccbin = re.findall(r"--//:cuda_ccbin=(\S*)", settings)
+    if ccbin and os.access(m.root + ccbin[-1], os.X_OK):
+        text += "; .bazelrc.user gives it " + ccbin[-1]
+    elif ccbin:
+        m.fact("CUDA toolkit", "wrong", "%s; .bazelrc.user gives it %s, which is not there" % (
+            text, ccbin[-1]))
+        m.add_gpu("--//:cuda_ccbin=%s in .bazelrc.user names no program." % ccbin[-1],
+                  "sed -i /cuda_ccbin/d .bazelrc.user")
+        return version, "wrong"
+    else:
+        # The gcc that nvcc calls in a build.
+        have = m.ask(m.root + "/usr/bin/gcc", "-dumpversion")[1].split(".")[0]
+        if newest and have.isdigit() and int(have) > newest:
+            m.fact("CUDA toolkit", "wrong", "%s; found %s" % (text, have))
+            older = [n for n in range(newest, 8, -1) if m.exists("usr/bin/g++-%d" % n)]
+            command = "" if older else m.apt_get("g++-%d" % newest) + " && "
+            m.add_gpu("CUDA %s takes gcc up to %d; found %s. Give nvcc an older one:" % (
+                version, newest, have), "%secho 'build --//:cuda_ccbin=/usr/bin/g++-%d' "
+                      ">> .bazelrc.user" % (command, (older or [newest])[0]))
+            return version, "wrong"
+    m.fact("CUDA toolkit", "ok", text)
+    return version, "ok"
+
+
+def check_driver(m, toolkit):
+    """Returns whether programs of the toolkit's version can use it, and the version of
+    CUDA that it supports ("12.2", or empty)."""
+    found = re.search(r"\s(\d+\.[\d.]+)\s", m.read("proc/driver/nvidia/version").split("\n")[0])
+    driver, cuda = found[1] if found else "", ""
+    code, said = m.ask(m.smi) if m.smi else (127, "")
+    # From driver 610 on it is "KMD Version" and "CUDA UMD Version".
+    for what, version in re.findall(r"(Driver|KMD|CUDA|CUDA UMD) Version: *(\d+\.[\d.]+)", said):
+        if what.startswith("CUDA"):
+            cuda = version
+        else:
+            driver = version
+    said = said.split("\n")[0]
+    if cuda:
+        return compare(m, driver, cuda, toolkit), cuda
+    if "No devices" in said:
+        m.fact("driver", "ok", driver or "there; nvidia-smi does not say which")
+        return True, ""
+    if driver and m.smi and code != 0:
+        m.fact("driver", "broken", "%s; nvidia-smi says: %s" % (driver, said))
+        m.add_gpu("The NVIDIA driver does not answer. After an update of it the machine must be "
+                  "started again.", m.sudo + "reboot")
+        return False, ""
+    if not driver:
+        m.fact("driver", "none", "no NVIDIA driver" + (said and "; nvidia-smi says: " + said))
+        install_driver(m)
+        return False, ""
+    ldconfig = m.which("ldconfig", "/usr/sbin", "/sbin")
+    if ldconfig and "libcuda.so.1" in m.ask(ldconfig, "-p")[1]:
+        m.fact("driver", "ok", driver + "; for CUDA of unknown version, without nvidia-smi")
+        return True, ""
+    m.fact("driver", "partial", driver + ", without its library libcuda.so.1")
+    if m.container:
+        m.add_gpu("The kernel has an NVIDIA driver, but this container has no libcuda.so.1. "
+                  "Start it with --gpus=all:", "docker run --gpus=all -it IMAGE")
+    else:
+        m.add_gpu("The kernel has an NVIDIA driver, but its library libcuda.so.1 is missing.",
+                  m.apt_get("libcuda1"))
+    return False, ""
+
+
+def compare(m, driver, cuda, toolkit):
+    """What NVIDIA guarantees: programs of an older toolkit run, and those of the same
+    major version."""
+    text = "CUDA " + cuda + (driver and " (%s)" % driver)
+    if not toolkit or major(toolkit) <= major(cuda):
+        if toolkit and major(toolkit) == major(cuda) and (
+                int(toolkit.split(".")[1]) > int(cuda.split(".")[1])):
+            # Such a driver does not compile the toolkit's PTX.
+            text += ", older than the toolkit: it runs what --//:cuda_archs names, no PTX. " + MAXIMUM
+        m.fact("driver", "ok", text)
+        return True
+    m.fact("driver", "too old", "%s; the toolkit needs %s" % (text, toolkit))
+    why = "The driver supports CUDA %s, programs of this toolkit need %s. %s Update the driver " % (
+        cuda, toolkit, MAXIMUM)
+    if m.wsl or m.container:  # the driver is not this system's
+        whose = "in Windows" if m.wsl else "outside of this container"
+        add_from_nvidia(m, why + whose + ", or build with an older toolkit:",
+                        "cuda-toolkit-%d" % major(cuda),
+                        " && export CUDA_PATH=/usr/local/cuda-%d%s" % (major(cuda), m.shutdown))
+    else:
+        add_from_nvidia(m, why + "%s, or build with a toolkit of CUDA %s or older." % (RESTART, cuda),
+                        "cuda-drivers")
+    return False
+
+
+def install_driver(m):
+    """Where there is no driver at all."""
+    if m.wsl and m.exists("usr/lib/wsl/lib/libcuda.so.1"):
+        m.add_gpu("Windows's NVIDIA driver is in /usr/lib/wsl/lib, but programs cannot load it.",
+                  m.sudo + "ldconfig /usr/lib/wsl/lib")
+    elif m.wsl:
+        m.add_gpu("There is no NVIDIA driver: /usr/lib/wsl/lib has no libcuda.so.1. Under WSL the "
+                  "driver is Windows's: install it there (https://www.nvidia.com/drivers), never "
+                  "within WSL, and run there:", "wsl --shutdown")
+    elif m.container:
+        m.add_gpu("This container sees no NVIDIA driver. If the machine has a GPU, start the "
+                  "container with --gpus=all:", "docker run --gpus=all -it IMAGE")
+    elif m.pci_gpus:
+        add_from_nvidia(m, "There is an NVIDIA GPU, but no driver. Install it %s." % RESTART,
+                        "cuda-drivers")
+    else:
+        add_from_nvidia(m, "This machine has no NVIDIA driver, or no NVIDIA GPU. If it has a GPU, "
+                        "install the driver %s." % RESTART, "cuda-drivers")
+
+
+def install_toolkit(m, version, state, driver_cuda):
+    """After the driver, which says what fits."""
+    if state == "none":
+        add_from_nvidia(m, "There is no CUDA toolkit, which --config=cuda needs.",
+                        "cuda-toolkit" + (driver_cuda and "-%d" % major(driver_cuda)), m.shutdown)
+    elif state.startswith("partial"):
+        add_from_nvidia(m, "The CUDA toolkit in %s is not complete." % state.split(" ", 1)[1],
+                        "cuda-toolkit" + (version and "-" + version.replace(".", "-")), m.shutdown)
+
+
+def list_gpus(m):
+    """(name, UUID, about) of each, in nvidia-smi's order."""
+    fields = "name,memory.total,memory.free,compute_cap,uuid"
+    gpus = []
+    said = m.ask(m.smi, "--query-gpu=" + fields, "--format=csv,noheader,nounits")[1] if m.smi else ""
+    for name, total, free, capability, uuid in re.findall("^(.*), (.*), (.*), (.*), (.*)$", said, re.M):
+        about = "sm_" + capability.replace(".", "")
+        if total.isdigit() and free.isdigit():
+            about += ", %.1f of %.1f GiB free" % tuple(int(n) * 10 // 1024 / 10 for n in (free, total))
+        gpus.append((name, uuid, about))
+    if gpus:
+        return gpus
+    for folder in sorted(glob.glob(glob.escape(m.root) + "/proc/driver/nvidia/gpus/*/")):
+        file = m.shown(folder) + "information"
+        gpus.append((m.field(file, "Model") or "a GPU", m.field(file, "GPU UUID"),
+                     "its memory is not known without nvidia-smi"))
+    return gpus
+
+
+def apply_visible_devices(m, gpus):
+    """The numbers of the GPUs that CUDA_VISIBLE_DEVICES leaves, in CUDA's order; and the
+    first entry that names no GPU. CUDA takes the list up to that one."""
+    visible = []
+    if "CUDA_VISIBLE_DEVICES" not in m.env:
+        return list(range(len(gpus))), ""
+    real = len(gpus)
+    for entry in re.findall(r"[^, ]+", m.env["CUDA_VISIBLE_DEVICES"]):
+        if entry.startswith("MIG-") and real:
+            gpus.append((entry, entry, "part of a GPU"))
+        found = [i for i, (_, uuid, _) in enumerate(gpus)
+                 if entry == str(i) or entry.startswith(("GPU-", "MIG-")) and uuid.startswith(entry)]
+        if not found:
+            return visible, entry
+        visible.append(found[-1])
+    return visible, ""
+
+
+def check_devices(m, driver_ok):
+    """Returns the numbers of the GPUs that a program sees."""
+    gpus = list_gpus(m)
+    m.real_gpus = real = len(gpus)
+    visible, not_there = apply_visible_devices(m, gpus)
+    setting = "CUDA_VISIBLE_DEVICES=" + (m.env.get("CUDA_VISIBLE_DEVICES") or '""')
+    if real and visible:
+        say_visible(m, gpus, visible, setting)
+        if not_there:
+            m.add_gpu("%s: there is no GPU %s, and CUDA ignores what follows it." % (
+                setting, not_there), "unset CUDA_VISIBLE_DEVICES")
+    elif real:
+        text = "%s hides the %s of this machine" % (setting, plural(real, "GPU"))
+        m.fact("devices", "hidden", text)
+        m.add_gpu(text + ".", "unset CUDA_VISIBLE_DEVICES")
+    elif driver_ok:
+        m.fact("devices", "none", "the NVIDIA driver finds no GPU")
+        m.add_gpu("The NVIDIA driver finds no GPU. In a container, start it with --gpus=all; "
+                  "elsewhere look at what the kernel says.", m.sudo + "dmesg | grep -i nvrm")
+    elif m.pci_gpus:
+        m.fact("devices", "unusable", plural(m.pci_gpus, "NVIDIA GPU") + " without a driver")
+    else:
+        m.fact("devices", "", "no GPU")
+    return visible if real else []
+
+
+def say_visible(m, gpus, visible, setting):
+    real = m.real_gpus
+    label, order = "devices", []
+    for i, gpu in enumerate(visible):
+        m.fact(label, "", "cuda:%d (real, %s), %s" % (i, gpus[gpu][0], gpus[gpu][2]))
+        label = ""
+        if i != gpu and gpu < real:
+            order.append("cuda:%d is GPU %d" % (i, gpu))
+    if order:
+        m.fact("", "", "%s renumbers them: %s" % (setting, ", ".join(order)))
+    elif len(visible) < real:
+        m.fact("", "", "%s leaves %d of %s" % (setting, len(visible), plural(real, "GPU")))
+    # Among GPUs of one kind the order does not matter.
+    if len({name for name, _, _ in gpus[:real]}) > 1 and (
+            m.env.get("CUDA_DEVICE_ORDER") != "PCI_BUS_ID"):
+        m.fact("", "", "CUDA may number the fastest first; CUDA_DEVICE_ORDER=PCI_BUS_ID keeps "
+               "this order")

@@ -1,0 +1,115 @@
+"""A machine, as the doctor sees it: files, programs, settings; and its report."""
+import os
+import re
+import shutil
+import subprocess
+import textwrap
+
+ESCAPES = re.compile(r"\x1b\[[0-9;]*m")  # colours
+
+
+def wrap(text, width=80, first="", rest=""):
+    """Lines of text. A word longer than a line, such as a path, stays in one piece."""
+    return textwrap.wrap(re.sub(r"[\x00-\x1f\x7f]", " ", text), width, initial_indent=first,
+                         subsequent_indent=rest, break_long_words=False,
+                         break_on_hyphens=False) or [""]
+
+
+def plural(count, noun):
+    return "%d %s%s" % (count, noun, "" if count == 1 else "s")
+
+
+class Machine:
+    """Paths are as on the machine; `root` is a folder that stands for /, in tests."""
+
+    def __init__(self, repository, env, root=""):
+        self.repository, self.env, self.root = repository, env, root
+        system = "etc/os-release"
+        self.os_id, self.os_version = self.field(system, "ID"), self.field(system, "VERSION_ID")
+        self.wsl = "icrosoft" in self.read("proc/sys/kernel/osrelease")
+        self.container = self.exists(".dockerenv") or self.exists("run/.containerenv")
+        self.arm = env.get("HOSTTYPE", os.uname().machine) == "aarch64"
+        self.sudo = "" if os.geteuid() == 0 else "sudo "
+        # Bazel looks at the system once per server.
+        self.shutdown = " && bazel shutdown" if self.which("bazel") else ""
+
+        self.lines = []
+        # (text, command): what any build needs, and what only a GPU needs.
+        self.todo, self.todo_gpu = [], []
+
+    # What there is.
+
+    def exists(self, path):
+        return os.path.exists(self.root + "/" + path)
+
+    def read(self, path):
+        """The text of a file; empty if it cannot be read."""
+        try:
+            with open(self.root + "/" + path, errors="replace") as file:
+                return file.read()
+        except OSError:
+            return ""
+
+    def number(self, path):
+        """What a file with just a number holds, or None."""
+        text = self.read(path).strip()
+        return int(text) if text.isdigit() else None
+
+    def field(self, path, key):
+        """What follows "KEY:" or "KEY=" in a file; empty if nothing does."""
+        found = re.search(r"^%s\s*[:=][ \t]*(.*)" % key, self.read(path), re.M)
+        return found[1].strip().strip('"') if found else ""
+
+    def which(self, program, *folders):
+        """The path of a program, on PATH and in more folders; or None."""
+        path = [self.env.get("PATH", "")] + [self.root + folder for folder in folders]
+        return shutil.which(program, path=":".join(path))
+
+    def ask(self, *command):
+        """(exit code, output) of a program; 127 if there is none."""
+        try:
+            # Bazel's launcher looks for .bazelversion from here on upwards.
+            done = subprocess.run(command, cwd=self.repository, env=self.env, timeout=60,
+                                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                  stderr=subprocess.STDOUT, errors="replace")
+        except (OSError, subprocess.TimeoutExpired):
+            return 127, ""
+        return done.returncode, ESCAPES.sub("", done.stdout).strip()
+
+    def shown(self, path):
+        return path[len(self.root):] if path.startswith(self.root) else path
+
+    def has_package(self, package):
+        return self.ask("dpkg-query", "--show", "--showformat=${db:Status-Status}",
+                        package)[1] == "installed"
+
+    def apt_get(self, *packages):
+        return "{0}apt-get update && {0}apt-get install -y {1}".format(
+            self.sudo, " ".join(packages))
+
+    # What the doctor says: plain text of 80 columns.
+
+    def say(self, text="", first=""):
+        """A paragraph; what `first` is in its first line are spaces in the others."""
+        self.lines += wrap(text, first=first, rest=" " * len(first))
+
+    def fact(self, label, status, text):
+        """A line, or a few; the status is at the right."""
+        for line in wrap(text, 55):
+            self.lines.append(("  %-14s%-55s %8s" % (label, line, status)).rstrip())
+            label = status = ""
+
+    def add(self, text, command=""):
+        self.todo.append((text, command))
+
+    def add_gpu(self, text, command=""):
+        self.todo_gpu.append((text, command))
+
+    def say_numbered(self, items):
+        for number, (text, command) in enumerate(items, 1):
+            self.say(text, "  %d. " % number)
+            if command:
+                # In lines that can be copied together. Quoted text is not broken.
+                command = re.sub("'[^']*'", lambda m: m[0].replace(" ", "\xa0"), command)
+                lines = wrap(command, 78, " " * 7, " " * 9)
+                self.lines.append(" \\\n".join(lines).replace("\xa0", " "))
