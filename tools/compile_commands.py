@@ -20,20 +20,16 @@ GCC_ONLY = {
 
 
 def bazel(*args):
-    return subprocess.run(("bazel",) + args, check=True, stdout=subprocess.PIPE, text=True).stdout
+    """What bazel prints. If it fails, it has said why on stderr."""
+    done = subprocess.run(("bazel",) + args, stdout=subprocess.PIPE, text=True)
+    if done.returncode != 0:
+        sys.exit("compile_commands.py: `bazel %s` failed; nothing is written." % " ".join(args))
+    return done.stdout
 
 
-def main():
-    if not shutil.which("bazel"):
-        sys.exit("bazel is not on PATH.")
-    os.chdir(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-    root = os.getcwd()
-    external = bazel("info", "output_base").strip() + "/external/"
-    graph = json.loads(bazel(
-        "aquery", "--output=jsonproto", "--include_artifacts=false", *sys.argv[1:],
-        'mnemonic("CppCompile", //...)'))
-
-    commands = {}
+def commands(graph, root, external):
+    """The compilation database of aquery's answer: one entry for each source."""
+    found = {}
     for action in graph.get("actions", []):
         arguments = [a for a in action["arguments"] if a not in GCC_ONLY]
         if "-c" not in arguments:
@@ -46,12 +42,29 @@ def main():
             for a in arguments
         ]
         # A library may be compiled twice, with and without -fPIC; one is enough.
-        if os.path.exists(source):
-            commands[source] = {"directory": root, "file": source, "arguments": arguments}
+        if os.path.exists(os.path.join(root, source)):
+            found[source] = {"directory": root, "file": source, "arguments": arguments}
+    return [found[source] for source in sorted(found)]
 
+
+def main():
+    flags = sys.argv[1:]
+    if "-h" in flags or "--help" in flags:
+        print(__doc__.strip())
+        return
+    for flag in flags:
+        if not flag.startswith("-"):
+            sys.exit("compile_commands.py: %s is not a flag for bazel; see --help." % flag)
+    if not shutil.which("bazel"):
+        sys.exit("compile_commands.py: bazel is not on PATH.")
+    os.chdir(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+    graph = json.loads(bazel(
+        "aquery", "--output=jsonproto", "--include_artifacts=false", *flags,
+        'mnemonic("CppCompile", //...)'))
+    entries = commands(graph, os.getcwd(), bazel("info", "output_base").strip() + "/external/")
     with open("compile_commands.json", "w", encoding="utf-8") as f:
-        json.dump([commands[source] for source in sorted(commands)], f, indent=1)
-    print("compile_commands.json: %d files" % len(commands))
+        json.dump(entries, f, indent=1)
+    print("compile_commands.json: %d files" % len(entries))
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ counts.  Appends "PASSED FAILED SKIPPED" to the totals file.
 """
 import argparse
 import json
-import os
+import re
 import sys
 import urllib.parse
 import xml.etree.ElementTree as ElementTree
@@ -49,14 +49,33 @@ def xml_path(result):
     return None
 
 
+def count_unittest(label, log, counts):
+    """Counts the cases of Python's unittest in a test's log; False if there are none."""
+    ran = re.search(r"^Ran (\d+) tests? in ", log or "", re.MULTILINE)
+    if not ran:
+        return False
+    skipped = re.findall(r"^(.*) \.\.\. skipped ['\"](.*)['\"]$", log, re.MULTILINE)
+    failed = sorted(set(re.findall(r"^(?:FAIL|ERROR): (\S+ \S+)", log, re.MULTILINE)))
+    for name, why in skipped:
+        counts.skip("%s %s" % (label, name), one_line(why))
+    for name in failed:
+        counts.fail("%s %s" % (label, name), "see its log")
+    counts.passed += int(ran[1]) - len(skipped) - len(failed)
+    return True
+
+
 def count_cases(label, path, counts):
     """Counts one test.xml; False if there is nothing in it to count."""
     try:
-        cases = list(ElementTree.parse(path).iter("testcase"))
+        xml = ElementTree.parse(path)
     except (OSError, TypeError, ElementTree.ParseError):
         return False
+    cases = list(xml.iter("testcase"))
+    # For others than GoogleTest, Bazel writes the target as one case, and its log.
+    if len(cases) == 1 and count_unittest(
+            label, "".join(log.text or "" for log in xml.iter("system-out")), counts):
+        return True
     for case in cases:
-        # GoogleTest has suite and test; for others, Bazel writes the target.
         suite = case.get("classname")
         name = "%s %s.%s" % (label, suite, case.get("name")) if suite else label
         broken = [e for tag in ("failure", "error") for e in case.findall(tag)]
@@ -85,41 +104,54 @@ def count_result(label, result, counts):
         counts.passed += 1
 
 
-def read_events(path):
-    """Yields (kind of event, id, event)."""
-    if not os.path.exists(path):
-        return
-    with open(path, encoding="utf-8") as f:
-        for line in f:
-            try:
-                event = json.loads(line)
-            except ValueError:  # bazel was killed while writing
-                continue
-            for kind, ident in event.get("id", {}).items():
-                yield kind, ident, event
+class Events:
+    """What the events of one bazel run say of its tests."""
+
+    def __init__(self):
+        self.tests = {}  # label -> tags
+        self.results = {}  # label, run and shard -> the last attempt
+
+    def add(self, event, counts):
+        for kind, ident in event.get("id", {}).items():
+            if kind == "targetConfigured":
+                configured = event.get("configured", {})
+                if configured.get("targetKind", "").endswith("_test rule"):
+                    self.tests[ident["label"]] = configured.get("tag", [])
+            elif kind == "targetCompleted":
+                label, aborted = ident["label"], event.get("aborted", {})
+                if aborted.get("reason") == "SKIPPED":
+                    if label in self.tests:
+                        config = "fuzz" if "fuzz" in self.tests[label] else "cuda"
+                        counts.skip(label, "only built with --config=" + config)
+                elif not event.get("completed", {}).get("success"):
+                    counts.fail(label, "does not build")
+            elif kind == "testResult":
+                key = ident["label"], ident.get("run", 0), ident.get("shard", 0)
+                self.results[key] = event["testResult"]
 
 
 def count(path, counts):
-    tests = {}  # label -> tags
-    results = {}  # label, run and shard -> the last attempt
-    for kind, ident, event in read_events(path):
-        label = ident.get("label") if isinstance(ident, dict) else None
-        if kind == "targetConfigured":
-            configured = event.get("configured", {})
-            if configured.get("targetKind", "").endswith("_test rule"):
-                tests[label] = configured.get("tag", [])
-        elif kind == "targetCompleted":
-            aborted = event.get("aborted", {})
-            if aborted.get("reason") == "SKIPPED":
-                if label in tests:
-                    config = "fuzz" if "fuzz" in tests[label] else "cuda"
-                    counts.skip(label, "only built with --config=" + config)
-            elif not event.get("completed", {}).get("success"):
-                counts.fail(label, "does not build")
-        elif kind == "testResult":
-            results[label, ident.get("run"), ident.get("shard")] = event.get("testResult", {})
-    for (label, _, _), result in sorted(results.items()):
-        count_result(label, result, counts)
+    events = Events()
+    try:
+        with open(path, encoding="utf-8", errors="replace") as f:
+            lines = f.read().splitlines()
+    except OSError as error:
+        counts.fail(path, error.strerror)
+        return
+    malformed = []
+    for number, line in enumerate(lines, 1):
+        try:
+            events.add(json.loads(line), counts)
+        except (ValueError, TypeError, AttributeError, KeyError):
+            malformed.append(number)
+    for (label, _, _), result in sorted(events.results.items(), key=lambda item: str(item[0])):
+        try:
+            count_result(label, result, counts)
+        except (TypeError, AttributeError):
+            counts.fail(label, "its result is not one that bazel writes")
+    if malformed:  # bazel was killed while writing, or this is no file of its
+        counts.fail(path, "%d of its %d lines, first line %d, are not build events" % (
+            len(malformed), len(lines), malformed[0]))
 
 
 def main():

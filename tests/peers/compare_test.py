@@ -1,7 +1,5 @@
-"""What compare.py computes, prints and starts, without measuring anything.
-
-    python3 -m unittest discover -s tests/peers -p '*_test.py'
-"""
+#!/usr/bin/env python3
+"""What compare.py computes, prints and starts, without measuring anything."""
 import contextlib
 import io
 import os
@@ -338,3 +336,7 @@ class CellsTest(unittest.TestCase):
 
 if __name__ == "__main__":
     unittest.main()
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

@@ -1,7 +1,5 @@
-"""How compare.py and a peer's process talk, with a library that is made up.
-
-    python3 -m unittest discover -s tests/peers -p '*_test.py'
-"""
+#!/usr/bin/env python3
+"""How compare.py and a peer's process talk, with a library that is made up."""
 import contextlib
 import io
 import os
@@ -79,3 +77,7 @@ class PeerTest(unittest.TestCase):
 
 if __name__ == "__main__":
     unittest.main()
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
