@@ -2,7 +2,7 @@
 //
 //   Add()(1.f, 2.f);   // 3.f
 //   Less()(1.f, 2.f);  // std::uint8_t{1}
-//   ConvertTo<std::uint8_t>()(300.f);  // 255
+//   ConvertTo<std::uint8_t>()(300.f);  // 255, but 44 of the integer 300
 //
 // A functor takes the element type, of which both operands are. Integers wrap
 // around on overflow, as they do in PyTorch; floating-point numbers follow
@@ -73,56 +73,60 @@ struct Relu {
   }
 };
 
-struct Exponential {
+struct Exp {
   template <typename T>
   D2L_HOST_DEVICE T operator()(T a) const {
-    return Exp(a);
+    return math::Exp(a);
   }
 };
 
-struct Logarithm {
+struct Log {
   template <typename T>
   D2L_HOST_DEVICE T operator()(T a) const {
-    return Log(a);
+    return math::Log(a);
   }
 };
 
-struct SquareRoot {
+struct Sqrt {
   template <typename T>
   D2L_HOST_DEVICE T operator()(T a) const {
-    return Sqrt(a);
+    return math::Sqrt(a);
   }
 };
 
-struct HyperbolicTangent {
+struct Tanh {
   template <typename T>
   D2L_HOST_DEVICE T operator()(T a) const {
-    return Tanh(a);
+    return math::Tanh(a);
   }
 };
 
-struct Logistic {
+struct Sigmoid {
   template <typename T>
   D2L_HOST_DEVICE T operator()(T a) const {
-    return Sigmoid(a);
+    return math::Sigmoid(a);
   }
 };
 
-// To a floating-point type as static_cast; to an integer the nearest towards
-// zero, or the nearest there is, and 0 of NaN.
+struct Gelu {
+  template <typename T>
+  D2L_HOST_DEVICE T operator()(T a) const {
+    return math::Gelu(a);
+  }
+};
+
+// As static_cast, so integers wrap around; but floating-point numbers beyond an
+// integer type's range become the nearest in it, and NaN 0.
 template <typename To>
 struct ConvertTo {
   template <typename From>
   D2L_HOST_DEVICE To operator()(From a) const {
-    if constexpr (std::is_same_v<To, std::uint8_t>) {
+    if constexpr (std::is_same_v<To, std::uint8_t> &&
+                  std::is_floating_point_v<From>) {
       constexpr From kMax = std::numeric_limits<std::uint8_t>::max();
       // The first comparison is false for NaN.
       const From bounded = a > From{0} ? (a < kMax ? a : kMax) : From{0};
-      if constexpr (std::is_integral_v<From>) {
-        return static_cast<std::uint8_t>(bounded);
-      } else {
-        return static_cast<std::uint8_t>(static_cast<std::int32_t>(bounded));
-      }
+      return static_cast<std::uint8_t>(static_cast<std::int32_t>(bounded));
     } else if constexpr (std::is_same_v<To, std::int64_t> &&
                          std::is_floating_point_v<From>) {
       constexpr From kEnd = From(0x1p63);  // the first number beyond
@@ -139,7 +143,10 @@ struct ConvertTo {
 
 // ---- Of two operands.
 
-struct Add {
+// The base of functors to which the order of the operands does not matter.
+struct Commutative {};
+
+struct Add : Commutative {
   template <typename T>
   D2L_HOST_DEVICE T operator()(T a, T b) const {
     using W = internal::WrappingT<T>;
@@ -155,7 +162,7 @@ struct Subtract {
   }
 };
 
-struct Multiply {
+struct Multiply : Commutative {
   template <typename T>
   D2L_HOST_DEVICE T operator()(T a, T b) const {
     using W = internal::WrappingT<T>;
@@ -183,7 +190,7 @@ struct PowerOfHalf {
   template <typename T>
   D2L_HOST_DEVICE T operator()(T a) const {
     constexpr T kInfinity = std::numeric_limits<T>::infinity();
-    return a == -kInfinity ? kInfinity : Sqrt(a + T{0});
+    return a == -kInfinity ? kInfinity : math::Sqrt(a + T{0});
   }
 };
 
@@ -229,7 +236,7 @@ struct FloorDivide {
       // rounded: then the exact remainder has the wrong sign. NaN if a is
       // infinite: there is no remainder. (0 * b would not be 0 for an infinite
       // b.)
-      const T rest = floor == T{0} ? a : Fma(-floor, b, a);
+      const T rest = floor == T{0} ? a : math::Fma(-floor, b, a);
       const bool wrong = b < T{0} ? rest > T{0} : rest < T{0};
       const T down = wrong ? floor - T{1} : floor;
       const T result = rest == rest ? down : rest;
@@ -257,8 +264,15 @@ struct Power {
   }
 };
 
+// An exponent for all elements keeps its digits, as PyTorch's does.
+struct PowerOfFloat {
+  D2L_HOST_DEVICE float operator()(float a, double b) const {
+    return static_cast<float>(std::pow(static_cast<double>(a), b));
+  }
+};
+
 // NaN if either is.
-struct Maximum {
+struct Maximum : Commutative {
   template <typename T>
   D2L_HOST_DEVICE T operator()(T a, T b) const {
     const T larger = a > b ? a : b;  // b if either is NaN
@@ -266,7 +280,7 @@ struct Maximum {
   }
 };
 
-struct Minimum {
+struct Minimum : Commutative {
   template <typename T>
   D2L_HOST_DEVICE T operator()(T a, T b) const {
     const T smaller = a < b ? a : b;
@@ -276,14 +290,14 @@ struct Minimum {
 
 // The comparisons: 1 or 0.
 
-struct Equal {
+struct Equal : Commutative {
   template <typename T>
   D2L_HOST_DEVICE std::uint8_t operator()(T a, T b) const {
     return a == b ? 1 : 0;
   }
 };
 
-struct NotEqual {
+struct NotEqual : Commutative {
   template <typename T>
   D2L_HOST_DEVICE std::uint8_t operator()(T a, T b) const {
     return a != b ? 1 : 0;

@@ -4,7 +4,7 @@
 //   kernels.Fill(stream, OpLabel("ones"),
 //                {DType::kFloat32, n, out, 1.0, nullptr});
 //
-// A dozen families, each with an enum for its members; a family is one
+// A dozen families, whose operations are listed in op_tables.h; a family is one
 // virtual function, which enqueues one operation on the stream and returns
 // the operation's number in it. Nothing here knows a Tensor: shapes have been
 // checked and memory allocated by common/ops, and the pointers stay valid
@@ -13,7 +13,8 @@
 // fails the operation: a late error.
 //
 // An element-wise function is written once, in functors.h; the CPU loop and
-// the CUDA kernel instantiate the same one.
+// the CUDA kernel instantiate the same one. A family throws
+// std::invalid_argument for a dtype that the operation does not take.
 //
 // Results do not depend on how many threads compute them.
 //
@@ -29,6 +30,7 @@
 #include "common/device/op_label.h"
 #include "common/device/stream.h"
 #include "common/kernels/layout.h"
+#include "common/kernels/op_tables.h"
 #include "common/tensor/dtype.h"
 #include "common/tensor/scalar.h"
 #include "common/tensor/shape.h"
@@ -57,8 +59,8 @@ struct ArangeArgs {
   Scalar step;
 };
 
-// Converts as static_cast does; for an integer, a number beyond its range
-// becomes the nearest in it, and NaN 0.
+// Converts as static_cast does, so integers wrap around; but a floating-point
+// number beyond an integer dtype's range becomes the nearest in it, and NaN 0.
 struct CopyArgs {
   DType out_dtype;
   DType in_dtype;
@@ -66,20 +68,6 @@ struct CopyArgs {
   void* out;
   const void* in;
   const StridedLayout* layout;  // one input
-};
-
-// kNegative, kAbs, kRelu and kSquare take any dtype, the others float32 and
-// float64.
-enum class UnaryOp {
-  kNegative,
-  kAbs,
-  kRelu,
-  kSquare,
-  kExp,
-  kLog,
-  kSqrt,
-  kTanh,
-  kSigmoid,
 };
 
 struct UnaryArgs {
@@ -90,35 +78,6 @@ struct UnaryArgs {
   const void* in;
   const StridedLayout* layout;  // one input
 };
-
-// The comparisons give uint8, 1 or 0. kDivide is true division: float32 from
-// integers. kFloorDivide rounds down; of integers by zero it fails late. kPow
-// of integers takes exponents from 0 on; a negative one fails late.
-enum class BinaryOp {
-  kAdd,
-  kSubtract,
-  kMultiply,
-  kDivide,
-  kFloorDivide,
-  kPow,
-  kMaximum,  // NaN if either is
-  kMinimum,
-  kEqual,
-  kNotEqual,
-  kLess,
-  kLessEqual,
-  kGreater,
-  kGreaterEqual,
-};
-
-constexpr bool IsComparison(BinaryOp op) { return op >= BinaryOp::kEqual; }
-
-// The dtype of the result for operands of `dtype`.
-constexpr DType ResultDType(BinaryOp op, DType dtype) {
-  if (IsComparison(op)) return DType::kUInt8;
-  return op == BinaryOp::kDivide && !IsFloatingPoint(dtype) ? DType::kFloat32
-                                                            : dtype;
-}
 
 // An operand: an address on the device, or, if that is null, one number that
 // fits the dtype. Not both operands are numbers.
@@ -150,17 +109,6 @@ struct WhereArgs {
 
 // ---- Reductions. The order of additions is fixed.
 
-// kSum of integers is int64; kMean takes float32 and float64; kMax and kMin
-// are NaN if an element is; kArgMax is int64, the first of the largest, or the
-// first NaN.
-enum class ReduceOp { kSum, kMean, kMax, kMin, kArgMax };
-
-constexpr DType ResultDType(ReduceOp op, DType dtype) {
-  if (op == ReduceOp::kArgMax) return DType::kInt64;
-  return op == ReduceOp::kSum && !IsFloatingPoint(dtype) ? DType::kInt64
-                                                         : dtype;
-}
-
 // out[k] over all kept indices k, row by row and contiguous, is the reduction
 // over all reduced indices r of in[k . kept_strides + r . reduced_strides].
 // Without reduced elements kSum is 0 and kMean NaN; the others do not occur.
@@ -189,10 +137,6 @@ struct RandomState {
   std::uint64_t seed = 0;
   std::uint64_t offset = 0;
 };
-
-// kUniform in [0, 1) and kNormal: float32, float64. kInteger: any dtype,
-// low + k for k in [0, range).
-enum class RandomOp { kUniform, kNormal, kInteger };
 
 struct RandomArgs {
   RandomOp op;

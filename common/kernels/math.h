@@ -19,6 +19,7 @@
 //   Log       0.97     0.91
 //   Tanh      1.6      1.6
 //   Sigmoid   1.7      1.7    subnormal results too
+//   Gelu      5.8      6.4    subnormal results too
 //
 // Everything is thread-safe and cannot fail; NaN gives NaN.
 
@@ -31,7 +32,7 @@
 
 #include "common/kernels/host_device.h"
 
-namespace d2l::kernels {
+namespace d2l::kernels::math {
 
 // a * b + c, rounded once.
 D2L_HOST_DEVICE inline float Fma(float a, float b, float c) {
@@ -63,6 +64,8 @@ struct Format<float> {
   static constexpr float kExpMax = 89.0f;
   // Tanh() is 1 above half of this.
   static constexpr float kTanhMax = 20.0f;
+  // Gelu() of a negative number beyond is 0.
+  static constexpr float kGeluMax = 14.4f;
   static constexpr float kLog2E = 0x1.715476p+0f;
   // log(2) in two parts; the first times an exponent is exact.
   static constexpr float kLog2High = 0x1.62e4p-1f;
@@ -81,6 +84,7 @@ struct Format<double> {
   static constexpr double kExpMin = -746.0;
   static constexpr double kExpMax = 710.0;
   static constexpr double kTanhMax = 40.0;
+  static constexpr double kGeluMax = 38.6;
   static constexpr double kLog2E = 0x1.71547652b82fep+0;
   static constexpr double kLog2High = 0x1.62e42fefa4p-1;
   static constexpr double kLog2Low = -0x1.8432a1b0e2634p-43;
@@ -256,6 +260,43 @@ D2L_HOST_DEVICE inline T Sigmoid(T x) {
   return Fma(-c, t, c);
 }
 
+// (a + 4) e^(a^2/2) P(X > a), X of the standard normal distribution, in
+// t = (a - 4) / (a + 4), for 0 <= a <= kGeluMax.
+D2L_HOST_DEVICE inline float GeluTail(float t) {
+  return Polynomial(t, 0x1.82b4bcp-1f, -0x1.373e38p-1f, 0x1.8c6d9ep-2f,
+                    -0x1.7dfffap-3f, 0x1.eed426p-5f, -0x1.ed31b6p-8f,
+                    -0x1.cc7592p-9f, 0x1.9ba366p-10f, 0x1.7a385ap-13f,
+                    -0x1.13cac2p-13f);
+}
+D2L_HOST_DEVICE inline double GeluTail(double t) {
+  return Polynomial(
+      t, 0x1.82b4bb8c94dcep-1, -0x1.373e3a893c28ap-1, 0x1.8c6dbf2cfc306p-2,
+      -0x1.7dff2bff684abp-3, 0x1.eec4cc3e44697p-5, -0x1.ee276104322d4p-8,
+      -0x1.c81719c994a01p-9, 0x1.ab825faf0f5cfp-10, 0x1.17a4a61c89dffp-13,
+      -0x1.e4a4214c27003p-13, -0x1.001135a0806e1p-19, 0x1.26d05af539956p-15,
+      0x1.7fdbd2eef7facp-21, -0x1.8d4829622d2cfp-18, -0x1.4faebcdcba976p-21,
+      0x1.12467c34979c5p-20, 0x1.1ba7fc8fff32ap-22, -0x1.5000e037ff69p-23,
+      -0x1.4b92a8fe77259p-24, 0x1.1282def12ddc2p-26, 0x1.f5646d5cb27dfp-27,
+      -0x1.569d29a4291e2p-32, -0x1.457247d214878p-30);
+}
+
+template <typename T>
+D2L_HOST_DEVICE inline T Gelu(T x) {
+  using F = Format<T>;
+  T a = CopySign(x, T{1});
+  a = Select(a > F::kGeluMax, F::kGeluMax, a);
+  // e^(-a^2/2), with what a^2 loses by rounding.
+  const T square = a * a;
+  const T lost = Fma(a, a, -square);
+  const T e = ExpInRange(T{-0.5} * square);
+  const T normal = Fma(e, T{-0.5} * lost, e);
+  const T inverse = T{1} / (a + T{4});
+  const T tail = GeluTail((a - T{4}) * inverse) * inverse;
+  // x P(X < x) is -a P(X > a) below zero, and x - a P(X > a) above.
+  const T rest = a * tail * normal;
+  return Select(x < T{0}, -rest, x - rest);
+}
+
 }  // namespace internal
 
 // e^x.
@@ -274,6 +315,11 @@ D2L_HOST_DEVICE inline double Tanh(double x) { return internal::Tanh(x); }
 D2L_HOST_DEVICE inline float Sigmoid(float x) { return internal::Sigmoid(x); }
 D2L_HOST_DEVICE inline double Sigmoid(double x) { return internal::Sigmoid(x); }
 
-}  // namespace d2l::kernels
+// x P(X < x), X of the standard normal distribution: x (1 + erf(x / √2)) / 2.
+// The limit, -0, of -infinity, where that formula gives NaN.
+D2L_HOST_DEVICE inline float Gelu(float x) { return internal::Gelu(x); }
+D2L_HOST_DEVICE inline double Gelu(double x) { return internal::Gelu(x); }
+
+}  // namespace d2l::kernels::math
 
 #endif  // D2L_COMMON_KERNELS_MATH_H_

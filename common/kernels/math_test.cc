@@ -8,7 +8,7 @@
 
 #include "gtest/gtest.h"
 
-namespace d2l::kernels {
+namespace d2l::kernels::math {
 namespace {
 
 constexpr float kInfinityF = std::numeric_limits<float>::infinity();
@@ -72,6 +72,20 @@ struct SigmoidCase {
   static constexpr double kMaxUlps = 2;
 };
 
+struct GeluCase {
+  template <typename T>
+  static T Apply(T x) {
+    return Gelu(x);
+  }
+  template <typename R>
+  static R Reference(R x) {
+    // Of -infinity, the limit.
+    if (x < -std::numeric_limits<R>::max()) return R{0};
+    return x * R{0.5} * std::erfc(-x / std::sqrt(R{2}));
+  }
+  static constexpr double kMaxUlps = 7;
+};
+
 // The distance from the true value in units of T's last place there. Infinity
 // counts as the number that would follow the largest one.
 template <typename T, typename R>
@@ -115,7 +129,7 @@ struct Worst {
 template <typename Case>
 class MathTest : public testing::Test {};
 
-using Cases = testing::Types<ExpCase, LogCase, TanhCase, SigmoidCase>;
+using Cases = testing::Types<ExpCase, LogCase, TanhCase, SigmoidCase, GeluCase>;
 TYPED_TEST_SUITE(MathTest, Cases, );
 
 TYPED_TEST(MathTest, FloatsOfAllMagnitudes) {
@@ -342,4 +356,4 @@ TYPED_TEST(MathSpecialTest, Sqrt) {
 }
 
 }  // namespace
-}  // namespace d2l::kernels
+}  // namespace d2l::kernels::math

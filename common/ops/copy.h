@@ -29,7 +29,8 @@ namespace d2l {
 
 // x itself if it is there already, and of that dtype (torch.Tensor.to).
 // Floating-point numbers become integers by dropping the fraction; beyond the
-// integers' range they become the nearest, and NaN becomes 0.
+// integers' range they become the nearest, and NaN becomes 0. Integers beyond
+// the range of uint8 wrap around: of 300 it keeps 44.
 Tensor To(const Tensor& x, Device device, bool non_blocking = false,
           SourceLocation at = SourceLocation::Current());
 Tensor To(const Tensor& x, DType dtype,

@@ -37,17 +37,21 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr std::int64_t kBig = (std::int64_t{1} << 53) + 1;
 
 // What a number, exact as a double, becomes. (Not for int64 near its ends.)
-double Converted(double value, DType dtype) {
+double Converted(double value, DType from, DType dtype) {
   if (dtype == DType::kFloat32) return static_cast<float>(value);
   if (dtype == DType::kFloat64) return value;
   if (std::isnan(value)) return 0;
+  if (dtype == DType::kUInt8 && from == DType::kInt64) {
+    return static_cast<std::uint8_t>(static_cast<std::int64_t>(value));
+  }
   if (dtype == DType::kUInt8) {
     return value < 0 ? 0 : value > 255 ? 255 : std::trunc(value);
   }
   return std::trunc(value);
 }
-std::vector<double> Converted(std::vector<double> values, DType dtype) {
-  for (double& value : values) value = Converted(value, dtype);
+std::vector<double> Converted(std::vector<double> values, DType from,
+                              DType dtype) {
+  for (double& value : values) value = Converted(value, from, dtype);
   return values;
 }
 
@@ -69,7 +73,7 @@ TEST_P(CopyTest, EveryDTypeToEveryDType) {
              {Shape{}, Shape{1}, Shape{0, 3}, Shape{1003}, Shape{5, 7}}) {
           const Tensor x = Random(shape, from, placement);
           const Tensor y = To(x, to);
-          EXPECT_TRUE(Matches(y, shape, to, Converted(ValuesOf(x), to)))
+          EXPECT_TRUE(Matches(y, shape, to, Converted(ValuesOf(x), from, to)))
               << "from " << from << " " << PlacementName(placement);
           EXPECT_EQ(y.device(), device());
           if (from == to) {
@@ -81,7 +85,7 @@ TEST_P(CopyTest, EveryDTypeToEveryDType) {
       }
       const Tensor large = Random({331, 317}, from, Placement::kTransposed);
       EXPECT_TRUE(Matches(To(large, to), {331, 317}, to,
-                          Converted(ValuesOf(large), to)));
+                          Converted(ValuesOf(large), from, to)));
     }
   }
 }
@@ -100,10 +104,11 @@ TEST_P(CopyTest, NumbersBeyondTheRangeBecomeTheNearest) {
     EXPECT_THAT(ToVector<std::uint8_t>(To(x, DType::kUInt8)),
                 ElementsAre(0, 255, 0, 255, 0, 255, 0, 2, 0, 255, 0));
   }
-  const Tensor n =
-      FromVector<std::int64_t>({kMin, kMax, -1, 256, 255}, {5}, device());
+  const Tensor n = FromVector<std::int64_t>({kMin, kMax, -1, 256, 255, -5, 300},
+                                            {7}, device());
   EXPECT_THAT(ToVector<std::uint8_t>(To(n, DType::kUInt8)),
-              ElementsAre(0, 255, 0, 255, 255));
+              ElementsAre(0, 255, 255, 0, 255, 251, 44))
+      << "integers wrap around";
   EXPECT_TRUE(Matches(To(Place({1e300, -1e300, 1e-300, kNan, kInfinity}, {5},
                                device(), DType::kFloat64),
                          DType::kFloat32),
@@ -161,7 +166,8 @@ TEST_P(CopyTest, CopyToWritesTheTargetAndNothingElse) {
             const Tensor target = Random({5, 7}, to, p);
             const Tensor memory = MemoryOf(target);
             const Tensor source = RandomTensor(shape, other, from, q);
-            const std::vector<double> values = Converted(ValuesOf(source), to);
+            const std::vector<double> values =
+                Converted(ValuesOf(source), from, to);
             std::vector<double> expected(35);
             for (int i = 0; i < 35; ++i) {
               expected[i] = BroadcastAt(values, shape, {5, 7}, i);
@@ -260,7 +266,7 @@ TEST_P(CrossDeviceTest, ThereAndBack) {
     for (const DType to : kAllDTypes) {
       const Tensor y = To(x, other(), to);
       EXPECT_EQ(y.device(), other());
-      EXPECT_TRUE(Matches(y, {5, 7}, to, Converted(ValuesOf(x), to)));
+      EXPECT_TRUE(Matches(y, {5, 7}, to, Converted(ValuesOf(x), from, to)));
     }
   }
 }

@@ -193,30 +193,21 @@ class RandomPrimitive final : public Creation {
                   std::int64_t low = 0, std::int64_t high = 1)
       : Creation(spec), op_(op), low_(low), high_(high) {}
 
-  const char* name() const override {
-    switch (op_) {
-      case kernels::RandomOp::kUniform:
-        return "rand";
-      case kernels::RandomOp::kNormal:
-        return "randn";
-      case kernels::RandomOp::kInteger:
-        return "randint";
-    }
-    return "unknown";
-  }
+  const char* name() const override { return OpName(op_); }
   ValueSpec Infer(Inputs inputs) const override {
-    if (op_ != kernels::RandomOp::kInteger) {
-      if (!IsFloatingPoint(spec().dtype)) {
-        throw std::invalid_argument(absl::StrFormat(
-            "[%s] random numbers are float32 or float64, not %s; for integers "
-            "use RandInt",
-            name(), DTypeName(spec().dtype)));
-      }
-    } else if (low_ >= high_) {
+    if (!OpTakes(op_, spec().dtype)) {
+      throw std::invalid_argument(absl::StrFormat(
+          "[%s] random numbers are float32 or float64, not %s; for integers "
+          "use RandInt",
+          name(), DTypeName(spec().dtype)));
+    }
+    if (op_ != kernels::RandomOp::kInteger) return Creation::Infer(inputs);
+    if (low_ >= high_) {
       throw std::invalid_argument(absl::StrFormat(
           "[randint] no integers from %d to %d - 1", low_, high_));
-    } else if (!Scalar(low_).FitsIn(spec().dtype) ||
-               !Scalar(high_ - 1).FitsIn(spec().dtype)) {
+    }
+    if (!Scalar(low_).FitsIn(spec().dtype) ||
+        !Scalar(high_ - 1).FitsIn(spec().dtype)) {
       throw std::invalid_argument(absl::StrFormat(
           "[randint] not all integers from %d to %d - 1 are values of the "
           "dtype %s",

@@ -18,64 +18,6 @@ namespace {
 using kernels::BinaryOp;
 using kernels::UnaryOp;
 
-const char* NameOf(BinaryOp op) {
-  switch (op) {
-    case BinaryOp::kAdd:
-      return "add";
-    case BinaryOp::kSubtract:
-      return "sub";
-    case BinaryOp::kMultiply:
-      return "mul";
-    case BinaryOp::kDivide:
-      return "div";
-    case BinaryOp::kFloorDivide:
-      return "floor_divide";
-    case BinaryOp::kPow:
-      return "pow";
-    case BinaryOp::kMaximum:
-      return "maximum";
-    case BinaryOp::kMinimum:
-      return "minimum";
-    case BinaryOp::kEqual:
-      return "eq";
-    case BinaryOp::kNotEqual:
-      return "ne";
-    case BinaryOp::kLess:
-      return "lt";
-    case BinaryOp::kLessEqual:
-      return "le";
-    case BinaryOp::kGreater:
-      return "gt";
-    case BinaryOp::kGreaterEqual:
-      return "ge";
-  }
-  return "unknown";
-}
-
-const char* NameOf(UnaryOp op) {
-  switch (op) {
-    case UnaryOp::kNegative:
-      return "neg";
-    case UnaryOp::kAbs:
-      return "abs";
-    case UnaryOp::kRelu:
-      return "relu";
-    case UnaryOp::kSquare:
-      return "square";
-    case UnaryOp::kExp:
-      return "exp";
-    case UnaryOp::kLog:
-      return "log";
-    case UnaryOp::kSqrt:
-      return "sqrt";
-    case UnaryOp::kTanh:
-      return "tanh";
-    case UnaryOp::kSigmoid:
-      return "sigmoid";
-  }
-  return "unknown";
-}
-
 void CheckScalarFits(const char* operation, Scalar value, DType dtype) {
   if (value.FitsIn(dtype)) return;
   throw std::invalid_argument(absl::StrFormat(
@@ -113,13 +55,20 @@ class BinaryPrimitive final : public Primitive {
   BinaryPrimitive(BinaryOp op, Which which, Scalar scalar)
       : op_(op), which_(which), scalar_(scalar) {}
 
-  const char* name() const override { return NameOf(op_); }
+  const char* name() const override { return OpName(op_); }
 
   ValueSpec Infer(Inputs inputs) const override {
     const Tensor& a = *inputs[0];
     const DType result = ResultDType(op_, a.dtype());
     if (which_ != Which::kNone) {
       CheckScalarFits(name(), scalar_, a.dtype());
+      if (op_ == BinaryOp::kPow && which_ == Which::kSecond &&
+          !IsFloatingPoint(a.dtype()) && scalar_.To<std::int64_t>() < 0) {
+        throw std::invalid_argument(absl::StrFormat(
+            "[pow] integers to a negative power, %s; convert them: To(x, "
+            "DType::kFloat32)",
+            scalar_.ToString()));
+      }
       return {a.shape(), result, a.device()};
     }
     const Tensor& b = *inputs[1];
@@ -171,11 +120,11 @@ class UnaryPrimitive final : public Primitive {
  public:
   explicit UnaryPrimitive(UnaryOp op) : op_(op) {}
 
-  const char* name() const override { return NameOf(op_); }
+  const char* name() const override { return OpName(op_); }
 
   ValueSpec Infer(Inputs inputs) const override {
     const Tensor& x = *inputs[0];
-    if (op_ >= UnaryOp::kExp) CheckFloatingPoint(name(), x);
+    if (!OpTakes(op_, x.dtype())) CheckFloatingPoint(name(), x);
     return {x.shape(), x.dtype(), x.device()};
   }
   std::uint64_t Launch(Stream& stream, const OpLabel& label, Inputs inputs,
@@ -302,7 +251,7 @@ Tensor ApplyBinary(BinaryOp op, const Operand& a, const Operand& b) {
     return Apply(BinaryPrimitive(op, Which::kSecond, b.scalar()), {a.tensor()},
                  a.at());
   }
-  if (b.tensor() == nullptr) ThrowNoTensor(NameOf(op), a.at());
+  if (b.tensor() == nullptr) ThrowNoTensor(OpName(op), a.at());
   return Apply(BinaryPrimitive(op, Which::kFirst, a.scalar()), {b.tensor()},
                a.at());
 }
@@ -427,6 +376,9 @@ Tensor Tanh(const Tensor& x, SourceLocation at) {
 }
 Tensor Sigmoid(const Tensor& x, SourceLocation at) {
   return ApplyUnary(UnaryOp::kSigmoid, x, at);
+}
+Tensor Gelu(const Tensor& x, SourceLocation at) {
+  return ApplyUnary(UnaryOp::kGelu, x, at);
 }
 
 void AbsInPlace(const Tensor& x, SourceLocation at) {

@@ -33,7 +33,9 @@ Tensor operator/(const Operand& a, const Operand& b);
 // Rounded down, as Python's //. Integers divided by zero fail late: the
 // quotient throws AsyncError when it is waited for.
 Tensor FloorDivide(const Operand& a, const Operand& b);
-// a to the power b. A negative exponent of integers fails late.
+// a to the power b. A scalar b counts with all its digits (double), as in
+// PyTorch. Integers to a negative scalar are refused at the call; a negative
+// element of b fails late.
 Tensor Pow(const Operand& a, const Operand& b);
 Tensor Maximum(const Operand& a, const Operand& b);
 Tensor Minimum(const Operand& a, const Operand& b);
@@ -66,12 +68,15 @@ Tensor Relu(const Tensor& x, SourceLocation at = SourceLocation::Current());
 Tensor Square(const Tensor& x, SourceLocation at = SourceLocation::Current());
 
 // Of float32 and float64. Exp and Log are within one unit in the last place,
-// Tanh and Sigmoid within two.
+// Tanh and Sigmoid within two, Gelu within seven.
 Tensor Exp(const Tensor& x, SourceLocation at = SourceLocation::Current());
 Tensor Log(const Tensor& x, SourceLocation at = SourceLocation::Current());
 Tensor Sqrt(const Tensor& x, SourceLocation at = SourceLocation::Current());
 Tensor Tanh(const Tensor& x, SourceLocation at = SourceLocation::Current());
 Tensor Sigmoid(const Tensor& x, SourceLocation at = SourceLocation::Current());
+// x P(X < x) for X of the standard normal distribution: PyTorch's gelu, but for
+// -infinity the limit, -0.
+Tensor Gelu(const Tensor& x, SourceLocation at = SourceLocation::Current());
 
 // In place (PyTorch's relu_ and so on).
 void AbsInPlace(const Tensor& x, SourceLocation at = SourceLocation::Current());

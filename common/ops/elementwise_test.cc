@@ -276,6 +276,15 @@ TEST_P(BinaryTest, PowersThatAreOftenTaken) {
   }
 }
 
+TEST_P(BinaryTest, AScalarExponentOfFloat32KeepsItsDigits) {
+  const auto power = [&](float x, double exponent) {
+    return Item(Pow(FromVector<float>({x}, {}, device()), exponent));
+  };
+  EXPECT_NEAR(power(1e-8f, -3.72606296886203), 6.434336e29, 1e23);
+  EXPECT_EQ(power(-3, 16777217), -kInfinity);
+  EXPECT_TRUE(std::isnan(power(-3, 2.2e-308)));
+}
+
 TEST_P(BinaryTest, FloorDivideIsExactWhereTheQuotientIsNot) {
   const Tensor x =
       Place({6, -6, 7, -7, 1, 5.5}, {6}, device(), DType::kFloat64);

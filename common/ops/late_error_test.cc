@@ -284,11 +284,6 @@ const LateCase kLateCases[] = {
        const Tensor y = FromVector<std::int64_t>({1, -2, 0}, {3}, d);
        return Request{Pow(x, y), __LINE__};
      }},
-    {"pow", "negative integer exponent -1 at element 0",
-     [](Device d) {
-       const Tensor x = Ones({2, 2}, d, DType::kInt64);
-       return Request{Pow(T(x), -1), __LINE__};
-     }},
 };
 // clang-format on
 

@@ -145,6 +145,10 @@ TEST_P(MessagesTest, Operands) {
   EXPECT_REFUSED("[maximum] one operand must be a tensor", Maximum(1, 2));
   EXPECT_REFUSED("[pow] one operand must be a tensor", Pow(1, 2.5));
   EXPECT_REFUSED(
+      "[pow] integers to a negative power, -1; convert them: To(x, "
+      "DType::kFloat32)",
+      Pow(Zeros({0}, device(), DType::kInt64), -1));
+  EXPECT_REFUSED(
       "[exp] float32 or float64 wanted; got an int64 tensor of shape (2, 3)" +
           On() + "; convert it: To(x, DType::kFloat32)",
       Exp(integers_));

@@ -25,25 +25,11 @@ class ReducePrimitive final : public Primitive {
   ReducePrimitive(ReduceOp op, const Dims& dims, bool keepdim)
       : op_(op), dims_(dims), keepdim_(keepdim) {}
 
-  const char* name() const override {
-    switch (op_) {
-      case ReduceOp::kSum:
-        return "sum";
-      case ReduceOp::kMean:
-        return "mean";
-      case ReduceOp::kMax:
-        return "amax";
-      case ReduceOp::kMin:
-        return "amin";
-      case ReduceOp::kArgMax:
-        return "argmax";
-    }
-    return "unknown";
-  }
+  const char* name() const override { return OpName(op_); }
 
   ValueSpec Infer(Inputs inputs) const override {
     const Tensor& x = *inputs[0];
-    if (op_ == ReduceOp::kMean) CheckFloatingPoint(name(), x);
+    if (!OpTakes(op_, x.dtype())) CheckFloatingPoint(name(), x);
     if (op_ == ReduceOp::kArgMax && dims_.end() - dims_.begin() > 1) {
       throw std::invalid_argument(
           "[argmax] one dimension wanted, or none for all elements");

@@ -3,8 +3,10 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <stdexcept>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "common/ops/copy.h"
 #include "common/ops/creation.h"
 #include "common/ops/elementwise.h"
@@ -18,6 +20,7 @@ namespace d2l {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -37,6 +40,12 @@ struct UnaryCase {
     return (exact != nullptr && !positive) || IsFloatingPoint(dtype);
   }
 };
+
+long double GeluReference(long double x) {
+  // The limit of -infinity, where the formula gives NaN.
+  if (x < -std::numeric_limits<double>::max()) return -0.0L;
+  return x * 0.5L * std::erfc(-x / std::sqrt(2.0L));
+}
 
 using X = const Tensor&;
 const UnaryCase kUnaryCases[] = {
@@ -58,6 +67,7 @@ const UnaryCase kUnaryCases[] = {
      [](long double x) { return std::tanh(x); }, 2},
     {"sigmoid", [](X x) { return Sigmoid(x); }, [](X x) { SigmoidInPlace(x); },
      nullptr, [](long double x) { return 1 / (1 + std::exp(-x)); }, 2},
+    {"gelu", [](X x) { return Gelu(x); }, nullptr, nullptr, GeluReference, 7},
 };
 
 std::vector<double> Reference(const UnaryCase& c,
@@ -155,6 +165,27 @@ TEST_P(UnaryTest, NanInfinityAndTheEdgesOfTheRange) {
   }
   EXPECT_TRUE(std::signbit(Item(-Zeros({}, device()))));
   EXPECT_FALSE(std::signbit(Item(Abs(-Zeros({}, device())))));
+}
+
+TEST_P(UnaryTest, OtherDTypesAreRefusedAtTheCall) {
+  for (const UnaryCase& c : kUnaryCases) {
+    if (c.exact != nullptr && !c.positive) continue;
+    for (const DType dtype : {DType::kInt64, DType::kUInt8}) {
+      for (const Placement placement : kPlacements) {
+        const Tensor x = RandomTensor({5, 7}, device(), dtype, placement);
+        try {
+          c.op(x);
+          ADD_FAILURE() << c.name << " took a tensor of " << dtype;
+        } catch (const std::invalid_argument& error) {
+          EXPECT_THAT(
+              error.what(),
+              HasSubstr(absl::StrCat(
+                  "[", c.name, "] float32 or float64 wanted; got ",
+                  x.Describe(), "; convert it: To(x, DType::kFloat32)")));
+        }
+      }
+    }
+  }
 }
 
 // ---- In place.

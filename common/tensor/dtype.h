@@ -7,6 +7,7 @@
 #ifndef D2L_COMMON_TENSOR_DTYPE_H_
 #define D2L_COMMON_TENSOR_DTYPE_H_
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <ostream>
@@ -86,6 +87,13 @@ decltype(auto) VisitDType(DType dtype, F&& f) {
       break;
   }
   return std::forward<F>(f)(float{});
+}
+
+// {f(float{}), ...}: what f gives for each type, by DType.
+template <typename F>
+constexpr auto ByDType(F f) {
+  return std::array{f(float{}), f(double{}), f(std::int64_t{}),
+                    f(std::uint8_t{})};
 }
 
 }  // namespace d2l

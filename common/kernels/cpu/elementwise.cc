@@ -12,22 +12,22 @@
 #include "common/device/cpu/cpu_stream.h"
 #include "common/device/cpu/parallel_for.h"
 #include "common/device/op_label.h"
-#include "common/kernels/cpu/elementwise_blocks.h"
 #include "common/kernels/cpu/elementwise_loops.h"
+#include "common/kernels/cpu/elementwise_run.h"
 #include "common/kernels/kernels.h"
 #include "common/kernels/layout.h"
 #include "common/tensor/dtype.h"
 #include "common/tensor/scalar.h"
 #include "common/tensor/shape.h"
 
-// Every family comes down to a block, an output and up to three inputs. What
+// Every family comes down to a loop_fn, an output and up to three inputs. What
 // the worker calls for it is one of three tasks: for contiguous operands, for
 // two dimensions, whose strides fit into the queue's slot, and for more.
 
 namespace d2l::kernels::cpu {
 namespace {
 
-// A number of any type, where a block will read it.
+// A number of any type, where a loop_fn will read it.
 struct Value {
   alignas(8) unsigned char bytes[8];
 };
@@ -77,7 +77,7 @@ Operand OperandOf(const Input& input, DType dtype, const StridedLayout* layout,
   return operand;
 }
 
-// What is to be done, but for the block: that depends on the plan.
+// What is to be done, but for the loop_fn: that depends on the plan.
 template <int kInputs>
 struct Operation {
   std::int64_t numel;
@@ -91,7 +91,7 @@ struct Operation {
 
 template <int kInputs>
 struct ContiguousTask {
-  Block block;
+  LoopFn loop_fn;
   void* out;
   std::int64_t numel;
   Source in[kInputs];
@@ -105,10 +105,10 @@ struct ContiguousTask {
 
   void operator()() const {
     if (numel * out_size <= kLargeBytes) {
-      block(out, Address(0), Address(1), Address(2), numel);
+      loop_fn(out, Address(0), Address(1), Address(2), numel);
       return;
     }
-    ContiguousLoop loop = {block, out, out_size, {}, {}, numel};
+    ContiguousLoop loop = {loop_fn, out, out_size, {}, {}, numel};
     for (int k = 0; k < kInputs; ++k) {
       loop.in[k] = Address(k);
       loop.in_size[k] = in_size[k];
@@ -127,7 +127,7 @@ struct Plan {
 // At most two dimensions, and sizes and strides of 32 bits.
 template <int kInputs>
 struct PlaneTask {
-  Block block;
+  LoopFn loop_fn;
   char* out;
   Source in[kInputs];
   std::int32_t shape[2];
@@ -144,7 +144,7 @@ struct PlaneTask {
   }
 
   void Fill(StridedLoop& loop) {
-    loop.block = block;
+    loop.loop_fn = loop_fn;
     loop.by_rows = by_rows;
     loop.inputs = kInputs;
     loop.rank = 2;
@@ -199,8 +199,8 @@ Plan PlanFor(const Operation<kInputs>& operation, unsigned may_be_numbers) {
     const bool may_be_number = (may_be_numbers >> k & 1) != 0;
     if (stride != 1 && !(stride == 0 && may_be_number)) plan.by_rows = false;
   }
-  // There is no block for two numbers: one of them is made an array.
-  if (kInputs == 2 && plan.numbers == kBothAreNumbers) plan.by_rows = false;
+  // There is no loop_fn for two numbers: one of them is made an array.
+  if (kInputs == 2 && plan.numbers == 3u) plan.by_rows = false;
   if (plan.by_rows) return plan;
   plan.numbers = 0;
   for (int k = 0; k < kInputs; ++k) {
@@ -211,8 +211,8 @@ Plan PlanFor(const Operation<kInputs>& operation, unsigned may_be_numbers) {
       plan.numbers |= 1u << k;
     }
   }
-  if (kInputs == 2 && plan.numbers == kBothAreNumbers) {
-    plan.numbers = kSecondIsNumber;
+  if (kInputs == 2 && plan.numbers == 3u) {
+    plan.numbers = 2u;
   }
   return plan;
 }
@@ -234,9 +234,9 @@ bool FitsPlane(const Operation<kInputs>& operation) {
 
 template <int kInputs>
 ContiguousTask<kInputs> MakeContiguous(const Operation<kInputs>& operation,
-                                       Block block) {
+                                       LoopFn loop_fn) {
   ContiguousTask<kInputs> task;
-  task.block = block;
+  task.loop_fn = loop_fn;
   task.out = operation.out;
   task.numel = operation.numel;
   task.out_size = static_cast<std::uint8_t>(operation.out_size);
@@ -250,9 +250,9 @@ ContiguousTask<kInputs> MakeContiguous(const Operation<kInputs>& operation,
 
 template <int kInputs>
 PlaneTask<kInputs> MakePlane(const Operation<kInputs>& operation, Plan plan,
-                             Block block) {
+                             LoopFn loop_fn) {
   PlaneTask<kInputs> task;
-  task.block = block;
+  task.loop_fn = loop_fn;
   task.out = static_cast<char*>(operation.out);
   task.values = 0;
   task.numbers = static_cast<std::uint8_t>(plan.numbers);
@@ -278,7 +278,7 @@ PlaneTask<kInputs> MakePlane(const Operation<kInputs>& operation, Plan plan,
 
 template <int kInputs>
 StridedTask MakeStrided(const Operation<kInputs>& operation, Plan plan,
-                        Block block) {
+                        LoopFn loop_fn) {
   StridedTask task = {std::make_unique<StridedTask::Memory>()};
   StridedLoop& loop = task.memory->loop;
   const StridedLayout& layout = *operation.layout;
@@ -291,7 +291,7 @@ StridedTask MakeStrided(const Operation<kInputs>& operation, Plan plan,
     std::copy(strides.begin(), strides.end(), result.strides);
     return result;
   };
-  loop.block = block;
+  loop.loop_fn = loop_fn;
   loop.by_rows = plan.by_rows;
   loop.inputs = kInputs;
   loop.rank = layout.shape.rank();
@@ -313,14 +313,14 @@ StridedTask MakeStrided(const Operation<kInputs>& operation, Plan plan,
 template <int kInputs>
 std::uint64_t Enqueue(CpuStream& stream, const OpLabel& label,
                       const Operation<kInputs>& operation, Plan plan,
-                      Block block) {
+                      LoopFn loop_fn) {
   if (operation.layout == nullptr) {
-    return stream.Enqueue(label, MakeContiguous(operation, block));
+    return stream.Enqueue(label, MakeContiguous(operation, loop_fn));
   }
   if (FitsPlane(operation)) {
-    return stream.Enqueue(label, MakePlane(operation, plan, block));
+    return stream.Enqueue(label, MakePlane(operation, plan, loop_fn));
   }
-  return stream.Enqueue(label, MakeStrided(operation, plan, block));
+  return stream.Enqueue(label, MakeStrided(operation, plan, loop_fn));
 }
 
 // ---- Late errors.
@@ -422,11 +422,11 @@ std::uint64_t EnqueueChecked(CpuStream& stream, const OpLabel& label,
 std::uint64_t EnqueueIntegerDivision(CpuStream& stream, const OpLabel& label,
                                      const BinaryArgs& args,
                                      const Operation<2>& operation, Plan plan,
-                                     Block block) {
+                                     LoopFn loop_fn) {
   if (args.b.data == nullptr) {
     const std::int64_t divisor = args.b.scalar.To<std::int64_t>();
     if (!IsBadDivisor(args.op, divisor)) {
-      return Enqueue(stream, label, operation, plan, block);
+      return Enqueue(stream, label, operation, plan, loop_fn);
     }
     return stream.Enqueue(label, [op = args.op, divisor, n = args.numel] {
       if (n > 0) ThrowBadDivisor(op, divisor, 0);
@@ -434,28 +434,14 @@ std::uint64_t EnqueueIntegerDivision(CpuStream& stream, const OpLabel& label,
   }
   if (operation.layout == nullptr) {
     return EnqueueChecked(stream, label, args,
-                          MakeContiguous(operation, block));
+                          MakeContiguous(operation, loop_fn));
   }
   if (FitsPlane(operation)) {
     return EnqueueChecked(stream, label, args,
-                          MakePlane(operation, plan, block));
+                          MakePlane(operation, plan, loop_fn));
   }
   return EnqueueChecked(stream, label, args,
-                        MakeStrided(operation, plan, block));
-}
-
-bool Commutes(BinaryOp op) {
-  switch (op) {
-    case BinaryOp::kAdd:
-    case BinaryOp::kMultiply:
-    case BinaryOp::kMaximum:
-    case BinaryOp::kMinimum:
-    case BinaryOp::kEqual:
-    case BinaryOp::kNotEqual:
-      return true;
-    default:
-      return false;
-  }
+                        MakeStrided(operation, plan, loop_fn));
 }
 
 }  // namespace
@@ -470,20 +456,20 @@ std::uint64_t EnqueueFill(CpuStream& stream, const OpLabel& label,
       {OperandOf({nullptr, args.value}, args.dtype, nullptr, 0)}};
   if (args.layout == nullptr) {
     return Enqueue(stream, label, operation, PlanFor(operation, 1),
-                   FillBlock(args.dtype));
+                   FillLoop(args.dtype));
   }
   // A number's strides.
   const Shape zeros = Shape::Filled(args.layout->shape.rank(), 0);
   operation.in[0].strides = &zeros;
   const Plan plan = PlanFor(operation, 1);
   return Enqueue(stream, label, operation, plan,
-                 plan.by_rows ? FillBlock(args.dtype) : nullptr);
+                 plan.by_rows ? FillLoop(args.dtype) : nullptr);
 }
 
 std::uint64_t EnqueueArange(CpuStream& stream, const OpLabel& label,
                             const ArangeArgs& args) {
   struct Task {
-    Block block;
+    LoopFn loop_fn;
     char* out;
     std::int64_t numel;
     Value start;
@@ -492,7 +478,8 @@ std::uint64_t EnqueueArange(CpuStream& stream, const OpLabel& label,
 
     void operator()() const {
       ParallelFor(numel, 1 << 15, [&](std::int64_t begin, std::int64_t end) {
-        block(out + begin * size, start.bytes, step.bytes, &begin, end - begin);
+        loop_fn(out + begin * size, start.bytes, step.bytes, &begin,
+                end - begin);
       });
     }
   };
@@ -500,7 +487,7 @@ std::uint64_t EnqueueArange(CpuStream& stream, const OpLabel& label,
       IsFloatingPoint(args.dtype) ? DType::kFloat64 : DType::kInt64;
   return stream.Enqueue(
       label,
-      Task{ArangeBlock(args.dtype), static_cast<char*>(args.out), args.numel,
+      Task{ArangeLoop(args.dtype), static_cast<char*>(args.out), args.numel,
            ValueOf(computed, args.start), ValueOf(computed, args.step),
            static_cast<int>(DTypeSize(args.dtype))});
 }
@@ -527,7 +514,7 @@ std::uint64_t EnqueueCopy(CpuStream& stream, const OpLabel& label,
       args.layout,
       {ArrayOperand(args.in, args.in_dtype, args.layout, 0)}};
   return Enqueue(stream, label, operation, PlanFor(operation, 0),
-                 moves ? nullptr : CopyBlock(args.out_dtype, args.in_dtype));
+                 moves ? nullptr : CopyLoop(args.out_dtype, args.in_dtype));
 }
 
 std::uint64_t EnqueueUnary(CpuStream& stream, const OpLabel& label,
@@ -539,7 +526,7 @@ std::uint64_t EnqueueUnary(CpuStream& stream, const OpLabel& label,
       args.layout,
       {ArrayOperand(args.in, args.dtype, args.layout, 0)}};
   return Enqueue(stream, label, operation, PlanFor(operation, 0),
-                 UnaryBlock(args.op, args.dtype));
+                 UnaryLoop(args.op, args.dtype));
 }
 
 std::uint64_t EnqueueBinary(CpuStream& stream, const OpLabel& label,
@@ -550,14 +537,14 @@ std::uint64_t EnqueueBinary(CpuStream& stream, const OpLabel& label,
       return EnqueueFill(stream, label,
                          {args.dtype, args.numel, args.out, 1, args.layout});
     }
-    if (const Block block = PowerBlock(exponent, args.dtype)) {
+    if (const LoopFn loop_fn = PowerLoop(exponent, args.dtype)) {
       const Operation<1> operation = {
           args.numel,
           args.out,
           static_cast<int>(DTypeSize(args.dtype)),
           args.layout,
           {OperandOf(args.a, args.dtype, args.layout, 0)}};
-      return Enqueue(stream, label, operation, PlanFor(operation, 0), block);
+      return Enqueue(stream, label, operation, PlanFor(operation, 0), loop_fn);
     }
   }
   const DType result = ResultDType(args.op, args.dtype);
@@ -567,23 +554,23 @@ std::uint64_t EnqueueBinary(CpuStream& stream, const OpLabel& label,
                             args.layout,
                             {OperandOf(args.a, args.dtype, args.layout, 0),
                              OperandOf(args.b, args.dtype, args.layout, 1)}};
-  BinaryOp op = args.op;
-  if (op == BinaryOp::kGreater || op == BinaryOp::kGreaterEqual) {
-    op = op == BinaryOp::kGreater ? BinaryOp::kLess : BinaryOp::kLessEqual;
+  const BinaryOp op = WithoutGreater(args.op);
+  if (op != args.op) {
     std::swap(operation.in[0], operation.in[1]);
   }
   Plan plan = PlanFor(operation, 3);
-  if (plan.numbers == kFirstIsNumber && Commutes(op)) {
+  if (plan.numbers == 1u && Commutes(op)) {
     std::swap(operation.in[0], operation.in[1]);
-    plan.numbers = kSecondIsNumber;
+    plan.numbers = 2u;
   }
-  const Block block =
-      BinaryBlock(op, args.dtype, static_cast<Numbers>(plan.numbers));
+  const LoopFn loop_fn =
+      BinaryLoop(op, args.dtype, static_cast<Operands>(plan.numbers));
   if (!IsFloatingPoint(args.dtype) &&
       (op == BinaryOp::kFloorDivide || op == BinaryOp::kPow)) {
-    return EnqueueIntegerDivision(stream, label, args, operation, plan, block);
+    return EnqueueIntegerDivision(stream, label, args, operation, plan,
+                                  loop_fn);
   }
-  return Enqueue(stream, label, operation, plan, block);
+  return Enqueue(stream, label, operation, plan, loop_fn);
 }
 
 std::uint64_t EnqueueWhere(CpuStream& stream, const OpLabel& label,
@@ -599,7 +586,7 @@ std::uint64_t EnqueueWhere(CpuStream& stream, const OpLabel& label,
   const Plan plan = PlanFor(operation, 6);
   return Enqueue(
       stream, label, operation, plan,
-      WhereBlock(args.dtype, static_cast<Numbers>(plan.numbers >> 1)));
+      WhereLoop(args.dtype, static_cast<Operands>(plan.numbers >> 1)));
 }
 
 }  // namespace d2l::kernels::cpu

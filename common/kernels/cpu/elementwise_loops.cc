@@ -1,251 +1,206 @@
 #include "common/kernels/cpu/elementwise_loops.h"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
-#include "common/device/cpu/parallel_for.h"
-#include "common/kernels/cpu/elementwise_blocks.h"
-#include "common/kernels/cpu/strided_copy.h"
-#include "common/kernels/layout.h"
+#include "common/kernels/functors.h"
+#include "common/kernels/op_tables.h"
+#include "common/tensor/dtype.h"
+
+// Compiles what follows once for each kind of vector.
+#define HWY_DISABLED_TARGETS HWY_SSSE3  // hardly a processor stops at it
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "common/kernels/cpu/elementwise_loops.cc"
+#include "hwy/foreach_target.h"
+//
+#include "common/kernels/cpu/elementwise_loops-inl.h"
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace d2l::kernels::cpu {
+namespace HWY_NAMESPACE {
+
+// Loops by dtype.
+using LoopTable = std::array<LoopFn, 4>;
+
+LoopFn Find(const LoopTable& table, DType dtype) {
+  return table[static_cast<std::size_t>(dtype)];
+}
+
+// What only moves elements knows their size alone.
+
+struct Same {
+  template <typename T>
+  T operator()(T a) const {
+    return a;
+  }
+};
+
+// An unsigned integer of T's size.
+template <typename T>
+using BitsOf = std::conditional_t<
+    sizeof(T) == 1, std::uint8_t,
+    std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>>;
+
+constexpr LoopTable kFillLoops = ByDType([](auto zero) -> LoopFn {
+  using T = BitsOf<decltype(zero)>;
+  return Loop1<T, Same, ScalarOf<T>>;
+});
+
+LoopFn FindFillLoop(DType dtype) { return Find(kFillLoops, dtype); }
+
+template <typename T>
+void Arange(void* out, const void* a, const void* b, const void* c,
+            std::int64_t n) {
+  T* const to = static_cast<T*>(out);
+  const std::int64_t first = *static_cast<const std::int64_t*>(c);
+  if constexpr (std::is_floating_point_v<T>) {
+    const double start = *static_cast<const double*>(a);
+    const double step = *static_cast<const double*>(b);
+    // Vectors convert 32-bit integers only, unless they are AVX-512's.
+    constexpr std::int64_t kPart = 1 << 20;
+    for (std::int64_t begin = 0; begin < n; begin += kPart) {
+      const double base = static_cast<double>(first + begin);
+      const int count = static_cast<int>(std::min(kPart, n - begin));
+      T* const part = to + begin;
+      for (int i = 0; i < count; ++i) {
+        part[i] = static_cast<T>(start + (base + i) * step);
+      }
+    }
+  } else {
+    const std::uint64_t start = *static_cast<const std::uint64_t*>(a);
+    const std::uint64_t step = *static_cast<const std::uint64_t*>(b);
+    const std::uint64_t base = start + static_cast<std::uint64_t>(first) * step;
+    for (std::int64_t i = 0; i < n; ++i) {
+      to[i] = static_cast<T>(base + static_cast<std::uint64_t>(i) * step);
+    }
+  }
+}
+
+constexpr LoopTable kArangeLoops =
+    ByDType([](auto zero) -> LoopFn { return Arange<decltype(zero)>; });
+
+LoopFn FindArangeLoop(DType dtype) { return Find(kArangeLoops, dtype); }
+
+template <int kSize>
+void Move(void* out, const void* a, const void*, const void*, std::int64_t n) {
+  if (out != a) std::memcpy(out, a, static_cast<std::size_t>(n) * kSize);
+}
+
+// [out][in]
+constexpr auto kCopyLoops = ByDType([](auto out) {
+  return ByDType([](auto in) -> LoopFn {
+    using Out = decltype(out);
+    using In = decltype(in);
+    if constexpr (std::is_same_v<Out, In>) {
+      return Move<sizeof(Out)>;
+    } else {
+      return Loop1<Out, ConvertTo<Out>, VectorOf<In>>;
+    }
+  });
+});
+
+LoopFn FindCopyLoop(DType out_dtype, DType in_dtype) {
+  return Find(kCopyLoops[static_cast<std::size_t>(out_dtype)], in_dtype);
+}
+
+template <typename F, DTypes kDTypes = DTypes::kAny>
+constexpr LoopTable LoopsOf() {
+  return ByDType([](auto zero) -> LoopFn {
+    using T = decltype(zero);
+    if constexpr (Contains(kDTypes, DTypeOf<T>::value)) {
+      return Loop1<T, F, VectorOf<T>>;
+    } else {
+      return nullptr;
+    }
+  });
+}
+
+constexpr auto kUnaryLoops = TableOf<UnaryOp>([](auto row) {
+  using Row = decltype(row);
+  return LoopsOf<typename Row::Functor, Row::kDTypes>();
+});
+
+LoopFn FindUnaryLoop(UnaryOp op, DType dtype) {
+  return Find(kUnaryLoops[static_cast<std::size_t>(op)], dtype);
+}
+
+constexpr LoopTable kCubeLoops = LoopsOf<Cube>();
+constexpr LoopTable kHalfLoops = LoopsOf<PowerOfHalf, DTypes::kFloatingPoint>();
+constexpr LoopTable kReciprocalLoops =
+    LoopsOf<Reciprocal, DTypes::kFloatingPoint>();
+
+LoopFn FindPowerLoop(double exponent, DType dtype) {
+  if (exponent == 1) return FindCopyLoop(dtype, dtype);
+  if (exponent == 2) return FindUnaryLoop(UnaryOp::kSquare, dtype);
+  if (exponent == 3) return Find(kCubeLoops, dtype);
+  if (exponent == 0.5) return Find(kHalfLoops, dtype);
+  if (exponent == -1) return Find(kReciprocalLoops, dtype);
+  return nullptr;
+}
+
+LoopFn FindPowerOfFloatLoop() {
+  return Loop2<float, PowerOfFloat, VectorOf<float>, ScalarOf<double>>;
+}
+
+// By Operands, then by dtype.
+template <template <typename> class B, template <typename> class C>
+constexpr LoopTable kWhereLoopsOf = ByDType([](auto zero) -> LoopFn {
+  using T = BitsOf<decltype(zero)>;
+  return Loop3<T, Select, VectorOf<std::uint8_t>, B<T>, C<T>>;
+});
+constexpr LoopTable kWhereLoops[] = {
+    kWhereLoopsOf<VectorOf, VectorOf>, kWhereLoopsOf<ScalarOf, VectorOf>,
+    kWhereLoopsOf<VectorOf, ScalarOf>, kWhereLoopsOf<ScalarOf, ScalarOf>};
+
+LoopFn FindWhereLoop(DType dtype, Operands operands) {
+  return Find(kWhereLoops[static_cast<int>(operands)], dtype);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace d2l::kernels::cpu
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
 
 namespace d2l::kernels::cpu {
-namespace {
 
-// Parts of an operation that are worth another core, in elements.
-constexpr std::int64_t kGrain = 1 << 15;
+HWY_EXPORT(FindFillLoop);
+HWY_EXPORT(FindArangeLoop);
+HWY_EXPORT(FindCopyLoop);
+HWY_EXPORT(FindUnaryLoop);
+HWY_EXPORT(FindPowerLoop);
+HWY_EXPORT(FindPowerOfFloatLoop);
+HWY_EXPORT(FindWhereLoop);
 
-// From here on an output is stored past the caches, which spares its lines from
-// being read before they are overwritten. Measured with (x * y) + 2 on a core
-// with 2 MiB of second-level cache: no difference at 4 MiB, a fifth less time
-// at 8 MiB, a quarter at 32 MiB. In place it takes a quarter more.
-constexpr std::int64_t kStreamBytes = 6 << 20;
-// What is computed before it is stored so: stays in the first cache.
-constexpr std::int64_t kBufferBytes = 1 << 12;
-constexpr std::int64_t kLineBytes = 64;
-
-// Elements [begin, end) of contiguous operands.
-void ComputePart(const ContiguousLoop& loop, void* out, std::int64_t begin,
-                 std::int64_t end) {
-  const void* in[kMaxInputs];
-  for (int k = 0; k < kMaxInputs; ++k) {
-    in[k] = static_cast<const char*>(loop.in[k]) + begin * loop.in_size[k];
-  }
-  loop.block(out, in[0], in[1], in[2], end - begin);
+LoopFn FillLoop(DType dtype) {
+  return HWY_DYNAMIC_DISPATCH(FindFillLoop)(dtype);
 }
-
-// The same, the result past the caches.
-void StreamPart(const ContiguousLoop& loop, std::int64_t begin,
-                std::int64_t end) {
-  alignas(kLineBytes) char buffer[kBufferBytes];
-  char* const out = static_cast<char*>(loop.out);
-  const std::int64_t size = loop.out_size;
-  const std::int64_t chunk = kBufferBytes / size;
-  // The first chunk ends where a line does, and so do those behind it.
-  const auto address = reinterpret_cast<std::uintptr_t>(out + begin * size);
-  std::int64_t n =
-      chunk - static_cast<std::int64_t>(address % kLineBytes) / size;
-  for (std::int64_t i = begin; i < end; i += n, n = chunk) {
-    n = std::min(n, end - i);
-    ComputePart(loop, buffer, i, i + n);
-    StreamBytes(out + i * size, buffer, static_cast<std::size_t>(n * size));
-  }
-  FinishStream();
+LoopFn ArangeLoop(DType dtype) {
+  return HWY_DYNAMIC_DISPATCH(FindArangeLoop)(dtype);
 }
-
-// A piece of the last two dimensions: rows [r0, r1), columns [c0, c1).
-struct Piece {
-  std::int64_t r0, r1, c0, c1;
-};
-
-// An operand's last two dimensions, at some index of the others.
-struct Plane {
-  char* data;
-  int size;
-  bool number;
-  std::int64_t row_stride;
-  std::int64_t col_stride;
-
-  char* At(std::int64_t r, std::int64_t c) const {
-    return data + (r * row_stride + c * col_stride) * size;
-  }
-};
-
-struct Planes {
-  Plane out;
-  Plane in[kMaxInputs];
-};
-
-void RunRows(const StridedLoop& loop, const Planes& planes,
-             const Piece& piece) {
-  const void* in[kMaxInputs] = {};
-  for (std::int64_t r = piece.r0; r < piece.r1; ++r) {
-    for (int k = 0; k < loop.inputs; ++k) {
-      in[k] = planes.in[k].At(r, piece.c0);
-    }
-    loop.block(planes.out.At(r, piece.c0), in[0], in[1], in[2],
-               piece.c1 - piece.c0);
-  }
+LoopFn CopyLoop(DType out_dtype, DType in_dtype) {
+  return HWY_DYNAMIC_DISPATCH(FindCopyLoop)(out_dtype, in_dtype);
 }
-
-constexpr std::int64_t kTileElements = 1024;
-
-// Tiles are small enough that the operands' fit into the first cache: those
-// which are not contiguous are copied to where they are.
-void RunTiles(const StridedLoop& loop, const Planes& planes,
-              const Piece& piece) {
-  alignas(kLineBytes) char buffers[1 + kMaxInputs][kTileElements * 8];
-  // Where an operand's memory runs along the columns, lines are used up within
-  // a tile if it is about square.
-  bool transposed = planes.out.col_stride != 1;
-  for (int k = 0; k < loop.inputs; ++k) {
-    transposed = transposed ||
-                 (planes.in[k].row_stride == 1 && planes.in[k].col_stride != 1);
-  }
-  const std::int64_t all_cols = piece.c1 - piece.c0;
-  const std::int64_t cols =
-      std::min(all_cols, transposed ? std::int64_t{32} : kTileElements);
-  const std::int64_t rows = std::min(piece.r1 - piece.r0, kTileElements / cols);
-  const void* in[kMaxInputs] = {};
-  for (std::int64_t r = piece.r0; r < piece.r1; r += rows) {
-    const std::int64_t height = std::min(rows, piece.r1 - r);
-    for (std::int64_t c = piece.c0; c < piece.c1; c += cols) {
-      const std::int64_t width = std::min(cols, piece.c1 - c);
-      const auto dense = [&](const Plane& plane) {
-        return plane.col_stride == 1 &&
-               (height == 1 || plane.row_stride == width);
-      };
-      for (int k = 0; k < loop.inputs; ++k) {
-        const Plane& plane = planes.in[k];
-        in[k] = plane.At(r, c);
-        if (plane.number || dense(plane)) continue;
-        in[k] = buffers[k];
-        // The same row over and over: what the tile above has left will do.
-        if (plane.row_stride == 0 && width == all_cols && r != piece.r0) {
-          continue;
-        }
-        CopyTile(plane.size, height, width, {buffers[k], width, 1},
-                 {plane.At(r, c), plane.row_stride, plane.col_stride},
-                 /*stream=*/false);
-      }
-      if (dense(planes.out)) {
-        loop.block(planes.out.At(r, c), in[0], in[1], in[2], height * width);
-      } else {
-        char* const result = buffers[kMaxInputs];
-        loop.block(result, in[0], in[1], in[2], height * width);
-        CopyTile(
-            planes.out.size, height, width,
-            {planes.out.At(r, c), planes.out.row_stride, planes.out.col_stride},
-            {result, width, 1}, /*stream=*/false);
-      }
-    }
-  }
+LoopFn UnaryLoop(UnaryOp op, DType dtype) {
+  const LoopFn loop = HWY_DYNAMIC_DISPATCH(FindUnaryLoop)(op, dtype);
+  if (loop == nullptr) ThrowNoLoop(OpName(op), dtype);
+  return loop;
 }
-
-void RunPiece(const StridedLoop& loop, const Planes& planes, const Piece& piece,
-              bool stream) {
-  if (loop.block == nullptr) {
-    const Plane& in = planes.in[0];
-    CopyTile(in.size, piece.r1 - piece.r0, piece.c1 - piece.c0,
-             {planes.out.At(piece.r0, piece.c0), planes.out.row_stride,
-              planes.out.col_stride},
-             {in.At(piece.r0, piece.c0), in.row_stride, in.col_stride}, stream);
-  } else if (loop.by_rows) {
-    RunRows(loop, planes, piece);
-  } else {
-    RunTiles(loop, planes, piece);
-  }
+LoopFn PowerLoop(double exponent, DType dtype) {
+  return HWY_DYNAMIC_DISPATCH(FindPowerLoop)(exponent, dtype);
 }
-
-}  // namespace
-
-void RunLarge(const ContiguousLoop& loop) {
-  bool stream = loop.numel * loop.out_size >= kStreamBytes;
-  // The output's lines are in a cache already if they have just been read.
-  for (const void* in : loop.in) stream = stream && in != loop.out;
-  ParallelFor(loop.numel, kGrain, [&](std::int64_t begin, std::int64_t end) {
-    if (stream) {
-      StreamPart(loop, begin, end);
-    } else {
-      ComputePart(loop, static_cast<char*>(loop.out) + begin * loop.out_size,
-                  begin, end);
-    }
-  });
+LoopFn PowerOfFloatLoop() {
+  return HWY_DYNAMIC_DISPATCH(FindPowerOfFloatLoop)();
 }
-
-void CopyLarge(void* out, const void* in, std::int64_t bytes) {
-  ParallelFor(bytes, kGrain * 4, [&](std::int64_t begin, std::int64_t end) {
-    char* const to = static_cast<char*>(out) + begin;
-    const char* const from = static_cast<const char*>(in) + begin;
-    const std::size_t size = static_cast<std::size_t>(end - begin);
-    if (bytes < kStreamBytes) {
-      std::memcpy(to, from, size);
-    } else {
-      StreamBytes(to, from, size);
-      FinishStream();
-    }
-  });
-}
-
-void RunStrided(const StridedLoop& loop) {
-  const int last = loop.rank - 1;
-  const std::int64_t cols = loop.shape[last];
-  const std::int64_t rows = last > 0 ? loop.shape[last - 1] : 1;
-  std::int64_t planes = 1;
-  for (int d = 0; d < last - 1; ++d) planes *= loop.shape[d];
-
-  const bool stream = planes * rows * cols * loop.out.size >= kStreamBytes;
-  // The rows [r0, r1) of all planes together, their columns [c0, c1).
-  const auto run = [&](std::int64_t r0, std::int64_t r1, std::int64_t c0,
-                       std::int64_t c1) {
-    while (r0 < r1) {
-      std::int64_t plane = r0 / rows;
-      const std::int64_t first = r0 - plane * rows;
-      const std::int64_t count = std::min(rows - first, r1 - r0);
-      std::int64_t index[kMaxRank];
-      for (int d = last - 2; d >= 0; --d) {
-        index[d] = plane % loop.shape[d];
-        plane /= loop.shape[d];
-      }
-      const auto at = [&](const StridedOperand& operand) {
-        std::int64_t offset = 0;
-        for (int d = 0; d < last - 1; ++d) {
-          offset += index[d] * operand.strides[d];
-        }
-        return Plane{operand.data + offset * operand.size, operand.size,
-                     operand.number, last > 0 ? operand.strides[last - 1] : 0,
-                     operand.strides[last]};
-      };
-      Planes here;
-      here.out = at(loop.out);
-      for (int k = 0; k < loop.inputs; ++k) here.in[k] = at(loop.in[k]);
-      RunPiece(loop, here, {first, first + count, c0, c1}, stream);
-      r0 += count;
-    }
-  };
-
-  const std::int64_t all_rows = planes * rows;
-  if (all_rows * cols <= kGrain) {
-    run(0, all_rows, 0, cols);
-    return;
-  }
-  // Parts are whole cache lines in both directions, if they can be.
-  constexpr std::int64_t kUnit = 64;
-  const auto grain = [&](std::int64_t other) {
-    return (kGrain / other / kUnit + 1) * kUnit;
-  };
-  if (all_rows >= cols) {
-    ParallelFor(all_rows, grain(cols),
-                [&](std::int64_t begin, std::int64_t end) {
-                  run(begin, end, 0, cols);
-                });
-  } else {
-    ParallelFor(cols, grain(all_rows),
-                [&](std::int64_t begin, std::int64_t end) {
-                  run(0, all_rows, begin, end);
-                });
-  }
+LoopFn WhereLoop(DType dtype, Operands operands) {
+  return HWY_DYNAMIC_DISPATCH(FindWhereLoop)(dtype, operands);
 }
 
 }  // namespace d2l::kernels::cpu
+
+#endif  // HWY_ONCE

@@ -1,62 +1,66 @@
-// What drives a block (elementwise_blocks.h) over all elements of an
-// operation: on a device's cores, past the caches, over rows that are not side
-// by side.
+// The loops of the element-wise kernels over contiguous elements, one for each
+// function, dtype and kind of operands, compiled for each kind of vector.
 //
-//   if (numel * out_size <= kLargeBytes) block(out, a, b, nullptr, numel);
-//   else RunLarge({block, {out, 4, …}, {{a, 4, …}, {b, 4, …}}, numel});
+//   LoopFn add = BinaryLoop(BinaryOp::kAdd, DType::kFloat32,
+//                           Operands::kVectorVector);
+//   add(out, a, b, nullptr, n);  // out[i] = a[i] + b[i] for i in [0, n)
 //
-// Called by the worker of a stream. Nothing is allocated, nothing fails.
+// All of them have one type, so that what drives them (elementwise_run.h) is
+// written once. Loops have no state; out may be the same memory as an operand.
+// The functions throw std::invalid_argument for a dtype that the operation does
+// not take (op_tables.h).
 
 #ifndef D2L_COMMON_KERNELS_CPU_ELEMENTWISE_LOOPS_H_
 #define D2L_COMMON_KERNELS_CPU_ELEMENTWISE_LOOPS_H_
 
 #include <cstdint>
 
-#include "common/kernels/cpu/elementwise_blocks.h"
-#include "common/kernels/layout.h"
-#include "common/tensor/shape.h"
+#include "common/kernels/kernels.h"
+#include "common/tensor/dtype.h"
 
 namespace d2l::kernels::cpu {
 
-// Up to here an operation is one call of its block.
-inline constexpr std::int64_t kLargeBytes = 1 << 16;
+// An operand is a vector of n elements or, where the loop is chosen for it, one
+// number. Operands that the function does not have are ignored.
+using LoopFn = void (*)(void* out, const void* a, const void* b, const void* c,
+                        std::int64_t n);
 
-// All operands contiguous. size: of an element in bytes, 0 for a number, which
-// stays where it is.
-struct ContiguousLoop {
-  Block block;
-  void* out;
-  int out_size;
-  const void* in[kMaxInputs];
-  int in_size[kMaxInputs];
-  std::int64_t numel;
+// What two operands are: vectors of elements, or one number.
+enum class Operands {
+  kVectorVector,
+  kScalarVector,
+  kVectorScalar,
+  kScalarScalar
 };
 
-void RunLarge(const ContiguousLoop& loop);
+constexpr Operands OperandsOf(bool first_is_scalar, bool second_is_scalar) {
+  if (first_is_scalar) {
+    return second_is_scalar ? Operands::kScalarScalar : Operands::kScalarVector;
+  }
+  return second_is_scalar ? Operands::kVectorScalar : Operands::kVectorVector;
+}
 
-// Copies bytes, likewise.
-void CopyLarge(void* out, const void* in, std::int64_t bytes);
+// The functions below look at what vectors the processor has each time: a few
+// nanoseconds.
 
-struct StridedOperand {
-  char* data;
-  int size;     // of an element in bytes
-  bool number;  // for the block; see by_rows
-  std::int64_t strides[kMaxRank];
-};
-
-struct StridedLoop {
-  Block block;  // null: copies the first input, of elements of the same size
-  // The block is called on parts of rows: along the last dimension, strides are
-  // 1, and 0 for a number. Otherwise all strides of a number are 0.
-  bool by_rows;
-  int inputs;
-  int rank;  // at least 1
-  std::int64_t shape[kMaxRank];
-  StridedOperand out;
-  StridedOperand in[kMaxInputs];
-};
-
-void RunStrided(const StridedLoop& loop);
+// a is one number.
+LoopFn FillLoop(DType dtype);
+// out[i] = a + (c + i) * b: a and b are one number each, double for a
+// floating-point dtype and int64 for others; c is one int64.
+LoopFn ArangeLoop(DType dtype);
+LoopFn CopyLoop(DType out_dtype, DType in_dtype);
+LoopFn UnaryLoop(UnaryOp op, DType dtype);
+// To the power of an exponent other than 0 for which there is something faster
+// than kPow; null if there is not.
+LoopFn PowerLoop(double exponent, DType dtype);
+// float32 to the power b, one double.
+LoopFn PowerOfFloatLoop();
+// Not kGreater and kGreaterEqual: exchange the operands. Not kScalarScalar;
+// kScalarVector only if the operation does not commute. An integer divided by 0
+// is 0, and so is one to the power of a negative one.
+LoopFn BinaryLoop(BinaryOp op, DType dtype, Operands operands);
+// a is the condition; `operands` is about b and c.
+LoopFn WhereLoop(DType dtype, Operands operands);
 
 }  // namespace d2l::kernels::cpu
 

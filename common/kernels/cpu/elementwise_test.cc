@@ -164,6 +164,10 @@ T UnaryFormula(UnaryOp op, T a) {
         return static_cast<T>(std::tanh(x));
       case UnaryOp::kSigmoid:
         return static_cast<T>(1 / (1 + std::exp(-x)));
+      case UnaryOp::kGelu:
+        return static_cast<T>(x * 0.5L * std::erfc(-x / std::sqrt(2.0L)));
+      case UnaryOp::kCount:
+        break;
     }
     return a;
   }
@@ -171,7 +175,7 @@ T UnaryFormula(UnaryOp op, T a) {
 
 template <typename To, typename From>
 To ConvertFormula(From x) {
-  if constexpr (std::is_integral_v<To>) {
+  if constexpr (std::is_integral_v<To> && std::is_floating_point_v<From>) {
     const long double y = x;
     if (std::isnan(y)) return 0;
     if (y <= static_cast<long double>(std::numeric_limits<To>::min())) {
@@ -413,23 +417,11 @@ const StridedLayout* Collapsed(StridedLayout& layout, int inputs) {
   return Collapse(layout, inputs) ? nullptr : &layout;
 }
 
-constexpr UnaryOp kUnaryOps[] = {
-    UnaryOp::kNegative, UnaryOp::kAbs,  UnaryOp::kRelu,
-    UnaryOp::kSquare,   UnaryOp::kExp,  UnaryOp::kLog,
-    UnaryOp::kSqrt,     UnaryOp::kTanh, UnaryOp::kSigmoid};
-
-constexpr BinaryOp kBinaryOps[] = {
-    BinaryOp::kAdd,      BinaryOp::kSubtract,    BinaryOp::kMultiply,
-    BinaryOp::kDivide,   BinaryOp::kFloorDivide, BinaryOp::kPow,
-    BinaryOp::kMaximum,  BinaryOp::kMinimum,     BinaryOp::kEqual,
-    BinaryOp::kNotEqual, BinaryOp::kLess,        BinaryOp::kLessEqual,
-    BinaryOp::kGreater,  BinaryOp::kGreaterEqual};
-
 TEST_P(ElementwiseTest, UnaryOfEveryTypeAndLayout) {
   ForEachDType([&](auto zero) {
     using T = decltype(zero);
-    for (const UnaryOp op : kUnaryOps) {
-      if (op > UnaryOp::kSquare && std::is_integral_v<T>) continue;
+    for (const auto& [op, name, dtypes] : kOpInfos<UnaryOp>) {
+      if (!Contains(dtypes, DTypeOf<T>::value)) continue;
       for (const LayoutCase& layout : LayoutCases()) {
         TestInput<T> in(layout.shape, layout.a,
                         [&] { return RandomNumber<T>(random_); });
@@ -440,10 +432,8 @@ TEST_P(ElementwiseTest, UnaryOfEveryTypeAndLayout) {
                      {op, DTypeOf<T>::value, layout.shape.numel(), out.data(),
                       in.first, collapsed});
         stream().Synchronize();
-        Check<T>(out, layout, 4,
-                 std::string(layout.name) + ", unary " +
-                     std::to_string(static_cast<int>(op)),
-                 [&](int64_t i) {
+        Check<T>(out, layout, 7, std::string(layout.name) + ", " + name,
+                 [&, op = op](int64_t i) {
                    return UnaryFormula(
                        op, in.first[Offset(layout.shape, layout.a, i)]);
                  });
@@ -456,7 +446,8 @@ TEST_P(ElementwiseTest, BinaryOfEveryTypeAndLayout) {
   enum { kArrays, kFirst, kSecond, kKinds };
   ForEachDType([&](auto zero) {
     using T = decltype(zero);
-    for (const BinaryOp op : kBinaryOps) {
+    for (const auto& info : kOpInfos<BinaryOp>) {
+      const BinaryOp op = info.op;
       for (const LayoutCase& layout : LayoutCases()) {
         for (int kind = 0; kind < kKinds; ++kind) {
           LayoutCase used = layout;
@@ -822,7 +813,8 @@ TEST_P(ElementwiseTest, PowersWithAnExponentForAll) {
   const int64_t n = 1000;
   std::vector<double> x(n);
   for (double& number : x) number = RandomNumber<double>(random_);
-  for (const double exponent : {2.0, 3.0, 1.0, 0.0, 0.5, -1.0, 4.5, -2.0}) {
+  for (const double exponent :
+       {2.0, 3.0, 1.0, 0.0, 0.5, -1.0, 4.5, -2.0, 2.1, 1e-300}) {
     Guarded<double> out(n);
     EnqueueBinary(stream(), OpLabel("test"),
                   {BinaryOp::kPow,
@@ -838,6 +830,58 @@ TEST_P(ElementwiseTest, PowersWithAnExponentForAll) {
           << x[i] << " ** " << exponent << " = " << out.Get(i);
     }
   }
+}
+
+TEST_P(ElementwiseTest, AnExponentForAllFloatsKeepsItsDigits) {
+  for (const double exponent : {2.1, -3.72606296886203, 16777217.0, 2.2e-308}) {
+    for (const LayoutCase& layout : LayoutCases()) {
+      TestInput<float> in(layout.shape, layout.a,
+                          [&] { return RandomNumber<float>(random_); });
+      Guarded<float> out(Span(layout.shape, layout.out));
+      const Shape zeros = Shape::Filled(layout.shape.rank(), 0);
+      StridedLayout strided = {layout.shape, layout.out, {layout.a, zeros}};
+      EnqueueBinary(stream(), OpLabel("test"),
+                    {BinaryOp::kPow,
+                     DType::kFloat32,
+                     layout.shape.numel(),
+                     out.data(),
+                     {in.first, {}},
+                     {nullptr, exponent},
+                     Collapsed(strided, 2)});
+      stream().Synchronize();
+      Check<float>(
+          out, layout, 1, std::string(layout.name) + ", power", [&](int64_t i) {
+            const double x = in.first[Offset(layout.shape, layout.a, i)];
+            return static_cast<float>(std::pow(x, exponent));
+          });
+    }
+  }
+}
+
+TEST_P(ElementwiseTest, AnOperationThrowsForADTypeThatItDoesNotTake) {
+  int64_t x[40] = {};
+  int64_t out[40] = {};
+  const StridedLayout transposed = {{5, 8}, {8, 1}, {{1, 5}}};
+  for (const StridedLayout* const layout : {&transposed, {nullptr}}) {
+    for (const auto& info : kOpInfos<UnaryOp>) {
+      const auto enqueue = [&] {
+        EnqueueUnary(stream(), OpLabel("test"),
+                     {info.op, DType::kInt64, 40, out, x, layout});
+      };
+      if (OpTakes(info.op, DType::kInt64)) {
+        enqueue();
+        continue;
+      }
+      try {
+        enqueue();
+        ADD_FAILURE() << info.name << " took int64";
+      } catch (const std::invalid_argument& error) {
+        EXPECT_THAT(error.what(), HasSubstr(std::string("[") + info.name +
+                                            "] no kernel for int64"));
+      }
+    }
+  }
+  stream().Synchronize();
 }
 
 // What Synchronize says went wrong.

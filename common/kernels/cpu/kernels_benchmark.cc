@@ -23,8 +23,8 @@
 #include <vector>
 
 #include "benchmark/benchmark.h"
-#include "common/kernels/cpu/elementwise_blocks.h"
 #include "common/kernels/cpu/elementwise_loops.h"
+#include "common/kernels/cpu/elementwise_run.h"
 #include "common/kernels/cpu/strided_copy.h"
 #include "common/kernels/cpu/targets.h"
 #include "common/kernels/functors.h"
@@ -60,30 +60,33 @@ void Count(benchmark::State& state, int arrays) {
                           static_cast<std::int64_t>(sizeof(float)));
 }
 
-// find: chooses the block, once the kind of vector is set. The last operand is
-// one number if `number`.
+// find: chooses the loop_fn, once the kind of vector is set. The last operand
+// is one number if `number`.
 struct Kernel {
   const char* name;
   int inputs;
   bool number;
-  Block (*find)();
+  LoopFn (*find)();
 };
 
 const Kernel kKernels[] = {
-    {"BM_Fill", 1, true, [] { return FillBlock(DType::kFloat32); }},
+    {"BM_Fill", 1, true, [] { return FillLoop(DType::kFloat32); }},
     {"BM_Add", 2, false,
-     [] { return BinaryBlock(BinaryOp::kAdd, DType::kFloat32, kBothArrays); }},
+     [] {
+       return BinaryLoop(BinaryOp::kAdd, DType::kFloat32,
+                         Operands::kVectorVector);
+     }},
     {"BM_MultiplyNumber", 2, true,
      [] {
-       return BinaryBlock(BinaryOp::kMultiply, DType::kFloat32,
-                          kSecondIsNumber);
+       return BinaryLoop(BinaryOp::kMultiply, DType::kFloat32,
+                         Operands::kVectorScalar);
      }},
     {"BM_Exp", 1, false,
-     [] { return UnaryBlock(UnaryOp::kExp, DType::kFloat32); }},
+     [] { return UnaryLoop(UnaryOp::kExp, DType::kFloat32); }},
     {"BM_Tanh", 1, false,
-     [] { return UnaryBlock(UnaryOp::kTanh, DType::kFloat32); }},
+     [] { return UnaryLoop(UnaryOp::kTanh, DType::kFloat32); }},
     {"BM_Sigmoid", 1, false,
-     [] { return UnaryBlock(UnaryOp::kSigmoid, DType::kFloat32); }},
+     [] { return UnaryLoop(UnaryOp::kSigmoid, DType::kFloat32); }},
 };
 
 void BM_Kernel(benchmark::State& state, const Kernel& kernel,
@@ -92,7 +95,7 @@ void BM_Kernel(benchmark::State& state, const Kernel& kernel,
   const std::int64_t n = state.range(0);
   Arrays arrays(n);
   ContiguousLoop loop = {};
-  loop.block = kernel.find();
+  loop.loop_fn = kernel.find();
   loop.out = arrays[0];
   loop.out_size = sizeof(float);
   for (int k = 0; k < kernel.inputs; ++k) {
@@ -226,9 +229,9 @@ const int kRegistered = [] {
   }
   RegisterPlain("BM_Add", Add(), 3);
   RegisterPlain("BM_MultiplyNumber", FirstTimesTwo(), 2);
-  RegisterPlain("BM_Exp", OfFirst<Exponential>(), 2);
-  RegisterPlain("BM_Tanh", OfFirst<HyperbolicTangent>(), 2);
-  RegisterPlain("BM_Sigmoid", OfFirst<Logistic>(), 2);
+  RegisterPlain("BM_Exp", OfFirst<Exp>(), 2);
+  RegisterPlain("BM_Tanh", OfFirst<Tanh>(), 2);
+  RegisterPlain("BM_Sigmoid", OfFirst<Sigmoid>(), 2);
   return 0;
 }();
 

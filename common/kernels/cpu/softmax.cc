@@ -36,7 +36,7 @@ constexpr std::int64_t kGrain = 4096;
 // What each element is multiplied by, or has subtracted.
 template <bool kLog, typename T>
 HWY_INLINE T Last(T sum) {
-  return kLog ? Log(sum) : 1 / sum;
+  return kLog ? math::Log(sum) : 1 / sum;
 }
 
 // ---- Rows of up to kBlock elements, as many at a time as make a block: then
@@ -63,7 +63,8 @@ struct ShortRows {
         differences[i] = x[i] - max;
       }
     }
-    for (std::int64_t i = 0; i < rows * n; ++i) e[i] = Exp(differences[i]);
+    for (std::int64_t i = 0; i < rows * n; ++i)
+      e[i] = math::Exp(differences[i]);
     for (std::int64_t r = 0; r < rows; ++r) {
       const T last = Last<kLog>(static_cast<T>(BlockSum(e + r * n, n)));
       for (std::int64_t i = r * n; i < (r + 1) * n; ++i) {
@@ -113,7 +114,8 @@ struct ExpOfParts {
         const std::int64_t count = std::min(kBlock<T>, stop - i);
         T* const e = kLog ? buffer : out + i;
         D2L_INDEPENDENT
-        for (std::int64_t j = 0; j < count; ++j) e[j] = Exp(x[i + j] - max);
+        for (std::int64_t j = 0; j < count; ++j)
+          e[j] = math::Exp(x[i + j] - max);
         sum += BlockSum(e, count);
       }
       sums[part] = sum;
@@ -217,7 +219,8 @@ struct Columns {
         const T* const from = x + (row + r) * inner;
         T* const to = e + offsets[r];
         D2L_INDEPENDENT
-        for (std::int64_t j = 0; j < width; ++j) to[j] = Exp(from[j] - max[j]);
+        for (std::int64_t j = 0; j < width; ++j)
+          to[j] = math::Exp(from[j] - max[j]);
       }
       StripSum(e, offsets, rows, width, sum);
     }

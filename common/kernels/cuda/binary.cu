@@ -1,15 +1,15 @@
 // Functions of two operands.
 
-#include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <type_traits>
 #include <utility>
 
 #include "common/kernels/cuda/elementwise.cuh"
 #include "common/kernels/cuda/elementwise.h"
-#include "common/kernels/cuda/power.h"
 #include "common/kernels/cuda/start_kernel.cuh"
 #include "common/kernels/functors.h"
+#include "common/kernels/op_tables.h"
 #include "common/tensor/dtype.h"
 
 namespace d2l::kernels::cuda {
@@ -18,14 +18,11 @@ namespace {
 // powf() of CUDA is off by up to 4 units in the last place, that of the C
 // library by hardly more than half of one, because it computes in double.
 struct DevicePower {
-  template <typename T>
-  __device__ T operator()(T a, T b) const {
-    if constexpr (std::is_same_v<T, float>) {
-      return static_cast<float>(
-          std::pow(static_cast<double>(a), static_cast<double>(b)));
-    } else {
-      return Power()(a, b);
-    }
+  __device__ float operator()(float a, float b) const {
+    return PowerOfFloat()(a, b);
+  }
+  __device__ double operator()(double a, double b) const {
+    return Power()(a, b);
   }
 };
 
@@ -91,71 +88,64 @@ void RunChecked(const Launch& launch, const BinaryArgs& args) {
               OperandOf<T>(args.a), OperandOf<T>(args.b));
 }
 
-struct FunctionsOfOp {
-  BinaryFunction of[4];  // by DType
-};
-
-template <typename F>
-constexpr FunctionsOfOp AnyType() {
-  return {{Run<F, float>, Run<F, double>, Run<F, std::int64_t>,
-           Run<F, std::uint8_t>}};
+// Not for the functors that WithoutGreater() leaves out.
+template <typename F, typename T>
+constexpr BinaryFunction FunctionOf() {
+  if constexpr (std::is_same_v<F, Greater> || std::is_same_v<F, GreaterEqual>) {
+    return nullptr;
+  } else if constexpr (std::is_same_v<F, Power> ||
+                       std::is_same_v<F, FloorDivide>) {
+    if constexpr (std::is_integral_v<T>)
+      return RunChecked<F, T>;
+    else if constexpr (std::is_same_v<F, Power>)
+      return Run<DevicePower, T>;
+    else
+      return Run<F, T>;
+  } else {
+    return Run<F, T>;
+  }
 }
 
-// By BinaryOp, less the comparisons.
-constexpr FunctionsOfOp kArithmetic[] = {
-    AnyType<Add>(),
-    AnyType<Subtract>(),
-    AnyType<Multiply>(),
-    AnyType<Divide>(),
-    {{Run<FloorDivide, float>, Run<FloorDivide, double>,
-      RunChecked<FloorDivide, std::int64_t>,
-      RunChecked<FloorDivide, std::uint8_t>}},
-    {{Run<DevicePower, float>, Run<DevicePower, double>,
-      RunChecked<Power, std::int64_t>, RunChecked<Power, std::uint8_t>}},
-    AnyType<Maximum>(),
-    AnyType<Minimum>(),
-};
+constexpr auto kTable = TableOf<BinaryOp>([](auto row) {
+  return ByDType([](auto zero) -> BinaryFunction {
+    using Row = decltype(row);
+    using T = decltype(zero);
+    if constexpr (Contains(Row::kDTypes, DTypeOf<T>::value)) {
+      return FunctionOf<typename Row::Functor, T>();
+    } else {
+      return nullptr;
+    }
+  });
+});
 
-// From BinaryOp::kEqual on. Greater and GreaterEqual are the other two with
-// their operands exchanged.
-constexpr FunctionsOfOp kComparisons[] = {
-    AnyType<Equal>(),
-    AnyType<NotEqual>(),
-    AnyType<Less>(),
-    AnyType<LessEqual>(),
-};
-
-BinaryFunction FunctionOf(BinaryOp op, DType dtype) {
-  const int type = static_cast<int>(dtype);
-  return IsComparison(op) ? kComparisons[static_cast<int>(op) -
-                                         static_cast<int>(BinaryOp::kEqual)]
-                                .of[type]
-                          : kArithmetic[static_cast<int>(op)].of[type];
+void RunPowerOfFloat(const Launch& launch, const BinaryArgs& args) {
+  Elementwise(launch, Of<PowerOfFloat>(), args.numel,
+              static_cast<float*>(args.out), args.layout, Order::kAny,
+              OperandOf<float>(args.a), OperandOf<double>(args.b));
 }
 
 }  // namespace
 
 void LaunchBinary(const Launch& launch, const BinaryArgs& args) {
-  if (args.op == BinaryOp::kPow && args.b.data == nullptr &&
-      LaunchPower(launch, args.b.scalar.To<double>(), args)) {
-    return;
+  if (args.op == BinaryOp::kPow && args.b.data == nullptr) {
+    if (LaunchPower(launch, args.b.scalar.To<double>(), args)) return;
+    if (args.dtype == DType::kFloat32) return RunPowerOfFloat(launch, args);
   }
-  if (args.op != BinaryOp::kGreater && args.op != BinaryOp::kGreaterEqual) {
-    FunctionOf(args.op, args.dtype)(launch, args);
-    return;
-  }
-  BinaryArgs less = args;
-  less.op =
-      args.op == BinaryOp::kGreater ? BinaryOp::kLess : BinaryOp::kLessEqual;
-  less.a = args.b;
-  less.b = args.a;
+  BinaryArgs ordered = args;
   StridedLayout layout;
-  if (args.layout != nullptr) {
-    layout = *args.layout;
-    std::swap(layout.in[0], layout.in[1]);
-    less.layout = &layout;
+  ordered.op = WithoutGreater(args.op);
+  if (ordered.op != args.op) {
+    std::swap(ordered.a, ordered.b);
+    if (args.layout != nullptr) {
+      layout = *args.layout;
+      std::swap(layout.in[0], layout.in[1]);
+      ordered.layout = &layout;
+    }
   }
-  FunctionOf(less.op, args.dtype)(launch, less);
+  const BinaryFunction function = kTable[static_cast<std::size_t>(ordered.op)]
+                                        [static_cast<std::size_t>(args.dtype)];
+  if (function == nullptr) ThrowNoLoop(OpName(args.op), args.dtype);
+  function(launch, ordered);
 }
 
 }  // namespace d2l::kernels::cuda

@@ -69,8 +69,8 @@ __global__ void __launch_bounds__(kSmallTile* kThreadRows)
 #pragma unroll 8
       for (int l = 0; l < depth; ++l) {
         const T factor = right[l][x];
-        upper = Fma(left[y][l], factor, upper);
-        lower = Fma(left[y + kThreadRows][l], factor, lower);
+        upper = math::Fma(left[y][l], factor, upper);
+        lower = math::Fma(left[y + kThreadRows][l], factor, lower);
       }
       __syncthreads();  // before the next slice, or tile, is loaded
     }

@@ -55,24 +55,24 @@ __global__ void __launch_bounds__(kReduceThreads)
       for (int c = 0; c < chain; ++c, ++step) {
 #pragma unroll
         for (int j = 0; j < kReduceStep; ++j) {
-          part[j] += Exp(x[walk.Element(step, j) * inner] - max);
+          part[j] += math::Exp(x[walk.Element(step, j) * inner] - max);
         }
       }
       Sum<T>::Flush(sum, part);
     }
     for (int j = 0; j < walk.rest(); ++j) {
       sum += static_cast<double>(
-          Exp(x[walk.Element(walk.full_steps(), j) * inner] - max));
+          math::Exp(x[walk.Element(walk.full_steps(), j) * inner] - max));
     }
   }
   MergeLanes<Sum<T>>(plan, sum, sums);
   __syncthreads();
   if (!active) return;
   const T total = static_cast<T>(sums[first]);
-  const T last = kLog ? Log(total) : T{1} / total;
+  const T last = kLog ? math::Log(total) : T{1} / total;
   for (std::int64_t i = lane; i < size; i += plan.Lanes()) {
     const T difference = x[i * inner] - max;
-    y[i * inner] = kLog ? difference - last : Exp(difference) * last;
+    y[i * inner] = kLog ? difference - last : math::Exp(difference) * last;
   }
 }
 

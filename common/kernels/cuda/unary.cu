@@ -1,12 +1,12 @@
 // Functions of one operand, and the powers that are one: x * x is not pow().
 
-#include <cstdint>
-#include <type_traits>
+#include <array>
+#include <cstddef>
 
 #include "common/kernels/cuda/elementwise.cuh"
 #include "common/kernels/cuda/elementwise.h"
-#include "common/kernels/cuda/power.h"
 #include "common/kernels/functors.h"
+#include "common/kernels/op_tables.h"
 #include "common/tensor/dtype.h"
 
 namespace d2l::kernels::cuda {
@@ -21,48 +21,53 @@ void Run(const Launch& launch, const UnaryArgs& args) {
               Operand<T>{static_cast<const T*>(args.in), T{}});
 }
 
-struct FunctionsOfOp {
-  UnaryFunction of[4];  // by DType
-};
+using FunctionTable = std::array<UnaryFunction, 4>;  // by DType
 
-template <typename F>
-constexpr FunctionsOfOp AnyType() {
-  return {{Run<F, float>, Run<F, double>, Run<F, std::int64_t>,
-           Run<F, std::uint8_t>}};
+UnaryFunction Find(const FunctionTable& table, DType dtype) {
+  return table[static_cast<std::size_t>(dtype)];
 }
 
-template <typename F>
-constexpr FunctionsOfOp FloatingPoint() {
-  return {{Run<F, float>, Run<F, double>, nullptr, nullptr}};
+template <typename F, DTypes kDTypes = DTypes::kAny>
+constexpr FunctionTable FunctionsOf() {
+  return ByDType([](auto zero) -> UnaryFunction {
+    using T = decltype(zero);
+    if constexpr (Contains(kDTypes, DTypeOf<T>::value)) {
+      return Run<F, T>;
+    } else {
+      return nullptr;
+    }
+  });
 }
 
-// By UnaryOp.
-constexpr FunctionsOfOp kTable[] = {
-    AnyType<Negative>(),
-    AnyType<Abs>(),
-    AnyType<Relu>(),
-    AnyType<Square>(),
-    FloatingPoint<Exponential>(),
-    FloatingPoint<Logarithm>(),
-    FloatingPoint<SquareRoot>(),
-    FloatingPoint<HyperbolicTangent>(),
-    FloatingPoint<Logistic>(),
-};
+constexpr auto kTable = TableOf<UnaryOp>([](auto row) {
+  using Row = decltype(row);
+  return FunctionsOf<typename Row::Functor, Row::kDTypes>();
+});
 
-constexpr FunctionsOfOp kCube = AnyType<Cube>();
-constexpr FunctionsOfOp kHalf = FloatingPoint<PowerOfHalf>();
-constexpr FunctionsOfOp kReciprocal = FloatingPoint<Reciprocal>();
+constexpr FunctionTable kCube = FunctionsOf<Cube>();
+constexpr FunctionTable kHalf =
+    FunctionsOf<PowerOfHalf, DTypes::kFloatingPoint>();
+constexpr FunctionTable kReciprocal =
+    FunctionsOf<Reciprocal, DTypes::kFloatingPoint>();
 
 }  // namespace
 
 void LaunchUnary(const Launch& launch, const UnaryArgs& args) {
-  kTable[static_cast<int>(args.op)].of[static_cast<int>(args.dtype)](launch,
-                                                                     args);
+  const UnaryFunction function =
+      Find(kTable[static_cast<std::size_t>(args.op)], args.dtype);
+  if (function == nullptr) ThrowNoLoop(OpName(args.op), args.dtype);
+  function(launch, args);
 }
 
 bool LaunchPower(const Launch& launch, double exponent,
                  const BinaryArgs& args) {
-  const int type = static_cast<int>(args.dtype);
+  const UnaryArgs unary = {UnaryOp::kSquare, args.dtype,  args.numel,
+                           args.out,         args.a.data, args.layout};
+  const auto run = [&](const FunctionTable& table) {
+    const UnaryFunction function = Find(table, args.dtype);
+    if (function != nullptr) function(launch, unary);
+    return function != nullptr;
+  };
   if (exponent == 0) {
     LaunchFill(launch, {args.dtype, args.numel, args.out, 1, args.layout});
     return true;
@@ -72,20 +77,13 @@ bool LaunchPower(const Launch& launch, double exponent,
                         args.a.data, args.layout});
     return true;
   }
-  UnaryFunction function = nullptr;
   if (exponent == 2) {
-    function = kTable[static_cast<int>(UnaryOp::kSquare)].of[type];
-  } else if (exponent == 3) {
-    function = kCube.of[type];
-  } else if (exponent == 0.5) {
-    function = kHalf.of[type];
-  } else if (exponent == -1) {
-    function = kReciprocal.of[type];
+    LaunchUnary(launch, unary);
+    return true;
   }
-  if (function == nullptr) return false;
-  function(launch, {UnaryOp::kSquare, args.dtype, args.numel, args.out,
-                    args.a.data, args.layout});
-  return true;
+  if (exponent == 3) return run(kCube);
+  if (exponent == 0.5) return run(kHalf);
+  return exponent == -1 && run(kReciprocal);
 }
 
 }  // namespace d2l::kernels::cuda

@@ -1,17 +1,17 @@
-// How a block is made of a functor: included once per kind of vector, inside
+// How a loop is made of a functor: included once per kind of vector, inside
 // HWY_NAMESPACE's region (see foreach_target.h).
 
-#if defined(D2L_COMMON_KERNELS_CPU_ELEMENTWISE_BLOCKS_INL_H_) == \
+#if defined(D2L_COMMON_KERNELS_CPU_ELEMENTWISE_LOOPS_INL_H_) == \
     defined(HWY_TARGET_TOGGLE)
-#ifdef D2L_COMMON_KERNELS_CPU_ELEMENTWISE_BLOCKS_INL_H_
-#undef D2L_COMMON_KERNELS_CPU_ELEMENTWISE_BLOCKS_INL_H_
+#ifdef D2L_COMMON_KERNELS_CPU_ELEMENTWISE_LOOPS_INL_H_
+#undef D2L_COMMON_KERNELS_CPU_ELEMENTWISE_LOOPS_INL_H_
 #else
-#define D2L_COMMON_KERNELS_CPU_ELEMENTWISE_BLOCKS_INL_H_
+#define D2L_COMMON_KERNELS_CPU_ELEMENTWISE_LOOPS_INL_H_
 #endif
 
 #include <cstdint>
 
-#include "common/kernels/cpu/elementwise_blocks.h"
+#include "common/kernels/cpu/elementwise_loops.h"
 #include "common/kernels/cpu/independent.h"
 #include "hwy/highway.h"
 
@@ -21,14 +21,14 @@ namespace HWY_NAMESPACE {
 
 // An operand as the loop sees it.
 template <typename T>
-struct Array {
-  explicit Array(const void* p) : data(static_cast<const T*>(p)) {}
+struct VectorOf {
+  explicit VectorOf(const void* p) : data(static_cast<const T*>(p)) {}
   HWY_INLINE T operator[](std::int64_t i) const { return data[i]; }
   const T* data;
 };
 template <typename T>
-struct Number {
-  explicit Number(const void* p) : value(*static_cast<const T*>(p)) {}
+struct ScalarOf {
+  explicit ScalarOf(const void* p) : value(*static_cast<const T*>(p)) {}
   HWY_INLINE T operator[](std::int64_t) const { return value; }
   T value;
 };
