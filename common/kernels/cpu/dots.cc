@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "common/kernels/cpu/vector_targets.h"
+
 // Compiles what follows once for each kind of vector.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "common/kernels/cpu/dots.cc"

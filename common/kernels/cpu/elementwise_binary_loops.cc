@@ -6,12 +6,12 @@
 #include <type_traits>
 
 #include "common/kernels/cpu/elementwise_loops.h"
+#include "common/kernels/cpu/vector_targets.h"
 #include "common/kernels/functors.h"
 #include "common/kernels/op_tables.h"
 #include "common/tensor/dtype.h"
 
 // Compiles what follows once for each kind of vector.
-#define HWY_DISABLED_TARGETS HWY_SSSE3  // hardly a processor stops at it
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "common/kernels/cpu/elementwise_binary_loops.cc"
 #include "hwy/foreach_target.h"

@@ -7,6 +7,10 @@
 #include <memory>
 #include <new>
 #include <type_traits>
+#include <utility>
+
+#include "common/device/cpu/parallel_for.h"
+#include "common/kernels/cpu/vector_targets.h"
 
 // Compiles what follows once for each kind of vector.
 #undef HWY_TARGET_INCLUDE
@@ -15,17 +19,22 @@
 //
 #include "hwy/highway.h"
 
-// The product is cut into tiles of c that fit the registers: kRows rows of
-// kVecs vectors. A tile goes through k and takes, at each step, kVecs vectors
-// of b and one number from each of its rows of a. What is around it sees to it
-// that these come from a near cache:
-//   - k is cut into pieces of kGemmDepth, n into pieces of kBlockBytes. Such a
-//     block of b is at home in the second cache, and is first copied so that a
-//     tile reads it from one end to the other (a panel per tile);
-//   - then each kRows rows of a, which stay in the first cache, meet all the
-//     panels. They are read where they are, unless a is stored as its
-//     transpose: then their numbers are far apart, and are copied too.
-// A small b is read where it is: a copy would cost more than it saves.
+// The product is computed as in BLIS (Van Zee and van de Geijn, 2015): five
+// loops around a micro-kernel, which computes a tile of c in registers.
+//
+//   loop 5  blocks of c's columns, kBlockBytes wide        Product::Compute
+//     loop 4  pieces of k, kGemmDepth deep                 Product::Compute
+//       copy the block of b to panels, a panel per tile    Product::PackB
+//       loop 3  groups of kBlockRows rows                  Product::AddRows
+//         copy the rows of a, if a is stored transposed    PackTransposedA
+//         loop 2  strips of kRows rows                     Product::AddRows
+//           loop 1  panels of up to kVecs vectors          Product::AddStrip
+//             the micro-kernel: add a tile's products      Tile
+//
+// A packed block of b stays in the second cache, a strip of a in the first. A
+// device's cores share a block: first they copy it together, then each takes
+// strips. A small b is read where it is, because a copy would cost more than
+// it saves; so is an a that is not transposed.
 //
 // Why not a BLAS library: on the machine this was tuned on, with AVX-512, the
 // speed of float products of n x n matrices is that of OpenBLAS 0.3.21 times
@@ -39,13 +48,33 @@
 #define D2L_COMMON_KERNELS_CPU_GEMM_ONCE_
 namespace d2l::kernels::cpu {
 
-// In the workspace: a block of b, and behind it rows of a.
-inline constexpr std::int64_t kBlockBytes = 2112;  // of a row of the block
+inline constexpr std::int64_t kBlockBytes = 2112;  // of a row of b's block
 inline constexpr std::int64_t kBlockRows = 192;    // of a transposed a
 inline constexpr std::int64_t kInPlaceBytes = 48 << 10;  // of b, or of a
-inline constexpr std::int64_t kWorkspaceBytes =
-    kGemmDepth *
-    (kBlockBytes + kBlockRows * static_cast<std::int64_t>(sizeof(double)));
+// The multiplications that take as long as copying an element of b.
+inline constexpr std::int64_t kPackCost = 32;
+
+constexpr std::int64_t CeilDiv(std::int64_t a, std::int64_t b) {
+  return (a + b - 1) / b;
+}
+
+// The grain (parallel_for.h) for n units of `each` multiplications.
+constexpr std::int64_t Grain(std::int64_t n, std::int64_t each) {
+  return n * each < 2 * kGemmGrain
+             ? n
+             : std::max<std::int64_t>(1, kGemmGrain / each);
+}
+
+// The calling thread's memory for a packed block of b and packed rows of a.
+struct Workspace {
+  alignas(4096) std::byte b[kGemmDepth * kBlockBytes];
+  alignas(4096) std::byte a[kGemmDepth * kBlockRows * sizeof(double)];
+
+  static Workspace& OfThread() {
+    thread_local const std::unique_ptr<Workspace> workspace(new Workspace);
+    return *workspace;
+  }
+};
 
 }  // namespace d2l::kernels::cpu
 #endif  // D2L_COMMON_KERNELS_CPU_GEMM_ONCE_
@@ -57,71 +86,74 @@ namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 // A tile's sums, a row of vectors of b and a number of a fill the registers:
-// 32, or 16 before AVX-512.
+// 32, or 16 on x86 before AVX-512.
 constexpr int kVecs = 3;
-#if HWY_ARCH_X86 && HWY_TARGET > HWY_AVX3
-constexpr int kRows = 4;
-#else
-constexpr int kRows = 8;
-#endif
+constexpr int kRows = HWY_ARCH_X86 && HWY_TARGET > HWY_AVX3 ? 4 : 8;
 
 template <typename T>
 using Tag = hn::ScalableTag<T>;
 template <typename T>
 constexpr std::int64_t kLanes = hn::MaxLanes(Tag<T>());
-// Columns of a tile.
-template <typename T>
-constexpr std::int64_t kColumns = kVecs* kLanes<T>;
 
-constexpr std::int64_t CeilDiv(std::int64_t a, std::int64_t b) {
-  return (a + b - 1) / b;
-}
+// ---- The first lanes of a vector.
 
-// The first n lanes of a vector, n from 1 on.
+#if HWY_MEM_OPS_MIGHT_FAULT
+
+// Without masked loads, b must be readable up to the end of its last vector.
+constexpr bool kMaskedLoads = false;
+
+// The first n lanes, n from 1 on: through a copy.
 template <typename T>
-class First {
+class FirstLanes {
  public:
-  HWY_INLINE explicit First(std::int64_t n)
-#if HWY_MEM_OPS_MIGHT_FAULT
-      : n_(n){}
-#else
-      : mask_(hn::FirstN(Tag<T>(), static_cast<std::size_t>(n))) {
-  }
-#endif
+  HWY_INLINE explicit FirstLanes(std::int64_t n) : n_(n) {}
 
-        // The other lanes are 0.
-        HWY_INLINE hn::Vec<Tag<T>> Load(const T* p) const {
-#if HWY_MEM_OPS_MIGHT_FAULT
+  // The other lanes are 0.
+  HWY_INLINE hn::Vec<Tag<T>> Load(const T* p) const {
     if (n_ == kLanes<T>) return hn::LoadU(Tag<T>(), p);
     HWY_ALIGN T lanes[kLanes<T>] = {};
     std::copy(p, p + n_, lanes);
     return hn::Load(Tag<T>(), lanes);
-#else
-    return hn::MaskedLoad(mask_, Tag<T>(), p);
-#endif
   }
 
   HWY_INLINE void Store(hn::Vec<Tag<T>> v, T* p) const {
-#if HWY_MEM_OPS_MIGHT_FAULT
-    if (n_ == kLanes<T>) {
-      hn::StoreU(v, Tag<T>(), p);
-    } else {
-      HWY_ALIGN T lanes[kLanes<T>];
-      hn::Store(v, Tag<T>(), lanes);
-      std::copy(lanes, lanes + n_, p);
-    }
-#else
-    hn::BlendedStore(v, mask_, Tag<T>(), p);
-#endif
+    if (n_ == kLanes<T>) return hn::StoreU(v, Tag<T>(), p);
+    HWY_ALIGN T lanes[kLanes<T>];
+    hn::Store(v, Tag<T>(), lanes);
+    std::copy(lanes, lanes + n_, p);
   }
 
  private:
-#if HWY_MEM_OPS_MIGHT_FAULT
   std::int64_t n_;
-#else
-  hn::Mask<Tag<T>> mask_;
-#endif
 };
+
+#else
+
+constexpr bool kMaskedLoads = true;
+
+// The first n lanes, n from 1 on: through a mask.
+template <typename T>
+class FirstLanes {
+ public:
+  HWY_INLINE explicit FirstLanes(std::int64_t n)
+      : mask_(hn::FirstN(Tag<T>(), static_cast<std::size_t>(n))) {}
+
+  // The other lanes are 0.
+  HWY_INLINE hn::Vec<Tag<T>> Load(const T* p) const {
+    return hn::MaskedLoad(mask_, Tag<T>(), p);
+  }
+
+  HWY_INLINE void Store(hn::Vec<Tag<T>> v, T* p) const {
+    hn::BlendedStore(v, mask_, Tag<T>(), p);
+  }
+
+ private:
+  hn::Mask<Tag<T>> mask_;
+};
+
+#endif  // HWY_MEM_OPS_MIGHT_FAULT
+
+// ---- The micro-kernel.
 
 // Element (i, p) of a is a[i * a_row + p * a_step], row p of b at b + p *
 // b_step.
@@ -143,7 +175,7 @@ void Tile(const TileArgs<T>& tile) {
   const TileArgs<T> args = tile;  // c might be the same memory
   const Tag<T> d;
   using V = hn::Vec<Tag<T>>;
-  const First<T> last(args.last);
+  const FirstLanes<T> last(args.last);
   const std::int64_t a_row = args.a_row;
   const T* HWY_RESTRICT a = args.a;
   const T* HWY_RESTRICT b = args.b;
@@ -157,12 +189,9 @@ void Tile(const TileArgs<T>& tile) {
     V row[kTileVecs];
     HWY_UNROLL(3)
     for (int j = 0; j < kTileVecs; ++j) {
-#if HWY_MEM_OPS_MIGHT_FAULT
-      row[j] = hn::LoadU(d, b + j * kLanes<T>);  // b has been padded
-#else
-      row[j] = j < kTileVecs - 1 ? hn::LoadU(d, b + j * kLanes<T>)
-                                 : last.Load(b + j * kLanes<T>);
-#endif
+      row[j] = kMaskedLoads && j == kTileVecs - 1
+                   ? last.Load(b + j * kLanes<T>)
+                   : hn::LoadU(d, b + j * kLanes<T>);
     }
     HWY_UNROLL(8)
     for (int i = 0; i < kTileRows; ++i) {
@@ -194,28 +223,46 @@ void Tile(const TileArgs<T>& tile) {
 template <typename T>
 using TileFunction = void (*)(const TileArgs<T>&);
 
-// [rows - 1][vectors - 1]
-template <typename T>
-constexpr TileFunction<T> kTiles[][kVecs] = {
-    {Tile<T, 1, 1>, Tile<T, 1, 2>, Tile<T, 1, 3>},
-    {Tile<T, 2, 1>, Tile<T, 2, 2>, Tile<T, 2, 3>},
-    {Tile<T, 3, 1>, Tile<T, 3, 2>, Tile<T, 3, 3>},
-    {Tile<T, 4, 1>, Tile<T, 4, 2>, Tile<T, 4, 3>},
-#if !HWY_ARCH_X86 || HWY_TARGET <= HWY_AVX3
-    {Tile<T, 5, 1>, Tile<T, 5, 2>, Tile<T, 5, 3>},
-    {Tile<T, 6, 1>, Tile<T, 6, 2>, Tile<T, 6, 3>},
-    {Tile<T, 7, 1>, Tile<T, 7, 2>, Tile<T, 7, 3>},
-    {Tile<T, 8, 1>, Tile<T, 8, 2>, Tile<T, 8, 3>},
-#endif
-};
-
-// How many vectors the next tile takes of `columns` that are left: as even as
-// they can be shared out, because a narrow tile waits for its own sums.
-template <typename T>
-HWY_INLINE std::int64_t NextVecs(std::int64_t columns) {
-  const std::int64_t vecs = CeilDiv(columns, kLanes<T>);
-  return vecs <= kVecs ? vecs : CeilDiv(vecs, CeilDiv(vecs, kVecs));
+// The micro-kernels of `vecs` vectors, the first for one row.
+template <typename T, int... kRowsBefore>
+HWY_INLINE TileFunction<T> TileOf(std::int64_t rows, std::int64_t vecs,
+                                  std::integer_sequence<int, kRowsBefore...>) {
+  static constexpr TileFunction<T> kTiles[][kVecs] = {
+      {Tile<T, kRowsBefore + 1, 1>, Tile<T, kRowsBefore + 1, 2>,
+       Tile<T, kRowsBefore + 1, 3>}...};
+  return kTiles[rows - 1][vecs - 1];
 }
+
+// ---- Panels and packing.
+
+// How the columns of a block are cut into panels: as evenly as vectors can be
+// shared out, because a narrow tile waits for its own sums.
+template <typename T>
+class Panels {
+ public:
+  HWY_INLINE explicit Panels(std::int64_t columns)
+      : columns_(columns),
+        vecs_(CeilDiv(columns, kLanes<T>)),
+        count_(CeilDiv(vecs_, kVecs)),
+        narrow_(count_ == 1 ? vecs_ : vecs_ / count_),
+        wide_(vecs_ - count_ * narrow_) {}
+
+  std::int64_t count() const { return count_; }
+  // Vectors of panel q; the first ones are a vector wider than the others.
+  std::int64_t vecs(std::int64_t q) const { return narrow_ + (q < wide_); }
+  std::int64_t width(std::int64_t q) const { return vecs(q) * kLanes<T>; }
+  // The first column of panel q.
+  std::int64_t begin(std::int64_t q) const {
+    return (q * narrow_ + std::min(q, wide_)) * kLanes<T>;
+  }
+  // Columns in the last vector of panel q.
+  std::int64_t last(std::int64_t q) const {
+    return q < count_ - 1 ? kLanes<T> : columns_ - (vecs_ - 1) * kLanes<T>;
+  }
+
+ private:
+  std::int64_t columns_, vecs_, count_, narrow_, wide_;
+};
 
 // A square of kSquare rows and columns.
 #if HWY_TARGET == HWY_SCALAR
@@ -287,50 +334,6 @@ void CopyTransposed(const T* from, std::int64_t from_step, std::int64_t columns,
   }
 }
 
-// Copies (k, columns) to panels, one behind the other, each as wide as a tile
-// takes it; the last is filled up to whole vectors, with zeros where the tile
-// will read them.
-template <typename T>
-void PackB(const T* b, std::int64_t ldb, std::int64_t k, std::int64_t columns,
-           T* to) {
-  const Tag<T> d;
-  const First<T> last((columns - 1) % kLanes<T> + 1);
-  for (std::int64_t p = 0; p < k; ++p) {
-    const T* row = b + p * ldb;
-    for (std::int64_t j = 0; j < columns;) {
-      const std::int64_t width = NextVecs<T>(columns - j) * kLanes<T>;
-      T* panel = to + j * k + p * width;
-      const std::int64_t end = j + width;
-      for (; j < end; j += kLanes<T>) {
-        hn::Store(columns - j >= kLanes<T> ? hn::LoadU(d, row + j)
-                                           : last.Load(row + j),
-                  d, panel);
-        panel += kLanes<T>;
-      }
-    }
-  }
-}
-
-// The same of b stored as its transpose.
-template <typename T>
-void PackTransposedB(const T* b, std::int64_t ldb, std::int64_t k,
-                     std::int64_t columns, T* to) {
-  for (std::int64_t j = 0; j < columns;) {
-    const std::int64_t width = NextVecs<T>(columns - j) * kLanes<T>;
-    const std::int64_t filled = std::min(width, columns - j);
-    T* panel = to + j * k;
-    CopyTransposed(b + j * ldb, ldb, filled, k, panel, width);
-#if HWY_MEM_OPS_MIGHT_FAULT
-    if (filled < width) {
-      for (std::int64_t p = 0; p < k; ++p) {
-        std::fill(panel + p * width + filled, panel + (p + 1) * width, T{0});
-      }
-    }
-#endif
-    j += width;
-  }
-}
-
 // Copies rows of a, stored as its transpose, to groups of kRows.
 template <typename T>
 void PackTransposedA(const T* a, std::int64_t lda, std::int64_t k,
@@ -348,89 +351,169 @@ void PackTransposedA(const T* a, std::int64_t lda, std::int64_t k,
   }
 }
 
+// ---- The loops.
+
+// What loops 5 and 4 cut out: columns [j, j + columns) of c, and [p, p + depth)
+// of k.
 template <typename T>
-HWY_INLINE void GemmOf(const GemmArgs<T>& args, void* workspace) {
-  if (args.m == 0) return;  // the loop below is over n
-  constexpr std::int64_t kBlockColumns = kBlockBytes /
-                                         static_cast<std::int64_t>(sizeof(T)) /
-                                         kLanes<T> * kLanes<T>;
-  T* const packed_b = static_cast<T*>(workspace);
-  T* const packed_a = packed_b + kGemmDepth * kBlockColumns;
-  constexpr std::int64_t kInPlace =
-      kInPlaceBytes / static_cast<std::int64_t>(sizeof(T));
-  const bool pack_b =
-      args.transpose_b || (args.m >= 3 * kRows && args.n * args.k > kInPlace);
-  const bool pack_a =
-      args.transpose_a && args.n > kColumns<T> && args.m * args.k > kInPlace;
+struct Block {
+  std::int64_t j, columns;
+  std::int64_t p, depth;
+  Panels<T> panels;
+  std::int64_t first_packed;  // panels before this one are read in place
+};
 
-  TileArgs<T> tile;
-  tile.ldc = args.ldc;
-  for (std::int64_t j0 = 0; j0 < args.n; j0 += kBlockColumns) {
-    const std::int64_t columns = std::min(kBlockColumns, args.n - j0);
-    std::int64_t p0 = 0;
-    do {  // once if k is 0: c becomes 0
-      const std::int64_t k = std::min(kGemmDepth, args.k - p0);
-      tile.k = k;
-      tile.add = p0 > 0;
-      const T* b = args.transpose_b ? args.b + j0 * args.ldb + p0
-                                    : args.b + p0 * args.ldb + j0;
-      std::int64_t direct = columns;  // so many of them are read in place
-      if (args.transpose_b) {
-        PackTransposedB(b, args.ldb, k, columns, packed_b);
-        direct = 0;
-      } else if (pack_b) {
-        PackB(b, args.ldb, k, columns, packed_b);
-        direct = 0;
-#if HWY_MEM_OPS_MIGHT_FAULT
-      } else if (columns % kLanes<T> != 0) {
-        // The last tile reads whole vectors.
-        direct = 0;
-        while (columns - direct > kColumns<T>) {
-          direct += NextVecs<T>(columns - direct) * kLanes<T>;
-        }
-        PackB(b + direct, args.ldb, k, columns - direct, packed_b + direct * k);
-#endif
+template <typename T>
+class Product {
+ public:
+  explicit Product(const GemmArgs<T>& args)
+      : args_(args),
+        packed_b_(reinterpret_cast<T*>(Workspace::OfThread().b)),
+        pack_b_(args.transpose_b ||
+                (args.m >= 3 * kRows && args.n * args.k > kInPlace)),
+        pack_a_(args.transpose_a && args.n > kVecs * kLanes<T> &&
+                args.m * args.k > kInPlace) {}
+
+  // Loops 5 and 4.
+  HWY_INLINE void Compute() const {
+    for (std::int64_t j = 0; j < args_.n; j += kBlockColumns) {
+      const std::int64_t columns = std::min(kBlockColumns, args_.n - j);
+      const Panels<T> panels(columns);
+      for (std::int64_t p = 0; p < args_.k; p += kGemmDepth) {
+        const std::int64_t depth = std::min(kGemmDepth, args_.k - p);
+        AddBlock({j, columns, p, depth, panels, FirstPacked(panels)});
       }
-      for (std::int64_t i0 = 0; i0 < args.m; i0 += kBlockRows) {
-        const std::int64_t rows = std::min(kBlockRows, args.m - i0);
-        const T* a = args.transpose_a ? args.a + p0 * args.lda + i0
-                                      : args.a + i0 * args.lda + p0;
-        if (pack_a) PackTransposedA(a, args.lda, k, rows, packed_a);
-        for (std::int64_t i = 0; i < rows; i += kRows) {
-          const std::int64_t tile_rows =
-              std::min<std::int64_t>(kRows, rows - i);
-          if (pack_a) {
-            tile.a = packed_a + i * k;
-            tile.a_row = 1;
-            tile.a_step = kRows;
-          } else {
-            tile.a_row = args.transpose_a ? 1 : args.lda;
-            tile.a_step = args.transpose_a ? args.lda : 1;
-            tile.a = a + i * tile.a_row;
-          }
-          for (std::int64_t j = 0; j < columns;) {
-            const std::int64_t vecs = NextVecs<T>(columns - j);
-            const std::int64_t width = vecs * kLanes<T>;
-            tile.b = j < direct ? b + j : packed_b + j * k;
-            tile.b_step = j < direct ? args.ldb : width;
-            tile.c = args.c + (i0 + i) * args.ldc + j0 + j;
-            tile.last = std::min(kLanes<T>, columns - j - (width - kLanes<T>));
-            kTiles<T>[tile_rows - 1][vecs - 1](tile);
-            j += width;
-          }
-        }
-      }
-      p0 += kGemmDepth;
-    } while (p0 < args.k);
+    }
   }
-}
 
-void GemmFloats(const GemmArgs<float>& args, void* workspace) {
-  GemmOf(args, workspace);
-}
-void GemmDoubles(const GemmArgs<double>& args, void* workspace) {
-  GemmOf(args, workspace);
-}
+ private:
+  static constexpr std::int64_t kSize = sizeof(T);
+  static constexpr std::int64_t kInPlace = kInPlaceBytes / kSize;
+  static constexpr std::int64_t kBlockColumns =
+      kBlockBytes / kSize / kLanes<T> * kLanes<T>;
+  // Rows of b that one thread packs at least: a cache line of the transpose.
+  static constexpr std::int64_t kPackRows = 64 / kSize;
+
+  std::int64_t FirstPacked(const Panels<T>& panels) const {
+    if (pack_b_) return 0;
+    const bool readable =
+        kMaskedLoads || panels.last(panels.count() - 1) == kLanes<T>;
+    return panels.count() - (readable ? 0 : 1);
+  }
+
+  HWY_INLINE void AddBlock(const Block<T>& block) const {
+    if (block.first_packed < block.panels.count()) {
+      const std::int64_t pieces = CeilDiv(block.depth, kPackRows);
+      ParallelFor(pieces, Grain(pieces, kPackRows * block.columns * kPackCost),
+                  [this, &block](std::int64_t begin, std::int64_t end) {
+                    PackB(block, begin * kPackRows,
+                          std::min(end * kPackRows, block.depth));
+                  });
+    }
+    const std::int64_t strips = CeilDiv(args_.m, kRows);
+    ParallelFor(strips, Grain(strips, kRows * block.columns * block.depth),
+                [this, &block](std::int64_t begin, std::int64_t end) {
+                  AddRows(block, begin * kRows, std::min(end * kRows, args_.m));
+                });
+  }
+
+  // Copies rows [begin, end) of the block of b to its panels, which lie one
+  // behind the other. The last is filled up to whole vectors with zeros.
+  void PackB(const Block<T>& block, std::int64_t begin,
+             std::int64_t end) const {
+    const Panels<T>& panels = block.panels;
+    const T* const b = BlockOfB(block);
+    if (args_.transpose_b) {
+      for (std::int64_t q = 0; q < panels.count(); ++q) {
+        const std::int64_t width = panels.width(q);
+        const std::int64_t filled = width - kLanes<T> + panels.last(q);
+        T* const panel = packed_b_ + panels.begin(q) * block.depth;
+        CopyTransposed(b + panels.begin(q) * args_.ldb + begin, args_.ldb,
+                       filled, end - begin, panel + begin * width, width);
+        for (std::int64_t p = begin; filled < width && p < end; ++p) {
+          std::fill(panel + p * width + filled, panel + (p + 1) * width, T{0});
+        }
+      }
+      return;
+    }
+    const Tag<T> d;
+    const FirstLanes<T> last(panels.last(panels.count() - 1));
+    for (std::int64_t p = begin; p < end; ++p) {
+      for (std::int64_t q = block.first_packed; q < panels.count(); ++q) {
+        const T* from = b + p * args_.ldb + panels.begin(q);
+        T* to = packed_b_ + panels.begin(q) * block.depth + p * panels.width(q);
+        for (std::int64_t v = panels.vecs(q); v > 1; --v) {
+          hn::Store(hn::LoadU(d, from), d, to);
+          from += kLanes<T>;
+          to += kLanes<T>;
+        }
+        hn::Store(q < panels.count() - 1 ? hn::LoadU(d, from) : last.Load(from),
+                  d, to);
+      }
+    }
+  }
+
+  // Loops 3 and 2, for rows [begin, end) of c.
+  void AddRows(const Block<T>& block, std::int64_t begin,
+               std::int64_t end) const {
+    for (std::int64_t i0 = begin; i0 < end; i0 += kBlockRows) {
+      const std::int64_t rows = std::min(kBlockRows, end - i0);
+      const T* a = args_.a + (args_.transpose_a ? block.p * args_.lda + i0
+                                                : i0 * args_.lda + block.p);
+      std::int64_t a_row = args_.transpose_a ? 1 : args_.lda;
+      std::int64_t a_step = args_.transpose_a ? args_.lda : 1;
+      std::int64_t a_strip = kRows * a_row;
+      if (pack_a_) {
+        T* const packed = reinterpret_cast<T*>(Workspace::OfThread().a);
+        PackTransposedA(a, args_.lda, block.depth, rows, packed);
+        a = packed;
+        a_step = kRows;
+        a_strip = kRows * block.depth;
+      }
+      for (std::int64_t i = 0; i < rows; i += kRows) {
+        AddStrip(block, i0 + i, std::min<std::int64_t>(kRows, rows - i), a,
+                 a_row, a_step);
+        a += a_strip;
+      }
+    }
+  }
+
+  // Loop 1, for rows [i, i + rows) of c.
+  HWY_INLINE void AddStrip(const Block<T>& block, std::int64_t i,
+                           std::int64_t rows, const T* a, std::int64_t a_row,
+                           std::int64_t a_step) const {
+    TileArgs<T> tile;
+    tile.k = block.depth;
+    tile.a = a;
+    tile.a_row = a_row;
+    tile.a_step = a_step;
+    tile.ldc = args_.ldc;
+    tile.add = block.p > 0;
+    for (std::int64_t q = 0; q < block.panels.count(); ++q) {
+      const std::int64_t j = block.panels.begin(q);
+      const bool in_place = q < block.first_packed;
+      tile.b = in_place ? BlockOfB(block) + j : packed_b_ + j * block.depth;
+      tile.b_step = in_place ? args_.ldb : block.panels.width(q);
+      tile.c = args_.c + i * args_.ldc + block.j + j;
+      tile.last = block.panels.last(q);
+      TileOf<T>(rows, block.panels.vecs(q),
+                std::make_integer_sequence<int, kRows>())(tile);
+    }
+  }
+
+  const T* BlockOfB(const Block<T>& block) const {
+    return args_.b + (args_.transpose_b ? block.j * args_.ldb + block.p
+                                        : block.p * args_.ldb + block.j);
+  }
+
+  const GemmArgs<T>& args_;
+  T* const packed_b_;
+  const bool pack_b_;
+  const bool pack_a_;
+};
+
+void GemmFloats(const GemmArgs<float>& args) { Product(args).Compute(); }
+void GemmDoubles(const GemmArgs<double>& args) { Product(args).Compute(); }
 
 }  // namespace HWY_NAMESPACE
 }  // namespace d2l::kernels::cpu
@@ -441,38 +524,46 @@ HWY_AFTER_NAMESPACE();
 namespace d2l::kernels::cpu {
 namespace {
 
-constexpr std::align_val_t kPage{4096};
+HWY_EXPORT(GemmFloats);
+HWY_EXPORT(GemmDoubles);
 
-struct FreeWorkspace {
-  void operator()(void* p) const { ::operator delete(p, kPage); }
-};
+// A wide c is cut into multiples of this for the cores, to suit the tiles.
+constexpr std::int64_t kSlab = 48;
 
-void* Workspace() {
-  thread_local std::unique_ptr<void, FreeWorkspace> workspace;
-  if (workspace == nullptr) {
-    workspace.reset(::operator new(kWorkspaceBytes, kPage));
-  }
-  return workspace.get();
+void Compute(const GemmArgs<float>& args) {
+  HWY_DYNAMIC_DISPATCH(GemmFloats)(args);
+}
+void Compute(const GemmArgs<double>& args) {
+  HWY_DYNAMIC_DISPATCH(GemmDoubles)(args);
 }
 
 }  // namespace
 
-HWY_EXPORT(GemmFloats);
-HWY_EXPORT(GemmDoubles);
-
 template <typename T>
 void Gemm(const GemmArgs<T>& args) {
+  if (args.m <= 0 || args.n <= 0) return;
+  if (args.k <= 0) {
+    for (std::int64_t i = 0; i < args.m; ++i) {
+      std::fill_n(args.c + i * args.ldc, args.n, T{0});
+    }
+    return;
+  }
   if (args.m == 1 && args.n > 1 && args.transpose_b) {
     // The transpose of it all, whose left matrix is not: nothing is to be
     // copied, and the sums are the same.
     return Gemm<T>({false, !args.transpose_a, args.n, 1, args.k, args.b,
                     args.ldb, args.a, args.lda, args.c, 1});
   }
-  if constexpr (std::is_same_v<T, double>) {
-    HWY_DYNAMIC_DISPATCH(GemmDoubles)(args, Workspace());
-  } else {
-    HWY_DYNAMIC_DISPATCH(GemmFloats)(args, Workspace());
-  }
+  if (args.m >= args.n) return Compute(args);  // the cores share each block
+  const std::int64_t slabs = CeilDiv(args.n, kSlab);
+  ParallelFor(slabs, Grain(slabs, kSlab * args.m * args.k),
+              [&args](std::int64_t begin, std::int64_t end) {
+                GemmArgs<T> slab = args;
+                slab.n = std::min(end * kSlab, args.n) - begin * kSlab;
+                slab.b += begin * kSlab * (args.transpose_b ? args.ldb : 1);
+                slab.c += begin * kSlab;
+                Compute(slab);
+              });
 }
 
 template void Gemm(const GemmArgs<float>& args);

@@ -1,4 +1,5 @@
-// One matrix product, computed by the calling thread.
+// One matrix product, computed by the cores of the device whose operation calls
+// it (common/device/cpu/parallel_for.h), on other threads by the caller alone.
 //
 //   Gemm<float>({false, false, 2, 3, 4, a, 4, b, 3, c, 3});
 //
@@ -10,8 +11,8 @@
 // last, and then these sums. A multiplication and the addition that follows
 // round once where the machine has an instruction for it, else twice.
 //
-// Thread-safety: any thread may call Gemm; it keeps about a megabyte for the
-// calling thread's next call. Throws std::bad_alloc if it cannot get that.
+// Thread-safety: any thread may call Gemm; each keeps about a megabyte for its
+// next call. Throws std::bad_alloc if it cannot get that.
 
 #ifndef D2L_COMMON_KERNELS_CPU_GEMM_H_
 #define D2L_COMMON_KERNELS_CPU_GEMM_H_
@@ -21,6 +22,9 @@
 namespace d2l::kernels::cpu {
 
 inline constexpr std::int64_t kGemmDepth = 384;
+
+// The work that is worth another core's while, in multiplications.
+inline constexpr std::int64_t kGemmGrain = 1 << 19;
 
 template <typename T>
 struct GemmArgs {

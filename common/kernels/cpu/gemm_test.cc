@@ -1,6 +1,7 @@
 #include "common/kernels/cpu/gemm.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -12,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "common/device/cpu/parallel_for.h"
 #include "common/kernels/cpu/targets.h"
 #include "gtest/gtest.h"
 #include "hwy/highway.h"
@@ -119,11 +121,11 @@ class Matrices {
 
   const std::vector<T>& all_of_c() const { return c_; }
 
- private:
   static std::size_t Size(std::int64_t n) {
     return static_cast<std::size_t>(n);
   }
 
+ private:
   std::vector<T> Random(std::int64_t rows, std::int64_t columns,
                         std::int64_t step) {
     std::normal_distribution<T> normal;
@@ -293,6 +295,51 @@ TEST_P(GemmTest, NanAndInfinity) {
               EXPECT_TRUE(std::isfinite(c)) << i << ", " << j << ": " << c;
             }
           }
+        }
+      }
+    }
+  }
+}
+
+// The cores of a device share the copy of b: each of them, whichever part it
+// takes, gives the same bits as one thread.
+TEST_P(GemmTest, TheSameBitsOnSeveralCores) {
+  Team team(3);
+  for (const bool transpose_a : {false, true}) {
+    for (const bool transpose_b : {false, true}) {
+      for (const auto& [m, n, k] :
+           {std::array<std::int64_t, 3>{601, 599, 2 * kGemmDepth + 3},
+            {150, 801, kGemmDepth + 17},
+            {2000, 40, 90}}) {
+        const Case c = {transpose_a, transpose_b, m, n, k, 1};
+        Matrices<float> alone(c), together(c);
+        Gemm<float>(alone.Args());
+        internal::current_team = &team;
+        Gemm<float>(together.Args());
+        internal::current_team = nullptr;
+        ASSERT_EQ(
+            std::memcmp(alone.all_of_c().data(), together.all_of_c().data(),
+                        alone.all_of_c().size() * sizeof(float)),
+            0)
+            << c.Text();
+      }
+    }
+  }
+}
+
+// Empty operands have no memory; a product over nothing is 0.
+TEST_P(GemmTest, EmptyOperandsAreNotTouched) {
+  for (const bool transpose : {false, true}) {
+    for (const std::int64_t m : {0, 1, 20}) {
+      for (const std::int64_t n : {0, 1, 20}) {
+        for (const std::int64_t k : {0, 1, 20}) {
+          if (m * n * k != 0) continue;
+          std::vector<float> memory(400, 7), c(Matrices<float>::Size(m * n), 5);
+          Gemm<float>({transpose, transpose, m, n, k,
+                       m * k == 0 ? nullptr : memory.data(), transpose ? m : k,
+                       n * k == 0 ? nullptr : memory.data(), transpose ? k : n,
+                       c.empty() ? nullptr : c.data(), n});
+          EXPECT_EQ(c, std::vector<float>(c.size(), 0));
         }
       }
     }

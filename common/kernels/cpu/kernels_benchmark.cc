@@ -13,9 +13,6 @@
 // when a line is read before it is overwritten. The bounds, BM_MemCopy and
 // BM_StreamCopy, are counted in the same way.
 
-// As in the kernels; before Highway is included.
-#define HWY_DISABLED_TARGETS HWY_SSSE3
-
 #include <cstddef>
 #include <cstdint>
 #include <cstring>

@@ -12,14 +12,10 @@
 namespace d2l::kernels::cpu {
 namespace {
 
-// The work that is worth another core's while, in multiplications.
-constexpr std::int64_t kWork = 1 << 19;
-// Slabs of c are cut at multiples of this, to suit the tiles of Gemm.
-constexpr std::int64_t kSlab = 48;
-
-// How many units of `work` multiplications each make up kWork; at least 1.
+// How many units of `work` multiplications are worth a core; at least 1.
 std::int64_t Grain(std::int64_t work) {
-  return std::max<std::int64_t>(1, kWork / std::max<std::int64_t>(1, work));
+  return std::max<std::int64_t>(1,
+                                kGemmGrain / std::max<std::int64_t>(1, work));
 }
 
 // m n k, or a little less than what would overflow.
@@ -27,31 +23,6 @@ std::int64_t Work(std::int64_t m, std::int64_t n, std::int64_t k) {
   const double work =
       static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
   return static_cast<std::int64_t>(std::min(work, 0x1p62));
-}
-
-// The product spread over the device's cores, by rows of c or by columns. How
-// it is cut makes no difference to the result: see gemm.h.
-template <typename T>
-void ParallelGemm(const GemmArgs<T>& args) {
-  const bool by_rows = args.m >= args.n;
-  const std::int64_t side = by_rows ? args.m : args.n;
-  const std::int64_t slabs = (side + kSlab - 1) / kSlab;
-  const std::int64_t grain = Grain(Work(args.m, args.n, args.k) / slabs);
-  ParallelFor(slabs, grain, [&](std::int64_t begin, std::int64_t end) {
-    const std::int64_t first = begin * kSlab;
-    const std::int64_t size = std::min(end * kSlab, side) - first;
-    GemmArgs<T> slab = args;
-    if (by_rows) {
-      slab.m = size;
-      slab.a += first * (args.transpose_a ? 1 : args.lda);
-      slab.c += first * args.ldc;
-    } else {
-      slab.n = size;
-      slab.b += first * (args.transpose_b ? args.ldb : 1);
-      slab.c += first;
-    }
-    Gemm(slab);
-  });
 }
 
 // The usual product: not in a batch, and with sides that fit 32 bits. Its
@@ -64,13 +35,7 @@ struct OneProduct {
   std::int32_t m, n, k, lda, ldb, ldc;
 
   void operator()() const {
-    const GemmArgs<T> args = {kTransposeA, kTransposeB, m,   n, k,  a,
-                              lda,         b,           ldb, c, ldc};
-    if (Work(m, n, k) < 2 * kWork) {
-      Gemm(args);
-    } else {
-      ParallelGemm(args);
-    }
+    Gemm<T>({kTransposeA, kTransposeB, m, n, k, a, lda, b, ldb, c, ldc});
   }
 };
 
@@ -84,8 +49,8 @@ struct Products {
 
   void operator()() const {
     const std::int64_t work = Work(m, n, k);
-    if (work >= kWork) {
-      for (std::int64_t i = 0; i < batch; ++i) ParallelGemm(At(i));
+    if (work >= kGemmGrain) {
+      for (std::int64_t i = 0; i < batch; ++i) Gemm(At(i));
       return;
     }
     ParallelFor(batch, Grain(work), [&](std::int64_t begin, std::int64_t end) {
@@ -104,11 +69,14 @@ struct Products {
 // or with one column. Both sides then lie in memory along k.
 template <typename T>
 struct FewRows {
+  // Columns in a cache line of c, which no two cores share.
+  static constexpr std::int64_t kLine = 64 / sizeof(T);
+
   DotsArgs<T> args;
 
   void operator()() const {
     const std::int64_t each = Work(args.rows, 1, args.k);
-    ParallelFor(args.columns, kSlab * Grain(kSlab * each),
+    ParallelFor(args.columns, kLine * Grain(kLine * each),
                 [this](std::int64_t begin, std::int64_t end) {
                   Dots(args, begin, end);
                 });

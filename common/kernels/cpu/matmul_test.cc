@@ -137,12 +137,20 @@ TEST_F(MatMulKernelTest, Batches) {
 
 TEST_F(MatMulKernelTest, EmptySides) {
   for (const std::int64_t batch : {0, 1, 3}) {
-    for (const bool transpose : {false, true}) {
-      CheckBatch<float>(transpose, transpose, 0, 3, 4, batch, false, false);
-      CheckBatch<float>(transpose, transpose, 3, 0, 4, batch, false, false);
-      CheckBatch<float>(transpose, transpose, 3, 4, 0, batch, false, false);
-      CheckBatch<float>(transpose, transpose, 0, 0, 0, batch, false, false);
-      CheckBatch<float>(transpose, transpose, 3, 4, 5, batch, false, false);
+    for (const bool transpose_a : {false, true}) {
+      for (const bool transpose_b : {false, true}) {
+        for (const std::int64_t m : {0, 1, 3, 40}) {
+          for (const std::int64_t n : {0, 1, 3, 60}) {
+            for (const std::int64_t k : {0, 1, 40}) {
+              if (batch * m * n * k != 0) continue;
+              CheckBatch<float>(transpose_a, transpose_b, m, n, k, batch, false,
+                                false);
+              CheckBatch<double>(transpose_a, transpose_b, m, n, k, batch, true,
+                                 true);
+            }
+          }
+        }
+      }
     }
   }
 }

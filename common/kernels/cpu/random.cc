@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "common/kernels/cpu/vector_targets.h"
 #include "common/kernels/philox.h"
 
 // Compiles what follows once for each kind of vector.

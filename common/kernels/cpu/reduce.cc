@@ -11,6 +11,7 @@
 
 #include "absl/types/span.h"
 #include "common/device/cpu/parallel_for.h"
+#include "common/kernels/cpu/vector_targets.h"
 #include "common/kernels/layout.h"
 #include "common/tensor/dtype.h"
 #include "common/tensor/shape.h"
@@ -42,11 +43,11 @@ struct Sum {
   using Out = std::conditional_t<std::is_integral_v<T>, std::int64_t, T>;
 
   static State Init() { return 0; }
-  static HWY_INLINE void AddBlock(State& state, const T* x, std::int64_t n,
+  static HWY_NOINLINE void AddBlock(State& state, const T* x, std::int64_t n,
                                   std::int64_t) {
     state += BlockSum(x, n);
   }
-  static HWY_INLINE void AddStrip(State* states, const T* x,
+  static HWY_NOINLINE void AddStrip(State* states, const T* x,
                                   const std::int64_t* offsets, int rows,
                                   std::int64_t width, std::int64_t) {
     StripSum(x, offsets, rows, width, states);
@@ -73,11 +74,11 @@ struct Extreme {
   using Out = T;
 
   static State Init() { return Order::template Last<T>(); }
-  static HWY_INLINE void AddBlock(State& state, const T* x, std::int64_t n,
+  static HWY_NOINLINE void AddBlock(State& state, const T* x, std::int64_t n,
                                   std::int64_t) {
     state = First<Order>(state, BlockFirst<Order>(x, n));
   }
-  static HWY_INLINE void AddStrip(State* states, const T* x,
+  static HWY_NOINLINE void AddStrip(State* states, const T* x,
                                   const std::int64_t* offsets, int rows,
                                   std::int64_t width, std::int64_t) {
     StripFirst<Order>(x, offsets, rows, width, states);
@@ -111,7 +112,7 @@ struct ArgMax {
     return y > x || (IsNan(y) && !IsNan(x));
   }
 
-  static HWY_INLINE void AddBlock(State& state, const T* x, std::int64_t n,
+  static HWY_NOINLINE void AddBlock(State& state, const T* x, std::int64_t n,
                                   std::int64_t begin) {
     const T max = BlockFirst<Greater>(x, n);
     if (state.index < 0 || Beats(max, state.value)) {
@@ -119,7 +120,7 @@ struct ArgMax {
     }
   }
 
-  static void AddStrip(State* states, const T* x, const std::int64_t* offsets,
+  static HWY_NOINLINE void AddStrip(State* states, const T* x, const std::int64_t* offsets,
                        int rows, std::int64_t width, std::int64_t begin) {
     // As wide as the elements, so that both fit the same vectors.
     using Index = IndexOf<T>;
@@ -174,7 +175,8 @@ struct ArgMax {
 // The offsets of elements `index`, `index` + 1, … of a strided shape.
 class Walk {
  public:
-  Walk(const Shape& sizes, const Shape& strides, std::int64_t index)
+  HWY_NOINLINE Walk(const Shape& sizes, const Shape& strides,
+                    std::int64_t index)
       : sizes_(sizes), strides_(strides) {
     for (int d = sizes.rank() - 1; d >= 0; --d) {
       index_[d] = index % sizes[d];
@@ -186,20 +188,17 @@ class Walk {
   std::int64_t offset() const { return offset_; }
 
   // By at most what is left of the last dimension.
-  void Advance(std::int64_t count) {
-    for (int d = sizes_.rank() - 1; d >= 0; --d) {
-      index_[d] += count;
-      offset_ += count * strides_[d];
-      if (index_[d] < sizes_[d]) return;
-      offset_ -= index_[d] * strides_[d];
-      index_[d] = 0;
-      count = 1;
-    }
+  HWY_INLINE void Advance(std::int64_t count) {
+    const int last = sizes_.rank() - 1;
+    if (last < 0) return;
+    index_[last] += count;
+    offset_ += count * strides_[last];
+    if (index_[last] == sizes_[last]) Carry(last);
   }
 
   // Copies n elements.
   template <typename T>
-  void Gather(const T* in, std::int64_t n, T* HWY_RESTRICT out) {
+  HWY_NOINLINE void Gather(const T* in, std::int64_t n, T* HWY_RESTRICT out) {
     const int last = sizes_.rank() - 1;
     const std::int64_t stride = strides_[last];
     while (n > 0) {
@@ -217,6 +216,17 @@ class Walk {
   }
 
  private:
+  // From the end of dimension d to the next of those before it.
+  HWY_NOINLINE void Carry(int d) {
+    for (; index_[d] == sizes_[d]; --d) {
+      offset_ -= index_[d] * strides_[d];
+      index_[d] = 0;
+      if (d == 0) return;
+      ++index_[d - 1];
+      offset_ += strides_[d - 1];
+    }
+  }
+
   const Shape& sizes_;
   const Shape& strides_;
   std::int64_t index_[kMaxRank];
@@ -250,7 +260,7 @@ constexpr std::int64_t kRowPart = 65536;
 
 // Elements [begin, end) of the row at `in`.
 template <class Op>
-HWY_INLINE typename Op::State ReduceRow(const typename Op::T* in,
+HWY_NOINLINE typename Op::State ReduceRow(const typename Op::T* in,
                                         const ReduceLayout& layout,
                                         std::int64_t begin, std::int64_t end) {
   using T = typename Op::T;

@@ -4,6 +4,7 @@
 
 #include "common/device/cpu/parallel_for.h"
 #include "common/kernels/cpu/reduce.h"
+#include "common/kernels/cpu/vector_targets.h"
 #include "common/kernels/math.h"
 #include "common/tensor/dtype.h"
 

@@ -5,8 +5,9 @@
 #include <cstdint>
 #include <cstring>
 
+#include "common/kernels/cpu/vector_targets.h"
+
 // Compiles what follows once for each kind of vector.
-#define HWY_DISABLED_TARGETS HWY_SSSE3  // hardly a processor stops at it
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "common/kernels/cpu/strided_copy.cc"
 #include "hwy/foreach_target.h"

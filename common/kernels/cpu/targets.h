@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "common/kernels/cpu/vector_targets.h"
 #include "hwy/highway.h"
 
 namespace d2l::kernels::cpu {
