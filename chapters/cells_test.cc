@@ -76,18 +76,18 @@ const Course& TheCourse() {
 
 TEST(Chapters, AreTheSameInEveryList) {
   const std::vector<std::string> chapters =
-      AllMatches("chapters/chapters.bzl", R"(\n    "(\w+)"
-                 : \d +, ) ");
-      EXPECT_FALSE(chapters.empty());
+      AllMatches("chapters/chapters.bzl", R"re(\n    "(\w+)": \d+,)re");
+  EXPECT_FALSE(chapters.empty());
   EXPECT_TRUE(std::is_sorted(chapters.begin(), chapters.end()));
   std::vector<std::string> with_cells;
   for (const Json& chapter : Chapters()) with_cells.push_back(chapter["name"]);
   EXPECT_THAT(with_cells, ElementsAreArray(chapters)) << "in cells.json";
   // The table of lessons: the chapter's README, the command.
-  EXPECT_THAT(AllMatches("README.md",
-                         R"(\n\| \[[^\]]+\]\(chapters/(\w+)/README\.md\) \| )"
-                         R"(`bazel run //chapters/\1:lesson` \|)"),
-              ElementsAreArray(chapters))
+  EXPECT_THAT(
+      AllMatches("README.md",
+                 R"re(\n\| \[[^\]]+\]\(chapters/(\w+)/README\.md\) \| )re"
+                 R"re(`bazel run //chapters/\1:lesson` \|)re"),
+      ElementsAreArray(chapters))
       << "in README.md";
 }
 
