@@ -1,19 +1,22 @@
 #include "common/base/atomic_file.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstddef>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <random>
 #include <string>
 #include <system_error>
+#include <utility>
 
-#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
@@ -30,98 +33,246 @@ absl::Status Unwritable(const std::string& path, int error) {
                           parent.empty() ? "." : parent);
   } else if (error == ENOSPC) {
     advice = "The disk is full.";
+  } else if (error == ENXIO) {
+    advice = absl::StrCat("Nobody reads the pipe; start the reader first: cat ",
+                          path);
   }
   return absl::UnavailableError(absl::StrFormat("cannot write %s: %s. %s", path,
                                                 std::strerror(error), advice));
 }
 
-// What stands at the path, through symbolic links.
-enum class Target { kRegularOrNew, kDirectory, kOther };
-
-Target Classify(const std::string& path) {
-  std::error_code ignored;
-  const fs::file_status status = fs::status(path, ignored);
-  if (fs::is_directory(status)) return Target::kDirectory;
-  if (fs::exists(status) && !fs::is_regular_file(status)) return Target::kOther;
-  return Target::kRegularOrNew;
-}
-
-// Where the bytes will lie: a rename must replace what a symbolic link points
-// at, not the link.
-std::string Resolve(const std::string& path) {
+// Follows links of the last component: a rename must replace what a symbolic
+// link points at, not the link. Returns 0 or an errno.
+int Resolve(const std::string& path, std::string* target) {
+  fs::path at = path;
   std::error_code error;
-  const fs::path resolved = fs::canonical(path, error);
-  return error ? path : resolved.string();
-}
-
-std::string TemporaryFor(const std::string& path) {
-  return absl::StrCat(path, ".tmp.", getpid());
-}
-
-// 0, or errno.
-int WriteAll(int file, const std::string& text) {
-  std::size_t done = 0;
-  while (done < text.size()) {
-    const ssize_t n = write(file, text.data() + done, text.size() - done);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return errno;
-    done += static_cast<std::size_t>(n);
+  for (int links = 0; links < 40; ++links) {
+    const fs::path parent =
+        fs::canonical(at.has_parent_path() ? at.parent_path() : ".", error);
+    if (error) return error.value();
+    at = parent / at.filename();
+    *target = at.string();
+    const fs::path link = fs::read_symlink(at, error);
+    if (error) return 0;
+    at = parent / link;
   }
-  return 0;
+  return ELOOP;
 }
 
-// Writes the text to a new file, or to one that is not regular.
-int WriteTo(const std::string& path, int flags, const std::string& text,
-            bool sync) {
-  const int file = open(path.c_str(), O_WRONLY | O_CLOEXEC | flags, 0666);
-  if (file < 0) return errno;
-  int error = WriteAll(file, text);
-  // Else a crash soon after the rename may leave an empty file.
-  if (error == 0 && sync && fsync(file) != 0) error = errno;
-  if (close(file) != 0 && error == 0) error = errno;
-  return error;
+// The names that RemoveTemporaryFiles removes; null: free. Whoever takes a name
+// out owns it.
+std::atomic<char*> names[64];
+
+std::atomic<char*>* Register(const std::string& name) {
+  char* copy = strdup(name.c_str());
+  for (std::atomic<char*>& slot : names) {
+    char* unused = nullptr;
+    if (slot.compare_exchange_strong(unused, copy)) return &slot;
+  }
+  std::free(copy);
+  return nullptr;
+}
+
+void RemoveAndRelease(std::atomic<char*>* slot) {
+  char* name = slot->exchange(nullptr);
+  if (name == nullptr) return;
+  unlink(name);
+  std::free(name);
+}
+
+// Calls make(name) with new names in the directory of the target until it makes
+// a file; it returns whether it did, and sets errno. Returns the registered
+// name, or null and errno.
+template <typename Make>
+std::atomic<char*>* MakeNamed(const std::string& target, const Make& make) {
+  std::random_device random;
+  for (int i = 0; i < 100; ++i) {
+    const std::string name = fs::path(target)
+                                 .replace_filename(absl::StrFormat(
+                                     ".d2l-%08x%08x.tmp", random(), random()))
+                                 .string();
+    std::atomic<char*>* slot = Register(name);
+    if (slot == nullptr) {
+      errno = EMFILE;
+      return nullptr;
+    }
+    if (make(name.c_str())) return slot;
+    // The file, if there is one, is another's.
+    std::free(slot->exchange(nullptr));
+    if (errno != EEXIST) return nullptr;
+  }
+  return nullptr;
+}
+
+// For what is not a regular file. A pipe without a reader would block.
+int OpenWithoutBlocking(const std::string& path, bool is_pipe) {
+  int file = -1;
+  // A reader that was started at the same time may not have opened it yet.
+  for (int i = 0; i < 100; ++i) {
+    file = open(path.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+    if (file >= 0 || !is_pipe || errno != ENXIO) break;
+    poll(nullptr, 0, 10);
+  }
+  if (file >= 0) fcntl(file, F_SETFL, fcntl(file, F_GETFL) & ~O_NONBLOCK);
+  return file;
 }
 
 }  // namespace
 
-absl::Status CheckWritable(const std::string& path) {
-  if (path.empty()) {
-    return absl::InvalidArgumentError("the name of the file is empty");
-  }
-  switch (Classify(path)) {
-    case Target::kDirectory:
-      return Unwritable(path, EISDIR);
-    case Target::kOther:
-      return access(path.c_str(), W_OK) == 0 ? absl::OkStatus()
-                                             : Unwritable(path, errno);
-    case Target::kRegularOrNew:
-      // A rename would replace a file that is protected against writing.
-      if (access(path.c_str(), W_OK) != 0 && errno != ENOENT) {
-        return Unwritable(path, errno);
+absl::Status AtomicFile::OpenDirect(const struct stat& there) {
+  if (S_ISREG(there.st_mode)) {
+    for (const int standard : {STDOUT_FILENO, STDERR_FILENO}) {
+      struct stat opened;
+      if (fstat(standard, &opened) == 0 && opened.st_dev == there.st_dev &&
+          opened.st_ino == there.st_ino) {
+        // Opened again it would be written from its beginning.
+        descriptor_ = fcntl(standard, F_DUPFD_CLOEXEC, 3);
+        if (descriptor_ < 0) return Unwritable(path_, errno);
       }
-      break;
+    }
+    return absl::OkStatus();
   }
-  const std::string temporary = TemporaryFor(Resolve(path));
-  const int error = WriteTo(temporary, O_CREAT | O_TRUNC, "", false);
-  if (error != 0) return Unwritable(path, error);
-  unlink(temporary.c_str());
+  descriptor_ = OpenWithoutBlocking(path_, S_ISFIFO(there.st_mode));
+  return descriptor_ < 0 ? Unwritable(path_, errno) : absl::OkStatus();
+}
+
+absl::Status AtomicFile::OpenTemporary(const struct stat* old,
+                                       Temporary temporary) {
+  if (const int error = Resolve(path_, &target_)) {
+    return Unwritable(path_, error);
+  }
+  const std::string directory = fs::path(target_).parent_path().string();
+  const mode_t mode = old == nullptr ? 0666 : 0600;
+  constexpr int kFlags = O_WRONLY | O_CLOEXEC;
+  // A name is given to a nameless file by way of /proc.
+  if (temporary == Temporary::kNamelessIfPossible &&
+      access("/proc/self/fd", X_OK) == 0) {
+    descriptor_ = open(directory.c_str(), kFlags | O_TMPFILE, mode);
+  }
+  if (descriptor_ < 0) {
+    name_ = MakeNamed(target_, [&](const char* name) {
+      descriptor_ = open(name, kFlags | O_CREAT | O_EXCL, mode);
+      return descriptor_ >= 0;
+    });
+  }
+  if (descriptor_ < 0) return Unwritable(path_, errno);
+  if (old != nullptr) {
+    // Only root may give a file to another user; anyone else owns the new one.
+    if (fchown(descriptor_, old->st_uid, old->st_gid) != 0) errno = 0;
+    if (fchmod(descriptor_, old->st_mode & 0777) != 0) {
+      return Unwritable(path_, errno);
+    }
+  }
   return absl::OkStatus();
 }
 
-absl::Status WriteAtomically(const std::string& path, const std::string& text) {
-  if (Classify(path) == Target::kOther) {
-    const int error = WriteTo(path, 0, text, false);
-    return error == 0 ? absl::OkStatus() : Unwritable(path, error);
+absl::StatusOr<AtomicFile> AtomicFile::Open(const std::string& path,
+                                            Temporary temporary) {
+  if (path.empty()) {
+    return absl::InvalidArgumentError("the name of the file is empty");
   }
-  const std::string target = Resolve(path);
-  const std::string temporary = TemporaryFor(target);
-  int error = WriteTo(temporary, O_CREAT | O_TRUNC, text, true);
-  if (error == 0 && std::rename(temporary.c_str(), target.c_str()) != 0) {
-    error = errno;
+  AtomicFile file;
+  file.path_ = path;
+  struct stat there;
+  const bool exists = stat(path.c_str(), &there) == 0;
+  if (!exists && errno != ENOENT) return Unwritable(path, errno);
+  if (exists) {
+    if (S_ISDIR(there.st_mode)) return Unwritable(path, EISDIR);
+    file.device_ = there.st_dev;
+    file.inode_ = there.st_ino;
+    const absl::Status direct = file.OpenDirect(there);
+    if (!direct.ok()) return direct;
+    if (file.descriptor_ >= 0) return file;
+    // A rename would replace a file that is protected against writing.
+    if (access(path.c_str(), W_OK) != 0) return Unwritable(path, errno);
   }
-  if (error == 0) return absl::OkStatus();
-  unlink(temporary.c_str());
-  return Unwritable(path, error);
+  const absl::Status opened =
+      file.OpenTemporary(exists ? &there : nullptr, temporary);
+  if (!opened.ok()) return opened;
+  return file;
+}
+
+AtomicFile::AtomicFile(AtomicFile&& other) noexcept {
+  *this = std::move(other);
+}
+
+AtomicFile& AtomicFile::operator=(AtomicFile&& other) noexcept {
+  std::swap(path_, other.path_);
+  std::swap(target_, other.target_);
+  std::swap(device_, other.device_);
+  std::swap(inode_, other.inode_);
+  std::swap(descriptor_, other.descriptor_);
+  std::swap(error_, other.error_);
+  std::swap(name_, other.name_);
+  return *this;
+}
+
+AtomicFile::~AtomicFile() {
+  if (descriptor_ >= 0) close(descriptor_);
+  if (name_ != nullptr) RemoveAndRelease(name_);
+}
+
+bool AtomicFile::Write(std::string_view bytes) {
+  while (error_ == 0 && !bytes.empty()) {
+    const ssize_t n = write(descriptor_, bytes.data(), bytes.size());
+    if (n >= 0) bytes.remove_prefix(static_cast<std::size_t>(n));
+    if (n < 0 && errno != EINTR) error_ = errno;
+  }
+  return error_ == 0;
+}
+
+absl::Status AtomicFile::Commit() {
+  const auto check = [&](bool done) {
+    if (error_ == 0 && !done) error_ = errno;
+    return error_ == 0;
+  };
+  const bool replaces = !target_.empty();
+  // Else a crash soon after the rename may leave an empty file.
+  if (replaces && error_ == 0) check(fsync(descriptor_) == 0);
+  if (replaces && name_ == nullptr && error_ == 0) {
+    const std::string nameless = absl::StrCat("/proc/self/fd/", descriptor_);
+    name_ = MakeNamed(target_, [&](const char* name) {
+      return linkat(AT_FDCWD, nameless.c_str(), AT_FDCWD, name,
+                    AT_SYMLINK_FOLLOW) == 0;
+    });
+    check(name_ != nullptr);
+  }
+  check(close(std::exchange(descriptor_, -1)) == 0);
+  if (replaces && error_ == 0) {
+    char* name = name_->load();
+    errno = EINTR;  // RemoveTemporaryFiles took it
+    if (check(name != nullptr && rename(name, target_.c_str()) == 0)) {
+      std::free(std::exchange(name_, nullptr)->exchange(nullptr));
+      // The new name is on the disk once its directory is.
+      const int directory =
+          open(fs::path(target_).parent_path().c_str(), O_RDONLY | O_CLOEXEC);
+      if (directory >= 0) {
+        fsync(directory);
+        close(directory);
+      }
+    }
+  }
+  return error_ == 0 ? absl::OkStatus() : Unwritable(path_, error_);
+}
+
+bool AtomicFile::SameFile(const AtomicFile& other) const {
+  return (!target_.empty() && target_ == other.target_) ||
+         (inode_ != 0 && inode_ == other.inode_ && device_ == other.device_);
+}
+
+absl::Status WriteAtomically(const std::string& path, std::string_view text) {
+  absl::StatusOr<AtomicFile> file = AtomicFile::Open(path);
+  if (!file.ok()) return file.status();
+  file->Write(text);
+  return file->Commit();
+}
+
+void RemoveTemporaryFiles() {
+  for (std::atomic<char*>& slot : names) {
+    // Not freed: free is not async-signal-safe.
+    const char* name = slot.exchange(nullptr);
+    if (name != nullptr) unlink(name);
+  }
 }
 
 std::string ReadFile(const std::string& path) {

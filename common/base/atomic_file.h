@@ -1,26 +1,84 @@
-// Writing a file so that at any moment it is whole: the old one or the new one.
+// AtomicFile: a file that is whole at any moment: the old one until Commit has
+// returned, the new one afterwards.
 //
-//   if (absl::Status s = CheckWritable("out.json"); !s.ok()) …  // before
-//   absl::Status written = WriteAtomically("out.json", text);   // after
+//   absl::StatusOr<AtomicFile> file = AtomicFile::Open("weights.bin");
+//   if (!file.ok()) return file.status();  // before the work, not after it
+//   for (const std::string& part : parts) file->Write(part);
+//   return file->Commit();
 //
-// The text goes to a temporary file beside the target, which is then renamed.
-// A target that is not a regular file (/dev/stdout, a pipe) is written to
-// directly. Errors name the file, the reason and what to do. Thread-safe for
-// different files.
+// The bytes go to a temporary file in the same directory, which takes the place
+// of the target as a whole, with the target's permissions; a new file has those
+// of the umask. Where the file system allows it the temporary file has no name,
+// so that nothing is left behind however the program ends; elsewhere see
+// RemoveTemporaryFiles.
+//
+// A symbolic link is followed and stays, even if its target does not exist yet.
+// What is not a regular file (a pipe, a terminal, /dev/full), and the file that
+// is this program's stdout or stderr, are written to directly.
+//
+// Errors name the file, the reason and what to do. Thread-safe for different
+// objects; of several that replace one file the last Commit wins.
 
 #ifndef D2L_COMMON_BASE_ATOMIC_FILE_H_
 #define D2L_COMMON_BASE_ATOMIC_FILE_H_
 
+#include <sys/stat.h>
+
+#include <atomic>
 #include <string>
+#include <string_view>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 
 namespace d2l {
 
-// Whether WriteAtomically could write the file now; leaves nothing behind.
-absl::Status CheckWritable(const std::string& path);
+class AtomicFile {
+ public:
+  enum class Temporary { kNamelessIfPossible, kNamed };
 
-absl::Status WriteAtomically(const std::string& path, const std::string& text);
+  // Opens the file for writing and leaves it as it is. A named pipe must have a
+  // reader within a second.
+  static absl::StatusOr<AtomicFile> Open(
+      const std::string& path,
+      Temporary temporary = Temporary::kNamelessIfPossible);
+
+  AtomicFile(AtomicFile&& other) noexcept;
+  AtomicFile& operator=(AtomicFile&& other) noexcept;
+  // Without a Commit the old file stays.
+  ~AtomicFile();
+
+  // False after an error, which Commit reports.
+  bool Write(std::string_view bytes);
+  // Call it once.
+  absl::Status Commit();
+
+  // As given to Open.
+  const std::string& path() const { return path_; }
+  // Whether both write to one file, by whatever names.
+  bool SameFile(const AtomicFile& other) const;
+
+ private:
+  AtomicFile() = default;
+  absl::Status OpenDirect(const struct stat& there);
+  absl::Status OpenTemporary(const struct stat* old, Temporary temporary);
+
+  std::string path_;
+  std::string target_;  // path_ without links; "" if written to directly
+  dev_t device_ = 0;    // device_ and inode_ identify what stands at path_
+  ino_t inode_ = 0;     // 0 if nothing does
+  int descriptor_ = -1;
+  int error_ = 0;  // the first errno
+  // Holds the temporary file's name while it has one.
+  std::atomic<char*>* name_ = nullptr;
+};
+
+// Opens, writes and commits.
+absl::Status WriteAtomically(const std::string& path, std::string_view text);
+
+// Removes the temporary files that have a name, which cannot be committed
+// afterwards. For handlers of signals that end the program: async-signal-safe.
+void RemoveTemporaryFiles();
 
 // The bytes of the file; "" if it cannot be read.
 std::string ReadFile(const std::string& path);

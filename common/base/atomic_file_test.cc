@@ -1,19 +1,32 @@
 #include "common/base/atomic_file.h"
 
+#include <fcntl.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <thread>
+#include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 
 namespace d2l {
 namespace {
 
 namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+using Temporary = AtomicFile::Temporary;
 
 class AtomicFileTest : public ::testing::Test {
  protected:
@@ -24,6 +37,11 @@ class AtomicFileTest : public ::testing::Test {
   }
   ~AtomicFileTest() override { fs::remove_all(directory_); }
 
+  mode_t Mode(const std::string& name) const {
+    struct stat file = {};
+    EXPECT_EQ(stat(Path(name).c_str(), &file), 0);
+    return file.st_mode & 07777;
+  }
   std::string Path(const std::string& name) const {
     return (directory_ / name).string();
   }
@@ -41,7 +59,7 @@ class AtomicFileTest : public ::testing::Test {
 
 TEST_F(AtomicFileTest, WritesAndReplacesAndLeavesNothingElse) {
   const std::string path = Path("a.json");
-  EXPECT_TRUE(CheckWritable(path).ok());
+  EXPECT_TRUE(AtomicFile::Open(path).ok());
   EXPECT_EQ(FilesThere(), 0);
   EXPECT_TRUE(WriteAtomically(path, "old and long").ok());
   EXPECT_TRUE(WriteAtomically(path, "new").ok());
@@ -49,9 +67,9 @@ TEST_F(AtomicFileTest, WritesAndReplacesAndLeavesNothingElse) {
   EXPECT_EQ(FilesThere(), 1);
 }
 
-TEST_F(AtomicFileTest, CheckingLeavesTheOldFileAlone) {
+TEST_F(AtomicFileTest, OpeningLeavesTheOldFileAlone) {
   std::ofstream(Path("a.json")) << "old";
-  EXPECT_TRUE(CheckWritable(Path("a.json")).ok());
+  EXPECT_TRUE(AtomicFile::Open(Path("a.json")).ok());
   EXPECT_EQ(ReadFile(Path("a.json")), "old");
   EXPECT_EQ(FilesThere(), 1);
 }
@@ -69,7 +87,7 @@ TEST_F(AtomicFileTest, TheOldFileStaysWholeForWhoeverReadsIt) {
 TEST_F(AtomicFileTest, MissingDirectoryIsRefusedWithAdvice) {
   const std::string path = Path("missing/a.json");
   for (const absl::Status& status :
-       {CheckWritable(path), WriteAtomically(path, "x")}) {
+       {AtomicFile::Open(path).status(), WriteAtomically(path, "x")}) {
     ASSERT_FALSE(status.ok());
     const std::string text(status.message());
     EXPECT_NE(text.find("cannot write " + path), std::string::npos) << text;
@@ -78,16 +96,16 @@ TEST_F(AtomicFileTest, MissingDirectoryIsRefusedWithAdvice) {
 }
 
 TEST_F(AtomicFileTest, DirectoryAndEmptyNameAreRefused) {
-  EXPECT_FALSE(CheckWritable(directory_.string()).ok());
+  EXPECT_FALSE(AtomicFile::Open(directory_.string()).ok());
   EXPECT_FALSE(WriteAtomically(directory_.string(), "x").ok());
-  EXPECT_FALSE(CheckWritable("").ok());
+  EXPECT_FALSE(AtomicFile::Open("").ok());
   std::ofstream(Path("file")) << "x";
-  EXPECT_FALSE(CheckWritable(Path("file/a.json")).ok());
+  EXPECT_FALSE(AtomicFile::Open(Path("file/a.json")).ok());
 }
 
 TEST_F(AtomicFileTest, AFullDiskLeavesTheOldFile) {
   if (access("/dev/full", W_OK) != 0) GTEST_SKIP() << "no /dev/full here";
-  EXPECT_TRUE(CheckWritable("/dev/full").ok());
+  EXPECT_TRUE(AtomicFile::Open("/dev/full").ok());
   const absl::Status status = WriteAtomically("/dev/full", "x");
   ASSERT_FALSE(status.ok());
   EXPECT_NE(std::string(status.message()).find("disk is full"),
@@ -99,9 +117,9 @@ TEST_F(AtomicFileTest, ProtectedPlacesAreRefused) {
   if (geteuid() == 0) GTEST_SKIP() << "root may write everywhere";
   std::ofstream(Path("read_only.json")) << "old";
   ASSERT_EQ(chmod(Path("read_only.json").c_str(), 0444), 0);
-  EXPECT_FALSE(CheckWritable(Path("read_only.json")).ok());
+  EXPECT_FALSE(AtomicFile::Open(Path("read_only.json")).ok());
   ASSERT_EQ(chmod(directory_.c_str(), 0555), 0);
-  EXPECT_FALSE(CheckWritable(Path("new.json")).ok());
+  EXPECT_FALSE(AtomicFile::Open(Path("new.json")).ok());
   ASSERT_EQ(chmod(directory_.c_str(), 0755), 0);
 }
 
@@ -114,9 +132,232 @@ TEST_F(AtomicFileTest, ASymbolicLinkStaysOne) {
 }
 
 TEST_F(AtomicFileTest, ADeviceIsWrittenToNotReplaced) {
-  EXPECT_TRUE(CheckWritable("/dev/null").ok());
+  EXPECT_TRUE(AtomicFile::Open("/dev/null").ok());
   EXPECT_TRUE(WriteAtomically("/dev/null", "x").ok());
   EXPECT_TRUE(fs::is_character_file("/dev/null"));
+}
+
+TEST_F(AtomicFileTest, ALinkWithoutATargetMakesTheTarget) {
+  fs::create_directory(Path("there"));
+  fs::create_symlink("there/second.json", Path("first.json"));
+  fs::create_symlink("../target.json", Path("there/second.json"));
+  ASSERT_TRUE(WriteAtomically(Path("first.json"), "new").ok());
+  EXPECT_TRUE(fs::is_symlink(Path("first.json")));
+  EXPECT_TRUE(fs::is_symlink(Path("there/second.json")));
+  EXPECT_EQ(ReadFile(Path("target.json")), "new");
+  fs::create_symlink("missing/target.json", Path("lost.json"));
+  EXPECT_FALSE(AtomicFile::Open(Path("lost.json")).ok());
+  fs::create_symlink("circle.json", Path("circle.json"));
+  EXPECT_FALSE(AtomicFile::Open(Path("circle.json")).ok());
+}
+
+TEST_F(AtomicFileTest, NamesAreNotGuessedByOthers) {
+  std::ofstream(Path("victim")) << "precious";
+  fs::create_symlink("victim", Path(absl::StrCat("a.json.tmp.", getpid())));
+  EXPECT_TRUE(AtomicFile::Open(Path("a.json")).ok());
+  EXPECT_TRUE(WriteAtomically(Path("a.json"), "new").ok());
+  EXPECT_EQ(ReadFile(Path("victim")), "precious");
+}
+
+TEST_F(AtomicFileTest, ALongNameIsNoHindrance) {
+  const std::string path = Path(std::string(255, 'a'));
+  ASSERT_TRUE(WriteAtomically(path, "new").ok());
+  EXPECT_EQ(ReadFile(path), "new");
+}
+
+TEST_F(AtomicFileTest, TheErrorOfAWriteIsReported) {
+  if (access("/dev/full", W_OK) != 0) GTEST_SKIP() << "no /dev/full here";
+  absl::StatusOr<AtomicFile> file = AtomicFile::Open("/dev/full");
+  ASSERT_TRUE(file.ok()) << file.status();
+  EXPECT_FALSE(file->Write("x"));
+  EXPECT_FALSE(file->Write("y"));
+  EXPECT_THAT(std::string(file->Commit().message()), HasSubstr("disk is full"));
+}
+
+TEST_F(AtomicFileTest, ANamedPipeNeedsAReader) {
+  const std::string path = Path("pipe");
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  EXPECT_THAT(std::string(AtomicFile::Open(path).status().message()),
+              HasSubstr("start the reader first: cat " + path));
+  const int reader = open(path.c_str(), O_RDONLY | O_NONBLOCK);
+  ASSERT_GE(reader, 0);
+  absl::StatusOr<AtomicFile> file = AtomicFile::Open(path);
+  ASSERT_TRUE(file.ok()) << file.status();
+  EXPECT_TRUE(file->Write("text"));
+  EXPECT_TRUE(file->Commit().ok());
+  char text[8] = {};
+  EXPECT_EQ(read(reader, text, sizeof(text)), 4);
+  EXPECT_STREQ(text, "text");
+  close(reader);
+  EXPECT_TRUE(fs::is_fifo(path));
+}
+
+// More than a pipe holds: the writer waits for the reader.
+TEST_F(AtomicFileTest, ASlowReaderOfAPipeGetsEverything) {
+  const std::string path = Path("pipe");
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  std::string got;
+  std::thread reader([&] { got = ReadFile(path); });
+  const std::string sent(1'000'000, 'x');
+  EXPECT_TRUE(WriteAtomically(path, sent).ok());
+  reader.join();
+  EXPECT_EQ(got, sent);
+}
+
+TEST_F(AtomicFileTest, KnowsThatTwoNamesMeanOneFile) {
+  std::ofstream(Path("a")) << "old";
+  fs::create_symlink("a", Path("link"));
+  fs::create_hard_link(Path("a"), Path("hard"));
+  fs::create_symlink("new", Path("dangling"));
+  fs::create_directory_symlink(directory_, Path("here"));
+  const auto same = [&](const std::string& a, const std::string& b) {
+    absl::StatusOr<AtomicFile> first = AtomicFile::Open(a);
+    absl::StatusOr<AtomicFile> second = AtomicFile::Open(b);
+    EXPECT_TRUE(first.ok() && second.ok());
+    return first->SameFile(*second);
+  };
+  for (const char* other : {"a", "./a", "link", "hard", "here/here/a"}) {
+    EXPECT_TRUE(same(Path("a"), Path(other))) << other;
+  }
+  EXPECT_TRUE(same(Path("new"), Path("dangling")));
+  EXPECT_TRUE(same(Path("new"), Path("here/new")));
+  EXPECT_TRUE(same("/dev/null", "/dev/../dev/null"));
+  EXPECT_FALSE(same(Path("a"), Path("new")));
+  EXPECT_FALSE(same(Path("new"), Path("newer")));
+  EXPECT_FALSE(same("/dev/null", Path("new")));
+}
+
+// Runs in a process of its own whose stdout is the file.
+void WriteBehindStdout(const std::string& stdout_file,
+                       const std::string& path) {
+  ASSERT_NE(std::freopen(stdout_file.c_str(), "a", stdout), nullptr);
+  std::printf("before\n");
+  std::fflush(stdout);
+  const bool written = WriteAtomically(path, "text\n").ok();
+  std::printf("after\n");
+  std::fflush(stdout);
+  _exit(written ? 0 : 1);
+}
+
+TEST_F(AtomicFileTest, StdoutIsContinuedAndNotReplaced) {
+  for (const std::string& path :
+       {std::string("/dev/stdout"), Path("out"), std::string("/dev/fd/1")}) {
+    fs::remove(Path("out"));
+    std::ofstream(Path("out")) << "old\n";
+    EXPECT_EXIT(WriteBehindStdout(Path("out"), path),
+                ::testing::ExitedWithCode(0), "");
+    EXPECT_EQ(ReadFile(Path("out")), "old\nbefore\ntext\nafter\n") << path;
+  }
+}
+
+// The temporary file without a name, and that of file systems that know none.
+class TemporaryFileTest : public AtomicFileTest,
+                          public ::testing::WithParamInterface<Temporary> {
+ protected:
+  absl::Status Write(const std::string& name, const std::string& text) {
+    absl::StatusOr<AtomicFile> file = AtomicFile::Open(Path(name), GetParam());
+    if (!file.ok()) return file.status();
+    file->Write(text);
+    return file->Commit();
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Both, TemporaryFileTest,
+                         ::testing::Values(Temporary::kNamelessIfPossible,
+                                           Temporary::kNamed));
+
+TEST_P(TemporaryFileTest, PartsMakeUpTheFile) {
+  std::ofstream(Path("a")) << "old";
+  absl::StatusOr<AtomicFile> opened = AtomicFile::Open(Path("a"), GetParam());
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  EXPECT_EQ(opened->path(), Path("a"));
+  AtomicFile file = *std::move(opened);
+  std::string expected;
+  for (int i = 0; i < 1000; ++i) {
+    const std::string part(i, static_cast<char>('a' + i % 26));
+    EXPECT_TRUE(file.Write(part));
+    expected += part;
+  }
+  EXPECT_EQ(ReadFile(Path("a")), "old");
+  EXPECT_TRUE(file.Commit().ok());
+  EXPECT_EQ(ReadFile(Path("a")), expected);
+  EXPECT_EQ(FilesThere(), 1);
+}
+
+TEST_P(TemporaryFileTest, WithoutACommitTheOldFileStays) {
+  std::ofstream(Path("a")) << "old";
+  for (const char* name : {"a", "new"}) {
+    absl::StatusOr<AtomicFile> file = AtomicFile::Open(Path(name), GetParam());
+    ASSERT_TRUE(file.ok()) << file.status();
+    EXPECT_TRUE(file->Write("half"));
+  }
+  EXPECT_EQ(ReadFile(Path("a")), "old");
+  EXPECT_EQ(FilesThere(), 1);
+}
+
+TEST_P(TemporaryFileTest, OfTwoWritersTheLastWins) {
+  absl::StatusOr<AtomicFile> first = AtomicFile::Open(Path("a"), GetParam());
+  absl::StatusOr<AtomicFile> second = AtomicFile::Open(Path("a"), GetParam());
+  ASSERT_TRUE(first.ok() && second.ok());
+  EXPECT_TRUE(first->Write("one") && second->Write("two"));
+  EXPECT_TRUE(second->Commit().ok());
+  EXPECT_EQ(ReadFile(Path("a")), "two");
+  EXPECT_TRUE(first->Commit().ok());
+  EXPECT_EQ(ReadFile(Path("a")), "one");
+  EXPECT_EQ(FilesThere(), 1);
+}
+
+TEST_P(TemporaryFileTest, PermissionsAreKept) {
+  const mode_t before = umask(027);
+  EXPECT_TRUE(Write("new", "x").ok());
+  EXPECT_EQ(Mode("new"), 0640u);
+  for (const mode_t mode : {0600, 0666, 0755}) {
+    ASSERT_EQ(chmod(Path("new").c_str(), mode), 0);
+    EXPECT_TRUE(Write("new", "y").ok());
+    EXPECT_EQ(Mode("new"), mode);
+  }
+  umask(before);
+}
+
+TEST_P(TemporaryFileTest, ADirectoryThatHasGoneIsAnError) {
+  fs::create_directory(Path("d"));
+  absl::StatusOr<AtomicFile> file = AtomicFile::Open(Path("d/a"), GetParam());
+  ASSERT_TRUE(file.ok()) << file.status();
+  EXPECT_TRUE(file->Write("x"));
+  fs::rename(Path("d"), Path("e"));
+  EXPECT_THAT(std::string(file->Commit().message()),
+              HasSubstr("cannot write " + Path("d/a")));
+  EXPECT_FALSE(fs::exists(Path("e/a")));
+}
+
+void DieWhileWriting(const std::string& path, Temporary temporary,
+                     int signal_number) {
+  signal(SIGTERM, [](int number) {
+    RemoveTemporaryFiles();
+    signal(number, SIG_DFL);
+    raise(number);
+  });
+  absl::StatusOr<AtomicFile> file = AtomicFile::Open(path, temporary);
+  if (!file.ok() || !file->Write(std::string(1'000'000, 'x'))) _exit(1);
+  raise(signal_number);
+}
+
+TEST_P(TemporaryFileTest, ASignalInTheMiddleLeavesNothing) {
+  std::ofstream(Path("a")) << "old";
+  EXPECT_EXIT(DieWhileWriting(Path("a"), GetParam(), SIGTERM),
+              ::testing::KilledBySignal(SIGTERM), "");
+  EXPECT_EQ(ReadFile(Path("a")), "old");
+  EXPECT_EQ(FilesThere(), 1);
+}
+
+TEST_F(AtomicFileTest, EvenSigkillLeavesNothingWhereFilesMayBeNameless) {
+  const int file = open(directory_.c_str(), O_WRONLY | O_TMPFILE, 0600);
+  if (file < 0) GTEST_SKIP() << "no O_TMPFILE here: " << std::strerror(errno);
+  close(file);
+  EXPECT_EXIT(
+      DieWhileWriting(Path("a"), Temporary::kNamelessIfPossible, SIGKILL),
+      ::testing::KilledBySignal(SIGKILL), "");
+  EXPECT_EQ(FilesThere(), 0);
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "absl/flags/parse.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "common/base/stdout.h"
 #include "common/device/backend.h"
 #include "common/device/device_table.h"
 
@@ -34,6 +35,7 @@ std::string EveryDevice() {
 }  // namespace
 
 int main(int argc, char** argv) {
+  d2l::CheckStdoutAtExit();
   benchmark::Initialize(&argc, argv);
   absl::ParseCommandLine(argc, argv);
   const std::string asked = absl::GetFlag(FLAGS_devices);

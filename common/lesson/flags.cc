@@ -3,9 +3,10 @@
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <system_error>
-#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "absl/flags/commandlineflag.h"
@@ -109,7 +110,23 @@ absl::StatusOr<Size> ParseSize(const std::string& text) {
                       text));
 }
 
+absl::Status Check(const char* flag, std::int64_t value, std::int64_t least) {
+  if (value >= least) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrFormat(
+      "--%s=%d asked for; the least is %d. Say --%s=%d or more.", flag, value,
+      least, flag, least));
+}
+
+// A path as the user meant it: relative to where the command was typed.
+// `bazel run` changes directory, and says so in BUILD_WORKING_DIRECTORY.
+std::string UserPath(const std::string& path) {
+  const char* typed_in = std::getenv("BUILD_WORKING_DIRECTORY");
+  if (path.empty() || typed_in == nullptr) return path;
+  return (std::filesystem::path(typed_in) / path).string();
+}
+
 absl::Status PrepareDirectory(const std::string& directory) {
+  if (directory.empty()) return absl::OkStatus();
   std::error_code error;
   std::filesystem::create_directories(directory, error);
   if (error) {
@@ -118,23 +135,42 @@ absl::Status PrepareDirectory(const std::string& directory) {
         "you may write to.",
         directory, error.message()));
   }
-  const absl::Status writable = CheckWritable(
-      (std::filesystem::path(directory) / "drawing.svg").string());
+  const absl::Status writable =
+      AtomicFile::Open(std::filesystem::path(directory) / "drawing.svg")
+          .status();
   if (writable.ok()) return absl::OkStatus();
   return absl::Status(writable.code(),
                       absl::StrCat("--svg: ", std::string(writable.message())));
 }
 
-// Where a flag's file will be written; not before it is known that it can be.
-absl::StatusOr<std::string> OutputFile(const std::string& flag,
-                                       const std::string& typed) {
-  const std::string path = UserPath(typed);
-  if (path.empty()) return path;
-  const absl::Status writable = CheckWritable(path);
-  if (writable.ok()) return path;
-  return absl::Status(
-      writable.code(),
-      absl::StrCat("--", flag, ": ", std::string(writable.message())));
+// Opens what the flags name before anything runs.
+absl::Status OpenFiles(LessonOptions* options) {
+  struct File {
+    const char* flag;
+    std::string path;
+    std::optional<AtomicFile>* file;
+  };
+  const std::vector<File> files = {
+      {"json", UserPath(absl::GetFlag(FLAGS_json)), &options->json},
+      {"trace", UserPath(absl::GetFlag(FLAGS_trace)), &options->trace},
+      {"html", UserPath(absl::GetFlag(FLAGS_html)), &options->html}};
+  for (const File& file : files) {
+    if (file.path.empty()) continue;
+    absl::StatusOr<AtomicFile> opened = AtomicFile::Open(file.path);
+    if (!opened.ok()) {
+      return absl::Status(opened.status().code(),
+                          absl::StrCat("--", file.flag, ": ",
+                                       std::string(opened.status().message())));
+    }
+    for (const File& other : files) {
+      if (!*other.file || !(*other.file)->SameFile(*opened)) continue;
+      return absl::InvalidArgumentError(absl::StrFormat(
+          "--%s=%s and --%s=%s name the same file. Name two files.", other.flag,
+          other.path, file.flag, file.path));
+    }
+    *file.file = *std::move(opened);
+  }
+  return absl::OkStatus();
 }
 
 bool AsksForHelp(int argc, char** argv) {
@@ -149,12 +185,6 @@ bool AsksForHelp(int argc, char** argv) {
 }
 
 }  // namespace
-
-std::string UserPath(const std::string& path) {
-  const char* typed_in = std::getenv("BUILD_WORKING_DIRECTORY");
-  if (path.empty() || typed_in == nullptr) return path;
-  return (std::filesystem::path(typed_in) / path).string();
-}
 
 absl::StatusOr<LessonOptions> ParseLessonFlags(int argc, char** argv,
                                                Size default_size) {
@@ -183,44 +213,22 @@ absl::StatusOr<LessonOptions> ParseLessonFlags(int argc, char** argv,
     options.cells.push_back(std::string(absl::StripAsciiWhitespace(id)));
   }
   options.require_gpus = absl::GetFlag(FLAGS_require_gpus);
-  if (options.require_gpus < 0) {
-    return absl::InvalidArgumentError(
-        absl::StrFormat("--require_gpus=%d asked for; it is a number of GPUs, "
-                        "0 or more. Leave it out to require none.",
-                        options.require_gpus));
-  }
-  options.device_options.stream.max_queued_operations =
-      absl::GetFlag(FLAGS_max_queued_operations);
-  if (options.device_options.stream.max_queued_operations < 1) {
-    return absl::InvalidArgumentError(absl::StrFormat(
-        "--max_queued_operations=%d asked for; a queue needs room for one. "
-        "Say --max_queued_operations=1 or more.",
-        options.device_options.stream.max_queued_operations));
-  }
-  options.device_options.max_bytes_in_flight =
-      absl::GetFlag(FLAGS_max_bytes_in_flight);
-  if (options.device_options.max_bytes_in_flight < 1) {
-    return absl::InvalidArgumentError(absl::StrFormat(
-        "--max_bytes_in_flight=%d asked for; the bound must be positive. Say "
-        "--max_bytes_in_flight=1 or more.",
-        options.device_options.max_bytes_in_flight));
-  }
+  StreamOptions& stream = options.device_options.stream;
+  stream.max_queued_operations = absl::GetFlag(FLAGS_max_queued_operations);
+  std::int64_t& bytes = options.device_options.max_bytes_in_flight;
+  bytes = absl::GetFlag(FLAGS_max_bytes_in_flight);
   options.launch_blocking = absl::GetFlag(FLAGS_launch_blocking);
   options.allow_tf32 = absl::GetFlag(FLAGS_allow_tf32);
-
-  for (const auto& [flag, typed, path] :
-       {std::make_tuple("json", absl::GetFlag(FLAGS_json), &options.json),
-        std::make_tuple("trace", absl::GetFlag(FLAGS_trace), &options.trace),
-        std::make_tuple("html", absl::GetFlag(FLAGS_html), &options.html)}) {
-    const absl::StatusOr<std::string> file = OutputFile(flag, typed);
-    if (!file.ok()) return file.status();
-    *path = *file;
-  }
   options.svg = UserPath(absl::GetFlag(FLAGS_svg));
-  if (!options.svg.empty()) {
-    const absl::Status prepared = PrepareDirectory(options.svg);
-    if (!prepared.ok()) return prepared;
-  }
+
+  absl::Status status = Check("require_gpus", options.require_gpus, 0);
+  status.Update(
+      Check("max_queued_operations", stream.max_queued_operations, 1));
+  status.Update(Check("max_bytes_in_flight", bytes, 1));
+  // The directory first: a file of its name would be in its way.
+  if (status.ok()) status = PrepareDirectory(options.svg);
+  if (status.ok()) status = OpenFiles(&options);
+  if (!status.ok()) return status;
   return options;
 }
 

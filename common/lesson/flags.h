@@ -12,10 +12,12 @@
 #ifndef D2L_COMMON_LESSON_FLAGS_H_
 #define D2L_COMMON_LESSON_FLAGS_H_
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "common/base/atomic_file.h"
 #include "common/device/device_table.h"
 #include "common/lesson/cell.h"
 
@@ -28,10 +30,11 @@ struct LessonOptions {
   Size size = Size::kCourse;
   std::vector<std::string> cells;  // ids; empty: all
   int require_gpus = 0;
-  std::string json;   // absolute, or relative to the working directory; or ""
-  std::string svg;    // the directory, as json; exists; or ""
-  std::string trace;  // as json
-  std::string html;   // as json
+  // Open for writing; no two are the same file.
+  std::optional<AtomicFile> json;
+  std::optional<AtomicFile> trace;
+  std::optional<AtomicFile> html;
+  std::string svg;  // a directory, which exists; or ""
   bool launch_blocking = false;
   bool allow_tf32 = false;
 };
@@ -43,10 +46,6 @@ absl::StatusOr<LessonOptions> ParseLessonFlags(int argc, char** argv,
 // What --help prints: each flag with its default and an example. command: how
 // the program is run, "bazel run //:course".
 std::string LessonHelp(const std::string& command);
-
-// A path as the user meant it: relative to where the command was typed.
-// `bazel run` changes directory, and says so in BUILD_WORKING_DIRECTORY.
-std::string UserPath(const std::string& path);
 
 }  // namespace d2l
 

@@ -21,6 +21,7 @@
 #include "common/base/atomic_file.h"
 #include "common/base/format.h"
 #include "common/base/source_location.h"
+#include "common/base/stdout.h"
 #include "common/base/text.h"
 #include "common/base/timer.h"
 #include "common/device/backend.h"
@@ -268,37 +269,37 @@ std::vector<LessonResult> RunAll(const std::vector<Task>& tasks, const Run& run,
 }
 
 // What the flags ask for; false if a file could not be written.
-bool WriteFiles(const LessonOptions& options, const std::string& json,
+bool WriteFiles(LessonOptions* options, const std::string& json,
                 const Profile& profile) {
   // --json=/dev/stdout: what comes before stands before.
   std::cout << std::flush;
   bool all_written = true;
-  const auto write = [&](const std::string& path, auto&& write_it) {
-    if (path.empty()) return;
-    const absl::Status written = write_it(path);
+  const auto write = [&](std::optional<AtomicFile>& file, auto&& make_text) {
+    if (!file) return;
+    file->Write(make_text());
+    const absl::Status written = file->Commit();
     if (written.ok()) {
-      std::cout << "Written: " << path << std::endl;
+      std::cout << "Written: " << file->path() << std::endl;
     } else {
       Complain(written);
       all_written = false;
     }
   };
-  write(options.json,
-        [&](const std::string& path) { return WriteAtomically(path, json); });
+  write(options->json, [&] { return json; });
   // The run's own bound is the only one, so that no cell is left out.
   const auto spans = static_cast<std::int64_t>(profile.spans.size());
-  write(options.trace, [&](const std::string& path) {
+  write(options->trace, [&] {
     TraceOptions trace_options;
     trace_options.max_spans = spans;
-    return WriteChromeTrace(profile, path, trace_options);
+    return ToChromeTrace(profile, trace_options);
   });
-  write(options.html, [&](const std::string& path) {
+  write(options->html, [&] {
     HtmlTimelineOptions html_options;
     html_options.title = absl::StrJoin(
         Lessons(), ", ",
         [](std::string* out, const Lesson* lesson) { *out += lesson->title; });
     html_options.max_spans = spans;
-    return WriteHtmlTimeline(profile, path, html_options);
+    return ToHtmlTimeline(profile, html_options);
   });
   for (const std::string& note : profile.notes) {
     std::cout << Wrap(note, "Note: ");
@@ -307,25 +308,32 @@ bool WriteFiles(const LessonOptions& options, const std::string& json,
   return all_written;
 }
 
-// Waiting for work to end in good order would not be at once.
-void StopAtOnce(int) {
-  constexpr char kText[] = "\nInterrupted.\n";
-  // Only calls that are safe in a signal handler.
-  [[maybe_unused]] const ssize_t written =
-      write(STDERR_FILENO, kText, sizeof(kText) - 1);
-  _exit(kInterrupted);
+// Waiting for work to end in good order would not be at once. Only calls that
+// are safe in a signal handler.
+void StopAtOnce(int signal_number) {
+  RemoveTemporaryFiles();
+  if (signal_number == SIGINT) {
+    constexpr char kText[] = "\nInterrupted.\n";
+    [[maybe_unused]] const ssize_t written =
+        write(STDERR_FILENO, kText, sizeof(kText) - 1);
+    _exit(kInterrupted);
+  }
+  signal(signal_number, SIG_DFL);
+  raise(signal_number);
 }
 
-void StopOnInterrupt() {
-  struct sigaction before = {};
-  // In the background, where Ctrl-C does not count, the shell says so.
-  if (sigaction(SIGINT, nullptr, &before) == 0 &&
-      before.sa_handler == SIG_IGN) {
-    return;
+void StopOnSignals() {
+  for (const int signal_number : {SIGINT, SIGTERM, SIGHUP}) {
+    struct sigaction action = {};
+    // In the background, where Ctrl-C does not count, the shell says so.
+    if (sigaction(signal_number, nullptr, &action) == 0 &&
+        action.sa_handler == SIG_IGN) {
+      continue;
+    }
+    action = {};
+    action.sa_handler = StopAtOnce;
+    sigaction(signal_number, &action, nullptr);
   }
-  struct sigaction action = {};
-  action.sa_handler = StopAtOnce;
-  sigaction(SIGINT, &action, nullptr);
 }
 
 absl::Status PrepareDevices(const LessonOptions& options,
@@ -346,16 +354,17 @@ absl::Status PrepareDevices(const LessonOptions& options,
 }  // namespace
 
 int LessonMain(int argc, char** argv, Program program) {
+  CheckStdoutAtExit();
   if (const std::optional<int> exit_code = RunProbeIfAsked(argc, argv)) {
     return *exit_code;
   }
-  StopOnInterrupt();
+  StopOnSignals();
   const bool course = program == Program::kCourse;
   if (Lessons().empty()) {
     return Complain(absl::FailedPreconditionError(
         "there is no lesson in this program: see common/lesson/lesson.bzl"));
   }
-  const absl::StatusOr<LessonOptions> options =
+  absl::StatusOr<LessonOptions> options =
       ParseLessonFlags(argc, argv, course ? Size::kSmall : Size::kCourse);
   if (!options.ok()) return Complain(options.status());
   if (options->help) {
@@ -370,7 +379,7 @@ int LessonMain(int argc, char** argv, Program program) {
   const absl::Status devices = PrepareDevices(*options, *tasks);
   if (!devices.ok()) return Complain(devices);
 
-  const bool profiled = !options->trace.empty() || !options->html.empty();
+  const bool profiled = options->trace || options->html;
   RunProfile recorded(static_cast<int>(tasks->size()));
   const Run run = {program, options->size,
                    Circumstances(LaunchBlocking(), AllowTf32(), profiled,
@@ -388,7 +397,7 @@ int LessonMain(int argc, char** argv, Program program) {
                                failures.wrong_results, failures.errors,
                                FormatDuration(timer.Seconds()));
   const bool written = WriteFiles(
-      *options, course ? CourseJson(lessons) : LessonJson(lessons[0]),
+      &*options, course ? CourseJson(lessons) : LessonJson(lessons[0]),
       recorded.Finish());
   return written && failures.wrong_results + failures.errors == 0 ? 0 : 1;
 }

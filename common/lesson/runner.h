@@ -17,12 +17,13 @@
 // A process that RunInFreshProcess started runs its probe, and nothing else:
 // see fresh_process.h.
 //
-// Ctrl-C ends the program at once, with exit code 130; files it was to write
-// are left as they were. Nothing is coloured, and no line is written over.
+// Ctrl-C ends the program at once, with exit code 130, as SIGTERM and SIGHUP do
+// with theirs; files it was to write are left as they were, and no temporary
+// ones remain. Nothing is coloured, and no line is written over.
 //
 // The exit code is 0 whatever the verdicts; 1 if a result is wrong, an error
 // was thrown (it is printed in full, and the next cell runs), a flag makes no
-// sense, or a file cannot be written.
+// sense, or a file or stdout cannot be written.
 
 #ifndef D2L_COMMON_LESSON_RUNNER_H_
 #define D2L_COMMON_LESSON_RUNNER_H_

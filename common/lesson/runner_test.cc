@@ -7,8 +7,10 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -347,24 +349,129 @@ TEST(Runner, TraceGoesToAPipeAsWell) {
       ElementsAre("s/draw"));
 }
 
-TEST(Runner, CtrlCStopsAtOnce) {
-  const fs::path script = TempPath("interrupt.sh");
-  const std::string trace = TempPath("interrupted.json");
-  std::ofstream(trace) << "old";
+// Runs the sample lesson as a part of a command of the shell.
+ProgramResult Shell(const std::string& command) {
+  return RunProgram("/bin/bash", {"-c", command});
+}
+
+TEST(Runner, JsonOnStdoutStandsBehindTheTextInAFile) {
+  const std::string path = TempPath("stdout.txt");
+  std::ofstream(path) << "first\n";
+  const ProgramResult r = Shell(
+      "common/lesson/sample --cell=s/after --devices=cpu:0 "
+      "--json=/dev/stdout >> " +
+      path);
+  EXPECT_EQ(r.exit_code, 0) << r.output;
+  const std::string text = ReadFile(path);
+  std::size_t at = 0;
+  for (const char* part : {"first\n", "all is well", "0 errors.", "{\n",
+                           "\"lesson\": \"sample\"", "Written: /dev/stdout"}) {
+    at = text.find(part, at);
+    ASSERT_NE(at, std::string::npos) << part << "\nin\n" << text;
+  }
+  fs::remove(path);
+}
+
+TEST(Runner, LostOutputIsNoSuccess) {
+  for (const char* command :
+       {"common/lesson/sample --cell=s/after --devices=cpu:0",
+        "common/lesson/sample_course --cell=s/after --devices=cpu:0",
+        "common/lesson/sample --help"}) {
+    for (const char* lost : {" > /dev/full", " >&-"}) {
+      const ProgramResult r = Shell(absl::StrCat(command, lost));
+      EXPECT_EQ(r.exit_code, 1) << command << lost;
+      EXPECT_EQ(r.output,
+                "Error: stdout cannot be written (the disk is full, or the "
+                "stream is closed); output is lost.\n");
+    }
+  }
+}
+
+TEST(Runner, TwoFlagsCannotNameOneFile) {
+  const fs::path directory = TempPath("one_file");
+  fs::remove_all(directory);
+  fs::create_directories(directory / "drawings");
+  std::ofstream(directory / "old") << "old";
+  fs::create_symlink("old", directory / "link");
+  for (const auto& [a, b] :
+       {std::pair("--json=new", "--trace=./new"),
+        std::pair("--json=new", "--html=drawings/../new"),
+        std::pair("--trace=old", "--html=link"),
+        std::pair("--json=/dev/stdout", "--trace=/dev/fd/1")}) {
+    const ProgramResult r =
+        Sample({"--cell=s/after", a, b},
+               {absl::StrCat("BUILD_WORKING_DIRECTORY=", directory.string())});
+    EXPECT_EQ(r.exit_code, 1);
+    for (const std::string flag : {a, b}) {
+      EXPECT_THAT(Unwrapped(r.output),
+                  HasSubstr(flag.substr(0, flag.find('=') + 1)));
+    }
+    EXPECT_THAT(Unwrapped(r.output), HasSubstr("name the same file. "));
+    EXPECT_THAT(r.output, Not(HasSubstr("all is well")));
+  }
+  // A file cannot have the name of the directory of the drawings.
+  const std::string both = (directory / "new_drawings").string();
+  const ProgramResult r =
+      Sample({"--cell=s/after", "--json=" + both, "--svg=" + both});
+  EXPECT_EQ(r.exit_code, 1);
+  EXPECT_THAT(Unwrapped(r.output), HasSubstr("--json: cannot write " + both));
+  EXPECT_EQ(ReadFile((directory / "old").string()), "old");
+  fs::remove_all(directory);
+}
+
+TEST(Runner, APipeWithoutAReaderIsRefusedBeforeAnythingRuns) {
+  const std::string path = TempPath("pipe");
+  fs::remove(path);
+  ProgramResult r = Shell(absl::StrCat(
+      "mkfifo ", path, "; common/lesson/sample --cell=s/after --json=", path));
+  EXPECT_EQ(r.exit_code, 1);
+  EXPECT_THAT(Unwrapped(r.output),
+              HasSubstr("Error: --json: cannot write " + path));
+  EXPECT_THAT(Unwrapped(r.output), HasSubstr("start the reader first: "));
+  EXPECT_THAT(r.output, Not(HasSubstr("all is well")));
+
+  r = Shell(absl::StrCat("cat ", path, " > ", path, ".json & ",
+                         "common/lesson/sample --cell=s/after --devices=cpu:0 "
+                         "--json=",
+                         path, "; result=$?; wait; exit $result"));
+  EXPECT_EQ(r.exit_code, 0) << r.output;
+  EXPECT_EQ(Json::parse(ReadFile(path + ".json"))["lesson"], "sample");
+  fs::remove(path);
+  fs::remove(path + ".json");
+}
+
+// Sends the signal while a cell runs.
+ProgramResult Stop(const std::string& signal, const fs::path& directory) {
+  fs::remove_all(directory);
+  fs::create_directories(directory);
+  std::ofstream(directory / "trace.json") << "old";
+  const std::string output = directory.string() + ".txt";
   // What a shell runs in the background is deaf to SIGINT, unless told not to.
-  std::ofstream(script) << "env --default-signal=INT common/lesson/sample "
-                           "--cell=s/sleep --devices=cpu:0 --trace="
-                        << trace
-                        << " & pid=$!\n"
-                           "sleep 1; kill -INT $pid; wait $pid\n";
-  const ProgramResult r = RunProgram("/bin/bash", {script.string()});
-  fs::remove(script);
-  EXPECT_EQ(r.exit_code, 130) << r.output;
-  EXPECT_EQ(ReadFile(trace), "old");
-  fs::remove(trace);
-  EXPECT_THAT(r.output, HasSubstr("Interrupted.\n"));
+  // A minute is far longer than the program takes to start.
+  ProgramResult r = Shell(absl::StrCat(
+      "env --default-signal=INT common/lesson/sample --cell=s/sleep "
+      "--devices=cpu:0 --trace=",
+      directory.string(), "/trace.json > ", output,
+      " & for i in {1..600}; do grep -sq 'This machine prints' ", output,
+      " && break; sleep 0.1; done; kill -", signal, " $!; wait $!"));
+  r.output += ReadFile(output);
+  fs::remove(output);
+  EXPECT_EQ(ReadFile((directory / "trace.json").string()), "old");
+  EXPECT_EQ(std::distance(fs::directory_iterator(directory), {}), 1);
+  fs::remove_all(directory);
   EXPECT_THAT(r.output, HasSubstr("Synchronize(device);"));
   EXPECT_THAT(r.output, Not(HasSubstr("1 cell, ")));
+  return r;
+}
+
+TEST(Runner, CtrlCStopsAtOnce) {
+  const ProgramResult r = Stop("INT", TempPath("interrupted"));
+  EXPECT_EQ(r.exit_code, 130) << r.output;
+  EXPECT_THAT(r.output, HasSubstr("Interrupted.\n"));
+}
+
+TEST(Runner, SigtermStopsAtOnce) {
+  EXPECT_EQ(Stop("TERM", TempPath("terminated")).exit_code, 143);
 }
 
 TEST(Runner, UnwritableJsonIsRefusedBeforeAnythingRuns) {
