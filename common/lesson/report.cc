@@ -36,54 +36,41 @@ constexpr int kNarrow = 76;
 Json ToJson(const CellResult& cell) {
   Json figures = Json::array();
   for (const Figure& figure : cell.figures) {
-    Json object;
-    object["name"] = figure.Name();
-    object["unit"] = figure.unit;
-    object["median"] = figure.value.median;
-    object["low"] = figure.value.low;
-    object["high"] = figure.value.high;
-    figures.push_back(object);
+    figures.push_back({{"name", figure.Name()},
+                       {"unit", figure.unit},
+                       {"median", figure.value.median},
+                       {"low", figure.value.low},
+                       {"high", figure.value.high}});
   }
   Json claims = Json::array();
   for (const Claimed& claim : cell.claims) {
-    Json object;
-    object["text"] = claim.text;
-    object["verdict"] = VerdictName(claim.judgement.verdict);
-    object["reason"] = claim.judgement.reason;
-    claims.push_back(object);
+    claims.push_back({{"text", claim.text},
+                      {"verdict", VerdictName(claim.judgement.verdict)},
+                      {"reason", claim.judgement.reason}});
   }
   Json drawings = Json::array();
   for (const Shown& drawing : cell.drawings) {
-    Json object;
-    object["name"] = drawing.name;
-    object["file"] = drawing.file;
-    drawings.push_back(object);
+    drawings.push_back({{"name", drawing.name}, {"file", drawing.file}});
   }
-  Json object;
-  object["id"] = cell.id;
-  object["also"] = cell.also;
-  object["figures"] = figures;
-  object["claims"] = claims;
-  object["drawings"] = drawings;
-  return object;
+  return {{"id", cell.id},
+          {"also", cell.also},
+          {"figures", figures},
+          {"claims", claims},
+          {"drawings", drawings}};
 }
 
 Json ToJson(const LessonResult& lesson) {
   Json devices = Json::array();
   for (const DeviceInfo& info : lesson.devices) {
-    Json object;
-    object["name"] = info.device.ToString();
-    object["kind"] = DeviceKindName(info.kind);
-    devices.push_back(object);
+    devices.push_back({{"name", info.device.ToString()},
+                       {"kind", DeviceKindName(info.kind)}});
   }
   Json cells = Json::array();
   for (const CellResult& cell : lesson.cells) cells.push_back(ToJson(cell));
-  Json object;
-  object["lesson"] = lesson.lesson;
-  object["notes"] = lesson.notes;
-  object["devices"] = devices;
-  object["cells"] = cells;
-  return object;
+  return {{"lesson", lesson.lesson},
+          {"notes", lesson.notes},
+          {"devices", devices},
+          {"cells", cells}};
 }
 
 std::string Dump(const Json& json) {
@@ -206,9 +193,7 @@ std::string LessonJson(const LessonResult& lesson) {
 std::string CourseJson(const std::vector<LessonResult>& lessons) {
   Json list = Json::array();
   for (const LessonResult& lesson : lessons) list.push_back(ToJson(lesson));
-  Json object;
-  object["lessons"] = list;
-  return Dump(object);
+  return Dump({{"lessons", list}});
 }
 
 std::string FiguresText(const CellResult& cell) {
