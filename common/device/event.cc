@@ -1,5 +1,7 @@
 #include "common/device/event.h"
 
+#include <atomic>
+#include <cstdint>
 #include <stdexcept>
 #include <utility>
 
@@ -7,6 +9,14 @@
 #include "common/device/listener.h"
 
 namespace d2l {
+
+std::uint64_t EventState::id() {
+  static std::atomic<std::uint64_t> last{0};
+  std::uint64_t id = id_.load(std::memory_order_relaxed);
+  if (id != 0) return id;
+  const std::uint64_t next = last.fetch_add(1, std::memory_order_relaxed) + 1;
+  return id_.compare_exchange_strong(id, next) ? next : id;
+}
 
 Event::Event(std::shared_ptr<EventState> state) : state_(std::move(state)) {}
 

@@ -19,6 +19,7 @@
 #ifndef D2L_COMMON_DEVICE_EVENT_H_
 #define D2L_COMMON_DEVICE_EVENT_H_
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 
@@ -35,6 +36,9 @@ class EventState {
   virtual ~EventState() = default;
 
   DeviceType type() const { return type_; }
+  // Names the event for ever: for StreamRecord. Given when it is first asked
+  // for; never 0.
+  std::uint64_t id();
 
   // True once the point has been reached. Never blocks.
   virtual bool Query() = 0;
@@ -47,6 +51,7 @@ class EventState {
 
  private:
   const DeviceType type_;
+  std::atomic<std::uint64_t> id_{0};
 };
 
 class Event {
@@ -66,6 +71,9 @@ class Event {
   // The failure this event is poisoned with; null if there is none or if the
   // event has not completed yet.
   FailurePtr failure() const;
+
+  // Names the event for ever; 0 if it stands for nothing.
+  std::uint64_t id() const { return state_ == nullptr ? 0 : state_->id(); }
 
   // For back ends; null for an event that stands for nothing.
   const std::shared_ptr<EventState>& state() const { return state_; }

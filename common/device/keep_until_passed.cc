@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "common/device/event.h"
+#include "common/device/listener.h"
 
 namespace d2l {
 namespace {
@@ -44,6 +45,7 @@ void KeepUntilPassed(std::shared_ptr<void> memory,
   Kept kept;
   kept.memory = std::move(memory);
   try {
+    const internal::PartOfRequest part;
     const std::set<Stream*> distinct(streams.begin(), streams.end());
     for (Stream* stream : distinct) kept.passed.push_back(stream->Record());
   } catch (const std::exception&) {

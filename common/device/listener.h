@@ -1,31 +1,44 @@
-// Who wants to know what memory is taken and where the host waits.
+// Callbacks for allocations, host waits, and what streams are asked to do
+// besides operations.
 //
 //   class Peak : public DeviceListener {
 //    public:
-//     void OnMemory(const MemoryRecord& record) override { … }
+//     void OnMemory(const MemoryRecord& record) noexcept override {
+//       peak = std::max(peak, record.in_use);
+//     }
+//     std::int64_t peak = 0;
 //   };
-//   SetMemoryListener(&peak);
+//   Peak peak;
+//   {
+//     ScopedDeviceListener listen(&peak, DeviceListener::kMemory);
+//     Tensor z = x * y + 2;
+//   }
 //
-// These are the records of the device layer; those of operations and reads are
-// in common/ops/record.h. Without a listener an allocation, a return and a wait
-// cost one load more.
+// Any number of listeners may be present, for one thread or for the process;
+// each is called for the topics it was registered with. Callbacks for
+// operations and reads are in common/ops/record.h. Without a listener an
+// allocation, a wait or a request costs two loads more.
 //
-// Thread-safety: listeners are called on any thread, at the same time, and must
-// lock what they share. They must neither wait for devices nor use their
-// memory. A listener must stay alive as long as some thread may be in the
-// middle of an allocation, a return or a wait.
+// Thread-safety: a thread's listener is called on that thread, one of the
+// process on any thread, also at the same time, and must lock what it shares.
+// A listener must neither wait for devices nor use their memory. OnMemory and
+// OnWait are noexcept, since destructors call them. A listener of the process
+// must stay alive as long as a thread may be in the middle of such an event.
 
 #ifndef D2L_COMMON_DEVICE_LISTENER_H_
 #define D2L_COMMON_DEVICE_LISTENER_H_
 
-#include <atomic>
+#include <cstddef>
 #include <cstdint>
 
+#include "common/base/listener_list.h"
 #include "common/base/source_location.h"
 #include "common/base/ticks.h"
 #include "common/device/device.h"
 
 namespace d2l {
+
+class Stream;
 
 // A block has been handed out, or returned. Sizes are in bytes, as in
 // MemoryStats, after that.
@@ -48,49 +61,115 @@ struct WaitRecord {
   std::int64_t host_end;
 };
 
-class DeviceListener {
- public:
-  virtual ~DeviceListener() = default;
+// A request to a stream that is not an operation: Stream::Record, Wait,
+// CopyAsync or HostCallback. Requests that an operation or an allocation makes
+// for its own purposes are not reported.
+struct StreamRecord {
+  enum class Kind { kRecord, kWait, kCopy, kHostCallback };
 
-  virtual void OnMemory(const MemoryRecord&) {}
-  virtual void OnWait(const WaitRecord&) {}
+  Kind kind;
+  Stream* stream;
+  SourceLocation requested_at;  // unknown for kRecord
+  // kRecord and kWait: EventState::id of the event; 0 if it stands for nothing.
+  std::uint64_t event = 0;
+  // kCopy.
+  void* dst = nullptr;
+  const void* src = nullptr;
+  std::size_t bytes = 0;
 };
 
-// The process's listeners; null to stop.
-void SetMemoryListener(DeviceListener* listener);
-void SetWaitListener(DeviceListener* listener);
+class DeviceListener {
+ public:
+  // What a listener is called for; combine with |.
+  enum Topic : unsigned { kMemory = 1, kWaits = 2, kStreams = 4 };
+
+  virtual ~DeviceListener() = default;
+
+  virtual void OnMemory(const MemoryRecord&) noexcept {}
+  virtual void OnWait(const WaitRecord&) noexcept {}
+  // Called before the request is carried out, except for kRecord, which makes
+  // the event first. Throw to refuse it.
+  virtual void OnStream(const StreamRecord&) {}
+};
+
+// Listens to this thread while it lives.
+class ScopedDeviceListener {
+ public:
+  ScopedDeviceListener(DeviceListener* listener, unsigned topics);
+  ~ScopedDeviceListener();
+  ScopedDeviceListener(const ScopedDeviceListener&) = delete;
+  ScopedDeviceListener& operator=(const ScopedDeviceListener&) = delete;
+
+  DeviceListener& listener() const { return *listener_; }
+  bool wants(DeviceListener::Topic topic) const { return topics_ & topic; }
+  const ScopedDeviceListener* outer() const { return outer_; }
+
+ private:
+  DeviceListener* const listener_;
+  const unsigned topics_;
+  const ScopedDeviceListener* const outer_;
+};
+
+// Listens to all threads. Remove takes the same topics.
+void AddDeviceListener(DeviceListener* listener, unsigned topics);
+void RemoveDeviceListener(DeviceListener* listener, unsigned topics);
 
 namespace internal {
 
-inline std::atomic<DeviceListener*> memory_listener{nullptr};
-inline std::atomic<DeviceListener*> wait_listener{nullptr};
-inline thread_local bool in_wait = false;
+// This thread's innermost listener; null usually.
+inline thread_local const ScopedDeviceListener* device_listeners = nullptr;
+inline ListenerList<DeviceListener> memory_listeners;
+inline ListenerList<DeviceListener> wait_listeners;
+inline ListenerList<DeviceListener> stream_listeners;
 
-// Tells the listener that the host waits while this lives. A wait that is a
-// part of another one is not told of.
+// True while a request of this thread is carried out whose parts are not
+// reported.
+inline thread_local bool in_request = false;
+
+// What this thread asks of streams while it lives is a part of another request.
+class PartOfRequest {
+ public:
+  PartOfRequest() : outer_(in_request) { in_request = true; }
+  ~PartOfRequest() { in_request = outer_; }
+  PartOfRequest(const PartOfRequest&) = delete;
+  PartOfRequest& operator=(const PartOfRequest&) = delete;
+
+ private:
+  const bool outer_;
+};
+
+inline bool MemoryHasListeners() {
+  return device_listeners != nullptr || !memory_listeners.empty();
+}
+void ReportMemory(const MemoryRecord& record) noexcept;
+
+// For back ends, in Stream's functions.
+inline bool StreamHasListeners() {
+  return (device_listeners != nullptr || !stream_listeners.empty()) &&
+         !in_request;
+}
+void ReportStream(const StreamRecord& record);
+
+// Reports that the host waits while this lives. A wait that is a part of
+// another request is not reported.
 class WaitScope {
  public:
-  WaitScope(const char* what, SourceLocation at)
-      : listener_(wait_listener.load(std::memory_order_acquire)) {
-    if (listener_ == nullptr) return;
-    if (in_wait) {
-      listener_ = nullptr;
-      return;
-    }
-    in_wait = true;
+  WaitScope(const char* what, SourceLocation at) {
+    if (device_listeners == nullptr && wait_listeners.empty()) return;
+    if (in_request) return;
+    reported_ = in_request = true;
     record_ = {what, at, NowTicks(), 0};
   }
   ~WaitScope() {
-    if (listener_ == nullptr) return;
-    in_wait = false;
-    record_.host_end = NowTicks();
-    listener_->OnWait(record_);
+    if (reported_) Report();
   }
   WaitScope(const WaitScope&) = delete;
   WaitScope& operator=(const WaitScope&) = delete;
 
  private:
-  DeviceListener* listener_;
+  void Report() noexcept;
+
+  bool reported_ = false;
   WaitRecord record_;
 };
 

@@ -2,7 +2,9 @@
 
 #include <cstdint>
 #include <memory>
+#include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "common/device/device_table.h"
@@ -21,26 +23,27 @@ using ::testing::ElementsAre;
 
 class Seen : public DeviceListener {
  public:
-  Seen() {
-    SetMemoryListener(this);
-    SetWaitListener(this);
-  }
-  ~Seen() override {
-    SetMemoryListener(nullptr);
-    SetWaitListener(nullptr);
-  }
-  void OnMemory(const MemoryRecord& record) override {
+  static constexpr unsigned kAll = kMemory | kWaits | kStreams;
+
+  Seen() { AddDeviceListener(this, kAll); }
+  ~Seen() override { RemoveDeviceListener(this, kAll); }
+  void OnMemory(const MemoryRecord& record) noexcept override {
     memory.push_back(record);
   }
-  void OnWait(const WaitRecord& record) override {
+  void OnWait(const WaitRecord& record) noexcept override {
     EXPECT_LE(record.host_begin, record.host_end);
     waits.push_back(record.what);
     lines.push_back(record.requested_at.line());
   }
 
+  void OnStream(const StreamRecord& record) override {
+    streams.push_back(record);
+  }
+
   std::vector<MemoryRecord> memory;
   std::vector<std::string> waits;
   std::vector<int> lines;
+  std::vector<StreamRecord> streams;
 };
 
 class ListenerTest : public testing::TestWithParam<Device> {
@@ -112,6 +115,76 @@ TEST_P(ListenerTest, IsToldOnceOfEachWaitAndItsLine) {
   EXPECT_THAT(seen.waits, ElementsAre("synchronize", "stream_synchronize",
                                       "event_synchronize"));
   EXPECT_THAT(seen.lines, ElementsAre(line, line + 2, line + 3));
+}
+
+using Kind = StreamRecord::Kind;
+
+TEST_P(ListenerTest, HearsWhatStreamsAreAskedFor) {
+  Seen seen;
+  const StorageRef host = PinnedMemory(device_).AllocatePinned(64);
+  const StorageRef block = memory_.Allocate(64, stream_);
+  const Event event = stream_.Record();
+  stream_.Wait(event);
+  stream_.CopyAsync(block->data(), host->data(), 64, CopyKind::kHostToDevice);
+  const int copy_line = __LINE__ - 1;
+  stream_.HostCallback([] {});
+  stream_.Synchronize();
+  ASSERT_EQ(seen.streams.size(), 4u);
+  EXPECT_EQ(seen.streams[0].kind, Kind::kRecord);
+  EXPECT_EQ(seen.streams[0].stream, &stream_);
+  EXPECT_EQ(seen.streams[0].event, event.id());
+  EXPECT_NE(event.id(), 0u);
+  EXPECT_EQ(seen.streams[1].kind, Kind::kWait);
+  EXPECT_EQ(seen.streams[1].event, event.id());
+  EXPECT_NE(stream_.Record().id(), event.id());
+  EXPECT_EQ(seen.streams[2].kind, Kind::kCopy);
+  EXPECT_EQ(seen.streams[2].dst, block->data());
+  EXPECT_EQ(seen.streams[2].src, host->data());
+  EXPECT_EQ(seen.streams[2].bytes, 64u);
+  EXPECT_EQ(seen.streams[2].requested_at.line(), copy_line);
+  EXPECT_EQ(seen.streams[3].kind, Kind::kHostCallback);
+}
+
+TEST_P(ListenerTest, MayRefuseWhatAStreamIsAskedFor) {
+  class Refusal : public DeviceListener {
+   public:
+    void OnStream(const StreamRecord&) override {
+      throw std::runtime_error("not while tracing");
+    }
+  } refusal;
+  bool called = false;
+  {
+    const ScopedDeviceListener listen(&refusal, DeviceListener::kStreams);
+    EXPECT_THROW(stream_.HostCallback([&] { called = true; }),
+                 std::runtime_error);
+  }
+  stream_.Synchronize();
+  EXPECT_FALSE(called);
+}
+
+TEST_P(ListenerTest, AllAreToldOfTheirThreadAndTopics) {
+  Seen everything;
+  Seen inner, outer;
+  RemoveDeviceListener(&inner, Seen::kAll);
+  RemoveDeviceListener(&outer, Seen::kAll);
+  {
+    const ScopedDeviceListener listen_to_all(&outer, Seen::kAll);
+    const ScopedDeviceListener listen(&inner, DeviceListener::kWaits);
+    memory_.Allocate(100, stream_);
+    stream_.Synchronize();
+    std::thread([this] {
+      memory_.Allocate(100, stream_);
+      stream_.Synchronize();
+    }).join();
+  }
+  EXPECT_EQ(everything.memory.size(), 4u);
+  EXPECT_EQ(everything.waits.size(), 2u);
+  EXPECT_EQ(outer.memory.size(), 2u);
+  EXPECT_EQ(outer.waits.size(), 1u);
+  EXPECT_EQ(inner.memory.size(), 0u);
+  EXPECT_EQ(inner.waits.size(), 1u);
+  AddDeviceListener(&inner, Seen::kAll);  // the destructors remove them
+  AddDeviceListener(&outer, Seen::kAll);
 }
 
 TEST_P(ListenerTest, MemoryIsKeptUntilTheStreamHasPassed) {

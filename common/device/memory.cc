@@ -125,15 +125,13 @@ StorageRef DeviceMemory::AllocateFor(std::size_t bytes, Stream* home) {
                  (static_cast<std::uint64_t>(kind_) << 61) |
                  (static_cast<std::uint64_t>(device_.index()) << 48) |
                  ++next_id_;
-  DeviceListener* const listener =
-      internal::memory_listener.load(std::memory_order_acquire);
-  if (listener == nullptr) {
+  if (!internal::MemoryHasListeners()) {
     lock.unlock();
   } else {
     const MemoryStats stats = stats_;
     lock.unlock();
-    Tell(listener, storage->id_,
-         static_cast<std::int64_t>(ClassBytes(size_class)), stats);
+    Report(storage->id_, static_cast<std::int64_t>(ClassBytes(size_class)),
+           stats);
   }
 
   storage->bytes_ = bytes;
@@ -171,33 +169,33 @@ Storage* DeviceMemory::RawAllocate(int size_class,
   return storage;
 }
 
-void DeviceMemory::Tell(DeviceListener* listener, std::uint64_t storage,
-                        std::int64_t change, const MemoryStats& stats) const {
-  listener->OnMemory({device_, kind_ == Kind::kPinned, storage, change,
-                      stats.in_use, stats.in_flight, stats.reserved,
-                      NowTicks()});
+void DeviceMemory::Report(std::uint64_t storage, std::int64_t change,
+                          const MemoryStats& stats) const {
+  internal::ReportMemory({device_, kind_ == Kind::kPinned, storage, change,
+                          stats.in_use, stats.in_flight, stats.reserved,
+                          NowTicks()});
 }
 
 void DeviceMemory::Return(Storage* storage) {
   const auto bytes =
       static_cast<std::int64_t>(ClassBytes(storage->size_class_));
   const std::uint64_t id = storage->id_;
-  DeviceListener* const listener =
-      internal::memory_listener.load(std::memory_order_acquire);
+  const bool listened = internal::MemoryHasListeners();
   if (storage->users_.empty()) {
     std::unique_lock<SpinLock> lock(lock_);
     stats_.in_use -= bytes;
     PutBack(storage);
-    if (listener == nullptr) return;
+    if (!listened) return;
     const MemoryStats stats = stats_;
     lock.unlock();
-    Tell(listener, id, -bytes, stats);
+    Report(id, -bytes, stats);
     return;
   }
   ParkedBlock parked{storage, {}};
   // On a worker thread nothing may be enqueued. A later point than this one
   // is safe too, so the events can wait until somebody allocates.
   if (!internal::on_worker_thread) {
+    const internal::PartOfRequest part;
     for (Stream* user : storage->users_) {
       parked.events.push_back(user->Record());
     }
@@ -207,10 +205,10 @@ void DeviceMemory::Return(Storage* storage) {
   stats_.in_flight += bytes;
   if (parked.events.empty()) ++unrecorded_;
   parked_.push_back(std::move(parked));
-  if (listener == nullptr) return;
+  if (!listened) return;
   const MemoryStats stats = stats_;
   lock.unlock();
-  Tell(listener, id, -bytes, stats);
+  Report(id, -bytes, stats);
 }
 
 void DeviceMemory::PutBack(Storage* storage) {
@@ -234,6 +232,7 @@ void DeviceMemory::RecordParked(std::unique_lock<SpinLock>& lock) {
   unrecorded_ = 0;
   // Recording may wait for room in a queue, so not under the lock.
   lock.unlock();
+  const internal::PartOfRequest part;
   for (ParkedBlock& block : blocks) {
     for (Stream* user : block.storage->users_) {
       block.events.push_back(user->Record());
@@ -300,6 +299,7 @@ void DeviceMemory::FreeCached(std::unique_lock<SpinLock>& lock) {
   }
   lock.unlock();
   std::int64_t freed = 0;
+  const internal::PartOfRequest part;
   Stream* waited_for = nullptr;
   for (const Chain& chain : chains) {
     // Work queued on its stream may still use a free block.

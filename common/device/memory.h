@@ -199,9 +199,8 @@ class DeviceMemory {
   FreeLists& ListsOf(Stream* home);
   void Return(Storage* storage);
   void PutBack(Storage* storage);
-  // Tells `listener`, whom it is given without the lock, of a change.
-  void Tell(DeviceListener* listener, std::uint64_t storage,
-            std::int64_t change, const MemoryStats& stats) const;
+  void Report(std::uint64_t storage, std::int64_t change,
+              const MemoryStats& stats) const;
   // These six are called with the lock, and may let go of it meanwhile.
   Storage* RawAllocate(int size_class, std::unique_lock<SpinLock>& lock);
   void RecordParked(std::unique_lock<SpinLock>& lock);

@@ -65,7 +65,7 @@ void Recorder::OnOp(const OpRecord& record) {
   for (const Tensor* input : record.inputs) {
     op.inputs.push_back(ToRecord(*input));
   }
-  op.output = ToRecord(*record.output);
+  op.output = ToRecord(record.outputs[0]);
   op.in_place = record.in_place;
   op.view = record.view;
   op.number = record.number;

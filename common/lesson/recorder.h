@@ -7,9 +7,9 @@
 // or, for more than one thread,
 //
 //   Recorder recorder;
-//   SetProcessOpListener(&recorder);        // or ScopedOpListener, one thread
+//   AddProcessOpListener(&recorder);        // or ScopedOpListener, one thread
 //   …
-//   SetProcessOpListener(nullptr);
+//   RemoveProcessOpListener(&recorder);
 //   const Recording run = recorder.Finish();
 //
 // A Recording is plain data: it refers to nothing, neither tensors nor streams.
@@ -105,6 +105,7 @@ class Recorder : public OpListener {
 
   void OnOp(const OpRecord& record) override;
   void AfterRead(const ReadRecord& record) override;
+  bool wants_times() const override { return true; }
   OpStamps* NewStamps(Stream& stream) override;
 
   // Calls `wait` and records that this thread waited: nobody tells a listener

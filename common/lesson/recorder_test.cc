@@ -127,7 +127,7 @@ TEST(Recorder, ListensToSeveralThreads) {
   constexpr int kThreads = 4;
   constexpr int kOps = 200;
   Recorder recorder;
-  SetProcessOpListener(&recorder);
+  AddProcessOpListener(&recorder);
   std::vector<std::thread> threads;
   for (int i = 0; i < kThreads; ++i) {
     threads.emplace_back([] {
@@ -137,7 +137,7 @@ TEST(Recorder, ListensToSeveralThreads) {
     });
   }
   for (std::thread& thread : threads) thread.join();
-  SetProcessOpListener(nullptr);
+  RemoveProcessOpListener(&recorder);
   const Recording run = recorder.Finish();
   ASSERT_EQ(run.ops.size(), static_cast<std::size_t>(kThreads * kOps));
   EXPECT_EQ(run.waits.size(), static_cast<std::size_t>(kThreads));
@@ -189,12 +189,12 @@ TEST(Recorder, FailedAndSkippedOperationsHaveNoEnd) {
 TEST(Recorder, SeveralKnowWhenAnOperationRan) {
   const Tensor x = Ones({2}, kCpu);
   Recorder process, thread;
-  SetProcessOpListener(&process);
+  AddProcessOpListener(&process);
   {
     ScopedOpListener listen(&thread);
     const Tensor y = x + 1;
   }
-  SetProcessOpListener(nullptr);
+  RemoveProcessOpListener(&process);
   EXPECT_GT(process.Finish().ops.at(0).end, 0);
   EXPECT_EQ(thread.Finish().ops.at(0).end, process.Finish().ops.at(0).end);
 }

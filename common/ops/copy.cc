@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_format.h"
 #include "common/device/device_table.h"
+#include "common/device/listener.h"
 #include "common/kernels/kernels.h"
 #include "common/ops/launch.h"
 #include "common/ops/primitive.h"
@@ -71,7 +72,7 @@ class CopyPrimitive final : public Primitive {
 
   const char* name() const override { return name_; }
 
-  ValueSpec Infer(Inputs inputs) const override {
+  ValueSpec Infer(Inputs inputs, int) const override {
     const Tensor& x = *inputs[0];
     if (x.shape() != spec_.shape &&
         BroadcastShapes(name(), x.shape(), spec_.shape) != spec_.shape) {
@@ -83,12 +84,14 @@ class CopyPrimitive final : public Primitive {
   }
 
   std::uint64_t Launch(Stream& stream, const OpLabel& label, Inputs inputs,
-                       const Tensor& output) const override {
+                       Outputs outputs) const override {
+    const Tensor& output = outputs[0];
     const Tensor& x = *inputs[0];
     if (x.device() == output.device()) {
       return CopyOn(stream, label, x, output);
     }
     Stream& from = CurrentStream(x.device());
+    const internal::PartOfRequest part;
     if (!CanReach(output, x)) return CopyByWay(from, stream, label, x, output);
     // What the source's stream was asked before comes before the copy, and
     // what it is asked from now on, perhaps to overwrite the source, behind.

@@ -30,7 +30,7 @@ class Creation : public Primitive {
  public:
   explicit Creation(const ValueSpec& spec) : spec_(spec) {}
 
-  ValueSpec Infer(Inputs) const override {
+  ValueSpec Infer(Inputs, int) const override {
     CheckedNumel(name(), spec_.shape, DTypeSize(spec_.dtype));
     return spec_;
   }
@@ -52,7 +52,7 @@ class EmptyPrimitive final : public Creation {
 
   const char* name() const override { return "empty"; }
   std::uint64_t Launch(Stream&, const OpLabel&, Inputs,
-                       const Tensor&) const override {
+                       Outputs) const override {
     throw std::logic_error("[empty] launches nothing: use ApplyEmpty");
   }
   std::unique_ptr<Primitive> Clone() const override {
@@ -67,16 +67,17 @@ class FullPrimitive final : public Creation {
       : Creation(spec), name_(name), value_(value) {}
 
   const char* name() const override { return name_; }
-  ValueSpec Infer(Inputs inputs) const override {
+  ValueSpec Infer(Inputs inputs, int) const override {
     if (!value_.FitsIn(spec().dtype)) {
       throw std::invalid_argument(
           absl::StrFormat("[%s] %s is not a value of the dtype %s", name(),
                           value_.ToString(), DTypeName(spec().dtype)));
     }
-    return Creation::Infer(inputs);
+    return Creation::Infer(inputs, 0);
   }
   std::uint64_t Launch(Stream& stream, const OpLabel& label, Inputs,
-                       const Tensor& output) const override {
+                       Outputs outputs) const override {
+    const Tensor& output = outputs[0];
     return KernelsOf(stream).Fill(
         stream, label,
         {output.dtype(), output.numel(), output.data(), value_, nullptr});
@@ -102,7 +103,8 @@ class ArangePrimitive final : public Creation {
 
   const char* name() const override { return "arange"; }
   std::uint64_t Launch(Stream& stream, const OpLabel& label, Inputs,
-                       const Tensor& output) const override {
+                       Outputs outputs) const override {
+    const Tensor& output = outputs[0];
     return KernelsOf(stream).Arange(
         stream, label,
         {output.dtype(), output.numel(), output.data(), start_, step_});
@@ -128,7 +130,8 @@ class EyePrimitive final : public Creation {
 
   const char* name() const override { return "eye"; }
   std::uint64_t Launch(Stream& stream, const OpLabel& label, Inputs,
-                       const Tensor& output) const override {
+                       Outputs outputs) const override {
+    const Tensor& output = outputs[0];
     kernels::Kernels& kernels = KernelsOf(stream);
     const std::uint64_t number = kernels.Fill(
         stream, label,
@@ -154,7 +157,8 @@ class FromVectorPrimitive final : public Creation {
 
   const char* name() const override { return "from_vector"; }
   std::uint64_t Launch(Stream& stream, const OpLabel& label, Inputs,
-                       const Tensor& output) const override {
+                       Outputs outputs) const override {
+    const Tensor& output = outputs[0];
     const std::uint64_t number =
         KernelsOf(stream).Copy(stream, label,
                                {output.dtype(), output.dtype(), output.numel(),
@@ -194,14 +198,14 @@ class RandomPrimitive final : public Creation {
       : Creation(spec), op_(op), low_(low), high_(high) {}
 
   const char* name() const override { return OpName(op_); }
-  ValueSpec Infer(Inputs inputs) const override {
+  ValueSpec Infer(Inputs inputs, int) const override {
     if (!OpTakes(op_, spec().dtype)) {
       throw std::invalid_argument(absl::StrFormat(
           "[%s] random numbers are float32 or float64, not %s; for integers "
           "use RandInt",
           name(), DTypeName(spec().dtype)));
     }
-    if (op_ != kernels::RandomOp::kInteger) return Creation::Infer(inputs);
+    if (op_ != kernels::RandomOp::kInteger) return Creation::Infer(inputs, 0);
     if (low_ >= high_) {
       throw std::invalid_argument(absl::StrFormat(
           "[randint] no integers from %d to %d - 1", low_, high_));
@@ -213,10 +217,11 @@ class RandomPrimitive final : public Creation {
           "dtype %s",
           low_, high_, DTypeName(spec().dtype)));
     }
-    return Creation::Infer(inputs);
+    return Creation::Infer(inputs, 0);
   }
   std::uint64_t Launch(Stream& stream, const OpLabel& label, Inputs,
-                       const Tensor& output) const override {
+                       Outputs outputs) const override {
+    const Tensor& output = outputs[0];
     Generator& generator = GeneratorOf(stream.device());
     const std::int64_t numel = output.numel();
     const std::uint64_t range =

@@ -57,7 +57,7 @@ class BinaryPrimitive final : public Primitive {
 
   const char* name() const override { return OpName(op_); }
 
-  ValueSpec Infer(Inputs inputs) const override {
+  ValueSpec Infer(Inputs inputs, int) const override {
     const Tensor& a = *inputs[0];
     const DType result = ResultDType(op_, a.dtype());
     if (which_ != Which::kNone) {
@@ -78,7 +78,8 @@ class BinaryPrimitive final : public Primitive {
   }
 
   std::uint64_t Launch(Stream& stream, const OpLabel& label, Inputs inputs,
-                       const Tensor& output) const override {
+                       Outputs outputs) const override {
+    const Tensor& output = outputs[0];
     const Tensor* a = which_ == Which::kFirst ? nullptr : inputs[0];
     const Tensor* b = which_ == Which::kSecond  ? nullptr
                       : which_ == Which::kFirst ? inputs[0]
@@ -122,13 +123,14 @@ class UnaryPrimitive final : public Primitive {
 
   const char* name() const override { return OpName(op_); }
 
-  ValueSpec Infer(Inputs inputs) const override {
+  ValueSpec Infer(Inputs inputs, int) const override {
     const Tensor& x = *inputs[0];
     if (!OpTakes(op_, x.dtype())) CheckFloatingPoint(name(), x);
     return {x.shape(), x.dtype(), x.device()};
   }
   std::uint64_t Launch(Stream& stream, const OpLabel& label, Inputs inputs,
-                       const Tensor& output) const override {
+                       Outputs outputs) const override {
+    const Tensor& output = outputs[0];
     const Tensor& x = *inputs[0];
     const LaunchLayout layout(output, {&x});
     return KernelsOf(stream).Unary(stream, label,
@@ -154,7 +156,7 @@ class WherePrimitive final : public Primitive {
 
   const char* name() const override { return "where"; }
 
-  ValueSpec Infer(Inputs inputs) const override {
+  ValueSpec Infer(Inputs inputs, int) const override {
     const Tensor& condition = *inputs[0];
     const Tensor& first = *inputs[1];
     const DType dtype = first.dtype();
@@ -176,7 +178,8 @@ class WherePrimitive final : public Primitive {
   }
 
   std::uint64_t Launch(Stream& stream, const OpLabel& label, Inputs inputs,
-                       const Tensor& output) const override {
+                       Outputs outputs) const override {
+    const Tensor& output = outputs[0];
     const Tensor* const condition = inputs[0];
     const Tensor* const a = a_is_tensor_ ? inputs[1] : nullptr;
     const Tensor* const b =
@@ -215,12 +218,13 @@ class FillPrimitive final : public Primitive {
       : spec_{target.shape(), target.dtype(), target.device()}, value_(value) {}
 
   const char* name() const override { return "fill"; }
-  ValueSpec Infer(Inputs) const override {
+  ValueSpec Infer(Inputs, int) const override {
     CheckScalarFits(name(), value_, spec_.dtype);
     return spec_;
   }
   std::uint64_t Launch(Stream& stream, const OpLabel& label, Inputs,
-                       const Tensor& output) const override {
+                       Outputs outputs) const override {
+    const Tensor& output = outputs[0];
     const LaunchLayout layout(output, {});
     return KernelsOf(stream).Fill(
         stream, label,

@@ -25,7 +25,7 @@ class CatPrimitive final : public Primitive {
 
   const char* name() const override { return "cat"; }
 
-  ValueSpec Infer(Inputs inputs) const override {
+  ValueSpec Infer(Inputs inputs, int) const override {
     if (inputs.empty()) {
       throw std::invalid_argument("[cat] at least one tensor wanted; got none");
     }
@@ -64,7 +64,8 @@ class CatPrimitive final : public Primitive {
   }
 
   std::uint64_t Launch(Stream& stream, const OpLabel& label, Inputs inputs,
-                       const Tensor& output) const override {
+                       Outputs outputs) const override {
+    const Tensor& output = outputs[0];
     const int dim = WrapDim(name(), dim_, output.dim());
     const std::int64_t element_size = DTypeSize(output.dtype());
     absl::InlinedVector<kernels::CatPiece, 8> pieces;
@@ -100,7 +101,7 @@ class IndexPrimitive final : public Primitive {
     return op_ == kernels::IndexOp::kGather ? "gather" : "index_select";
   }
 
-  ValueSpec Infer(Inputs inputs) const override {
+  ValueSpec Infer(Inputs inputs, int) const override {
     const Tensor& x = *inputs[0];
     const Tensor& index = *inputs[1];
     if (index.dtype() != DType::kInt64) {
@@ -138,7 +139,8 @@ class IndexPrimitive final : public Primitive {
   }
 
   std::uint64_t Launch(Stream& stream, const OpLabel& label, Inputs inputs,
-                       const Tensor& output) const override {
+                       Outputs outputs) const override {
+    const Tensor& output = outputs[0];
     const Tensor& x = *inputs[0];
     const int dim = WrapDim(name(), dim_, x.dim());
     const Split3 in = SplitAround(x.shape(), dim);

@@ -26,11 +26,11 @@ using ::testing::HasSubstr;
 class FailPrimitive final : public Primitive {
  public:
   const char* name() const override { return "fail"; }
-  ValueSpec Infer(Inputs inputs) const override {
+  ValueSpec Infer(Inputs inputs, int) const override {
     return {inputs[0]->shape(), inputs[0]->dtype(), inputs[0]->device()};
   }
   std::uint64_t Launch(Stream& stream, const OpLabel& label, Inputs,
-                       const Tensor&) const override {
+                       Outputs) const override {
     return static_cast<CpuStream&>(stream).Enqueue(
         label, [] { throw std::runtime_error("index 17 is out of range"); });
   }

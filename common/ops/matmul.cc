@@ -92,7 +92,7 @@ class MatMulPrimitive final : public Primitive {
  public:
   const char* name() const override { return "matmul"; }
 
-  ValueSpec Infer(Inputs inputs) const override {
+  ValueSpec Infer(Inputs inputs, int) const override {
     const Tensor& a = *inputs[0];
     const Tensor& b = *inputs[1];
     if (a.dim() == 0 || b.dim() == 0) {
@@ -130,7 +130,8 @@ class MatMulPrimitive final : public Primitive {
   }
 
   std::uint64_t Launch(Stream& stream, const OpLabel& label, Inputs inputs,
-                       const Tensor& output) const override {
+                       Outputs outputs) const override {
+    const Tensor& output = outputs[0];
     const Tensor& a = *inputs[0];
     const Tensor& b = *inputs[1];
     const Matrices in_a = ToMatrices(a, Side::kLeft);

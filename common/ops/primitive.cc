@@ -8,7 +8,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "common/base/ticks.h"
 #include "common/device/device_table.h"
 #include "common/device/failure.h"
 #include "common/ops/record.h"
@@ -17,20 +16,20 @@ namespace d2l {
 namespace {
 
 void Tell(const internal::Listeners& listeners, const Primitive& primitive,
-          std::uint64_t number, Stream* stream, Inputs inputs,
-          const Tensor& output, bool in_place, bool view, const OpLabel& label,
+          std::uint64_t number, Stream* stream, Inputs inputs, Outputs outputs,
+          bool in_place, bool view, const OpLabel& label,
           std::int64_t host_begin) {
   const OpRecord record{&primitive,
                         number,
                         stream,
                         inputs,
-                        &output,
+                        outputs,
                         in_place,
                         view,
                         label.requested_at(),
                         label.requested_by(),
                         host_begin,
-                        NowTicks(),
+                        listeners.Now(),
                         label.stamps()};
   listeners.ForEach([&](OpListener& listener) { listener.OnOp(record); });
 }
@@ -42,13 +41,8 @@ void TellUnlaunched(const internal::Listeners& listeners,
                     std::int64_t host_begin) {
   if (!listeners.any()) return;
   const OpLabel label(primitive.name(), at, internal::op_context.requested_by);
-  Tell(listeners, primitive, /*number=*/0, /*stream=*/nullptr, inputs, output,
-       /*in_place=*/false, view, label, host_begin);
-}
-
-// When a request came, for those who listen; 0 if nobody does.
-std::int64_t HostBegin(const internal::Listeners& listeners) {
-  return listeners.any() ? NowTicks() : 0;
+  Tell(listeners, primitive, /*number=*/0, /*stream=*/nullptr, inputs,
+       {&output, 1}, /*in_place=*/false, view, label, host_begin);
 }
 
 // Garbage never looks like a result: what a failed operation should have
@@ -79,29 +73,32 @@ void CheckInputs(const Primitive& primitive, Inputs inputs, SourceLocation at) {
 
 // Enqueues, and notes who wrote and who read which memory.
 void Launch(const internal::Listeners& listeners, const Primitive& primitive,
-            Stream& stream, Inputs inputs, const Tensor& output, bool in_place,
+            Stream& stream, Inputs inputs, Outputs outputs, bool in_place,
             SourceLocation at, std::int64_t host_begin) {
   OpLabel label(primitive.name(), at, internal::op_context.requested_by);
   for (const Tensor* input : inputs) {
     label.AddInput({input->shape().data(), input->shape().size()});
   }
   if (listeners.any()) label.set_stamps(listeners.NewStamps(stream));
-  const std::uint64_t number = primitive.Launch(stream, label, inputs, output);
+  const std::uint64_t number = primitive.Launch(stream, label, inputs, outputs);
   for (const Tensor* input : inputs) input->storage()->MarkUsedBy(stream);
   // Once more: an input may have failed, and another thread's Synchronize may
   // have reported that, between the first look and the launch.
   for (const Tensor* input : inputs) CheckReadable(primitive, *input, at);
-  output.storage()->MarkWritten(stream, number);
+  for (const Tensor& output : outputs) {
+    output.storage()->MarkWritten(stream, number);
+  }
   // After the marks: what failed to be written must not look written.
   if (LaunchBlocking()) stream.Finish(number, primitive.name(), at);
   if (listeners.any()) {
-    Tell(listeners, primitive, number, &stream, inputs, output, in_place,
+    Tell(listeners, primitive, number, &stream, inputs, outputs, in_place,
          /*view=*/false, label, host_begin);
   }
 }
 
-ValueSpec Infer(const Primitive& primitive, Inputs inputs, SourceLocation at) {
-  return WithLine(at, [&] { return primitive.Infer(inputs); });
+ValueSpec Infer(const Primitive& primitive, Inputs inputs, int output,
+                SourceLocation at) {
+  return WithLine(at, [&] { return primitive.Infer(inputs, output); });
 }
 
 Stream& StreamOf(Device device, SourceLocation at) {
@@ -186,6 +183,20 @@ void CheckDefined(const char* operation, const Tensor& x, SourceLocation at) {
       operation, at.ToString()));
 }
 
+void CheckInputCount(const char* operation, Inputs inputs, std::size_t count) {
+  if (inputs.size() == count) return;
+  throw std::invalid_argument(absl::StrFormat("[%s] %d inputs wanted; got %d",
+                                              operation, count, inputs.size()));
+}
+
+void CheckContiguous(const char* operation, const Tensor& x) {
+  if (x.is_contiguous()) return;
+  throw std::invalid_argument(absl::StrFormat(
+      "[%s] a contiguous input wanted; got %s with strides %s; copy it first: "
+      "Contiguous(x)",
+      operation, x.Describe(), x.strides().ToString()));
+}
+
 void CheckFloatingPoint(const char* operation, const Tensor& x) {
   if (IsFloatingPoint(x.dtype())) return;
   throw std::invalid_argument(
@@ -195,44 +206,58 @@ void CheckFloatingPoint(const char* operation, const Tensor& x) {
 }
 
 std::uint64_t ViewPrimitive::Launch(Stream&, const OpLabel&, Inputs,
-                                    const Tensor&) const {
+                                    Outputs) const {
   throw std::logic_error(
       absl::StrFormat("[%s] a view launches nothing: use ApplyView", name()));
 }
 
 Tensor Apply(const Primitive& primitive, Inputs inputs, SourceLocation at) {
   const internal::Listeners listeners;
-  const std::int64_t host_begin = HostBegin(listeners);
+  const std::int64_t host_begin = listeners.Now();
   CheckInputs(primitive, inputs, at);
-  const ValueSpec spec = Infer(primitive, inputs, at);
+  const ValueSpec spec = Infer(primitive, inputs, 0, at);
   Stream& stream = StreamOf(spec.device, at);
   Tensor output = AllocateFor(spec, stream, at);
-  Launch(listeners, primitive, stream, inputs, output, /*in_place=*/false, at,
-         host_begin);
+  Launch(listeners, primitive, stream, inputs, {&output, 1}, /*in_place=*/false,
+         at, host_begin);
   return output;
 }
 
-void ApplyInPlace(const Primitive& primitive,
-                  std::initializer_list<const Tensor*> inputs,
+Tensors ApplyMultiple(const Primitive& primitive, Inputs inputs,
+                      SourceLocation at) {
+  const internal::Listeners listeners;
+  const std::int64_t host_begin = listeners.Now();
+  CheckInputs(primitive, inputs, at);
+  Stream& stream = StreamOf(Infer(primitive, inputs, 0, at).device, at);
+  Tensors outputs;
+  outputs.reserve(primitive.num_outputs());
+  for (int i = 0; i < primitive.num_outputs(); ++i) {
+    outputs.push_back(AllocateFor(Infer(primitive, inputs, i, at), stream, at));
+  }
+  Launch(listeners, primitive, stream, inputs, outputs, /*in_place=*/false, at,
+         host_begin);
+  return outputs;
+}
+
+void ApplyInPlace(const Primitive& primitive, Inputs inputs,
                   const Tensor& target, SourceLocation at) {
   const internal::Listeners listeners;
-  const std::int64_t host_begin = HostBegin(listeners);
-  const Inputs span(inputs.begin(), inputs.size());
-  CheckInputs(primitive, span, at);
+  const std::int64_t host_begin = listeners.Now();
+  CheckInputs(primitive, inputs, at);
   CheckDefined(primitive.name(), target, at);
-  const ValueSpec spec = Infer(primitive, span, at);
-  CheckTarget(primitive, spec, span, target, at);
+  const ValueSpec spec = Infer(primitive, inputs, 0, at);
+  CheckTarget(primitive, spec, inputs, target, at);
   // Memory has one last writer. If that failed, writing to a part must not
   // make the rest look computed.
   if (!CoversItsMemory(target)) CheckReadable(primitive, target, at);
-  Launch(listeners, primitive, CurrentStream(spec.device), span, target,
+  Launch(listeners, primitive, CurrentStream(spec.device), inputs, {&target, 1},
          /*in_place=*/true, at, host_begin);
 }
 
 Tensor ApplyView(const ViewPrimitive& primitive, const Tensor& x,
                  SourceLocation at) {
   const internal::Listeners listeners;
-  const std::int64_t host_begin = HostBegin(listeners);
+  const std::int64_t host_begin = listeners.Now();
   CheckDefined(primitive.name(), x, at);
   const ViewPrimitive::Spec spec =
       WithLine(at, [&] { return primitive.View(x); });
@@ -244,8 +269,8 @@ Tensor ApplyView(const ViewPrimitive& primitive, const Tensor& x,
 
 Tensor ApplyEmpty(const Primitive& primitive, SourceLocation at) {
   const internal::Listeners listeners;
-  const std::int64_t host_begin = HostBegin(listeners);
-  const ValueSpec spec = Infer(primitive, {}, at);
+  const std::int64_t host_begin = listeners.Now();
+  const ValueSpec spec = Infer(primitive, {}, 0, at);
   Tensor output = AllocateFor(spec, StreamOf(spec.device, at), at);
   TellUnlaunched(listeners, primitive, {}, output, /*view=*/false, at,
                  host_begin);

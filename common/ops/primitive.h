@@ -3,13 +3,17 @@
 //
 //   Tensor c = Apply(MatMulPrimitive(), {&a, &b}, at);
 //
-// Apply checks, allocates the output, launches the kernel on the current
-// stream of the device, and hands an OpRecord to whoever listens. It returns
+// Apply checks, allocates the outputs, launches the kernel on the current
+// stream of the device, and hands an OpRecord to the listeners. It returns
 // when the operation has been enqueued, not when it is done.
 //
 // A primitive is a small immutable value, made on the stack for each request;
-// a tracer keeps a Clone. Adding one means a subclass with its shape
-// inference and launch, a kernel per back end, and tests.
+// a tracer keeps a Clone. They are public, a header for each family:
+// elementwise_primitives.h, view_primitives.h, and so on. Each has typed
+// accessors for what it holds; attributes() is the same as text, and
+// MakePrimitive (make_primitive.h) leads back from it. Adding one means a
+// subclass with its shape inference and launch, a kernel per back end, a line
+// in make_primitive.cc, and tests.
 //
 // Errors: what can be known at the call (shapes, dtypes, devices) is thrown
 // by the call, as std::invalid_argument that names the operation; so is
@@ -20,6 +24,7 @@
 #ifndef D2L_COMMON_OPS_PRIMITIVE_H_
 #define D2L_COMMON_OPS_PRIMITIVE_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
@@ -28,6 +33,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/types/span.h"
 #include "common/base/source_location.h"
 #include "common/device/device.h"
@@ -51,6 +57,19 @@ using Attribute = std::pair<std::string, std::string>;
 
 // The inputs; all defined, all on one device.
 using Inputs = absl::Span<const Tensor* const>;
+// What a launch fills: contiguous tensors as inferred, or, in place, the
+// target.
+using Outputs = absl::Span<const Tensor>;
+
+// What a compiler of programs must know of a primitive.
+enum class Effect {
+  kPure,           // its outputs are a function of its inputs
+  kRandom,         // it advances the generator of its device
+  kHostData,       // it holds numbers of the host's, which no text describes
+  kUninitialized,  // it leaves its output as it was
+  kInPlace,  // it has a target: use ApplyInPlace. (Other primitives may be
+             // applied in place too.)
+};
 
 class Primitive {
  public:
@@ -58,12 +77,18 @@ class Primitive {
 
   // PyTorch's name of the function: "add". A string literal.
   virtual const char* name() const = 0;
-  // Throws std::invalid_argument if the inputs do not go together.
-  virtual ValueSpec Infer(Inputs inputs) const = 0;
-  // Enqueues the work that fills `output`, a contiguous tensor as inferred,
-  // and returns its number in the stream.
+  virtual Effect effect() const { return Effect::kPure; }
+  // At least 1; all outputs are on one device.
+  virtual int num_outputs() const { return 1; }
+  // What output number `output` will be. Throws std::invalid_argument if the
+  // inputs do not go together, in every way that Launch relies on: a loaded
+  // program may ask for anything.
+  virtual ValueSpec Infer(Inputs inputs, int output) const = 0;
+  // Enqueues the work that fills the outputs, and returns its number in the
+  // stream.
   virtual std::uint64_t Launch(Stream& stream, const OpLabel& label,
-                               Inputs inputs, const Tensor& output) const = 0;
+                               Inputs inputs, Outputs outputs) const = 0;
+  // Exact, and complete unless it holds the host's data.
   virtual std::vector<Attribute> attributes() const { return {}; }
   virtual std::unique_ptr<Primitive> Clone() const = 0;
 };
@@ -80,14 +105,13 @@ class ViewPrimitive : public Primitive {
   // Throws std::invalid_argument if there is no such view.
   virtual Spec View(const Tensor& x) const = 0;
 
-  ValueSpec Infer(Inputs inputs) const final {
+  ValueSpec Infer(Inputs inputs, int) const final {
     return {View(*inputs[0]).shape, inputs[0]->dtype(), inputs[0]->device()};
   }
-  std::uint64_t Launch(Stream&, const OpLabel&, Inputs,
-                       const Tensor&) const final;
+  std::uint64_t Launch(Stream&, const OpLabel&, Inputs, Outputs) const final;
 };
 
-// Requests the operation and returns its output.
+// Requests the operation and returns its output, of which there is one.
 Tensor Apply(const Primitive& primitive, Inputs inputs, SourceLocation at);
 inline Tensor Apply(const Primitive& primitive,
                     std::initializer_list<const Tensor*> inputs,
@@ -95,15 +119,24 @@ inline Tensor Apply(const Primitive& primitive,
   return Apply(primitive, Inputs(inputs.begin(), inputs.size()), at);
 }
 
+// The same for any number of outputs.
+using Tensors = absl::InlinedVector<Tensor, 2>;
+Tensors ApplyMultiple(const Primitive& primitive, Inputs inputs,
+                      SourceLocation at);
+
 // Requests the operation with `target` as its output, which may be one of the
 // inputs. Throws std::invalid_argument if the result has another shape, dtype
 // or device, if several elements of the target share memory, or if an input
 // surely overlaps the target without being the same view of it.
 //
 // An input that perhaps overlaps is the caller's to copy first (OverlapOf).
-void ApplyInPlace(const Primitive& primitive,
-                  std::initializer_list<const Tensor*> inputs,
+void ApplyInPlace(const Primitive& primitive, Inputs inputs,
                   const Tensor& target, SourceLocation at);
+inline void ApplyInPlace(const Primitive& primitive,
+                         std::initializer_list<const Tensor*> inputs,
+                         const Tensor& target, SourceLocation at) {
+  ApplyInPlace(primitive, Inputs(inputs.begin(), inputs.size()), target, at);
+}
 
 // Makes the view: as cheap as copying a handle.
 Tensor ApplyView(const ViewPrimitive& primitive, const Tensor& x,
@@ -133,6 +166,11 @@ decltype(auto) WithLine(SourceLocation at, F check) {
 void CheckDefined(const char* operation, const Tensor& x, SourceLocation at);
 // Throws std::invalid_argument if x is neither float32 nor float64.
 void CheckFloatingPoint(const char* operation, const Tensor& x);
+// Throws std::invalid_argument unless there are so many inputs.
+void CheckInputCount(const char* operation, Inputs inputs, std::size_t count);
+// Throws std::invalid_argument, for primitives whose kernels need it; the
+// functions for users copy first.
+void CheckContiguous(const char* operation, const Tensor& x);
 
 // Whether two views of one memory have elements in common, unless they are
 // the same view, element for element.

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "absl/strings/str_format.h"
-#include "common/base/ticks.h"
 #include "common/device/device_table.h"
+#include "common/device/listener.h"
 #include "common/ops/record.h"
 
 namespace d2l {
@@ -26,12 +26,12 @@ class ReadScope {
     }
     if (!listeners_.any()) return;
     record_.input = &x;
-    record_.host_begin = NowTicks();
+    record_.host_begin = listeners_.Now();
     listeners_.ForEach([this](OpListener& l) { l.BeforeRead(record_); });
   }
   void Done() {
     if (!listeners_.any()) return;
-    record_.host_end = NowTicks();
+    record_.host_end = listeners_.Now();
     listeners_.ForEach([this](OpListener& l) { l.AfterRead(record_); });
   }
 
@@ -60,6 +60,7 @@ std::vector<T> CopySpan(const Tensor& x, SourceLocation at) {
   } else {
     // On a stream of its own: the copy must not wait for what has been asked of
     // the device since.
+    const internal::PartOfRequest part;
     ReadStream(x.device())
         .CopyAsync(values.data(), x.data(), span * sizeof(T),
                    CopyKind::kDeviceToHost, at);

@@ -1,7 +1,5 @@
 #include "common/ops/record.h"
 
-#include <utility>
-
 namespace d2l {
 
 ValueRecord ToRecord(const Tensor& value) {
@@ -10,14 +8,20 @@ ValueRecord ToRecord(const Tensor& value) {
 }
 
 ScopedOpListener::ScopedOpListener(OpListener* listener)
-    : previous_(std::exchange(internal::op_context.listener, listener)) {}
-
-ScopedOpListener::~ScopedOpListener() {
-  internal::op_context.listener = previous_;
+    : listener_(listener), outer_(internal::op_context.listeners) {
+  internal::op_context.listeners = this;
 }
 
-void SetProcessOpListener(OpListener* listener) {
-  internal::process_listener.store(listener, std::memory_order_release);
+ScopedOpListener::~ScopedOpListener() {
+  internal::op_context.listeners = outer_;
+}
+
+void AddProcessOpListener(OpListener* listener) {
+  internal::process_op_listeners.Add(listener);
+}
+
+void RemoveProcessOpListener(OpListener* listener) {
+  internal::process_op_listeners.Remove(listener);
 }
 
 RequestedBy::RequestedBy(SourceLocation location)

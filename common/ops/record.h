@@ -1,5 +1,5 @@
-// OpRecord: what is known about an operation when it is requested, and those
-// who want to know it.
+// OpRecord: what is known about an operation when it is requested, and the
+// listeners that are told.
 //
 //   class Counter : public OpListener {
 //    public:
@@ -13,22 +13,23 @@
 //   }
 //   counter.ops;  // 2
 //
-// One record has several readers: a tracer and a tape listen on their own
-// thread, a profiler to the whole process. Without a listener a record is not
-// even made. Later features add listeners, not hooks.
+// Any number of listeners may be present, and all are told: a tracer and a tape
+// on their own thread, profilers on the whole process. Without a listener a
+// record is not even made. Later features add listeners, not hooks.
 //
-// Thread-safety: a thread's listener is called on that thread; the process's
-// listener is called on any, at the same time, and must lock what it shares.
-// A listener must not request operations itself.
+// Thread-safety: a thread's listener is called on that thread, one of the
+// process on any, also at the same time, and must lock what it shares. A
+// listener must not request operations itself.
 
 #ifndef D2L_COMMON_OPS_RECORD_H_
 #define D2L_COMMON_OPS_RECORD_H_
 
-#include <atomic>
 #include <cstdint>
 
 #include "absl/types/span.h"
+#include "common/base/listener_list.h"
 #include "common/base/source_location.h"
+#include "common/base/ticks.h"
 #include "common/device/op_label.h"
 #include "common/device/stream.h"
 #include "common/tensor/dtype.h"
@@ -50,21 +51,23 @@ struct ValueRecord {
 };
 
 // Valid during the call only: copy what you keep, Clone() the primitive.
+// OpCall (replay.h) does both.
 struct OpRecord {
   const Primitive* primitive;
   std::uint64_t number;  // in its stream
   Stream* stream;        // null if it launched nothing: a view, Empty
   absl::Span<const Tensor* const> inputs;  // ToRecord names them for ever
-  // What it made, or for an operation in place what it wrote to.
-  const Tensor* output;
+  // What it made, or, in place, the one tensor it wrote to. At least one.
+  absl::Span<const Tensor> outputs;
   bool in_place;
   bool view;                    // the output is the memory of the first input
   SourceLocation requested_at;  // the innermost line
   SourceLocation requested_by;  // the user's line, where a layer called
-  std::int64_t host_begin;      // NowTicks when the request came, before
-                                // memory was taken for its output
-  std::int64_t host_end;        // and when it had been enqueued
-  OpStamps* stamps;             // from NewStamps, a list; null if nobody asked
+  // NowTicks before memory was taken for the outputs, and when the operation
+  // had been enqueued. 0 unless a listener wants times.
+  std::int64_t host_begin;
+  std::int64_t host_end;
+  OpStamps* stamps;  // a list of all listeners' NewStamps; may be null
 };
 
 // The host reads values of a tensor: Item, ToVector, printing. It waits.
@@ -83,14 +86,18 @@ class OpListener {
   virtual ~OpListener() = default;
 
   // An operation has been enqueued. With launch blocking, one that has failed
-  // is not told of: its call throws.
+  // is not reported: its call throws.
   virtual void OnOp(const OpRecord& record) = 0;
   // The host is about to read (host_end is 0), and has read, unless it threw.
   // Throw in the first call to forbid it.
   virtual void BeforeRead(const ReadRecord&) {}
   virtual void AfterRead(const ReadRecord&) {}
+
+  // True to get host times in records, and to be asked for stamps. They cost
+  // two readings of the clock for each operation.
+  virtual bool wants_times() const { return false; }
   // Where the device shall write when it runs the operation that is being
-  // requested on `stream`; null not to ask. Keep it until the operation is
+  // requested on `stream`; null for nowhere. Keep it until the operation is
   // done, which it may become even if its request fails and OnOp is not called.
   virtual OpStamps* NewStamps(Stream& stream) {
     static_cast<void>(stream);
@@ -98,8 +105,7 @@ class OpListener {
   }
 };
 
-// Listens to this thread's operations while it lives. They nest: the
-// innermost one is told.
+// Listens to this thread's operations while it lives.
 class ScopedOpListener {
  public:
   explicit ScopedOpListener(OpListener* listener);
@@ -107,13 +113,18 @@ class ScopedOpListener {
   ScopedOpListener(const ScopedOpListener&) = delete;
   ScopedOpListener& operator=(const ScopedOpListener&) = delete;
 
+  OpListener& listener() const { return *listener_; }
+  const ScopedOpListener* outer() const { return outer_; }
+
  private:
-  OpListener* const previous_;
+  OpListener* const listener_;
+  const ScopedOpListener* const outer_;
 };
 
-// Listens to all threads' operations; null to stop. The caller sees to it
-// that no operation is being requested when a listener goes.
-void SetProcessOpListener(OpListener* listener);
+// Listens to all threads' operations. The caller of Remove sees to it that no
+// operation is being requested then, or that the listener lives on.
+void AddProcessOpListener(OpListener* listener);
+void RemoveProcessOpListener(OpListener* listener);
 
 // While it lives, operations requested on this thread are also attributed to
 // `location`: the user's line, where a layer or a library makes the call. The
@@ -132,30 +143,42 @@ class RequestedBy {
 namespace internal {
 
 struct OpContext {
-  OpListener* listener = nullptr;
+  const ScopedOpListener* listeners = nullptr;  // the innermost
   SourceLocation requested_by;
 };
 inline thread_local OpContext op_context;
-inline std::atomic<OpListener*> process_listener{nullptr};
+inline ListenerList<OpListener> process_op_listeners;
 
-// Those who listen at this moment; usually nobody.
+// The listeners at the time of a request; usually none.
 class Listeners {
  public:
   Listeners()
-      : thread_(op_context.listener),
-        process_(process_listener.load(std::memory_order_acquire)) {}
+      : thread_(op_context.listeners),
+        any_(thread_ != nullptr || !process_op_listeners.empty()) {
+    if (!any_) return;
+    ForEach([this](OpListener& listener) {
+      want_times_ = want_times_ || listener.wants_times();
+    });
+  }
 
-  bool any() const { return thread_ != nullptr || process_ != nullptr; }
-  // Calls f(OpListener&) for each.
+  bool any() const { return any_; }
+  // NowTicks if a listener wants times, else 0.
+  std::int64_t Now() const { return want_times_ ? NowTicks() : 0; }
+  // Calls f(OpListener&) for each: this thread's from the innermost outwards,
+  // then those of the process.
   template <typename F>
   void ForEach(F f) const {
-    if (thread_ != nullptr) f(*thread_);
-    if (process_ != nullptr) f(*process_);
+    for (const ScopedOpListener* one = thread_; one; one = one->outer()) {
+      f(one->listener());
+    }
+    process_op_listeners.ForEach(f);
   }
   // Everyone's own, as a list.
   OpStamps* NewStamps(Stream& stream) const {
     OpStamps* first = nullptr;
+    if (!want_times_) return first;
     ForEach([&](OpListener& listener) {
+      if (!listener.wants_times()) return;
       OpStamps* const stamps = listener.NewStamps(stream);
       if (stamps == nullptr) return;
       stamps->next = first;
@@ -165,8 +188,9 @@ class Listeners {
   }
 
  private:
-  OpListener* const thread_;
-  OpListener* const process_;
+  const ScopedOpListener* const thread_;
+  const bool any_;
+  bool want_times_ = false;
 };
 
 }  // namespace internal

@@ -1,5 +1,6 @@
 #include "common/ops/record.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <map>
@@ -11,6 +12,7 @@
 
 #include "common/base/source_location.h"
 #include "common/base/timer.h"
+#include "common/device/cpu/cpu_stream.h"
 #include "common/ops/ops.h"
 #include "common/ops/primitive.h"
 #include "gmock/gmock.h"
@@ -40,7 +42,7 @@ class Recorder : public OpListener {
   void OnOp(const OpRecord& record) override {
     Op op{record.primitive->Clone(),
           {},
-          ToRecord(*record.output),
+          ToRecord(record.outputs[0]),
           record.in_place,
           record.view,
           record.stream,
@@ -59,6 +61,7 @@ class Recorder : public OpListener {
     EXPECT_GE(record.host_end, record.host_begin);
     after_reads.push_back(record.reader);
   }
+  bool wants_times() const override { return want_times; }
   OpStamps* NewStamps(Stream&) override {
     if (!want_stamps) return nullptr;
     stamps.push_back(std::make_unique<OpStamps>());
@@ -68,6 +71,7 @@ class Recorder : public OpListener {
   std::vector<Op> ops;
   std::vector<std::string> before_reads;
   std::vector<std::string> after_reads;
+  bool want_times = true;
   // The device writes to stamps: a test that wants them must synchronize.
   bool want_stamps = false;
   std::vector<std::unique_ptr<OpStamps>> stamps;
@@ -232,6 +236,50 @@ TEST(OpRecord, AClonedPrimitiveIsTheSameOperation) {
   }
 }
 
+// The lower and the upper half of a vector, as one operation.
+class HalvesPrimitive final : public Primitive {
+ public:
+  const char* name() const override { return "halves"; }
+  int num_outputs() const override { return 2; }
+  ValueSpec Infer(Inputs inputs, int output) const override {
+    const Tensor& x = *inputs[0];
+    const std::int64_t lower = x.numel() / 2;
+    return {{output == 0 ? lower : x.numel() - lower}, x.dtype(), x.device()};
+  }
+  std::uint64_t Launch(Stream& stream, const OpLabel& label, Inputs inputs,
+                       Outputs outputs) const override {
+    return static_cast<CpuStream&>(stream).Enqueue(
+        label, [from = static_cast<const float*>(inputs[0]->data()),
+                lower = static_cast<float*>(outputs[0].data()),
+                upper = static_cast<float*>(outputs[1].data()),
+                middle = outputs[0].numel(), size = inputs[0]->numel()] {
+          std::copy(from, from + middle, lower);
+          std::copy(from + middle, from + size, upper);
+        });
+  }
+  std::unique_ptr<Primitive> Clone() const override {
+    return std::make_unique<HalvesPrimitive>(*this);
+  }
+};
+
+TEST(OpRecord, AnOperationMayHaveSeveralOutputs) {
+  class Outputs final : public OpListener {
+   public:
+    void OnOp(const OpRecord& record) override {
+      for (const Tensor& output : record.outputs) ids.push_back(output.id());
+    }
+    std::vector<std::uint64_t> ids;
+  } seen;
+  const Tensor x = Arange(5, kCpu);
+  const ScopedOpListener listen(&seen);
+  const Tensors halves =
+      ApplyMultiple(HalvesPrimitive(), Inputs({&x}), SourceLocation::Current());
+  ASSERT_EQ(halves.size(), 2u);
+  EXPECT_THAT(ToVector<float>(halves[0]), ElementsAre(0, 1));
+  EXPECT_THAT(ToVector<float>(halves[1]), ElementsAre(2, 3, 4));
+  EXPECT_THAT(seen.ids, ElementsAre(halves[0].id(), halves[1].id()));
+}
+
 TEST(OpRecord, ValueIdsAreNotReusedWhenMemoryIs) {
   const Tensor x = Ones({1}, kCpu);
   Recorder seen;
@@ -274,12 +322,12 @@ TEST(OpRecord, EveryListenerGetsItsOwnStamps) {
   Recorder of_thread;
   of_process.want_stamps = true;
   of_thread.want_stamps = true;
-  SetProcessOpListener(&of_process);
+  AddProcessOpListener(&of_process);
   {
     ScopedOpListener listen(&of_thread);
     Ones({1000}, kCpu);
   }
-  SetProcessOpListener(nullptr);
+  RemoveProcessOpListener(&of_process);
   Synchronize(kCpu);
   ASSERT_EQ(of_process.stamps.size(), 1u);
   ASSERT_EQ(of_thread.stamps.size(), 1u);
@@ -289,7 +337,7 @@ TEST(OpRecord, EveryListenerGetsItsOwnStamps) {
   EXPECT_EQ(of_thread.stamps[0]->end, of_process.stamps[0]->end);
 }
 
-TEST(OpRecord, ListenersNestAndAreAThreadsOwn) {
+TEST(OpRecord, AllListenersOfAThreadAreTold) {
   Recorder outer, inner;
   const Tensor x = Ones({1}, kCpu);
   ScopedOpListener listen(&outer);
@@ -300,7 +348,26 @@ TEST(OpRecord, ListenersNestAndAreAThreadsOwn) {
   }
   Tensor w = x + 3;
   EXPECT_EQ(inner.ops.size(), 1u);
-  EXPECT_EQ(outer.ops.size(), 1u);
+  EXPECT_EQ(outer.ops.size(), 2u);
+  EXPECT_EQ(outer.ops[0].output.id, inner.ops[0].output.id);
+}
+
+TEST(OpRecord, TimesAreTakenForThoseWhoWantThem) {
+  Recorder tape, profiler;
+  tape.want_times = false;
+  const Tensor x = Ones({1}, kCpu);
+  {
+    ScopedOpListener listen(&tape);
+    Tensor y = x + 1;
+    ScopedOpListener profile(&profiler);
+    Tensor z = x + 1;
+  }
+  ASSERT_EQ(tape.ops.size(), 2u);
+  EXPECT_EQ(tape.ops[0].host_begin, 0);
+  EXPECT_EQ(tape.ops[0].host_end, 0);
+  ASSERT_EQ(profiler.ops.size(), 1u);
+  EXPECT_GT(profiler.ops[0].host_begin, 0);
+  EXPECT_GE(profiler.ops[0].host_end, profiler.ops[0].host_begin);
 }
 
 // Counts from any thread.
@@ -313,7 +380,9 @@ class Counter : public OpListener {
 TEST(OpRecord, TheProcesssListenerHearsAllThreads) {
   Counter counter;
   const Tensor x = Ones({1}, kCpu);
-  SetProcessOpListener(&counter);
+  Counter second;
+  AddProcessOpListener(&counter);
+  AddProcessOpListener(&second);
   std::vector<std::thread> threads;
   for (int t = 0; t < 3; ++t) {
     threads.emplace_back([&x] {
@@ -321,9 +390,12 @@ TEST(OpRecord, TheProcesssListenerHearsAllThreads) {
     });
   }
   for (std::thread& thread : threads) thread.join();
-  SetProcessOpListener(nullptr);
+  RemoveProcessOpListener(&counter);
+  Tensor heard_by_one = x + 1;
+  RemoveProcessOpListener(&second);
   Tensor unheard = x + 1;
   EXPECT_EQ(counter.ops, 300);
+  EXPECT_EQ(second.ops, 301);
 }
 
 }  // namespace

@@ -27,7 +27,7 @@ class ReducePrimitive final : public Primitive {
 
   const char* name() const override { return OpName(op_); }
 
-  ValueSpec Infer(Inputs inputs) const override {
+  ValueSpec Infer(Inputs inputs, int) const override {
     const Tensor& x = *inputs[0];
     if (!OpTakes(op_, x.dtype())) CheckFloatingPoint(name(), x);
     if (op_ == ReduceOp::kArgMax && dims_.end() - dims_.begin() > 1) {
@@ -57,7 +57,8 @@ class ReducePrimitive final : public Primitive {
   }
 
   std::uint64_t Launch(Stream& stream, const OpLabel& label, Inputs inputs,
-                       const Tensor& output) const override {
+                       Outputs outputs) const override {
+    const Tensor& output = outputs[0];
     const Tensor& x = *inputs[0];
     const unsigned reduced = ReducedDims(x);
     kernels::ReduceLayout layout;
@@ -114,7 +115,7 @@ class SoftmaxPrimitive final : public Primitive {
 
   const char* name() const override { return log_ ? "log_softmax" : "softmax"; }
 
-  ValueSpec Infer(Inputs inputs) const override {
+  ValueSpec Infer(Inputs inputs, int) const override {
     const Tensor& x = *inputs[0];
     CheckFloatingPoint(name(), x);
     WrapDim(name(), dim_, x.dim());
@@ -122,7 +123,8 @@ class SoftmaxPrimitive final : public Primitive {
   }
 
   std::uint64_t Launch(Stream& stream, const OpLabel& label, Inputs inputs,
-                       const Tensor& output) const override {
+                       Outputs outputs) const override {
+    const Tensor& output = outputs[0];
     const Tensor& x = *inputs[0];
     const int dim = WrapDim(name(), dim_, x.dim());
     const Split3 split = SplitAround(x.shape(), dim);

@@ -176,9 +176,13 @@ std::shared_ptr<Recording> Collector::Start(const RecordingOptions& options) {
   recording->generation_ =
       generation_.fetch_add(1, std::memory_order_release) + 1;
   profiling.store(true, std::memory_order_release);
-  SetProcessOpListener(this);
-  SetWaitListener(this);
-  if (options.memory) SetMemoryListener(this);
+  if (recordings_.size() == 1) {
+    AddProcessOpListener(this);
+    AddDeviceListener(this, kWaits);
+  }
+  if (options.memory && recordings_of_memory_++ == 0) {
+    AddDeviceListener(this, kMemory);
+  }
   return recording;
 }
 
@@ -200,17 +204,16 @@ void Collector::Stop(Recording& recording) {
       std::find_if(recordings_.begin(), recordings_.end(),
                    [&](const auto& r) { return r.get() == &recording; }));
   generation_.fetch_add(1, std::memory_order_release);
-  if (std::none_of(recordings_.begin(), recordings_.end(),
-                   [](const auto& r) { return r->options_.memory; })) {
-    SetMemoryListener(nullptr);
+  if (recording.options_.memory && --recordings_of_memory_ == 0) {
+    RemoveDeviceListener(this, kMemory);
   }
   if (!recordings_.empty()) return;
   outstanding_.clear();
   if (times_ != nullptr) times_->End();
   times_ = nullptr;
   profiling.store(false, std::memory_order_release);
-  SetProcessOpListener(nullptr);
-  SetWaitListener(nullptr);
+  RemoveProcessOpListener(this);
+  RemoveDeviceListener(this, kWaits);
 }
 
 bool Collector::Outstanding::MissedBy(const Recording& recording) const {
@@ -330,7 +333,7 @@ void Collector::AfterRead(const ReadRecord& read) {
   Commit(*log);
 }
 
-void Collector::OnWait(const WaitRecord& wait) {
+void Collector::OnWait(const WaitRecord& wait) noexcept {
   ThreadLog* const log = Log();
   CallRecord* const record = log == nullptr ? nullptr : Next(*log);
   if (record == nullptr) return;
@@ -364,7 +367,7 @@ CallRecord* Collector::BeginRange(ProfiledKind kind, std::string name,
   return record;
 }
 
-void Collector::OnMemory(const MemoryRecord& memory) {
+void Collector::OnMemory(const MemoryRecord& memory) noexcept {
   ThreadLog* const log = Log();
   if (log == nullptr) return;
   std::lock_guard<std::mutex> lock(mutex_);

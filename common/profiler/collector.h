@@ -160,8 +160,9 @@ class Collector : public OpListener, public DeviceListener {
   void OnOp(const OpRecord& record) override;
   void AfterRead(const ReadRecord& record) override;
   OpStamps* NewStamps(Stream& stream) override;
-  void OnWait(const WaitRecord& record) override;
-  void OnMemory(const MemoryRecord& record) override;
+  bool wants_times() const override { return true; }
+  void OnWait(const WaitRecord& record) noexcept override;
+  void OnMemory(const MemoryRecord& record) noexcept override;
 
  private:
   struct ThreadLog;
@@ -187,6 +188,7 @@ class Collector : public OpListener, public DeviceListener {
   std::mutex mutex_;                    // guards all below
   std::shared_ptr<DeviceTimes> times_;  // of all recordings; may be null
   std::vector<std::shared_ptr<Recording>> recordings_;
+  int recordings_of_memory_ = 0;
   // The threads' present ones, and for whom.
   struct Outstanding {
     ChunkPtr chunk;

@@ -76,15 +76,17 @@ class Addition final : public Primitive {
   explicit Addition(std::shared_ptr<Primitive> add) : add_(std::move(add)) {}
 
   const char* name() const override { return "addition"; }
-  ValueSpec Infer(Inputs inputs) const override { return add_->Infer(inputs); }
+  ValueSpec Infer(Inputs inputs, int output) const override {
+    return add_->Infer(inputs, output);
+  }
   std::uint64_t Launch(Stream& stream, const OpLabel& label, Inputs inputs,
-                       const Tensor& output) const override {
+                       Outputs outputs) const override {
     OpStamps* const stamps = label.stamps();
     if (stamps == nullptr || stamps->begin != OpStamps::kOptional) {
-      return add_->Launch(stream, label, inputs, output);
+      return add_->Launch(stream, label, inputs, outputs);
     }
     StampEnd(stamps, OpStamps::kElsewhere);
-    return add_->Launch(stream, OpLabel(name()), inputs, output);
+    return add_->Launch(stream, OpLabel(name()), inputs, outputs);
   }
   std::unique_ptr<Primitive> Clone() const override {
     return std::make_unique<Addition>(*this);

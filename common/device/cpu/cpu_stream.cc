@@ -67,11 +67,19 @@ Event CpuStream::Record() {
   queue_.PushAlways(OpLabel("record"), [state](const FailurePtr& poison) {
     state->Complete(poison);
   });
+  if (internal::StreamHasListeners()) {
+    internal::ReportStream(
+        {StreamRecord::Kind::kRecord, this, {}, state->id()});
+  }
   return Event(std::move(state));
 }
 
 void CpuStream::Wait(const Event& event, SourceLocation requested_at) {
   if (internal::on_worker_thread) ThrowCalledFromWork("Wait");
+  if (internal::StreamHasListeners()) {
+    internal::ReportStream(
+        {StreamRecord::Kind::kWait, this, requested_at, event.id()});
+  }
   if (event.state() == nullptr) return;
   if (event.Query() && event.failure() == nullptr) return;
   // On a poisoned stream too: what is enqueued once the failure has been
@@ -92,6 +100,10 @@ void CpuStream::Wait(const Event& event, SourceLocation requested_at) {
 
 void CpuStream::CopyAsync(void* dst, const void* src, std::size_t bytes,
                           CopyKind kind, SourceLocation requested_at) {
+  if (internal::StreamHasListeners()) {
+    internal::ReportStream(
+        {StreamRecord::Kind::kCopy, this, requested_at, 0, dst, src, bytes});
+  }
   const std::uint64_t number =
       Enqueue(OpLabel("copy", requested_at), [dst, src, bytes] {
         if (bytes > 0) std::memcpy(dst, src, bytes);
@@ -105,6 +117,10 @@ void CpuStream::CopyAsync(void* dst, const void* src, std::size_t bytes,
 
 void CpuStream::HostCallback(std::function<void()> callback,
                              SourceLocation requested_at) {
+  if (internal::StreamHasListeners()) {
+    internal::ReportStream(
+        {StreamRecord::Kind::kHostCallback, this, requested_at});
+  }
   const std::uint64_t number =
       Enqueue(OpLabel("host_callback", requested_at),
               [callback = std::move(callback)] { callback(); });

@@ -258,12 +258,20 @@ Event CudaStream::Record() {
                 event = std::move(made);
                 return 0;
               });
-  return Event(
-      std::make_shared<CudaEventState>(log_, number, std::move(event)));
+  auto state = std::make_shared<CudaEventState>(log_, number, std::move(event));
+  if (internal::StreamHasListeners()) {
+    internal::ReportStream(
+        {StreamRecord::Kind::kRecord, this, {}, state->id()});
+  }
+  return Event(std::move(state));
 }
 
 void CudaStream::Wait(const Event& event, SourceLocation requested_at) {
   if (internal::on_worker_thread) ThrowCalledFromWork("Wait");
+  if (internal::StreamHasListeners()) {
+    internal::ReportStream(
+        {StreamRecord::Kind::kWait, this, requested_at, event.id()});
+  }
   const std::shared_ptr<EventState>& state = event.state();
   if (state == nullptr) return;
   const CudaEvent* cuda = nullptr;
@@ -286,6 +294,10 @@ void CudaStream::Wait(const Event& event, SourceLocation requested_at) {
 void CudaStream::CopyAsync(void* dst, const void* src, std::size_t bytes,
                            CopyKind kind, SourceLocation requested_at) {
   if (internal::on_worker_thread) ThrowCalledFromWork("Enqueue");
+  if (internal::StreamHasListeners()) {
+    internal::ReportStream(
+        {StreamRecord::Kind::kCopy, this, requested_at, 0, dst, src, bytes});
+  }
   const void* host = kind == CopyKind::kHostToDevice   ? src
                      : kind == CopyKind::kDeviceToHost ? dst
                                                        : nullptr;
@@ -309,6 +321,10 @@ void CudaStream::CopyAsync(void* dst, const void* src, std::size_t bytes,
 
 void CudaStream::HostCallback(std::function<void()> callback,
                               SourceLocation requested_at) {
+  if (internal::StreamHasListeners()) {
+    internal::ReportStream(
+        {StreamRecord::Kind::kHostCallback, this, requested_at});
+  }
   const std::uint64_t number = Enqueue(
       OpLabel("host_callback", requested_at), /*may_take_long=*/true,
       [&](const StreamLog::Ticket& ticket) {
