@@ -266,7 +266,8 @@ TEST_P(CrossDeviceTest, ThereAndBack) {
     for (const DType to : kAllDTypes) {
       const Tensor y = To(x, other(), to);
       EXPECT_EQ(y.device(), other());
-      EXPECT_TRUE(Matches(y, {5, 7}, to, Converted(ValuesOf(x), from, to)));
+      EXPECT_TRUE(
+          Matches(y, {5, 7}, to, Converted(ValuesOf(x), x.dtype(), to)));
     }
   }
 }

@@ -20,64 +20,25 @@
 #include "common/tensor/scalar.h"
 #include "common/tensor/shape.h"
 
-// Every family comes down to a loop_fn, an output and up to three inputs. What
-// the worker calls for it is one of three tasks: for contiguous operands, for
-// two dimensions, whose strides fit into the queue's slot, and for more.
+// A family (at the end) describes its operation, an output and up to three
+// inputs, and takes a loop for the kinds of input that Plan() finds. Enqueue()
+// puts both into the smallest task that holds them: for contiguous operands,
+// for two dimensions, whose strides fit into the queue's slot, and for more.
 
 namespace d2l::kernels::cpu {
 namespace {
 
-// A number of any type, where a loop_fn will read it.
-struct Value {
-  alignas(8) unsigned char bytes[8];
-};
-
-template <typename T>
-Value ValueOf(T number) {
-  Value value{};
-  std::memcpy(value.bytes, &number, sizeof(T));
-  return value;
-}
-
-Value ValueOf(DType dtype, const Scalar& scalar) {
-  return VisitDType(
-      dtype, [&](auto zero) { return ValueOf(scalar.To<decltype(zero)>()); });
-}
-
-// An address, or a number.
-union Source {
-  const void* data;
-  Value value;
-};
+// ---- What is to be done.
 
 struct Operand {
   Source source;
-  bool is_value;
   int size;              // of an element in bytes
   const Shape* strides;  // null if there is no layout
+  bool is_number;        // the source is
+  bool may_be_scalar;    // there are loops that take it as one number
+  bool is_scalar;        // set by Plan(): the loop takes it so
 };
 
-Operand ArrayOperand(const void* data, DType dtype, const StridedLayout* layout,
-                     int index) {
-  Operand operand;
-  operand.source.data = data;
-  operand.is_value = false;
-  operand.size = static_cast<int>(DTypeSize(dtype));
-  operand.strides = layout != nullptr ? &layout->in[index] : nullptr;
-  return operand;
-}
-
-Operand OperandOf(const Input& input, DType dtype, const StridedLayout* layout,
-                  int index) {
-  Operand operand = ArrayOperand(input.data, dtype, layout, index);
-  if (input.data == nullptr) {
-    operand.is_value = true;
-    operand.source.value = ValueOf(dtype, input.scalar);
-  }
-  return operand;
-}
-
-// What is to be done, but for the loop_fn: that depends on the plan.
 template <int kInputs>
 struct Operation {
   std::int64_t numel;
@@ -85,245 +46,232 @@ struct Operation {
   int out_size;
   const StridedLayout* layout;
   Operand in[kInputs];
+  Walk walk;  // set by Plan(), if there is a layout
 };
+
+int SizeOf(DType dtype) { return static_cast<int>(DTypeSize(dtype)); }
+
+Source NumberSource(DType dtype, const Scalar& scalar) {
+  Source source{};
+  VisitDType(dtype, [&](auto zero) {
+    const auto number = scalar.To<decltype(zero)>();
+    std::memcpy(source.number, &number, sizeof(number));
+  });
+  return source;
+}
+
+// Input `index` of the layout, elements in memory.
+Operand VectorOperand(const void* data, DType dtype,
+                      const StridedLayout* layout, int index) {
+  Operand operand = {};
+  operand.source.data = data;
+  operand.size = SizeOf(dtype);
+  operand.strides = layout != nullptr ? &layout->in[index] : nullptr;
+  return operand;
+}
+
+// The same, elements or one number.
+Operand InputOperand(const Input& input, DType dtype,
+                     const StridedLayout* layout, int index) {
+  Operand operand = VectorOperand(input.data, dtype, layout, index);
+  operand.may_be_scalar = true;
+  if (input.data == nullptr) {
+    operand.is_number = true;
+    operand.source = NumberSource(dtype, input.scalar);
+  }
+  return operand;
+}
+
+// Shorter rows are put together to tiles.
+constexpr std::int64_t kLeastRow = 32;
+
+// Decides how to walk through memory and which inputs the loop takes as
+// scalars. There is no loop for two scalars alone: one of them is taken as a
+// vector.
+template <int kInputs>
+void Plan(Operation<kInputs>& operation) {
+  auto& in = operation.in;
+  if (operation.layout == nullptr) {
+    for (Operand& operand : in) operand.is_scalar = operand.is_number;
+    return;
+  }
+  const StridedLayout& layout = *operation.layout;
+  const int last = layout.shape.rank() - 1;
+  bool rows = layout.shape[last] >= kLeastRow && layout.out[last] == 1;
+  for (Operand& operand : in) {
+    const std::int64_t stride = (*operand.strides)[last];
+    operand.is_scalar = operand.may_be_scalar && stride == 0;
+    rows = rows && (operand.is_scalar || stride == 1);
+  }
+  if (kInputs == 2 && in[0].is_scalar && in[1].is_scalar) rows = false;
+  operation.walk = rows ? Walk::kRows : Walk::kTiles;
+  if (rows) return;
+  for (Operand& operand : in) {
+    operand.is_scalar =
+        operand.may_be_scalar &&
+        std::all_of(operand.strides->begin(), operand.strides->end(),
+                    [](std::int64_t stride) { return stride == 0; });
+  }
+  if (kInputs == 2 && in[1].is_scalar) in[0].is_scalar = false;
+}
 
 // ---- Tasks.
 
 template <int kInputs>
 struct ContiguousTask {
-  LoopFn loop_fn;
+  LoopFn loop;
   void* out;
   std::int64_t numel;
   Source in[kInputs];
   std::uint8_t out_size;
-  std::uint8_t in_size[kInputs];  // 0: a value
+  std::uint8_t in_size[kInputs];  // 0: a number
+
+  ContiguousTask(const Operation<kInputs>& operation, LoopFn loop_fn)
+      : loop(loop_fn),
+        out(operation.out),
+        numel(operation.numel),
+        out_size(static_cast<std::uint8_t>(operation.out_size)) {
+    for (int k = 0; k < kInputs; ++k) {
+      const Operand& operand = operation.in[k];
+      in[k] = operand.source;
+      in_size[k] =
+          static_cast<std::uint8_t>(operand.is_number ? 0 : operand.size);
+    }
+  }
 
   const void* Address(int k) const {
     if (k >= kInputs) return nullptr;
-    return in_size[k] == 0 ? in[k].value.bytes : in[k].data;
+    return in_size[k] == 0 ? in[k].number : in[k].data;
   }
 
   void operator()() const {
     if (numel * out_size <= kLargeBytes) {
-      loop_fn(out, Address(0), Address(1), Address(2), numel);
+      loop(out, Address(0), Address(1), Address(2), numel);
       return;
     }
-    ContiguousLoop loop = {loop_fn, out, out_size, {}, {}, numel};
+    ContiguousLoop all = {loop, out, out_size, numel, {}, {}};
     for (int k = 0; k < kInputs; ++k) {
-      loop.in[k] = Address(k);
-      loop.in_size[k] = in_size[k];
+      all.in[k] = Address(k);
+      all.in_size[k] = in_size[k];
     }
-    RunLarge(loop);
+    RunContiguous(all);
   }
 };
 // What the queue has room for in a slot's first cache line.
 static_assert(sizeof(ContiguousTask<2>) <= 48, "");
 
-struct Plan {
-  bool by_rows;
-  unsigned numbers;  // one bit for each operand
-};
+template <int kInputs>
+StridedLoop MakeStridedLoop(const Operation<kInputs>& operation, LoopFn loop) {
+  const StridedLayout& layout = *operation.layout;
+  StridedLoop all;
+  all.loop = loop;
+  all.walk = operation.walk;
+  all.inputs = kInputs;
+  all.rank = layout.shape.rank();
+  std::copy(layout.shape.begin(), layout.shape.end(), all.shape);
+  const auto make = [](const Operand& from, StridedOperand& to) {
+    to.source = from.source;
+    to.is_number = from.is_number;
+    to.is_scalar = from.is_scalar;
+    to.size = from.size;
+    std::copy(from.strides->begin(), from.strides->end(), to.strides);
+  };
+  make({{operation.out}, operation.out_size, &layout.out, false, false, false},
+       all.out);
+  for (int k = 0; k < kInputs; ++k) make(operation.in[k], all.in[k]);
+  return all;
+}
 
-// At most two dimensions, and sizes and strides of 32 bits.
+// A StridedLoop of at most two dimensions, whose sizes and strides have 32
+// bits. The output is operand 0.
 template <int kInputs>
 struct PlaneTask {
-  LoopFn loop_fn;
-  char* out;
-  Source in[kInputs];
+  LoopFn loop;
+  Source source[1 + kInputs];
+  std::int32_t strides[1 + kInputs][2];
   std::int32_t shape[2];
-  std::int32_t strides[1 + kInputs][2];  // the output's first
+  bool is_number[1 + kInputs];
+  bool is_scalar[1 + kInputs];
   std::uint8_t size[1 + kInputs];
-  std::uint8_t values;
-  std::uint8_t numbers;
-  bool by_rows;
+  std::uint8_t rank;
+  Walk walk;
 
-  void operator()() {
-    StridedLoop loop;
-    Fill(loop);
-    RunStrided(loop);
-  }
-
-  void Fill(StridedLoop& loop) {
-    loop.loop_fn = loop_fn;
-    loop.by_rows = by_rows;
-    loop.inputs = kInputs;
-    loop.rank = 2;
-    const auto operand = [&](int k, char* data, bool number) {
-      return StridedOperand{
-          data, size[k], number, {strides[k][0], strides[k][1]}};
+  // Returns whether it fits.
+  bool Pack(StridedLoop& from) {
+    if (from.rank > 2) return false;
+    bool fits = true;
+    const auto pack = [&](const std::int64_t* wide, std::int32_t* narrow) {
+      for (int d = 0; d < from.rank; ++d) {
+        narrow[d] = static_cast<std::int32_t>(wide[d]);
+        fits = fits && narrow[d] == wide[d];
+      }
     };
-    for (int d = 0; d < 2; ++d) loop.shape[d] = shape[d];
-    loop.out = operand(0, out, false);
-    for (int k = 0; k < kInputs; ++k) {
-      char* const data =
-          (values >> k & 1) != 0
-              ? reinterpret_cast<char*>(in[k].value.bytes)
-              : static_cast<char*>(const_cast<void*>(in[k].data));
-      loop.in[k] = operand(1 + k, data, (numbers >> k & 1) != 0);
+    loop = from.loop;
+    walk = from.walk;
+    rank = static_cast<std::uint8_t>(from.rank);
+    pack(from.shape, shape);
+    for (int k = 0; k <= kInputs; ++k) {
+      const StridedOperand& operand = from.operand(k);
+      source[k] = operand.source;
+      is_number[k] = operand.is_number;
+      is_scalar[k] = operand.is_scalar;
+      size[k] = static_cast<std::uint8_t>(operand.size);
+      pack(operand.strides, strides[k]);
     }
+    return fits;
+  }
+
+  void operator()() const {
+    StridedLoop to;
+    to.loop = loop;
+    to.walk = walk;
+    to.inputs = kInputs;
+    to.rank = rank;
+    std::copy_n(shape, rank, to.shape);
+    for (int k = 0; k <= kInputs; ++k) {
+      StridedOperand& operand = to.operand(k);
+      operand.source = source[k];
+      operand.is_number = is_number[k];
+      operand.is_scalar = is_scalar[k];
+      operand.size = size[k];
+      std::copy_n(strides[k], rank, operand.strides);
+    }
+    RunStrided(to);
   }
 };
-
-// Any other layout, on the heap.
-struct StridedTask {
-  struct Memory {
-    StridedLoop loop;
-    Value values[kMaxInputs];
-  };
-  std::unique_ptr<Memory> memory;
-
-  void operator()() const { RunStrided(memory->loop); }
-};
-
-// ---- Choosing the task.
-
-// Shorter rows are put together to tiles.
-constexpr std::int64_t kLeastRow = 32;
-
-// may_be_numbers: for which operands there are blocks that take a number.
-template <int kInputs>
-Plan PlanFor(const Operation<kInputs>& operation, unsigned may_be_numbers) {
-  Plan plan = {false, 0};
-  if (operation.layout == nullptr) {
-    for (int k = 0; k < kInputs; ++k) {
-      if (operation.in[k].is_value) plan.numbers |= 1u << k;
-    }
-    return plan;
-  }
-  const StridedLayout& layout = *operation.layout;
-  const int last = layout.shape.rank() - 1;
-  plan.by_rows = layout.shape[last] >= kLeastRow && layout.out[last] == 1;
-  for (int k = 0; k < kInputs; ++k) {
-    const std::int64_t stride = (*operation.in[k].strides)[last];
-    if (stride == 0) plan.numbers |= 1u << k;
-    const bool may_be_number = (may_be_numbers >> k & 1) != 0;
-    if (stride != 1 && !(stride == 0 && may_be_number)) plan.by_rows = false;
-  }
-  // There is no loop_fn for two numbers: one of them is made an array.
-  if (kInputs == 2 && plan.numbers == 3u) plan.by_rows = false;
-  if (plan.by_rows) return plan;
-  plan.numbers = 0;
-  for (int k = 0; k < kInputs; ++k) {
-    const Shape& strides = *operation.in[k].strides;
-    if ((may_be_numbers >> k & 1) != 0 &&
-        std::all_of(strides.begin(), strides.end(),
-                    [](std::int64_t stride) { return stride == 0; })) {
-      plan.numbers |= 1u << k;
-    }
-  }
-  if (kInputs == 2 && plan.numbers == 3u) {
-    plan.numbers = 2u;
-  }
-  return plan;
-}
-
-bool Fits32(const Shape& shape) {
-  return std::all_of(shape.begin(), shape.end(), [](std::int64_t x) {
-    return x == static_cast<std::int32_t>(x);
-  });
-}
-
-template <int kInputs>
-bool FitsPlane(const Operation<kInputs>& operation) {
-  const StridedLayout& layout = *operation.layout;
-  if (layout.shape.rank() > 2) return false;
-  bool fits = Fits32(layout.shape) && Fits32(layout.out);
-  for (const Operand& in : operation.in) fits = fits && Fits32(*in.strides);
-  return fits;
-}
-
-template <int kInputs>
-ContiguousTask<kInputs> MakeContiguous(const Operation<kInputs>& operation,
-                                       LoopFn loop_fn) {
-  ContiguousTask<kInputs> task;
-  task.loop_fn = loop_fn;
-  task.out = operation.out;
-  task.numel = operation.numel;
-  task.out_size = static_cast<std::uint8_t>(operation.out_size);
-  for (int k = 0; k < kInputs; ++k) {
-    const Operand& in = operation.in[k];
-    task.in[k] = in.source;
-    task.in_size[k] = static_cast<std::uint8_t>(in.is_value ? 0 : in.size);
-  }
-  return task;
-}
-
-template <int kInputs>
-PlaneTask<kInputs> MakePlane(const Operation<kInputs>& operation, Plan plan,
-                             LoopFn loop_fn) {
-  PlaneTask<kInputs> task;
-  task.loop_fn = loop_fn;
-  task.out = static_cast<char*>(operation.out);
-  task.values = 0;
-  task.numbers = static_cast<std::uint8_t>(plan.numbers);
-  task.by_rows = plan.by_rows;
-  const auto set = [](std::int32_t(&to)[2], const Shape& from, int missing) {
-    const int rank = from.rank();
-    to[0] = rank > 1 ? static_cast<std::int32_t>(from[0]) : missing;
-    to[1] = static_cast<std::int32_t>(from[rank - 1]);
-  };
-  set(task.shape, operation.layout->shape, 1);
-  set(task.strides[0], operation.layout->out, 0);
-  task.size[0] = static_cast<std::uint8_t>(operation.out_size);
-  for (int k = 0; k < kInputs; ++k) {
-    const Operand& in = operation.in[k];
-    set(task.strides[1 + k], *in.strides, 0);
-    task.size[1 + k] = static_cast<std::uint8_t>(in.size);
-    task.in[k] = in.source;
-    if (in.is_value)
-      task.values = static_cast<std::uint8_t>(task.values | 1 << k);
-  }
-  return task;
-}
-
-template <int kInputs>
-StridedTask MakeStrided(const Operation<kInputs>& operation, Plan plan,
-                        LoopFn loop_fn) {
-  StridedTask task = {std::make_unique<StridedTask::Memory>()};
-  StridedLoop& loop = task.memory->loop;
-  const StridedLayout& layout = *operation.layout;
-  const auto operand = [&](void* data, int size, bool number,
-                           const Shape& strides) {
-    StridedOperand result;
-    result.data = static_cast<char*>(data);
-    result.size = size;
-    result.number = number;
-    std::copy(strides.begin(), strides.end(), result.strides);
-    return result;
-  };
-  loop.loop_fn = loop_fn;
-  loop.by_rows = plan.by_rows;
-  loop.inputs = kInputs;
-  loop.rank = layout.shape.rank();
-  std::copy(layout.shape.begin(), layout.shape.end(), loop.shape);
-  loop.out = operand(operation.out, operation.out_size, false, layout.out);
-  for (int k = 0; k < kInputs; ++k) {
-    const Operand& in = operation.in[k];
-    void* data = const_cast<void*>(in.source.data);
-    if (in.is_value) {
-      task.memory->values[k] = in.source.value;
-      data = task.memory->values[k].bytes;
-    }
-    loop.in[k] =
-        operand(data, in.size, (plan.numbers >> k & 1) != 0, *in.strides);
-  }
-  return task;
-}
 
 template <int kInputs>
 std::uint64_t Enqueue(CpuStream& stream, const OpLabel& label,
-                      const Operation<kInputs>& operation, Plan plan,
-                      LoopFn loop_fn) {
+                      const Operation<kInputs>& operation, LoopFn loop) {
   if (operation.layout == nullptr) {
-    return stream.Enqueue(label, MakeContiguous(operation, loop_fn));
+    return stream.Enqueue(label, ContiguousTask<kInputs>(operation, loop));
   }
-  if (FitsPlane(operation)) {
-    return stream.Enqueue(label, MakePlane(operation, plan, loop_fn));
-  }
-  return stream.Enqueue(label, MakeStrided(operation, plan, loop_fn));
+  StridedLoop strided = MakeStridedLoop(operation, loop);
+  PlaneTask<kInputs> plane;
+  if (plane.Pack(strided)) return stream.Enqueue(label, plane);
+  return stream.Enqueue(label, [all = std::make_unique<StridedLoop>(strided)] {
+    RunStrided(*all);
+  });
 }
 
-// ---- Late errors.
+std::uint64_t EnqueueUnaryLoop(CpuStream& stream, const OpLabel& label,
+                               const UnaryArgs& args, LoopFn loop) {
+  Operation<1> operation = {
+      args.numel,
+      args.out,
+      SizeOf(args.dtype),
+      args.layout,
+      {VectorOperand(args.in, args.dtype, args.layout, 0)},
+      {}};
+  Plan(operation);
+  return Enqueue(stream, label, operation, loop);
+}
+
+// ---- Late errors: integers divided by zero, or to a negative power.
+
+bool IsBadDivisor(BinaryOp op, std::int64_t divisor) {
+  return op == BinaryOp::kFloorDivide ? divisor == 0 : divisor < 0;
+}
 
 [[noreturn]] void ThrowBadDivisor(BinaryOp op, std::int64_t divisor,
                                   std::int64_t element) {
@@ -333,10 +281,6 @@ std::uint64_t Enqueue(CpuStream& stream, const OpLabel& label,
   }
   throw std::domain_error(absl::StrCat("negative integer exponent ", divisor,
                                        " at element ", element));
-}
-
-bool IsBadDivisor(BinaryOp op, std::int64_t divisor) {
-  return op == BinaryOp::kFloorDivide ? divisor == 0 : divisor < 0;
 }
 
 // Throws if one of the n divisors is bad; the first is element `first`.
@@ -358,235 +302,197 @@ void CheckRow(BinaryOp op, const T* divisors, std::int64_t stride,
 }
 
 template <typename T>
-void CheckAll(BinaryOp op, const T* divisors, const Shape& shape,
-              const Shape& strides) {
-  const int last = shape.rank() - 1;
-  const std::int64_t cols = shape[last];
-  if (cols == 0) return;
-  const std::int64_t rows = shape.numel() / cols;
+void CheckDivisors(BinaryOp op, const StridedLoop& loop) {
+  const T* const divisors = static_cast<const T*>(loop.in[1].source.data);
+  const std::int64_t* const strides = loop.in[1].strides;
+  const int last = loop.rank - 1;
+  std::int64_t rows = 1;
+  for (int d = 0; d < last; ++d) rows *= loop.shape[d];
   for (std::int64_t row = 0; row < rows; ++row) {
     std::int64_t offset = 0;
     std::int64_t rest = row;
     for (int d = last - 1; d >= 0; --d) {
-      offset += rest % shape[d] * strides[d];
-      rest /= shape[d];
+      offset += rest % loop.shape[d] * strides[d];
+      rest /= loop.shape[d];
     }
-    CheckRow(op, divisors + offset, strides[last], cols, row * cols);
+    CheckRow(op, divisors + offset, strides[last], loop.shape[last],
+             row * loop.shape[last]);
   }
 }
 
-// A task before which the divisors are looked at: afterwards one may have been
-// overwritten by the result.
-template <typename Task>
-struct CheckedTask {
-  struct Divisors {
-    BinaryOp op;
-    DType dtype;
-    const void* data;
-    Shape shape;
-    Shape strides;
-  };
-  Task task;
-  std::unique_ptr<Divisors> divisors;
-
-  void operator()() {
-    if (divisors->dtype == DType::kInt64) {
-      Check<std::int64_t>();
-    } else {
-      Check<std::uint8_t>();
-    }
-    task();
-  }
-  template <typename T>
-  void Check() const {
-    CheckAll(divisors->op, static_cast<const T*>(divisors->data),
-             divisors->shape, divisors->strides);
-  }
-};
-
-template <typename Task>
+// Integers divided, or to a power. The divisors are looked at before the loop
+// runs: afterwards one may have been overwritten by the result.
 std::uint64_t EnqueueChecked(CpuStream& stream, const OpLabel& label,
-                             const BinaryArgs& args, Task task) {
-  using Checked = CheckedTask<Task>;
-  const bool plain = args.layout == nullptr;
-  return stream.Enqueue(
-      label, Checked{std::move(task),
-                     std::make_unique<typename Checked::Divisors>(
-                         typename Checked::Divisors{
-                             args.op, args.dtype, args.b.data,
-                             plain ? Shape{args.numel} : args.layout->shape,
-                             plain ? Shape{1} : args.layout->in[1]})});
-}
-
-// Integers divided, or to a power, that have to be looked at.
-std::uint64_t EnqueueIntegerDivision(CpuStream& stream, const OpLabel& label,
-                                     const BinaryArgs& args,
-                                     const Operation<2>& operation, Plan plan,
-                                     LoopFn loop_fn) {
+                             const BinaryArgs& args, Operation<2> operation,
+                             LoopFn loop) {
   if (args.b.data == nullptr) {
     const std::int64_t divisor = args.b.scalar.To<std::int64_t>();
-    if (!IsBadDivisor(args.op, divisor)) {
-      return Enqueue(stream, label, operation, plan, loop_fn);
+    if (args.numel == 0 || !IsBadDivisor(args.op, divisor)) {
+      return Enqueue(stream, label, operation, loop);
     }
-    return stream.Enqueue(label, [op = args.op, divisor, n = args.numel] {
-      if (n > 0) ThrowBadDivisor(op, divisor, 0);
-    });
+    return stream.Enqueue(
+        label, [op = args.op, divisor] { ThrowBadDivisor(op, divisor, 0); });
   }
+  // Contiguous operands are one row. The loop's scalars stay what they are.
+  const StridedLayout row = {{args.numel}, {1}, {{1}, {1}}};
+  const Shape zero = {0};
   if (operation.layout == nullptr) {
-    return EnqueueChecked(stream, label, args,
-                          MakeContiguous(operation, loop_fn));
+    operation.layout = &row;
+    operation.walk = Walk::kRows;
+    for (Operand& in : operation.in) {
+      in.strides = in.is_number ? &zero : &row.in[0];
+    }
   }
-  if (FitsPlane(operation)) {
-    return EnqueueChecked(stream, label, args,
-                          MakePlane(operation, plan, loop_fn));
-  }
-  return EnqueueChecked(stream, label, args,
-                        MakeStrided(operation, plan, loop_fn));
+  return stream.Enqueue(
+      label,
+      [op = args.op, dtype = args.dtype,
+       all = std::make_unique<StridedLoop>(MakeStridedLoop(operation, loop))] {
+        if (dtype == DType::kInt64) {
+          CheckDivisors<std::int64_t>(op, *all);
+        } else {
+          CheckDivisors<std::uint8_t>(op, *all);
+        }
+        RunStrided(*all);
+      });
 }
 
 }  // namespace
+
+// ---- The families.
 
 std::uint64_t EnqueueFill(CpuStream& stream, const OpLabel& label,
                           const FillArgs& args) {
   Operation<1> operation = {
       args.numel,
       args.out,
-      static_cast<int>(DTypeSize(args.dtype)),
+      SizeOf(args.dtype),
       args.layout,
-      {OperandOf({nullptr, args.value}, args.dtype, nullptr, 0)}};
-  if (args.layout == nullptr) {
-    return Enqueue(stream, label, operation, PlanFor(operation, 1),
-                   FillLoop(args.dtype));
-  }
-  // A number's strides.
-  const Shape zeros = Shape::Filled(args.layout->shape.rank(), 0);
+      {InputOperand({nullptr, args.value}, args.dtype, nullptr, 0)},
+      {}};
+  const Shape zeros =
+      Shape::Filled(args.layout != nullptr ? args.layout->shape.rank() : 0, 0);
   operation.in[0].strides = &zeros;
-  const Plan plan = PlanFor(operation, 1);
-  return Enqueue(stream, label, operation, plan,
-                 plan.by_rows ? FillLoop(args.dtype) : nullptr);
+  Plan(operation);
+  // A number is not made a vector first.
+  if (operation.walk == Walk::kTiles) operation.walk = Walk::kCopy;
+  return Enqueue(stream, label, operation, FillLoop(args.dtype));
 }
 
 std::uint64_t EnqueueArange(CpuStream& stream, const OpLabel& label,
                             const ArangeArgs& args) {
   struct Task {
-    LoopFn loop_fn;
+    LoopFn loop;
     char* out;
     std::int64_t numel;
-    Value start;
-    Value step;
+    Source start;
+    Source step;
     int size;
 
     void operator()() const {
       ParallelFor(numel, 1 << 15, [&](std::int64_t begin, std::int64_t end) {
-        loop_fn(out + begin * size, start.bytes, step.bytes, &begin,
-                end - begin);
+        loop(out + begin * size, start.number, step.number, &begin,
+             end - begin);
       });
     }
   };
   const DType computed =
       IsFloatingPoint(args.dtype) ? DType::kFloat64 : DType::kInt64;
   return stream.Enqueue(
-      label,
-      Task{ArangeLoop(args.dtype), static_cast<char*>(args.out), args.numel,
-           ValueOf(computed, args.start), ValueOf(computed, args.step),
-           static_cast<int>(DTypeSize(args.dtype))});
+      label, Task{ArangeLoop(args.dtype), static_cast<char*>(args.out),
+                  args.numel, NumberSource(computed, args.start),
+                  NumberSource(computed, args.step), SizeOf(args.dtype)});
 }
 
 std::uint64_t EnqueueCopy(CpuStream& stream, const OpLabel& label,
                           const CopyArgs& args) {
   const bool moves = args.out_dtype == args.in_dtype;
   if (moves && args.layout == nullptr) {
-    const std::int64_t bytes =
-        args.numel * static_cast<std::int64_t>(DTypeSize(args.out_dtype));
+    const std::int64_t bytes = args.numel * SizeOf(args.out_dtype);
     return stream.Enqueue(label, [out = args.out, in = args.in, bytes] {
       if (out == in) return;
       if (bytes <= kLargeBytes) {
         std::memcpy(out, in, static_cast<std::size_t>(bytes));
       } else {
-        CopyLarge(out, in, bytes);
+        CopyContiguous(out, in, bytes);
       }
     });
   }
-  const Operation<1> operation = {
+  Operation<1> operation = {
       args.numel,
       args.out,
-      static_cast<int>(DTypeSize(args.out_dtype)),
+      SizeOf(args.out_dtype),
       args.layout,
-      {ArrayOperand(args.in, args.in_dtype, args.layout, 0)}};
-  return Enqueue(stream, label, operation, PlanFor(operation, 0),
-                 moves ? nullptr : CopyLoop(args.out_dtype, args.in_dtype));
+      {VectorOperand(args.in, args.in_dtype, args.layout, 0)},
+      {}};
+  Plan(operation);
+  if (moves) operation.walk = Walk::kCopy;
+  return Enqueue(stream, label, operation,
+                 CopyLoop(args.out_dtype, args.in_dtype));
 }
 
 std::uint64_t EnqueueUnary(CpuStream& stream, const OpLabel& label,
                            const UnaryArgs& args) {
-  const Operation<1> operation = {
-      args.numel,
-      args.out,
-      static_cast<int>(DTypeSize(args.dtype)),
-      args.layout,
-      {ArrayOperand(args.in, args.dtype, args.layout, 0)}};
-  return Enqueue(stream, label, operation, PlanFor(operation, 0),
-                 UnaryLoop(args.op, args.dtype));
+  return EnqueueUnaryLoop(stream, label, args, UnaryLoop(args.op, args.dtype));
 }
 
 std::uint64_t EnqueueBinary(CpuStream& stream, const OpLabel& label,
                             const BinaryArgs& args) {
-  if (args.op == BinaryOp::kPow && args.b.data == nullptr) {
+  const bool power = args.op == BinaryOp::kPow;
+  bool wide = false;  // a float32 to the power of a double
+  if (power && args.b.data == nullptr) {
     const double exponent = args.b.scalar.To<double>();
     if (exponent == 0) {
       return EnqueueFill(stream, label,
                          {args.dtype, args.numel, args.out, 1, args.layout});
     }
-    if (const LoopFn loop_fn = PowerLoop(exponent, args.dtype)) {
-      const Operation<1> operation = {
-          args.numel,
-          args.out,
-          static_cast<int>(DTypeSize(args.dtype)),
-          args.layout,
-          {OperandOf(args.a, args.dtype, args.layout, 0)}};
-      return Enqueue(stream, label, operation, PlanFor(operation, 0), loop_fn);
+    if (const LoopFn loop = PowerLoop(exponent, args.dtype)) {
+      return EnqueueUnaryLoop(
+          stream, label,
+          {{}, args.dtype, args.numel, args.out, args.a.data, args.layout},
+          loop);
     }
+    // Twice as fast in float, where that is as good.
+    wide = args.dtype == DType::kFloat32 &&
+           static_cast<double>(static_cast<float>(exponent)) != exponent;
   }
-  const DType result = ResultDType(args.op, args.dtype);
-  Operation<2> operation = {args.numel,
-                            args.out,
-                            static_cast<int>(DTypeSize(result)),
-                            args.layout,
-                            {OperandOf(args.a, args.dtype, args.layout, 0),
-                             OperandOf(args.b, args.dtype, args.layout, 1)}};
+  Operation<2> operation = {
+      args.numel,
+      args.out,
+      SizeOf(ResultDType(args.op, args.dtype)),
+      args.layout,
+      {InputOperand(args.a, args.dtype, args.layout, 0),
+       InputOperand(args.b, wide ? DType::kFloat64 : args.dtype, args.layout,
+                    1)},
+      {}};
+  auto& [a, b] = operation.in;
   const BinaryOp op = WithoutGreater(args.op);
-  if (op != args.op) {
-    std::swap(operation.in[0], operation.in[1]);
+  if (op != args.op) std::swap(a, b);
+  Plan(operation);
+  if (a.is_scalar && Commutes(op)) std::swap(a, b);
+  if (wide) return Enqueue(stream, label, operation, PowerOfFloatLoop());
+  const LoopFn loop =
+      BinaryLoop(op, args.dtype, OperandsOf(a.is_scalar, b.is_scalar));
+  if (!IsFloatingPoint(args.dtype) && (power || op == BinaryOp::kFloorDivide)) {
+    return EnqueueChecked(stream, label, args, operation, loop);
   }
-  Plan plan = PlanFor(operation, 3);
-  if (plan.numbers == 1u && Commutes(op)) {
-    std::swap(operation.in[0], operation.in[1]);
-    plan.numbers = 2u;
-  }
-  const LoopFn loop_fn =
-      BinaryLoop(op, args.dtype, static_cast<Operands>(plan.numbers));
-  if (!IsFloatingPoint(args.dtype) &&
-      (op == BinaryOp::kFloorDivide || op == BinaryOp::kPow)) {
-    return EnqueueIntegerDivision(stream, label, args, operation, plan,
-                                  loop_fn);
-  }
-  return Enqueue(stream, label, operation, plan, loop_fn);
+  return Enqueue(stream, label, operation, loop);
 }
 
 std::uint64_t EnqueueWhere(CpuStream& stream, const OpLabel& label,
                            const WhereArgs& args) {
-  const Operation<3> operation = {
+  Operation<3> operation = {
       args.numel,
       args.out,
-      static_cast<int>(DTypeSize(args.dtype)),
+      SizeOf(args.dtype),
       args.layout,
-      {ArrayOperand(args.condition, DType::kUInt8, args.layout, 0),
-       OperandOf(args.a, args.dtype, args.layout, 1),
-       OperandOf(args.b, args.dtype, args.layout, 2)}};
-  const Plan plan = PlanFor(operation, 6);
-  return Enqueue(
-      stream, label, operation, plan,
-      WhereLoop(args.dtype, static_cast<Operands>(plan.numbers >> 1)));
+      {VectorOperand(args.condition, DType::kUInt8, args.layout, 0),
+       InputOperand(args.a, args.dtype, args.layout, 1),
+       InputOperand(args.b, args.dtype, args.layout, 2)},
+      {}};
+  Plan(operation);
+  return Enqueue(stream, label, operation,
+                 WhereLoop(args.dtype, OperandsOf(operation.in[1].is_scalar,
+                                                  operation.in[2].is_scalar)));
 }
 
 }  // namespace d2l::kernels::cpu

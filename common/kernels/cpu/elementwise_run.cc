@@ -32,7 +32,7 @@ void ComputePart(const ContiguousLoop& loop, void* out, std::int64_t begin,
   for (int k = 0; k < kMaxInputs; ++k) {
     in[k] = static_cast<const char*>(loop.in[k]) + begin * loop.in_size[k];
   }
-  loop.loop_fn(out, in[0], in[1], in[2], end - begin);
+  loop.loop(out, in[0], in[1], in[2], end - begin);
 }
 
 // The same, the result past the caches.
@@ -63,7 +63,7 @@ struct Piece {
 struct Plane {
   char* data;
   int size;
-  bool number;
+  bool is_scalar;
   std::int64_t row_stride;
   std::int64_t col_stride;
 
@@ -84,8 +84,8 @@ void RunRows(const StridedLoop& loop, const Planes& planes,
     for (int k = 0; k < loop.inputs; ++k) {
       in[k] = planes.in[k].At(r, piece.c0);
     }
-    loop.loop_fn(planes.out.At(r, piece.c0), in[0], in[1], in[2],
-                 piece.c1 - piece.c0);
+    loop.loop(planes.out.At(r, piece.c0), in[0], in[1], in[2],
+              piece.c1 - piece.c0);
   }
 }
 
@@ -119,7 +119,7 @@ void RunTiles(const StridedLoop& loop, const Planes& planes,
       for (int k = 0; k < loop.inputs; ++k) {
         const Plane& plane = planes.in[k];
         in[k] = plane.At(r, c);
-        if (plane.number || dense(plane)) continue;
+        if (plane.is_scalar || dense(plane)) continue;
         in[k] = buffers[k];
         // The same row over and over: what the tile above has left will do.
         if (plane.row_stride == 0 && width == all_cols && r != piece.r0) {
@@ -130,10 +130,10 @@ void RunTiles(const StridedLoop& loop, const Planes& planes,
                  /*stream=*/false);
       }
       if (dense(planes.out)) {
-        loop.loop_fn(planes.out.At(r, c), in[0], in[1], in[2], height * width);
+        loop.loop(planes.out.At(r, c), in[0], in[1], in[2], height * width);
       } else {
         char* const result = buffers[kMaxInputs];
-        loop.loop_fn(result, in[0], in[1], in[2], height * width);
+        loop.loop(result, in[0], in[1], in[2], height * width);
         CopyTile(
             planes.out.size, height, width,
             {planes.out.At(r, c), planes.out.row_stride, planes.out.col_stride},
@@ -145,22 +145,24 @@ void RunTiles(const StridedLoop& loop, const Planes& planes,
 
 void RunPiece(const StridedLoop& loop, const Planes& planes, const Piece& piece,
               bool stream) {
-  if (loop.loop_fn == nullptr) {
-    const Plane& in = planes.in[0];
-    CopyTile(in.size, piece.r1 - piece.r0, piece.c1 - piece.c0,
-             {planes.out.At(piece.r0, piece.c0), planes.out.row_stride,
-              planes.out.col_stride},
-             {in.At(piece.r0, piece.c0), in.row_stride, in.col_stride}, stream);
-  } else if (loop.by_rows) {
-    RunRows(loop, planes, piece);
-  } else {
-    RunTiles(loop, planes, piece);
+  switch (loop.walk) {
+    case Walk::kRows:
+      return RunRows(loop, planes, piece);
+    case Walk::kTiles:
+      return RunTiles(loop, planes, piece);
+    case Walk::kCopy:
+      break;
   }
+  const Plane& in = planes.in[0];
+  CopyTile(in.size, piece.r1 - piece.r0, piece.c1 - piece.c0,
+           {planes.out.At(piece.r0, piece.c0), planes.out.row_stride,
+            planes.out.col_stride},
+           {in.At(piece.r0, piece.c0), in.row_stride, in.col_stride}, stream);
 }
 
 }  // namespace
 
-void RunLarge(const ContiguousLoop& loop) {
+void RunContiguous(const ContiguousLoop& loop) {
   bool stream = loop.numel * loop.out_size >= kStreamBytes;
   // The output's lines are in a cache already if they have just been read.
   for (const void* in : loop.in) stream = stream && in != loop.out;
@@ -174,7 +176,7 @@ void RunLarge(const ContiguousLoop& loop) {
   });
 }
 
-void CopyLarge(void* out, const void* in, std::int64_t bytes) {
+void CopyContiguous(void* out, const void* in, std::int64_t bytes) {
   ParallelFor(bytes, kGrain * 4, [&](std::int64_t begin, std::int64_t end) {
     char* const to = static_cast<char*>(out) + begin;
     const char* const from = static_cast<const char*>(in) + begin;
@@ -213,9 +215,12 @@ void RunStrided(const StridedLoop& loop) {
         for (int d = 0; d < last - 1; ++d) {
           offset += index[d] * operand.strides[d];
         }
-        return Plane{operand.data + offset * operand.size, operand.size,
-                     operand.number, last > 0 ? operand.strides[last - 1] : 0,
-                     operand.strides[last]};
+        const void* const base =
+            operand.is_number ? operand.source.number : operand.source.data;
+        return Plane{
+            static_cast<char*>(const_cast<void*>(base)) + offset * operand.size,
+            operand.size, operand.is_scalar,
+            last > 0 ? operand.strides[last - 1] : 0, operand.strides[last]};
       };
       Planes here;
       here.out = at(loop.out);

@@ -1,9 +1,8 @@
-// What drives a loop_fn (elementwise_blocks.h) over all elements of an
-// operation: on a device's cores, past the caches, over rows that are not side
-// by side.
+// Runs a loop (elementwise_loops.h) over all elements of an operation: on a
+// device's cores, with non-temporal stores, over strided rows.
 //
-//   if (numel * out_size <= kLargeBytes) loop_fn(out, a, b, nullptr, numel);
-//   else RunLarge({loop_fn, {out, 4, …}, {{a, 4, …}, {b, 4, …}}, numel});
+//   ContiguousLoop add = {loop, out, 4, numel, {a, b}, {4, 4}};
+//   Run(add);
 //
 // Called by the worker of a stream. Nothing is allocated, nothing fails.
 
@@ -18,42 +17,60 @@
 
 namespace d2l::kernels::cpu {
 
-// Up to here an operation is one call of its loop_fn.
+// Up to here an operation is one call of its loop, or of memcpy.
 inline constexpr std::int64_t kLargeBytes = 1 << 16;
 
-// All operands contiguous. size: of an element in bytes, 0 for a number, which
-// stays where it is.
+// All operands contiguous. Sizes are those of an element in bytes; an input's
+// is 0 if it is one number.
 struct ContiguousLoop {
-  LoopFn loop_fn;
+  LoopFn loop;
   void* out;
   int out_size;
+  std::int64_t numel;
   const void* in[kMaxInputs];
   int in_size[kMaxInputs];
-  std::int64_t numel;
 };
 
-void RunLarge(const ContiguousLoop& loop);
+void RunContiguous(const ContiguousLoop& loop);
 
 // Copies bytes, likewise.
-void CopyLarge(void* out, const void* in, std::int64_t bytes);
+void CopyContiguous(void* out, const void* in, std::int64_t bytes);
+
+// The address of elements, or the bytes of one number.
+union Source {
+  const void* data;
+  alignas(8) unsigned char number[8];
+};
 
 struct StridedOperand {
-  char* data;
-  int size;     // of an element in bytes
-  bool number;  // for the loop_fn; see by_rows
+  Source source;
+  bool is_number;  // the source is; all strides are 0
+  bool is_scalar;  // to the loop; see Walk
+  int size;        // of an element in bytes
   std::int64_t strides[kMaxRank];
 };
 
+enum class Walk : std::uint8_t {
+  // Copies the only input, whose elements have the output's size.
+  kCopy,
+  // The loop runs along the last dimension, in which strides are 1, and 0 for a
+  // scalar.
+  kRows,
+  // The loop runs over small blocks, for which operands are made contiguous.
+  // All strides of a scalar are 0.
+  kTiles,
+};
+
 struct StridedLoop {
-  LoopFn loop_fn;  // null: copies the first input, of elements of the same size
-  // The loop_fn is called on parts of rows: along the last dimension, strides
-  // are 1, and 0 for a number. Otherwise all strides of a number are 0.
-  bool by_rows;
+  LoopFn loop;  // not for kCopy
+  Walk walk;
   int inputs;
   int rank;  // at least 1
   std::int64_t shape[kMaxRank];
   StridedOperand out;
   StridedOperand in[kMaxInputs];
+
+  StridedOperand& operand(int k) { return k == 0 ? out : in[k - 1]; }
 };
 
 void RunStrided(const StridedLoop& loop);

@@ -165,6 +165,7 @@ T UnaryFormula(UnaryOp op, T a) {
       case UnaryOp::kSigmoid:
         return static_cast<T>(1 / (1 + std::exp(-x)));
       case UnaryOp::kGelu:
+        if (std::isinf(x) && x < 0) return T{0};  // the limit
         return static_cast<T>(x * 0.5L * std::erfc(-x / std::sqrt(2.0L)));
       case UnaryOp::kCount:
         break;

@@ -57,7 +57,7 @@ void Count(benchmark::State& state, int arrays) {
                           static_cast<std::int64_t>(sizeof(float)));
 }
 
-// find: chooses the loop_fn, once the kind of vector is set. The last operand
+// find: chooses the loop, once the kind of vector is set. The last operand
 // is one number if `number`.
 struct Kernel {
   const char* name;
@@ -92,7 +92,7 @@ void BM_Kernel(benchmark::State& state, const Kernel& kernel,
   const std::int64_t n = state.range(0);
   Arrays arrays(n);
   ContiguousLoop loop = {};
-  loop.loop_fn = kernel.find();
+  loop.loop = kernel.find();
   loop.out = arrays[0];
   loop.out_size = sizeof(float);
   for (int k = 0; k < kernel.inputs; ++k) {
@@ -102,7 +102,7 @@ void BM_Kernel(benchmark::State& state, const Kernel& kernel,
   }
   loop.numel = n;
   for (auto _ : state) {
-    RunLarge(loop);
+    RunContiguous(loop);
     benchmark::ClobberMemory();
   }
   Count(state, 1 + kernel.inputs - (kernel.number ? 1 : 0));
@@ -113,8 +113,8 @@ void BM_Copy(benchmark::State& state, std::int64_t target) {
   const std::int64_t n = state.range(0);
   Arrays arrays(n);
   for (auto _ : state) {
-    CopyLarge(arrays[0], arrays[1],
-              n * static_cast<std::int64_t>(sizeof(float)));
+    CopyContiguous(arrays[0], arrays[1],
+                   n * static_cast<std::int64_t>(sizeof(float)));
     benchmark::ClobberMemory();
   }
   Count(state, 2);
@@ -130,10 +130,9 @@ void BM_Transpose(benchmark::State& state, std::int64_t target) {
   loop.inputs = 1;
   loop.rank = 2;
   loop.shape[0] = loop.shape[1] = side;
-  loop.out = {
-      reinterpret_cast<char*>(arrays[0]), sizeof(float), false, {side, 1}};
-  loop.in[0] = {
-      reinterpret_cast<char*>(arrays[1]), sizeof(float), false, {1, side}};
+  loop.walk = Walk::kCopy;
+  loop.out = {{arrays[0]}, false, false, sizeof(float), {side, 1}};
+  loop.in[0] = {{arrays[1]}, false, false, sizeof(float), {1, side}};
   for (auto _ : state) {
     RunStrided(loop);
     benchmark::ClobberMemory();
