@@ -62,7 +62,9 @@ class OpLabel {
   // Copies only what is set: a label is copied for every operation.
   OpLabel(const OpLabel& other) { *this = other; }
   OpLabel& operator=(const OpLabel& other) {
-    std::memcpy(static_cast<void*>(this), &other, offsetof(OpLabel, dims_));
+    if (this == &other) return *this;
+    std::memcpy(static_cast<void*>(this), static_cast<const void*>(&other),
+                offsetof(OpLabel, dims_));
     for (int i = 0; i < other.dims_used_; ++i) dims_[i] = other.dims_[i];
     return *this;
   }

@@ -2,7 +2,6 @@
 
 #include <initializer_list>
 #include <stdexcept>
-#include <utility>
 
 #include "absl/strings/str_format.h"
 #include "common/ops/copy.h"
@@ -50,7 +49,7 @@ TensorSlice Tensor::operator[](std::initializer_list<Index> indices) const {
     }
     next += index.is_range();
   }
-  return TensorSlice(from == this ? *this : std::move(part), at);
+  return TensorSlice(*from, at);
 }
 
 const TensorSlice& TensorSlice::operator=(const Operand& value) const {

@@ -1,0 +1,22 @@
+#!/usr/bin/env bash
+# Runs clang-tidy with the checks of .clang-tidy, on all cores. Exits with 1 if it
+# finds anything.
+#
+#   tools/check_tidy.sh [FILE...]
+#
+# Without files: the core, common/base, device, tensor, ops and graph, but for
+# tests, benchmarks, fakes and CUDA. Everything would take longer than a build.
+# Versions of clang-tidy differ; 14, Debian 12's, is the one that counts. Needs the
+# libraries of third_party/debian-packages.txt.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+files=("$@")
+if [[ ${#files[@]} -eq 0 ]]; then
+  mapfile -t files < <(git ls-files -- 'common/base/*.cc' 'common/device/*.cc' \
+    'common/tensor/*.cc' 'common/ops/*.cc' 'common/graph/*.cc' \
+    | grep -Ev '_(test|benchmark|fuzz)\.cc$|/(fake|test)[a-z_]*\.cc$|/cuda/')
+fi
+printf '%s\0' "${files[@]}" \
+  | xargs -0 -P "$(nproc)" -I FILE clang-tidy --quiet FILE -- -std=c++17 -I. 2>&1 \
+  | { grep -v 'warnings\? generated' || true; }
