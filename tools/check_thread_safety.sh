@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Clang's thread-safety analysis: what common/base/mutex.h guards is touched only
 # with its lock. Checks each file that names a lock or a guarded member, and each
-# source that includes such a header. Exits with 1 if it finds anything.
+# source that includes such a header. Fails if it finds anything.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -12,7 +12,6 @@ mapfile -t files < <({
   git grep -l "${words[@]}" -- '*.cc'
   printf '#include "%s"\n' "${headers[@]}" | git grep -lF -f - -- '*.cc'
 } | grep -v '/cuda/' | sort -u)
-# absl::Mutex is annotated too.
 printf '%s\0' "${files[@]}" \
   | xargs -0 -P "$(nproc)" -n 1 clang++ -std=c++17 -I. -fsyntax-only -x c++ \
     -Wthread-safety -Werror=thread-safety

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs clang-tidy with the checks of .clang-tidy, on all cores. Exits with 1 if it
+# Runs clang-tidy with the checks of .clang-tidy, on all cores. Fails if it
 # finds anything.
 #
 #   tools/check_tidy.sh [FILE...]

@@ -11,8 +11,9 @@ KEYRING = "cuda-keyring_1.1-1_all.deb"
 MAXIMUM = "nvidia-smi's \"CUDA Version\" is the driver's maximum, not your toolkit's version."
 
 
-def major(version):
-    return int(version.split(".")[0])
+def numbers(version):
+    """"12.10" as (12, 10)."""
+    return tuple(int(n) for n in version.split("."))
 
 
 def add_from_nvidia(m, why, package, after=""):
@@ -31,17 +32,16 @@ def add_from_nvidia(m, why, package, after=""):
 
 
 def find_toolkit(m):
-    """(folder or None, where it has looked), as in third_party/cuda_configure.bzl."""
-    on_path = os.path.realpath(m.which("nvcc") or "/")
-    looked = []
-    for name, folder in (("CUDA_PATH", m.env.get("CUDA_PATH")), ("CUDA_HOME", m.env.get("CUDA_HOME")),
-                         ("PATH", on_path.replace("/bin/nvcc", "")),
-                         ("/usr/local/cuda", m.root + "/usr/local/cuda")):
-        if folder and os.path.exists(folder + "/bin/nvcc"):
-            return folder.rstrip("/"), ""
-        if folder or not name.startswith("CUDA"):
-            looked.append(name + "=" + folder if name.startswith("CUDA") else name)
-    return None, ", ".join(looked)
+    """Its folder or None, as third_party/cuda_configure.bzl finds it."""
+    settings = [(name, m.env[name]) for name in ("CUDA_PATH", "CUDA_HOME") if m.env.get(name)]
+    nvcc = m.which("nvcc")
+    on_path = [os.path.realpath(nvcc).replace("/bin/nvcc", "")] if nvcc else []
+    for folder in [f for _, f in settings] + on_path + [m.root + "/usr/local/cuda"]:
+        if os.path.exists(folder + "/bin/nvcc"):
+            return folder.rstrip("/")
+    looked = ["=".join(setting) for setting in settings] + ["PATH", "/usr/local/cuda"]
+    m.fact("CUDA toolkit", "none", "no nvcc (looked at %s)" % ", ".join(looked))
+    return None
 
 
 def check_toolkit(m):
@@ -52,9 +52,8 @@ def check_toolkit(m):
         m.add_gpu("CUDA_PATH=none pretends that there is no CUDA toolkit.",
                   "unset CUDA_PATH" + m.shutdown)
         return "", "hidden"
-    folder, looked = find_toolkit(m)
+    folder = find_toolkit(m)
     if not folder:
-        m.fact("CUDA toolkit", "none", "no nvcc (looked at %s)" % looked)
         return "", "none"
     found = re.search(r"Build cuda_(\d+\.\d+)", m.ask(folder + "/bin/nvcc", "--version")[1])
     version = found[1] if found else ""
@@ -69,29 +68,26 @@ def check_toolkit(m):
     found = re.search(r"^#if __GNUC__ > (\d+)", header, re.M)
     newest = int(found[1]) if found else 0
     text += ", takes gcc up to %d" % newest if newest else ""
-    settings = m.read(m.shown(m.repository) + "/.bazelrc.user")
-    ccbin = re.findall(r"--//:cuda_ccbin=(\S*)", settings)
-    if ccbin and os.access(m.root + ccbin[-1], os.X_OK):
-        text += "; .bazelrc.user gives it " + ccbin[-1]
-    elif ccbin:
-        m.fact("CUDA toolkit", "wrong", "%s; .bazelrc.user gives it %s, which is not there" % (
-            text, ccbin[-1]))
+    ccbin = re.findall(r"--//:cuda_ccbin=(\S*)", m.read(m.shown(m.repository) + "/.bazelrc.user"))
+    # The gcc that nvcc calls in a build, unless it is given another.
+    have = m.ask(m.root + "/usr/bin/gcc", "-dumpversion")[1].split(".")[0]
+    state = "wrong"
+    if ccbin and not os.access(m.root + ccbin[-1], os.X_OK):
+        text += "; .bazelrc.user gives it %s, which is not there" % ccbin[-1]
         m.add_gpu("--//:cuda_ccbin=%s in .bazelrc.user names no program." % ccbin[-1],
                   "sed -i /cuda_ccbin/d .bazelrc.user")
-        return version, "wrong"
+    elif not ccbin and newest and have.isdigit() and int(have) > newest:
+        text += "; found " + have
+        older = [n for n in range(newest, 8, -1) if m.exists("usr/bin/g++-%d" % n)]
+        command = "" if older else m.apt_get("g++-%d" % newest) + " && "
+        m.add_gpu("CUDA %s takes gcc up to %d; found %s. Give nvcc an older one:" % (
+            version, newest, have), "%secho 'build --//:cuda_ccbin=/usr/bin/g++-%d' >> .bazelrc.user"
+                  % (command, (older or [newest])[0]))
     else:
-        # The gcc that nvcc calls in a build.
-        have = m.ask(m.root + "/usr/bin/gcc", "-dumpversion")[1].split(".")[0]
-        if newest and have.isdigit() and int(have) > newest:
-            m.fact("CUDA toolkit", "wrong", "%s; found %s" % (text, have))
-            older = [n for n in range(newest, 8, -1) if m.exists("usr/bin/g++-%d" % n)]
-            command = "" if older else m.apt_get("g++-%d" % newest) + " && "
-            m.add_gpu("CUDA %s takes gcc up to %d; found %s. Give nvcc an older one:" % (
-                version, newest, have), "%secho 'build --//:cuda_ccbin=/usr/bin/g++-%d' "
-                      ">> .bazelrc.user" % (command, (older or [newest])[0]))
-            return version, "wrong"
-    m.fact("CUDA toolkit", "ok", text)
-    return version, "ok"
+        text += "; .bazelrc.user gives it " + ccbin[-1] if ccbin else ""
+        state = "ok"
+    m.fact("CUDA toolkit", state, text)
+    return version, state
 
 
 def check_driver(m, toolkit):
@@ -138,11 +134,10 @@ def check_driver(m, toolkit):
 def compare(m, driver, cuda, toolkit):
     """What NVIDIA guarantees: programs of an older toolkit run, and those of the same
     major version."""
-    text = "CUDA " + cuda + (driver and " (%s)" % driver)
-    if not toolkit or major(toolkit) <= major(cuda):
-        if toolkit and major(toolkit) == major(cuda) and (
-                int(toolkit.split(".")[1]) > int(cuda.split(".")[1])):
-            # Such a driver does not compile the toolkit's PTX.
+    text, major = "CUDA " + cuda + (driver and " (%s)" % driver), numbers(cuda)[0]
+    older = bool(toolkit) and numbers(cuda) < numbers(toolkit)
+    if not older or numbers(toolkit)[0] == major:
+        if older:  # such a driver does not compile the toolkit's PTX
             text += ", older than the toolkit: it runs what --//:cuda_archs names, no PTX. " + MAXIMUM
         m.fact("driver", "ok", text)
         return True
@@ -152,8 +147,8 @@ def compare(m, driver, cuda, toolkit):
     if m.wsl or m.container:  # the driver is not this system's
         whose = "in Windows" if m.wsl else "outside of this container"
         add_from_nvidia(m, why + whose + ", or build with an older toolkit:",
-                        "cuda-toolkit-%d" % major(cuda),
-                        " && export CUDA_PATH=/usr/local/cuda-%d%s" % (major(cuda), m.shutdown))
+                        "cuda-toolkit-%d" % major,
+                        " && export CUDA_PATH=/usr/local/cuda-%d%s" % (major, m.shutdown))
     else:
         add_from_nvidia(m, why + "%s, or build with a toolkit of CUDA %s or older." % (RESTART, cuda),
                         "cuda-drivers")
@@ -184,7 +179,7 @@ def install_toolkit(m, version, state, driver_cuda):
     """After the driver, which says what fits."""
     if state == "none":
         add_from_nvidia(m, "There is no CUDA toolkit, which --config=cuda needs.",
-                        "cuda-toolkit" + (driver_cuda and "-%d" % major(driver_cuda)), m.shutdown)
+                        "cuda-toolkit" + (driver_cuda and "-%d" % numbers(driver_cuda)[0]), m.shutdown)
     elif state.startswith("partial"):
         add_from_nvidia(m, "The CUDA toolkit in %s is not complete." % state.split(" ", 1)[1],
                         "cuda-toolkit" + (version and "-" + version.replace(".", "-")), m.shutdown)
