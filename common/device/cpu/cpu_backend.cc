@@ -3,6 +3,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -10,12 +12,12 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <sstream>
 #include <string>
 #include <thread>
 
 #include "common/device/backend.h"
 #include "common/device/cpu/cpu_stream.h"
+#include "common/device/cpu/free_memory.h"
 #include "common/device/cpu/parallel_for.h"
 #include "common/device/device.h"
 
@@ -27,20 +29,8 @@ namespace {
 // bookkeeping of the block: an operation would cost a half more.
 constexpr std::size_t kAlignment = 128;
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
-
-// The value of a line such as "MemAvailable:   123 kB", in bytes; negative if
-// there is none.
-std::int64_t ReadMeminfo(const std::string& key) {
-  std::ifstream file("/proc/meminfo");
-  std::string line;
-  while (std::getline(file, line)) {
-    if (line.compare(0, key.size(), key) != 0) continue;
-    std::istringstream words(line.substr(key.size() + 1));
-    std::int64_t kilobytes = 0;
-    if (words >> kilobytes) return kilobytes * 1024;
-  }
-  return -1;
-}
+// Looking for what is free costs a part of what so many fresh pages do.
+constexpr std::int64_t kUncheckedBytes = std::int64_t{32} << 20;
 
 std::string ProcessorName() {
   std::ifstream file("/proc/cpuinfo");
@@ -76,27 +66,19 @@ class VirtualCpus final : public Backend {
   }
 
   void* Allocate(int physical_index, std::size_t bytes) override {
-    // Linux promises more memory than there is and kills who uses it; so a
-    // large request is checked first.
-    if (bytes >= 16 * kHugePage &&
-        static_cast<std::int64_t>(bytes) > FreeMemory(physical_index)) {
-      return nullptr;
+    const auto size = static_cast<std::int64_t>(bytes);
+    // Linux promises more memory than there is and kills who uses it.
+    if (unchecked_.fetch_add(size) + size >= kUncheckedBytes) {
+      if (size > FreeMemory(physical_index)) return nullptr;
+      unchecked_.store(0);
     }
-    if (bytes < kHugePage) {
-      void* data = nullptr;
-      const std::size_t padded =
-          (bytes + kAlignment - 1) / kAlignment * kAlignment;
-      return posix_memalign(&data, kAlignment, padded) == 0 ? data : nullptr;
-    }
-    // Fresh pages cost more than the arithmetic on them; huge ones less.
-    void* data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (data == MAP_FAILED) return nullptr;
-    madvise(data, bytes, MADV_HUGEPAGE);
+    void* const data = AllocateUnchecked(bytes);
+    if (data != nullptr) promised_.fetch_add(size);
     return data;
   }
 
   void Free(int /*physical_index*/, void* data, std::size_t bytes) override {
+    promised_.fetch_sub(static_cast<std::int64_t>(bytes));
     if (bytes < kHugePage) {
       std::free(data);
     } else {
@@ -112,11 +94,26 @@ class VirtualCpus final : public Backend {
   }
 
   std::int64_t FreeMemory(int /*physical_index*/) override {
-    const std::int64_t available = ReadMeminfo("MemAvailable");
-    return available >= 0 ? available : inventory_.devices[0].memory_bytes;
+    return std::min(FreeHostMemory(promised_.load()),
+                    inventory_.devices[0].memory_bytes);
   }
 
  private:
+  static void* AllocateUnchecked(std::size_t bytes) {
+    if (bytes < kHugePage) {
+      void* data = nullptr;
+      const std::size_t padded =
+          (bytes + kAlignment - 1) / kAlignment * kAlignment;
+      return posix_memalign(&data, kAlignment, padded) == 0 ? data : nullptr;
+    }
+    // Fresh pages cost more than the arithmetic on them; huge ones less.
+    void* data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (data == MAP_FAILED) return nullptr;
+    madvise(data, bytes, MADV_HUGEPAGE);
+    return data;
+  }
+
   // The team that the streams of `device` share; null if it has one core.
   std::shared_ptr<Team> TeamOf(Device device, int cores) {
     if (cores <= 1) return nullptr;
@@ -131,6 +128,8 @@ class VirtualCpus final : public Backend {
   }
 
   DeviceInventory inventory_;
+  std::atomic<std::int64_t> promised_{0};   // allocated and not freed
+  std::atomic<std::int64_t> unchecked_{0};  // allocated since the last look
 
   std::mutex mutex_;                          // guards teams_
   std::map<int, std::weak_ptr<Team>> teams_;  // by the device's index

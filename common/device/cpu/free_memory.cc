@@ -1,0 +1,146 @@
+#include "common/device/cpu/free_memory.h"
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+#include <limits>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+
+namespace d2l {
+namespace {
+
+constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max();
+
+// The first number in a file; kNoLimit if there is none, as in "max".
+std::int64_t ReadNumber(const std::string& file) {
+  std::ifstream in(file);
+  std::int64_t number = 0;
+  return in >> number ? number : kNoLimit;
+}
+
+// The number after `key` in a file of lines "key number"; `fallback` if there
+// is none.
+std::int64_t ReadField(const std::string& file, const std::string& key,
+                       std::int64_t fallback) {
+  std::ifstream in(file);
+  std::string line;
+  while (std::getline(in, line)) {
+    std::istringstream words(line);
+    std::string first;
+    std::int64_t number = 0;
+    if (words >> first && first == key && words >> number) return number;
+  }
+  return fallback;
+}
+
+// What is left in one cgroup; its folder ends in a slash. Files that the kernel
+// has in memory give way.
+std::int64_t LeftInGroup(const std::string& folder, bool v2) {
+  const std::int64_t limit = v2 ? std::min(ReadNumber(folder + "memory.max"),
+                                           ReadNumber(folder + "memory.high"))
+                                : ReadNumber(folder + "memory.limit_in_bytes");
+  const std::int64_t used =
+      ReadNumber(folder + (v2 ? "memory.current" : "memory.usage_in_bytes"));
+  if (limit < 0 || limit > kNoLimit / 2 || used < 0 || used > kNoLimit / 2) {
+    return kNoLimit;
+  }
+  std::int64_t left = limit - used;
+  for (const char* files : {"inactive_file", "active_file"}) {
+    const std::string key = absl::StrCat(v2 ? "" : "total_", files);
+    left += std::clamp<std::int64_t>(ReadField(folder + "memory.stat", key, 0),
+                                     0, used);
+  }
+  // Stacks, page tables and what the C library takes count, too.
+  return std::max<std::int64_t>(0, left - limit / 16);
+}
+
+// The path of the process's cgroup, "/a/b", from /proc/self/cgroup.
+std::string GroupPath(const std::string& root, bool v2) {
+  std::ifstream in(root + "/proc/self/cgroup");
+  std::string line;
+  while (std::getline(in, line)) {
+    // "4:memory,hugetlb:/a/b", and "0::/a/b" for v2.
+    const std::vector<std::string> parts =
+        absl::StrSplit(line, absl::MaxSplits(':', 2));
+    if (parts.size() != 3) continue;
+    const std::vector<std::string> controllers = absl::StrSplit(parts[1], ',');
+    if (v2 ? parts[0] == "0" && parts[1].empty()
+           : std::find(controllers.begin(), controllers.end(), "memory") !=
+                 controllers.end()) {
+      return parts[2];
+    }
+  }
+  return "/";
+}
+
+// What is left in the process's memory cgroups.
+std::int64_t LeftInGroups(const std::string& root) {
+  std::ifstream in(root + "/proc/self/mountinfo");
+  std::string line;
+  std::int64_t left = kNoLimit;
+  while (std::getline(in, line)) {
+    // "30 23 0:28 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory", with
+    // optional words before the dash.
+    const std::vector<std::string> words =
+        absl::StrSplit(line, ' ', absl::SkipEmpty());
+    const auto dash = std::find(words.begin(), words.end(), "-");
+    if (words.size() < 6 || words.end() - dash < 4) continue;
+    const bool v2 = dash[1] == "cgroup2";
+    const std::vector<std::string> options = absl::StrSplit(dash[3], ',');
+    const bool v1 =
+        dash[1] == "cgroup" &&
+        std::find(options.begin(), options.end(), "memory") != options.end();
+    if (!v1 && !v2) continue;
+    // What is mounted may be a group itself, as in a container.
+    std::string path = GroupPath(root, v2);
+    const std::string& mounted = words[3];
+    if (mounted != "/") {
+      path = absl::StartsWith(path, mounted) ? path.substr(mounted.size()) : "";
+    }
+    const std::string top = root + words[4] + "/";
+    while (!path.empty() && path != "/") {
+      left = std::min(left, LeftInGroup(top + path + "/", v2));
+      path.resize(path.rfind('/') == std::string::npos ? 0 : path.rfind('/'));
+    }
+    left = std::min(left, LeftInGroup(top, v2));
+  }
+  return left;
+}
+
+}  // namespace
+
+std::int64_t FreeHostMemory(std::int64_t promised, const std::string& root) {
+  // In pages: all addresses, what is in memory, what of it is files.
+  std::int64_t pages[3] = {};
+  std::ifstream statm(root + "/proc/self/statm");
+  for (std::int64_t& number : pages) statm >> number;
+  const std::int64_t page_bytes = sysconf(_SC_PAGESIZE);
+  const std::int64_t touched = (pages[1] - pages[2]) * page_bytes;
+
+  const std::int64_t kilobytes =
+      ReadField(root + "/proc/meminfo", "MemAvailable:", kNoLimit);
+  std::int64_t free = LeftInGroups(root);
+  if (kilobytes >= 0 && kilobytes < kNoLimit / 1024) {
+    free = std::min(free, kilobytes * 1024);
+  }
+  free -= std::clamp<std::int64_t>(promised - touched, 0, free);
+
+  rlimit addresses{};
+  if (getrlimit(RLIMIT_AS, &addresses) == 0 &&
+      addresses.rlim_cur != RLIM_INFINITY) {
+    const std::int64_t left =
+        static_cast<std::int64_t>(addresses.rlim_cur) - pages[0] * page_bytes;
+    free = std::clamp<std::int64_t>(left, 0, free);
+  }
+  return free;
+}
+
+}  // namespace d2l
