@@ -77,6 +77,8 @@ class Backend {
   // enough. Slow: DeviceMemory (memory.h) keeps and reuses what it gets.
   virtual void* Allocate(int physical_index, std::size_t bytes) = 0;
   virtual void Free(int physical_index, void* data, std::size_t bytes) = 0;
+  // True if Free and FreePinned wait for all work of the device.
+  virtual bool FreeWaits() const { return false; }
 
   // Host memory that copies to and from the device can be asynchronous with.
   virtual void* AllocatePinned(std::size_t bytes) = 0;

@@ -1,10 +1,10 @@
-// KeepUntilPassed: memory that a device may still write to, and whose owner is
-// going.
+// KeepUntilPassed: keeps memory that a device may still write to alive when its
+// owner goes.
 //
 //   KeepUntilPassed(std::move(stamps), {&stream});
 //
-// An operation writes its OpStamps when it is run, perhaps long after whoever
-// asked for them is gone, who should not have to wait.
+// An operation writes its OpStamps when it runs, perhaps long after their owner
+// is gone, and the owner's destructor must not wait for it.
 
 #ifndef D2L_COMMON_DEVICE_KEEP_UNTIL_PASSED_H_
 #define D2L_COMMON_DEVICE_KEEP_UNTIL_PASSED_H_
@@ -17,11 +17,12 @@
 namespace d2l {
 
 // Holds `memory` until each of `streams`, which may be named repeatedly, has
-// done all that is enqueued on it now, and lets go of it in a later call; or at
-// the process's end. May wait for room in a queue, not for work. Any thread may
-// call it, except one that runs a stream's work.
+// done all that is enqueued on it now. A later call lets go of it, or the end
+// of the process, also if a stream cannot record an event. May wait for room in
+// a queue, not for work. Any thread may call it, except one that runs a
+// stream's work.
 void KeepUntilPassed(std::shared_ptr<void> memory,
-                     absl::Span<Stream* const> streams);
+                     absl::Span<Stream* const> streams) noexcept;
 
 }  // namespace d2l
 

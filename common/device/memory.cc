@@ -1,54 +1,41 @@
 #include "common/device/memory.h"
 
+#include <malloc.h>
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <map>
+#include <limits>
+#include <memory>
 #include <mutex>
+#include <new>
 #include <stdexcept>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/str_format.h"
 #include "common/base/format.h"
 #include "common/base/ticks.h"
+#include "common/device/event.h"
+#include "common/device/failure.h"
+#include "common/device/listener.h"
 
 namespace d2l {
 namespace {
 
-// All pinned memory: start -> end.
-struct PinnedRanges {
-  std::mutex mutex;
-  std::map<std::uintptr_t, std::uintptr_t> end_of;
-};
+constexpr std::int64_t kAll = std::numeric_limits<std::int64_t>::max();
 
-PinnedRanges& Pinned() {
-  static PinnedRanges& ranges = *new PinnedRanges;  // outlives every block
-  return ranges;
+// Waits for all that is queued on a stream; null is none. False if it cannot.
+bool WaitFor(Stream* stream) {
+  if (stream == nullptr || stream->Query()) return true;
+  try {
+    stream->Record().state()->Block();
+    return true;
+  } catch (...) {  // no memory for an event, or no GPU any more
+    return false;
+  }
 }
-
-constexpr std::size_t kSmallestBlock = 64;
 
 }  // namespace
-
-void Storage::AddUser(Stream& stream) {
-  std::lock_guard<SpinLock> lock(users_lock_);
-  if (std::find(users_.begin(), users_.end(), &stream) == users_.end()) {
-    users_.push_back(&stream);
-  }
-}
-
-void StorageRef::reset() {
-  Storage* storage = std::exchange(storage_, nullptr);
-  if (storage == nullptr) return;
-  // The only handle cannot be copied by anyone else meanwhile, so it need not
-  // pay for an atomic subtraction.
-  if (storage->references_.load(std::memory_order_acquire) == 1 ||
-      storage->references_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
-    storage->memory_->Return(storage);
-  }
-}
 
 DeviceMemory::DeviceMemory(Backend& backend, Device device, int physical_index,
                            Kind kind, std::int64_t max_bytes_in_flight)
@@ -56,38 +43,23 @@ DeviceMemory::DeviceMemory(Backend& backend, Device device, int physical_index,
       device_(device),
       physical_index_(physical_index),
       kind_(kind),
+      free_limit_(backend.FreeWaits() ? 32 * kFreeLimit : kFreeLimit),
       max_bytes_in_flight_(max_bytes_in_flight) {}
 
-DeviceMemory::~DeviceMemory() {
-  std::unique_lock<SpinLock> lock(lock_);
-  TakeBackParked(lock);
-  FreeCached(lock);
-}
-
-int DeviceMemory::SizeClass(std::size_t bytes) {
-  if (bytes <= kSmallestBlock) return 0;
-  // (bytes - 1) = (8 + step) * 2^(log - 3) + rest: the class above `step`.
-  const std::size_t n = bytes - 1;
-  const int log = 63 - __builtin_clzll(n);
-  const int step = static_cast<int>(n >> (log - 3)) & 7;
-  return (log - 6) * kStepsPerDoubling + step + 1;
-}
-
-std::size_t DeviceMemory::ClassBytes(int size_class) {
-  const int doublings = size_class / kStepsPerDoubling;
-  const std::size_t step = size_class % kStepsPerDoubling;
-  return ((8 + step) * (kSmallestBlock / 8)) << doublings;
-}
-
-DeviceMemory::FreeLists& DeviceMemory::ListsOf(Stream* home) {
-  const std::size_t index = home == nullptr ? 0 : home->index();
-  if (index >= lists_.size()) lists_.resize(index + 1);
-  if (lists_[index] == nullptr) {
-    lists_[index] = std::make_unique<FreeLists>();
-    lists_[index]->stream = home;
+template <typename F>
+void DeviceMemory::ForEach(Storage* blocks, F f) {
+  while (blocks != nullptr) {
+    Storage* const block = std::exchange(blocks, blocks->next_);
+    f(block);
   }
-  return *lists_[index];
 }
+
+DeviceMemory::~DeviceMemory() {
+  WaitForParked();
+  GiveBackAll();
+}
+
+// ---- Allocating.
 
 StorageRef DeviceMemory::Allocate(std::size_t bytes, Stream& stream) {
   return AllocateFor(bytes, &stream);
@@ -98,75 +70,91 @@ StorageRef DeviceMemory::AllocatePinned(std::size_t bytes) {
 }
 
 StorageRef DeviceMemory::AllocateFor(std::size_t bytes, Stream* home) {
-  if (bytes > (std::size_t{1} << 45)) ThrowOutOfMemory(bytes);
-  const int size_class = SizeClass(bytes);
-  std::unique_lock<SpinLock> lock(lock_);
-  if (!parked_.empty()) Reclaim(lock);
-  Storage*& head = ListsOf(home).heads[size_class];
-  Storage* storage = head;
-  if (storage != nullptr) {
-    head = storage->next_;
-  } else {
-    storage = RawAllocate(size_class, lock);
-    if (storage == nullptr && !internal::on_worker_thread) {
-      TakeBackParked(lock);
-      FreeCached(lock);
-      storage = RawAllocate(size_class, lock);
-    }
-    if (storage == nullptr) {
-      lock.unlock();
-      ThrowOutOfMemory(bytes);
-    }
+  if (bytes > FreeBlocks::kLargestRequest) ThrowOutOfMemory(bytes);
+  Request request{
+      FreeBlocks::BlockSize(bytes), home, internal::MemoryHasListeners(), {}};
+  Storage* block = nullptr;
+  {
+    std::lock_guard<SpinLock> lock(lock_);
+    if (parked_.empty()) block = TakeFree(request);
   }
-  ++stats_.allocations;
-  stats_.in_use += static_cast<std::int64_t>(ClassBytes(size_class));
-  stats_.peak = std::max(stats_.peak, stats_.in_use + stats_.in_flight);
-  storage->id_ = (static_cast<std::uint64_t>(device_.type()) << 62) |
-                 (static_cast<std::uint64_t>(kind_) << 61) |
-                 (static_cast<std::uint64_t>(device_.index()) << 48) |
-                 ++next_id_;
-  if (!internal::MemoryHasListeners()) {
-    lock.unlock();
-  } else {
-    const MemoryStats stats = stats_;
-    lock.unlock();
-    Report(storage->id_, static_cast<std::int64_t>(ClassBytes(size_class)),
-           stats);
+  if (block == nullptr) {
+    try {
+      block = AllocateSlowly(request);
+    } catch (const std::bad_alloc&) {  // of the host
+    }
+    if (block == nullptr) ThrowOutOfMemory(bytes);
   }
-
-  storage->bytes_ = bytes;
-  storage->home_ = home;
-  storage->writer_ = nullptr;
-  storage->version_ = 0;
-  storage->references_.store(1, std::memory_order_relaxed);
-  return StorageRef(storage);
+  block->bytes_ = bytes;
+  block->writer_ = nullptr;
+  block->version_ = 0;
+  block->references_.store(1, std::memory_order_relaxed);
+  StorageRef handle(block);
+  if (request.reported) {
+    Report(block->id_, static_cast<std::int64_t>(block->size_), request.after);
+  }
+  return handle;
 }
 
-Storage* DeviceMemory::RawAllocate(int size_class,
-                                   std::unique_lock<SpinLock>& lock) {
-  lock.unlock();
-  const std::size_t bytes = ClassBytes(size_class);
-  void* data = kind_ == Kind::kPinned
-                   ? backend_.AllocatePinned(bytes)
-                   : backend_.Allocate(physical_index_, bytes);
-  Storage* storage = nullptr;
-  if (data != nullptr) {
-    if (kind_ == Kind::kPinned) {
-      const auto start = reinterpret_cast<std::uintptr_t>(data);
-      std::lock_guard<std::mutex> pinned_lock(Pinned().mutex);
-      Pinned().end_of[start] = start + bytes;
-    }
-    storage = new Storage;
-    storage->size_class_ = size_class;
-    storage->data_ = data;
-    storage->memory_ = this;
+Storage* DeviceMemory::TakeFree(Request& request) {
+  Storage* const block = free_.Take(request.home, request.size);
+  if (block == nullptr) return nullptr;
+  ++stats_.allocations;
+  stats_.in_use += static_cast<std::int64_t>(block->size_);
+  stats_.peak = std::max(stats_.peak, stats_.in_use + stats_.in_flight);
+  block->id_ = (static_cast<std::uint64_t>(device_.type()) << 62) |
+               (static_cast<std::uint64_t>(kind_) << 61) |
+               (static_cast<std::uint64_t>(device_.index()) << 48) | ++next_id_;
+  if (request.reported) request.after = stats_;
+  return block;
+}
+
+Storage* DeviceMemory::AllocateSlowly(Request& request) {
+  const internal::PartOfRequest part;
+  TakeBack();
+  {
+    std::lock_guard<SpinLock> lock(lock_);
+    free_.AddStream(request.home);
+    if (Storage* block = TakeFree(request)) return block;
   }
-  lock.lock();
-  if (storage != nullptr) {
-    stats_.reserved += static_cast<std::int64_t>(bytes);
-    ++stats_.raw_allocations;
+  if (Storage* block = MakeRoom(request)) return block;
+  if (Storage* block = AllocateFromDevice(request)) return block;
+  // Work that runs on a stream cannot wait for streams.
+  if (internal::on_worker_thread) return nullptr;
+  WaitForParked();
+  GiveBackAll();
+  return AllocateFromDevice(request);
+}
+
+Storage* DeviceMemory::AllocateFromDevice(Request& request) {
+  std::unique_ptr<Storage> block(new Storage);
+  block->data_ = RawAllocate(request.size);
+  if (block->data_ == nullptr) {
+    // What was merged meanwhile may do.
+    std::lock_guard<SpinLock> lock(lock_);
+    return TakeFree(request);
   }
-  return storage;
+  block->memory_ = this;
+  block->home_ = request.home;
+  block->size_ = request.size;
+  std::lock_guard<SpinLock> lock(lock_);
+  stats_.reserved += static_cast<std::int64_t>(request.size);
+  ++stats_.raw_allocations;
+  free_.Put(block.release());
+  return TakeFree(request);
+}
+
+void* DeviceMemory::RawAllocate(std::size_t bytes) {
+  if (kind_ == Kind::kDevice) return backend_.Allocate(physical_index_, bytes);
+  void* const data = backend_.AllocatePinned(bytes);
+  if (data == nullptr) return nullptr;
+  try {
+    internal::AddPinnedRange(data, bytes);
+  } catch (const std::bad_alloc&) {
+    backend_.FreePinned(data, bytes);
+    return nullptr;
+  }
+  return data;
 }
 
 void DeviceMemory::Report(std::uint64_t storage, std::int64_t change,
@@ -176,161 +164,242 @@ void DeviceMemory::Report(std::uint64_t storage, std::int64_t change,
                           NowTicks()});
 }
 
-void DeviceMemory::Return(Storage* storage) {
-  const auto bytes =
-      static_cast<std::int64_t>(ClassBytes(storage->size_class_));
-  const std::uint64_t id = storage->id_;
-  const bool listened = internal::MemoryHasListeners();
-  if (storage->users_.empty()) {
-    std::unique_lock<SpinLock> lock(lock_);
-    stats_.in_use -= bytes;
-    PutBack(storage);
-    if (!listened) return;
-    const MemoryStats stats = stats_;
-    lock.unlock();
-    Report(id, -bytes, stats);
-    return;
+// ---- What nobody holds any more.
+
+void DeviceMemory::Return(Storage* block) noexcept {
+  const auto size = static_cast<std::int64_t>(block->size_);
+  const std::uint64_t id = block->id_;
+  const bool reported = internal::MemoryHasListeners();
+  MemoryStats after;
+  if (block->users_.empty()) {
+    std::lock_guard<SpinLock> lock(lock_);
+    stats_.in_use -= size;
+    free_.Put(block);
+    if (!reported) return;
+    after = stats_;
+  } else {
+    // If they cannot be recorded here, a later point is as safe.
+    if (!internal::on_worker_thread) block->RecordUsers();
+    std::lock_guard<SpinLock> lock(lock_);
+    stats_.in_use -= size;
+    stats_.in_flight += size;
+    parked_.Push(block);
+    after = stats_;
   }
-  ParkedBlock parked{storage, {}};
-  // On a worker thread nothing may be enqueued. A later point than this one
-  // is safe too, so the events can wait until somebody allocates.
-  if (!internal::on_worker_thread) {
-    const internal::PartOfRequest part;
-    for (Stream* user : storage->users_) {
-      parked.events.push_back(user->Record());
-    }
-  }
-  std::unique_lock<SpinLock> lock(lock_);
-  stats_.in_use -= bytes;
-  stats_.in_flight += bytes;
-  if (parked.events.empty()) ++unrecorded_;
-  parked_.push_back(std::move(parked));
-  if (!listened) return;
-  const MemoryStats stats = stats_;
-  lock.unlock();
-  Report(id, -bytes, stats);
+  if (reported) Report(id, -size, after);
 }
 
-void DeviceMemory::PutBack(Storage* storage) {
-  storage->users_.clear();
-  Storage*& head = ListsOf(storage->home_).heads[storage->size_class_];
-  storage->next_ = head;
-  head = storage;
-}
-
-void DeviceMemory::RecordParked(std::unique_lock<SpinLock>& lock) {
-  if (unrecorded_ == 0 || internal::on_worker_thread) return;
-  std::vector<ParkedBlock> blocks;
-  for (auto it = parked_.begin(); it != parked_.end();) {
-    if (it->events.empty()) {
-      blocks.push_back(std::move(*it));
-      it = parked_.erase(it);
-    } else {
-      ++it;
-    }
-  }
-  unrecorded_ = 0;
-  // Recording may wait for room in a queue, so not under the lock.
-  lock.unlock();
-  const internal::PartOfRequest part;
-  for (ParkedBlock& block : blocks) {
-    for (Stream* user : block.storage->users_) {
-      block.events.push_back(user->Record());
-    }
-  }
-  lock.lock();
-  for (ParkedBlock& block : blocks) parked_.push_back(std::move(block));
-}
-
-void DeviceMemory::Reclaim(std::unique_lock<SpinLock>& lock) {
-  RecordParked(lock);
-  TakeBackWhatIsDone();
-  // Work that runs on a stream cannot wait for the device.
-  while (!internal::on_worker_thread &&
-         stats_.in_flight > max_bytes_in_flight_ && WaitForOldest(lock)) {
-    TakeBackWhatIsDone();
-  }
-}
-
-void DeviceMemory::TakeBackParked(std::unique_lock<SpinLock>& lock) {
-  RecordParked(lock);
-  TakeBackWhatIsDone();
-  while (WaitForOldest(lock)) TakeBackWhatIsDone();
-}
-
-void DeviceMemory::TakeBackWhatIsDone() {
-  // Oldest first, up to the first that is not done: with several streams a
-  // later one may be done too, and is found when its turn comes.
-  while (!parked_.empty()) {
-    ParkedBlock& block = parked_.front();
-    if (block.events.empty()) return;
-    for (const Event& event : block.events) {
-      if (!event.Query()) return;
-    }
-    stats_.in_flight -=
-        static_cast<std::int64_t>(ClassBytes(block.storage->size_class_));
-    PutBack(block.storage);
-    parked_.pop_front();
-  }
-}
-
-bool DeviceMemory::WaitForOldest(std::unique_lock<SpinLock>& lock) {
-  if (parked_.empty() || parked_.front().events.empty()) return false;
-  const std::vector<Event> events = parked_.front().events;
-  lock.unlock();
-  for (const Event& event : events) event.state()->Block();
-  lock.lock();
-  return true;
-}
-
-void DeviceMemory::FreeCached(std::unique_lock<SpinLock>& lock) {
-  struct Chain {
-    Stream* stream;
-    Storage* first;
+void DeviceMemory::TakeBack() {
+  RecordParked();
+  TakeBackPassed();
+  if (internal::on_worker_thread) return;  // which cannot wait for streams
+  const auto too_much = [this] {
+    std::lock_guard<SpinLock> lock(lock_);
+    return stats_.in_flight + leaving_ > max_bytes_in_flight_;
   };
-  std::vector<Chain> chains;
-  for (const auto& lists : lists_) {
-    if (lists == nullptr) continue;
-    for (Storage*& head : lists->heads) {
-      if (head != nullptr) {
-        chains.push_back({lists->stream, std::exchange(head, nullptr)});
+  while (too_much() && WaitForOldest()) TakeBackPassed();
+}
+
+void DeviceMemory::RecordParked() {
+  if (internal::on_worker_thread) return;  // which cannot enqueue
+  Storage* blocks = nullptr;
+  {
+    std::lock_guard<SpinLock> lock(lock_);
+    if (parked_.any_unrecorded()) blocks = parked_.TakeUnrecorded();
+  }
+  ForEach(blocks, [this](Storage* block) {
+    block->RecordUsers();  // may wait for room in a queue
+    std::lock_guard<SpinLock> lock(lock_);
+    parked_.Push(block);
+  });
+}
+
+void DeviceMemory::TakeBackPassed() {
+  Storage* leaving = nullptr;
+  {
+    std::lock_guard<SpinLock> lock(lock_);
+    while (Storage* block = parked_.TakePassed()) {
+      if (block->give_back_) {
+        block->next_ = std::exchange(leaving, block);
+      } else {
+        stats_.in_flight -= static_cast<std::int64_t>(block->size_);
+        PutFree(block);
       }
     }
   }
-  lock.unlock();
-  std::int64_t freed = 0;
-  const internal::PartOfRequest part;
-  Stream* waited_for = nullptr;
-  for (const Chain& chain : chains) {
-    // Work queued on its stream may still use a free block.
-    if (chain.stream != nullptr && chain.stream != waited_for) {
-      chain.stream->Record().state()->Block();
-      waited_for = chain.stream;
-    }
-    for (Storage* storage = chain.first; storage != nullptr;) {
-      Storage* next = storage->next_;
-      freed += static_cast<std::int64_t>(ClassBytes(storage->size_class_));
-      RawFree(storage);
-      storage = next;
-    }
-  }
-  lock.lock();
-  stats_.reserved -= freed;
+  GiveBack(leaving);
 }
 
-void DeviceMemory::RawFree(Storage* storage) {
-  const std::size_t bytes = ClassBytes(storage->size_class_);
-  if (kind_ == Kind::kPinned) {
-    {
-      std::lock_guard<std::mutex> lock(Pinned().mutex);
-      Pinned().end_of.erase(reinterpret_cast<std::uintptr_t>(storage->data_));
-    }
-    backend_.FreePinned(storage->data_, bytes);
-  } else {
-    backend_.Free(physical_index_, storage->data_, bytes);
-  }
-  delete storage;
+void DeviceMemory::WaitForParked() {
+  RecordParked();
+  TakeBackPassed();
+  while (WaitForOldest()) TakeBackPassed();
 }
+
+bool DeviceMemory::WaitForOldest() {
+  Event next;
+  {
+    std::lock_guard<SpinLock> lock(lock_);
+    next = parked_.NextEvent();
+  }
+  if (next.state() == nullptr) return false;
+  next.state()->Block();
+  return true;
+}
+
+void DeviceMemory::PutFree(Storage* block) {
+  block->users_.clear();
+  block->recorded_ = false;
+  free_.Put(block);
+}
+
+// ---- Giving back.
+
+Storage* DeviceMemory::TakePieces(std::size_t stream, std::int64_t bytes) {
+  Storage* const pieces = free_.TakePieces(stream, bytes);
+  for (Storage* piece = pieces; piece != nullptr; piece = piece->next_) {
+    leaving_ += static_cast<std::int64_t>(piece->size_);
+  }
+  return pieces;
+}
+
+void DeviceMemory::KeepPieces(Storage* pieces) {
+  ForEach(pieces, [this](Storage* piece) {
+    std::lock_guard<SpinLock> lock(lock_);
+    leaving_ -= static_cast<std::int64_t>(piece->size_);
+    PutFree(piece);
+  });
+}
+
+void DeviceMemory::GiveBack(Storage* pieces) {
+  ForEach(pieces, [this](Storage* piece) {
+    if (kind_ == Kind::kPinned) {
+      internal::RemovePinnedRange(piece->data_);
+      backend_.FreePinned(piece->data_, piece->size_);
+    } else {
+      backend_.Free(physical_index_, piece->data_, piece->size_);
+    }
+    {
+      std::lock_guard<SpinLock> lock(lock_);
+      leaving_ -= static_cast<std::int64_t>(piece->size_);
+      stats_.reserved -= static_cast<std::int64_t>(piece->size_);
+    }
+    delete piece;
+  });
+}
+
+bool DeviceMemory::MayGiveBack() {
+  if (internal::on_worker_thread) return false;  // it may ask no stream
+  if (!backend_.FreeWaits()) return true;
+  if (kind_ == Kind::kPinned) return false;  // whose streams are unknown
+  for (std::size_t i = 0;; ++i) {
+    Stream* stream;
+    {
+      std::lock_guard<SpinLock> lock(lock_);
+      if (i == free_.streams()) return true;
+      stream = free_.stream(i);
+    }
+    if (stream != nullptr && !stream->Query()) return false;
+  }
+}
+
+Storage* DeviceMemory::MakeRoom(Request& request) {
+  if (!MayGiveBack()) return nullptr;
+  for (std::size_t i = 0;; ++i) {
+    Storage* pieces;
+    Stream* stream;
+    {
+      std::lock_guard<SpinLock> lock(lock_);
+      const std::int64_t reserved =
+          stats_.reserved - leaving_ + static_cast<std::int64_t>(request.size);
+      const std::int64_t used = stats_.in_use + stats_.in_flight +
+                                static_cast<std::int64_t>(request.size);
+      const std::int64_t beyond =
+          reserved - used - std::max(used / 2, free_limit_);
+      if (beyond <= 0 || i == free_.streams()) return nullptr;
+      pieces = TakePieces(i, beyond);
+      stream = free_.stream(i);
+    }
+    if (pieces == nullptr) continue;
+    // Work queued on its stream may still use a free block.
+    if (stream == nullptr || stream->Query()) {
+      if (Storage* block = TakeOrGiveBack(request, pieces)) return block;
+    } else {
+      GiveBackLater(*stream, pieces);
+    }
+  }
+}
+
+Storage* DeviceMemory::TakeOrGiveBack(Request& request, Storage* pieces) {
+  Storage* block = nullptr;
+  ForEach(pieces, [&](Storage* piece) {
+    piece->next_ = nullptr;
+    if (block != nullptr || !FreeBlocks::Holds(*piece, request.size)) {
+      GiveBack(piece);
+      return;
+    }
+    piece->home_ = request.home;  // from a stream that does not use it
+    KeepPieces(piece);
+    std::lock_guard<SpinLock> lock(lock_);
+    block = TakeFree(request);
+  });
+  return block;
+}
+
+void DeviceMemory::GiveBackLater(Stream& stream, Storage* pieces) {
+  Event passed;
+  try {
+    passed = stream.Record();
+  } catch (...) {  // no memory for an event
+    KeepPieces(pieces);
+    return;
+  }
+  ForEach(pieces, [&](Storage* piece) {
+    piece->users_.push_back({&stream, passed});  // there is room for one
+    piece->recorded_ = piece->give_back_ = true;
+    std::lock_guard<SpinLock> lock(lock_);
+    parked_.Push(piece);
+  });
+}
+
+void DeviceMemory::GiveBackAll() {
+  for (std::size_t i = 0;; ++i) {
+    Storage* pieces;
+    Stream* stream;
+    {
+      std::lock_guard<SpinLock> lock(lock_);
+      if (i == free_.streams()) return;
+      pieces = TakePieces(i, kAll);
+      stream = free_.stream(i);
+    }
+    if (pieces == nullptr) continue;
+    // Work queued on its stream may still use a free block.
+    if (WaitFor(stream)) {
+      GiveBack(pieces);
+    } else {
+      KeepPieces(pieces);
+    }
+  }
+}
+
+void DeviceMemory::EmptyCache() {
+  if (internal::on_worker_thread) {
+    throw std::logic_error(
+        "[empty_cache] called from work that runs on a stream, which cannot "
+        "wait for streams");
+  }
+  const internal::PartOfRequest part;
+  WaitForParked();
+  GiveBackAll();
+  {
+    std::lock_guard<SpinLock> lock(lock_);
+    free_.DropSpares();
+  }
+  // The C library keeps what a million Storages took, and small blocks.
+  malloc_trim(0);
+}
+
+// ---- The account.
 
 std::int64_t DeviceMemory::SetMaxBytesInFlight(std::int64_t bytes) {
   if (bytes < 1) {
@@ -342,26 +411,15 @@ std::int64_t DeviceMemory::SetMaxBytesInFlight(std::int64_t bytes) {
   return std::exchange(max_bytes_in_flight_, bytes);
 }
 
-void DeviceMemory::EmptyCache() {
-  if (internal::on_worker_thread) {
-    throw std::logic_error(
-        "[empty_cache] called from work that runs on a stream, which cannot "
-        "wait for streams");
-  }
-  std::unique_lock<SpinLock> lock(lock_);
-  TakeBackParked(lock);
-  FreeCached(lock);
-}
-
 void DeviceMemory::ThrowOutOfMemory(std::size_t bytes) {
   std::int64_t queued = 0;
   MemoryStats stats;
   {
     std::lock_guard<SpinLock> lock(lock_);
     stats = stats_;
-    for (const auto& lists : lists_) {
-      if (lists != nullptr && lists->stream != nullptr) {
-        queued += lists->stream->QueuedOperations();
+    for (std::size_t i = 0; i < free_.streams(); ++i) {
+      if (Stream* stream = free_.stream(i)) {
+        queued += stream->QueuedOperations();
       }
     }
   }
@@ -386,15 +444,6 @@ MemoryStats DeviceMemory::Stats() {
 void DeviceMemory::ResetPeak() {
   std::lock_guard<SpinLock> lock(lock_);
   stats_.peak = stats_.in_use + stats_.in_flight;
-}
-
-bool IsPinned(const void* data, std::size_t bytes) {
-  const auto start = reinterpret_cast<std::uintptr_t>(data);
-  std::lock_guard<std::mutex> lock(Pinned().mutex);
-  auto it = Pinned().end_of.upper_bound(start);
-  if (it == Pinned().end_of.begin()) return false;
-  --it;
-  return start + bytes <= it->second;
 }
 
 }  // namespace d2l

@@ -5,7 +5,7 @@
 //   stream.Enqueue(...);  // uses block->data(), a raw pointer
 //   block.reset();        // at once: no need to wait for the stream
 //
-// When the last handle goes, the block returns *at once* to the free list of
+// When the last handle goes, the block returns *at once* to the free blocks of
 // its stream, although queued work may still use it: whatever gets the block
 // next on that stream runs after that work. So a loop of temporaries reuses
 // one or two blocks however far the program runs ahead, and nobody waits for
@@ -15,122 +15,34 @@
 // The idea, and its limits, are those of PyTorch's caching allocator.
 //
 // An allocation and a return cost tens of nanoseconds; they touch the device
-// only when the free list is empty.
+// only when no free block fits. Then free blocks go back to the device if
+// they are more than half of what is in use and than kFreeLimit: at once, or
+// when the work queued on their stream is done. An allocation waits for that
+// work only if more than the bound on what is in flight is on its way.
 //
-// Thread-safety: DeviceMemory, the counting of handles and MarkUsedBy are
-// thread-safe; MarkWritten is for the one thread that writes. Ownership:
-// streams, and the DeviceMemory, outlive every Storage.
+// On a GPU, giving back waits for all of its work. So the limit there is a
+// gibibyte, nothing is given back while a stream that uses this memory works,
+// and pinned memory only by EmptyCache or when there is no more.
+//
+// Thread-safe. Ownership: the back end outlives the DeviceMemory, which, like
+// its streams, outlives every Storage.
 
 #ifndef D2L_COMMON_DEVICE_MEMORY_H_
 #define D2L_COMMON_DEVICE_MEMORY_H_
 
-#include <array>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
-#include <memory>
-#include <mutex>
-#include <utility>
-#include <vector>
 
-#include "absl/container/inlined_vector.h"
 #include "common/base/spin_lock.h"
 #include "common/device/backend.h"
 #include "common/device/device.h"
-#include "common/device/event.h"
-#include "common/device/listener.h"
+#include "common/device/free_blocks.h"
+#include "common/device/parked_blocks.h"
+#include "common/device/pinned_ranges.h"
+#include "common/device/storage.h"
 #include "common/device/stream.h"
 
 namespace d2l {
-
-class DeviceMemory;
-
-// A block of memory and what is known about it. Use it through StorageRef.
-class Storage {
- public:
-  Storage(const Storage&) = delete;
-  Storage& operator=(const Storage&) = delete;
-
-  // An address on the device; aligned to 64 bytes.
-  void* data() const { return data_; }
-  // As asked for; the block may be larger.
-  std::size_t bytes() const { return bytes_; }
-  // Unique in the process; never used again.
-  std::uint64_t id() const { return id_; }
-
-  // The stream that last wrote to this memory, and the number of the
-  // operation that did; null before the first write.
-  Stream* writer() const { return writer_; }
-  std::uint64_t written_by() const { return written_by_; }
-  // How often it was written.
-  std::uint64_t version() const { return version_; }
-
-  // Operation `number` of `stream`, just enqueued, writes to this memory.
-  void MarkWritten(Stream& stream, std::uint64_t number) {
-    writer_ = &stream;
-    written_by_ = number;
-    ++version_;
-    MarkUsedBy(stream);
-  }
-
-  // Work just enqueued on `stream` reads or writes this memory.
-  void MarkUsedBy(Stream& stream) {
-    if (&stream != home_) AddUser(stream);
-  }
-
- private:
-  friend class DeviceMemory;
-  friend class StorageRef;
-
-  Storage() = default;
-  void AddUser(Stream& stream);
-
-  std::atomic<int> references_{0};
-  int size_class_ = 0;
-  void* data_ = nullptr;
-  std::size_t bytes_ = 0;
-  std::uint64_t id_ = 0;
-  Stream* home_ = nullptr;  // whose free list it belongs to; null if pinned
-  Stream* writer_ = nullptr;
-  std::uint64_t written_by_ = 0;
-  std::uint64_t version_ = 0;
-  DeviceMemory* memory_ = nullptr;
-  Storage* next_ = nullptr;  // in a free list
-  SpinLock users_lock_;      // several threads may read one tensor
-  absl::InlinedVector<Stream*, 2> users_;  // streams other than home_
-};
-
-// A counted handle; the last one to go returns the block.
-class StorageRef {
- public:
-  StorageRef() = default;
-  StorageRef(const StorageRef& other) : storage_(other.storage_) {
-    if (storage_ != nullptr) {
-      storage_->references_.fetch_add(1, std::memory_order_relaxed);
-    }
-  }
-  StorageRef(StorageRef&& other) noexcept
-      : storage_(std::exchange(other.storage_, nullptr)) {}
-  StorageRef& operator=(StorageRef other) noexcept {
-    std::swap(storage_, other.storage_);
-    return *this;
-  }
-  ~StorageRef() { reset(); }
-
-  void reset();
-
-  Storage* get() const { return storage_; }
-  Storage* operator->() const { return storage_; }
-  Storage& operator*() const { return *storage_; }
-  explicit operator bool() const { return storage_ != nullptr; }
-
- private:
-  friend class DeviceMemory;
-  explicit StorageRef(Storage* storage) : storage_(storage) {}
-
-  Storage* storage_ = nullptr;
-};
 
 // Bytes, at one moment.
 struct MemoryStats {
@@ -147,11 +59,15 @@ class DeviceMemory {
  public:
   enum class Kind { kDevice, kPinned };
 
-  // backend must outlive this. max_bytes_in_flight: an allocation waits while
+  // So many bytes may be free however little is in use.
+  static constexpr std::int64_t kFreeLimit = std::int64_t{32} << 20;
+
+  // max_bytes_in_flight: an allocation waits while
   // more than that is parked (back-pressure); at least 1.
   DeviceMemory(Backend& backend, Device device, int physical_index, Kind kind,
                std::int64_t max_bytes_in_flight);
-  // Every block must have been returned, every stream waited for.
+  // Every block must have been returned. Waits for queued work that may use
+  // them.
   ~DeviceMemory();
 
   DeviceMemory(const DeviceMemory&) = delete;
@@ -159,7 +75,7 @@ class DeviceMemory {
 
   // A block of at least `bytes` bytes (0 is fine), uninitialised. For kPinned
   // no stream is given. Throws OutOfMemoryError; before that, it waits for
-  // the device and gives back what is cached.
+  // the device and gives back all free blocks.
   StorageRef Allocate(std::size_t bytes, Stream& stream);
   StorageRef AllocatePinned(std::size_t bytes);
 
@@ -175,59 +91,74 @@ class DeviceMemory {
  private:
   friend class StorageRef;
 
-  // From 64 bytes on there are eight sizes to each doubling, evenly spaced: at
-  // most an eighth of a block is wasted.
-  static constexpr int kStepsPerDoubling = 8;
-  static constexpr int kSizeClasses = 40 * kStepsPerDoubling;
-
-  struct FreeLists {
-    Stream* stream = nullptr;
-    std::array<Storage*, kSizeClasses> heads{};
+  // An allocation on its way.
+  struct Request {
+    std::size_t size;  // of the block
+    Stream* home;
+    bool reported;      // to listeners
+    MemoryStats after;  // if it is reported
   };
-  struct ParkedBlock {
-    Storage* storage;
-    // One for each stream that used it. Empty: the handle went on a worker
-    // thread, which may not enqueue, so they are still to be recorded; a later
-    // point is as safe.
-    std::vector<Event> events;
-  };
-
-  static int SizeClass(std::size_t bytes);
-  static std::size_t ClassBytes(int size_class);
 
   StorageRef AllocateFor(std::size_t bytes, Stream* home);
-  FreeLists& ListsOf(Stream* home);
-  void Return(Storage* storage);
-  void PutBack(Storage* storage);
+  // A block from the free ones; null if none fits. With the lock.
+  Storage* TakeFree(Request& request);
+  // The rest of an allocation that finds no free block, or blocks to be taken
+  // back first. Null if there is no memory.
+  Storage* AllocateSlowly(Request& request);
+  Storage* AllocateFromDevice(Request& request);
+  void Return(Storage* block) noexcept;
   void Report(std::uint64_t storage, std::int64_t change,
               const MemoryStats& stats) const;
-  // These six are called with the lock, and may let go of it meanwhile.
-  Storage* RawAllocate(int size_class, std::unique_lock<SpinLock>& lock);
-  void RecordParked(std::unique_lock<SpinLock>& lock);
-  void Reclaim(std::unique_lock<SpinLock>& lock);
-  void TakeBackParked(std::unique_lock<SpinLock>& lock);
-  bool WaitForOldest(std::unique_lock<SpinLock>& lock);
-  void FreeCached(std::unique_lock<SpinLock>& lock);
-  void TakeBackWhatIsDone();
-  void RawFree(Storage* storage);
+
+  // Takes back the parked blocks that no queued work uses any more; waits only
+  // while too much is in flight.
+  void TakeBack();
+  // Records the events that are missing.
+  void RecordParked();
+  void TakeBackPassed();
+  // Waits for all parked blocks and takes them back.
+  void WaitForParked();
+  // False if there is nothing to wait for.
+  bool WaitForOldest();
+  // The next two are called with the lock.
+  void PutFree(Storage* block);
+  Storage* TakePieces(std::size_t stream, std::int64_t bytes);
+
+  // Gives back free blocks, so that the request stays within the limit: at
+  // once, or once the work queued on their stream is done. If one of them, of
+  // a stream that is idle, will do for the request, that is the result.
+  Storage* MakeRoom(Request& request);
+  bool MayGiveBack();
+  Storage* TakeOrGiveBack(Request& request, Storage* pieces);
+  void GiveBackLater(Stream& stream, Storage* pieces);
+  // Gives back all free blocks. Waits for the work that may use them.
+  void GiveBackAll();
+  // What becomes of a list of pieces: free again, or the device's.
+  void KeepPieces(Storage* pieces);
+  void GiveBack(Storage* pieces);
+  void* RawAllocate(std::size_t bytes);
+
+  // Calls f for each block of a list; f may link it elsewhere.
+  template <typename F>
+  static void ForEach(Storage* blocks, F f);
+
   [[noreturn]] void ThrowOutOfMemory(std::size_t bytes);
 
   Backend& backend_;
   const Device device_;
   const int physical_index_;
   const Kind kind_;
+  const std::int64_t free_limit_;
 
   SpinLock lock_;  // guards all below
   std::int64_t max_bytes_in_flight_;
-  std::vector<std::unique_ptr<FreeLists>> lists_;  // by stream index
-  std::deque<ParkedBlock> parked_;                 // oldest first
-  int unrecorded_ = 0;                             // of these, without events
+  FreeBlocks free_;
+  ParkedBlocks parked_;
+  // Pieces on their way to the device; part of stats_.reserved.
+  std::int64_t leaving_ = 0;
   MemoryStats stats_;
   std::uint64_t next_id_ = 0;
 };
-
-// True if [data, data + bytes) lies in pinned memory of any back end.
-bool IsPinned(const void* data, std::size_t bytes);
 
 }  // namespace d2l
 

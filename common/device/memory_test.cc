@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <future>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <memory>
@@ -45,7 +46,9 @@ constexpr std::int64_t kNoBound = std::int64_t{1} << 40;
 // A device with little memory.
 class SmallBackend final : public Backend {
  public:
-  explicit SmallBackend(std::int64_t bytes) : free_(bytes) {}
+  // free_waits: as on a GPU.
+  explicit SmallBackend(std::int64_t bytes, bool free_waits = false)
+      : free_waits_(free_waits), free_(bytes) {}
   ~SmallBackend() override { EXPECT_TRUE(blocks_.empty()) << "leaked"; }
 
   DeviceType type() const override { return DeviceType::kCpu; }
@@ -70,6 +73,7 @@ class SmallBackend final : public Backend {
     free_ += static_cast<std::int64_t>(bytes);
     std::free(data);
   }
+  bool FreeWaits() const override { return free_waits_; }
   void* AllocatePinned(std::size_t bytes) override {
     return Allocate(0, bytes);
   }
@@ -82,6 +86,7 @@ class SmallBackend final : public Backend {
   }
 
  private:
+  const bool free_waits_;
   std::mutex mutex_;
   std::int64_t free_;
   std::map<void*, std::size_t> blocks_;
@@ -372,6 +377,191 @@ TEST_F(MemoryTest, WhatIsCachedIsGivenBackBeforeItGivesUp) {
   EXPECT_EQ(memory.Stats().reserved, 8192);
   EXPECT_EQ(memory.Stats().in_use, 8192);
   EXPECT_EQ(backend.FreeMemory(0), 2048);
+}
+
+TEST_F(MemoryTest, ALargeBlockIsCutAndMerged) {
+  StorageRef whole = memory_.Allocate(8 << 20, *stream_);
+  auto* const data = static_cast<char*>(whole->data());
+  whole.reset();
+  // In every order of going back.
+  std::vector<int> order = {0, 1, 2, 3};
+  do {
+    StorageRef parts[4];
+    for (int i = 0; i < 4; ++i) {
+      parts[i] = memory_.Allocate(2 << 20, *stream_);
+      EXPECT_EQ(parts[i]->data(), data + (i << 21));
+    }
+    EXPECT_EQ(memory_.Stats().in_use, 8 << 20);
+    for (const int i : order) parts[i].reset();
+    whole = memory_.Allocate(8 << 20, *stream_);
+    EXPECT_EQ(whole->data(), data);
+    whole.reset();
+  } while (std::next_permutation(order.begin(), order.end()));
+  EXPECT_EQ(memory_.Stats().raw_allocations, 1);
+  EXPECT_EQ(memory_.Stats().reserved, 8 << 20);
+  memory_.EmptyCache();
+  EXPECT_EQ(memory_.Stats().reserved, 0);
+}
+
+TEST_F(MemoryTest, EmptyCacheLeavesBlocksOfWhichAPartIsHeld) {
+  memory_.Allocate(8 << 20, *stream_).reset();
+  StorageRef part = memory_.Allocate(2 << 20, *stream_);
+  memory_.EmptyCache();
+  EXPECT_EQ(memory_.Stats().reserved, 8 << 20);
+  std::memset(part->data(), 1, 2 << 20);
+  part.reset();
+  memory_.EmptyCache();
+  EXPECT_EQ(memory_.Stats().reserved, 0);
+}
+
+// Programs that once took the sum of all sizes.
+TEST_F(MemoryTest, OneTensorOfManySizesTakesLittleMoreThanTheLargest) {
+  for (const bool growing : {true, false}) {
+    SCOPED_TRACE(growing);
+    SmallBackend backend(kNoBound);
+    DeviceMemory memory(backend, kCpu0, 0, DeviceMemory::Kind::kDevice,
+                        kNoBound);
+    for (int round = 0; round < 3; ++round) {
+      for (int i = 1; i <= 40; ++i) {
+        const std::size_t size = growing ? i : 41 - i;
+        memory.Allocate(size * (5 << 20), *stream_).reset();
+        EXPECT_LE(memory.Stats().reserved, 300 << 20);
+      }
+    }
+  }
+}
+
+struct Load {
+  const char* name;
+  DeviceMemory::Kind kind;
+  bool free_waits;
+  int streams;
+  int live;
+  std::size_t largest;
+};
+
+class MemoryLoadTest : public testing::TestWithParam<Load> {};
+
+TEST_P(MemoryLoadTest, ReservesAtMostHalfMoreThanWasLive) {
+  const Load& load = GetParam();
+  SmallBackend backend(kNoBound, load.free_waits);
+  std::vector<std::unique_ptr<Stream>> streams;
+  for (int i = 0; i < load.streams; ++i) {
+    streams.push_back(MakeStream(kCpu0, 1 + i));
+  }
+  DeviceMemory memory(backend, kCpu0, 0, load.kind, kNoBound);
+  std::mt19937_64 random(1);
+  std::vector<StorageRef> held(load.live);
+  std::map<char*, char*> end_of;  // of the blocks held
+  std::int64_t asked = 0;
+  std::int64_t peak_asked = 0;
+  std::int64_t peak_reserved = 0;
+  for (int i = 0; i < 10'000; ++i) {
+    StorageRef& block = held[random() % held.size()];
+    if (block) {
+      asked -= static_cast<std::int64_t>(block->bytes());
+      end_of.erase(static_cast<char*>(block->data()));
+      block.reset();
+    }
+    // Now and then, a while with few blocks.
+    if (i / 1000 % 2 == 1 && random() % 4 != 0) continue;
+    const std::size_t bytes = 1 + random() % load.largest;
+    block = load.kind == DeviceMemory::Kind::kPinned
+                ? memory.AllocatePinned(bytes)
+                : memory.Allocate(bytes, *streams[random() % streams.size()]);
+    auto* const data = static_cast<char*>(block->data());
+    ASSERT_EQ(reinterpret_cast<std::uintptr_t>(data) % 64, 0u);
+    data[0] = data[bytes - 1] = 1;  // AddressSanitizer looks on
+    const auto after = end_of.upper_bound(data);
+    if (after != end_of.end()) {
+      ASSERT_LE(data + bytes, after->first);
+    }
+    if (after != end_of.begin()) {
+      ASSERT_GE(data, std::prev(after)->second);
+    }
+    end_of[data] = data + bytes;
+    asked += static_cast<std::int64_t>(bytes);
+    peak_asked = std::max(peak_asked, asked);
+    const MemoryStats stats = memory.Stats();
+    ASSERT_GE(stats.in_use, asked);
+    ASSERT_LE(stats.in_use, asked + asked / 8 + 64 * load.live);
+    ASSERT_LE(stats.in_use, stats.reserved);
+    peak_reserved = std::max(peak_reserved, stats.reserved);
+  }
+  EXPECT_LE(peak_reserved, peak_asked + peak_asked / 2);
+  held.clear();
+  memory.EmptyCache();
+  EXPECT_EQ(memory.Stats().reserved, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, MemoryLoadTest,
+    testing::Values(
+        Load{"OneStream", DeviceMemory::Kind::kDevice, false, 1, 20, 20 << 20},
+        Load{"ThreeStreams", DeviceMemory::Kind::kDevice, false, 3, 20,
+             20 << 20},
+        Load{"Pinned", DeviceMemory::Kind::kPinned, false, 1, 20, 20 << 20},
+        Load{"Gpu", DeviceMemory::Kind::kDevice, true, 1, 100, 20 << 20},
+        Load{"GpuPinned", DeviceMemory::Kind::kPinned, true, 1, 100, 20 << 20},
+        Load{"Smaller", DeviceMemory::Kind::kDevice, false, 2, 1000, 300'000}),
+    [](const auto& info) { return std::string(info.param.name); });
+
+TEST_F(MemoryTest, AnIdleStreamsBlockServesAnotherBeyondTheLimit) {
+  StorageRef block = memory_.Allocate(100 << 20, *stream_);
+  void* const data = block->data();
+  block.reset();
+  stream_->Synchronize();
+  StorageRef second = memory_.Allocate(90 << 20, *other_);
+  EXPECT_EQ(second->data(), data);
+  EXPECT_EQ(memory_.Stats().raw_allocations, 1);
+  EXPECT_EQ(memory_.Stats().reserved, 100 << 20);
+}
+
+TEST_F(MemoryTest, WhatQueuedWorkMayUseIsGivenBackWhenItIsDone) {
+  HoldUp hold_up(*stream_);
+  StorageRef block = memory_.Allocate(100 << 20, *stream_);
+  auto* const data = static_cast<char*>(block->data());
+  stream_->HostCallback([data] { data[(100 << 20) - 1] = 1; });
+  block.reset();
+  StorageRef second = memory_.Allocate(90 << 20, *other_);
+  EXPECT_NE(second->data(), data);
+  EXPECT_EQ(memory_.Stats().reserved, 190 << 20) << "it is still there";
+  EXPECT_EQ(memory_.Stats().in_flight, 0);
+  hold_up.Release();
+  stream_->Synchronize();
+  memory_.Allocate(8, *stream_).reset();
+  EXPECT_LT(memory_.Stats().reserved, 91 << 20);
+}
+
+TEST_F(MemoryTest, AnAllocationWaitsIfTooMuchIsOnItsWayBack) {
+  memory_.SetMaxBytesInFlight(150 << 20);
+  HoldUp hold_up(*stream_);
+  const auto grow = [this](int mebibytes) {
+    StorageRef block = memory_.Allocate(mebibytes << 20, *stream_);
+    auto* const data = static_cast<char*>(block->data());
+    stream_->HostCallback([data] { data[0] = 1; });
+  };
+  for (const int mebibytes : {100, 110, 120}) grow(mebibytes);
+  std::future<void> waiting =
+      std::async(std::launch::async, [grow] { grow(130); });
+  EXPECT_EQ(waiting.wait_for(kGrace), std::future_status::timeout);
+  hold_up.Release();
+  waiting.get();
+}
+
+TEST_F(MemoryTest, AGpuGivesNothingBackWhileItWorks) {
+  SmallBackend backend(kNoBound, /*free_waits=*/true);
+  DeviceMemory memory(backend, kCpu0, 0, DeviceMemory::Kind::kDevice, kNoBound);
+  memory.Allocate(8, *other_).reset();
+  memory.Allocate(1200 << 20, *stream_).reset();
+  {
+    HoldUp hold_up(*other_);
+    StorageRef block = memory.Allocate(100 << 20, *other_);
+    EXPECT_EQ(memory.Stats().reserved >> 20, 1300);
+  }
+  other_->Synchronize();
+  StorageRef block = memory.Allocate(200 << 20, *other_);
+  EXPECT_EQ(memory.Stats().reserved >> 20, 1300) << "of the idle stream";
 }
 
 TEST_F(MemoryTest, WhatIsInFlightIsWaitedForBeforeItGivesUp) {

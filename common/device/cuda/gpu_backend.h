@@ -53,6 +53,7 @@ class GpuBackend final : public Backend {
 
   void* Allocate(int physical_index, std::size_t bytes) override;
   void Free(int physical_index, void* data, std::size_t bytes) override;
+  bool FreeWaits() const override { return true; }
   void* AllocatePinned(std::size_t bytes) override;
   void FreePinned(void* data, std::size_t bytes) override;
   std::int64_t FreeMemory(int physical_index) override;

@@ -1,0 +1,45 @@
+#include "common/device/parked_blocks.h"
+
+#include <utility>
+
+namespace d2l {
+
+void ParkedBlocks::Push(Storage* block) {
+  block->next_ = nullptr;
+  (first_ == nullptr ? first_ : last_->next_) = block;
+  last_ = block;
+  if (!block->recorded_) ++unrecorded_;
+}
+
+Storage* ParkedBlocks::TakeUnrecorded() {
+  Storage* taken = nullptr;
+  Storage* block = std::exchange(first_, nullptr);
+  unrecorded_ = 0;
+  while (block != nullptr) {
+    Storage* const next = block->next_;
+    if (block->recorded_) {
+      Push(block);
+    } else {
+      block->next_ = std::exchange(taken, block);
+    }
+    block = next;
+  }
+  return taken;
+}
+
+Storage* ParkedBlocks::TakePassed() {
+  Storage* const oldest = first_;
+  if (oldest == nullptr || !oldest->UsersPassed()) return nullptr;
+  first_ = oldest->next_;
+  return oldest;
+}
+
+Event ParkedBlocks::NextEvent() const {
+  if (first_ == nullptr || !first_->recorded_) return Event();
+  for (const Storage::User& user : first_->users_) {
+    if (!user.passed.Query()) return user.passed;
+  }
+  return first_->users_.back().passed;  // passed meanwhile
+}
+
+}  // namespace d2l

@@ -1,0 +1,41 @@
+// ParkedBlocks: blocks that nobody holds, and that queued work may still use.
+//
+//   parked.Push(block);  // its users_ are set; recorded_ if their events are
+//   Storage* done = parked.TakePassed();
+//
+// A queue without storage of its own, linked through next_. Lists that it
+// returns are linked so, too. Not thread-safe; nothing throws.
+
+#ifndef D2L_COMMON_DEVICE_PARKED_BLOCKS_H_
+#define D2L_COMMON_DEVICE_PARKED_BLOCKS_H_
+
+#include "common/device/event.h"
+#include "common/device/storage.h"
+
+namespace d2l {
+
+class ParkedBlocks {
+ public:
+  bool empty() const { return first_ == nullptr; }
+  bool any_unrecorded() const { return unrecorded_ > 0; }
+
+  void Push(Storage* block);
+
+  // Takes out the blocks that are not recorded.
+  Storage* TakeUnrecorded();
+  // Takes out the oldest block if all its users have passed, or else null. With
+  // several streams a younger one may have passed, too; its turn comes.
+  Storage* TakePassed();
+  // An event that the oldest block waits for. It stands for nothing if there is
+  // no block or no event yet.
+  Event NextEvent() const;
+
+ private:
+  Storage* first_ = nullptr;
+  Storage* last_ = nullptr;  // if there is a first one
+  int unrecorded_ = 0;
+};
+
+}  // namespace d2l
+
+#endif  // D2L_COMMON_DEVICE_PARKED_BLOCKS_H_
