@@ -5,6 +5,7 @@
 #include <limits>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <string>
 #include <utility>
 #include <vector>
@@ -39,6 +40,7 @@ class ChunkPool {
     std::unique_ptr<Chunk> chunk;
     {
       std::lock_guard<std::mutex> lock(mutex_);
+      free_.reserve(kMostFree);  // Return allocates nothing
       if (!free_.empty()) {
         chunk = std::move(free_.back());
         free_.pop_back();
@@ -267,7 +269,12 @@ CallRecord* Collector::Next(ThreadLog& log) {
   }
   if (log.generation != generation_.load(std::memory_order_acquire) ||
       (log.chunk != nullptr && log.used == Chunk::kRecords)) {
-    Renew(log);
+    try {
+      Renew(log);
+    } catch (const std::bad_alloc&) {
+      // Destructors end waits: what has no room is counted, and never throws.
+      log.chunk = nullptr;
+    }
   }
   if (log.chunk == nullptr) {
     if (on()) uncollected_.fetch_add(1, std::memory_order_relaxed);
@@ -375,10 +382,14 @@ void Collector::OnMemory(const MemoryRecord& memory) noexcept {
     if (!recording->options_.memory) continue;
     if (static_cast<std::int64_t>(recording->memory_.size()) <
         recording->options_.max_records) {
-      recording->memory_.push_back({memory, log->thread});
-    } else {
-      ++recording->memory_cut_;
+      try {
+        recording->memory_.push_back({memory, log->thread});
+        continue;
+      } catch (const std::bad_alloc&) {
+        // Destructors return memory, and may not throw.
+      }
     }
+    ++recording->memory_cut_;
   }
 }
 
