@@ -67,6 +67,11 @@ TEST_F(AtomicFileTest, WritesAndReplacesAndLeavesNothingElse) {
   EXPECT_EQ(FilesThere(), 1);
 }
 
+TEST_F(AtomicFileTest, WhatCannotBeReadIsEmpty) {
+  EXPECT_EQ(ReadFile(Path("none")), "");
+  EXPECT_EQ(ReadFile(::testing::TempDir()), "") << "a folder";
+}
+
 TEST_F(AtomicFileTest, OpeningLeavesTheOldFileAlone) {
   std::ofstream(Path("a.json")) << "old";
   EXPECT_TRUE(AtomicFile::Open(Path("a.json")).ok());
