@@ -1,17 +1,12 @@
 #include "chapters/profiling/cold_start.h"
 
-#include <algorithm>
 #include <cstddef>
-#include <functional>
-#include <memory>
 #include <stdexcept>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/statistics.h"
 #include "common/base/timer.h"
@@ -28,63 +23,36 @@ constexpr char kProbe[] = "profiling/cold_start";
 constexpr int kProcesses = 9;
 constexpr int kNextCalls = 100;
 
-// A product, and the wait until what was asked for is done.
-struct Products {
-  std::function<void()> one;
-  std::function<void()> wait;
-};
-
-Products OnTheHost() {
-  return {[x = std::vector<float>{1, 2, 3, 4, 5, 6, 7, 8, 9},
-           y = std::vector<float>()]() mutable { y = HostMatMul(x, x, 3); },
-          [] {}};
-}
-
-Products OnTheDevice(const std::string& spec) {
-  // Nothing of the device is touched before the clock runs.
-  auto x = std::make_shared<Tensor>();
-  auto y = std::make_shared<Tensor>();
-  return {[=] {
-            if (!x->defined()) {
-              const absl::Status made = InitializeDevices(spec);
-              if (!made.ok()) throw std::runtime_error(made.ToString());
-              *x = Ones({3, 3}, Devices()[0].device);
-            }
-            *y = MatMul(*x, T(*x));
-          },
-          [=] { Synchronize(Devices()[0].device); }};
-}
-
-double Seconds(const std::function<void()>& work) {
-  const Timer timer;
-  work();
-  return timer.Seconds();
-}
-
-// In the fresh process: where, and how many products.
+// Runs in the fresh process. The arguments: "host" or the only device, and the
+// number of products.
 std::vector<double> Probe(const std::vector<std::string>& arguments) {
-  int products = 0;
-  if (arguments.size() != 2 || !absl::SimpleAtoi(arguments[1], &products)) {
-    throw std::invalid_argument("wanted: where, and how many products");
-  }
-  const Products work =
-      arguments[0] == "host" ? OnTheHost() : OnTheDevice(arguments[0]);
-  const auto call = [&] {
-    work.one();
-    work.wait();
+  const std::string& where = arguments.at(0);
+  const int products = std::stoi(arguments.at(1));
+  const std::vector<float> x_host = {1, 2, 3, 4, 5, 6, 7, 8, 9};
+  Tensor x, y;
+  // The seconds until `count` products are done.
+  const auto run = [&](int count) {
+    const Timer timer;
+    if (where == "host") {
+      for (int i = 0; i < count; ++i) HostMatMul(x_host, x_host, 3);
+      return timer.Seconds();
+    }
+    // Nothing of the device is touched before the clock runs.
+    if (!x.defined()) {
+      const absl::Status made = InitializeDevices(where);
+      if (!made.ok()) throw std::runtime_error(made.ToString());
+      x = Ones({3, 3}, Devices()[0].device);
+    }
+    for (int i = 0; i < count; ++i) y = MatMul(x, T(x));
+    Synchronize(x.device());
+    return timer.Seconds();
   };
-  const double first_call = Seconds(call);
+  const double first_call = run(1);
+  const double first_run = first_call + run(products - 1);
+  const double next_run = run(products);
   std::vector<double> calls;
-  const double others = Seconds([&] {
-    for (int i = 1; i < products; ++i) work.one();
-    work.wait();
-  });
-  const double next_run = Seconds([&] {
-    for (int i = 0; i < products; ++i) work.one();
-    work.wait();
-  });
-  for (int i = 0; i < kNextCalls; ++i) calls.push_back(Seconds(call));
-  return {first_call, Summarize(calls).median, first_call + others, next_run};
+  for (int i = 0; i < kNextCalls; ++i) calls.push_back(run(1));
+  return {first_call, Summarize(calls).median, first_run, next_run};
 }
 
 [[maybe_unused]] const bool registered = RegisterProbe(kProbe, Probe);
@@ -110,11 +78,8 @@ ColdStart MeasureColdStart(Cell& cell, const std::string& where, int products) {
     const absl::StatusOr<std::vector<double>> taken =
         RunInFreshProcess(kProbe, {spec, absl::StrCat(products)});
     if (!taken.ok()) throw std::runtime_error(taken.status().ToString());
-    if (taken->size() != samples.size()) {
-      throw std::runtime_error("the fresh process gave other figures");
-    }
     for (std::size_t f = 0; f < samples.size(); ++f) {
-      samples[f].push_back((*taken)[f]);
+      samples[f].push_back(taken->at(f));
     }
   }
   const auto figure = [&](const std::string& what, std::size_t f) {

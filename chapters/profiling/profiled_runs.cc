@@ -2,7 +2,6 @@
 
 #include <functional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -21,7 +20,7 @@ ProfiledRuns RunProfiled(Cell& cell, const std::string& label, Device device,
                          const std::function<void()>& work) {
   work();
   Synchronize(device);
-  std::vector<double> requests, of_device, total;
+  std::vector<double> requests(kRuns), on_device(kRuns), total(kRuns);
   ProfiledRuns runs;
   for (int i = 0; i < kRuns; ++i) {
     Profiler profiler;
@@ -29,29 +28,24 @@ ProfiledRuns RunProfiled(Cell& cell, const std::string& label, Device device,
     const Timer timer;
     work();
     Synchronize(device);
-    total.push_back(timer.Seconds());
+    total[i] = timer.Seconds();
     profiler.Stop();
     runs.last = profiler.profile();
-    double asked = 0;
-    double worked = 0;
     for (const ProfiledSpan& span : runs.last.spans) {
-      worked += 1e-9 * static_cast<double>(span.device_nanos());
+      on_device[i] += 1e-9 * static_cast<double>(span.device_nanos());
       if (span.kind == ProfiledKind::kOperation ||
           span.kind == ProfiledKind::kView) {
-        asked += 1e-9 * static_cast<double>(span.host_nanos());
+        requests[i] += 1e-9 * static_cast<double>(span.host_nanos());
       }
     }
-    requests.push_back(asked);
-    of_device.push_back(worked);
   }
-  const auto report = [&](const std::string& what,
-                          std::vector<double> samples) {
+  const auto report = [&](const char* what, const std::vector<double>& times) {
     return cell.Report(Sampled(absl::StrCat(label, ": ", what),
-                               MeasuredOn(device), "s", std::move(samples)));
+                               MeasuredOn(device), "s", times));
   };
-  runs.requests = report("requests", std::move(requests));
-  runs.device = report("on the device", std::move(of_device));
-  runs.total = report("in all", std::move(total));
+  runs.requests = report("requests", requests);
+  runs.device = report("on the device", on_device);
+  runs.total = report("in all", total);
   return runs;
 }
 
