@@ -25,11 +25,9 @@
 #include "absl/strings/str_format.h"
 #include "chapters/profiling/busy_cores.h"
 #include "chapters/profiling/cold_start.h"
-#include "chapters/profiling/latencies.h"
-#include "chapters/profiling/latencies_memory.h"
+#include "chapters/profiling/latencies/latencies.h"
+#include "chapters/profiling/machine_load/machine_load.h"
 #include "chapters/profiling/profiled_runs.h"
-#include "chapters/profiling/quiet.h"
-#include "common/base/format.h"
 #include "common/base/statistics.h"
 #include "common/base/text.h"
 #include "common/base/timer.h"
@@ -65,13 +63,6 @@ std::vector<float> HostSquare(const Tensor& x) {
   const int n = static_cast<int>(x.size(0));
   const std::vector<float> values = ToVector<float>(x);
   return HostMatMul(values, Transposed(values, n), n);
-}
-
-// The two closing lines of PyTorch's table, of one run.
-void PrintTotals(const ProfiledRuns& runs) {
-  std::cout << "requests " << FormatDuration(runs.requests.value.median)
-            << ", on the device " << FormatDuration(runs.device.value.median)
-            << ", in all " << FormatDuration(runs.total.value.median) << "\n";
 }
 
 // A size at which ten products take about `seconds` on this thread, measured.
@@ -386,7 +377,6 @@ void OneByOne(Cell& cell) {
     }
   });
   std::cout << KeyAverages(runs.last).Table();
-  PrintTotals(runs);
   std::vector<float> expected = ToVector<float>(x);
   for (float& value : expected) value *= value;
   cell.CheckClose("x * x", ToVector<float>(y), expected, 0);
@@ -589,19 +579,13 @@ void Reuse(Cell& cell) {
 }
 // %%
 
-Figure SecondsOf(const LatencyRow& row) {
-  std::vector<double> seconds;
-  for (const double nanos : row.nanos) seconds.push_back(1e-9 * nanos);
-  return Sampled(row.what, "host", "s", std::move(seconds));
-}
-
 // How long a load takes, by how much memory the program goes through.
 Drawing LatencyPlot(const LatencyOptions& options) {
   std::vector<double> bytes, seconds;
   for (const SizeLatency& point :
        LatencyBySize(options.max_buffer_bytes, 25, options.seconds / 4)) {
     bytes.push_back(static_cast<double>(point.bytes));
-    seconds.push_back(1e-9 * Summarize(point.nanos).median);
+    seconds.push_back(Summarize(point.seconds).median);
   }
   Plot plot("memory", "B", "time of a load", "s");
   plot.LogX().LogY();
@@ -630,8 +614,10 @@ void Latencies(Cell& cell) {
   const std::vector<LatencyRow> rows = MeasureLatencies(TryGpu(), options);
   std::cout << LatencyTable(rows) << "\n" << LatencyNotes(rows) << "\n";
   for (const LatencyRow& row : rows) {
-    cell.Check(row.nanos.empty() == !row.why_not.empty(), row.what);
-    if (!row.nanos.empty()) cell.Report(SecondsOf(row));
+    const Measurement& yours = row.yours;
+    cell.Check(yours.seconds.empty() == !yours.why_not.empty(), row.what);
+    if (yours.seconds.empty()) continue;
+    cell.Report(Sampled(row.what, "host", "s", yours.seconds));
   }
   cell.Show(LatencyPlot(options));
 }

@@ -1,5 +1,3 @@
-#include "chapters/profiling/latencies_core.h"
-
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -9,9 +7,10 @@
 #include <cstdint>
 #include <mutex>
 #include <random>
+#include <utility>
 #include <vector>
 
-#include "chapters/profiling/latencies_sampling.h"
+#include "chapters/profiling/latencies/measure.h"
 #include "common/base/statistics.h"
 #include "common/base/timer.h"
 
@@ -25,7 +24,8 @@ constexpr std::size_t kBranches = std::size_t{1} << 18;
 std::vector<double> SampleBranches(const std::vector<std::uint8_t>& taken,
                                    const Budget& budget) {
   std::size_t at = 0;
-  return SampleNanos(budget, [&](std::int64_t n) {
+  return SampleBatches(budget, [&](std::int64_t n) {
+    // In registers: not what the lambda refers to.
     std::int64_t ones = 0;
     std::int64_t zeros = 0;
     const Timer timer;
@@ -40,20 +40,16 @@ std::vector<double> SampleBranches(const std::vector<std::uint8_t>& taken,
         ++zeros;
       }
     }
-    const std::int64_t nanos = timer.Nanos();
-    KeepValue(ones);
-    KeepValue(zeros);
-    return nanos;
+    return timer.Nanos();
   });
 }
 
 }  // namespace
 
 Measurement MeasureAddition(const Budget& budget) {
-  // Not known to the compiler, which so can fold nothing.
+  // Not known to the compiler, which can fold nothing.
   volatile double one = 1;
-  Measurement result;
-  result.nanos = SampleNanos(budget, [&](std::int64_t n) {
+  std::vector<double> samples = SampleBatches(budget, [&](std::int64_t n) {
     const double step = one;
     double sum = 0;
     const Timer timer;
@@ -62,8 +58,8 @@ Measurement MeasureAddition(const Budget& budget) {
     KeepValue(sum);
     return nanos;
   });
-  result.how = "additions of doubles, each to the sum that the last one gave.";
-  return result;
+  return {std::move(samples),
+          "additions of doubles, each to the sum that the last one gave."};
 }
 
 Measurement MeasureMispredict(const Budget& budget) {
@@ -77,59 +73,39 @@ Measurement MeasureMispredict(const Budget& budget) {
   Budget half = budget;
   half.seconds /= 2;
   const double predicted = Summarize(SampleBranches(sorted, half)).median;
-  Measurement result;
-  result.nanos = SampleBranches(random, half);
-  for (double& nanos : result.nanos) {
+  std::vector<double> samples = SampleBranches(random, half);
+  for (double& seconds : samples) {
     // No predictor guesses more than half of random branches.
-    nanos = (nanos - predicted) / 0.5;
-    if (nanos <= 0) {
+    seconds = (seconds - predicted) / 0.5;
+    if (seconds <= 0) {
       return NotMeasured(
           "random branches took no longer than sorted ones in a sample.");
     }
   }
-  result.how =
-      "branches in random order, less the time of the same ones sorted, for "
-      "each of the half that cannot be predicted.";
-  return result;
+  return {std::move(samples),
+          "branches in random order, less the time of the same ones sorted, "
+          "for each of the half that cannot be predicted."};
 }
 
 Measurement MeasureMutex(const Budget& budget) {
   std::mutex mutex;
-  Measurement result;
-  result.nanos = SampleNanos(budget, [&](std::int64_t n) {
-    const Timer timer;
-    for (std::int64_t i = 0; i < n; ++i) {
-      mutex.lock();
-      mutex.unlock();
-    }
-    return timer.Nanos();
-  });
-  result.how = "std::mutex, locked and unlocked; no other thread wants it.";
-  return result;
+  return {SampleEach(budget,
+                     [&] {
+                       mutex.lock();
+                       mutex.unlock();
+                     }),
+          "std::mutex, locked and unlocked; no other thread wants it."};
 }
 
 Measurement MeasureAtomic(const Budget& budget) {
   std::atomic<std::int64_t> counter{0};
-  Measurement result;
-  result.nanos = SampleNanos(budget, [&](std::int64_t n) {
-    const Timer timer;
-    for (std::int64_t i = 0; i < n; ++i) counter.fetch_add(1);
-    return timer.Nanos();
-  });
-  KeepValue(counter.load());
-  result.how = "std::atomic::fetch_add; no other thread uses the number.";
-  return result;
+  return {SampleEach(budget, [&] { counter.fetch_add(1); }),
+          "std::atomic::fetch_add; no other thread uses the number."};
 }
 
 Measurement MeasureSystemCall(const Budget& budget) {
-  Measurement result;
-  result.nanos = SampleNanos(budget, [&](std::int64_t n) {
-    const Timer timer;
-    for (std::int64_t i = 0; i < n; ++i) KeepValue(syscall(SYS_getppid));
-    return timer.Nanos();
-  });
-  result.how = "getppid: into the kernel and back.";
-  return result;
+  return {SampleEach(budget, [] { KeepValue(syscall(SYS_getppid)); }),
+          "getppid: into the kernel and back."};
 }
 
 }  // namespace d2l

@@ -1,8 +1,5 @@
 #include <fcntl.h>
 #include <linux/magic.h>
-#include <sys/stat.h>
-#include <sys/statvfs.h>
-#include <sys/sysmacros.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -11,11 +8,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
-#include <exception>
-#include <functional>
+#include <filesystem>
 #include <memory>
 #include <new>
-#include <optional>
 #include <random>
 #include <stdexcept>
 #include <string>
@@ -24,9 +19,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "chapters/profiling/latencies_io.h"
-#include "chapters/profiling/latencies_sampling.h"
-#include "chapters/profiling/machine_files.h"
+#include "chapters/profiling/latencies/measure.h"
 #include "common/base/format.h"
 #include "common/base/timer.h"
 
@@ -41,39 +34,6 @@ constexpr std::int64_t kSmallestFile = 8 * kMiB;
   throw std::system_error(errno, std::generic_category(), what);
 }
 
-// What holds the directory: "file system ext4 on vda".
-std::string DescribeFileSystem(int fd) {
-  struct statfs system = {};
-  struct stat file = {};
-  if (fstatfs(fd, &system) != 0 || fstat(fd, &file) != 0) {
-    return "unknown file system";
-  }
-  const struct {
-    std::int64_t magic;
-    const char* name;
-  } kKnown[] = {{EXT4_SUPER_MAGIC, "ext4 (or ext3, ext2)"},
-                {XFS_SUPER_MAGIC, "XFS"},
-                {BTRFS_SUPER_MAGIC, "Btrfs"},
-                {OVERLAYFS_SUPER_MAGIC, "overlayfs, of a container"},
-                {NFS_SUPER_MAGIC, "NFS: over the network"},
-                {TMPFS_MAGIC, "tmpfs: this is memory, not a disk"},
-                {RAMFS_MAGIC, "ramfs: this is memory, not a disk"}};
-  std::string name = absl::StrFormat("unknown, 0x%x", system.f_type);
-  for (const auto& known : kKnown) {
-    if (known.magic == static_cast<std::int64_t>(system.f_type)) {
-      name = known.name;
-    }
-  }
-  const std::optional<std::string> event = ReadTextFile(absl::StrFormat(
-      "/sys/dev/block/%d:%d/uevent", major(file.st_dev), minor(file.st_dev)));
-  const std::string key = "DEVNAME=";
-  const std::size_t at = event ? event->find(key) : std::string::npos;
-  if (at == std::string::npos) return absl::StrCat("file system ", name);
-  const std::size_t begin = at + key.size();
-  return absl::StrCat("file system ", name, ", device ",
-                      event->substr(begin, event->find('\n', begin) - begin));
-}
-
 // An open file without a name, and memory to read and write it with. Its
 // functions throw std::system_error.
 class TemporaryFile {
@@ -81,27 +41,21 @@ class TemporaryFile {
   TemporaryFile(const std::string& directory, std::int64_t bytes)
       : memory_(std::aligned_alloc(kBlock, kMiB), &std::free) {
     if (memory_ == nullptr) throw std::bad_alloc();
-    struct statvfs room = {};
-    if (statvfs(directory.c_str(), &room) != 0) {
-      ThrowErrno(absl::StrCat(directory, " cannot be used"));
-    }
-    const double free =
-        static_cast<double>(room.f_bavail) * static_cast<double>(room.f_frsize);
+    const std::uintmax_t free = std::filesystem::space(directory).available;
     // As much again stays free for others.
-    if (free < 2 * static_cast<double>(bytes)) {
+    if (free / 2 < static_cast<std::uintmax_t>(bytes)) {
       throw std::runtime_error(absl::StrFormat(
           "%s has %s free; a file of %s is not written there", directory,
           FormatBytes(static_cast<std::int64_t>(free)), FormatBytes(bytes)));
     }
     std::string path = directory + "/d2l_latencies_XXXXXX";
-    fd_ = mkstemp(&path[0]);
+    fd_ = mkostemp(&path[0], O_CLOEXEC);
     if (fd_ < 0) ThrowErrno(absl::StrCat("no file in ", directory));
     unlink(path.c_str());
-    const int flags = fcntl(fd_, F_GETFL);
-    direct_ = fcntl(fd_, F_SETFL, flags | O_DIRECT) == 0;
+    direct_ = fcntl(fd_, F_SETFL, fcntl(fd_, F_GETFL) | O_DIRECT) == 0;
+    // Nothing that a disk could compress.
     std::mt19937 generator(1);
     std::uint32_t* const words = static_cast<std::uint32_t*>(memory_.get());
-    // Nothing that a disk could compress.
     for (std::size_t i = 0; i < kMiB / sizeof(*words); ++i) {
       words[i] = static_cast<std::uint32_t>(generator());
     }
@@ -118,16 +72,19 @@ class TemporaryFile {
     Check(pread(fd_, memory_.get(), static_cast<std::size_t>(bytes), offset),
           bytes, "reading");
   }
-  // Until the disk says that it has the data.
+  // Returns when the disk says that it has the data.
   void Sync() {
     if (fdatasync(fd_) != 0) ThrowErrno("fdatasync of the temporary file");
   }
   std::string Describe() const {
-    return absl::StrCat(
-        direct_ ? "past the page cache (O_DIRECT), "
-                : "through the page cache (O_DIRECT was refused), which may "
-                  "answer instead of the disk, ",
-        DescribeFileSystem(fd_));
+    struct statfs system = {};
+    if (fstatfs(fd_, &system) == 0 &&
+        (system.f_type == TMPFS_MAGIC || system.f_type == RAMFS_MAGIC)) {
+      return "which is in memory (tmpfs), not on a disk";
+    }
+    return direct_ ? "past the page cache (O_DIRECT)"
+                   : "through the page cache, which may answer instead of the "
+                     "disk (O_DIRECT was refused)";
   }
 
  private:
@@ -144,34 +101,15 @@ class TemporaryFile {
   bool direct_ = false;
 };
 
-// Each call of `operation` is one sample.
-std::vector<double> SampleEach(const Budget& budget,
-                               const std::function<void()>& operation) {
-  const std::int64_t kBatch = 1;
-  return SampleNanos(
-      budget,
-      [&](std::int64_t) {
-        const Timer timer;
-        operation();
-        return timer.Nanos();
-      },
-      kBatch);
-}
-
 }  // namespace
 
-std::string TemporaryDirectory() {
-  const char* const directory = std::getenv("TMPDIR");
-  return directory != nullptr && *directory != 0 ? directory : "/tmp";
-}
-
 DiskLatencies MeasureDisk(const std::string& directory, std::int64_t file_bytes,
-                          const Budget& budget) try {
+                          const Budget& budget) {
   const std::int64_t bytes = std::max(file_bytes, kSmallestFile) / kMiB * kMiB;
   TemporaryFile file(directory, bytes);
   DiskLatencies disk;
 
-  // Writing the file is the measurement of sequential writes: so it ends with
+  // Writing the file is the measurement of sequential writes, so it ends with
   // the file or with the time for it.
   const Timer timer;
   std::int64_t size = 0;
@@ -179,21 +117,25 @@ DiskLatencies MeasureDisk(const std::string& directory, std::int64_t file_bytes,
          (size < kSmallestFile || timer.Seconds() < budget.seconds)) {
     const Timer one;
     file.Write(size, kMiB);
-    disk.sequential_write.nanos.push_back(static_cast<double>(one.Nanos()));
+    disk.sequential_write.seconds.push_back(one.Seconds());
     size += kMiB;
   }
   file.Sync();
 
+  // Each call is one sample.
+  const auto sample = [&](auto operation) {
+    return SampleEach(budget, operation, /*max_batch=*/1);
+  };
   std::int64_t next = 0;
-  disk.sequential_read.nanos = SampleEach(budget, [&] {
+  disk.sequential_read.seconds = sample([&] {
     file.Read(next, kMiB);
     next = (next + kMiB) % size;
   });
   std::mt19937_64 generator(2);
   std::uniform_int_distribution<std::int64_t> block(0, size / kBlock - 1);
-  disk.random_read.nanos =
-      SampleEach(budget, [&] { file.Read(block(generator) * kBlock, kBlock); });
-  disk.random_write.nanos = SampleEach(budget, [&] {
+  disk.random_read.seconds =
+      sample([&] { file.Read(block(generator) * kBlock, kBlock); });
+  disk.random_write.seconds = sample([&] {
     file.Write(block(generator) * kBlock, kBlock);
     file.Sync();
   });
@@ -202,14 +144,11 @@ DiskLatencies MeasureDisk(const std::string& directory, std::int64_t file_bytes,
                                             FormatBytes(size), file.Describe());
   disk.random_read.how = absl::StrCat("4 KiB at a random place", where);
   disk.random_write.how = absl::StrCat(
-      "4 KiB at a random place and fdatasync: until the disk has them;", where);
+      "4 KiB at a random place and fdatasync, until the disk has them;", where);
   disk.sequential_read.how = absl::StrCat("1 MiB after the other", where);
   disk.sequential_write.how =
       absl::StrCat("1 MiB after the other, without fdatasync,", where);
   return disk;
-} catch (const std::exception& error) {
-  const Measurement none = NotMeasured(absl::StrCat(error.what(), "."));
-  return {none, none, none, none};
 }
 
 }  // namespace d2l

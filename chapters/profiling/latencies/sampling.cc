@@ -1,29 +1,22 @@
-#include "chapters/profiling/latencies_sampling.h"
+#include "chapters/profiling/latencies/sampling.h"
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <string>
 #include <vector>
-
-#include "common/base/timer.h"
 
 namespace d2l {
 namespace {
 
-// Fewer cannot decide anything (statistics.h).
 constexpr std::size_t kFewestSamples = 6;
+// A batch takes no longer, unless one operation does. The system lets a process
+// run for milliseconds at a time.
+constexpr double kLongestBatchSeconds = 200e-6;
 
 }  // namespace
 
-Measurement NotMeasured(const std::string& why_not) {
-  Measurement measurement;
-  measurement.why_not = why_not;
-  return measurement;
-}
-
-std::vector<double> SampleNanos(
+std::vector<double> SampleBatches(
     const Budget& budget,
     const std::function<std::int64_t(std::int64_t n)>& nanos_of,
     std::int64_t max_batch) {
@@ -45,7 +38,7 @@ std::vector<double> SampleNanos(
   while (samples.size() < static_cast<std::size_t>(budget.samples)) {
     const bool late = timer.Seconds() > 1.5 * budget.seconds;
     if (late && samples.size() >= kFewestSamples) break;
-    samples.push_back(static_cast<double>(nanos_of(n)) /
+    samples.push_back(1e-9 * static_cast<double>(nanos_of(n)) /
                       static_cast<double>(n));
   }
   return samples;

@@ -1,0 +1,185 @@
+#include "chapters/profiling/latencies/latencies.h"
+
+#include <cstdint>
+#include <exception>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "chapters/profiling/latencies/measure.h"
+#include "common/base/statistics.h"
+#include "common/base/text.h"
+#include "common/device/device_table.h"
+
+namespace d2l {
+namespace {
+
+constexpr double kNano = 1e-9;
+constexpr double kMicro = 1e-6;
+// How many measurements share the time.
+constexpr int kMeasurements = 23;
+
+// Runs `measure`, which sets the results. What it throws is the reason why
+// there are none.
+void Try(const std::function<void()>& measure,
+         const std::vector<Measurement*>& results) try {
+  measure();
+} catch (const std::exception& error) {
+  for (Measurement* const result : results) {
+    *result = NotMeasured(absl::StrCat(error.what(), "."));
+  }
+}
+
+// The book's figures are round: "1.5 ns", "10 us".
+std::string BookFigure(double seconds) {
+  if (seconds >= 1e-3) return absl::StrFormat("%g ms", seconds * 1e3);
+  if (seconds >= kMicro) return absl::StrFormat("%g us", seconds * 1e6);
+  return absl::StrFormat("%g ns", seconds * 1e9);
+}
+
+std::string Line(const std::string& what, const std::string& book,
+                 const std::string& yours, const std::string& ratio) {
+  std::string line =
+      absl::StrFormat("%-29s%10s   %-27s%10s", what, book, yours, ratio);
+  line.erase(line.find_last_not_of(' ') + 1);
+  return line + "\n";
+}
+
+}  // namespace
+
+// The book's figures are those of its section 13.4 (d2l.ai,
+// chapter_computational-performance/hardware.html), with its words.
+std::vector<LatencyRow> MeasureLatencies(Device device,
+                                         const LatencyOptions& options) {
+  // Also makes the device's worker, the second thread that MeasureMutex needs.
+  Synchronize(device);
+  Budget budget;
+  budget.seconds = options.seconds / kMeasurements;
+  const auto none = std::nullopt;
+  MemoryLatencies memory;
+  Try([&] { memory = MeasureMemory(options.max_buffer_bytes, budget); },
+      {&memory.l1, &memory.l2, &memory.l3, &memory.mib64, &memory.beyond});
+  CopyLatencies copies;
+  Try([&] { copies = MeasureCopies(device, budget); },
+      {&copies.to_device, &copies.from_device});
+  DiskLatencies disk;
+  Try(
+      [&] {
+        disk = MeasureDisk(std::filesystem::temp_directory_path(),
+                           options.file_bytes, budget);
+      },
+      {&disk.random_read, &disk.random_write, &disk.sequential_read,
+       &disk.sequential_write});
+  const auto tried = [](auto measure, auto... arguments) {
+    Measurement result;
+    Try([&] { result = measure(arguments...); }, {&result});
+    return result;
+  };
+  const Measurement needs_kernel = NotMeasured(
+      "it needs a GPU kernel that chases pointers, which is not here.");
+  const char* const tested = "TinyMemBench on a Broadwell E5-2690v4, local CPU";
+  const char* const pcie =
+      "PCI-E GPU, ~12 GB/s on a PCIe 3.0 x16 link; either direction";
+  return {
+      {"L1 cache hit", 1.5 * kNano, "4 cycles", memory.l1},
+      {"Floating-point addition", 1.5 * kNano,
+       "4 cycles, for an addition, a multiplication or both (FMA)",
+       tried(MeasureAddition, budget)},
+      {"L2 cache hit", 5 * kNano, "12 to 17 cycles", memory.l2},
+      {"Branch mispredict", 6 * kNano, "15 to 20 cycles",
+       tried(MeasureMispredict, budget)},
+      {"L3 cache hit", 16 * kNano,
+       "42 cycles, of a line that no other core has; 25 ns if one has it, 40 "
+       "ns on another socket",
+       memory.l3},
+      {"Mutex, lock and unlock", 25 * kNano, "", tried(MeasureMutex, budget)},
+      {"Atomic addition", none, "", tried(MeasureAtomic, budget)},
+      {"Line that another core wrote", 29 * kNano,
+       "L3 cache hit, modified in another core: 75 cycles",
+       tried(MeasureCacheLine, budget)},
+      {"64 MB of memory", 46 * kNano, tested, memory.mib64},
+      {"Memory beyond the caches", 75 * kNano, absl::StrCat("256 MB, ", tested),
+       memory.beyond},
+      {"System call", none, "", tried(MeasureSystemCall, budget)},
+      {"Context switch", none, "", tried(MeasureContextSwitch, budget)},
+      {"Wake a thread", none, "", tried(MeasureWakeUp, budget)},
+      {"Create and join a thread", none, "", tried(MeasureThread, budget)},
+      {"Enqueue an operation", 10 * kMicro,
+       "Launch CUDA kernel on GPU: the host instructs it to start",
+       tried(MeasureEnqueue, device, budget)},
+      {"Enqueue it and wait", none, "",
+       tried(MeasureCompletion, device, budget)},
+      {"1 MB to the device", 80 * kMicro, pcie, copies.to_device},
+      {"1 MB from the device", 80 * kMicro, pcie, copies.from_device},
+      {"1 MB to an NVLink GPU", 30 * kMicro, "~33 GB/s on NVIDIA NVLink",
+       NotMeasured("it needs GPUs that NVLink joins, and how they are joined "
+                   "is not asked here.")},
+      {"GPU shared memory", 30 * kNano,
+       "30 to 90 cycles; bank conflicts add latency", needs_kernel},
+      {"GPU global memory", 200 * kNano, "200 to 800 cycles", needs_kernel},
+      {"Disk: write 4 KB, random", 30 * kMicro,
+       "DC P3608 NVMe SSD; a SATA SSD 500 us", disk.random_write},
+      {"Disk: read 4 KB, random", 120 * kMicro,
+       "DC P3608 NVMe SSD; a SATA SSD 500 us, a hard disk 10 ms",
+       disk.random_read},
+      {"Disk: read 1 MB in order", 208 * kMicro,
+       "DC P3608 NVMe SSD, ~4.8 GB/s; a SATA SSD 2 ms, a hard disk 5 ms",
+       disk.sequential_read},
+      {"Disk: write 1 MB in order", none, "", disk.sequential_write},
+      {"TCP to this machine and back", none, "",
+       tried(MeasureLoopback, budget)},
+      {"Datacenter and back", 500 * kMicro, "a ping one way takes ~250 us",
+       NotMeasured("it needs a second machine.")},
+  };
+}
+
+std::string LatencyTable(const std::vector<LatencyRow>& rows) {
+  std::string table = Line("", "the book", "yours", "ratio");
+  // The reasons, with the rows above one another that share it.
+  std::vector<std::pair<std::string, std::vector<std::string>>> reasons;
+  for (const auto& [what, book, book_text, yours] : rows) {
+    const std::string figure = book ? BookFigure(*book) : "-";
+    if (!yours.seconds.empty()) {
+      const Summary summary = Summarize(yours.seconds);
+      table += Line(what, figure, FormatSummary(summary, "s"),
+                    book ? FormatFactor(summary.median / *book) : "");
+      continue;
+    }
+    table += Line(what, figure, "n/a", "");
+    if (reasons.empty() || reasons.back().first != yours.why_not) {
+      reasons.push_back({yours.why_not, {}});
+    }
+    reasons.back().second.push_back(what);
+  }
+  absl::StrAppend(&table,
+                  "Yours: the median [and its 95 % interval]; ratio: yours / "
+                  "the book's.\n");
+  for (const auto& [why_not, whats] : reasons) {
+    table +=
+        Wrap(absl::StrCat("n/a: ", absl::StrJoin(whats, "; "), ": ", why_not),
+             "", kTextWidth);
+  }
+  return table;
+}
+
+std::string LatencyNotes(const std::vector<LatencyRow>& rows) {
+  std::string notes;
+  for (const LatencyRow& row : rows) {
+    std::string note;
+    if (!row.book_text.empty()) {
+      absl::StrAppend(&note, " The book: ", row.book_text, ".");
+    }
+    if (!row.yours.how.empty())
+      absl::StrAppend(&note, " Yours: ", row.yours.how);
+    if (note.empty()) continue;
+    notes += Wrap(absl::StrCat(row.what, ".", note), "- ", kTextWidth);
+  }
+  return notes;
+}
+
+}  // namespace d2l

@@ -1,0 +1,73 @@
+// The book's latencies and yours: the tables "Common Latency Numbers" and
+// "Latency Numbers for NVIDIA Tesla GPUs" of Dive into Deep Learning, section
+// 13.4 (Hardware), beside what this machine takes.
+//
+//   LatencyOptions options;
+//   options.seconds = 1;
+//   const std::vector<LatencyRow> rows = MeasureLatencies(TryGpu(), options);
+//   std::cout << LatencyTable(rows) << LatencyNotes(rows);
+//
+// Every figure of yours is measured in the call and is a median of samples.
+// What could not be measured has a reason instead.
+//
+// The functions are thread-safe, but two measurements at once spoil each other.
+
+#ifndef D2L_CHAPTERS_PROFILING_LATENCIES_LATENCIES_H_
+#define D2L_CHAPTERS_PROFILING_LATENCIES_LATENCIES_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "chapters/profiling/latencies/sampling.h"
+#include "common/device/device.h"
+
+namespace d2l {
+
+struct LatencyRow {
+  std::string what;                    // "L1 cache hit"
+  std::optional<double> book_seconds;  // nothing: the book has no such row
+  std::string book_text;               // what the book says of its figure
+  Measurement yours;
+};
+
+struct LatencyOptions {
+  // All measurements together take about this long, or less if they have enough
+  // samples before. Building the random orders comes on top: about a second if
+  // the caches are large.
+  double seconds = 10;
+  // The most memory that a row may use, and the size of the temporary file.
+  std::int64_t max_buffer_bytes = std::int64_t{1} << 30;
+  std::int64_t file_bytes = std::int64_t{64} << 20;
+};
+
+// All rows, in the order of the book's first table, then those of devices,
+// disks and the network. `device` is idle. An exception of a row becomes the
+// reason why it has no samples; only a device that is not in the device table
+// throws std::invalid_argument.
+std::vector<LatencyRow> MeasureLatencies(Device device,
+                                         const LatencyOptions& options);
+
+// The book's figure, yours with its interval, and the ratio of the two; then
+// the reasons of what is n/a. 80 columns.
+std::string LatencyTable(const std::vector<LatencyRow>& rows);
+
+// Row by row: what the book says of its figure, and how yours was measured.
+std::string LatencyNotes(const std::vector<LatencyRow>& rows);
+
+struct SizeLatency {
+  std::int64_t bytes = 0;
+  std::vector<double> seconds;  // samples, of one load
+};
+
+// The latency of a load at `points` sizes, evenly spaced by ratio from 4 KiB to
+// max_bytes or to half of the free memory. The measurements take about
+// `seconds`; building the random orders comes on top, two or three seconds for
+// 25 points up to 1 GiB. Throws std::bad_alloc if there is no memory.
+std::vector<SizeLatency> LatencyBySize(std::int64_t max_bytes, int points,
+                                       double seconds);
+
+}  // namespace d2l
+
+#endif  // D2L_CHAPTERS_PROFILING_LATENCIES_LATENCIES_H_

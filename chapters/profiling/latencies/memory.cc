@@ -1,0 +1,188 @@
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <fstream>
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "chapters/profiling/latencies/latencies.h"
+#include "chapters/profiling/latencies/measure.h"
+#include "chapters/profiling/latencies/pointer_chase.h"
+#include "common/base/format.h"
+#include "common/base/statistics.h"
+
+namespace d2l {
+namespace {
+
+constexpr std::int64_t kMiB = std::int64_t{1} << 20;
+// Walked before the clock starts, so that what fits in a cache is there.
+constexpr std::int64_t kWarmUpSteps = std::int64_t{1} << 20;
+constexpr std::uint64_t kSeed = 1;
+// A hit in the L3 cache takes less than this part of a load from memory.
+constexpr double kHit = 0.5;
+
+// The file's first word; "" if there is none.
+std::string ReadWord(const std::string& path) {
+  std::string word;
+  std::ifstream(path) >> word;
+  return word;
+}
+
+// Half of what is free, for the machine has others to serve. In a container
+// that is less than the machine has: what its cgroup allows, version 2 or 1.
+std::int64_t MemoryLimit(std::int64_t max_bytes) {
+  double free = std::numeric_limits<double>::infinity();
+  std::ifstream meminfo("/proc/meminfo");
+  for (std::string word; meminfo >> word;) {
+    double kib = 0;
+    if (word == "MemAvailable:" && meminfo >> kib) free = 1024 * kib;
+  }
+  for (const auto& [limit_file, used_file] :
+       {std::pair("memory.max", "memory.current"),
+        std::pair("memory/memory.limit_in_bytes",
+                  "memory/memory.usage_in_bytes")}) {
+    double limit = 0;
+    double used = 0;
+    const std::string cgroup = "/sys/fs/cgroup/";
+    // Without a limit, version 2 says "max" and version 1 a huge number.
+    if (std::ifstream(cgroup + limit_file) >> limit &&
+        std::ifstream(cgroup + used_file) >> used) {
+      free = std::min(free, std::max(limit - used, 0.0));
+    }
+  }
+  const double limit = std::min(static_cast<double>(max_bytes), free / 2);
+  return static_cast<std::int64_t>(limit);
+}
+
+std::vector<double> SampleLoads(std::int64_t bytes, const Budget& budget) {
+  PointerChase chase(bytes, kSeed);
+  KeepValue(chase.Walk(std::min(chase.nodes(), kWarmUpSteps)));
+  return SampleBatches(budget, [&](std::int64_t n) {
+    const Timer timer;
+    KeepValue(chase.Walk(n));
+    return timer.Nanos();
+  });
+}
+
+Measurement MeasureLoads(std::int64_t bytes, std::int64_t limit,
+                         const std::string& of_what, const Budget& budget) {
+  if (bytes > limit) {
+    return NotMeasured(absl::StrFormat(
+        "it needs %s; here at most %s are used (the size of the run, or half "
+        "of what is free).",
+        FormatBytes(bytes), FormatBytes(limit)));
+  }
+  return {SampleLoads(bytes, budget),
+          absl::StrFormat("a load whose address the load before it gave, in "
+                          "random order through %s%s.",
+                          FormatBytes(bytes), of_what)};
+}
+
+Measurement MeasureCache(int level, std::int64_t limit, const Budget& budget) {
+  const std::optional<std::int64_t> cache = CacheBytes(level);
+  if (!cache) {
+    return NotMeasured(absl::StrFormat(
+        "/sys/devices/system/cpu does not say the size of the L%d cache; "
+        "virtual machines may hide it.",
+        level));
+  }
+  std::int64_t bytes = *cache / 2;
+  // Others use the L3 cache too, so no more of it than the L2 cannot hold.
+  if (level == 3) bytes = std::min(bytes, 4 * CacheBytes(2).value_or(bytes));
+  return MeasureLoads(
+      bytes, limit,
+      absl::StrFormat(" of the L%d cache's %s", level, FormatBytes(*cache)),
+      budget);
+}
+
+// What is shared with other virtual machines may hold little of ours: then the
+// figure is that of misses, and not what the row promises.
+void RefuseMisses(const Measurement& memory, Measurement* l3) {
+  if (l3->seconds.empty()) return;
+  if (memory.seconds.empty()) {
+    l3->how += " Whether these are hits is not known: memory was not measured.";
+    return;
+  }
+  const double load = Summarize(l3->seconds).median;
+  const double from_memory = Summarize(memory.seconds).median;
+  if (load < kHit * from_memory) return;
+  *l3 = NotMeasured(absl::StrFormat(
+      "most loads were misses, as where other cores or virtual machines use "
+      "the cache: they took %s, and from memory %s. Measured: %s",
+      FormatDuration(load), FormatDuration(from_memory), l3->how));
+}
+
+}  // namespace
+
+std::optional<std::int64_t> CacheBytes(int level, const std::string& root) {
+  for (int index = 0;; ++index) {
+    const std::string cache = absl::StrCat(
+        root, "/sys/devices/system/cpu/cpu0/cache/index", index, "/");
+    const std::string its_level = ReadWord(cache + "level");
+    if (its_level.empty()) return std::nullopt;
+    if (its_level != absl::StrCat(level) ||
+        ReadWord(cache + "type") == "Instruction") {
+      continue;
+    }
+    // "48K" or "2M"
+    std::int64_t size = 0;
+    std::string unit;
+    std::ifstream(cache + "size") >> size >> unit;
+    if (size <= 0 || size > kMiB) return std::nullopt;
+    return size * (unit == "K" ? 1024 : unit == "M" ? kMiB : 1);
+  }
+}
+
+MemoryLatencies MeasureMemory(std::int64_t max_bytes, const Budget& budget) {
+  const std::int64_t limit = MemoryLimit(max_bytes);
+  const std::int64_t l3 = CacheBytes(3).value_or(0);
+  MemoryLatencies result;
+  result.l1 = MeasureCache(1, limit, budget);
+  result.l2 = MeasureCache(2, limit, budget);
+  result.l3 = MeasureCache(3, limit, budget);
+  result.mib64 = MeasureLoads(
+      64 * kMiB, limit,
+      64 * kMiB <= l3 ? ", which fit in the L3 cache here" : "", budget);
+  // Four times the L3 cache, or twice as much if there is no room for more.
+  const std::int64_t least = std::max(256 * kMiB, 2 * l3);
+  const std::int64_t bytes = std::max(least, std::min(4 * l3, limit));
+  result.beyond = MeasureLoads(
+      bytes, limit,
+      l3 > 0 ? absl::StrFormat(
+                   ", of which the L3 cache holds %.0f %% at most",
+                   100.0 * static_cast<double>(l3) / static_cast<double>(bytes))
+             : " (the size of the L3 cache is not known)",
+      budget);
+  RefuseMisses(result.beyond.seconds.empty() && 2 * l3 <= 64 * kMiB
+                   ? result.mib64
+                   : result.beyond,
+               &result.l3);
+  return result;
+}
+
+std::vector<SizeLatency> LatencyBySize(std::int64_t max_bytes, int points,
+                                       double seconds) {
+  const double smallest = 4096;
+  const double largest =
+      std::max(smallest, static_cast<double>(MemoryLimit(max_bytes)));
+  Budget budget;
+  budget.seconds = seconds / points;
+  std::vector<SizeLatency> result;
+  for (int i = 0; i < points; ++i) {
+    const double exponent = static_cast<double>(i) / std::max(points - 1, 1);
+    const double bytes = smallest * std::pow(largest / smallest, exponent);
+    // pow may end a little above the largest.
+    const std::int64_t whole =
+        static_cast<std::int64_t>(std::min(bytes, largest)) / kCacheLineBytes *
+        kCacheLineBytes;
+    result.push_back({whole, SampleLoads(whole, budget)});
+  }
+  return result;
+}
+
+}  // namespace d2l
