@@ -42,9 +42,6 @@
 namespace d2l {
 namespace {
 
-// What a shell reports of a program that SIGINT ended: 128 + 2.
-constexpr int kInterrupted = 130;
-
 // A cell to be run, with its lesson.
 struct Task {
   const Lesson* lesson;
@@ -128,7 +125,7 @@ void PrintLessonHead(const Lesson& lesson, const Run& run) {
   }
 }
 
-// Who sends the output to a file sees on the terminal how far it is.
+// If stdout is redirected, reports progress on stderr.
 void PrintProgress(const std::string& progress) {
   if (isatty(STDERR_FILENO) == 1 && isatty(STDOUT_FILENO) != 1) {
     std::cerr << progress << " ..." << std::endl;
@@ -308,31 +305,29 @@ bool WriteFiles(LessonOptions* options, const std::string& json,
   return all_written;
 }
 
-// Waiting for work to end in good order would not be at once. Only calls that
-// are safe in a signal handler.
-void StopAtOnce(int signal_number) {
+// Does not wait for work in flight. Only calls that are safe in a signal
+// handler. The program ends by the signal, so that a loop of the shell stops.
+void StopAtOnce(int number) {
   RemoveTemporaryFiles();
-  if (signal_number == SIGINT) {
-    constexpr char kText[] = "\nInterrupted.\n";
-    [[maybe_unused]] const ssize_t written =
-        write(STDERR_FILENO, kText, sizeof(kText) - 1);
-    _exit(kInterrupted);
+  constexpr char kText[] = "\nInterrupted.\n";
+  if (number == SIGINT && write(STDERR_FILENO, kText, sizeof(kText) - 1) < 0) {
+    // There is nobody to tell.
   }
-  signal(signal_number, SIG_DFL);
-  raise(signal_number);
+  signal(number, SIG_DFL);
+  raise(number);
 }
 
 void StopOnSignals() {
-  for (const int signal_number : {SIGINT, SIGTERM, SIGHUP}) {
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
     struct sigaction action = {};
     // In the background, where Ctrl-C does not count, the shell says so.
-    if (sigaction(signal_number, nullptr, &action) == 0 &&
+    if (sigaction(number, nullptr, &action) == 0 &&
         action.sa_handler == SIG_IGN) {
       continue;
     }
     action = {};
     action.sa_handler = StopAtOnce;
-    sigaction(signal_number, &action, nullptr);
+    sigaction(number, &action, nullptr);
   }
 }
 

@@ -17,8 +17,8 @@
 // A process that RunInFreshProcess started runs its probe, and nothing else:
 // see fresh_process.h.
 //
-// Ctrl-C ends the program at once, with exit code 130, as SIGTERM and SIGHUP do
-// with theirs; files it was to write are left as they were, and no temporary
+// SIGINT (Ctrl-C), SIGTERM and SIGHUP end the program at once; a shell reports
+// 130 for Ctrl-C. Files it was to write stay as they were, and no temporary
 // ones remain. Nothing is coloured, and no line is written over.
 //
 // The exit code is 0 whatever the verdicts; 1 if a result is wrong, an error
