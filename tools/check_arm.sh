@@ -1,0 +1,82 @@
+#!/usr/bin/env bash
+# Compiles the core for 64-bit Arm, on any machine, and runs there, under qemu, the
+# kernels' tests that need no library but GoogleTest:
+#   sudo apt-get install g++-aarch64-linux-gnu qemu-user-static
+#   tools/check_arm.sh
+# Without qemu the tests are not run, and the script says so.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+work="$(mktemp -d)"
+trap 'rm -rf "$work"' EXIT
+# Headers that suit every processor, without the other headers beside them.
+mkdir "$work/include"
+for library in absl gmock gtest hwy; do
+  ln -s "/usr/include/$library" "$work/include/"
+done
+compile=(aarch64-linux-gnu-g++ -std=c++17 -ffp-contract=off -Wall -Wextra -Werror
+  -I. -isystem "$work/include")
+
+# parallel COMMAND...: one command for each line of the input, on all cores.
+parallel() { xargs -d '\n' -P "$(nproc)" -n 1 "$@"; }
+
+find common/base common/device common/tensor common/ops common/kernels \
+  -name '*.cc' -not -path '*/cuda/*' -not -name '*_test.cc' \
+  -not -name '*_fuzz.cc' -not -name '*benchmark*' > "$work/sources"
+parallel "${compile[@]}" -fsyntax-only < "$work/sources"
+echo "aarch64: $(wc -l < "$work/sources") files compiled"
+
+qemu="$(command -v qemu-aarch64-static || command -v qemu-aarch64 || true)"
+if [[ -z "$qemu" ]]; then
+  echo "aarch64: no tests run, for want of qemu-aarch64-static"
+  exit
+fi
+
+# Highway's few functions that are not in its headers. All targets but the static
+# one, NEON, are disabled (vector_targets.h).
+cat > "$work/highway.cc" << 'END'
+#include <cstdlib>
+#include "common/kernels/cpu/vector_targets.h"
+#include "hwy/highway.h"
+namespace hwy {
+int64_t SupportedTargets() { return HWY_STATIC_TARGET; }
+void SetSupportedTargetsForTest(int64_t) {}
+ChosenTarget& GetChosenTarget() {
+  static ChosenTarget target;
+  return target;
+}
+void Abort(const char*, int, const char*, ...) { std::abort(); }
+}  // namespace hwy
+END
+cpu=common/kernels/cpu
+tests=(common/kernels/philox_test.cc
+  "$cpu"/{gemm,dots,random,random_draws}_test.cc)
+googletest=/usr/src/googletest/googletest
+printf '%s\n' "$googletest"/src/gtest{-all,_main}.cc "$work/highway.cc" \
+  "$cpu"/{gemm,dots,random}.cc common/device/cpu/parallel_for.cc "${tests[@]}" \
+  > "$work/linked"
+# shellcheck disable=SC2016  # the inner shell expands it
+COMPILE="${compile[*]} -O1 -I $googletest -c" OUT="$work" \
+  parallel sh -c '$COMPILE "$1" -o "$OUT/$(basename "$1" .cc).o"' sh \
+  < "$work/linked"
+objects=()
+while read -r source; do
+  case "$source" in
+    *_test.cc) ;;
+    *) objects+=("$work/$(basename "$source" .cc).o") ;;
+  esac
+done < "$work/linked"
+failed=0
+for test in "${tests[@]}"; do
+  name="$(basename "$test" .cc)"
+  aarch64-linux-gnu-g++ -static -pthread -o "$work/$name" "$work/$name.o" \
+    "${objects[@]}"
+  if "$qemu" "$work/$name" --gtest_brief=1 > "$work/log" 2>&1; then
+    echo "aarch64: $name: $(sed -n 's/.*PASSED  \] //p' "$work/log")"
+  else
+    cat "$work/log"
+    echo "aarch64: $name FAILED"
+    failed=1
+  fi
+done
+exit "$failed"
