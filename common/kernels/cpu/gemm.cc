@@ -58,11 +58,9 @@ constexpr std::int64_t CeilDiv(std::int64_t a, std::int64_t b) {
   return (a + b - 1) / b;
 }
 
-// The grain (parallel_for.h) for n units of `each` multiplications.
-constexpr std::int64_t Grain(std::int64_t n, std::int64_t each) {
-  return n * each < 2 * kGemmGrain
-             ? n
-             : std::max<std::int64_t>(1, kGemmGrain / each);
+// The grain (parallel_for.h) of units of `each` multiplications.
+constexpr std::int64_t Grain(std::int64_t each) {
+  return std::max<std::int64_t>(1, kGemmGrain / each);
 }
 
 // The calling thread's memory for a packed block of b and packed rows of a.
@@ -141,10 +139,11 @@ class Product {
   HWY_INLINE void Compute() const {
     for (std::int64_t j = 0; j < args_.n; j += kBlockColumns) {
       const std::int64_t columns = std::min(kBlockColumns, args_.n - j);
-      const Panels<T> panels(columns);
-      for (std::int64_t p = 0; p < args_.k; p += kGemmDepth) {
-        const std::int64_t depth = std::min(kGemmDepth, args_.k - p);
-        AddBlock({j, columns, p, depth, panels, FirstPacked(panels)});
+      Block<T> block = {j, columns, 0, 0, Panels<T>(columns), 0};
+      block.first_packed = FirstPacked(block.panels);
+      for (; block.p < args_.k; block.p += kGemmDepth) {
+        block.depth = std::min(kGemmDepth, args_.k - block.p);
+        AddBlock(block);
       }
     }
   }
@@ -165,23 +164,31 @@ class Product {
   }
 
   HWY_INLINE void AddBlock(const Block<T>& block) const {
+    const std::int64_t work = args_.m * block.columns * block.depth;
+    const bool alone = work < 2 * kGemmGrain;
     if (block.first_packed < block.panels.count()) {
-      const std::int64_t pieces = CeilDiv(block.depth, kPackRows);
-      ParallelFor(pieces, Grain(pieces, kPackRows * block.columns * kPackCost),
-                  [this, &block](std::int64_t begin, std::int64_t end) {
-                    PackB(block, begin * kPackRows,
-                          std::min(end * kPackRows, block.depth));
-                  });
+      if (alone) {
+        PackB(block, 0, block.depth);
+      } else {
+        ParallelFor(CeilDiv(block.depth, kPackRows),
+                    Grain(kPackRows * block.columns * kPackCost),
+                    [this, &block](std::int64_t begin, std::int64_t end) {
+                      PackB(block, begin * kPackRows,
+                            std::min(end * kPackRows, block.depth));
+                    });
+      }
     }
-    const std::int64_t strips = CeilDiv(args_.m, kRows);
-    ParallelFor(strips, Grain(strips, kRows * block.columns * block.depth),
-                [this, &block](std::int64_t begin, std::int64_t end) {
-                  AddRows(block, begin * kRows, std::min(end * kRows, args_.m));
-                });
+    if (alone) return AddRows(block, 0, args_.m);
+    ParallelFor(
+        CeilDiv(args_.m, kRows), Grain(kRows * block.columns * block.depth),
+        [this, &block](std::int64_t begin, std::int64_t end) {
+          CallAddRows(block, begin * kRows, std::min(end * kRows, args_.m));
+        });
   }
 
   // Copies rows [begin, end) of the block of b to its panels, which lie one
-  // behind the other. The last is filled up to whole vectors with zeros.
+  // behind the other. The last is filled up to whole vectors with zeros where
+  // the micro-kernel will read them.
   void PackB(const Block<T>& block, std::int64_t begin,
              std::int64_t end) const {
     const Panels<T>& panels = block.panels;
@@ -193,7 +200,8 @@ class Product {
         T* const panel = packed_b_ + panels.begin(q) * block.depth;
         CopyTransposed(b + panels.begin(q) * args_.ldb + begin, args_.ldb,
                        filled, end - begin, panel + begin * width, width);
-        for (std::int64_t p = begin; filled < width && p < end; ++p) {
+        if (kMaskedLoads || filled == width) continue;
+        for (std::int64_t p = begin; p < end; ++p) {
           std::fill(panel + p * width + filled, panel + (p + 1) * width, T{0});
         }
       }
@@ -216,9 +224,16 @@ class Product {
     }
   }
 
+  // For the lambda: it is compiled for any processor, so that nothing compiled
+  // for this kind of vector can be inlined into it.
+  HWY_NOINLINE void CallAddRows(const Block<T>& block, std::int64_t begin,
+                                std::int64_t end) const {
+    AddRows(block, begin, end);
+  }
+
   // Loops 3 and 2, for rows [begin, end) of c.
-  void AddRows(const Block<T>& block, std::int64_t begin,
-               std::int64_t end) const {
+  HWY_INLINE void AddRows(const Block<T>& block, std::int64_t begin,
+                          std::int64_t end) const {
     for (std::int64_t i0 = begin; i0 < end; i0 += kBlockRows) {
       const std::int64_t rows = std::min(kBlockRows, end - i0);
       const T* a = args_.a + (args_.transpose_a ? block.p * args_.lda + i0
@@ -317,9 +332,11 @@ void Gemm(const GemmArgs<T>& args) {
     return Gemm<T>({false, !args.transpose_a, args.n, 1, args.k, args.b,
                     args.ldb, args.a, args.lda, args.c, 1});
   }
-  if (args.m >= args.n) return Compute(args);  // the cores share each block
-  const std::int64_t slabs = CeilDiv(args.n, kSlab);
-  ParallelFor(slabs, Grain(slabs, kSlab * args.m * args.k),
+  // Of a tall c the cores share each block.
+  if (args.m >= args.n || args.m * args.n * args.k < 2 * kGemmGrain) {
+    return Compute(args);
+  }
+  ParallelFor(CeilDiv(args.n, kSlab), Grain(kSlab * args.m * args.k),
               [&args](std::int64_t begin, std::int64_t end) {
                 GemmArgs<T> slab = args;
                 slab.n = std::min(end * kSlab, args.n) - begin * kSlab;

@@ -31,22 +31,30 @@ namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// PlainTile (below) with vectors.
+// PlainTile (below) with vectors. Unrolled, the sums stay in registers.
 void VectorTile(std::int64_t k, const float* a, const float* b, float* tile) {
   const hn::CappedTag<float, kColumns> d;
   constexpr std::int64_t kLanes = hn::MaxLanes(d);
   constexpr std::int64_t kVecs = kColumns / kLanes;
   hn::Vec<decltype(d)> sum[kRows][kVecs];
-  for (auto& row : sum) std::fill_n(row, kVecs, hn::Zero(d));
+  HWY_UNROLL(6)
+  for (std::int64_t i = 0; i < kRows; ++i) {
+    HWY_UNROLL(4)
+    for (std::int64_t v = 0; v < kVecs; ++v) sum[i][v] = hn::Zero(d);
+  }
   for (std::int64_t p = 0; p < k; ++p) {
+    HWY_UNROLL(4)
     for (std::int64_t v = 0; v < kVecs; ++v) {
       const auto y = hn::LoadU(d, b + p * kColumns + v * kLanes);
+      HWY_UNROLL(6)
       for (std::int64_t i = 0; i < kRows; ++i) {
         sum[i][v] = hn::MulAdd(hn::Set(d, a[p * kRows + i]), y, sum[i][v]);
       }
     }
   }
+  HWY_UNROLL(6)
   for (std::int64_t i = 0; i < kRows; ++i) {
+    HWY_UNROLL(4)
     for (std::int64_t v = 0; v < kVecs; ++v) {
       hn::StoreU(sum[i][v], d, tile + i * kColumns + v * kLanes);
     }
