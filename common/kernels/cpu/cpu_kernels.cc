@@ -4,10 +4,10 @@
 #include <cstdint>
 
 #include "common/device/cpu/cpu_stream.h"
-#include "common/kernels/cpu/draw.h"
+#include "common/kernels/cpu/concat_gather.h"
 #include "common/kernels/cpu/elementwise.h"
+#include "common/kernels/cpu/enqueue_random.h"
 #include "common/kernels/cpu/matmul.h"
-#include "common/kernels/cpu/movement.h"
 #include "common/kernels/cpu/reduce.h"
 #include "common/kernels/kernels.h"
 

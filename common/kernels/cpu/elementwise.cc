@@ -115,6 +115,15 @@ void Plan(Operation<kInputs>& operation) {
   if (kInputs == 2 && in[1].is_scalar) in[0].is_scalar = false;
 }
 
+// The operation of a family, with its plan.
+template <typename Args, typename... In>
+auto Planned(const Args& args, DType result, const In&... in) {
+  Operation<sizeof...(In)> operation = {args.numel,  args.out, SizeOf(result),
+                                        args.layout, {in...},  {}};
+  Plan(operation);
+  return operation;
+}
+
 // ---- Tasks.
 
 template <int kInputs>
@@ -256,15 +265,10 @@ std::uint64_t Enqueue(CpuStream& stream, const OpLabel& label,
 
 std::uint64_t EnqueueUnaryLoop(CpuStream& stream, const OpLabel& label,
                                const UnaryArgs& args, LoopFn loop) {
-  Operation<1> operation = {
-      args.numel,
-      args.out,
-      SizeOf(args.dtype),
-      args.layout,
-      {VectorOperand(args.in, args.dtype, args.layout, 0)},
-      {}};
-  Plan(operation);
-  return Enqueue(stream, label, operation, loop);
+  return Enqueue(stream, label,
+                 Planned(args, args.dtype,
+                         VectorOperand(args.in, args.dtype, args.layout, 0)),
+                 loop);
 }
 
 // ---- Late errors: integers divided by zero, or to a negative power.
@@ -362,17 +366,11 @@ std::uint64_t EnqueueChecked(CpuStream& stream, const OpLabel& label,
 
 std::uint64_t EnqueueFill(CpuStream& stream, const OpLabel& label,
                           const FillArgs& args) {
-  Operation<1> operation = {
-      args.numel,
-      args.out,
-      SizeOf(args.dtype),
-      args.layout,
-      {InputOperand({nullptr, args.value}, args.dtype, nullptr, 0)},
-      {}};
+  Operand number = InputOperand({nullptr, args.value}, args.dtype, nullptr, 0);
   const Shape zeros =
       Shape::Filled(args.layout != nullptr ? args.layout->shape.rank() : 0, 0);
-  operation.in[0].strides = &zeros;
-  Plan(operation);
+  number.strides = &zeros;
+  auto operation = Planned(args, args.dtype, number);
   // A number is not made a vector first.
   if (operation.walk == Walk::kTiles) operation.walk = Walk::kCopy;
   return Enqueue(stream, label, operation, FillLoop(args.dtype));
@@ -417,14 +415,9 @@ std::uint64_t EnqueueCopy(CpuStream& stream, const OpLabel& label,
       }
     });
   }
-  Operation<1> operation = {
-      args.numel,
-      args.out,
-      SizeOf(args.out_dtype),
-      args.layout,
-      {VectorOperand(args.in, args.in_dtype, args.layout, 0)},
-      {}};
-  Plan(operation);
+  auto operation =
+      Planned(args, args.out_dtype,
+              VectorOperand(args.in, args.in_dtype, args.layout, 0));
   if (moves) operation.walk = Walk::kCopy;
   return Enqueue(stream, label, operation,
                  CopyLoop(args.out_dtype, args.in_dtype));
@@ -455,19 +448,14 @@ std::uint64_t EnqueueBinary(CpuStream& stream, const OpLabel& label,
     wide = args.dtype == DType::kFloat32 &&
            static_cast<double>(static_cast<float>(exponent)) != exponent;
   }
-  Operation<2> operation = {
-      args.numel,
-      args.out,
-      SizeOf(ResultDType(args.op, args.dtype)),
-      args.layout,
-      {InputOperand(args.a, args.dtype, args.layout, 0),
-       InputOperand(args.b, wide ? DType::kFloat64 : args.dtype, args.layout,
-                    1)},
-      {}};
-  auto& [a, b] = operation.in;
+  Operand first = InputOperand(args.a, args.dtype, args.layout, 0);
+  Operand second =
+      InputOperand(args.b, wide ? DType::kFloat64 : args.dtype, args.layout, 1);
   const BinaryOp op = WithoutGreater(args.op);
-  if (op != args.op) std::swap(a, b);
-  Plan(operation);
+  if (op != args.op) std::swap(first, second);
+  auto operation =
+      Planned(args, ResultDType(args.op, args.dtype), first, second);
+  auto& [a, b] = operation.in;
   if (a.is_scalar && Commutes(op)) std::swap(a, b);
   if (wide) return Enqueue(stream, label, operation, PowerOfFloatLoop());
   const LoopFn loop =
@@ -480,16 +468,11 @@ std::uint64_t EnqueueBinary(CpuStream& stream, const OpLabel& label,
 
 std::uint64_t EnqueueWhere(CpuStream& stream, const OpLabel& label,
                            const WhereArgs& args) {
-  Operation<3> operation = {
-      args.numel,
-      args.out,
-      SizeOf(args.dtype),
-      args.layout,
-      {VectorOperand(args.condition, DType::kUInt8, args.layout, 0),
-       InputOperand(args.a, args.dtype, args.layout, 1),
-       InputOperand(args.b, args.dtype, args.layout, 2)},
-      {}};
-  Plan(operation);
+  const auto operation =
+      Planned(args, args.dtype,
+              VectorOperand(args.condition, DType::kUInt8, args.layout, 0),
+              InputOperand(args.a, args.dtype, args.layout, 1),
+              InputOperand(args.b, args.dtype, args.layout, 2));
   return Enqueue(stream, label, operation,
                  WhereLoop(args.dtype, OperandsOf(operation.in[1].is_scalar,
                                                   operation.in[2].is_scalar)));

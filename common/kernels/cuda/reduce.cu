@@ -256,7 +256,7 @@ void RunOf(const Launch& launch, const ReduceArgs& args, void* scratch) {
       if constexpr (std::is_floating_point_v<T>) {
         return Run<Mean<T>>(launch, args, scratch);
       }
-      return;  // not for integers
+      ThrowNoLoop(OpName(args.op), args.dtype);
     case ReduceOp::kMax:
       return Run<Max<T>>(launch, args, scratch);
     case ReduceOp::kMin:

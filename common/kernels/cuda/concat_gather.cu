@@ -2,9 +2,9 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "common/kernels/cuda/concat_gather.h"
 #include "common/kernels/cuda/elementwise.cuh"
-#include "common/kernels/cuda/movement.h"
-#include "common/kernels/cuda/movement_plan.h"
+#include "common/kernels/cuda/gather_plan.h"
 #include "common/kernels/cuda/start_kernel.cuh"
 
 namespace d2l::kernels::cuda {

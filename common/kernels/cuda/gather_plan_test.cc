@@ -1,4 +1,4 @@
-#include "common/kernels/cuda/movement_plan.h"
+#include "common/kernels/cuda/gather_plan.h"
 
 #include <cstddef>
 #include <cstdint>

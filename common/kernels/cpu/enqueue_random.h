@@ -1,8 +1,8 @@
 // Random numbers as an operation of a CPU stream: see RandomArgs in kernels.h.
 // The arithmetic is in random.h.
 
-#ifndef D2L_COMMON_KERNELS_CPU_DRAW_H_
-#define D2L_COMMON_KERNELS_CPU_DRAW_H_
+#ifndef D2L_COMMON_KERNELS_CPU_ENQUEUE_RANDOM_H_
+#define D2L_COMMON_KERNELS_CPU_ENQUEUE_RANDOM_H_
 
 #include <cstdint>
 
@@ -17,4 +17,4 @@ std::uint64_t EnqueueRandom(CpuStream& stream, const OpLabel& label,
 
 }  // namespace d2l::kernels::cpu
 
-#endif  // D2L_COMMON_KERNELS_CPU_DRAW_H_
+#endif  // D2L_COMMON_KERNELS_CPU_ENQUEUE_RANDOM_H_

@@ -1,7 +1,7 @@
 // Joining and picking rows on a GPU.
 
-#ifndef D2L_COMMON_KERNELS_CUDA_MOVEMENT_H_
-#define D2L_COMMON_KERNELS_CUDA_MOVEMENT_H_
+#ifndef D2L_COMMON_KERNELS_CUDA_CONCAT_GATHER_H_
+#define D2L_COMMON_KERNELS_CUDA_CONCAT_GATHER_H_
 
 #include "common/kernels/cuda/launch.h"
 #include "common/kernels/kernels.h"
@@ -13,4 +13,4 @@ void LaunchIndex(const Launch& launch, const IndexArgs& args);
 
 }  // namespace d2l::kernels::cuda
 
-#endif  // D2L_COMMON_KERNELS_CUDA_MOVEMENT_H_
+#endif  // D2L_COMMON_KERNELS_CUDA_CONCAT_GATHER_H_

@@ -1,4 +1,4 @@
-#include "common/kernels/cpu/movement.h"
+#include "common/kernels/cpu/concat_gather.h"
 
 #include <algorithm>
 #include <cstddef>

@@ -1,7 +1,7 @@
 // Joining and picking elements on the CPU: see kernels.h for what they do.
 
-#ifndef D2L_COMMON_KERNELS_CPU_MOVEMENT_H_
-#define D2L_COMMON_KERNELS_CPU_MOVEMENT_H_
+#ifndef D2L_COMMON_KERNELS_CPU_CONCAT_GATHER_H_
+#define D2L_COMMON_KERNELS_CPU_CONCAT_GATHER_H_
 
 #include <cstdint>
 
@@ -18,4 +18,4 @@ std::uint64_t EnqueueIndex(CpuStream& stream, const OpLabel& label,
 
 }  // namespace d2l::kernels::cpu
 
-#endif  // D2L_COMMON_KERNELS_CPU_MOVEMENT_H_
+#endif  // D2L_COMMON_KERNELS_CPU_CONCAT_GATHER_H_

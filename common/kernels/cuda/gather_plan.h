@@ -3,8 +3,8 @@
 //
 // Pure functions and plain values; thread-safe.
 
-#ifndef D2L_COMMON_KERNELS_CUDA_MOVEMENT_PLAN_H_
-#define D2L_COMMON_KERNELS_CUDA_MOVEMENT_PLAN_H_
+#ifndef D2L_COMMON_KERNELS_CUDA_GATHER_PLAN_H_
+#define D2L_COMMON_KERNELS_CUDA_GATHER_PLAN_H_
 
 #include <cstdint>
 #include <limits>
@@ -119,4 +119,4 @@ inline IndexMap MakeIndexMap(bool gather, std::int64_t outer, std::int64_t size,
 
 }  // namespace d2l::kernels::cuda
 
-#endif  // D2L_COMMON_KERNELS_CUDA_MOVEMENT_PLAN_H_
+#endif  // D2L_COMMON_KERNELS_CUDA_GATHER_PLAN_H_

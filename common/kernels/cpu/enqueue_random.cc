@@ -1,4 +1,4 @@
-#include "common/kernels/cpu/draw.h"
+#include "common/kernels/cpu/enqueue_random.h"
 
 #include <cstdint>
 
