@@ -55,6 +55,7 @@ void DeviceMemory::ForEach(Storage* blocks, F f) {
 }
 
 DeviceMemory::~DeviceMemory() {
+  const internal::PartOfRequest part;
   WaitForParked();
   GiveBackAll();
 }
@@ -368,7 +369,10 @@ void DeviceMemory::GiveBackAll() {
     Stream* stream;
     {
       std::lock_guard<SpinLock> lock(lock_);
-      if (i == free_.streams()) return;
+      if (i == free_.streams()) {
+        free_.DropSpares();
+        break;
+      }
       pieces = TakePieces(i, kAll);
       stream = free_.stream(i);
     }
@@ -380,6 +384,8 @@ void DeviceMemory::GiveBackAll() {
       KeepPieces(pieces);
     }
   }
+  // The C library keeps what small blocks and a million Storages took.
+  malloc_trim(0);
 }
 
 void DeviceMemory::EmptyCache() {
@@ -391,12 +397,6 @@ void DeviceMemory::EmptyCache() {
   const internal::PartOfRequest part;
   WaitForParked();
   GiveBackAll();
-  {
-    std::lock_guard<SpinLock> lock(lock_);
-    free_.DropSpares();
-  }
-  // The C library keeps what a million Storages took, and small blocks.
-  malloc_trim(0);
 }
 
 // ---- The account.

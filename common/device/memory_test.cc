@@ -456,7 +456,7 @@ TEST_P(MemoryLoadTest, ReservesAtMostHalfMoreThanWasLive) {
   std::int64_t asked = 0;
   std::int64_t peak_asked = 0;
   std::int64_t peak_reserved = 0;
-  for (int i = 0; i < 10'000; ++i) {
+  for (int i = 0; i < 4'000; ++i) {
     StorageRef& block = held[random() % held.size()];
     if (block) {
       asked -= static_cast<std::int64_t>(block->bytes());

@@ -28,14 +28,17 @@ thread_local int failures_left = 0;
 
 }  // namespace
 
-void* operator new(std::size_t bytes) {
+// Not inline, or the compiler warns that what `new` gave is freed.
+[[gnu::noinline]] void* operator new(std::size_t bytes) {
   void* const data =
       failures_left > 0 && failures_left-- > 0 ? nullptr : std::malloc(bytes);
   if (data == nullptr) throw std::bad_alloc();
   return data;
 }
-void operator delete(void* data) noexcept { std::free(data); }
-void operator delete(void* data, std::size_t) noexcept { std::free(data); }
+[[gnu::noinline]] void operator delete(void* data) noexcept { std::free(data); }
+[[gnu::noinline]] void operator delete(void* data, std::size_t) noexcept {
+  std::free(data);
+}
 
 namespace d2l {
 namespace {

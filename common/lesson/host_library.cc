@@ -1,6 +1,7 @@
 #include "common/lesson/host_library.h"
 
 #include <cblas.h>
+#include <sys/mman.h>
 
 #include <cmath>
 #include <cstddef>
@@ -12,6 +13,28 @@
 #include "absl/strings/str_format.h"
 
 namespace d2l {
+namespace {
+
+// OpenBLAS maps 128 MiB for each of its threads when it is first used, and if
+// there are no addresses left it tries again for ever.
+bool PrepareOpenBlas() {
+  const int threads = openblas_get_num_threads();
+  const std::size_t bytes = (std::size_t{128} << 20) * threads;
+  void* const probe = mmap(nullptr, bytes, PROT_NONE,
+                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (probe == MAP_FAILED) {
+    throw std::runtime_error(absl::StrFormat(
+        "[HostMatMul] OpenBLAS needs %d MiB of addresses for its %d threads, "
+        "and the limit of this process leaves less. Raise it (ulimit -v), or "
+        "set OPENBLAS_NUM_THREADS=1.",
+        bytes >> 20, threads));
+  }
+  munmap(probe, bytes);
+  openblas_set_num_threads(1);
+  return true;
+}
+
+}  // namespace
 
 std::vector<float> HostRandn(std::int64_t count) {
   if (count < 0) {
@@ -44,11 +67,8 @@ std::vector<float> HostMatMul(const std::vector<float>& a,
         "[HostMatMul] %d and %d elements, wanted two %d x %d matrices",
         a.size(), b.size(), n, n));
   }
-  static const bool one_thread = [] {
-    openblas_set_num_threads(1);
-    return true;
-  }();
-  static_cast<void>(one_thread);
+  static const bool ready = PrepareOpenBlas();
+  static_cast<void>(ready);
   std::vector<float> c(size);
   if (n == 0) return c;
   cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, n, n, n, 1.0f,

@@ -24,7 +24,8 @@ namespace d2l {
 // generator, seeded alike.
 std::vector<float> HostRandn(std::int64_t count);
 
-// The product of two n x n matrices, by BLAS.
+// The product of two n x n matrices, by BLAS. Throws std::runtime_error if the
+// process may not have the addresses that BLAS needs.
 std::vector<float> HostMatMul(const std::vector<float>& a,
                               const std::vector<float>& b, int n);
 

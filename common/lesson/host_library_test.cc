@@ -1,8 +1,14 @@
 #include "common/lesson/host_library.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <fstream>
+#include <iostream>
 #include <stdexcept>
 #include <vector>
 
@@ -59,6 +65,33 @@ TEST(HostMatMul, AgreesWithTheDefinition) {
 TEST(HostMatMul, RejectsSizesThatDoNotMatch) {
   EXPECT_THROW(HostMatMul({1, 2, 3, 4}, {1, 2, 3}, 2), std::invalid_argument);
   EXPECT_THROW(HostMatMul({1}, {1}, -1), std::invalid_argument);
+}
+
+// Of this program, which has 64 MiB of addresses more than it uses.
+[[noreturn]] void MultiplyWithFewAddresses() {
+  alarm(60);  // it once tried for ever
+  std::int64_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  rlimit limit{};
+  limit.rlim_cur = limit.rlim_max =
+      pages * sysconf(_SC_PAGESIZE) + (std::int64_t{64} << 20);
+  setrlimit(RLIMIT_AS, &limit);
+  const int n = 512;
+  try {
+    HostMatMul(std::vector<float>(n * n), std::vector<float>(n * n), n);
+  } catch (const std::runtime_error& error) {
+    std::cerr << error.what() << std::endl;
+  }
+  std::_Exit(0);
+}
+
+TEST(HostMatMul, SaysThatThereAreTooFewAddresses) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "a sanitizer needs all addresses";
+#endif
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(MultiplyWithFewAddresses(), testing::ExitedWithCode(0),
+              "OpenBLAS needs .* MiB of addresses .*ulimit -v");
 }
 
 }  // namespace
