@@ -29,9 +29,13 @@ thread_local int failures_left = 0;
 }  // namespace
 
 // Not inline, or the compiler warns that what `new` gave is freed.
+[[gnu::noinline]] void* operator new(std::size_t bytes,
+                                     const std::nothrow_t&) noexcept {
+  if (failures_left > 0 && failures_left-- > 0) return nullptr;
+  return std::malloc(bytes);
+}
 [[gnu::noinline]] void* operator new(std::size_t bytes) {
-  void* const data =
-      failures_left > 0 && failures_left-- > 0 ? nullptr : std::malloc(bytes);
+  void* const data = operator new(bytes, std::nothrow);
   if (data == nullptr) throw std::bad_alloc();
   return data;
 }
