@@ -30,11 +30,10 @@
 #include "common/drawing/graph_drawing.h"
 #include "common/drawing/plot.h"
 #include "common/drawing/timeline.h"
-#include "common/graph/program_graph.h"
 #include "common/lesson/cell.h"
 #include "common/lesson/host_library.h"
 #include "common/lesson/judge.h"
-#include "common/lesson/recorder.h"
+#include "common/lesson/trace_program.h"
 #include "common/ops/ops.h"
 #include "common/tensor/tensor.h"
 
@@ -303,18 +302,18 @@ void In5(Cell& cell) {
     const Tensor y = Ones({1, 2}, device);
     z = x * y + 2;
   };
-  const ProgramGraph graph(Record(three_statements));
-  const ProgramGraph network(Record([&] {
+  const TracedProgram run = TraceProgram(three_statements);
+  const TracedProgram network = TraceProgram([&] {
     const Tensor left = Relu(MatMul(a, w) + 1);
     const Tensor right = Tanh(MatMul(w, a) - 1);
     Item(Mean(MatMul(left * right, w)));
-  }));
+  });
   std::cout << z << "\n\n";
   cell.CheckClose("z", ToVector<float>(z), {3, 3}, 0);
-  cell.Check(graph.depth() == 3 && network.depth() == 7, "levels");
-  cell.Show(DrawGraph(graph, "z = x * y + 2"));
-  cell.Show(DrawGraph(network, "two branches"));
-  cell.Show(Timeline(network.recording()).Draw("timeline of two branches"));
+  cell.Check(run.graph.depth() == 3 && network.graph.depth() == 7, "levels");
+  cell.Show(DrawGraph(run.graph, "z = x * y + 2"));
+  cell.Show(DrawGraph(network.graph, "two branches"));
+  cell.Show(Timeline(network.profile).Draw("timeline of two branches"));
   const auto behind_a_product = [&] {
     MatMul(a, a);
     three_statements();

@@ -26,11 +26,10 @@
 #include "common/drawing/graph_drawing.h"
 #include "common/drawing/plot.h"
 #include "common/drawing/timeline.h"
-#include "common/graph/program_graph.h"
 #include "common/lesson/cell.h"
 #include "common/lesson/host_library.h"
 #include "common/lesson/judge.h"
-#include "common/lesson/recorder.h"
+#include "common/lesson/trace_program.h"
 #include "common/ops/ops.h"
 #include "common/tensor/tensor.h"
 
@@ -543,11 +542,10 @@ void Graph(Cell& cell) {
                             {"two", Distinct({home, a, b}), on_two}});
   CheckGradient(cell, mlp, one, two);
 
-  const Recording run = Record(on_two);
-  const ProgramGraph graph(run);
-  cell.Show(DrawGraph(graph, "two-layer MLP"));
-  cell.Show(Timeline(run).Draw("timeline"));
-  const Judgement schedule = FollowsTheData(graph);
+  const TracedProgram run = TraceProgram(on_two);
+  cell.Show(DrawGraph(run.graph, "two-layer MLP"));
+  cell.Show(Timeline(run.profile).Draw("timeline"));
+  const Judgement schedule = FollowsTheData(run.graph);
   cell.Check(schedule.verdict == Verdict::kHolds, schedule.reason);
   cell.Claim("The schedule follows the data.", schedule);
   cell.Claim("Independent parts run in parallel.",
@@ -749,8 +747,9 @@ void RandomDag(Cell& cell) {
                   RunOnStreams(program, x, {&DefaultStream(First())}));
   }
   const std::vector<Step> drawn = RandomProgram(random, 8, streams);
-  const Recording run = Record([&] { RunOnStreams(drawn, x, streams); });
-  cell.Show(DrawGraph(ProgramGraph(run), "one more, of 8 operations"));
+  const TracedProgram run =
+      TraceProgram([&] { RunOnStreams(drawn, x, streams); });
+  cell.Show(DrawGraph(run.graph, "one more, of 8 operations"));
   const Judgement equal = tally.AllEqual();
   cell.Check(equal.verdict == Verdict::kHolds, equal.reason);
   cell.Claim("The result is always the serial one.", equal);

@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_format.h"
 #include "chapters/auto_parallelism/two_devices.h"
-#include "common/lesson/recorder.h"
+#include "common/graph/program_graph.h"
 
 namespace d2l {
 
@@ -25,7 +25,7 @@ int EarlyStarts(const ProgramGraph& graph) {
     if (index < 0) continue;
     std::int64_t inputs = 0;
     for (const int need : needs[node]) inputs = std::max(inputs, ready[need]);
-    const RecordedOp& op = graph.recording().ops[index];
+    const GraphOp& op = graph.ops()[index];
     const bool launched = op.stream >= 0;
     if (launched && (op.end == 0 || op.begin < inputs)) ++early;
     ready[node] = launched ? op.end : inputs;
@@ -34,7 +34,7 @@ int EarlyStarts(const ProgramGraph& graph) {
 }
 
 Judgement FollowsTheData(const ProgramGraph& graph) {
-  const std::vector<RecordedOp>& ops = graph.recording().ops;
+  const std::vector<GraphOp>& ops = graph.ops();
   int across = 0;
   for (const GraphEdge& edge : graph.edges()) {
     const int from = graph.nodes()[edge.from].op;

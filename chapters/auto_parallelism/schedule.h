@@ -1,7 +1,7 @@
 // Whether the devices kept to the order that the data asks for.
 //
-//   const ProgramGraph graph(Record([&] { z = To(x, device) * y; }));
-//   cell.Claim("The schedule follows the data.", FollowsTheData(graph));
+//   const TracedProgram run = TraceProgram([&] { z = To(x, device) * y; });
+//   cell.Claim("The schedule follows the data.", FollowsTheData(run.graph));
 //
 // Pure functions.
 

@@ -3,32 +3,29 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "common/device/device.h"
 #include "common/graph/program_graph.h"
+#include "common/graph/program_testing.h"
 #include "common/lesson/judge.h"
-#include "common/lesson/recorder.h"
-#include "common/lesson/recording_testing.h"
 
 namespace d2l {
 namespace {
 
 using ::testing::HasSubstr;
 
-// Operation i runs from 1000 (i + 1) to 1000 (i + 1) + 500 (recording_testing).
+// Operation i runs from 1000 (i + 1) to 1000 (i + 1) + 500 (program_testing).
 // randn, a view of it, then on a second stream a product of the view.
-Recording TwoStreams() {
+FakeProgram TwoStreams() {
   FakeProgram program;
   const int x = program.Op("randn", {});
   const int view = program.View("transpose", x);
   program.Op("matmul", {x, view});
-  Recording& recording = program.recording();
-  recording.streams.push_back({"cpu:1", Device(DeviceType::kCpu, 1)});
-  recording.ops[2].stream = 1;
-  return recording;
+  program.streams.push_back("cpu:1");
+  program.ops[2].stream = 1;
+  return program;
 }
 
 TEST(ScheduleTest, HoldsIfEverythingBeganAfterWhatItNeeds) {
-  const Judgement judgement = FollowsTheData(ProgramGraph(TwoStreams()));
+  const Judgement judgement = FollowsTheData(TwoStreams().Graph());
   EXPECT_EQ(judgement.verdict, Verdict::kHolds);
   EXPECT_THAT(judgement.reason, HasSubstr("Of 3 operations, 0 began"));
   EXPECT_THAT(judgement.reason, HasSubstr("3 dependencies, 1 of them between"));
@@ -36,15 +33,15 @@ TEST(ScheduleTest, HoldsIfEverythingBeganAfterWhatItNeeds) {
 }
 
 TEST(ScheduleTest, BeginningAtTheSameMomentIsInTime) {
-  Recording recording = TwoStreams();
-  recording.ops[2].begin = recording.ops[0].end;
-  EXPECT_EQ(EarlyStarts(ProgramGraph(recording)), 0);
+  FakeProgram program = TwoStreams();
+  program.ops[2].begin = program.ops[0].end;
+  EXPECT_EQ(EarlyStarts(program.Graph()), 0);
 }
 
 TEST(ScheduleTest, FailsIfOneBeganTooEarly) {
-  Recording recording = TwoStreams();
-  recording.ops[2].begin = recording.ops[0].end - 1;
-  const ProgramGraph graph(recording);
+  FakeProgram program = TwoStreams();
+  program.ops[2].begin = program.ops[0].end - 1;
+  const ProgramGraph graph = program.Graph();
   EXPECT_EQ(EarlyStarts(graph), 1);
   EXPECT_EQ(FollowsTheData(graph).verdict, Verdict::kFails);
 }
@@ -54,9 +51,9 @@ TEST(ScheduleTest, LooksThroughViews) {
   const int x = program.Op("randn", {});
   const int view = program.View("transpose", program.View("slice", x));
   program.Op("relu", {view});
-  EXPECT_EQ(EarlyStarts(ProgramGraph(program.recording())), 0);
-  program.recording().ops[3].begin = program.recording().ops[0].end - 1;
-  EXPECT_EQ(EarlyStarts(ProgramGraph(program.recording())), 1);
+  EXPECT_EQ(EarlyStarts(program.Graph()), 0);
+  program.ops[3].begin = program.ops[0].end - 1;
+  EXPECT_EQ(EarlyStarts(program.Graph()), 1);
 }
 
 TEST(ScheduleTest, OverwritingMustWaitForReaders) {
@@ -64,19 +61,19 @@ TEST(ScheduleTest, OverwritingMustWaitForReaders) {
   const int x = program.Op("randn", {});
   program.Op("relu", {x});
   program.InPlace("add_", {x}, x);
-  EXPECT_EQ(EarlyStarts(ProgramGraph(program.recording())), 0);
-  program.recording().ops[2].begin = program.recording().ops[1].end - 1;
-  EXPECT_EQ(EarlyStarts(ProgramGraph(program.recording())), 1);
+  EXPECT_EQ(EarlyStarts(program.Graph()), 0);
+  program.ops[2].begin = program.ops[1].end - 1;
+  EXPECT_EQ(EarlyStarts(program.Graph()), 1);
 }
 
 TEST(ScheduleTest, WhatDidNotRunIsNotInOrder) {
-  Recording recording = TwoStreams();
-  recording.ops[2].begin = recording.ops[2].end = 0;
-  EXPECT_EQ(EarlyStarts(ProgramGraph(recording)), 1);
+  FakeProgram program = TwoStreams();
+  program.ops[2].begin = program.ops[2].end = 0;
+  EXPECT_EQ(EarlyStarts(program.Graph()), 1);
 }
 
 TEST(ScheduleTest, NothingIsInOrder) {
-  EXPECT_EQ(EarlyStarts(ProgramGraph(Recording())), 0);
+  EXPECT_EQ(EarlyStarts(ProgramGraph({})), 0);
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // Drawing: a picture of what a cell did, in the two forms a reader can use.
 //
-//   const Recording run = Record([&] { z = x * y + 2; });
-//   cell.Show(DrawGraph(ProgramGraph(run), "z = x * y + 2"));
+//   const TracedProgram run = TraceProgram([&] { z = x * y + 2; });
+//   cell.Show(DrawGraph(run.graph, "z = x * y + 2"));
 //
 // The text is plain ASCII for a terminal or a pipe. The SVG stands for itself:
 // no script, nothing fetched.

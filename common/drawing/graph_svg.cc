@@ -12,7 +12,6 @@
 #include "common/drawing/graph_layout.h"
 #include "common/drawing/svg.h"
 #include "common/graph/program_graph.h"
-#include "common/lesson/recorder.h"
 #include "common/tensor/dtype.h"
 
 namespace d2l {
@@ -45,12 +44,12 @@ Box MakeBox(const ProgramGraph& graph, int number) {
   box.fill = "#ffffff";
   box.tooltip = NodeLabel(graph, number);
   if (node.op >= 0) {
-    const RecordedOp& op = graph.recording().ops[node.op];
-    const std::string place = op.line().known() ? op.line().ToString() : "";
+    const GraphOp& op = graph.ops()[node.op];
+    const std::string place = op.line.known() ? op.line.ToString() : "";
     std::string where = "nothing launched";
     if (op.stream >= 0) {
       box.fill = PaletteColour(op.stream);
-      where = graph.recording().streams[op.stream].name;
+      where = graph.streams()[op.stream];
       absl::StrAppend(&where, ", ",
                       op.end > 0 ? FormatDuration(op.seconds()) : "not run");
     }
@@ -188,12 +187,12 @@ std::string Headline(const ProgramGraph& graph) {
 // Which colour is which stream. Returns where it ends.
 double DrawKey(const ProgramGraph& graph, double y, Svg* svg) {
   double x = kMargin;
-  const auto& streams = graph.recording().streams;
+  const auto& streams = graph.streams();
   for (std::size_t i = 0; i < streams.size(); ++i) {
     svg->Rect(x, y - 9, 14, 10,
               {PaletteColour(static_cast<int>(i)), "#333333"});
-    svg->Text(x + 19, y, streams[i].name, {kFont});
-    x += 35 + Svg::TextWidth(streams[i].name, kFont);
+    svg->Text(x + 19, y, streams[i], {kFont});
+    x += 35 + Svg::TextWidth(streams[i], kFont);
   }
   for (const GraphEdge& edge : graph.edges()) {
     if (edge.kind == EdgeKind::kData) continue;

@@ -15,7 +15,7 @@
 #include "common/drawing/graph_layers.h"
 #include "common/drawing/graph_layout.h"
 #include "common/graph/program_graph.h"
-#include "common/lesson/recorder.h"
+#include "common/ops/primitive.h"
 #include "common/tensor/dtype.h"
 
 namespace d2l {
@@ -71,8 +71,8 @@ std::string CountedNames(const std::map<std::string, int>& names) {
 std::string NodeName(const ProgramGraph& graph, int node) {
   const int op = graph.nodes()[node].op;
   if (op < 0) return "input";
-  const RecordedOp& recorded = graph.recording().ops[op];
-  return recorded.name + (recorded.in_place ? "_" : "");
+  return absl::StrCat(graph.ops()[op].primitive->name(),
+                      graph.ops()[op].in_place ? "_" : "");
 }
 
 std::string NodeLabel(const ProgramGraph& graph, int node) {
@@ -80,7 +80,7 @@ std::string NodeLabel(const ProgramGraph& graph, int node) {
   const int op = graph.nodes()[node].op;
   if (op < 0) return label;
   const ValueRecord& value = graph.nodes()[node].value;
-  for (const Attribute& attribute : graph.recording().ops[op].attributes) {
+  for (const Attribute& attribute : graph.ops()[op].primitive->attributes()) {
     // The shape and the dtype of the result are said of every node.
     if (attribute.second == value.shape.ToString()) continue;
     if (attribute.second == DTypeName(value.dtype)) continue;
@@ -146,10 +146,10 @@ std::string OperationLines(const ProgramGraph& graph, int width) {
          absl::StrCat(value.shape.ToString(), " ", DTypeName(value.dtype)), "-",
          "-", ""});
     if (graph.nodes()[i].op < 0) continue;
-    const RecordedOp& op = graph.recording().ops[graph.nodes()[i].op];
-    if (op.stream >= 0) rows[i][3] = graph.recording().streams[op.stream].name;
+    const GraphOp& op = graph.ops()[graph.nodes()[i].op];
+    if (op.stream >= 0) rows[i][3] = graph.streams()[op.stream];
     if (op.end > 0) rows[i][4] = FormatDuration(op.seconds());
-    rows[i][5] = PlaceText(op.line());
+    rows[i][5] = PlaceText(op.line);
   }
   std::vector<std::size_t> widths(rows[0].size(), 0);
   std::size_t total = widths.size() - 1;
@@ -196,7 +196,7 @@ std::string LevelLines(const ProgramGraph& graph, int width) {
     Level& level = levels[graph.levels()[i]];
     const int op = graph.nodes()[i].op;
     ++level.names[NodeName(graph, static_cast<int>(i))];
-    if (op >= 0) level.seconds += graph.recording().ops[op].seconds();
+    if (op >= 0) level.seconds += graph.ops()[op].seconds();
   }
   // Levels that look alike become one line; if that does not do, so do as many
   // neighbours as it takes.

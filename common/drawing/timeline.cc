@@ -16,7 +16,6 @@
 #include "common/drawing/drawing.h"
 #include "common/drawing/svg.h"
 #include "common/drawing/text_canvas.h"
-#include "common/lesson/recorder.h"
 #include "common/profiler/profile.h"
 
 namespace d2l {
@@ -37,27 +36,15 @@ std::string TimeLabel(std::int64_t nanos) {
   return text.erase(end, unit - end);
 }
 
-// The moment from which the recording counts.
-std::int64_t Start(const Recording& recording) {
-  std::int64_t start = std::numeric_limits<std::int64_t>::max();
-  for (const RecordedOp& op : recording.ops) {
-    start = std::min(start, op.host_begin);
-  }
-  for (const HostWait& wait : recording.waits) {
-    start = std::min(start, wait.begin);
-  }
-  return start;
-}
-
-void AddWaits(TimelineRow* row, const Recording& recording) {
+// Adds the times when the stream was free, but what had been requested of it
+// had not begun.
+void AddWaits(TimelineRow* row) {
   std::vector<TimelineSpan> waits;
   std::int64_t free_from = 0;
-  const std::int64_t start = Start(recording);
   for (const TimelineSpan& span : row->spans) {
-    const std::int64_t asked = recording.ops[span.op].host_end - start;
-    const std::int64_t from = std::max(free_from, asked);
+    const std::int64_t from = std::max(free_from, span.requested);
     if (from < span.begin) {
-      waits.push_back({SpanKind::kWait, span.op, span.name, from, span.begin});
+      waits.push_back({SpanKind::kWait, span.name, from, span.begin});
     }
     free_from = std::max(free_from, span.end);
   }
@@ -135,49 +122,8 @@ std::string RowColumns(const TimelineRow& row, int columns,
   return text;
 }
 
-// What a timeline needs of a profile: no values, no attributes.
-Recording ToRecording(const Profile& profile) {
-  Recording recording;
-  recording.threads = static_cast<int>(profile.threads.size());
-  for (const ProfiledStream& stream : profile.streams) {
-    recording.streams.push_back(
-        {stream.name, profile.devices[stream.device].device});
-  }
-  for (const ProfiledSpan& span : profile.spans) {
-    switch (span.kind) {
-      case ProfiledKind::kOperation:
-      case ProfiledKind::kView: {
-        RecordedOp op;
-        op.name = span.name;
-        op.view = span.kind == ProfiledKind::kView;
-        op.in_place = span.in_place;
-        op.stream = span.stream;
-        op.number = span.number;
-        op.thread = span.thread;
-        op.requested_at = span.requested_at;
-        op.requested_by = span.requested_by;
-        op.host_begin = span.host_begin;
-        op.host_end = span.host_end;
-        op.begin = span.device_begin;
-        op.end = span.device_end;
-        recording.ops.push_back(std::move(op));
-        break;
-      }
-      case ProfiledKind::kRead:
-      case ProfiledKind::kWait:
-        recording.waits.push_back({span.name, span.thread, span.requested_at,
-                                   span.host_begin, span.host_end, 0});
-        break;
-      case ProfiledKind::kRange:
-      case ProfiledKind::kStep:
-        break;
-    }
-  }
-  std::stable_sort(recording.ops.begin(), recording.ops.end(),
-                   [](const RecordedOp& a, const RecordedOp& b) {
-                     return a.host_begin < b.host_begin;
-                   });
-  return recording;
+bool IsShown(const ProfiledSpan& span) {
+  return span.kind != ProfiledKind::kRange && span.kind != ProfiledKind::kStep;
 }
 
 }  // namespace
@@ -192,38 +138,33 @@ std::vector<std::int64_t> AxisTimes(std::int64_t end, int most) {
   return times;
 }
 
-Timeline::Timeline(Recording recording) : recording_(std::move(recording)) {
-  if (recording_.ops.empty() && recording_.waits.empty()) return;
-  const std::int64_t start = Start(recording_);
-  for (int i = 0; i < recording_.threads; ++i) {
-    rows_.push_back({i == 0 ? "front end" : absl::StrCat("front end ", i + 1),
-                     -1,
-                     {},
-                     0,
-                     0});
+Timeline::Timeline(const Profile& profile) {
+  std::int64_t start = std::numeric_limits<std::int64_t>::max();
+  for (const ProfiledSpan& span : profile.spans) {
+    if (IsShown(span)) start = std::min(start, span.host_begin);
   }
-  for (std::size_t i = 0; i < recording_.streams.size(); ++i) {
-    rows_.push_back(
-        {recording_.streams[i].name, static_cast<int>(i), {}, 0, 0});
+  for (const ProfiledThread& thread : profile.threads) {
+    rows_.push_back({thread.name, /*is_stream=*/false, {}, 0, 0});
   }
-  for (std::size_t i = 0; i < recording_.ops.size(); ++i) {
-    const RecordedOp& op = recording_.ops[i];
-    const int number = static_cast<int>(i);
-    rows_[op.thread].spans.push_back({SpanKind::kRequest, number, op.name,
-                                      op.host_begin - start,
-                                      op.host_end - start});
-    if (op.end == 0) continue;  // it launched nothing, or never ran
-    rows_[recording_.threads + op.stream].spans.push_back(
-        {SpanKind::kWork, number, op.name, op.begin - start, op.end - start});
+  for (const ProfiledStream& stream : profile.streams) {
+    rows_.push_back({stream.name, /*is_stream=*/true, {}, 0, 0});
   }
-  for (const HostWait& wait : recording_.waits) {
-    rows_[wait.thread].spans.push_back(
-        {SpanKind::kWait, -1, wait.what, wait.begin - start, wait.end - start});
+  for (const ProfiledSpan& span : profile.spans) {
+    if (!IsShown(span)) continue;
+    const bool waits =
+        span.kind == ProfiledKind::kRead || span.kind == ProfiledKind::kWait;
+    rows_[span.thread].spans.push_back(
+        {waits ? SpanKind::kWait : SpanKind::kRequest, span.name,
+         span.host_begin - start, span.host_end - start});
+    if (span.device_time != DeviceTime::kMeasured) continue;
+    rows_[profile.threads.size() + span.stream].spans.push_back(
+        {SpanKind::kWork, span.name, span.device_begin - start,
+         span.device_end - start, span.host_end - start});
   }
   for (TimelineRow& row : rows_) {
     SortSpans(&row);
-    if (row.stream >= 0) {
-      AddWaits(&row, recording_);
+    if (row.is_stream) {
+      AddWaits(&row);
       SortSpans(&row);
     }
     for (const TimelineSpan& span : row.spans) {
@@ -234,8 +175,6 @@ Timeline::Timeline(Recording recording) : recording_(std::move(recording)) {
     }
   }
 }
-
-Timeline::Timeline(const Profile& profile) : Timeline(ToRecording(profile)) {}
 
 std::string Timeline::ToText(int width) const {
   if (nanos_ == 0) return "Nothing was recorded.\n";
@@ -275,7 +214,7 @@ std::string Timeline::ToText(int width) const {
     absl::StrAppend(
         &text,
         Wrap(absl::StrFormat("%s %.0f %% of the time, waiting %.0f %%",
-                             row.stream < 0 ? "requests" : "works",
+                             row.is_stream ? "works" : "requests",
                              100 * row.busy_seconds / Seconds(nanos_),
                              100 * row.waiting_seconds / Seconds(nanos_)),
              absl::StrFormat("%-*s ", name_width, row.name), width));

@@ -1,22 +1,20 @@
-// Timeline: when the front end asked and when the devices worked.
+// Timeline: when the front end requested operations and when devices ran them.
 //
-//   const Recording run = Record([&] { z = MatMul(x, y) + 2; });
-//   std::cout << Timeline(run).ToText();
-//   cell.Show(Timeline(run).Draw("timeline"));
-//   std::cout << Timeline(profiler.profile()).ToText();
+//   Profiler profiler;
+//   {
+//     ProfileScope scope(profiler);
+//     z = MatMul(x, y) + 2;
+//   }
+//   const Timeline timeline(profiler.profile());
+//   std::cout << timeline.ToText();
 //
-// A row for each thread of the front end: when its calls were made and had
-// returned, and when it waited for a device. A row for each stream: when its
-// operations ran, and when one had been asked for but the stream, though free,
-// had not begun it: it waited for another stream's event, or its worker woke
-// up. Time begins with the first request.
+// A row for each thread of the front end: its calls, and its waits for devices
+// (reads and Synchronize). A row for each stream: its operations, and its
+// waits: an operation had been requested, and the stream was free but had not
+// begun it. It waited for another stream's event, or its worker woke up. Time
+// begins with the first request.
 //
-// What the front end waits for is known of reads (Item, ToVector, printing),
-// in a Recording also of what went through Recorder::Wait, in a Profile of
-// every Synchronize.
-//
-// Thread-safety: a value; const methods may be called at the same time. It
-// owns a copy of the recording.
+// Thread-safety: a value; const methods may be called at the same time.
 
 #ifndef D2L_COMMON_DRAWING_TIMELINE_H_
 #define D2L_COMMON_DRAWING_TIMELINE_H_
@@ -27,7 +25,6 @@
 
 #include "common/base/text.h"
 #include "common/drawing/drawing.h"
-#include "common/lesson/recorder.h"
 #include "common/profiler/profile.h"
 
 namespace d2l {
@@ -36,15 +33,15 @@ enum class SpanKind { kRequest, kWork, kWait };
 
 struct TimelineSpan {
   SpanKind kind = SpanKind::kWork;
-  int op = -1;  // by the order of requests; -1 for a wait of the front end
   std::string name;
   std::int64_t begin = 0;  // nanoseconds from the first request
   std::int64_t end = 0;
+  std::int64_t requested = 0;  // of work: when the call had returned
 };
 
 struct TimelineRow {
   std::string name;                 // "front end", "cpu:0/1"
-  int stream = -1;                  // in the recording; -1 for a thread
+  bool is_stream = false;           // or a thread
   std::vector<TimelineSpan> spans;  // by begin
   double busy_seconds = 0;          // requesting or working
   double waiting_seconds = 0;
@@ -52,8 +49,7 @@ struct TimelineRow {
 
 class Timeline {
  public:
-  explicit Timeline(Recording recording);
-  // Of operations, views, reads and waits; ranges and steps have no row.
+  // Of operations, views, reads and waits; ranges and steps are left out.
   explicit Timeline(const Profile& profile);
 
   const std::vector<TimelineRow>& rows() const { return rows_; }
@@ -69,7 +65,6 @@ class Timeline {
   Drawing Draw(const std::string& name) const;
 
  private:
-  Recording recording_;
   std::vector<TimelineRow> rows_;
   std::int64_t nanos_ = 0;
 };

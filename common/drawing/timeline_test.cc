@@ -6,8 +6,6 @@
 #include <vector>
 
 #include "common/device/device.h"
-#include "common/lesson/recorder.h"
-#include "common/lesson/recording_testing.h"
 #include "common/profiler/profile.h"
 #include "common/profiler/profile_testing.h"
 #include "gmock/gmock.h"
@@ -27,19 +25,30 @@ std::vector<std::string> Lines(const std::string& text) {
   return lines;
 }
 
+// Operation i, from 0, is requested at 100 i ns, returns at 100 i + 20 and runs
+// from 1000 (i + 1) to 1000 (i + 1) + 500 on stream cpu:0/1.
+ProfileBuilder Operations(const std::vector<std::string>& names) {
+  ProfileBuilder builder({Device(DeviceType::kCpu, 0)});
+  std::int64_t i = 0;
+  for (const std::string& name : names) {
+    const std::int64_t asked = 1'000'000 + 100 * i;
+    const std::int64_t begin = 1'000'000 + 1000 * ++i;
+    builder.Operation(name, asked, asked + 20, /*stream=*/0, begin,
+                      begin + 500);
+  }
+  return builder;
+}
+
 TEST(Timeline, RowsAreThreadsAndStreams) {
-  FakeProgram p;
-  p.Op("matmul", {});
-  p.Op("add", {});
-  Recording& run = p.recording();
-  run.waits.push_back({"item", 0, {}, 1'000'150, 1'002'500, 1});
-  const Timeline timeline(run);
+  ProfileBuilder builder = Operations({"matmul", "add"});
+  builder.Add(ProfiledKind::kRead, "item", 1'000'150, 1'002'500);
+  const Timeline timeline(builder.Build());
   EXPECT_EQ(timeline.nanos(), 2500);
   ASSERT_EQ(timeline.rows().size(), 2u);
 
   const TimelineRow& front = timeline.rows()[0];
   EXPECT_EQ(front.name, "front end");
-  EXPECT_EQ(front.stream, -1);
+  EXPECT_FALSE(front.is_stream);
   ASSERT_EQ(front.spans.size(), 3u);
   EXPECT_EQ(front.spans[1].kind, SpanKind::kRequest);
   EXPECT_EQ(front.spans[1].begin, 100);
@@ -50,7 +59,8 @@ TEST(Timeline, RowsAreThreadsAndStreams) {
 
   // Asked for at 20, run from 1000 to 1500; at 120, run from 2000 to 2500.
   const TimelineRow& stream = timeline.rows()[1];
-  EXPECT_EQ(stream.name, "cpu:0");
+  EXPECT_EQ(stream.name, "cpu:0/1");
+  EXPECT_TRUE(stream.is_stream);
   ASSERT_EQ(stream.spans.size(), 4u);
   EXPECT_EQ(stream.spans[0].kind, SpanKind::kWait);
   EXPECT_EQ(stream.spans[0].begin, 20);
@@ -63,15 +73,13 @@ TEST(Timeline, RowsAreThreadsAndStreams) {
 }
 
 TEST(TimelineText, IsScaledToTheRun) {
-  FakeProgram p;
-  p.Op("matmul", {});
-  p.Op("add", {});
   // 36 columns of 2500 / 36 ns: rows are 11 + 36 + 1 wide.
-  const std::string text = Timeline(p.recording()).ToText(48);
+  const std::string text =
+      Timeline(Operations({"matmul", "add"}).Build()).ToText(48);
   const std::vector<std::string> lines = Lines(text);
   ASSERT_GE(lines.size(), 4u);
   EXPECT_EQ(lines[0], "front end |AB" + std::string(34, '.') + "|");
-  EXPECT_EQ(lines[1], "cpu:0     |::::::::::::::AAAAAAAA:::::::BBBBBBB|");
+  EXPECT_EQ(lines[1], "cpu:0/1   |::::::::::::::AAAAAAAA:::::::BBBBBBB|");
   EXPECT_THAT(lines[2], StartsWith("           ^"));
   EXPECT_THAT(lines[3], HasSubstr("1 us"));
   EXPECT_THAT(text, HasSubstr("A matmul, B add"));
@@ -80,25 +88,25 @@ TEST(TimelineText, IsScaledToTheRun) {
 
 TEST(TimelineText, FitsAnyWidthAndAnyRun) {
   for (const int count : {1, 70, 3000}) {
-    FakeProgram p;
-    for (int i = 0; i < count; ++i) p.Op("op" + std::to_string(i % 60), {});
-    p.recording().streams.push_back({"cpu:0/1", Device()});
+    std::vector<std::string> names;
+    for (int i = 0; i < count; ++i)
+      names.push_back("op" + std::to_string(i % 60));
+    ProfileBuilder builder = Operations(names);
+    builder.profile().streams.push_back({"cpu:0/2", 0});
     for (const int width : {40, 80}) {
-      const std::string text = Timeline(p.recording()).ToText(width);
+      const std::string text = Timeline(builder.Build()).ToText(width);
       for (const std::string& line : Lines(text)) {
         EXPECT_LE(line.size(), static_cast<std::size_t>(width)) << line;
       }
     }
   }
-  EXPECT_EQ(Timeline(Recording()).ToText(), "Nothing was recorded.\n");
 }
 
 TEST(Timeline, WhatNeverRanHasNoSpan) {
-  FakeProgram p;
-  const int x = p.Op("ones", {});
-  p.View("t", x);
-  p.recording().ops[0].end = 0;
-  const Timeline timeline(p.recording());
+  ProfileBuilder builder({Device(DeviceType::kCpu, 0)});
+  builder.Operation("ones", 100, 120, /*stream=*/0, DeviceTime::kNotRun);
+  builder.Add(ProfiledKind::kView, "t", 130, 140);
+  const Timeline timeline(builder.Build());
   EXPECT_EQ(timeline.rows()[0].spans.size(), 2u);
   EXPECT_TRUE(timeline.rows()[1].spans.empty());
 }
@@ -146,10 +154,8 @@ TEST(Timeline, OfAProfileHasItsThreadsAndStreams) {
 }
 
 TEST(TimelineSvg, HasRowsAxisAndKey) {
-  FakeProgram p;
-  p.Op("matmul", {});
-  p.Op("<add>", {});
-  const std::string svg = Timeline(p.recording()).ToSvg("run");
+  const std::string svg =
+      Timeline(Operations({"matmul", "<add>"}).Build()).ToSvg("run");
   for (const char* part : {"front end", "cpu:0", "matmul", "&lt;add&gt;",
                            "waiting", ">1 us<", "500 ns", "</svg>"}) {
     EXPECT_THAT(svg, HasSubstr(part));

@@ -4,11 +4,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
-#include "common/lesson/recorder.h"
 #include "common/ops/record.h"
 
 namespace d2l {
@@ -17,31 +17,31 @@ namespace {
 // Finds nodes and edges by going through the operations in order.
 class Builder {
  public:
-  void Add(int op_index, const RecordedOp& op) {
+  void Add(int op_index, const GraphOp& op) {
     std::map<int, EdgeKind> before;
     for (const ValueRecord& input : op.inputs) {
       for (const int node : SourcesOf(input)) {
         before.emplace(node, EdgeKind::kData);
       }
     }
-    Memory& memory = memory_[op.output.storage];
     if (op.in_place) {
-      for (const int reader : memory.readers) {
+      const Memory& target = memory_[op.outputs[0].storage];
+      for (const int reader : target.readers) {
         before.emplace(reader, EdgeKind::kWriteAfterRead);
       }
-      // Who has read it since depends on the last writer already.
-      if (memory.readers.empty() && memory.writer >= 0) {
-        before.emplace(memory.writer, EdgeKind::kWriteAfterWrite);
+      // A later reader depends on the last writer already.
+      if (target.readers.empty() && target.writer >= 0) {
+        before.emplace(target.writer, EdgeKind::kWriteAfterWrite);
       }
     }
 
     const int node = static_cast<int>(nodes.size());
-    nodes.push_back({op_index, op.output});
+    nodes.push_back({op_index, op.outputs[0]});
     for (const auto& [from, kind] : before) edges.push_back({from, node, kind});
 
     if (op.view) {
-      // It looks at no element, so nobody has to wait until it has.
-      views_[op.output.id] = node;
+      // It reads no element, so no writer has to wait for it.
+      views_[op.outputs[0].id] = node;
       return;
     }
     for (const ValueRecord& input : op.inputs) {
@@ -49,7 +49,9 @@ class Builder {
     }
     // This also forgets the readers, and with them the node itself: later
     // writers come after this one, which came after them.
-    memory_[op.output.storage] = {node, {}};
+    for (const ValueRecord& output : op.outputs) {
+      memory_[output.storage] = {node, {}};
+    }
   }
 
   std::vector<GraphNode> nodes;
@@ -84,11 +86,12 @@ class Builder {
 
 }  // namespace
 
-ProgramGraph::ProgramGraph(Recording recording)
-    : recording_(std::move(recording)) {
+ProgramGraph::ProgramGraph(std::vector<GraphOp> ops,
+                           std::vector<std::string> streams)
+    : ops_(std::move(ops)), streams_(std::move(streams)) {
   Builder builder;
-  for (std::size_t i = 0; i < recording_.ops.size(); ++i) {
-    builder.Add(static_cast<int>(i), recording_.ops[i]);
+  for (std::size_t i = 0; i < ops_.size(); ++i) {
+    builder.Add(static_cast<int>(i), ops_[i]);
   }
   nodes_ = std::move(builder.nodes);
   edges_ = std::move(builder.edges);
@@ -120,7 +123,7 @@ void ProgramGraph::Measure() {
     double seconds = 0;
     if (nodes_[node].op >= 0) {
       ++operations[levels_[node]];
-      seconds = recording_.ops[nodes_[node].op].seconds();
+      seconds = ops_[nodes_[node].op].seconds();
     }
     total_seconds_ += seconds;
     finish[node] = start[node] + seconds;

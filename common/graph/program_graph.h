@@ -1,11 +1,15 @@
-// ProgramGraph: what depends on what in a recorded program.
+// ProgramGraph: what depends on what in a program.
 //
-//   ProgramGraph graph(Record([&] { z = x * y + 2; }));
-//   graph.depth();                  // 3: inputs, mul, add
-//   graph.critical_path_seconds();  // no order of work is faster than this
-//   cell.Show(DrawGraph(graph, "z = x * y + 2"));  // common/drawing
+//   Tracer tracer;
+//   {
+//     ScopedOpListener listen(&tracer);
+//     z = x * y + 2;
+//   }
+//   const ProgramGraph graph = tracer.Graph();
+//   graph.depth();  // 3: inputs, mul, add
+//   DrawGraph(graph, "z = x * y + 2").text;  // common/drawing
 //
-// A node is an operation, or a value that comes from outside the recording. An
+// A node is an operation, or a value that comes from outside the program. An
 // edge says that one operation cannot run before another is done:
 //   data               it reads what the other wrote. Through memory too: a
 //                      view shares that of its base, and an operation in
@@ -16,22 +20,44 @@
 // follows from others may be missing. That operations share a stream is no
 // edge: it orders them, but nothing in the program asks for that.
 //
-// Thread-safety: a value; const methods may be called at the same time. It
-// owns a copy of the recording.
+// Operations keep their primitives, with typed attributes; labels are made when
+// the graph is drawn. They may be made by hand or come from a Tracer.
+//
+// Thread-safety: a value; const methods may be called at the same time.
 
 #ifndef D2L_COMMON_GRAPH_PROGRAM_GRAPH_H_
 #define D2L_COMMON_GRAPH_PROGRAM_GRAPH_H_
 
+#include <cstdint>
+#include <memory>
+#include <string>
 #include <vector>
 
-#include "common/lesson/recorder.h"
+#include "common/base/source_location.h"
+#include "common/ops/primitive.h"
 #include "common/ops/record.h"
 
 namespace d2l {
 
+struct GraphOp {
+  std::shared_ptr<const Primitive> primitive;
+  std::vector<ValueRecord> inputs;
+  std::vector<ValueRecord> outputs;  // at least one; in place, the target
+  bool in_place = false;
+  bool view = false;
+  SourceLocation line;       // the user's, where a layer made the request
+  int stream = -1;           // in streams(); -1 if nothing is launched
+  std::uint64_t number = 0;  // in its stream
+  // When it ran, in nanoseconds; 0 if it did not or was not measured.
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+
+  double seconds() const { return 1e-9 * static_cast<double>(end - begin); }
+};
+
 struct GraphNode {
-  int op = -1;             // in recording().ops; -1 for a value from outside
-  ValueRecord value = {};  // what it makes or is
+  int op = -1;             // in ops(); -1 for a value from outside
+  ValueRecord value = {};  // what it is, or the first that it makes
 };
 
 enum class EdgeKind { kData, kWriteAfterRead, kWriteAfterWrite };
@@ -44,9 +70,12 @@ struct GraphEdge {
 
 class ProgramGraph {
  public:
-  explicit ProgramGraph(Recording recording);
+  // ops: in an order in which they may run. streams: names.
+  explicit ProgramGraph(std::vector<GraphOp> ops,
+                        std::vector<std::string> streams = {});
 
-  const Recording& recording() const { return recording_; }
+  const std::vector<GraphOp>& ops() const { return ops_; }
+  const std::vector<std::string>& streams() const { return streams_; }
   // A node comes after all that it depends on.
   const std::vector<GraphNode>& nodes() const { return nodes_; }
   const std::vector<GraphEdge>& edges() const { return edges_; }
@@ -55,7 +84,7 @@ class ProgramGraph {
   const std::vector<int>& levels() const { return levels_; }
   // How many levels there are.
   int depth() const { return depth_; }
-  // The most operations on one level: how many could run side by side. (Not
+  // The most operations on one level, which could run at the same time. (Not
   // the widest set of independent operations, which may span levels.)
   int width() const { return width_; }
 
@@ -69,7 +98,8 @@ class ProgramGraph {
  private:
   void Measure();
 
-  Recording recording_;
+  std::vector<GraphOp> ops_;
+  std::vector<std::string> streams_;
   std::vector<GraphNode> nodes_;
   std::vector<GraphEdge> edges_;
   std::vector<int> levels_;

@@ -24,12 +24,11 @@
 #include "common/drawing/graph_drawing.h"
 #include "common/drawing/plot.h"
 #include "common/drawing/timeline.h"
-#include "common/graph/program_graph.h"
 #include "common/lesson/cell.h"
 #include "common/lesson/fresh_process.h"
 #include "common/lesson/judge.h"
 #include "common/lesson/lesson.h"
-#include "common/lesson/recorder.h"
+#include "common/lesson/trace_program.h"
 #include "common/ops/ops.h"
 #include "common/tensor/tensor.h"
 
@@ -78,12 +77,12 @@ void Draw(Cell& cell) {
   const Tensor x = Ones({1, 2}, device);
   const Tensor y = Ones({1, 2}, device);
   Tensor z;
-  const Recording run = Record([&] {
+  const TracedProgram run = TraceProgram([&] {
     z = x * y + 2;
     std::cout << z << "\n\n";
   });
-  cell.Show(DrawGraph(ProgramGraph(run), "z = x * y + 2"));
-  cell.Show(Timeline(run).Draw("timeline"));
+  cell.Show(DrawGraph(run.graph, "z = x * y + 2"));
+  cell.Show(Timeline(run.profile).Draw("timeline"));
 }
 // %%
 

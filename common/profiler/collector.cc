@@ -1,23 +1,32 @@
 #include "common/profiler/collector.h"
 
 #include <algorithm>
+#include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <memory>
-#include <mutex>
 #include <new>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
+#include "absl/types/span.h"
+#include "common/base/mutex.h"
 #include "common/base/ticks.h"
 #include "common/device/backend.h"
 #include "common/device/device.h"
 #include "common/device/device_table.h"
 #include "common/device/device_times.h"
 #include "common/device/keep_until_passed.h"
+#include "common/device/listener.h"
 #include "common/device/stream.h"
 #include "common/ops/primitive.h"
+#include "common/ops/record.h"
+#include "common/profiler/profile.h"
+#include "common/tensor/shape.h"
+#include "common/tensor/tensor.h"
 
 namespace d2l {
 namespace internal {
@@ -26,8 +35,7 @@ std::atomic<bool> profiling{false};
 
 namespace {
 
-// Chunks that were used and can be used again: their pages are there already,
-// which fresh memory would have to be given one by one.
+// Chunks to be used again: their pages are mapped already.
 class ChunkPool {
  public:
   // Never destroyed: threads may return chunks until the process ends.
@@ -39,7 +47,7 @@ class ChunkPool {
   ChunkPtr Take() {
     std::unique_ptr<Chunk> chunk;
     {
-      std::lock_guard<std::mutex> lock(mutex_);
+      const MutexLock lock(mutex_);
       free_.reserve(kMostFree);  // Return allocates nothing
       if (!free_.empty()) {
         chunk = std::move(free_.back());
@@ -58,7 +66,7 @@ class ChunkPool {
   void Return(std::unique_ptr<Chunk> chunk) {
     std::vector<Stream*> unfinished;
     const std::uint32_t used = chunk->used.load(std::memory_order_acquire);
-    // The one behind the last may have been begun.
+    // The record behind the last may have been launched.
     const std::uint32_t end = std::min(used + 1, Chunk::kRecords);
     for (std::uint32_t i = 0; i < end; ++i) {
       CallRecord& record = chunk->records[i];
@@ -73,14 +81,15 @@ class ChunkPool {
     }
     chunk->names.clear();
     chunk->inputs.clear();
+    chunk->takers.clear();
     for (std::uint32_t i = 0; i < end; ++i) chunk->records[i].stream = nullptr;
     chunk->used.store(0, std::memory_order_relaxed);
-    std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     if (free_.size() < kMostFree) free_.push_back(std::move(chunk));
   }
 
-  std::mutex mutex_;
-  std::vector<std::unique_ptr<Chunk>> free_;
+  Mutex mutex_;
+  std::vector<std::unique_ptr<Chunk>> free_ ABSL_GUARDED_BY(mutex_);
 };
 
 int NewThreadNumber() {
@@ -88,7 +97,16 @@ int NewThreadNumber() {
   return next.fetch_add(1, std::memory_order_relaxed);
 }
 
-void SetPlace(CallRecord& record, SourceLocation at, SourceLocation by) {
+// All but the stamps and the inputs.
+void Fill(CallRecord& record, ProfiledKind kind, const char* name,
+          std::int64_t begin, std::int64_t end, SourceLocation at,
+          SourceLocation by) {
+  record.kind = kind;
+  record.name = name;
+  record.in_place = false;
+  record.inputs = 0;
+  record.host_begin = begin;
+  record.host_end.store(end, std::memory_order_relaxed);
   record.file = at.file();
   record.line = at.line();
   record.by_file = by.file();
@@ -139,17 +157,23 @@ struct Collector::ThreadLog {
     gone = true;
     if (chunk == nullptr) return;
     Collector& collector = Collector::Get();
-    std::lock_guard<std::mutex> lock(collector.mutex_);
-    collector.Retire(chunk);
+    const MutexLock lock(collector.mutex_);
+    collector.Close(chunk);
   }
 
-  // Static objects may still ask for work when this is gone.
+  CallRecord& next() { return chunk->records[used]; }
+  void Commit() {
+    launched = false;
+    chunk->used.store(++used, std::memory_order_release);
+  }
+
+  // Static objects may still request operations when this is gone.
   static thread_local bool gone;
 
   ChunkPtr chunk;  // null if there is no room, or nothing to record
   std::uint64_t generation = 0;
   std::uint32_t used = 0;  // of the chunk
-  bool pending = false;    // NewStamps gave out record `used`
+  bool launched = false;   // NewStamps gave out the next record
   const int thread = NewThreadNumber();
 };
 thread_local bool Collector::ThreadLog::gone = false;
@@ -165,8 +189,9 @@ Collector::ThreadLog* Collector::Log() {
 }
 
 std::shared_ptr<Recording> Collector::Start(const RecordingOptions& options) {
-  std::lock_guard<std::mutex> lock(mutex_);
-  if (recordings_.empty()) {
+  const MutexLock lock(mutex_);
+  const bool first = recordings_.empty();
+  if (first) {
     times_ = options.begin_timing();
     const bool without = times_ != nullptr && times_->available();
     wish_.store(without ? OpStamps::kOptional : 0, std::memory_order_relaxed);
@@ -177,8 +202,8 @@ std::shared_ptr<Recording> Collector::Start(const RecordingOptions& options) {
   recordings_.push_back(recording);
   recording->generation_ =
       generation_.fetch_add(1, std::memory_order_release) + 1;
-  profiling.store(true, std::memory_order_release);
-  if (recordings_.size() == 1) {
+  if (first) {
+    profiling.store(true, std::memory_order_release);
     AddProcessOpListener(this);
     AddDeviceListener(this, kWaits);
   }
@@ -190,18 +215,11 @@ std::shared_ptr<Recording> Collector::Start(const RecordingOptions& options) {
 
 void Collector::Stop(Recording& recording) {
   const TickScale now;
-  std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   recording.end_ = now;
+  for (const ChunkPtr& chunk : open_) recording.Count(*chunk);
   recording.cut_ += uncollected_.load(std::memory_order_relaxed) -
                     recording.uncollected_at_start_;
-  for (const Outstanding& one : outstanding_) {
-    if (one.MissedBy(recording)) recording.cut_ += one.chunk->used.load();
-  }
-  for (Outstanding& one : outstanding_) {
-    one.takers.erase(
-        std::remove(one.takers.begin(), one.takers.end(), &recording),
-        one.takers.end());
-  }
   recordings_.erase(
       std::find_if(recordings_.begin(), recordings_.end(),
                    [&](const auto& r) { return r.get() == &recording; }));
@@ -210,7 +228,6 @@ void Collector::Stop(Recording& recording) {
     RemoveDeviceListener(this, kMemory);
   }
   if (!recordings_.empty()) return;
-  outstanding_.clear();
   if (times_ != nullptr) times_->End();
   times_ = nullptr;
   profiling.store(false, std::memory_order_release);
@@ -218,166 +235,127 @@ void Collector::Stop(Recording& recording) {
   RemoveDeviceListener(this, kWaits);
 }
 
-bool Collector::Outstanding::MissedBy(const Recording& recording) const {
-  return generation >= recording.generation_ &&
-         std::find(takers.begin(), takers.end(), &recording) == takers.end();
+void Recording::Count(const Chunk& chunk) {
+  if (chunk.generation < generation_) return;  // given out before the start
+  const bool taken = std::find(chunk.takers.begin(), chunk.takers.end(),
+                               this) != chunk.takers.end();
+  (taken ? records_ : cut_) += chunk.used.load(std::memory_order_relaxed);
 }
 
-void Collector::Retire(const ChunkPtr& chunk) {
-  const auto one =
-      std::find_if(outstanding_.begin(), outstanding_.end(),
-                   [&](const Outstanding& o) { return o.chunk == chunk; });
-  if (one == outstanding_.end()) return;
-  const std::int64_t used = chunk->used.load(std::memory_order_relaxed);
-  for (const auto& recording : recordings_) {
-    if (one->MissedBy(*recording)) {
-      recording->cut_ += used;
-    } else if (one->generation >= recording->generation_) {
-      recording->records_ += used;
-    }
-  }
-  outstanding_.erase(one);
+void Collector::Close(const ChunkPtr& chunk) {
+  for (const auto& recording : recordings_) recording->Count(*chunk);
+  open_.erase(std::find(open_.begin(), open_.end(), chunk));
 }
 
 void Collector::Renew(ThreadLog& log) {
-  ChunkPtr old = std::move(log.chunk);  // let go of without the lock
+  const ChunkPtr old = std::move(log.chunk);  // freed without the lock
   log.chunk = nullptr;
   log.used = 0;
-  std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   log.generation = generation_.load(std::memory_order_relaxed);
-  if (old != nullptr) Retire(old);
-  Outstanding one;
-  one.generation = log.generation;
+  if (old != nullptr) Close(old);
   for (const auto& recording : recordings_) {
-    if (recording->records_ < recording->options_.max_records) {
-      one.takers.push_back(recording.get());
-    }
+    if (recording->records_ >= recording->options_.max_records) continue;
+    if (log.chunk == nullptr) log.chunk = ChunkPool::Get().Take();
+    log.chunk->takers.push_back(recording.get());
+    recording->chunks_.push_back(log.chunk);
   }
-  if (one.takers.empty()) return;
-  one.chunk = ChunkPool::Get().Take();
-  one.chunk->thread = log.thread;
-  for (Recording* taker : one.takers) taker->chunks_.push_back(one.chunk);
-  log.chunk = one.chunk;
-  outstanding_.push_back(std::move(one));
+  if (log.chunk == nullptr) return;
+  log.chunk->thread = log.thread;
+  log.chunk->generation = log.generation;
+  open_.push_back(log.chunk);
 }
 
-CallRecord* Collector::Next(ThreadLog& log) {
-  if (log.pending) {
-    // The last request failed after it had asked for stamps.
-    Commit(log);
-    log.pending = false;
-  }
-  if (log.generation != generation_.load(std::memory_order_acquire) ||
-      (log.chunk != nullptr && log.used == Chunk::kRecords)) {
+Collector::ThreadLog* Collector::Room() {
+  ThreadLog* const log = Log();
+  if (log == nullptr) return nullptr;
+  if (log->launched) log->Commit();  // the last request failed after NewStamps
+  if (log->generation != generation_.load(std::memory_order_acquire) ||
+      (log->chunk != nullptr && log->used == Chunk::kRecords)) {
     try {
-      Renew(log);
+      Renew(*log);
     } catch (const std::bad_alloc&) {
       // Destructors end waits: what has no room is counted, and never throws.
-      log.chunk = nullptr;
+      log->chunk = nullptr;
     }
   }
-  if (log.chunk == nullptr) {
-    if (on()) uncollected_.fetch_add(1, std::memory_order_relaxed);
-    return nullptr;
-  }
-  return &log.chunk->records[log.used];
-}
-
-void Collector::Commit(ThreadLog& log) {
-  log.chunk->used.store(++log.used, std::memory_order_release);
+  if (log->chunk != nullptr) return log;
+  if (on()) uncollected_.fetch_add(1, std::memory_order_relaxed);
+  return nullptr;
 }
 
 OpStamps* Collector::NewStamps(Stream& stream) {
-  ThreadLog* const log = Log();
-  CallRecord* const record = log == nullptr ? nullptr : Next(*log);
-  if (record == nullptr) return nullptr;
-  record->stamps.begin.store(wish_.load(std::memory_order_relaxed),
-                             std::memory_order_relaxed);
-  record->stamps.end.store(0, std::memory_order_relaxed);
-  record->stream = &stream;
-  record->name = nullptr;
-  log->pending = true;
-  return &record->stamps;
+  ThreadLog* const log = Room();
+  if (log == nullptr) return nullptr;
+  CallRecord& record = log->next();
+  record.stamps.begin.store(wish_.load(std::memory_order_relaxed),
+                            std::memory_order_relaxed);
+  record.stamps.end.store(0, std::memory_order_relaxed);
+  record.stream = &stream;
+  record.name = nullptr;
+  log->launched = true;
+  return &record.stamps;
 }
 
 void Collector::OnOp(const OpRecord& op) {
-  ThreadLog* const log = Log();
-  if (log == nullptr) return;
-  CallRecord* record = nullptr;
   if (op.stream == nullptr) {
-    record = Next(*log);
-    if (record == nullptr) return;
-    record->stream = nullptr;
-    record->kind = ProfiledKind::kView;
-  } else {
-    if (!log->pending) return;  // there was no room, and it has been counted
-    log->pending = false;
-    record = &log->chunk->records[log->used];
-    record->kind = ProfiledKind::kOperation;
+    AddHostCall(ProfiledKind::kView, op.primitive->name(), op.host_begin,
+                op.host_end, op.requested_at, op.inputs);
+    return;
   }
-  record->number = op.number;
-  record->name = op.primitive->name();
-  record->host_begin = op.host_begin;
-  record->host_end.store(op.host_end, std::memory_order_relaxed);
-  record->in_place = op.in_place;
-  SetPlace(*record, op.requested_at, op.requested_by);
-  SetInputs(*log->chunk, *record, op.inputs);
-  Commit(*log);
+  ThreadLog* const log = Log();
+  if (log == nullptr || !log->launched) return;  // counted by NewStamps
+  CallRecord& record = log->next();
+  Fill(record, ProfiledKind::kOperation, op.primitive->name(), op.host_begin,
+       op.host_end, op.requested_at, op.requested_by);
+  record.number = op.number;
+  record.in_place = op.in_place;
+  SetInputs(*log->chunk, record, op.inputs);
+  log->Commit();
+}
+
+void Collector::AddHostCall(ProfiledKind kind, const char* name,
+                            std::int64_t begin, std::int64_t end,
+                            SourceLocation at,
+                            absl::Span<const Tensor* const> inputs) {
+  if (begin == 0) return;  // nobody wanted times when it began
+  ThreadLog* const log = Room();
+  if (log == nullptr) return;
+  CallRecord& record = log->next();
+  record.stream = nullptr;
+  Fill(record, kind, name, begin, end, at, op_context.requested_by);
+  SetInputs(*log->chunk, record, inputs);
+  log->Commit();
 }
 
 void Collector::AfterRead(const ReadRecord& read) {
-  ThreadLog* const log = Log();
-  CallRecord* const record = log == nullptr ? nullptr : Next(*log);
-  if (record == nullptr) return;
-  record->stream = nullptr;
-  record->name = read.reader;
-  record->host_begin = read.host_begin;
-  record->host_end.store(read.host_end, std::memory_order_relaxed);
-  record->kind = ProfiledKind::kRead;
-  record->in_place = false;
-  SetPlace(*record, read.requested_at, op_context.requested_by);
-  SetInputs(*log->chunk, *record, {&read.input, 1});
-  Commit(*log);
+  AddHostCall(ProfiledKind::kRead, read.reader, read.host_begin, read.host_end,
+              read.requested_at, {&read.input, 1});
 }
 
 void Collector::OnWait(const WaitRecord& wait) noexcept {
-  ThreadLog* const log = Log();
-  CallRecord* const record = log == nullptr ? nullptr : Next(*log);
-  if (record == nullptr) return;
-  record->stream = nullptr;
-  record->name = wait.what;
-  record->host_begin = wait.host_begin;
-  record->host_end.store(wait.host_end, std::memory_order_relaxed);
-  record->kind = ProfiledKind::kWait;
-  record->in_place = false;
-  record->inputs = 0;
-  SetPlace(*record, wait.requested_at, op_context.requested_by);
-  Commit(*log);
+  AddHostCall(ProfiledKind::kWait, wait.what, wait.host_begin, wait.host_end,
+              wait.requested_at, {});
 }
 
 CallRecord* Collector::BeginRange(ProfiledKind kind, std::string name,
                                   SourceLocation at, ChunkPtr* chunk) {
-  ThreadLog* const log = Log();
-  CallRecord* const record = log == nullptr ? nullptr : Next(*log);
-  if (record == nullptr) return nullptr;
+  ThreadLog* const log = Room();
+  if (log == nullptr) return nullptr;
+  CallRecord& record = log->next();
+  record.stream = nullptr;
   log->chunk->names.push_front(std::move(name));
-  record->stream = nullptr;
-  record->name = log->chunk->names.front().c_str();
-  record->kind = kind;
-  record->in_place = false;
-  record->inputs = 0;
-  SetPlace(*record, at, {});
-  record->host_end.store(0, std::memory_order_relaxed);
-  record->host_begin = NowTicks();
+  Fill(record, kind, log->chunk->names.front().c_str(), NowTicks(), /*end=*/0,
+       at, {});
   *chunk = log->chunk;
-  Commit(*log);
-  return record;
+  log->Commit();
+  return &record;
 }
 
 void Collector::OnMemory(const MemoryRecord& memory) noexcept {
   ThreadLog* const log = Log();
   if (log == nullptr) return;
-  std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   for (const auto& recording : recordings_) {
     if (!recording->options_.memory) continue;
     if (static_cast<std::int64_t>(recording->memory_.size()) <

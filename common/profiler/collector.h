@@ -13,9 +13,29 @@
 //
 // How it is fast: each thread writes into a chunk of its own, 128 bytes for a
 // call, without a lock, and devices write the times of an operation into its
-// record. Only a full chunk is exchanged under a lock. A chunk belongs to every
-// recording that had room for it when it was handed out; when none has, calls
-// are only counted.
+// record. Chunks are exchanged under a lock.
+//
+// The states of a chunk:
+//
+//          Renew              full; Start or Stop; the thread ends
+//   free ---------> a thread's ---------------------------------> closed
+//    ^                                                              |
+//    +--------------------------------------------------------------+
+//      no recording has it any more, and devices have written all stamps
+//
+// Renew gives the chunk to each recording that has room, so a chunk is wholly
+// within or wholly outside each recording's time: Start and Stop begin a new
+// generation, and a thread whose chunk is of an older one renews it at its next
+// call. When a chunk closes, its calls count for each recording whose time it
+// is within: as records, if it has the chunk, else as cut. If no recording has
+// room, a thread has no chunk and only counts its calls (uncollected_).
+//
+// The states of a thread's next record:
+//
+//   unused --NewStamps--> launched --OnOp--> written
+//     |                      |
+//     |                      +--the request failed--> written, without a name
+//     +--any other call--> written
 //
 // Internal to the profiler. Thread-safe, except as stated.
 
@@ -27,12 +47,14 @@
 #include <cstdint>
 #include <forward_list>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
+#include "absl/types/span.h"
+#include "common/base/mutex.h"
 #include "common/base/source_location.h"
 #include "common/base/ticks.h"
 #include "common/device/device_times.h"
@@ -81,13 +103,18 @@ struct alignas(64) CallRecord {
 };
 static_assert(sizeof(CallRecord) == 128, "two cache lines");
 
+class Recording;
+
 struct Chunk {
   static constexpr std::uint32_t kRecords = 512;
 
   std::array<CallRecord, kRecords> records;
-  // Those below are written, but for what comes late.
+  // How many are written.
   std::atomic<std::uint32_t> used{0};
   int thread = 0;
+  // Guarded by the collector's mutex: when it was given out, and to whom.
+  std::uint64_t generation = 0;
+  std::vector<const Recording*> takers;
   // What records point to.
   std::forward_list<std::string> names;
   std::forward_list<std::vector<ProfiledInput>> inputs;
@@ -126,13 +153,16 @@ class Recording {
  private:
   friend class Collector;
 
+  // Counts the calls in a chunk that closes.
+  void Count(const Chunk& chunk);
+
   const RecordingOptions options_;
   const std::shared_ptr<DeviceTimes> times_;
   const TickScale begin_;
-  // Guarded by the collector's mutex while it goes on.
+  // Those below are guarded by the collector's mutex until Stop.
   std::optional<TickScale> end_;
   std::vector<ChunkPtr> chunks_;
-  std::int64_t records_ = 0;  // in chunks that are full
+  std::int64_t records_ = 0;  // in chunks that are closed
   std::vector<TimedMemoryRecord> memory_;
   std::int64_t cut_ = 0;
   std::int64_t memory_cut_ = 0;
@@ -145,9 +175,10 @@ class Collector : public OpListener, public DeviceListener {
   // Never destroyed.
   static Collector& Get();
 
-  std::shared_ptr<Recording> Start(const RecordingOptions& options);
+  std::shared_ptr<Recording> Start(const RecordingOptions& options)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   // `recording` goes on.
-  void Stop(Recording& recording);
+  void Stop(Recording& recording) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // True while there is a recording.
   bool on() const { return profiling.load(std::memory_order_acquire); }
@@ -170,34 +201,28 @@ class Collector : public OpListener, public DeviceListener {
   Collector() = default;
   // This thread's; null when the thread is ending.
   static ThreadLog* Log();
-  // The next record of this thread's chunk; null if there is no room. It is
-  // written when Commit is called.
-  CallRecord* Next(ThreadLog& log);
-  static void Commit(ThreadLog& log);
-  void Renew(ThreadLog& log);
-  // With the lock.
-  void Retire(const ChunkPtr& chunk);
+  // The same with room for a record; null if there is none.
+  ThreadLog* Room();
+  void Renew(ThreadLog& log) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Close(const ChunkPtr& chunk) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Records a call that launches nothing.
+  void AddHostCall(ProfiledKind kind, const char* name, std::int64_t begin,
+                   std::int64_t end, SourceLocation at,
+                   absl::Span<const Tensor* const> inputs);
 
-  // Another one with each Start and Stop: then every thread needs a new chunk.
   std::atomic<std::uint64_t> generation_{1};
-  // Calls for which no recording had room.
   std::atomic<std::int64_t> uncollected_{0};
   // OpStamps::kOptional if there are times without them, else 0.
   std::atomic<std::int64_t> wish_{0};
 
-  std::mutex mutex_;                    // guards all below
-  std::shared_ptr<DeviceTimes> times_;  // of all recordings; may be null
-  std::vector<std::shared_ptr<Recording>> recordings_;
-  int recordings_of_memory_ = 0;
-  // The threads' present ones, and for whom.
-  struct Outstanding {
-    ChunkPtr chunk;
-    std::uint64_t generation = 0;
-    std::vector<Recording*> takers;
-    // Whether the recording, which goes on, had no room for the chunk.
-    bool MissedBy(const Recording& recording) const;
-  };
-  std::vector<Outstanding> outstanding_;
+  Mutex mutex_;
+  // Of all recordings; may be null.
+  std::shared_ptr<DeviceTimes> times_ ABSL_GUARDED_BY(mutex_);
+  // Those that go on.
+  std::vector<std::shared_ptr<Recording>> recordings_ ABSL_GUARDED_BY(mutex_);
+  int recordings_of_memory_ ABSL_GUARDED_BY(mutex_) = 0;
+  // The threads' chunks.
+  std::vector<ChunkPtr> open_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace internal

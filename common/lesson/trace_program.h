@@ -1,0 +1,34 @@
+// TraceProgram: what a piece of a lesson asked of the devices, as a graph, and
+// when they did it, as a profile.
+//
+//   const TracedProgram run = TraceProgram([&] { z = x * y + 2; });
+//   cell.Show(DrawGraph(run.graph, "z = x * y + 2"));
+//   cell.Show(Timeline(run.profile).Draw("timeline"));
+//
+// Thread-safety: any thread may call it. The graph is of the calling thread's
+// operations; the profile is of all threads'.
+//
+// Errors: an operation that failed or was skipped has no times. The failure
+// itself is left to whoever synchronizes; what `program` throws is passed on.
+
+#ifndef D2L_COMMON_LESSON_TRACE_PROGRAM_H_
+#define D2L_COMMON_LESSON_TRACE_PROGRAM_H_
+
+#include <functional>
+
+#include "common/graph/program_graph.h"
+#include "common/profiler/profile.h"
+
+namespace d2l {
+
+struct TracedProgram {
+  ProgramGraph graph;  // its operations have the profile's times
+  Profile profile;
+};
+
+// Runs the program, and waits until the devices have done what it asked for.
+TracedProgram TraceProgram(const std::function<void()>& program);
+
+}  // namespace d2l
+
+#endif  // D2L_COMMON_LESSON_TRACE_PROGRAM_H_
