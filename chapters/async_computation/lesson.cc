@@ -432,7 +432,7 @@ void QueueMemory(Cell& cell) {
   const Tensor ones = FromVector(host, {n, n}, device);
   Synchronize(device);
   const std::int64_t bytes = n * n * sizeof(float);
-  Stream& unbounded = NewStream(device, StreamOptions::kLifted);
+  Stream& unbounded = NewStream(device, StreamOptions::kUnbounded);
   Stream& bounded = NewStream(device, 8);
   for (std::string kind : {"temporaries", "kept outputs", "staging buffers"}) {
     const bool staging = kind == "staging buffers";

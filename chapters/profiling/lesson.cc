@@ -17,7 +17,6 @@
 #include <functional>
 #include <iostream>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -31,6 +30,7 @@
 #include "common/base/statistics.h"
 #include "common/base/text.h"
 #include "common/base/timer.h"
+#include "common/base/usable_cores.h"
 #include "common/device/device.h"
 #include "common/device/device_table.h"
 #include "common/drawing/drawing.h"
@@ -100,7 +100,7 @@ void QuietMachine(Cell& cell) {
   std::cout << load.ToText();
 
   const int n = cell.BySize(100, 300, 1000);
-  const int cores = static_cast<int>(std::thread::hardware_concurrency());
+  const int cores = UsableCores();
   const Device device = TryGpu();
   const Tensor x = Rand({n, n}, device);
   Tensor y;

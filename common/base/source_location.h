@@ -8,7 +8,8 @@
 // it is long gone, so the call's place travels with the operation.
 //
 // A SourceLocation is a value of two words; copying it costs nothing that can
-// be measured, and the file name is a string literal that lives for ever.
+// be measured, and the file name lives for ever: it is a string literal or
+// interned (interned.h).
 
 #ifndef D2L_COMMON_BASE_SOURCE_LOCATION_H_
 #define D2L_COMMON_BASE_SOURCE_LOCATION_H_

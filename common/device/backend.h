@@ -30,8 +30,8 @@ namespace d2l {
 struct PhysicalDevice {
   std::string name;               // "NVIDIA H200", "Intel Xeon …"
   std::int64_t memory_bytes = 0;  // all of it
-  int cores = 0;                  // CPU cores, or GPU multiprocessors
-  std::string capability;         // "sm_90"; empty for a CPU
+  int cores = 0;           // CPU cores that may be used, or GPU multiprocessors
+  std::string capability;  // "sm_90"; empty for a CPU
 };
 
 struct DeviceInventory {
@@ -47,11 +47,11 @@ struct DeviceInventory {
 
 struct StreamOptions {
   // An enqueue waits while this many operations are queued. At least 1. Each
-  // costs a CPU stream 256 bytes of address space; kLifted is as good as
+  // costs a CPU stream 256 bytes of address space; kUnbounded is as good as
   // none.
   std::int64_t max_queued_operations = 4096;
 
-  static constexpr std::int64_t kLifted = std::int64_t{1} << 22;
+  static constexpr std::int64_t kUnbounded = std::int64_t{1} << 22;
 
   // The cores that the streams of a virtual CPU device share. The device table
   // sets it to DeviceInfo::cores.

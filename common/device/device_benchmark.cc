@@ -138,10 +138,10 @@ BENCHMARK(BM_EnqueueFromThreads)
 // and completed, must not depend on n.
 void BM_QueueDepth(benchmark::State& state) {
   const std::uint64_t n = state.range(0);
-  CpuStream stream(kDevice, 0, Bound(StreamOptions::kLifted));
+  CpuStream stream(kDevice, 0, Bound(StreamOptions::kUnbounded));
   Sum sum;
   // Once through all slots: their pages are there when it counts.
-  for (std::int64_t i = 0; i < StreamOptions::kLifted; ++i) {
+  for (std::int64_t i = 0; i < StreamOptions::kUnbounded; ++i) {
     stream.Enqueue(OpLabel("task"), [] {});
   }
   stream.Synchronize();

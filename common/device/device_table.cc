@@ -6,18 +6,19 @@
 #include <cstdlib>
 #include <exception>
 #include <memory>
-#include <mutex>
 #include <set>
 #include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "common/base/mutex.h"
 #include "common/device/listener.h"
 
 namespace d2l {
@@ -32,9 +33,11 @@ struct Entry {
   std::unique_ptr<DeviceMemory> pinned;
   std::unique_ptr<Stream> default_stream;
 
-  std::mutex mutex;                              // guards what follows
-  std::vector<std::unique_ptr<Stream>> streams;  // beyond the default one
-  Stream* read_stream = nullptr;                 // one of them, once made
+  Mutex mutex;
+  // Beyond the default one.
+  std::vector<std::unique_ptr<Stream>> streams ABSL_GUARDED_BY(mutex);
+  // One of them, once made.
+  Stream* read_stream ABSL_GUARDED_BY(mutex) = nullptr;
 };
 
 struct Table {
@@ -48,7 +51,7 @@ Backend& GetBackend(DeviceType type) {
   return type == DeviceType::kCpu ? CpuBackend() : CudaBackend();
 }
 
-std::mutex table_mutex;              // one InitializeDevices at a time
+Mutex table_mutex;                   // one InitializeDevices at a time
 std::atomic<Table*> table{nullptr};  // set once, never deleted
 
 // The streams made current by guards on this thread; null is the default one.
@@ -56,13 +59,13 @@ thread_local std::array<std::array<Stream*, kMaxDevices>, kDeviceTypes>
     current_streams{};
 
 absl::Status CheckQueueBound(std::int64_t operations) {
-  if (operations >= 1 && operations <= StreamOptions::kLifted) {
+  if (operations >= 1 && operations <= StreamOptions::kUnbounded) {
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(absl::StrFormat(
       "A queue bound of %d operations was asked for; it must be 1 to %d. "
       "With 0 the first operation would wait for ever; the default is %d.",
-      operations, StreamOptions::kLifted,
+      operations, StreamOptions::kUnbounded,
       StreamOptions().max_queued_operations));
 }
 
@@ -71,7 +74,7 @@ void ForEachStream(Entry& entry, F f) {
   f(*entry.default_stream);
   std::vector<Stream*> streams;
   {
-    std::lock_guard<std::mutex> lock(entry.mutex);
+    MutexLock lock(entry.mutex);
     for (const auto& stream : entry.streams) streams.push_back(stream.get());
   }
   for (Stream* stream : streams) f(*stream);
@@ -82,8 +85,10 @@ void ForEachStream(Entry& entry, F f) {
 void StopStreams() {
   Table* t = table.load(std::memory_order_acquire);
   if (t == nullptr) return;
-  // exit() called in work that a stream runs: it cannot wait for itself.
-  if (internal::on_worker_thread) return;
+  // exit() called in work that a stream runs cannot wait for itself, and that
+  // of a forked child not for its parent's threads.
+  if (internal::on_worker_thread || internal::forked_child) return;
+  BeginEndOfProgram();
   std::vector<Stream*> streams;
   for (const auto& entry : t->entries) {
     ForEachStream(*entry,
@@ -97,8 +102,10 @@ Table& GetTable() {
   Table* t = table.load(std::memory_order_acquire);
   if (t != nullptr) return *t;
   // Another thread may win; either way there is a table then.
-  InitializeDevices().IgnoreError();
-  return *table.load(std::memory_order_acquire);
+  const absl::Status status = InitializeDevices();
+  t = table.load(std::memory_order_acquire);
+  if (t == nullptr) throw std::runtime_error(std::string(status.message()));
+  return *t;
 }
 
 Entry& GetEntry(Device device) {
@@ -118,8 +125,9 @@ Entry& GetEntry(Device device) {
       device.ToString(), absl::StrJoin(names, ", ")));
 }
 
-// A further stream. With the lock.
-Stream& AddStream(Entry& entry, std::int64_t max_queued_operations) {
+// A further stream.
+Stream& AddStream(Entry& entry, std::int64_t max_queued_operations)
+    ABSL_EXCLUSIVE_LOCKS_REQUIRED(entry.mutex) {
   StreamOptions options = entry.stream_options;
   options.max_queued_operations = max_queued_operations;
   entry.streams.push_back(entry.backend->NewStream(
@@ -185,7 +193,7 @@ absl::Status InitializeDevices(absl::string_view spec,
         "The default is %d.",
         options.max_bytes_in_flight, DeviceOptions().max_bytes_in_flight));
   }
-  std::lock_guard<std::mutex> lock(table_mutex);
+  MutexLock lock(table_mutex);
   if (table.load(std::memory_order_relaxed) != nullptr) {
     return absl::FailedPreconditionError(
         "The device table is already made. Call InitializeDevices once, at "
@@ -199,7 +207,11 @@ absl::Status InitializeDevices(absl::string_view spec,
   auto made = std::make_unique<Table>();
   made->infos = *std::move(infos);
   for (const DeviceInfo& info : made->infos) {
-    made->entries.push_back(MakeEntry(info, options));
+    try {
+      made->entries.push_back(MakeEntry(info, options));
+    } catch (const std::runtime_error& error) {
+      return absl::ResourceExhaustedError(error.what());
+    }
     made->by_name[static_cast<int>(info.device.type())][info.device.index()] =
         made->entries.back().get();
   }
@@ -234,13 +246,13 @@ Stream& NewStream(Device device, std::int64_t max_queued_operations) {
     throw std::invalid_argument(
         absl::StrCat("[new_stream] ", std::string(right.message())));
   }
-  std::lock_guard<std::mutex> lock(entry.mutex);
+  MutexLock lock(entry.mutex);
   return AddStream(entry, max_queued_operations);
 }
 
 Stream& ReadStream(Device device) {
   Entry& entry = GetEntry(device);
-  std::lock_guard<std::mutex> lock(entry.mutex);
+  MutexLock lock(entry.mutex);
   if (entry.read_stream == nullptr) {
     entry.read_stream =
         &AddStream(entry, entry.stream_options.max_queued_operations);

@@ -96,8 +96,8 @@ Stream& DefaultStream(Device device);
 // A further stream of the device, which lives as long as the table: make a
 // few and keep them.
 Stream& NewStream(Device device);
-// The same with a bound of its own on its queue: 1 to StreamOptions::kLifted,
-// or else std::invalid_argument is thrown.
+// The same with a bound of its own on its queue: 1 to
+// StreamOptions::kUnbounded, or else std::invalid_argument is thrown.
 Stream& NewStream(Device device, std::int64_t max_queued_operations);
 // A further stream, always the same, for copies to the host of what has been
 // written already: they wait for nothing that is queued on the others.

@@ -37,7 +37,7 @@ const Device kAbsent(DeviceType::kCpu, 63);
 
 TEST(InitializeDevicesTest, RefusesBoundsThatMakeNoSense) {
   for (const std::int64_t operations :
-       {std::int64_t{0}, std::int64_t{-1}, StreamOptions::kLifted + 1,
+       {std::int64_t{0}, std::int64_t{-1}, StreamOptions::kUnbounded + 1,
         std::numeric_limits<std::int64_t>::max(),
         std::numeric_limits<std::int64_t>::min()}) {
     DeviceOptions options;
@@ -153,7 +153,7 @@ TEST(DeviceTableTest, AFurtherStreamMayHaveABoundOfItsOwn) {
   narrow.Synchronize();
 
   for (const std::int64_t wrong :
-       {std::int64_t{0}, std::int64_t{-1}, StreamOptions::kLifted + 1}) {
+       {std::int64_t{0}, std::int64_t{-1}, StreamOptions::kUnbounded + 1}) {
     EXPECT_THAT(ThrownText([&] { NewStream(kCpu1, wrong); }),
                 HasSubstr(absl::StrCat("bound of ", wrong, " operations")));
   }

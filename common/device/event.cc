@@ -26,9 +26,10 @@ void Event::Synchronize(SourceLocation noticed_at) const {
   if (state_ == nullptr) return;
   const internal::WaitScope scope("event_synchronize", noticed_at);
   state_->Block();
-  if (FailurePtr failure = state_->failure()) {
-    throw AsyncError(std::move(failure), "Event::Synchronize", noticed_at, -1);
-  }
+  FailurePtr failure = state_->failure();
+  // A thread that only waits may end as quietly as the program does.
+  if (failure == nullptr || failure->end_of_program) return;
+  throw AsyncError(std::move(failure), "Event::Synchronize", noticed_at, -1);
 }
 
 FailurePtr Event::failure() const {

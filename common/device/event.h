@@ -42,7 +42,8 @@ class EventState {
 
   // True once the point has been reached. Never blocks.
   virtual bool Query() = 0;
-  // Blocks until Query() is true. Throws nothing.
+  // Blocks until Query() is true. Throws std::logic_error where that would be
+  // for ever, as in a forked child.
   virtual void Block() = 0;
   // Null for success. Only after Query() has returned true.
   virtual FailurePtr failure() = 0;

@@ -14,6 +14,8 @@ namespace {
 
 using testing::HasSubstr;
 
+constexpr int kSkipped = 77;  // as in exit_helper.cc
+
 ProgramResult RunHelper(const std::string& how) {
   ProgramOptions options;
   options.time_limit = std::chrono::seconds(30);
@@ -41,8 +43,9 @@ TEST_P(QuietEndTest, EndsSoonAndSaysNothing) {
 TEST(EndTest, AFailureNobodyHasSeenIsTold) {
   const ProgramResult ended = RunHelper("poisoned");
   EXPECT_EQ(ended.exit_code, 0);
-  EXPECT_THAT(ended.output, HasSubstr("Nobody noticed that host_callback "
-                                      "(operation 0 of stream cpu:0"));
+  EXPECT_THAT(ended.output,
+              HasSubstr("Unreported asynchronous error: host_callback "
+                        "(operation 0 of stream cpu:0"));
   EXPECT_THAT(ended.output, HasSubstr("alas"));
 }
 
@@ -74,6 +77,52 @@ TEST(StartTest, TheFirstUseMakesTheTable) {
 TEST(StartTest, BoundsAreThoseAskedFor) {
   EXPECT_EQ(RunHelper("bound_of_one").output, "1000 ran\n");
   EXPECT_EQ(RunHelper("no_bound").output, "100000 ran\n");
+}
+
+TEST(ThreadLimitTest, AStreamSaysWhatIsMissing) {
+  const ProgramResult ended = RunHelper("no_thread_for_a_stream");
+  if (ended.exit_code == kSkipped) GTEST_SKIP() << "the user cannot be changed";
+  EXPECT_EQ(ended.exit_code, 0) << ended.output;
+  EXPECT_THAT(ended.output, HasSubstr("RESOURCE_EXHAUSTED: [thread] cpu:0 "
+                                      "needs a thread, and the system starts "
+                                      "none"));
+  EXPECT_THAT(ended.output, HasSubstr("0 for this user (ulimit -u)"));
+  EXPECT_THAT(ended.output, HasSubstr("--devices=cpu:0"));
+  EXPECT_THAT(ended.output, HasSubstr("threw [thread] cpu:0 needs a thread"));
+}
+
+TEST(ThreadLimitTest, AnOperationUsesTheCoresThereAre) {
+  const ProgramResult ended = RunHelper("no_thread_for_a_helper");
+  if (ended.exit_code == kSkipped) GTEST_SKIP() << "the user cannot be changed";
+  EXPECT_EQ(ended.exit_code, 0);
+  EXPECT_THAT(ended.output, HasSubstr("200 ran"));
+  const std::string note = "Slower, on 1 of 4 cores: [thread] core 2 of 4";
+  EXPECT_THAT(ended.output, HasSubstr(note));
+  // Once.
+  EXPECT_EQ(ended.output.find("Slower"), ended.output.rfind("Slower"));
+}
+
+TEST(ForkTest, AChildMayExit) {
+  const ProgramResult ended = RunHelper("fork_and_exit");
+  EXPECT_EQ(ended.exit_code, 5) << ended.output;
+  EXPECT_EQ(ended.output, "");
+}
+
+TEST(ForkTest, AChildIsToldThatItCannotUseStreams) {
+  const ProgramResult ended = RunHelper("fork_and_enqueue");
+  EXPECT_EQ(ended.exit_code, 6);
+  for (const char* call : {"HostCallback", "Synchronize", "Record"}) {
+    EXPECT_THAT(ended.output,
+                HasSubstr(std::string("[") + call +
+                          "] called in a forked child, which has none of the "
+                          "threads that work for the parent's streams"));
+  }
+}
+
+TEST(ForkTest, AThreadOfAChildDoesNotWaitForEver) {
+  const ProgramResult ended = RunHelper("fork_and_wait_in_a_thread");
+  EXPECT_EQ(ended.exit_code, 7);
+  EXPECT_THAT(ended.output, HasSubstr("called in a forked child"));
 }
 
 TEST(StartTest, AnUnknownCaseIsNoSuccess) {

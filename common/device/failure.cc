@@ -1,6 +1,8 @@
 #include "common/device/failure.h"
 
+#include <cstdint>
 #include <exception>
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -35,6 +37,42 @@ std::string WhatOf(const std::exception_ptr& thrown) {
   } catch (...) {
     return "it threw something that is not a std::exception";
   }
+}
+
+std::shared_ptr<Failure> MakeFailure(const OpLabel& label, std::uint64_t number,
+                                     std::string stream,
+                                     const std::exception_ptr& thrown) {
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const StepError& error) {
+    return MakeFailure(error.label(), number, std::move(stream), error.cause());
+  } catch (...) {
+    auto failure =
+        MakeFailure(label, number, std::move(stream), WhatOf(thrown));
+    failure->cause = thrown;
+    return failure;
+  }
+}
+
+std::shared_ptr<Failure> MakeFailure(const OpLabel& label, std::uint64_t number,
+                                     std::string stream, std::string what) {
+  auto failure = std::make_shared<Failure>();
+  failure->operation = label.name();
+  failure->number = number;
+  failure->stream = std::move(stream);
+  failure->requested_at = label.requested_at();
+  failure->requested_by = label.requested_by();
+  failure->inputs = label.InputsToString();
+  failure->what = std::move(what);
+  return failure;
+}
+
+FailurePtr MakeSkippedAtEnd(const OpLabel& label, std::uint64_t number,
+                            std::string stream) {
+  auto failure = MakeFailure(label, number, std::move(stream),
+                             "it was skipped, because the program is ending");
+  failure->end_of_program = true;
+  return failure;
 }
 
 std::string Failure::ToString() const {

@@ -1,5 +1,5 @@
-// What is known about a queued operation that failed, and the exception that
-// tells it.
+// Failure: what is known about a queued operation that failed, and AsyncError,
+// the exception that carries it.
 //
 //   try {
 //     Synchronize(device);
@@ -23,8 +23,10 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "common/base/source_location.h"
+#include "common/device/op_label.h"
 
 namespace d2l {
 
@@ -37,6 +39,8 @@ struct Failure {
   std::string inputs;           // "(256, 128), (128)"; may be empty
   std::string what;             // what went wrong
   std::exception_ptr cause;     // what the operation threw; may be null
+  // Nothing went wrong: it was skipped because the program is ending.
+  bool end_of_program = false;
 
   // "relu (operation 41 of stream cuda:0, requested at net.cc:88, input
   // (256, 128)) failed: …"
@@ -64,8 +68,43 @@ class AsyncError : public std::runtime_error {
   SourceLocation noticed_at_;
 };
 
+// Thrown by a task that is made of other operations' tasks, when one of them
+// throws: the failure then names that one and not the whole.
+//
+//   try {
+//     step.task();
+//   } catch (...) {
+//     throw StepError(step.label, std::current_exception());
+//   }
+class StepError : public std::exception {
+ public:
+  // cause: what the step threw. The label's inputs and lines are copied.
+  StepError(const OpLabel& label, std::exception_ptr cause)
+      : label_(label), cause_(std::move(cause)) {}
+
+  const char* what() const noexcept override { return "a step failed"; }
+  const OpLabel& label() const { return label_; }
+  const std::exception_ptr& cause() const { return cause_; }
+
+ private:
+  OpLabel label_;
+  std::exception_ptr cause_;
+};
+
 // What `thrown` says; it is not null.
 std::string WhatOf(const std::exception_ptr& thrown);
+
+// For back ends: the failure of an operation that threw `thrown`, that of a
+// step if it is a StepError.
+std::shared_ptr<Failure> MakeFailure(const OpLabel& label, std::uint64_t number,
+                                     std::string stream,
+                                     const std::exception_ptr& thrown);
+// The same for one that threw nothing.
+std::shared_ptr<Failure> MakeFailure(const OpLabel& label, std::uint64_t number,
+                                     std::string stream, std::string what);
+// The same for one that is skipped because the program is ending.
+FailurePtr MakeSkippedAtEnd(const OpLabel& label, std::uint64_t number,
+                            std::string stream);
 
 // There is not enough memory on a device. Thrown by the call that asked.
 class OutOfMemoryError : public std::runtime_error {

@@ -6,8 +6,8 @@
 //   stream.Enqueue(label, [=] { … });
 //
 // It is copied into the queue with every operation, so it is small, trivially
-// copyable, and turned into text only when an operation fails. Names are
-// string literals.
+// copyable, and turned into text only when an operation fails. Names live for
+// ever: they are string literals or interned (common/base/interned.h).
 
 #ifndef D2L_COMMON_DEVICE_OP_LABEL_H_
 #define D2L_COMMON_DEVICE_OP_LABEL_H_

@@ -1,18 +1,38 @@
 #include "common/device/stream.h"
 
+#include <pthread.h>
+
 #include <atomic>
-#include <condition_variable>
+#include <chrono>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <functional>
 #include <memory>
-#include <mutex>
+#include <stdexcept>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/mutex.h"
 
 namespace d2l {
+namespace {
+
+// Set once the end has begun; and on the thread on which it has.
+std::atomic<bool> program_ending{false};
+thread_local bool ends_program = false;
+// Far longer than the end of a program takes.
+constexpr std::chrono::seconds kLongestEnd{10};
+
+constexpr char kForked[] =
+    "called in a forked child, which has none of the threads that work for "
+    "the parent's streams; fork before the first use of a device, or call exec "
+    "in the child";
+
+}  // namespace
+
 namespace internal {
 namespace {
 
@@ -25,6 +45,51 @@ bool LaunchBlockingFromEnvironment() {
 
 std::atomic<bool> launch_blocking{LaunchBlockingFromEnvironment()};
 
+void WatchForks() {
+  static const int watching = pthread_atfork(nullptr, nullptr, [] {
+    on_worker_thread = kForkedChild;
+    forked_child.store(true, std::memory_order_relaxed);
+  });
+  static_cast<void>(watching);
+}
+
+void RefuseCall(const Stream& stream, const char* what) {
+  const char* why = kForked;
+  if (on_worker_thread == kOnWorker) {
+    why =
+        "called from work that runs on a stream; a task or a host callback "
+        "must not call into streams, or the queue could wait for itself";
+  } else if (on_worker_thread == kCapturing) {
+    why =
+        "called while a TaskSink captures this thread's tasks; it can be a "
+        "part of no captured program, so call it before or behind";
+  }
+  throw std::logic_error(
+      absl::StrCat("[", what, "] ", why, " (here ", stream.name(), ")"));
+}
+
+void ThrowIfForked(const char* what) {
+  if (!forked_child.load(std::memory_order_relaxed)) return;
+  throw std::logic_error(absl::StrCat("[", what, "] ", kForked));
+}
+
+void ThrowToReader(FailurePtr failure, const char* noticed_in,
+                   SourceLocation noticed_at) {
+  if (failure->end_of_program && !ends_program &&
+      program_ending.load(std::memory_order_relaxed)) {
+    std::this_thread::sleep_for(kLongestEnd);
+  }
+  throw AsyncError(std::move(failure), noticed_in, noticed_at, -1);
+}
+
+void PrintUnnoticed(const FailurePtr& failure) {
+  if (failure == nullptr) return;
+  std::fprintf(stderr,
+               "Unreported asynchronous error: %s. Call Synchronize before the "
+               "end of the program to catch it.\n",
+               failure->ToString().c_str());
+}
+
 }  // namespace internal
 
 std::string Stream::name() const {
@@ -34,33 +99,38 @@ std::string Stream::name() const {
 
 std::function<void()> Stream::Hold() {
   struct Gate {
-    std::mutex mutex;
-    std::condition_variable changed;
-    bool reached = false;
-    bool open = false;
+    Mutex mutex;
+    CondVar changed;
+    bool reached ABSL_GUARDED_BY(mutex) = false;
+    bool open ABSL_GUARDED_BY(mutex) = false;
   };
   auto gate = std::make_shared<Gate>();
   HostCallback([gate] {
-    std::unique_lock<std::mutex> lock(gate->mutex);
+    MutexLock lock(gate->mutex);
     gate->reached = true;
-    gate->changed.notify_all();
-    gate->changed.wait(lock, [&gate] { return gate->open; });
+    gate->changed.NotifyAll();
+    while (!gate->open) gate->changed.Wait(gate->mutex);
   });
-  std::unique_lock<std::mutex> lock(gate->mutex);
-  gate->changed.wait(lock, [&gate] { return gate->reached; });
+  MutexLock lock(gate->mutex);
+  while (!gate->reached) gate->changed.Wait(gate->mutex);
   return [gate] {
-    std::lock_guard<std::mutex> opening(gate->mutex);
+    MutexLock opening(gate->mutex);
     gate->open = true;
-    gate->changed.notify_all();
+    gate->changed.NotifyAll();
   };
 }
 
 void ThrowIfFailed(Stream& stream, std::uint64_t number, const char* noticed_in,
                    SourceLocation noticed_at) {
   if (!stream.ever_failed()) return;
-  if (FailurePtr failure = stream.FailureOf(number)) {
-    throw AsyncError(std::move(failure), noticed_in, noticed_at, -1);
-  }
+  FailurePtr failure = stream.FailureOf(number);
+  if (failure == nullptr || failure->end_of_program) return;
+  throw AsyncError(std::move(failure), noticed_in, noticed_at, -1);
+}
+
+void BeginEndOfProgram() {
+  ends_program = true;
+  program_ending.store(true, std::memory_order_relaxed);
 }
 
 void SetLaunchBlocking(bool on) {

@@ -13,6 +13,11 @@
 // must not itself call into streams, as in CUDA's host functions; that throws
 // std::logic_error.
 //
+// Processes: a child that is forked after the first stream was made has none of
+// the threads that do the work. There streams throw std::logic_error, and
+// nothing waits for what the parent had queued. Fork before the first use of a
+// device, or call exec in the child.
+//
 // Errors: an operation that fails *poisons* its stream. Later operations are
 // skipped, events complete but carry the failure, and whoever waits for such
 // an event is poisoned with it. Synchronize throws the failure as an
@@ -119,8 +124,10 @@ class Stream {
   virtual void Abandon() = 0;
   // After Abandon: waits until everything enqueued so far is done or skipped,
   // and reports an unnoticed failure on stderr. What threads and static objects
-  // still enqueue is skipped, and who waits for it goes on; so the stream must
-  // never be destroyed.
+  // still enqueue is skipped, even if its inputs were, and a wait for it
+  // returns; so the stream must never be destroyed. A thread that reads what
+  // was skipped is kept waiting for the end of the process, see
+  // BeginEndOfProgram.
   virtual void Retire() = 0;
 
   // False as long as nothing has ever failed here: the cheap question before
@@ -141,8 +148,9 @@ class Stream {
 };
 
 // Throws AsyncError if operation `number` of the stream is known to have
-// failed or to have been skipped. Does not wait. noticed_in: the caller's
-// name, for the message.
+// failed or to have been skipped, but for the end of the program: what uses its
+// result is skipped then, too. Does not wait. noticed_in: the caller's name,
+// for the message.
 void ThrowIfFailed(Stream& stream, std::uint64_t number, const char* noticed_in,
                    SourceLocation noticed_at);
 
@@ -152,15 +160,46 @@ void ThrowIfFailed(Stream& stream, std::uint64_t number, const char* noticed_in,
 // the environment variable CUDA_LAUNCH_BLOCKING is 1. Any thread may call it.
 void SetLaunchBlocking(bool on);
 
+// The end of the program has begun on this thread, which calls exit or has
+// returned from main. From now on other threads that read what was skipped
+// wait, for at most some seconds, after which they get their AsyncError: nobody
+// can give them a value, and an exception that they do not expect would end the
+// program with an abort and not with main's exit code.
+void BeginEndOfProgram();
+
 namespace internal {
 extern std::atomic<bool> launch_blocking;
-// Set on the threads that run a stream's work. Inline and constant at first,
-// so that reading it is one load and not a call.
-inline thread_local bool on_worker_thread = false;
+
+// Why this thread may not enqueue, or may not do so directly. Inline and
+// constant at first, so that reading it is one load and not a call.
+enum EnqueueMode : unsigned char {
+  kMayEnqueue = 0,
+  kOnWorker,     // it runs a stream's work
+  kForkedChild,  // of a process that has streams
+  kCapturing,    // a TaskSink takes its tasks
+};
+inline thread_local EnqueueMode on_worker_thread = kMayEnqueue;
+
+// This process is the child of one that had streams when it forked.
+inline std::atomic<bool> forked_child{false};
+
+// For the constructors of streams: sees to the two above in forked children.
+void WatchForks();
+// Throws std::logic_error, which says why this thread may not call `what` of
+// `stream`.
+[[noreturn]] void RefuseCall(const Stream& stream, const char* what);
+// For waits that would last for ever in a forked child: throws there.
+void ThrowIfForked(const char* what);
+// Throws AsyncError, or see BeginEndOfProgram.
+[[noreturn]] void ThrowToReader(FailurePtr failure, const char* noticed_in,
+                                SourceLocation noticed_at);
+// At a stream's end; failure: may be null.
+void PrintUnnoticed(const FailurePtr& failure);
 }  // namespace internal
 
 inline bool LaunchBlocking() {
-  return internal::launch_blocking.load(std::memory_order_relaxed);
+  return internal::launch_blocking.load(std::memory_order_relaxed) &&
+         internal::on_worker_thread == internal::kMayEnqueue;
 }
 
 }  // namespace d2l

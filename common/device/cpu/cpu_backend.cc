@@ -13,8 +13,8 @@
 #include <memory>
 #include <mutex>
 #include <string>
-#include <thread>
 
+#include "common/base/usable_cores.h"
 #include "common/device/backend.h"
 #include "common/device/cpu/cpu_stream.h"
 #include "common/device/cpu/free_memory.h"
@@ -50,8 +50,7 @@ class VirtualCpus final : public Backend {
     machine.name = ProcessorName();
     machine.memory_bytes = static_cast<std::int64_t>(sysconf(_SC_PHYS_PAGES)) *
                            sysconf(_SC_PAGESIZE);
-    const unsigned cores = std::thread::hardware_concurrency();
-    machine.cores = cores == 0 ? 1 : static_cast<int>(cores);
+    machine.cores = UsableCores();
     inventory_.devices.push_back(machine);
   }
 

@@ -1,10 +1,10 @@
 #include "common/device/cpu/cpu_event.h"
 
-#include <mutex>
 #include <utility>
 
 #include "common/base/pause.h"
 #include "common/base/timer.h"
+#include "common/device/stream.h"
 
 namespace d2l {
 namespace {
@@ -19,10 +19,10 @@ void CpuEventState::Complete(FailurePtr failure) {
   failure_ = std::move(failure);
   nanos_ = NowNanos();
   {
-    std::lock_guard<std::mutex> lock(mutex_);
+    MutexLock lock(mutex_);
     done_.store(true, std::memory_order_release);
   }
-  changed_.notify_all();
+  changed_.NotifyAll();
 }
 
 void CpuEventState::Block() {
@@ -31,9 +31,10 @@ void CpuEventState::Block() {
     if (Query()) return;
     for (int i = 0; i < 8; ++i) Pause();
   } while (NowNanos() < until);
+  internal::ThrowIfForked("Wait");
   // Bounded by the work before the event, which is queued already.
-  std::unique_lock<std::mutex> lock(mutex_);
-  changed_.wait(lock, [this] { return Query(); });
+  MutexLock lock(mutex_);
+  while (!Query()) changed_.Wait(mutex_);
 }
 
 double CpuEventState::NanosSince(EventState& begin) {

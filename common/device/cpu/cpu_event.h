@@ -4,10 +4,9 @@
 #define D2L_COMMON_DEVICE_CPU_CPU_EVENT_H_
 
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
-#include <mutex>
 
+#include "common/base/mutex.h"
 #include "common/device/event.h"
 #include "common/device/failure.h"
 
@@ -31,8 +30,8 @@ class CpuEventState final : public EventState {
   FailurePtr failure_;
   std::int64_t nanos_ = 0;
 
-  std::mutex mutex_;
-  std::condition_variable changed_;
+  Mutex mutex_;  // held to sleep and to wake
+  CondVar changed_;
 };
 
 }  // namespace d2l

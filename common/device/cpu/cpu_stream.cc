@@ -1,19 +1,15 @@
 #include "common/device/cpu/cpu_stream.h"
 
 #include <cstdint>
-#include <cstdio>
 #include <cstring>
 #include <exception>
 #include <functional>
 #include <memory>
-#include <mutex>
-#include <stdexcept>
-#include <string>
 #include <thread>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "common/device/cpu/cpu_event.h"
+#include "common/device/cpu/start_thread.h"
 #include "common/device/listener.h"
 #include "common/device/memory.h"
 
@@ -24,12 +20,19 @@ CpuStream::CpuStream(Device device, int index, const StreamOptions& options,
     : Stream(device, index),
       queue_(options.max_queued_operations),
       team_(std::move(team)),
-      worker_([this] { Work(); }) {}
+      failed_(name()),
+      worker_(StartThread(name(), [this] { Work(); })) {
+  internal::WatchForks();
+}
 
 CpuStream::~CpuStream() {
+  if (internal::forked_child.load(std::memory_order_relaxed)) {
+    worker_.detach();  // it is the parent's
+    return;
+  }
   queue_.Stop();
   worker_.join();
-  ReportUnnoticed();
+  internal::PrintUnnoticed(UnreportedFailure());
 }
 
 void CpuStream::Abandon() {
@@ -40,29 +43,12 @@ void CpuStream::Abandon() {
 
 void CpuStream::Retire() {
   queue_.WaitUntilCompleted(queue_.pushed());
-  ReportUnnoticed();
+  internal::PrintUnnoticed(UnreportedFailure());
   worker_.detach();
 }
 
-void CpuStream::ReportUnnoticed() {
-  if (FailurePtr failure = UnreportedFailure()) {
-    std::fprintf(stderr,
-                 "Nobody noticed that %s. Call Synchronize before the end, to "
-                 "see such an error in time.\n",
-                 failure->ToString().c_str());
-  }
-}
-
-void CpuStream::ThrowCalledFromWork(const char* what) const {
-  throw std::logic_error(
-      absl::StrCat("[", what,
-                   "] called from work that runs on a stream; a task or a host "
-                   "callback must not call into streams (here ",
-                   name(), "), or the queue could wait for itself"));
-}
-
 Event CpuStream::Record() {
-  if (internal::on_worker_thread) ThrowCalledFromWork("Record");
+  if (internal::on_worker_thread) internal::RefuseCall(*this, "Record");
   auto state = std::make_shared<CpuEventState>();
   queue_.PushAlways(OpLabel("record"), [state](const FailurePtr& poison) {
     state->Complete(poison);
@@ -75,7 +61,7 @@ Event CpuStream::Record() {
 }
 
 void CpuStream::Wait(const Event& event, SourceLocation requested_at) {
-  if (internal::on_worker_thread) ThrowCalledFromWork("Wait");
+  if (internal::on_worker_thread) internal::RefuseCall(*this, "Wait");
   if (internal::StreamHasListeners()) {
     internal::ReportStream(
         {StreamRecord::Kind::kWait, this, requested_at, event.id()});
@@ -104,19 +90,23 @@ void CpuStream::CopyAsync(void* dst, const void* src, std::size_t bytes,
     internal::ReportStream(
         {StreamRecord::Kind::kCopy, this, requested_at, 0, dst, src, bytes});
   }
-  const std::uint64_t number =
-      Enqueue(OpLabel("copy", requested_at), [dst, src, bytes] {
-        if (bytes > 0) std::memcpy(dst, src, bytes);
-      });
   const void* host = kind == CopyKind::kHostToDevice   ? src
                      : kind == CopyKind::kDeviceToHost ? dst
                                                        : nullptr;
   const bool pageable = host != nullptr && !IsPinned(host, bytes);
+  if (pageable && internal::on_worker_thread) {
+    internal::RefuseCall(*this, "CopyAsync");
+  }
+  const std::uint64_t number =
+      Enqueue(OpLabel("copy", requested_at), [dst, src, bytes] {
+        if (bytes > 0) std::memcpy(dst, src, bytes);
+      });
   if (pageable || LaunchBlocking()) Finish(number, "copy", requested_at);
 }
 
 void CpuStream::HostCallback(std::function<void()> callback,
                              SourceLocation requested_at) {
+  if (internal::on_worker_thread) internal::RefuseCall(*this, "HostCallback");
   if (internal::StreamHasListeners()) {
     internal::ReportStream(
         {StreamRecord::Kind::kHostCallback, this, requested_at});
@@ -133,23 +123,18 @@ std::int64_t CpuStream::QueuedOperations() {
 }
 
 void CpuStream::WaitFor(std::uint64_t number) {
-  if (internal::on_worker_thread) ThrowCalledFromWork("WaitFor");
+  if (internal::on_worker_thread) internal::RefuseCall(*this, "WaitFor");
   queue_.WaitUntilCompleted(number + 1);
 }
 
 FailurePtr CpuStream::FailureOf(std::uint64_t number) {
   if (!ever_failed()) return nullptr;
-  std::lock_guard<std::mutex> lock(mutex_);
-  for (const FailedInterval& interval : failed_) {
-    if (interval.first <= number && number < interval.end) {
-      return interval.failure;
-    }
-  }
-  return nullptr;
+  MutexLock lock(mutex_);
+  return failed_.FailureOf(number);
 }
 
 void CpuStream::Synchronize(SourceLocation noticed_at) {
-  if (internal::on_worker_thread) ThrowCalledFromWork("Synchronize");
+  if (internal::on_worker_thread) internal::RefuseCall(*this, "Synchronize");
   const internal::WaitScope scope("stream_synchronize", noticed_at);
   const std::uint64_t pushed = queue_.pushed();
   queue_.WaitUntilCompleted(pushed);
@@ -161,7 +146,9 @@ void CpuStream::Finish(std::uint64_t number, const char* noticed_in,
   WaitFor(number);
   if (!ever_failed()) return;
   Report(number + 1, noticed_in, noticed_at);
-  ThrowIfFailed(*this, number, noticed_in, noticed_at);
+  if (FailurePtr failure = FailureOf(number)) {
+    internal::ThrowToReader(std::move(failure), noticed_in, noticed_at);
+  }
 }
 
 void CpuStream::Report(std::uint64_t before, const char* noticed_in,
@@ -169,32 +156,31 @@ void CpuStream::Report(std::uint64_t before, const char* noticed_in,
   FailurePtr failure;
   std::int64_t skipped = 0;
   {
-    std::lock_guard<std::mutex> lock(mutex_);
-    if (failed_.empty()) return;
-    FailedInterval& last = failed_.back();
-    if (last.end != kOpen || last.first >= before) return;
-    // Who only waits may end as quietly as the program does; who reads what
-    // was skipped is told by FailureOf.
-    if (last.end_of_program) return;
+    MutexLock lock(mutex_);
+    const FailedIntervals::Interval* const open = failed_.open();
+    // A thread that only waits may end as quietly as the program does.
+    if (open == nullptr || open->first >= before ||
+        open->failure->end_of_program) {
+      return;
+    }
+    failure = open->failure;
+    skipped = open->skipped;
     // The worker decides to skip under this lock, so what it has skipped is
     // below the end, and everything from the end on will run.
-    last.end = queue_.pushed();
-    failure = last.failure;
-    skipped = last.skipped;
+    failed_.Close(queue_.pushed());
   }
   throw AsyncError(std::move(failure), noticed_in, noticed_at, skipped);
 }
 
 FailurePtr CpuStream::UnreportedFailure() {
-  std::lock_guard<std::mutex> lock(mutex_);
-  if (failed_.empty()) return nullptr;
-  const FailedInterval& last = failed_.back();
-  if (last.end != kOpen || last.end_of_program) return nullptr;
-  return last.failure;
+  MutexLock lock(mutex_);
+  const FailedIntervals::Interval* const open = failed_.open();
+  if (open == nullptr || open->failure->end_of_program) return nullptr;
+  return open->failure;
 }
 
 void CpuStream::Work() {
-  internal::on_worker_thread = true;
+  internal::on_worker_thread = internal::kOnWorker;
   internal::current_team = team_.get();
   while (TaskQueue::Slot* slot = queue_.Front()) {
     if (poison_ != nullptr) ClearPoisonIfReported();
@@ -205,55 +191,36 @@ void CpuStream::Work() {
 
 void CpuStream::RunSlot(TaskQueue::Slot& slot) {
   if (poison_ == nullptr && abandoned_.load(std::memory_order_acquire)) {
-    Poison(MakeFailure(slot.label, nullptr,
-                       "it was skipped, because the program is ending"),
-           /*end_of_program=*/true);
+    Poison(MakeSkippedAtEnd(slot.label, queue_.front_number(), name()));
   }
   try {
     const bool ran = slot.run(
         slot.payload,
         poison_ == nullptr ? TaskQueue::Action::kRun : TaskQueue::Action::kSkip,
-        poison_is_end_ ? nullptr : poison_);
+        poison_);
     if (!ran) {
-      std::lock_guard<std::mutex> lock(mutex_);
-      ++failed_.back().skipped;
+      MutexLock lock(mutex_);
+      ++failed_.Find(queue_.front_number())->skipped;
     }
   } catch (const AsyncError& error) {
     // A wait for a poisoned event: pass on the failure it carries.
     Poison(error.shared_failure());
   } catch (...) {
-    Poison(MakeFailure(slot.label, std::current_exception(),
-                       WhatOf(std::current_exception())));
+    Poison(MakeFailure(slot.label, queue_.front_number(), name(),
+                       std::current_exception()));
   }
 }
 
-FailurePtr CpuStream::MakeFailure(const OpLabel& label,
-                                  std::exception_ptr cause,
-                                  std::string what) const {
-  auto failure = std::make_shared<Failure>();
-  failure->operation = label.name();
-  failure->number = queue_.front_number();
-  failure->stream = name();
-  failure->requested_at = label.requested_at();
-  failure->requested_by = label.requested_by();
-  failure->inputs = label.InputsToString();
-  failure->cause = std::move(cause);
-  failure->what = std::move(what);
-  return failure;
-}
-
-void CpuStream::Poison(FailurePtr failure, bool end_of_program) {
+void CpuStream::Poison(FailurePtr failure) {
   poison_ = failure;
-  poison_is_end_ = end_of_program;
-  std::lock_guard<std::mutex> lock(mutex_);
-  failed_.push_back(
-      {queue_.front_number(), kOpen, 0, std::move(failure), end_of_program});
+  MutexLock lock(mutex_);
+  failed_.Open(queue_.front_number(), std::move(failure));
   set_ever_failed();
 }
 
 void CpuStream::ClearPoisonIfReported() {
-  std::lock_guard<std::mutex> lock(mutex_);
-  if (queue_.front_number() >= failed_.back().end) poison_ = nullptr;
+  MutexLock lock(mutex_);
+  if (failed_.Find(queue_.front_number()) == nullptr) poison_ = nullptr;
 }
 
 }  // namespace d2l

@@ -22,22 +22,24 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <exception>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <thread>
+#include <type_traits>
 #include <utility>
-#include <vector>
 
+#include "absl/base/thread_annotations.h"
+#include "common/base/mutex.h"
 #include "common/base/source_location.h"
 #include "common/base/timer.h"
 #include "common/device/backend.h"
 #include "common/device/cpu/parallel_for.h"
 #include "common/device/cpu/task_queue.h"
+#include "common/device/cpu/task_sink.h"
 #include "common/device/device.h"
 #include "common/device/event.h"
+#include "common/device/failed_intervals.h"
 #include "common/device/failure.h"
 #include "common/device/op_label.h"
 #include "common/device/stream.h"
@@ -57,7 +59,7 @@ class CpuStream final : public Stream {
   // until the task is done (Finish then says whether it failed).
   template <typename F>
   std::uint64_t Enqueue(const OpLabel& label, F task) {
-    if (internal::on_worker_thread) ThrowCalledFromWork("Enqueue");
+    if (internal::on_worker_thread) return Capture(label, std::move(task));
     OpStamps* const stamps = label.stamps();
     const std::uint64_t number =
         stamps == nullptr
@@ -111,40 +113,41 @@ class CpuStream final : public Stream {
     }
   };
 
-  // Operations `first` up to, not including, `end` did not do their work.
-  struct FailedInterval {
-    std::uint64_t first;
-    std::uint64_t end;     // kOpen until the failure has been reported
-    std::int64_t skipped;  // so far
-    FailurePtr failure;
-    bool end_of_program;  // nothing went wrong: Abandon
-  };
-  static constexpr std::uint64_t kOpen = ~std::uint64_t{0};
-
-  [[noreturn]] void ThrowCalledFromWork(const char* what) const;
+  // For a thread that may not enqueue: hands the task to the thread's TaskSink
+  // or, if it has none, throws.
+  template <typename F>
+  std::uint64_t Capture(const OpLabel& label, F task) {
+    TaskSink& sink = internal::RequireSink(*this, "Enqueue");
+    if constexpr (std::is_copy_constructible_v<F>) {
+      // What is captured is not run now, or never.
+      const std::int64_t now = label.stamps() == nullptr ? 0 : NowNanos();
+      StampBegin(label.stamps(), now);
+      StampEnd(label.stamps(), now);
+      OpLabel without_stamps = label;
+      without_stamps.set_stamps(nullptr);
+      return sink.Capture(*this, without_stamps, std::move(task));
+    } else {
+      internal::ThrowNotCapturable(label);
+    }
+  }
   // Throws the failure of the open interval, if it began before operation
   // `before`, and closes the interval.
   void Report(std::uint64_t before, const char* noticed_in,
               SourceLocation noticed_at);
-  void ReportUnnoticed();
   void Work();
   void RunSlot(TaskQueue::Slot& slot);
   // Worker only.
-  void Poison(FailurePtr failure, bool end_of_program = false);
-  FailurePtr MakeFailure(const OpLabel& label, std::exception_ptr cause,
-                         std::string what) const;
+  void Poison(FailurePtr failure);
   void ClearPoisonIfReported();
 
   TaskQueue queue_;
   const std::shared_ptr<Team> team_;  // null if there are no helpers
 
-  std::mutex mutex_;  // guards failed_
-  std::vector<FailedInterval> failed_;
+  Mutex mutex_;
+  FailedIntervals failed_ ABSL_GUARDED_BY(mutex_);
   std::atomic<bool> abandoned_{false};
 
-  // Worker only.
-  FailurePtr poison_;
-  bool poison_is_end_ = false;  // it is the program's end, not a failure
+  FailurePtr poison_;  // worker only
 
   std::thread worker_;  // last: it uses all of the above
 };

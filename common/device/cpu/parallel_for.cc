@@ -3,14 +3,16 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <cstdio>
 #include <exception>
-#include <mutex>
-#include <system_error>
+#include <stdexcept>
 #include <thread>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "common/base/pause.h"
 #include "common/base/timer.h"
+#include "common/device/cpu/start_thread.h"
 #include "common/device/stream.h"
 
 namespace d2l {
@@ -33,11 +35,15 @@ constexpr int kLooks = 32;
 Team::Team(int cores) : cores_(cores) {}
 
 Team::~Team() {
+  if (internal::forked_child.load(std::memory_order_relaxed)) {
+    for (std::thread& helper : helpers_) helper.detach();  // the parent's
+    return;
+  }
   {
-    std::lock_guard<std::mutex> lock(mutex_);
+    MutexLock lock(mutex_);
     stopped_ = true;
   }
-  work_.notify_all();
+  work_.NotifyAll();
   for (std::thread& helper : helpers_) helper.join();
 }
 
@@ -58,21 +64,28 @@ void Team::Run(std::int64_t n, std::int64_t grain, Part part, const void* f) {
   WakeHelpers(parts - 1);
   RunParts();
   AwaitParts();
-  // No other thread writes it any more.
-  const std::exception_ptr failure = std::exchange(failure_, nullptr);
+  std::exception_ptr failure;
+  if (failed_.exchange(false, std::memory_order_relaxed)) {
+    MutexLock lock(mutex_);
+    failure = std::exchange(failure_, nullptr);
+  }
   busy_.store(false, std::memory_order_release);
   if (failure != nullptr) std::rethrow_exception(failure);
 }
 
 void Team::StartHelpers() {
-  if (!helpers_.empty()) return;
+  if (started_) return;
+  started_ = true;
   helpers_.reserve(static_cast<std::size_t>(cores_ - 1));
   try {
     for (int i = 1; i < cores_; ++i) {
-      helpers_.emplace_back([this] { Help(); });
+      helpers_.push_back(StartThread(
+          absl::StrCat("core ", i + 1, " of ", cores_), [this] { Help(); }));
     }
-  } catch (const std::system_error&) {
-    // The machine has no more threads: those there are do the work.
+  } catch (const std::runtime_error& error) {
+    // Those there are do the work.
+    std::fprintf(stderr, "Slower, on %d of %d cores: %s\n",
+                 static_cast<int>(helpers_.size()) + 1, cores_, error.what());
   }
 }
 
@@ -82,16 +95,16 @@ void Team::WakeHelpers(std::int64_t wanted) {
   wanted -= static_cast<std::int64_t>(helpers_.size()) - asleep;
   if (wanted <= 0) return;
   // A helper that has counted itself and found no work is asleep from here on.
-  { std::lock_guard<std::mutex> lock(mutex_); }
+  { MutexLock lock(mutex_); }
   if (wanted >= asleep) {
-    work_.notify_all();
+    work_.NotifyAll();
   } else {
-    for (; wanted > 0; --wanted) work_.notify_one();
+    for (; wanted > 0; --wanted) work_.NotifyOne();
   }
 }
 
 void Team::Help() {
-  internal::on_worker_thread = true;
+  internal::on_worker_thread = internal::kOnWorker;
   for (;;) {
     std::int64_t until = NowNanos() + kSpinNanos;
     do {
@@ -104,13 +117,13 @@ void Team::Help() {
       }
     } while (NowNanos() < until);
 
-    std::unique_lock<std::mutex> lock(mutex_);
+    MutexLock lock(mutex_);
     helpers_asleep_.fetch_add(1, std::memory_order_seq_cst);
     if (unclaimed_.load(std::memory_order_seq_cst) == 0) {
       if (stopped_) return;
       // Not bounded: an idle team sleeps until there is work or its end. Once
       // woken, too late perhaps, it stays up for the next operation.
-      work_.wait(lock);
+      work_.Wait(mutex_);
     }
     helpers_asleep_.fetch_sub(1, std::memory_order_relaxed);
   }
@@ -137,8 +150,8 @@ void Team::RunParts() {
     RunPart(job_.parts - unclaimed);
     if (unfinished_.fetch_sub(1, std::memory_order_seq_cst) == 1 &&
         caller_asleep_.load(std::memory_order_seq_cst)) {
-      { std::lock_guard<std::mutex> lock(mutex_); }
-      done_.notify_one();
+      { MutexLock lock(mutex_); }
+      done_.NotifyOne();
     }
     unclaimed = unclaimed_.load(std::memory_order_relaxed);
   }
@@ -155,7 +168,8 @@ void Team::RunPart(std::int64_t index) {
   try {
     job_.part(job_.f, begin, end);
   } catch (...) {
-    std::lock_guard<std::mutex> lock(mutex_);
+    failed_.store(true, std::memory_order_relaxed);
+    MutexLock lock(mutex_);
     if (failure_ == nullptr || index < failed_part_) {
       failed_part_ = index;
       failure_ = std::current_exception();
@@ -175,9 +189,9 @@ void Team::AwaitParts() {
   } while (NowNanos() < until);
 
   // Bounded by the parts that helpers are at.
-  std::unique_lock<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   caller_asleep_.store(true, std::memory_order_seq_cst);
-  while (unfinished_.load(std::memory_order_seq_cst) != 0) done_.wait(lock);
+  while (unfinished_.load(std::memory_order_seq_cst) != 0) done_.Wait(mutex_);
   caller_asleep_.store(false, std::memory_order_relaxed);
 }
 

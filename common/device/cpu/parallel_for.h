@@ -19,12 +19,13 @@
 #define D2L_COMMON_DEVICE_CPU_PARALLEL_FOR_H_
 
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
 #include <exception>
-#include <mutex>
 #include <thread>
 #include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "common/base/mutex.h"
 
 namespace d2l {
 
@@ -70,6 +71,7 @@ class Team {
 
   // Whoever sets it may use the team.
   alignas(64) std::atomic<bool> busy_{false};
+  bool started_ = false;  // the helpers, by the first operation
   std::vector<std::thread> helpers_;
   // Written while no part is unfinished, read by who has claimed a part.
   Job job_;
@@ -82,12 +84,15 @@ class Team {
 
   alignas(64) std::atomic<int> helpers_asleep_{0};
   std::atomic<bool> caller_asleep_{false};
-  std::mutex mutex_;  // guards sleeping and what follows
-  std::condition_variable work_;
-  std::condition_variable done_;
-  bool stopped_ = false;
-  std::int64_t failed_part_ = 0;
-  std::exception_ptr failure_;  // of the lowest part that failed
+  Mutex mutex_;  // held to sleep and to wake, too
+  CondVar work_;
+  CondVar done_;
+  bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
+  std::int64_t failed_part_ ABSL_GUARDED_BY(mutex_) = 0;
+  // Of the lowest part that failed.
+  std::exception_ptr failure_ ABSL_GUARDED_BY(mutex_);
+  // Any part failed. Read when all are done, instead of taking the lock.
+  std::atomic<bool> failed_{false};
 };
 
 namespace internal {

@@ -2,15 +2,15 @@
 
 #include <sys/mman.h>
 
-#include <algorithm>
 #include <atomic>
 #include <cstdint>
-#include <mutex>
 #include <new>
 #include <thread>
 
 #include "common/base/pause.h"
 #include "common/base/timer.h"
+#include "common/base/usable_cores.h"
+#include "common/device/stream.h"
 
 namespace d2l {
 namespace {
@@ -36,8 +36,7 @@ constexpr std::int64_t kSoonNanos = 1'000;
 std::atomic<int> queues_alive{0};
 
 std::int64_t SpinNanos() {
-  static const int cores =
-      static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  static const int cores = UsableCores();
   return queues_alive.load(std::memory_order_relaxed) <= cores
              ? kSpinNanos
              : kCrowdedSpinNanos;
@@ -102,22 +101,22 @@ TaskQueue::Slot* TaskQueue::WaitForFront() {
       std::this_thread::yield();
     } while (NowNanos() < until);
 
-    std::unique_lock<std::mutex> lock(mutex_);
-    asleep_.store(true, std::memory_order_seq_cst);
-    // Here either this thread sees the number a producer has taken, or that
-    // producer sees the flag: both accesses are sequentially consistent.
-    if (tail_.load(std::memory_order_seq_cst) == head_) {
-      if (stopped_.load(std::memory_order_seq_cst)) return nullptr;
-      // Not bounded: an idle stream sleeps until there is work or Stop.
-      consumer_.wait(
-          lock, [this] { return !asleep_.load(std::memory_order_relaxed); });
-    } else {
-      // A producer has its number but has not filled the slot. It may have
-      // lost its core to this thread.
+    {
+      MutexLock lock(mutex_);
+      asleep_.store(true, std::memory_order_seq_cst);
+      // Here either this thread sees the number a producer has taken, or that
+      // producer sees the flag: both accesses are sequentially consistent.
+      if (tail_.load(std::memory_order_seq_cst) == head_) {
+        if (stopped_.load(std::memory_order_seq_cst)) return nullptr;
+        // Not bounded: an idle stream sleeps until there is work or Stop.
+        while (asleep_.load(std::memory_order_relaxed)) consumer_.Wait(mutex_);
+        continue;
+      }
       asleep_.store(false, std::memory_order_relaxed);
-      lock.unlock();
-      std::this_thread::yield();
     }
+    // A producer has its number but has not filled the slot. It may have lost
+    // its core to this thread.
+    std::this_thread::yield();
   }
 }
 
@@ -131,20 +130,20 @@ void TaskQueue::PopFront() {
 
 void TaskQueue::NotifyWaiters() {
   {
-    std::lock_guard<std::mutex> lock(mutex_);
+    MutexLock lock(mutex_);
     wake_at_.store(~std::uint64_t{0}, std::memory_order_relaxed);
   }
-  waiters_.notify_all();
+  waiters_.NotifyAll();
 }
 
 void TaskQueue::Wake() {
   {
-    std::lock_guard<std::mutex> lock(mutex_);
+    MutexLock lock(mutex_);
     if (!asleep_.load(std::memory_order_relaxed)) return;
     asleep_.store(false, std::memory_order_relaxed);
     wakeups_.fetch_add(1, std::memory_order_relaxed);
   }
-  consumer_.notify_one();
+  consumer_.NotifyOne();
 }
 
 void TaskQueue::Stop() {
@@ -182,7 +181,8 @@ void TaskQueue::WaitForRoom(std::uint64_t number) {
 
 void TaskQueue::SleepUntilCompleted(std::uint64_t count,
                                     std::uint64_t wake_at) {
-  std::unique_lock<std::mutex> lock(mutex_);
+  internal::ThrowIfForked("Wait");
+  MutexLock lock(mutex_);
   // Bounded by the work ahead: tasks below `wake_at` are published already or
   // by producers that wait for a smaller number.
   for (;;) {
@@ -190,7 +190,7 @@ void TaskQueue::SleepUntilCompleted(std::uint64_t count,
       wake_at_.store(wake_at, std::memory_order_seq_cst);
     }
     if (completed_.load(std::memory_order_seq_cst) >= count) return;
-    waiters_.wait(lock);
+    waiters_.Wait(mutex_);
   }
 }
 

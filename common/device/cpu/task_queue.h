@@ -30,14 +30,13 @@
 #define D2L_COMMON_DEVICE_CPU_TASK_QUEUE_H_
 
 #include <atomic>
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 #include <new>
 #include <type_traits>
 #include <utility>
 
+#include "common/base/mutex.h"
 #include "common/device/failure.h"
 #include "common/device/op_label.h"
 
@@ -193,9 +192,10 @@ class TaskQueue {
   // The smallest number somebody sleeps for.
   alignas(64) std::atomic<std::uint64_t> wake_at_{~std::uint64_t{0}};
 
-  std::mutex mutex_;  // guards sleeping, on both sides
-  std::condition_variable consumer_;
-  std::condition_variable waiters_;
+  // Held to sleep and to wake, on both sides; what they sleep for is atomic.
+  Mutex mutex_;
+  CondVar consumer_;
+  CondVar waiters_;
 };
 
 }  // namespace d2l

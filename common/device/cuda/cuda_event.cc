@@ -52,7 +52,7 @@ void CudaEventState::Block() {
 FailurePtr CudaEventState::failure() {
   // It is done, even if nobody has asked its own stream yet.
   log_->Resolve(number_ + 1);
-  return log_->PoisonOf(number_);
+  return log_->FailureOf(number_);
 }
 
 double CudaEventState::NanosSince(EventState& begin_state) {

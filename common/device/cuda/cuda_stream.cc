@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdio>
 #include <exception>
 #include <functional>
 #include <limits>
@@ -84,6 +83,7 @@ CudaStream::CudaStream(CudaGpu& gpu, Device device, int index,
       // When the queue is full, half of it must be told apart.
       checkpoint_every_(
           std::clamp<std::uint64_t>(bound_ / 2, 1, kCheckpointEvery)) {
+  internal::WatchForks();
   int error = api_.SetDevice(gpu_.index());
   if (error == 0) error = gpu_.NewStreamMemory(&memory_);
   if (error == 0) error = api_.CreateStream(&stream_);
@@ -101,7 +101,7 @@ CudaStream::CudaStream(CudaGpu& gpu, Device device, int index,
 
 CudaStream::~CudaStream() {
   WaitForAll();
-  ReportUnnoticed();
+  internal::PrintUnnoticed(log_->Unreported());
   {
     std::lock_guard<std::mutex> lock(Keys().mutex);
     Keys().logs.erase(callback_key_);
@@ -122,16 +122,8 @@ void CudaStream::Abandon() {
 
 void CudaStream::Retire() {
   WaitForAll();
-  ReportUnnoticed();
+  internal::PrintUnnoticed(log_->Unreported());
   log_->End();
-}
-
-void CudaStream::ThrowCalledFromWork(const char* what) const {
-  throw std::logic_error(
-      absl::StrCat("[", what,
-                   "] called from work that runs on a stream; a task or a host "
-                   "callback must not call into streams (here ",
-                   name(), "), or the queue could wait for itself"));
 }
 
 void CudaStream::ThrowIfLost(const char* noticed_in,
@@ -145,7 +137,7 @@ void CudaStream::ThrowIfLost(const char* noticed_in,
 
 std::uint64_t CudaStream::Enqueue(const OpLabel& label, bool may_take_long,
                                   Issue issue) {
-  if (internal::on_worker_thread) ThrowCalledFromWork("Enqueue");
+  if (internal::on_worker_thread) internal::RefuseCall(*this, "Enqueue");
   Lock lock(mutex_);
   AwaitRoom(lock);
   if (log_->state() != StreamLog::State::kRunning) {
@@ -240,7 +232,7 @@ std::uint64_t CudaStream::LaunchErased(
 }
 
 Event CudaStream::Record() {
-  if (internal::on_worker_thread) ThrowCalledFromWork("Record");
+  if (internal::on_worker_thread) internal::RefuseCall(*this, "Record");
   std::shared_ptr<CudaEvent> event;
   // Throws nothing if the GPU is lost: it is called where blocks of memory are
   // let go of.
@@ -267,7 +259,7 @@ Event CudaStream::Record() {
 }
 
 void CudaStream::Wait(const Event& event, SourceLocation requested_at) {
-  if (internal::on_worker_thread) ThrowCalledFromWork("Wait");
+  if (internal::on_worker_thread) internal::RefuseCall(*this, "Wait");
   if (internal::StreamHasListeners()) {
     internal::ReportStream(
         {StreamRecord::Kind::kWait, this, requested_at, event.id()});
@@ -293,7 +285,7 @@ void CudaStream::Wait(const Event& event, SourceLocation requested_at) {
 
 void CudaStream::CopyAsync(void* dst, const void* src, std::size_t bytes,
                            CopyKind kind, SourceLocation requested_at) {
-  if (internal::on_worker_thread) ThrowCalledFromWork("Enqueue");
+  if (internal::on_worker_thread) internal::RefuseCall(*this, "Enqueue");
   if (internal::StreamHasListeners()) {
     internal::ReportStream(
         {StreamRecord::Kind::kCopy, this, requested_at, 0, dst, src, bytes});
@@ -421,7 +413,7 @@ void CudaStream::WaitForAll() {
 }
 
 void CudaStream::WaitFor(std::uint64_t number) {
-  if (internal::on_worker_thread) ThrowCalledFromWork("WaitFor");
+  if (internal::on_worker_thread) internal::RefuseCall(*this, "WaitFor");
   const std::uint64_t count = std::min(number + 1, log_->pushed());
   // Once round, unless the stream is lost meanwhile.
   while (log_->completed() < count) {
@@ -457,7 +449,7 @@ FailurePtr CudaStream::FailureOf(std::uint64_t number) {
 }
 
 void CudaStream::Synchronize(SourceLocation noticed_at) {
-  if (internal::on_worker_thread) ThrowCalledFromWork("Synchronize");
+  if (internal::on_worker_thread) internal::RefuseCall(*this, "Synchronize");
   const internal::WaitScope scope("stream_synchronize", noticed_at);
   const std::uint64_t pushed = log_->pushed();
   WaitForAll();
@@ -467,11 +459,13 @@ void CudaStream::Synchronize(SourceLocation noticed_at) {
 
 void CudaStream::Finish(std::uint64_t number, const char* noticed_in,
                         SourceLocation noticed_at) {
-  if (internal::on_worker_thread) ThrowCalledFromWork("Finish");
+  if (internal::on_worker_thread) internal::RefuseCall(*this, "Finish");
   WaitFor(number);
   ThrowIfLost(noticed_in, noticed_at);
   Report(number + 1, noticed_in, noticed_at);
-  ThrowIfFailed(*this, number, noticed_in, noticed_at);
+  if (FailurePtr failure = FailureOf(number)) {
+    internal::ThrowToReader(std::move(failure), noticed_in, noticed_at);
+  }
 }
 
 void CudaStream::Report(std::uint64_t before, const char* noticed_in,
@@ -480,15 +474,6 @@ void CudaStream::Report(std::uint64_t before, const char* noticed_in,
   std::int64_t skipped = 0;
   if (FailurePtr failure = log_->Report(before, &skipped)) {
     throw AsyncError(std::move(failure), noticed_in, noticed_at, skipped);
-  }
-}
-
-void CudaStream::ReportUnnoticed() {
-  if (FailurePtr failure = log_->Unreported()) {
-    std::fprintf(stderr,
-                 "Nobody noticed that %s. Call Synchronize before the end, to "
-                 "see such an error in time.\n",
-                 failure->ToString().c_str());
   }
 }
 

@@ -150,7 +150,6 @@ class CudaStream final : public Stream {
   // Makes the CUDA calls of an operation and returns their error.
   using Issue = absl::FunctionRef<int(const StreamLog::Ticket&)>;
 
-  [[noreturn]] void ThrowCalledFromWork(const char* what) const;
   void ThrowIfLost(const char* noticed_in, SourceLocation noticed_at);
 
   std::uint64_t LaunchErased(const OpLabel& label,
@@ -170,7 +169,6 @@ class CudaStream final : public Stream {
   // Throws the failure nobody was told of, if it is below `before`.
   void Report(std::uint64_t before, const char* noticed_in,
               SourceLocation noticed_at);
-  void ReportUnnoticed();
 
   CudaGpu& gpu_;
   CudaApi& api_;

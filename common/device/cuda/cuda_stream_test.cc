@@ -348,8 +348,8 @@ TEST_F(CudaStreamTest, TheFirstOfTwoCausesIsTold) {
 
 TEST_F(CudaStreamTest, ALongChainOfWaitsIsFollowedToItsBeginning) {
   constexpr int kRounds = 5000;
-  std::unique_ptr<CudaStream> a = Make(2, StreamOptions::kLifted);
-  std::unique_ptr<CudaStream> b = Make(3, StreamOptions::kLifted);
+  std::unique_ptr<CudaStream> a = Make(2, StreamOptions::kUnbounded);
+  std::unique_ptr<CudaStream> b = Make(3, StreamOptions::kUnbounded);
   Gate gate;
   LaunchBad(*a, 7, gate.kernel());  // so that every wait is a pending one
   for (int i = 0; i < kRounds; ++i) {

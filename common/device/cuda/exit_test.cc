@@ -78,7 +78,8 @@ TEST_F(ExitTest, WithAFailureNobodyHasSeen) {
         stream.Record().state()->Block();
         std::exit(0);
       },
-      testing::ExitedWithCode(0), "Nobody noticed that host_callback .*alas");
+      testing::ExitedWithCode(0),
+      "Unreported asynchronous error: host_callback .*alas");
 }
 
 // The object that would release it is not destroyed before.

@@ -5,7 +5,6 @@
 #include <exception>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <new>
 #include <string>
 #include <utility>
@@ -16,9 +15,6 @@
 
 namespace d2l {
 namespace {
-
-constexpr char kSkippedAtEnd[] =
-    "it was skipped, because the program is ending";
 
 // The smallest power of two from n on.
 std::uint64_t RoundUp(std::int64_t n) {
@@ -31,7 +27,7 @@ std::uint64_t RoundUp(std::int64_t n) {
 class InCallback {
  public:
   InCallback()
-      : worker_(std::exchange(internal::on_worker_thread, true)),
+      : worker_(std::exchange(internal::on_worker_thread, internal::kOnWorker)),
         callback_(std::exchange(internal::in_cuda_callback, true)) {}
   ~InCallback() {
     internal::on_worker_thread = worker_;
@@ -41,7 +37,7 @@ class InCallback {
   InCallback& operator=(const InCallback&) = delete;
 
  private:
-  const bool worker_;
+  const internal::EnqueueMode worker_;
   const bool callback_;
 };
 
@@ -55,17 +51,17 @@ StreamLog::StreamLog(std::string stream_name, std::int64_t bound,
       labels_(static_cast<OpLabel*>(
           ::operator new((label_mask_ + 1) * sizeof(OpLabel)))),
       records_(records),
-      on_failure_(std::move(on_failure)) {}
+      on_failure_(std::move(on_failure)),
+      failed_(stream_name_) {}
 
 StreamLog::~StreamLog() { ::operator delete(labels_); }
 
 StreamLog::Ticket StreamLog::Begin(const OpLabel& label) {
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   const std::uint64_t number = pushed_.load(std::memory_order_relaxed);
   new (&labels_[number & label_mask_]) OpLabel(label);
   if (state() == State::kEnded) {
-    Open(number, MakeFailure(number, kSkippedAtEnd, nullptr),
-         /*end_of_program=*/true);
+    Open(number, MakeSkippedAtEnd(label, number, stream_name_));
   }
   pushed_.store(number + 1, std::memory_order_release);
   return {number, {&records_[record_], number}};
@@ -73,24 +69,24 @@ StreamLog::Ticket StreamLog::Begin(const OpLabel& label) {
 
 void StreamLog::AddWait(std::uint64_t number,
                         std::shared_ptr<EventState> event) {
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   waits_.push_back({number, std::move(event)});
 }
 
 void StreamLog::AddTiming(Timing timing) {
-  std::lock_guard<std::mutex> lock(timings_mutex_);
+  MutexLock lock(timings_mutex_);
   timings_.push_back(std::move(timing));
 }
 
 void StreamLog::AddCallback(std::uint64_t number,
                             std::function<void()> callback) {
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   callbacks_.push_back({number, std::move(callback)});
 }
 
 void StreamLog::DropLastCallback() {
   PendingCallback dropped;  // destroyed without the lock
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   if (callbacks_.empty()) return;  // the stream does not run any more
   dropped = std::move(callbacks_.back());
   callbacks_.pop_back();
@@ -99,7 +95,7 @@ void StreamLog::DropLastCallback() {
 void StreamLog::Complete(std::uint64_t done) {
   if (completed_.load(std::memory_order_acquire) >= done) return;
   {
-    std::lock_guard<std::mutex> lock(timings_mutex_);
+    MutexLock lock(timings_mutex_);
     while (!timings_.empty() && timings_.front().number < done) {
       const Timing& timing = timings_.front();
       CudaGpu& gpu = timing.begin->gpu();
@@ -121,23 +117,25 @@ void StreamLog::Complete(std::uint64_t done) {
 }
 
 void StreamLog::Resolve(std::uint64_t done) {
-  std::unique_lock<std::mutex> lock(mutex_);
   for (;;) {
-    const std::uint64_t in_record = NewlyFailedInRecord();
-    if (waits_.empty() || waits_.front().number >= done ||
-        waits_.front().number > in_record) {
-      if (in_record >= done) return;
-      Open(in_record,
-           MakeFailure(in_record, DeviceErrorText(records_[record_]), nullptr));
-      continue;
+    PendingWait wait;
+    {
+      MutexLock lock(mutex_);
+      const std::uint64_t in_record = NewlyFailedInRecord();
+      if (waits_.empty() || waits_.front().number >= done ||
+          waits_.front().number > in_record) {
+        if (in_record >= done) return;
+        Open(in_record, MakeFailure(LabelOf(in_record), in_record, stream_name_,
+                                    DeviceErrorText(records_[record_])));
+        continue;
+      }
+      wait = waits_.front();
     }
     // The wait is done, and so is what it waited for. Its stream's log may ask
     // this one in turn, about operations from before this wait; none of these
     // waits any more, so that goes no deeper than there are streams.
-    const PendingWait wait = waits_.front();
-    lock.unlock();
     FailurePtr failure = wait.event->failure();
-    lock.lock();
+    MutexLock lock(mutex_);
     // Another thread may have been as far.
     if (waits_.empty() || waits_.front().number != wait.number) continue;
     waits_.pop_front();
@@ -149,7 +147,7 @@ void StreamLog::RunCallback() {
   const InCallback in_callback;
   PendingCallback next;  // destroyed without the lock
   {
-    std::lock_guard<std::mutex> lock(mutex_);
+    MutexLock lock(mutex_);
     if (callbacks_.empty()) return;  // the stream does not run any more
     next = std::move(callbacks_.front());
     callbacks_.pop_front();
@@ -158,12 +156,11 @@ void StreamLog::RunCallback() {
   // What comes before it is done.
   Resolve(number);
   {
-    std::lock_guard<std::mutex> lock(mutex_);
+    MutexLock lock(mutex_);
     if (abandoned_.load(std::memory_order_acquire)) {
-      Open(number, MakeFailure(number, kSkippedAtEnd, nullptr),
-           /*end_of_program=*/true);
+      Open(number, MakeSkippedAtEnd(LabelOf(number), number, stream_name_));
     }
-    if (FailedInterval* interval = IntervalOf(number)) {
+    if (FailedIntervals::Interval* interval = failed_.Find(number)) {
       ++interval->skipped;
       return;
     }
@@ -173,21 +170,23 @@ void StreamLog::RunCallback() {
   } catch (const AsyncError& error) {
     // It waited for something that had failed: that is what others want to
     // know.
-    std::lock_guard<std::mutex> lock(mutex_);
+    MutexLock lock(mutex_);
     Open(number, error.shared_failure());
   } catch (...) {
     const std::exception_ptr thrown = std::current_exception();
-    std::lock_guard<std::mutex> lock(mutex_);
-    Open(number, MakeFailure(number, WhatOf(thrown), thrown));
+    MutexLock lock(mutex_);
+    Open(number, MakeFailure(LabelOf(number), number, stream_name_, thrown));
   }
 }
 
 FailurePtr StreamLog::FailLaunch(std::uint64_t number, std::string what,
                                  std::exception_ptr cause) {
-  std::lock_guard<std::mutex> lock(mutex_);
-  FailurePtr failure = MakeFailure(number, std::move(what), std::move(cause));
-  if (OpenInterval() == nullptr) {
-    failed_.push_back({number, number + 1, 0, failure, false, true});
+  MutexLock lock(mutex_);
+  auto failure =
+      MakeFailure(LabelOf(number), number, stream_name_, std::move(what));
+  failure->cause = std::move(cause);
+  if (failed_.open() == nullptr) {
+    failed_.AddAlone(number, failure);
     if (on_failure_) on_failure_();
   }
   return failure;
@@ -195,12 +194,11 @@ FailurePtr StreamLog::FailLaunch(std::uint64_t number, std::string what,
 
 void StreamLog::Lose(const std::string& error_text) {
   std::deque<PendingCallback> dropped;  // destroyed without the lock
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   if (state() != State::kRunning) return;
   const std::uint64_t first = completed_.load(std::memory_order_acquire);
   const std::uint64_t end = pushed_.load(std::memory_order_relaxed);
-  const auto name = [this](std::uint64_t number) {
-    const OpLabel& label = LabelOf(number);
+  const auto name = [](const OpLabel& label, std::uint64_t number) {
     std::string text = absl::StrCat(label.name(), " (operation ", number);
     if (label.requested_at().known()) {
       absl::StrAppend(&text, ", requested at ",
@@ -208,22 +206,18 @@ void StreamLog::Lose(const std::string& error_text) {
     }
     return text + ")";
   };
-  auto failure = std::make_shared<Failure>();
-  failure->operation = "the GPU";
-  failure->number = first;
-  failure->stream = stream_name_;
-  if (first < end) {
-    const OpLabel& label = LabelOf(first);
-    failure->operation = label.name();
-    failure->requested_at = label.requested_at();
-    failure->requested_by = label.requested_by();
-    failure->inputs = label.InputsToString();
+  const bool any = first < end;
+  lost_ = MakeFailure(
+      any ? LabelOf(first) : OpLabel("the GPU"), first, stream_name_,
+      StickyErrorText(error_text, any ? name(LabelOf(first), first) : "",
+                      any ? name(LabelOf(end - 1), end - 1) : ""));
+  const FailedIntervals::Interval* const open = failed_.open();
+  if (open != nullptr && open->first <= first && any) {
+    failed_.Close(end);
+    failed_.Open(end, lost_);
+  } else {
+    failed_.Open(first, lost_);
   }
-  failure->what = StickyErrorText(error_text, first < end ? name(first) : "",
-                                  first < end ? name(end - 1) : "");
-  lost_ = failure;
-  if (FailedInterval* open = OpenInterval()) open->end = end;
-  failed_.push_back({first, kOpen, 0, std::move(failure), false, false});
   dropped.swap(callbacks_);
   waits_.clear();
   if (on_failure_) on_failure_();
@@ -232,7 +226,7 @@ void StreamLog::Lose(const std::string& error_text) {
 
 FailurePtr StreamLog::TellLost() {
   if (state() != State::kLost) return nullptr;
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   lost_told_ = true;
   return lost_;
 }
@@ -246,7 +240,7 @@ bool StreamLog::NoteError(CudaApi& api, int error) {
 
 void StreamLog::End() {
   std::deque<PendingCallback> dropped;  // destroyed without the lock
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   if (state() != State::kRunning) return;
   dropped.swap(callbacks_);
   waits_.clear();
@@ -254,42 +248,30 @@ void StreamLog::End() {
 }
 
 void StreamLog::Detach() {
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   records_ = nullptr;
   on_failure_ = nullptr;
 }
 
 FailurePtr StreamLog::FailureOf(std::uint64_t number) {
-  std::lock_guard<std::mutex> lock(mutex_);
-  const FailedInterval* interval = IntervalOf(number);
-  return interval == nullptr ? nullptr : interval->failure;
-}
-
-FailurePtr StreamLog::PoisonOf(std::uint64_t number) {
-  std::lock_guard<std::mutex> lock(mutex_);
-  const FailedInterval* interval = IntervalOf(number);
-  if (interval == nullptr || interval->end_of_program) return nullptr;
-  return interval->failure;
-}
-
-bool StreamLog::poisoned() {
-  std::lock_guard<std::mutex> lock(mutex_);
-  return OpenInterval() != nullptr;
+  MutexLock lock(mutex_);
+  return failed_.FailureOf(number);
 }
 
 void StreamLog::CountSkipped(std::uint64_t number) {
-  std::lock_guard<std::mutex> lock(mutex_);
-  if (FailedInterval* interval = IntervalOf(number)) ++interval->skipped;
+  MutexLock lock(mutex_);
+  FailedIntervals::Interval* const interval = failed_.Find(number);
+  if (interval != nullptr) ++interval->skipped;
 }
 
 FailurePtr StreamLog::Report(std::uint64_t before, std::int64_t* skipped) {
-  std::lock_guard<std::mutex> lock(mutex_);
-  FailedInterval* open = OpenInterval();
-  if (open == nullptr || open->end_of_program || lost_ != nullptr ||
+  MutexLock lock(mutex_);
+  const FailedIntervals::Interval* const open = failed_.open();
+  if (open == nullptr || open->failure->end_of_program || lost_ != nullptr ||
       open->first >= before) {
     return nullptr;
   }
-  open->end = pushed_.load(std::memory_order_relaxed);
+  failed_.Close(pushed_.load(std::memory_order_relaxed));
   *skipped = open->skipped;
   // Whatever used the other record came before the failure, and is done.
   record_ = 1 - record_;
@@ -298,65 +280,31 @@ FailurePtr StreamLog::Report(std::uint64_t before, std::int64_t* skipped) {
 }
 
 FailurePtr StreamLog::Unreported() {
-  std::lock_guard<std::mutex> lock(mutex_);
-  const FailedInterval* open = OpenInterval();
-  if (open == nullptr || open->end_of_program || lost_told_) return nullptr;
+  MutexLock lock(mutex_);
+  const FailedIntervals::Interval* const open = failed_.open();
+  if (open == nullptr || open->failure->end_of_program || lost_told_) {
+    return nullptr;
+  }
   return open->failure;
 }
 
-FailurePtr StreamLog::MakeFailure(std::uint64_t number, std::string what,
-                                  std::exception_ptr cause) const {
-  const OpLabel& label = LabelOf(number);
-  auto failure = std::make_shared<Failure>();
-  failure->operation = label.name();
-  failure->number = number;
-  failure->stream = stream_name_;
-  failure->requested_at = label.requested_at();
-  failure->requested_by = label.requested_by();
-  failure->inputs = label.InputsToString();
-  failure->what = std::move(what);
-  failure->cause = std::move(cause);
-  return failure;
-}
-
-void StreamLog::Open(std::uint64_t number, FailurePtr failure,
-                     bool end_of_program) {
-  if (FailedInterval* known = IntervalOf(number)) {
-    if (!known->alone) return;
-    // One of its kernels was launched and wrote to the record, so the record
-    // cannot tell what failed behind it.
-    failed_.erase(failed_.begin() + (known - failed_.data()));
-  }
-  failed_.push_back(
-      {number, kOpen, 0, std::move(failure), end_of_program, false});
+void StreamLog::Open(std::uint64_t number, FailurePtr failure) {
+  const FailedIntervals::Interval* const known = failed_.Find(number);
+  // If a launch failed alone, one of its kernels was launched and wrote to the
+  // record, so the record cannot tell what failed behind it.
+  if (known != nullptr && !known->alone) return;
+  failed_.Open(number, std::move(failure));
   if (on_failure_) on_failure_();
 }
 
-StreamLog::FailedInterval* StreamLog::IntervalOf(std::uint64_t number) {
-  for (FailedInterval& interval : failed_) {
-    if (interval.first <= number && number < interval.end) return &interval;
-  }
-  return nullptr;
-}
-
-StreamLog::FailedInterval* StreamLog::OpenInterval() {
-  // FailLaunch adds none behind an open one.
-  if (failed_.empty() || failed_.back().end != kOpen) return nullptr;
-  return &failed_.back();
-}
-
-std::uint64_t StreamLog::NewlyFailedInRecord() const {
-  if (records_ == nullptr) return kOpen;
+std::uint64_t StreamLog::NewlyFailedInRecord() {
+  if (records_ == nullptr) return FailedIntervals::kOpen;
   const unsigned long long claimed =
       __atomic_load_n(&records_[record_].claimed_by, __ATOMIC_ACQUIRE);
-  if (claimed == 0) return kOpen;
+  if (claimed == 0) return FailedIntervals::kOpen;
   const std::uint64_t number = claimed - 1;
-  for (const FailedInterval& interval : failed_) {
-    if (interval.first <= number && number < interval.end && !interval.alone) {
-      return kOpen;
-    }
-  }
-  return number;
+  const FailedIntervals::Interval* const known = failed_.Find(number);
+  return known == nullptr || known->alone ? number : FailedIntervals::kOpen;
 }
 
 }  // namespace d2l

@@ -38,13 +38,14 @@
 #include <exception>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
-#include <vector>
 
+#include "absl/base/thread_annotations.h"
+#include "common/base/mutex.h"
 #include "common/device/cuda/cuda_gpu.h"
 #include "common/device/cuda/error_record.h"
 #include "common/device/event.h"
+#include "common/device/failed_intervals.h"
 #include "common/device/failure.h"
 #include "common/device/op_label.h"
 
@@ -146,10 +147,6 @@ class StreamLog {
   // Why operation `number` did not do its work; null if it did, or if that is
   // not known yet.
   FailurePtr FailureOf(std::uint64_t number);
-  // The same for those who wait for an event: the program's end is no failure.
-  FailurePtr PoisonOf(std::uint64_t number);
-  // True if what is enqueued next is behind a failure nobody was told of.
-  bool poisoned();
   // Counts an operation that was not even tried.
   void CountSkipped(std::uint64_t number);
 
@@ -160,19 +157,8 @@ class StreamLog {
   FailurePtr Unreported();
 
  private:
-  // Operations `first` up to, not including, `end` did not do their work.
-  struct FailedInterval {
-    std::uint64_t first;
-    std::uint64_t end;     // kOpen until the failure has been reported
-    std::int64_t skipped;  // so far
-    FailurePtr failure;
-    bool end_of_program;  // nothing went wrong
-    bool alone;           // the launch failed, and its caller knows
-  };
-  static constexpr std::uint64_t kOpen = ~std::uint64_t{0};
-
   struct PendingWait {
-    std::uint64_t number;
+    std::uint64_t number = 0;
     std::shared_ptr<EventState> event;
   };
   struct PendingCallback {
@@ -180,20 +166,16 @@ class StreamLog {
     std::function<void()> function;
   };
 
-  // With the lock.
-  const OpLabel& LabelOf(std::uint64_t number) const {
+  const OpLabel& LabelOf(std::uint64_t number) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return labels_[number & label_mask_];
   }
-  FailurePtr MakeFailure(std::uint64_t number, std::string what,
-                         std::exception_ptr cause) const;
   // Operation `number` failed, unless that is the consequence of a failure
   // before it.
-  void Open(std::uint64_t number, FailurePtr failure,
-            bool end_of_program = false);
-  FailedInterval* IntervalOf(std::uint64_t number);
-  FailedInterval* OpenInterval();
+  void Open(std::uint64_t number, FailurePtr failure)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The operation that the record names, if that is news; else kOpen.
-  std::uint64_t NewlyFailedInRecord() const;
+  std::uint64_t NewlyFailedInRecord() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const std::string stream_name_;
   const std::uint64_t label_mask_;
@@ -204,18 +186,18 @@ class StreamLog {
   std::atomic<State> state_{State::kRunning};
   std::atomic<bool> abandoned_{false};
 
-  std::mutex timings_mutex_;  // guards timings_; held while CUDA is asked
-  std::deque<Timing> timings_;
+  Mutex timings_mutex_;  // held while CUDA is asked
+  std::deque<Timing> timings_ ABSL_GUARDED_BY(timings_mutex_);
 
-  std::mutex mutex_;  // guards all below
-  ErrorRecord* records_;
-  int record_ = 0;  // which of the two is in use
-  std::function<void()> on_failure_;
-  std::vector<FailedInterval> failed_;
-  std::deque<PendingWait> waits_;
-  std::deque<PendingCallback> callbacks_;
-  FailurePtr lost_;
-  bool lost_told_ = false;
+  Mutex mutex_;
+  ErrorRecord* records_ ABSL_GUARDED_BY(mutex_);
+  int record_ ABSL_GUARDED_BY(mutex_) = 0;  // which of the two is in use
+  std::function<void()> on_failure_ ABSL_GUARDED_BY(mutex_);
+  FailedIntervals failed_ ABSL_GUARDED_BY(mutex_);
+  std::deque<PendingWait> waits_ ABSL_GUARDED_BY(mutex_);
+  std::deque<PendingCallback> callbacks_ ABSL_GUARDED_BY(mutex_);
+  FailurePtr lost_ ABSL_GUARDED_BY(mutex_);
+  bool lost_told_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 namespace internal {

@@ -1,0 +1,97 @@
+#include "common/base/usable_cores.h"
+
+#include <sched.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "common/base/cgroup.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace d2l {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+// A directory with the files of a machine's /proc and /sys.
+class CgroupTest : public testing::Test {
+ protected:
+  CgroupTest()
+      : root_(testing::TempDir() + "cgroup_" +
+              testing::UnitTest::GetInstance()->current_test_info()->name()) {
+    std::filesystem::remove_all(root_);
+  }
+  ~CgroupTest() override { std::filesystem::remove_all(root_); }
+
+  void Write(const std::string& path, const std::string& text) {
+    const std::filesystem::path file = root_ + path;
+    std::filesystem::create_directories(file.parent_path());
+    std::ofstream(file) << text;
+  }
+
+  const std::string root_;
+};
+
+TEST_F(CgroupTest, NoFilesNoLimit) {
+  EXPECT_THAT(CgroupValues("cpu", "a", "b", root_), IsEmpty());
+  EXPECT_EQ(internal::CpuQuota(root_), 0);
+}
+
+TEST_F(CgroupTest, Version2FromTheInnermostUp) {
+  Write("/proc/self/cgroup", "0::/a/b/c\n");
+  Write("/sys/fs/cgroup/a/b/c/cpu.max", "max 100000\n");
+  Write("/sys/fs/cgroup/a/cpu.max", "150000 100000\n");
+  Write("/sys/fs/cgroup/cpu.max", "400000 100000\n");
+  EXPECT_THAT(CgroupValues("cpu", "none", "cpu.max", root_),
+              ElementsAre("max 100000", "150000 100000", "400000 100000"));
+  EXPECT_EQ(internal::CpuQuota(root_), 1.5);
+}
+
+TEST_F(CgroupTest, Version2AtTheRoot) {
+  Write("/proc/self/cgroup", "0::/\n");
+  Write("/sys/fs/cgroup/cpu.max", "100000 100000\n");
+  EXPECT_THAT(CgroupValues("cpu", "none", "cpu.max", root_),
+              ElementsAre("100000 100000"));
+  EXPECT_EQ(internal::CpuQuota(root_), 1);
+}
+
+// The path is the host's; the container sees its own group at the root.
+TEST_F(CgroupTest, Version1InAContainer) {
+  Write("/proc/self/cgroup",
+        "5:memory:/docker/1f\n4:cpuacct,cpu:/docker/1f\n0::/\n");
+  Write("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "50000\n");
+  Write("/sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n");
+  EXPECT_EQ(internal::CpuQuota(root_), 0.5);
+  Write("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "-1\n");
+  EXPECT_EQ(internal::CpuQuota(root_), 0);
+}
+
+TEST_F(CgroupTest, GarbageIsNoLimit) {
+  Write("/proc/self/cgroup", "garbage\n\n0::\n0::/x\n:::::\n");
+  for (const char* text :
+       {"", "\n", "1", "max", "a b", "1 0", "-5 100000", "nan nan", "1 2 3"}) {
+    Write("/sys/fs/cgroup/x/cpu.max", text);
+    EXPECT_EQ(internal::CpuQuota(root_), 0) << text;
+  }
+}
+
+TEST(UsableCoresTest, FollowsTheAffinityMask) {
+  cpu_set_t before;
+  ASSERT_EQ(sched_getaffinity(0, sizeof(before), &before), 0);
+  EXPECT_GE(UsableCores(), 1);
+  EXPECT_LE(UsableCores(), CPU_COUNT(&before));
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  int first = 0;
+  while (!CPU_ISSET(first, &before)) ++first;
+  CPU_SET(first, &one);
+  ASSERT_EQ(sched_setaffinity(0, sizeof(one), &one), 0);
+  EXPECT_EQ(UsableCores(), 1);
+  ASSERT_EQ(sched_setaffinity(0, sizeof(before), &before), 0);
+}
+
+}  // namespace
+}  // namespace d2l

@@ -1,0 +1,48 @@
+#include "common/device/cpu/task_sink.h"
+
+#include <stdexcept>
+
+#include "absl/strings/str_cat.h"
+
+namespace d2l {
+namespace {
+
+thread_local TaskSink* current = nullptr;
+
+}  // namespace
+
+ScopedTaskSink::ScopedTaskSink(TaskSink& sink) : previous_(current) {
+  if (internal::on_worker_thread != internal::kMayEnqueue &&
+      internal::on_worker_thread != internal::kCapturing) {
+    throw std::logic_error(
+        "[task_sink] on a thread that may not enqueue: one that runs a "
+        "stream's work, or one of a forked child");
+  }
+  current = &sink;
+  internal::on_worker_thread = internal::kCapturing;
+}
+
+ScopedTaskSink::~ScopedTaskSink() {
+  current = previous_;
+  if (current == nullptr &&
+      internal::on_worker_thread == internal::kCapturing) {
+    internal::on_worker_thread = internal::kMayEnqueue;
+  }
+}
+
+namespace internal {
+
+TaskSink& RequireSink(const Stream& stream, const char* what) {
+  if (on_worker_thread != kCapturing) RefuseCall(stream, what);
+  return *current;
+}
+
+void ThrowNotCapturable(const OpLabel& label) {
+  throw std::logic_error(absl::StrCat(
+      "[", label.name(),
+      "] cannot be captured: its task cannot be copied; requested at ",
+      label.requested_at().ToString()));
+}
+
+}  // namespace internal
+}  // namespace d2l

@@ -1,0 +1,77 @@
+// TaskSink: takes the tasks that a thread enqueues on CPU streams, instead of
+// their queues.
+//
+//   class Program : public TaskSink {
+//    public:
+//     std::uint64_t Capture(CpuStream&, const OpLabel& label,
+//                           std::function<void()> task) override {
+//       steps_.push_back({label, std::move(task)});
+//       return steps_.size() - 1;
+//     }
+//     …
+//   };
+//   {
+//     const ScopedTaskSink scope(program);
+//     y = MatMul(x, w);  // captured, not run
+//   }
+//   stream.Enqueue(OpLabel("program"), [&program] { program.RunSteps(); });
+//
+// A captured task may be copied, and called any number of times, by one thread
+// at a time; ParallelFor in it uses the cores of the stream that calls it. It
+// holds raw pointers: the memory it reads and writes must be kept. A step that
+// throws is named in the error if the caller throws a StepError (failure.h).
+//
+// While a thread has a sink, what cannot be captured throws std::logic_error:
+// Record, Wait, HostCallback, copies from and to pageable host memory, waits
+// and reads, and whatever is asked of CUDA streams. Memory that is let go of
+// meanwhile is reused when the thread has no sink any more. Stamps of captured
+// operations say that they took no time.
+//
+// Thread-safety: a sink is called on the thread of its ScopedTaskSink only.
+
+#ifndef D2L_COMMON_DEVICE_CPU_TASK_SINK_H_
+#define D2L_COMMON_DEVICE_CPU_TASK_SINK_H_
+
+#include <cstdint>
+#include <functional>
+
+#include "common/device/op_label.h"
+#include "common/device/stream.h"
+
+namespace d2l {
+
+class CpuStream;
+
+class TaskSink {
+ public:
+  virtual ~TaskSink() = default;
+
+  // Takes what `stream` would have run, and returns the operation's number as
+  // the caller is to know it. The label is copied if it is to be kept. What
+  // this throws, the call that enqueues throws.
+  virtual std::uint64_t Capture(CpuStream& stream, const OpLabel& label,
+                                std::function<void()> task) = 0;
+};
+
+// Gives this thread's tasks to `sink` while it lives; the innermost one of
+// several. Throws std::logic_error on a thread that may not enqueue.
+class ScopedTaskSink {
+ public:
+  explicit ScopedTaskSink(TaskSink& sink);
+  ~ScopedTaskSink();
+  ScopedTaskSink(const ScopedTaskSink&) = delete;
+  ScopedTaskSink& operator=(const ScopedTaskSink&) = delete;
+
+ private:
+  TaskSink* const previous_;
+};
+
+namespace internal {
+// This thread's sink; throws, as RefuseCall does, if it has none.
+TaskSink& RequireSink(const Stream& stream, const char* what);
+[[noreturn]] void ThrowNotCapturable(const OpLabel& label);
+}  // namespace internal
+
+}  // namespace d2l
+
+#endif  // D2L_COMMON_DEVICE_CPU_TASK_SINK_H_

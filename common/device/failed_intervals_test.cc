@@ -1,0 +1,140 @@
+#include "common/device/failed_intervals.h"
+
+#include <cstdint>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/source_location.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace d2l {
+namespace {
+
+using testing::HasSubstr;
+
+FailurePtr MakeFailure(std::uint64_t number) {
+  auto failure = std::make_shared<Failure>();
+  failure->operation = "relu";
+  failure->number = number;
+  failure->stream = "cpu:0";
+  failure->requested_at =
+      SourceLocation("net.cc", static_cast<int>(number) + 1);
+  failure->what = "alas";
+  return failure;
+}
+
+TEST(FailedIntervalsTest, EmptyHasNoFailures) {
+  FailedIntervals failed("cpu:0");
+  EXPECT_EQ(failed.FailureOf(0), nullptr);
+  EXPECT_EQ(failed.FailureOf(FailedIntervals::kOpen - 1), nullptr);
+  EXPECT_EQ(failed.open(), nullptr);
+}
+
+TEST(FailedIntervalsTest, OpensAndCloses) {
+  FailedIntervals failed("cpu:0");
+  const FailurePtr failure = MakeFailure(41);
+  failed.Open(41, failure);
+  ASSERT_NE(failed.open(), nullptr);
+  EXPECT_EQ(failed.FailureOf(40), nullptr);
+  EXPECT_EQ(failed.FailureOf(41), failure);
+  EXPECT_EQ(failed.FailureOf(1'000'000), failure);
+  failed.Close(50);
+  EXPECT_EQ(failed.open(), nullptr);
+  EXPECT_EQ(failed.FailureOf(49), failure);
+  EXPECT_EQ(failed.FailureOf(50), nullptr);
+}
+
+TEST(FailedIntervalsTest, OpenTakesInWhatFailedBehindIt) {
+  FailedIntervals failed("cuda:0");
+  const FailurePtr first = MakeFailure(3);
+  failed.AddAlone(3, first);
+  failed.AddAlone(10, MakeFailure(10));
+  failed.AddAlone(12, MakeFailure(12));
+  EXPECT_EQ(failed.FailureOf(11), nullptr);
+  const FailurePtr late = MakeFailure(7);
+  failed.Open(7, late);
+  EXPECT_EQ(failed.FailureOf(3), first);
+  EXPECT_EQ(failed.FailureOf(6), nullptr);
+  for (std::uint64_t n = 7; n < 15; ++n) EXPECT_EQ(failed.FailureOf(n), late);
+}
+
+// Against a plain list that is searched from one end.
+TEST(FailedIntervalsTest, FindsWhatASearchOfAllFinds) {
+  std::mt19937 random(1);
+  struct Plain {
+    std::uint64_t first;
+    std::uint64_t end;
+    FailurePtr failure;
+  };
+  for (int round = 0; round < 50; ++round) {
+    FailedIntervals failed("cpu:0");
+    std::vector<Plain> plain;
+    std::uint64_t number = 0;
+    for (int i = 0; i < 30; ++i) {
+      number += random() % 4;
+      const FailurePtr failure = MakeFailure(number);
+      if (random() % 3 == 0) {
+        failed.AddAlone(number, failure);
+        plain.push_back({number, number + 1, failure});
+      } else {
+        const std::uint64_t end = number + 1 + random() % 4;
+        failed.Open(number, failure);
+        failed.Close(end);
+        plain.push_back({number, end, failure});
+      }
+      number = plain.back().end;
+    }
+    for (std::uint64_t n = 0; n < number + 3; ++n) {
+      FailurePtr expected;
+      for (const Plain& one : plain) {
+        if (one.first <= n && n < one.end) expected = one.failure;
+      }
+      ASSERT_EQ(failed.FailureOf(n), expected) << n;
+    }
+  }
+}
+
+// A million questions after a hundred thousand failures: a search of all of
+// them would take ten to the power of eleven steps, an hour or so.
+TEST(FailedIntervalsTest, ManyFailuresStayCheapAndExact) {
+  constexpr std::uint64_t kFailures = 100'000;
+  FailedIntervals failed("cpu:0");
+  for (std::uint64_t i = 0; i < kFailures; ++i) {
+    failed.Open(10 * i, MakeFailure(10 * i));
+    failed.Close(10 * i + 2);
+    ASSERT_LE(failed.detailed(), FailedIntervals::kDetailed);
+  }
+  EXPECT_EQ(failed.detailed(), FailedIntervals::kDetailed);
+  std::uint64_t wrong = 0;
+  for (std::uint64_t n = 0; n < 10 * kFailures; ++n) {
+    const FailurePtr failure = failed.FailureOf(n);
+    if ((failure != nullptr) != (n % 10 < 2)) ++wrong;
+    if (failure != nullptr && failure->number != n / 10 * 10) ++wrong;
+  }
+  EXPECT_EQ(wrong, 0u);
+}
+
+TEST(FailedIntervalsTest, AnOldFailureStillNamesItsLine) {
+  FailedIntervals failed("cpu:0");
+  for (std::uint64_t i = 0; i <= FailedIntervals::kDetailed; ++i) {
+    failed.Open(10 * i, MakeFailure(10 * i));
+    failed.Close(10 * i + 2);
+  }
+  EXPECT_EQ(failed.FailureOf(11)->what, "alas");
+  const FailurePtr old = failed.FailureOf(1);
+  ASSERT_NE(old, nullptr);
+  EXPECT_EQ(old->number, 0u);
+  failed.Open(5, MakeFailure(5));  // drops all behind, and the counts follow
+  EXPECT_EQ(failed.detailed(), 1u);
+  EXPECT_THAT(
+      failed.FailureOf(0)->ToString(),
+      HasSubstr("an operation (operation 0 of stream cpu:0, requested at "
+                "net.cc:1) failed: the cause is no longer kept"));
+}
+
+}  // namespace
+}  // namespace d2l
