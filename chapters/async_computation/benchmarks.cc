@@ -10,9 +10,9 @@
 #include "common/base/timer.h"
 #include "common/device/device.h"
 #include "common/device/device_table.h"
-#include "common/device/hold_up.h"
 #include "common/device/memory.h"
 #include "common/device/stream.h"
+#include "common/device/stream_stall.h"
 #include "common/lesson/benchmark_devices.h"
 #include "common/lesson/host_library.h"
 #include "common/ops/ops.h"
@@ -248,17 +248,17 @@ void AddOneOnce(benchmark::State& state, Device device) {
 // t1 and t2: a thousand additions are asked for while the device is held up,
 // and then worked off; on a GPU, as many as fit.
 void HeldUp(benchmark::State& state, Device device, bool asking) {
-  const int held = std::min(1000, HoldUp::Room(device));
+  const int held = std::min(1000, StreamStall::Room(device));
   const Tensor x = Ones({1, 2}, device);
   { const Tensor y = x + 1; }
   Synchronize(device);
   for (auto _ : state) {
-    HoldUp hold_up(DefaultStream(device));
+    StreamStall stall(DefaultStream(device));
     Timer timer;
     for (int i = 0; i < held; ++i) const Tensor y = x + 1;
     const double asked = timer.Seconds();
     timer.Restart();
-    hold_up.Release();
+    stall.Release();
     Synchronize(device);
     state.SetIterationTime(asking ? asked : timer.Seconds());
   }

@@ -24,9 +24,9 @@
 #include "common/device/device.h"
 #include "common/device/device_table.h"
 #include "common/device/failure.h"
-#include "common/device/hold_up.h"
 #include "common/device/memory.h"
 #include "common/device/stream.h"
+#include "common/device/stream_stall.h"
 #include "common/drawing/graph_drawing.h"
 #include "common/drawing/plot.h"
 #include "common/drawing/timeline.h"
@@ -625,7 +625,7 @@ with d2l.Benchmark('synchronized once'):
 void T1T2T3(Cell& cell) {
   const Device device = TryGpu();
   const int n = cell.BySize(2000, 10000, 10000);
-  const int held = std::min(2 * n / 5, HoldUp::Room(device));
+  const int held = std::min(2 * n / 5, StreamStall::Room(device));
   Stream& stream = NewStream(device, StreamOptions().max_queued_operations);
   const StreamGuard guard(stream);
   Tensor x = Ones({1, 2}, device), y;
@@ -643,9 +643,9 @@ void T1T2T3(Cell& cell) {
   // With launch blocking nothing is held up, and one fit decides nothing.
   for (int i = 0; i < (LaunchBlocking() ? 1 : 21); ++i) {
     const double alone = Seconds([&] { run(500, 1); }) / 500;
-    HoldUp hold_up(stream);
+    StreamStall stall(stream);
     const double t1 = Seconds([&] { ask(held); }) / held;
-    hold_up.Release();
+    stall.Release();
     const double t2 = Seconds([&] { Synchronize(device); }) / held;
     const double t3 = alone - t1 - t2;
     repeats.push_back({{"t1", t1},

@@ -5,11 +5,11 @@
 //
 // Taking and releasing a free std::mutex costs two atomic read-modify-writes;
 // this costs one, which matters where two such sections are half of an
-// operation's price. Nothing that blocks, and no system call, belongs inside.
-// Whoever finds it taken spins a little and then gives up its core, since the
+// operation's price. Do not block or make system calls while holding it. A
+// thread that finds it taken spins a little and then yields its core, since the
 // holder may have lost its own.
 //
-// Satisfies Lockable. Not recursive.
+// Satisfies Lockable, and has Clang's thread-safety annotations. Not recursive.
 
 #ifndef D2L_COMMON_BASE_SPIN_LOCK_H_
 #define D2L_COMMON_BASE_SPIN_LOCK_H_
@@ -17,17 +17,18 @@
 #include <atomic>
 #include <thread>
 
+#include "absl/base/thread_annotations.h"
 #include "common/base/pause.h"
 
 namespace d2l {
 
-class SpinLock {
+class ABSL_LOCKABLE SpinLock {
  public:
   SpinLock() = default;
   SpinLock(const SpinLock&) = delete;
   SpinLock& operator=(const SpinLock&) = delete;
 
-  void lock() {
+  void lock() ABSL_EXCLUSIVE_LOCK_FUNCTION() ABSL_NO_THREAD_SAFETY_ANALYSIS {
     for (int spins = 0; !try_lock(); ++spins) {
       if (spins < 64) {
         Pause();
@@ -36,11 +37,14 @@ class SpinLock {
       }
     }
   }
-  bool try_lock() {
+  bool try_lock()
+      ABSL_EXCLUSIVE_TRYLOCK_FUNCTION(true) ABSL_NO_THREAD_SAFETY_ANALYSIS {
     return !taken_.load(std::memory_order_relaxed) &&
            !taken_.exchange(true, std::memory_order_acquire);
   }
-  void unlock() { taken_.store(false, std::memory_order_release); }
+  void unlock() ABSL_UNLOCK_FUNCTION() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+    taken_.store(false, std::memory_order_release);
+  }
 
  private:
   std::atomic<bool> taken_{false};

@@ -232,7 +232,8 @@ BENCHMARK(BM_RecordAndWaitAcrossStreams)->UseRealTime();
 // threads than cores it is the scheduler's time that is measured.
 void BM_ParallelFor(benchmark::State& state) {
   const int cores = static_cast<int>(state.range(0));
-  CpuStream stream(kDevice, 0, StreamOptions(), std::make_shared<Team>(cores));
+  CpuStream stream(kDevice, 0, StreamOptions(),
+                   std::make_shared<ThreadPool>(cores));
   constexpr int kTimes = 1000;
   for (auto _ : state) {
     double seconds = 0;

@@ -115,7 +115,7 @@ TEST(DeviceTableTest, FurtherStreamsAreNumberedAndIndependent) {
   EXPECT_GE(a.index(), 1);
   EXPECT_EQ(b.index(), a.index() + 1);
   EXPECT_EQ(a.name(), "cpu:1/" + std::to_string(a.index()));
-  HoldUp hold_up(a);
+  StreamStall stall(a);
   b.Synchronize();
   DefaultStream(kCpu1).Synchronize();
 }
@@ -125,13 +125,13 @@ TEST(DeviceTableTest, TheStreamForReadingIsOneAndBehindNoOther) {
   EXPECT_EQ(&ReadStream(kCpu1), &read);
   EXPECT_NE(&ReadStream(kCpu0), &read);
   EXPECT_NE(&DefaultStream(kCpu1), &read);
-  HoldUp hold_up(DefaultStream(kCpu1));
+  StreamStall stall(DefaultStream(kCpu1));
   read.Synchronize();
 }
 
 TEST(DeviceTableTest, AFurtherStreamMayHaveABoundOfItsOwn) {
   const auto callbacks_fit = [](Stream& stream, int count) {
-    const HoldUp hold_up(stream);
+    const StreamStall stall(stream);
     for (int i = 0; i < count; ++i) stream.HostCallback([] {});
     return stream.QueuedOperations() - 1;
   };
@@ -141,14 +141,14 @@ TEST(DeviceTableTest, AFurtherStreamMayHaveABoundOfItsOwn) {
 
   Stream& narrow = NewStream(kCpu1, 2);
   std::atomic<bool> third{false};
-  HoldUp hold_up(narrow);
+  StreamStall stall(narrow);
   std::thread producer([&] {
     for (int i = 0; i < 2; ++i) narrow.HostCallback([] {});
     third = true;
   });
   while (narrow.QueuedOperations() < 3) std::this_thread::yield();
   EXPECT_FALSE(third) << "there is room for the held-up one and one more";
-  hold_up.Release();
+  stall.Release();
   producer.join();
   narrow.Synchronize();
 
@@ -216,7 +216,7 @@ TEST(SynchronizeTest, WaitsForEveryStreamOfTheDevice) {
   Stream& a = NewStream(kCpu1);
   Stream& b = NewStream(kCpu1);
   std::vector<int> ran(3);
-  HoldUp hold_up(b);
+  StreamStall stall(b);
   DefaultStream(kCpu1).HostCallback([&ran] { ran[0] = 1; });
   a.HostCallback([&ran] { ran[1] = 1; });
   b.HostCallback([&ran] { ran[2] = 1; });
@@ -224,7 +224,7 @@ TEST(SynchronizeTest, WaitsForEveryStreamOfTheDevice) {
       std::async(std::launch::async, [] { Synchronize(kCpu1); });
   EXPECT_EQ(waiting.wait_for(std::chrono::milliseconds(50)),
             std::future_status::timeout);
-  hold_up.Release();
+  stall.Release();
   waiting.get();
   EXPECT_EQ(ran, std::vector<int>({1, 1, 1}));
 }

@@ -290,7 +290,7 @@ int NoThreadForAStream() {
 }
 
 int NoThreadForAHelper() {
-  CpuStream stream(kCpu0, 0, StreamOptions(), std::make_shared<Team>(4));
+  CpuStream stream(kCpu0, 0, StreamOptions(), std::make_shared<ThreadPool>(4));
   if (!AllowNoMoreThreads()) return kSkipped;
   Spread(stream);
   Spread(stream);

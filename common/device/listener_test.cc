@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "common/device/device_table.h"
-#include "common/device/hold_up.h"
 #include "common/device/keep_until_passed.h"
 #include "common/device/memory.h"
 #include "common/device/stream.h"
+#include "common/device/stream_stall.h"
 #include "common/device/testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -89,7 +89,7 @@ TEST_P(ListenerTest, ABlockThatAnotherStreamUsesIsInFlight) {
   StorageRef block = memory_.Allocate(1000, stream_);
   const std::int64_t before = memory_.Stats().in_flight;
   {
-    HoldUp hold_up(*other);
+    StreamStall stall(*other);
     block->MarkUsedBy(*other);
     block.reset();
     ASSERT_EQ(seen.memory.size(), 2u);
@@ -193,7 +193,7 @@ TEST_P(ListenerTest, MemoryIsKeptUntilTheStreamHasPassed) {
   auto memory = std::make_shared<int>(1);
   const std::weak_ptr<int> seen = memory;
   {
-    HoldUp hold_up(*stream);
+    StreamStall stall(*stream);
     KeepUntilPassed(std::move(memory), {stream.get(), stream.get()});
     KeepUntilPassed(std::make_shared<int>(2), {});
     EXPECT_FALSE(seen.expired());

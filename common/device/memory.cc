@@ -121,7 +121,7 @@ Storage* DeviceMemory::AllocateSlowly(Request& request) {
   if (Storage* block = MakeRoom(request)) return block;
   if (Storage* block = AllocateFromDevice(request)) return block;
   // Work that runs on a stream cannot wait for streams.
-  if (internal::on_worker_thread) return nullptr;
+  if (internal::enqueue_mode) return nullptr;
   WaitForParked();
   GiveBackAll();
   return AllocateFromDevice(request);
@@ -180,7 +180,7 @@ void DeviceMemory::Return(Storage* block) noexcept {
     after = stats_;
   } else {
     // If they cannot be recorded here, a later point is as safe.
-    if (!internal::on_worker_thread) block->RecordUsers();
+    if (!internal::enqueue_mode) block->RecordUsers();
     std::lock_guard<SpinLock> lock(lock_);
     stats_.in_use -= size;
     stats_.in_flight += size;
@@ -193,7 +193,7 @@ void DeviceMemory::Return(Storage* block) noexcept {
 void DeviceMemory::TakeBack() {
   RecordParked();
   TakeBackPassed();
-  if (internal::on_worker_thread) return;  // which cannot wait for streams
+  if (internal::enqueue_mode) return;  // which cannot wait for streams
   const auto too_much = [this] {
     std::lock_guard<SpinLock> lock(lock_);
     return stats_.in_flight + leaving_ > max_bytes_in_flight_;
@@ -202,7 +202,7 @@ void DeviceMemory::TakeBack() {
 }
 
 void DeviceMemory::RecordParked() {
-  if (internal::on_worker_thread) return;  // which cannot enqueue
+  if (internal::enqueue_mode) return;  // which cannot enqueue
   Storage* blocks = nullptr;
   {
     std::lock_guard<SpinLock> lock(lock_);
@@ -290,7 +290,7 @@ void DeviceMemory::GiveBack(Storage* pieces) {
 }
 
 bool DeviceMemory::MayGiveBack() {
-  if (internal::on_worker_thread) return false;  // it may ask no stream
+  if (internal::enqueue_mode) return false;  // it may ask no stream
   if (!backend_.FreeWaits()) return true;
   if (kind_ == Kind::kPinned) return false;  // whose streams are unknown
   for (std::size_t i = 0;; ++i) {
@@ -389,7 +389,7 @@ void DeviceMemory::GiveBackAll() {
 }
 
 void DeviceMemory::EmptyCache() {
-  if (internal::on_worker_thread) {
+  if (internal::enqueue_mode) {
     throw std::logic_error(
         "[empty_cache] called from work that runs on a stream, which cannot "
         "wait for streams");

@@ -213,7 +213,7 @@ TEST_F(MemoryTest, StatsAddUp) {
   EXPECT_EQ(stats.raw_allocations, 2) << "reused";
   EXPECT_EQ(stats.peak, 1536);
 
-  HoldUp hold_up(*other_);
+  StreamStall stall(*other_);
   a->MarkUsedBy(*other_);
   a.reset();
   stats = memory_.Stats();
@@ -227,7 +227,7 @@ TEST_F(MemoryTest, StatsAddUp) {
   b.reset();
   memory_.ResetPeak();
   EXPECT_EQ(memory_.Stats().peak, 2048);
-  hold_up.Release();
+  stall.Release();
   memory_.EmptyCache();
   stats = memory_.Stats();
   EXPECT_EQ(stats.in_flight, 0);
@@ -242,7 +242,7 @@ TEST_F(MemoryTest, TheBoundOnWhatIsParkedCanBeChanged) {
   };
   EXPECT_EQ(memory_.SetMaxBytesInFlight(2048), kNoBound);
   {
-    HoldUp hold_up(*other_);
+    StreamStall stall(*other_);
     std::thread producer([&] {
       for (int i = 0; i < 20; ++i) {
         park();
@@ -250,12 +250,12 @@ TEST_F(MemoryTest, TheBoundOnWhatIsParkedCanBeChanged) {
       }
     });
     while (memory_.Stats().in_flight <= 2048) std::this_thread::yield();
-    hold_up.Release();
+    stall.Release();
     producer.join();
   }
   EXPECT_EQ(memory_.SetMaxBytesInFlight(kNoBound), 2048);
   memory_.EmptyCache();
-  HoldUp hold_up(*other_);
+  StreamStall stall(*other_);
   for (int i = 0; i < 20; ++i) park();
   EXPECT_EQ(memory_.Stats().in_flight, 20 * 1024) << "nobody waited";
   EXPECT_THROW(memory_.SetMaxBytesInFlight(0), std::invalid_argument);
@@ -263,14 +263,14 @@ TEST_F(MemoryTest, TheBoundOnWhatIsParkedCanBeChanged) {
 
 TEST_F(MemoryTest, EmptyCacheWaitsForWorkThatMayUseAFreeBlock) {
   StorageRef block = memory_.Allocate(4096, *stream_);
-  HoldUp hold_up(*stream_);
+  StreamStall stall(*stream_);
   auto* const data = static_cast<char*>(block->data());
   stream_->HostCallback([data] { std::memset(data, 1, 4096); });
   block.reset();
   std::future<void> emptied =
       std::async(std::launch::async, [this] { memory_.EmptyCache(); });
   EXPECT_EQ(emptied.wait_for(kGrace), std::future_status::timeout);
-  hold_up.Release();
+  stall.Release();
   emptied.get();
   EXPECT_EQ(memory_.Stats().reserved, 0);
   memory_.EmptyCache();  // again: nothing to do
@@ -303,12 +303,12 @@ TEST_F(MemoryTest, PinnedBlockWaitsForTheStreamsThatUseIt) {
   {
     StorageRef block = pinned.AllocatePinned(100);
     void* const data = block->data();
-    HoldUp hold_up(*stream_);
+    StreamStall stall(*stream_);
     block->MarkUsedBy(*stream_);
     block.reset();
     StorageRef second = pinned.AllocatePinned(100);
     EXPECT_NE(second->data(), data);
-    hold_up.Release();
+    stall.Release();
     stream_->Synchronize();
     EXPECT_EQ(pinned.AllocatePinned(100)->data(), data);
   }
@@ -345,7 +345,7 @@ TEST_F(MemoryTest, OutOfMemorySaysWhatWasAskedAndWhatThereIs) {
   DeviceMemory memory(backend, kCpu0, 0, DeviceMemory::Kind::kDevice, kNoBound);
   {
     StorageRef held = memory.Allocate(4096, *stream_);
-    HoldUp hold_up(*stream_);
+    StreamStall stall(*stream_);
     for (int i = 0; i < 3; ++i) stream_->HostCallback([] {});
     try {
       // The cache is empty, so there is nothing to wait for.
@@ -568,14 +568,14 @@ TEST_F(MemoryTest, WhatIsInFlightIsWaitedForBeforeItGivesUp) {
   SmallBackend backend(10 << 10);
   DeviceMemory memory(backend, kCpu0, 0, DeviceMemory::Kind::kDevice, kNoBound);
   {
-    HoldUp hold_up(*other_);
+    StreamStall stall(*other_);
     StorageRef block = memory.Allocate(8192, *stream_);
     block->MarkUsedBy(*other_);
     block.reset();
     std::future<StorageRef> waiting = std::async(
         std::launch::async, [&] { return memory.Allocate(6144, *stream_); });
     EXPECT_EQ(waiting.wait_for(kGrace), std::future_status::timeout);
-    hold_up.Release();
+    stall.Release();
     StorageRef other = waiting.get();
     EXPECT_EQ(memory.Stats().in_flight, 0);
     EXPECT_EQ(memory.Stats().reserved, 6144);

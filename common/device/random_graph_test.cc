@@ -223,16 +223,16 @@ class RandomGraphTest : public testing::Test {
     for (int n = 0; n < kNodes; ++n) at[n] = &memory[n];
     std::vector<Event> events(kNodes);
     const int from = graph[edge.reader].input[edge.input];
-    std::unique_ptr<HoldUp> hold_up;
+    std::unique_ptr<StreamStall> stall;
     for (int n = 0; n < kNodes; ++n) {
       Stream& stream = *streams_[graph[n].stream];
       WaitForInputs(graph, n, events, edge);
-      if (n == from) hold_up = std::make_unique<HoldUp>(stream);
+      if (n == from) stall = std::make_unique<StreamStall>(stream);
       EnqueueNode(graph, n, at, &result);
       if (graph[n].read_elsewhere) events[n] = stream.Record();
       if (n == edge.reader) {
         stream.Record().Synchronize();
-        hold_up->Release();
+        stall->Release();
       }
     }
     for (const auto& stream : streams_) stream->Synchronize();

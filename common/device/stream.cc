@@ -47,7 +47,7 @@ std::atomic<bool> launch_blocking{LaunchBlockingFromEnvironment()};
 
 void WatchForks() {
   static const int watching = pthread_atfork(nullptr, nullptr, [] {
-    on_worker_thread = kForkedChild;
+    enqueue_mode = kForkedChild;
     forked_child.store(true, std::memory_order_relaxed);
   });
   static_cast<void>(watching);
@@ -55,11 +55,11 @@ void WatchForks() {
 
 void RefuseCall(const Stream& stream, const char* what) {
   const char* why = kForked;
-  if (on_worker_thread == kOnWorker) {
+  if (enqueue_mode == kOnWorker) {
     why =
         "called from work that runs on a stream; a task or a host callback "
         "must not call into streams, or the queue could wait for itself";
-  } else if (on_worker_thread == kCapturing) {
+  } else if (enqueue_mode == kCapturing) {
     why =
         "called while a TaskSink captures this thread's tasks; it can be a "
         "part of no captured program, so call it before or behind";
@@ -97,7 +97,7 @@ std::string Stream::name() const {
   return absl::StrCat(device_.ToString(), "/", index_);
 }
 
-std::function<void()> Stream::Hold() {
+std::function<void()> Stream::Stall() {
   struct Gate {
     Mutex mutex;
     CondVar changed;

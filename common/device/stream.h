@@ -1,32 +1,31 @@
-// Stream: a queue of work on one device (c10::Stream's word, CUDA's idea).
+// Stream: a queue of work on one device, as c10::Stream and cudaStream_t are.
 //
 //   stream.CopyAsync(dst, src, bytes, CopyKind::kHostToDevice);
 //   stream.HostCallback([&] { done = true; });
 //   stream.Synchronize();  // until then, nothing above need have happened
 //
-// Order: first in, first out. Between two streams nothing is ordered, unless
-// one waits for an event of the other.
+// Order: first in, first out. Two streams are not ordered, unless one waits for
+// an event of the other.
 //
-// Thread-safety: any thread may enqueue at any time; what one thread enqueues
-// keeps its order. A queue is bounded: when it is full, whoever enqueues
-// waits, until half of it is free (back-pressure). Work running on a stream
-// must not itself call into streams, as in CUDA's host functions; that throws
+// Thread-safety: any thread may enqueue at any time; the operations of one
+// thread keep their order. A queue is bounded: a thread that enqueues on a full
+// one waits until half of it is free (back-pressure). Work that runs on a
+// stream must not call into streams, as in CUDA's host functions; that throws
 // std::logic_error.
 //
 // Processes: a child that is forked after the first stream was made has none of
-// the threads that do the work. There streams throw std::logic_error, and
-// nothing waits for what the parent had queued. Fork before the first use of a
-// device, or call exec in the child.
+// the threads that do the work. Its calls into streams throw std::logic_error,
+// and its exit waits for nothing that the parent had queued. Fork before the
+// first use of a device, or call exec in the child.
 //
 // Errors: an operation that fails *poisons* its stream. Later operations are
-// skipped, events complete but carry the failure, and whoever waits for such
-// an event is poisoned with it. Synchronize throws the failure as an
-// AsyncError, once, and with that the stream accepts work again. What the
-// failed and the skipped operations should have written stays marked for
-// ever: see FailureOf.
+// skipped; events complete but carry the failure, which poisons the streams
+// that wait for them. Synchronize throws the failure as an AsyncError, once,
+// and from then on the stream runs again. Results of failed and skipped
+// operations stay marked: see FailureOf.
 //
-// How work is launched is the back end's own: CpuStream::Enqueue,
-// CudaStream::Launch. Mathematics is in common/kernels.
+// Each back end launches work in its own way: CpuStream::Enqueue,
+// CudaStream::Launch. The operations of tensors are in common/kernels.
 
 #ifndef D2L_COMMON_DEVICE_STREAM_H_
 #define D2L_COMMON_DEVICE_STREAM_H_
@@ -50,8 +49,7 @@ class Stream {
  public:
   // index: its number among the streams of its device; 0 is the default one.
   Stream(Device device, int index) : device_(device), index_(index) {}
-  // Waits for everything enqueued. A failure nobody has asked about is
-  // reported on stderr.
+  // Waits for everything enqueued. Prints a failure that was never reported.
   virtual ~Stream() = default;
 
   Stream(const Stream&) = delete;
@@ -61,6 +59,8 @@ class Stream {
   int index() const { return index_; }
   // "cpu:0" for the default stream, "cpu:0/1" for a further one.
   std::string name() const;
+
+  // ---- For programs.
 
   // The point after everything enqueued so far.
   virtual Event Record() = 0;
@@ -86,48 +86,49 @@ class Stream {
       std::function<void()> callback,
       SourceLocation requested_at = SourceLocation::Current()) = 0;
 
-  // For HoldUp, which says what it does. What it returns releases the stream;
-  // any thread may call it, any number of times, while the stream lives. Here
-  // it is a host callback that waits.
-  virtual std::function<void()> Hold();
-
-  // How many operations are enqueued, or waiting for room in the queue, and
-  // not done yet.
+  // How many operations are not done yet: enqueued, or waiting for room in the
+  // queue.
   virtual std::int64_t QueuedOperations() = 0;
 
   // True if everything enqueued so far is done.
   bool Query() { return QueuedOperations() == 0; }
 
   // Waits until everything enqueued so far is done. Throws AsyncError if any
-  // of it failed or was skipped and nobody has been told yet.
+  // of it failed or was skipped and that was not reported yet.
   virtual void Synchronize(
       SourceLocation noticed_at = SourceLocation::Current()) = 0;
 
-  // Waits until operation `number` is done. Throws nothing: ask FailureOf.
+  // ---- For tensors, profilers and the device table. Programs use what these
+  // offer: reading a tensor, a profile, the end of main, a StreamStall.
+
+  // Waits until operation `number` is done. Throws no AsyncError: see
+  // FailureOf.
   virtual void WaitFor(std::uint64_t number) = 0;
 
-  // Waits until operation `number` is done, for those who read what it wrote.
-  // Throws AsyncError if it failed or was skipped, every time; as after
-  // Synchronize, the stream then accepts work again. noticed_in: the reader's
-  // name, for the message.
+  // Waits until operation `number` is done, to read its result. Throws
+  // AsyncError if it failed or was skipped, every time; as after Synchronize,
+  // the stream then runs again. noticed_in: the reader's name, for the message.
   virtual void Finish(std::uint64_t number, const char* noticed_in,
                       SourceLocation noticed_at) = 0;
 
-  // The failure because of which operation `number`, which has completed,
-  // did not do its work; null if it did. Remembered for the stream's life.
+  // Why operation `number`, which has completed, did not do its work; null if
+  // it did. Kept for the stream's life, see FailedIntervals.
   virtual FailurePtr FailureOf(std::uint64_t number) = 0;
 
-  // For the end of the process: from Abandon on, work that the back end can
-  // skip is skipped, and what it should have written is marked as after a
-  // failure; events complete. All streams first, then Retire each: one may wait
-  // for an event of another.
+  // For StreamStall. Returns once the stream is idle and stalled. The function
+  // it returns ends the stall; any thread may call it, any number of times,
+  // while the stream lives. Here it is a host callback that waits.
+  virtual std::function<void()> Stall();
+
+  // For the end of the process: from Abandon on, the back end skips the work
+  // that it can skip and marks its results as failed; events complete. All
+  // streams first, then Retire each: one may wait for an event of another.
   virtual void Abandon() = 0;
   // After Abandon: waits until everything enqueued so far is done or skipped,
-  // and reports an unnoticed failure on stderr. What threads and static objects
-  // still enqueue is skipped, even if its inputs were, and a wait for it
-  // returns; so the stream must never be destroyed. A thread that reads what
-  // was skipped is kept waiting for the end of the process, see
-  // BeginEndOfProgram.
+  // and prints a failure that was never reported. What threads and static
+  // objects enqueue later is skipped, even if its inputs were, and waits for it
+  // return; so the stream must never be destroyed. A thread that reads a
+  // skipped result is kept until the process ends, see BeginEndOfProgram.
   virtual void Retire() = 0;
 
   // False as long as nothing has ever failed here: the cheap question before
@@ -160,11 +161,12 @@ void ThrowIfFailed(Stream& stream, std::uint64_t number, const char* noticed_in,
 // the environment variable CUDA_LAUNCH_BLOCKING is 1. Any thread may call it.
 void SetLaunchBlocking(bool on);
 
-// The end of the program has begun on this thread, which calls exit or has
-// returned from main. From now on other threads that read what was skipped
-// wait, for at most some seconds, after which they get their AsyncError: nobody
-// can give them a value, and an exception that they do not expect would end the
-// program with an abort and not with main's exit code.
+// Call on the thread that ends the program, which calls exit or has returned
+// from main, before Abandon. From then on other threads that read a skipped
+// result wait for the process to end, for ten seconds at most, and then get
+// their AsyncError. There is no value for them to read, and an exception that
+// they do not catch would abort the program instead of returning main's exit
+// code.
 void BeginEndOfProgram();
 
 namespace internal {
@@ -178,7 +180,7 @@ enum EnqueueMode : unsigned char {
   kForkedChild,  // of a process that has streams
   kCapturing,    // a TaskSink takes its tasks
 };
-inline thread_local EnqueueMode on_worker_thread = kMayEnqueue;
+inline thread_local EnqueueMode enqueue_mode = kMayEnqueue;
 
 // This process is the child of one that had streams when it forked.
 inline std::atomic<bool> forked_child{false};
@@ -199,7 +201,7 @@ void PrintUnnoticed(const FailurePtr& failure);
 
 inline bool LaunchBlocking() {
   return internal::launch_blocking.load(std::memory_order_relaxed) &&
-         internal::on_worker_thread == internal::kMayEnqueue;
+         internal::enqueue_mode == internal::kMayEnqueue;
 }
 
 }  // namespace d2l

@@ -122,13 +122,13 @@ TEST_P(StreamContractTest, CopiesAndCallbacksShareOneOrder) {
 
 TEST_P(StreamContractTest, EnqueueingDoesNotWaitForTheWork) {
   std::atomic<int> ran{0};
-  HoldUp hold_up(*stream_);
+  StreamStall stall(*stream_);
   // A GPU's own queue has room for some dozens of callbacks.
   for (int i = 0; i < 30; ++i) stream_->HostCallback([&ran] { ++ran; });
   EXPECT_EQ(ran, 0);
   EXPECT_FALSE(stream_->Query());
   EXPECT_GE(stream_->QueuedOperations(), 30);
-  hold_up.Release();
+  stall.Release();
   stream_->Synchronize();
   EXPECT_EQ(ran, 30);
   EXPECT_TRUE(stream_->Query());
@@ -137,7 +137,7 @@ TEST_P(StreamContractTest, EnqueueingDoesNotWaitForTheWork) {
 
 TEST_P(StreamContractTest, StreamsAreNotOrderedByThemselves) {
   std::unique_ptr<Stream> other = MakeStream(GetParam(), 2);
-  HoldUp hold_up(*stream_);
+  StreamStall stall(*stream_);
   std::atomic<bool> ran{false};
   other->HostCallback([&ran] { ran = true; });
   other->Synchronize();  // would hang if `stream_` held it up
@@ -168,14 +168,14 @@ TEST_P(StreamContractTest, EventStandsForWhatWasEnqueuedBeforeIt) {
   const Event first = stream_->Record();
   first.Synchronize();
   EXPECT_TRUE(first.Query());
-  HoldUp hold_up(*stream_);
+  StreamStall stall(*stream_);
   std::atomic<bool> ran{false};
   stream_->HostCallback([&ran] { ran = true; });
   const Event second = stream_->Record();
   EXPECT_TRUE(first.Query()) << "what comes later must not undo an event";
   EXPECT_FALSE(second.Query());
   EXPECT_EQ(second.failure(), nullptr);
-  hold_up.Release();
+  stall.Release();
   second.Synchronize();
   EXPECT_TRUE(ran);
   EXPECT_TRUE(second.Query());
@@ -199,7 +199,7 @@ TEST_P(StreamContractTest, EventThatStandsForNothingIsComplete) {
 
 TEST_P(StreamContractTest, WaitHoldsUpTheWaitingStreamAlone) {
   std::unique_ptr<Stream> waiter = MakeStream(GetParam(), 2);
-  HoldUp hold_up(*stream_);
+  StreamStall stall(*stream_);
   std::atomic<int> step{0};
   int seen = -1;
   stream_->HostCallback([&step] { step = 1; });
@@ -211,7 +211,7 @@ TEST_P(StreamContractTest, WaitHoldsUpTheWaitingStreamAlone) {
   waiter->HostCallback([&step, &seen] { seen = step; });
   const Event after = waiter->Record();
   EXPECT_FALSE(after.Query());
-  hold_up.Release();
+  stall.Release();
   waiter->Synchronize();
   EXPECT_EQ(seen, 1);
 }
@@ -241,22 +241,22 @@ TEST_P(StreamContractTest, ManyStreamsWaitForOneEvent) {
   }
   std::atomic<bool> done{false};
   std::atomic<int> too_early{0};
-  HoldUp hold_up(*stream_);
+  StreamStall stall(*stream_);
   stream_->HostCallback([&done] { done = true; });
   const Event event = stream_->Record();
   for (auto& waiter : waiters) {
     waiter->Wait(event);
     waiter->HostCallback([&] { too_early += done ? 0 : 1; });
   }
-  hold_up.Release();
+  stall.Release();
   for (auto& waiter : waiters) waiter->Synchronize();
   EXPECT_EQ(too_early, 0);
 }
 
 TEST_P(StreamContractTest, AStreamMayWaitForItsOwnEvent) {
-  HoldUp hold_up(*stream_);
+  StreamStall stall(*stream_);
   stream_->Wait(stream_->Record());
-  hold_up.Release();
+  stall.Release();
   stream_->Synchronize();
 }
 
@@ -278,7 +278,7 @@ TEST_P(StreamContractTest, ElapsedTimeIsTheTimeBetweenTheEvents) {
 TEST_P(StreamContractTest, ElapsedTimeNeedsEventsThatHaveCompleted) {
   const Event begin = stream_->Record();
   begin.Synchronize();
-  HoldUp hold_up(*stream_);
+  StreamStall stall(*stream_);
   const Event end = stream_->Record();
   try {
     ElapsedTime(begin, end);
@@ -287,7 +287,7 @@ TEST_P(StreamContractTest, ElapsedTimeNeedsEventsThatHaveCompleted) {
     EXPECT_THAT(error.what(), HasSubstr("has not completed yet"));
   }
   EXPECT_THROW(ElapsedTime(end, begin), std::invalid_argument);
-  hold_up.Release();
+  stall.Release();
   end.Synchronize();
   EXPECT_GE(ElapsedTime(begin, end), 0);
 }
@@ -324,7 +324,7 @@ TEST_P(StreamContractTest, CopyFromAndToPinnedMemoryIsAsynchronous) {
   {
     StorageRef a = memory->Allocate(1000, *stream_);
     StorageRef b = memory->Allocate(1000, *stream_);
-    HoldUp hold_up(*stream_);
+    StreamStall stall(*stream_);
     stream_->CopyAsync(a->data(), in->data(), 1000, CopyKind::kHostToDevice);
     stream_->CopyAsync(b->data(), a->data(), 1000, CopyKind::kDeviceToDevice);
     stream_->CopyAsync(out->data(), b->data(), 1000, CopyKind::kDeviceToHost);
@@ -332,7 +332,7 @@ TEST_P(StreamContractTest, CopyFromAndToPinnedMemoryIsAsynchronous) {
     // source holds when the stream gets there.
     EXPECT_EQ(static_cast<char*>(out->data())[999], 2);
     std::memset(in->data(), 3, 1000);
-    hold_up.Release();
+    stall.Release();
     stream_->Synchronize();
     EXPECT_EQ(static_cast<char*>(out->data())[0], 3);
     EXPECT_EQ(static_cast<char*>(out->data())[999], 3);
@@ -346,7 +346,7 @@ TEST_P(StreamContractTest, CopyFromAndToPageableMemoryIsSynchronous) {
     std::vector<char> out(1000, 2);
     StorageRef block = memory->Allocate(1000, *stream_);
     for (const bool to_device : {true, false}) {
-      HoldUp hold_up(*stream_);
+      StreamStall stall(*stream_);
       std::future<void> copied = std::async(std::launch::async, [&] {
         if (to_device) {
           stream_->CopyAsync(block->data(), in.data(), 1000,
@@ -357,7 +357,7 @@ TEST_P(StreamContractTest, CopyFromAndToPageableMemoryIsSynchronous) {
         }
       });
       EXPECT_EQ(copied.wait_for(kGrace), std::future_status::timeout);
-      hold_up.Release();
+      stall.Release();
       copied.get();
       if (to_device) in.assign(1000, 9);  // it is the program's own again
     }
@@ -432,7 +432,7 @@ TEST_P(StreamContractTest, CallingIntoAStreamFromWorkIsALateFailure) {
 TEST_P(StreamContractTest, BlockIsReusedAtOnceOnItsOwnStream) {
   std::unique_ptr<DeviceMemory> memory = MakeMemory();
   {
-    HoldUp hold_up(*stream_);
+    StreamStall stall(*stream_);
     StorageRef block = memory->Allocate(1000, *stream_);
     void* const data = block->data();
     block->MarkUsedBy(*stream_);
@@ -461,7 +461,7 @@ TEST_P(StreamContractTest, BlockThatAnotherStreamUsesIsParked) {
   std::unique_ptr<Stream> user = MakeStream(OtherDevice(), 2);
   std::unique_ptr<DeviceMemory> memory = MakeMemory();
   {
-    HoldUp hold_up(*user);
+    StreamStall stall(*user);
     StorageRef block = memory->Allocate(1000, *stream_);
     void* const data = block->data();
     user->HostCallback([] {});
@@ -471,7 +471,7 @@ TEST_P(StreamContractTest, BlockThatAnotherStreamUsesIsParked) {
     EXPECT_EQ(memory->Stats().in_use, 0);
     StorageRef second = memory->Allocate(1000, *stream_);
     EXPECT_NE(second->data(), data) << "the other stream still needs it";
-    hold_up.Release();
+    stall.Release();
     user->Synchronize();
     StorageRef third = memory->Allocate(1000, *stream_);
     EXPECT_EQ(third->data(), data);
@@ -484,8 +484,8 @@ TEST_P(StreamContractTest, BlockUsedByTwoOthersWaitsForBoth) {
   std::unique_ptr<Stream> second = MakeStream(OtherDevice(), 3);
   std::unique_ptr<DeviceMemory> memory = MakeMemory();
   {
-    HoldUp hold_first(*first);
-    HoldUp hold_second(*second);
+    StreamStall hold_first(*first);
+    StreamStall hold_second(*second);
     StorageRef block = memory->Allocate(1000, *stream_);
     void* const data = block->data();
     block->MarkUsedBy(*first);
@@ -515,10 +515,10 @@ TEST_P(StreamContractTest, BlockFreedByACallbackIsParkedToo) {
     EXPECT_GE(memory->Stats().in_flight, 1000);
     // No event could be recorded there and then. So what counts is what the
     // user has queued by the time somebody allocates.
-    HoldUp hold_up(*user);
+    StreamStall stall(*user);
     StorageRef second = memory->Allocate(1000, *stream_);
     EXPECT_NE(second->data(), data);
-    hold_up.Release();
+    stall.Release();
     user->Synchronize();
     StorageRef third = memory->Allocate(1000, *stream_);
     EXPECT_EQ(third->data(), data);
@@ -530,7 +530,7 @@ TEST_P(StreamContractTest, AllocationWaitsWhileTooMuchIsInFlight) {
   std::unique_ptr<DeviceMemory> memory = MakeMemory(/*max_bytes_in_flight=*/
                                                     4096);
   {
-    HoldUp hold_up(*user);
+    StreamStall stall(*user);
     for (int i = 0; i < 2; ++i) {
       // The first 4096 bytes are within the bound.
       StorageRef block = memory->Allocate(4096, *stream_);
@@ -540,7 +540,7 @@ TEST_P(StreamContractTest, AllocationWaitsWhileTooMuchIsInFlight) {
     std::future<StorageRef> waiting = std::async(
         std::launch::async, [&] { return memory->Allocate(64, *stream_); });
     EXPECT_EQ(waiting.wait_for(kGrace), std::future_status::timeout);
-    hold_up.Release();
+    stall.Release();
     StorageRef block = waiting.get();
     EXPECT_LE(memory->Stats().in_flight, 4096);
   }
@@ -550,12 +550,12 @@ TEST_P(StreamContractTest, AllocationWaitsWhileTooMuchIsInFlight) {
 
 TEST_P(StreamContractTest, LateErrorSaysWhatFailedAndWhere) {
   std::atomic<int> ran{0};
-  HoldUp hold_up(*stream_);
+  StreamStall stall(*stream_);
   stream_->HostCallback([&ran] { ++ran; });
   const int line = __LINE__ + 1;
   stream_->HostCallback(Fail);
   for (int i = 0; i < 3; ++i) stream_->HostCallback([&ran] { ++ran; });
-  hold_up.Release();
+  stall.Release();
   int noticed_line = 0;
   auto error = LateError([&] {
     noticed_line = __LINE__ + 1;
@@ -597,10 +597,10 @@ TEST_P(StreamContractTest, SynchronizeThrowsOnceThenTheStreamWorksAgain) {
 }
 
 TEST_P(StreamContractTest, TheFirstFailureIsTheOneReported) {
-  HoldUp hold_up(*stream_);
+  StreamStall stall(*stream_);
   stream_->HostCallback([] { throw std::runtime_error("first"); });
   stream_->HostCallback([] { throw std::runtime_error("second"); });
-  hold_up.Release();
+  stall.Release();
   auto error = LateError([&] { stream_->Synchronize(); });
   ASSERT_NE(error, nullptr);
   EXPECT_EQ(error->failure().what, "first");
@@ -620,25 +620,25 @@ TEST_P(StreamContractTest, ThrowingSomethingElseIsAFailureToo) {
 
 TEST_P(StreamContractTest, SkippedCallbacksAreDestroyed) {
   auto owned = std::make_shared<int>(0);
-  HoldUp hold_up(*stream_);
+  StreamStall stall(*stream_);
   stream_->HostCallback(Fail);
   for (int i = 0; i < 10; ++i) {
     stream_->HostCallback([owned] { ++*owned; });
   }
   EXPECT_EQ(owned.use_count(), 11);
-  hold_up.Release();
+  stall.Release();
   EXPECT_THROW(stream_->Synchronize(), AsyncError);
   EXPECT_EQ(owned.use_count(), 1);
   EXPECT_EQ(*owned, 0);
 }
 
 TEST_P(StreamContractTest, EventsBehindAFailureCompleteAndArePoisoned) {
-  HoldUp hold_up(*stream_);
+  StreamStall stall(*stream_);
   const Event before = stream_->Record();
   stream_->HostCallback(Fail);
   const Event after = stream_->Record();
   EXPECT_EQ(after.failure(), nullptr) << "nobody knows yet";
-  hold_up.Release();
+  stall.Release();
   before.Synchronize();
   EXPECT_EQ(before.failure(), nullptr);
   for (int i = 0; i < 3; ++i) {  // every time
@@ -693,12 +693,12 @@ TEST_P(StreamContractTest, FailuresAreRememberedForEver) {
 }
 
 TEST_P(StreamContractTest, WaitForReturnsForAFailedOperationToo) {
-  HoldUp hold_up(*stream_);
+  StreamStall stall(*stream_);
   stream_->HostCallback(Fail);  // operation 1
   std::future<void> waiting =
       std::async(std::launch::async, [this] { stream_->WaitFor(1); });
   EXPECT_EQ(waiting.wait_for(kGrace), std::future_status::timeout);
-  hold_up.Release();
+  stall.Release();
   waiting.get();
   EXPECT_NE(stream_->FailureOf(1), nullptr);
   EXPECT_THROW(stream_->Synchronize(), AsyncError);
@@ -731,14 +731,14 @@ TEST_P(StreamContractTest, FinishThrowsEveryTimeAndMendsTheStream) {
 TEST_P(StreamContractTest, AWaitBehindAFailureStillCounts) {
   std::unique_ptr<Stream> slow = MakeStream(GetParam(), 2);
   int x = 0;
-  HoldUp hold_up(*slow);
+  StreamStall stall(*slow);
   slow->HostCallback([&x] { x = 1; });
   const Event written = slow->Record();
   stream_->HostCallback([] { throw std::runtime_error("alas"); });
   stream_->Wait(written);
   std::thread release([&] {
     while (!stream_->ever_failed()) std::this_thread::yield();
-    hold_up.Release();
+    stall.Release();
   });
   EXPECT_THROW(stream_->Synchronize(), AsyncError);
   int seen = 0;
@@ -753,11 +753,11 @@ TEST_P(StreamContractTest, WorkMayAllocateWhileMuchIsParked) {
   std::unique_ptr<Stream> home = MakeStream(GetParam(), 2);
   std::unique_ptr<DeviceMemory> memory = MakeMemory(/*max_bytes_in_flight=*/1);
   StorageRef block = memory->Allocate(100, *home);
-  HoldUp hold_up(*stream_);
+  StreamStall stall(*stream_);
   stream_->HostCallback([&] { memory->Allocate(100, *home); });
   block->MarkUsedBy(*stream_);
   block.reset();  // parked behind the callback
-  hold_up.Release();
+  stall.Release();
   stream_->Synchronize();
 }
 
@@ -765,11 +765,11 @@ TEST_P(StreamContractTest, PoisonPassesThroughEventsToOtherStreams) {
   std::unique_ptr<Stream> second = MakeStream(GetParam(), 2);
   std::unique_ptr<Stream> third = MakeStream(OtherDevice(), 3);
   std::atomic<bool> ran{false};
-  HoldUp hold_up(*stream_);
+  StreamStall stall(*stream_);
   stream_->HostCallback(Fail);
   second->Wait(stream_->Record());
   second->HostCallback([&ran] { ran = true; });
-  hold_up.Release();
+  stall.Release();
   third->Wait(second->Record());
   third->HostCallback([&ran] { ran = true; });
   for (Stream* stream : {third.get(), second.get(), stream_.get()}) {
@@ -808,7 +808,7 @@ TEST_P(StreamContractTest, WaitsForEventsThatHaveCompleted) {
 TEST_P(StreamContractTest, SynchronizeFromManyThreadsReportsOnce) {
   constexpr int kThreads = 4;
   std::atomic<int> reports{0};
-  HoldUp hold_up(*stream_);
+  StreamStall stall(*stream_);
   stream_->HostCallback(Fail);
   std::vector<std::thread> threads;
   for (int t = 0; t < kThreads; ++t) {
@@ -820,7 +820,7 @@ TEST_P(StreamContractTest, SynchronizeFromManyThreadsReportsOnce) {
       }
     });
   }
-  hold_up.Release();
+  stall.Release();
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(reports, 1);
 }
@@ -868,7 +868,7 @@ TEST_P(StreamContractTest, DestructorFinishesWhatIsQueued) {
   int ran = 0;
   std::future<void> gone;
   {
-    HoldUp hold_up(*stream_);
+    StreamStall stall(*stream_);
     for (int i = 0; i < 30; ++i) stream_->HostCallback([&ran] { ++ran; });
     gone = std::async(std::launch::async, [this] { stream_.reset(); });
     EXPECT_EQ(gone.wait_for(kGrace), std::future_status::timeout);

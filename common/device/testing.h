@@ -22,8 +22,8 @@
 #include <vector>
 
 #include "common/device/device.h"
-#include "common/device/hold_up.h"
 #include "common/device/stream.h"
+#include "common/device/stream_stall.h"
 #include "gtest/gtest.h"
 
 namespace d2l {

@@ -32,7 +32,7 @@ TEST_P(AsyncTest, TheNotebooksExample) {
 
 TEST_P(AsyncTest, StatementsOnlyEnqueue) {
   Stream& stream = CurrentStream(device());
-  HoldUp hold(stream);
+  StreamStall hold(stream);
   const Tensor x = Ones({1, 2}, device());
   const Tensor z = x * x + 2;
   const Tensor sum = Sum(z);
@@ -49,7 +49,7 @@ TEST_P(AsyncTest, ReadingWaitsForTheWriterOnly) {
   const Tensor early = Ones({1}, device());
   Stream& stream = CurrentStream(device());
   Synchronize(device());
-  HoldUp hold(stream);
+  StreamStall hold(stream);
   const Tensor late = early + 1;
   // Held up behind: reading what is done must not wait for it.
   EXPECT_EQ(Item(early), 1);
@@ -72,11 +72,11 @@ TEST_P(AsyncTest, ItemConvertsAnyDType) {
 TEST_P(AsyncTest, TemporariesReuseMemoryWhileTheQueueIsLong) {
   const Tensor x = Ones({1000}, device());
   Synchronize(device());
-  HoldUp hold(CurrentStream(device()));
+  StreamStall hold(CurrentStream(device()));
   Tensor z = x + 1;
   z = x + 1;  // now two blocks are in the cycle
   const std::int64_t before = Memory(device()).Stats().raw_allocations;
-  const int more = std::min(1000, HoldUp::Room(device()) - 2);
+  const int more = std::min(1000, StreamStall::Room(device()) - 2);
   for (int i = 0; i < more; ++i) z = x + 1;
   EXPECT_EQ(Memory(device()).Stats().raw_allocations, before);
   hold.Release();

@@ -239,7 +239,7 @@ class CrossDeviceTest : public testing::TestWithParam<Pair> {
     return device().type() == DeviceType::kCpu &&
            other().type() == DeviceType::kCuda;
   }
-  std::future<void> ReleaseIfCallerWaits(HoldUp& hold) {
+  std::future<void> ReleaseIfCallerWaits(StreamStall& hold) {
     if (!CallerWaitsForSource()) return {};
     return std::async(std::launch::async, [&hold] { hold.Release(); });
   }
@@ -275,7 +275,7 @@ TEST_P(CrossDeviceTest, ThereAndBack) {
 TEST_P(CrossDeviceTest, TheCopyWaitsForItsSourceByItself) {
   const Tensor x = Random({1003});
   Synchronize(device());
-  HoldUp hold(CurrentStream(device()));
+  StreamStall hold(CurrentStream(device()));
   const Tensor sum = x + 1;
   const auto released = ReleaseIfCallerWaits(hold);
   const Tensor there = To(sum, other(), /*non_blocking=*/true);
@@ -291,7 +291,7 @@ TEST_P(CrossDeviceTest, TheCopyWaitsForItsSourceByItself) {
 
 TEST_P(CrossDeviceTest, TheSourceMayGoBeforeItIsCopied) {
   Synchronize(device());
-  HoldUp hold(CurrentStream(other()));
+  StreamStall hold(CurrentStream(other()));
   Tensor there;
   {
     const Tensor x = Full({1003}, 5, device());
@@ -306,7 +306,7 @@ TEST_P(CrossDeviceTest, TheSourceMayGoBeforeItIsCopied) {
 TEST_P(CrossDeviceTest, TheSourceMayChangeAfterTheCopyWasRequested) {
   Tensor x = Full({1003}, 5, device());
   Synchronize(device());
-  HoldUp hold(CurrentStream(other()));
+  StreamStall hold(CurrentStream(other()));
   const Tensor there = To(x, other(), /*non_blocking=*/true);
   x += 1;
   // Time for the addition, if nothing holds it back.
@@ -327,7 +327,7 @@ TEST_P(CrossDeviceTest, AFailureOnTheSourceReachesTheReader) {
     result = To(bad, other(), /*non_blocking=*/true) + 1;
   };
   {
-    HoldUp hold(CurrentStream(device()));
+    StreamStall hold(CurrentStream(device()));
     line = __LINE__ + 1;
     bad = IndexSelect(x, 0, index);
     if (!CallerWaitsForSource()) copy();
@@ -361,7 +361,7 @@ TEST_P(CrossDeviceTest, IntoAViewOnTheOtherDevice) {
   const Tensor x = Random({3, 4});
   const Tensor target = Zeros({2, 4, 3}, other(), DType::kFloat64);
   const Tensor part = Transpose(Select(target, 0, 1), 0, 1);
-  HoldUp hold(CurrentStream(device()));
+  StreamStall hold(CurrentStream(device()));
   const Tensor sum = x + 1;
   const auto released = ReleaseIfCallerWaits(hold);
   CopyTo(sum, part, /*non_blocking=*/true);

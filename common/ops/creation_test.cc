@@ -90,7 +90,7 @@ TEST_P(CreationTest, FromVectorCopiesAtOnce) {
 }
 
 TEST_P(CreationTest, FromVectorKeepsItsNumbersWhileTheDeviceIsBusy) {
-  HoldUp hold(CurrentStream(device()));
+  StreamStall hold(CurrentStream(device()));
   std::vector<Tensor> tensors;
   // Their staging buffers must not be handed out twice.
   for (int i = 0; i < 50; ++i) {

@@ -102,7 +102,7 @@ TEST(RequestedAt, TheUsersLineIsTheOutermost) {
 TEST(LateError, SaysEverything) {
   const Tensor x = Ones({256, 128}, kCpu);
   Synchronize(kCpu);
-  HoldUp hold(DefaultStream(kCpu));
+  StreamStall hold(DefaultStream(kCpu));
   const int line = __LINE__ + 1;
   const Tensor y = Fail(x) * 2 + x;
   const Tensor z = -y;
@@ -291,7 +291,7 @@ class LateErrorTest : public DeviceTest {
  protected:
   // A request whose failure nobody can have noticed yet.
   Request Make(const LateCase& c) const {
-    HoldUp hold(CurrentStream(device()));
+    StreamStall hold(CurrentStream(device()));
     return c.request(device());
   }
 };
@@ -352,7 +352,7 @@ TEST_P(LateErrorTest, WhatDependsOnItIsLostToo) {
     Request bad;
     Tensor sum, unrelated = Ones({2}, device());
     {
-      HoldUp hold(CurrentStream(device()));
+      StreamStall hold(CurrentStream(device()));
       bad = c.request(device());
       sum = Sum(bad.result);
       unrelated += 1;  // skipped: it is behind the failure

@@ -14,7 +14,7 @@
 #include "common/base/timer.h"
 #include "common/device/device_table.h"
 #include "common/device/failure.h"
-#include "common/device/hold_up.h"
+#include "common/device/stream_stall.h"
 #include "common/device/testing.h"
 #include "common/ops/ops.h"
 #include "common/profiler/key_averages.h"
@@ -151,10 +151,10 @@ TEST_P(ProfilerDeviceTest, TellsRequestQueueAndWorkApart) {
   std::int64_t released = 0;
   {
     ProfileScope scope(profiler);
-    HoldUp hold_up(DefaultStream(device_));
+    StreamStall stall(DefaultStream(device_));
     MatMul(x, x);
     released = NowNanos();
-    hold_up.Release();
+    stall.Release();
     Synchronize(device_);
   }
   const Profile& profile = profiler.profile();
@@ -565,13 +565,13 @@ TEST(ProfilerTest, AProfilerMayGoWhileItsOperationsAreQueued) {
   Tensor x = Ones({1}, device);
   x = x + 1;
   Synchronize(device);
-  HoldUp hold_up(DefaultStream(device));
+  StreamStall stall(DefaultStream(device));
   for (int i = 0; i < 3; ++i) {
     Profiler profiler;
     ProfileScope scope(profiler);
     x = x + 1;
   }
-  hold_up.Release();
+  stall.Release();
   EXPECT_EQ(Item(x), 5);
 }
 

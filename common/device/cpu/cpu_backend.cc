@@ -61,7 +61,7 @@ class VirtualCpus final : public Backend {
                                     int index,
                                     const StreamOptions& options) override {
     return std::make_unique<CpuStream>(device, index, options,
-                                       TeamOf(device, options.cores));
+                                       PoolOf(device, options.cores));
   }
 
   void* Allocate(int physical_index, std::size_t bytes) override {
@@ -113,25 +113,25 @@ class VirtualCpus final : public Backend {
     return data;
   }
 
-  // The team that the streams of `device` share; null if it has one core.
-  std::shared_ptr<Team> TeamOf(Device device, int cores) {
+  // The pool that the streams of `device` share; null if it has one core.
+  std::shared_ptr<ThreadPool> PoolOf(Device device, int cores) {
     if (cores <= 1) return nullptr;
     std::lock_guard<std::mutex> lock(mutex_);
-    std::weak_ptr<Team>& known = teams_[device.index()];
-    std::shared_ptr<Team> team = known.lock();
-    if (team == nullptr || team->cores() != cores) {
-      team = std::make_shared<Team>(cores);
-      known = team;
+    std::weak_ptr<ThreadPool>& known = pools_[device.index()];
+    std::shared_ptr<ThreadPool> pool = known.lock();
+    if (pool == nullptr || pool->cores() != cores) {
+      pool = std::make_shared<ThreadPool>(cores);
+      known = pool;
     }
-    return team;
+    return pool;
   }
 
   DeviceInventory inventory_;
   std::atomic<std::int64_t> promised_{0};   // allocated and not freed
   std::atomic<std::int64_t> unchecked_{0};  // allocated since the last look
 
-  std::mutex mutex_;                          // guards teams_
-  std::map<int, std::weak_ptr<Team>> teams_;  // by the device's index
+  std::mutex mutex_;                                // guards pools_
+  std::map<int, std::weak_ptr<ThreadPool>> pools_;  // by the device's index
 };
 
 }  // namespace

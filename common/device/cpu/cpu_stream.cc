@@ -16,10 +16,10 @@
 namespace d2l {
 
 CpuStream::CpuStream(Device device, int index, const StreamOptions& options,
-                     std::shared_ptr<Team> team)
+                     std::shared_ptr<ThreadPool> pool)
     : Stream(device, index),
       queue_(options.max_queued_operations),
-      team_(std::move(team)),
+      pool_(std::move(pool)),
       failed_(name()),
       worker_(StartThread(name(), [this] { Work(); })) {
   internal::WatchForks();
@@ -48,7 +48,7 @@ void CpuStream::Retire() {
 }
 
 Event CpuStream::Record() {
-  if (internal::on_worker_thread) internal::RefuseCall(*this, "Record");
+  if (internal::enqueue_mode) internal::RefuseCall(*this, "Record");
   auto state = std::make_shared<CpuEventState>();
   queue_.PushAlways(OpLabel("record"), [state](const FailurePtr& poison) {
     state->Complete(poison);
@@ -61,7 +61,7 @@ Event CpuStream::Record() {
 }
 
 void CpuStream::Wait(const Event& event, SourceLocation requested_at) {
-  if (internal::on_worker_thread) internal::RefuseCall(*this, "Wait");
+  if (internal::enqueue_mode) internal::RefuseCall(*this, "Wait");
   if (internal::StreamHasListeners()) {
     internal::ReportStream(
         {StreamRecord::Kind::kWait, this, requested_at, event.id()});
@@ -94,7 +94,7 @@ void CpuStream::CopyAsync(void* dst, const void* src, std::size_t bytes,
                      : kind == CopyKind::kDeviceToHost ? dst
                                                        : nullptr;
   const bool pageable = host != nullptr && !IsPinned(host, bytes);
-  if (pageable && internal::on_worker_thread) {
+  if (pageable && internal::enqueue_mode) {
     internal::RefuseCall(*this, "CopyAsync");
   }
   const std::uint64_t number =
@@ -106,7 +106,7 @@ void CpuStream::CopyAsync(void* dst, const void* src, std::size_t bytes,
 
 void CpuStream::HostCallback(std::function<void()> callback,
                              SourceLocation requested_at) {
-  if (internal::on_worker_thread) internal::RefuseCall(*this, "HostCallback");
+  if (internal::enqueue_mode) internal::RefuseCall(*this, "HostCallback");
   if (internal::StreamHasListeners()) {
     internal::ReportStream(
         {StreamRecord::Kind::kHostCallback, this, requested_at});
@@ -123,7 +123,7 @@ std::int64_t CpuStream::QueuedOperations() {
 }
 
 void CpuStream::WaitFor(std::uint64_t number) {
-  if (internal::on_worker_thread) internal::RefuseCall(*this, "WaitFor");
+  if (internal::enqueue_mode) internal::RefuseCall(*this, "WaitFor");
   queue_.WaitUntilCompleted(number + 1);
 }
 
@@ -134,7 +134,7 @@ FailurePtr CpuStream::FailureOf(std::uint64_t number) {
 }
 
 void CpuStream::Synchronize(SourceLocation noticed_at) {
-  if (internal::on_worker_thread) internal::RefuseCall(*this, "Synchronize");
+  if (internal::enqueue_mode) internal::RefuseCall(*this, "Synchronize");
   const internal::WaitScope scope("stream_synchronize", noticed_at);
   const std::uint64_t pushed = queue_.pushed();
   queue_.WaitUntilCompleted(pushed);
@@ -180,8 +180,8 @@ FailurePtr CpuStream::UnreportedFailure() {
 }
 
 void CpuStream::Work() {
-  internal::on_worker_thread = internal::kOnWorker;
-  internal::current_team = team_.get();
+  internal::enqueue_mode = internal::kOnWorker;
+  internal::current_pool = pool_.get();
   while (TaskQueue::Slot* slot = queue_.Front()) {
     if (poison_ != nullptr) ClearPoisonIfReported();
     RunSlot(*slot);

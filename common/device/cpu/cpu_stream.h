@@ -14,7 +14,8 @@
 // on a GPU, although here all of it is the same DRAM.
 //
 // Contract: see Stream. Tasks own nothing: pass raw pointers, which stay
-// valid as memory.h explains.
+// valid as memory.h explains. A TaskSink (task_sink.h) captures the tasks of a
+// thread instead of queueing them.
 
 #ifndef D2L_COMMON_DEVICE_CPU_CPU_STREAM_H_
 #define D2L_COMMON_DEVICE_CPU_CPU_STREAM_H_
@@ -48,9 +49,9 @@ namespace d2l {
 
 class CpuStream final : public Stream {
  public:
-  // team: what the streams of the device share, if it has several cores.
+  // pool: the device's, if it has several cores.
   CpuStream(Device device, int index, const StreamOptions& options,
-            std::shared_ptr<Team> team = nullptr);
+            std::shared_ptr<ThreadPool> pool = nullptr);
   ~CpuStream() override;
 
   // Enqueues `task`, a callable `void()` of at most 96 bytes that moves
@@ -59,7 +60,7 @@ class CpuStream final : public Stream {
   // until the task is done (Finish then says whether it failed).
   template <typename F>
   std::uint64_t Enqueue(const OpLabel& label, F task) {
-    if (internal::on_worker_thread) return Capture(label, std::move(task));
+    if (internal::enqueue_mode) return Capture(label, std::move(task));
     OpStamps* const stamps = label.stamps();
     const std::uint64_t number =
         stamps == nullptr
@@ -141,7 +142,7 @@ class CpuStream final : public Stream {
   void ClearPoisonIfReported();
 
   TaskQueue queue_;
-  const std::shared_ptr<Team> team_;  // null if there are no helpers
+  const std::shared_ptr<ThreadPool> pool_;  // null if there are no helpers
 
   Mutex mutex_;
   FailedIntervals failed_ ABSL_GUARDED_BY(mutex_);

@@ -87,7 +87,7 @@ TEST(CpuStreamTest, ReturnsTheNumbersThatWaitForAndFailureOfTake) {
   const std::uint64_t number =
       stream.Enqueue(OpLabel("b"), [&ran] { ran = true; });
   EXPECT_EQ(number, 1u);
-  HoldUp hold_up(stream);
+  StreamStall stall(stream);
   stream.WaitFor(number);  // and not for what is behind it
   EXPECT_TRUE(ran);
   EXPECT_EQ(stream.FailureOf(number), nullptr);
@@ -171,7 +171,7 @@ TEST(CpuStreamTest, StampsSayWhenAnOperationBeganAndEnded) {
   OpStamps stamps;
   OpLabel label("timed");
   label.set_stamps(&stamps);
-  HoldUp hold_up(stream);
+  StreamStall stall(stream);
   stream.Enqueue(label, [] {
     const Timer timer;
     while (timer.Nanos() < 1'000'000) {
@@ -180,7 +180,7 @@ TEST(CpuStreamTest, StampsSayWhenAnOperationBeganAndEnded) {
   EXPECT_EQ(stamps.begin, 0);
   EXPECT_EQ(stamps.end, 0);
   const std::int64_t released = NowNanos();
-  hold_up.Release();
+  stall.Release();
   stream.Synchronize();
   EXPECT_GE(stamps.begin, released);
   EXPECT_GE(stamps.end, stamps.begin + 1'000'000);
@@ -195,10 +195,10 @@ TEST(CpuStreamTest, StampsOfFailedAndSkippedOperations) {
   first.set_stamps(&failed);
   OpLabel second("skipped");
   second.set_stamps(&skipped);
-  HoldUp hold_up(stream);
+  StreamStall stall(stream);
   stream.Enqueue(first, [] { throw std::runtime_error("no"); });
   stream.Enqueue(second, [] {});
-  hold_up.Release();
+  stall.Release();
   EXPECT_THROW(stream.Synchronize(), AsyncError);
   EXPECT_GE(failed.end, failed.begin);
   EXPECT_NE(failed.begin, 0);
@@ -271,14 +271,14 @@ TEST(CpuStreamTest, AbandonSkipsWhatIsQueuedAndCompletesEvents) {
   std::atomic<bool> ran{false};
   {
     CpuStream stream(kDevice, 0, StreamOptions());
-    HoldUp hold_up(stream);
+    StreamStall stall(stream);
     std::uint64_t last = 0;
     for (int i = 0; i < 100; ++i) {
       last = stream.Enqueue(OpLabel("task"), [owned, &ran] { ran = true; });
     }
     const Event event = stream.Record();
     stream.Abandon();
-    hold_up.Release();
+    stall.Release();
     event.Synchronize();  // who only waits sees nothing
     stream.Synchronize();
     // Who reads what was skipped is told.

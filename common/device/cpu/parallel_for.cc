@@ -32,9 +32,9 @@ constexpr int kLooks = 32;
 
 }  // namespace
 
-Team::Team(int cores) : cores_(cores) {}
+ThreadPool::ThreadPool(int cores) : cores_(cores) {}
 
-Team::~Team() {
+ThreadPool::~ThreadPool() {
   if (internal::forked_child.load(std::memory_order_relaxed)) {
     for (std::thread& helper : helpers_) helper.detach();  // the parent's
     return;
@@ -47,7 +47,8 @@ Team::~Team() {
   for (std::thread& helper : helpers_) helper.join();
 }
 
-void Team::Run(std::int64_t n, std::int64_t grain, Part part, const void* f) {
+void ThreadPool::Run(std::int64_t n, std::int64_t grain, Part part,
+                     const void* f) {
   const std::int64_t grains = (n - 1) / grain + 1;
   if (grains == 1 || busy_.exchange(true, std::memory_order_acquire)) {
     part(f, 0, n);
@@ -73,7 +74,7 @@ void Team::Run(std::int64_t n, std::int64_t grain, Part part, const void* f) {
   if (failure != nullptr) std::rethrow_exception(failure);
 }
 
-void Team::StartHelpers() {
+void ThreadPool::StartHelpers() {
   if (started_) return;
   started_ = true;
   helpers_.reserve(static_cast<std::size_t>(cores_ - 1));
@@ -89,7 +90,7 @@ void Team::StartHelpers() {
   }
 }
 
-void Team::WakeHelpers(std::int64_t wanted) {
+void ThreadPool::WakeHelpers(std::int64_t wanted) {
   const std::int64_t asleep = helpers_asleep_.load(std::memory_order_seq_cst);
   if (asleep == 0) return;
   wanted -= static_cast<std::int64_t>(helpers_.size()) - asleep;
@@ -103,8 +104,8 @@ void Team::WakeHelpers(std::int64_t wanted) {
   }
 }
 
-void Team::Help() {
-  internal::on_worker_thread = internal::kOnWorker;
+void ThreadPool::Help() {
+  internal::enqueue_mode = internal::kOnWorker;
   for (;;) {
     std::int64_t until = NowNanos() + kSpinNanos;
     do {
@@ -121,7 +122,7 @@ void Team::Help() {
     helpers_asleep_.fetch_add(1, std::memory_order_seq_cst);
     if (unclaimed_.load(std::memory_order_seq_cst) == 0) {
       if (stopped_) return;
-      // Not bounded: an idle team sleeps until there is work or its end. Once
+      // Not bounded: an idle pool sleeps until there is work or its end. Once
       // woken, too late perhaps, it stays up for the next operation.
       work_.Wait(mutex_);
     }
@@ -129,7 +130,7 @@ void Team::Help() {
   }
 }
 
-bool Team::LookForParts() const {
+bool ThreadPool::LookForParts() const {
   for (int i = 0; i < kLooks; ++i) {
     if (unclaimed_.load(std::memory_order_relaxed) != 0) return true;
     Pause();
@@ -137,7 +138,7 @@ bool Team::LookForParts() const {
   return false;
 }
 
-void Team::RunParts() {
+void ThreadPool::RunParts() {
   std::int64_t unclaimed = unclaimed_.load(std::memory_order_relaxed);
   while (unclaimed != 0) {
     // Who takes a part of an operation keeps it, and job_, from ending; which
@@ -157,7 +158,7 @@ void Team::RunParts() {
   }
 }
 
-void Team::RunPart(std::int64_t index) {
+void ThreadPool::RunPart(std::int64_t index) {
   const std::int64_t first =
       index * job_.grains_per_part + std::min(index, job_.longer);
   const std::int64_t grains = job_.grains_per_part + (index < job_.longer);
@@ -177,7 +178,7 @@ void Team::RunPart(std::int64_t index) {
   }
 }
 
-void Team::AwaitParts() {
+void ThreadPool::AwaitParts() {
   const std::int64_t until = NowNanos() + kSpinNanos;
   do {
     for (int i = 0; i < kLooks; ++i) {

@@ -5,15 +5,15 @@
 //     for (std::int64_t i = begin; i < end; ++i) out[i] = a[i] + b[i];
 //   });
 //
-// A device's streams share its cores: the workers of its streams and one team
-// of helper threads, which works on one operation at a time. A stream that
-// finds the team busy computes alone, as does a ParallelFor within a part; so
-// nothing ever waits for a core, and what a part computes must not depend on
-// where the cuts are.
+// The streams of a device share its cores: each has a worker thread, and all of
+// them one ThreadPool of helpers, which works on one operation at a time. A
+// stream that finds the pool busy computes alone, as does a ParallelFor within
+// a part, so nothing waits for a core. The result must not depend on where the
+// cuts are.
 //
-// Thread-safety: ParallelFor may be called on any thread, a Team's functions
-// too, except as stated. f is called on several threads at the same time; it
-// must not call into streams.
+// Thread-safety: ParallelFor may be called on any thread, as may a ThreadPool's
+// functions, except as stated. f is called on several threads at the same time
+// and must not call into streams.
 
 #ifndef D2L_COMMON_DEVICE_CPU_PARALLEL_FOR_H_
 #define D2L_COMMON_DEVICE_CPU_PARALLEL_FOR_H_
@@ -29,16 +29,18 @@
 
 namespace d2l {
 
-// The helper threads of one device. They are started when they are first
-// needed, look for work for a while after each operation, and then sleep.
-class Team {
+// The helper threads of one device, for parallelism within operations. They are
+// started by the first operation, look for work for a while after each, and
+// then sleep. If the system starts fewer, those there are do the work, and a
+// line on stderr says so.
+class ThreadPool {
  public:
   // For `cores` cores, one of which is the caller's: cores - 1 helpers.
-  explicit Team(int cores);
+  explicit ThreadPool(int cores);
   // When no Run is left.
-  ~Team();
-  Team(const Team&) = delete;
-  Team& operator=(const Team&) = delete;
+  ~ThreadPool();
+  ThreadPool(const ThreadPool&) = delete;
+  ThreadPool& operator=(const ThreadPool&) = delete;
 
   int cores() const { return cores_; }
 
@@ -69,7 +71,7 @@ class Team {
 
   const int cores_;
 
-  // Whoever sets it may use the team.
+  // Whoever sets it may use the pool.
   alignas(64) std::atomic<bool> busy_{false};
   bool started_ = false;  // the helpers, by the first operation
   std::vector<std::thread> helpers_;
@@ -96,9 +98,9 @@ class Team {
 };
 
 namespace internal {
-// The team of the device whose stream's worker this thread is; null on other
+// The pool of the device whose stream's worker this thread is; null on other
 // threads, helpers among them.
-inline thread_local Team* current_team = nullptr;
+inline thread_local ThreadPool* current_pool = nullptr;
 }  // namespace internal
 
 // Calls f(begin, end) for consecutive parts of [0, n), at the same time on the
@@ -109,12 +111,12 @@ inline thread_local Team* current_team = nullptr;
 template <typename F>
 void ParallelFor(std::int64_t n, std::int64_t grain, const F& f) {
   if (n <= 0) return;
-  Team* team = internal::current_team;
-  if (n <= grain || team == nullptr) {
+  ThreadPool* pool = internal::current_pool;
+  if (n <= grain || pool == nullptr) {
     f(std::int64_t{0}, n);
     return;
   }
-  team->Run(
+  pool->Run(
       n, grain,
       [](const void* function, std::int64_t begin, std::int64_t end) {
         (*static_cast<const F*>(function))(begin, end);

@@ -33,7 +33,8 @@ const int kCores[] = {1, 2, 3, 7, 33};
 
 // Runs `task` on a stream of a device with `cores` cores.
 void RunOn(int cores, const std::function<void()>& task) {
-  CpuStream stream(kDevice, 0, StreamOptions(), std::make_shared<Team>(cores));
+  CpuStream stream(kDevice, 0, StreamOptions(),
+                   std::make_shared<ThreadPool>(cores));
   stream.Enqueue(OpLabel("task"), [&task] { task(); });
   stream.Synchronize();
 }
@@ -202,7 +203,8 @@ TEST(ParallelForTest, ThrowsWhatTheLowestPartThrew) {
 }
 
 TEST(ParallelForTest, WhatAPartThrowsPoisonsTheStream) {
-  CpuStream stream(kDevice, 0, StreamOptions(), std::make_shared<Team>(3));
+  CpuStream stream(kDevice, 0, StreamOptions(),
+                   std::make_shared<ThreadPool>(3));
   stream.Enqueue(OpLabel("select"), [] {
     ParallelFor(100, 1, [](std::int64_t begin, std::int64_t) {
       if (begin > 50) throw std::out_of_range("an index");
@@ -239,7 +241,8 @@ TEST(ParallelForTest, WithinAPartItIsAPlainCall) {
 }
 
 TEST(ParallelForTest, PartsMustNotCallIntoStreams) {
-  CpuStream stream(kDevice, 0, StreamOptions(), std::make_shared<Team>(2));
+  CpuStream stream(kDevice, 0, StreamOptions(),
+                   std::make_shared<ThreadPool>(2));
   std::atomic<int> refused{0};
   stream.Enqueue(OpLabel("task"), [&] {
     std::atomic<int> begun{0};
@@ -317,9 +320,9 @@ TEST(ParallelForTest, TheCallerWaitsForALatePart) {
 }
 
 TEST(ParallelForTest, AStreamThatFindsTheTeamBusyComputesAlone) {
-  auto team = std::make_shared<Team>(3);
-  CpuStream a(kDevice, 0, StreamOptions(), team);
-  CpuStream b(kDevice, 1, StreamOptions(), team);
+  auto pool = std::make_shared<ThreadPool>(3);
+  CpuStream a(kDevice, 0, StreamOptions(), pool);
+  CpuStream b(kDevice, 1, StreamOptions(), pool);
   std::atomic<int> in_a{0};
   std::atomic<bool> go{false};
   std::vector<Range> alone;
@@ -337,14 +340,14 @@ TEST(ParallelForTest, AStreamThatFindsTheTeamBusyComputesAlone) {
   a.Synchronize();
   b.Enqueue(OpLabel("b"), [&] { alone = PartsOf(1000, 1); });
   b.Synchronize();
-  EXPECT_GT(alone.size(), 1u) << "the team is free again";
+  EXPECT_GT(alone.size(), 1u) << "the pool is free again";
 }
 
 TEST(ParallelForTest, TwoStreamsOfADeviceAtOnce) {
   constexpr std::int64_t kN = 1000;
-  auto team = std::make_shared<Team>(3);
-  CpuStream a(kDevice, 0, StreamOptions(), team);
-  CpuStream b(kDevice, 1, StreamOptions(), team);
+  auto pool = std::make_shared<ThreadPool>(3);
+  CpuStream a(kDevice, 0, StreamOptions(), pool);
+  CpuStream b(kDevice, 1, StreamOptions(), pool);
   std::vector<std::int64_t> in_a(kN), in_b(kN);
   const auto add = [](std::vector<std::int64_t>& to) {
     ParallelFor(kN, 10, [&](std::int64_t begin, std::int64_t end) {
@@ -371,7 +374,8 @@ TEST(ParallelForTest, ATeamMayEndBeforeItHasBegun) {
 }
 
 TEST(ParallelForTest, WithLaunchBlocking) {
-  CpuStream stream(kDevice, 0, StreamOptions(), std::make_shared<Team>(3));
+  CpuStream stream(kDevice, 0, StreamOptions(),
+                   std::make_shared<ThreadPool>(3));
   SetLaunchBlocking(true);
   std::vector<int> times(1000);
   for (int i = 1; i <= 10; ++i) {
@@ -385,7 +389,7 @@ TEST(ParallelForTest, WithLaunchBlocking) {
   SetLaunchBlocking(false);
 }
 
-// The back end makes one team for each device with several cores.
+// The back end makes one pool for each device with several cores.
 class DeviceTeamTest : public testing::Test {
  protected:
   std::unique_ptr<Stream> Make(int device, int cores) {

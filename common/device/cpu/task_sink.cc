@@ -12,28 +12,27 @@ thread_local TaskSink* current = nullptr;
 }  // namespace
 
 ScopedTaskSink::ScopedTaskSink(TaskSink& sink) : previous_(current) {
-  if (internal::on_worker_thread != internal::kMayEnqueue &&
-      internal::on_worker_thread != internal::kCapturing) {
+  if (internal::enqueue_mode != internal::kMayEnqueue &&
+      internal::enqueue_mode != internal::kCapturing) {
     throw std::logic_error(
         "[task_sink] on a thread that may not enqueue: one that runs a "
         "stream's work, or one of a forked child");
   }
   current = &sink;
-  internal::on_worker_thread = internal::kCapturing;
+  internal::enqueue_mode = internal::kCapturing;
 }
 
 ScopedTaskSink::~ScopedTaskSink() {
   current = previous_;
-  if (current == nullptr &&
-      internal::on_worker_thread == internal::kCapturing) {
-    internal::on_worker_thread = internal::kMayEnqueue;
+  if (current == nullptr && internal::enqueue_mode == internal::kCapturing) {
+    internal::enqueue_mode = internal::kMayEnqueue;
   }
 }
 
 namespace internal {
 
 TaskSink& RequireSink(const Stream& stream, const char* what) {
-  if (on_worker_thread != kCapturing) RefuseCall(stream, what);
+  if (enqueue_mode != kCapturing) RefuseCall(stream, what);
   return *current;
 }
 

@@ -49,9 +49,9 @@ int CountEntries(const char* folder) {
 // What CUDA reads when it starts; what the user has set stays.
 void ConfigureCuda() {
   // A kernel would be loaded when it is first launched. That may wait for all
-  // of the GPU's streams, so for ever if one is held up (HoldUp), and its time
-  // would count as the operation's. The price is a longer start, and memory for
-  // every kernel that there is, cuBLAS's too once it is loaded.
+  // of the GPU's streams, so for ever if one is held up (StreamStall), and its
+  // time would count as the operation's. The price is a longer start, and
+  // memory for every kernel that there is, cuBLAS's too once it is loaded.
   setenv("CUDA_MODULE_LOADING", "EAGER", /*overwrite=*/0);
   // Streams beyond this number share a queue of the hardware, and wait for each
   // other though nothing orders them. Of itself it is 8; 32 is the most.

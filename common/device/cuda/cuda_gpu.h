@@ -34,7 +34,7 @@ class CuptiTimer;
 // What a stream has in host memory that its GPU sees too.
 struct StreamMemory {
   ErrorRecord records[2];
-  alignas(64) std::uint32_t released;  // see CudaStream::Hold
+  alignas(64) std::uint32_t released;  // see CudaStream::Stall
 };
 
 // One of CUDA's events, while somebody uses it. When the last reference goes

@@ -137,7 +137,7 @@ void CudaStream::ThrowIfLost(const char* noticed_in,
 
 std::uint64_t CudaStream::Enqueue(const OpLabel& label, bool may_take_long,
                                   Issue issue) {
-  if (internal::on_worker_thread) internal::RefuseCall(*this, "Enqueue");
+  if (internal::enqueue_mode) internal::RefuseCall(*this, "Enqueue");
   Lock lock(mutex_);
   AwaitRoom(lock);
   if (log_->state() != StreamLog::State::kRunning) {
@@ -232,7 +232,7 @@ std::uint64_t CudaStream::LaunchErased(
 }
 
 Event CudaStream::Record() {
-  if (internal::on_worker_thread) internal::RefuseCall(*this, "Record");
+  if (internal::enqueue_mode) internal::RefuseCall(*this, "Record");
   std::shared_ptr<CudaEvent> event;
   // Throws nothing if the GPU is lost: it is called where blocks of memory are
   // let go of.
@@ -259,7 +259,7 @@ Event CudaStream::Record() {
 }
 
 void CudaStream::Wait(const Event& event, SourceLocation requested_at) {
-  if (internal::on_worker_thread) internal::RefuseCall(*this, "Wait");
+  if (internal::enqueue_mode) internal::RefuseCall(*this, "Wait");
   if (internal::StreamHasListeners()) {
     internal::ReportStream(
         {StreamRecord::Kind::kWait, this, requested_at, event.id()});
@@ -285,7 +285,7 @@ void CudaStream::Wait(const Event& event, SourceLocation requested_at) {
 
 void CudaStream::CopyAsync(void* dst, const void* src, std::size_t bytes,
                            CopyKind kind, SourceLocation requested_at) {
-  if (internal::on_worker_thread) internal::RefuseCall(*this, "Enqueue");
+  if (internal::enqueue_mode) internal::RefuseCall(*this, "Enqueue");
   if (internal::StreamHasListeners()) {
     internal::ReportStream(
         {StreamRecord::Kind::kCopy, this, requested_at, 0, dst, src, bytes});
@@ -330,16 +330,15 @@ void CudaStream::HostCallback(std::function<void()> callback,
   if (LaunchBlocking()) Finish(number, "host_callback", requested_at);
 }
 
-std::function<void()> CudaStream::Hold() {
+std::function<void()> CudaStream::Stall() {
   std::uint32_t hold = 0;
   // A checkpoint comes before it, so that what is there can be waited for.
-  const std::uint64_t number =
-      Enqueue(OpLabel("hold_up"), /*may_take_long=*/true,
-              [&](const StreamLog::Ticket&) {
-                hold = ++holds_;
-                return api_.WaitForWord(stream_, &memory_->released, hold);
-              });
-  ThrowIfLost("hold_up", SourceLocation());
+  const std::uint64_t number = Enqueue(
+      OpLabel("stall"), /*may_take_long=*/true, [&](const StreamLog::Ticket&) {
+        hold = ++holds_;
+        return api_.WaitForWord(stream_, &memory_->released, hold);
+      });
+  ThrowIfLost("stall", SourceLocation());
   if (number > 0) WaitFor(number - 1);
   return [released = &memory_->released, hold] { Release(released, hold); };
 }
@@ -413,7 +412,7 @@ void CudaStream::WaitForAll() {
 }
 
 void CudaStream::WaitFor(std::uint64_t number) {
-  if (internal::on_worker_thread) internal::RefuseCall(*this, "WaitFor");
+  if (internal::enqueue_mode) internal::RefuseCall(*this, "WaitFor");
   const std::uint64_t count = std::min(number + 1, log_->pushed());
   // Once round, unless the stream is lost meanwhile.
   while (log_->completed() < count) {
@@ -427,7 +426,7 @@ void CudaStream::WaitFor(std::uint64_t number) {
 }
 
 std::int64_t CudaStream::QueuedOperations() {
-  if (!internal::on_worker_thread) {
+  if (!internal::enqueue_mode) {
     Lock lock(mutex_);
     Poll();
     if (log_->completed() < log_->pushed() &&
@@ -449,7 +448,7 @@ FailurePtr CudaStream::FailureOf(std::uint64_t number) {
 }
 
 void CudaStream::Synchronize(SourceLocation noticed_at) {
-  if (internal::on_worker_thread) internal::RefuseCall(*this, "Synchronize");
+  if (internal::enqueue_mode) internal::RefuseCall(*this, "Synchronize");
   const internal::WaitScope scope("stream_synchronize", noticed_at);
   const std::uint64_t pushed = log_->pushed();
   WaitForAll();
@@ -459,7 +458,7 @@ void CudaStream::Synchronize(SourceLocation noticed_at) {
 
 void CudaStream::Finish(std::uint64_t number, const char* noticed_in,
                         SourceLocation noticed_at) {
-  if (internal::on_worker_thread) internal::RefuseCall(*this, "Finish");
+  if (internal::enqueue_mode) internal::RefuseCall(*this, "Finish");
   WaitFor(number);
   ThrowIfLost(noticed_in, noticed_at);
   Report(number + 1, noticed_in, noticed_at);

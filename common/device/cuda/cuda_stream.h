@@ -117,7 +117,7 @@ class CudaStream final : public Stream {
       SourceLocation requested_at = SourceLocation::Current()) override;
   // The GPU waits for a word of host memory (CudaApi::WaitForWord), which is no
   // host callback. Abandon releases it, too.
-  std::function<void()> Hold() override;
+  std::function<void()> Stall() override;
   std::int64_t QueuedOperations() override;
   void Synchronize(
       SourceLocation noticed_at = SourceLocation::Current()) override;
@@ -183,7 +183,7 @@ class CudaStream final : public Stream {
   std::mutex mutex_;  // one thread enqueues; guards what follows
   std::deque<Checkpoint> checkpoints_;
   std::uint64_t last_checkpoint_ = 0;  // how many operations are before it
-  std::uint32_t holds_ = 0;            // how often Hold was called
+  std::uint32_t holds_ = 0;            // how often Stall was called
 
   std::atomic<std::int64_t> waiting_for_room_{0};
 };

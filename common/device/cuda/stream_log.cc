@@ -27,10 +27,10 @@ std::uint64_t RoundUp(std::int64_t n) {
 class InCallback {
  public:
   InCallback()
-      : worker_(std::exchange(internal::on_worker_thread, internal::kOnWorker)),
+      : worker_(std::exchange(internal::enqueue_mode, internal::kOnWorker)),
         callback_(std::exchange(internal::in_cuda_callback, true)) {}
   ~InCallback() {
-    internal::on_worker_thread = worker_;
+    internal::enqueue_mode = worker_;
     internal::in_cuda_callback = callback_;
   }
   InCallback(const InCallback&) = delete;

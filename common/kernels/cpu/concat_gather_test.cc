@@ -56,7 +56,8 @@ class Output {
 // returns what it failed with.
 template <typename Enqueue>
 std::string Run(int cores, Enqueue enqueue) {
-  CpuStream stream(kDevice, 0, StreamOptions(), std::make_shared<Team>(cores));
+  CpuStream stream(kDevice, 0, StreamOptions(),
+                   std::make_shared<ThreadPool>(cores));
   enqueue(stream);
   try {
     stream.Synchronize();

@@ -57,7 +57,8 @@ std::vector<unsigned char> Draw(RandomArgs args, int cores) {
       static_cast<std::size_t>(args.numel) * DTypeSize(args.dtype);
   std::vector<unsigned char> memory(bytes + 2 * kGuards, kGuard);
   args.out = memory.data() + kGuards;
-  CpuStream stream(kDevice, 0, StreamOptions(), std::make_shared<Team>(cores));
+  CpuStream stream(kDevice, 0, StreamOptions(),
+                   std::make_shared<ThreadPool>(cores));
   EnqueueRandom(stream, OpLabel("draw"), args);
   stream.Synchronize();
   for (std::size_t i = 0; i < kGuards; ++i) {

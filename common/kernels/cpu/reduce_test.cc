@@ -42,7 +42,7 @@ constexpr ReduceOp kOps[] = {ReduceOp::kSum, ReduceOp::kMean, ReduceOp::kMax,
 std::unique_ptr<CpuStream> StreamOf(int cores) {
   return std::make_unique<CpuStream>(Device(DeviceType::kCpu, 0), 1,
                                      StreamOptions(),
-                                     std::make_shared<Team>(cores));
+                                     std::make_shared<ThreadPool>(cores));
 }
 
 // n outputs between guards, which the destructor looks at.

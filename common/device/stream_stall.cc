@@ -1,4 +1,4 @@
-#include "common/device/hold_up.h"
+#include "common/device/stream_stall.h"
 
 #include "common/device/backend.h"
 #include "common/device/device.h"
@@ -6,18 +6,18 @@
 
 namespace d2l {
 
-HoldUp::HoldUp(Stream& stream) {
-  // What is held up would be waited for where it is asked for.
-  if (!LaunchBlocking()) release_ = stream.Hold();
+StreamStall::StreamStall(Stream& stream) {
+  // With launch blocking, each enqueue would wait for the stalled stream.
+  if (!LaunchBlocking()) release_ = stream.Stall();
 }
 
-HoldUp::~HoldUp() { Release(); }
+StreamStall::~StreamStall() { Release(); }
 
-void HoldUp::Release() {
+void StreamStall::Release() {
   if (release_ != nullptr) release_();
 }
 
-int HoldUp::Room(Device device) {
+int StreamStall::Room(Device device) {
   constexpr int kOnGpu = 500;
   return device.type() == DeviceType::kCuda
              ? kOnGpu

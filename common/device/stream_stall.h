@@ -1,0 +1,55 @@
+// StreamStall: keeps a stream from running, so that work is queued and not
+// done.
+//
+//   StreamStall stall(stream);
+//   for (int i = 0; i < n; ++i) y = x + 1;  // queued, and no more
+//   stall.Release();                        // now it runs
+//
+// It separates the cost of enqueueing, while the device is idle, from the cost
+// of the work, while nothing is enqueued.
+//
+// A wait for a stalled stream never ends, nor does an enqueue on it once its
+// queue is full (see Room). With launch blocking every enqueue is such a wait,
+// so nothing is stalled then.
+//
+// On a GPU, run the operations once before, and free no pinned memory
+// meanwhile: CUDA may wait for all streams of the GPU the first time that a
+// kernel is used, and to free memory.
+//
+// Thread-safety: Release may be called by any thread, any number of times. The
+// stream outlives the StreamStall: declare it after the stream.
+
+#ifndef D2L_COMMON_DEVICE_STREAM_STALL_H_
+#define D2L_COMMON_DEVICE_STREAM_STALL_H_
+
+#include <functional>
+
+#include "common/device/device.h"
+#include "common/device/stream.h"
+
+namespace d2l {
+
+class StreamStall {
+ public:
+  // Returns once everything enqueued before is done.
+  explicit StreamStall(Stream& stream);
+  // Releases it.
+  ~StreamStall();
+  StreamStall(const StreamStall&) = delete;
+  StreamStall& operator=(const StreamStall&) = delete;
+
+  void Release();
+
+  // How many kernels can be enqueued on a stalled stream of `device` with the
+  // default StreamOptions. A GPU's own queue is shorter: about a thousand
+  // kernels and events, or some dozens of host callbacks, then CUDA waits
+  // within the call.
+  static int Room(Device device);
+
+ private:
+  std::function<void()> release_;  // null if nothing is stalled
+};
+
+}  // namespace d2l
+
+#endif  // D2L_COMMON_DEVICE_STREAM_STALL_H_
