@@ -882,7 +882,7 @@ TEST_P(StreamContractTest, DestructorTellsOfAFailureNobodyHasSeen) {
   testing::internal::CaptureStderr();
   stream_.reset();
   const std::string told = testing::internal::GetCapturedStderr();
-  EXPECT_THAT(told, HasSubstr("Nobody noticed"));
+  EXPECT_THAT(told, HasSubstr("Unreported asynchronous error"));
   EXPECT_THAT(told, HasSubstr("host_callback (operation 0 of stream"));
   EXPECT_THAT(told, HasSubstr("the disk is on fire"));
 

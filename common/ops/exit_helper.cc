@@ -18,7 +18,7 @@ void ComputeForEver(Device device, bool reads) {
   Tensor x = Ones({10}, device);
   for (;;) {
     x = x + 1;
-    if (reads && Item<float>(Sum(x)) < 0) std::abort();
+    if (reads && Item<double>(Sum(x)) < 0) std::abort();
     ++computed;
   }
 }
