@@ -518,7 +518,7 @@ TEST_F(MemoryTest, AnIdleStreamsBlockServesAnotherBeyondTheLimit) {
 }
 
 TEST_F(MemoryTest, WhatQueuedWorkMayUseIsGivenBackWhenItIsDone) {
-  HoldUp hold_up(*stream_);
+  StreamStall stall(*stream_);
   StorageRef block = memory_.Allocate(100 << 20, *stream_);
   auto* const data = static_cast<char*>(block->data());
   stream_->HostCallback([data] { data[(100 << 20) - 1] = 1; });
@@ -527,7 +527,7 @@ TEST_F(MemoryTest, WhatQueuedWorkMayUseIsGivenBackWhenItIsDone) {
   EXPECT_NE(second->data(), data);
   EXPECT_EQ(memory_.Stats().reserved, 190 << 20) << "it is still there";
   EXPECT_EQ(memory_.Stats().in_flight, 0);
-  hold_up.Release();
+  stall.Release();
   stream_->Synchronize();
   memory_.Allocate(8, *stream_).reset();
   EXPECT_LT(memory_.Stats().reserved, 91 << 20);
@@ -535,7 +535,7 @@ TEST_F(MemoryTest, WhatQueuedWorkMayUseIsGivenBackWhenItIsDone) {
 
 TEST_F(MemoryTest, AnAllocationWaitsIfTooMuchIsOnItsWayBack) {
   memory_.SetMaxBytesInFlight(150 << 20);
-  HoldUp hold_up(*stream_);
+  StreamStall stall(*stream_);
   const auto grow = [this](int mebibytes) {
     StorageRef block = memory_.Allocate(mebibytes << 20, *stream_);
     auto* const data = static_cast<char*>(block->data());
@@ -545,7 +545,7 @@ TEST_F(MemoryTest, AnAllocationWaitsIfTooMuchIsOnItsWayBack) {
   std::future<void> waiting =
       std::async(std::launch::async, [grow] { grow(130); });
   EXPECT_EQ(waiting.wait_for(kGrace), std::future_status::timeout);
-  hold_up.Release();
+  stall.Release();
   waiting.get();
 }
 
@@ -555,7 +555,7 @@ TEST_F(MemoryTest, AGpuGivesNothingBackWhileItWorks) {
   memory.Allocate(8, *other_).reset();
   memory.Allocate(1200 << 20, *stream_).reset();
   {
-    HoldUp hold_up(*other_);
+    StreamStall stall(*other_);
     StorageRef block = memory.Allocate(100 << 20, *other_);
     EXPECT_EQ(memory.Stats().reserved >> 20, 1300);
   }

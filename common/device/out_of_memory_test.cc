@@ -125,14 +125,14 @@ TEST_F(OutOfMemoryTest, AnAllocationSaysSo) {
 }
 
 TEST_F(OutOfMemoryTest, FreeBlocksAreKeptIfTheirStreamCannotBeWaitedFor) {
-  HoldUp hold_up(*stream_);
+  StreamStall stall(*stream_);
   memory_.Allocate(100, *stream_).reset();
   {
     const NoHostMemory none(kAll);
     memory_.EmptyCache();
   }
   EXPECT_GE(memory_.Stats().reserved, 100);
-  hold_up.Release();
+  stall.Release();
   memory_.EmptyCache();
   EXPECT_EQ(memory_.Stats().reserved, 0);
 }

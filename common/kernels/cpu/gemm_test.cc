@@ -304,7 +304,7 @@ TEST_P(GemmTest, NanAndInfinity) {
 // The cores of a device share the copy of b: each of them, whichever part it
 // takes, gives the same bits as one thread.
 TEST_P(GemmTest, TheSameBitsOnSeveralCores) {
-  Team team(3);
+  ThreadPool pool(3);
   for (const bool transpose_a : {false, true}) {
     for (const bool transpose_b : {false, true}) {
       for (const auto& [m, n, k] :
@@ -314,9 +314,9 @@ TEST_P(GemmTest, TheSameBitsOnSeveralCores) {
         const Case c = {transpose_a, transpose_b, m, n, k, 1};
         Matrices<float> alone(c), together(c);
         Gemm<float>(alone.Args());
-        internal::current_team = &team;
+        internal::current_pool = &pool;
         Gemm<float>(together.Args());
-        internal::current_team = nullptr;
+        internal::current_pool = nullptr;
         ASSERT_EQ(
             std::memcmp(alone.all_of_c().data(), together.all_of_c().data(),
                         alone.all_of_c().size() * sizeof(float)),
