@@ -8,7 +8,7 @@
 
 #include "common/device/device.h"
 #include "common/device/failure.h"
-#include "common/device/hold_up.h"
+#include "common/device/stream_stall.h"
 #include "common/graph/program_graph.h"
 #include "common/ops/ops.h"
 #include "common/profiler/profile.h"
@@ -61,11 +61,11 @@ TEST(TraceProgram, FailedAndSkippedOperationsHaveNoTimes) {
   const Tensor x = Ones({2}, kCpu);
   Synchronize(kCpu);
   // The failure comes when all has been requested: nothing is refused.
-  HoldUp hold_up(DefaultStream(kCpu));
+  StreamStall stall(DefaultStream(kCpu));
   const TracedProgram run = TraceProgram([&] {
     DefaultStream(kCpu).HostCallback([] { throw std::runtime_error("no"); });
     x + 1;
-    hold_up.Release();
+    stall.Release();
   });
   ASSERT_EQ(run.graph.ops().size(), 1u);
   EXPECT_EQ(run.graph.ops()[0].end, 0);
