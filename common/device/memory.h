@@ -140,7 +140,13 @@ class DeviceMemory {
 
   // Calls f for each block of a list; f may link it elsewhere.
   template <typename F>
-  static void ForEach(Storage* blocks, F f);
+  static void ForEach(Storage* blocks, F f) {
+    while (blocks != nullptr) {
+      Storage* const block = blocks;
+      blocks = block->next_;
+      f(block);
+    }
+  }
 
   [[noreturn]] void ThrowOutOfMemory(std::size_t bytes);
 
