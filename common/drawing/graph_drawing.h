@@ -1,6 +1,6 @@
 // Drawings of a ProgramGraph.
 //
-//   cell.Show(DrawGraph(ProgramGraph(run), "z = x * y + 2"));
+//   cell.Show(DrawGraph(graph, "z = x * y + 2"));
 //   std::cout << GraphToText(graph);
 //
 // Pure functions.

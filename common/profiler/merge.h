@@ -1,9 +1,11 @@
 // Several profiles, taken one after the other, as one.
 //
 //   std::vector<Profile> parts;
-//   for (…) {
+//   for (int i = 0; i < 3; ++i) {
 //     Profiler profiler(options);  // with a bound of its own
-//     …
+//     profiler.Start();
+//     z = MatMul(x, y);
+//     profiler.Stop();
 //     parts.push_back(profiler.profile());
 //   }
 //   WriteChromeTrace(Merge(std::move(parts)), "trace.json");

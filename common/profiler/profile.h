@@ -5,11 +5,11 @@
 //   Profiler profiler;
 //   {
 //     ProfileScope scope(profiler);
-//     y = MatMul(x, T(x));
+//     y = MatMul(x, x);
 //   }
-//   const Profile profile = profiler.Collect();
-//   profile.spans[0].name;              // "matmul"
-//   profile.spans[0].device_nanos();    // on the device
+//   const Profile profile = profiler.profile();
+//   profile.spans[0].name;            // "matmul"
+//   profile.spans[0].device_nanos();  // on the device
 //
 // Two kinds of time are told apart. *Host* times are those of the front end:
 // how long a call took until it returned, which for an operation is the time to
