@@ -116,8 +116,10 @@ class CpuStream final : public Stream {
 
   // For a thread that may not enqueue: hands the task to the thread's TaskSink
   // or, if it has none, throws.
+  // Out of line, so that Enqueue stays as small as it is without.
   template <typename F>
-  std::uint64_t Capture(const OpLabel& label, F task) {
+  [[gnu::noinline, gnu::cold]] std::uint64_t Capture(const OpLabel& label,
+                                                     F task) {
     TaskSink& sink = internal::RequireSink(*this, "Enqueue");
     if constexpr (std::is_copy_constructible_v<F>) {
       // What is captured is not run now, or never.
