@@ -133,6 +133,18 @@ TEST_P(AsyncTest, MoreThanTheMachineHasIsAnErrorNotACrash) {
   EXPECT_EQ(Item(Ones({}, device())), 1);  // and life goes on
 }
 
+TEST_P(AsyncTest, ItemConvertsAsToDoes) {
+  const double kInfinity = std::numeric_limits<double>::infinity();
+  for (const double value : {kInfinity, -kInfinity, 1e30, -1e30, std::nan(""),
+                             -2.7, 9007199254740993.0}) {
+    for (const DType dtype : kFloatDTypes) {
+      const Tensor x = Full({}, value, device(), dtype);
+      EXPECT_EQ(Item<std::int64_t>(x), Item<std::int64_t>(To(x, DType::kInt64)))
+          << value;
+    }
+  }
+}
+
 INSTANTIATE_FOR_ALL_DEVICES(AsyncTest);
 
 }  // namespace

@@ -6,9 +6,11 @@
 #include <vector>
 
 #include "absl/strings/str_format.h"
+#include "absl/strings/string_view.h"
 #include "common/device/device_table.h"
 #include "common/device/listener.h"
 #include "common/kernels/kernels.h"
+#include "common/ops/copy_primitives.h"
 #include "common/ops/launch.h"
 #include "common/ops/primitive.h"
 #include "common/ops/read.h"
@@ -62,57 +64,48 @@ std::uint64_t CopyByWay(Stream& from, Stream& stream, const OpLabel& label,
   return number;
 }
 
-// The input, broadcast to a shape and converted, on a device.
-class CopyPrimitive final : public Primitive {
- public:
-  // name: of the function that copies, a literal.
-  CopyPrimitive(const char* name, const Shape& shape, DType dtype,
-                Device device)
-      : name_(name), spec_{shape, dtype, device} {}
+}  // namespace
 
-  const char* name() const override { return name_; }
+Effect CopyPrimitive::effect() const {
+  return absl::string_view(name_) == "copy" ? Effect::kInPlace : Effect::kPure;
+}
 
-  ValueSpec Infer(Inputs inputs, int) const override {
-    const Tensor& x = *inputs[0];
-    if (x.shape() != spec_.shape &&
-        BroadcastShapes(name(), x.shape(), spec_.shape) != spec_.shape) {
-      throw std::invalid_argument(absl::StrFormat(
-          "[%s] shape %s does not broadcast to the target's %s", name(),
-          x.shape().ToString(), spec_.shape.ToString()));
-    }
-    return spec_;
+ValueSpec CopyPrimitive::Infer(Inputs inputs, int) const {
+  CheckInputCount(name(), inputs, 1);
+  const Tensor& x = *inputs[0];
+  if (x.shape() != spec_.shape &&
+      BroadcastShapes(name(), x.shape(), spec_.shape) != spec_.shape) {
+    throw std::invalid_argument(
+        absl::StrFormat("[%s] shape %s does not broadcast to the target's %s",
+                        name(), x.shape().ToString(), spec_.shape.ToString()));
   }
+  CheckedNumel(name(), spec_.shape, DTypeSize(spec_.dtype));
+  return spec_;
+}
 
-  std::uint64_t Launch(Stream& stream, const OpLabel& label, Inputs inputs,
-                       Outputs outputs) const override {
-    const Tensor& output = outputs[0];
-    const Tensor& x = *inputs[0];
-    if (x.device() == output.device()) {
-      return CopyOn(stream, label, x, output);
-    }
-    Stream& from = CurrentStream(x.device());
-    const internal::PartOfRequest part;
-    if (!CanReach(output, x)) return CopyByWay(from, stream, label, x, output);
-    // What the source's stream was asked before comes before the copy, and
-    // what it is asked from now on, perhaps to overwrite the source, behind.
-    stream.Wait(from.Record(), label.requested_at());
-    const std::uint64_t number = CopyOn(stream, label, x, output);
-    from.Wait(stream.Record(), label.requested_at());
-    return number;
+std::uint64_t CopyPrimitive::Launch(Stream& stream, const OpLabel& label,
+                                    Inputs inputs, Outputs outputs) const {
+  const Tensor& output = outputs[0];
+  const Tensor& x = *inputs[0];
+  if (x.device() == output.device()) {
+    return CopyOn(stream, label, x, output);
   }
+  Stream& from = CurrentStream(x.device());
+  const internal::PartOfRequest part;
+  if (!CanReach(output, x)) return CopyByWay(from, stream, label, x, output);
+  // What the source's stream was asked before comes before the copy, and
+  // what it is asked from now on, perhaps to overwrite the source, behind.
+  stream.Wait(from.Record(), label.requested_at());
+  const std::uint64_t number = CopyOn(stream, label, x, output);
+  from.Wait(stream.Record(), label.requested_at());
+  return number;
+}
 
-  std::vector<Attribute> attributes() const override {
-    return {{"dtype", DTypeName(spec_.dtype)},
-            {"device", spec_.device.ToString()}};
-  }
-  std::unique_ptr<Primitive> Clone() const override {
-    return std::make_unique<CopyPrimitive>(*this);
-  }
+std::vector<Attribute> CopyPrimitive::attributes() const {
+  return ToAttributes(spec_);
+}
 
- private:
-  const char* const name_;
-  const ValueSpec spec_;
-};
+namespace {
 
 bool MustWait(const Tensor& from, const Tensor& to, bool non_blocking) {
   return !non_blocking && from.device().type() != to.device().type();
@@ -158,6 +151,11 @@ void CopyTo(const Tensor& source, const Tensor& target, bool non_blocking,
             SourceLocation at) {
   CheckDefined("copy", source, at);
   CheckDefined("copy", target, at);
+  if (source.storage().get() == target.storage().get() &&
+      source.offset() == target.offset() && source.shape() == target.shape() &&
+      source.strides() == target.strides()) {
+    return;  // a tensor copied to itself, perhaps an expanded one
+  }
   const CopyPrimitive primitive("copy", target.shape(), target.dtype(),
                                 target.device());
   if (OverlapOf(source, target) == Overlap::kPossible) {

@@ -384,6 +384,14 @@ TEST_P(CrossDeviceTest, ThroughAllDevicesInTurn) {
   EXPECT_EQ(ValuesOf(y), expected);
 }
 
+TEST_P(CopyTest, ATensorCopiedToItselfIsLeftAlone) {
+  const Tensor x = FromVector<float>({0, 1, 2}, {3}, device());
+  CopyTo(x, x);
+  const Tensor repeated = Expand(x, {2, 3});
+  CopyTo(repeated, repeated);
+  EXPECT_TRUE(Matches(x, {3}, x.dtype(), {0, 1, 2}));
+}
+
 INSTANTIATE_FOR_ALL_DEVICES(CopyTest);
 INSTANTIATE_TEST_SUITE_P(All, CrossDeviceTest,
                          testing::ValuesIn(PairsOfDevices()),

@@ -19,160 +19,113 @@
 #include "common/device/device_table.h"
 #include "common/device/memory.h"
 #include "common/kernels/kernels.h"
+#include "common/ops/creation_primitives.h"
 #include "common/ops/launch.h"
 #include "common/ops/primitive.h"
 
 namespace d2l {
+ValueSpec Creation::Infer(Inputs inputs, int) const {
+  CheckInputCount(name(), inputs, 0);
+  CheckedNumel(name(), spec_.shape, DTypeSize(spec_.dtype));
+  return spec_;
+}
+
+std::vector<Attribute> Creation::attributes() const {
+  return ToAttributes(spec_);
+}
+
+std::uint64_t EmptyPrimitive::Launch(Stream&, const OpLabel&, Inputs,
+                                     Outputs) const {
+  throw std::logic_error("[empty] launches nothing: use ApplyEmpty");
+}
+
+ValueSpec FullPrimitive::Infer(Inputs inputs, int) const {
+  if (!value_.FitsIn(spec().dtype)) {
+    throw std::invalid_argument(
+        absl::StrFormat("[%s] %s is not a value of the dtype %s", name(),
+                        value_.ToString(), DTypeName(spec().dtype)));
+  }
+  return Creation::Infer(inputs, 0);
+}
+
+std::uint64_t FullPrimitive::Launch(Stream& stream, const OpLabel& label,
+                                    Inputs, Outputs outputs) const {
+  const Tensor& output = outputs[0];
+  return KernelsOf(stream).Fill(
+      stream, label,
+      {output.dtype(), output.numel(), output.data(), value_, nullptr});
+}
+
+std::vector<Attribute> FullPrimitive::attributes() const {
+  std::vector<Attribute> attributes = Creation::attributes();
+  attributes.push_back({"fill_value", value_.ToString()});
+  return attributes;
+}
+
 namespace {
 
-// What every creation has: a shape, a dtype and a device, but no input.
-class Creation : public Primitive {
- public:
-  explicit Creation(const ValueSpec& spec) : spec_(spec) {}
+void CheckRank(const char* operation, const Shape& shape, int rank) {
+  if (shape.rank() == rank) return;
+  throw std::invalid_argument(
+      absl::StrFormat("[%s] a shape of %d dimensions wanted; got %s", operation,
+                      rank, shape.ToString()));
+}
 
-  ValueSpec Infer(Inputs, int) const override {
-    CheckedNumel(name(), spec_.shape, DTypeSize(spec_.dtype));
-    return spec_;
-  }
-  std::vector<Attribute> attributes() const override {
-    return {{"shape", spec_.shape.ToString()},
-            {"dtype", DTypeName(spec_.dtype)}};
-  }
+}  // namespace
 
- protected:
-  const ValueSpec& spec() const { return spec_; }
+ValueSpec ArangePrimitive::Infer(Inputs inputs, int) const {
+  CheckRank(name(), spec().shape, 1);
+  return Creation::Infer(inputs, 0);
+}
 
- private:
-  const ValueSpec spec_;
-};
+std::uint64_t ArangePrimitive::Launch(Stream& stream, const OpLabel& label,
+                                      Inputs, Outputs outputs) const {
+  const Tensor& output = outputs[0];
+  return KernelsOf(stream).Arange(
+      stream, label,
+      {output.dtype(), output.numel(), output.data(), start_, step_});
+}
 
-class EmptyPrimitive final : public Creation {
- public:
-  using Creation::Creation;
+std::vector<Attribute> ArangePrimitive::attributes() const {
+  std::vector<Attribute> attributes = Creation::attributes();
+  attributes.push_back({"start", start_.ToString()});
+  attributes.push_back({"step", step_.ToString()});
+  return attributes;
+}
 
-  const char* name() const override { return "empty"; }
-  std::uint64_t Launch(Stream&, const OpLabel&, Inputs,
-                       Outputs) const override {
-    throw std::logic_error("[empty] launches nothing: use ApplyEmpty");
-  }
-  std::unique_ptr<Primitive> Clone() const override {
-    return std::make_unique<EmptyPrimitive>(*this);
-  }
-};
+ValueSpec EyePrimitive::Infer(Inputs inputs, int) const {
+  CheckRank(name(), spec().shape, 2);
+  return Creation::Infer(inputs, 0);
+}
 
-class FullPrimitive final : public Creation {
- public:
-  // name: "ones", "full", a literal.
-  FullPrimitive(const char* name, const ValueSpec& spec, Scalar value)
-      : Creation(spec), name_(name), value_(value) {}
+std::uint64_t EyePrimitive::Launch(Stream& stream, const OpLabel& label, Inputs,
+                                   Outputs outputs) const {
+  const Tensor& output = outputs[0];
+  kernels::Kernels& kernels = KernelsOf(stream);
+  const std::uint64_t number =
+      kernels.Fill(stream, label,
+                   {output.dtype(), output.numel(), output.data(), 0, nullptr});
+  const std::int64_t diagonal = std::min(output.size(0), output.size(1));
+  if (diagonal == 0) return number;
+  kernels::StridedLayout layout;
+  layout.shape = {diagonal};
+  layout.out = {output.size(1) + 1};
+  return kernels.Fill(stream, label,
+                      {output.dtype(), diagonal, output.data(), 1, &layout});
+}
 
-  const char* name() const override { return name_; }
-  ValueSpec Infer(Inputs inputs, int) const override {
-    if (!value_.FitsIn(spec().dtype)) {
-      throw std::invalid_argument(
-          absl::StrFormat("[%s] %s is not a value of the dtype %s", name(),
-                          value_.ToString(), DTypeName(spec().dtype)));
-    }
-    return Creation::Infer(inputs, 0);
-  }
-  std::uint64_t Launch(Stream& stream, const OpLabel& label, Inputs,
-                       Outputs outputs) const override {
-    const Tensor& output = outputs[0];
-    return KernelsOf(stream).Fill(
-        stream, label,
-        {output.dtype(), output.numel(), output.data(), value_, nullptr});
-  }
-  std::vector<Attribute> attributes() const override {
-    std::vector<Attribute> attributes = Creation::attributes();
-    attributes.push_back({"fill_value", value_.ToString()});
-    return attributes;
-  }
-  std::unique_ptr<Primitive> Clone() const override {
-    return std::make_unique<FullPrimitive>(*this);
-  }
+std::uint64_t FromVectorPrimitive::Launch(Stream& stream, const OpLabel& label,
+                                          Inputs, Outputs outputs) const {
+  const Tensor& output = outputs[0];
+  const std::uint64_t number =
+      KernelsOf(stream).Copy(stream, label,
+                             {output.dtype(), output.dtype(), output.numel(),
+                              output.data(), staging_->data(), nullptr});
+  staging_->MarkUsedBy(stream);
+  return number;
+}
 
- private:
-  const char* const name_;
-  const Scalar value_;
-};
-
-class ArangePrimitive final : public Creation {
- public:
-  ArangePrimitive(const ValueSpec& spec, Scalar start, Scalar step)
-      : Creation(spec), start_(start), step_(step) {}
-
-  const char* name() const override { return "arange"; }
-  std::uint64_t Launch(Stream& stream, const OpLabel& label, Inputs,
-                       Outputs outputs) const override {
-    const Tensor& output = outputs[0];
-    return KernelsOf(stream).Arange(
-        stream, label,
-        {output.dtype(), output.numel(), output.data(), start_, step_});
-  }
-  std::vector<Attribute> attributes() const override {
-    std::vector<Attribute> attributes = Creation::attributes();
-    attributes.push_back({"start", start_.ToString()});
-    attributes.push_back({"step", step_.ToString()});
-    return attributes;
-  }
-  std::unique_ptr<Primitive> Clone() const override {
-    return std::make_unique<ArangePrimitive>(*this);
-  }
-
- private:
-  const Scalar start_;
-  const Scalar step_;
-};
-
-class EyePrimitive final : public Creation {
- public:
-  using Creation::Creation;
-
-  const char* name() const override { return "eye"; }
-  std::uint64_t Launch(Stream& stream, const OpLabel& label, Inputs,
-                       Outputs outputs) const override {
-    const Tensor& output = outputs[0];
-    kernels::Kernels& kernels = KernelsOf(stream);
-    const std::uint64_t number = kernels.Fill(
-        stream, label,
-        {output.dtype(), output.numel(), output.data(), 0, nullptr});
-    const std::int64_t diagonal = std::min(output.size(0), output.size(1));
-    if (diagonal == 0) return number;
-    kernels::StridedLayout layout;
-    layout.shape = {diagonal};
-    layout.out = {output.size(1) + 1};
-    return kernels.Fill(stream, label,
-                        {output.dtype(), diagonal, output.data(), 1, &layout});
-  }
-  std::unique_ptr<Primitive> Clone() const override {
-    return std::make_unique<EyePrimitive>(*this);
-  }
-};
-
-// The copy of a staging buffer. A tracer that keeps it keeps the buffer.
-class FromVectorPrimitive final : public Creation {
- public:
-  FromVectorPrimitive(const ValueSpec& spec, StorageRef staging)
-      : Creation(spec), staging_(std::move(staging)) {}
-
-  const char* name() const override { return "from_vector"; }
-  std::uint64_t Launch(Stream& stream, const OpLabel& label, Inputs,
-                       Outputs outputs) const override {
-    const Tensor& output = outputs[0];
-    const std::uint64_t number =
-        KernelsOf(stream).Copy(stream, label,
-                               {output.dtype(), output.dtype(), output.numel(),
-                                output.data(), staging_->data(), nullptr});
-    staging_->MarkUsedBy(stream);
-    return number;
-  }
-  std::unique_ptr<Primitive> Clone() const override {
-    return std::make_unique<FromVectorPrimitive>(*this);
-  }
-
- private:
-  const StorageRef staging_;
-};
+namespace {
 
 // Where each device's generator stands.
 struct Generator {
@@ -191,67 +144,57 @@ Generator& GeneratorOf(Device device) {
   return generators[static_cast<int>(device.type())][device.index()];
 }
 
-class RandomPrimitive final : public Creation {
- public:
-  RandomPrimitive(kernels::RandomOp op, const ValueSpec& spec,
-                  std::int64_t low = 0, std::int64_t high = 1)
-      : Creation(spec), op_(op), low_(low), high_(high) {}
+}  // namespace
 
-  const char* name() const override { return OpName(op_); }
-  ValueSpec Infer(Inputs inputs, int) const override {
-    if (!OpTakes(op_, spec().dtype)) {
-      throw std::invalid_argument(absl::StrFormat(
-          "[%s] random numbers are float32 or float64, not %s; for integers "
-          "use RandInt",
-          name(), DTypeName(spec().dtype)));
-    }
-    if (op_ != kernels::RandomOp::kInteger) return Creation::Infer(inputs, 0);
-    if (low_ >= high_) {
-      throw std::invalid_argument(absl::StrFormat(
-          "[randint] no integers from %d to %d - 1", low_, high_));
-    }
-    if (!Scalar(low_).FitsIn(spec().dtype) ||
-        !Scalar(high_ - 1).FitsIn(spec().dtype)) {
-      throw std::invalid_argument(absl::StrFormat(
-          "[randint] not all integers from %d to %d - 1 are values of the "
-          "dtype %s",
-          low_, high_, DTypeName(spec().dtype)));
-    }
-    return Creation::Infer(inputs, 0);
+ValueSpec RandomPrimitive::Infer(Inputs inputs, int) const {
+  if (!OpTakes(op_, spec().dtype)) {
+    throw std::invalid_argument(absl::StrFormat(
+        "[%s] random numbers are float32 or float64, not %s; for integers "
+        "use RandInt",
+        name(), DTypeName(spec().dtype)));
   }
-  std::uint64_t Launch(Stream& stream, const OpLabel& label, Inputs,
-                       Outputs outputs) const override {
-    const Tensor& output = outputs[0];
-    Generator& generator = GeneratorOf(stream.device());
-    const std::int64_t numel = output.numel();
-    const std::uint64_t range =
-        static_cast<std::uint64_t>(high_) - static_cast<std::uint64_t>(low_);
-    const kernels::RandomState state = {
-        generator.seed.load(std::memory_order_relaxed),
-        generator.offset.fetch_add(
-            kernels::RandomBlocks(op_, output.dtype(), numel, range),
-            std::memory_order_relaxed)};
-    return KernelsOf(stream).Random(
-        stream, label,
-        {op_, output.dtype(), numel, output.data(), state, low_, range});
+  if (op_ != kernels::RandomOp::kInteger) return Creation::Infer(inputs, 0);
+  if (low_ >= high_) {
+    throw std::invalid_argument(absl::StrFormat(
+        "[randint] no integers from %d to %d - 1", low_, high_));
   }
-  std::vector<Attribute> attributes() const override {
-    std::vector<Attribute> attributes = Creation::attributes();
-    if (op_ == kernels::RandomOp::kInteger) {
-      attributes.push_back({"low", absl::StrCat(low_)});
-      attributes.push_back({"high", absl::StrCat(high_)});
-    }
-    return attributes;
+  if (!Scalar(low_).FitsIn(spec().dtype) ||
+      !Scalar(high_ - 1).FitsIn(spec().dtype)) {
+    throw std::invalid_argument(absl::StrFormat(
+        "[randint] not all integers from %d to %d - 1 are values of the "
+        "dtype %s",
+        low_, high_, DTypeName(spec().dtype)));
   }
-  std::unique_ptr<Primitive> Clone() const override {
-    return std::make_unique<RandomPrimitive>(*this);
-  }
+  return Creation::Infer(inputs, 0);
+}
 
- private:
-  const kernels::RandomOp op_;
-  const std::int64_t low_;
-  const std::int64_t high_;
-};
+std::uint64_t RandomPrimitive::Launch(Stream& stream, const OpLabel& label,
+                                      Inputs, Outputs outputs) const {
+  const Tensor& output = outputs[0];
+  Generator& generator = GeneratorOf(stream.device());
+  const std::int64_t numel = output.numel();
+  const std::uint64_t range =
+      static_cast<std::uint64_t>(high_) - static_cast<std::uint64_t>(low_);
+  const kernels::RandomState state = {
+      generator.seed.load(std::memory_order_relaxed),
+      generator.offset.fetch_add(
+          kernels::RandomBlocks(op_, output.dtype(), numel, range),
+          std::memory_order_relaxed)};
+  return KernelsOf(stream).Random(
+      stream, label,
+      {op_, output.dtype(), numel, output.data(), state, low_, range});
+}
+
+std::vector<Attribute> RandomPrimitive::attributes() const {
+  std::vector<Attribute> attributes = Creation::attributes();
+  if (op_ == kernels::RandomOp::kInteger) {
+    attributes.push_back({"low", absl::StrCat(low_)});
+    attributes.push_back({"high", absl::StrCat(high_)});
+  }
+  return attributes;
+}
+
+namespace {
 
 ValueSpec SpecOf(const char* operation, const Tensor& x, SourceLocation at) {
   if (!x.defined()) {

@@ -9,8 +9,10 @@
 #include "absl/strings/str_format.h"
 #include "common/kernels/kernels.h"
 #include "common/ops/copy.h"
+#include "common/ops/elementwise_primitives.h"
 #include "common/ops/launch.h"
 #include "common/ops/primitive.h"
+#include "common/ops/views.h"
 
 namespace d2l {
 namespace {
@@ -47,200 +49,149 @@ Shape CheckedBroadcast(const char* operation, const Shape& a, const Shape& b,
                       operation, at.ToString()));
 }
 
-// A function of two operands, one of which may be a scalar.
-class BinaryPrimitive final : public Primitive {
- public:
-  enum class Which { kNone, kFirst, kSecond };
+}  // namespace
 
-  BinaryPrimitive(BinaryOp op, Which which, Scalar scalar)
-      : op_(op), which_(which), scalar_(scalar) {}
-
-  const char* name() const override { return OpName(op_); }
-
-  ValueSpec Infer(Inputs inputs, int) const override {
-    const Tensor& a = *inputs[0];
-    const DType result = ResultDType(op_, a.dtype());
-    if (which_ != Which::kNone) {
-      CheckScalarFits(name(), scalar_, a.dtype());
-      if (op_ == BinaryOp::kPow && which_ == Which::kSecond &&
-          !IsFloatingPoint(a.dtype()) && scalar_.To<std::int64_t>() < 0) {
-        throw std::invalid_argument(absl::StrFormat(
-            "[pow] integers to a negative power, %s; convert them: To(x, "
-            "DType::kFloat32)",
-            scalar_.ToString()));
-      }
-      return {a.shape(), result, a.device()};
-    }
-    const Tensor& b = *inputs[1];
-    CheckSameDType(name(), a.dtype(), b.dtype());
-    return {CheckedBroadcast(name(), a.shape(), b.shape(), a.dtype()), result,
-            a.device()};
-  }
-
-  std::uint64_t Launch(Stream& stream, const OpLabel& label, Inputs inputs,
-                       Outputs outputs) const override {
-    const Tensor& output = outputs[0];
-    const Tensor* a = which_ == Which::kFirst ? nullptr : inputs[0];
-    const Tensor* b = which_ == Which::kSecond  ? nullptr
-                      : which_ == Which::kFirst ? inputs[0]
-                                                : inputs[1];
-    const LaunchLayout layout(output, {a, b});
-    return KernelsOf(stream).Binary(
-        stream, label,
-        {op_, inputs[0]->dtype(), output.numel(), output.data(), ToInput(a),
-         ToInput(b), layout.get()});
-  }
-
-  std::vector<Attribute> attributes() const override {
-    switch (which_) {
-      case Which::kNone:
-        return {};
-      case Which::kFirst:
-        return {{"first", scalar_.ToString()}};
-      case Which::kSecond:
-        return {{"second", scalar_.ToString()}};
-    }
-    return {};
-  }
-  std::unique_ptr<Primitive> Clone() const override {
-    return std::make_unique<BinaryPrimitive>(*this);
-  }
-
- private:
-  kernels::Input ToInput(const Tensor* tensor) const {
-    return tensor == nullptr ? kernels::Input{nullptr, scalar_}
-                             : kernels::Input{tensor->data(), {}};
-  }
-
-  const BinaryOp op_;
-  const Which which_;
-  const Scalar scalar_;
-};
-
-class UnaryPrimitive final : public Primitive {
- public:
-  explicit UnaryPrimitive(UnaryOp op) : op_(op) {}
-
-  const char* name() const override { return OpName(op_); }
-
-  ValueSpec Infer(Inputs inputs, int) const override {
-    const Tensor& x = *inputs[0];
-    if (!OpTakes(op_, x.dtype())) CheckFloatingPoint(name(), x);
-    return {x.shape(), x.dtype(), x.device()};
-  }
-  std::uint64_t Launch(Stream& stream, const OpLabel& label, Inputs inputs,
-                       Outputs outputs) const override {
-    const Tensor& output = outputs[0];
-    const Tensor& x = *inputs[0];
-    const LaunchLayout layout(output, {&x});
-    return KernelsOf(stream).Unary(stream, label,
-                                   {op_, output.dtype(), output.numel(),
-                                    output.data(), x.data(), layout.get()});
-  }
-  std::unique_ptr<Primitive> Clone() const override {
-    return std::make_unique<UnaryPrimitive>(*this);
-  }
-
- private:
-  const UnaryOp op_;
-};
-
-// Its inputs are the condition and those of a and b that are tensors.
-class WherePrimitive final : public Primitive {
- public:
-  WherePrimitive(const Operand& a, const Operand& b)
-      : a_is_tensor_(a.tensor() != nullptr),
-        b_is_tensor_(b.tensor() != nullptr),
-        a_(a.scalar()),
-        b_(b.scalar()) {}
-
-  const char* name() const override { return "where"; }
-
-  ValueSpec Infer(Inputs inputs, int) const override {
-    const Tensor& condition = *inputs[0];
-    const Tensor& first = *inputs[1];
-    const DType dtype = first.dtype();
-    if (condition.dtype() != DType::kUInt8) {
+ValueSpec BinaryPrimitive::Infer(Inputs inputs, int) const {
+  CheckInputCount(name(), inputs, which_ == Which::kNone ? 2 : 1);
+  const Tensor& a = *inputs[0];
+  const DType result = ResultDType(op_, a.dtype());
+  if (which_ != Which::kNone) {
+    CheckScalarFits(name(), scalar_, a.dtype());
+    if (op_ == BinaryOp::kPow && which_ == Which::kSecond &&
+        !IsFloatingPoint(a.dtype()) && scalar_.To<std::int64_t>() < 0) {
       throw std::invalid_argument(absl::StrFormat(
-          "[where] the condition must be uint8, as comparisons give it; got "
-          "%s",
-          condition.Describe()));
+          "[pow] integers to a negative power, %s; convert them: To(x, "
+          "DType::kFloat32)",
+          scalar_.ToString()));
     }
-    if (!a_is_tensor_) CheckScalarFits(name(), a_, dtype);
-    if (!b_is_tensor_) CheckScalarFits(name(), b_, dtype);
-    Shape shape =
-        CheckedBroadcast(name(), condition.shape(), first.shape(), dtype);
-    if (a_is_tensor_ && b_is_tensor_) {
-      CheckSameDType(name(), dtype, inputs[2]->dtype());
-      shape = CheckedBroadcast(name(), shape, inputs[2]->shape(), dtype);
-    }
-    return {shape, dtype, condition.device()};
+    return {a.shape(), result, a.device()};
   }
+  const Tensor& b = *inputs[1];
+  CheckSameDType(name(), a.dtype(), b.dtype());
+  return {CheckedBroadcast(name(), a.shape(), b.shape(), a.dtype()), result,
+          a.device()};
+}
 
-  std::uint64_t Launch(Stream& stream, const OpLabel& label, Inputs inputs,
-                       Outputs outputs) const override {
-    const Tensor& output = outputs[0];
-    const Tensor* const condition = inputs[0];
-    const Tensor* const a = a_is_tensor_ ? inputs[1] : nullptr;
-    const Tensor* const b =
-        b_is_tensor_ ? inputs[a_is_tensor_ ? 2 : 1] : nullptr;
-    const LaunchLayout layout(output, {condition, a, b});
-    return KernelsOf(stream).Where(
-        stream, label,
-        {output.dtype(), output.numel(), output.data(), condition->data(),
-         a != nullptr ? kernels::Input{a->data(), {}}
-                      : kernels::Input{nullptr, a_},
-         b != nullptr ? kernels::Input{b->data(), {}}
-                      : kernels::Input{nullptr, b_},
-         layout.get()});
-  }
+std::uint64_t BinaryPrimitive::Launch(Stream& stream, const OpLabel& label,
+                                      Inputs inputs, Outputs outputs) const {
+  const Tensor& output = outputs[0];
+  const Tensor* a = which_ == Which::kFirst ? nullptr : inputs[0];
+  const Tensor* b = which_ == Which::kSecond  ? nullptr
+                    : which_ == Which::kFirst ? inputs[0]
+                                              : inputs[1];
+  const LaunchLayout layout(output, {a, b});
+  return KernelsOf(stream).Binary(
+      stream, label,
+      {op_, inputs[0]->dtype(), output.numel(), output.data(), ToInput(a),
+       ToInput(b), layout.get()});
+}
 
-  std::vector<Attribute> attributes() const override {
-    std::vector<Attribute> attributes;
-    if (!a_is_tensor_) attributes.push_back({"input", a_.ToString()});
-    if (!b_is_tensor_) attributes.push_back({"other", b_.ToString()});
-    return attributes;
+std::vector<Attribute> BinaryPrimitive::attributes() const {
+  switch (which_) {
+    case Which::kNone:
+      return {};
+    case Which::kFirst:
+      return {{"first", scalar_.ToString()}};
+    case Which::kSecond:
+      return {{"second", scalar_.ToString()}};
   }
-  std::unique_ptr<Primitive> Clone() const override {
-    return std::make_unique<WherePrimitive>(*this);
-  }
+  return {};
+}
 
- private:
-  const bool a_is_tensor_;
-  const bool b_is_tensor_;
-  const Scalar a_;
-  const Scalar b_;
-};
+kernels::Input BinaryPrimitive::ToInput(const Tensor* tensor) const {
+  return tensor == nullptr ? kernels::Input{nullptr, scalar_}
+                           : kernels::Input{tensor->data(), {}};
+}
 
-class FillPrimitive final : public Primitive {
- public:
-  FillPrimitive(const Tensor& target, Scalar value)
-      : spec_{target.shape(), target.dtype(), target.device()}, value_(value) {}
+ValueSpec UnaryPrimitive::Infer(Inputs inputs, int) const {
+  CheckInputCount(name(), inputs, 1);
+  const Tensor& x = *inputs[0];
+  if (!OpTakes(op_, x.dtype())) CheckFloatingPoint(name(), x);
+  return {x.shape(), x.dtype(), x.device()};
+}
 
-  const char* name() const override { return "fill"; }
-  ValueSpec Infer(Inputs, int) const override {
-    CheckScalarFits(name(), value_, spec_.dtype);
-    return spec_;
-  }
-  std::uint64_t Launch(Stream& stream, const OpLabel& label, Inputs,
-                       Outputs outputs) const override {
-    const Tensor& output = outputs[0];
-    const LaunchLayout layout(output, {});
-    return KernelsOf(stream).Fill(
-        stream, label,
-        {output.dtype(), output.numel(), output.data(), value_, layout.get()});
-  }
-  std::vector<Attribute> attributes() const override {
-    return {{"value", value_.ToString()}};
-  }
-  std::unique_ptr<Primitive> Clone() const override {
-    return std::make_unique<FillPrimitive>(*this);
-  }
+std::uint64_t UnaryPrimitive::Launch(Stream& stream, const OpLabel& label,
+                                     Inputs inputs, Outputs outputs) const {
+  const Tensor& output = outputs[0];
+  const Tensor& x = *inputs[0];
+  const LaunchLayout layout(output, {&x});
+  return KernelsOf(stream).Unary(stream, label,
+                                 {op_, output.dtype(), output.numel(),
+                                  output.data(), x.data(), layout.get()});
+}
 
- private:
-  const ValueSpec spec_;
-  const Scalar value_;
-};
+ValueSpec WherePrimitive::Infer(Inputs inputs, int) const {
+  CheckInputCount(name(), inputs, 1 + !a_.has_value() + !b_.has_value());
+  if (a_.has_value() && b_.has_value()) {
+    throw std::invalid_argument("[where] one of the two must be a tensor");
+  }
+  const Tensor& condition = *inputs[0];
+  const Tensor& first = *inputs[1];
+  const DType dtype = first.dtype();
+  if (condition.dtype() != DType::kUInt8) {
+    throw std::invalid_argument(absl::StrFormat(
+        "[where] the condition must be uint8, as comparisons give it; got "
+        "%s",
+        condition.Describe()));
+  }
+  if (a_.has_value()) CheckScalarFits(name(), *a_, dtype);
+  if (b_.has_value()) CheckScalarFits(name(), *b_, dtype);
+  Shape shape =
+      CheckedBroadcast(name(), condition.shape(), first.shape(), dtype);
+  if (!a_.has_value() && !b_.has_value()) {
+    CheckSameDType(name(), dtype, inputs[2]->dtype());
+    shape = CheckedBroadcast(name(), shape, inputs[2]->shape(), dtype);
+  }
+  return {shape, dtype, condition.device()};
+}
+
+std::uint64_t WherePrimitive::Launch(Stream& stream, const OpLabel& label,
+                                     Inputs inputs, Outputs outputs) const {
+  const Tensor& output = outputs[0];
+  const Tensor* const condition = inputs[0];
+  const Tensor* const a = a_.has_value() ? nullptr : inputs[1];
+  const Tensor* const b =
+      b_.has_value() ? nullptr : inputs[a_.has_value() ? 1 : 2];
+  const LaunchLayout layout(output, {condition, a, b});
+  return KernelsOf(stream).Where(
+      stream, label,
+      {output.dtype(), output.numel(), output.data(), condition->data(),
+       a != nullptr ? kernels::Input{a->data(), {}}
+                    : kernels::Input{nullptr, *a_},
+       b != nullptr ? kernels::Input{b->data(), {}}
+                    : kernels::Input{nullptr, *b_},
+       layout.get()});
+}
+
+std::vector<Attribute> WherePrimitive::attributes() const {
+  std::vector<Attribute> attributes;
+  if (a_.has_value()) attributes.push_back({"input", a_->ToString()});
+  if (b_.has_value()) attributes.push_back({"other", b_->ToString()});
+  return attributes;
+}
+
+ValueSpec FillPrimitive::Infer(Inputs inputs, int) const {
+  CheckInputCount(name(), inputs, 0);
+  CheckScalarFits(name(), value_, spec_.dtype);
+  return spec_;
+}
+
+std::uint64_t FillPrimitive::Launch(Stream& stream, const OpLabel& label,
+                                    Inputs, Outputs outputs) const {
+  const Tensor& output = outputs[0];
+  const LaunchLayout layout(output, {});
+  return KernelsOf(stream).Fill(
+      stream, label,
+      {output.dtype(), output.numel(), output.data(), value_, layout.get()});
+}
+
+std::vector<Attribute> FillPrimitive::attributes() const {
+  std::vector<Attribute> attributes = ToAttributes(spec_);
+  attributes.push_back({"value", value_.ToString()});
+  return attributes;
+}
+
+namespace {
 
 using Which = BinaryPrimitive::Which;
 
@@ -344,7 +295,11 @@ Tensor& operator/=(Tensor& x, const Operand& y) {
 
 Tensor Where(const Tensor& condition, const Operand& a, const Operand& b,
              SourceLocation at) {
-  const WherePrimitive primitive(a, b);
+  const auto scalar = [](const Operand& x) {
+    return x.tensor() == nullptr ? absl::make_optional(x.scalar())
+                                 : absl::nullopt;
+  };
+  const WherePrimitive primitive(scalar(a), scalar(b));
   if (a.tensor() != nullptr && b.tensor() != nullptr) {
     return Apply(primitive, {&condition, a.tensor(), b.tensor()}, at);
   }
@@ -412,7 +367,16 @@ void FillInPlace(const Tensor& x, Scalar value, SourceLocation at) {
     throw std::invalid_argument(absl::StrFormat(
         "[fill_] the tensor is undefined; requested at %s", at.ToString()));
   }
-  ApplyInPlace(FillPrimitive(x, value), {}, x, at);
+  // Of an element that is repeated, one place is filled.
+  Tensor target = x;
+  for (int i = 0; i < x.dim(); ++i) {
+    if (x.strides()[i] == 0 && x.size(i) > 1) {
+      target = Slice(target, i, 0, 1, 1, at);
+    }
+  }
+  ApplyInPlace(
+      FillPrimitive({target.shape(), target.dtype(), target.device()}, value),
+      {}, target, at);
 }
 
 }  // namespace d2l

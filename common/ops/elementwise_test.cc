@@ -12,6 +12,7 @@
 #include "common/ops/creation.h"
 #include "common/ops/read.h"
 #include "common/ops/testing.h"
+#include "common/ops/views.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -401,6 +402,12 @@ TEST_P(BinaryTest, WhereAgainstTheLoop) {
   EXPECT_TRUE(
       Matches(Where(condition, 1., Place({kNan, kInfinity}, {2}, device())),
               {2}, DType::kFloat32, {1, kInfinity}));
+}
+
+TEST_P(BinaryTest, FillsAnExpandedTensor) {
+  const Tensor x = Zeros({2, 1}, device());
+  FillInPlace(Expand(x, {2, 3}), 5);
+  EXPECT_TRUE(Matches(x, {2, 1}, DType::kFloat32, {5, 5}));
 }
 
 INSTANTIATE_FOR_ALL_DEVICES(BinaryTest);

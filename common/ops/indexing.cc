@@ -62,7 +62,7 @@ const TensorSlice& TensorSlice::operator=(const Operand& value) const {
 }
 
 const TensorSlice& TensorSlice::operator=(const TensorSlice& value) const {
-  CopyTo(value, *this, /*non_blocking=*/false, at_);
+  CopyTo(value, *this, /*non_blocking=*/false, at_.known() ? at_ : value.at_);
   return *this;
 }
 

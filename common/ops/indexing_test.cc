@@ -245,6 +245,15 @@ TEST_P(IndexingTest, LargeParts) {
               Pick(Place(values, {400, 600}, device()), {400, 300}, odd)));
 }
 
+TEST_P(IndexingTest, AnAssignmentToAllNamesItsLine) {
+  const Tensor x = Zeros({2, 3}, device());
+  const Tensor y = Zeros({4, 4}, device());
+  const int line = __LINE__ + 1;
+  const std::string text = ThrownText([&] { x[{}] = y[{kAll}]; });
+  EXPECT_THAT(text,
+              testing::HasSubstr("indexing_test.cc:" + std::to_string(line)));
+}
+
 INSTANTIATE_FOR_ALL_DEVICES(IndexingTest);
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "common/ops/joining.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <stdexcept>
@@ -11,173 +12,156 @@
 #include "absl/strings/str_format.h"
 #include "common/kernels/kernels.h"
 #include "common/ops/copy.h"
+#include "common/ops/creation.h"
+#include "common/ops/joining_primitives.h"
 #include "common/ops/launch.h"
 #include "common/ops/primitive.h"
 #include "common/ops/views.h"
 
 namespace d2l {
+
+ValueSpec CatPrimitive::Infer(Inputs inputs, int) const {
+  if (inputs.empty()) {
+    throw std::invalid_argument("[cat] at least one tensor wanted; got none");
+  }
+  for (const Tensor* x : inputs) CheckContiguous(name(), *x);
+  const Tensor& first = *inputs[0];
+  if (first.dim() == 0) {
+    throw std::invalid_argument(
+        "[cat] scalars cannot be joined along a dimension; use Stack");
+  }
+  const int dim = WrapDim(name(), dim_, first.dim());
+  Shape shape = first.shape();
+  for (std::size_t i = 1; i < inputs.size(); ++i) {
+    const Tensor& x = *inputs[i];
+    if (x.dtype() != first.dtype()) {
+      throw std::invalid_argument(absl::StrFormat(
+          "[cat] tensor %d is %s, the first %s; convert one of them: To(x, "
+          "DType)",
+          i, DTypeName(x.dtype()), DTypeName(first.dtype())));
+    }
+    bool fits = x.dim() == first.dim();
+    for (int d = 0; d < first.dim() && fits; ++d) {
+      fits = d == dim || x.size(d) == first.size(d);
+    }
+    if (!fits) {
+      throw std::invalid_argument(absl::StrFormat(
+          "[cat] sizes differ outside dimension %d: tensor %d is %s, the "
+          "first %s",
+          dim, i, x.shape().ToString(), first.shape().ToString()));
+    }
+    if (__builtin_add_overflow(shape[dim], x.size(dim), &shape[dim])) {
+      throw std::invalid_argument(
+          "[cat] the sizes add up to more than 64 bits can count");
+    }
+  }
+  CheckedNumel(name(), shape, DTypeSize(first.dtype()));
+  return {shape, first.dtype(), first.device()};
+}
+
+std::uint64_t CatPrimitive::Launch(Stream& stream, const OpLabel& label,
+                                   Inputs inputs, Outputs outputs) const {
+  const Tensor& output = outputs[0];
+  const int dim = WrapDim(name(), dim_, output.dim());
+  const std::int64_t element_size = DTypeSize(output.dtype());
+  absl::InlinedVector<kernels::CatPiece, 8> pieces;
+  pieces.reserve(inputs.size());
+  std::int64_t outer = 1;
+  for (const Tensor* input : inputs) {
+    const Split3 split = SplitAround(input->shape(), dim);
+    outer = split.outer;
+    pieces.push_back({input->data(), split.size * split.inner * element_size});
+  }
+  return KernelsOf(stream).Cat(stream, label,
+                               {outer, output.data(), element_size, pieces});
+}
+
+std::vector<Attribute> CatPrimitive::attributes() const {
+  return {{"dim", absl::StrCat(dim_)}};
+}
+
+const char* IndexPrimitive::name() const {
+  return op_ == kernels::IndexOp::kGather ? "gather" : "index_select";
+}
+
+ValueSpec IndexPrimitive::Infer(Inputs inputs, int) const {
+  CheckInputCount(name(), inputs, 2);
+  const Tensor& x = *inputs[0];
+  const Tensor& index = *inputs[1];
+  CheckContiguous(name(), x);
+  CheckContiguous(name(), index);
+  if (index.dtype() != DType::kInt64) {
+    throw std::invalid_argument(absl::StrFormat(
+        "[%s] an int64 index wanted; got %s", name(), index.Describe()));
+  }
+  if (x.dim() == 0) {
+    throw std::invalid_argument(
+        absl::StrFormat("[%s] a scalar has no dimension to index", name()));
+  }
+  const int dim = WrapDim(name(), dim_, x.dim());
+  Shape shape = x.shape();
+  if (op_ == kernels::IndexOp::kGather) {
+    bool fits = index.dim() == x.dim();
+    for (int i = 0; i < x.dim() && fits; ++i) {
+      fits = i == dim || index.size(i) == x.size(i);
+    }
+    if (!fits) {
+      throw std::invalid_argument(absl::StrFormat(
+          "[gather] the index must have as many dimensions as the tensor, "
+          "none longer but dimension %d: index %s, tensor %s",
+          dim, index.shape().ToString(), x.shape().ToString()));
+    }
+    shape = index.shape();
+  } else {
+    if (index.dim() != 1) {
+      throw std::invalid_argument(
+          absl::StrFormat("[index_select] the index must be a vector; got %s",
+                          index.shape().ToString()));
+    }
+    shape[dim] = index.size(0);
+  }
+  CheckedNumel(name(), shape, DTypeSize(x.dtype()));
+  return {shape, x.dtype(), x.device()};
+}
+
+std::uint64_t IndexPrimitive::Launch(Stream& stream, const OpLabel& label,
+                                     Inputs inputs, Outputs outputs) const {
+  const Tensor& output = outputs[0];
+  const Tensor& x = *inputs[0];
+  const int dim = WrapDim(name(), dim_, x.dim());
+  const Split3 in = SplitAround(x.shape(), dim);
+  return KernelsOf(stream).Index(
+      stream, label,
+      {op_, static_cast<std::int64_t>(DTypeSize(x.dtype())), output.data(),
+       x.data(), static_cast<const std::int64_t*>(inputs[1]->data()), in.outer,
+       in.size, output.size(dim), in.inner});
+}
+
+std::vector<Attribute> IndexPrimitive::attributes() const {
+  return {{"dim", absl::StrCat(dim_)}};
+}
+
 namespace {
 
-// Its inputs are contiguous.
-class CatPrimitive final : public Primitive {
- public:
-  explicit CatPrimitive(int dim) : dim_(dim) {}
-
-  const char* name() const override { return "cat"; }
-
-  ValueSpec Infer(Inputs inputs, int) const override {
-    if (inputs.empty()) {
-      throw std::invalid_argument("[cat] at least one tensor wanted; got none");
-    }
-    const Tensor& first = *inputs[0];
-    if (first.dim() == 0) {
-      throw std::invalid_argument(
-          "[cat] scalars cannot be joined along a dimension; use Stack");
-    }
-    const int dim = WrapDim(name(), dim_, first.dim());
-    Shape shape = first.shape();
-    for (std::size_t i = 1; i < inputs.size(); ++i) {
-      const Tensor& x = *inputs[i];
-      if (x.dtype() != first.dtype()) {
-        throw std::invalid_argument(absl::StrFormat(
-            "[cat] tensor %d is %s, the first %s; convert one of them: To(x, "
-            "DType)",
-            i, DTypeName(x.dtype()), DTypeName(first.dtype())));
-      }
-      bool fits = x.dim() == first.dim();
-      for (int d = 0; d < first.dim() && fits; ++d) {
-        fits = d == dim || x.size(d) == first.size(d);
-      }
-      if (!fits) {
-        throw std::invalid_argument(absl::StrFormat(
-            "[cat] sizes differ outside dimension %d: tensor %d is %s, the "
-            "first %s",
-            dim, i, x.shape().ToString(), first.shape().ToString()));
-      }
-      if (__builtin_add_overflow(shape[dim], x.size(dim), &shape[dim])) {
-        throw std::invalid_argument(
-            "[cat] the sizes add up to more than 64 bits can count");
-      }
-    }
-    CheckedNumel(name(), shape, DTypeSize(first.dtype()));
-    return {shape, first.dtype(), first.device()};
-  }
-
-  std::uint64_t Launch(Stream& stream, const OpLabel& label, Inputs inputs,
-                       Outputs outputs) const override {
-    const Tensor& output = outputs[0];
-    const int dim = WrapDim(name(), dim_, output.dim());
-    const std::int64_t element_size = DTypeSize(output.dtype());
-    absl::InlinedVector<kernels::CatPiece, 8> pieces;
-    pieces.reserve(inputs.size());
-    std::int64_t outer = 1;
-    for (const Tensor* input : inputs) {
-      const Split3 split = SplitAround(input->shape(), dim);
-      outer = split.outer;
-      pieces.push_back(
-          {input->data(), split.size * split.inner * element_size});
-    }
-    return KernelsOf(stream).Cat(stream, label,
-                                 {outer, output.data(), element_size, pieces});
-  }
-
-  std::vector<Attribute> attributes() const override {
-    return {{"dim", absl::StrCat(dim_)}};
-  }
-  std::unique_ptr<Primitive> Clone() const override {
-    return std::make_unique<CatPrimitive>(*this);
-  }
-
- private:
-  const int dim_;
-};
-
-// Its inputs, x and the index, are contiguous, and equal in size but in `dim`.
-class IndexPrimitive final : public Primitive {
- public:
-  IndexPrimitive(kernels::IndexOp op, int dim) : op_(op), dim_(dim) {}
-
-  const char* name() const override {
-    return op_ == kernels::IndexOp::kGather ? "gather" : "index_select";
-  }
-
-  ValueSpec Infer(Inputs inputs, int) const override {
-    const Tensor& x = *inputs[0];
-    const Tensor& index = *inputs[1];
-    if (index.dtype() != DType::kInt64) {
-      throw std::invalid_argument(absl::StrFormat(
-          "[%s] an int64 index wanted; got %s", name(), index.Describe()));
-    }
-    if (x.dim() == 0) {
-      throw std::invalid_argument(
-          absl::StrFormat("[%s] a scalar has no dimension to index", name()));
-    }
-    const int dim = WrapDim(name(), dim_, x.dim());
-    Shape shape = x.shape();
-    if (op_ == kernels::IndexOp::kGather) {
-      bool fits = index.dim() == x.dim();
-      for (int i = 0; i < x.dim() && fits; ++i) {
-        fits = i == dim || index.size(i) <= x.size(i);
-      }
-      if (!fits) {
-        throw std::invalid_argument(absl::StrFormat(
-            "[gather] the index must have as many dimensions as the tensor, "
-            "none longer but dimension %d: index %s, tensor %s",
-            dim, index.shape().ToString(), x.shape().ToString()));
-      }
-      shape = index.shape();
-    } else {
-      if (index.dim() != 1) {
-        throw std::invalid_argument(
-            absl::StrFormat("[index_select] the index must be a vector; got %s",
-                            index.shape().ToString()));
-      }
-      shape[dim] = index.size(0);
-    }
-    CheckedNumel(name(), shape, DTypeSize(x.dtype()));
-    return {shape, x.dtype(), x.device()};
-  }
-
-  std::uint64_t Launch(Stream& stream, const OpLabel& label, Inputs inputs,
-                       Outputs outputs) const override {
-    const Tensor& output = outputs[0];
-    const Tensor& x = *inputs[0];
-    const int dim = WrapDim(name(), dim_, x.dim());
-    const Split3 in = SplitAround(x.shape(), dim);
-    return KernelsOf(stream).Index(
-        stream, label,
-        {op_, static_cast<std::int64_t>(DTypeSize(x.dtype())), output.data(),
-         x.data(), static_cast<const std::int64_t*>(inputs[1]->data()),
-         in.outer, in.size, output.size(dim), in.inner});
-  }
-
-  std::vector<Attribute> attributes() const override {
-    return {{"dim", absl::StrCat(dim_)}};
-  }
-  std::unique_ptr<Primitive> Clone() const override {
-    return std::make_unique<IndexPrimitive>(*this);
-  }
-
- private:
-  const kernels::IndexOp op_;
-  const int dim_;
-};
-
 Tensor ApplyCat(absl::Span<const Tensor> tensors, int dim, SourceLocation at) {
-  bool contiguous = true;
-  bool defined = true;
+  // As in PyTorch, an empty vector may stand among tensors of any shape.
+  const bool of_one_rank =
+      std::all_of(tensors.begin(), tensors.end(), [&](const Tensor& x) {
+        return !x.defined() || x.dim() == tensors[0].dim();
+      });
   absl::InlinedVector<const Tensor*, 8> inputs;
   inputs.reserve(tensors.size());
-  for (const Tensor& x : tensors) {
-    inputs.push_back(&x);
-    defined = defined && x.defined();
-    contiguous = contiguous && defined && x.is_contiguous();
-  }
-  if (contiguous || !defined) return Apply(CatPrimitive(dim), inputs, at);
   std::vector<Tensor> copies;
-  copies.reserve(tensors.size());
-  for (const Tensor& x : tensors) copies.push_back(Contiguous(x, at));
-  for (std::size_t i = 0; i < copies.size(); ++i) inputs[i] = &copies[i];
+  copies.reserve(tensors.size());  // inputs point into it
+  for (const Tensor& x : tensors) {
+    if (!of_one_rank && x.defined() && x.shape() == Shape{0}) continue;
+    if (!x.defined() || x.is_contiguous()) {
+      inputs.push_back(&x);
+    } else {
+      copies.push_back(Contiguous(x, at));
+      inputs.push_back(&copies.back());
+    }
+  }
   return Apply(CatPrimitive(dim), inputs, at);
 }
 
@@ -243,16 +227,30 @@ Tensor IndexSelect(const Tensor& x, int dim, const Tensor& index,
                    SourceLocation at) {
   const IndexPrimitive primitive(kernels::IndexOp::kSelect, dim);
   if (!x.defined() || !index.defined()) {
-    return Apply(primitive, {&x, &index}, at);
+    return Apply(primitive, {&x, &index}, at);  // throws
   }
-  const Tensor from = Contiguous(x, at);
-  const Tensor positions = Contiguous(index, at);
-  return Apply(primitive, {&from, &positions}, at);
+  // A scalar counts as a vector of one element.
+  const Tensor from = x.dim() == 0 ? View(x, {1}, at) : Contiguous(x, at);
+  const Tensor positions =
+      index.dim() == 0 ? View(index, {1}, at) : Contiguous(index, at);
+  const Tensor result = Apply(primitive, {&from, &positions}, at);
+  return x.dim() == 0 && result.numel() == 1 ? View(result, {}, at) : result;
 }
 
 Tensor Gather(const Tensor& x, int dim, const Tensor& index,
               SourceLocation at) {
   const IndexPrimitive primitive(kernels::IndexOp::kGather, dim);
+  if (x.defined() && index.defined() && index.numel() == 0 &&
+      index.dtype() == DType::kInt64) {
+    WithLine(at, [&] { return WrapDim("gather", dim, x.dim()); });
+    return Empty(index.shape(), x.device(), x.dtype(), at);
+  }
+  if (x.defined() && index.defined() && x.dim() + index.dim() <= 1) {
+    // A scalar counts as a vector of one element.
+    const Tensor from = View(x, {x.numel()}, at);
+    const Tensor positions = View(index, {index.numel()}, at);
+    return View(Apply(primitive, {&from, &positions}, at), index.shape(), at);
+  }
   if (!x.defined() || !index.defined() || x.dim() != index.dim()) {
     return Apply(primitive, {&x, &index}, at);  // throws
   }

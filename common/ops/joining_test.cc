@@ -270,6 +270,32 @@ TEST_P(JoiningTest, TheHeadersExamples) {
               ElementsAre(3, 4, 3, 4));
 }
 
+// PyTorch counts a scalar as a vector of one element here.
+TEST_P(JoiningTest, ScalarsCanBeIndexed) {
+  const Tensor x = Full({}, 7, device());
+  const Tensor one = Index({0}, {1});
+  const Tensor none = Index({}, {0});
+  const Tensor scalar = Index({0}, {});
+  EXPECT_TRUE(Matches(IndexSelect(x, 0, one), {}, DType::kFloat32, {7}));
+  EXPECT_TRUE(Matches(Gather(x, 0, one), {1}, DType::kFloat32, {7}));
+  EXPECT_TRUE(Matches(Gather(x, -1, scalar), {}, DType::kFloat32, {7}));
+  EXPECT_TRUE(Matches(Gather(Full({1}, 7, device()), 0, scalar), {},
+                      DType::kFloat32, {7}));
+  EXPECT_TRUE(Matches(Gather(x, 0, none), {0}, DType::kFloat32, {}));
+  EXPECT_TRUE(
+      Matches(Gather(Random({2, 3}), 1, none), {0}, DType::kFloat32, {}));
+}
+
+// What was "no tensor yet" in early PyTorch.
+TEST_P(JoiningTest, AnEmptyVectorJoinsAnything) {
+  const Tensor empty = Zeros({0}, device());
+  const Tensor x = Random({2, 3});
+  EXPECT_TRUE(
+      Matches(Cat({empty, x, empty}, 1), {2, 3}, x.dtype(), ValuesOf(x)));
+  EXPECT_TRUE(Matches(HStack({x, empty}), {2, 3}, x.dtype(), ValuesOf(x)));
+  EXPECT_TRUE(Matches(Cat({empty, empty}), {0}, x.dtype(), {}));
+}
+
 INSTANTIATE_FOR_ALL_DEVICES(JoiningTest);
 
 }  // namespace

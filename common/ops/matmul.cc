@@ -12,6 +12,7 @@
 #include "common/kernels/layout.h"
 #include "common/ops/copy.h"
 #include "common/ops/launch.h"
+#include "common/ops/matmul_primitives.h"
 #include "common/ops/primitive.h"
 
 namespace d2l {
@@ -88,107 +89,108 @@ kernels::StridedLayout BatchLayout(const Tensor& a, const Tensor& b,
   return layout;
 }
 
-class MatMulPrimitive final : public Primitive {
- public:
-  const char* name() const override { return "matmul"; }
+}  // namespace
 
-  ValueSpec Infer(Inputs inputs, int) const override {
-    const Tensor& a = *inputs[0];
-    const Tensor& b = *inputs[1];
-    if (a.dim() == 0 || b.dim() == 0) {
-      throw std::invalid_argument(absl::StrFormat(
-          "[matmul] vectors, matrices or batches of them wanted; got %s @ %s; "
-          "to scale by a number write a * b",
-          a.shape().ToString(), b.shape().ToString()));
-    }
-    if (a.dtype() != b.dtype() || !IsFloatingPoint(a.dtype())) {
-      throw std::invalid_argument(absl::StrFormat(
-          "[matmul] two float32 or two float64 operands wanted; got %s and %s",
-          DTypeName(a.dtype()), DTypeName(b.dtype())));
-    }
-    const Matrices in_a = ToMatrices(a, Side::kLeft);
-    const Matrices in_b = ToMatrices(b, Side::kRight);
-    if (in_a.columns != in_b.rows) {
-      throw std::invalid_argument(
-          absl::StrFormat("[matmul] inner sizes differ: %s @ %s",
-                          a.shape().ToString(), b.shape().ToString()));
-    }
-    Shape shape;
-    if (a.dim() == 2 && b.dim() == 2) {
-      shape = {in_a.rows, in_b.columns};
-    } else {
-      absl::InlinedVector<std::int64_t, kMaxRank + 2> sizes;
-      const Shape batch =
-          BroadcastShapes("matmul", BatchShape(a), BatchShape(b));
-      sizes.assign(batch.begin(), batch.end());
-      if (a.dim() > 1) sizes.push_back(in_a.rows);
-      if (b.dim() > 1) sizes.push_back(in_b.columns);
-      shape = Shape(sizes);
-    }
-    CheckedNumel(name(), shape, DTypeSize(a.dtype()));
-    return {shape, a.dtype(), a.device()};
+ValueSpec MatMulPrimitive::Infer(Inputs inputs, int) const {
+  CheckInputCount(name(), inputs, 2);
+  const Tensor& a = *inputs[0];
+  const Tensor& b = *inputs[1];
+  if (a.dim() == 0 || b.dim() == 0) {
+    throw std::invalid_argument(absl::StrFormat(
+        "[matmul] vectors, matrices or batches of them wanted; got %s @ %s; "
+        "to scale by a number write a * b",
+        a.shape().ToString(), b.shape().ToString()));
   }
+  if (a.dtype() != b.dtype() || !IsFloatingPoint(a.dtype())) {
+    throw std::invalid_argument(absl::StrFormat(
+        "[matmul] two float32 or two float64 operands wanted; got %s and %s",
+        DTypeName(a.dtype()), DTypeName(b.dtype())));
+  }
+  const Matrices in_a = ToMatrices(a, Side::kLeft);
+  const Matrices in_b = ToMatrices(b, Side::kRight);
+  if (in_a.columns != in_b.rows) {
+    throw std::invalid_argument(
+        absl::StrFormat("[matmul] inner sizes differ: %s @ %s",
+                        a.shape().ToString(), b.shape().ToString()));
+  }
+  MatrixLayout layout;
+  for (const Matrices& x : {in_a, in_b}) {
+    if (FindLayout(x, layout)) continue;
+    throw std::invalid_argument(absl::StrFormat(
+        "[matmul] an operand has neither its rows nor its columns side by side "
+        "in memory; copy it first: Contiguous(x)"));
+  }
+  Shape shape;
+  if (a.dim() == 2 && b.dim() == 2) {
+    shape = {in_a.rows, in_b.columns};
+  } else {
+    absl::InlinedVector<std::int64_t, kMaxRank + 2> sizes;
+    const Shape batch = BroadcastShapes("matmul", BatchShape(a), BatchShape(b));
+    sizes.assign(batch.begin(), batch.end());
+    if (a.dim() > 1) sizes.push_back(in_a.rows);
+    if (b.dim() > 1) sizes.push_back(in_b.columns);
+    shape = Shape(sizes);
+  }
+  CheckedNumel(name(), shape, DTypeSize(a.dtype()));
+  return {shape, a.dtype(), a.device()};
+}
 
-  std::uint64_t Launch(Stream& stream, const OpLabel& label, Inputs inputs,
-                       Outputs outputs) const override {
-    const Tensor& output = outputs[0];
-    const Tensor& a = *inputs[0];
-    const Tensor& b = *inputs[1];
-    const Matrices in_a = ToMatrices(a, Side::kLeft);
-    const Matrices in_b = ToMatrices(b, Side::kRight);
-    MatrixLayout a_layout{}, b_layout{};
-    if (!FindLayout(in_a, a_layout) || !FindLayout(in_b, b_layout)) {
-      throw std::logic_error("[matmul] an operand without rows: use MatMul");
-    }
-    kernels::MatMulArgs args{
-        output.dtype(), a_layout.transpose, b_layout.transpose, in_a.rows,
-        in_b.columns,   in_a.columns,       a.data(),           a_layout.ld,
-        b.data(),       b_layout.ld,        output.data(),      in_b.columns};
-    if ((a.dim() <= 2 && b.dim() <= 2) || output.numel() == 0) {
-      return KernelsOf(stream).MatMul(stream, label, args);
-    }
-    return LaunchBatches(stream, label, a, b, args);
+std::uint64_t MatMulPrimitive::Launch(Stream& stream, const OpLabel& label,
+                                      Inputs inputs, Outputs outputs) const {
+  const Tensor& output = outputs[0];
+  const Tensor& a = *inputs[0];
+  const Tensor& b = *inputs[1];
+  const Matrices in_a = ToMatrices(a, Side::kLeft);
+  const Matrices in_b = ToMatrices(b, Side::kRight);
+  MatrixLayout a_layout{}, b_layout{};
+  FindLayout(in_a, a_layout);
+  FindLayout(in_b, b_layout);
+  kernels::MatMulArgs args{
+      output.dtype(), a_layout.transpose, b_layout.transpose, in_a.rows,
+      in_b.columns,   in_a.columns,       a.data(),           a_layout.ld,
+      b.data(),       b_layout.ld,        output.data(),      in_b.columns};
+  if (output.numel() == 0) args.m = args.n = 0;
+  if ((a.dim() <= 2 && b.dim() <= 2) || output.numel() == 0) {
+    return KernelsOf(stream).MatMul(stream, label, args);
   }
-  std::unique_ptr<Primitive> Clone() const override {
-    return std::make_unique<MatMulPrimitive>(*this);
-  }
+  return LaunchBatches(stream, label, a, b, args);
+}
 
- private:
-  // args: of the first product.
-  static std::uint64_t LaunchBatches(Stream& stream, const OpLabel& label,
-                                     const Tensor& a, const Tensor& b,
-                                     kernels::MatMulArgs args) {
-    const kernels::StridedLayout layout = BatchLayout(a, b, args.m * args.n);
-    const int last = layout.shape.rank() - 1;
-    args.batch = layout.shape[last];
-    args.a_stride = layout.in[0][last];
-    args.b_stride = layout.in[1][last];
-    args.c_stride = layout.out[last];
-    // Seldom are there further dimensions: each step of them is a launch.
-    const std::size_t size = DTypeSize(args.dtype);
-    const auto advance = [&args, &layout, size](int d, std::int64_t steps) {
-      args.a = static_cast<const char*>(args.a) +
-               static_cast<std::int64_t>(size) * layout.in[0][d] * steps;
-      args.b = static_cast<const char*>(args.b) +
-               static_cast<std::int64_t>(size) * layout.in[1][d] * steps;
-      args.c = static_cast<char*>(args.c) +
-               static_cast<std::int64_t>(size) * layout.out[d] * steps;
-    };
-    std::int64_t index[kMaxRank] = {};
-    for (;;) {
-      const std::uint64_t number =
-          KernelsOf(stream).MatMul(stream, label, args);
-      int d = last - 1;
-      for (; d >= 0; --d) {
-        advance(d, 1);
-        if (++index[d] < layout.shape[d]) break;
-        advance(d, -index[d]);
-        index[d] = 0;
-      }
-      if (d < 0) return number;
+std::uint64_t MatMulPrimitive::LaunchBatches(Stream& stream,
+                                             const OpLabel& label,
+                                             const Tensor& a, const Tensor& b,
+                                             kernels::MatMulArgs args) {
+  const kernels::StridedLayout layout = BatchLayout(a, b, args.m * args.n);
+  const int last = layout.shape.rank() - 1;
+  args.batch = layout.shape[last];
+  args.a_stride = layout.in[0][last];
+  args.b_stride = layout.in[1][last];
+  args.c_stride = layout.out[last];
+  // Seldom are there further dimensions: each step of them is a launch.
+  const std::size_t size = DTypeSize(args.dtype);
+  const auto advance = [&args, &layout, size](int d, std::int64_t steps) {
+    args.a = static_cast<const char*>(args.a) +
+             static_cast<std::int64_t>(size) * layout.in[0][d] * steps;
+    args.b = static_cast<const char*>(args.b) +
+             static_cast<std::int64_t>(size) * layout.in[1][d] * steps;
+    args.c = static_cast<char*>(args.c) +
+             static_cast<std::int64_t>(size) * layout.out[d] * steps;
+  };
+  std::int64_t index[kMaxRank] = {};
+  for (;;) {
+    const std::uint64_t number = KernelsOf(stream).MatMul(stream, label, args);
+    int d = last - 1;
+    for (; d >= 0; --d) {
+      advance(d, 1);
+      if (++index[d] < layout.shape[d]) break;
+      advance(d, -index[d]);
+      index[d] = 0;
     }
+    if (d < 0) return number;
   }
-};
+}
+
+namespace {
 
 bool HasLayout(const Tensor& x, Side side) {
   MatrixLayout layout;

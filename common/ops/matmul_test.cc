@@ -152,6 +152,14 @@ TEST_P(MatMulTest, NothingToAdd) {
     CheckMatMul(Random({0, 2, 3}, dtype), Random({3, 4}, dtype));
     CheckMatMul(Random({5, 2, 0}, dtype), Random({5, 0, 4}, dtype));
     CheckMatMul(Random({5, 2, 0}, dtype), Random({0, 4}, dtype));
+    // Batches without elements, whose matrices have some.
+    CheckMatMul(Random({0, 4, 3}, dtype), Random({3, 17}, dtype));
+    CheckMatMul(Random({3, 4}, dtype), Random({0, 4, 200}, dtype));
+    CheckMatMul(Random({4}, dtype), Random({0, 4, 2000}, dtype));
+    CheckMatMul(Random({0, 2000, 4}, dtype), Random({4}, dtype));
+    CheckMatMul(Random({5, 0, 40, 3}, dtype), Random({5, 0, 3, 50}, dtype));
+    CheckMatMul(Random({2, 0, 40, 3}, dtype), Random({3, 50}, dtype));
+    CheckMatMul(Random({0, 40, 0}, dtype), Random({0, 50}, dtype));
   }
 }
 

@@ -131,7 +131,7 @@ TEST_P(MessagesTest, Operands) {
       "[eq] the scalar -1 is not a value of the tensor's dtype uint8",
       bytes_ == -1);
   EXPECT_REFUSED(
-      "[div] the scalar 9.2233720368547758e+18 is not a value of the tensor's "
+      "[div] the scalar 9223372036854775808.0 is not a value of the tensor's "
       "dtype int64",
       integers_ / 0x1p63);
   EXPECT_REFUSED(
@@ -202,11 +202,6 @@ TEST_P(MessagesTest, InPlace) {
           ", repeats its elements in dimension 0, so several results would go "
           "to one place; write to a copy of it, Contiguous(x)",
       repeated *= 2);
-  EXPECT_REFUSED(
-      "[fill_] the target, a float32 tensor of shape (2, 3)" + On() +
-          ", repeats its elements in dimension 0, so several results would go "
-          "to one place; write to a copy of it, Contiguous(x)",
-      FillInPlace(repeated, 2));
   EXPECT_REFUSED("[fill_] the tensor is undefined", FillInPlace(undefined_, 1));
   EXPECT_REFUSED(
       "[fill] the scalar 0.5 is not a value of the tensor's dtype int64",

@@ -183,6 +183,12 @@ void CheckDefined(const char* operation, const Tensor& x, SourceLocation at) {
       operation, at.ToString()));
 }
 
+std::vector<Attribute> ToAttributes(const ValueSpec& spec) {
+  return {{"shape", spec.shape.ToString()},
+          {"dtype", DTypeName(spec.dtype)},
+          {"device", spec.device.ToString()}};
+}
+
 void CheckInputCount(const char* operation, Inputs inputs, std::size_t count) {
   if (inputs.size() == count) return;
   throw std::invalid_argument(absl::StrFormat("[%s] %d inputs wanted; got %d",
@@ -203,6 +209,11 @@ void CheckFloatingPoint(const char* operation, const Tensor& x) {
       absl::StrFormat("[%s] float32 or float64 wanted; got %s; convert it: "
                       "To(x, DType::kFloat32)",
                       operation, x.Describe()));
+}
+
+ValueSpec ViewPrimitive::Infer(Inputs inputs, int) const {
+  CheckInputCount(name(), inputs, 1);
+  return {View(*inputs[0]).shape, inputs[0]->dtype(), inputs[0]->device()};
 }
 
 std::uint64_t ViewPrimitive::Launch(Stream&, const OpLabel&, Inputs,
@@ -270,6 +281,10 @@ Tensor ApplyView(const ViewPrimitive& primitive, const Tensor& x,
 Tensor ApplyEmpty(const Primitive& primitive, SourceLocation at) {
   const internal::Listeners listeners;
   const std::int64_t host_begin = listeners.Now();
+  if (primitive.effect() != Effect::kUninitialized) {
+    throw std::logic_error(absl::StrFormat(
+        "[%s] computes its output: use Apply", primitive.name()));
+  }
   const ValueSpec spec = Infer(primitive, {}, 0, at);
   Tensor output = AllocateFor(spec, StreamOf(spec.device, at), at);
   TellUnlaunched(listeners, primitive, {}, output, /*view=*/false, at,

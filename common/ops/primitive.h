@@ -55,6 +55,9 @@ struct ValueSpec {
 // A parameter of an operation that is not a tensor: {"scalar", "2"}.
 using Attribute = std::pair<std::string, std::string>;
 
+// Its shape, dtype and device.
+std::vector<Attribute> ToAttributes(const ValueSpec& spec);
+
 // The inputs; all defined, all on one device.
 using Inputs = absl::Span<const Tensor* const>;
 // What a launch fills: contiguous tensors as inferred, or, in place, the
@@ -93,6 +96,16 @@ class Primitive {
   virtual std::unique_ptr<Primitive> Clone() const = 0;
 };
 
+// Gives a primitive its Clone: class Negate final : public Cloneable<Negate>.
+template <typename Derived, typename Base = Primitive>
+class Cloneable : public Base {
+ public:
+  using Base::Base;
+  std::unique_ptr<Primitive> Clone() const final {
+    return std::make_unique<Derived>(static_cast<const Derived&>(*this));
+  }
+};
+
 // Another way to look at the memory of its one input: it launches nothing.
 class ViewPrimitive : public Primitive {
  public:
@@ -105,9 +118,7 @@ class ViewPrimitive : public Primitive {
   // Throws std::invalid_argument if there is no such view.
   virtual Spec View(const Tensor& x) const = 0;
 
-  ValueSpec Infer(Inputs inputs, int) const final {
-    return {View(*inputs[0]).shape, inputs[0]->dtype(), inputs[0]->device()};
-  }
+  ValueSpec Infer(Inputs inputs, int) const final;
   std::uint64_t Launch(Stream&, const OpLabel&, Inputs, Outputs) const final;
 };
 

@@ -8,6 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "common/device/device_table.h"
 #include "common/device/listener.h"
+#include "common/kernels/functors.h"
 #include "common/ops/record.h"
 
 namespace d2l {
@@ -120,7 +121,8 @@ T Item(const Tensor& x, SourceLocation at) {
   }
   WaitForWriter(x, "Item", at);
   const T value = VisitDType(x.dtype(), [&](auto zero) {
-    return static_cast<T>(Read<decltype(zero)>(x, at)[0]);
+    // As To converts: NaN, infinities and what is too large have values too.
+    return kernels::ConvertTo<T>()(Read<decltype(zero)>(x, at)[0]);
   });
   scope.Done();
   return value;

@@ -13,6 +13,7 @@
 #include "common/ops/copy.h"
 #include "common/ops/launch.h"
 #include "common/ops/primitive.h"
+#include "common/ops/reduction_primitives.h"
 #include "common/ops/views.h"
 
 namespace d2l {
@@ -20,130 +21,106 @@ namespace {
 
 using kernels::ReduceOp;
 
-class ReducePrimitive final : public Primitive {
- public:
-  ReducePrimitive(ReduceOp op, const Dims& dims, bool keepdim)
-      : op_(op), dims_(dims), keepdim_(keepdim) {}
+}  // namespace
 
-  const char* name() const override { return OpName(op_); }
+ValueSpec ReducePrimitive::Infer(Inputs inputs, int) const {
+  CheckInputCount(name(), inputs, 1);
+  const Tensor& x = *inputs[0];
+  if (!OpTakes(op_, x.dtype())) CheckFloatingPoint(name(), x);
+  if (op_ == ReduceOp::kArgMax && dims_.end() - dims_.begin() > 1) {
+    throw std::invalid_argument(
+        "[argmax] one dimension wanted, or none for all elements");
+  }
+  const unsigned reduced = ReducedDims(x);
+  absl::InlinedVector<std::int64_t, kMaxRank> sizes;
+  bool any_elements = true;
+  for (int i = 0; i < x.dim(); ++i) {
+    const bool gone = (reduced >> i & 1) != 0;
+    if (gone && x.size(i) == 0) any_elements = false;
+    if (!gone) {
+      sizes.push_back(x.size(i));
+    } else if (keepdim_) {
+      sizes.push_back(1);
+    }
+  }
+  const Shape shape(sizes);
+  const bool needs_elements = op_ != ReduceOp::kSum && op_ != ReduceOp::kMean;
+  if (needs_elements && !any_elements) {
+    throw std::invalid_argument(absl::StrFormat(
+        "[%s] no elements to choose from: a dimension that is reduced has size "
+        "0 in %s",
+        name(), x.shape().ToString()));
+  }
+  return {shape, ResultDType(op_, x.dtype()), x.device()};
+}
 
-  ValueSpec Infer(Inputs inputs, int) const override {
-    const Tensor& x = *inputs[0];
-    if (!OpTakes(op_, x.dtype())) CheckFloatingPoint(name(), x);
-    if (op_ == ReduceOp::kArgMax && dims_.end() - dims_.begin() > 1) {
+std::uint64_t ReducePrimitive::Launch(Stream& stream, const OpLabel& label,
+                                      Inputs inputs, Outputs outputs) const {
+  const Tensor& output = outputs[0];
+  const Tensor& x = *inputs[0];
+  const unsigned reduced = ReducedDims(x);
+  kernels::ReduceLayout layout;
+  std::int64_t sizes[2][kMaxRank];
+  std::int64_t strides[2][kMaxRank];
+  int rank[2] = {0, 0};
+  for (int i = 0; i < x.dim(); ++i) {
+    const int half = reduced >> i & 1;
+    sizes[half][rank[half]] = x.size(i);
+    strides[half][rank[half]++] = x.strides()[i];
+  }
+  layout.kept = Shape(absl::MakeConstSpan(sizes[0], rank[0]));
+  layout.kept_strides = Shape(absl::MakeConstSpan(strides[0], rank[0]));
+  layout.reduced = Shape(absl::MakeConstSpan(sizes[1], rank[1]));
+  layout.reduced_strides = Shape(absl::MakeConstSpan(strides[1], rank[1]));
+  kernels::Collapse(layout);
+  return KernelsOf(stream).Reduce(
+      stream, label, {op_, x.dtype(), output.data(), x.data(), &layout});
+}
+
+std::vector<Attribute> ReducePrimitive::attributes() const {
+  return {{"dim", dims_.empty() ? "all" : absl::StrJoin(dims_, ", ")},
+          {"keepdim", keepdim_ ? "true" : "false"}};
+}
+
+unsigned ReducePrimitive::ReducedDims(const Tensor& x) const {
+  if (dims_.empty()) return ~0u;
+  unsigned reduced = 0;
+  for (const int given : dims_) {
+    const unsigned bit = 1u << WrapDim(name(), given, x.dim());
+    if ((reduced & bit) != 0) {
       throw std::invalid_argument(
-          "[argmax] one dimension wanted, or none for all elements");
+          absl::StrFormat("[%s] dimension %d is named twice", name(), given));
     }
-    const unsigned reduced = ReducedDims(x);
-    absl::InlinedVector<std::int64_t, kMaxRank> sizes;
-    std::int64_t count = 1;
-    for (int i = 0; i < x.dim(); ++i) {
-      const bool gone = (reduced >> i & 1) != 0;
-      if (gone) count *= x.size(i) != 0;
-      if (!gone) {
-        sizes.push_back(x.size(i));
-      } else if (keepdim_) {
-        sizes.push_back(1);
-      }
-    }
-    const Shape shape(sizes);
-    const bool needs_elements = op_ != ReduceOp::kSum && op_ != ReduceOp::kMean;
-    if (needs_elements && count == 0 && shape.numel() > 0) {
-      throw std::invalid_argument(
-          absl::StrFormat("[%s] no elements to choose from: the shape is %s",
-                          name(), x.shape().ToString()));
-    }
-    return {shape, ResultDType(op_, x.dtype()), x.device()};
+    reduced |= bit;
   }
+  return reduced;
+}
 
-  std::uint64_t Launch(Stream& stream, const OpLabel& label, Inputs inputs,
-                       Outputs outputs) const override {
-    const Tensor& output = outputs[0];
-    const Tensor& x = *inputs[0];
-    const unsigned reduced = ReducedDims(x);
-    kernels::ReduceLayout layout;
-    std::int64_t sizes[2][kMaxRank];
-    std::int64_t strides[2][kMaxRank];
-    int rank[2] = {0, 0};
-    for (int i = 0; i < x.dim(); ++i) {
-      const int half = reduced >> i & 1;
-      sizes[half][rank[half]] = x.size(i);
-      strides[half][rank[half]++] = x.strides()[i];
-    }
-    layout.kept = Shape(absl::MakeConstSpan(sizes[0], rank[0]));
-    layout.kept_strides = Shape(absl::MakeConstSpan(strides[0], rank[0]));
-    layout.reduced = Shape(absl::MakeConstSpan(sizes[1], rank[1]));
-    layout.reduced_strides = Shape(absl::MakeConstSpan(strides[1], rank[1]));
-    kernels::Collapse(layout);
-    return KernelsOf(stream).Reduce(
-        stream, label, {op_, x.dtype(), output.data(), x.data(), &layout});
-  }
+ValueSpec SoftmaxPrimitive::Infer(Inputs inputs, int) const {
+  CheckInputCount(name(), inputs, 1);
+  const Tensor& x = *inputs[0];
+  CheckContiguous(name(), x);
+  CheckFloatingPoint(name(), x);
+  WrapDim(name(), dim_, x.dim());
+  return {x.shape(), x.dtype(), x.device()};
+}
 
-  std::vector<Attribute> attributes() const override {
-    return {{"dim", dims_.empty() ? "all" : absl::StrJoin(dims_, ", ")},
-            {"keepdim", keepdim_ ? "true" : "false"}};
-  }
-  std::unique_ptr<Primitive> Clone() const override {
-    return std::make_unique<ReducePrimitive>(*this);
-  }
+std::uint64_t SoftmaxPrimitive::Launch(Stream& stream, const OpLabel& label,
+                                       Inputs inputs, Outputs outputs) const {
+  const Tensor& output = outputs[0];
+  const Tensor& x = *inputs[0];
+  const int dim = WrapDim(name(), dim_, x.dim());
+  const Split3 split = SplitAround(x.shape(), dim);
+  return KernelsOf(stream).Softmax(stream, label,
+                                   {log_, x.dtype(), output.data(), x.data(),
+                                    split.outer, split.size, split.inner});
+}
 
- private:
-  // Bit i: dimension i is reduced.
-  unsigned ReducedDims(const Tensor& x) const {
-    if (dims_.empty()) return ~0u;
-    unsigned reduced = 0;
-    for (const int given : dims_) {
-      const unsigned bit = 1u << WrapDim(name(), given, x.dim());
-      if ((reduced & bit) != 0) {
-        throw std::invalid_argument(
-            absl::StrFormat("[%s] dimension %d is named twice", name(), given));
-      }
-      reduced |= bit;
-    }
-    return reduced;
-  }
+std::vector<Attribute> SoftmaxPrimitive::attributes() const {
+  return {{"dim", absl::StrCat(dim_)}};
+}
 
-  const ReduceOp op_;
-  const Dims dims_;
-  const bool keepdim_;
-};
-
-// Its input is contiguous.
-class SoftmaxPrimitive final : public Primitive {
- public:
-  SoftmaxPrimitive(bool log, int dim) : log_(log), dim_(dim) {}
-
-  const char* name() const override { return log_ ? "log_softmax" : "softmax"; }
-
-  ValueSpec Infer(Inputs inputs, int) const override {
-    const Tensor& x = *inputs[0];
-    CheckFloatingPoint(name(), x);
-    WrapDim(name(), dim_, x.dim());
-    return {x.shape(), x.dtype(), x.device()};
-  }
-
-  std::uint64_t Launch(Stream& stream, const OpLabel& label, Inputs inputs,
-                       Outputs outputs) const override {
-    const Tensor& output = outputs[0];
-    const Tensor& x = *inputs[0];
-    const int dim = WrapDim(name(), dim_, x.dim());
-    const Split3 split = SplitAround(x.shape(), dim);
-    return KernelsOf(stream).Softmax(stream, label,
-                                     {log_, x.dtype(), output.data(), x.data(),
-                                      split.outer, split.size, split.inner});
-  }
-
-  std::vector<Attribute> attributes() const override {
-    return {{"dim", absl::StrCat(dim_)}};
-  }
-  std::unique_ptr<Primitive> Clone() const override {
-    return std::make_unique<SoftmaxPrimitive>(*this);
-  }
-
- private:
-  const bool log_;
-  const int dim_;
-};
+namespace {
 
 Tensor Reduce(ReduceOp op, const Tensor& x, const Dims& dims, bool keepdim,
               SourceLocation at) {

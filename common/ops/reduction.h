@@ -28,6 +28,7 @@ class Dims {
   Dims(int dim) : dims_{dim} {}                           // NOLINT
   Dims(std::initializer_list<int> dims) : dims_(dims) {}  // NOLINT
 
+  void Add(int dim) { dims_.push_back(dim); }
   bool empty() const { return dims_.empty(); }
   const int* begin() const { return dims_.data(); }
   const int* end() const { return dims_.data() + dims_.size(); }
@@ -42,14 +43,14 @@ Tensor Sum(const Tensor& x, const Dims& dims = {}, bool keepdim = false,
 // float32 and float64. NaN of no elements.
 Tensor Mean(const Tensor& x, const Dims& dims = {}, bool keepdim = false,
             SourceLocation at = SourceLocation::Current());
-// The extreme values (torch.amax, torch.amin); NaN if there is one. There must
-// be an element.
+// The extreme values (torch.amax, torch.amin); NaN if there is one. A dimension
+// that is reduced must not be empty.
 Tensor Max(const Tensor& x, const Dims& dims = {}, bool keepdim = false,
            SourceLocation at = SourceLocation::Current());
 Tensor Min(const Tensor& x, const Dims& dims = {}, bool keepdim = false,
            SourceLocation at = SourceLocation::Current());
 // The index of the largest along one dimension, or among all elements row by
-// row: the first of equals, the first NaN. int64. There must be an element.
+// row: the first of equals, the first NaN. int64. As for Max, no empty one.
 Tensor ArgMax(const Tensor& x, const Dims& dims = {}, bool keepdim = false,
               SourceLocation at = SourceLocation::Current());
 

@@ -74,10 +74,14 @@ TEST_P(RefusalsTest, Reductions) {
       Mean(integers_));
   EXPECT_REFUSED("[argmax] one dimension wanted, or none for all elements",
                  ArgMax(matrix_, {0, 1}));
-  EXPECT_REFUSED("[amin] no elements to choose from: the shape is (0, 3)",
-                 Min(Ones({0, 3}, device()), 0));
-  EXPECT_REFUSED("[argmax] no elements to choose from: the shape is (0)",
-                 ArgMax(Ones({0}, device())));
+  EXPECT_REFUSED(
+      "[amin] no elements to choose from: a dimension that is reduced has "
+      "size 0 in (0, 3)",
+      Min(Ones({0, 3}, device()), 0));
+  EXPECT_REFUSED(
+      "[argmax] no elements to choose from: a dimension that is reduced has "
+      "size 0 in (0)",
+      ArgMax(Ones({0}, device())));
   EXPECT_REFUSED(std::string("[amax] ") + kUndefined, Max(undefined_));
   EXPECT_REFUSED("[softmax] dimension 2 is out of range; valid are -2 to 1",
                  Softmax(matrix_, 2));
@@ -143,8 +147,6 @@ TEST_P(RefusalsTest, Indices) {
   EXPECT_REFUSED(
       "[index_select] dimension 2 is out of range; valid are -2 to 1",
       IndexSelect(matrix_, 2, index));
-  EXPECT_REFUSED("[index_select] a scalar has no dimension to index",
-                 IndexSelect(scalar_, 0, index));
   EXPECT_REFUSED(std::string("[index_select] ") + kUndefined,
                  IndexSelect(matrix_, 0, undefined_));
   EXPECT_REFUSED(

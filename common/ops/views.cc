@@ -12,6 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "common/ops/copy.h"
 #include "common/ops/primitive.h"
+#include "common/ops/view_primitives.h"
 
 namespace d2l {
 namespace {
@@ -106,222 +107,142 @@ bool FindStrides(const Tensor& x, const Shape& shape, Shape& strides) {
   return true;
 }
 
-class ReshapePrimitive final : public ViewPrimitive {
- public:
-  explicit ReshapePrimitive(const Shape& shape) : shape_(shape) {}
-  const char* name() const override { return "view"; }
-  Spec View(const Tensor& x) const override {
-    const Shape shape = FillIn(name(), shape_, x);
-    Shape strides;
-    if (!FindStrides(x, shape, strides)) {
-      throw std::invalid_argument(absl::StrFormat(
-          "[view] %s with strides %s cannot be seen as %s; use Reshape, which "
-          "copies if it must",
-          x.shape().ToString(), x.strides().ToString(), shape.ToString()));
-    }
-    return {x.offset(), shape, strides};
-  }
-  std::vector<Attribute> attributes() const override {
-    return {{"shape", shape_.ToString()}};
-  }
-  std::unique_ptr<Primitive> Clone() const override {
-    return std::make_unique<ReshapePrimitive>(*this);
-  }
-
- private:
-  const Shape shape_;
-};
-
-class TransposePrimitive final : public ViewPrimitive {
- public:
-  TransposePrimitive(int dim0, int dim1) : dim0_(dim0), dim1_(dim1) {}
-  const char* name() const override { return "transpose"; }
-  Spec View(const Tensor& x) const override {
-    const int dim0 = CheckedDim(name(), dim0_, x);
-    const int dim1 = CheckedDim(name(), dim1_, x);
-    Spec spec = {x.offset(), x.shape(), x.strides()};
-    std::swap(spec.shape[dim0], spec.shape[dim1]);
-    std::swap(spec.strides[dim0], spec.strides[dim1]);
-    return spec;
-  }
-  std::vector<Attribute> attributes() const override {
-    return {{"dim0", absl::StrCat(dim0_)}, {"dim1", absl::StrCat(dim1_)}};
-  }
-  std::unique_ptr<Primitive> Clone() const override {
-    return std::make_unique<TransposePrimitive>(*this);
-  }
-
- private:
-  const int dim0_;
-  const int dim1_;
-};
-
-class SlicePrimitive final : public ViewPrimitive {
- public:
-  SlicePrimitive(int dim, std::int64_t start, std::int64_t end,
-                 std::int64_t step)
-      : dim_(dim), start_(start), end_(end), step_(step) {}
-  const char* name() const override { return "slice"; }
-  Spec View(const Tensor& x) const override {
-    const int dim = CheckedDim(name(), dim_, x);
-    if (step_ < 1) {
-      throw std::invalid_argument(absl::StrFormat(
-          "[slice] the step must be at least 1; got %d", step_));
-    }
-    const std::int64_t size = x.size(dim);
-    const auto bound = [size](std::int64_t i) {
-      return std::clamp<std::int64_t>(i < 0 ? i + size : i, 0, size);
-    };
-    const std::int64_t start = bound(start_);
-    const std::int64_t length = std::max<std::int64_t>(bound(end_) - start, 0);
-    Spec spec = {x.offset() + start * x.strides()[dim], x.shape(), x.strides()};
-    spec.shape[dim] = length / step_ + (length % step_ != 0);
-    // A step beyond the end is never taken.
-    if (spec.shape[dim] > 1) spec.strides[dim] *= step_;
-    return spec;
-  }
-  std::vector<Attribute> attributes() const override {
-    return {{"dim", absl::StrCat(dim_)},
-            {"start", absl::StrCat(start_)},
-            {"end", absl::StrCat(end_)},
-            {"step", absl::StrCat(step_)}};
-  }
-  std::unique_ptr<Primitive> Clone() const override {
-    return std::make_unique<SlicePrimitive>(*this);
-  }
-
- private:
-  const int dim_;
-  const std::int64_t start_;
-  const std::int64_t end_;
-  const std::int64_t step_;
-};
-
-class SelectPrimitive final : public ViewPrimitive {
- public:
-  SelectPrimitive(int dim, std::int64_t index) : dim_(dim), index_(index) {}
-  const char* name() const override { return "select"; }
-  Spec View(const Tensor& x) const override {
-    const int dim = CheckedDim(name(), dim_, x);
-    const std::int64_t size = x.size(dim);
-    if (index_ < -size || index_ >= size) {
-      throw std::invalid_argument(
-          absl::StrFormat("[select] index %d is out of range for dimension %d "
-                          "of %s",
-                          index_, dim, x.shape().ToString()));
-    }
-    const std::int64_t index = index_ < 0 ? index_ + size : index_;
-    return {x.offset() + index * x.strides()[dim], Without(x.shape(), dim),
-            Without(x.strides(), dim)};
-  }
-  std::vector<Attribute> attributes() const override {
-    return {{"dim", absl::StrCat(dim_)}, {"index", absl::StrCat(index_)}};
-  }
-  std::unique_ptr<Primitive> Clone() const override {
-    return std::make_unique<SelectPrimitive>(*this);
-  }
-
- private:
-  const int dim_;
-  const std::int64_t index_;
-};
-
-class SqueezePrimitive final : public ViewPrimitive {
- public:
-  static constexpr int kAllDims = kMaxRank;
-
-  explicit SqueezePrimitive(int dim) : dim_(dim) {}
-  const char* name() const override { return "squeeze"; }
-  Spec View(const Tensor& x) const override {
-    Spec spec = {x.offset(), x.shape(), x.strides()};
-    const auto drop = [&spec](int dim) {
-      spec.shape = Without(spec.shape, dim);
-      spec.strides = Without(spec.strides, dim);
-    };
-    if (dim_ != kAllDims) {
-      const int dim = WrapDim(name(), dim_, x.dim());
-      if (x.dim() > 0 && x.size(dim) == 1) drop(dim);
-      return spec;
-    }
-    for (int i = x.dim() - 1; i >= 0; --i) {
-      if (x.size(i) == 1) drop(i);
-    }
-    return spec;
-  }
-  std::vector<Attribute> attributes() const override {
-    if (dim_ == kAllDims) return {};
-    return {{"dim", absl::StrCat(dim_)}};
-  }
-  std::unique_ptr<Primitive> Clone() const override {
-    return std::make_unique<SqueezePrimitive>(*this);
-  }
-
- private:
-  const int dim_;
-};
-
-class UnsqueezePrimitive final : public ViewPrimitive {
- public:
-  explicit UnsqueezePrimitive(int dim) : dim_(dim) {}
-  const char* name() const override { return "unsqueeze"; }
-  Spec View(const Tensor& x) const override {
-    const int dim = WrapDim(name(), dim_, x.dim() + 1);
-    const std::int64_t stride =
-        dim < x.dim() ? x.size(dim) * x.strides()[dim] : 1;
-    return {x.offset(), With(x.shape(), dim, 1),
-            With(x.strides(), dim, stride)};
-  }
-  std::vector<Attribute> attributes() const override {
-    return {{"dim", absl::StrCat(dim_)}};
-  }
-  std::unique_ptr<Primitive> Clone() const override {
-    return std::make_unique<UnsqueezePrimitive>(*this);
-  }
-
- private:
-  const int dim_;
-};
-
-class ExpandPrimitive final : public ViewPrimitive {
- public:
-  explicit ExpandPrimitive(const Shape& shape) : shape_(shape) {}
-  const char* name() const override { return "expand"; }
-  Spec View(const Tensor& x) const override {
-    const int missing = shape_.rank() - x.dim();
-    Spec spec = {x.offset(), shape_, Shape::Filled(shape_.rank(), 0)};
-    bool fits = missing >= 0;
-    for (int i = 0; i < shape_.rank() && fits; ++i) {
-      const int own = i - missing;
-      if (own < 0) {
-        fits = shape_[i] >= 0;
-      } else if (shape_[i] == -1 || shape_[i] == x.size(own)) {
-        spec.shape[i] = x.size(own);
-        spec.strides[i] = x.strides()[own];
-      } else {
-        fits = x.size(own) == 1;
-      }
-    }
-    if (!fits) {
-      throw std::invalid_argument(absl::StrFormat(
-          "[expand] %s does not expand to %s: only dimensions of size 1 can "
-          "be repeated, and new ones come first",
-          x.shape().ToString(), shape_.ToString()));
-    }
-    CheckedNumel(name(), spec.shape, DTypeSize(x.dtype()));
-    return spec;
-  }
-  std::vector<Attribute> attributes() const override {
-    return {{"shape", shape_.ToString()}};
-  }
-  std::unique_ptr<Primitive> Clone() const override {
-    return std::make_unique<ExpandPrimitive>(*this);
-  }
-
- private:
-  const Shape shape_;
-};
-
 }  // namespace
+
+ReshapePrimitive::Spec ReshapePrimitive::View(const Tensor& x) const {
+  const Shape shape = FillIn(name(), shape_, x);
+  Shape strides;
+  if (!FindStrides(x, shape, strides)) {
+    throw std::invalid_argument(absl::StrFormat(
+        "[view] %s with strides %s cannot be seen as %s; use Reshape, which "
+        "copies if it must",
+        x.shape().ToString(), x.strides().ToString(), shape.ToString()));
+  }
+  return {x.offset(), shape, strides};
+}
+
+std::vector<Attribute> ReshapePrimitive::attributes() const {
+  return {{"shape", shape_.ToString()}};
+}
+
+TransposePrimitive::Spec TransposePrimitive::View(const Tensor& x) const {
+  const int dim0 = CheckedDim(name(), dim0_, x);
+  const int dim1 = CheckedDim(name(), dim1_, x);
+  Spec spec = {x.offset(), x.shape(), x.strides()};
+  std::swap(spec.shape[dim0], spec.shape[dim1]);
+  std::swap(spec.strides[dim0], spec.strides[dim1]);
+  return spec;
+}
+
+std::vector<Attribute> TransposePrimitive::attributes() const {
+  return {{"dim0", absl::StrCat(dim0_)}, {"dim1", absl::StrCat(dim1_)}};
+}
+
+SlicePrimitive::Spec SlicePrimitive::View(const Tensor& x) const {
+  const int dim = CheckedDim(name(), dim_, x);
+  if (step_ < 1) {
+    throw std::invalid_argument(
+        absl::StrFormat("[slice] the step must be at least 1; got %d", step_));
+  }
+  const std::int64_t size = x.size(dim);
+  const auto bound = [size](std::int64_t i) {
+    return std::clamp<std::int64_t>(i < 0 ? i + size : i, 0, size);
+  };
+  const std::int64_t start = bound(start_);
+  const std::int64_t length = std::max<std::int64_t>(bound(end_) - start, 0);
+  Spec spec = {x.offset() + start * x.strides()[dim], x.shape(), x.strides()};
+  spec.shape[dim] = length / step_ + (length % step_ != 0);
+  // A step beyond the end is never taken.
+  if (spec.shape[dim] > 1) spec.strides[dim] *= step_;
+  return spec;
+}
+
+std::vector<Attribute> SlicePrimitive::attributes() const {
+  return {{"dim", absl::StrCat(dim_)},
+          {"start", absl::StrCat(start_)},
+          {"end", absl::StrCat(end_)},
+          {"step", absl::StrCat(step_)}};
+}
+
+SelectPrimitive::Spec SelectPrimitive::View(const Tensor& x) const {
+  const int dim = CheckedDim(name(), dim_, x);
+  const std::int64_t size = x.size(dim);
+  if (index_ < -size || index_ >= size) {
+    throw std::invalid_argument(
+        absl::StrFormat("[select] index %d is out of range for dimension %d "
+                        "of %s",
+                        index_, dim, x.shape().ToString()));
+  }
+  const std::int64_t index = index_ < 0 ? index_ + size : index_;
+  return {x.offset() + index * x.strides()[dim], Without(x.shape(), dim),
+          Without(x.strides(), dim)};
+}
+
+std::vector<Attribute> SelectPrimitive::attributes() const {
+  return {{"dim", absl::StrCat(dim_)}, {"index", absl::StrCat(index_)}};
+}
+
+SqueezePrimitive::Spec SqueezePrimitive::View(const Tensor& x) const {
+  Spec spec = {x.offset(), x.shape(), x.strides()};
+  const auto drop = [&spec](int dim) {
+    spec.shape = Without(spec.shape, dim);
+    spec.strides = Without(spec.strides, dim);
+  };
+  if (dim_ != kAllDims) {
+    const int dim = WrapDim(name(), dim_, x.dim());
+    if (x.dim() > 0 && x.size(dim) == 1) drop(dim);
+    return spec;
+  }
+  for (int i = x.dim() - 1; i >= 0; --i) {
+    if (x.size(i) == 1) drop(i);
+  }
+  return spec;
+}
+
+std::vector<Attribute> SqueezePrimitive::attributes() const {
+  if (dim_ == kAllDims) return {};
+  return {{"dim", absl::StrCat(dim_)}};
+}
+
+UnsqueezePrimitive::Spec UnsqueezePrimitive::View(const Tensor& x) const {
+  const int dim = WrapDim(name(), dim_, x.dim() + 1);
+  const std::int64_t stride =
+      dim < x.dim() ? x.size(dim) * x.strides()[dim] : 1;
+  return {x.offset(), With(x.shape(), dim, 1), With(x.strides(), dim, stride)};
+}
+
+std::vector<Attribute> UnsqueezePrimitive::attributes() const {
+  return {{"dim", absl::StrCat(dim_)}};
+}
+
+ExpandPrimitive::Spec ExpandPrimitive::View(const Tensor& x) const {
+  const int missing = shape_.rank() - x.dim();
+  Spec spec = {x.offset(), shape_, Shape::Filled(shape_.rank(), 0)};
+  bool fits = missing >= 0;
+  for (int i = 0; i < shape_.rank() && fits; ++i) {
+    const int own = i - missing;
+    if (own < 0) {
+      fits = shape_[i] >= 0;
+    } else if (shape_[i] == -1 || shape_[i] == x.size(own)) {
+      spec.shape[i] = x.size(own);
+      spec.strides[i] = x.strides()[own];
+    } else {
+      fits = x.size(own) == 1;
+    }
+  }
+  if (!fits) {
+    throw std::invalid_argument(absl::StrFormat(
+        "[expand] %s does not expand to %s: only dimensions of size 1 can "
+        "be repeated, and new ones come first",
+        x.shape().ToString(), shape_.ToString()));
+  }
+  CheckedNumel(name(), spec.shape, DTypeSize(x.dtype()));
+  return spec;
+}
+
+std::vector<Attribute> ExpandPrimitive::attributes() const {
+  return {{"shape", shape_.ToString()}};
+}
 
 int WrapDim(const char* operation, int dim, int rank) {
   // PyTorch counts a scalar as having one dimension here.
@@ -401,7 +322,8 @@ std::vector<Tensor> Split(const Tensor& x, std::int64_t size, int dim,
                           SourceLocation at) {
   CheckDefined("split", x, at);
   dim = WithLine(at, [&] { return WrapDim("split", dim, x.dim()); });
-  if (x.dim() == 0 || size < 1) {
+  const bool nothing = x.dim() > 0 && x.size(dim) == 0 && size == 0;
+  if (x.dim() == 0 || (size < 1 && !nothing)) {
     throw std::invalid_argument(absl::StrFormat(
         "[split] pieces of size %d of %s: the size must be at least 1, and "
         "a dimension there; requested at %s",

@@ -332,6 +332,12 @@ TEST_P(ViewsTest, AViewKeepsTheMemory) {
             std::vector<double>(values.begin() + 500, values.end()));
 }
 
+TEST_P(ViewsTest, SplitsNothingIntoPiecesOfNothing) {
+  const std::vector<Tensor> pieces = Split(Zeros({0}, device()), 0);
+  ASSERT_EQ(pieces.size(), 1u);
+  EXPECT_EQ(pieces[0].shape(), (Shape{0}));
+}
+
 INSTANTIATE_FOR_ALL_DEVICES(ViewsTest);
 
 }  // namespace

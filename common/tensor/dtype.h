@@ -10,7 +10,9 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <ostream>
+#include <string_view>
 #include <utility>
 
 namespace d2l {
@@ -44,6 +46,15 @@ constexpr const char* DTypeName(DType dtype) {
       return "uint8";
   }
   return "unknown";
+}
+
+// The dtype of that name; nullopt if there is none.
+inline std::optional<DType> DTypeNamed(std::string_view name) {
+  for (const DType dtype :
+       {DType::kFloat32, DType::kFloat64, DType::kInt64, DType::kUInt8}) {
+    if (name == DTypeName(dtype)) return dtype;
+  }
+  return std::nullopt;
 }
 
 constexpr bool IsFloatingPoint(DType dtype) {

@@ -1,12 +1,16 @@
 #include "common/tensor/scalar.h"
 
+#include <charconv>
 #include <cmath>
 #include <cstdint>
+#include <iterator>
 #include <limits>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <system_error>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 
 namespace d2l {
 
@@ -29,8 +33,32 @@ bool Scalar::FitsIn(DType dtype) const {
 }
 
 std::string Scalar::ToString() const {
-  return is_integer_ ? absl::StrCat(integer_)
-                     : absl::StrFormat("%.17g", number_);
+  if (is_integer_) return absl::StrCat(integer_);
+  char text[32];
+  const auto [end, error] =
+      std::to_chars(std::begin(text), std::end(text), number_);
+  std::string result(text, end);
+  // So that it does not read as an integer.
+  if (result.find_first_not_of("-0123456789") == std::string::npos) {
+    result += ".0";
+  }
+  return result;
+}
+
+std::optional<Scalar> Scalar::Parse(std::string_view text) {
+  const char* const end = text.data() + text.size();
+  std::int64_t integer;
+  const auto as_integer = std::from_chars(text.data(), end, integer);
+  if (as_integer.ec == std::errc() && as_integer.ptr == end) {
+    return Scalar(integer);
+  }
+  double number;
+  const auto as_number = std::from_chars(text.data(), end, number);
+  if (as_number.ec != std::errc() || as_number.ptr != end ||
+      text.find_first_of(".en") == std::string_view::npos) {
+    return std::nullopt;
+  }
+  return Scalar(number);
 }
 
 }  // namespace d2l

@@ -12,7 +12,9 @@
 #define D2L_COMMON_TENSOR_SCALAR_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <type_traits>
 
 #include "common/tensor/dtype.h"
@@ -45,8 +47,11 @@ class Scalar {
   T To() const {
     return is_integer_ ? static_cast<T>(integer_) : static_cast<T>(number_);
   }
-  // Enough digits to name the number: "2", "0.10000000000000001".
+  // Exactly the number, in as few digits as that takes, and whether it is an
+  // integer: "2", "2.0", "0.1", "-0.0", "1e+300", "inf", "nan".
   std::string ToString() const;
+  // Reads back what ToString writes (a NaN is any NaN); nullopt for other text.
+  static std::optional<Scalar> Parse(std::string_view text);
 
  private:
   bool is_integer_ = true;

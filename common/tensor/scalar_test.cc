@@ -92,18 +92,36 @@ TEST(Scalar, FitsUInt8IfWholeAndInRange) {
   }
 }
 
-TEST(Scalar, NamesItself) {
-  EXPECT_EQ(Scalar(2).ToString(), "2");
-  EXPECT_EQ(Scalar(-7).ToString(), "-7");
-  EXPECT_EQ(Scalar(2.).ToString(), "2");
-  EXPECT_EQ(Scalar(0.5).ToString(), "0.5");
-  EXPECT_EQ(Scalar(0.1).ToString(), "0.10000000000000001");
-  EXPECT_EQ(Scalar(kInfinity).ToString(), "inf");
-  EXPECT_EQ(Scalar(kNan).ToString(), "nan");
-}
-
 TEST(Scalar, IsATriviallyCopyableValue) {
   EXPECT_TRUE(std::is_trivially_copyable_v<Scalar>);
+}
+
+TEST(Scalar, TextIsExactAndReadsBack) {
+  EXPECT_EQ(Scalar(2).ToString(), "2");
+  EXPECT_EQ(Scalar(2.0).ToString(), "2.0");
+  EXPECT_EQ(Scalar(-0.0).ToString(), "-0.0");
+  EXPECT_EQ(Scalar(0.1).ToString(), "0.1");
+  EXPECT_EQ(Scalar(1e300).ToString(), "1e+300");
+  EXPECT_EQ(Scalar(-kInfinity).ToString(), "-inf");
+  for (const Scalar scalar :
+       {Scalar(2), Scalar(2.0), Scalar(-0.0), Scalar(0.1), Scalar(0.1f),
+        Scalar(1e300), Scalar(5e-324), Scalar(kInfinity), Scalar(-kInfinity),
+        Scalar(kMin), Scalar(kMax), Scalar(0x1p63), Scalar(-1e22)}) {
+    const auto parsed = Scalar::Parse(scalar.ToString());
+    ASSERT_TRUE(parsed.has_value()) << scalar.ToString();
+    EXPECT_EQ(parsed->is_integer(), scalar.is_integer()) << scalar.ToString();
+    EXPECT_EQ(parsed->To<double>(), scalar.To<double>()) << scalar.ToString();
+    EXPECT_EQ(std::signbit(parsed->To<double>()),
+              std::signbit(scalar.To<double>()));
+    if (scalar.is_integer()) {
+      EXPECT_EQ(parsed->To<std::int64_t>(), scalar.To<std::int64_t>());
+    }
+  }
+  EXPECT_TRUE(std::isnan(Scalar::Parse(Scalar(kNan).ToString())->To<double>()));
+  for (const char* text : {"", " 2", "2 ", "+2", "two", "0x10", "1.5.2", "--1",
+                           "9223372036854775808", "1e999"}) {
+    EXPECT_FALSE(Scalar::Parse(text).has_value()) << text;
+  }
 }
 
 }  // namespace

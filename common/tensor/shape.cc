@@ -1,9 +1,13 @@
 #include "common/tensor/shape.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cstdint>
+#include <optional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
+#include <system_error>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -27,6 +31,25 @@ Shape Shape::Filled(int rank, std::int64_t size) {
 
 std::string Shape::ToString() const {
   return absl::StrCat("(", absl::StrJoin(begin(), end(), ", "), ")");
+}
+
+std::optional<Shape> Shape::Parse(std::string_view text) {
+  if (text.size() < 2 || text.front() != '(' || text.back() != ')') {
+    return std::nullopt;
+  }
+  Shape shape;
+  if (text == "()") return shape;
+  const char* at = text.data() + 1;
+  const char* const end = text.data() + text.size() - 1;
+  for (;;) {
+    if (shape.rank_ == kMaxRank) return std::nullopt;
+    const auto [next, error] =
+        std::from_chars(at, end, shape.sizes_[shape.rank_++]);
+    if (error != std::errc()) return std::nullopt;
+    if (next == end) return shape;
+    if (end - next < 2 || next[0] != ',' || next[1] != ' ') return std::nullopt;
+    at = next + 2;
+  }
 }
 
 std::int64_t CheckedNumel(const char* operation, const Shape& shape,

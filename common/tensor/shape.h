@@ -17,8 +17,10 @@
 #include <array>
 #include <cstdint>
 #include <initializer_list>
+#include <optional>
 #include <ostream>
 #include <string>
+#include <string_view>
 
 #include "absl/types/span.h"
 
@@ -60,6 +62,8 @@ class Shape {
 
   // "(2, 3)", "(5)", "()".
   std::string ToString() const;
+  // Reads that back; nullopt for other text. A size may be negative.
+  static std::optional<Shape> Parse(std::string_view text);
 
   friend bool operator==(const Shape& a, const Shape& b) {
     return a.rank_ == b.rank_ && std::equal(a.begin(), a.end(), b.begin());

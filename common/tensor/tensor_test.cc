@@ -47,6 +47,18 @@ TEST(Shape, HoldsSizes) {
   EXPECT_EQ(Shape::Filled(2, 7), (Shape{7, 7}));
 }
 
+TEST(Shape, ReadsItsTextBack) {
+  for (const Shape& shape :
+       {Shape{}, Shape{5}, Shape{2, 0, 3}, Shape{-1, 4}, Shape::Filled(8, 1)}) {
+    EXPECT_EQ(Shape::Parse(shape.ToString()), shape);
+  }
+  for (const char* text : {"", "(", ")", "2", "(2,3)", "(2, )", "(, 2)", "(2 )",
+                           "(2, 3", "(1, 1, 1, 1, 1, 1, 1, 1, 1)", "(+2)",
+                           "(9223372036854775808)", "()x"}) {
+    EXPECT_FALSE(Shape::Parse(text).has_value()) << text;
+  }
+}
+
 TEST(Shape, RefusesTooManyDimensions) {
   EXPECT_EQ((Shape{1, 1, 1, 1, 1, 1, 1, 1}).rank(), kMaxRank);
   EXPECT_THAT(ThrownText([] { Shape{1, 1, 1, 1, 1, 1, 1, 1, 1}; }),

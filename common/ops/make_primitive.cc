@@ -1,0 +1,291 @@
+#include "common/ops/make_primitive.h"
+
+#include <charconv>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
+#include "common/kernels/op_tables.h"
+#include "common/ops/copy_primitives.h"
+#include "common/ops/creation_primitives.h"
+#include "common/ops/elementwise_primitives.h"
+#include "common/ops/joining_primitives.h"
+#include "common/ops/matmul_primitives.h"
+#include "common/ops/reduction_primitives.h"
+#include "common/ops/view_primitives.h"
+
+namespace d2l {
+namespace {
+
+// Hands out the attributes by name and type. Throws std::invalid_argument.
+class Attributes {
+ public:
+  Attributes(const std::string& operation, std::vector<Attribute> left)
+      : operation_(operation), left_(std::move(left)) {}
+
+  bool Has(std::string_view name) const {
+    for (const Attribute& attribute : left_) {
+      if (attribute.first == name) return true;
+    }
+    return false;
+  }
+  std::string Text(std::string_view name) {
+    for (auto it = left_.begin(); it != left_.end(); ++it) {
+      if (it->first != name) continue;
+      std::string text = std::move(it->second);
+      left_.erase(it);
+      return text;
+    }
+    Throw(name, "is missing");
+  }
+  template <typename Integer>
+  Integer Int(std::string_view name) {
+    return ToInt<Integer>(name, Text(name));
+  }
+  bool Bool(std::string_view name) {
+    const std::string text = Text(name);
+    if (text != "true" && text != "false") Throw(name, "is not true or false");
+    return text == "true";
+  }
+  Scalar Number(std::string_view name) {
+    return ValueOr(Scalar::Parse(Text(name)), name, "is not a number");
+  }
+  d2l::Shape Shape(std::string_view name) {
+    return ValueOr(d2l::Shape::Parse(Text(name)), name, "is not a shape");
+  }
+  // "all", or numbers.
+  d2l::Dims Dims(std::string_view name) {
+    d2l::Dims dims;
+    const std::string text = Text(name);
+    if (text == "all") return dims;
+    for (const std::string& dim :
+         std::vector<std::string>(absl::StrSplit(text, ", "))) {
+      dims.Add(ToInt<int>(name, dim));
+    }
+    return dims;
+  }
+  // "shape", "dtype" and "device".
+  ValueSpec Spec() {
+    ValueSpec spec;
+    spec.shape = Shape("shape");
+    spec.dtype = ValueOr(DTypeNamed(Text("dtype")), "dtype", "is unknown");
+    absl::StatusOr<Device> device = Device::Parse(Text("device"));
+    if (!device.ok()) Throw("device", "is not a device");
+    spec.device = *device;
+    return spec;
+  }
+  // All must have been handed out.
+  void CheckNoneLeft() const {
+    if (!left_.empty()) Throw(left_[0].first, "is unknown, or given twice");
+  }
+
+ private:
+  [[noreturn]] void Throw(std::string_view name, const char* what) const {
+    throw std::invalid_argument(absl::StrFormat("[%s] the attribute \"%s\" %s",
+                                                operation_, name, what));
+  }
+  template <typename T>
+  T ValueOr(std::optional<T> value, std::string_view name, const char* what) {
+    if (!value.has_value()) Throw(name, what);
+    return *value;
+  }
+  template <typename Integer>
+  Integer ToInt(std::string_view name, const std::string& text) const {
+    Integer value;
+    const char* const end = text.data() + text.size();
+    const auto [next, error] = std::from_chars(text.data(), end, value);
+    if (error != std::errc() || next != end) Throw(name, "is not an integer");
+    return value;
+  }
+
+  const std::string& operation_;
+  std::vector<Attribute> left_;
+};
+
+using PrimitivePtr = std::unique_ptr<Primitive>;
+
+template <typename P, typename... Args>
+PrimitivePtr Make(Args&&... args) {
+  return std::make_unique<P>(std::forward<Args>(args)...);
+}
+
+PrimitivePtr MakeBinary(kernels::BinaryOp op, Attributes& a) {
+  using Which = BinaryPrimitive::Which;
+  if (a.Has("first")) {
+    return Make<BinaryPrimitive>(op, Which::kFirst, a.Number("first"));
+  }
+  if (a.Has("second")) {
+    return Make<BinaryPrimitive>(op, Which::kSecond, a.Number("second"));
+  }
+  return Make<BinaryPrimitive>(op, Which::kNone, 0);
+}
+
+PrimitivePtr MakeWhere(Attributes& a) {
+  absl::optional<Scalar> input, other;
+  if (a.Has("input")) input = a.Number("input");
+  if (a.Has("other")) other = a.Number("other");
+  return Make<WherePrimitive>(input, other);
+}
+
+PrimitivePtr MakeRandom(kernels::RandomOp op, Attributes& a) {
+  const ValueSpec spec = a.Spec();
+  if (op != kernels::RandomOp::kInteger) return Make<RandomPrimitive>(op, spec);
+  const auto low = a.Int<std::int64_t>("low");
+  return Make<RandomPrimitive>(op, spec, low, a.Int<std::int64_t>("high"));
+}
+
+// name: a literal, which the primitive keeps.
+PrimitivePtr MakeCopy(const char* name, Attributes& a) {
+  const ValueSpec spec = a.Spec();
+  return Make<CopyPrimitive>(name, spec.shape, spec.dtype, spec.device);
+}
+
+PrimitivePtr MakeFull(const char* name, Attributes& a) {
+  const ValueSpec spec = a.Spec();
+  return Make<FullPrimitive>(name, spec, a.Number("fill_value"));
+}
+
+struct Maker {
+  const char* name;
+  PrimitivePtr (*make)(const char* name, Attributes& attributes);
+};
+
+// Those that are not in a table of kernels. They are passed their row's name.
+constexpr Maker kMakers[] = {
+    {"where", [](const char*, Attributes& a) { return MakeWhere(a); }},
+    {"fill",
+     [](const char*, Attributes& a) {
+       const ValueSpec spec = a.Spec();
+       return Make<FillPrimitive>(spec, a.Number("value"));
+     }},
+    {"empty",
+     [](const char*, Attributes& a) { return Make<EmptyPrimitive>(a.Spec()); }},
+    {"zeros", MakeFull},
+    {"ones", MakeFull},
+    {"full", MakeFull},
+    {"arange",
+     [](const char*, Attributes& a) {
+       const ValueSpec spec = a.Spec();
+       const Scalar start = a.Number("start");
+       return Make<ArangePrimitive>(spec, start, a.Number("step"));
+     }},
+    {"eye",
+     [](const char*, Attributes& a) { return Make<EyePrimitive>(a.Spec()); }},
+    {"to", MakeCopy},
+    {"clone", MakeCopy},
+    {"contiguous", MakeCopy},
+    {"copy", MakeCopy},
+    {"softmax",
+     [](const char*, Attributes& a) {
+       return Make<SoftmaxPrimitive>(false, a.Int<int>("dim"));
+     }},
+    {"log_softmax",
+     [](const char*, Attributes& a) {
+       return Make<SoftmaxPrimitive>(true, a.Int<int>("dim"));
+     }},
+    {"matmul",
+     [](const char*, Attributes&) { return Make<MatMulPrimitive>(); }},
+    {"cat",
+     [](const char*, Attributes& a) {
+       return Make<CatPrimitive>(a.Int<int>("dim"));
+     }},
+    {"gather",
+     [](const char*, Attributes& a) {
+       return Make<IndexPrimitive>(kernels::IndexOp::kGather,
+                                   a.Int<int>("dim"));
+     }},
+    {"index_select",
+     [](const char*, Attributes& a) {
+       return Make<IndexPrimitive>(kernels::IndexOp::kSelect,
+                                   a.Int<int>("dim"));
+     }},
+    {"view",
+     [](const char*, Attributes& a) {
+       return Make<ReshapePrimitive>(a.Shape("shape"));
+     }},
+    {"transpose",
+     [](const char*, Attributes& a) {
+       const int dim0 = a.Int<int>("dim0");
+       return Make<TransposePrimitive>(dim0, a.Int<int>("dim1"));
+     }},
+    {"slice",
+     [](const char*, Attributes& a) {
+       const int dim = a.Int<int>("dim");
+       const auto start = a.Int<std::int64_t>("start");
+       const auto end = a.Int<std::int64_t>("end");
+       return Make<SlicePrimitive>(dim, start, end,
+                                   a.Int<std::int64_t>("step"));
+     }},
+    {"select",
+     [](const char*, Attributes& a) {
+       const int dim = a.Int<int>("dim");
+       return Make<SelectPrimitive>(dim, a.Int<std::int64_t>("index"));
+     }},
+    {"squeeze",
+     [](const char*, Attributes& a) {
+       return Make<SqueezePrimitive>(a.Has("dim") ? a.Int<int>("dim")
+                                                  : SqueezePrimitive::kAllDims);
+     }},
+    {"unsqueeze",
+     [](const char*, Attributes& a) {
+       return Make<UnsqueezePrimitive>(a.Int<int>("dim"));
+     }},
+    {"expand",
+     [](const char*, Attributes& a) {
+       return Make<ExpandPrimitive>(a.Shape("shape"));
+     }},
+};
+
+// Null if there is none of that name.
+PrimitivePtr MakeFrom(const std::string& name, Attributes& a) {
+  if (const auto op = kernels::OpNamed<kernels::UnaryOp>(name)) {
+    return Make<UnaryPrimitive>(*op);
+  }
+  if (const auto op = kernels::OpNamed<kernels::BinaryOp>(name)) {
+    return MakeBinary(*op, a);
+  }
+  if (const auto op = kernels::OpNamed<kernels::ReduceOp>(name)) {
+    const Dims dims = a.Dims("dim");
+    return Make<ReducePrimitive>(*op, dims, a.Bool("keepdim"));
+  }
+  if (const auto op = kernels::OpNamed<kernels::RandomOp>(name)) {
+    return MakeRandom(*op, a);
+  }
+  for (const Maker& maker : kMakers) {
+    if (name == maker.name) return maker.make(maker.name, a);
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+absl::StatusOr<PrimitivePtr> MakePrimitive(
+    const std::string& name, const std::vector<Attribute>& attributes) {
+  if (name == "from_vector") {
+    return absl::UnimplementedError(
+        "[from_vector] a program as text does not hold the host's numbers");
+  }
+  try {
+    Attributes left(name, attributes);
+    PrimitivePtr primitive = MakeFrom(name, left);
+    if (primitive == nullptr) {
+      return absl::NotFoundError(
+          absl::StrFormat("there is no operation \"%s\"", name));
+    }
+    left.CheckNoneLeft();
+    return primitive;
+  } catch (const std::invalid_argument& error) {
+    return absl::InvalidArgumentError(error.what());
+  }
+}
+
+}  // namespace d2l
