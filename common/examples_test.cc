@@ -1,0 +1,656 @@
+// The examples in public headers, compiled and run. Between "Example of FILE"
+// and "End of example" stands the code of a block in FILE's first comment, line
+// for line.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <mutex>
+#include <set>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "common/base/atomic_file.h"
+#include "common/base/mutex.h"
+#include "common/base/spin_lock.h"
+#include "common/base/statistics.h"
+#include "common/base/text.h"
+#include "common/base/timer.h"
+#include "common/base/wrap.h"
+#include "common/device/device.h"
+#include "common/device/device_table.h"
+#include "common/device/event.h"
+#include "common/device/failure.h"
+#include "common/device/listener.h"
+#include "common/device/stream.h"
+#include "common/device/stream_stall.h"
+#include "common/drawing/graph_drawing.h"
+#include "common/drawing/plot.h"
+#include "common/drawing/svg.h"
+#include "common/drawing/text_canvas.h"
+#include "common/drawing/timeline.h"
+#include "common/graph/program_graph.h"
+#include "common/graph/tracer.h"
+#include "common/lesson/cell.h"
+#include "common/lesson/host_library.h"
+#include "common/lesson/trace_program.h"
+#include "common/ops/ops.h"
+#include "common/ops/record.h"
+#include "common/profiler/chrome_trace.h"
+#include "common/profiler/html_timeline.h"
+#include "common/profiler/key_averages.h"
+#include "common/profiler/merge.h"
+#include "common/profiler/profile.h"
+#include "common/profiler/profiler.h"
+#include "common/tensor/dtype.h"
+#include "common/tensor/scalar.h"
+#include "common/tensor/shape.h"
+#include "common/tensor/tensor.h"
+#include "gtest/gtest.h"
+
+namespace d2l {
+namespace {
+
+// Headers whose indented lines are tables or diagrams, or whose examples need
+// what a test of this kind does not have: a program's main, a registration, a
+// tool beside the GPU.
+const std::set<std::string>& NotCompiled() {
+  static const auto& headers = *new std::set<std::string>{
+      "common/base/atomic_file.h",
+      "common/base/cgroup.h",
+      "common/base/child_process.h",
+      "common/base/interned.h",
+      "common/base/listener_list.h",
+      "common/base/source_location.h",
+      "common/base/stdout.h",
+      "common/base/ticks.h",
+      "common/base/usable_cores.h",
+      "common/device/backend.h",
+      "common/device/device_times.h",
+      "common/device/failed_intervals.h",
+      "common/device/free_blocks.h",
+      "common/device/keep_until_passed.h",
+      "common/device/memory.h",
+      "common/device/nvtx_range.h",
+      "common/device/op_label.h",
+      "common/device/parked_blocks.h",
+      "common/device/pinned_ranges.h",
+      "common/device/storage.h",
+      "common/drawing/graph_layers.h",
+      "common/drawing/graph_layout.h",
+      "common/lesson/benchmark_devices.h",
+      "common/lesson/cell.h",
+      "common/lesson/flags.h",
+      "common/lesson/fresh_process.h",
+      "common/lesson/judge.h",
+      "common/lesson/lesson.h",
+      "common/lesson/report.h",
+      "common/lesson/run_profile.h",
+      "common/lesson/runner.h",
+      "common/lesson/source.h",
+      "common/ops/compare.h",
+      "common/ops/launch.h",
+      "common/ops/operand.h",
+      "common/ops/ops.h",
+      "common/ops/primitive.h",
+      "common/profiler/collector.h",
+      "common/profiler/export.h",
+      "common/profiler/json_text.h",
+      "common/profiler/memory_table.h",
+      "common/profiler/text_table.h",
+      "common/tensor/dtype.h",
+  };
+  return headers;
+}
+
+std::vector<std::string> LinesOf(const std::string& path) {
+  std::ifstream file(path);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(file, line);) lines.push_back(line);
+  return lines;
+}
+
+// The comment that a header begins with.
+std::vector<std::string> FirstComment(const std::string& path) {
+  std::vector<std::string> lines = LinesOf(path);
+  std::size_t end = 0;
+  while (end < lines.size() && lines[end].rfind("//", 0) == 0) ++end;
+  lines.resize(end);
+  return lines;
+}
+
+bool IsIndented(const std::string& comment) {
+  return comment.rfind("//   ", 0) == 0;
+}
+
+// Each example of this file as the lines of a comment, with its header.
+std::vector<std::pair<std::string, std::vector<std::string>>> Examples() {
+  const std::string kBegin = "// Example of ";
+  std::vector<std::pair<std::string, std::vector<std::string>>> examples;
+  bool inside = false;
+  std::size_t indent = 0;
+  for (const std::string& line : LinesOf("common/examples_test.cc")) {
+    const std::size_t at = line.find_first_not_of(' ');
+    if (!inside && at != std::string::npos &&
+        line.compare(at, kBegin.size(), kBegin) == 0) {
+      examples.push_back({line.substr(at + kBegin.size()), {}});
+      indent = at;
+      inside = true;
+    } else if (inside && line.find("// End of example") == indent) {
+      inside = false;
+    } else if (inside) {
+      examples.back().second.push_back(
+          line.empty() ? "//" : "//   " + line.substr(indent));
+    }
+  }
+  return examples;
+}
+
+TEST(Examples, StandInTheirHeaders) {
+  const auto examples = Examples();
+  EXPECT_GE(examples.size(), 40u);
+  for (const auto& [header, example] : examples) {
+    const std::vector<std::string> comment = FirstComment(header);
+    const auto found = std::search(comment.begin(), comment.end(),
+                                   example.begin(), example.end());
+    if (found == comment.end()) {
+      std::string text;
+      for (const std::string& line : example) text += line + "\n";
+      ADD_FAILURE() << header << " does not have this example; change it "
+                    << "there or in common/examples_test.cc:\n"
+                    << text;
+      continue;
+    }
+    const auto behind = found + static_cast<int>(example.size());
+    EXPECT_FALSE(IsIndented(*(found - 1))) << header << ": " << *(found - 1);
+    EXPECT_FALSE(behind != comment.end() && IsIndented(*behind))
+        << header << ": " << *behind;
+  }
+}
+
+TEST(Examples, OfEveryHeaderAreCompiled) {
+  std::set<std::string> compiled;
+  for (const auto& [header, example] : Examples()) compiled.insert(header);
+  std::set<std::string> seen;
+  for (const char* room : {"base", "device", "tensor", "ops", "graph",
+                           "drawing", "profiler", "lesson"}) {
+    for (const auto& entry :
+         std::filesystem::directory_iterator(std::string("common/") + room)) {
+      const std::string path = entry.path().string();
+      if (entry.path().extension() != ".h" ||
+          path.find("testing.h") != std::string::npos) {
+        continue;
+      }
+      seen.insert(path);
+      const std::vector<std::string> comment = FirstComment(path);
+      if (std::none_of(comment.begin(), comment.end(), IsIndented)) continue;
+      EXPECT_NE(compiled.count(path) + NotCompiled().count(path), 0u)
+          << path << " has an example that is not compiled; add it to "
+          << "common/examples_test.cc";
+    }
+  }
+  EXPECT_GT(seen.size(), 60u);
+  for (const std::string& header : NotCompiled()) {
+    EXPECT_EQ(seen.count(header), 1u) << header << " is no more";
+    EXPECT_EQ(compiled.count(header), 0u) << header << " is compiled";
+  }
+}
+
+// Examples show values without using them, and are laid out as comments are.
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+#pragma GCC diagnostic ignored "-Wunused-value"
+#pragma GCC diagnostic ignored "-Wunused-variable"
+#pragma GCC diagnostic ignored "-Wunused-result"
+// clang-format off
+
+const Device kCpu(DeviceType::kCpu, 0);
+
+// What the examples use. Their files go to the test's own folder.
+class ExamplesTest : public testing::Test {
+ protected:
+  void SetUp() override { std::filesystem::current_path(testing::TempDir()); }
+  void TearDown() override { std::filesystem::current_path(home_); }
+
+  const Device device = kCpu;
+  const Tensor a = Ones({3, 3}, kCpu), b = Ones({3, 3}, kCpu);
+  const Tensor batch = Ones({4, 3, 3}, kCpu);
+  Tensor x = Ones({3, 3}, kCpu), y = Ones({3, 3}, kCpu), z;
+  CellResult result;
+  Cell cell{Size::kSmall, {}, &result};
+
+ private:
+  const std::filesystem::path home_ = std::filesystem::current_path();
+};
+
+TEST_F(ExamplesTest, Base) {
+  {
+    // Example of common/base/statistics.h
+    Summary s = Summarize({1.02, 0.98, 1.71, 1.00, 0.99, 1.01, 1.00});
+    s.median;        // 1.00
+    s.low, s.high;   // 0.98, 1.71: the median lies between them
+    s.coverage;      // with this probability, 0.984
+    // End of example
+    EXPECT_EQ(s.median, 1.00);
+    EXPECT_EQ(s.low, 0.98);
+    EXPECT_EQ(s.high, 1.71);
+    EXPECT_NEAR(s.coverage, 0.984, 1e-3);
+  }
+  const auto Work = [] {};
+  {
+    // Example of common/base/timer.h
+    Timer timer;
+    Work();
+    std::cout << timer.Seconds();
+    // End of example
+  }
+  {
+    // Example of common/base/mutex.h
+    class Account {
+     public:
+      void Add(int n) {
+        MutexLock lock(mutex_);
+        balance_ += n;
+      }
+
+     private:
+      Mutex mutex_;
+      int balance_ ABSL_GUARDED_BY(mutex_) = 0;
+    };
+    // End of example
+    Account().Add(1);
+  }
+  {
+    // Example of common/base/spin_lock.h
+    SpinLock lock;
+    std::lock_guard<SpinLock> guard(lock);
+    // End of example
+  }
+  {
+    const Summary summary = Summarize({1, 2, 3});
+    // Example of common/base/text.h
+    std::cout << Wrap("A long sentence …", "  ");
+    FormatSummary(summary, "s");  // "12.3 ms [11.9, 13.0]"
+    // End of example
+  }
+  {
+    // Example of common/base/wrap.h
+    WrapWords("A long sentence …", "Note: ", "      ", 80);
+    // End of example
+  }
+}
+
+TEST_F(ExamplesTest, Device) {
+  {
+    // Example of common/device/device.h
+    Device device = Device::Parse("cuda:1").value();
+    device.type();      // DeviceType::kCuda
+    device.ToString();  // "cuda:1"
+    // End of example
+    EXPECT_EQ(device.ToString(), "cuda:1");
+  }
+  {
+    // Example of common/device/device_table.h
+    absl::Status status = InitializeDevices("cpu:0,cpu:1");  // once, in main
+    for (const DeviceInfo& info : Devices()) std::cout << info.Describe();
+    Stream& stream = CurrentStream(Device::Parse("cpu:1").value());
+    Synchronize(stream.device());
+    // End of example
+  }
+  Stream& stream = DefaultStream(kCpu);
+  {
+    Stream* const a = &stream;
+    Stream* const b = &NewStream(kCpu);
+    const Event begin = a->Record();
+    const Event end = a->Record();
+    // Example of common/device/event.h
+    Event half = a->Record();    // when everything enqueued so far is done
+    b->Wait(half);               // b's next work starts after that point
+    half.Synchronize();          // or: this thread waits
+    double ms = ElapsedTime(begin, end);
+    // End of example
+  }
+  {
+    // Example of common/device/failure.h
+    try {
+      Synchronize(device);
+    } catch (const AsyncError& error) {
+      std::cerr << error.what() << "\n";
+      std::cerr << error.failure().requested_at.ToString() << "\n";
+    }
+    // End of example
+  }
+  {
+    const int n = 3;
+    // Example of common/device/stream_stall.h
+    StreamStall stall(stream);
+    for (int i = 0; i < n; ++i) y = x + 1;  // queued, and no more
+    stall.Release();                        // now it runs
+    // End of example
+  }
+  {
+    const int source[2] = {1, 2};
+    int target[2] = {0, 0};
+    const void* src = source;
+    void* dst = target;
+    const std::size_t bytes = sizeof(source);
+    bool done = false;
+    // Example of common/device/stream.h
+    stream.CopyAsync(dst, src, bytes, CopyKind::kHostToDevice);
+    stream.HostCallback([&] { done = true; });
+    stream.Synchronize();  // until then, nothing above need have happened
+    // End of example
+    EXPECT_TRUE(done);
+    EXPECT_EQ(target[1], 2);
+  }
+  {
+    // Example of common/device/listener.h
+    class Peak : public DeviceListener {
+     public:
+      void OnMemory(const MemoryRecord& record) noexcept override {
+        peak = std::max(peak, record.in_use);
+      }
+      std::int64_t peak = 0;
+    };
+    Peak peak;
+    {
+      ScopedDeviceListener listen(&peak, DeviceListener::kMemory);
+      Tensor z = x * y + 2;
+    }
+    // End of example
+    EXPECT_GT(peak.peak, 0);
+  }
+}
+
+TEST_F(ExamplesTest, Tensor) {
+  {
+    // Example of common/tensor/scalar.h
+    Scalar two = 2;       // an integer
+    Scalar half = 0.5;
+    two.To<float>();      // 2.f
+    half.FitsIn(DType::kInt64);  // false
+    // End of example
+    EXPECT_FALSE(half.FitsIn(DType::kInt64));
+  }
+  {
+    // Example of common/tensor/shape.h
+    Shape shape = {2, 3};
+    shape.rank();      // 2
+    shape[1];          // 3
+    shape.numel();     // 6
+    shape.ToString();  // "(2, 3)"
+    // End of example
+    EXPECT_EQ(shape.ToString(), "(2, 3)");
+  }
+  {
+    // Example of common/tensor/tensor.h
+    Tensor x = Ones({2, 3}, device);  // common/ops
+    x.shape();                        // (2, 3)
+    Tensor same = x;                  // a second handle, the same memory
+    // End of example
+  }
+}
+
+TEST_F(ExamplesTest, Ops) {
+  {
+    // Example of common/ops/elementwise.h
+    Tensor z = x * y + 2;
+    Tensor clipped = Where(z > 1, 1, z);
+    x += Exp(y);
+    // End of example
+  }
+  {
+    // Example of common/ops/creation.h
+    Tensor x = Ones({2, 3}, device);
+    Tensor a = Randn({1000, 1000}, device);
+    Tensor labels = FromVector<std::int64_t>({3, 1, 2}, {3}, device);
+    // End of example
+    // Example of common/ops/copy.h
+    Tensor there = To(x, Device::Parse("cpu:1").value());
+    Tensor floats = To(labels, DType::kFloat32);
+    CopyTo(y, Select(batch, 0, 3));  // into part of a tensor
+    // End of example
+  }
+  {
+    Tensor x = Ones({5, 4}, device);
+    const Tensor y = Ones({3}, device);
+    // Example of common/ops/indexing.h
+    Tensor row = x[3];
+    x[3] = row * 2;                  // writes to x
+    x[{kAll, 0}] = 1;                // a column: x[:, 0] = 1
+    x[{0, Range{1, 4}}] += y;        // x[0, 1:4] += y
+    // End of example
+  }
+  {
+    const std::vector<Tensor> images(2, Ones({28, 28}, device));
+    const std::vector<Tensor> matrices(2, Ones({10, 10}, device));
+    const Tensor indices = FromVector<std::int64_t>({2, 0}, {2}, device);
+    // Example of common/ops/joining.h
+    Tensor batch = Stack(images);            // (n, 28, 28)
+    Tensor cube = DStack(matrices);          // (10, 10, n)
+    Tensor rows = IndexSelect(x, 0, indices);
+    // End of example
+  }
+  {
+    // Example of common/ops/matmul.h
+    Tensor c = MatMul(a, b);
+    Tensor gram = MatMul(x, T(x));  // T makes a view: nothing is copied
+    // End of example
+  }
+  {
+    const Tensor x = Ones({5, 4, 3}, device);
+    // Example of common/ops/reduction.h
+    Tensor total = Sum(x);              // of all elements, shape ()
+    Tensor means = Mean(x, {0, 2});     // over two dimensions
+    Tensor rows = Max(x, -1, /*keepdim=*/true);
+    // End of example
+  }
+  {
+    const Tensor x = Ones({5, 4}, device);
+    // Example of common/ops/views.h
+    Tensor rows = Slice(x, 0, 2, 5);       // x[2:5]
+    Tensor column = Select(x, 1, 0);       // x[:, 0]
+    Tensor flat = Reshape(x, {-1});
+    // End of example
+  }
+  {
+    const Tensor x = Ones({1}, device), y = Ones({1}, device);
+    // Example of common/ops/read.h
+    double loss = Item(x);
+    std::int64_t label = Item<std::int64_t>(y);
+    std::vector<float> values = ToVector<float>(x);
+    std::cout << x;  // common/ops/print.h
+    // End of example
+  }
+  {
+    const Tensor z = Ones({1, 2}, device) * 3;
+    // Example of common/ops/print.h
+    std::cout << z;   // tensor([[3., 3.]], device='cpu:0')
+    std::string text = ToString(z);
+    // End of example
+    EXPECT_EQ(text, "tensor([[3., 3.]], device='cpu:0')");
+  }
+  {
+    // Example of common/ops/record.h
+    class Counter : public OpListener {
+     public:
+      void OnOp(const OpRecord& record) override { ++ops; }
+      int ops = 0;
+    };
+    Counter counter;
+    {
+      ScopedOpListener listen(&counter);  // this thread's operations
+      Tensor z = x * y + 2;
+    }
+    counter.ops;  // 2
+    // End of example
+    EXPECT_EQ(counter.ops, 2);
+  }
+}
+
+TEST_F(ExamplesTest, GraphAndDrawing) {
+  {
+    // Example of common/graph/program_graph.h
+    Tracer tracer;
+    {
+      ScopedOpListener listen(&tracer);
+      z = x * y + 2;
+    }
+    const ProgramGraph graph = tracer.Graph();
+    graph.depth();  // 3: inputs, mul, add
+    DrawGraph(graph, "z = x * y + 2").text;  // common/drawing
+    // End of example
+    EXPECT_EQ(graph.depth(), 3);
+  }
+  {
+    // Example of common/graph/tracer.h
+    Tracer tracer;
+    {
+      ScopedOpListener listen(&tracer);
+      z = x * y + 2;
+    }
+    const ProgramGraph graph = tracer.Graph();
+    graph.ops()[0].primitive->name();  // "mul"
+    // End of example
+    // Example of common/drawing/graph_drawing.h
+    cell.Show(DrawGraph(graph, "z = x * y + 2"));
+    std::cout << GraphToText(graph);
+    // End of example
+    EXPECT_STREQ(graph.ops()[0].primitive->name(), "mul");
+  }
+  {
+    // Example of common/drawing/drawing.h
+    const TracedProgram run = TraceProgram([&] { z = x * y + 2; });
+    cell.Show(DrawGraph(run.graph, "z = x * y + 2"));
+    // End of example
+  }
+  {
+    // Example of common/lesson/trace_program.h
+    const TracedProgram run = TraceProgram([&] { z = x * y + 2; });
+    cell.Show(DrawGraph(run.graph, "z = x * y + 2"));
+    cell.Show(Timeline(run.profile).Draw("timeline"));
+    // End of example
+  }
+  {
+    // Example of common/drawing/timeline.h
+    Profiler profiler;
+    {
+      ProfileScope scope(profiler);
+      z = MatMul(x, y) + 2;
+    }
+    const Timeline timeline(profiler.profile());
+    std::cout << timeline.ToText();
+    // End of example
+    EXPECT_EQ(timeline.rows().size(), 2u);
+  }
+  {
+    const std::vector<double> host_seconds = {1, 2, 4};
+    const std::vector<double> device_seconds = {2, 2, 2};
+    // Example of common/drawing/plot.h
+    Plot plot("n", "", "time", "s");
+    plot.LogX().LogY();
+    plot.AddLine("host", {64, 256, 1024}, host_seconds);
+    plot.AddLine("device", {64, 256, 1024}, device_seconds);
+    plot.MarkCrossover(0, 1);
+    cell.Show(plot.Draw("host against device"));
+    // End of example
+  }
+  {
+    // Example of common/drawing/svg.h
+    Svg svg(200, 80, "z = x * y");
+    svg.Rect(10, 10, 60, 20, {PaletteColour(0), "#333333"}, "mul");
+    svg.Text(40, 24, "mul", {12, "middle"});
+    WriteAtomically("z.svg", svg.ToString());
+    // End of example
+  }
+  {
+    // Example of common/drawing/text_canvas.h
+    TextCanvas canvas;
+    canvas.Write(2, 0, "[mul]");
+    canvas.Put(4, 1, '|');
+    canvas.ToString();  // "  [mul]\n    |\n"
+    // End of example
+    EXPECT_EQ(canvas.ToString(), "  [mul]\n    |\n");
+  }
+}
+
+TEST_F(ExamplesTest, Profiler) {
+  {
+    // Example of common/profiler/profiler.h
+    Profiler profiler;
+    {
+      ProfileScope scope(profiler);
+      for (int i = 0; i < 100; ++i) {
+        RecordFunction range("my step");
+        z = MatMul(x, T(x)) * 2;
+      }
+    }
+    std::cout << profiler.KeyAverages().Table();
+    WriteChromeTrace(profiler.profile(), "trace.json");
+    // End of example
+  }
+  {
+    // Example of common/profiler/profile.h
+    Profiler profiler;
+    {
+      ProfileScope scope(profiler);
+      y = MatMul(x, x);
+    }
+    const Profile profile = profiler.profile();
+    profile.spans[0].name;            // "matmul"
+    profile.spans[0].device_nanos();  // on the device
+    // End of example
+    EXPECT_EQ(profile.spans[0].name, "matmul");
+    {
+      // Example of common/profiler/chrome_trace.h
+      absl::Status written = WriteChromeTrace(profile, "trace.json");
+      // End of example
+      EXPECT_TRUE(written.ok()) << written;
+    }
+    {
+      // Example of common/profiler/html_timeline.h
+      absl::Status written = WriteHtmlTimeline(profile, "profile.html");
+      // End of example
+      EXPECT_TRUE(written.ok()) << written;
+    }
+    // Example of common/profiler/key_averages.h
+    const KeyAverages averages(profile);
+    std::cout << averages.Table();
+    std::cout << averages.Table({SortBy::kSelfDeviceTime, /*row_limit=*/10});
+    averages.Find("matmul")->calls;
+    // End of example
+  }
+  {
+    ProfilerOptions options;
+    options.profile_memory = true;
+    // Example of common/profiler/merge.h
+    std::vector<Profile> parts;
+    for (int i = 0; i < 3; ++i) {
+      Profiler profiler(options);  // with a bound of its own
+      profiler.Start();
+      z = MatMul(x, y);
+      profiler.Stop();
+      parts.push_back(profiler.profile());
+    }
+    WriteChromeTrace(Merge(std::move(parts)), "trace.json");
+    // End of example
+  }
+}
+
+TEST_F(ExamplesTest, Lesson) {
+  const int n = 4;
+  // Example of common/lesson/host_library.h
+  std::vector<float> a = HostRandn(n * n);       // numpy.random.normal
+  std::vector<float> b = HostMatMul(a, a, n);    // numpy.dot
+  // End of example
+  EXPECT_EQ(b.size(), 16u);
+}
+
+}  // namespace
+}  // namespace d2l
