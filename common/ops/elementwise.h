@@ -12,7 +12,10 @@
 //
 // Names and results are PyTorch's: NaN is kept by Maximum, Minimum and Relu;
 // `/` divides truly, so integers give float32; comparisons give uint8 (PyTorch
-// has a bool for that), 1 or 0.
+// has a bool for that), 1 or 0. Unlike PyTorch's, results are contiguous
+// whatever the strides of the operands: Reshape(-T(x), {-1}) shares the memory
+// of -T(x). An operand that may overlap the target of an operation in place is
+// copied first, where PyTorch refuses.
 
 #ifndef D2L_COMMON_OPS_ELEMENTWISE_H_
 #define D2L_COMMON_OPS_ELEMENTWISE_H_
