@@ -1,7 +1,7 @@
-"""The cells that are compared, what is aimed at, and what bounds them.
+"""The cells that are compared, their aims and their bounds.
 
 The work itself is in cells_benchmark.cc, pytorch_cells.py and numpy_cells.py,
-under the same names. What begins with a number is a cell of the course.
+under the same names. A name that begins with a number is a cell of the course.
 """
 from dataclasses import dataclass
 from typing import Optional
@@ -9,7 +9,7 @@ from typing import Optional
 
 @dataclass(frozen=True)
 class On:
-    """What bounds a cell on a kind of device, and what is aimed at there.
+    """The bound and the aim of a cell on a kind of device.
 
     At most one of the aims is set.
     """
@@ -45,6 +45,10 @@ class Cell:
     def device_count(self):
         return 2 if self.in_turn else 1
 
+    def has_ours_all(self, kind):
+        """Whether the cell also runs on one device that has all cores."""
+        return kind == "cpu" and self.device_count == 1
+
 
 def copying(megabytes, items, aim=True):
     """On a GPU: bounded by a copy that reads and writes so many megabytes, each
@@ -53,7 +57,7 @@ def copying(megabytes, items, aim=True):
               aim_bounds=1 / 0.85 if aim else None)
 
 
-# On a GPU what is small costs the launch, and a large product the arithmetic.
+# On a GPU small operations cost the launch, and large products the arithmetic.
 LAUNCHES = On(aim_ratio=1.5)
 COMPUTES = On(aim_ratio=0.98)
 

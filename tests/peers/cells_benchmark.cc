@@ -1,12 +1,13 @@
-// The cells that compare.py also runs in PyTorch and NumPy. A benchmark bears
-// its cell's name in cells.py, and its items are the cell's units; one that
-// begins with "bound" is the same work by the barest means.
+// The cells that compare.py also runs in PyTorch and NumPy. A benchmark has the
+// name that its cell has in cells.py, and its items are the cell's units. A
+// benchmark whose name begins with "bound" is the same work by the barest
+// means.
 //
 //   bazel run //tests/peers:cells_benchmark -- --benchmark_filter=003
 //
-// Each iteration waits until its work is done. All runs on the first of
-// --devices, and what needs two on the first and the second: cpu:0 and cpu:1 if
-// you do not say.
+// Each iteration waits until its work is done. Benchmarks run on the first of
+// --devices, or on the first and the second if they need two; the default is
+// cpu:0 and cpu:1.
 
 #include <benchmark/benchmark.h>
 #include <cblas.h>
@@ -34,8 +35,8 @@ namespace {
 
 Device FirstDevice() { return Devices().front().device; }
 
-// What a benchmark says that cannot run here; compare.py knows it by the first
-// word. (SkipWithMessage came with Google Benchmark 1.8.)
+// The message of a benchmark that cannot run here; compare.py recognises it by
+// the first word. (SkipWithMessage came with Google Benchmark 1.8.)
 void Skip(benchmark::State& state, const std::string& why) {
   state.SkipWithError(absl::StrCat("skipped: ", why).c_str());
 }

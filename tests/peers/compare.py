@@ -4,16 +4,17 @@
 Usage: tests/peers/compare.py [--json=FILE] [--rounds=N] [--filter=REGEX] [--binary=PATH]
                               [--device=cuda:0]
 
-The peers are the PyTorch and the NumPy that this Python has, each in a process
-of its own: pytorch-1 and numpy-1 with one thread, pytorch-all with as many as
-there are processors. A cell of ours runs on a virtual device; of the two there
-are, it has half of the processors.
+The peers are the PyTorch and the NumPy of the Python that runs this script,
+each in a process of its own: pytorch-1 and numpy-1 have one thread, pytorch-all
+has as many as there are cores. "ours" runs on the first of two virtual devices,
+which share the cores; "ours-all" runs on one virtual device with all of them.
 
-With --device=cuda:0 all runs on that GPU, and the peer is pytorch-cuda. A cell
-that needs two devices has two logical ones on it.
+With --device=cuda:0 everything runs on that GPU, and the peer is pytorch-cuda. A
+cell that needs two devices gets two logical ones on it.
 
-In each round every cell runs in each of them in turn, so that what else the
-machine does hits all alike. The figures are medians over the rounds.
+Each round runs every cell once in this library and in each peer, so that other
+load on the machine affects all of them alike. The figures are medians over the
+rounds.
 """
 import argparse
 import json
@@ -25,7 +26,7 @@ import sys
 import time
 
 from cells import CELLS
-from results import heading, kind, make_rows, remarks, table
+from results import PYTORCH_ALL, heading, kind, make_rows, remarks, table
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TARGET = "//tests/peers:cells_benchmark"
@@ -34,12 +35,15 @@ MIN_SECONDS = "0.1"
 # A benchmark that takes longer hangs. Seconds; most cells take one or two.
 TIME_LIMIT = 300
 
+# --devices of ours-all: a single virtual device has all cores.
+ALL_CORES = "cpu:0"
+
 # Name, module, threads (0: all), by kind of device.
 PEERS = {
     "cpu": [
         ("pytorch-1", "pytorch_cells", 1),
-        ("pytorch-all", "pytorch_cells", 0),
         ("numpy-1", "numpy_cells", 1),
+        (PYTORCH_ALL, "pytorch_cells", 0),
     ],
     "cuda": [("pytorch-cuda", "pytorch_cells", 0)],
 }
@@ -111,15 +115,16 @@ def build(device):
     return os.path.join(folder.stdout.strip(), "tests/peers/cells_benchmark")
 
 
-def benchmark_command(binary, device, device_count):
-    """The binary on so many devices of --device."""
-    if kind(device) == "cpu":
-        return [binary, "--devices=cpu:0,cpu:1"]
-    return [
-        binary,
-        "--devices=" + ",".join([device] * device_count),
-        "--benchmark_min_warmup_time=" + MIN_SECONDS,
-    ]
+def device_list(device, count):
+    """--devices of the benchmark for a cell that needs `count` devices."""
+    return "cpu:0,cpu:1" if kind(device) == "cpu" else ",".join([device] * count)
+
+
+def benchmark_command(binary, devices):
+    command = [binary, "--devices=" + devices]
+    if kind(devices) == "cuda":
+        command.append("--benchmark_min_warmup_time=" + MIN_SECONDS)
+    return command
 
 
 def run_command(command):
@@ -140,26 +145,27 @@ def run_command(command):
 def check_benchmark(binary, device):
     """CompareError if it does not run on the device at all."""
     try:
-        run_command(benchmark_command(binary, device, 1) + ["--benchmark_list_tests"])
+        run_command(benchmark_command(binary, device_list(device, 1)) +
+                    ["--benchmark_list_tests"])
     except CellError as error:
         reason = str(error).replace("failed: ", "", 1)
         raise CompareError("the benchmark does not start on %s: %s" % (device, reason))
 
 
-def run_benchmarks(binary, device, device_count, names):
-    """{name: ns per item} of benchmarks, and what the binary says of its devices."""
-    printed = run_command(benchmark_command(binary, device, device_count) + [
+def run_benchmarks(binary, devices, names):
+    """{name: ns per item} of the benchmarks, and the binary's descriptions of the devices."""
+    printed = run_command(benchmark_command(binary, devices) + [
         "--benchmark_format=json",
         "--benchmark_min_time=" + MIN_SECONDS,
         "--benchmark_filter=^(%s)/real_time$" % "|".join(names),
     ])
     try:
         output = json.loads(printed)
-    except ValueError:  # what it prints if nothing matches is not JSON
+    except ValueError:  # the output is not JSON if no benchmark matches
         output = {"benchmarks": [], "context": {}}
-    devices = [text for key, text in output["context"].items()
-               if key.startswith(kind(device) + ":")]
-    return read_benchmarks(output, names), devices
+    descriptions = [text for key, text in output["context"].items()
+                    if key.startswith(kind(devices) + ":")]
+    return read_benchmarks(output, names), descriptions
 
 
 def read_benchmarks(output, names):
@@ -240,9 +246,10 @@ class Samples:
     """What the rounds measure."""
 
     def __init__(self):
-        self.ns = {}  # (cell, who): [by round]; "ours", "bound", "in_turn" or a peer
+        # (cell, who): [by round]; "ours", "ours_all", "bound", "in_turn" or a peer
+        self.ns = {}
         self.without = {}  # cell: why it has no figures
-        self.devices = {}  # what the binary says of them, in order; no values
+        self.devices = {}  # the binary's descriptions of them, in order; no values
 
     def run_cell(self, binary, device, cell, peers):
         if cell.name in self.without:
@@ -251,17 +258,22 @@ class Samples:
                       "in_turn": cell.in_turn}
         benchmarks = {who: name for who, name in benchmarks.items() if name}
         try:
-            ours, devices = run_benchmarks(
-                binary, device, cell.device_count, list(benchmarks.values()))
+            measured = self.run_ours(binary, device_list(device, cell.device_count), benchmarks)
+            if cell.has_ours_all(kind(device)):
+                measured.update(self.run_ours(binary, ALL_CORES, {"ours_all": cell.name}))
         except CellError as error:
             self.without[cell.name] = str(error)
             return
-        self.devices.update(dict.fromkeys(devices))
-        measured = {who: ours[name] for who, name in benchmarks.items()}
         measured.update({peer.name: peer.measure(cell.name) for peer in peers})
         for who, ns in measured.items():
             if ns is not None:
                 self.ns.setdefault((cell.name, who), []).append(ns)
+
+    def run_ours(self, binary, devices, benchmarks):
+        """{who: ns per item} for {who: benchmark}."""
+        ns, descriptions = run_benchmarks(binary, devices, list(benchmarks.values()))
+        self.devices.update(dict.fromkeys(descriptions))
+        return {who: ns[name] for who, name in benchmarks.items()}
 
 
 def run_rounds(binary, device, peers, cells, rounds, progress):

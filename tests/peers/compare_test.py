@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""What compare.py computes, prints and starts, without measuring anything."""
+"""Tests of compare.py and results.py that measure nothing and need no peer."""
 import contextlib
 import io
 import os
 import re
 import sys
+import tempfile
 import unittest
 
 import compare
@@ -25,6 +26,8 @@ def samples_of(cells, ns, device="cpu"):
             samples[cell.name, "bound"] = [ns / on.bound_items] * 3
         if cell.in_turn:
             samples[cell.name, "in_turn"] = [2 * ns] * 3
+        if cell.has_ours_all(device):
+            samples[cell.name, "ours_all"] = [ns / 2] * 3
     return samples
 
 
@@ -97,7 +100,7 @@ class RowsTest(unittest.TestCase):
             ("c", "bound"): [8, 9, 10],
             ("c", "pytorch-1"): [300, 500, 400],
         }
-        one, every, numpy = rows_of(samples, [cell])
+        one, numpy, every = rows_of(samples, [cell])
         self.assertEqual(one["ours_ns"], 200)
         self.assertEqual(one["peer"], "pytorch-1")
         self.assertEqual(one["peer_ns"], 400)
@@ -111,6 +114,43 @@ class RowsTest(unittest.TestCase):
         for row in (every, numpy):
             self.assertIsNone(row["peer_ns"])
             self.assertIsNone(row["ratio"])
+
+    def test_all_cores_are_compared_with_all_cores(self):
+        cell = Cell("c", "product", flop=400)
+        samples = {
+            ("c", "ours"): [200],
+            ("c", "ours_all"): [90, 100, 140],
+            ("c", "pytorch-1"): [300],
+            ("c", "numpy-1"): [500],
+            ("c", "pytorch-all"): [149, 150, 151],
+        }
+        rows = rows_of(samples, [cell])
+        for row in rows:
+            self.assertEqual(row["ours_all_ns"], 100)
+            self.assertEqual(row["ours_all_min_ns"], 90)
+            # The quartiles are 95 and 120.
+            self.assertAlmostEqual(row["ours_all_spread"], 0.125)
+            self.assertEqual(row["ours_all_gflops"], 4)
+        self.assertEqual([(row["peer"], row["ratio"], row["ratio_all"]) for row in rows],
+                         [("pytorch-1", 1.5, None), ("numpy-1", 2.5, None),
+                          ("pytorch-all", 0.75, 1.5)])
+        self.assertIn("c in GFLOP/s: ours 2, ours-all 4, pytorch-1 1, numpy-1 1, pytorch-all 3",
+                      results.remarks(rows))
+
+    def test_without_ours_or_theirs_on_all_cores_there_is_no_ratio(self):
+        for who in ("ours_all", "pytorch-all"):
+            for row in rows_of({("c", "ours"): [10], ("c", who): [5]}, [Cell("c", "")]):
+                self.assertIsNone(row["ratio_all"])
+                self.assertEqual(row["ours_all_ns"], 5 if who == "ours_all" else None)
+
+    def test_cells_slower_on_all_cores_are_named(self):
+        cells = [Cell("slower", ""), Cell("as_fast", ""), Cell("slow", ""), Cell("alone", "")]
+        samples = {(cell.name, "ours"): [100] for cell in cells}
+        samples.update({(cell.name, "ours_all"): [80] for cell in cells})
+        samples.update({("slower", "pytorch-all"): [40], ("as_fast", "pytorch-all"): [80],
+                        ("slow", "pytorch-all"): [79.84]})
+        self.assertEqual(results.remarks(rows_of(samples, cells)),
+                         ["slower than pytorch-all with all cores: slower 0.500, slow 0.998"])
 
     def test_without_aim_and_bound(self):
         row = rows_of({("c", "ours"): [1]}, [Cell("c", "sum")])[0]
@@ -187,19 +227,36 @@ class AimsTest(unittest.TestCase):
 
 class TableTest(unittest.TestCase):
 
-    def test_all_cells_fit_100_columns(self):
+    def test_all_cells_fit_110_columns(self):
         # As wide as figures get, and ratios of two decimals.
         samples = samples_of(CELLS, 1.11e6)
         for line in results.table(rows_of(samples, CELLS)).split("\n"):
-            self.assertLessEqual(len(line), 100)
+            self.assertLessEqual(len(line), 110)
 
     def test_every_line_has_the_same_columns(self):
         samples = samples_of(CELLS, 123.4)
         del samples[CELLS[0].name, "numpy-1"]
         lines = results.table(rows_of(samples, CELLS)).split("\n")
         self.assertEqual(len(lines), len(CELLS) + 2)
-        self.assertEqual({line.count("|") for line in lines}, {9})
+        self.assertEqual({line.count("|") for line in lines}, {10})
         self.assertEqual({len(line) for line in lines}, {len(lines[0])})
+
+    def test_on_a_cpu(self):
+        cells = [Cell("sum", "", cpu=On(aim_bounds=1.5, bound="b", bound_items=10)),
+                 Cell("pair", "", in_turn="one_by_one"), Cell("alone", "")]
+        samples = {
+            ("sum", "ours"): [4e3], ("sum", "bound"): [300], ("sum", "ours_all"): [2e3],
+            ("sum", "pytorch-1"): [5e3], ("sum", "numpy-1"): [48e3],
+            ("sum", "pytorch-all"): [1.8e3],
+            ("pair", "ours"): [4e3], ("pair", "in_turn"): [8e3], ("pair", "pytorch-all"): [4e3],
+            ("alone", "ours"): [4e3], ("alone", "ours_all"): [3e3],
+        }
+        self.assertEqual(results.table(rows_of(samples, cells)), """\
+| cell  |   ours |  ± |    aim |  bound |   pytorch-1 |   numpy-1 | ours-all | pytorch-all |
+| ----- | -----: | -: | -----: | -----: | ----------: | --------: | -------: | ----------: |
+| sum   | 4.00µs |    | 4.50µs | 3.00µs | 5.00µs 1.25 | 48.0µs 12 |   2.00µs | 1.80µs 0.90 |
+| pair  | 4.00µs |    |        |        |             |           |          |      4.00µs |
+| alone | 4.00µs |    |        |        |             |           |   3.00µs |             |""")
 
     def test_on_a_gpu_all_cells_fit_80_columns(self):
         rows = rows_of(samples_of(CELLS, 1.11e6, "cuda"), CELLS, "cuda")
@@ -271,13 +328,18 @@ class CommandsTest(unittest.TestCase):
 
     def test_the_benchmark_on_a_cpu_has_both_devices(self):
         for count in (1, 2):
-            self.assertEqual(compare.benchmark_command("b", "cpu", count),
-                             ["b", "--devices=cpu:0,cpu:1"])
+            self.assertEqual(compare.device_list("cpu", count), "cpu:0,cpu:1")
 
     def test_the_benchmark_on_a_gpu_has_as_many_as_it_needs(self):
-        devices = [compare.benchmark_command("b", "cuda:3", cell.device_count)[1]
+        devices = [compare.device_list("cuda:3", cell.device_count)
                    for cell in CELLS if cell.name.startswith("000_In6")]
-        self.assertEqual(devices, ["--devices=cuda:3", "--devices=cuda:3,cuda:3"])
+        self.assertEqual(devices, ["cuda:3", "cuda:3,cuda:3"])
+
+    def test_the_benchmark_warms_up_on_a_gpu(self):
+        self.assertEqual(compare.benchmark_command("b", "cpu:0,cpu:1"),
+                         ["b", "--devices=cpu:0,cpu:1"])
+        self.assertEqual(compare.benchmark_command("b", "cuda:3"),
+                         ["b", "--devices=cuda:3", "--benchmark_min_warmup_time=0.1"])
 
     def test_the_peers(self):
         commands = [compare.peer_command(module, threads, "cuda:3")[1:]
@@ -303,6 +365,46 @@ class CommandsTest(unittest.TestCase):
                                          compare.Progress(2, 1))
         self.assertEqual(samples.ns, {})
         self.assertRegex(samples.without["c"], "^failed: false --devices=cuda:0 .*code 1")
+
+
+# A benchmark's binary: each benchmark takes 5 ns on one device, 10 ns beside another.
+BENCHMARK = """\
+#!%s
+import json, re, sys
+options = dict(word[2:].split("=", 1) for word in sys.argv[1:])
+devices = options["devices"].split(",")
+names = re.fullmatch(r"\\^\\((.*)\\)/real_time\\$", options["benchmark_filter"])[1].split("|")
+print(json.dumps({
+    "context": {device: "%%s of %%d" %% (device, len(devices)) for device in devices},
+    "benchmarks": [{"name": name + "/real_time", "items_per_second": 2e8 / len(devices)}
+                   for name in names]}))
+"""
+
+
+class RoundsTest(unittest.TestCase):
+
+    def run_rounds(self, device, cells):
+        with tempfile.TemporaryDirectory() as folder:
+            binary = os.path.join(folder, "benchmark")
+            with open(binary, "w") as file:
+                file.write(BENCHMARK % sys.executable)
+            os.chmod(binary, 0o700)
+            with contextlib.redirect_stderr(io.StringIO()):
+                return compare.run_rounds(binary, device, [], cells, 2,
+                                          compare.Progress(2, len(cells)))
+
+    def test_each_round_runs_ours_on_half_and_on_all_of_the_cores(self):
+        cells = [Cell("one", "", cpu=On(bound="bound_one")), Cell("two", "", in_turn="turns")]
+        samples = self.run_rounds("cpu", cells)
+        self.assertEqual(samples.without, {})
+        self.assertEqual(samples.ns, {
+            ("one", "ours"): [10, 10], ("one", "bound"): [10, 10], ("one", "ours_all"): [5, 5],
+            ("two", "ours"): [10, 10], ("two", "in_turn"): [10, 10]})
+        self.assertEqual(list(samples.devices), ["cpu:0 of 2", "cpu:1 of 2", "cpu:0 of 1"])
+
+    def test_on_a_gpu_ours_runs_once(self):
+        samples = self.run_rounds("cuda:0", [Cell("one", "")])
+        self.assertEqual(samples.ns, {("one", "ours"): [5, 5]})
 
 
 class CellsTest(unittest.TestCase):
@@ -332,10 +434,6 @@ class CellsTest(unittest.TestCase):
         for cell in bounded:
             self.assertEqual(cell.cuda.bound_items * units[cell.name], copies[cell.cuda.bound],
                              cell.name)
-
-
-if __name__ == "__main__":
-    unittest.main()
 
 
 if __name__ == "__main__":

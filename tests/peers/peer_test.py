@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How compare.py and a peer's process talk, with a library that is made up."""
+"""Tests of a peer's process and of how compare.py talks to it, with a made-up library."""
 import contextlib
 import io
 import os
@@ -73,10 +73,6 @@ class PeerTest(unittest.TestCase):
         done = []
         peer.measure(lambda: lambda: done.append("run"), 1, lambda: done.append("wait"))
         self.assertEqual(done, ["run", "wait"] * (len(done) // 2))
-
-
-if __name__ == "__main__":
-    unittest.main()
 
 
 if __name__ == "__main__":

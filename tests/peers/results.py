@@ -1,6 +1,9 @@
-"""What compare.py makes of the samples: rows, a table, and what it has no room for."""
+"""The output of compare.py: rows, a table, and remarks, made of the samples."""
 import os
 import statistics
+
+# The peer that uses all cores. It is compared with "ours_all", which has them too.
+PYTORCH_ALL = "pytorch-all"
 
 
 def kind(device):
@@ -12,6 +15,10 @@ def median(samples):
     return statistics.median(samples) if samples else None
 
 
+def smallest(samples):
+    return min(samples) if samples else None
+
+
 def spread(samples):
     """Half of what the middle half of the samples covers, as a part of the median."""
     if not samples or len(samples) < 2:
@@ -20,19 +27,20 @@ def spread(samples):
     return (high - low) / 2 / statistics.median(samples)
 
 
-def per_second(amount, ns):
-    """Of an amount each `ns`, the billions per second."""
-    return None if amount is None or ns is None else amount / ns
+def quotient(a, b):
+    return None if a is None or b is None else a / b
 
 
 def make_rows(samples, cells, device, peers):
-    """A row per cell and peer (names); None where something does not exist.
+    """A row per cell and peer (a name), with None for figures that do not exist.
     device: as --device says it."""
     rows = []
     for cell in cells:
         on = cell.on(kind(device))
         ours = samples[cell.name, "ours"]
         ours_ns = median(ours)
+        ours_all = samples.get((cell.name, "ours_all"))
+        ours_all_ns = median(ours_all)
         bound_ns = median(samples.get((cell.name, "bound")))
         if bound_ns is not None:
             bound_ns *= on.bound_items
@@ -46,15 +54,20 @@ def make_rows(samples, cells, device, peers):
                 "per": cell.per,
                 "device": device,
                 "ours_ns": ours_ns,
-                "ours_min_ns": min(ours),
+                "ours_min_ns": smallest(ours),
                 "ours_spread": spread(ours),
-                "ours_gflops": per_second(cell.flop, ours_ns),
+                "ours_gflops": quotient(cell.flop, ours_ns),
+                "ours_all_ns": ours_all_ns,
+                "ours_all_min_ns": smallest(ours_all),
+                "ours_all_spread": spread(ours_all),
+                "ours_all_gflops": quotient(cell.flop, ours_all_ns),
                 "peer": peer,
                 "peer_ns": peer_ns,
-                "peer_min_ns": min(theirs) if theirs else None,
+                "peer_min_ns": smallest(theirs),
                 "peer_spread": spread(theirs),
-                "peer_gflops": per_second(cell.flop, peer_ns),
-                "ratio": None if peer_ns is None else peer_ns / ours_ns,
+                "peer_gflops": quotient(cell.flop, peer_ns),
+                "ratio": quotient(peer_ns, ours_ns),
+                "ratio_all": quotient(peer_ns, ours_all_ns) if peer == PYTORCH_ALL else None,
                 "aim_ns": aim_ns,
                 "aim_bounds": on.aim_bounds,
                 "aim_ratio": on.aim_ratio,
@@ -62,7 +75,7 @@ def make_rows(samples, cells, device, peers):
                 "bound": on.bound,
                 "bound_items": on.bound_items,
                 "bound_ns": bound_ns,
-                "speed_up_over_in_turn": None if in_turn_ns is None else in_turn_ns / ours_ns,
+                "speed_up_over_in_turn": quotient(in_turn_ns, ours_ns),
                 "rounds": len(ours),
             })
     return rows
@@ -119,15 +132,19 @@ def cpu_table(rows):
         row = group[0]
         fields = [row["cell"], duration(row["ours_ns"]), percent(row["ours_spread"]),
                   duration(row["aim_ns"]), duration(row["bound_ns"])]
-        lines.append(fields + [peer_field(row) for row in group])
+        fields += [peer_field(row, "ratio") for row in group if row["peer"] != PYTORCH_ALL]
+        fields.append(duration(row["ours_all_ns"]))
+        fields += [peer_field(row, "ratio_all") for row in group if row["peer"] == PYTORCH_ALL]
+        lines.append(fields)
     header = ["cell", "ours", "±", "aim", "bound"]
-    return markdown(header + [row["peer"] for row in group], lines)
+    header += [row["peer"] for row in group if row["peer"] != PYTORCH_ALL]
+    return markdown(header + ["ours-all", PYTORCH_ALL], lines)
 
 
-def peer_field(row):
-    if row["ratio"] is None:
-        return ""
-    return duration(row["peer_ns"]) + " " + times(row["ratio"])
+def peer_field(row, ratio):
+    if row[ratio] is None:
+        return duration(row["peer_ns"])
+    return duration(row["peer_ns"]) + " " + times(row[ratio])
 
 
 def cuda_table(rows):
@@ -137,7 +154,7 @@ def cuda_table(rows):
         if row["bound_ns"] is not None:
             bound = duration(row["bound_ns"]) + " " + percent(row["bound_ns"] / row["ours_ns"])
         lines.append([row["cell"], duration(row["ours_ns"]), percent(row["ours_spread"]),
-                      peer_field(row), bound, judged_aim(row)])
+                      peer_field(row, "ratio"), bound, judged_aim(row)])
     return markdown(["cell", "ours", "±", rows[0]["peer"], "bound", "aim"], lines)
 
 
@@ -157,15 +174,15 @@ def table(rows):
 
 
 def remarks(rows):
-    """What the table has no room for, line by line."""
+    """Lines for below the table."""
     lines = []
     for group in by_cell(rows):
         row = group[0]
         if row["ours_gflops"] is not None:
-            rates = ["ours %.0f" % row["ours_gflops"]]
-            rates += ["%s %.0f" % (row["peer"], row["peer_gflops"]) for row in group
-                      if row["peer_gflops"] is not None]
-            lines.append("%s in GFLOP/s: %s" % (row["cell"], ", ".join(rates)))
+            rates = [("ours", row["ours_gflops"]), ("ours-all", row["ours_all_gflops"])]
+            rates += [(row["peer"], row["peer_gflops"]) for row in group]
+            lines.append("%s in GFLOP/s: %s" % (row["cell"], ", ".join(
+                "%s %.0f" % rate for rate in rates if rate[1] is not None)))
         if row["speed_up_over_in_turn"] is not None:
             lines.append("%s: %.2f times as fast as one device after the other" % (
                 row["cell"], row["speed_up_over_in_turn"]))
@@ -173,6 +190,10 @@ def remarks(rows):
     copies = {row["bound"]: row["bound_items"] / row["bound_ns"] for row in rows
               if kind(row["device"]) == "cuda" and row["bound_ns"] is not None}
     lines += ["%s: %.0f GB/s, read and written" % copy for copy in copies.items()]
+    slower = ["%s %.3f" % (row["cell"], row["ratio_all"]) for row in rows
+              if row["ratio_all"] is not None and row["ratio_all"] < 1]
+    if slower:
+        lines.append("slower than %s with all cores: %s" % (PYTORCH_ALL, ", ".join(slower)))
     missed = [row for row, *_ in by_cell(rows) if row["aim_met"] is False]
     lines += ["aim missed: %s takes %s, aim %s" % (
         row["cell"], duration(row["ours_ns"]), duration(row["aim_ns"])) for row in missed]
@@ -190,18 +211,20 @@ def processor():
 
 LEGENDS = {
     "cpu": """\
-Medians of %s; ± is half the interquartile range. A peer's second figure
-is how many times as long it takes: above 1, ours is faster.""",
+Medians of %s; ± is half the interquartile range of ours. ours has half
+of the cores, ours-all and pytorch-all have all. A peer's second figure is its
+time divided by that of ours, or of ours-all for pytorch-all: above 1, ours is
+faster.""",
     "cuda": """\
-Medians of %s; ± is half the interquartile range. The peer's second
-figure is how many times as long it takes: above 1, ours is faster. The bound's
-is how much of its speed ours has. An aim is the least of either, in percent if
-of the bound; n/a: that was not there.""",
+Medians of %s; ± is half the interquartile range of ours. The peer's
+second figure is its time divided by that of ours: above 1, ours is faster. The
+bound's is its time divided by that of ours, in percent. An aim is the least
+that one of the two should be; n/a: that one was not measured.""",
 }
 
 
 def heading(device, libraries, devices, rounds, load):
-    """devices: what the benchmark says of its own."""
+    """devices: the benchmark's descriptions of them."""
     lines = ["%d x %s, load %.1f before and %.1f after" % (
         os.cpu_count(), processor(), load[0], load[1])]
     lines += devices
