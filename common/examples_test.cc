@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <memory>
 #include <mutex>
 #include <set>
 #include <sstream>
@@ -41,8 +42,11 @@
 #include "common/lesson/cell.h"
 #include "common/lesson/host_library.h"
 #include "common/lesson/trace_program.h"
+#include "common/ops/make_primitive.h"
 #include "common/ops/ops.h"
+#include "common/ops/primitive.h"
 #include "common/ops/record.h"
+#include "common/ops/replay.h"
 #include "common/profiler/chrome_trace.h"
 #include "common/profiler/html_timeline.h"
 #include "common/profiler/key_averages.h"
@@ -491,6 +495,32 @@ TEST_F(ExamplesTest, Ops) {
     counter.ops;  // 2
     // End of example
     EXPECT_EQ(counter.ops, 2);
+  }
+  {
+    // Example of common/ops/replay.h
+    class Calls : public OpListener {
+     public:
+      void OnOp(const OpRecord& record) override {
+        calls.push_back(ToCall(record));
+      }
+      std::vector<OpCall> calls;
+    };
+    Calls made;
+    {
+      ScopedOpListener listen(&made);
+      Tensor z = x * y;
+    }
+    Tensor same = Replay(made.calls[0], {&x, &y})[0];
+    // End of example
+    EXPECT_TRUE(Equal(same, x * y));
+  }
+  {
+    // Example of common/ops/make_primitive.h
+    std::unique_ptr<Primitive> add =
+        MakePrimitive("add", {{"second", "2"}}).value();
+    Tensor y = Apply(*add, {&x}, SourceLocation::Current());
+    // End of example
+    EXPECT_TRUE(Equal(y, x + 2));
   }
 }
 

@@ -1,13 +1,18 @@
 // Replay: requests again an operation that was recorded, or read from text.
 //
-//   class Tracer : public OpListener {
+//   class Calls : public OpListener {
 //    public:
 //     void OnOp(const OpRecord& record) override {
 //       calls.push_back(ToCall(record));
 //     }
 //     std::vector<OpCall> calls;
 //   };
-//   Tensor same = Replay(tracer.calls[0], {&x, &y})[0];
+//   Calls made;
+//   {
+//     ScopedOpListener listen(&made);
+//     Tensor z = x * y;
+//   }
+//   Tensor same = Replay(made.calls[0], {&x, &y})[0];
 //
 // It is the one door for every kind of operation: plain, view, in place, empty,
 // with one output or several. Thread-safety: as of Apply.
