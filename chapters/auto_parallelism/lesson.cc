@@ -1,4 +1,4 @@
-// Automatic parallelism: what does not depend on each other runs side by side.
+// Automatic parallelism: independent operations run at the same time.
 
 #include "common/lesson/lesson.h"
 

@@ -1,20 +1,20 @@
-// AtomicFile: a file that is whole at any moment: the old one until Commit has
-// returned, the new one afterwards.
+// AtomicFile: replaces a file atomically. Readers see the old file until Commit
+// has returned, and the new one afterwards.
 //
 //   absl::StatusOr<AtomicFile> file = AtomicFile::Open("weights.bin");
 //   if (!file.ok()) return file.status();  // before the work, not after it
 //   for (const std::string& part : parts) file->Write(part);
 //   return file->Commit();
 //
-// The bytes go to a temporary file in the same directory, which takes the place
-// of the target as a whole, with the target's permissions; a new file has those
-// of the umask. Where the file system allows it the temporary file has no name,
-// so that nothing is left behind however the program ends; elsewhere see
+// The bytes go to a temporary file in the same directory, which then replaces
+// the target and takes its permissions; a new file gets those of the umask.
+// Where the file system allows it the temporary file has no name, so that
+// nothing is left behind however the program ends; elsewhere see
 // RemoveTemporaryFiles.
 //
 // A symbolic link is followed and stays, even if its target does not exist yet.
-// What is not a regular file (a pipe, a terminal, /dev/full), and the file that
-// is this program's stdout or stderr, are written to directly.
+// Files that are not regular (a pipe, a terminal, /dev/full) and this program's
+// stdout and stderr are written to directly.
 //
 // Errors name the file, the reason and what to do. Thread-safe for different
 // objects; of several that replace one file the last Commit wins.
@@ -55,7 +55,7 @@ class AtomicFile {
 
   // As given to Open.
   const std::string& path() const { return path_; }
-  // Whether both write to one file, by whatever names.
+  // Whether both write to one file, under whatever names.
   bool SameFile(const AtomicFile& other) const;
 
  private:
@@ -65,8 +65,8 @@ class AtomicFile {
 
   std::string path_;
   std::string target_;  // path_ without links; "" if written to directly
-  dev_t device_ = 0;    // device_ and inode_ identify what stands at path_
-  ino_t inode_ = 0;     // 0 if nothing does
+  dev_t device_ = 0;    // device_ and inode_ identify the file at path_
+  ino_t inode_ = 0;     // 0 if there is none
   int descriptor_ = -1;
   int error_ = 0;  // the first errno
   // Holds the temporary file's name while it has one.

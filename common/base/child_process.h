@@ -1,4 +1,4 @@
-// RunProgram: runs a program as a child process and takes what it prints.
+// RunProgram: runs a program as a child process and captures its output.
 //
 //   ProgramOptions options;
 //   options.time_limit = std::chrono::seconds(5);

@@ -1,4 +1,4 @@
-// How quantities are written for people, everywhere in the same way.
+// Formats quantities for people.
 
 #ifndef D2L_COMMON_BASE_FORMAT_H_
 #define D2L_COMMON_BASE_FORMAT_H_

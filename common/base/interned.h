@@ -1,11 +1,11 @@
-// Intern: text that lives as long as the process, for names and files of what
-// is loaded at run time.
+// Intern: text that lives as long as the process, for names and files read at
+// run time.
 //
 //   OpLabel label(Intern(name_in_file), SourceLocation(Intern(file), line));
 //
 // An OpLabel and a SourceLocation hold plain pointers to string literals. Equal
 // texts share one copy, which is never freed; so intern names and files, not
-// data. Takes a lock and a search in a hash table. Thread-safe.
+// data. Costs a lock and a hash table lookup. Thread-safe.
 
 #ifndef D2L_COMMON_BASE_INTERNED_H_
 #define D2L_COMMON_BASE_INTERNED_H_

@@ -9,7 +9,7 @@
 // lock. It may still be calling a listener that is being removed, so the caller
 // of Remove keeps the listener alive until no event can be under way.
 //
-// Ownership: of no listener. The list's own nodes are reused and never freed.
+// Ownership: the list owns no listener. Its nodes are reused and never freed.
 
 #ifndef D2L_COMMON_BASE_LISTENER_LIST_H_
 #define D2L_COMMON_BASE_LISTENER_LIST_H_
@@ -43,7 +43,7 @@ class ListenerList {
     count_.fetch_add(1, std::memory_order_release);
   }
 
-  // One that was added; once for each time.
+  // Removes one registration of `listener`, which was added.
   void Remove(Listener* listener) {
     const MutexLock lock(mutex_);
     Node* node = head_.load(std::memory_order_relaxed);
@@ -72,7 +72,7 @@ class ListenerList {
 
   std::atomic<int> count_{0};
   std::atomic<Node*> head_{nullptr};
-  Mutex mutex_;  // taken by those who change the list
+  Mutex mutex_;  // held to change the list
 };
 
 }  // namespace d2l

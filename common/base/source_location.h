@@ -3,13 +3,12 @@
 //   void Launch(int n, SourceLocation at = SourceLocation::Current());
 //   Launch(3);  // `at` names this line, not the one inside Launch.
 //
-// The C++17 stand-in for C++20's std::source_location. A late error needs it:
-// by the time a queued operation fails, the stack of the call that asked for
-// it is long gone, so the call's place travels with the operation.
+// The C++17 stand-in for C++20's std::source_location. A queued operation fails
+// after the call that requested it has returned, so the operation carries the
+// call's location.
 //
-// A SourceLocation is a value of two words; copying it costs nothing that can
-// be measured, and the file name lives for ever: it is a string literal or
-// interned (interned.h).
+// A SourceLocation is a value of two words. The file name lives as long as the
+// process: it is a string literal or interned (interned.h).
 
 #ifndef D2L_COMMON_BASE_SOURCE_LOCATION_H_
 #define D2L_COMMON_BASE_SOURCE_LOCATION_H_
@@ -20,7 +19,7 @@ namespace d2l {
 
 class SourceLocation {
  public:
-  // No place: what an operation has that nobody asked for by name.
+  // An unknown location.
   constexpr SourceLocation() = default;
   constexpr SourceLocation(const char* file, int line)
       : file_(file), line_(line) {}

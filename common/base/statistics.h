@@ -1,4 +1,4 @@
-// What repeated measurements say: the median, and how well it is known.
+// Statistics of repeated measurements: the median and its confidence interval.
 //
 //   Summary s = Summarize({1.02, 0.98, 1.71, 1.00, 0.99, 1.01, 1.00});
 //   s.median;        // 1.00
@@ -18,11 +18,11 @@
 //   k         1     1     1     1      1      1      1      2      6
 //   coverage  0     0.50  0.75  0.875  0.938  0.969  0.992  0.961  0.959
 //
-// Fewer than six samples cannot reach kCoverage; their interval is all there
-// is, from the smallest to the largest, and `coverage` says what it is worth.
+// Fewer than six samples cannot reach kCoverage; their interval runs from the
+// smallest to the largest, with a lower `coverage`.
 //
 // A Summary is a value. Summarize is thread-safe; it throws
-// std::invalid_argument for no samples at all, NaN and infinities.
+// std::invalid_argument for no samples, NaN and infinities.
 
 #ifndef D2L_COMMON_BASE_STATISTICS_H_
 #define D2L_COMMON_BASE_STATISTICS_H_

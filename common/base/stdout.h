@@ -1,4 +1,4 @@
-// CheckStdoutAtExit: a program whose output is lost does not report success.
+// CheckStdoutAtExit: makes a program fail if its output could not be written.
 //
 //   int main() {
 //     d2l::CheckStdoutAtExit();
@@ -10,11 +10,10 @@
 
 namespace d2l {
 
-// Whenever the program exits, by return from main or by exit(): flushes stdout,
-// and if anything printed to it could not be written, says so on stderr and
-// ends with exit code 1. Call it first in main, before anything opens a file:
-// standard streams that are closed are opened so that their numbers are not
-// given to files.
+// At exit, by return from main or by exit(), flushes stdout; if any output
+// could not be written, prints so on stderr and exits with code 1. Call it
+// first in main, before anything opens a file: it opens closed standard streams
+// so that files do not get their descriptors.
 void CheckStdoutAtExit();
 
 }  // namespace d2l

@@ -1,5 +1,4 @@
-// How a program's words and figures are laid out: 80 columns, or fewer on a
-// narrower terminal, in plain text.
+// Layout of plain-text output: 80 columns, or fewer on a narrower terminal.
 //
 //   std::cout << Wrap("A long sentence …", "  ");
 //   FormatSummary(summary, "s");  // "12.3 ms [11.9, 13.0]"
@@ -17,8 +16,8 @@ namespace d2l {
 
 inline constexpr int kTextWidth = 80;
 
-// How many columns there are for this run: kTextWidth, or fewer, down to 40, if
-// stdout is a terminal that has no more. Found out once.
+// The columns of this run's output: kTextWidth, or fewer, down to 40, if stdout
+// is a narrower terminal. Determined once.
 int TextWidth();
 
 // The text in lines of at most `width` columns, broken at spaces besides

@@ -1,5 +1,4 @@
-// Ticks: the processor's counter, for those who read the clock twice in every
-// call and want to keep the time.
+// Ticks: the processor's time-stamp counter, for timing short calls cheaply.
 //
 //   const std::int64_t begin = NowTicks();
 //   …
@@ -38,10 +37,10 @@ inline std::int64_t NowTicks() {
   return NowNanos();
 }
 
-// A moment on both clocks. How long a tick is, is found out from the time since
-// the process began, so the further a time lies from the moment the less exact
-// is its conversion: by a few nanoseconds for each millisecond in a process
-// that has just begun, by less later.
+// A moment on both clocks. The length of a tick is calibrated over the time
+// since the process began. A conversion is less exact the further a time lies
+// from the moment: by a few nanoseconds for each millisecond in a process that
+// has just begun, by less later.
 class TickScale {
  public:
   // The present moment.
@@ -65,7 +64,7 @@ class TickScale {
   double nanos_per_tick_;
 };
 
-// NowNanos as it was when NowTicks was `ticks`, a short time ago.
+// The value of NowNanos when NowTicks was `ticks`, a short time ago.
 inline std::int64_t TicksToNanos(std::int64_t ticks) {
   return TickScale().ToNanos(ticks);
 }

@@ -2,7 +2,7 @@
 //
 //   std::printf("%d threads\n", UsableCores());
 //
-// std::thread::hardware_concurrency knows nothing of a container's share.
+// std::thread::hardware_concurrency ignores a container's CPU quota.
 
 #ifndef D2L_COMMON_BASE_USABLE_CORES_H_
 #define D2L_COMMON_BASE_USABLE_CORES_H_

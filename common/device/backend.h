@@ -1,12 +1,12 @@
-// Backend: what a kind of device must provide. There are two, CPU and CUDA.
+// Backend: the interface of a kind of device. There are two, CPU and CUDA.
 //
 //   Backend& cuda = CudaBackend();
 //   if (cuda.Inventory().devices.empty()) {
 //     std::cerr << cuda.Inventory().why_none << "\n";
 //   }
 //
-// Programs use the device table (device_table.h), which is made of this.
-// Which CUDA back end a binary holds is decided by the file linked into it:
+// Programs use the device table (device_table.h), which is built on this. Which
+// CUDA back end a binary holds is decided by the file linked into it:
 // common/device/cuda with --config=cuda, a model of two GPUs on the CPU with
 // --config=emulate_cuda, which is for tests, else no_cuda.cc, which has no
 // devices and says why. All functions are thread-safe.
@@ -38,8 +38,8 @@ struct DeviceInventory {
   std::vector<PhysicalDevice> devices;
   // A sentence that says why there are none, and what to do about it.
   std::string why_none;
-  // They are models, for tests: who names them gets them, but they do not count
-  // as devices found, and why_none says so.
+  // They are models, for tests: they can be named, but do not count as devices
+  // found, and why_none says so.
   bool modelled = false;
   // "CUDA_VISIBLE_DEVICES=4,5" if that renumbers the devices; else empty.
   std::string renumbered_by;
@@ -47,8 +47,7 @@ struct DeviceInventory {
 
 struct StreamOptions {
   // An enqueue waits while this many operations are queued. At least 1. Each
-  // costs a CPU stream 256 bytes of address space; kUnbounded is as good as
-  // none.
+  // costs a CPU stream 256 bytes of address space; kUnbounded means no bound.
   std::int64_t max_queued_operations = 4096;
 
   static constexpr std::int64_t kUnbounded = std::int64_t{1} << 22;
@@ -64,7 +63,7 @@ class Backend {
 
   virtual DeviceType type() const = 0;
 
-  // What is there; found out once.
+  // The devices of this machine; determined once.
   virtual const DeviceInventory& Inventory() = 0;
 
   // A stream of `device`, which runs on the hardware `physical_index`.
@@ -87,13 +86,13 @@ class Backend {
   // Bytes that Allocate could still get.
   virtual std::int64_t FreeMemory(int physical_index) = 0;
 
-  // From now on a tool beside the devices takes the times of operations whose
-  // stamps are optional. May take long, when it is called first. Null if there
-  // is no such tool: all stamps are written.
+  // Starts a tool such as CUPTI, which takes the times of operations whose
+  // stamps are optional. The first call may take long. Null if there is no such
+  // tool: all stamps are written.
   virtual std::shared_ptr<DeviceTimes> BeginTiming() { return nullptr; }
 };
 
-// The two there are; they live as long as the process. One is in device/cpu,
+// The two back ends; they live as long as the process. One is in device/cpu,
 // the other in device/cuda or in no_cuda.cc.
 Backend& CpuBackend();
 Backend& CudaBackend();

@@ -1,4 +1,4 @@
-// Device: the name of something that computes, such as cpu:0 or cuda:1.
+// Device: the name of a device, such as cpu:0 or cuda:1.
 //
 //   Device device = Device::Parse("cuda:1").value();
 //   device.type();      // DeviceType::kCuda
@@ -38,8 +38,7 @@ class Device {
   constexpr Device(DeviceType type, int index) : type_(type), index_(index) {}
 
   // Reads "cpu:0", "cuda:1", or a type alone, which means its first device.
-  // InvalidArgument for anything else. That the device is there is not
-  // checked.
+  // InvalidArgument for anything else. Does not check that the device exists.
   static absl::StatusOr<Device> Parse(absl::string_view text);
 
   constexpr DeviceType type() const { return type_; }

@@ -5,10 +5,9 @@
 //   Stream& stream = CurrentStream(Device::Parse("cpu:1").value());
 //   Synchronize(stream.device());
 //
-// An entry has a name of its own and is equal only to itself; what stands
-// behind it is its kind:
+// Each entry has a name of its own. Its kind says what it runs on:
 //   virtual  cpu:N, with its own queue, worker thread and memory account. Two
-//            of them really run side by side on two cores; one with several
+//            of them run in parallel on two cores; one with several
 //            cores spreads a large operation over them.
 //   logical  one of several devices that share a GPU, each with its own
 //            streams. "cuda:0,cuda:0" makes cuda:0 and cuda:1 on GPU 0.
@@ -18,10 +17,10 @@
 // CUDA entries are numbered in the order of the list: "cuda:1" alone makes
 // the device cuda:0, on GPU 1, as CUDA_VISIBLE_DEVICES=1 would.
 //
-// The table is fixed by the first call that needs it. Streams and memory in
-// it live until the process ends; then operations still queued are skipped,
-// and a failure nobody has asked about is reported on stderr. All functions
-// are thread-safe, except as stated.
+// The table is fixed by the first call that needs it. Streams and memory in it
+// live until the process ends; then operations still queued are skipped, and an
+// unreported failure is printed on stderr. All functions are thread-safe,
+// except as stated.
 
 #ifndef D2L_COMMON_DEVICE_DEVICE_TABLE_H_
 #define D2L_COMMON_DEVICE_DEVICE_TABLE_H_
@@ -61,8 +60,8 @@ struct DeviceInfo {
 };
 
 struct DeviceOptions {
-  // "auto" makes at least this many devices, on hardware that is shared if
-  // there is too little of it. 1 to 64.
+  // "auto" makes at least this many devices, on shared hardware if need be. 1
+  // to 64.
   int min_devices = 2;
   // The bound of every stream's queue; see Stream.
   StreamOptions stream;
@@ -99,8 +98,8 @@ Stream& NewStream(Device device);
 // The same with a bound of its own on its queue: 1 to
 // StreamOptions::kUnbounded, or else std::invalid_argument is thrown.
 Stream& NewStream(Device device, std::int64_t max_queued_operations);
-// A further stream, always the same, for copies to the host of what has been
-// written already: they wait for nothing that is queued on the others.
+// The device's stream for copying finished results to the host: such copies do
+// not wait for work queued on the other streams.
 Stream& ReadStream(Device device);
 DeviceMemory& Memory(Device device);
 // Host memory for copies to and from `device` that overlap with work.

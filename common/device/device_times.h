@@ -1,5 +1,4 @@
-// DeviceTimes: when operations ran on a device, as a tool beside it knows, for
-// those who ask afterwards.
+// DeviceTimes: the times of operations on a device, from a tool such as CUPTI.
 //
 //   std::shared_ptr<DeviceTimes> times = CudaBackend().BeginTiming();
 //   … operations, whose stamps say that they may be OpStamps::kOptional …
@@ -9,12 +8,11 @@
 //   DeviceTime time = times->Find(ops[0]);
 //
 // OpStamps are written by the device's stream when it finds that an operation
-// is done. A tool such as CUPTI is more exact and disturbs less, but tells the
-// times late, and of many operations at once, so it is asked and writes to no
-// memory of others.
+// is done. A tool such as CUPTI is more exact and disturbs less, but delivers
+// times late and for many operations at once, so its times are fetched with
+// Collect and Find instead.
 //
-// Thread-safe. Lives as long as somebody refers to it, and then takes no time
-// any more.
+// Thread-safe. Reference-counted; the last owner's release ends the timing.
 
 #ifndef D2L_COMMON_DEVICE_DEVICE_TIMES_H_
 #define D2L_COMMON_DEVICE_DEVICE_TIMES_H_
@@ -45,20 +43,19 @@ class DeviceTimes {
  public:
   virtual ~DeviceTimes() = default;
 
-  // False if the tool cannot be used, which Notes says: then stamps are
-  // written, whatever they say.
+  // False if the tool cannot be used; Notes says why. Then all stamps are
+  // written, optional ones too.
   virtual bool available() const = 0;
 
-  // Of what is enqueued from now on no times are taken.
+  // Takes no times of operations enqueued from now on.
   virtual void End() = 0;
 
-  // Fetches the times of these operations, which are done. Find then knows
-  // them, and perhaps others.
+  // Fetches the times of these operations, which are done, for Find; perhaps of
+  // others, too.
   virtual void Collect(absl::Span<const EnqueuedOp> ops) = 0;
   virtual FoundTime Find(const EnqueuedOp& op) const = 0;
 
-  // Whole sentences on what is wrong with the times and what to do about it, as
-  // far as that is known now.
+  // The problems known so far and their remedies, in whole sentences.
   virtual std::vector<std::string> Notes() const = 0;
 };
 

@@ -1,17 +1,16 @@
-// Event: a point in a stream's order of work, for others to wait on.
+// Event: a point in a stream's order of work that can be waited for.
 //
 //   Event half = a->Record();    // when everything enqueued so far is done
 //   b->Wait(half);               // b's next work starts after that point
 //   half.Synchronize();          // or: this thread waits
 //   double ms = ElapsedTime(begin, end);
 //
-// Only Stream::Record makes an event that stands for anything. It is
-// single-shot: a new one for each point, never recorded again. So an event
-// exists only after the work it stands for is queued, and no set of waits can
-// form a cycle.
+// Stream::Record makes a new event for each point; events are never recorded
+// again. So an event exists only after its work is queued, and no set of waits
+// can form a cycle.
 //
-// An event behind a failed operation completes too, but is *poisoned*: it
-// carries the failure to whoever waits on it.
+// An event behind a failed operation completes too, but is *poisoned*: waiting
+// for it throws or passes on the failure.
 //
 // Copies share one state; any thread may use any copy. An event may outlive
 // its stream.
@@ -36,14 +35,14 @@ class EventState {
   virtual ~EventState() = default;
 
   DeviceType type() const { return type_; }
-  // Names the event for ever: for StreamRecord. Given when it is first asked
-  // for; never 0.
+  // The event's unique id, for StreamRecord; assigned by the first call, never
+  // 0.
   std::uint64_t id();
 
   // True once the point has been reached. Never blocks.
   virtual bool Query() = 0;
-  // Blocks until Query() is true. Throws std::logic_error where that would be
-  // for ever, as in a forked child.
+  // Blocks until Query() is true. Throws std::logic_error if that would never
+  // return, as in a forked child.
   virtual void Block() = 0;
   // Null for success. Only after Query() has returned true.
   virtual FailurePtr failure() = 0;
@@ -57,7 +56,7 @@ class EventState {
 
 class Event {
  public:
-  // An event that stands for nothing: complete, and a wait on it returns.
+  // An empty event: complete, and a wait on it returns.
   Event() = default;
   // For back ends.
   explicit Event(std::shared_ptr<EventState> state);
@@ -73,10 +72,10 @@ class Event {
   // event has not completed yet.
   FailurePtr failure() const;
 
-  // Names the event for ever; 0 if it stands for nothing.
+  // The event's unique id; 0 for an empty event.
   std::uint64_t id() const { return state_ == nullptr ? 0 : state_->id(); }
 
-  // For back ends; null for an event that stands for nothing.
+  // For back ends; null for an empty event.
   const std::shared_ptr<EventState>& state() const { return state_; }
 
  private:
@@ -84,9 +83,9 @@ class Event {
 };
 
 // Milliseconds between two points, on the device's own clock (PyTorch's
-// Event.elapsed_time). Throws std::invalid_argument if either stands for
-// nothing or is not complete yet, or if they are of two back ends, whose
-// clocks cannot be compared.
+// Event.elapsed_time). Throws std::invalid_argument if either is empty or not
+// complete yet, or if they are of two back ends, whose clocks cannot be
+// compared.
 double ElapsedTime(const Event& begin, const Event& end);
 
 }  // namespace d2l

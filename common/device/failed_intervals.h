@@ -1,19 +1,19 @@
 // FailedIntervals: which operations of a stream did not do their work, and why.
 //
 //   FailedIntervals failed;
-//   failed.Open(41, failure);   // operation 41 failed; those behind are
-//   skipped failed.FailureOf(45);       // `failure`, which is why 45 was
-//   skipped failed.Close(50);           // from operation 50 on, the stream
-//   runs again failed.FailureOf(45);       // still `failure`
+//   failed.Open(41, failure);  // operation 41 failed; later ones are skipped
+//   failed.FailureOf(45);      // `failure`: the reason why 45 was skipped
+//   failed.Close(50);          // the stream runs again from operation 50 on
+//   failed.FailureOf(45);      // still `failure`
 //
 // Intervals are disjoint and sorted, so FailureOf is a binary search, and one
-// comparison for an operation behind the last failure. An interval is kept for
+// comparison for an operation after the last failure. An interval is kept for
 // the stream's life, in some 60 bytes. Its Failure, with texts and an exception
 // of any size, is kept for the last kDetailed intervals only; for older ones
 // FailureOf makes a Failure that has the operation's number and line and says
 // that the cause is no longer kept.
 //
-// Not thread-safe: a stream calls it with its lock.
+// Not thread-safe: a stream calls it with its lock held.
 
 #ifndef D2L_COMMON_DEVICE_FAILED_INTERVALS_H_
 #define D2L_COMMON_DEVICE_FAILED_INTERVALS_H_

@@ -8,12 +8,12 @@
 //     std::cerr << error.failure().requested_at.ToString() << "\n";
 //   }
 //
-// An operation runs long after the call that asked for it has returned, so
-// its error surfaces later, in another call: a late error. What makes it
-// bearable is the line that requested the operation, which travels with it.
+// An operation runs long after the call that requested it has returned, so its
+// error surfaces later, in another call: a late error. It carries the line that
+// requested the operation.
 //
-// Failures are immutable and shared: the stream, the events behind it and
-// every exception point at one object.
+// Failures are immutable and shared: the stream, the events after it and every
+// exception point at one object.
 
 #ifndef D2L_COMMON_DEVICE_FAILURE_H_
 #define D2L_COMMON_DEVICE_FAILURE_H_
@@ -53,9 +53,9 @@ using FailurePtr = std::shared_ptr<const Failure>;
 // where it was noticed, and how many operations after it were skipped.
 class AsyncError : public std::runtime_error {
  public:
-  // noticed_in: the call that found out, "Synchronize". skipped: how many
-  // operations behind the failed one had been skipped by then; negative if
-  // that is not known.
+  // noticed_in: the call that throws, "Synchronize". skipped: how many
+  // operations after the failed one had been skipped by then; negative if
+  // unknown.
   AsyncError(FailurePtr failure, const char* noticed_in,
              SourceLocation noticed_at, std::int64_t skipped);
 
@@ -106,7 +106,7 @@ std::shared_ptr<Failure> MakeFailure(const OpLabel& label, std::uint64_t number,
 FailurePtr MakeSkippedAtEnd(const OpLabel& label, std::uint64_t number,
                             std::string stream);
 
-// There is not enough memory on a device. Thrown by the call that asked.
+// There is not enough memory on a device. Thrown by the allocating call.
 class OutOfMemoryError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

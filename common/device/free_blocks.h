@@ -1,4 +1,4 @@
-// FreeBlocks: the blocks of a DeviceMemory that nobody holds, by stream.
+// FreeBlocks: the free blocks of a DeviceMemory, by stream.
 //
 //   const std::size_t size = FreeBlocks::BlockSize(bytes);
 //   Storage* block = free.Take(stream, size);  // null: ask the device
@@ -7,9 +7,9 @@
 // Small blocks, up to a mebibyte, have one of eight sizes to each doubling and
 // keep it: a list for each size, so both ways cost a few nanoseconds. A large
 // block is cut from the smallest free one that holds it, and a free neighbour
-// is merged with it when it comes back. left_ and right_ lead to the blocks
-// beside it in what the device gave as one piece; a block without either is
-// such a piece, which can be given back.
+// is merged with it when it comes back. left_ and right_ lead to its neighbours
+// in the piece that the device allocated; a block without either is a whole
+// piece, which can be freed.
 //
 // Not thread-safe. Nothing but AddStream throws.
 
@@ -47,7 +47,7 @@ class FreeBlocks {
 
   // A block of at least `size`, a BlockSize; null if there is none.
   Storage* Take(Stream* home, std::size_t size);
-  // Its home has lists.
+  // `block`'s stream has lists.
   void Put(Storage* block);
 
   // Takes out whole pieces of a stream, large ones first, until they have at

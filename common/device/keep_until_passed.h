@@ -1,5 +1,4 @@
-// KeepUntilPassed: keeps memory that a device may still write to alive when its
-// owner goes.
+// KeepUntilPassed: keeps memory alive that a device may still write to.
 //
 //   KeepUntilPassed(std::move(stamps), {&stream});
 //
@@ -16,11 +15,11 @@
 
 namespace d2l {
 
-// Holds `memory` until each of `streams`, which may be named repeatedly, has
-// done all that is enqueued on it now. A later call lets go of it, or the end
-// of the process, also if a stream cannot record an event. May wait for room in
-// a queue, not for work. Any thread may call it, except one that runs a
-// stream's work.
+// Holds `memory` until each of `streams`, which may contain duplicates, has
+// done all that is enqueued on it now. A later call releases it, or the end of
+// the process, also if a stream cannot record an event. May wait for room in a
+// queue, not for work. Any thread may call it, except one that runs a stream's
+// work.
 void KeepUntilPassed(std::shared_ptr<void> memory,
                      absl::Span<Stream* const> streams) noexcept;
 

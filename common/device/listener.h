@@ -1,5 +1,5 @@
-// Callbacks for allocations, host waits, and what streams are asked to do
-// besides operations.
+// Callbacks for allocations, host waits, and stream requests other than
+// operations.
 //
 //   class Peak : public DeviceListener {
 //    public:
@@ -19,8 +19,8 @@
 // operations and reads are in common/ops/record.h. Without a listener an
 // allocation, a wait or a request costs two loads more.
 //
-// Thread-safety: a thread's listener is called on that thread, one of the
-// process on any thread, also at the same time, and must lock what it shares.
+// Thread-safety: a thread's listener is called on that thread; one of the
+// process is called on any thread, also concurrently, and must lock its state.
 // A listener must neither wait for devices nor use their memory. OnMemory and
 // OnWait are noexcept, since destructors call them. A listener of the process
 // must stay alive as long as a thread may be in the middle of such an event.
@@ -41,7 +41,7 @@ namespace d2l {
 class Stream;
 
 // A block has been handed out, or returned. Sizes are in bytes, as in
-// MemoryStats, after that.
+// MemoryStats, afterwards.
 struct MemoryRecord {
   Device device;
   bool pinned;            // the host memory beside the device
@@ -53,7 +53,7 @@ struct MemoryRecord {
   std::int64_t time;  // NowTicks
 };
 
-// The host has waited, or tried to: for a device, a stream or an event.
+// The host has waited, or tried to wait, for a device, a stream or an event.
 struct WaitRecord {
   const char* what;  // "synchronize"
   SourceLocation requested_at;
@@ -70,7 +70,7 @@ struct StreamRecord {
   Kind kind;
   Stream* stream;
   SourceLocation requested_at;  // unknown for kRecord
-  // kRecord and kWait: EventState::id of the event; 0 if it stands for nothing.
+  // kRecord and kWait: EventState::id of the event; 0 for an empty one.
   std::uint64_t event = 0;
   // kCopy.
   void* dst = nullptr;
@@ -88,7 +88,7 @@ class DeviceListener {
   virtual void OnMemory(const MemoryRecord&) noexcept {}
   virtual void OnWait(const WaitRecord&) noexcept {}
   // Called before the request is carried out, except for kRecord, which makes
-  // the event first. Throw to refuse it.
+  // the event first. An exception refuses it.
   virtual void OnStream(const StreamRecord&) {}
 };
 
@@ -116,17 +116,16 @@ void RemoveDeviceListener(DeviceListener* listener, unsigned topics);
 
 namespace internal {
 
-// This thread's innermost listener; null usually.
+// This thread's innermost listener, or null.
 inline thread_local const ScopedDeviceListener* device_listeners = nullptr;
 inline ListenerList<DeviceListener> memory_listeners;
 inline ListenerList<DeviceListener> wait_listeners;
 inline ListenerList<DeviceListener> stream_listeners;
 
-// True while a request of this thread is carried out whose parts are not
-// reported.
+// True while this thread carries out a request whose parts are not reported.
 inline thread_local bool in_request = false;
 
-// What this thread asks of streams while it lives is a part of another request.
+// While it lives, this thread's stream requests are parts of another request.
 class PartOfRequest {
  public:
   PartOfRequest() : outer_(in_request) { in_request = true; }

@@ -1,18 +1,18 @@
-// Memory of a device: blocks that are handed out, returned, and reused in the
-// order of the stream that allocated them.
+// A caching allocator of device memory. Blocks are reused in the order of the
+// stream that allocated them.
 //
 //   StorageRef block = Memory(device).Allocate(1 << 20, stream);
 //   stream.Enqueue(...);  // uses block->data(), a raw pointer
 //   block.reset();        // at once: no need to wait for the stream
 //
 // When the last handle goes, the block returns *at once* to the free blocks of
-// its stream, although queued work may still use it: whatever gets the block
-// next on that stream runs after that work. So a loop of temporaries reuses
-// one or two blocks however far the program runs ahead, and nobody waits for
-// the work. A block that other streams used as well (MarkUsedBy) is parked,
-// with an event of each (recording it may wait for room in a full queue), and
-// taken back by later allocations, oldest first, once they have completed.
-// The idea, and its limits, are those of PyTorch's caching allocator.
+// its stream, although queued work may still use it: the block's next user on
+// that stream runs after that work. So a loop of temporaries reuses one or two
+// blocks, without waits, however far the program runs ahead. A block that other
+// streams used as well (MarkUsedBy) is parked with an event of each (recording
+// it may wait for room in a full queue). Later allocations take it back, oldest
+// first, once the events have completed. PyTorch's caching allocator works in
+// the same way.
 //
 // An allocation and a return cost tens of nanoseconds; they touch the device
 // only when no free block fits. Then free blocks go back to the device if
@@ -46,7 +46,7 @@ namespace d2l {
 
 // Bytes, at one moment.
 struct MemoryStats {
-  std::int64_t in_use = 0;       // in blocks that somebody holds
+  std::int64_t in_use = 0;       // in blocks with a handle
   std::int64_t in_flight = 0;    // parked: only queued work still needs them
   std::int64_t peak = 0;         // the most that in_use + in_flight ever was
   std::int64_t reserved = 0;     // taken from the device: these and free blocks
@@ -59,7 +59,7 @@ class DeviceMemory {
  public:
   enum class Kind { kDevice, kPinned };
 
-  // So many bytes may be free however little is in use.
+  // This many bytes may be free however little is in use.
   static constexpr std::int64_t kFreeLimit = std::int64_t{32} << 20;
 
   // max_bytes_in_flight: an allocation waits while
@@ -80,7 +80,7 @@ class DeviceMemory {
   StorageRef AllocatePinned(std::size_t bytes);
 
   MemoryStats Stats();
-  // From now on, peak counts from what is in use now.
+  // Restarts the peak from the bytes in use now.
   void ResetPeak();
   // Changes the bound on what is parked; at least 1. Returns the one before.
   std::int64_t SetMaxBytesInFlight(std::int64_t bytes);
@@ -91,7 +91,7 @@ class DeviceMemory {
  private:
   friend class StorageRef;
 
-  // An allocation on its way.
+  // An allocation in progress.
   struct Request {
     std::size_t size;  // of the block
     Stream* home;
@@ -100,7 +100,7 @@ class DeviceMemory {
   };
 
   StorageRef AllocateFor(std::size_t bytes, Stream* home);
-  // A block from the free ones; null if none fits. With the lock.
+  // A free block; null if none fits. Called with the lock.
   Storage* TakeFree(Request& request);
   // The rest of an allocation that finds no free block, or blocks to be taken
   // back first. Null if there is no memory.

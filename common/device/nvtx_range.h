@@ -1,5 +1,4 @@
-// NvtxRange: a range of a thread's time with a name, for a tool that watches
-// the program from outside (Nsight Systems, through NVTX).
+// NvtxRange: a named range of a thread's time, for Nsight Systems through NVTX.
 //
 //   {
 //     NvtxRange range(label.name());
@@ -23,11 +22,10 @@ class RangeMarker {
  public:
   virtual ~RangeMarker() = default;
 
-  // A range begins on this thread. Where it is a literal, a name's address
-  // stands for it.
+  // Begins a range on this thread. A literal is identified by its address.
   virtual void Push(const char* literal) = 0;
   virtual void Push(const std::string& name) = 0;
-  // The range ends that this thread began last.
+  // Ends the range that this thread began last.
   virtual void Pop() = 0;
 };
 

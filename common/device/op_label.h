@@ -1,13 +1,14 @@
-// OpLabel: what is known about an operation when it is enqueued, for the
-// error message if it fails and for the profiler if one is watching.
+// OpLabel: describes an operation when it is enqueued, for error messages and
+// the profiler.
 //
 //   OpLabel label("relu", requested_at);
 //   label.AddInput({256, 128});
 //   stream.Enqueue(label, [=] { … });
 //
 // It is copied into the queue with every operation, so it is small, trivially
-// copyable, and turned into text only when an operation fails. Names live for
-// ever: they are string literals or interned (common/base/interned.h).
+// copyable, and turned into text only when an operation fails. Names live as
+// long as the process: they are string literals or interned
+// (common/base/interned.h).
 
 #ifndef D2L_COMMON_DEVICE_OP_LABEL_H_
 #define D2L_COMMON_DEVICE_OP_LABEL_H_
@@ -24,11 +25,11 @@
 namespace d2l {
 
 // When a device began and ended an operation, on NowNanos' clock; 0 until then.
-// Whoever asks for stamps keeps them alive until the operation is done.
+// The requester keeps stamps alive until the operation is done.
 struct OpStamps {
-  // `begin`, from whoever asks: they can do without if a DeviceTimes has the
-  // time. `end`, from the back end, when it enqueues the operation: that is so,
-  // and nobody will write to these stamps any more.
+  // The requester sets `begin` to kOptional if the stamps may be left out when
+  // a DeviceTimes has the time. The back end then sets `end` to kElsewhere to
+  // confirm; it will not write here again.
   static constexpr std::int64_t kOptional = -1;
   static constexpr std::int64_t kElsewhere = -1;
 
@@ -45,7 +46,7 @@ inline void StampBegin(OpStamps* stamps, std::int64_t nanos) {
 }
 inline void StampEnd(OpStamps* stamps, std::int64_t nanos) {
   while (stamps != nullptr) {
-    // Who sees the end may free them.
+    // They may be freed as soon as the end is set.
     OpStamps* const next = stamps->next;
     stamps->end.store(nanos, std::memory_order_release);
     stamps = next;

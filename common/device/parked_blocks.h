@@ -1,10 +1,10 @@
-// ParkedBlocks: blocks that nobody holds, and that queued work may still use.
+// ParkedBlocks: returned blocks that queued work may still use.
 //
 //   parked.Push(block);  // its users_ are set; recorded_ if their events are
 //   Storage* done = parked.TakePassed();
 //
-// A queue without storage of its own, linked through next_. Lists that it
-// returns are linked so, too. Not thread-safe; nothing throws.
+// An intrusive queue, linked through next_, as are the lists that it returns.
+// Not thread-safe; nothing throws.
 
 #ifndef D2L_COMMON_DEVICE_PARKED_BLOCKS_H_
 #define D2L_COMMON_DEVICE_PARKED_BLOCKS_H_
@@ -26,8 +26,8 @@ class ParkedBlocks {
   // Takes out the oldest block if all its users have passed, or else null. With
   // several streams a younger one may have passed, too; its turn comes.
   Storage* TakePassed();
-  // An event that the oldest block waits for. It stands for nothing if there is
-  // no block or no event yet.
+  // An event that the oldest block waits for. It is empty if there is no block
+  // or no event yet.
   Event NextEvent() const;
 
  private:

@@ -1,4 +1,4 @@
-// The host memory that is pinned, of all back ends.
+// The pinned host memory of all back ends.
 //
 //   if (IsPinned(host, bytes)) return;  // the copy is asynchronous
 //

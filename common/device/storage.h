@@ -35,7 +35,7 @@ class Storage {
 
   // An address on the device; aligned to 64 bytes.
   void* data() const { return data_; }
-  // As asked for; the block may be larger.
+  // As requested; the block may be larger.
   std::size_t bytes() const { return bytes_; }
   // Unique in the process; never used again.
   std::uint64_t id() const { return id_; }

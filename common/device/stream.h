@@ -65,9 +65,9 @@ class Stream {
   // The point after everything enqueued so far.
   virtual Event Record() = 0;
 
-  // What is enqueued from here on starts after `event`. On a CPU stream its
-  // worker waits, not the caller. A CUDA stream waits on the GPU for a CUDA
-  // event; for an event of a CPU stream the caller waits.
+  // Work enqueued from here on starts after `event`. On a CPU stream its worker
+  // waits, not the caller. A CUDA stream waits on the GPU for a CUDA event; for
+  // an event of a CPU stream the caller waits.
   virtual void Wait(const Event& event, SourceLocation requested_at =
                                             SourceLocation::Current()) = 0;
 
@@ -98,8 +98,8 @@ class Stream {
   virtual void Synchronize(
       SourceLocation noticed_at = SourceLocation::Current()) = 0;
 
-  // ---- For tensors, profilers and the device table. Programs use what these
-  // offer: reading a tensor, a profile, the end of main, a StreamStall.
+  // ---- For tensors, profilers and the device table. Programs read a tensor,
+  // take a profile or use a StreamStall instead.
 
   // Waits until operation `number` is done. Throws no AsyncError: see
   // FailureOf.
@@ -131,8 +131,7 @@ class Stream {
   // skipped result is kept until the process ends, see BeginEndOfProgram.
   virtual void Retire() = 0;
 
-  // False as long as nothing has ever failed here: the cheap question before
-  // FailureOf.
+  // False if nothing has ever failed here: a cheap check before FailureOf.
   bool ever_failed() const {
     return ever_failed_.load(std::memory_order_acquire);
   }
@@ -156,9 +155,9 @@ void ThrowIfFailed(Stream& stream, std::uint64_t number, const char* noticed_in,
                    SourceLocation noticed_at);
 
 // Launch blocking: while on, every call that enqueues an operation (not a
-// Record) waits until it is done and throws its failure there and then, so that
-// errors show where they were made. Slow; for finding errors. Initially on if
-// the environment variable CUDA_LAUNCH_BLOCKING is 1. Any thread may call it.
+// Record) waits until it is done and throws its failure, so that errors surface
+// at the call that made them. Slow; for debugging. Initially on if the
+// environment variable CUDA_LAUNCH_BLOCKING is 1. Any thread may call it.
 void SetLaunchBlocking(bool on);
 
 // Call on the thread that ends the program, which calls exit or has returned
@@ -185,17 +184,16 @@ inline thread_local EnqueueMode enqueue_mode = kMayEnqueue;
 // This process is the child of one that had streams when it forked.
 inline std::atomic<bool> forked_child{false};
 
-// For the constructors of streams: sees to the two above in forked children.
+// For the constructors of streams: sets the two above in forked children.
 void WatchForks();
-// Throws std::logic_error, which says why this thread may not call `what` of
-// `stream`.
+// Throws std::logic_error: why this thread may not call `what` of `stream`.
 [[noreturn]] void RefuseCall(const Stream& stream, const char* what);
 // For waits that would last for ever in a forked child: throws there.
 void ThrowIfForked(const char* what);
 // Throws AsyncError, or see BeginEndOfProgram.
 [[noreturn]] void ThrowToReader(FailurePtr failure, const char* noticed_in,
                                 SourceLocation noticed_at);
-// At a stream's end; failure: may be null.
+// At a stream's end. failure may be null.
 void PrintUnnoticed(const FailurePtr& failure);
 }  // namespace internal
 

@@ -1,5 +1,4 @@
-// StreamStall: keeps a stream from running, so that work is queued and not
-// done.
+// StreamStall: keeps a stream from running, so that work is only queued.
 //
 //   StreamStall stall(stream);
 //   for (int i = 0; i < n; ++i) y = x + 1;  // queued, and no more

@@ -1,4 +1,4 @@
-// What tests need that use devices.
+// Helpers for tests that use devices.
 //
 //   class CopyTest : public testing::TestWithParam<Device> {};
 //   TEST_P(CopyTest, Works) { Stream& stream = DefaultStream(GetParam()); … }

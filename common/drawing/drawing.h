@@ -1,9 +1,9 @@
-// Drawing: a picture of what a cell did, in the two forms a reader can use.
+// Drawing: a picture of what a cell did, as text and as SVG.
 //
 //   const TracedProgram run = TraceProgram([&] { z = x * y + 2; });
 //   cell.Show(DrawGraph(run.graph, "z = x * y + 2"));
 //
-// The text is plain ASCII for a terminal or a pipe. The SVG stands for itself:
+// The text is plain ASCII for a terminal or a pipe. The SVG is self-contained:
 // no script, nothing fetched.
 //
 // A value; it owns what it holds.

@@ -22,8 +22,8 @@ namespace d2l {
 // What the layout must leave free between two items, in columns.
 inline constexpr int kLayerGap = 3;
 
-// labels: of the nodes, as wide as the layout was told. "" if the wires find
-// no way.
+// labels: of the nodes, as wide as the layout was told. "" if the wires cannot
+// be routed.
 std::string DrawLayers(const GraphLayout& layout,
                        const std::vector<std::string>& labels);
 

@@ -1,5 +1,5 @@
-// Where the nodes of a graph go when it is drawn in layers, top to bottom (the
-// method of Sugiyama, Tagawa and Toda).
+// The layout of a graph in layers, top to bottom (the method of Sugiyama,
+// Tagawa and Toda).
 //
 //   GraphLayout layout = LayOut(graph, widths, /*gap=*/3);
 //   for (const LayoutItem& item : layout.layers[0]) Draw(item.x, item.node);

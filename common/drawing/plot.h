@@ -77,7 +77,7 @@ class Plot {
     double high;
     // 0 at low, 1 at high.
     double Place(double value) const;
-    // What stands at a place.
+    // The inverse of Place.
     double Value(double place) const;
     std::vector<double> Ticks(int most) const;
   };

@@ -1,5 +1,5 @@
-// Svg: a picture as a file of its own (SVG 1.1): no script, nothing fetched,
-// on a white ground, so that it reads the same on a dark page.
+// Svg: a self-contained picture (SVG 1.1): no script, nothing fetched, on a
+// white background.
 //
 //   Svg svg(200, 80, "z = x * y");
 //   svg.Rect(10, 10, 60, 20, {PaletteColour(0), "#333333"}, "mul");

@@ -1,4 +1,4 @@
-// ProgramGraph: what depends on what in a program.
+// ProgramGraph: the dependencies between a program's operations.
 //
 //   Tracer tracer;
 //   {
@@ -17,8 +17,8 @@
 //   write after read   it overwrites what the other still has to read
 //   write after write  it overwrites what the other wrote
 // Two nodes have one edge at most, the first of these kinds. An edge that
-// follows from others may be missing. That operations share a stream is no
-// edge: it orders them, but nothing in the program asks for that.
+// follows from others may be missing. Sharing a stream is no edge: it orders
+// operations, but is no dependency of the program.
 //
 // Operations keep their primitives, with typed attributes; labels are made when
 // the graph is drawn. They may be made by hand or come from a Tracer.

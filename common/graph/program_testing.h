@@ -1,4 +1,4 @@
-// For tests: programs that nobody ran.
+// For tests: made-up programs.
 //
 //   FakeProgram program;
 //   const int x = program.Op("ones", {});

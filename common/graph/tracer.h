@@ -1,4 +1,4 @@
-// Tracer: the operations that a thread requests, as plain data.
+// Tracer: records the operations that a thread requests, as plain data.
 //
 //   Tracer tracer;
 //   {

@@ -5,10 +5,10 @@
 //   ConvertTo<std::uint8_t>()(300.f);  // 255, but 44 of the integer 300
 //
 // A functor takes the element type, of which both operands are. Integers wrap
-// around on overflow, as they do in PyTorch; floating-point numbers follow
-// IEEE 754. Nothing throws or traps: whoever divides integers looks for zeros
-// first. Pure functions, written without branches where a compiler has to
-// vectorise them.
+// around on overflow, as they do in PyTorch; floating-point numbers follow IEEE
+// 754. Nothing throws or traps: the caller checks integer divisors for zero.
+// Pure functions, written without branches where a compiler has to vectorise
+// them.
 
 #ifndef D2L_COMMON_KERNELS_FUNCTORS_H_
 #define D2L_COMMON_KERNELS_FUNCTORS_H_
@@ -184,8 +184,8 @@ struct Cube {
   }
 };
 
-// To the power of 1/2: as the square root, but what pow() says of -0 and of
-// minus infinity.
+// To the power of 1/2: the square root, except for -0 and minus infinity, which
+// give pow()'s results.
 struct PowerOfHalf {
   template <typename T>
   D2L_HOST_DEVICE T operator()(T a) const {

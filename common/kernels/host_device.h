@@ -1,4 +1,4 @@
-// The mark of a function that the CPU and the GPU both run.
+// Marks a function for both the CPU and the GPU.
 //
 //   D2L_HOST_DEVICE inline float Twice(float x) { return 2 * x; }
 //

@@ -5,12 +5,11 @@
 //                {DType::kFloat32, n, out, 1.0, nullptr});
 //
 // A dozen families, whose operations are listed in op_tables.h; a family is one
-// virtual function, which enqueues one operation on the stream and returns
-// the operation's number in it. Nothing here knows a Tensor: shapes have been
-// checked and memory allocated by common/ops, and the pointers stay valid
-// until the operation has run (common/device/memory.h says why). What cannot
-// be checked before (an index, a divisor) is checked by the kernel, which
-// fails the operation: a late error.
+// virtual function, which enqueues one operation on the stream and returns the
+// operation's number in it. Nothing here knows a Tensor: shapes have been
+// checked and memory allocated by common/ops, and the pointers stay valid until
+// the operation has run (common/device/memory.h says why). Values (an index, a
+// divisor) are checked by the kernel, which fails the operation: a late error.
 //
 // An element-wise function is written once, in functors.h; the CPU loop and
 // the CUDA kernel instantiate the same one. A family throws

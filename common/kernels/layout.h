@@ -1,4 +1,4 @@
-// How a kernel walks through memory that is not contiguous.
+// The layout of strided operands.
 //
 //   StridedLayout layout = {{1000, 1000}, {1000, 1}, {{1, 1000}}};
 //   if (Collapse(layout, /*inputs=*/1)) … // all contiguous: a plain loop

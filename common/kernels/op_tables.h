@@ -150,7 +150,7 @@ struct OpTable<RandomOp> {
       Row<void>(RandomOp::kInteger, "randint"));
 };
 
-// ---- What the tables say.
+// ---- Look-ups in the tables.
 
 // {f(row), ...} for each row of a family.
 template <typename Op, typename F>

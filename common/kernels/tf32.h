@@ -3,12 +3,12 @@
 //   SetAllowTf32(true);
 //   Tensor c = MatMul(a, b);  // on a GPU: several times as fast, and coarser
 //
-// TF32 is a format of the tensor cores of GPUs from sm_80 on: both sides are
-// rounded to 10 bits behind the point, where float32 has 23, before they are
-// multiplied; sums are of float32. CPU devices, float64 and the products that
-// IsSmallProduct names (common/kernels/cuda/gemm_call.h) know no TF32.
+// TF32 is a format of the tensor cores of GPUs from sm_80 on: both factors are
+// rounded to a 10-bit mantissa, where float32 has 23 bits, before they are
+// multiplied; sums are in float32. CPU devices, float64 and the products that
+// IsSmallProduct names (common/kernels/cuda/gemm_call.h) do not use TF32.
 //
-// Off at first, as in PyTorch. It is read when a product is asked for. Any
+// Off at first, as in PyTorch. It is read when a product is requested. Any
 // thread may call these.
 
 #ifndef D2L_COMMON_KERNELS_TF32_H_

@@ -28,7 +28,7 @@ using DeviceBenchmark = void (*)(benchmark::State& state, Device device);
 using DevicePairBenchmark = void (*)(benchmark::State& state, Device first,
                                      Device second);
 
-// Whose clock a benchmark is read from.
+// The source of a benchmark's times.
 enum class BenchmarkTime {
   kReal,    // from the beginning of an iteration to its end
   kManual,  // what the benchmark gives to SetIterationTime

@@ -1,4 +1,4 @@
-// Cell: what the code of a lesson's cell measures, checks and claims with.
+// Cell: the interface with which a lesson's cell measures, checks and claims.
 //
 //   void In4(Cell& cell) {
 //     const Device device = TryGpu();
@@ -11,8 +11,7 @@
 //                                               done.completion));
 //   }
 //
-// Several ways to do a thing are timed in turn, so that a load that comes and
-// goes hits all alike:
+// Alternatives are timed in turn, so that passing load affects all alike:
 //
 //   const std::vector<Timing> t = cell.TimeInterleaved(
 //       {{"one device", {a}, [&] { … }}, {"two", {a, b}, [&] { … }}});
@@ -48,7 +47,7 @@ enum class Size { kSmall, kCourse, kLarge };
 // "small", "course", "large".
 const char* SizeName(Size size);
 
-// What one claim came to.
+// The result of one claim.
 struct Claimed {
   std::string text;
   Judgement judgement;
@@ -145,8 +144,8 @@ class Cell {
   void Claim(const std::string& text, const Judgement& judgement,
              const std::string& because = "");
 
-  // A result is right if |got - expected| <= tolerance * max(1, |expected|).
-  // What differs is named: how many, the first index, both values.
+  // A result is right if |got - expected| <= tolerance * max(1, |expected|). A
+  // difference is reported: how many elements, the first index, both values.
   void CheckClose(const std::string& what, const std::vector<float>& got,
                   const std::vector<float>& expected, double tolerance);
   void CheckClose(const std::string& what, const std::vector<double>& got,

@@ -3,9 +3,9 @@
 //   absl::StatusOr<LessonOptions> options =
 //       ParseLessonFlags(argc, argv, Size::kCourse);
 //
-// What the user got wrong comes back as a status that says what was asked,
-// what there is, and what to type instead. A flag that does not exist, or a
-// number that is none, ends the program with Abseil's own message.
+// A wrong value returns a status that says what was asked, what is there, and
+// what to type instead. An unknown flag, or text that is no number, ends the
+// program with Abseil's message.
 //
 // Call it once, from main. Nothing here is thread-safe.
 

@@ -1,5 +1,5 @@
-// Figures of a process that has done nothing yet: the first product of a
-// process is slow, and no process has two.
+// Measures in a new process: the first product of a process is slow, and each
+// process has only one.
 //
 //   [[maybe_unused]] const bool registered_probe = RegisterProbe(
 //       "profiling/cold_products",

@@ -1,12 +1,12 @@
-// The host library: arithmetic on the calling thread, which returns when it is
-// done. What NumPy is to the course's notebooks.
+// The host library: synchronous arithmetic on the calling thread, in the role
+// of NumPy in the course's notebooks.
 //
 //   std::vector<float> a = HostRandn(n * n);       // numpy.random.normal
 //   std::vector<float> b = HostMatMul(a, a, n);    // numpy.dot
 //
-// It knows no device, no stream and no queue: the plain thing that the device
-// tensors are compared with. Single precision and one thread, as a virtual
-// device has (NumPy: double, and as many threads as its BLAS takes).
+// It uses no device, stream or queue; tensors on devices are compared with it.
+// Single precision and one thread, as a virtual device has (NumPy: double, and
+// as many threads as its BLAS takes).
 //
 // Thread-safe. Matrices are row-major. Sizes that do not match throw
 // std::invalid_argument.

@@ -122,8 +122,8 @@ Judgement Less(const Figure& a, const Figure& b, double by) {
   } else if (b.value.high < a.value.low * by) {
     judgement.verdict = Verdict::kFails;
     judgement.reason =
-        absl::StrCat(Both(a, b), ". The two are surely not that far apart",
-                     TimesApart(a, b), needed, ".");
+        absl::StrCat(Both(a, b), TimesApart(a, b),
+                     ". The intervals rule out such a difference", needed, ".");
   } else {
     judgement.verdict = Verdict::kInconclusive;
     judgement.reason = absl::StrCat(

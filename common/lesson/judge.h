@@ -1,13 +1,13 @@
-// The judge: what measurements say about a claim.
+// The judge: decides claims from measurements.
 //
 //   Figure one = …, both = …;  // 1.26 s [1.25, 1.28] and 1.84 s [1.80, 1.90]
 //   Less(both, Sum(one, other)).verdict;  // Verdict::kHolds
 //
-// A comparison HOLDS or FAILS only if the intervals of the two medians
-// separate (statistics.h); otherwise it is INCONCLUSIVE. The reason is made
-// from the figures that decided. A figure known to less than kCoverage, which
-// needs six samples, decides nothing. Equality cannot be shown by separation:
-// AboutEqual asks whether the ratio is surely within given bounds.
+// A comparison HOLDS or FAILS only if the intervals of the two medians separate
+// (statistics.h); otherwise it is INCONCLUSIVE. The reason is made from the
+// figures that decided. A figure known to less than kCoverage, which needs six
+// samples, decides nothing. Equality cannot be shown by separation: AboutEqual
+// checks whether the intervals bound the ratio.
 //
 // Sum, Ratio and Scaled use interval arithmetic: their intervals are as wide as
 // they could be, so a verdict on them is never bolder than the samples. Where

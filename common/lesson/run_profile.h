@@ -6,8 +6,8 @@
 //   WriteChromeTrace(recorded.Finish(), "trace.json");
 //
 // The calls that are recorded have a bound in all, kMaxCalls. A cell may use
-// its share of what the cells before it left, so that every cell appears; what
-// is beyond is counted, and a note names the cell.
+// its share of what the cells before it left, so that every cell appears; calls
+// beyond are counted, and a note names the cell.
 //
 // Not thread-safe; the cells may use threads.
 
@@ -37,7 +37,7 @@ class RunProfile {
   void Record(const std::string& name, SourceLocation at,
               const std::function<void()>& cell);
 
-  // All of it; afterwards there is nothing here.
+  // Returns the whole profile and leaves this empty.
   Profile Finish();
 
  private:

@@ -1,4 +1,4 @@
-// Runs lessons: what main() of a lesson and of the course consists of.
+// Runs lessons: the body of main() of a lesson and of the course.
 //
 //   int main(int argc, char** argv) {
 //     return d2l::LessonMain(argc, argv, d2l::Program::kLesson);

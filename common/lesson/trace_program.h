@@ -1,5 +1,5 @@
-// TraceProgram: what a piece of a lesson asked of the devices, as a graph, and
-// when they did it, as a profile.
+// TraceProgram: runs a part of a lesson and returns its operations as a graph
+// and their times as a profile.
 //
 //   const TracedProgram run = TraceProgram([&] { z = x * y + 2; });
 //   cell.Show(DrawGraph(run.graph, "z = x * y + 2"));
@@ -9,7 +9,8 @@
 // operations; the profile is of all threads'.
 //
 // Errors: an operation that failed or was skipped has no times. The failure
-// itself is left to whoever synchronizes; what `program` throws is passed on.
+// itself surfaces at the next Synchronize; exceptions of `program` are passed
+// on.
 
 #ifndef D2L_COMMON_LESSON_TRACE_PROGRAM_H_
 #define D2L_COMMON_LESSON_TRACE_PROGRAM_H_

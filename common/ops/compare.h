@@ -3,7 +3,7 @@
 //   if (!Equal(fast, slow)) …
 //   if (!AllClose(x, y)) std::cerr << DescribeDifference(x, y) << "\n";
 //
-// The host waits for the answer, and gets errors, as when it reads (read.h).
+// These calls wait for the values and throw AsyncError, as reads do (read.h).
 // The tensors must have one dtype and be on one device; else
 // std::invalid_argument. (Element by element: x == y, elementwise.h.)
 
@@ -35,8 +35,8 @@ struct Tolerance {
 bool AllClose(const Tensor& a, const Tensor& b, const Tolerance& tolerance = {},
               SourceLocation at = SourceLocation::Current());
 
-// For messages: the first element that differs by more than the tolerance,
-// what it is and what it should be, and how many differ; empty if none does.
+// For messages: the first element that differs by more than the tolerance, its
+// two values, and how many differ; empty if none does.
 std::string DescribeDifference(const Tensor& got, const Tensor& expected,
                                const Tolerance& tolerance = {},
                                SourceLocation at = SourceLocation::Current());

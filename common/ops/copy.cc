@@ -43,8 +43,8 @@ bool CanReach(const Tensor& output, const Tensor& x) {
 
 // Through pinned host memory, which both devices can use: the source's puts x
 // there, converted and without gaps, and the output's takes it from there.
-// So nobody need wait before it overwrites x: that is on the stream that reads
-// it.
+// Overwriting x needs no further wait: the stream that reads x also orders its
+// later writes.
 std::uint64_t CopyByWay(Stream& from, Stream& stream, const OpLabel& label,
                         const Tensor& x, const Tensor& output) {
   const Device gpu =
@@ -93,8 +93,8 @@ std::uint64_t CopyPrimitive::Launch(Stream& stream, const OpLabel& label,
   Stream& from = CurrentStream(x.device());
   const internal::PartOfRequest part;
   if (!CanReach(output, x)) return CopyByWay(from, stream, label, x, output);
-  // What the source's stream was asked before comes before the copy, and
-  // what it is asked from now on, perhaps to overwrite the source, behind.
+  // The copy runs after the source stream's earlier work and before its later
+  // work, which may overwrite the source.
   stream.Wait(from.Record(), label.requested_at());
   const std::uint64_t number = CopyOn(stream, label, x, output);
   from.Wait(stream.Record(), label.requested_at());

@@ -4,18 +4,17 @@
 //   Tensor floats = To(labels, DType::kFloat32);
 //   CopyTo(y, Select(batch, 0, 3));  // into part of a tensor
 //
-// Asynchronous, on the current stream of the device that is copied to. Between
-// devices that stream waits for what the source's current stream has been asked
-// so far, and what that is asked from now on comes behind the copy's reading of
-// the source: nobody else need wait. A failure of what was asked before reaches
-// the copy (stream.h).
+// Asynchronous, on the current stream of the target's device. Between devices
+// the copy runs after the earlier work of the source's current stream and
+// before its later work. A failure of the earlier work reaches the copy
+// (stream.h).
 //
 // Between devices of one kind no copy makes the caller wait. Between a GPU and
-// a CPU device, whose memory is not pinned, bytes go by way of pinned memory:
-// both devices' streams have a part of the work, and the caller waits until all
+// a CPU device, whose memory is not pinned, bytes go through pinned memory:
+// both devices' streams do a part of the work, and the caller waits until all
 // of it is done, unless non_blocking. From a CPU device to a GPU the caller
-// waits for the CPU device's part even so, and for what that device was asked
-// before: a GPU cannot wait for a CPU stream.
+// always waits for the CPU device's part and its earlier work: a GPU cannot
+// wait for a CPU stream.
 
 #ifndef D2L_COMMON_OPS_COPY_H_
 #define D2L_COMMON_OPS_COPY_H_
@@ -46,8 +45,8 @@ Tensor Contiguous(const Tensor& x,
                   SourceLocation at = SourceLocation::Current());
 
 // target.copy_(source): writes source, broadcast and converted, to the memory
-// of `target`, on whatever devices the two are. Throws std::invalid_argument
-// if the shapes do not broadcast, or if the two surely overlap in memory.
+// of `target`, on whatever devices the two are. Throws std::invalid_argument if
+// the shapes do not broadcast, or if the two are known to overlap in memory.
 void CopyTo(const Tensor& source, const Tensor& target,
             bool non_blocking = false,
             SourceLocation at = SourceLocation::Current());

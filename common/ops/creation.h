@@ -1,4 +1,4 @@
-// Tensors from nothing: filled, counted, random, or from the host's numbers.
+// Creates tensors: filled, ranges, random, or from the host's numbers.
 //
 //   Tensor x = Ones({2, 3}, device);
 //   Tensor a = Randn({1000, 1000}, device);
@@ -9,9 +9,9 @@
 // sizes that are negative or overflow, a value that is not one of the dtype,
 // or a device that is not in the table, and OutOfMemoryError.
 //
-// Random numbers depend on the device's seed and on how many it has drawn
-// since, and on nothing else: not on the kind of device, not on the number of
-// threads. With one seed every device draws the same sequence.
+// Random numbers depend only on the device's seed and on how many it has drawn
+// since, not on the kind of device or the number of threads. With one seed
+// every device draws the same sequence.
 
 #ifndef D2L_COMMON_OPS_CREATION_H_
 #define D2L_COMMON_OPS_CREATION_H_
@@ -28,7 +28,7 @@
 
 namespace d2l {
 
-// Memory with whatever is in it: write before you read.
+// Uninitialized: write before you read.
 Tensor Empty(const Shape& shape, Device device = Device(),
              DType dtype = DType::kFloat32,
              SourceLocation at = SourceLocation::Current());
@@ -43,7 +43,7 @@ Tensor Full(const Shape& shape, Scalar value, Device device = Device(),
             SourceLocation at = SourceLocation::Current());
 
 // start, start + step, ... up to, not including, end. step is not 0 and leads
-// towards end. (PyTorch's dtype would be int64 for integers; here you say so.)
+// towards end. (Unlike PyTorch's, the dtype does not follow the scalars.)
 Tensor Arange(Scalar start, Scalar end, Scalar step, Device device = Device(),
               DType dtype = DType::kFloat32,
               SourceLocation at = SourceLocation::Current());

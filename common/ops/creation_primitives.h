@@ -17,7 +17,7 @@
 
 namespace d2l {
 
-// What every creation has: a shape, a dtype and a device, but no input.
+// The base of all creations: a shape, a dtype and a device, but no input.
 class Creation : public Primitive {
  public:
   explicit Creation(const ValueSpec& spec) : spec_(spec) {}

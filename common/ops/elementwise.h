@@ -6,9 +6,9 @@
 //
 // All are asynchronous and broadcast as NumPy's do. Two tensors must have the
 // same dtype and be on the same device. A scalar takes the tensor's dtype and
-// must be a value of it: to add 0.5 to integers, convert them first. What does
-// not go together throws std::invalid_argument at the call, undefined
-// tensors included.
+// must be a value of it: to add 0.5 to integers, convert them first. Invalid
+// operands, undefined tensors included, throw std::invalid_argument at the
+// call.
 //
 // Names and results are PyTorch's: NaN is kept by Maximum, Minimum and Relu;
 // `/` divides truly, so integers give float32; comparisons give uint8 (PyTorch
@@ -33,18 +33,18 @@ Tensor operator-(const Operand& a, const Operand& b);
 Tensor operator*(const Operand& a, const Operand& b);
 Tensor operator/(const Operand& a, const Operand& b);
 
-// Rounded down, as Python's //. Integers divided by zero fail late: the
-// quotient throws AsyncError when it is waited for.
+// Rounded down, as Python's //. Integers divided by zero fail late: waiting for
+// the quotient throws AsyncError.
 Tensor FloorDivide(const Operand& a, const Operand& b);
-// a to the power b. A scalar b counts with all its digits (double), as in
-// PyTorch. Integers to a negative scalar are refused at the call; a negative
-// element of b fails late.
+// a to the power b. A scalar b is used in double precision, as in PyTorch.
+// Integers to a negative scalar are refused at the call; a negative element of
+// b fails late.
 Tensor Pow(const Operand& a, const Operand& b);
 Tensor Maximum(const Operand& a, const Operand& b);
 Tensor Minimum(const Operand& a, const Operand& b);
 
-// Whether it is so, element by element. To compare whole tensors see Equal and
-// AllClose (compare.h).
+// Element-wise comparisons. To compare whole tensors see Equal and AllClose
+// (compare.h).
 Tensor operator==(const Operand& a, const Operand& b);
 Tensor operator!=(const Operand& a, const Operand& b);
 Tensor operator<(const Operand& a, const Operand& b);

@@ -13,9 +13,9 @@
 // by CopyTo (copy.h); also a part to a part: x[0] = x[1]. `auto part = x[0]`
 // keeps writing through when assigned to; `Tensor part = x[0]` does not.
 //
-// Errors: std::invalid_argument for an index outside the dimension, and where
-// what is assigned overlaps the part without being the same:
-// x[{Range{1, 5}}] = x[{Range{0, 4}}].
+// Errors: std::invalid_argument for an index outside the dimension, and for an
+// assigned tensor that overlaps the part without being the same: x[{Range{1,
+// 5}}] = x[{Range{0, 4}}].
 
 #ifndef D2L_COMMON_OPS_INDEXING_H_
 #define D2L_COMMON_OPS_INDEXING_H_
@@ -39,7 +39,7 @@ struct Range {
 };
 inline constexpr Range kAll{};
 
-// What may stand in the brackets, and the line it stands on.
+// An index in the brackets, and its source line.
 class Index {
  public:
   template <typename T, typename = std::enable_if_t<std::is_integral_v<T>>>

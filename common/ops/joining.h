@@ -6,9 +6,9 @@
 //
 // Asynchronous; the results are copies. Names and rules are PyTorch's; a
 // dimension may be counted from the end. The tensors to join must be of one
-// dtype and on one device. What does not fit throws std::invalid_argument at
-// the call. Only the values of indices are checked late: one that is out of
-// range makes whoever waits for the result throw AsyncError, which names it.
+// dtype and on one device. Invalid arguments throw std::invalid_argument at the
+// call. Only the values of indices are checked late: waiting for the result
+// throws AsyncError, which names an index that is out of range.
 
 #ifndef D2L_COMMON_OPS_JOINING_H_
 #define D2L_COMMON_OPS_JOINING_H_
@@ -19,7 +19,7 @@
 
 namespace d2l {
 
-// One behind the other along a dimension; the other sizes must agree.
+// Concatenates along a dimension; the other sizes must agree.
 Tensor Cat(absl::Span<const Tensor> tensors, int dim = 0,
            SourceLocation at = SourceLocation::Current());
 // Along a new dimension; all of one shape.

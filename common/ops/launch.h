@@ -1,4 +1,4 @@
-// What the primitives share when they launch a kernel. For this package.
+// Helpers of the primitives' kernel launches. For this package.
 //
 //   const LaunchLayout layout(output, {&a, &b});
 //   KernelsOf(stream).Where(stream, label, {…, layout.get()});

@@ -1,12 +1,11 @@
-// MakePrimitive: the way back from a primitive's text.
+// MakePrimitive: makes a primitive from its name and attributes.
 //
 //   std::unique_ptr<Primitive> add =
 //       MakePrimitive("add", {{"second", "2"}}).value();
 //   Tensor y = Apply(*add, {&x}, SourceLocation::Current());
 //
-// For loaders of programs. The text may come from anywhere: what it says is
-// checked here as far as it is wrong in itself, and by Infer once the inputs
-// are known.
+// For loaders of programs. The text may be untrusted: the attributes are
+// checked here, and against the inputs by Infer.
 
 #ifndef D2L_COMMON_OPS_MAKE_PRIMITIVE_H_
 #define D2L_COMMON_OPS_MAKE_PRIMITIVE_H_

@@ -1,10 +1,10 @@
-// Operand: what stands on one side of an operator, and the line it stands on.
+// Operand: one side of an operator, and its source line.
 //
 //   Tensor operator+(const Operand& a, const Operand& b);
 //   z = x + 2;  // both sides become Operands, which note this line
 //
-// An operator takes no default arguments, so it cannot ask for the line of
-// its use. The conversion of its operands can: it is made there.
+// An operator takes no default arguments, so it cannot capture the line of its
+// use; the conversion of its operands can.
 //
 // An Operand lives as long as the expression; it does not own the tensor.
 

@@ -1,4 +1,4 @@
-// Everything that is done with tensors, under one name.
+// All operations on tensors, in one header.
 //
 //   #include "common/ops/ops.h"
 //

@@ -1,5 +1,5 @@
-// Primitive: an operation as a thing (JAX's and MLX's word), and Apply, the
-// only door through which one is requested.
+// Primitive: an operation as an object (JAX's and MLX's term), and Apply, which
+// requests one.
 //
 //   Tensor c = Apply(MatMulPrimitive(), {&a, &b}, at);
 //
@@ -7,19 +7,18 @@
 // stream of the device, and hands an OpRecord to the listeners. It returns
 // when the operation has been enqueued, not when it is done.
 //
-// A primitive is a small immutable value, made on the stack for each request;
-// a tracer keeps a Clone. They are public, a header for each family:
+// A primitive is a small immutable value, made on the stack for each request; a
+// tracer keeps a Clone. They are public, a header for each family:
 // elementwise_primitives.h, view_primitives.h, and so on. Each has typed
 // accessors for what it holds; attributes() is the same as text, and
-// MakePrimitive (make_primitive.h) leads back from it. Adding one means a
-// subclass with its shape inference and launch, a kernel per back end, a line
+// MakePrimitive (make_primitive.h) makes a primitive from it. Adding one means
+// a subclass with its shape inference and launch, a kernel per back end, a line
 // in make_primitive.cc, and tests.
 //
-// Errors: what can be known at the call (shapes, dtypes, devices) is thrown
-// by the call, as std::invalid_argument that names the operation; so is
-// AsyncError for an input that a failed operation should have written. What
-// goes wrong on the device surfaces later, where somebody waits, and names
-// the line `at`.
+// Errors: the call throws std::invalid_argument, naming the operation, for
+// invalid shapes, dtypes and devices, and AsyncError for an input that a failed
+// operation should have written. Errors on the device surface in a later wait
+// and name the line `at`.
 
 #ifndef D2L_COMMON_OPS_PRIMITIVE_H_
 #define D2L_COMMON_OPS_PRIMITIVE_H_
@@ -45,7 +44,7 @@
 
 namespace d2l {
 
-// What an operation will make.
+// The shape, dtype and device of an output.
 struct ValueSpec {
   Shape shape;
   DType dtype = DType::kFloat32;
@@ -64,7 +63,7 @@ using Inputs = absl::Span<const Tensor* const>;
 // target.
 using Outputs = absl::Span<const Tensor>;
 
-// What a compiler of programs must know of a primitive.
+// The effect of a primitive, for compilers of programs.
 enum class Effect {
   kPure,           // its outputs are a function of its inputs
   kRandom,         // it advances the generator of its device
@@ -84,8 +83,8 @@ class Primitive {
   // At least 1; all outputs are on one device.
   virtual int num_outputs() const { return 1; }
   // What output number `output` will be. Throws std::invalid_argument if the
-  // inputs do not go together, in every way that Launch relies on: a loaded
-  // program may ask for anything.
+  // inputs do not go together, in every way that Launch relies on: loaded
+  // programs are untrusted.
   virtual ValueSpec Infer(Inputs inputs, int output) const = 0;
   // Enqueues the work that fills the outputs, and returns its number in the
   // stream.
@@ -106,7 +105,7 @@ class Cloneable : public Base {
   }
 };
 
-// Another way to look at the memory of its one input: it launches nothing.
+// A view of its one input: it launches nothing.
 class ViewPrimitive : public Primitive {
  public:
   // Where the view's elements are, as in Tensor::View.
@@ -137,10 +136,10 @@ Tensors ApplyMultiple(const Primitive& primitive, Inputs inputs,
 
 // Requests the operation with `target` as its output, which may be one of the
 // inputs. Throws std::invalid_argument if the result has another shape, dtype
-// or device, if several elements of the target share memory, or if an input
-// surely overlaps the target without being the same view of it.
+// or device, if several elements of the target share memory, or if an input is
+// known to overlap the target without being the same view of it.
 //
-// An input that perhaps overlaps is the caller's to copy first (OverlapOf).
+// The caller copies an input that may overlap (OverlapOf).
 void ApplyInPlace(const Primitive& primitive, Inputs inputs,
                   const Tensor& target, SourceLocation at);
 inline void ApplyInPlace(const Primitive& primitive,
@@ -153,8 +152,7 @@ inline void ApplyInPlace(const Primitive& primitive,
 Tensor ApplyView(const ViewPrimitive& primitive, const Tensor& x,
                  SourceLocation at);
 
-// A tensor whose values nobody has computed; the operation, torch.empty, only
-// takes memory.
+// An uninitialized tensor (torch.empty): only allocates.
 Tensor ApplyEmpty(const Primitive& primitive, SourceLocation at);
 
 namespace internal {
@@ -177,7 +175,7 @@ decltype(auto) WithLine(SourceLocation at, F check) {
 void CheckDefined(const char* operation, const Tensor& x, SourceLocation at);
 // Throws std::invalid_argument if x is neither float32 nor float64.
 void CheckFloatingPoint(const char* operation, const Tensor& x);
-// Throws std::invalid_argument unless there are so many inputs.
+// Throws std::invalid_argument if the number of inputs differs.
 void CheckInputCount(const char* operation, Inputs inputs, std::size_t count);
 // Throws std::invalid_argument, for primitives whose kernels need it; the
 // functions for users copy first.

@@ -1,4 +1,4 @@
-// Reading tensors: the host waits for values and gets them.
+// Reading tensors: the host waits for the values and copies them.
 //
 //   double loss = Item(x);
 //   std::int64_t label = Item<std::int64_t>(y);

@@ -1,5 +1,5 @@
-// OpRecord: what is known about an operation when it is requested, and the
-// listeners that are told.
+// OpRecord: describes an operation when it is requested. OpListener receives
+// it.
 //
 //   class Counter : public OpListener {
 //    public:
@@ -13,13 +13,13 @@
 //   }
 //   counter.ops;  // 2
 //
-// Any number of listeners may be present, and all are told: a tracer and a tape
-// on their own thread, profilers on the whole process. Without a listener a
-// record is not even made. Later features add listeners, not hooks.
+// Any number of listeners may be present: a tracer or a tape for its own
+// thread, profilers for the whole process. Without a listener no record is
+// made.
 //
-// Thread-safety: a thread's listener is called on that thread, one of the
-// process on any, also at the same time, and must lock what it shares. A
-// listener must not request operations itself.
+// Thread-safety: a thread's listener is called on that thread; one of the
+// process is called on any thread, also concurrently, and must lock its state.
+// A listener must not request operations itself.
 
 #ifndef D2L_COMMON_OPS_RECORD_H_
 #define D2L_COMMON_OPS_RECORD_H_
@@ -40,8 +40,8 @@ namespace d2l {
 
 class Primitive;
 
-// A value that an operation reads or makes. The numbers name it for ever;
-// addresses are reused and would not.
+// A value that an operation reads or makes. The ids are unique; addresses are
+// reused.
 struct ValueRecord {
   std::uint64_t id;       // of the value
   std::uint64_t storage;  // of the memory, which several values may share
@@ -56,7 +56,7 @@ struct OpRecord {
   const Primitive* primitive;
   std::uint64_t number;  // in its stream
   Stream* stream;        // null if it launched nothing: a view, Empty
-  absl::Span<const Tensor* const> inputs;  // ToRecord names them for ever
+  absl::Span<const Tensor* const> inputs;  // ToRecord gives their unique ids
   // What it made, or, in place, the one tensor it wrote to. At least one.
   absl::Span<const Tensor> outputs;
   bool in_place;
@@ -89,16 +89,16 @@ class OpListener {
   // is not reported: its call throws.
   virtual void OnOp(const OpRecord& record) = 0;
   // The host is about to read (host_end is 0), and has read, unless it threw.
-  // Throw in the first call to forbid it.
+  // An exception in the first call forbids it.
   virtual void BeforeRead(const ReadRecord&) {}
   virtual void AfterRead(const ReadRecord&) {}
 
-  // True to get host times in records, and to be asked for stamps. They cost
-  // two readings of the clock for each operation.
+  // True for host times in records and calls of NewStamps. They cost two
+  // readings of the clock for each operation.
   virtual bool wants_times() const { return false; }
-  // Where the device shall write when it runs the operation that is being
-  // requested on `stream`; null for nowhere. Keep it until the operation is
-  // done, which it may become even if its request fails and OnOp is not called.
+  // The stamps for the operation that is being requested on `stream`; null for
+  // none. Keep them until the operation is done; it may run even if its request
+  // fails and OnOp is not called.
   virtual OpStamps* NewStamps(Stream& stream) {
     static_cast<void>(stream);
     return nullptr;
@@ -121,8 +121,8 @@ class ScopedOpListener {
   const ScopedOpListener* const outer_;
 };
 
-// Listens to all threads' operations. The caller of Remove sees to it that no
-// operation is being requested then, or that the listener lives on.
+// Listens to all threads' operations. After Remove the listener must stay alive
+// while an operation that was being requested may still call it.
 void AddProcessOpListener(OpListener* listener);
 void RemoveProcessOpListener(OpListener* listener);
 
@@ -173,7 +173,7 @@ class Listeners {
     }
     process_op_listeners.ForEach(f);
   }
-  // Everyone's own, as a list.
+  // The stamps of all listeners, as a list.
   OpStamps* NewStamps(Stream& stream) const {
     OpStamps* first = nullptr;
     if (!want_times_) return first;

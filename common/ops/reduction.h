@@ -7,7 +7,7 @@
 // Asynchronous. Dimensions may be counted from the end; none stands for all.
 // With keepdim a reduced dimension stays, with size 1. The order of the
 // additions is fixed: the result is the same whatever the number of cores.
-// What does not fit throws std::invalid_argument at the call.
+// Invalid arguments throw std::invalid_argument at the call.
 
 #ifndef D2L_COMMON_OPS_REDUCTION_H_
 #define D2L_COMMON_OPS_REDUCTION_H_

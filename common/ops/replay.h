@@ -14,8 +14,8 @@
 //   }
 //   Tensor same = Replay(made.calls[0], {&x, &y})[0];
 //
-// It is the one door for every kind of operation: plain, view, in place, empty,
-// with one output or several. Thread-safety: as of Apply.
+// It takes every kind of operation: plain, view, in place, empty, with one
+// output or several. Thread-safety: as of Apply.
 
 #ifndef D2L_COMMON_OPS_REPLAY_H_
 #define D2L_COMMON_OPS_REPLAY_H_

@@ -1,12 +1,12 @@
-// Views: other ways to look at a tensor's memory. Nothing is copied, nothing
-// is launched; writing to a view writes to the tensor.
+// Views of a tensor's memory. Nothing is copied or launched; writing to a view
+// writes to the tensor.
 //
 //   Tensor rows = Slice(x, 0, 2, 5);       // x[2:5]
 //   Tensor column = Select(x, 1, 0);       // x[:, 0]
 //   Tensor flat = Reshape(x, {-1});
 //
-// Names and rules are PyTorch's. A dimension may be counted from the end: -1
-// is the last. What does not fit throws std::invalid_argument at the call.
+// Names and rules are PyTorch's. A dimension may be counted from the end: -1 is
+// the last. Invalid arguments throw std::invalid_argument at the call.
 //
 // x[3] and x[{0, kAll}] are in indexing.h.
 

@@ -3,7 +3,7 @@
 //
 //   absl::Status written = WriteChromeTrace(profile, "trace.json");
 //
-// What stands in it:
+// It contains:
 //   - a process for the front end, with a track for each of its threads, and
 //     one for each device, with a track for each stream;
 //   - for each span a slice on its thread; for each operation whose time on the
@@ -30,9 +30,8 @@
 namespace d2l {
 
 struct TraceOptions {
-  // The spans that begin later than so many are left out, and an event at the
-  // place, as well as a note, says so. An operation takes up to 1 kB of the
-  // file: by default, 100 MB in all.
+  // Later spans are left out; an event at that place and a note say so. An
+  // operation takes up to 1 kB of the file: by default, 100 MB in all.
   std::int64_t max_spans = 100'000;
   // For each curve of memory; of more, the peaks are kept. At least 4.
   int max_memory_points = 4'000;

@@ -1,4 +1,4 @@
-// Collector: where the records of all profilers come together.
+// Collector: collects the records of all profilers.
 //
 //   const std::shared_ptr<Recording> recording =
 //       Collector::Get().Start({/*max_records=*/1000, /*memory=*/false});
@@ -6,14 +6,13 @@
 //   Collector::Get().Stop(*recording);
 //   const Profile profile = recording->ToProfile();
 //
-// There is one, for the whole process. It is told of operations, reads and
-// waits (common/ops/record.h, common/device/listener.h) while at least one
-// recording goes on. Recordings may overlap: each sees all that happens in its
-// time.
+// There is one for the process. It listens to operations, reads and waits
+// (common/ops/record.h, common/device/listener.h) while at least one recording
+// is active. Recordings may overlap: each gets all events of its time.
 //
-// How it is fast: each thread writes into a chunk of its own, 128 bytes for a
-// call, without a lock, and devices write the times of an operation into its
-// record. Chunks are exchanged under a lock.
+// For speed each thread writes into a chunk of its own, 128 bytes for a call,
+// without a lock, and devices write the times of an operation into its record.
+// Chunks are exchanged under a lock.
 //
 // The states of a chunk:
 //
@@ -115,7 +114,7 @@ struct Chunk {
   // Guarded by the collector's mutex: when it was given out, and to whom.
   std::uint64_t generation = 0;
   std::vector<const Recording*> takers;
-  // What records point to.
+  // The texts that records point to.
   std::forward_list<std::string> names;
   std::forward_list<std::vector<ProfiledInput>> inputs;
 };

@@ -1,5 +1,5 @@
-// What the files made of a Profile have in common: which spans fit, where the
-// work of a device is drawn, which points of a memory curve are kept.
+// Helpers of the exports of a Profile: the spans that fit, the intervals of a
+// device's work, the points of a memory curve that are kept.
 //
 //   const SpansThatFit fit = EarliestSpans(profile, 100000);
 //   if (fit.kept[i]) Write(profile.spans[i]);

@@ -21,8 +21,8 @@ namespace d2l {
 
 struct HtmlTimelineOptions {
   std::string title = "Profile";
-  // The spans that begin later than so many are left out; a line at the place,
-  // as well as a note, says so. A span takes about 80 bytes of the file.
+  // Later spans are left out; a line at that place and a note say so. A span
+  // takes about 80 bytes of the file.
   std::int64_t max_spans = 200'000;
   // For each curve of memory; of more, the peaks are kept. At least 4.
   int max_memory_points = 4'000;

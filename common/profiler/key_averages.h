@@ -1,19 +1,19 @@
-// KeyAverages: where the time of a Profile went, one row for each name, as
-// PyTorch's key_averages() prints it.
+// KeyAverages: the times of a Profile by name, as PyTorch's key_averages()
+// prints them.
 //
 //   const KeyAverages averages(profile);
 //   std::cout << averages.Table();
 //   std::cout << averages.Table({SortBy::kSelfDeviceTime, /*row_limit=*/10});
 //   averages.Find("matmul")->calls;
 //
-// Every figure is a sum over the calls of one name. *CPU* time is the front
-// end's, the thread that asks; *device* time is that of the work itself. *Self*
-// is a call's own, *total* includes what was called within it. So self times
-// add up to the whole, and nothing is counted twice. Where this differs from
-// PyTorch's table, the figures' comments say so.
+// Every figure is a sum over the calls of one name. *CPU* time is that of the
+// requesting thread, the front end; *device* time is that of the work itself.
+// *Self* is a call's own, *total* includes what was called within it. So self
+// times add up to the whole, and nothing is counted twice. Where this differs
+// from PyTorch's table, the figures' comments say so.
 //
-// What has not been measured is never shown as 0: the table prints n/a, or
-// marks a sum that lacks something with *, and says below what and why.
+// A time that was not measured is never shown as 0: the table prints n/a, or
+// marks an incomplete sum with *, and explains it below.
 //
 // A value that refers to nothing; reading it is thread-safe.
 

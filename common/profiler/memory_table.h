@@ -1,5 +1,5 @@
-// Where the memory of a Profile went: which operations took it, and how much
-// was in use at most, when, and in whose course.
+// The memory of a Profile: which operations allocated it, and the peak, its
+// time and its operation.
 //
 //   std::cout << MemoryTable(profile);
 //   MemoryByDevice(profile)[0].peak;  // bytes

@@ -1,4 +1,4 @@
-// Several profiles, taken one after the other, as one.
+// Merges successive profiles into one.
 //
 //   std::vector<Profile> parts;
 //   for (int i = 0; i < 3; ++i) {

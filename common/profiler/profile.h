@@ -1,6 +1,6 @@
-// Profile: what a program asked of its devices, and when they did it, as plain
-// data. A Profiler (profiler.h) makes it; a table, a trace and a timeline are
-// made of it.
+// Profile: a program's requests to its devices, and the times of the work, as
+// plain data. A Profiler (profiler.h) makes it; tables, traces and timelines
+// are made from it.
 //
 //   Profiler profiler;
 //   {
@@ -11,8 +11,8 @@
 //   profile.spans[0].name;            // "matmul"
 //   profile.spans[0].device_nanos();  // on the device
 //
-// Two kinds of time are told apart. *Host* times are those of the front end:
-// how long a call took until it returned, which for an operation is the time to
+// There are two kinds of time. *Host* times are those of the front end: how
+// long a call took until it returned, which for an operation is the time to
 // request it. *Device* times are those of the work itself. All are NowNanos.
 //
 // A Profile refers to nothing, neither tensors nor streams; copying and reading
@@ -46,7 +46,7 @@ enum class DeviceTime {
   kMeasured,
   kNothing,     // nothing is launched: there is no such time
   kNotRun,      // it failed, or was skipped because something before it had
-  kUnmeasured,  // it ran, but nobody took the time; Profile::notes says why
+  kUnmeasured,  // it ran, but was not timed; Profile::notes says why
 };
 
 struct ProfiledInput {
@@ -113,7 +113,7 @@ struct MemoryPoint {
   int device = 0;              // in Profile::devices
   bool pinned = false;         // the host memory beside the device
   std::int64_t change = 0;     // bytes; negative for a return
-  std::int64_t in_use = 0;     // bytes in blocks that somebody holds
+  std::int64_t in_use = 0;     // bytes in blocks with a handle
   std::int64_t in_flight = 0;  // bytes that only queued work still needs
   std::int64_t reserved = 0;   // bytes taken from the device
   int span = -1;               // in whose course; -1 for none that is known

@@ -1,4 +1,4 @@
-// Profiler: what a program asks of its devices and how long it all takes
+// Profiler: records a program's requests to its devices and their times
 // (torch.profiler.profile).
 //
 //   Profiler profiler;
@@ -12,18 +12,18 @@
 //   std::cout << profiler.KeyAverages().Table();
 //   WriteChromeTrace(profiler.profile(), "trace.json");
 //
-// For every operation it records who asked, where, and how long that took, how
-// long the request waited in its stream's queue, and how long the device
-// worked; also the host's reads and waits, the user's ranges, and, if asked to,
-// the memory of each device over time.
+// For every operation it records the requesting thread and line, the time of
+// the request, the time in the stream's queue and the time on the device; also
+// the host's reads and waits, the user's ranges and, optionally, the memory of
+// each device over time.
 //
 // It records what all threads do. Starting and stopping takes microseconds, as
-// a listener is set; a call costs about 100 ns more while one is. (With
-// GPUs starting takes longer, as CUPTI is loaded, which tells kernels' times;
-// if it is not there or refuses, the profile's notes say so.) Nothing
-// waits for a device before the result is asked for. (PyTorch collects and
-// sorts when its profiler stops.) The result has a bound, max_records; what is
-// beyond is counted, and the count is shown.
+// a listener is set; a call costs about 100 ns more while one is. (With GPUs
+// starting takes longer, as CUPTI is loaded, which tells kernels' times; if it
+// is not there or refuses, the profile's notes say so.) Nothing waits for a
+// device before the result is requested. (PyTorch collects and sorts when its
+// profiler stops.) The result has a bound, max_records; what is beyond is
+// counted, and the count is shown.
 //
 // Several profilers may run at the same time, one inside another or not: each
 // records all that happens while it runs. PyTorch allows one.
@@ -46,9 +46,8 @@
 // Profiler itself is used by one thread.
 //
 // Errors: calls that do not go together (two starts, two stops, a result while
-// it runs) throw std::logic_error, which names both lines. What fails on a
-// device is not the profiler's business: the calls concerned are marked, and
-// whoever synchronizes is told.
+// it runs) throw std::logic_error, which names both lines. Failures on a device
+// are only marked in the calls concerned; Synchronize throws them as usual.
 
 #ifndef D2L_COMMON_PROFILER_PROFILER_H_
 #define D2L_COMMON_PROFILER_PROFILER_H_
@@ -174,7 +173,7 @@ class Profiler {
   std::unique_ptr<RecordFunction> step_range_;
   std::shared_ptr<internal::Recording> recording_;  // goes on, or has
   bool recording_on_ = false;
-  std::optional<Profile> profile_;  // of recording_, once asked for
+  std::optional<Profile> profile_;  // of recording_, once requested
 };
 
 // Starts the profiler, and stops it at the end of the block, unless that was

@@ -1,5 +1,5 @@
-// Scalar: one number that is not a tensor yet, exact whether it was written
-// as an integer or not (PyTorch's Scalar).
+// Scalar: one number, integer or floating-point, kept exactly (PyTorch's
+// Scalar).
 //
 //   Scalar two = 2;       // an integer
 //   Scalar half = 0.5;

@@ -6,9 +6,8 @@
 //   shape.numel();     // 6
 //   shape.ToString();  // "(2, 3)"
 //
-// A value of at most kMaxRank numbers, without a heap allocation. The same
-// type holds strides. Whether sizes make sense is checked where they are
-// used: see CheckedNumel.
+// A value of at most kMaxRank numbers, without a heap allocation. The same type
+// holds strides. Sizes are checked where they are used: see CheckedNumel.
 
 #ifndef D2L_COMMON_TENSOR_SHAPE_H_
 #define D2L_COMMON_TENSOR_SHAPE_H_

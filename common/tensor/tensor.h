@@ -5,9 +5,9 @@
 //   Tensor same = x;                  // a second handle, the same memory
 //
 // A handle is metadata: shared storage, offset, shape, strides, dtype. It
-// launches nothing and waits for nothing; what does is in common/ops. That
-// the tensor exists does not mean that its values have been computed: reading
-// them (Item, ToVector, printing) waits.
+// launches nothing and waits for nothing; the operations of common/ops do. A
+// tensor's values may not have been computed yet: reading them (Item, ToVector,
+// printing) waits.
 //
 // Ownership: the memory is returned when the last handle goes, at once, even
 // if queued work still uses it: see common/device/memory.h.
@@ -69,7 +69,7 @@ class Tensor {
   bool is_contiguous() const { return contiguous_; }
   std::int64_t offset() const { return offset_; }
 
-  // Names this value, never another one: for those who record programs.
+  // The value's unique id, for recording programs.
   std::uint64_t id() const { return id_; }
   // Counts the writes to the memory, through this handle or another.
   std::uint64_t version() const { return storage_->version(); }
@@ -115,9 +115,8 @@ class Tensor {
 
 namespace internal {
 
-// The numbers this thread may still give to values; blocks of them come from
-// a counter that all threads share, so that a number costs no atomic
-// operation.
+// The ids this thread may still assign. Blocks of ids come from a shared
+// counter, so that an id costs no atomic operation.
 struct ValueIds {
   std::uint64_t next = 0;
   std::uint64_t end = 0;

@@ -1,7 +1,7 @@
 // The cells that compare.py also runs in PyTorch and NumPy. A benchmark has the
 // name that its cell has in cells.py, and its items are the cell's units. A
-// benchmark whose name begins with "bound" is the same work by the barest
-// means.
+// benchmark whose name begins with "bound" is the cheapest primitive that could
+// do the work.
 //
 //   bazel run //tests/peers:cells_benchmark -- --benchmark_filter=003
 //

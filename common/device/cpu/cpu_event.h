@@ -16,7 +16,7 @@ class CpuEventState final : public EventState {
  public:
   CpuEventState() : EventState(DeviceType::kCpu) {}
 
-  // The point has been reached; failure: null, or what poisons the event.
+  // Marks the point as reached. failure: null, or what poisons the event.
   void Complete(FailurePtr failure);
 
   bool Query() override { return done_.load(std::memory_order_acquire); }

@@ -3,11 +3,11 @@
 //   CpuStream& stream = static_cast<CpuStream&>(CurrentStream(device));
 //   stream.Enqueue(OpLabel("axpy"), [=] { y[0] += a * x[0]; });
 //
-// The worker takes the tasks in order, on a thread of its own, so the stream
-// is as asynchronous as a GPU's: enqueueing costs tens of nanoseconds and
-// says nothing about when the task runs. Waiting for another stream's event
-// blocks the worker. It cannot block the work it waits for, since that has a
-// worker of its own; with a shared pool of threads it could.
+// The worker takes the tasks in order, on a thread of its own, so the stream is
+// as asynchronous as a GPU's: enqueueing costs tens of nanoseconds, and the
+// task runs later. Waiting for another stream's event blocks the worker. The
+// work it waits for has a worker of its own, so this cannot deadlock, as it
+// could with a shared pool of threads.
 //
 // "Host" is the calling thread; "pinned" is memory from PinnedMemory. Copies
 // between pinned memory and the device are asynchronous, others are not, as
@@ -93,7 +93,8 @@ class CpuStream final : public Stream {
   // until the process is gone.
   void Abandon() override;
   void Retire() override;
-  // "relu (operation …) failed: …" if something failed and nobody was told.
+  // The unreported failure, "relu (operation …) failed: …"; null if there is
+  // none.
   FailurePtr UnreportedFailure();
 
   // How often the worker has been woken from sleep.

@@ -1,4 +1,4 @@
-// How much more memory this process may take.
+// The memory that this process may still allocate.
 //
 //   if (FreeHostMemory(promised) < bytes) return nullptr;  // or Linux kills us
 //
@@ -14,10 +14,9 @@
 
 namespace d2l {
 
-// In bytes; the largest number if nothing limits it. promised: what this
-// process has been given, and will touch if it has not yet; Linux counts memory
-// only when it is touched. root: where /proc and /sys are looked for; tests
-// give a folder.
+// In bytes; the largest number if nothing limits it. promised: bytes allocated
+// to this process that it may not have touched yet; Linux counts memory only
+// when it is touched. root: the folder of /proc and /sys, for tests.
 std::int64_t FreeHostMemory(std::int64_t promised,
                             const std::string& root = "");
 

@@ -71,16 +71,17 @@ class ThreadPool {
 
   const int cores_;
 
-  // Whoever sets it may use the pool.
+  // The thread that sets it may use the pool.
   alignas(64) std::atomic<bool> busy_{false};
   bool started_ = false;  // the helpers, by the first operation
   std::vector<std::thread> helpers_;
-  // Written while no part is unfinished, read by who has claimed a part.
+  // Written while no part is unfinished, read by threads that have claimed a
+  // part.
   Job job_;
 
-  // How many parts nobody has claimed. Parts are claimed from the first to the
-  // last, each when a core is free: one that somebody else uses holds up the
-  // others for one part only.
+  // The number of unclaimed parts. Parts are claimed from the first to the
+  // last, each when a core is free: a core that another process uses delays one
+  // part only.
   alignas(64) std::atomic<std::int64_t> unclaimed_{0};
   alignas(64) std::atomic<std::int64_t> unfinished_{0};
 

@@ -1,5 +1,5 @@
-// StartThread: a std::thread, and an error that says what to do if there may be
-// no more of them.
+// StartThread: a std::thread, with an error that names the remedy at a thread
+// limit.
 
 #ifndef D2L_COMMON_DEVICE_CPU_START_THREAD_H_
 #define D2L_COMMON_DEVICE_CPU_START_THREAD_H_
@@ -11,7 +11,8 @@
 namespace d2l {
 
 // Throws std::runtime_error, with the limits on threads and what to do about
-// them, if the system starts no thread. name: of what needs it, for that.
+// them, if the system starts no thread. name: the thread's user, for the
+// message.
 std::thread StartThread(const std::string& name, std::function<void()> run);
 
 }  // namespace d2l

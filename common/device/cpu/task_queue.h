@@ -1,5 +1,5 @@
-// TaskQueue: the bounded queue between those who enqueue on a CPU stream and
-// the stream's one worker.
+// TaskQueue: the bounded queue between the producers of a CPU stream and its
+// one worker.
 //
 //   TaskQueue queue(4096);
 //   std::uint64_t n = queue.Push(label, [=] { out[0] = a[0] + b[0]; });
@@ -19,12 +19,12 @@
 //   - producers ask for the lines of coming slots in advance;
 //   - a worker that has caught up looks again only after a while, so that it
 //     does not take away the very line that is being written;
-//   - nobody is woken for a task unless the worker sleeps, and a sleeping
-//     worker is found out from a flag beside the number.
+//   - a push wakes the worker only if it sleeps, which a flag beside the
+//     number shows.
 //
-// Progress is one counter, `completed`. Whoever waits, for room or for an
-// operation to be done, spins for some microseconds and then sleeps until the
-// counter reaches the number he has left with the worker.
+// Progress is one counter, `completed`. A thread that waits, for room or for an
+// operation, spins for some microseconds and then sleeps until the counter
+// reaches the number it has left with the worker.
 
 #ifndef D2L_COMMON_DEVICE_CPU_TASK_QUEUE_H_
 #define D2L_COMMON_DEVICE_CPU_TASK_QUEUE_H_
@@ -148,7 +148,7 @@ class TaskQueue {
     slot.label = label;
     slot.published.store(number + 1, std::memory_order_release);
     if (asleep) Wake();
-    // An event: somebody is going to wait for it.
+    // An event, which will be waited for.
     if constexpr (kAlways) hurry_.store(true, std::memory_order_relaxed);
     return number;
   }
@@ -183,13 +183,13 @@ class TaskQueue {
   alignas(64) std::atomic<std::uint64_t> known_completed_{0};
   std::atomic<bool> asleep_{false};
   std::atomic<bool> stopped_{false};
-  // Somebody waits, or will: the consumer, if it idles, should look now.
+  // A thread waits, or will: the consumer, if it idles, should look now.
   std::atomic<bool> hurry_{false};
   // Written by the consumer.
   alignas(64) std::atomic<std::uint64_t> completed_{0};
   std::uint64_t head_ = 0;
   std::atomic<std::int64_t> wakeups_{0};
-  // The smallest number somebody sleeps for.
+  // The smallest number that a thread sleeps for.
   alignas(64) std::atomic<std::uint64_t> wake_at_{~std::uint64_t{0}};
 
   // Held to sleep and to wake, on both sides; what they sleep for is atomic.

@@ -23,9 +23,9 @@
 //
 // While a thread has a sink, what cannot be captured throws std::logic_error:
 // Record, Wait, HostCallback, copies from and to pageable host memory, waits
-// and reads, and whatever is asked of CUDA streams. Memory that is let go of
+// and reads, and all requests to CUDA streams. Memory that is released
 // meanwhile is reused when the thread has no sink any more. Stamps of captured
-// operations say that they took no time.
+// operations show no duration.
 //
 // Thread-safety: a sink is called on the thread of its ScopedTaskSink only.
 
@@ -46,9 +46,9 @@ class TaskSink {
  public:
   virtual ~TaskSink() = default;
 
-  // Takes what `stream` would have run, and returns the operation's number as
-  // the caller is to know it. The label is copied if it is to be kept. What
-  // this throws, the call that enqueues throws.
+  // Takes the task that `stream` would have run and returns the operation's
+  // number, which the caller gets. Copy the label to keep it. Exceptions
+  // propagate to the enqueueing call.
   virtual std::uint64_t Capture(CpuStream& stream, const OpLabel& label,
                                 std::function<void()> task) = 0;
 };

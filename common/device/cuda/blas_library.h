@@ -3,11 +3,10 @@
 //   const BlasLibrary& blas = Blas();
 //   CheckBlas(blas.create(&handle));
 //
-// A program is not linked with it: the library and what it needs are larger
-// than 500 MB, so they are not carried along, and whatever needs no cuBLAS runs
-// without. Built with cuBLAS's headers, the program takes the library of their
-// major version or of another one, 12 or 13: the functions below are the same
-// in both.
+// Programs are not linked with it: the library and its dependencies are larger
+// than 500 MB, and programs that need no cuBLAS run without. Built with
+// cuBLAS's headers, the program takes the library of their major version or of
+// another one, 12 or 13: the functions below are the same in both.
 //
 // Thread-safe. A library that is loaded stays.
 
@@ -21,8 +20,8 @@
 
 namespace d2l {
 
-// What is used of it, each with its type in cublas_api.h, and so with the
-// names that cublas_v2.h stands for.
+// The functions used, each with its type in cublas_api.h, under the names of
+// cublas_v2.h.
 struct BlasLibrary {
   decltype(&cublasCreate_v2) create;
   decltype(&cublasDestroy_v2) destroy;
@@ -49,7 +48,7 @@ std::vector<std::string> BlasFolders();
 // there is no library of which all functions can be loaded.
 BlasLibrary LoadBlas(const std::vector<std::string>& folders);
 
-// Throws std::runtime_error, which then is the operation's failure.
+// Throws std::runtime_error, which becomes the operation's failure.
 void CheckBlas(cublasStatus_t status);
 
 }  // namespace d2l

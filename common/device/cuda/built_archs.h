@@ -1,4 +1,5 @@
-// Which GPUs this binary has machine code for, as --//:cuda_archs said.
+// The GPU architectures that this binary has machine code for
+// (--//:cuda_archs).
 //
 //   BuiltArchs();  // {800, 900} for sm_80,sm_90
 

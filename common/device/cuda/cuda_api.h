@@ -43,7 +43,7 @@ class CudaApi {
   virtual int CreateStream(CudaStreamHandle* stream) = 0;
   virtual int DestroyStream(CudaStreamHandle stream) = 0;
 
-  // timed: ElapsedMillis can be asked of it; others cost a little less.
+  // timed: usable with ElapsedMillis; others cost a little less.
   virtual int CreateEvent(bool timed, CudaEventHandle* event) = 0;
   // Stream and event are of one device. An event can be recorded again.
   virtual int RecordEvent(CudaEventHandle event, CudaStreamHandle stream) = 0;

@@ -1,4 +1,4 @@
-// What CUDA's error codes mean for a stream, and how they are told.
+// The meaning of CUDA's error codes for a stream, and their messages.
 //
 //   if (KindOf(error) == CudaErrorKind::kSticky) …
 //   throw std::runtime_error(LaunchFailureText(error, text, "sm_75", {800}));
@@ -59,9 +59,9 @@ std::string LaunchFailureText(int error, const std::string& error_text,
                               const std::string& capability,
                               absl::Span<const int> archs);
 
-// What became of the operations that were in flight when the context was
-// lost. first, last: as "relu (operation 41, requested at net.cc:88)"; both
-// empty if none were, and the same if one was.
+// The message on the operations in flight when the context was lost. first,
+// last: as "relu (operation 41, requested at net.cc:88)"; both empty if none
+// were, and the same if one was.
 std::string StickyErrorText(const std::string& error_text,
                             const std::string& first, const std::string& last);
 

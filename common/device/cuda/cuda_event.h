@@ -1,9 +1,8 @@
 // The state behind an event of a CUDA stream. See Event.
 //
 // Blocking spins or sleeps as the CUDA runtime decides (it spins if there are
-// cores enough). In a host callback of a CUDA stream nothing can be asked of
-// CUDA: there Query says what is known already, and Block throws
-// std::logic_error.
+// cores enough). A host callback of a CUDA stream must not call CUDA: there
+// Query returns what is known already, and Block throws std::logic_error.
 
 #ifndef D2L_COMMON_DEVICE_CUDA_CUDA_EVENT_H_
 #define D2L_COMMON_DEVICE_CUDA_CUDA_EVENT_H_
@@ -31,8 +30,8 @@ class CudaEventState final : public EventState {
   bool Query() override;
   void Block() override;
   FailurePtr failure() override;
-  // By CUDA's clock; between two GPUs by the host's, to some 10 us. NaN if
-  // CUDA cannot be asked any more.
+  // By CUDA's clock; between two GPUs by the host's, to some 10 us. NaN if CUDA
+  // cannot be called any more.
   double NanosSince(EventState& begin) override;
 
  private:

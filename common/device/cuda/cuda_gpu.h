@@ -1,16 +1,15 @@
-// CudaGpu: what the streams on one physical GPU share: events and the streams'
-// host memory, which are used again and again, and a relation of the GPU's
-// clock to the host's; also CUPTI, which all GPUs share.
+// CudaGpu: the resources that the streams on one physical GPU share: pools of
+// events and of the streams' host memory, a relation of the GPU's clock to the
+// host's, and CUPTI, which all GPUs share.
 //
 //   std::shared_ptr<CudaEvent> event;
 //   if (const int error = gpu.NewEvent(/*timed=*/true, &event)) …
 //   gpu.api().RecordEvent(event->handle(), stream);
 //
 // Thread-safe. A CudaGpu lives as long as the process and outlives its events;
-// letting go of an event or of memory calls no CUDA, so it may happen
-// anywhere. CUDA's events are never destroyed, nor memory freed: the last
-// reference may go when the runtime is gone, and freeing page-locked memory
-// waits for the GPU.
+// releasing an event or memory calls no CUDA, so it may happen anywhere. CUDA's
+// events are never destroyed, nor memory freed: the last reference may go when
+// the runtime is gone, and freeing page-locked memory waits for the GPU.
 
 #ifndef D2L_COMMON_DEVICE_CUDA_CUDA_GPU_H_
 #define D2L_COMMON_DEVICE_CUDA_CUDA_GPU_H_
@@ -31,15 +30,15 @@ namespace d2l {
 class CudaGpu;
 class CuptiTimer;
 
-// What a stream has in host memory that its GPU sees too.
+// A stream's host memory that its GPU can access.
 struct StreamMemory {
   ErrorRecord records[2];
   alignas(64) std::uint32_t released;  // see CudaStream::Stall
 };
 
-// One of CUDA's events, while somebody uses it. When the last reference goes
-// it is given to the next who asks, whether or not it is done: waits that were
-// enqueued for it stand for the record they were made for.
+// One of CUDA's events, in use. When the last reference goes it returns to the
+// pool, done or not: waits that were enqueued for it keep the record they were
+// made for.
 class CudaEvent {
  public:
   CudaEvent(CudaGpu& gpu, bool timed, CudaEventHandle handle)
@@ -86,8 +85,8 @@ class CudaGpu {
   const std::vector<int>& built_archs() const { return built_archs_; }
   CuptiTimer* cupti() const { return cupti_; }
 
-  // An event that nobody else uses. The GPU is the thread's current one.
-  // Returns CUDA's error.
+  // An event for the caller's exclusive use. The GPU is the thread's current
+  // one. Returns CUDA's error.
   int NewEvent(bool timed, std::shared_ptr<CudaEvent>* event);
 
   // Memory for one stream, all 0. To be returned when the GPU has no work left

@@ -11,8 +11,8 @@
 //   - The GPU skips nothing. Behind a failed operation kernels and copies to
 //     and from pinned memory run on with garbage, host callbacks and pageable
 //     copies are skipped, and all of them are marked as failed (StreamLog).
-//   - A failure becomes known when somebody finds out that the operation is
-//     done: by waiting, by an event, or because the queue is full.
+//   - A failure becomes known when the operation is found to be done: by a
+//     wait, by an event, or because the queue is full.
 //   - An error that loses the GPU's context (an illegal address) cannot be
 //     mended: from then on every call throws it, except Record, whose event is
 //     complete and poisoned.
@@ -24,13 +24,12 @@
 //
 // How far a stream is
 //
-// CUDA tells no operation numbers. What tells how far a stream is are events
-// that it is asked about: one behind every kCheckpointEvery operations, one
-// before whatever may take long for reasons of its own (a host callback, a
-// wait), the ones that Record makes, and one at the end when somebody waits
-// for an operation that none of these covers. So whoever waits for an
-// operation waits for at most kCheckpointEvery - 1 kernels and copies more,
-// and never for a callback behind it. An event behind every operation would
+// CUDA reports no operation numbers. The stream's progress is known from
+// events: one after every kCheckpointEvery operations, one before an operation
+// of unknown duration (a host callback, a wait), those that Record makes, and
+// one at the end for a wait that none of these covers. So a wait for an
+// operation lasts at most kCheckpointEvery - 1 kernels and copies longer, and
+// never includes a callback after it. An event behind every operation would
 // make that exact, but would be another call into the driver for each, as would
 // a word that the stream writes (cuStreamWriteValue64). With one event to
 // sixteen operations, an operation costs what its launch does, plus a label
@@ -100,7 +99,7 @@ class CudaStream final : public Stream {
   // The launch is an NvtxRange under the label's name.
   //
   // If CUDA does not take the launch, or `launch` throws, the operation has
-  // failed, and this throws AsyncError there and then; the stream goes on.
+  // failed, and this call throws AsyncError; the stream goes on.
   template <typename F>
   std::uint64_t Launch(const OpLabel& label, const F& launch) {
     return LaunchErased(label, launch);
@@ -135,8 +134,8 @@ class CudaStream final : public Stream {
 
   CudaGpu& gpu() const { return gpu_; }
 
-  // A place for what a library keeps for each stream (see cuda_blas.h). Used
-  // within a launch, and destroyed before CUDA's stream is.
+  // A library's state for this stream (see cuda_blas.h). Used within a launch,
+  // and destroyed before CUDA's stream is.
   std::shared_ptr<void>& library_state() { return library_state_; }
 
  private:
@@ -166,7 +165,7 @@ class CudaStream final : public Stream {
   void Poll();
   Checkpoint CheckpointBehind(std::uint64_t number);
 
-  // Throws the failure nobody was told of, if it is below `before`.
+  // Throws the unreported failure, if it is below `before`.
   void Report(std::uint64_t before, const char* noticed_in,
               SourceLocation noticed_at);
 

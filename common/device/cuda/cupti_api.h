@@ -3,9 +3,9 @@
 // for tests (fake_cupti.h).
 //
 // CUPTI records *activities*: kernels, copies and memsets, each with its times,
-// and which call of CUDA asked for them. It delivers the records late, in
-// buffers, on any thread, and in no order. To tell for whom a call was made, an
-// id is pushed around it on the calling thread.
+// and the CUDA call that requested them. It delivers the records late, in
+// buffers, on any thread, and in no order. To attribute a call, an id is pushed
+// around it on the calling thread.
 //
 // All functions but Load return CUPTI's error, 0 for none. Thread-safe.
 
@@ -23,7 +23,7 @@ inline constexpr int kCuptiInsufficientPrivileges = 35;
 inline constexpr int kCuptiMultipleSubscribers = 39;
 inline constexpr int kCuptiVirtualizedInsufficientPrivileges = 40;
 
-// What CUPTI can be told to record.
+// The kinds of records.
 enum class CuptiKind {
   kPushedIds,  // for which call an id was pushed; needs the two kinds of calls
   kRuntimeCalls,  // of CUDA, as the next
@@ -54,7 +54,7 @@ class CuptiReceiver {
   virtual ~CuptiReceiver() = default;
 
   virtual void OnRecords(absl::Span<const CuptiRecord> records) = 0;
-  // So many records are lost, because CUPTI had no room for them.
+  // `records` records are lost, because CUPTI had no room for them.
   virtual void OnDropped(std::int64_t records) = 0;
 };
 

@@ -23,7 +23,7 @@
 
 namespace d2l {
 
-// What is used of it, each with its type in CUPTI's headers.
+// The functions used, each with its type in CUPTI's headers.
 struct CuptiLibrary {
   decltype(&cuptiSubscribe) subscribe;
   decltype(&cuptiUnsubscribe) unsubscribe;
@@ -50,8 +50,8 @@ std::vector<std::string> CuptiFolders();
 // of which all functions can be loaded.
 CuptiLibrary LoadCupti(const std::vector<std::string>& folders);
 
-// What a buffer of CUPTI's holds in its first `bytes`, in that order, without
-// records of other kinds.
+// The records in the first `bytes` of a buffer of CUPTI's, in that order,
+// without those of other kinds.
 std::vector<CuptiRecord> RecordsIn(const CuptiLibrary& cupti,
                                    std::uint8_t* buffer, std::size_t bytes);
 

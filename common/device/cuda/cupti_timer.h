@@ -12,10 +12,10 @@
 // it measure as well: the way from one kernel to the next, and the events
 // themselves, which cost the host some microseconds for each operation.
 //
-// What CUPTI delivers is kept here until somebody asks for it (DeviceTimes).
-// CUPTI records from the first Begin until the last DeviceTimes is gone, and
-// slows every launch a little meanwhile. If CUPTI refuses, DeviceTimes is not
-// available(), and its notes say why and what to do.
+// Records are kept here until DeviceTimes fetches them. CUPTI records from the
+// first Begin until the last DeviceTimes is gone, and slows every launch a
+// little meanwhile. If CUPTI refuses, DeviceTimes is not available(), and its
+// notes say why and what to do.
 //
 // CUPTI's clock is compared with the host's at the beginning and with each
 // Collect. (It would also take a clock of ours, with
@@ -62,11 +62,11 @@ class CuptiTimer final : private CuptiReceiver {
   CuptiTimer(const CuptiTimer&) = delete;
   CuptiTimer& operator=(const CuptiTimer&) = delete;
 
-  // Times are taken for what this returns, and no longer for what the last call
-  // did. The first call loads CUPTI.
+  // Times are taken for the result, and no longer for that of the last call.
+  // The first call loads CUPTI.
   std::shared_ptr<DeviceTimes> Begin();
 
-  // While it lives, what this thread asks of CUDA is done for the operation.
+  // While it lives, this thread's CUDA calls are attributed to the operation.
   // They do not nest.
   class Scope {
    public:

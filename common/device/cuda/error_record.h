@@ -1,4 +1,4 @@
-// ErrorRecord: how a kernel says that an element was wrong.
+// ErrorRecord: how a kernel reports an invalid element.
 //
 //   // in a kernel, with an ErrorReporter among its parameters
 //   if (index < 0 || index >= size) {
@@ -6,12 +6,11 @@
 //     return;
 //   }
 //
-// Each stream has a record in host memory that its GPU sees too. A kernel that
-// finds an error notes it there and goes on; it never traps, which would cost
-// the whole program its GPU. The first to claim the record is told, any other
-// error is not: which element that is, of several wrong ones, is not
-// determined. The host reads the record once the operation is known to be
-// done (see StreamLog).
+// Each stream has a record in host memory that its GPU can access. A kernel
+// that finds an error writes it there and goes on; it never traps, which would
+// cost the whole program its GPU. Only the first error to claim the record is
+// reported; of several, which one that is is not determined. The host reads the
+// record once the operation is known to be done (see StreamLog).
 //
 // For .cu and .cc files. Report is for kernels; an ErrorReporter is a plain
 // value of two words.

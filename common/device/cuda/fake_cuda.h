@@ -15,13 +15,13 @@
 // clocks of their own; once a GPU's context is lost every call on it fails, and
 // no host function is called any more. "Kernels" are functions of the test.
 //
-// A GPU's memory is not the host's: on x86 processors with protection keys, who
-// touches it in a thread other than a stream's, or in a host function, has an
-// access violation, as on a machine with a GPU. Elsewhere nobody notices.
+// A GPU's memory is not the host's: on x86 processors with protection keys, an
+// access from a thread other than a stream's, or from a host function, faults,
+// as on a machine with a GPU. Elsewhere such an access is not detected.
 //
-// What a program must not do is noted (violations()): calls from a host
-// function, a stream with another current device than its own, an event
-// recorded on another device's stream, memory that is not there.
+// Invalid calls are recorded (violations()): calls from a host function, a
+// stream with another current device than its own, an event recorded on another
+// device's stream, memory that is not there.
 //
 // Thread-safe. Destroyed after every stream on it; it waits for their threads.
 

@@ -52,7 +52,7 @@ class FakeCupti final : public CuptiApi {
   int StartWork(std::uint32_t call, std::int64_t begin);
   void EndWork(int key, std::int64_t end);
 
-  // ---- What the test wants.
+  // ---- For tests.
 
   // A buffer is full when it has so many records.
   void SetBufferSize(std::size_t records);

@@ -5,13 +5,13 @@
 //                       &RealCuptiApi());
 //
 // The program's own is in cuda_backend.cc; tests make one on a model of a GPU.
-// Several streams, of one device or of logical ones, share what CudaGpu has
-// for their GPU. GPUs that have streams may use each other's memory directly,
-// where the hardware can.
+// Several streams, of one device or of logical ones, share their GPU's CudaGpu.
+// GPUs that have streams may use each other's memory directly, where the
+// hardware can.
 //
-// Memory comes straight from cudaMalloc: what makes it stream-ordered and cheap
-// is DeviceMemory. In a host callback, where CUDA may not be called, another
-// thread asks for it.
+// Memory comes straight from cudaMalloc; DeviceMemory makes it stream-ordered
+// and cheap. In a host callback, which must not call CUDA, another thread
+// allocates.
 //
 // Thread-safe. It must outlive its streams and everything they made, so it is
 // never destroyed.

@@ -1,4 +1,4 @@
-// LaunchGeometry: how many threads a kernel is launched with.
+// LaunchGeometry: the blocks and threads of a kernel launch.
 //
 //   const LaunchGeometry shape = GeometryFor(n, launch.multiprocessors);
 //   Add<<<shape.blocks, shape.threads, 0, launch.stream>>>(n, …);

@@ -4,16 +4,16 @@
 //
 //   MarkRangesForNvtx();
 //
-// NVTX is headers only; what it tells, it tells a tool that has put itself into
-// the program. Run with a tool of a test's own; not yet with Nsight Systems.
+// NVTX is headers only; it calls a tool that has injected itself into the
+// program. Tested with a tool of the tests' own; not yet with Nsight Systems.
 
 #ifndef D2L_COMMON_DEVICE_CUDA_NVTX_RANGES_H_
 #define D2L_COMMON_DEVICE_CUDA_NVTX_RANGES_H_
 
 namespace d2l {
 
-// From now on the process's ranges are marked, if there is a tool; without one
-// it does nothing. To be called once. Returns whether there is one.
+// Marks the process's ranges from now on, if there is a tool. Call it once.
+// Returns whether there is one.
 bool MarkRangesForNvtx();
 
 }  // namespace d2l

@@ -1,5 +1,5 @@
-// StreamLog: what is known about the operations of one CUDA stream: how many
-// there are, how many are done, and which of them failed, and why.
+// StreamLog: the state of one CUDA stream's operations: how many there are, how
+// many are done, which failed, and why.
 //
 //   const StreamLog::Ticket ticket = log.Begin(label);  // operation 41
 //   … the kernel is launched, and reports errors to ticket.errors …
@@ -7,16 +7,16 @@
 //   if (FailurePtr failure = log.FailureOf(41)) …
 //
 // A GPU skips nothing: behind a failed operation kernels and copies run on,
-// with garbage. So the log says from where on nothing is valid, and that is
-// found out late, when operations are known to be done. An operation fails
-//   - through a host callback that throws, which is known there and then;
-//   - through a kernel that finds an error: it says so in the stream's
-//     ErrorRecord, which is looked at when the operation is done;
-//   - through a wait for an event that turns out to be poisoned: looked at
-//     when the wait is done;
-//   - where it is launched: then it fails alone, since its caller is told.
-// The first of them opens a failed interval of numbers, which goes on until
-// somebody is told (Report): all failures in between are only consequences.
+// with garbage. So the log records from where on results are invalid, which is
+// known late, when operations are known to be done. An operation fails
+//   - through a host callback that throws, which is known at once;
+//   - through a kernel that writes an error to the stream's ErrorRecord, which
+//     is read when the operation is done;
+//   - through a wait for an event that turns out to be poisoned: checked when
+//     the wait is done;
+//   - at its launch: then it fails alone, since the call throws.
+// The first of them opens a failed interval of numbers, which lasts until
+// Report: all failures in between are only consequences.
 //
 // There are two error records. Operations enqueued after a report write into
 // the other one, which those from before cannot reach any more: by then all
@@ -25,9 +25,9 @@
 // The log keeps the label of every operation that is not known to be done, in
 // a ring as large as the stream's bound.
 //
-// It outlives its stream as long as an event needs it. Thread-safe, as
-// stated: Begin and Add… are for whoever holds the stream's lock. Only
-// Complete calls CUDA. No lock is held while another log is asked.
+// It outlives its stream as long as an event needs it. Thread-safe, as stated:
+// Begin and Add… need the stream's lock. Only Complete calls CUDA. No lock is
+// held during calls of another log.
 
 #ifndef D2L_COMMON_DEVICE_CUDA_STREAM_LOG_H_
 #define D2L_COMMON_DEVICE_CUDA_STREAM_LOG_H_
@@ -81,7 +81,7 @@ class StreamLog {
                : pushed();
   }
 
-  // ---- For whoever enqueues, one at a time.
+  // ---- For enqueueing, one thread at a time.
 
   struct Ticket {
     std::uint64_t number;
@@ -120,15 +120,15 @@ class StreamLog {
   // Runs the next host callback, or skips it: on the thread that CUDA calls.
   void RunCallback();
 
-  // The launch of `number` failed, and the caller is told with what this
-  // returns.
+  // The launch of `number` failed. Returns the failure for the caller.
   FailurePtr FailLaunch(std::uint64_t number, std::string what,
                         std::exception_ptr cause);
 
   // The GPU's context is lost: what was in flight has failed, and so will
   // everything that comes.
   void Lose(const std::string& error_text);
-  // The failure of that, which is told with this; null if it has not happened.
+  // The failure of Lose, which then counts as reported; null if the context is
+  // not lost.
   FailurePtr TellLost();
   // What a CUDA call on behalf of the stream has returned: loses or ends the
   // stream if it is that kind of error. True if the stream does not run.
@@ -150,9 +150,9 @@ class StreamLog {
   // Counts an operation that was not even tried.
   void CountSkipped(std::uint64_t number);
 
-  // The failure that nobody was told of, if it is below `before`; null if there
-  // is none. With that it counts as told: what comes next is valid again.
-  // skipped: how many operations behind it were not even tried.
+  // The unreported failure, if it is below `before`; null if there is none. It
+  // then counts as reported: later operations are valid again. skipped: how
+  // many operations after it were not tried.
   FailurePtr Report(std::uint64_t before, std::int64_t* skipped);
   FailurePtr Unreported();
 

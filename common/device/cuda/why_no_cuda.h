@@ -1,13 +1,12 @@
-// Why this program finds no GPU: what CUDA said, turned into a sentence for
-// the person in front of the machine.
+// Why this program finds no GPU: CUDA's error as a sentence for the user.
 //
 //   CudaProbe probe;
 //   probe.error = cudaGetDeviceCount(&count);
 //   …
 //   std::cerr << WhyNoCuda(probe) << "\n";
 //
-// CUDA gives the same code for causes that need different remedies, so more
-// than the code is looked at. Pure functions of the probe, thread-safe.
+// CUDA gives the same code for causes with different remedies, so this looks at
+// more than the code. Pure functions of the probe, thread-safe.
 
 #ifndef D2L_COMMON_DEVICE_CUDA_WHY_NO_CUDA_H_
 #define D2L_COMMON_DEVICE_CUDA_WHY_NO_CUDA_H_
@@ -22,7 +21,7 @@ namespace d2l {
 inline constexpr int kCudaErrorInsufficientDriver = 35;
 inline constexpr int kCudaErrorNoDevice = 100;
 
-// What there is to know about a machine before the first device is used.
+// The state of the machine before the first device is used.
 struct CudaProbe {
   int error = 0;           // of cudaGetDeviceCount; 0 is success
   std::string error_text;  // "cudaErrorUnknown: unknown error"

@@ -1,10 +1,10 @@
-// Copies of elements that are not side by side, and copies past the caches.
+// Copies of strided elements, and copies with non-temporal stores.
 //
 //   // The transpose of a (rows, cols) matrix of floats.
 //   CopyTile(4, cols, rows, {out, rows, 1}, {in, 1, cols}, /*stream=*/false);
 //
-// "To stream" is to store past the caches, without reading a line before it is
-// overwritten: for results that are too large to stay in a cache.
+// "To stream" is to use non-temporal stores, which do not read a line before it
+// is overwritten: for results that are too large to stay in a cache.
 //
 // Thread-safe; nothing fails.
 
