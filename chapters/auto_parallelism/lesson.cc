@@ -651,7 +651,7 @@ void SizeSweep(Cell& cell) {
       {16, 64, 256, 1024, 4096});
   std::vector<double> x, one, two;
   Figure gain;
-  int gain_from = 0;  // the size from which on all gain surely
+  int gain_from = 0;  // the size from which on all gains are certain
   for (const int n : sizes) {
     const Tensor x1 = Rand({n, n}, First());
     const Tensor x2 = Rand({n, n}, Second());

@@ -10,7 +10,7 @@
 //
 // A program has value 0 from outside, on First(). Each of its steps makes the
 // next value, or overwrites one in place. How a step waits for what it needs is
-// the business of whoever runs it: the lesson.
+// left to its caller, the lesson.
 //
 // Values; not thread-safe.
 

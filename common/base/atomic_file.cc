@@ -34,8 +34,8 @@ absl::Status Unwritable(const std::string& path, int error) {
   } else if (error == ENOSPC) {
     advice = "The disk is full.";
   } else if (error == ENXIO) {
-    advice = absl::StrCat("Nobody reads the pipe; start the reader first: cat ",
-                          path);
+    advice = absl::StrCat(
+        "The pipe has no reader; start the reader first: cat ", path);
   }
   return absl::UnavailableError(absl::StrFormat("cannot write %s: %s. %s", path,
                                                 std::strerror(error), advice));

@@ -80,8 +80,8 @@ void ForEachStream(Entry& entry, F f) {
   for (Stream* stream : streams) f(*stream);
 }
 
-// At the end of the process: drops what is queued, so that no worker touches
-// an object that is already gone, and tells of failures nobody has seen.
+// At the end of the process: drops what is queued, so that no worker touches an
+// object that is already gone, and prints unreported failures.
 void StopStreams() {
   Table* t = table.load(std::memory_order_acquire);
   if (t == nullptr) return;

@@ -137,7 +137,7 @@ void DeviceMemory::Report(std::uint64_t storage, std::int64_t change,
                           NowTicks()});
 }
 
-// ---- What nobody holds any more.
+// ---- Returned blocks.
 
 void DeviceMemory::Return(Storage* block) noexcept {
   const auto size = static_cast<std::int64_t>(block->size_);

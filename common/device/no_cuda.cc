@@ -24,7 +24,7 @@ class NoCuda final : public Backend {
                                     const StreamOptions&) override {
     throw std::invalid_argument(inventory_.why_none);
   }
-  // Without a device nobody has anything to allocate for or to give back.
+  // Without a device there is nothing to allocate or to give back.
   void* Allocate(int, std::size_t) override { return nullptr; }
   void Free(int, void*, std::size_t) override {}
   void* AllocatePinned(std::size_t) override { return nullptr; }

@@ -22,7 +22,7 @@ constexpr double kHead = 76;  // title, key and margin above the first layer
 constexpr double kBoxHeight = 62;
 constexpr double kItemGap = 26;
 constexpr double kFont = 11;
-// A larger graph is a list of levels: nobody finds his way in such a picture.
+// A larger graph is a list of levels: the full picture would be unreadable.
 constexpr std::size_t kMaxSvgNodes = 300;
 
 // What is written in a box.

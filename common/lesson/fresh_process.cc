@@ -40,7 +40,7 @@ constexpr std::size_t kKeptText = 4000;
 std::atomic<bool> in_lesson{false};
 std::atomic<bool> in_probe{false};
 
-// Never destroyed, and made by whoever registers first.
+// Never destroyed; made by the first registration.
 std::map<std::string, Probe>& Probes() {
   static auto& probes = *new std::map<std::string, Probe>;
   return probes;

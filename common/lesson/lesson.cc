@@ -9,7 +9,7 @@
 namespace d2l {
 namespace {
 
-// Never destroyed, and made by whoever registers first.
+// Never destroyed; made by the first registration.
 std::deque<Lesson>& Registered() {
   static std::deque<Lesson>& lessons = *new std::deque<Lesson>;
   return lessons;

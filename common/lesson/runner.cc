@@ -190,7 +190,7 @@ bool RunCell(const Task& task, const Run& run, CellResult* result) {
   std::string error;
   try {
     task.cell->run(cell);
-    // An operation whose result nobody read may still fail: here, not later.
+    // An operation whose result was not read may still fail: here, not later.
     WaitForAllDevices();
     return true;
   } catch (const OutOfMemoryError& e) {
@@ -311,7 +311,7 @@ void StopAtOnce(int number) {
   RemoveTemporaryFiles();
   constexpr char kText[] = "\nInterrupted.\n";
   if (number == SIGINT && write(STDERR_FILENO, kText, sizeof(kText) - 1) < 0) {
-    // There is nobody to tell.
+    // There is nowhere to report it.
   }
   signal(number, SIG_DFL);
   raise(number);

@@ -1,5 +1,5 @@
-// The primitive behind copy.h and the assignment to x[...]. For those who read,
-// rewrite or replay programs.
+// The primitive of copy.h and of the assignment to x[...], for tracing,
+// rewriting and replaying programs.
 //
 // Immutable values; see primitive.h.
 

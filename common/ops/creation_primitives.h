@@ -1,5 +1,4 @@
-// The primitives behind creation.h. For those who read, rewrite or
-// replay programs.
+// The primitives of creation.h, for tracing, rewriting and replaying programs.
 //
 // Immutable values; see primitive.h.
 

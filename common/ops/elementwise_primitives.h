@@ -1,5 +1,5 @@
-// The primitives behind elementwise.h. For those who read, rewrite or
-// replay programs.
+// The primitives of elementwise.h, for tracing, rewriting and replaying
+// programs.
 //
 // Immutable values; see primitive.h.
 

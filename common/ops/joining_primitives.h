@@ -1,5 +1,4 @@
-// The primitives behind joining.h. For those who read, rewrite or
-// replay programs.
+// The primitives of joining.h, for tracing, rewriting and replaying programs.
 //
 // Immutable values; see primitive.h.
 

@@ -1,5 +1,4 @@
-// The primitive behind matmul.h. For those who read, rewrite or
-// replay programs.
+// The primitive of matmul.h, for tracing, rewriting and replaying programs.
 //
 // Immutable values; see primitive.h.
 

@@ -43,7 +43,8 @@ class ReadScope {
 
 void WaitForWriter(const Tensor& x, const char* reader, SourceLocation at) {
   const Storage& storage = *x.storage();
-  if (storage.writer() == nullptr) return;  // nobody wrote: nothing to wait for
+  if (storage.writer() == nullptr)
+    return;  // never written: nothing to wait for
   storage.writer()->Finish(storage.written_by(), reader, at);
 }
 

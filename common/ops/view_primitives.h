@@ -1,6 +1,5 @@
-// The primitives behind views.h: each makes a view of its one input, and
-// launches nothing. For those who read, rewrite or
-// replay programs.
+// The primitives of views.h, for tracing, rewriting and replaying programs.
+// Each makes a view of its one input, and launches nothing.
 //
 // Immutable values; see primitive.h.
 

@@ -318,7 +318,7 @@ void Collector::AddHostCall(ProfiledKind kind, const char* name,
                             std::int64_t begin, std::int64_t end,
                             SourceLocation at,
                             absl::Span<const Tensor* const> inputs) {
-  if (begin == 0) return;  // nobody wanted times when it began
+  if (begin == 0) return;  // no listener wanted times when it began
   ThreadLog* const log = Room();
   if (log == nullptr) return;
   CallRecord& record = log->next();

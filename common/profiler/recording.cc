@@ -56,7 +56,7 @@ EnqueuedOp OpOf(const CallRecord& record) {
   return {record.stream, record.number};
 }
 
-// Of operations whose times nobody has written into their stamps.
+// Of operations whose stamps have no times.
 void CollectTimes(const std::vector<Call>& calls, DeviceTimes& times) {
   std::vector<EnqueuedOp> ops;
   for (const Call& call : calls) {

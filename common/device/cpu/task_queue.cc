@@ -86,7 +86,7 @@ TaskQueue::Slot* TaskQueue::WaitForFront() {
   for (;;) {
     const std::int64_t until = NowNanos() + SpinNanos();
     do {
-      // Unless somebody waits, see kPausesBetweenLooks.
+      // Unless a thread waits, see kPausesBetweenLooks.
       for (int i = 0; i < kPausesBetweenLooks; ++i) {
         Pause();
         if (hurry_.load(std::memory_order_relaxed)) {

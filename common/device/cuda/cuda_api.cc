@@ -47,8 +47,8 @@ static_assert(kCudaLaunchFailure == cudaErrorLaunchFailure);
 static_assert(kCudaNotPermitted == cudaErrorNotPermitted);
 static_assert(kCudaUnknown == cudaErrorUnknown);
 
-// An error stays with the thread until somebody takes it; a kernel launch that
-// comes later must not find it.
+// An error stays with the thread until it is taken; a kernel launch that comes
+// later must not find it.
 int Taken(cudaError_t error) {
   if (error != cudaSuccess && error != cudaErrorNotReady) cudaGetLastError();
   return error;

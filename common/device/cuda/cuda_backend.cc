@@ -27,8 +27,8 @@ static_assert(kCudaErrorInsufficientDriver ==
               static_cast<int>(cudaErrorInsufficientDriver));
 static_assert(kCudaErrorNoDevice == static_cast<int>(cudaErrorNoDevice));
 
-// An error stays with the thread until somebody takes it; later calls must
-// not find it.
+// An error stays with the thread until it is taken; later calls must not find
+// it.
 bool Succeeded(cudaError_t error) {
   if (error == cudaSuccess) return true;
   cudaGetLastError();

@@ -25,7 +25,7 @@ bool CudaEventState::Query() {
   const int error = api.QueryEvent(event_->handle());
   if (error == kCudaNotReady) return false;
   if (error != 0) {
-    // Whatever it is, nobody can know any more how far the stream is.
+    // Whatever the error, the stream's progress cannot be known any more.
     if (!log_->NoteError(api, error)) log_->Lose(api.ErrorText(error));
     return true;
   }
@@ -50,7 +50,7 @@ void CudaEventState::Block() {
 }
 
 FailurePtr CudaEventState::failure() {
-  // It is done, even if nobody has asked its own stream yet.
+  // It is done, even if its own stream does not know yet.
   log_->Resolve(number_ + 1);
   return log_->FailureOf(number_);
 }

@@ -386,7 +386,7 @@ CudaStream::Checkpoint CudaStream::CheckpointBehind(std::uint64_t number) {
   if (last_checkpoint_ <= number) {
     const int error = AddCheckpoint();
     if (error == 0) return checkpoints_.back();
-    // Nobody can know any more how far the stream is.
+    // The stream's progress cannot be known any more.
     log_->Lose(api_.ErrorText(error));
     return {};
   }

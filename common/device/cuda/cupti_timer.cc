@@ -268,7 +268,8 @@ int CuptiTimer::SwitchOn() {
 
 void CuptiTimer::SwitchOff() {
   for (const CuptiKind kind : kKinds) api_.Disable(kind);
-  // What is left belongs to nobody, and must not wait for the next who begins.
+  // The remaining records belong to no timing, and must not be left to the next
+  // one.
   api_.Flush(/*forced=*/true);
   api_.Unsubscribe();
 }

@@ -117,7 +117,7 @@ class CuptiTimer final : private CuptiReceiver {
   std::map<std::uint64_t, Times*> times_;  // by the first of their ids
   std::uint64_t next_id_ = 1;
   absl::flat_hash_map<std::uint32_t, std::uint64_t> id_of_call_;
-  // Whose id was not delivered yet, or that nobody has asked about.
+  // Records whose id was not delivered yet, or that were not requested.
   std::unordered_multimap<std::uint32_t, CuptiRecord> unmatched_;
 };
 

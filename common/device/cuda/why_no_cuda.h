@@ -16,8 +16,8 @@
 
 namespace d2l {
 
-// The codes that are told apart, by their names in the CUDA runtime. They are
-// part of its binary interface; cuda_backend.cc checks that they are these.
+// The codes that are distinguished, by their names in the CUDA runtime. They
+// are part of its binary interface; cuda_backend.cc checks that they are these.
 inline constexpr int kCudaErrorInsufficientDriver = 35;
 inline constexpr int kCudaErrorNoDevice = 100;
 

@@ -37,7 +37,7 @@ constexpr DeviceError kErrorOf =
                                    : DeviceError::kNegativeExponent;
 
 // Of integers: reports a bad divisor or exponent. The result is then 0, which
-// nobody gets to see.
+// is never read.
 template <typename F>
 struct Checked {
   ErrorReporter errors;
@@ -76,7 +76,7 @@ void Run(const Launch& launch, const BinaryArgs& args) {
 template <typename F, typename T>
 void RunChecked(const Launch& launch, const BinaryArgs& args) {
   if (args.b.data == nullptr && IsBad<F>(args.b.scalar.To<T>())) {
-    // Every element is wrong: the first is told.
+    // Every element is wrong: the first is reported.
     if (args.numel > 0) {
       StartKernel(ReportKernel, 1, 1, launch.stream, launch.errors, kErrorOf<F>,
                   args.b.scalar.To<std::int64_t>());
