@@ -141,7 +141,7 @@ absl::StatusOr<std::vector<double>> RunInFreshProcess(
     std::chrono::milliseconds limit) {
   if (in_probe) {
     return absl::FailedPreconditionError(absl::StrFormat(
-        "the probe \"%s\" was asked for by a probe, whose process is fresh "
+        "the probe \"%s\" was requested by a probe, whose process is fresh "
         "already; call the function instead",
         name));
   }

@@ -94,7 +94,7 @@ TEST(FreshProcess, UnknownProbesAreNamed) {
 
 TEST(FreshProcess, AProbeCannotRunAProbe) {
   EXPECT_THAT(Fresh("sample/end|probe").output,
-              HasSubstr("was asked for by a probe, whose process is fresh"));
+              HasSubstr("was requested by a probe, whose process is fresh"));
 }
 
 TEST(FreshProcess, HasNoInput) {

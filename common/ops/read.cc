@@ -43,8 +43,7 @@ class ReadScope {
 
 void WaitForWriter(const Tensor& x, const char* reader, SourceLocation at) {
   const Storage& storage = *x.storage();
-  if (storage.writer() == nullptr)
-    return;  // never written: nothing to wait for
+  if (storage.writer() == nullptr) return;  // nothing was written
   storage.writer()->Finish(storage.written_by(), reader, at);
 }
 
