@@ -87,7 +87,9 @@ void StopStreams() {
   if (t == nullptr) return;
   // exit() called in work that a stream runs cannot wait for itself, and that
   // of a forked child not for its parent's threads.
-  if (internal::enqueue_mode || internal::forked_child) return;
+  if (internal::enqueue_mode == internal::kOnWorker || internal::forked_child) {
+    return;
+  }
   BeginEndOfProgram();
   std::vector<Stream*> streams;
   for (const auto& entry : t->entries) {

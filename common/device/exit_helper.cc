@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstdint>
 #include <cstdlib>
+#include <functional>
 #include <iostream>
 #include <memory>
 #include <stdexcept>
@@ -18,12 +19,14 @@
 #include "absl/status/status.h"
 #include "common/device/cpu/cpu_stream.h"
 #include "common/device/cpu/parallel_for.h"
+#include "common/device/cpu/task_sink.h"
 #include "common/device/device.h"
 #include "common/device/device_table.h"
 #include "common/device/event.h"
 #include "common/device/memory.h"
 #include "common/device/op_label.h"
 #include "common/device/stream.h"
+#include "common/device/stream_stall.h"
 
 namespace d2l {
 namespace {
@@ -265,6 +268,28 @@ int ExitInWork() {
   for (;;) std::this_thread::yield();
 }
 
+int ExitInStall() {
+  Make();
+  const StreamStall stall(DefaultStream(kCpu0));
+  Queue(DefaultStream(kCpu0), 10);
+  std::exit(0);
+}
+
+int ExitInCapture() {
+  class Sink : public TaskSink {
+    std::uint64_t Capture(CpuStream&, const OpLabel&,
+                          std::function<void()>) override {
+      return 0;
+    }
+  } sink;
+  Make();
+  Stream& stream = DefaultStream(kCpu0);
+  stream.HostCallback([] { throw std::runtime_error("alas"); });
+  while (!stream.Query()) std::this_thread::yield();
+  const ScopedTaskSink scope(sink);
+  std::exit(0);
+}
+
 // ---- Programs that may have no more threads.
 
 // False if that cannot be tried here.
@@ -373,6 +398,8 @@ constexpr Case kCases[] = {
     {"parallel_cores", ParallelCores},
     {"exit_in_part", ExitInPart},
     {"exit_in_work", ExitInWork},
+    {"exit_in_stall", ExitInStall},
+    {"exit_in_capture", ExitInCapture},
     {"no_thread_for_a_stream", NoThreadForAStream},
     {"no_thread_for_a_helper", NoThreadForAHelper},
     {"fork_and_exit", ForkAndExit},

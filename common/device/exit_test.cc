@@ -27,7 +27,7 @@ class QuietEndTest : public testing::TestWithParam<const char*> {};
 INSTANTIATE_TEST_SUITE_P(Ways, QuietEndTest,
                          testing::Values("nothing", "start", "queued", "exit",
                                          "across", "leftovers", "producers",
-                                         "waiter", "parallel"),
+                                         "waiter", "parallel", "exit_in_stall"),
                          [](const testing::TestParamInfo<const char*>& info) {
                            return std::string(info.param);
                          });
@@ -46,6 +46,12 @@ TEST(EndTest, AFailureNobodyHasSeenIsTold) {
   EXPECT_THAT(ended.output,
               HasSubstr("Unreported asynchronous error: host_callback "
                         "(operation 0 of stream cpu:0"));
+  EXPECT_THAT(ended.output, HasSubstr("alas"));
+}
+
+TEST(EndTest, AThreadThatCapturesMayEndTheProgram) {
+  const ProgramResult ended = RunHelper("exit_in_capture");
+  EXPECT_EQ(ended.exit_code, 0);
   EXPECT_THAT(ended.output, HasSubstr("alas"));
 }
 

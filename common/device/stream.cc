@@ -7,15 +7,12 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <functional>
-#include <memory>
 #include <stdexcept>
 #include <string>
 #include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/base/mutex.h"
 
 namespace d2l {
 namespace {
@@ -95,29 +92,6 @@ void PrintUnnoticed(const FailurePtr& failure) {
 std::string Stream::name() const {
   if (index_ == 0) return device_.ToString();
   return absl::StrCat(device_.ToString(), "/", index_);
-}
-
-std::function<void()> Stream::Stall() {
-  struct Gate {
-    Mutex mutex;
-    CondVar changed;
-    bool reached ABSL_GUARDED_BY(mutex) = false;
-    bool open ABSL_GUARDED_BY(mutex) = false;
-  };
-  auto gate = std::make_shared<Gate>();
-  HostCallback([gate] {
-    MutexLock lock(gate->mutex);
-    gate->reached = true;
-    gate->changed.NotifyAll();
-    while (!gate->open) gate->changed.Wait(gate->mutex);
-  });
-  MutexLock lock(gate->mutex);
-  while (!gate->reached) gate->changed.Wait(gate->mutex);
-  return [gate] {
-    MutexLock opening(gate->mutex);
-    gate->open = true;
-    gate->changed.NotifyAll();
-  };
 }
 
 void ThrowIfFailed(Stream& stream, std::uint64_t number, const char* noticed_in,

@@ -117,8 +117,8 @@ class Stream {
 
   // For StreamStall. Returns once the stream is idle and stalled. The function
   // it returns ends the stall; any thread may call it, any number of times,
-  // while the stream lives. Here it is a host callback that waits.
-  virtual std::function<void()> Stall();
+  // while the stream lives.
+  virtual std::function<void()> Stall() = 0;
 
   // For the end of the process: from Abandon on, the back end skips the work
   // that it can skip and marks its results as failed; events complete. All

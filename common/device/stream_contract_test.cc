@@ -120,6 +120,16 @@ TEST_P(StreamContractTest, CopiesAndCallbacksShareOneOrder) {
   }
 }
 
+TEST_P(StreamContractTest, APoisonedStreamIsStalledToo) {
+  stream_->HostCallback(Fail);
+  LateError([this] { stream_->Record().Synchronize(); });
+  StreamStall stall(*stream_);
+  stream_->Record();
+  EXPECT_FALSE(stream_->Query());
+  stall.Release();
+  LateError([this] { stream_->Synchronize(); });
+}
+
 TEST_P(StreamContractTest, EnqueueingDoesNotWaitForTheWork) {
   std::atomic<int> ran{0};
   StreamStall stall(*stream_);

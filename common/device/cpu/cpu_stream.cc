@@ -39,6 +39,8 @@ void CpuStream::Abandon() {
   // Sequentially consistent: an event for which a worker goes on waiting was
   // recorded before this, and its stream will complete it.
   abandoned_.store(true, std::memory_order_seq_cst);
+  MutexLock lock(mutex_);
+  stall_ended_.NotifyAll();
 }
 
 void CpuStream::Retire() {
@@ -131,6 +133,29 @@ FailurePtr CpuStream::FailureOf(std::uint64_t number) {
   if (!ever_failed()) return nullptr;
   MutexLock lock(mutex_);
   return failed_.FailureOf(number);
+}
+
+std::function<void()> CpuStream::Stall() {
+  if (internal::enqueue_mode) internal::RefuseCall(*this, "Stall");
+  struct Gate {
+    CpuEventState reached;
+    bool open = false;  // guarded by the stream's mutex_
+  };
+  auto gate = std::make_shared<Gate>();
+  // Also on a poisoned stream, which would skip a host callback.
+  queue_.PushAlways(OpLabel("stall"), [this, gate](const FailurePtr&) {
+    gate->reached.Complete(nullptr);
+    MutexLock lock(mutex_);
+    while (!gate->open && !abandoned_.load(std::memory_order_relaxed)) {
+      stall_ended_.Wait(mutex_);
+    }
+  });
+  gate->reached.Block();
+  return [this, gate] {
+    MutexLock lock(mutex_);
+    gate->open = true;
+    stall_ended_.NotifyAll();
+  };
 }
 
 void CpuStream::Synchronize(SourceLocation noticed_at) {

@@ -88,9 +88,10 @@ class CpuStream final : public Stream {
   void Finish(std::uint64_t number, const char* noticed_in,
               SourceLocation noticed_at) override;
   FailurePtr FailureOf(std::uint64_t number) override;
+  std::function<void()> Stall() override;
 
-  // From Abandon on tasks are skipped. After Retire the worker goes on skipping
-  // until the process is gone.
+  // From Abandon on tasks are skipped and stalls end. After Retire the worker
+  // goes on skipping until the process is gone.
   void Abandon() override;
   void Retire() override;
   // The unreported failure, "relu (operation …) failed: …"; null if there is
@@ -150,6 +151,7 @@ class CpuStream final : public Stream {
   Mutex mutex_;
   FailedIntervals failed_ ABSL_GUARDED_BY(mutex_);
   std::atomic<bool> abandoned_{false};
+  CondVar stall_ended_;
 
   FailurePtr poison_;  // worker only
 
