@@ -82,6 +82,7 @@ void Launch(const internal::Listeners& listeners, const Primitive& primitive,
   if (listeners.any()) label.set_stamps(listeners.NewStamps(stream));
   const std::uint64_t number = primitive.Launch(stream, label, inputs, outputs);
   for (const Tensor* input : inputs) input->storage()->MarkUsedBy(stream);
+  for (const Tensor& output : outputs) output.storage()->MarkUsedBy(stream);
   // Once more: an input may have failed, and another thread's Synchronize may
   // have reported that, between the first look and the launch.
   for (const Tensor* input : inputs) CheckReadable(primitive, *input, at);
