@@ -23,8 +23,9 @@ namespace d2l::kernels::cpu {
 
 inline constexpr std::int64_t kGemmDepth = 384;
 
-// The work that is worth another core's while, in multiplications.
-inline constexpr std::int64_t kGemmGrain = 1 << 19;
+// The work that is worth another core's while, in multiplications: half of a
+// 100 x 100 product.
+inline constexpr std::int64_t kGemmGrain = 500'000;
 
 template <typename T>
 struct GemmArgs {
