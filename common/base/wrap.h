@@ -1,4 +1,4 @@
-// Text in lines of a limited width.
+// UTF-8 text, and text in lines of a limited width.
 //
 //   WrapWords("A long sentence …", "Note: ", "      ", 80);
 //
@@ -15,6 +15,10 @@
 #include "absl/strings/string_view.h"
 
 namespace d2l {
+
+// The bytes of the first character; 0 if the text is empty or does not begin
+// with UTF-8 (RFC 3629, section 4).
+std::size_t Utf8Length(absl::string_view text);
 
 // How many columns text without control characters takes: its code points.
 std::size_t TextColumns(absl::string_view text);

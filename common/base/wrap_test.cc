@@ -13,6 +13,23 @@ TEST(TextColumns, CountsCodePoints) {
   EXPECT_EQ(TextColumns("前向é"), 3u);
 }
 
+TEST(Utf8Length, IsThatOfTheFirstCharacter) {
+  EXPECT_EQ(Utf8Length("ab"), 1u);
+  EXPECT_EQ(Utf8Length("é1"), 2u);
+  EXPECT_EQ(Utf8Length("前1"), 3u);
+  EXPECT_EQ(Utf8Length("\xf0\x9f\x98\x80 1"), 4u);
+  EXPECT_EQ(Utf8Length("\xf4\x8f\xbf\xbf"), 4u);
+}
+
+TEST(Utf8Length, IsZeroForWhatIsNoUtf8) {
+  for (const char* text :
+       {"", "\x80", "\xff", "\xc3", "\xc3(", "\xe8\xae", "\xc1\xbf",
+        "\xe0\x9f\xbf", "\xf0\x8f\xbf\xbf", "\xed\xa0\x80", "\xf4\x90\x80\x80",
+        "\xf5\x80\x80\x80"}) {
+    EXPECT_EQ(Utf8Length(text), 0u) << text;
+  }
+}
+
 TEST(WrapWords, BreaksAtTheWidth) {
   EXPECT_EQ(WrapWords("aaa bb c", "", "", 6), "aaa bb\nc\n");
   EXPECT_EQ(WrapWords("aaa bb c", "", "", 5), "aaa\nbb c\n");

@@ -8,39 +8,21 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "common/base/wrap.h"
 
 namespace d2l {
 namespace {
 
-// The length of the UTF-8 sequence of a character of XML at `i`; 0 if there is
-// none. (RFC 3629, section 4; XML 1.0, section 2.2.)
-std::size_t CharacterAt(const std::string& text, std::size_t i) {
-  const auto byte = [&](std::size_t at) {
-    return at < text.size() ? static_cast<unsigned char>(text[at]) : 0u;
-  };
-  const auto tail = [&](std::size_t at) { return (byte(at) & 0xC0) == 0x80; };
-  const unsigned first = byte(i);
-  if (first < 0x80) {
-    return (first >= 0x20 && first != 0x7F) || first == '\t' || first == '\n';
-  }
-  if (first >= 0xC2 && first <= 0xDF) return tail(i + 1) ? 2 : 0;
-  if (first >= 0xE0 && first <= 0xEF) {
-    const unsigned second = byte(i + 1);
-    const bool overlong = first == 0xE0 && second < 0xA0;
-    const bool surrogate = first == 0xED && second >= 0xA0;
-    const bool not_a_character =
-        first == 0xEF && second == 0xBF && byte(i + 2) >= 0xBE;
-    if (overlong || surrogate || not_a_character) return 0;
-    return tail(i + 1) && tail(i + 2) ? 3 : 0;
-  }
-  if (first >= 0xF0 && first <= 0xF4) {
-    const unsigned second = byte(i + 1);
-    const bool overlong = first == 0xF0 && second < 0x90;
-    const bool too_large = first == 0xF4 && second >= 0x90;
-    if (overlong || too_large) return 0;
-    return tail(i + 1) && tail(i + 2) && tail(i + 3) ? 4 : 0;
-  }
-  return 0;
+// The length of the character of XML at the text's beginning; 0 if there is
+// none (XML 1.0, section 2.2).
+std::size_t CharacterLength(absl::string_view text) {
+  const unsigned char first = text[0];
+  const bool control = (first < 0x20 && first != '\t' && first != '\n');
+  if (control || first == 0x7F) return 0;
+  const absl::string_view head = text.substr(0, 3);
+  if (head == "\xEF\xBF\xBE" || head == "\xEF\xBF\xBF") return 0;
+  return Utf8Length(text);
 }
 
 // A title inside an element is what browsers show when it is pointed at.
@@ -76,7 +58,8 @@ std::string PaletteColour(int i) {
 std::string EscapeXml(const std::string& text) {
   std::string escaped;
   for (std::size_t i = 0; i < text.size();) {
-    const std::size_t length = CharacterAt(text, i);
+    const std::size_t length =
+        CharacterLength(absl::string_view(text).substr(i));
     if (length == 0) {
       escaped += '?';
       ++i;

@@ -19,22 +19,6 @@ constexpr std::size_t kLineColumns = 80;
 
 bool IsContinuation(char c) { return (c & 0xc0) == 0x80; }
 
-// Of the UTF-8 sequence that the text begins with, in bytes; 0 if it does not
-// begin with one.
-std::size_t SequenceLength(absl::string_view text) {
-  const unsigned char lead = static_cast<unsigned char>(text[0]);
-  std::size_t length = 0;
-  if (lead < 0x80) length = 1;
-  if (lead >= 0xc2 && lead < 0xe0) length = 2;
-  if (lead >= 0xe0 && lead < 0xf0) length = 3;
-  if (lead >= 0xf0 && lead < 0xf5) length = 4;
-  if (text.size() < length) return 0;
-  for (std::size_t i = 1; i < length; ++i) {
-    if (!IsContinuation(text[i])) return 0;
-  }
-  return length;
-}
-
 // U+0000 to U+001F, U+007F to U+009F.
 bool IsControl(absl::string_view sequence) {
   if (sequence.size() == 1) return absl::ascii_iscntrl(sequence[0]);
@@ -59,7 +43,7 @@ std::string Line(const std::vector<std::string>& cells,
 std::string PrintableText(absl::string_view text) {
   std::string printable;
   while (!text.empty()) {
-    const std::size_t length = SequenceLength(text);
+    const std::size_t length = Utf8Length(text);
     const absl::string_view sequence =
         text.substr(0, std::max<std::size_t>(length, 1));
     if (sequence == "\n") {
