@@ -63,21 +63,11 @@ Plot& Plot::LogY() {
 
 int Plot::AddLine(const std::string& name, const std::vector<double>& x,
                   const std::vector<double>& y) {
-  return Add(name, x, y, /*line=*/true);
-}
-
-int Plot::AddScatter(const std::string& name, const std::vector<double>& x,
-                     const std::vector<double>& y) {
-  return Add(name, x, y, /*line=*/false);
-}
-
-int Plot::Add(const std::string& name, const std::vector<double>& x,
-              const std::vector<double>& y, bool line) {
   if (x.size() != y.size()) {
     throw std::invalid_argument(absl::StrFormat(
         "[Plot] \"%s\" has %d x and %d y", name, x.size(), y.size()));
   }
-  Series series{name, {}, line};
+  Series series{name, {}};
   for (std::size_t i = 0; i < x.size(); ++i) {
     CheckValue(x[i], x_.log, name);
     CheckValue(y[i], y_.log, name);
@@ -279,7 +269,7 @@ std::string Plot::ToText(int width) const {
                kRows + 3, x_.label);
   // Lines first: points lie on them.
   for (const Series& series : series_) {
-    for (std::size_t i = 1; series.line && i < series.points.size(); ++i) {
+    for (std::size_t i = 1; i < series.points.size(); ++i) {
       const PlotPoint& a = series.points[i - 1];
       const PlotPoint& b = series.points[i];
       const int steps = std::max({1, std::abs(column_of(b.x) - column_of(a.x)),
@@ -348,14 +338,13 @@ std::string Plot::ToSvg(const std::string& title) const {
       absl::StrAppendFormat(&path, "%s %.2f %.2f ", path.empty() ? "M" : "L",
                             x_of(point.x), y_of(point.y));
     }
-    if (series.line && !path.empty()) svg.Path(path, {colour, 2});
+    if (!path.empty()) svg.Path(path, {colour, 2});
     for (const PlotPoint& point : series.points) {
       svg.Circle(x_of(point.x), y_of(point.y), 3.5, {colour, "#333333", 0.6},
                  absl::StrCat(series.name, ": ", Label(point.x, x_), ", ",
                               Label(point.y, y_)));
     }
-    if (series.line)
-      svg.Line(kLeft, key_y - 4, kLeft + 22, key_y - 4, {colour, 2});
+    svg.Line(kLeft, key_y - 4, kLeft + 22, key_y - 4, {colour, 2});
     svg.Circle(kLeft + 11, key_y - 4, 3.5, {colour, "#333333", 0.6});
     svg.Text(kLeft + 30, key_y, series.name, {12});
     key_y += 18;

@@ -1,4 +1,4 @@
-// Plot: curves and points, such as memory over time or time against size.
+// Plot: curves, such as memory over time or time against size.
 //
 //   Plot plot("n", "", "time", "s");
 //   plot.LogX().LogY();
@@ -40,12 +40,10 @@ class Plot {
   Plot& LogX();
   Plot& LogY();
 
-  // Points joined in the order given, or not joined. Returns the number of the
-  // series, from 0.
+  // Points, joined in the order given. Returns the number of the series, from
+  // 0.
   int AddLine(const std::string& name, const std::vector<double>& x,
               const std::vector<double>& y);
-  int AddScatter(const std::string& name, const std::vector<double>& x,
-                 const std::vector<double>& y);
 
   // Where two lines, whose x increases, first cross: the first is below the
   // other on one side and above it on the other. Between points it lies on the
@@ -63,7 +61,6 @@ class Plot {
   struct Series {
     std::string name;
     std::vector<PlotPoint> points;
-    bool line;
   };
   struct Axis {
     std::string label;
@@ -82,8 +79,6 @@ class Plot {
     std::vector<double> Ticks(int most) const;
   };
 
-  int Add(const std::string& name, const std::vector<double>& x,
-          const std::vector<double>& y, bool line);
   // False if there are no points.
   bool Ranges(Range* x, Range* y) const;
   std::string Label(double value, const Axis& axis) const;

@@ -24,7 +24,7 @@ std::vector<std::string> Lines(const std::string& text) {
 
 TEST(PlotText, PointsStandWhereTheyBelong) {
   Plot plot("n", "", "time", "s");
-  plot.AddScatter("dots", {0, 10}, {0, 2});
+  plot.AddLine("dots", {0, 10}, {0, 2});
   const std::string text = plot.ToText(40);
   const std::vector<std::string> lines = Lines(text);
   ASSERT_GE(lines.size(), 20u) << text;
@@ -50,7 +50,7 @@ TEST(PlotText, FitsAnyWidthAndAnyData) {
         y.push_back(1e-7 * i * i);
       }
       plot.AddLine("one", x, y);
-      plot.AddScatter("two", y, x);
+      plot.AddLine("two", y, x);
       for (const int width : {40, 80}) {
         const std::string text = plot.ToText(width);
         for (const std::string& line : Lines(text)) {

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "common/base/wrap.h"
@@ -56,37 +57,18 @@ std::string PaletteColour(int i) {
 }
 
 std::string EscapeXml(const std::string& text) {
-  std::string escaped;
+  std::string valid;
   for (std::size_t i = 0; i < text.size();) {
     const std::size_t length =
         CharacterLength(absl::string_view(text).substr(i));
-    if (length == 0) {
-      escaped += '?';
-      ++i;
-      continue;
-    }
-    switch (text[i]) {
-      case '&':
-        escaped += "&amp;";
-        break;
-      case '<':
-        escaped += "&lt;";
-        break;
-      case '>':
-        escaped += "&gt;";
-        break;
-      case '"':
-        escaped += "&quot;";
-        break;
-      case '\'':
-        escaped += "&#39;";
-        break;
-      default:
-        escaped += text.substr(i, length);
-    }
-    i += length;
+    valid += length == 0 ? "?" : text.substr(i, length);
+    i += std::max<std::size_t>(length, 1);
   }
-  return escaped;
+  return absl::StrReplaceAll(valid, {{"&", "&amp;"},
+                                     {"<", "&lt;"},
+                                     {">", "&gt;"},
+                                     {"\"", "&quot;"},
+                                     {"'", "&#39;"}});
 }
 
 Svg::Svg(double width, double height, const std::string& title) {

@@ -103,15 +103,8 @@ std::string Difference(const std::vector<T>& got,
 }  // namespace
 
 const char* SizeName(Size size) {
-  switch (size) {
-    case Size::kSmall:
-      return "small";
-    case Size::kCourse:
-      return "course";
-    case Size::kLarge:
-      return "large";
-  }
-  return "unknown";
+  constexpr const char* kNames[] = {"small", "course", "large"};
+  return kNames[static_cast<int>(size)];
 }
 
 std::string MeasuredOn(Device device) {
@@ -131,11 +124,6 @@ std::string MeasuredOn(const std::vector<Device>& devices) {
   }
   return absl::StrCat(absl::StrJoin(names, " and "), ", ",
                       absl::StrJoin(kinds, " and "));
-}
-
-Timing Cell::Time(const std::string& label, Device device,
-                  const std::function<void()>& work) {
-  return Time(label, device, work, nullptr);
 }
 
 Timing Cell::Time(const std::string& label, Device device,

@@ -118,10 +118,8 @@ class Cell {
   // idle device: start the clock, work(), read it (enqueue), wait, read it
   // again (completion). `wait` is Synchronize(device) unless given.
   Timing Time(const std::string& label, Device device,
-              const std::function<void()>& work);
-  Timing Time(const std::string& label, Device device,
               const std::function<void()>& work,
-              const std::function<void()>& wait);
+              const std::function<void()>& wait = nullptr);
 
   // Times each as Time does, and in turn: A B C, A B C, … Repeat i of one
   // figure was taken beside repeat i of another (see RatioPerRepeat). The

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <functional>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -37,18 +38,23 @@ std::string Both(const Figure& a, const Figure& b) {
   return absl::StrCat(Quantity(a), "; ", Quantity(b));
 }
 
-// Says so if a figure is not known well enough to decide anything.
-bool TooFewSamples(const Figure& a, const Figure& b, Judgement* judgement) {
+Judgement Judge(const Figure& a, const Figure& b, Verdict verdict,
+                const std::string& because) {
+  return {verdict, absl::StrCat(Both(a, b), ". ", because, "."), Medians(a, b)};
+}
+
+// That a figure is not known well enough to decide anything, if so.
+std::optional<Judgement> TooFewSamples(const Figure& a, const Figure& b) {
   for (const Figure* figure : {&a, &b}) {
     if (figure->value.coverage >= kCoverage) continue;
-    judgement->verdict = Verdict::kInconclusive;
-    judgement->reason = absl::StrFormat(
-        "%s. The spread of %d %s is not known well enough; 6 are needed.",
-        Both(a, b), figure->value.count,
-        figure->value.count == 1 ? "sample" : "samples");
-    return true;
+    return Judge(
+        a, b, Verdict::kInconclusive,
+        absl::StrFormat("The spread of %d %s is not known well "
+                        "enough; 6 are needed",
+                        figure->value.count,
+                        figure->value.count == 1 ? "sample" : "samples"));
   }
-  return false;
+  return std::nullopt;
 }
 
 // Of the medians, larger over smaller; "" if that is not defined.
@@ -59,18 +65,20 @@ std::string TimesApart(const Figure& a, const Figure& b) {
   return absl::StrCat(", ", FormatFactor(large / small), " apart");
 }
 
-// Neither says where the derived figure was measured unless both agree.
-std::string CommonPlace(const Figure& a, const Figure& b) {
-  return a.measured_on == b.measured_on
-             ? a.measured_on
-             : absl::StrCat(a.measured_on, "; ", b.measured_on);
+void CheckPositive(const char* function, const Figure& a, const Figure& b) {
+  if (a.value.min > 0 && b.value.min > 0) return;
+  throw std::invalid_argument(absl::StrFormat(
+      "[%s] both figures must be positive: %s", function, Both(a, b)));
 }
 
 Figure Derive(const std::string& label, const std::string& unit,
               const Figure& a, const Figure& b) {
   Figure figure;
   figure.label = label;
-  figure.measured_on = CommonPlace(a, b);
+  figure.measured_on = a.measured_on;
+  if (a.measured_on != b.measured_on) {
+    absl::StrAppend(&figure.measured_on, "; ", b.measured_on);
+  }
   figure.unit = unit;
   figure.value.count = std::min(a.value.count, b.value.count);
   figure.value.coverage = std::min(a.value.coverage, b.value.coverage);
@@ -87,15 +95,8 @@ std::string Figure::Name() const {
 }
 
 const char* VerdictName(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::kHolds:
-      return "HOLDS";
-    case Verdict::kFails:
-      return "FAILS";
-    case Verdict::kInconclusive:
-      return "INCONCLUSIVE";
-  }
-  return "unknown";
+  constexpr const char* kNames[] = {"HOLDS", "FAILS", "INCONCLUSIVE"};
+  return kNames[static_cast<int>(verdict)];
 }
 
 Judgement Less(const Figure& a, const Figure& b, double by) {
@@ -104,32 +105,27 @@ Judgement Less(const Figure& a, const Figure& b, double by) {
     throw std::invalid_argument(
         absl::StrFormat("[Less] by must be at least 1, got %g", by));
   }
-  Judgement judgement;
-  judgement.figures = Medians(a, b);
-  if (TooFewSamples(a, b, &judgement)) return judgement;
+  if (const auto judgement = TooFewSamples(a, b)) return *judgement;
   const std::string needed =
       by == 1 ? "" : absl::StrFormat(" (%s is asked for)", FormatFactor(by));
+  const std::string apart = absl::StrCat(TimesApart(a, b), needed);
   if (a.value.high * by < b.value.low) {
-    judgement.verdict = Verdict::kHolds;
-    judgement.reason =
-        absl::StrCat(Both(a, b), ". The first is less: the intervals separate",
-                     TimesApart(a, b), needed, ".");
-  } else if (b.value.high < a.value.low) {
-    judgement.verdict = Verdict::kFails;
-    judgement.reason =
-        absl::StrCat(Both(a, b), ". The first is more: the intervals separate",
-                     TimesApart(a, b), needed, ".");
-  } else if (b.value.high < a.value.low * by) {
-    judgement.verdict = Verdict::kFails;
-    judgement.reason =
-        absl::StrCat(Both(a, b), TimesApart(a, b),
-                     ". The intervals rule out such a difference", needed, ".");
-  } else {
-    judgement.verdict = Verdict::kInconclusive;
-    judgement.reason = absl::StrCat(
-        Both(a, b), ". The intervals do not separate", needed, ".");
+    return Judge(a, b, Verdict::kHolds,
+                 "The first is less: the intervals separate" + apart);
   }
-  return judgement;
+  if (b.value.high < a.value.low) {
+    return Judge(a, b, Verdict::kFails,
+                 "The first is more: the intervals separate" + apart);
+  }
+  if (b.value.high < a.value.low * by) {
+    return {
+        Verdict::kFails,
+        absl::StrCat(Both(a, b), TimesApart(a, b),
+                     ". The intervals rule out such a difference", needed, "."),
+        Medians(a, b)};
+  }
+  return Judge(a, b, Verdict::kInconclusive,
+               "The intervals do not separate" + needed);
 }
 
 Judgement AboutEqual(const Figure& a, const Figure& b, double within) {
@@ -138,27 +134,24 @@ Judgement AboutEqual(const Figure& a, const Figure& b, double within) {
     throw std::invalid_argument(absl::StrFormat(
         "[AboutEqual] within must be more than 1, got %g", within));
   }
-  Judgement judgement;
-  judgement.figures = Medians(a, b);
-  if (TooFewSamples(a, b, &judgement)) return judgement;
+  if (const auto judgement = TooFewSamples(a, b)) return *judgement;
   const std::string factor = FormatFactor(within);
   if (a.value.high <= b.value.low * within &&
       b.value.high <= a.value.low * within) {
-    judgement.verdict = Verdict::kHolds;
-    judgement.reason = absl::StrCat(Both(a, b), ". Both intervals lie within ",
-                                    factor, " of each other.");
-  } else if (a.value.low > b.value.high * within ||
-             b.value.low > a.value.high * within) {
-    judgement.verdict = Verdict::kFails;
-    judgement.reason = absl::StrCat(
-        Both(a, b), ". The intervals are more than ", factor, " apart.");
-  } else {
-    judgement.verdict = Verdict::kInconclusive;
-    judgement.reason = absl::StrCat(
-        Both(a, b), ". The intervals are too wide to tell whether ",
-        "the two are within ", factor, ".");
+    return Judge(
+        a, b, Verdict::kHolds,
+        absl::StrCat("Both intervals lie within ", factor, " of each other"));
   }
-  return judgement;
+  if (a.value.low > b.value.high * within ||
+      b.value.low > a.value.high * within) {
+    return Judge(
+        a, b, Verdict::kFails,
+        absl::StrCat("The intervals are more than ", factor, " apart"));
+  }
+  return Judge(a, b, Verdict::kInconclusive,
+               absl::StrCat("The intervals are too wide to tell whether the "
+                            "two are within ",
+                            factor));
 }
 
 Figure Sum(const std::string& label, const Figure& a, const Figure& b) {
@@ -186,10 +179,7 @@ Figure Scaled(const std::string& label, const Figure& a, double factor) {
 
 Figure Ratio(const std::string& label, const Figure& a, const Figure& b) {
   CheckUnits("Ratio", a, b);
-  if (!(a.value.min > 0) || !(b.value.min > 0)) {
-    throw std::invalid_argument(absl::StrFormat(
-        "[Ratio] both figures must be positive: %s", Both(a, b)));
-  }
+  CheckPositive("Ratio", a, b);
   Figure ratio = Derive(label, "x", a, b);
   ratio.value.median = a.value.median / b.value.median;
   ratio.value.low = a.value.low / b.value.high;
@@ -221,10 +211,7 @@ Figure PerRepeat(const std::string& label, const std::string& unit,
 Figure RatioPerRepeat(const std::string& label, const Figure& a,
                       const Figure& b) {
   CheckUnits("RatioPerRepeat", a, b);
-  if (!(a.value.min > 0) || !(b.value.min > 0)) {
-    throw std::invalid_argument(absl::StrFormat(
-        "[RatioPerRepeat] both figures must be positive: %s", Both(a, b)));
-  }
+  CheckPositive("RatioPerRepeat", a, b);
   return PerRepeat(label, "x", a, b, [](double x, double y) { return x / y; });
 }
 

@@ -88,15 +88,6 @@ class Writer {
     event->Micros("ts", nanos - profile_.begin);
   }
 
-  void WriteTexts(const std::vector<std::string>& texts) {
-    out_.push_back('[');
-    for (std::size_t i = 0; i < texts.size(); ++i) {
-      if (i > 0) out_.push_back(',');
-      AppendJsonString(texts[i], &out_);
-    }
-    out_.push_back(']');
-  }
-
   void WriteOtherData() {
     std::vector<std::string> devices;
     for (const ProfiledDevice& device : profile_.devices) {
@@ -106,9 +97,9 @@ class Writer {
     if (fit_.cut > 0) notes.push_back(fit_.note);
     Object other(&out_);
     other.Key("devices");
-    WriteTexts(devices);
+    AppendJsonStrings(devices, &out_);
     other.Key("notes");
-    WriteTexts(notes);
+    AppendJsonStrings(notes, &out_);
     other.Number("not_recorded", profile_.cut);
     other.Number("cut", fit_.cut);
     other.End();

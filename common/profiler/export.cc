@@ -120,35 +120,17 @@ std::string MemoryCurveName(const Profile& profile, const MemoryCurve& curve) {
 }
 
 const char* WhyNoDeviceTime(DeviceTime device_time) {
-  switch (device_time) {
-    case DeviceTime::kMeasured:
-      return "";
-    case DeviceTime::kNothing:
-      return "none: it launches nothing on a device";
-    case DeviceTime::kNotRun:
-      return "none: it failed, or was skipped after an earlier failure";
-    case DeviceTime::kUnmeasured:
-      return "not measured; the notes say why";
-  }
-  return "";
+  constexpr const char* kReasons[] = {
+      "", "none: it launches nothing on a device",
+      "none: it failed, or was skipped after an earlier failure",
+      "not measured; the notes say why"};
+  return kReasons[static_cast<int>(device_time)];
 }
 
 const char* KindName(ProfiledKind kind) {
-  switch (kind) {
-    case ProfiledKind::kOperation:
-      return "operation";
-    case ProfiledKind::kView:
-      return "view";
-    case ProfiledKind::kRead:
-      return "read";
-    case ProfiledKind::kWait:
-      return "wait";
-    case ProfiledKind::kRange:
-      return "range";
-    case ProfiledKind::kStep:
-      return "step";
-  }
-  return "";
+  constexpr const char* kNames[] = {"operation", "view",  "read",
+                                    "wait",      "range", "step"};
+  return kNames[static_cast<int>(kind)];
 }
 
 std::string DescriptionOf(const ProfiledDevice& device) {

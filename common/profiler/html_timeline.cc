@@ -48,12 +48,7 @@ class DataWriter {
 
   void Texts(absl::string_view key, const std::vector<std::string>& texts) {
     Key(key);
-    out_.push_back('[');
-    for (std::size_t i = 0; i < texts.size(); ++i) {
-      if (i > 0) out_.push_back(',');
-      AppendJsonString(texts[i], &out_);
-    }
-    out_.push_back(']');
+    AppendJsonStrings(texts, &out_);
   }
 
   void WriteNames() {

@@ -38,6 +38,16 @@ void AppendJsonString(absl::string_view text, std::string* out) {
   out->push_back('"');
 }
 
+void AppendJsonStrings(const std::vector<std::string>& texts,
+                       std::string* out) {
+  out->push_back('[');
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    if (i > 0) out->push_back(',');
+    AppendJsonString(texts[i], out);
+  }
+  out->push_back(']');
+}
+
 void AppendMicros(std::int64_t nanos, std::string* out) {
   // Unsigned: the smallest number has no opposite.
   std::uint64_t size = static_cast<std::uint64_t>(nanos);

@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/strings/string_view.h"
 
@@ -19,6 +20,9 @@ namespace d2l {
 // A JSON string. Bytes that are no UTF-8 become U+FFFD. '<' is written as an
 // escape too, so that the text may stand in an HTML <script>.
 void AppendJsonString(absl::string_view text, std::string* out);
+
+// A JSON array of strings.
+void AppendJsonStrings(const std::vector<std::string>& texts, std::string* out);
 
 // Nanoseconds as microseconds, with three decimals: exact.
 void AppendMicros(std::int64_t nanos, std::string* out);

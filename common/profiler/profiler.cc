@@ -1,7 +1,6 @@
 #include "common/profiler/profiler.h"
 
 #include <cstdint>
-#include <memory>
 #include <stdexcept>
 #include <string>
 #include <utility>

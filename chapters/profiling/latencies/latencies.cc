@@ -1,6 +1,5 @@
 #include "chapters/profiling/latencies/latencies.h"
 
-#include <cstdint>
 #include <exception>
 #include <filesystem>
 #include <functional>

@@ -7,7 +7,6 @@
 
 #include <cerrno>
 #include <stdexcept>
-#include <string>
 #include <system_error>
 #include <thread>
 

@@ -14,7 +14,6 @@
 #define D2L_CHAPTERS_PROFILING_LATENCIES_POINTER_CHASE_H_
 
 #include <cstdint>
-#include <cstdlib>
 #include <memory>
 #include <vector>
 
