@@ -107,21 +107,18 @@ class Writer {
 
   void WriteMetadata(absl::string_view what, int process, int track,
                      absl::string_view name, int sort_index) {
-    Object named = Event("M", process, track);
-    named.Text("name", absl::StrCat(what, "_name"));
-    named.Key("args");
-    Object name_args(&out_);
-    name_args.Text("name", name);
-    name_args.End();
-    named.End();
-
-    Object sorted = Event("M", process, track);
-    sorted.Text("name", absl::StrCat(what, "_sort_index"));
-    sorted.Key("args");
-    Object sort_args(&out_);
-    sort_args.Number("sort_index", sort_index);
-    sort_args.End();
-    sorted.End();
+    const auto write = [&](absl::string_view suffix, auto&& add_to) {
+      Object event = Event("M", process, track);
+      event.Text("name", absl::StrCat(what, suffix));
+      event.Key("args");
+      Object args(&out_);
+      add_to(&args);
+      args.End();
+      event.End();
+    };
+    write("_name", [&](Object* args) { args->Text("name", name); });
+    write("_sort_index",
+          [&](Object* args) { args->Number("sort_index", sort_index); });
   }
 
   void WriteNames() {

@@ -286,12 +286,7 @@ std::string KeyAverages::Table(const TableOptions& options) const {
     shown.push_back(row);
     table.AddRow(Cells(*row, options, total_));
   }
-  if (shown.size() < sorted.size()) {
-    const std::size_t more = sorted.size() - shown.size();
-    table.SetLastLine(absl::StrCat("(", more, more == 1 ? " row" : " rows",
-                                   " more; row_limit is ", options.row_limit,
-                                   ")"));
-  }
+  table.SetRowsLeftOut(sorted.size() - shown.size(), options.row_limit);
   return absl::StrCat(table.ToString(), Footer(shown, options), notes);
 }
 

@@ -145,11 +145,7 @@ std::string MemoryTable(const Profile& profile, int row_limit) {
                     FormatBytes(operation.bytes),
                     FormatBytes(operation.largest)});
     }
-    if (shown < operations.size()) {
-      const std::size_t more = operations.size() - shown;
-      table.SetLastLine(absl::StrCat("(", more, more == 1 ? " row" : " rows",
-                                     " more; row_limit is ", row_limit, ")"));
-    }
+    table.SetRowsLeftOut(operations.size() - shown, row_limit);
     text = table.ToString();
   }
   for (const DeviceMemory& memory : MemoryByDevice(profile)) {

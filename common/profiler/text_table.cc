@@ -87,7 +87,11 @@ void TextTable::AddRow(std::vector<std::string> cells) {
   rows_.push_back(std::move(cells));
 }
 
-void TextTable::SetLastLine(std::string line) { last_line_ = std::move(line); }
+void TextTable::SetRowsLeftOut(std::size_t more, int row_limit) {
+  if (more == 0) return;
+  last_line_ = absl::StrCat("(", more, more == 1 ? " row" : " rows",
+                            " more; row_limit is ", row_limit, ")\n");
+}
 
 std::string TextTable::ToString() const {
   std::vector<std::string> dashes;
@@ -97,8 +101,7 @@ std::string TextTable::ToString() const {
   for (std::size_t i = 1; i < rows_.size(); ++i) {
     absl::StrAppend(&text, Line(rows_[i], widths_));
   }
-  if (!last_line_.empty()) absl::StrAppend(&text, last_line_, "\n");
-  return text + rule;
+  return text + last_line_ + rule;
 }
 
 }  // namespace d2l

@@ -41,8 +41,8 @@ class TextTable {
   void AddColumn(std::string header, std::size_t columns);
   // As many cells as there are columns, of printable text.
   void AddRow(std::vector<std::string> cells);
-  // A line below the rows, of any length.
-  void SetLastLine(std::string line);
+  // Says below the rows that a limit left out so many more; none: nothing.
+  void SetRowsLeftOut(std::size_t more, int row_limit);
 
   // Lines without spaces at their ends.
   std::string ToString() const;

@@ -71,8 +71,9 @@ TEST(TextTableTest, LinesUp) {
 TEST(TextTableTest, LastLineIsBelowTheRows) {
   TextTable table;
   table.AddColumn("Name", 5);
-  table.SetLastLine("(2 rows more)");
-  EXPECT_EQ(table.ToString(), "-----\n Name\n-----\n(2 rows more)\n-----\n");
+  table.SetRowsLeftOut(2, 1);
+  EXPECT_EQ(table.ToString(),
+            "-----\n Name\n-----\n(2 rows more; row_limit is 1)\n-----\n");
 }
 
 }  // namespace
