@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <exception>
-#include <stdexcept>
 #include <thread>
 #include <utility>
 
@@ -83,7 +82,7 @@ void ThreadPool::StartHelpers() {
       helpers_.push_back(StartThread(
           absl::StrCat("core ", i + 1, " of ", cores_), [this] { Help(); }));
     }
-  } catch (const std::runtime_error& error) {
+  } catch (const std::exception& error) {
     // Those there are do the work.
     std::fprintf(stderr, "Slower, on %d of %d cores: %s\n",
                  static_cast<int>(helpers_.size()) + 1, cores_, error.what());

@@ -18,14 +18,14 @@
 //
 // A captured task may be copied, and called any number of times, by one thread
 // at a time; ParallelFor in it uses the cores of the stream that calls it. It
-// holds raw pointers: the memory it reads and writes must be kept. A step that
+// holds raw pointers, so keep every tensor that a captured operation reads or
+// writes: memory that is let go of may be handed out again at once. A step that
 // throws is named in the error if the caller throws a StepError (failure.h).
 //
 // While a thread has a sink, what cannot be captured throws std::logic_error:
 // Record, Wait, HostCallback, copies from and to pageable host memory, waits
-// and reads, and all requests to CUDA streams. Memory that is released
-// meanwhile is reused when the thread has no sink any more. Stamps of captured
-// operations show no duration.
+// and reads, and all requests to CUDA streams. Stamps of captured operations
+// show no duration.
 //
 // Thread-safety: a sink is called on the thread of its ScopedTaskSink only.
 

@@ -44,12 +44,12 @@ struct Sum {
 
   static State Init() { return 0; }
   static HWY_NOINLINE void AddBlock(State& state, const T* x, std::int64_t n,
-                                  std::int64_t) {
+                                    std::int64_t) {
     state += BlockSum(x, n);
   }
   static HWY_NOINLINE void AddStrip(State* states, const T* x,
-                                  const std::int64_t* offsets, int rows,
-                                  std::int64_t width, std::int64_t) {
+                                    const std::int64_t* offsets, int rows,
+                                    std::int64_t width, std::int64_t) {
     StripSum(x, offsets, rows, width, states);
   }
   static HWY_INLINE void Merge(State& state, const State& later) {
@@ -75,12 +75,12 @@ struct Extreme {
 
   static State Init() { return Order::template Last<T>(); }
   static HWY_NOINLINE void AddBlock(State& state, const T* x, std::int64_t n,
-                                  std::int64_t) {
+                                    std::int64_t) {
     state = First<Order>(state, BlockFirst<Order>(x, n));
   }
   static HWY_NOINLINE void AddStrip(State* states, const T* x,
-                                  const std::int64_t* offsets, int rows,
-                                  std::int64_t width, std::int64_t) {
+                                    const std::int64_t* offsets, int rows,
+                                    std::int64_t width, std::int64_t) {
     StripFirst<Order>(x, offsets, rows, width, states);
   }
   static HWY_INLINE void Merge(State& state, const State& later) {
@@ -113,15 +113,16 @@ struct ArgMax {
   }
 
   static HWY_NOINLINE void AddBlock(State& state, const T* x, std::int64_t n,
-                                  std::int64_t begin) {
+                                    std::int64_t begin) {
     const T max = BlockFirst<Greater>(x, n);
     if (state.index < 0 || Beats(max, state.value)) {
       state = {max, begin + Find(x, n, max)};
     }
   }
 
-  static HWY_NOINLINE void AddStrip(State* states, const T* x, const std::int64_t* offsets,
-                       int rows, std::int64_t width, std::int64_t begin) {
+  static HWY_NOINLINE void AddStrip(State* states, const T* x,
+                                    const std::int64_t* offsets, int rows,
+                                    std::int64_t width, std::int64_t begin) {
     // As wide as the elements, so that both fit the same vectors.
     using Index = IndexOf<T>;
     T value[kTile];
@@ -261,8 +262,9 @@ constexpr std::int64_t kRowPart = 65536;
 // Elements [begin, end) of the row at `in`.
 template <class Op>
 HWY_NOINLINE typename Op::State ReduceRow(const typename Op::T* in,
-                                        const ReduceLayout& layout,
-                                        std::int64_t begin, std::int64_t end) {
+                                          const ReduceLayout& layout,
+                                          std::int64_t begin,
+                                          std::int64_t end) {
   using T = typename Op::T;
   typename Op::State state = Op::Init();
   const int rank = layout.reduced.rank();
