@@ -126,6 +126,9 @@ TEST(ForkTest, AChildIsToldThatItCannotUseStreams) {
 }
 
 TEST(ForkTest, AThreadOfAChildDoesNotWaitForEver) {
+#if defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "ThreadSanitizer starts no threads in a forked child";
+#endif
   const ProgramResult ended = RunHelper("fork_and_wait_in_a_thread");
   EXPECT_EQ(ended.exit_code, 7);
   EXPECT_THAT(ended.output, HasSubstr("called in a forked child"));
