@@ -35,9 +35,15 @@ constexpr std::int64_t kSoonNanos = 1'000;
 
 std::atomic<int> queues_alive{0};
 
-std::int64_t SpinNanos() {
+// First called before there is a worker: a child that is forked while a thread
+// computes it would wait for that thread for ever.
+int Cores() {
   static const int cores = UsableCores();
-  return queues_alive.load(std::memory_order_relaxed) <= cores
+  return cores;
+}
+
+std::int64_t SpinNanos() {
+  return queues_alive.load(std::memory_order_relaxed) <= Cores()
              ? kSpinNanos
              : kCrowdedSpinNanos;
 }
@@ -65,6 +71,7 @@ TaskQueue::TaskQueue(std::int64_t bound)
     : bound_(static_cast<std::uint64_t>(bound)),
       mask_(PowerOfTwoFrom(bound_) - 1),
       slots_(MapSlots(mask_ + 1)) {
+  Cores();
   queues_alive.fetch_add(1, std::memory_order_relaxed);
 }
 
