@@ -2,7 +2,7 @@
 # Compiles the core for 64-bit Arm, on any machine, and runs there, under qemu, the
 # kernels' tests that need no library but GoogleTest:
 #   sudo apt-get install g++-aarch64-linux-gnu qemu-user-static
-#   tools/check_arm.sh
+#   tools/check_arm.sh [--compile_only]
 # Without qemu the tests are not run, and the script says so.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -26,16 +26,21 @@ find common/base common/device common/tensor common/ops common/kernels \
 parallel "${compile[@]}" -fsyntax-only < "$work/sources"
 echo "aarch64: $(wc -l < "$work/sources") files compiled"
 
+if [[ "${1:-}" == --compile_only ]]; then exit; fi
 qemu="$(command -v qemu-aarch64-static || command -v qemu-aarch64 || true)"
 if [[ -z "$qemu" ]]; then
   echo "aarch64: no tests run, for want of qemu-aarch64-static"
   exit
 fi
 
-# Highway's few functions that are not in its headers. All targets but the static
-# one, NEON, are disabled (vector_targets.h).
+# What the kernels need of outside libraries: Highway's few functions that are not
+# in its headers (all targets but the static one, NEON, are disabled, see
+# vector_targets.h), and a thread whose error messages need Abseil.
 cat > "$work/highway.cc" << 'END'
 #include <cstdlib>
+#include <functional>
+#include <string>
+#include <thread>
 #include "common/kernels/cpu/vector_targets.h"
 #include "hwy/highway.h"
 namespace hwy {
@@ -47,6 +52,11 @@ ChosenTarget& GetChosenTarget() {
 }
 void Abort(const char*, int, const char*, ...) { std::abort(); }
 }  // namespace hwy
+namespace d2l {
+std::thread StartThread(const std::string&, std::function<void()> work) {
+  return std::thread(std::move(work));
+}
+}  // namespace d2l
 END
 cpu=common/kernels/cpu
 tests=(common/kernels/ladder/matmul_ladder_test.cc

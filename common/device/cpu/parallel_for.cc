@@ -5,10 +5,10 @@
 #include <cstdint>
 #include <cstdio>
 #include <exception>
+#include <string>
 #include <thread>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "common/base/pause.h"
 #include "common/base/timer.h"
 #include "common/device/cpu/start_thread.h"
@@ -80,7 +80,8 @@ void ThreadPool::StartHelpers() {
   try {
     for (int i = 1; i < cores_; ++i) {
       helpers_.push_back(StartThread(
-          absl::StrCat("core ", i + 1, " of ", cores_), [this] { Help(); }));
+          "core " + std::to_string(i + 1) + " of " + std::to_string(cores_),
+          [this] { Help(); }));
     }
   } catch (const std::exception& error) {
     // Those there are do the work.
