@@ -114,11 +114,11 @@ ValueSpec MatMulPrimitive::Infer(Inputs inputs, int) const {
                         a.shape().ToString(), b.shape().ToString()));
   }
   MatrixLayout layout;
-  for (const Matrices& x : {in_a, in_b}) {
-    if (FindLayout(x, layout)) continue;
-    throw std::invalid_argument(absl::StrFormat(
+  if ((!a.is_contiguous() && !FindLayout(in_a, layout)) ||
+      (!b.is_contiguous() && !FindLayout(in_b, layout))) {
+    throw std::invalid_argument(
         "[matmul] an operand has neither its rows nor its columns side by side "
-        "in memory; copy it first: Contiguous(x)"));
+        "in memory; copy it first: Contiguous(x)");
   }
   Shape shape;
   if (a.dim() == 2 && b.dim() == 2) {

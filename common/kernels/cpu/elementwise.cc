@@ -448,13 +448,22 @@ std::uint64_t EnqueueBinary(CpuStream& stream, const OpLabel& label,
     wide = args.dtype == DType::kFloat32 &&
            static_cast<double>(static_cast<float>(exponent)) != exponent;
   }
-  Operand first = InputOperand(args.a, args.dtype, args.layout, 0);
-  Operand second =
-      InputOperand(args.b, wide ? DType::kFloat64 : args.dtype, args.layout, 1);
   const BinaryOp op = WithoutGreater(args.op);
-  if (op != args.op) std::swap(first, second);
-  auto operation =
-      Planned(args, ResultDType(args.op, args.dtype), first, second);
+  const bool reversed = op != args.op;
+  // Made where they stay: copies of what was just written bit by bit cost as
+  // much as the rest of the call.
+  Operation<2> operation = {
+      args.numel,
+      args.out,
+      SizeOf(ResultDType(args.op, args.dtype)),
+      args.layout,
+      {InputOperand(reversed ? args.b : args.a, args.dtype, args.layout,
+                    reversed ? 1 : 0),
+       InputOperand(reversed ? args.a : args.b,
+                    wide ? DType::kFloat64 : args.dtype, args.layout,
+                    reversed ? 0 : 1)},
+      {}};
+  Plan(operation);
   auto& [a, b] = operation.in;
   if (a.is_scalar && Commutes(op)) std::swap(a, b);
   if (wide) return Enqueue(stream, label, operation, PowerOfFloatLoop());
