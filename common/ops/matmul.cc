@@ -195,7 +195,7 @@ namespace {
 bool HasLayout(const Tensor& x, Side side) {
   MatrixLayout layout;
   // What is wrong with others, the primitive says.
-  return !x.defined() || x.dim() == 0 ||
+  return !x.defined() || x.dim() == 0 || x.is_contiguous() ||
          FindLayout(ToMatrices(x, side), layout);
 }
 

@@ -15,22 +15,9 @@
 namespace d2l {
 namespace {
 
-void Tell(const internal::Listeners& listeners, const Primitive& primitive,
-          std::uint64_t number, Stream* stream, Inputs inputs, Outputs outputs,
-          bool in_place, bool view, const OpLabel& label,
-          std::int64_t host_begin) {
-  const OpRecord record{&primitive,
-                        number,
-                        stream,
-                        inputs,
-                        outputs,
-                        in_place,
-                        view,
-                        label.requested_at(),
-                        label.requested_by(),
-                        host_begin,
-                        listeners.Now(),
-                        label.stamps()};
+// Takes the whole record: spans that are passed on the stack and copied at once
+// stall the processor.
+void Tell(const internal::Listeners& listeners, const OpRecord& record) {
   listeners.ForEach([&](OpListener& listener) { listener.OnOp(record); });
 }
 
@@ -40,9 +27,18 @@ void TellUnlaunched(const internal::Listeners& listeners,
                     const Tensor& output, bool view, SourceLocation at,
                     std::int64_t host_begin) {
   if (!listeners.any()) return;
-  const OpLabel label(primitive.name(), at, internal::op_context.requested_by);
-  Tell(listeners, primitive, /*number=*/0, /*stream=*/nullptr, inputs,
-       {&output, 1}, /*in_place=*/false, view, label, host_begin);
+  Tell(listeners, {&primitive,
+                   /*number=*/0,
+                   /*stream=*/nullptr,
+                   inputs,
+                   {&output, 1},
+                   /*in_place=*/false,
+                   view,
+                   at,
+                   internal::op_context.requested_by,
+                   host_begin,
+                   listeners.Now(),
+                   /*stamps=*/nullptr});
 }
 
 // Garbage never looks like a result: what a failed operation should have
@@ -92,8 +88,9 @@ void Launch(const internal::Listeners& listeners, const Primitive& primitive,
   // After the marks: what failed to be written must not look written.
   if (LaunchBlocking()) stream.Finish(number, primitive.name(), at);
   if (listeners.any()) {
-    Tell(listeners, primitive, number, &stream, inputs, outputs, in_place,
-         /*view=*/false, label, host_begin);
+    Tell(listeners, {&primitive, number, &stream, inputs, outputs, in_place,
+                     /*view=*/false, label.requested_at(), label.requested_by(),
+                     host_begin, listeners.Now(), label.stamps()});
   }
 }
 

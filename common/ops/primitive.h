@@ -163,7 +163,7 @@ namespace internal {
 // Calls `check`, and adds the line of the request to a std::invalid_argument
 // that it throws.
 template <typename F>
-decltype(auto) WithLine(SourceLocation at, F check) {
+decltype(auto) WithLine(SourceLocation at, const F& check) {
   try {
     return check();
   } catch (const std::invalid_argument& error) {

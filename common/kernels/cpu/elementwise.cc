@@ -30,25 +30,6 @@ namespace {
 
 // ---- What is to be done.
 
-struct Operand {
-  Source source;
-  int size;              // of an element in bytes
-  const Shape* strides;  // null if there is no layout
-  bool is_number;        // the source is
-  bool may_be_scalar;    // there are loops that take it as one number
-  bool is_scalar;        // set by Plan(): the loop takes it so
-};
-
-template <int kInputs>
-struct Operation {
-  std::int64_t numel;
-  void* out;
-  int out_size;
-  const StridedLayout* layout;
-  Operand in[kInputs];
-  Walk walk;  // set by Plan(), if there is a layout
-};
-
 int SizeOf(DType dtype) { return static_cast<int>(DTypeSize(dtype)); }
 
 Source NumberSource(DType dtype, const Scalar& scalar) {
@@ -60,27 +41,51 @@ Source NumberSource(DType dtype, const Scalar& scalar) {
   return source;
 }
 
-// Input `index` of the layout, elements in memory.
-Operand VectorOperand(const void* data, DType dtype,
-                      const StridedLayout* layout, int index) {
-  Operand operand = {};
-  operand.source.data = data;
-  operand.size = SizeOf(dtype);
-  operand.strides = layout != nullptr ? &layout->in[index] : nullptr;
-  return operand;
-}
+struct Operand {
+  Source source;
+  int size;              // of an element in bytes
+  const Shape* strides;  // null if there is no layout
+  bool is_number;        // the source is
+  bool may_be_scalar;    // there are loops that take it as one number
+  bool is_scalar;        // set by Plan(): the loop takes it so
 
-// The same, elements or one number.
-Operand InputOperand(const Input& input, DType dtype,
-                     const StridedLayout* layout, int index) {
-  Operand operand = VectorOperand(input.data, dtype, layout, index);
-  operand.may_be_scalar = true;
-  if (input.data == nullptr) {
-    operand.is_number = true;
-    operand.source = NumberSource(dtype, input.scalar);
+  // Input `index` of the layout, elements in memory.
+  void Set(const void* data, DType dtype, const StridedLayout* layout,
+           int index) {
+    source.data = data;
+    size = SizeOf(dtype);
+    strides = layout != nullptr ? &layout->in[index] : nullptr;
+    is_number = may_be_scalar = is_scalar = false;
   }
-  return operand;
-}
+
+  // The same, elements or one number.
+  void Set(const Input& input, DType dtype, const StridedLayout* layout,
+           int index) {
+    Set(input.data, dtype, layout, index);
+    may_be_scalar = true;
+    is_number = input.data == nullptr;
+    if (is_number) source = NumberSource(dtype, input.scalar);
+  }
+};
+
+// Filled in where it stays: copies of what was just written bit by bit, and
+// zeros written first, cost as much as the rest of a call.
+template <int kInputs>
+struct Operation {
+  template <typename Args>
+  Operation(const Args& args, DType result)
+      : numel(args.numel),
+        out(args.out),
+        out_size(SizeOf(result)),
+        layout(args.layout) {}
+
+  std::int64_t numel;
+  void* out;
+  int out_size;
+  const StridedLayout* layout;
+  Operand in[kInputs];
+  Walk walk;  // set by Plan(), if there is a layout
+};
 
 // Shorter rows are put together to tiles.
 constexpr std::int64_t kLeastRow = 32;
@@ -113,15 +118,6 @@ void Plan(Operation<kInputs>& operation) {
                     [](std::int64_t stride) { return stride == 0; });
   }
   if (kInputs == 2 && in[1].is_scalar) in[0].is_scalar = false;
-}
-
-// The operation of a family, with its plan.
-template <typename Args, typename... In>
-auto Planned(const Args& args, DType result, const In&... in) {
-  Operation<sizeof...(In)> operation = {args.numel,  args.out, SizeOf(result),
-                                        args.layout, {in...},  {}};
-  Plan(operation);
-  return operation;
 }
 
 // ---- Tasks.
@@ -178,16 +174,19 @@ StridedLoop MakeStridedLoop(const Operation<kInputs>& operation, LoopFn loop) {
   all.inputs = kInputs;
   all.rank = layout.shape.rank();
   std::copy(layout.shape.begin(), layout.shape.end(), all.shape);
-  const auto make = [](const Operand& from, StridedOperand& to) {
+  all.out.source.data = operation.out;
+  all.out.size = operation.out_size;
+  all.out.is_number = all.out.is_scalar = false;
+  std::copy(layout.out.begin(), layout.out.end(), all.out.strides);
+  for (int k = 0; k < kInputs; ++k) {
+    const Operand& from = operation.in[k];
+    StridedOperand& to = all.in[k];
     to.source = from.source;
     to.is_number = from.is_number;
     to.is_scalar = from.is_scalar;
     to.size = from.size;
     std::copy(from.strides->begin(), from.strides->end(), to.strides);
-  };
-  make({{operation.out}, operation.out_size, &layout.out, false, false, false},
-       all.out);
-  for (int k = 0; k < kInputs; ++k) make(operation.in[k], all.in[k]);
+  }
   return all;
 }
 
@@ -265,10 +264,10 @@ std::uint64_t Enqueue(CpuStream& stream, const OpLabel& label,
 
 std::uint64_t EnqueueUnaryLoop(CpuStream& stream, const OpLabel& label,
                                const UnaryArgs& args, LoopFn loop) {
-  return Enqueue(stream, label,
-                 Planned(args, args.dtype,
-                         VectorOperand(args.in, args.dtype, args.layout, 0)),
-                 loop);
+  Operation<1> operation(args, args.dtype);
+  operation.in[0].Set(args.in, args.dtype, args.layout, 0);
+  Plan(operation);
+  return Enqueue(stream, label, operation, loop);
 }
 
 // ---- Late errors: integers divided by zero, or to a negative power.
@@ -366,11 +365,13 @@ std::uint64_t EnqueueChecked(CpuStream& stream, const OpLabel& label,
 
 std::uint64_t EnqueueFill(CpuStream& stream, const OpLabel& label,
                           const FillArgs& args) {
-  Operand number = InputOperand({nullptr, args.value}, args.dtype, nullptr, 0);
+  Operation<1> operation(args, args.dtype);
+  Operand& number = operation.in[0];
+  number.Set(Input{nullptr, args.value}, args.dtype, nullptr, 0);
   const Shape zeros =
       Shape::Filled(args.layout != nullptr ? args.layout->shape.rank() : 0, 0);
   number.strides = &zeros;
-  auto operation = Planned(args, args.dtype, number);
+  Plan(operation);
   // A number is not made a vector first.
   if (operation.walk == Walk::kTiles) operation.walk = Walk::kCopy;
   return Enqueue(stream, label, operation, FillLoop(args.dtype));
@@ -415,9 +416,9 @@ std::uint64_t EnqueueCopy(CpuStream& stream, const OpLabel& label,
       }
     });
   }
-  auto operation =
-      Planned(args, args.out_dtype,
-              VectorOperand(args.in, args.in_dtype, args.layout, 0));
+  Operation<1> operation(args, args.out_dtype);
+  operation.in[0].Set(args.in, args.in_dtype, args.layout, 0);
+  Plan(operation);
   if (moves) operation.walk = Walk::kCopy;
   return Enqueue(stream, label, operation,
                  CopyLoop(args.out_dtype, args.in_dtype));
@@ -450,21 +451,12 @@ std::uint64_t EnqueueBinary(CpuStream& stream, const OpLabel& label,
   }
   const BinaryOp op = WithoutGreater(args.op);
   const bool reversed = op != args.op;
-  // Made where they stay: copies of what was just written bit by bit cost as
-  // much as the rest of the call.
-  Operation<2> operation = {
-      args.numel,
-      args.out,
-      SizeOf(ResultDType(args.op, args.dtype)),
-      args.layout,
-      {InputOperand(reversed ? args.b : args.a, args.dtype, args.layout,
-                    reversed ? 1 : 0),
-       InputOperand(reversed ? args.a : args.b,
-                    wide ? DType::kFloat64 : args.dtype, args.layout,
-                    reversed ? 0 : 1)},
-      {}};
-  Plan(operation);
+  Operation<2> operation(args, ResultDType(args.op, args.dtype));
   auto& [a, b] = operation.in;
+  a.Set(reversed ? args.b : args.a, args.dtype, args.layout, reversed ? 1 : 0);
+  b.Set(reversed ? args.a : args.b, wide ? DType::kFloat64 : args.dtype,
+        args.layout, reversed ? 0 : 1);
+  Plan(operation);
   if (a.is_scalar && Commutes(op)) std::swap(a, b);
   if (wide) return Enqueue(stream, label, operation, PowerOfFloatLoop());
   const LoopFn loop =
@@ -477,11 +469,11 @@ std::uint64_t EnqueueBinary(CpuStream& stream, const OpLabel& label,
 
 std::uint64_t EnqueueWhere(CpuStream& stream, const OpLabel& label,
                            const WhereArgs& args) {
-  const auto operation =
-      Planned(args, args.dtype,
-              VectorOperand(args.condition, DType::kUInt8, args.layout, 0),
-              InputOperand(args.a, args.dtype, args.layout, 1),
-              InputOperand(args.b, args.dtype, args.layout, 2));
+  Operation<3> operation(args, args.dtype);
+  operation.in[0].Set(args.condition, DType::kUInt8, args.layout, 0);
+  operation.in[1].Set(args.a, args.dtype, args.layout, 1);
+  operation.in[2].Set(args.b, args.dtype, args.layout, 2);
+  Plan(operation);
   return Enqueue(stream, label, operation,
                  WhereLoop(args.dtype, OperandsOf(operation.in[1].is_scalar,
                                                   operation.in[2].is_scalar)));
