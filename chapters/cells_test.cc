@@ -78,7 +78,6 @@ TEST(Chapters, AreTheSameInEveryList) {
   const std::vector<std::string> chapters =
       AllMatches("chapters/chapters.bzl", R"re(\n    "(\w+)": \d+,)re");
   EXPECT_FALSE(chapters.empty());
-  EXPECT_TRUE(std::is_sorted(chapters.begin(), chapters.end()));
   std::vector<std::string> with_cells;
   for (const Json& chapter : Chapters()) with_cells.push_back(chapter["name"]);
   EXPECT_THAT(with_cells, ElementsAreArray(chapters)) << "in cells.json";
@@ -126,7 +125,7 @@ TEST(Cells, AreWhatTheCourseRuns) {
                 chapter["cells"][c]["claims"].get<std::size_t>());
       for (const Json& claim : cells[c]["claims"]) {
         EXPECT_NE(claim["text"], "");
-        EXPECT_NE(claim["reason"], "");
+        EXPECT_NE(claim["evidence"], "");
       }
     }
   }
@@ -145,23 +144,16 @@ TEST(Cells, HaveFiguresOfTheirOwn) {
   }
 }
 
-TEST(Course, SaysHowFarItIsAndEndsWithTheTable) {
+TEST(Course, NamesItsCellsAndEndsWithAllVerdicts) {
   const std::string& output = TheCourse().run.output;
-  std::size_t count = 0;
-  for (const Json& chapter : Chapters()) count += chapter["cells"].size();
-  std::size_t i = 0;
   for (const Json& chapter : Chapters()) {
     EXPECT_THAT(output, HasSubstr(chapter["title"].get<std::string>()));
     for (const Json& cell : chapter["cells"]) {
-      EXPECT_THAT(output,
-                  HasSubstr(absl::StrCat("cell ", ++i, " of ", count, ": ",
-                                         cell["id"].get<std::string>())));
+      EXPECT_THAT(output, HasSubstr(absl::StrCat(
+                              "[", cell["id"].get<std::string>(), "]\n")));
     }
   }
-  const std::size_t table = output.rfind("Cell ");
-  ASSERT_NE(table, std::string::npos);
-  EXPECT_THAT(output.substr(table), HasSubstr("Verdict"));
-  EXPECT_THAT(output.substr(table), HasSubstr("0 wrong results, 0 errors."));
+  EXPECT_THAT(output, HasSubstr("0 wrong results, 0 errors."));
 }
 
 TEST(Course, IsPlainTextOfEightyColumns) {

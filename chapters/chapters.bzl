@@ -1,4 +1,4 @@
-"""The chapters, by name, as //:course runs them. chapters/README.md: how to add one."""
+"""The chapters, in the course's order. chapters/README.md: how to add one."""
 
 # The folder, and the number of devices that its lesson uses. A line for each: the
 # doctor and tests/run_on_gpu_host.sh read them too.

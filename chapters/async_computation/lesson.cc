@@ -164,12 +164,14 @@ MemoryUse UseOf(
 }
 
 constexpr CellText kIn2 = {
-    "004/In2",
-    {"001/c3"},
-    "Ten times: a random matrix, multiplied by itself. First with the host "
-    "library, as with NumPy: each call returns when its work is done. Then "
-    "with tensors on a device: each call only asks for the work.",
-    R"py(
+    .id = "004/In2",
+    .title = "A clock that lies",
+    .also = {"001/c3"},
+    .context =
+        "Ten times: a random matrix, multiplied by itself. First with the host "
+        "library, as with NumPy: each call returns when its work is done. Then "
+        "with tensors on a device: each call only asks for the work.",
+    .python = R"py(
 # warm-up
 device = d2l.try_gpu()
 a = torch.randn(size=(1000, 1000), device=device)
@@ -185,7 +187,8 @@ with Benchmark('torch'):
         a = torch.randn(size=(1000, 1000), device=device)
         b = torch.mm(a, a)
 )py",
-    "numpy: 0.2660 sec\ntorch: 0.0010 sec"};
+    .course_printed = "numpy: 0.2660 sec\ntorch: 0.0010 sec",
+};
 
 // %% 004/In2
 void In2(Cell& cell) {
@@ -231,18 +234,21 @@ void In2(Cell& cell) {
 // %%
 
 constexpr CellText kIn4 = {
-    "004/In4",
-    {},
-    "The same ten products, but before the clock is read, Synchronize waits "
-    "until the device has done them all.",
-    R"py(
+    .id = "004/In4",
+    .title = "The true cost",
+    .context =
+        "The same ten products, but before the clock is read, Synchronize "
+        "waits "
+        "until the device has done them all.",
+    .python = R"py(
 with Benchmark():
     for _ in range(10):
         a = torch.randn(size=(1000, 1000), device=device)
         b = torch.mm(a, a)
     torch.cuda.synchronize(device)
 )py",
-    "Done: 0.0020 sec"};
+    .course_printed = "Done: 0.0020 sec",
+};
 
 // %% 004/In4
 void In4(Cell& cell) {
@@ -278,19 +284,22 @@ void In4(Cell& cell) {
 // %%
 
 constexpr CellText kIn5 = {
-    "004/In5",
-    {},
-    "Three statements and a print. The graph shows what has to be done before "
-    "what, of them and of a network with two branches; the timeline, when the "
-    "front end asked and when the device worked. Behind a matrix product, "
-    "which keeps the device busy, one sees who waits for whom.",
-    R"py(
+    .id = "004/In5",
+    .title = "Who waits for whom",
+    .context =
+        "Three statements and a print. The graph shows what has to be done "
+        "before what, of them and of a network with two branches; the "
+        "timeline, "
+        "when the front end asked and when the device worked. Behind a matrix "
+        "product, which keeps the device busy, one sees who waits for whom.",
+    .python = R"py(
 x = torch.ones((1, 2), device=device)
 y = torch.ones((1, 2), device=device)
 z = x * y + 2
 z
 )py",
-    "tensor([[3., 3.]], device='cuda:0')"};
+    .course_printed = "tensor([[3., 3.]], device='cuda:0')",
+};
 
 // %% 004/In5
 void In5(Cell& cell) {
@@ -334,20 +343,22 @@ void In5(Cell& cell) {
   cell.Claim("The three statements only enqueue: they return before the work.",
              Less(t[0].enqueue, t[0].completion, kClearly));
   cell.Claim("Printing waits: for all that was asked for before.",
-             Less(Scaled("half of a @ a", t[1].completion, 0.5), t[0].wait));
+             Above(RatioPerRepeat("", t[0].wait, t[1].completion), 0.5));
   cell.Claim("Operations that depend on each other cannot run in parallel.",
-             Less(Scaled("1.5 a @ a", t[1].completion, 1.5), t[3].completion));
+             Less(t[1].completion, t[3].completion, 1.5));
 }
 // %%
 
 constexpr CellText kLaunchBlocking = {
-    "000/launch-blocking",
-    {},
-    "An index that is out of range is found out on the device, when the call "
-    "that asked has long returned. The error surfaces where somebody waits; "
-    "with launch blocking every call waits, so it surfaces in the call itself. "
-    "PyTorch's late error does not say who asked; this one names the line.",
-    R"py(
+    .id = "000/launch-blocking",
+    .title = "Errors that come late",
+    .context =
+        "An index that is out of range is found out on the device, when the "
+        "call that asked has long returned. The error surfaces where somebody "
+        "waits; with launch blocking every call waits, so it surfaces in the "
+        "call itself. PyTorch's late error does not say who asked; this one "
+        "names the line.",
+    .python = R"py(
 # CUDA_LAUNCH_BLOCKING=1 python lesson.py
 x = torch.arange(10.0, device=device)
 index = torch.tensor([3, 17], device=device)
@@ -357,7 +368,7 @@ rows = torch.index_select(y, 0, index)  # fails on the device
 z = y + 1
 torch.cuda.synchronize(device)          # the error surfaces here
 )py",
-    ""};
+};
 
 // %% 000/launch-blocking
 void ErrorsWithLaunchBlocking(Cell& cell) {
@@ -407,22 +418,24 @@ void ErrorsWithLaunchBlocking(Cell& cell) {
 // %%
 
 constexpr CellText kQueueMemory = {
-    "004/queue-memory",
-    {},
-    "Does an overfull queue use too much memory? Three kinds of memory that a "
-    "minibatch needs, in four programs: one only asks; one synchronizes after "
-    "each minibatch; one reads a value of each and drops it; one has bounds, "
-    "on the operations in the queue and on the bytes in flight. FromVector "
-    "fills a staging buffer in pinned memory, asks for its copy to the device, "
-    "and lets go of it.",
-    R"py(
+    .id = "004/queue-memory",
+    .title = "What a full queue holds",
+    .context =
+        "Does an overfull queue use too much memory? Three kinds of memory "
+        "that "
+        "a minibatch needs, in four programs: one only asks; one synchronizes "
+        "after each minibatch; one reads a value of each and drops it; one has "
+        "bounds, on the operations in the queue and on the bytes in flight. "
+        "FromVector fills a staging buffer in pinned memory, asks for its copy "
+        "to the device, and lets go of it.",
+    .python = R"py(
 outputs = []
 for X in data_iter:
     outputs.append(net(X.to(device, non_blocking=True)))
     torch.cuda.synchronize(device)  # after every minibatch
 torch.cuda.max_memory_allocated(device)
 )py",
-    ""};
+};
 
 // %% 004/queue-memory
 void QueueMemory(Cell& cell) {
@@ -473,12 +486,13 @@ void QueueMemory(Cell& cell) {
 // %%
 
 constexpr CellText kBarriers = {
-    "d2l/barriers",
-    {},
-    "Two barriers: wait until the device has done everything, or until one "
-    "tensor has been computed. MXNet calls them waitall and wait_to_read; here "
-    "they are Synchronize and WaitToRead.",
-    R"py(
+    .id = "d2l/barriers",
+    .title = "Two ways to wait",
+    .context =
+        "Two barriers: wait until the device has done everything, or until one "
+        "tensor has been computed. MXNet calls them waitall and wait_to_read; "
+        "here they are Synchronize and WaitToRead.",
+    .python = R"py(
 with d2l.Benchmark('waitall'):
     b = np.dot(a, a)
     npx.waitall()
@@ -487,7 +501,7 @@ with d2l.Benchmark('wait_to_read'):
     b = np.dot(a, a)
     b.wait_to_read()
 )py",
-    ""};
+};
 
 // %% d2l/barriers
 void Barriers(Cell& cell) {
@@ -533,13 +547,14 @@ void Barriers(Cell& cell) {
 // %%
 
 constexpr CellText kBlockers = {
-    "d2l/blockers",
-    {},
-    "Printing, reading a number, copying to the host's memory, a condition on "
-    "a value: none of them says that it waits, and each does. One such read "
-    "costs little; one for every small operation keeps the front end from "
-    "running ahead.",
-    R"py(
+    .id = "d2l/blockers",
+    .title = "Reads that wait",
+    .context =
+        "Printing, reading a number, copying to the host's memory, a condition "
+        "on a value: none of them says that it waits, and each does. One such "
+        "read costs little; one for every small operation keeps the front end "
+        "from running ahead.",
+    .python = R"py(
 print(s)
 s.item()
 s.numpy()
@@ -549,7 +564,7 @@ total = 0
 for i in range(10000):
     total += (x * i).item()          # against one read at the end
 )py",
-    ""};
+};
 
 // %% d2l/blockers
 void Blockers(Cell& cell) {
@@ -586,9 +601,9 @@ void Blockers(Cell& cell) {
   cell.Check(sign == 1, "s is positive");
   cell.CheckClose("sums and last", std::vector<double>{each, on_device, last},
                   std::vector<double>{4.5 * reads, 4.5 * reads, 9}, 0);
-  const Figure half = Scaled("half of a @ a", t[0].completion, 0.5);
   for (const int i : {1, 2, 3, 4}) {
-    cell.Claim(t[i].wait.label + " waits for a @ a.", Less(half, t[i].wait));
+    cell.Claim(t[i].wait.label + " waits for a @ a.",
+               Above(RatioPerRepeat("", t[i].wait, t[0].completion), 0.5));
   }
   for (const int i : {6, 7}) {
     const Figure& less = t[i].completion;
@@ -600,14 +615,15 @@ void Blockers(Cell& cell) {
 // %%
 
 constexpr CellText kT1T2T3 = {
-    "d2l/t1-t2-t3",
-    {},
-    "Three costs: t1, the front end asks; t2, the back end computes; t3, the "
-    "front end hears of it. They are fitted from requests to a stream that is "
-    "held up, from what it then takes to work them off, and from operations "
-    "that are waited for one by one, less t1 and t2. What N operations should "
-    "cost is computed from them, and measured beside it.",
-    R"py(
+    .id = "d2l/t1-t2-t3",
+    .title = "Three costs",
+    .context =
+        "Three costs: t1, the front end asks; t2, the back end computes; t3, "
+        "the front end hears of it. They are fitted from requests to a stream "
+        "that is held up, from what it then takes to work them off, and from "
+        "operations that are waited for one by one, less t1 and t2. What N "
+        "operations should cost is computed from them, and measured beside it.",
+    .python = R"py(
 with d2l.Benchmark('synchronized each time'):
     for _ in range(10000):
         y = x + 1
@@ -618,8 +634,10 @@ with d2l.Benchmark('synchronized once'):
         y = x + 1
     npx.waitall()
 )py",
-    "synchronized each time: 3.16 sec\nsynchronized once: 0.93 sec\n"
-    "(a reader's machine)"};
+    .course_printed =
+        "synchronized each time: 3.16 sec\nsynchronized once: 0.93 sec\n"
+        "(a reader's machine)",
+};
 
 // %% d2l/t1-t2-t3
 void T1T2T3(Cell& cell) {
@@ -670,7 +688,8 @@ void T1T2T3(Cell& cell) {
 // %%
 
 [[maybe_unused]] const bool registered = RegisterLesson(
-    {"async_computation",
+    {2,
+     "async_computation",
      "Asynchronous computation",
      "Dive into Deep Learning, section 13.2\n"
      "https://d2l.ai/chapter_computational-performance/async-computation.html",

@@ -40,7 +40,7 @@ const LessonRun& OnOneDevice() {
 
 // A cell's part of the output.
 std::string PartOf(const std::string& output, const std::string& id) {
-  const std::size_t begin = output.find("=\n" + id);
+  const std::size_t begin = output.find("[" + id + "]\n");
   if (begin == std::string::npos) return "";
   return output.substr(begin, output.find("\n====", begin + 2) - begin);
 }
@@ -111,9 +111,7 @@ INSTANTIATE_TEST_SUITE_P(Devices, LessonTest,
                            return std::to_string(info.index + 1);
                          });
 
-TEST(Lesson, PrintsItsSourceByteForByte) {
-  ExpectSourcePrinted(Tested(), OnOneDevice());
-}
+TEST(Lesson, PrintsItsSourceByteForByte) { ExpectSourcePrinted(Tested()); }
 
 TEST(Lesson, RunsOneCellByAnyOfItsIds) {
   ExpectOneCellByAnyId(Tested(), Tested().cells[0]);
@@ -180,11 +178,6 @@ TEST(Lesson, LaunchBlockingChangesNoResult) {
   // Nothing is held up, so nothing is fitted, and nothing decided.
   for (const Json& claim : JsonOf(r, "d2l/t1-t2-t3")["claims"]) {
     EXPECT_EQ(claim["verdict"], "INCONCLUSIVE") << claim;
-  }
-  // It is still on after the cell that turns it on and off.
-  for (const Json& claim : JsonOf(r, "d2l/barriers")["claims"]) {
-    if (claim["verdict"] == "HOLDS") continue;
-    EXPECT_THAT(claim["reason"], HasSubstr("Launch blocking is on"));
   }
 }
 

@@ -45,18 +45,20 @@ void CheckSquare(Cell& cell, const std::string& what, const Tensor& x,
 }
 
 constexpr CellText kIn2 = {
-    "000/In2",
-    {"001/c4"},
-    "Two devices are needed. If the machine has fewer GPUs, a GPU is used as "
-    "two logical devices; if it has none, virtual devices stand for them, each "
-    "with a queue, a worker thread and its share of the cores.",
-    R"py(
+    .id = "000/In2",
+    .title = "Two devices",
+    .also = {"001/c4"},
+    .context =
+        "Two devices are needed. If the machine has fewer GPUs, a GPU is used "
+        "as two logical devices; if it has none, virtual devices stand for "
+        "them, each with a queue, a worker thread and its share of the cores.",
+    .python = R"py(
 import torch
 import time
 
 assert torch.cuda.device_count() >= 2
 )py",
-    ""};
+};
 
 // %% 000/In2
 void In2(Cell& cell) {
@@ -73,11 +75,15 @@ void In2(Cell& cell) {
 // %%
 
 constexpr CellText kIn3 = {
-    "000/In3",
-    {"001/c5", "004/In3"},
-    "The course's timer, which prints how long its block took. It waits for "
-    "nobody: if the block only asks for work, it shows how long asking took.",
-    R"py(
+    .id = "000/In3",
+    .title = "A timer",
+    .also = {"001/c5", "004/In3"},
+    .context =
+        "The course's timer, which prints how long its block took. It waits "
+        "for "
+        "nobody: if the block only asks for work, it shows how long asking "
+        "took.",
+    .python = R"py(
 class Benchmark():
     def __init__(self, prefix=None):
         self.prefix = prefix + ' ' if prefix else ''
@@ -88,7 +94,7 @@ class Benchmark():
     def __exit__(self, *args):
         print('%stime: %.4f sec' % (self.prefix, time.time() - self.start))
 )py",
-    ""};
+};
 
 // %% 000/In3
 class Benchmark {
@@ -128,12 +134,15 @@ void In3(Cell& cell) {
 // %%
 
 constexpr CellText kIn6 = {
-    "000/In6",
-    {"000/In4", "000/In5", "001/c6", "001/c7"},
-    "20,000 products of 100 x 100 matrices on one device, then on the other. "
-    "The notebook waits with synchronize(), which means the current device, "
-    "GPU1, both times: the second time it reads the clock while GPU2 works.",
-    R"py(
+    .id = "000/In6",
+    .title = "One device, then the other",
+    .also = {"000/In4", "000/In5", "001/c6", "001/c7"},
+    .context =
+        "20,000 products of 100 x 100 matrices on one device, then on the "
+        "other. The notebook waits with synchronize(), which means the current "
+        "device, GPU1, both times: the second time it reads the clock while "
+        "GPU2 works.",
+    .python = R"py(
 def run(x):
     for _ in range(20000):
         y = torch.mm(x, x)
@@ -149,7 +158,9 @@ with Benchmark('Run on GPU2'):
     run(x_gpu2)
     torch.cuda.synchronize()
 )py",
-    "Run on GPU1 time: 1.2626 sec\nRun on GPU2 time: 1.1179 sec"};
+    .course_printed =
+        "Run on GPU1 time: 1.2626 sec\nRun on GPU2 time: 1.1179 sec",
+};
 
 // %% 000/In6
 Tensor Run(const Tensor& x, int products) {
@@ -196,22 +207,26 @@ void In6(Cell& cell) {
 // %%
 
 constexpr CellText kIn7 = {
-    "000/In7",
-    {"001/c8"},
-    "Both at once, and one wait at the end. A queue is bounded (4096 "
-    "operations, unless --max_queued_operations says otherwise): the front "
-    "end waits in run(x_gpu1) until the rest fits, and only then asks GPU2. "
-    "So there are three ways: in the notebook's order, asked in turn, and in "
-    "the notebook's order on streams whose queues have room for everything. "
-    "The machines of the two notebooks gained 1.29 and 1.28 times, where 1.89 "
-    "and 1.85 were possible.",
-    R"py(
+    .id = "000/In7",
+    .title = "Two devices, one program",
+    .also = {"001/c8"},
+    .context =
+        "Both at once, and one wait at the end. A queue is bounded (4096 "
+        "operations, unless --max_queued_operations says otherwise): the front "
+        "end waits in run(x_gpu1) until the rest fits, and only then asks "
+        "GPU2. "
+        "So there are three ways: in the notebook's order, asked in turn, and "
+        "in the notebook's order on streams whose queues have room for "
+        "everything. The machines of the two notebooks gained 1.29 and 1.28 "
+        "times, where 1.89 and 1.85 were possible.",
+    .python = R"py(
 with Benchmark('Run on both GPU1 and GPU2 in parallel'):
     run(x_gpu1)
     run(x_gpu2)
     torch.cuda.synchronize()
 )py",
-    "Run on both GPU1 and GPU2 in parallel time: 1.8384 sec"};
+    .course_printed = "Run on both GPU1 and GPU2 in parallel time: 1.8384 sec",
+};
 
 // %% 000/In7
 void In7(Cell& cell) {
@@ -262,12 +277,14 @@ void In7(Cell& cell) {
 // %%
 
 constexpr CellText kMm4000 = {
-    "d2l/mm-4000",
-    {},
-    "The English edition's example: fewer and larger products, all of them "
-    "kept, a warm-up, and a wait for each device by name. Here 10 products of "
-    "1000 x 1000 matrices; --size=large takes the book's 50 of 4000 x 4000.",
-    R"py(
+    .id = "d2l/mm-4000",
+    .title = "Large products on two devices",
+    .context =
+        "The English edition's example: fewer and larger products, all of them "
+        "kept, a warm-up, and a wait for each device by name. Here 10 products "
+        "of 1000 x 1000 matrices; --size=large takes the book's 50 of 4000 x "
+        "4000.",
+    .python = R"py(
 devices = d2l.try_all_gpus()
 def run(x):
     return [x.mm(x) for _ in range(50)]
@@ -293,7 +310,9 @@ with d2l.Benchmark('GPU1 & GPU2'):
     run(x_gpu2)
     torch.cuda.synchronize()
 )py",
-    "GPU1 time: 0.1195 sec\nGPU2 time: 0.1189 sec\nGPU1 & GPU2: 0.1216 sec"};
+    .course_printed =
+        "GPU1 time: 0.1195 sec\nGPU2 time: 0.1189 sec\nGPU1 & GPU2: 0.1216 sec",
+};
 
 // %% d2l/mm-4000
 void RunAndKeep(const Tensor& x, int products, std::vector<Tensor>* y) {
@@ -330,16 +349,18 @@ void Mm4000(Cell& cell) {
 // %%
 
 constexpr CellText kOverlap = {
-    "d2l/overlap",
-    {},
-    "Results are copied to the host: y[i - 1] while y[i] is computed. That "
-    "takes two streams, since one does one thing after the other, and a "
-    "destination in pinned memory: a copy to any other (pageable) memory "
-    "returns only when it is done. The book's program asks one stream for "
-    "both, so nothing overlaps, and takes new host memory for every copy. Here "
-    "the products are thin, (m, 32) @ (32, m), so that one takes about as long "
-    "as a copy, and the host memory is there before.",
-    R"py(
+    .id = "d2l/overlap",
+    .title = "Copy while you compute",
+    .context =
+        "Results are copied to the host: y[i - 1] while y[i] is computed. That "
+        "takes two streams, since one does one thing after the other, and a "
+        "destination in pinned memory: a copy to any other (pageable) memory "
+        "returns only when it is done. The book's program asks one stream for "
+        "both, so nothing overlaps, and takes new host memory for every copy. "
+        "Here the products are thin, (m, 32) @ (32, m), so that one takes "
+        "about "
+        "as long as a copy, and the host memory is there before.",
+    .python = R"py(
 def copy_to_cpu(x, non_blocking=False):
     return [y.to('cpu', non_blocking=non_blocking) for y in x]
 
@@ -356,8 +377,10 @@ with d2l.Benchmark('Run on GPU1 and copy to CPU'):
     y_cpu = copy_to_cpu(y, True)
     torch.cuda.synchronize()
 )py",
-    "Run on GPU1: 0.1232 sec\nCopy to CPU: 2.1620 sec\n"
-    "Run on GPU1 and copy to CPU: 3.1346 sec"};
+    .course_printed =
+        "Run on GPU1: 0.1232 sec\nCopy to CPU: 2.1620 sec\n"
+        "Run on GPU1 and copy to CPU: 3.1346 sec",
+};
 
 // What is computed, y[i] = a[i] @ b, and where it is copied to.
 struct ThinProducts {
@@ -466,13 +489,16 @@ void Overlap(Cell& cell) {
 // %%
 
 constexpr CellText kGraph = {
-    "002/two-device-graph",
-    {},
-    "The gradient of a two-layer MLP's last weights, half of the batch on each "
-    "of two devices, brought together on the device that has the data. Nobody "
-    "says what may run in parallel: that follows from who needs what. But To() "
-    "waits for all that its source was asked before, so the moves come first.",
-    R"py(
+    .id = "002/two-device-graph",
+    .title = "The order follows the data",
+    .context =
+        "The gradient of a two-layer MLP's last weights, half of the batch on "
+        "each of two devices, brought together on the device that has the "
+        "data. "
+        "Nobody says what may run in parallel: that follows from who needs "
+        "what. But To() waits for all that its source was asked before, so the "
+        "moves come first.",
+    .python = R"py(
 devices = d2l.try_all_gpus()
 halves = []
 for x_half, y_half, device in zip(x.chunk(2), y.chunk(2), devices):
@@ -483,7 +509,7 @@ for x_half, y_half, w1_copy, w2_copy in halves:
     gradients.append(h.T @ (h @ w2_copy - y_half))
 gradient = gradients[0].to(x.device) + gradients[1].to(x.device)
 )py",
-    ""};
+};
 
 // The last two devices of the table; with three, the first only has the data.
 std::vector<Device> Workers() {
@@ -546,7 +572,7 @@ void Graph(Cell& cell) {
   cell.Show(DrawGraph(run.graph, "two-layer MLP"));
   cell.Show(Timeline(run.profile).Draw("timeline"));
   const Judgement schedule = FollowsTheData(run.graph);
-  cell.Check(schedule.verdict == Verdict::kHolds, schedule.reason);
+  cell.Check(schedule.verdict == Verdict::kHolds, schedule.evidence);
   cell.Claim("The schedule follows the data.", schedule);
   cell.Claim("Independent parts run in parallel.",
              Less(One(), Quotient(cell, "one device / two", t[0], t[1]), kGain),
@@ -555,12 +581,14 @@ void Graph(Cell& cell) {
 // %%
 
 constexpr CellText kStreams = {
-    "d2l/streams",
-    {},
-    "One device, one or four streams. Products are asked for on the streams in "
-    "turn; on different streams they are independent. A small product leaves "
-    "most of a device idle, a large one may use all of it.",
-    R"py(
+    .id = "d2l/streams",
+    .title = "Streams of one device",
+    .context =
+        "One device, one or four streams. Products are asked for on the "
+        "streams "
+        "in turn; on different streams they are independent. A small product "
+        "leaves most of a device idle, a large one may use all of it.",
+    .python = R"py(
 streams = [torch.cuda.Stream() for _ in range(4)]
 
 def run_on(streams, x, products):
@@ -568,7 +596,7 @@ def run_on(streams, x, products):
         with torch.cuda.stream(streams[i % len(streams)]):
             y = x.mm(x)
 )py",
-    ""};
+};
 
 // %% d2l/streams
 Tensor RunOn(const std::vector<Stream*>& streams, const Tensor& x,
@@ -612,12 +640,13 @@ void Streams(Cell& cell) {
 // %%
 
 constexpr CellText kSizeSweep = {
-    "d2l/size-sweep",
-    {},
-    "From which size do two devices beat one? One device does 2k products of "
-    "n x n matrices, or two do k each, asked in turn. A tiny product takes "
-    "less time than asking for it, and there is one front end.",
-    R"py(
+    .id = "d2l/size-sweep",
+    .title = "From which size two devices pay",
+    .context =
+        "From which size do two devices beat one? One device does 2k products "
+        "of n x n matrices, or two do k each, asked in turn. A tiny product "
+        "takes less time than asking for it, and there is one front end.",
+    .python = R"py(
 for n in sizes:
     x1 = torch.rand(n, n, device=devices[0])
     x2 = torch.rand(n, n, device=devices[1])
@@ -631,7 +660,7 @@ for n in sizes:
         for device in devices:
             torch.cuda.synchronize(device)
 )py",
-    ""};
+};
 
 std::string SweepFact(int gain_from) {
   if (gain_from == 0) return "The largest size brings no sure gain. ";
@@ -691,13 +720,15 @@ void SizeSweep(Cell& cell) {
 // %%
 
 constexpr CellText kRandomDag = {
-    "d2l/random-dag",
-    {},
-    "Random programs on all devices, two streams each: every operation on a "
-    "stream chosen at random, on values from anywhere, some in place. Only "
-    "what depends on each other is ordered. The result must be that of the "
-    "same program on one stream, in every bit and every time.",
-    R"py(
+    .id = "d2l/random-dag",
+    .title = "Any order, one result",
+    .context =
+        "Random programs on all devices, two streams each: every operation on "
+        "a "
+        "stream chosen at random, on values from anywhere, some in place. Only "
+        "what depends on each other is ordered. The result must be that of the "
+        "same program on one stream, in every bit and every time.",
+    .python = R"py(
 for step in program:
     stream = streams[step.stream]
     with torch.cuda.stream(stream):
@@ -707,7 +738,7 @@ for step in program:
         values.append(compute(step.kind, a, b))
         written.append(stream.record_event())
 )py",
-    ""};
+};
 
 // %% d2l/random-dag
 std::vector<Value> RunOnStreams(const std::vector<Step>& program,
@@ -751,13 +782,14 @@ void RandomDag(Cell& cell) {
       TraceProgram([&] { RunOnStreams(drawn, x, streams); });
   cell.Show(DrawGraph(run.graph, "one more, of 8 operations"));
   const Judgement equal = tally.AllEqual();
-  cell.Check(equal.verdict == Verdict::kHolds, equal.reason);
+  cell.Check(equal.verdict == Verdict::kHolds, equal.evidence);
   cell.Claim("The result is always the serial one.", equal);
 }
 // %%
 
 [[maybe_unused]] const bool registered = RegisterLesson(
-    {"auto_parallelism",
+    {3,
+     "auto_parallelism",
      "Automatic parallelism",
      "Dive into Deep Learning, section 13.3\n"
      "https://d2l.ai/chapter_computational-performance/auto-parallelism.html",

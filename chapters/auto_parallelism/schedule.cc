@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "absl/strings/str_format.h"
-#include "chapters/auto_parallelism/two_devices.h"
 #include "common/graph/program_graph.h"
 
 namespace d2l {

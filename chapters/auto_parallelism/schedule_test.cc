@@ -27,9 +27,10 @@ FakeProgram TwoStreams() {
 TEST(ScheduleTest, HoldsIfEverythingBeganAfterWhatItNeeds) {
   const Judgement judgement = FollowsTheData(TwoStreams().Graph());
   EXPECT_EQ(judgement.verdict, Verdict::kHolds);
-  EXPECT_THAT(judgement.reason, HasSubstr("Of 3 operations, 0 began"));
-  EXPECT_THAT(judgement.reason, HasSubstr("3 dependencies, 1 of them between"));
-  EXPECT_EQ(judgement.figures, "0 of 3 early");
+  EXPECT_THAT(judgement.evidence, HasSubstr("Of 3 operations, 0 began"));
+  EXPECT_THAT(judgement.evidence,
+              HasSubstr("3 dependencies, 1 of them between"));
+  EXPECT_EQ(judgement.number, "0 of 3 early");
 }
 
 TEST(ScheduleTest, BeginningAtTheSameMomentIsInTime) {

@@ -76,11 +76,6 @@ std::string HeldUpFact(const Timing& pageable, const Timing& pinned) {
       PercentAsking(pageable), PercentAsking(pinned));
 }
 
-Judgement Counted(bool holds, const std::string& reason,
-                  const std::string& figures) {
-  return {holds ? Verdict::kHolds : Verdict::kFails, reason, figures};
-}
-
 Figure One() { return Known("no gain", "x", 1); }
 
 Figure Quotient(Cell& cell, const std::string& label, const Figure& a,

@@ -75,10 +75,6 @@ Figure Quotient(Cell& cell, const std::string& label, const Timing& a,
 Figure Gain(Cell& cell, const Timing& one, const Timing& two,
             const Timing& both);
 
-// The verdict on what was counted, not sampled. figures: "3 of 10".
-Judgement Counted(bool holds, const std::string& reason,
-                  const std::string& figures);
-
 }  // namespace d2l
 
 #endif  // D2L_CHAPTERS_AUTO_PARALLELISM_TWO_DEVICES_H_

@@ -81,16 +81,17 @@ int LargeSize(const Cell& cell) {
 }
 
 constexpr CellText kC1 = {
-    "003/c1",
-    {},
-    "Is the machine quiet? Who else is at work spoils what is measured. First "
-    "a look around; then the same products alone, and beside a busy thread on "
-    "every core.",
-    R"py(
+    .id = "003/c1",
+    .title = "Is the machine quiet?",
+    .context =
+        "Is the machine quiet? Who else is at work spoils what is measured. "
+        "First a look around; then the same products alone, and beside a busy "
+        "thread on every core.",
+    .python = R"py(
 $ top
 $ nvidia-smi
 )py",
-    ""};
+};
 
 // %% 003/c1
 void QuietMachine(Cell& cell) {
@@ -121,12 +122,14 @@ void QuietMachine(Cell& cell) {
 // %%
 
 constexpr CellText kC2 = {
-    "003/c2",
-    {},
-    "A first profile. Every operation is in the table with the time of its "
-    "request (CPU) and its own time on the device; below, a timeline of the "
-    "same calls.",
-    R"py(
+    .id = "003/c2",
+    .title = "A first profile",
+    .context =
+        "A first profile. Every operation is in the table with the time of its "
+        "request (CPU) and its own time on the device; below, a timeline of "
+        "the "
+        "same calls.",
+    .python = R"py(
 with torch.autograd.profiler.profile(enabled=True) as prof:
     for i in range(100):
         y = x @ x.T
@@ -134,7 +137,7 @@ with torch.autograd.profiler.profile(enabled=True) as prof:
         w = z + x
 print(prof.key_averages().table())
 )py",
-    ""};
+};
 
 // %% 003/c2
 void FirstProfile(Cell& cell) {
@@ -173,19 +176,21 @@ void FirstProfile(Cell& cell) {
 // %%
 
 constexpr CellText kC5 = {
-    "003/c5",
-    {"003/c3", "003/c4"},
-    "Ten thousand products of 3x3 matrices on the host. The course found the "
-    "first run much slower than the next; so the first and the next ones are "
-    "taken in processes that have done nothing before.",
-    R"py(
+    .id = "003/c5",
+    .title = "Small products on the host",
+    .also = {"003/c3", "003/c4"},
+    .context =
+        "Ten thousand products of 3x3 matrices on the host. The course found "
+        "the first run much slower than the next; so the first and the next "
+        "ones are taken in processes that have done nothing before.",
+    .python = R"py(
 x = torch.rand((3,3))
 with torch.profiler.profile(activities=[CPU, CUDA]) as p:
     for i in range(10000):
         y = x @ x.T
 print(p.key_averages().table())
 )py",
-    ""};
+};
 
 // %% 003/c5
 void SmallOnTheHost(Cell& cell) {
@@ -215,18 +220,20 @@ void SmallOnTheHost(Cell& cell) {
 // %%
 
 constexpr CellText kC9 = {
-    "003/c9",
-    {"003/c6", "003/c7", "003/c8"},
-    "The same on the device: this thread asks ten thousand times, and waits. "
-    "For work this small, asking costs more than the work.",
-    R"py(
+    .id = "003/c9",
+    .title = "Small products on the device",
+    .also = {"003/c6", "003/c7", "003/c8"},
+    .context =
+        "The same on the device: this thread asks ten thousand times, and "
+        "waits. For work this small, asking costs more than the work.",
+    .python = R"py(
 x_gpu = x.cuda()
 with torch.profiler.profile(activities=[CPU, CUDA]) as p:
     for i in range(10000):
         y_gpu = x_gpu @ x_gpu.T
 print(p.key_averages().table())
 )py",
-    ""};
+};
 
 // %% 003/c9
 void SmallOnTheDevice(Cell& cell) {
@@ -257,19 +264,23 @@ void SmallOnTheDevice(Cell& cell) {
 // %%
 
 constexpr CellText kC12 = {
-    "003/c12",
-    {"003/c10", "003/c11"},
-    "Ten large products on the host. The size is fitted to this machine, at "
-    "most 10000, so that they take some tenths of a second; --size=large takes "
-    "10000, which on a CPU is a matter of many minutes.",
-    R"py(
+    .id = "003/c12",
+    .title = "Large products on the host",
+    .also = {"003/c10", "003/c11"},
+    .context =
+        "Ten large products on the host. The size is fitted to this machine, "
+        "at "
+        "most 10000, so that they take some tenths of a second; --size=large "
+        "takes 10000, which on a CPU is a matter of many minutes.",
+    .python = R"py(
 x = torch.rand((10000,10000))
 with torch.profiler.profile(activities=[CPU, CUDA]) as p:
     for i in range(10):
         y = x @ x.T
 print(p.key_averages().table())
 )py",
-    "11-13 s"};
+    .course_printed = "11-13 s",
+};
 
 // %% 003/c12
 void LargeOnTheHost(Cell& cell) {
@@ -300,19 +311,23 @@ void LargeOnTheHost(Cell& cell) {
 // %%
 
 constexpr CellText kC16 = {
-    "003/c16",
-    {"003/c13", "003/c14", "003/c15"},
-    "The same products on the device, in turn with the host's. Where the "
-    "device is a GPU, this is what it is for; a virtual device has no more "
-    "than some of the host's own cores.",
-    R"py(
+    .id = "003/c16",
+    .title = "Large products on the device",
+    .also = {"003/c13", "003/c14", "003/c15"},
+    .context =
+        "The same products on the device, in turn with the host's. Where the "
+        "device is a GPU, this is what it is for; a virtual device has no more "
+        "than some of the host's own cores.",
+    .python = R"py(
 x_gpu = x.cuda()
 with torch.profiler.profile(activities=[CPU, CUDA]) as p:
     for i in range(10):
         y_gpu = x_gpu @ x_gpu.T
 print(p.key_averages().table())
 )py",
-    "Self CPU time total: 2.533s\nSelf CUDA time total: 2.527s"};
+    .course_printed =
+        "Self CPU time total: 2.533s\nSelf CUDA time total: 2.527s",
+};
 
 // %% 003/c16
 void LargeOnTheDevice(Cell& cell) {
@@ -350,18 +365,22 @@ void LargeOnTheDevice(Cell& cell) {
 // %%
 
 constexpr CellText kC18 = {
-    "003/c18",
-    {"003/c17"},
-    "Twenty thousand times two small operations, requested in a loop. The "
-    "profile tells how long the loop asked and how long the device worked.",
-    R"py(
+    .id = "003/c18",
+    .title = "A loop of small operations",
+    .also = {"003/c17"},
+    .context =
+        "Twenty thousand times two small operations, requested in a loop. The "
+        "profile tells how long the loop asked and how long the device worked.",
+    .python = R"py(
 with torch.profiler.profile(activities=[CPU, CUDA]) as p:
     for i in range(20000):
         x_gpu = torch.rand((10,10), device=0)
         y_gpu = x_gpu * x_gpu
 print(p.key_averages().table())
 )py",
-    "Self CPU time total: 875.584ms\nSelf CUDA time total: 40.393ms"};
+    .course_printed =
+        "Self CPU time total: 875.584ms\nSelf CUDA time total: 40.393ms",
+};
 
 // %% 003/c18
 void OneByOne(Cell& cell) {
@@ -387,14 +406,16 @@ void OneByOne(Cell& cell) {
 // %%
 
 constexpr CellText kC20 = {
-    "003/c20",
-    {"003/c19"},
-    "False vectorisation: the same random numbers are first put into one large "
-    "tensor, row by row, and then multiplied at once. The loop is still there. "
-    "The course's large tensor is on the CPU (torch.zeros without a device), "
-    "so each row is copied to the host as well; here it is filled in both "
-    "places.",
-    R"py(
+    .id = "003/c20",
+    .title = "False vectorisation",
+    .also = {"003/c19"},
+    .context =
+        "False vectorisation: the same random numbers are first put into one "
+        "large tensor, row by row, and then multiplied at once. The loop is "
+        "still there. The course's large tensor is on the CPU (torch.zeros "
+        "without a device), so each row is copied to the host as well; here it "
+        "is filled in both places.",
+    .python = R"py(
 with torch.profiler.profile(activities=[CPU, CUDA]) as p:
     for i in range(20):
         vec_gpu = torch.zeros((1000, 10, 10))
@@ -403,7 +424,9 @@ with torch.profiler.profile(activities=[CPU, CUDA]) as p:
             vec_gpu[j] = x_gpu
         vec_res_gpu = vec_gpu * vec_gpu
 )py",
-    "Self CPU time total: 1.207s\nSelf CUDA time total: 40.182ms"};
+    .course_printed =
+        "Self CPU time total: 1.207s\nSelf CUDA time total: 40.182ms",
+};
 
 // %% 003/c20
 void FalseVectorisation(Cell& cell) {
@@ -447,13 +470,14 @@ void FalseVectorisation(Cell& cell) {
 // %%
 
 constexpr CellText kC21 = {
-    "003/c21",
-    {},
-    "What is stacked once and used two hundred times pays. The course's result "
-    "is on the CPU again, so its gain is that of vectorising and that of fewer "
-    "copies to the host in one figure; taken apart, both are done with the "
-    "result on the device as well.",
-    R"py(
+    .id = "003/c21",
+    .title = "Vectorising that pays",
+    .context =
+        "What is stacked once and used two hundred times pays. The course's "
+        "result is on the CPU again, so its gain is that of vectorising and "
+        "that of fewer copies to the host in one figure; taken apart, both are "
+        "done with the result on the device as well.",
+    .python = R"py(
 res = torch.zeros((len(b),10,10,100))
 a_tensor = torch.dstack(a)
 for i in range(len(b)):
@@ -466,7 +490,8 @@ for i in range(len(b)):
         res_slow[i,:,:,j] = a[j] * b[i][j]
 print(res.equal(res_slow))
 )py",
-    "0.046735525131225586\n1.034254550933838\nTrue"};
+    .course_printed = "0.046735525131225586\n1.034254550933838\nTrue",
+};
 
 // 100 small tensors, and `count` hundreds of them.
 struct Small {
@@ -592,14 +617,17 @@ Drawing LatencyPlot(const LatencyOptions& options) {
 }
 
 constexpr CellText kLatencies = {
-    "d2l/latencies",
-    {},
-    "The book's latencies and yours, each measured now; and how long a load "
-    "takes by how much memory the program goes through, the caches' sizes in "
-    "a curve.",
-    "",
-    "L1 cache 1.5 ns, L2 5 ns, L3 16-40 ns, mutex 25 ns,\n"
-    "CUDA kernel launch 10 us, GPU shared memory 30 ns, global 200 ns, ..."};
+    .id = "d2l/latencies",
+    .title = "Latencies, the book's and yours",
+    .context =
+        "The book's latencies and yours, each measured now; and how long a "
+        "load "
+        "takes by how much memory the program goes through, the caches' sizes "
+        "in a curve.",
+    .course_printed =
+        "L1 cache 1.5 ns, L2 5 ns, L3 16-40 ns, mutex 25 ns,\n"
+        "CUDA kernel launch 10 us, GPU shared memory 30 ns, global 200 ns, ...",
+};
 
 // %% d2l/latencies
 void Latencies(Cell& cell) {
@@ -622,13 +650,13 @@ void Latencies(Cell& cell) {
 // %%
 
 constexpr CellText kSummary = {
-    "003/summary",
-    {},
-    "The course closes with three questions to ask before one uses a device: "
-    "is the work large, are loops on the host saved, are tensors used and not "
-    "lists? Each is answered here by figures of this machine.",
-    "",
-    ""};
+    .id = "003/summary",
+    .title = "Three questions",
+    .context =
+        "The course closes with three questions to ask before one uses a "
+        "device: is the work large, are loops on the host saved, are tensors "
+        "used and not lists? Each is answered here by figures of this machine.",
+};
 
 // Per product of n x n matrices, how long they take on the host and on a
 // device; for a plot.
@@ -711,7 +739,8 @@ void ThreeQuestions(Cell& cell) {
 // %%
 
 [[maybe_unused]] const bool registered = RegisterLesson(
-    {"profiling",
+    {5,
+     "profiling",
      "Profiling",
      "A reader's notes on timing with PyTorch's profiler, and Dive into Deep "
      "Learning, section 13.4\n"

@@ -116,9 +116,7 @@ TEST(Lesson, WritesATraceAndAPage) {
   std::filesystem::remove(page);
 }
 
-TEST(Lesson, PrintsItsSourceByteForByte) {
-  ExpectSourcePrinted(Tested(), OneDevice());
-}
+TEST(Lesson, PrintsItsSourceByteForByte) { ExpectSourcePrinted(Tested()); }
 
 TEST(Lesson, KeepsToEightyColumns) { ExpectEightyColumns(OneDevice()); }
 

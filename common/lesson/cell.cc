@@ -13,11 +13,16 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "common/base/atomic_file.h"
+#include "common/base/statistics.h"
+#include "common/base/text.h"
 #include "common/base/timer.h"
+#include "common/base/wrap.h"
 #include "common/device/device.h"
 #include "common/device/device_table.h"
 #include "common/drawing/drawing.h"
@@ -30,6 +35,8 @@ namespace {
 constexpr int kMinRepeats = 9;
 constexpr int kMaxRepeats = 99;
 constexpr double kEnoughSeconds = 0.2;
+// The resolution of the clock.
+constexpr double kTick = 1e-9;
 
 // Calls `once` as often as it takes. enough: in seconds.
 void Repeat(double enough, const std::function<void()>& once) {
@@ -126,14 +133,39 @@ std::string MeasuredOn(const std::vector<Device>& devices) {
                       absl::StrJoin(kinds, " and "));
 }
 
+std::string Claimed::Meaning() const {
+  const bool has_slot = absl::StrContains(text, "{}");
+  std::string meaning = absl::StrReplaceAll(text, {{"{}", judgement.number}});
+  if (judgement.no_difference && judgement.verdict == Verdict::kFails) {
+    absl::StrAppend(&meaning, " No difference",
+                    has_slot ? "" : absl::StrCat(" (", judgement.number, ")"),
+                    ".");
+  }
+  return meaning;
+}
+
+const Timing& Timings::operator[](const std::string& label) const {
+  std::vector<std::string> labels;
+  for (const Timing& timing : *this) {
+    if (timing.completion.label == label) return timing;
+    labels.push_back(absl::StrCat("\"", timing.completion.label, "\""));
+  }
+  throw std::out_of_range(
+      absl::StrFormat("there is no \"%s\" among the timings; there are %s",
+                      label, absl::StrJoin(labels, ", ")));
+}
+
+Judgement Faster(const Timing& a, const Timing& b, double by) {
+  return Less(a.completion, b.completion, by);
+}
+
 Timing Cell::Time(const std::string& label, Device device,
                   const std::function<void()>& work,
                   const std::function<void()>& wait) {
   return TimeInterleaved({{label, {device}, work, wait}})[0];
 }
 
-std::vector<Timing> Cell::TimeInterleaved(
-    const std::vector<Alternative>& alternatives) {
+Timings Cell::TimeInterleaved(const std::vector<Alternative>& alternatives) {
   const auto idle = [&] {
     for (const Alternative& alternative : alternatives) {
       for (const Device device : alternative.devices) Synchronize(device);
@@ -156,15 +188,16 @@ std::vector<Timing> Cell::TimeInterleaved(
       idle();
       const Timer timer;
       alternatives[i].work();
-      samples.enqueue.push_back(timer.Seconds());
+      const double enqueue = std::max(timer.Seconds(), kTick);
       WaitFor(alternatives[i]);
-      samples.completion.push_back(timer.Seconds());
-      samples.waiting.push_back(samples.completion.back() -
-                                samples.enqueue.back());
+      const double completion = std::max(timer.Seconds(), kTick);
+      samples.enqueue.push_back(enqueue);
+      samples.completion.push_back(completion);
+      samples.waiting.push_back(std::max(completion - enqueue, kTick));
     }
   });
   idle();
-  std::vector<Timing> timings;
+  Timings timings;
   for (std::size_t i = 0; i < alternatives.size(); ++i) {
     const std::string& label = alternatives[i].label;
     const std::string on = MeasuredOn(alternatives[i].devices);
@@ -186,7 +219,7 @@ Figure Cell::TimeHost(const std::string& label,
   Repeat(kEnoughSeconds, [&] {
     const Timer timer;
     work();
-    completion.push_back(timer.Seconds());
+    completion.push_back(std::max(timer.Seconds(), kTick));
   });
   return Report(Seconds(label, "completion", "host", std::move(completion)));
 }
@@ -196,13 +229,40 @@ Figure Cell::Report(Figure figure) {
   return figure;
 }
 
+void Cell::PrintTimes(const Timings& timings) {
+  std::size_t width = 0;
+  for (const Timing& timing : timings) {
+    width = std::max(width, TextColumns(timing.completion.label));
+  }
+  for (const Timing& timing : timings) {
+    const Summary& asked = timing.enqueue.value;
+    const Summary& done = timing.completion.value;
+    const std::string& label = timing.completion.label;
+    std::cout << "  " << label << std::string(width - TextColumns(label), ' ')
+              << absl::StrFormat("  %8s", FormatMedian(done, "s"));
+    if (2 * asked.median < done.median) {
+      std::cout << "   asked for in " << FormatMedian(asked, "s");
+    }
+    std::cout << "\n";
+  }
+}
+
 void Cell::Show(const Drawing& drawing) {
   std::cout << drawing.name << "\n\n" << drawing.text << "\n";
+  Keep(drawing);
+}
+
+void Cell::ShowIfVerbose(const Drawing& drawing) {
+  if (verbose_) return Show(drawing);
+  Keep(drawing);
+}
+
+void Cell::Keep(const Drawing& drawing) {
   Shown shown{drawing.name, ""};
   if (!svg_.directory.empty()) {
     const std::string name =
-        absl::StrCat(FilePart(svg_.lesson), "_", FilePart(result_->id), "_",
-                     FilePart(drawing.name));
+        absl::StrCat(FilePart(svg_.lesson), "_", FilePart(result_->text.id),
+                     "_", FilePart(drawing.name));
     const std::filesystem::path directory = svg_.directory;
     shown.file = (directory / (name + ".svg")).string();
     const auto is_taken = [&](const Shown& other) {
@@ -228,11 +288,8 @@ void Cell::Claim(const std::string& text, const Judgement& judgement,
                  const std::string& because) {
   Claimed claimed{text, judgement};
   std::string& reason = claimed.judgement.reason;
-  if (!because.empty()) absl::StrAppend(&reason, " ", because);
-  if (judgement.verdict != Verdict::kHolds) {
-    for (const std::string& circumstance : circumstances_) {
-      absl::StrAppend(&reason, " ", circumstance);
-    }
+  if (!because.empty()) {
+    absl::StrAppend(&reason, reason.empty() ? "" : " ", because);
   }
   result_->claims.push_back(std::move(claimed));
 }
@@ -252,7 +309,7 @@ void Cell::CheckClose(const std::string& what, const std::vector<double>& got,
 void Cell::Check(bool right, const std::string& what) {
   if (right) return;
   ++result_->wrong_results;
-  std::cout << "WRONG RESULT in " << result_->id << ": " << what << "\n"
+  std::cout << "WRONG RESULT in " << result_->text.id << ": " << what << "\n"
             << std::flush;
 }
 

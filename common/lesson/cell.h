@@ -1,26 +1,33 @@
 // Cell: the interface with which a lesson's cell measures, checks and claims.
 //
-//   void In4(Cell& cell) {
-//     const Device device = TryGpu();
-//     Tensor b;
-//     const Timing done = cell.Time("10 products", device, [&] {
-//       for (int i = 0; i < 10; ++i) b = MatMul(a, a);
-//     });
-//     cell.CheckClose("b", ToVector<float>(b), expected, 1e-4);
-//     cell.Claim("the calls return early", Less(done.enqueue,
-//                                               done.completion));
+//   void In7(Cell& cell) {
+//     Tensor y1, y2;
+//     const Timings t = cell.TimeInterleaved(
+//         {{"GPU1, then GPU2", Both(), [&] { … }},
+//          {"both", Both(), [&] { … }}});
+//     cell.PrintTimes(t);
+//     cell.CheckClose("y1", ToVector<float>(y1), expected, 1e-4);
+//     cell.Claim("Two devices are {} as fast as one after the other.",
+//                Faster(t["both"], t["GPU1, then GPU2"], 1.1),
+//                "Asking took 97 % of the time.");
 //   }
 //
-// Alternatives are timed in turn, so that passing load affects all alike:
+// prints
 //
-//   const std::vector<Timing> t = cell.TimeInterleaved(
-//       {{"one device", {a}, [&] { … }}, {"two", {a, b}, [&] { … }}});
-//   cell.Report(RatioPerRepeat("speed-up", t[0].completion, t[1].completion));
+//   GPU1, then GPU2   58.0 ms
+//   both              30.7 ms
 //
-// and a drawing (drawing.h) is shown by cell.Show(timeline.Draw("timeline")).
+//   HOLDS  Two devices are 1.89x as fast as one after the other.
+//          (1.10x asked for; 95 %: 1.88-1.91)
 //
-// A cell prints with std::cout, as any program does. Figures and verdicts are
-// kept and printed below, when its code has returned.
+// Alternatives are timed in turn, so that passing load affects all alike, and
+// compared repeat by repeat (judge.h).
+//
+// A cell prints with std::cout, as any program does. Verdicts are printed
+// below, when its code has returned; figures only with --verbose. On a terminal
+// a cell has at most 25 lines: print what the text is about, and leave the rest
+// to
+// --verbose.
 //
 // A result that is wrong is reported at once and makes the program's exit code
 // non-zero; the cell goes on. A claim that fails is a finding, not an error.
@@ -31,6 +38,7 @@
 #define D2L_COMMON_LESSON_CELL_H_
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -38,6 +46,8 @@
 #include "common/device/device.h"
 #include "common/drawing/drawing.h"
 #include "common/lesson/judge.h"
+#include "common/lesson/lesson.h"
+#include "common/lesson/other_load.h"
 
 namespace d2l {
 
@@ -49,8 +59,11 @@ const char* SizeName(Size size);
 
 // The result of one claim.
 struct Claimed {
-  std::string text;
+  std::string text;  // with its "{}"
   Judgement judgement;
+
+  // The text with the number in it: what was found, in a sentence.
+  std::string Meaning() const;
 };
 
 // A drawing that was shown.
@@ -60,13 +73,14 @@ struct Shown {
 };
 
 struct CellResult {
-  std::string id;
-  std::vector<std::string> also;
-  std::vector<Figure> figures;
-  std::vector<Claimed> claims;
+  CellText text;
+  std::string number = "";  // "2.1"
+  std::vector<Figure> figures = {};
+  std::vector<Claimed> claims = {};
   int wrong_results = 0;
   std::vector<Shown> drawings = {};
-  std::string course_printed = "";
+  // While the cell ran; nothing if it is not known.
+  std::optional<OtherLoad> load = std::nullopt;
 };
 
 // Where the SVGs of a run go.
@@ -75,12 +89,24 @@ struct SvgOutput {
   std::string lesson;     // for the files' names
 };
 
-// The times of asynchronous work. The first two are reported.
+// The times of asynchronous work. The first two are reported. Times are at
+// least 1 ns, so that there are ratios of them.
 struct Timing {
   Figure enqueue;     // until the calls had returned
   Figure completion;  // until the work was done
   Figure wait;        // from the one to the other
 };
+
+// The timings of several alternatives, by label: t["both"].
+struct Timings : std::vector<Timing> {
+  using std::vector<Timing>::operator[];
+  // Throws std::out_of_range, which lists the labels, if there is none such.
+  const Timing& operator[](const std::string& label) const;
+};
+
+// Is the first done sooner, by this factor? The number: how many times as long
+// the second takes.
+Judgement Faster(const Timing& a, const Timing& b, double by);
 
 // One of several ways to do a thing.
 struct Alternative {
@@ -95,15 +121,9 @@ struct Alternative {
 
 class Cell {
  public:
-  // circumstances: sentences on what this run does differently, such as launch
-  // blocking; they go with every verdict that is not HOLDS. Results go to
-  // *result, which outlives the cell.
-  Cell(Size size, std::vector<std::string> circumstances, CellResult* result,
-       SvgOutput svg = {})
-      : size_(size),
-        circumstances_(std::move(circumstances)),
-        svg_(std::move(svg)),
-        result_(result) {}
+  // Results go to *result, which outlives the cell.
+  Cell(Size size, CellResult* result, bool verbose = false, SvgOutput svg = {})
+      : size_(size), verbose_(verbose), svg_(std::move(svg)), result_(result) {}
 
   Size size() const { return size_; }
   template <typename T>
@@ -112,6 +132,9 @@ class Cell {
            : size_ == Size::kCourse ? course
                                     : large;
   }
+
+  // Whether tables and details are to be printed (--verbose).
+  bool verbose() const { return verbose_; }
 
   // Times `work`, which enqueues on `device`. Once to warm up, then 9 times,
   // and up to 99 times while that takes less than 0.2 s; each begins with an
@@ -124,8 +147,7 @@ class Cell {
   // Times each as Time does, and in turn: A B C, A B C, … Repeat i of one
   // figure was taken beside repeat i of another (see RatioPerRepeat). The
   // devices of all are idle when one begins.
-  std::vector<Timing> TimeInterleaved(
-      const std::vector<Alternative>& alternatives);
+  Timings TimeInterleaved(const std::vector<Alternative>& alternatives);
 
   // Times `work` on the calling thread, a call that returns when it is done.
   Figure TimeHost(const std::string& label, const std::function<void()>& work);
@@ -133,12 +155,21 @@ class Cell {
   // Adds a figure of another kind, or a derived one, to those reported.
   Figure Report(Figure figure);
 
+  // Prints a line for each: its label, how long it took, and how long the calls
+  // took, if they returned before the work was done.
+  void PrintTimes(const Timings& timings);
+
   // Prints the drawing as text. With --svg=DIR it is also written there, as
   // LESSON_CELL_NAME.svg; throws std::runtime_error if that fails.
   void Show(const Drawing& drawing);
+  // The same, but prints it with --verbose only: for large drawings.
+  void ShowIfVerbose(const Drawing& drawing);
 
-  // The verdict on one of the course's assertions. `because`: a sentence made
-  // from what was measured, if the judge's own does not say it all.
+  // The verdict on an assertion of the course. text: the assertion, with "{}"
+  // where the judgement's number belongs; without, the number comes first in
+  // the evidence. It is true of HOLDS and of FAILS: "Printing takes {} as
+  // long.". because: why it may not hold here, in sentences made from what was
+  // measured; printed unless it HOLDS.
   void Claim(const std::string& text, const Judgement& judgement,
              const std::string& because = "");
 
@@ -151,8 +182,11 @@ class Cell {
   void Check(bool right, const std::string& what);
 
  private:
+  // Writes the SVG, if one is wanted.
+  void Keep(const Drawing& drawing);
+
   const Size size_;
-  const std::vector<std::string> circumstances_;
+  const bool verbose_;
   const SvgOutput svg_;
   CellResult* const result_;
 };

@@ -31,13 +31,13 @@ class CellTest : public ::testing::Test {
   }
 
   CellResult result_;
-  Cell cell_{Size::kCourse, {"One core.", "Slow."}, &result_};
+  Cell cell_{Size::kCourse, &result_};
 };
 
 TEST_F(CellTest, BySizePicks) {
   EXPECT_EQ(cell_.BySize(1, 2, 3), 2);
-  EXPECT_EQ(Cell(Size::kSmall, {}, &result_).BySize(1, 2, 3), 1);
-  EXPECT_EQ(Cell(Size::kLarge, {}, &result_).BySize(1, 2, 3), 3);
+  EXPECT_EQ(Cell(Size::kSmall, &result_).BySize(1, 2, 3), 1);
+  EXPECT_EQ(Cell(Size::kLarge, &result_).BySize(1, 2, 3), 3);
 }
 
 TEST_F(CellTest, TimeTellsEnqueueFromCompletion) {
@@ -88,22 +88,29 @@ TEST_F(CellTest, MeasuredOnNamesTheKind) {
             info.device.ToString() + ", " + DeviceKindName(info.kind));
 }
 
-TEST_F(CellTest, ClaimsKeepTheirReasons) {
-  cell_.Claim("it is fast", {Verdict::kHolds, "1 s against 2 s."},
-              "Two cores.");
-  ASSERT_EQ(result_.claims.size(), 1u);
-  EXPECT_EQ(result_.claims[0].text, "it is fast");
-  EXPECT_EQ(result_.claims[0].judgement.verdict, Verdict::kHolds);
-  EXPECT_EQ(result_.claims[0].judgement.reason, "1 s against 2 s. Two cores.");
+TEST_F(CellTest, ClaimsHaveMeaningAndReason) {
+  Judgement judgement = {Verdict::kHolds, "1.89x", "95 %: 1.8-1.9"};
+  cell_.Claim("Two are {} as fast as one.", judgement, "Two cores.");
+  cell_.Claim("It is fast.", judgement);
+  judgement.verdict = Verdict::kInconclusive;
+  judgement.reason = "Too close.";
+  cell_.Claim("It is fast.", judgement, "One core.");
+  const std::vector<Claimed>& claims = result_.claims;
+  ASSERT_EQ(claims.size(), 3u);
+  EXPECT_EQ(claims[0].text, "Two are {} as fast as one.");
+  EXPECT_EQ(claims[0].Meaning(), "Two are 1.89x as fast as one.");
+  EXPECT_EQ(claims[0].judgement.reason, "Two cores.");
+  EXPECT_EQ(claims[1].Meaning(), "It is fast.");
+  EXPECT_EQ(claims[2].judgement.reason, "Too close. One core.");
 }
 
-TEST_F(CellTest, VerdictsThatDoNotHoldNameTheCircumstances) {
-  cell_.Claim("a", {Verdict::kFails, "1 s against 2 s."});
-  cell_.Claim("b", {Verdict::kInconclusive, "Too close."}, "Noise.");
-  EXPECT_EQ(result_.claims[0].judgement.reason,
-            "1 s against 2 s. One core. Slow.");
-  EXPECT_EQ(result_.claims[1].judgement.reason,
-            "Too close. Noise. One core. Slow.");
+TEST_F(CellTest, NoDifferenceIsSaid) {
+  const Judgement same = Above(Known("gain", "x", 1), 1.1);
+  cell_.Claim("Two are {} as fast as one.", same);
+  cell_.Claim("It is fast.", same);
+  EXPECT_EQ(result_.claims[0].Meaning(),
+            "Two are 1.00x as fast as one. No difference.");
+  EXPECT_EQ(result_.claims[1].Meaning(), "It is fast. No difference (1.00x).");
 }
 
 TEST_F(CellTest, RightResultsSayNothing) {
@@ -149,7 +156,7 @@ TEST_F(CellTest, InterleavedAlternativesTakeTurns) {
   const Device last = Devices().back().device;
   std::string turns;
   bool waited = false;
-  const std::vector<Timing> timings = cell_.TimeInterleaved(
+  const Timings timings = cell_.TimeInterleaved(
       {{"a", {first}, [&] { turns += 'a'; }},
        {"b",
         {first, last},
@@ -163,7 +170,7 @@ TEST_F(CellTest, InterleavedAlternativesTakeTurns) {
         }},
        {"c", {}, [&] { turns += 'c'; }, [&] { waited = true; }}});
   ASSERT_EQ(timings.size(), 3u);
-  const std::size_t count = timings[0].enqueue.samples.size();
+  const std::size_t count = timings.front().enqueue.samples.size();
   EXPECT_GE(count, 9u);
   std::string expected;
   for (std::size_t i = 0; i < count + 1; ++i) expected += "abc";
@@ -179,6 +186,34 @@ TEST_F(CellTest, InterleavedAlternativesTakeTurns) {
   EXPECT_EQ(timings[1].completion.measured_on,
             MeasuredOn(std::vector<Device>{first, last}));
   EXPECT_EQ(result_.figures.size(), 6u);
+
+  EXPECT_EQ(timings["b"].completion.label, "b");
+  EXPECT_EQ(&timings["c"], &timings.back());
+  try {
+    timings["d"];
+    FAIL() << "there is no d";
+  } catch (const std::out_of_range& error) {
+    EXPECT_STREQ(error.what(),
+                 "there is no \"d\" among the timings; there are \"a\", \"b\", "
+                 "\"c\"");
+  }
+  const Judgement faster = Faster(timings["a"], timings["b"], 1.1);
+  EXPECT_EQ(faster.verdict, Verdict::kHolds);
+  EXPECT_TRUE(faster.timed);
+}
+
+TEST_F(CellTest, PrintTimesTellsAskingFromWaiting) {
+  const auto timing = [](const char* label, double asked, double done) {
+    return Timing{Sampled(label, "host", "s", {asked}),
+                  Sampled(label, "host", "s", {done}),
+                  {}};
+  };
+  Timings timings;
+  timings.push_back(timing("one", 0.25, 0.25));
+  timings.push_back(timing("another", 1e-6, 0.125));
+  EXPECT_EQ(Output([&] { cell_.PrintTimes(timings); }),
+            "  one        250 ms\n"
+            "  another    125 ms   asked for in 1.00 us\n");
 }
 
 TEST_F(CellTest, ShowPrintsAndWritesNothingElse) {
@@ -191,13 +226,28 @@ TEST_F(CellTest, ShowPrintsAndWritesNothingElse) {
   EXPECT_EQ(result_.drawings[0].file, "");
 }
 
+TEST_F(CellTest, LargeDrawingsAreForVerbose) {
+  EXPECT_EQ(Output([&] {
+              cell_.ShowIfVerbose({"z = x", "[x]\n", "<svg/>"});
+            }),
+            "");
+  Cell verbose(Size::kCourse, &result_, true);
+  EXPECT_FALSE(cell_.verbose());
+  EXPECT_TRUE(verbose.verbose());
+  EXPECT_EQ(Output([&] {
+              verbose.ShowIfVerbose({"z = x", "[x]\n", "<svg/>"});
+            }),
+            "z = x\n\n[x]\n\n");
+  EXPECT_EQ(result_.drawings.size(), 2u);
+}
+
 TEST_F(CellTest, ShowWritesToTheDirectory) {
   namespace fs = std::filesystem;
   const fs::path directory = fs::path(::testing::TempDir()) / "drawings";
   fs::remove_all(directory);
   fs::create_directories(directory);
-  result_.id = "004/In5";
-  Cell cell(Size::kCourse, {}, &result_, {directory.string(), "async"});
+  result_.text.id = "004/In5";
+  Cell cell(Size::kCourse, &result_, false, {directory.string(), "async"});
   Output([&] {
     cell.Show({"z = x * y", "", "<svg/>"});
     cell.Show({"z = x * y", "", "<svg>2</svg>"});

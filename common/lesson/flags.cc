@@ -35,9 +35,17 @@ ABSL_FLAG(std::string, size, "course",
           "own sizes) or large (for a fast GPU).\n"
           "Example: --size=small");
 ABSL_FLAG(std::string, cell, "",
-          "Run these cells only: ids of the course's notebooks, separated by "
-          "commas. Empty: all.\n"
-          "Example: --cell=004/In4,004/In5");
+          "Run these cells only: their numbers, or ids of the course's "
+          "notebooks, separated by commas. Empty: all.\n"
+          "Example: --cell=2.1,004/In5");
+ABSL_FLAG(bool, code, false,
+          "Also print each cell's code: the course's Python, and the C++ that "
+          "runs.\n"
+          "Example: --code");
+ABSL_FLAG(bool, verbose, false,
+          "Also print all figures, with their intervals, and the cells' tables "
+          "and larger drawings.\n"
+          "Example: --verbose");
 ABSL_FLAG(int, require_gpus, 0,
           "Stop unless there are this many GPUs, rather than share one or use "
           "virtual devices.\n"
@@ -89,6 +97,8 @@ constexpr const char* kFlags[] = {
     "devices",
     "size",
     "cell",
+    "code",
+    "verbose",
     "require_gpus",
     "json",
     "svg",
@@ -212,6 +222,8 @@ absl::StatusOr<LessonOptions> ParseLessonFlags(int argc, char** argv,
        absl::StrSplit(absl::GetFlag(FLAGS_cell), ',', absl::SkipWhitespace())) {
     options.cells.push_back(std::string(absl::StripAsciiWhitespace(id)));
   }
+  options.code = absl::GetFlag(FLAGS_code);
+  options.verbose = absl::GetFlag(FLAGS_verbose);
   options.require_gpus = absl::GetFlag(FLAGS_require_gpus);
   StreamOptions& stream = options.device_options.stream;
   stream.max_queued_operations = absl::GetFlag(FLAGS_max_queued_operations);

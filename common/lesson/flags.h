@@ -28,7 +28,9 @@ struct LessonOptions {
   std::string devices;
   DeviceOptions device_options;
   Size size = Size::kCourse;
-  std::vector<std::string> cells;  // ids; empty: all
+  std::vector<std::string> cells;  // ids or numbers; empty: all
+  bool code = false;
+  bool verbose = false;
   int require_gpus = 0;
   // Open for writing; no two are the same file.
   std::optional<AtomicFile> json;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <functional>
-#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -11,11 +10,15 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
 #include "common/base/statistics.h"
 #include "common/base/text.h"
 
 namespace d2l {
 namespace {
+
+// A ratio this close to 1 is called no difference.
+constexpr double kSame = 1.05;
 
 void CheckUnits(const char* function, const Figure& a, const Figure& b) {
   if (a.unit == b.unit) return;
@@ -24,51 +27,13 @@ void CheckUnits(const char* function, const Figure& a, const Figure& b) {
                       a.Name(), a.unit, b.Name(), b.unit));
 }
 
-std::string Quantity(const Figure& figure) {
-  return absl::StrCat(figure.Name(), ": ",
-                      FormatSummary(figure.value, figure.unit));
-}
-
-std::string Medians(const Figure& a, const Figure& b) {
-  return absl::StrCat(FormatMedian(a.value, a.unit), ", ",
-                      FormatMedian(b.value, b.unit));
-}
-
-std::string Both(const Figure& a, const Figure& b) {
-  return absl::StrCat(Quantity(a), "; ", Quantity(b));
-}
-
-Judgement Judge(const Figure& a, const Figure& b, Verdict verdict,
-                const std::string& because) {
-  return {verdict, absl::StrCat(Both(a, b), ". ", because, "."), Medians(a, b)};
-}
-
-// That a figure is not known well enough to decide anything, if so.
-std::optional<Judgement> TooFewSamples(const Figure& a, const Figure& b) {
-  for (const Figure* figure : {&a, &b}) {
-    if (figure->value.coverage >= kCoverage) continue;
-    return Judge(
-        a, b, Verdict::kInconclusive,
-        absl::StrFormat("The spread of %d %s is not known well "
-                        "enough; 6 are needed",
-                        figure->value.count,
-                        figure->value.count == 1 ? "sample" : "samples"));
-  }
-  return std::nullopt;
-}
-
-// Of the medians, larger over smaller; "" if that is not defined.
-std::string TimesApart(const Figure& a, const Figure& b) {
-  const double small = std::min(a.value.median, b.value.median);
-  const double large = std::max(a.value.median, b.value.median);
-  if (small <= 0) return "";
-  return absl::StrCat(", ", FormatFactor(large / small), " apart");
-}
-
 void CheckPositive(const char* function, const Figure& a, const Figure& b) {
-  if (a.value.min > 0 && b.value.min > 0) return;
-  throw std::invalid_argument(absl::StrFormat(
-      "[%s] both figures must be positive: %s", function, Both(a, b)));
+  for (const Figure* figure : {&a, &b}) {
+    if (figure->value.min > 0) continue;
+    throw std::invalid_argument(absl::StrFormat(
+        "[%s] both figures must be positive: %s: %s", function, figure->Name(),
+        FormatSummary(figure->value, figure->unit)));
+  }
 }
 
 Figure Derive(const std::string& label, const std::string& unit,
@@ -82,7 +47,59 @@ Figure Derive(const std::string& label, const std::string& unit,
   figure.unit = unit;
   figure.value.count = std::min(a.value.count, b.value.count);
   figure.value.coverage = std::min(a.value.coverage, b.value.coverage);
+  figure.timed = a.timed || b.timed;
   return figure;
+}
+
+// a / b: per repeat if the two have as many samples, else by interval
+// arithmetic, whose intervals are as wide as they could be.
+Figure Ratio(const char* function, const Figure& a, const Figure& b) {
+  CheckUnits(function, a, b);
+  CheckPositive(function, a, b);
+  if (!a.samples.empty() && a.samples.size() == b.samples.size()) {
+    return RatioPerRepeat("", a, b);
+  }
+  Figure ratio = Derive("", "x", a, b);
+  ratio.value.median = a.value.median / b.value.median;
+  ratio.value.low = a.value.low / b.value.high;
+  ratio.value.high = a.value.high / b.value.low;
+  return ratio;
+}
+
+// Of one number: is it surely within, or outside of, what is asked for?
+Judgement Judge(const Figure& figure, const std::string& asked, bool within,
+                bool outside) {
+  const Summary& value = figure.value;
+  Judgement judgement;
+  judgement.number = FormatMedian(value, figure.unit);
+  judgement.evidence = asked;
+  judgement.timed = figure.timed;
+  judgement.no_difference =
+      figure.unit == "x" && value.low * kSame > 1 && value.high < kSame;
+  const std::string summary = FormatSummary(value, figure.unit);
+  const std::size_t open = summary.find('[');
+  if (open != std::string::npos) {
+    const std::string range =
+        summary.substr(open + 1, summary.size() - open - 2);
+    absl::StrAppend(
+        &judgement.evidence, "; 95 %: ",
+        absl::StrReplaceAll(range, {{", ", value.low < 0 ? " to " : "-"}}));
+  }
+  if (value.coverage < kCoverage) {
+    judgement.reason = absl::StrFormat(
+        "The spread of %d %s is not known well enough; 6 are needed.",
+        value.count, value.count == 1 ? "sample" : "samples");
+  } else if (within || outside) {
+    judgement.verdict = within ? Verdict::kHolds : Verdict::kFails;
+  } else {
+    judgement.reason = "The repeats differ too much to decide.";
+  }
+  return judgement;
+}
+
+std::string Asked(const char* how, const Figure& figure, double bound) {
+  return absl::StrCat(how, FormatMedian(Exactly(bound), figure.unit),
+                      " asked for");
 }
 
 }  // namespace
@@ -99,94 +116,88 @@ const char* VerdictName(Verdict verdict) {
   return kNames[static_cast<int>(verdict)];
 }
 
+Judgement Above(const Figure& figure, double bound) {
+  return Judge(figure, Asked("", figure, bound), figure.value.low > bound,
+               figure.value.high < bound);
+}
+
+Judgement Below(const Figure& figure, double bound) {
+  return Judge(figure, Asked("less than ", figure, bound),
+               figure.value.high<bound, figure.value.low> bound);
+}
+
 Judgement Less(const Figure& a, const Figure& b, double by) {
-  CheckUnits("Less", a, b);
   if (!(by >= 1)) {
     throw std::invalid_argument(
         absl::StrFormat("[Less] by must be at least 1, got %g", by));
   }
-  if (const auto judgement = TooFewSamples(a, b)) return *judgement;
-  const std::string needed =
-      by == 1 ? "" : absl::StrFormat(" (%s is asked for)", FormatFactor(by));
-  const std::string apart = absl::StrCat(TimesApart(a, b), needed);
-  if (a.value.high * by < b.value.low) {
-    return Judge(a, b, Verdict::kHolds,
-                 "The first is less: the intervals separate" + apart);
-  }
-  if (b.value.high < a.value.low) {
-    return Judge(a, b, Verdict::kFails,
-                 "The first is more: the intervals separate" + apart);
-  }
-  if (b.value.high < a.value.low * by) {
-    return {
-        Verdict::kFails,
-        absl::StrCat(Both(a, b), TimesApart(a, b),
-                     ". The intervals rule out such a difference", needed, "."),
-        Medians(a, b)};
-  }
-  return Judge(a, b, Verdict::kInconclusive,
-               "The intervals do not separate" + needed);
+  return Above(Ratio("Less", b, a), by);
 }
 
 Judgement AboutEqual(const Figure& a, const Figure& b, double within) {
-  CheckUnits("AboutEqual", a, b);
   if (!(within > 1)) {
     throw std::invalid_argument(absl::StrFormat(
         "[AboutEqual] within must be more than 1, got %g", within));
   }
-  if (const auto judgement = TooFewSamples(a, b)) return *judgement;
-  const std::string factor = FormatFactor(within);
-  if (a.value.high <= b.value.low * within &&
-      b.value.high <= a.value.low * within) {
-    return Judge(
-        a, b, Verdict::kHolds,
-        absl::StrCat("Both intervals lie within ", factor, " of each other"));
-  }
-  if (a.value.low > b.value.high * within ||
-      b.value.low > a.value.high * within) {
-    return Judge(
-        a, b, Verdict::kFails,
-        absl::StrCat("The intervals are more than ", factor, " apart"));
-  }
-  return Judge(a, b, Verdict::kInconclusive,
-               absl::StrCat("The intervals are too wide to tell whether the "
-                            "two are within ",
-                            factor));
+  const Figure ratio = Ratio("AboutEqual", a, b);
+  const double low = ratio.value.low, high = ratio.value.high;
+  return Judge(ratio, Asked("within ", ratio, within),
+               low * within >= 1 && high <= within,
+               high * within < 1 || low > within);
 }
 
-Figure Sum(const std::string& label, const Figure& a, const Figure& b) {
-  CheckUnits("Sum", a, b);
-  Figure sum = Derive(label, a.unit, a, b);
-  sum.value.median = a.value.median + b.value.median;
-  sum.value.low = a.value.low + b.value.low;
-  sum.value.high = a.value.high + b.value.high;
-  sum.value.min = a.value.min + b.value.min;
-  return sum;
-}
-
-Figure Scaled(const std::string& label, const Figure& a, double factor) {
-  if (!(factor > 0)) {
-    throw std::invalid_argument(absl::StrFormat(
-        "[Scaled] the factor must be positive, got %g", factor));
+Judgement Both(const Judgement& claim, const Judgement& control) {
+  Judgement both = claim;
+  absl::StrAppend(&both.evidence, "; the control: ", control.number, ", ",
+                  control.evidence);
+  both.timed = claim.timed || control.timed;
+  if (claim.verdict == Verdict::kHolds) {
+    both.verdict = control.verdict;
+    both.reason = control.reason;
+    if (control.verdict == Verdict::kFails) {
+      both.reason = "The control shows the same.";
+    }
   }
-  Figure scaled = Derive(label, a.unit, a, a);
-  scaled.value.median = a.value.median * factor;
-  scaled.value.low = a.value.low * factor;
-  scaled.value.high = a.value.high * factor;
-  scaled.value.min = a.value.min * factor;
-  return scaled;
+  return both;
 }
 
-Figure Ratio(const std::string& label, const Figure& a, const Figure& b) {
-  CheckUnits("Ratio", a, b);
-  CheckPositive("Ratio", a, b);
-  Figure ratio = Derive(label, "x", a, b);
-  ratio.value.median = a.value.median / b.value.median;
-  ratio.value.low = a.value.low / b.value.high;
-  ratio.value.high = a.value.high / b.value.low;
-  // The smallest ratio that was seen is not known; this bounds it.
-  ratio.value.min = a.value.min / b.value.high;
-  return ratio;
+Judgement Given(const Judgement& control, const Judgement& claim) {
+  Judgement given = claim;
+  absl::StrAppend(&given.evidence, "; the control: ", control.number, ", ",
+                  control.evidence);
+  given.timed = claim.timed || control.timed;
+  if (control.verdict != Verdict::kHolds) {
+    given.verdict = Verdict::kInconclusive;
+    given.reason = "The control shows nothing to compare with.";
+  }
+  return given;
+}
+
+Judgement Counted(bool holds, const std::string& evidence,
+                  const std::string& number) {
+  return {holds ? Verdict::kHolds : Verdict::kFails, number, evidence};
+}
+
+Judgement SureFrom(const std::string& name,
+                   const std::vector<SweepPoint>& sweep, double bound) {
+  if (sweep.empty()) {
+    throw std::invalid_argument("[SureFrom] there are no sizes");
+  }
+  std::size_t from = sweep.size();
+  const auto is_sure = [&](const SweepPoint& point) {
+    return Above(point.ratio, bound).verdict == Verdict::kHolds;
+  };
+  while (from > 0 && is_sure(sweep[from - 1])) --from;
+  const auto size = [&](const SweepPoint& point) {
+    return absl::StrFormat("%s = %g", name, point.size);
+  };
+  Judgement judgement = Above(sweep.back().ratio, bound);
+  judgement.evidence = absl::StrCat(size(sweep.back()), ": ", judgement.number,
+                                    ", ", judgement.evidence);
+  judgement.number =
+      from < sweep.size() ? size(sweep[from]) : "no measured size";
+  judgement.no_difference = false;
+  return judgement;
 }
 
 Figure PerRepeat(const std::string& label, const std::string& unit,
@@ -219,6 +230,7 @@ Figure Sampled(const std::string& label, const std::string& measured_on,
                const std::string& unit, std::vector<double> samples) {
   Figure figure{label, "", measured_on, unit, Summarize(samples)};
   figure.samples = std::move(samples);
+  figure.timed = unit == "s";
   return figure;
 }
 

@@ -1,19 +1,25 @@
 // The judge: decides claims from measurements.
 //
-//   Figure one = …, both = …;  // 1.26 s [1.25, 1.28] and 1.84 s [1.80, 1.90]
-//   Less(both, Sum(one, other)).verdict;  // Verdict::kHolds
+//   const Timings t = cell.TimeInterleaved({{"one by one", …}, {"both", …}});
+//   const Judgement j = Less(t["both"].completion, t["one by one"].completion,
+//                            1.1);
+//   j.verdict;   // Verdict::kHolds
+//   j.number;    // "1.89x": so many times as long one by one takes
+//   j.evidence;  // "1.10x asked for; 95 %: 1.88-1.91"
 //
-// A comparison HOLDS or FAILS only if the intervals of the two medians separate
-// (statistics.h); otherwise it is INCONCLUSIVE. The reason is made from the
-// figures that decided. A figure known to less than kCoverage, which needs six
-// samples, decides nothing. Equality cannot be shown by separation: AboutEqual
-// checks whether the intervals bound the ratio.
+// A judgement is about one number, which has one interval. It HOLDS or FAILS
+// only if the whole interval lies on one side of what is asked for; otherwise
+// it is INCONCLUSIVE. The number of two figures that were measured in the same
+// repeats (Cell::TimeInterleaved) is the median of their ratios, repeat by
+// repeat: what slows a repeat slows both sides. Figures with different numbers
+// of samples are compared by interval arithmetic, which is never bolder than
+// the samples. A figure known to less than kCoverage, which needs six samples,
+// decides nothing.
 //
-// Sum, Ratio and Scaled use interval arithmetic: their intervals are as wide as
-// they could be, so a verdict on them is never bolder than the samples. Where
-// both sides are taken in the same repeat (Cell::TimeInterleaved), PerRepeat
-// and RatioPerRepeat compute it there and summarise that, which is narrower:
-// what slows a repeat slows both sides.
+// Judge a claim together with its control where the text could be wrong and
+// the number still as expected: compare the two (Less(with, control)), or
+// Both(claim, control). Given(control, claim) decides nothing where there is
+// nothing to see, as with parallel work on one core.
 //
 // Everything here is a value or a pure function. Wrong arguments (units that
 // differ, a ratio to zero) throw std::invalid_argument.
@@ -38,6 +44,8 @@ struct Figure {
   Summary value;
   // What the summary is of, by repeat; empty if that is not known.
   std::vector<double> samples = {};
+  // Whether it is a time or computed from times, which other load changes.
+  bool timed = false;
 
   // "10 x (randn, matmul), enqueue (cpu:0, virtual)"
   std::string Name() const;
@@ -50,20 +58,45 @@ const char* VerdictName(Verdict verdict);
 
 struct Judgement {
   Verdict verdict = Verdict::kInconclusive;
-  std::string reason;        // a sentence with the figures that decided
-  std::string figures = "";  // their medians alone: "10.1 us, 125 ms"
+  std::string number;          // what decided: "1.89x", "3 of 10"
+  std::string evidence;        // "1.10x asked for; 95 %: 1.88-1.91"
+  std::string reason = "";     // a sentence, where the judge has one
+  bool timed = false;          // see Figure::timed
+  bool no_difference = false;  // a ratio that is surely 1.00x, to 5 %
 };
 
-// Is a * by < b? With by = 1.3: is a less by a factor of 1.3 at least? by >= 1.
+// Is the figure surely more, or less, than this?
+Judgement Above(const Figure& figure, double bound);
+Judgement Below(const Figure& figure, double bound);
+
+// Is a less than b, by a factor? With by = 1.3: is b more than 1.3 times a? The
+// number is b / a. by >= 1.
 Judgement Less(const Figure& a, const Figure& b, double by = 1);
 
-// Are a and b the same to within a factor? within > 1.
+// Are a and b the same to within a factor? The number is a / b. within > 1.
 Judgement AboutEqual(const Figure& a, const Figure& b, double within);
 
-Figure Sum(const std::string& label, const Figure& a, const Figure& b);
-Figure Scaled(const std::string& label, const Figure& a, double factor);
-// Of two positive figures; unit "x".
-Figure Ratio(const std::string& label, const Figure& a, const Figure& b);
+// Holds if both do. The number is the claim's.
+Judgement Both(const Judgement& claim, const Judgement& control);
+
+// The claim, where the control shows that there is something to see; otherwise
+// INCONCLUSIVE. The number is the claim's.
+Judgement Given(const Judgement& control, const Judgement& claim);
+
+// What was counted, not sampled. evidence: "0 of 31 dependencies broken".
+Judgement Counted(bool holds, const std::string& evidence,
+                  const std::string& number);
+
+// A ratio, measured at one of several increasing sizes.
+struct SweepPoint {
+  double size;
+  Figure ratio;
+};
+
+// From which size on is every measured ratio surely above the bound? The number
+// is that size, "n = 400", or "no measured size". Holds if there is one.
+Judgement SureFrom(const std::string& name,
+                   const std::vector<SweepPoint>& sweep, double bound);
 
 // A figure computed in each repeat from those that were measured in it, and
 // then summarised. Throws if the two have no samples, or not the same number.
@@ -74,11 +107,11 @@ Figure PerRepeat(const std::string& label, const std::string& unit,
 Figure RatioPerRepeat(const std::string& label, const Figure& a,
                       const Figure& b);
 
-// What was measured in each repeat.
+// What was measured in each repeat. Timed if its unit is "s".
 Figure Sampled(const std::string& label, const std::string& measured_on,
                const std::string& unit, std::vector<double> samples);
 
-// A figure that is known, such as a bound: Less(Known("…", "x", 1.5), speedup).
+// A figure that is known, such as a bound.
 Figure Known(const std::string& label, const std::string& unit, double value);
 
 }  // namespace d2l

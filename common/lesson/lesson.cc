@@ -40,10 +40,9 @@ std::vector<const Lesson*> Lessons() {
   std::vector<const Lesson*> lessons;
   for (const Lesson& lesson : Registered()) lessons.push_back(&lesson);
   // The order of registration depends on the linker.
-  std::sort(lessons.begin(), lessons.end(),
-            [](const Lesson* a, const Lesson* b) {
-              return std::string(a->name) < b->name;
-            });
+  std::sort(
+      lessons.begin(), lessons.end(),
+      [](const Lesson* a, const Lesson* b) { return a->number < b->number; });
   return lessons;
 }
 

@@ -68,13 +68,13 @@ const LessonRun& RunLesson(const TestedLesson& lesson,
 void ExpectRightResults(const LessonRun& run);
 
 // The cells in their order, with their ids and as many claims and figures as
-// listed. Every claim has a reason, every interval holds its median, every time
+// listed. Every claim has evidence, every interval holds its median, every time
 // is positive, and every time says what kind of device it was measured on.
 void ExpectCellsAsListed(const TestedLesson& lesson, const LessonRun& run);
 
-// What stands between the marks of each cell is printed as it stands, and is
-// short enough to read: 45 lines.
-void ExpectSourcePrinted(const TestedLesson& lesson, const LessonRun& run);
+// Every cell's code is marked, and short enough to read: 45 lines. With --code
+// the first cell's is printed as it stands.
+void ExpectSourcePrinted(const TestedLesson& lesson);
 
 // Lines of at most 80 columns, except for paths of files that were written and
 // for a profiler's tables (KeyAverages::Table), which have PyTorch's columns.

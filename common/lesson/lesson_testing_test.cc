@@ -20,7 +20,8 @@ LessonRun Good() {
   LessonRun run;
   run.arguments = {"--devices=cpu:0,cpu:1"};
   run.exit_code = 0;
-  run.output = "====\ns/good (also t/good)\n\n0 wrong results, 0 errors.\n";
+  run.output =
+      "====\n1.1  Good          d2l 1 [s/good]\n\n0 wrong results, 0 errors.\n";
   run.json = nlohmann::json::parse(R"json({
     "lesson": "sample",
     "devices": [{"name": "cpu:0"}, {"name": "cpu:1"}],
@@ -31,7 +32,8 @@ LessonRun Good() {
                    "low": 1, "median": 2, "high": 3},
                   {"name": "gain", "unit": "%",
                    "low": -1, "median": 2, "high": 3}],
-      "claims": [{"text": "It holds.", "reason": "So it is."}]}]})json");
+      "claims": [{"text": "It holds.", "meaning": "It holds.",
+                  "verdict": "HOLDS", "evidence": "So it is."}]}]})json");
   return run;
 }
 
@@ -76,7 +78,7 @@ TEST(LessonTestingTest, RefusesAnotherId) {
 TEST(LessonTestingTest, RefusesAnIdThatIsNotPrinted) {
   LessonRun run = Good();
   run.output = "s/good\n";
-  EXPECT_NONFATAL_FAILURE(ExpectListed(run), "also t/good");
+  EXPECT_NONFATAL_FAILURE(ExpectListed(run), "[s/good]");
 }
 
 TEST(LessonTestingTest, RefusesAMissingClaim) {
@@ -85,10 +87,10 @@ TEST(LessonTestingTest, RefusesAMissingClaim) {
   EXPECT_NONFATAL_FAILURE(ExpectListed(run), "claims");
 }
 
-TEST(LessonTestingTest, RefusesAClaimWithoutReason) {
+TEST(LessonTestingTest, RefusesAClaimWithoutEvidence) {
   LessonRun run = Good();
-  run.json["cells"][0]["claims"][0]["reason"] = "";
-  EXPECT_NONFATAL_FAILURE(ExpectListed(run), "reason");
+  run.json["cells"][0]["claims"][0]["evidence"] = "";
+  EXPECT_NONFATAL_FAILURE(ExpectListed(run), "evidence");
 }
 
 TEST(LessonTestingTest, RefusesAFigureOfAnUnknownPlace) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -19,6 +20,7 @@
 #include "common/device/device_table.h"
 #include "common/lesson/cell.h"
 #include "common/lesson/judge.h"
+#include "common/lesson/lesson.h"
 #include "nlohmann/json.hpp"
 
 namespace d2l {
@@ -27,11 +29,6 @@ namespace {
 // Keeps the order in which members are added, so that a file reads as the
 // header says.
 using Json = nlohmann::ordered_json;
-
-constexpr int kNameWidth = 32;
-constexpr int kColumnWidth = 24;
-// Below this width a table has no room for its columns.
-constexpr int kNarrow = 76;
 
 Json ToJson(const CellResult& cell) {
   Json figures = Json::array();
@@ -46,17 +43,34 @@ Json ToJson(const CellResult& cell) {
   for (const Claimed& claim : cell.claims) {
     claims.push_back({{"text", claim.text},
                       {"verdict", VerdictName(claim.judgement.verdict)},
+                      {"meaning", claim.Meaning()},
+                      {"number", claim.judgement.number},
+                      {"evidence", claim.judgement.evidence},
                       {"reason", claim.judgement.reason}});
   }
   Json drawings = Json::array();
   for (const Shown& drawing : cell.drawings) {
     drawings.push_back({{"name", drawing.name}, {"file", drawing.file}});
   }
-  return {{"id", cell.id},
-          {"also", cell.also},
+  const CellText& text = cell.text;
+  Json also = Json::array();
+  for (const char* id : text.also) {
+    if (id != nullptr) also.push_back(id);
+  }
+  return {{"id", text.id},
+          {"number", cell.number},
+          {"also", also},
+          {"title", text.title},
+          {"section", text.section},
+          {"exercises", text.exercises},
+          {"predict", text.predict},
+          {"learn", text.learn},
           {"figures", figures},
           {"claims", claims},
-          {"drawings", drawings}};
+          {"drawings", drawings},
+          {"load",
+           cell.load ? Json{{"cores", cell.load->cores}, {"of", cell.load->of}}
+                     : Json()}};
 }
 
 Json ToJson(const LessonResult& lesson) {
@@ -78,101 +92,31 @@ std::string Dump(const Json& json) {
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-// One row: what was measured, and where, with its values by column.
-struct Row {
-  std::string name;
-  std::string enqueue;
-  std::string completion;
-};
-
-std::string RowText(const Row& row) {
-  if (TextWidth() < kNarrow) {
-    std::string text = Wrap(row.name);
-    if (!row.enqueue.empty()) {
-      absl::StrAppend(&text, "  enqueue     ", row.enqueue, "\n");
-    }
-    if (!row.completion.empty()) {
-      absl::StrAppend(&text, "  completion  ", row.completion, "\n");
-    }
-    return text;
+// "(1.10x asked for; 95 %: 1.88-1.91)", with the number unless the claim has
+// it.
+std::string Evidence(const Claimed& claim, bool only_number) {
+  const Judgement& judgement = claim.judgement;
+  std::vector<std::string> parts;
+  if (!absl::StrContains(claim.text, "{}") && !judgement.number.empty()) {
+    parts.push_back(judgement.number);
   }
-  std::string name = row.name;
-  std::string text;
-  if (name.size() > kNameWidth - 1) {
-    text = Wrap(name);
-    name.clear();
+  if (!only_number && !judgement.evidence.empty()) {
+    parts.push_back(judgement.evidence);
   }
-  std::string values =
-      absl::StrFormat("%-*s%*s%*s", kNameWidth, name, kColumnWidth, row.enqueue,
-                      kColumnWidth, row.completion);
-  return absl::StrCat(text, values, "\n");
+  if (parts.empty()) return "";
+  return absl::StrCat(" (", absl::StrJoin(parts, "; "), ")");
 }
 
-// What the course printed may be a page; its beginning says which it is.
-constexpr std::size_t kCoursePrinted = 60;
-
-// The lines, joined and cut short.
-std::string OneLine(const std::string& text) {
-  std::vector<std::string> lines;
-  for (const absl::string_view line : absl::StrSplit(text, '\n')) {
-    const absl::string_view stripped = absl::StripAsciiWhitespace(line);
-    if (!stripped.empty()) lines.push_back(std::string(stripped));
-  }
-  std::string joined = absl::StrJoin(lines, "; ");
-  if (joined.size() <= kCoursePrinted) return joined;
-  std::size_t end = joined.rfind(' ', kCoursePrinted - 4);
-  if (end == std::string::npos) end = kCoursePrinted - 4;
-  return absl::StrCat(joined.substr(0, end), " ...");
-}
-
-// "virtual", "logical real".
-std::string Kinds(const std::vector<DeviceInfo>& devices) {
-  std::set<std::string> kinds;
-  for (const DeviceInfo& info : devices) {
-    kinds.insert(DeviceKindName(info.kind));
-  }
-  return absl::StrJoin(kinds, " ");
-}
-
-// The text in lines of at most `width` columns; words that are longer are cut,
-// behind a hyphen if they have one.
-std::vector<std::string> Column(const std::string& text, int width) {
-  std::vector<std::string> lines;
-  const std::string wrapped = Wrap(text, "", width);
-  for (absl::string_view line :
-       absl::StrSplit(wrapped, '\n', absl::SkipEmpty())) {
-    while (TextColumns(line) > static_cast<std::size_t>(width)) {
-      // "000/launch-blocking" is read more easily as "000/launch-", "blocking".
-      const std::size_t hyphen = line.rfind('-', width - 1);
-      const std::size_t cut =
-          hyphen == absl::string_view::npos ? width : hyphen + 1;
-      lines.push_back(std::string(line.substr(0, cut)));
-      line.remove_prefix(cut);
-    }
-    lines.push_back(std::string(line));
-  }
-  return lines;
-}
-
-// One row of a table, in as many lines as its longest column needs.
-std::string TableRow(const std::vector<std::string>& values,
-                     const std::vector<int>& widths) {
-  std::vector<std::vector<std::string>> columns;
-  std::size_t lines = 0;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    columns.push_back(Column(values[i], widths[i]));
-    lines = std::max(lines, columns.back().size());
-  }
-  std::string text;
-  for (std::size_t line = 0; line < lines; ++line) {
-    std::string row;
-    for (std::size_t i = 0; i < columns.size(); ++i) {
-      absl::StrAppendFormat(&row, "%-*s%s", widths[i],
-                            line < columns[i].size() ? columns[i][line] : "",
-                            i + 1 < columns.size() ? " " : "");
-    }
-    row.resize(row.find_last_not_of(' ') + 1);
-    absl::StrAppend(&text, row, "\n");
+// "HOLDS  Two devices are …", wrapped.
+std::string ClaimText(const Claimed& claim, bool only_number) {
+  const Judgement& judgement = claim.judgement;
+  const std::string indent(7, ' ');
+  const auto width = static_cast<std::size_t>(TextWidth());
+  std::string text = WrapWords(
+      absl::StrCat(claim.Meaning(), Evidence(claim, only_number)),
+      absl::StrCat(VerdictName(judgement.verdict), "  "), indent, width);
+  if (judgement.verdict != Verdict::kHolds && !judgement.reason.empty()) {
+    absl::StrAppend(&text, WrapWords(judgement.reason, indent, indent, width));
   }
   return text;
 }
@@ -196,88 +140,66 @@ std::string CourseJson(const std::vector<LessonResult>& lessons) {
   return Dump({{"lessons", list}});
 }
 
+void JudgeLoad(int needed, CellResult* cell) {
+  if (!cell->load || !cell->load->Disturbs(needed)) return;
+  for (Claimed& claim : cell->claims) {
+    if (!claim.judgement.timed) continue;
+    claim.judgement.verdict = Verdict::kInconclusive;
+    claim.judgement.reason = cell->load->Text();
+  }
+}
+
 std::string FiguresText(const CellResult& cell) {
-  std::vector<Row> rows;
+  if (cell.figures.empty()) return "";
+  const auto width = static_cast<std::size_t>(TextWidth());
+  std::string text = "median [95 % interval]\n";
   for (const Figure& figure : cell.figures) {
+    const std::string name = figure.Name();
     const std::string value = FormatSummary(figure.value, figure.unit);
-    Figure bare = figure;
-    bare.column = "";
-    const std::string name = bare.Name();
-    // Enqueue and completion of one Timing come one after the other.
-    if (figure.column == "completion" && !rows.empty() &&
-        rows.back().name == name && rows.back().completion.empty()) {
-      rows.back().completion = value;
-    } else if (figure.column == "enqueue") {
-      rows.push_back({name, value, ""});
+    const std::size_t used = TextColumns(name) + TextColumns(value);
+    if (used + 2 <= width) {
+      absl::StrAppend(&text, name, std::string(width - used, ' '), value, "\n");
     } else {
-      rows.push_back({name, "", value});
+      absl::StrAppend(&text, Wrap(name), "    ", value, "\n");
     }
   }
-  if (rows.empty()) return "";
-  const std::string head = "median [95 % interval]";
-  std::string text = TextWidth() < kNarrow
-                         ? head + "\n"
-                         : RowText({head, "enqueue", "completion"});
-  for (const Row& row : rows) absl::StrAppend(&text, RowText(row));
   return text;
 }
 
 std::string ClaimsText(const CellResult& cell) {
   std::string text;
   for (const Claimed& claim : cell.claims) {
-    const std::string verdict = absl::StrFormat(
-        "%-14s", std::string(VerdictName(claim.judgement.verdict)));
-    absl::StrAppend(&text, Wrap(claim.text, verdict),
-                    Wrap(claim.judgement.reason, std::string(14, ' ')));
+    absl::StrAppend(&text, ClaimText(claim, false));
   }
   return text;
 }
 
-std::string VerdictTable(const std::vector<LessonResult>& lessons, int width) {
-  const std::vector<std::string> heads = {"Cell", "Claim",   "The course",
-                                          "Here", "Verdict", "Device"};
-  std::vector<std::vector<std::string>> rows;
-  for (const LessonResult& lesson : lessons) {
-    const std::string kind = Kinds(lesson.devices);
-    for (const CellResult& cell : lesson.cells) {
-      for (const Claimed& claim : cell.claims) {
-        rows.push_back({cell.id, claim.text, OneLine(cell.course_printed),
-                        claim.judgement.figures,
-                        VerdictName(claim.judgement.verdict), kind});
-      }
-    }
+std::string OneLine(const std::string& text) {
+  std::vector<std::string> lines;
+  for (const absl::string_view line : absl::StrSplit(text, '\n')) {
+    const absl::string_view stripped = absl::StripAsciiWhitespace(line);
+    if (!stripped.empty()) lines.push_back(std::string(stripped));
   }
+  return absl::StrJoin(lines, "; ");
+}
+
+std::string CourseText(const std::vector<LessonResult>& lessons) {
   std::string text;
-  if (width < kNarrow) {
-    for (const std::vector<std::string>& row : rows) {
-      for (std::size_t i = 0; i < row.size(); ++i) {
-        if (row[i].empty()) continue;
-        absl::StrAppend(
-            &text, Wrap(row[i], absl::StrFormat("%-12s", heads[i]), width));
+  for (const LessonResult& lesson : lessons) {
+    for (const CellResult& cell : lesson.cells) {
+      if (cell.claims.empty()) continue;
+      absl::StrAppend(
+          &text, text.empty() ? "" : "\n",
+          Wrap(absl::StrCat(cell.text.title, " [", cell.text.id, "]"),
+               cell.number + "  "));
+      const std::string printed = OneLine(cell.text.course_printed);
+      if (!printed.empty()) {
+        absl::StrAppend(&text, Wrap(printed, "The course: "));
       }
-      text += "\n";
+      for (const Claimed& claim : cell.claims) {
+        absl::StrAppend(&text, ClaimText(claim, true));
+      }
     }
-    return text;
-  }
-  // What is left of the line goes to the claim.
-  std::vector<int> widths = {4, 0, 16, 8, 12, 7};
-  for (const std::vector<std::string>& row : rows) {
-    widths[0] = std::clamp(static_cast<int>(row[0].size()), widths[0], 12);
-  }
-  widths[1] = width - 5;
-  for (const std::size_t i : {0, 2, 3, 4, 5}) widths[1] -= widths[i];
-  text = TableRow(heads, widths);
-  const std::vector<std::string>* previous = nullptr;
-  for (const std::vector<std::string>& row : rows) {
-    absl::StrAppend(&text, std::string(width, '-'), "\n");
-    std::vector<std::string> shown = row;
-    // A cell's further claims do not say again what it is and what it printed.
-    if (previous != nullptr && (*previous)[0] == row[0]) {
-      shown[0].clear();
-      shown[2].clear();
-    }
-    absl::StrAppend(&text, TableRow(shown, widths));
-    previous = &row;
   }
   return text;
 }

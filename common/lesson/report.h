@@ -1,16 +1,20 @@
 // The results of a lesson, as text and as JSON.
 //
-//   std::cout << FiguresText(result) << ClaimsText(result);
+//   std::cout << ClaimsText(result) << FiguresText(result);
 //   WriteAtomically("out.json", LessonJson(lesson));
 //
 // JSON of a lesson:
 //   {"lesson", "notes": [], "devices": [{"name", "kind"}],
-//    "cells": [{"id", "also": [],
+//    "cells": [{"id", "number", "also": [], "title", "section", "exercises",
+//    "predict", "learn",
 //    "figures": [{"name", "unit", "median", "low", "high"}],
-//    "claims": [{"text", "verdict", "reason"}],
-//    "drawings": [{"name", "file"}]}]}
+//    "claims": [{"text", "verdict", "meaning", "number", "evidence",
+//    "reason"}],
+//    "drawings": [{"name", "file"}], "load": {"cores", "of"}}]}
 // and of the course: {"lessons": [ … ]}. Times are in seconds, unit "s". The
-// file of a drawing is "" if none was written.
+// text of a claim is the same in every run, with "{}" for the number; its
+// meaning has the number. The file of a drawing is "" if none was written; the
+// load is null if it is not known.
 //
 // Pure functions; values own what they hold.
 
@@ -20,7 +24,6 @@
 #include <string>
 #include <vector>
 
-#include "common/base/text.h"
 #include "common/device/backend.h"
 #include "common/device/device_table.h"
 #include "common/lesson/cell.h"
@@ -37,18 +40,22 @@ struct LessonResult {
 std::string LessonJson(const LessonResult& lesson);
 std::string CourseJson(const std::vector<LessonResult>& lessons);
 
-// The figures as a table, with columns for enqueue and completion; "" if there
-// are none.
+// Makes claims about times INCONCLUSIVE if other programs disturbed the cell,
+// which needs this many cores.
+void JudgeLoad(int needed, CellResult* cell);
+
+// The figures, a line each: median and interval; "" if there are none.
 std::string FiguresText(const CellResult& cell);
 
-// Each claim with its verdict and the reason; "" if there are none.
+// Each claim: the verdict, its meaning and the evidence; and, unless it HOLDS,
+// the reason. "" if there are none.
 std::string ClaimsText(const CellResult& cell);
 
-// All claims: the cell, the claim, what the course printed, what was compared
-// here (two medians), the verdict and the kind of device; a column each, or,
-// below 76 columns, a line each.
-std::string VerdictTable(const std::vector<LessonResult>& lessons,
-                         int width = TextWidth());
+// All claims by cell, with what the course printed; without the evidence.
+std::string CourseText(const std::vector<LessonResult>& lessons);
+
+// The lines, joined by "; ".
+std::string OneLine(const std::string& text);
 
 // "3 cells, 5 claims: 4 HOLDS, 0 FAILS, 1 INCONCLUSIVE."
 std::string CountsText(const std::vector<LessonResult>& lessons);

@@ -4,26 +4,32 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <iostream>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "common/base/atomic_file.h"
 #include "common/base/format.h"
+#include "common/base/mutex.h"
 #include "common/base/source_location.h"
 #include "common/base/stdout.h"
 #include "common/base/text.h"
 #include "common/base/timer.h"
+#include "common/base/wrap.h"
 #include "common/device/backend.h"
 #include "common/device/device_table.h"
 #include "common/device/failure.h"
@@ -32,6 +38,7 @@
 #include "common/lesson/flags.h"
 #include "common/lesson/fresh_process.h"
 #include "common/lesson/lesson.h"
+#include "common/lesson/other_load.h"
 #include "common/lesson/report.h"
 #include "common/lesson/run_profile.h"
 #include "common/lesson/source.h"
@@ -46,12 +53,16 @@ namespace {
 struct Task {
   const Lesson* lesson;
   const LessonCell* cell;
+  std::string number;  // "2.1"
 };
 
 // What is the same for all cells of this run.
 struct Run {
   Program program;
   Size size;
+  bool chosen;  // some cells only
+  bool code;
+  bool verbose;
   std::vector<std::string> circumstances;
   std::string svg;      // a directory, or ""
   RunProfile* profile;  // null: nothing is recorded
@@ -64,32 +75,70 @@ int Complain(const absl::Status& status) {
   return 1;
 }
 
-absl::StatusOr<std::vector<Task>> Select(const std::vector<std::string>& ids) {
+std::vector<Task> AllTasks() {
   std::vector<Task> tasks;
-  std::vector<std::string> there;
-  std::vector<std::string> unknown = ids;
   for (const Lesson* lesson : Lessons()) {
+    int place = 0;
     for (const LessonCell& cell : lesson->cells) {
-      const std::vector<std::string> also = cell.Also();
-      there.push_back(also.empty()
-                          ? cell.text.id
-                          : absl::StrCat(cell.text.id, " (also ",
-                                         absl::StrJoin(also, ", "), ")"));
-      bool selected = ids.empty();
-      for (const std::string& id : ids) {
-        if (!cell.HasId(id)) continue;
-        selected = true;
-        unknown.erase(std::remove(unknown.begin(), unknown.end(), id),
-                      unknown.end());
-      }
-      if (selected) tasks.push_back({lesson, &cell});
+      tasks.push_back(
+          {lesson, &cell, absl::StrCat(lesson->number, ".", ++place)});
     }
   }
-  if (!unknown.empty()) {
-    return absl::NotFoundError(
-        absl::StrFormat("--cell=%s asked for; there are %s. Say --cell=%s.",
-                        absl::StrJoin(unknown, ","), absl::StrJoin(there, ", "),
-                        Lessons()[0]->cells[0].text.id));
+  return tasks;
+}
+
+// How many characters to change, add or leave out to make one of the other,
+// whatever their case.
+std::size_t EditDistance(const std::string& a, const std::string& b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    std::size_t diagonal = std::exchange(row[0], i + 1);
+    for (std::size_t j = 0; j < b.size(); ++j) {
+      const bool same = absl::ascii_tolower(a[i]) == absl::ascii_tolower(b[j]);
+      const std::size_t changed = diagonal + (same ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({changed, row[j] + 1, row[j + 1] + 1});
+    }
+  }
+  return row[b.size()];
+}
+
+absl::StatusOr<std::vector<Task>> Select(const std::vector<std::string>& ids) {
+  const std::vector<Task> all = AllTasks();
+  if (ids.empty()) return all;
+  const auto is_called = [](const Task& task, const std::string& id) {
+    return task.number == id || task.cell->HasId(id);
+  };
+  for (const std::string& id : ids) {
+    if (std::any_of(all.begin(), all.end(),
+                    [&](const Task& task) { return is_called(task, id); })) {
+      continue;
+    }
+    std::string nearest;
+    std::vector<std::string> there;
+    for (const Task& task : all) {
+      std::vector<std::string> names = task.cell->Also();
+      names.push_back(task.cell->text.id);
+      for (const std::string& name : names) {
+        if (nearest.empty() ||
+            EditDistance(id, name) < EditDistance(id, nearest)) {
+          nearest = name;
+        }
+      }
+      there.push_back(absl::StrCat(task.number, " ", names.back()));
+    }
+    return absl::NotFoundError(absl::StrFormat(
+        "--cell=%s asked for; there are %s. Did you mean --cell=%s?", id,
+        absl::StrJoin(there, ", "), nearest));
+  }
+  std::vector<Task> tasks;
+  for (const Task& task : all) {
+    if (std::any_of(ids.begin(), ids.end(), [&](const std::string& id) {
+          return is_called(task, id);
+        })) {
+      tasks.push_back(task);
+    }
   }
   return tasks;
 }
@@ -101,12 +150,20 @@ void PrintBlock(const std::string& heading, const std::string& text) {
                                ? Columns() - 5 - heading.size()
                                : 0,
                            '-')
-            << "\n";
-  const std::size_t begin = text.find_first_not_of('\n');
-  const std::size_t end = text.find_last_not_of('\n');
-  if (begin != std::string::npos) {
-    std::cout << text.substr(begin, end - begin + 1) << "\n";
-  }
+            << "\n"
+            << absl::StripAsciiWhitespace(text) << "\n";
+}
+
+// `left` and, at the end of the line or on the next one, `right`.
+std::string Apart(const std::string& left, const std::string& right) {
+  const std::size_t used = TextColumns(left) + TextColumns(right);
+  const bool fits = used + 2 <= Columns();
+  const std::size_t spaces = fits ? Columns() - used
+                             : TextColumns(right) < Columns()
+                                 ? Columns() - TextColumns(right)
+                                 : 0;
+  return absl::StrCat(left, fits ? "" : "\n", std::string(spaces, ' '), right,
+                      "\n");
 }
 
 void PrintLessonHead(const Lesson& lesson, const Run& run) {
@@ -125,19 +182,50 @@ void PrintLessonHead(const Lesson& lesson, const Run& run) {
   }
 }
 
-// If stdout is redirected, reports progress on stderr.
-void PrintProgress(const std::string& progress) {
-  if (isatty(STDERR_FILENO) == 1 && isatty(STDOUT_FILENO) != 1) {
-    std::cerr << progress << " ..." << std::endl;
+// Says on stderr, if that is a terminal, that something still runs.
+class SlownessNotice {
+ public:
+  explicit SlownessNotice(std::string what) : what_(std::move(what)) {
+    if (isatty(STDERR_FILENO) == 1) thread_ = std::thread([this] { Run(); });
   }
-}
+  ~SlownessNotice() {
+    {
+      MutexLock lock(mutex_);
+      done_ = true;
+    }
+    ended_.NotifyAll();
+    if (thread_.joinable()) thread_.join();
+  }
+  SlownessNotice(const SlownessNotice&) = delete;
+  SlownessNotice& operator=(const SlownessNotice&) = delete;
 
-void PrintCellText(const Task& task, const std::string& progress) {
+ private:
+  void Run() {
+    const Timer timer;
+    double next = 2;
+    MutexLock lock(mutex_);
+    while (!done_) {
+      const double left = next - timer.Seconds();
+      if (left > 0) {
+        ended_.WaitFor(mutex_, std::chrono::milliseconds(
+                                   1 + static_cast<int>(1000 * left)));
+        continue;
+      }
+      std::cerr << absl::StrFormat("%s: %.0f s ...\n", what_, next)
+                << std::flush;
+      next = next < 10 ? 10 : next + 10;
+    }
+  }
+
+  const std::string what_;
+  Mutex mutex_;
+  CondVar ended_;
+  bool done_ ABSL_GUARDED_BY(mutex_) = false;
+  std::thread thread_;
+};
+
+void PrintCode(const Task& task) {
   const CellText& text = task.cell->text;
-  const std::vector<std::string> also = task.cell->Also();
-  std::cout << "\n" << std::string(Columns(), '=') << "\n" << progress;
-  if (!also.empty()) std::cout << " (also " << absl::StrJoin(also, ", ") << ")";
-  std::cout << "\n\n" << Wrap(text.context) << "\n";
   if (*text.python != '\0') PrintBlock("The course (Python)", text.python);
   const absl::StatusOr<SourceExcerpt> source =
       CellSource(task.lesson->file, text.id);
@@ -148,10 +236,24 @@ void PrintCellText(const Task& task, const std::string& progress) {
   } else {
     PrintBlock("Here (C++)", std::string(source.status().message()));
   }
-  if (*text.course_printed != '\0') {
-    PrintBlock("The course printed", text.course_printed);
+  std::cout << "\n";
+}
+
+void PrintCellHead(const Task& task, const Run& run) {
+  const CellText& text = task.cell->text;
+  std::string place = text.section;
+  if (*text.exercises != '\0') {
+    absl::StrAppend(&place, ", exercise ", text.exercises);
   }
-  PrintBlock("This machine prints", "");
+  absl::StrAppend(&place, place.empty() ? "[" : " [", text.id, "]");
+  std::cout << "\n"
+            << std::string(Columns(), '=') << "\n"
+            << Apart(absl::StrCat(task.number, "  ", text.title), place) << "\n"
+            << Wrap(text.context) << "\n";
+  if (run.code) PrintCode(task);
+  if (*text.predict != '\0') {
+    std::cout << WrapWords(text.predict, "Predict: ", "", Columns()) << "\n";
+  }
   std::cout << std::flush;
 }
 
@@ -186,7 +288,7 @@ void ForgetFailures() {
 
 // False if an error was thrown.
 bool RunCell(const Task& task, const Run& run, CellResult* result) {
-  Cell cell(run.size, run.circumstances, result, {run.svg, task.lesson->name});
+  Cell cell(run.size, result, run.verbose, {run.svg, task.lesson->name});
   std::string error;
   try {
     task.cell->run(cell);
@@ -201,7 +303,7 @@ bool RunCell(const Task& task, const Run& run, CellResult* result) {
     error = "something that is not a std::exception was thrown";
   }
   std::cout << std::flush;
-  std::cerr << Wrap(error, absl::StrCat("Error in ", result->id, ": "))
+  std::cerr << Wrap(error, absl::StrCat("Error in ", result->text.id, ": "))
             << std::flush;
   ForgetFailures();
   return false;
@@ -221,12 +323,55 @@ bool RunAndRecordCell(const Task& task, const Run& run, CellResult* result) {
   return ran;
 }
 
-void PrintCellResult(const CellResult& result) {
-  const std::string figures = FiguresText(result);
+// next: the number of the cell that follows, or "".
+void PrintCellResult(const CellResult& result, const Run& run,
+                     const std::string& next) {
+  const CellText& text = result.text;
+  const std::string course = OneLine(text.course_printed);
+  if (!course.empty()) std::cout << Wrap(course, "The course: ");
   const std::string claims = ClaimsText(result);
-  if (!figures.empty()) std::cout << "\n" << figures;
   if (!claims.empty()) std::cout << "\n" << claims;
+  const std::string figures = FiguresText(result);
+  if (run.verbose && !figures.empty()) std::cout << "\n" << figures;
+  std::string learn;
+  if (*text.learn != '\0') {
+    learn = WrapWords(text.learn, "You learn: ", "", Columns());
+    learn.pop_back();  // the end of the line
+  }
+  // What else there is to see, if this is all that was asked for.
+  std::vector<std::string> more;
+  if (run.chosen && !run.code) more.push_back("Code: --code");
+  if (run.chosen && !run.verbose) more.push_back("Figures: --verbose");
+  if (run.chosen && !next.empty()) more.push_back("Next: --cell=" + next);
+  if (!learn.empty() || !more.empty()) std::cout << "\n";
+  const std::size_t last = learn.rfind('\n') + 1;  // npos + 1 is 0
+  std::cout << learn.substr(0, last);
+  if (!more.empty()) {
+    std::cout << Apart(learn.substr(last), absl::StrJoin(more, "   "));
+  } else if (!learn.empty()) {
+    std::cout << learn.substr(last) << "\n";
+  }
   std::cout << std::flush;
+}
+
+// By the front end and by virtual devices.
+int CoresNeeded() {
+  int needed = 1;
+  for (const DeviceInfo& info : Devices()) {
+    if (info.kind == DeviceKind::kVirtual) needed += info.cores;
+  }
+  return needed;
+}
+
+// The number of the cell behind this one in its lesson, or "".
+std::string Next(const Task& task) {
+  const std::vector<Task> all = AllTasks();
+  for (std::size_t i = 0; i + 1 < all.size(); ++i) {
+    if (all[i].number == task.number && all[i + 1].lesson == task.lesson) {
+      return all[i + 1].number;
+    }
+  }
+  return "";
 }
 
 // What went wrong, for the last line.
@@ -246,20 +391,18 @@ std::vector<LessonResult> RunAll(const std::vector<Task>& tasks, const Run& run,
       lessons.push_back({current->name, Devices(), {}, run.circumstances});
       PrintLessonHead(*current, run);
     }
-    const std::string id = task.cell->text.id;
-    const std::string progress =
-        run.program == Program::kCourse
-            ? absl::StrFormat("cell %d of %d: %s", i + 1, tasks.size(), id)
-            : id;
-    PrintProgress(progress);
-    PrintCellText(task, progress);
-    CellResult result;
-    result.id = id;
-    result.course_printed = task.cell->text.course_printed;
-    result.also = task.cell->Also();
-    if (!RunAndRecordCell(task, run, &result)) ++failures->errors;
+    PrintCellHead(task, run);
+    CellResult result = {task.cell->text, task.number};
+    const LoadWatch watch;
+    {
+      const SlownessNotice notice(absl::StrFormat(
+          "%s (cell %d of %d)", task.number, i + 1, tasks.size()));
+      if (!RunAndRecordCell(task, run, &result)) ++failures->errors;
+    }
+    result.load = watch.Seen();
+    JudgeLoad(CoresNeeded(), &result);
     failures->wrong_results += result.wrong_results;
-    PrintCellResult(result);
+    PrintCellResult(result, run, Next(task));
     lessons.back().cells.push_back(std::move(result));
   }
   return lessons;
@@ -376,17 +519,27 @@ int LessonMain(int argc, char** argv, Program program) {
 
   const bool profiled = options->trace || options->html;
   RunProfile recorded(static_cast<int>(tasks->size()));
-  const Run run = {program, options->size,
+  const Run run = {program,
+                   options->size,
+                   !options->cells.empty(),
+                   options->code,
+                   options->verbose,
                    Circumstances(LaunchBlocking(), AllowTf32(), profiled,
                                  options->device_options.stream, Devices(),
                                  CpuBackend().Inventory().devices[0].cores),
-                   options->svg, profiled ? &recorded : nullptr};
+                   options->svg,
+                   profiled ? &recorded : nullptr};
   const Timer timer;
   Failures failures;
   const std::vector<LessonResult> lessons = RunAll(*tasks, run, &failures);
 
   std::cout << "\n" << std::string(Columns(), '=') << "\n";
-  if (course) std::cout << VerdictTable(lessons) << "\n";
+  if (course) std::cout << CourseText(lessons) << "\n";
+  if (!run.chosen) {
+    std::cout << Wrap(absl::StrCat(
+        "One cell, with its code and figures: --cell=", tasks->front().number,
+        " --code --verbose"));
+  }
   std::cout << Wrap(CountsText(lessons))
             << absl::StrFormat("%d wrong results, %d errors. %s.\n",
                                failures.wrong_results, failures.errors,

@@ -5,12 +5,13 @@
 //   }
 //
 // It reads the flags (flags.h), makes the device table, and runs the cells of
-// every lesson linked into the program. For each it prints the text, the
-// course's code, the C++ code, what the course printed, what this machine
-// prints, the figures and the verdicts.
+// every lesson linked into the program. For each it prints the text and what to
+// predict, what the cell's code prints, what the course printed, the verdicts
+// and what is learnt (lesson.h); with --code the course's code and the C++
+// first, with --verbose the figures last.
 //
-// While it runs, the course says which cell it is at: "cell 3 of 12: 004/In5",
-// at the cell's head, and on stderr if that is a terminal and stdout is not.
+// If stderr is a terminal, it says there which cell runs, when that has taken
+// two seconds, and again every ten: "2.4 (cell 4 of 8): 12 s ...".
 //
 // With --trace or --html the whole run is recorded (run_profile.h).
 //
@@ -31,7 +32,7 @@
 namespace d2l {
 
 // A lesson runs at the course's size and writes one JSON object; the course
-// runs at the small size, writes a list, and ends with a table of verdicts.
+// runs at the small size, writes a list, and ends with all verdicts.
 enum class Program { kLesson, kCourse };
 
 // Call it once; it returns the exit code.

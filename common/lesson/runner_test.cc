@@ -49,45 +49,63 @@ std::string TempPath(const std::string& name) {
   return (fs::path(::testing::TempDir()) / name).string();
 }
 
+// Expects the parts in this order.
+void ExpectParts(const std::string& output,
+                 const std::vector<std::string>& parts) {
+  std::size_t at = 0;
+  for (const std::string& part : parts) {
+    const std::size_t found = output.find(part, at);
+    ASSERT_NE(found, std::string::npos) << part << "\nin\n" << output;
+    at = found + part.size();
+  }
+}
+
 TEST(Runner, GoodCellPrintsAllItsParts) {
   const ProgramResult r = Sample({"--cell=s/good"});
   EXPECT_EQ(r.exit_code, 0) << r.output;
-  std::size_t at = 0;
-  for (const char* part :
-       {"A sample lesson",
-        "Devices, at size course",
-        "cpu:0 (virtual",
-        "cpu:1 (virtual",
-        "Note: ",
-        "s/good (also t/good, u/good)",
-        "A stream is given work",
-        "The course (Python)",
-        "with Benchmark():\n    work()\n",
-        "Here (C++), common/lesson/sample",
-        "void Good(Cell& cell) {\n",
-        "The course printed",
-        "Done: 0.0020 sec\n",
-        "This machine prints",
-        "size 2, \"quoted\" \\n\n",
-        "median [95 % interval]",
-        "two milliseconds (cpu:1, vi",
-        "HOLDS         the call returns early",
-        "FAILS         the work is done when the call returns",
-        "1 cell, 2 claims: 1 HOLDS, 1 FAILS, 0 INCONCLUSIVE."}) {
-    const std::size_t found = r.output.find(part, at);
-    ASSERT_NE(found, std::string::npos) << part << "\nin\n" << r.output;
-    at = found;
-  }
+  ExpectParts(r.output,
+              {"A sample lesson", "Devices, at size course", "cpu:0 (virtual",
+               "cpu:1 (virtual", "Note: ",
+               "9.1  A good cell" + std::string(31, ' ') +
+                   "d2l 0.1, exercise 1, 2 [s/good]\n\n",
+               "A stream is given work", "\nPredict: How long does it take?\n",
+               "size 2, \"quoted\" \\n\n", "The course: Done: 0.0020 sec\n",
+               "\nHOLDS  The call returns ",
+               "x sooner than the work is done. (", "1.30x asked for; 95 %: ",
+               "FAILS  The work is done when the call returns. (",
+               "\n       It is not.\n", "\nYou learn: To wait.\n",
+               "Code: --code   Figures: --verbose   Next: --cell=9.2\n",
+               "1 cell, 2 claims: 1 HOLDS, 1 FAILS, 0 INCONCLUSIVE."});
+  EXPECT_THAT(r.output, Not(HasSubstr("work()")));
+  EXPECT_THAT(r.output, Not(HasSubstr("median")));
+}
+
+TEST(Runner, CodeAndFiguresAreShownOnDemand) {
+  const ProgramResult r = Sample({"--cell=9.1,s/after", "--code", "--verbose"});
+  EXPECT_EQ(r.exit_code, 0) << r.output;
+  ExpectParts(
+      r.output,
+      {"[s/good]\n", "A stream is given work", "--- The course (Python) --",
+       "\nwith Benchmark():\n    work()\n",
+       "--- Here (C++), common/lesson/sample", "HostCallback(",
+       "Predict: ", "median [95 % interval]\n",
+       "two milliseconds, completion (cpu:1, virtual)", "Next: --cell=9.2\n",
+       "[s/after]\n", "Next: --cell=9.10\n"});
+  EXPECT_THAT(r.output, Not(HasSubstr("Code: --code")));
+  EXPECT_THAT(r.output, Not(HasSubstr("Figures: --verbose")));
 }
 
 TEST(Runner, PrintedSourceIsTheFiles) {
   const std::string file = ReadFile("common/lesson/sample_lesson.cc");
-  const std::string begin_mark = "// %% s/good\n";
-  const std::size_t begin = file.find(begin_mark) + begin_mark.size();
-  const std::string source =
-      file.substr(begin, file.find("// %%\n", begin) - begin);
-  ASSERT_GT(source.size(), 100u);
-  EXPECT_THAT(Sample({"--cell=s/good"}).output, HasSubstr(source));
+  std::string source;
+  for (const char* mark : {"// %% s/good, s/plot\n", "// %% s/good\n"}) {
+    const std::size_t begin = file.find(mark) + std::string(mark).size();
+    const std::string part =
+        file.substr(begin, file.find("// %%\n", begin) - begin);
+    ASSERT_GT(part.size(), 50u);
+    absl::StrAppend(&source, source.empty() ? "" : "\n", part);
+  }
+  EXPECT_THAT(Sample({"--cell=s/good", "--code"}).output, HasSubstr(source));
 }
 
 TEST(Runner, OutputIsPlainAndEightyColumnsWide) {
@@ -163,6 +181,8 @@ TEST(Runner, JsonIsWrittenWhereTheUserTypedTheCommand) {
   ASSERT_EQ(json["cells"].size(), 1u);
   const Json& cell = json["cells"][0];
   EXPECT_EQ(cell["id"], "s/good");
+  EXPECT_EQ(cell["number"], "9.1");
+  EXPECT_EQ(cell["title"], "A good cell");
   EXPECT_EQ(cell["also"], (Json{"t/good", "u/good"}));
   ASSERT_EQ(cell["figures"].size(), 2u);
   EXPECT_EQ(cell["figures"][1]["name"],
@@ -203,7 +223,7 @@ TEST(Runner, WithoutTheFlagNoDrawingIsWritten) {
   fs::remove_all(directory);
   fs::create_directories(directory);
   const ProgramResult r =
-      Sample({"--cell=s/draw,s/plot"},
+      Sample({"--cell=s/draw,s/plot", "--verbose"},
              {absl::StrCat("BUILD_WORKING_DIRECTORY=", directory.string())});
   EXPECT_EQ(r.exit_code, 0) << r.output;
   EXPECT_THAT(r.output, HasSubstr("z = x * y + 2\n\n[1 input (1, 2)]"));
@@ -452,14 +472,13 @@ ProgramResult Stop(const std::string& signal, const fs::path& directory) {
       "env --default-signal=INT common/lesson/sample --cell=s/sleep "
       "--devices=cpu:0 --trace=",
       directory.string(), "/trace.json > ", output,
-      " & for i in {1..600}; do grep -sq 'This machine prints' ", output,
+      " & for i in {1..600}; do grep -sq 'For Ctrl-C' ", output,
       " && break; sleep 0.1; done; kill -", signal, " $!; wait $!"));
   r.output += ReadFile(output);
   fs::remove(output);
   EXPECT_EQ(ReadFile((directory / "trace.json").string()), "old");
   EXPECT_EQ(std::distance(fs::directory_iterator(directory), {}), 1);
   fs::remove_all(directory);
-  EXPECT_THAT(r.output, HasSubstr("Synchronize(device);"));
   EXPECT_THAT(r.output, Not(HasSubstr("1 cell, ")));
   return r;
 }
@@ -491,18 +510,22 @@ TEST(Runner, FailedCellStillLeavesWholeJson) {
   fs::remove(path);
 }
 
-TEST(Runner, CourseNumbersItsCellsAndEndsWithATable) {
+TEST(Runner, CourseEndsWithAllVerdicts) {
   const std::string path = TempPath("course.json");
   const ProgramResult r = RunProgram(
       "common/lesson/sample_course",
       {"--cell=s/good,s/after", "--devices=cpu:0,cpu:1", "--json=" + path});
   EXPECT_EQ(r.exit_code, 0) << r.output;
   EXPECT_THAT(r.output, HasSubstr("at size small"));
-  EXPECT_THAT(r.output, HasSubstr("cell 1 of 2: s/good"));
-  EXPECT_THAT(r.output, HasSubstr("cell 2 of 2: s/after"));
-  EXPECT_THAT(r.output, ::testing::ContainsRegex(
-                            "s/good the call returns early +Done: 0.0020 sec +"
-                            "[0-9.]+ [a-z]+, +HOLDS +virtual\n"));
+  const std::size_t table = r.output.find("9.1  A good cell [s/good]\n");
+  ASSERT_NE(table, std::string::npos) << r.output;
+  EXPECT_THAT(r.output.substr(table),
+              ::testing::ContainsRegex(
+                  "The course: Done: 0.0020 sec\n"
+                  "HOLDS  The call returns [0-9.,]+x sooner than the work is "
+                  "done.\n"
+                  "FAILS  The work is done when the call returns. [^\n]*\n"
+                  "       It is not.\n"));
   const Json json = Json::parse(ReadFile(path));
   ASSERT_EQ(json["lessons"].size(), 1u);
   EXPECT_EQ(json["lessons"][0]["cells"].size(), 2u);
@@ -518,9 +541,9 @@ TEST(Runner, HelpExplainsEachFlag) {
     const ProgramResult r = Sample({flag});
     EXPECT_EQ(r.exit_code, 0);
     for (const char* name :
-         {"devices", "size", "cell", "require_gpus", "json", "svg", "trace",
-          "html", "max_queued_operations", "max_bytes_in_flight",
-          "launch_blocking", "allow_tf32"}) {
+         {"devices", "size", "cell", "code", "verbose", "require_gpus", "json",
+          "svg", "trace", "html", "max_queued_operations",
+          "max_bytes_in_flight", "launch_blocking", "allow_tf32"}) {
       EXPECT_THAT(r.output,
                   HasSubstr(absl::StrCat("\n--", name, " (default: ")));
       EXPECT_THAT(Unwrapped(r.output), HasSubstr(absl::StrCat(" --", name)));
@@ -537,10 +560,8 @@ TEST(Runner, LaunchBlockingMakesTheCallWait) {
   EXPECT_EQ(r.exit_code, 0) << r.output;
   EXPECT_THAT(r.output, HasSubstr("Note: Launch blocking is on"));
   const Json claims = Json::parse(ReadFile(path))["cells"][0]["claims"];
-  // On a loaded machine the two may be too noisy to tell apart or together.
+  // One ratio per repeat: asking is waiting.
   EXPECT_NE(claims[0]["verdict"], "HOLDS") << claims;
-  EXPECT_THAT(claims[0]["reason"].get<std::string>(),
-              HasSubstr("Launch blocking is on"));
   fs::remove(path);
 }
 
@@ -600,11 +621,14 @@ INSTANTIATE_TEST_SUITE_P(
                 {"--size=huge"},
                 {"--size=huge asked for; there are small, course and large. "
                  "Say --size=small."}},
-        BadFlag{"UnknownCell",
-                {"--cell=s/after,s/nothing"},
-                {"--cell=s/nothing asked for; there are s/good (also t/good, "
-                 "u/good), s/wrong",
-                 "Say --cell=s/good."}},
+        BadFlag{
+            "UnknownCell",
+            {"--cell=s/after,s/nothing"},
+            {"--cell=s/nothing asked for; there are 9.1 s/good, 9.2 s/wrong",
+             "Did you mean --cell=s/"}},
+        BadFlag{"CellInTheWrongCase",
+                {"--cell=T/GOOD"},
+                {"--cell=T/GOOD asked for", "Did you mean --cell=t/good?"}},
         BadFlag{"UnknownFlag", {"--sizes=small"}, {"sizes"}},
         BadFlag{"NotAFlag", {"small"}, {"\"small\" is not a flag"}},
         BadFlag{

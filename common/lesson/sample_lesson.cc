@@ -35,41 +35,55 @@
 namespace d2l {
 namespace {
 
+// %% s/good, s/plot
+// Work that takes this long.
+void Wait(Device device, std::chrono::microseconds duration) {
+  DefaultStream(device).HostCallback(
+      [=] { std::this_thread::sleep_for(duration); });
+}
+// %%
+
 constexpr CellText kGood = {
-    "s/good",
-    {"t/good", "u/good"},
-    "A stream is given work that takes two milliseconds. This sentence is long "
-    "enough that it has to be wrapped somewhere before its end is reached.",
-    R"py(
+    .id = "s/good",
+    .title = "A good cell",
+    .also = {"t/good", "u/good"},
+    .section = "d2l 0.1",
+    .exercises = "1, 2",
+    .context =
+        "A stream is given work that takes two milliseconds. This sentence is "
+        "long enough that it has to be wrapped somewhere before its end is "
+        "reached.",
+    .python = R"py(
 with Benchmark():
     work()
 )py",
-    "Done: 0.0020 sec\n"};
+    .course_printed = "Done: 0.0020 sec\n",
+    .predict = "How long does it take?",
+    .learn = "To wait.",
+};
 
 // %% s/good
 void Good(Cell& cell) {
   const Device device = Devices().back().device;
-  const auto work = [] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));
-  };
   const Timing timing = cell.Time("two milliseconds", device, [&] {
-    DefaultStream(device).HostCallback(work);
+    Wait(device, std::chrono::milliseconds(2));
   });
   std::cout << "size " << cell.BySize(1, 2, 3) << ", \"quoted\" \\n\n";
 
   cell.CheckClose("close", std::vector<float>{1, 2}, {1, 2.00001f}, 1e-4);
-  cell.Claim("the call returns early",
+  cell.Claim("The call returns {} sooner than the work is done.",
              Less(timing.enqueue, timing.completion, 1.3));
-  cell.Claim("the work is done when the call returns",
+  cell.Claim("The work is done when the call returns.",
              Less(timing.completion, timing.enqueue), "It is not.");
 }
 // %%
 
-constexpr CellText kDraw = {"s/draw",
-                            {},
-                            "What depends on what, and when.",
-                            "",
-                            "tensor([[3., 3.]], device='cuda:0')"};
+constexpr CellText kDraw = {
+    .id = "s/draw",
+    .title = "Drawings",
+    .context = "What depends on what, and when.",
+    .course_printed = "tensor([[3., 3.]], device='cuda:0')",
+};
 
 // %% s/draw
 void Draw(Cell& cell) {
@@ -86,40 +100,46 @@ void Draw(Cell& cell) {
 }
 // %%
 
-constexpr CellText kPlot = {"s/plot", {}, "Two ways, in turn.", "", ""};
+constexpr CellText kPlot = {
+    .id = "s/plot",
+    .title = "A plot",
+    .context = "Two ways, in turn.",
+};
 
 // %% s/plot
 void PlotSizes(Cell& cell) {
   const Device device = Devices()[0].device;
   const Device other = Devices().back().device;
   const auto wait = [](Device on, int microseconds) {
-    DefaultStream(on).HostCallback([=] {
-      std::this_thread::sleep_for(std::chrono::microseconds(microseconds));
-    });
+    Wait(on, std::chrono::microseconds(microseconds));
   };
   std::vector<double> sizes, one, both;
   for (const int n : {1, 2, 4}) {
-    const std::vector<Timing> times = cell.TimeInterleaved(
+    const Timings times = cell.TimeInterleaved(
         {{"on one", {device}, [&] { wait(device, 400 * n); }},
          {"on both", {device, other}, [&] {
             wait(device, 500 + 100 * n);
             wait(other, 500 + 100 * n);
           }}});
     sizes.push_back(n);
-    one.push_back(times[0].completion.value.median);
-    both.push_back(times[1].completion.value.median);
-    cell.Report(
-        RatioPerRepeat("one / both", times[0].completion, times[1].completion));
+    one.push_back(times["on one"].completion.value.median);
+    both.push_back(times["on both"].completion.value.median);
+    cell.Report(RatioPerRepeat("one / both", times["on one"].completion,
+                               times["on both"].completion));
   }
   Plot plot("n", "", "time", "s");
   plot.LogX();
   plot.MarkCrossover(plot.AddLine("on one", sizes, one),
                      plot.AddLine("on both", sizes, both));
-  cell.Show(plot.Draw("time against size"));
+  cell.ShowIfVerbose(plot.Draw("time against size"));
 }
 // %%
 
-constexpr CellText kWrong = {"s/wrong", {}, "A wrong result.", "", ""};
+constexpr CellText kWrong = {
+    .id = "s/wrong",
+    .title = "Wrong",
+    .context = "A wrong result.",
+};
 
 // %% s/wrong
 void Wrong(Cell& cell) {
@@ -128,13 +148,21 @@ void Wrong(Cell& cell) {
 }
 // %%
 
-constexpr CellText kThrows = {"s/throws", {}, "An exception.", "", ""};
+constexpr CellText kThrows = {
+    .id = "s/throws",
+    .title = "Throws",
+    .context = "An exception.",
+};
 
 // %% s/throws
 void Throws(Cell&) { throw std::invalid_argument("[matmul] inner sizes"); }
 // %%
 
-constexpr CellText kLate = {"s/late", {}, "A late error.", "", ""};
+constexpr CellText kLate = {
+    .id = "s/late",
+    .title = "Late",
+    .context = "A late error.",
+};
 
 // %% s/late
 void Late(Cell&) {
@@ -144,13 +172,21 @@ void Late(Cell&) {
 }
 // %%
 
-constexpr CellText kMemory = {"s/memory", {}, "Too big.", "", ""};
+constexpr CellText kMemory = {
+    .id = "s/memory",
+    .title = "Memory",
+    .context = "Too big.",
+};
 
 // %% s/memory
 void OutOfMemory(Cell&) { throw OutOfMemoryError("cpu:0 has 3 B free."); }
 // %%
 
-constexpr CellText kSleep = {"s/sleep", {}, "For Ctrl-C.", "", ""};
+constexpr CellText kSleep = {
+    .id = "s/sleep",
+    .title = "Sleep",
+    .context = "For Ctrl-C.",
+};
 
 // %% s/sleep
 void Sleep(Cell& cell) {
@@ -164,7 +200,11 @@ void Sleep(Cell& cell) {
 }
 // %%
 
-constexpr CellText kRename = {"s/rename", {}, "Moves a directory.", "", ""};
+constexpr CellText kRename = {
+    .id = "s/rename",
+    .title = "Rename",
+    .context = "Moves a directory.",
+};
 
 // %% s/rename
 void Rename(Cell&) {
@@ -177,7 +217,11 @@ void Rename(Cell&) {
 
 // Figures of another process. What it is to do stands in SAMPLE_PROBE: a probe
 // and its arguments.
-constexpr CellText kFresh = {"s/fresh", {}, "Runs a probe.", "", ""};
+constexpr CellText kFresh = {
+    .id = "s/fresh",
+    .title = "Fresh",
+    .context = "Runs a probe.",
+};
 
 // %% s/fresh
 void Fresh(Cell&) {
@@ -254,7 +298,11 @@ void Fresh(Cell&) {
       return {};
     });
 
-constexpr CellText kAfter = {"s/after", {}, "After a failure.", "", ""};
+constexpr CellText kAfter = {
+    .id = "s/after",
+    .title = "After",
+    .context = "After a failure.",
+};
 
 // %% s/after
 void After(Cell&) {
@@ -265,7 +313,8 @@ void After(Cell&) {
 // %%
 
 [[maybe_unused]] const bool registered =
-    RegisterLesson({"sample",
+    RegisterLesson({9,
+                    "sample",
                     "A sample lesson",
                     "D2L 0.0",
                     2,

@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 
 namespace d2l {
 namespace {
@@ -29,7 +30,12 @@ bool IsMark(absl::string_view line) {
 }
 
 bool IsMarkOf(absl::string_view line, const std::string& id) {
-  return absl::StripAsciiWhitespace(line) == absl::StrCat(kMark, " ", id);
+  absl::string_view ids = absl::StripAsciiWhitespace(line);
+  if (!absl::ConsumePrefix(&ids, kMark)) return false;
+  for (const absl::string_view marked : absl::StrSplit(ids, ',')) {
+    if (!id.empty() && absl::StripAsciiWhitespace(marked) == id) return true;
+  }
+  return false;
 }
 
 bool IsBlank(absl::string_view line) {
@@ -45,31 +51,33 @@ std::size_t Indentation(absl::string_view line) {
 absl::StatusOr<SourceExcerpt> ExtractCell(const std::string& file_text,
                                           const std::string& id) {
   const std::vector<absl::string_view> lines = absl::StrSplit(file_text, '\n');
-  std::size_t begin = 0;
-  while (begin < lines.size() && !IsMarkOf(lines[begin], id)) ++begin;
-  if (begin == lines.size()) {
-    return absl::NotFoundError(
-        absl::StrCat("there is no line \"", kMark, " ", id, "\""));
-  }
-  ++begin;
-  std::size_t end = begin;
-  while (end < lines.size() && !IsMark(lines[end])) ++end;
-  while (begin < end && IsBlank(lines[begin])) ++begin;
-  while (begin < end && IsBlank(lines[end - 1])) --end;
-
-  std::size_t indentation = std::string::npos;
-  for (std::size_t i = begin; i < end; ++i) {
-    if (IsBlank(lines[i])) continue;
-    indentation = std::min(indentation, Indentation(lines[i]));
-  }
   SourceExcerpt excerpt;
-  excerpt.line = static_cast<int>(begin) + 1;
-  for (std::size_t i = begin; i < end; ++i) {
-    const absl::string_view line = lines[i];
-    absl::StrAppend(&excerpt.text,
-                    line.substr(std::min(indentation, line.size())), "\n");
+  bool found = false;
+  for (std::size_t mark = 0; mark < lines.size(); ++mark) {
+    if (!IsMarkOf(lines[mark], id)) continue;
+    std::size_t begin = mark + 1;
+    std::size_t end = begin;
+    while (end < lines.size() && !IsMark(lines[end])) ++end;
+    while (begin < end && IsBlank(lines[begin])) ++begin;
+    while (begin < end && IsBlank(lines[end - 1])) --end;
+
+    std::size_t indentation = std::string::npos;
+    for (std::size_t i = begin; i < end; ++i) {
+      if (IsBlank(lines[i])) continue;
+      indentation = std::min(indentation, Indentation(lines[i]));
+    }
+    if (!found) excerpt.line = static_cast<int>(begin) + 1;
+    if (!excerpt.text.empty()) excerpt.text += "\n";
+    for (std::size_t i = begin; i < end; ++i) {
+      const absl::string_view line = lines[i];
+      absl::StrAppend(&excerpt.text,
+                      line.substr(std::min(indentation, line.size())), "\n");
+    }
+    found = true;
   }
-  return excerpt;
+  if (found) return excerpt;
+  return absl::NotFoundError(
+      absl::StrCat("there is no line \"", kMark, " ", id, "\""));
 }
 
 bool RegisterSource(const char* file, const char* text) {

@@ -9,7 +9,8 @@
 //
 // A cell begins after the line "// %% 004/In4" and ends before the next line
 // that begins with "// %%"; blank lines at either end are left out, and so is
-// the indentation that all its lines share.
+// the indentation that all its lines share. It may have several such parts, as
+// helpers that stand further up, and share one: "// %% 004/In2, 004/In4".
 //
 // RegisterSource is for static initialisers; the rest is thread-safe.
 
@@ -23,7 +24,7 @@
 namespace d2l {
 
 struct SourceExcerpt {
-  std::string text;  // whole lines
+  std::string text;  // whole lines; a blank one between two parts
   int line = 0;      // of the first one in the file, from 1
 };
 

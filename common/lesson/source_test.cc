@@ -46,6 +46,15 @@ TEST(ExtractCell, LeavesOutTheIndentationThatAllLinesShare) {
   EXPECT_EQ(cell->line, 12);
 }
 
+TEST(ExtractCell, TakesEveryPart) {
+  constexpr char kParts[] =
+      "// %% a/1, b/2\n  helper();\n// %%\nno\n// %% b/2\n  main();\n// %%\n";
+  EXPECT_EQ(ExtractCell(kParts, "b/2")->text, "helper();\n\nmain();\n");
+  EXPECT_EQ(ExtractCell(kParts, "b/2")->line, 2);
+  EXPECT_EQ(ExtractCell(kParts, "a/1")->text, "helper();\n");
+  EXPECT_FALSE(ExtractCell(kParts, "a/1, b/2").ok());
+}
+
 TEST(ExtractCell, MayEndWithTheFile) {
   const absl::StatusOr<SourceExcerpt> cell = ExtractCell(kFile, "last/cell");
   ASSERT_TRUE(cell.ok()) << cell.status();

@@ -23,6 +23,7 @@
 #include "absl/strings/string_view.h"
 #include "common/base/atomic_file.h"
 #include "common/base/child_process.h"
+#include "common/base/cpu_times.h"
 #include "common/base/text.h"
 
 namespace d2l {
@@ -38,34 +39,18 @@ constexpr double kStolen = 0.02;
 // /proc/stat and the processes' own counters do not agree to the tick.
 constexpr double kHidden = 0.2;
 
-// Times are in the kernel's ticks since the machine was started. Doubles: sums
-// of whatever the files say cannot overflow.
 struct Process {
   std::string name;
   double ticks = 0;
 };
 
 struct Reading {
-  int cpus = 0;
-  // Of all CPUs; nothing if /proc/stat does not say.
-  std::optional<double> busy, idle, steal;
+  CpuTimes cpus;
   std::map<int, Process> processes;  // by pid
 };
 
 std::vector<absl::string_view> Words(absl::string_view text) {
   return absl::StrSplit(text, absl::ByAnyChar(" \t\n"), absl::SkipEmpty());
-}
-
-// The counters in `words` from `first` on; the first that is none ends them.
-std::vector<double> Counters(const std::vector<absl::string_view>& words,
-                             std::size_t first) {
-  std::vector<double> counters;
-  std::uint64_t value = 0;
-  for (std::size_t i = first; i < words.size(); ++i) {
-    if (!absl::SimpleAtoi(words[i], &value)) break;
-    counters.push_back(static_cast<double>(value));
-  }
-  return counters;
 }
 
 // A process may give itself any name, control characters included.
@@ -77,40 +62,27 @@ std::string Printable(absl::string_view text) {
   return name;
 }
 
-void ReadCpus(const std::string& stat, Reading* reading) {
-  for (const absl::string_view line : absl::StrSplit(stat, '\n')) {
-    if (!absl::StartsWith(line, "cpu")) continue;
-    const std::vector<absl::string_view> words = Words(line);
-    if (words[0] != "cpu") {
-      ++reading->cpus;
-      continue;
-    }
-    // user nice system idle iowait irq softirq steal; the guests' time, which
-    // follows, is in user and nice already.
-    const std::vector<double> t = Counters(words, 1);
-    if (t.size() < 8) continue;
-    reading->busy = t[0] + t[1] + t[2] + t[5] + t[6];
-    reading->idle = t[3] + t[4];
-    reading->steal = t[7];
-  }
-}
-
 // "12 (a) b (c) S 1 …": the name ends at the last parenthesis; utime and stime
 // are the 12th and the 13th word after it.
 std::optional<Process> ParseProcess(absl::string_view stat) {
   const std::size_t open = stat.find('(');
   const std::size_t close = stat.rfind(')');
   if (open == stat.npos || close == stat.npos || close < open) return {};
-  const std::vector<double> ticks = Counters(Words(stat.substr(close + 1)), 11);
-  if (ticks.size() < 2) return {};
+  const std::vector<absl::string_view> words = Words(stat.substr(close + 1));
+  std::uint64_t user = 0, kernel = 0;
+  if (words.size() < 13 || !absl::SimpleAtoi(words[11], &user) ||
+      !absl::SimpleAtoi(words[12], &kernel)) {
+    return {};
+  }
+  // Doubles: sums of whatever the file says cannot overflow.
   return Process{Printable(stat.substr(open + 1, close - open - 1)),
-                 ticks[0] + ticks[1]};
+                 static_cast<double>(user) + static_cast<double>(kernel)};
 }
 
 Reading Read(const std::string& root) {
   Reading reading;
   const std::string proc = root + "/proc";
-  ReadCpus(ReadFile(proc + "/stat"), &reading);
+  reading.cpus = ReadCpuTimes(root, Cpus::kAll);
   std::error_code error;
   std::filesystem::directory_iterator entry(proc, error), end;
   for (; !error && entry != end; entry.increment(error)) {
@@ -126,24 +98,17 @@ Reading Read(const std::string& root) {
 
 // What was used from one reading to the other.
 void Compare(const Reading& before, const Reading& after, MachineLoad* load) {
-  load->cpus = after.cpus;
-  if (!before.busy || !after.busy || after.cpus == 0) return;
-  // A counter may go back by a tick when a CPU wakes up.
-  const double busy = std::max(*after.busy - *before.busy, 0.0);
-  const double idle = std::max(*after.idle - *before.idle, 0.0);
-  const double steal = std::max(*after.steal - *before.steal, 0.0);
-  // The ticks of one CPU. The counters of a moment fit together better than a
-  // clock that is read beside them.
-  const double window = (busy + idle + steal) / after.cpus;
-  if (window == 0) return;  // a sandbox where the counters stand still
+  load->cpus = after.cpus.cpus;
+  const std::optional<CpuUse> use = UseBetween(before.cpus, after.cpus);
+  if (!use) return;  // or a sandbox where the counters stand still
   load->known = true;
-  load->busy = busy / window;
-  load->stolen = steal / window;
+  load->busy = use->busy;
+  load->stolen = use->stolen;
   for (const auto& [pid, process] : after.processes) {
     // A process that is new has used all its time since.
     const auto old = before.processes.find(pid);
     const double used = old == before.processes.end() ? 0 : old->second.ticks;
-    const double cores = (process.ticks - used) / window;
+    const double cores = (process.ticks - used) / use->ticks;
     if (cores <= 0) continue;
     if (pid == getpid()) {
       load->own = cores;
