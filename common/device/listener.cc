@@ -1,5 +1,10 @@
 #include "common/device/listener.h"
 
+#include <cstdint>
+#include <string>
+
+#include "common/base/interned.h"
+
 namespace d2l {
 namespace {
 
@@ -53,6 +58,11 @@ void ReportMemory(const MemoryRecord& record) noexcept {
 void ReportStream(const StreamRecord& record) {
   ForEach(DeviceListener::kStreams, stream_listeners,
           [&](DeviceListener& l) { l.OnStream(record); });
+}
+
+const char* QueueFullName(std::uint64_t bound) {
+  const std::string count = std::to_string(bound);
+  return Intern("front end blocked: queue full " + count + "/" + count);
 }
 
 void WaitScope::Report() noexcept {

@@ -59,6 +59,9 @@ struct WaitRecord {
   SourceLocation requested_at;
   std::int64_t host_begin;  // NowTicks
   std::int64_t host_end;
+  // For room in a stream's queue: in the midst of a request, so the listener
+  // must not use streams.
+  bool for_room = false;
 };
 
 // A request to a stream that is not an operation: Stream::Record, Wait,
@@ -149,15 +152,19 @@ inline bool StreamHasListeners() {
 }
 void ReportStream(const StreamRecord& record);
 
+// The name of a wait for room in a queue of so many operations: "front end
+// blocked: queue full 4096/4096".
+const char* QueueFullName(std::uint64_t bound);
+
 // Reports that the host waits while this lives. A wait that is a part of
 // another request is not reported.
 class WaitScope {
  public:
-  WaitScope(const char* what, SourceLocation at) {
+  WaitScope(const char* what, SourceLocation at, bool for_room = false) {
     if (device_listeners == nullptr && wait_listeners.empty()) return;
     if (in_request) return;
     reported_ = in_request = true;
-    record_ = {what, at, NowTicks(), 0};
+    record_ = {what, at, NowTicks(), 0, for_room};
   }
   ~WaitScope() {
     if (reported_) Report();

@@ -19,6 +19,7 @@
 namespace d2l {
 namespace {
 
+using ::testing::Each;
 using ::testing::ElementsAre;
 
 class Seen : public DeviceListener {
@@ -115,6 +116,25 @@ TEST_P(ListenerTest, IsToldOnceOfEachWaitAndItsLine) {
   EXPECT_THAT(seen.waits, ElementsAre("synchronize", "stream_synchronize",
                                       "event_synchronize"));
   EXPECT_THAT(seen.lines, ElementsAre(line, line + 2, line + 3));
+}
+
+TEST_P(ListenerTest, IsToldThatAQueueIsFull) {
+  constexpr int kBound = 16;
+  Stream& stream = NewStream(device_, kBound);
+  Seen seen;
+  // The queue may have room again before the producer looks.
+  for (int i = 0; i < 1000 && seen.waits.empty(); ++i) {
+    StreamStall stall(stream);
+    std::thread producer([&] {
+      for (int i = 0; i < 2 * kBound; ++i) stream.HostCallback([] {});
+    });
+    while (stream.QueuedOperations() <= kBound) std::this_thread::yield();
+    stall.Release();
+    producer.join();
+  }
+  ASSERT_FALSE(seen.waits.empty());
+  EXPECT_THAT(seen.waits, Each("front end blocked: queue full 16/16"));
+  stream.Synchronize();
 }
 
 using Kind = StreamRecord::Kind;

@@ -8,8 +8,10 @@
 #include <thread>
 
 #include "common/base/pause.h"
+#include "common/base/source_location.h"
 #include "common/base/timer.h"
 #include "common/base/usable_cores.h"
+#include "common/device/listener.h"
 #include "common/device/stream.h"
 
 namespace d2l {
@@ -69,6 +71,7 @@ TaskQueue::Slot* TaskQueue::MapSlots(std::uint64_t count) {
 
 TaskQueue::TaskQueue(std::int64_t bound)
     : bound_(static_cast<std::uint64_t>(bound)),
+      full_(internal::QueueFullName(bound_)),
       mask_(PowerOfTwoFrom(bound_) - 1),
       slots_(MapSlots(mask_ + 1)) {
   Cores();
@@ -181,6 +184,7 @@ void TaskQueue::WaitForRoom(std::uint64_t number) {
   if (completed() < enough) {
     // Woken for a single free slot, the producer would sleep again after one
     // push; so it sleeps until half of the queue is free.
+    const internal::WaitScope scope(full_, SourceLocation(), /*for_room=*/true);
     SleepUntilCompleted(enough, enough + bound_ / 2);
   }
   known_completed_.store(completed(), std::memory_order_release);

@@ -174,6 +174,7 @@ class TaskQueue {
   Slot* WaitForFront();
 
   const std::uint64_t bound_;
+  const char* const full_;  // the name of a wait for room
   const std::uint64_t mask_;
   Slot* const slots_;
 

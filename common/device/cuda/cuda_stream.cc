@@ -80,6 +80,7 @@ CudaStream::CudaStream(CudaGpu& gpu, Device device, int index,
       gpu_(gpu),
       api_(gpu.api()),
       bound_(static_cast<std::uint64_t>(options.max_queued_operations)),
+      full_(internal::QueueFullName(bound_)),
       // When the queue is full, half of it must be told apart.
       checkpoint_every_(
           std::clamp<std::uint64_t>(bound_ / 2, 1, kCheckpointEvery)) {
@@ -185,7 +186,11 @@ void CudaStream::AwaitRoom(Lock& lock) {
         CheckpointBehind(done + std::max<std::uint64_t>(1, bound_ / 2) - 1);
     waiting_for_room_.fetch_add(1, std::memory_order_relaxed);
     lock.unlock();
-    Await(half);
+    {
+      const internal::WaitScope scope(full_, SourceLocation(),
+                                      /*for_room=*/true);
+      Await(half);
+    }
     lock.lock();
     waiting_for_room_.fetch_sub(1, std::memory_order_relaxed);
   }

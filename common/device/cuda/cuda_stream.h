@@ -172,6 +172,7 @@ class CudaStream final : public Stream {
   CudaGpu& gpu_;
   CudaApi& api_;
   const std::uint64_t bound_;
+  const char* const full_;  // the name of a wait for room
   const std::uint64_t checkpoint_every_;
   CudaStreamHandle stream_ = nullptr;
   StreamMemory* memory_ = nullptr;
