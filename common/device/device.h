@@ -5,8 +5,25 @@
 //   device.ToString();  // "cuda:1"
 //
 // A Device is a value of two small integers. What a name stands for on this
-// machine (a GPU, half of one, a worker thread) is in the device table, see
-// device_table.h.
+// machine (a GPU, half of one, some of the CPU's cores) is in the device table,
+// see device_table.h.
+//
+// A virtual device, cpu:N, behaves as a GPU does, without one:
+//   - Its streams have queues and threads of their own, so calls return before
+//     the work is done, and what different streams do is not ordered.
+//   - Its streams share its cores: at most as many of their operations compute
+//     at once as it has cores. A large operation is spread over those that are
+//     free. On one core, two streams take turns.
+//   - Copies (Stream::CopyAsync) go beside the computation, as a GPU's copy
+//     engines do. Host callbacks and waits for events take no core, either.
+//   - Its memory has an account and an allocator of its own. Copies are
+//     asynchronous with pinned host memory, and wait with any other.
+// It is not a part of the machine that is set apart:
+//   - No thread is tied to a core. The program's own threads, other programs
+//     and copies may use the cores that it counts on.
+//   - All memory is the machine's; copies move bytes from DRAM to DRAM.
+//   - An operation is never interrupted: two streams on one core change places
+//     between operations, about once a millisecond.
 
 #ifndef D2L_COMMON_DEVICE_DEVICE_H_
 #define D2L_COMMON_DEVICE_DEVICE_H_

@@ -6,9 +6,9 @@
 //   Synchronize(stream.device());
 //
 // Each entry has a name of its own. Its kind says what it runs on:
-//   virtual  cpu:N, with its own queue, worker thread and memory account. Two
-//            of them run in parallel on two cores; one with several
-//            cores spreads a large operation over them.
+//   virtual  cpu:N, with its own streams, memory account and share of the
+//            CPU's cores: see device.h. Two of them run in parallel on two
+//            cores; one with both spreads a large operation over them.
 //   logical  one of several devices that share a GPU, each with its own
 //            streams. "cuda:0,cuda:0" makes cuda:0 and cuda:1 on GPU 0.
 //   real     a GPU of its own.

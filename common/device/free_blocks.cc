@@ -163,30 +163,44 @@ Storage* FreeBlocks::TakePieces(std::size_t stream_index, std::int64_t bytes) {
     bytes -= static_cast<std::int64_t>(block->size_);
     block->next_ = std::exchange(taken, block);
   };
-  for (int i = kLargeClasses - 1; i >= 0; --i) {
-    for (Storage* block = pool.large[i]; block != nullptr && bytes > 0;) {
+  const auto fits = [&bytes](const Storage* block) {
+    return static_cast<std::int64_t>(block->size_) <= bytes;
+  };
+  Storage* smallest = nullptr;  // of the large pieces that do not fit
+  for (int i = kLargeClasses - 1; i >= 0 && bytes > 0; --i) {
+    for (Storage* block = pool.large[i]; block != nullptr;) {
       Storage* const next = block->next_;
-      if (block->left_ == nullptr && block->right_ == nullptr) {
+      if (block->left_ != nullptr || block->right_ != nullptr) {
+        // A part of a piece.
+      } else if (fits(block)) {
         Unlink(pool, block);
         take(block);
+      } else if (smallest == nullptr || block->size_ < smallest->size_) {
+        smallest = block;
       }
       block = next;
     }
   }
+  const auto take_small = [&](int i) {
+    Storage* const block = pool.small[i];
+    pool.small[i] = block->next_;
+    take(block);
+  };
   for (int i = kSmallClasses - 1; i >= 0; --i) {
-    while (pool.small[i] != nullptr && bytes > 0) {
-      Storage* const block = pool.small[i];
-      pool.small[i] = block->next_;
-      take(block);
-    }
+    while (pool.small[i] != nullptr && fits(pool.small[i])) take_small(i);
+  }
+  for (int i = 0; i < kSmallClasses && bytes > 0; ++i) {
+    if (pool.small[i] != nullptr) take_small(i);
+  }
+  if (bytes > 0 && smallest != nullptr) {
+    Unlink(pool, smallest);
+    take(smallest);
   }
   return taken;
 }
 
-void FreeBlocks::DropSpares() {
-  while (spares_ != nullptr) {
-    delete std::exchange(spares_, spares_->next_);
-  }
+void FreeBlocks::Delete(Storage* storages) {
+  while (storages != nullptr) delete std::exchange(storages, storages->next_);
 }
 
 }  // namespace d2l

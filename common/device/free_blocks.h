@@ -20,6 +20,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "common/device/storage.h"
@@ -31,7 +32,7 @@ class FreeBlocks {
   static constexpr std::size_t kLargestRequest = std::size_t{1} << 45;
 
   FreeBlocks() = default;
-  ~FreeBlocks() { DropSpares(); }
+  ~FreeBlocks() { Delete(TakeSpares()); }
   FreeBlocks(const FreeBlocks&) = delete;
   FreeBlocks& operator=(const FreeBlocks&) = delete;
 
@@ -50,8 +51,9 @@ class FreeBlocks {
   // `block`'s stream has lists.
   void Put(Storage* block);
 
-  // Takes out whole pieces of a stream, large ones first, until they have at
-  // least `bytes` together or there are no more. A list through next_.
+  // Takes out whole pieces of a stream, until they have at least `bytes`
+  // together or there are no more: large ones first, but none larger than what
+  // is missing while smaller ones will do. A list through next_.
   Storage* TakePieces(std::size_t stream_index, std::int64_t bytes);
 
   // The streams that have lists are some of these.
@@ -61,8 +63,9 @@ class FreeBlocks {
     return pools_[index] == nullptr ? nullptr : pools_[index]->stream;
   }
 
-  // Deletes the Storages that are kept for the next cut.
-  void DropSpares();
+  // Takes out the Storages that are kept for the next cut, as a list.
+  Storage* TakeSpares() { return std::exchange(spares_, nullptr); }
+  static void Delete(Storage* storages);
 
  private:
   static constexpr int kStepsPerDoubling = 8;

@@ -144,10 +144,7 @@ void DeviceMemory::GiveBackAll() {
     Stream* stream;
     {
       std::lock_guard<SpinLock> lock(lock_);
-      if (i == free_.streams()) {
-        free_.DropSpares();
-        break;
-      }
+      if (i == free_.streams()) break;
       pieces = TakePieces(i, kAll);
       stream = free_.stream(i);
     }
@@ -159,6 +156,12 @@ void DeviceMemory::GiveBackAll() {
       KeepPieces(pieces);
     }
   }
+  Storage* spares;
+  {
+    std::lock_guard<SpinLock> lock(lock_);
+    spares = free_.TakeSpares();
+  }
+  FreeBlocks::Delete(spares);
   // The C library keeps what small blocks and a million Storages took.
   malloc_trim(0);
 }

@@ -286,6 +286,7 @@ TEST_F(MemoryTest, PinnedMemoryIsKnownAsSuch) {
   EXPECT_TRUE(IsPinned(data + 1000, 24));
   EXPECT_FALSE(IsPinned(data + 1000, 25));
   EXPECT_FALSE(IsPinned(data - 1, 2));
+  EXPECT_FALSE(IsPinned(data, std::numeric_limits<std::size_t>::max()));
   StorageRef device = memory_.Allocate(1024, *stream_);
   EXPECT_FALSE(IsPinned(device->data(), 1024));
   int on_the_stack = 0;
@@ -429,6 +430,16 @@ TEST_F(MemoryTest, OneTensorOfManySizesTakesLittleMoreThanTheLargest) {
       }
     }
   }
+}
+
+TEST_F(MemoryTest, ASmallExcessLeavesALargePiece) {
+  StorageRef large = memory_.Allocate(100 << 20, *stream_);
+  StorageRef small = memory_.Allocate(2 << 20, *stream_);
+  large.reset();
+  small.reset();
+  // Of which 101 may be free: one too many is.
+  StorageRef block = memory_.Allocate(202 << 20, *stream_);
+  EXPECT_EQ(memory_.Stats().reserved, 302 << 20);
 }
 
 struct Load {

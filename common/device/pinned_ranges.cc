@@ -29,7 +29,7 @@ bool IsPinned(const void* data, std::size_t bytes) {
   auto it = ranges.end_of.upper_bound(start);
   if (it == ranges.end_of.begin()) return false;
   --it;
-  return start + bytes <= it->second;
+  return start <= it->second && bytes <= it->second - start;
 }
 
 namespace internal {

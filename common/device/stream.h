@@ -5,7 +5,7 @@
 //   stream.Synchronize();  // until then, nothing above need have happened
 //
 // Order: first in, first out. Two streams are not ordered, unless one waits for
-// an event of the other.
+// an event of the other. Those of one device share its cores (device.h).
 //
 // Thread-safety: any thread may enqueue at any time; the operations of one
 // thread keep their order. A queue is bounded: a thread that enqueues on a full

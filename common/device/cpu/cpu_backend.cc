@@ -113,9 +113,8 @@ class VirtualCpus final : public Backend {
     return data;
   }
 
-  // The pool that the streams of `device` share; null if it has one core.
+  // The pool that the streams of `device` share.
   std::shared_ptr<ThreadPool> PoolOf(Device device, int cores) {
-    if (cores <= 1) return nullptr;
     std::lock_guard<std::mutex> lock(mutex_);
     std::weak_ptr<ThreadPool>& known = pools_[device.index()];
     std::shared_ptr<ThreadPool> pool = known.lock();

@@ -14,12 +14,20 @@
 #include "common/device/memory.h"
 
 namespace d2l {
+namespace {
+
+// How long a stream computes on while another waits for a core: far longer
+// than it takes to wake that one.
+constexpr std::int64_t kTurnNanos = 1'000'000;
+
+}  // namespace
 
 CpuStream::CpuStream(Device device, int index, const StreamOptions& options,
                      std::shared_ptr<ThreadPool> pool)
     : Stream(device, index),
       queue_(options.max_queued_operations),
-      pool_(std::move(pool)),
+      pool_(pool != nullptr ? std::move(pool)
+                            : std::make_shared<ThreadPool>(1)),
       failed_(name()),
       worker_(StartThread(name(), [this] { Work(); })) {
   internal::WatchForks();
@@ -76,6 +84,7 @@ void CpuStream::Wait(const Event& event, SourceLocation requested_at) {
       OpLabel("wait", requested_at),
       [this, state = event.state()](const FailurePtr& poison) {
         if (abandoned_.load(std::memory_order_seq_cst)) return;
+        if (!state->Query()) ReleaseCore();
         state->Block();
         FailurePtr failure = state->failure();
         if (failure != nullptr && poison == nullptr) {
@@ -99,8 +108,8 @@ void CpuStream::CopyAsync(void* dst, const void* src, std::size_t bytes,
   if (pageable && internal::enqueue_mode) {
     internal::RefuseCall(*this, "CopyAsync");
   }
-  const std::uint64_t number =
-      Enqueue(OpLabel("copy", requested_at), [dst, src, bytes] {
+  const std::uint64_t number = Enqueue<TaskQueue::Kind::kBeside>(
+      OpLabel("copy", requested_at), [dst, src, bytes] {
         if (bytes > 0) std::memcpy(dst, src, bytes);
       });
   if (pageable || LaunchBlocking()) Finish(number, "copy", requested_at);
@@ -113,9 +122,9 @@ void CpuStream::HostCallback(std::function<void()> callback,
     internal::ReportStream(
         {StreamRecord::Kind::kHostCallback, this, requested_at});
   }
-  const std::uint64_t number =
-      Enqueue(OpLabel("host_callback", requested_at),
-              [callback = std::move(callback)] { callback(); });
+  const std::uint64_t number = Enqueue<TaskQueue::Kind::kBeside>(
+      OpLabel("host_callback", requested_at),
+      [callback = std::move(callback)] { callback(); });
   if (LaunchBlocking()) Finish(number, "host_callback", requested_at);
 }
 
@@ -144,6 +153,7 @@ std::function<void()> CpuStream::Stall() {
   auto gate = std::make_shared<Gate>();
   // Also on a poisoned stream, which would skip a host callback.
   queue_.PushAlways(OpLabel("stall"), [this, gate](const FailurePtr&) {
+    ReleaseCore();
     gate->reached.Complete(nullptr);
     MutexLock lock(mutex_);
     while (!gate->open && !abandoned_.load(std::memory_order_relaxed)) {
@@ -206,15 +216,43 @@ FailurePtr CpuStream::UnreportedFailure() {
 
 void CpuStream::Work() {
   internal::enqueue_mode = internal::kOnWorker;
-  internal::current_pool = pool_.get();
-  while (TaskQueue::Slot* slot = queue_.Front()) {
+  if (pool_->cores() > 1) internal::current_pool = pool_.get();
+  for (;;) {
+    TaskQueue::Slot* slot = queue_.TryFront();
+    if (slot == nullptr) {
+      ReleaseCore();
+      slot = queue_.Front();
+      if (slot == nullptr) return;
+    }
     if (poison_ != nullptr) ClearPoisonIfReported();
     RunSlot(*slot);
     queue_.PopFront();
+    if (has_core_ && pool_->core_wanted()) EndTurn();
   }
 }
 
+void CpuStream::TakeCore() {
+  if (!has_core_) pool_->TakeCore();
+  has_core_ = true;
+}
+
+void CpuStream::ReleaseCore() {
+  if (has_core_) pool_->ReleaseCore();
+  has_core_ = false;
+  turn_ends_ = 0;
+}
+
+void CpuStream::EndTurn() {
+  const std::int64_t now = NowNanos();
+  if (turn_ends_ == 0) turn_ends_ = now + kTurnNanos;
+  if (now >= turn_ends_) ReleaseCore();
+}
+
 void CpuStream::RunSlot(TaskQueue::Slot& slot) {
+  if (poison_ == nullptr) {
+    if (slot.kind() == TaskQueue::Kind::kCompute) TakeCore();
+    if (slot.kind() == TaskQueue::Kind::kBeside) ReleaseCore();
+  }
   if (poison_ == nullptr && abandoned_.load(std::memory_order_acquire)) {
     Poison(MakeSkippedAtEnd(slot.label, queue_.front_number(), name()));
   }

@@ -13,6 +13,10 @@
 // between pinned memory and the device are asynchronous, others are not, as
 // on a GPU, although here all of it is the same DRAM.
 //
+// A task waits for one of its device's cores, and runs on it. While its stream
+// has more tasks, the worker keeps the core, for a millisecond if another waits
+// for one. Copies, host callbacks, and waits for events take no core.
+//
 // Contract: see Stream. Tasks own nothing: pass raw pointers, which stay
 // valid as memory.h explains. A TaskSink (task_sink.h) captures the tasks of a
 // thread instead of queueing them.
@@ -49,7 +53,8 @@ namespace d2l {
 
 class CpuStream final : public Stream {
  public:
-  // pool: the device's, if it has several cores.
+  // pool: the device's; null if this is the only stream of a device of one
+  // core.
   CpuStream(Device device, int index, const StreamOptions& options,
             std::shared_ptr<ThreadPool> pool = nullptr);
   ~CpuStream() override;
@@ -57,15 +62,16 @@ class CpuStream final : public Stream {
   // Enqueues `task`, a callable `void()` of at most 96 bytes that moves
   // without throwing, and returns its number in the stream. What it throws
   // poisons the stream. Waits while the queue is full; with launch blocking,
-  // until the task is done (Finish then says whether it failed).
-  template <typename F>
+  // until the task is done (Finish then says whether it failed). kBeside: it
+  // is no computation, and takes no core.
+  template <TaskQueue::Kind kKind = TaskQueue::Kind::kCompute, typename F>
   std::uint64_t Enqueue(const OpLabel& label, F task) {
     if (internal::enqueue_mode) return Capture(label, std::move(task));
     OpStamps* const stamps = label.stamps();
     const std::uint64_t number =
         stamps == nullptr
-            ? queue_.Push(label, std::move(task))
-            : queue_.Push(label, Stamped<F>{stamps, std::move(task)});
+            ? queue_.Push<kKind>(label, std::move(task))
+            : queue_.Push<kKind>(label, Stamped<F>{stamps, std::move(task)});
     if (LaunchBlocking()) WaitFor(number);
     return number;
   }
@@ -142,18 +148,24 @@ class CpuStream final : public Stream {
   void Work();
   void RunSlot(TaskQueue::Slot& slot);
   // Worker only.
+  void TakeCore();
+  void ReleaseCore();
+  void EndTurn();
   void Poison(FailurePtr failure);
   void ClearPoisonIfReported();
 
   TaskQueue queue_;
-  const std::shared_ptr<ThreadPool> pool_;  // null if there are no helpers
+  const std::shared_ptr<ThreadPool> pool_;
 
   Mutex mutex_;
   FailedIntervals failed_ ABSL_GUARDED_BY(mutex_);
   std::atomic<bool> abandoned_{false};
   CondVar stall_ended_;
 
-  FailurePtr poison_;  // worker only
+  // Worker only.
+  FailurePtr poison_;
+  bool has_core_ = false;
+  std::int64_t turn_ends_ = 0;  // once another stream waits for a core
 
   std::thread worker_;  // last: it uses all of the above
 };

@@ -8,11 +8,9 @@
 #include <limits>
 #include <sstream>
 #include <string>
-#include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
+#include "common/base/cgroup.h"
 
 namespace d2l {
 namespace {
@@ -41,9 +39,9 @@ std::int64_t ReadField(const std::string& file, const std::string& key,
   return fallback;
 }
 
-// What is left in one cgroup; its folder ends in a slash. Files that the kernel
-// has in memory give way.
-std::int64_t LeftInGroup(const std::string& folder, bool v2) {
+// What is left in one group. Files that the kernel has in memory give way.
+std::int64_t LeftIn(const Cgroup& group) {
+  const auto& [folder, v2] = group;
   const std::int64_t limit = v2 ? std::min(ReadNumber(folder + "memory.max"),
                                            ReadNumber(folder + "memory.high"))
                                 : ReadNumber(folder + "memory.limit_in_bytes");
@@ -62,59 +60,6 @@ std::int64_t LeftInGroup(const std::string& folder, bool v2) {
   return std::max<std::int64_t>(0, left - limit / 16);
 }
 
-// The path of the process's cgroup, "/a/b", from /proc/self/cgroup.
-std::string GroupPath(const std::string& root, bool v2) {
-  std::ifstream in(root + "/proc/self/cgroup");
-  std::string line;
-  while (std::getline(in, line)) {
-    // "4:memory,hugetlb:/a/b", and "0::/a/b" for v2.
-    const std::vector<std::string> parts =
-        absl::StrSplit(line, absl::MaxSplits(':', 2));
-    if (parts.size() != 3) continue;
-    const std::vector<std::string> controllers = absl::StrSplit(parts[1], ',');
-    if (v2 ? parts[0] == "0" && parts[1].empty()
-           : std::find(controllers.begin(), controllers.end(), "memory") !=
-                 controllers.end()) {
-      return parts[2];
-    }
-  }
-  return "/";
-}
-
-// What is left in the process's memory cgroups.
-std::int64_t LeftInGroups(const std::string& root) {
-  std::ifstream in(root + "/proc/self/mountinfo");
-  std::string line;
-  std::int64_t left = kNoLimit;
-  while (std::getline(in, line)) {
-    // "30 23 0:28 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory", with
-    // optional words before the dash.
-    const std::vector<std::string> words =
-        absl::StrSplit(line, ' ', absl::SkipEmpty());
-    const auto dash = std::find(words.begin(), words.end(), "-");
-    if (words.size() < 6 || words.end() - dash < 4) continue;
-    const bool v2 = dash[1] == "cgroup2";
-    const std::vector<std::string> options = absl::StrSplit(dash[3], ',');
-    const bool v1 =
-        dash[1] == "cgroup" &&
-        std::find(options.begin(), options.end(), "memory") != options.end();
-    if (!v1 && !v2) continue;
-    // What is mounted may be a group itself, as in a container.
-    std::string path = GroupPath(root, v2);
-    const std::string& mounted = words[3];
-    if (mounted != "/") {
-      path = absl::StartsWith(path, mounted) ? path.substr(mounted.size()) : "";
-    }
-    const std::string top = root + words[4] + "/";
-    while (!path.empty() && path != "/") {
-      left = std::min(left, LeftInGroup(top + path + "/", v2));
-      path.resize(path.rfind('/') == std::string::npos ? 0 : path.rfind('/'));
-    }
-    left = std::min(left, LeftInGroup(top, v2));
-  }
-  return left;
-}
-
 }  // namespace
 
 std::int64_t FreeHostMemory(std::int64_t promised, const std::string& root) {
@@ -127,7 +72,10 @@ std::int64_t FreeHostMemory(std::int64_t promised, const std::string& root) {
 
   const std::int64_t kilobytes =
       ReadField(root + "/proc/meminfo", "MemAvailable:", kNoLimit);
-  std::int64_t free = LeftInGroups(root);
+  std::int64_t free = kNoLimit;
+  for (const Cgroup& group : Cgroups("memory", root)) {
+    free = std::min(free, LeftIn(group));
+  }
   if (kilobytes >= 0 && kilobytes < kNoLimit / 1024) {
     free = std::min(free, kilobytes * 1024);
   }

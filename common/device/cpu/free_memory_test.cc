@@ -57,19 +57,14 @@ TEST_F(FreeMemoryTest, GarbageIsNoLimit) {
     Write("/proc/meminfo", text);
     Write("/proc/self/statm", text);
     Write("/proc/self/cgroup", std::string("0::\n:\n::\n1:x\n") + text);
-    Write("/proc/self/mountinfo",
-          std::string("- - - -\n1 2 0:1 / /g rw - cgroup2\n") +
-              "1 2 0:1 / /g rw - cgroup2 c rw\n" + text);
-    Write("/g/memory.max", text);
-    Write("/g/memory.current", text);
+    Write("/sys/fs/cgroup/memory.max", text);
+    Write("/sys/fs/cgroup/memory.current", text);
     EXPECT_EQ(Free(), kNoLimit);
   }
 }
 
 TEST_F(FreeMemoryTest, TheTightestGroupUpToTheRootCounts) {
   Write("/proc/self/cgroup", "0::/a/b\n");
-  Write("/proc/self/mountinfo",
-        "30 23 0:28 / /sys/fs/cgroup rw shared:9 - cgroup2 cgroup2 rw\n");
   WriteGroup("/sys/fs/cgroup/a/b", "max", 5);
   EXPECT_EQ(Free(), kNoLimit);
   // A sixteenth of the limit is left alone.
@@ -89,15 +84,15 @@ TEST_F(FreeMemoryTest, TheTightestGroupUpToTheRootCounts) {
 TEST_F(FreeMemoryTest, Version1) {
   Write("/proc/self/cgroup",
         "5:cpu:/elsewhere\n4:hugetlb,memory:/docker/x/y\n0::/\n");
-  // A container sees its own group as the root, by a name that it has not.
-  Write("/proc/self/mountinfo",
-        "35 31 0:32 /docker/x /mem rw - cgroup cgroup rw,hugetlb,memory\n");
-  Write("/mem/y/memory.limit_in_bytes", "9223372036854771712\n");
-  Write("/mem/y/memory.usage_in_bytes", "100\n");
+  const std::string memory = "/sys/fs/cgroup/memory";
+  Write(memory + "/docker/x/y/memory.limit_in_bytes", "9223372036854771712\n");
+  Write(memory + "/docker/x/y/memory.usage_in_bytes", "100\n");
   EXPECT_EQ(Free(), kNoLimit);
-  Write("/mem/memory.limit_in_bytes", std::to_string(160 * kMiB));
-  Write("/mem/memory.usage_in_bytes", std::to_string(100 * kMiB));
-  Write("/mem/memory.stat", "inactive_file 1\ntotal_inactive_file 1048576\n");
+  // A container may see its own group as the root.
+  Write(memory + "/memory.limit_in_bytes", std::to_string(160 * kMiB));
+  Write(memory + "/memory.usage_in_bytes", std::to_string(100 * kMiB));
+  Write(memory + "/memory.stat",
+        "inactive_file 1\ntotal_inactive_file 1048576\n");
   EXPECT_EQ(Free(), 51 * kMiB);
 }
 

@@ -31,7 +31,7 @@ constexpr int kLooks = 32;
 
 }  // namespace
 
-ThreadPool::ThreadPool(int cores) : cores_(cores) {}
+ThreadPool::ThreadPool(int cores) : cores_(cores), gate_(cores) {}
 
 ThreadPool::~ThreadPool() {
   if (internal::forked_child.load(std::memory_order_relaxed)) {
@@ -61,8 +61,11 @@ void ThreadPool::Run(std::int64_t n, std::int64_t grain, Part part,
   // the helpers asleep: of a helper and this thread at least one sees what the
   // other wrote.
   unclaimed_.store(parts, std::memory_order_seq_cst);
-  WakeHelpers(parts - 1);
-  RunParts();
+  // Those that are awake find the parts themselves.
+  WakeHelpers(std::min<std::int64_t>(parts - 1, gate_.free()) -
+              static_cast<std::int64_t>(helpers_.size()) +
+              helpers_asleep_.load());
+  RunParts(/*helping=*/false);
   AwaitParts();
   std::exception_ptr failure;
   if (failed_.exchange(false, std::memory_order_relaxed)) {
@@ -92,9 +95,7 @@ void ThreadPool::StartHelpers() {
 
 void ThreadPool::WakeHelpers(std::int64_t wanted) {
   const std::int64_t asleep = helpers_asleep_.load(std::memory_order_seq_cst);
-  if (asleep == 0) return;
-  wanted -= static_cast<std::int64_t>(helpers_.size()) - asleep;
-  if (wanted <= 0) return;
+  if (asleep == 0 || wanted <= 0) return;
   // A helper that has counted itself and found no work is asleep from here on.
   { MutexLock lock(mutex_); }
   if (wanted >= asleep) {
@@ -107,20 +108,16 @@ void ThreadPool::WakeHelpers(std::int64_t wanted) {
 void ThreadPool::Help() {
   internal::enqueue_mode = internal::kOnWorker;
   for (;;) {
-    std::int64_t until = NowNanos() + kSpinNanos;
-    do {
-      if (LookForParts()) {
-        RunParts();
-        until = NowNanos() + kSpinNanos;
-      } else {
-        // The caller may be waiting for this very core.
-        std::this_thread::yield();
-      }
-    } while (NowNanos() < until);
-
+    if (AwaitWork() && gate_.TryTake()) {
+      RunParts(/*helping=*/true);
+      ReleaseCore();
+      continue;
+    }
     MutexLock lock(mutex_);
     helpers_asleep_.fetch_add(1, std::memory_order_seq_cst);
-    if (unclaimed_.load(std::memory_order_seq_cst) == 0) {
+    // Run publishes the parts and then looks for free cores, ReleaseCore frees
+    // one and then looks for parts; either finds this helper asleep.
+    if (unclaimed_.load(std::memory_order_seq_cst) == 0 || gate_.free() <= 0) {
       if (stopped_) return;
       // Not bounded: an idle pool sleeps until there is work or its end. Once
       // woken, too late perhaps, it stays up for the next operation.
@@ -130,15 +127,20 @@ void ThreadPool::Help() {
   }
 }
 
-bool ThreadPool::LookForParts() const {
-  for (int i = 0; i < kLooks; ++i) {
-    if (unclaimed_.load(std::memory_order_relaxed) != 0) return true;
-    Pause();
-  }
+bool ThreadPool::AwaitWork() const {
+  const std::int64_t until = NowNanos() + kSpinNanos;
+  do {
+    for (int i = 0; i < kLooks; ++i) {
+      if (unclaimed_.load(std::memory_order_relaxed) != 0) return true;
+      Pause();
+    }
+    // The caller may be waiting for this very core.
+    std::this_thread::yield();
+  } while (NowNanos() < until);
   return false;
 }
 
-void ThreadPool::RunParts() {
+void ThreadPool::RunParts(bool helping) {
   std::int64_t unclaimed = unclaimed_.load(std::memory_order_relaxed);
   while (unclaimed != 0) {
     // Who takes a part of an operation keeps it, and job_, from ending; which
@@ -154,6 +156,7 @@ void ThreadPool::RunParts() {
       { MutexLock lock(mutex_); }
       done_.NotifyOne();
     }
+    if (helping && gate_.wanted()) return;  // a stream's turn
     unclaimed = unclaimed_.load(std::memory_order_relaxed);
   }
 }

@@ -5,11 +5,12 @@
 //     for (std::int64_t i = begin; i < end; ++i) out[i] = a[i] + b[i];
 //   });
 //
-// The streams of a device share its cores: each has a worker thread, and all of
-// them one ThreadPool of helpers, which works on one operation at a time. A
-// stream that finds the pool busy computes alone, as does a ParallelFor within
-// a part, so nothing waits for a core. The result must not depend on where the
-// cuts are.
+// The streams of a device share its cores. Each has a worker thread, and all of
+// them one ThreadPool, whose helpers work on one operation at a time: on as
+// many of its parts at once as cores are free, and a core that another stream
+// waits for goes to that stream after a part, as blocks of two kernels share a
+// GPU. A stream that finds the helpers busy computes alone, as does a
+// ParallelFor within a part. The result must not depend on where the cuts are.
 //
 // Thread-safety: ParallelFor may be called on any thread, as may a ThreadPool's
 // functions, except as stated. f is called on several threads at the same time
@@ -26,13 +27,14 @@
 
 #include "absl/base/thread_annotations.h"
 #include "common/base/mutex.h"
+#include "common/device/cpu/core_gate.h"
 
 namespace d2l {
 
-// The helper threads of one device, for parallelism within operations. They are
-// started by the first operation, look for work for a while after each, and
-// then sleep. If the system starts fewer, those there are do the work, and a
-// line on stderr says so.
+// The cores of one device, and its helper threads, for parallelism within
+// operations. They are started by the first operation, look for work for a
+// while after each, and then sleep. If the system starts fewer, those there are
+// do the work, and a line on stderr says so.
 class ThreadPool {
  public:
   // For `cores` cores, one of which is the caller's: cores - 1 helpers.
@@ -43,6 +45,13 @@ class ThreadPool {
   ThreadPool& operator=(const ThreadPool&) = delete;
 
   int cores() const { return cores_; }
+
+  // For the threads that run tasks: see CoreGate.
+  void TakeCore() { gate_.Take(); }
+  void ReleaseCore() {
+    if (gate_.Release() && unclaimed_.load() != 0) WakeHelpers(1);
+  }
+  bool core_wanted() const { return gate_.wanted(); }
 
   // Calls part(f, begin, end) for parts of [0, n): see ParallelFor.
   using Part = void (*)(const void* f, std::int64_t begin, std::int64_t end);
@@ -64,12 +73,13 @@ class ThreadPool {
   void StartHelpers();
   void WakeHelpers(std::int64_t wanted);
   void Help();
-  bool LookForParts() const;
-  void RunParts();
+  bool AwaitWork() const;
+  void RunParts(bool helping);
   void RunPart(std::int64_t index);
   void AwaitParts();
 
   const int cores_;
+  CoreGate gate_;
 
   // The thread that sets it may use the pool.
   alignas(64) std::atomic<bool> busy_{false};

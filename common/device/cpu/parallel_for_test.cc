@@ -327,12 +327,12 @@ TEST(ParallelForTest, AStreamThatFindsTheTeamBusyComputesAlone) {
   std::atomic<bool> go{false};
   std::vector<Range> alone;
   a.Enqueue(OpLabel("a"), [&] {
-    ParallelFor(3, 1, [&](std::int64_t, std::int64_t) {
+    ParallelFor(2, 1, [&](std::int64_t, std::int64_t) {
       ++in_a;
       WaitUntil([&] { return go.load(); });
     });
   });
-  EXPECT_TRUE(WaitUntil([&] { return in_a == 3; }));
+  EXPECT_TRUE(WaitUntil([&] { return in_a == 2; }));
   b.Enqueue(OpLabel("b"), [&] { alone = PartsOf(1000, 1); });
   b.Synchronize();
   EXPECT_EQ(alone.size(), 1u);
@@ -409,8 +409,8 @@ class DeviceTeamTest : public testing::Test {
 };
 
 TEST_F(DeviceTeamTest, StreamsOfADeviceShareIt) {
-  const std::unique_ptr<Stream> a = Make(50, 2);
-  const std::unique_ptr<Stream> b = Make(50, 2);
+  const std::unique_ptr<Stream> a = Make(50, 3);
+  const std::unique_ptr<Stream> b = Make(50, 3);
   const std::unique_ptr<Stream> other = Make(51, 2);
   const std::unique_ptr<Stream> single = Make(52, 1);
   EXPECT_GT(Parts(*a), 1u);

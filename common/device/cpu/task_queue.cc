@@ -84,16 +84,8 @@ TaskQueue::~TaskQueue() {
 }
 
 TaskQueue::Slot* TaskQueue::Front() {
-  Slot& slot = slots_[head_ & mask_];
-  if (slot.published.load(std::memory_order_acquire) == head_ + 1) {
-    return &slot;
-  }
-  return WaitForFront();
-}
-
-TaskQueue::Slot* TaskQueue::WaitForFront() {
-  Slot& slot = slots_[head_ & mask_];
   for (;;) {
+    if (Slot* slot = TryFront()) return slot;
     const std::int64_t until = NowNanos() + SpinNanos();
     do {
       // Unless a thread waits, see kPausesBetweenLooks.
@@ -104,9 +96,7 @@ TaskQueue::Slot* TaskQueue::WaitForFront() {
           break;
         }
       }
-      if (slot.published.load(std::memory_order_acquire) == head_ + 1) {
-        return &slot;
-      }
+      if (Slot* slot = TryFront()) return slot;
       // The producer may be waiting for this very core.
       std::this_thread::yield();
     } while (NowNanos() < until);

@@ -46,6 +46,12 @@ class TaskQueue {
  public:
   static constexpr std::size_t kInlineBytes = 112;
 
+  enum class Kind : unsigned char {
+    kCompute,  // uses a core of the device
+    kBeside,   // a copy or a callback: none
+    kAlways,   // of PushAlways; none
+  };
+
   // What a slot's function is called for.
   enum class Action {
     kRun,
@@ -53,7 +59,11 @@ class TaskQueue {
   };
 
   struct alignas(64) Slot {
-    // The task's number plus one, once the slot holds it.
+    Kind kind() const {
+      return Kind(published.load(std::memory_order_relaxed) % kKinds);
+    }
+
+    // (The task's number + 1) * kKinds + its kind, once the slot holds it.
     std::atomic<std::uint64_t> published{0};
     // Runs or skips the task and destroys it; false if it was skipped.
     bool (*run)(void* payload, Action action, const FailurePtr& poison);
@@ -71,16 +81,16 @@ class TaskQueue {
   // Enqueues a callable `void()` of at most kInlineBytes that moves without
   // throwing. Waits while the queue is full. Returns the task's number,
   // counted from 0.
-  template <typename F>
+  template <Kind kKind = Kind::kCompute, typename F>
   std::uint64_t Push(const OpLabel& label, F task) {
-    return PushSlot</*kAlways=*/false>(label, std::move(task));
+    return PushSlot<kKind>(label, std::move(task));
   }
 
   // Enqueues a callable `void(const FailurePtr&)` that is called even if the
   // stream is poisoned, with the failure or with null.
   template <typename F>
   std::uint64_t PushAlways(const OpLabel& label, F task) {
-    return PushSlot</*kAlways=*/true>(label, std::move(task));
+    return PushSlot<Kind::kAlways>(label, std::move(task));
   }
 
   // How many tasks have been enqueued (their numbers are below it).
@@ -94,7 +104,12 @@ class TaskQueue {
 
   // --- the consumer's side ---
 
-  // The next task; waits for it. Null once Stop has been called and all tasks
+  // The next task; null if there is none yet.
+  Slot* TryFront() {
+    Slot& slot = slots_[head_ & mask_];
+    return Holds(slot, head_) ? &slot : nullptr;
+  }
+  // The same, but waits for it. Null once Stop has been called and all tasks
   // are done.
   Slot* Front();
   // The number of the task at the front.
@@ -111,6 +126,13 @@ class TaskQueue {
   }
 
  private:
+  static constexpr std::uint64_t kKinds = 4;
+
+  static bool Holds(const Slot& slot, std::uint64_t number) {
+    return slot.published.load(std::memory_order_acquire) / kKinds ==
+           number + 1;
+  }
+
   // The function of a slot that holds an F.
   template <typename F, bool kAlways>
   static bool RunSlot(void* payload, Action action, const FailurePtr& poison) {
@@ -128,7 +150,7 @@ class TaskQueue {
     return true;
   }
 
-  template <bool kAlways, typename F>
+  template <Kind kKind, typename F>
   std::uint64_t PushSlot(const OpLabel& label, F task) {
     // Between taking a number and publishing its slot nothing may throw, or
     // the worker would wait for that slot for ever.
@@ -144,12 +166,15 @@ class TaskQueue {
     Slot& slot = slots_[number & mask_];
     PrefetchForWrite(&slots_[(number + kPrefetchDistance) & mask_]);
     new (slot.payload) F(std::move(task));
-    slot.run = &RunSlot<F, kAlways>;
+    slot.run = &RunSlot<F, kKind == Kind::kAlways>;
     slot.label = label;
-    slot.published.store(number + 1, std::memory_order_release);
+    slot.published.store((number + 1) * kKinds + std::uint64_t(kKind),
+                         std::memory_order_release);
     if (asleep) Wake();
     // An event, which will be waited for.
-    if constexpr (kAlways) hurry_.store(true, std::memory_order_relaxed);
+    if constexpr (kKind == Kind::kAlways) {
+      hurry_.store(true, std::memory_order_relaxed);
+    }
     return number;
   }
 
@@ -171,7 +196,6 @@ class TaskQueue {
   void SleepUntilCompleted(std::uint64_t count, std::uint64_t wake_at);
   void NotifyWaiters();
   void Wake();
-  Slot* WaitForFront();
 
   const std::uint64_t bound_;
   const char* const full_;  // the name of a wait for room
