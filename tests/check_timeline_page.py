@@ -36,7 +36,7 @@ class Browser:
         self.from_browser, from_browser_write = os.pipe()
         flags = ["--headless=new", "--disable-gpu", "--no-first-run",
                  "--user-data-dir=" + profile_dir, "--remote-debugging-pipe",
-                 "--hide-scrollbars", f"--window-size={WIDTH},{HEIGHT}"]
+                 "--disable-dev-shm-usage", f"--window-size={WIDTH},{HEIGHT}"]
         if os.geteuid() == 0:
             flags.append("--no-sandbox")  # which root cannot have
         # The protocol is on file descriptors 3 and 4.

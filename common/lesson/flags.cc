@@ -24,6 +24,7 @@
 #include "common/base/text.h"
 #include "common/device/device_table.h"
 #include "common/lesson/cell.h"
+#include "common/profiler/export.h"
 
 ABSL_FLAG(std::string, devices, "auto",
           "What to run on. auto: every GPU there is, else virtual CPU devices. "
@@ -70,6 +71,10 @@ ABSL_FLAG(
 ABSL_FLAG(std::string, html, "",
           "The same as a page that a browser shows without a network.\n"
           "Example: --html=timeline.html");
+ABSL_FLAG(std::int64_t, trace_calls, d2l::ExportOptions().max_spans,
+          "How many calls --trace and --html write at most, about 1 kB and 80 "
+          "bytes each; of more, the first of each cell.\n"
+          "Example: --trace_calls=100000");
 ABSL_FLAG(std::int64_t, max_queued_operations,
           d2l::StreamOptions().max_queued_operations,
           "How far the program may run ahead of a device: it waits when a "
@@ -104,6 +109,7 @@ constexpr const char* kFlags[] = {
     "svg",
     "trace",
     "html",
+    "trace_calls",
     "max_queued_operations",
     "max_bytes_in_flight",
     "launch_blocking",
@@ -226,6 +232,7 @@ absl::StatusOr<LessonOptions> ParseLessonFlags(int argc, char** argv,
   options.verbose = absl::GetFlag(FLAGS_verbose);
   options.require_gpus = absl::GetFlag(FLAGS_require_gpus);
   StreamOptions& stream = options.device_options.stream;
+  options.trace_calls = absl::GetFlag(FLAGS_trace_calls);
   stream.max_queued_operations = absl::GetFlag(FLAGS_max_queued_operations);
   std::int64_t& bytes = options.device_options.max_bytes_in_flight;
   bytes = absl::GetFlag(FLAGS_max_bytes_in_flight);
@@ -234,6 +241,7 @@ absl::StatusOr<LessonOptions> ParseLessonFlags(int argc, char** argv,
   options.svg = UserPath(absl::GetFlag(FLAGS_svg));
 
   absl::Status status = Check("require_gpus", options.require_gpus, 0);
+  status.Update(Check("trace_calls", options.trace_calls, 1));
   status.Update(
       Check("max_queued_operations", stream.max_queued_operations, 1));
   status.Update(Check("max_bytes_in_flight", bytes, 1));

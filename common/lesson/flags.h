@@ -12,6 +12,7 @@
 #ifndef D2L_COMMON_LESSON_FLAGS_H_
 #define D2L_COMMON_LESSON_FLAGS_H_
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -36,6 +37,7 @@ struct LessonOptions {
   std::optional<AtomicFile> json;
   std::optional<AtomicFile> trace;
   std::optional<AtomicFile> html;
+  std::int64_t trace_calls = 0;
   std::string svg;  // a directory, which exists; or ""
   bool launch_blocking = false;
   bool allow_tf32 = false;

@@ -26,7 +26,7 @@ namespace d2l {
 
 class RunProfile {
  public:
-  // 25 MB while they are recorded, and a trace of up to 200 MB.
+  // 25 MB while they are recorded.
   static constexpr std::int64_t kMaxCalls = 200'000;
 
   // cells: how many there will be.

@@ -426,21 +426,19 @@ bool WriteFiles(LessonOptions* options, const std::string& json,
     }
   };
   write(options->json, [&] { return json; });
-  // The run's own bound is the only one, so that no cell is left out.
-  const auto spans = static_cast<std::int64_t>(profile.spans.size());
-  write(options->trace, [&] {
-    TraceOptions trace_options;
-    trace_options.max_spans = spans;
-    return ToChromeTrace(profile, trace_options);
-  });
-  write(options->html, [&] {
-    HtmlTimelineOptions html_options;
-    html_options.title = absl::StrJoin(
-        Lessons(), ", ",
-        [](std::string* out, const Lesson* lesson) { *out += lesson->title; });
-    html_options.max_spans = spans;
-    return ToHtmlTimeline(profile, html_options);
-  });
+  ExportOptions as;
+  as.title = absl::StrJoin(
+      Lessons(), ", ",
+      [](std::string* out, const Lesson* lesson) { *out += lesson->title; });
+  as.max_spans = options->trace_calls;
+  as.more_spans =
+      absl::StrCat("--trace_calls=", profile.spans.size(), " holds all.");
+  write(options->trace, [&] { return ToChromeTrace(profile, as); });
+  write(options->html, [&] { return ToHtmlTimeline(profile, as); });
+  if (options->trace || options->html) {
+    const std::string note = FitSpans(profile, as).note;
+    if (!note.empty()) std::cout << Wrap(note, "Note: ");
+  }
   for (const std::string& note : profile.notes) {
     std::cout << Wrap(note, "Note: ");
   }
@@ -518,7 +516,8 @@ int LessonMain(int argc, char** argv, Program program) {
   if (!devices.ok()) return Complain(devices);
 
   const bool profiled = options->trace || options->html;
-  RunProfile recorded(static_cast<int>(tasks->size()));
+  RunProfile recorded(static_cast<int>(tasks->size()),
+                      std::max(RunProfile::kMaxCalls, options->trace_calls));
   const Run run = {program,
                    options->size,
                    !options->cells.empty(),

@@ -542,7 +542,7 @@ TEST(Runner, HelpExplainsEachFlag) {
     EXPECT_EQ(r.exit_code, 0);
     for (const char* name :
          {"devices", "size", "cell", "code", "verbose", "require_gpus", "json",
-          "svg", "trace", "html", "max_queued_operations",
+          "svg", "trace", "html", "trace_calls", "max_queued_operations",
           "max_bytes_in_flight", "launch_blocking", "allow_tf32"}) {
       EXPECT_THAT(r.output,
                   HasSubstr(absl::StrCat("\n--", name, " (default: ")));

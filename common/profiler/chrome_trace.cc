@@ -46,10 +46,10 @@ class Object {
 
 class Writer {
  public:
-  Writer(const Profile& profile, const TraceOptions& options)
+  Writer(const Profile& profile, const ExportOptions& options)
       : profile_(profile),
         options_(options),
-        fit_(EarliestSpans(profile, options.max_spans)) {}
+        fit_(FitSpans(profile, options)) {}
 
   std::string Write() {
     out_ = "{\"displayTimeUnit\":\"ns\",\n\"otherData\":";
@@ -58,7 +58,7 @@ class Writer {
     WriteNames();
     WriteSpans();
     WriteMemory();
-    if (fit_.cut > 0) WriteCut();
+    for (const std::int64_t at : fit_.cut_at) WriteCut(at);
     absl::StrAppend(&out_, "\n]}\n");
     return std::move(out_);
   }
@@ -237,9 +237,9 @@ class Writer {
     }
   }
 
-  void WriteCut() {
+  void WriteCut(std::int64_t at) {
     Object instant = Event("i", kFrontEnd, ThreadTrack(0));
-    Time(fit_.cut_at, &instant);
+    Time(at, &instant);
     instant.Text("s", "g");
     instant.Text("name", absl::StrCat("cut here: ", fit_.note));
     instant.Text("cat", "cut");
@@ -247,7 +247,7 @@ class Writer {
   }
 
   const Profile& profile_;
-  const TraceOptions& options_;
+  const ExportOptions& options_;
   const SpansThatFit fit_;
   std::string out_;
   bool first_event_ = true;
@@ -255,12 +255,13 @@ class Writer {
 
 }  // namespace
 
-std::string ToChromeTrace(const Profile& profile, const TraceOptions& options) {
+std::string ToChromeTrace(const Profile& profile,
+                          const ExportOptions& options) {
   return Writer(profile, options).Write();
 }
 
 absl::Status WriteChromeTrace(const Profile& profile, const std::string& path,
-                              const TraceOptions& options) {
+                              const ExportOptions& options) {
   return WriteAtomically(path, ToChromeTrace(profile, options));
 }
 

@@ -21,28 +21,20 @@
 #ifndef D2L_COMMON_PROFILER_CHROME_TRACE_H_
 #define D2L_COMMON_PROFILER_CHROME_TRACE_H_
 
-#include <cstdint>
 #include <string>
 
 #include "absl/status/status.h"
+#include "common/profiler/export.h"
 #include "common/profiler/profile.h"
 
 namespace d2l {
 
-struct TraceOptions {
-  // Later spans are left out; an event at that place and a note say so. An
-  // operation takes up to 1 kB of the file: by default, 100 MB in all.
-  std::int64_t max_spans = 100'000;
-  // For each curve of memory; of more, the peaks are kept. At least 4.
-  int max_memory_points = 4'000;
-};
-
 std::string ToChromeTrace(const Profile& profile,
-                          const TraceOptions& options = {});
+                          const ExportOptions& options = {});
 
 // Replaces the file as a whole, or not at all; the error names it.
 absl::Status WriteChromeTrace(const Profile& profile, const std::string& path,
-                              const TraceOptions& options = {});
+                              const ExportOptions& options = {});
 
 }  // namespace d2l
 

@@ -174,6 +174,8 @@ struct Collector::ThreadLog {
   std::uint64_t generation = 0;
   std::uint32_t used = 0;  // of the chunk
   bool launched = false;   // NewStamps gave out the next record
+  // For room in a queue, in the request that goes on or went before.
+  std::vector<WaitRecord> room_waits;
   const int thread = NewThreadNumber();
 };
 thread_local bool Collector::ThreadLog::gone = false;
@@ -270,6 +272,7 @@ Collector::ThreadLog* Collector::Room() {
   ThreadLog* const log = Log();
   if (log == nullptr) return nullptr;
   if (log->launched) log->Commit();  // the last request failed after NewStamps
+  if (!log->room_waits.empty()) AddRoomWaits(*log);
   if (log->generation != generation_.load(std::memory_order_acquire) ||
       (log->chunk != nullptr && log->used == Chunk::kRecords)) {
     try {
@@ -312,6 +315,15 @@ void Collector::OnOp(const OpRecord& op) {
   record.in_place = op.in_place;
   SetInputs(*log->chunk, record, op.inputs);
   log->Commit();
+  if (!log->room_waits.empty()) AddRoomWaits(*log);
+}
+
+void Collector::AddRoomWaits(ThreadLog& log) {
+  const std::vector<WaitRecord> waits = std::exchange(log.room_waits, {});
+  for (const WaitRecord& wait : waits) {
+    AddHostCall(ProfiledKind::kQueueFull, wait.what, wait.host_begin,
+                wait.host_end, wait.requested_at, {});
+  }
 }
 
 void Collector::AddHostCall(ProfiledKind kind, const char* name,
@@ -334,6 +346,17 @@ void Collector::AfterRead(const ReadRecord& read) {
 }
 
 void Collector::OnWait(const WaitRecord& wait) noexcept {
+  if (wait.for_room) {
+    // The request has the next record; and a new chunk may need a stream.
+    ThreadLog* const log = Log();
+    if (log == nullptr) return;
+    try {
+      log->room_waits.push_back(wait);
+    } catch (const std::bad_alloc&) {
+      uncollected_.fetch_add(1, std::memory_order_relaxed);
+    }
+    return;
+  }
   AddHostCall(ProfiledKind::kWait, wait.what, wait.host_begin, wait.host_end,
               wait.requested_at, {});
 }

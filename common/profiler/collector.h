@@ -204,6 +204,8 @@ class Collector : public OpListener, public DeviceListener {
   ThreadLog* Room();
   void Renew(ThreadLog& log) ABSL_LOCKS_EXCLUDED(mutex_);
   void Close(const ChunkPtr& chunk) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Records the thread's waits for room in queues.
+  void AddRoomWaits(ThreadLog& log);
   // Records a call that launches nothing.
   void AddHostCall(ProfiledKind kind, const char* name, std::int64_t begin,
                    std::int64_t end, SourceLocation at,

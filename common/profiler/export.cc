@@ -3,13 +3,18 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <numeric>
+#include <map>
 #include <tuple>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 
 namespace d2l {
 namespace {
+
+bool IsRange(const ProfiledSpan& span) {
+  return span.kind == ProfiledKind::kRange || span.kind == ProfiledKind::kStep;
+}
 
 // The points of one bucket that must stay, in their order.
 void KeepPeaks(const std::vector<MemoryPoint>& points, std::size_t begin,
@@ -43,29 +48,68 @@ std::vector<MemoryPoint> Thinned(const std::vector<MemoryPoint>& points,
 
 }  // namespace
 
-SpansThatFit EarliestSpans(const Profile& profile, std::int64_t max_spans) {
+SpansThatFit FitSpans(const Profile& profile, const ExportOptions& options) {
   const std::vector<ProfiledSpan>& spans = profile.spans;
-  SpansThatFit fit;
-  fit.kept.assign(spans.size(), true);
   const std::int64_t all = static_cast<std::int64_t>(spans.size());
-  max_spans = std::max<std::int64_t>(max_spans, 0);
-  if (all <= max_spans) return fit;
+  const std::int64_t max = std::max<std::int64_t>(options.max_spans, 0);
+  SpansThatFit fit;
+  fit.kept.assign(spans.size(), all <= max);
+  if (all <= max) return fit;
 
-  // By begin, and a parent, which stands first, before its children: so the
-  // first so many never hold a child without its parent.
-  std::vector<std::size_t> order(spans.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  const auto first_cut = order.begin() + max_spans;
-  std::nth_element(order.begin(), first_cut, order.end(),
+  // The range that each span is in, itself if it is one; -1 - thread for none.
+  std::vector<int> range_of(spans.size());
+  std::vector<std::size_t> ranges;
+  for (std::size_t i = 0; i < spans.size(); ++i) {
+    const int parent = spans[i].parent;
+    range_of[i] = parent < 0 ? -1 - spans[i].thread : range_of[parent];
+    if (!IsRange(spans[i])) continue;
+    range_of[i] = static_cast<int>(i);
+    ranges.push_back(i);
+  }
+  std::stable_sort(ranges.begin(), ranges.end(),
                    [&](std::size_t a, std::size_t b) {
-                     return std::tie(spans[a].host_begin, a) <
-                            std::tie(spans[b].host_begin, b);
+                     return spans[a].host_begin < spans[b].host_begin;
                    });
-  for (auto i = first_cut; i != order.end(); ++i) fit.kept[*i] = false;
-  fit.cut = all - max_spans;
-  fit.cut_at = spans[*first_cut].host_begin;
-  fit.note = absl::StrCat("This file holds the first ", max_spans, " of ", all,
-                          " calls; the option max_spans sets how many.");
+  std::int64_t left = max;
+  for (const std::size_t i : ranges) {
+    if (left == 0) break;
+    fit.kept[i] = true;
+    --left;
+  }
+  const auto has_room = [&](std::size_t i) {
+    return !IsRange(spans[i]) && (range_of[i] < 0 || fit.kept[range_of[i]]);
+  };
+  std::map<int, std::int64_t> calls;
+  for (std::size_t i = 0; i < spans.size(); ++i) {
+    if (has_room(i)) ++calls[range_of[i]];
+  }
+  // The smallest first: what one does not need is for the others.
+  std::vector<std::pair<std::int64_t, int>> by_size;
+  for (const auto& [range, count] : calls) by_size.emplace_back(count, range);
+  std::sort(by_size.begin(), by_size.end());
+  auto others = static_cast<std::int64_t>(by_size.size());
+  for (const auto& [count, range] : by_size) {
+    calls[range] = std::min(count, left / others--);
+    left -= calls[range];
+  }
+  std::map<int, std::int64_t> cut_at;
+  for (std::size_t i = 0; i < spans.size(); ++i) {
+    if (has_room(i) && calls[range_of[i]] > 0) {
+      --calls[range_of[i]];
+      fit.kept[i] = true;
+    }
+    if (fit.kept[i]) continue;
+    ++fit.cut;
+    // Of a range that is left out itself, in the one around it.
+    int around = IsRange(spans[i]) ? spans[i].parent : range_of[i];
+    while (around >= 0 && !fit.kept[around]) around = spans[around].parent;
+    cut_at.emplace(around, spans[i].host_begin);
+  }
+  for (const auto& [range, at] : cut_at) fit.cut_at.push_back(at);
+  std::sort(fit.cut_at.begin(), fit.cut_at.end());
+  fit.note =
+      absl::StrCat("This file holds ", max, " of ", all,
+                   " calls, the first of each range. ", options.more_spans);
   return fit;
 }
 
@@ -128,8 +172,8 @@ const char* WhyNoDeviceTime(DeviceTime device_time) {
 }
 
 const char* KindName(ProfiledKind kind) {
-  constexpr const char* kNames[] = {"operation", "view",  "read",
-                                    "wait",      "range", "step"};
+  constexpr const char* kNames[] = {"operation",  "view",  "read", "wait",
+                                    "queue full", "range", "step"};
   return kNames[static_cast<int>(kind)];
 }
 

@@ -1,7 +1,7 @@
-// Helpers of the exports of a Profile: the spans that fit, the intervals of a
-// device's work, the points of a memory curve that are kept.
+// What the exports of a Profile share: their options, the spans that fit, the
+// intervals of a device's work, the points of a memory curve that are kept.
 //
-//   const SpansThatFit fit = EarliestSpans(profile, 100000);
+//   const SpansThatFit fit = FitSpans(profile, options);
 //   if (fit.kept[i]) Write(profile.spans[i]);
 //
 // Pure functions of a Profile.
@@ -17,16 +17,29 @@
 
 namespace d2l {
 
-struct SpansThatFit {
-  std::vector<bool> kept;   // for each span of the profile
-  std::int64_t cut = 0;     // how many are not kept
-  std::int64_t cut_at = 0;  // where the first of those begins
-  std::string note;         // a sentence on the cut; "" if there is none
+struct ExportOptions {
+  std::string title = "Profile";  // of a page
+  // Of more spans, the first of each range of the program are kept, and a note
+  // says so. A span takes up to 1 kB of a trace, 80 bytes of a page.
+  std::int64_t max_spans = 20'000;
+  // For each curve of memory; of more, the peaks are kept. At least 4.
+  int max_memory_points = 4'000;
+  // How to get more spans, for the note.
+  std::string more_spans = "The option max_spans sets how many.";
 };
 
-// The spans that begin first, at most `max_spans` of all threads together. The
-// parent of one that is kept is kept.
-SpansThatFit EarliestSpans(const Profile& profile, std::int64_t max_spans);
+struct SpansThatFit {
+  std::vector<bool> kept;  // for each span of the profile
+  std::int64_t cut = 0;    // how many are not kept
+  // Where the first that is left out of each range begins; by time.
+  std::vector<std::int64_t> cut_at;
+  std::string note;  // a sentence on the cut; "" if there is none
+};
+
+// At most max_spans spans: first the ranges and steps, the earliest first; then
+// of each of them, and of what is in none, the same number of calls, its first.
+// The parent of one that is kept is kept.
+SpansThatFit FitSpans(const Profile& profile, const ExportOptions& options);
 
 struct DrawnInterval {
   std::int64_t begin = 0;
@@ -63,7 +76,7 @@ std::string MemoryCurveName(const Profile& profile, const MemoryCurve& curve);
 // Why an operation has no device time: a phrase; "" for kMeasured.
 const char* WhyNoDeviceTime(DeviceTime device_time);
 
-// "operation", "view", "read", "wait", "range", "step".
+// "operation", "view", "read", "wait", "queue full", "range", "step".
 const char* KindName(ProfiledKind kind);
 
 // The description of a device, or its name where there is none.

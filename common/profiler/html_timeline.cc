@@ -22,10 +22,10 @@ namespace {
 // begin.
 class DataWriter {
  public:
-  DataWriter(const Profile& profile, const HtmlTimelineOptions& options)
+  DataWriter(const Profile& profile, const ExportOptions& options)
       : profile_(profile),
         options_(options),
-        fit_(EarliestSpans(profile, options.max_spans)) {}
+        fit_(FitSpans(profile, options)) {}
 
   std::string Write() {
     out_ = "{\"title\":";
@@ -33,7 +33,12 @@ class DataWriter {
     Key("duration");
     absl::StrAppend(&out_, profile_.end - profile_.begin);
     Key("cut_at");
-    absl::StrAppend(&out_, fit_.cut > 0 ? fit_.cut_at - profile_.begin : -1);
+    absl::StrAppend(&out_, "[",
+                    absl::StrJoin(fit_.cut_at, ",",
+                                  [&](std::string* out, std::int64_t at) {
+                                    absl::StrAppend(out, at - profile_.begin);
+                                  }),
+                    "]");
     WriteNames();
     WriteSpans();
     WriteMemory();
@@ -76,7 +81,8 @@ class DataWriter {
     Texts("kinds",
           {KindName(ProfiledKind::kOperation), KindName(ProfiledKind::kView),
            KindName(ProfiledKind::kRead), KindName(ProfiledKind::kWait),
-           KindName(ProfiledKind::kRange), KindName(ProfiledKind::kStep)});
+           KindName(ProfiledKind::kQueueFull), KindName(ProfiledKind::kRange),
+           KindName(ProfiledKind::kStep)});
     Texts("reasons", {WhyNoDeviceTime(DeviceTime::kMeasured),
                       WhyNoDeviceTime(DeviceTime::kNothing),
                       WhyNoDeviceTime(DeviceTime::kNotRun),
@@ -200,7 +206,7 @@ class DataWriter {
   }
 
   const Profile& profile_;
-  const HtmlTimelineOptions& options_;
+  const ExportOptions& options_;
   const SpansThatFit fit_;
   std::string out_;
   bool first_column_ = true;
@@ -211,7 +217,7 @@ class DataWriter {
 }  // namespace
 
 std::string ToHtmlTimeline(const Profile& profile,
-                           const HtmlTimelineOptions& options) {
+                           const ExportOptions& options) {
   constexpr absl::string_view kPlace = "@profile@";
   const absl::string_view page = kHtmlTimelinePage;
   const std::size_t at = page.find(kPlace);
@@ -220,7 +226,7 @@ std::string ToHtmlTimeline(const Profile& profile,
 }
 
 absl::Status WriteHtmlTimeline(const Profile& profile, const std::string& path,
-                               const HtmlTimelineOptions& options) {
+                               const ExportOptions& options) {
   return WriteAtomically(path, ToHtmlTimeline(profile, options));
 }
 

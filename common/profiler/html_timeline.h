@@ -11,29 +11,20 @@
 #ifndef D2L_COMMON_PROFILER_HTML_TIMELINE_H_
 #define D2L_COMMON_PROFILER_HTML_TIMELINE_H_
 
-#include <cstdint>
 #include <string>
 
 #include "absl/status/status.h"
+#include "common/profiler/export.h"
 #include "common/profiler/profile.h"
 
 namespace d2l {
 
-struct HtmlTimelineOptions {
-  std::string title = "Profile";
-  // Later spans are left out; a line at that place and a note say so. A span
-  // takes about 80 bytes of the file.
-  std::int64_t max_spans = 200'000;
-  // For each curve of memory; of more, the peaks are kept. At least 4.
-  int max_memory_points = 4'000;
-};
-
 std::string ToHtmlTimeline(const Profile& profile,
-                           const HtmlTimelineOptions& options = {});
+                           const ExportOptions& options = {});
 
 // Replaces the file as a whole, or not at all; the error names it.
 absl::Status WriteHtmlTimeline(const Profile& profile, const std::string& path,
-                               const HtmlTimelineOptions& options = {});
+                               const ExportOptions& options = {});
 
 }  // namespace d2l
 

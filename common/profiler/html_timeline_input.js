@@ -253,7 +253,7 @@ element('panel-close').addEventListener('click', () => select(-1));
 scroll.addEventListener('scroll', requestDraw);
 matchMedia('(prefers-color-scheme: dark)')
     .addEventListener('change', readColours);
-new ResizeObserver(resize).observe(scroll);
+new ResizeObserver(requestDraw).observe(scroll);
 
 function appendItems(id, texts) {
   for (const text of texts) element(id).append(textElement('li', text));
@@ -270,4 +270,3 @@ canvas.setAttribute(
     'aria-label', 'Timeline of ' + element('summary').textContent);
 readColours();
 showEverything();
-resize();

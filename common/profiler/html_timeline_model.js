@@ -54,50 +54,18 @@ function firstAbove(values, bound, low, high, orEqual = false) {
   return low;
 }
 
-const BLOCK = 32;
-
 // Slices side by side, by time: one level of a thread's calls, or the work of a
 // stream.
 class Lane {
   constructor(indices, begins, ends) {
     this.spans = Int32Array.from(indices);
-    const count = this.spans.length;
-    this.count = count;
-    this.begin = new Float64Array(count);
-    this.end = new Float64Array(count);
-    this.busyBefore = new Float64Array(count + 1);
-    this.matchesBefore = new Int32Array(count + 1);
-    // The longest slice of each block of so many.
-    this.longest = new Int32Array(Math.ceil(count / BLOCK));
-    for (let k = 0; k < count; ++k) {
-      this.begin[k] = begins[this.spans[k]];
-      this.end[k] = ends[this.spans[k]];
-      this.busyBefore[k + 1] = this.busyBefore[k] + this.end[k] - this.begin[k];
-      const block = Math.floor(k / BLOCK);
-      this.longest[block] =
-          k % BLOCK === 0 ? k : this.longer(this.longest[block], k);
-    }
+    this.count = this.spans.length;
+    this.begin = Float64Array.from(indices, (i) => begins[i]);
+    this.end = Float64Array.from(indices, (i) => ends[i]);
   }
 
-  longer(a, b) {
-    return this.end[b] - this.begin[b] > this.end[a] - this.begin[a] ? b : a;
-  }
-
-  longestOf(k, end) {
-    let best = k;
-    while (k < end) {
-      const whole = k % BLOCK === 0 && k + BLOCK <= end;
-      best = this.longer(best, whole ? this.longest[k / BLOCK] : k);
-      k += whole ? BLOCK : 1;
-    }
-    return best;
-  }
-
-  updateMatches() {
-    for (let k = 0; k < this.count; ++k) {
-      this.matchesBefore[k + 1] =
-          this.matchesBefore[k] + matches[this.spans[k]];
-    }
+  time(k) {
+    return this.end[k] - this.begin[k];
   }
 }
 
@@ -168,7 +136,6 @@ function search(text) {
     matches[i] = found[spans.name[i]] ? 1 : 0;
     count += matches[i];
   }
-  for (const row of rows) row.lanes.forEach((lane) => lane.updateMatches());
   return count;
 }
 
@@ -235,6 +202,11 @@ function factsOf(i, short) {
   }
   facts.push(['thread', data.threads[spans.thread[i]]]);
   if (spans.parent[i] >= 0) facts.push(['within', nameOf(spans.parent[i])]);
-  facts.push(['began', exactTimeText(hostBegin[i]) + ' into the recording']);
+  let around = i;
+  while (spans.parent[around] >= 0) around = spans.parent[around];
+  facts.push(around === i ?
+      ['began', exactTimeText(hostBegin[i]) + ' into the recording'] :
+      ['began', exactTimeText(hostBegin[i] - hostBegin[around]) + ' into ' +
+                    nameOf(around)]);
   return facts;
 }

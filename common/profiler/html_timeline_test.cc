@@ -16,8 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/profiler/profile_testing.h"
 
-// What the page does with the data is tested in a browser:
-// tests/check_timeline_page.py.
+// What the page does with the data is tested in a browser: html_page_test.cc.
 
 namespace d2l {
 namespace {
@@ -106,13 +105,13 @@ TEST(HtmlTimeline, HoldsWhatIsKnownOfAnOperation) {
       .requested_at = SourceLocation("lesson.cc", 41);
   builder.profile().notes = {"Something was not measured."};
   builder.profile().devices[1].description = "cpu:1 (virtual, 1 core)";
-  HtmlTimelineOptions options;
+  ExportOptions options;
   options.title = "Training";
   const json data = DataOf(ToHtmlTimeline(builder.Build(), options));
 
   EXPECT_EQ(data.at("title"), "Training");
   EXPECT_EQ(data.at("duration"), 300'100);
-  EXPECT_EQ(data.at("cut_at"), -1);
+  EXPECT_EQ(data.at("cut_at"), json::array());
   EXPECT_EQ(data.at("notes"), json({"Something was not measured."}));
   EXPECT_EQ(data.at("devices"), json({"cpu:0", "cpu:1 (virtual, 1 core)"}));
   EXPECT_EQ(data.at("streams"), json({{{"name", "cpu:0/1"}, {"device", 0}},
@@ -156,7 +155,7 @@ TEST(HtmlTimeline, NoNameBreaksOut) {
   builder.profile().devices[0].description = evil;
   builder.profile().threads[0].name = evil;
   builder.profile().streams[0].name = evil;
-  HtmlTimelineOptions options;
+  ExportOptions options;
   options.title = evil;
   const std::string page = ToHtmlTimeline(builder.Build(), options);
   EXPECT_EQ(CountOf(page, "<script"), 2);
@@ -201,26 +200,23 @@ TEST(HtmlTimeline, HoldsAnEmptyProfile) {
 }
 
 // The parents are named by their place in the file, not in the profile.
-TEST(HtmlTimeline, CutsTheLatestAndSaysSo) {
+TEST(HtmlTimeline, LeavesOutWhatDoesNotFitAndSaysSo) {
   const Profile profile = RandomProfile(3, 800);
   for (const std::size_t max_spans : {0, 1, 7, 150, 399}) {
     SCOPED_TRACE(max_spans);
-    HtmlTimelineOptions options;
+    ExportOptions options;
     options.max_spans = static_cast<std::int64_t>(max_spans);
+    options.more_spans = "More: ask for more.";
     const json data = DataOf(ToHtmlTimeline(profile, options));
     const std::vector<Call> calls = CallsOf(data);
     ASSERT_EQ(calls.size(), max_spans);
-    std::vector<std::int64_t> begins;
-    for (const ProfiledSpan& span : profile.spans) {
-      begins.push_back(span.host_begin - profile.begin);
-    }
-    std::sort(begins.begin(), begins.end());
-    EXPECT_EQ(data.at("cut_at"), begins[max_spans]);
-    EXPECT_THAT(
-        data.at("notes").back().get<std::string>(),
-        HasSubstr(absl::StrCat("first ", max_spans, " of ", begins.size())));
+    EXPECT_FALSE(data.at("cut_at").empty());
+    EXPECT_EQ(data.at("notes").back(),
+              absl::StrCat("This file holds ", max_spans, " of ",
+                           profile.spans.size(),
+                           " calls, the first of each range. More: ask for "
+                           "more."));
     for (std::size_t i = 0; i < calls.size(); ++i) {
-      EXPECT_LE(calls[i].host_begin, begins[max_spans]);
       const int parent = data.at("spans").at("parent")[i];
       ASSERT_LT(parent, static_cast<int>(i));
       if (parent < 0) continue;
@@ -229,6 +225,35 @@ TEST(HtmlTimeline, CutsTheLatestAndSaysSo) {
       EXPECT_THAT(calls[parent].kind, ::testing::AnyOf("range", "step"));
     }
   }
+}
+
+TEST(FitSpans, KeepsTheFirstCallsOfEachRange) {
+  ProfileBuilder builder(kTwoDevices);
+  std::int64_t now = 0;
+  for (const int calls : {100, 3, 100}) {
+    builder.Begin(ProfiledKind::kRange, absl::StrCat(calls), now);
+    for (int i = 0; i < calls; ++i, now += 10) {
+      builder.Operation(absl::StrCat("op", i), now, now + 5, 0, now + 5,
+                        now + 10);
+    }
+    builder.End(now);
+  }
+  const Profile profile = builder.Build();
+  ExportOptions options;
+  options.max_spans = 26;  // three ranges, 10 + 3 + 10 calls
+  const SpansThatFit fit = FitSpans(profile, options);
+  EXPECT_EQ(fit.cut, 206 - 26);
+  EXPECT_THAT(fit.cut_at, ::testing::ElementsAre(100, 1130));
+  for (std::size_t i = 0; i < profile.spans.size(); ++i) {
+    const ProfiledSpan& span = profile.spans[i];
+    const bool late =
+        span.kind == ProfiledKind::kOperation && span.name.size() > 3;
+    EXPECT_EQ(fit.kept[i], !late) << span.name;
+  }
+  // Of ranges that are left out, nothing is kept.
+  options.max_spans = 2;
+  EXPECT_THAT(FitSpans(profile, options).cut_at,
+              ::testing::ElementsAre(0, 1000, 1030));
 }
 
 TEST(HtmlTimeline, DrawsMemoryOfEachDevice) {

@@ -56,6 +56,7 @@ function requestDraw() {
   drawRequested = true;
   requestAnimationFrame(() => {
     drawRequested = false;
+    fit();
     draw();
   });
 }
@@ -64,33 +65,33 @@ function readColours() {
   const style = getComputedStyle(document.documentElement);
   colours = {dark: matchMedia('(prefers-color-scheme: dark)').matches};
   for (const name of ['page', 'text', 'faint', 'line', 'stripe', 'host',
-                      'host-text', 'frame', 'frame-fill', 'accent', 'in-use',
-                      'in-flight']) {
+                      'host-text', 'frame', 'frame-fill', 'accent', 'blocked',
+                      'in-use', 'in-flight']) {
     colours[name] = style.getPropertyValue('--' + name).trim();
   }
-  colours.ofName = new Map();
   requestDraw();
 }
 
-// The same name has the same colour in every profile.
-function nameColours(index) {
-  let found = colours.ofName.get(index);
-  if (!found) {
-    let hash = 2166136261;
-    for (const c of data.texts[index]) {
-      hash = Math.imul(hash ^ c.codePointAt(0), 16777619) >>> 0;
-    }
-    // Similar names are to differ in all of it.
-    hash = Math.imul(hash ^ hash >>> 16, 0x85ebca6b) >>> 0;
-    hash = Math.imul(hash ^ hash >>> 13, 0xc2b2ae35) >>> 0;
-    const hue = (hash >>> 8) % 360;
-    const strong = hash % 3 * 6;
-    found = colours.dark ?
-        {fill: `hsl(${hue}, 42%, ${28 + strong}%)`, text: '#f5f5f5'} :
-        {fill: `hsl(${hue}, 58%, ${79 - strong}%)`, text: '#141414'};
-    colours.ofName.set(index, found);
+// The hue of an operation's name: the same in every profile, unless another
+// name has one like it.
+const hues = new Map();
+function hueOf(name) {
+  if (hues.has(name)) return hues.get(name);
+  let hue = 2166136261;
+  for (const c of data.texts[name]) {
+    hue = Math.imul(hue ^ c.codePointAt(0), 16777619) >>> 0;
   }
-  return found;
+  const near = (other) => Math.abs((hue - other + 540) % 360 - 180) < 15;
+  hue = (hue ^ hue >>> 16) % 360;
+  const taken = [...hues.values()];
+  for (let n = 0; n < 12 && taken.some(near); ++n) hue = (hue + 137) % 360;
+  hues.set(name, hue);
+  return hue;
+}
+for (let i = 0; i < spanCount; ++i) {
+  if (spans.kind[i] === KIND.operation || spans.kind[i] === KIND.view) {
+    hueOf(spans.name[i]);
+  }
 }
 
 function coloursOf(i) {
@@ -102,11 +103,23 @@ function coloursOf(i) {
   if (kind === KIND.read || kind === KIND.wait) {
     return {fill: colours.host, text: colours['host-text']};
   }
-  return nameColours(spans.name[i]);
+  if (kind === KIND['queue full']) {
+    return {fill: colours.blocked, text: '#ffffff'};
+  }
+  const hue = hueOf(spans.name[i]);
+  return colours.dark ?
+      {fill: `hsl(${hue}, 42%, 34%)`, text: '#f5f5f5'} :
+      {fill: `hsl(${hue}, 58%, 73%)`, text: '#141414'};
 }
 
-function resize() {
+// Makes the canvas as large as its place. Not within the observer of that
+// place, which it may change: a scroll bar comes or goes.
+function fit() {
   const ratio = window.devicePixelRatio || 1;
+  if (width === scroll.clientWidth && height === scroll.clientHeight &&
+      canvas.width === Math.round(width * ratio)) {
+    return;
+  }
   width = scroll.clientWidth;
   height = scroll.clientHeight;
   canvas.width = Math.round(width * ratio);
@@ -118,7 +131,6 @@ function resize() {
   const bottom = AXIS + (last ? last.top + last.height + ROW_GAP : 40);
   document.getElementById('height').style.height =
       Math.max(0, bottom - height) + 'px';
-  draw();
 }
 
 function drawText(text, x, y, room) {
@@ -161,14 +173,20 @@ function outline(x, y, wide, thickness) {
   pen.strokeRect(x + 0.5, y + 0.5, Math.max(wide - 1, 1), LANE_HEIGHT - 3);
 }
 
-// The slices k to end of a lane, all within a pixel.
+// The slices k to end of a lane, all within a pixel: the longest's colour.
 function drawMerged(lane, k, end, x, nanosPerPixel, y) {
-  const busy = lane.busyBefore[end] - lane.busyBefore[k];
-  const matching = lane.matchesBefore[end] - lane.matchesBefore[k] > 0;
+  let busy = 0;
+  let longest = k;
+  let matching = false;
+  for (let n = k; n < end; ++n) {
+    busy += lane.time(n);
+    if (lane.time(n) > lane.time(longest)) longest = n;
+    matching = matching || matches[lane.spans[n]] > 0;
+  }
   pen.globalAlpha = searching && !matching ?
       0.15 : Math.min(1, Math.max(0.5, busy / nanosPerPixel));
   pen.fillStyle = searching && matching ?
-      colours.accent : coloursOf(lane.spans[lane.longestOf(k, end)]).fill;
+      colours.accent : coloursOf(lane.spans[longest]).fill;
   pen.fillRect(x, y, 1, LANE_HEIGHT - 2);
   pen.globalAlpha = 1;
 }
@@ -186,11 +204,12 @@ function drawLane(lane, y) {
       continue;
     }
     const pixel = Math.floor(left);
-    let next = firstAbove(lane.begin, timeAt(pixel + 1), k + 1, end, true);
-    // The last of them may reach beyond the pixel.
-    if (next > k + 1 && xOf(lane.end[next - 1]) - pixel >= 1.5) --next;
-    drawMerged(lane, k, next, pixel, nanosPerPixel, y);
-    k = next;
+    const first = k++;
+    while (k < end && xOf(lane.end[k]) < pixel + 1.5 &&
+           xOf(lane.begin[k]) < pixel + 1) {
+      ++k;
+    }
+    drawMerged(lane, first, k, pixel, nanosPerPixel, y);
   }
 }
 
@@ -223,14 +242,21 @@ function tickStep() {
   return [1, 2, 5, 10].find((times) => times * power >= least) * power;
 }
 
+// A number of nanoseconds, in the unit that suits `size`, exact to `step`.
+function roundTimeText(nanos, size, step) {
+  const [unit, scale] = size < 1e3 ? ['ns', 1] : size < 1e6 ? ['us', 1e3] :
+                        size < 1e9 ? ['ms', 1e6] : ['s', 1e9];
+  const digits = Math.max(0, Math.ceil(Math.log10(scale / step) - 1e-9));
+  return (nanos / scale).toFixed(digits) + ' ' + unit;
+}
+
+// Times from the beginning; where that is far away from a closer round time,
+// which stands at the left: "561.418 ms +".
 function drawAxis(step) {
-  const [unit, scale] = step < 1e3 ? ['us', 1e3] :
-                        step < 1e6 ? ['ms', 1e6] : ['s', 1e9];
-  // A short recording is labelled in a unit that suits its length.
-  const [shownUnit, shownScale] = duration < 1e6 ? ['us', 1e3] :
-                                  duration < 1e9 && scale > 1e6 ?
-                                  ['ms', 1e6] : [unit, scale];
-  const digits = Math.max(0, Math.ceil(Math.log10(shownScale / step) - 1e-9));
+  const length = view.to - view.from;
+  const round = 10 ** Math.ceil(Math.log10(length));
+  const base =
+      view.from < 10 * round ? 0 : Math.floor(view.from / round) * round;
   pen.fillStyle = colours.page;
   pen.fillRect(0, 0, width, AXIS);
   pen.fillStyle = colours.faint;
@@ -241,7 +267,7 @@ function drawAxis(step) {
   pen.lineTo(width, AXIS - 0.5);
   pen.stroke();
   for (let n = Math.ceil(view.from / step); n * step <= view.to; ++n) {
-    const label = (n * step / shownScale).toFixed(digits) + ' ' + shownUnit;
+    const label = roundTimeText(n * step - base, view.to - base, step);
     const x = xOf(n * step) + 4;
     if (x + pen.measureText(label).width > width) break;
     pen.fillText(label, x, AXIS / 2);
@@ -249,7 +275,8 @@ function drawAxis(step) {
   pen.fillStyle = colours.page;
   pen.fillRect(0, 0, GUTTER - 1, AXIS - 1);
   pen.fillStyle = colours.faint;
-  pen.fillText('in sight: ' + timeText(view.to - view.from), 8, AXIS / 2);
+  pen.fillText(base > 0 ? roundTimeText(base, base, round) + ' +' :
+                   'in sight: ' + timeText(length), 8, AXIS / 2);
 }
 
 function drawGrid(step) {
@@ -312,19 +339,22 @@ function frameOf(begin, end, y) {
   outline(left, y, right - left, 2);
 }
 
-function drawCut() {
-  if (data.cut_at < 0) return;
-  const x = xOf(data.cut_at);
-  pen.strokeStyle = colours.accent;
+// Where calls were left out: of each range, those behind such a line.
+function drawCuts() {
+  pen.strokeStyle = pen.fillStyle = colours.accent;
   pen.lineWidth = 1;
   pen.setLineDash([4, 4]);
-  pen.beginPath();
-  pen.moveTo(x, AXIS);
-  pen.lineTo(x, height);
-  pen.stroke();
+  let free = GUTTER;
+  for (const x of data.cut_at.map(xOf)) {
+    pen.beginPath();
+    pen.moveTo(x, AXIS);
+    pen.lineTo(x, height);
+    pen.stroke();
+    if (x < free) continue;
+    pen.fillText('cut here', x + 4, height - 10);
+    free = x + 60;
+  }
   pen.setLineDash([]);
-  pen.fillStyle = colours.accent;
-  pen.fillText('cut here', x + 4, height - 10);
 }
 
 function draw() {
@@ -349,7 +379,7 @@ function draw() {
     row.lanes.forEach((lane, l) => drawLane(lane, y + l * LANE_HEIGHT));
     if (row.memory) drawMemory(row.memory, y);
   }
-  drawCut();
+  drawCuts();
   drawSelection();
   pen.restore();
   for (const row of visible) drawLabel(row, rowY(row));

@@ -166,10 +166,10 @@ double KeyAverage::device_nanos_avg() const {
   return known_calls == 0 ? 0 : static_cast<double>(device_nanos) / known_calls;
 }
 
-KeyAverages::KeyAverages(const Profile& profile) : notes_(profile.notes) {
+KeyAverages::KeyAverages(const Profile& profile, bool group_by_input_shape)
+    : by_shape_(group_by_input_shape), notes_(profile.notes) {
   const std::vector<Subtree> subtrees = SubtreesOf(profile.spans);
-  rows_ = RowsOf(profile.spans, subtrees, /*by_shape=*/false);
-  rows_by_shape_ = RowsOf(profile.spans, subtrees, /*by_shape=*/true);
+  rows_ = RowsOf(profile.spans, subtrees, by_shape_);
   total_ = TotalOf(profile.spans, subtrees);
   several_threads_ = profile.threads.size() > 1;
   const bool all_cuda =

@@ -47,8 +47,7 @@ enum class SortBy {
 
 struct TableOptions {
   SortBy sort_by = SortBy::kNone;
-  int row_limit = 100;          // negative: no limit
-  bool group_by_shape = false;  // a row for each name and shapes of inputs
+  int row_limit = 100;  // negative: no limit
   bool show_memory = false;
 };
 
@@ -56,7 +55,7 @@ struct TableOptions {
 // name; all steps of a schedule are one row, "ProfilerStep*".
 struct KeyAverage {
   std::string name;
-  std::vector<Shape> input_shapes;  // in rows by shape only
+  std::vector<Shape> input_shapes;  // if grouped by them
   std::int64_t calls = 0;
 
   // Nanoseconds of the front end. A call within one of the same row is in
@@ -96,23 +95,18 @@ struct KeyAverage {
 class KeyAverages {
  public:
   // Throws std::invalid_argument if a span stands before its parent.
-  explicit KeyAverages(const Profile& profile);
+  // group_by_input_shape: a row for each name and shapes of inputs.
+  explicit KeyAverages(const Profile& profile,
+                       bool group_by_input_shape = false);
 
-  // In the order of their first calls. PyTorch's group_by_input_shape makes
-  // the second.
+  // In the order of their first calls.
   const std::vector<KeyAverage>& rows() const { return rows_; }
-  const std::vector<KeyAverage>& rows_by_shape() const {
-    return rows_by_shape_;
-  }
   // The first row of that name; null if there is none.
   const KeyAverage* Find(absl::string_view name) const;
 
   // The sum of all rows: of its time, self and total are the same. Its name is
   // empty.
   const KeyAverage& total() const { return total_; }
-
-  // "CUDA" if all devices are GPUs, else "Device".
-  const std::string& device_label() const { return device_label_; }
 
   // Ends in a newline.
   std::string Table(const TableOptions& options = {}) const;
@@ -122,9 +116,9 @@ class KeyAverages {
                      const TableOptions& options) const;
 
   std::vector<KeyAverage> rows_;
-  std::vector<KeyAverage> rows_by_shape_;
+  bool by_shape_;
   KeyAverage total_;
-  std::string device_label_;
+  std::string device_label_;  // "CUDA" if all devices are GPUs, else "Device"
   std::string device_names_;  // "cpu:0, cpu:1"
   bool several_threads_ = false;
   std::vector<std::string> notes_;

@@ -196,7 +196,7 @@ std::vector<std::string> Headers(const TableOptions& options,
 }
 
 std::vector<std::string> Cells(const KeyAverage& row,
-                               const TableOptions& options,
+                               const TableOptions& options, bool by_shape,
                                const KeyAverage& total) {
   std::vector<std::string> cells = {
       CutText(PrintableText(row.name), kMaxNameColumns),
@@ -221,7 +221,7 @@ std::vector<std::string> Cells(const KeyAverage& row,
     cells.push_back(FormatMemory(row.self_bytes));
   }
   cells.push_back(absl::StrCat(row.calls));
-  if (options.group_by_shape) {
+  if (by_shape) {
     cells.push_back(CutText(FormatShapes(row.input_shapes), kMaxShapesColumns));
   }
   return cells;
@@ -255,11 +255,10 @@ std::string KeyAverages::Table(const TableOptions& options) const {
   std::vector<std::pair<SortKey, const KeyAverage*>> sorted;
   std::size_t name_columns = 0;
   std::size_t shapes_columns = 0;
-  for (const KeyAverage& row :
-       options.group_by_shape ? rows_by_shape_ : rows_) {
+  for (const KeyAverage& row : rows_) {
     sorted.emplace_back(SortKeyOf(row, options.sort_by), &row);
     name_columns = std::max(name_columns, TextColumns(PrintableText(row.name)));
-    if (options.group_by_shape) {
+    if (by_shape_) {
       shapes_columns =
           std::max(shapes_columns, FormatShapes(row.input_shapes).size());
     }
@@ -276,7 +275,7 @@ std::string KeyAverages::Table(const TableOptions& options) const {
   for (std::string& header : Headers(options, total_, device_label_)) {
     table.AddColumn(std::move(header), kColumns);
   }
-  if (options.group_by_shape) {
+  if (by_shape_) {
     table.AddColumn("Input Shapes",
                     std::min(shapes_columns + 4, kMaxShapesColumns));
   }
@@ -284,7 +283,7 @@ std::string KeyAverages::Table(const TableOptions& options) const {
   for (const auto& [key, row] : sorted) {
     if (shown.size() == limit) break;
     shown.push_back(row);
-    table.AddRow(Cells(*row, options, total_));
+    table.AddRow(Cells(*row, options, by_shape_, total_));
   }
   table.SetRowsLeftOut(sorted.size() - shown.size(), options.row_limit);
   return absl::StrCat(table.ToString(), Footer(shown, options), notes);
@@ -325,7 +324,7 @@ std::string KeyAverages::Footer(const std::vector<const KeyAverage*>& shown,
       parts = parts || known == Known::kPart;
     }
     if (MissingCalls(*row) > 0) {
-      footnotes.push_back(Footnote(*row, options.group_by_shape));
+      footnotes.push_back(Footnote(*row, by_shape_));
     }
   }
   if (dashes) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <numeric>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -53,7 +55,49 @@ Places AddNames(const Profile& part, Profile* whole) {
   return places;
 }
 
+// Sorts the entries; returns where each is now.
+template <typename Entry, typename Less>
+std::vector<int> Sort(std::vector<Entry>* entries, Less&& less) {
+  std::vector<int> order(entries->size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
+    return less((*entries)[a], (*entries)[b]);
+  });
+  std::vector<Entry> sorted;
+  std::vector<int> places(order.size());
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    places[order[i]] = static_cast<int>(i);
+    sorted.push_back(std::move((*entries)[order[i]]));
+  }
+  *entries = std::move(sorted);
+  return places;
+}
+
 }  // namespace
+
+void SortDevices(Profile* profile) {
+  const std::vector<int> devices = Sort(
+      &profile->devices, [](const ProfiledDevice& a, const ProfiledDevice& b) {
+        return a.device < b.device;
+      });
+  for (ProfiledStream& stream : profile->streams) {
+    stream.device = devices[stream.device];
+  }
+  for (MemoryPoint& point : profile->memory) {
+    point.device = devices[point.device];
+  }
+  // "cpu:0" before "cpu:0/2" before "cpu:0/10".
+  const auto key = [](const ProfiledStream& stream) {
+    return std::make_tuple(stream.device, stream.name.size(), stream.name);
+  };
+  const std::vector<int> streams = Sort(
+      &profile->streams, [&](const ProfiledStream& a, const ProfiledStream& b) {
+        return key(a) < key(b);
+      });
+  for (ProfiledSpan& span : profile->spans) {
+    if (span.stream >= 0) span.stream = streams[span.stream];
+  }
+}
 
 Profile Merge(std::vector<Profile> parts) {
   Profile whole;
@@ -96,6 +140,7 @@ Profile Merge(std::vector<Profile> parts) {
       whole.memory.push_back(point);
     }
   }
+  SortDevices(&whole);
   return whole;
 }
 

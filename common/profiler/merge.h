@@ -25,10 +25,13 @@
 namespace d2l {
 
 // The parts are in the order of their time, and do not overlap. Threads and
-// streams of the same name, and the same devices, become one; those of later
-// parts come after those of earlier ones. From the first begin to the last end;
-// the time between parts is empty. All notes are kept.
+// streams of the same name, and the same devices, become one. From the first
+// begin to the last end; the time between parts is empty. All notes are kept.
 Profile Merge(std::vector<Profile> parts);
+
+// Puts devices and streams into their order: cpu:0 before cpu:1, a device's
+// default stream before its others.
+void SortDevices(Profile* profile);
 
 }  // namespace d2l
 

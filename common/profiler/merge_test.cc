@@ -189,5 +189,35 @@ TEST(MergeTest, OfNothingIsNothing) {
   EXPECT_THAT(empty.threads, IsEmpty());
 }
 
+TEST(SortDevices, PutsDevicesAndStreamsIntoTheirOrder) {
+  ProfileBuilder builder(
+      {Device(DeviceType::kCpu, 1), Device(DeviceType::kCpu, 0)});
+  builder.profile().streams.push_back({"cpu:0/10", 1});
+  builder.profile().streams.push_back({"cpu:0/2", 1});
+  for (int stream = 0; stream < 4; ++stream) {
+    builder.Operation(builder.profile().streams[stream].name, 0, 1, stream, 2,
+                      3);
+  }
+  builder.Add(ProfiledKind::kView, "view", 4, 5);
+  MemoryPoint point;
+  point.device = 0;
+  builder.profile().memory = {point};
+  Profile profile = builder.Build();
+  SortDevices(&profile);
+  std::vector<std::string> streams;
+  for (const ProfiledStream& stream : profile.streams) {
+    streams.push_back(absl::StrCat(stream.name, " ", stream.device));
+  }
+  EXPECT_THAT(streams,
+              ElementsAre("cpu:0/1 0", "cpu:0/2 0", "cpu:0/10 0", "cpu:1/1 1"));
+  for (int i = 0; i < 4; ++i) {
+    const ProfiledSpan& span = profile.spans[i];
+    EXPECT_EQ(profile.streams[span.stream].name, span.name);
+  }
+  EXPECT_EQ(profile.spans[4].stream, -1);
+  EXPECT_EQ(profile.devices[1].device.ToString(), "cpu:1");
+  EXPECT_EQ(profile.memory[0].device, 1);
+}
+
 }  // namespace
 }  // namespace d2l

@@ -37,6 +37,7 @@ enum class ProfiledKind : std::uint8_t {
   kView,       // requested through Apply; launches nothing (a view, Empty)
   kRead,       // the host read values: Item, ToVector, printing
   kWait,       // the host waited: Synchronize
+  kQueueFull,  // within a request: the host waited for room in a queue
   kRange,      // the user's: RecordFunction
   kStep,       // a step of a schedule: "ProfilerStep#3"
 };
@@ -127,7 +128,7 @@ struct Profile {
   std::vector<ProfiledSpan> spans;
   std::vector<MemoryPoint> memory;  // by time
   std::vector<ProfiledThread> threads;
-  std::vector<ProfiledStream> streams;
+  std::vector<ProfiledStream> streams;  // see SortDevices
   std::vector<ProfiledDevice> devices;
   // How many records there was no room for: see ProfilerOptions::max_records.
   std::int64_t cut = 0;

@@ -175,8 +175,9 @@ const Profile& Profiler::profile(SourceLocation at) {
   return *profile_;
 }
 
-d2l::KeyAverages Profiler::KeyAverages(SourceLocation at) {
-  return d2l::KeyAverages(profile(at));
+d2l::KeyAverages Profiler::KeyAverages(bool group_by_input_shape,
+                                       SourceLocation at) {
+  return d2l::KeyAverages(profile(at), group_by_input_shape);
 }
 
 }  // namespace d2l

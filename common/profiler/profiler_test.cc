@@ -103,6 +103,42 @@ class ProfilerDeviceTest : public testing::TestWithParam<Device> {
   const Device device_ = GetParam();
 };
 
+// The wait is within the call that was blocked, and the call's times are its
+// own.
+TEST_P(ProfilerDeviceTest, RecordsThatAQueueIsFull) {
+  constexpr int kBound = 16;
+  Stream& stream = NewStream(device_, kBound);
+  const Tensor x = Ones({2}, device_);
+  Profile profile;
+  std::int64_t waits = 0;
+  // The queue may have room again before the front end looks.
+  for (int i = 0; i < 1000 && waits == 0; ++i) {
+    Profiler profiler;
+    {
+      const ProfileScope scope(profiler);
+      StreamStall stall(stream);
+      std::thread release([&] {
+        while (stream.QueuedOperations() <= kBound) std::this_thread::yield();
+        stall.Release();
+      });
+      const StreamGuard guard(stream);
+      for (int op = 0; op < 2 * kBound; ++op) x + 1;
+      release.join();
+    }
+    profile = profiler.profile();
+    waits = CountOf(profile, "front end blocked: queue full 16/16");
+  }
+  ExpectConsistent(profile);
+  EXPECT_EQ(CountOf(profile, "add"), 2 * kBound);
+  EXPECT_GT(waits, 0);
+  for (const ProfiledSpan& span : profile.spans) {
+    if (span.kind != ProfiledKind::kQueueFull) continue;
+    EXPECT_EQ(span.name, "front end blocked: queue full 16/16");
+    ASSERT_GE(span.parent, 0);
+    EXPECT_EQ(profile.spans[span.parent].name, "add");
+  }
+}
+
 TEST_P(ProfilerDeviceTest, RecordsWhatWasAskedForWhereAndWhen) {
   const Tensor x = Ones({3, 2}, device_);
   Synchronize(device_);

@@ -18,6 +18,7 @@
 #include "common/device/op_label.h"
 #include "common/device/stream.h"
 #include "common/profiler/collector.h"
+#include "common/profiler/merge.h"
 #include "common/profiler/profile.h"
 
 namespace d2l {
@@ -295,6 +296,7 @@ Profile Recording::ToProfile() const {
   builder.Nest();
   builder.AddMemory(memory_);
   builder.AddNotes();
+  SortDevices(&profile);
   profile.cut = cut_;
   if (cut_ > 0) {
     profile.notes.push_back(
