@@ -565,6 +565,7 @@ TEST_F(ExamplesTest, GraphAndDrawing) {
     const TracedProgram run = TraceProgram([&] { z = x * y + 2; });
     cell.Show(DrawGraph(run.graph, "z = x * y + 2"));
     cell.Show(Timeline(run.profile).Draw("timeline"));
+    cell.Show(Timeline(ProfileProgram([&] { z = x * y; })).Draw("mul"));
     // End of example
   }
   {
@@ -578,6 +579,13 @@ TEST_F(ExamplesTest, GraphAndDrawing) {
     std::cout << timeline.ToText();
     // End of example
     EXPECT_EQ(timeline.rows().size(), 2u);
+    const auto course = [&] { z = MatMul(x, y); };
+    const auto in_turn = course;
+    // Example of common/drawing/timeline.h
+    cell.Show(DrawTimelines("both orders",
+                            {{"notebook", ProfileProgram(course)},
+                             {"in turn", ProfileProgram(in_turn)}}));
+    // End of example
   }
   {
     const std::vector<double> host_seconds = {1, 2, 4};

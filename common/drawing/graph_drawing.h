@@ -24,6 +24,10 @@ std::string NodeName(const ProgramGraph& graph, int node);
 // With the attributes that the value does not show: "add second=2".
 std::string NodeLabel(const ProgramGraph& graph, int node);
 
+// "9 operations on 4 levels, at most 3 on a level; 1.20 ms of work, 800 us of
+// it on the critical path"; "" if there are none.
+std::string GraphSummary(const ProgramGraph& graph);
+
 // For a terminal: layers from top to bottom, then a line for each operation. A
 // graph that is too large or too wide is summarised: a line for each level.
 std::string GraphToText(const ProgramGraph& graph, int width = kTextWidth);

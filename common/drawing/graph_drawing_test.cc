@@ -191,6 +191,21 @@ TEST(GraphToText, OfNothing) {
   EXPECT_THAT(GraphToSvg(ProgramGraph({}), "t"), HasSubstr("No operation"));
 }
 
+// An input is a node of the graph, but no operation.
+TEST(GraphSummary, CountsOperations) {
+  const Tensor x = Ones({1, 2}, Device(DeviceType::kCpu, 0));
+  Tracer tracer;
+  {
+    const ScopedOpListener listen(&tracer);
+    x * 2 + x;
+  }
+  const ProgramGraph graph = tracer.Graph();
+  EXPECT_EQ(graph.nodes().size(), 3u);
+  EXPECT_THAT(GraphSummary(graph), HasSubstr("2 operations on "));
+  EXPECT_THAT(GraphToText(graph), HasSubstr("2 operations on "));
+  EXPECT_THAT(GraphToSvg(graph, "t"), HasSubstr("2 operations on "));
+}
+
 TEST(GraphToText, NamesKindsOfEdgesAndLines) {
   FakeProgram p;
   const int x = p.Op("ones", {});

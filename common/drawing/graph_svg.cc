@@ -177,11 +177,7 @@ void DrawBox(const Box& box, const LayoutItem& item, double y, bool critical,
 }
 
 std::string Headline(const ProgramGraph& graph) {
-  return absl::StrFormat(
-      "%d nodes on %d levels; %s of work, %s on the critical path (bold)",
-      graph.nodes().size(), graph.depth(),
-      FormatDuration(graph.total_seconds()),
-      FormatDuration(graph.critical_path_seconds()));
+  return GraphSummary(graph) + " (bold)";
 }
 
 // Which colour is which stream. Returns where it ends.
@@ -207,7 +203,7 @@ double DrawKey(const ProgramGraph& graph, double y, Svg* svg) {
 }  // namespace
 
 std::string GraphToSvg(const ProgramGraph& graph, const std::string& title) {
-  if (graph.nodes().empty() || graph.nodes().size() > kMaxSvgNodes) {
+  if (GraphSummary(graph).empty() || graph.nodes().size() > kMaxSvgNodes) {
     return TextAsSvg(GraphToText(graph), title);
   }
   std::vector<Box> boxes;

@@ -245,22 +245,27 @@ std::string LevelLines(const ProgramGraph& graph, int width) {
 
 }  // namespace
 
-std::string GraphToText(const ProgramGraph& graph, int width) {
-  int operations = 0;
-  bool order = false;
-  for (const GraphNode& node : graph.nodes())
-    operations += node.op >= 0 ? 1 : 0;
-  for (const GraphEdge& edge : graph.edges())
-    order |= edge.kind != EdgeKind::kData;
-  if (operations == 0) return "No operation was recorded.\n";
-
-  std::string text;
-  std::string notes = absl::StrFormat(
+std::string GraphSummary(const ProgramGraph& graph) {
+  const auto operations =
+      std::count_if(graph.nodes().begin(), graph.nodes().end(),
+                    [](const GraphNode& node) { return node.op >= 0; });
+  if (operations == 0) return "";
+  return absl::StrFormat(
       "%d %s on %d levels, at most %d on a level; %s of work, %s of it on the "
       "critical path",
       operations, operations == 1 ? "operation" : "operations", graph.depth(),
       graph.width(), FormatDuration(graph.total_seconds()),
       FormatDuration(graph.critical_path_seconds()));
+}
+
+std::string GraphToText(const ProgramGraph& graph, int width) {
+  std::string notes = GraphSummary(graph);
+  if (notes.empty()) return "No operation was recorded.\n";
+  const bool order = std::any_of(
+      graph.edges().begin(), graph.edges().end(),
+      [](const GraphEdge& edge) { return edge.kind != EdgeKind::kData; });
+
+  std::string text;
   const std::string layers =
       graph.nodes().size() > kMaxDrawnNodes ? "" : Layers(graph, width);
   if (layers.empty()) {

@@ -222,6 +222,35 @@ std::string Plot::CrossoverText(int a, int b) const {
                          Label(at->x, x_), y_.label, Label(at->y, y_));
 }
 
+template <typename Same>
+bool Plot::HasPointAt(std::size_t series, const PlotPoint& at,
+                      Same same) const {
+  const std::vector<PlotPoint>& points = series_[series].points;
+  return std::any_of(points.begin(), points.end(),
+                     [&](const PlotPoint& point) { return same(point, at); });
+}
+
+template <typename Same>
+int Plot::Beneath(std::size_t series, const PlotPoint& at, Same same) const {
+  int count = 0;
+  for (std::size_t i = 0; i < series; ++i) count += HasPointAt(i, at, same);
+  return count;
+}
+
+template <typename Same>
+std::string Plot::LiesOn(std::size_t series, Same same) const {
+  const std::vector<PlotPoint>& points = series_[series].points;
+  for (std::size_t i = 0; i < series; ++i) {
+    if (!points.empty() &&
+        std::all_of(points.begin(), points.end(), [&](const PlotPoint& point) {
+          return HasPointAt(i, point, same);
+        })) {
+      return absl::StrCat(" (as ", series_[i].name, ")");
+    }
+  }
+  return "";
+}
+
 std::string Plot::ToText(int width) const {
   Range x;
   Range y;
@@ -282,14 +311,24 @@ std::string Plot::ToText(int width) const {
       }
     }
   }
+  const auto same = [&](const PlotPoint& a, const PlotPoint& b) {
+    return column_of(a.x) == column_of(b.x) && row_of(a.y) == row_of(b.y);
+  };
   std::string legend;
+  bool meet = false;
   for (std::size_t i = 0; i < series_.size(); ++i) {
     for (const PlotPoint& point : series_[i].points) {
-      canvas.Put(column_of(point.x), row_of(point.y), Glyph(i));
+      const int beneath = Beneath(i, point, same);
+      meet = meet || beneath > 0;
+      canvas.Put(column_of(point.x), row_of(point.y),
+                 beneath == 0  ? Glyph(i)
+                 : beneath < 9 ? static_cast<char>('1' + beneath)
+                               : '9');
     }
-    absl::StrAppend(&legend, i == 0 ? "" : "   ", std::string(1, Glyph(i)), " ",
-                    series_[i].name);
+    absl::StrAppend(&legend, i == 0 ? "" : ", ", std::string(1, Glyph(i)), " ",
+                    series_[i].name, LiesOn(i, same));
   }
+  if (meet) legend += "; 2, 3, ...: so many lines at one place";
   std::string notes = Wrap(legend, "", width);
   for (const auto& [a, b] : crossovers_) {
     if (const auto at = Crossover(a, b)) {
@@ -329,6 +368,9 @@ std::string Plot::ToSvg(const std::string& title) const {
   svg.Text(kLeft + plot_width / 2, bottom + 34, x_.label, {12, "middle"});
   svg.Text(20, kTop + kHeight / 2, y_.label,
            {12, "middle", "#222222", false, -90});
+  const auto same = [&](const PlotPoint& a, const PlotPoint& b) {
+    return std::hypot(x_of(a.x) - x_of(b.x), y_of(a.y) - y_of(b.y)) < 2;
+  };
   double key_y = bottom + 54;
   for (std::size_t i = 0; i < series_.size(); ++i) {
     const std::string colour = PaletteColour(static_cast<int>(i));
@@ -338,15 +380,21 @@ std::string Plot::ToSvg(const std::string& title) const {
       absl::StrAppendFormat(&path, "%s %.2f %.2f ", path.empty() ? "M" : "L",
                             x_of(point.x), y_of(point.y));
     }
-    if (!path.empty()) svg.Path(path, {colour, 2});
+    // What lies on another line lets it through.
+    const std::string lies_on = LiesOn(i, same);
+    const Svg::Stroke stroke = {colour, 2, /*dashed=*/!lies_on.empty()};
+    if (!path.empty()) svg.Path(path, stroke);
     for (const PlotPoint& point : series.points) {
-      svg.Circle(x_of(point.x), y_of(point.y), 3.5, {colour, "#333333", 0.6},
+      const int beneath = Beneath(i, point, same);
+      svg.Circle(x_of(point.x), y_of(point.y), 3.5 + 2.5 * beneath,
+                 beneath == 0 ? Svg::Shape{colour, "#333333", 0.6}
+                              : Svg::Shape{"none", colour, 1.5},
                  absl::StrCat(series.name, ": ", Label(point.x, x_), ", ",
                               Label(point.y, y_)));
     }
-    svg.Line(kLeft, key_y - 4, kLeft + 22, key_y - 4, {colour, 2});
+    svg.Line(kLeft, key_y - 4, kLeft + 22, key_y - 4, stroke);
     svg.Circle(kLeft + 11, key_y - 4, 3.5, {colour, "#333333", 0.6});
-    svg.Text(kLeft + 30, key_y, series.name, {12});
+    svg.Text(kLeft + 30, key_y, series.name + lies_on, {12});
     key_y += 18;
   }
   for (const auto& [a, b] : crossovers_) {

@@ -16,6 +16,7 @@
 #ifndef D2L_COMMON_DRAWING_PLOT_H_
 #define D2L_COMMON_DRAWING_PLOT_H_
 
+#include <cstddef>
 #include <string>
 #include <utility>
 #include <vector>
@@ -82,6 +83,15 @@ class Plot {
   // False if there are no points.
   bool Ranges(Range* x, Range* y) const;
   std::string Label(double value, const Axis& axis) const;
+  // Lines may coincide; same(a, b): two points are drawn at one place.
+  template <typename Same>
+  bool HasPointAt(std::size_t series, const PlotPoint& at, Same same) const;
+  // How many earlier series have a point there.
+  template <typename Same>
+  int Beneath(std::size_t series, const PlotPoint& at, Same same) const;
+  // " (as host)": the earlier series that has all points of this one, or "".
+  template <typename Same>
+  std::string LiesOn(std::size_t series, Same same) const;
   // "X: host and device cross at n = 210, time = 1.20 ms"
   std::string CrossoverText(int a, int b) const;
 

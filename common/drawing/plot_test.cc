@@ -63,6 +63,27 @@ TEST(PlotText, FitsAnyWidthAndAnyData) {
   EXPECT_EQ(Plot("x", "", "y", "").ToText(), "There is nothing to plot.\n");
 }
 
+// Where lines coincide, their number stands, and the legend names the other.
+TEST(Plot, LinesThatCoincideAreSeen) {
+  Plot plot("n", "", "time", "s");
+  plot.AddLine("a", {0, 5, 10}, {0, 1, 2});
+  plot.AddLine("b", {0, 5, 10}, {0, 1, 2});
+  plot.AddLine("c", {0, 5, 10}, {1, 2, 2});
+  const std::string text = plot.ToText(60);
+  const std::vector<std::string> lines = Lines(text);
+  EXPECT_EQ(lines[1].back(), '3') << text;
+  EXPECT_THAT(lines[16], HasSubstr("0 +2"));
+  EXPECT_THAT(lines[20],
+              HasSubstr("* a, o b (as a), + c; 2, 3, ...: so many lines"));
+  const std::string svg = plot.ToSvg();
+  EXPECT_THAT(svg, HasSubstr(">b (as a)<"));
+  EXPECT_THAT(svg, HasSubstr(">c<"));
+  EXPECT_THAT(svg, HasSubstr("stroke-dasharray"));
+  // Rings around each other: 3.5, 6 and 8.5 pixels.
+  EXPECT_THAT(svg, HasSubstr("r=\"6\" fill=\"none\""));
+  EXPECT_THAT(svg, HasSubstr("r=\"8.5\" fill=\"none\""));
+}
+
 TEST(Crossover, OnALinearAxis) {
   Plot plot("n", "", "time", "s");
   plot.AddLine("a", {0, 4}, {0, 4});

@@ -5,11 +5,15 @@
 #include <cstdint>
 #include <limits>
 #include <map>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
 #include "common/base/format.h"
 #include "common/base/text.h"
 #include "common/drawing/drawing.h"
@@ -57,69 +61,107 @@ void SortSpans(TimelineRow* row) {
                    });
 }
 
-// Letters for names, in the order of their first use: A, B, …; what there is
-// no letter for is '#'.
-class Letters {
+// The marks of what the operations are called: A, B, … (x stands for blocked),
+// and '*' for what there is no letter for; or, of one name, '=' for requests
+// and '#' for work.
+class Marks {
  public:
-  char Of(const std::string& name) {
-    const auto [entry, is_new] = letters_.emplace(name, '#');
-    if (is_new && names_.size() < 52) {
-      const int n = static_cast<int>(names_.size());
-      entry->second = static_cast<char>(n < 26 ? 'A' + n : 'a' + n - 26);
-      names_.push_back(name);
+  explicit Marks(const std::vector<std::string>& names) {
+    for (const std::string& name : names) {
+      const auto n = static_cast<int>(letters_.size());
+      letters_[name] = n < kLetters ? static_cast<char>('A' + n) : '*';
     }
-    return entry->second;
+    one_ = letters_.size() == 1;
   }
-  // "A matmul, B add"
-  std::string Key() const {
-    std::string key;
-    for (const std::string& name : names_) {
-      absl::StrAppend(&key, key.empty() ? "" : ", ",
-                      std::string(1, letters_.at(name)), " ", name);
+  char Of(const TimelineSpan& span) const {
+    if (span.kind == SpanKind::kWait) return ':';
+    if (span.kind == SpanKind::kBlocked) return 'x';
+    if (one_) return span.kind == SpanKind::kRequest ? '=' : '#';
+    return letters_.at(span.name);
+  }
+  // Of the second, the fourth, … of calls of one name.
+  static char Alternate(char mark) {
+    if (mark == '=') return '-';
+    return mark == '#' ? '%' : absl::ascii_tolower(mark);
+  }
+  // "A matmul, B add"; space: between a mark and its meaning.
+  std::string Key(const std::vector<std::string>& names,
+                  const char* space) const {
+    if (one_) {
+      return absl::StrCat("=", space, "requests, #", space,
+                          "works: ", names[0]);
     }
-    if (letters_.size() > names_.size()) key += ", # others";
+    std::string key;
+    for (const std::string& name : names) {
+      const char letter = letters_.at(name);
+      if (letter == '*') return absl::StrCat(key, ", *", space, "others");
+      absl::StrAppend(&key, key.empty() ? "" : ", ", std::string(1, letter),
+                      space, name);
+    }
     return key;
   }
 
  private:
+  static constexpr int kLetters = 23;
   std::map<std::string, char> letters_;
-  std::vector<std::string> names_;
+  bool one_ = false;
 };
 
-// The columns of a row: for each what filled most of it. Something that is
-// shorter than a column shows as well, if nothing longer is there.
+bool IsBusy(char mark) { return mark != ' ' && mark != ':'; }
+
+// The columns of a row. What is shorter than a column shows as well, if nothing
+// longer is there.
 std::string RowColumns(const TimelineRow& row, int columns,
-                       double nanos_per_column, Letters* letters) {
+                       double nanos_per_column, const Marks& marks) {
   std::vector<std::map<char, double>> filled(columns);
+  char last = ' ';
   for (const TimelineSpan& span : row.spans) {
-    const char mark =
-        span.kind == SpanKind::kWait ? ':' : letters->Of(span.name);
+    char mark = marks.Of(span);
     const double begin = static_cast<double>(span.begin) / nanos_per_column;
     const double end = static_cast<double>(span.end) / nanos_per_column;
-    const int first = std::clamp(static_cast<int>(begin), 0, columns - 1);
-    const int last = std::clamp(static_cast<int>(end), first, columns - 1);
-    for (int column = first; column <= last; ++column) {
+    if (IsBusy(mark) && end - begin >= 1) {
+      if (last == mark) mark = Marks::Alternate(mark);
+      last = mark;
+    }
+    const int from = std::clamp(static_cast<int>(begin), 0, columns - 1);
+    const int to = std::clamp(static_cast<int>(end), from, columns - 1);
+    for (int column = from; column <= to; ++column) {
       const double share = std::min(end, column + 1.0) -
                            std::max(begin, static_cast<double>(column));
-      // Waits are what is left when nothing is done.
-      const bool wait = span.kind == SpanKind::kWait;
-      filled[column][mark] += wait ? share : std::max(share, 1e-6);
+      filled[column][mark] += std::max(share, IsBusy(mark) ? 1e-6 : 0);
     }
   }
+  // What did not get a column has a claim to the next one.
+  std::map<char, double> owed;
   std::string text;
-  for (const auto& marks : filled) {
-    char mark = '.';
-    double most = 0;
-    for (const auto& [candidate, share] : marks) {
-      if (share > most) {
-        most = share;
-        mark = candidate;
+  double most_busy = 0;
+  std::size_t busiest = 0;
+  char busiest_mark = ' ';
+  for (const auto& shares : filled) {
+    double sum = 0;
+    for (const auto& [mark, share] : shares) sum += share;
+    char shown = ' ';
+    for (const auto& [mark, share] : shares) {
+      if (share <= 0) continue;
+      if (IsBusy(mark) && share > most_busy) {
+        most_busy = share;
+        busiest = text.size();
+        busiest_mark = mark;
       }
+      double& claim = owed[mark];
+      claim += share / sum;
+      if (shown == ' ' || claim > owed[shown]) shown = mark;
     }
-    text += mark;
+    if (shown != ' ') owed[shown] -= 1;
+    text += shown;
+  }
+  if (most_busy > 0 && std::none_of(text.begin(), text.end(), IsBusy)) {
+    text[busiest] = busiest_mark;
   }
   return text;
 }
+
+bool IsWait(const TimelineSpan& span) { return span.kind == SpanKind::kWait; }
 
 bool IsShown(const ProfiledSpan& span) {
   return span.kind != ProfiledKind::kRange && span.kind != ProfiledKind::kStep;
@@ -137,116 +179,183 @@ std::vector<std::int64_t> AxisTimes(std::int64_t end, int most) {
   return times;
 }
 
-Timeline::Timeline(const Profile& profile) {
+void Timeline::Add(const std::string& alternative, const Profile& profile) {
   std::int64_t start = std::numeric_limits<std::int64_t>::max();
   for (const ProfiledSpan& span : profile.spans) {
     if (IsShown(span)) start = std::min(start, span.host_begin);
   }
+  const std::size_t first = rows_.size();
   for (const ProfiledThread& thread : profile.threads) {
-    rows_.push_back({thread.name, /*is_stream=*/false, {}, 0, 0});
+    rows_.push_back({alternative, thread.name, /*is_stream=*/false, {}});
   }
   for (const ProfiledStream& stream : profile.streams) {
-    rows_.push_back({stream.name, /*is_stream=*/true, {}, 0, 0});
+    rows_.push_back({alternative, stream.name, /*is_stream=*/true, {}});
   }
   for (const ProfiledSpan& span : profile.spans) {
     if (!IsShown(span)) continue;
+    std::vector<TimelineSpan>& calls = rows_[first + span.thread].spans;
+    const std::int64_t begin = span.host_begin - start;
+    const std::int64_t end = span.host_end - start;
+    if (span.kind == ProfiledKind::kQueueFull) {
+      // Within the call before it.
+      const TimelineSpan around = calls.empty() ? TimelineSpan() : calls.back();
+      if (around.end > begin) calls.back().end = begin;
+      calls.push_back({SpanKind::kBlocked, span.name, begin, end});
+      if (around.end > end) {
+        calls.push_back({around.kind, around.name, end, around.end});
+      }
+      continue;
+    }
     const bool waits =
         span.kind == ProfiledKind::kRead || span.kind == ProfiledKind::kWait;
-    rows_[span.thread].spans.push_back(
-        {waits ? SpanKind::kWait : SpanKind::kRequest, span.name,
-         span.host_begin - start, span.host_end - start});
+    calls.push_back(
+        {waits ? SpanKind::kWait : SpanKind::kRequest, span.name, begin, end});
     if (span.device_time != DeviceTime::kMeasured) continue;
-    rows_[profile.threads.size() + span.stream].spans.push_back(
+    rows_[first + profile.threads.size() + span.stream].spans.push_back(
         {SpanKind::kWork, span.name, span.device_begin - start,
-         span.device_end - start, span.host_end - start});
+         span.device_end - start, end});
   }
-  for (TimelineRow& row : rows_) {
+  std::int64_t nanos = 0;
+  for (std::size_t r = first; r < rows_.size(); ++r) {
+    TimelineRow& row = rows_[r];
     SortSpans(&row);
     if (row.is_stream) {
       AddWaits(&row);
       SortSpans(&row);
     }
     for (const TimelineSpan& span : row.spans) {
-      nanos_ = std::max(nanos_, span.end);
-      double& sum =
-          span.kind == SpanKind::kWait ? row.waiting_seconds : row.busy_seconds;
-      sum += Seconds(span.end - span.begin);
+      nanos = std::max(nanos, span.end);
+      const bool busy =
+          span.kind == SpanKind::kRequest || span.kind == SpanKind::kWork;
+      (busy ? row.busy_seconds : row.waiting_seconds) +=
+          Seconds(span.end - span.begin);
     }
   }
+  for (std::size_t r = first; r < rows_.size(); ++r) rows_[r].nanos = nanos;
+  nanos_ = std::max(nanos_, nanos);
+}
+
+std::vector<std::string> Timeline::Names() const {
+  std::vector<std::string> names;
+  std::set<std::string> known;
+  for (const TimelineRow& row : rows_) {
+    for (const TimelineSpan& span : row.spans) {
+      const bool busy =
+          span.kind == SpanKind::kRequest || span.kind == SpanKind::kWork;
+      if (busy && known.insert(span.name).second) names.push_back(span.name);
+    }
+  }
+  return names;
+}
+
+std::string Timeline::Blocked() const {
+  for (const TimelineRow& row : rows_) {
+    for (const TimelineSpan& span : row.spans) {
+      if (span.kind == SpanKind::kBlocked) return span.name;
+    }
+  }
+  return "";
 }
 
 std::string Timeline::ToText(int width) const {
   if (nanos_ == 0) return "Nothing was recorded.\n";
-  std::size_t name_width = 0;
+  std::size_t alternatives = 0;
+  std::size_t row_names = 0;
   for (const TimelineRow& row : rows_) {
-    name_width = std::max(name_width, row.name.size());
+    if (!row.alternative.empty()) {
+      alternatives = std::max(alternatives, row.alternative.size() + 1);
+    }
+    row_names = std::max(row_names, row.name.size() + 1);
   }
-  name_width += 1;
-  const int columns = std::max(10, width - static_cast<int>(name_width) - 2);
+  const int name_width = static_cast<int>(alternatives + row_names);
+  constexpr int kShareWidth = 6;  // " 100 %"
+  const int columns = std::max(10, width - name_width - 2 - kShareWidth);
   const double per_column = static_cast<double>(nanos_) / columns;
-  Letters letters;
+  const std::vector<std::string> names = Names();
+  const Marks marks(names);
   std::string text;
+  std::string above;
   for (const TimelineRow& row : rows_) {
-    absl::StrAppendFormat(&text, "%-*s|%s|\n", name_width, row.name,
-                          RowColumns(row, columns, per_column, &letters));
+    absl::StrAppendFormat(
+        &text, "%-*s%-*s|%s| %3.0f %%\n", alternatives,
+        row.alternative == above ? "" : row.alternative, row_names, row.name,
+        RowColumns(row, columns, per_column, marks),
+        100 * row.busy_seconds / Seconds(std::max<std::int64_t>(row.nanos, 1)));
+    above = row.alternative;
   }
   TextCanvas axis;
   int free = 0;
-  for (const std::int64_t time : AxisTimes(nanos_, columns / 12)) {
+  for (const std::int64_t time : AxisTimes(nanos_, columns / 10)) {
     const int x =
-        static_cast<int>(name_width) + 1 +
+        name_width + 1 +
         std::min(columns - 1,
                  static_cast<int>(static_cast<double>(time) / per_column));
-    const std::string label = TimeLabel(time);
-    axis.Put(x, 0, '^');
-    if (x < free || x + static_cast<int>(label.size()) > width) continue;
-    axis.Write(x, 1, label);
-    free = x + static_cast<int>(label.size()) + 1;
+    const std::string label = "^" + TimeLabel(time);
+    const int end = x + static_cast<int>(label.size());
+    if (x < free || end > width) continue;
+    axis.Write(x, 0, label);
+    free = end + 1;
   }
-  absl::StrAppend(&text, axis.ToString());
-  absl::StrAppend(
-      &text,
-      Wrap(absl::StrCat(letters.Key(), "; : waiting, . idle. A column is ",
-                        FormatDuration(1e-9 * per_column), "."),
-           "", width));
-  for (const TimelineRow& row : rows_) {
-    absl::StrAppend(
-        &text,
-        Wrap(absl::StrFormat("%s %.0f %% of the time, waiting %.0f %%",
-                             row.is_stream ? "works" : "requests",
-                             100 * row.busy_seconds / Seconds(nanos_),
-                             100 * row.waiting_seconds / Seconds(nanos_)),
-             absl::StrFormat("%-*s ", name_width, row.name), width));
-  }
-  return text;
+  // A mark stays with its meaning when lines are broken at spaces.
+  constexpr char kNoBreak[] = "\x01";
+  std::string key = marks.Key(names, kNoBreak);
+  const std::string blocked = Blocked();
+  if (!blocked.empty()) absl::StrAppend(&key, ", x", kNoBreak, blocked);
+  absl::StrAppend(&key, ", :", kNoBreak, "waiting, blank idle. A column is ",
+                  FormatDuration(1e-9 * per_column), ".");
+  return absl::StrCat(
+      text, axis.ToString(),
+      absl::StrReplaceAll(Wrap(key, "", width), {{kNoBreak, " "}}));
 }
 
 std::string Timeline::ToSvg(const std::string& title) const {
   constexpr double kMargin = 20;
-  constexpr double kNames = 90;
   constexpr double kPlot = 860;
   constexpr double kRow = 34;
   constexpr double kTop = 46;
+  constexpr double kHeading = 22;  // of an alternative
+  constexpr double kGap = 0.7;     // between neighbours
+  constexpr char kBlocked[] = "#D55E00";
+  constexpr char kOthers[] = "#999999";
   if (nanos_ == 0) return TextAsSvg(ToText(), title);
-  // Colours stand for names here; the row is the stream.
-  std::map<std::string, int> colours;
-  std::vector<std::string> names;
-  for (const TimelineRow& row : rows_) {
-    for (const TimelineSpan& span : row.spans) {
-      if (span.kind == SpanKind::kWait) continue;
-      if (colours.emplace(span.name, static_cast<int>(names.size())).second) {
-        names.push_back(span.name);
-      }
+  const std::vector<std::string> names = Names();
+  std::map<std::string, std::string> colours;
+  std::vector<std::pair<std::string, std::string>> key;  // colour, text
+  for (const std::string& name : names) {
+    // The palette's next is the colour of what is blocked.
+    constexpr std::size_t kColours = 6;
+    const std::size_t n = colours.size();
+    colours[name] = n < kColours ? PaletteColour(static_cast<int>(n)) : kOthers;
+    if (n <= kColours) {
+      key.emplace_back(colours[name], n < kColours ? name : "others");
     }
   }
-  const double left = kMargin + kNames;
-  const double bottom = kTop + kRow * static_cast<double>(rows_.size());
+  if (!Blocked().empty()) key.emplace_back(kBlocked, Blocked());
+  key.emplace_back("#eeeeee", "waiting");
+
+  double names_width = 70;
+  double bottom = kTop;
+  std::string above;
+  for (const TimelineRow& row : rows_) {
+    names_width = std::max(names_width, Svg::TextWidth(row.name, 12));
+    bottom += kRow + (row.alternative == above ? 0 : kHeading);
+    above = row.alternative;
+  }
+  const double left = kMargin + names_width + 10;
   constexpr double kKeyLine = 20;
-  constexpr int kPerLine = 7;
-  const double key_lines =
-      static_cast<double>((names.size() + 1 + kPerLine - 1) / kPerLine);
-  Svg svg(left + kPlot + 2 * kMargin, bottom + 44 + kKeyLine * key_lines,
-          title);
+  double key_x = left;
+  double key_y = bottom + 42;
+  std::vector<std::pair<double, double>> key_places;
+  for (const auto& [colour, text] : key) {
+    const double wide = 34 + Svg::TextWidth(text, 11);
+    if (key_x > left && key_x + wide > left + kPlot) {
+      key_x = left;
+      key_y += kKeyLine;
+    }
+    key_places.emplace_back(key_x, key_y);
+    key_x += wide;
+  }
+  Svg svg(left + kPlot + 2 * kMargin, key_y + kMargin, title);
   svg.Text(kMargin, 26, title, {14, "start", "#111111", true});
   const auto x_of = [&](std::int64_t t) {
     return left + kPlot * static_cast<double>(t) / static_cast<double>(nanos_);
@@ -256,28 +365,48 @@ std::string Timeline::ToSvg(const std::string& title) const {
     svg.Text(x_of(time), bottom + 18, TimeLabel(time), {11, "middle"});
   }
   double y = kTop;
+  above = "";
   for (const TimelineRow& row : rows_) {
+    if (row.alternative != above) {
+      above = row.alternative;
+      svg.Text(kMargin, y + kHeading - 6, above,
+               {12, "start", "#111111", true});
+      y += kHeading;
+    }
     svg.Text(left - 10, y + kRow / 2 + 4, row.name, {12, "end"});
     svg.Line(left, y + kRow - 3, left + kPlot, y + kRow - 3, {"#cccccc", 1});
-    // What is too thin to be seen apart is drawn once.
-    double drawn_to = 0;
-    for (const TimelineSpan& span : row.spans) {
+    for (std::size_t i = 0; i < row.spans.size();) {
+      // Neighbours too thin to be seen apart are drawn as one.
+      TimelineSpan span = row.spans[i];
+      const auto is_thin = [&](const TimelineSpan& s) {
+        return x_of(s.end) - x_of(s.begin) < 2 * kGap;
+      };
+      const bool joins = is_thin(span);
+      std::size_t count = 0;
+      for (; i < row.spans.size(); ++i, ++count) {
+        const TimelineSpan& next = row.spans[i];
+        const bool alike = next.kind == span.kind && next.name == span.name;
+        const bool near = x_of(next.begin) - x_of(span.end) < kGap;
+        if (count > 0 &&
+            !(joins && is_thin(next) && near && (alike || IsWait(next))))
+          break;
+        span.end = std::max(span.end, next.end);
+      }
       const double begin = x_of(span.begin);
-      const double wide = std::max(0.6, x_of(span.end) - begin);
-      if (begin + wide < drawn_to + 0.3) continue;
-      drawn_to = begin + wide;
-      const std::string tooltip = absl::StrCat(
-          span.name, span.kind == SpanKind::kWait ? ", waiting" : "", ": ",
-          FormatDuration(Seconds(span.end - span.begin)), " from ",
-          FormatDuration(Seconds(span.begin)));
-      if (span.kind == SpanKind::kWait) {
+      const double wide = std::max(kGap, x_of(span.end) - begin);
+      const std::string tooltip =
+          absl::StrCat(span.name, IsWait(span) ? ", waiting" : "",
+                       count == 1 ? "" : absl::StrCat(", ", count, " spans"),
+                       ": ", FormatDuration(Seconds(span.end - span.begin)),
+                       " from ", FormatDuration(Seconds(span.begin)));
+      if (IsWait(span)) {
         svg.Rect(begin, y + kRow / 2 - 3, wide, 6, {"#eeeeee", "#aaaaaa", 0.5},
                  tooltip);
         continue;
       }
-      svg.Rect(begin, y + 4, wide, kRow - 10,
-               {PaletteColour(colours[span.name]),
-                wide > 3 ? "#333333" : "none", 0.5},
+      svg.Rect(begin, y + 4, wide - (wide > 2 * kGap ? kGap : 0), kRow - 10,
+               {span.kind == SpanKind::kBlocked ? kBlocked : colours[span.name],
+                wide > 4 ? "#333333" : "none", 0.5},
                tooltip);
       if (wide > Svg::TextWidth(span.name, 10) + 4) {
         svg.Text(begin + wide / 2, y + kRow / 2 + 3, span.name, {10, "middle"});
@@ -285,19 +414,10 @@ std::string Timeline::ToSvg(const std::string& title) const {
     }
     y += kRow;
   }
-  double key_x = left;
-  double key_y = bottom + 42;
-  for (std::size_t i = 0; i <= names.size(); ++i) {
-    const bool wait = i == names.size();
-    svg.Rect(
-        key_x, key_y - 9, 14, 10,
-        {wait ? "#eeeeee" : PaletteColour(static_cast<int>(i)), "#777777"});
-    svg.Text(key_x + 19, key_y, wait ? "waiting" : names[i], {11});
-    key_x += kPlot / kPerLine;
-    if (i % kPerLine == kPerLine - 1) {
-      key_x = left;
-      key_y += kKeyLine;
-    }
+  for (std::size_t i = 0; i < key.size(); ++i) {
+    const auto [x, line] = key_places[i];
+    svg.Rect(x, line - 9, 14, 10, {key[i].first, "#777777"});
+    svg.Text(x + 19, line, key[i].second, {11});
   }
   return svg.ToString();
 }

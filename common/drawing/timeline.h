@@ -8,11 +8,26 @@
 //   const Timeline timeline(profiler.profile());
 //   std::cout << timeline.ToText();
 //
-// A row for each thread of the front end: its calls, and its waits for devices
-// (reads and Synchronize). A row for each stream: its operations, and its
-// waits: an operation had been requested, and the stream was free but had not
-// begun it. It waited for another stream's event, or its worker woke up. Time
-// begins with the first request.
+// Alternatives are drawn one above the other, on one axis:
+//
+//   cell.Show(DrawTimelines("both orders",
+//                           {{"notebook", ProfileProgram(course)},
+//                            {"in turn", ProfileProgram(in_turn)}}));
+//
+//   notebook front end |=xxxxxxxxxxxxxx=                   |   6 %
+//            cpu:0     |#################                  |  49 %
+//            cpu:1     |                 ##################|  51 %
+//   in turn  front end |===                                |  18 %
+//            cpu:0     |#################                  |  99 %
+//            cpu:1     |#################                  |  99 %
+//                       ^0           ^10 ms       ^20 ms
+//
+// A row for each thread of the front end: its calls, its waits for devices
+// (reads and Synchronize), and when it was blocked because a queue was full. A
+// row for each stream: its operations, and its waits: an operation had been
+// requested, and the stream was free but had not begun it. It waited for
+// another stream's event, or its worker woke up. Time begins with the first
+// request.
 //
 // Thread-safety: a value; const methods may be called at the same time.
 
@@ -29,7 +44,7 @@
 
 namespace d2l {
 
-enum class SpanKind { kRequest, kWork, kWait };
+enum class SpanKind { kRequest, kWork, kWait, kBlocked };
 
 struct TimelineSpan {
   SpanKind kind = SpanKind::kWork;
@@ -40,24 +55,38 @@ struct TimelineSpan {
 };
 
 struct TimelineRow {
+  std::string alternative;          // "" if there is only one
   std::string name;                 // "front end", "cpu:0/1"
   bool is_stream = false;           // or a thread
-  std::vector<TimelineSpan> spans;  // by begin
+  std::vector<TimelineSpan> spans;  // by begin, disjoint on a thread
+  std::int64_t nanos = 0;           // of all rows of the alternative
   double busy_seconds = 0;          // requesting or working
-  double waiting_seconds = 0;
+  double waiting_seconds = 0;       // also blocked
+};
+
+struct NamedProfile {
+  std::string name;
+  Profile profile;
 };
 
 class Timeline {
  public:
   // Of operations, views, reads and waits; ranges and steps are left out.
-  explicit Timeline(const Profile& profile);
+  explicit Timeline(const Profile& profile) { Add("", profile); }
+  explicit Timeline(const std::vector<NamedProfile>& alternatives) {
+    for (const auto& [name, profile] : alternatives) Add(name, profile);
+  }
 
   const std::vector<TimelineRow>& rows() const { return rows_; }
-  // From the first request to the last thing that happened.
+  // From the first request to the last thing that happened, of the longest
+  // alternative.
   std::int64_t nanos() const { return nanos_; }
 
-  // For a terminal: a letter for each kind of operation, ':' where it waited,
-  // and an axis. A column shows what filled most of it.
+  // For a terminal: a letter for each kind of operation, capital and small in
+  // turn where one takes a column or more; or '=' for requests and '#' for
+  // work, if there is only one kind. What fills a part of the columns has that
+  // part of the marks. At the end of a row, the part of its alternative's time
+  // that it requests or works.
   std::string ToText(int width = kTextWidth) const;
 
   std::string ToSvg(const std::string& title = "") const;
@@ -65,9 +94,21 @@ class Timeline {
   Drawing Draw(const std::string& name) const;
 
  private:
+  void Add(const std::string& alternative, const Profile& profile);
+  // What the operations are called, in the order of the rows.
+  std::vector<std::string> Names() const;
+  // Why the front end was blocked: "front end blocked: queue full 4096/4096".
+  // Empty if it was not.
+  std::string Blocked() const;
+
   std::vector<TimelineRow> rows_;
   std::int64_t nanos_ = 0;
 };
+
+inline Drawing DrawTimelines(const std::string& name,
+                             const std::vector<NamedProfile>& alternatives) {
+  return Timeline(alternatives).Draw(name);
+}
 
 // Round times for the marks of an axis from 0 to `end`: at most `most`, in
 // nanoseconds, 0 the first. One mark if nothing happened.

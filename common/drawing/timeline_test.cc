@@ -1,10 +1,14 @@
 #include "common/drawing/timeline.h"
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <sstream>
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "common/device/device.h"
 #include "common/profiler/profile.h"
 #include "common/profiler/profile_testing.h"
@@ -16,6 +20,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 std::vector<std::string> Lines(const std::string& text) {
@@ -73,17 +78,130 @@ TEST(Timeline, RowsAreThreadsAndStreams) {
 }
 
 TEST(TimelineText, IsScaledToTheRun) {
-  // 36 columns of 2500 / 36 ns: rows are 11 + 36 + 1 wide.
+  // 36 columns of 2500 / 36 ns: rows are 11 + 36 + 7 wide.
   const std::string text =
-      Timeline(Operations({"matmul", "add"}).Build()).ToText(48);
+      Timeline(Operations({"matmul", "add"}).Build()).ToText(54);
   const std::vector<std::string> lines = Lines(text);
   ASSERT_GE(lines.size(), 4u);
-  EXPECT_EQ(lines[0], "front end |AB" + std::string(34, '.') + "|");
-  EXPECT_EQ(lines[1], "cpu:0/1   |::::::::::::::AAAAAAAA:::::::BBBBBBB|");
-  EXPECT_THAT(lines[2], StartsWith("           ^"));
-  EXPECT_THAT(lines[3], HasSubstr("1 us"));
+  EXPECT_EQ(lines[0], "front end |AB" + std::string(34, ' ') + "|   2 %");
+  EXPECT_EQ(lines[1], "cpu:0/1   |::::::::::::::AAAAAAA::::::::BBBBBBB|  40 %");
+  EXPECT_THAT(lines[2], StartsWith("           ^0"));
+  EXPECT_THAT(lines[2], HasSubstr("^1 us"));
   EXPECT_THAT(text, HasSubstr("A matmul, B add"));
-  EXPECT_THAT(text, HasSubstr("works 40 % of the time"));
+}
+
+// The operations run one after the other, 1000 ns each, on cpu:0/1; asked for
+// at the beginning.
+ProfileBuilder BackToBack(int count) {
+  ProfileBuilder builder({Device(DeviceType::kCpu, 0)});
+  for (int i = 0; i < count; ++i) {
+    builder.Operation("matmul", i, i + 1, /*stream=*/0, 100 + 1000 * i,
+                      1100 + 1000 * i);
+  }
+  return builder;
+}
+
+TEST(TimelineText, EqualBlocksAreToldApart) {
+  const std::string row = Lines(Timeline(BackToBack(20).Build()).ToText(80))[1];
+  EXPECT_THAT(row, StartsWith("cpu:0/1   |###%%%###%%%"));
+  int changes = 0;
+  for (std::size_t i = 12; i < 11 + 62; ++i) {
+    changes += row[i] != row[i - 1] ? 1 : 0;
+  }
+  EXPECT_EQ(changes, 19) << row;
+  // Not if a column holds several.
+  EXPECT_THAT(Lines(Timeline(BackToBack(200).Build()).ToText(80))[1],
+              Not(HasSubstr("%%")));
+}
+
+// Marks of work and of waiting have the shares of the times.
+TEST(TimelineText, WorkHasItsShareOfTheColumns) {
+  for (const int percent : {3, 17, 50, 83}) {
+    ProfileBuilder builder({Device(DeviceType::kCpu, 0)});
+    for (int i = 0; i < 1000; ++i) {
+      builder.Operation("a", 0, 1, 0, 1 + 100 * i, 1 + 100 * i + percent);
+    }
+    const std::string row = Lines(Timeline(builder.Build()).ToText(119))[1];
+    EXPECT_NEAR(std::count(row.begin(), row.end(), '#'), percent, 3) << row;
+    EXPECT_THAT(row, HasSubstr(absl::StrFormat("|%4d %%", percent)));
+  }
+  ProfileBuilder builder({Device(DeviceType::kCpu, 0)});
+  builder.Operation("a", 0, 1, 0, 500'000, 500'001);
+  builder.Operation("a", 1, 2, 0, 1'000'000, 1'000'001);
+  EXPECT_THAT(Lines(Timeline(builder.Build()).ToText())[1], HasSubstr("#"));
+}
+
+// Both devices work for 100 ns. First in the notebook's order with a queue of
+// two, then in turn.
+Profile Notebook() {
+  ProfileBuilder builder(
+      {Device(DeviceType::kCpu, 0), Device(DeviceType::kCpu, 1)});
+  builder.Operation("matmul", 5000, 5001, 0, 5001, 5050);
+  builder.Begin(ProfiledKind::kOperation, "matmul", 5010);
+  builder.Add(ProfiledKind::kQueueFull, "front end blocked: queue full 1/1",
+              5012, 5050);
+  builder.End(5052);
+  builder.profile().spans[1].stream = 0;
+  builder.profile().spans[1].device_time = DeviceTime::kMeasured;
+  builder.profile().spans[1].device_begin = 5052;
+  builder.profile().spans[1].device_end = 5101;
+  builder.Operation("matmul", 5060, 5062, 1, 5062, 5160);
+  return builder.Build();
+}
+
+Profile InTurn() {
+  ProfileBuilder builder(
+      {Device(DeviceType::kCpu, 0), Device(DeviceType::kCpu, 1)});
+  builder.Operation("matmul", 900, 902, 0, 902, 1000);
+  builder.Operation("matmul", 902, 904, 1, 904, 1000);
+  return builder.Build();
+}
+
+TEST(Timelines, StandOneAboveTheOther) {
+  const Timeline timeline({{"notebook", Notebook()}, {"in turn", InTurn()}});
+  EXPECT_EQ(timeline.nanos(), 160);
+  ASSERT_EQ(timeline.rows().size(), 6u);
+  std::string front;
+  for (const TimelineSpan& span : timeline.rows()[0].spans) {
+    front += absl::StrCat(span.kind == SpanKind::kBlocked ? "x" : "=",
+                          span.begin, "-", span.end, " ");
+  }
+  // The blocked call is what is around its wait.
+  EXPECT_EQ(front, "=0-1 =10-12 x12-50 =50-52 =60-62 ");
+  EXPECT_EQ(timeline.rows()[0].nanos, 160);
+  EXPECT_EQ(timeline.rows()[3].alternative, "in turn");
+  EXPECT_EQ(timeline.rows()[3].nanos, 100);
+  EXPECT_EQ(timeline.rows()[3].spans[0].begin, 0);
+
+  EXPECT_EQ(
+      timeline.ToText(67),
+      "notebook front end |= =xxxxxxxxx== =                        |   4 %\n"
+      "         cpu:0/1   |#############%%%%%%%%%%%%%              |  61 %\n"
+      "         cpu:1/1   |               #########################|  61 %\n"
+      "in turn  front end |==                                      |   4 %\n"
+      "         cpu:0/1   |##########################              |  98 %\n"
+      "         cpu:1/1   | #########################              |  96 %\n"
+      "                    ^0          ^50 ns       ^100 ns     ^150 ns\n"
+      "= requests, # works: matmul, x front end blocked: queue full 1/1,\n"
+      ": waiting, blank idle. A column is 4.00 ns.\n");
+  const std::string svg = timeline.ToSvg("both");
+  for (const char* part :
+       {">notebook<", ">in turn<", ">front end blocked: queue full 1/1<"}) {
+    EXPECT_THAT(svg, HasSubstr(part));
+  }
+}
+
+// Many calls make a picture of bounded size.
+TEST(TimelineSvg, MergesWhatIsTooThin) {
+  EXPECT_LT(Timeline(BackToBack(20'000).Build()).ToSvg("t").size(), 20'000u);
+  // And 20 blocks are 20.
+  const std::string svg = Timeline(BackToBack(20).Build()).ToSvg("t");
+  std::size_t blocks = 0;
+  for (std::size_t at = svg.find("<title>matmul"); at != std::string::npos;
+       at = svg.find("<title>matmul", at + 1)) {
+    ++blocks;
+  }
+  EXPECT_GE(blocks, 20u);
 }
 
 TEST(TimelineText, FitsAnyWidthAndAnyRun) {

@@ -14,15 +14,21 @@
 
 namespace d2l {
 
-TracedProgram TraceProgram(const std::function<void()>& program) {
-  Tracer tracer;
+Profile ProfileProgram(const std::function<void()>& program) {
   Profiler profiler;
   {
     const ProfileScope scope(profiler);
-    const ScopedOpListener listen(&tracer);
     program();
   }
-  const Profile& profile = profiler.profile();
+  return profiler.profile();
+}
+
+TracedProgram TraceProgram(const std::function<void()>& program) {
+  Tracer tracer;
+  const Profile profile = ProfileProgram([&] {
+    const ScopedOpListener listen(&tracer);
+    program();
+  });
   std::map<std::pair<std::string, std::uint64_t>, const ProfiledSpan*> spans;
   for (const ProfiledSpan& span : profile.spans) {
     if (span.device_time != DeviceTime::kMeasured) continue;

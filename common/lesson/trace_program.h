@@ -1,9 +1,10 @@
-// TraceProgram: runs a part of a lesson and returns its operations as a graph
-// and their times as a profile.
+// ProfileProgram runs a part of a lesson and returns the times of its
+// operations; TraceProgram also the operations as a graph.
 //
 //   const TracedProgram run = TraceProgram([&] { z = x * y + 2; });
 //   cell.Show(DrawGraph(run.graph, "z = x * y + 2"));
 //   cell.Show(Timeline(run.profile).Draw("timeline"));
+//   cell.Show(Timeline(ProfileProgram([&] { z = x * y; })).Draw("mul"));
 //
 // Thread-safety: any thread may call it. The graph is of the calling thread's
 // operations; the profile is of all threads'.
@@ -27,7 +28,8 @@ struct TracedProgram {
   Profile profile;
 };
 
-// Runs the program, and waits until the devices have done what it asked for.
+// Both run the program, and wait until the devices have done what it asked for.
+Profile ProfileProgram(const std::function<void()>& program);
 TracedProgram TraceProgram(const std::function<void()>& program);
 
 }  // namespace d2l
