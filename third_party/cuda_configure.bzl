@@ -57,18 +57,6 @@ cc_library(
 )
 """
 
-_CUPTI = """
-# Its headers. The library is loaded when it is first used:
-# common/device/cuda/cupti_library.h.
-cc_library(
-    name = "cupti",
-    hdrs = glob(["{include}/cupti*.h", "{include}/generated_*.h"]),
-    defines = ['D2L_CUPTI_LIBRARY_FOLDER=\\\\"{lib}\\\\"'],
-    includes = ["{include}"],
-    deps = [":headers"],
-)
-"""
-
 _NVTX = """
 cc_library(
     name = "nvtx",
@@ -154,7 +142,7 @@ def _cuda_configure_impl(ctx):
     lib = _library_dir(ctx, dirs, "libcudart_static.a")
     if not lib:
         problem = repr(_NO_CUDART.format(root = root, dirs = ", ".join(dirs)) if root else _NOT_FOUND.format(looked = looked))
-        names = ["headers", "cccl", "cudart", "cublas", "cupti", "nvtx"]
+        names = ["headers", "cccl", "cudart", "cublas", "nvtx"]
         ctx.file("BUILD", _HEADER + _NO_TOOLKIT.format(problem = problem) + "".join(
             [_MISSING.format(name = name, problem = problem) for name in names],
         ))
@@ -169,17 +157,6 @@ def _cuda_configure_impl(ctx):
         nvcc = repr(nvcc),
         version = repr(version),
     )
-
-    # CUPTI is in a folder of its own in some of NVIDIA's packagings.
-    extras = root + "/extras/CUPTI"
-    cupti_lib = _library_dir(ctx, [lib, extras + "/lib64"], "libcupti.so") or lib
-    if ctx.path(root + "/include/cupti.h").exists:
-        text += _CUPTI.format(include = "include", lib = cupti_lib)
-    elif ctx.path(extras + "/include/cupti.h").exists:
-        ctx.symlink(extras + "/include", "cupti_include")
-        text += _CUPTI.format(include = "cupti_include", lib = cupti_lib)
-    else:
-        text += _MISSING.format(name = "cupti", problem = repr(_NO_PART.format(part = "CUPTI", root = root)))
 
     if ctx.path(root + "/include/nvtx3/nvToolsExt.h").exists:
         text += _NVTX

@@ -8,15 +8,53 @@
 #include <new>
 #include <stdexcept>
 #include <utility>
+#include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/strings/str_format.h"
 #include "common/base/format.h"
+#include "common/base/mutex.h"
 #include "common/base/ticks.h"
 #include "common/device/event.h"
 #include "common/device/failure.h"
 #include "common/device/listener.h"
 
 namespace d2l {
+namespace {
+
+// Where the memory of each DeviceMemory lies.
+struct Place {
+  DeviceMemory* memory;
+  const Backend* backend;
+  int physical_index;
+  DeviceMemory::Kind kind;
+};
+
+struct AllMemories {
+  Mutex mutex;
+  std::vector<Place> places ABSL_GUARDED_BY(mutex);
+};
+
+AllMemories& All() {
+  static AllMemories& all = *new AllMemories;  // outlives every DeviceMemory
+  return all;
+}
+
+// Empties the caches of other devices on the same hardware.
+void EmptyCachesBeside(const Place& here) {
+  AllMemories& all = All();
+  MutexLock lock(all.mutex);
+  for (const Place& other : all.places) {
+    if (other.memory != here.memory && other.backend == here.backend &&
+        other.physical_index == here.physical_index &&
+        other.kind == here.kind) {
+      other.memory->EmptyCache();
+    }
+  }
+}
+
+}  // namespace
+
 DeviceMemory::DeviceMemory(Backend& backend, Device device, int physical_index,
                            Kind kind, std::int64_t max_bytes_in_flight)
     : backend_(backend),
@@ -24,9 +62,20 @@ DeviceMemory::DeviceMemory(Backend& backend, Device device, int physical_index,
       physical_index_(physical_index),
       kind_(kind),
       free_limit_(backend.FreeWaits() ? 32 * kFreeLimit : kFreeLimit),
-      max_bytes_in_flight_(max_bytes_in_flight) {}
+      max_bytes_in_flight_(max_bytes_in_flight) {
+  AllMemories& all = All();
+  MutexLock lock(all.mutex);
+  all.places.push_back({this, &backend_, physical_index_, kind_});
+}
 
 DeviceMemory::~DeviceMemory() {
+  {
+    AllMemories& all = All();
+    MutexLock lock(all.mutex);
+    all.places.erase(std::find_if(
+        all.places.begin(), all.places.end(),
+        [this](const Place& place) { return place.memory == this; }));
+  }
   const internal::PartOfRequest part;
   WaitForParked();
   GiveBackAll();
@@ -55,6 +104,10 @@ StorageRef DeviceMemory::AllocateFor(std::size_t bytes, Stream* home) {
     try {
       block = AllocateSlowly(request);
     } catch (const std::bad_alloc&) {  // of the host
+    } catch (const std::runtime_error&) {
+      // The stream may know what made the device unusable.
+      if (home != nullptr && !internal::enqueue_mode) home->Synchronize();
+      throw;
     }
     if (block == nullptr) ThrowOutOfMemory(bytes);
   }
@@ -96,6 +149,8 @@ Storage* DeviceMemory::AllocateSlowly(Request& request) {
   if (internal::enqueue_mode) return nullptr;
   WaitForParked();
   GiveBackAll();
+  if (Storage* block = AllocateFromDevice(request)) return block;
+  EmptyCachesBeside({this, &backend_, physical_index_, kind_});
   return AllocateFromDevice(request);
 }
 
@@ -222,7 +277,7 @@ bool DeviceMemory::WaitForOldest() {
 
 void DeviceMemory::PutFree(Storage* block) {
   block->users_.clear();
-  block->recorded_ = false;
+  block->recorded_ = block->give_back_ = false;
   free_.Put(block);
 }
 

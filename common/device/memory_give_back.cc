@@ -48,6 +48,11 @@ void DeviceMemory::KeepPieces(Storage* pieces) {
 }
 
 void DeviceMemory::GiveBack(Storage* pieces) {
+  // In a host callback of CUDA nothing can be given back to it.
+  if (internal::enqueue_mode && backend_.FreeWaits()) {
+    KeepPieces(pieces);
+    return;
+  }
   ForEach(pieces, [this](Storage* piece) {
     if (kind_ == Kind::kPinned) {
       internal::RemovePinnedRange(piece->data_);

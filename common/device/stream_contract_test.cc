@@ -67,6 +67,13 @@ class StreamContractTest : public testing::TestWithParam<Device> {
         DeviceMemory::Kind::kDevice, max_bytes_in_flight);
   }
 
+  // Leaves free blocks for the stream. While any stream is stalled, none may be
+  // taken from a GPU, which may wait for it.
+  void LeaveFree(DeviceMemory& memory, int count, std::size_t bytes) {
+    std::vector<StorageRef> blocks(count);
+    for (StorageRef& block : blocks) block = memory.Allocate(bytes, *stream_);
+  }
+
   // Another device than the one tested.
   static Device OtherDevice() {
     for (const Device device : AllDevices()) {
@@ -442,6 +449,7 @@ TEST_P(StreamContractTest, CallingIntoAStreamFromWorkIsALateFailure) {
 TEST_P(StreamContractTest, BlockIsReusedAtOnceOnItsOwnStream) {
   std::unique_ptr<DeviceMemory> memory = MakeMemory();
   {
+    LeaveFree(*memory, 1, 1000);
     StreamStall stall(*stream_);
     StorageRef block = memory->Allocate(1000, *stream_);
     void* const data = block->data();
@@ -471,6 +479,7 @@ TEST_P(StreamContractTest, BlockThatAnotherStreamUsesIsParked) {
   std::unique_ptr<Stream> user = MakeStream(OtherDevice(), 2);
   std::unique_ptr<DeviceMemory> memory = MakeMemory();
   {
+    LeaveFree(*memory, 2, 1000);
     StreamStall stall(*user);
     StorageRef block = memory->Allocate(1000, *stream_);
     void* const data = block->data();
@@ -494,6 +503,7 @@ TEST_P(StreamContractTest, BlockUsedByTwoOthersWaitsForBoth) {
   std::unique_ptr<Stream> second = MakeStream(OtherDevice(), 3);
   std::unique_ptr<DeviceMemory> memory = MakeMemory();
   {
+    LeaveFree(*memory, 2, 1000);
     StreamStall hold_first(*first);
     StreamStall hold_second(*second);
     StorageRef block = memory->Allocate(1000, *stream_);
@@ -516,6 +526,7 @@ TEST_P(StreamContractTest, BlockFreedByACallbackIsParkedToo) {
   std::unique_ptr<Stream> user = MakeStream(GetParam(), 2);
   std::unique_ptr<DeviceMemory> memory = MakeMemory();
   {
+    LeaveFree(*memory, 2, 1000);
     auto block = std::make_shared<StorageRef>(memory->Allocate(1000, *stream_));
     void* const data = (*block)->data();
     (*block)->MarkUsedBy(*user);
@@ -540,6 +551,7 @@ TEST_P(StreamContractTest, AllocationWaitsWhileTooMuchIsInFlight) {
   std::unique_ptr<DeviceMemory> memory = MakeMemory(/*max_bytes_in_flight=*/
                                                     4096);
   {
+    LeaveFree(*memory, 2, 4096);
     StreamStall stall(*user);
     for (int i = 0; i < 2; ++i) {
       // The first 4096 bytes are within the bound.
@@ -762,9 +774,11 @@ TEST_P(StreamContractTest, AWaitBehindAFailureStillCounts) {
 TEST_P(StreamContractTest, WorkMayAllocateWhileMuchIsParked) {
   std::unique_ptr<Stream> home = MakeStream(GetParam(), 2);
   std::unique_ptr<DeviceMemory> memory = MakeMemory(/*max_bytes_in_flight=*/1);
+  // The work on a GPU can have free blocks only.
+  memory->Allocate(1000, *home).reset();
   StorageRef block = memory->Allocate(100, *home);
   StreamStall stall(*stream_);
-  stream_->HostCallback([&] { memory->Allocate(100, *home); });
+  stream_->HostCallback([&] { memory->Allocate(1000, *home); });
   block->MarkUsedBy(*stream_);
   block.reset();  // parked behind the callback
   stall.Release();

@@ -32,13 +32,25 @@ TEST_P(AsyncTest, TheNotebooksExample) {
 
 TEST_P(AsyncTest, StatementsOnlyEnqueue) {
   Stream& stream = CurrentStream(device());
+  Tensor z, sum, view, empty;
+  const auto compute = [&] {
+    const Tensor x = Ones({1, 2}, device());
+    z = x * x + 2;
+    sum = Sum(z);
+  };
+  const auto allocate = [&] {
+    view = T(z)[0];
+    empty = Empty({1000}, device());
+  };
+  RunOnce(device(), [&] {
+    compute();
+    allocate();
+  });
+  z = sum = view = empty = Tensor();
   StreamStall hold(stream);
-  const Tensor x = Ones({1, 2}, device());
-  const Tensor z = x * x + 2;
-  const Tensor sum = Sum(z);
+  compute();
   EXPECT_EQ(stream.QueuedOperations(), 5);  // the hold-up and four
-  const Tensor view = T(z)[0];
-  const Tensor empty = Empty({1000}, device());
+  allocate();
   EXPECT_EQ(stream.QueuedOperations(), 5);
   hold.Release();
   EXPECT_THAT(ToVector<float>(z), ElementsAre(3.f, 3.f));
@@ -48,7 +60,7 @@ TEST_P(AsyncTest, StatementsOnlyEnqueue) {
 TEST_P(AsyncTest, ReadingWaitsForTheWriterOnly) {
   const Tensor early = Ones({1}, device());
   Stream& stream = CurrentStream(device());
-  Synchronize(device());
+  RunOnce(device(), [&] { Item(early + 1); });
   StreamStall hold(stream);
   const Tensor late = early + 1;
   // Held up behind: reading what is done must not wait for it.
@@ -71,10 +83,14 @@ TEST_P(AsyncTest, ItemConvertsAnyDType) {
 
 TEST_P(AsyncTest, TemporariesReuseMemoryWhileTheQueueIsLong) {
   const Tensor x = Ones({1000}, device());
-  Synchronize(device());
+  Tensor z;
+  const auto add_twice = [&] {
+    z = x + 1;
+    z = x + 1;  // now two blocks are in the cycle
+  };
+  RunOnce(device(), add_twice);
   StreamStall hold(CurrentStream(device()));
-  Tensor z = x + 1;
-  z = x + 1;  // now two blocks are in the cycle
+  add_twice();
   const std::int64_t before = Memory(device()).Stats().raw_allocations;
   const int more = std::min(1000, StreamStall::Room(device()) - 2);
   for (int i = 0; i < more; ++i) z = x + 1;

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdint>
+#include <functional>
 #include <future>
 #include <limits>
 #include <set>
@@ -239,6 +240,10 @@ class CrossDeviceTest : public testing::TestWithParam<Pair> {
     return device().type() == DeviceType::kCpu &&
            other().type() == DeviceType::kCuda;
   }
+  // See RunOnce; on both devices.
+  void RunOnceOnBoth(const std::function<void()>& f) {
+    RunOnce(device(), [&] { RunOnce(other(), f); });
+  }
   std::future<void> ReleaseIfCallerWaits(StreamStall& hold) {
     if (!CallerWaitsForSource()) return {};
     return std::async(std::launch::async, [&hold] { hold.Release(); });
@@ -274,7 +279,7 @@ TEST_P(CrossDeviceTest, ThereAndBack) {
 
 TEST_P(CrossDeviceTest, TheCopyWaitsForItsSourceByItself) {
   const Tensor x = Random({1003});
-  Synchronize(device());
+  RunOnceOnBoth([&] { To(x + 1, other()) * 2; });
   StreamStall hold(CurrentStream(device()));
   const Tensor sum = x + 1;
   const auto released = ReleaseIfCallerWaits(hold);
@@ -290,13 +295,18 @@ TEST_P(CrossDeviceTest, TheCopyWaitsForItsSourceByItself) {
 }
 
 TEST_P(CrossDeviceTest, TheSourceMayGoBeforeItIsCopied) {
-  Synchronize(device());
-  StreamStall hold(CurrentStream(other()));
   Tensor there;
-  {
+  const auto copy = [&] {
     const Tensor x = Full({1003}, 5, device());
     there = To(x, other(), /*non_blocking=*/true);
-  }
+  };
+  RunOnceOnBoth([&] {
+    const Tensor spare = Full({1003}, 7, device());
+    copy();
+  });
+  there = Tensor();
+  StreamStall hold(CurrentStream(other()));
+  copy();
   // Its memory must not be given to these yet.
   for (int i = 0; i < 10; ++i) Full({1003}, 7, device());
   hold.Release();
@@ -305,7 +315,7 @@ TEST_P(CrossDeviceTest, TheSourceMayGoBeforeItIsCopied) {
 
 TEST_P(CrossDeviceTest, TheSourceMayChangeAfterTheCopyWasRequested) {
   Tensor x = Full({1003}, 5, device());
-  Synchronize(device());
+  RunOnceOnBoth([&] { To(x, other()); });
   StreamStall hold(CurrentStream(other()));
   const Tensor there = To(x, other(), /*non_blocking=*/true);
   x += 1;
@@ -326,6 +336,11 @@ TEST_P(CrossDeviceTest, AFailureOnTheSourceReachesTheReader) {
   const auto copy = [&] {
     result = To(bad, other(), /*non_blocking=*/true) + 1;
   };
+  RunOnceOnBoth([&] {
+    bad = IndexSelect(x, 0, index);
+    copy();
+  });
+  bad = result = Tensor();
   {
     StreamStall hold(CurrentStream(device()));
     line = __LINE__ + 1;
@@ -361,6 +376,7 @@ TEST_P(CrossDeviceTest, IntoAViewOnTheOtherDevice) {
   const Tensor x = Random({3, 4});
   const Tensor target = Zeros({2, 4, 3}, other(), DType::kFloat64);
   const Tensor part = Transpose(Select(target, 0, 1), 0, 1);
+  RunOnceOnBoth([&] { CopyTo(x + 1, part); });
   StreamStall hold(CurrentStream(device()));
   const Tensor sum = x + 1;
   const auto released = ReleaseIfCallerWaits(hold);

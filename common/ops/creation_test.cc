@@ -90,12 +90,24 @@ TEST_P(CreationTest, FromVectorCopiesAtOnce) {
 }
 
 TEST_P(CreationTest, FromVectorKeepsItsNumbersWhileTheDeviceIsBusy) {
-  StreamStall hold(CurrentStream(device()));
   std::vector<Tensor> tensors;
-  // Their staging buffers must not be handed out twice.
-  for (int i = 0; i < 50; ++i) {
-    tensors.push_back(FromVector(std::vector<float>(257, i), {257}, device()));
+  const auto fill = [&] {
+    for (int i = 0; i < 50; ++i) {
+      tensors.push_back(
+          FromVector(std::vector<float>(257, i), {257}, device()));
+    }
+  };
+  RunOnce(device(), fill);
+  tensors.clear();
+  {
+    std::vector<StorageRef> staging(50);
+    for (StorageRef& one : staging) {
+      one = PinnedMemory(device()).AllocatePinned(257 * sizeof(float));
+    }
   }
+  StreamStall hold(CurrentStream(device()));
+  // Their staging buffers must not be handed out twice.
+  fill();
   hold.Release();
   for (int i = 0; i < 50; ++i) {
     EXPECT_EQ(ValuesOf(tensors[i]), std::vector<double>(257, i));

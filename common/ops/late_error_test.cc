@@ -291,6 +291,7 @@ class LateErrorTest : public DeviceTest {
  protected:
   // A request whose failure nobody can have noticed yet.
   Request Make(const LateCase& c) const {
+    RunOnce(device(), [&] { c.request(device()); });
     StreamStall hold(CurrentStream(device()));
     return c.request(device());
   }
@@ -351,6 +352,7 @@ TEST_P(LateErrorTest, WhatDependsOnItIsLostToo) {
     SCOPED_TRACE(c.what);
     Request bad;
     Tensor sum, unrelated = Ones({2}, device());
+    RunOnce(device(), [&] { Sum(c.request(device()).result); });
     {
       StreamStall hold(CurrentStream(device()));
       bad = c.request(device());

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/device/device_table.h"
+#include "common/device/failure.h"
 #include "common/ops/creation.h"
 #include "common/ops/read.h"
 
@@ -342,6 +343,14 @@ testing::AssertionResult IsRefused(const std::function<void()>& f,
   if (got == expected) return testing::AssertionSuccess();
   return testing::AssertionFailure()
          << "thrown:   " << got << "\nexpected: " << expected;
+}
+
+void RunOnce(Device device, const std::function<void()>& f) {
+  try {
+    f();
+    Synchronize(device);
+  } catch (const AsyncError&) {
+  }
 }
 
 }  // namespace d2l

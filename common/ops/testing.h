@@ -129,6 +129,11 @@ class DeviceTest : public testing::TestWithParam<Device> {
                            ::testing::ValuesIn(::d2l::AllDevices()), \
                            ::d2l::DeviceTestName)
 
+// Calls f, waits for the device, and forgets what failed. Then f can be called
+// while a stream is stalled: the streams and the memory that it needs are
+// there. Taking more from a GPU may wait for the stalled stream.
+void RunOnce(Device device, const std::function<void()>& f);
+
 }  // namespace d2l
 
 #endif  // D2L_COMMON_OPS_TESTING_H_

@@ -15,10 +15,6 @@
 #include "absl/types/span.h"
 #include "common/base/mutex.h"
 #include "common/base/ticks.h"
-#include "common/device/backend.h"
-#include "common/device/device.h"
-#include "common/device/device_table.h"
-#include "common/device/device_times.h"
 #include "common/device/keep_until_passed.h"
 #include "common/device/listener.h"
 #include "common/device/stream.h"
@@ -141,15 +137,6 @@ void SetInputs(Chunk& chunk, CallRecord& record,
 
 }  // namespace
 
-std::shared_ptr<DeviceTimes> BeginTimingOfGpus() {
-  for (const DeviceInfo& info : Devices()) {
-    if (info.device.type() == DeviceType::kCuda) {
-      return CudaBackend().BeginTiming();
-    }
-  }
-  return nullptr;
-}
-
 // What a thread writes to.
 struct Collector::ThreadLog {
   ThreadLog() = default;
@@ -193,12 +180,7 @@ Collector::ThreadLog* Collector::Log() {
 std::shared_ptr<Recording> Collector::Start(const RecordingOptions& options) {
   const MutexLock lock(mutex_);
   const bool first = recordings_.empty();
-  if (first) {
-    times_ = options.begin_timing();
-    const bool without = times_ != nullptr && times_->available();
-    wish_.store(without ? OpStamps::kOptional : 0, std::memory_order_relaxed);
-  }
-  auto recording = std::make_shared<Recording>(options, times_);
+  auto recording = std::make_shared<Recording>(options);
   recording->uncollected_at_start_ =
       uncollected_.load(std::memory_order_relaxed);
   recordings_.push_back(recording);
@@ -230,8 +212,6 @@ void Collector::Stop(Recording& recording) {
     RemoveDeviceListener(this, kMemory);
   }
   if (!recordings_.empty()) return;
-  if (times_ != nullptr) times_->End();
-  times_ = nullptr;
   profiling.store(false, std::memory_order_release);
   RemoveProcessOpListener(this);
   RemoveDeviceListener(this, kWaits);
@@ -291,8 +271,7 @@ OpStamps* Collector::NewStamps(Stream& stream) {
   ThreadLog* const log = Room();
   if (log == nullptr) return nullptr;
   CallRecord& record = log->next();
-  record.stamps.begin.store(wish_.load(std::memory_order_relaxed),
-                            std::memory_order_relaxed);
+  record.stamps.begin.store(0, std::memory_order_relaxed);
   record.stamps.end.store(0, std::memory_order_relaxed);
   record.stream = &stream;
   record.name = nullptr;

@@ -56,7 +56,6 @@
 #include "common/base/mutex.h"
 #include "common/base/source_location.h"
 #include "common/base/ticks.h"
-#include "common/device/device_times.h"
 #include "common/device/listener.h"
 #include "common/device/op_label.h"
 #include "common/device/stream.h"
@@ -120,15 +119,9 @@ struct Chunk {
 };
 using ChunkPtr = std::shared_ptr<Chunk>;
 
-// BeginTiming of the GPUs' back end. Null if the program uses no GPU, or if
-// there is no tool that takes times.
-std::shared_ptr<DeviceTimes> BeginTimingOfGpus();
-
 struct RecordingOptions {
   std::int64_t max_records = 0;
   bool memory = false;
-  // Called if no other recording goes on. Tests have times of their own.
-  std::shared_ptr<DeviceTimes> (*begin_timing)() = BeginTimingOfGpus;
 };
 
 struct TimedMemoryRecord {
@@ -139,9 +132,7 @@ struct TimedMemoryRecord {
 // What was recorded between Start and Stop.
 class Recording {
  public:
-  // times: of the GPUs' operations; null if their stamps are written.
-  Recording(const RecordingOptions& options, std::shared_ptr<DeviceTimes> times)
-      : options_(options), times_(std::move(times)) {}
+  explicit Recording(const RecordingOptions& options) : options_(options) {}
   Recording(const Recording&) = delete;
   Recording& operator=(const Recording&) = delete;
 
@@ -156,7 +147,6 @@ class Recording {
   void Count(const Chunk& chunk);
 
   const RecordingOptions options_;
-  const std::shared_ptr<DeviceTimes> times_;
   const TickScale begin_;
   // Those below are guarded by the collector's mutex until Stop.
   std::optional<TickScale> end_;
@@ -213,12 +203,8 @@ class Collector : public OpListener, public DeviceListener {
 
   std::atomic<std::uint64_t> generation_{1};
   std::atomic<std::int64_t> uncollected_{0};
-  // OpStamps::kOptional if there are times without them, else 0.
-  std::atomic<std::int64_t> wish_{0};
 
   Mutex mutex_;
-  // Of all recordings; may be null.
-  std::shared_ptr<DeviceTimes> times_ ABSL_GUARDED_BY(mutex_);
   // Those that go on.
   std::vector<std::shared_ptr<Recording>> recordings_ ABSL_GUARDED_BY(mutex_);
   int recordings_of_memory_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -14,8 +14,6 @@
 #include "absl/strings/str_format.h"
 #include "common/base/ticks.h"
 #include "common/device/device_table.h"
-#include "common/device/device_times.h"
-#include "common/device/op_label.h"
 #include "common/device/stream.h"
 #include "common/profiler/collector.h"
 #include "common/profiler/merge.h"
@@ -53,22 +51,6 @@ void WaitForAll(const std::vector<Call>& calls) {
   for (const auto& [stream, last] : lasts) stream->WaitFor(last);
 }
 
-EnqueuedOp OpOf(const CallRecord& record) {
-  return {record.stream, record.number};
-}
-
-// Of operations whose stamps have no times.
-void CollectTimes(const std::vector<Call>& calls, DeviceTimes& times) {
-  std::vector<EnqueuedOp> ops;
-  for (const Call& call : calls) {
-    if (call.record->stream == nullptr) continue;
-    const std::int64_t end =
-        call.record->stamps.end.load(std::memory_order_acquire);
-    if (end == OpStamps::kElsewhere) ops.push_back(OpOf(*call.record));
-  }
-  if (!ops.empty()) times.Collect(ops);
-}
-
 std::vector<ProfiledInput> InputsOf(const CallRecord& record) {
   if (record.inputs == CallRecord::kManyInputs) return *record.many;
   std::vector<ProfiledInput> inputs(record.inputs);
@@ -87,13 +69,8 @@ std::vector<ProfiledInput> InputsOf(const CallRecord& record) {
 class Builder {
  public:
   // Times in ticks were taken between `begin` and `end`, or soon after.
-  // device_times: of operations whose stamps say so; null for none.
-  Builder(Profile* profile, const TickScale& begin, const TickScale& end,
-          const DeviceTimes* device_times)
-      : profile_(*profile),
-        begin_(begin),
-        end_(end),
-        device_times_(device_times) {}
+  Builder(Profile* profile, const TickScale& begin, const TickScale& end)
+      : profile_(*profile), begin_(begin), end_(end) {}
 
   void Add(const Call& call) {
     const CallRecord& record = *call.record;
@@ -177,14 +154,11 @@ class Builder {
           open_, open_ == 1 ? "range was" : "ranges were",
           open_ == 1 ? "it is" : "they are"));
     }
-    for (const auto& [why_not, count] : unmeasured_) {
+    if (unmeasured_ > 0) {
       profile_.notes.push_back(absl::StrFormat(
-          "%d %s no device time: %s.", count,
-          count == 1 ? "operation has" : "operations have", why_not));
-    }
-    if (device_times_ == nullptr) return;
-    for (std::string& note : device_times_->Notes()) {
-      profile_.notes.push_back(std::move(note));
+          "%d %s no device time: the device did the work, but could not take "
+          "the time.",
+          unmeasured_, unmeasured_ == 1 ? "operation has" : "operations have"));
     }
   }
 
@@ -229,23 +203,15 @@ class Builder {
       span->device_time = DeviceTime::kNotRun;
       return;
     }
-    FoundTime time;
-    time.end = record.stamps.end.load(std::memory_order_acquire);
-    time.begin = record.stamps.begin.load(std::memory_order_relaxed);
-    if (time.end == OpStamps::kElsewhere) {
-      time = device_times_ == nullptr ? FoundTime()
-                                      : device_times_->Find(OpOf(record));
-    }
-    if (time.end == 0) {
+    const std::int64_t end = record.stamps.end.load(std::memory_order_acquire);
+    if (end == 0) {
       span->device_time = DeviceTime::kUnmeasured;
-      ++unmeasured_[time.why_not.empty()
-                        ? "the device did the work, but could not take the time"
-                        : time.why_not];
+      ++unmeasured_;
       return;
     }
     span->device_time = DeviceTime::kMeasured;
-    span->device_begin = time.begin;
-    span->device_end = time.end;
+    span->device_begin = record.stamps.begin.load(std::memory_order_relaxed);
+    span->device_end = end;
   }
 
   // The innermost span of the thread at that time; -1 for none.
@@ -271,9 +237,8 @@ class Builder {
   std::map<int, int> threads_;  // the collector's number -> the profile's
   std::map<Device, int> devices_;
   std::unordered_map<const Stream*, int> streams_;
-  const DeviceTimes* const device_times_;
   std::int64_t open_ = 0;
-  std::map<std::string, std::int64_t> unmeasured_;  // by the reason
+  std::int64_t unmeasured_ = 0;
 };
 
 }  // namespace
@@ -284,13 +249,12 @@ Profile Recording::ToProfile() const {
   profile.end = end_->nanos();
   std::vector<Call> calls = WrittenCalls(chunks_);
   WaitForAll(calls);
-  if (times_ != nullptr) CollectTimes(calls, *times_);
   // So that the thread that began is the first.
   std::stable_sort(calls.begin(), calls.end(),
                    [](const Call& a, const Call& b) {
                      return a.record->host_begin < b.record->host_begin;
                    });
-  Builder builder(&profile, begin_, *end_, times_.get());
+  Builder builder(&profile, begin_, *end_);
   profile.spans.reserve(calls.size());
   for (const Call& call : calls) builder.Add(call);
   builder.Nest();

@@ -40,6 +40,10 @@ struct BlasLibrary {
 // every time until it is found.
 const BlasLibrary& Blas();
 
+// What Blas() returns instead, from now on; null for the library. Not while a
+// stream has a handle.
+void ReplaceBlasForTesting(const BlasLibrary* blas);
+
 // Folders in the order in which they are searched. "" stands for the system's
 // own search: LD_LIBRARY_PATH, then what the system has.
 std::vector<std::string> BlasFolders();

@@ -45,6 +45,12 @@ static_assert(kCudaInvalidAddressSpace == cudaErrorInvalidAddressSpace);
 static_assert(kCudaInvalidPc == cudaErrorInvalidPc);
 static_assert(kCudaLaunchFailure == cudaErrorLaunchFailure);
 static_assert(kCudaNotPermitted == cudaErrorNotPermitted);
+static_assert(kCudaMpsClientTerminated == cudaErrorMpsClientTerminated);
+static_assert(kCudaExternalDevice == cudaErrorExternalDevice);
+#if CUDART_VERSION >= 13000
+static_assert(kCudaContained == cudaErrorContained);
+static_assert(kCudaTensorMemoryLeak == cudaErrorTensorMemoryLeak);
+#endif
 static_assert(kCudaUnknown == cudaErrorUnknown);
 
 // An error stays with the thread until it is taken; a kernel launch that comes
@@ -88,8 +94,6 @@ void PollWord(void* data) {
 
 class RealCuda final : public CudaApi {
  public:
-  int SetDevice(int gpu) override { return Taken(cudaSetDevice(gpu)); }
-
   int CreateStream(CudaStreamHandle* stream) override {
     return Taken(cudaStreamCreateWithFlags(stream, cudaStreamNonBlocking));
   }
@@ -174,6 +178,9 @@ class RealCuda final : public CudaApi {
     const auto code = static_cast<cudaError_t>(error);
     return absl::StrCat(cudaGetErrorName(code), ": ", cudaGetErrorString(code));
   }
+
+ protected:
+  int SwitchDevice(int gpu) override { return Taken(cudaSetDevice(gpu)); }
 };
 
 }  // namespace

@@ -15,7 +15,6 @@
 #include "common/device/backend.h"
 #include "common/device/cuda/built_archs.h"
 #include "common/device/cuda/cuda_api.h"
-#include "common/device/cuda/cupti_api.h"
 #include "common/device/cuda/gpu_backend.h"
 #include "common/device/cuda/nvtx_ranges.h"
 #include "common/device/cuda/why_no_cuda.h"
@@ -116,8 +115,7 @@ DeviceInventory ListDevices() {
 Backend& CudaBackend() {
   static GpuBackend& backend = [&]() -> GpuBackend& {
     MarkRangesForNvtx();
-    return *new GpuBackend(RealCudaApi(), ListDevices(), BuiltArchs(),
-                           &RealCuptiApi());
+    return *new GpuBackend(RealCudaApi(), ListDevices(), BuiltArchs());
   }();
   return backend;
 }

@@ -44,7 +44,7 @@ TEST(CudaBackendTest, MakesStreamsWhereThereIsAGpu) {
   if (CudaBackend().Inventory().devices.empty()) {
     EXPECT_THROW(CudaBackend().NewStream(cuda0, 0, 0, StreamOptions()),
                  std::invalid_argument);
-    EXPECT_EQ(CudaBackend().Allocate(0, 100), nullptr);
+    EXPECT_THROW(CudaBackend().Allocate(0, 100), std::runtime_error);
     EXPECT_EQ(CudaBackend().FreeMemory(0), 0);
     return;
   }

@@ -5,29 +5,35 @@
 #include <cstddef>
 #include <memory>
 #include <stdexcept>
+#include <string>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "common/device/cuda/blas_library.h"
 
 namespace d2l {
 namespace {
 
-// What NVIDIA recommends.
-constexpr std::size_t kWorkspaceOnHopper = std::size_t{32} << 20;
-constexpr std::size_t kWorkspace = std::size_t{4} << 20;
+// What NVIDIA recommends: more from Hopper on, which is sm_90.
+std::size_t WorkspaceBytes(const std::string& capability) {
+  int number = 0;
+  const bool known =
+      absl::SimpleAtoi(absl::StripPrefix(capability, "sm_"), &number);
+  return std::size_t{known && number >= 90 ? 32u : 4u} << 20;
+}
 
 class BlasOfStream {
  public:
   explicit BlasOfStream(const CudaLaunch& launch)
       : blas_(Blas()), api_(launch.owner->gpu().api()) {
     CheckBlas(blas_.create(&handle_));
-    const std::size_t bytes = launch.owner->gpu().capability() == "sm_90"
-                                  ? kWorkspaceOnHopper
-                                  : kWorkspace;
-    if (api_.Allocate(bytes, &workspace_) != 0) {
+    const std::size_t bytes = WorkspaceBytes(launch.owner->gpu().capability());
+    if (const int error = api_.Allocate(bytes, &workspace_)) {
       blas_.destroy(handle_);
-      throw std::runtime_error(absl::StrCat(
-          "there is no memory for cuBLAS's workspace, ", bytes, " bytes"));
+      throw std::runtime_error(
+          absl::StrCat("CUDA gives no memory for cuBLAS's workspace, ", bytes,
+                       " bytes: ", api_.ErrorText(error)));
     }
     // The stream first: setting it resets the workspace.
     blas_.set_stream(handle_, launch.stream);

@@ -31,6 +31,7 @@ CudaErrorKind KindOf(int error) {
       return CudaErrorKind::kUnloading;
     case kCudaEccUncorrectable:
     case kCudaNvlinkUncorrectable:
+    case kCudaContained:
     case kCudaIllegalAddress:
     case kCudaLaunchTimeout:
     case kCudaContextIsDestroyed:
@@ -41,6 +42,9 @@ CudaErrorKind KindOf(int error) {
     case kCudaInvalidAddressSpace:
     case kCudaInvalidPc:
     case kCudaLaunchFailure:
+    case kCudaTensorMemoryLeak:
+    case kCudaMpsClientTerminated:
+    case kCudaExternalDevice:
     case kCudaUnknown:
       return CudaErrorKind::kSticky;
     default:

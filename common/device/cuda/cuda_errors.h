@@ -24,6 +24,7 @@ inline constexpr int kCudaNoKernelImageForDevice = 209;
 inline constexpr int kCudaEccUncorrectable = 214;
 inline constexpr int kCudaNvlinkUncorrectable = 220;
 inline constexpr int kCudaUnsupportedPtxVersion = 222;
+inline constexpr int kCudaContained = 226;
 inline constexpr int kCudaInvalidResourceHandle = 400;
 inline constexpr int kCudaNotReady = 600;
 inline constexpr int kCudaIllegalAddress = 700;
@@ -37,7 +38,10 @@ inline constexpr int kCudaMisalignedAddress = 716;
 inline constexpr int kCudaInvalidAddressSpace = 717;
 inline constexpr int kCudaInvalidPc = 718;
 inline constexpr int kCudaLaunchFailure = 719;
+inline constexpr int kCudaTensorMemoryLeak = 721;
 inline constexpr int kCudaNotPermitted = 800;
+inline constexpr int kCudaMpsClientTerminated = 810;
+inline constexpr int kCudaExternalDevice = 911;
 inline constexpr int kCudaUnknown = 999;
 
 enum class CudaErrorKind {

@@ -21,6 +21,10 @@ TEST(CudaErrorsTest, TellsApartWhatCanBeMended) {
   EXPECT_EQ(KindOf(kCudaIllegalAddress), CudaErrorKind::kSticky);
   EXPECT_EQ(KindOf(kCudaMisalignedAddress), CudaErrorKind::kSticky);
   EXPECT_EQ(KindOf(kCudaLaunchFailure), CudaErrorKind::kSticky);
+  EXPECT_EQ(KindOf(kCudaContained), CudaErrorKind::kSticky);
+  EXPECT_EQ(KindOf(kCudaTensorMemoryLeak), CudaErrorKind::kSticky);
+  EXPECT_EQ(KindOf(kCudaMpsClientTerminated), CudaErrorKind::kSticky);
+  EXPECT_EQ(KindOf(kCudaExternalDevice), CudaErrorKind::kSticky);
   EXPECT_EQ(KindOf(kCudaCudartUnloading), CudaErrorKind::kUnloading);
 }
 

@@ -21,11 +21,11 @@ CudaEventState::CudaEventState(std::shared_ptr<StreamLog> log,
 bool CudaEventState::Query() {
   if (log_->completed() > number_) return true;
   if (internal::in_cuda_callback) return false;
-  CudaApi& api = event_->gpu().api();
-  const int error = api.QueryEvent(event_->handle());
+  const int error = event_->Query();
   if (error == kCudaNotReady) return false;
   if (error != 0) {
     // Whatever the error, the stream's progress cannot be known any more.
+    CudaApi& api = event_->gpu().api();
     if (!log_->NoteError(api, error)) log_->Lose(api.ErrorText(error));
     return true;
   }
@@ -40,13 +40,13 @@ void CudaEventState::Block() {
         "[event] waited for in a host callback of a CUDA stream, which may "
         "not wait for a GPU");
   }
-  CudaApi& api = event_->gpu().api();
-  const int error = api.SynchronizeEvent(event_->handle());
+  const int error = event_->Synchronize();
   if (error == 0) {
     log_->Complete(number_ + 1);
-  } else if (!log_->NoteError(api, error)) {
-    log_->Lose(api.ErrorText(error));
+    return;
   }
+  CudaApi& api = event_->gpu().api();
+  if (!log_->NoteError(api, error)) log_->Lose(api.ErrorText(error));
 }
 
 FailurePtr CudaEventState::failure() {
@@ -65,24 +65,14 @@ double CudaEventState::NanosSince(EventState& begin_state) {
       return kUnknown;
     }
   }
-  CudaGpu& gpu = event_->gpu();
-  CudaGpu& other = begin.event_->gpu();
-  if (&gpu == &other) {
-    float millis = 0;
-    const int error = gpu.api().ElapsedMillis(begin.event_->handle(),
-                                              event_->handle(), &millis);
-    return error == 0 ? 1e6 * static_cast<double>(millis) : kUnknown;
+  if (&event_->gpu() != &begin.event_->gpu()) {
+    throw std::invalid_argument(
+        "[elapsed_time] the events are of two GPUs, whose clocks cannot be "
+        "compared");
   }
-  const std::shared_ptr<const CudaClock> clock = gpu.Clock();
-  const std::shared_ptr<const CudaClock> other_clock = other.Clock();
-  std::int64_t at = 0;
-  std::int64_t began = 0;
-  if (clock == nullptr || other_clock == nullptr ||
-      gpu.HostNanos(*clock, *event_, &at) != 0 ||
-      other.HostNanos(*other_clock, *begin.event_, &began) != 0) {
-    return kUnknown;
-  }
-  return static_cast<double>(at - began);
+  float millis = 0;
+  const int error = event_->MillisSince(*begin.event_, &millis);
+  return error == 0 ? 1e6 * static_cast<double>(millis) : kUnknown;
 }
 
 }  // namespace d2l

@@ -30,8 +30,8 @@ class CudaEventState final : public EventState {
   bool Query() override;
   void Block() override;
   FailurePtr failure() override;
-  // By CUDA's clock; between two GPUs by the host's, to some 10 us. NaN if CUDA
-  // cannot be called any more.
+  // By the GPU's clock. NaN if CUDA cannot be called any more. Throws
+  // std::invalid_argument if the events are of two GPUs.
   double NanosSince(EventState& begin) override;
 
  private:

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "common/base/timer.h"
+#include "common/device/cuda/cuda_errors.h"
 
 namespace d2l {
 namespace {
@@ -16,6 +17,9 @@ namespace {
 // CUDA tells the time between two events as a float of milliseconds. Up to
 // 4 s that is as fine as its clock, 0.5 us; beyond, a new moment is needed.
 constexpr std::int64_t kClockNanos = 4'000'000'000;
+
+// The GPU answers within microseconds, or not before a stall ends.
+constexpr std::int64_t kClockPatienceNanos = 100'000'000;
 
 // A page of page-locked memory at a time.
 constexpr std::size_t kPage = 4096;
@@ -25,6 +29,22 @@ constexpr std::size_t kPage = 4096;
 CudaEvent::~CudaEvent() {
   std::lock_guard<std::mutex> lock(gpu_.mutex_);
   gpu_.free_[timed_].push_back(handle_);
+}
+
+int CudaEvent::Query() const {
+  const int error = gpu_.MakeCurrent();
+  return error != 0 ? error : gpu_.api().QueryEvent(handle_);
+}
+
+int CudaEvent::Synchronize() const {
+  const int error = gpu_.MakeCurrent();
+  return error != 0 ? error : gpu_.api().SynchronizeEvent(handle_);
+}
+
+int CudaEvent::MillisSince(const CudaEvent& begin, float* millis) const {
+  const int error = gpu_.MakeCurrent();
+  return error != 0 ? error
+                    : gpu_.api().ElapsedMillis(begin.handle_, handle_, millis);
 }
 
 int CudaGpu::NewEvent(bool timed, std::shared_ptr<CudaEvent>* event) {
@@ -65,14 +85,16 @@ void CudaGpu::ReturnStreamMemory(StreamMemory* memory) {
 
 std::shared_ptr<const CudaClock> CudaGpu::Clock() {
   std::lock_guard<std::mutex> lock(clock_mutex_);
-  if (clock_ == nullptr || NowNanos() - clock_->host_nanos > kClockNanos) {
-    clock_ = ReadClock();
+  const std::int64_t now = NowNanos();
+  if (clock_ == nullptr || now - clock_read_at_ > kClockNanos) {
+    clock_read_at_ = now;
+    if (auto read = ReadClock()) clock_ = std::move(read);
   }
   return clock_;
 }
 
 std::shared_ptr<const CudaClock> CudaGpu::ReadClock() {
-  if (api_.SetDevice(index_) != 0) return nullptr;
+  if (MakeCurrent() != 0) return nullptr;
   if (clock_stream_ == nullptr && api_.CreateStream(&clock_stream_) != 0) {
     return nullptr;
   }
@@ -83,11 +105,15 @@ std::shared_ptr<const CudaClock> CudaGpu::ReadClock() {
     CudaClock read = {};
     if (NewEvent(/*timed=*/true, &read.event) != 0) return nullptr;
     const std::int64_t before = NowNanos();
-    if (api_.RecordEvent(read.event->handle(), clock_stream_) != 0 ||
-        api_.SynchronizeEvent(read.event->handle()) != 0) {
-      return nullptr;
+    int error = api_.RecordEvent(read.event->handle(), clock_stream_);
+    std::int64_t after = before;
+    while (error == 0 || error == kCudaNotReady) {
+      error = read.event->Query();
+      after = NowNanos();
+      if (error == 0) break;
+      if (after - before > kClockPatienceNanos) return nullptr;
     }
-    const std::int64_t after = NowNanos();
+    if (error != 0) return nullptr;
     read.uncertainty_nanos = (after - before) / 2;
     read.host_nanos = before + read.uncertainty_nanos;
     if (best == nullptr || read.uncertainty_nanos < best->uncertainty_nanos) {
@@ -100,8 +126,7 @@ std::shared_ptr<const CudaClock> CudaGpu::ReadClock() {
 int CudaGpu::HostNanos(const CudaClock& clock, const CudaEvent& event,
                        std::int64_t* nanos) {
   float millis = 0;
-  const int error =
-      api_.ElapsedMillis(clock.event->handle(), event.handle(), &millis);
+  const int error = event.MillisSince(*clock.event, &millis);
   *nanos = clock.host_nanos + std::llround(1e6 * static_cast<double>(millis));
   return error;
 }

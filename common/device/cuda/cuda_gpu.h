@@ -1,10 +1,13 @@
 // CudaGpu: the resources that the streams on one physical GPU share: pools of
-// events and of the streams' host memory, a relation of the GPU's clock to the
-// host's, and CUPTI, which all GPUs share.
+// events and of the streams' host memory, and a relation of the GPU's clock to
+// the host's.
 //
 //   std::shared_ptr<CudaEvent> event;
 //   if (const int error = gpu.NewEvent(/*timed=*/true, &event)) …
 //   gpu.api().RecordEvent(event->handle(), stream);
+//   const int error = event->Synchronize();
+//
+// Functions that return an int return CUDA's error.
 //
 // Thread-safe. A CudaGpu lives as long as the process and outlives its events;
 // releasing an event or memory calls no CUDA, so it may happen anywhere. CUDA's
@@ -28,7 +31,6 @@
 namespace d2l {
 
 class CudaGpu;
-class CuptiTimer;
 
 // A stream's host memory that its GPU can access.
 struct StreamMemory {
@@ -48,7 +50,14 @@ class CudaEvent {
   CudaEvent& operator=(const CudaEvent&) = delete;
 
   CudaGpu& gpu() const { return gpu_; }
+  bool timed() const { return timed_; }
   CudaEventHandle handle() const { return handle_; }
+
+  // As CudaApi's, from any thread.
+  int Query() const;
+  int Synchronize() const;
+  // Both are timed, done, and of one GPU.
+  int MillisSince(const CudaEvent& begin, float* millis) const;
 
  private:
   CudaGpu& gpu_;
@@ -66,15 +75,14 @@ struct CudaClock {
 class CudaGpu {
  public:
   // index: the GPU's number in the runtime. built_archs: see
-  // LaunchFailureText. cupti: null for none.
+  // LaunchFailureText.
   CudaGpu(CudaApi& api, int index, std::string capability, int multiprocessors,
-          std::vector<int> built_archs, CuptiTimer* cupti = nullptr)
+          std::vector<int> built_archs)
       : api_(api),
         index_(index),
         capability_(std::move(capability)),
         multiprocessors_(multiprocessors),
-        built_archs_(std::move(built_archs)),
-        cupti_(cupti) {}
+        built_archs_(std::move(built_archs)) {}
   CudaGpu(const CudaGpu&) = delete;
   CudaGpu& operator=(const CudaGpu&) = delete;
 
@@ -83,25 +91,29 @@ class CudaGpu {
   const std::string& capability() const { return capability_; }
   int multiprocessors() const { return multiprocessors_; }
   const std::vector<int>& built_archs() const { return built_archs_; }
-  CuptiTimer* cupti() const { return cupti_; }
+
+  // Makes it the thread's current device.
+  int MakeCurrent() const { return api_.SetDevice(index_); }
 
   // An event for the caller's exclusive use. The GPU is the thread's current
-  // one. Returns CUDA's error.
+  // one.
   int NewEvent(bool timed, std::shared_ptr<CudaEvent>* event);
 
   // Memory for one stream, all 0. To be returned when the GPU has no work left
-  // that uses it. Returns CUDA's error.
+  // that uses it. The GPU is the thread's current one.
   int NewStreamMemory(StreamMemory** memory);
   void ReturnStreamMemory(StreamMemory* memory);
 
-  // A moment not long ago; null if CUDA refuses. Now and then it waits for the
-  // GPU, some 10 us.
+  // A moment not long ago; null if CUDA refuses. Every four seconds it is read
+  // anew, which takes some 10 us. If the GPU does not answer, because a stalled
+  // stream shares a queue of the hardware with the clock's, then after 100 ms
+  // the moment from before serves.
   std::shared_ptr<const CudaClock> Clock();
 
   // NowNanos() at which `event`, which is timed and done, was reached. As
-  // precise as the clock's moment, and 0.5 us. Returns CUDA's error.
-  int HostNanos(const CudaClock& clock, const CudaEvent& event,
-                std::int64_t* nanos);
+  // precise as the clock's moment, and 0.5 us.
+  static int HostNanos(const CudaClock& clock, const CudaEvent& event,
+                       std::int64_t* nanos);
 
  private:
   friend class CudaEvent;
@@ -113,7 +125,6 @@ class CudaGpu {
   const std::string capability_;
   const int multiprocessors_;
   const std::vector<int> built_archs_;
-  CuptiTimer* const cupti_;
 
   std::mutex mutex_;                                  // guards these two
   std::array<std::vector<CudaEventHandle>, 2> free_;  // by timed
@@ -122,6 +133,7 @@ class CudaGpu {
   std::mutex clock_mutex_;  // guards what follows
   CudaStreamHandle clock_stream_ = nullptr;
   std::shared_ptr<const CudaClock> clock_;
+  std::int64_t clock_read_at_ = 0;
 };
 
 }  // namespace d2l

@@ -16,7 +16,6 @@
 #include "common/base/timer.h"
 #include "common/device/cuda/cuda_errors.h"
 #include "common/device/cuda/cuda_event.h"
-#include "common/device/cuda/cupti_timer.h"
 #include "common/device/listener.h"
 #include "common/device/memory.h"
 #include "common/device/nvtx_range.h"
@@ -58,15 +57,6 @@ void Release(std::uint32_t* released, std::uint32_t hold) {
   }
 }
 
-bool AllOptional(const OpStamps* stamps) {
-  for (; stamps != nullptr; stamps = stamps->next) {
-    if (stamps->begin.load(std::memory_order_relaxed) != OpStamps::kOptional) {
-      return false;
-    }
-  }
-  return true;
-}
-
 void Throw(CudaApi& api, const std::string& stream, int error) {
   throw std::runtime_error(absl::StrCat("[stream] CUDA cannot make a stream, ",
                                         stream, ": ", api.ErrorText(error)));
@@ -85,13 +75,15 @@ CudaStream::CudaStream(CudaGpu& gpu, Device device, int index,
       checkpoint_every_(
           std::clamp<std::uint64_t>(bound_ / 2, 1, kCheckpointEvery)) {
   internal::WatchForks();
-  int error = api_.SetDevice(gpu_.index());
+  int error = gpu_.MakeCurrent();
   if (error == 0) error = gpu_.NewStreamMemory(&memory_);
   if (error == 0) error = api_.CreateStream(&stream_);
   if (error != 0) {
     if (memory_ != nullptr) gpu_.ReturnStreamMemory(memory_);
     Throw(api_, name(), error);
   }
+  gpu_.Clock();  // read while no stream that it may share a queue with is
+                 // stalled
   log_ = std::make_shared<StreamLog>(name(), options.max_queued_operations,
                                      memory_->records,
                                      [this] { set_ever_failed(); });
@@ -110,7 +102,7 @@ CudaStream::~CudaStream() {
   log_->Detach();
   // Without its context the GPU has nothing that could be given back.
   if (log_->state() != StreamLog::State::kRunning) return;
-  api_.SetDevice(gpu_.index());
+  gpu_.MakeCurrent();
   library_state_.reset();
   api_.DestroyStream(stream_);
   gpu_.ReturnStreamMemory(memory_);
@@ -144,8 +136,8 @@ std::uint64_t CudaStream::Enqueue(const OpLabel& label, bool may_take_long,
   if (log_->state() != StreamLog::State::kRunning) {
     return log_->Begin(label).number;
   }
-  int error = api_.SetDevice(gpu_.index());
-  if (may_take_long && last_checkpoint_ < log_->pushed()) AddCheckpoint();
+  int error = gpu_.MakeCurrent();
+  if (may_take_long && last_checkpoint_ < log_->pushed()) RecordCheckpoint();
   const StreamLog::Ticket ticket = log_->Begin(label);
   std::exception_ptr thrown;
   if (error == 0) {
@@ -158,7 +150,7 @@ std::uint64_t CudaStream::Enqueue(const OpLabel& label, bool may_take_long,
   }
   // Without a checkpoint one only waits for more than need be.
   if (ticket.number + 1 - last_checkpoint_ >= checkpoint_every_) {
-    AddCheckpoint();
+    RecordCheckpoint();
   }
   const bool failed =
       error != 0 && !log_->NoteError(api_, error);  // and the stream goes on
@@ -208,25 +200,23 @@ std::uint64_t CudaStream::LaunchErased(
           launch(to);
           return api_.TakeLaunchError();
         }
-        const CuptiTimer::Scope cupti(
-            AllOptional(stamps) ? gpu_.cupti() : nullptr, *this, ticket.number);
-        if (cupti.taken()) {
-          StampEnd(stamps, OpStamps::kElsewhere);
-          launch(to);
-          return api_.TakeLaunchError();
+        StreamLog::Timing timing = {ticket.number, stamps, nullptr, nullptr};
+        const auto record = [this](std::shared_ptr<CudaEvent>* event) {
+          return gpu_.NewEvent(/*timed=*/true, event) == 0 &&
+                 api_.RecordEvent((*event)->handle(), stream_) == 0;
+        };
+        // It begins when what comes before is done. If that has an event and
+        // is not done yet, the event serves both.
+        if (!checkpoints_.empty() && checkpoints_.back().end == ticket.number &&
+            checkpoints_.back().event->timed() &&
+            checkpoints_.back().event->Query() == kCudaNotReady) {
+          timing.begin = checkpoints_.back().event;
         }
-        // The first event is reached when what comes before it is done.
-        StreamLog::Timing timing = {ticket.number, stamps, nullptr, nullptr,
-                                    gpu_.Clock()};
-        const bool timed =
-            timing.clock != nullptr &&
-            gpu_.NewEvent(/*timed=*/true, &timing.begin) == 0 &&
-            gpu_.NewEvent(/*timed=*/true, &timing.end) == 0 &&
-            api_.RecordEvent(timing.begin->handle(), stream_) == 0;
+        const bool timed = timing.begin != nullptr || record(&timing.begin);
         launch(to);
         const int error = api_.TakeLaunchError();
-        if (timed && error == 0 &&
-            api_.RecordEvent(timing.end->handle(), stream_) == 0) {
+        if (timed && error == 0 && record(&timing.end)) {
+          AddCheckpoint({ticket.number + 1, timing.end});
           log_->AddTiming(std::move(timing));
         }
         return error;
@@ -250,8 +240,7 @@ Event CudaStream::Record() {
                   error = api_.RecordEvent(made->handle(), stream_);
                 }
                 if (error != 0) return error;
-                last_checkpoint_ = ticket.number + 1;
-                checkpoints_.push_back({last_checkpoint_, made});
+                AddCheckpoint({ticket.number + 1, made});
                 event = std::move(made);
                 return 0;
               });
@@ -310,7 +299,12 @@ void CudaStream::CopyAsync(void* dst, const void* src, std::size_t bytes,
                   return 0;
                 }
                 if (bytes == 0) return 0;
-                return api_.CopyAsync(dst, src, bytes, stream_);
+                const int error = api_.CopyAsync(dst, src, bytes, stream_);
+                // It returns when it is done, so no event need say so.
+                if (error == 0 && pageable && kind == CopyKind::kDeviceToHost) {
+                  log_->Complete(ticket.number + 1);
+                }
+                return error;
               });
   ThrowIfLost("copy", requested_at);
   if (pageable || LaunchBlocking()) Finish(number, "copy", requested_at);
@@ -350,9 +344,9 @@ std::function<void()> CudaStream::Stall() {
 
 // ---- How far the stream is.
 
-int CudaStream::AddCheckpoint() {
+int CudaStream::RecordCheckpoint() {
   Checkpoint checkpoint = {log_->pushed(), nullptr};
-  int error = api_.SetDevice(gpu_.index());
+  int error = gpu_.MakeCurrent();
   if (error == 0) error = gpu_.NewEvent(/*timed=*/false, &checkpoint.event);
   if (error == 0) {
     error = api_.RecordEvent(checkpoint.event->handle(), stream_);
@@ -361,16 +355,20 @@ int CudaStream::AddCheckpoint() {
     log_->NoteError(api_, error);
     return error;
   }
+  AddCheckpoint(std::move(checkpoint));
+  return 0;
+}
+
+void CudaStream::AddCheckpoint(Checkpoint checkpoint) {
   last_checkpoint_ = checkpoint.end;
   checkpoints_.push_back(std::move(checkpoint));
-  return 0;
 }
 
 void CudaStream::Poll() {
   while (!checkpoints_.empty()) {
     const Checkpoint& first = checkpoints_.front();
     if (first.end > log_->completed()) {
-      const int error = api_.QueryEvent(first.event->handle());
+      const int error = first.event->Query();
       if (error == kCudaNotReady) return;
       if (error != 0) {
         log_->NoteError(api_, error);
@@ -389,7 +387,7 @@ CudaStream::Checkpoint CudaStream::CheckpointBehind(std::uint64_t number) {
   }
   if (log_->state() != StreamLog::State::kRunning) return {};
   if (last_checkpoint_ <= number) {
-    const int error = AddCheckpoint();
+    const int error = RecordCheckpoint();
     if (error == 0) return checkpoints_.back();
     // The stream's progress cannot be known any more.
     log_->Lose(api_.ErrorText(error));
@@ -403,7 +401,7 @@ CudaStream::Checkpoint CudaStream::CheckpointBehind(std::uint64_t number) {
 
 void CudaStream::Await(const Checkpoint& checkpoint) {
   if (checkpoint.event == nullptr) return;
-  const int error = api_.SynchronizeEvent(checkpoint.event->handle());
+  const int error = checkpoint.event->Synchronize();
   if (error == 0) {
     log_->Complete(checkpoint.end);
   } else if (!log_->NoteError(api_, error)) {
@@ -436,7 +434,7 @@ std::int64_t CudaStream::QueuedOperations() {
     Poll();
     if (log_->completed() < log_->pushed() &&
         last_checkpoint_ < log_->pushed()) {
-      AddCheckpoint();
+      RecordCheckpoint();
       Poll();
     }
   }

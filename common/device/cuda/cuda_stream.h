@@ -26,14 +26,16 @@
 //
 // CUDA reports no operation numbers. The stream's progress is known from
 // events: one after every kCheckpointEvery operations, one before an operation
-// of unknown duration (a host callback, a wait), those that Record makes, and
-// one at the end for a wait that none of these covers. So a wait for an
-// operation lasts at most kCheckpointEvery - 1 kernels and copies longer, and
-// never includes a callback after it. An event behind every operation would
-// make that exact, but would be another call into the driver for each, as would
-// a word that the stream writes (cuStreamWriteValue64). With one event to
-// sixteen operations, an operation costs what its launch does, plus a label
-// that is copied and two uncontended locks, well below 0.1 us on the host
+// of unknown duration (a host callback, a wait), those that Record makes, those
+// behind operations with stamps, and one at the end for a wait that none of
+// these covers. So a wait for an operation lasts at most kCheckpointEvery - 1
+// kernels and copies longer, and never includes a callback after it, as
+// cudaStreamSynchronize would if another thread enqueued one. An event behind
+// every operation would make that exact, but would be another call into the
+// driver for each, as would a word that the stream writes
+// (cuStreamWriteValue64). With one event to sixteen operations, an operation
+// costs what its launch does, plus a label that is copied and two uncontended
+// locks, well below 0.1 us on the host
 // (`bazel run //common/device/cuda:benchmarks`, without a GPU). Sixteen is a
 // choice; on a GPU it has not been measured.
 //
@@ -92,9 +94,10 @@ class CudaStream final : public Stream {
   // whether it failed).
   //
   // The label's stamps, if it has any, are written when the operation is known
-  // to be done, by the clock of CudaGpu: the beginning is when what comes
-  // before is done, some microseconds before the first kernel begins. If all of
-  // them are optional and CUPTI takes times (CuptiTimer), that has them.
+  // to be done. Events are the source of these times, and the clock of CudaGpu
+  // turns them into the host's: the beginning is when what comes before is
+  // done, some microseconds before the first kernel begins. An operation behind
+  // another that has stamps adds one event to the queue.
   //
   // The launch is an NvtxRange under the label's name.
   //
@@ -160,8 +163,9 @@ class CudaStream final : public Stream {
   void WaitForAll();
   void Await(const Checkpoint& checkpoint);
 
-  // These three with the lock. AddCheckpoint returns CUDA's error.
-  int AddCheckpoint();
+  // These four with the lock. RecordCheckpoint returns CUDA's error.
+  int RecordCheckpoint();
+  void AddCheckpoint(Checkpoint checkpoint);
   void Poll();
   Checkpoint CheckpointBehind(std::uint64_t number);
 

@@ -20,7 +20,6 @@ namespace {
 // Every call succeeds and every event is done at once.
 class NoOpCuda final : public CudaApi {
  public:
-  int SetDevice(int) override { return 0; }
   int CreateStream(CudaStreamHandle* stream) override {
     *stream = nullptr;
     return 0;
@@ -61,6 +60,9 @@ class NoOpCuda final : public CudaApi {
   int MemoryInfo(std::size_t*, std::size_t*) override { return 0; }
   int EnablePeerAccess(int, int) override { return 0; }
   std::string ErrorText(int) override { return ""; }
+
+ protected:
+  int SwitchDevice(int) override { return 0; }
 };
 
 CudaStream& NewStream() {

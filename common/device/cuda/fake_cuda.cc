@@ -2,8 +2,11 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <mutex>
@@ -19,7 +22,7 @@
 namespace d2l {
 namespace {
 
-thread_local int current_gpu = 0;
+thread_local int current_gpu = -1;  // none
 thread_local int launch_error = 0;
 thread_local bool in_host_function = false;
 
@@ -87,9 +90,15 @@ int FakeCuda::Enter(const char* function, int gpu) {
   return gpu == kHost ? 0 : lost_[gpu];
 }
 
+int FakeCuda::EnterCurrent(const char* function) {
+  if (current_gpu >= 0) return Enter(function, current_gpu);
+  violations_.push_back(absl::StrCat(function, " without a current device"));
+  return kCudaInvalidResourceHandle;
+}
+
 // ---- Streams.
 
-int FakeCuda::SetDevice(int gpu) {
+int FakeCuda::SwitchDevice(int gpu) {
   Lock lock(mutex_);
   if (const int error = Enter("SetDevice", kHost)) return error;
   if (gpu < 0 || gpu >= options_.gpus) return kCudaInvalidValue;
@@ -99,9 +108,10 @@ int FakeCuda::SetDevice(int gpu) {
 
 int FakeCuda::CreateStream(CudaStreamHandle* stream) {
   Lock lock(mutex_);
-  if (const int error = Enter("CreateStream", current_gpu)) return error;
+  if (const int error = EnterCurrent("CreateStream")) return error;
   auto made = std::make_unique<Stream>();
   made->gpu = current_gpu;
+  made->queue = static_cast<int>(streams_.size()) % options_.hardware_queues;
   made->thread = std::thread([this, s = made.get()] { Serve(*s); });
   *stream = reinterpret_cast<CudaStreamHandle>(made.get());
   streams_.push_back(std::move(made));
@@ -128,8 +138,15 @@ void FakeCuda::Serve(Stream& stream) {
   const GpuMemoryAccess access(/*open=*/true);
   Lock lock(mutex_);
   for (;;) {
-    changed_.wait(lock, [&] { return stream.closing || !stream.work.empty(); });
-    if (lost_[stream.gpu] != 0) stream.work.clear();
+    changed_.wait(lock, [&] {
+      if (stream.work.empty()) return stream.closing;
+      return lost_[stream.gpu] != 0 || !SharesStalledQueue(stream);
+    });
+    if (lost_[stream.gpu] != 0) {
+      stream.work.clear();
+      stream.done = stream.pushed;
+      changed_.notify_all();
+    }
     if (stream.work.empty()) {
       if (stream.closing) return;
       continue;
@@ -139,17 +156,55 @@ void FakeCuda::Serve(Stream& stream) {
     lock.unlock();
     work();
     lock.lock();
+    ++stream.done;
+    changed_.notify_all();
   }
 }
 
-void FakeCuda::Push(Stream& stream, std::function<void()> work) {
+bool FakeCuda::SharesStalledQueue(const Stream& stream) const {
+  return std::any_of(streams_.begin(), streams_.end(), [&](const auto& other) {
+    return other.get() != &stream && other->stalled &&
+           other->queue == stream.queue;
+  });
+}
+
+void FakeCuda::Push(Lock& lock, Stream& stream, std::function<void()> work) {
+  WaitUntil(lock, "a call that enqueues", [&] {
+    return stream.pushed - stream.done < options_.most_queued ||
+           lost_[stream.gpu] != 0;
+  });
   if (stream.closing) violations_.push_back("work on a destroyed stream");
+  ++stream.pushed;
   stream.work.push_back(std::move(work));
   changed_.notify_all();
 }
 
-int FakeCuda::CheckCurrent(const char* function, const Stream& stream) {
-  if (stream.gpu == current_gpu) return 0;
+void FakeCuda::WaitUntil(Lock& lock, const char* what,
+                         const std::function<bool()>& ready) {
+  if (changed_.wait_for(lock, std::chrono::seconds(30), ready)) return;
+  std::fprintf(stderr,
+               "FakeCuda: %s has waited for 30 s. On a GPU it might for ever; "
+               "is a stream stalled?\n",
+               what);
+  std::abort();
+}
+
+void FakeCuda::WaitForWork(Lock& lock, const char* what, int gpu) {
+  std::vector<std::pair<const Stream*, std::uint64_t>> behind;
+  for (const auto& stream : streams_) {
+    if (gpu == kHost || stream->gpu == gpu) {
+      behind.emplace_back(stream.get(), stream->pushed);
+    }
+  }
+  WaitUntil(lock, what, [&] {
+    return std::all_of(behind.begin(), behind.end(), [&](const auto& one) {
+      return one.first->done >= one.second || lost_[one.first->gpu] != 0;
+    });
+  });
+}
+
+int FakeCuda::CheckCurrent(const char* function, int gpu) {
+  if (gpu == current_gpu) return 0;
   violations_.push_back(absl::StrCat(function, " with another current device"));
   return kCudaInvalidResourceHandle;
 }
@@ -159,18 +214,19 @@ void FakeCuda::LaunchKernel(CudaStreamHandle handle,
   Lock lock(mutex_);
   auto& stream = *reinterpret_cast<Stream*>(handle);
   int error = Enter("LaunchKernel", stream.gpu);
-  if (error == 0) error = CheckCurrent("LaunchKernel", stream);
+  if (error == 0) error = CheckCurrent("LaunchKernel", stream.gpu);
   if (error != 0) {
     launch_error = error;
     return;
   }
-  Push(stream, std::move(kernel));
+  Push(lock, stream, std::move(kernel));
 }
 
 int FakeCuda::TakeLaunchError() {
   Lock lock(mutex_);
-  if (const int error = Enter("TakeLaunchError", current_gpu)) return error;
-  return std::exchange(launch_error, 0);
+  const int taken = std::exchange(launch_error, 0);
+  const int error = EnterCurrent("TakeLaunchError");
+  return error != 0 ? error : taken;
 }
 
 int FakeCuda::LaunchHostFunction(CudaStreamHandle handle,
@@ -178,7 +234,7 @@ int FakeCuda::LaunchHostFunction(CudaStreamHandle handle,
   Lock lock(mutex_);
   auto& stream = *reinterpret_cast<Stream*>(handle);
   if (const int error = Enter("LaunchHostFunction", stream.gpu)) return error;
-  Push(stream, [this, function, data] {
+  Push(lock, stream, [this, function, data] {
     Lock one_at_a_time(host_functions_, std::defer_lock);
     if (options_.serial_host_functions) one_at_a_time.lock();
     const GpuMemoryAccess no_access(/*open=*/false);
@@ -199,7 +255,7 @@ int FakeCuda::WaitForWord(CudaStreamHandle handle, const std::uint32_t* word,
     violations_.push_back("a wait for a word that is not in pinned memory");
     return kCudaInvalidValue;
   }
-  Push(stream, [this, word, least, gpu = stream.gpu] {
+  Push(lock, stream, [this, word, least, &stream] {
     // As a GPU does, it looks again and again.
     const auto reached = [&] {
       return static_cast<std::int32_t>(__atomic_load_n(word, __ATOMIC_ACQUIRE) -
@@ -207,11 +263,14 @@ int FakeCuda::WaitForWord(CudaStreamHandle handle, const std::uint32_t* word,
     };
     const auto lost = [&] {
       Lock looking(mutex_);
-      return lost_[gpu] != 0;
+      stream.stalled = true;
+      return lost_[stream.gpu] != 0;
     };
     while (!reached() && !lost()) {
       std::this_thread::sleep_for(std::chrono::microseconds(20));
     }
+    Lock going_on(mutex_);
+    stream.stalled = false;
   });
   return 0;
 }
@@ -251,7 +310,7 @@ void FakeCuda::Unload() {
 
 int FakeCuda::CreateEvent(bool timed, CudaEventHandle* event) {
   Lock lock(mutex_);
-  if (const int error = Enter("CreateEvent", current_gpu)) return error;
+  if (const int error = EnterCurrent("CreateEvent")) return error;
   events_.push_back(
       std::make_unique<Event>(Event{current_gpu, timed, nullptr}));
   *event = reinterpret_cast<CudaEventHandle>(events_.back().get());
@@ -263,6 +322,7 @@ int FakeCuda::RecordEvent(CudaEventHandle handle, CudaStreamHandle on) {
   auto& event = *reinterpret_cast<Event*>(handle);
   auto& stream = *reinterpret_cast<Stream*>(on);
   if (const int error = Enter("RecordEvent", stream.gpu)) return error;
+  if (const int error = CheckCurrent("RecordEvent", stream.gpu)) return error;
   if (event.gpu != stream.gpu) {
     violations_.push_back("an event recorded on another device's stream");
     return kCudaInvalidResourceHandle;
@@ -270,7 +330,7 @@ int FakeCuda::RecordEvent(CudaEventHandle handle, CudaStreamHandle on) {
   auto point = std::make_shared<Point>();
   point->gpu = stream.gpu;
   event.latest = point;
-  Push(stream, [this, point] {
+  Push(lock, stream, [this, point] {
     Lock done_lock(mutex_);
     point->nanos = ClockOf(point->gpu);
     point->done = true;
@@ -283,6 +343,7 @@ int FakeCuda::QueryEvent(CudaEventHandle handle) {
   Lock lock(mutex_);
   const auto& event = *reinterpret_cast<Event*>(handle);
   if (const int error = Enter("QueryEvent", event.gpu)) return error;
+  if (const int error = CheckCurrent("QueryEvent", event.gpu)) return error;
   return event.latest == nullptr || event.latest->done ? 0 : kCudaNotReady;
 }
 
@@ -290,6 +351,9 @@ int FakeCuda::SynchronizeEvent(CudaEventHandle handle) {
   Lock lock(mutex_);
   const auto& event = *reinterpret_cast<Event*>(handle);
   if (const int error = Enter("SynchronizeEvent", event.gpu)) return error;
+  if (const int error = CheckCurrent("SynchronizeEvent", event.gpu)) {
+    return error;
+  }
   const std::shared_ptr<Point> point = event.latest;
   if (point == nullptr) return 0;
   changed_.wait(
@@ -305,7 +369,7 @@ int FakeCuda::WaitEvent(CudaStreamHandle on, CudaEventHandle handle) {
   if (const int error = Enter("WaitEvent", stream.gpu)) return error;
   const std::shared_ptr<Point> point = event.latest;
   if (point == nullptr) return 0;
-  Push(stream, [this, point] {
+  Push(lock, stream, [this, point] {
     Lock waiting(mutex_);
     changed_.wait(waiting,
                   [&] { return point->done || lost_[point->gpu] != 0; });
@@ -319,6 +383,7 @@ int FakeCuda::ElapsedMillis(CudaEventHandle begin_handle,
   const auto& begin = *reinterpret_cast<Event*>(begin_handle);
   const auto& end = *reinterpret_cast<Event*>(end_handle);
   if (const int error = Enter("ElapsedMillis", end.gpu)) return error;
+  if (const int error = CheckCurrent("ElapsedMillis", end.gpu)) return error;
   if (begin.gpu != end.gpu || !begin.timed || !end.timed ||
       begin.latest == nullptr || end.latest == nullptr) {
     violations_.push_back("the time between events that have none");
@@ -349,15 +414,15 @@ int FakeCuda::CopyAsync(void* dst, const void* src, std::size_t bytes,
   const bool to_pageable = Find(dst, bytes) == nullptr;
   if (from_pageable) {
     const auto* const from = static_cast<const char*>(src);
-    Push(stream, [dst, staged = std::vector<char>(from, from + bytes)] {
+    Push(lock, stream, [dst, staged = std::vector<char>(from, from + bytes)] {
       std::memcpy(dst, staged.data(), staged.size());
     });
   } else {
-    Push(stream, [dst, src, bytes] { std::memcpy(dst, src, bytes); });
+    Push(lock, stream, [dst, src, bytes] { std::memcpy(dst, src, bytes); });
   }
   if (!to_pageable) return 0;
   auto done = std::make_shared<bool>(false);
-  Push(stream, [this, done] {
+  Push(lock, stream, [this, done] {
     Lock done_lock(mutex_);
     *done = true;
     changed_.notify_all();
@@ -400,7 +465,8 @@ bool FakeCuda::IsReachable(const void* data, std::size_t bytes) {
 
 int FakeCuda::Allocate(std::size_t bytes, void** data) {
   Lock lock(mutex_);
-  if (const int error = Enter("Allocate", current_gpu)) return error;
+  if (const int error = EnterCurrent("Allocate")) return error;
+  WaitForWork(lock, "cudaMalloc", current_gpu);
   if (bytes > options_.memory_bytes - used_[current_gpu]) {
     return kCudaMemoryAllocation;
   }
@@ -411,25 +477,28 @@ int FakeCuda::Allocate(std::size_t bytes, void** data) {
 
 int FakeCuda::Free(void* data) {
   Lock lock(mutex_);
-  if (const int error = Enter("Free", current_gpu)) return error;
+  if (const int error = EnterCurrent("Free")) return error;
+  WaitForWork(lock, "cudaFree", current_gpu);
   return FreeBlock(data, /*pinned=*/false);
 }
 
 int FakeCuda::AllocatePinned(std::size_t bytes, void** data) {
   Lock lock(mutex_);
-  if (const int error = Enter("AllocatePinned", current_gpu)) return error;
+  if (const int error = EnterCurrent("AllocatePinned")) return error;
+  WaitForWork(lock, "cudaHostAlloc", kHost);
   return AllocateBlock(bytes, kHost, data);
 }
 
 int FakeCuda::FreePinned(void* data) {
   Lock lock(mutex_);
-  if (const int error = Enter("FreePinned", current_gpu)) return error;
+  if (const int error = EnterCurrent("FreePinned")) return error;
+  WaitForWork(lock, "cudaFreeHost", kHost);
   return FreeBlock(data, /*pinned=*/true);
 }
 
 int FakeCuda::MemoryInfo(std::size_t* free, std::size_t* total) {
   Lock lock(mutex_);
-  if (const int error = Enter("MemoryInfo", current_gpu)) return error;
+  if (const int error = EnterCurrent("MemoryInfo")) return error;
   *total = options_.memory_bytes;
   *free = options_.memory_bytes - used_[current_gpu];
   return 0;

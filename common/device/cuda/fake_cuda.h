@@ -15,13 +15,19 @@
 // clocks of their own; once a GPU's context is lost every call on it fails, and
 // no host function is called any more. "Kernels" are functions of the test.
 //
+// It blocks where CUDA may block: allocating and freeing memory waits for all
+// work of the GPU, that of page-locked memory for all GPUs; what is enqueued
+// behind most_queued others waits for room. A wait of that kind that lasts for
+// half a minute, as one for a stalled stream does, ends the program with a
+// message.
+//
 // A GPU's memory is not the host's: on x86 processors with protection keys, an
 // access from a thread other than a stream's, or from a host function, faults,
 // as on a machine with a GPU. Elsewhere such an access is not detected.
 //
 // Invalid calls are recorded (violations()): calls from a host function, a
-// stream with another current device than its own, an event recorded on another
-// device's stream, memory that is not there.
+// stream or an event with another current device than its own, memory that is
+// not there.
 //
 // Thread-safe. Destroyed after every stream on it; it waits for their threads.
 
@@ -58,13 +64,17 @@ class FakeCuda final : public CudaApi {
     bool serial_host_functions = true;
     // Which GPUs can use each other's memory; none if false.
     bool peers = true;
+    // On one stream. CUDA does not document its own number.
+    std::size_t most_queued = 1000;
+    // How many queues of the hardware the streams share, one after the other:
+    // behind one that waits for a word, the others of its queue wait too.
+    int hardware_queues = 1 << 20;
   };
 
   FakeCuda() : FakeCuda(Options()) {}
   explicit FakeCuda(const Options& options);
   ~FakeCuda() override;
 
-  int SetDevice(int gpu) override;
   int CreateStream(CudaStreamHandle* stream) override;
   int DestroyStream(CudaStreamHandle stream) override;
   int CreateEvent(bool timed, CudaEventHandle* event) override;
@@ -115,6 +125,9 @@ class FakeCuda final : public CudaApi {
   std::set<std::pair<int, int>> peers();
   std::vector<std::string> violations();
 
+ protected:
+  int SwitchDevice(int gpu) override;
+
  private:
   // What an event stands for.
   struct Point {
@@ -130,6 +143,10 @@ class FakeCuda final : public CudaApi {
   struct Stream {
     int gpu;
     std::deque<std::function<void()>> work;
+    int queue;
+    bool stalled = false;  // it waits for a word
+    std::uint64_t pushed = 0;
+    std::uint64_t done = 0;
     bool closing = false;
     std::thread thread;
   };
@@ -143,11 +160,20 @@ class FakeCuda final : public CudaApi {
 
   // At the beginning of every call: the error it returns, 0 to go on.
   int Enter(const char* function, int gpu);
+  // The same for one that works on the thread's current device.
+  int EnterCurrent(const char* function);
   void Serve(Stream& stream);
-  void Push(Stream& stream, std::function<void()> work);
+  // May wait for room.
+  void Push(Lock& lock, Stream& stream, std::function<void()> work);
+  // Waits until `ready`; `what` is the call that does.
+  void WaitUntil(Lock& lock, const char* what,
+                 const std::function<bool()>& ready);
+  // Waits for the work of a GPU; of all if it is kHost.
+  bool SharesStalledQueue(const Stream& stream) const;
+  void WaitForWork(Lock& lock, const char* what, int gpu);
   void Stop(Stream& stream, Lock& lock);
   const Block* Find(const void* data, std::size_t bytes);
-  int CheckCurrent(const char* function, const Stream& stream);
+  int CheckCurrent(const char* function, int gpu);
   int AllocateBlock(std::size_t bytes, int gpu, void** data);
   int FreeBlock(void* data, bool pinned);
 

@@ -3,40 +3,45 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <future>
 #include <memory>
 #include <mutex>
 #include <stdexcept>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/device/cuda/cuda_errors.h"
 #include "common/device/cuda/cuda_stream.h"
 #include "common/device/cuda/stream_log.h"
 
 namespace d2l {
 namespace {
 
-// f(), on a thread that may call CUDA.
-template <typename F>
-auto CallingCuda(F f) {
-  if (!internal::in_cuda_callback) return f();
-  return std::async(std::launch::async, f).get();
+void RefuseInCallback() {
+  if (!internal::in_cuda_callback) return;
+  throw std::logic_error(
+      "[memory] a host callback of a CUDA stream asked for memory, and no free "
+      "block fits; a callback may not call CUDA, so allocate before it");
+}
+
+void* MemoryOrNull(CudaApi& api, int error, void* data) {
+  if (error == 0) return data;
+  if (error == kCudaMemoryAllocation) return nullptr;
+  throw std::runtime_error(
+      absl::StrCat("[memory] CUDA gives no memory: ", api.ErrorText(error)));
 }
 
 }  // namespace
 
 GpuBackend::GpuBackend(CudaApi& api, DeviceInventory inventory,
-                       const std::vector<int>& built_archs, CuptiApi* cupti)
-    : api_(api),
-      inventory_(std::move(inventory)),
-      cupti_(cupti == nullptr ? nullptr
-                              : std::make_unique<CuptiTimer>(*cupti)) {
+                       const std::vector<int>& built_archs)
+    : api_(api), inventory_(std::move(inventory)) {
   for (std::size_t i = 0; i < inventory_.devices.size(); ++i) {
     const PhysicalDevice& device = inventory_.devices[i];
     gpus_.push_back(std::make_unique<CudaGpu>(api, static_cast<int>(i),
                                               device.capability, device.cores,
-                                              built_archs, cupti_.get()));
+                                              built_archs));
   }
 }
 
@@ -68,45 +73,46 @@ void GpuBackend::LetPeersIn(int physical_index) {
   in_use_.push_back(physical_index);
 }
 
+int GpuBackend::UseAnyGpu() {
+  int gpu = 0;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (!in_use_.empty()) gpu = in_use_.front();
+  }
+  return api_.SetDevice(gpu);
+}
+
 void* GpuBackend::Allocate(int physical_index, std::size_t bytes) {
-  return CallingCuda([&] {
-    void* data = nullptr;
-    const bool done =
-        api_.SetDevice(physical_index) == 0 && api_.Allocate(bytes, &data) == 0;
-    return done ? data : nullptr;
-  });
+  RefuseInCallback();
+  void* data = nullptr;
+  int error = api_.SetDevice(physical_index);
+  if (error == 0) error = api_.Allocate(bytes, &data);
+  return MemoryOrNull(api_, error, data);
 }
 
 void GpuBackend::Free(int physical_index, void* data, std::size_t /*bytes*/) {
-  CallingCuda([&] {
-    if (api_.SetDevice(physical_index) == 0) api_.Free(data);
-  });
+  if (api_.SetDevice(physical_index) == 0) api_.Free(data);
 }
 
 void* GpuBackend::AllocatePinned(std::size_t bytes) {
-  return CallingCuda([&] {
-    void* data = nullptr;
-    return api_.AllocatePinned(bytes, &data) == 0 ? data : nullptr;
-  });
+  RefuseInCallback();
+  void* data = nullptr;
+  int error = UseAnyGpu();
+  if (error == 0) error = api_.AllocatePinned(bytes, &data);
+  return MemoryOrNull(api_, error, data);
 }
 
 void GpuBackend::FreePinned(void* data, std::size_t /*bytes*/) {
-  CallingCuda([&] { api_.FreePinned(data); });
+  if (UseAnyGpu() == 0) api_.FreePinned(data);
 }
 
 std::int64_t GpuBackend::FreeMemory(int physical_index) {
-  return CallingCuda([&] {
-    std::size_t free = 0;
-    std::size_t total = 0;
-    const bool done = api_.SetDevice(physical_index) == 0 &&
-                      api_.MemoryInfo(&free, &total) == 0;
-    return done ? static_cast<std::int64_t>(free) : std::int64_t{0};
-  });
-}
-
-std::shared_ptr<DeviceTimes> GpuBackend::BeginTiming() {
-  if (cupti_ == nullptr || gpus_.empty()) return nullptr;
-  return cupti_->Begin();
+  std::size_t free = 0;
+  std::size_t total = 0;
+  const bool done = !internal::in_cuda_callback &&
+                    api_.SetDevice(physical_index) == 0 &&
+                    api_.MemoryInfo(&free, &total) == 0;
+  return done ? static_cast<std::int64_t>(free) : 0;
 }
 
 }  // namespace d2l

@@ -1,17 +1,18 @@
 // GpuBackend: the CUDA back end on any CudaApi.
 //
 //   static GpuBackend& backend =
-//       *new GpuBackend(RealCudaApi(), ListDevices(), BuiltArchs(),
-//                       &RealCuptiApi());
+//       *new GpuBackend(RealCudaApi(), ListDevices(), BuiltArchs());
 //
 // The program's own is in cuda_backend.cc; tests make one on a model of a GPU.
 // Several streams, of one device or of logical ones, share their GPU's CudaGpu.
 // GPUs that have streams may use each other's memory directly, where the
 // hardware can.
 //
-// Memory comes straight from cudaMalloc; DeviceMemory makes it stream-ordered
-// and cheap. In a host callback, which must not call CUDA, another thread
-// allocates.
+// Memory comes straight from cudaMalloc, which may wait for all work of the
+// GPU; DeviceMemory makes it stream-ordered and cheap. In a host callback,
+// which must not call CUDA, only what DeviceMemory has free can be had:
+// Allocate and AllocatePinned throw std::logic_error there, and FreeMemory
+// returns 0.
 //
 // Thread-safe. It must outlive its streams and everything they made, so it is
 // never destroyed.
@@ -28,19 +29,16 @@
 #include "common/device/backend.h"
 #include "common/device/cuda/cuda_api.h"
 #include "common/device/cuda/cuda_gpu.h"
-#include "common/device/cuda/cupti_api.h"
-#include "common/device/cuda/cupti_timer.h"
 #include "common/device/device.h"
-#include "common/device/device_times.h"
 #include "common/device/stream.h"
 
 namespace d2l {
 
 class GpuBackend final : public Backend {
  public:
-  // built_archs: see LaunchFailureText. cupti: null for none.
+  // built_archs: see LaunchFailureText.
   GpuBackend(CudaApi& api, DeviceInventory inventory,
-             const std::vector<int>& built_archs, CuptiApi* cupti = nullptr);
+             const std::vector<int>& built_archs);
 
   DeviceType type() const override { return DeviceType::kCuda; }
   const DeviceInventory& Inventory() override { return inventory_; }
@@ -57,15 +55,16 @@ class GpuBackend final : public Backend {
   void* AllocatePinned(std::size_t bytes) override;
   void FreePinned(void* data, std::size_t bytes) override;
   std::int64_t FreeMemory(int physical_index) override;
-  std::shared_ptr<DeviceTimes> BeginTiming() override;
 
  private:
   void LetPeersIn(int physical_index);
 
   CudaApi& api_;
   const DeviceInventory inventory_;
-  const std::unique_ptr<CuptiTimer> cupti_;     // null if there is no CUPTI
   std::vector<std::unique_ptr<CudaGpu>> gpus_;  // by physical index
+
+  // Makes a GPU that is used anyway the thread's device.
+  int UseAnyGpu();
 
   std::mutex mutex_;         // guards in_use_
   std::vector<int> in_use_;  // the GPUs that have had streams

@@ -4,18 +4,21 @@
 
 #include <cstdint>
 #include <cstring>
+#include <functional>
+#include <future>
 #include <memory>
 #include <set>
 #include <stdexcept>
+#include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
-#include "common/base/timer.h"
+#include "absl/strings/str_cat.h"
+#include "common/device/cuda/cuda_errors.h"
 #include "common/device/cuda/cuda_stream.h"
-#include "common/device/cuda/cupti_timer.h"
 #include "common/device/cuda/fake_cuda.h"
-#include "common/device/cuda/fake_cupti.h"
-#include "common/device/device_times.h"
+#include "common/device/failure.h"
 #include "common/device/memory.h"
 #include "common/device/op_label.h"
 #include "gmock/gmock.h"
@@ -24,6 +27,7 @@
 namespace d2l {
 namespace {
 
+using testing::HasSubstr;
 using testing::IsEmpty;
 
 constexpr int kGpus = 3;
@@ -152,53 +156,85 @@ TEST_F(GpuBackendTest, TheHostCannotTouchAGpusMemory) {
   EXPECT_TRUE(cuda_.IsReachable(block->data(), 4));
 }
 
-TEST_F(GpuBackendTest, MemoryCanBeAskedForInAHostCallback) {
-  std::unique_ptr<Stream> stream = Make(0, 0);
-  std::unique_ptr<DeviceMemory> memory = MemoryOf(0, 0);
-  void* data = nullptr;
-  std::int64_t free = 0;
-  stream->HostCallback([&] {
-    data = memory->Allocate(1000, *stream)->data();
-    free = backend_.FreeMemory(0);
-  });
-  stream->Synchronize();
-  EXPECT_NE(data, nullptr);
-  EXPECT_LT(free, static_cast<std::int64_t>(kMemory));
+TEST_F(GpuBackendTest, DevicesOnOneGpuEmptyEachOthersCache) {
+  std::unique_ptr<Stream> streams[] = {Make(0, 0), Make(1, 0)};
+  std::unique_ptr<DeviceMemory> memories[] = {MemoryOf(0, 0), MemoryOf(1, 0)};
+  for (int i = 0; i < 4; ++i) {
+    memories[i % 2]->Allocate(kMemory / 4 * 3, *streams[i % 2]).reset();
+  }
+  StorageRef kept = memories[0]->Allocate(kMemory / 4 * 3, *streams[0]);
+  EXPECT_THROW(memories[1]->Allocate(kMemory / 2, *streams[1]),
+               OutOfMemoryError);
 }
 
-TEST_F(GpuBackendTest, TakesTimesWithCuptiIfThereIsOne) {
-  EXPECT_EQ(backend_.BeginTiming(), nullptr);
-  FakeCupti cupti;
-  GpuBackend none(cuda_, DeviceInventory(), {900}, &cupti);
-  EXPECT_EQ(none.BeginTiming(), nullptr) << "no GPU, so CUDA is left alone";
-  EXPECT_EQ(cupti.loads(), 0);
+TEST_F(GpuBackendTest, ALostGpuIsNotOutOfMemory) {
+  std::unique_ptr<Stream> stream = Make(0, 0);
+  std::unique_ptr<DeviceMemory> memory = MemoryOf(0, 0);
+  std::unique_ptr<DeviceMemory> pinned =
+      MemoryOf(0, 0, DeviceMemory::Kind::kPinned);
+  const auto failure_of = [](const std::function<void()>& allocate) {
+    try {
+      allocate();
+    } catch (const OutOfMemoryError& error) {
+      return absl::StrCat("out of memory: ", error.what());
+    } catch (const std::runtime_error& error) {
+      return std::string(error.what());
+    }
+    return std::string("nothing thrown");
+  };
+  cuda_.FailNext("Allocate", kCudaIllegalAddress);
+  EXPECT_EQ(failure_of([&] { memory->Allocate(100, *stream); }),
+            "[memory] CUDA gives no memory: cudaErrorIllegalAddress: an "
+            "illegal memory access was encountered");
+  cuda_.FailNext("AllocatePinned", kCudaIllegalAddress);
+  EXPECT_THAT(failure_of([&] { pinned->AllocatePinned(100); }),
+              HasSubstr("[memory] CUDA gives no memory"));
+  // If the stream knows what was in flight, it says so.
+  std::promise<void> open;
+  static_cast<CudaStream&>(*stream).Launch(
+      OpLabel("scatter"), [&](const CudaLaunch& to) {
+        cuda_.LaunchKernel(to.stream, [this, &open] {
+          open.get_future().wait();
+          cuda_.Crash(0, kCudaIllegalAddress);
+        });
+      });
+  open.set_value();
+  const std::string lost = failure_of([&] {
+    for (int i = 0; i < 1000; ++i) memory->Allocate(100 + 64 * i, *stream);
+  });
+  EXPECT_THAT(lost, HasSubstr("scatter (operation 0"));
+}
 
-  GpuBackend with(cuda_, ListDevices(), {900}, &cupti);
-  const std::unique_ptr<Stream> stream =
-      with.NewStream(Device(DeviceType::kCuda, 0), 2, 0, StreamOptions());
-  const std::shared_ptr<DeviceTimes> times = with.BeginTiming();
-  ASSERT_NE(times, nullptr);
-  OpStamps stamps;
-  stamps.begin = OpStamps::kOptional;
-  OpLabel label("op");
-  label.set_stamps(&stamps);
-  const std::int64_t launched = NowNanos();
-  const EnqueuedOp op = {stream.get(),
-                         static_cast<CudaStream&>(*stream).Launch(
-                             label, [&](const CudaLaunch& to) {
-                               const std::uint32_t call = cupti.Call();
-                               cuda_.LaunchKernel(to.stream, [&cupti, call] {
-                                 const std::int64_t now = NowNanos();
-                                 cupti.Work(call, now, now);
-                               });
-                             })};
-  stream->WaitFor(op.number);
-  const std::int64_t done = NowNanos();
-  times->Collect({&op, 1});
-  const FoundTime time = times->Find(op);
-  EXPECT_EQ(time.why_not, "");
-  EXPECT_GE(time.begin, launched - CuptiTimer::kSlackNanos);
-  EXPECT_LE(time.end, done + CuptiTimer::kSlackNanos);
+TEST_F(GpuBackendTest, AThreadTakesPinnedMemoryOnAGpuInUse) {
+  std::unique_ptr<Stream> stream = Make(0, 2);
+  std::unique_ptr<DeviceMemory> pinned =
+      MemoryOf(0, 2, DeviceMemory::Kind::kPinned);
+  std::thread([&] {  // which has no current device
+    pinned->AllocatePinned(100).reset();
+    pinned->EmptyCache();
+  })
+      .join();
+  EXPECT_THAT(cuda_.violations(), IsEmpty());
+}
+
+TEST_F(GpuBackendTest, AHostCallbackGetsWhatIsFreeAndNoMore) {
+  std::unique_ptr<Stream> stream = Make(0, 0);
+  std::unique_ptr<DeviceMemory> memory = MemoryOf(0, 0);
+  memory->Allocate(1000, *stream).reset();
+  bool given = false;
+  stream->HostCallback([&] {
+    given = memory->Allocate(1000, *stream)->data() != nullptr;
+    EXPECT_EQ(backend_.FreeMemory(0), 0) << "CUDA cannot be asked";
+  });
+  stream->Synchronize();
+  EXPECT_TRUE(given);
+  stream->HostCallback([&] { memory->Allocate(5000, *stream); });
+  try {
+    stream->Synchronize();
+    ADD_FAILURE() << "nothing thrown";
+  } catch (const AsyncError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("so allocate before it"));
+  }
 }
 
 }  // namespace

@@ -98,11 +98,12 @@ void StreamLog::Complete(std::uint64_t done) {
     MutexLock lock(timings_mutex_);
     while (!timings_.empty() && timings_.front().number < done) {
       const Timing& timing = timings_.front();
-      CudaGpu& gpu = timing.begin->gpu();
+      const auto clock = timing.begin->gpu().Clock();
       std::int64_t begin = 0;
       std::int64_t end = 0;
-      if (gpu.HostNanos(*timing.clock, *timing.begin, &begin) == 0 &&
-          gpu.HostNanos(*timing.clock, *timing.end, &end) == 0) {
+      if (clock != nullptr &&
+          CudaGpu::HostNanos(*clock, *timing.begin, &begin) == 0 &&
+          CudaGpu::HostNanos(*clock, *timing.end, &end) == 0) {
         StampBegin(timing.stamps, begin);
         StampEnd(timing.stamps, end);
       }

@@ -99,7 +99,6 @@ class StreamLog {
     OpStamps* stamps;
     std::shared_ptr<CudaEvent> begin;
     std::shared_ptr<CudaEvent> end;
-    std::shared_ptr<const CudaClock> clock;
   };
   void AddTiming(Timing timing);
 

@@ -24,6 +24,32 @@ struct Matrix {
   std::int64_t batch;  // from one to the next
 };
 
+// Calls load(i, l) once, by all threads together, for every i below kSmallTile
+// and l below depth. What is outside of a matrix becomes zeros in the tile.
+template <typename Load>
+__device__ void LoadTile(int depth, int thread, bool along_l,
+                         const Load& load) {
+  constexpr int kBlock = kSmallTile * kThreadRows;
+  static_assert(kBlock == kSlice, "a thread for each l");
+  if (depth > kSlice / 2) {
+    // A known number of rounds, without a division: all loads are under way
+    // before the first is waited for.
+#pragma unroll
+    for (int round = 0; round < kSmallTile; ++round) {
+      const int e = thread + round * kBlock;
+      const int i = along_l ? round : e % kSmallTile;
+      const int l = along_l ? thread : e / kSmallTile;
+      if (l < depth) load(i, l);
+    }
+    return;
+  }
+#pragma unroll 4
+  for (int e = thread; e < kSmallTile * depth; e += kBlock) {
+    load(along_l ? e / depth : e % kSmallTile,
+         along_l ? e % depth : e / kSmallTile);
+  }
+}
+
 template <typename T>
 __global__ void __launch_bounds__(kSmallTile* kThreadRows)
     SmallProductKernel(T* c, std::int64_t ldc, std::int64_t c_batch,
@@ -35,7 +61,6 @@ __global__ void __launch_bounds__(kSmallTile* kThreadRows)
   const int x = threadIdx.x;
   const int y = threadIdx.y;
   const int thread = y * kSmallTile + x;
-  constexpr int kBlock = kSmallTile * kThreadRows;
   const std::int64_t across = (n + kSmallTile - 1) / kSmallTile;
   const std::int64_t of_matrix = (m + kSmallTile - 1) / kSmallTile * across;
   for (std::int64_t t = blockIdx.x; t < tiles; t += gridDim.x) {
@@ -49,22 +74,15 @@ __global__ void __launch_bounds__(kSmallTile* kThreadRows)
     for (std::int64_t begin = 0; begin < k; begin += kSlice) {
       const int depth =
           k - begin < kSlice ? static_cast<int>(k - begin) : kSlice;
-      // Outside of the matrices: zeros, which are not stored.
-#pragma unroll 4
-      for (int e = thread; e < kSmallTile * depth; e += kBlock) {
-        // Neighbours along the side that lies in memory.
-        const int i = a.column == 1 ? e / depth : e % kSmallTile;
-        const int l = a.column == 1 ? e % depth : e / kSmallTile;
+      // Neighbouring threads load along the side that lies in memory.
+      LoadTile(depth, thread, a.column == 1, [&](int i, int l) {
         left[i][l] =
             row + i < m ? a_tile[i * a.row + (begin + l) * a.column] : T{0};
-      }
-#pragma unroll 4
-      for (int e = thread; e < kSmallTile * depth; e += kBlock) {
-        const int j = b.column == 1 ? e % kSmallTile : e / depth;
-        const int l = b.column == 1 ? e / kSmallTile : e % depth;
+      });
+      LoadTile(depth, thread, b.column != 1, [&](int j, int l) {
         right[l][j] =
             column + j < n ? b_tile[(begin + l) * b.row + j * b.column] : T{0};
-      }
+      });
       __syncthreads();
 #pragma unroll 8
       for (int l = 0; l < depth; ++l) {
