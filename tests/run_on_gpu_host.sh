@@ -13,29 +13,36 @@
 # Large matrix products need cuBLAS there. It is found in the toolkit, in the
 # PyTorch of python3, or on LD_LIBRARY_PATH.
 #
-# --archs       GPU architectures to compile for; all that .bazelrc names, if
-#               left out. --archs=none packs without CUDA.
+# A call lasts ten minutes at most. What it had no time for, the next one does:
+#
+#   d2l/run_on_gpu_host.sh --resume
+#
+# --archs       GPU architectures to compile for; those of a build, if left out.
+#               --archs=none packs without CUDA.
 # --devices     lists to run on, separated by blanks. Left out: "cuda:0
 #               cuda:0,cuda:0", or "cpu:0 cpu:0,cpu:1" where no GPU can be used.
 # --size        of the lessons: small (if left out), course or large.
-# --steps       which, of: tests sanitizer lessons benchmarks peers. All, if
-#               left out.
-# --filter      of GoogleTest, for the tests: --filter='*MatMul*'.
-# --report      a folder for report.txt, report.json and each step's whole
-#               output; report/, if left out.
+# --steps       which, of: probe tests exit peers lessons sanitizer benchmarks.
+#               All, if left out, in this order.
+# --filter      of GoogleTest, for the tests, also under the sanitizer:
+#               --filter='*MatMul*'. Each suite is a process of its own.
+# --seconds     how long the call may last; 570, if left out.
+# --resume      leaves out the steps that an earlier call has in the report.
+# --report      a folder for report.txt and each step's whole output; report/, if
+#               left out. It is packed as FOLDER.tar.gz.
 #
 # Exits with 1 if a step failed. Ctrl-C stops at once; the report then holds
 # what was done.
 set -uo pipefail
 export LC_ALL=C
 
-archs="" devices="" size=small report=report pack="" filter="*"
-all_steps="tests sanitizer lessons benchmarks peers"
+archs="" devices="" size=small report=report pack="" filter="*" seconds=570 resume=no
+all_steps="probe tests exit peers lessons sanitizer benchmarks"
 steps="$all_steps"
 
 # Longest that a step may take, in seconds. A sanitizer makes a kernel up to a
 # hundred times slower.
-test_limit=600 sanitizer_limit=1800 lesson_limit=900 benchmark_limit=1200
+probe_limit=150 test_limit=300 suite_limit=60 sanitizer_limit=300 lesson_limit=300 benchmark_limit=400
 
 complain() {
   echo "run_on_gpu_host.sh: $*" >&2
@@ -58,6 +65,8 @@ read_flags() {
         done
         ;;
       --filter=?*) filter="${flag#*=}" ;;
+      --seconds=?*) seconds="${flag#*=}" ;;
+      --resume) resume=yes ;;
       --report=?*) report="${flag#*=}" ;;
       -h | --help)
         sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "$0"
@@ -98,6 +107,7 @@ check_archs() {
 
 make_pack() {
   local out stage chapter library path flags=() bin
+  local programs=(tests/all_tests tests/all_benchmarks common/device/cuda/exit_test_on_devices)
   out="$(realpath -m "$pack")"
   cd "$(dirname "$0")/.." || exit 2
   [[ -e chapters/chapters.bzl ]] || complain "--pack needs the repository."
@@ -106,8 +116,10 @@ make_pack() {
   else
     flags+=(--config=cuda)
     if [[ -n "$archs" ]]; then flags+=("--//:cuda_archs=$archs"); fi
+    programs+=(tests/gpu_probe common/device/cuda/cuda_backend_test)
   fi
-  local targets=(//tests:all_tests //tests:all_benchmarks)
+  local targets=() program
+  for program in "${programs[@]}"; do targets+=("//${program%/*}:${program##*/}"); done
   for chapter in $(chapters); do targets+=("//chapters/$chapter:lesson"); done
 
   # A test whose cases nobody linked in would be missed by nobody.
@@ -124,7 +136,7 @@ make_pack() {
   cp tests/run_on_gpu_host.sh "$stage/d2l"
   cp tests/peers/*.py "$stage/d2l/peers"
   cp common/ops/print_golden.json "$stage/d2l/common/ops"
-  cp "$bin/tests/all_tests" "$bin/tests/all_benchmarks" "$stage/d2l/bin"
+  for program in "${programs[@]}"; do cp "$bin/$program" "$stage/d2l/bin"; done
   for chapter in $(chapters); do
     cp "$bin/chapters/$chapter/lesson" "$stage/d2l/bin/lesson_$chapter"
   done
@@ -150,43 +162,13 @@ make_pack() {
 
 # ---- On the machine with the GPU.
 
-here="" any_failed=no cublas=""
-step_names=() step_results=() step_seconds=() step_logs=() step_details=()
+here="" out_of_time=no cublas=""
 
 # Both to the terminal and to the report.
 say() { printf '%s\n' "$*" | tee -a "$report/report.txt"; }
 
-# In JSON's quotes.
-quoted() {
-  local text="${1//\\/\\\\}"
-  text="${text//\"/\\\"}"
-  text="${text//$'\t'/ }"
-  printf '"%s"' "${text//$'\n'/\\n}"
-}
-
-write_json() {
-  local i separator=""
-  {
-    printf '{"machine": %s,\n "built": %s,\n "steps": [' \
-      "$(quoted "$(cat "$report/machine.txt")")" "$(quoted "$(cat "$here/built.txt")")"
-    for i in "${!step_names[@]}"; do
-      printf '%s\n  {"step": %s, "result": %s, "seconds": %s, "details": %s, "log": %s}' \
-        "$separator" "$(quoted "${step_names[i]}")" "$(quoted "${step_results[i]}")" \
-        "${step_seconds[i]}" "$(quoted "${step_details[i]}")" "$(quoted "${step_logs[i]}")"
-      separator=","
-    done
-    printf '\n]}\n'
-  } > "$report/report.json"
-}
-
-# record NAME RESULT SECONDS LOG DETAILS
-record() {
-  step_names+=("$1") step_results+=("$2") step_seconds+=("$3")
-  step_logs+=("$4") step_details+=("$5")
-  if [[ "$2" == failed ]]; then any_failed=yes; fi
-  say "$(printf '%-8s %5ss  %-40s %s' "$2" "$3" "$1" "$5")"
-  write_json
-}
+# record NAME RESULT SECONDS DETAILS
+record() { say "$(printf '%-8s %5ss  %-40s %s' "$2" "$3" "$1" "$4")"; }
 
 # details LOG: what the last lines of a log say in one line.
 details() {
@@ -204,27 +186,73 @@ details() {
   grep -E 'HOLDS, [0-9]+ FAILS' "$1" | tail -1
 }
 
-# step NAME LIMIT COMMAND...: runs it, and keeps all that it prints.
+# step NAME LIMIT COMMAND...: runs it, and keeps all that it prints. Returns 1 if
+# it failed. A step without time, or that is in the report, is not run.
 step() {
-  local name="$1" limit="$2" log code=0 begin result=passed note
+  local name="$1" limit="$2" log code=0 begin result=passed note left
   shift 2
   log="$(printf '%s' "$name" | tr -c 'A-Za-z0-9._' '-').log"
+  if [[ "$resume" == yes && -e "$report/$log" ]]; then return 0; fi
+  left=$((seconds - SECONDS))
+  if ((left < 15)); then
+    out_of_time=yes
+    return 0
+  fi
+  if ((limit > left)); then limit=$left; fi
   begin=$SECONDS
   if [[ -t 1 ]]; then echo "... $name"; fi
-  timeout --kill-after=10 "$limit" "$@" > "$report/$log" 2>&1 || code=$?
+  timeout --kill-after=10 "$limit" "$@" > "$report/$log.part" 2>&1 || code=$?
+  if [[ ("$code" -eq 124 || "$code" -eq 137) && "$limit" -eq "$left" ]]; then
+    out_of_time=yes
+    return 0
+  fi
+  mv "$report/$log.part" "$report/$log"
   note="$(details "$report/$log" | tr '\n' ' ')"
   if [[ "$code" -ne 0 ]]; then
     result=failed
     note="exit code $code${note:+; $note}"
     if [[ "$code" -eq 124 || "$code" -eq 137 ]]; then note="stopped after $limit s; $note"; fi
   fi
-  record "$name" "$result" $((SECONDS - begin)) "$log" "$note"
+  record "$name" "$result" $((SECONDS - begin)) "$note"
   if [[ "$result" == failed ]]; then
     tail -n 15 "$report/$log" | sed 's/^/    /' | tee -a "$report/report.txt"
+    return 1
   fi
 }
 
-skip() { record "$1" skipped 0 "" "$2"; }
+# tests_of PATTERN: "SUITE FILTER" for each suite that has tests of --filter
+# whose name matches the regular expression.
+tests_of() {
+  bin/all_tests --gtest_list_tests "--gtest_filter=$filter" 2> /dev/null \
+    | awk -v pattern="$1" '
+        /^[^ ]/ { suite = $1 ~ /\.$/ ? $1 : ""; next }
+        suite != "" && /^  / && (suite $1) ~ pattern {
+          if (!(suite in filter)) order[++count] = suite
+          filter[suite] = filter[suite] ":" suite $1
+        }
+        END {
+          for (i = 1; i <= count; ++i) print order[i], substr(filter[order[i]], 2)
+        }'
+}
+
+# suites NAME LIST PATTERN COMMAND...: each suite as a step of its own on these
+# devices, so that one that hangs, or loses the GPU, ends no other.
+suites() {
+  local name="$1" list="$2" pattern="$3" suite tests
+  shift 3
+  export D2L_TEST_DEVICES
+  D2L_TEST_DEVICES="$(test_devices "$list")"
+  while read -r suite tests; do
+    step "$name ${suite%.} on $list" "$suite_limit" \
+      "$@" bin/all_tests "--gtest_filter=$tests" && continue
+    if [[ "$name" != tests ]]; then continue; fi
+    # Kernel by kernel: the test that fails is then the cause.
+    step "again, blocking, ${suite%.} on $list" "$suite_limit" \
+      env CUDA_LAUNCH_BLOCKING=1 bin/all_tests "--gtest_filter=$tests"
+  done < <(tests_of "$pattern")
+}
+
+skip() { record "$1" skipped 0 "$2"; }
 
 wanted() { [[ " $steps " == *" $1 "* ]]; }
 
@@ -284,7 +312,8 @@ run_all() {
     || complain "unpack what --pack has packed, and run it there; see --help."
   mkdir -p "$report" || complain "--report=$report: it cannot be made."
   report="$(cd "$report" && pwd)"
-  : > "$report/report.txt"
+  if [[ "$resume" == no ]]; then rm -f "$report"/*.log "$report"/report.*; fi
+  touch "$report/report.txt"
   cd "$here" || exit 2
   cublas="$(cublas_folders)"
   LD_LIBRARY_PATH="$here/lib:$cublas${LD_LIBRARY_PATH:-}"
@@ -306,38 +335,29 @@ run_all() {
   fi
   first="${devices%%[ ,]*}"
 
-  if wanted tests; then
-    for list in $devices; do
-      step "tests on $list" "$test_limit" env "D2L_TEST_DEVICES=$(test_devices "$list")" \
-        bin/all_tests --gtest_brief=1 "--gtest_filter=$filter"
-    done
-  fi
-  if wanted sanitizer; then
-    if [[ "$first" != *cuda* ]]; then
-      skip "compute-sanitizer" "no GPU"
-    elif ! command -v compute-sanitizer > /dev/null; then
-      skip "compute-sanitizer" "not installed"
+  if wanted probe; then
+    if [[ -x bin/gpu_probe && "$first" == *cuda* ]]; then
+      step "probe" "$probe_limit" bin/gpu_probe
+      if [[ "$resume" == no ]]; then say "$(cat "$report/probe.log")"; fi
     else
-      for name in memcheck racecheck; do
-        step "compute-sanitizer $name" "$sanitizer_limit" \
-          env "D2L_TEST_DEVICES=$(test_devices "$first")" compute-sanitizer --tool="$name" \
-          --error-exitcode=3 bin/all_tests --gtest_brief=1 "--gtest_filter=*cuda*"
-      done
+      skip "probe" "no GPU"
     fi
   fi
-  if wanted lessons; then
+  if wanted tests; then
     for list in $devices; do
-      for lesson in bin/lesson_*; do
-        name="${lesson#bin/lesson_}"
-        step "lesson $name on $list" "$lesson_limit" \
-          "$lesson" "--devices=$list" "--size=$size" "--json=$report/$name-${list//[:,]/_}.json"
-      done
+      # On a CPU device there is nothing to tell apart.
+      if [[ "$list" == *cuda* ]]; then
+        suites tests "$list" cuda env
+      else
+        step "tests on $list" "$test_limit" env "D2L_TEST_DEVICES=$(test_devices "$list")" \
+          bin/all_tests "--gtest_filter=$filter"
+      fi
     done
   fi
-  if wanted benchmarks; then
-    step "benchmarks on $first" "$benchmark_limit" bin/all_benchmarks "--devices=$(two_of "$first")" \
-      "--benchmark_filter=device:${first%%:*}" --benchmark_min_time=0.1 \
-      "--benchmark_out=$report/benchmarks.json" --benchmark_out_format=json
+  if wanted exit; then
+    step "exit on $first" "$suite_limit" env "D2L_TEST_DEVICES=$(two_of "$first")" \
+      bin/exit_test_on_devices
+    if [[ -x bin/cuda_backend_test ]]; then step "inventory" "$suite_limit" bin/cuda_backend_test; fi
   fi
   if wanted peers; then
     if ! python3 -c 'import torch' 2> /dev/null; then
@@ -349,8 +369,41 @@ run_all() {
       say "$(cat "$report"/beside-PyTorch*.log)"
     fi
   fi
-  say "Written: $report/report.txt, report.json"
-  [[ "$any_failed" == no ]]
+  if wanted lessons; then
+    for list in $devices; do
+      for lesson in bin/lesson_*; do
+        name="${lesson#bin/lesson_}"
+        step "lesson $name on $list" "$lesson_limit" \
+          "$lesson" "--devices=$list" "--size=$size" "--json=$report/$name-${list//[:,]/_}.json"
+      done
+    done
+  fi
+  if wanted sanitizer; then
+    if [[ "$first" != *cuda* ]]; then
+      skip "compute-sanitizer" "no GPU"
+    elif ! command -v compute-sanitizer > /dev/null; then
+      skip "compute-sanitizer" "not installed"
+    else
+      # Without --filter, what has shared memory and many threads.
+      local pattern=cuda
+      if [[ "$filter" == "*" ]]; then pattern='(Reduc|Softmax|MatMul|Copy).*cuda'; fi
+      suite_limit="$sanitizer_limit"
+      for name in memcheck racecheck; do
+        suites "$name" "$first" "$pattern" compute-sanitizer "--tool=$name" --error-exitcode=3
+      done
+    fi
+  fi
+  if wanted benchmarks; then
+    step "benchmarks on $first" "$benchmark_limit" bin/all_benchmarks "--devices=$(two_of "$first")" \
+      "--benchmark_filter=device:${first%%:*}" --benchmark_min_time=0.1 \
+      "--benchmark_out=$report/benchmarks.json" --benchmark_out_format=json
+  fi
+  if [[ "$out_of_time" == yes ]]; then
+    say "There was no time for all; go on with: $0 --resume"
+  fi
+  say "Written: $report.tar.gz, of $report/report.txt and the logs"
+  tar -czf "$report.tar.gz" -C "$(dirname "$report")" "$(basename "$report")"
+  ! grep -q '^failed' "$report/report.txt"
 }
 
 trap 'echo; echo "Interrupted."; exit 130' INT

@@ -18,6 +18,15 @@ def if_cuda(then, otherwise = []):
 # without --config=cuda.
 CUDA_ONLY = if_cuda([], ["//third_party:never"])
 
+def _default_archs(version):
+    """For nvcc's version, "Build cuda_13.0.r13.0/compiler..."."""
+    archs = "sm_75,sm_80,sm_86,sm_89,sm_90"
+    number = version.replace("Build cuda_", "").split(".r")[0].split(".")
+    if len(number) >= 2 and number[0].isdigit() and number[1].isdigit():
+        if [int(number[0]), int(number[1])] >= [12, 8]:
+            archs += ",sm_100,sm_120"  # Blackwell
+    return archs
+
 def _gencode(archs):
     """nvcc's -gencode flags: machine code for each, and PTX of the newest."""
     flags = []
@@ -30,8 +39,6 @@ def _gencode(archs):
         flags.append("-gencode=arch=compute_%s,code=sm_%s" % (name, name))
         if not newest or int(number) >= int(newest.rstrip("af")):
             newest = name
-    if not flags:
-        fail("--//:cuda_archs is empty; it takes a list like sm_80,sm_90.")
     return flags + ["-gencode=arch=compute_%s,code=compute_%s" % (newest, newest)]
 
 def _nvcc_flags(ctx, context):
@@ -47,7 +54,8 @@ def _nvcc_flags(ctx, context):
         args.add_all(["-O3", "-lineinfo"])
         if ctx.var["COMPILATION_MODE"] == "opt":
             args.add("-DNDEBUG")
-    args.add_all(_gencode(ctx.attr._archs[BuildSettingInfo].value))
+    version = ctx.attr._toolkit[CudaToolkitInfo].version
+    args.add_all(_gencode(ctx.attr._archs[BuildSettingInfo].value or _default_archs(version)))
     args.add("-ccbin", ctx.attr._ccbin[BuildSettingInfo].value or "gcc")
 
     # --copt, so that warnings and sanitizers reach the host code.
