@@ -219,21 +219,28 @@ void CpuStream::Work() {
   if (pool_->cores() > 1) internal::current_pool = pool_.get();
   for (;;) {
     TaskQueue::Slot* slot = queue_.TryFront();
+    if (slot == nullptr && has_core_) {
+      slot = queue_.TryFrontLater([this] { return pool_->core_wanted(); });
+    }
     if (slot == nullptr) {
       ReleaseCore();
-      slot = queue_.Front();
+      slot = queue_.WaitForFront();
       if (slot == nullptr) return;
     }
     if (poison_ != nullptr) ClearPoisonIfReported();
     RunSlot(*slot);
     queue_.PopFront();
-    if (has_core_ && pool_->core_wanted()) EndTurn();
+    if (pool_->core_wanted()) EndTurn();
   }
 }
 
-void CpuStream::TakeCore() {
-  if (!has_core_) pool_->TakeCore();
-  has_core_ = true;
+void CpuStream::ChangeCore(TaskQueue::Kind kind) {
+  if (poison_ != nullptr) return;  // it will be skipped
+  if (kind == TaskQueue::Kind::kBeside) ReleaseCore();
+  if (kind == TaskQueue::Kind::kCompute) {
+    pool_->TakeCore();
+    has_core_ = true;
+  }
 }
 
 void CpuStream::ReleaseCore() {
@@ -249,10 +256,8 @@ void CpuStream::EndTurn() {
 }
 
 void CpuStream::RunSlot(TaskQueue::Slot& slot) {
-  if (poison_ == nullptr) {
-    if (slot.kind() == TaskQueue::Kind::kCompute) TakeCore();
-    if (slot.kind() == TaskQueue::Kind::kBeside) ReleaseCore();
-  }
+  const TaskQueue::Kind kind = slot.kind();
+  if ((kind == TaskQueue::Kind::kCompute) != has_core_) ChangeCore(kind);
   if (poison_ == nullptr && abandoned_.load(std::memory_order_acquire)) {
     Poison(MakeSkippedAtEnd(slot.label, queue_.front_number(), name()));
   }

@@ -148,7 +148,8 @@ class CpuStream final : public Stream {
   void Work();
   void RunSlot(TaskQueue::Slot& slot);
   // Worker only.
-  void TakeCore();
+  // Takes or releases a core for a task, unless it will be skipped.
+  [[gnu::noinline, gnu::cold]] void ChangeCore(TaskQueue::Kind kind);
   void ReleaseCore();
   void EndTurn();
   void Poison(FailurePtr failure);

@@ -26,11 +26,6 @@ constexpr std::int64_t kSpinNanos = 120'000;
 // has work.
 constexpr std::int64_t kCrowdedSpinNanos = 2'000;
 
-// Ten microseconds or so, as long as a hundred operations take. Near the end
-// of the queue, worker and producer slow each other down by a half: the lines
-// that one of them writes are those that the other's processor fetches ahead.
-// So a worker that has caught up stays away for a while.
-constexpr int kPausesBetweenLooks = 256;
 // A thread that waits looks all the time at first, then every few
 // microseconds.
 constexpr std::int64_t kSoonNanos = 1'000;
@@ -83,20 +78,11 @@ TaskQueue::~TaskQueue() {
   munmap(slots_, (mask_ + 1) * sizeof(Slot));
 }
 
-TaskQueue::Slot* TaskQueue::Front() {
+TaskQueue::Slot* TaskQueue::WaitForFront() {
   for (;;) {
-    if (Slot* slot = TryFront()) return slot;
     const std::int64_t until = NowNanos() + SpinNanos();
     do {
-      // Unless a thread waits, see kPausesBetweenLooks.
-      for (int i = 0; i < kPausesBetweenLooks; ++i) {
-        Pause();
-        if (hurry_.load(std::memory_order_relaxed)) {
-          hurry_.store(false, std::memory_order_relaxed);
-          break;
-        }
-      }
-      if (Slot* slot = TryFront()) return slot;
+      if (Slot* slot = TryFrontLater([] { return false; })) return slot;
       // The producer may be waiting for this very core.
       std::this_thread::yield();
     } while (NowNanos() < until);
