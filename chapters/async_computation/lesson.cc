@@ -9,7 +9,6 @@
 #include <functional>
 #include <iostream>
 #include <map>
-#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -87,37 +86,46 @@ std::map<std::string, Figure> ReportAll(Cell& cell, Device device,
   return figures;
 }
 
-// Prints what a formula predicted beside what was measured in the same
-// repeats, and judges whether they are the same to within 1.5x.
+// Prints what a formula predicted beside what was measured in the same repeats,
+// and judges whether they are the same to within 1.5x.
 Judgement Predicts(const Figure& formula, const Figure& measured) {
-  const Figure ratio = RatioPerRepeat(
-      absl::StrCat(formula.label, " / ", measured.label), formula, measured);
-  std::cout << absl::StrFormat(
-      "%-18s predicts %8s; %s: measured %8s; error %+.0f %%\n", formula.label,
-      FormatDuration(formula.value.median), measured.label,
-      FormatDuration(measured.value.median),
-      100 * (formula.value.median / measured.value.median - 1));
-  return AboutEqual(ratio, Known("exact", "x", 1), 1.5);
+  std::cout << absl::StrFormat("  %s, %-18s  predicted %8s, measured %8s\n",
+                               measured.label, formula.label,
+                               FormatMedian(formula.value, "s"),
+                               FormatMedian(measured.value, "s"));
+  return AboutEqual(formula, measured, 1.5);
 }
 
-// Why the book's formula is right or not for work synchronized once: which of
-// the two costs is the larger, in words.
+// Which of the two costs is the larger, in words.
 std::string Why(const Figure& t1, const Figure& t2) {
+  if (LaunchBlocking()) {
+    return "With launch blocking nothing can be held up, so nothing is fitted.";
+  }
   const double ratio = t1.value.median / t2.value.median;
   if (ratio > 1) {
     return absl::StrFormat(
-        "Asking takes longer than computing: t1 is %s t2, and the formula "
-        "counts it once.",
+        "Asking takes longer than computing: t1 is %s t2, and beside a device "
+        "at work a request costs more than beside an idle one.",
         FormatFactor(ratio));
   }
   return absl::StrFormat("Computing takes longer than asking: t2 is %s t1.",
                          FormatFactor(1 / ratio));
 }
 
+// Why calls may not return before the work is done.
+std::string WhyLate(const Timing& timing) {
+  if (LaunchBlocking()) return "Launch blocking is on: every call waits.";
+  return absl::StrFormat(
+      "Asking took %.0f %% of the time: the device works nearly as fast as it "
+      "is asked, or its queue was full.",
+      100 * timing.enqueue.value.median / timing.completion.value.median);
+}
+
 // The memory that a program needed, besides what was in use before.
 struct MemoryUse {
   Figure peak;
-  std::string facts;  // on the last of its runs, a sentence
+  // Of the last of its runs: at the last step, and in all.
+  std::int64_t held = 0, queued = 0, requests = 0, blocks = 0;
 };
 
 // Runs a program six times, from empty caches; it calls what it is given
@@ -132,7 +140,6 @@ MemoryUse UseOf(
     const std::int64_t before;
     ~Bound() { memory.SetMaxBytesInFlight(before); }
   } bound{memory, memory.SetMaxBytesInFlight(max_bytes_in_flight)};
-  const std::string label = absl::StrCat(kind, ", ", way);
   std::vector<double> peaks, steps, bytes;
   MemoryUse use;
   for (int run = 0; run < 6; ++run) {
@@ -149,28 +156,41 @@ MemoryUse UseOf(
           static_cast<double>(now.in_use + now.in_flight - before.in_use));
     });
     peaks.push_back(static_cast<double>(memory.Stats().peak - before.in_use));
-    const std::int64_t blocks = now.raw_allocations - before.raw_allocations;
-    use.facts = absl::StrFormat(
-        "%s: at the last step the program held %s, the queue alone %s; %d "
-        "requests for memory, served by %d different %s.",
-        label, FormatBytes(now.in_use - before.in_use),
-        FormatBytes(now.in_flight), now.allocations - before.allocations,
-        blocks, blocks == 1 ? "block" : "blocks");
+    use.held = now.in_use - before.in_use;
+    use.queued = now.in_flight;
+    use.requests = now.allocations - before.allocations;
+    use.blocks = now.raw_allocations - before.raw_allocations;
   }
   plot.AddLine(way, steps, bytes);
-  use.peak =
-      cell.Report(Sampled(label, MeasuredOn(TryGpu()), "B", std::move(peaks)));
+  use.peak = cell.Report(Sampled(absl::StrCat(kind, ", ", way),
+                                 MeasuredOn(TryGpu()), "B", std::move(peaks)));
   return use;
+}
+
+// Why a way to run `kind` needs no less memory than asking alone.
+std::string WhyAsMuch(const std::string& kind, const MemoryUse& asking) {
+  if (kind == "kept outputs") {
+    return absl::StrFormat(
+        "At the last step the program held %s and the queue alone %s: what is "
+        "kept is in use, however often one waits.",
+        FormatBytes(asking.held), FormatBytes(asking.queued));
+  }
+  return absl::StrFormat(
+      "%d requests were served by %d blocks of memory: the stream's later work "
+      "runs after a block's last use, so a block is used again at once.",
+      asking.requests, asking.blocks);
 }
 
 constexpr CellText kIn2 = {
     .id = "004/In2",
     .title = "A clock that lies",
     .also = {"001/c3"},
+    .section = "d2l 13.2.1",
     .context =
         "Ten times: a random matrix, multiplied by itself. First with the host "
         "library, as with NumPy: each call returns when its work is done. Then "
-        "with tensors on a device: each call only asks for the work.",
+        "with tensors on a device: each call only asks for the work. Nobody "
+        "waits before the clock is read.",
     .python = R"py(
 # warm-up
 device = d2l.try_gpu()
@@ -188,6 +208,12 @@ with Benchmark('torch'):
         b = torch.mm(a, a)
 )py",
     .course_printed = "numpy: 0.2660 sec\ntorch: 0.0010 sec",
+    .predict =
+        "the course's tensors are 266 times as fast as NumPy. How much of that "
+        "is the hardware?",
+    .learn =
+        "a clock that is read when the calls have returned shows how long it "
+        "took to ask.",
 };
 
 // %% 004/In2
@@ -208,38 +234,37 @@ void In2(Cell& cell) {
       b = MatMul(a, a);
     }
   };
-  // In turn: host, tensor, host, tensor, and so on.
-  const std::vector<Timing> times = cell.TimeInterleaved(
-      {{"host library", {}, on_the_host}, {"tensor", {device}, on_the_device}});
-  const Figure& host = times[0].completion;
-  const Timing& tensor = times[1];
-
-  // As in the course, nobody has waited when the clock is read.
-  std::cout << "host:   " << FormatDuration(host.value.median) << "\n"
-            << "tensor: " << FormatDuration(tensor.enqueue.value.median)
-            << "\n";
+  // In turn: host, tensors, host, tensors, and so on.
+  const Timings t =
+      cell.TimeInterleaved({{"host library", {}, on_the_host},
+                            {"tensors", {device}, on_the_device}});
+  cell.PrintTimes(t);
   const std::vector<float> a_values = ToVector<float>(a);
   cell.CheckClose("a @ a", ToVector<float>(b),
                   HostMatMul(a_values, a_values, n), 1e-3);
 
+  const Figure& host = t["host library"].completion;
+  const Timing& tensors = t["tensors"];
   const Figure gap = cell.Report(
-      RatioPerRepeat("host / tensor, enqueue", host, tensor.enqueue));
+      RatioPerRepeat("host / tensors, asked for", host, tensors.enqueue));
   const Figure hardware = cell.Report(
-      RatioPerRepeat("host / tensor, completion", host, tensor.completion));
+      RatioPerRepeat("host / tensors, done", host, tensors.completion));
+  std::cout << "  The tensors seem " << FormatFactor(gap.value.median)
+            << " as fast as the host; they are "
+            << FormatFactor(hardware.value.median) << ".\n";
   cell.Claim(
-      "The gap is larger than the hardware explains: the front end returned "
-      "early.",
-      Less(hardware, gap, kClearly));
+      "The gap is {} what the hardware explains: the front end returned early.",
+      Less(hardware, gap, kClearly), WhyLate(tensors));
 }
 // %%
 
 constexpr CellText kIn4 = {
     .id = "004/In4",
     .title = "The true cost",
+    .section = "d2l 13.2.1",
     .context =
         "The same ten products, but before the clock is read, Synchronize "
-        "waits "
-        "until the device has done them all.",
+        "waits until the device has done them all.",
     .python = R"py(
 with Benchmark():
     for _ in range(10):
@@ -248,6 +273,8 @@ with Benchmark():
     torch.cuda.synchronize(device)
 )py",
     .course_printed = "Done: 0.0020 sec",
+    .predict = "which of the two times grows, asking or the work?",
+    .learn = "Synchronize, then read the clock: that is what the work costs.",
 };
 
 // %% 004/In4
@@ -262,36 +289,74 @@ void In4(Cell& cell) {
       b = MatMul(a, a);
     }
   };
-  const std::vector<Timing> times =
+  // The clock is read when these return, and again when the device is done.
+  const Timings t =
       cell.TimeInterleaved({{"not waited for", {device}, ten_products},
                             {"synchronized", {device}, [&] {
                                ten_products();
                                Synchronize(device);
                              }}});
-  const Timing& asked = times[0];
-  const Timing& done = times[1];
-
-  std::cout << "Done: " << FormatDuration(done.enqueue.value.median) << "\n";
+  const Timing& asked = t["not waited for"];
+  const Timing& done = t["synchronized"];
+  for (const Timing& timing : t) {
+    std::cout << absl::StrFormat("  %-14s  the clock shows %s\n",
+                                 timing.enqueue.label,
+                                 FormatMedian(timing.enqueue.value, "s"));
+  }
   const std::vector<float> a_values = ToVector<float>(a);
   cell.CheckClose("a @ a", ToVector<float>(b),
                   HostMatMul(a_values, a_values, n), 1e-3);
 
-  cell.Claim("Without Synchronize the clock shows less than the cost.",
-             Less(asked.enqueue, done.enqueue, kClearly));
-  cell.Claim("With it, this is the true cost: nothing is left to wait for.",
-             AboutEqual(done.enqueue, done.completion, kClearly));
+  const Judgement left = Less(asked.enqueue, asked.completion, kClearly);
+  cell.Claim("With Synchronize the clock shows {} what it shows without.",
+             Less(asked.enqueue, done.enqueue, kClearly), WhyLate(asked));
+  // The control: without Synchronize there is something left to wait for.
+  cell.Claim("That is {} the true cost: nothing is left to wait for.",
+             Both(AboutEqual(done.enqueue, done.completion, kClearly), left),
+             WhyLate(asked));
 }
 // %%
+
+// %% 004/In5
+// A network with two branches: its graph, and when the front end asked and the
+// device worked.
+void ShowTwoBranches(Cell& cell, const Tensor& a, const Tensor& w) {
+  const TracedProgram network = TraceProgram([&] {
+    const Tensor left = Relu(MatMul(a, w) + 1);
+    const Tensor right = Tanh(MatMul(w, a) - 1);
+    Item(Mean(MatMul(left * right, w)));
+  });
+  cell.Check(network.graph.depth() == 7, "seven levels");
+  cell.ShowIfVerbose(DrawGraph(network.graph, "two branches"));
+  cell.ShowIfVerbose(
+      Timeline(network.profile).Draw("timeline of two branches"));
+}
+// %%
+
+// Why independent work may not run in parallel on one device.
+std::string WhyNotBeside(Device device) {
+  const DeviceInfo& info = GetDeviceInfo(device);
+  if (LaunchBlocking()) return "Launch blocking is on: every call waits.";
+  if (info.kind == DeviceKind::kVirtual && info.cores == 1) {
+    return absl::StrCat(device.ToString(),
+                        " has one core: it does one operation after the other, "
+                        "on whichever stream.");
+  }
+  return "What does not depend on each other takes as long on two streams as "
+         "on "
+         "one: the front end asks no faster than the device works.";
+}
 
 constexpr CellText kIn5 = {
     .id = "004/In5",
     .title = "Who waits for whom",
+    .section = "d2l 13.2.2",
     .context =
         "Three statements and a print. The graph shows what has to be done "
-        "before what, of them and of a network with two branches; the "
-        "timeline, "
-        "when the front end asked and when the device worked. Behind a matrix "
-        "product, which keeps the device busy, one sees who waits for whom.",
+        "before what. Behind a matrix product, which keeps the device busy, "
+        "one sees who waits: the statements, the print, or neither. And two "
+        "chains of small products, b and c, on two streams: c depends on b, or "
+        "not.",
     .python = R"py(
 x = torch.ones((1, 2), device=device)
 y = torch.ones((1, 2), device=device)
@@ -299,65 +364,83 @@ z = x * y + 2
 z
 )py",
     .course_printed = "tensor([[3., 3.]], device='cuda:0')",
+    .predict = "which line of the Python waits for the device?",
+    .learn =
+        "statements ask and return; what needs a value waits for it; and only "
+        "what does not depend on each other can run at the same time.",
 };
 
 // %% 004/In5
 void In5(Cell& cell) {
-  const int n = cell.BySize(400, 1000, 2000);
+  const int n = cell.BySize(400, 1000, 2000), products = 300;
   const Device device = TryGpu();
-  Tensor a = Rand({n, n}, device), w = Rand({n, n}, device), z;
+  const Tensor a = Rand({n, n}, device), w = Rand({n, n}, device);
+  const Tensor small = Rand({64, 64}, device);
+  Tensor z;
   const auto three_statements = [&] {
     const Tensor x = Ones({1, 2}, device);
     const Tensor y = Ones({1, 2}, device);
     z = x * y + 2;
   };
   const TracedProgram run = TraceProgram(three_statements);
-  const TracedProgram network = TraceProgram([&] {
-    const Tensor left = Relu(MatMul(a, w) + 1);
-    const Tensor right = Tanh(MatMul(w, a) - 1);
-    Item(Mean(MatMul(left * right, w)));
-  });
   std::cout << z << "\n\n";
   cell.CheckClose("z", ToVector<float>(z), {3, 3}, 0);
-  cell.Check(run.graph.depth() == 3 && network.graph.depth() == 7, "levels");
+  cell.Check(run.graph.depth() == 3, "three levels");
   cell.Show(DrawGraph(run.graph, "z = x * y + 2"));
-  cell.Show(DrawGraph(network.graph, "two branches"));
-  cell.Show(Timeline(network.profile).Draw("timeline of two branches"));
-  const auto behind_a_product = [&] {
-    MatMul(a, a);
-    three_statements();
+  ShowTwoBranches(cell, a, w);
+
+  const auto print = [&] { ToString(z); };
+  Stream& one = CurrentStream(device);
+  Stream& two = NewStream(device);
+  const auto chain = [&] {
+    for (int i = 0; i < products; ++i) MatMul(small, small);
   };
-  const auto print = [&] { std::ostringstream() << z; };
-  Stream& other = NewStream(device);
-  const auto two_products = [&](bool chained) {
-    const Tensor b = MatMul(a, a);
-    if (chained) other.Wait(CurrentStream(device).Record());
-    const StreamGuard guard(other);
-    MatMul(chained ? b : a, a);
+  const auto b_then_c = [&](Stream& stream_of_c, bool depends) {
+    chain();  // b
+    if (depends) stream_of_c.Wait(one.Record());
+    const StreamGuard guard(stream_of_c);
+    chain();  // c
   };
-  const std::vector<Timing> t = cell.TimeInterleaved(
-      {{"a @ a, x, y, z, print", {device}, behind_a_product, print},
-       {"b = a @ a", {device}, [&] { MatMul(a, a); }},
-       {"b = a @ a, c = a @ a", {device}, [&] { two_products(false); }},
-       {"b = a @ a, c = b @ a", {device}, [&] { two_products(true); }}});
-  cell.Claim("The three statements only enqueue: they return before the work.",
-             Less(t[0].enqueue, t[0].completion, kClearly));
-  cell.Claim("Printing waits: for all that was asked for before.",
-             Above(RatioPerRepeat("", t[0].wait, t[1].completion), 0.5));
-  cell.Claim("Operations that depend on each other cannot run in parallel.",
-             Less(t[1].completion, t[3].completion, 1.5));
+  const Timings t = cell.TimeInterleaved(
+      {{"print behind a @ a",
+        {device},
+        [&] {
+          MatMul(a, a);
+          three_statements();
+        },
+        print},
+       {"print",
+        {device},
+        [&] {
+          three_statements();
+          Synchronize(device);
+        },
+        print},
+       {"b, c on one stream", {device}, [&] { b_then_c(one, false); }},
+       {"c beside b", {device}, [&] { b_then_c(two, false); }},
+       {"c depends on b", {device}, [&] { b_then_c(two, true); }}});
+  const Timing& behind = t["print behind a @ a"];
+  cell.Claim(
+      "Behind a product the statements return {} sooner than it is done.",
+      Less(behind.enqueue, behind.completion, kClearly), WhyLate(behind));
+  cell.Claim("Printing takes {} as long behind a product: it waits for it.",
+             Less(t["print"].wait, behind.wait, 2), WhyLate(behind));
+  cell.Claim("Two chains take {} as long if the second depends on the first.",
+             Given(Faster(t["c beside b"], t["b, c on one stream"], kClearly),
+                   Faster(t["c beside b"], t["c depends on b"], kClearly)),
+             WhyNotBeside(device));
 }
 // %%
 
 constexpr CellText kLaunchBlocking = {
     .id = "000/launch-blocking",
     .title = "Errors that come late",
+    .section = "d2l 13.2.2",
     .context =
         "An index that is out of range is found out on the device, when the "
         "call that asked has long returned. The error surfaces where somebody "
         "waits; with launch blocking every call waits, so it surfaces in the "
-        "call itself. PyTorch's late error does not say who asked; this one "
-        "names the line.",
+        "call itself. PyTorch's late error does not say who asked.",
     .python = R"py(
 # CUDA_LAUNCH_BLOCKING=1 python lesson.py
 x = torch.arange(10.0, device=device)
@@ -368,6 +451,12 @@ rows = torch.index_select(y, 0, index)  # fails on the device
 z = y + 1
 torch.cuda.synchronize(device)          # the error surfaces here
 )py",
+    .predict =
+        "where does the error surface, and what does it cost to see it "
+        "sooner?",
+    .learn =
+        "an error surfaces at the next wait. This one names the line that "
+        "asked; elsewhere launch blocking finds it, and makes every call wait.",
 };
 
 // %% 000/launch-blocking
@@ -386,48 +475,62 @@ void ErrorsWithLaunchBlocking(Cell& cell) {
   };
   for (const bool blocking : {false, true}) {
     const LaunchBlockingGuard guard(blocking);
-    std::cout << (blocking ? "\nWith" : "Without") << " launch blocking:\n";
+    std::cout << (blocking ? "With" : "Without") << " launch blocking:\n";
     try {
       program();
       cell.Check(false, "index 17 of 10 went unnoticed");
     } catch (const AsyncError& error) {
-      std::cout << Wrap(error.what());
+      std::cout << Wrap(error.what(), "  ");
       cell.Check(error.failure().requested_at == request, "who asked");
       cell.Check(error.noticed_at() == (blocking ? request : wait), "where");
     }
   }
 
-  const int n = cell.BySize(500, 1000, 1000);
-  const Tensor a = Zeros({100, 100}, device);
+  const int n = cell.BySize(50, 100, 100), size = cell.BySize(400, 1000, 4000);
+  const Tensor a = Zeros({size, size}, device);
   Tensor b;
   const auto additions = [&](bool blocking) {
     const LaunchBlockingGuard guard(blocking);
     for (int i = 1; i <= n; ++i) b = a + i;
   };
-  const std::vector<Timing> t = cell.TimeInterleaved(
+  const Timings t = cell.TimeInterleaved(
       {{"without", {device}, [&] { additions(false); }},
        {"with launch blocking", {device}, [&] { additions(true); }}});
-  cell.CheckClose("b", ToVector<float>(b), std::vector<float>(10000, n), 0);
-  cell.Report(RatioPerRepeat("with / without, completion", t[1].completion,
-                             t[0].completion));
-  cell.Claim("Without launch blocking the calls return before the work.",
-             Less(t[0].enqueue, t[0].completion, kClearly));
-  cell.Claim("With it every call waits: nothing is left to do afterwards.",
-             AboutEqual(t[1].enqueue, t[1].completion, kClearly));
+  cell.PrintTimes(t);
+  cell.Check(Item(Min(b)) == n && Item(Max(b)) == n, "b");
+  const Timing& with = t["with launch blocking"];
+  const Timing& without = t["without"];
+  const Judgement early = Less(without.enqueue, without.completion, kClearly);
+  cell.Claim("Without launch blocking calls return {} sooner than the work.",
+             early, WhyLate(without));
+  // The control: without it there is something left to do.
+  cell.Claim("With it asking takes {} the whole time: every call waits.",
+             Both(AboutEqual(with.enqueue, with.completion, kClearly), early),
+             WhyLate(without));
 }
 // %%
+
+// A row of the table: the peaks of the four programs.
+void PrintPeaks(const std::string& kind,
+                const std::map<std::string, MemoryUse>& uses) {
+  const auto peak = [&](const char* way) {
+    return FormatMedian(uses.at(way).peak.value, "B");
+  };
+  std::cout << absl::StrFormat("  %-15s%10s%15s%10s%10s\n", kind,
+                               peak("asking"), peak("synchronizing"),
+                               peak("bounds"), peak("reading"));
+}
 
 constexpr CellText kQueueMemory = {
     .id = "004/queue-memory",
     .title = "What a full queue holds",
+    .section = "d2l 13.2.2",
     .context =
-        "Does an overfull queue use too much memory? Three kinds of memory "
-        "that "
-        "a minibatch needs, in four programs: one only asks; one synchronizes "
-        "after each minibatch; one reads a value of each and drops it; one has "
-        "bounds, on the operations in the queue and on the bytes in flight. "
-        "FromVector fills a staging buffer in pinned memory, asks for its copy "
-        "to the device, and lets go of it.",
+        "Does an overfull queue use too much memory? Three kinds that a "
+        "minibatch needs, in four programs: one only asks; one synchronizes "
+        "after each minibatch; one bounds the queue, to 8 operations and 4 "
+        "blocks in flight; one reads a value of each and drops it. FromVector "
+        "takes a staging buffer for its copy to the device.",
     .python = R"py(
 outputs = []
 for X in data_iter:
@@ -435,6 +538,11 @@ for X in data_iter:
     torch.cuda.synchronize(device)  # after every minibatch
 torch.cuda.max_memory_allocated(device)
 )py",
+    .predict = "which of the three kinds does synchronizing help?",
+    .learn =
+        "a queue holds what only it still needs, such as staging buffers: "
+        "bound it, or wait. What your program keeps, only your program can "
+        "drop.",
 };
 
 // %% 004/queue-memory
@@ -447,12 +555,16 @@ void QueueMemory(Cell& cell) {
   const std::int64_t bytes = n * n * sizeof(float);
   Stream& unbounded = NewStream(device, StreamOptions::kUnbounded);
   Stream& bounded = NewStream(device, 8);
-  for (std::string kind : {"temporaries", "kept outputs", "staging buffers"}) {
+  std::cout
+      << "  peak              asking  synchronizing    bounds   reading\n";
+  for (const std::string kind :
+       {"temporaries", "kept outputs", "staging buffers"}) {
     const bool staging = kind == "staging buffers";
     DeviceMemory& memory = staging ? PinnedMemory(device) : Memory(device);
     Plot plot("minibatches asked for", "", "memory", "B");
-    MemoryUse asking;
-    for (std::string way : {"asking", "synchronizing", "bounds", "reading"}) {
+    std::map<std::string, MemoryUse> uses;
+    for (const std::string way :
+         {"asking", "synchronizing", "bounds", "reading"}) {
       const auto epoch = [&](const std::function<void()>& look) {
         const StreamGuard guard(way == "bounds" ? bounded : unbounded);
         std::vector<Tensor> outputs;
@@ -468,19 +580,21 @@ void QueueMemory(Cell& cell) {
         for (const Tensor& output : outputs) mean = Item(Mean(output));
         cell.Check(std::abs(mean - n - batches) < 0.5, "the last mean");
       };
-      const MemoryUse use =
-          UseOf(cell, plot, kind, way, memory,
-                way == "bounds" ? 4 * bytes : kNoBound, epoch);
-      if (way == "asking") asking = use;
-      if (way == "asking" ||
-          (kind == "temporaries" && way != "synchronizing")) {
-        continue;
-      }
-      cell.Claim(absl::StrCat("Less memory by ", way,
-                              " than by asking alone: ", kind, "."),
-                 Less(use.peak, asking.peak, kClearly), asking.facts);
+      uses[way] = UseOf(cell, plot, kind, way, memory,
+                        way == "bounds" ? 4 * bytes : kNoBound, epoch);
     }
-    cell.Show(plot.Draw("memory of " + kind));
+    PrintPeaks(kind, uses);
+    const MemoryUse& asking = uses["asking"];
+    const auto claim = [&](const char* way, const char* does) {
+      cell.Claim(absl::StrCat("Asking alone takes {} the memory of ", does,
+                              ": ", kind, "."),
+                 Less(uses[way].peak, asking.peak, kClearly),
+                 WhyAsMuch(kind, asking));
+    };
+    claim("synchronizing", "synchronizing each minibatch");
+    if (kind == "kept outputs") claim("reading", "reading and dropping them");
+    if (staging) claim("bounds", "a bounded queue");
+    cell.ShowIfVerbose(plot.Draw("memory of " + kind));
   }
 }
 // %%
@@ -488,10 +602,12 @@ void QueueMemory(Cell& cell) {
 constexpr CellText kBarriers = {
     .id = "d2l/barriers",
     .title = "Two ways to wait",
+    .section = "d2l 13.2.2",
     .context =
         "Two barriers: wait until the device has done everything, or until one "
         "tensor has been computed. MXNet calls them waitall and wait_to_read; "
-        "here they are Synchronize and WaitToRead.",
+        "here they are Synchronize and WaitToRead. First for b alone, then "
+        "with three more products behind it.",
     .python = R"py(
 with d2l.Benchmark('waitall'):
     b = np.dot(a, a)
@@ -501,6 +617,10 @@ with d2l.Benchmark('wait_to_read'):
     b = np.dot(a, a)
     b.wait_to_read()
 )py",
+    .predict = "the book finds them about equal. When do they differ?",
+    .learn =
+        "wait for the value that you need; what is behind it goes on "
+        "meanwhile.",
 };
 
 // %% d2l/barriers
@@ -508,52 +628,44 @@ void Barriers(Cell& cell) {
   const int n = cell.BySize(400, 1000, 2000);
   const Device device = TryGpu();
   const Tensor a = Rand({n, n}, device);
-  Stream& other = NewStream(device);
-
   Tensor b, c;
-  const auto chain = [&] { b = MatMul(a, a); };
+  const auto alone = [&] { b = MatMul(a, a); };
   const auto more_behind = [&] {
     b = MatMul(a, a);
     for (int i = 0; i < 3; ++i) c = MatMul(a, a);
   };
-  const auto more_beside = [&] {
-    b = MatMul(a, a);
-    const StreamGuard guard(other);
-    for (int i = 0; i < 3; ++i) c = MatMul(a, a);
-  };
   const auto all = [&] { Synchronize(device); };
   const auto read = [&] { WaitToRead(b); };
-  const std::vector<Timing> alone =
-      cell.TimeInterleaved({{"b, waitall", {device}, chain, all},
-                            {"b, wait_to_read", {device}, chain, read}});
-  const std::vector<Timing> t = cell.TimeInterleaved(
-      {{"b, more behind it, waitall", {device}, more_behind, all},
-       {"b, more behind it, wait_to_read", {device}, more_behind, read},
-       {"b, more beside it, waitall", {device}, more_beside, all},
-       {"b, more beside it, wait_to_read", {device}, more_beside, read}});
-
-  for (int i = 0; i < 2; ++i) {
-    std::cout << (i == 0 ? "waitall:      " : "wait_to_read: ")
-              << FormatDuration(alone[i].completion.value.median) << "\n";
-  }
+  const Timings t = cell.TimeInterleaved(
+      {{"b, waitall", {device}, alone, all},
+       {"b, wait_to_read", {device}, alone, read},
+       {"more behind b, waitall", {device}, more_behind, all},
+       {"more behind b, wait_to_read", {device}, more_behind, read}});
+  cell.PrintTimes(t);
   const std::vector<float> values = ToVector<float>(a);
   cell.CheckClose("b", ToVector<float>(b), HostMatMul(values, values, n), 1e-4);
   cell.CheckClose("c", ToVector<float>(c), ToVector<float>(b), 0);
-  cell.Claim("About equal here: b is all that the device has to do.",
-             AboutEqual(alone[0].completion, alone[1].completion, kClearly));
-  cell.Claim("They differ when other work is behind b: wait_to_read is sooner.",
-             Less(t[1].completion, t[0].completion, kClearly));
+  cell.Claim("For b alone waitall takes {} as long as wait_to_read.",
+             AboutEqual(t["b, waitall"].completion,
+                        t["b, wait_to_read"].completion, kClearly),
+             "b is all that the device has to do: the repeats were disturbed.");
+  cell.Claim("With more behind b, waitall takes {} as long.",
+             Faster(t["more behind b, wait_to_read"],
+                    t["more behind b, waitall"], kClearly),
+             WhyLate(t["more behind b, waitall"]));
 }
 // %%
 
 constexpr CellText kBlockers = {
     .id = "d2l/blockers",
     .title = "Reads that wait",
+    .section = "d2l 13.2.2",
     .context =
         "Printing, reading a number, copying to the host's memory, a condition "
-        "on a value: none of them says that it waits, and each does. One such "
-        "read costs little; one for every small operation keeps the front end "
-        "from running ahead.",
+        "on a value: none of them says that it waits. Each is timed behind a "
+        "product, and after one that has been waited for. One such read costs "
+        "little; one for every small operation keeps the front end from "
+        "running ahead.",
     .python = R"py(
 print(s)
 s.item()
@@ -564,6 +676,10 @@ total = 0
 for i in range(10000):
     total += (x * i).item()          # against one read at the end
 )py",
+    .predict = "which of the four waits? What do 10,000 reads cost?",
+    .learn =
+        "whatever needs a value waits for it. Sum on the device, and read "
+        "once.",
 };
 
 // %% d2l/blockers
@@ -572,57 +688,66 @@ void Blockers(Cell& cell) {
   const Device device = TryGpu();
   const Tensor a = Rand({n, n}, device), x = Ones({}, device);
   Tensor s;
-  const auto product = [&] { s = Sum(MatMul(a, a)); };
   int sign = 0;
-  double each = 0, last = 0, on_device = 0;
+  const auto product = [&] { s = Sum(MatMul(a, a)); };
+  const auto done_product = [&] {
+    product();
+    Synchronize(device);
+  };
+  const std::vector<std::pair<std::string, std::function<void()>>> readers = {
+      {"Printing", [&] { ToString(s); }},
+      {"Item", [&] { Item(s); }},
+      {"ToVector", [&] { ToVector<float>(s); }},
+      {"A branch", [&] { sign = Item(s) > 0 ? 1 : -1; }}};
+  std::vector<Alternative> alternatives;
+  for (const auto& [name, read] : readers) {
+    alternatives.push_back({name + " behind it", {device}, product, read});
+    alternatives.push_back({name + " after it", {device}, done_product, read});
+  }
+  const Timings t = cell.TimeInterleaved(alternatives);
+  cell.Check(sign == 1, "s is positive");
+  for (const auto& reader : readers) {
+    const std::string& name = reader.first;
+    const Timing& behind = t[name + " behind it"];
+    cell.Claim(name + " takes {} as long behind a product: it waits.",
+               Less(t[name + " after it"].wait, behind.wait, 2),
+               WhyLate(behind));
+  }
+
+  double each = 0, on_device = 0;
   const auto read_each = [&] {
     each = 0;
     for (int i = 0; i < reads; ++i) each += Item(x * (i % 10));
-  };
-  const auto read_at_end = [&] {
-    Tensor y;
-    for (int i = 0; i < reads; ++i) y = x * (i % 10);
-    last = Item(y);
   };
   const auto sum_on_device = [&] {
     Tensor sum = Zeros({}, device);
     for (int i = 0; i < reads; ++i) sum += x * (i % 10);
     on_device = Item(sum);
   };
-  const std::vector<Timing> t = cell.TimeInterleaved(
-      {{"Synchronize", {device}, product},
-       {"print", {device}, product, [&] { std::ostringstream() << s; }},
-       {"Item", {device}, product, [&] { Item(s); }},
-       {"ToVector", {device}, product, [&] { ToVector<float>(s); }},
-       {"a branch", {device}, product, [&] { sign = Item(s) > 0 ? 1 : -1; }},
-       {"a read for each", {device}, read_each},
-       {"one read at the end", {device}, read_at_end},
-       {"a sum on the device", {device}, sum_on_device}});
-  cell.Check(sign == 1, "s is positive");
-  cell.CheckClose("sums and last", std::vector<double>{each, on_device, last},
-                  std::vector<double>{4.5 * reads, 4.5 * reads, 9}, 0);
-  for (const int i : {1, 2, 3, 4}) {
-    cell.Claim(t[i].wait.label + " waits for a @ a.",
-               Above(RatioPerRepeat("", t[i].wait, t[0].completion), 0.5));
-  }
-  for (const int i : {6, 7}) {
-    const Figure& less = t[i].completion;
-    cell.Report(RatioPerRepeat("each / " + less.label, t[5].completion, less));
-  }
-  cell.Claim("Frequent small reads destroy performance.",
-             Less(t[6].completion, t[5].completion, kClearly));
+  const Timings sums =
+      cell.TimeInterleaved({{"a read for each", {device}, read_each},
+                            {"a sum on the device", {device}, sum_on_device}});
+  cell.PrintTimes(sums);
+  cell.CheckClose("sums", std::vector<double>{each, on_device},
+                  std::vector<double>{4.5 * reads, 4.5 * reads}, 0);
+  cell.Claim(
+      "Reading each value takes {} as long as summing on the device.",
+      Faster(sums["a sum on the device"], sums["a read for each"], kClearly),
+      "The sum takes a second operation for each value, here as long as "
+      "a read.");
 }
 // %%
 
 constexpr CellText kT1T2T3 = {
     .id = "d2l/t1-t2-t3",
     .title = "Three costs",
+    .section = "d2l 13.2.3",
     .context =
-        "Three costs: t1, the front end asks; t2, the back end computes; t3, "
-        "the front end hears of it. They are fitted from requests to a stream "
-        "that is held up, from what it then takes to work them off, and from "
-        "operations that are waited for one by one, less t1 and t2. What N "
-        "operations should cost is computed from them, and measured beside it.",
+        "t1, the front end asks; t2, the back end computes; t3, the front end "
+        "hears of it. They are fitted from requests to a stream that is held "
+        "up, from what it then takes to work them off, and from operations "
+        "that are waited for one by one, less t1 and t2. What N operations "
+        "cost is computed from them, and measured in the same repeats.",
     .python = R"py(
 with d2l.Benchmark('synchronized each time'):
     for _ in range(10000):
@@ -637,12 +762,19 @@ with d2l.Benchmark('synchronized once'):
     .course_printed =
         "synchronized each time: 3.16 sec\nsynchronized once: 0.93 sec\n"
         "(a reader's machine)",
+    .predict =
+        "the book: N (t1 + t2 + t3) each time, t1 + N t2 + t3 once. "
+        "What does that assume?",
+    .learn =
+        "work synchronized once costs N times the slower of asking and "
+        "computing; t1 + N t2 + t3 assumes that it is computing.",
 };
 
 // %% d2l/t1-t2-t3
 void T1T2T3(Cell& cell) {
   const Device device = TryGpu();
   const int n = cell.BySize(2000, 10000, 10000);
+  // StreamStall: common/device/stream_stall.h
   const int held = std::min(2 * n / 5, StreamStall::Room(device));
   Stream& stream = NewStream(device, StreamOptions().max_queued_operations);
   const StreamGuard guard(stream);
@@ -677,13 +809,19 @@ void T1T2T3(Cell& cell) {
   }
   cell.CheckClose("y", ToVector<float>(y), {2, 2}, 0);
   auto f = ReportAll(cell, device, repeats);
-  cell.Claim("Waiting once is cheaper.", Less(f["once"], f["each"], kClearly));
-  cell.Claim("Each time: the book's formula predicts the cost.",
-             Predicts(f["N (t1 + t2 + t3)"], f["each"]));
-  cell.Claim("Once: the book's formula predicts the cost.",
-             Predicts(f["t1 + N t2 + t3"], f["once"]), Why(f["t1"], f["t2"]));
-  cell.Claim("Once: N times the larger of t1 and t2 predicts it.",
-             Predicts(f["N max(t1, t2) + t3"], f["once"]));
+  for (const char* cost : {"t1", "t2", "t3"}) {
+    std::cout << "  " << cost << " " << FormatMedian(f[cost].value, "s");
+  }
+  std::cout << ", N = " << n << "\n";
+  const std::string why = Why(f["t1"], f["t2"]);
+  cell.Claim("Waiting each time takes {} as long as waiting once.",
+             Less(f["once"], f["each"], kClearly), why);
+  cell.Claim("Each time: the book's formula predicts {} the cost.",
+             Predicts(f["N (t1 + t2 + t3)"], f["each"]), why);
+  cell.Claim("Once: the book's formula predicts {} the cost.",
+             Predicts(f["t1 + N t2 + t3"], f["once"]), why);
+  cell.Claim("Once: N max(t1, t2) + t3 predicts {} the cost.",
+             Predicts(f["N max(t1, t2) + t3"], f["once"]), why);
 }
 // %%
 

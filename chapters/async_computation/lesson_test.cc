@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "common/base/atomic_file.h"
 #include "common/base/child_process.h"
 #include "common/lesson/lesson_testing.h"
@@ -119,8 +120,13 @@ TEST(Lesson, RunsOneCellByAnyOfItsIds) {
 
 TEST(Lesson, KeepsToEightyColumns) { ExpectEightyColumns(OnOneDevice()); }
 
+TEST(Lesson, CellsAreShort) { ExpectShortCells(OnOneDevice()); }
+
 TEST(Lesson, DrawsEachProgramAsItIs) {
-  const std::string part = PartOf(OnOneDevice().output, "004/In5");
+  const std::string part = PartOf(
+      RunLesson(Tested(), {"--devices=cpu:0", "--cell=004/In5", "--verbose"})
+          .output,
+      "004/In5");
   const std::size_t small = part.find("\nz = x * y + 2\n\n[");
   const std::size_t large = part.find("\ntwo branches\n\n");
   const std::size_t timeline = part.find("\ntimeline of two branches\n\n");
@@ -153,7 +159,7 @@ void ExpectBothErrors(const LessonRun& run) {
       file + std::to_string(LineOf("const Tensor rows = IndexSelect(") +
                             lines_to_wait);
   std::string part = PartOf(run.output, "000/launch-blocking");
-  std::replace(part.begin(), part.end(), '\n', ' ');
+  absl::RemoveExtraAsciiWhitespace(&part);
   const std::size_t without = part.find("Without launch blocking: ");
   const std::size_t with = part.find("With launch blocking: ");
   ASSERT_LT(without, with) << part;
@@ -202,6 +208,16 @@ TEST(Benchmarks, Run) {
   EXPECT_THAT(r.output, HasSubstr("BM_d2l_t1_t2_t3_AddOne_Compute/"));
   EXPECT_THAT(r.output, ContainsRegex("staging_bytes=[1-9]"));
   EXPECT_THAT(r.output, Not(HasSubstr("ERROR OCCURRED")));
+}
+
+TEST(Benchmarks, AreFoundByTheCellsId) {
+  const ProgramResult r =
+      RunProgram(kBenchmarks, {"--devices=cpu:0", "--benchmark_list_tests",
+                               "--benchmark_filter=d2l/t1-t2-t3.*cpu"});
+  EXPECT_EQ(r.exit_code, 0) << r.output;
+  EXPECT_THAT(r.output, HasSubstr("BM_d2l_t1_t2_t3_AddOne_Each/device:cpu:0"));
+  EXPECT_THAT(r.output, Not(HasSubstr("blockers")));
+  EXPECT_THAT(r.output, Not(HasSubstr("cuda")));
 }
 
 TEST(Benchmarks, AnAbsentDeviceIsSkippedWithItsName) {

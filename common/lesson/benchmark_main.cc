@@ -1,12 +1,17 @@
 // main() of a chapter's benchmarks. --devices is as in the lessons, but the
 // default is two virtual devices and every GPU. Everything else is Google
-// Benchmark's: --benchmark_filter=In4, --benchmark_list_tests, --help.
+// Benchmark's: --benchmark_list_tests, --help, and --benchmark_filter=In4,
+// which may begin with a cell's id, 000/In7: the benchmark is called
+// BM_000_In7_….
 
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <iostream>
+#include <regex>
 #include <string>
+#include <vector>
 
 #include "absl/flags/flag.h"
 #include "absl/flags/parse.h"
@@ -32,10 +37,27 @@ std::string EveryDevice() {
   return spec;
 }
 
+// "--benchmark_filter=d2l/t1-t2-t3" as Google Benchmark finds it.
+std::string WithBenchmarkName(const std::string& argument) {
+  static const std::regex& id =
+      *new std::regex("(--benchmark_filter=)(\\d{3}|d2l)/([A-Za-z0-9-]+)(.*)");
+  std::smatch match;
+  if (!std::regex_match(argument, match, id)) return argument;
+  std::string cell = match[3];
+  std::replace(cell.begin(), cell.end(), '-', '_');
+  return absl::StrCat(match[1].str(), "^BM_", match[2].str(), "_", cell,
+                      match[4].str());
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   d2l::CheckStdoutAtExit();
+  std::vector<std::string> arguments(argv, argv + argc);
+  for (int i = 0; i < argc; ++i) {
+    arguments[i] = WithBenchmarkName(arguments[i]);
+    argv[i] = arguments[i].data();
+  }
   benchmark::Initialize(&argc, argv);
   absl::ParseCommandLine(argc, argv);
   const std::string asked = absl::GetFlag(FLAGS_devices);

@@ -148,8 +148,7 @@ Judgement AboutEqual(const Figure& a, const Figure& b, double within) {
 
 Judgement Both(const Judgement& claim, const Judgement& control) {
   Judgement both = claim;
-  absl::StrAppend(&both.evidence, "; the control: ", control.number, ", ",
-                  control.evidence);
+  absl::StrAppend(&both.evidence, "; the control: ", control.number);
   both.timed = claim.timed || control.timed;
   if (claim.verdict == Verdict::kHolds) {
     both.verdict = control.verdict;
@@ -163,8 +162,7 @@ Judgement Both(const Judgement& claim, const Judgement& control) {
 
 Judgement Given(const Judgement& control, const Judgement& claim) {
   Judgement given = claim;
-  absl::StrAppend(&given.evidence, "; the control: ", control.number, ", ",
-                  control.evidence);
+  absl::StrAppend(&given.evidence, "; the control: ", control.number);
   given.timed = claim.timed || control.timed;
   if (control.verdict != Verdict::kHolds) {
     given.verdict = Verdict::kInconclusive;

@@ -32,8 +32,9 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 using Json = nlohmann::json;
 
-// What one can read at a time.
-constexpr int kMaxCellLines = 45;
+// What one can read at a time, of a cell's code and of its output.
+constexpr int kMaxCodeLines = 55;
+constexpr int kMaxPrintedLines = 45;
 
 constexpr std::size_t kColumns = 80;
 
@@ -176,12 +177,22 @@ void ExpectSourcePrinted(const TestedLesson& lesson) {
     const std::size_t end = file.find("// %%\n", begin);
     ASSERT_NE(end, std::string::npos) << cell.id;
     const std::string source = file.substr(begin, end - begin);
-    EXPECT_LE(std::count(source.begin(), source.end(), '\n'), kMaxCellLines)
+    EXPECT_LE(std::count(source.begin(), source.end(), '\n'), kMaxCodeLines)
         << cell.id;
     if (&cell != &lesson.cells[0]) continue;
     const LessonRun& run =
         RunLesson(lesson, {"--devices=cpu:0", "--code", "--cell=" + cell.id});
     EXPECT_THAT(run.output, HasSubstr(source));
+  }
+}
+
+void ExpectShortCells(const LessonRun& run) {
+  const std::vector<std::string> cells =
+      absl::StrSplit(run.output, std::string(kColumns, '=') + "\n");
+  EXPECT_GT(cells.size(), 1u) << run.output;
+  for (const std::string& cell : cells) {
+    EXPECT_LE(std::count(cell.begin(), cell.end(), '\n'), kMaxPrintedLines)
+        << cell;
   }
 }
 

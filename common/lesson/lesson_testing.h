@@ -72,9 +72,13 @@ void ExpectRightResults(const LessonRun& run);
 // is positive, and every time says what kind of device it was measured on.
 void ExpectCellsAsListed(const TestedLesson& lesson, const LessonRun& run);
 
-// Every cell's code is marked, and short enough to read: 45 lines. With --code
+// Every cell's code is marked, and short enough to read: 55 lines. With --code
 // the first cell's is printed as it stands.
 void ExpectSourcePrinted(const TestedLesson& lesson);
+
+// No cell prints more than 45 lines: about 25, and a small drawing or reasons
+// for what does not hold.
+void ExpectShortCells(const LessonRun& run);
 
 // Lines of at most 80 columns, except for paths of files that were written and
 // for a profiler's tables (KeyAverages::Table), which have PyTorch's columns.

@@ -128,6 +128,19 @@ TEST(LessonTestingTest, RefusesALongLineUnlessItIsAPath) {
   EXPECT_NONFATAL_FAILURE(ExpectEightyColumns(run), "xxx");
 }
 
+TEST(LessonTestingTest, RefusesACellThatFillsTwoScreens) {
+  const std::string rule = std::string(80, '=') + "\n";
+  std::string lines;
+  for (int i = 0; i < 40; ++i) lines += "text\n";
+  LessonRun run = Good();
+  run.output = rule + lines + rule + lines + rule;
+  ExpectShortCells(run);
+  run.output = rule + lines + lines + rule;
+  EXPECT_NONFATAL_FAILURE(ExpectShortCells(run), "text");
+  run.output = lines;
+  EXPECT_NONFATAL_FAILURE(ExpectShortCells(run), "text");
+}
+
 // A profiler's table, 87 columns wide.
 const char kTable[] =
     "-----------  ------------------------------------------------------------"

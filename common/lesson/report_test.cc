@@ -51,6 +51,7 @@ LessonResult SampleResult() {
        {Verdict::kFails, "", std::string("\xff\n", 2), "Asking takes longer."}},
       {"third", {Verdict::kInconclusive, "1.1x", "1.30x asked for", "Noise."}}};
   cell.drawings = {{"z = x", "d/z.svg"}};
+  cell.load = OtherLoad{0.5, 2};
   return {
       "async_computation",
       {Info("cpu:0", DeviceKind::kVirtual), Info("cuda:0", DeviceKind::kReal)},
@@ -104,6 +105,7 @@ TEST(LessonJson, HasExactlyThisShape) {
       claim("third", "INCONCLUSIVE", "third", "1.1x", "1.30x asked for",
             "Noise.")};
   cell["drawings"] = {{{"name", "z = x"}, {"file", "d/z.svg"}}};
+  cell["load"] = {{"cores", 0.5}, {"of", 2}};
   expected["cells"] = {cell};
   EXPECT_EQ(Json::parse(LessonJson(SampleResult())), expected);
 }
@@ -115,6 +117,7 @@ TEST(LessonJson, EmptyListsAreLists) {
   EXPECT_EQ(json["cells"][0]["figures"], Json::array());
   EXPECT_EQ(json["cells"][0]["claims"], Json::array());
   EXPECT_EQ(json["cells"][0]["drawings"], Json::array());
+  EXPECT_TRUE(json["cells"][0]["load"].is_null());
 }
 
 TEST(CourseJson, IsAListOfLessons) {
@@ -152,6 +155,25 @@ TEST(ClaimsText, HasMeaningEvidenceAndReason) {
             "INCONCLUSIVE  third (1.1x; 1.30x asked for)\n"
             "       Noise.\n");
   EXPECT_EQ(ClaimsText({}), "");
+}
+
+TEST(JudgeLoad, DecidesNoTimesUnderLoad) {
+  CellResult cell = SampleResult().cells[0];
+  cell.claims[0].judgement.timed = true;
+  cell.load = OtherLoad{0.1, 2};
+  JudgeLoad(3, &cell);
+  EXPECT_EQ(cell.claims[0].judgement.verdict, Verdict::kHolds);
+  cell.load = std::nullopt;
+  JudgeLoad(3, &cell);
+  EXPECT_EQ(cell.claims[0].judgement.verdict, Verdict::kHolds);
+  cell.load = OtherLoad{1.4, 2};
+  JudgeLoad(3, &cell);
+  EXPECT_EQ(cell.claims[0].judgement.verdict, Verdict::kInconclusive);
+  EXPECT_EQ(cell.claims[0].judgement.reason,
+            "Other programs used 1.4 of 2 cores.");
+  // What was counted stays.
+  EXPECT_EQ(cell.claims[1].judgement.verdict, Verdict::kFails);
+  EXPECT_EQ(cell.claims[1].judgement.reason, "Asking takes longer.");
 }
 
 TEST(CourseText, NamesEachClaimByItsCell) {

@@ -328,7 +328,9 @@ void PrintCellResult(const CellResult& result, const Run& run,
                      const std::string& next) {
   const CellText& text = result.text;
   const std::string course = OneLine(text.course_printed);
-  if (!course.empty()) std::cout << Wrap(course, "The course: ");
+  if (!course.empty()) {
+    std::cout << WrapWords(course, "The course: ", "", Columns());
+  }
   const std::string claims = ClaimsText(result);
   if (!claims.empty()) std::cout << "\n" << claims;
   const std::string figures = FiguresText(result);

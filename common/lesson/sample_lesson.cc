@@ -74,7 +74,8 @@ void Good(Cell& cell) {
   cell.Claim("The call returns {} sooner than the work is done.",
              Less(timing.enqueue, timing.completion, 1.3));
   cell.Claim("The work is done when the call returns.",
-             Less(timing.completion, timing.enqueue), "It is not.");
+             Counted(false, "it takes two milliseconds", "0 of 1"),
+             "It is not.");
 }
 // %%
 
@@ -312,6 +313,17 @@ void After(Cell&) {
 }
 // %%
 
+constexpr CellText kLong = {
+    .id = "s/long", .title = "Long", .context = "Takes three seconds."};
+
+// %% s/long
+void Long(Cell&) {
+  const Device device = Devices()[0].device;
+  Wait(device, std::chrono::seconds(3));
+  Synchronize(device);
+}
+// %%
+
 [[maybe_unused]] const bool registered =
     RegisterLesson({9,
                     "sample",
@@ -328,7 +340,8 @@ void After(Cell&) {
                      {kFresh, Fresh},
                      {kAfter, After},
                      {kDraw, Draw},
-                     {kPlot, PlotSizes}}});
+                     {kPlot, PlotSizes},
+                     {kLong, Long}}});
 
 }  // namespace
 }  // namespace d2l
