@@ -162,6 +162,8 @@ void ExpectCellsAsListed(const TestedLesson& lesson, const LessonRun& run) {
     for (const Json& claim : cell["claims"]) {
       EXPECT_NE(claim["meaning"], "") << claim;
       EXPECT_NE(claim["evidence"], "") << claim;
+      EXPECT_TRUE(claim["verdict"] == "HOLDS" || claim["reason"] != "")
+          << claim;
     }
     EXPECT_THAT(run.output, HasSubstr(Heading(expected)));
   }

@@ -68,8 +68,9 @@ const LessonRun& RunLesson(const TestedLesson& lesson,
 void ExpectRightResults(const LessonRun& run);
 
 // The cells in their order, with their ids and as many claims and figures as
-// listed. Every claim has evidence, every interval holds its median, every time
-// is positive, and every time says what kind of device it was measured on.
+// listed. Every claim has evidence and, unless it HOLDS, a reason; every
+// interval holds its median, every time is positive, and every time says what
+// kind of device it was measured on.
 void ExpectCellsAsListed(const TestedLesson& lesson, const LessonRun& run);
 
 // Every cell's code is marked, and short enough to read: 55 lines. With --code

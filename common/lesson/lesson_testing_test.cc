@@ -93,6 +93,15 @@ TEST(LessonTestingTest, RefusesAClaimWithoutEvidence) {
   EXPECT_NONFATAL_FAILURE(ExpectListed(run), "evidence");
 }
 
+TEST(LessonTestingTest, RefusesAFailureWithoutReason) {
+  LessonRun run = Good();
+  run.json["cells"][0]["claims"][0]["verdict"] = "FAILS";
+  run.json["cells"][0]["claims"][0]["reason"] = "Noise.";
+  ExpectListed(run);
+  run.json["cells"][0]["claims"][0]["reason"] = "";
+  EXPECT_NONFATAL_FAILURE(ExpectListed(run), "FAILS");
+}
+
 TEST(LessonTestingTest, RefusesAFigureOfAnUnknownPlace) {
   LessonRun run = Good();
   run.json["cells"][0]["figures"][0]["name"] = "work";

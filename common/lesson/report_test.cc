@@ -11,6 +11,7 @@
 #include "common/device/device_table.h"
 #include "common/lesson/cell.h"
 #include "common/lesson/judge.h"
+#include "common/lesson/other_load.h"
 #include "nlohmann/json.hpp"
 
 namespace d2l {
