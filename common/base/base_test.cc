@@ -93,7 +93,7 @@ TEST(Ticks, AreNanosecondsAfterConversion) {
       EXPECT_GE(nanos, TickScale::ToNanos(ticks[i - 1], begin, end));
     }
   }
-  EXPECT_NEAR(TicksToNanos(NowTicks()), NowNanos(), 1'000'000);
+  EXPECT_NEAR(TickScale().ToNanos(NowTicks()), NowNanos(), 1'000'000);
 }
 
 TEST(Ticks, OutsideTheTwoMomentsTheNearerOneCounts) {

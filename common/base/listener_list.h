@@ -1,13 +1,15 @@
-// ListenerList: the listeners of one kind of event, any number of them.
+// ListenerList: the process's listeners of one kind of event, any number of
+// them. ScopedListener: a listener of one thread.
 //
 //   inline ListenerList<OpListener> op_listeners;
 //   op_listeners.Add(&counter);
 //   op_listeners.ForEach([&](OpListener& l) { l.OnOp(record); });
 //   op_listeners.Remove(&counter);
 //
-// Thread-safety: all functions may be called at the same time. ForEach takes no
-// lock. It may still be calling a listener that is being removed, so the caller
-// of Remove keeps the listener alive until no event can be under way.
+// Thread-safety: all functions of a list may be called at the same time.
+// ForEach takes no lock. It may still be calling a listener that is being
+// removed, so the caller of Remove keeps the listener alive until no event can
+// be under way. A ScopedListener belongs to its thread.
 //
 // Ownership: the list owns no listener. Its nodes are reused and never freed.
 
@@ -73,6 +75,40 @@ class ListenerList {
   std::atomic<int> count_{0};
   std::atomic<Node*> head_{nullptr};
   Mutex mutex_;  // held to change the list
+};
+
+// Listens while it lives, which is as long as its scope: `innermost`, one for
+// each thread, is the last that began and has not ended. topics: bits that
+// ForEach selects by.
+template <typename Listener>
+class ScopedListener {
+ public:
+  ScopedListener(const ScopedListener*& innermost, Listener* listener,
+                 unsigned topics = ~0u)
+      : innermost_(innermost),
+        outer_(innermost),
+        listener_(listener),
+        topics_(topics) {
+    innermost_ = this;
+  }
+  ~ScopedListener() { innermost_ = outer_; }
+  ScopedListener(const ScopedListener&) = delete;
+  ScopedListener& operator=(const ScopedListener&) = delete;
+
+  // Calls f(Listener&) for each that wants the topic, from the innermost
+  // outwards.
+  template <typename F>
+  static void ForEach(const ScopedListener* innermost, unsigned topic, F f) {
+    for (; innermost != nullptr; innermost = innermost->outer_) {
+      if (innermost->topics_ & topic) f(*innermost->listener_);
+    }
+  }
+
+ private:
+  const ScopedListener*& innermost_;
+  const ScopedListener* const outer_;
+  Listener* const listener_;
+  const unsigned topics_;
 };
 
 }  // namespace d2l

@@ -2,7 +2,7 @@
 //
 //   const std::int64_t begin = NowTicks();
 //   …
-//   const std::int64_t nanos = TicksToNanos(begin);  // as NowNanos was then
+//   const std::int64_t nanos = TickScale().ToNanos(begin);  // NowNanos then
 //
 // Reading it costs about half of what NowNanos does. Where the counter cannot
 // be trusted (no invariant TSC, another architecture) ticks are nanoseconds,
@@ -49,6 +49,7 @@ class TickScale {
   // NowNanos at the moment.
   std::int64_t nanos() const { return nanos_; }
 
+  // The value of NowNanos when NowTicks was `ticks`.
   std::int64_t ToNanos(std::int64_t ticks) const {
     return nanos_ + static_cast<std::int64_t>(
                         static_cast<double>(ticks - ticks_) * nanos_per_tick_);
@@ -63,11 +64,6 @@ class TickScale {
   std::int64_t nanos_;
   double nanos_per_tick_;
 };
-
-// The value of NowNanos when NowTicks was `ticks`, a short time ago.
-inline std::int64_t TicksToNanos(std::int64_t ticks) {
-  return TickScale().ToNanos(ticks);
-}
 
 }  // namespace d2l
 

@@ -13,39 +13,30 @@ namespace {
 template <typename F>
 void ForEach(DeviceListener::Topic topic,
              const ListenerList<DeviceListener>& of_process, F f) {
-  for (const ScopedDeviceListener* one = internal::device_listeners;
-       one != nullptr; one = one->outer()) {
-    if (one->wants(topic)) f(one->listener());
-  }
+  ScopedDeviceListener::ForEach(internal::device_listeners, topic, f);
   of_process.ForEach(f);
+}
+
+// Calls f(ListenerList&) for each of the topics.
+template <typename F>
+void ForEachList(unsigned topics, F f) {
+  if (topics & DeviceListener::kMemory) f(internal::memory_listeners);
+  if (topics & DeviceListener::kWaits) f(internal::wait_listeners);
+  if (topics & DeviceListener::kStreams) f(internal::stream_listeners);
 }
 
 }  // namespace
 
 ScopedDeviceListener::ScopedDeviceListener(DeviceListener* listener,
                                            unsigned topics)
-    : listener_(listener), topics_(topics), outer_(internal::device_listeners) {
-  internal::device_listeners = this;
-}
-
-ScopedDeviceListener::~ScopedDeviceListener() {
-  internal::device_listeners = outer_;
-}
+    : ScopedListener(internal::device_listeners, listener, topics) {}
 
 void AddDeviceListener(DeviceListener* listener, unsigned topics) {
-  using internal::memory_listeners, internal::stream_listeners,
-      internal::wait_listeners;
-  if (topics & DeviceListener::kMemory) memory_listeners.Add(listener);
-  if (topics & DeviceListener::kWaits) wait_listeners.Add(listener);
-  if (topics & DeviceListener::kStreams) stream_listeners.Add(listener);
+  ForEachList(topics, [listener](auto& list) { list.Add(listener); });
 }
 
 void RemoveDeviceListener(DeviceListener* listener, unsigned topics) {
-  using internal::memory_listeners, internal::stream_listeners,
-      internal::wait_listeners;
-  if (topics & DeviceListener::kMemory) memory_listeners.Remove(listener);
-  if (topics & DeviceListener::kWaits) wait_listeners.Remove(listener);
-  if (topics & DeviceListener::kStreams) stream_listeners.Remove(listener);
+  ForEachList(topics, [listener](auto& list) { list.Remove(listener); });
 }
 
 namespace internal {

@@ -96,21 +96,9 @@ class DeviceListener {
 };
 
 // Listens to this thread while it lives.
-class ScopedDeviceListener {
+class ScopedDeviceListener : public ScopedListener<DeviceListener> {
  public:
   ScopedDeviceListener(DeviceListener* listener, unsigned topics);
-  ~ScopedDeviceListener();
-  ScopedDeviceListener(const ScopedDeviceListener&) = delete;
-  ScopedDeviceListener& operator=(const ScopedDeviceListener&) = delete;
-
-  DeviceListener& listener() const { return *listener_; }
-  bool wants(DeviceListener::Topic topic) const { return topics_ & topic; }
-  const ScopedDeviceListener* outer() const { return outer_; }
-
- private:
-  DeviceListener* const listener_;
-  const unsigned topics_;
-  const ScopedDeviceListener* const outer_;
 };
 
 // Listens to all threads. Remove takes the same topics.
@@ -120,7 +108,8 @@ void RemoveDeviceListener(DeviceListener* listener, unsigned topics);
 namespace internal {
 
 // This thread's innermost listener, or null.
-inline thread_local const ScopedDeviceListener* device_listeners = nullptr;
+inline thread_local const ScopedListener<DeviceListener>* device_listeners =
+    nullptr;
 inline ListenerList<DeviceListener> memory_listeners;
 inline ListenerList<DeviceListener> wait_listeners;
 inline ListenerList<DeviceListener> stream_listeners;

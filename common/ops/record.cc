@@ -8,13 +8,7 @@ ValueRecord ToRecord(const Tensor& value) {
 }
 
 ScopedOpListener::ScopedOpListener(OpListener* listener)
-    : listener_(listener), outer_(internal::op_context.listeners) {
-  internal::op_context.listeners = this;
-}
-
-ScopedOpListener::~ScopedOpListener() {
-  internal::op_context.listeners = outer_;
-}
+    : ScopedListener(internal::op_context.listeners, listener) {}
 
 void AddProcessOpListener(OpListener* listener) {
   internal::process_op_listeners.Add(listener);

@@ -106,19 +106,9 @@ class OpListener {
 };
 
 // Listens to this thread's operations while it lives.
-class ScopedOpListener {
+class ScopedOpListener : public ScopedListener<OpListener> {
  public:
   explicit ScopedOpListener(OpListener* listener);
-  ~ScopedOpListener();
-  ScopedOpListener(const ScopedOpListener&) = delete;
-  ScopedOpListener& operator=(const ScopedOpListener&) = delete;
-
-  OpListener& listener() const { return *listener_; }
-  const ScopedOpListener* outer() const { return outer_; }
-
- private:
-  OpListener* const listener_;
-  const ScopedOpListener* const outer_;
 };
 
 // Listens to all threads' operations. After Remove the listener must stay alive
@@ -143,7 +133,7 @@ class RequestedBy {
 namespace internal {
 
 struct OpContext {
-  const ScopedOpListener* listeners = nullptr;  // the innermost
+  const ScopedListener<OpListener>* listeners = nullptr;  // the innermost
   SourceLocation requested_by;
 };
 inline thread_local OpContext op_context;
@@ -168,9 +158,7 @@ class Listeners {
   // then those of the process.
   template <typename F>
   void ForEach(F f) const {
-    for (const ScopedOpListener* one = thread_; one; one = one->outer()) {
-      f(one->listener());
-    }
+    ScopedOpListener::ForEach(thread_, ~0u, f);
     process_op_listeners.ForEach(f);
   }
   // The stamps of all listeners, as a list.
@@ -188,7 +176,7 @@ class Listeners {
   }
 
  private:
-  const ScopedOpListener* const thread_;
+  const ScopedListener<OpListener>* const thread_;
   const bool any_;
   bool want_times_ = false;
 };
