@@ -9,24 +9,17 @@ PACKAGES = "third_party/debian-packages.txt"
 PACKAGES_7 = ["libopenblas-dev", "pkg-config", "python3"]
 # What the build asks pkg-config for (third_party/libraries.bzl), since a library
 # need not be Debian's.
-MODULES = {
-    "libabsl-dev": "absl_strings",
-    "libbenchmark-dev": "benchmark",
-    "libgmock-dev": "gmock",
-    "libgtest-dev": "gmock",
-    "libhwy-dev": "libhwy",
-    "libopenblas-dev": "openblas",
-    "nlohmann-json3-dev": "nlohmann_json",
-}
+MODULES = {"libabsl-dev": "absl_strings", "libbenchmark-dev": "benchmark",
+           "libgmock-dev": "gmock", "libgtest-dev": "gmock", "libhwy-dev": "libhwy",
+           "libopenblas-dev": "openblas", "nlohmann-json3-dev": "nlohmann_json"}
 
 
 def check_place(m):
     path = m.shown(m.repository)
     if " " in path:
         to = "~/" + os.path.basename(path).replace(" ", "_")
-        m.fact("checkout", "wrong", path)
-        m.add("Bazel refuses a path with a space in it. Move the checkout, for example:",
-              "mv '%s' %s && cd %s" % (path, to, to))
+        m.fact("checkout", "wrong", path, "Bazel refuses a path with a space in it. Move the "
+               "checkout, for example:", "mv '%s' %s && cd %s" % (path, to, to), gpu=False)
 
 
 def check_compiler(m):
@@ -34,14 +27,14 @@ def check_compiler(m):
     name = m.env.get("CC") or "gcc"
     path = m.which(name)
     if not path and m.env.get("CC"):
-        m.fact("compiler", "missing", "CC=%s is no program here" % name)
-        m.add("There is no compiler %s, which CC asks for." % name, "unset CC")
+        m.fact("compiler", "missing", "CC=%s is no program here" % name,
+               "There is no compiler %s, which CC asks for." % name, "unset CC", gpu=False)
         return []
     # Bazel calls it for C++ too. Without the package g++ it takes only C.
     if not path or m.ask(path, "-x", "c++", "-fsyntax-only", "-include", "vector",
                          "/dev/null")[0] != 0:
-        where = m.shown(path) if path else "no gcc on PATH"
-        m.fact("compiler", "missing", "none for C++ (%s)" % where)
+        m.fact("compiler", "missing", "none for C++ (%s)" % (
+            m.shown(path) if path else "no gcc on PATH"))
         return ["g++"]
     version = m.ask(path, "-dumpfullversion")[1] or m.ask(path, "-dumpversion")[1]
     m.fact("compiler", "ok", "%s %s (%s)" % (name, version, m.shown(path)))
@@ -50,49 +43,41 @@ def check_compiler(m):
 
 def check_bazel(m):
     """Returns the packages that are missing, and whether Bazel downloads libraries."""
+    install = "{0}wget -O {1} {2}{3} && {0}chmod +x {1}".format(
+        m.sudo, BAZEL, BAZEL_7, "arm64" if m.arm else "x86_64")
     path = m.which("bazel")
     if not path:
         m.fact("Bazel", "missing", "none on PATH")
         if m.os_id == "debian":
             return ["bazel-bootstrap"], False
-        m.add("There is no Bazel.", bazel_7_command(m))
+        m.add("There is no Bazel.", install)
         return [], True
     said = m.ask(path, "--version")[1].split("\n")[0]
     version = re.sub("^bazel ", "", said)
     if version == "no_version":  # as Debian builds it
-        code, version = m.ask("dpkg-query", "--show", "--showformat=${Version}",
-                              "bazel-bootstrap")
+        code, version = m.ask("dpkg-query", "--show", "--showformat=${Version}", "bazel-bootstrap")
         version = re.split("[+-]", version)[0] if code == 0 else ""
     if re.match(r"(4\.2|7)\.", version):
         m.fact("Bazel", "ok", "%s (%s)" % (version, m.shown(path)))
         return [], version.startswith("7.")
-    if version[:1].isdigit():
-        m.fact("Bazel", "wrong", "%s (%s)" % (version, m.shown(path)))
-        why = "Bazel %s will not do." % version
-    else:
-        m.fact("Bazel", "wrong", "of unknown version (%s): %s" % (
-            m.shown(path), said or "it says nothing"))
-        why = "Bazel does not say its version."
-    why += " The course is built with Bazel 4.2.3, which Debian 12 has, or 7."
+    known = version[:1].isdigit()
+    m.fact("Bazel", "wrong", "%s (%s)" % (version, m.shown(path)) if known else
+           "of unknown version (%s): %s" % (m.shown(path), said or "it says nothing"))
+    why = ("Bazel %s will not do." % version if known else "Bazel does not say its version."
+           ) + " The course is built with Bazel 4.2.3, which Debian 12 has, or 7."
+    asked = m.env.get("USE_BAZEL_VERSION")
+    hidden = m.has_package("bazel-bootstrap") and m.shown(path) != "/usr/bin/bazel"
     with open(path, "rb") as program:
         bazelisk = b"bazelbuild/bazelisk" in program.read()
     if bazelisk:
         m.add(why, "export USE_BAZEL_VERSION=7.7.1")
-        return [], True
-    asked = m.env.get("USE_BAZEL_VERSION")
-    if asked:
+    elif asked:
         m.add("%s USE_BAZEL_VERSION asks for %s." % (why, asked), "unset USE_BAZEL_VERSION")
-    elif m.has_package("bazel-bootstrap") and m.shown(path) != "/usr/bin/bazel":
+    elif hidden:
         m.add(why + " Debian's is there, but comes later on PATH.", "alias bazel=/usr/bin/bazel")
     else:
-        m.add(why, bazel_7_command(m))
-        return [], True
-    return [], False
-
-
-def bazel_7_command(m):
-    return "{0}wget -O {1} {2}{3} && {0}chmod +x {1}".format(
-        m.sudo, BAZEL, BAZEL_7, "arm64" if m.arm else "x86_64")
+        m.add(why, install)
+    return [], bazelisk or not (asked or hidden)
 
 
 def has_library(m, package):
@@ -103,11 +88,15 @@ def has_library(m, package):
     return m.has_package(package)
 
 
-def check_libraries(m, missing, downloaded):
-    if downloaded:
-        packages = PACKAGES_7
-        text = " ".join(packages) + "; Bazel 7 downloads the others"
-    else:
+def check(m):
+    """Prints what a build needs, and adds what is missing to what is to be done."""
+    check_place(m)
+    missing = check_compiler(m)
+    more, downloaded = check_bazel(m)
+    m.fact("glibc", "", m.ask("getconf", "GNU_LIBC_VERSION")[1].replace("glibc ", ""))
+    packages = PACKAGES_7
+    text = " ".join(packages) + "; Bazel 7 downloads the others"
+    if not downloaded:
         with open(os.path.join(m.repository, PACKAGES)) as file:
             packages = [line.strip() for line in file if not line.startswith("#")]
         text = "all of " + PACKAGES
@@ -115,17 +104,8 @@ def check_libraries(m, missing, downloaded):
               if p not in ("g++", "bazel-bootstrap") and not has_library(m, p)]
     m.fact("libraries", "missing" if absent else "ok",
            "no " + " ".join(absent) if absent else text)
-    missing = missing + absent
+    missing += more + absent
     if missing and m.which("apt-get"):
         m.add("Packages are missing: %s." % " ".join(missing), m.apt_get(*missing) + m.shutdown)
     elif missing:
         m.add("Install what Debian calls %s; this system has its own names." % " ".join(missing))
-
-
-def check(m):
-    """Prints what a build needs, and adds what is missing to what is to be done."""
-    check_place(m)
-    missing = check_compiler(m)
-    more, downloaded = check_bazel(m)
-    m.fact("glibc", "", m.ask("getconf", "GNU_LIBC_VERSION")[1].replace("glibc ", ""))
-    check_libraries(m, missing + more, downloaded)

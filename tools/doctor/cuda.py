@@ -1,4 +1,4 @@
-"""CUDA's toolkit and driver, as the build and the programs look for them."""
+"""CUDA's toolkit, driver and devices, as the build and the programs look for them."""
 import glob
 import os
 import re
@@ -9,6 +9,7 @@ RESTART = "and start the machine again"
 REPOSITORIES = "https://developer.download.nvidia.com/compute/cuda/repos/"
 KEYRING = "cuda-keyring_1.1-1_all.deb"
 MAXIMUM = "nvidia-smi's \"CUDA Version\" is the driver's maximum, not your toolkit's version."
+IN_CONTAINER = "docker run --gpus=all -it IMAGE"
 
 
 def numbers(version):
@@ -16,11 +17,10 @@ def numbers(version):
     return tuple(int(n) for n in version.split("."))
 
 
-def add_from_nvidia(m, why, package, after=""):
-    """Installs a package from NVIDIA's own repository, or says where it is."""
+def from_nvidia(m, why, package, after=""):
+    """What to do: install a package from NVIDIA's own repository, or see where it is."""
     if m.os_id not in ("debian", "ubuntu") or not m.os_version:
-        m.add_gpu("%s See https://developer.nvidia.com/cuda-downloads for %s." % (why, package))
-        return
+        return "%s See https://developer.nvidia.com/cuda-downloads for %s." % (why, package), ""
     system = m.os_id + m.os_version.replace(".", "")
     if m.wsl and m.os_id == "ubuntu":
         system = "wsl-ubuntu"
@@ -28,66 +28,65 @@ def add_from_nvidia(m, why, package, after=""):
     if not m.has_package("cuda-keyring"):
         command = "wget -P /tmp %s%s/%s/%s && %sdpkg -i /tmp/%s && %s" % (
             REPOSITORIES, system, "sbsa" if m.arm else "x86_64", KEYRING, m.sudo, KEYRING, command)
-    m.add_gpu(why, command)
+    return why, command
 
 
 def find_toolkit(m):
-    """Its folder or None, as third_party/cuda_configure.bzl finds it."""
+    """Its folder or None, as third_party/cuda_configure.bzl finds it; and where it looked."""
     settings = [(name, m.env[name]) for name in ("CUDA_PATH", "CUDA_HOME") if m.env.get(name)]
     nvcc = m.which("nvcc")
     on_path = [os.path.realpath(nvcc).replace("/bin/nvcc", "")] if nvcc else []
     for folder in [f for _, f in settings] + on_path + [m.root + "/usr/local/cuda"]:
         if os.path.exists(folder + "/bin/nvcc"):
-            return folder.rstrip("/")
-    looked = ["=".join(setting) for setting in settings] + ["PATH", "/usr/local/cuda"]
-    m.fact("CUDA toolkit", "none", "no nvcc (looked at %s)" % ", ".join(looked))
-    return None
+            return folder.rstrip("/"), ""
+    return None, ", ".join(["=".join(s) for s in settings] + ["PATH", "/usr/local/cuda"])
 
 
 def check_toolkit(m):
-    """Returns its version ("13.0", or empty) and state: ok, none, hidden, wrong (it
-    does not take the compiler), or "partial", followed by the folder."""
+    """Returns its version ("13.0", or empty), whether a build can use it, and the package that
+    completes it, with the reason; "X" in its name stands for the driver's version of CUDA."""
     if m.env.get("CUDA_PATH") == "none":
-        m.fact("CUDA toolkit", "hidden", "CUDA_PATH=none hides it")
-        m.add_gpu("CUDA_PATH=none pretends that there is no CUDA toolkit.",
-                  "unset CUDA_PATH" + m.shutdown)
-        return "", "hidden"
-    folder = find_toolkit(m)
+        m.fact("CUDA toolkit", "hidden", "CUDA_PATH=none hides it",
+               "CUDA_PATH=none pretends that there is no CUDA toolkit.",
+               "unset CUDA_PATH" + m.shutdown)
+        return "", False, None
+    folder, looked = find_toolkit(m)
     if not folder:
-        return "", "none"
+        m.fact("CUDA toolkit", "none", "no nvcc (looked at %s)" % looked)
+        return "", False, ("There is no CUDA toolkit, which --config=cuda needs.", "cuda-toolkitX")
     found = re.search(r"Build cuda_(\d+\.\d+)", m.ask(folder + "/bin/nvcc", "--version")[1])
     version = found[1] if found else ""
     text = "%s (%s)" % (version or "of unknown version", m.shown(folder))
     libraries = ("lib64", "lib", "targets/x86_64-linux/lib", "targets/sbsa-linux/lib")
     if not any(os.path.exists("%s/%s/libcudart_static.a" % (folder, l)) for l in libraries):
         m.fact("CUDA toolkit", "partial", text + ", without libcudart_static.a")
-        return version, "partial " + m.shown(folder)
+        return version, False, ("The CUDA toolkit in %s is not complete." % m.shown(folder),
+                                "cuda-toolkit" + (version and "-" + version.replace(".", "-")))
 
     # The check in nvcc's own header.
-    header = m.read(m.shown(folder) + "/include/crt/host_config.h")
-    found = re.search(r"^#if __GNUC__ > (\d+)", header, re.M)
+    found = re.search(r"^#if __GNUC__ > (\d+)",
+                      m.read(m.shown(folder) + "/include/crt/host_config.h"), re.M)
     newest = int(found[1]) if found else 0
     text += ", takes gcc up to %d" % newest if newest else ""
     ccbin = re.findall(r"--//:cuda_ccbin=(\S*)", m.read(m.shown(m.repository) + "/.bazelrc.user"))
     # The gcc that nvcc calls in a build, unless it is given another.
     have = m.ask(m.root + "/usr/bin/gcc", "-dumpversion")[1].split(".")[0]
-    state = "wrong"
-    if ccbin and not os.access(m.root + ccbin[-1], os.X_OK):
-        text += "; .bazelrc.user gives it %s, which is not there" % ccbin[-1]
-        m.add_gpu("--//:cuda_ccbin=%s in .bazelrc.user names no program." % ccbin[-1],
-                  "sed -i /cuda_ccbin/d .bazelrc.user")
-    elif not ccbin and newest and have.isdigit() and int(have) > newest:
+    todo = ()
+    if ccbin:
+        text += "; .bazelrc.user gives it " + ccbin[-1]
+        if not os.access(m.root + ccbin[-1], os.X_OK):
+            text += ", which is not there"
+            todo = ("--//:cuda_ccbin=%s in .bazelrc.user names no program." % ccbin[-1],
+                    "sed -i /cuda_ccbin/d .bazelrc.user")
+    elif newest and have.isdigit() and int(have) > newest:
         text += "; found " + have
         older = [n for n in range(newest, 8, -1) if m.exists("usr/bin/g++-%d" % n)]
-        command = "" if older else m.apt_get("g++-%d" % newest) + " && "
-        m.add_gpu("CUDA %s takes gcc up to %d; found %s. Give nvcc an older one:" % (
-            version, newest, have), "%secho 'build --//:cuda_ccbin=/usr/bin/g++-%d' >> .bazelrc.user"
-                  % (command, (older or [newest])[0]))
-    else:
-        text += "; .bazelrc.user gives it " + ccbin[-1] if ccbin else ""
-        state = "ok"
-    m.fact("CUDA toolkit", state, text)
-    return version, state
+        todo = ("CUDA %s takes gcc up to %d; found %s. Give nvcc an older one:" % (
+            version, newest, have), "%secho 'build --//:cuda_ccbin=/usr/bin/g++-%d' >> "
+                ".bazelrc.user" % ("" if older else m.apt_get("g++-%d" % newest) + " && ",
+                                   (older or [newest])[0]))
+    m.fact("CUDA toolkit", "wrong" if todo else "ok", text, *todo)
+    return version, not todo, None
 
 
 def check_driver(m, toolkit):
@@ -103,31 +102,28 @@ def check_driver(m, toolkit):
         else:
             driver = version
     said = said.split("\n")[0]
+    ldconfig = m.which("ldconfig", "/usr/sbin", "/sbin")
     if cuda:
         return compare(m, driver, cuda, toolkit), cuda
     if "No devices" in said:
         m.fact("driver", "ok", driver or "there; nvidia-smi does not say which")
         return True, ""
     if driver and m.smi and code != 0:
-        m.fact("driver", "broken", "%s; nvidia-smi says: %s" % (driver, said))
-        m.add_gpu("The NVIDIA driver does not answer. After an update of it the machine must be "
-                  "started again.", m.sudo + "reboot")
-        return False, ""
-    if not driver:
-        m.fact("driver", "none", "no NVIDIA driver" + (said and "; nvidia-smi says: " + said))
-        install_driver(m)
-        return False, ""
-    ldconfig = m.which("ldconfig", "/usr/sbin", "/sbin")
-    if ldconfig and "libcuda.so.1" in m.ask(ldconfig, "-p")[1]:
+        m.fact("driver", "broken", "%s; nvidia-smi says: %s" % (driver, said),
+               "The NVIDIA driver does not answer. After an update of it the machine must be "
+               "started again.", m.sudo + "reboot")
+    elif not driver:
+        m.fact("driver", "none", "no NVIDIA driver" + (said and "; nvidia-smi says: " + said),
+               *how_to_install_driver(m))
+    elif ldconfig and "libcuda.so.1" in m.ask(ldconfig, "-p")[1]:
         m.fact("driver", "ok", driver + "; for CUDA of unknown version, without nvidia-smi")
         return True, ""
-    m.fact("driver", "partial", driver + ", without its library libcuda.so.1")
-    if m.container:
-        m.add_gpu("The kernel has an NVIDIA driver, but this container has no libcuda.so.1. "
-                  "Start it with --gpus=all:", "docker run --gpus=all -it IMAGE")
     else:
-        m.add_gpu("The kernel has an NVIDIA driver, but its library libcuda.so.1 is missing.",
-                  m.apt_get("libcuda1"))
+        why = "The kernel has an NVIDIA driver, but "
+        m.fact("driver", "partial", driver + ", without its library libcuda.so.1",
+               *((why + "this container has no libcuda.so.1. Start it with --gpus=all:",
+                  IN_CONTAINER) if m.container else
+                 (why + "its library libcuda.so.1 is missing.", m.apt_get("libcuda1"))))
     return False, ""
 
 
@@ -141,48 +137,34 @@ def compare(m, driver, cuda, toolkit):
             text += ", older than the toolkit: it runs what --//:cuda_archs names, no PTX. " + MAXIMUM
         m.fact("driver", "ok", text)
         return True
-    m.fact("driver", "too old", "%s; the toolkit needs %s" % (text, toolkit))
     why = "The driver supports CUDA %s, programs of this toolkit need %s. %s Update the driver " % (
         cuda, toolkit, MAXIMUM)
     if m.wsl or m.container:  # the driver is not this system's
-        whose = "in Windows" if m.wsl else "outside of this container"
-        add_from_nvidia(m, why + whose + ", or build with an older toolkit:",
-                        "cuda-toolkit-%d" % major,
-                        " && export CUDA_PATH=/usr/local/cuda-%d%s" % (major, m.shutdown))
+        why += "in Windows" if m.wsl else "outside of this container"
+        todo = from_nvidia(m, why + ", or build with an older toolkit:", "cuda-toolkit-%d" % major,
+                           " && export CUDA_PATH=/usr/local/cuda-%d%s" % (major, m.shutdown))
     else:
-        add_from_nvidia(m, why + "%s, or build with a toolkit of CUDA %s or older." % (RESTART, cuda),
-                        "cuda-drivers")
+        why += RESTART + ", or build with a toolkit of CUDA %s or older." % cuda
+        todo = from_nvidia(m, why, "cuda-drivers")
+    m.fact("driver", "too old", "%s; the toolkit needs %s" % (text, toolkit), *todo)
     return False
 
 
-def install_driver(m):
+def how_to_install_driver(m):
     """Where there is no driver at all."""
     if m.wsl and m.exists("usr/lib/wsl/lib/libcuda.so.1"):
-        m.add_gpu("Windows's NVIDIA driver is in /usr/lib/wsl/lib, but programs cannot load it.",
-                  m.sudo + "ldconfig /usr/lib/wsl/lib")
-    elif m.wsl:
-        m.add_gpu("There is no NVIDIA driver: /usr/lib/wsl/lib has no libcuda.so.1. Under WSL the "
-                  "driver is Windows's: install it there (https://www.nvidia.com/drivers), never "
-                  "within WSL, and run there:", "wsl --shutdown")
-    elif m.container:
-        m.add_gpu("This container sees no NVIDIA driver. If the machine has a GPU, start the "
-                  "container with --gpus=all:", "docker run --gpus=all -it IMAGE")
-    elif m.pci_gpus:
-        add_from_nvidia(m, "There is an NVIDIA GPU, but no driver. Install it %s." % RESTART,
-                        "cuda-drivers")
-    else:
-        add_from_nvidia(m, "This machine has no NVIDIA driver, or no NVIDIA GPU. If it has a GPU, "
-                        "install the driver %s." % RESTART, "cuda-drivers")
-
-
-def install_toolkit(m, version, state, driver_cuda):
-    """After the driver, which says what fits."""
-    if state == "none":
-        add_from_nvidia(m, "There is no CUDA toolkit, which --config=cuda needs.",
-                        "cuda-toolkit" + (driver_cuda and "-%d" % numbers(driver_cuda)[0]), m.shutdown)
-    elif state.startswith("partial"):
-        add_from_nvidia(m, "The CUDA toolkit in %s is not complete." % state.split(" ", 1)[1],
-                        "cuda-toolkit" + (version and "-" + version.replace(".", "-")), m.shutdown)
+        return ("Windows's NVIDIA driver is in /usr/lib/wsl/lib, but programs cannot load it.",
+                m.sudo + "ldconfig /usr/lib/wsl/lib")
+    if m.wsl:
+        return ("There is no NVIDIA driver: /usr/lib/wsl/lib has no libcuda.so.1. Under WSL the "
+                "driver is Windows's: install it there (https://www.nvidia.com/drivers), never "
+                "within WSL, and run there:", "wsl --shutdown")
+    if m.container:
+        return ("This container sees no NVIDIA driver. If the machine has a GPU, start the "
+                "container with --gpus=all:", IN_CONTAINER)
+    why = "There is an NVIDIA GPU, but no driver. Install it " if m.pci_gpus else (
+        "This machine has no NVIDIA driver, or no NVIDIA GPU. If it has a GPU, install the driver ")
+    return from_nvidia(m, why + RESTART + ".", "cuda-drivers")
 
 
 def list_gpus(m):
@@ -195,22 +177,18 @@ def list_gpus(m):
         if total.isdigit() and free.isdigit():
             about += ", %.1f of %.1f GiB free" % tuple(int(n) * 10 // 1024 / 10 for n in (free, total))
         gpus.append((name, uuid, about))
-    if gpus:
-        return gpus
-    for folder in sorted(glob.glob(glob.escape(m.root) + "/proc/driver/nvidia/gpus/*/")):
-        file = m.shown(folder) + "information"
-        gpus.append((m.field(file, "Model") or "a GPU", m.field(file, "GPU UUID"),
-                     "its memory is not known without nvidia-smi"))
-    return gpus
+    files = [] if gpus else sorted(
+        glob.glob(glob.escape(m.root) + "/proc/driver/nvidia/gpus/*/information"))
+    return gpus + [(m.field(m.shown(file), "Model") or "a GPU", m.field(m.shown(file), "GPU UUID"),
+                    "its memory is not known without nvidia-smi") for file in files]
 
 
 def apply_visible_devices(m, gpus):
     """The numbers of the GPUs that CUDA_VISIBLE_DEVICES leaves, in CUDA's order; and the
     first entry that names no GPU. CUDA takes the list up to that one."""
-    visible = []
+    visible, real = [], len(gpus)
     if "CUDA_VISIBLE_DEVICES" not in m.env:
-        return list(range(len(gpus))), ""
-    real = len(gpus)
+        return list(range(real)), ""
     for entry in re.findall(r"[^, ]+", m.env["CUDA_VISIBLE_DEVICES"]):
         if entry.startswith("MIG-") and real:
             gpus.append((entry, entry, "part of a GPU"))
@@ -228,19 +206,19 @@ def check_devices(m, driver_ok):
     m.real_gpus = real = len(gpus)
     visible, not_there = apply_visible_devices(m, gpus)
     setting = "CUDA_VISIBLE_DEVICES=" + (m.env.get("CUDA_VISIBLE_DEVICES") or '""')
+    unset = "unset CUDA_VISIBLE_DEVICES"
     if real and visible:
         say_visible(m, gpus, visible, setting)
         if not_there:
-            m.add_gpu("%s: there is no GPU %s, and CUDA ignores what follows it." % (
-                setting, not_there), "unset CUDA_VISIBLE_DEVICES")
+            m.add("%s: there is no GPU %s, and CUDA ignores what follows it." % (
+                setting, not_there), unset, gpu=True)
     elif real:
         text = "%s hides the %s of this machine" % (setting, plural(real, "GPU"))
-        m.fact("devices", "hidden", text)
-        m.add_gpu(text + ".", "unset CUDA_VISIBLE_DEVICES")
+        m.fact("devices", "hidden", text, text + ".", unset)
     elif driver_ok:
-        m.fact("devices", "none", "the NVIDIA driver finds no GPU")
-        m.add_gpu("The NVIDIA driver finds no GPU. In a container, start it with --gpus=all; "
-                  "elsewhere look at what the kernel says.", m.sudo + "dmesg | grep -i nvrm")
+        m.fact("devices", "none", "the NVIDIA driver finds no GPU",
+               "The NVIDIA driver finds no GPU. In a container, start it with --gpus=all; "
+               "elsewhere look at what the kernel says.", m.sudo + "dmesg | grep -i nvrm")
     elif m.pci_gpus:
         m.fact("devices", "unusable", plural(m.pci_gpus, "NVIDIA GPU") + " without a driver")
     else:
@@ -250,12 +228,9 @@ def check_devices(m, driver_ok):
 
 def say_visible(m, gpus, visible, setting):
     real = m.real_gpus
-    label, order = "devices", []
     for i, gpu in enumerate(visible):
-        m.fact(label, "", "cuda:%d (real, %s), %s" % (i, gpus[gpu][0], gpus[gpu][2]))
-        label = ""
-        if i != gpu and gpu < real:
-            order.append("cuda:%d is GPU %d" % (i, gpu))
+        m.fact("" if i else "devices", "", "cuda:%d (real, %s), %s" % (i, gpus[gpu][0], gpus[gpu][2]))
+    order = ["cuda:%d is GPU %d" % (i, gpu) for i, gpu in enumerate(visible) if i != gpu < real]
     if order:
         m.fact("", "", "%s renumbers them: %s" % (setting, ", ".join(order)))
     elif len(visible) < real:
@@ -265,3 +240,14 @@ def say_visible(m, gpus, visible, setting):
             m.env.get("CUDA_DEVICE_ORDER") != "PCI_BUS_ID"):
         m.fact("", "", "CUDA may number the fastest first; CUDA_DEVICE_ORDER=PCI_BUS_ID keeps "
                "this order")
+
+
+def check(m):
+    """Returns whether a build for GPUs works here, and how many GPUs a program sees."""
+    toolkit, toolkit_ok, package = check_toolkit(m)
+    driver_ok, driver_cuda = check_driver(m, toolkit)
+    if package:  # after the driver, which says what fits
+        fitting = "-%d" % numbers(driver_cuda)[0] if driver_cuda else ""
+        m.add(*from_nvidia(m, package[0], package[1].replace("X", fitting), m.shutdown), gpu=True)
+    visible = len(check_devices(m, driver_ok))
+    return toolkit_ok and driver_ok, visible

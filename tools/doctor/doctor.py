@@ -62,16 +62,11 @@ def examine(m):
     m.say("This machine")
     build.check(m)
     needed = len(m.todo)  # what is found so far, no build does without
-    toolkit, state = cuda.check_toolkit(m)
-    driver_ok, driver_cuda = cuda.check_driver(m, toolkit)
-    cuda.install_toolkit(m, toolkit, state, driver_cuda)
-    visible = len(cuda.check_devices(m, driver_ok))
+    builds, visible = cuda.check(m)
     m.fact("", "", "cpu:0 (virtual, %s), or cpu:0 and cpu:1 (virtual, %s each)" % (
         virtual(cores, 1), virtual(cores, 2)))
-    host.check_memory(m)
-    host.check_cores(m, cores)
-    host.check_load(m, cores)
-    use_gpus = state == "ok" and driver_ok and visible > 0
+    host.check(m, cores)
+    use_gpus = builds and visible > 0
     say_lessons(m, visible, use_gpus, cores)
 
     # Where there is a GPU, what it needs is missing too.

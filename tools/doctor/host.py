@@ -68,11 +68,17 @@ def check_cores(m, cores):
 
 def check_load(m, cores):
     load = m.read("proc/loadavg").split(" ")[0]
+    text = "%s on %s" % (load, plural(cores, "core"))
     if not re.fullmatch(r"\d+\.\d\d", load):
         m.fact("load", "", "not known")
-        return
-    high = float(load) > cores / 2
-    m.fact("load", "high" if high else "ok", "%s on %s" % (load, plural(cores, "core")))
-    if high:
-        m.add("Something else keeps the processor busy, load %s on %s: figures will be noisy. "
-              "See what it is, and end it:" % (load, plural(cores, "core")), "top -o %CPU")
+    elif float(load) > cores / 2:
+        m.fact("load", "high", text, "Something else keeps the processor busy, load %s: figures "
+               "will be noisy. See what it is, and end it:" % text, "top -o %CPU", gpu=False)
+    else:
+        m.fact("load", "ok", text)
+
+
+def check(m, cores):
+    check_memory(m)
+    check_cores(m, cores)
+    check_load(m, cores)

@@ -93,17 +93,16 @@ class Machine:
         """A paragraph; what `first` is in its first line are spaces in the others."""
         self.lines += wrap(text, first=first, rest=" " * len(first))
 
-    def fact(self, label, status, text):
-        """A line, or a few; the status is at the right."""
+    def fact(self, label, status, text, *todo, gpu=True):
+        """A line, or a few; the status is at the right. todo: as of add."""
         for line in wrap(text, 55):
             self.lines.append(("  %-14s%-55s %8s" % (label, line, status)).rstrip())
             label = status = ""
+        if todo:
+            self.add(*todo, gpu=gpu)
 
-    def add(self, text, command=""):
-        self.todo.append((text, command))
-
-    def add_gpu(self, text, command=""):
-        self.todo_gpu.append((text, command))
+    def add(self, why, command="", gpu=False):
+        (self.todo_gpu if gpu else self.todo).append((why, command))
 
     def say_numbered(self, items):
         for number, (text, command) in enumerate(items, 1):
