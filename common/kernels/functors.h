@@ -228,7 +228,8 @@ struct FloorDivide {
       if (b == 0) return 0;
       if (b == -1) return Negative()(a);  // the smallest integer's would trap
       const T quotient = a / b;
-      return quotient - ((a % b != 0) & ((a < 0) != (b < 0)) ? 1 : 0);
+      const bool down = (a % b != 0) & ((a < 0) != (b < 0));
+      return quotient - (down ? 1 : 0);
     } else {
       const T ratio = a / b;
       const T floor = std::floor(ratio);

@@ -3,7 +3,7 @@
 //   D2L_HOST_DEVICE inline float Twice(float x) { return 2 * x; }
 //
 // Empty for a C++ compiler. A marked function must be thread-safe, must not
-// throw, and reads constexpr scalars only, no arrays.
+// throw, and reads constexpr scalars only, no arrays but its own.
 
 #ifndef D2L_COMMON_KERNELS_HOST_DEVICE_H_
 #define D2L_COMMON_KERNELS_HOST_DEVICE_H_

@@ -6,7 +6,7 @@
 
 namespace d2l::kernels {
 
-Kernels& GetKernels(DeviceType type) {
+const Kernels& GetKernels(DeviceType type) {
   return type == DeviceType::kCpu ? CpuKernels() : CudaKernels();
 }
 

@@ -1,11 +1,11 @@
 // Kernels: the arithmetic of a back end, on raw pointers and a stream.
 //
-//   Kernels& kernels = GetKernels(stream.device().type());
-//   kernels.Fill(stream, OpLabel("ones"),
+//   const Kernels& kernels = GetKernels(stream.device().type());
+//   kernels.fill(stream, OpLabel("ones"),
 //                {DType::kFloat32, n, out, 1.0, nullptr});
 //
 // A dozen families, whose operations are listed in op_tables.h; a family is one
-// virtual function, which enqueues one operation on the stream and returns the
+// function, which enqueues one operation on the stream and returns the
 // operation's number in it. Nothing here knows a Tensor: shapes have been
 // checked and memory allocated by common/ops, and the pointers stay valid until
 // the operation has run (common/device/memory.h says why). Values (an index, a
@@ -206,44 +206,34 @@ struct IndexArgs {
   std::int64_t outer, size, count, inner;
 };
 
-class Kernels {
- public:
-  virtual ~Kernels() = default;
+// A function for each family.
+struct Kernels {
+  template <typename Args>
+  using Function = std::uint64_t (*)(Stream& stream, const OpLabel& label,
+                                     const Args& args);
 
-  virtual std::uint64_t Fill(Stream& stream, const OpLabel& label,
-                             const FillArgs& args) = 0;
-  virtual std::uint64_t Arange(Stream& stream, const OpLabel& label,
-                               const ArangeArgs& args) = 0;
-  virtual std::uint64_t Random(Stream& stream, const OpLabel& label,
-                               const RandomArgs& args) = 0;
-  virtual std::uint64_t Copy(Stream& stream, const OpLabel& label,
-                             const CopyArgs& args) = 0;
-  virtual std::uint64_t Unary(Stream& stream, const OpLabel& label,
-                              const UnaryArgs& args) = 0;
-  virtual std::uint64_t Binary(Stream& stream, const OpLabel& label,
-                               const BinaryArgs& args) = 0;
-  virtual std::uint64_t Where(Stream& stream, const OpLabel& label,
-                              const WhereArgs& args) = 0;
-  virtual std::uint64_t Reduce(Stream& stream, const OpLabel& label,
-                               const ReduceArgs& args) = 0;
-  virtual std::uint64_t Softmax(Stream& stream, const OpLabel& label,
-                                const SoftmaxArgs& args) = 0;
-  virtual std::uint64_t MatMul(Stream& stream, const OpLabel& label,
-                               const MatMulArgs& args) = 0;
-  virtual std::uint64_t Cat(Stream& stream, const OpLabel& label,
-                            const CatArgs& args) = 0;
-  virtual std::uint64_t Index(Stream& stream, const OpLabel& label,
-                              const IndexArgs& args) = 0;
+  Function<FillArgs> fill;
+  Function<ArangeArgs> arange;
+  Function<RandomArgs> random;
+  Function<CopyArgs> copy;
+  Function<UnaryArgs> unary;
+  Function<BinaryArgs> binary;
+  Function<WhereArgs> where;
+  Function<ReduceArgs> reduce;
+  Function<SoftmaxArgs> softmax;
+  Function<MatMulArgs> matmul;
+  Function<CatArgs> cat;
+  Function<IndexArgs> index;
 };
 
-// The kernels for streams of this type of device; they live as long as the
-// process. Throws std::runtime_error if the binary has none for it.
-Kernels& GetKernels(DeviceType type);
+// The kernels for streams of this type of device. Throws std::runtime_error if
+// the binary has none for it.
+const Kernels& GetKernels(DeviceType type);
 
 // For GetKernels. CudaKernels is in kernels/cuda, or in no_cuda.cc, which
 // throws.
-Kernels& CpuKernels();
-Kernels& CudaKernels();
+const Kernels& CpuKernels();
+const Kernels& CudaKernels();
 
 }  // namespace d2l::kernels
 

@@ -6,7 +6,7 @@
 
 namespace d2l::kernels {
 
-Kernels& CudaKernels() {
+const Kernels& CudaKernels() {
   throw std::runtime_error(
       "[kernels] this binary has no CUDA kernels; use "
       "--devices=cpu:0,cpu:1");

@@ -51,6 +51,7 @@
 #include <cstring>
 
 #include "common/kernels/host_device.h"
+#include "common/kernels/math.h"
 
 namespace d2l::kernels {
 
@@ -115,78 +116,74 @@ D2L_HOST_DEVICE inline double UniformDouble(std::uint32_t high,
 }
 
 // Coefficients of the polynomials: minimax for the relative error, found by
-// Remez's algorithm in 50 digits, then rounded.
+// Remez's algorithm in 50 digits, then rounded. CoefficientsOf(T{}) are those
+// of T.
 
 struct FloatCoefficients {
   // -2 log(1 + f) / f, f in [sqrt(1/2) - 1, sqrt(2) - 1], to 2^-27.9.
-  static constexpr float kLog0 = -0x1.000000p+1f;
-  static constexpr float kLog1 = 0x1.fffff8p-1f;
-  static constexpr float kLog2 = -0x1.555550p-1f;
-  static constexpr float kLog3 = 0x1.000428p-1f;
-  static constexpr float kLog4 = -0x1.99a3ecp-2f;
-  static constexpr float kLog5 = 0x1.542710p-2f;
-  static constexpr float kLog6 = -0x1.2271a2p-2f;
-  static constexpr float kLog7 = 0x1.0f39d8p-2f;
-  static constexpr float kLog8 = -0x1.0849c0p-2f;
-  static constexpr float kLog9 = 0x1.3829c4p-3f;
-  static constexpr float kMinusTwoLog2 = -0x1.62e430p+0f;
+  float log[10];
+  float minus_two_log2;
   // sin(pi/2 t) / t in t^2, t in [-1, 1], to 2^-27.5.
-  static constexpr float kSin0 = 0x1.921fb6p+0f;
-  static constexpr float kSin1 = -0x1.4abbc2p-1f;
-  static constexpr float kSin2 = 0x1.4668b0p-4f;
-  static constexpr float kSin3 = -0x1.324ccap-8f;
-  static constexpr float kSin4 = 0x1.3daff6p-13f;
+  float sin[5];
   // cos(pi/2 t) / (1 - t^2) in t^2, t in [-1, 1], to 2^-29.9.
-  static constexpr float kCos0 = 0x1.000000p+0f;
-  static constexpr float kCos1 = -0x1.de9e5ep-3f;
-  static constexpr float kCos2 = 0x1.472a56p-6f;
-  static constexpr float kCos3 = -0x1.d474e0p-11f;
-  static constexpr float kCos4 = 0x1.8bbda0p-16f;
+  float cos[5];
 };
+
+D2L_HOST_DEVICE constexpr FloatCoefficients CoefficientsOf(float) {
+  return {{-0x1.000000p+1f, 0x1.fffff8p-1f, -0x1.555550p-1f, 0x1.000428p-1f,
+           -0x1.99a3ecp-2f, 0x1.542710p-2f, -0x1.2271a2p-2f, 0x1.0f39d8p-2f,
+           -0x1.0849c0p-2f, 0x1.3829c4p-3f},
+          -0x1.62e430p+0f,
+          {0x1.921fb6p+0f, -0x1.4abbc2p-1f, 0x1.4668b0p-4f, -0x1.324ccap-8f,
+           0x1.3daff6p-13f},
+          {0x1.000000p+0f, -0x1.de9e5ep-3f, 0x1.472a56p-6f, -0x1.d474e0p-11f,
+           0x1.8bbda0p-16f}};
+}
 
 struct DoubleCoefficients {
   // -4 (atanh(s) / s - 1) / s^2 in s^2, s = f / (2 + f), f as above; the error
   // relative to the logarithm is 2^-59.5.
-  static constexpr double kLog0 = -0x1.5555555555592p+0;
-  static constexpr double kLog1 = -0x1.999999997fe5bp-1;
-  static constexpr double kLog2 = -0x1.24924941e99f2p-1;
-  static constexpr double kLog3 = -0x1.c71c520eb06b0p-2;
-  static constexpr double kLog4 = -0x1.74663dedce310p-2;
-  static constexpr double kLog5 = -0x1.39a1d1c87b808p-2;
-  static constexpr double kLog6 = -0x1.2f048c653a9e8p-2;
+  double log[7];
   // -2 log(2) in two parts; the first times an exponent is exact.
-  static constexpr double kMinusTwoLog2High = -0x1.62e42fefa3000p+0;
-  static constexpr double kMinusTwoLog2Low = -0x1.3de6af278ece6p-41;
-  // sin(pi/2 t) / t in t^2, t in [-1, 1], to 2^-61.8.
-  static constexpr double kSin0 = 0x1.921fb54442d18p+0;
-  static constexpr double kSin1 = -0x1.4abbce625be52p-1;
-  static constexpr double kSin2 = 0x1.466bc6775aa6ep-4;
-  static constexpr double kSin3 = -0x1.32d2cce627542p-8;
-  static constexpr double kSin4 = 0x1.50783485190b6p-13;
-  static constexpr double kSin5 = -0x1.e3074ddd1cb96p-19;
-  static constexpr double kSin6 = 0x1.e8f35e9d2300ap-25;
-  static constexpr double kSin7 = -0x1.6f797703e284dp-31;
-  static constexpr double kSin8 = 0x1.9d1b8585e59b7p-38;
-  // cos(pi/2 t) / (1 - t^2) in t^2, t in [-1, 1], to 2^-64.9.
-  static constexpr double kCos0 = 0x1.0000000000000p+0;
-  static constexpr double kCos1 = -0x1.de9e64df22ef3p-3;
-  static constexpr double kCos2 = 0x1.472be12243483p-6;
-  static constexpr double kCos3 = -0x1.d4fcd83113f93p-11;
-  static constexpr double kCos4 = 0x1.9f05cafeea85ep-16;
-  static constexpr double kCos5 = -0x1.f309e72066c63p-22;
-  static constexpr double kCos6 = 0x1.b267f400cd923p-28;
-  static constexpr double kCos7 = -0x1.1e5598fad194dp-34;
-  static constexpr double kCos8 = 0x1.1f86a407f09e1p-41;
+  double minus_two_log2_high, minus_two_log2_low;
+  // As above, to 2^-61.8 and 2^-64.9.
+  double sin[9];
+  double cos[9];
 };
+
+D2L_HOST_DEVICE constexpr DoubleCoefficients CoefficientsOf(double) {
+  return {
+      {-0x1.5555555555592p+0, -0x1.999999997fe5bp-1, -0x1.24924941e99f2p-1,
+       -0x1.c71c520eb06b0p-2, -0x1.74663dedce310p-2, -0x1.39a1d1c87b808p-2,
+       -0x1.2f048c653a9e8p-2},
+      -0x1.62e42fefa3000p+0,
+      -0x1.3de6af278ece6p-41,
+      {0x1.921fb54442d18p+0, -0x1.4abbce625be52p-1, 0x1.466bc6775aa6ep-4,
+       -0x1.32d2cce627542p-8, 0x1.50783485190b6p-13, -0x1.e3074ddd1cb96p-19,
+       0x1.e8f35e9d2300ap-25, -0x1.6f797703e284dp-31, 0x1.9d1b8585e59b7p-38},
+      {0x1.0000000000000p+0, -0x1.de9e64df22ef3p-3, 0x1.472be12243483p-6,
+       -0x1.d4fcd83113f93p-11, 0x1.9f05cafeea85ep-16, -0x1.f309e72066c63p-22,
+       0x1.b267f400cd923p-28, -0x1.1e5598fad194dp-34, 0x1.1f86a407f09e1p-41}};
+}
 
 // The bits of sqrt(1/2), rounded: subtracted from those of u = 2^e m, m in
 // [sqrt(1/2), sqrt(2)), they leave e in the exponent's field.
 inline constexpr std::uint32_t kSqrtHalfFloat = 0x3F3504F3;
 inline constexpr std::uint64_t kSqrtHalfDouble = 0x3FE6A09E667F3BCD;
 
+// c[i] + c[i + 1] x + ..., by fused multiply-adds.
+template <int i = 0, typename T, int kCount>
+D2L_HOST_DEVICE inline T Polynomial(T x, const T (&c)[kCount]) {
+  if constexpr (i == kCount - 1) {
+    return c[i];
+  } else {
+    return math::Fma(Polynomial<i + 1>(x, c), x, c[i]);
+  }
+}
+
 // -2 log(u) for a normal (not subnormal) u in (0, 1].
 D2L_HOST_DEVICE inline float MinusTwoLog(float u) {
-  using K = FloatCoefficients;
+  constexpr FloatCoefficients k = CoefficientsOf(float{});
   std::uint32_t bits;
   std::memcpy(&bits, &u, sizeof(bits));
   const std::int32_t e = static_cast<std::int32_t>(bits - kSqrtHalfFloat) >> 23;
@@ -194,21 +191,12 @@ D2L_HOST_DEVICE inline float MinusTwoLog(float u) {
   float m;
   std::memcpy(&m, &bits, sizeof(m));
   const float f = m - 1.0f;
-  float p = K::kLog9;
-  p = fmaf(p, f, K::kLog8);
-  p = fmaf(p, f, K::kLog7);
-  p = fmaf(p, f, K::kLog6);
-  p = fmaf(p, f, K::kLog5);
-  p = fmaf(p, f, K::kLog4);
-  p = fmaf(p, f, K::kLog3);
-  p = fmaf(p, f, K::kLog2);
-  p = fmaf(p, f, K::kLog1);
-  p = fmaf(p, f, K::kLog0);
-  return fmaf(static_cast<float>(e), K::kMinusTwoLog2, f * p);
+  return fmaf(static_cast<float>(e), k.minus_two_log2,
+              f * Polynomial(f, k.log));
 }
 
 D2L_HOST_DEVICE inline double MinusTwoLog(double u) {
-  using K = DoubleCoefficients;
+  constexpr DoubleCoefficients k = CoefficientsOf(double{});
   std::uint64_t bits;
   std::memcpy(&bits, &u, sizeof(bits));
   const std::int64_t e =
@@ -219,60 +207,19 @@ D2L_HOST_DEVICE inline double MinusTwoLog(double u) {
   const double f = m - 1.0;
   const double s = f / (2.0 + f);
   const double z = s * s;
-  double p = K::kLog6;
-  p = fma(p, z, K::kLog5);
-  p = fma(p, z, K::kLog4);
-  p = fma(p, z, K::kLog3);
-  p = fma(p, z, K::kLog2);
-  p = fma(p, z, K::kLog1);
-  p = fma(p, z, K::kLog0);
-  p = fma(p, s * z, s * -4.0);
+  const double p = fma(Polynomial(z, k.log), s * z, s * -4.0);
   const double exponent = static_cast<double>(e);
-  return fma(exponent, K::kMinusTwoLog2High,
-             fma(exponent, K::kMinusTwoLog2Low, p));
+  return fma(exponent, k.minus_two_log2_high,
+             fma(exponent, k.minus_two_log2_low, p));
 }
 
 // The sine and cosine of pi/2 * t, t in [-1, 1].
-D2L_HOST_DEVICE inline void SinCosHalfPi(float t, float* sin, float* cos) {
-  using K = FloatCoefficients;
-  const float z = t * t;
-  float p = K::kSin4;
-  p = fmaf(p, z, K::kSin3);
-  p = fmaf(p, z, K::kSin2);
-  p = fmaf(p, z, K::kSin1);
-  p = fmaf(p, z, K::kSin0);
-  *sin = p * t;
-  float q = K::kCos4;
-  q = fmaf(q, z, K::kCos3);
-  q = fmaf(q, z, K::kCos2);
-  q = fmaf(q, z, K::kCos1);
-  q = fmaf(q, z, K::kCos0);
-  *cos = q * fmaf(-t, t, 1.0f);
-}
-
-D2L_HOST_DEVICE inline void SinCosHalfPi(double t, double* sin, double* cos) {
-  using K = DoubleCoefficients;
-  const double z = t * t;
-  double p = K::kSin8;
-  p = fma(p, z, K::kSin7);
-  p = fma(p, z, K::kSin6);
-  p = fma(p, z, K::kSin5);
-  p = fma(p, z, K::kSin4);
-  p = fma(p, z, K::kSin3);
-  p = fma(p, z, K::kSin2);
-  p = fma(p, z, K::kSin1);
-  p = fma(p, z, K::kSin0);
-  *sin = p * t;
-  double q = K::kCos8;
-  q = fma(q, z, K::kCos7);
-  q = fma(q, z, K::kCos6);
-  q = fma(q, z, K::kCos5);
-  q = fma(q, z, K::kCos4);
-  q = fma(q, z, K::kCos3);
-  q = fma(q, z, K::kCos2);
-  q = fma(q, z, K::kCos1);
-  q = fma(q, z, K::kCos0);
-  *cos = q * fma(-t, t, 1.0);
+template <typename T>
+D2L_HOST_DEVICE inline void SinCosHalfPi(T t, T* sin, T* cos) {
+  constexpr auto k = CoefficientsOf(T{});
+  const T z = t * t;
+  *sin = Polynomial(z, k.sin) * t;
+  *cos = Polynomial(z, k.cos) * math::Fma(-t, t, T{1});
 }
 
 // Two normals of two words: u takes the top 31 bits of w0, the sign its lowest

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "absl/strings/str_format.h"
-#include "absl/strings/string_view.h"
 #include "common/device/device_table.h"
 #include "common/device/listener.h"
 #include "common/kernels/kernels.h"
@@ -21,7 +20,7 @@ namespace {
 std::uint64_t CopyOn(Stream& stream, const OpLabel& label, const Tensor& x,
                      const Tensor& output) {
   const LaunchLayout layout(output, {&x});
-  return KernelsOf(stream).Copy(stream, label,
+  return KernelsOf(stream).copy(stream, label,
                                 {output.dtype(), x.dtype(), output.numel(),
                                  output.data(), x.data(), layout.get()});
 }
@@ -66,10 +65,6 @@ std::uint64_t CopyByWay(Stream& from, Stream& stream, const OpLabel& label,
 
 }  // namespace
 
-Effect CopyPrimitive::effect() const {
-  return absl::string_view(name_) == "copy" ? Effect::kInPlace : Effect::kPure;
-}
-
 ValueSpec CopyPrimitive::Infer(Inputs inputs, int) const {
   CheckInputCount(name(), inputs, 1);
   const Tensor& x = *inputs[0];
@@ -107,6 +102,8 @@ std::vector<Attribute> CopyPrimitive::attributes() const {
 
 namespace {
 
+ValueSpec SpecOf(const Tensor& x) { return {x.shape(), x.dtype(), x.device()}; }
+
 bool MustWait(const Tensor& from, const Tensor& to, bool non_blocking) {
   return !non_blocking && from.device().type() != to.device().type();
 }
@@ -118,7 +115,7 @@ Tensor To(const Tensor& x, Device device, DType dtype, bool non_blocking,
   CheckDefined("to", x, at);
   if (x.device() == device && x.dtype() == dtype) return x;
   Tensor result =
-      Apply(CopyPrimitive("to", x.shape(), dtype, device), {&x}, at);
+      Apply(CopyPrimitive("to", {x.shape(), dtype, device}), {&x}, at);
   if (MustWait(x, result, non_blocking)) WaitToRead(result, at);
   return result;
 }
@@ -136,34 +133,26 @@ Tensor To(const Tensor& x, DType dtype, SourceLocation at) {
 
 Tensor Clone(const Tensor& x, SourceLocation at) {
   CheckDefined("clone", x, at);
-  return Apply(CopyPrimitive("clone", x.shape(), x.dtype(), x.device()), {&x},
-               at);
+  return Apply(CopyPrimitive("clone", SpecOf(x)), {&x}, at);
 }
 
 Tensor Contiguous(const Tensor& x, SourceLocation at) {
   CheckDefined("contiguous", x, at);
   if (x.is_contiguous()) return x;
-  return Apply(CopyPrimitive("contiguous", x.shape(), x.dtype(), x.device()),
-               {&x}, at);
+  return Apply(CopyPrimitive("contiguous", SpecOf(x)), {&x}, at);
 }
 
 void CopyTo(const Tensor& source, const Tensor& target, bool non_blocking,
             SourceLocation at) {
   CheckDefined("copy", source, at);
   CheckDefined("copy", target, at);
-  if (source.storage().get() == target.storage().get() &&
-      source.offset() == target.offset() && source.shape() == target.shape() &&
-      source.strides() == target.strides()) {
-    return;  // a tensor copied to itself, perhaps an expanded one
-  }
-  const CopyPrimitive primitive("copy", target.shape(), target.dtype(),
-                                target.device());
+  // A tensor copied to itself, perhaps an expanded one.
+  if (IsSameView(source, target)) return;
   if (OverlapOf(source, target) == Overlap::kPossible) {
-    const Tensor copy = Clone(source, at);
-    ApplyInPlace(primitive, {&copy}, target, at);
-  } else {
-    ApplyInPlace(primitive, {&source}, target, at);
+    return CopyTo(Clone(source, at), target, non_blocking, at);
   }
+  const CopyPrimitive primitive("copy", SpecOf(target), Effect::kInPlace);
+  ApplyInPlace(primitive, {&source}, target, at);
   if (MustWait(source, target, non_blocking)) WaitToRead(target, at);
 }
 

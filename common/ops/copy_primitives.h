@@ -17,12 +17,13 @@ namespace d2l {
 class CopyPrimitive final : public Cloneable<CopyPrimitive> {
  public:
   // name: of the function that copies, a literal.
-  CopyPrimitive(const char* name, const Shape& shape, DType dtype,
-                Device device)
-      : name_(name), spec_{shape, dtype, device} {}
+  // effect: kInPlace of CopyTo, else kPure.
+  CopyPrimitive(const char* name, const ValueSpec& spec,
+                Effect effect = Effect::kPure)
+      : name_(name), spec_(spec), effect_(effect) {}
 
   const char* name() const override { return name_; }
-  Effect effect() const override;
+  Effect effect() const override { return effect_; }
   ValueSpec Infer(Inputs inputs, int) const override;
   std::uint64_t Launch(Stream& stream, const OpLabel& label, Inputs inputs,
                        Outputs outputs) const override;
@@ -34,6 +35,7 @@ class CopyPrimitive final : public Cloneable<CopyPrimitive> {
  private:
   const char* const name_;
   const ValueSpec spec_;
+  const Effect effect_;
 };
 
 }  // namespace d2l

@@ -51,7 +51,7 @@ ValueSpec FullPrimitive::Infer(Inputs inputs, int) const {
 std::uint64_t FullPrimitive::Launch(Stream& stream, const OpLabel& label,
                                     Inputs, Outputs outputs) const {
   const Tensor& output = outputs[0];
-  return KernelsOf(stream).Fill(
+  return KernelsOf(stream).fill(
       stream, label,
       {output.dtype(), output.numel(), output.data(), value_, nullptr});
 }
@@ -81,7 +81,7 @@ ValueSpec ArangePrimitive::Infer(Inputs inputs, int) const {
 std::uint64_t ArangePrimitive::Launch(Stream& stream, const OpLabel& label,
                                       Inputs, Outputs outputs) const {
   const Tensor& output = outputs[0];
-  return KernelsOf(stream).Arange(
+  return KernelsOf(stream).arange(
       stream, label,
       {output.dtype(), output.numel(), output.data(), start_, step_});
 }
@@ -101,16 +101,16 @@ ValueSpec EyePrimitive::Infer(Inputs inputs, int) const {
 std::uint64_t EyePrimitive::Launch(Stream& stream, const OpLabel& label, Inputs,
                                    Outputs outputs) const {
   const Tensor& output = outputs[0];
-  kernels::Kernels& kernels = KernelsOf(stream);
+  const kernels::Kernels& kernels = KernelsOf(stream);
   const std::uint64_t number =
-      kernels.Fill(stream, label,
+      kernels.fill(stream, label,
                    {output.dtype(), output.numel(), output.data(), 0, nullptr});
   const std::int64_t diagonal = std::min(output.size(0), output.size(1));
   if (diagonal == 0) return number;
   kernels::StridedLayout layout;
   layout.shape = {diagonal};
   layout.out = {output.size(1) + 1};
-  return kernels.Fill(stream, label,
+  return kernels.fill(stream, label,
                       {output.dtype(), diagonal, output.data(), 1, &layout});
 }
 
@@ -118,7 +118,7 @@ std::uint64_t FromVectorPrimitive::Launch(Stream& stream, const OpLabel& label,
                                           Inputs, Outputs outputs) const {
   const Tensor& output = outputs[0];
   const std::uint64_t number =
-      KernelsOf(stream).Copy(stream, label,
+      KernelsOf(stream).copy(stream, label,
                              {output.dtype(), output.dtype(), output.numel(),
                               output.data(), staging_->data(), nullptr});
   staging_->MarkUsedBy(stream);
@@ -180,7 +180,7 @@ std::uint64_t RandomPrimitive::Launch(Stream& stream, const OpLabel& label,
       generator.offset.fetch_add(
           kernels::RandomBlocks(op_, output.dtype(), numel, range),
           std::memory_order_relaxed)};
-  return KernelsOf(stream).Random(
+  return KernelsOf(stream).random(
       stream, label,
       {op_, output.dtype(), numel, output.data(), state, low_, range});
 }

@@ -43,6 +43,11 @@ Shape CheckedBroadcast(const char* operation, const Shape& a, const Shape& b,
   return shape;
 }
 
+// The tensor, or the scalar if that is null.
+kernels::Input ToInput(const Tensor* tensor, Scalar scalar) {
+  return {tensor != nullptr ? tensor->data() : nullptr, scalar};
+}
+
 [[noreturn]] void ThrowNoTensor(const char* operation, SourceLocation at) {
   throw std::invalid_argument(
       absl::StrFormat("[%s] one operand must be a tensor; requested at %s",
@@ -80,10 +85,10 @@ std::uint64_t BinaryPrimitive::Launch(Stream& stream, const OpLabel& label,
                     : which_ == Which::kFirst ? inputs[0]
                                               : inputs[1];
   const LaunchLayout layout(output, {a, b});
-  return KernelsOf(stream).Binary(
+  return KernelsOf(stream).binary(
       stream, label,
-      {op_, inputs[0]->dtype(), output.numel(), output.data(), ToInput(a),
-       ToInput(b), layout.get()});
+      {op_, inputs[0]->dtype(), output.numel(), output.data(),
+       ToInput(a, scalar_), ToInput(b, scalar_), layout.get()});
 }
 
 std::vector<Attribute> BinaryPrimitive::attributes() const {
@@ -98,11 +103,6 @@ std::vector<Attribute> BinaryPrimitive::attributes() const {
   return {};
 }
 
-kernels::Input BinaryPrimitive::ToInput(const Tensor* tensor) const {
-  return tensor == nullptr ? kernels::Input{nullptr, scalar_}
-                           : kernels::Input{tensor->data(), {}};
-}
-
 ValueSpec UnaryPrimitive::Infer(Inputs inputs, int) const {
   CheckInputCount(name(), inputs, 1);
   const Tensor& x = *inputs[0];
@@ -115,7 +115,7 @@ std::uint64_t UnaryPrimitive::Launch(Stream& stream, const OpLabel& label,
   const Tensor& output = outputs[0];
   const Tensor& x = *inputs[0];
   const LaunchLayout layout(output, {&x});
-  return KernelsOf(stream).Unary(stream, label,
+  return KernelsOf(stream).unary(stream, label,
                                  {op_, output.dtype(), output.numel(),
                                   output.data(), x.data(), layout.get()});
 }
@@ -153,14 +153,10 @@ std::uint64_t WherePrimitive::Launch(Stream& stream, const OpLabel& label,
   const Tensor* const b =
       b_.has_value() ? nullptr : inputs[a_.has_value() ? 1 : 2];
   const LaunchLayout layout(output, {condition, a, b});
-  return KernelsOf(stream).Where(
+  return KernelsOf(stream).where(
       stream, label,
       {output.dtype(), output.numel(), output.data(), condition->data(),
-       a != nullptr ? kernels::Input{a->data(), {}}
-                    : kernels::Input{nullptr, *a_},
-       b != nullptr ? kernels::Input{b->data(), {}}
-                    : kernels::Input{nullptr, *b_},
-       layout.get()});
+       ToInput(a, a_.value_or(0)), ToInput(b, b_.value_or(0)), layout.get()});
 }
 
 std::vector<Attribute> WherePrimitive::attributes() const {
@@ -180,7 +176,7 @@ std::uint64_t FillPrimitive::Launch(Stream& stream, const OpLabel& label,
                                     Inputs, Outputs outputs) const {
   const Tensor& output = outputs[0];
   const LaunchLayout layout(output, {});
-  return KernelsOf(stream).Fill(
+  return KernelsOf(stream).fill(
       stream, label,
       {output.dtype(), output.numel(), output.data(), value_, layout.get()});
 }
@@ -217,13 +213,11 @@ Tensor& ApplyBinaryInPlace(BinaryOp op, Tensor& x, const Operand& y) {
                  y.at());
     return x;
   }
-  const BinaryPrimitive primitive(op, Which::kNone, 0);
   if (OverlapOf(x, *y.tensor()) == Overlap::kPossible) {
-    const Tensor copy = Clone(*y.tensor(), y.at());
-    ApplyInPlace(primitive, {&x, &copy}, x, y.at());
-  } else {
-    ApplyInPlace(primitive, {&x, y.tensor()}, x, y.at());
+    return ApplyBinaryInPlace(op, x, {Clone(*y.tensor(), y.at()), y.at()});
   }
+  ApplyInPlace(BinaryPrimitive(op, Which::kNone, 0), {&x, y.tensor()}, x,
+               y.at());
   return x;
 }
 

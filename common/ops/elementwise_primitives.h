@@ -36,8 +36,6 @@ class BinaryPrimitive final : public Cloneable<BinaryPrimitive> {
   Scalar scalar() const { return scalar_; }
 
  private:
-  kernels::Input ToInput(const Tensor* tensor) const;
-
   const kernels::BinaryOp op_;
   const Which which_;
   const Scalar scalar_;

@@ -72,7 +72,7 @@ std::uint64_t CatPrimitive::Launch(Stream& stream, const OpLabel& label,
     outer = split.outer;
     pieces.push_back({input->data(), split.size * split.inner * element_size});
   }
-  return KernelsOf(stream).Cat(stream, label,
+  return KernelsOf(stream).cat(stream, label,
                                {outer, output.data(), element_size, pieces});
 }
 
@@ -130,7 +130,7 @@ std::uint64_t IndexPrimitive::Launch(Stream& stream, const OpLabel& label,
   const Tensor& x = *inputs[0];
   const int dim = WrapDim(name(), dim_, x.dim());
   const Split3 in = SplitAround(x.shape(), dim);
-  return KernelsOf(stream).Index(
+  return KernelsOf(stream).index(
       stream, label,
       {op_, static_cast<std::int64_t>(DTypeSize(x.dtype())), output.data(),
        x.data(), static_cast<const std::int64_t*>(inputs[1]->data()), in.outer,

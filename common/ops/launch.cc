@@ -4,13 +4,14 @@
 
 namespace d2l {
 
-Shape BroadcastStrides(const Tensor& input, const Shape& out) {
-  Shape strides = Shape::Filled(out.rank(), 0);
-  const int missing = out.rank() - input.dim();
-  for (int i = 0; i < input.dim(); ++i) {
-    if (input.size(i) != 1) strides[missing + i] = input.strides()[i];
+Shape BroadcastStrides(const Shape& sizes, const Shape& strides,
+                       const Shape& out) {
+  Shape result = Shape::Filled(out.rank(), 0);
+  const int missing = out.rank() - sizes.rank();
+  for (int i = 0; i < sizes.rank(); ++i) {
+    if (sizes[i] != 1) result[missing + i] = strides[i];
   }
-  return strides;
+  return result;
 }
 
 Split3 SplitAround(const Shape& shape, int dim) {
@@ -28,9 +29,10 @@ void LaunchLayout::Make(const Tensor& output,
   layout.out = output.strides();
   int count = 0;
   for (const Tensor* input : inputs) {
-    layout.in[count++] = input == nullptr
-                             ? Shape::Filled(output.dim(), 0)
-                             : BroadcastStrides(*input, output.shape());
+    layout.in[count++] =
+        input == nullptr ? Shape::Filled(output.dim(), 0)
+                         : BroadcastStrides(input->shape(), input->strides(),
+                                            output.shape());
   }
   // A scalar's strides stay 0, so they count as not contiguous; the kernel
   // knows that it is one.

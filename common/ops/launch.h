@@ -1,7 +1,7 @@
 // Helpers of the primitives' kernel launches. For this package.
 //
 //   const LaunchLayout layout(output, {&a, &b});
-//   KernelsOf(stream).Where(stream, label, {…, layout.get()});
+//   KernelsOf(stream).where(stream, label, {…, layout.get()});
 
 #ifndef D2L_COMMON_OPS_LAUNCH_H_
 #define D2L_COMMON_OPS_LAUNCH_H_
@@ -18,13 +18,14 @@
 
 namespace d2l {
 
-inline kernels::Kernels& KernelsOf(const Stream& stream) {
+inline const kernels::Kernels& KernelsOf(const Stream& stream) {
   return kernels::GetKernels(stream.device().type());
 }
 
-// The strides with which `input` is seen as a tensor of shape `out`, to which
-// it broadcasts.
-Shape BroadcastStrides(const Tensor& input, const Shape& out);
+// The strides with which a tensor of these sizes and strides is seen as one of
+// shape `out`, to which it broadcasts.
+Shape BroadcastStrides(const Shape& sizes, const Shape& strides,
+                       const Shape& out);
 
 // A shape as (outer, size, inner) around one dimension.
 struct Split3 {

@@ -143,107 +143,12 @@ PrimitivePtr MakeRandom(kernels::RandomOp op, Attributes& a) {
   return Make<RandomPrimitive>(op, spec, low, a.Int<std::int64_t>("high"));
 }
 
-// name: a literal, which the primitive keeps.
-PrimitivePtr MakeCopy(const char* name, Attributes& a) {
-  const ValueSpec spec = a.Spec();
-  return Make<CopyPrimitive>(name, spec.shape, spec.dtype, spec.device);
+PrimitivePtr MakeSlice(Attributes& a) {
+  const int dim = a.Int<int>("dim");
+  const auto start = a.Int<std::int64_t>("start");
+  const auto end = a.Int<std::int64_t>("end");
+  return Make<SlicePrimitive>(dim, start, end, a.Int<std::int64_t>("step"));
 }
-
-PrimitivePtr MakeFull(const char* name, Attributes& a) {
-  const ValueSpec spec = a.Spec();
-  return Make<FullPrimitive>(name, spec, a.Number("fill_value"));
-}
-
-struct Maker {
-  const char* name;
-  PrimitivePtr (*make)(const char* name, Attributes& attributes);
-};
-
-// Those that are not in a table of kernels. They are passed their row's name.
-constexpr Maker kMakers[] = {
-    {"where", [](const char*, Attributes& a) { return MakeWhere(a); }},
-    {"fill",
-     [](const char*, Attributes& a) {
-       const ValueSpec spec = a.Spec();
-       return Make<FillPrimitive>(spec, a.Number("value"));
-     }},
-    {"empty",
-     [](const char*, Attributes& a) { return Make<EmptyPrimitive>(a.Spec()); }},
-    {"zeros", MakeFull},
-    {"ones", MakeFull},
-    {"full", MakeFull},
-    {"arange",
-     [](const char*, Attributes& a) {
-       const ValueSpec spec = a.Spec();
-       const Scalar start = a.Number("start");
-       return Make<ArangePrimitive>(spec, start, a.Number("step"));
-     }},
-    {"eye",
-     [](const char*, Attributes& a) { return Make<EyePrimitive>(a.Spec()); }},
-    {"to", MakeCopy},
-    {"clone", MakeCopy},
-    {"contiguous", MakeCopy},
-    {"copy", MakeCopy},
-    {"softmax",
-     [](const char*, Attributes& a) {
-       return Make<SoftmaxPrimitive>(false, a.Int<int>("dim"));
-     }},
-    {"log_softmax",
-     [](const char*, Attributes& a) {
-       return Make<SoftmaxPrimitive>(true, a.Int<int>("dim"));
-     }},
-    {"matmul",
-     [](const char*, Attributes&) { return Make<MatMulPrimitive>(); }},
-    {"cat",
-     [](const char*, Attributes& a) {
-       return Make<CatPrimitive>(a.Int<int>("dim"));
-     }},
-    {"gather",
-     [](const char*, Attributes& a) {
-       return Make<IndexPrimitive>(kernels::IndexOp::kGather,
-                                   a.Int<int>("dim"));
-     }},
-    {"index_select",
-     [](const char*, Attributes& a) {
-       return Make<IndexPrimitive>(kernels::IndexOp::kSelect,
-                                   a.Int<int>("dim"));
-     }},
-    {"view",
-     [](const char*, Attributes& a) {
-       return Make<ReshapePrimitive>(a.Shape("shape"));
-     }},
-    {"transpose",
-     [](const char*, Attributes& a) {
-       const int dim0 = a.Int<int>("dim0");
-       return Make<TransposePrimitive>(dim0, a.Int<int>("dim1"));
-     }},
-    {"slice",
-     [](const char*, Attributes& a) {
-       const int dim = a.Int<int>("dim");
-       const auto start = a.Int<std::int64_t>("start");
-       const auto end = a.Int<std::int64_t>("end");
-       return Make<SlicePrimitive>(dim, start, end,
-                                   a.Int<std::int64_t>("step"));
-     }},
-    {"select",
-     [](const char*, Attributes& a) {
-       const int dim = a.Int<int>("dim");
-       return Make<SelectPrimitive>(dim, a.Int<std::int64_t>("index"));
-     }},
-    {"squeeze",
-     [](const char*, Attributes& a) {
-       return Make<SqueezePrimitive>(a.Has("dim") ? a.Int<int>("dim")
-                                                  : SqueezePrimitive::kAllDims);
-     }},
-    {"unsqueeze",
-     [](const char*, Attributes& a) {
-       return Make<UnsqueezePrimitive>(a.Int<int>("dim"));
-     }},
-    {"expand",
-     [](const char*, Attributes& a) {
-       return Make<ExpandPrimitive>(a.Shape("shape"));
-     }},
-};
 
 // Null if there is none of that name.
 PrimitivePtr MakeFrom(const std::string& name, Attributes& a) {
@@ -260,9 +165,55 @@ PrimitivePtr MakeFrom(const std::string& name, Attributes& a) {
   if (const auto op = kernels::OpNamed<kernels::RandomOp>(name)) {
     return MakeRandom(*op, a);
   }
-  for (const Maker& maker : kMakers) {
-    if (name == maker.name) return maker.make(maker.name, a);
+  // The primitives keep these names.
+  for (const char* const function : {"zeros", "ones", "full"}) {
+    if (name != function) continue;
+    const ValueSpec spec = a.Spec();
+    return Make<FullPrimitive>(function, spec, a.Number("fill_value"));
   }
+  for (const char* const function : {"to", "clone", "contiguous", "copy"}) {
+    if (name != function) continue;
+    return Make<CopyPrimitive>(
+        function, a.Spec(), name == "copy" ? Effect::kInPlace : Effect::kPure);
+  }
+  if (name == "softmax" || name == "log_softmax") {
+    return Make<SoftmaxPrimitive>(name == "log_softmax", a.Int<int>("dim"));
+  }
+  if (name == "gather" || name == "index_select") {
+    return Make<IndexPrimitive>(name == "gather" ? kernels::IndexOp::kGather
+                                                 : kernels::IndexOp::kSelect,
+                                a.Int<int>("dim"));
+  }
+  if (name == "arange") {
+    const ValueSpec spec = a.Spec();
+    const Scalar start = a.Number("start");
+    return Make<ArangePrimitive>(spec, start, a.Number("step"));
+  }
+  if (name == "fill") {
+    const ValueSpec spec = a.Spec();
+    return Make<FillPrimitive>(spec, a.Number("value"));
+  }
+  if (name == "transpose") {
+    const int dim0 = a.Int<int>("dim0");
+    return Make<TransposePrimitive>(dim0, a.Int<int>("dim1"));
+  }
+  if (name == "select") {
+    const int dim = a.Int<int>("dim");
+    return Make<SelectPrimitive>(dim, a.Int<std::int64_t>("index"));
+  }
+  if (name == "squeeze") {
+    return Make<SqueezePrimitive>(a.Has("dim") ? a.Int<int>("dim")
+                                               : SqueezePrimitive::kAllDims);
+  }
+  if (name == "where") return MakeWhere(a);
+  if (name == "slice") return MakeSlice(a);
+  if (name == "empty") return Make<EmptyPrimitive>(a.Spec());
+  if (name == "eye") return Make<EyePrimitive>(a.Spec());
+  if (name == "matmul") return Make<MatMulPrimitive>();
+  if (name == "cat") return Make<CatPrimitive>(a.Int<int>("dim"));
+  if (name == "unsqueeze") return Make<UnsqueezePrimitive>(a.Int<int>("dim"));
+  if (name == "view") return Make<ReshapePrimitive>(a.Shape("shape"));
+  if (name == "expand") return Make<ExpandPrimitive>(a.Shape("shape"));
   return nullptr;
 }
 

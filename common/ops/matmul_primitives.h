@@ -7,7 +7,6 @@
 
 #include <cstdint>
 
-#include "common/kernels/kernels.h"
 #include "common/ops/primitive.h"
 
 namespace d2l {
@@ -18,12 +17,6 @@ class MatMulPrimitive final : public Cloneable<MatMulPrimitive> {
   ValueSpec Infer(Inputs inputs, int) const override;
   std::uint64_t Launch(Stream& stream, const OpLabel& label, Inputs inputs,
                        Outputs outputs) const override;
-
- private:
-  // args: of the first product.
-  static std::uint64_t LaunchBatches(Stream& stream, const OpLabel& label,
-                                     const Tensor& a, const Tensor& b,
-                                     kernels::MatMulArgs args);
 };
 
 }  // namespace d2l

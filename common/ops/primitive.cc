@@ -299,13 +299,15 @@ void RethrowWithLine(const std::invalid_argument& error, SourceLocation at) {
 
 }  // namespace internal
 
+bool IsSameView(const Tensor& a, const Tensor& b) {
+  return a.storage().get() == b.storage().get() && a.offset() == b.offset() &&
+         a.shape() == b.shape() && a.strides() == b.strides();
+}
+
 Overlap OverlapOf(const Tensor& a, const Tensor& b) {
   if (a.storage().get() != b.storage().get()) return Overlap::kNone;
   if (a.numel() == 0 || b.numel() == 0) return Overlap::kNone;
-  if (a.offset() == b.offset() && a.shape() == b.shape() &&
-      a.strides() == b.strides()) {
-    return Overlap::kNone;
-  }
+  if (IsSameView(a, b)) return Overlap::kNone;
   // Views of one memory have one dtype, so elements can be counted.
   if (a.offset() + Reach(a) < b.offset() ||
       b.offset() + Reach(b) < a.offset()) {

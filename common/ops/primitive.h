@@ -185,6 +185,7 @@ void CheckContiguous(const char* operation, const Tensor& x);
 // the same view, element for element.
 enum class Overlap { kNone, kPossible, kCertain };
 Overlap OverlapOf(const Tensor& a, const Tensor& b);
+bool IsSameView(const Tensor& a, const Tensor& b);
 
 }  // namespace d2l
 

@@ -8,7 +8,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "absl/types/span.h"
 #include "common/kernels/kernels.h"
 #include "common/ops/copy.h"
 #include "common/ops/launch.h"
@@ -17,11 +16,8 @@
 #include "common/ops/views.h"
 
 namespace d2l {
-namespace {
 
 using kernels::ReduceOp;
-
-}  // namespace
 
 ValueSpec ReducePrimitive::Infer(Inputs inputs, int) const {
   CheckInputCount(name(), inputs, 1);
@@ -32,18 +28,13 @@ ValueSpec ReducePrimitive::Infer(Inputs inputs, int) const {
         "[argmax] one dimension wanted, or none for all elements");
   }
   const unsigned reduced = ReducedDims(x);
-  absl::InlinedVector<std::int64_t, kMaxRank> sizes;
+  Shape shape;
   bool any_elements = true;
   for (int i = 0; i < x.dim(); ++i) {
     const bool gone = (reduced >> i & 1) != 0;
     if (gone && x.size(i) == 0) any_elements = false;
-    if (!gone) {
-      sizes.push_back(x.size(i));
-    } else if (keepdim_) {
-      sizes.push_back(1);
-    }
+    if (!gone || keepdim_) shape.push_back(gone ? 1 : x.size(i));
   }
-  const Shape shape(sizes);
   const bool needs_elements = op_ != ReduceOp::kSum && op_ != ReduceOp::kMean;
   if (needs_elements && !any_elements) {
     throw std::invalid_argument(absl::StrFormat(
@@ -60,20 +51,14 @@ std::uint64_t ReducePrimitive::Launch(Stream& stream, const OpLabel& label,
   const Tensor& x = *inputs[0];
   const unsigned reduced = ReducedDims(x);
   kernels::ReduceLayout layout;
-  std::int64_t sizes[2][kMaxRank];
-  std::int64_t strides[2][kMaxRank];
-  int rank[2] = {0, 0};
   for (int i = 0; i < x.dim(); ++i) {
-    const int half = reduced >> i & 1;
-    sizes[half][rank[half]] = x.size(i);
-    strides[half][rank[half]++] = x.strides()[i];
+    const bool gone = (reduced >> i & 1) != 0;
+    (gone ? layout.reduced : layout.kept).push_back(x.size(i));
+    (gone ? layout.reduced_strides : layout.kept_strides)
+        .push_back(x.strides()[i]);
   }
-  layout.kept = Shape(absl::MakeConstSpan(sizes[0], rank[0]));
-  layout.kept_strides = Shape(absl::MakeConstSpan(strides[0], rank[0]));
-  layout.reduced = Shape(absl::MakeConstSpan(sizes[1], rank[1]));
-  layout.reduced_strides = Shape(absl::MakeConstSpan(strides[1], rank[1]));
   kernels::Collapse(layout);
-  return KernelsOf(stream).Reduce(
+  return KernelsOf(stream).reduce(
       stream, label, {op_, x.dtype(), output.data(), x.data(), &layout});
 }
 
@@ -111,7 +96,7 @@ std::uint64_t SoftmaxPrimitive::Launch(Stream& stream, const OpLabel& label,
   const Tensor& x = *inputs[0];
   const int dim = WrapDim(name(), dim_, x.dim());
   const Split3 split = SplitAround(x.shape(), dim);
-  return KernelsOf(stream).Softmax(stream, label,
+  return KernelsOf(stream).softmax(stream, label,
                                    {log_, x.dtype(), output.data(), x.data(),
                                     split.outer, split.size, split.inner});
 }

@@ -41,6 +41,11 @@ class Shape {
   }
   // `rank` times `size`.
   static Shape Filled(int rank, std::int64_t size);
+  // Adds an innermost dimension.
+  void push_back(std::int64_t size) {
+    if (rank_ == kMaxRank) ThrowTooManyDimensions(rank_ + 1);
+    sizes_[rank_++] = size;
+  }
 
   int rank() const { return rank_; }
   bool empty() const { return rank_ == 0; }

@@ -1,5 +1,3 @@
-#include "common/kernels/cpu/concat_gather.h"
-
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -11,6 +9,7 @@
 
 #include "absl/strings/str_format.h"
 #include "common/device/cpu/parallel_for.h"
+#include "common/kernels/cpu/enqueue.h"
 
 namespace d2l::kernels::cpu {
 namespace {

@@ -1,5 +1,3 @@
-#include "common/kernels/cpu/concat_gather.h"
-
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -14,6 +12,7 @@
 #include "common/device/device.h"
 #include "common/device/failure.h"
 #include "common/device/op_label.h"
+#include "common/kernels/cpu/enqueue.h"
 #include "common/kernels/kernels.h"
 #include "gtest/gtest.h"
 

@@ -1,11 +1,10 @@
-#include "common/kernels/cpu/elementwise.h"
-
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <memory>
 #include <stdexcept>
+#include <type_traits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -14,6 +13,7 @@
 #include "common/device/op_label.h"
 #include "common/kernels/cpu/elementwise_loops.h"
 #include "common/kernels/cpu/elementwise_run.h"
+#include "common/kernels/cpu/enqueue.h"
 #include "common/kernels/kernels.h"
 #include "common/kernels/layout.h"
 #include "common/tensor/dtype.h"
@@ -172,79 +172,55 @@ StridedLoop MakeStridedLoop(const Operation<kInputs>& operation, LoopFn loop) {
   all.loop = loop;
   all.walk = operation.walk;
   all.inputs = kInputs;
-  all.rank = layout.shape.rank();
+  all.rank = static_cast<std::uint8_t>(layout.shape.rank());
   std::copy(layout.shape.begin(), layout.shape.end(), all.shape);
-  all.out.source.data = operation.out;
-  all.out.size = operation.out_size;
-  all.out.is_number = all.out.is_scalar = false;
-  std::copy(layout.out.begin(), layout.out.end(), all.out.strides);
-  for (int k = 0; k < kInputs; ++k) {
-    const Operand& from = operation.in[k];
-    StridedOperand& to = all.in[k];
-    to.source = from.source;
-    to.is_number = from.is_number;
-    to.is_scalar = from.is_scalar;
-    to.size = from.size;
-    std::copy(from.strides->begin(), from.strides->end(), to.strides);
+  all.source[0].data = operation.out;
+  all.size[0] = static_cast<std::uint8_t>(operation.out_size);
+  all.is_number[0] = all.is_scalar[0] = false;
+  std::copy(layout.out.begin(), layout.out.end(), all.strides[0]);
+  for (int k = 1; k <= kInputs; ++k) {
+    const Operand& operand = operation.in[k - 1];
+    all.source[k] = operand.source;
+    all.is_number[k] = operand.is_number;
+    all.is_scalar[k] = operand.is_scalar;
+    all.size[k] = static_cast<std::uint8_t>(operand.size);
+    std::copy(operand.strides->begin(), operand.strides->end(), all.strides[k]);
   }
   return all;
 }
 
-// A StridedLoop of at most two dimensions, whose sizes and strides have 32
-// bits. The output is operand 0.
-template <int kInputs>
-struct PlaneTask {
-  LoopFn loop;
-  Source source[1 + kInputs];
-  std::int32_t strides[1 + kInputs][2];
-  std::int32_t shape[2];
-  bool is_number[1 + kInputs];
-  bool is_scalar[1 + kInputs];
-  std::uint8_t size[1 + kInputs];
-  std::uint8_t rank;
-  Walk walk;
-
-  // Returns whether it fits.
-  bool Pack(StridedLoop& from) {
-    if (from.rank > 2) return false;
-    bool fits = true;
-    const auto pack = [&](const std::int64_t* wide, std::int32_t* narrow) {
-      for (int d = 0; d < from.rank; ++d) {
-        narrow[d] = static_cast<std::int32_t>(wide[d]);
-        fits = fits && narrow[d] == wide[d];
-      }
-    };
-    loop = from.loop;
-    walk = from.walk;
-    rank = static_cast<std::uint8_t>(from.rank);
-    pack(from.shape, shape);
-    for (int k = 0; k <= kInputs; ++k) {
-      const StridedOperand& operand = from.operand(k);
-      source[k] = operand.source;
-      is_number[k] = operand.is_number;
-      is_scalar[k] = operand.is_scalar;
-      size[k] = static_cast<std::uint8_t>(operand.size);
-      pack(operand.strides, strides[k]);
+// Returns whether `to` has room for the sizes and strides.
+template <class From, class To>
+bool Convert(const From& from, To& to) {
+  bool fits = true;
+  const auto copy = [&](const auto* in, auto* out) {
+    for (int d = 0; d < from.rank; ++d) {
+      out[d] = static_cast<std::remove_reference_t<decltype(*out)>>(in[d]);
+      fits = fits && out[d] == in[d];
     }
-    return fits;
+  };
+  to.loop = from.loop;
+  to.walk = from.walk;
+  to.inputs = from.inputs;
+  to.rank = from.rank;
+  copy(from.shape, to.shape);
+  for (int k = 0; k <= from.inputs; ++k) {
+    to.source[k] = from.source[k];
+    to.is_number[k] = from.is_number[k];
+    to.is_scalar[k] = from.is_scalar[k];
+    to.size[k] = from.size[k];
+    copy(from.strides[k], to.strides[k]);
   }
+  return fits;
+}
 
+// At most two dimensions, whose sizes and strides have 32 bits.
+template <int kInputs>
+struct PlaneTask : Strided<kInputs, 2, std::int32_t> {
   void operator()() const {
-    StridedLoop to;
-    to.loop = loop;
-    to.walk = walk;
-    to.inputs = kInputs;
-    to.rank = rank;
-    std::copy_n(shape, rank, to.shape);
-    for (int k = 0; k <= kInputs; ++k) {
-      StridedOperand& operand = to.operand(k);
-      operand.source = source[k];
-      operand.is_number = is_number[k];
-      operand.is_scalar = is_scalar[k];
-      operand.size = size[k];
-      std::copy_n(strides[k], rank, operand.strides);
-    }
-    RunStrided(to);
+    StridedLoop all;
+    Convert(*this, all);
+    RunStrided(all);
   }
 };
 
@@ -254,9 +230,11 @@ std::uint64_t Enqueue(CpuStream& stream, const OpLabel& label,
   if (operation.layout == nullptr) {
     return stream.Enqueue(label, ContiguousTask<kInputs>(operation, loop));
   }
-  StridedLoop strided = MakeStridedLoop(operation, loop);
+  const StridedLoop strided = MakeStridedLoop(operation, loop);
   PlaneTask<kInputs> plane;
-  if (plane.Pack(strided)) return stream.Enqueue(label, plane);
+  if (strided.rank <= 2 && Convert(strided, plane)) {
+    return stream.Enqueue(label, plane);
+  }
   return stream.Enqueue(label, [all = std::make_unique<StridedLoop>(strided)] {
     RunStrided(*all);
   });
@@ -306,8 +284,8 @@ void CheckRow(BinaryOp op, const T* divisors, std::int64_t stride,
 
 template <typename T>
 void CheckDivisors(BinaryOp op, const StridedLoop& loop) {
-  const T* const divisors = static_cast<const T*>(loop.in[1].source.data);
-  const std::int64_t* const strides = loop.in[1].strides;
+  const T* const divisors = static_cast<const T*>(loop.source[2].data);
+  const std::int64_t* const strides = loop.strides[2];
   const int last = loop.rank - 1;
   std::int64_t rows = 1;
   for (int d = 0; d < last; ++d) rows *= loop.shape[d];

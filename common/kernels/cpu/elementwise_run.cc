@@ -197,7 +197,7 @@ void RunStrided(const StridedLoop& loop) {
   std::int64_t planes = 1;
   for (int d = 0; d < last - 1; ++d) planes *= loop.shape[d];
 
-  const bool stream = planes * rows * cols * loop.out.size >= kStreamBytes;
+  const bool stream = planes * rows * cols * loop.size[0] >= kStreamBytes;
   // The rows [r0, r1) of all planes together, their columns [c0, c1).
   const auto run = [&](std::int64_t r0, std::int64_t r1, std::int64_t c0,
                        std::int64_t c1) {
@@ -210,21 +210,20 @@ void RunStrided(const StridedLoop& loop) {
         index[d] = plane % loop.shape[d];
         plane /= loop.shape[d];
       }
-      const auto at = [&](const StridedOperand& operand) {
+      const auto at = [&](int k) {
+        const std::int64_t* const strides = loop.strides[k];
         std::int64_t offset = 0;
-        for (int d = 0; d < last - 1; ++d) {
-          offset += index[d] * operand.strides[d];
-        }
+        for (int d = 0; d < last - 1; ++d) offset += index[d] * strides[d];
         const void* const base =
-            operand.is_number ? operand.source.number : operand.source.data;
+            loop.is_number[k] ? loop.source[k].number : loop.source[k].data;
         return Plane{
-            static_cast<char*>(const_cast<void*>(base)) + offset * operand.size,
-            operand.size, operand.is_scalar,
-            last > 0 ? operand.strides[last - 1] : 0, operand.strides[last]};
+            static_cast<char*>(const_cast<void*>(base)) + offset * loop.size[k],
+            loop.size[k], loop.is_scalar[k], last > 0 ? strides[last - 1] : 0,
+            strides[last]};
       };
       Planes here;
-      here.out = at(loop.out);
-      for (int k = 0; k < loop.inputs; ++k) here.in[k] = at(loop.in[k]);
+      here.out = at(0);
+      for (int k = 0; k < loop.inputs; ++k) here.in[k] = at(k + 1);
       RunPiece(loop, here, {first, first + count, c0, c1}, stream);
       r0 += count;
     }

@@ -2,7 +2,7 @@
 // device's cores, with non-temporal stores, over strided rows.
 //
 //   ContiguousLoop add = {loop, out, 4, numel, {a, b}, {4, 4}};
-//   Run(add);
+//   RunContiguous(add);
 //
 // Called by the worker of a stream. Nothing is allocated, nothing fails.
 
@@ -42,14 +42,6 @@ union Source {
   alignas(8) unsigned char number[8];
 };
 
-struct StridedOperand {
-  Source source;
-  bool is_number;  // the source is; all strides are 0
-  bool is_scalar;  // to the loop; see Walk
-  int size;        // of an element in bytes
-  std::int64_t strides[kMaxRank];
-};
-
 enum class Walk : std::uint8_t {
   // Copies the only input, whose elements have the output's size.
   kCopy,
@@ -61,17 +53,22 @@ enum class Walk : std::uint8_t {
   kTiles,
 };
 
-struct StridedLoop {
+// Operands with strides; operand 0 is the output. kRank and Stride limit the
+// strides that it holds.
+template <int kInputs, int kRank, typename Stride>
+struct Strided {
   LoopFn loop;  // not for kCopy
+  Source source[1 + kInputs];
+  Stride strides[1 + kInputs][kRank];
+  Stride shape[kRank];
+  bool is_number[1 + kInputs];     // the source is; all strides are 0
+  bool is_scalar[1 + kInputs];     // to the loop; see Walk
+  std::uint8_t size[1 + kInputs];  // of an element in bytes
+  std::uint8_t inputs;
+  std::uint8_t rank;  // at least 1
   Walk walk;
-  int inputs;
-  int rank;  // at least 1
-  std::int64_t shape[kMaxRank];
-  StridedOperand out;
-  StridedOperand in[kMaxInputs];
-
-  StridedOperand& operand(int k) { return k == 0 ? out : in[k - 1]; }
 };
+using StridedLoop = Strided<kMaxInputs, kMaxRank, std::int64_t>;
 
 void RunStrided(const StridedLoop& loop);
 

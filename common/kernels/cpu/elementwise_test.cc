@@ -1,8 +1,6 @@
 // Every function, type and layout against the plain formula, element by
 // element, on each CPU device.
 
-#include "common/kernels/cpu/elementwise.h"
-
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -23,6 +21,7 @@
 #include "common/device/op_label.h"
 #include "common/device/stream.h"
 #include "common/device/testing.h"
+#include "common/kernels/cpu/enqueue.h"
 #include "common/kernels/kernels.h"
 #include "common/kernels/layout.h"
 #include "common/tensor/dtype.h"
@@ -100,8 +99,10 @@ Out BinaryFormula(BinaryOp op, T a, T b) {
       }
       case BinaryOp::kMaximum:
         return static_cast<Out>(std::max(a, b));
-      default:
+      case BinaryOp::kMinimum:
         return static_cast<Out>(std::min(a, b));
+      default:
+        break;
     }
   } else {
     const long double x = a;
@@ -122,11 +123,15 @@ Out BinaryFormula(BinaryOp op, T a, T b) {
       case BinaryOp::kMaximum:
         if (std::isnan(a) || std::isnan(b)) return static_cast<Out>(kNaN);
         return static_cast<Out>(std::max(a, b));
-      default:
+      case BinaryOp::kMinimum:
         if (std::isnan(a) || std::isnan(b)) return static_cast<Out>(kNaN);
         return static_cast<Out>(std::min(a, b));
+      default:
+        break;
     }
   }
+  ADD_FAILURE() << "no formula for operation " << static_cast<int>(op);
+  return Out{};
 }
 
 template <typename T>
@@ -140,8 +145,10 @@ T UnaryFormula(UnaryOp op, T a) {
         return Wrapped<T>(x < 0 ? -x : x);
       case UnaryOp::kRelu:
         return std::max(a, T{0});
-      default:
+      case UnaryOp::kSquare:
         return Wrapped<T>(x * x);
+      default:
+        break;
     }
   } else {
     const long double x = a;
@@ -170,8 +177,9 @@ T UnaryFormula(UnaryOp op, T a) {
       case UnaryOp::kCount:
         break;
     }
-    return a;
   }
+  ADD_FAILURE() << "no formula for operation " << static_cast<int>(op);
+  return a;
 }
 
 template <typename To, typename From>
@@ -863,7 +871,8 @@ TEST_P(ElementwiseTest, AnOperationThrowsForADTypeThatItDoesNotTake) {
   int64_t x[40] = {};
   int64_t out[40] = {};
   const StridedLayout transposed = {{5, 8}, {8, 1}, {{1, 5}}};
-  for (const StridedLayout* const layout : {&transposed, {nullptr}}) {
+  const StridedLayout* const layouts[] = {&transposed, nullptr};
+  for (const StridedLayout* const layout : layouts) {
     for (const auto& info : kOpInfos<UnaryOp>) {
       const auto enqueue = [&] {
         EnqueueUnary(stream(), OpLabel("test"),

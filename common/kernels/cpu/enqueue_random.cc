@@ -1,8 +1,7 @@
-#include "common/kernels/cpu/enqueue_random.h"
-
 #include <cstdint>
 
 #include "common/device/cpu/parallel_for.h"
+#include "common/kernels/cpu/enqueue.h"
 #include "common/kernels/cpu/random.h"
 #include "common/tensor/dtype.h"
 
@@ -56,6 +55,7 @@ std::uint64_t EnqueueInteger(CpuStream& stream, const OpLabel& label,
 
 std::uint64_t EnqueueRandom(CpuStream& stream, const OpLabel& label,
                             const RandomArgs& args) {
+  if (!OpTakes(args.op, args.dtype)) ThrowNoLoop(OpName(args.op), args.dtype);
   const bool is_double = args.dtype == DType::kFloat64;
   switch (args.op) {
     case RandomOp::kUniform:

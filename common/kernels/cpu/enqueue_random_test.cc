@@ -1,10 +1,9 @@
-#include "common/kernels/cpu/enqueue_random.h"
-
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <stdexcept>
 #include <tuple>
 #include <type_traits>
 #include <vector>
@@ -13,6 +12,7 @@
 #include "common/device/cpu/parallel_for.h"
 #include "common/device/device.h"
 #include "common/device/op_label.h"
+#include "common/kernels/cpu/enqueue.h"
 #include "common/kernels/kernels.h"
 #include "common/kernels/philox.h"
 #include "common/tensor/dtype.h"
@@ -114,6 +114,17 @@ TEST_P(DrawTest, IsTheSameBitsOnAnyNumberOfCores) {
     args.range = range;
     const std::vector<unsigned char> alone = Draw(args, 1);
     for (const int cores : {2, 3, 7}) EXPECT_EQ(Draw(args, cores), alone);
+  }
+}
+
+TEST(DrawDTypeTest, UniformAndNormalNumbersAreNotIntegers) {
+  CpuStream stream(kDevice, 0, StreamOptions(),
+                   std::make_shared<ThreadPool>(1));
+  std::int64_t out = 0;
+  for (const RandomOp op : {RandomOp::kUniform, RandomOp::kNormal}) {
+    EXPECT_THROW(EnqueueRandom(stream, OpLabel("draw"),
+                               {op, DType::kInt64, 1, &out, {}, 0, 1}),
+                 std::invalid_argument);
   }
 }
 

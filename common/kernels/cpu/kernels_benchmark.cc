@@ -131,8 +131,12 @@ void BM_Transpose(benchmark::State& state, std::int64_t target) {
   loop.rank = 2;
   loop.shape[0] = loop.shape[1] = side;
   loop.walk = Walk::kCopy;
-  loop.out = {{arrays[0]}, false, false, sizeof(float), {side, 1}};
-  loop.in[0] = {{arrays[1]}, false, false, sizeof(float), {1, side}};
+  for (const int k : {0, 1}) {
+    loop.source[k].data = arrays[k];
+    loop.size[k] = sizeof(float);
+    loop.strides[k][k] = side;
+    loop.strides[k][1 - k] = 1;
+  }
   for (auto _ : state) {
     RunStrided(loop);
     benchmark::ClobberMemory();

@@ -1,5 +1,3 @@
-#include "common/kernels/cpu/matmul.h"
-
 #include <algorithm>
 #include <cstdint>
 #include <initializer_list>
@@ -7,6 +5,7 @@
 
 #include "common/device/cpu/parallel_for.h"
 #include "common/kernels/cpu/dots.h"
+#include "common/kernels/cpu/enqueue.h"
 #include "common/kernels/cpu/gemm.h"
 
 namespace d2l::kernels::cpu {

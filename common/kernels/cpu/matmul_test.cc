@@ -1,5 +1,3 @@
-#include "common/kernels/cpu/matmul.h"
-
 #include <array>
 #include <cmath>
 #include <cstddef>
@@ -13,6 +11,7 @@
 #include "common/device/op_label.h"
 #include "common/device/stream.h"
 #include "common/device/testing.h"
+#include "common/kernels/cpu/enqueue.h"
 #include "common/kernels/kernels.h"
 #include "gtest/gtest.h"
 

@@ -30,42 +30,30 @@ inline void WordsOf(const PhiloxBlock& block, std::uint64_t* out) {
   out[1] = std::uint64_t{block.word[2]} << 32 | block.word[3];
 }
 
-template <typename T, void (*kTransform)(const PhiloxBlock&, T*)>
-void ScalarFill(T* out, std::int64_t begin, std::int64_t end,
-                std::uint64_t seed, std::uint64_t offset) {
+template <typename Element, void (*kApply)(const PhiloxBlock&, Element*)>
+struct Transform {
+  using T = Element;
+  static void Apply(const PhiloxBlock& block, T* out) { kApply(block, out); }
+};
+using UniformFloat = Transform<float, Uniforms>;
+using UniformDouble = Transform<double, Uniforms>;
+using NormalFloat = Transform<float, Normals>;
+using NormalDouble = Transform<double, Normals>;
+using Word32 = Transform<std::uint32_t, WordsOf>;
+using Word64 = Transform<std::uint64_t, WordsOf>;
+
+template <class Transform>
+void Fill(typename Transform::T* out, std::int64_t begin, std::int64_t end,
+          std::uint64_t seed, std::uint64_t offset) {
+  using T = typename Transform::T;
   constexpr std::int64_t kPerBlock = kElementsPerBlock<T>;
   T buffer[kPerBlock];
   for (std::int64_t i = begin; i < end;) {
-    kTransform(Philox(seed, offset + i / kPerBlock), buffer);
+    Transform::Apply(Philox(seed, offset + i / kPerBlock), buffer);
     for (std::int64_t j = i % kPerBlock; j < kPerBlock && i < end; ++j) {
       out[i++] = buffer[j];
     }
   }
-}
-
-void UniformFloats(float* out, std::int64_t begin, std::int64_t end,
-                   std::uint64_t seed, std::uint64_t offset) {
-  ScalarFill<float, Uniforms>(out, begin, end, seed, offset);
-}
-void UniformDoubles(double* out, std::int64_t begin, std::int64_t end,
-                    std::uint64_t seed, std::uint64_t offset) {
-  ScalarFill<double, Uniforms>(out, begin, end, seed, offset);
-}
-void NormalFloats(float* out, std::int64_t begin, std::int64_t end,
-                  std::uint64_t seed, std::uint64_t offset) {
-  ScalarFill<float, Normals>(out, begin, end, seed, offset);
-}
-void NormalDoubles(double* out, std::int64_t begin, std::int64_t end,
-                   std::uint64_t seed, std::uint64_t offset) {
-  ScalarFill<double, Normals>(out, begin, end, seed, offset);
-}
-void Words32(std::uint32_t* out, std::int64_t begin, std::int64_t end,
-             std::uint64_t seed, std::uint64_t offset) {
-  ScalarFill<std::uint32_t, WordsOf>(out, begin, end, seed, offset);
-}
-void Words64(std::uint64_t* out, std::int64_t begin, std::int64_t end,
-             std::uint64_t seed, std::uint64_t offset) {
-  ScalarFill<std::uint64_t, WordsOf>(out, begin, end, seed, offset);
 }
 
 #else  // HWY_TARGET == HWY_SCALAR
@@ -143,7 +131,7 @@ HWY_INLINE V32 Alternate(V64 even, V64 odd) {
 // makes two vectors; in `a` are the elements of the even lanes' blocks, in
 // `b` those of the odd lanes'.
 
-struct Words32Transform {
+struct Word32 {
   using T = std::uint32_t;
 
   static HWY_INLINE void Apply(V64 x0, V64 x1, V64 x2, V64 x3, V32& a, V32& b) {
@@ -154,7 +142,7 @@ struct Words32Transform {
   }
 };
 
-struct Words64Transform {
+struct Word64 {
   using T = std::uint64_t;
 
   static HWY_INLINE void Apply(V64 x0, V64 x1, V64 x2, V64 x3, V64& a, V64& b) {
@@ -166,7 +154,7 @@ struct Words64Transform {
   }
 };
 
-struct UniformFloatTransform {
+struct UniformFloat {
   using T = float;
 
   static HWY_INLINE VF32 FromWords(V32 words) {
@@ -178,13 +166,13 @@ struct UniformFloatTransform {
   static HWY_INLINE void Apply(V64 x0, V64 x1, V64 x2, V64 x3, VF32& a,
                                VF32& b) {
     V32 words_a, words_b;
-    Words32Transform::Apply(x0, x1, x2, x3, words_a, words_b);
+    Word32::Apply(x0, x1, x2, x3, words_a, words_b);
     a = FromWords(words_a);
     b = FromWords(words_b);
   }
 };
 
-struct UniformDoubleTransform {
+struct UniformDouble {
   using T = double;
 
   // high * 2^-32 + (low >> 11) * 2^-53, in steps that are exact: the words
@@ -209,50 +197,49 @@ struct UniformDoubleTransform {
   }
 };
 
-// philox.h's NormalPair, step by step.
-struct NormalFloatTransform {
-  using T = float;
-  using K = FloatCoefficients;
+// What follows is philox.h's NormalPair, step by step.
 
-  static HWY_INLINE VF32 Step(VF32 p, VF32 x, float coefficient) {
-    return hn::MulAdd(p, x, hn::Set(kF32, coefficient));
+// c[i] + c[i + 1] x + ...
+template <int i = 0, class V, typename T, int kCount>
+HWY_INLINE V Polynomial(V x, const T (&c)[kCount]) {
+  const V c_i = hn::Set(hn::DFromV<V>(), c[i]);
+  if constexpr (i == kCount - 1) {
+    return c_i;
+  } else {
+    return hn::MulAdd(Polynomial<i + 1>(x, c), x, c_i);
   }
+}
+
+// sign: of the cosine, turned where the first bit is 1.
+template <class V>
+HWY_INLINE void Normals(V minus_two_log, V t, V sign, V& a, V& b) {
+  const hn::DFromV<V> d;
+  using T = hn::TFromD<decltype(d)>;
+  constexpr auto k = CoefficientsOf(T{});
+  const V radius = hn::Sqrt(minus_two_log);
+  const V z = hn::Mul(t, t);
+  const V sin = hn::Mul(Polynomial(z, k.sin), t);
+  const V cos =
+      hn::Mul(Polynomial(z, k.cos), hn::NegMulAdd(t, t, hn::Set(d, T{1})));
+  const V first = hn::Mul(radius, hn::Xor(cos, sign));
+  const V second = hn::Mul(radius, sin);
+  a = hn::InterleaveLower(d, first, second);
+  b = hn::InterleaveUpper(d, first, second);
+}
+
+struct NormalFloat {
+  using T = float;
 
   static HWY_INLINE VF32 MinusTwoLog(VF32 u) {
+    constexpr FloatCoefficients k = CoefficientsOf(float{});
     const V32 bits = hn::BitCast(k32, u);
     const auto e = hn::ShiftRight<23>(
         hn::BitCast(kI32, hn::Sub(bits, hn::Set(k32, kSqrtHalfFloat))));
     const VF32 m = hn::BitCast(
         kF32, hn::Sub(bits, hn::BitCast(k32, hn::ShiftLeft<23>(e))));
     const VF32 f = hn::Sub(m, hn::Set(kF32, 1.0f));
-    VF32 p = hn::Set(kF32, K::kLog9);
-    p = Step(p, f, K::kLog8);
-    p = Step(p, f, K::kLog7);
-    p = Step(p, f, K::kLog6);
-    p = Step(p, f, K::kLog5);
-    p = Step(p, f, K::kLog4);
-    p = Step(p, f, K::kLog3);
-    p = Step(p, f, K::kLog2);
-    p = Step(p, f, K::kLog1);
-    p = Step(p, f, K::kLog0);
-    return hn::MulAdd(hn::ConvertTo(kF32, e), hn::Set(kF32, K::kMinusTwoLog2),
-                      hn::Mul(f, p));
-  }
-
-  static HWY_INLINE void SinCosHalfPi(VF32 t, VF32& sin, VF32& cos) {
-    const VF32 z = hn::Mul(t, t);
-    VF32 p = hn::Set(kF32, K::kSin4);
-    p = Step(p, z, K::kSin3);
-    p = Step(p, z, K::kSin2);
-    p = Step(p, z, K::kSin1);
-    p = Step(p, z, K::kSin0);
-    sin = hn::Mul(p, t);
-    VF32 q = hn::Set(kF32, K::kCos4);
-    q = Step(q, z, K::kCos3);
-    q = Step(q, z, K::kCos2);
-    q = Step(q, z, K::kCos1);
-    q = Step(q, z, K::kCos0);
-    cos = hn::Mul(q, hn::NegMulAdd(t, t, hn::Set(kF32, 1.0f)));
+    return hn::MulAdd(hn::ConvertTo(kF32, e), hn::Set(kF32, k.minus_two_log2),
+                      hn::Mul(f, Polynomial(f, k.log)));
   }
 
   static HWY_INLINE void Apply(V64 x0, V64 x1, V64 x2, V64 x3, VF32& a,
@@ -265,26 +252,15 @@ struct NormalFloatTransform {
         hn::Set(kF32, 0x1p-31f), hn::Set(kF32, 0x1p-32f));
     const VF32 t = hn::Mul(hn::ConvertTo(kF32, hn::BitCast(kI32, w1)),
                            hn::Set(kF32, 0x1p-31f));
-    const VF32 radius = hn::Sqrt(MinusTwoLog(u));
-    VF32 sin, cos;
-    SinCosHalfPi(t, sin, cos);
-    cos = hn::Xor(cos, hn::BitCast(kF32, hn::ShiftLeft<31>(w0)));
-    const VF32 first = hn::Mul(radius, cos);
-    const VF32 second = hn::Mul(radius, sin);
-    a = hn::InterleaveLower(kF32, first, second);
-    b = hn::InterleaveUpper(kF32, first, second);
+    Normals(MinusTwoLog(u), t, hn::BitCast(kF32, hn::ShiftLeft<31>(w0)), a, b);
   }
 };
 
-struct NormalDoubleTransform {
+struct NormalDouble {
   using T = double;
-  using K = DoubleCoefficients;
-
-  static HWY_INLINE VF64 Step(VF64 p, VF64 x, double coefficient) {
-    return hn::MulAdd(p, x, hn::Set(kF64, coefficient));
-  }
 
   static HWY_INLINE VF64 MinusTwoLog(VF64 u) {
+    constexpr DoubleCoefficients k = CoefficientsOf(double{});
     const V64 bits = hn::BitCast(k64, u);
     // e + 64, which is positive: few targets shift signed 64-bit lanes, or
     // convert them.
@@ -300,57 +276,20 @@ struct NormalDoubleTransform {
     const VF64 f = hn::Sub(m, hn::Set(kF64, 1.0));
     const VF64 s = hn::Div(f, hn::Add(hn::Set(kF64, 2.0), f));
     const VF64 z = hn::Mul(s, s);
-    VF64 p = hn::Set(kF64, K::kLog6);
-    p = Step(p, z, K::kLog5);
-    p = Step(p, z, K::kLog4);
-    p = Step(p, z, K::kLog3);
-    p = Step(p, z, K::kLog2);
-    p = Step(p, z, K::kLog1);
-    p = Step(p, z, K::kLog0);
-    p = hn::MulAdd(p, hn::Mul(s, z), hn::Mul(s, hn::Set(kF64, -4.0)));
+    const VF64 p = hn::MulAdd(Polynomial(z, k.log), hn::Mul(s, z),
+                              hn::Mul(s, hn::Set(kF64, -4.0)));
     return hn::MulAdd(
-        exponent, hn::Set(kF64, K::kMinusTwoLog2High),
-        hn::MulAdd(exponent, hn::Set(kF64, K::kMinusTwoLog2Low), p));
-  }
-
-  static HWY_INLINE void SinCosHalfPi(VF64 t, VF64& sin, VF64& cos) {
-    const VF64 z = hn::Mul(t, t);
-    VF64 p = hn::Set(kF64, K::kSin8);
-    p = Step(p, z, K::kSin7);
-    p = Step(p, z, K::kSin6);
-    p = Step(p, z, K::kSin5);
-    p = Step(p, z, K::kSin4);
-    p = Step(p, z, K::kSin3);
-    p = Step(p, z, K::kSin2);
-    p = Step(p, z, K::kSin1);
-    p = Step(p, z, K::kSin0);
-    sin = hn::Mul(p, t);
-    VF64 q = hn::Set(kF64, K::kCos8);
-    q = Step(q, z, K::kCos7);
-    q = Step(q, z, K::kCos6);
-    q = Step(q, z, K::kCos5);
-    q = Step(q, z, K::kCos4);
-    q = Step(q, z, K::kCos3);
-    q = Step(q, z, K::kCos2);
-    q = Step(q, z, K::kCos1);
-    q = Step(q, z, K::kCos0);
-    cos = hn::Mul(q, hn::NegMulAdd(t, t, hn::Set(kF64, 1.0)));
+        exponent, hn::Set(kF64, k.minus_two_log2_high),
+        hn::MulAdd(exponent, hn::Set(kF64, k.minus_two_log2_low), p));
   }
 
   static HWY_INLINE void Apply(V64 x0, V64 x1, V64 x2, V64 x3, VF64& a,
                                VF64& b) {
-    const VF64 u = hn::Add(UniformDoubleTransform::FromWords(x0, x1),
-                           hn::Set(kF64, 0x1p-54));
-    const VF64 half = UniformDoubleTransform::FromWords(x2, x3);
+    const VF64 u =
+        hn::Add(UniformDouble::FromWords(x0, x1), hn::Set(kF64, 0x1p-54));
+    const VF64 half = UniformDouble::FromWords(x2, x3);
     const VF64 t = hn::Sub(hn::Add(half, half), hn::Set(kF64, 1.0));
-    const VF64 radius = hn::Sqrt(MinusTwoLog(u));
-    VF64 sin, cos;
-    SinCosHalfPi(t, sin, cos);
-    cos = hn::Xor(cos, hn::BitCast(kF64, hn::ShiftLeft<63>(x1)));
-    const VF64 first = hn::Mul(radius, cos);
-    const VF64 second = hn::Mul(radius, sin);
-    a = hn::InterleaveLower(kF64, first, second);
-    b = hn::InterleaveUpper(kF64, first, second);
+    Normals(MinusTwoLog(u), t, hn::BitCast(kF64, hn::ShiftLeft<63>(x1)), a, b);
   }
 };
 
@@ -411,32 +350,32 @@ void Fill(typename Transform::T* HWY_RESTRICT out, std::int64_t begin,
   }
 }
 
+#endif  // HWY_TARGET == HWY_SCALAR
+
 void UniformFloats(float* out, std::int64_t begin, std::int64_t end,
                    std::uint64_t seed, std::uint64_t offset) {
-  Fill<UniformFloatTransform>(out, begin, end, seed, offset);
+  Fill<UniformFloat>(out, begin, end, seed, offset);
 }
 void UniformDoubles(double* out, std::int64_t begin, std::int64_t end,
                     std::uint64_t seed, std::uint64_t offset) {
-  Fill<UniformDoubleTransform>(out, begin, end, seed, offset);
+  Fill<UniformDouble>(out, begin, end, seed, offset);
 }
 void NormalFloats(float* out, std::int64_t begin, std::int64_t end,
                   std::uint64_t seed, std::uint64_t offset) {
-  Fill<NormalFloatTransform>(out, begin, end, seed, offset);
+  Fill<NormalFloat>(out, begin, end, seed, offset);
 }
 void NormalDoubles(double* out, std::int64_t begin, std::int64_t end,
                    std::uint64_t seed, std::uint64_t offset) {
-  Fill<NormalDoubleTransform>(out, begin, end, seed, offset);
+  Fill<NormalDouble>(out, begin, end, seed, offset);
 }
 void Words32(std::uint32_t* out, std::int64_t begin, std::int64_t end,
              std::uint64_t seed, std::uint64_t offset) {
-  Fill<Words32Transform>(out, begin, end, seed, offset);
+  Fill<Word32>(out, begin, end, seed, offset);
 }
 void Words64(std::uint64_t* out, std::int64_t begin, std::int64_t end,
              std::uint64_t seed, std::uint64_t offset) {
-  Fill<Words64Transform>(out, begin, end, seed, offset);
+  Fill<Word64>(out, begin, end, seed, offset);
 }
-
-#endif  // HWY_TARGET == HWY_SCALAR
 
 }  // namespace HWY_NAMESPACE
 }  // namespace d2l::kernels::cpu

@@ -1,5 +1,3 @@
-#include "common/kernels/cpu/reduce.h"
-
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -11,6 +9,7 @@
 
 #include "absl/types/span.h"
 #include "common/device/cpu/parallel_for.h"
+#include "common/kernels/cpu/enqueue.h"
 #include "common/kernels/cpu/vector_targets.h"
 #include "common/kernels/layout.h"
 #include "common/tensor/dtype.h"
@@ -444,38 +443,31 @@ ReduceFunction FunctionFor(bool columns) {
   return columns ? ReduceColumns<Op> : ReduceRows<Op>;
 }
 
+// Null for the mean of integers.
 template <typename T>
 ReduceFunction FunctionOf(ReduceOp op, bool columns) {
   switch (op) {
+    case ReduceOp::kSum:
+      return FunctionFor<Sum<T>>(columns);
     case ReduceOp::kMean:
       if constexpr (std::is_floating_point_v<T>) {
         return FunctionFor<Mean<T>>(columns);
       }
-      break;  // not for integers
+      break;
     case ReduceOp::kMax:
       return FunctionFor<Max<T>>(columns);
     case ReduceOp::kMin:
       return FunctionFor<Min<T>>(columns);
     case ReduceOp::kArgMax:
       return FunctionFor<ArgMax<T>>(columns);
-    case ReduceOp::kSum:
-      break;
   }
-  return FunctionFor<Sum<T>>(columns);
+  return nullptr;
 }
 
 ReduceFunction ChooseFunction(ReduceOp op, DType dtype, bool columns) {
-  switch (dtype) {
-    case DType::kFloat64:
-      return FunctionOf<double>(op, columns);
-    case DType::kInt64:
-      return FunctionOf<std::int64_t>(op, columns);
-    case DType::kUInt8:
-      return FunctionOf<std::uint8_t>(op, columns);
-    case DType::kFloat32:
-      break;
-  }
-  return FunctionOf<float>(op, columns);
+  return VisitDType(dtype, [op, columns](auto zero) {
+    return FunctionOf<decltype(zero)>(op, columns);
+  });
 }
 
 }  // namespace HWY_NAMESPACE
@@ -561,6 +553,7 @@ std::uint64_t EnqueueReduce(CpuStream& stream, const OpLabel& label,
   const bool columns = HasColumns(*layout);
   const auto function =
       HWY_DYNAMIC_DISPATCH(ChooseFunction)(args.op, args.dtype, columns);
+  if (function == nullptr) ThrowNoLoop(OpName(args.op), args.dtype);
   void* const out = args.out;
   const void* const in = args.in;
   if (IsMatrix(*layout, columns)) {

@@ -18,7 +18,7 @@
 #include "common/device/cpu/cpu_stream.h"
 #include "common/device/device.h"
 #include "common/device/op_label.h"
-#include "common/kernels/cpu/reduce.h"
+#include "common/kernels/cpu/enqueue.h"
 #include "common/kernels/kernels.h"
 #include "common/kernels/layout.h"
 #include "common/tensor/dtype.h"

@@ -1,5 +1,3 @@
-#include "common/kernels/cpu/reduce.h"
-
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -7,6 +5,7 @@
 #include <limits>
 #include <memory>
 #include <random>
+#include <stdexcept>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -16,6 +15,7 @@
 #include "common/device/cpu/parallel_for.h"
 #include "common/device/device.h"
 #include "common/device/op_label.h"
+#include "common/kernels/cpu/enqueue.h"
 #include "common/kernels/cpu/targets.h"
 #include "common/kernels/kernels.h"
 #include "common/kernels/layout.h"
@@ -389,6 +389,17 @@ TYPED_TEST(FloatReduceTest, AllMinusInfinity) {
 }
 
 // Within an ulp of the exact sum where a running sum is off by hundreds.
+TEST(ReduceDTypeTest, IntegersHaveNoMean) {
+  const auto stream = StreamOf(1);
+  const std::int64_t in[4] = {1, 2, 3, 4};
+  std::int64_t out = 0;
+  const ReduceLayout layout = {{}, {}, {4}, {1}};
+  EXPECT_THROW(
+      EnqueueReduce(*stream, OpLabel("mean"),
+                    {ReduceOp::kMean, DType::kInt64, &out, in, &layout}),
+      std::invalid_argument);
+}
+
 TEST(ReduceAccuracyTest, LongSums) {
   const std::int64_t n = 10'000'000;
   std::vector<float> in(static_cast<std::size_t>(n));

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "common/device/cpu/parallel_for.h"
-#include "common/kernels/cpu/reduce.h"
+#include "common/kernels/cpu/enqueue.h"
 #include "common/kernels/cpu/vector_targets.h"
 #include "common/kernels/math.h"
 #include "common/tensor/dtype.h"
