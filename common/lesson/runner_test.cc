@@ -76,7 +76,7 @@ TEST(Runner, GoodCellPrintsAllItsParts) {
        "(1.30x asked",
        "FAILS  The work is done when the call returns. (0 of 1; it takes "
        "two\n       milliseconds)\n       It is not.\n",
-       "\nYou learn: To wait.\n",
+       "\nYou learn: To wait.",
        "Code: --code   Figures: --verbose   Next: --cell=9.2\n",
        "1 cell, 2 claims: "});
   EXPECT_THAT(r.output, Not(HasSubstr("work()")));
