@@ -226,6 +226,7 @@ TEST_F(CoreSharingTest, SkippingTakesNoCore) {
   Enqueue(1, [] { ADD_FAILURE() << "not skipped"; });
   EXPECT_TRUE(Done(1));
   skipped = true;
+  EXPECT_TRUE(Done(0));
   EXPECT_THROW(streams_[1]->Synchronize(), AsyncError);
 }
 
