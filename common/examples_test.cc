@@ -229,7 +229,7 @@ class ExamplesTest : public testing::Test {
   const Tensor batch = Ones({4, 3, 3}, kCpu);
   Tensor x = Ones({3, 3}, kCpu), y = Ones({3, 3}, kCpu), z;
   CellResult result;
-  Cell cell{Size::kSmall, {}, &result};
+  Cell cell{Size::kSmall, &result};
 
  private:
   const std::filesystem::path home_ = std::filesystem::current_path();

@@ -32,7 +32,7 @@ std::string GraphSummary(const ProgramGraph& graph);
 // graph that is too large or too wide is summarised: a line for each level.
 std::string GraphToText(const ProgramGraph& graph, int width = kTextWidth);
 
-// A box for each node, coloured by stream, with name, shape, time and line;
+// A box for each node, shaded by stream, with name, shape, time and line;
 // edges of kinds other than data are dashed, the critical path is bold.
 std::string GraphToSvg(const ProgramGraph& graph,
                        const std::string& title = "");

@@ -33,6 +33,13 @@ struct Box {
   double width = 0;
 };
 
+// Greys for streams: colours stand for operations, as in a timeline.
+std::string StreamShade(int stream) {
+  constexpr const char* kShades[] = {"#d5d5d5", "#a3a3a3", "#ededed",
+                                     "#bcbcbc"};
+  return kShades[stream % 4];
+}
+
 Box MakeBox(const ProgramGraph& graph, int number) {
   const GraphNode& node = graph.nodes()[number];
   const std::string shape = node.value.shape.ToString();
@@ -48,7 +55,7 @@ Box MakeBox(const ProgramGraph& graph, int number) {
     const std::string place = op.line.known() ? op.line.ToString() : "";
     std::string where = "nothing launched";
     if (op.stream >= 0) {
-      box.fill = PaletteColour(op.stream);
+      box.fill = StreamShade(op.stream);
       where = graph.streams()[op.stream];
       absl::StrAppend(&where, ", ",
                       op.end > 0 ? FormatDuration(op.seconds()) : "not run");
@@ -185,8 +192,7 @@ double DrawKey(const ProgramGraph& graph, double y, Svg* svg) {
   double x = kMargin;
   const auto& streams = graph.streams();
   for (std::size_t i = 0; i < streams.size(); ++i) {
-    svg->Rect(x, y - 9, 14, 10,
-              {PaletteColour(static_cast<int>(i)), "#333333"});
+    svg->Rect(x, y - 9, 14, 10, {StreamShade(static_cast<int>(i)), "#333333"});
     svg->Text(x + 19, y, streams[i], {kFont});
     x += 35 + Svg::TextWidth(streams[i], kFont);
   }

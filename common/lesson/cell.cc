@@ -27,6 +27,7 @@
 #include "common/device/device_table.h"
 #include "common/drawing/drawing.h"
 #include "common/lesson/judge.h"
+#include "common/profiler/profiler.h"
 
 namespace d2l {
 namespace {
@@ -173,6 +174,7 @@ Timings Cell::TimeInterleaved(const std::vector<Alternative>& alternatives) {
   };
   // The first run holds initialisation: memory, threads, libraries.
   for (const Alternative& alternative : alternatives) {
+    const RecordFunction range(alternative.label + ", warm-up");
     alternative.work();
     WaitFor(alternative);
   }
@@ -186,6 +188,9 @@ Timings Cell::TimeInterleaved(const std::vector<Alternative>& alternatives) {
     for (std::size_t i = 0; i < alternatives.size(); ++i) {
       Samples& samples = all[i];
       idle();
+      // In a profile, so that the alternatives are told apart.
+      const RecordFunction range(absl::StrCat(alternatives[i].label, " #",
+                                              samples.enqueue.size() + 1));
       const Timer timer;
       alternatives[i].work();
       const double enqueue = std::max(timer.Seconds(), kTick);
