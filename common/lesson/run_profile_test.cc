@@ -64,8 +64,8 @@ TEST(RunProfileTest, ALongCellLeavesRoomForTheOthers) {
   // A bound is rounded up to 512 for each thread.
   RunProfile recorded(4, 4 * 512);
   recorded.Record("short", kHere, [] { Request(3); });
-  recorded.Record("long", kHere, [] { Request(3000); });
-  recorded.Record("longer", kHere, [] { Request(4000); });
+  recorded.Record("long", kHere, [] { Request(1500); });
+  recorded.Record("longer", kHere, [] { Request(2500); });
   recorded.Record("last", kHere, [] { Request(4); });
   const Profile profile = recorded.Finish();
   const std::map<std::string, int> spans = SpansOf(profile);
@@ -75,10 +75,10 @@ TEST(RunProfileTest, ALongCellLeavesRoomForTheOthers) {
   EXPECT_GE(spans.at("longer"), 512);
   EXPECT_LE(spans.at("longer"), 2 * 512);
   EXPECT_EQ(spans.at("last"), 5);
-  EXPECT_EQ(profile.cut, 3001 - spans.at("long") + 4001 - spans.at("longer"));
+  EXPECT_EQ(profile.cut, 1501 - spans.at("long") + 2501 - spans.at("longer"));
   ASSERT_GE(profile.notes.size(), 3u);
   EXPECT_THAT(profile.notes[0],
-              StartsWith(absl::StrCat("long: ", 3001 - spans.at("long"),
+              StartsWith(absl::StrCat("long: ", 1501 - spans.at("long"),
                                       " calls were not recorded")));
   EXPECT_THAT(profile.notes.back(), HasSubstr("--cell=ID"));
 }
