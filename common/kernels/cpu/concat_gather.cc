@@ -2,10 +2,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <memory>
 #include <stdexcept>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_format.h"
 #include "common/device/cpu/parallel_for.h"
@@ -251,10 +251,9 @@ std::uint64_t EnqueueCat(CpuStream& stream, const OpLabel& label,
     std::copy(args.pieces.begin(), args.pieces.end(), pieces.piece);
     return stream.Enqueue(label, [=] { RunCat(cat, pieces.piece, count); });
   }
-  auto pieces = std::make_unique<CatPiece[]>(count);
-  std::copy(args.pieces.begin(), args.pieces.end(), pieces.get());
-  return stream.Enqueue(label, [cat, count, pieces = std::move(pieces)] {
-    RunCat(cat, pieces.get(), count);
+  std::vector<CatPiece> pieces(args.pieces.begin(), args.pieces.end());
+  return stream.Enqueue(label, [cat, pieces = std::move(pieces)] {
+    RunCat(cat, pieces.data(), pieces.size());
   });
 }
 

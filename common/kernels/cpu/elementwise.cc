@@ -235,7 +235,7 @@ std::uint64_t Enqueue(CpuStream& stream, const OpLabel& label,
   if (strided.rank <= 2 && Convert(strided, plane)) {
     return stream.Enqueue(label, plane);
   }
-  return stream.Enqueue(label, [all = std::make_unique<StridedLoop>(strided)] {
+  return stream.Enqueue(label, [all = std::make_shared<StridedLoop>(strided)] {
     RunStrided(*all);
   });
 }
@@ -327,7 +327,7 @@ std::uint64_t EnqueueChecked(CpuStream& stream, const OpLabel& label,
   return stream.Enqueue(
       label,
       [op = args.op, dtype = args.dtype,
-       all = std::make_unique<StridedLoop>(MakeStridedLoop(operation, loop))] {
+       all = std::make_shared<StridedLoop>(MakeStridedLoop(operation, loop))] {
         if (dtype == DType::kInt64) {
           CheckDivisors<std::int64_t>(op, *all);
         } else {

@@ -570,7 +570,7 @@ std::uint64_t EnqueueReduce(CpuStream& stream, const OpLabel& label,
     const SmallLayout small(*layout);
     return stream.Enqueue(label, [=] { function(out, in, small.Unpacked()); });
   }
-  auto copy = std::make_unique<ReduceLayout>(*layout);
+  auto copy = std::make_shared<ReduceLayout>(*layout);
   return stream.Enqueue(
       label, [=, copy = std::move(copy)] { function(out, in, *copy); });
 }

@@ -1,0 +1,490 @@
+#include "common/graph/captured.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/inlined_vector.h"
+#include "common/base/interned.h"
+#include "common/device/cpu/cpu_stream.h"
+#include "common/device/cpu/task_sink.h"
+#include "common/device/device_table.h"
+#include "common/device/failure.h"
+#include "common/device/memory.h"
+#include "common/graph/interpreter.h"
+#include "common/graph/memory_plan.h"
+#include "common/graph/passes.h"
+#include "common/graph/strips.h"
+#include "common/ops/copy_primitives.h"
+#include "common/ops/record.h"
+
+namespace d2l::ir {
+namespace {
+
+// A kernel's task.
+struct Task {
+  OpLabel label;
+  std::function<void()> run;
+};
+
+class Sink : public TaskSink {
+ public:
+  explicit Sink(std::vector<Task>& tasks) : tasks_(tasks) {}
+  std::uint64_t Capture(CpuStream&, const OpLabel& label,
+                        std::function<void()> run) override {
+    tasks_.push_back({label, std::move(run)});
+    return 0;
+  }
+
+ private:
+  std::vector<Task>& tasks_;
+};
+
+struct Copy {
+  void* to;
+  const void* from;
+  std::size_t bytes;
+};
+
+// What a call adds to the tasks that are there.
+struct Call {
+  absl::InlinedVector<Copy, 2> before;
+  absl::InlinedVector<Copy, 2> after;
+  std::vector<Task> tasks;
+  std::vector<std::size_t> ends;  // of each launched node's
+};
+
+// The tasks in their order: of nodes that were captured, and places for those
+// of nodes that each call launches. It owns no memory of a device, so that it
+// may be destroyed on a worker.
+struct Tape {
+  struct Item {
+    std::size_t begin, end;  // in tasks, or
+    int launched = -1;       // number in Call::ends
+  };
+
+  void Run(const Call& call) const {
+    for (const Copy& copy : call.before) {
+      std::memcpy(copy.to, copy.from, copy.bytes);
+    }
+    for (const Item& item : items) {
+      if (item.launched < 0) {
+        RunTasks(tasks, item.begin, item.end);
+      } else {
+        RunTasks(call.tasks,
+                 item.launched == 0 ? 0 : call.ends[item.launched - 1],
+                 call.ends[item.launched]);
+      }
+    }
+    for (const Copy& copy : call.after) {
+      std::memcpy(copy.to, copy.from, copy.bytes);
+    }
+  }
+
+  static void RunTasks(const std::vector<Task>& tasks, std::size_t begin,
+                       std::size_t end) {
+    std::size_t i = begin;
+    try {
+      for (; i < end; ++i) tasks[i].run();
+    } catch (...) {
+      throw StepError(tasks[i].label, std::current_exception());
+    }
+  }
+
+  std::vector<Task> tasks;
+  std::vector<Item> items;
+};
+
+// Constants that are written or returned are copies, made anew by each call.
+Function WithCopiedConstants(const Function& function) {
+  const Storages storages(function);
+  Function result = function;
+  result.nodes.clear();
+  std::vector<ValueId> map(function.values.size());
+  for (std::size_t i = 0; i < map.size(); ++i) map[i] = static_cast<int>(i);
+  for (Node node : function.nodes) {
+    for (ValueId& value : node.inputs) value = map[value];
+    if (node.target >= 0) node.target = map[node.target];
+    const bool copied =
+        node.kind == NodeKind::kConstant &&
+        (storages.pinned(node.outputs[0]) || storages.escapes(node.outputs[0]));
+    result.nodes.push_back(std::move(node));
+    if (!copied) continue;
+    const ValueId constant = result.nodes.back().outputs[0];
+    const Tensor& type = function.type(constant);
+    map[constant] = result.AddOp(
+        CopyPrimitive("clone", {type.shape(), type.dtype(), type.device()}),
+        {constant}, result.nodes.back().op.requested_at);
+  }
+  for (ValueId& value : result.returns) value = map[value];
+  return result;
+}
+
+void CheckReadable(const Tensor& x, const char* name, SourceLocation at) {
+  const Storage& storage = *x.storage();
+  if (storage.writer() == nullptr || !storage.writer()->ever_failed()) return;
+  ThrowIfFailed(*storage.writer(), storage.written_by(), name, at);
+}
+
+}  // namespace
+
+// What holds on every stream.
+struct Captured::Plan {
+  // Where the memory of a value is.
+  enum class Place : std::uint8_t {
+    kNowhere,   // it is never used
+    kArena,     // also of small arguments and results, which are copied
+    kProgram,   // a weight or a constant
+    kArgument,  // of the call
+    kResult,    // made by the call
+  };
+  struct Result {
+    ValueId root;
+    bool copied;
+  };
+
+  explicit Plan(Function its_function)
+      : function(std::move(its_function)), storages(function) {
+    const std::size_t count = function.values.size();
+    places.assign(count, Place::kNowhere);
+    std::vector<bool> in_arena(count, false);
+    const auto is_small = [this](ValueId value) {
+      return BytesOf(function.type(value)) <= kMaxCopiedBytes;
+    };
+    for (const ValueId value : function.arguments) {
+      in_arena[value] = is_small(value) && !storages.escapes(value) &&
+                        function.type(value).is_contiguous();
+      places[value] = in_arena[value] ? Place::kArena : Place::kArgument;
+    }
+    for (const Node& node : function.nodes) {
+      for (const ValueId value : node.outputs) {
+        if (storages.root[value] != value) continue;
+        if (node.kind == NodeKind::kWeight ||
+            node.kind == NodeKind::kConstant) {
+          places[value] = Place::kProgram;
+          continue;
+        }
+        const bool escapes = storages.escapes(value);
+        in_arena[value] = !escapes || is_small(value);
+        places[value] = in_arena[value] ? Place::kArena : Place::kResult;
+        if (escapes) results.push_back({value, in_arena[value]});
+      }
+    }
+    // What is copied at the end is there until then: LastUses says so of what
+    // escapes.
+    memory = PlanMemory(function, storages, in_arena);
+    for (std::size_t i = 0; i < count; ++i) {
+      places[i] = places[storages.root[i]];
+    }
+    strips.resize(function.nodes.size());
+    for (std::size_t i = 0; i < strips.size(); ++i) {
+      const Node& node = function.nodes[i];
+      if (node.kind == NodeKind::kFused) {
+        strips[i] = std::make_shared<const Strips>(*node.body);
+      }
+    }
+  }
+
+  // Whether each call has other addresses, or other numbers, for it.
+  bool IsLaunched(const Node& node) const {
+    const auto is_of_call = [this](ValueId value) {
+      return places[value] == Place::kArgument ||
+             places[value] == Place::kResult;
+    };
+    return (node.kind == NodeKind::kOp &&
+            node.op.primitive->effect() == Effect::kRandom) ||
+           (node.target >= 0 && is_of_call(node.target)) ||
+           std::any_of(node.inputs.begin(), node.inputs.end(), is_of_call) ||
+           std::any_of(node.outputs.begin(), node.outputs.end(), is_of_call);
+  }
+
+  const Function function;
+  const Storages storages;
+  std::vector<Place> places;  // by value
+  MemoryPlan memory;
+  std::vector<Result> results;
+  std::vector<std::shared_ptr<const Strips>> strips;  // by node
+};
+
+// The program on one stream, with its arena.
+class Captured::OnStream {
+ public:
+  OnStream(const Graph& graph, const Plan& plan, CpuStream& stream,
+           const char* name)
+      : graph_(graph),
+        plan_(plan),
+        stream_(stream),
+        name_(name),
+        tensors_(plan.function.values.size()),
+        tape_(std::make_shared<Tape>()) {
+    const Function& f = plan.function;
+    arena_ = Memory(stream.device())
+                 .Allocate(static_cast<std::size_t>(plan.memory.arena_bytes),
+                           stream);
+    for (std::size_t i = 0; i < f.nodes.size(); ++i) {
+      const Node& node = f.nodes[i];
+      if (node.kind == NodeKind::kWeight) {
+        tensors_[node.outputs[0]] = graph.weights[node.index].tensor;
+      } else if (node.kind == NodeKind::kConstant) {
+        tensors_[node.outputs[0]] = node.constant;
+        node.constant.storage()->MarkUsedBy(stream);
+      }
+    }
+    for (std::size_t i = 0; i < tensors_.size(); ++i)
+      PlaceValue(static_cast<int>(i));
+    for (std::size_t i = 0; i < f.nodes.size(); ++i) {
+      const Node& node = f.nodes[i];
+      if (!Runs(node)) continue;
+      if (plan.IsLaunched(node)) {
+        Tape::Item item = {0, 0, static_cast<int>(launched_.size())};
+        tape_->items.push_back(item);
+        launched_.push_back(i);
+        continue;
+      }
+      const std::size_t begin = tape_->tasks.size();
+      Launch(i, tensors_, tape_->tasks);
+      std::vector<Tape::Item>& items = tape_->items;
+      if (!items.empty() && items.back().launched < 0) {
+        items.back().end = tape_->tasks.size();
+      } else {
+        items.push_back({begin, tape_->tasks.size()});
+      }
+    }
+    // What launched nodes and results need of a call.
+    std::vector<bool> needed(tensors_.size(), false);
+    for (const std::size_t i : launched_) {
+      const Node& node = f.nodes[i];
+      for (const ValueId value : node.inputs) needed[value] = true;
+      for (const ValueId value : node.outputs) needed[value] = true;
+      if (node.target >= 0) needed[node.target] = true;
+    }
+    for (const ValueId value : f.returns) needed[value] = true;
+    for (std::size_t i = 0; i < needed.size(); ++i) {
+      const Plan::Place place = plan.places[i];
+      if (needed[i] &&
+          (place == Plan::Place::kArgument || place == Plan::Place::kResult)) {
+        of_call_.push_back(static_cast<int>(i));
+      }
+    }
+  }
+
+  std::vector<Tensor> Run(const std::vector<Tensor>& inputs,
+                          SourceLocation at) {
+    const Function& f = plan_.function;
+    auto call = std::make_unique<Call>();
+    std::vector<Tensor> results(plan_.results.size());
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      const auto& [root, copied] = plan_.results[i];
+      const Tensor& type = f.type(root);
+      const auto bytes = static_cast<std::size_t>(BytesOf(type));
+      results[i] = Tensor(Memory(stream_.device()).Allocate(bytes, stream_),
+                          stream_.device(), type.dtype(), type.shape());
+      if (copied && bytes > 0) {
+        call->after.push_back(
+            {results[i].data(), tensors_[root].data(), bytes});
+      }
+    }
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      const ValueId value = f.arguments[i];
+      if (plan_.places[value] != Plan::Place::kArena ||
+          inputs[i].numel() == 0) {
+        continue;
+      }
+      call->before.push_back(
+          {tensors_[value].data(), inputs[i].data(),
+           static_cast<std::size_t>(BytesOf(f.type(value)))});
+    }
+    if (!launched_.empty()) LaunchForCall(inputs, results, *call);
+
+    OpLabel label(name_, at);
+    for (const Tensor& x : inputs) {
+      label.AddInput({x.shape().data(), x.shape().size()});
+    }
+    const std::uint64_t number = stream_.Enqueue(
+        label, [tape = tape_, call = std::move(call)] { tape->Run(*call); });
+    for (const Tensor& x : inputs) {
+      x.storage()->MarkUsedBy(stream_);
+      // Once more, as an operation does: another thread may have noticed and
+      // reported a failure meanwhile.
+      CheckReadable(x, name_, at);
+    }
+    for (const Weight& weight : graph_.weights) {
+      weight.tensor.storage()->MarkUsedBy(stream_);
+    }
+    for (const Tensor& result : results) {
+      result.storage()->MarkWritten(stream_, number);
+    }
+    if (LaunchBlocking()) stream_.Finish(number, name_, at);
+
+    std::vector<Tensor> returned;
+    returned.reserve(f.returns.size());
+    for (const ValueId value : f.returns) {
+      returned.push_back(OfCall(value, inputs, results));
+    }
+    return returned;
+  }
+
+ private:
+  static bool Runs(const Node& node) {
+    return node.kind == NodeKind::kFused || node.kind == NodeKind::kInPlace ||
+           (node.kind == NodeKind::kOp && !IsView(*node.op.primitive) &&
+            node.op.primitive->effect() != Effect::kUninitialized);
+  }
+
+  // A value with the memory of `base`, the root that it has.
+  Tensor In(const Tensor& base, std::int64_t offset, ValueId value) const {
+    const Tensor& type = plan_.function.type(value);
+    return Tensor::View(base, offset + type.offset(), type.shape(),
+                        type.strides());
+  }
+
+  void PlaceValue(ValueId value) {
+    const ValueId root = plan_.storages.root[value];
+    const Tensor& type = plan_.function.type(root);
+    if (plan_.places[value] == Plan::Place::kArena) {
+      const Tensor base(arena_, stream_.device(), type.dtype(), type.shape());
+      tensors_[value] =
+          In(base,
+             plan_.memory.offset[root] /
+                 static_cast<std::int64_t>(DTypeSize(type.dtype())),
+             value);
+    } else if (plan_.places[value] == Plan::Place::kProgram && value != root) {
+      tensors_[value] = In(tensors_[root], tensors_[root].offset(), value);
+    }
+  }
+
+  Tensor OfCall(ValueId value, const std::vector<Tensor>& inputs,
+                const std::vector<Tensor>& results) const {
+    const ValueId root = plan_.storages.root[value];
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      if (plan_.results[i].root != root) continue;
+      return value == root ? results[i] : In(results[i], 0, value);
+    }
+    const std::vector<ValueId>& arguments = plan_.function.arguments;
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      if (arguments[i] != root) continue;
+      return value == root ? inputs[i]
+                           : In(inputs[i], inputs[i].offset(), value);
+    }
+    return tensors_[value];  // a weight
+  }
+
+  void LaunchForCall(const std::vector<Tensor>& inputs,
+                     const std::vector<Tensor>& results, Call& call) const {
+    std::vector<Tensor> tensors(of_call_.empty() ? 0 : tensors_.size());
+    for (const ValueId value : of_call_) {
+      tensors[value] = OfCall(value, inputs, results);
+    }
+    for (const std::size_t i : launched_) {
+      Launch(i, tensors, call.tasks);
+      call.ends.push_back(call.tasks.size());
+    }
+  }
+
+  // Adds the tasks of node i. tensors: of the call; where there is none, that
+  // of the program.
+  void Launch(std::size_t i, const std::vector<Tensor>& tensors,
+              std::vector<Task>& tasks) const {
+    const Node& node = plan_.function.nodes[i];
+    const auto at = [&](ValueId value) -> const Tensor& {
+      return !tensors.empty() && tensors[value].defined() ? tensors[value]
+                                                          : tensors_[value];
+    };
+    if (node.kind == NodeKind::kFused) {
+      absl::InlinedVector<void*, 8> memory;
+      for (const ValueId value : node.inputs)
+        memory.push_back(at(value).data());
+      for (const ValueId value : node.outputs) {
+        memory.push_back(at(value).data());
+      }
+      OpLabel label("fused", node.op.requested_at, node.op.requested_by);
+      tasks.push_back(
+          {label, [strips = plan_.strips[i], memory] { strips->Run(memory); }});
+      return;
+    }
+    absl::InlinedVector<const Tensor*, 4> inputs;
+    OpLabel label(node.op.primitive->name(), node.op.requested_at,
+                  node.op.requested_by);
+    for (const ValueId value : node.inputs) {
+      inputs.push_back(&at(value));
+      const Shape& shape = inputs.back()->shape();
+      label.AddInput({shape.data(), shape.size()});
+    }
+    absl::InlinedVector<Tensor, 1> outputs;
+    if (node.target >= 0) outputs.push_back(at(node.target));
+    for (const ValueId value : node.outputs) outputs.push_back(at(value));
+    Sink sink(tasks);
+    const ScopedTaskSink scope(sink);
+    node.op.primitive->Launch(stream_, label, inputs, outputs);
+  }
+
+  const Graph& graph_;
+  const Plan& plan_;
+  CpuStream& stream_;
+  const char* const name_;
+  StorageRef arena_;
+  std::vector<Tensor> tensors_;  // by value: in the arena, or the program's
+  std::shared_ptr<Tape> tape_;
+  std::vector<std::size_t> launched_;  // nodes
+  std::vector<ValueId> of_call_;       // values of launched nodes
+};
+
+Captured::Captured(Graph graph) : graph_(std::move(graph)) {
+  CheckValid(graph_);
+  Inline(graph_);
+  name_ = Intern(graph_.main().name);
+  const Function& main = graph_.main();
+  if (!main.values.empty()) device_ = main.values[0].type.device();
+  if (device_.type() != DeviceType::kCpu) {
+    not_captured_ = "it runs on a GPU";
+  } else if (std::any_of(main.values.begin(), main.values.end(),
+                         [this](const Value& value) {
+                           return value.type.device() != device_;
+                         })) {
+    not_captured_ = "it runs on several devices";
+  } else if (Storages(main).writes_external) {
+    not_captured_ = "it writes to an argument or a weight";
+  } else {
+    plan_ = std::make_unique<const Plan>(WithCopiedConstants(main));
+  }
+}
+
+Captured::~Captured() = default;
+
+std::int64_t Captured::arena_bytes() const {
+  return plan_ == nullptr ? 0 : plan_->memory.arena_bytes;
+}
+
+Captured::OnStream& Captured::On(Stream& stream) {
+  MutexLock lock(mutex_);
+  std::unique_ptr<OnStream>& on_stream = streams_[&stream];
+  if (on_stream == nullptr) {
+    on_stream = std::make_unique<OnStream>(
+        graph_, *plan_, static_cast<CpuStream&>(stream), name_);
+  }
+  return *on_stream;
+}
+
+std::vector<Tensor> Captured::Run(const std::vector<Tensor>& inputs,
+                                  SourceLocation at) {
+  if (plan_ == nullptr || internal::Listeners().any() ||
+      internal::enqueue_mode != internal::kMayEnqueue) {
+    return ir::Run(graph_, inputs);
+  }
+  CheckArguments(graph_, inputs);
+  for (const Tensor& x : inputs) CheckReadable(x, name_, at);
+  for (const Weight& weight : graph_.weights) {
+    CheckReadable(weight.tensor, name_, at);
+  }
+  return On(CurrentStream(device_)).Run(inputs, at);
+}
+
+}  // namespace d2l::ir

@@ -1,0 +1,83 @@
+// Captured: runs a program on a CPU device as one task of its stream.
+//
+//   ir::Captured captured(graph);
+//   std::vector<Tensor> y = captured.Run({x});  // asynchronous, as operations
+//
+// The first call on a stream lets the kernels enqueue their tasks and keeps
+// these (TaskSink) instead of queueing them; later calls run them again. What
+// is between operations lies in one arena per stream (memory_plan.h), fused
+// regions run as strips (strips.h), and small arguments and results are copied
+// into and out of the arena. Only steps that touch larger ones, and random
+// ones, are launched anew by each call.
+//
+// Results are bit for bit the interpreter's, and random generators advance as
+// there. An error of a step names the step and its line; it marks all results
+// of the call as failed.
+//
+// The interpreter runs instead where a listener wants to see operations (this
+// thread's or a profiler), on a GPU, for values on several devices, and for
+// programs that write to an argument or a weight.
+//
+// Errors: as of ir::Run. Thread-safety: Run may be called on any thread; calls
+// on one stream run in order. Ownership: the weights' memory is kept; work that
+// is still queued when this is destroyed runs as it should.
+
+#ifndef D2L_COMMON_GRAPH_CAPTURED_H_
+#define D2L_COMMON_GRAPH_CAPTURED_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "common/base/mutex.h"
+#include "common/base/source_location.h"
+#include "common/device/stream.h"
+#include "common/graph/ir.h"
+#include "common/tensor/tensor.h"
+
+namespace d2l::ir {
+
+class Captured {
+ public:
+  // Up to this size arguments and results are copied.
+  static constexpr std::int64_t kMaxCopiedBytes = 4096;
+
+  // Calls are put in place (Inline); otherwise the graph is run as it is:
+  // Optimize it before. All weights are bound. Throws std::invalid_argument for
+  // a graph that is not valid.
+  explicit Captured(Graph graph);
+  ~Captured();
+  Captured(const Captured&) = delete;
+  Captured& operator=(const Captured&) = delete;
+
+  std::vector<Tensor> Run(const std::vector<Tensor>& inputs,
+                          SourceLocation at = SourceLocation::Current());
+
+  const Graph& graph() const { return graph_; }
+  // Empty if calls on this device's streams are captured, else why the
+  // interpreter runs them.
+  const std::string& not_captured() const { return not_captured_; }
+  // Of what is between operations.
+  std::int64_t arena_bytes() const;
+
+ private:
+  struct Plan;
+  class OnStream;
+
+  OnStream& On(Stream& stream);
+
+  Graph graph_;
+  std::string not_captured_;
+  std::unique_ptr<const Plan> plan_;
+  const char* name_ = "";  // interned
+  Device device_;
+  Mutex mutex_;
+  std::map<Stream*, std::unique_ptr<OnStream>> streams_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace d2l::ir
+
+#endif  // D2L_COMMON_GRAPH_CAPTURED_H_

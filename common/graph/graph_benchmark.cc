@@ -1,0 +1,123 @@
+// What running a program as one task saves, beside its operations one by one.
+//
+//   bazel run -c opt //common/graph:graph_benchmark
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "benchmark/benchmark.h"
+#include "common/base/timer.h"
+#include "common/graph/captured.h"
+#include "common/graph/ir.h"
+#include "common/graph/passes.h"
+#include "common/graph/trace.h"
+#include "common/ops/ops.h"
+
+namespace d2l::ir {
+namespace {
+
+using Values = std::vector<Tensor>;
+
+// Layers of n, n/2, n/4 and 2, for one sample.
+class Mlp {
+ public:
+  explicit Mlp(std::int64_t n) : input({Randn({1, n})}) {
+    const std::int64_t sizes[] = {n, n / 2, n / 4, 2};
+    for (int i = 0; i < 3; ++i) {
+      weights_.push_back(Randn({sizes[i + 1], sizes[i]}));
+      biases_.push_back(Randn({sizes[i + 1]}));
+    }
+  }
+
+  Values operator()(const Values& in) const {
+    Tensor x = in[0];
+    for (int i = 0; i < 3; ++i) {
+      x = MatMul(x, T(weights_[i])) + biases_[i];
+      if (i < 2) x = Relu(x);
+    }
+    return {x};
+  }
+
+  const Values input;
+
+ private:
+  Values weights_;
+  Values biases_;
+};
+
+// Ten operations over 10^7 elements.
+Values Chain(const Values& in) {
+  Tensor x = in[0];
+  for (int i = 0; i < 5; ++i) x = (x + in[1]) * 0.5;
+  return {x};
+}
+
+double Median(std::vector<double>& times) {
+  std::sort(times.begin(), times.end());
+  return times[times.size() / 2];
+}
+
+// In turn, 1000 calls each, so that both have the machine as it is.
+void BM_Mlp(benchmark::State& state) {
+  const Mlp mlp(state.range(0));
+  Graph graph = Trace([&](const Values& in) { return mlp(in); }, mlp.input);
+  Optimize(graph);
+  Captured captured(graph);
+  constexpr int kCalls = 1000;
+  const auto time = [&](const auto& call) {
+    const Timer timer;
+    for (int i = 0; i < kCalls; ++i) call(mlp.input);
+    Synchronize(Device());
+    return 1e6 * timer.Seconds() / kCalls;
+  };
+  std::vector<double> eager, replayed;
+  for (auto _ : state) {
+    eager.push_back(time([&](const Values& in) { return mlp(in); }));
+    replayed.push_back(
+        time([&](const Values& in) { return captured.Run(in); }));
+  }
+  state.counters["eager_us"] = Median(eager);
+  state.counters["captured_us"] = Median(replayed);
+}
+BENCHMARK(BM_Mlp)->Arg(8)->Arg(32)->Arg(128)->Arg(512)->UseRealTime();
+
+void BM_Chain(benchmark::State& state) {
+  const Values in = {Randn({10'000'000}), Randn({10'000'000})};
+  Graph graph = Trace(Chain, in);
+  Optimize(graph);
+  Captured captured(graph);
+  const auto time = [&](const auto& call) {
+    const Timer timer;
+    call();
+    Synchronize(Device());
+    return 1e3 * timer.Seconds();
+  };
+  std::vector<double> eager, strips, product;
+  for (auto _ : state) {
+    eager.push_back(time([&] { return Chain(in); }));
+    strips.push_back(time([&] { return captured.Run(in); }));
+    product.push_back(time([&] { return in[0] * in[1]; }));
+  }
+  state.counters["eager_ms"] = Median(eager);
+  state.counters["strips_ms"] = Median(strips);
+  state.counters["x*y_ms"] = Median(product);
+}
+BENCHMARK(BM_Chain)->UseRealTime();
+
+// Tracing and passes: paid once.
+void BM_TraceAndOptimizeMlp(benchmark::State& state) {
+  const Mlp mlp(512);
+  for (auto _ : state) {
+    Graph graph = Trace([&](const Values& in) { return mlp(in); }, mlp.input);
+    Optimize(graph);
+    benchmark::DoNotOptimize(graph);
+  }
+  Synchronize(Device());
+}
+BENCHMARK(BM_TraceAndOptimizeMlp)->UseRealTime();
+
+}  // namespace
+}  // namespace d2l::ir
+
+BENCHMARK_MAIN();

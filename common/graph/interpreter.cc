@@ -1,0 +1,113 @@
+#include "common/graph/interpreter.h"
+
+#include <cstddef>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_format.h"
+#include "common/ops/copy.h"
+#include "common/ops/replay.h"
+
+namespace d2l::ir {
+namespace {
+
+std::vector<Tensor> RunFunction(const Graph& graph, const Function& function,
+                                const std::vector<Tensor>& inputs) {
+  const Storages storages(function);
+  // What is to be let go of after which node.
+  const std::vector<int> last = LastUses(function, storages);
+  std::vector<std::vector<ValueId>> dying(function.nodes.size());
+  for (std::size_t value = 0; value < last.size(); ++value) {
+    if (last[value] >= 0 && last[value] < static_cast<int>(dying.size())) {
+      dying[last[value]].push_back(static_cast<ValueId>(value));
+    }
+  }
+  std::vector<Tensor> values(function.values.size());
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    values[function.arguments[i]] = inputs[i];
+  }
+  std::vector<const Tensor*> operands;
+  for (std::size_t i = 0; i < function.nodes.size(); ++i) {
+    const Node& node = function.nodes[i];
+    switch (node.kind) {
+      case NodeKind::kWeight:
+        values[node.outputs[0]] = graph.weights[node.index].tensor;
+        break;
+      case NodeKind::kConstant: {
+        const ValueId value = node.outputs[0];
+        // Nobody else's, if it may be written.
+        const bool own = storages.pinned(value) || storages.escapes(value);
+        values[value] =
+            own ? Clone(node.constant, node.op.requested_at) : node.constant;
+        break;
+      }
+      case NodeKind::kCall:
+      case NodeKind::kFused: {
+        std::vector<Tensor> arguments;
+        for (const ValueId value : node.inputs) {
+          arguments.push_back(values[value]);
+        }
+        const Function& callee = node.kind == NodeKind::kCall
+                                     ? graph.functions[node.index]
+                                     : *node.body;
+        std::vector<Tensor> results = RunFunction(graph, callee, arguments);
+        for (std::size_t k = 0; k < results.size(); ++k) {
+          values[node.outputs[k]] = std::move(results[k]);
+        }
+        break;
+      }
+      case NodeKind::kOp:
+      case NodeKind::kInPlace: {
+        operands.clear();
+        for (const ValueId value : node.inputs) {
+          operands.push_back(&values[value]);
+        }
+        Tensors results = node.kind == NodeKind::kInPlace
+                              ? Replay(node.op, operands, values[node.target])
+                              : Replay(node.op, operands);
+        for (std::size_t k = 0; k < node.outputs.size(); ++k) {
+          values[node.outputs[k]] = std::move(results[k]);
+        }
+      }
+    }
+    for (const ValueId value : dying[i]) values[value] = Tensor();
+  }
+  std::vector<Tensor> results;
+  for (const ValueId value : function.returns) results.push_back(values[value]);
+  return results;
+}
+
+}  // namespace
+
+void CheckArguments(const Graph& graph, const std::vector<Tensor>& inputs) {
+  const Function& function = graph.main();
+  if (inputs.size() != function.arguments.size()) {
+    throw std::invalid_argument(
+        absl::StrFormat("[%s] %d arguments wanted; got %d", function.name,
+                        function.arguments.size(), inputs.size()));
+  }
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const Tensor& wanted = function.type(function.arguments[i]);
+    if (!inputs[i].defined() || !SameType(inputs[i], wanted)) {
+      throw std::invalid_argument(
+          absl::StrFormat("[%s] argument %d is %s; got %s", function.name, i,
+                          TypeToString(wanted),
+                          inputs[i].defined() ? TypeToString(inputs[i])
+                                              : "an undefined tensor"));
+    }
+  }
+  for (const Weight& weight : graph.weights) {
+    if (weight.tensor.defined()) continue;
+    throw std::invalid_argument(
+        absl::StrFormat("[%s] the weight \"%s\" is not bound to a tensor",
+                        function.name, weight.name));
+  }
+}
+
+std::vector<Tensor> Run(const Graph& graph, const std::vector<Tensor>& inputs) {
+  CheckArguments(graph, inputs);
+  return RunFunction(graph, graph.main(), inputs);
+}
+
+}  // namespace d2l::ir

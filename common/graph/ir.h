@@ -1,0 +1,196 @@
+// Graph: a program of tensor operations as data, for passes that rewrite it and
+// executors that run it.
+//
+//   ir::Graph graph = ir::Trace(fn, {x});                     // trace.h
+//   ir::Optimize(graph);                                      // passes.h
+//   std::vector<Tensor> y = ir::Captured(graph).Run({x});     // captured.h
+//   std::cout << ir::ToText(graph);                           // ir_text.h
+//
+// or by hand:
+//
+//   ir::Function f("f");
+//   const ir::ValueId x = f.AddArgument(ir::TypeOf({{2, 3}, DType::kFloat32}));
+//   f.returns = {f.AddOp(UnaryPrimitive(kernels::UnaryOp::kRelu), {x})};
+//   ir::Graph graph;
+//   graph.functions.push_back(f);
+//
+// A function is a list of nodes in the order in which they run. A node is an
+// operation (a primitive of common/ops), a weight, a constant, a call of
+// another function, or a fused region: a chain of element-wise operations that
+// an executor may run as one. Values are numbered; each has one definition and
+// a type, which is inferred when its node is added.
+//
+// A value is a handle to memory, as a Tensor is. A view shares its input's
+// memory, and an operation in place writes to its target's. What is so written
+// is pinned (Storages): no pass moves, merges, fuses or removes an operation
+// that touches it. If an argument or a weight is written, all of them are
+// pinned, since they may share memory; likewise where there is a call.
+//
+// Weights are references: a program reads a weight's memory as it then is.
+//
+// Errors: the functions that add nodes throw std::invalid_argument, as the
+// operation itself would. Thread-safety: a value.
+
+#ifndef D2L_COMMON_GRAPH_IR_H_
+#define D2L_COMMON_GRAPH_IR_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "common/base/source_location.h"
+#include "common/ops/primitive.h"
+#include "common/ops/replay.h"
+#include "common/tensor/tensor.h"
+
+namespace d2l::ir {
+
+// In Function::values.
+using ValueId = int;
+
+// A type is a tensor without memory: a shape, a dtype, a device, strides, and
+// the offset from the start of the memory's first value.
+Tensor TypeOf(const ValueSpec& spec);
+Tensor TypeOf(const Tensor& x);  // of an argument: the offset counts from here
+bool SameType(const Tensor& a, const Tensor& b);
+// "float32[1, 512]", with strides unless they are the usual ones, and the
+// device unless it is cpu:0.
+std::string TypeToString(const Tensor& type);
+
+// Of a memory that holds all elements of the type and nothing else.
+std::int64_t BytesOf(const Tensor& type);
+
+struct Value {
+  Tensor type;
+  std::string name;  // in text; may be empty, else unique in the function
+};
+
+struct Function;
+struct Graph;
+
+enum class NodeKind { kOp, kInPlace, kWeight, kConstant, kCall, kFused };
+
+struct Node {
+  NodeKind kind = NodeKind::kOp;
+  // kOp and kInPlace: the primitive. The lines, of all kinds.
+  OpCall op;
+  std::vector<ValueId> inputs;
+  std::vector<ValueId> outputs;  // none of kInPlace
+  ValueId target = -1;           // of kInPlace: what it writes to
+  int index = -1;   // kWeight: in Graph::weights; kCall: in Graph::functions
+  Tensor constant;  // kConstant; contiguous
+  std::shared_ptr<const Function> body;  // kFused
+};
+
+struct Function {
+  Function() = default;
+  explicit Function(std::string its_name) : name(std::move(its_name)) {}
+
+  ValueId AddArgument(const Tensor& type, std::string value_name = "");
+  // The first output.
+  ValueId AddOp(const Primitive& primitive, std::vector<ValueId> inputs,
+                SourceLocation at = SourceLocation::Current());
+  void AddInPlace(const Primitive& primitive, std::vector<ValueId> inputs,
+                  ValueId target,
+                  SourceLocation at = SourceLocation::Current());
+  ValueId AddConstant(const Tensor& constant);
+  ValueId AddWeight(const Graph& graph, int weight);
+  // callee: an earlier function of the graph.
+  std::vector<ValueId> AddCall(const Graph& graph, int callee,
+                               std::vector<ValueId> inputs,
+                               SourceLocation at = SourceLocation::Current());
+  // Infers the types of its outputs, which it makes. graph: for weights and
+  // calls; may be null without them.
+  const Node& Add(Node node, const Graph* graph = nullptr);
+
+  const Tensor& type(ValueId value) const { return values[value].type; }
+
+  std::string name;
+  std::vector<Value> values;
+  std::vector<ValueId> arguments;
+  std::vector<Node> nodes;
+  std::vector<ValueId> returns;
+};
+
+struct Weight {
+  std::string name;
+  Tensor type;
+  Tensor tensor;  // undefined until it is bound
+};
+
+struct Graph {
+  // Throws std::invalid_argument if there is one of that name and another type.
+  int AddWeight(const std::string& name, const Tensor& type);
+  // Throws std::invalid_argument for an unknown name or another type.
+  void Bind(std::string_view name, const Tensor& tensor);
+
+  // A function comes after those that it calls; the last is the program.
+  const Function& main() const { return functions.back(); }
+  Function& main() { return functions.back(); }
+
+  std::vector<Weight> weights;
+  std::vector<Function> functions;
+};
+
+// What the node's outputs will be. Throws std::invalid_argument.
+std::vector<Tensor> InferTypes(const Node& node, const Function& function,
+                               const Graph* graph);
+
+// InvalidArgument, naming the function and the line, unless every operand is
+// defined before it is used, every type is what inference says, and names are
+// unique. What passes and executors rely on.
+absl::Status Verify(const Graph& graph);
+// The same as an exception, std::invalid_argument.
+void CheckValid(const Graph& graph);
+
+// Which values share memory, by value.
+struct Storages {
+  explicit Storages(const Function& function);
+
+  bool pinned(ValueId value) const { return pinned_[root[value]]; }
+  bool escapes(ValueId value) const { return escapes_[root[value]]; }
+  bool external(ValueId value) const { return external_[root[value]]; }
+  // Whether the node reads, writes or makes a value that is pinned.
+  bool touches_pinned(const Node& node) const;
+
+  std::vector<ValueId> root;  // the first value in the same memory
+  bool writes_external = false;
+
+ private:
+  std::vector<bool> pinned_;    // by root
+  std::vector<bool> escapes_;   // the function returns it
+  std::vector<bool> external_;  // an argument or a weight
+};
+
+// Whether an operation may not be left out although nothing uses its result:
+// it draws random numbers, or it may fail late (integer division, indices).
+bool HasEffect(const Node& node, const Function& function);
+
+// How an element-wise operation with an output of shape `shape` steps through
+// an operand: element by element; through the same row again and again, if its
+// dimensions are the last of the shape's; or it is one number. kOther: in no
+// such way.
+enum class Steps { kEach, kRow, kOne, kOther };
+Steps StepsOf(const Tensor& operand, const Shape& shape);
+
+// Whether a fused region may hold the operation: it computes one output element
+// by element, from operands of the ways above on one device, and cannot fail.
+bool IsFusable(const Node& node, const Function& function);
+
+// Operations that run: not weights, constants and views; a fused region is one.
+int CountOperations(const Graph& graph);
+
+// Replaces all uses of values: a by map[a].
+void ReplaceUses(const std::vector<ValueId>& map, Function& function);
+// For each value the index of the last node that uses it or another of its
+// memory; nodes.size() if it escapes; -1 if there is none.
+std::vector<int> LastUses(const Function& function, const Storages& storages);
+// Drops the values that nothing defines.
+void DropUnusedValues(Function& function);
+
+}  // namespace d2l::ir
+
+#endif  // D2L_COMMON_GRAPH_IR_H_

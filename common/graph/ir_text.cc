@@ -1,0 +1,663 @@
+#include "common/graph/ir_text.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <map>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
+#include "common/base/interned.h"
+#include "common/ops/creation.h"
+#include "common/ops/make_primitive.h"
+#include "common/ops/read.h"
+#include "common/tensor/scalar.h"
+
+namespace d2l::ir {
+namespace {
+
+constexpr absl::string_view kHeader = "d2l.program ";
+
+// ---- Printing.
+
+bool IsPlain(absl::string_view text) {
+  return !text.empty() &&
+         std::all_of(text.begin(), text.end(), [](unsigned char c) {
+           return absl::ascii_isalnum(c) ||
+                  absl::string_view("_.+-:").find(static_cast<char>(c)) !=
+                      absl::string_view::npos;
+         });
+}
+
+std::string Quoted(absl::string_view text) {
+  return absl::StrCat("\"", absl::CHexEscape(text), "\"");
+}
+
+template <typename T>
+std::string NumberToString(T value) {
+  if constexpr (std::is_floating_point_v<T>) {
+    if (value != value) {
+      using Bits =
+          std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
+      Bits bits;
+      std::memcpy(&bits, &value, sizeof(bits));
+      return absl::StrFormat("0x%x", bits);
+    }
+  }
+  char text[32];
+  const auto end = std::to_chars(std::begin(text), std::end(text), value).ptr;
+  return std::string(text, end);
+}
+
+class Printer {
+ public:
+  Printer(const Graph& graph, bool with_lines)
+      : graph_(graph), with_lines_(with_lines) {}
+
+  std::string Print() {
+    absl::StrAppend(&text_, kHeader, kTextVersion, "\n");
+    for (const Function& function : graph_.functions) {
+      Name(function);
+      absl::StrAppend(&text_, "def ", function.name, "(");
+      const char* comma = "";
+      for (const ValueId value : function.arguments) {
+        absl::StrAppend(&text_, comma, names_[value], ": ",
+                        TypeToString(function.type(value)));
+        comma = ", ";
+      }
+      absl::StrAppend(&text_, ") {\n");
+      Body(function, "  ");
+      absl::StrAppend(&text_, "}\n");
+    }
+    absl::StrAppend(&text_, "run ", graph_.main().name, "\n");
+    return std::move(text_);
+  }
+
+ private:
+  // In the order of definition, so that parsing gives the same numbers.
+  void Name(const Function& function) {
+    names_.assign(function.values.size(), "");
+    int next = 0;
+    const auto name = [&](ValueId value) {
+      const std::string& its = function.values[value].name;
+      names_[value] =
+          its.empty() ? absl::StrCat("%", next++) : absl::StrCat("%", its);
+    };
+    std::for_each(function.arguments.begin(), function.arguments.end(), name);
+    for (const Node& node : function.nodes) {
+      std::for_each(node.outputs.begin(), node.outputs.end(), name);
+    }
+  }
+
+  std::string List(const std::vector<ValueId>& values) const {
+    return absl::StrJoin(values, ", ", [this](std::string* out, ValueId value) {
+      out->append(names_[value]);
+    });
+  }
+
+  void Body(const Function& function, std::string indent) {
+    for (const Node& node : function.nodes) {
+      absl::StrAppend(&text_, indent);
+      if (node.kind == NodeKind::kInPlace) {
+        absl::StrAppend(&text_, "write ", names_[node.target], " = ");
+      } else if (!node.outputs.empty()) {
+        absl::StrAppend(&text_, List(node.outputs), " = ");
+      }
+      switch (node.kind) {
+        case NodeKind::kWeight:
+          absl::StrAppend(&text_, "weight ",
+                          Quoted(graph_.weights[node.index].name));
+          break;
+        case NodeKind::kConstant:
+          absl::StrAppend(&text_, "constant [", Numbers(node.constant), "]");
+          break;
+        case NodeKind::kCall:
+          absl::StrAppend(&text_, "call ", graph_.functions[node.index].name,
+                          "(", List(node.inputs), ")");
+          break;
+        case NodeKind::kFused:
+          Fused(node, indent);
+          continue;
+        case NodeKind::kOp:
+        case NodeKind::kInPlace:
+          if (node.op.primitive->effect() == Effect::kHostData) {
+            throw std::invalid_argument(
+                absl::StrFormat("[%s] has no text", node.op.primitive->name()));
+          }
+          absl::StrAppend(&text_, node.op.primitive->name(), "(",
+                          List(node.inputs), ")", Attributes(node));
+      }
+      const char* separator = " : ";
+      for (const ValueId value : node.outputs) {
+        absl::StrAppend(&text_, separator, Type(node, function.type(value)));
+        separator = ", ";
+      }
+      Line(node);
+    }
+    absl::StrAppend(&text_, indent, "return",
+                    function.returns.empty() ? "" : " ", List(function.returns),
+                    "\n");
+  }
+
+  void Fused(const Node& node, const std::string& indent) {
+    absl::StrAppend(&text_, "fused(", List(node.inputs), ") {");
+    Line(node);
+    // The region has names of its own.
+    std::vector<std::string> outer = std::move(names_);
+    Name(*node.body);
+    absl::StrAppend(&text_, indent, "  (", List(node.body->arguments), ")\n");
+    Body(*node.body, indent + "  ");
+    names_ = std::move(outer);
+    absl::StrAppend(&text_, indent, "}\n");
+  }
+
+  // Strides of what a view made are inferred.
+  static std::string Type(const Node& node, const Tensor& type) {
+    return TypeToString(
+        node.kind == NodeKind::kOp
+            ? TypeOf(ValueSpec{type.shape(), type.dtype(), type.device()})
+            : type);
+  }
+
+  static std::string Attributes(const Node& node) {
+    const std::vector<Attribute> attributes = node.op.primitive->attributes();
+    if (attributes.empty()) return "";
+    return absl::StrCat(
+        " {",
+        absl::StrJoin(attributes, ", ",
+                      [](std::string* out, const Attribute& attribute) {
+                        const std::string& value = attribute.second;
+                        absl::StrAppend(out, attribute.first, "=",
+                                        IsPlain(value) ? value : Quoted(value));
+                      }),
+        "}");
+  }
+
+  static std::string Numbers(const Tensor& constant) {
+    return VisitDType(constant.dtype(), [&](auto zero) {
+      return absl::StrJoin(ToVector<decltype(zero)>(constant), ", ",
+                           [](std::string* out, auto value) {
+                             out->append(NumberToString(value));
+                           });
+    });
+  }
+
+  void Line(const Node& node) {
+    if (with_lines_) {
+      Location(" @", node.op.requested_at);
+      Location(" by ", node.op.requested_by);
+    }
+    absl::StrAppend(&text_, "\n");
+  }
+  void Location(const char* word, SourceLocation at) {
+    if (!at.known()) return;
+    absl::StrAppend(&text_, word, Quoted(at.file()), ":", at.line());
+  }
+
+  const Graph& graph_;
+  const bool with_lines_;
+  std::vector<std::string> names_;  // by value, of the function at hand
+  std::string text_;
+};
+
+// ---- Parsing.
+
+// What is wrong with the text; caught by ParseText, which adds the line.
+struct ParseError {
+  std::string what;
+};
+
+class Parser {
+ public:
+  explicit Parser(absl::string_view text) : text_(text) {}
+
+  Graph Parse() {
+    Expect(kHeader);
+    const int version = static_cast<int>(Integer());
+    if (version != kTextVersion) throw Version{version};
+    EndOfLine();
+    while (Take("def ")) Definition();
+    Expect("run ");
+    const std::string name(Word());
+    EndOfLine();
+    if (at_ != text_.size()) Fail("there is text after the end");
+    if (graph_.functions.empty() || graph_.functions.back().name != name) {
+      Fail(absl::StrCat("\"run\" names the last function; ", name, " is not"));
+    }
+    return std::move(graph_);
+  }
+
+  struct Version {
+    int number;
+  };
+  std::int64_t line() const {
+    return 1 + std::count(text_.begin(),
+                          text_.begin() + static_cast<std::ptrdiff_t>(at_),
+                          '\n');
+  }
+
+ private:
+  using Names = std::map<std::string, ValueId, std::less<>>;
+
+  [[noreturn]] static void Fail(std::string what) {
+    throw ParseError{std::move(what)};
+  }
+
+  // ---- Tokens.
+
+  bool Take(absl::string_view token) {
+    if (text_.substr(at_, token.size()) != token) return false;
+    at_ += token.size();
+    return true;
+  }
+  void Expect(absl::string_view token) {
+    if (Take(token)) return;
+    Fail(at_ == text_.size()
+             ? absl::StrCat("the text ends where \"", absl::CEscape(token),
+                            "\" is expected")
+             : absl::StrCat("\"", absl::CEscape(token), "\" expected; got \"",
+                            absl::CHexEscape(text_.substr(at_, 20)), "\""));
+  }
+  void EndOfLine() { Expect("\n"); }
+  void Spaces() {
+    while (Take(" ")) {
+    }
+  }
+  // Letters, digits and "_.+-"; in the value of an attribute also ":".
+  absl::string_view Word(bool is_value = false) {
+    std::size_t end = at_;
+    while (end < text_.size() && IsPlain(text_.substr(end, 1)) &&
+           (is_value || text_[end] != ':')) {
+      ++end;
+    }
+    if (end == at_) Fail("a name or a number expected");
+    const absl::string_view word = text_.substr(at_, end - at_);
+    at_ = end;
+    return word;
+  }
+  template <typename T = std::int64_t>
+  static T ToNumber(absl::string_view word, int base_or_zero = 10) {
+    T value{};
+    std::from_chars_result result{};
+    if constexpr (std::is_integral_v<T>) {
+      result = std::from_chars(word.data(), word.data() + word.size(), value,
+                               base_or_zero);
+    } else {
+      result = std::from_chars(word.data(), word.data() + word.size(), value);
+    }
+    if (result.ec != std::errc() || result.ptr != word.data() + word.size()) {
+      Fail(absl::StrCat("\"", word, "\" is not a number that fits"));
+    }
+    return value;
+  }
+  std::int64_t Integer() { return ToNumber(Word()); }
+  std::string Quoted() {
+    Expect("\"");
+    std::size_t end = at_;
+    while (end < text_.size() && text_[end] != '"' && text_[end] != '\n') {
+      end += text_[end] == '\\' ? 2 : 1;
+    }
+    if (end >= text_.size() || text_[end] != '"') Fail("a text without its \"");
+    std::string value;
+    if (!absl::CUnescape(text_.substr(at_, end - at_), &value) ||
+        value.find('\0') != std::string::npos) {
+      Fail("a text with an unknown escape");
+    }
+    at_ = end + 1;
+    return value;
+  }
+  // Without its %.
+  std::string ValueName() {
+    Expect("%");
+    return std::string(Word());
+  }
+
+  // f() for each of a list that ends with `close`.
+  template <typename F>
+  void List(absl::string_view close, F f) {
+    if (Take(close)) return;
+    do {
+      f();
+    } while (Take(", "));
+    Expect(close);
+  }
+
+  // ---- Values.
+
+  ValueId Use(const Names& names) {
+    const std::string name = ValueName();
+    const auto found = names.find(name);
+    if (found == names.end()) {
+      Fail(absl::StrCat("%", name, " is used before it is defined"));
+    }
+    return found->second;
+  }
+  std::vector<ValueId> Uses(absl::string_view close, const Names& names) {
+    std::vector<ValueId> values;
+    List(close, [&] { values.push_back(Use(names)); });
+    return values;
+  }
+  static void Define(const std::string& name, ValueId value, Names& names,
+                     Function& function) {
+    if (!names.emplace(name, value).second) {
+      Fail(absl::StrCat("%", name, " is defined twice"));
+    }
+    const bool numbered =
+        std::all_of(name.begin(), name.end(),
+                    [](unsigned char c) { return absl::ascii_isdigit(c); });
+    if (!numbered) function.values[value].name = name;
+  }
+
+  // float32[1, 512] strides (1, 2) on cpu:1
+  Tensor Type() {
+    ValueSpec spec;
+    const std::string name(Word());
+    const std::optional<DType> dtype = DTypeNamed(name);
+    if (!dtype.has_value()) Fail(absl::StrCat("no dtype is called ", name));
+    spec.dtype = *dtype;
+    std::vector<std::int64_t> sizes;
+    Expect("[");
+    List("]", [&] { sizes.push_back(Integer()); });
+    spec.shape = Shape(sizes);
+    CheckedNumel("type", spec.shape, DTypeSize(spec.dtype));
+    std::vector<std::int64_t> strides;
+    const bool strided = Take(" strides ");
+    if (strided) {
+      Expect("(");
+      List(")", [&] { strides.push_back(Integer()); });
+      CheckStrides(spec.shape, strides);
+    }
+    if (Take(" on ")) {
+      const absl::StatusOr<Device> device = Device::Parse(Word(true));
+      if (!device.ok()) Fail(std::string(device.status().message()));
+      spec.device = *device;
+    }
+    const Tensor type = TypeOf(spec);
+    return strided ? Tensor::View(type, 0, spec.shape, Shape(strides)) : type;
+  }
+
+  // So that no address computed with them overflows.
+  static void CheckStrides(const Shape& shape,
+                           const std::vector<std::int64_t>& strides) {
+    if (strides.size() != shape.size()) Fail("a stride for each size expected");
+    constexpr std::int64_t kMost =
+        std::numeric_limits<std::int64_t>::max() / 64;
+    std::int64_t reach = 0;
+    for (int i = 0; i < shape.rank(); ++i) {
+      std::int64_t steps = 0;
+      if (strides[i] < 0 || strides[i] > kMost ||
+          __builtin_mul_overflow(std::max<std::int64_t>(shape[i], 1),
+                                 strides[i], &steps) ||
+          __builtin_add_overflow(reach, steps, &reach) || reach > kMost) {
+        Fail("strides that reach too far");
+      }
+    }
+  }
+
+  // ---- Nodes.
+
+  void Definition() {
+    Function function{std::string(Word())};
+    Names names;
+    Expect("(");
+    List(")", [&] {
+      const std::string name = ValueName();
+      Expect(": ");
+      Define(name, function.AddArgument(Type()), names, function);
+    });
+    Expect(" {");
+    EndOfLine();
+    Body(function, names, /*in_fused=*/false);
+    for (const Function& other : graph_.functions) {
+      if (other.name == function.name) {
+        Fail(absl::StrCat("two functions are called ", function.name));
+      }
+    }
+    graph_.functions.push_back(std::move(function));
+  }
+
+  // Up to the line of its closing brace.
+  void Body(Function& function, Names& names, bool in_fused) {
+    for (;;) {
+      Spaces();
+      if (Take("return")) break;
+      if (++nodes_ > kMaxNodes) {
+        Fail(absl::StrFormat("more than %d operations", kMaxNodes));
+      }
+      ParseNode(function, names, in_fused);
+    }
+    if (Take(" ")) {
+      function.returns = Uses("\n", names);
+    } else {
+      EndOfLine();
+    }
+    Spaces();
+    Expect("}");
+    EndOfLine();
+  }
+
+  void ParseNode(Function& function, Names& names, bool in_fused) {
+    Node node;
+    std::vector<std::string> defined;
+    if (Take("write ")) {
+      node.kind = NodeKind::kInPlace;
+      node.target = Use(names);
+      Expect(" = ");
+    } else if (text_.substr(at_, 1) == "%") {
+      List(" = ", [&] { defined.push_back(ValueName()); });
+    }
+    std::vector<Tensor> claims;
+    bool has_claims = true;
+    if (Take("weight ")) {
+      node.kind = NodeKind::kWeight;
+      const std::string name = Quoted();
+      Expect(" : ");
+      claims.push_back(Type());
+      node.index = graph_.AddWeight(name, claims[0]);
+      has_claims = false;
+    } else if (Take("constant [")) {
+      node.kind = NodeKind::kConstant;
+      Constant(node);
+      has_claims = false;
+    } else if (Take("call ")) {
+      node.kind = NodeKind::kCall;
+      Callee(node, std::string(Word()));
+      Expect("(");
+      node.inputs = Uses(")", names);
+    } else if (Take("fused(")) {
+      if (in_fused) Fail("a fused region inside another");
+      node.kind = NodeKind::kFused;
+      node.inputs = Uses(")", names);
+      Expect(" {");
+      Lines(node);
+      EndOfLine();
+      Fused(function, node);
+      AddTo(function, std::move(node), defined, {}, names);
+      return;
+    } else {
+      const std::string name(Word());
+      Expect("(");
+      node.inputs = Uses(")", names);
+      Operation(node, name);
+    }
+    if (in_fused && node.kind != NodeKind::kOp) {
+      Fail("a fused region holds operations only");
+    }
+    if (has_claims && Take(" : ")) {
+      do {
+        claims.push_back(Type());
+      } while (Take(", "));
+    }
+    Lines(node);
+    EndOfLine();
+    AddTo(function, std::move(node), defined, claims, names);
+  }
+
+  void AddTo(Function& function, Node node,
+             const std::vector<std::string>& defined,
+             const std::vector<Tensor>& claims, Names& names) {
+    node.op.in_place = node.kind == NodeKind::kInPlace;
+    const std::vector<ValueId> outputs =
+        function.Add(std::move(node), &graph_).outputs;
+    if (outputs.size() != defined.size()) {
+      Fail(absl::StrFormat("it has %d results; %d are named", outputs.size(),
+                           defined.size()));
+    }
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      const Tensor& type = function.type(outputs[i]);
+      if (i < claims.size() && (claims[i].shape() != type.shape() ||
+                                claims[i].dtype() != type.dtype() ||
+                                claims[i].device() != type.device())) {
+        Fail(absl::StrFormat("%%%s is %s, not %s", defined[i],
+                             TypeToString(type), TypeToString(claims[i])));
+      }
+      Define(defined[i], outputs[i], names, function);
+    }
+  }
+
+  void Callee(Node& node, const std::string& name) {
+    for (std::size_t i = 0; i < graph_.functions.size(); ++i) {
+      if (graph_.functions[i].name == name) node.index = static_cast<int>(i);
+    }
+    if (node.index < 0) {
+      Fail(absl::StrCat(name,
+                        " is called before it is defined; a program has no "
+                        "recursion"));
+    }
+  }
+
+  void Operation(Node& node, const std::string& name) {
+    std::vector<Attribute> attributes;
+    if (Take(" {")) {
+      List("}", [&] {
+        const std::string key(Word());
+        Expect("=");
+        attributes.emplace_back(key, text_.substr(at_, 1) == "\""
+                                         ? Quoted()
+                                         : std::string(Word(true)));
+      });
+    }
+    absl::StatusOr<std::unique_ptr<Primitive>> primitive =
+        MakePrimitive(name, attributes);
+    if (!primitive.ok()) Fail(std::string(primitive.status().message()));
+    node.op.primitive = *std::move(primitive);
+  }
+
+  void Fused(const Function& outer, Node& node) {
+    Function body;
+    Names names;
+    Spaces();
+    Expect("(");
+    std::size_t i = 0;
+    List(")", [&] {
+      if (i == node.inputs.size()) Fail("the region takes more values");
+      const ValueId argument = body.AddArgument(outer.type(node.inputs[i++]));
+      Define(ValueName(), argument, names, body);
+    });
+    EndOfLine();
+    Body(body, names, /*in_fused=*/true);
+    node.body = std::make_shared<const Function>(std::move(body));
+  }
+
+  // [1.0, 2.0] : float32[2]
+  void Constant(Node& node) {
+    std::vector<absl::string_view> words;
+    List("]", [&] { words.push_back(Word()); });
+    Expect(" : ");
+    const Tensor type = Type();
+    if (static_cast<std::int64_t>(words.size()) != type.numel()) {
+      Fail(absl::StrFormat("%d numbers for %s", words.size(),
+                           TypeToString(type)));
+    }
+    VisitDType(type.dtype(), [&](auto zero) {
+      using T = decltype(zero);
+      std::vector<T> numbers;
+      for (const absl::string_view word : words) {
+        numbers.push_back(NumberOf<T>(word));
+      }
+      node.constant = FromVector(numbers, type.shape(), type.device());
+    });
+  }
+
+  template <typename T>
+  static T NumberOf(absl::string_view word) {
+    if constexpr (std::is_floating_point_v<T>) {
+      if (word.substr(0, 2) == "0x") {
+        using Bits =
+            std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
+        const Bits bits = ToNumber<Bits>(word.substr(2), 16);
+        T value;
+        std::memcpy(&value, &bits, sizeof(value));
+        return value;
+      }
+    }
+    return ToNumber<T>(word);
+  }
+
+  // @"net.cc":88 by "main.cc":7
+  void Lines(Node& node) {
+    if (Take(" @")) node.op.requested_at = Location();
+    if (Take(" by ")) node.op.requested_by = Location();
+  }
+  SourceLocation Location() {
+    const std::string file = Quoted();
+    Expect(":");
+    const int line = ToNumber<int>(Word());
+    return SourceLocation(Intern(file), line);
+  }
+
+  const absl::string_view text_;
+  std::size_t at_ = 0;
+  int nodes_ = 0;
+  Graph graph_;
+};
+
+}  // namespace
+
+std::string ToText(const Graph& graph, bool with_lines) {
+  CheckValid(graph);
+  return Printer(graph, with_lines).Print();
+}
+
+absl::StatusOr<Graph> ParseText(std::string_view text) {
+  Parser parser(absl::string_view(text.data(), text.size()));
+  const auto error = [&](absl::string_view what) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("line ", parser.line(), " of the program: ", what));
+  };
+  try {
+    Graph graph = parser.Parse();
+    if (absl::Status s = Verify(graph); !s.ok()) return s;
+    return graph;
+  } catch (const ParseError& wrong) {
+    return error(wrong.what);
+  } catch (const Parser::Version& version) {
+    return absl::UnimplementedError(
+        absl::StrFormat("the program is of version %d; this library reads %d",
+                        version.number, kTextVersion));
+  } catch (const std::invalid_argument& wrong) {
+    return error(wrong.what());
+  } catch (const std::runtime_error& wrong) {
+    // Memory for a constant, or a device that is not there.
+    return error(wrong.what());
+  }
+}
+
+}  // namespace d2l::ir

@@ -1,0 +1,59 @@
+// The text of a program, which prints, parses, and is saved.
+//
+//   d2l.program 1
+//   def my_mlp(%x: float32[1, 512]) {
+//     %w = weight "0.weight" : float32[256, 512]
+//     %0 = transpose(%w) {dim0=0, dim1=1} : float32[512, 256]
+//     %h = matmul(%x, %0) : float32[1, 256] @"net.cc":88
+//     return %h
+//   }
+//   run my_mlp
+//
+//   absl::StatusOr<ir::Graph> graph = ir::ParseText(text);
+//   graph->Bind("0.weight", w);
+//
+// One node per line; other forms are
+//
+//   write %y = add(%y) {second=1.0}          in place, into the memory of %y
+//   %c = constant [1.0, -0.0, inf] : float32[3]
+//   %a, %b = call f(%x) : float32[2], int64[]
+//   %z = fused(%x, %w) {                     the same, its values are its own
+//     …
+//   }
+//
+// Numbers are exact; a NaN is written as its bits, 0x7fc00000. A value without
+// a name is numbered. `@` names the line that requested the operation, and
+// `by` that of the user, where a layer did. ParseText(ToText(g)) prints as g
+// does.
+//
+// Text may be untrusted. Types are claims, compared with what inference says.
+// The last line is there so that a text that was cut off is no program.
+//
+// Pure functions.
+
+#ifndef D2L_COMMON_GRAPH_IR_TEXT_H_
+#define D2L_COMMON_GRAPH_IR_TEXT_H_
+
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "common/graph/ir.h"
+
+namespace d2l::ir {
+
+inline constexpr int kTextVersion = 1;
+// What ParseText takes.
+inline constexpr int kMaxNodes = 100'000;
+
+// with_lines: also `@`. Throws std::invalid_argument for what no text
+// describes, "from_vector". It reads constants, and waits for them.
+std::string ToText(const Graph& graph, bool with_lines = true);
+
+// Errors: InvalidArgument, which names the line of the text; Unimplemented for
+// a newer version.
+absl::StatusOr<Graph> ParseText(std::string_view text);
+
+}  // namespace d2l::ir
+
+#endif  // D2L_COMMON_GRAPH_IR_TEXT_H_

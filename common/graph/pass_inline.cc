@@ -1,0 +1,89 @@
+#include <cstddef>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_format.h"
+#include "common/graph/ir_text.h"
+#include "common/graph/passes.h"
+
+namespace d2l::ir {
+namespace {
+
+class Inliner {
+ public:
+  explicit Inliner(const Graph& graph)
+      : graph_(graph), weights_(graph.weights.size(), -1) {}
+
+  Function Run() {
+    const Function& main = graph_.main();
+    to_.name = main.name;
+    std::vector<ValueId> arguments;
+    for (const ValueId value : main.arguments) {
+      arguments.push_back(
+          to_.AddArgument(main.type(value), main.values[value].name));
+    }
+    to_.returns = Copy(main, arguments, /*keeps_names=*/true, {});
+    return std::move(to_);
+  }
+
+ private:
+  // Returns the values that `from` returns.
+  std::vector<ValueId> Copy(const Function& from,
+                            const std::vector<ValueId>& arguments,
+                            bool keeps_names, SourceLocation called_at) {
+    std::vector<ValueId> map(from.values.size(), -1);
+    for (std::size_t i = 0; i < arguments.size(); ++i) {
+      map[from.arguments[i]] = arguments[i];
+    }
+    for (const Node& node : from.nodes) {
+      Node copy = node;
+      for (ValueId& value : copy.inputs) value = map[value];
+      if (copy.target >= 0) copy.target = map[copy.target];
+      if (copy.op.primitive != nullptr && !copy.op.requested_by.known()) {
+        copy.op.requested_by = called_at;
+      }
+      std::vector<ValueId> outputs;
+      if (node.kind == NodeKind::kCall) {
+        outputs = Copy(graph_.functions[node.index], copy.inputs, false,
+                       node.op.requested_at);
+      } else if (node.kind == NodeKind::kWeight && weights_[node.index] >= 0) {
+        outputs = {weights_[node.index]};
+      } else {
+        if (to_.nodes.size() >= kMaxNodes) {
+          throw std::invalid_argument(absl::StrFormat(
+              "[inline] %s has more than %d operations", to_.name, kMaxNodes));
+        }
+        outputs = to_.Add(std::move(copy), &graph_).outputs;
+        if (node.kind == NodeKind::kWeight) weights_[node.index] = outputs[0];
+      }
+      for (std::size_t i = 0; i < outputs.size(); ++i) {
+        map[node.outputs[i]] = outputs[i];
+        // What a call returns may have its name already.
+        std::string& name = to_.values[outputs[i]].name;
+        if (keeps_names && name.empty()) {
+          name = from.values[node.outputs[i]].name;
+        }
+      }
+    }
+    std::vector<ValueId> returns;
+    for (const ValueId value : from.returns) returns.push_back(map[value]);
+    return returns;
+  }
+
+  const Graph& graph_;
+  std::vector<ValueId> weights_;  // the value of each
+  Function to_;
+};
+
+}  // namespace
+
+void Inline(Graph& graph) {
+  if (graph.functions.size() == 1) return;
+  Function main = Inliner(graph).Run();
+  graph.functions.clear();
+  graph.functions.push_back(std::move(main));
+}
+
+}  // namespace d2l::ir
