@@ -115,12 +115,6 @@ void CourseOrder(benchmark::State& state, Device first, Device second) {
           });
 }
 
-void WithRoom(benchmark::State& state, Device first, Device second) {
-  const StreamGuard on_first(*Streams(first, 1)[0]);
-  const StreamGuard on_second(*Streams(second, 1)[0]);
-  CourseOrder(state, first, second);
-}
-
 template <int n, int products>
 void InTurn(benchmark::State& state, Device first, Device second) {
   RunBoth(
@@ -223,7 +217,6 @@ void OnStreams(benchmark::State& state, Device device) {
     BenchmarkOnDevicePairs("BM_000_In7_MatMul_CourseOrder", CourseOrder),
     BenchmarkOnDevicePairs("BM_000_In7_MatMul_InTurn",
                            InTurn<kSmall, kSmallProducts>),
-    BenchmarkOnDevicePairs("BM_000_In7_MatMul_WithRoom", WithRoom),
     BenchmarkOnDevices("BM_d2l_mm_4000_OneDevice",
                        RunAndWait<kLarge, kLargeProducts>),
     BenchmarkOnDevicePairs("BM_d2l_mm_4000_TwoDevices",

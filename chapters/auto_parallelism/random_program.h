@@ -64,7 +64,6 @@ class Tally {
   Judgement AllEqual() const;
 
  private:
-  int operations_ = 0;
   int inputs_ = 0;
   int from_another_stream_ = 0;
   int from_another_device_ = 0;  // of these

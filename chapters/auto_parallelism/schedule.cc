@@ -44,13 +44,16 @@ Judgement FollowsTheData(const ProgramGraph& graph) {
     across += from_stream >= 0 && to_stream >= 0 && from_stream != to_stream;
   }
   const int early = EarlyStarts(graph);
-  return Counted(
-      early == 0,
-      absl::StrFormat("Of %d operations, %d began before one they "
-                      "depend on had ended. They have %d "
-                      "dependencies, %d of them between streams.",
-                      ops.size(), early, graph.edges().size(), across),
-      absl::StrFormat("%d of %d early", early, ops.size()));
+  Judgement schedule =
+      Counted(early == 0,
+              absl::StrFormat("%d dependencies, %d of them between streams",
+                              graph.edges().size(), across),
+              absl::StrFormat("%d of %d", early, ops.size()));
+  if (early == 0 && across == 0) {
+    schedule.verdict = Verdict::kInconclusive;
+    schedule.reason = "All ran on one stream, which has only one order.";
+  }
+  return schedule;
 }
 
 }  // namespace d2l

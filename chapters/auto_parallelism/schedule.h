@@ -1,7 +1,8 @@
 // Whether the devices kept to the order that the data asks for.
 //
 //   const TracedProgram run = TraceProgram([&] { z = To(x, device) * y; });
-//   cell.Claim("The schedule follows the data.", FollowsTheData(run.graph));
+//   cell.Claim("{} operations began before their inputs were there.",
+//              FollowsTheData(run.graph));
 //
 // Pure functions.
 
@@ -17,8 +18,7 @@ namespace d2l {
 // run.
 int EarlyStarts(const ProgramGraph& graph);
 
-// HOLDS if there are none; the reason says how many dependencies were looked
-// at.
+// HOLDS if there are none; INCONCLUSIVE if no dependency is between streams.
 Judgement FollowsTheData(const ProgramGraph& graph);
 
 }  // namespace d2l

@@ -2,23 +2,50 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
 #include <functional>
-#include <iostream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/base/format.h"
+#include "common/base/statistics.h"
+#include "common/base/text.h"
 #include "common/device/backend.h"
 #include "common/device/device_table.h"
 
 namespace d2l {
 namespace {
 
-// Until the calls had returned, of all the time.
-double PercentAsking(const Timing& timing) {
-  return 100 * timing.enqueue.value.median / timing.completion.value.median;
+constexpr const char* kBlocking =
+    "With launch blocking every call waits for its own operation.";
+
+double PercentOf(double part, const Timing& whole) {
+  return 100 * part / whole.completion.value.median;
+}
+
+int MachineCores() { return CpuBackend().Inventory().devices[0].cores; }
+
+// Whether the calls are the bound.
+std::string CallsFact(double calls, const Timing& timing) {
+  if (LaunchBlocking()) return kBlocking;
+  const double percent = PercentOf(calls, timing);
+  return absl::StrFormat("The calls take %.0f %% of the time%s", percent,
+                         percent > 50
+                             ? ": one front end makes them, one by one."
+                             : ", so they are not the bound: what runs at the "
+                               "same time takes longer than alone.");
+}
+
+std::string OneCoreFact(Device device) {
+  std::string fact = absl::StrFormat(
+      "%s has 1 core, on which streams take turns.", device.ToString());
+  if (MachineCores() > 1) {
+    absl::StrAppendFormat(&fact, " With --devices=%s it has all %d.",
+                          device.ToString(), MachineCores());
+  }
+  return fact;
 }
 
 }  // namespace
@@ -34,103 +61,117 @@ std::vector<Device> Distinct(std::vector<Device> devices) {
   return devices;
 }
 
-std::vector<Stream*> StreamsWithRoom(std::int64_t operations) {
-  Stream& first = NewStream(First(), operations);
-  if (First() == Second()) return {&first, &first};
-  return {&first, &NewStream(Second(), operations)};
+Figure Speedup(Cell& cell, const Timing& a, const Timing& b) {
+  Figure speedup = RatioPerRepeat(
+      absl::StrCat(b.completion.label, " / ", a.completion.label), b.completion,
+      a.completion);
+  speedup.measured_on = a.completion.measured_on;
+  return cell.Report(speedup);
 }
 
-std::string DeviceFact(Device device) {
-  const DeviceInfo& info = GetDeviceInfo(device);
-  if (info.kind != DeviceKind::kVirtual) return info.Describe() + ".";
-  return absl::StrFormat(
-      "%s has %d of the machine's %d cores, and each of its streams a worker "
-      "thread.",
-      device.ToString(), info.cores, CpuBackend().Inventory().devices[0].cores);
-}
-
-std::string PairFact() { return PairFact(First(), Second()); }
-
-std::string PairFact(Device a, Device b) {
-  if (a == b) {
-    return absl::StrFormat(
-        "There is only one device, %s, with one queue: it does one operation "
-        "after the other, whatever asks for them.",
-        a.ToString());
+Figure HeldUp(Cell& cell, const std::vector<double>& calls, double requests) {
+  std::vector<double> held_up;
+  for (const double seconds : calls) {
+    held_up.push_back(std::max(seconds - requests, 1e-9));
   }
-  return absl::StrCat(DeviceFact(a), " ", DeviceFact(b));
+  return cell.Report(Sampled("the notebook's order, waited for room",
+                             MeasuredOn(First()), "s", std::move(held_up)));
 }
 
-std::string AskingFact(const Timing& timing) {
-  const double percent = PercentAsking(timing);
-  // With launch blocking, asking is waiting.
-  const bool bound = percent > 50 && !LaunchBlocking();
-  return absl::StrFormat("Asking took %.0f %% of the time%s.", percent,
-                         bound ? ": launches may be the bound" : "");
-}
-
-std::string HeldUpFact(const Timing& pageable, const Timing& pinned) {
-  return absl::StrFormat(
-      "The front end was held up for %.0f %% of the time, with pinned memory "
-      "for %.0f %%.",
-      PercentAsking(pageable), PercentAsking(pinned));
-}
-
-Figure One() { return Known("no gain", "x", 1); }
-
-Figure Quotient(Cell& cell, const std::string& label, const Figure& a,
-                const Figure& b) {
-  Figure quotient = RatioPerRepeat(label, a, b);
-  // The one that was measured on more devices says where.
-  quotient.measured_on = std::max(
-      a.measured_on, b.measured_on,
-      [](const auto& x, const auto& y) { return x.size() < y.size(); });
-  return cell.Report(quotient);
-}
-
-Figure Quotient(Cell& cell, const std::string& label, const Timing& a,
-                const Timing& b) {
-  return Quotient(cell, label, a.completion, b.completion);
-}
-
-Figure Gain(Cell& cell, const Timing& one, const Timing& two,
-            const Timing& both) {
-  const auto combine = [&](const std::string& label, const Figure& a,
-                           const Figure& b, auto how) {
-    Figure figure = PerRepeat(label, a.unit, a, b, how);
-    figure.measured_on = both.completion.measured_on;
-    return figure;
-  };
-  const Figure& a = one.completion;
-  const Figure& b = two.completion;
+Figure LostShare(Cell& cell, const Timing& one_by_one, const Timing& notebook,
+                 const Timing& in_turn, const Figure& held_up) {
   const std::minus<double> minus;
-  const Figure sum = combine("sum", a, b, std::plus<double>());
-  const Figure most = combine(
-      "maximum", a, b, [](double x, double y) { return std::max(x, y); });
-  const Figure gained = combine("", sum, both.completion, minus);
-  const Figure possible = combine("", sum, most, minus);
-  Figure share = combine(both.completion.label + ", share of the possible gain",
-                         gained, possible, [](double x, double y) {
-                           return std::round(100 * x / y) + 0.0;  // never -0
-                         });
-  share.unit = "%";
-  std::cout << absl::StrFormat("%s: %.0f %% of (sum %.4f - maximum %.4f)\n",
-                               both.completion.label, share.value.median,
-                               sum.value.median, most.value.median);
-  cell.Report(share);
-  return Quotient(cell, "sum / " + both.completion.label, sum, both.completion);
+  const Figure lost =
+      PerRepeat("", "s", notebook.completion, in_turn.completion, minus);
+  const Figure due = PerRepeat("", "s", lost, held_up, [](double x, double y) {
+    return std::min(x, y);
+  });
+  const Figure possible =
+      PerRepeat("", "s", one_by_one.completion, in_turn.completion, minus);
+  Figure share =
+      PerRepeat("the notebook's order, lost of the possible gain", "%", due,
+                possible, [](double x, double y) {
+                  if (y <= 0) return 0.0;
+                  return std::clamp(std::round(100 * x / y), 0.0, 100.0);
+                });
+  share.measured_on = in_turn.completion.measured_on;
+  return cell.Report(share);
 }
 
-void PrintTime(const std::string& prefix, const Timing& timing) {
-  std::cout << absl::StrFormat("%s%s time: %.4f sec\n", prefix,
-                               timing.completion.label,
-                               timing.completion.value.median);
+Judgement CanOverlap(Device device) {
+  const DeviceInfo& info = GetDeviceInfo(device);
+  if (info.kind != DeviceKind::kVirtual) {
+    return Counted(true, "2 cores asked for", info.Describe());
+  }
+  return Counted(
+      info.cores > 1, "2 asked for",
+      absl::StrFormat("%d core%s", info.cores, info.cores == 1 ? "" : "s"));
 }
 
-std::string LeftFact(Device device, std::int64_t left, int of) {
-  const std::string text = absl::StrFormat(
-      "%s had %d of %d products left then.", device.ToString(), left, of);
-  return First() == Second() ? absl::StrCat(text, " ", PairFact()) : text;
+std::string OneDeviceOr(const std::string& fact) {
+  if (First() != Second()) return fact;
+  return absl::StrFormat(
+      "There is only one device, %s: it does one operation after the other.",
+      First().ToString());
+}
+
+std::string WhyNoGain(double calls, const Timing& both) {
+  return OneDeviceOr(CallsFact(calls, both));
+}
+
+std::string WhyNoOverlap(Device device, const Timing& four) {
+  if (CanOverlap(device).verdict != Verdict::kHolds) return OneCoreFact(device);
+  return CallsFact(four.enqueue.value.median, four);
+}
+
+std::string WhyNotFull(Device device, const Timing& one, const Timing& four,
+                       int products) {
+  if (CanOverlap(device).verdict != Verdict::kHolds) return OneCoreFact(device);
+  return absl::StrFormat(
+      "A product takes %s on one stream, and %s on four.",
+      FormatDuration(one.completion.value.median / products),
+      FormatDuration(four.completion.value.median / products));
+}
+
+std::string WhyNoCopyBeside(Device device, const Timing& products,
+                            const Timing& copies) {
+  if (LaunchBlocking()) return kBlocking;
+  std::string why =
+      absl::StrFormat("The copies take %.0f %% as long as the products.",
+                      PercentOf(copies.completion.value.median, products));
+  const DeviceInfo& info = GetDeviceInfo(device);
+  if (info.kind == DeviceKind::kVirtual && info.cores == MachineCores()) {
+    absl::StrAppendFormat(&why,
+                          " %s has all %d of the machine's cores: a copy takes "
+                          "one from the products.",
+                          device.ToString(), info.cores);
+  }
+  return why;
+}
+
+std::string HeldUpFact(const Figure& held_up,
+                       const std::vector<double>& calls) {
+  if (LaunchBlocking()) return OneDeviceOr(kBlocking);
+  return OneDeviceOr(absl::StrFormat(
+      "Its calls for %s took %s; for %s of these it waited for room.",
+      First().ToString(), FormatDuration(Summarize(calls).median),
+      FormatDuration(held_up.value.median)));
+}
+
+std::string CallsTake(const Timing& pageable, const Timing& pinned) {
+  return absl::StrFormat(
+      "The calls take %.0f %% of the time, to pinned memory %.0f %%.",
+      PercentOf(pageable.enqueue.value.median, pageable),
+      PercentOf(pinned.enqueue.value.median, pinned));
+}
+
+std::string AtWork(const Timeline& timeline) {
+  double busy = 0;
+  for (const TimelineRow& row : timeline.rows()) {
+    if (row.is_stream) busy += row.busy_seconds;
+  }
+  return absl::StrFormat("On average %.2f streams worked at the same time.",
+                         busy / (1e-9 * static_cast<double>(timeline.nanos())));
 }
 
 }  // namespace d2l

@@ -1,11 +1,12 @@
-// The two devices of this chapter, and what is said of them: whether both
-// together gain, and what explains it.
+// The two devices of this chapter, and sentences on why they, or the streams of
+// one, gain less than expected.
 //
-//   const std::vector<Timing> t = cell.TimeInterleaved(
-//       {{"GPU1", {First()}, run1}, {"GPU2", {Second()}, run2},
-//        {"both", Both(), run_both}});
-//   cell.Claim("Both take less than the sum.",
-//              Less(One(), Gain(cell, t[0], t[1], t[2]), kGain), PairFact());
+//   const Timings t = cell.TimeInterleaved(
+//       {{"one by one", Both(), one_by_one}, {"both", Both(), run_both}});
+//   const Timing& both = t["both"];
+//   cell.Claim("Two devices are {} as fast as one after the other.",
+//              Faster(both, t["one by one"], kGain),
+//              WhyNoGain(both.enqueue.value.median, both));
 //
 // Sentences are made from the device table and from measurements; they claim
 // no cause that was not measured.
@@ -15,12 +16,11 @@
 #ifndef D2L_CHAPTERS_AUTO_PARALLELISM_TWO_DEVICES_H_
 #define D2L_CHAPTERS_AUTO_PARALLELISM_TWO_DEVICES_H_
 
-#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "common/device/device.h"
-#include "common/device/stream.h"
+#include "common/drawing/timeline.h"
 #include "common/lesson/cell.h"
 #include "common/lesson/judge.h"
 
@@ -31,8 +31,7 @@ namespace d2l {
 inline constexpr double kGain = 1.1;
 
 // The course's GPU1 and GPU2: the first two devices of the table. If there is
-// only one, both are that one; then nothing can run in parallel, and PairFact
-// says so.
+// only one, both are that one; then nothing can run in parallel.
 Device First();
 Device Second();
 // The two, or the one.
@@ -40,40 +39,39 @@ std::vector<Device> Both();
 // The devices without repetition.
 std::vector<Device> Distinct(std::vector<Device> devices);
 
-// A new stream for each of the two, on which this many operations may be
-// queued. A device that stands for both has one queue: then it is one stream,
-// twice.
-std::vector<Stream*> StreamsWithRoom(std::int64_t operations);
+// How many times as long b takes as a, repeat by repeat, and reported.
+Figure Speedup(Cell& cell, const Timing& a, const Timing& b);
 
-// "cpu:0 has 1 of the machine's 2 cores, …"
-std::string DeviceFact(Device device);
-// The same of two, by default First() and Second(), or that they are one.
-std::string PairFact();
-std::string PairFact(Device a, Device b);
-// "Asking took 3 % of the time." Of work that its queues had room for.
-std::string AskingFact(const Timing& timing);
-// "The front end was held up for 99 % of the time, to pinned memory 1 %."
-std::string HeldUpFact(const Timing& pageable, const Timing& pinned);
-// "cpu:1 had 4096 of 20000 products left then." And if the two devices are one,
-// that they are.
-std::string LeftFact(Device device, std::int64_t left, int of);
+// For how long the calls waited for room in a queue, by repeat, and reported:
+// what they took beyond `requests`, in seconds, as which they take where there
+// is room.
+Figure HeldUp(Cell& cell, const std::vector<double>& calls, double requests);
+// Of the gain of asking in turn, the part that the notebook's order lost while
+// it was held up, in %, and reported. 0 where there is no gain.
+Figure LostShare(Cell& cell, const Timing& one_by_one, const Timing& notebook,
+                 const Timing& in_turn, const Figure& held_up);
 
-// "Run on GPU1 time: 1.2626 sec", as the course's timer; for the completion.
-void PrintTime(const std::string& prefix, const Timing& timing);
+// Holds if a device can compute two operations at once: not with one core.
+Judgement CanOverlap(Device device);
 
-// A speed-up of 1x, to compare with.
-Figure One();
-// a / b, repeat by repeat, and reported. Of Timings, that of completion. Both
-// come from one TimeInterleaved.
-Figure Quotient(Cell& cell, const std::string& label, const Figure& a,
-                const Figure& b);
-Figure Quotient(Cell& cell, const std::string& label, const Timing& a,
-                const Timing& b);
-// How many times as long as `both` together the two take one after the other,
-// reported. Of what could be gained, the sum less the longer one, it prints and
-// reports the share that was.
-Figure Gain(Cell& cell, const Timing& one, const Timing& two,
-            const Timing& both);
+// That there is only one device, or else `fact`.
+std::string OneDeviceOr(const std::string& fact);
+// Why two devices, or four streams of one, gain little. calls: how many seconds
+// the calls take.
+std::string WhyNoGain(double calls, const Timing& both);
+std::string WhyNoOverlap(Device device, const Timing& four);
+// Why four streams gain, where each large product should fill the device.
+std::string WhyNotFull(Device device, const Timing& one, const Timing& four,
+                       int products);
+// Why copies beside products gain little.
+std::string WhyNoCopyBeside(Device device, const Timing& products,
+                            const Timing& copies);
+// "Its calls for cpu:0 took 330 ms; for 312 ms of these it waited for room."
+std::string HeldUpFact(const Figure& held_up, const std::vector<double>& calls);
+// "The calls take 99 % of the time, to pinned memory 1 %."
+std::string CallsTake(const Timing& pageable, const Timing& pinned);
+// "On average 1.43 streams worked at the same time."
+std::string AtWork(const Timeline& timeline);
 
 }  // namespace d2l
 
