@@ -82,15 +82,13 @@ ColdStart MeasureColdStart(Cell& cell, const std::string& where, int products) {
       samples[f].push_back(taken->at(f));
     }
   }
+  const std::string on = absl::StrCat(MeasuredOn(devices), ", fresh processes");
   const auto figure = [&](const std::string& what, std::size_t f) {
-    return cell.Report(
-        Sampled(absl::StrCat(where, ": ", what),
-                absl::StrCat(MeasuredOn(devices), ", fresh processes"), "s",
-                samples[f]));
+    return cell.Report(Sampled(what, on, "s", samples[f]));
   };
-  return {figure("first product", 0), figure("a later product", 1),
-          figure(absl::StrCat("first ", products), 2),
-          figure(absl::StrCat("next ", products), 3)};
+  return {figure("the first product", 0), figure("a later one", 1),
+          figure(absl::StrCat("the first ", products), 2),
+          figure(absl::StrCat("the next ", products), 3)};
 }
 
 }  // namespace d2l

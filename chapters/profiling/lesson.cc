@@ -3,7 +3,6 @@
 //   bazel run //chapters/profiling:lesson
 //   bazel run //chapters/profiling:lesson -- --cell=003/c9
 //   bazel run //chapters/profiling:lesson -- --trace=trace.json
-//   --html=page.html
 //
 // "Host" is the library call on this thread, which returns when it is done.
 // "Device" is a GPU or a virtual device: this thread asks, another works.
@@ -25,6 +24,7 @@
 #include "chapters/profiling/latencies/latencies.h"
 #include "chapters/profiling/machine_load/machine_load.h"
 #include "chapters/profiling/profiled_runs.h"
+#include "common/base/format.h"
 #include "common/base/statistics.h"
 #include "common/base/text.h"
 #include "common/base/timer.h"
@@ -48,6 +48,41 @@ namespace {
 // Two times that differ by less may differ because the machine is noisy.
 constexpr double kClearly = 1.3;
 
+// "12.3 ms"
+std::string Took(const Figure& time) {
+  return FormatDuration(time.value.median);
+}
+std::string Took(const Timing& timing) { return Took(timing.completion); }
+// Of one of so many.
+std::string Each(const Figure& time, int count) {
+  return FormatDuration(time.value.median / count);
+}
+
+template <typename Work>
+double Seconds(const Work& work) {
+  const Timer timer;
+  work();
+  return timer.Seconds();
+}
+
+// "alone took 4.10 ms, beside other load 8.30 ms."
+std::string Took(const Figure& a, const Figure& b) {
+  return absl::StrFormat("%s took %s, %s %s.", a.label, Took(a), b.label,
+                         Took(b));
+}
+
+template <typename Work>
+auto Loop(int count, Work work) {
+  return [count, work] {
+    for (int i = 0; i < count; ++i) work();
+  };
+}
+
+Figure Report(Cell& cell, const std::string& label, Device device,
+              const std::vector<double>& seconds) {
+  return cell.Report(Sampled(label, MeasuredOn(device), "s", seconds));
+}
+
 std::vector<float> Transposed(const std::vector<float>& x, int n) {
   std::vector<float> result(x.size());
   for (int i = 0; i < n; ++i) {
@@ -57,10 +92,26 @@ std::vector<float> Transposed(const std::vector<float>& x, int n) {
 }
 
 // x @ x.T on the host.
-std::vector<float> HostSquare(const Tensor& x) {
-  const int n = static_cast<int>(x.size(0));
-  const std::vector<float> values = ToVector<float>(x);
-  return HostMatMul(values, Transposed(values, n), n);
+std::vector<float> HostSquare(const std::vector<float>& x, int n) {
+  return HostMatMul(x, Transposed(x, n), n);
+}
+
+// x @ x_t on this thread, under a profiler whose table is printed.
+std::vector<float> ProfileOnTheHost(const Cell& cell,
+                                    const std::vector<float>& x,
+                                    const std::vector<float>& x_t, int n,
+                                    int count) {
+  std::vector<float> y;
+  Profiler p;
+  {
+    ProfileScope scope(p);
+    for (int i = 0; i < count; ++i) {
+      RecordFunction call("HostMatMul");
+      y = HostMatMul(x, x_t, n);
+    }
+  }
+  PrintAverages(cell, p.KeyAverages());
+  return y;
 }
 
 // A size at which ten products take about `seconds` on this thread, measured.
@@ -68,9 +119,8 @@ int FittedSize(double seconds) {
   constexpr int kProbe = 256;
   const std::vector<float> x = HostRandn(kProbe * kProbe);
   HostMatMul(x, x, kProbe);
-  const Timer timer;
-  HostMatMul(x, x, kProbe);
-  const double n = kProbe * std::cbrt(seconds / 10 / timer.Seconds());
+  const double took = Seconds([&] { HostMatMul(x, x, kProbe); });
+  const double n = kProbe * std::cbrt(seconds / 10 / took);
   return std::clamp(static_cast<int>(n) / 100 * 100, 100, 10000);
 }
 
@@ -83,23 +133,25 @@ int LargeSize(const Cell& cell) {
 constexpr CellText kC1 = {
     .id = "003/c1",
     .title = "Is the machine quiet?",
+    .section = "notebook 003",
     .context =
-        "Is the machine quiet? Who else is at work spoils what is measured. "
-        "First a look around; then the same products alone, and beside a busy "
-        "thread on every core.",
+        "First a look at who else is at work. Then the same ten products "
+        "alone, and beside a busy thread on every core.",
     .python = R"py(
 $ top
 $ nvidia-smi
 )py",
+    .predict = "How much longer do the products take beside other load?",
+    .learn = "Look before you measure: what others use, you do not have.",
 };
 
 // %% 003/c1
+// BusyCores: chapters/profiling/busy_cores.h
 void QuietMachine(Cell& cell) {
   const MachineLoad load = LookAtMachine({});
   std::cout << load.ToText();
 
-  const int n = cell.BySize(100, 300, 1000);
-  const int cores = UsableCores();
+  const int n = cell.BySize(100, 300, 1000), cores = UsableCores();
   const Device device = TryGpu();
   const Tensor x = Rand({n, n}, device);
   Tensor y;
@@ -107,28 +159,34 @@ void QuietMachine(Cell& cell) {
     for (int i = 0; i < 10; ++i) y = MatMul(x, T(x));
     Synchronize(device);
   };
-  const auto beside_other_load = [&] {
-    const BusyCores others(cores);
-    products();
-  };
-  const std::vector<Timing> times = cell.TimeInterleaved(
-      {{"alone", {device}, products},
-       {"beside other load", {device}, beside_other_load}});
-  cell.CheckClose("x @ x.T", ToVector<float>(y), HostSquare(x), 1e-3);
-  cell.Claim("Other load spoils results.",
-             Less(times[0].completion, times[1].completion, kClearly),
-             load.warnings.empty() ? "" : "The machine was not quiet before.");
+  products();
+  std::vector<double> alone, beside;
+  for (int i = 0; i < 15; ++i) {
+    alone.push_back(Seconds(products));
+    const BusyCores others(cores);  // started before the clock is
+    beside.push_back(Seconds(products));
+  }
+  const Figure quiet = Report(cell, "alone", device, alone);
+  const Figure busy = Report(cell, "beside them", device, beside);
+  cell.CheckClose("x @ x.T", ToVector<float>(y),
+                  HostSquare(ToVector<float>(x), n), 1e-3);
+  cell.Claim(
+      absl::StrFormat("Beside %d busy threads the products take {} as long.",
+                      cores),
+      Less(quiet, busy, kClearly),
+      absl::StrFormat(
+          "On %s, %s%s", GetDeviceInfo(device).Describe(), Took(quiet, busy),
+          load.warnings.empty() ? "" : " The machine was not quiet before."));
 }
 // %%
 
 constexpr CellText kC2 = {
     .id = "003/c2",
     .title = "A first profile",
+    .section = "notebook 003",
     .context =
-        "A first profile. Every operation is in the table with the time of its "
-        "request (CPU) and its own time on the device; below, a timeline of "
-        "the "
-        "same calls.",
+        "Every operation is in the table with the time of its request (CPU) "
+        "and its own time on the device; below, a timeline of the same calls.",
     .python = R"py(
 with torch.autograd.profiler.profile(enabled=True) as prof:
     for i in range(100):
@@ -137,6 +195,8 @@ with torch.autograd.profiler.profile(enabled=True) as prof:
         w = z + x
 print(prof.key_averages().table())
 )py",
+    .predict = "Which takes longer, asking for a 3x3 product or computing it?",
+    .learn = "A profile keeps apart how long you asked and the device worked.",
 };
 
 // %% 003/c2
@@ -150,19 +210,25 @@ void FirstProfile(Cell& cell) {
       z = y * y;
       w = z + x;
     }
+    Synchronize(device);
   };
+  hundred_times();
   Profiler prof;
-  const auto profiled = [&] {
+  std::vector<double> without, with;
+  for (int i = 0; i < 9; ++i) {  // few, so that --trace stays small
+    without.push_back(Seconds(hundred_times));
     ProfileScope scope(prof);
-    hundred_times();
-  };
-  cell.TimeInterleaved({{"without a profiler", {device}, hundred_times},
-                        {"with", {device}, profiled}});
+    with.push_back(Seconds(hundred_times));
+  }
   const KeyAverages averages = prof.KeyAverages();
-  std::cout << averages.Table();
+  PrintAverages(cell, averages);
+  std::cout << "The loop "
+            << Took(Report(cell, "without a profiler", device, without),
+                    Report(cell, "with it", device, with))
+            << "\n\n";
 
-  std::vector<float> expected = HostSquare(x);
   const std::vector<float> x_values = ToVector<float>(x);
+  std::vector<float> expected = HostSquare(x_values, 3);
   for (std::size_t i = 0; i < expected.size(); ++i) {
     expected[i] = expected[i] * expected[i] + x_values[i];
   }
@@ -179,6 +245,7 @@ constexpr CellText kC5 = {
     .id = "003/c5",
     .title = "Small products on the host",
     .also = {"003/c3", "003/c4"},
+    .section = "notebook 003",
     .context =
         "Ten thousand products of 3x3 matrices on the host. The course found "
         "the first run much slower than the next; so the first and the next "
@@ -190,32 +257,35 @@ with torch.profiler.profile(activities=[CPU, CUDA]) as p:
         y = x @ x.T
 print(p.key_averages().table())
 )py",
+    .predict = "How much longer does the first product take? The first run?",
+    .learn =
+        "What is prepared once weighs on the first call. Warm up, or measure "
+        "so many that it does not count.",
 };
 
 // %% 003/c5
+// ProfileOnTheHost stands at the top; MeasureColdStart: cold_start.cc
 void SmallOnTheHost(Cell& cell) {
   const int count = cell.BySize(1000, 10000, 10000);
   const std::vector<float> x = HostRandn(9);
-  const std::vector<float> x_t = Transposed(x, 3);
-  std::vector<float> y;
-  Profiler p;
-  {
-    ProfileScope scope(p);
-    for (int i = 0; i < count; ++i) {
-      RecordFunction call("HostMatMul");
-      y = HostMatMul(x, x_t, 3);
-    }
-  }
-  std::cout << p.KeyAverages().Table();
-
+  const std::vector<float> y =
+      ProfileOnTheHost(cell, x, Transposed(x, 3), 3, count);
   const Tensor on_a_device = FromVector(x, {3, 3}, TryGpu());
   cell.CheckClose("x @ x.T", y,
                   ToVector<float>(MatMul(on_a_device, T(on_a_device))), 1e-5);
+
   const ColdStart cold = MeasureColdStart(cell, "host", count);
-  cell.Claim("The first run is much slower than the next.",
-             Less(cold.next_run, cold.first_run, kClearly));
-  cell.Claim("The first product is much slower than a later one.",
-             Less(cold.next_call, cold.first_call, kClearly));
+  cell.Claim("The first run takes {} as long as the next.",
+             Less(cold.next_run, cold.first_run, kClearly),
+             absl::StrFormat("The first product's %s are %.0f %% of the first "
+                             "run's %s.",
+                             Took(cold.first_call),
+                             100 * cold.first_call.value.median /
+                                 cold.first_run.value.median,
+                             Took(cold.first_run)));
+  cell.Claim("The first product takes {} as long as a later one.",
+             Less(cold.next_call, cold.first_call, kClearly),
+             Took(cold.first_call, cold.next_call));
 }
 // %%
 
@@ -223,9 +293,10 @@ constexpr CellText kC9 = {
     .id = "003/c9",
     .title = "Small products on the device",
     .also = {"003/c6", "003/c7", "003/c8"},
+    .section = "notebook 003",
     .context =
         "The same on the device: this thread asks ten thousand times, and "
-        "waits. For work this small, asking costs more than the work.",
+        "waits.",
     .python = R"py(
 x_gpu = x.cuda()
 with torch.profiler.profile(activities=[CPU, CUDA]) as p:
@@ -233,33 +304,38 @@ with torch.profiler.profile(activities=[CPU, CUDA]) as p:
         y_gpu = x_gpu @ x_gpu.T
 print(p.key_averages().table())
 )py",
+    .predict = "Which is faster, the host or the device? Why?",
+    .learn = "For work this small, asking costs more than the work.",
 };
 
 // %% 003/c9
+// RunProfiled: chapters/profiling/profiled_runs.cc
 void SmallOnTheDevice(Cell& cell) {
   const int count = cell.BySize(1000, 10000, 10000);
   const Device device = TryGpu();
   const Tensor x = Rand({3, 3}, device);
   Tensor y;
-  const auto products = [&] {
-    for (int i = 0; i < count; ++i) y = MatMul(x, T(x));
-  };
-  const ProfiledRuns runs = RunProfiled(cell, "profiled", device, products);
-  std::cout << KeyAverages(runs.last).Table();
-  cell.CheckClose("x @ x.T", ToVector<float>(y), HostSquare(x), 1e-5);
-
+  const auto products = Loop(count, [&] { y = MatMul(x, T(x)); });
+  const ProfiledRuns runs = RunProfiled(cell, "products", device, products);
+  PrintAverages(cell, KeyAverages(runs.last));
   const std::vector<float> x_host = ToVector<float>(x);
-  const std::vector<float> x_host_t = Transposed(x_host, 3);
-  const auto on_the_host = [&] {
-    for (int i = 0; i < count; ++i) HostMatMul(x_host, x_host_t, 3);
-  };
-  const std::vector<Timing> times = cell.TimeInterleaved(
-      {{"host", {}, on_the_host}, {"device", {device}, products}});
-  MeasureColdStart(cell, device.ToString(), count);
-  cell.Claim("The device's own time is small.",
-             Less(runs.device, runs.total, kClearly));
-  cell.Claim("The total is slower than the host's.",
-             Less(times[0].completion, times[1].completion, kClearly));
+  cell.CheckClose("x @ x.T", ToVector<float>(y), HostSquare(x_host, 3), 1e-5);
+
+  const Timings t = cell.TimeInterleaved(
+      {{"host", {}, Loop(count, [&] { HostSquare(x_host, 3); })},
+       {"device", {device}, products}});
+  cell.PrintTimes(t);
+  const ColdStart cold = MeasureColdStart(cell, device.ToString(), count);
+  std::cout << "In a new process, " << Took(cold.first_call, cold.next_call)
+            << "\n";
+  const std::string work = absl::StrFormat(
+      "A product took %s to ask for and %s to compute; on the host, %s.",
+      Each(runs.asking, count), Each(runs.device, count),
+      Each(t["host"].completion, count));
+  cell.Claim("All together takes {} as long as the device's own work.",
+             Less(runs.device, runs.total, kClearly), work);
+  cell.Claim("The device takes {} as long as the host.",
+             Faster(t["host"], t["device"], kClearly), work);
 }
 // %%
 
@@ -267,11 +343,11 @@ constexpr CellText kC12 = {
     .id = "003/c12",
     .title = "Large products on the host",
     .also = {"003/c10", "003/c11"},
+    .section = "notebook 003",
     .context =
         "Ten large products on the host. The size is fitted to this machine, "
-        "at "
-        "most 10000, so that they take some tenths of a second; --size=large "
-        "takes 10000, which on a CPU is a matter of many minutes.",
+        "at most 10000, so that they take some tenths of a second; "
+        "--size=large takes 10000, which on a CPU is a matter of many minutes.",
     .python = R"py(
 x = torch.rand((10000,10000))
 with torch.profiler.profile(activities=[CPU, CUDA]) as p:
@@ -280,26 +356,21 @@ with torch.profiler.profile(activities=[CPU, CUDA]) as p:
 print(p.key_averages().table())
 )py",
     .course_printed = "11-13 s",
+    .predict = "How many multiplications a second does one thread do?",
+    .learn = "A product of n x n matrices takes n times as much work as data.",
 };
 
 // %% 003/c12
 void LargeOnTheHost(Cell& cell) {
   const int n = LargeSize(cell);
-  std::cout << "n = " << n << std::endl;
-  const std::vector<float> x = HostRandn(n * n);
-  const std::vector<float> x_t = Transposed(x, n);
-  std::vector<float> y;
-  Profiler p;
-  cell.TimeHost(absl::StrCat("one product, n = ", n),
-                [&] { y = HostMatMul(x, x_t, n); });
-  cell.TimeHost(absl::StrCat("10 products, n = ", n), [&] {
-    ProfileScope scope(p);
-    for (int i = 0; i < 10; ++i) {
-      RecordFunction call("HostMatMul");
-      y = HostMatMul(x, x_t, n);
-    }
-  });
-  std::cout << p.KeyAverages().Table();
+  const std::vector<float> x = HostRandn(n * n), x_t = Transposed(x, n);
+  const std::vector<float> y = ProfileOnTheHost(cell, x, x_t, n, 1);
+  const auto product = [&] { HostMatMul(x, x_t, n); };
+  const Figure one = cell.TimeHost("one product", product);
+  const Figure ten = cell.TimeHost("ten products", Loop(10, product));
+  std::cout << absl::StrFormat(
+      "n = %d: one product %s, ten %s; %.2g multiplications a second.\n", n,
+      Took(one), Took(ten), std::pow(n, 3) / one.value.median);
   // A product with its transpose is symmetric; its first element, a norm.
   double norm = 0;
   for (int k = 0; k < n; ++k) norm += double{x[k]} * double{x[k]};
@@ -314,10 +385,11 @@ constexpr CellText kC16 = {
     .id = "003/c16",
     .title = "Large products on the device",
     .also = {"003/c13", "003/c14", "003/c15"},
+    .section = "notebook 003",
     .context =
-        "The same products on the device, in turn with the host's. Where the "
-        "device is a GPU, this is what it is for; a virtual device has no more "
-        "than some of the host's own cores.",
+        "The same products on the device, in turn with the host's; and, to "
+        "compare with, the control, a thousand small ones. A virtual device "
+        "has no more than some of the host's own cores.",
     .python = R"py(
 x_gpu = x.cuda()
 with torch.profiler.profile(activities=[CPU, CUDA]) as p:
@@ -327,40 +399,52 @@ print(p.key_averages().table())
 )py",
     .course_printed =
         "Self CPU time total: 2.533s\nSelf CUDA time total: 2.527s",
+    .predict = "By how much does the device beat the host now?",
+    .learn =
+        "A device gains by its cores, if the work is large enough for them.",
 };
 
 // %% 003/c16
 void LargeOnTheDevice(Cell& cell) {
   const int n = LargeSize(cell);
-  std::cout << "n = " << n << std::endl;
   const Device device = TryGpu();
-  const Tensor x = Rand({n, n}, device);
+  const Tensor x = Rand({n, n}, device), small = Rand({3, 3}, device);
   Tensor y;
-  const auto products = [&] {
-    for (int i = 0; i < 10; ++i) y = MatMul(x, T(x));
-  };
+  const auto products = Loop(10, [&] { y = MatMul(x, T(x)); });
   Profiler p;
   {
     ProfileScope scope(p);
     products();
     Synchronize(device);
   }
-  std::cout << p.KeyAverages().Table();
+  PrintAverages(cell, p.KeyAverages());
 
   const std::vector<float> x_host = ToVector<float>(x);
   const std::vector<float> x_host_t = Transposed(x_host, n);
+  const std::vector<float> small_host = ToVector<float>(small);
   std::vector<float> y_host;
-  const auto on_the_host = [&] {
-    for (int i = 0; i < 10; ++i) y_host = HostMatMul(x_host, x_host_t, n);
-  };
-  const std::vector<Timing> times = cell.TimeInterleaved(
-      {{"host", {}, on_the_host}, {"device", {device}, products}});
+  const auto on_the_host = [&] { y_host = HostMatMul(x_host, x_host_t, n); };
+  const auto tiny_there = [&] { MatMul(small, T(small)); };
+  const auto tiny_here = [&] { HostSquare(small_host, 3); };
+  const Timings t =
+      cell.TimeInterleaved({{"host, large", {}, Loop(10, on_the_host)},
+                            {"device, large", {device}, products},
+                            {"host, 3x3", {}, Loop(1000, tiny_here)},
+                            {"device, 3x3", {device}, Loop(1000, tiny_there)}});
+  cell.PrintTimes(t);
   cell.CheckClose("x @ x.T", ToVector<float>(y), y_host, 1e-3);
-  cell.Report(RatioPerRepeat("host / device", times[0].completion,
-                             times[1].completion));
-  cell.Claim("The device is for large parallel work.",
-             Less(times[1].completion, times[0].completion, kClearly),
-             GetDeviceInfo(device).Describe() + " against one thread.");
+  const Figure large =
+      RatioPerRepeat("host / device, large", t["host, large"].completion,
+                     t["device, large"].completion);
+  const Figure tiny =
+      RatioPerRepeat("host / device, 3x3", t["host, 3x3"].completion,
+                     t["device, 3x3"].completion);
+  cell.Claim(
+      absl::StrFormat("With n = %d the device is {} as fast as the host.", n),
+      Both(Above(large, kClearly), Less(tiny, large, kClearly)),
+      absl::StrFormat("%s against one thread; with 3x3 it is %s as fast.",
+                      GetDeviceInfo(device).Describe(),
+                      FormatFactor(tiny.value.median)));
 }
 // %%
 
@@ -368,9 +452,9 @@ constexpr CellText kC18 = {
     .id = "003/c18",
     .title = "A loop of small operations",
     .also = {"003/c17"},
+    .section = "notebook 003",
     .context =
-        "Twenty thousand times two small operations, requested in a loop. The "
-        "profile tells how long the loop asked and how long the device worked.",
+        "Twenty thousand times two small operations, requested in a loop.",
     .python = R"py(
 with torch.profiler.profile(activities=[CPU, CUDA]) as p:
     for i in range(20000):
@@ -380,28 +464,35 @@ print(p.key_averages().table())
 )py",
     .course_printed =
         "Self CPU time total: 875.584ms\nSelf CUDA time total: 40.393ms",
+    .predict = "Which takes longer, the loop or the device's work?",
+    .learn =
+        "If asking takes longer than the work, a faster device changes "
+        "nothing: ask for more at once.",
 };
 
 // %% 003/c18
+// RunProfiled: chapters/profiling/profiled_runs.cc
 void OneByOne(Cell& cell) {
   const int count = cell.BySize(2000, 20000, 20000);
   const Device device = TryGpu();
   Tensor x, y;
-  const ProfiledRuns runs = RunProfiled(cell, "loop", device, [&] {
-    for (int i = 0; i < count; ++i) {
-      x = Rand({10, 10}, device);
-      y = x * x;
-    }
-  });
-  std::cout << KeyAverages(runs.last).Table();
+  const auto rand_and_multiply = [&] {
+    x = Rand({10, 10}, device);
+    y = x * x;
+  };
+  const ProfiledRuns runs =
+      RunProfiled(cell, "loop", device, Loop(count, rand_and_multiply));
+  PrintAverages(cell, KeyAverages(runs.last));
   std::vector<float> expected = ToVector<float>(x);
   for (float& value : expected) value *= value;
   cell.CheckClose("x * x", ToVector<float>(y), expected, 0);
-  cell.Report(
-      RatioPerRepeat("requests / on the device", runs.requests, runs.device));
-  cell.Claim("Loop overhead dominates: asking takes longer than the work.",
-             Less(runs.device, runs.requests, kClearly),
-             GetDeviceInfo(device).Describe() + " does the work.");
+  cell.Claim("The loop asks {} as long as the device works.",
+             Less(runs.device, runs.asking, kClearly),
+             absl::StrFormat(
+                 "An operation takes %s to ask for, without waits for "
+                 "room in the queue, and %s to compute on %s.",
+                 Each(runs.asking, 2 * count), Each(runs.device, 2 * count),
+                 GetDeviceInfo(device).Describe()));
 }
 // %%
 
@@ -409,12 +500,13 @@ constexpr CellText kC20 = {
     .id = "003/c20",
     .title = "False vectorisation",
     .also = {"003/c19"},
+    .section = "notebook 003",
     .context =
-        "False vectorisation: the same random numbers are first put into one "
-        "large tensor, row by row, and then multiplied at once. The loop is "
-        "still there. The course's large tensor is on the CPU (torch.zeros "
-        "without a device), so each row is copied to the host as well; here it "
-        "is filled in both places.",
+        "The same random numbers are first put into one large tensor, row by "
+        "row, and then multiplied at once: the loop is still there. The "
+        "course's large tensor is on the CPU (torch.zeros without a device), "
+        "so each row is copied to the host as well; here it is filled in both "
+        "places.",
     .python = R"py(
 with torch.profiler.profile(activities=[CPU, CUDA]) as p:
     for i in range(20):
@@ -426,6 +518,10 @@ with torch.profiler.profile(activities=[CPU, CUDA]) as p:
 )py",
     .course_printed =
         "Self CPU time total: 1.207s\nSelf CUDA time total: 40.182ms",
+    .predict = "Is the one large product worth filling its tensor?",
+    .learn =
+        "Moving a loop is not removing it: a row that is copied costs as much "
+        "asking as a row that is multiplied.",
 };
 
 // %% 003/c20
@@ -433,50 +529,51 @@ void FalseVectorisation(Cell& cell) {
   const int times = cell.BySize(2, 20, 20), rows = 1000;
   const Device device = TryGpu();
   Tensor x, y, vec = Zeros({rows, 10, 10}, device);
-  std::vector<float> host(vec.numel()), result(vec.numel());
-  const auto one_by_one = [&] {
+  std::vector<float> host(vec.numel());
+  const auto one_by_one = Loop(times * rows, [&] {
+    x = Rand({10, 10}, device);
+    y = x * x;
+  });
+  const auto on_the_device = Loop(times, [&] {
+    for (int j = 0; j < rows; ++j) vec[j] = Rand({10, 10}, device);
+    y = vec * vec;
+  });
+  const auto on_the_host = [&] {  // as the course, but even without its product
     for (int i = 0; i < times * rows; ++i) {
-      x = Rand({10, 10}, device);
-      y = x * x;
+      const std::vector<float> row = ToVector<float>(Rand({10, 10}, device));
+      std::copy(row.begin(), row.end(), host.begin() + i % rows * 100);
     }
   };
-  const auto on_the_device = [&] {
-    for (int i = 0; i < times; ++i) {
-      for (int j = 0; j < rows; ++j) vec[j] = Rand({10, 10}, device);
-      y = vec * vec;
-    }
-  };
-  const auto on_the_host = [&] {  // as the course does, unawares
-    for (int i = 0; i < times; ++i) {
-      for (int j = 0; j < rows; ++j) {
-        const std::vector<float> row = ToVector<float>(Rand({10, 10}, device));
-        std::copy(row.begin(), row.end(), host.begin() + j * 100);
-      }
-      for (std::size_t k = 0; k < host.size(); ++k)
-        result[k] = host[k] * host[k];
-    }
-  };
-  const std::vector<Timing> t =
+  const Timings t =
       cell.TimeInterleaved({{"one by one", {device}, one_by_one},
                             {"filled on the device", {device}, on_the_device},
                             {"filled on the host", {device}, on_the_host}});
+  cell.PrintTimes(t);
   on_the_device();
   cell.Check(Equal(y, vec * vec) && Item(Min(vec)) < Item(Max(vec)), "vec");
-  cell.Claim("Filled on the host, as in the course: even slower.",
-             Less(t[0].completion, t[2].completion, kClearly));
-  cell.Claim("Filled on the device: even slower.",
-             Less(t[0].completion, t[1].completion, kClearly));
+  const auto rows_cost = [&](const std::string& filled) {
+    return absl::StrFormat("A row takes %s to be multiplied and %s to be %s.",
+                           Each(t["one by one"].completion, times * rows),
+                           Each(t[filled].completion, times * rows), filled);
+  };
+  cell.Claim("Filled on the host, as in the course, it takes {} as long.",
+             Faster(t["one by one"], t["filled on the host"], kClearly),
+             rows_cost("filled on the host"));
+  cell.Claim("Filled on the device it takes {} as long.",
+             Faster(t["one by one"], t["filled on the device"], kClearly),
+             rows_cost("filled on the device"));
 }
 // %%
 
 constexpr CellText kC21 = {
     .id = "003/c21",
     .title = "Vectorising that pays",
+    .section = "notebook 003",
     .context =
-        "What is stacked once and used two hundred times pays. The course's "
-        "result is on the CPU again, so its gain is that of vectorising and "
-        "that of fewer copies to the host in one figure; taken apart, both are "
-        "done with the result on the device as well.",
+        "A hundred tensors are stacked once and multiplied with each of two "
+        "hundred stacked hundreds. The course copies to the CPU, so its gain "
+        "is also that of fewer copies; here both are done without, too. The "
+        "control of stacking once is stacking anew each time.",
     .python = R"py(
 res = torch.zeros((len(b),10,10,100))
 a_tensor = torch.dstack(a)
@@ -491,118 +588,109 @@ for i in range(len(b)):
 print(res.equal(res_slow))
 )py",
     .course_printed = "0.046735525131225586\n1.034254550933838\nTrue",
+    .predict = "How much of the course's 22x is left without the copies?",
+    .learn = "Stacking pays where what is stacked is used again.",
 };
 
-// 100 small tensors, and `count` hundreds of them.
-struct Small {
+// Of 100 small tensors and `count` hundreds of them, the products b[i][j] *
+// a[j]; on the device or, as in the course, copied to the host when each is
+// done.
+struct Products {
   std::vector<Tensor> a;
   std::vector<std::vector<Tensor>> b;
-};
+  Tensor on_device = {};  // (count, 10, 10, 100)
+  std::vector<float> on_host = {};
 
-Small MakeSmall(int count, Device device) {
-  Small small;
-  for (int j = 0; j < 100; ++j) small.a.push_back(Rand({10, 10}, device));
-  for (int i = 0; i < count; ++i) {
-    small.b.emplace_back();
-    for (int j = 0; j < 100; ++j) {
-      small.b.back().push_back(Rand({10, 10}, device));
-    }
+  Products(int count, Device device)
+      : on_device(Zeros({count, 10, 10, 100}, device)),
+        on_host(std::size_t{10000} * count) {
+    const auto hundred = [&] {
+      std::vector<Tensor> tensors;
+      for (int j = 0; j < 100; ++j) tensors.push_back(Rand({10, 10}, device));
+      return tensors;
+    };
+    a = hundred();
+    for (int i = 0; i < count; ++i) b.push_back(hundred());
   }
-  return small;
-}
 
-// Where the results go: a tensor on the device, or, as in the course, memory of
-// the host, to which each result is copied when it is done.
-struct Results {
-  Tensor on_device;  // (count, 10, 10, 100)
-  std::vector<float> on_host;
-  bool to_host;
-
-  // Of b[i], all of it.
-  void PutAll(int i, const Tensor& product) {
-    if (!to_host) {
+  // What came of b[i][j], or, with j = -1, of all of b[i].
+  void Put(int i, int j, const Tensor& product, bool to_host) {
+    if (to_host) {
+      const std::vector<float> values = ToVector<float>(product);
+      float* const at = &on_host[i * 10000 + std::max(j, 0)];
+      for (std::size_t k = 0; k < values.size(); ++k) {
+        at[k * (j < 0 ? 1 : 100)] = values[k];
+      }
+    } else if (j < 0) {
       on_device[i] = product;
-      return;
-    }
-    const std::vector<float> values = ToVector<float>(product);
-    std::copy(values.begin(), values.end(), on_host.begin() + i * 10000);
-  }
-  // Of b[i][j].
-  void PutOne(int i, int j, const Tensor& product) {
-    if (!to_host) {
+    } else {
       on_device[{i, kAll, kAll, j}] = product;
-      return;
     }
-    const std::vector<float> values = ToVector<float>(product);
-    for (int k = 0; k < 100; ++k) on_host[i * 10000 + k * 100 + j] = values[k];
   }
 };
-
-Results MakeResults(int count, Device device, bool to_host) {
-  return {Zeros({count, 10, 10, 100}, device),
-          std::vector<float>(std::size_t{10000} * count), to_host};
-}
-
-// How much of a gain is not vectorising, in words.
-std::string GainFact(const Figure& all, const Figure& vectorising) {
-  const double rest = all.value.median / vectorising.value.median;
-  const std::string facts = absl::StrFormat(
-      "The gain with copies to the host is %s, without them, of vectorising "
-      "alone, %s. ",
-      FormatFactor(all.value.median), FormatFactor(vectorising.value.median));
-  if (rest < 1) {
-    return facts + "Copying, which both ways do, hides a part of it here.";
-  }
-  return facts +
-         absl::StrFormat("The rest, %s, is fewer copies.", FormatFactor(rest));
-}
 
 // %% 003/c21
-void Stacked(const Small& x, Results& res) {
-  const Tensor a_tensor = DStack(x.a);
-  for (std::size_t i = 0; i < x.b.size(); ++i) {
-    res.PutAll(i, a_tensor * DStack(x.b[i]));
+void Stacked(Products& p, bool to_host, bool anew = false) {
+  Tensor a_tensor = DStack(p.a);
+  for (std::size_t i = 0; i < p.b.size(); ++i) {
+    if (anew) a_tensor = DStack(p.a);
+    p.Put(i, -1, a_tensor * DStack(p.b[i]), to_host);
   }
 }
 
-void DoubleLoop(const Small& x, Results& res_slow) {
-  for (std::size_t i = 0; i < x.b.size(); ++i) {
-    for (int j = 0; j < 100; ++j) res_slow.PutOne(i, j, x.a[j] * x.b[i][j]);
+void DoubleLoop(Products& p, bool to_host) {
+  for (std::size_t i = 0; i < p.b.size(); ++i) {
+    for (int j = 0; j < 100; ++j) p.Put(i, j, p.a[j] * p.b[i][j], to_host);
   }
 }
 
 void Reuse(Cell& cell) {
-  const int count = cell.BySize(20, 200, 200);
   const Device device = TryGpu();
-  const Small x = MakeSmall(count, device);
-  Results host = MakeResults(count, device, true), host_slow = host;
-  Results dev = MakeResults(count, device, false);
-  Results dev_slow = MakeResults(count, device, false);
-  const std::vector<Timing> t = cell.TimeInterleaved(
-      {{"stacked, to the host", {device}, [&] { Stacked(x, host); }},
-       {"loop, to the host", {device}, [&] { DoubleLoop(x, host_slow); }},
-       {"stacked, on the device", {device}, [&] { Stacked(x, dev); }},
-       {"loop, on the device", {device}, [&] { DoubleLoop(x, dev_slow); }}});
-  const bool equal = host.on_host == host_slow.on_host &&
-                     Equal(dev.on_device, dev_slow.on_device) &&
-                     ToVector<float>(dev.on_device) == host.on_host;
-  std::cout << t[0].completion.value.median << "\n"
-            << t[1].completion.value.median << "\n"
-            << (equal ? "True" : "False") << "\n";
+  Products p(cell.BySize(20, 200, 200), device), slow = p;
+  slow.on_device = Zeros(p.on_device.shape(), device);
+  const Timings t = cell.TimeInterleaved(
+      {{"stacked, to the host", {device}, [&] { Stacked(p, true); }},
+       {"loop, to the host", {device}, [&] { DoubleLoop(slow, true); }},
+       {"stacked anew each time", {device}, [&] { Stacked(p, false, true); }},
+       {"stacked", {device}, [&] { Stacked(p, false); }},
+       {"loop", {device}, [&] { DoubleLoop(slow, false); }}});
+  cell.PrintTimes(t);
+  const bool equal = p.on_host == slow.on_host &&
+                     Equal(p.on_device, slow.on_device) &&
+                     ToVector<float>(p.on_device) == p.on_host;
+  std::cout << (equal ? "True" : "False") << "\n";
   cell.Check(equal, "the loop and the stacked product are equal");
-  const Figure all = cell.Report(
-      RatioPerRepeat("gain, to the host", t[1].completion, t[0].completion));
-  const Figure vectorising = cell.Report(
-      RatioPerRepeat("gain, on the device", t[3].completion, t[2].completion));
-  cell.Claim("Reuse makes vectorising pay, as in the course.",
-             Less(t[0].completion, t[1].completion, kClearly),
-             GainFact(all, vectorising));
-  cell.Claim("Reuse makes vectorising pay without the copies.",
-             Less(t[2].completion, t[3].completion, kClearly));
+  const Judgement alone = Faster(t["stacked"], t["loop"], kClearly);
+  cell.Claim(
+      "With copies to the host, stacking is {} as fast as the loop.",
+      Both(Faster(t["stacked, to the host"], t["loop, to the host"], kClearly),
+           alone),
+      "Without them it is " + alone.number + ".");
+  cell.Claim(
+      "Without them, stacking once is {} as fast as the loop.",
+      Both(alone, Faster(t["stacked"], t["stacked anew each time"], 1)),
+      absl::StrFormat("Stacked once %s, stacked anew %s, in a loop %s: "
+                      "b, which is not used again, is stacked too.",
+                      Took(t["stacked"]), Took(t["stacked anew each time"]),
+                      Took(t["loop"])));
 }
 // %%
 
-// How long a load takes, by how much memory the program goes through.
+constexpr CellText kLatencies = {
+    .id = "d2l/latencies",
+    .title = "Latencies, the book's and yours",
+    .section = "d2l 13.4",
+    .exercises = "3",
+    .context =
+        "The book's latencies and yours; all rows and the reasons of what is "
+        "n/a with --verbose. The curve: a load, by how much memory is gone "
+        "through.",
+    .predict = "At which sizes does the curve rise? Which ratio is the worst?",
+    .learn = "The steps of the curve are the caches' sizes.",
+};
+
+// The time of a load, by how much memory the program goes through; /sys says
+// where the caches end.
 Drawing LatencyPlot(const LatencyOptions& options) {
   std::vector<double> bytes, seconds;
   for (const SizeLatency& point :
@@ -613,32 +701,30 @@ Drawing LatencyPlot(const LatencyOptions& options) {
   Plot plot("memory", "B", "time of a load", "s");
   plot.LogX().LogY();
   plot.AddLine("a random load", bytes, seconds);
+  const auto [low, high] = std::minmax_element(seconds.begin(), seconds.end());
+  for (const int level : {1, 2, 3}) {
+    const auto size = static_cast<double>(CacheBytes(level).value_or(0));
+    if (size <= bytes.front() || size >= bytes.back()) continue;
+    plot.AddLine(
+        absl::StrFormat("L%d, %s", level, FormatBytes(*CacheBytes(level))),
+        {size, size}, {*low, *high});
+  }
   return plot.Draw("latency by size");
 }
 
-constexpr CellText kLatencies = {
-    .id = "d2l/latencies",
-    .title = "Latencies, the book's and yours",
-    .context =
-        "The book's latencies and yours, each measured now; and how long a "
-        "load "
-        "takes by how much memory the program goes through, the caches' sizes "
-        "in a curve.",
-    .course_printed =
-        "L1 cache 1.5 ns, L2 5 ns, L3 16-40 ns, mutex 25 ns,\n"
-        "CUDA kernel launch 10 us, GPU shared memory 30 ns, global 200 ns, ...",
-};
-
 // %% d2l/latencies
+// MeasureLatencies: chapters/profiling/latencies/latencies.cc
 void Latencies(Cell& cell) {
   LatencyOptions options;
-  options.seconds = cell.BySize(1.0, 10.0, 10.0);
-  options.max_buffer_bytes = cell.BySize(
-      std::int64_t{1} << 26, std::int64_t{1} << 30, std::int64_t{1} << 30);
-  options.file_bytes = cell.BySize(std::int64_t{1} << 23, std::int64_t{1} << 26,
-                                   std::int64_t{1} << 26);
+  if (cell.size() == Size::kSmall) {
+    options = {1, std::int64_t{1} << 26, std::int64_t{1} << 23};
+  }
   const std::vector<LatencyRow> rows = MeasureLatencies(TryGpu(), options);
-  std::cout << LatencyTable(rows) << "\n" << LatencyNotes(rows) << "\n";
+  if (cell.verbose()) {
+    std::cout << LatencyTable(rows, true) << "\n" << LatencyNotes(rows) << "\n";
+  } else {  // of one core and its memory
+    std::cout << LatencyTable({rows.begin(), rows.begin() + 10}, false);
+  }
   for (const LatencyRow& row : rows) {
     const Measurement& yours = row.yours;
     cell.Check(yours.seconds.empty() == !yours.why_not.empty(), row.what);
@@ -652,21 +738,30 @@ void Latencies(Cell& cell) {
 constexpr CellText kSummary = {
     .id = "003/summary",
     .title = "Three questions",
+    .section = "notebook 003",
     .context =
         "The course closes with three questions to ask before one uses a "
         "device: is the work large, are loops on the host saved, are tensors "
-        "used and not lists? Each is answered here by figures of this machine.",
+        "used and not lists? The control of small work is the largest n.",
+    .predict = "From which n on does the device beat the host?",
+    .learn = "A device pays for much work at once, of data that is there.",
 };
 
-// Per product of n x n matrices, how long they take on the host and on a
-// device; for a plot.
-struct Sweep {
-  std::vector<double> n, host, device;
-  Figure smallest_host, smallest_device;
+// How long `count` products of n x n matrices take.
+struct SizePoint {
+  int n, count;
+  Figure host, device;
+
+  SweepPoint Ratio() const {
+    return {static_cast<double>(n),
+            RatioPerRepeat("host / device", host, device)};
+  }
 };
 
-Sweep SweepSizes(Cell& cell, Device device, const std::vector<int>& sizes) {
-  Sweep sweep;
+// Prints a line for each size as well.
+std::vector<SizePoint> SweepSizes(Cell& cell, Device device,
+                                  const std::vector<int>& sizes) {
+  std::vector<SizePoint> points;
   for (const int n : sizes) {
     const int count =
         static_cast<int>(std::clamp(3e8 / n / n / n, 2.0, 2000.0));
@@ -674,40 +769,57 @@ Sweep SweepSizes(Cell& cell, Device device, const std::vector<int>& sizes) {
     const std::vector<float> x_host = ToVector<float>(x);
     Tensor y;
     std::vector<float> y_host;
-    const auto on_the_host = [&] {
-      for (int i = 0; i < count; ++i) y_host = HostMatMul(x_host, x_host, n);
-    };
-    const auto on_the_device = [&] {
-      for (int i = 0; i < count; ++i) y = MatMul(x, x);
-    };
-    const std::string size = absl::StrCat("n = ", n);
-    const std::vector<Timing> t =
-        cell.TimeInterleaved({{size + ": host", {}, on_the_host},
-                              {size + ": device", {device}, on_the_device}});
+    const auto on_the_host = [&] { y_host = HostMatMul(x_host, x_host, n); };
+    const auto on_the_device = [&] { y = MatMul(x, x); };
+    const std::string host = absl::StrCat("host, n = ", n);
+    const std::string on_device = absl::StrCat("device, n = ", n);
+    const Timings t = cell.TimeInterleaved(
+        {{host, {}, Loop(count, on_the_host)},
+         {on_device, {device}, Loop(count, on_the_device)}});
     cell.CheckClose("x @ x", ToVector<float>(y), y_host, 1e-3);
-    sweep.n.push_back(n);
-    sweep.host.push_back(t[0].completion.value.median / count);
-    sweep.device.push_back(t[1].completion.value.median / count);
-    if (sweep.n.size() > 1) continue;
-    sweep.smallest_host = t[0].completion;
-    sweep.smallest_device = t[1].completion;
+    points.push_back({n, count, t[host].completion, t[on_device].completion});
+    std::cout << absl::StrFormat(
+        "  n = %-5d host %8s   device %8s   %s\n", n,
+        Each(points.back().host, count), Each(points.back().device, count),
+        FormatSummary(points.back().Ratio().ratio.value, "x"));
   }
-  return sweep;
+  return points;
+}
+
+// The first question.
+void JudgeSizes(Cell& cell, Device device,
+                const std::vector<SizePoint>& points) {
+  const SizePoint &small = points.front(), &large = points.back();
+  std::vector<SweepPoint> ratios;
+  for (const SizePoint& point : points) ratios.push_back(point.Ratio());
+  cell.Claim(
+      absl::StrFormat("At n = %d the device takes {} as long as the host.",
+                      small.n),
+      Both(Less(small.host, small.device, kClearly),
+           Less(ratios.front().ratio, ratios.back().ratio, kClearly)),
+      absl::StrFormat("A product takes %s on the host, %s on the device.",
+                      Each(small.host, small.count),
+                      Each(small.device, small.count)));
+  cell.Claim(
+      "The device is surely faster than the host from {} on.",
+      SureFrom("n", ratios, 1),
+      absl::StrFormat("At n = %d a product takes %s on one thread of the host, "
+                      "%s on %s.",
+                      large.n, Each(large.host, large.count),
+                      Each(large.device, large.count),
+                      GetDeviceInfo(device).Describe()));
 }
 
 // %% 003/summary
+// SweepSizes and JudgeSizes stand above this cell.
 void ThreeQuestions(Cell& cell) {
   const Device device = TryGpu();
-  const Sweep sweep =
+  const std::vector<SizePoint> sweep =
       SweepSizes(cell, device,
                  cell.BySize<std::vector<int>>(
                      {3, 30, 100}, {3, 10, 30, 100, 200, 400, 800},
                      {3, 10, 30, 100, 300, 1000, 3000}));
-  Plot plot("n", "", "time per product", "s");
-  plot.LogX().LogY();
-  plot.MarkCrossover(plot.AddLine("host", sweep.n, sweep.host),
-                     plot.AddLine("device", sweep.n, sweep.device));
-  cell.Show(plot.Draw("from which size the device beats the host"));
+  JudgeSizes(cell, device, sweep);
 
   const int rows = cell.BySize(1000, 10000, 10000);
   const Tensor all = Rand({rows, 100}, device);
@@ -719,22 +831,21 @@ void ThreeQuestions(Cell& cell) {
     for (int i = 0; i < rows; ++i) y = all[i] * 2;
   };
   const auto tensor = [&] { sum = Sum(all, {0}); };
-  const auto of_a_list = [&] {
-    sum_of_list = list[0];
-    for (int i = 1; i < rows; ++i) sum_of_list = sum_of_list + list[i];
-  };
-  const std::vector<Timing> t =
+  const auto of_a_list = [&] { sum_of_list = Sum(Stack(list), {0}); };
+  const Timings t =
       cell.TimeInterleaved({{"one operation", {device}, one_operation},
                             {"a loop over rows", {device}, loop},
                             {"sum of a tensor", {device}, tensor},
                             {"sum of a list", {device}, of_a_list}});
   cell.Check(AllClose(sum_of_list, sum, {1e-3, 1e-3}), "both sums agree");
-  cell.Claim("Is the work large? If not, the device is slower than the host.",
-             Less(sweep.smallest_host, sweep.smallest_device, kClearly));
-  cell.Claim("Fewer loops on the host: one operation beats many.",
-             Less(t[0].completion, t[1].completion, kClearly));
-  cell.Claim("Tensors, not lists: one tensor beats a list of them.",
-             Less(t[2].completion, t[3].completion, kClearly));
+  const Figure &one = t["one operation"].completion,
+               &many = t["a loop over rows"].completion,
+               &of_tensor = t["sum of a tensor"].completion,
+               &of_list = t["sum of a list"].completion;
+  cell.Claim("One operation is {} as fast as a loop over the rows.",
+             Less(one, many, kClearly), Took(one, many));
+  cell.Claim("A tensor is summed {} as fast as a list, which is stacked first.",
+             Less(of_tensor, of_list, kClearly), Took(of_tensor, of_list));
 }
 // %%
 

@@ -56,26 +56,46 @@ TEST(Lesson, IsRightOnThreeDevices) {
   ExpectRightResults(run);
 }
 
-TEST(Lesson, PrintsPyTorchsColumns) {
+TEST(Lesson, PrintsPyTorchsColumnsWithVerbose) {
+  const LessonRun& run = RunLesson(Tested(), {"--devices=cpu:0", "--verbose",
+                                              "--cell=003/c2,d2l/latencies"});
   EXPECT_THAT(
-      OneDevice().output,
+      run.output,
       ContainsRegex("Name +Self CPU % +Self CPU +CPU total % +CPU total +CPU "
                     "time avg +Self Device +Self Device % +Device total "
                     "+Device time avg +# of Calls"));
-  EXPECT_THAT(OneDevice().output, HasSubstr("Self CPU time total: "));
-  EXPECT_THAT(OneDevice().output, HasSubstr("Self Device time total: "));
+  EXPECT_THAT(run.output, HasSubstr("Self CPU time total: "));
+  EXPECT_THAT(run.output, HasSubstr("Self Device time total: "));
+  EXPECT_THAT(run.output, HasSubstr("Yours: the median"));
+  ExpectEightyColumns(run);
 }
 
-TEST(Lesson, ShowsTimelineAndCurves) {
+TEST(Lesson, PrintsHowLongAskingAndWorkingTook) {
+  EXPECT_THAT(OneDevice().output,
+              ContainsRegex("calls +CPU, asking +Device, working\n"
+                            "  transpose +100 .* each +-\n"
+                            "  matmul +100 .* each .* each\n"));
+}
+
+// It repeats little, so that the trace that the README suggests opens.
+TEST(Lesson, TheTraceOfTheFirstProfileIsSmall) {
+  const std::string trace = ::testing::TempDir() + "/small.trace.json";
+  const ProgramResult run = RunProgram(
+      "chapters/profiling/lesson",
+      {"--devices=cpu:0", "--cell=003/c2", absl::StrCat("--trace=", trace)});
+  EXPECT_EQ(run.exit_code, 0) << run.output;
+  EXPECT_LT(std::filesystem::file_size(trace), 8'000'000);
+  std::filesystem::remove(trace);
+}
+
+TEST(Lesson, ShowsATimelineAndACurve) {
   std::vector<std::string> names;
   for (const Json& cell : OneDevice().json["cells"]) {
     for (const Json& drawing : cell["drawings"]) {
       names.push_back(drawing["name"]);
     }
   }
-  EXPECT_THAT(
-      names, testing::ElementsAre("timeline", "latency by size",
-                                  "from which size the device beats the host"));
+  EXPECT_THAT(names, testing::ElementsAre("timeline", "latency by size"));
 }
 
 TEST(Lesson, ColdFiguresAreOfFreshProcesses) {
@@ -119,6 +139,8 @@ TEST(Lesson, WritesATraceAndAPage) {
 TEST(Lesson, PrintsItsSourceByteForByte) { ExpectSourcePrinted(Tested()); }
 
 TEST(Lesson, KeepsToEightyColumns) { ExpectEightyColumns(OneDevice()); }
+
+TEST(Lesson, KeepsItsCellsShort) { ExpectShortCells(OneDevice()); }
 
 TEST(Lesson, LaunchBlockingChangesNoResult) {
   const LessonRun& run =

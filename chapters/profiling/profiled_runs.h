@@ -1,7 +1,8 @@
-// Work that is run several times under a profiler, and what the profiles say.
+// Work that is run several times with a profiler and without, and what the
+// profiles say.
 //
 //   const ProfiledRuns runs = RunProfiled(cell, "3x3", device, [&] { … });
-//   std::cout << KeyAverages(runs.last).Table();
+//   PrintAverages(cell, KeyAverages(runs.last));
 //   cell.Claim("…", Less(runs.device, runs.total, 1.3));
 //
 // Used by one thread.
@@ -15,22 +16,30 @@
 #include "common/device/device.h"
 #include "common/lesson/cell.h"
 #include "common/lesson/judge.h"
+#include "common/profiler/key_averages.h"
 #include "common/profiler/profile.h"
 
 namespace d2l {
 
-// Seconds of each run, summarised. All are reported as figures of the cell.
+// Seconds of each repeat, summarised. All are reported as figures of the cell.
 struct ProfiledRuns {
-  Figure requests;  // the front end's own time for all operations and views
-  Figure device;    // the device's own time
-  Figure total;     // from the beginning to the end of the work
-  Profile last;     // of the last run
+  // Until the calls had returned, without what they waited for room in a full
+  // queue.
+  Figure asking;
+  // Until the work was done; without the profiler, whose time would count.
+  Figure total;
+  Figure device;  // the device's own time, of a profiled run beside it
+  Profile last;   // of the last run
 };
 
-// Runs `work`, which enqueues on `device`, once to warm up and then nine times
-// under a profiler; each time waits until it is done.
+// Runs `work`, which enqueues on `device`, once to warm up; then nine times
+// without a profiler and with one, in turn. Each waits until it is done.
 ProfiledRuns RunProfiled(Cell& cell, const std::string& label, Device device,
                          const std::function<void()>& work);
+
+// Prints how often each operation was called, how long asking for it took and
+// how long the device worked; with --verbose PyTorch's table.
+void PrintAverages(const Cell& cell, const KeyAverages& averages);
 
 }  // namespace d2l
 

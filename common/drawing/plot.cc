@@ -90,11 +90,16 @@ double Plot::Range::Value(double place) const {
 std::vector<double> Plot::Range::Ticks(int most) const {
   std::vector<double> ticks;
   if (axis->log && high / low >= 10) {
-    // Powers of ten, as many of them as there is room for.
-    const int first = static_cast<int>(std::ceil(std::log10(low) - 1e-9));
-    const int last = static_cast<int>(std::floor(std::log10(high) + 1e-9));
+    // Powers of ten, of bytes those of two, as many as there is room for.
+    const double base = axis->unit == "B" ? 2 : 10;
+    const double ends[] = {std::log(low) / std::log(base),
+                           std::log(high) / std::log(base)};
+    const int first = static_cast<int>(std::ceil(ends[0] - 1e-9));
+    const int last = static_cast<int>(std::floor(ends[1] + 1e-9));
     const int step = (last - first) / most + 1;
-    for (int i = first; i <= last; i += step) ticks.push_back(std::pow(10, i));
+    for (int i = first; i <= last; i += step) {
+      ticks.push_back(std::pow(base, i));
+    }
     if (ticks.size() > 1) return ticks;
     ticks.clear();
   }

@@ -14,6 +14,7 @@ namespace d2l {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
 
 std::vector<std::string> Lines(const std::string& text) {
   std::istringstream stream(text);
@@ -37,6 +38,14 @@ TEST(PlotText, PointsStandWhereTheyBelong) {
   EXPECT_THAT(lines[17], HasSubstr("+---"));
   EXPECT_THAT(lines[18], HasSubstr("10"));
   EXPECT_EQ(lines[20], "* dots");
+}
+
+TEST(PlotText, BytesOnALogarithmicAxisAreMarkedInPowersOfTwo) {
+  Plot plot("memory", "B", "time", "s");
+  plot.LogX().LogY();
+  plot.AddLine("load", {4096, 1 << 28}, {1e-9, 1e-7});
+  EXPECT_THAT(Lines(plot.ToText(80))[18],
+              MatchesRegex(" +4 KiB +32 KiB +256 KiB +2 MiB +16 MiB +128 MiB"));
 }
 
 TEST(PlotText, FitsAnyWidthAndAnyData) {

@@ -137,11 +137,12 @@ std::vector<LatencyRow> MeasureLatencies(Device device,
   };
 }
 
-std::string LatencyTable(const std::vector<LatencyRow>& rows) {
+std::string LatencyTable(const std::vector<LatencyRow>& rows, bool all) {
   std::string table = Line("", "the book", "yours", "ratio");
   // The reasons, with the rows above one another that share it.
   std::vector<std::pair<std::string, std::vector<std::string>>> reasons;
   for (const auto& [what, book, book_text, yours] : rows) {
+    if (!all && !book) continue;
     const std::string figure = book ? BookFigure(*book) : "-";
     if (!yours.seconds.empty()) {
       const Summary summary = Summarize(yours.seconds);
@@ -155,6 +156,7 @@ std::string LatencyTable(const std::vector<LatencyRow>& rows) {
     }
     reasons.back().second.push_back(what);
   }
+  if (!all) return table;
   absl::StrAppend(&table,
                   "Yours: the median [and its 95 % interval]; ratio: yours / "
                   "the book's.\n");

@@ -5,7 +5,7 @@
 //   LatencyOptions options;
 //   options.seconds = 1;
 //   const std::vector<LatencyRow> rows = MeasureLatencies(TryGpu(), options);
-//   std::cout << LatencyTable(rows) << LatencyNotes(rows);
+//   std::cout << LatencyTable(rows, true) << LatencyNotes(rows);
 //
 // Every figure of yours is measured in the call and is a median of samples.
 // What could not be measured has a reason instead.
@@ -49,12 +49,18 @@ struct LatencyOptions {
 std::vector<LatencyRow> MeasureLatencies(Device device,
                                          const LatencyOptions& options);
 
-// The book's figure, yours with its interval, and the ratio of the two; then
-// the reasons of what is n/a. 80 columns.
-std::string LatencyTable(const std::vector<LatencyRow>& rows);
+// The book's figure, yours with its interval, and the ratio of the two; 80
+// columns. all: then the reasons of what is n/a; otherwise only the rows that
+// have a figure of the book.
+std::string LatencyTable(const std::vector<LatencyRow>& rows, bool all);
 
 // Row by row: what the book says of its figure, and how yours was measured.
 std::string LatencyNotes(const std::vector<LatencyRow>& rows);
+
+// The size in bytes of the data cache of level 1, 2 or 3 of the first CPU;
+// nothing if /sys does not say it. `root` is "/", or a folder of a test.
+std::optional<std::int64_t> CacheBytes(int level,
+                                       const std::string& root = "/");
 
 struct SizeLatency {
   std::int64_t bytes = 0;

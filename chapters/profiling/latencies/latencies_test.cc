@@ -283,7 +283,8 @@ TEST(MeasureLatencies, FillsEveryRow) {
   }
   EXPECT_DOUBLE_EQ(book["L1 cache hit"], 1.5e-9);
   EXPECT_DOUBLE_EQ(book["Disk: read 4 KB, random"], 120e-6);
-  std::istringstream lines(LatencyTable(rows) + LatencyNotes(rows));
+  std::istringstream lines(LatencyTable(rows, true) +
+                           LatencyTable(rows, false) + LatencyNotes(rows));
   for (std::string line; std::getline(lines, line);) {
     EXPECT_LE(line.size(), 80u) << line;
   }
@@ -325,7 +326,7 @@ TEST(LatencyTable, PutsTheBooksAndYoursSideBySide) {
       {"GPU global memory", 200e-9, "", NotMeasured("no kernel.")},
       {"Random access", 10e-3, "a disk", NotMeasured("there is no disk.")},
       {"Wait", 1e-3, "", yours({1.5e9}, "")}};
-  EXPECT_EQ("\n" + LatencyTable(rows), R"(
+  EXPECT_EQ("\n" + LatencyTable(rows, true), R"(
                                the book   yours                           ratio
 L1 cache hit                     1.5 ns   2.00 ns [2.00, 3.00]            1.33x
 System call                           -   250 ns
@@ -337,6 +338,15 @@ Wait                               1 ms   1.50 s                         1,500x
 Yours: the median [and its 95 % interval]; ratio: yours / the book's.
 n/a: GPU shared memory; GPU global memory: no kernel.
 n/a: Random access: there is no disk.
+)");
+  EXPECT_EQ("\n" + LatencyTable(rows, false), R"(
+                               the book   yours                           ratio
+L1 cache hit                     1.5 ns   2.00 ns [2.00, 3.00]            1.33x
+Enqueue an operation              10 us   100 ns [90.0, 110]            0.0100x
+GPU shared memory                 30 ns   n/a
+GPU global memory                200 ns   n/a
+Random access                     10 ms   n/a
+Wait                               1 ms   1.50 s                         1,500x
 )");
   EXPECT_EQ(LatencyNotes(rows),
             "- L1 cache hit. The book: 4 cycles. Yours: a chase.\n"

@@ -10,7 +10,6 @@
 #define D2L_CHAPTERS_PROFILING_LATENCIES_MEASURE_H_
 
 #include <cstdint>
-#include <optional>
 #include <string>
 
 #include "chapters/profiling/latencies/sampling.h"
@@ -34,11 +33,6 @@ Measurement MeasureAtomic(const Budget& budget);
 Measurement MeasureSystemCall(const Budget& budget);
 
 // memory.cc: a load, by where the data lie.
-
-// The size in bytes of the data cache of level 1, 2 or 3 of the first CPU;
-// nothing if /sys does not say it. `root` is "/", or a folder of a test.
-std::optional<std::int64_t> CacheBytes(int level,
-                                       const std::string& root = "/");
 
 struct MemoryLatencies {
   Measurement l1, l2, l3;

@@ -24,6 +24,8 @@ constexpr std::int64_t kWarmUpSteps = std::int64_t{1} << 20;
 constexpr std::uint64_t kSeed = 1;
 // A hit in the L3 cache takes less than this part of a load from memory.
 constexpr double kHit = 0.5;
+// And less than this: no L3 cache is so slow.
+constexpr double kSlowestHit = 80e-9;
 
 // The file's first word; "" if there is none.
 std::string ReadWord(const std::string& path) {
@@ -103,17 +105,19 @@ Measurement MeasureCache(int level, std::int64_t limit, const Budget& budget) {
 // figure is that of misses, and not what the row promises.
 void RefuseMisses(const Measurement& memory, Measurement* l3) {
   if (l3->seconds.empty()) return;
-  if (memory.seconds.empty()) {
-    l3->how += " Whether these are hits is not known: memory was not measured.";
-    return;
-  }
   const double load = Summarize(l3->seconds).median;
-  const double from_memory = Summarize(memory.seconds).median;
-  if (load < kHit * from_memory) return;
+  const double from_memory = memory.seconds.empty()
+                                 ? std::numeric_limits<double>::infinity()
+                                 : Summarize(memory.seconds).median;
+  if (load < std::min(kHit * from_memory, kSlowestHit)) return;
   *l3 = NotMeasured(absl::StrFormat(
       "most loads were misses, as where other cores or virtual machines use "
-      "the cache: they took %s, and from memory %s. Measured: %s",
-      FormatDuration(load), FormatDuration(from_memory), l3->how));
+      "the cache: they took %s%s. Measured: %s",
+      FormatDuration(load),
+      memory.seconds.empty()
+          ? ""
+          : absl::StrCat(", and from memory ", FormatDuration(from_memory)),
+      l3->how));
 }
 
 }  // namespace

@@ -4,10 +4,11 @@
 //   std::cout << load.ToText();
 //   if (load.warnings.empty()) …
 //
-// Two readings of /proc, 200 ms apart, give what every process used meanwhile;
-// nvidia-smi, where it is installed, names the processes that use a GPU.
-// Containers and virtual machines hide part of this: what is not known is said
-// to be so, and never taken for quiet.
+// A LoadWatch (common/lesson/other_load.h) gives what other programs used in
+// 200 ms; /proc, where they are visible, names them; nvidia-smi, where it is
+// installed, names the processes that use a GPU. Containers and virtual
+// machines hide part of this: what is not known is said to be so, and never
+// taken for quiet.
 //
 // Thread-safe; takes a little longer than the 200 ms. Errors are reported in
 // the result.
@@ -20,6 +21,8 @@
 #include <string>
 #include <vector>
 
+#include "common/lesson/other_load.h"
+
 namespace d2l {
 
 struct ProcessLoad {
@@ -28,26 +31,16 @@ struct ProcessLoad {
   double cores = 0;  // 0.95: 95 % of one core
 };
 
-struct GpuProcess {
-  int pid = 0;
-  std::string name;    // printable
-  std::string memory;  // "1024 MiB", or what nvidia-smi says instead
-};
-
 struct MachineLoad {
-  int cpus = 0;                        // 0: unknown
   std::optional<double> load_average;  // of the last minute
-
-  // Between the two readings, in cores; all 0 unless they are known.
-  bool known = false;
-  double busy = 0;                  // all processes and the kernel
-  double own = 0;                   // this process
-  double visible = 0;               // the other processes in /proc
-  double stolen = 0;                // by the host, for other virtual machines
-  std::vector<ProcessLoad> others;  // at most five, the busiest first
-
-  std::vector<GpuProcess> gpu_processes;  // without this one
-  std::string gpu_note;                   // why they are not known, or ""
+  std::optional<OtherLoad> other;      // nothing: not known
+  // Of the other processes in /proc, at most three, the busiest first; all of
+  // them together.
+  std::vector<ProcessLoad> processes;
+  double visible = 0;
+  // "train (pid 77), 900 MiB": the other processes that use a GPU.
+  std::vector<std::string> gpu_processes;
+  std::string gpu_note;  // why they are not known, or ""
 
   // Plain sentences; none if nothing was seen that spoils figures.
   std::vector<std::string> warnings;
@@ -59,8 +52,8 @@ struct MachineLoad {
 struct LookOptions {
   // "/", or a folder of a test.
   std::string root = "/";
-  // Lets the time between the two readings pass; null: sleeps for 200 ms.
-  std::function<void()> window = nullptr;
+  // Lets 200 ms pass and returns what other programs used; null: a LoadWatch.
+  std::function<std::optional<OtherLoad>()> window = nullptr;
   std::string nvidia_smi = "nvidia-smi";
 };
 

@@ -11,11 +11,13 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "common/lesson/other_load.h"
 
 namespace d2l {
 namespace {
@@ -33,7 +35,7 @@ class FakeMachine {
     root_ = ::testing::TempDir() + "/machine_XXXXXX";
     EXPECT_NE(mkdtemp(&root_[0]), nullptr);
     options.root = root_;
-    options.window = [] {};
+    options.window = [] { return OtherLoad{0, 4}; };
     SetGpuScript("exit 0\n");
   }
   ~FakeMachine() { std::filesystem::remove_all(root_); }
@@ -51,15 +53,6 @@ class FakeMachine {
           absl::StrCat(pid, " (", name, ") S 1 1 1 0 -1 4194560 9 8 7 6 ", user,
                        " ", kernel, " 500 600 20 0 1 0 3 4 5\n"));
   }
-  // The counters of all CPUs; those of each are not read.
-  void WriteCpu(int cpus, int user, int system, int idle, int steal) {
-    std::string text = absl::StrCat("cpu  ", user, " 0 ", system, " ", idle,
-                                    " 0 0 0 ", steal, " 999 999\n");
-    for (int cpu = 0; cpu < cpus; ++cpu) {
-      absl::StrAppend(&text, "cpu", cpu, " 1 2\n");
-    }
-    Write("/proc/stat", absl::StrCat(text, "intr 12 3\nctxt 5\n"));
-  }
   void SetGpuScript(const std::string& text) {
     options.nvidia_smi = root_ + "/nvidia-smi";
     Write("/nvidia-smi", absl::StrCat("#!/bin/sh\n", text));
@@ -72,11 +65,10 @@ class FakeMachine {
   std::string root_;
 };
 
-// In the window: 40 ticks of two CPUs, of which 25 busy and 4 stolen.
+// The window has 20 ticks.
 TEST(LookAtMachine, TellsWhoUsedWhatInTheWindow) {
   FakeMachine machine;
   const int own = static_cast<int>(getpid());
-  machine.WriteCpu(2, 1000, 500, 9000, 70);
   machine.Write("/proc/loadavg", "2.72 1.52 1.56 3/227 12591\n");
   machine.WriteProcess(own, "this", 10, 10);
   machine.WriteProcess(own + 1, "clang", 100, 100);
@@ -84,127 +76,93 @@ TEST(LookAtMachine, TellsWhoUsedWhatInTheWindow) {
   machine.WriteProcess(own + 3, "idle", 5, 5);
   machine.WriteProcess(own + 4, "ended", 1, 1);
   machine.options.window = [&] {
-    machine.WriteCpu(2, 1020, 505, 9011, 74);
     machine.WriteProcess(own, "this", 12, 10);
     machine.WriteProcess(own + 1, "clang", 108, 102);
-    machine.WriteProcess(own + 2, "a) b (c", 50, 1);
+    machine.WriteProcess(own + 2, "a) b (c", 50, 2);
     machine.WriteProcess(own + 5, "new\x1b[1m", 3, 1);
     machine.Remove(absl::StrCat("/proc/", own + 4));
+    return OtherLoad{1.4, 2};
   };
   const MachineLoad load = LookAtMachine(machine.options);
-  EXPECT_TRUE(load.known);
-  EXPECT_EQ(load.cpus, 2);
-  EXPECT_DOUBLE_EQ(load.busy, 25.0 / 20);
-  EXPECT_DOUBLE_EQ(load.stolen, 4.0 / 20);
-  EXPECT_DOUBLE_EQ(load.own, 2.0 / 20);
-  EXPECT_DOUBLE_EQ(load.visible, 15.0 / 20);
+  EXPECT_DOUBLE_EQ(load.visible, 16.0 / 20);
   EXPECT_EQ(
       load.ToText(),
       absl::StrCat(
-          "CPUs          2, load average 2.72 in the last minute\n"
-          "others use    115 % of a core; this program 10 %; the host took 20 "
-          "%\n",
-          "                50 %  clang (pid ", own + 1, ")\n",
-          "                20 %  new?[1m (pid ", own + 5, ")\n",
-          "                 5 %  a) b (c (pid ", own + 2, ")\n",
-          "GPU processes no others\n"
-          "- Others use 115 % of a core. Figures will be too large.\n"
-          "- 40 % of a core went to what is not visible here: other "
-          "containers, "
-          "interrupts,\n"
-          "  or processes that have ended.\n"
-          "- The host gave 20 % of a core of this virtual machine to others "
-          "(steal time).\n"
-          "  Figures will be too large.\n"
-          "- The load average of the last minute, 2.72, is above the number of "
-          "CPUs, 2. It\n"
-          "  may be what you built or ran yourself: wait a minute and look "
-          "again.\n"));
+          "Other programs used 1.4 of 2 cores. The load average of the last "
+          "minute is 2.72.\n",
+          "  0.5  clang (pid ", own + 1, ")\n", "  0.2  new?[1m (pid ", own + 5,
+          ")\n", "  0.1  a) b (c (pid ", own + 2, ")\n",
+          "- Other programs used 1.4 of 2 cores. Times will be too long.\n"
+          "- 0.6 of it are not visible here: other containers, other virtual "
+          "machines,\n"
+          "  interrupts, or processes that have ended.\n"));
 }
 
-TEST(LookAtMachine, NamesAtMostFiveTheBusiestFirst) {
+TEST(LookAtMachine, NamesAtMostThreeTheBusiestFirst) {
   FakeMachine machine;
   const int own = static_cast<int>(getpid());
-  machine.WriteCpu(1, 0, 0, 0, 0);
   machine.options.window = [&] {
-    machine.WriteCpu(1, 100, 0, 0, 0);
     for (int i = 1; i <= 8; ++i) machine.WriteProcess(own + i, "p", i, 0);
+    return OtherLoad{1.8, 4};
   };
   const MachineLoad load = LookAtMachine(machine.options);
   std::vector<int> pids;
-  for (const ProcessLoad& process : load.others) pids.push_back(process.pid);
-  EXPECT_THAT(pids, ElementsAre(own + 8, own + 7, own + 6, own + 5, own + 4));
-  EXPECT_DOUBLE_EQ(load.visible, 0.36);
+  for (const ProcessLoad& process : load.processes) pids.push_back(process.pid);
+  EXPECT_THAT(pids, ElementsAre(own + 8, own + 7, own + 6));
+  EXPECT_DOUBLE_EQ(load.visible, 1.8);
+  EXPECT_THAT(load.warnings, SizeIs(1)) << "nothing is hidden";
 }
 
 TEST(LookAtMachine, AQuietMachineGivesNoWarnings) {
   FakeMachine machine;
-  machine.WriteCpu(4, 10, 10, 1000, 0);
   machine.Write("/proc/loadavg", "0.10 0.20 0.30 1/100 5\n");
-  machine.options.window = [&] { machine.WriteCpu(4, 11, 10, 1079, 0); };
+  machine.options.window = [] { return OtherLoad{0.1, 4}; };
   EXPECT_EQ(LookAtMachine(machine.options).ToText(),
-            "CPUs          4, load average 0.10 in the last minute\n"
-            "others use    5 % of a core; this program 0 %; the host took 0 %\n"
-            "GPU processes no others\n"
+            "Other programs used 0.1 of 4 cores. The load average of the last "
+            "minute is 0.10.\n"
             "Nothing was seen that would spoil the figures.\n");
 }
 
 TEST(LookAtMachine, WhatIsNotKnownIsNotQuiet) {
   FakeMachine machine;  // without any file
   machine.options.nvidia_smi = "d2l-no-nvidia-smi";
+  machine.options.window = [] { return std::nullopt; };
   const MachineLoad load = LookAtMachine(machine.options);
-  EXPECT_FALSE(load.known);
-  EXPECT_THAT(load.ToText(), StartsWith("CPUs          not known\n"));
+  EXPECT_FALSE(load.other);
+  EXPECT_THAT(load.ToText(),
+              StartsWith("What other programs used is not known.\n"));
   ASSERT_THAT(load.warnings, SizeIs(1));
   EXPECT_THAT(load.warnings[0], HasSubstr("is not known"));
   EXPECT_THAT(load.gpu_note, StartsWith("d2l-no-nvidia-smi cannot be run"));
 }
 
-// None of these may crash, overflow or look quiet.
-TEST(LookAtMachine, GarbageInProcIsNotKnown) {
+// None of this may crash or overflow.
+TEST(LookAtMachine, GarbageInProcIsNoProcess) {
   const std::string huge = "18446744073709551615";
-  const std::string counters =
-      absl::StrCat(huge, " ", huge, " ", huge, " ", huge, " ", huge, " ", huge);
-  for (const std::string stat :
-       {std::string(""), std::string("\0\xff\n cpu", 6), std::string("cpu"),
-        std::string("cpu\ncpu0\n"), std::string("cpu  1 2 3\ncpu0 1 2 3\n"),
-        std::string("cpu  1 2 3 4 5 6 7 8 9 10\n"),
-        std::string("cpu  1 2 3 x 5 6 7 8 9 10\ncpu0\n"),
-        std::string("cpu  -1 -2 -3 -4 -5 -6 -7 -8\ncpu0\n"),
-        absl::StrCat("cpu  ", counters, " 1 2\ncpu0\n"),
-        std::string("cpu  1 2 3 4 5 6 7 8\ncpu0\n")}) {  // stands still
-    FakeMachine machine;
-    machine.Write("/proc/stat", stat);
-    machine.Write("/proc/loadavg", "many 1 2\n");
-    machine.Write("/proc/99999999999999999999/stat", "1 (a) S");
-    machine.Write("/proc/-3/stat", "x");
-    machine.Write("/proc/7/stat/folder", "");
-    machine.Write("/proc/8/stat", "8 ) a ( S 1 1 1 0 -1 41 9 8 7 6 30 12");
-    machine.Write("/proc/9/stat", "9 (a) S 1 1 1 0 -1 41 9 8 7 6 30 twelve");
-    machine.Write("/proc/10/stat",
-                  absl::StrCat("10 (\xff) S 1 1 1 0 -1 41 9 8 7 6 ", huge, " ",
-                               huge, " 0\n"));
-    const MachineLoad load = LookAtMachine(machine.options);
-    EXPECT_FALSE(load.known) << stat;
-    EXPECT_FALSE(load.load_average) << stat;
-    EXPECT_THAT(load.others, IsEmpty()) << stat;
-    ASSERT_THAT(load.warnings, SizeIs(1)) << stat;
-    EXPECT_THAT(load.warnings[0], HasSubstr("is not known")) << stat;
-  }
+  FakeMachine machine;
+  machine.Write("/proc/loadavg", "many 1 2\n");
+  machine.Write("/proc/99999999999999999999/stat", "1 (a) S");
+  machine.Write("/proc/-3/stat", "x");
+  machine.Write("/proc/7/stat/folder", "");
+  machine.Write("/proc/8/stat", "8 ) a ( S 1 1 1 0 -1 41 9 8 7 6 30 12");
+  machine.Write("/proc/9/stat", "9 (a) S 1 1 1 0 -1 41 9 8 7 6 30 twelve");
+  machine.Write("/proc/10/stat",
+                absl::StrCat("10 (\xff) S 1 1 1 0 -1 41 9 8 7 6 ", huge, " ",
+                             huge, " 0\n"));
+  const MachineLoad load = LookAtMachine(machine.options);
+  EXPECT_FALSE(load.load_average);
+  EXPECT_THAT(load.processes, IsEmpty());
 }
 
 TEST(LookAtMachine, WarnsOfProcessesThatUseAGpu) {
   FakeMachine machine;
-  machine.WriteCpu(2, 0, 0, 0, 0);
-  machine.options.window = [&] { machine.WriteCpu(2, 0, 0, 40, 0); };
   machine.SetGpuScript(
       absl::StrCat("echo '77, /opt/a, b/train, 900 MiB'\necho '", getpid(),
                    ", this program, 1 MiB'\necho\necho 'No devices, found'\n"));
   const MachineLoad load = LookAtMachine(machine.options);
   EXPECT_THAT(load.warnings,
               ElementsAre("Another process uses a GPU: /opt/a, b/train (pid "
-                          "77), 900 MiB of its memory."));
-  EXPECT_THAT(load.ToText(), HasSubstr("GPU processes 1\n"));
+                          "77), 900 MiB."));
 
   machine.SetGpuScript("echo '77, train, 9 MiB'\nexit 9\n");
   const MachineLoad failed = LookAtMachine(machine.options);
@@ -229,7 +187,7 @@ TEST(LookAtMachine, FindsABusyProcess) {
   for (int look = 0; look < 50 && !found; ++look) {
     const MachineLoad load = LookAtMachine(options);
     text = load.ToText();
-    for (const ProcessLoad& process : load.others) {
+    for (const ProcessLoad& process : load.processes) {
       found = found || process.pid == busy;
     }
   }
