@@ -21,10 +21,10 @@ constexpr int kRuns = 9;
 constexpr double kTick = 1e-9;  // the resolution of the clock
 
 // "2.10 ms, 210 ns each"
-std::string Times(std::int64_t nanos, double each) {
-  return absl::StrFormat("%s, %s each",
-                         FormatDuration(1e-9 * static_cast<double>(nanos)),
-                         FormatDuration(1e-9 * each));
+std::string Times(std::int64_t nanos, std::int64_t calls) {
+  const double seconds = 1e-9 * static_cast<double>(nanos);
+  return absl::StrFormat("%s, %s each", FormatDuration(seconds),
+                         FormatDuration(seconds / static_cast<double>(calls)));
 }
 
 }  // namespace
@@ -84,12 +84,11 @@ void PrintAverages(const Cell& cell, const KeyAverages& averages) {
       any ? absl::StrFormat("%26s", "Device, working") : "");
   for (const KeyAverage& row : averages.rows()) {
     const std::string working =
-        row.measured_calls > 0
-            ? Times(row.self_device_nanos, row.device_nanos_avg())
-            : "-";
+        row.measured_calls > 0 ? Times(row.self_device_nanos, row.known_calls)
+                               : "-";
     std::cout << absl::StrFormat(
         "  %-18s%8d%24s%s\n", row.name.substr(0, row.name.find(':')), row.calls,
-        Times(row.self_host_nanos, row.host_nanos_avg()),
+        Times(row.self_host_nanos, row.calls),
         any ? absl::StrFormat("%26s", working) : "");
   }
 }
