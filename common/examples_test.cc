@@ -86,7 +86,6 @@ const std::set<std::string>& NotCompiled() {
       "common/base/ticks.h",
       "common/base/usable_cores.h",
       "common/device/backend.h",
-      "common/device/device_times.h",
       "common/device/failed_intervals.h",
       "common/device/free_blocks.h",
       "common/device/keep_until_passed.h",

@@ -21,7 +21,6 @@
 #include <vector>
 
 #include "common/device/device.h"
-#include "common/device/device_times.h"
 #include "common/device/stream.h"
 
 namespace d2l {
@@ -73,7 +72,8 @@ class Backend {
                                             const StreamOptions& options) = 0;
 
   // Memory of the device, aligned to 64 bytes or more; null if there is not
-  // enough. Slow: DeviceMemory (memory.h) keeps and reuses what it gets.
+  // enough. Throws std::runtime_error if the device cannot be used any more.
+  // Slow: DeviceMemory (memory.h) keeps and reuses what it gets.
   virtual void* Allocate(int physical_index, std::size_t bytes) = 0;
   virtual void Free(int physical_index, void* data, std::size_t bytes) = 0;
   // True if Free and FreePinned wait for all work of the device.
@@ -85,11 +85,6 @@ class Backend {
 
   // Bytes that Allocate could still get.
   virtual std::int64_t FreeMemory(int physical_index) = 0;
-
-  // Starts a tool such as CUPTI, which takes the times of operations whose
-  // stamps are optional. The first call may take long. Null if there is no such
-  // tool: all stamps are written.
-  virtual std::shared_ptr<DeviceTimes> BeginTiming() { return nullptr; }
 };
 
 // The two back ends; they live as long as the process. One is in device/cpu,

@@ -47,6 +47,7 @@ class EventState {
   // Null for success. Only after Query() has returned true.
   virtual FailurePtr failure() = 0;
   // Nanoseconds from `begin`, an event of the same type. Both have completed.
+  // Throws std::invalid_argument if their clocks cannot be compared.
   virtual double NanosSince(EventState& begin) = 0;
 
  private:
@@ -84,8 +85,8 @@ class Event {
 
 // Milliseconds between two points, on the device's own clock (PyTorch's
 // Event.elapsed_time). Throws std::invalid_argument if either is empty or not
-// complete yet, or if they are of two back ends, whose clocks cannot be
-// compared.
+// complete yet, or if they are of two back ends or of two GPUs, whose clocks
+// cannot be compared.
 double ElapsedTime(const Event& begin, const Event& end);
 
 }  // namespace d2l

@@ -75,7 +75,11 @@ class DeviceMemory {
 
   // A block of at least `bytes` bytes (0 is fine), uninitialised. For kPinned
   // no stream is given. Throws OutOfMemoryError; before that, it waits for
-  // the device and gives back all free blocks.
+  // the device and gives back all free blocks, and those of the other devices
+  // on the same hardware. Throws std::runtime_error if the device cannot be
+  // used any more, an AsyncError if that has a known cause; and
+  // std::logic_error in a host callback of a CUDA stream, if no free block
+  // fits.
   StorageRef Allocate(std::size_t bytes, Stream& stream);
   StorageRef AllocatePinned(std::size_t bytes);
 

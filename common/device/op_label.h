@@ -27,12 +27,6 @@ namespace d2l {
 // When a device began and ended an operation, on NowNanos' clock; 0 until then.
 // The requester keeps stamps alive until the operation is done.
 struct OpStamps {
-  // The requester sets `begin` to kOptional if the stamps may be left out when
-  // a DeviceTimes has the time. The back end then sets `end` to kElsewhere to
-  // confirm; it will not write here again.
-  static constexpr std::int64_t kOptional = -1;
-  static constexpr std::int64_t kElsewhere = -1;
-
   std::atomic<std::int64_t> begin{0};
   std::atomic<std::int64_t> end{0};
   OpStamps* next = nullptr;  // of another listener, written alike

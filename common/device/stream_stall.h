@@ -11,9 +11,10 @@
 // queue is full (see Room). With launch blocking every enqueue is such a wait,
 // so nothing is stalled then.
 //
-// On a GPU, run the operations once before, and free no pinned memory
+// On a GPU, run the operations once before, take no new memory, and free none
 // meanwhile: CUDA may wait for all streams of the GPU the first time that a
-// kernel is used, and to free memory.
+// kernel is used, and to allocate and free device and pinned memory. What ran
+// before has left free blocks for what runs now.
 //
 // Thread-safety: Release may be called by any thread, any number of times. The
 // stream outlives the StreamStall: declare it after the stream.
@@ -40,9 +41,9 @@ class StreamStall {
   void Release();
 
   // How many kernels can be enqueued on a stalled stream of `device` with the
-  // default StreamOptions. A GPU's own queue is shorter: about a thousand
-  // kernels and events, or some dozens of host callbacks, then CUDA waits
-  // within the call.
+  // default StreamOptions, profiled or not. A GPU's own queue is shorter: about
+  // a thousand kernels and events, or some dozens of host callbacks, then CUDA
+  // waits within the call. A profiled kernel brings an event along.
   static int Room(Device device);
 
  private:

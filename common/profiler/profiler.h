@@ -18,11 +18,9 @@
 // each device over time.
 //
 // It records what all threads do. Starting and stopping takes microseconds, as
-// a listener is set; a call costs about 100 ns more while one is. (With GPUs
-// starting takes longer, as CUPTI is loaded, which tells kernels' times; if it
-// is not there or refuses, the profile's notes say so.) Nothing waits for a
-// device before the result is requested. (PyTorch collects and sorts when its
-// profiler stops.) The result has a bound, max_records; what is beyond is
+// a listener is set; a call costs about 100 ns more while one is. Nothing waits
+// for a device before the result is requested. (PyTorch collects and sorts when
+// its profiler stops.) The result has a bound, max_records; what is beyond is
 // counted, and the count is shown.
 //
 // Several profilers may run at the same time, one inside another or not: each
