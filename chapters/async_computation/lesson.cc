@@ -312,7 +312,8 @@ void In4(Cell& cell) {
              Less(asked.enqueue, done.enqueue, kClearly), WhyLate(asked));
   // The control: without Synchronize there is something left to wait for.
   cell.Claim("That is {} the true cost: nothing is left to wait for.",
-             Both(AboutEqual(done.enqueue, done.completion, kClearly), left),
+             Both(AboutEqual(done.enqueue, done.completion, kClearly), left,
+                  "without Synchronize"),
              WhyLate(asked));
 }
 // %%
@@ -427,7 +428,8 @@ void In5(Cell& cell) {
              Less(t["print"].wait, behind.wait, 2), WhyLate(behind));
   cell.Claim("Two chains take {} as long if the second depends on the first.",
              Given(Faster(t["c beside b"], t["b, c on one stream"], kClearly),
-                   Faster(t["c beside b"], t["c depends on b"], kClearly)),
+                   Faster(t["c beside b"], t["c depends on b"], kClearly),
+                   "independent chains gain"),
              WhyNotBeside(device));
 }
 // %%
@@ -505,7 +507,8 @@ void ErrorsWithLaunchBlocking(Cell& cell) {
              early, WhyLate(without));
   // The control: without it there is something left to do.
   cell.Claim("With it asking takes {} the whole time: every call waits.",
-             Both(AboutEqual(with.enqueue, with.completion, kClearly), early),
+             Both(AboutEqual(with.enqueue, with.completion, kClearly), early,
+                  "without launch blocking"),
              WhyLate(without));
 }
 // %%

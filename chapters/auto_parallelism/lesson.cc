@@ -309,7 +309,8 @@ void In7(Cell& cell) {
   cell.Claim(absl::StrCat("The notebook's order loses {} of the possible gain: "
                           "the front end waited for room in ",
                           First().ToString(), "'s queue."),
-             Given(gain, Above(lost, 10)), HeldUpFact(held_up, calls));
+             Given(gain, Above(lost, 10), "asked in turn"),
+             HeldUpFact(held_up, calls));
   cell.Show(
       DrawTimelines("both orders", {{"notebook", ProfileProgram(notebook)},
                                     {"in turn", ProfileProgram(in_turn)}}));
@@ -514,9 +515,11 @@ void Overlap(Cell& cell) {
   cell.Claim("Two streams are {} as fast as one.", gain,
              WhyNoCopyBeside(device, t["products alone"], t["copies alone"]));
   cell.Claim("To pageable memory they are {} as fast: each call waits.",
-             Given(gain, Below(Speedup(cell, t["two streams, pageable"],
-                                       t["one stream, pageable"]),
-                               kGain)),
+             Given(gain,
+                   Below(Speedup(cell, t["two streams, pageable"],
+                                 t["one stream, pageable"]),
+                         kGain),
+                   "to pinned memory"),
              CallsTake(t["two streams, pageable"], t["two streams"]));
 }
 // %%
@@ -682,14 +685,16 @@ void Streams(Cell& cell) {
   // The controls: cores to overlap on, and streams that use them.
   const Judgement cores = CanOverlap(device);
   const Judgement overlap =
-      Given(cores, Faster(t["small, four"], t["small, one stream"], kGain));
+      Given(cores, Faster(t["small, four"], t["small, one stream"], kGain),
+            "the device");
   cell.Claim("Small products are {} as fast on four streams: they overlap.",
              overlap, WhyNoOverlap(device, t["small, four"]));
   cell.Claim(
       "Large ones are {} as fast on four: one fills the device.",
       Given(
           cores.verdict == Verdict::kHolds ? overlap : cores,
-          Below(Speedup(cell, t["large, four"], t["large, one stream"]), 1.25)),
+          Below(Speedup(cell, t["large, four"], t["large, one stream"]), 1.25),
+          cores.verdict == Verdict::kHolds ? "small ones" : "the device"),
       WhyNotFull(device, t["large, one stream"], t["large, four"], 8));
 }
 // %%

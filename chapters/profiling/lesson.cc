@@ -441,7 +441,8 @@ void LargeOnTheDevice(Cell& cell) {
                      t["device, 3x3"].completion);
   cell.Claim(
       absl::StrFormat("With n = %d the device is {} as fast as the host.", n),
-      Both(Above(large, kClearly), Less(tiny, large, kClearly)),
+      Both(Above(large, kClearly), Less(tiny, large, kClearly),
+           "gain over 3x3"),
       absl::StrFormat("%s against one thread; with 3x3 it is %s as fast.",
                       GetDeviceInfo(device).Describe(),
                       FormatFactor(tiny.value.median)));
@@ -664,11 +665,12 @@ void Reuse(Cell& cell) {
   cell.Claim(
       "With copies to the host, stacking is {} as fast as the loop.",
       Both(Faster(t["stacked, to the host"], t["loop, to the host"], kClearly),
-           alone),
+           alone, "without copies"),
       "Without them it is " + alone.number + ".");
   cell.Claim(
       "Without them, stacking once is {} as fast as the loop.",
-      Both(alone, Faster(t["stacked"], t["stacked anew each time"], 1)),
+      Both(alone, Faster(t["stacked"], t["stacked anew each time"], 1),
+           "stacked anew"),
       absl::StrFormat("Stacked once %s, stacked anew %s, in a loop %s: "
                       "b, which is not used again, is stacked too.",
                       Took(t["stacked"]), Took(t["stacked anew each time"]),
@@ -796,7 +798,8 @@ void JudgeSizes(Cell& cell, Device device,
       absl::StrFormat("At n = %d the device takes {} as long as the host.",
                       small.n),
       Both(Less(small.host, small.device, kClearly),
-           Less(ratios.front().ratio, ratios.back().ratio, kClearly)),
+           Less(ratios.front().ratio, ratios.back().ratio, kClearly),
+           "gain of the largest n over it"),
       absl::StrFormat("A product takes %s on the host, %s on the device.",
                       Each(small.host, small.count),
                       Each(small.device, small.count)));

@@ -88,7 +88,7 @@ class Marks {
   std::string Key(const std::vector<std::string>& names,
                   const char* space) const {
     if (one_) {
-      return absl::StrCat("=", space, "requests, #", space,
+      return absl::StrCat("=", space, "requests, # or %", space,
                           "works: ", names[0]);
     }
     std::string key;

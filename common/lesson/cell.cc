@@ -253,7 +253,7 @@ void Cell::PrintTimes(const Timings& timings) {
 }
 
 void Cell::Show(const Drawing& drawing) {
-  std::cout << drawing.name << "\n\n" << drawing.text << "\n";
+  std::cout << "\n" << drawing.name << "\n\n" << drawing.text;
   Keep(drawing);
 }
 

@@ -146,9 +146,10 @@ Judgement AboutEqual(const Figure& a, const Figure& b, double within) {
                high * within < 1 || low > within);
 }
 
-Judgement Both(const Judgement& claim, const Judgement& control) {
+Judgement Both(const Judgement& claim, const Judgement& control,
+               const std::string& control_name) {
   Judgement both = claim;
-  absl::StrAppend(&both.evidence, "; the control: ", control.number);
+  absl::StrAppend(&both.evidence, "; ", control_name, ": ", control.number);
   both.timed = claim.timed || control.timed;
   if (claim.verdict == Verdict::kHolds) {
     both.verdict = control.verdict;
@@ -160,9 +161,10 @@ Judgement Both(const Judgement& claim, const Judgement& control) {
   return both;
 }
 
-Judgement Given(const Judgement& control, const Judgement& claim) {
+Judgement Given(const Judgement& control, const Judgement& claim,
+                const std::string& control_name) {
   Judgement given = claim;
-  absl::StrAppend(&given.evidence, "; the control: ", control.number);
+  absl::StrAppend(&given.evidence, "; ", control_name, ": ", control.number);
   given.timed = claim.timed || control.timed;
   if (control.verdict != Verdict::kHolds) {
     given.verdict = Verdict::kInconclusive;

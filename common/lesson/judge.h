@@ -18,8 +18,8 @@
 //
 // Judge a claim together with its control where the text could be wrong and
 // the number still as expected: compare the two (Less(with, control)), or
-// Both(claim, control). Given(control, claim) decides nothing where there is
-// nothing to see, as with parallel work on one core.
+// Both(claim, control, name). Given(control, claim, name) decides nothing where
+// there is nothing to see, as with parallel work on one core.
 //
 // Everything here is a value or a pure function. Wrong arguments (units that
 // differ, a ratio to zero) throw std::invalid_argument.
@@ -77,11 +77,13 @@ Judgement Less(const Figure& a, const Figure& b, double by = 1);
 Judgement AboutEqual(const Figure& a, const Figure& b, double within);
 
 // Holds if both do. The number is the claim's.
-Judgement Both(const Judgement& claim, const Judgement& control);
+Judgement Both(const Judgement& claim, const Judgement& control,
+               const std::string& control_name);
 
 // The claim, where the control shows that there is something to see; otherwise
 // INCONCLUSIVE. The number is the claim's.
-Judgement Given(const Judgement& control, const Judgement& claim);
+Judgement Given(const Judgement& control, const Judgement& claim,
+                const std::string& control_name);
 
 // What was counted, not sampled. evidence: "0 of 31 dependencies broken".
 Judgement Counted(bool holds, const std::string& evidence,

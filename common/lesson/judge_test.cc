@@ -204,25 +204,27 @@ TEST(Both, NeedsTheControl) {
   const Judgement fails = Above(Known("control", "x", 1.2), 1.5);
   Judgement unsure = holds;
   unsure.verdict = Verdict::kInconclusive;
-  EXPECT_EQ(Both(holds, holds).verdict, Verdict::kHolds);
-  EXPECT_EQ(Both(holds, fails).verdict, Verdict::kFails);
-  EXPECT_EQ(Both(holds, fails).reason, "The control shows the same.");
-  EXPECT_EQ(Both(holds, unsure).verdict, Verdict::kInconclusive);
-  EXPECT_EQ(Both(fails, holds).verdict, Verdict::kFails);
-  EXPECT_EQ(Both(unsure, holds).verdict, Verdict::kInconclusive);
-  EXPECT_EQ(Both(holds, fails).number, "2.00x");
-  EXPECT_EQ(Both(holds, fails).evidence, "1.50x asked for; the control: 1.20x");
+  EXPECT_EQ(Both(holds, holds, "at rest").verdict, Verdict::kHolds);
+  EXPECT_EQ(Both(holds, fails, "at rest").verdict, Verdict::kFails);
+  EXPECT_EQ(Both(holds, fails, "at rest").reason,
+            "The control shows the same.");
+  EXPECT_EQ(Both(holds, unsure, "at rest").verdict, Verdict::kInconclusive);
+  EXPECT_EQ(Both(fails, holds, "at rest").verdict, Verdict::kFails);
+  EXPECT_EQ(Both(unsure, holds, "at rest").verdict, Verdict::kInconclusive);
+  EXPECT_EQ(Both(holds, fails, "at rest").number, "2.00x");
+  EXPECT_EQ(Both(holds, fails, "at rest").evidence,
+            "1.50x asked for; at rest: 1.20x");
 }
 
 TEST(Given, DecidesNothingWithoutTheControl) {
   const Judgement holds = Above(Known("claim", "x", 2), 1.5);
   const Judgement fails = Above(Known("control", "x", 1.2), 1.5);
-  EXPECT_EQ(Given(holds, holds).verdict, Verdict::kHolds);
-  EXPECT_EQ(Given(holds, fails).verdict, Verdict::kFails);
-  EXPECT_EQ(Given(fails, holds).verdict, Verdict::kInconclusive);
-  EXPECT_EQ(Given(fails, fails).verdict, Verdict::kInconclusive);
-  EXPECT_EQ(Given(fails, holds).number, "2.00x");
-  EXPECT_EQ(Given(fails, holds).reason,
+  EXPECT_EQ(Given(holds, holds, "at rest").verdict, Verdict::kHolds);
+  EXPECT_EQ(Given(holds, fails, "at rest").verdict, Verdict::kFails);
+  EXPECT_EQ(Given(fails, holds, "at rest").verdict, Verdict::kInconclusive);
+  EXPECT_EQ(Given(fails, fails, "at rest").verdict, Verdict::kInconclusive);
+  EXPECT_EQ(Given(fails, holds, "at rest").number, "2.00x");
+  EXPECT_EQ(Given(fails, holds, "at rest").reason,
             "The control shows nothing to compare with.");
 }
 
