@@ -220,7 +220,7 @@ TEST_F(CellTest, ShowPrintsAndWritesNothingElse) {
   EXPECT_EQ(Output([&] {
               cell_.Show({"z = x", "[x]\n", "<svg/>"});
             }),
-            "z = x\n\n[x]\n\n");
+            "\nz = x\n\n[x]\n");
   ASSERT_EQ(result_.drawings.size(), 1u);
   EXPECT_EQ(result_.drawings[0].name, "z = x");
   EXPECT_EQ(result_.drawings[0].file, "");
@@ -237,7 +237,7 @@ TEST_F(CellTest, LargeDrawingsAreForVerbose) {
   EXPECT_EQ(Output([&] {
               verbose.ShowIfVerbose({"z = x", "[x]\n", "<svg/>"});
             }),
-            "z = x\n\n[x]\n\n");
+            "\nz = x\n\n[x]\n");
   EXPECT_EQ(result_.drawings.size(), 2u);
 }
 
