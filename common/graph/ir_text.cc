@@ -112,7 +112,7 @@ class Printer {
     });
   }
 
-  void Body(const Function& function, std::string indent) {
+  void Body(const Function& function, const std::string& indent) {
     for (const Node& node : function.nodes) {
       absl::StrAppend(&text_, indent);
       if (node.kind == NodeKind::kInPlace) {

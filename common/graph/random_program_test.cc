@@ -37,7 +37,7 @@ class RandomProgramTest : public testing::Test {
     return bits;
   }
 
-  const Device device_;
+  const Device device_{};
 };
 
 TEST_F(RandomProgramTest, AllExecutorsAgree) {
