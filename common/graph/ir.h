@@ -9,7 +9,8 @@
 // or by hand:
 //
 //   ir::Function f("f");
-//   const ir::ValueId x = f.AddArgument(ir::TypeOf({{2, 3}, DType::kFloat32}));
+//   const ValueSpec spec = {{2, 3}, DType::kFloat32, Device()};
+//   const ir::ValueId x = f.AddArgument(ir::TypeOf(spec));
 //   f.returns = {f.AddOp(UnaryPrimitive(kernels::UnaryOp::kRelu), {x})};
 //   ir::Graph graph;
 //   graph.functions.push_back(f);

@@ -89,7 +89,7 @@ TEST_F(ExitTest, WithAStreamHeldUp) {
         Stream& stream = DefaultStream(AllDevices().front());
         // volatile: what nobody reads would be left out, and the object be
         // taken for a leak.
-        static StreamStall* volatile held = nullptr;
+        [[maybe_unused]] static StreamStall* volatile held = nullptr;
         held = new StreamStall(stream);
         stream.HostCallback([] { ++ran; });
         std::exit(0);
