@@ -26,8 +26,7 @@
 // A cell prints with std::cout, as any program does. Verdicts are printed
 // below, when its code has returned; figures only with --verbose. On a terminal
 // a cell has at most 25 lines: print what the text is about, and leave the rest
-// to
-// --verbose.
+// to --verbose.
 //
 // A result that is wrong is reported at once and makes the program's exit code
 // non-zero; the cell goes on. A claim that fails is a finding, not an error.

@@ -66,7 +66,8 @@ Figure Ratio(const char* function, const Figure& a, const Figure& b) {
   return ratio;
 }
 
-// Of one number: is it surely within, or outside of, what is asked for?
+// Judges one number. within and outside: whether its whole interval lies within
+// what is asked for, or outside of it. If neither holds, nothing is decided.
 Judgement Judge(const Figure& figure, const std::string& asked, bool within,
                 bool outside) {
   const Summary& value = figure.value;

@@ -7,10 +7,10 @@
 //   j.number;    // "1.89x": so many times as long one by one takes
 //   j.evidence;  // "1.10x asked for; 95 %: 1.88-1.91"
 //
-// A judgement is about one number, which has one interval. It HOLDS or FAILS
-// only if the whole interval lies on one side of what is asked for; otherwise
-// it is INCONCLUSIVE. The number of two figures that were measured in the same
-// repeats (Cell::TimeInterleaved) is the median of their ratios, repeat by
+// A judgement is about one number, which has one interval. If the whole
+// interval meets what is asked for, it HOLDS; if none of it does, it FAILS;
+// else it is INCONCLUSIVE. The number of two figures that were measured in the
+// same repeats (Cell::TimeInterleaved) is the median of their ratios, repeat by
 // repeat: what slows a repeat slows both sides. Figures with different numbers
 // of samples are compared by interval arithmetic, which is never bolder than
 // the samples. A figure known to less than kCoverage, which needs six samples,
