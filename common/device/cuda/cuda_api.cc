@@ -22,6 +22,7 @@ namespace {
 
 static_assert(std::is_same_v<CudaStreamHandle, cudaStream_t>);
 static_assert(std::is_same_v<CudaEventHandle, cudaEvent_t>);
+static_assert(std::is_same_v<CudaGraphHandle, cudaGraphExec_t>);
 
 static_assert(kCudaSuccess == cudaSuccess);
 static_assert(kCudaInvalidValue == cudaErrorInvalidValue);
@@ -32,6 +33,7 @@ static_assert(kCudaNoKernelImageForDevice == cudaErrorNoKernelImageForDevice);
 static_assert(kCudaNvlinkUncorrectable == cudaErrorNvlinkUncorrectable);
 static_assert(kCudaUnsupportedPtxVersion == cudaErrorUnsupportedPtxVersion);
 static_assert(kCudaInvalidResourceHandle == cudaErrorInvalidResourceHandle);
+static_assert(kCudaIllegalState == cudaErrorIllegalState);
 static_assert(kCudaNotReady == cudaErrorNotReady);
 static_assert(kCudaIllegalAddress == cudaErrorIllegalAddress);
 static_assert(kCudaLaunchOutOfResources == cudaErrorLaunchOutOfResources);
@@ -46,6 +48,12 @@ static_assert(kCudaInvalidPc == cudaErrorInvalidPc);
 static_assert(kCudaLaunchFailure == cudaErrorLaunchFailure);
 static_assert(kCudaNotPermitted == cudaErrorNotPermitted);
 static_assert(kCudaMpsClientTerminated == cudaErrorMpsClientTerminated);
+static_assert(kCudaStreamCaptureUnsupported ==
+              cudaErrorStreamCaptureUnsupported);
+static_assert(kCudaStreamCaptureInvalidated ==
+              cudaErrorStreamCaptureInvalidated);
+static_assert(kCudaStreamCaptureIsolation == cudaErrorStreamCaptureIsolation);
+static_assert(kCudaCapturedEvent == cudaErrorCapturedEvent);
 static_assert(kCudaExternalDevice == cudaErrorExternalDevice);
 #if CUDART_VERSION >= 13000
 static_assert(kCudaContained == cudaErrorContained);
@@ -148,6 +156,25 @@ class RealCuda final : public CudaApi {
     const int error = LaunchHostFunction(stream, PollWord, awaited);
     if (error != 0) delete awaited;
     return error;
+  }
+
+  int BeginCapture(CudaStreamHandle stream) override {
+    return Taken(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed));
+  }
+  int EndCapture(CudaStreamHandle stream, CudaGraphHandle* graph) override {
+    cudaGraph_t recorded = nullptr;
+    int error = Taken(cudaStreamEndCapture(stream, &recorded));
+    if (error == 0) {
+      error = Taken(cudaGraphInstantiateWithFlags(graph, recorded, 0));
+    }
+    if (recorded != nullptr) Taken(cudaGraphDestroy(recorded));
+    return error;
+  }
+  int LaunchGraph(CudaGraphHandle graph, CudaStreamHandle stream) override {
+    return Taken(cudaGraphLaunch(graph, stream));
+  }
+  int DestroyGraph(CudaGraphHandle graph) override {
+    return Taken(cudaGraphExecDestroy(graph));
   }
   int TakeLaunchError() override { return cudaGetLastError(); }
 

@@ -26,14 +26,17 @@
 #include <cstdint>
 #include <string>
 
-// The runtime's own names: cudaStream_t and cudaEvent_t point to these.
+// The runtime's own names: cudaStream_t, cudaEvent_t and cudaGraphExec_t point
+// to these.
 struct CUstream_st;
 struct CUevent_st;
+struct CUgraphExec_st;
 
 namespace d2l {
 
 using CudaStreamHandle = CUstream_st*;  // the same type as cudaStream_t
 using CudaEventHandle = CUevent_st*;
+using CudaGraphHandle = CUgraphExec_st*;
 
 class CudaApi {
  public:
@@ -77,6 +80,18 @@ class CudaApi {
   // change, and in memory of AllocatePinned.
   virtual int WaitForWord(CudaStreamHandle stream, const std::uint32_t* word,
                           std::uint32_t least) = 0;
+  // From here on what is enqueued on the stream is recorded and not run, in
+  // CUDA's relaxed mode: other streams, and allocations, are as before. To wait
+  // for the stream, or for an event that is recorded on it, is an error, and
+  // makes EndCapture one.
+  virtual int BeginCapture(CudaStreamHandle stream) = 0;
+  // Also ends a capture that has failed. The graph is ready to be launched.
+  virtual int EndCapture(CudaStreamHandle stream, CudaGraphHandle* graph) = 0;
+  // Runs what was recorded, with the arguments that it had then, as the
+  // stream's next work. Not in two streams at once.
+  virtual int LaunchGraph(CudaGraphHandle graph, CudaStreamHandle stream) = 0;
+  // Launches of it that are enqueued still run.
+  virtual int DestroyGraph(CudaGraphHandle graph) = 0;
   // Takes the error of the kernel launches that this thread made.
   virtual int TakeLaunchError() = 0;
 

@@ -35,9 +35,7 @@ class BlasOfStream {
           absl::StrCat("CUDA gives no memory for cuBLAS's workspace, ", bytes,
                        " bytes: ", api_.ErrorText(error)));
     }
-    // The stream first: setting it resets the workspace.
-    blas_.set_stream(handle_, launch.stream);
-    blas_.set_workspace(handle_, workspace_, bytes);
+    workspace_bytes_ = bytes;
   }
   ~BlasOfStream() {
     blas_.destroy(handle_);
@@ -46,13 +44,25 @@ class BlasOfStream {
   BlasOfStream(const BlasOfStream&) = delete;
   BlasOfStream& operator=(const BlasOfStream&) = delete;
 
-  cublasHandle_t handle() const { return handle_; }
+  // For launches on this stream, the owner's or a recorded one (CudaGraph),
+  // whose launches run on the owner's: they may share the workspace.
+  cublasHandle_t HandleOn(CudaStreamHandle stream) {
+    if (stream != stream_) {
+      // The stream first: setting it resets the workspace.
+      CheckBlas(blas_.set_stream(handle_, stream));
+      CheckBlas(blas_.set_workspace(handle_, workspace_, workspace_bytes_));
+      stream_ = stream;
+    }
+    return handle_;
+  }
 
  private:
   const BlasLibrary& blas_;
   CudaApi& api_;
   cublasHandle_t handle_ = nullptr;
   void* workspace_ = nullptr;
+  std::size_t workspace_bytes_ = 0;
+  CudaStreamHandle stream_ = nullptr;
 };
 
 }  // namespace
@@ -60,7 +70,7 @@ class BlasOfStream {
 cublasHandle_t BlasOf(const CudaLaunch& launch) {
   std::shared_ptr<void>& state = launch.owner->library_state();
   if (state == nullptr) state = std::make_shared<BlasOfStream>(launch);
-  return static_cast<BlasOfStream*>(state.get())->handle();
+  return static_cast<BlasOfStream*>(state.get())->HandleOn(launch.stream);
 }
 
 }  // namespace d2l

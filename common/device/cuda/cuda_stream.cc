@@ -16,6 +16,7 @@
 #include "common/base/timer.h"
 #include "common/device/cuda/cuda_errors.h"
 #include "common/device/cuda/cuda_event.h"
+#include "common/device/cuda/cuda_graph.h"
 #include "common/device/listener.h"
 #include "common/device/memory.h"
 #include "common/device/nvtx_range.h"
@@ -190,6 +191,13 @@ void CudaStream::AwaitRoom(Lock& lock) {
 
 std::uint64_t CudaStream::LaunchErased(
     const OpLabel& label, absl::FunctionRef<void(const CudaLaunch&)> launch) {
+  if (internal::enqueue_mode == internal::kCapturing) {
+    if (CudaGraph* const graph = CudaGraph::RecordedOn(*this)) {
+      const Lock lock(mutex_);  // for library_state_
+      graph->Add(label, launch);
+      return 0;
+    }
+  }
   const std::uint64_t number = Enqueue(
       label, /*may_take_long=*/false, [&](const StreamLog::Ticket& ticket) {
         const CudaLaunch to = {stream_, ticket.errors, gpu_.multiprocessors(),

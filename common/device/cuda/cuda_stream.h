@@ -101,6 +101,9 @@ class CudaStream final : public Stream {
   //
   // The launch is an NvtxRange under the label's name.
   //
+  // While this thread records a CudaGraph the launch is a part of that, and
+  // nothing of the above holds; the number means nothing.
+  //
   // If CUDA does not take the launch, or `launch` throws, the operation has
   // failed, and this call throws AsyncError; the stream goes on.
   template <typename F>
@@ -136,6 +139,10 @@ class CudaStream final : public Stream {
   void Retire() override;
 
   CudaGpu& gpu() const { return gpu_; }
+  // False once the GPU, or the program, is gone.
+  bool is_running() const {
+    return log_->state() == StreamLog::State::kRunning;
+  }
 
   // A library's state for this stream (see cuda_blas.h). Used within a launch,
   // and destroyed before CUDA's stream is.

@@ -90,6 +90,19 @@ int FakeCuda::Enter(const char* function, int gpu) {
   return gpu == kHost ? 0 : lost_[gpu];
 }
 
+int FakeCuda::EnterOn(const char* function, const Stream& stream) {
+  const int error = Enter(function, stream.gpu);
+  if (error != 0 || stream.capture == nullptr) return error;
+  return stream.capture->spoiled ? kCudaStreamCaptureInvalidated : 0;
+}
+
+int FakeCuda::EnterFor(const char* function, const Event& event) {
+  const int error = Enter(function, event.gpu);
+  if (error != 0 || event.captured_in == nullptr) return error;
+  event.captured_in->spoiled = true;
+  return kCudaCapturedEvent;
+}
+
 int FakeCuda::EnterCurrent(const char* function) {
   if (current_gpu >= 0) return Enter(function, current_gpu);
   violations_.push_back(absl::StrCat(function, " without a current device"));
@@ -122,6 +135,9 @@ int FakeCuda::DestroyStream(CudaStreamHandle handle) {
   Lock lock(mutex_);
   auto& stream = *reinterpret_cast<Stream*>(handle);
   if (const int error = Enter("DestroyStream", stream.gpu)) return error;
+  if (stream.capture != nullptr) {
+    violations_.push_back("a stream destroyed while it is captured");
+  }
   Stop(stream, lock);
   return 0;
 }
@@ -169,6 +185,10 @@ bool FakeCuda::SharesStalledQueue(const Stream& stream) const {
 }
 
 void FakeCuda::Push(Lock& lock, Stream& stream, std::function<void()> work) {
+  if (stream.capture != nullptr) {
+    stream.capture->work.push_back(std::move(work));
+    return;
+  }
   WaitUntil(lock, "a call that enqueues", [&] {
     return stream.pushed - stream.done < options_.most_queued ||
            lost_[stream.gpu] != 0;
@@ -213,7 +233,7 @@ void FakeCuda::LaunchKernel(CudaStreamHandle handle,
                             std::function<void()> kernel) {
   Lock lock(mutex_);
   auto& stream = *reinterpret_cast<Stream*>(handle);
-  int error = Enter("LaunchKernel", stream.gpu);
+  int error = EnterOn("LaunchKernel", stream);
   if (error == 0) error = CheckCurrent("LaunchKernel", stream.gpu);
   if (error != 0) {
     launch_error = error;
@@ -233,7 +253,7 @@ int FakeCuda::LaunchHostFunction(CudaStreamHandle handle,
                                  void (*function)(void*), void* data) {
   Lock lock(mutex_);
   auto& stream = *reinterpret_cast<Stream*>(handle);
-  if (const int error = Enter("LaunchHostFunction", stream.gpu)) return error;
+  if (const int error = EnterOn("LaunchHostFunction", stream)) return error;
   Push(lock, stream, [this, function, data] {
     Lock one_at_a_time(host_functions_, std::defer_lock);
     if (options_.serial_host_functions) one_at_a_time.lock();
@@ -249,7 +269,7 @@ int FakeCuda::WaitForWord(CudaStreamHandle handle, const std::uint32_t* word,
                           std::uint32_t least) {
   Lock lock(mutex_);
   auto& stream = *reinterpret_cast<Stream*>(handle);
-  if (const int error = Enter("WaitForWord", stream.gpu)) return error;
+  if (const int error = EnterOn("WaitForWord", stream)) return error;
   const Block* const block = Find(word, sizeof(*word));
   if (block == nullptr || block->gpu != kHost) {
     violations_.push_back("a wait for a word that is not in pinned memory");
@@ -306,13 +326,61 @@ void FakeCuda::Unload() {
   changed_.notify_all();
 }
 
+// ---- Graphs.
+
+int FakeCuda::BeginCapture(CudaStreamHandle handle) {
+  Lock lock(mutex_);
+  auto& stream = *reinterpret_cast<Stream*>(handle);
+  if (const int error = EnterOn("BeginCapture", stream)) return error;
+  if (stream.capture != nullptr) return kCudaIllegalState;
+  stream.capture = std::make_shared<Graph>(Graph{stream.gpu, false, {}});
+  return 0;
+}
+
+int FakeCuda::EndCapture(CudaStreamHandle handle, CudaGraphHandle* graph) {
+  Lock lock(mutex_);
+  auto& stream = *reinterpret_cast<Stream*>(handle);
+  const std::shared_ptr<Graph> made = std::exchange(stream.capture, nullptr);
+  if (const int error = Enter("EndCapture", stream.gpu)) return error;
+  if (made == nullptr) return kCudaIllegalState;
+  if (made->spoiled) return kCudaStreamCaptureInvalidated;
+  *graph = reinterpret_cast<CudaGraphHandle>(made.get());
+  graphs_[*graph] = made;
+  return 0;
+}
+
+int FakeCuda::LaunchGraph(CudaGraphHandle handle, CudaStreamHandle on) {
+  Lock lock(mutex_);
+  auto& stream = *reinterpret_cast<Stream*>(on);
+  if (const int error = EnterOn("LaunchGraph", stream)) return error;
+  if (const int error = CheckCurrent("LaunchGraph", stream.gpu)) return error;
+  const auto it = graphs_.find(handle);
+  if (it == graphs_.end() || it->second->gpu != stream.gpu) {
+    violations_.push_back("a launch of a graph that the GPU does not have");
+    return kCudaInvalidValue;
+  }
+  // The work keeps it, if it is destroyed meanwhile.
+  Push(lock, stream, [graph = it->second] {
+    for (const auto& work : graph->work) work();
+  });
+  return 0;
+}
+
+int FakeCuda::DestroyGraph(CudaGraphHandle handle) {
+  Lock lock(mutex_);
+  if (const int error = EnterCurrent("DestroyGraph")) return error;
+  if (graphs_.erase(handle) == 1) return 0;
+  violations_.push_back("a graph destroyed that is not there");
+  return kCudaInvalidValue;
+}
+
 // ---- Events.
 
 int FakeCuda::CreateEvent(bool timed, CudaEventHandle* event) {
   Lock lock(mutex_);
   if (const int error = EnterCurrent("CreateEvent")) return error;
   events_.push_back(
-      std::make_unique<Event>(Event{current_gpu, timed, nullptr}));
+      std::make_unique<Event>(Event{current_gpu, timed, nullptr, nullptr}));
   *event = reinterpret_cast<CudaEventHandle>(events_.back().get());
   return 0;
 }
@@ -321,12 +389,14 @@ int FakeCuda::RecordEvent(CudaEventHandle handle, CudaStreamHandle on) {
   Lock lock(mutex_);
   auto& event = *reinterpret_cast<Event*>(handle);
   auto& stream = *reinterpret_cast<Stream*>(on);
-  if (const int error = Enter("RecordEvent", stream.gpu)) return error;
+  if (const int error = EnterOn("RecordEvent", stream)) return error;
   if (const int error = CheckCurrent("RecordEvent", stream.gpu)) return error;
   if (event.gpu != stream.gpu) {
     violations_.push_back("an event recorded on another device's stream");
     return kCudaInvalidResourceHandle;
   }
+  event.captured_in = stream.capture;
+  if (stream.capture != nullptr) return 0;  // it stands for an order only
   auto point = std::make_shared<Point>();
   point->gpu = stream.gpu;
   event.latest = point;
@@ -342,7 +412,7 @@ int FakeCuda::RecordEvent(CudaEventHandle handle, CudaStreamHandle on) {
 int FakeCuda::QueryEvent(CudaEventHandle handle) {
   Lock lock(mutex_);
   const auto& event = *reinterpret_cast<Event*>(handle);
-  if (const int error = Enter("QueryEvent", event.gpu)) return error;
+  if (const int error = EnterFor("QueryEvent", event)) return error;
   if (const int error = CheckCurrent("QueryEvent", event.gpu)) return error;
   return event.latest == nullptr || event.latest->done ? 0 : kCudaNotReady;
 }
@@ -350,7 +420,7 @@ int FakeCuda::QueryEvent(CudaEventHandle handle) {
 int FakeCuda::SynchronizeEvent(CudaEventHandle handle) {
   Lock lock(mutex_);
   const auto& event = *reinterpret_cast<Event*>(handle);
-  if (const int error = Enter("SynchronizeEvent", event.gpu)) return error;
+  if (const int error = EnterFor("SynchronizeEvent", event)) return error;
   if (const int error = CheckCurrent("SynchronizeEvent", event.gpu)) {
     return error;
   }
@@ -366,9 +436,15 @@ int FakeCuda::WaitEvent(CudaStreamHandle on, CudaEventHandle handle) {
   Lock lock(mutex_);
   auto& stream = *reinterpret_cast<Stream*>(on);
   const auto& event = *reinterpret_cast<Event*>(handle);
-  if (const int error = Enter("WaitEvent", stream.gpu)) return error;
+  if (const int error = EnterOn("WaitEvent", stream)) return error;
+  if (event.captured_in != stream.capture) {
+    for (const auto& capture : {event.captured_in, stream.capture}) {
+      if (capture != nullptr) capture->spoiled = true;
+    }
+    return kCudaStreamCaptureIsolation;
+  }
   const std::shared_ptr<Point> point = event.latest;
-  if (point == nullptr) return 0;
+  if (point == nullptr || stream.capture != nullptr) return 0;
   Push(lock, stream, [this, point] {
     Lock waiting(mutex_);
     changed_.wait(waiting,
@@ -409,9 +485,13 @@ int FakeCuda::CopyAsync(void* dst, const void* src, std::size_t bytes,
                         CudaStreamHandle on) {
   Lock lock(mutex_);
   auto& stream = *reinterpret_cast<Stream*>(on);
-  if (const int error = Enter("CopyAsync", stream.gpu)) return error;
+  if (const int error = EnterOn("CopyAsync", stream)) return error;
   const bool from_pageable = Find(src, bytes) == nullptr;
   const bool to_pageable = Find(dst, bytes) == nullptr;
+  if (stream.capture != nullptr && (from_pageable || to_pageable)) {
+    stream.capture->spoiled = true;
+    return kCudaStreamCaptureUnsupported;
+  }
   if (from_pageable) {
     const auto* const from = static_cast<const char*>(src);
     Push(lock, stream, [dst, staged = std::vector<char>(from, from + bytes)] {

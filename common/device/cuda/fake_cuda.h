@@ -25,9 +25,13 @@
 // access from a thread other than a stream's, or from a host function, faults,
 // as on a machine with a GPU. Elsewhere such an access is not detected.
 //
+// A stream that is captured runs nothing. What CUDA does not permit of it, and
+// of events that are recorded on it, returns CUDA's error and spoils the
+// capture. Other streams cannot join a capture, as CUDA lets them.
+//
 // Invalid calls are recorded (violations()): calls from a host function, a
-// stream or an event with another current device than its own, memory that is
-// not there.
+// stream or an event with another current device than its own, memory or a
+// graph that is not there.
 //
 // Thread-safe. Destroyed after every stream on it; it waits for their threads.
 
@@ -90,6 +94,10 @@ class FakeCuda final : public CudaApi {
                          void* data) override;
   int WaitForWord(CudaStreamHandle stream, const std::uint32_t* word,
                   std::uint32_t least) override;
+  int BeginCapture(CudaStreamHandle stream) override;
+  int EndCapture(CudaStreamHandle stream, CudaGraphHandle* graph) override;
+  int LaunchGraph(CudaGraphHandle graph, CudaStreamHandle stream) override;
+  int DestroyGraph(CudaGraphHandle graph) override;
   int TakeLaunchError() override;
   int Allocate(std::size_t bytes, void** data) override;
   int Free(void* data) override;
@@ -135,16 +143,23 @@ class FakeCuda final : public CudaApi {
     bool done = false;
     std::int64_t nanos = 0;
   };
+  struct Graph {
+    int gpu;
+    bool spoiled = false;
+    std::vector<std::function<void()>> work;
+  };
   struct Event {
     int gpu;
     bool timed;
     std::shared_ptr<Point> latest;
+    std::shared_ptr<Graph> captured_in;  // the latest record is a part of it
   };
   struct Stream {
     int gpu;
     std::deque<std::function<void()>> work;
     int queue;
-    bool stalled = false;  // it waits for a word
+    bool stalled = false;            // it waits for a word
+    std::shared_ptr<Graph> capture;  // null unless it is captured
     std::uint64_t pushed = 0;
     std::uint64_t done = 0;
     bool closing = false;
@@ -160,6 +175,9 @@ class FakeCuda final : public CudaApi {
 
   // At the beginning of every call: the error it returns, 0 to go on.
   int Enter(const char* function, int gpu);
+  // The same for one that enqueues, and for one that asks for an event.
+  int EnterOn(const char* function, const Stream& stream);
+  int EnterFor(const char* function, const Event& event);
   // The same for one that works on the thread's current device.
   int EnterCurrent(const char* function);
   void Serve(Stream& stream);
@@ -187,6 +205,7 @@ class FakeCuda final : public CudaApi {
   bool unloaded_ = false;
   std::vector<std::unique_ptr<Stream>> streams_;
   std::vector<std::unique_ptr<Event>> events_;
+  std::map<CudaGraphHandle, std::shared_ptr<Graph>> graphs_;
   std::map<std::uintptr_t, Block> blocks_;
   std::map<std::string, std::int64_t> calls_;
   std::map<std::string, int> fail_next_;

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "common/device/cuda/cuda_graph.h"
 #include "common/device/cuda/cuda_stream.h"
 #include "common/device/device_table.h"
 #include "common/device/memory.h"
@@ -31,10 +32,12 @@ std::uint64_t On(Stream& stream, const OpLabel& label, const Args& args,
 std::uint64_t Reduce(Stream& stream, const OpLabel& label,
                      const ReduceArgs& args) {
   // From the stream's own free list, to which it returns at the end of this
-  // call: whatever gets it next on this stream runs after the reduction.
+  // call, or of the graph: whatever gets it next on this stream runs after the
+  // reduction.
   StorageRef scratch;
   if (const std::size_t bytes = cuda::ReduceScratchBytes(args)) {
     scratch = Memory(stream.device()).Allocate(bytes, stream);
+    CudaGraph::Keep(scratch);
   }
   return On<cuda::LaunchReduce>(stream, label, args,
                                 scratch ? scratch->data() : nullptr);
