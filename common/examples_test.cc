@@ -40,6 +40,7 @@
 #include "common/graph/captured.h"
 #include "common/graph/interpreter.h"
 #include "common/graph/ir.h"
+#include "common/graph/ir_text.h"
 #include "common/graph/memory_plan.h"
 #include "common/graph/passes.h"
 #include "common/graph/picture.h"
@@ -49,6 +50,9 @@
 #include "common/lesson/cell.h"
 #include "common/lesson/host_library.h"
 #include "common/lesson/trace_program.h"
+#include "common/nn/hybrid.h"
+#include "common/nn/layers.h"
+#include "common/nn/module.h"
 #include "common/ops/elementwise_primitives.h"
 #include "common/ops/make_primitive.h"
 #include "common/ops/ops.h"
@@ -194,7 +198,7 @@ TEST(Examples, OfEveryHeaderAreCompiled) {
   std::set<std::string> compiled;
   for (const auto& [header, example] : Examples()) compiled.insert(header);
   std::set<std::string> seen;
-  for (const char* room : {"base", "device", "tensor", "ops", "graph",
+  for (const char* room : {"base", "device", "tensor", "ops", "graph", "nn",
                            "drawing", "profiler", "lesson"}) {
     for (const auto& entry :
          std::filesystem::directory_iterator(std::string("common/") + room)) {
@@ -596,6 +600,60 @@ TEST_F(ExamplesTest, Programs) {
       });
       // End of example
     }
+  }
+}
+
+TEST_F(ExamplesTest, Networks) {
+  {
+    // Example of common/nn/module.h
+    class Mlp : public nn::Module {
+     public:
+      Tensor Forward(const Tensor& x) override {
+        return output_(Relu(hidden_(x)));
+      }
+      std::string Name() const override { return "Mlp"; }
+      void Members(nn::MemberVisitor& visitor) override {
+        visitor.Child("hidden", hidden_);
+        visitor.Child("output", output_);
+      }
+
+     private:
+      nn::Linear hidden_{20, 256};
+      nn::Linear output_{256, 10};
+    };
+    Mlp net;
+    Tensor y = net(Ones({2, 20}));
+    std::cout << net;                // as PyTorch prints it
+    nn::NamedParameters(net);        // "hidden.weight", "hidden.bias", …
+    // End of example
+    EXPECT_EQ(y.shape(), (Shape{2, 10}));
+    EXPECT_EQ(nn::NamedParameters(net)[1].first, "hidden.bias");
+  }
+  {
+    // Example of common/nn/layers.h
+    nn::Sequential net(nn::Linear(512, 256), nn::ReLU(), nn::Linear(256, 2));
+    Tensor y = net(Randn({8, 512}));  // of shape (8, 2)
+    std::cout << net;
+    // Sequential(
+    //   (0): Linear(in_features=512, out_features=256, bias=True)
+    //   (1): ReLU()
+    //   (2): Linear(in_features=256, out_features=2, bias=True)
+    // )
+    // End of example
+    EXPECT_EQ(y.shape(), (Shape{8, 2}));
+  }
+  {
+    // Example of common/nn/hybrid.h
+    nn::Hybrid net = nn::Hybridize(
+        nn::Sequential(nn::Linear(20, 256), nn::ReLU(), nn::Linear(256, 10)));
+    Tensor x = Randn({2, 20});
+    Tensor y = net(x);         // runs as usual, and is written down
+    y = net(x);                // the compiled program
+    y = net(Randn({3, 20}));   // another shape: another program
+    std::cout << net.Report().ToString();
+    std::cout << ir::ToText(net.graph());
+    // End of example
+    EXPECT_EQ(net.Report().programs.size(), 2u);
   }
 }
 

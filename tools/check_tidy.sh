@@ -15,6 +15,7 @@ files=("$@")
 if [[ ${#files[@]} -eq 0 ]]; then
   mapfile -t files < <(git ls-files -- 'common/base/*.cc' 'common/device/*.cc' \
     'common/tensor/*.cc' 'common/ops/*.cc' 'common/graph/*.cc' \
+    'common/nn/*.cc' \
     | grep -Ev '_(test|benchmark|fuzz)\.cc$|/(fake|test)[a-z_]*\.cc$|/cuda/')
 fi
 printf '%s\0' "${files[@]}" \

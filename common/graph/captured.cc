@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
+#include "absl/types/span.h"
 #include "common/base/interned.h"
 #include "common/device/cpu/cpu_stream.h"
 #include "common/device/cpu/task_sink.h"
@@ -276,8 +277,7 @@ class Captured::OnStream {
     }
   }
 
-  std::vector<Tensor> Run(const std::vector<Tensor>& inputs,
-                          SourceLocation at) {
+  std::vector<Tensor> Run(absl::Span<const Tensor> inputs, SourceLocation at) {
     const Function& f = plan_.function;
     auto call = std::make_unique<Call>();
     std::vector<Tensor> results(plan_.results.size());
@@ -361,7 +361,7 @@ class Captured::OnStream {
     }
   }
 
-  Tensor OfCall(ValueId value, const std::vector<Tensor>& inputs,
+  Tensor OfCall(ValueId value, absl::Span<const Tensor> inputs,
                 const std::vector<Tensor>& results) const {
     const ValueId root = plan_.storages.root[value];
     for (std::size_t i = 0; i < results.size(); ++i) {
@@ -377,7 +377,7 @@ class Captured::OnStream {
     return tensors_[value];  // a weight
   }
 
-  void LaunchForCall(const std::vector<Tensor>& inputs,
+  void LaunchForCall(absl::Span<const Tensor> inputs,
                      const std::vector<Tensor>& results, Call& call) const {
     std::vector<Tensor> tensors(of_call_.empty() ? 0 : tensors_.size());
     for (const ValueId value : of_call_) {
@@ -473,7 +473,7 @@ Captured::OnStream& Captured::On(Stream& stream) {
   return *on_stream;
 }
 
-std::vector<Tensor> Captured::Run(const std::vector<Tensor>& inputs,
+std::vector<Tensor> Captured::Run(absl::Span<const Tensor> inputs,
                                   SourceLocation at) {
   if (plan_ == nullptr || internal::Listeners().any() ||
       internal::enqueue_mode != internal::kMayEnqueue) {

@@ -32,6 +32,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/types/span.h"
 #include "common/base/mutex.h"
 #include "common/base/source_location.h"
 #include "common/device/stream.h"
@@ -53,7 +54,7 @@ class Captured {
   Captured(const Captured&) = delete;
   Captured& operator=(const Captured&) = delete;
 
-  std::vector<Tensor> Run(const std::vector<Tensor>& inputs,
+  std::vector<Tensor> Run(absl::Span<const Tensor> inputs,
                           SourceLocation at = SourceLocation::Current());
 
   const Graph& graph() const { return graph_; }

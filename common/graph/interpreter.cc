@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_format.h"
+#include "absl/types/span.h"
 #include "common/ops/copy.h"
 #include "common/ops/replay.h"
 
@@ -13,7 +14,7 @@ namespace d2l::ir {
 namespace {
 
 std::vector<Tensor> RunFunction(const Graph& graph, const Function& function,
-                                const std::vector<Tensor>& inputs) {
+                                absl::Span<const Tensor> inputs) {
   const Storages storages(function);
   // What is to be let go of after which node.
   const std::vector<int> last = LastUses(function, storages);
@@ -80,7 +81,7 @@ std::vector<Tensor> RunFunction(const Graph& graph, const Function& function,
 
 }  // namespace
 
-void CheckArguments(const Graph& graph, const std::vector<Tensor>& inputs) {
+void CheckArguments(const Graph& graph, absl::Span<const Tensor> inputs) {
   const Function& function = graph.main();
   if (inputs.size() != function.arguments.size()) {
     throw std::invalid_argument(
@@ -105,7 +106,7 @@ void CheckArguments(const Graph& graph, const std::vector<Tensor>& inputs) {
   }
 }
 
-std::vector<Tensor> Run(const Graph& graph, const std::vector<Tensor>& inputs) {
+std::vector<Tensor> Run(const Graph& graph, absl::Span<const Tensor> inputs) {
   CheckArguments(graph, inputs);
   return RunFunction(graph, graph.main(), inputs);
 }

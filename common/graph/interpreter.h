@@ -17,16 +17,17 @@
 
 #include <vector>
 
+#include "absl/types/span.h"
 #include "common/graph/ir.h"
 #include "common/tensor/tensor.h"
 
 namespace d2l::ir {
 
 // The graph is valid, as a trace, ParseText and passes make it.
-std::vector<Tensor> Run(const Graph& graph, const std::vector<Tensor>& inputs);
+std::vector<Tensor> Run(const Graph& graph, absl::Span<const Tensor> inputs);
 
 // Throws std::invalid_argument unless the program may be run with these.
-void CheckArguments(const Graph& graph, const std::vector<Tensor>& inputs);
+void CheckArguments(const Graph& graph, absl::Span<const Tensor> inputs);
 
 }  // namespace d2l::ir
 

@@ -1,0 +1,308 @@
+#include "common/nn/hybrid.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <iostream>
+#include <limits>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/inlined_vector.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "common/base/mutex.h"
+#include "common/base/timer.h"
+#include "common/graph/captured.h"
+#include "common/graph/trace.h"
+#include "common/ops/record.h"
+
+namespace d2l::nn {
+namespace {
+
+// Of all parameters, in their order. Walking the module in each call sees
+// whatever its owner changed in it, and takes about a nanosecond a member.
+class ParameterIds : public MemberVisitor {
+ public:
+  void Parameter(std::string_view, Tensor& parameter) override {
+    ids.push_back(parameter.id());
+  }
+  void Child(std::string_view, Module& child) override { child.Members(*this); }
+
+  absl::InlinedVector<std::uint64_t, 16> ids;
+};
+
+struct Program {
+  Program(const Tensor& x, const ParameterIds& parameter_ids,
+          ir::Graph traced_graph, ir::Graph optimized)
+      : input(ir::TypeOf(x)),
+        ids(parameter_ids.ids.begin(), parameter_ids.ids.end()),
+        traced(std::move(traced_graph)),
+        captured(std::move(optimized)) {}
+
+  bool IsFor(const Tensor& x, const ParameterIds& parameters) const {
+    return ir::SameType(x, input) && parameters.ids.size() == ids.size() &&
+           std::equal(ids.begin(), ids.end(), parameters.ids.begin());
+  }
+
+  Tensor Run(const Tensor& x) {
+    // The first run makes the program's tasks.
+    if (calls.fetch_add(1, std::memory_order_relaxed) == 1) {
+      const Timer timer;
+      Tensor y = RunCaptured(x);
+      first_run_seconds.store(timer.Seconds(), std::memory_order_relaxed);
+      return y;
+    }
+    return RunCaptured(x);
+  }
+
+  Tensor RunCaptured(const Tensor& x) {
+    return std::move(
+        captured.Run({&x, 1}, internal::op_context.requested_by).front());
+  }
+
+  const Tensor input;  // a type
+  const std::vector<std::uint64_t> ids;
+  std::vector<std::pair<std::string, Tensor>> parameters;
+  const ir::Graph traced;
+  ir::Captured captured;
+  HybridReport::Program report;  // but for what is counted here:
+  std::atomic<std::int64_t> calls{1};
+  std::atomic<double> first_run_seconds{0};
+};
+
+// What is in x's key, and is not as in the program's.
+std::string Difference(
+    const Program& program, const Tensor& x,
+    const std::vector<std::pair<std::string, Tensor>>& parameters) {
+  std::vector<std::string> guards;
+  const auto compare = [&](const char* what, const std::string& before,
+                           const std::string& now) {
+    if (before == now) return false;
+    guards.push_back(
+        absl::StrFormat("the input's %s was %s and is %s", what, before, now));
+    return true;
+  };
+  const Tensor& input = program.input;
+  // Other strides follow from another shape.
+  if (!compare("shape", input.shape().ToString(), x.shape().ToString())) {
+    compare("strides", input.strides().ToString(), x.strides().ToString());
+  }
+  compare("dtype", DTypeName(input.dtype()), DTypeName(x.dtype()));
+  compare("device", input.device().ToString(), x.device().ToString());
+  if (program.parameters.size() != parameters.size()) {
+    guards.push_back(absl::StrFormat("there were %d parameters and are %d",
+                                     program.parameters.size(),
+                                     parameters.size()));
+    return absl::StrJoin(guards, "; ");
+  }
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    const Tensor& before = program.parameters[i].second;
+    const Tensor& now = parameters[i].second;
+    if (before.id() == now.id()) continue;
+    guards.push_back(absl::StrFormat(
+        "the parameter \"%s\" was another tensor, %s, and is %s",
+        parameters[i].first, ir::TypeToString(before), ir::TypeToString(now)));
+  }
+  return absl::StrJoin(guards, "; ");
+}
+
+}  // namespace
+
+class Hybrid::Programs {
+ public:
+  explicit Programs(std::unique_ptr<Module> its_module)
+      : module(std::move(its_module)) {}
+
+  Tensor Call(const Tensor& x) {
+    ParameterIds parameters;
+    module->Members(parameters);
+    if (Program* const program = Find(x, parameters)) return program->Run(x);
+    // An outer trace would not know this one's values.
+    if (internal::op_context.listeners != nullptr) return RunEagerly(x);
+    return TraceUnlessThere(x, parameters);
+  }
+
+  const Program& Last() const {
+    const int count = count_.load(std::memory_order_acquire);
+    if (count > 0) return *all_[count - 1];
+    throw std::logic_error(absl::StrFormat(
+        "[Hybridize] %s has no program yet: call it once with an input, and it "
+        "is traced",
+        module->Name()));
+  }
+
+  HybridReport Report() const {
+    HybridReport report;
+    report.name = module->Name();
+    report.eager_calls = eager_calls_.load(std::memory_order_relaxed);
+    const int count = count_.load(std::memory_order_acquire);
+    for (int i = 0; i < count; ++i) {
+      HybridReport::Program program = all_[i]->report;
+      program.calls = all_[i]->calls.load(std::memory_order_relaxed);
+      program.prepare_seconds +=
+          all_[i]->first_run_seconds.load(std::memory_order_relaxed);
+      report.programs.push_back(std::move(program));
+    }
+    return report;
+  }
+
+  const std::unique_ptr<Module> module;
+
+ private:
+  // Null if there is none. Without a lock: programs are only ever added.
+  Program* Find(const Tensor& x, const ParameterIds& parameters) {
+    const int used = used_.load(std::memory_order_acquire);
+    const int count = count_.load(std::memory_order_acquire);  // > used
+    for (int i = 0; i < count; ++i) {
+      const int k = i == 0 ? used : i <= used ? i - 1 : i;
+      if (!all_[k]->IsFor(x, parameters)) continue;
+      if (k != used) used_.store(k, std::memory_order_release);
+      return all_[k].get();
+    }
+    return nullptr;
+  }
+
+  Tensor RunEagerly(const Tensor& x) {
+    eager_calls_.fetch_add(1, std::memory_order_relaxed);
+    return module->Forward(x);
+  }
+
+  void SayThatItIsFull(const Tensor& x) {
+    if (said_.exchange(true)) return;
+    std::cerr << "[Hybridize] " << module->Name() << " has " << kMaxPrograms
+              << " programs, and none for " << x.Describe()
+              << "; calls that need another one run as they are, not compiled. "
+                 "Use fewer shapes, write to parameters in place instead of "
+                 "replacing them, or see Report() for why it was traced.\n";
+  }
+
+  Tensor TraceUnlessThere(const Tensor& x, const ParameterIds& parameters) {
+    if (count_.load(std::memory_order_acquire) == kMaxPrograms) {
+      SayThatItIsFull(x);
+      return RunEagerly(x);
+    }
+    MutexLock lock(mutex_);
+    if (Program* const program = Find(x, parameters)) return program->Run(x);
+    const int count = count_.load(std::memory_order_relaxed);
+    if (count == kMaxPrograms) return RunEagerly(x);
+    HybridReport::Program report;
+    ir::TraceOptions options;
+    options.name = module->Name();
+    options.weights = NamedParameters(*module);
+    std::vector<Tensor> results;
+    options.results = &results;
+    const Timer trace_timer;
+    ir::Graph traced = ir::Trace(
+        [&](const std::vector<Tensor>& in) -> std::vector<Tensor> {
+          return {module->Forward(in[0])};
+        },
+        {x}, options, internal::op_context.requested_by);
+    report.trace_seconds = trace_timer.Seconds();
+    ir::Graph optimized = traced;
+    report.passes = ir::Optimize(optimized);
+    const Timer prepare_timer;
+    auto program = std::make_unique<Program>(x, parameters, std::move(traced),
+                                             std::move(optimized));
+    report.prepare_seconds = prepare_timer.Seconds();
+    report.not_captured = program->captured.not_captured();
+    report.input = ir::TypeToString(program->input);
+    report.why = count == 0
+                     ? "it is the first"
+                     : Difference(*all_[used_.load(std::memory_order_relaxed)],
+                                  x, options.weights);
+    program->parameters = std::move(options.weights);
+    program->report = std::move(report);
+    all_[count] = std::move(program);
+    count_.store(count + 1, std::memory_order_release);
+    used_.store(count, std::memory_order_release);
+    return std::move(results.front());
+  }
+
+  Mutex mutex_;  // held while tracing, and to add a program
+  std::array<std::unique_ptr<Program>, kMaxPrograms> all_;
+  std::atomic<int> count_{0};  // of programs that may be used
+  std::atomic<int> used_{0};   // the last one that was
+  std::atomic<std::int64_t> eager_calls_{0};
+  std::atomic<bool> said_{false};
+};
+
+double HybridReport::Program::SecondsToCompile() const {
+  double seconds = trace_seconds + prepare_seconds;
+  for (const ir::PassReport& pass : passes) seconds += pass.seconds;
+  return seconds;
+}
+
+double HybridReport::Program::CallsToPay(double eager_seconds,
+                                         double compiled_seconds) const {
+  const double saved = eager_seconds - compiled_seconds;
+  return saved > 0 ? std::ceil(SecondsToCompile() / saved)
+                   : std::numeric_limits<double>::infinity();
+}
+
+std::int64_t HybridReport::calls() const {
+  std::int64_t calls = eager_calls;
+  for (const Program& program : programs) calls += program.calls;
+  return calls;
+}
+
+std::string HybridReport::ToString() const {
+  std::string text =
+      absl::StrFormat("%s: %d calls, %d programs, %d calls that ran as usual\n",
+                      name, calls(), programs.size(), eager_calls);
+  for (std::size_t i = 0; i < programs.size(); ++i) {
+    const Program& program = programs[i];
+    absl::StrAppendFormat(
+        &text,
+        "program %d for %s: %d calls; traced because %s\n"
+        "  %.3f ms: trace %.3f, executor and its first run %.3f, passes:\n",
+        i + 1, program.input, program.calls, program.why,
+        1e3 * program.SecondsToCompile(), 1e3 * program.trace_seconds,
+        1e3 * program.prepare_seconds);
+    for (const ir::PassReport& pass : program.passes) {
+      absl::StrAppend(&text, "    ", pass.ToString(), "\n");
+    }
+    if (!program.not_captured.empty()) {
+      absl::StrAppend(
+          &text, "  the interpreter runs it: ", program.not_captured, "\n");
+    }
+  }
+  return text;
+}
+
+Hybrid::Hybrid(std::unique_ptr<Module> module)
+    : programs_(std::make_unique<Programs>(std::move(module))) {}
+Hybrid::~Hybrid() = default;
+Hybrid::Hybrid(Hybrid&&) noexcept = default;
+Hybrid& Hybrid::operator=(Hybrid&&) noexcept = default;
+
+Tensor Hybrid::Forward(const Tensor& x) { return programs_->Call(x); }
+
+std::string Hybrid::Name() const { return programs_->module->Name(); }
+
+std::string Hybrid::ExtraRepr() const { return programs_->module->ExtraRepr(); }
+
+void Hybrid::Members(MemberVisitor& visitor) {
+  programs_->module->Members(visitor);
+}
+
+Module& Hybrid::module() { return *programs_->module; }
+
+HybridReport Hybrid::Report() const { return programs_->Report(); }
+
+const ir::Graph& Hybrid::graph() const {
+  return programs_->Last().captured.graph();
+}
+
+const ir::Graph& Hybrid::traced() const { return programs_->Last().traced; }
+
+}  // namespace d2l::nn

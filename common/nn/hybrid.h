@@ -1,0 +1,110 @@
+// Hybridize: a module that is traced when it is called, and then runs as a
+// compiled program.
+//
+//   nn::Hybrid net = nn::Hybridize(
+//       nn::Sequential(nn::Linear(20, 256), nn::ReLU(), nn::Linear(256, 10)));
+//   Tensor x = Randn({2, 20});
+//   Tensor y = net(x);         // runs as usual, and is written down
+//   y = net(x);                // the compiled program
+//   y = net(Randn({3, 20}));   // another shape: another program
+//   std::cout << net.Report().ToString();
+//   std::cout << ir::ToText(net.graph());
+//
+// A call's key is the input's shape, dtype, strides and device, and which
+// tensors the parameters are. The first call with a key runs Forward under
+// ir::Trace, then ir::Optimize, and makes an ir::Captured; later ones run that,
+// bit for bit as Forward would. A parameter that is written in place is read as
+// it then is; one that is replaced means another program.
+//
+// Only operations on tensors are in a program. What else Forward does happens
+// while it is traced, and not again: a print, a counter, an `if` on a flag of
+// the host's, which stays as it was decided then, as do tensors that are not
+// parameters. Forward may branch on the input's shape: it is in the key.
+//
+// Forward runs as usual in calls with a new key when there are kMaxPrograms
+// programs already (standard error says so, once), and while an OpListener of
+// the thread is present, such as the trace of a module around this one.
+//
+// Errors: as of ir::Trace (reading a value in Forward throws std::logic_error)
+// and of Forward; then there is no program, and the next call tries again.
+// Thread-safety: calls may be made on several threads, as far as the module's
+// own; one thread traces at a time, and what it has traced is not traced again.
+// Ownership: it owns the module. Programs keep their parameters' memory.
+
+#ifndef D2L_COMMON_NN_HYBRID_H_
+#define D2L_COMMON_NN_HYBRID_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/graph/ir.h"
+#include "common/graph/passes.h"
+#include "common/nn/module.h"
+#include "common/tensor/tensor.h"
+
+namespace d2l::nn {
+
+struct HybridReport {
+  struct Program {
+    std::string input;         // "float32[1, 20]"
+    std::string why;           // it was traced
+    std::int64_t calls = 0;    // the traced one included
+    double trace_seconds = 0;  // of Forward, which also enqueued its work
+    std::vector<ir::PassReport> passes;
+    double prepare_seconds = 0;  // of the executor, and of its first run
+    std::string not_captured;    // why the interpreter runs it; or empty
+
+    // All of these, and the passes.
+    double SecondsToCompile() const;
+    // After how many calls that has been saved; infinity if none are enough.
+    // The two seconds are of one call, as you measured them.
+    double CallsToPay(double eager_seconds, double compiled_seconds) const;
+  };
+
+  std::string name;  // of the module
+  std::int64_t eager_calls = 0;
+  std::vector<Program> programs;  // in the order in which they were traced
+
+  std::int64_t calls() const;
+  std::string ToString() const;
+};
+
+// It prints, and names its parameters, as the module that it owns.
+class Hybrid : public Module {
+ public:
+  static constexpr int kMaxPrograms = 8;
+
+  explicit Hybrid(std::unique_ptr<Module> module);
+  ~Hybrid() override;
+  Hybrid(Hybrid&&) noexcept;
+  Hybrid& operator=(Hybrid&&) noexcept;
+
+  Tensor Forward(const Tensor& x) override;
+  std::string Name() const override;
+  std::string ExtraRepr() const override;
+  void Members(MemberVisitor& visitor) override;
+
+  Module& module();
+  HybridReport Report() const;
+
+  // The program that was traced last, after the passes and before. It stays
+  // where it is. Throws std::logic_error before the first call.
+  const ir::Graph& graph() const;
+  const ir::Graph& traced() const;
+
+ private:
+  class Programs;
+  std::unique_ptr<Programs> programs_;
+};
+
+template <typename M>
+Hybrid Hybridize(M module) {
+  return Hybrid(std::make_unique<M>(std::move(module)));
+}
+
+}  // namespace d2l::nn
+
+#endif  // D2L_COMMON_NN_HYBRID_H_

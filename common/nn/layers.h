@@ -1,0 +1,93 @@
+// Layers, with PyTorch's names, initial values and text.
+//
+//   nn::Sequential net(nn::Linear(512, 256), nn::ReLU(), nn::Linear(256, 2));
+//   Tensor y = net(Randn({8, 512}));  // of shape (8, 2)
+//   std::cout << net;
+//   // Sequential(
+//   //   (0): Linear(in_features=512, out_features=256, bias=True)
+//   //   (1): ReLU()
+//   //   (2): Linear(in_features=256, out_features=2, bias=True)
+//   // )
+//
+// Ownership, thread-safety and errors: see module.h.
+
+#ifndef D2L_COMMON_NN_LAYERS_H_
+#define D2L_COMMON_NN_LAYERS_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "common/device/device.h"
+#include "common/nn/module.h"
+#include "common/tensor/tensor.h"
+
+namespace d2l::nn {
+
+// x @ weight.T + bias, for x of shape (*, in_features).
+class Linear : public Module {
+ public:
+  // The parameters are float32, uniform in ±1/sqrt(in_features), from the
+  // device's generator. Throws std::invalid_argument for negative sizes.
+  Linear(std::int64_t in_features, std::int64_t out_features, bool bias = true,
+         Device device = Device());
+
+  Tensor Forward(const Tensor& x) override;
+  std::string Name() const override { return "Linear"; }
+  std::string ExtraRepr() const override;
+  void Members(MemberVisitor& visitor) override;
+
+  // (out_features, in_features). Assign to it to replace it, or write into its
+  // memory in place.
+  Tensor& weight() { return weight_; }
+  // (out_features); undefined if there is none.
+  Tensor& bias() { return bias_; }
+
+ private:
+  std::int64_t in_features_;
+  std::int64_t out_features_;
+  Tensor weight_;
+  Tensor bias_;
+};
+
+class ReLU : public Module {  // NOLINT(readability-identifier-naming)
+ public:
+  Tensor Forward(const Tensor& x) override;
+  std::string Name() const override { return "ReLU"; }
+};
+
+// Its modules one after the other. They are called "0", "1", ….
+class Sequential : public Module {
+ public:
+  // Sequential(Sequential(…)) is no more than the inner one, as C++ has it: use
+  // Append.
+  template <
+      typename... Modules,
+      typename = std::enable_if_t<(std::is_base_of_v<Module, Modules> && ...)>>
+  explicit Sequential(Modules... modules) {
+    (Append(std::move(modules)), ...);
+  }
+
+  template <typename M>
+  void Append(M module) {
+    children_.emplace_back(std::to_string(children_.size()),
+                           std::make_unique<M>(std::move(module)));
+  }
+
+  Tensor Forward(const Tensor& x) override;
+  std::string Name() const override { return "Sequential"; }
+  void Members(MemberVisitor& visitor) override;
+
+  int size() const { return static_cast<int>(children_.size()); }
+  Module& operator[](int i) { return *children_[i].second; }
+
+ private:
+  std::vector<std::pair<std::string, std::unique_ptr<Module>>> children_;
+};
+
+}  // namespace d2l::nn
+
+#endif  // D2L_COMMON_NN_LAYERS_H_

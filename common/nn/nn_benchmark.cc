@@ -1,0 +1,87 @@
+// What Hybridize saves, by the width of a network: the layers (n, n/2, n/4, 2)
+// for one sample, beside their products alone.
+//
+//   bazel run -c opt //common/nn:nn_benchmark
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "benchmark/benchmark.h"
+#include "common/base/timer.h"
+#include "common/graph/captured.h"
+#include "common/graph/ir.h"
+#include "common/nn/hybrid.h"
+#include "common/nn/layers.h"
+#include "common/ops/ops.h"
+
+namespace d2l::nn {
+namespace {
+
+Sequential Mlp(std::int64_t n) {
+  return Sequential(Linear(n, n / 2), ReLU(), Linear(n / 2, n / 4), ReLU(),
+                    Linear(n / 4, 2));
+}
+
+// The products of the layers, one after the other.
+class Products : public Module {
+ public:
+  explicit Products(const Module& mlp) {
+    for (const auto& [name, parameter] : NamedParameters(mlp)) {
+      if (parameter.dim() == 2) weights_.push_back(parameter);
+    }
+  }
+  Tensor Forward(const Tensor& x) override {
+    Tensor y = x;
+    for (const Tensor& weight : weights_) y = MatMul(y, T(weight));
+    return y;
+  }
+  std::string Name() const override { return "Products"; }
+
+ private:
+  std::vector<Tensor> weights_;
+};
+
+double Median(std::vector<double>& times) {
+  std::sort(times.begin(), times.end());
+  return times[times.size() / 2];
+}
+
+// In turn, 1000 calls each, so that all have the machine as it is.
+void BM_Hybrid(benchmark::State& state) {
+  const Tensor x = Randn({1, state.range(0)});
+  Hybrid hybrid = Hybridize(Mlp(state.range(0)));
+  Module& eager = hybrid.module();
+  Products products(eager);
+  Hybrid hybrid_products = Hybridize(Products(eager));
+  hybrid(x);
+  ir::Captured captured(hybrid.graph());
+  constexpr int kCalls = 1000;
+  const auto time = [&](auto&& call, std::vector<double>& times) {
+    const Timer timer;
+    for (int i = 0; i < kCalls; ++i) call(x);
+    Synchronize(Device());
+    times.push_back(1e6 * timer.Seconds() / kCalls);
+  };
+  std::vector<double> eager_us, hybrid_us, captured_us, products_us,
+      hybrid_products_us;
+  const std::vector<Tensor> arguments = {x};
+  for (auto _ : state) {
+    time(eager, eager_us);
+    time(hybrid, hybrid_us);
+    time([&](const Tensor&) { return captured.Run(arguments); }, captured_us);
+    time(products, products_us);
+    time(hybrid_products, hybrid_products_us);
+  }
+  state.counters["eager_us"] = Median(eager_us);
+  state.counters["hybrid_us"] = Median(hybrid_us);
+  state.counters["captured_us"] = Median(captured_us);
+  state.counters["products_us"] = Median(products_us);
+  state.counters["hybrid_products_us"] = Median(hybrid_products_us);
+}
+BENCHMARK(BM_Hybrid)->Arg(8)->Arg(128)->Arg(512)->UseRealTime();
+
+}  // namespace
+}  // namespace d2l::nn
+
+BENCHMARK_MAIN();
