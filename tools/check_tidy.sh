@@ -4,8 +4,8 @@
 #
 #   tools/check_tidy.sh [FILE...]
 #
-# Without files: the core, common/base, device, tensor, ops and graph, but for
-# tests, benchmarks, fakes and CUDA. Everything would take longer than a build.
+# Without files: the core, common/base, device, tensor, ops, graph and nn, but
+# for tests, benchmarks, fakes and CUDA. Everything would take longer than a build.
 # Versions of clang-tidy differ; 14, Debian 12's, is the one that counts. Needs the
 # libraries of third_party/debian-packages.txt.
 set -euo pipefail

@@ -89,7 +89,7 @@ std::string Difference(
                            const std::string& now) {
     if (before == now) return false;
     guards.push_back(
-        absl::StrFormat("the input's %s was %s and is %s", what, before, now));
+        absl::StrFormat("the input had %s %s and has %s", what, before, now));
     return true;
   };
   const Tensor& input = program.input;
@@ -100,7 +100,7 @@ std::string Difference(
   compare("dtype", DTypeName(input.dtype()), DTypeName(x.dtype()));
   compare("device", input.device().ToString(), x.device().ToString());
   if (program.parameters.size() != parameters.size()) {
-    guards.push_back(absl::StrFormat("there were %d parameters and are %d",
+    guards.push_back(absl::StrFormat("it had %d parameters and has %d",
                                      program.parameters.size(),
                                      parameters.size()));
     return absl::StrJoin(guards, "; ");
@@ -110,7 +110,7 @@ std::string Difference(
     const Tensor& now = parameters[i].second;
     if (before.id() == now.id()) continue;
     guards.push_back(absl::StrFormat(
-        "the parameter \"%s\" was another tensor, %s, and is %s",
+        "the parameter \"%s\" was %s and is another tensor, %s",
         parameters[i].first, ir::TypeToString(before), ir::TypeToString(now)));
   }
   return absl::StrJoin(guards, "; ");
@@ -257,8 +257,8 @@ std::int64_t HybridReport::calls() const {
 
 std::string HybridReport::ToString() const {
   std::string text =
-      absl::StrFormat("%s: %d calls, %d programs, %d calls that ran as usual\n",
-                      name, calls(), programs.size(), eager_calls);
+      absl::StrFormat("%s: %d calls, %d of them not compiled; %d programs\n",
+                      name, calls(), eager_calls, programs.size());
   for (std::size_t i = 0; i < programs.size(); ++i) {
     const Program& program = programs[i];
     absl::StrAppendFormat(
