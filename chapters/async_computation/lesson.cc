@@ -104,11 +104,10 @@ std::string Why(const Figure& t1, const Figure& t2) {
   const double ratio = t1.value.median / t2.value.median;
   if (ratio > 1) {
     return absl::StrFormat(
-        "Asking takes longer than computing: t1 is %s t2, and beside a device "
-        "at work a request costs more than beside an idle one.",
+        "t1 is %s t2, and asking costs more beside a device at work.",
         FormatFactor(ratio));
   }
-  return absl::StrFormat("Computing takes longer than asking: t2 is %s t1.",
+  return absl::StrFormat("t2 is %s t1: the device is the slower one.",
                          FormatFactor(1 / ratio));
 }
 
@@ -171,13 +170,12 @@ MemoryUse UseOf(
 std::string WhyAsMuch(const std::string& kind, const MemoryUse& asking) {
   if (kind == "kept outputs") {
     return absl::StrFormat(
-        "At the last step the program held %s and the queue alone %s: what is "
-        "kept is in use, however often one waits.",
+        "At the end the program itself held %s, the queue alone %s.",
         FormatBytes(asking.held), FormatBytes(asking.queued));
   }
   return absl::StrFormat(
-      "%d requests were served by %d blocks of memory: the stream's later work "
-      "runs after a block's last use, so a block is used again at once.",
+      "%d requests were served by %d blocks: a stream's next operation may use "
+      "a block again at once.",
       asking.requests, asking.blocks);
 }
 
@@ -441,8 +439,7 @@ constexpr CellText kLaunchBlocking = {
     .context =
         "An index that is out of range is found out on the device, when the "
         "call that asked has long returned. The error surfaces where somebody "
-        "waits; with launch blocking every call waits, so it surfaces in the "
-        "call itself. PyTorch's late error does not say who asked.",
+        "waits; with launch blocking every call waits.",
     .python = R"py(
 # CUDA_LAUNCH_BLOCKING=1 python lesson.py
 x = torch.arange(10.0, device=device)
@@ -453,12 +450,10 @@ rows = torch.index_select(y, 0, index)  # fails on the device
 z = y + 1
 torch.cuda.synchronize(device)          # the error surfaces here
 )py",
-    .predict =
-        "where does the error surface, and what does it cost to see it "
-        "sooner?",
+    .predict = "where does it surface, and what does it cost to see it sooner?",
     .learn =
         "an error surfaces at the next wait. This one names the line that "
-        "asked; elsewhere launch blocking finds it, and makes every call wait.",
+        "asked; PyTorch's does not, and launch blocking finds it there.",
 };
 
 // %% 000/launch-blocking
@@ -503,8 +498,6 @@ void ErrorsWithLaunchBlocking(Cell& cell) {
   const Timing& with = t["with launch blocking"];
   const Timing& without = t["without"];
   const Judgement early = Less(without.enqueue, without.completion, kClearly);
-  cell.Claim("Without launch blocking calls return {} sooner than the work.",
-             early, WhyLate(without));
   // The control: without it there is something left to do.
   cell.Claim("With it asking takes {} the whole time: every call waits.",
              Both(AboutEqual(with.enqueue, with.completion, kClearly), early,
@@ -529,11 +522,9 @@ constexpr CellText kQueueMemory = {
     .title = "What a full queue holds",
     .section = "d2l 13.2.2",
     .context =
-        "Does an overfull queue use too much memory? Three kinds that a "
-        "minibatch needs, in four programs: one only asks; one synchronizes "
-        "after each minibatch; one bounds the queue, to 8 operations and 4 "
-        "blocks in flight; one reads a value of each and drops it. FromVector "
-        "takes a staging buffer for its copy to the device.",
+        "Does an overfull queue use too much memory? Four programs: one only "
+        "asks; one synchronizes after each minibatch; one bounds the queue, to "
+        "8 operations and 4 blocks; one reads a value of each and drops it.",
     .python = R"py(
 outputs = []
 for X in data_iter:
@@ -541,11 +532,10 @@ for X in data_iter:
     torch.cuda.synchronize(device)  # after every minibatch
 torch.cuda.max_memory_allocated(device)
 )py",
-    .predict = "which of the three kinds does synchronizing help?",
+    .predict = "which kinds of memory does synchronizing save?",
     .learn =
-        "a queue holds what only it still needs, such as staging buffers: "
-        "bound it, or wait. What your program keeps, only your program can "
-        "drop.",
+        "a queue holds what only it still needs, as the staging buffers of "
+        "FromVector: bound it, or wait. What you keep, only you can drop.",
 };
 
 // %% 004/queue-memory
@@ -589,13 +579,12 @@ void QueueMemory(Cell& cell) {
     PrintPeaks(kind, uses);
     const MemoryUse& asking = uses["asking"];
     const auto claim = [&](const char* way, const char* does) {
-      cell.Claim(absl::StrCat("Asking alone takes {} the memory of ", does,
-                              ": ", kind, "."),
-                 Less(uses[way].peak, asking.peak, kClearly),
-                 WhyAsMuch(kind, asking));
+      cell.Claim(
+          absl::StrCat("Only asking takes {} the ", kind, " of ", does, "."),
+          Less(uses[way].peak, asking.peak, kClearly), WhyAsMuch(kind, asking));
     };
-    claim("synchronizing", "synchronizing each minibatch");
-    if (kind == "kept outputs") claim("reading", "reading and dropping them");
+    claim("synchronizing", "synchronizing");
+    if (kind == "kept outputs") claim("reading", "reading them");
     if (staging) claim("bounds", "a bounded queue");
     cell.ShowIfVerbose(plot.Draw("memory of " + kind));
   }
@@ -747,10 +736,8 @@ constexpr CellText kT1T2T3 = {
     .section = "d2l 13.2.3",
     .context =
         "t1, the front end asks; t2, the back end computes; t3, the front end "
-        "hears of it. They are fitted from requests to a stream that is held "
-        "up, from what it then takes to work them off, and from operations "
-        "that are waited for one by one, less t1 and t2. What N operations "
-        "cost is computed from them, and measured in the same repeats.",
+        "hears of it. Each is measured alone; what N operations cost is "
+        "computed from them, and measured in the same repeats.",
     .python = R"py(
 with d2l.Benchmark('synchronized each time'):
     for _ in range(10000):
@@ -763,11 +750,9 @@ with d2l.Benchmark('synchronized once'):
     npx.waitall()
 )py",
     .course_printed =
-        "synchronized each time: 3.16 sec\nsynchronized once: 0.93 sec\n"
-        "(a reader's machine)",
+        "synchronized each time: 3.16 sec\nsynchronized once: 0.93 sec",
     .predict =
-        "the book: N (t1 + t2 + t3) each time, t1 + N t2 + t3 once. "
-        "What does that assume?",
+        "the book says N (t1 + t2 + t3) and t1 + N t2 + t3. When is it so?",
     .learn =
         "work synchronized once costs N times the slower of asking and "
         "computing; t1 + N t2 + t3 assumes that it is computing.",

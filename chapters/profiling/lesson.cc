@@ -743,8 +743,8 @@ constexpr CellText kSummary = {
     .section = "notebook 003",
     .context =
         "The course closes with three questions to ask before one uses a "
-        "device: is the work large, are loops on the host saved, are tensors "
-        "used and not lists? The control of small work is the largest n.",
+        "device: is the work large, are loops saved, are tensors used, not "
+        "lists?",
     .predict = "From which n on does the device beat the host?",
     .learn = "A device pays for much work at once, of data that is there.",
 };
