@@ -1,10 +1,12 @@
-"""What MODULE.bazel takes from the system: the registry does not have it."""
+"""What MODULE.bazel takes from the system: what the registry does not have, and
+OpenSSL, which takes minutes to compile."""
 
 load(":cuda_configure.bzl", "cuda_configure")
-load(":libraries.bzl", "openblas")
+load(":libraries.bzl", "openblas", "openssl")
 
 def _system_impl(_ctx):
     openblas()
+    openssl()
     cuda_configure(name = "local_cuda")
 
 system = module_extension(implementation = _system_impl)

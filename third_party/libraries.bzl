@@ -74,6 +74,13 @@ def openblas():
         targets = {":openblas": "openblas"},
     )
 
+def openssl():
+    system_library(
+        name = "openssl",
+        debian_package = "libssl-dev",
+        targets = {":crypto": "libcrypto"},
+    )
+
 def system_libraries():
     """Every library but CUDA's, from the system's packages."""
     system_library(
@@ -108,3 +115,4 @@ def system_libraries():
         targets = {":json": "nlohmann_json"},
     )
     openblas()
+    openssl()

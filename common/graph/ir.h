@@ -134,6 +134,9 @@ struct Graph {
 
   std::vector<Weight> weights;
   std::vector<Function> functions;
+  // In text: the hash of the file with the weights (artefact.h), if there is
+  // one.
+  std::string weights_sha256;
 };
 
 // What the node's outputs will be. Throws std::invalid_argument.

@@ -34,6 +34,7 @@ namespace d2l::ir {
 namespace {
 
 constexpr absl::string_view kHeader = "d2l.program ";
+constexpr absl::string_view kWeights = "weights sha256 ";
 
 // ---- Printing.
 
@@ -73,6 +74,9 @@ class Printer {
 
   std::string Print() {
     absl::StrAppend(&text_, kHeader, kTextVersion, "\n");
+    if (!graph_.weights_sha256.empty()) {
+      absl::StrAppend(&text_, kWeights, Quoted(graph_.weights_sha256), "\n");
+    }
     for (const Function& function : graph_.functions) {
       Name(function);
       absl::StrAppend(&text_, "def ", function.name, "(");
@@ -226,13 +230,18 @@ struct ParseError {
 
 class Parser {
  public:
-  explicit Parser(absl::string_view text) : text_(text) {}
+  Parser(absl::string_view text, std::optional<Device> device)
+      : text_(text), device_(device) {}
 
   Graph Parse() {
     Expect(kHeader);
     const int version = static_cast<int>(Integer());
     if (version != kTextVersion) throw Version{version};
     EndOfLine();
+    if (Take(kWeights)) {
+      graph_.weights_sha256 = Quoted();
+      EndOfLine();
+    }
     while (Take("def ")) Definition();
     Expect("run ");
     const std::string name(Word());
@@ -389,6 +398,7 @@ class Parser {
       if (!device.ok()) Fail(std::string(device.status().message()));
       spec.device = *device;
     }
+    spec.device = device_.value_or(spec.device);
     const Tensor type = TypeOf(spec);
     return strided ? Tensor::View(type, 0, spec.shape, Shape(strides)) : type;
   }
@@ -414,7 +424,12 @@ class Parser {
   // ---- Nodes.
 
   void Definition() {
+    Count();
     Function function{std::string(Word())};
+    const int index = static_cast<int>(graph_.functions.size());
+    if (!functions_.emplace(function.name, index).second) {
+      Fail(absl::StrCat("two functions are called ", function.name));
+    }
     Names names;
     Expect("(");
     List(")", [&] {
@@ -425,12 +440,13 @@ class Parser {
     Expect(" {");
     EndOfLine();
     Body(function, names, /*in_fused=*/false);
-    for (const Function& other : graph_.functions) {
-      if (other.name == function.name) {
-        Fail(absl::StrCat("two functions are called ", function.name));
-      }
-    }
     graph_.functions.push_back(std::move(function));
+  }
+
+  void Count() {
+    if (++nodes_ > kMaxNodes) {
+      Fail(absl::StrFormat("more than %d operations", kMaxNodes));
+    }
   }
 
   // Up to the line of its closing brace.
@@ -438,9 +454,7 @@ class Parser {
     for (;;) {
       Spaces();
       if (Take("return")) break;
-      if (++nodes_ > kMaxNodes) {
-        Fail(absl::StrFormat("more than %d operations", kMaxNodes));
-      }
+      Count();
       ParseNode(function, names, in_fused);
     }
     if (Take(" ")) {
@@ -470,7 +484,7 @@ class Parser {
       const std::string name = Quoted();
       Expect(" : ");
       claims.push_back(Type());
-      node.index = graph_.AddWeight(name, claims[0]);
+      node.index = IndexOfWeight(name, claims[0]);
       has_claims = false;
     } else if (Take("constant [")) {
       node.kind = NodeKind::kConstant;
@@ -514,6 +528,8 @@ class Parser {
              const std::vector<std::string>& defined,
              const std::vector<Tensor>& claims, Names& names) {
     node.op.in_place = node.kind == NodeKind::kInPlace;
+    const bool is_view =
+        node.kind == NodeKind::kOp && IsView(*node.op.primitive);
     const std::vector<ValueId> outputs =
         function.Add(std::move(node), &graph_).outputs;
     if (outputs.size() != defined.size()) {
@@ -529,14 +545,31 @@ class Parser {
                              TypeToString(type), TypeToString(claims[i])));
       }
       Define(defined[i], outputs[i], names, function);
+      if (!is_view) bytes_ += static_cast<double>(BytesOf(type));
+    }
+    if (bytes_ > static_cast<double>(kMaxBytes)) {
+      Fail(absl::StrFormat("values of more than %d bytes", kMaxBytes));
     }
   }
 
-  void Callee(Node& node, const std::string& name) {
-    for (std::size_t i = 0; i < graph_.functions.size(); ++i) {
-      if (graph_.functions[i].name == name) node.index = static_cast<int>(i);
+  // As Graph::AddWeight, which looks at all weights.
+  int IndexOfWeight(const std::string& name, const Tensor& type) {
+    const auto [found, is_new] =
+        weights_.emplace(name, static_cast<int>(graph_.weights.size()));
+    if (is_new) {
+      graph_.weights.push_back({name, TypeOf(type), {}});
+    } else if (!SameType(graph_.weights[found->second].type, type)) {
+      graph_.AddWeight(name, type);  // throws
     }
-    if (node.index < 0) {
+    return found->second;
+  }
+
+  void Callee(Node& node, const std::string& name) {
+    const auto found = functions_.find(name);
+    if (found != functions_.end() &&
+        found->second < static_cast<int>(graph_.functions.size())) {
+      node.index = found->second;
+    } else {
       Fail(absl::StrCat(name,
                         " is called before it is defined; a program has no "
                         "recursion"));
@@ -549,9 +582,10 @@ class Parser {
       List("}", [&] {
         const std::string key(Word());
         Expect("=");
-        attributes.emplace_back(key, text_.substr(at_, 1) == "\""
-                                         ? Quoted()
-                                         : std::string(Word(true)));
+        std::string value =
+            text_.substr(at_, 1) == "\"" ? Quoted() : std::string(Word(true));
+        if (key == "device" && device_.has_value()) value = device_->ToString();
+        attributes.emplace_back(key, std::move(value));
       });
     }
     absl::StatusOr<std::unique_ptr<Primitive>> primitive =
@@ -624,8 +658,12 @@ class Parser {
   }
 
   const absl::string_view text_;
+  const std::optional<Device> device_;
   std::size_t at_ = 0;
   int nodes_ = 0;
+  double bytes_ = 0;  // of all values; a sum of integers might overflow
+  std::map<std::string, int, std::less<>> weights_;  // index by name
+  std::map<std::string, int, std::less<>> functions_;
   Graph graph_;
 };
 
@@ -636,8 +674,9 @@ std::string ToText(const Graph& graph, bool with_lines) {
   return Printer(graph, with_lines).Print();
 }
 
-absl::StatusOr<Graph> ParseText(std::string_view text) {
-  Parser parser(absl::string_view(text.data(), text.size()));
+absl::StatusOr<Graph> ParseText(std::string_view text,
+                                std::optional<Device> device) {
+  Parser parser(absl::string_view(text.data(), text.size()), device);
   const auto error = [&](absl::string_view what) {
     return absl::InvalidArgumentError(
         absl::StrCat("line ", parser.line(), " of the program: ", what));

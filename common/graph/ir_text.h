@@ -12,6 +12,9 @@
 //   absl::StatusOr<ir::Graph> graph = ir::ParseText(text);
 //   graph->Bind("0.weight", w);
 //
+// After the first line may stand the hash of the file that holds the weights
+// (artefact.h): weights sha256 "ba7816bf…".
+//
 // One node per line; other forms are
 //
 //   write %y = add(%y) {second=1.0}          in place, into the memory of %y
@@ -34,25 +37,32 @@
 #ifndef D2L_COMMON_GRAPH_IR_TEXT_H_
 #define D2L_COMMON_GRAPH_IR_TEXT_H_
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "absl/status/statusor.h"
+#include "common/device/device.h"
 #include "common/graph/ir.h"
 
 namespace d2l::ir {
 
 inline constexpr int kTextVersion = 1;
-// What ParseText takes.
+// What ParseText takes: nodes and functions, and the bytes of all values, so
+// that no sum of them overflows.
 inline constexpr int kMaxNodes = 100'000;
+inline constexpr std::int64_t kMaxBytes = std::int64_t{1} << 44;
 
 // with_lines: also `@`. Throws std::invalid_argument for what no text
 // describes, "from_vector". It reads constants, and waits for them.
 std::string ToText(const Graph& graph, bool with_lines = true);
 
+// device: if given, all of the program is on it, whatever the text says.
 // Errors: InvalidArgument, which names the line of the text; Unimplemented for
 // a newer version.
-absl::StatusOr<Graph> ParseText(std::string_view text);
+absl::StatusOr<Graph> ParseText(std::string_view text,
+                                std::optional<Device> device = std::nullopt);
 
 }  // namespace d2l::ir
 

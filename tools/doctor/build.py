@@ -6,12 +6,13 @@ BAZEL = "/usr/local/bin/bazel"
 BAZEL_7 = "https://github.com/bazelbuild/bazel/releases/download/7.7.1/bazel-7.7.1-linux-"
 PACKAGES = "third_party/debian-packages.txt"
 # What Bazel 7 takes from the system; it downloads the other libraries.
-PACKAGES_7 = ["libopenblas-dev", "pkg-config", "python3"]
+PACKAGES_7 = ["libopenblas-dev", "libssl-dev", "pkg-config", "python3"]
 # What the build asks pkg-config for (third_party/libraries.bzl), since a library
 # need not be Debian's.
 MODULES = {"libabsl-dev": "absl_strings", "libbenchmark-dev": "benchmark",
            "libgmock-dev": "gmock", "libgtest-dev": "gmock", "libhwy-dev": "libhwy",
-           "libopenblas-dev": "openblas", "nlohmann-json3-dev": "nlohmann_json"}
+           "libopenblas-dev": "openblas", "libssl-dev": "libcrypto",
+           "nlohmann-json3-dev": "nlohmann_json"}
 
 
 def check_place(m):
