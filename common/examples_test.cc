@@ -19,6 +19,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "common/base/atomic_file.h"
+#include "common/base/edit_distance.h"
 #include "common/base/mutex.h"
 #include "common/base/spin_lock.h"
 #include "common/base/statistics.h"
@@ -41,6 +42,7 @@
 #include "common/graph/interpreter.h"
 #include "common/graph/ir.h"
 #include "common/graph/ir_text.h"
+#include "common/graph/language/language.h"
 #include "common/graph/memory_plan.h"
 #include "common/graph/passes.h"
 #include "common/graph/picture.h"
@@ -198,8 +200,9 @@ TEST(Examples, OfEveryHeaderAreCompiled) {
   std::set<std::string> compiled;
   for (const auto& [header, example] : Examples()) compiled.insert(header);
   std::set<std::string> seen;
-  for (const char* room : {"base", "device", "tensor", "ops", "graph", "nn",
-                           "drawing", "profiler", "lesson"}) {
+  for (const char* room :
+       {"base", "device", "tensor", "ops", "graph", "graph/language", "nn",
+        "drawing", "profiler", "lesson"}) {
     for (const auto& entry :
          std::filesystem::directory_iterator(std::string("common/") + room)) {
       const std::string path = entry.path().string();
@@ -260,6 +263,12 @@ TEST_F(ExamplesTest, Base) {
     EXPECT_EQ(s.low, 0.98);
     EXPECT_EQ(s.high, 1.71);
     EXPECT_NEAR(s.coverage, 0.984, 1e-3);
+  }
+  {
+    // Example of common/base/edit_distance.h
+    EditDistance("kitten", "sitting");  // 3
+    // End of example
+    EXPECT_EQ(EditDistance("kitten", "sitting"), 3u);
   }
   const auto Work = [] {};
   {
@@ -600,6 +609,23 @@ TEST_F(ExamplesTest, Programs) {
       });
       // End of example
     }
+  }
+  {
+    // Example of common/graph/language/language.h
+    const std::string text =
+        "def add(a, b):\n"
+        "    return a + b\n"
+        "print(add(add(1, 2), add(3, 4)))\n";
+    language::Program program = language::Compile(text, "add.py").value();
+    ir::Inline(program.graph);
+    std::cout << language::ToPython(program.graph, program);
+    // print((1 + 2) + (3 + 4))
+    ir::Fold(program.graph);
+    std::cout << language::ToPython(program.graph, program);  // print(10)
+    std::cout << language::Run(program);                      // 10
+    // End of example
+    EXPECT_EQ(language::ToPython(program.graph, program), "print(10)\n");
+    EXPECT_EQ(language::Run(program), "10\n");
   }
 }
 

@@ -32,8 +32,8 @@ void FoldFunction(Function& function) {
       known[output] = Replay(node.op, inputs)[0];
       continue;
     }
-    // What the program returns is made anew each time in any case.
-    if (storages.escapes(output) ||
+    // A creation that the program returns is as cheap as a copy of it.
+    if ((storages.escapes(output) && inputs.empty()) ||
         BytesOf(function.type(output)) > kMaxFoldedBytes) {
       continue;
     }

@@ -1,6 +1,8 @@
+#include <cstdint>
 #include <string>
 #include <vector>
 
+#include "common/graph/captured.h"
 #include "common/graph/interpreter.h"
 #include "common/graph/ir.h"
 #include "common/graph/ir_testing.h"
@@ -34,6 +36,26 @@ TEST(FoldTest, ConstantsAreComputedOnce) {
                 },
                 {Ones({3, 2})}),
             2);
+}
+
+// Each call returns numbers of its own.
+TEST(FoldTest, ResultsAreFoldedToo) {
+  Graph graph = Trace(
+      [](const Values&) -> Values {
+        const Tensor three = FromVector<std::int64_t>({1}, {}) +
+                             FromVector<std::int64_t>({2}, {});
+        return {three, T(FromVector<double>({1, 2}, {1, 2}) / 3)};
+      },
+      {});
+  const std::vector<std::string> before = Bits(ir::Run(graph, {}));
+  Fold(graph);
+  RemoveDeadCode(graph);
+  EXPECT_EQ(CountOperations(graph), 0) << ToText(graph);
+  Captured captured(graph);
+  const Values first = captured.Run({});
+  EXPECT_EQ(Bits(first), before);
+  FillInPlace(first[0], 7);
+  EXPECT_EQ(Bits(ir::Run(graph, {})), before);
 }
 
 TEST(FoldTest, KeepsWhatMayChangeAndWhatIsLarge) {

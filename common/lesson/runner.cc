@@ -23,6 +23,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "common/base/atomic_file.h"
+#include "common/base/edit_distance.h"
 #include "common/base/format.h"
 #include "common/base/mutex.h"
 #include "common/base/source_location.h"
@@ -85,23 +86,6 @@ std::vector<Task> AllTasks() {
     }
   }
   return tasks;
-}
-
-// How many characters to change, add or leave out to make one of the other,
-// whatever their case.
-std::size_t EditDistance(const std::string& a, const std::string& b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    std::size_t diagonal = std::exchange(row[0], i + 1);
-    for (std::size_t j = 0; j < b.size(); ++j) {
-      const bool same = absl::ascii_tolower(a[i]) == absl::ascii_tolower(b[j]);
-      const std::size_t changed = diagonal + (same ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({changed, row[j] + 1, row[j + 1] + 1});
-    }
-  }
-  return row[b.size()];
 }
 
 absl::StatusOr<std::vector<Task>> Select(const std::vector<std::string>& ids) {

@@ -1,0 +1,361 @@
+#include "common/graph/language/language.h"
+
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "common/graph/ir.h"
+#include "common/graph/passes.h"
+#include "gtest/gtest.h"
+
+namespace d2l::language {
+namespace {
+
+constexpr char kFancy[] = R"(
+def add(a, b):
+    return a + b
+
+def fancy_func(a, b, c, d):
+    e = add(a, b)
+    f = add(c, d)
+    g = add(e, f)
+    return g
+
+print(fancy_func(1, 2, 3, 4))
+)";
+
+Program Compiled(const std::string& text) {
+  absl::StatusOr<Program> program = Compile(text, "test.py");
+  EXPECT_TRUE(program.ok()) << program.status() << "\n" << text;
+  return program.ok() ? *std::move(program) : Program();
+}
+
+std::string Printed(const std::string& text) {
+  return language::Run(Compiled(text));
+}
+
+std::string Error(const std::string& text) {
+  const absl::StatusOr<Program> program = Compile(text, "test.py");
+  EXPECT_FALSE(program.ok()) << text;
+  return std::string(program.status().message());
+}
+
+std::string After(void (*pass)(ir::Graph&), Program& program) {
+  pass(program.graph);
+  EXPECT_TRUE(ir::Verify(program.graph).ok()) << ir::Verify(program.graph);
+  return ToPython(program.graph, program);
+}
+
+TEST(LanguageTest, TheCoursesProgramPassByPass) {
+  Program program = Compiled(kFancy);
+  EXPECT_EQ(ToPython(program.graph, program), R"(def add(a, b):
+    return a + b
+
+def fancy_func(a, b, c, d):
+    return add(add(a, b), add(c, d))
+
+print(fancy_func(1, 2, 3, 4))
+)");
+  EXPECT_EQ(CountCalls(program.graph), 4);
+  EXPECT_EQ(language::Run(program), "10\n");
+  EXPECT_EQ(After(ir::Inline, program), "print((1 + 2) + (3 + 4))\n");
+  EXPECT_EQ(CountCalls(program.graph), 0);
+  EXPECT_EQ(language::Run(program), "10\n");
+  EXPECT_EQ(After(ir::Fold, program), "print(10)\n");
+  EXPECT_EQ(language::Run(program), "10\n");
+}
+
+TEST(LanguageTest, NumbersAreWrittenAsPythonWritesThem) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"1/3", "0.3333333333333333"},
+      {"4/2", "2.0"},
+      {"-0.0", "-0.0"},
+      {"0 * -1", "0"},
+      {"0.0001", "0.0001"},
+      {"0.00001", "1e-05"},
+      {"1e15", "1000000000000000.0"},
+      {"9999999999999998.0", "9999999999999998.0"},
+      {"1e16", "1e+16"},
+      {"1e22", "1e+22"},
+      {"100000000000000000000.0", "1e+20"},
+      {"123456789012345678.0", "1.2345678901234568e+17"},
+      {"5e-324", "5e-324"},
+      {"1.7976931348623157e308", "1.7976931348623157e+308"},
+      {"2 * 1e308", "inf"},
+      {"1e999", "inf"},
+      {"-1e999", "-inf"},
+      {"1e999 - 1e999", "nan"},
+      {"0.1 + 0.2", "0.30000000000000004"},
+      {"-9223372036854775808", "-9223372036854775808"},
+      {"9223372036854775807", "9223372036854775807"},
+  };
+  for (const auto& [expression, printed] : cases) {
+    const std::string text = absl::StrCat("print(", expression, ")");
+    Program program = Compiled(text);
+    EXPECT_EQ(language::Run(program), absl::StrCat(printed, "\n")) << text;
+    // Such literals it writes, too.
+    ir::Optimize(program.graph);
+    const std::string again = ToPython(program.graph, program);
+    EXPECT_EQ(Printed(again), absl::StrCat(printed, "\n")) << again;
+  }
+}
+
+TEST(LanguageTest, WhatPythonReadsThisReads) {
+  EXPECT_EQ(Printed(""), "");
+  EXPECT_EQ(Printed("\n  # nothing\n\n"), "");
+  EXPECT_EQ(Printed("print()\nprint(1, 2.5,\n   3)  # spread\n"),
+            "\n1 2.5 3\n");
+  EXPECT_EQ(Printed("print(2 + 3 * 4 - -1, 8 / 2 / 2, -(1 - 2) * 3)\r\n"),
+            "15 2.0 3\n");
+  EXPECT_EQ(Printed("def f(a): return a * a\nprint(f(3), f(0.5))"), "9 0.25\n");
+  // Names are a function's own.
+  EXPECT_EQ(Printed("x = 1\n"
+                    "def f(x):\n"
+                    "  x = x + 1\n"
+                    "  # not in the way\n"
+                    "\n"
+                    "  return x\n"
+                    "  y = 2\n"
+                    "y = f(5)\n"
+                    "x = x + y\n"
+                    "print(x)\n"),
+            "7\n");
+}
+
+TEST(LanguageTest, CallsPrintWhenTheyAreMade) {
+  const char kText[] = R"(def show(a):
+    print(a, a)
+    return a + 1
+
+def twice(a):
+    print()
+    return show(show(a)) * 2
+
+def nothing(a):
+    print(a / 2)
+
+print(show(1), twice(2.5))
+nothing(3)
+show(7)
+print(4)
+)";
+  const char kPrinted[] = "1 1\n\n2.5 2.5\n3.5 3.5\n2 9.0\n1.5\n7 7\n4\n";
+  Program program = Compiled(kText);
+  EXPECT_EQ(language::Run(program), kPrinted);
+  // A function is there for each combination of types.
+  EXPECT_EQ(ToPython(program.graph, program), R"(def show(a):
+    print(a, a)
+    return a + 1
+
+def show_2(a):
+    print(a, a)
+    return a + 1
+
+def twice(a):
+    print()
+    v = show_2(a)
+    v_2 = show_2(v)
+    return v_2 * 2
+
+def nothing(a):
+    print(a / 2)
+
+v = show(1)
+v_2 = twice(2.5)
+print(v, v_2)
+nothing(3)
+show(7)
+print(4)
+)");
+  EXPECT_EQ(Printed(ToPython(program.graph, program)), kPrinted);
+  EXPECT_EQ(CountCalls(program.graph), 6);
+  ir::Inline(program.graph);
+  EXPECT_EQ(Printed(ToPython(program.graph, program)), kPrinted);
+}
+
+TEST(LanguageTest, ValuesUsedTwiceAreVariables) {
+  Program program = Compiled(
+      "def square(a):\n"
+      "    return a * a\n"
+      "side = 1.5 + 2\n"
+      "print(square(side), square(side), -(side - 1) / (2 * 3) * -4)\n");
+  EXPECT_EQ(After(ir::Inline, program),
+            "side = 1.5 + 2\n"
+            "print(side * side, side * side, "
+            "(-(side - 1) / (2 * 3)) * -4)\n");
+  EXPECT_EQ(After(ir::Fuse, program),
+            "v = 1.5 + 2\n"
+            "print(v * v, v * v, "
+            "(-(v - 1) / (2 * 3)) * -4)\n");
+}
+
+TEST(LanguageTest, ErrorsShowThePlace) {
+  EXPECT_EQ(Error("def add(a, b):\n"
+                  "    return a + b\n"
+                  "e = ad(1, 2)  # oh\n"),
+            "test.py:3:5: \"ad\" is not defined here. Did you mean \"add\"?\n"
+            "    e = ad(1, 2)  # oh\n"
+            "        ^");
+  EXPECT_EQ(Error("def half(x):\n  return x / 0\nprint(half(3))"),
+            "test.py:2:12: division by zero\n"
+            "      return x / 0\n"
+            "               ^");
+  // Of a long line, the part around.
+  EXPECT_EQ(Error(std::string(100, ' ') + "x = y" + std::string(100, ' ')),
+            "test.py:1:101: this line is indented\n    " +
+                std::string(38, ' ') + "x = y" + std::string(33, ' ') +
+                "\n    " + std::string(38, ' ') + "^");
+}
+
+TEST(LanguageTest, ErrorsSayWhatIsWrong) {
+  const std::tuple<const char*, const char*, const char*> cases[] = {
+      // Names.
+      {"x", "1:1", "\"x\" is not defined here"},
+      {"def f(): return x\nx = 1\nprint(f())", "1:17", "is not defined here"},
+      {"x = 1\ndef f(): return x", "2:17", "is not defined here"},
+      {"def f(): return f()", "1:17",
+       "but at line 1; a function is called "
+       "below it only"},
+      {"f()\ndef f(): return 1", "1:1", "but at line 2"},
+      {"def f(): return 1\nprint(f)", "2:7", "is a function; a call has ( )"},
+      {"def f(): return 1\nf = 2", "2:1", "give the variable another name"},
+      {"def f(): return 1\ndef g(f): return 1", "2:7", "is a function"},
+      {"def f(): return 1\ndef f(): return 2", "2:5", "is defined already"},
+      {"f = 1\ndef f(): return 2", "2:5", "is defined already"},
+      {"x = 1\nx()", "2:1", "is a variable, no function"},
+      {"def f(a, a): return 1", "1:10", "a second argument is called \"a\""},
+      {"if = 2", "1:1", "\"if\" cannot stand here"},
+      {"return 1", "1:1", "\"return\" cannot stand here"},
+      {"x = print(1)", "1:5", "\"print\" cannot stand here"},
+      {"def f():\n  def g(): return 1", "2:3", "\"def\" cannot stand here"},
+      // Values.
+      {"def f(a): print(a)\nx = f(1)", "2:5", "\"f\" returns no value"},
+      {"def f(a): return\nprint(f(1) + 1)", "2:7", "\"f\" returns no value"},
+      {"def f(a): return a\nf(1, 2)", "2:1", "takes 1 argument; got 2"},
+      {"def f(): return 1\nf(1)", "2:1", "takes 0 arguments; got 1"},
+      // What a line looks like.
+      {"print(1", "1:8", "expected an operator, \",\" or \")\"; got the end"},
+      {"x = 1 2", "1:7", "expected an operator or the end of the line"},
+      {"x = 1; y = 2", "1:6", "no character of this language: \";\""},
+      {"x = 2 ** 3", "1:8", "expected a number, a name or \"(\"; got \"*\""},
+      {"x = (1 + 2", "1:11", "expected an operator or \")\""},
+      {"x = \"a\"", "1:5", "no character of this language: \"\\\"\""},
+      {"x = \xc3\xa9", "1:5", "no character of this language: \"\\xc3\""},
+      {"x = 1\n\ty = 2", "2:1", "a tab"},
+      {"  x = 1", "1:3", "this line is indented"},
+      {"def f():\nreturn 1", "2:1", "expected the body of \"f\", indented"},
+      {"def f():", "1:9", "expected the body of \"f\", indented"},
+      {"def f():\n  x = 1\n   y = 2", "3:4", "expected 2 spaces"},
+      {"def f():\n  x = 1\n y = 2", "3:2", "expected 2 spaces"},
+      {"def 1(): return 1", "1:5", "expected the name of the function"},
+      {"def f(1): return 1", "1:7", "expected the name of an argument"},
+      {"def f() return 1", "1:9", "expected \":\"; got \"return\""},
+      {"def", "1:4", "expected the name of the function; got the end"},
+      // Numbers.
+      {"x = 1_000", "1:5", "\"1_000\" is no number"},
+      {"x = 0x10", "1:5", "\"0x10\" is no number"},
+      {"x = 1.2.3", "1:5", "\"1.2.3\" is no number"},
+      {"x = 1e", "1:5", "\"1e\" is no number"},
+      {"x = .", "1:5", "\".\" is no number"},
+      {"x = 012", "1:5", "an integer begins with another digit than 0"},
+      {"x = 9223372036854775808", "1:5", "an integer beyond int64"},
+      {"x = 1 - 9223372036854775808", "1:9", "an integer beyond int64"},
+      // What the numbers come to.
+      {"x = 9223372036854775807\nprint(1 + x)", "2:9", "is beyond int64"},
+      {"x = -9223372036854775808\nx = x - 1", "2:7", "is beyond int64"},
+      {"x = -9223372036854775808\nx = -x", "2:5", "is beyond int64"},
+      {"x = 4294967296\nx = x * x", "2:7", "is beyond int64"},
+      {"x = 1.5 / 0", "1:9", "division by zero"},
+      {"x = 1 / -0.0", "1:7", "division by zero"},
+      {"x = 9007199254740993 / 3", "1:22",
+       "9007199254740993 has no exact float64 to divide; nearest is "
+       "9007199254740992"},
+      {"x = 9223372036854775807 / 3", "1:25", "has no exact float64"},
+  };
+  for (const auto& [text, at, what] : cases) {
+    const std::string error = Error(text);
+    EXPECT_EQ(error.find(absl::StrCat("test.py:", at, ": ")), 0u)
+        << text << "\n"
+        << error;
+    EXPECT_NE(error.find(what), std::string::npos) << text << "\n" << error;
+  }
+}
+
+// f1 calls f0 twice, f2 calls f1 twice, …
+std::string Doubling(int functions, const char* body) {
+  std::string text = absl::StrCat("def f0(a):\n    ", body, "\n");
+  for (int i = 1; i < functions; ++i) {
+    absl::StrAppend(&text, "def f", i, "(a): return f", i - 1, "(f", i - 1,
+                    "(a))\n");
+  }
+  return absl::StrCat(text, "print(f", functions - 1, "(0))\n");
+}
+
+TEST(LanguageTest, Limits) {
+  // Ever more with each function; the next is too much.
+  for (const char* body :
+       {"return a + 1", "print(a)\n    return a", "return a"}) {
+    int n = 1;
+    while (Compile(Doubling(n, body), "test.py").ok()) ++n;
+    EXPECT_GT(n, 10) << body;
+    EXPECT_LT(n, 17) << body;
+    EXPECT_NE(Error(Doubling(n, body)).find("more than 100000 steps here"),
+              std::string::npos);
+    EXPECT_NE(Error(Doubling(90, body)).find("more than 100000 steps here"),
+              std::string::npos);
+    // What is let through, all of it can be rewritten and run.
+    Program program = Compiled(Doubling(n - 1, body));
+    const std::string printed = language::Run(program);
+    ir::Inline(program.graph);
+    EXPECT_EQ(language::Run(program), printed);
+    EXPECT_EQ(Printed(ToPython(program.graph, program)), printed);
+  }
+  // Calls in each other.
+  const auto chain = [](int functions) {
+    std::string text = "def f0(a): return a + 1\n";
+    for (int i = 1; i < functions; ++i) {
+      absl::StrAppend(&text, "def f", i, "(a): return f", i - 1, "(a)\n");
+    }
+    return absl::StrCat(text, "print(f", functions - 1, "(0))\n");
+  };
+  EXPECT_EQ(Printed(chain(kMaxCallDepth - 1)), "1\n");
+  EXPECT_NE(Error(chain(kMaxCallDepth)).find("calls in each other"),
+            std::string::npos);
+  // Expressions in each other: parentheses, minuses, calls.
+  const auto nested = [](const char* open, const char* close, int n) {
+    std::string text = "def f(a): return a\nprint(";
+    for (int i = 1; i < n; ++i) text += open;
+    text += "1.5";
+    for (int i = 1; i < n; ++i) text += close;
+    return text + ")\n";
+  };
+  for (const auto& [open, close] :
+       {std::make_pair("(", ")"), {"- ", ""}, {"f(", ")"}, {"(1*", ")"}}) {
+    const bool is_chain = *close == '\0';
+    EXPECT_TRUE(Compile(nested(open, close, kMaxNesting - 1), "f").ok());
+    EXPECT_NE(Error(nested(open, close, kMaxNesting + 1 + (is_chain ? 1 : 0)))
+                  .find("more than 200 expressions"),
+              std::string::npos)
+        << open;
+    EXPECT_FALSE(Compile(nested(open, close, 300'000), "f").ok()) << open;
+  }
+  // Not nested: as long as the steps last.
+  std::string sum = "print(1";
+  for (int i = 1; i < 40'000; ++i) sum += "+1";
+  Program program = Compiled(sum + ")");
+  EXPECT_EQ(language::Run(program), "40000\n");
+  EXPECT_EQ(Printed(ToPython(program.graph, program)), "40000\n");
+  EXPECT_NE(Error(std::string(kMaxBytes, '\n') + "x").find("at most 1048576"),
+            std::string::npos);
+  EXPECT_EQ(Printed(std::string(kMaxBytes, '\n')), "");
+  // Names that are assigned to again and again.
+  std::string again = "x = 1\n";
+  for (int i = 0; i < 20'000; ++i) again += "x = x + 1\n";
+  EXPECT_EQ(Printed(again + "print(x)"), "20001\n");
+}
+
+}  // namespace
+}  // namespace d2l::language

@@ -1,0 +1,302 @@
+// Random programs through passes, executors and the decompiler print what
+// python3 prints, or are refused where Python raises.
+
+#include <chrono>
+#include <cstdio>
+#include <fstream>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "common/base/child_process.h"
+#include "common/graph/captured.h"
+#include "common/graph/interpreter.h"
+#include "common/graph/ir.h"
+#include "common/graph/ir_text.h"
+#include "common/graph/language/language.h"
+#include "common/graph/passes.h"
+#include "gtest/gtest.h"
+
+namespace d2l::language {
+namespace {
+
+// Runs each of the programs of a file, which \x1e separates. What one prints is
+// followed by its error, if it ends with one, and the line. As the language,
+// it refuses integers beyond int64 and quotients of those that float cannot
+// hold.
+constexpr char kOracle[] = R"(
+import ast, contextlib, io, sys
+
+def checked(x):
+    if isinstance(x, int) and not -2**63 <= x < 2**63:
+        raise OverflowError
+    return x
+
+def divided(a, b):
+    if isinstance(a, int) and isinstance(b, int):
+        if int(float(a)) != a or int(float(b)) != b:
+            raise OverflowError
+    return a / b
+
+class Check(ast.NodeTransformer):
+    def visit_UnaryOp(self, node):
+        return call('checked', [self.generic_visit(node)], node)
+    def visit_BinOp(self, node):
+        self.generic_visit(node)
+        if isinstance(node.op, ast.Div):
+            return call('divided', [node.left, node.right], node)
+        return call('checked', [node], node)
+
+def call(name, arguments, node):
+    name = ast.Name('@' + name, ast.Load())
+    new = ast.Call(name, arguments, [])
+    return ast.fix_missing_locations(ast.copy_location(new, node))
+
+results = []
+for program in open(sys.argv[1]).read().split('\x1e'):
+    tree = ast.fix_missing_locations(Check().visit(ast.parse(program)))
+    code = compile(tree, '@program', 'exec')
+    text = io.StringIO()
+    with contextlib.redirect_stdout(text):
+        try:
+            exec(code, {'@checked': checked, '@divided': divided})
+        except (ArithmeticError) as error:
+            at = error.__traceback__
+            while at:
+                if at.tb_frame.f_code.co_filename == '@program':
+                    line = at.tb_lineno
+                at = at.tb_next
+            print(type(error).__name__, line)
+    results.append(text.getvalue())
+print('\x1e'.join(results), end='')
+)";
+
+// What python3 prints for each.
+std::vector<std::string> InPython(const std::vector<std::string>& programs) {
+  const std::string path = testing::TempDir() + "/programs";
+  std::ofstream(path) << absl::StrJoin(programs, "\x1e");
+  ProgramOptions options;
+  options.time_limit = std::chrono::minutes(2);
+  const ProgramResult python =
+      RunProgram("python3", {"-c", kOracle, path}, {}, options);
+  std::remove(path.c_str());
+  EXPECT_EQ(python.failure, "") << "python3 " << python.failure << "\n"
+                                << python.output;
+  return absl::StrSplit(python.output, '\x1e');
+}
+
+class Generator {
+ public:
+  explicit Generator(unsigned seed) : random_(seed) {}
+
+  std::string Program() {
+    for (int i = Int(4); i > 0; --i) Function();
+    variables_ = {};
+    Statements("", 6);
+    absl::StrAppend(&text_, "print(", Expression(3), ")\n");
+    return text_;
+  }
+
+ private:
+  struct Callee {
+    std::string name;
+    int arguments;
+    bool returns_value;
+  };
+
+  int Int(int n) { return static_cast<int>(random_() % n); }
+  template <typename T>
+  const T& Any(const std::vector<T>& of) {
+    return of[Int(static_cast<int>(of.size()))];
+  }
+
+  void Function() {
+    static const std::vector<std::string> kNames = {"f",    "f_2", "v",
+                                                    "main", "g",   "f_3"};
+    Callee callee{kNames[callees_.size()], Int(4), Int(4) > 0};
+    variables_.clear();
+    for (int i = 0; i < callee.arguments; ++i) {
+      variables_.push_back(absl::StrCat("a", i));
+    }
+    absl::StrAppend(&text_, "def ", callee.name, "(",
+                    absl::StrJoin(variables_, ", "), "):  # a function\n");
+    Statements("    ", 3);
+    if (callee.returns_value) {
+      absl::StrAppend(&text_, "    return ", Expression(3), "\n\n");
+    } else {
+      absl::StrAppend(&text_, "    return\n\n");
+    }
+    callees_.push_back(callee);
+  }
+
+  void Statements(const std::string& indent, int most) {
+    for (int i = Int(most + 1); i > 0; --i) {
+      text_ += indent;
+      const int kind = Int(8);
+      if (kind < 4) {
+        static const std::vector<std::string> kNames = {"x", "y", "x_2", "v_2",
+                                                        "z"};
+        const std::string& name = Any(kNames);
+        absl::StrAppend(&text_, name, " = ", Expression(3), "\n");
+        variables_.push_back(name);
+      } else if (kind < 6) {
+        std::vector<std::string> values(Int(3));
+        for (std::string& value : values) value = Expression(2);
+        absl::StrAppend(&text_, "print(", absl::StrJoin(values, ", "), ")\n");
+      } else if (kind == 6 && !callees_.empty()) {
+        absl::StrAppend(&text_, Call(Any(callees_), 2), "\n");
+      } else {
+        absl::StrAppend(&text_, Expression(2), "\n\n");
+      }
+    }
+  }
+
+  std::string Call(const Callee& callee, int depth) {
+    std::vector<std::string> arguments(callee.arguments);
+    for (std::string& argument : arguments) argument = Expression(depth - 1);
+    return absl::StrCat(callee.name, "(", absl::StrJoin(arguments, ", "), ")");
+  }
+
+  std::string Expression(int depth) {
+    const int kind = depth == 0 ? Int(4) : Int(14);
+    if (kind < 2 && !variables_.empty()) return Any(variables_);
+    if (kind < 4) return Literal();
+    if (kind == 4) return absl::StrCat("-", Expression(depth - 1));
+    if (kind == 5) return absl::StrCat("(", Expression(depth - 1), ")");
+    if (kind < 9 && !callees_.empty()) {
+      const Callee& callee = Any(callees_);
+      if (callee.returns_value) return Call(callee, depth);
+    }
+    static const std::vector<std::string> kOperators = {" + ", " - ", " * ",
+                                                        " / "};
+    return absl::StrCat(Expression(depth - 1), Any(kOperators),
+                        Expression(depth - 1));
+  }
+
+  std::string Literal() {
+    static const std::vector<std::string> kSpecial = {"0",
+                                                      "0.0",
+                                                      "1e308",
+                                                      "5e-324",
+                                                      "1e16",
+                                                      "9999999999999998.0",
+                                                      "0.0001",
+                                                      "0.00001",
+                                                      "123456789.125",
+                                                      "9223372036854775807",
+                                                      "9007199254740993",
+                                                      "4611686018427387904",
+                                                      "1e999",
+                                                      ".5",
+                                                      "2."};
+    switch (Int(8)) {
+      case 0:
+        return Any(kSpecial);
+      case 1:
+        return absl::StrCat(0.001 * (1 + Int(1000)), "1");
+      case 2:
+        return absl::StrCat(1 + Int(100000), ".", Int(1000), "e", Int(41) - 20);
+      default:
+        return absl::StrCat(1 + Int(9));
+    }
+  }
+
+  std::mt19937 random_;
+  std::string text_;
+  std::vector<Callee> callees_;
+  std::vector<std::string> variables_;
+};
+
+struct Case {
+  unsigned seed;
+  std::string text;
+  std::string printed;  // or the line of an error
+};
+
+TEST(RandomLanguageTest, PrintsWhatPythonPrints) {
+  const std::vector<std::pair<std::string, void (*)(ir::Graph&)>> passes = {
+      {"nothing", [](ir::Graph&) {}},
+      {"inline", ir::Inline},
+      {"fold", ir::Fold},
+      {"simplify", ir::Simplify},
+      {"common subexpressions", ir::MergeCommonSubexpressions},
+      {"dead code", ir::RemoveDeadCode},
+      {"fuse", ir::Fuse},
+      {"inline and fuse",
+       [](ir::Graph& graph) {
+         ir::Inline(graph);
+         ir::MergeCommonSubexpressions(graph);
+         ir::Fuse(graph);
+       }},
+      {"all", [](ir::Graph& graph) { ir::Optimize(graph); }}};
+  std::vector<Case> cases;
+  int refused = 0;
+  constexpr unsigned kPrograms = 400;
+  for (unsigned seed = 0; seed < kPrograms; ++seed) {
+    const std::string text = Generator(seed).Program();
+    const absl::StatusOr<Program> program = Compile(text, "program");
+    if (!program.ok()) {
+      ++refused;
+      cases.push_back({seed, text, std::string(program.status().message())});
+      continue;
+    }
+    const std::string printed = language::Run(*program);
+    cases.push_back({seed, text, printed});
+    for (const auto& [name, pass] : passes) {
+      Program after = *program;
+      pass(after.graph);
+      const std::string what = absl::StrCat(name, ", seed ", seed, "\n", text,
+                                            "\n", ir::ToText(after.graph));
+      ASSERT_TRUE(ir::Verify(after.graph).ok()) << what;
+      ASSERT_EQ(language::Run(after), printed) << what;
+      ASSERT_EQ(language::Run(after,
+                              [](const ir::Graph& graph) {
+                                return ir::Captured(graph).Run({});
+                              }),
+                printed)
+          << what;
+      const std::string again = ToPython(after.graph, *program);
+      const absl::StatusOr<Program> compiled = Compile(again, "again");
+      ASSERT_TRUE(compiled.ok()) << compiled.status() << what << again;
+      ASSERT_EQ(language::Run(*compiled), printed) << what << again;
+      cases.push_back({seed, again, printed});
+    }
+  }
+  EXPECT_LT(refused, kPrograms / 2);
+  std::vector<std::string> texts;
+  for (const Case& c : cases) texts.push_back(c.text);
+  const std::vector<std::string> python = InPython(texts);
+  ASSERT_EQ(python.size(), cases.size());
+  int overflows = 0;
+  int divisions = 0;
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    const Case& c = cases[i];
+    // The last line, if it is an error.
+    const std::vector<std::string> lines = absl::StrSplit(python[i], '\n');
+    const std::string last = lines.size() < 2 ? "" : lines[lines.size() - 2];
+    const std::vector<std::string> words = absl::StrSplit(last, ' ');
+    const bool overflow = words[0] == "OverflowError";
+    const bool division = words[0] == "ZeroDivisionError";
+    if (!overflow && !division) {
+      ASSERT_EQ(c.printed, python[i]) << c.seed << "\n" << c.text;
+      continue;
+    }
+    overflows += overflow;
+    divisions += division;
+    const std::string at = absl::StrCat("program:", words[1], ":");
+    ASSERT_EQ(c.printed.substr(0, at.size()), at) << c.seed << "\n"
+                                                  << c.text << python[i];
+    ASSERT_EQ(c.printed.find("division by zero") != std::string::npos, division)
+        << c.printed << c.text << python[i];
+  }
+  EXPECT_GT(overflows, 10);
+  EXPECT_GT(divisions, 10);
+}
+
+}  // namespace
+}  // namespace d2l::language
