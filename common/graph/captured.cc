@@ -13,13 +13,17 @@
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
+#include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "common/base/interned.h"
+#include "common/base/timer.h"
 #include "common/device/cpu/cpu_stream.h"
 #include "common/device/cpu/task_sink.h"
 #include "common/device/device_table.h"
 #include "common/device/failure.h"
 #include "common/device/memory.h"
+#include "common/graph/generated/cpp_code.h"
+#include "common/graph/generated/load_cpp.h"
 #include "common/graph/interpreter.h"
 #include "common/graph/memory_plan.h"
 #include "common/graph/passes.h"
@@ -137,6 +141,11 @@ void CheckReadable(const Tensor& x, const char* name, SourceLocation at) {
 
 }  // namespace
 
+struct Captured::CompiledRegion {
+  RegionFn function = nullptr;  // null: strips
+  std::vector<kernels::cpu::LoopFn> loops;
+};
+
 // What holds on every stream.
 struct Captured::Plan {
   // Where the memory of a value is.
@@ -152,7 +161,7 @@ struct Captured::Plan {
     bool copied;
   };
 
-  explicit Plan(Function its_function)
+  Plan(Function its_function, const std::vector<CompiledRegion>& compiled)
       : function(std::move(its_function)), storages(function) {
     const std::size_t count = function.values.size();
     places.assign(count, Place::kNowhere);
@@ -186,11 +195,17 @@ struct Captured::Plan {
       places[i] = places[storages.root[i]];
     }
     strips.resize(function.nodes.size());
+    std::size_t region = 0;
     for (std::size_t i = 0; i < strips.size(); ++i) {
       const Node& node = function.nodes[i];
-      if (node.kind == NodeKind::kFused) {
+      if (node.kind != NodeKind::kFused) continue;
+      if (compiled.empty() || compiled[region].function == nullptr) {
         strips[i] = std::make_shared<const Strips>(*node.body);
+      } else {
+        strips[i] = std::make_shared<const Strips>(
+            *node.body, compiled[region].function, compiled[region].loops);
       }
+      ++region;
     }
   }
 
@@ -437,7 +452,8 @@ class Captured::OnStream {
   std::vector<ValueId> of_call_;       // values of launched nodes
 };
 
-Captured::Captured(Graph graph) : graph_(std::move(graph)) {
+Captured::Captured(Graph graph, const CapturedOptions& options)
+    : graph_(std::move(graph)) {
   CheckValid(graph_);
   Inline(graph_);
   name_ = Intern(graph_.main().name);
@@ -453,14 +469,49 @@ Captured::Captured(Graph graph) : graph_(std::move(graph)) {
   } else if (Storages(main).writes_external) {
     not_captured_ = "it writes to an argument or a weight";
   } else {
-    plan_ = std::make_unique<const Plan>(WithCopiedConstants(main));
+    plan_ = std::make_unique<const Plan>(WithCopiedConstants(main),
+                                         Generate(options));
   }
+  if (!not_captured_.empty()) not_generated_ = not_captured_;
 }
 
 Captured::~Captured() = default;
 
 std::int64_t Captured::arena_bytes() const {
   return plan_ == nullptr ? 0 : plan_->memory.arena_bytes;
+}
+
+std::vector<Captured::CompiledRegion> Captured::Generate(
+    const CapturedOptions& options) {
+  std::vector<CompiledRegion> compiled;
+  if (!options.generate_cpp) {
+    not_generated_ = "it was not asked for";
+    return compiled;
+  }
+  const Timer timer;
+  GeneratedCpp code = GenerateCpp(graph_);
+  generated_source_ = std::move(code.source);
+  if (std::all_of(code.regions.begin(), code.regions.end(),
+                  [](const GeneratedRegion& r) { return r.name.empty(); })) {
+    not_generated_ = code.regions.empty() ? "no operations are fused"
+                                          : "there is no C++ for its regions";
+    return compiled;
+  }
+  const absl::StatusOr<CompiledCpp> library =
+      LoadCpp(generated_source_, CppFlags(),
+              {options.cache_directory, options.compile_seconds_limit});
+  compile_seconds_ = timer.Seconds();
+  if (!library.ok()) {
+    not_generated_ = std::string(library.status().message());
+    return compiled;
+  }
+  for (GeneratedRegion& region : code.regions) {
+    void* const function =
+        region.name.empty() ? nullptr : library->Function(region.name);
+    compiled.push_back(
+        {reinterpret_cast<RegionFn>(function), std::move(region.loops)});
+  }
+  return compiled;
 }
 
 Captured::OnStream& Captured::On(Stream& stream) {

@@ -14,6 +14,11 @@
 // there. An error of a step names the step and its line; it marks all results
 // of the call as failed.
 //
+// With generate_cpp, fused regions run as C++ that the system's compiler has
+// made of them (generated/cpp_code.h); it takes tenths of a second, or none
+// where it has met the program before (generated/load_cpp.h). Where that fails,
+// they run as strips, and not_generated() says why.
+//
 // The interpreter runs instead where a listener wants to see operations (this
 // thread's or a profiler), on a GPU, for values on several devices, and for
 // programs that write to an argument or a weight.
@@ -41,6 +46,13 @@
 
 namespace d2l::ir {
 
+struct CapturedOptions {
+  bool generate_cpp = false;
+  // For what the compiler makes; "" for the usual one.
+  std::string cache_directory;
+  double compile_seconds_limit = 30;
+};
+
 class Captured {
  public:
   // Up to this size arguments and results are copied.
@@ -49,7 +61,7 @@ class Captured {
   // Calls are put in place (Inline); otherwise the graph is run as it is:
   // Optimize it before. All weights are bound. Throws std::invalid_argument for
   // a graph that is not valid.
-  explicit Captured(Graph graph);
+  explicit Captured(Graph graph, const CapturedOptions& options = {});
   ~Captured();
   Captured(const Captured&) = delete;
   Captured& operator=(const Captured&) = delete;
@@ -61,17 +73,29 @@ class Captured {
   // Empty if calls on this device's streams are captured, else why the
   // interpreter runs them.
   const std::string& not_captured() const { return not_captured_; }
+  // The C++ of its fused regions; "" if it was not asked for.
+  const std::string& generated_source() const { return generated_source_; }
+  // What generating, compiling and loading it took.
+  double compile_seconds() const { return compile_seconds_; }
+  // Empty if it runs, else why strips or the interpreter run instead.
+  const std::string& not_generated() const { return not_generated_; }
   // Of what is between operations.
   std::int64_t arena_bytes() const;
 
  private:
   struct Plan;
+  struct CompiledRegion;
   class OnStream;
 
   OnStream& On(Stream& stream);
+  // For the fused regions, in their order; none if there are none.
+  std::vector<CompiledRegion> Generate(const CapturedOptions& options);
 
   Graph graph_;
   std::string not_captured_;
+  std::string generated_source_;
+  double compile_seconds_ = 0;
+  std::string not_generated_;
   std::unique_ptr<const Plan> plan_;
   const char* name_ = "";  // interned
   Device device_;

@@ -35,16 +35,29 @@ constexpr int kStackSlots = 8;
 // Finds the loops, and slots for what stays inside.
 class Strips::Builder {
  public:
-  Builder(const Function& body, Strips& strips) : body_(body), to_(strips) {}
-
-  void Build() {
-    for (std::size_t i = 0; i < body_.arguments.size(); ++i) {
-      memory_of_[body_.arguments[i]] = static_cast<int>(i);
+  Builder(const Function& body, Strips& strips) : body_(body), to_(strips) {
+    shape_ = body_.type(body_.nodes[0].outputs[0]).shape();
+    to_.numel_ = shape_.numel();
+    for (const ValueId value : body_.arguments) {
+      memory_of_[value] = to_.arguments_++;
     }
     for (const ValueId value : body_.returns) {
       memory_of_[value] = static_cast<int>(memory_of_.size());
       to_.result_sizes_.push_back(SizeOf(value));
     }
+  }
+
+  // What compiled code is given.
+  void BuildMemory() {
+    for (const ValueId value : body_.arguments) {
+      to_.memory_.push_back(Use(value, true));
+    }
+    for (const ValueId value : body_.returns) {
+      to_.memory_.push_back(Define(value));
+    }
+  }
+
+  void Build() {
     for (std::size_t i = 0; i < body_.nodes.size(); ++i) {
       for (const ValueId value : body_.nodes[i].inputs) {
         last_use_[value] = static_cast<int>(i);
@@ -52,8 +65,6 @@ class Strips::Builder {
     }
     for (std::size_t i = 0; i < body_.nodes.size(); ++i) {
       const Node& node = body_.nodes[i];
-      shape_ = body_.type(node.outputs[0]).shape();
-      to_.numel_ = shape_.numel();
       Step step = StepOf(node);
       step.out = Define(node.outputs[0]);
       to_.steps_.push_back(step);
@@ -193,9 +204,12 @@ class Strips::Builder {
   std::vector<int> free_;  // slots
 };
 
-Strips::Strips(const Function& body)
-    : arguments_(static_cast<int>(body.arguments.size())) {
-  Builder(body, *this).Build();
+Strips::Strips(const Function& body) { Builder(body, *this).Build(); }
+
+Strips::Strips(const Function& body, RegionFn region,
+               std::vector<kernels::cpu::LoopFn> loops)
+    : region_(region), loops_(std::move(loops)) {
+  Builder(body, *this).BuildMemory();
 }
 
 void Strips::Run(absl::Span<void* const> memory) const {
@@ -228,6 +242,7 @@ void Strips::RunPart(absl::Span<void* const> memory, bool stream,
   const int count = static_cast<int>(memory.size());
   absl::InlinedVector<char*, 16> base(count);
   for (int i = 0; i < count; ++i) base[i] = static_cast<char*>(memory[i]);
+  absl::InlinedVector<void*, 16> at(count);
   const auto address = [&](const Ref& ref, std::int64_t first) -> char* {
     switch (ref.kind) {
       case Ref::kEach:
@@ -264,6 +279,10 @@ void Strips::RunPart(absl::Span<void* const> memory, bool stream,
         left -= run;
         column = 0;
       }
+    }
+    if (region_ != nullptr) {
+      for (int i = 0; i < count; ++i) at[i] = address(memory_[i], first);
+      region_(at.data(), loops_.data(), n);
     }
     for (const Step& step : steps_) {
       step.loop(address(step.out, first), address(step.in[0], first),

@@ -11,6 +11,9 @@
 // one more of the cache). Large results are written with non-temporal stores,
 // and parts run on the device's cores, as in a kernel.
 //
+// Of a region for which there is compiled C++ (generated/cpp_code.h), that is
+// called for each strip instead of the loops.
+//
 // A result may be the memory of an argument of its shape that the region has
 // read by then, element for element.
 //
@@ -28,12 +31,20 @@
 
 namespace d2l::ir {
 
+// Computes a strip of n elements, at most Strips::kElements. memory: where the
+// strip begins in each argument and result; of a row, a copy of what the strip
+// needs of it.
+using RegionFn = void (*)(void* const* memory,
+                          const kernels::cpu::LoopFn* loops, std::int64_t n);
+
 class Strips {
  public:
   static constexpr std::int64_t kElements = 512;
 
   // body: of a fused region of a valid graph.
   explicit Strips(const Function& body);
+  Strips(const Function& body, RegionFn region,
+         std::vector<kernels::cpu::LoopFn> loops);
 
   void Run(absl::Span<void* const> memory) const;
 
@@ -78,6 +89,10 @@ class Strips {
   std::vector<Row> rows_;
   std::vector<Number> numbers_;
   std::vector<Step> steps_;
+  // Instead of the steps, if it is not null.
+  RegionFn region_ = nullptr;
+  std::vector<kernels::cpu::LoopFn> loops_;
+  std::vector<Ref> memory_;
 };
 
 }  // namespace d2l::ir

@@ -1,0 +1,61 @@
+// C++ generated from a program: a function for each of its fused regions.
+//
+//   ir::Optimize(graph);
+//   const ir::GeneratedCpp code = ir::GenerateCpp(graph);
+//   std::cout << code.source;  // to be read, and what a compiler gets
+//
+// prints, for Relu(x * 2 + b),
+//
+//   // relu(add(mul(x, 2), b)) is one loop: what is between stays in registers.
+//   extern "C" void f_0(void* const* memory, const Loop*, int64_t n) {
+//     const float* const v0 = (const float*)memory[0];  // float32[3, 4]
+//     const float* const v1 = (const float*)memory[1];  // float32[4]
+//     float* const v4_out = (float*)memory[2];  // float32[3, 4]
+//     INDEPENDENT
+//     for (int64_t i = 0; i < n; ++i) {
+//       const float v2 = v0[i] * 2.0f;
+//       ...
+//
+// A function computes one strip of a region (strips.h): `memory` is where the
+// strip begins in each argument and result. Exp, log, tanh, sigmoid, gelu and
+// conversions to integers are calls of the kernels' own loops, between loops of
+// all that is cheap: a loop with several of them runs out of registers.
+//
+// Results are bit for bit those of the kernels if the source is compiled with
+// CppFlags(); but of a NaN the sign and the payload are those of either
+// operand, as the compiler orders them.
+//
+// Pure functions. Names in the graph may be hostile: only letters, digits and
+// underscores of them reach the code.
+
+#ifndef D2L_COMMON_GRAPH_GENERATED_CPP_CODE_H_
+#define D2L_COMMON_GRAPH_GENERATED_CPP_CODE_H_
+
+#include <string>
+#include <vector>
+
+#include "common/graph/ir.h"
+#include "common/kernels/cpu/elementwise_loops.h"
+
+namespace d2l::ir {
+
+struct GeneratedRegion {
+  std::string name;  // of its RegionFn (strips.h); "" if there is none
+  std::vector<kernels::cpu::LoopFn> loops;  // what it calls
+};
+
+struct GeneratedCpp {
+  std::string source;
+  // Of the fused regions of the graph's main function, in their order.
+  std::vector<GeneratedRegion> regions;
+};
+
+// graph: valid, with its calls in place (Inline).
+GeneratedCpp GenerateCpp(const Graph& graph);
+
+// What the source is to be compiled with, on this processor.
+std::vector<std::string> CppFlags();
+
+}  // namespace d2l::ir
+
+#endif  // D2L_COMMON_GRAPH_GENERATED_CPP_CODE_H_

@@ -1,0 +1,225 @@
+#include "common/graph/generated/load_cpp.h"
+
+#include <dlfcn.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstddef>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "common/base/atomic_file.h"
+#include "common/base/child_process.h"
+#include "common/base/sha256.h"
+
+namespace d2l::ir {
+namespace {
+
+namespace fs = std::filesystem;
+
+template <typename... Parts>
+absl::Status Refusal(const Parts&... parts) {
+  return absl::FailedPreconditionError(absl::StrCat(parts...));
+}
+
+std::string Variable(const char* name) {
+  const char* const value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+// A command, and what it says of its version.
+struct Compiler {
+  std::vector<std::string> command;
+  std::string version;
+};
+
+ProgramResult RunFor(const std::vector<std::string>& command, double seconds) {
+  ProgramOptions options;
+  options.time_limit = std::chrono::milliseconds(
+      static_cast<std::chrono::milliseconds::rep>(1e3 * seconds));
+  return RunProgram(command[0], {command.begin() + 1, command.end()}, {},
+                    options);
+}
+
+absl::StatusOr<Compiler> FindCompiler(double seconds_limit) {
+  const std::string wanted = Variable("CXX");
+  std::vector<std::string> candidates = {"c++", "g++", "clang++"};
+  if (!wanted.empty()) candidates = {wanted};
+  for (const std::string& candidate : candidates) {
+    Compiler compiler;
+    compiler.command = absl::StrSplit(candidate, ' ', absl::SkipWhitespace());
+    if (compiler.command.empty()) continue;
+    std::vector<std::string> command = compiler.command;
+    command.push_back("--version");
+    const ProgramResult result = RunFor(command, seconds_limit);
+    if (result.failure.empty()) {
+      compiler.version = result.output;
+      return compiler;
+    }
+    if (result.exit_code != 127) {
+      return Refusal("the compiler ", absl::StrJoin(command, " "), " ",
+                     result.failure);
+    }
+  }
+  return Refusal("there is no C++ compiler: no ",
+                 absl::StrJoin(candidates, ", "), " in PATH",
+                 wanted.empty() ? "; install g++, or set CXX to a compiler"
+                                : "; unset CXX, or set it to a compiler");
+}
+
+// The directory, which is there and is this user's.
+absl::StatusOr<std::string> Directory(std::string path) {
+  if (path.empty()) path = Variable("D2L_CACHE_DIRECTORY");
+  if (path.empty()) {
+    const std::string cache = Variable("XDG_CACHE_HOME");
+    const std::string home = Variable("HOME");
+    if (!cache.empty()) {
+      path = cache + "/d2l";
+    } else if (!home.empty()) {
+      path = home + "/.cache/d2l";
+    } else {
+      return Refusal(
+          "there is no place for what the compiler makes: set "
+          "D2L_CACHE_DIRECTORY to a directory of yours");
+    }
+  }
+  std::error_code ignored;  // mkdir says why
+  fs::create_directories(fs::path(path).parent_path(), ignored);
+  if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
+    return Refusal("the cache directory ", path,
+                   " cannot be made: ", std::strerror(errno),
+                   "; set D2L_CACHE_DIRECTORY to one that can");
+  }
+  struct stat there;
+  if (stat(path.c_str(), &there) != 0 || !S_ISDIR(there.st_mode)) {
+    return Refusal("the cache directory ", path, " is not a directory");
+  }
+  if (there.st_uid != geteuid()) {
+    return Refusal("the cache directory ", path, " is user ", there.st_uid,
+                   "'s, and this is user ", geteuid(),
+                   "; set D2L_CACHE_DIRECTORY to one of yours");
+  }
+  if ((there.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
+    return Refusal("others may write to the cache directory ", path,
+                   "; chmod 700 it, or set D2L_CACHE_DIRECTORY to another");
+  }
+  return path;
+}
+
+// Of the file `key`, whose content is `object`.
+std::string Seal(std::string_view key, std::string_view object) {
+  Sha256 hash;
+  hash.Update(key);
+  hash.Update(object);
+  return hash.Hex();
+}
+
+bool IsSealed(std::string_view key, std::string_view file) {
+  constexpr std::size_t kSize = 64;
+  if (file.size() < kSize) return false;
+  const std::string_view object = file.substr(0, file.size() - kSize);
+  return file.substr(object.size()) == Seal(key, object);
+}
+
+// The compiler's first error, for a message.
+std::string FirstLine(const std::string& output) {
+  const std::vector<absl::string_view> lines =
+      absl::StrSplit(output, '\n', absl::SkipWhitespace());
+  const auto error = std::find_if(
+      lines.begin(), lines.end(),
+      [](absl::string_view line) { return absl::StrContains(line, "error"); });
+  if (lines.empty()) return "";
+  return absl::StrCat(": ", error == lines.end() ? lines[0] : *error);
+}
+
+// Compiles the source to the file `to`.
+absl::Status Compile(const Compiler& compiler, const std::string& key,
+                     const std::string& source,
+                     const std::vector<std::string>& flags,
+                     const std::string& to, double seconds_limit) {
+  // Under names of its own: others may be at it, too.
+  std::string folder = to + ".XXXXXX";
+  if (mkdtemp(folder.data()) == nullptr) {
+    return Refusal("nothing can be written to the cache directory ",
+                   fs::path(to).parent_path().string(), ": ",
+                   std::strerror(errno),
+                   "; set D2L_CACHE_DIRECTORY to another");
+  }
+  const std::string in = folder + "/source.cc";
+  const std::string out = folder + "/object.so";
+  const auto compile = [&]() -> absl::Status {
+    const absl::Status written = WriteAtomically(in, source);
+    if (!written.ok()) return written;
+    std::vector<std::string> command = compiler.command;
+    command.insert(command.end(), flags.begin(), flags.end());
+    command.insert(command.end(), {"-o", out, in});
+    const ProgramResult result = RunFor(command, seconds_limit);
+    if (!result.failure.empty()) {
+      return Refusal("the compiler ", absl::StrJoin(compiler.command, " "), " ",
+                     result.failure, FirstLine(result.output));
+    }
+    const std::string object = ReadFile(out);
+    if (object.empty()) {
+      return Refusal("the compiler ", absl::StrJoin(compiler.command, " "),
+                     " has made nothing");
+    }
+    return WriteAtomically(to, absl::StrCat(object, Seal(key, object)));
+  };
+  const absl::Status status = compile();
+  std::error_code ignored;
+  fs::remove_all(folder, ignored);
+  return status;
+}
+
+}  // namespace
+
+void* CompiledCpp::Function(const std::string& name) const {
+  return dlsym(handle, name.c_str());
+}
+
+absl::StatusOr<CompiledCpp> LoadCpp(const std::string& source,
+                                    const std::vector<std::string>& flags,
+                                    const LoadCppOptions& options) {
+  const absl::StatusOr<std::string> directory =
+      Directory(options.cache_directory);
+  if (!directory.ok()) return directory.status();
+  const absl::StatusOr<Compiler> compiler = FindCompiler(options.seconds_limit);
+  if (!compiler.ok()) return compiler.status();
+  Sha256 hash;
+  for (const std::string& part :
+       {absl::StrJoin(compiler->command, " "), compiler->version,
+        absl::StrJoin(flags, " "), source}) {
+    hash.Update(absl::StrCat(part.size(), " ", part));
+  }
+  const std::string key = hash.Hex();
+  const std::string path = absl::StrCat(*directory, "/", key, ".so");
+  CompiledCpp result;
+  result.from_cache = IsSealed(key, ReadFile(path));
+  if (!result.from_cache) {
+    const absl::Status status =
+        Compile(*compiler, key, source, flags, path, options.seconds_limit);
+    if (!status.ok()) return status;
+  }
+  result.handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (result.handle == nullptr) {
+    return Refusal("what the compiler has made cannot be loaded: ", dlerror());
+  }
+  return result;
+}
+
+}  // namespace d2l::ir

@@ -1,0 +1,49 @@
+// LoadCpp: compiles C++ with the system's compiler and loads it into this
+// program.
+//
+//   absl::StatusOr<CompiledCpp> code = LoadCpp(source, CppFlags(), {});
+//   if (!code.ok()) return code.status();  // a sentence: why there is none
+//   void* const function = code->Function("f_0");
+//
+// The compiler is $CXX, or the first of c++, g++ and clang++ in PATH. What it
+// makes is kept in a directory and loaded again when it is asked for again: in
+// the one that is named, or $D2L_CACHE_DIRECTORY, $XDG_CACHE_HOME/d2l, or
+// ~/.cache/d2l. A file's name is the hash of source, flags and compiler, and
+// its end the hash of its content; a file whose end is wrong is made anew. The
+// directory is made with mode 0700, and refused if it is another user's or
+// others may write to it: what lies there is run.
+//
+// Errors: FailedPrecondition, of the compiler or the directory. Thread-safe;
+// several processes may use a directory at once. What is loaded stays.
+
+#ifndef D2L_COMMON_GRAPH_GENERATED_LOAD_CPP_H_
+#define D2L_COMMON_GRAPH_GENERATED_LOAD_CPP_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace d2l::ir {
+
+struct LoadCppOptions {
+  std::string cache_directory;
+  // The compiler and what it has started are killed afterwards.
+  double seconds_limit = 30;
+};
+
+struct CompiledCpp {
+  // An extern "C" function; null if there is none of that name.
+  void* Function(const std::string& name) const;
+
+  void* handle = nullptr;  // dlopen's
+  bool from_cache = false;
+};
+
+absl::StatusOr<CompiledCpp> LoadCpp(const std::string& source,
+                                    const std::vector<std::string>& flags,
+                                    const LoadCppOptions& options);
+
+}  // namespace d2l::ir
+
+#endif  // D2L_COMMON_GRAPH_GENERATED_LOAD_CPP_H_

@@ -1,0 +1,274 @@
+#include "common/graph/generated/load_cpp.h"
+
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstddef>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "common/base/atomic_file.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace d2l::ir {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::AllOf;
+using testing::HasSubstr;
+
+const std::vector<std::string>& Flags() {
+  static const auto& flags = *new std::vector<std::string>{"-fPIC", "-shared"};
+  return flags;
+}
+
+// A directory of its own, and the usual environment again afterwards.
+class LoadCppTest : public testing::Test {
+ protected:
+  LoadCppTest() {
+    std::string path = testing::TempDir() + "/load_cpp.XXXXXX";
+    root_ = mkdtemp(path.data());
+    options_.cache_directory = root_ + "/cache";
+    options_.seconds_limit = 100;
+  }
+  ~LoadCppTest() override {
+    unsetenv("CXX");
+    setenv("PATH", path_.c_str(), 1);
+    fs::remove_all(root_);
+  }
+
+  static std::string Source(int number) {
+    return absl::StrCat("extern \"C\" int number() { return ", number, "; }\n");
+  }
+  absl::StatusOr<CompiledCpp> Load(int number) const {
+    return LoadCpp(Source(number), Flags(), options_);
+  }
+  static int Call(const CompiledCpp& code) {
+    return reinterpret_cast<int (*)()>(code.Function("number"))();
+  }
+  // Why the number cannot be compiled.
+  std::string Failure(int number) const {
+    const absl::StatusOr<CompiledCpp> code = Load(number);
+    EXPECT_EQ(code.status().code(), absl::StatusCode::kFailedPrecondition);
+    return std::string(code.status().message());
+  }
+
+  // A compiler that is a shell script, beside its --version; $out is what it
+  // is to make.
+  void SetCompiler(const std::string& script) const {
+    const std::string path = root_ + "/compiler";
+    std::ofstream(path) << "#!/bin/sh\n"
+                           "case \"$1\" in --version) echo fake; exit;; esac\n"
+                           "while [ \"$1\" != -o ]; do shift; done\n"
+                           "out=$2\n"
+                        << script << "\n";
+    ASSERT_EQ(chmod(path.c_str(), 0700), 0);
+    ASSERT_EQ(setenv("CXX", path.c_str(), 1), 0);
+  }
+
+  std::vector<std::string> Files() const {
+    std::vector<std::string> files;
+    for (const auto& entry :
+         fs::recursive_directory_iterator(options_.cache_directory)) {
+      files.push_back(entry.path().string());
+    }
+    return files;
+  }
+
+  const std::string path_ = std::getenv("PATH");
+  std::string root_;
+  LoadCppOptions options_;
+};
+
+TEST_F(LoadCppTest, CompilesOnceAndKeeps) {
+  const auto first = Load(1);
+  ASSERT_TRUE(first.ok()) << first.status();
+  EXPECT_FALSE(first->from_cache);
+  EXPECT_EQ(Call(*first), 1);
+  EXPECT_EQ(first->Function("other"), nullptr);
+  const auto second = Load(2);
+  ASSERT_TRUE(second.ok()) << second.status();
+  EXPECT_EQ(Call(*second), 2);
+  const auto again = Load(1);
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_TRUE(again->from_cache);
+  EXPECT_EQ(Call(*again), 1);
+  EXPECT_EQ(Files().size(), 2u);  // nothing is left of compiling
+  struct stat there;
+  ASSERT_EQ(stat(options_.cache_directory.c_str(), &there), 0);
+  EXPECT_EQ(there.st_mode & 0777, 0700u);
+}
+
+// The flags and the compiler are a part of the name.
+TEST_F(LoadCppTest, OtherFlagsAndCompilersAreOtherFiles) {
+  ASSERT_TRUE(Load(1).ok());
+  std::vector<std::string> flags = Flags();
+  flags.push_back("-O1");
+  const auto optimised = LoadCpp(Source(1), flags, options_);
+  ASSERT_TRUE(optimised.ok()) << optimised.status();
+  EXPECT_FALSE(optimised->from_cache);
+  ASSERT_EQ(setenv("CXX", "c++ -O2", 1), 0);
+  const auto other = Load(1);
+  ASSERT_TRUE(other.ok()) << other.status();
+  EXPECT_FALSE(other->from_cache);
+  EXPECT_EQ(Files().size(), 3u);
+}
+
+// A file that was cut off, changed, or is another's, is not loaded.
+TEST_F(LoadCppTest, DamagedFilesAreMadeAnew) {
+  ASSERT_TRUE(Load(1).ok());
+  const std::string file = Files().at(0);
+  const std::string whole = ReadFile(file);
+  ASSERT_TRUE(Load(2).ok());
+  const std::string other = ReadFile(Files().at(Files().at(0) == file ? 1 : 0));
+  std::string changed = whole;
+  changed[whole.size() / 2] ^= 1;
+  std::vector<std::string> damaged = {changed, whole + "x", other};
+  for (const std::size_t size :
+       {std::size_t{0}, std::size_t{1}, std::size_t{63}, std::size_t{64},
+        whole.size() / 2, whole.size() - 65, whole.size() - 64,
+        whole.size() - 1}) {
+    damaged.push_back(whole.substr(0, size));
+  }
+  for (std::size_t i = 0; i < damaged.size(); ++i) {
+    // A new file: the old one is mapped.
+    fs::remove(file);
+    std::ofstream(file, std::ios::binary) << damaged[i];
+    const auto code = Load(1);
+    ASSERT_TRUE(code.ok()) << code.status();
+    EXPECT_FALSE(code->from_cache) << i;
+    EXPECT_EQ(Call(*code), 1);
+    EXPECT_EQ(ReadFile(file), whole) << i;
+  }
+}
+
+TEST_F(LoadCppTest, CompilerFails) {
+  SetCompiler("echo about to; echo 'x.cc:1: error: no' >&2; exit 3");
+  EXPECT_THAT(Failure(1), AllOf(HasSubstr("/compiler ended with exit code 3"),
+                                HasSubstr("x.cc:1: error: no")));
+  EXPECT_TRUE(Files().empty());
+  SetCompiler("kill -SEGV $$");
+  EXPECT_THAT(Failure(1), HasSubstr("was ended by signal 11"));
+  SetCompiler("exit 0");
+  EXPECT_THAT(Failure(1), HasSubstr("has made nothing"));
+  EXPECT_TRUE(Files().empty());
+  SetCompiler("echo no object >$out");
+  EXPECT_THAT(Failure(1), HasSubstr("cannot be loaded"));
+}
+
+TEST_F(LoadCppTest, CompilerHangs) {
+  // So does what it has started.
+  SetCompiler("sleep 1000 & wait");
+  options_.seconds_limit = 0.2;
+  EXPECT_THAT(Failure(1), HasSubstr("was stopped after its limit of 0.2 s"));
+  EXPECT_TRUE(Files().empty());
+}
+
+TEST_F(LoadCppTest, NoCompiler) {
+  ASSERT_EQ(setenv("PATH", "/empty", 1), 0);
+  EXPECT_EQ(Failure(1),
+            "there is no C++ compiler: no c++, g++, clang++ in PATH; install "
+            "g++, or set CXX to a compiler");
+  ASSERT_EQ(setenv("CXX", "/empty/c++", 1), 0);
+  EXPECT_THAT(Failure(1), HasSubstr("no /empty/c++ in PATH; unset CXX"));
+}
+
+TEST_F(LoadCppTest, DirectoriesThatCannotBeTrusted) {
+  const std::string& cache = options_.cache_directory;
+  std::ofstream(cache) << "a file";
+  EXPECT_THAT(Failure(1), HasSubstr("is not a directory"));
+  fs::remove(cache);
+  for (const mode_t mode : {0720, 0702, 0777}) {
+    ASSERT_EQ(mkdir(cache.c_str(), 0700), 0);
+    ASSERT_EQ(chmod(cache.c_str(), mode), 0);
+    EXPECT_THAT(Failure(1), HasSubstr("others may write"));
+    EXPECT_TRUE(Files().empty());
+    fs::remove(cache);
+  }
+  if (geteuid() == 0) {
+    ASSERT_EQ(mkdir(cache.c_str(), 0700), 0);
+    ASSERT_EQ(chown(cache.c_str(), 65534, 65534), 0);
+  } else {
+    options_.cache_directory = "/usr";  // root's
+  }
+  EXPECT_THAT(Failure(1), HasSubstr("'s, and this is user"));
+}
+
+TEST_F(LoadCppTest, DirectoriesThatCannotBeWritten) {
+  options_.cache_directory = "/proc/no/cache";
+  EXPECT_THAT(Failure(1), HasSubstr("cannot be made"));
+  // This user's, and nobody can write to it; root could to others.
+  options_.cache_directory = "/proc/self";
+  EXPECT_THAT(Failure(1), HasSubstr("nothing can be written"));
+}
+
+// As on a full disk: a file cannot grow beyond 100 bytes.
+TEST_F(LoadCppTest, FullDirectory) {
+  ASSERT_TRUE(Load(1).ok());
+  rlimit old;
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &old), 0);
+  const rlimit full = {100, old.rlim_max};
+  const auto handler = signal(SIGXFSZ, SIG_IGN);
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &full), 0);
+  const std::string failure = Failure(2);
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &old), 0);
+  signal(SIGXFSZ, handler);
+  EXPECT_NE(failure, "");
+  EXPECT_EQ(Files().size(), 1u);
+  const auto code = Load(2);
+  ASSERT_TRUE(code.ok()) << code.status();
+  EXPECT_EQ(Call(*code), 2);
+}
+
+TEST_F(LoadCppTest, SeveralProcessesAtOnce) {
+  std::vector<pid_t> children;
+  for (int i = 0; i < 4; ++i) {
+    const pid_t child = fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      const auto code = Load(7);
+      _exit(code.ok() && Call(*code) == 7 ? 0 : 1);
+    }
+    children.push_back(child);
+  }
+  for (const pid_t child : children) {
+    int status = -1;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
+  }
+  EXPECT_EQ(Files().size(), 1u);
+  const auto code = Load(7);
+  ASSERT_TRUE(code.ok()) << code.status();
+  EXPECT_TRUE(code->from_cache);
+}
+
+TEST_F(LoadCppTest, TheUsualDirectory) {
+  options_.cache_directory = "";
+  ASSERT_EQ(setenv("XDG_CACHE_HOME", (root_ + "/made/xdg").c_str(), 1), 0);
+  ASSERT_TRUE(Load(3).ok());
+  ASSERT_EQ(setenv("D2L_CACHE_DIRECTORY", (root_ + "/ours").c_str(), 1), 0);
+  ASSERT_TRUE(Load(3).ok());
+  ASSERT_EQ(unsetenv("D2L_CACHE_DIRECTORY"), 0);
+  ASSERT_EQ(unsetenv("XDG_CACHE_HOME"), 0);
+  ASSERT_EQ(setenv("HOME", (root_ + "/home").c_str(), 1), 0);
+  ASSERT_TRUE(Load(3).ok());
+  ASSERT_EQ(unsetenv("HOME"), 0);
+  EXPECT_THAT(Failure(3), HasSubstr("set D2L_CACHE_DIRECTORY"));
+  for (const char* path : {"/made/xdg/d2l", "/ours", "/home/.cache/d2l"}) {
+    options_.cache_directory = root_ + path;
+    EXPECT_EQ(Files().size(), 1u) << path;
+  }
+}
+
+}  // namespace
+}  // namespace d2l::ir
