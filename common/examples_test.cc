@@ -678,8 +678,10 @@ TEST_F(ExamplesTest, Networks) {
     y = net(Randn({3, 20}));   // another shape: another program
     std::cout << net.Report().ToString();
     std::cout << ir::ToText(net.graph());
+    absl::Status saved = net.Save("my_mlp");
     // End of example
     EXPECT_EQ(net.Report().programs.size(), 2u);
+    EXPECT_TRUE(saved.ok()) << saved;
   }
 }
 

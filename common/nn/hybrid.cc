@@ -17,11 +17,13 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/inlined_vector.h"
+#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "common/base/mutex.h"
 #include "common/base/timer.h"
+#include "common/graph/artefact/artefact.h"
 #include "common/graph/captured.h"
 #include "common/graph/trace.h"
 #include "common/ops/record.h"
@@ -132,13 +134,21 @@ class Hybrid::Programs {
     return TraceUnlessThere(x, parameters);
   }
 
-  const Program& Last() const {
+  // Null if there is none.
+  const Program* Last() const {
     const int count = count_.load(std::memory_order_acquire);
-    if (count > 0) return *all_[count - 1];
-    throw std::logic_error(absl::StrFormat(
-        "[Hybridize] %s has no program yet: call it once with an input, and it "
-        "is traced",
-        module->Name()));
+    return count == 0 ? nullptr : all_[count - 1].get();
+  }
+  std::string WhyNone() const {
+    return absl::StrFormat(
+        "[Hybridize] %s has no program yet; call it once with an input, so "
+        "that there is one",
+        module->Name());
+  }
+  const Program& LastOrThrow() const {
+    const Program* const last = Last();
+    if (last == nullptr) throw std::logic_error(WhyNone());
+    return *last;
   }
 
   HybridReport Report() const {
@@ -300,9 +310,18 @@ Module& Hybrid::module() { return *programs_->module; }
 HybridReport Hybrid::Report() const { return programs_->Report(); }
 
 const ir::Graph& Hybrid::graph() const {
-  return programs_->Last().captured.graph();
+  return programs_->LastOrThrow().captured.graph();
 }
 
-const ir::Graph& Hybrid::traced() const { return programs_->Last().traced; }
+const ir::Graph& Hybrid::traced() const {
+  return programs_->LastOrThrow().traced;
+}
+
+absl::Status Hybrid::Save(const std::string& prefix) const {
+  if (programs_->Last() == nullptr) {
+    return absl::FailedPreconditionError(programs_->WhyNone());
+  }
+  return ir::SaveProgram(graph(), prefix);
+}
 
 }  // namespace d2l::nn

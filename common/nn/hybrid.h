@@ -9,6 +9,7 @@
 //   y = net(Randn({3, 20}));   // another shape: another program
 //   std::cout << net.Report().ToString();
 //   std::cout << ir::ToText(net.graph());
+//   absl::Status saved = net.Save("my_mlp");
 //
 // A call's key is the input's shape, dtype, strides and device, and which
 // tensors the parameters are. The first call with a key runs Forward under
@@ -40,6 +41,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "common/graph/ir.h"
 #include "common/graph/passes.h"
 #include "common/nn/module.h"
@@ -94,6 +96,11 @@ class Hybrid : public Module {
   // where it is. Throws std::logic_error before the first call.
   const ir::Graph& graph() const;
   const ir::Graph& traced() const;
+  // Writes graph(), with the parameters' values, as PREFIX.program and
+  // PREFIX.safetensors, which run without the module's code: see
+  // common/graph/artefact. FailedPrecondition before the first call; else the
+  // errors of ir::SaveProgram.
+  absl::Status Save(const std::string& prefix) const;
 
  private:
   class Programs;

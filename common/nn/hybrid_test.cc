@@ -12,9 +12,12 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "common/base/source_location.h"
 #include "common/device/device_table.h"
 #include "common/device/memory.h"
+#include "common/graph/artefact/artefact.h"
+#include "common/graph/interpreter.h"
 #include "common/graph/ir.h"
 #include "common/graph/ir_testing.h"
 #include "common/graph/passes.h"
@@ -285,6 +288,20 @@ TEST(HybridizeTest, KeepsTheProgramBeforeAndAfterThePasses) {
   EXPECT_EQ(net.graph().main().name, "Sequential");
   net(Ones({3, 4}));
   EXPECT_EQ(net.graph().main().type(0).shape(), (Shape{3, 4}));
+}
+
+TEST(HybridizeTest, SavesTheProgram) {
+  const std::string prefix = testing::TempDir() + "/hybrid_test_mlp";
+  Hybrid net = Hybridize(Mlp(4));
+  EXPECT_THAT(std::string(net.Save(prefix).message()),
+              HasSubstr("Sequential has no program yet; call it once"));
+  const Tensor x = RandomTensor({3, 4}, Device());
+  const std::string y = Bits(net(x));
+  ASSERT_TRUE(net.Save(prefix).ok()) << net.Save(prefix);
+  const absl::StatusOr<ir::Graph> loaded = ir::LoadProgram(prefix);
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  EXPECT_EQ(Bits(ir::Run(*loaded, {x})[0]), y);
+  EXPECT_FALSE(net.Save("/nowhere/mlp").ok());
 }
 
 TEST(HybridizeTest, AReadIsRefusedAndTheNextCallTriesAgain) {
