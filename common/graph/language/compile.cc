@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -29,10 +28,7 @@
 namespace d2l::language {
 namespace {
 
-// What int + float is in Python, and int / int.
-bool MakesFloat(Code code, bool left_is_float, bool right_is_float) {
-  return code == Code::kDivide || left_is_float || right_is_float;
-}
+using kernels::BinaryOp;
 
 // Goes through the program with its numbers, for what would be a wrong result
 // in int64 or an exception in Python, and for the number of steps.
@@ -81,13 +77,16 @@ class Checker {
           if (!operands.empty()) result.value = operands[0];
           return result;
         case Code::kNegate:
-          values[i] = std::holds_alternative<double>(operands[0])
-                          ? Number(-std::get<double>(operands[0]))
-                          : Integer(in, std::int64_t{0},
-                                    std::get<std::int64_t>(operands[0]));
+          if (const auto* real = std::get_if<double>(&operands[0])) {
+            values[i] = -*real;
+          } else {
+            values[i] = Integer(in, BinaryOp::kSubtract, 0,
+                                std::get<std::int64_t>(operands[0]));
+          }
           break;
-        default:
+        case Code::kBinary:
           values[i] = Binary(in, operands[0], operands[1]);
+          break;
       }
     }
     return result;
@@ -101,13 +100,12 @@ class Checker {
                                 kMaxSteps));
   }
 
-  static Number Integer(const Instruction& in, std::int64_t a, std::int64_t b) {
+  static std::int64_t Integer(const Instruction& in, BinaryOp op,
+                              std::int64_t a, std::int64_t b) {
     std::int64_t result = 0;
-    const bool overflows =
-        in.code == Code::kAdd        ? __builtin_add_overflow(a, b, &result)
-        : in.code == Code::kMultiply ? __builtin_mul_overflow(a, b, &result)
-                                     : __builtin_sub_overflow(a, b, &result);
-    if (overflows) {
+    if (op == BinaryOp::kAdd        ? __builtin_add_overflow(a, b, &result)
+        : op == BinaryOp::kSubtract ? __builtin_sub_overflow(a, b, &result)
+                                    : __builtin_mul_overflow(a, b, &result)) {
       Fail(in.at,
            "the result is beyond int64, -2**63 to 2**63 - 1; with a float, "
            "such as 2.0, it is one");
@@ -115,25 +113,21 @@ class Checker {
     return result;
   }
 
-  static Number Real(const Instruction& in, double a, double b) {
-    switch (in.code) {
-      case Code::kAdd:
-        return a + b;
-      case Code::kSubtract:
-        return a - b;
-      case Code::kMultiply:
-        return a * b;
-      default:
-        if (b == 0) Fail(in.at, "division by zero");
-        return a / b;
-    }
+  static double Real(const Instruction& in, double a, double b) {
+    if (in.op == BinaryOp::kAdd) return a + b;
+    if (in.op == BinaryOp::kSubtract) return a - b;
+    if (in.op == BinaryOp::kMultiply) return a * b;
+    if (b == 0) Fail(in.at, "division by zero");
+    return a / b;
   }
 
   Number Binary(const Instruction& in, const Number& a, const Number& b) {
     const auto* const x = std::get_if<std::int64_t>(&a);
     const auto* const y = std::get_if<std::int64_t>(&b);
     const bool integers = x != nullptr && y != nullptr;
-    if (integers && in.code != Code::kDivide) return Integer(in, *x, *y);
+    if (integers && in.op != BinaryOp::kDivide) {
+      return Integer(in, in.op, *x, *y);
+    }
     Count(in, (x != nullptr) + (y != nullptr));  // they are converted
     return Real(in, ToReal(in, a, integers), ToReal(in, b, integers));
   }
@@ -160,11 +154,7 @@ class Checker {
 class Lowering {
  public:
   Lowering(const std::vector<Definition>& definitions, const char* file)
-      : definitions_(definitions), file_(file) {
-    for (const Definition& definition : definitions) {
-      names_.emplace(definition.name, 1);
-    }
-  }
+      : definitions_(definitions), file_(file) {}
 
   Program Run() {
     Lower(static_cast<int>(definitions_.size()) - 1, {});
@@ -191,10 +181,6 @@ class Lowering {
       std::vector<ir::ValueId> operands;
       for (const int value : in.operands) operands.push_back(values[value]);
       const SourceLocation at(file_, in.at.line);
-      if (in.code == Code::kReturn) {
-        to.returns = operands;
-        break;
-      }
       switch (in.code) {
         case Code::kArgument:
           values[i] = to.AddArgument(ir::TypeOf({{}, types[i], Device()}));
@@ -231,17 +217,19 @@ class Lowering {
           values[i] = to.AddOp(UnaryPrimitive(kernels::UnaryOp::kNegative),
                                operands, at);
           break;
-        default:
-          values[i] = Binary(in.code, operands, at, to);
+        case Code::kBinary:
+          values[i] = Binary(in.op, operands, at, to);
+          break;
+        case Code::kReturn:
+          to.returns = operands;
+          break;
       }
       if (values[i] >= 0 && !in.name.empty()) {
         to.values[values[i]].name = Unique(in.name, names);
       }
     }
     to.returns.insert(to.returns.end(), printed.begin(), printed.end());
-    to.name = first_.insert(definition).second && !from.name.empty()
-                  ? from.name
-                  : Unique(from.name.empty() ? "main" : from.name, names_);
+    to.name = Unique(from.name, names_);
     program_.functions[to.name] = std::move(info);
     program_.graph.functions.push_back(std::move(to));
     const int index = static_cast<int>(program_.graph.functions.size()) - 1;
@@ -249,13 +237,12 @@ class Lowering {
     return index;
   }
 
-  static ir::ValueId Binary(Code code, std::vector<ir::ValueId> operands,
+  static ir::ValueId Binary(BinaryOp op, std::vector<ir::ValueId> operands,
                             SourceLocation at, ir::Function& to) {
-    using kernels::BinaryOp;
     const auto is_float = [&](int i) {
       return to.type(operands[i]).dtype() == DType::kFloat64;
     };
-    if (MakesFloat(code, is_float(0), is_float(1))) {
+    if (op == BinaryOp::kDivide || is_float(0) || is_float(1)) {
       for (int i = 0; i < 2; ++i) {
         if (is_float(i)) continue;
         operands[i] =
@@ -263,18 +250,13 @@ class Lowering {
                      {operands[i]}, at);
       }
     }
-    const BinaryOp op = code == Code::kAdd        ? BinaryOp::kAdd
-                        : code == Code::kSubtract ? BinaryOp::kSubtract
-                        : code == Code::kMultiply ? BinaryOp::kMultiply
-                                                  : BinaryOp::kDivide;
     return to.AddOp(BinaryPrimitive(op, BinaryPrimitive::Which::kNone, 0),
                     operands, at);
   }
 
   const std::vector<Definition>& definitions_;
   const char* const file_;
-  Names names_;          // of functions
-  std::set<int> first_;  // definitions that are lowered once at least
+  Names names_;  // of functions
   std::map<std::pair<int, Types>, int> lowered_;
   Program program_;
 };

@@ -260,6 +260,9 @@ TEST(LanguageTest, ErrorsSayWhatIsWrong) {
       {"x = 1.2.3", "1:5", "\"1.2.3\" is no number"},
       {"x = 1e", "1:5", "\"1e\" is no number"},
       {"x = .", "1:5", "\".\" is no number"},
+      {"x = 1 + aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+       "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+       "1:9", "a word of more than 100 characters"},
       {"x = 012", "1:5", "an integer begins with another digit than 0"},
       {"x = 9223372036854775808", "1:5", "an integer beyond int64"},
       {"x = 1 - 9223372036854775808", "1:9", "an integer beyond int64"},
@@ -351,7 +354,18 @@ TEST(LanguageTest, Limits) {
   EXPECT_NE(Error(std::string(kMaxBytes, '\n') + "x").find("at most 1048576"),
             std::string::npos);
   EXPECT_EQ(Printed(std::string(kMaxBytes, '\n')), "");
-  // Names that are assigned to again and again.
+  // What stands after a return takes no steps.
+  std::string dead = "def f(a):\n  return a\n";
+  for (int i = 0; i < 60'000; ++i) dead += "  -a*2\n";
+  for (int i = 0; i < 20'000; ++i) dead += "f(1)\n";
+  EXPECT_EQ(Printed(dead + "print(f(2))"), "2\n");
+  // Many functions, and names that are assigned to again and again.
+  std::string many;
+  for (int i = 0; i < 15'000; ++i) {
+    absl::StrAppend(&many, "def f", i, "(a): return a\nf", i, "(1)\n");
+  }
+  program = Compiled(many + "print(f0(2))");
+  EXPECT_EQ(Printed(ToPython(program.graph, program)), "2\n");
   std::string again = "x = 1\n";
   for (int i = 0; i < 20'000; ++i) again += "x = x + 1\n";
   EXPECT_EQ(Printed(again + "print(x)"), "20001\n");

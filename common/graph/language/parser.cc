@@ -1,7 +1,9 @@
 #include "common/graph/language/parser.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <map>
 #include <string>
 #include <utility>
@@ -27,6 +29,7 @@ class Parser {
 
   std::vector<Definition> Run() {
     Scope module;
+    module.definition.name = "main";
     scope_ = &module;
     while (Now().kind != Token::kEnd) {
       if (Now().at.column != 1) Fail(Now().at, "this line is indented");
@@ -48,7 +51,6 @@ class Parser {
     Definition definition;
     Table variables;  // the instructions that made their values
     bool is_function = false;
-    bool has_returned = false;
   };
 
   static int Find(const Table& names, absl::string_view name) {
@@ -177,6 +179,13 @@ class Parser {
     } else {
       Statement();
     }
+    const auto end = std::find_if(
+        function.code.begin(), function.code.end(),
+        [](const Instruction& in) { return in.code == Code::kReturn; });
+    if (end != function.code.end()) {
+      function.returns_value = !end->operands.empty();
+      function.code.erase(end + 1, function.code.end());
+    }
     functions_[name.text] = static_cast<int>(definitions_.size());
     definitions_.push_back(std::move(function));
   }
@@ -186,54 +195,39 @@ class Parser {
     std::vector<int> operands;
     if (first.text == "return" && scope_->is_function) {
       ++at_;
-      const bool has_value = Now().kind != Token::kNewline;
-      if (has_value) operands.push_back(Sum());
-      if (!scope_->has_returned) scope_->definition.returns_value = has_value;
-      scope_->has_returned = true;
+      if (Now().kind != Token::kNewline) operands.push_back(Expression());
       Emit(Code::kReturn, first.at, std::move(operands));
     } else if (first.text == "print") {
       ++at_;
-      List([&] { operands.push_back(Sum()); });
+      List([&] { operands.push_back(Expression()); });
       Emit(Code::kPrint, first.at, std::move(operands));
     } else if (first.kind == Token::kName && tokens_[at_ + 1].kind == '=') {
       const Token& name = Name("");
       ++at_;
-      const int value = Sum();
+      const int value = Expression();
       CheckHasValue(value);
       Assign(name, value);
     } else {
-      Sum();  // a call, whose value nothing needs
+      Expression();  // a call, whose value nothing needs
     }
     Expect(Token::kNewline, "an operator or the end of the line");
   }
 
   // ---- Expressions. They return the number of their instruction.
 
-  int Sum() {
-    int left = Product();
+  int Expression(int level = kSumLevel) {
+    if (level == kUnaryLevel) return Factor();
+    int left = Expression(level + 1);
     for (;;) {
-      const Position at = Now().at;
-      if (Take('+')) {
-        left = Emit(Code::kAdd, at, {left, Product()});
-      } else if (Take('-')) {
-        left = Emit(Code::kSubtract, at, {left, Product()});
-      } else {
-        return left;
-      }
-    }
-  }
-
-  int Product() {
-    int left = Factor();
-    for (;;) {
-      const Position at = Now().at;
-      if (Take('*')) {
-        left = Emit(Code::kMultiply, at, {left, Factor()});
-      } else if (Take('/')) {
-        left = Emit(Code::kDivide, at, {left, Factor()});
-      } else {
-        return left;
-      }
+      const Token& token = Now();
+      const auto* const found = std::find_if(
+          std::begin(kOperators), std::end(kOperators), [&](const auto& o) {
+            return o.sign == token.kind && o.level == level;
+          });
+      if (found == std::end(kOperators)) return left;
+      ++at_;
+      left = Emit(Code::kBinary, token.at, {left, Expression(level + 1)});
+      scope_->definition.code[left].op = found->op;
     }
   }
 
@@ -250,7 +244,7 @@ class Parser {
                   ? Literal("-")
                   : Emit(Code::kNegate, at, {Factor()});
     } else if (Take('(')) {
-      value = Sum();
+      value = Expression();
       Expect(')', "an operator or \")\"");
     } else if (Now().kind == Token::kNumber) {
       value = Literal("");
@@ -307,7 +301,7 @@ class Parser {
     const int callee = Find(functions_, name.text);
     if (callee < 0) Undefined(name);
     std::vector<int> operands;
-    List([&] { operands.push_back(Sum()); });
+    List([&] { operands.push_back(Expression()); });
     const int wanted = definitions_[callee].arguments;
     if (static_cast<int>(operands.size()) != wanted) {
       Fail(name.at,

@@ -12,6 +12,7 @@
 
 #include "absl/strings/string_view.h"
 #include "common/graph/language/tokens.h"
+#include "common/kernels/op_tables.h"
 
 namespace d2l::language {
 
@@ -20,14 +21,28 @@ using Number = std::variant<std::int64_t, double>;
 enum class Code {
   kArgument,
   kLiteral,
-  kAdd,
-  kSubtract,
-  kMultiply,
-  kDivide,
   kNegate,
+  kBinary,
   kCall,
   kPrint,
   kReturn,
+};
+
+// Operators of a higher level hold more tightly.
+struct Operator {
+  char sign;
+  int level;
+  kernels::BinaryOp op;
+};
+inline constexpr int kSumLevel = 0;
+inline constexpr int kProductLevel = 1;
+inline constexpr int kUnaryLevel = 2;
+inline constexpr int kAtomLevel = 3;
+inline constexpr Operator kOperators[] = {
+    {'+', kSumLevel, kernels::BinaryOp::kAdd},
+    {'-', kSumLevel, kernels::BinaryOp::kSubtract},
+    {'*', kProductLevel, kernels::BinaryOp::kMultiply},
+    {'/', kProductLevel, kernels::BinaryOp::kDivide},
 };
 
 // Its value has its number in Definition::code.
@@ -36,20 +51,20 @@ struct Instruction {
   Position at;
   std::vector<int> operands;  // numbers of earlier instructions
   Number number;              // kLiteral
-  int callee = -1;            // kCall: in the list of definitions
-  std::string name;           // of the first variable that holds the value
+  kernels::BinaryOp op = kernels::BinaryOp::kAdd;  // kBinary
+  int callee = -1;   // kCall: in the list of definitions
+  std::string name;  // of the first variable that holds the value
 };
 
 struct Definition {
   std::string name;
   int line = 0;
-  int arguments = 0;           // its first instructions
-  bool returns_value = false;  // the first `return` decides
-  std::vector<Instruction> code;
+  int arguments = 0;              // its first instructions
+  bool returns_value = false;     // the first `return` decides
+  std::vector<Instruction> code;  // up to the first `return`
 };
 
-// The functions in their order; the last is the module's own statements, and
-// has no name.
+// The functions in their order; the last is the module's own statements.
 std::vector<Definition> Parse(absl::string_view text);
 
 }  // namespace d2l::language

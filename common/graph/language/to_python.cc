@@ -9,7 +9,6 @@
 #include <iterator>
 #include <stdexcept>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -17,6 +16,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "common/graph/language/language.h"
+#include "common/graph/language/parser.h"
 #include "common/graph/language/tokens.h"
 #include "common/kernels/op_tables.h"
 #include "common/ops/copy_primitives.h"
@@ -50,12 +50,9 @@ std::string Repr(const Tensor& x) {
                                     : Repr(Item(x));
 }
 
-// How tightly an expression holds together.
-enum Level { kSum, kProduct, kUnary, kAtom };
-
 struct Expression {
   std::string text;
-  Level level = kAtom;
+  int level = kAtomLevel;
   int depth = 0;
 };
 
@@ -64,8 +61,8 @@ Expression Literal(const Tensor& x) {
   std::string text = Repr(x);
   const std::size_t infinity = text.find("inf");
   if (infinity != std::string::npos) text.replace(infinity, 3, "1e999");
-  if (text == "nan") return {"1e999 - 1e999", kSum, 1};
-  return {text, text[0] == '-' ? kUnary : kAtom, 0};
+  if (text == "nan") return {"1e999 - 1e999", kSumLevel, 1};
+  return {text, text[0] == '-' ? kUnaryLevel : kAtomLevel, 0};
 }
 
 // Deeper expressions are spread over several lines.
@@ -74,9 +71,9 @@ constexpr int kMaxDepth = 16;
 // Writes one function.
 class Writer {
  public:
-  // names: what no variable may be called.
-  Writer(const ir::Graph& graph, const Program& program, Names names)
-      : graph_(graph), program_(program), names_(std::move(names)) {}
+  // names: what no variable may be called. They are left as they were.
+  Writer(const ir::Graph& graph, const Program& program, Names& names)
+      : graph_(graph), program_(program), names_(names) {}
 
   std::string Write(const ir::Function& function) {
     const bool is_main = &function == &graph_.main();
@@ -125,6 +122,7 @@ class Writer {
     } else if (!is_main && text_.size() == head) {
       Line("return");
     }
+    for (const std::string& name : taken_) names_.erase(name);
     return std::move(text_);
   }
 
@@ -194,7 +192,9 @@ class Writer {
     absl::StrAppend(&text_, indent_, line, "\n");
   }
   std::string NewName(int value) {
-    return Unique(hints_[value].empty() ? "v" : hints_[value], names_);
+    taken_.push_back(
+        Unique(hints_[value].empty() ? "v" : hints_[value], names_));
+    return taken_.back();
   }
   std::string Join(const std::vector<int>& values) const {
     return absl::StrJoin(values, ", ", [this](std::string* out, int value) {
@@ -202,13 +202,13 @@ class Writer {
     });
   }
   // In parentheses unless it holds together more tightly than `level`.
-  std::string Operand(int value, Level level) const {
+  std::string Operand(int value, int level) const {
     const Expression& e = expressions_[value];
     return e.level > level ? e.text : absl::StrCat("(", e.text, ")");
   }
 
   // A value that is used once is written where it is used.
-  void Define(const Step& step, std::string text, Level level) {
+  void Define(const Step& step, std::string text, int level) {
     Expression e = {std::move(text), level, 1};
     for (const int input : step.inputs) {
       e.depth = std::max(e.depth, 1 + expressions_[input].depth);
@@ -231,7 +231,7 @@ class Writer {
     }
     // It prints now, not where its value is used.
     if (!called.prints.empty()) ++uses_[step.outputs[0]];
-    Define(step, text, kAtom);
+    Define(step, text, kAtomLevel);
   }
 
   void Operation(const Step& step) {
@@ -249,20 +249,16 @@ class Writer {
       return;
     }
     if (unary != nullptr && unary->op() == kernels::UnaryOp::kNegative) {
-      Define(step, "-" + Operand(step.inputs[0], kProduct), kUnary);
+      Define(step, "-" + Operand(step.inputs[0], kProductLevel), kUnaryLevel);
       return;
     }
     if (binary != nullptr && binary->which() == BinaryPrimitive::Which::kNone) {
-      for (const auto& [op, sign, level] :
-           {std::make_tuple(kernels::BinaryOp::kAdd, " + ", kSum),
-            std::make_tuple(kernels::BinaryOp::kSubtract, " - ", kSum),
-            std::make_tuple(kernels::BinaryOp::kMultiply, " * ", kProduct),
-            std::make_tuple(kernels::BinaryOp::kDivide, " / ", kProduct)}) {
-        if (binary->op() != op) continue;
+      for (const Operator& o : kOperators) {
+        if (o.op != binary->op()) continue;
         Define(step,
-               absl::StrCat(Operand(step.inputs[0], level), sign,
-                            Operand(step.inputs[1], level)),
-               level);
+               absl::StrFormat("%s %c %s", Operand(step.inputs[0], o.level),
+                               o.sign, Operand(step.inputs[1], o.level)),
+               o.level);
         return;
       }
     }
@@ -273,7 +269,8 @@ class Writer {
 
   const ir::Graph& graph_;
   const Program& program_;
-  Names names_;
+  Names& names_;
+  std::vector<std::string> taken_;  // of names_, by variables
   std::string indent_;
   std::string text_;
   std::vector<Step> steps_;

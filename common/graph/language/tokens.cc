@@ -22,6 +22,9 @@ bool BeginsNumber(char c) {
   return absl::ascii_isdigit(static_cast<unsigned char>(c)) || c == '.';
 }
 
+// So that messages can be read, and "did you mean" takes no time.
+constexpr std::size_t kMaxWord = 100;
+
 // How long the name or the number is. "1e-3" is one, and so is what is no
 // number: "1x" and "1.2.3".
 std::size_t WordSize(absl::string_view text) {
@@ -65,6 +68,9 @@ std::vector<Token> Tokenize(absl::string_view text) {
       size = std::min(text.find('\n'), text.size());
     } else if (IsWordCharacter(c) || c == '.') {
       size = WordSize(text);
+      if (size > kMaxWord) {
+        Fail(at, absl::StrCat("a word of more than ", kMaxWord, " characters"));
+      }
       tokens.push_back({BeginsNumber(c) ? Token::kNumber : Token::kName,
                         text.substr(0, size), at});
     } else if (c != '\0' && absl::string_view("+-*/(),:=").find(c) !=
