@@ -99,4 +99,19 @@ CELLS = [
     Cell("bias_256x128", "(256, 128) + (128)"),
     Cell("transpose_1000", "transposed copy", cuda=copying(8, 8e6, aim=False)),
     Cell("relu_1e6", "relu", cuda=copying(8, 8e6)),
+    Cell("mul_1e7", "x * y"),
+    # Compiled programs. The peer's captured ones are TorchScript, frozen; its
+    # generated ones torch.compile's.
+    Cell("mlp_8_eager", "call of layers of 8, 4, 2 and 2"),
+    Cell("mlp_8_captured", "the same"),
+    Cell("mlp_8_generated", "the same"),
+    Cell("mlp_128_eager", "call of layers of 128, 64, 32 and 2"),
+    Cell("mlp_128_captured", "the same"),
+    Cell("mlp_128_generated", "the same"),
+    Cell("mlp_512_eager", "call of layers of 512, 256, 128 and 2"),
+    Cell("mlp_512_captured", "the same"),
+    Cell("mlp_512_generated", "the same"),
+    Cell("chain_1e7_eager", "x = (x + y) * 0.5, five times", cpu=On(bound="mul_1e7")),
+    Cell("chain_1e7_captured", "the same", cpu=On(bound="mul_1e7", aim_bounds=1.7)),
+    Cell("chain_1e7_generated", "the same", cpu=On(bound="mul_1e7", aim_bounds=1.2)),
 ]

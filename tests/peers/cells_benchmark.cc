@@ -22,6 +22,10 @@
 #include "common/base/source_location.h"
 #include "common/device/device.h"
 #include "common/device/device_table.h"
+#include "common/graph/captured.h"
+#include "common/graph/ir.h"
+#include "common/graph/passes.h"
+#include "common/graph/trace.h"
 #include "common/ops/ops.h"
 #include "common/profiler/profiler.h"
 #include "common/tensor/dtype.h"
@@ -321,6 +325,104 @@ void CopyTransposed(benchmark::State& state) {
   MeasureLoop(state, 10, [&] { Contiguous(T(x)); });
 }
 BENCHMARK(CopyTransposed)->Name("transpose_1000")->UseRealTime();
+
+void Multiply(benchmark::State& state) {
+  const Tensor x = Rand({10'000'000}, FirstDevice());
+  const Tensor y = Rand({10'000'000}, FirstDevice());
+  Measure(state, 1, [&] { const Tensor z = x * y; });
+}
+BENCHMARK(Multiply)->Name("mul_1e7")->UseRealTime();
+
+// Compiled programs.
+
+enum class How { kEager, kCaptured, kGenerated };
+
+// `count` calls of fn, `how` they are to be run.
+void MeasureProgram(benchmark::State& state, How how, int count,
+                    const ir::TensorFunction& fn,
+                    const std::vector<Tensor>& inputs) {
+  if (how == How::kEager) {
+    MeasureLoop(state, count, [&] { fn(inputs); });
+    return;
+  }
+  ir::Graph graph = ir::Trace(fn, inputs);
+  ir::Optimize(graph);
+  ir::CapturedOptions options;
+  options.generate_cpp = how == How::kGenerated;
+  ir::Captured captured(graph, options);
+  if (options.generate_cpp && !captured.not_generated().empty()) {
+    Skip(state, captured.not_generated());
+    return;
+  }
+  MeasureLoop(state, count, [&] { captured.Run(inputs); });
+}
+
+// Layers of n, n/2, n/4 and 2, for one sample.
+void Mlp(benchmark::State& state, int n, How how) {
+  const Device device = FirstDevice();
+  const std::int64_t sizes[] = {n, n / 2, n / 4, 2};
+  std::vector<Tensor> weights, biases;
+  for (int i = 0; i < 3; ++i) {
+    weights.push_back(Randn({sizes[i + 1], sizes[i]}, device));
+    biases.push_back(Randn({sizes[i + 1]}, device));
+  }
+  const auto net = [&](const std::vector<Tensor>& in) -> std::vector<Tensor> {
+    Tensor x = in[0];
+    for (int i = 0; i < 3; ++i) {
+      x = MatMul(x, T(weights[i])) + biases[i];
+      if (i < 2) x = Relu(x);
+    }
+    return {x};
+  };
+  MeasureProgram(state, how, 1000, net, {Randn({1, n}, device)});
+}
+BENCHMARK_CAPTURE(Mlp, eager, 8, How::kEager)
+    ->Name("mlp_8_eager")
+    ->UseRealTime();
+BENCHMARK_CAPTURE(Mlp, captured, 8, How::kCaptured)
+    ->Name("mlp_8_captured")
+    ->UseRealTime();
+BENCHMARK_CAPTURE(Mlp, generated, 8, How::kGenerated)
+    ->Name("mlp_8_generated")
+    ->UseRealTime();
+BENCHMARK_CAPTURE(Mlp, eager, 128, How::kEager)
+    ->Name("mlp_128_eager")
+    ->UseRealTime();
+BENCHMARK_CAPTURE(Mlp, captured, 128, How::kCaptured)
+    ->Name("mlp_128_captured")
+    ->UseRealTime();
+BENCHMARK_CAPTURE(Mlp, generated, 128, How::kGenerated)
+    ->Name("mlp_128_generated")
+    ->UseRealTime();
+BENCHMARK_CAPTURE(Mlp, eager, 512, How::kEager)
+    ->Name("mlp_512_eager")
+    ->UseRealTime();
+BENCHMARK_CAPTURE(Mlp, captured, 512, How::kCaptured)
+    ->Name("mlp_512_captured")
+    ->UseRealTime();
+BENCHMARK_CAPTURE(Mlp, generated, 512, How::kGenerated)
+    ->Name("mlp_512_generated")
+    ->UseRealTime();
+
+void Chain(benchmark::State& state, How how) {
+  const auto fn = [](const std::vector<Tensor>& in) -> std::vector<Tensor> {
+    Tensor x = in[0];
+    for (int i = 0; i < 5; ++i) x = (x + in[1]) * 0.5;
+    return {x};
+  };
+  const Device device = FirstDevice();
+  MeasureProgram(state, how, 1, fn,
+                 {Randn({10'000'000}, device), Randn({10'000'000}, device)});
+}
+BENCHMARK_CAPTURE(Chain, eager, How::kEager)
+    ->Name("chain_1e7_eager")
+    ->UseRealTime();
+BENCHMARK_CAPTURE(Chain, captured, How::kCaptured)
+    ->Name("chain_1e7_captured")
+    ->UseRealTime();
+BENCHMARK_CAPTURE(Chain, generated, How::kGenerated)
+    ->Name("chain_1e7_generated")
+    ->UseRealTime();
 
 // The bounds on a CPU, on this thread.
 

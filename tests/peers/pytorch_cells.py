@@ -210,6 +210,69 @@ def add_bias():
     return run
 
 
+# How a module is run.
+
+
+def eager(module):
+    return module
+
+
+def captured(module):
+    return torch.jit.freeze(torch.jit.script(module))
+
+
+def generated(module):
+    return torch.compile(module)
+
+
+def mlp(n, how):
+
+    def setup():
+        layers = [torch.nn.Linear(n, n // 2), torch.nn.ReLU(),
+                  torch.nn.Linear(n // 2, n // 4), torch.nn.ReLU(),
+                  torch.nn.Linear(n // 4, 2)]
+        x = randn(1, n)
+        # Without gradients, which ours has not.
+        net = how(torch.nn.Sequential(*layers).to(x.device).requires_grad_(False).eval())
+        for _ in range(10):  # TorchScript optimises in the first calls
+            net(x)
+
+        def run():
+            for _ in range(1000):
+                net(x)
+
+        return run
+
+    return setup
+
+
+class Chain(torch.nn.Module):
+
+    def forward(self, x, y):
+        for _ in range(5):
+            x = (x + y) * 0.5
+        return x
+
+
+def chain(how):
+
+    def setup():
+        x = randn(10_000_000)
+        y = randn(10_000_000)
+        net = how(Chain().eval())
+        for _ in range(3):
+            net(x, y)
+        return lambda: net(x, y)
+
+    return setup
+
+
+def multiply():
+    x = rand(10_000_000)
+    y = rand(10_000_000)
+    return lambda: x * y
+
+
 # The set-up, which returns what is timed; and how many units that is.
 CELLS = {
     "003_c5": (tiny_products, 10_000),
@@ -238,4 +301,17 @@ CELLS = {
     "bias_256x128": (add_bias, 100),
     "transpose_1000": (on_normals(lambda x: x.t().contiguous(), (1000, 1000), 10), 10),
     "relu_1e6": (on_normals(torch.relu, (1_000_000,), 10), 10),
+    "mul_1e7": (multiply, 1),
+    "mlp_8_eager": (mlp(8, eager), 1000),
+    "mlp_8_captured": (mlp(8, captured), 1000),
+    "mlp_8_generated": (mlp(8, generated), 1000),
+    "mlp_128_eager": (mlp(128, eager), 1000),
+    "mlp_128_captured": (mlp(128, captured), 1000),
+    "mlp_128_generated": (mlp(128, generated), 1000),
+    "mlp_512_eager": (mlp(512, eager), 1000),
+    "mlp_512_captured": (mlp(512, captured), 1000),
+    "mlp_512_generated": (mlp(512, generated), 1000),
+    "chain_1e7_eager": (chain(eager), 1),
+    "chain_1e7_captured": (chain(captured), 1),
+    "chain_1e7_generated": (chain(generated), 1),
 }

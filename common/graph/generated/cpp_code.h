@@ -4,9 +4,8 @@
 //   const ir::GeneratedCpp code = ir::GenerateCpp(graph);
 //   std::cout << code.source;  // to be read, and what a compiler gets
 //
-// prints, for Relu(x * 2 + b),
+// prints, for f(x, b) = Relu(x * 2 + b),
 //
-//   // relu(add(mul(x, 2), b)) is one loop: what is between stays in registers.
 //   extern "C" void f_0(void* const* memory, const Loop*, int64_t n) {
 //     const float* const v0 = (const float*)memory[0];  // float32[3, 4]
 //     const float* const v1 = (const float*)memory[1];  // float32[4]
@@ -14,7 +13,11 @@
 //     INDEPENDENT
 //     for (int64_t i = 0; i < n; ++i) {
 //       const float v2 = v0[i] * 2.0f;
-//       ...
+//       const float v3 = v2 + v1[i];
+//       const float v4 = relu(v3);
+//       v4_out[i] = v4;
+//     }
+//   }
 //
 // A function computes one strip of a region (strips.h): `memory` is where the
 // strip begins in each argument and result. Exp, log, tanh, sigmoid, gelu and

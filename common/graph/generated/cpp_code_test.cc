@@ -233,14 +233,17 @@ Values AnyFunction(unsigned seed, const Values& arguments) {
   return results;
 }
 
-// Many functions in one program, so that the compiler starts once.
+// Many functions in one program, so that the compiler starts once. Others with
+// --gtest_random_seed.
 TEST(CppCodeTest, RandomFunctionsAreAsEager) {
   constexpr int kFunctions = 150;
   constexpr int kArguments = 4;
   static const Shape kShapes[] = {{2, 3},   {7},       {1},       {3, 1},
                                   {3, 511}, {5, 512},  {3, 513},  {2, 1025},
                                   {2, 0},   {1, 2000}, {40, 1, 9}};
-  std::mt19937 random(20);
+  static const unsigned seed =
+      1000 * testing::UnitTest::GetInstance()->random_seed();
+  std::mt19937 random(seed);
   Values inputs;
   for (int i = 0; i < kFunctions; ++i) {
     const Shape& shape = kShapes[random() % 11];
@@ -253,7 +256,7 @@ TEST(CppCodeTest, RandomFunctionsAreAsEager) {
     Values results;
     for (unsigned i = 0; i < kFunctions; ++i) {
       const auto first = in.begin() + i * kArguments;
-      const Values some = AnyFunction(i, {first, first + kArguments});
+      const Values some = AnyFunction(seed + i, {first, first + kArguments});
       results.insert(results.end(), some.begin(), some.end());
     }
     return results;
