@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -18,6 +19,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "common/base/atomic_file.h"
 #include "common/base/edit_distance.h"
 #include "common/base/mutex.h"
@@ -39,6 +41,8 @@
 #include "common/drawing/text_canvas.h"
 #include "common/drawing/timeline.h"
 #include "common/graph/captured.h"
+#include "common/graph/generated/cpp_code.h"
+#include "common/graph/generated/load_cpp.h"
 #include "common/graph/interpreter.h"
 #include "common/graph/ir.h"
 #include "common/graph/ir_text.h"
@@ -201,7 +205,7 @@ TEST(Examples, OfEveryHeaderAreCompiled) {
   for (const auto& [header, example] : Examples()) compiled.insert(header);
   std::set<std::string> seen;
   for (const char* room :
-       {"base", "device", "tensor", "ops", "graph", "graph/language", "nn",
+       {"base", "device", "tensor", "ops", "graph", "graph/generated", "graph/language", "nn",
         "drawing", "profiler", "lesson"}) {
     for (const auto& entry :
          std::filesystem::directory_iterator(std::string("common/") + room)) {
@@ -594,6 +598,30 @@ TEST_F(ExamplesTest, Programs) {
       std::vector<Tensor> y = captured.Run({x});  // asynchronous, as operations
       // End of example
       EXPECT_TRUE(Equal(y[0], fn({x})[0]));
+    }
+    {
+      // Example of common/graph/generated/cpp_code.h
+      ir::Optimize(graph);
+      const ir::GeneratedCpp code = ir::GenerateCpp(graph);
+      std::cout << code.source;  // to be read, and what a compiler gets
+      // End of example
+    }
+    {
+      const std::string source = "extern \"C\" int f_0() { return 7; }";
+      const std::string directory = testing::TempDir() + "/cpp";
+      ASSERT_EQ(setenv("D2L_CACHE_DIRECTORY", directory.c_str(), 1), 0);
+      const auto load = [&]() -> absl::Status {
+        // Example of common/graph/generated/load_cpp.h
+        absl::StatusOr<ir::CompiledCpp> code =
+            ir::LoadCpp(source, ir::CppFlags(), {});
+        if (!code.ok()) return code.status();  // a sentence: why there is none
+        void* const function = code->Function("f_0");
+        // End of example
+        EXPECT_EQ(reinterpret_cast<int (*)()>(function)(), 7);
+        return absl::OkStatus();
+      };
+      const absl::Status status = load();
+      EXPECT_TRUE(status.ok()) << status;
     }
     {
       // Example of common/graph/memory_plan.h

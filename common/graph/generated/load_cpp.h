@@ -1,7 +1,8 @@
 // LoadCpp: compiles C++ with the system's compiler and loads it into this
 // program.
 //
-//   absl::StatusOr<CompiledCpp> code = LoadCpp(source, CppFlags(), {});
+//   absl::StatusOr<ir::CompiledCpp> code =
+//       ir::LoadCpp(source, ir::CppFlags(), {});
 //   if (!code.ok()) return code.status();  // a sentence: why there is none
 //   void* const function = code->Function("f_0");
 //
