@@ -24,7 +24,6 @@
 #include "common/base/mutex.h"
 #include "common/base/timer.h"
 #include "common/graph/artefact/artefact.h"
-#include "common/graph/captured.h"
 #include "common/graph/trace.h"
 #include "common/ops/record.h"
 
@@ -45,11 +44,12 @@ class ParameterIds : public MemberVisitor {
 
 struct Program {
   Program(const Tensor& x, const ParameterIds& parameter_ids,
-          ir::Graph traced_graph, ir::Graph optimized)
+          ir::Graph traced_graph, ir::Graph optimized,
+          const HybridOptions& options)
       : input(ir::TypeOf(x)),
         ids(parameter_ids.ids.begin(), parameter_ids.ids.end()),
         traced(std::move(traced_graph)),
-        captured(std::move(optimized)) {}
+        captured(std::move(optimized), options) {}
 
   bool IsFor(const Tensor& x, const ParameterIds& parameters) const {
     return ir::SameType(x, input) && parameters.ids.size() == ids.size() &&
@@ -122,8 +122,8 @@ std::string Difference(
 
 class Hybrid::Programs {
  public:
-  explicit Programs(std::unique_ptr<Module> its_module)
-      : module(std::move(its_module)) {}
+  Programs(std::unique_ptr<Module> its_module, const HybridOptions& options)
+      : module(std::move(its_module)), options_(options) {}
 
   Tensor Call(const Tensor& x) {
     ParameterIds parameters;
@@ -222,9 +222,12 @@ class Hybrid::Programs {
     report.passes = ir::Optimize(optimized);
     const Timer prepare_timer;
     auto program = std::make_unique<Program>(x, parameters, std::move(traced),
-                                             std::move(optimized));
-    report.prepare_seconds = prepare_timer.Seconds();
-    report.not_captured = program->captured.not_captured();
+                                             std::move(optimized), options_);
+    const ir::Captured& captured = program->captured;
+    report.generate_seconds = captured.compile_seconds();
+    report.prepare_seconds = prepare_timer.Seconds() - report.generate_seconds;
+    report.not_captured = captured.not_captured();
+    if (options_.generate_cpp) report.not_generated = captured.not_generated();
     report.input = ir::TypeToString(program->input);
     report.why = count == 0
                      ? "it is the first"
@@ -238,6 +241,7 @@ class Hybrid::Programs {
     return std::move(results.front());
   }
 
+  const HybridOptions options_;
   Mutex mutex_;  // held while tracing, and to add a program
   std::array<std::unique_ptr<Program>, kMaxPrograms> all_;
   std::atomic<int> count_{0};  // of programs that may be used
@@ -247,7 +251,7 @@ class Hybrid::Programs {
 };
 
 double HybridReport::Program::SecondsToCompile() const {
-  double seconds = trace_seconds + prepare_seconds;
+  double seconds = trace_seconds + prepare_seconds + generate_seconds;
   for (const ir::PassReport& pass : passes) seconds += pass.seconds;
   return seconds;
 }
@@ -274,10 +278,11 @@ std::string HybridReport::ToString() const {
     absl::StrAppendFormat(
         &text,
         "program %d for %s: %d calls; traced because %s\n"
-        "  %.3f ms: trace %.3f, executor and its first run %.3f, passes:\n",
+        "  %.3f ms: trace %.3f, executor and its first run %.3f, C++ %.3f, "
+        "passes:\n",
         i + 1, program.input, program.calls, program.why,
         1e3 * program.SecondsToCompile(), 1e3 * program.trace_seconds,
-        1e3 * program.prepare_seconds);
+        1e3 * program.prepare_seconds, 1e3 * program.generate_seconds);
     for (const ir::PassReport& pass : program.passes) {
       absl::StrAppend(&text, "    ", pass.ToString(), "\n");
     }
@@ -285,12 +290,15 @@ std::string HybridReport::ToString() const {
       absl::StrAppend(
           &text, "  the interpreter runs it: ", program.not_captured, "\n");
     }
+    if (!program.not_generated.empty()) {
+      absl::StrAppend(&text, "  no C++: ", program.not_generated, "\n");
+    }
   }
   return text;
 }
 
-Hybrid::Hybrid(std::unique_ptr<Module> module)
-    : programs_(std::make_unique<Programs>(std::move(module))) {}
+Hybrid::Hybrid(std::unique_ptr<Module> module, const HybridOptions& options)
+    : programs_(std::make_unique<Programs>(std::move(module), options)) {}
 Hybrid::~Hybrid() = default;
 Hybrid::Hybrid(Hybrid&&) noexcept = default;
 Hybrid& Hybrid::operator=(Hybrid&&) noexcept = default;
@@ -309,12 +317,14 @@ Module& Hybrid::module() { return *programs_->module; }
 
 HybridReport Hybrid::Report() const { return programs_->Report(); }
 
-const ir::Graph& Hybrid::graph() const {
-  return programs_->LastOrThrow().captured.graph();
-}
+const ir::Graph& Hybrid::graph() const { return captured().graph(); }
 
 const ir::Graph& Hybrid::traced() const {
   return programs_->LastOrThrow().traced;
+}
+
+const ir::Captured& Hybrid::captured() const {
+  return programs_->LastOrThrow().captured;
 }
 
 absl::Status Hybrid::Save(const std::string& prefix) const {

@@ -42,12 +42,16 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "common/graph/captured.h"
 #include "common/graph/ir.h"
 #include "common/graph/passes.h"
 #include "common/nn/module.h"
 #include "common/tensor/tensor.h"
 
 namespace d2l::nn {
+
+// For the programs: generate_cpp and how.
+using HybridOptions = ir::CapturedOptions;
 
 struct HybridReport {
   struct Program {
@@ -56,8 +60,10 @@ struct HybridReport {
     std::int64_t calls = 0;    // the traced one included
     double trace_seconds = 0;  // of Forward, which also enqueued its work
     std::vector<ir::PassReport> passes;
-    double prepare_seconds = 0;  // of the executor, and of its first run
-    std::string not_captured;    // why the interpreter runs it; or empty
+    double prepare_seconds = 0;   // of the executor, and of its first run
+    double generate_seconds = 0;  // of C++ and its compiler
+    std::string not_captured;     // as of ir::Captured
+    std::string not_generated;    // likewise; "" if it was not asked for
 
     // All of these, and the passes.
     double SecondsToCompile() const;
@@ -79,7 +85,8 @@ class Hybrid : public Module {
  public:
   static constexpr int kMaxPrograms = 8;
 
-  explicit Hybrid(std::unique_ptr<Module> module);
+  explicit Hybrid(std::unique_ptr<Module> module,
+                  const HybridOptions& options = {});
   ~Hybrid() override;
   Hybrid(Hybrid&&) noexcept;
   Hybrid& operator=(Hybrid&&) noexcept;
@@ -92,10 +99,12 @@ class Hybrid : public Module {
   Module& module();
   HybridReport Report() const;
 
-  // The program that was traced last, after the passes and before. It stays
-  // where it is. Throws std::logic_error before the first call.
+  // The program that was traced last, after the passes and before. They stay
+  // where they are. These throw std::logic_error before the first call.
   const ir::Graph& graph() const;
   const ir::Graph& traced() const;
+  // What runs graph(); its C++, for example.
+  const ir::Captured& captured() const;
   // Writes graph(), with the parameters' values, as PREFIX.program and
   // PREFIX.safetensors, which run without the module's code: see
   // common/graph/artefact. FailedPrecondition before the first call; else the
@@ -108,8 +117,8 @@ class Hybrid : public Module {
 };
 
 template <typename M>
-Hybrid Hybridize(M module) {
-  return Hybrid(std::make_unique<M>(std::move(module)));
+Hybrid Hybridize(M module, const HybridOptions& options = {}) {
+  return Hybrid(std::make_unique<M>(std::move(module)), options);
 }
 
 }  // namespace d2l::nn
