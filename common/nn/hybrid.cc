@@ -134,21 +134,13 @@ class Hybrid::Programs {
     return TraceUnlessThere(x, parameters);
   }
 
-  // Null if there is none.
-  const Program* Last() const {
+  const Program& Last() const {
     const int count = count_.load(std::memory_order_acquire);
-    return count == 0 ? nullptr : all_[count - 1].get();
-  }
-  std::string WhyNone() const {
-    return absl::StrFormat(
+    if (count > 0) return *all_[count - 1];
+    throw std::logic_error(absl::StrFormat(
         "[Hybridize] %s has no program yet; call it once with an input, so "
         "that there is one",
-        module->Name());
-  }
-  const Program& LastOrThrow() const {
-    const Program* const last = Last();
-    if (last == nullptr) throw std::logic_error(WhyNone());
-    return *last;
+        module->Name()));
   }
 
   HybridReport Report() const {
@@ -319,18 +311,13 @@ HybridReport Hybrid::Report() const { return programs_->Report(); }
 
 const ir::Graph& Hybrid::graph() const { return captured().graph(); }
 
-const ir::Graph& Hybrid::traced() const {
-  return programs_->LastOrThrow().traced;
-}
+const ir::Graph& Hybrid::traced() const { return programs_->Last().traced; }
 
 const ir::Captured& Hybrid::captured() const {
-  return programs_->LastOrThrow().captured;
+  return programs_->Last().captured;
 }
 
 absl::Status Hybrid::Save(const std::string& prefix) const {
-  if (programs_->Last() == nullptr) {
-    return absl::FailedPreconditionError(programs_->WhyNone());
-  }
   return ir::SaveProgram(graph(), prefix);
 }
 

@@ -99,16 +99,15 @@ class Hybrid : public Module {
   Module& module();
   HybridReport Report() const;
 
-  // The program that was traced last, after the passes and before. They stay
-  // where they are. These throw std::logic_error before the first call.
+  // These throw std::logic_error before the first call. The program that was
+  // traced last, after the passes and before; they stay where they are.
   const ir::Graph& graph() const;
   const ir::Graph& traced() const;
   // What runs graph(); its C++, for example.
   const ir::Captured& captured() const;
   // Writes graph(), with the parameters' values, as PREFIX.program and
-  // PREFIX.safetensors, which run without the module's code: see
-  // common/graph/artefact. FailedPrecondition before the first call; else the
-  // errors of ir::SaveProgram.
+  // PREFIX.safetensors, which run without the module's code. Errors: as of
+  // ir::SaveProgram (common/graph/artefact).
   absl::Status Save(const std::string& prefix) const;
 
  private:

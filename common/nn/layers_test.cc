@@ -20,7 +20,6 @@ namespace d2l::nn {
 namespace {
 
 using testing::ElementsAre;
-using testing::HasSubstr;
 using testing::IsEmpty;
 
 std::vector<std::string> Names(const Module& module) {

@@ -64,7 +64,7 @@ class Module {
   Module& operator=(const Module&) = delete;
 
   virtual Tensor Forward(const Tensor& x) = 0;
-  // The class: "Linear".
+  // The class, an identifier: "Linear". A program has this name, too.
   virtual std::string Name() const = 0;
   // What else stands between the brackets in print (PyTorch's extra_repr).
   virtual std::string ExtraRepr() const { return ""; }
