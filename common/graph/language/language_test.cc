@@ -215,7 +215,8 @@ TEST(LanguageTest, ErrorsSayWhatIsWrong) {
       // Names.
       {"x", "1:1", "\"x\" is not defined here"},
       {"def f(): return x\nx = 1\nprint(f())", "1:17", "is not defined here"},
-      {"x = 1\ndef f(): return x", "2:17", "is not defined here"},
+      {"x = 1\ndef f(): return x", "2:17",
+       "\"x\" is not defined here, but in the module; give it to \"f\" as"},
       {"def f(): return f()", "1:17",
        "but at line 1; a function is called "
        "below it only"},

@@ -28,19 +28,17 @@ class Parser {
   }
 
   std::vector<Definition> Run() {
-    Scope module;
-    module.definition.name = "main";
-    scope_ = &module;
+    module_.definition.name = "main";
     while (Now().kind != Token::kEnd) {
       if (Now().at.column != 1) Fail(Now().at, "this line is indented");
       if (Now().text == "def") {
         Function();
-        scope_ = &module;
+        scope_ = &module_;
       } else {
         Statement();
       }
     }
-    definitions_.push_back(std::move(module.definition));
+    definitions_.push_back(std::move(module_.definition));
     return std::move(definitions_);
   }
 
@@ -88,7 +86,7 @@ class Parser {
     Expect(')', "an operator, \",\" or \")\"");
   }
 
-  // ---- Table.
+  // ---- Names.
 
   const Token& Name(absl::string_view what) {
     const Token& name = Now();
@@ -120,6 +118,11 @@ class Parser {
                                     "below it only",
                                     text, line));
     }
+    if (Find(module_.variables, name.text) >= 0) {
+      Fail(name.at, absl::StrFormat("%s, but in the module; give it to \"%s\" "
+                                    "as an argument",
+                                    text, scope_->definition.name));
+    }
     absl::string_view nearest;
     std::size_t distance = name.text.size() / 3 + 2;
     const Table& variables = scope_->variables;
@@ -143,7 +146,6 @@ class Parser {
     Scope scope;
     scope.is_function = true;
     Definition& function = scope.definition;
-    function.line = Now().at.line;
     ++at_;
     const Token& name = Name("the name of the function");
     function.name = std::string(name.text);
@@ -336,7 +338,8 @@ class Parser {
   Table defined_at_;  // the lines of all functions
   std::vector<Definition> definitions_;
   Table functions_;  // in definitions_
-  Scope* scope_ = nullptr;
+  Scope module_;
+  Scope* scope_ = &module_;
   int nesting_ = 0;
 };
 

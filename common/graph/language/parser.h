@@ -58,7 +58,6 @@ struct Instruction {
 
 struct Definition {
   std::string name;
-  int line = 0;
   int arguments = 0;              // its first instructions
   bool returns_value = false;     // the first `return` decides
   std::vector<Instruction> code;  // up to the first `return`
