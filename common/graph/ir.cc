@@ -142,6 +142,9 @@ absl::Status VerifyFused(const Function& body) {
     }
     returned[value] = true;
   }
+  if (body.nodes.empty()) {
+    return absl::InvalidArgumentError("a fused region holds no operation");
+  }
   for (const Node& node : body.nodes) {
     if (!IsFusable(node, body) ||
         body.type(node.outputs[0]).shape() !=

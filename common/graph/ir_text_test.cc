@@ -173,6 +173,8 @@ TEST(IrTextTest, SaysWhatIsWrongAndWhere) {
        "returns each of its results once, and no argument"},
       {"%y = fused(%x) {\n    (%a, %b)\n    return %a\n  }",
        "the region takes more values"},
+      {"fused(%x) {\n    (%a)\n    return\n  }",
+       "a fused region holds no operation"},
       {"%y = relu(%x) : float32[2, 3] @\"a.cc\":99999999999999", "fits"},
   };
   for (const auto& [line, error] : kCases) {
