@@ -205,8 +205,8 @@ TEST(Examples, OfEveryHeaderAreCompiled) {
   for (const auto& [header, example] : Examples()) compiled.insert(header);
   std::set<std::string> seen;
   for (const char* room :
-       {"base", "device", "tensor", "ops", "graph", "graph/generated", "graph/language", "nn",
-        "drawing", "profiler", "lesson"}) {
+       {"base", "device", "tensor", "ops", "graph", "graph/generated",
+        "graph/language", "nn", "drawing", "profiler", "lesson"}) {
     for (const auto& entry :
          std::filesystem::directory_iterator(std::string("common/") + room)) {
       const std::string path = entry.path().string();
