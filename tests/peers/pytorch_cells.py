@@ -1,5 +1,6 @@
 """The cells in PyTorch: see peer.py. The course's cells are its own code."""
 import functools
+import warnings
 
 import torch
 
@@ -218,7 +219,9 @@ def eager(module):
 
 
 def captured(module):
-    return torch.jit.freeze(torch.jit.script(module))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # that it is deprecated
+        return torch.jit.freeze(torch.jit.script(module))
 
 
 def generated(module):

@@ -16,7 +16,6 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/substitute.h"
-#include "absl/types/optional.h"
 #include "common/graph/strips.h"
 #include "common/ops/copy_primitives.h"
 #include "common/ops/elementwise_primitives.h"
