@@ -424,7 +424,9 @@ class Parser {
   // ---- Nodes.
 
   void Definition() {
-    Count();
+    if (functions_.size() == kMaxNodes) {
+      Fail(absl::StrFormat("more than %d functions", kMaxNodes));
+    }
     Function function{std::string(Word())};
     const int index = static_cast<int>(graph_.functions.size());
     if (!functions_.emplace(function.name, index).second) {
@@ -443,18 +445,14 @@ class Parser {
     graph_.functions.push_back(std::move(function));
   }
 
-  void Count() {
-    if (++nodes_ > kMaxNodes) {
-      Fail(absl::StrFormat("more than %d operations", kMaxNodes));
-    }
-  }
-
   // Up to the line of its closing brace.
   void Body(Function& function, Names& names, bool in_fused) {
     for (;;) {
       Spaces();
       if (Take("return")) break;
-      Count();
+      if (++nodes_ > kMaxNodes) {
+        Fail(absl::StrFormat("more than %d operations", kMaxNodes));
+      }
       ParseNode(function, names, in_fused);
     }
     if (Take(" ")) {

@@ -49,8 +49,8 @@
 namespace d2l::ir {
 
 inline constexpr int kTextVersion = 1;
-// What ParseText takes: nodes and functions, and the bytes of all values, so
-// that no sum of them overflows.
+// What ParseText takes: nodes, as many functions, and the bytes of all values,
+// so that no sum of them overflows.
 inline constexpr int kMaxNodes = 100'000;
 inline constexpr std::int64_t kMaxBytes = std::int64_t{1} << 44;
 

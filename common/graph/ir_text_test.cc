@@ -191,6 +191,55 @@ TEST(IrTextTest, SaysWhatIsWrongAndWhere) {
               testing::Not("none"));
 }
 
+TEST(IrTextTest, TheHashOfTheWeightsIsPartOfTheText) {
+  const std::string text = absl::StrReplaceAll(
+      std::string(kText), {{"1\ndef twice",
+                            "1\nweights sha256 \"ba78\"\ndef "
+                            "twice"}});
+  const absl::StatusOr<Graph> graph = ParseText(text);
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  EXPECT_EQ(graph->weights_sha256, "ba78");
+  EXPECT_EQ(ToText(*graph), text);
+}
+
+TEST(IrTextTest, OneDeviceInsteadOfThoseOfTheText) {
+  const std::string text = R"TEXT(d2l.program 1
+def f(%x: float32[2] on cuda:3) {
+  %w = weight "w" : float32[2]
+  %0 = to(%x) {shape="(2)", dtype=int64, device=cuda:3} : int64[2] on cuda:3
+  return %0, %w
+}
+run f
+)TEXT";
+  const absl::StatusOr<Graph> graph =
+      ParseText(text, Device(DeviceType::kCpu, 1));
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  EXPECT_EQ(ToText(*graph),
+            absl::StrReplaceAll(
+                text, {{"cuda:3", "cpu:1"},
+                       {"\"w\" : float32[2]", "\"w\" : float32[2] on cpu:1"}}));
+}
+
+// Sums of bytes do not overflow, in any function that is called.
+TEST(IrTextTest, TheBytesOfAllValuesAreBounded) {
+  const std::string line =
+      " = ones() {shape=\"(4000000000000)\", dtype=uint8, device=cpu:0, "
+      "fill_value=1} : uint8[4000000000000]\n";
+  std::string lines;
+  for (const char* const name : {"%a", "  %b", "  %c", "  %d"}) {
+    absl::StrAppend(&lines, name, line);
+  }
+  EXPECT_EQ(ErrorOf(WithLine(lines + "  %y = relu(%x)")), "none");
+  EXPECT_THAT(ErrorOf(WithLine(lines + "  %e" + line + "  %y = relu(%x)")),
+              HasSubstr("values of more than 17592186044416 bytes"));
+  // A view needs none.
+  const std::string view =
+      "expand(%x) {shape=\"(100000000000000, 2, 3)\"} : "
+      "float32[100000000000000, 2, 3]";
+  EXPECT_EQ(ErrorOf(WithLine(absl::StrCat("%y = ", view, "\n  %z = ", view))),
+            "none");
+}
+
 TEST(IrTextTest, ANewerVersionIsUnimplemented) {
   const std::string text = absl::StrReplaceAll(
       std::string(kText), {{"d2l.program 1", "d2l.program 2"}});

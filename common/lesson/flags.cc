@@ -1,7 +1,6 @@
 #include "common/lesson/flags.h"
 
 #include <cstdint>
-#include <cstdlib>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -22,6 +21,7 @@
 #include "absl/strings/string_view.h"
 #include "common/base/atomic_file.h"
 #include "common/base/text.h"
+#include "common/base/user_path.h"
 #include "common/device/device_table.h"
 #include "common/lesson/cell.h"
 #include "common/profiler/export.h"
@@ -131,14 +131,6 @@ absl::Status Check(const char* flag, std::int64_t value, std::int64_t least) {
   return absl::InvalidArgumentError(absl::StrFormat(
       "--%s=%d asked for; the least is %d. Say --%s=%d or more.", flag, value,
       least, flag, least));
-}
-
-// A path as the user meant it: relative to where the command was typed.
-// `bazel run` changes directory, and says so in BUILD_WORKING_DIRECTORY.
-std::string UserPath(const std::string& path) {
-  const char* typed_in = std::getenv("BUILD_WORKING_DIRECTORY");
-  if (path.empty() || typed_in == nullptr) return path;
-  return (std::filesystem::path(typed_in) / path).string();
 }
 
 absl::Status PrepareDirectory(const std::string& directory) {

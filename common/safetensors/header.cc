@@ -10,6 +10,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "nlohmann/json.hpp"
 
 namespace d2l::safetensors {
@@ -179,26 +180,29 @@ Header ParseHeader(std::string_view json, std::uint64_t data_bytes) {
 }
 
 std::string HeaderToJson(const Header& header) {
-  nlohmann::ordered_json json = nlohmann::ordered_json::object();
-  if (!header.metadata.empty()) json[kMetadata] = header.metadata;
-  for (const Entry& entry : header.entries) {
-    if (entry.name == kMetadata) {
-      throw FormatError{"no tensor can be called __metadata__"};
-    }
-    std::string code;
-    for (const auto& [its_code, dtype] : kDTypes) {
-      if (dtype == entry.dtype) code = its_code;
-    }
-    json[entry.name] = {
-        {"dtype", code},
-        {"shape", std::vector(entry.shape.begin(), entry.shape.end())},
-        {"data_offsets", {entry.begin, entry.end}}};
-  }
+  std::vector<std::string> members;
   try {
-    return json.dump();
+    if (!header.metadata.empty()) {
+      members.push_back(absl::StrCat(
+          "\"", kMetadata, "\":", nlohmann::json(header.metadata).dump()));
+    }
+    for (const Entry& entry : header.entries) {
+      if (entry.name == kMetadata) {
+        throw FormatError{"no tensor can be called __metadata__"};
+      }
+      const char* code = "";
+      for (const auto& [its_code, dtype] : kDTypes) {
+        if (dtype == entry.dtype) code = its_code;
+      }
+      members.push_back(absl::StrFormat(
+          R"(%s:{"dtype":"%s","shape":[%s],"data_offsets":[%d,%d]})",
+          nlohmann::json(entry.name).dump(), code,
+          absl::StrJoin(entry.shape, ","), entry.begin, entry.end));
+    }
   } catch (const nlohmann::json::type_error&) {
     throw FormatError{"the name of a tensor, or the metadata, is not UTF-8"};
   }
+  return absl::StrCat("{", absl::StrJoin(members, ","), "}");
 }
 
 }  // namespace d2l::safetensors

@@ -87,21 +87,6 @@ absl::Status WithFile(const absl::Status& status, const std::string& path) {
                       absl::StrCat(path, ": ", status.message()));
 }
 
-// The same values in memory of the strides that the type has.
-Tensor WithStrides(const Tensor& values, const Tensor& type) {
-  if (type.is_contiguous()) return values;
-  std::int64_t span = 1;
-  Tensor source = values;
-  for (int i = 0; i < type.dim(); ++i) {
-    span += (type.size(i) - 1) * type.strides()[i];
-    // Written once; the others are this one.
-    if (type.strides()[i] == 0) source = Slice(source, i, 0, 1);
-  }
-  const Tensor memory = Empty({span}, values.device(), values.dtype());
-  CopyTo(source, Tensor::View(memory, 0, source.shape(), type.strides()));
-  return Tensor::View(memory, 0, type.shape(), type.strides());
-}
-
 // Throws std::invalid_argument.
 void BindWeights(safetensors::NamedTensors tensors, Graph& graph) {
   for (Weight& weight : graph.weights) {
@@ -139,6 +124,20 @@ absl::Status CheckSize(const Graph& graph, Device device) {
 }
 
 }  // namespace
+
+Tensor WithStrides(const Tensor& values, const Tensor& type) {
+  if (type.is_contiguous() || type.numel() == 0) return values;
+  std::int64_t span = 1;
+  Tensor source = values;
+  for (int i = 0; i < type.dim(); ++i) {
+    span += (type.size(i) - 1) * type.strides()[i];
+    // Written once; the others are this one.
+    if (type.strides()[i] == 0) source = Slice(source, i, 0, 1);
+  }
+  const Tensor memory = Empty({span}, values.device(), values.dtype());
+  CopyTo(source, Tensor::View(memory, 0, source.shape(), type.strides()));
+  return Tensor::View(memory, 0, type.shape(), type.strides());
+}
 
 absl::Status SaveProgram(const Graph& graph, const std::string& prefix) {
   CheckValid(graph);
@@ -187,12 +186,16 @@ absl::StatusOr<Graph> LoadProgram(const std::string& prefix, Device device) {
   absl::StatusOr<safetensors::File> weights =
       safetensors::LoadFile(weights_path, device, kMaxHeaderBytes);
   if (!weights.ok()) return weights.status();
+  if (graph->weights_sha256.empty()) {
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "%s names no SHA-256 of its weights; was it written by SaveProgram?",
+        path));
+  }
   if (weights->sha256 != graph->weights_sha256) {
     return absl::InvalidArgumentError(absl::StrFormat(
         "%s are not the weights that %s was saved with: their SHA-256 is %s, "
         "not %s. Copy both files again, or save the program again.",
-        weights_path, path, weights->sha256,
-        graph->weights_sha256.empty() ? "named" : graph->weights_sha256));
+        weights_path, path, weights->sha256, graph->weights_sha256));
   }
   graph->weights_sha256.clear();
   try {

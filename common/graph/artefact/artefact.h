@@ -23,6 +23,7 @@
 #include "absl/status/statusor.h"
 #include "common/device/device.h"
 #include "common/graph/ir.h"
+#include "common/tensor/tensor.h"
 
 namespace d2l::ir {
 
@@ -41,6 +42,10 @@ absl::Status SaveProgram(const Graph& graph, const std::string& prefix);
 // values need more memory than there is.
 absl::StatusOr<Graph> LoadProgram(const std::string& prefix,
                                   Device device = Device());
+
+// The values in memory of the strides that the type has; `values` itself if it
+// is contiguous. Of values that a stride of 0 repeats, the first counts.
+Tensor WithStrides(const Tensor& values, const Tensor& type);
 
 }  // namespace d2l::ir
 

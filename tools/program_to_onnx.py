@@ -1,0 +1,320 @@
+#!/usr/bin/env python3
+"""Makes an ONNX model of a saved program.
+
+Usage: tools/program_to_onnx.py my_mlp [my_mlp.onnx]
+
+Reads my_mlp.program and my_mlp.safetensors, and writes my_mlp.onnx. Needs numpy and
+onnx: pip install onnx. The text of a program is described in common/graph/ir_text.h.
+The model's inputs are called as the program's arguments are, without their %, and
+its outputs output_0, output_1, ....
+"""
+import hashlib
+import json
+import os
+import re
+import sys
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+OPSET = 18
+DTYPES = {"float32": np.float32, "float64": np.float64, "int64": np.int64, "uint8": np.uint8}
+SAFETENSORS = {"F32": np.float32, "F64": np.float64, "I64": np.int64, "U8": np.uint8}
+
+UNARY = {"neg": "Neg", "abs": "Abs", "relu": "Relu", "exp": "Exp", "log": "Log", "sqrt": "Sqrt",
+         "tanh": "Tanh", "sigmoid": "Sigmoid", "clone": "Identity", "contiguous": "Identity"}
+BINARY = {"add": "Add", "sub": "Sub", "mul": "Mul", "div": "Div", "pow": "Pow",
+          "maximum": "Max", "minimum": "Min"}
+COMPARISONS = {"eq": "Equal", "lt": "Less", "le": "LessOrEqual", "gt": "Greater",
+               "ge": "GreaterOrEqual"}
+REDUCTIONS = {"sum": "ReduceSum", "mean": "ReduceMean", "amax": "ReduceMax", "amin": "ReduceMin"}
+# The shape of the result, whatever it is made of.
+RESHAPES = ("view", "squeeze", "unsqueeze")
+
+QUOTED = r'"(?:[^"\\\n]|\\.)*"'
+VALUES = r"%[\w.+-]+(?:, %[\w.+-]+)*"
+
+
+class Wrong(Exception):
+    """The program is none, or cannot be exported."""
+
+
+class Type:
+    """"float32[2, 3] strides (1, 2) on cpu:1"; ONNX has neither strides nor devices."""
+    PATTERN = r"\w+\[[\d, ]*\](?: strides \([\d, ]*\))?(?: on \w+:\d+)?"
+
+    def __init__(self, text):
+        name, sizes = re.match(r"(\w+)\[([\d, ]*)\]", text).groups()
+        if name not in DTYPES:
+            raise Wrong("no dtype is called %s" % name)
+        self.dtype = np.dtype(DTYPES[name])
+        self.shape = [int(size) for size in sizes.split(",") if size.strip()]
+
+    def onnx(self):
+        return helper.np_dtype_to_tensor_dtype(self.dtype)
+
+
+class Node:
+    """A line of a function: what it makes, the operation, and what it takes."""
+
+    def __init__(self, line):
+        self.body = None
+        self.attributes = {}
+        self.inputs = []
+        line = re.sub(r' @"(?:[^"\\]|\\.)*":\d+(?: by "(?:[^"\\]|\\.)*":\d+)?$', "", line)
+        line = re.sub(r' by "(?:[^"\\]|\\.)*":\d+$', "", line)
+        match = re.fullmatch(r"(?:(%s) = )?(.*?)(?: : (%s(?:, %s)*))?" % (
+            VALUES, Type.PATTERN, Type.PATTERN), line)
+        self.outputs = (match[1] or "").split(", ")
+        self.types = [Type(t) for t in re.findall(Type.PATTERN, match[3] or "")]
+        what = match[2]
+        named = re.fullmatch(r"weight (%s)" % QUOTED, what)
+        constant = re.fullmatch(r"constant \[(.*)\]", what)
+        call = re.fullmatch(r"(call |write %%\S+ = )?([\w.]+)\((%s)?\)(?: \{(.*)\})?( \{)?" %
+                            VALUES, what)
+        if named:
+            self.name, self.weight = "weight", unquoted(named[1])
+        elif constant:
+            self.name, self.numbers = "constant", constant[1]
+        elif call:
+            self.name = {"call ": "call", None: call[2]}.get(call[1], "write")
+            self.callee = call[2]
+            self.inputs = call[3].split(", ") if call[3] else []
+            for key, value in re.findall(r"(\w+)=(%s|[^,}]+)" % QUOTED, call[4] or ""):
+                self.attributes[key] = unquoted(value) if value[0] == '"' else value
+        else:
+            raise Wrong("not a line of a program: %s" % line)
+
+    def dims(self, name):
+        return [int(d) for d in self.attributes[name].strip("()").split(",") if d.strip()]
+
+
+class Function:
+    """Also the body of a fused region."""
+
+    def __init__(self, lines, arguments):
+        self.arguments = arguments  # name, and type if it says so
+        self.nodes = []
+        for number, text in lines:
+            try:
+                if text.startswith("return"):
+                    self.returns = re.findall(r"%[\w.+-]+", text)
+                    if next(lines)[1] != "}":
+                        raise Wrong("} expected after return")
+                    return
+                self.nodes.append(Node(text))
+                if self.nodes[-1].name == "fused":
+                    names = re.findall(r"%[\w.+-]+", next(lines)[1])
+                    self.nodes[-1].body = Function(lines, [(name, None) for name in names])
+            except Wrong as wrong:
+                raise Wrong("line %d: %s" % (number, wrong)) from None
+        raise Wrong("the text ends before the function does")
+
+
+class Program:
+
+    def __init__(self, text):
+        lines = iter([(i + 1, line.strip()) for i, line in enumerate(text.split("\n"))])
+        if next(lines)[1] != "d2l.program 1":
+            raise Wrong("it does not begin with \"d2l.program 1\", which this script reads")
+        self.hash, self.functions, self.main = None, {}, None
+        for number, line in lines:
+            weights = re.fullmatch(r'weights sha256 "(\w+)"', line)
+            define = re.fullmatch(r"def ([\w.]+)\((.*)\) \{", line)
+            run = re.fullmatch(r"run ([\w.]+)", line)
+            if weights:
+                self.hash = weights[1]
+            elif define:
+                arguments = re.findall(r"(%%[\w.+-]+): (%s)" % Type.PATTERN, define[2])
+                self.functions[define[1]] = Function(
+                    lines, [(name, Type(text)) for name, text in arguments])
+            elif run and run[1] in self.functions:
+                self.main = self.functions[run[1]]
+                return
+            else:
+                raise Wrong("line %d: not a line of a program: %s" % (number, line))
+
+
+def unquoted(text):
+    """C's escapes, of which the bytes are UTF-8."""
+    return text[1:-1].encode("latin-1", "backslashreplace").decode("unicode_escape").encode(
+        "latin-1").decode()
+
+
+def number(text, dtype):
+    if text.startswith("0x"):  # the bits of a NaN
+        unsigned = np.uint32 if dtype == np.float32 else np.uint64
+        return np.array([int(text, 16)], unsigned).view(dtype)[0]
+    return dtype.type(float(text) if dtype.kind == "f" else int(text))
+
+
+def read_safetensors(data):
+    size = int.from_bytes(data[:8], "little")
+    tensors = {}
+    for name, entry in json.loads(data[8:8 + size]).items():
+        if name != "__metadata__":
+            begin, end = entry["data_offsets"]
+            tensors[name] = np.frombuffer(data[8 + size:][begin:end], SAFETENSORS[
+                entry["dtype"]]).reshape(entry["shape"])
+    return tensors
+
+
+class Exporter:
+    """Writes the nodes of a function, those that it calls and its regions in place."""
+
+    def __init__(self, program, weights):
+        self.program, self.weights = program, weights
+        self.nodes, self.initializers, self.names = [], [], set()
+
+    def new_name(self, wanted):
+        name, i = wanted, 0
+        while name in self.names:
+            i += 1
+            name = "%s_%d" % (wanted, i)
+        self.names.add(name)
+        return name
+
+    def constant(self, array, name="constant"):
+        name = self.new_name(name)
+        self.initializers.append(numpy_helper.from_array(np.ascontiguousarray(array).reshape(
+            np.shape(array)), name))
+        return name
+
+    def add(self, op, inputs, name="value", **attributes):
+        output = self.new_name(name)
+        self.nodes.append(helper.make_node(op, inputs, [output], **attributes))
+        return output
+
+    def cast(self, value, dtype):
+        return self.add("Cast", [value], to=helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))
+
+    def function(self, function, arguments):
+        """Arguments and results are pairs of a name and a type."""
+        values = {name: value for (name, _), value in zip(function.arguments, arguments)}
+        for node in function.nodes:
+            inputs = [values[name] for name in node.inputs]
+            if node.body:
+                results = self.function(node.body, inputs)
+            elif node.name == "call":
+                results = self.function(self.program.functions[node.callee], inputs)
+            else:
+                wanted = node.outputs[0].lstrip("%")
+                name = self.operation(node, inputs, wanted if not wanted.isdigit() else node.name)
+                results = [(name, node.types[0])]
+            values.update(zip(node.outputs, results))
+        return [values[name] for name in function.returns]
+
+    def operation(self, node, inputs, name):
+        if node.name == "weight":
+            return self.constant(self.weights[node.weight], name=node.weight)
+        if len(node.types) != 1:
+            raise Wrong("the operation \"%s\" cannot be exported: it writes in place" % node.callee)
+        to = node.types[0]
+        if node.name == "constant":
+            numbers = [number(n, to.dtype) for n in node.numbers.split(", ") if n]
+            return self.constant(np.array(numbers, to.dtype).reshape(to.shape), name)
+        values = [value for value, _ in inputs]
+        of = inputs[0][1] if inputs else None
+        if node.name in UNARY:
+            return self.add(UNARY[node.name], values, name)
+        if node.name == "square":
+            return self.add("Mul", values * 2, name)
+        if node.name in BINARY or node.name in COMPARISONS or node.name == "ne":
+            for at, key in ((0, "first"), (1, "second")):
+                if key in node.attributes:
+                    dtype = to.dtype if node.name == "div" else of.dtype
+                    values.insert(at, self.constant(number(node.attributes[key], dtype)))
+            if node.name in BINARY:
+                if of.dtype != to.dtype:  # true division of integers
+                    values = [self.cast(value, to.dtype) for value in values]
+                return self.add(BINARY[node.name], values, name)
+            truth = self.add(COMPARISONS.get(node.name, "Equal"), values)
+            if node.name == "ne":
+                truth = self.add("Not", [truth])
+            return self.cast(truth, np.uint8)
+        if node.name == "where":
+            for at, key in ((1, "input"), (2, "other")):
+                if key in node.attributes:
+                    values.insert(at, self.constant(number(node.attributes[key], to.dtype)))
+            return self.add("Where", [self.cast(values[0], np.bool_)] + values[1:], name)
+        if node.name == "matmul":
+            return self.add("MatMul", values, name)
+        if node.name in ("softmax", "log_softmax"):
+            op = "Softmax" if node.name == "softmax" else "LogSoftmax"
+            return self.add(op, values, name, axis=int(node.attributes["dim"]))
+        if node.name in REDUCTIONS:
+            if of.dtype != to.dtype:
+                values = [self.cast(values[0], to.dtype)]
+            if node.attributes["dim"] != "all":
+                values.append(self.constant(np.array(node.dims("dim"), np.int64)))
+            return self.add(REDUCTIONS[node.name], values, name,
+                            keepdims=int(node.attributes["keepdim"] == "true"))
+        if node.name == "transpose":
+            order = list(range(len(of.shape)))
+            a, b = int(node.attributes["dim0"]), int(node.attributes["dim1"])
+            if order:
+                order[a], order[b] = order[b], order[a]
+            return self.add("Transpose", values, name, perm=order)
+        if node.name in RESHAPES or node.name == "expand":
+            shape = self.constant(np.array(to.shape, np.int64))
+            return (self.add("Expand", values + [shape], name) if node.name == "expand" else
+                    self.add("Reshape", values + [shape], name, allowzero=1))
+        if node.name in ("slice", "select"):
+            a = {key: int(value) for key, value in node.attributes.items()}
+            if node.name == "select":
+                return self.add("Gather", values + [self.constant(np.int64(a["index"]))], name,
+                                axis=a["dim"])
+            slices = [self.constant(np.array([a[key]], np.int64))
+                      for key in ("start", "end", "dim", "step")]
+            return self.add("Slice", values + slices, name)
+        if node.name == "cat":
+            return self.add("Concat", values, name, axis=int(node.attributes["dim"]))
+        if node.name == "to":
+            return self.add("Cast", values, name, to=to.onnx())
+        if node.name in ("full", "zeros", "ones"):
+            return self.constant(np.full(to.shape, number(node.attributes["fill_value"], to.dtype)),
+                                 name)
+        raise Wrong("the operation \"%s\" cannot be exported" % node.name)
+
+
+def export(prefix):
+    """The ONNX model of a saved program."""
+    with open(prefix + ".program", encoding="utf-8") as file:
+        program = Program(file.read())
+    with open(prefix + ".safetensors", "rb") as file:
+        data = file.read()
+    if hashlib.sha256(data).hexdigest() != program.hash:
+        raise Wrong("%s.safetensors are not the weights that the program was saved with" % prefix)
+    exporter = Exporter(program, read_safetensors(data))
+    inputs, outputs = [], []
+    exporter.names.update("output_%d" % i for i in range(len(program.main.returns)))
+    for name, its in program.main.arguments:
+        inputs.append((exporter.new_name(name.lstrip("%")), its))
+    for i, (value, its) in enumerate(exporter.function(program.main, inputs)):
+        outputs.append(("output_%d" % i, its))
+        exporter.nodes.append(helper.make_node("Identity", [value], ["output_%d" % i]))
+    described = [[helper.make_tensor_value_info(name, its.onnx(), its.shape) for name, its in all_of]
+                 for all_of in (inputs, outputs)]
+    graph = helper.make_graph(exporter.nodes, os.path.basename(prefix), *described,
+                              exporter.initializers)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)],
+                              ir_version=8, producer_name="d2l")
+    onnx.checker.check_model(model, full_check=True)
+    return model
+
+
+def main(arguments):
+    if len(arguments) not in (1, 2) or arguments[0].startswith("-"):
+        sys.exit(__doc__)
+    here = os.environ.get("BUILD_WORKING_DIRECTORY", "")
+    prefix, to = (os.path.join(here, p) for p in (arguments + [arguments[0] + ".onnx"])[:2])
+    try:
+        onnx.save(export(prefix), to)
+    except (Wrong, OSError) as error:
+        sys.exit("program_to_onnx.py: %s: %s" % (prefix, error))
+    print("Wrote %s." % to)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

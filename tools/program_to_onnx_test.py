@@ -1,0 +1,189 @@
+#!/usr/bin/env python3
+"""Compares what run_program and onnxruntime make of one program."""
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+try:
+    import numpy as np
+    import onnx
+    import onnxruntime
+    from safetensors import numpy as safetensors
+    import program_to_onnx
+    MISSING = None
+except ImportError as error:
+    MISSING = "%s; pip install onnx onnxruntime safetensors numpy" % error
+
+RUN = os.path.abspath("tools/run_program")
+SCRIPT = os.path.join(os.path.dirname(os.path.realpath(__file__)), "program_to_onnx.py")
+
+# Arguments of main, and its lines. %x and %y are of any sign, %p is positive.
+HEAD = ("%x: float32[3, 4], %y: float32[3, 4], %p: float32[3, 4], %i: int64[3, 4], "
+        "%u: uint8[3, 4]")
+CASES = {
+    "mlp": """
+  %w0 = weight "0.weight" : float32[5, 4]
+  %0 = transpose(%w0) {dim0=0, dim1=1} : float32[4, 5] @"a b.cc":1
+  %1 = matmul(%x, %0) : float32[3, 5] @"net.cc":2 by "main.cc":3
+  %b0 = weight "0.bias" : float32[5]
+  %2 = fused(%1, %b0) { @"net.cc":4
+    (%0, %1)
+    %2 = add(%0, %1) : float32[3, 5]
+    %3 = relu(%2) : float32[3, 5]
+    return %3
+  }
+  %w1 = weight "1.weight" : float32[2, 5]
+  %3 = transpose(%w1) {dim0=-1, dim1=0} : float32[5, 2]
+  %4 = matmul(%2, %3) : float32[3, 2]
+  %5 = softmax(%4) {dim=1} : float32[3, 2]
+  %6 = log_softmax(%4) {dim=-1} : float32[3, 2]
+  return %5, %6""",
+    "elementwise": """
+  %0 = exp(%x) : float32[3, 4]
+  %1 = log(%p) : float32[3, 4]
+  %2 = sqrt(%p) : float32[3, 4]
+  %3 = tanh(%0) : float32[3, 4]
+  %4 = sigmoid(%x) : float32[3, 4]
+  %5 = abs(%y) : float32[3, 4]
+  %6 = neg(%5) : float32[3, 4]
+  %7 = square(%6) : float32[3, 4]
+  %8 = add(%0, %1) : float32[3, 4]
+  %9 = sub(%8, %2) : float32[3, 4]
+  %10 = mul(%9, %3) : float32[3, 4]
+  %11 = div(%10, %p) : float32[3, 4]
+  %12 = maximum(%11, %4) : float32[3, 4]
+  %13 = minimum(%12, %7) : float32[3, 4]
+  %14 = pow(%p) {second=1.5} : float32[3, 4]
+  %15 = sub(%14) {first=2} : float32[3, 4]
+  %16 = div(%15) {second=-0.1} : float32[3, 4]
+  return %13, %16""",
+    "integers": """
+  %0 = div(%i) {second=7} : float32[3, 4]
+  %1 = mul(%i) {second=3} : int64[3, 4]
+  %2 = lt(%x, %y) : uint8[3, 4]
+  %3 = ne(%i) {second=2} : uint8[3, 4]
+  %4 = where(%2, %x, %y) : float32[3, 4]
+  %5 = where(%3, %x) {other=-1.5} : float32[3, 4]
+  %6 = sum(%u) {dim="1", keepdim=false} : int64[3]
+  %7 = to(%u) {shape="(3, 4)", dtype=float32, device=cpu:0} : float32[3, 4]
+  %8 = ge(%u) {second=1} : uint8[3, 4]
+  %9 = where(%8, %i) {input=5} : int64[3, 4]
+  return %0, %1, %2, %3, %4, %5, %6, %7, %9""",
+    "reductions": """
+  %0 = sum(%x) {dim=all, keepdim=false} : float32[]
+  %1 = sum(%x) {dim="0, 1", keepdim=true} : float32[1, 1]
+  %2 = mean(%x) {dim="-1", keepdim=false} : float32[3]
+  %3 = amax(%x) {dim="0", keepdim=false} : float32[4]
+  %4 = amin(%x) {dim="0", keepdim=true} : float32[1, 4]
+  return %0, %1, %2, %3, %4""",
+    "shapes": """
+  %c = constant [1, -0, inf, 1e+30] : float32[4]
+  %n = constant [2.5] : float32[]
+  %0 = view(%x) {shape="(2, 6)"} : float32[2, 6]
+  %1 = unsqueeze(%0) {dim=1} : float32[2, 1, 6]
+  %2 = squeeze(%1) : float32[2, 6]
+  %3 = slice(%2) {dim=1, start=1, end=6, step=2} : float32[2, 3]
+  %4 = select(%3) {dim=0, index=1} : float32[3]
+  %5 = expand(%4) {shape="(2, 3)"} : float32[2, 3]
+  %e = contiguous(%5) {shape="(2, 3)", dtype=float32, device=cpu:0} : float32[2, 3]
+  %g = clone(%3) {shape="(2, 3)", dtype=float32, device=cpu:0} : float32[2, 3]
+  %6 = cat(%e, %g) {dim=0} : float32[4, 3]
+  %7 = transpose(%6) {dim0=0, dim1=1} : float32[3, 4]
+  %8 = contiguous(%7) {shape="(3, 4)", dtype=float32, device=cpu:0} : float32[3, 4]
+  %9 = mul(%8, %c) : float32[3, 4]
+  %10 = full() {shape="(3, 4)", dtype=float32, device=cpu:0, fill_value=0.1} : float32[3, 4]
+  %11 = add(%10, %n) : float32[3, 4]
+  %12 = call twice(%11) : float32[3, 4]
+  return %9, %12, %x""",
+}
+TWICE = """def twice(%x: float32[3, 4]) {
+  %0 = add(%x, %x) : float32[3, 4]
+  return %0
+}
+"""
+
+
+@unittest.skipIf(MISSING, MISSING)
+class ProgramToOnnx(unittest.TestCase):
+
+    def setUp(self):
+        self.folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, self.folder)
+        self.random = np.random.default_rng(7)
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def save(self, body):
+        """A program of these lines, whose weights Python's safetensors writes."""
+        weights = {"0.weight": self.floats(5, 4), "0.bias": self.floats(5),
+                   "1.weight": self.floats(2, 5)}
+        safetensors.save_file(weights, self.path("p.safetensors"))
+        with open(self.path("p.safetensors"), "rb") as file:
+            digest = hashlib.sha256(file.read()).hexdigest()
+        with open(self.path("p.program"), "w") as file:
+            file.write('d2l.program 1\nweights sha256 "%s"\n%sdef f(%s) {%s\n}\nrun f\n' % (
+                digest, TWICE, HEAD, body))
+
+    def floats(self, *shape):
+        return self.random.standard_normal(shape).astype(np.float32)
+
+    def export(self, code=0):
+        done = subprocess.run([sys.executable, SCRIPT, self.path("p")], text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.assertEqual(done.returncode, code, done.stderr)
+        return done.stdout + done.stderr
+
+    def test_onnxruntime_computes_the_same(self):
+        for name, body in CASES.items():
+            with self.subTest(name):
+                self.save(body)
+                arguments = {"x": self.floats(3, 4), "y": self.floats(3, 4),
+                             "p": np.exp(self.floats(3, 4)),
+                             "i": self.random.integers(-9, 10, (3, 4)),
+                             "u": self.random.integers(0, 3, (3, 4), np.uint8)}
+                safetensors.save_file(arguments, self.path("in.safetensors"))
+                subprocess.run([RUN, self.path("p"), "--input=" + self.path("in.safetensors"),
+                                "--output=" + self.path("out.safetensors")], check=True,
+                               stdout=subprocess.DEVNULL)
+                ours = safetensors.load_file(self.path("out.safetensors"))
+                self.export()
+                model = onnx.load(self.path("p.onnx"))
+                onnx.checker.check_model(model, full_check=True)
+                session = onnxruntime.InferenceSession(self.path("p.onnx"),
+                                                       providers=["CPUExecutionProvider"])
+                self.assertEqual([i.name for i in session.get_inputs()], ["x", "y", "p", "i", "u"])
+                names = [output.name for output in session.get_outputs()]
+                self.assertEqual(names, ["output_%d" % i for i in range(len(ours))])
+                for output, theirs in zip(names, session.run(names, arguments)):
+                    self.assertEqual((theirs.dtype, theirs.shape),
+                                     (ours[output].dtype, ours[output].shape), output)
+                    np.testing.assert_allclose(theirs, ours[output], rtol=1e-5, atol=1e-7,
+                                               err_msg=output)
+
+    def test_what_cannot_be_exported(self):
+        self.save("\n  write %x = add(%x) {second=1}\n  return %x")
+        self.assertIn('"add" cannot be exported: it writes in place', self.export(code=1))
+        self.save("\n  %0 = rand() {shape=\"(2)\", dtype=float32, device=cpu:0} : float32[2]\n"
+                  "  return %0")
+        self.assertIn('the operation "rand" cannot be exported', self.export(code=1))
+        self.save("\n  %0 = relu %x : float32[3, 4]\n  return %0")
+        self.assertIn("line 8: not a line of a program: %0 = relu %x", self.export(code=1))
+        self.save("\n  return %x")
+        safetensors.save_file({"w": self.floats(2)}, self.path("p.safetensors"))
+        self.assertIn("are not the weights", self.export(code=1))
+        os.remove(self.path("p.program"))
+        self.assertIn("No such file", self.export(code=1))
+
+    def test_names_and_numbers(self):
+        self.assertEqual(program_to_onnx.unquoted(r'"a\"\\\n\xc3\xa9"'), 'a"\\\n\u00e9')
+        nan = program_to_onnx.number("0x7fc00001", np.dtype(np.float32))
+        self.assertEqual(nan.view(np.uint32), 0x7fc00001)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

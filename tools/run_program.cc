@@ -1,0 +1,148 @@
+// Runs a program that was saved as my_mlp.program and my_mlp.safetensors; none
+// of the code that made it is linked here.
+//
+//   bazel run //tools:run_program -- my_mlp --print_program
+//   bazel run //tools:run_program -- my_mlp --input=x.safetensors
+//       --output=y.safetensors
+//
+// The tensors of --input are called as the program's arguments are, without
+// their %. Those of --output are output_0, output_1, ….
+
+#include <cstdint>
+#include <exception>
+#include <iostream>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "absl/flags/flag.h"
+#include "absl/flags/parse.h"
+#include "absl/flags/usage.h"
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "common/base/stdout.h"
+#include "common/base/user_path.h"
+#include "common/graph/artefact/artefact.h"
+#include "common/graph/captured.h"
+#include "common/graph/ir.h"
+#include "common/graph/ir_text.h"
+#include "common/ops/ops.h"
+#include "common/safetensors/safetensors.h"
+#include "common/tensor/dtype.h"
+
+ABSL_FLAG(std::string, input, "",
+          "A safetensors file with the arguments. Default: random numbers.");
+ABSL_FLAG(std::uint64_t, seed, 0, "Of the random numbers.");
+ABSL_FLAG(std::string, output, "",
+          "The safetensors file to save the results in.");
+ABSL_FLAG(bool, print_program, false, "Prints the program before it runs.");
+
+namespace d2l {
+namespace {
+
+struct Argument {
+  std::string name;
+  Tensor type;
+};
+
+// Values without a name are numbered, as in the text.
+std::vector<Argument> ArgumentsOf(const ir::Function& function) {
+  std::vector<Argument> arguments;
+  int next = 0;
+  for (const ir::ValueId value : function.arguments) {
+    const std::string& name = function.values[value].name;
+    arguments.push_back(
+        {name.empty() ? absl::StrCat(next++) : name, function.type(value)});
+  }
+  return arguments;
+}
+
+Tensor RandomValues(const Tensor& type) {
+  if (!IsFloatingPoint(type.dtype())) {
+    return RandInt(0, 2, type.shape(), type.device(), type.dtype());
+  }
+  return Randn(type.shape(), type.device(), type.dtype());
+}
+
+// Throws std::invalid_argument.
+Tensor Given(const safetensors::File& file, const std::string& path,
+             const Argument& argument) {
+  const auto found = file.tensors.find(argument.name);
+  const std::string wanted =
+      absl::StrFormat("The program takes %s: %s.", argument.name,
+                      ir::TypeToString(argument.type));
+  if (found == file.tensors.end()) {
+    std::string names;
+    for (const auto& [name, tensor] : file.tensors) {
+      absl::StrAppend(&names, " \"", name, "\"");
+    }
+    throw std::invalid_argument(absl::StrFormat(
+        "%s has no tensor \"%s\"; it has%s. %s", path, argument.name,
+        names.empty() ? " none" : names, wanted));
+  }
+  const Tensor& tensor = found->second;
+  if (tensor.shape() != argument.type.shape() ||
+      tensor.dtype() != argument.type.dtype()) {
+    throw std::invalid_argument(
+        absl::StrFormat("in %s, \"%s\" is %s. %s", path, argument.name,
+                        ir::TypeToString(tensor), wanted));
+  }
+  return tensor;
+}
+
+absl::Status Run(const std::string& prefix) {
+  const absl::StatusOr<ir::Graph> graph = ir::LoadProgram(UserPath(prefix));
+  if (!graph.ok()) return graph.status();
+  if (absl::GetFlag(FLAGS_print_program)) std::cout << ir::ToText(*graph);
+
+  const std::string input = UserPath(absl::GetFlag(FLAGS_input));
+  safetensors::File file;
+  if (!input.empty()) {
+    absl::StatusOr<safetensors::File> loaded = safetensors::LoadFile(input);
+    if (!loaded.ok()) return loaded.status();
+    file = *std::move(loaded);
+  }
+  ManualSeed(absl::GetFlag(FLAGS_seed));
+  std::vector<Tensor> arguments;
+  for (const Argument& argument : ArgumentsOf(graph->main())) {
+    const Tensor values = input.empty() ? RandomValues(argument.type)
+                                        : Given(file, input, argument);
+    arguments.push_back(ir::WithStrides(values, argument.type));
+  }
+  const std::vector<Tensor> results = ir::Captured(*graph).Run(arguments);
+  safetensors::NamedTensors named;
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    const std::string name = absl::StrCat("output_", i);
+    std::cout << name << " = " << results[i] << "\n";
+    named[name] = results[i];
+  }
+  const std::string output = UserPath(absl::GetFlag(FLAGS_output));
+  return output.empty() ? absl::OkStatus()
+                        : safetensors::SaveFile(named, output);
+}
+
+}  // namespace
+}  // namespace d2l
+
+int main(int argc, char** argv) {
+  d2l::CheckStdoutAtExit();
+  absl::SetProgramUsageMessage(
+      "runs a saved program: bazel run //tools:run_program -- my_mlp\n"
+      "[--input=x.safetensors] [--seed=1] [--output=y.safetensors] "
+      "[--print_program]");
+  const std::vector<char*> words = absl::ParseCommandLine(argc, argv);
+  if (words.size() != 2) {
+    std::cerr << "Error: name one program, without .program:\n  bazel run "
+                 "//tools:run_program -- my_mlp\n";
+    return 1;
+  }
+  try {
+    const absl::Status status = d2l::Run(words[1]);
+    if (status.ok()) return 0;
+    std::cerr << "Error: " << status.message() << "\n";
+  } catch (const std::exception& error) {
+    std::cerr << "Error: " << error.what() << "\n";
+  }
+  return 1;
+}

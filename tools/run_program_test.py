@@ -1,0 +1,102 @@
+#!/usr/bin/env python3
+"""run_program with programs that another language wrote."""
+import hashlib
+import json
+import os
+import shutil
+import struct
+import subprocess
+import tempfile
+import unittest
+
+RUN = os.path.abspath("tools/run_program")
+
+MLP = """d2l.program 1
+weights sha256 "%s"
+def my_mlp(%%x: float32[1, 2]) {
+  %%w = weight "w" : float32[3, 2]
+  %%0 = transpose(%%w) {dim0=0, dim1=1} : float32[2, 3]
+  %%h = matmul(%%x, %%0) : float32[1, 3] @"net.cc":88
+  %%1 = relu(%%h) : float32[1, 3]
+  return %%1
+}
+run my_mlp
+"""
+
+
+def safetensors(tensors):
+    """Of pairs of a shape and floats, by name."""
+    header, data = {}, b""
+    for name, (shape, values) in tensors.items():
+        added = struct.pack("<%df" % len(values), *values)
+        header[name] = {"dtype": "F32", "shape": shape,
+                        "data_offsets": [len(data), len(data) + len(added)]}
+        data += added
+    text = json.dumps(header).encode()
+    return struct.pack("<Q", len(text)) + text + data
+
+
+class RunProgram(unittest.TestCase):
+
+    def setUp(self):
+        self.folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, self.folder)
+        weights = safetensors({"w": ([3, 2], [1, 2, 3, 4, -5, -6])})
+        self.write("my_mlp.safetensors", weights)
+        self.write("my_mlp.program", (MLP % hashlib.sha256(weights).hexdigest()).encode())
+
+    def write(self, name, data):
+        with open(os.path.join(self.folder, name), "wb") as file:
+            file.write(data)
+
+    def run_program(self, *arguments, code=0):
+        """What it says; as bazel run calls it, from elsewhere."""
+        done = subprocess.run([RUN] + list(arguments), cwd="/", text=True, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, timeout=60,
+                              env=dict(os.environ, BUILD_WORKING_DIRECTORY=self.folder))
+        self.assertEqual(done.returncode, code, done.stderr)
+        self.assertEqual(bool(done.stderr), code != 0, done.stderr)
+        return done.stdout + done.stderr
+
+    def test_runs_and_saves(self):
+        self.write("x.safetensors", safetensors({"x": ([1, 2], [10, 1])}))
+        said = self.run_program("my_mlp", "--input=x.safetensors", "--output=y.safetensors")
+        self.assertEqual(said, "output_0 = tensor([[12., 34.,  0.]], device='cpu:0')\n")
+        with open(os.path.join(self.folder, "y.safetensors"), "rb") as file:
+            data = file.read()
+        self.assertEqual(struct.unpack("<3f", data[-12:]), (12, 34, 0))
+        header = json.loads(data[8:-12])
+        self.assertEqual(header["output_0"]["shape"], [1, 3])
+
+    def test_random_arguments_follow_the_seed(self):
+        said = [self.run_program("my_mlp", "--seed=%d" % seed) for seed in (1, 1, 2)]
+        self.assertEqual(said[0], said[1])
+        self.assertNotEqual(said[0], said[2])
+
+    def test_prints_the_program(self):
+        said = self.run_program("my_mlp", "--print_program")
+        self.assertIn('  %w = weight "w" : float32[3, 2]\n', said)
+        self.assertIn('  %h = matmul(%x, %0) : float32[1, 3] @"net.cc":88\n', said)
+
+    def test_says_what_is_wrong(self):
+        self.assertIn("name one program, without .program", self.run_program(code=1))
+        said = self.run_program("my_mpl", code=1)
+        self.assertIn("cannot read %s/my_mpl.program: No such file" % self.folder, said)
+        said = self.run_program("my_mlp", "--input=my_mlp.safetensors", code=1)
+        self.assertIn('my_mlp.safetensors has no tensor "x"; it has "w". The program takes '
+                      "x: float32[1, 2].", said)
+        self.write("x.safetensors", safetensors({"x": ([2], [10, 1])}))
+        said = self.run_program("my_mlp", "--input=x.safetensors", code=1)
+        self.assertIn('"x" is float32[2]. The program takes x: float32[1, 2].', said)
+        said = self.run_program("my_mlp", "--input=none", code=1)
+        self.assertIn("cannot read %s/none: No such file" % self.folder, said)
+        said = self.run_program("my_mlp", "--output=/dev/full", code=1)
+        self.assertIn("cannot write /dev/full: No space left on device", said)
+        self.write("my_mlp.safetensors", safetensors({"w": ([3, 2], [1, 2, 3, 4, -5, 6])}))
+        said = self.run_program("my_mlp", code=1)
+        self.assertIn("are not the weights that %s/my_mlp.program was saved with" % self.folder,
+                      said)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
