@@ -23,6 +23,7 @@
 #include "common/base/atomic_file.h"
 #include "common/base/edit_distance.h"
 #include "common/base/mutex.h"
+#include "common/base/sha256.h"
 #include "common/base/spin_lock.h"
 #include "common/base/statistics.h"
 #include "common/base/text.h"
@@ -297,6 +298,16 @@ TEST_F(ExamplesTest, Base) {
     };
     // End of example
     Account().Add(1);
+  }
+  {
+    // Example of common/base/sha256.h
+    Sha256 hash;
+    hash.Update("ab");
+    hash.Update("c");
+    std::string text = hash.Hex();  // "ba7816bf…", 64 digits
+    // End of example
+    EXPECT_EQ(text.substr(0, 8), "ba7816bf");
+    EXPECT_EQ(text.size(), 64u);
   }
   {
     // Example of common/base/spin_lock.h
