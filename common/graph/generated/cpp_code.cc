@@ -165,7 +165,9 @@ LoopFn LoopOf(const Node& node, const Function& body) {
 class RegionWriter {
  public:
   explicit RegionWriter(const Function& body)
-      : body_(body), names_(Names(body)) {}
+      : body_(body),
+        names_(Names(body)),
+        shape_(body.type(body.nodes[0].outputs[0]).shape()) {}
 
   // "" if it has an operation for which there is no code.
   std::string Write(const std::string& name, std::vector<LoopFn>& loops) {
@@ -221,13 +223,16 @@ class RegionWriter {
     return CppType(body_.type(value).dtype());
   }
 
+  bool IsNumber(ValueId value) const {
+    return StepsOf(body_.type(value), shape_) == Steps::kOne;
+  }
+
   // Names the memory, and finds what has to have some.
   void Declare() {
-    const Shape& shape = body_.type(body_.nodes[0].outputs[0]).shape();
     int index = 0;
     for (const ValueId value : body_.arguments) {
       const Tensor& type = body_.type(value);
-      const bool one = StepsOf(type, shape) == Steps::kOne;
+      const bool one = IsNumber(value);
       absl::StrAppend(&declarations_, "  const ", Type(value),
                       one ? " " : "* const ", names_[value],
                       one ? " = *" : " = ", "(const ", Type(value), "*)memory[",
@@ -284,6 +289,13 @@ class RegionWriter {
         in.insert(binary->which() == Which::kFirst ? in.begin() : in.end(),
                   number(binary->scalar(), dtype));
       }
+      // As the kernels do, for which of 0 and -0 is the smaller.
+      if (kernels::Commutes(binary->op()) &&
+          (binary->which() == Which::kNone
+               ? IsNumber(node.inputs[0]) && !IsNumber(node.inputs[1])
+               : binary->which() == Which::kFirst)) {
+        std::swap(in[0], in[1]);
+      }
       if (binary->op() == kernels::BinaryOp::kDivide && dtype != result) {
         for (std::string& operand : in) operand = "(float)" + operand;
       }
@@ -300,6 +312,7 @@ class RegionWriter {
 
   const Function& body_;
   const std::vector<std::string> names_;
+  const Shape shape_;
   std::string declarations_;
   int buffers_ = 0;
   std::map<ValueId, std::string> memory_;  // where it is, if it is anywhere

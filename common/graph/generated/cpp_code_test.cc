@@ -91,10 +91,15 @@ TEST(CppCodeTest, SpecialValues) {
             Exp(a),
             Log(a),
             Sigmoid(a),
-            Maximum(a, -0.0f + b)};
+            Maximum(a, -0.0f + b),
+            Minimum(in[2], a),
+            Maximum(a, in[3]),
+            Maximum(in[3], a),
+            Minimum(in[3], a)};
   };
   const auto n = static_cast<std::int64_t>(first.size());
-  ExpectAsEager(fn, {FromVector(first, {n}), FromVector(second, {n})});
+  ExpectAsEager(fn, {FromVector(first, {n}), FromVector(second, {n}),
+                     Full({1}, 0.0), Full({1}, -0.0)});
 }
 
 // Results large enough for non-temporal stores and for several cores, and one
