@@ -3,6 +3,7 @@
 # The folder, and the number of devices that its lesson uses. A line for each: the
 # doctor and tests/run_on_gpu_host.sh read them too.
 CHAPTERS = {
+    "hybrid_programming": 1,
     "async_computation": 1,
     "auto_parallelism": 2,
     "profiling": 1,

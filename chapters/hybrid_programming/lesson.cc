@@ -1,0 +1,766 @@
+// Hybrid programming: write statements, run a program.
+
+#include "common/lesson/lesson.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <iostream>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "chapters/hybrid_programming/other_program.h"
+#include "chapters/hybrid_programming/programs.h"
+#include "common/base/child_process.h"
+#include "common/base/format.h"
+#include "common/base/text.h"
+#include "common/device/device.h"
+#include "common/device/device_table.h"
+#include "common/device/memory.h"
+#include "common/drawing/plot.h"
+#include "common/graph/captured.h"
+#include "common/graph/ir.h"
+#include "common/graph/ir_text.h"
+#include "common/graph/language/language.h"
+#include "common/graph/memory_plan.h"
+#include "common/graph/passes.h"
+#include "common/graph/trace.h"
+#include "common/lesson/cell.h"
+#include "common/lesson/judge.h"
+#include "common/nn/hybrid.h"
+#include "common/nn/layers.h"
+#include "common/nn/module.h"
+#include "common/ops/ops.h"
+#include "common/safetensors/safetensors.h"
+#include "common/tensor/tensor.h"
+
+namespace d2l {
+namespace {
+
+using hybrid::Chain;
+using hybrid::FancyFunc;
+using hybrid::FancyFuncOf;
+using hybrid::Mlp;
+using hybrid::ProductsOf;
+using hybrid::TraceAndOptimize;
+
+// Two times that differ by less may differ because the machine is noisy.
+constexpr double kClearly = 1.3;
+
+std::function<void()> Loop(int count, const std::function<void()>& work) {
+  return [count, work] {
+    for (int i = 0; i < count; ++i) work();
+  };
+}
+
+// How long one of `count` calls takes.
+std::string Each(const Figure& figure, int count) {
+  return FormatDuration(figure.value.median / count);
+}
+
+// Bytes that the device's memory holds at most while `run` runs, besides what
+// it held before. Six times.
+Figure PeakOf(Cell& cell, const std::string& label, Device device,
+              const std::function<void()>& run) {
+  std::vector<double> peaks;
+  for (int i = 0; i < 6; ++i) {
+    Synchronize(device);
+    DeviceMemory& memory = Memory(device);
+    memory.EmptyCache();
+    memory.ResetPeak();
+    const std::int64_t before = memory.Stats().in_use;
+    run();
+    Synchronize(device);
+    peaks.push_back(static_cast<double>(memory.Stats().peak - before));
+  }
+  return cell.Report(Sampled(label, MeasuredOn(device), "B", std::move(peaks)));
+}
+
+// The program without its first line, the version, and the last, its name.
+std::string Body(const ir::Graph& graph) {
+  const std::string text = ir::ToText(graph, /*with_lines=*/false);
+  const std::size_t begin = text.find('\n') + 1;
+  return text.substr(begin, text.rfind("run ") - begin);
+}
+
+constexpr CellText kIn1 = {
+    .id = "000/In1",
+    .title = "Statement by statement",
+    .also = {"001/c1"},
+    .section = "d2l 13.1",
+    .context =
+        "Three additions, each in a call. The course says that this is easy to "
+        "write and to debug, and slow: calls are made one by one, and e and f "
+        "are kept to the end, since somebody may still ask for them. The "
+        "control is the same program, traced and compiled.",
+    .python = R"py(
+def add(a, b):
+    return a + b
+
+def fancy_func(a, b, c, d):
+    e = add(a, b)
+    f = add(c, d)
+    g = add(e, f)
+    return g
+
+fancy_func(1, 2, 3, 4)
+)py",
+    .course_printed = "10",
+    .predict = "how much of it is left when a compiler has seen all of it?",
+    .learn =
+        "a statement is done as if it were the last. Who sees the program "
+        "first can leave out e and f, and most of the calls.",
+};
+
+// %% 000/In1
+// FancyFunc and TraceAndOptimize: chapters/hybrid_programming/programs.cc
+void In1(Cell& cell) {
+  const Device device = TryGpu();
+  std::vector<Tensor> small, large;
+  for (const float value : {1.F, 2.F, 3.F, 4.F}) {
+    small.push_back(Full({1}, value, device));
+    large.push_back(
+        Full({cell.BySize(100'000, 1'000'000, 10'000'000)}, value, device));
+  }
+  const auto fancy_func = [](const std::vector<Tensor>& in) {
+    return FancyFunc(in[0], in[1], in[2], in[3]);
+  };
+  std::cout << "  " << Item(fancy_func(small)) << "\n";
+
+  const ir::Graph traced = ir::Trace(FancyFuncOf, small, {"fancy_func"});
+  ir::Captured compiled(TraceAndOptimize(FancyFuncOf, small, "fancy_func"));
+  ir::Captured compiled_large(
+      TraceAndOptimize(FancyFuncOf, large, "fancy_func"));
+  Tensor g;
+  const int n = cell.BySize(200, 1000, 1000);
+  const Timings t = cell.TimeInterleaved(
+      {{"statement by statement",
+        {device},
+        Loop(n, [&] { g = fancy_func(small); })},
+       {"compiled", {device}, Loop(n, [&] { g = compiled.Run(small)[0]; })}});
+  cell.Check(Item(g) == 10, "the compiled program's result");
+  const Figure eager = PeakOf(cell, "peak, statement by statement", device,
+                              [&] { fancy_func(large); });
+  const Figure fused = PeakOf(cell, "peak, compiled", device,
+                              [&] { compiled_large.Run(large); });
+  for (const Timing& timing : t) {
+    const bool first = &timing == t.data();
+    std::cout << absl::StrFormat(
+        "  %-22s  %8s a call, %8s for vectors\n", timing.completion.label,
+        Each(timing.completion, n),
+        FormatMedian((first ? eager : fused).value, "B"));
+  }
+  const int asked = ir::CountOperations(traced);
+  const int left = ir::CountOperations(compiled.graph());
+  cell.Claim(
+      "Each call asks for its operation: {} where one would do.",
+      Counted(asked == 3 && left == 1, absl::StrFormat("compiled: %d", left),
+              absl::StrCat(asked)));
+  const double saved = t["statement by statement"].completion.value.median / n -
+                       t["compiled"].completion.value.median / n;
+  cell.Claim("The compiled program is {} as fast.",
+             Faster(t["compiled"], t["statement by statement"], kClearly),
+             absl::StrFormat("It saves %s a call, two operations' requests.",
+                             FormatDuration(saved)));
+  cell.Claim("Keeping e and f takes {} the memory of the compiled program.",
+             Less(fused, eager, kClearly),
+             "The compiled program kept them as well.");
+}
+// %%
+
+constexpr CellText kC2 = {
+    .id = "001/c2",
+    .title = "The program as text",
+    .section = "d2l 13.1.1",
+    .context =
+        "Define, compile, run: the whole program is there before its first "
+        "statement runs. Each pass of the compiler makes another program that "
+        "prints the same, here written in Python again.",
+    .python = R"py(
+def add_str():
+    return '''
+def add(a, b):
+    return a + b
+'''
+# fancy_func_str, evoke_str likewise
+prog = evoke_str()
+print(prog)
+y = compile(prog, '', 'exec')
+exec(y)
+)py",
+    .course_printed = "10",
+    .predict = "what is the least that still prints 10?",
+    .learn =
+        "who sees the whole program may do its work before it runs. What is "
+        "left needs no front end, and here no arithmetic either.",
+};
+
+// %% 001/c2
+std::string AddStr() {
+  return "def add(a, b):\n"
+         "    return a + b\n";
+}
+
+std::string FancyFuncStr() {
+  return "def fancy_func(a, b, c, d):\n"
+         "    e = add(a, b)\n"
+         "    f = add(c, d)\n"
+         "    g = add(e, f)\n"
+         "    return g\n";
+}
+
+std::string EvokeStr() {
+  return AddStr() + FancyFuncStr() + "print(fancy_func(1, 2, 3, 4))\n";
+}
+
+// language::Compile: common/graph/language/language.h
+void C2(Cell& cell) {
+  const std::string prog = EvokeStr();
+  std::cout << prog;
+  const language::Program y = language::Compile(prog, "prog.py").value();
+  language::Program rewritten = y;
+  std::cout << "Inline:  ";
+  ir::Inline(rewritten.graph);
+  std::cout << language::ToPython(rewritten.graph, rewritten);
+  const std::int64_t bytes = ir::Optimize(rewritten.graph).back().peak_bytes;
+  std::cout << "Fold:    " << language::ToPython(rewritten.graph, rewritten);
+  std::cout << "Output:  " << language::Run(rewritten);
+  cell.Check(language::Run(y) == "10\n" && language::Run(rewritten) == "10\n",
+             "what the programs print");
+
+  const std::int64_t calls = language::CountCalls(y.graph);
+  const std::int64_t calls_left = language::CountCalls(rewritten.graph);
+  cell.Claim("The program makes {} calls, rewritten it makes none.",
+             Counted(calls == 4 && calls_left == 0,
+                     absl::StrFormat("rewritten: %d", calls_left),
+                     absl::StrCat(calls)));
+  cell.Claim("It keeps {} in memory for its sums, rewritten nothing.",
+             Counted(ir::PeakBytes(y.graph) > 0 && bytes == 0,
+                     absl::StrFormat("rewritten: %s", FormatBytes(bytes)),
+                     FormatBytes(ir::PeakBytes(y.graph))));
+  const Timings t = cell.TimeInterleaved(
+      {{"as written", {Device()}, Loop(100, [&] { language::Run(y); })},
+       {"rewritten", {Device()}, Loop(100, [&] {
+          language::Run(rewritten);
+        })}});
+  cell.Claim("Rewritten, the program runs {} as fast.",
+             Faster(t["rewritten"], t["as written"], kClearly),
+             "Printing takes longer than its additions.");
+}
+// %%
+
+constexpr CellText kMlpProgram = {
+    .id = "d2l/mlp-program",
+    .title = "A network as text",
+    .section = "d2l 13.1.3",
+    .context =
+        "The same for a network: it is traced, which means that it runs once "
+        "and its operations are written down; then the passes rewrite it. "
+        "--verbose shows the text before and after, and the C++ that is "
+        "generated for the fused regions.",
+    .python = "net = torch.jit.script(net)\nprint(net.code)",
+    .predict = "which operations can be run together?",
+    .learn =
+        "the products stay, and the cheap operations between them become one "
+        "each. Their results need no memory of their own.",
+};
+
+// %% d2l/mlp-program
+void MlpProgram(Cell& cell) {
+  const Device device = TryGpu();
+  const nn::Sequential net = Mlp(512, device);
+  nn::Hybrid compiled = nn::Hybridize(Mlp(512, device));
+  compiled(Randn({1, 512}, device));
+  if (cell.verbose()) {
+    std::cout << net << "\nAs it was traced:\n" << Body(compiled.traced());
+  }
+  const std::vector<ir::PassReport> passes =
+      compiled.Report().programs.back().passes;
+  std::cout << absl::StrFormat("  %-24s%12s%12s%12s\n", "", "operations",
+                               "peak", "took");
+  for (const ir::PassReport& pass : passes) {
+    std::cout << absl::StrFormat("  %-24s%12d%12s%12s\n", pass.name,
+                                 pass.operations, FormatBytes(pass.peak_bytes),
+                                 FormatDuration(pass.seconds));
+  }
+  if (cell.verbose()) {
+    ir::CapturedOptions options;
+    options.generate_cpp = true;
+    const ir::Captured generated(compiled.graph(), options);
+    std::cout << "\nAfter the passes:\n"
+              << Body(compiled.graph()) << "\nThe generated C++:\n"
+              << generated.generated_source();
+  }
+  const ir::PassReport &first = passes.front(), &last = passes.back();
+  cell.Claim("The program has {} operations, fewer than it was written with.",
+             Counted(last.operations < first.operations,
+                     absl::StrFormat("as written: %d", first.operations),
+                     absl::StrCat(last.operations)));
+  cell.Claim(
+      "Between its operations it needs {}, less than as written.",
+      Counted(last.peak_bytes < first.peak_bytes,
+              absl::StrFormat("as written: %s", FormatBytes(first.peak_bytes)),
+              FormatBytes(last.peak_bytes)));
+}
+// %%
+
+constexpr CellText kMlp = {
+    .id = "d2l/hybridize-mlp",
+    .title = "The network compiled",
+    .also = {"002/jit"},
+    .section = "d2l 13.1.3.1",
+    .context =
+        "A network of three layers, 512 to 256 to 128 to 2, and one sample: "
+        "1000 calls without and with compiling. The book gains \"a small "
+        "percentage to more than twice\"; its own figures do not. A call costs "
+        "the larger of asking for its operations and of computing them.",
+    .python = R"py(
+net = get_net()
+with Benchmark('Without torchscript'):
+    for i in range(1000): net(x)
+
+net = torch.jit.script(net)
+with Benchmark('With torchscript'):
+    for i in range(1000): net(x)
+)py",
+    .course_printed =
+        "Without torchscript: 1.6357 sec\nWith torchscript: 1.6502 sec",
+    .predict = "8 operations: is this one bound by asking or by products?",
+    .learn =
+        "compiling saves what is around the products, no more. Where they take "
+        "nearly all of the time there is nothing to gain.",
+};
+
+// %% d2l/hybridize-mlp
+void HybridizeMlp(Cell& cell) {
+  const Device device = TryGpu();
+  const int n = cell.BySize(50, 1000, 1000), width = 512;
+  const Tensor x = Randn({1, width}, device), one = Ones({1, 2}, device);
+  nn::Hybrid net = nn::Hybridize(Mlp(width, device));
+  nn::Module& eager = net.module();
+  ir::Captured products(TraceAndOptimize(ProductsOf(eager), {x}, "products"));
+  const std::vector<Tensor> in = {x};
+  Tensor y, compiled = net(x), sum;
+  const Timings t = cell.TimeInterleaved(
+      {{"without compiling", {device}, Loop(n, [&] { y = eager(x); })},
+       {"compiled", {device}, Loop(n, [&] { compiled = net(x); })},
+       {"its products alone", {device}, Loop(n, [&] { products.Run(in); })},
+       {"an addition", {device}, Loop(n, [&] { sum = one + 1; })}});
+  cell.Check(nn::NumParameters(eager) == 164'482, "the number of parameters");
+  cell.Check(ToVector<float>(y) == ToVector<float>(compiled),
+             "the compiled network's result, bit for bit");
+  cell.PrintTimes(t);
+
+  const Timing& without = t["without compiling"];
+  const Figure& arithmetic = t["its products alone"].completion;
+  const int operations = ir::CountOperations(net.traced());
+  const Figure predicted =
+      cell.Report(PerRepeat("predicted", "s", t["an addition"].completion,
+                            arithmetic, [&](double asking, double computing) {
+                              return std::max(operations * asking, computing);
+                            }));
+  const double share =
+      100 * arithmetic.value.median / without.completion.value.median;
+  cell.Claim("Compiled, the network is {} as fast.",
+             Faster(t["compiled"], without, 1.05),
+             absl::StrFormat("The products alone take %.0f %% of its time, and "
+                             "no compiler makes them faster.",
+                             share));
+  cell.Claim("max(operations * asking, products) predicts {} its time.",
+             AboutEqual(predicted, without.completion, 1.5),
+             absl::StrFormat("%d operations, %s to ask for one, %s for the "
+                             "products: they do not hide each other.",
+                             operations, Each(t["an addition"].completion, n),
+                             Each(arithmetic, n)));
+}
+// %%
+
+constexpr CellText kWidths = {
+    .id = "d2l/width-sweep",
+    .title = "Where compiling pays",
+    .section = "d2l 13.1.3.1",
+    .exercises = "3",
+    .context =
+        "The same network, from 8 wide to 512. Its operations are as many, and "
+        "so is what it costs to ask for them; its products grow with the "
+        "square of the width.",
+    .predict = "at which width is the gain gone?",
+    .learn =
+        "compile what is made of many small operations. A network of large "
+        "products is as fast as its products.",
+};
+
+// %% d2l/width-sweep
+void WidthSweep(Cell& cell) {
+  const Device device = TryGpu();
+  const int n = cell.BySize(50, 1000, 1000);
+  std::cout << "  width  statements    compiled    products   gain\n";
+  std::vector<Figure> gains;
+  Judgement narrowest;
+  for (const std::int64_t width : {8, 32, 128, 256, 512}) {
+    const Tensor x = Randn({1, width}, device);
+    nn::Hybrid net = nn::Hybridize(Mlp(width, device));
+    ir::Captured products(
+        TraceAndOptimize(ProductsOf(net.module()), {x}, "products"));
+    const std::vector<Tensor> in = {x};
+    Tensor y, compiled = net(x);
+    const std::string at = absl::StrCat(", width ", width);
+    const std::string statements = "statements" + at, whole = "compiled" + at,
+                      alone = "products" + at;
+    const Timings t = cell.TimeInterleaved(
+        {{statements, {device}, Loop(n, [&] { y = net.module()(x); })},
+         {whole, {device}, Loop(n, [&] { compiled = net(x); })},
+         {alone, {device}, Loop(n, [&] { products.Run(in); })}});
+    cell.Check(ToVector<float>(y) == ToVector<float>(compiled),
+               absl::StrCat("the result at width ", width, ", bit for bit"));
+    gains.push_back(cell.Report(RatioPerRepeat(
+        "gain" + at, t[statements].completion, t[whole].completion)));
+    if (width == 8) narrowest = Faster(t[whole], t[statements], kClearly);
+    std::cout << absl::StrFormat(
+        "  %5d  %10s  %10s  %10s   %s\n", width,
+        Each(t[statements].completion, n), Each(t[whole].completion, n),
+        Each(t[alone].completion, n), FormatSummary(gains.back().value, "x"));
+  }
+  const std::string why =
+      absl::StrFormat("The gain is %s at width 8 and %s at 512.",
+                      FormatFactor(gains.front().value.median),
+                      FormatFactor(gains.back().value.median));
+  cell.Claim("8 wide, the compiled network is {} as fast.", narrowest, why);
+  cell.Claim("8 wide, compiling gains {} as much as 512 wide.",
+             Less(gains.back(), gains.front(), kClearly), why);
+}
+// %%
+
+constexpr CellText kChain = {
+    .id = "d2l/fused-chain",
+    .title = "Large operations, fused",
+    .section = "d2l 13.1.3.1",
+    .context =
+        "Chains of cheap operations over 10 million numbers. One by one, each "
+        "reads and writes all of memory. Fused, all are done to a piece before "
+        "the next piece: in strips of 512 numbers by the kernels' own loops, "
+        "or by C++ that is generated and compiled for the chain.",
+    .predict =
+        "what do twenty operations cost, if one costs a pass over memory?",
+    .learn =
+        "a chain costs its memory traffic. Fused, it is that of one operation: "
+        "count arrays, not operations.",
+};
+
+// %% d2l/fused-chain
+void FusedChain(Cell& cell) {
+  const Device device = TryGpu();
+  const std::int64_t n = cell.BySize(100'000, 10'000'000, 50'000'000);
+  const std::vector<Tensor> in = {Randn({n}, device), Randn({n}, device)};
+  ir::CapturedOptions options;
+  options.generate_cpp = true;
+  std::cout << "  operations  one by one      strips   generated\n";
+  std::vector<std::vector<Figure>> figures;  // by length
+  Judgement ten;
+  std::string not_generated;
+  Plot plot("operations", "", "time", "s");
+  for (const int length : {1, 2, 5, 10, 20}) {
+    const auto chain = [&](const std::vector<Tensor>& x) {
+      return Chain(length, x);
+    };
+    const ir::Graph graph = TraceAndOptimize(chain, in, "chain");
+    ir::Captured strips(graph), generated(graph, options);
+    not_generated = generated.not_generated();
+    std::vector<Tensor> a, b, c;
+    const std::string of = absl::StrCat(", ", length);
+    const Timings t = cell.TimeInterleaved(
+        {{"one by one" + of, {device}, [&] { a = chain(in); }},
+         {"strips" + of, {device}, [&] { b = strips.Run(in); }},
+         {"generated" + of, {device}, [&] { c = generated.Run(in); }}});
+    for (const Tensor& result : {b[0], c[0]}) {
+      cell.Check(Item(Min(result == a[0])) == 1,
+                 absl::StrCat("a chain of ", length, ", bit for bit"));
+    }
+    figures.push_back({t[0].completion, t[1].completion, t[2].completion});
+    std::cout << absl::StrFormat("  %10d", length);
+    for (const Timing& timing : t) {
+      std::cout << absl::StrFormat("  %10s",
+                                   FormatMedian(timing.completion.value, "s"));
+    }
+    std::cout << "\n";
+    if (length == 10) ten = Faster(t[1], t[0], 2);
+  }
+  if (!not_generated.empty()) {
+    std::cout << Wrap(
+        "Strips instead of generated code: " + not_generated + ".", "  ");
+  }
+  const std::vector<Figure>&one = figures.front(), &twenty = figures.back();
+  cell.Claim("One by one, twenty operations take {} as long as one.",
+             Less(one[0], twenty[0], 5),
+             "An operation costs more than its share of memory traffic.");
+  cell.Claim("Fused, twenty operations take {} as long as one.",
+             AboutEqual(twenty[1], one[1], 3),
+             absl::StrFormat(
+                 "Arithmetic in the cache is not free: %s for 19 "
+                 "more operations.",
+                 FormatDuration(twenty[1].value.median - one[1].value.median)));
+  cell.Claim("Ten operations, fused, are {} as fast as one by one.", ten,
+             "The operations' arithmetic takes longer than their traffic.");
+}
+// %%
+
+constexpr CellText kBreakEven = {
+    .id = "d2l/break-even",
+    .title = "When compiling has paid",
+    .section = "d2l 13.1.3.1",
+    .context =
+        "Compiling costs time before the first call: tracing, the passes, and, "
+        "for generated code, a C++ compiler. Each call then saves some. The "
+        "quotient is the number of calls after which it has paid.",
+    .predict = "which of the four pays within a thousand calls?",
+    .learn =
+        "tracing is cheap enough for anything that runs more than a few "
+        "hundred times. A compiler has to find large arrays, or many calls.",
+};
+
+// Prints a line: what compiling costs, what it saves a call, and the quotient.
+Figure CallsToPay(Cell& cell, const std::string& label, double cost, int calls,
+                  const Timing& before, const Timing& after) {
+  const Figure figure = cell.Report(PerRepeat(
+      "calls to pay, " + label, "calls", before.completion, after.completion,
+      [&](double slow, double fast) {
+        return std::min(cost * calls / std::max(slow - fast, 1e-12), 1e6);
+      }));
+  const double saved =
+      (before.completion.value.median - after.completion.value.median) / calls;
+  std::cout << absl::StrFormat(
+      "  %-30s%10s%14s%12s\n", label, FormatDuration(cost),
+      FormatDuration(std::max(saved, 0.0)),
+      saved > 0 ? absl::StrFormat("%.0f", std::ceil(figure.value.median))
+                : "never");
+  return figure;
+}
+
+// After how many calls of a network tracing it has paid. *compiling: what that
+// takes.
+Figure NetworkPays(Cell& cell, Device device, std::int64_t width,
+                   Figure* compiling) {
+  const int n = cell.BySize(50, 1000, 1000);
+  const Tensor x = Randn({1, width}, device);
+  nn::Hybrid net = nn::Hybridize(Mlp(width, device));
+  net(x);
+  const Timings t = cell.TimeInterleaved({{absl::StrCat("statements, ", width),
+                                           {device},
+                                           Loop(n, [&] { net.module()(x); })},
+                                          {absl::StrCat("compiled, ", width),
+                                           {device},
+                                           Loop(n, [&] { net(x); })}});
+  const std::string name = absl::StrCat("network ", width, " wide, traced");
+  *compiling = cell.TimeHost("compiling, " + name, [&] {
+    const auto forward = [&](const std::vector<Tensor>& in) {
+      return std::vector<Tensor>{net.module()(in[0])};
+    };
+    TraceAndOptimize(forward, {x}, "mlp");
+  });
+  return CallsToPay(cell, name, compiling->value.median, n, t[0], t[1]);
+}
+
+// %% d2l/break-even
+// NetworkPays and CallsToPay stand above this cell.
+void BreakEven(Cell& cell) {
+  const Device device = TryGpu();
+  std::cout << absl::StrFormat("  %-30s%10s%14s%12s\n", "", "costs",
+                               "saves a call", "pays after");
+  Figure compiling;
+  const Figure narrow = NetworkPays(cell, device, 8, &compiling);
+  NetworkPays(cell, device, 512, &compiling);
+
+  const std::int64_t n = cell.BySize(100'000, 10'000'000, 50'000'000);
+  const std::vector<Tensor> in = {Randn({n}, device), Randn({n}, device)};
+  const auto chain = [](const std::vector<Tensor>& x) { return Chain(10, x); };
+  const Figure tracing = cell.TimeHost(
+      "compiling, chain", [&] { TraceAndOptimize(chain, in, "chain"); });
+  const TemporaryDirectory cache;  // empty: the compiler has to run
+  ir::CapturedOptions options;
+  options.generate_cpp = true;
+  options.cache_directory = cache.path();
+  const ir::Graph graph = TraceAndOptimize(chain, in, "chain");
+  ir::Captured strips(graph), generated(graph, options);
+  const Timings t = cell.TimeInterleaved(
+      {{"statements, chain", {device}, [&] { chain(in); }},
+       {"strips, chain", {device}, [&] { strips.Run(in); }},
+       {"generated, chain", {device}, [&] { generated.Run(in); }}});
+  CallsToPay(cell, "chain of 10, traced", tracing.value.median, 1, t[0], t[1]);
+  const Figure compiler =
+      CallsToPay(cell, "chain of 10, C++ after strips",
+                 generated.compile_seconds(), 1, t[1], t[2]);
+
+  cell.Claim("Tracing and all passes of the network take {}.",
+             Below(compiling, 1e-3), "The passes take most of it.");
+  cell.Claim("8 wide, that has paid after {}.", Below(narrow, 1000),
+             "A call saves too little.");
+  const std::string& missing = generated.not_generated();
+  cell.Claim("The C++ compiler has paid after {} of the chain.",
+             missing.empty() ? Below(compiler, 1000)
+                             : Counted(false, "nothing was compiled", "none"),
+             missing.empty() ? "Strips are nearly as fast as generated loops."
+                             : missing);
+}
+// %%
+
+constexpr CellText kSave = {
+    .id = "d2l/hybridize-save",
+    .title = "Without the class",
+    .section = "d2l 13.1.3.2",
+    .context =
+        "A compiled network is saved as two files, a program and its weights. "
+        "tools/run_program is another binary: it has no class of the network, "
+        "and no line of this lesson.",
+    .python = R"py(
+net.save('my_mlp')
+!ls -lh my_mlp*
+)py",
+    .predict = "what else is needed to run it?",
+    .learn =
+        "a traced program is data. What can read it can run it: another "
+        "binary, and with tools/program_to_onnx.py another language.",
+};
+
+// %% d2l/hybridize-save
+// OtherProgram: chapters/hybrid_programming/other_program.h
+void HybridizeSave(Cell& cell) {
+  const TemporaryDirectory directory;
+  const std::string prefix = directory.path() + "/my_mlp";
+  const Tensor x = Randn({1, 512});
+  std::vector<float> y;
+  {
+    nn::Hybrid net = nn::Hybridize(Mlp(512, Device()));
+    y = ToVector<float>(net(x));
+    const absl::Status saved = net.Save(prefix);
+    cell.Check(saved.ok(), std::string(saved.message()));
+  }  // the network is gone
+  std::cout << ListFiles(directory.path());
+
+  const std::string in = directory.path() + "/x.safetensors";
+  const std::string out = directory.path() + "/y.safetensors";
+  cell.Check(safetensors::SaveFile({{"0", x}}, in).ok(), "x was saved");
+  const ProgramResult other =
+      RunProgram(OtherProgram(), {prefix, "--input=" + in, "--output=" + out});
+  std::cout << "$ run_program my_mlp\n" << other.output;
+  std::int64_t equal = 0;
+  if (other.failure.empty()) {
+    const auto file = safetensors::LoadFile(out);
+    const std::vector<float> got =
+        ToVector<float>(file->tensors.begin()->second);
+    cell.CheckClose("the other binary's result", got, y, 0);
+    for (std::size_t i = 0; i < got.size(); ++i) equal += got[i] == y[i];
+  }
+  cell.Claim("{} numbers of another binary are those of the network.",
+             Counted(equal == 2, "bit for bit", absl::StrCat(equal, " of 2")),
+             absl::StrCat(OtherProgram(), " ", other.failure, "."));
+}
+// %%
+
+constexpr CellText kHybridNet = {
+    .id = "d2l/hybridnet",
+    .title = "What a program does not see",
+    .section = "d2l 13.1.3.3",
+    .exercises = "1, 2",
+    .context =
+        "A program holds operations on tensors. What else Forward does happens "
+        "while it is traced: a print, a branch. A value that Forward reads is "
+        "not there yet when the program runs, so reading is refused.",
+    .python = R"py(
+class HybridNet(nn.HybridBlock):
+    def hybrid_forward(self, F, x):
+        print('module F: ', F)
+        x = F.npx.relu(self.hidden(x))
+        return self.output(x)
+net.hybridize()
+net(x); net(x)
+)py",
+    .predict = "three calls: how often does Forward print?",
+    .learn =
+        "debug first, compile then. A flag that Forward looks at is frozen: "
+        "compile again when it changes.",
+};
+
+// %% d2l/hybridnet
+struct HybridNet : nn::Module {
+  Tensor Forward(const Tensor& x) override {
+    ++prints;
+    std::cout << "  Forward is run.\n";
+    const Tensor h = Relu(hidden(x));
+    if (reads && Item(Sum(h)) < 0) return h;
+    return halves ? output(h) * 0.5 : output(h);
+  }
+  std::string Name() const override { return "HybridNet"; }
+  void Members(nn::MemberVisitor& visitor) override {
+    visitor.Child("hidden", hidden);
+    visitor.Child("output", output);
+  }
+
+  nn::Linear hidden{3, 4};
+  nn::Linear output{4, 2};
+  bool reads = false;
+  bool halves = false;
+  int prints = 0;
+};
+
+void ThreeSurprises(Cell& cell) {
+  const Tensor x = Randn({1, 3});
+  nn::Hybrid net = nn::Hybridize(HybridNet());
+  auto& module = dynamic_cast<HybridNet&>(net.module());
+  std::cout << "net(x), three times:\n";
+  const std::vector<float> first = ToVector<float>(net(x));
+  for (int i = 0; i < 2; ++i) net(x);
+  const int prints = module.prints;
+
+  std::cout << "A flag is changed. net(x), and Forward(x):\n";
+  module.halves = true;
+  const std::vector<float> frozen = ToVector<float>(net(x));
+  const std::vector<float> eager = ToVector<float>(module.Forward(x));
+
+  std::cout << "Forward reads a value. net of a larger x:\n";
+  module.reads = true;
+  bool refused = false;
+  try {
+    net(Randn({2, 3}));
+  } catch (const std::logic_error& error) {
+    refused = true;
+    std::cout << Wrap(error.what(), "  ");
+  }
+
+  cell.Claim(
+      "Of three calls {} printed: later ones run the program.",
+      Counted(prints == 1, "statement by statement: 3", absl::StrCat(prints)));
+  cell.Claim("{} read in Forward was refused, and both lines named.",
+             Counted(refused, "a std::logic_error", refused ? "A" : "No"));
+  cell.Claim("A changed flag changes {} outputs of the program: it is frozen.",
+             Counted(frozen == first && eager != first,
+                     "2 of 2 statement by statement",
+                     frozen == first ? "0 of 2" : "2 of 2"));
+}
+// %%
+
+[[maybe_unused]] const bool registered = RegisterLesson(
+    {1,
+     "hybrid_programming",
+     "Compilers and interpreters",
+     "Dive into Deep Learning, section 13.1\n"
+     "https://d2l.ai/chapter_computational-performance/hybridize.html",
+     1,
+     {{kIn1, In1},
+      {kC2, C2},
+      {kMlpProgram, MlpProgram},
+      {kMlp, HybridizeMlp},
+      {kWidths, WidthSweep},
+      {kChain, FusedChain},
+      {kBreakEven, BreakEven},
+      {kSave, HybridizeSave},
+      {kHybridNet, ThreeSurprises}}});
+
+}  // namespace
+}  // namespace d2l

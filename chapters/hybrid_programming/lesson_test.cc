@@ -1,0 +1,84 @@
+// The lesson from outside: results, ids and exit code on one, two and three
+// devices; what it prints of itself. Never speed.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "common/base/child_process.h"
+#include "common/lesson/lesson_testing.h"
+
+namespace d2l {
+namespace {
+
+using ::testing::ContainsRegex;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+const TestedLesson& Tested() {
+  static const auto& lesson = *[] {
+    auto* made = new TestedLesson(ListedLesson("hybrid_programming"));
+    for (TestedCell& cell : made->cells) cell.on_host = cell.id == "001/c2";
+    return made;
+  }();
+  return lesson;
+}
+
+const LessonRun& OnOneDevice() {
+  return RunLesson(Tested(), {"--devices=cpu:0"});
+}
+
+TEST(Lesson, ResultsAreRight) {
+  for (const char* devices :
+       {"--devices=cpu:0", "--devices=cpu:0,cpu:1,cpu:2"}) {
+    const LessonRun& run = RunLesson(Tested(), {devices});
+    ExpectRightResults(run);
+    ExpectCellsAsListed(Tested(), run);
+    ExpectEightyColumns(run);
+    ExpectShortCells(run);
+  }
+}
+
+TEST(Lesson, ShowsItsCode) { ExpectSourcePrinted(Tested()); }
+
+TEST(Lesson, RewritesTheProgramPassByPass) {
+  EXPECT_THAT(OnOneDevice().output,
+              HasSubstr("print(fancy_func(1, 2, 3, 4))\n"
+                        "Inline:  print((1 + 2) + (3 + 4))\n"
+                        "Fold:    print(10)\n"
+                        "Output:  10\n"));
+}
+
+TEST(Lesson, RefusesAReadAndFreezesAFlag) {
+  const std::string& output = OnOneDevice().output;
+  EXPECT_THAT(output, HasSubstr("HOLDS  Of three calls 1 printed"));
+  EXPECT_THAT(output, HasSubstr("HOLDS  A read in Forward was refused"));
+  EXPECT_THAT(output, HasSubstr("HOLDS  A changed flag changes 0 of 2"));
+  EXPECT_THAT(output, ContainsRegex("chapters/hybrid_programming/lesson.cc:"));
+}
+
+TEST(Lesson, RunsTheSavedNetworkInAnotherBinary) {
+  const std::string& output = OnOneDevice().output;
+  EXPECT_THAT(output, HasSubstr("my_mlp.program"));
+  EXPECT_THAT(output, HasSubstr("my_mlp.safetensors"));
+  EXPECT_THAT(output, HasSubstr("HOLDS  2 of 2 numbers of another binary"));
+}
+
+// Without a compiler strips run, and the lesson says so.
+TEST(Lesson, NeedsNoCompiler) {
+  ProgramOptions options;
+  options.time_limit = std::chrono::minutes(2);
+  const ProgramResult run = RunProgram(
+      "chapters/hybrid_programming/lesson",
+      {"--devices=cpu:0", "--size=small", "--cell=d2l/fused-chain"},
+      {"PATH=/empty", "CXX", "XDG_CACHE_HOME=" + testing::TempDir()}, options);
+  EXPECT_EQ(run.failure, "") << run.output;
+  EXPECT_THAT(run.output, HasSubstr("there is no C++ compiler"));
+  EXPECT_THAT(run.output, Not(HasSubstr("ERROR")));
+}
+
+TEST(Benchmarks, MirrorTheCells) { ExpectBenchmarksMirrorCells(Tested()); }
+
+}  // namespace
+}  // namespace d2l
