@@ -7,6 +7,7 @@
 #include <exception>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -14,11 +15,14 @@
 
 #include "absl/container/inlined_vector.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "common/base/interned.h"
 #include "common/base/timer.h"
 #include "common/device/cpu/cpu_stream.h"
 #include "common/device/cpu/task_sink.h"
+#include "common/device/cuda/cuda_graph.h"
+#include "common/device/cuda/cuda_stream.h"
 #include "common/device/device_table.h"
 #include "common/device/failure.h"
 #include "common/device/memory.h"
@@ -28,6 +32,7 @@
 #include "common/graph/memory_plan.h"
 #include "common/graph/passes.h"
 #include "common/graph/strips.h"
+#include "common/kernels/tf32.h"
 #include "common/ops/copy_primitives.h"
 #include "common/ops/record.h"
 
@@ -53,11 +58,7 @@ class Sink : public TaskSink {
   std::vector<Task>& tasks_;
 };
 
-struct Copy {
-  void* to;
-  const void* from;
-  std::size_t bytes;
-};
+using Copy = CudaGraph::Copy;
 
 // What a call adds to the tasks that are there.
 struct Call {
@@ -133,6 +134,22 @@ Function WithCopiedConstants(const Function& function) {
   return result;
 }
 
+// Why a CUDA graph cannot hold the program; empty if it can.
+std::string WhyNoGraph(const Function& function) {
+  for (const Node& node : function.nodes) {
+    const bool is_random = node.kind == NodeKind::kOp &&
+                           node.op.primitive->effect() == Effect::kRandom;
+    if (is_random || MayFailLate(node, function)) {
+      return absl::StrCat("a CUDA graph cannot hold ",
+                          node.op.primitive->name(), " at ",
+                          node.op.requested_at.ToString(),
+                          is_random ? ", which draws other numbers in each call"
+                                    : ", which may fail in a call");
+    }
+  }
+  return "";
+}
+
 void CheckReadable(const Tensor& x, const char* name, SourceLocation at) {
   const Storage& storage = *x.storage();
   if (storage.writer() == nullptr || !storage.writer()->ever_failed()) return;
@@ -161,17 +178,21 @@ struct Captured::Plan {
     bool copied;
   };
 
-  Plan(Function its_function, const std::vector<CompiledRegion>& compiled)
+  // all_copied: nothing is launched by a call, so arguments and results are
+  // copied even if they are large, and arguments that are not contiguous.
+  Plan(Function its_function, const std::vector<CompiledRegion>& compiled,
+       bool all_copied)
       : function(std::move(its_function)), storages(function) {
     const std::size_t count = function.values.size();
     places.assign(count, Place::kNowhere);
     std::vector<bool> in_arena(count, false);
-    const auto is_small = [this](ValueId value) {
-      return BytesOf(function.type(value)) <= kMaxCopiedBytes;
+    const auto is_small = [this, all_copied](ValueId value) {
+      return all_copied || BytesOf(function.type(value)) <= kMaxCopiedBytes;
     };
     for (const ValueId value : function.arguments) {
-      in_arena[value] = is_small(value) && !storages.escapes(value) &&
-                        function.type(value).is_contiguous();
+      in_arena[value] =
+          all_copied || (is_small(value) && !storages.escapes(value) &&
+                         function.type(value).is_contiguous());
       places[value] = in_arena[value] ? Place::kArena : Place::kArgument;
     }
     for (const Node& node : function.nodes) {
@@ -233,7 +254,7 @@ struct Captured::Plan {
 // The program on one stream, with its arena.
 class Captured::OnStream {
  public:
-  OnStream(const Graph& graph, const Plan& plan, CpuStream& stream,
+  OnStream(const Graph& graph, const Plan& plan, Stream& stream,
            const char* name)
       : graph_(graph),
         plan_(plan),
@@ -256,6 +277,14 @@ class Captured::OnStream {
     }
     for (std::size_t i = 0; i < tensors_.size(); ++i)
       PlaceValue(static_cast<int>(i));
+    if (stream.device().type() == DeviceType::kCuda) {
+      cuda_graph_.emplace(static_cast<CudaStream&>(stream), [&] {
+        for (const Node& node : f.nodes) {
+          if (Runs(node)) Request(node, {});
+        }
+      });
+      return;
+    }
     for (std::size_t i = 0; i < f.nodes.size(); ++i) {
       const Node& node = f.nodes[i];
       if (!Runs(node)) continue;
@@ -313,9 +342,8 @@ class Captured::OnStream {
           inputs[i].numel() == 0) {
         continue;
       }
-      call->before.push_back(
-          {tensors_[value].data(), inputs[i].data(),
-           static_cast<std::size_t>(BytesOf(f.type(value)))});
+      call->before.push_back({tensors_[value].data(), inputs[i].data(),
+                              static_cast<std::size_t>(SpanOf(f.type(value)))});
     }
     if (!launched_.empty()) LaunchForCall(inputs, results, *call);
 
@@ -323,8 +351,16 @@ class Captured::OnStream {
     for (const Tensor& x : inputs) {
       label.AddInput({x.shape().data(), x.shape().size()});
     }
-    const std::uint64_t number = stream_.Enqueue(
-        label, [tape = tape_, call = std::move(call)] { tape->Run(*call); });
+    const std::uint64_t number =
+        cuda_graph_.has_value()
+            ? static_cast<CudaStream&>(stream_).Launch(
+                  label,
+                  [&](const CudaLaunch& to) {
+                    cuda_graph_->Launch(to, call->before, call->after);
+                  })
+            : static_cast<CpuStream&>(stream_).Enqueue(
+                  label,
+                  [tape = tape_, call = std::move(call)] { tape->Run(*call); });
     for (const Tensor& x : inputs) {
       x.storage()->MarkUsedBy(stream_);
       // Once more, as an operation does: another thread may have noticed and
@@ -404,52 +440,62 @@ class Captured::OnStream {
     }
   }
 
-  // Adds the tasks of node i. tensors: of the call; where there is none, that
-  // of the program.
+  // The tensor of the call; where there is none, that of the program.
+  const Tensor& At(const std::vector<Tensor>& of_call, ValueId value) const {
+    return !of_call.empty() && of_call[value].defined() ? of_call[value]
+                                                        : tensors_[value];
+  }
+
+  // Adds the tasks of node i.
   void Launch(std::size_t i, const std::vector<Tensor>& tensors,
               std::vector<Task>& tasks) const {
     const Node& node = plan_.function.nodes[i];
-    const auto at = [&](ValueId value) -> const Tensor& {
-      return !tensors.empty() && tensors[value].defined() ? tensors[value]
-                                                          : tensors_[value];
-    };
     if (node.kind == NodeKind::kFused) {
       absl::InlinedVector<void*, 8> memory;
-      for (const ValueId value : node.inputs)
-        memory.push_back(at(value).data());
+      for (const ValueId value : node.inputs) {
+        memory.push_back(At(tensors, value).data());
+      }
       for (const ValueId value : node.outputs) {
-        memory.push_back(at(value).data());
+        memory.push_back(At(tensors, value).data());
       }
       OpLabel label("fused", node.op.requested_at, node.op.requested_by);
       tasks.push_back(
           {label, [strips = plan_.strips[i], memory] { strips->Run(memory); }});
       return;
     }
+    Sink sink(tasks);
+    const ScopedTaskSink scope(sink);
+    Request(node, tensors);
+  }
+
+  // Has the kernel of the node's operation enqueue its work.
+  void Request(const Node& node, const std::vector<Tensor>& tensors) const {
     absl::InlinedVector<const Tensor*, 4> inputs;
     OpLabel label(node.op.primitive->name(), node.op.requested_at,
                   node.op.requested_by);
     for (const ValueId value : node.inputs) {
-      inputs.push_back(&at(value));
+      inputs.push_back(&At(tensors, value));
       const Shape& shape = inputs.back()->shape();
       label.AddInput({shape.data(), shape.size()});
     }
     absl::InlinedVector<Tensor, 1> outputs;
-    if (node.target >= 0) outputs.push_back(at(node.target));
-    for (const ValueId value : node.outputs) outputs.push_back(at(value));
-    Sink sink(tasks);
-    const ScopedTaskSink scope(sink);
+    if (node.target >= 0) outputs.push_back(At(tensors, node.target));
+    for (const ValueId value : node.outputs) {
+      outputs.push_back(At(tensors, value));
+    }
     node.op.primitive->Launch(stream_, label, inputs, outputs);
   }
 
   const Graph& graph_;
   const Plan& plan_;
-  CpuStream& stream_;
+  Stream& stream_;
   const char* const name_;
   StorageRef arena_;
   std::vector<Tensor> tensors_;  // by value: in the arena, or the program's
   std::shared_ptr<Tape> tape_;
-  std::vector<std::size_t> launched_;  // nodes
-  std::vector<ValueId> of_call_;       // values of launched nodes
+  std::vector<std::size_t> launched_;    // nodes
+  std::vector<ValueId> of_call_;         // values of launched nodes
+  std::optional<CudaGraph> cuda_graph_;  // on a GPU, instead of the tape
 };
 
 Captured::Captured(Graph graph, const CapturedOptions& options)
@@ -457,20 +503,25 @@ Captured::Captured(Graph graph, const CapturedOptions& options)
   CheckValid(graph_);
   Inline(graph_);
   name_ = Intern(graph_.main().name);
+  if (!graph_.main().values.empty()) {
+    device_ = graph_.main().values[0].type.device();
+  }
+  const bool on_gpu = device_.type() == DeviceType::kCuda;
+  if (on_gpu) Unfuse(graph_);
   const Function& main = graph_.main();
-  if (!main.values.empty()) device_ = main.values[0].type.device();
-  if (device_.type() != DeviceType::kCpu) {
-    not_captured_ = "it runs on a GPU";
-  } else if (std::any_of(main.values.begin(), main.values.end(),
-                         [this](const Value& value) {
-                           return value.type.device() != device_;
-                         })) {
+  if (std::any_of(main.values.begin(), main.values.end(),
+                  [this](const Value& value) {
+                    return value.type.device() != device_;
+                  })) {
     not_captured_ = "it runs on several devices";
   } else if (Storages(main).writes_external) {
     not_captured_ = "it writes to an argument or a weight";
-  } else {
+  } else if (on_gpu) {
+    not_captured_ = WhyNoGraph(main);
+  }
+  if (not_captured_.empty()) {
     plan_ = std::make_unique<const Plan>(WithCopiedConstants(main),
-                                         Generate(options));
+                                         Generate(options), on_gpu);
   }
   if (!not_captured_.empty()) not_generated_ = not_captured_;
 }
@@ -486,6 +537,10 @@ std::vector<Captured::CompiledRegion> Captured::Generate(
   std::vector<CompiledRegion> compiled;
   if (!options.generate_cpp) {
     not_generated_ = "it was not asked for";
+    return compiled;
+  }
+  if (device_.type() == DeviceType::kCuda) {
+    not_generated_ = "it runs on a GPU";
     return compiled;
   }
   const Timer timer;
@@ -514,14 +569,26 @@ std::vector<Captured::CompiledRegion> Captured::Generate(
   return compiled;
 }
 
-Captured::OnStream& Captured::On(Stream& stream) {
+std::string Captured::not_captured() const {
   MutexLock lock(mutex_);
-  std::unique_ptr<OnStream>& on_stream = streams_[&stream];
-  if (on_stream == nullptr) {
-    on_stream = std::make_unique<OnStream>(
-        graph_, *plan_, static_cast<CpuStream&>(stream), name_);
+  return not_captured_;
+}
+
+Captured::OnStream* Captured::On(Stream& stream) {
+  const bool on_gpu = device_.type() == DeviceType::kCuda;
+  MutexLock lock(mutex_);
+  if (!not_captured_.empty()) return nullptr;
+  const auto [it, first] =
+      streams_.try_emplace({&stream, on_gpu && AllowTf32()});
+  if (on_gpu && first) return nullptr;
+  if (it->second != nullptr) return it->second.get();
+  try {
+    it->second = std::make_unique<OnStream>(graph_, *plan_, stream, name_);
+  } catch (const std::exception& error) {
+    if (!on_gpu) throw;
+    not_captured_ = error.what();
   }
-  return *on_stream;
+  return it->second.get();
 }
 
 std::vector<Tensor> Captured::Run(absl::Span<const Tensor> inputs,
@@ -535,7 +602,9 @@ std::vector<Tensor> Captured::Run(absl::Span<const Tensor> inputs,
   for (const Weight& weight : graph_.weights) {
     CheckReadable(weight.tensor, name_, at);
   }
-  return On(CurrentStream(device_)).Run(inputs, at);
+  OnStream* const on_stream = On(CurrentStream(device_));
+  return on_stream == nullptr ? ir::Run(graph_, inputs)
+                              : on_stream->Run(inputs, at);
 }
 
 }  // namespace d2l::ir

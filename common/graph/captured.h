@@ -1,4 +1,5 @@
-// Captured: runs a program on a CPU device as one task of its stream.
+// Captured: runs a program on a CPU device as one task of its stream, and on a
+// GPU as one CUDA graph.
 //
 //   ir::Captured captured(graph);
 //   std::vector<Tensor> y = captured.Run({x});  // asynchronous, as operations
@@ -10,6 +11,11 @@
 // into and out of the arena. Only steps that touch larger ones, and random
 // ones, are launched anew by each call.
 //
+// On a GPU the second call on a stream records the kernels' launches
+// (cuda_graph.h): a call is then one launch and a copy for each argument and
+// result, of any size. The first one runs the interpreter, so that libraries
+// make what they need. This has run on a model of a GPU only.
+//
 // Results are bit for bit the interpreter's, and random generators advance as
 // there. An error of a step names the step and its line; it marks all results
 // of the call as failed.
@@ -20,8 +26,9 @@
 // they run as strips, and not_generated() says why.
 //
 // The interpreter runs instead where a listener wants to see operations (this
-// thread's or a profiler), on a GPU, for values on several devices, and for
-// programs that write to an argument or a weight.
+// thread's or a profiler), for values on several devices, and for programs that
+// write to an argument or a weight; on a GPU also for those that draw random
+// numbers or may fail late, and from then on when CUDA does not record one.
 //
 // Errors: as of ir::Run. Thread-safety: Run may be called on any thread; calls
 // on one stream run in order. Ownership: the weights' memory is kept; work that
@@ -34,6 +41,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -58,9 +66,10 @@ class Captured {
   // Up to this size arguments and results are copied.
   static constexpr std::int64_t kMaxCopiedBytes = 4096;
 
-  // Calls are put in place (Inline); otherwise the graph is run as it is:
-  // Optimize it before. All weights are bound. Throws std::invalid_argument for
-  // a graph that is not valid.
+  // Calls are put in place (Inline), and on a GPU fused regions taken apart
+  // (Unfuse); otherwise the graph is run as it is: Optimize it before. All
+  // weights are bound. Throws std::invalid_argument for a graph that is not
+  // valid.
   explicit Captured(Graph graph, const CapturedOptions& options = {});
   ~Captured();
   Captured(const Captured&) = delete;
@@ -72,7 +81,7 @@ class Captured {
   const Graph& graph() const { return graph_; }
   // Empty if calls on this device's streams are captured, else why the
   // interpreter runs them.
-  const std::string& not_captured() const { return not_captured_; }
+  std::string not_captured() const;
   // The C++ of its fused regions; "" if it was not asked for.
   const std::string& generated_source() const { return generated_source_; }
   // What generating, compiling and loading it took.
@@ -87,20 +96,23 @@ class Captured {
   struct CompiledRegion;
   class OnStream;
 
-  OnStream& On(Stream& stream);
+  // Null if the interpreter is to run the call.
+  OnStream* On(Stream& stream);
   // For the fused regions, in their order; none if there are none.
   std::vector<CompiledRegion> Generate(const CapturedOptions& options);
 
   Graph graph_;
-  std::string not_captured_;
   std::string generated_source_;
   double compile_seconds_ = 0;
   std::string not_generated_;
   std::unique_ptr<const Plan> plan_;
   const char* name_ = "";  // interned
   Device device_;
-  Mutex mutex_;
-  std::map<Stream*, std::unique_ptr<OnStream>> streams_ ABSL_GUARDED_BY(mutex_);
+  mutable Mutex mutex_;
+  std::string not_captured_ ABSL_GUARDED_BY(mutex_);
+  // With whether TF32 was allowed: a CUDA graph keeps that.
+  std::map<std::pair<Stream*, bool>, std::unique_ptr<OnStream>> streams_
+      ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace d2l::ir

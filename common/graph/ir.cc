@@ -228,6 +228,15 @@ std::int64_t BytesOf(const Tensor& type) {
   return type.numel() * static_cast<std::int64_t>(DTypeSize(type.dtype()));
 }
 
+std::int64_t SpanOf(const Tensor& type) {
+  if (type.numel() == 0) return 0;
+  std::int64_t last = 0;
+  for (int i = 0; i < type.dim(); ++i) {
+    last += (type.size(i) - 1) * type.strides()[i];
+  }
+  return (last + 1) * static_cast<std::int64_t>(DTypeSize(type.dtype()));
+}
+
 ValueId Function::AddArgument(const Tensor& type, std::string value_name) {
   values.push_back({TypeOf(type), std::move(value_name)});
   arguments.push_back(static_cast<ValueId>(values.size()) - 1);
@@ -469,19 +478,24 @@ bool Storages::touches_pinned(const Node& node) const {
          std::any_of(node.outputs.begin(), node.outputs.end(), is_pinned);
 }
 
+bool MayFailLate(const Node& node, const Function& function) {
+  if (node.op.primitive == nullptr) return false;
+  const std::string_view name = node.op.primitive->name();
+  if (name == "gather" || name == "index_select") return true;
+  const auto op =
+      kernels::OpNamed<kernels::BinaryOp>(node.op.primitive->name());
+  return (op == kernels::BinaryOp::kFloorDivide ||
+          op == kernels::BinaryOp::kPow) &&
+         !IsFloatingPoint(function.type(node.inputs[0]).dtype());
+}
+
 bool HasEffect(const Node& node, const Function& function) {
   if (node.kind == NodeKind::kInPlace || node.kind == NodeKind::kCall) {
     return true;
   }
-  if (node.kind != NodeKind::kOp) return false;
-  const Primitive& primitive = *node.op.primitive;
-  if (primitive.effect() == Effect::kRandom) return true;
-  const std::string_view name = primitive.name();
-  if (name == "gather" || name == "index_select") return true;
-  const auto op = kernels::OpNamed<kernels::BinaryOp>(primitive.name());
-  return (op == kernels::BinaryOp::kFloorDivide ||
-          op == kernels::BinaryOp::kPow) &&
-         !IsFloatingPoint(function.type(node.inputs[0]).dtype());
+  return node.kind == NodeKind::kOp &&
+         (node.op.primitive->effect() == Effect::kRandom ||
+          MayFailLate(node, function));
 }
 
 Steps StepsOf(const Tensor& operand, const Shape& shape) {

@@ -63,6 +63,9 @@ std::string TypeToString(const Tensor& type);
 
 // Of a memory that holds all elements of the type and nothing else.
 std::int64_t BytesOf(const Tensor& type);
+// From its first element to its last; less, or more with gaps, unless it is
+// contiguous.
+std::int64_t SpanOf(const Tensor& type);
 
 struct Value {
   Tensor type;
@@ -169,8 +172,10 @@ struct Storages {
   std::vector<bool> external_;  // an argument or a weight
 };
 
+// Whether an operation may fail when it runs: integer division, indices.
+bool MayFailLate(const Node& node, const Function& function);
 // Whether an operation may not be left out although nothing uses its result:
-// it draws random numbers, or it may fail late (integer division, indices).
+// it draws random numbers, or it may fail late.
 bool HasEffect(const Node& node, const Function& function);
 
 // How an element-wise operation with an output of shape `shape` steps through

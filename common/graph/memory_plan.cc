@@ -92,7 +92,7 @@ MemoryPlan PlanMemory(const Function& function, const Storages& storages,
   Arena arena;
   const std::vector<int> last = LastUses(function, storages);
   const auto place = [&](ValueId value) {
-    plan.offset[value] = arena.Take(Rounded(BytesOf(function.type(value))));
+    plan.offset[value] = arena.Take(Rounded(SpanOf(function.type(value))));
   };
   for (const ValueId value : function.arguments) {
     if (wanted[value]) place(value);

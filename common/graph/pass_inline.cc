@@ -13,8 +13,8 @@ namespace {
 
 class Inliner {
  public:
-  explicit Inliner(const Graph& graph)
-      : graph_(graph), weights_(graph.weights.size(), -1) {}
+  Inliner(const Graph& graph, bool fused)
+      : graph_(graph), fused_(fused), weights_(graph.weights.size(), -1) {}
 
   Function Run() {
     const Function& main = graph_.main();
@@ -48,6 +48,8 @@ class Inliner {
       if (node.kind == NodeKind::kCall) {
         outputs = Copy(graph_.functions[node.index], copy.inputs, false,
                        node.op.requested_at);
+      } else if (node.kind == NodeKind::kFused && fused_) {
+        outputs = Copy(*node.body, copy.inputs, false, {});
       } else if (node.kind == NodeKind::kWeight && weights_[node.index] >= 0) {
         outputs = {weights_[node.index]};
       } else {
@@ -73,17 +75,23 @@ class Inliner {
   }
 
   const Graph& graph_;
+  const bool fused_;              // these regions, too
   std::vector<ValueId> weights_;  // the value of each
   Function to_;
 };
 
-}  // namespace
-
-void Inline(Graph& graph) {
-  if (graph.functions.size() == 1) return;
-  Function main = Inliner(graph).Run();
+void Inline(Graph& graph, bool fused) {
+  Function main = Inliner(graph, fused).Run();
   graph.functions.clear();
   graph.functions.push_back(std::move(main));
 }
+
+}  // namespace
+
+void Inline(Graph& graph) {
+  if (graph.functions.size() > 1) Inline(graph, /*fused=*/false);
+}
+
+void Unfuse(Graph& graph) { Inline(graph, /*fused=*/true); }
 
 }  // namespace d2l::ir

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/device/testing.h"
 #include "common/graph/captured.h"
 #include "common/graph/interpreter.h"
 #include "common/graph/ir.h"
@@ -19,9 +20,17 @@
 namespace d2l::ir {
 namespace {
 
-constexpr unsigned kPrograms = 2000;
+// One CPU device and, where there is one, a GPU.
+std::vector<Device> OfEachType() {
+  std::vector<Device> devices = {Device()};
+  for (const Device device : AllDevices()) {
+    if (device.type() == devices.back().type()) continue;
+    devices.push_back(device);
+  }
+  return devices;
+}
 
-class RandomProgramTest : public testing::Test {
+class RandomProgramTest : public testing::TestWithParam<Device> {
  protected:
   // Everything that a call leaves behind.
   template <typename F>
@@ -37,12 +46,15 @@ class RandomProgramTest : public testing::Test {
     return bits;
   }
 
-  const Device device_{};
+  const Device device_ = GetParam();
+  const bool on_gpu_ = device_.type() == DeviceType::kCuda;
+  // A model of a GPU is slow.
+  const unsigned programs_ = on_gpu_ ? 200 : 2000;
 };
 
-TEST_F(RandomProgramTest, AllExecutorsAgree) {
+TEST_P(RandomProgramTest, AllExecutorsAgree) {
   int captured_programs = 0;
-  for (unsigned seed = 0; seed < kPrograms; ++seed) {
+  for (unsigned seed = 0; seed < programs_; ++seed) {
     const RandomProgram program(seed, device_);
     std::vector<std::vector<std::string>> eager;
     for (unsigned version = 0; version < 2; ++version) {
@@ -79,8 +91,10 @@ TEST_F(RandomProgramTest, AllExecutorsAgree) {
       }
       Captured captured(*parsed);
       captured_programs += captured.not_captured().empty();
-      // Twice, with other numbers, through the same arena.
-      for (unsigned version = 0; version < 2; ++version) {
+      // With other numbers, through the same arena. A GPU's first call is the
+      // interpreter's.
+      for (unsigned call = on_gpu_ ? 0 : 1; call < 3; ++call) {
+        const unsigned version = call % 2;
         ASSERT_EQ(eager[version], After(program, version,
                                         [&](const std::vector<Tensor>& x) {
                                           return ir::Run(g, x);
@@ -118,8 +132,11 @@ TEST_F(RandomProgramTest, AllExecutorsAgree) {
     if (HasFatalFailure()) return;
   }
   // The comparison is one with the interpreter only for a part.
-  EXPECT_GT(captured_programs, static_cast<int>(kPrograms) / 2);
+  EXPECT_GT(captured_programs, static_cast<int>(programs_) / 2);
 }
+
+INSTANTIATE_TEST_SUITE_P(All, RandomProgramTest,
+                         testing::ValuesIn(OfEachType()), DeviceTestName);
 
 }  // namespace
 }  // namespace d2l::ir

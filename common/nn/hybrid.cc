@@ -153,6 +153,8 @@ class Hybrid::Programs {
       program.calls = all_[i]->calls.load(std::memory_order_relaxed);
       program.prepare_seconds +=
           all_[i]->first_run_seconds.load(std::memory_order_relaxed);
+      // Known when CUDA has been asked.
+      program.not_captured = all_[i]->captured.not_captured();
       report.programs.push_back(std::move(program));
     }
     return report;
@@ -218,7 +220,6 @@ class Hybrid::Programs {
     const ir::Captured& captured = program->captured;
     report.generate_seconds = captured.compile_seconds();
     report.prepare_seconds = prepare_timer.Seconds() - report.generate_seconds;
-    report.not_captured = captured.not_captured();
     if (options_.generate_cpp) report.not_generated = captured.not_generated();
     report.input = ir::TypeToString(program->input);
     report.why = count == 0

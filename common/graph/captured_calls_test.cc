@@ -1,0 +1,129 @@
+// The calls that Captured makes into CUDA, and what becomes of those that fail:
+// on a model of a GPU.
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/device/cuda/cuda_errors.h"
+#include "common/device/cuda/fake_backend.h"
+#include "common/device/cuda/fake_cuda.h"
+#include "common/device/device_table.h"
+#include "common/device/failure.h"
+#include "common/graph/captured.h"
+#include "common/graph/ir_testing.h"
+#include "common/graph/passes.h"
+#include "common/graph/trace.h"
+#include "common/kernels/tf32.h"
+#include "common/ops/ops.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace d2l::ir {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+using Values = std::vector<Tensor>;
+
+class CapturedCallsTest : public testing::Test {
+ protected:
+  CapturedCallsTest() {
+    Graph graph = Trace(Fn, {x_, x_});
+    Optimize(graph);
+    captured_ = std::make_unique<Captured>(graph);
+    captured_->Run({x_, x_});  // by the interpreter
+    Synchronize(device_);
+  }
+  void TearDown() override {
+    SetAllowTf32(false);
+    EXPECT_THAT(cuda_.violations(), IsEmpty());
+  }
+
+  static Values Fn(const Values& in) {
+    const Tensor h = Relu(MatMul(in[0], T(in[1])) + 1);
+    return {Tanh(h) - h, Sum(h)};
+  }
+  // A call's, of each function.
+  std::int64_t CallsOf(const std::string& function) {
+    const std::int64_t before = cuda_.Calls(function);
+    const Values results = captured_->Run({x_, x_});
+    const std::int64_t calls = cuda_.Calls(function) - before;
+    EXPECT_EQ(Bits(results), Bits(Fn({x_, x_})));
+    return calls;
+  }
+
+  FakeCuda& cuda_ = FakeCudaOfBackend();
+  const Device device_{DeviceType::kCuda, 0};
+  const Tensor x_ = Full({3, 5}, 0.5, device_);
+  std::unique_ptr<Captured> captured_;
+};
+
+// A launch, a copy for each of two arguments and two results, and what every
+// operation of a stream needs.
+TEST_F(CapturedCallsTest, OfOneCall) {
+  EXPECT_EQ(CallsOf("BeginCapture"), 1) << "it records";
+  EXPECT_EQ(CallsOf("BeginCapture"), 0);
+  EXPECT_EQ(CallsOf("LaunchKernel"), 0);
+  EXPECT_EQ(CallsOf("LaunchGraph"), 1);
+  EXPECT_EQ(CallsOf("CopyAsync"), 4);
+  EXPECT_EQ(CallsOf("TakeLaunchError"), 1);
+  EXPECT_EQ(CallsOf("Allocate"), 0);
+  EXPECT_LE(CallsOf(""), 7) << "and an event now and then";
+}
+
+TEST_F(CapturedCallsTest, ItsGraphsGoWithIt) {
+  const std::int64_t before = cuda_.Calls("DestroyGraph");
+  captured_->Run({x_, x_});
+  captured_.reset();
+  EXPECT_EQ(cuda_.Calls("DestroyGraph"), before + 1);
+}
+
+// cuBLAS computes otherwise with it.
+TEST_F(CapturedCallsTest, Tf32HasAGraphOfItsOwn) {
+  EXPECT_EQ(CallsOf("BeginCapture"), 1);
+  SetAllowTf32(true);
+  EXPECT_EQ(CallsOf("LaunchGraph"), 0);
+  EXPECT_EQ(CallsOf("BeginCapture"), 1);
+  EXPECT_EQ(CallsOf("LaunchGraph"), 1);
+  SetAllowTf32(false);
+  EXPECT_EQ(CallsOf("BeginCapture"), 0);
+  EXPECT_EQ(CallsOf("LaunchGraph"), 1);
+}
+
+TEST_F(CapturedCallsTest, TheInterpreterRunsWhatCudaDoesNotRecord) {
+  for (const char* function :
+       {"CreateStream", "BeginCapture", "LaunchKernel", "EndCapture"}) {
+    Captured captured(captured_->graph());
+    captured.Run({x_, x_});
+    EXPECT_EQ(captured.not_captured(), "");
+    cuda_.FailNext(function, kCudaStreamCaptureInvalidated);
+    const std::int64_t begun = cuda_.Calls("BeginCapture");
+    for (int i = 0; i < 3; ++i) {
+      const Values results = captured.Run({x_, x_});
+      EXPECT_EQ(Bits(results), Bits(Fn({x_, x_}))) << function;
+    }
+    EXPECT_THAT(captured.not_captured(), HasSubstr("CUDA does not "));
+    EXPECT_THAT(captured.not_captured(), HasSubstr("error 901")) << function;
+    // It does not try again.
+    EXPECT_LE(cuda_.Calls("BeginCapture"), begun + 1);
+  }
+}
+
+TEST_F(CapturedCallsTest, ALaunchThatFailsThrows) {
+  captured_->Run({x_, x_});
+  for (const char* function : {"LaunchGraph", "CopyAsync"}) {
+    cuda_.FailNext(function, kCudaMemoryAllocation);
+    try {
+      captured_->Run({x_, x_});
+      FAIL() << "nothing thrown";
+    } catch (const AsyncError& error) {
+      EXPECT_THAT(error.what(), HasSubstr("cudaErrorMemoryAllocation"));
+    }
+    EXPECT_EQ(CallsOf("LaunchGraph"), 1) << "it goes on";
+  }
+}
+
+}  // namespace
+}  // namespace d2l::ir

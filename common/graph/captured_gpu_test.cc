@@ -1,0 +1,316 @@
+// Captured on a GPU, or on a model of one. random_program_test.cc has most of
+// what it may compute.
+
+#include <functional>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "common/device/device_table.h"
+#include "common/device/failure.h"
+#include "common/device/memory.h"
+#include "common/device/testing.h"
+#include "common/graph/captured.h"
+#include "common/graph/ir.h"
+#include "common/graph/ir_testing.h"
+#include "common/graph/passes.h"
+#include "common/graph/trace.h"
+#include "common/ops/elementwise_primitives.h"
+#include "common/ops/ops.h"
+#include "common/ops/primitive.h"
+#include "common/ops/record.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace d2l::ir {
+namespace {
+
+using testing::HasSubstr;
+using Values = std::vector<Tensor>;
+
+std::vector<Device> Gpus() {
+  std::vector<Device> gpus;
+  for (const Device device : AllDevices()) {
+    if (device.type() == DeviceType::kCuda) gpus.push_back(device);
+  }
+  return gpus;
+}
+
+class CapturedGpuTest : public testing::TestWithParam<Device> {
+ protected:
+  Tensor Numbers(const Shape& shape, float first = 0) const {
+    std::vector<float> values;
+    for (std::int64_t i = 0; i < shape.numel(); ++i) {
+      values.push_back(first + 0.37f * static_cast<float>(i % 1000) - 100);
+    }
+    return FromVector(values, shape, device_);
+  }
+
+  static Graph Compiled(const TensorFunction& fn, const Values& inputs) {
+    Graph graph = Trace(fn, inputs);
+    Optimize(graph);
+    return graph;
+  }
+
+  // Calls that run the interpreter, record, and launch again.
+  static void ExpectAsEager(Captured& captured, const TensorFunction& fn,
+                            const std::vector<Values>& calls) {
+    for (std::size_t i = 0; i < calls.size(); ++i) {
+      EXPECT_EQ(Bits(captured.Run(calls[i])), Bits(fn(calls[i])))
+          << "call " << i;
+    }
+    EXPECT_EQ(captured.not_captured(), "");
+  }
+
+  const Device device_ = GetParam();
+};
+
+TEST_P(CapturedGpuTest, AnMlpOfOtherNumbers) {
+  Tensor w = Numbers({7, 5}, 98);
+  const Tensor b = Numbers({5});
+  const auto fn = [&](const Values& in) -> Values {
+    const Tensor h = Relu(MatMul(in[0], w) + b);
+    return {Softmax(MatMul(h, T(w)) * 0.01, 1), h};
+  };
+  Captured captured(Compiled(fn, {Numbers({3, 7})}));
+  ExpectAsEager(captured, fn,
+                {{Numbers({3, 7})},
+                 {Numbers({3, 7}, 1)},
+                 {Numbers({3, 7}, 2)},
+                 {Numbers({3, 7}, 3)}});
+  w += 1;  // a weight is read as it is
+  ExpectAsEager(captured, fn, {{Numbers({3, 7}, 4)}});
+}
+
+// They are copied as they are, gaps and all; those that are returned are the
+// caller's.
+TEST_P(CapturedGpuTest, ArgumentsOfAllLayouts) {
+  const auto fn = [](const Values& in) -> Values {
+    return {in[0] + in[1],   in[2] * 2, in[3] * in[0],
+            Sum(in[4], {0}), T(in[0]),  in[2]};
+  };
+  const auto arguments = [this](float first) -> Values {
+    return {T(Numbers({3, 4}, first)), Slice(Numbers({4, 9}, first), 1, 2, 5),
+            Slice(Numbers({9}, first), 0, 1, 9, 3),
+            Expand(Numbers({1, 3}, first), {4, 3}), Numbers({0, 3})};
+  };
+  Captured captured(Compiled(fn, arguments(0)));
+  ExpectAsEager(captured, fn,
+                {arguments(0), arguments(1), arguments(2), arguments(3)});
+  const Values in = arguments(5);
+  const Values out = captured.Run(in);
+  EXPECT_EQ(out[4].storage().get(), in[0].storage().get());
+  EXPECT_EQ(out[5].storage().get(), in[2].storage().get());
+}
+
+TEST_P(CapturedGpuTest, ResultsAreTheCallersOwn) {
+  const auto fn = [this](const Values& in) -> Values {
+    Tensor written = Full({4}, 2, device_);
+    written += in[0];
+    return {in[0] * 3, written, FromVector<float>({1, 2}, {2}, device_)};
+  };
+  Captured captured(Compiled(fn, {Numbers({4})}));
+  std::vector<Values> all;
+  for (int i = 0; i < 4; ++i) {
+    all.push_back(captured.Run({Numbers({4}, static_cast<float>(i))}));
+    for (Tensor& result : all.back()) result += 5;
+  }
+  EXPECT_EQ(captured.not_captured(), "");
+  for (int i = 0; i < 4; ++i) {
+    Values eager = fn({Numbers({4}, static_cast<float>(i))});
+    for (Tensor& result : eager) result += 5;
+    EXPECT_EQ(Bits(all[i]), Bits(eager)) << "call " << i;
+  }
+}
+
+// The second kernel of a sum reads what the first left in scratch memory.
+TEST_P(CapturedGpuTest, ScratchMemoryIsItsOwn) {
+  const auto fn = [](const Values& in) -> Values {
+    return {Sum(in[0]), Sum(in[0] * 2)};
+  };
+  const Values inputs = {Numbers({100'000})};
+  Captured captured(Compiled(fn, inputs));
+  ExpectAsEager(captured, fn, {inputs, inputs});
+  // Tensors in all that is free now.
+  Values others;
+  for (int i = 0; i < 40; ++i) others.push_back(Full({500}, i, device_));
+  for (int i = 0; i < 3; ++i) captured.Run(inputs);
+  for (int i = 0; i < 40; ++i) {
+    EXPECT_EQ(Bits(others[i]), Bits(Full({500}, i, device_)));
+  }
+}
+
+// Each stream has a graph and an arena.
+TEST_P(CapturedGpuTest, StreamsAndThreads) {
+  const auto fn = [](const Values& in) -> Values {
+    return {Tanh(MatMul(in[0], T(in[0])) * 0.001) + 1};
+  };
+  std::vector<Values> inputs;
+  std::vector<std::vector<std::string>> eager;
+  for (int i = 0; i < 2; ++i) {
+    inputs.push_back({Numbers({4, 3}, static_cast<float>(i))});
+    eager.push_back(Bits(fn(inputs[i])));
+  }
+  Captured captured(Compiled(fn, inputs[0]));
+  Synchronize(device_);
+  Stream* const streams[] = {&DefaultStream(device_), &NewStream(device_)};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&, i] {
+      const StreamGuard guard(*streams[i % 2]);
+      std::vector<Values> results;
+      for (int run = 0; run < 20; ++run) {
+        results.push_back(captured.Run(inputs[(i + run) % 2]));
+      }
+      for (int run = 0; run < 20; ++run) {
+        EXPECT_EQ(Bits(results[run]), eager[(i + run) % 2]);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(captured.not_captured(), "");
+}
+
+TEST_P(CapturedGpuTest, QueuedCallsOutliveIt) {
+  const auto fn = [this](const Values& in) -> Values {
+    return {Tanh(in[0] * 2) * Numbers({1000})};
+  };
+  const Values inputs = {Numbers({1000})};
+  Values results;
+  {
+    Captured captured(Compiled(fn, inputs));
+    for (int i = 0; i < 10; ++i) results.push_back(captured.Run(inputs)[0]);
+    EXPECT_EQ(captured.not_captured(), "");
+  }
+  // What was freed is used again.
+  const Tensor other = Full({5000}, 3, device_) * 2;
+  for (const Tensor& result : results) {
+    EXPECT_EQ(Bits(result), Bits(fn(inputs)[0]));
+  }
+}
+
+TEST_P(CapturedGpuTest, OnlyResultsAreAllocated) {
+  const auto fn = [](const Values& in) -> Values {
+    const Tensor h = Relu(MatMul(in[0], T(in[0])));
+    return {Sum(Tanh(h) - h), h * 2};
+  };
+  const Values inputs = {Numbers({50, 6})};
+  Captured captured(Compiled(fn, inputs));
+  for (int i = 0; i < 2; ++i) captured.Run(inputs);
+  const std::int64_t before = Memory(device_).Stats().allocations;
+  const Values results = captured.Run(inputs);
+  EXPECT_EQ(Memory(device_).Stats().allocations, before + 2);
+}
+
+// Those run by the interpreter, with all that it does.
+TEST_P(CapturedGpuTest, RandomNumbersGoOn) {
+  int line = 0;
+  const auto fn = [&](const Values& in) -> Values {
+    line = __LINE__ + 1;
+    return {in[0] + Rand({3}, device_)};
+  };
+  const Values inputs = {Ones({3}, device_)};
+  Captured captured(Compiled(fn, inputs));
+  EXPECT_THAT(captured.not_captured(), HasSubstr("a CUDA graph cannot hold"));
+  EXPECT_THAT(captured.not_captured(),
+              HasSubstr(":" + std::to_string(line) +
+                        ", which draws other numbers in each call"));
+  ManualSeed(3);
+  std::vector<std::vector<std::string>> eager;
+  for (int i = 0; i < 3; ++i) eager.push_back(Bits(fn(inputs)));
+  ManualSeed(3);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(Bits(captured.Run(inputs)), eager[i]);
+}
+
+TEST_P(CapturedGpuTest, ALateErrorNamesTheOperationAndItsLine) {
+  const Values good = {Ones({3}, device_, DType::kInt64),
+                       Ones({3}, device_, DType::kInt64)};
+  const Values bad = {good[0], Zeros({3}, device_, DType::kInt64)};
+  const BinaryPrimitive divide(kernels::BinaryOp::kFloorDivide,
+                               BinaryPrimitive::Which::kNone, 0);
+  int line = 0;
+  const std::function<Tensor(const Values&)> fns[] = {
+      [&line](const Values& in) {
+        line = __LINE__ + 1;
+        return FloorDivide(in[0], in[1]);
+      },
+      [&](const Values& in) {
+        Tensor x = in[0] * 2;
+        line = __LINE__ + 1;
+        ApplyInPlace(divide, {&x, &in[1]}, x, SourceLocation::Current());
+        return x;
+      }};
+  for (const auto& fn : fns) {
+    Captured captured(
+        Compiled([&](const Values& in) -> Values { return {fn(in)}; }, good));
+    EXPECT_THAT(captured.not_captured(),
+                HasSubstr(std::to_string(line) + ", which may fail in a call"));
+    for (int i = 0; i < 3; ++i) captured.Run(good);
+    const Tensor result = captured.Run(bad)[0];
+    try {
+      ToVector<std::int64_t>(result);
+      FAIL() << "nothing thrown";
+    } catch (const AsyncError& error) {
+      EXPECT_EQ(error.failure().requested_at.line(), line);
+      EXPECT_THAT(error.what(), HasSubstr("division by zero at element 0"));
+    }
+  }
+}
+
+// What failed is not computed with.
+TEST_P(CapturedGpuTest, AFailedArgument) {
+  const auto fn = [](const Values& in) -> Values { return {in[0] * 2 + 1}; };
+  const Values good = {Ones({3}, device_, DType::kInt64)};
+  Captured captured(Compiled(fn, good));
+  for (int i = 0; i < 2; ++i) captured.Run(good);
+  const Tensor bad = FloorDivide(good[0], Zeros({3}, device_, DType::kInt64));
+  EXPECT_THROW(Synchronize(device_), AsyncError);
+  EXPECT_THROW(captured.Run({bad}), AsyncError);
+  EXPECT_EQ(Bits(captured.Run(good)), Bits(fn(good)));
+}
+
+TEST_P(CapturedGpuTest, ListenersSeeTheOperations) {
+  const auto fn = [](const Values& in) -> Values { return {in[0] * 2 + 1}; };
+  const Values inputs = {Ones({3}, device_)};
+  Captured captured(Compiled(fn, inputs));
+  for (int i = 0; i < 2; ++i) captured.Run(inputs);
+  struct Counter : OpListener {
+    void OnOp(const OpRecord&) override { ++ops; }
+    int ops = 0;
+  } counter;
+  {
+    const ScopedOpListener listen(&counter);
+    captured.Run(inputs);
+  }
+  EXPECT_EQ(counter.ops, 2);
+}
+
+TEST_P(CapturedGpuTest, WhatCudaGraphsCannotDo) {
+  const auto write = [](const Values& in) -> Values {
+    Tensor x = in[0];
+    x += 1;
+    return {x};
+  };
+  Captured writes(Trace(write, {Ones({3}, device_)}));
+  EXPECT_EQ(writes.not_captured(), "it writes to an argument or a weight");
+  const auto move = [this](const Values& in) -> Values {
+    return {To(in[0], device_) + 1};
+  };
+  Captured moves(Trace(move, {Ones({3})}));
+  EXPECT_EQ(moves.not_captured(), "it runs on several devices");
+  for (int i = 0; i < 3; ++i) {
+    const Tensor x = Ones({3}, device_);
+    writes.Run({x});
+    EXPECT_EQ(Bits(x), Bits(Full({3}, 2)));
+    EXPECT_EQ(Bits(moves.Run({Ones({3})})), Bits(Values{Full({3}, 2)}));
+  }
+}
+
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(CapturedGpuTest);
+INSTANTIATE_TEST_SUITE_P(All, CapturedGpuTest, testing::ValuesIn(Gpus()),
+                         DeviceTestName);
+
+}  // namespace
+}  // namespace d2l::ir
