@@ -1,6 +1,7 @@
 #include "common/device/cuda/cuda_graph.h"
 
 #include <exception>
+#include <mutex>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -26,10 +27,13 @@ CudaGraph::CudaGraph(CudaStream& stream, absl::FunctionRef<void()> launches)
     : stream_(stream) {
   if (internal::enqueue_mode) internal::RefuseCall(stream, "CudaGraph");
   CudaApi& api = stream.gpu().api();
+  const std::lock_guard<std::mutex> lock(stream.recording_);
   int error = stream.gpu().MakeCurrent();
-  if (error == 0) error = api.CreateStream(&recorded_);
+  if (error == 0 && stream.recorded_ == nullptr) {
+    error = api.CreateStream(&stream.recorded_);
+  }
   Check(api, error, "make a stream to record");
-  error = api.BeginCapture(recorded_);
+  error = api.BeginCapture(stream.recorded_);
   std::exception_ptr thrown;
   if (error == 0) {
     recording = this;
@@ -41,10 +45,8 @@ CudaGraph::CudaGraph(CudaStream& stream, absl::FunctionRef<void()> launches)
     }
     internal::enqueue_mode = internal::kMayEnqueue;
     recording = nullptr;
-    error = api.EndCapture(recorded_, &handle_);
+    error = api.EndCapture(stream.recorded_, &handle_);
   }
-  api.DestroyStream(recorded_);
-  recorded_ = nullptr;
   if (thrown != nullptr) {
     if (error == 0) api.DestroyGraph(handle_);
     std::rethrow_exception(thrown);
@@ -85,7 +87,7 @@ CudaGraph* CudaGraph::RecordedOn(const CudaStream& stream) {
 void CudaGraph::Add(const OpLabel& label,
                     absl::FunctionRef<void(const CudaLaunch&)> launch) {
   const CudaGpu& gpu = stream_.gpu();
-  launch({recorded_, ErrorReporter{}, gpu.multiprocessors(), &stream_});
+  launch({stream_.recorded_, ErrorReporter{}, gpu.multiprocessors(), &stream_});
   Check(gpu.api(), gpu.api().TakeLaunchError(),
         absl::StrCat("record ", label.name(), ", requested at ",
                      label.requested_at().ToString()));

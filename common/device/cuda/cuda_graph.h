@@ -12,12 +12,12 @@
 // the caller's that must be there, and the same random numbers. The scratch
 // memory of kernels is kept.
 //
-// CUDA records a stream of the graph's own, so what other threads, and the
-// stream itself, enqueue meanwhile is no part of it. In the recording thread
-// the stream takes launches only; anything else throws std::logic_error. A
-// recorded kernel has no ErrorRecord, so none that may report an error can be
-// recorded. Libraries that make what they need at their first launch (cuBLAS)
-// have made it before.
+// CUDA records another stream beside this one, so what other threads, and the
+// stream itself, enqueue meanwhile is no part of it; one graph at a time. In
+// the recording thread the stream takes launches only; anything else throws
+// std::logic_error. A recorded kernel has no ErrorRecord, so none that may
+// report an error can be recorded. Libraries that make what they need at their
+// first launch (cuBLAS) have made it before.
 //
 // Errors: the constructor throws what `launches` throws, and
 // std::runtime_error, with CUDA's words, if CUDA does not record it. Launch
@@ -74,7 +74,6 @@ class CudaGraph {
            absl::FunctionRef<void(const CudaLaunch&)> launch);
 
   CudaStream& stream_;
-  CudaStreamHandle recorded_ = nullptr;  // while it is
   CudaGraphHandle handle_ = nullptr;
   std::vector<StorageRef> kept_;
 };

@@ -152,6 +152,25 @@ TEST_F(CudaGraphTest, OtherThreadsEnqueueMeanwhile) {
   EXPECT_THAT(seen_, ElementsAre(7, 1, 2));
 }
 
+TEST_F(CudaGraphTest, SeveralThreadsRecord) {
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([this, i] {
+      for (int k = 0; k < 20; ++k) {
+        const CudaGraph graph(*stream_, Numbers({2 * i, 2 * i + 1}));
+        Run(graph);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  stream_->Synchronize();
+  ASSERT_EQ(seen_.size(), 160u);
+  for (std::size_t k = 0; k < seen_.size(); k += 2) {
+    EXPECT_EQ(seen_[k] % 2, 0);
+    EXPECT_EQ(seen_[k + 1], seen_[k] + 1);
+  }
+}
+
 TEST_F(CudaGraphTest, TakesNothingButLaunches) {
   const auto other = std::make_unique<CudaStream>(
       gpu_, Device{DeviceType::kCuda, 0}, 2, StreamOptions());

@@ -105,6 +105,7 @@ CudaStream::~CudaStream() {
   if (log_->state() != StreamLog::State::kRunning) return;
   gpu_.MakeCurrent();
   library_state_.reset();
+  if (recorded_ != nullptr) api_.DestroyStream(recorded_);
   api_.DestroyStream(stream_);
   gpu_.ReturnStreamMemory(memory_);
 }

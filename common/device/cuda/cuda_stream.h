@@ -149,6 +149,7 @@ class CudaStream final : public Stream {
   std::shared_ptr<void>& library_state() { return library_state_; }
 
  private:
+  friend class CudaGraph;
   using Lock = std::unique_lock<std::mutex>;
 
   // Operations below `end` are done when the event is.
@@ -190,6 +191,10 @@ class CudaStream final : public Stream {
   std::shared_ptr<StreamLog> log_;
   std::uintptr_t callback_key_ = 0;  // what CUDA is given for host callbacks
   std::shared_ptr<void> library_state_;
+
+  std::mutex recording_;  // held while a graph is
+  // What CUDA records. It stays, since a library's state may know it.
+  CudaStreamHandle recorded_ = nullptr;
 
   std::mutex mutex_;  // one thread enqueues; guards what follows
   std::deque<Checkpoint> checkpoints_;
