@@ -41,6 +41,7 @@
 #include "common/drawing/svg.h"
 #include "common/drawing/text_canvas.h"
 #include "common/drawing/timeline.h"
+#include "common/graph/artefact/artefact.h"
 #include "common/graph/captured.h"
 #include "common/graph/generated/cpp_code.h"
 #include "common/graph/generated/load_cpp.h"
@@ -72,6 +73,7 @@
 #include "common/profiler/merge.h"
 #include "common/profiler/profile.h"
 #include "common/profiler/profiler.h"
+#include "common/safetensors/safetensors.h"
 #include "common/tensor/dtype.h"
 #include "common/tensor/scalar.h"
 #include "common/tensor/shape.h"
@@ -96,6 +98,7 @@ const std::set<std::string>& NotCompiled() {
       "common/base/stdout.h",
       "common/base/ticks.h",
       "common/base/usable_cores.h",
+      "common/base/user_path.h",
       "common/device/backend.h",
       "common/device/failed_intervals.h",
       "common/device/free_blocks.h",
@@ -206,8 +209,9 @@ TEST(Examples, OfEveryHeaderAreCompiled) {
   for (const auto& [header, example] : Examples()) compiled.insert(header);
   std::set<std::string> seen;
   for (const char* room :
-       {"base", "device", "tensor", "ops", "graph", "graph/generated",
-        "graph/language", "nn", "drawing", "profiler", "lesson"}) {
+       {"base", "device", "tensor", "ops", "graph", "graph/artefact",
+        "graph/generated", "graph/language", "nn", "drawing", "profiler",
+        "lesson", "safetensors"}) {
     for (const auto& entry :
          std::filesystem::directory_iterator(std::string("common/") + room)) {
       const std::string path = entry.path().string();
@@ -257,6 +261,15 @@ class ExamplesTest : public testing::Test {
 };
 
 TEST_F(ExamplesTest, Base) {
+  {
+    // Example of common/base/sha256.h
+    Sha256 hash;
+    hash.Update("ab");
+    hash.Update("c");
+    std::string text = hash.Hex();  // "ba7816bf…", 64 digits
+    // End of example
+    EXPECT_EQ(text.substr(0, 8), "ba7816bf");
+  }
   {
     // Example of common/base/statistics.h
     Summary s = Summarize({1.02, 0.98, 1.71, 1.00, 0.99, 1.01, 1.00});
@@ -577,6 +590,26 @@ TEST_F(ExamplesTest, Programs) {
   const auto fn = [](const std::vector<Tensor>& x) -> std::vector<Tensor> {
     return {Relu(x[0] * 2 + 1)};
   };
+  {
+    // Example of common/safetensors/safetensors.h
+    absl::Status saved =
+        safetensors::SaveFile({{"weight", w}, {"bias", b}}, "net.safetensors");
+    auto file = safetensors::LoadFile("net.safetensors");
+    Tensor bias = file->tensors["bias"];
+    // End of example
+    EXPECT_TRUE(saved.ok()) << saved;
+    EXPECT_TRUE(Equal(bias, b));
+  }
+  {
+    ir::Graph graph = ir::Trace(fn, {x});
+    // Example of common/graph/artefact/artefact.h
+    absl::Status saved = ir::SaveProgram(graph, "my_mlp");
+    absl::StatusOr<ir::Graph> loaded = ir::LoadProgram("my_mlp");
+    std::vector<Tensor> y = ir::Run(*loaded, {x});
+    // End of example
+    EXPECT_TRUE(saved.ok()) << saved;
+    EXPECT_TRUE(Equal(y[0], fn({x})[0]));
+  }
   {
     // Example of common/graph/ir.h
     ir::Function f("f");

@@ -2,8 +2,8 @@
 // safetensors reads and writes as well.
 //
 //   absl::Status saved =
-//       safetensors::SaveFile({{"weight", w}, {"bias", b}}, path);
-//   absl::StatusOr<safetensors::File> file = safetensors::LoadFile(path);
+//       safetensors::SaveFile({{"weight", w}, {"bias", b}}, "net.safetensors");
+//   auto file = safetensors::LoadFile("net.safetensors");
 //   Tensor bias = file->tensors["bias"];
 //
 // A file is the length of its header (8 bytes), the header (JSON: the dtype,

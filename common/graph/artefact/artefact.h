@@ -1,8 +1,8 @@
 // Artefacts: a program in two files, PREFIX.program (text, ir_text.h) and
 // PREFIX.safetensors (its weights), which run without the code that made them.
 //
-//   absl::Status saved = ir::SaveProgram(graph, prefix);
-//   absl::StatusOr<ir::Graph> loaded = ir::LoadProgram(prefix);
+//   absl::Status saved = ir::SaveProgram(graph, "my_mlp");
+//   absl::StatusOr<ir::Graph> loaded = ir::LoadProgram("my_mlp");
 //   std::vector<Tensor> y = ir::Run(*loaded, {x});
 //
 // The text holds the SHA-256 of the weights, so that files of two programs, or
