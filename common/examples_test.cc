@@ -262,15 +262,6 @@ class ExamplesTest : public testing::Test {
 
 TEST_F(ExamplesTest, Base) {
   {
-    // Example of common/base/sha256.h
-    Sha256 hash;
-    hash.Update("ab");
-    hash.Update("c");
-    std::string text = hash.Hex();  // "ba7816bf…", 64 digits
-    // End of example
-    EXPECT_EQ(text.substr(0, 8), "ba7816bf");
-  }
-  {
     // Example of common/base/statistics.h
     Summary s = Summarize({1.02, 0.98, 1.71, 1.00, 0.99, 1.01, 1.00});
     s.median;        // 1.00

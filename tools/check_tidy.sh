@@ -4,8 +4,8 @@
 #
 #   tools/check_tidy.sh [FILE...]
 #
-# Without files: the core, common/base, device, tensor, ops, graph and nn, but
-# for tests, benchmarks, fakes and CUDA. Everything would take longer than a build.
+# Without files: the core, common/base, device, tensor, ops, graph, nn and
+# safetensors, but for tests, benchmarks, fakes and CUDA. Everything would take longer than a build.
 # Versions of clang-tidy differ; 14, Debian 12's, is the one that counts. Needs the
 # libraries of third_party/debian-packages.txt.
 set -euo pipefail
@@ -15,7 +15,7 @@ files=("$@")
 if [[ ${#files[@]} -eq 0 ]]; then
   mapfile -t files < <(git ls-files -- 'common/base/*.cc' 'common/device/*.cc' \
     'common/tensor/*.cc' 'common/ops/*.cc' 'common/graph/*.cc' \
-    'common/nn/*.cc' \
+    'common/nn/*.cc' 'common/safetensors/*.cc' \
     | grep -Ev '_(test|benchmark|fuzz)\.cc$|/(fake|test)[a-z_]*\.cc$|/cuda/')
 fi
 printf '%s\0' "${files[@]}" \
