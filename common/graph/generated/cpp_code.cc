@@ -289,7 +289,7 @@ class RegionWriter {
         in.insert(binary->which() == Which::kFirst ? in.begin() : in.end(),
                   number(binary->scalar(), dtype));
       }
-      // As the kernels do, for which of 0 and -0 is the smaller.
+      // As the kernels do: the minimum of 0 and -0 is the second.
       if (kernels::Commutes(binary->op()) &&
           (binary->which() == Which::kNone
                ? IsNumber(node.inputs[0]) && !IsNumber(node.inputs[1])
@@ -297,7 +297,7 @@ class RegionWriter {
         std::swap(in[0], in[1]);
       }
       if (binary->op() == kernels::BinaryOp::kDivide && dtype != result) {
-        for (std::string& operand : in) operand = "(float)" + operand;
+        for (std::string& operand : in) operand.insert(0, "(float)");
       }
     }
     if (const auto* where = dynamic_cast<const WherePrimitive*>(primitive)) {
