@@ -5,9 +5,9 @@
 #   tools/check_tidy.sh [FILE...]
 #
 # Without files: the core, common/base, device, tensor, ops, graph, nn and
-# safetensors, but for tests, benchmarks, fakes and CUDA. Everything would take longer than a build.
-# Versions of clang-tidy differ; 14, Debian 12's, is the one that counts. Needs the
-# libraries of third_party/debian-packages.txt.
+# safetensors, but for tests, benchmarks, fakes and CUDA. Everything would take
+# longer than a build. Versions of clang-tidy differ; 14, Debian 12's, is the one
+# that counts. Needs the libraries of third_party/debian-packages.txt.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
