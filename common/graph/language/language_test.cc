@@ -192,6 +192,27 @@ TEST(LanguageTest, ValuesUsedTwiceAreVariables) {
             "(-(v - 1) / (2 * 3)) * -4)\n");
 }
 
+// The region stands below the call, and what it computes is printed above.
+TEST(LanguageTest, FusionMovesNoPrint) {
+  Program program = Compiled(
+      "def f():\n"
+      "    print(7)\n"
+      "    return 0\n"
+      "x = 1 + 2\n"
+      "print(x)\n"
+      "f()\n"
+      "print(x * 4)\n");
+  EXPECT_EQ(After(ir::Fuse, program),
+            "def f():\n"
+            "    print(7)\n"
+            "    return 0\n\n"
+            "v = 1 + 2\n"
+            "print(v)\n"
+            "f()\n"
+            "print(v * 4)\n");
+  EXPECT_EQ(language::Run(program), "3\n7\n12\n");
+}
+
 TEST(LanguageTest, ErrorsShowThePlace) {
   EXPECT_EQ(Error("def add(a, b):\n"
                   "    return a + b\n"

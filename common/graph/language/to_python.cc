@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <iterator>
+#include <limits>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -94,29 +95,23 @@ class Writer {
     const std::vector<int> returns = Flatten(function, values);
     CountUses(returns);
     const FunctionInfo& info = program_.functions.at(function.name);
-    auto print = info.prints.begin();
-    auto printed = returns.begin() + (info.returns_value ? 1 : 0);
-    // What is called prints by itself.
-    const auto skip = [&] { printed += (print++)->arguments; };
-    const auto write_print = [&] {
-      const std::vector<int> values(printed, printed + print->arguments);
-      Line(absl::StrCat("print(", Join(values), ")"));
-      skip();
+    Schedule(info, returns);
+    auto prints = prints_.begin();
+    const auto write_prints = [&] {
+      for (const std::vector<int>& values : *prints) {
+        Line(absl::StrCat("print(", Join(values), ")"));
+      }
+      ++prints;
     };
     for (const Step& step : steps_) {
+      if (step.prints) write_prints();
       if (step.node->kind == ir::NodeKind::kCall) {
-        const std::string& callee = graph_.functions[step.node->index].name;
-        const FunctionInfo& called = program_.functions.at(callee);
-        if (!called.prints.empty()) {
-          while (!print->by_call) write_print();
-          for (std::size_t i = 0; i < called.prints.size(); ++i) skip();
-        }
-        Call(step, callee, called);
+        Call(step);
       } else {
         Operation(step);
       }
     }
-    while (print != info.prints.end()) write_print();
+    write_prints();
     if (info.returns_value) {
       Line(absl::StrCat("return ", expressions_[returns[0]].text));
     } else if (!is_main && text_.size() == head) {
@@ -132,7 +127,13 @@ class Writer {
     const ir::Node* node;
     std::vector<int> inputs;
     std::vector<int> outputs;
+    bool prints = false;  // a call
+    int phase = 0;        // how many such calls come first
   };
+
+  const FunctionInfo& Called(const Step& call) const {
+    return program_.functions.at(graph_.functions[call.node->index].name);
+  }
 
   int Add(const ir::Value& value) {
     hints_.push_back(value.name);
@@ -164,6 +165,8 @@ class Writer {
         values[value] = Add(function.values[value]);
       }
       steps_.push_back({&node, numbers(node.inputs), numbers(node.outputs)});
+      steps_.back().prints = node.kind == ir::NodeKind::kCall &&
+                             !Called(steps_.back()).prints.empty();
     }
     return numbers(function.returns);
   }
@@ -184,6 +187,47 @@ class Writer {
         uses_[value] += IsConversion(*step.node) ? uses_[step.outputs[0]] : 1;
       }
     }
+  }
+
+  // Finds the function's own prints, those before each call that prints and
+  // those after the last. What they print is to be known by then, though Fuse
+  // may have put it into a region after the call.
+  void Schedule(const FunctionInfo& info, const std::vector<int>& returns) {
+    auto print = info.prints.begin();
+    auto value = returns.begin() + (info.returns_value ? 1 : 0);
+    int phase = 0;
+    // By value: the phase that needs it.
+    std::vector<int> due(hints_.size(), std::numeric_limits<int>::max());
+    const auto skip = [&] { value += (print++)->arguments; };
+    const auto find_prints = [&](bool to_the_end) {
+      prints_.emplace_back();
+      for (; print != info.prints.end() && (to_the_end || !print->by_call);
+           skip()) {
+        prints_.back().emplace_back(value, value + print->arguments);
+        for (const int v : prints_.back().back()) {
+          due[v] = std::min(due[v], phase);
+        }
+      }
+    };
+    for (Step& step : steps_) {
+      step.phase = phase;
+      if (!step.prints) continue;
+      find_prints(/*to_the_end=*/false);
+      for (std::size_t i = Called(step).prints.size(); i > 0; --i) skip();
+      ++phase;
+    }
+    find_prints(/*to_the_end=*/true);
+    for (auto step = steps_.rbegin(); step != steps_.rend(); ++step) {
+      for (const int v : step->outputs) {
+        step->phase = std::min(step->phase, due[v]);
+      }
+      for (const int v : step->inputs) due[v] = std::min(due[v], step->phase);
+    }
+    std::stable_sort(steps_.begin(), steps_.end(),
+                     [](const Step& a, const Step& b) {
+                       return std::make_pair(a.phase, a.prints) <
+                              std::make_pair(b.phase, b.prints);
+                     });
   }
 
   // ---- Text.
@@ -222,15 +266,16 @@ class Writer {
     expressions_[value] = std::move(e);
   }
 
-  void Call(const Step& step, const std::string& callee,
-            const FunctionInfo& called) {
-    const std::string text = absl::StrCat(callee, "(", Join(step.inputs), ")");
+  void Call(const Step& step) {
+    const FunctionInfo& called = Called(step);
+    const std::string text = absl::StrCat(
+        graph_.functions[step.node->index].name, "(", Join(step.inputs), ")");
     if (!called.returns_value || uses_[step.outputs[0]] == 0) {
       Line(text);
       return;
     }
     // It prints now, not where its value is used.
-    if (!called.prints.empty()) ++uses_[step.outputs[0]];
+    if (step.prints) ++uses_[step.outputs[0]];
     Define(step, text, kAtomLevel);
   }
 
@@ -274,6 +319,7 @@ class Writer {
   std::string indent_;
   std::string text_;
   std::vector<Step> steps_;
+  std::vector<std::vector<std::vector<int>>> prints_;  // values, by phase
   // By value.
   std::vector<std::string> hints_;  // names in the graph
   std::vector<Expression> expressions_;
