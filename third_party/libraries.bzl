@@ -114,5 +114,10 @@ def system_libraries():
         debian_package = "nlohmann-json3-dev",
         targets = {":json": "nlohmann_json"},
     )
+    system_library(
+        name = "zlib",
+        debian_package = "zlib1g-dev",
+        targets = {":zlib": "zlib"},
+    )
     openblas()
     openssl()

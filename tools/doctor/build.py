@@ -12,7 +12,7 @@ PACKAGES_7 = ["libopenblas-dev", "libssl-dev", "pkg-config", "python3"]
 MODULES = {"libabsl-dev": "absl_strings", "libbenchmark-dev": "benchmark",
            "libgmock-dev": "gmock", "libgtest-dev": "gmock", "libhwy-dev": "libhwy",
            "libopenblas-dev": "openblas", "libssl-dev": "libcrypto",
-           "nlohmann-json3-dev": "nlohmann_json"}
+           "nlohmann-json3-dev": "nlohmann_json", "zlib1g-dev": "zlib"}
 
 
 def check_place(m):

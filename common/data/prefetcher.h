@@ -1,0 +1,92 @@
+// Prefetcher: values made ahead of their use by a thread.
+//
+//   int next = 0;
+//   Prefetcher<int> squares([&] { return next * next++; }, /*depth=*/2);
+//   squares.Next();  // 0; the thread makes 1 and 4 meanwhile
+//
+// Of finished values that no one has taken, the thread keeps at most `depth`;
+// then it waits. An exception of the function is thrown by the Next that would
+// return its value, and by all later ones; the function is not called again.
+//
+// Next is for one thread at a time. The function runs on the Prefetcher's
+// thread; what it refers to outlives the Prefetcher. The destructor waits for
+// the call that is running, and no longer.
+
+#ifndef D2L_COMMON_DATA_PREFETCHER_H_
+#define D2L_COMMON_DATA_PREFETCHER_H_
+
+#include <cstddef>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <thread>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "common/base/mutex.h"
+
+namespace d2l {
+
+template <typename T>
+class Prefetcher {
+ public:
+  Prefetcher(std::function<T()> make, std::size_t depth)
+      : make_(std::move(make)), depth_(depth), thread_([this] { Run(); }) {}
+  ~Prefetcher() {
+    {
+      MutexLock lock(mutex_);
+      stop_ = true;
+    }
+    changed_.NotifyAll();
+    thread_.join();
+  }
+  Prefetcher(const Prefetcher&) = delete;
+  Prefetcher& operator=(const Prefetcher&) = delete;
+
+  // Waits for it to be made.
+  T Next() {
+    MutexLock lock(mutex_);
+    while (ready_.empty() && !failure_) changed_.Wait(mutex_);
+    if (ready_.empty()) std::rethrow_exception(failure_);
+    T value = std::move(ready_.front());
+    ready_.pop_front();
+    changed_.NotifyAll();
+    return value;
+  }
+
+ private:
+  void Run() {
+    try {
+      while (HasRoom()) {
+        T value = make_();
+        MutexLock lock(mutex_);
+        ready_.push_back(std::move(value));
+        changed_.NotifyAll();
+      }
+    } catch (...) {
+      MutexLock lock(mutex_);
+      failure_ = std::current_exception();
+      changed_.NotifyAll();
+    }
+  }
+
+  // False at the end.
+  bool HasRoom() {
+    MutexLock lock(mutex_);
+    while (ready_.size() >= depth_ && !stop_) changed_.Wait(mutex_);
+    return !stop_;
+  }
+
+  const std::function<T()> make_;
+  const std::size_t depth_;
+  Mutex mutex_;
+  CondVar changed_;  // one of the three below
+  std::deque<T> ready_ ABSL_GUARDED_BY(mutex_);
+  std::exception_ptr failure_ ABSL_GUARDED_BY(mutex_);
+  bool stop_ ABSL_GUARDED_BY(mutex_) = false;
+  std::thread thread_;  // last: it uses the others
+};
+
+}  // namespace d2l
+
+#endif  // D2L_COMMON_DATA_PREFETCHER_H_
