@@ -20,6 +20,8 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "common/autograd/gradient_rules.h"
+#include "common/autograd/tape.h"
 #include "common/base/atomic_file.h"
 #include "common/base/edit_distance.h"
 #include "common/base/mutex.h"
@@ -63,6 +65,7 @@
 #include "common/nn/module.h"
 #include "common/ops/elementwise_primitives.h"
 #include "common/ops/make_primitive.h"
+#include "common/ops/matmul_primitives.h"
 #include "common/ops/ops.h"
 #include "common/ops/primitive.h"
 #include "common/ops/record.h"
@@ -209,9 +212,9 @@ TEST(Examples, OfEveryHeaderAreCompiled) {
   for (const auto& [header, example] : Examples()) compiled.insert(header);
   std::set<std::string> seen;
   for (const char* room :
-       {"base", "device", "tensor", "ops", "graph", "graph/artefact",
-        "graph/generated", "graph/language", "nn", "drawing", "profiler",
-        "lesson", "safetensors"}) {
+       {"autograd", "base", "device", "tensor", "ops", "graph",
+        "graph/artefact", "graph/generated", "graph/language", "nn", "drawing",
+        "profiler", "lesson", "safetensors"}) {
     for (const auto& entry :
          std::filesystem::directory_iterator(std::string("common/") + room)) {
       const std::string path = entry.path().string();
@@ -689,6 +692,28 @@ TEST_F(ExamplesTest, Programs) {
     // End of example
     EXPECT_EQ(language::ToPython(program.graph, program), "print(10)\n");
     EXPECT_EQ(language::Run(program), "10\n");
+  }
+}
+
+TEST_F(ExamplesTest, Gradients) {
+  {
+    // Example of common/autograd/tape.h
+    Tensor w = Randn({3});
+    Tensor x = Randn({8, 3});
+    GradientTape tape({w});
+    Tensor loss = Sum(Square(MatMul(x, w)));
+    std::vector<Tensor> grads = tape.Backward(loss);  // of w
+    w -= grads[0] * 0.1;
+    // End of example
+    EXPECT_EQ(grads[0].shape(), w.shape());
+  }
+  {
+    const MatMulPrimitive primitive;
+    // Example of common/autograd/gradient_rules.h
+    const GradientRule* rule = FindGradientRule(primitive);
+    rule->reads(primitive, 0);  // of the gradient of input 0: ReadsInput(1)
+    // End of example
+    EXPECT_EQ(rule->reads(primitive, 0), ReadsInput(1));
   }
 }
 

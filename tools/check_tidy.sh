@@ -4,16 +4,17 @@
 #
 #   tools/check_tidy.sh [FILE...]
 #
-# Without files: the core, common/base, device, tensor, ops, graph, nn and
-# safetensors, but for tests, benchmarks, fakes and CUDA. Everything would take
-# longer than a build. Versions of clang-tidy differ; 14, Debian 12's, is the one
-# that counts. Needs the libraries of third_party/debian-packages.txt.
+# Without files: the core, common/autograd, base, device, tensor, ops, graph, nn
+# and safetensors, but for tests, benchmarks, fakes and CUDA. Everything would
+# take longer than a build. Versions of clang-tidy differ; 14, Debian 12's, is the
+# one that counts. Needs the libraries of third_party/debian-packages.txt.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 files=("$@")
 if [[ ${#files[@]} -eq 0 ]]; then
-  mapfile -t files < <(git ls-files -- 'common/base/*.cc' 'common/device/*.cc' \
+  mapfile -t files < <(git ls-files -- 'common/autograd/*.cc' \
+    'common/base/*.cc' 'common/device/*.cc' \
     'common/tensor/*.cc' 'common/ops/*.cc' 'common/graph/*.cc' \
     'common/nn/*.cc' 'common/safetensors/*.cc' \
     | grep -Ev '_(test|benchmark|fuzz)\.cc$|/(fake|test)[a-z_]*\.cc$|/cuda/')

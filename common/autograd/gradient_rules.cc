@@ -1,0 +1,440 @@
+#include "common/autograd/gradient_rules.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <typeindex>
+#include <typeinfo>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "common/kernels/kernels.h"
+#include "common/ops/copy_primitives.h"
+#include "common/ops/elementwise_primitives.h"
+#include "common/ops/joining_primitives.h"
+#include "common/ops/matmul_primitives.h"
+#include "common/ops/ops.h"
+#include "common/ops/reduction_primitives.h"
+#include "common/ops/view_primitives.h"
+
+namespace d2l {
+namespace {
+
+using kernels::BinaryOp;
+using kernels::ReduceOp;
+using kernels::UnaryOp;
+
+// Operands that name the line of the forward operation. An operator takes its
+// line from its first operand: at(dy) * y.
+class Line {
+ public:
+  explicit Line(const ForwardOp& op) : at_(op.at) {}
+  template <typename T>
+  Operand operator()(const T& x) const {
+    return Operand(x, at_);
+  }
+  operator SourceLocation() const { return at_; }  // NOLINT
+
+ private:
+  const SourceLocation at_;
+};
+
+// The primitive as what it is: a rule is found by that.
+template <typename P>
+const P& As(const Primitive& primitive) {
+  return static_cast<const P&>(primitive);
+}
+
+Reads ReadsNothing(const Primitive&, int) { return 0; }
+
+// ---- Element-wise.
+
+Reads UnaryReads(const Primitive& primitive, int) {
+  switch (As<UnaryPrimitive>(primitive).op()) {
+    case UnaryOp::kAbs:
+    case UnaryOp::kSquare:
+    case UnaryOp::kLog:
+      return ReadsInput(0);
+    case UnaryOp::kRelu:
+    case UnaryOp::kExp:
+    case UnaryOp::kSqrt:
+    case UnaryOp::kTanh:
+    case UnaryOp::kSigmoid:
+      return kReadsOutput;
+    case UnaryOp::kGelu:
+      return ReadsInput(0) | kReadsOutput;
+    case UnaryOp::kNegative:
+    case UnaryOp::kCount:
+      break;
+  }
+  return 0;
+}
+
+Tensor UnaryGradient(const ForwardOp& op, int, const Tensor& dy) {
+  const Line at(op);
+  const Tensor& x = op.input(0);
+  const Tensor& y = op.output();
+  switch (As<UnaryPrimitive>(op.primitive).op()) {
+    case UnaryOp::kNegative:
+      return -at(dy);
+    case UnaryOp::kAbs:
+      return Where(at(x) < 0, -at(dy), Where(at(x) > 0, dy, 0, at), at);
+    case UnaryOp::kRelu:
+      return Where(at(y) <= 0, 0, dy, at);  // of NaN, dy
+    case UnaryOp::kSquare:
+      return at(dy) * (at(x) * 2);
+    case UnaryOp::kExp:
+      return at(dy) * y;
+    case UnaryOp::kLog:
+      return at(dy) / x;
+    case UnaryOp::kSqrt:
+      return at(dy) / (at(y) * 2);
+    case UnaryOp::kTanh:
+      return at(dy) * (at(1) - at(y) * y);
+    case UnaryOp::kSigmoid:
+      return at(dy) * (at(at(1) - y) * y);
+    case UnaryOp::kGelu: {
+      // The distribution and the density of the normal distribution at x.
+      const Tensor cdf = Where(at(x) == 0, 0.5, at(y) / x, at);
+      const Tensor pdf = at(Exp(at(at(x) * x) * -0.5, at)) *
+                         (1 / std::sqrt(2 * 3.14159265358979323846));
+      return at(dy) * (at(cdf) + at(x) * pdf);
+    }
+    case UnaryOp::kCount:
+      break;
+  }
+  return {};
+}
+
+// The operands of a binary primitive, one of which may be its scalar.
+struct Operands {
+  Operands(const ForwardOp& op, const BinaryPrimitive& primitive, Line at)
+      : which(primitive.which()),
+        a(which == Which::kFirst ? at(primitive.scalar().To<double>())
+                                 : at(op.input(0))),
+        b(which == Which::kSecond  ? at(primitive.scalar().To<double>())
+          : which == Which::kFirst ? at(op.input(0))
+                                   : at(op.input(1))) {}
+
+  using Which = BinaryPrimitive::Which;
+  const Which which;
+  const Operand a;
+  const Operand b;
+};
+
+// Whether an input is the first operand.
+bool IsFirst(const BinaryPrimitive& primitive, int input) {
+  return input == 0 && primitive.which() != BinaryPrimitive::Which::kFirst;
+}
+
+Reads BinaryReads(const Primitive& primitive, int input) {
+  using Which = BinaryPrimitive::Which;
+  const auto& binary = As<BinaryPrimitive>(primitive);
+  const Which which = binary.which();
+  const Reads a = which == Which::kFirst ? 0 : ReadsInput(0);
+  const Reads b =
+      which == Which::kSecond ? 0 : ReadsInput(which == Which::kFirst ? 0 : 1);
+  const bool first = IsFirst(binary, input);
+  switch (binary.op()) {
+    case BinaryOp::kMultiply:
+      return first ? b : a;
+    case BinaryOp::kDivide:
+      return first ? b : b | kReadsOutput;
+    case BinaryOp::kPow:
+      return first ? a | b : a | b | kReadsOutput;
+    case BinaryOp::kMaximum:
+    case BinaryOp::kMinimum:
+      return a | b;
+    default:
+      return 0;
+  }
+}
+
+// As PyTorch has it: where a power is constant, 0, even if a logarithm or a
+// power in the formula is infinite.
+Tensor PowGradient(const Operands& in, bool first, const Tensor& y,
+                   const Tensor& dy, Line at) {
+  if (first && in.b.tensor() == nullptr) {
+    const double power = in.b.scalar().To<double>();
+    if (power == 0) return ZerosLike(dy, at);
+    return at(dy) * (at(Pow(in.a, power - 1)) * power);
+  }
+  if (first) {
+    const Tensor slope = in.b * Pow(in.a, in.b - 1);
+    return Where(in.b == 0, 0, at(dy) * slope, at);
+  }
+  if (in.a.tensor() == nullptr) {
+    const double base = in.a.scalar().To<double>();
+    const Tensor dx = at(dy) * (at(y) * std::log(base));
+    return base == 0 ? Where(in.b >= 0, 0, dx, at) : dx;
+  }
+  const Tensor constant = at(in.a == 0) * (in.b >= 0);
+  return Where(constant, 0, at(dy) * (at(y) * Log(*in.a.tensor(), at)), at);
+}
+
+Tensor BinaryGradient(const ForwardOp& op, int input, const Tensor& dy) {
+  const Line at(op);
+  const auto& primitive = As<BinaryPrimitive>(op.primitive);
+  const Operands in(op, primitive, at);
+  const bool first = IsFirst(primitive, input);
+  switch (primitive.op()) {
+    case BinaryOp::kAdd:
+      return dy;
+    case BinaryOp::kSubtract:
+      return first ? dy : -at(dy);
+    case BinaryOp::kMultiply:
+      return at(dy) * (first ? in.b : in.a);
+    case BinaryOp::kDivide:
+      if (first) return at(dy) / in.b;
+      return -at(at(at(dy) * op.output()) / in.b);
+    case BinaryOp::kPow:
+      return PowGradient(in, first, op.output(), dy, at);
+    case BinaryOp::kMaximum:
+    case BinaryOp::kMinimum: {
+      // Each of two equals gets half, as in PyTorch.
+      const bool less = first == (primitive.op() == BinaryOp::kMaximum);
+      return Where(less ? in.a < in.b : in.a > in.b, 0,
+                   Where(in.a == in.b, at(dy) / 2, dy, at), at);
+    }
+    default:
+      return {};
+  }
+}
+
+Reads WhereReads(const Primitive&, int) { return ReadsInput(0); }
+
+Tensor WhereGradient(const ForwardOp& op, int input, const Tensor& dy) {
+  const Line at(op);
+  const bool is_a = input == 1 && !As<WherePrimitive>(op.primitive).a();
+  return is_a ? Where(op.input(0), dy, 0, at) : Where(op.input(0), 0, dy, at);
+}
+
+// ---- Products and reductions.
+
+Reads MatMulReads(const Primitive&, int input) { return ReadsInput(1 - input); }
+
+// Of a vector, as the matrix that it stands for.
+Tensor MatMulGradient(const ForwardOp& op, int input, const Tensor& dy) {
+  const Line at(op);
+  const bool a_is_vector = op.inputs[0].shape.rank() == 1;
+  const bool b_is_vector = op.inputs[1].shape.rank() == 1;
+  Tensor product = dy;
+  if (b_is_vector) product = Unsqueeze(product, -1, at);
+  if (a_is_vector) product = Unsqueeze(product, -2, at);
+  const Tensor& other = op.input(1 - input);
+  const auto transpose = [&](bool is_vector, int dim) {
+    return is_vector ? Unsqueeze(other, dim, at) : Transpose(other, -1, -2, at);
+  };
+  if (input == 0) return MatMul(product, transpose(b_is_vector, 0), at);
+  const Tensor db = MatMul(transpose(a_is_vector, -1), product, at);
+  return b_is_vector ? Squeeze(db, -1, at) : db;
+}
+
+Reads ReduceReads(const Primitive& primitive, int) {
+  const ReduceOp op = As<ReducePrimitive>(primitive).op();
+  const bool extreme = op == ReduceOp::kMax || op == ReduceOp::kMin;
+  return extreme ? ReadsInput(0) | kReadsOutput : 0;
+}
+
+Tensor ReduceGradient(const ForwardOp& op, int, const Tensor& dy) {
+  const Line at(op);
+  const auto& primitive = As<ReducePrimitive>(op.primitive);
+  const Shape& shape = op.inputs[0].shape;
+  Dims dims;
+  for (const int dim : primitive.dims()) {
+    dims.Add(WrapDim(primitive.name(), dim, shape.rank()));
+  }
+  // With keepdim.
+  Shape kept = shape;
+  double count = 1;
+  for (int i = 0; i < shape.rank(); ++i) {
+    if (!dims.empty() && std::find(dims.begin(), dims.end(), i) == dims.end()) {
+      continue;
+    }
+    count *= static_cast<double>(shape[i]);
+    kept[i] = 1;
+  }
+  const Tensor share = Reshape(dy, kept, at);
+  switch (primitive.op()) {
+    case ReduceOp::kSum:
+      return Expand(share, shape, at);
+    case ReduceOp::kMean:
+      return Expand(at(share) / count, shape, at);
+    case ReduceOp::kMax:
+    case ReduceOp::kMin: {
+      // Equals share it, as in PyTorch's amax.
+      const Tensor chosen = at(op.input(0)) == Reshape(op.output(), kept, at);
+      const Tensor equals =
+          Sum(To(chosen, dy.dtype(), at), primitive.dims(), true, at);
+      return Where(chosen, at(share) / equals, 0, at);
+    }
+    case ReduceOp::kArgMax:
+      break;
+  }
+  return {};
+}
+
+Reads SoftmaxReads(const Primitive&, int) { return kReadsOutput; }
+
+Tensor SoftmaxGradient(const ForwardOp& op, int, const Tensor& dy) {
+  const Line at(op);
+  const auto& primitive = As<SoftmaxPrimitive>(op.primitive);
+  const Tensor& y = op.output();
+  if (primitive.log()) {
+    return at(dy) - at(Exp(y, at)) * Sum(dy, primitive.dim(), true, at);
+  }
+  return at(y) *
+         (at(dy) - Sum(at(dy) * y, primitive.dim(), /*keepdim=*/true, at));
+}
+
+// ---- Views, copies, joining, picking.
+
+Tensor ReshapeGradient(const ForwardOp& op, int, const Tensor& dy) {
+  return Reshape(dy, op.inputs[0].shape, op.at);
+}
+
+Tensor TransposeGradient(const ForwardOp& op, int, const Tensor& dy) {
+  const auto& primitive = As<TransposePrimitive>(op.primitive);
+  return Transpose(dy, primitive.dim0(), primitive.dim1(), op.at);
+}
+
+Tensor ExpandGradient(const ForwardOp&, int, const Tensor& dy) { return dy; }
+
+// dy in a tensor of zeros, from `start` of a dimension on.
+Tensor Padded(const Tensor& dy, const ValueSpec& x, int dim, std::int64_t start,
+              SourceLocation at) {
+  std::vector<Tensor> parts;
+  const auto add_zeros = [&](std::int64_t size) {
+    if (size == 0) return;
+    Shape shape = x.shape;
+    shape[dim] = size;
+    parts.push_back(Zeros(shape, x.device, x.dtype, at));
+  };
+  add_zeros(start);
+  parts.push_back(dy);
+  add_zeros(x.shape[dim] - start - dy.size(dim));
+  return parts.size() == 1 ? dy : Cat(parts, dim, at);
+}
+
+Tensor SelectGradient(const ForwardOp& op, int, const Tensor& dy) {
+  const auto& primitive = As<SelectPrimitive>(op.primitive);
+  const ValueSpec& x = op.inputs[0];
+  const int dim = WrapDim("select", primitive.dim(), x.shape.rank());
+  const std::int64_t index = primitive.index();
+  return Padded(Unsqueeze(dy, dim, op.at), x, dim,
+                index < 0 ? index + x.shape[dim] : index, op.at);
+}
+
+Tensor SliceGradient(const ForwardOp& op, int, const Tensor& dy) {
+  const auto& primitive = As<SlicePrimitive>(op.primitive);
+  const ValueSpec& x = op.inputs[0];
+  const int dim = WrapDim("slice", primitive.dim(), x.shape.rank());
+  const std::int64_t size = x.shape[dim];
+  if (primitive.step() == 1) {
+    const std::int64_t start = primitive.start();
+    return Padded(
+        dy, x, dim,
+        std::clamp<std::int64_t>(start < 0 ? start + size : start, 0, size),
+        op.at);
+  }
+  const Tensor dx = Zeros(x.shape, x.device, x.dtype, op.at);
+  CopyTo(dy, ApplyView(primitive, dx, op.at), /*non_blocking=*/true, op.at);
+  return dx;
+}
+
+Tensor CopyGradient(const ForwardOp& op, int, const Tensor& dy) {
+  const ValueSpec& x = op.inputs[0];
+  // Without To's wait for a device of another kind.
+  if (x.device == dy.device() && x.dtype == dy.dtype()) return dy;
+  return Apply(CopyPrimitive("to", {dy.shape(), x.dtype, x.device}), {&dy},
+               op.at);
+}
+
+Tensor CatGradient(const ForwardOp& op, int input, const Tensor& dy) {
+  const int dim = WrapDim("cat", As<CatPrimitive>(op.primitive).dim(),
+                          op.inputs[0].shape.rank());
+  std::int64_t start = 0;
+  for (int i = 0; i < input; ++i) start += op.inputs[i].shape[dim];
+  return Slice(dy, dim, start, start + op.inputs[input].shape[dim], 1, op.at);
+}
+
+Reads IndexReads(const Primitive&, int) { return ReadsInput(1); }
+
+// Index by index, in their order: exact, but so many passes over the result.
+Tensor IndexGradient(const ForwardOp& op, int, const Tensor& dy) {
+  const Line at(op);
+  const auto& primitive = As<IndexPrimitive>(op.primitive);
+  const ValueSpec& x = op.inputs[0];
+  const int rank = x.shape.rank();
+  const int dim = WrapDim(primitive.name(), primitive.dim(), rank);
+  const auto along = [rank, dim, at](const Tensor& vector) {
+    Shape shape = Shape::Filled(rank, 1);
+    shape[dim] = vector.numel();
+    return Reshape(vector, shape, at);
+  };
+  const Tensor positions =
+      along(Arange(x.shape[dim], x.device, DType::kInt64, at));
+  const Tensor index = primitive.op() == kernels::IndexOp::kGather
+                           ? op.input(1)
+                           : along(op.input(1));
+  Tensor dx;
+  for (std::int64_t i = 0; i < index.size(dim); ++i) {
+    const Tensor here = at(positions) == Slice(index, dim, i, i + 1, 1, at);
+    const Tensor part = Where(here, Slice(dy, dim, i, i + 1, 1, at), 0, at);
+    dx = dx.defined() ? at(dx) + part : part;
+  }
+  return dx.defined() ? dx : Zeros(x.shape, x.device, x.dtype, at);
+}
+
+}  // namespace
+
+const Tensor& ForwardOp::input(int i) const {
+  static const auto& none = *new Tensor;
+  for (const SavedValue& value : saved) {
+    if (value.which == i) return value.value;
+  }
+  return none;
+}
+
+const GradientRule* FindGradientRule(const Primitive& primitive) {
+  using Rules = absl::flat_hash_map<std::type_index, GradientRule>;
+  static const auto& rules = *new Rules{
+      {typeid(UnaryPrimitive), {UnaryReads, UnaryGradient}},
+      {typeid(BinaryPrimitive), {BinaryReads, BinaryGradient}},
+      {typeid(WherePrimitive), {WhereReads, WhereGradient}},
+      {typeid(MatMulPrimitive), {MatMulReads, MatMulGradient}},
+      {typeid(ReducePrimitive), {ReduceReads, ReduceGradient}},
+      {typeid(SoftmaxPrimitive), {SoftmaxReads, SoftmaxGradient}},
+      {typeid(ReshapePrimitive), {ReadsNothing, ReshapeGradient}},
+      {typeid(SqueezePrimitive), {ReadsNothing, ReshapeGradient}},
+      {typeid(UnsqueezePrimitive), {ReadsNothing, ReshapeGradient}},
+      {typeid(TransposePrimitive), {ReadsNothing, TransposeGradient}},
+      {typeid(ExpandPrimitive), {ReadsNothing, ExpandGradient}},
+      {typeid(SelectPrimitive), {ReadsNothing, SelectGradient}},
+      {typeid(SlicePrimitive), {ReadsNothing, SliceGradient}},
+      {typeid(CopyPrimitive), {ReadsNothing, CopyGradient}},
+      {typeid(CatPrimitive), {ReadsNothing, CatGradient}},
+      {typeid(IndexPrimitive), {IndexReads, IndexGradient}},
+  };
+  const auto found = rules.find(typeid(primitive));
+  if (found == rules.end()) return nullptr;
+  if (found->first == typeid(BinaryPrimitive) &&
+      As<BinaryPrimitive>(primitive).op() == BinaryOp::kFloorDivide) {
+    return nullptr;
+  }
+  return &found->second;
+}
+
+Tensor SumToShape(const Tensor& x, const Shape& shape, SourceLocation at) {
+  if (x.shape() == shape) return x;
+  const int missing = x.dim() - shape.rank();
+  Dims dims;
+  for (int i = 0; i < x.dim(); ++i) {
+    const bool repeated = i < missing || shape[i - missing] == 1;
+    if (repeated && x.size(i) != 1) dims.Add(i);
+  }
+  return Reshape(dims.empty() ? x : Sum(x, dims, /*keepdim=*/true, at), shape,
+                 at);
+}
+
+}  // namespace d2l

@@ -1,0 +1,534 @@
+// Every rule against differences, in double precision, on every device and for
+// operands that lie in memory in every way; and against PyTorch, where the
+// gradient is a matter of definition: gradient_golden.json, made by
+// tests/make_gradient_golden.py.
+
+#include "common/autograd/gradient_rules.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <random>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "common/autograd/tape.h"
+#include "common/kernels/op_tables.h"
+#include "common/ops/make_primitive.h"
+#include "common/ops/ops.h"
+#include "common/ops/record.h"
+#include "common/ops/testing.h"
+#include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
+
+namespace d2l {
+namespace {
+
+using Values = std::vector<Tensor>;
+using Function = std::function<Tensor(const Values&)>;
+
+struct Case {
+  const char* name;
+  std::vector<Shape> shapes;
+  Function f;
+  // The values that the function takes, far from where it has no derivative.
+  enum Domain { kAll, kPositive } domain = kAll;
+};
+
+Tensor Index(const std::vector<std::int64_t>& values, const Shape& shape,
+             Device device) {
+  return FromVector<std::int64_t>(values, shape, device);
+}
+
+// Steps of a path through a function that is used again.
+Tensor Twice(const Tensor& x) { return x * x + Exp(x); }
+
+const std::vector<Case>& Cases() {
+  static const auto& cases = *new std::vector<Case>{
+      // Of one operand.
+      {"neg", {{2, 3}}, [](const Values& x) { return -x[0]; }},
+      {"abs", {{2, 3}}, [](const Values& x) { return Abs(x[0]); }},
+      {"relu", {{2, 3}}, [](const Values& x) { return Relu(x[0]); }},
+      {"square", {{2, 3}}, [](const Values& x) { return Square(x[0]); }},
+      {"exp", {{2, 3}}, [](const Values& x) { return Exp(x[0]); }},
+      {"log",
+       {{2, 3}},
+       [](const Values& x) { return Log(x[0]); },
+       Case::kPositive},
+      {"sqrt",
+       {{2, 3}},
+       [](const Values& x) { return Sqrt(x[0]); },
+       Case::kPositive},
+      {"tanh", {{2, 3}}, [](const Values& x) { return Tanh(x[0]); }},
+      {"sigmoid", {{2, 3}}, [](const Values& x) { return Sigmoid(x[0]); }},
+      {"gelu", {{2, 3}}, [](const Values& x) { return Gelu(x[0]); }},
+      {"exp of a scalar", {{}}, [](const Values& x) { return Exp(x[0]); }},
+      {"exp of nothing", {{0, 3}}, [](const Values& x) { return Exp(x[0]); }},
+      // Of two.
+      {"add", {{2, 3}, {2, 3}}, [](const Values& x) { return x[0] + x[1]; }},
+      {"add, both broadcast",
+       {{2, 1}, {3}},
+       [](const Values& x) { return x[0] + x[1]; }},
+      {"add to nothing",
+       {{0, 3}, {1, 3}},
+       [](const Values& x) { return x[0] + x[1]; }},
+      {"sub",
+       {{2, 3}, {1, 3}},
+       [](const Values& x) { return (x[0] - x[1]) + (3 - x[0]) - 2; }},
+      {"mul", {{2, 3}, {2, 1}}, [](const Values& x) { return x[0] * x[1]; }},
+      {"mul by scalars",
+       {{4}},
+       [](const Values& x) { return 3 * x[0] * 0.5; }},
+      {"mul by itself", {{4}}, [](const Values& x) { return x[0] * x[0]; }},
+      {"div", {{2, 3}, {3}}, [](const Values& x) { return x[0] / x[1]; }},
+      {"div, scalars",
+       {{4}},
+       [](const Values& x) { return 2 / x[0] + x[0] / 3; }},
+      {"pow",
+       {{2, 3}, {3}},
+       [](const Values& x) { return Pow(x[0], x[1]); },
+       Case::kPositive},
+      {"pow 3", {{4}}, [](const Values& x) { return Pow(x[0], 3); }},
+      {"pow 0.5",
+       {{4}},
+       [](const Values& x) { return Pow(x[0], 0.5); },
+       Case::kPositive},
+      {"pow 0", {{4}}, [](const Values& x) { return Pow(x[0], 0) + x[0]; }},
+      {"pow of 2", {{4}}, [](const Values& x) { return Pow(2, x[0]); }},
+      {"maximum",
+       {{2, 3}, {3}},
+       [](const Values& x) { return Maximum(x[0], x[1]); }},
+      {"maximum, scalar",
+       {{5}},
+       [](const Values& x) { return Maximum(x[0], 0.1) + Maximum(-1, x[0]); }},
+      {"minimum",
+       {{2, 3}, {2, 1}},
+       [](const Values& x) { return Minimum(x[0], x[1]); }},
+      {"minimum, scalar",
+       {{5}},
+       [](const Values& x) { return Minimum(x[0], 0.1) * Minimum(1, x[0]); }},
+      {"where",
+       {{2, 3}, {3}},
+       [](const Values& x) { return Where(x[0] > x[1], x[0], x[1] * 2); }},
+      {"where, scalars",
+       {{2, 3}},
+       [](const Values& x) {
+         return Where(x[0] > 0, x[0], 5) * Where(x[0] > 0.7, -5, x[0]);
+       }},
+      {"where, the condition broadcast",
+       {{2, 3}, {1}},
+       [](const Values& x) {
+         return Where(Slice(x[0], 0, 0, 1) > 0, x[1], x[0]);
+       }},
+      // A value that is used again.
+      {"x + f(x)", {{4}}, [](const Values& x) { return x[0] + Exp(x[0]); }},
+      {"f(x) used twice", {{4}}, [](const Values& x) {
+         const Tensor y = Twice(x[0]);
+         return y + y * Sum(y);
+       }},
+      {"x + x", {{4}}, [](const Values& x) { return x[0] + x[0]; }},
+      // Products.
+      {"matmul",
+       {{2, 3}, {3, 4}},
+       [](const Values& x) { return MatMul(x[0], x[1]); }},
+      {"matmul, transposed",
+       {{3, 2}, {4, 3}},
+       [](const Values& x) { return MatMul(T(x[0]), T(x[1])); }},
+      {"matmul by itself",
+       {{3, 3}},
+       [](const Values& x) { return MatMul(x[0], x[0]); }},
+      {"dot", {{3}, {3}}, [](const Values& x) { return Dot(x[0], x[1]); }},
+      {"vector by matrix",
+       {{3}, {3, 2}},
+       [](const Values& x) { return MatMul(x[0], x[1]); }},
+      {"matrix by vector",
+       {{2, 3}, {3}},
+       [](const Values& x) { return MatMul(x[0], x[1]); }},
+      {"vector by matrices",
+       {{3}, {2, 3, 2}},
+       [](const Values& x) { return MatMul(x[0], x[1]); }},
+      {"matrices by vector",
+       {{2, 2, 3}, {3}},
+       [](const Values& x) { return MatMul(x[0], x[1]); }},
+      {"matrices by matrix",
+       {{2, 2, 3}, {3, 2}},
+       [](const Values& x) { return MatMul(x[0], x[1]); }},
+      {"batches broadcast",
+       {{2, 1, 2, 3}, {2, 3, 2}},
+       [](const Values& x) { return MatMul(x[0], x[1]); }},
+      {"matmul of nothing",
+       {{2, 0}, {0, 3}},
+       [](const Values& x) { return MatMul(x[0], x[1]); }},
+      {"matmul of no rows",
+       {{0, 2}, {2, 3}},
+       [](const Values& x) { return MatMul(x[0], x[1]); }},
+      // Reductions.
+      {"sum", {{2, 3}}, [](const Values& x) { return Sum(x[0]); }},
+      {"sum of some",
+       {{2, 3, 2}},
+       [](const Values& x) { return Sum(x[0], {0, -1}); }},
+      {"sum, kept",
+       {{2, 3}},
+       [](const Values& x) { return Sum(x[0], 1, true) * x[0]; }},
+      {"sum of nothing", {{2, 0}}, [](const Values& x) {
+         return Sum(x[0], 1);
+       }},
+      {"mean", {{2, 3}}, [](const Values& x) { return Mean(x[0]); }},
+      {"mean of some",
+       {{2, 3, 2}},
+       [](const Values& x) { return Mean(x[0], {1}); }},
+      {"mean of none", {{0, 3}}, [](const Values& x) {
+         return Mean(x[0], 1);
+       }},
+      {"amax", {{2, 3}}, [](const Values& x) { return Max(x[0]); }},
+      {"amax of some",
+       {{2, 3, 2}},
+       [](const Values& x) { return Max(x[0], {0, -1}); }},
+      {"amin", {{2, 3}}, [](const Values& x) { return Min(x[0], 1, true); }},
+      {"softmax", {{2, 3}}, [](const Values& x) { return Softmax(x[0], 1); }},
+      {"softmax, another dimension",
+       {{2, 3, 2}},
+       [](const Values& x) { return Softmax(x[0], -2); }},
+      {"log_softmax",
+       {{2, 3}},
+       [](const Values& x) { return LogSoftmax(x[0], -1); }},
+      // Views.
+      {"view",
+       {{2, 3}},
+       [](const Values& x) { return Exp(Reshape(x[0], {3, -1})); }},
+      {"transpose",
+       {{2, 3, 2}},
+       [](const Values& x) { return Exp(Transpose(x[0], 0, -1)); }},
+      {"squeeze",
+       {{2, 1, 1}},
+       [](const Values& x) { return Squeeze(x[0]) + Squeeze(x[0], 1); }},
+      {"unsqueeze",
+       {{3}},
+       [](const Values& x) { return Unsqueeze(x[0], -1) * x[0]; }},
+      {"expand",
+       {{3, 1}},
+       [](const Values& x) { return Expand(x[0], {2, 3, 2}); }},
+      {"slice",
+       {{5, 2}},
+       [](const Values& x) { return Exp(Slice(x[0], 0, 1, -1)); }},
+      {"slice from the end",
+       {{5}},
+       [](const Values& x) { return Slice(x[0], -1, -3) * 2; }},
+      {"slice, stepped",
+       {{2, 5}},
+       [](const Values& x) { return Exp(Slice(x[0], 1, 1, 5, 2)); }},
+      {"slice of nothing",
+       {{4}},
+       [](const Values& x) { return Slice(x[0], 0, 9, 2) + Sum(x[0]); }},
+      {"select", {{3, 2}}, [](const Values& x) {
+         return Select(x[0], 0, -1) * Select(x[0], 0, 1);
+       }},
+      {"split",
+       {{5}},
+       [](const Values& x) {
+         const Values pieces = Split(x[0], 2);
+         return pieces[0] * pieces[1] + pieces[2];
+       }},
+      // Copies, joining, picking.
+      {"clone", {{2, 3}}, [](const Values& x) { return Clone(x[0]); }},
+      {"contiguous",
+       {{2, 3}},
+       [](const Values& x) { return Contiguous(T(x[0])); }},
+      {"to and fro", {{3}}, [](const Values& x) {
+         const Tensor there = To(x[0], OtherDevice(x[0].device()));
+         return To(there * there, x[0].device()) * x[0];
+       }},
+      {"copy in place", {{3}, {2, 3}}, [](const Values& x) {
+         Tensor y = x[1] * 2;
+         CopyTo(x[0], y);  // broadcast
+         return y * x[1];
+       }},
+      {"cat",
+       {{2, 1}, {2, 0}, {2, 2}},
+       [](const Values& x) { return Cat({x[0], x[1], x[2], x[0]}, 1); }},
+      {"stack", {{2}, {2}}, [](const Values& x) {
+         return Stack({x[0], x[1]}, -1);
+       }},
+      {"gather",
+       {{2, 3}},
+       [](const Values& x) {
+         return Exp(Gather(x[0], 1, Index({2, 2, 0, 1}, {2, 2},
+                                          x[0].device())));
+       }},
+      {"gather, another dimension",
+       {{2, 3}},
+       [](const Values& x) {
+         return Gather(x[0], 0, Index({1, 0, 1}, {1, 3}, x[0].device()));
+       }},
+      {"index_select",
+       {{3, 2}},
+       [](const Values& x) {
+         return IndexSelect(x[0], 0, Index({2, 0, 2, 2}, {4}, x[0].device()));
+       }},
+      {"index_select of columns",
+       {{2, 3}},
+       [](const Values& x) {
+         return IndexSelect(x[0], -1, Index({1, 1}, {2}, x[0].device()));
+       }},
+      {"index_select of none",
+       {{3, 2}},
+       [](const Values& x) {
+         return IndexSelect(x[0], 0, Index({}, {0}, x[0].device()));
+       }},
+      // In place, on values of the tape's own.
+      {"in place",
+       {{3}, {3}},
+       [](const Values& x) {
+         Tensor y = x[0] * x[1];
+         y += x[0];
+         y *= 3;
+         y -= x[1];
+         TanhInPlace(y);
+         return y * x[0];
+       }},
+      {"div in place",
+       {{3}, {3}},
+       [](const Values& x) {
+         Tensor y = x[0] * 2;
+         ReluInPlace(y);
+         Tensor z = y + 1;
+         z /= x[1];
+         return z * x[0];
+       }},
+      {"filled in place", {{3}}, [](const Values& x) {
+         Tensor y = x[0] * 2;
+         FillInPlace(y, 7);
+         return y * x[0];
+       }},
+      {"a sum that begins with a constant", {{3}}, [](const Values& x) {
+         Tensor y = ZerosLike(x[0]);
+         y += x[0];
+         y += Exp(x[0]);
+         return y;
+       }},
+  };
+  return cases;
+}
+
+// Distinct, unevenly spaced numbers, none near 0 or another.
+std::vector<double> DistinctValues(std::int64_t count, Case::Domain domain,
+                                   std::mt19937& random,
+                                   std::vector<double>& unused) {
+  if (unused.empty()) {
+    std::uniform_real_distribution<double> jitter(0, 0.02);
+    for (int i = 0; i < 64; ++i)
+      unused.push_back(0.2 + 0.04 * i + jitter(random));
+    std::shuffle(unused.begin(), unused.end(), random);
+  }
+  std::vector<double> values;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const bool negative = domain == Case::kAll && random() % 2 == 0;
+    values.push_back(negative ? -unused.back() : unused.back());
+    unused.pop_back();
+  }
+  return values;
+}
+
+// Sum(f(x) * weights), the weights different for each element of the result.
+double WeightedSum(const Tensor& y) {
+  const std::vector<double> values = ValuesOf(y);
+  double sum = 0;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    sum += values[i] * std::sin(static_cast<double>(i + 1));
+  }
+  return sum;
+}
+Tensor WeightsFor(const Tensor& y) {
+  std::vector<double> weights;
+  for (std::int64_t i = 0; i < y.numel(); ++i) {
+    weights.push_back(std::sin(static_cast<double>(i + 1)));
+  }
+  return FromVector<double>(weights, y.shape(), y.device());
+}
+
+void CheckGradients(const Case& one, Device device, Placement placement) {
+  std::mt19937 random(7);
+  std::vector<double> unused;
+  std::vector<std::vector<double>> numbers;
+  const auto place = [&](std::size_t i) {
+    return Place(numbers[i], one.shapes[i], device, DType::kFloat64, placement);
+  };
+  Values inputs;
+  for (std::size_t i = 0; i < one.shapes.size(); ++i) {
+    numbers.push_back(
+        DistinctValues(one.shapes[i].numel(), one.domain, random, unused));
+    inputs.push_back(place(i));
+  }
+  GradientTape tape(inputs);
+  const Tensor y = one.f(inputs);
+  const Values gradients = tape.Backward(y, WeightsFor(y));
+  ASSERT_EQ(gradients.size(), inputs.size());
+  constexpr double kStep = 1e-5;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    ASSERT_EQ(gradients[i].shape(), inputs[i].shape());
+    ASSERT_TRUE(gradients[i].is_contiguous());
+    const std::vector<double> got = ValuesOf(gradients[i]);
+    for (std::size_t j = 0; j < got.size(); ++j) {
+      const double x = numbers[i][j];
+      const auto at = [&](double value) {
+        numbers[i][j] = value;
+        Values moved = inputs;
+        moved[i] = place(i);
+        return WeightedSum(one.f(moved));
+      };
+      const double expected = (at(x + kStep) - at(x - kStep)) / (2 * kStep);
+      numbers[i][j] = x;
+      EXPECT_NEAR(got[j], expected, 1e-7 * (1 + std::abs(expected)))
+          << "input " << i << ", element " << j;
+    }
+  }
+}
+
+class GradientRulesTest : public DeviceTest {};
+INSTANTIATE_FOR_ALL_DEVICES(GradientRulesTest);
+
+TEST_P(GradientRulesTest, AgreeWithDifferences) {
+  for (const Case& one : Cases()) {
+    SCOPED_TRACE(one.name);
+    for (const Placement placement : kPlacements) {
+      SCOPED_TRACE(PlacementName(placement));
+      CheckGradients(one, device(), placement);
+    }
+  }
+}
+
+// The names of all primitives whose gradients the cases need.
+class Names : public OpListener {
+ public:
+  void OnOp(const OpRecord& record) override {
+    if (FindGradientRule(*record.primitive) == nullptr) return;
+    if (!IsFloatingPoint(record.outputs[0].dtype())) return;
+    names.insert(record.primitive->name());
+  }
+  std::set<std::string> names;
+};
+
+template <typename Op>
+void AddNames(std::set<std::string>& names) {
+  std::apply([&](const auto&... rows) { (names.insert(rows.name), ...); },
+             kernels::OpTable<Op>::kRows);
+}
+
+// A primitive that is added makes this fail until it has a rule and a case, or
+// stands among those that have none.
+TEST(GradientRules, EveryPrimitiveHasOneOrStandsHere) {
+  Names met;
+  {
+    const ScopedOpListener listen(&met);
+    for (const Case& one : Cases()) {
+      Values inputs;
+      for (const Shape& shape : one.shapes) {
+        inputs.push_back(Rand(shape, Device(), DType::kFloat64));
+      }
+      one.f(inputs);
+    }
+  }
+  // Of integers, or made from nothing, or without a derivative that is of use.
+  const std::set<std::string> without = {
+      "argmax", "arange", "empty", "eye",     "fill",  "floor_divide",
+      "full",   "ones",   "rand",  "randint", "randn", "zeros",
+      "eq",     "ne",     "lt",    "le",      "gt",    "ge"};
+  std::set<std::string> all;
+  AddNames<kernels::UnaryOp>(all);
+  AddNames<kernels::BinaryOp>(all);
+  AddNames<kernels::ReduceOp>(all);
+  AddNames<kernels::RandomOp>(all);
+  for (const char* const name :
+       {"zeros",        "ones",   "full",      "to",          "clone",
+        "contiguous",   "copy",   "softmax",   "log_softmax", "gather",
+        "index_select", "arange", "fill",      "transpose",   "select",
+        "squeeze",      "where",  "slice",     "empty",       "eye",
+        "matmul",       "cat",    "unsqueeze", "view",        "expand"}) {
+    EXPECT_NE(MakePrimitive(name, {}).status().code(),
+              absl::StatusCode::kNotFound)
+        << name;
+    all.insert(name);
+  }
+  for (const std::string& name : all) {
+    EXPECT_NE(met.names.count(name) != 0, without.count(name) != 0) << name;
+  }
+}
+
+// The functions of tests/make_gradient_golden.py, by their names there.
+const std::map<std::string, Function>& GoldenFunctions() {
+  static const auto& functions = *new std::map<std::string, Function>{
+      {"abs", [](const Values& x) { return Abs(x[0]); }},
+      {"relu", [](const Values& x) { return Relu(x[0]); }},
+      {"sqrt", [](const Values& x) { return Sqrt(x[0]); }},
+      {"tanh", [](const Values& x) { return Tanh(x[0]); }},
+      {"sigmoid", [](const Values& x) { return Sigmoid(x[0]); }},
+      {"gelu", [](const Values& x) { return Gelu(x[0]); }},
+      {"amax", [](const Values& x) { return Max(x[0], 1); }},
+      {"amin", [](const Values& x) { return Min(x[0]); }},
+      {"maximum", [](const Values& x) { return Maximum(x[0], x[1]); }},
+      {"minimum", [](const Values& x) { return Minimum(x[0], x[1]); }},
+      {"pow 0", [](const Values& x) { return Pow(x[0], 0); }},
+      {"pow 2", [](const Values& x) { return Pow(x[0], 2); }},
+      {"pow", [](const Values& x) { return Pow(x[0], x[1]); }},
+      {"pow of 0", [](const Values& x) { return Pow(0, x[0]); }},
+      {"where",
+       [](const Values& x) { return Where(x[0] > 0, Sqrt(x[0]), x[0]); }},
+      {"div", [](const Values& x) { return x[0] / x[1]; }},
+      {"softmax", [](const Values& x) { return Softmax(x[0], 1); }},
+      {"log_softmax", [](const Values& x) { return LogSoftmax(x[0], 1); }},
+      {"matmul", [](const Values& x) { return MatMul(x[0], x[1]); }},
+      {"mlp",
+       [](const Values& x) {
+         return LogSoftmax(MatMul(Relu(MatMul(x[0], T(x[1])) + x[2]), T(x[3])),
+                           1);
+       }},
+  };
+  return functions;
+}
+
+Tensor FromGolden(const nlohmann::json& golden) {
+  std::vector<double> values;
+  for (const nlohmann::json& text : golden.at("values")) {
+    values.push_back(std::stod(text.get<std::string>()));
+  }
+  return FromVector<double>(
+      values, Shape(golden.at("shape").get<std::vector<std::int64_t>>()));
+}
+
+TEST(GradientRules, AgreeWithPyTorch) {
+  std::ifstream file("common/autograd/gradient_golden.json");
+  ASSERT_TRUE(file) << "gradient_golden.json is not among the test's data";
+  const nlohmann::json golden = nlohmann::json::parse(file);
+  std::set<std::string> met;
+  for (const nlohmann::json& one : golden.at("cases")) {
+    const std::string name = one.at("name");
+    SCOPED_TRACE(name);
+    met.insert(name);
+    Values inputs;
+    for (const nlohmann::json& x : one.at("inputs")) {
+      inputs.push_back(FromGolden(x));
+    }
+    GradientTape tape(inputs);
+    const Tensor y = GoldenFunctions().at(name)(inputs);
+    const Values gradients = tape.Backward(y, WeightsFor(y));
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      EXPECT_EQ(DescribeDifference(gradients[i],
+                                   FromGolden(one.at("gradients").at(i)),
+                                   {1e-12, 1e-14, /*equal_nan=*/true}),
+                "")
+          << "input " << i;
+    }
+  }
+  EXPECT_EQ(met.size(), GoldenFunctions().size());
+}
+
+}  // namespace
+}  // namespace d2l

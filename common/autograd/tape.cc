@@ -1,0 +1,261 @@
+#include "common/autograd/tape.h"
+
+#include <cstddef>
+#include <stdexcept>
+#include <utility>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "common/ops/ops.h"
+#include "common/tensor/dtype.h"
+
+namespace d2l {
+namespace {
+
+thread_local int no_grad_guards = 0;
+
+// The user's line, if a layer made the request.
+SourceLocation LineOf(const OpRecord& record) {
+  return record.requested_by.known() ? record.requested_by
+                                     : record.requested_at;
+}
+
+bool CoversItsMemory(const Tensor& x) {
+  return x.is_contiguous() &&
+         static_cast<std::size_t>(x.numel()) * DTypeSize(x.dtype()) >=
+             x.storage()->bytes();
+}
+
+}  // namespace
+
+GradientTape::GradientTape(std::vector<Tensor> watched, SourceLocation at)
+    : watched_(std::move(watched)), listen_(this) {
+  for (const Tensor& x : watched_) {
+    CheckDefined("GradientTape", x, at);
+    WithLine(at, [&] { CheckFloatingPoint("GradientTape", x); });
+    AddValue(x, at);
+  }
+}
+
+void GradientTape::AddValue(const Tensor& x, SourceLocation at) {
+  value_of_[x.id()] = static_cast<int>(values_.size());
+  values_.push_back({x.id(), x.storage()->id(), at});
+}
+
+int GradientTape::ValueOf(const Tensor& x) const {
+  const auto found = value_of_.find(x.id());
+  return found == value_of_.end() ? -1 : found->second;
+}
+
+void GradientTape::OnOp(const OpRecord& record) {
+  if (done_) return;
+  const Tensor& output = record.outputs[0];
+  if (record.in_place) writes_[output.storage()->id()] = LineOf(record);
+  if (no_grad_guards > 0) return;
+  absl::InlinedVector<int, 2> values;
+  bool differentiable = false;
+  for (const Tensor* input : record.inputs) {
+    values.push_back(ValueOf(*input));
+    differentiable = differentiable || values.back() >= 0;
+  }
+  if (record.in_place) CheckWrite(record, differentiable);
+  if (differentiable) {
+    Note(record, values);
+  } else if (record.in_place) {
+    value_of_.erase(output.id());  // a constant from now on
+  } else if (record.view) {
+    other_views_[output.id()] = LineOf(record);
+  }
+}
+
+void GradientTape::Note(const OpRecord& record,
+                        const absl::InlinedVector<int, 2>& values) {
+  // Integers have no gradient.
+  const Tensor& output = record.outputs[0];
+  if (!IsFloatingPoint(output.dtype())) return;
+  auto node = std::make_unique<Node>();
+  node->primitive = record.primitive->Clone();
+  node->rule = FindGradientRule(*node->primitive);
+  node->at = LineOf(record);
+  node->output = static_cast<int>(values_.size());
+  node->num_outputs = static_cast<int>(record.outputs.size());
+  node->input_values = values;
+  for (const Tensor& made : record.outputs) AddValue(made, node->at);
+  Reads reads = 0;
+  node->inputs.reserve(values.size());
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const Tensor& input = *record.inputs[i];
+    node->inputs.push_back({input.shape(), input.dtype(), input.device()});
+    if (values[i] >= 0 && node->rule != nullptr) {
+      reads |= node->rule->reads(*node->primitive, static_cast<int>(i));
+    }
+  }
+  for (int i = 0; i < static_cast<int>(values.size()) && i < kOutput; ++i) {
+    if ((reads & ReadsInput(i)) == 0) continue;
+    const Tensor& input = *record.inputs[i];
+    // In place, it has been overwritten already.
+    const bool lost =
+        record.in_place && input.storage().get() == output.storage().get();
+    node->saved.push_back({i, input.version() - (lost ? 1 : 0), input});
+  }
+  if ((reads & kReadsOutput) != 0) {
+    node->saved.push_back({kOutput, output.version(), output});
+  }
+  nodes_.push_back(std::move(node));
+}
+
+void GradientTape::CheckWrite(const OpRecord& record, bool differentiable) {
+  const Tensor& target = record.outputs[0];
+  const int known = ValueOf(target);
+  const auto refuse = [&](const char* what, SourceLocation seen) {
+    Refuse(absl::StrFormat(
+        "[%s_] an operation in place, requested at %s, writes to %s %s, known "
+        "to the tape since %s: gradients would be wrong; make a new tensor "
+        "(x = x + y, Where, Cat, Clone), or write under a NoGradGuard what "
+        "needs no gradient",
+        record.primitive->name(), LineOf(record).ToString(), target.Describe(),
+        what, seen.ToString()));
+  };
+  for (std::size_t i = 0; i < values_.size(); ++i) {
+    const Value& value = values_[i];
+    if (value.storage != target.storage()->id()) continue;
+    if (value.id != target.id()) {
+      refuse("that shares memory with another tensor", value.at);
+    }
+    if (i < watched_.size()) refuse("that is watched", value.at);
+  }
+  if (known >= 0 || !differentiable) return;
+  // The tensor that it is a view of would not depend on what was written.
+  const auto view = other_views_.find(target.id());
+  if (view != other_views_.end()) refuse("that is a view", view->second);
+  if (!CoversItsMemory(target)) refuse("that is a view", LineOf(record));
+}
+
+void GradientTape::Refuse(const std::string& what) {
+  refused_ = what;
+  throw std::logic_error(what);
+}
+
+std::vector<Tensor> GradientTape::Backward(const Tensor& loss,
+                                           SourceLocation at) {
+  CheckDefined("backward", loss, at);
+  if (loss.numel() != 1) {
+    throw std::invalid_argument(absl::StrFormat(
+        "[backward] a loss of one number wanted; got %s; reduce it, Sum(y) or "
+        "Mean(y), or give its gradient: Backward(y, OnesLike(y)); requested "
+        "at %s",
+        loss.Describe(), at.ToString()));
+  }
+  return Backward(loss, OnesLike(loss, at), at);
+}
+
+std::vector<Tensor> GradientTape::Backward(const Tensor& y,
+                                           const Tensor& gradient,
+                                           SourceLocation at) {
+  CheckDefined("backward", y, at);
+  CheckDefined("backward", gradient, at);
+  if (done_) {
+    throw std::logic_error(absl::StrFormat(
+        "[backward] requested at %s, but the tape has given its gradients "
+        "before, at %s, and has let go of its values; make a GradientTape for "
+        "each loss",
+        at.ToString(), gone_back_.ToString()));
+  }
+  if (!refused_.empty()) {
+    throw std::logic_error(absl::StrCat(refused_, " ([backward] requested at ",
+                                        at.ToString(), ")"));
+  }
+  const int last = ValueOf(y);
+  if (last < 0) {
+    throw std::invalid_argument(absl::StrFormat(
+        "[backward] the loss, %s, does not depend on a tensor that the tape "
+        "watches: make the tape, GradientTape tape(parameters), before the "
+        "loss is computed, on the same thread; requested at %s",
+        y.Describe(), at.ToString()));
+  }
+  if (gradient.shape() != y.shape() || gradient.dtype() != y.dtype() ||
+      gradient.device() != y.device()) {
+    throw std::invalid_argument(absl::StrFormat(
+        "[backward] the gradient must be like what it is the gradient of; got "
+        "%s for %s; requested at %s",
+        gradient.Describe(), y.Describe(), at.ToString()));
+  }
+  done_ = true;
+  gone_back_ = at;
+  const RequestedBy by(at);
+  std::vector<Tensor> gradients(values_.size());
+  gradients[last] = gradient;
+  while (!nodes_.empty()) {
+    // With it go its values.
+    const std::unique_ptr<Node> node = std::move(nodes_.back());
+    nodes_.pop_back();
+    for (int i = 0; i < node->num_outputs; ++i) {
+      const Tensor dy = std::move(gradients[node->output + i]);
+      if (dy.defined()) GoBack(*node, dy, gradients);
+    }
+  }
+  std::vector<Tensor> results;
+  absl::flat_hash_set<std::uint64_t> taken = {gradient.storage()->id()};
+  for (const Tensor& x : watched_) {
+    const Tensor& sum = gradients[value_of_.at(x.id())];
+    if (!sum.defined()) {
+      results.push_back(ZerosLike(x, at));
+    } else {
+      const Tensor dense = Contiguous(sum, at);
+      const bool own = taken.insert(dense.storage()->id()).second;
+      results.push_back(own ? dense : Clone(dense, at));
+    }
+  }
+  return results;
+}
+
+void GradientTape::GoBack(const Node& node, const Tensor& dy,
+                          std::vector<Tensor>& gradients) const {
+  if (node.rule == nullptr) {
+    throw std::logic_error(absl::StrFormat(
+        "[backward] no gradient for %s, requested at %s; leave it out of the "
+        "gradients with Detach, or add a rule to "
+        "common/autograd/gradient_rules.cc ([backward] requested at %s)",
+        node.primitive->name(), node.at.ToString(), gone_back_.ToString()));
+  }
+  CheckUnchanged(node);
+  const ForwardOp op = {*node.primitive, node.at, node.inputs, node.saved};
+  for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+    if (node.input_values[i] < 0) continue;
+    const Tensor dx =
+        SumToShape(node.rule->gradient(op, static_cast<int>(i), dy),
+                   node.inputs[i].shape, node.at);
+    Tensor& sum = gradients[node.input_values[i]];
+    // Not in place: several values may have this very gradient.
+    sum = sum.defined() ? Operand(sum, node.at) + dx : dx;
+  }
+}
+
+void GradientTape::CheckUnchanged(const Node& node) const {
+  for (const SavedValue& saved : node.saved) {
+    if (saved.value.version() == saved.version) continue;
+    const auto write = writes_.find(saved.value.storage()->id());
+    throw std::logic_error(absl::StrFormat(
+        "[backward] the gradient of %s, requested at %s, needs %s, %s, which "
+        "was overwritten in place at %s; make a new tensor there, or copy it "
+        "before, Clone(x) ([backward] requested at %s)",
+        node.primitive->name(), node.at.ToString(),
+        saved.which == kOutput ? "its result" : "an operand",
+        saved.value.Describe(),
+        (write == writes_.end() ? SourceLocation() : write->second).ToString(),
+        gone_back_.ToString()));
+  }
+}
+
+NoGradGuard::NoGradGuard() { ++no_grad_guards; }
+NoGradGuard::~NoGradGuard() { --no_grad_guards; }
+
+Tensor Detach(const Tensor& x, SourceLocation at) {
+  CheckDefined("detach", x, at);
+  const NoGradGuard guard;
+  // A view to other listeners: a tracer's program holds it.
+  return Expand(x, x.shape(), at);
+}
+
+}  // namespace d2l

@@ -1,0 +1,133 @@
+// GradientTape: gradients of what is computed while it lives.
+//
+//   Tensor w = Randn({3});
+//   Tensor x = Randn({8, 3});
+//   GradientTape tape({w});
+//   Tensor loss = Sum(Square(MatMul(x, w)));
+//   std::vector<Tensor> grads = tape.Backward(loss);  // of w
+//   w -= grads[0] * 0.1;
+//
+// The tape listens to its thread's operations and notes those that depend on
+// the tensors it watches, with the values that their gradients are computed
+// from (gradient_rules.h). Backward goes through them from the last to the
+// first; each is let go, with its values, as soon as its gradient is known. A
+// tensor has no field for any of this, and nothing is noted without a tape.
+//
+// Gradients come from operations like any other: asynchronous, on the current
+// streams, at the line of the forward operation, on behalf of the line of
+// Backward. So a tape inside another gives gradients of gradients, and a tracer
+// (ir::Trace) that listens meanwhile has a program of both passes.
+//
+// In place: an operation may write to a value of the tape itself, not to a
+// watched tensor and not to memory that the tape knows under another tensor,
+// such as a view. Writes that the tape does not note (NoGradGuard) may go
+// anywhere; Backward refuses values that were overwritten.
+//
+// Errors: std::invalid_argument for a watched tensor that is not
+// floating-point, for a loss that does not depend on a watched tensor or is not
+// one number. std::logic_error, with the lines of both operations, for a value
+// that was overwritten, and for a write that is not allowed, by the very call;
+// for an operation without a gradient; for a second Backward. AsyncError, with
+// the forward line, if a value could not be computed.
+//
+// Thread-safety: none; it notes the operations of the thread that made it, and
+// ends there, before tapes and listeners that began earlier. Ownership: it
+// holds the watched tensors, and the values it needs until Backward.
+
+#ifndef D2L_COMMON_AUTOGRAD_TAPE_H_
+#define D2L_COMMON_AUTOGRAD_TAPE_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/inlined_vector.h"
+#include "common/autograd/gradient_rules.h"
+#include "common/base/source_location.h"
+#include "common/ops/primitive.h"
+#include "common/ops/record.h"
+#include "common/tensor/tensor.h"
+
+namespace d2l {
+
+class GradientTape : private OpListener {
+ public:
+  // Watches the tensors: gradients are with respect to them.
+  explicit GradientTape(std::vector<Tensor> watched,
+                        SourceLocation at = SourceLocation::Current());
+  GradientTape(const GradientTape&) = delete;
+  GradientTape& operator=(const GradientTape&) = delete;
+
+  // The gradients of the loss, one number, for each watched tensor, in their
+  // order: of its shape, contiguous, in memory of their own; zeros if the loss
+  // does not depend on it. Once: the tape notes nothing afterwards.
+  std::vector<Tensor> Backward(const Tensor& loss,
+                               SourceLocation at = SourceLocation::Current());
+  // The same of Sum(y * gradient): gradient, of the shape of y, is how much
+  // what is wanted in the end changes with each element of y.
+  std::vector<Tensor> Backward(const Tensor& y, const Tensor& gradient,
+                               SourceLocation at = SourceLocation::Current());
+
+ private:
+  // An operation that depends on what is watched.
+  struct Node {
+    std::unique_ptr<Primitive> primitive;
+    const GradientRule* rule;  // null if there is none
+    SourceLocation at;
+    int output;                                // the number of the value
+    int num_outputs;                           // numbered from there
+    absl::InlinedVector<int, 2> input_values;  // -1: not differentiable
+    absl::InlinedVector<ValueSpec, 2> inputs;
+    absl::InlinedVector<SavedValue, 2> saved;
+  };
+  // A value that depends on what is watched; the first are watched.
+  struct Value {
+    std::uint64_t id;
+    std::uint64_t storage;
+    SourceLocation at;
+  };
+
+  void OnOp(const OpRecord& record) override;
+  void Note(const OpRecord& record, const absl::InlinedVector<int, 2>& values);
+  void AddValue(const Tensor& x, SourceLocation at);
+  int ValueOf(const Tensor& x) const;  // -1 if there is none
+  // Throws std::logic_error, and has Backward throw it.
+  void CheckWrite(const OpRecord& record, bool differentiable);
+  [[noreturn]] void Refuse(const std::string& what);
+  void CheckUnchanged(const Node& node) const;
+  // Adds to the gradients of the inputs. dy: of the output.
+  void GoBack(const Node& node, const Tensor& dy,
+              std::vector<Tensor>& gradients) const;
+
+  const std::vector<Tensor> watched_;
+  std::vector<Value> values_;
+  absl::flat_hash_map<std::uint64_t, int> value_of_;  // by a tensor's id
+  std::vector<std::unique_ptr<Node>> nodes_;
+  // By the id of memory: the last operation in place.
+  absl::flat_hash_map<std::uint64_t, SourceLocation> writes_;
+  // By a tensor's id: views of what is not differentiable.
+  absl::flat_hash_map<std::uint64_t, SourceLocation> other_views_;
+  std::string refused_;       // what it was, if a write was
+  SourceLocation gone_back_;  // the line of Backward, if it was called
+  bool done_ = false;
+  const ScopedOpListener listen_;  // last: it listens when all is there
+};
+
+// While it lives, this thread's tapes note nothing (torch::NoGradGuard).
+class NoGradGuard {
+ public:
+  NoGradGuard();
+  ~NoGradGuard();
+  NoGradGuard(const NoGradGuard&) = delete;
+  NoGradGuard& operator=(const NoGradGuard&) = delete;
+};
+
+// The same values in the same memory, as a constant to this thread's tapes
+// (torch.Tensor.detach).
+Tensor Detach(const Tensor& x, SourceLocation at = SourceLocation::Current());
+
+}  // namespace d2l
+
+#endif  // D2L_COMMON_AUTOGRAD_TAPE_H_

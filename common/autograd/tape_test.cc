@@ -1,0 +1,479 @@
+#include "common/autograd/tape.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "common/base/source_location.h"
+#include "common/device/device_table.h"
+#include "common/device/failure.h"
+#include "common/device/memory.h"
+#include "common/graph/interpreter.h"
+#include "common/graph/ir_testing.h"
+#include "common/graph/trace.h"
+#include "common/ops/ops.h"
+#include "common/ops/record.h"
+#include "common/ops/testing.h"
+#include "common/profiler/key_averages.h"
+#include "common/profiler/profiler.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace d2l {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::AnyOfArray;
+using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using Values = std::vector<Tensor>;
+
+// What f throws as a std::logic_error; std::invalid_argument is one.
+std::string ErrorOf(const std::function<void()>& f) {
+  try {
+    f();
+  } catch (const std::logic_error& error) {
+    return error.what();
+  }
+  return "nothing thrown";
+}
+
+std::string Line(int line) {
+  return "common/autograd/tape_test.cc:" + std::to_string(line);
+}
+
+class TapeTest : public DeviceTest {
+ protected:
+  Tensor Vector(const std::vector<double>& values) const {
+    return FromVector<double>(
+        values, {static_cast<std::int64_t>(values.size())}, device());
+  }
+};
+INSTANTIATE_FOR_ALL_DEVICES(TapeTest);
+
+TEST_P(TapeTest, GivesTheGradientsInTheOrderOfTheWatched) {
+  const Tensor a = Vector({1, 2, 3}), b = Vector({5, -7, 11});
+  const Tensor constant = Vector({2, 2, 4});
+  GradientTape tape({b, a});
+  const Values gradients = tape.Backward(Sum(a * b * constant));
+  EXPECT_THAT(ValuesOf(gradients[0]), ElementsAre(2, 4, 12));
+  EXPECT_THAT(ValuesOf(gradients[1]), ElementsAre(10, -14, 44));
+}
+
+TEST_P(TapeTest, WhatTheLossDoesNotDependOnHasZeros) {
+  const Tensor a = Vector({1, 2}), b = Vector({5, -7});
+  GradientTape tape({a, b});
+  const Tensor loss = Sum(a * 3);
+  static_cast<void>(Exp(b));  // noted, and not a part of the loss
+  const Values gradients = tape.Backward(loss);
+  EXPECT_THAT(ValuesOf(gradients[0]), ElementsAre(3, 3));
+  EXPECT_THAT(ValuesOf(gradients[1]), ElementsAre(0, 0));
+}
+
+TEST_P(TapeTest, AWatchedTensorMayBeTheLossOrWatchedTwice) {
+  const Tensor a = Vector({4});
+  GradientTape tape({a, a});
+  const Values gradients = tape.Backward(a);
+  EXPECT_THAT(ValuesOf(gradients[0]), ElementsAre(1));
+  EXPECT_THAT(ValuesOf(gradients[1]), ElementsAre(1));
+}
+
+// The addition hands one gradient to both, the views parts of its memory.
+TEST_P(TapeTest, GradientsShareNoMemory) {
+  const Tensor a = Vector({1, 2}), b = Vector({3, 4}), c = Vector({5});
+  const Tensor seed = Vector({10, 20});
+  GradientTape tape({a, b, c});
+  Values gradients = tape.Backward(a + b + c, seed);
+  gradients[0] += 1;
+  gradients[1] *= 3;
+  EXPECT_THAT(ValuesOf(gradients[0]), ElementsAre(11, 21));
+  EXPECT_THAT(ValuesOf(gradients[1]), ElementsAre(30, 60));
+  EXPECT_THAT(ValuesOf(gradients[2]), ElementsAre(30));
+  EXPECT_THAT(ValuesOf(seed), ElementsAre(10, 20));
+}
+
+TEST_P(TapeTest, NothingIsNotedUnderAGuardNorOfWhatIsDetached) {
+  const Tensor a = Vector({3, 5});
+  GradientTape tape({a});
+  Tensor factor;
+  {
+    const NoGradGuard guard;
+    factor = a * 2;
+  }
+  const Tensor same = Detach(a);
+  EXPECT_EQ(same.data(), a.data());
+  EXPECT_THAT(ValuesOf(tape.Backward(Sum(a * factor + same * same * a))[0]),
+              ElementsAre(6 + 9, 10 + 25));
+}
+
+TEST_P(TapeTest, IntegersHaveNoGradient) {
+  const Tensor a = Vector({1.5, 2.5});
+  GradientTape tape({a});
+  const Tensor whole = To(To(a, DType::kInt64), DType::kFloat64);
+  EXPECT_THAT(ValuesOf(tape.Backward(Sum(a * whole))[0]), ElementsAre(1, 2));
+}
+
+TEST_P(TapeTest, ATapeInsideAnotherGivesGradientsOfGradients) {
+  const Tensor x = Vector({2, 3});
+  GradientTape outer({x});
+  Tensor slope;
+  {
+    GradientTape inner({x});
+    slope = inner.Backward(Sum(x * x * x))[0];
+  }
+  EXPECT_THAT(ValuesOf(slope), ElementsAre(12, 27));
+  EXPECT_THAT(ValuesOf(outer.Backward(Sum(slope))[0]), ElementsAre(12, 18));
+}
+
+TEST_P(TapeTest, OtherThreadsAreNotNoted) {
+  const Tensor a = Vector({3, 5});
+  GradientTape tape({a});
+  Tensor other;
+  std::thread([&] { other = a * 2; }).join();
+  EXPECT_THAT(ErrorOf([&] { tape.Backward(Sum(other)); }),
+              HasSubstr("does not depend on a tensor that the tape watches"));
+  EXPECT_THAT(ValuesOf(tape.Backward(Sum(other * a))[0]), ElementsAre(6, 10));
+}
+
+TEST_P(TapeTest, RefusesWhatIsNoLoss) {
+  EXPECT_THAT(
+      ErrorOf([&] { GradientTape({Ones({2}, device(), DType::kInt64)}); }),
+      HasSubstr("[GradientTape] float32 or float64 wanted; got an int64"));
+  const Tensor a = Vector({1, 2});
+  GradientTape tape({a});
+  const Tensor y = a * 2;
+  EXPECT_THAT(
+      ErrorOf([&] { tape.Backward(y); }),
+      HasSubstr("[backward] a loss of one number wanted; got a float64"));
+  EXPECT_THAT(ErrorOf([&] {
+                tape.Backward(y, Vector({1, 2, 3}));
+              }),
+              HasSubstr("[backward] the gradient must be like what it is"));
+  EXPECT_THAT(ErrorOf([&] { tape.Backward(Tensor()); }),
+              HasSubstr("[backward] an operand is an undefined tensor"));
+  const Tensor constant = Sum(Vector({1, 2}));
+  EXPECT_THAT(ErrorOf([&] { tape.Backward(constant); }),
+              HasSubstr("[backward] the loss, a float64 tensor of shape ()"));
+  // It can still be asked for what it has.
+  EXPECT_THAT(ValuesOf(tape.Backward(Sum(y))[0]), ElementsAre(2, 2));
+}
+
+TEST_P(TapeTest, ASecondBackwardNamesTheFirst) {
+  const Tensor a = Vector({1, 2});
+  GradientTape tape({a});
+  const Tensor loss = Sum(a);
+  tape.Backward(loss);
+  const int first = __LINE__ - 1;
+  const std::string error = ErrorOf([&] { tape.Backward(loss); });
+  EXPECT_THAT(error, AllOf(HasSubstr("has given its gradients before, at " +
+                                     Line(first)),
+                           HasSubstr("requested at " + Line(first + 2))));
+}
+
+TEST_P(TapeTest, WhatHasNoGradientIsNamed) {
+  const Tensor a = Vector({1, 2});
+  GradientTape tape({a});
+  const Tensor y = FloorDivide(a, 2);
+  const int line = __LINE__ - 1;
+  EXPECT_THAT(ErrorOf([&] { tape.Backward(Sum(y)); }),
+              HasSubstr("[backward] no gradient for floor_divide, requested "
+                        "at " +
+                        Line(line)));
+}
+
+// ---- In place.
+
+TEST_P(TapeTest, AValueOverwrittenAfterItWasKeptIsRefusedWithBothLines) {
+  const Tensor a = Vector({1, 2});
+  GradientTape tape({a});
+  Tensor x = a * 3;
+  const Tensor y = x * x;
+  const int kept = __LINE__ - 1;
+  x += 1;
+  const int written = __LINE__ - 1;
+  const std::string error = ErrorOf([&] { tape.Backward(Sum(y + x)); });
+  EXPECT_THAT(
+      error, AllOf(HasSubstr("the gradient of mul, requested at " + Line(kept)),
+                   HasSubstr("overwritten in place at " + Line(written)),
+                   HasSubstr("[backward] requested at " + Line(written + 2))));
+}
+
+TEST_P(TapeTest, SoIsAnOperandThatTheOperationItselfOverwrote) {
+  const Tensor a = Vector({1, 2});
+  GradientTape tape({a});
+  Tensor x = a * 3;
+  x *= a;  // the gradient of a needs x as it was
+  const int line = __LINE__ - 1;
+  EXPECT_THAT(ErrorOf([&] { tape.Backward(Sum(x)); }),
+              AllOf(HasSubstr("mul, requested at " + Line(line)),
+                    HasSubstr("overwritten in place at " + Line(line))));
+}
+
+TEST_P(TapeTest, AWriteUnderAGuardIsSeenToo) {
+  Tensor w = Vector({1, 2});
+  GradientTape tape({w});
+  const Tensor loss = Sum(w * w);
+  int line = 0;
+  {
+    const NoGradGuard guard;
+    w -= 1;
+    line = __LINE__ - 1;
+  }
+  EXPECT_THAT(ErrorOf([&] { tape.Backward(loss); }),
+              HasSubstr("overwritten in place at " + Line(line)));
+}
+
+TEST_P(TapeTest, AWriteToAWatchedTensorIsRefused) {
+  Tensor w = Vector({1, 2});
+  GradientTape tape({w});
+  const int watched = __LINE__ - 1;
+  const std::string error = ErrorOf([&] { w -= 1; });
+  EXPECT_THAT(error, AllOf(HasSubstr("requested at " + Line(watched + 2)),
+                           HasSubstr("that is watched"),
+                           HasSubstr("since " + Line(watched))));
+  EXPECT_THAT(ErrorOf([&] { tape.Backward(Sum(w)); }), HasSubstr(error));
+}
+
+TEST_P(TapeTest, AWriteThroughAViewIsRefused) {
+  const Tensor a = Vector({1, 2});
+  const auto error_of = [&](const std::function<void()>& f) {
+    GradientTape tape({a});
+    const std::string error = ErrorOf(f);
+    EXPECT_THAT(ErrorOf([&] { tape.Backward(Sum(a)); }), HasSubstr(error));
+    return error;
+  };
+  int made = 0;
+  const auto both_lines = [&made](const char* why) {
+    return AllOf(
+        HasSubstr("an operation in place, requested at " + Line(made + 1)),
+        HasSubstr(std::string(why) + ", known to the tape since " +
+                  Line(made)));
+  };
+  const char* const shares = "that shares memory with another tensor";
+  // Of a value of the tape, and of that value when it has a view.
+  std::string error = error_of([&] {
+    made = __LINE__ + 1;
+    const Tensor x = a * 2;
+    x[0] = 5;
+  });
+  EXPECT_THAT(error, both_lines(shares));
+  error = error_of([&] {
+    Tensor x = a * 2;
+    made = __LINE__ + 1;
+    const Tensor view = Reshape(x, {2, 1});
+    x += 1;
+  });
+  EXPECT_THAT(error, both_lines(shares));
+  error = error_of([&] {
+    Tensor x = Detach(a);
+    x += 1;
+  });
+  EXPECT_THAT(error, HasSubstr(shares));
+  // Of a constant: it would not know of the gradient.
+  error = error_of([&] {
+    Tensor x = Vector({0, 0});
+    made = __LINE__ + 1;
+    Tensor view = Reshape(x, {2, 1});
+    view += Reshape(a, {2, 1});
+  });
+  EXPECT_THAT(error, both_lines("that is a view"));
+  const Tensor before = Vector({0, 0});
+  Tensor part = Slice(before, 0, 0, 1);
+  error = error_of([&] { part += Slice(a, 0, 0, 1); });
+  EXPECT_THAT(error, HasSubstr("that is a view"));
+}
+
+TEST_P(TapeTest, ConstantsMayBeWrittenAnyhow) {
+  const Tensor a = Vector({1, 2});
+  GradientTape tape({a});
+  const Tensor x = Vector({0, 0});
+  x[0] = 5;
+  EXPECT_THAT(ValuesOf(tape.Backward(Sum(a * x))[0]), ElementsAre(5, 0));
+}
+
+// ---- Lines.
+
+class Lines : public OpListener {
+ public:
+  void OnOp(const OpRecord& record) override {
+    at.push_back(record.requested_at.ToString());
+    by.push_back(record.requested_by.ToString());
+  }
+  std::vector<std::string> at;
+  std::vector<std::string> by;
+};
+
+TEST_P(TapeTest, BackwardNamesTheForwardLinesAndItsOwn) {
+  const Tensor a = Vector({1, 2, 3, 4}), b = Vector({2, 1, 3, 5});
+  const Tensor index = FromVector<std::int64_t>({1, 0}, {2}, device());
+  GradientTape tape({a, b});
+  Lines forward;
+  Tensor loss;
+  {
+    const ScopedOpListener listen(&forward);
+    const Tensor x = Maximum(Abs(a), 1.5) / Pow(Gelu(a) + 9, Tanh(b)) +
+                     Sigmoid(Sqrt(Square(a) - -b)) * Log(Exp(Relu(b)) + 1);
+    const Tensor y = MatMul(LogSoftmax(Expand(a, {2, 4}), 1), Stack({a, b}, 1));
+    const Tensor z = Mean(Softmax(Reshape(a, {2, 2}), 0) + y) * Max(b) -
+                     Min(Slice(a, 0, 0, 3, 2)) + Minimum(2, b);
+    const Tensor u = Sum(IndexSelect(a, 0, index)) + Select(Cat({a, b}), 0, 2) +
+                     To(To(b, DType::kFloat32), DType::kFloat64)[0];
+    const Tensor v = T(Clone(Unsqueeze(b, 0)))[0] + Pow(a, 3) + Pow(2, b);
+    loss = Sum(Where(x > 0, x * z, v) + u);
+  }
+  Lines lines;
+  int backward = 0;
+  {
+    const ScopedOpListener listen(&lines);
+    tape.Backward(loss);
+    backward = __LINE__ - 1;
+  }
+  ASSERT_GT(lines.at.size(), 50u);
+  // The gradient of the loss, 1, that it begins with.
+  EXPECT_EQ(lines.at[0], Line(backward));
+  lines.at.erase(lines.at.begin());
+  lines.by.erase(lines.by.begin());
+  EXPECT_THAT(lines.at, Each(AnyOfArray(forward.at)));
+  EXPECT_THAT(lines.by, Each(Line(backward)));
+}
+
+// The line of whoever called a layer, not the layer's.
+TEST_P(TapeTest, TheForwardLineIsTheUsers) {
+  const Tensor a = Vector({1, 2});
+  GradientTape tape({a});
+  Tensor y;
+  {
+    const RequestedBy by(SourceLocation("user.cc", 42));
+    y = Exp(a);
+  }
+  const Tensor seed = Vector({1, 1});
+  Lines lines;
+  {
+    const ScopedOpListener listen(&lines);
+    tape.Backward(y, seed);
+  }
+  EXPECT_THAT(lines.at, ElementsAre("user.cc:42"));
+}
+
+TEST_P(TapeTest, ALateErrorNamesTheForwardLine) {
+  const Tensor a = Vector({1, 2});
+  const Tensor index = FromVector<std::int64_t>({7}, {1}, device());
+  std::string error = "nothing thrown";
+  int line = 0;
+  try {
+    GradientTape tape({a});
+    const Tensor y = IndexSelect(a, 0, index) * a;
+    line = __LINE__ - 1;
+    const Values gradients = tape.Backward(Sum(y));
+    WaitToRead(gradients[0]);
+  } catch (const AsyncError& late) {
+    error = late.what();
+  }
+  EXPECT_THAT(error, AllOf(HasSubstr("index_select"), HasSubstr(Line(line))));
+  RunOnce(device(), [] {});  // forgets it
+}
+
+// ---- Memory.
+
+std::int64_t InUse(Device device) { return Memory(device).Stats().in_use; }
+
+TEST_P(TapeTest, AStepKeepsNoMemory) {
+  Tensor w = Rand({64, 64}, device());
+  const Tensor x = Rand({64, 64}, device());
+  const auto step = [&] {
+    GradientTape tape({w});
+    const Tensor h = Relu(MatMul(x, w));
+    const Values gradients = tape.Backward(Mean(Square(h) + Tanh(h)));
+    w -= gradients[0] * 0.1;
+  };
+  step();
+  const std::int64_t first = InUse(device());
+  for (int i = 0; i < 99; ++i) step();
+  EXPECT_EQ(InUse(device()), first);
+}
+
+// Notes the most that was in use while an operation was requested.
+class MostInUse : public OpListener {
+ public:
+  explicit MostInUse(Device device) : device_(device) {}
+  void OnOp(const OpRecord&) override { most = std::max(most, InUse(device_)); }
+  std::int64_t most = 0;
+
+ private:
+  const Device device_;
+};
+
+TEST_P(TapeTest, AValueIsLetGoAsSoonAsItsGradientIsKnown) {
+  constexpr std::int64_t kBytes = 1 << 20;
+  const Tensor x = Rand({kBytes / 4}, device());
+  GradientTape tape({x});
+  Tensor y = x;
+  constexpr int kLength = 16;
+  for (int i = 0; i < kLength; ++i) y = Tanh(y);  // each keeps its result
+  const Tensor loss = Sum(y);
+  y = Tensor();
+  const std::int64_t before = InUse(device());
+  MostInUse during(device());
+  {
+    const ScopedOpListener listen(&during);
+    tape.Backward(loss);
+  }
+  EXPECT_GE(before, kLength * kBytes);
+  // The gradients of a step and what it is computed from, for the first steps.
+  EXPECT_LE(during.most, before + 4 * kBytes);
+  EXPECT_LE(InUse(device()), before - kLength * kBytes + (1 << 12));
+}
+
+// The addition needs no values, the product only those of the constant.
+TEST_P(TapeTest, OnlyWhatIsNeededIsKept) {
+  constexpr std::int64_t kBytes = 1 << 20;
+  const Tensor x = Rand({kBytes / 4}, device());
+  const Tensor w = Rand({kBytes / 4}, device());
+  GradientTape tape({w});
+  const std::int64_t before = InUse(device());
+  const Tensor y = (w * x + w) * 2 - x;
+  EXPECT_LE(InUse(device()), before + kBytes);
+  EXPECT_GE(InUse(device()), before + kBytes);
+}
+
+// ---- With other listeners.
+
+Values Step(const Values& in) {
+  GradientTape tape({in[1]});
+  const Tensor h = Tanh(MatMul(in[0], in[1])) * Detach(in[1]);
+  Tensor sum = Slice(h, 1, 0, 2) + Unsqueeze(Select(h, 1, 2), 1) * 2;
+  sum *= 3;
+  const Tensor loss = Mean(Square(sum));
+  return {loss, tape.Backward(loss)[0]};
+}
+
+TEST_P(TapeTest, ATraceHasBothPasses) {
+  const auto random = [&] { return Randn({3, 3}, device()) + 0.25; };
+  const ir::Graph graph = ir::Trace(Step, {random(), random()});
+  EXPECT_THAT(graph.weights, IsEmpty());
+  for (int i = 0; i < 3; ++i) {
+    const Values inputs = {random(), random()};
+    EXPECT_EQ(ir::Bits(ir::Run(graph, inputs)), ir::Bits(Step(inputs)));
+  }
+}
+
+TEST_P(TapeTest, AProfilerSeesBothPasses) {
+  const Values inputs = {Randn({3, 3}, device()), Randn({3, 3}, device())};
+  const std::vector<std::string> expected = ir::Bits(Step(inputs));
+  Profiler profiler;
+  {
+    const ProfileScope scope(profiler);
+    EXPECT_EQ(ir::Bits(Step(inputs)), expected);
+  }
+  EXPECT_THAT(profiler.KeyAverages().Table(),
+              AllOf(HasSubstr("tanh"), HasSubstr("cat")));
+}
+
+}  // namespace
+}  // namespace d2l
