@@ -62,7 +62,9 @@
 #include "common/lesson/trace_program.h"
 #include "common/nn/hybrid.h"
 #include "common/nn/layers.h"
+#include "common/nn/loss.h"
 #include "common/nn/module.h"
+#include "common/nn/sgd.h"
 #include "common/ops/elementwise_primitives.h"
 #include "common/ops/make_primitive.h"
 #include "common/ops/matmul_primitives.h"
@@ -742,6 +744,24 @@ TEST_F(ExamplesTest, Networks) {
     // End of example
     EXPECT_EQ(y.shape(), (Shape{2, 10}));
     EXPECT_EQ(nn::NamedParameters(net)[1].first, "hidden.bias");
+  }
+  {
+    nn::Linear net(4, 3);
+    const Tensor images = Ones({2, 4});
+    const Tensor labels = FromVector<std::int64_t>({2, 0}, {2});
+    {
+      // Example of common/nn/loss.h
+      Tensor logits = net(images);  // of shape (n, classes)
+      Tensor loss = nn::CrossEntropyLoss(logits, labels);  // one number
+      // End of example
+    }
+    // Example of common/nn/sgd.h
+    nn::SGD sgd(nn::Parameters(net), {/*lr=*/0.1, /*momentum=*/0.9});
+    GradientTape tape(nn::Parameters(net));
+    Tensor loss = nn::CrossEntropyLoss(net(images), labels);
+    sgd.Step(tape.Backward(loss));
+    // End of example
+    EXPECT_LT(Item(nn::CrossEntropyLoss(net(images), labels)), Item(loss));
   }
   {
     // Example of common/nn/layers.h

@@ -77,6 +77,14 @@ std::vector<std::pair<std::string, Tensor>> NamedParameters(
   return std::move(lister.parameters);
 }
 
+std::vector<Tensor> Parameters(const Module& module) {
+  std::vector<Tensor> parameters;
+  for (auto& [name, parameter] : NamedParameters(module)) {
+    parameters.push_back(std::move(parameter));
+  }
+  return parameters;
+}
+
 std::int64_t NumParameters(const Module& module) {
   std::int64_t count = 0;
   for (const auto& [name, parameter] : NamedParameters(module)) {

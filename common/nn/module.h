@@ -83,6 +83,8 @@ class Module {
 // Handles to the parameters, with PyTorch's names: "0.weight".
 std::vector<std::pair<std::string, Tensor>> NamedParameters(
     const Module& module);
+// The same without the names.
+std::vector<Tensor> Parameters(const Module& module);
 std::int64_t NumParameters(const Module& module);
 
 // Replaces the parameters that are elsewhere by copies on the device.

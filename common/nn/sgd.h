@@ -1,0 +1,55 @@
+// SGD: stochastic gradient descent (torch.optim.SGD).
+//
+//   nn::SGD sgd(nn::Parameters(net), {/*lr=*/0.1, /*momentum=*/0.9});
+//   GradientTape tape(nn::Parameters(net));
+//   Tensor loss = nn::CrossEntropyLoss(net(images), labels);
+//   sgd.Step(tape.Backward(loss));
+//
+// With g the gradient of a parameter p:
+//   g = g + weight_decay * p;  v = momentum * v + g;  p = p - lr * v
+// where v begins as g.
+//
+// Ownership: it shares the parameters' memory and writes to it. A parameter
+// that is replaced afterwards (nn::To) is not followed. Thread-safety: none.
+// Errors: std::invalid_argument for gradients that are not like the parameters.
+
+#ifndef D2L_COMMON_NN_SGD_H_
+#define D2L_COMMON_NN_SGD_H_
+
+#include <vector>
+
+#include "absl/types/span.h"
+#include "common/base/source_location.h"
+#include "common/tensor/tensor.h"
+
+namespace d2l::nn {
+
+struct SGDOptions {
+  double lr;
+  double momentum = 0;
+  double weight_decay = 0;
+};
+
+class SGD {
+ public:
+  SGD(std::vector<Tensor> parameters, const SGDOptions& options);
+
+  // gradients: for each parameter, in their order. Asynchronous.
+  void Step(absl::Span<const Tensor> gradients,
+            SourceLocation at = SourceLocation::Current());
+
+  // May be changed between steps.
+  SGDOptions& options() { return options_; }
+  // v for each parameter, to be kept with them; undefined before the first
+  // step with momentum.
+  std::vector<Tensor>& momentum_buffers() { return momentum_buffers_; }
+
+ private:
+  std::vector<Tensor> parameters_;
+  SGDOptions options_;
+  std::vector<Tensor> momentum_buffers_;
+};
+
+}  // namespace d2l::nn
+
+#endif  // D2L_COMMON_NN_SGD_H_
