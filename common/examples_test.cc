@@ -11,6 +11,7 @@
 #include <iostream>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <sstream>
 #include <string>
@@ -31,6 +32,11 @@
 #include "common/base/text.h"
 #include "common/base/timer.h"
 #include "common/base/wrap.h"
+#include "common/data/dataset.h"
+#include "common/data/generated.h"
+#include "common/data/idx.h"
+#include "common/data/loader.h"
+#include "common/data/prefetcher.h"
 #include "common/device/device.h"
 #include "common/device/device_table.h"
 #include "common/device/event.h"
@@ -214,7 +220,7 @@ TEST(Examples, OfEveryHeaderAreCompiled) {
   for (const auto& [header, example] : Examples()) compiled.insert(header);
   std::set<std::string> seen;
   for (const char* room :
-       {"autograd", "base", "device", "tensor", "ops", "graph",
+       {"autograd", "base", "data", "device", "tensor", "ops", "graph",
         "graph/artefact", "graph/generated", "graph/language", "nn", "drawing",
         "profiler", "lesson", "safetensors"}) {
     for (const auto& entry :
@@ -335,6 +341,47 @@ TEST_F(ExamplesTest, Base) {
     // Example of common/base/wrap.h
     WrapWords("A long sentence …", "Note: ", "      ", 80);
     // End of example
+  }
+}
+
+TEST_F(ExamplesTest, Data) {
+  {
+    // Example of common/data/dataset.h
+    Dataset data = GenerateImages(1000);  // or LoadFashionMnist: idx.h
+    data.name;                            // "generated data, seed 0"
+    // End of example
+    EXPECT_EQ(data.name, "generated data, seed 0");
+  }
+  {
+    // Example of common/data/generated.h
+    Dataset training = GenerateImages(12'000);
+    Dataset test = GenerateImages(2'000, /*seed=*/0, /*first=*/12'000);
+    // End of example
+    EXPECT_EQ(test.size(), 2000);
+  }
+  {
+    // Example of common/data/idx.h
+    absl::StatusOr<Dataset> training =
+        LoadFashionMnist("/data/fashion", Split::kTraining);
+    // End of example
+  }
+  const Dataset data = GenerateImages(600);
+  {
+    // Example of common/data/loader.h
+    DataLoader loader(data, {/*batch_size=*/256}, device);
+    while (std::optional<Batch> batch = loader.Next()) {  // one epoch
+      z = Mean(batch->images);  // float32 (256, 1, 28, 28); the last has 88
+    }
+    // End of example
+    EXPECT_EQ(loader.position().epoch, 1);
+  }
+  {
+    // Example of common/data/prefetcher.h
+    int n = 0;
+    Prefetcher<int> squares([&] { ++n; return n * n; }, /*depth=*/2);
+    squares.Next();  // 1; the thread makes 4 and 9 meanwhile
+    // End of example
+    EXPECT_EQ(squares.Next(), 4);
   }
 }
 

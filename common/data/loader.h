@@ -2,7 +2,7 @@
 //
 //   DataLoader loader(data, {/*batch_size=*/256}, device);
 //   while (std::optional<Batch> batch = loader.Next()) {  // one epoch
-//     Tensor loss = Mean(batch->images) + batch->labels.size(0);
+//     z = Mean(batch->images);  // float32 (256, 1, 28, 28); the last has 88
 //   }
 //
 // Images are float32 (n, 1, 28, 28) in [0, 1], bytes divided by 255; labels are

@@ -1,8 +1,8 @@
 // Prefetcher: values made ahead of their use by a thread.
 //
-//   int next = 0;
-//   Prefetcher<int> squares([&] { return next * next++; }, /*depth=*/2);
-//   squares.Next();  // 0; the thread makes 1 and 4 meanwhile
+//   int n = 0;
+//   Prefetcher<int> squares([&] { ++n; return n * n; }, /*depth=*/2);
+//   squares.Next();  // 1; the thread makes 4 and 9 meanwhile
 //
 // Of finished values that no one has taken, the thread keeps at most `depth`;
 // then it waits. An exception of the function is thrown by the Next that would
