@@ -43,12 +43,18 @@
 #include <string_view>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "common/device/device.h"
 #include "common/graph/ir.h"
 
 namespace d2l::ir {
 
 inline constexpr int kTextVersion = 1;
+// How a text begins, before the version; and its line of the weights' hash.
+inline constexpr absl::string_view kTextHeader = "d2l.program ";
+inline constexpr absl::string_view kTextWeights = "weights sha256 ";
+// Whether it stands in a text without quotes: letters, digits and "_.+-:".
+bool IsPlain(absl::string_view text);
 // What ParseText takes: nodes, as many functions, and the bytes of all values,
 // so that no sum of them overflows.
 inline constexpr int kMaxNodes = 100'000;

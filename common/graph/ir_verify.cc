@@ -1,0 +1,288 @@
+// What is a valid program: inference of types, and Verify.
+
+#include <algorithm>
+#include <cstddef>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "common/graph/ir.h"
+
+namespace d2l::ir {
+namespace {
+
+std::vector<Tensor> TypesOf(const std::vector<ValueId>& values,
+                            const Function& function) {
+  std::vector<Tensor> types;
+  types.reserve(values.size());
+  for (const ValueId value : values)
+    types.push_back(TypeOf(function.type(value)));
+  return types;
+}
+
+void CheckTarget(const Node& node, const ValueSpec& spec,
+                 const Function& function) {
+  const char* const name = node.op.primitive->name();
+  const Tensor& target = function.type(node.target);
+  if (spec.shape != target.shape() || spec.dtype != target.dtype() ||
+      spec.device != target.device()) {
+    throw std::invalid_argument(absl::StrFormat(
+        "[%s_] the result, %s, does not fit in place into %s", name,
+        TypeToString(TypeOf(spec)), TypeToString(target)));
+  }
+  for (int i = 0; i < target.dim(); ++i) {
+    if (target.strides()[i] == 0 && target.size(i) > 1) {
+      throw std::invalid_argument(absl::StrFormat(
+          "[%s_] the target, %s, repeats its elements in dimension %d", name,
+          TypeToString(target), i));
+    }
+  }
+}
+
+void CheckCall(const Node& node, const Function& function,
+               const Function& callee) {
+  if (node.inputs.size() != callee.arguments.size()) {
+    throw std::invalid_argument(
+        absl::StrFormat("[call] %s takes %d arguments; got %d", callee.name,
+                        callee.arguments.size(), node.inputs.size()));
+  }
+  for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+    const Tensor& given = function.type(node.inputs[i]);
+    const Tensor& wanted = callee.type(callee.arguments[i]);
+    if (!SameType(given, wanted)) {
+      throw std::invalid_argument(absl::StrFormat(
+          "[call] argument %d of %s is %s; got %s", i, callee.name,
+          TypeToString(wanted), TypeToString(given)));
+    }
+  }
+}
+
+constexpr int kMaxCallDepth = 100;
+
+// As text can hold it: a letter, then letters, digits, "_" and ".".
+bool IsName(std::string_view name) {
+  return !name.empty() && !absl::ascii_isdigit(name[0]) && name[0] != '.' &&
+         std::all_of(name.begin(), name.end(), [](unsigned char c) {
+           return absl::ascii_isalnum(c) || c == '_' || c == '.';
+         });
+}
+
+// A value is defined once, and used after that.
+absl::Status CheckOrder(const Function& function) {
+  const int count = static_cast<int>(function.values.size());
+  std::vector<bool> defined(count, false);
+  const auto error = [&](std::string_view what, ValueId value) {
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "function %s: value %d %s", function.name, value, what));
+  };
+  const auto define = [&](const std::vector<ValueId>& values) -> absl::Status {
+    for (const ValueId value : values) {
+      if (value < 0 || value >= count) return error("does not exist", value);
+      if (defined[value]) return error("is defined twice", value);
+      defined[value] = true;
+    }
+    return absl::OkStatus();
+  };
+  const auto use = [&](const std::vector<ValueId>& values) -> absl::Status {
+    for (const ValueId value : values) {
+      if (value < 0 || value >= count) return error("does not exist", value);
+      if (!defined[value]) return error("is used before it is defined", value);
+    }
+    return absl::OkStatus();
+  };
+  if (absl::Status s = define(function.arguments); !s.ok()) return s;
+  for (const Node& node : function.nodes) {
+    if (absl::Status s = use(node.inputs); !s.ok()) return s;
+    if (node.kind == NodeKind::kInPlace) {
+      if (absl::Status s = use({node.target}); !s.ok()) return s;
+    }
+    if (absl::Status s = define(node.outputs); !s.ok()) return s;
+  }
+  if (absl::Status s = use(function.returns); !s.ok()) return s;
+  std::set<std::string> names;
+  for (int value = 0; value < count; ++value) {
+    const std::string& name = function.values[value].name;
+    if (!defined[value] || name.empty()) continue;
+    if (!IsName(name)) return error("has a name that text cannot hold", value);
+    if (!names.insert(name).second) {
+      return error(absl::StrCat("has the name of another, ", name), value);
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status VerifyFused(const Function& body) {
+  std::vector<bool> returned(body.values.size(), false);
+  for (const ValueId value : body.arguments) returned[value] = true;
+  for (const ValueId value : body.returns) {
+    if (returned[value]) {
+      return absl::InvalidArgumentError(
+          "a fused region returns each of its results once, and no argument");
+    }
+    returned[value] = true;
+  }
+  if (body.nodes.empty()) {
+    return absl::InvalidArgumentError("a fused region holds no operation");
+  }
+  for (const Node& node : body.nodes) {
+    if (!IsFusable(node, body) ||
+        body.type(node.outputs[0]).shape() !=
+            body.type(body.nodes[0].outputs[0]).shape()) {
+      return absl::InvalidArgumentError(
+          "a fused region holds element-wise operations with results of one "
+          "shape, which cannot fail, on contiguous values, rows and numbers");
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status VerifyFunction(const Function& function, const Graph* graph) {
+  if (absl::Status s = CheckOrder(function); !s.ok()) return s;
+  for (const Node& node : function.nodes) {
+    try {
+      if (node.kind == NodeKind::kCall &&
+          (node.index < 0 || graph == nullptr ||
+           node.index >= &function - graph->functions.data())) {
+        throw std::invalid_argument(
+            "[call] a function calls only those before it");
+      }
+      const std::vector<Tensor> types = InferTypes(node, function, graph);
+      if (types.size() != node.outputs.size()) {
+        throw std::invalid_argument(absl::StrFormat(
+            "%d outputs wanted; got %d", types.size(), node.outputs.size()));
+      }
+      for (std::size_t i = 0; i < types.size(); ++i) {
+        const Tensor& claimed = function.type(node.outputs[i]);
+        if (!SameType(types[i], claimed) ||
+            types[i].offset() != claimed.offset()) {
+          throw std::invalid_argument(
+              absl::StrFormat("%s is claimed; inference says %s",
+                              TypeToString(claimed), TypeToString(types[i])));
+        }
+      }
+    } catch (const std::invalid_argument& error) {
+      return absl::InvalidArgumentError(
+          absl::StrFormat("function %s: %s; requested at %s", function.name,
+                          error.what(), node.op.requested_at.ToString()));
+    }
+    if (node.kind == NodeKind::kFused) {
+      if (absl::Status s = VerifyFunction(*node.body, nullptr); !s.ok()) {
+        return s;
+      }
+      if (absl::Status s = VerifyFused(*node.body); !s.ok()) return s;
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+std::vector<Tensor> InferTypes(const Node& node, const Function& function,
+                               const Graph* graph) {
+  for (const ValueId value : node.inputs) {
+    if (value < 0 || value >= static_cast<int>(function.values.size())) {
+      throw std::invalid_argument(absl::StrCat("no value ", value));
+    }
+  }
+  switch (node.kind) {
+    case NodeKind::kWeight:
+      if (graph == nullptr || node.index < 0 ||
+          node.index >= static_cast<int>(graph->weights.size())) {
+        throw std::invalid_argument(absl::StrCat("no weight ", node.index));
+      }
+      return {graph->weights[node.index].type};
+    case NodeKind::kConstant:
+      if (!node.constant.defined() || !node.constant.is_contiguous()) {
+        throw std::invalid_argument("a constant is a contiguous tensor");
+      }
+      return {TypeOf(node.constant)};
+    case NodeKind::kCall: {
+      if (graph == nullptr || node.index < 0 ||
+          node.index >= static_cast<int>(graph->functions.size())) {
+        throw std::invalid_argument(absl::StrCat("no function ", node.index));
+      }
+      const Function& callee = graph->functions[node.index];
+      CheckCall(node, function, callee);
+      return TypesOf(callee.returns, callee);
+    }
+    case NodeKind::kFused:
+      CheckCall(node, function, *node.body);
+      return TypesOf(node.body->returns, *node.body);
+    case NodeKind::kOp:
+    case NodeKind::kInPlace:
+      break;
+  }
+  std::vector<const Tensor*> inputs;
+  inputs.reserve(node.inputs.size());
+  const Primitive& primitive = *node.op.primitive;
+  for (const ValueId value : node.inputs) {
+    inputs.push_back(&function.type(value));
+    if (inputs.back()->device() != inputs[0]->device()) {
+      throw std::invalid_argument(
+          absl::StrFormat("[%s] operands on two devices", primitive.name()));
+    }
+  }
+  if (node.kind == NodeKind::kInPlace) {
+    if (node.target < 0 ||
+        node.target >= static_cast<int>(function.values.size())) {
+      throw std::invalid_argument(absl::StrCat("no value ", node.target));
+    }
+    CheckTarget(node, primitive.Infer(inputs, 0), function);
+    return {};
+  }
+  if (const auto* view = dynamic_cast<const ViewPrimitive*>(&primitive)) {
+    CheckInputCount(primitive.name(), inputs, 1);
+    const ViewPrimitive::Spec spec = view->View(*inputs[0]);
+    return {Tensor::View(*inputs[0], spec.offset, spec.shape, spec.strides)};
+  }
+  if (primitive.effect() == Effect::kInPlace) {
+    throw std::invalid_argument(absl::StrFormat(
+        "[%s] writes in place and has no target", primitive.name()));
+  }
+  std::vector<Tensor> types;
+  for (int i = 0; i < primitive.num_outputs(); ++i) {
+    types.push_back(TypeOf(primitive.Infer(inputs, i)));
+  }
+  return types;
+}
+
+absl::Status Verify(const Graph& graph) {
+  if (graph.functions.empty()) {
+    return absl::InvalidArgumentError("a program has at least one function");
+  }
+  std::set<std::string> names;
+  std::vector<int> depth;  // of calls
+  for (const Function& function : graph.functions) {
+    if (!IsName(function.name) || !names.insert(function.name).second) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("a function is called ", function.name,
+                       ", which is no name or that of another"));
+    }
+    if (absl::Status s = VerifyFunction(function, &graph); !s.ok()) {
+      return s;
+    }
+    depth.push_back(1);
+    for (const Node& node : function.nodes) {
+      if (node.kind != NodeKind::kCall) continue;
+      depth.back() = std::max(depth.back(), 1 + depth[node.index]);
+    }
+    if (depth.back() > kMaxCallDepth) {
+      return absl::InvalidArgumentError(
+          absl::StrFormat("function %s: calls are nested more than %d deep",
+                          function.name, kMaxCallDepth));
+    }
+  }
+  return absl::OkStatus();
+}
+
+void CheckValid(const Graph& graph) {
+  const absl::Status status = Verify(graph);
+  if (!status.ok()) throw std::invalid_argument(std::string(status.message()));
+}
+
+}  // namespace d2l::ir
