@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <typeindex>
 #include <typeinfo>
-#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "common/kernels/kernels.h"
@@ -23,6 +22,7 @@ namespace {
 using kernels::BinaryOp;
 using kernels::ReduceOp;
 using kernels::UnaryOp;
+using Which = BinaryPrimitive::Which;
 
 // Operands that name the line of the forward operation. An operator takes its
 // line from its first operand: at(dy) * y.
@@ -45,7 +45,11 @@ const P& As(const Primitive& primitive) {
   return static_cast<const P&>(primitive);
 }
 
-Reads ReadsNothing(const Primitive&, int) { return 0; }
+// For rules that read the same whatever the primitive holds.
+template <Reads kReads>
+Reads Always(const Primitive&, int) {
+  return kReads;
+}
 
 // ---- Element-wise.
 
@@ -109,26 +113,23 @@ Tensor UnaryGradient(const ForwardOp& op, int, const Tensor& dy) {
 // The operands of a binary primitive, one of which may be its scalar.
 struct Operands {
   Operands(const ForwardOp& op, const BinaryPrimitive& primitive, Line at)
-      : which(primitive.which()),
-        a(which == Which::kFirst ? at(primitive.scalar().To<double>())
-                                 : at(op.input(0))),
-        b(which == Which::kSecond  ? at(primitive.scalar().To<double>())
-          : which == Which::kFirst ? at(op.input(0))
-                                   : at(op.input(1))) {}
+      : a(primitive.which() == Which::kFirst
+              ? at(primitive.scalar().To<double>())
+              : at(op.input(0))),
+        b(primitive.which() == Which::kSecond
+              ? at(primitive.scalar().To<double>())
+              : at(op.input(primitive.which() == Which::kFirst ? 0 : 1))) {}
 
-  using Which = BinaryPrimitive::Which;
-  const Which which;
   const Operand a;
   const Operand b;
 };
 
 // Whether an input is the first operand.
 bool IsFirst(const BinaryPrimitive& primitive, int input) {
-  return input == 0 && primitive.which() != BinaryPrimitive::Which::kFirst;
+  return input == 0 && primitive.which() != Which::kFirst;
 }
 
 Reads BinaryReads(const Primitive& primitive, int input) {
-  using Which = BinaryPrimitive::Which;
   const auto& binary = As<BinaryPrimitive>(primitive);
   const Which which = binary.which();
   const Reads a = which == Which::kFirst ? 0 : ReadsInput(0);
@@ -201,8 +202,6 @@ Tensor BinaryGradient(const ForwardOp& op, int input, const Tensor& dy) {
   }
 }
 
-Reads WhereReads(const Primitive&, int) { return ReadsInput(0); }
-
 Tensor WhereGradient(const ForwardOp& op, int input, const Tensor& dy) {
   const Line at(op);
   const bool is_a = input == 1 && !As<WherePrimitive>(op.primitive).a();
@@ -232,8 +231,8 @@ Tensor MatMulGradient(const ForwardOp& op, int input, const Tensor& dy) {
 
 Reads ReduceReads(const Primitive& primitive, int) {
   const ReduceOp op = As<ReducePrimitive>(primitive).op();
-  const bool extreme = op == ReduceOp::kMax || op == ReduceOp::kMin;
-  return extreme ? ReadsInput(0) | kReadsOutput : 0;
+  const bool adds = op == ReduceOp::kSum || op == ReduceOp::kMean;
+  return adds ? 0 : ReadsInput(0) | kReadsOutput;
 }
 
 Tensor ReduceGradient(const ForwardOp& op, int, const Tensor& dy) {
@@ -244,8 +243,7 @@ Tensor ReduceGradient(const ForwardOp& op, int, const Tensor& dy) {
   for (const int dim : primitive.dims()) {
     dims.Add(WrapDim(primitive.name(), dim, shape.rank()));
   }
-  // With keepdim.
-  Shape kept = shape;
+  Shape kept = shape;  // with keepdim
   double count = 1;
   for (int i = 0; i < shape.rank(); ++i) {
     if (!dims.empty() && std::find(dims.begin(), dims.end(), i) == dims.end()) {
@@ -274,8 +272,6 @@ Tensor ReduceGradient(const ForwardOp& op, int, const Tensor& dy) {
   return {};
 }
 
-Reads SoftmaxReads(const Primitive&, int) { return kReadsOutput; }
-
 Tensor SoftmaxGradient(const ForwardOp& op, int, const Tensor& dy) {
   const Line at(op);
   const auto& primitive = As<SoftmaxPrimitive>(op.primitive);
@@ -300,45 +296,12 @@ Tensor TransposeGradient(const ForwardOp& op, int, const Tensor& dy) {
 
 Tensor ExpandGradient(const ForwardOp&, int, const Tensor& dy) { return dy; }
 
-// dy in a tensor of zeros, from `start` of a dimension on.
-Tensor Padded(const Tensor& dy, const ValueSpec& x, int dim, std::int64_t start,
-              SourceLocation at) {
-  std::vector<Tensor> parts;
-  const auto add_zeros = [&](std::int64_t size) {
-    if (size == 0) return;
-    Shape shape = x.shape;
-    shape[dim] = size;
-    parts.push_back(Zeros(shape, x.device, x.dtype, at));
-  };
-  add_zeros(start);
-  parts.push_back(dy);
-  add_zeros(x.shape[dim] - start - dy.size(dim));
-  return parts.size() == 1 ? dy : Cat(parts, dim, at);
-}
-
-Tensor SelectGradient(const ForwardOp& op, int, const Tensor& dy) {
-  const auto& primitive = As<SelectPrimitive>(op.primitive);
+// Of a part of x: zeros elsewhere.
+Tensor PartGradient(const ForwardOp& op, int, const Tensor& dy) {
   const ValueSpec& x = op.inputs[0];
-  const int dim = WrapDim("select", primitive.dim(), x.shape.rank());
-  const std::int64_t index = primitive.index();
-  return Padded(Unsqueeze(dy, dim, op.at), x, dim,
-                index < 0 ? index + x.shape[dim] : index, op.at);
-}
-
-Tensor SliceGradient(const ForwardOp& op, int, const Tensor& dy) {
-  const auto& primitive = As<SlicePrimitive>(op.primitive);
-  const ValueSpec& x = op.inputs[0];
-  const int dim = WrapDim("slice", primitive.dim(), x.shape.rank());
-  const std::int64_t size = x.shape[dim];
-  if (primitive.step() == 1) {
-    const std::int64_t start = primitive.start();
-    return Padded(
-        dy, x, dim,
-        std::clamp<std::int64_t>(start < 0 ? start + size : start, 0, size),
-        op.at);
-  }
   const Tensor dx = Zeros(x.shape, x.device, x.dtype, op.at);
-  CopyTo(dy, ApplyView(primitive, dx, op.at), /*non_blocking=*/true, op.at);
+  CopyTo(dy, ApplyView(As<ViewPrimitive>(op.primitive), dx, op.at),
+         /*non_blocking=*/true, op.at);
   return dx;
 }
 
@@ -358,8 +321,6 @@ Tensor CatGradient(const ForwardOp& op, int input, const Tensor& dy) {
   return Slice(dy, dim, start, start + op.inputs[input].shape[dim], 1, op.at);
 }
 
-Reads IndexReads(const Primitive&, int) { return ReadsInput(1); }
-
 // Index by index, in their order: exact, but so many passes over the result.
 Tensor IndexGradient(const ForwardOp& op, int, const Tensor& dy) {
   const Line at(op);
@@ -374,9 +335,8 @@ Tensor IndexGradient(const ForwardOp& op, int, const Tensor& dy) {
   };
   const Tensor positions =
       along(Arange(x.shape[dim], x.device, DType::kInt64, at));
-  const Tensor index = primitive.op() == kernels::IndexOp::kGather
-                           ? op.input(1)
-                           : along(op.input(1));
+  const bool gather = primitive.op() == kernels::IndexOp::kGather;
+  const Tensor index = gather ? op.input(1) : along(op.input(1));
   Tensor dx;
   for (std::int64_t i = 0; i < index.size(dim); ++i) {
     const Tensor here = at(positions) == Slice(index, dim, i, i + 1, 1, at);
@@ -401,28 +361,27 @@ const GradientRule* FindGradientRule(const Primitive& primitive) {
   static const auto& rules = *new Rules{
       {typeid(UnaryPrimitive), {UnaryReads, UnaryGradient}},
       {typeid(BinaryPrimitive), {BinaryReads, BinaryGradient}},
-      {typeid(WherePrimitive), {WhereReads, WhereGradient}},
+      {typeid(WherePrimitive), {Always<ReadsInput(0)>, WhereGradient}},
       {typeid(MatMulPrimitive), {MatMulReads, MatMulGradient}},
       {typeid(ReducePrimitive), {ReduceReads, ReduceGradient}},
-      {typeid(SoftmaxPrimitive), {SoftmaxReads, SoftmaxGradient}},
-      {typeid(ReshapePrimitive), {ReadsNothing, ReshapeGradient}},
-      {typeid(SqueezePrimitive), {ReadsNothing, ReshapeGradient}},
-      {typeid(UnsqueezePrimitive), {ReadsNothing, ReshapeGradient}},
-      {typeid(TransposePrimitive), {ReadsNothing, TransposeGradient}},
-      {typeid(ExpandPrimitive), {ReadsNothing, ExpandGradient}},
-      {typeid(SelectPrimitive), {ReadsNothing, SelectGradient}},
-      {typeid(SlicePrimitive), {ReadsNothing, SliceGradient}},
-      {typeid(CopyPrimitive), {ReadsNothing, CopyGradient}},
-      {typeid(CatPrimitive), {ReadsNothing, CatGradient}},
-      {typeid(IndexPrimitive), {IndexReads, IndexGradient}},
+      {typeid(SoftmaxPrimitive), {Always<kReadsOutput>, SoftmaxGradient}},
+      {typeid(ReshapePrimitive), {Always<0>, ReshapeGradient}},
+      {typeid(SqueezePrimitive), {Always<0>, ReshapeGradient}},
+      {typeid(UnsqueezePrimitive), {Always<0>, ReshapeGradient}},
+      {typeid(TransposePrimitive), {Always<0>, TransposeGradient}},
+      {typeid(ExpandPrimitive), {Always<0>, ExpandGradient}},
+      {typeid(SelectPrimitive), {Always<0>, PartGradient}},
+      {typeid(SlicePrimitive), {Always<0>, PartGradient}},
+      {typeid(CopyPrimitive), {Always<0>, CopyGradient}},
+      {typeid(CatPrimitive), {Always<0>, CatGradient}},
+      {typeid(IndexPrimitive), {Always<ReadsInput(1)>, IndexGradient}},
   };
   const auto found = rules.find(typeid(primitive));
-  if (found == rules.end()) return nullptr;
-  if (found->first == typeid(BinaryPrimitive) &&
-      As<BinaryPrimitive>(primitive).op() == BinaryOp::kFloorDivide) {
-    return nullptr;
-  }
-  return &found->second;
+  const bool none =
+      found == rules.end() ||
+      (found->first == typeid(BinaryPrimitive) &&
+       As<BinaryPrimitive>(primitive).op() == BinaryOp::kFloorDivide);
+  return none ? nullptr : &found->second;
 }
 
 Tensor SumToShape(const Tensor& x, const Shape& shape, SourceLocation at) {

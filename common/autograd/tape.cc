@@ -31,6 +31,10 @@ bool CoversItsMemory(const Tensor& x) {
 
 GradientTape::GradientTape(std::vector<Tensor> watched, SourceLocation at)
     : watched_(std::move(watched)), listen_(this) {
+  // The first steps are not slowed by growth.
+  values_.reserve(64);
+  nodes_.reserve(64);
+  value_of_.reserve(64);
   for (const Tensor& x : watched_) {
     CheckDefined("GradientTape", x, at);
     WithLine(at, [&] { CheckFloatingPoint("GradientTape", x); });
@@ -74,16 +78,12 @@ void GradientTape::Note(const OpRecord& record,
   // Integers have no gradient.
   const Tensor& output = record.outputs[0];
   if (!IsFloatingPoint(output.dtype())) return;
-  auto node = std::make_unique<Node>();
-  node->primitive = record.primitive->Clone();
-  node->rule = FindGradientRule(*node->primitive);
-  node->at = LineOf(record);
+  auto node = std::make_unique<Node>(record.primitive->Clone(), LineOf(record));
   node->output = static_cast<int>(values_.size());
   node->num_outputs = static_cast<int>(record.outputs.size());
   node->input_values = values;
   for (const Tensor& made : record.outputs) AddValue(made, node->at);
   Reads reads = 0;
-  node->inputs.reserve(values.size());
   for (std::size_t i = 0; i < values.size(); ++i) {
     const Tensor& input = *record.inputs[i];
     node->inputs.push_back({input.shape(), input.dtype(), input.device()});

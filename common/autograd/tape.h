@@ -40,6 +40,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -73,9 +74,13 @@ class GradientTape : private OpListener {
  private:
   // An operation that depends on what is watched.
   struct Node {
-    std::unique_ptr<Primitive> primitive;
-    const GradientRule* rule;  // null if there is none
-    SourceLocation at;
+    Node(std::unique_ptr<Primitive> primitive, SourceLocation at)
+        : primitive(std::move(primitive)),
+          rule(FindGradientRule(*this->primitive)),
+          at(at) {}
+    const std::unique_ptr<Primitive> primitive;
+    const GradientRule* const rule;  // null if there is none
+    const SourceLocation at;
     int output;                                // the number of the value
     int num_outputs;                           // numbered from there
     absl::InlinedVector<int, 2> input_values;  // -1: not differentiable
