@@ -26,14 +26,13 @@
 #include "common/device/device_table.h"
 #include "common/device/failure.h"
 #include "common/device/memory.h"
+#include "common/graph/captured_plan.h"
 #include "common/graph/generated/cpp_code.h"
 #include "common/graph/generated/load_cpp.h"
 #include "common/graph/interpreter.h"
-#include "common/graph/memory_plan.h"
 #include "common/graph/passes.h"
 #include "common/graph/strips.h"
 #include "common/kernels/tf32.h"
-#include "common/ops/copy_primitives.h"
 #include "common/ops/record.h"
 
 namespace d2l::ir {
@@ -112,31 +111,6 @@ struct Tape {
   std::vector<Item> items;
 };
 
-// Constants that are written or returned are copies, made anew by each call.
-Function WithCopiedConstants(const Function& function) {
-  const Storages storages(function);
-  Function result = function;
-  result.nodes.clear();
-  std::vector<ValueId> map(function.values.size());
-  for (std::size_t i = 0; i < map.size(); ++i) map[i] = static_cast<int>(i);
-  for (Node node : function.nodes) {
-    for (ValueId& value : node.inputs) value = map[value];
-    if (node.target >= 0) node.target = map[node.target];
-    const bool copied =
-        node.kind == NodeKind::kConstant &&
-        (storages.pinned(node.outputs[0]) || storages.escapes(node.outputs[0]));
-    result.nodes.push_back(std::move(node));
-    if (!copied) continue;
-    const ValueId constant = result.nodes.back().outputs[0];
-    const Tensor& type = function.type(constant);
-    map[constant] = result.AddOp(
-        CopyPrimitive("clone", {type.shape(), type.dtype(), type.device()}),
-        {constant}, result.nodes.back().op.requested_at);
-  }
-  for (ValueId& value : result.returns) value = map[value];
-  return result;
-}
-
 // Why a CUDA graph cannot hold the program; empty if it can.
 std::string WhyNoGraph(const Function& function) {
   for (const Node& node : function.nodes) {
@@ -161,103 +135,10 @@ void CheckReadable(const Tensor& x, const char* name, SourceLocation at) {
 
 }  // namespace
 
-struct Captured::CompiledRegion {
-  RegionFn function = nullptr;  // null: strips
-  std::vector<kernels::cpu::LoopFn> loops;
-};
-
-// What holds on every stream.
-struct Captured::Plan {
-  // Where the memory of a value is.
-  enum class Place : std::uint8_t {
-    kNowhere,   // it is never used
-    kArena,     // also of small arguments and results, which are copied
-    kProgram,   // a weight or a constant
-    kArgument,  // of the call
-    kResult,    // made by the call
-  };
-  struct Result {
-    ValueId root;
-    bool copied;
-  };
-
-  // all_copied: nothing is launched by a call, so arguments and results are
-  // copied even if they are large, and arguments that are not contiguous.
-  Plan(Function its_function, const std::vector<CompiledRegion>& compiled,
-       bool all_copied)
-      : function(std::move(its_function)), storages(function) {
-    const std::size_t count = function.values.size();
-    places.assign(count, Place::kNowhere);
-    std::vector<bool> in_arena(count, false);
-    const auto is_small = [this, all_copied](ValueId value) {
-      return all_copied || BytesOf(function.type(value)) <= kMaxCopiedBytes;
-    };
-    for (const ValueId value : function.arguments) {
-      in_arena[value] =
-          all_copied || (is_small(value) && !storages.escapes(value) &&
-                         function.type(value).is_contiguous());
-      places[value] = in_arena[value] ? Place::kArena : Place::kArgument;
-    }
-    for (const Node& node : function.nodes) {
-      for (const ValueId value : node.outputs) {
-        if (storages.root[value] != value) continue;
-        if (node.kind == NodeKind::kWeight ||
-            node.kind == NodeKind::kConstant) {
-          places[value] = Place::kProgram;
-          continue;
-        }
-        const bool escapes = storages.escapes(value);
-        in_arena[value] = !escapes || is_small(value);
-        places[value] = in_arena[value] ? Place::kArena : Place::kResult;
-        if (escapes) results.push_back({value, in_arena[value]});
-      }
-    }
-    // What is copied at the end is there until then: LastUses says so of what
-    // escapes.
-    memory = PlanMemory(function, storages, in_arena);
-    for (std::size_t i = 0; i < count; ++i) {
-      places[i] = places[storages.root[i]];
-    }
-    strips.resize(function.nodes.size());
-    std::size_t region = 0;
-    for (std::size_t i = 0; i < strips.size(); ++i) {
-      const Node& node = function.nodes[i];
-      if (node.kind != NodeKind::kFused) continue;
-      if (compiled.empty() || compiled[region].function == nullptr) {
-        strips[i] = std::make_shared<const Strips>(*node.body);
-      } else {
-        strips[i] = std::make_shared<const Strips>(
-            *node.body, compiled[region].function, compiled[region].loops);
-      }
-      ++region;
-    }
-  }
-
-  // Whether each call has other addresses, or other numbers, for it.
-  bool IsLaunched(const Node& node) const {
-    const auto is_of_call = [this](ValueId value) {
-      return places[value] == Place::kArgument ||
-             places[value] == Place::kResult;
-    };
-    return (node.kind == NodeKind::kOp &&
-            node.op.primitive->effect() == Effect::kRandom) ||
-           (node.target >= 0 && is_of_call(node.target)) ||
-           std::any_of(node.inputs.begin(), node.inputs.end(), is_of_call) ||
-           std::any_of(node.outputs.begin(), node.outputs.end(), is_of_call);
-  }
-
-  const Function function;
-  const Storages storages;
-  std::vector<Place> places;  // by value
-  MemoryPlan memory;
-  std::vector<Result> results;
-  std::vector<std::shared_ptr<const Strips>> strips;  // by node
-};
-
 // The program on one stream, with its arena.
 class Captured::OnStream {
  public:
-  OnStream(const Graph& graph, const Plan& plan, Stream& stream,
+  OnStream(const Graph& graph, const CapturedPlan& plan, Stream& stream,
            const char* name)
       : graph_(graph),
         plan_(plan),
@@ -316,9 +197,9 @@ class Captured::OnStream {
     }
     for (const ValueId value : f.returns) needed[value] = true;
     for (std::size_t i = 0; i < needed.size(); ++i) {
-      const Plan::Place place = plan.places[i];
-      if (needed[i] &&
-          (place == Plan::Place::kArgument || place == Plan::Place::kResult)) {
+      const CapturedPlan::Place place = plan.places[i];
+      if (needed[i] && (place == CapturedPlan::Place::kArgument ||
+                        place == CapturedPlan::Place::kResult)) {
         of_call_.push_back(static_cast<int>(i));
       }
     }
@@ -341,7 +222,7 @@ class Captured::OnStream {
     }
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       const ValueId value = f.arguments[i];
-      if (plan_.places[value] != Plan::Place::kArena ||
+      if (plan_.places[value] != CapturedPlan::Place::kArena ||
           inputs[i].numel() == 0) {
         continue;
       }
@@ -403,14 +284,15 @@ class Captured::OnStream {
   void PlaceValue(ValueId value) {
     const ValueId root = plan_.storages.root[value];
     const Tensor& type = plan_.function.type(root);
-    if (plan_.places[value] == Plan::Place::kArena) {
+    if (plan_.places[value] == CapturedPlan::Place::kArena) {
       const Tensor base(arena_, stream_.device(), type.dtype(), type.shape());
       tensors_[value] =
           In(base,
              plan_.memory.offset[root] /
                  static_cast<std::int64_t>(DTypeSize(type.dtype())),
              value);
-    } else if (plan_.places[value] == Plan::Place::kProgram && value != root) {
+    } else if (plan_.places[value] == CapturedPlan::Place::kProgram &&
+               value != root) {
       tensors_[value] = In(tensors_[root], tensors_[root].offset(), value);
     }
   }
@@ -490,7 +372,7 @@ class Captured::OnStream {
   }
 
   const Graph& graph_;
-  const Plan& plan_;
+  const CapturedPlan& plan_;
   Stream& stream_;
   const char* const name_;
   StorageRef arena_;
@@ -523,8 +405,8 @@ Captured::Captured(Graph graph, const CapturedOptions& options)
     not_captured_ = WhyNoGraph(main);
   }
   if (not_captured_.empty()) {
-    plan_ = std::make_unique<const Plan>(WithCopiedConstants(main),
-                                         Generate(options), on_gpu);
+    plan_ = std::make_unique<const CapturedPlan>(main, Generate(options),
+                                                 on_gpu ? -1 : kMaxCopiedBytes);
   }
   if (!not_captured_.empty()) not_generated_ = not_captured_;
 }
@@ -535,8 +417,7 @@ std::int64_t Captured::arena_bytes() const {
   return plan_ == nullptr ? 0 : plan_->memory.arena_bytes;
 }
 
-std::vector<Captured::CompiledRegion> Captured::Generate(
-    const CapturedOptions& options) {
+std::vector<CompiledRegion> Captured::Generate(const CapturedOptions& options) {
   std::vector<CompiledRegion> compiled;
   if (!options.generate_cpp) {
     not_generated_ = "it was not asked for";

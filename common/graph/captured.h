@@ -54,6 +54,9 @@
 
 namespace d2l::ir {
 
+struct CapturedPlan;
+struct CompiledRegion;
+
 struct CapturedOptions {
   bool generate_cpp = false;
   // For what the compiler makes; "" for the usual one.
@@ -92,8 +95,6 @@ class Captured {
   std::int64_t arena_bytes() const;
 
  private:
-  struct Plan;
-  struct CompiledRegion;
   class OnStream;
 
   // Null if the interpreter is to run the call.
@@ -105,7 +106,7 @@ class Captured {
   std::string generated_source_;
   double compile_seconds_ = 0;
   std::string not_generated_;
-  std::unique_ptr<const Plan> plan_;
+  std::unique_ptr<const CapturedPlan> plan_;
   const char* name_ = "";  // interned
   Device device_;
   mutable Mutex mutex_;
