@@ -122,15 +122,16 @@ void Draw(std::uint64_t seed, std::int64_t index, int label,
       kernels::Normals(kernels::Philox(seed, block + kNoiseBlock + i / 4),
                        noise);
     }
-    const Point pixel = {static_cast<float>(i % kImageSide),
-                         static_cast<float>(i / kImageSide)};
+    const int row = i / kImageSide;
+    const int column = i % kImageSide;
+    const Point pixel = {static_cast<float>(column), static_cast<float>(row)};
     float nearest = kRadius * kRadius;
     for (const Stroke& stroke : strokes) {
       nearest = std::min(nearest, SquaredDistance(pixel, stroke));
     }
     const float ink = std::min(kRadius - std::sqrt(nearest), 1.0F);
     const float value = std::clamp(ink + kNoise * noise[i % 4], 0.0F, 1.0F);
-    image[i] = static_cast<std::uint8_t>(value * 255 + 0.5F);
+    image[i] = static_cast<std::uint8_t>(std::lround(value * 255));
   }
 }
 

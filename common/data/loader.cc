@@ -82,7 +82,7 @@ std::vector<std::int64_t> ShuffledOrder(std::int64_t count, std::uint64_t seed,
 // Makes the batches from a position on, for ever; on the prefetcher's thread.
 class DataLoader::Stager {
  public:
-  Stager(const DataLoader& loader)
+  explicit Stager(const DataLoader& loader)
       : data_(loader.data_),
         options_(loader.options_),
         batches_(loader.batches_),
