@@ -12,6 +12,7 @@
 #include "common/autograd/tape.h"
 #include "common/device/failure.h"
 #include "common/device/testing.h"
+#include "common/nn/hybrid.h"
 #include "common/nn/layers.h"
 #include "common/nn/loss.h"
 #include "common/nn/module.h"
@@ -147,6 +148,26 @@ TEST_P(TrainingTest, SgdRefusesGradientsThatAreNotLikeTheParameters) {
   EXPECT_THAT(ThrownText([&] { sgd.Step({Ones({3}, device())}); }),
               HasSubstr("[SGD] gradient 0 is a float32 tensor of shape (3)"));
   EXPECT_EQ(ValuesOf(p), (std::vector<double>{1, 1}));
+}
+
+// Its compiled program would request nothing that a tape could note.
+TEST_P(TrainingTest, AHybridHasTheGradientsOfItsModule) {
+  ManualSeed(3, device());
+  Hybrid hybrid = Hybridize(Sequential(Linear(4, 5, true, device()), ReLU(),
+                                       Linear(5, 3, true, device())));
+  const Tensor x = Randn({2, 4}, device());
+  hybrid(x);
+  hybrid(x);  // compiled
+  const auto gradients = [&](Module& net) {
+    GradientTape tape(Parameters(net));
+    return tape.Backward(CrossEntropyLoss(net(x), Labels({2, 0})));
+  };
+  const std::vector<Tensor> expected = gradients(hybrid.module());
+  const std::vector<Tensor> got = gradients(hybrid);
+  ASSERT_EQ(got.size(), 4u);
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    EXPECT_TRUE(Equal(got[i], expected[i]));
+  }
 }
 
 // Points around centres: n samples of two numbers, and the centre's class.
