@@ -57,8 +57,8 @@
 #include "common/graph/ir.h"
 #include "common/graph/ir_text.h"
 #include "common/graph/language/language.h"
-#include "common/graph/memory_plan.h"
-#include "common/graph/passes.h"
+#include "common/graph/passes/memory_plan.h"
+#include "common/graph/passes/passes.h"
 #include "common/graph/picture.h"
 #include "common/graph/program_graph.h"
 #include "common/graph/trace.h"
@@ -665,7 +665,7 @@ TEST_F(ExamplesTest, Programs) {
     EXPECT_TRUE(ir::Verify(graph).ok());
   }
   {
-    // Example of common/graph/passes.h
+    // Example of common/graph/passes/passes.h
     ir::Graph graph = ir::Trace(fn, {x});
     for (const ir::PassReport& report : ir::Optimize(graph)) {
       std::cout << report.ToString() << "\n";
@@ -711,7 +711,7 @@ TEST_F(ExamplesTest, Programs) {
       EXPECT_TRUE(status.ok()) << status;
     }
     {
-      // Example of common/graph/memory_plan.h
+      // Example of common/graph/passes/memory_plan.h
       ir::MemoryPlan plan = ir::PlanMemory(graph.main());
       plan.arena_bytes;  // how large the arena is
       // End of example

@@ -15,7 +15,7 @@ files=("$@")
 if [[ ${#files[@]} -eq 0 ]]; then
   mapfile -t files < <(git ls-files -- 'common/autograd/*.cc' \
     'common/base/*.cc' 'common/device/*.cc' \
-    'common/tensor/*.cc' 'common/ops/*.cc' 'common/graph/*.cc' \
+    'common/tensor/*.cc' 'common/ops/*.cc' 'common/graph/*.cc' 'common/graph/passes/*.cc' \
     'common/nn/*.cc' 'common/safetensors/*.cc' \
     | grep -Ev '_(test|benchmark|fuzz)\.cc$|/(fake|test)[a-z_]*\.cc$|/cuda/')
 fi

@@ -11,7 +11,7 @@
 #include "common/graph/captured.h"
 #include "common/graph/ir.h"
 #include "common/graph/language/language.h"
-#include "common/graph/passes.h"
+#include "common/graph/passes/passes.h"
 #include "common/lesson/benchmark_devices.h"
 #include "common/nn/hybrid.h"
 #include "common/nn/module.h"

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "common/graph/passes.h"
+#include "common/graph/passes/passes.h"
 #include "common/nn/module.h"
 #include "common/ops/ops.h"
 

@@ -30,7 +30,7 @@
 #include "common/graph/generated/cpp_code.h"
 #include "common/graph/generated/load_cpp.h"
 #include "common/graph/interpreter.h"
-#include "common/graph/passes.h"
+#include "common/graph/passes/passes.h"
 #include "common/graph/strips.h"
 #include "common/kernels/tf32.h"
 #include "common/ops/record.h"

@@ -13,7 +13,7 @@
 #include "common/device/failure.h"
 #include "common/graph/captured.h"
 #include "common/graph/ir_testing.h"
-#include "common/graph/passes.h"
+#include "common/graph/passes/passes.h"
 #include "common/graph/trace.h"
 #include "common/kernels/tf32.h"
 #include "common/ops/ops.h"

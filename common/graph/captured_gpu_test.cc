@@ -15,7 +15,7 @@
 #include "common/graph/captured.h"
 #include "common/graph/ir.h"
 #include "common/graph/ir_testing.h"
-#include "common/graph/passes.h"
+#include "common/graph/passes/passes.h"
 #include "common/graph/trace.h"
 #include "common/ops/elementwise_primitives.h"
 #include "common/ops/ops.h"

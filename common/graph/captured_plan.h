@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "common/graph/ir.h"
-#include "common/graph/memory_plan.h"
+#include "common/graph/passes/memory_plan.h"
 #include "common/graph/strips.h"
 #include "common/kernels/cpu/elementwise_loops.h"
 

@@ -11,7 +11,7 @@
 #include "common/base/timer.h"
 #include "common/graph/captured.h"
 #include "common/graph/ir.h"
-#include "common/graph/passes.h"
+#include "common/graph/passes/passes.h"
 #include "common/graph/trace.h"
 #include "common/ops/ops.h"
 

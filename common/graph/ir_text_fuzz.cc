@@ -16,8 +16,8 @@
 #include "common/graph/interpreter.h"
 #include "common/graph/ir.h"
 #include "common/graph/ir_text.h"
-#include "common/graph/memory_plan.h"
-#include "common/graph/passes.h"
+#include "common/graph/passes/memory_plan.h"
+#include "common/graph/passes/passes.h"
 #include "common/ops/ops.h"
 
 namespace {

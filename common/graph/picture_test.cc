@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "common/graph/ir.h"
-#include "common/graph/passes.h"
+#include "common/graph/passes/passes.h"
 #include "common/graph/trace.h"
 #include "common/ops/ops.h"
 #include "gmock/gmock.h"

@@ -44,7 +44,7 @@
 #include "absl/status/status.h"
 #include "common/graph/captured.h"
 #include "common/graph/ir.h"
-#include "common/graph/passes.h"
+#include "common/graph/passes/passes.h"
 #include "common/nn/module.h"
 #include "common/tensor/tensor.h"
 

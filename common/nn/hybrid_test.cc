@@ -20,7 +20,7 @@
 #include "common/graph/interpreter.h"
 #include "common/graph/ir.h"
 #include "common/graph/ir_testing.h"
-#include "common/graph/passes.h"
+#include "common/graph/passes/passes.h"
 #include "common/nn/layers.h"
 #include "common/nn/module.h"
 #include "common/ops/ops.h"

@@ -24,7 +24,7 @@
 #include "common/device/device_table.h"
 #include "common/graph/captured.h"
 #include "common/graph/ir.h"
-#include "common/graph/passes.h"
+#include "common/graph/passes/passes.h"
 #include "common/graph/trace.h"
 #include "common/ops/ops.h"
 #include "common/profiler/profiler.h"

@@ -20,8 +20,8 @@
 #include "common/device/cpu/free_memory.h"
 #include "common/device/failure.h"
 #include "common/graph/ir_text.h"
-#include "common/graph/memory_plan.h"
-#include "common/graph/passes.h"
+#include "common/graph/passes/memory_plan.h"
+#include "common/graph/passes/passes.h"
 #include "common/ops/ops.h"
 #include "common/safetensors/safetensors.h"
 

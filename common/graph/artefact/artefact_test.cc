@@ -13,7 +13,7 @@
 #include "common/graph/interpreter.h"
 #include "common/graph/ir_testing.h"
 #include "common/graph/ir_text.h"
-#include "common/graph/passes.h"
+#include "common/graph/passes/passes.h"
 #include "common/graph/trace.h"
 #include "common/ops/ops.h"
 #include "common/safetensors/safetensors.h"

@@ -11,7 +11,7 @@
 #include "common/graph/generated/generated_testing.h"
 #include "common/graph/ir.h"
 #include "common/graph/ir_testing.h"
-#include "common/graph/passes.h"
+#include "common/graph/passes/passes.h"
 #include "common/graph/trace.h"
 #include "common/ops/ops.h"
 #include "gtest/gtest.h"

@@ -11,7 +11,7 @@
 #include "absl/strings/match.h"
 #include "common/graph/ir.h"
 #include "common/graph/language/language.h"
-#include "common/graph/passes.h"
+#include "common/graph/passes/passes.h"
 
 namespace {
 

@@ -8,7 +8,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "common/graph/ir.h"
-#include "common/graph/passes.h"
+#include "common/graph/passes/passes.h"
 #include "gtest/gtest.h"
 
 namespace d2l::language {

@@ -19,7 +19,7 @@
 #include "common/graph/ir.h"
 #include "common/graph/ir_text.h"
 #include "common/graph/language/language.h"
-#include "common/graph/passes.h"
+#include "common/graph/passes/passes.h"
 #include "gtest/gtest.h"
 
 namespace d2l::language {

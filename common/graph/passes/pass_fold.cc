@@ -1,6 +1,6 @@
 #include <vector>
 
-#include "common/graph/passes.h"
+#include "common/graph/passes/passes.h"
 #include "common/ops/read.h"
 
 namespace d2l::ir {

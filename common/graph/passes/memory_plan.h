@@ -9,8 +9,8 @@
 //
 // A pure function.
 
-#ifndef D2L_COMMON_GRAPH_MEMORY_PLAN_H_
-#define D2L_COMMON_GRAPH_MEMORY_PLAN_H_
+#ifndef D2L_COMMON_GRAPH_PASSES_MEMORY_PLAN_H_
+#define D2L_COMMON_GRAPH_PASSES_MEMORY_PLAN_H_
 
 #include <cstdint>
 #include <vector>
@@ -39,4 +39,4 @@ std::int64_t PeakBytes(const Graph& graph);
 
 }  // namespace d2l::ir
 
-#endif  // D2L_COMMON_GRAPH_MEMORY_PLAN_H_
+#endif  // D2L_COMMON_GRAPH_PASSES_MEMORY_PLAN_H_

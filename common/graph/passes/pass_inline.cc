@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_format.h"
 #include "common/graph/ir_text.h"
-#include "common/graph/passes.h"
+#include "common/graph/passes/passes.h"
 
 namespace d2l::ir {
 namespace {

@@ -1,4 +1,4 @@
-#include "common/graph/memory_plan.h"
+#include "common/graph/passes/memory_plan.h"
 
 #include <string>
 #include <vector>
@@ -7,7 +7,7 @@
 #include "common/graph/ir.h"
 #include "common/graph/ir_testing.h"
 #include "common/graph/ir_text.h"
-#include "common/graph/passes.h"
+#include "common/graph/passes/passes.h"
 #include "common/graph/trace.h"
 #include "common/ops/ops.h"
 #include "gtest/gtest.h"

@@ -3,7 +3,7 @@
 #include <numeric>
 #include <vector>
 
-#include "common/graph/passes.h"
+#include "common/graph/passes/passes.h"
 #include "common/kernels/op_tables.h"
 #include "common/ops/elementwise_primitives.h"
 

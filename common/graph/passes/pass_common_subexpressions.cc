@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "common/graph/passes.h"
+#include "common/graph/passes/passes.h"
 
 namespace d2l::ir {
 namespace {

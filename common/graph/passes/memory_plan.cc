@@ -1,4 +1,4 @@
-#include "common/graph/memory_plan.h"
+#include "common/graph/passes/memory_plan.h"
 
 #include <algorithm>
 #include <cstddef>

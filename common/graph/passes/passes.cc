@@ -1,4 +1,4 @@
-#include "common/graph/passes.h"
+#include "common/graph/passes/passes.h"
 
 #include <functional>
 #include <string>
@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_format.h"
 #include "common/base/timer.h"
-#include "common/graph/memory_plan.h"
+#include "common/graph/passes/memory_plan.h"
 
 namespace d2l::ir {
 

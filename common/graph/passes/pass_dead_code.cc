@@ -3,7 +3,7 @@
 #include <utility>
 #include <vector>
 
-#include "common/graph/passes.h"
+#include "common/graph/passes/passes.h"
 
 namespace d2l::ir {
 namespace {

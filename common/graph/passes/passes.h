@@ -15,8 +15,8 @@
 // kMaxNodes operations; folding throws what the operations throw. Pure
 // functions otherwise.
 
-#ifndef D2L_COMMON_GRAPH_PASSES_H_
-#define D2L_COMMON_GRAPH_PASSES_H_
+#ifndef D2L_COMMON_GRAPH_PASSES_PASSES_H_
+#define D2L_COMMON_GRAPH_PASSES_PASSES_H_
 
 #include <cstdint>
 #include <functional>
@@ -72,4 +72,4 @@ std::vector<PassReport> Optimize(
 
 }  // namespace d2l::ir
 
-#endif  // D2L_COMMON_GRAPH_PASSES_H_
+#endif  // D2L_COMMON_GRAPH_PASSES_PASSES_H_
