@@ -14,8 +14,8 @@ cd "$(dirname "$0")/.."
 files=("$@")
 if [[ ${#files[@]} -eq 0 ]]; then
   mapfile -t files < <(git ls-files -- 'common/autograd/*.cc' \
-    'common/base/*.cc' 'common/device/*.cc' \
-    'common/tensor/*.cc' 'common/ops/*.cc' 'common/graph/*.cc' 'common/graph/passes/*.cc' \
+    'common/base/*.cc' 'common/data/*.cc' 'common/device/*.cc' \
+    'common/tensor/*.cc' 'common/ops/*.cc' 'common/graph/*.cc' \
     'common/nn/*.cc' 'common/safetensors/*.cc' \
     | grep -Ev '_(test|benchmark|fuzz)\.cc$|/(fake|test)[a-z_]*\.cc$|/cuda/')
 fi
