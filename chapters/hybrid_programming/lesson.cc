@@ -115,8 +115,8 @@ fancy_func(1, 2, 3, 4)
     .course_printed = "10",
     .predict = "how much of it is left when a compiler has seen all of it?",
     .learn =
-        "a statement is done as if it were the last. Who sees the program "
-        "first can leave out e and f, and most of the calls.",
+        "a statement is done as if it were the last. A compiler that sees the "
+        "whole program can leave out e and f, and most of the calls.",
 };
 
 // %% 000/In1
@@ -198,8 +198,8 @@ exec(y)
     .course_printed = "10",
     .predict = "what is the least that still prints 10?",
     .learn =
-        "who sees the whole program may do its work before it runs. What is "
-        "left needs no front end, and here no arithmetic either.",
+        "a compiler that sees the whole program may do its work before it "
+        "runs. What is left needs no front end, and here no arithmetic either.",
 };
 
 // %% 001/c2
