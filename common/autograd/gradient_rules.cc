@@ -296,13 +296,19 @@ Tensor TransposeGradient(const ForwardOp& op, int, const Tensor& dy) {
 
 Tensor ExpandGradient(const ForwardOp&, int, const Tensor& dy) { return dy; }
 
-// Of a part of x: zeros elsewhere.
-Tensor PartGradient(const ForwardOp& op, int, const Tensor& dy) {
-  const ValueSpec& x = op.inputs[0];
-  const Tensor dx = Zeros(x.shape, x.device, x.dtype, op.at);
-  CopyTo(dy, ApplyView(As<ViewPrimitive>(op.primitive), dx, op.at),
-         /*non_blocking=*/true, op.at);
-  return dx;
+Tensor SelectGradient(const ForwardOp& op, int, const Tensor& dy) {
+  const auto& primitive = As<SelectPrimitive>(op.primitive);
+  const Shape& shape = op.inputs[0].shape;
+  const int dim = WrapDim(primitive.name(), primitive.dim(), shape.rank());
+  return PutInZeros(Unsqueeze(dy, dim, op.at), shape, dim, primitive.index(), 1,
+                    op.at);
+}
+
+Tensor SliceGradient(const ForwardOp& op, int, const Tensor& dy) {
+  const auto& primitive = As<SlicePrimitive>(op.primitive);
+  const Shape& shape = op.inputs[0].shape;
+  const int dim = WrapDim(primitive.name(), primitive.dim(), shape.rank());
+  return PutInZeros(dy, shape, dim, primitive.start(), primitive.step(), op.at);
 }
 
 Tensor CopyGradient(const ForwardOp& op, int, const Tensor& dy) {
@@ -370,8 +376,8 @@ const GradientRule* FindGradientRule(const Primitive& primitive) {
       {typeid(UnsqueezePrimitive), {Always<0>, ReshapeGradient}},
       {typeid(TransposePrimitive), {Always<0>, TransposeGradient}},
       {typeid(ExpandPrimitive), {Always<0>, ExpandGradient}},
-      {typeid(SelectPrimitive), {Always<0>, PartGradient}},
-      {typeid(SlicePrimitive), {Always<0>, PartGradient}},
+      {typeid(SelectPrimitive), {Always<0>, SelectGradient}},
+      {typeid(SlicePrimitive), {Always<0>, SliceGradient}},
       {typeid(CopyPrimitive), {Always<0>, CopyGradient}},
       {typeid(CatPrimitive), {Always<0>, CatGradient}},
       {typeid(IndexPrimitive), {Always<ReadsInput(1)>, IndexGradient}},
@@ -382,18 +388,6 @@ const GradientRule* FindGradientRule(const Primitive& primitive) {
       (found->first == typeid(BinaryPrimitive) &&
        As<BinaryPrimitive>(primitive).op() == BinaryOp::kFloorDivide);
   return none ? nullptr : &found->second;
-}
-
-Tensor SumToShape(const Tensor& x, const Shape& shape, SourceLocation at) {
-  if (x.shape() == shape) return x;
-  const int missing = x.dim() - shape.rank();
-  Dims dims;
-  for (int i = 0; i < x.dim(); ++i) {
-    const bool repeated = i < missing || shape[i - missing] == 1;
-    if (repeated && x.size(i) != 1) dims.Add(i);
-  }
-  return Reshape(dims.empty() ? x : Sum(x, dims, /*keepdim=*/true, at), shape,
-                 at);
 }
 
 }  // namespace d2l

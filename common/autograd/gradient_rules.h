@@ -67,6 +67,11 @@ const GradientRule* FindGradientRule(const Primitive& primitive);
 // x, summed over what was repeated to broadcast from `shape`.
 Tensor SumToShape(const Tensor& x, const Shape& shape, SourceLocation at);
 
+// Zeros of `shape` whose Slice(dim, start, ..., step) is x. Joined, not written
+// in place, so that a tape that listens has its gradient.
+Tensor PutInZeros(const Tensor& x, const Shape& shape, int dim,
+                  std::int64_t start, std::int64_t step, SourceLocation at);
+
 }  // namespace d2l
 
 #endif  // D2L_COMMON_AUTOGRAD_GRADIENT_RULES_H_

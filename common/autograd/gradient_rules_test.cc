@@ -231,6 +231,18 @@ const std::vector<Case>& Cases() {
       {"select", {{3, 2}}, [](const Values& x) {
          return Select(x[0], 0, -1) * Select(x[0], 0, 1);
        }},
+      {"select of columns",
+       {{2, 3, 2}},
+       [](const Values& x) { return Select(x[0], -2, 1) * 3; }},
+      {"slice, stepped to the end",
+       {{2, 5, 2}},
+       [](const Values& x) { return Slice(x[0], 1, -5, 5, 3); }},
+      {"slice, a step beyond the end",
+       {{5}},
+       [](const Values& x) { return Slice(x[0], 0, 3, 5, 1LL << 62); }},
+      {"slice of eight dimensions",
+       {{1, 2, 1, 1, 3, 1, 1, 1}},
+       [](const Values& x) { return Slice(x[0], 4, 0, 3, 2); }},
       {"split",
        {{5}},
        [](const Values& x) {
@@ -392,6 +404,56 @@ void CheckGradients(const Case& one, Device device, Placement placement) {
   }
 }
 
+// Of the sum of f(x) * f(x) * weights and all x * x * x: of every function, the
+// gradient depends on x.
+Values GradientsOfSquares(const Case& one, const Values& inputs) {
+  GradientTape tape(inputs);
+  const Tensor y = one.f(inputs);
+  Tensor loss = Sum(y * y * WeightsFor(y));
+  for (const Tensor& x : inputs) loss = loss + Sum(x * x * x);
+  return tape.Backward(loss);
+}
+
+void CheckSecondGradients(const Case& one, Device device) {
+  std::mt19937 random(11);
+  std::vector<double> unused;
+  std::vector<std::vector<double>> numbers;
+  Values inputs;
+  for (const Shape& shape : one.shapes) {
+    numbers.push_back(
+        DistinctValues(shape.numel(), one.domain, random, unused));
+    inputs.push_back(FromVector<double>(numbers.back(), shape, device));
+  }
+  GradientTape outer(inputs);
+  Tensor sum;
+  for (const Tensor& slope : GradientsOfSquares(one, inputs)) {
+    const Tensor part = Sum(slope * WeightsFor(slope));
+    sum = sum.defined() ? sum + part : part;
+  }
+  const Values gradients = outer.Backward(sum);
+  constexpr double kStep = 1e-5;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const std::vector<double> got = ValuesOf(gradients[i]);
+    ASSERT_EQ(got.size(), numbers[i].size());
+    for (std::size_t j = 0; j < got.size(); ++j) {
+      const auto moved = [&](double step) {
+        std::vector<double> values = numbers[i];
+        values[j] += step;
+        Values at = inputs;
+        at[i] = FromVector<double>(values, one.shapes[i], device);
+        double total = 0;
+        for (const Tensor& slope : GradientsOfSquares(one, at)) {
+          total += WeightedSum(slope);
+        }
+        return total;
+      };
+      const double expected = (moved(kStep) - moved(-kStep)) / (2 * kStep);
+      EXPECT_NEAR(got[j], expected, 1e-6 * (1 + std::abs(expected)))
+          << "input " << i << ", element " << j;
+    }
+  }
+}
+
 class GradientRulesTest : public DeviceTest {};
 INSTANTIATE_FOR_ALL_DEVICES(GradientRulesTest);
 
@@ -402,6 +464,13 @@ TEST_P(GradientRulesTest, AgreeWithDifferences) {
       SCOPED_TRACE(PlacementName(placement));
       CheckGradients(one, device(), placement);
     }
+  }
+}
+
+TEST_P(GradientRulesTest, GradientsOfGradientsAgreeWithDifferences) {
+  for (const Case& one : Cases()) {
+    SCOPED_TRACE(one.name);
+    ASSERT_NO_THROW(CheckSecondGradients(one, device()));
   }
 }
 

@@ -56,7 +56,8 @@ void GradientTape::OnOp(const OpRecord& record) {
   if (done_) return;
   const Tensor& output = record.outputs[0];
   if (record.in_place) writes_[output.storage()->id()] = LineOf(record);
-  if (no_grad_guards > 0) return;
+  const bool guarded = no_grad_guards > 0;
+  if (guarded && !record.view) return;
   absl::InlinedVector<int, 2> values;
   bool differentiable = false;
   for (const Tensor* input : record.inputs) {
@@ -65,11 +66,11 @@ void GradientTape::OnOp(const OpRecord& record) {
   }
   if (record.in_place) CheckWrite(record, differentiable);
   if (differentiable) {
-    Note(record, values);
+    if (!guarded) Note(record, values);
   } else if (record.in_place) {
     value_of_.erase(output.id());  // a constant from now on
   } else if (record.view) {
-    other_views_[output.id()] = LineOf(record);
+    other_views_[output.storage()->id()] = LineOf(record);
   }
 }
 
@@ -108,6 +109,7 @@ void GradientTape::Note(const OpRecord& record,
 void GradientTape::CheckWrite(const OpRecord& record, bool differentiable) {
   const Tensor& target = record.outputs[0];
   const int known = ValueOf(target);
+  const char* const kShares = "that shares memory with another tensor";
   const auto refuse = [&](const char* what, SourceLocation seen) {
     Refuse(absl::StrFormat(
         "[%s_] an operation in place, requested at %s, writes to %s %s, known "
@@ -120,15 +122,13 @@ void GradientTape::CheckWrite(const OpRecord& record, bool differentiable) {
   for (std::size_t i = 0; i < values_.size(); ++i) {
     const Value& value = values_[i];
     if (value.storage != target.storage()->id()) continue;
-    if (value.id != target.id()) {
-      refuse("that shares memory with another tensor", value.at);
-    }
+    if (value.id != target.id()) refuse(kShares, value.at);
     if (i < watched_.size()) refuse("that is watched", value.at);
   }
   if (known >= 0 || !differentiable) return;
-  // The tensor that it is a view of would not depend on what was written.
-  const auto view = other_views_.find(target.id());
-  if (view != other_views_.end()) refuse("that is a view", view->second);
+  // What it is a view of, and its views, would not depend on what was written.
+  const auto view = other_views_.find(target.storage()->id());
+  if (view != other_views_.end()) refuse(kShares, view->second);
   if (!CoversItsMemory(target)) refuse("that is a view", LineOf(record));
 }
 
@@ -157,10 +157,12 @@ std::vector<Tensor> GradientTape::Backward(const Tensor& y,
   CheckDefined("backward", gradient, at);
   if (done_) {
     throw std::logic_error(absl::StrFormat(
-        "[backward] requested at %s, but the tape has given its gradients "
-        "before, at %s, and has let go of its values; make a GradientTape for "
-        "each loss",
-        at.ToString(), gone_back_.ToString()));
+        "[backward] requested at %s, but %s at %s%s, and the tape has let go "
+        "of its values; make a GradientTape for each loss",
+        at.ToString(),
+        given_ ? "the tape has given its gradients before,"
+               : "it was called before,",
+        gone_back_.ToString(), given_ ? "" : ", and failed"));
   }
   if (!refused_.empty()) {
     throw std::logic_error(absl::StrCat(refused_, " ([backward] requested at ",
@@ -207,6 +209,7 @@ std::vector<Tensor> GradientTape::Backward(const Tensor& y,
       results.push_back(own ? dense : Clone(dense, at));
     }
   }
+  given_ = true;
   return results;
 }
 

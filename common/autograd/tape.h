@@ -20,8 +20,9 @@
 //
 // In place: an operation may write to a value of the tape itself, not to a
 // watched tensor and not to memory that the tape knows under another tensor,
-// such as a view. Writes that the tape does not note (NoGradGuard) may go
-// anywhere; Backward refuses values that were overwritten.
+// such as a view. A view of a watched tensor made before the tape is a constant
+// to it: make views after it. Writes that the tape does not note (NoGradGuard)
+// may go anywhere; Backward refuses values that were overwritten.
 //
 // Errors: std::invalid_argument for a watched tensor that is not
 // floating-point, for a loss that does not depend on a watched tensor or is not
@@ -112,15 +113,17 @@ class GradientTape : private OpListener {
   std::vector<std::unique_ptr<Node>> nodes_;
   // By the id of memory: the last operation in place.
   absl::flat_hash_map<std::uint64_t, SourceLocation> writes_;
-  // By a tensor's id: views of what is not differentiable.
+  // By the id of memory: the last view of what is not differentiable.
   absl::flat_hash_map<std::uint64_t, SourceLocation> other_views_;
   std::string refused_;       // what it was, if a write was
   SourceLocation gone_back_;  // the line of Backward, if it was called
   bool done_ = false;
+  bool given_ = false;             // no, if Backward failed
   const ScopedOpListener listen_;  // last: it listens when all is there
 };
 
-// While it lives, this thread's tapes note nothing (torch::NoGradGuard).
+// While it lives, this thread's tapes note nothing (torch::NoGradGuard): what
+// is made meanwhile, also a view, is a constant to them.
 class NoGradGuard {
  public:
   NoGradGuard();

@@ -32,6 +32,7 @@ using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using Values = std::vector<Tensor>;
 
 // What f throws as a std::logic_error; std::invalid_argument is one.
@@ -176,6 +177,18 @@ TEST_P(TapeTest, ASecondBackwardNamesTheFirst) {
                            HasSubstr("requested at " + Line(first + 2))));
 }
 
+TEST_P(TapeTest, ABackwardAfterOneThatFailedSaysSo) {
+  const Tensor a = Vector({1, 2});
+  GradientTape tape({a});
+  const Tensor loss = Sum(FloorDivide(a, 2));
+  EXPECT_THROW(tape.Backward(loss), std::logic_error);
+  const int first = __LINE__ - 1;
+  EXPECT_THAT(
+      ErrorOf([&] { tape.Backward(loss); }),
+      AllOf(HasSubstr("called before, at " + Line(first) + ", and failed"),
+            Not(HasSubstr("given its gradients"))));
+}
+
 TEST_P(TapeTest, WhatHasNoGradientIsNamed) {
   const Tensor a = Vector({1, 2});
   GradientTape tape({a});
@@ -282,11 +295,45 @@ TEST_P(TapeTest, AWriteThroughAViewIsRefused) {
     Tensor view = Reshape(x, {2, 1});
     view += Reshape(a, {2, 1});
   });
-  EXPECT_THAT(error, both_lines("that is a view"));
+  EXPECT_THAT(error, both_lines(shares));
+  // Of a constant that has a view: the view would not know.
+  error = error_of([&] {
+    Tensor x = Vector({0, 0});
+    made = __LINE__ + 1;
+    const Tensor view = Reshape(x, {2, 1});
+    x += a;
+  });
+  EXPECT_THAT(error, both_lines(shares));
+  error = error_of([&] {
+    Tensor x = Vector({0, 0});
+    {
+      const NoGradGuard guard;
+      const Tensor view = Reshape(x, {2, 1});
+    }
+    x += a;
+  });
+  EXPECT_THAT(error, HasSubstr(shares));
   const Tensor before = Vector({0, 0});
   Tensor part = Slice(before, 0, 0, 1);
   error = error_of([&] { part += Slice(a, 0, 0, 1); });
   EXPECT_THAT(error, HasSubstr("that is a view"));
+}
+
+// A view that was asked to be a constant stays one.
+TEST_P(TapeTest, AValueMayBeWrittenAfterItWasDetached) {
+  const Tensor a = Vector({1, 2});
+  GradientTape tape({a});
+  Tensor x = a * 2;
+  const Tensor constant = Detach(x);
+  x += 1;
+  EXPECT_THAT(ValuesOf(tape.Backward(Sum(x + constant))[0]), ElementsAre(2, 2));
+}
+
+TEST_P(TapeTest, AViewMadeBeforeTheTapeIsAConstant) {
+  const Tensor a = Vector({1, 2});
+  const Tensor before = Reshape(a, {2});
+  GradientTape tape({a});
+  EXPECT_THAT(ValuesOf(tape.Backward(Sum(before * a))[0]), ElementsAre(1, 2));
 }
 
 TEST_P(TapeTest, ConstantsMayBeWrittenAnyhow) {
