@@ -23,6 +23,7 @@
 #include "absl/strings/str_format.h"
 #include "common/base/stdout.h"
 #include "common/base/user_path.h"
+#include "common/device/device_table.h"
 #include "common/graph/artefact/artefact.h"
 #include "common/graph/captured.h"
 #include "common/graph/ir.h"
@@ -92,14 +93,16 @@ Tensor Given(const safetensors::File& file, const std::string& path,
 }
 
 absl::Status Run(const std::string& prefix) {
-  const absl::StatusOr<ir::Graph> graph = ir::LoadProgram(UserPath(prefix));
+  const absl::StatusOr<ir::Graph> graph =
+      ir::LoadProgram(UserPath(prefix), TryGpu());
   if (!graph.ok()) return graph.status();
   if (absl::GetFlag(FLAGS_print_program)) std::cout << ir::ToText(*graph);
 
   const std::string input = UserPath(absl::GetFlag(FLAGS_input));
   safetensors::File file;
   if (!input.empty()) {
-    absl::StatusOr<safetensors::File> loaded = safetensors::LoadFile(input);
+    absl::StatusOr<safetensors::File> loaded =
+        safetensors::LoadFile(input, TryGpu());
     if (!loaded.ok()) return loaded.status();
     file = *std::move(loaded);
   }

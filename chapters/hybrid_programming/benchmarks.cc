@@ -76,13 +76,14 @@ constexpr char kProgram[] =
 
 void BM_001_c2_Text_AsWritten_Host(benchmark::State& state) {
   const language::Program program =
-      language::Compile(kProgram, "prog.py").value();
+      language::Compile(kProgram, "prog.py", TryGpu()).value();
   for (auto _ : state) benchmark::DoNotOptimize(language::Run(program));
 }
 BENCHMARK(BM_001_c2_Text_AsWritten_Host)->UseRealTime();
 
 void BM_001_c2_Text_Rewritten_Host(benchmark::State& state) {
-  language::Program program = language::Compile(kProgram, "prog.py").value();
+  language::Program program =
+      language::Compile(kProgram, "prog.py", TryGpu()).value();
   ir::Optimize(program.graph);
   for (auto _ : state) benchmark::DoNotOptimize(language::Run(program));
 }

@@ -153,8 +153,9 @@ class Checker {
 
 class Lowering {
  public:
-  Lowering(const std::vector<Definition>& definitions, const char* file)
-      : definitions_(definitions), file_(file) {}
+  Lowering(const std::vector<Definition>& definitions, const char* file,
+           Device device)
+      : definitions_(definitions), file_(file), device_(device) {}
 
   Program Run() {
     Lower(static_cast<int>(definitions_.size()) - 1, {});
@@ -183,11 +184,11 @@ class Lowering {
       const SourceLocation at(file_, in.at.line);
       switch (in.code) {
         case Code::kArgument:
-          values[i] = to.AddArgument(ir::TypeOf({{}, types[i], Device()}));
+          values[i] = to.AddArgument(ir::TypeOf({{}, types[i], device_}));
           break;
         case Code::kLiteral:
           values[i] = to.AddConstant(std::visit(
-              [](auto x) { return FromVector<decltype(x)>({x}, {}); },
+              [&](auto x) { return FromVector<decltype(x)>({x}, {}, device_); },
               in.number));
           break;
         case Code::kPrint:
@@ -237,8 +238,8 @@ class Lowering {
     return index;
   }
 
-  static ir::ValueId Binary(BinaryOp op, std::vector<ir::ValueId> operands,
-                            SourceLocation at, ir::Function& to) {
+  ir::ValueId Binary(BinaryOp op, std::vector<ir::ValueId> operands,
+                     SourceLocation at, ir::Function& to) const {
     const auto is_float = [&](int i) {
       return to.type(operands[i]).dtype() == DType::kFloat64;
     };
@@ -246,7 +247,7 @@ class Lowering {
       for (int i = 0; i < 2; ++i) {
         if (is_float(i)) continue;
         operands[i] =
-            to.AddOp(CopyPrimitive("to", {{}, DType::kFloat64, Device()}),
+            to.AddOp(CopyPrimitive("to", {{}, DType::kFloat64, device_}),
                      {operands[i]}, at);
       }
     }
@@ -256,6 +257,7 @@ class Lowering {
 
   const std::vector<Definition>& definitions_;
   const char* const file_;
+  const Device device_;
   Names names_;  // of functions
   std::map<std::pair<int, Types>, int> lowered_;
   Program program_;
@@ -280,7 +282,8 @@ std::string Show(absl::string_view text, Position at) {
 
 }  // namespace
 
-absl::StatusOr<Program> Compile(std::string_view text, std::string_view file) {
+absl::StatusOr<Program> Compile(std::string_view text, std::string_view file,
+                                Device device) {
   const absl::string_view code(text.data(), text.size());
   const std::string name(file);
   if (code.size() > kMaxBytes) {
@@ -291,7 +294,7 @@ absl::StatusOr<Program> Compile(std::string_view text, std::string_view file) {
   try {
     const std::vector<Definition> definitions = Parse(code);
     Checker(definitions).Run(definitions.back(), {});
-    return Lowering(definitions, Intern(file)).Run();
+    return Lowering(definitions, Intern(file), device).Run();
   } catch (const CompileError& error) {
     return absl::InvalidArgumentError(
         absl::StrFormat("%s:%d:%d: %s\n%s", name, error.at.line,

@@ -49,6 +49,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "common/device/device.h"
 #include "common/graph/interpreter.h"
 #include "common/graph/ir.h"
 #include "common/graph/ir_text.h"
@@ -81,8 +82,10 @@ struct Program {
   std::map<std::string, FunctionInfo> functions;
 };
 
-// file: for messages, and the lines that operations carry.
-absl::StatusOr<Program> Compile(std::string_view text, std::string_view file);
+// file: for messages, and the lines that operations carry. device: where the
+// program's numbers are.
+absl::StatusOr<Program> Compile(std::string_view text, std::string_view file,
+                                Device device = Device());
 
 // Runs the program's graph and returns what it prints, as Python writes it.
 // Throws what the executor throws.
