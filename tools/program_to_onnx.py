@@ -313,6 +313,10 @@ def main(arguments):
         onnx.save(export(prefix), to)
     except (Wrong, OSError) as error:
         sys.exit("program_to_onnx.py: %s: %s" % (prefix, error))
+    except (KeyError, StopIteration, ValueError, AttributeError) as error:
+        # The loader of run_program says which line is wrong, and why.
+        sys.exit("program_to_onnx.py: %s: the files are damaged (%r). To see where: "
+                 "bazel run //tools:run_program -- %s" % (prefix, error, prefix))
     print("Wrote %s." % to)
 
 

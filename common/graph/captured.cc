@@ -468,6 +468,8 @@ Captured::OnStream* Captured::On(Stream& stream) {
   if (it->second != nullptr) return it->second.get();
   try {
     it->second = std::make_unique<OnStream>(graph_, *plan_, stream, name_);
+  } catch (const OutOfMemoryError&) {
+    if (!on_gpu) throw;  // the next call tries again
   } catch (const std::exception& error) {
     if (!on_gpu) throw;
     not_captured_ = error.what();

@@ -19,8 +19,9 @@
 //
 // Only operations on tensors are in a program. What else Forward does happens
 // while it is traced, and not again: a print, a counter, an `if` on a flag of
-// the host's, which stays as it was decided then, as do tensors that are not
-// parameters. Forward may branch on the input's shape: it is in the key.
+// the host's, which stays as it was decided then. A tensor that is not a
+// parameter is read as it then is, too, but that it was replaced is not seen.
+// Forward may branch on the input's shape: it is in the key.
 //
 // Forward runs as usual in calls with a new key when there are kMaxPrograms
 // programs already (standard error says so, once), and while an OpListener of
@@ -60,7 +61,9 @@ struct HybridReport {
     std::int64_t calls = 0;    // the traced one included
     double trace_seconds = 0;  // of Forward, which also enqueued its work
     std::vector<ir::PassReport> passes;
-    double prepare_seconds = 0;   // of the executor, and of its first run
+    // Of the executor and its first run; on a GPU, which records in a later run
+    // (captured.h), without the recording.
+    double prepare_seconds = 0;
     double generate_seconds = 0;  // of C++ and its compiler
     std::string not_captured;     // as of ir::Captured
     std::string not_generated;    // likewise; "" if it was not asked for
