@@ -351,6 +351,10 @@ void RunOnce(Device device, const std::function<void()>& f) {
     Synchronize(device);
   } catch (const AsyncError&) {
   }
+  // Memory is free once the events behind its last uses have passed.
+  for (const DeviceInfo& info : Devices()) {
+    CurrentStream(info.device).Record().state()->Block();
+  }
 }
 
 }  // namespace d2l
