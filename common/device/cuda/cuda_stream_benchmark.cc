@@ -50,6 +50,10 @@ class NoOpCuda final : public CudaApi {
     return 0;
   }
   int TakeLaunchError() override { return 0; }
+  int BeginCapture(CudaStreamHandle) override { return 0; }
+  int EndCapture(CudaStreamHandle, CudaGraphHandle*) override { return 0; }
+  int LaunchGraph(CudaGraphHandle, CudaStreamHandle) override { return 0; }
+  int DestroyGraph(CudaGraphHandle) override { return 0; }
   int Allocate(std::size_t, void**) override { return 2; }
   int Free(void*) override { return 0; }
   int AllocatePinned(std::size_t bytes, void** data) override {
