@@ -50,6 +50,11 @@ TEST(Lesson, RewritesTheProgramPassByPass) {
                         "Output:  10\n"));
 }
 
+TEST(Lesson, TheCompiledProgramKeepsNeitherENorF) {
+  EXPECT_THAT(OnOneDevice().output,
+              HasSubstr("HOLDS  Keeping e and f takes 3.00x the memory"));
+}
+
 TEST(Lesson, RefusesAReadAndFreezesAFlag) {
   const std::string& output = OnOneDevice().output;
   EXPECT_THAT(output, HasSubstr("HOLDS  Of three calls 1 printed"));
