@@ -6,13 +6,14 @@
 //   if (!code.ok()) return code.status();  // a sentence: why there is none
 //   void* const function = code->Function("f_0");
 //
-// The compiler is $CXX, or the first of c++, g++ and clang++ in PATH. What it
-// makes is kept in a directory and loaded again when it is asked for again: in
-// the one that is named, or $D2L_CACHE_DIRECTORY, $XDG_CACHE_HOME/d2l, or
-// ~/.cache/d2l. A file's name is the hash of source, flags and compiler, and
-// its end the hash of its content; a file whose end is wrong is made anew. The
-// directory is made with mode 0700, and refused if it is another user's or
-// others may write to it: what lies there is run.
+// The compiler is $CXX, or the first of c++, g++ and clang++ in PATH. Its
+// output is cached: a program that was compiled before is loaded without
+// compiling it. The cache is the directory that is named, or
+// $D2L_CACHE_DIRECTORY, $XDG_CACHE_HOME/d2l, or ~/.cache/d2l. A file's name is
+// the hash of source, flags and compiler, and its end the hash of its content;
+// a file whose end is wrong is made anew. The directory is made with mode 0700,
+// and refused if it is another user's or others may write to it: what lies
+// there is run.
 //
 // Errors: FailedPrecondition, of the compiler or the directory. Thread-safe;
 // several processes may use a directory at once. What is loaded stays.
