@@ -2,12 +2,17 @@
 
 #include <cstdint>
 
+#include "common/kernels/nn_kernels.h"
 #include "common/kernels/philox.h"
 
 namespace d2l::kernels {
 
 const Kernels& GetKernels(DeviceType type) {
   return type == DeviceType::kCpu ? CpuKernels() : CudaKernels();
+}
+
+const NnKernels& GetNnKernels(DeviceType type) {
+  return type == DeviceType::kCpu ? CpuNnKernels() : CudaNnKernels();
 }
 
 std::int64_t RandomBlocks(RandomOp op, DType dtype, std::int64_t numel,

@@ -3,13 +3,20 @@
 #include <stdexcept>
 
 #include "common/kernels/kernels.h"
+#include "common/kernels/nn_kernels.h"
 
 namespace d2l::kernels {
+namespace {
 
-const Kernels& CudaKernels() {
+[[noreturn]] void ThrowNoCuda() {
   throw std::runtime_error(
       "[kernels] this binary has no CUDA kernels; use "
       "--devices=cpu:0,cpu:1");
 }
+
+}  // namespace
+
+const Kernels& CudaKernels() { ThrowNoCuda(); }
+const NnKernels& CudaNnKernels() { ThrowNoCuda(); }
 
 }  // namespace d2l::kernels
