@@ -29,6 +29,7 @@
 #include "common/base/sha256.h"
 #include "common/base/spin_lock.h"
 #include "common/base/statistics.h"
+#include "common/base/temporary_directory.h"
 #include "common/base/text.h"
 #include "common/base/timer.h"
 #include "common/base/wrap.h"
@@ -289,6 +290,13 @@ TEST_F(ExamplesTest, Base) {
     EditDistance("kitten", "sitting");  // 3
     // End of example
     EXPECT_EQ(EditDistance("kitten", "sitting"), 3u);
+  }
+  {
+    // Example of common/base/temporary_directory.h
+    const TemporaryDirectory directory;
+    std::ofstream(directory.path() + "/a.txt") << "a";
+    // End of example
+    EXPECT_EQ(ReadFile(directory.path() + "/a.txt"), "a");
   }
   const auto Work = [] {};
   {

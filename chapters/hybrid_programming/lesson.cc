@@ -22,6 +22,7 @@
 #include "chapters/hybrid_programming/programs.h"
 #include "common/base/child_process.h"
 #include "common/base/format.h"
+#include "common/base/temporary_directory.h"
 #include "common/base/text.h"
 #include "common/device/device.h"
 #include "common/device/device_table.h"
@@ -54,17 +55,6 @@ using hybrid::TraceAndOptimize;
 
 // Two times that differ by less may differ because the machine is noisy.
 constexpr double kClearly = 1.3;
-
-std::function<void()> Loop(int count, const std::function<void()>& work) {
-  return [count, work] {
-    for (int i = 0; i < count; ++i) work();
-  };
-}
-
-// How long one of `count` calls takes.
-std::string Each(const Figure& figure, int count) {
-  return FormatDuration(figure.value.median / count);
-}
 
 // Fusion is for CPU devices: cpu:0, if it is there.
 Device FusingDevice() { return HasDevice(Device()) ? Device() : TryGpu(); }

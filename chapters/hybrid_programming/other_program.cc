@@ -1,35 +1,15 @@
 #include "chapters/hybrid_programming/other_program.h"
 
-#include <stdlib.h>
-
 #include <filesystem>
 #include <map>
-#include <stdexcept>
 #include <system_error>
 
 #include "absl/strings/str_format.h"
 #include "common/base/format.h"
 
 namespace d2l {
-namespace {
 
 namespace fs = std::filesystem;
-
-}  // namespace
-
-TemporaryDirectory::TemporaryDirectory() {
-  path_ = (fs::temp_directory_path() / "d2l_XXXXXX").string();
-  if (mkdtemp(path_.data()) == nullptr) {
-    throw std::runtime_error("Cannot make a directory in " +
-                             fs::temp_directory_path().string() +
-                             ". Set TMPDIR to a folder that can be written.");
-  }
-}
-
-TemporaryDirectory::~TemporaryDirectory() {
-  std::error_code ignored;
-  fs::remove_all(path_, ignored);
-}
 
 std::string ListFiles(const std::string& directory) {
   std::map<std::string, std::string> sizes;

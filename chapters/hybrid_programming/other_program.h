@@ -1,7 +1,6 @@
 // What the cell d2l/hybridize-save needs of the system.
 //
-//   const TemporaryDirectory directory;
-//   RunProgram(OtherProgram(), {directory.path() + "/my_mlp"});
+//   RunProgram(OtherProgram(), {prefix});
 //
 // Errors: see each. Thread-safe.
 
@@ -11,21 +10,6 @@
 #include <string>
 
 namespace d2l {
-
-// An empty directory, which is removed with all that is in it. Throws
-// std::runtime_error if there is no place for one.
-class TemporaryDirectory {
- public:
-  TemporaryDirectory();
-  ~TemporaryDirectory();
-  TemporaryDirectory(const TemporaryDirectory&) = delete;
-  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
-
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
 
 // The size and the name of each file, by name, as `ls -lh` prints them.
 std::string ListFiles(const std::string& directory);

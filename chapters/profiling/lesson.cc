@@ -53,10 +53,6 @@ std::string Took(const Figure& time) {
   return FormatDuration(time.value.median);
 }
 std::string Took(const Timing& timing) { return Took(timing.completion); }
-// Of one of so many.
-std::string Each(const Figure& time, int count) {
-  return FormatDuration(time.value.median / count);
-}
 
 template <typename Work>
 double Seconds(const Work& work) {
@@ -69,13 +65,6 @@ double Seconds(const Work& work) {
 std::string Took(const Figure& a, const Figure& b) {
   return absl::StrFormat("%s took %s, %s %s.", a.label, Took(a), b.label,
                          Took(b));
-}
-
-template <typename Work>
-auto Loop(int count, Work work) {
-  return [count, work] {
-    for (int i = 0; i < count; ++i) work();
-  };
 }
 
 Figure Report(Cell& cell, const std::string& label, Device device,

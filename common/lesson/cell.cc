@@ -19,6 +19,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "common/base/atomic_file.h"
+#include "common/base/format.h"
 #include "common/base/statistics.h"
 #include "common/base/text.h"
 #include "common/base/timer.h"
@@ -154,6 +155,10 @@ const Timing& Timings::operator[](const std::string& label) const {
   throw std::out_of_range(
       absl::StrFormat("there is no \"%s\" among the timings; there are %s",
                       label, absl::StrJoin(labels, ", ")));
+}
+
+std::string Each(const Figure& time, int count) {
+  return FormatDuration(time.value.median / count);
 }
 
 Judgement Faster(const Timing& a, const Timing& b, double by) {

@@ -103,6 +103,17 @@ struct Timings : std::vector<Timing> {
   const Timing& operator[](const std::string& label) const;
 };
 
+// How long one of `count` calls took: "1.20 us".
+std::string Each(const Figure& time, int count);
+
+// Work that does `work` so many times.
+template <typename Work>
+auto Loop(int count, Work work) {
+  return [count, work] {
+    for (int i = 0; i < count; ++i) work();
+  };
+}
+
 // Is the first done sooner, by this factor? The number: how many times as long
 // the second takes.
 Judgement Faster(const Timing& a, const Timing& b, double by);

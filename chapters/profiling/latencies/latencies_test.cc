@@ -23,6 +23,7 @@
 #include "absl/strings/str_cat.h"
 #include "chapters/profiling/latencies/measure.h"
 #include "chapters/profiling/latencies/pointer_chase.h"
+#include "common/base/temporary_directory.h"
 #include "common/device/device.h"
 #include "common/device/device_table.h"
 
@@ -45,20 +46,15 @@ Budget Short() {
 
 class TemporaryFolder {
  public:
-  TemporaryFolder() {
-    path_ = ::testing::TempDir() + "/latencies_XXXXXX";
-    EXPECT_NE(mkdtemp(&path_[0]), nullptr);
-  }
-  ~TemporaryFolder() { std::filesystem::remove_all(path_); }
-  const std::string& path() const { return path_; }
+  const std::string& path() const { return directory_.path(); }
   void Write(const std::string& name, const std::string& text) {
-    const std::filesystem::path file = path_ + name;
+    const std::filesystem::path file = path() + name;
     std::filesystem::create_directories(file.parent_path());
     std::ofstream(file) << text;
   }
 
  private:
-  std::string path_;
+  const TemporaryDirectory directory_;
 };
 
 void ExpectSamples(const std::vector<double>& seconds) {

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/temporary_directory.h"
 #include "common/lesson/other_load.h"
 
 namespace d2l {
@@ -32,21 +33,18 @@ using ::testing::StartsWith;
 class FakeMachine {
  public:
   FakeMachine() {
-    root_ = ::testing::TempDir() + "/machine_XXXXXX";
-    EXPECT_NE(mkdtemp(&root_[0]), nullptr);
-    options.root = root_;
+    options.root = root();
     options.window = [] { return OtherLoad{0, 4}; };
     SetGpuScript("exit 0\n");
   }
-  ~FakeMachine() { std::filesystem::remove_all(root_); }
 
   void Write(const std::string& path, const std::string& text) {
-    const std::filesystem::path file = root_ + path;
+    const std::filesystem::path file = root() + path;
     std::filesystem::create_directories(file.parent_path());
     std::ofstream(file) << text;
   }
   void Remove(const std::string& path) {
-    std::filesystem::remove_all(root_ + path);
+    std::filesystem::remove_all(root() + path);
   }
   void WriteProcess(int pid, const std::string& name, int user, int kernel) {
     Write(absl::StrCat("/proc/", pid, "/stat"),
@@ -54,7 +52,7 @@ class FakeMachine {
                        " ", kernel, " 500 600 20 0 1 0 3 4 5\n"));
   }
   void SetGpuScript(const std::string& text) {
-    options.nvidia_smi = root_ + "/nvidia-smi";
+    options.nvidia_smi = root() + "/nvidia-smi";
     Write("/nvidia-smi", absl::StrCat("#!/bin/sh\n", text));
     chmod(options.nvidia_smi.c_str(), 0755);
   }
@@ -62,7 +60,9 @@ class FakeMachine {
   LookOptions options;
 
  private:
-  std::string root_;
+  const std::string& root() const { return directory_.path(); }
+
+  const TemporaryDirectory directory_;
 };
 
 // The window has 20 ticks.

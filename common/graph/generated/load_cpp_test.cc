@@ -17,6 +17,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/atomic_file.h"
+#include "common/base/temporary_directory.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -36,15 +37,12 @@ const std::vector<std::string>& Flags() {
 class LoadCppTest : public testing::Test {
  protected:
   LoadCppTest() {
-    std::string path = testing::TempDir() + "/load_cpp.XXXXXX";
-    root_ = mkdtemp(path.data());
     options_.cache_directory = root_ + "/cache";
     options_.seconds_limit = 100;
   }
   ~LoadCppTest() override {
     unsetenv("CXX");
     setenv("PATH", path_.c_str(), 1);
-    fs::remove_all(root_);
   }
 
   static std::string Source(int number) {
@@ -86,7 +84,8 @@ class LoadCppTest : public testing::Test {
   }
 
   const std::string path_ = std::getenv("PATH");
-  std::string root_;
+  const TemporaryDirectory directory_;
+  const std::string& root_ = directory_.path();
   LoadCppOptions options_;
 };
 
