@@ -188,6 +188,29 @@ std::vector<Tensor> GradientTape::Backward(const Tensor& y,
   const RequestedBy by(at);
   std::vector<Tensor> gradients(values_.size());
   gradients[last] = gradient;
+  std::vector<Tensor> results(watched_.size());
+  absl::flat_hash_set<std::uint64_t> taken = {gradient.storage()->id()};
+  const auto give = [&](std::size_t i) {
+    const Tensor& sum = gradients[value_of_.at(watched_[i].id())];
+    if (!sum.defined()) {
+      results[i] = ZerosLike(watched_[i], at);
+    } else {
+      const Tensor dense = Contiguous(sum, at);
+      const bool own = taken.insert(dense.storage()->id()).second;
+      results[i] = own ? dense : Clone(dense, at);
+    }
+    if (on_gradient_) on_gradient_(static_cast<int>(i), results[i]);
+  };
+  // The first operation that uses a watched tensor is the last that adds to its
+  // gradient.
+  std::vector<std::size_t> first_use(on_gradient_ ? watched_.size() : 0);
+  for (std::size_t i = nodes_.size(); !first_use.empty() && i-- > 0;) {
+    for (const int value : nodes_[i]->input_values) {
+      if (value >= 0 && value < static_cast<int>(first_use.size())) {
+        first_use[value] = i;
+      }
+    }
+  }
   while (!nodes_.empty()) {
     // With it go its values.
     const std::unique_ptr<Node> node = std::move(nodes_.back());
@@ -196,18 +219,16 @@ std::vector<Tensor> GradientTape::Backward(const Tensor& y,
       const Tensor dy = std::move(gradients[node->output + i]);
       if (dy.defined()) GoBack(*node, dy, gradients);
     }
-  }
-  std::vector<Tensor> results;
-  absl::flat_hash_set<std::uint64_t> taken = {gradient.storage()->id()};
-  for (const Tensor& x : watched_) {
-    const Tensor& sum = gradients[value_of_.at(x.id())];
-    if (!sum.defined()) {
-      results.push_back(ZerosLike(x, at));
-    } else {
-      const Tensor dense = Contiguous(sum, at);
-      const bool own = taken.insert(dense.storage()->id()).second;
-      results.push_back(own ? dense : Clone(dense, at));
+    if (first_use.empty()) continue;
+    for (const int value : node->input_values) {
+      if (value >= 0 && value < static_cast<int>(first_use.size()) &&
+          first_use[value] == nodes_.size() && !results[value].defined()) {
+        give(value);
+      }
     }
+  }
+  for (std::size_t i = 0; i < watched_.size(); ++i) {
+    if (!results[i].defined()) give(i);
   }
   given_ = true;
   return results;

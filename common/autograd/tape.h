@@ -39,6 +39,7 @@
 #define D2L_COMMON_AUTOGRAD_TAPE_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -71,6 +72,14 @@ class GradientTape : private OpListener {
   // what is wanted in the end changes with each element of y.
   std::vector<Tensor> Backward(const Tensor& y, const Tensor& gradient,
                                SourceLocation at = SourceLocation::Current());
+
+  // Backward will call it with each watched tensor's number and gradient, as
+  // soon as all operations for that one have been requested: to send it away
+  // while the others are computed. It must not write to it.
+  using OnGradient = std::function<void(int watched, const Tensor& gradient)>;
+  void set_on_gradient(OnGradient on_gradient) {
+    on_gradient_ = std::move(on_gradient);
+  }
 
  private:
   // An operation that depends on what is watched.
@@ -108,6 +117,7 @@ class GradientTape : private OpListener {
               std::vector<Tensor>& gradients) const;
 
   const std::vector<Tensor> watched_;
+  OnGradient on_gradient_;
   std::vector<Value> values_;
   absl::flat_hash_map<std::uint64_t, int> value_of_;  // by a tensor's id
   std::vector<std::unique_ptr<Node>> nodes_;

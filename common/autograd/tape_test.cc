@@ -77,6 +77,38 @@ TEST_P(TapeTest, WhatTheLossDoesNotDependOnHasZeros) {
   EXPECT_THAT(ValuesOf(gradients[1]), ElementsAre(0, 0));
 }
 
+// A tensor that is used twice is known after its first use; what the loss does
+// not depend on at its use, or at the end.
+TEST_P(TapeTest, TellsOfAGradientAsSoonAsItIsKnown) {
+  const Tensor a = Vector({1, 2}), b = Vector({5, -7}), c = Vector({3, 4});
+  const Tensor unused = Vector({6});
+  GradientTape tape({unused, a, b, c});
+  const Tensor early = Exp(a);
+  const Tensor product = early * b;
+  const Tensor middle = product + Tanh(c);
+  const Tensor loss = Sum(middle * a * b);
+  struct Counter : OpListener {
+    void OnOp(const OpRecord&) override { ++ops; }
+    int ops = 0;
+  } counter;
+  std::vector<int> order, ops;
+  Values told(4);
+  tape.set_on_gradient([&](int i, const Tensor& gradient) {
+    order.push_back(i);
+    ops.push_back(counter.ops);
+    told[i] = gradient;
+  });
+  const ScopedOpListener listen(&counter);
+  const Values gradients = tape.Backward(loss);
+  EXPECT_THAT(order, ElementsAre(3, 2, 1, 0));
+  EXPECT_LT(ops[0], ops[1]);
+  EXPECT_LT(ops[1], ops[2]);
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_TRUE(Equal(told[i], gradients[i])) << i;
+    EXPECT_EQ(told[i].id(), gradients[i].id());
+  }
+}
+
 TEST_P(TapeTest, AWatchedTensorMayBeTheLossOrWatchedTwice) {
   const Tensor a = Vector({4});
   GradientTape tape({a, a});
