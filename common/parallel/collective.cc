@@ -62,8 +62,6 @@ const Plan& PlanOf(const Schedule& schedule) {
   return *plan;
 }
 
-int CountOf(Replicas replicas) { return static_cast<int>(replicas.size()); }
-
 void CheckReplicas(const char* name, Replicas replicas, SourceLocation at) {
   const auto refuse = [&](const std::string& what) {
     throw std::invalid_argument(
@@ -210,8 +208,7 @@ class Executor {
     const Tensor out = View(move.to, move);
     if (move.op == MoveOp::kCopy)
       return Copy(stream, label, move.from, out, move);
-    // What the last operation is not has no stamps: these are freed when one
-    // operation has written them.
+    // Of all operations but the last: stamps are written once.
     const OpLabel part(label.name(), label.requested_at(),
                        label.requested_by());
     const auto add = [&](const OpLabel& as, const Tensor& to, const Tensor& a,
@@ -313,9 +310,15 @@ class Executor {
   bool all_cpu_ = true;
 };
 
-Work Run(const char* name, const Schedule& schedule, Replicas replicas,
-         SourceLocation at) {
-  return RunPlan(name, PlanOf(schedule), replicas, at);
+// make(ranks) is the schedule.
+template <typename F>
+Work Run(const char* name, Replicas replicas, SourceLocation at,
+         const F& make) {
+  CheckReplicas(name, replicas, at);
+  const int ranks = static_cast<int>(replicas.size());
+  const Plan& plan =
+      WithLine(at, [&]() -> const Plan& { return PlanOf(make(ranks)); });
+  return RunPlan(name, plan, replicas, at);
 }
 
 }  // namespace
@@ -343,10 +346,11 @@ void Work::Wait(SourceLocation at) {
 Work RunPlan(const char* name, const Plan& plan, Replicas replicas,
              SourceLocation at, const PlanHooks& hooks) {
   CheckReplicas(name, replicas, at);
-  if (CountOf(replicas) != plan.ranks) {
+  const int count = static_cast<int>(replicas.size());
+  if (count != plan.ranks) {
     throw std::invalid_argument(absl::StrFormat(
         "[%s] a plan for %d devices; got %d tensors; requested at %s", name,
-        plan.ranks, CountOf(replicas), at.ToString()));
+        plan.ranks, count, at.ToString()));
   }
   Work work;
   work.done_ = Executor(name, plan, replicas, at).Run(hooks);
@@ -355,9 +359,8 @@ Work RunPlan(const char* name, const Plan& plan, Replicas replicas,
 
 Work AllReduceAsync(Replicas replicas, AllReduceAlgorithm algorithm,
                     SourceLocation at) {
-  CheckReplicas("allreduce", replicas, at);
-  return Run("allreduce", AllReduceSchedule(algorithm, CountOf(replicas)),
-             replicas, at);
+  return Run("allreduce", replicas, at,
+             [&](int ranks) { return AllReduceSchedule(algorithm, ranks); });
 }
 
 void AllReduce(Replicas replicas, AllReduceAlgorithm algorithm,
@@ -366,26 +369,25 @@ void AllReduce(Replicas replicas, AllReduceAlgorithm algorithm,
 }
 
 void Broadcast(Replicas replicas, int root, SourceLocation at) {
-  CheckReplicas("broadcast", replicas, at);
-  Run("broadcast", BroadcastSchedule(CountOf(replicas), root), replicas, at)
-      .Wait(at);
+  Run("broadcast", replicas, at, [&](int ranks) {
+    return BroadcastSchedule(ranks, root);
+  }).Wait(at);
 }
 
 void Reduce(Replicas replicas, int root, SourceLocation at) {
-  CheckReplicas("reduce", replicas, at);
-  Run("reduce", ReduceSchedule(CountOf(replicas), root), replicas, at).Wait(at);
+  Run("reduce", replicas, at, [&](int ranks) {
+    return ReduceSchedule(ranks, root);
+  }).Wait(at);
 }
 
 void Scatter(Replicas replicas, int root, SourceLocation at) {
-  CheckReplicas("scatter", replicas, at);
-  Run("scatter", ScatterSchedule(CountOf(replicas), root), replicas, at)
-      .Wait(at);
+  Run("scatter", replicas, at, [&](int ranks) {
+    return ScatterSchedule(ranks, root);
+  }).Wait(at);
 }
 
 void AllGather(Replicas replicas, SourceLocation at) {
-  CheckReplicas("all_gather", replicas, at);
-  Run("all_gather", AllGatherSchedule(CountOf(replicas)), replicas, at)
-      .Wait(at);
+  Run("all_gather", replicas, at, AllGatherSchedule).Wait(at);
 }
 
 }  // namespace d2l
