@@ -68,6 +68,7 @@
 #include "common/lesson/host_library.h"
 #include "common/lesson/trace_program.h"
 #include "common/nn/hybrid.h"
+#include "common/nn/init.h"
 #include "common/nn/layers.h"
 #include "common/nn/loss.h"
 #include "common/nn/module.h"
@@ -796,6 +797,7 @@ TEST_F(ExamplesTest, Networks) {
     Tensor y = net(Ones({2, 20}));
     std::cout << net;                // as PyTorch prints it
     nn::NamedParameters(net);        // "hidden.weight", "hidden.bias", …
+    net.Eval();                      // for Dropout and BatchNorm2d, in it
     // End of example
     EXPECT_EQ(y.shape(), (Shape{2, 10}));
     EXPECT_EQ(nn::NamedParameters(net)[1].first, "hidden.bias");
@@ -830,6 +832,13 @@ TEST_F(ExamplesTest, Networks) {
     // )
     // End of example
     EXPECT_EQ(y.shape(), (Shape{8, 2}));
+  }
+  {
+    // Example of common/nn/init.h
+    nn::Sequential net(nn::Linear(20, 256), nn::ReLU(), nn::Linear(256, 10));
+    nn::InitXavierUniform(net);
+    // End of example
+    EXPECT_EQ(Item(Sum(nn::Parameters(net)[1])), 0);
   }
   {
     // Example of common/nn/hybrid.h

@@ -30,30 +30,44 @@
 namespace d2l::nn {
 namespace {
 
-// Of all parameters, in their order. Walking the module in each call sees
+// What a program depends on: which tensors the parameters and buffers are, and
+// which modules are being trained. Walking the module in each call sees
 // whatever its owner changed in it, and takes about a nanosecond a member.
-class ParameterIds : public MemberVisitor {
+class State : public MemberVisitor {
  public:
+  explicit State(Module& module) {
+    training.push_back(module.training());
+    module.Members(*this);
+  }
   void Parameter(std::string_view, Tensor& parameter) override {
     ids.push_back(parameter.id());
   }
-  void Child(std::string_view, Module& child) override { child.Members(*this); }
+  void Buffer(std::string_view, Tensor& buffer) override {
+    ids.push_back(buffer.id());
+  }
+  void Child(std::string_view, Module& child) override {
+    training.push_back(child.training());
+    child.Members(*this);
+  }
+
+  bool operator==(const State& other) const {
+    return ids == other.ids && training == other.training;
+  }
 
   absl::InlinedVector<std::uint64_t, 16> ids;
+  absl::InlinedVector<bool, 32> training;
 };
 
 struct Program {
-  Program(const Tensor& x, const ParameterIds& parameter_ids,
-          ir::Graph traced_graph, ir::Graph optimized,
-          const HybridOptions& options)
+  Program(const Tensor& x, State its_state, ir::Graph traced_graph,
+          ir::Graph optimized, const HybridOptions& options)
       : input(ir::TypeOf(x)),
-        ids(parameter_ids.ids.begin(), parameter_ids.ids.end()),
+        state(std::move(its_state)),
         traced(std::move(traced_graph)),
         captured(std::move(optimized), options) {}
 
-  bool IsFor(const Tensor& x, const ParameterIds& parameters) const {
-    return ir::SameType(x, input) && parameters.ids.size() == ids.size() &&
-           std::equal(ids.begin(), ids.end(), parameters.ids.begin());
+  bool IsFor(const Tensor& x, const State& now) const {
+    return ir::SameType(x, input) && state == now;
   }
 
   Tensor Run(const Tensor& x) {
@@ -73,8 +87,8 @@ struct Program {
   }
 
   const Tensor input;  // a type
-  const std::vector<std::uint64_t> ids;
-  std::vector<std::pair<std::string, Tensor>> parameters;
+  const State state;
+  std::vector<std::pair<std::string, Tensor>> parameters;  // and buffers
   const ir::Graph traced;
   ir::Captured captured;
   HybridReport::Program report;  // but for what is counted here:
@@ -84,7 +98,7 @@ struct Program {
 
 // What is in x's key, and is not as in the program's.
 std::string Difference(
-    const Program& program, const Tensor& x,
+    const Program& program, const Tensor& x, const State& state,
     const std::vector<std::pair<std::string, Tensor>>& parameters) {
   std::vector<std::string> guards;
   const auto compare = [&](const char* what, const std::string& before,
@@ -107,6 +121,9 @@ std::string Difference(
                                      parameters.size()));
     return absl::StrJoin(guards, "; ");
   }
+  if (program.state.training != state.training) {
+    guards.push_back("other modules are being trained (Train, Eval)");
+  }
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     const Tensor& before = program.parameters[i].second;
     const Tensor& now = parameters[i].second;
@@ -123,15 +140,14 @@ std::string Difference(
 class Hybrid::Programs {
  public:
   Programs(std::unique_ptr<Module> its_module, const HybridOptions& options)
-      : module(std::move(its_module)), options_(options) {}
+      : module(std::move(its_module)), options(options) {}
 
   Tensor Call(const Tensor& x) {
-    ParameterIds parameters;
-    module->Members(parameters);
-    if (Program* const program = Find(x, parameters)) return program->Run(x);
+    const State state(*module);
+    if (Program* const program = Find(x, state)) return program->Run(x);
     // An outer trace would not know this one's values.
     if (internal::op_context.listeners != nullptr) return RunEagerly(x);
-    return TraceUnlessThere(x, parameters);
+    return TraceUnlessThere(x, state);
   }
 
   const Program& Last() const {
@@ -161,15 +177,16 @@ class Hybrid::Programs {
   }
 
   const std::unique_ptr<Module> module;
+  const HybridOptions options;
 
  private:
   // Null if there is none. Without a lock: programs are only ever added.
-  Program* Find(const Tensor& x, const ParameterIds& parameters) {
+  Program* Find(const Tensor& x, const State& state) {
     const int used = used_.load(std::memory_order_acquire);
     const int count = count_.load(std::memory_order_acquire);  // > used
     for (int i = 0; i < count; ++i) {
       const int k = i == 0 ? used : i <= used ? i - 1 : i;
-      if (!all_[k]->IsFor(x, parameters)) continue;
+      if (!all_[k]->IsFor(x, state)) continue;
       if (k != used) used_.store(k, std::memory_order_release);
       return all_[k].get();
     }
@@ -190,43 +207,43 @@ class Hybrid::Programs {
                  "replacing them, or see Report() for why it was traced.\n";
   }
 
-  Tensor TraceUnlessThere(const Tensor& x, const ParameterIds& parameters) {
+  Tensor TraceUnlessThere(const Tensor& x, const State& state) {
     if (count_.load(std::memory_order_acquire) == kMaxPrograms) {
       SayThatItIsFull(x);
       return RunEagerly(x);
     }
     MutexLock lock(mutex_);
-    if (Program* const program = Find(x, parameters)) return program->Run(x);
+    if (Program* const program = Find(x, state)) return program->Run(x);
     const int count = count_.load(std::memory_order_relaxed);
     if (count == kMaxPrograms) return RunEagerly(x);
     HybridReport::Program report;
-    ir::TraceOptions options;
-    options.name = module->Name();
-    options.weights = NamedParameters(*module);
+    ir::TraceOptions trace_options;
+    trace_options.name = module->Name();
+    trace_options.weights = NamedState(*module);
     std::vector<Tensor> results;
-    options.results = &results;
+    trace_options.results = &results;
     const Timer trace_timer;
     ir::Graph traced = ir::Trace(
         [&](const std::vector<Tensor>& in) -> std::vector<Tensor> {
           return {module->Forward(in[0])};
         },
-        {x}, options, internal::op_context.requested_by);
+        {x}, trace_options, internal::op_context.requested_by);
     report.trace_seconds = trace_timer.Seconds();
     ir::Graph optimized = traced;
     report.passes = ir::Optimize(optimized);
     const Timer prepare_timer;
-    auto program = std::make_unique<Program>(x, parameters, std::move(traced),
-                                             std::move(optimized), options_);
+    auto program = std::make_unique<Program>(x, state, std::move(traced),
+                                             std::move(optimized), options);
     const ir::Captured& captured = program->captured;
     report.generate_seconds = captured.compile_seconds();
     report.prepare_seconds = prepare_timer.Seconds() - report.generate_seconds;
-    if (options_.generate_cpp) report.not_generated = captured.not_generated();
+    if (options.generate_cpp) report.not_generated = captured.not_generated();
     report.input = ir::TypeToString(program->input);
     report.why = count == 0
                      ? "it is the first"
                      : Difference(*all_[used_.load(std::memory_order_relaxed)],
-                                  x, options.weights);
-    program->parameters = std::move(options.weights);
+                                  x, state, trace_options.weights);
+    program->parameters = std::move(trace_options.weights);
     program->report = std::move(report);
     all_[count] = std::move(program);
     count_.store(count + 1, std::memory_order_release);
@@ -234,7 +251,6 @@ class Hybrid::Programs {
     return std::move(results.front());
   }
 
-  const HybridOptions options_;
   Mutex mutex_;  // held while tracing, and to add a program
   std::array<std::unique_ptr<Program>, kMaxPrograms> all_;
   std::atomic<int> count_{0};  // of programs that may be used
@@ -304,6 +320,15 @@ std::string Hybrid::ExtraRepr() const { return programs_->module->ExtraRepr(); }
 
 void Hybrid::Members(MemberVisitor& visitor) {
   programs_->module->Members(visitor);
+}
+
+void Hybrid::Train(bool mode) {
+  Module::Train(mode);
+  programs_->module->Train(mode);
+}
+
+std::unique_ptr<Module> Hybrid::New() const {
+  return std::make_unique<Hybrid>(programs_->module->New(), programs_->options);
 }
 
 Module& Hybrid::module() { return *programs_->module; }

@@ -11,11 +11,12 @@
 //   std::cout << ir::ToText(net.graph());
 //   absl::Status saved = net.Save("my_mlp");
 //
-// A call's key is the input's shape, dtype, strides and device, and which
-// tensors the parameters are. The first call with a key runs Forward under
-// ir::Trace, then ir::Optimize, and makes an ir::Captured; later ones run that,
-// bit for bit as Forward would. A parameter that is written in place is read as
-// it then is; one that is replaced means another program.
+// A call's key is the input's shape, dtype, strides and device, which tensors
+// the parameters and buffers are, and which modules are being trained. The
+// first call with a key runs Forward under ir::Trace, then ir::Optimize, and
+// makes an ir::Captured; later ones run that, bit for bit as Forward would. A
+// parameter that is written in place is read as it then is; one that is
+// replaced means another program.
 //
 // Only operations on tensors are in a program. What else Forward does happens
 // while it is traced, and not again: a print, a counter, an `if` on a flag of
@@ -98,6 +99,10 @@ class Hybrid : public Module {
   std::string Name() const override;
   std::string ExtraRepr() const override;
   void Members(MemberVisitor& visitor) override;
+  using Module::Train;
+  void Train(bool mode) override;
+  // Without the programs.
+  std::unique_ptr<Module> New() const override;
 
   Module& module();
   HybridReport Report() const;

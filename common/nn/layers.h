@@ -23,6 +23,7 @@
 
 #include "common/device/device.h"
 #include "common/nn/module.h"
+#include "common/tensor/shape.h"
 #include "common/tensor/tensor.h"
 
 namespace d2l::nn {
@@ -39,6 +40,7 @@ class Linear : public Module {
   std::string Name() const override { return "Linear"; }
   std::string ExtraRepr() const override;
   void Members(MemberVisitor& visitor) override;
+  std::unique_ptr<Module> New() const override;
 
   // (out_features, in_features). Assign to it to replace it, or write into its
   // memory in place.
@@ -57,6 +59,32 @@ class ReLU : public Module {  // NOLINT(readability-identifier-naming)
  public:
   Tensor Forward(const Tensor& x) override;
   std::string Name() const override { return "ReLU"; }
+  std::unique_ptr<Module> New() const override;
+};
+
+// In training each element is 0 with the probability p, and else divided by
+// 1 - p; otherwise x itself. With one seed every device drops other elements.
+class Dropout : public Module {
+ public:
+  // Throws std::invalid_argument unless p is from 0 to 1.
+  explicit Dropout(double p = 0.5);
+
+  Tensor Forward(const Tensor& x) override;
+  std::string Name() const override { return "Dropout"; }
+  std::string ExtraRepr() const override;
+  std::unique_ptr<Module> New() const override;
+
+ private:
+  double p_;
+};
+
+// All dimensions but the first in one.
+class Flatten : public Module {
+ public:
+  Tensor Forward(const Tensor& x) override;
+  std::string Name() const override { return "Flatten"; }
+  std::string ExtraRepr() const override;
+  std::unique_ptr<Module> New() const override;
 };
 
 // Its modules one after the other. They are called "0", "1", ….
@@ -73,13 +101,17 @@ class Sequential : public Module {
 
   template <typename M>
   void Append(M module) {
-    children_.emplace_back(std::to_string(children_.size()),
-                           std::make_unique<M>(std::move(module)));
+    AddModule(std::to_string(children_.size()),
+              std::make_unique<M>(std::move(module)));
   }
+  // With a name of its own. Throws std::invalid_argument if that is empty, has
+  // a dot, or is there already.
+  void AddModule(const std::string& name, std::unique_ptr<Module> module);
 
   Tensor Forward(const Tensor& x) override;
   std::string Name() const override { return "Sequential"; }
   void Members(MemberVisitor& visitor) override;
+  std::unique_ptr<Module> New() const override;
 
   int size() const { return static_cast<int>(children_.size()); }
   Module& operator[](int i) { return *children_[i].second; }
@@ -89,5 +121,12 @@ class Sequential : public Module {
 };
 
 }  // namespace d2l::nn
+
+namespace d2l::internal {
+// A first value for a parameter: uniform in ±bound.
+Tensor UniformIn(double bound, const Shape& shape, Device device);
+// 1 / sqrt(fan_in): PyTorch's bound for weights and biases; 0 for 0.
+double BoundOf(std::int64_t fan_in);
+}  // namespace d2l::internal
 
 #endif  // D2L_COMMON_NN_LAYERS_H_

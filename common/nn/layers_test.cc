@@ -49,7 +49,7 @@ class Block : public Module {
 };
 
 // What PyTorch 2.15.0 prints for the same modules.
-TEST(ModuleTest, PrintsAsPyTorch) {
+TEST(ModulesTest, PrintsAsPyTorch) {
   EXPECT_EQ(ToString(Linear(512, 256)),
             "Linear(in_features=512, out_features=256, bias=True)");
   EXPECT_EQ(ToString(ReLU()), "ReLU()");
@@ -74,7 +74,7 @@ TEST(ModuleTest, PrintsAsPyTorch) {
 ))");
 }
 
-TEST(ModuleTest, NamesItsParameters) {
+TEST(ModulesTest, NamesItsParameters) {
   Sequential net(Linear(4, 3), ReLU(), Block(3), Linear(3, 2, false));
   EXPECT_THAT(Names(net), ElementsAre("0.weight", "0.bias", "2.scale",
                                       "2.body.0.weight", "3.weight"));
@@ -88,7 +88,7 @@ TEST(ModuleTest, NamesItsParameters) {
   EXPECT_EQ(ValuesOf(linear.bias()), std::vector<double>(3, 0));
 }
 
-TEST(ModuleTest, Moves) {
+TEST(ModulesTest, Moves) {
   Sequential net;
   net.Append(Sequential(Linear(2, 2)));
   net.Append(ReLU());
@@ -100,7 +100,7 @@ TEST(ModuleTest, Moves) {
   EXPECT_EQ(moved[1].Name(), "ReLU");
 }
 
-TEST(ModuleTest, AListOfNoneIsTheIdentity) {
+TEST(ModulesTest, AListOfNoneIsTheIdentity) {
   const Tensor x = Ones({2});
   EXPECT_EQ(Sequential()(x).storage().get(), x.storage().get());
 }
@@ -217,7 +217,7 @@ TEST_P(LayersTest, RefusesWhatItDoesNotTake) {
 INSTANTIATE_FOR_ALL_DEVICES(LayersTest);
 
 // Profiles and late errors name the line that called the network.
-TEST(ModuleTest, OperationsNameTheCaller) {
+TEST(ModulesTest, OperationsNameTheCaller) {
   struct Lines : OpListener {
     void OnOp(const OpRecord& record) override {
       lines.push_back(record.requested_by.line());

@@ -1,55 +1,62 @@
 #include "common/nn/module.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <ostream>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
 #include "common/ops/copy.h"
 #include "common/ops/record.h"
+#include "common/tensor/dtype.h"
 
 namespace d2l::nn {
 namespace {
 
-// Of all parameters, also those of children.
-class ParameterLister : public MemberVisitor {
+// Lists what it is shown, also of children.
+class Lister : public MemberVisitor {
  public:
   void Parameter(std::string_view name, Tensor& parameter) override {
-    parameters.emplace_back(prefix_ + std::string(name), parameter);
+    Add(name, parameter, parameters);
+  }
+  void Buffer(std::string_view name, Tensor& buffer) override {
+    Add(name, buffer, buffers);
   }
   void Child(std::string_view name, Module& child) override {
     const std::size_t length = prefix_.size();
     prefix_.append(name).append(".");
+    modules.push_back(&child);
     child.Members(*this);
     prefix_.resize(length);
   }
 
-  std::vector<std::pair<std::string, Tensor>> parameters;
+  using Named = std::vector<std::pair<std::string, Tensor>>;
+  Named parameters, buffers, state;
+  std::vector<Tensor*> places;  // of the state
+  std::vector<Module*> modules;
 
  private:
-  std::string prefix_;
-};
-
-class Mover : public MemberVisitor {
- public:
-  explicit Mover(Device device) : device_(device) {}
-  void Parameter(std::string_view, Tensor& parameter) override {
-    parameter = d2l::To(parameter, device_);
+  void Add(std::string_view name, Tensor& x, Named& list) {
+    list.emplace_back(prefix_ + std::string(name), x);
+    state.push_back(list.back());
+    places.push_back(&x);
   }
-  void Child(std::string_view, Module& child) override { child.Members(*this); }
 
- private:
-  const Device device_;
+  std::string prefix_;
 };
 
 class Printer : public MemberVisitor {
  public:
-  void Parameter(std::string_view, Tensor&) override {}
   void Child(std::string_view name, Module& child) override {
     text.append("\n  (").append(name).append("): ");
     text += absl::StrReplaceAll(ToString(child), {{"\n", "\n  "}});
@@ -63,6 +70,14 @@ void VisitConst(const Module& module, MemberVisitor& visitor) {
   const_cast<Module&>(module).Members(visitor);  // NOLINT
 }
 
+Lister List(const Module& module) {
+  Lister lister;
+  VisitConst(module, lister);
+  return lister;
+}
+
+thread_local bool cloning = false;
+
 }  // namespace
 
 Tensor Module::operator()(const Tensor& x, SourceLocation at) {
@@ -70,11 +85,39 @@ Tensor Module::operator()(const Tensor& x, SourceLocation at) {
   return Forward(x);
 }
 
+std::unique_ptr<Module> Module::New() const {
+  throw std::logic_error(absl::StrFormat(
+      "[Clone] %s does not say how it is made; override New in its class: "
+      "std::unique_ptr<nn::Module> New() const override { return "
+      "std::make_unique<%s>(…); }",
+      Name(), Name()));
+}
+
+void Module::Train(bool mode) {
+  struct : MemberVisitor {
+    void Child(std::string_view, Module& child) override { child.Train(mode); }
+    bool mode;
+  } children;
+  children.mode = mode;
+  training_ = mode;
+  Members(children);
+}
+
+void MemberVisitor::Child(std::string_view, Module& child) {
+  child.Members(*this);
+}
+
 std::vector<std::pair<std::string, Tensor>> NamedParameters(
     const Module& module) {
-  ParameterLister lister;
-  VisitConst(module, lister);
-  return std::move(lister.parameters);
+  return List(module).parameters;
+}
+
+std::vector<std::pair<std::string, Tensor>> NamedBuffers(const Module& module) {
+  return List(module).buffers;
+}
+
+std::vector<std::pair<std::string, Tensor>> NamedState(const Module& module) {
+  return List(module).state;
 }
 
 std::vector<Tensor> Parameters(const Module& module) {
@@ -94,8 +137,53 @@ std::int64_t NumParameters(const Module& module) {
 }
 
 void To(Module& module, Device device) {
-  Mover mover(device);
-  module.Members(mover);
+  for (Tensor* const x : List(module).places) *x = d2l::To(*x, device);
+}
+
+void To(Module& module, DType dtype) {
+  for (Tensor* const x : List(module).places) {
+    if (IsFloatingPoint(x->dtype())) *x = d2l::To(*x, dtype);
+  }
+}
+
+std::unique_ptr<Module> Clone(const Module& module, Device device) {
+  const bool outer = std::exchange(cloning, true);
+  const absl::Cleanup reset = [outer] { cloning = outer; };
+  std::unique_ptr<Module> copy = module.New();
+  const Lister from = List(module), to = List(*copy);
+  const auto same_name = [](const auto& a, const auto& b) {
+    return a.first == b.first;
+  };
+  if (from.modules.size() != to.modules.size() ||
+      !std::equal(from.state.begin(), from.state.end(), to.state.begin(),
+                  to.state.end(), same_name)) {
+    throw std::logic_error(absl::StrFormat(
+        "[Clone] New made another structure:\n%s\nof\n%s\nIt should make the "
+        "module with the arguments that this one was made with",
+        ToString(*copy), ToString(module)));
+  }
+  for (std::size_t i = 0; i < from.places.size(); ++i) {
+    const Tensor& x = *from.places[i];
+    *to.places[i] = x.device() == device ? d2l::Clone(x) : d2l::To(x, device);
+  }
+  // From the outermost on: Train goes on to the children.
+  copy->Train(module.training());
+  for (std::size_t i = 0; i < from.modules.size(); ++i) {
+    to.modules[i]->Train(from.modules[i]->training());
+  }
+  return copy;
+}
+
+void Apply(Module& module, const std::function<void(Module&)>& function) {
+  struct : MemberVisitor {
+    void Child(std::string_view, Module& child) override {
+      Apply(child, *function);
+    }
+    const std::function<void(Module&)>* function;
+  } children;
+  children.function = &function;
+  module.Members(children);
+  function(module);
 }
 
 std::string ToString(const Module& module) {
@@ -114,3 +202,7 @@ std::ostream& operator<<(std::ostream& out, const Module& module) {
 }
 
 }  // namespace d2l::nn
+
+namespace d2l::internal {
+bool IsCloning() { return nn::cloning; }
+}  // namespace d2l::internal

@@ -175,11 +175,14 @@ std::uint64_t RandomPrimitive::Launch(Stream& stream, const OpLabel& label,
   const std::int64_t numel = output.numel();
   const std::uint64_t range =
       static_cast<std::uint64_t>(high_) - static_cast<std::uint64_t>(low_);
+  std::uint64_t seed = generator.seed.load(std::memory_order_relaxed);
+  if (per_device_) {  // a seed that is hardly anybody's
+    seed ^= std::uint64_t{0x9E3779B97F4A7C15} * (stream.device().index() + 1);
+  }
   const kernels::RandomState state = {
-      generator.seed.load(std::memory_order_relaxed),
-      generator.offset.fetch_add(
-          kernels::RandomBlocks(op_, output.dtype(), numel, range),
-          std::memory_order_relaxed)};
+      seed, generator.offset.fetch_add(
+                kernels::RandomBlocks(op_, output.dtype(), numel, range),
+                std::memory_order_relaxed)};
   return KernelsOf(stream).random(
       stream, label,
       {op_, output.dtype(), numel, output.data(), state, low_, range});
@@ -191,6 +194,7 @@ std::vector<Attribute> RandomPrimitive::attributes() const {
     attributes.push_back({"low", absl::StrCat(low_)});
     attributes.push_back({"high", absl::StrCat(high_)});
   }
+  if (per_device_) attributes.push_back({"per_device", "true"});
   return attributes;
 }
 

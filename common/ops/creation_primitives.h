@@ -104,9 +104,16 @@ class FromVectorPrimitive final
 
 class RandomPrimitive final : public Cloneable<RandomPrimitive, Creation> {
  public:
+  // per_device: with one seed every device draws another sequence, not the
+  // same.
   RandomPrimitive(kernels::RandomOp op, const ValueSpec& spec,
-                  std::int64_t low = 0, std::int64_t high = 1)
-      : Cloneable(spec), op_(op), low_(low), high_(high) {}
+                  std::int64_t low = 0, std::int64_t high = 1,
+                  bool per_device = false)
+      : Cloneable(spec),
+        op_(op),
+        low_(low),
+        high_(high),
+        per_device_(per_device) {}
 
   const char* name() const override { return OpName(op_); }
   Effect effect() const override { return Effect::kRandom; }
@@ -124,6 +131,7 @@ class RandomPrimitive final : public Cloneable<RandomPrimitive, Creation> {
   const kernels::RandomOp op_;
   const std::int64_t low_;
   const std::int64_t high_;
+  const bool per_device_;
 };
 
 }  // namespace d2l

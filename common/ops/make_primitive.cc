@@ -138,7 +138,10 @@ PrimitivePtr MakeWhere(Attributes& a) {
 
 PrimitivePtr MakeRandom(kernels::RandomOp op, Attributes& a) {
   const ValueSpec spec = a.Spec();
-  if (op != kernels::RandomOp::kInteger) return Make<RandomPrimitive>(op, spec);
+  if (op != kernels::RandomOp::kInteger) {
+    const bool per_device = a.Has("per_device") && a.Bool("per_device");
+    return Make<RandomPrimitive>(op, spec, 0, 1, per_device);
+  }
   const auto low = a.Int<std::int64_t>("low");
   return Make<RandomPrimitive>(op, spec, low, a.Int<std::int64_t>("high"));
 }
