@@ -76,6 +76,7 @@
 #include "common/ops/elementwise_primitives.h"
 #include "common/ops/make_primitive.h"
 #include "common/ops/matmul_primitives.h"
+#include "common/ops/nn/pooling.h"
 #include "common/ops/ops.h"
 #include "common/ops/primitive.h"
 #include "common/ops/record.h"
@@ -139,6 +140,7 @@ const std::set<std::string>& NotCompiled() {
       "common/lesson/source.h",
       "common/ops/compare.h",
       "common/ops/launch.h",
+      "common/ops/nn/window.h",
       "common/ops/operand.h",
       "common/ops/ops.h",
       "common/ops/primitive.h",
@@ -222,7 +224,7 @@ TEST(Examples, OfEveryHeaderAreCompiled) {
   for (const auto& [header, example] : Examples()) compiled.insert(header);
   std::set<std::string> seen;
   for (const char* room :
-       {"autograd", "base", "data", "device", "tensor", "ops", "graph",
+       {"autograd", "base", "data", "device", "tensor", "ops", "ops/nn", "graph",
         "graph/artefact", "graph/generated", "graph/language", "nn", "drawing",
         "profiler", "lesson", "safetensors"}) {
     for (const auto& entry :
@@ -557,6 +559,13 @@ TEST_F(ExamplesTest, Ops) {
     Tensor total = Sum(x);              // of all elements, shape ()
     Tensor means = Mean(x, {0, 2});     // over two dimensions
     Tensor rows = Max(x, -1, /*keepdim=*/true);
+    // End of example
+  }
+  {
+    // Example of common/ops/nn/pooling.h
+    Tensor x = Randn({8, 20, 24, 24});  // (batch, channels, height, width)
+    Tensor y = AvgPool2d(x, 2);         // (8, 20, 12, 12)
+    Tensor z = MaxPool2d(x, /*kernel=*/3, /*stride=*/2, /*padding=*/1);
     // End of example
   }
   {

@@ -12,6 +12,8 @@
 #include "common/ops/elementwise_primitives.h"
 #include "common/ops/joining_primitives.h"
 #include "common/ops/matmul_primitives.h"
+#include "common/ops/nn/pooling.h"
+#include "common/ops/nn/pooling_primitives.h"
 #include "common/ops/ops.h"
 #include "common/ops/reduction_primitives.h"
 #include "common/ops/view_primitives.h"
@@ -352,6 +354,27 @@ Tensor IndexGradient(const ForwardOp& op, int, const Tensor& dy) {
   return dx.defined() ? dx : Zeros(x.shape, x.device, x.dtype, at);
 }
 
+// ---- Networks.
+
+// Of a mean, none; of a maximum, in which places the values were.
+Reads PoolReads(const Primitive& primitive, int) {
+  return As<Pool2dPrimitive>(primitive).pooling().max ? ReadsInput(0) : 0;
+}
+
+Tensor PoolGradient(const ForwardOp& op, int, const Tensor& dy) {
+  const Pooling& pooling = As<Pool2dPrimitive>(op.primitive).pooling();
+  const Pool2dGradientPrimitive gradient(pooling, op.inputs[0].shape);
+  const Tensor g = Contiguous(dy, op.at);
+  if (!pooling.max) return Apply(gradient, {&g}, op.at);
+  return Apply(gradient, {&g, &op.input(0)}, op.at);
+}
+
+// Which spreads each element of dy over a window.
+Tensor AvgPoolGradientGradient(const ForwardOp& op, int, const Tensor& dy) {
+  const Pooling& pooling = As<Pool2dGradientPrimitive>(op.primitive).pooling();
+  return AvgPool2d(dy, pooling.kernel, pooling.stride, pooling.padding, op.at);
+}
+
 }  // namespace
 
 const Tensor& ForwardOp::input(int i) const {
@@ -381,12 +404,16 @@ const GradientRule* FindGradientRule(const Primitive& primitive) {
       {typeid(CopyPrimitive), {Always<0>, CopyGradient}},
       {typeid(CatPrimitive), {Always<0>, CatGradient}},
       {typeid(IndexPrimitive), {Always<ReadsInput(1)>, IndexGradient}},
+      {typeid(Pool2dPrimitive), {PoolReads, PoolGradient}},
+      {typeid(Pool2dGradientPrimitive), {Always<0>, AvgPoolGradientGradient}},
   };
   const auto found = rules.find(typeid(primitive));
   const bool none =
       found == rules.end() ||
       (found->first == typeid(BinaryPrimitive) &&
-       As<BinaryPrimitive>(primitive).op() == BinaryOp::kFloorDivide);
+       As<BinaryPrimitive>(primitive).op() == BinaryOp::kFloorDivide) ||
+      (found->first == typeid(Pool2dGradientPrimitive) &&
+       As<Pool2dGradientPrimitive>(primitive).pooling().max);
   return none ? nullptr : &found->second;
 }
 

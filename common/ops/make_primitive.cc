@@ -20,6 +20,7 @@
 #include "common/ops/elementwise_primitives.h"
 #include "common/ops/joining_primitives.h"
 #include "common/ops/matmul_primitives.h"
+#include "common/ops/nn/pooling_primitives.h"
 #include "common/ops/reduction_primitives.h"
 #include "common/ops/view_primitives.h"
 
@@ -72,6 +73,9 @@ class Attributes {
       dims.Add(ToInt<int>(name, dim));
     }
     return dims;
+  }
+  Size2d Size(std::string_view name) {
+    return ToSize2d(operation_.c_str(), Shape(name));
   }
   // "shape", "dtype" and "device".
   ValueSpec Spec() {
@@ -153,6 +157,24 @@ PrimitivePtr MakeSlice(Attributes& a) {
   return Make<SlicePrimitive>(dim, start, end, a.Int<std::int64_t>("step"));
 }
 
+Pooling MakePooling(bool max, Attributes& a) {
+  const Size2d kernel = a.Size("kernel_size");
+  const Size2d stride = a.Size("stride");
+  return {max, kernel, stride, a.Size("padding")};
+}
+
+// The operations of networks. Null if there is none of that name.
+PrimitivePtr MakeNn(const std::string& name, Attributes& a) {
+  if (name == "avg_pool2d" || name == "max_pool2d") {
+    return Make<Pool2dPrimitive>(MakePooling(name == "max_pool2d", a));
+  }
+  if (name == "avg_pool2d_backward" || name == "max_pool2d_backward") {
+    const Pooling pooling = MakePooling(name == "max_pool2d_backward", a);
+    return Make<Pool2dGradientPrimitive>(pooling, a.Shape("shape"));
+  }
+  return nullptr;
+}
+
 // Null if there is none of that name.
 PrimitivePtr MakeFrom(const std::string& name, Attributes& a) {
   if (const auto op = kernels::OpNamed<kernels::UnaryOp>(name)) {
@@ -217,7 +239,7 @@ PrimitivePtr MakeFrom(const std::string& name, Attributes& a) {
   if (name == "unsqueeze") return Make<UnsqueezePrimitive>(a.Int<int>("dim"));
   if (name == "view") return Make<ReshapePrimitive>(a.Shape("shape"));
   if (name == "expand") return Make<ExpandPrimitive>(a.Shape("shape"));
-  return nullptr;
+  return MakeNn(name, a);
 }
 
 }  // namespace

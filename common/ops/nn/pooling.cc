@@ -1,0 +1,153 @@
+#include "common/ops/nn/pooling.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <stdexcept>
+#include <vector>
+
+#include "absl/strings/str_format.h"
+#include "common/kernels/nn_kernels.h"
+#include "common/ops/copy.h"
+#include "common/ops/launch.h"
+#include "common/ops/nn/pooling_primitives.h"
+#include "common/ops/primitive.h"
+
+namespace d2l {
+namespace {
+
+kernels::Window2d WindowOf(const char* operation, const Pooling& pooling,
+                           const Shape& images) {
+  if (images.rank() != 3 && images.rank() != 4) {
+    throw std::invalid_argument(absl::StrFormat(
+        "[%s] images of shape (batch, channels, height, width) or (channels, "
+        "height, width) wanted; got %s",
+        operation, images.ToString()));
+  }
+  const Size2d kernel = pooling.kernel;
+  const Size2d padding = pooling.padding;
+  if (padding.height > kernel.height / 2 || padding.width > kernel.width / 2) {
+    throw std::invalid_argument(absl::StrFormat(
+        "[%s] a padding of at most half the kernel wanted; got padding %s, "
+        "kernel %s",
+        operation, ToShape(padding).ToString(), ToShape(kernel).ToString()));
+  }
+  return MakeWindow(operation, images, kernel, pooling.stride, padding);
+}
+
+Shape Pooled(const Shape& images, const kernels::Window2d& window) {
+  Shape shape = images;
+  shape[shape.rank() - 2] = window.out_height;
+  shape[shape.rank() - 1] = window.out_width;
+  return shape;
+}
+
+std::int64_t CountImages(const Shape& images) {
+  return SplitAround(images, images.rank() - 2).outer;
+}
+
+std::vector<Attribute> PoolingAttributes(const Pooling& pooling) {
+  return {{"kernel_size", ToShape(pooling.kernel).ToString()},
+          {"stride", ToShape(pooling.stride).ToString()},
+          {"padding", ToShape(pooling.padding).ToString()}};
+}
+
+}  // namespace
+
+ValueSpec Pool2dPrimitive::Infer(Inputs inputs, int) const {
+  CheckInputCount(name(), inputs, 1);
+  const Tensor& x = *inputs[0];
+  CheckContiguous(name(), x);
+  CheckFloatingPoint(name(), x);
+  return {Pooled(x.shape(), WindowOf(name(), pooling_, x.shape())), x.dtype(),
+          x.device()};
+}
+
+std::uint64_t Pool2dPrimitive::Launch(Stream& stream, const OpLabel& label,
+                                      Inputs inputs, Outputs outputs) const {
+  const Tensor& x = *inputs[0];
+  const kernels::NnKernels& kernels =
+      kernels::GetNnKernels(stream.device().type());
+  const kernels::Window2d window = WindowOf(name(), pooling_, x.shape());
+  const std::int64_t images = CountImages(x.shape());
+  void* const out = outputs[0].data();
+  if (pooling_.max) {
+    return kernels.max_pool2d(stream, label,
+                              {x.dtype(), images, window, out, x.data()});
+  }
+  return kernels.avg_pool2d(stream, label,
+                            {x.dtype(), images, window, out, x.data()});
+}
+
+std::vector<Attribute> Pool2dPrimitive::attributes() const {
+  return PoolingAttributes(pooling_);
+}
+
+ValueSpec Pool2dGradientPrimitive::Infer(Inputs inputs, int) const {
+  CheckInputCount(name(), inputs, pooling_.max ? 2 : 1);
+  const Tensor& dy = *inputs[0];
+  CheckFloatingPoint(name(), dy);
+  for (const Tensor* input : inputs) CheckContiguous(name(), *input);
+  const Shape wanted = Pooled(shape_, WindowOf(name(), pooling_, shape_));
+  const bool fits = dy.shape() == wanted &&
+                    (!pooling_.max || (inputs[1]->shape() == shape_ &&
+                                       inputs[1]->dtype() == dy.dtype()));
+  if (!fits) {
+    throw std::invalid_argument(absl::StrFormat(
+        "[%s] the gradient of an output of shape %s, and an input of shape %s "
+        "and of its dtype, wanted; got %s and %s",
+        name(), wanted.ToString(), shape_.ToString(), dy.Describe(),
+        pooling_.max ? inputs[1]->Describe() : "no input"));
+  }
+  CheckedNumel(name(), shape_, DTypeSize(dy.dtype()));
+  return {shape_, dy.dtype(), dy.device()};
+}
+
+std::uint64_t Pool2dGradientPrimitive::Launch(Stream& stream,
+                                              const OpLabel& label,
+                                              Inputs inputs,
+                                              Outputs outputs) const {
+  const Tensor& dy = *inputs[0];
+  const kernels::NnKernels& kernels =
+      kernels::GetNnKernels(stream.device().type());
+  const kernels::Window2d window = WindowOf(name(), pooling_, shape_);
+  const std::int64_t images = CountImages(shape_);
+  void* const out = outputs[0].data();
+  if (pooling_.max) {
+    return kernels.max_pool2d_gradient(
+        stream, label,
+        {dy.dtype(), images, window, out, dy.data(), inputs[1]->data()});
+  }
+  return kernels.avg_pool2d_gradient(
+      stream, label, {dy.dtype(), images, window, out, dy.data()});
+}
+
+std::vector<Attribute> Pool2dGradientPrimitive::attributes() const {
+  std::vector<Attribute> attributes = PoolingAttributes(pooling_);
+  attributes.push_back({"shape", shape_.ToString()});
+  return attributes;
+}
+
+namespace {
+
+Tensor Pool(bool max, const Tensor& x, Size2d kernel,
+            absl::optional<Size2d> stride, Size2d padding, SourceLocation at) {
+  const Pool2dPrimitive primitive(
+      {max, kernel, stride.value_or(kernel), padding});
+  if (!x.defined() || x.is_contiguous()) return Apply(primitive, {&x}, at);
+  const Tensor contiguous = Contiguous(x, at);
+  return Apply(primitive, {&contiguous}, at);
+}
+
+}  // namespace
+
+Tensor AvgPool2d(const Tensor& x, Size2d kernel, absl::optional<Size2d> stride,
+                 Size2d padding, SourceLocation at) {
+  return Pool(/*max=*/false, x, kernel, stride, padding, at);
+}
+
+Tensor MaxPool2d(const Tensor& x, Size2d kernel, absl::optional<Size2d> stride,
+                 Size2d padding, SourceLocation at) {
+  return Pool(/*max=*/true, x, kernel, stride, padding, at);
+}
+
+}  // namespace d2l

@@ -1,0 +1,73 @@
+#include "common/ops/nn/window.h"
+
+#include <cstdint>
+#include <limits>
+#include <stdexcept>
+
+#include "absl/strings/str_format.h"
+
+namespace d2l {
+namespace {
+
+// Of one direction; 0 if the window does not fit.
+std::int64_t OutSize(std::int64_t size, std::int64_t kernel,
+                     std::int64_t stride, std::int64_t padding) {
+  const std::int64_t room = size + 2 * padding - kernel;
+  return size == 0 || room < 0 ? 0 : room / stride + 1;
+}
+
+}  // namespace
+
+Size2d ToSize2d(const char* operation, const Shape& shape) {
+  if (shape.rank() != 2) {
+    throw std::invalid_argument(
+        absl::StrFormat("[%s] two sizes, (height, width), wanted; got %s",
+                        operation, shape.ToString()));
+  }
+  return {shape[0], shape[1]};
+}
+
+kernels::Window2d MakeWindow(const char* operation, const Shape& images,
+                             Size2d kernel, Size2d stride, Size2d padding) {
+  // Kernels count positions with 32 bits.
+  constexpr std::int64_t kMax = std::numeric_limits<std::int32_t>::max() / 4;
+  const std::int64_t height = images[images.rank() - 2];
+  const std::int64_t width = images[images.rank() - 1];
+  for (const Size2d size : {kernel, stride}) {
+    if (size.height >= 1 && size.width >= 1) continue;
+    throw std::invalid_argument(absl::StrFormat(
+        "[%s] a kernel and a stride of at least 1 wanted; got kernel %s, "
+        "stride %s",
+        operation, ToShape(kernel).ToString(), ToShape(stride).ToString()));
+  }
+  for (const Size2d size : {kernel, stride, padding, Size2d(height, width)}) {
+    if (size.height >= 0 && size.height <= kMax && size.width >= 0 &&
+        size.width <= kMax) {
+      continue;
+    }
+    throw std::invalid_argument(
+        absl::StrFormat("[%s] sizes from 0 to %d wanted; got %s", operation,
+                        kMax, ToShape(size).ToString()));
+  }
+  const kernels::Window2d window = {
+      height,
+      width,
+      OutSize(height, kernel.height, stride.height, padding.height),
+      OutSize(width, kernel.width, stride.width, padding.width),
+      kernel.height,
+      kernel.width,
+      stride.height,
+      stride.width,
+      padding.height,
+      padding.width};
+  if (window.out_height < 1 || window.out_width < 1) {
+    throw std::invalid_argument(absl::StrFormat(
+        "[%s] a kernel of %s does not fit into images of %s with padding %s; "
+        "take a smaller kernel, or more padding",
+        operation, ToShape(kernel).ToString(),
+        Shape({height, width}).ToString(), ToShape(padding).ToString()));
+  }
+  return window;
+}
+
+}  // namespace d2l
