@@ -6,5 +6,6 @@ CHAPTERS = {
     "hybrid_programming": 1,
     "async_computation": 1,
     "auto_parallelism": 2,
+    "multi_gpu": 2,
     "profiling": 1,
 }

@@ -1,0 +1,109 @@
+// The cells of the lesson as benchmarks, at the course's size.
+
+#include <benchmark/benchmark.h>
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "chapters/multi_gpu/scratch.h"
+#include "chapters/multi_gpu/three_splits.h"
+#include "common/data/generated.h"
+#include "common/data/loader.h"
+#include "common/device/device.h"
+#include "common/device/device_table.h"
+#include "common/lesson/benchmark_devices.h"
+#include "common/ops/ops.h"
+#include "common/tensor/tensor.h"
+
+namespace d2l::multi_gpu {
+namespace {
+
+constexpr std::int64_t kWidth = 256;
+constexpr std::int64_t kBatch = 256;
+
+// A step on all the devices, until all of it is done.
+template <typename Work>
+void Steps(benchmark::State& state, const std::vector<Device>& devices,
+           std::int64_t samples, Work step) {
+  const auto done = [&] {
+    for (const Device device : devices) Synchronize(device);
+  };
+  step();
+  done();
+  for (auto _ : state) {
+    step();
+    done();
+  }
+  state.SetItemsProcessed(state.iterations() * samples);
+}
+
+// --- d2l/three-splits ------------------------------------------------------
+
+template <typename MakeStep>
+void SplitStep(benchmark::State& state, const std::vector<Device>& devices,
+               MakeStep make) {
+  const SplitNet net = MakeSplitNet(2, kWidth, 2 * kWidth, devices[0]);
+  const Step step = make(net);
+  const Tensor x = Randn({kBatch, kWidth}, devices[0]);
+  const Tensor target = Randn({kBatch, kWidth}, devices[0]);
+  Steps(state, devices, kBatch, [&] { step(x, target); });
+}
+
+void WholeNet(benchmark::State& state, Device device) {
+  SplitStep(state, {device}, OneDevice);
+}
+
+void Layers(benchmark::State& state, Device first, Device second) {
+  const std::vector<Device> devices = {first, second};
+  SplitStep(state, devices, [&](const SplitNet& net) {
+    return Pipeline(net, devices, /*micro_batches=*/4);
+  });
+}
+
+void LayersInside(benchmark::State& state, Device first, Device second) {
+  const std::vector<Device> devices = {first, second};
+  SplitStep(state, devices,
+            [&](const SplitNet& net) { return WithinLayers(net, devices); });
+}
+
+void Data(benchmark::State& state, Device first, Device second) {
+  const std::vector<Device> devices = {first, second};
+  SplitStep(state, devices,
+            [&](const SplitNet& net) { return DataShards(net, devices); });
+}
+
+[[maybe_unused]] const bool registered_splits =
+    BenchmarkOnDevices("BM_d2l_three_splits_OneDevice", WholeNet) &&
+    BenchmarkOnDevicePairs("BM_d2l_three_splits_Layers", Layers) &&
+    BenchmarkOnDevicePairs("BM_d2l_three_splits_WithinLayers", LayersInside) &&
+    BenchmarkOnDevicePairs("BM_d2l_three_splits_Data", Data);
+
+// --- d2l/straggler ---------------------------------------------------------
+
+// The second device is three times as slow.
+void SlowSecond(benchmark::State& state, const std::vector<Device>& devices,
+                const std::vector<int>& plan) {
+  const Dataset data = GenerateImages(4096);
+  DataLoader loader(data, {data.size()}, devices[0]);
+  const Batch batch = *loader.Next();
+  const ScratchNet net = SmallMlp();
+  const ReplicaSet replicas = Replicate(net.init(devices[0]), devices);
+  Steps(state, devices, data.size(),
+        [&] { SlowStep(net, batch, replicas, plan, /*slow=*/3); });
+}
+
+void Even(benchmark::State& state, Device first, Device second) {
+  SlowSecond(state, {first, second}, {});
+}
+
+void ThreeToOne(benchmark::State& state, Device first, Device second) {
+  SlowSecond(state, {first, second}, {3, 1});
+}
+
+[[maybe_unused]] const bool registered_straggler =
+    BenchmarkOnDevicePairs("BM_d2l_straggler_Even", Even) &&
+    BenchmarkOnDevicePairs("BM_d2l_straggler_ThreeToOne", ThreeToOne);
+
+}  // namespace
+}  // namespace d2l::multi_gpu

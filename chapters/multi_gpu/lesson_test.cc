@@ -1,0 +1,78 @@
+// The lesson from outside: results, ids and exit code on one, two and three
+// devices; what it prints of itself. Never speed.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "common/lesson/lesson_testing.h"
+
+namespace d2l {
+namespace {
+
+using ::testing::ContainsRegex;
+using ::testing::HasSubstr;
+
+const TestedLesson& Tested() {
+  static const auto& lesson = *new TestedLesson(ListedLesson("multi_gpu"));
+  return lesson;
+}
+
+const LessonRun& OnTwoDevices() {
+  return RunLesson(Tested(), {"--devices=cpu:0,cpu:1"});
+}
+
+TEST(Lesson, ResultsAreRight) {
+  for (const char* devices : {"--devices=cpu:0", "--devices=cpu:0,cpu:1",
+                              "--devices=cpu:0,cpu:1,cpu:2"}) {
+    const LessonRun& run = RunLesson(Tested(), {devices});
+    ExpectRightResults(run);
+    ExpectCellsAsListed(Tested(), run);
+    ExpectEightyColumns(run);
+    ExpectShortCells(run);
+  }
+}
+
+TEST(Lesson, ShowsItsCode) { ExpectSourcePrinted(Tested()); }
+
+TEST(Lesson, ShowsWhichDeviceIsBusy) {
+  const std::string& output = OnTwoDevices().output;
+  EXPECT_THAT(output, ContainsRegex("\n\\| cpu:0 .* 100 % \\|\n"));
+  EXPECT_THAT(output, ContainsRegex("\n\\| cpu:1 .*   0 % \\|\n"));
+  EXPECT_THAT(output, HasSubstr(" lesson "));
+}
+
+TEST(Lesson, PrintsALayerAsPyTorchDoes) {
+  EXPECT_THAT(OnTwoDevices().output,
+              HasSubstr("\nLinear(in_features=10, out_features=1, bias=True)"));
+}
+
+TEST(Lesson, RebindsAHandleAndSumsEverywhere) {
+  const std::string& output = OnTwoDevices().output;
+  EXPECT_THAT(output,
+              HasSubstr("first:         tensor([[3., 3.]], device='cpu:0')\n"
+                        "                          tensor([[2., 2.]], "
+                        "device='cpu:1')\n"));
+  EXPECT_THAT(output, HasSubstr("HOLDS  The book's first allreduce leaves the "
+                                "sum on 1 of 2 devices."));
+  EXPECT_THAT(output, HasSubstr("the sum is on 2 of 2 devices."));
+  EXPECT_THAT(output, HasSubstr("\ntensor([[10, 11, 12, 13, 14],\n        [15, "
+                                "16, 17, 18, 19]], device='cpu:1')\n"));
+}
+
+TEST(Lesson, ReplicasStayEqualOnlyWithTheAllReduce) {
+  const std::string& output = OnTwoDevices().output;
+  EXPECT_THAT(output, HasSubstr("HOLDS  With the allreduce the replicas are 0 "
+                                "apart."));
+  EXPECT_THAT(output, HasSubstr("HOLDS  Without it they are"));
+}
+
+TEST(Benchmarks, MirrorTheCells) { ExpectBenchmarksMirrorCells(Tested()); }
+
+TEST(Benchmarks, AnAbsentDeviceIsSkippedWithItsName) {
+  ExpectBenchmarkSkipped(Tested(), "straggler_Even.*devices:cpu", "cpu:1");
+}
+
+}  // namespace
+}  // namespace d2l
