@@ -24,16 +24,16 @@ void Launch(cublasHandle_t handle, const GemmCall& call, Gemm gemm,
             Batched batched) {
   const cublasOperation_t first = Operation(call.transpose_first);
   const cublasOperation_t second = Operation(call.transpose_second);
-  const T one = 1, zero = 0;
+  const T one = 1, beta = call.accumulate ? 1 : 0;
   const auto* const a = static_cast<const T*>(call.first);
   const auto* const b = static_cast<const T*>(call.second);
   auto* const c = static_cast<T*>(call.c);
   CheckBlas(call.batch == 1
                 ? gemm(handle, first, second, call.m, call.n, call.k, &one, a,
-                       call.ld_first, b, call.ld_second, &zero, c, call.ld_c)
+                       call.ld_first, b, call.ld_second, &beta, c, call.ld_c)
                 : batched(handle, first, second, call.m, call.n, call.k, &one,
                           a, call.ld_first, call.stride_first, b,
-                          call.ld_second, call.stride_second, &zero, c,
+                          call.ld_second, call.stride_second, &beta, c,
                           call.ld_c, call.stride_c, call.batch));
 }
 

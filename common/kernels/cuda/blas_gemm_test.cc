@@ -48,8 +48,11 @@ FakeBlas& Of(cublasHandle_t handle) {
 
 template <typename T>
 cublasStatus_t Product(cublasHandle_t handle, const T* alpha, const T* beta,
-                       const GemmCall& call) {
-  if (*alpha != 1 || *beta != 0) return CUBLAS_STATUS_INVALID_VALUE;
+                       GemmCall call) {
+  if (*alpha != 1 || (*beta != 0 && *beta != 1)) {
+    return CUBLAS_STATUS_INVALID_VALUE;
+  }
+  call.accumulate = *beta == 1;
   FakeBlas& blas = Of(handle);
   ++blas.products;
   ReferenceGemm<T>(call);
@@ -174,6 +177,11 @@ void ExpectProducts(const FakeBlas& fake, const Launch& launch) {
     EXPECT_EQ(c, expected);
     EXPECT_EQ(fake.products, before.products + 1);
     EXPECT_EQ(fake.batches, before.batches + (batch > 1 ? 1 : 0));
+    GemmCall more = Call(a, b, &c, batch);
+    more.accumulate = true;
+    launch(more);
+    for (T& x : expected) x = x == 99 ? x : 2 * x;
+    EXPECT_EQ(c, expected);
   }
 }
 

@@ -32,6 +32,7 @@ struct GemmCall {
   std::int64_t ld_c;
   std::int64_t batch;
   std::int64_t stride_first, stride_second, stride_c;
+  bool accumulate = false;  // adds to what c is
 };
 
 // A batch against one b, as in a layer of a network, as a single product with

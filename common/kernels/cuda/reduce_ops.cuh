@@ -146,6 +146,44 @@ struct ArgMax {
   }
 };
 
+// One segment of one output, by one lane; its elements are counted from
+// `begin`. load(step, x) loads the elements of a step, load(i) is element i.
+// kUnroll: steps whose loads are under way together.
+template <class Op, int kUnroll, typename Load>
+__device__ typename Op::State ReduceLane(const LaneWalk& walk,
+                                         std::int64_t begin, Load load) {
+  using T = typename Op::T;
+  using Part = typename Op::Part;
+  typename Op::State state = Op::Nothing();
+  for (std::int64_t step = 0; step < walk.full_steps();) {
+    Part part[kReduceStep] = {Op::Init(), Op::Init(), Op::Init(), Op::Init()};
+    const std::int64_t left = walk.full_steps() - step;
+    const int chain =
+        left < kReduceChain ? static_cast<int>(left) : kReduceChain;
+#pragma unroll kUnroll
+    for (int c = 0; c < chain; ++c, ++step) {
+      T x[kReduceStep];
+      load(step, x);
+#pragma unroll
+      for (int j = 0; j < kReduceStep; ++j) {
+        Op::Add(part[j], x[j], begin + walk.Element(step, j));
+      }
+    }
+    Op::Flush(state, part);
+  }
+  // A sum of its own for each, as in a full step.
+  Part part[kReduceStep] = {Op::Init(), Op::Init(), Op::Init(), Op::Init()};
+#pragma unroll
+  for (int j = 0; j < kReduceStep - 1; ++j) {
+    if (j < walk.rest()) {
+      const std::int64_t element = walk.Element(walk.full_steps(), j);
+      Op::Add(part[j], load(element), begin + element);
+    }
+  }
+  Op::Flush(state, part);
+  return state;
+}
+
 // Puts the lanes' states together: what lane 0 of an output gets back, and what
 // is at its place in `shared`, is then the state of all. Every thread of the
 // block calls it; others read `shared` after another __syncthreads().

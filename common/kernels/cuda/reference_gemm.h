@@ -28,7 +28,8 @@ void ReferenceGemm(const GemmCall& call) {
                  element(second + b * call.stride_second, call.transpose_second,
                          call.ld_second, l, j);
         }
-        c[b * call.stride_c + i + j * call.ld_c] = sum;
+        T& out = c[b * call.stride_c + i + j * call.ld_c];
+        out = call.accumulate ? sum + out : sum;
       }
     }
   }

@@ -6,8 +6,8 @@
 #include <cstdint>
 
 #include "common/kernels/cuda/reduce.h"
-#include "common/kernels/cuda/reduce_ops.cuh"
 #include "common/kernels/cuda/reduce_plan.h"
+#include "common/kernels/cuda/softmax_sum.cuh"
 #include "common/kernels/cuda/start_kernel.cuh"
 #include "common/kernels/math.h"
 #include "common/tensor/dtype.h"
@@ -21,11 +21,8 @@ template <typename T, bool kLog>
 __global__ void __launch_bounds__(kReduceThreads)
     SoftmaxKernel(T* out, const T* in, ReducePlan plan, std::int64_t outputs,
                   std::int64_t size, std::int64_t inner) {
-  __shared__ T maxima[kReduceThreads];
-  __shared__ double sums[kReduceThreads];
   const int thread = threadIdx.x;
   const int lane = plan.LaneOf(thread);
-  const int first = thread - lane * plan.LaneStride();  // lane 0 of the output
   const std::int64_t output =
       static_cast<std::int64_t>(blockIdx.x) * plan.Outputs() +
       plan.OutputOf(thread);
@@ -34,44 +31,11 @@ __global__ void __launch_bounds__(kReduceThreads)
   const T* const x = in + offset;
   T* const y = out + offset;
 
-  T max = Max<T>::Nothing();
-  if (active) {
-    for (std::int64_t i = lane; i < size; i += plan.Lanes()) {
-      Max<T>::Merge(max, x[i * inner]);
-    }
-  }
-  MergeLanes<Max<T>>(plan, max, maxima);
-  __syncthreads();
-  max = maxima[first];
-
-  double sum = 0;
-  if (active) {
-    const LaneWalk walk(plan.lane_bits, lane, /*runs=*/false, size);
-    for (std::int64_t step = 0; step < walk.full_steps();) {
-      T part[kReduceStep] = {};
-      const std::int64_t left = walk.full_steps() - step;
-      const int chain =
-          left < kReduceChain ? static_cast<int>(left) : kReduceChain;
-      for (int c = 0; c < chain; ++c, ++step) {
-#pragma unroll
-        for (int j = 0; j < kReduceStep; ++j) {
-          part[j] += math::Exp(x[walk.Element(step, j) * inner] - max);
-        }
-      }
-      Sum<T>::Flush(sum, part);
-    }
-    for (int j = 0; j < walk.rest(); ++j) {
-      sum += static_cast<double>(
-          math::Exp(x[walk.Element(walk.full_steps(), j) * inner] - max));
-    }
-  }
-  MergeLanes<Sum<T>>(plan, sum, sums);
-  __syncthreads();
+  const ExponentialSum<T> sum = SumExponentials(plan, active, x, size, inner);
   if (!active) return;
-  const T total = static_cast<T>(sums[first]);
-  const T last = kLog ? math::Log(total) : T{1} / total;
+  const T last = kLog ? math::Log(sum.total) : T{1} / sum.total;
   for (std::int64_t i = lane; i < size; i += plan.Lanes()) {
-    const T difference = x[i * inner] - max;
+    const T difference = x[i * inner] - sum.max;
     y[i * inner] = kLog ? difference - last : math::Exp(difference) * last;
   }
 }

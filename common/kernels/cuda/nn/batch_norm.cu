@@ -1,0 +1,394 @@
+// Batch normalisation: sums over each channel, in a fixed order, and what each
+// element becomes with them.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "common/device/cuda/launch_geometry.h"
+#include "common/kernels/cuda/elementwise.cuh"
+#include "common/kernels/cuda/gather_plan.h"
+#include "common/kernels/cuda/nn/for_each.cuh"
+#include "common/kernels/cuda/nn/launches.h"
+#include "common/kernels/cuda/reduce_ops.cuh"
+#include "common/kernels/cuda/reduce_plan.h"
+#include "common/kernels/cuda/start_kernel.cuh"
+#include "common/kernels/math.h"
+
+namespace d2l::kernels::cuda {
+namespace {
+
+// ---- Sums.
+
+struct SumState {
+  double sum, products;
+};
+
+// The sum of a, and of a b, as an operation of reduce_ops.cuh.
+template <typename Element>
+struct ProductSum {
+  struct T {
+    Element a, b;
+  };
+  struct Part {
+    Element sum, products;
+  };
+  using State = SumState;
+
+  __device__ static Part Init() { return {0, 0}; }
+  __device__ static State Nothing() { return {0, 0}; }
+  __device__ static void Add(Part& part, const T& x, std::int64_t) {
+    part.sum += x.a;
+    part.products += x.a * x.b;
+  }
+  __device__ static void Flush(State& state, const Part (&part)[kReduceStep]) {
+    state.sum += static_cast<double>((part[0].sum + part[1].sum) +
+                                     (part[2].sum + part[3].sum));
+    state.products +=
+        static_cast<double>((part[0].products + part[1].products) +
+                            (part[2].products + part[3].products));
+  }
+  __device__ static void Merge(State& state, const State& other) {
+    state.sum += other.sum;
+    state.products += other.products;
+  }
+};
+
+// x is (batch, channels, inner), and n = batch * inner. In the plan a channel
+// is an output.
+struct Channels {
+  ReducePlan plan;
+  std::int64_t channels, inner, n;
+  Splitter by_inner;
+
+  // Of element i of a channel.
+  __device__ std::int64_t Place(std::int64_t channel, std::int64_t i) const {
+    std::int64_t within;
+    const std::int64_t row = by_inner.Split(i, &within) * channels + channel;
+    return row * inner + within;
+  }
+};
+
+template <typename Args>
+Channels ChannelsOf(const Args& args) {
+  const std::int64_t n = args.batch * args.inner;
+  // A plan is for one output at least.
+  const std::int64_t outputs = std::max<std::int64_t>(args.channels, 1);
+  return {PlanReduce(outputs, n, /*columns=*/args.inner == 1), args.channels,
+          args.inner, n, Splitter(args.inner, n)};
+}
+
+// Mean and variance from differences to one of the elements: these are about
+// as large as the deviation, so one pass loses no digits.
+template <typename Element>
+struct Statistics {
+  using T = Element;
+  struct Terms {
+    const T* x;
+    T origin;
+    __device__ typename ProductSum<T>::T operator()(std::int64_t place) const {
+      const T difference = x[place] - origin;
+      return {difference, difference};
+    }
+  };
+
+  const T* x;
+
+  __device__ T Origin(const Channels& in, std::int64_t channel) const {
+    return x[in.Place(channel, 0)];
+  }
+  __device__ Terms Of(const Channels& in, std::int64_t channel) const {
+    return {x, Origin(in, channel)};
+  }
+  __device__ void Store(const Channels& in, std::int64_t channel,
+                        const SumState& state, T* out) const {
+    const double n = static_cast<double>(in.n);
+    const double mean = state.sum / n;
+    const double variance = state.products / n - mean * mean;
+    out[channel] =
+        static_cast<T>(static_cast<double>(Origin(in, channel)) + mean);
+    out[in.channels + channel] =
+        static_cast<T>(variance < 0 ? 0 : variance);  // NaN stays
+  }
+};
+
+// What makes xhat of x.
+template <typename T>
+struct Normalize {
+  T mean, scale;
+  __device__ Normalize(const T* statistics, std::int64_t channels,
+                       std::int64_t channel, T eps)
+      : mean(statistics[channel]),
+        scale(T{1} / math::Sqrt(statistics[channels + channel] + eps)) {}
+  __device__ T operator()(T x) const { return (x - mean) * scale; }
+};
+
+template <typename Element>
+struct GradientSums {
+  using T = Element;
+  struct Terms {
+    const T* dy;
+    const T* x;
+    Normalize<T> normalize;
+    __device__ typename ProductSum<T>::T operator()(std::int64_t place) const {
+      return {dy[place], normalize(x[place])};
+    }
+  };
+
+  const T* dy;
+  const T* x;
+  const T* statistics;
+  T eps;
+
+  __device__ Terms Of(const Channels& in, std::int64_t channel) const {
+    return {dy, x, Normalize<T>(statistics, in.channels, channel, eps)};
+  }
+  __device__ void Store(const Channels& in, std::int64_t channel,
+                        const SumState& state, T* out) const {
+    out[channel] = static_cast<T>(state.sum);
+    out[in.channels + channel] = static_cast<T>(state.products);
+  }
+};
+
+template <class Terms>
+struct TermsLoader {
+  const LaneWalk& walk;
+  const Terms& terms;
+  const Channels& in;
+  std::int64_t channel, begin;
+
+  __device__ auto operator()(std::int64_t element) const {
+    return terms(in.Place(channel, begin + element));
+  }
+  template <typename T>
+  __device__ void operator()(std::int64_t step, T (&x)[kReduceStep]) const {
+#pragma unroll
+    for (int j = 0; j < kReduceStep; ++j) x[j] = (*this)(walk.Element(step, j));
+  }
+};
+
+// As ReduceKernel and MergeKernel in reduce.cu.
+template <class Sums>
+__global__ void __launch_bounds__(kReduceThreads)
+    ChannelSumsKernel(typename Sums::T* out, SumState* states, Sums sums,
+                      Channels in) {
+  using Op = ProductSum<typename Sums::T>;
+  __shared__ SumState shared[kReduceThreads];
+  const ReducePlan& plan = in.plan;
+  const int lane = plan.LaneOf(threadIdx.x);
+  const std::int64_t channel =
+      static_cast<std::int64_t>(blockIdx.x) * plan.Outputs() +
+      plan.OutputOf(threadIdx.x);
+  const std::int64_t begin = blockIdx.y * plan.segment;
+  const std::int64_t left = in.n - begin;
+  SumState state = Op::Nothing();
+  if (channel < in.channels) {
+    const auto terms = sums.Of(in, channel);
+    const LaneWalk walk(plan.lane_bits, lane, /*runs=*/false,
+                        left < plan.segment ? left : plan.segment);
+    state = ReduceLane<Op, 2>(
+        walk, begin,
+        TermsLoader<typename Sums::Terms>{walk, terms, in, channel, begin});
+  }
+  state = MergeLanes<Op>(plan, state, shared);
+  if (lane != 0 || channel >= in.channels) return;
+  if (plan.segments == 1) {
+    sums.Store(in, channel, state, out);
+  } else {
+    states[blockIdx.y * in.channels + channel] = state;
+  }
+}
+
+template <class Sums>
+__global__ void __launch_bounds__(kReduceThreads)
+    MergeSumsKernel(typename Sums::T* out, const SumState* states, Sums sums,
+                    Channels in, ReducePlan plan) {
+  using Op = ProductSum<double>;
+  __shared__ SumState shared[kReduceThreads];
+  const int lane = plan.LaneOf(threadIdx.x);
+  const std::int64_t channel =
+      static_cast<std::int64_t>(blockIdx.x) * plan.Outputs() +
+      plan.OutputOf(threadIdx.x);
+  SumState state = Op::Nothing();
+  if (channel < in.channels) {
+    for (std::int64_t s = lane; s < in.plan.segments; s += plan.Lanes()) {
+      Op::Merge(state, states[s * in.channels + channel]);
+    }
+  }
+  state = MergeLanes<Op>(plan, state, shared);
+  if (lane == 0 && channel < in.channels) sums.Store(in, channel, state, out);
+}
+
+template <typename Args>
+std::size_t ScratchBytes(const Args& args) {
+  const std::int64_t segments = ChannelsOf(args).plan.segments;
+  return segments == 1 ? 0
+                       : static_cast<std::size_t>(segments * args.channels) *
+                             sizeof(SumState);
+}
+
+template <class Sums>
+void LaunchSums(const Launch& launch, const Channels& in, void* out,
+                void* scratch, Sums sums) {
+  if (in.channels == 0) return;
+  auto* const result = static_cast<typename Sums::T*>(out);
+  auto* const states = static_cast<SumState*>(scratch);
+  const dim3 blocks(static_cast<unsigned>(in.plan.blocks),
+                    static_cast<unsigned>(in.plan.segments));
+  StartKernel(ChannelSumsKernel<Sums>, blocks, kReduceThreads, launch.stream,
+              result, states, sums, in);
+  if (in.plan.segments == 1) return;
+  const ReducePlan merge = PlanWhole(in.channels, in.plan.segments,
+                                     /*columns=*/true);
+  StartKernel(MergeSumsKernel<Sums>, static_cast<unsigned>(merge.blocks),
+              kReduceThreads, launch.stream, result, states, sums, in, merge);
+}
+
+// ---- Elements.
+
+// A row is what a channel has in one image; `lanes` threads, a power of two,
+// have one together, so that each prepares its channel once. dy may be null.
+template <class Elements>
+__global__ void __launch_bounds__(kThreads)
+    RowsKernel(typename Elements::T* __restrict__ out,
+               const typename Elements::T* __restrict__ dy,
+               const typename Elements::T* __restrict__ x, Elements elements,
+               std::int64_t rows, std::int64_t channels, std::int64_t inner,
+               Splitter by_channels, int lane_bits) {
+  using T = typename Elements::T;
+  const std::int64_t lanes = std::int64_t{1} << lane_bits;
+  const std::int64_t lane = ThreadInGrid() & (lanes - 1);
+  for (std::int64_t row = ThreadInGrid() >> lane_bits; row < rows;
+       row += ThreadsOfGrid() >> lane_bits) {
+    std::int64_t channel;
+    by_channels.Split(row, &channel);
+    const auto element = elements.Of(channels, channel);
+    const std::int64_t end = (row + 1) * inner;
+#pragma unroll 4
+    for (std::int64_t e = row * inner + lane; e < end; e += lanes) {
+      out[e] = element(dy == nullptr ? T{0} : dy[e], x[e]);
+    }
+  }
+}
+
+template <typename Args, class Elements>
+void LaunchRows(const Launch& launch, const Args& args,
+                const typename Elements::T* dy, Elements elements) {
+  using T = typename Elements::T;
+  const std::int64_t rows = args.batch * args.channels;
+  if (rows * args.inner == 0) return;
+  // A warp for a row that has so many elements; then four for each thread.
+  const int lane_bits =
+      std::max(internal::Bits(args.inner, 5),
+               internal::Bits(internal::CeilDiv(args.inner, 4), 8));
+  const LaunchGeometry geometry =
+      GeometryFor(rows << lane_bits, launch.multiprocessors);
+  StartKernel(RowsKernel<Elements>, geometry.blocks, geometry.threads,
+              launch.stream, static_cast<T*>(args.out), dy,
+              static_cast<const T*>(args.x), elements, rows, args.channels,
+              args.inner, Splitter(args.channels, rows), lane_bits);
+}
+
+template <typename Element>
+struct Normalized {
+  using T = Element;
+  struct Map {
+    Normalize<T> normalize;
+    T weight, bias;
+    __device__ T operator()(T, T x) const {
+      return normalize(x) * weight + bias;
+    }
+  };
+
+  const T* statistics;
+  const T* weight;
+  const T* bias;
+  T eps;
+
+  __device__ Map Of(std::int64_t channels, std::int64_t channel) const {
+    return {Normalize<T>(statistics, channels, channel, eps), weight[channel],
+            bias[channel]};
+  }
+};
+
+template <typename Element>
+struct InputGradient {
+  using T = Element;
+  struct Map {
+    Normalize<T> normalize;
+    T weight, mean_dy, mean_product;
+    __device__ T operator()(T dy, T x) const {
+      return weight * (dy - mean_dy - normalize(x) * mean_product);
+    }
+  };
+
+  const T* statistics;
+  const T* weight;
+  const T* sums;  // or null
+  T eps, count;
+
+  __device__ Map Of(std::int64_t channels, std::int64_t channel) const {
+    const Normalize<T> normalize(statistics, channels, channel, eps);
+    const T factor = weight[channel] * normalize.scale;
+    if (sums == nullptr) return {normalize, factor, 0, 0};
+    return {normalize, factor, sums[channel] / count,
+            sums[channels + channel] / count};
+  }
+};
+
+}  // namespace
+
+std::size_t BatchNormScratchBytes(const BatchNormStatisticsArgs& args) {
+  return ScratchBytes(args);
+}
+std::size_t BatchNormScratchBytes(const BatchNormSumsArgs& args) {
+  return ScratchBytes(args);
+}
+
+void LaunchBatchNormStatistics(const Launch& launch,
+                               const BatchNormStatisticsArgs& args,
+                               void* scratch) {
+  VisitFloat(args.dtype, [&](auto zero) {
+    using T = decltype(zero);
+    LaunchSums(launch, ChannelsOf(args), args.out, scratch,
+               Statistics<T>{static_cast<const T*>(args.x)});
+  });
+}
+
+void LaunchBatchNorm(const Launch& launch, const BatchNormArgs& args) {
+  VisitFloat(args.dtype, [&](auto zero) {
+    using T = decltype(zero);
+    LaunchRows(launch, args, nullptr,
+               Normalized<T>{static_cast<const T*>(args.statistics),
+                             static_cast<const T*>(args.weight),
+                             static_cast<const T*>(args.bias),
+                             static_cast<T>(args.eps)});
+  });
+}
+
+void LaunchBatchNormSums(const Launch& launch, const BatchNormSumsArgs& args,
+                         void* scratch) {
+  VisitFloat(args.dtype, [&](auto zero) {
+    using T = decltype(zero);
+    LaunchSums(launch, ChannelsOf(args), args.out, scratch,
+               GradientSums<T>{static_cast<const T*>(args.dy),
+                               static_cast<const T*>(args.x),
+                               static_cast<const T*>(args.statistics),
+                               static_cast<T>(args.eps)});
+  });
+}
+
+void LaunchBatchNormInputGradient(const Launch& launch,
+                                  const BatchNormInputGradientArgs& args) {
+  VisitFloat(args.dtype, [&](auto zero) {
+    using T = decltype(zero);
+    LaunchRows(launch, args, static_cast<const T*>(args.dy),
+               InputGradient<T>{static_cast<const T*>(args.statistics),
+                                static_cast<const T*>(args.weight),
+                                static_cast<const T*>(args.sums),
+                                static_cast<T>(args.eps),
+                                static_cast<T>(args.batch * args.inner)});
+  });
+}
+
+}  // namespace d2l::kernels::cuda

@@ -1,0 +1,163 @@
+// With patches of a group of images as columns (launches.h), and y's channels
+// as rows, over the same columns:
+//   y = weight patches,  patches' = weight^T y',  weight' = sum y' patches^T
+// where the sum is over the groups, one after the other. A group's columns are
+// one product, so that it is wide even where images are small; between rows of
+// y and y itself, which has its images outermost, lies a copy.
+
+#include "common/kernels/cuda/nn/convolution.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include "common/kernels/cuda/blas_gemm.h"
+#include "common/kernels/cuda/elementwise.h"
+#include "common/kernels/cuda/gemm_call.h"
+#include "common/kernels/cuda/launch.h"
+#include "common/kernels/cuda/matmul.h"
+#include "common/kernels/cuda/nn/launches.h"
+#include "common/kernels/kernels.h"
+#include "common/kernels/layout.h"
+#include "common/kernels/op_tables.h"
+#include "common/tensor/dtype.h"
+#include "common/tensor/shape.h"
+
+namespace d2l::kernels::cuda {
+namespace {
+
+constexpr std::int64_t kMostScratchBytes = std::int64_t{64} << 20;
+
+// The groups of a convolution, and what the scratch memory holds of one.
+struct Plan {
+  explicit Plan(const Conv2dArgs& args)
+      : element(static_cast<std::int64_t>(DTypeSize(args.dtype))),
+        taps(args.in_channels * args.window.kernel_height *
+             args.window.kernel_width),
+        pixels(args.window.out_height * args.window.out_width),
+        x_image(args.in_channels * args.window.height * args.window.width),
+        y_image(args.out_channels * pixels) {
+    const std::int64_t of_image = (taps + args.out_channels) * pixels * element;
+    const std::int64_t fit = std::clamp<std::int64_t>(
+        kMostScratchBytes / std::max<std::int64_t>(of_image, 1), 1,
+        std::max<std::int64_t>(args.batch, 1));
+    // Groups of about one size.
+    const std::int64_t groups = (args.batch + fit - 1) / fit;
+    group = groups == 0 ? 0 : (args.batch + groups - 1) / groups;
+    patch_bytes = taps * group * pixels * element;
+    bytes = of_image * group;
+  }
+
+  std::int64_t element;           // bytes
+  std::int64_t taps;              // rows of the patches
+  std::int64_t pixels;            // of an image of y
+  std::int64_t x_image, y_image;  // elements
+  std::int64_t group;             // images
+  std::int64_t patch_bytes, bytes;
+};
+
+struct Group {
+  const Launch& launch;
+  const Conv2dArgs& args;
+  const Plan& plan;
+  std::int64_t images;
+  void* rows;  // of y
+
+  // y's rows and y itself: the same elements, (images, channels, pixels).
+  StridedLayout Layout() const {
+    const std::int64_t channels = args.out_channels;
+    const Shape of_rows = {plan.pixels, images * plan.pixels, 1};
+    return {{images, channels, plan.pixels},
+            {plan.y_image, plan.pixels, 1},
+            {of_rows, {0, 1, 0}}};
+  }
+  // y from its rows, with the bias.
+  void StoreRows(void* y) const {
+    const std::int64_t numel = images * plan.y_image;
+    const StridedLayout layout = Layout();
+    if (args.bias != nullptr) {
+      LaunchBinary(launch, {BinaryOp::kAdd,
+                            args.dtype,
+                            numel,
+                            y,
+                            {rows, {}},
+                            {args.bias, {}},
+                            &layout});
+    } else if (rows != y) {
+      LaunchCopy(launch, {args.dtype, args.dtype, numel, y, rows, &layout});
+    }
+  }
+  void LoadRows(const void* y) const {
+    StridedLayout layout = Layout();
+    std::swap(layout.out, layout.in[0]);
+    LaunchCopy(launch, {args.dtype, args.dtype, images * plan.y_image, rows, y,
+                        &layout});
+  }
+};
+
+}  // namespace
+
+std::size_t Conv2dScratchBytes(const Conv2dArgs& args) {
+  return static_cast<std::size_t>(Plan(args).bytes);
+}
+
+void LaunchConv2d(const CudaLaunch& launch, const Conv2dArgs& args,
+                  void* scratch) {
+  const Launch to = {launch.stream, launch.multiprocessors, launch.errors};
+  const Plan plan(args);
+  const bool forward = args.pass == Conv2dPass::kForward;
+  const bool of_weight = args.pass == Conv2dPass::kWeightGradient;
+  if (plan.group == 0 || plan.y_image == 0 || plan.x_image == 0) {
+    // Of nothing, the sum is zero.
+    if (!forward) {
+      const std::int64_t numel =
+          of_weight ? args.out_channels * plan.taps : args.batch * plan.x_image;
+      LaunchFill(to, {args.dtype, numel, args.out, 0.0, nullptr});
+    }
+    return;
+  }
+  char* const patches = static_cast<char*>(scratch);
+  const char* const x =
+      static_cast<const char*>(forward ? args.first : args.second);
+  for (std::int64_t first = 0; first < args.batch; first += plan.group) {
+    const std::int64_t images = std::min(plan.group, args.batch - first);
+    const std::int64_t columns = images * plan.pixels;
+    const std::int64_t x_offset = first * plan.x_image * plan.element;
+    const std::int64_t y_offset = first * plan.y_image * plan.element;
+    const PatchesArgs of_group = {args.dtype, images, args.in_channels,
+                                  args.window};
+    // Of one image, rows are what y is.
+    const bool direct = images == 1;
+    Group group = {to, args, plan, images, patches + plan.patch_bytes};
+    if (forward) {
+      void* const y = static_cast<char*>(args.out) + y_offset;
+      if (direct) group.rows = y;
+      LaunchPatches(to, of_group, patches, x + x_offset);
+      LaunchMatMul(launch, {args.dtype, false, false, args.out_channels,
+                            columns, plan.taps, args.second, plan.taps, patches,
+                            columns, group.rows, columns});
+      group.StoreRows(y);
+      continue;
+    }
+    const void* const dy = static_cast<const char*>(args.first) + y_offset;
+    if (!direct) group.LoadRows(dy);
+    const void* const rows = direct ? dy : group.rows;
+    if (!of_weight) {
+      LaunchMatMul(launch, {args.dtype, true, false, plan.taps, columns,
+                            args.out_channels, args.second, plan.taps, rows,
+                            columns, patches, columns});
+      LaunchAddPatches(to, of_group, static_cast<char*>(args.out) + x_offset,
+                       patches);
+      continue;
+    }
+    LaunchPatches(to, of_group, patches, x + x_offset);
+    GemmCall call = MakeGemmCall({args.dtype, false, true, args.out_channels,
+                                  plan.taps, columns, rows, columns, patches,
+                                  columns, args.out, plan.taps});
+    call.accumulate = first > 0;
+    LaunchBlasGemm(launch, args.dtype, call);
+  }
+}
+
+}  // namespace d2l::kernels::cuda

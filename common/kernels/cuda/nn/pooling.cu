@@ -1,0 +1,163 @@
+// Pooling. In a gradient each element of the input looks for the windows that
+// see it: no two threads add to the same place, and the order is fixed.
+
+#include <cstdint>
+
+#include "common/kernels/cuda/nn/for_each.cuh"
+#include "common/kernels/cuda/nn/launches.h"
+#include "common/kernels/cuda/nn/sliding_window.h"
+#include "common/kernels/cuda/start_kernel.cuh"
+
+namespace d2l::kernels::cuda {
+namespace {
+
+using Place = SlidingWindow::Place;
+
+template <typename T>
+struct MeanOfWindow {
+  const T* in;
+  SlidingWindow window;
+
+  __device__ T operator()(std::int64_t e) const {
+    const Place place = window.OfOutput(e);
+    const Span rows = window.vertical.Inside(place.row);
+    const Span columns = window.horizontal.Inside(place.column);
+    const T* const image = in + place.image * window.image_size();
+    T sum = 0;
+    for (std::int64_t i = rows.begin; i < rows.end; ++i) {
+#pragma unroll 4
+      for (std::int64_t j = columns.begin; j < columns.end; ++j) {
+        sum += image[i * window.horizontal.size() + j];
+      }
+    }
+    return sum / static_cast<T>(window.area());
+  }
+};
+
+template <typename T>
+struct MeanGradient {
+  const T* dy;
+  SlidingWindow window;
+
+  __device__ T operator()(std::int64_t e) const {
+    const Place place = window.OfInput(e);
+    const Span rows = window.vertical.SeenBy(place.row);
+    const Span columns = window.horizontal.SeenBy(place.column);
+    const T* const image = dy + place.image * window.out_image_size();
+    T sum = 0;
+    for (std::int64_t i = rows.begin; i < rows.end; ++i) {
+      for (std::int64_t j = columns.begin; j < columns.end; ++j) {
+        sum += image[i * window.horizontal.out_size() + j];
+      }
+    }
+    return sum / static_cast<T>(window.area());
+  }
+};
+
+template <typename T>
+struct Largest {
+  T value;
+  std::int64_t at;  // in the image
+};
+
+// The first in reading order, or the first NaN.
+template <typename T>
+__device__ Largest<T> LargestInWindow(const T* image,
+                                      const SlidingWindow& window,
+                                      std::int64_t row, std::int64_t column) {
+  const Span rows = window.vertical.Inside(row);
+  const Span columns = window.horizontal.Inside(column);
+  std::int64_t at = rows.begin * window.horizontal.size() + columns.begin;
+  Largest<T> largest = {image[at], at};
+  for (std::int64_t i = rows.begin; i < rows.end; ++i) {
+#pragma unroll 4
+    for (std::int64_t j = columns.begin; j < columns.end; ++j) {
+      at = i * window.horizontal.size() + j;
+      const T x = image[at];
+      const bool first_nan = x != x && largest.value == largest.value;
+      if (x > largest.value || first_nan) largest = {x, at};
+    }
+  }
+  return largest;
+}
+
+template <typename T>
+struct MaxOfWindow {
+  const T* in;
+  SlidingWindow window;
+
+  __device__ T operator()(std::int64_t e) const {
+    const Place place = window.OfOutput(e);
+    return LargestInWindow(in + place.image * window.image_size(), window,
+                           place.row, place.column)
+        .value;
+  }
+};
+
+template <typename T>
+struct MaxGradient {
+  const T* dy;
+  const T* in;
+  SlidingWindow window;
+
+  __device__ T operator()(std::int64_t e) const {
+    const Place place = window.OfInput(e);
+    const Span rows = window.vertical.SeenBy(place.row);
+    const Span columns = window.horizontal.SeenBy(place.column);
+    const T* const image = in + place.image * window.image_size();
+    const T* const gradient = dy + place.image * window.out_image_size();
+    const std::int64_t here =
+        place.row * window.horizontal.size() + place.column;
+    T sum = 0;
+    for (std::int64_t i = rows.begin; i < rows.end; ++i) {
+      for (std::int64_t j = columns.begin; j < columns.end; ++j) {
+        if (LargestInWindow(image, window, i, j).at != here) continue;
+        sum += gradient[i * window.horizontal.out_size() + j];
+      }
+    }
+    return sum;
+  }
+};
+
+}  // namespace
+
+void LaunchAvgPool2d(const Launch& launch, const AvgPool2dArgs& args) {
+  const SlidingWindow window(args.window, args.images);
+  VisitFloat(args.dtype, [&](auto zero) {
+    using T = decltype(zero);
+    LaunchForEach<T>(launch, args.out, window.outputs,
+                     MeanOfWindow<T>{static_cast<const T*>(args.in), window});
+  });
+}
+
+void LaunchAvgPool2dGradient(const Launch& launch,
+                             const AvgPool2dGradientArgs& args) {
+  const SlidingWindow window(args.window, args.images);
+  VisitFloat(args.dtype, [&](auto zero) {
+    using T = decltype(zero);
+    LaunchForEach<T>(launch, args.out, window.inputs,
+                     MeanGradient<T>{static_cast<const T*>(args.dy), window});
+  });
+}
+
+void LaunchMaxPool2d(const Launch& launch, const MaxPool2dArgs& args) {
+  const SlidingWindow window(args.window, args.images);
+  VisitFloat(args.dtype, [&](auto zero) {
+    using T = decltype(zero);
+    LaunchForEach<T>(launch, args.out, window.outputs,
+                     MaxOfWindow<T>{static_cast<const T*>(args.in), window});
+  });
+}
+
+void LaunchMaxPool2dGradient(const Launch& launch,
+                             const MaxPool2dGradientArgs& args) {
+  const SlidingWindow window(args.window, args.images);
+  VisitFloat(args.dtype, [&](auto zero) {
+    using T = decltype(zero);
+    LaunchForEach<T>(launch, args.out, window.inputs,
+                     MaxGradient<T>{static_cast<const T*>(args.dy),
+                                    static_cast<const T*>(args.in), window});
+  });
+}
+
+}  // namespace d2l::kernels::cuda
