@@ -73,6 +73,7 @@
 #include "common/nn/loss.h"
 #include "common/nn/module.h"
 #include "common/nn/sgd.h"
+#include "common/nn/state_dict.h"
 #include "common/ops/elementwise_primitives.h"
 #include "common/ops/make_primitive.h"
 #include "common/ops/matmul_primitives.h"
@@ -848,6 +849,15 @@ TEST_F(ExamplesTest, Networks) {
     nn::InitXavierUniform(net);
     // End of example
     EXPECT_EQ(Item(Sum(nn::Parameters(net)[1])), 0);
+  }
+  {
+    nn::Linear net(4, 3);
+    // Example of common/nn/state_dict.h
+    absl::Status saved = nn::SaveStateDict(net, "net.safetensors");
+    auto keys = nn::LoadStateDict(net, "net.safetensors");
+    if (!keys.ok()) std::cerr << keys.status().message() << "\n";
+    // End of example
+    EXPECT_TRUE(saved.ok() && keys.ok());
   }
   {
     // Example of common/nn/hybrid.h

@@ -6,30 +6,14 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "common/safetensors/safetensors.h"
-#include "common/tensor/dtype.h"
-#include "common/tensor/shape.h"
 
 namespace d2l::safetensors {
 
 // What is wrong with a file.
 struct FormatError {
   std::string what;
-};
-
-struct Entry {
-  std::string name;
-  DType dtype = DType::kFloat32;
-  Shape shape;
-  std::uint64_t begin = 0;  // in the data
-  std::uint64_t end = 0;
-};
-
-struct Header {
-  std::vector<Entry> entries;  // in the order of the data
-  Metadata metadata;
 };
 
 // Throws FormatError, also unless the tensors cover data_bytes, each byte once.

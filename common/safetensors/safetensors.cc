@@ -8,18 +8,19 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
+#include <stdexcept>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "absl/cleanup/cleanup.h"
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "common/base/sha256.h"
+#include "common/base/source_location.h"
 #include "common/device/failure.h"
+#include "common/device/memory.h"
+#include "common/ops/creation_primitives.h"
 #include "common/ops/ops.h"
+#include "common/ops/primitive.h"
 #include "common/safetensors/header.h"
-#include "common/tensor/dtype.h"
 
 namespace d2l::safetensors {
 namespace {
@@ -33,71 +34,9 @@ std::string_view BytesOf(const std::vector<T>& values) {
           values.size() * sizeof(T)};
 }
 
-// Reads a file from its beginning. Throws FormatError.
-class Input {
- public:
-  Input(int descriptor, std::uint64_t size)
-      : descriptor_(descriptor), left_(size) {}
-
-  void Read(void* to, std::size_t bytes) {
-    char* at = static_cast<char*>(to);
-    for (std::size_t done = 0; done < bytes;) {
-      const ssize_t n = read(descriptor_, at + done, bytes - done);
-      if (n < 0 && errno == EINTR) continue;
-      if (n < 0) throw FormatError{std::strerror(errno)};
-      if (n == 0) throw FormatError{"it became shorter while it was read"};
-      done += static_cast<std::size_t>(n);
-    }
-    hash_.Update({at, bytes});
-    left_ -= bytes;
-  }
-  std::uint64_t left() const { return left_; }
-  std::string Hash() { return hash_.Hex(); }
-
- private:
-  int descriptor_;
-  std::uint64_t left_;
-  Sha256 hash_;
-};
-
-// In pieces, so that the host needs little memory besides.
-Tensor ReadTensor(const Entry& entry, Device device, Input& input) {
-  const std::int64_t numel = entry.shape.numel();
-  const Tensor flat = Empty({numel}, device, entry.dtype);
-  VisitDType(entry.dtype, [&](auto zero) {
-    using T = decltype(zero);
-    constexpr std::int64_t kPiece = (std::int64_t{4} << 20) / sizeof(T);
-    for (std::int64_t at = 0; at < numel; at += kPiece) {
-      std::vector<T> piece(std::min(kPiece, numel - at));
-      const auto size = static_cast<std::int64_t>(piece.size());
-      input.Read(piece.data(), piece.size() * sizeof(T));
-      CopyTo(FromVector(piece, {size}, device), Slice(flat, 0, at, at + size));
-    }
-  });
-  return View(flat, entry.shape);
-}
-
-File Read(Input& input, Device device, std::int64_t max_header_bytes) {
-  if (input.left() < 8) throw FormatError{"it has less than 8 bytes"};
-  std::uint64_t size = 0;
-  input.Read(&size, sizeof(size));
-  const std::uint64_t most =
-      std::min(input.left(), static_cast<std::uint64_t>(max_header_bytes));
-  if (size > most) {
-    throw FormatError{absl::StrFormat(
-        "a header of %d bytes is announced; %d is the most", size, most)};
-  }
-  std::string json(size, '\0');
-  input.Read(json.data(), json.size());
-  Header header = ParseHeader(json, input.left());
-  File file;
-  for (const Entry& entry : header.entries) {
-    file.tensors[entry.name] = ReadTensor(entry, device, input);
-  }
-  file.metadata = std::move(header.metadata);
-  file.sha256 = input.Hash();
-  return file;
-}
+// What is read, or copied from a GPU, at a time: it stays in the caches, and
+// the device copies one piece while the next one is read.
+constexpr std::size_t kPiece = std::size_t{1} << 20;
 
 // In the order in which Python's library writes them: larger elements first, so
 // that all are aligned.
@@ -120,11 +59,37 @@ Header HeaderOf(const NamedTensors& tensors, const Metadata& metadata) {
   return header;
 }
 
+// Calls write with the elements' bytes in pieces, until it returns false.
+template <typename F>
+bool ForPieces(const Tensor& x, const F& write) {
+  if (x.device().type() == DeviceType::kCpu && x.is_contiguous()) {
+    // The device's memory is the host's.
+    WaitToRead(x);
+    return write(
+        {static_cast<const char*>(x.data()), x.numel() * DTypeSize(x.dtype())});
+  }
+  const Tensor flat = View(Contiguous(x), {x.numel()});
+  const auto step = static_cast<std::int64_t>(4 * kPiece);
+  for (std::int64_t at = 0; at < x.numel(); at += step) {
+    const Tensor piece = Slice(flat, 0, at, std::min(at + step, x.numel()));
+    const bool written = VisitDType(x.dtype(), [&](auto zero) {
+      return write(BytesOf(ToVector<decltype(zero)>(piece)));
+    });
+    if (!written) return false;
+  }
+  return true;
+}
+
+absl::Status NoSafetensors(const std::string& path, std::string_view what) {
+  return absl::InvalidArgumentError(
+      absl::StrFormat("%s is no safetensors file: %s", path, what));
+}
+
 }  // namespace
 
-absl::StatusOr<std::string> Write(const NamedTensors& tensors, AtomicFile& file,
-                                  const Metadata& metadata,
-                                  std::int64_t max_header_bytes) {
+absl::Status Write(const NamedTensors& tensors, AtomicFile& file,
+                   const Metadata& metadata, std::int64_t max_header_bytes,
+                   std::string* sha256) {
   const Header header = HeaderOf(tensors, metadata);
   std::string json;
   try {
@@ -142,56 +107,185 @@ absl::StatusOr<std::string> Write(const NamedTensors& tensors, AtomicFile& file,
   }
   Sha256 hash;
   const auto write = [&](std::string_view bytes) {
-    hash.Update(bytes);
+    if (sha256 != nullptr) hash.Update(bytes);
     return file.Write(bytes);
   };
   const std::uint64_t size = json.size();
   write({reinterpret_cast<const char*>(&size), sizeof(size)});
   write(json);
   for (const Entry& entry : header.entries) {
-    const bool written = VisitDType(entry.dtype, [&](auto zero) {
-      using T = decltype(zero);
-      return write(BytesOf(ToVector<T>(tensors.at(entry.name))));
-    });
-    if (!written) break;
+    if (!ForPieces(tensors.at(entry.name), write)) break;
   }
-  return hash.Hex();
+  if (sha256 != nullptr) *sha256 = hash.Hex();
+  return absl::OkStatus();
 }
 
 absl::Status SaveFile(const NamedTensors& tensors, const std::string& path,
                       const Metadata& metadata) {
   absl::StatusOr<AtomicFile> file = AtomicFile::Open(path);
   if (!file.ok()) return file.status();
-  const absl::Status written = Write(tensors, *file, metadata).status();
+  const absl::Status written = Write(tensors, *file, metadata);
   return written.ok() ? file->Commit() : written;
 }
 
-absl::StatusOr<File> LoadFile(const std::string& path, Device device,
-                              std::int64_t max_header_bytes) {
+Reader::Reader(Reader&& other) noexcept
+    : path_(std::move(other.path_)),
+      descriptor_(std::exchange(other.descriptor_, -1)),
+      data_at_(other.data_at_),
+      header_(std::move(other.header_)) {}
+
+Reader::~Reader() {
+  if (descriptor_ >= 0) close(descriptor_);
+}
+
+// Throws FormatError.
+void Reader::ReadBytes(void* to, std::uint64_t at, std::size_t bytes,
+                       Sha256* hash) {
+  for (std::size_t done = 0; done < bytes;) {
+    const ssize_t n = pread(descriptor_, static_cast<char*>(to) + done,
+                            bytes - done, static_cast<off_t>(at + done));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) throw FormatError{std::strerror(errno)};
+    if (n == 0) throw FormatError{"it became shorter while it was read"};
+    done += static_cast<std::size_t>(n);
+  }
+  if (hash != nullptr) hash->Update({static_cast<char*>(to), bytes});
+}
+
+// Throws FormatError.
+void Reader::ReadHeader(std::int64_t max_header_bytes, Sha256* hash) {
+  struct stat there;
+  if (fstat(descriptor_, &there) != 0 || !S_ISREG(there.st_mode)) {
+    throw FormatError{"it is not a regular file"};
+  }
+  const auto file_size = static_cast<std::uint64_t>(there.st_size);
+  std::uint64_t size = 0;
+  if (file_size < sizeof(size)) throw FormatError{"it has less than 8 bytes"};
+  ReadBytes(&size, 0, sizeof(size), hash);
+  const std::uint64_t most = std::min(
+      file_size - sizeof(size), static_cast<std::uint64_t>(max_header_bytes));
+  if (size > most) {
+    throw FormatError{absl::StrFormat(
+        "a header of %d bytes is announced; %d is the most", size, most)};
+  }
+  std::string json(size, '\0');
+  ReadBytes(json.data(), sizeof(size), json.size(), hash);
+  data_at_ = sizeof(size) + size;
+  header_ = ParseHeader(json, file_size - data_at_);
+}
+
+absl::StatusOr<Reader> Reader::Open(const std::string& path,
+                                    std::int64_t max_header_bytes) {
+  return OpenHashed(path, max_header_bytes, nullptr);
+}
+
+absl::StatusOr<Reader> Reader::OpenHashed(const std::string& path,
+                                          std::int64_t max_header_bytes,
+                                          Sha256* hash) {
+  Reader reader;
+  reader.path_ = path;
   // A pipe without a writer would block.
-  const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (descriptor < 0) {
+  reader.descriptor_ = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (reader.descriptor_ < 0) {
     return absl::NotFoundError(
         absl::StrFormat("cannot read %s: %s", path, std::strerror(errno)));
   }
-  const absl::Cleanup closes = [&] { close(descriptor); };
-  const auto error = [&](std::string_view what) {
-    return absl::InvalidArgumentError(
-        absl::StrFormat("%s is no safetensors file: %s", path, what));
-  };
-  struct stat there;
-  if (fstat(descriptor, &there) != 0 || !S_ISREG(there.st_mode)) {
-    return error("it is not a regular file");
+  try {
+    reader.ReadHeader(max_header_bytes, hash);
+  } catch (const FormatError& wrong) {
+    return NoSafetensors(path, wrong.what);
+  }
+  return reader;
+}
+
+// Throws FormatError.
+void Reader::ReadTensor(const Entry& entry, const Tensor& target,
+                        Sha256* hash) {
+  if (entry.dtype != target.dtype() || !target.is_contiguous()) {
+    const Tensor read = Empty(entry.shape, target.device(), entry.dtype);
+    ReadTensor(entry, read, hash);
+    CopyTo(read, target);
+    return;
+  }
+  const auto at = SourceLocation::Current();
+  const auto element = static_cast<std::int64_t>(DTypeSize(entry.dtype));
+  const std::int64_t step = static_cast<std::int64_t>(kPiece) / element;
+  if (target.numel() > step) {
+    // What refuses to be read is to be written as a whole.
+    try {
+      WaitToRead(target);
+    } catch (const AsyncError&) {
+      CopyTo(ZerosLike(target), target);
+    }
+  }
+  const Tensor flat = View(target, {target.numel()});
+  for (std::int64_t i = 0; i < target.numel(); i += step) {
+    const std::int64_t n = std::min(step, target.numel() - i);
+    StorageRef piece =
+        PinnedMemory(target.device()).AllocatePinned(n * element);
+    ReadBytes(piece->data(), data_at_ + entry.begin + i * element, n * element,
+              hash);
+    const FromVectorPrimitive copy({{n}, entry.dtype, target.device()},
+                                   std::move(piece));
+    ApplyInPlace(copy, {}, Slice(flat, 0, i, i + n), at);
+  }
+}
+
+absl::Status Reader::ReadInto(const NamedTensors& tensors) {
+  std::size_t found = 0;
+  for (const Entry& entry : header_.entries) {
+    const auto target = tensors.find(entry.name);
+    if (target == tensors.end()) continue;
+    if (target->second.shape() != entry.shape) {
+      throw std::invalid_argument(absl::StrFormat(
+          "[ReadInto] \"%s\" is %s; in %s it has the shape %s", entry.name,
+          target->second.Describe(), path_, entry.shape.ToString()));
+    }
+    ++found;
+  }
+  if (found != tensors.size()) {
+    throw std::invalid_argument(
+        absl::StrFormat("[ReadInto] %s has %d of the %d tensors that are asked "
+                        "for; header() tells which",
+                        path_, found, tensors.size()));
   }
   try {
-    Input input(descriptor, static_cast<std::uint64_t>(there.st_size));
-    return Read(input, device, max_header_bytes);
+    for (const Entry& entry : header_.entries) {
+      const auto target = tensors.find(entry.name);
+      if (target == tensors.end()) continue;
+      ReadTensor(entry, target->second, nullptr);
+    }
   } catch (const FormatError& wrong) {
-    return error(wrong.what);
+    return absl::DataLossError(absl::StrFormat(
+        "%s: %s; some of the tensors were overwritten", path_, wrong.what));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<File> LoadFile(const std::string& path, Device device,
+                              std::int64_t max_header_bytes,
+                              std::string* sha256) {
+  Sha256 hash;
+  Sha256* const hashes = sha256 == nullptr ? nullptr : &hash;
+  absl::StatusOr<Reader> reader =
+      Reader::OpenHashed(path, max_header_bytes, hashes);
+  if (!reader.ok()) return reader.status();
+  File file;
+  try {
+    for (const Entry& entry : reader->header_.entries) {
+      Tensor& tensor = file.tensors[entry.name];
+      tensor = Empty(entry.shape, device, entry.dtype);
+      reader->ReadTensor(entry, tensor, hashes);
+    }
+  } catch (const FormatError& wrong) {
+    return NoSafetensors(path, wrong.what);
   } catch (const OutOfMemoryError& wrong) {
     return absl::ResourceExhaustedError(
         absl::StrFormat("cannot load %s: %s", path, wrong.what()));
   }
+  file.metadata = std::move(reader->header_.metadata);
+  if (sha256 != nullptr) *sha256 = hash.Hex();
+  return file;
 }
 
 }  // namespace d2l::safetensors

@@ -24,14 +24,19 @@
 #ifndef D2L_COMMON_SAFETENSORS_SAFETENSORS_H_
 #define D2L_COMMON_SAFETENSORS_SAFETENSORS_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/base/atomic_file.h"
+#include "common/base/sha256.h"
 #include "common/device/device.h"
+#include "common/tensor/dtype.h"
+#include "common/tensor/shape.h"
 #include "common/tensor/tensor.h"
 
 namespace d2l::safetensors {
@@ -45,24 +50,75 @@ inline constexpr std::int64_t kMaxHeaderBytes = 100'000'000;
 struct File {
   NamedTensors tensors;
   Metadata metadata;
-  std::string sha256;  // of the file's bytes, in hexadecimal
 };
 
 absl::Status SaveFile(const NamedTensors& tensors, const std::string& path,
                       const Metadata& metadata = {});
 
-// Writes the same to a file that is open, which the caller commits. Returns the
-// SHA-256 of what it wrote; InvalidArgument for names that are not UTF-8, and
-// for a header of more than max_header_bytes. An error of the file is Commit's.
-absl::StatusOr<std::string> Write(
-    const NamedTensors& tensors, AtomicFile& file,
-    const Metadata& metadata = {},
-    std::int64_t max_header_bytes = kMaxHeaderBytes);
+// Writes the same to a file that is open, which the caller commits.
+// InvalidArgument for names that are not UTF-8, and for a header of more than
+// max_header_bytes. An error of the file is Commit's. sha256, unless it is
+// null, is set to the hash of what was written, in hexadecimal.
+absl::Status Write(const NamedTensors& tensors, AtomicFile& file,
+                   const Metadata& metadata = {},
+                   std::int64_t max_header_bytes = kMaxHeaderBytes,
+                   std::string* sha256 = nullptr);
 
 // NotFound, InvalidArgument, or ResourceExhausted where the device has not the
-// memory. The tensors are on `device`.
+// memory. The tensors are on `device`. sha256: of the file, as in Write.
 absl::StatusOr<File> LoadFile(const std::string& path, Device device = Device(),
-                              std::int64_t max_header_bytes = kMaxHeaderBytes);
+                              std::int64_t max_header_bytes = kMaxHeaderBytes,
+                              std::string* sha256 = nullptr);
+
+// What is in a file.
+struct Entry {
+  std::string name;
+  DType dtype = DType::kFloat32;
+  Shape shape;
+  std::uint64_t begin = 0;  // in the data
+  std::uint64_t end = 0;
+};
+struct Header {
+  std::vector<Entry> entries;  // in the order of the data
+  Metadata metadata;
+};
+
+// Reads tensors of an open file into memory that is there:
+//   auto reader = safetensors::Reader::Open("net.safetensors");
+//   for (const safetensors::Entry& entry : reader->header().entries) …
+//   absl::Status read = reader->ReadInto({{"bias", bias}});
+class Reader {
+ public:
+  // Errors: as of LoadFile.
+  static absl::StatusOr<Reader> Open(
+      const std::string& path, std::int64_t max_header_bytes = kMaxHeaderBytes);
+  Reader(Reader&& other) noexcept;
+  Reader& operator=(Reader&&) = delete;
+  ~Reader();
+
+  const Header& header() const { return header_; }
+  // Writes into tensors, each from the entry of its name, on the devices'
+  // current streams; numbers are converted to their dtypes. It returns when the
+  // file has been read. Throws std::invalid_argument for a tensor without an
+  // entry, or of another shape. DataLoss if the file cannot be read to the end.
+  absl::Status ReadInto(const NamedTensors& tensors);
+
+ private:
+  friend absl::StatusOr<File> LoadFile(const std::string&, Device, std::int64_t,
+                                       std::string*);
+  Reader() = default;
+  static absl::StatusOr<Reader> OpenHashed(const std::string& path,
+                                           std::int64_t max_header_bytes,
+                                           Sha256* hash);
+  void ReadHeader(std::int64_t max_header_bytes, Sha256* hash);
+  void ReadBytes(void* to, std::uint64_t at, std::size_t bytes, Sha256* hash);
+  void ReadTensor(const Entry& entry, const Tensor& target, Sha256* hash);
+
+  std::string path_;
+  int descriptor_ = -1;
+  std::uint64_t data_at_ = 0;  // where the tensors begin
+  Header header_;
+};
 
 }  // namespace d2l::safetensors
 

@@ -164,10 +164,9 @@ absl::Status SaveProgram(const Graph& graph, const std::string& prefix) {
   if (!weights_file.ok()) return weights_file.status();
   absl::StatusOr<AtomicFile> text_file = AtomicFile::Open(TextPath(prefix));
   if (!text_file.ok()) return text_file.status();
-  absl::StatusOr<std::string> hash =
-      safetensors::Write(tensors, *weights_file, {}, kMaxHeaderBytes);
-  if (!hash.ok()) return hash.status();
-  program.weights_sha256 = *std::move(hash);
+  const absl::Status written = safetensors::Write(
+      tensors, *weights_file, {}, kMaxHeaderBytes, &program.weights_sha256);
+  if (!written.ok()) return written;
   if (!text_file->Write(ToText(program))) return text_file->Commit();
   if (absl::Status s = weights_file->Commit(); !s.ok()) return s;
   return text_file->Commit();
@@ -183,19 +182,20 @@ absl::StatusOr<Graph> LoadProgram(const std::string& prefix, Device device) {
     return WithFile(s, path);
   }
   const std::string weights_path = WeightsPath(prefix);
+  std::string sha256;
   absl::StatusOr<safetensors::File> weights =
-      safetensors::LoadFile(weights_path, device, kMaxHeaderBytes);
+      safetensors::LoadFile(weights_path, device, kMaxHeaderBytes, &sha256);
   if (!weights.ok()) return weights.status();
   if (graph->weights_sha256.empty()) {
     return absl::InvalidArgumentError(absl::StrFormat(
         "%s names no SHA-256 of its weights; was it written by SaveProgram?",
         path));
   }
-  if (weights->sha256 != graph->weights_sha256) {
+  if (sha256 != graph->weights_sha256) {
     return absl::InvalidArgumentError(absl::StrFormat(
         "%s are not the weights that %s was saved with: their SHA-256 is %s, "
         "not %s. Copy both files again, or save the program again.",
-        weights_path, path, weights->sha256, graph->weights_sha256));
+        weights_path, path, sha256, graph->weights_sha256));
   }
   graph->weights_sha256.clear();
   try {

@@ -1,0 +1,131 @@
+// kill -9 while a file is saved, before each call that changes a file: the old
+// file, or the new one, is whole, and nothing else is there.
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/atomic_file.h"
+#include "common/base/child_process.h"
+#include "common/base/temporary_directory.h"
+#include "common/ops/ops.h"
+#include "common/safetensors/safetensors.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace {
+
+// Calls that are left until this process is killed; below 0, it is not.
+int calls_left = -1;
+
+void Count() {
+  if (calls_left < 0) return;
+  if (calls_left-- == 0) kill(getpid(), SIGKILL);
+}
+
+}  // namespace
+
+// These take the place of the C library's in this program.
+extern "C" {
+ssize_t write(int file, const void* bytes, size_t size) {
+  Count();
+  return syscall(SYS_write, file, bytes, size);
+}
+int fsync(int file) {
+  Count();
+  return static_cast<int>(syscall(SYS_fsync, file));
+}
+int linkat(int from_directory, const char* from, int to_directory,
+           const char* to, int flags) noexcept {
+  Count();
+  return static_cast<int>(
+      syscall(SYS_linkat, from_directory, from, to_directory, to, flags));
+}
+int rename(const char* from, const char* to) noexcept {
+  Count();
+  return static_cast<int>(syscall(SYS_renameat, AT_FDCWD, from, AT_FDCWD, to));
+}
+int close(int file) {
+  Count();
+  return static_cast<int>(syscall(SYS_close, file));
+}
+}
+
+namespace d2l::safetensors {
+namespace {
+
+constexpr const char* kPath = "D2L_KILLED_TEST_PATH";
+constexpr const char* kCalls = "D2L_KILLED_TEST_CALLS";
+
+NamedTensors New() {
+  return {{"a", Full({300000}, 2)}, {"b", Full({7}, 3)}, {"c", Ones({})}};
+}
+
+// The part of the child; it has nothing to test.
+TEST(KilledTest, DISABLED_Child) {
+  const NamedTensors tensors = New();
+  for (const auto& [name, tensor] : tensors) WaitToRead(tensor);
+  calls_left = std::atoi(std::getenv(kCalls));
+  const absl::Status saved = SaveFile(tensors, std::getenv(kPath));
+  calls_left = -1;
+  ASSERT_TRUE(saved.ok()) << saved;
+}
+
+TEST(KilledTest, TheOldFileOrTheNewOneIsWhole) {
+  const TemporaryDirectory directory;
+  const std::string path = directory.path() + "/x.safetensors";
+  const std::string self = std::filesystem::read_symlink("/proc/self/exe");
+  ASSERT_TRUE(SaveFile(New(), path).ok());
+  const std::string saved = ReadFile(path);
+  ASSERT_TRUE(SaveFile({{"w", Ones({2})}}, path).ok());
+  const std::string old = ReadFile(path);
+  ProgramOptions options;
+  options.time_limit = std::chrono::seconds(60);
+  int killed = 0, replaced = 0;
+  for (int calls = 0;; ++calls) {
+    ASSERT_LT(calls, 100);
+    const ProgramResult child = RunProgram(
+        self,
+        {"--gtest_also_run_disabled_tests",
+         "--gtest_filter=KilledTest.DISABLED_Child"},
+        {absl::StrCat(kPath, "=", path), absl::StrCat(kCalls, "=", calls),
+         "GTEST_OUTPUT", "XML_OUTPUT_FILE", "TEST_PREMATURE_EXIT_FILE",
+         "TEST_TOTAL_SHARDS", "GTEST_TOTAL_SHARDS"},
+        options);
+    const std::string now = ReadFile(path);
+    if (child.exit_code == 0) {
+      EXPECT_EQ(now, saved);
+      break;
+    }
+    ASSERT_EQ(child.exit_code, 128 + SIGKILL) << child.output;
+    ++killed;
+    if (now == saved) {
+      ++replaced;
+    } else {
+      EXPECT_EQ(replaced, 0);
+      EXPECT_TRUE(now == old) << "after " << calls << " calls";
+    }
+    for (const auto& entry :
+         std::filesystem::directory_iterator(directory.path())) {
+      // Killed between its name and the rename, the new file is whole.
+      if (entry.path() == path) continue;
+      EXPECT_EQ(ReadFile(entry.path()), saved);
+      std::filesystem::remove(entry.path());
+    }
+  }
+  // The header's size, the header, three tensors, fsync, the name, the rename,
+  // and the closing of the file and of its directory.
+  EXPECT_GE(killed, 8);
+  EXPECT_GE(replaced, 1);
+}
+
+}  // namespace
+}  // namespace d2l::safetensors
