@@ -77,6 +77,7 @@
 #include "common/ops/elementwise_primitives.h"
 #include "common/ops/make_primitive.h"
 #include "common/ops/matmul_primitives.h"
+#include "common/ops/nn/convolution.h"
 #include "common/ops/nn/pooling.h"
 #include "common/ops/ops.h"
 #include "common/ops/primitive.h"
@@ -225,9 +226,9 @@ TEST(Examples, OfEveryHeaderAreCompiled) {
   for (const auto& [header, example] : Examples()) compiled.insert(header);
   std::set<std::string> seen;
   for (const char* room :
-       {"autograd", "base", "data", "device", "tensor", "ops", "ops/nn", "graph",
-        "graph/artefact", "graph/generated", "graph/language", "nn", "drawing",
-        "profiler", "lesson", "safetensors"}) {
+       {"autograd", "base", "data", "device", "tensor", "ops", "ops/nn",
+        "graph", "graph/artefact", "graph/generated", "graph/language", "nn",
+        "drawing", "profiler", "lesson", "safetensors"}) {
     for (const auto& entry :
          std::filesystem::directory_iterator(std::string("common/") + room)) {
       const std::string path = entry.path().string();
@@ -560,6 +561,18 @@ TEST_F(ExamplesTest, Ops) {
     Tensor total = Sum(x);              // of all elements, shape ()
     Tensor means = Mean(x, {0, 2});     // over two dimensions
     Tensor rows = Max(x, -1, /*keepdim=*/true);
+    // End of example
+  }
+  {
+    // Example of common/ops/nn/convolution.h
+    Tensor x = Randn({8, 1, 28, 28});      // (batch, channels, height, width)
+    Tensor weight = Randn({20, 1, 5, 5});  // (out, in channels, height, width)
+    Tensor bias = Zeros({20});
+    Tensor y = Conv2d(x, weight, bias);    // (8, 20, 24, 24)
+    Conv2dOptions options;
+    options.stride = 2;
+    options.padding = Size2d(2, 1);
+    Tensor z = Conv2d(x, weight, {}, options);  // (8, 20, 14, 13)
     // End of example
   }
   {

@@ -12,6 +12,7 @@
 #include "common/ops/elementwise_primitives.h"
 #include "common/ops/joining_primitives.h"
 #include "common/ops/matmul_primitives.h"
+#include "common/ops/nn/convolution_primitives.h"
 #include "common/ops/nn/pooling.h"
 #include "common/ops/nn/pooling_primitives.h"
 #include "common/ops/ops.h"
@@ -285,6 +286,36 @@ Tensor SoftmaxGradient(const ForwardOp& op, int, const Tensor& dy) {
          (at(dy) - Sum(at(dy) * y, primitive.dim(), /*keepdim=*/true, at));
 }
 
+// ---- Networks.
+
+Reads Conv2dReads(const Primitive&, int input) {
+  return input == 2 ? 0 : ReadsInput(1 - input);
+}
+
+Tensor Conv2dGradient(const ForwardOp& op, int input, const Tensor& dy) {
+  const Conv2dOptions& options = As<Conv2dPrimitive>(op.primitive).options();
+  if (input == 2) return Sum(dy, {0, 2, 3}, /*keepdim=*/false, op.at);
+  const Tensor from = Contiguous(dy, op.at);
+  return Apply(Conv2dGradientPrimitive(/*of_weight=*/input == 1, options,
+                                       op.inputs[input].shape),
+               {&from, &op.input(1 - input)}, op.at);
+}
+
+// With g, the gradient of such a gradient, for x or the weight.
+Tensor Conv2dGradientGradient(const ForwardOp& op, int input, const Tensor& g) {
+  const auto& primitive = As<Conv2dGradientPrimitive>(op.primitive);
+  const Tensor& other = op.input(1 - input);
+  if (input == 0) {
+    return primitive.of_weight()
+               ? Conv2d(other, g, {}, primitive.options(), op.at)
+               : Conv2d(g, other, {}, primitive.options(), op.at);
+  }
+  const Tensor from = Contiguous(g, op.at);
+  return Apply(Conv2dGradientPrimitive(!primitive.of_weight(),
+                                       primitive.options(), op.inputs[1].shape),
+               {&other, &from}, op.at);
+}
+
 // ---- Views, copies, joining, picking.
 
 Tensor ReshapeGradient(const ForwardOp& op, int, const Tensor& dy) {
@@ -394,6 +425,8 @@ const GradientRule* FindGradientRule(const Primitive& primitive) {
       {typeid(MatMulPrimitive), {MatMulReads, MatMulGradient}},
       {typeid(ReducePrimitive), {ReduceReads, ReduceGradient}},
       {typeid(SoftmaxPrimitive), {Always<kReadsOutput>, SoftmaxGradient}},
+      {typeid(Conv2dPrimitive), {Conv2dReads, Conv2dGradient}},
+      {typeid(Conv2dGradientPrimitive), {Conv2dReads, Conv2dGradientGradient}},
       {typeid(ReshapePrimitive), {Always<0>, ReshapeGradient}},
       {typeid(SqueezePrimitive), {Always<0>, ReshapeGradient}},
       {typeid(UnsqueezePrimitive), {Always<0>, ReshapeGradient}},

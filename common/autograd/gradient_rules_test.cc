@@ -23,6 +23,7 @@
 #include "common/autograd/tape.h"
 #include "common/kernels/op_tables.h"
 #include "common/ops/make_primitive.h"
+#include "common/ops/nn/convolution_primitives.h"
 #include "common/ops/nn/pooling.h"
 #include "common/ops/ops.h"
 #include "common/ops/record.h"
@@ -202,6 +203,33 @@ const std::vector<Case>& Cases() {
       {"log_softmax",
        {{2, 3}},
        [](const Values& x) { return LogSoftmax(x[0], -1); }},
+      // Networks.
+      {"conv2d",
+       {{2, 2, 3, 3}, {2, 2, 2, 2}, {2}},
+       [](const Values& x) { return Conv2d(x[0], x[1], x[2]); }},
+      {"conv2d, strided, padded",
+       {{1, 1, 4, 5}, {2, 1, 2, 3}},
+       [](const Values& x) {
+         Conv2dOptions options;
+         options.stride = Size2d(2, 1);
+         options.padding = Size2d(1, 2);
+         return Conv2d(x[0], x[1], {}, options);
+       }},
+      {"conv2d of no images",
+       {{0, 1, 3, 3}, {1, 1, 2, 2}, {1}},
+       [](const Values& x) { return Conv2d(x[0], x[1], x[2]); }},
+      {"conv2d's gradients",
+       {{2, 1, 3, 3}, {2, 1, 2, 2}, {2, 2, 2, 2}},
+       [](const Values& x) {
+         const Tensor images = Contiguous(x[0]);
+         const Tensor weight = Contiguous(x[1]);
+         const Tensor dy = Contiguous(x[2]);
+         const auto at = SourceLocation::Current();
+         const Conv2dGradientPrimitive of_x(false, {}, images.shape());
+         const Conv2dGradientPrimitive of_weight(true, {}, weight.shape());
+         const Tensor dw = Apply(of_weight, {&dy, &images}, at);
+         return Apply(of_x, {&dy, &weight}, at) * Sum(dw * dw);
+       }},
       // Views.
       {"view",
        {{2, 3}},
@@ -582,6 +610,9 @@ TEST(GradientRules, EveryPrimitiveHasOneOrStandsHere) {
                                  "unsqueeze",
                                  "view",
                                  "expand",
+                                 "conv2d",
+                                 "conv2d_input_gradient",
+                                 "conv2d_weight_gradient",
                                  "avg_pool2d",
                                  "max_pool2d",
                                  "avg_pool2d_backward",

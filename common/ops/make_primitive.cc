@@ -20,6 +20,7 @@
 #include "common/ops/elementwise_primitives.h"
 #include "common/ops/joining_primitives.h"
 #include "common/ops/matmul_primitives.h"
+#include "common/ops/nn/convolution_primitives.h"
 #include "common/ops/nn/pooling_primitives.h"
 #include "common/ops/reduction_primitives.h"
 #include "common/ops/view_primitives.h"
@@ -171,6 +172,13 @@ PrimitivePtr MakeNn(const std::string& name, Attributes& a) {
   if (name == "avg_pool2d_backward" || name == "max_pool2d_backward") {
     const Pooling pooling = MakePooling(name == "max_pool2d_backward", a);
     return Make<Pool2dGradientPrimitive>(pooling, a.Shape("shape"));
+  }
+  const bool of_weight = name == "conv2d_weight_gradient";
+  if (name == "conv2d" || name == "conv2d_input_gradient" || of_weight) {
+    const Size2d stride = a.Size("stride");
+    const Conv2dOptions options = {stride, a.Size("padding")};
+    if (name == "conv2d") return Make<Conv2dPrimitive>(options);
+    return Make<Conv2dGradientPrimitive>(of_weight, options, a.Shape("shape"));
   }
   return nullptr;
 }

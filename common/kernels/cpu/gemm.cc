@@ -266,7 +266,7 @@ class Product {
     tile.a_row = a_row;
     tile.a_step = a_step;
     tile.ldc = args_.ldc;
-    tile.add = block.p > 0;
+    tile.add = block.p > 0 || args_.accumulate;
     for (std::int64_t q = 0; q < block.panels.count(); ++q) {
       const std::int64_t j = block.panels.begin(q);
       const bool in_place = q < block.first_packed;
@@ -321,6 +321,7 @@ template <typename T>
 void Gemm(const GemmArgs<T>& args) {
   if (args.m <= 0 || args.n <= 0) return;
   if (args.k <= 0) {
+    if (args.accumulate) return;
     for (std::int64_t i = 0; i < args.m; ++i) {
       std::fill_n(args.c + i * args.ldc, args.n, T{0});
     }
@@ -330,7 +331,7 @@ void Gemm(const GemmArgs<T>& args) {
     // The transpose of it all, whose left matrix is not: nothing is to be
     // copied, and the sums are the same.
     return Gemm<T>({false, !args.transpose_a, args.n, 1, args.k, args.b,
-                    args.ldb, args.a, args.lda, args.c, 1});
+                    args.ldb, args.a, args.lda, args.c, 1, args.accumulate});
   }
   // Of a tall c the cores share each block.
   if (args.m >= args.n || args.m * args.n * args.k < 2 * kGemmGrain) {

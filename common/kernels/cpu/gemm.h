@@ -38,6 +38,7 @@ struct GemmArgs {
   std::int64_t ldb;
   T* c;
   std::int64_t ldc;
+  bool accumulate = false;  // adds the product to what is in c
 };
 
 // T is float or double.

@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "common/device/cpu/cpu_stream.h"
+#include "common/kernels/cpu/nn/convolution.h"
 #include "common/kernels/cpu/nn/enqueue.h"
 #include "common/kernels/nn_kernels.h"
 
@@ -15,7 +16,7 @@ std::uint64_t On(Stream& stream, const OpLabel& label, const Args& args) {
 }
 
 constexpr NnKernels kCpuNnKernels = {
-    /*conv2d=*/nullptr,
+    On<cpu::EnqueueConv2d>,
     On<cpu::EnqueueAvgPool2d>,
     On<cpu::EnqueueAvgPool2dGradient>,
     On<cpu::EnqueueMaxPool2d>,

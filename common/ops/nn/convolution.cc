@@ -1,0 +1,162 @@
+#include "common/ops/nn/convolution.h"
+
+#include <cstdint>
+#include <stdexcept>
+#include <vector>
+
+#include "absl/strings/str_format.h"
+#include "common/kernels/nn_kernels.h"
+#include "common/ops/copy.h"
+#include "common/ops/nn/convolution_primitives.h"
+#include "common/ops/primitive.h"
+
+namespace d2l {
+namespace {
+
+using kernels::Conv2dArgs;
+using kernels::Conv2dPass;
+
+// The sizes of a convolution. Throws std::invalid_argument if x and the weight
+// do not go together.
+Conv2dArgs ArgsOf(const char* operation, const Shape& x, const Shape& weight,
+                  const Conv2dOptions& options) {
+  if (x.rank() != 4) {
+    throw std::invalid_argument(absl::StrFormat(
+        "[%s] images of shape (batch, channels, height, width) wanted; got %s; "
+        "for one image of three dimensions: Unsqueeze(x, 0)",
+        operation, x.ToString()));
+  }
+  if (weight.rank() != 4 || weight[0] < 1 || weight[1] < 1) {
+    throw std::invalid_argument(absl::StrFormat(
+        "[%s] a weight of shape (out_channels, in_channels, kernel_height, "
+        "kernel_width), none of them 0, wanted; got %s",
+        operation, weight.ToString()));
+  }
+  if (x[1] != weight[1]) {
+    throw std::invalid_argument(absl::StrFormat(
+        "[%s] a weight of shape %s wants images with %d channels; got %d, in "
+        "%s",
+        operation, weight.ToString(), weight[1], x[1], x.ToString()));
+  }
+  Conv2dArgs args = {};
+  args.batch = x[0];
+  args.in_channels = weight[1];
+  args.out_channels = weight[0];
+  args.window = MakeWindow(operation, x, {weight[2], weight[3]}, options.stride,
+                           options.padding);
+  return args;
+}
+
+Shape OutputShape(const Conv2dArgs& args) {
+  return {args.batch, args.out_channels, args.window.out_height,
+          args.window.out_width};
+}
+
+void CheckOperand(const char* operation, const Tensor& x, const Tensor& first) {
+  CheckFloatingPoint(operation, x);
+  CheckContiguous(operation, x);
+  if (x.dtype() == first.dtype()) return;
+  throw std::invalid_argument(absl::StrFormat(
+      "[%s] operands of one dtype wanted; got %s and %s; convert one of them: "
+      "To(x, DType)",
+      operation, first.Describe(), x.Describe()));
+}
+
+std::vector<Attribute> AttributesOf(const Conv2dOptions& options) {
+  return {{"stride", ToShape(options.stride).ToString()},
+          {"padding", ToShape(options.padding).ToString()}};
+}
+
+std::uint64_t LaunchConv2d(Stream& stream, const OpLabel& label, Inputs inputs,
+                           const Tensor& output, Conv2dPass pass,
+                           Conv2dArgs args) {
+  args.pass = pass;
+  args.dtype = output.dtype();
+  args.out = output.data();
+  args.first = inputs[0]->data();
+  args.second = inputs[1]->data();
+  if (inputs.size() > 2) args.bias = inputs[2]->data();
+  return kernels::GetNnKernels(stream.device().type())
+      .conv2d(stream, label, args);
+}
+
+}  // namespace
+
+ValueSpec Conv2dPrimitive::Infer(Inputs inputs, int) const {
+  if (inputs.size() != 2) CheckInputCount(name(), inputs, 3);
+  const Tensor& x = *inputs[0];
+  for (const Tensor* input : inputs) CheckOperand(name(), *input, x);
+  const Conv2dArgs args =
+      ArgsOf(name(), x.shape(), inputs[1]->shape(), options_);
+  if (inputs.size() > 2 && inputs[2]->shape() != Shape({args.out_channels})) {
+    throw std::invalid_argument(absl::StrFormat(
+        "[%s] a bias of shape (%d), a number for each output channel of the "
+        "weight, wanted; got %s",
+        name(), args.out_channels, inputs[2]->shape().ToString()));
+  }
+  const Shape shape = OutputShape(args);
+  CheckedNumel(name(), shape, DTypeSize(x.dtype()));
+  return {shape, x.dtype(), x.device()};
+}
+
+std::uint64_t Conv2dPrimitive::Launch(Stream& stream, const OpLabel& label,
+                                      Inputs inputs, Outputs outputs) const {
+  return LaunchConv2d(
+      stream, label, inputs, outputs[0], Conv2dPass::kForward,
+      ArgsOf(name(), inputs[0]->shape(), inputs[1]->shape(), options_));
+}
+
+std::vector<Attribute> Conv2dPrimitive::attributes() const {
+  return AttributesOf(options_);
+}
+
+ValueSpec Conv2dGradientPrimitive::Infer(Inputs inputs, int) const {
+  CheckInputCount(name(), inputs, 2);
+  const Tensor& dy = *inputs[0];
+  const Tensor& other = *inputs[1];
+  CheckOperand(name(), dy, dy);
+  CheckOperand(name(), other, dy);
+  CheckedNumel(name(), shape_, DTypeSize(dy.dtype()));
+  const Conv2dArgs args = of_weight_
+                              ? ArgsOf(name(), other.shape(), shape_, options_)
+                              : ArgsOf(name(), shape_, other.shape(), options_);
+  if (dy.shape() != OutputShape(args)) {
+    throw std::invalid_argument(absl::StrFormat(
+        "[%s] the gradient of an output of shape %s wanted; got %s", name(),
+        OutputShape(args).ToString(), dy.shape().ToString()));
+  }
+  return {shape_, dy.dtype(), dy.device()};
+}
+
+std::uint64_t Conv2dGradientPrimitive::Launch(Stream& stream,
+                                              const OpLabel& label,
+                                              Inputs inputs,
+                                              Outputs outputs) const {
+  const Shape& other = inputs[1]->shape();
+  return LaunchConv2d(
+      stream, label, inputs, outputs[0],
+      of_weight_ ? Conv2dPass::kWeightGradient : Conv2dPass::kInputGradient,
+      of_weight_ ? ArgsOf(name(), other, shape_, options_)
+                 : ArgsOf(name(), shape_, other, options_));
+}
+
+std::vector<Attribute> Conv2dGradientPrimitive::attributes() const {
+  std::vector<Attribute> attributes = AttributesOf(options_);
+  attributes.push_back({"shape", shape_.ToString()});
+  return attributes;
+}
+
+Tensor Conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias,
+              const Conv2dOptions& options, SourceLocation at) {
+  const auto contiguous = [at](const Tensor& operand) {
+    return operand.defined() ? Contiguous(operand, at) : operand;
+  };
+  const Tensor images = contiguous(x);
+  const Tensor kernels = contiguous(weight);
+  const Conv2dPrimitive primitive(options);
+  if (!bias.defined()) return Apply(primitive, {&images, &kernels}, at);
+  const Tensor shifts = contiguous(bias);
+  return Apply(primitive, {&images, &kernels, &shifts}, at);
+}
+
+}  // namespace d2l
