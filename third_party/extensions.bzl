@@ -2,10 +2,11 @@
 OpenSSL, which takes minutes to compile."""
 
 load(":cuda_configure.bzl", "cuda_configure")
-load(":libraries.bzl", "openblas", "openssl")
+load(":libraries.bzl", "openblas", "openmpi", "openssl")
 
 def _system_impl(_ctx):
     openblas()
+    openmpi()
     openssl()
     cuda_configure(name = "local_cuda")
 

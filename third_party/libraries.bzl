@@ -81,6 +81,13 @@ def openssl():
         targets = {":crypto": "libcrypto"},
     )
 
+def openmpi():
+    system_library(
+        name = "openmpi",
+        debian_package = "libopenmpi-dev openmpi-bin",
+        targets = {":mpi": "ompi-c"},
+    )
+
 def system_libraries():
     """Every library but CUDA's, from the system's packages."""
     system_library(
@@ -120,4 +127,5 @@ def system_libraries():
         targets = {":zlib": "zlib"},
     )
     openblas()
+    openmpi()
     openssl()

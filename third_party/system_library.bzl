@@ -1,9 +1,10 @@
 """Libraries of the system, under the labels that their own projects use.
 
 system_library asks pkg-config for the flags of each target and writes one
-cc_library for it.  The headers lie in /usr/include, on the compiler's own
-path, so they need no -I, and Bazel takes them for part of the compiler.  It
-does not see them change: `bazel clean` after an upgrade of such a package.
+cc_library for it.  Headers in /usr/include are on the compiler's own path, so
+they need no -I, and Bazel takes them for part of the compiler.  It does not see
+them change: `bazel clean` after an upgrade of such a package.  Other folders
+that pkg-config names are linked into the repository.
 """
 
 _HEADER = """load("@rules_cc//cc:defs.bzl", "cc_library")
@@ -15,7 +16,9 @@ package(default_visibility = ["//visibility:public"])
 _LIBRARY = """
 cc_library(
     name = {name},
+    hdrs = glob({hdrs}),
     defines = {defines},
+    includes = {includes},
     linkopts = {linkopts},
 )
 """
@@ -39,6 +42,14 @@ def _flags(ctx, pkg_config, module):
     if result.return_code != 0:
         return None
     return [f for f in result.stdout.strip().split(" ") if f]
+
+def _includes(ctx, flags):
+    """The folders of headers, linked into the repository."""
+    paths = [f[2:] for f in flags if f.startswith("-I") and not f.startswith("-I/usr/include")]
+    for i, path in enumerate(paths):
+        if not ctx.path("include%d" % i).exists:
+            ctx.symlink(path, "include%d" % i)
+    return ["include%d" % i for i in range(len(paths))]
 
 def _static(ctx):
     return ctx.os.environ.get("D2L_STATIC_LIBS", "0") == "1"
@@ -71,7 +82,10 @@ def _system_library_impl(ctx):
             links = [f for f in found[label] if f[:2] in ["-l", "-L"] or f.startswith("-Wl,")]
             if _static(ctx):
                 links = [_archive(ctx, f) for f in links]
+            includes = _includes(ctx, found[label])
             text = _LIBRARY.format(
+                hdrs = repr([i + "/**" for i in includes]),
+                includes = repr(includes),
                 # NOMINMAX is for Windows, and noise in every command line.
                 defines = repr([f[2:] for f in found[label] if f.startswith("-D") and f != "-DNOMINMAX"]),
                 linkopts = repr(links),

@@ -62,41 +62,6 @@ const Plan& PlanOf(const Schedule& schedule) {
   return *plan;
 }
 
-void CheckReplicas(const char* name, Replicas replicas, SourceLocation at) {
-  const auto refuse = [&](const std::string& what) {
-    throw std::invalid_argument(
-        absl::StrFormat("[%s] %s; requested at %s", name, what, at.ToString()));
-  };
-  if (replicas.empty()) refuse("a tensor for each device wanted; got none");
-  std::set<Device> devices;
-  for (const Tensor& x : replicas) {
-    CheckDefined(name, x, at);
-    if (x.numel() != replicas[0].numel() || x.dtype() != replicas[0].dtype()) {
-      refuse(
-          absl::StrFormat("tensors of one dtype and length wanted; got %s "
-                          "and %s",
-                          replicas[0].Describe(), x.Describe()));
-    }
-    if (!x.is_contiguous()) {
-      refuse(
-          absl::StrFormat("contiguous tensors wanted; got %s with strides "
-                          "%s; copy it first: Contiguous(x)",
-                          x.Describe(), x.strides().ToString()));
-    }
-    if (!devices.insert(x.device()).second) {
-      refuse(absl::StrFormat(
-          "each tensor must be on a device of its own; two are on %s",
-          x.device().ToString()));
-    }
-  }
-  // What failed is not computed with (Apply).
-  for (const Tensor& x : replicas) {
-    Stream* const writer = x.storage()->writer();
-    if (writer == nullptr || !writer->ever_failed()) continue;
-    ThrowIfFailed(*writer, x.storage()->written_by(), name, at);
-  }
-}
-
 // The device whose memory stands for the CPU's.
 Device HostDevice(const char* name, SourceLocation at) {
   for (const DeviceInfo& info : Devices()) {
@@ -341,6 +306,61 @@ void Work::Wait(SourceLocation at) {
     CurrentStream(device).Wait(event, at);
   }
   done_.clear();
+}
+
+void CheckReplicas(const char* name, Replicas replicas, SourceLocation at) {
+  const auto refuse = [&](const std::string& what) {
+    throw std::invalid_argument(
+        absl::StrFormat("[%s] %s; requested at %s", name, what, at.ToString()));
+  };
+  if (replicas.empty()) refuse("a tensor for each device wanted; got none");
+  std::set<Device> devices;
+  for (const Tensor& x : replicas) {
+    CheckDefined(name, x, at);
+    if (x.numel() != replicas[0].numel() || x.dtype() != replicas[0].dtype()) {
+      refuse(
+          absl::StrFormat("tensors of one dtype and length wanted; got %s "
+                          "and %s",
+                          replicas[0].Describe(), x.Describe()));
+    }
+    if (!x.is_contiguous()) {
+      refuse(
+          absl::StrFormat("contiguous tensors wanted; got %s with strides "
+                          "%s; copy it first: Contiguous(x)",
+                          x.Describe(), x.strides().ToString()));
+    }
+    if (!devices.insert(x.device()).second) {
+      refuse(absl::StrFormat(
+          "each tensor must be on a device of its own; two are on %s",
+          x.device().ToString()));
+    }
+  }
+  // What failed is not computed with (Apply).
+  for (const Tensor& x : replicas) {
+    Stream* const writer = x.storage()->writer();
+    if (writer == nullptr || !writer->ever_failed()) continue;
+    ThrowIfFailed(*writer, x.storage()->written_by(), name, at);
+  }
+}
+
+Work RunOnOneStream(const char* name, Replicas replicas,
+                    std::function<void()> work, SourceLocation at) {
+  CheckReplicas(name, replicas, at);
+  const internal::PartOfRequest part;
+  auto& stream =
+      static_cast<CpuStream&>(CommunicationStream(replicas[0].device()));
+  for (const Tensor& x : replicas) {
+    stream.Wait(CurrentStream(x.device()).Record(), at);
+    x.storage()->MarkUsedBy(stream);
+  }
+  const std::uint64_t number = stream.Enqueue(
+      OpLabel(name, at, internal::op_context.requested_by), std::move(work));
+  Work done;
+  for (const Tensor& x : replicas) {
+    x.storage()->MarkWritten(stream, number);
+    done.done_.emplace_back(x.device(), stream.Record());
+  }
+  return done;
 }
 
 Work RunPlan(const char* name, const Plan& plan, Replicas replicas,

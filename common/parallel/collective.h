@@ -61,6 +61,8 @@ class Work {
   void Wait(SourceLocation at = SourceLocation::Current());
 
  private:
+  friend Work RunOnOneStream(const char* name, Replicas replicas,
+                             std::function<void()> work, SourceLocation at);
   friend Work RunPlan(const char* name, const Plan& plan, Replicas replicas,
                       SourceLocation at, const struct PlanHooks& hooks);
   std::vector<std::pair<Device, Event>> done_;
@@ -103,6 +105,14 @@ struct PlanHooks {
 Work RunPlan(const char* name, const Plan& plan, Replicas replicas,
              SourceLocation at = SourceLocation::Current(),
              const PlanHooks& hooks = {});
+
+// For collectives by other means (mpi/mpi_world.h): throws what all of them
+// throw for wrong arguments.
+void CheckReplicas(const char* name, Replicas replicas, SourceLocation at);
+// `work` writes all the tensors, which are on CPU devices, as one operation on
+// the first device's communication stream.
+Work RunOnOneStream(const char* name, Replicas replicas,
+                    std::function<void()> work, SourceLocation at);
 
 }  // namespace d2l
 

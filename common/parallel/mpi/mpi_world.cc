@@ -1,0 +1,95 @@
+#include "common/parallel/mpi/mpi_world.h"
+
+#include <mpi.h>
+
+#include <stdexcept>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_format.h"
+#include "common/device/cpu/cpu_stream.h"
+#include "common/device/device.h"
+#include "common/device/device_table.h"
+#include "common/device/op_label.h"
+#include "common/ops/record.h"
+#include "common/parallel/mpi/exchange.h"
+#include "common/tensor/tensor.h"
+
+namespace d2l {
+
+absl::StatusOr<std::unique_ptr<MpiWorld>> MpiWorld::Start(
+    const MpiOptions& options) {
+  int level = 0;
+  int result = MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &level);
+  if (result != MPI_SUCCESS || level < MPI_THREAD_SERIALIZED) {
+    return absl::FailedPreconditionError(
+        "this MPI cannot be called by one thread after another "
+        "(MPI_THREAD_SERIALIZED); use Debian's openmpi-bin");
+  }
+  // A lost process is the failure of an operation, not the end of this one.
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  int process = 0, processes = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &process);
+  MPI_Comm_size(MPI_COMM_WORLD, &processes);
+  return std::unique_ptr<MpiWorld>(new MpiWorld(options, process, processes));
+}
+
+MpiWorld::~MpiWorld() { MPI_Finalize(); }
+
+void MpiWorld::Abort(int code) {
+  MPI_Abort(MPI_COMM_WORLD, code);
+  throw std::logic_error("MPI_Abort has returned");
+}
+
+Work MpiWorld::AllReduceAsync(Replicas local,
+                              std::optional<AllReduceAlgorithm> algorithm,
+                              SourceLocation at) {
+  const char* const name = "allreduce";
+  CheckReplicas(name, local, at);
+  const auto refuse = [at](const std::string& what) {
+    throw std::invalid_argument(absl::StrFormat(
+        "[allreduce] %s; requested at %s", what, at.ToString()));
+  };
+  for (const Tensor& x : local) {
+    if (x.device().type() != DeviceType::kCpu) {
+      refuse("MPI sends from the memory of CPU devices; got " + x.Describe());
+    }
+  }
+  if (!IsFloatingPoint(local[0].dtype())) {
+    refuse("float32 or float64 wanted; got " + local[0].Describe());
+  }
+  if (algorithm == AllReduceAlgorithm::kHost) {
+    refuse("\"host\" is for the devices of one process; use split");
+  }
+  const int ranks = processes_ * static_cast<int>(local.size());
+  mpi::ExchangeArgs args{
+      AllReduceSchedule(algorithm.value_or(AllReduceAlgorithm::kSplit), ranks),
+      local[0].dtype(),
+      local[0].numel(),
+      {},
+      process_,
+      options_.timeout_seconds};
+  for (const Tensor& x : local) args.local.push_back(x.data());
+  return RunOnOneStream(
+      name, local,
+      [args = std::move(args), by_mpi = !algorithm.has_value()] {
+        by_mpi ? mpi::AllReduceByMpi(args) : mpi::Exchange(args);
+      },
+      at);
+}
+
+std::vector<std::uint64_t> MpiWorld::Gather(std::uint64_t value,
+                                            SourceLocation at) {
+  // On the stream of all other calls, since MPI takes one at a time.
+  Stream& stream = CommunicationStream(Devices()[0].device);
+  std::vector<std::uint64_t> values;
+  stream.HostCallback(
+      [&, processes = processes_, timeout = options_.timeout_seconds] {
+        values = mpi::AllGatherValues(value, processes, timeout);
+      },
+      at);
+  stream.Synchronize(at);
+  return values;
+}
+
+}  // namespace d2l

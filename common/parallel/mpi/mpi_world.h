@@ -1,0 +1,84 @@
+// MpiWorld: the processes that mpirun started, and collectives between the
+// devices of all of them.
+//
+//   // mpirun -np 2 program, with two devices in each process
+//   absl::StatusOr<std::unique_ptr<MpiWorld>> world = MpiWorld::Start({});
+//   std::vector<Tensor> gradients = {Ones({3}, cpu0), Ones({3}, cpu1)};
+//   (*world)->AllReduceAsync(gradients, AllReduceAlgorithm::kSplit).Wait();
+//   // all four are 4
+//
+// Every process gives the same number of tensors, as to the collectives of one
+// process (collective.h), and makes the same calls in the same order. Tensor i
+// of process p is rank p * n + i. The schedules are those of one process, so
+// the results have the same bits as on so many devices of one process; MPI's
+// own allreduce is beside them (kMpi), and adds in an order of its own.
+//
+// Asynchronous: MPI is called by work on the communication stream of the first
+// device, one collective after the other. CPU devices only.
+//
+// Errors: wrong arguments throw std::invalid_argument. A process that does not
+// answer for `timeout_seconds`, or an error of MPI's, is the failure of the
+// operation: an AsyncError that names the rank and the step. MPI cannot be
+// used after it: Abort.
+//
+// Thread-safety: one thread makes the calls. Ownership: the world outlives the
+// work it was asked for; its end is MPI's, once per process.
+
+#ifndef D2L_COMMON_PARALLEL_MPI_MPI_WORLD_H_
+#define D2L_COMMON_PARALLEL_MPI_MPI_WORLD_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/base/source_location.h"
+#include "common/parallel/collective.h"
+#include "common/parallel/schedule.h"
+
+namespace d2l {
+
+struct MpiOptions {
+  double timeout_seconds = 60;
+};
+
+class MpiWorld {
+ public:
+  // Starts MPI. An error says what to type if MPI lacks what is needed.
+  static absl::StatusOr<std::unique_ptr<MpiWorld>> Start(
+      const MpiOptions& options);
+  // Ends MPI, when all processes are here.
+  ~MpiWorld();
+  MpiWorld(const MpiWorld&) = delete;
+  MpiWorld& operator=(const MpiWorld&) = delete;
+
+  int process() const { return process_; }
+  int processes() const { return processes_; }
+
+  // Every tensor becomes the sum of all ranks'. No algorithm: MPI_Allreduce.
+  // kHost is not for several processes.
+  Work AllReduceAsync(Replicas local,
+                      std::optional<AllReduceAlgorithm> algorithm,
+                      SourceLocation at = SourceLocation::Current());
+
+  // The value of each process, in their order; waits for it. To compare hashes.
+  std::vector<std::uint64_t> Gather(
+      std::uint64_t value, SourceLocation at = SourceLocation::Current());
+
+  // Ends all processes at once: mpirun exits with this code.
+  [[noreturn]] static void Abort(int code);
+
+ private:
+  MpiWorld(const MpiOptions& options, int process, int processes)
+      : options_(options), process_(process), processes_(processes) {}
+
+  const MpiOptions options_;
+  const int process_;
+  const int processes_;
+};
+
+}  // namespace d2l
+
+#endif  // D2L_COMMON_PARALLEL_MPI_MPI_WORLD_H_

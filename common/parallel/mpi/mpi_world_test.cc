@@ -1,0 +1,183 @@
+// Starts itself with mpirun: each test is a run of Ranks below in several
+// processes.
+
+#include "common/parallel/mpi/mpi_world.h"
+
+#include <signal.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <iostream>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "common/base/child_process.h"
+#include "common/device/device_table.h"
+#include "common/device/failure.h"
+#include "common/ops/ops.h"
+#include "common/parallel/collective.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace d2l {
+namespace {
+
+using testing::HasSubstr;
+
+// ---- In each of the processes.
+
+// Of a rank's tensor: not the same in any two.
+std::vector<float> ValuesOf(int rank, std::int64_t numel) {
+  std::vector<float> values(numel);
+  std::uint32_t state = 12345 + rank;
+  for (float& value : values) {
+    state = state * 1664525u + 1013904223u;
+    value = static_cast<float>(state >> 8) / 1e5f - 80.0f;
+  }
+  return values;
+}
+
+Device Cpu(int i) { return Devices()[i].device; }
+
+std::vector<Tensor> TensorsOf(int first, int count, std::int64_t numel) {
+  std::vector<Tensor> tensors;
+  for (int i = 0; i < count; ++i) {
+    tensors.push_back(FromVector(ValuesOf(first + i, numel), {numel}, Cpu(i)));
+  }
+  return tensors;
+}
+
+// As on so many devices of one process, bit for bit.
+int CompareAlgorithms(MpiWorld& world, int each) {
+  const int ranks = world.processes() * each;
+  int wrong = 0;
+  for (const std::int64_t numel : {0, 1, 7, 1'000'001}) {
+    for (const AllReduceAlgorithm algorithm : kAllReduceAlgorithms) {
+      if (algorithm == AllReduceAlgorithm::kHost) continue;
+      const std::vector<Tensor> expected = TensorsOf(0, ranks, numel);
+      AllReduce(expected, algorithm);
+      const std::vector<Tensor> got =
+          TensorsOf(world.process() * each, each, numel);
+      world.AllReduceAsync(got, algorithm).Wait();
+      for (const Tensor& x : got) {
+        const std::vector<float> a = ToVector<float>(x);
+        const std::vector<float> b = ToVector<float>(expected[0]);
+        if (a.size() == b.size() &&
+            (a.empty() ||
+             std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0)) {
+          continue;
+        }
+        ++wrong;
+        std::cerr << AllReduceAlgorithmName(algorithm) << " of " << numel
+                  << " differs in process " << world.process() << "\n";
+      }
+    }
+    const std::vector<Tensor> sums = TensorsOf(0, ranks, numel);
+    AllReduce(sums);
+    const std::vector<Tensor> got =
+        TensorsOf(world.process() * each, each, numel);
+    world.AllReduceAsync(got, std::nullopt).Wait();
+    for (const Tensor& x : got) {
+      const std::vector<float> a = ToVector<float>(x);
+      const std::vector<float> b = ToVector<float>(sums[0]);
+      const auto close = [](float u, float v) {
+        return std::abs(u - v) < 0.01;
+      };
+      if (std::equal(a.begin(), a.end(), b.begin(), b.end(), close)) continue;
+      ++wrong;
+      std::cerr << "MPI_Allreduce of " << numel << " differs\n";
+    }
+  }
+  std::vector<std::uint64_t> expected;
+  for (int p = 0; p < world.processes(); ++p) expected.push_back(p * 7);
+  if (world.Gather(world.process() * 7) != expected) ++wrong;
+  return wrong;
+}
+
+// Process 1 does what `fault` says, in the third of many calls.
+int MeetAFault(MpiWorld& world, const std::string& fault) {
+  try {
+    for (int i = 0;; ++i) {
+      if (i == 3 && world.process() == 1) {
+        raise(fault == "stop" ? SIGSTOP : SIGKILL);
+      }
+      const std::vector<Tensor> x = TensorsOf(world.process(), 1, 100'000);
+      world.AllReduceAsync(x, AllReduceAlgorithm::kRing).Wait();
+      ToVector<float>(x[0]);
+    }
+  } catch (const AsyncError& error) {
+    std::cerr << "process " << world.process() << ": " << error.what() << "\n";
+    return 3;
+  }
+}
+
+int Ranks(const std::string& what) {
+  const auto world = MpiWorld::Start({.timeout_seconds = 5}).value();
+  const std::vector<std::string> words = absl::StrSplit(what, ' ');
+  int code = 0;
+  if (words[0] == "compare") {
+    code = CompareAlgorithms(*world, std::stoi(words[1])) == 0 ? 0 : 1;
+  } else {
+    code = MeetAFault(*world, words[0]);
+  }
+  if (code != 0) MpiWorld::Abort(code);
+  return 0;
+}
+
+// ---- In the test.
+
+ProgramResult MpiRun(int processes, const std::string& what) {
+  ProgramOptions options;
+  options.time_limit = std::chrono::seconds(100);
+  return RunProgram(
+      "mpirun",
+      {"--allow-run-as-root", "--oversubscribe", "-np", absl::StrCat(processes),
+       std::filesystem::read_symlink("/proc/self/exe").string()},
+      {"D2L_RANKS=" + what}, options);
+}
+
+TEST(MpiWorldTest, ProcessesGetTheBitsOfOneProcess) {
+  for (const auto& [processes, each] :
+       {std::pair{1, 2}, {2, 1}, {3, 1}, {2, 3}, {4, 1}}) {
+    const ProgramResult run = MpiRun(processes, absl::StrCat("compare ", each));
+    EXPECT_EQ(run.exit_code, 0)
+        << processes << " x " << each << ": " << run.output;
+  }
+}
+
+TEST(MpiWorldTest, AProcessThatStopsIsNamed) {
+  const ProgramResult run = MpiRun(3, "stop");
+  EXPECT_EQ(run.exit_code, 3) << run.output;
+  EXPECT_FALSE(run.timed_out);
+  EXPECT_THAT(run.output, HasSubstr("process 1 has not answered for 5 s"));
+  EXPECT_THAT(run.output, HasSubstr("ring, step "));
+  EXPECT_THAT(run.output, HasSubstr("mpi_world_test.cc:"));
+}
+
+TEST(MpiWorldTest, AProcessThatIsKilledEndsAll) {
+  const ProgramResult run = MpiRun(3, "kill");
+  EXPECT_NE(run.exit_code, 0) << run.output;
+  EXPECT_FALSE(run.timed_out);
+}
+
+}  // namespace
+
+int MainOfTest(int argc, char** argv) {
+  if (!InitializeDevices("cpu:0,cpu:1,cpu:2,cpu:3,cpu:4,cpu:5").ok()) return 1;
+  if (const char* const what = std::getenv("D2L_RANKS")) return Ranks(what);
+  testing::InitGoogleTest(&argc, argv);
+  return RUN_ALL_TESTS();
+}
+
+}  // namespace d2l
+
+int main(int argc, char** argv) { return d2l::MainOfTest(argc, argv); }
