@@ -1,0 +1,109 @@
+// Steps of training as captured programs: on a GPU, or on a model of one, as a
+// CUDA graph.
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "common/autograd/tape.h"
+#include "common/graph/captured.h"
+#include "common/graph/ir_testing.h"
+#include "common/graph/passes/passes.h"
+#include "common/graph/trace.h"
+#include "common/nn/loss.h"
+#include "common/nn/sgd.h"
+#include "common/ops/nn/convolution.h"
+#include "common/ops/nn/pooling.h"
+#include "common/ops/ops.h"
+#include "common/ops/testing.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace d2l::nn {
+namespace {
+
+using ir::Bits;
+using Values = std::vector<Tensor>;
+
+class CapturedStepTest : public DeviceTest {
+ protected:
+  static constexpr std::int64_t kBatch = 3;
+
+  CapturedStepTest() { ManualSeed(5, device()); }
+
+  // The book's LeNet.
+  Values Parameters() const {
+    Values parameters;
+    for (const Shape& shape :
+         {Shape{20, 1, 3, 3}, Shape{20}, Shape{50, 20, 5, 5}, Shape{50},
+          Shape{800, 128}, Shape{128}, Shape{128, 10}, Shape{10}}) {
+      parameters.push_back(Randn(shape, device()) * 0.1);
+    }
+    return parameters;
+  }
+  static Tensor Forward(const Tensor& x, const Values& p) {
+    const Tensor h1 = AvgPool2d(Relu(Conv2d(x, p[0], p[1])), 2);
+    const Tensor h2 = MaxPool2d(Relu(Conv2d(h1, p[2], p[3])), 2);
+    const Tensor h3 = Relu(MatMul(Reshape(h2, {kBatch, 800}), p[4]) + p[5]);
+    return MatMul(h3, p[6]) + p[7];
+  }
+  Tensor Images() const { return Randn({kBatch, 1, 28, 28}, device()); }
+
+  static ir::Graph Compiled(const ir::TensorFunction& fn,
+                            const Values& inputs) {
+    ir::Graph graph = ir::Trace(fn, inputs);
+    ir::Optimize(graph);
+    return graph;
+  }
+};
+INSTANTIATE_FOR_ALL_DEVICES(CapturedStepTest);
+
+// Calls that run the interpreter, record, and launch again.
+TEST_P(CapturedStepTest, GradientsOfLeNet) {
+  const Values parameters = Parameters();
+  const auto fn = [&](const Values& in) -> Values {
+    GradientTape tape(parameters);
+    const Tensor loss = -Sum(in[1] * LogSoftmax(Forward(in[0], parameters), 1));
+    Values results = tape.Backward(loss);
+    results.push_back(loss);
+    return results;
+  };
+  const auto inputs = [this]() -> Values {
+    return {Images(), Softmax(Randn({kBatch, 10}, device()), 1)};
+  };
+  ir::Captured captured(Compiled(fn, inputs()));
+  for (int call = 0; call < 4; ++call) {
+    const Values in = inputs();
+    EXPECT_EQ(Bits(captured.Run(in)), Bits(fn(in))) << "call " << call;
+  }
+  EXPECT_EQ(captured.not_captured(), "");
+}
+
+// Parameters are written in place, and a wrong label fails late.
+TEST_P(CapturedStepTest, StepsOfLeNet) {
+  const Tensor labels = FromVector<std::int64_t>({3, 0, 9}, {kBatch}, device());
+  const auto steps = [&](bool compiled) {
+    ManualSeed(5, device());
+    Values parameters = Parameters();
+    const auto fn = [&](const Values& in) -> Values {
+      GradientTape tape(parameters);
+      const Tensor loss = CrossEntropyLoss(Forward(in[0], parameters), in[1]);
+      SGD(parameters, {0.1}).Step(tape.Backward(loss));
+      return {loss};
+    };
+    // Tracing runs the function, too.
+    ir::Captured captured(Compiled(fn, {Images(), labels}));
+    std::vector<std::vector<std::string>> results;
+    for (int call = 0; call < 3; ++call) {
+      const Values in = {Images(), labels};
+      results.push_back(Bits(compiled ? captured.Run(in) : fn(in)));
+    }
+    results.push_back(Bits(parameters));
+    return results;
+  };
+  EXPECT_EQ(steps(true), steps(false));
+}
+
+}  // namespace
+}  // namespace d2l::nn
