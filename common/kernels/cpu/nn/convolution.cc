@@ -8,6 +8,7 @@
 #include "common/kernels/cpu/gemm.h"
 #include "common/kernels/cpu/nn/patches.h"
 #include "common/kernels/cpu/nn/scratch.h"
+#include "common/kernels/cpu/nn/winograd.h"
 
 namespace d2l::kernels::cpu {
 namespace {
@@ -206,6 +207,7 @@ class Convolution {
 
 template <typename T>
 void Conv2d(const Conv2dArgs& args) {
+  if (WinogradPays(args)) return WinogradConv2d(args);
   const Convolution<T> convolution(args);
   switch (args.pass) {
     case Conv2dPass::kForward:

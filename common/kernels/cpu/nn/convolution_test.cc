@@ -1,5 +1,6 @@
 #include "common/kernels/cpu/nn/convolution.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -13,6 +14,7 @@
 #include "common/device/cpu/parallel_for.h"
 #include "common/device/device.h"
 #include "common/device/op_label.h"
+#include "common/kernels/cpu/nn/winograd.h"
 #include "common/kernels/cpu/targets.h"
 #include "common/kernels/nn_kernels.h"
 #include "common/tensor/dtype.h"
@@ -175,11 +177,17 @@ Reference Convolve(const Problem<T>& problem, Conv2dPass pass) {
   return out;
 }
 
-// units: roundings of the sum of the terms' absolute values.
+// units: roundings of the sum of the terms' absolute values; with `of_largest`,
+// of the largest such sum.
 template <typename T>
-void ExpectNear(const std::vector<T>& got, const Reference& expected,
-                double units) {
+void ExpectNear(const std::vector<T>& got, Reference expected, double units,
+                bool of_largest) {
   ASSERT_EQ(got.size(), expected.value.size());
+  if (of_largest && !got.empty()) {
+    std::vector<double>& magnitude = expected.magnitude;
+    std::fill(magnitude.begin(), magnitude.end(),
+              *std::max_element(magnitude.begin(), magnitude.end()));
+  }
   for (std::size_t i = 0; i < got.size(); ++i) {
     ASSERT_NEAR(
         got[i], expected.value[i],
@@ -189,13 +197,15 @@ void ExpectNear(const std::vector<T>& got, const Reference& expected,
 }
 
 template <typename T>
-void CheckAgainstLoops(const Sizes& sizes, double units) {
+void CheckAgainstLoops(const Sizes& sizes, double units,
+                       bool of_largest = false) {
   SCOPED_TRACE(Name(sizes));
   for (const bool has_bias : {true, false}) {
     const Problem<T> problem(sizes, has_bias);
     for (const Conv2dPass pass : kPasses) {
       SCOPED_TRACE(static_cast<int>(pass));
-      ExpectNear(problem.Run(pass, Conv2d<T>), Convolve(problem, pass), units);
+      ExpectNear(problem.Run(pass, Conv2d<T>), Convolve(problem, pass), units,
+                 of_largest);
     }
   }
 }
@@ -230,10 +240,43 @@ const std::vector<Sizes>& AllSizes() {
   return sizes;
 }
 
+// What is computed with tiles of 4 x 4 outputs: whole ones and parts, of
+// several images, beyond a group of 48 and one of 192.
+const std::vector<Sizes>& WinogradSizes() {
+  static const auto& sizes =
+      *new std::vector<Sizes>{{0, 32, 32, 8, 8, 3, 3},
+                              {7, 32, 48, 4, 4, 3, 3, 1, 1, 1, 1},
+                              {2, 48, 32, 7, 9, 3, 3, 1, 1, 0, 2},
+                              {3, 32, 32, 5, 12, 3, 3, 1, 1, 2, 1},
+                              {5, 32, 32, 28, 27, 3, 3, 1, 1, 1, 1},
+                              {1, 64, 32, 3, 6, 3, 3, 1, 1, 1, 0}};
+  return sizes;
+}
+
+std::vector<Sizes> Both() {
+  std::vector<Sizes> all = AllSizes();
+  all.insert(all.end(), WinogradSizes().begin(), WinogradSizes().end());
+  return all;
+}
+
 TEST(Conv2dTest, AgreesWithLoops) {
   for (const Sizes& sizes : AllSizes()) {
     CheckAgainstLoops<float>(sizes, 8);
     CheckAgainstLoops<double>(sizes, 8);
+    EXPECT_FALSE(WinogradPays(Problem<float>(sizes).args));
+  }
+}
+
+TEST(Conv2dTest, WinogradAgreesWithLoops) {
+  for (const std::int64_t target : Targets()) {
+    SCOPED_TRACE(hwy::TargetName(target));
+    const ScopedTarget scope(target);
+    for (const Sizes& sizes : WinogradSizes()) {
+      EXPECT_TRUE(WinogradPays(Problem<float>(sizes).args));
+      EXPECT_FALSE(WinogradPays(Problem<double>(sizes).args));
+      // A number of a tile has the roundings of all of the tile.
+      CheckAgainstLoops<float>(sizes, 16, /*of_largest=*/true);
+    }
   }
 }
 
@@ -248,7 +291,7 @@ std::vector<float> RunOnCores(int cores, const Problem<float>& problem,
 }
 
 TEST(Conv2dTest, SameBitsOnAnyNumberOfCores) {
-  for (const Sizes& sizes : AllSizes()) {
+  for (const Sizes& sizes : Both()) {
     SCOPED_TRACE(Name(sizes));
     const Problem<float> problem(sizes);
     for (const Conv2dPass pass : kPasses) {
@@ -261,7 +304,7 @@ TEST(Conv2dTest, SameBitsOnAnyNumberOfCores) {
 }
 
 TEST(Conv2dTest, AnImageHasTheSameBitsInAnyBatch) {
-  for (const Sizes& sizes : AllSizes()) {
+  for (const Sizes& sizes : Both()) {
     SCOPED_TRACE(Name(sizes));
     if (sizes.batch < 2) continue;
     const Problem<float> problem(sizes);

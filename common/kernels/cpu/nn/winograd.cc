@@ -1,0 +1,334 @@
+#include "common/kernels/cpu/nn/winograd.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+
+#include "common/device/cpu/parallel_for.h"
+#include "common/kernels/cpu/gemm.h"
+#include "common/kernels/cpu/nn/scratch.h"
+#include "common/kernels/cpu/nn/winograd_tiles.h"
+
+namespace d2l::kernels::cpu {
+namespace {
+
+// Of an output and of an input tile.
+constexpr std::int64_t kOut = 4;
+constexpr std::int64_t kIn = 6;
+// Tiles at a time: the columns of the products, which suit the tiles of gemm.h,
+// and the depth of those of the weight's gradient.
+constexpr std::int64_t kColumns = 48;
+constexpr std::int64_t kDepth = 192;
+
+constexpr std::int64_t CeilDiv(std::int64_t a, std::int64_t b) {
+  return (a + b - 1) / b;
+}
+
+// Images and what is convolved from them, by a kernel of 3 x 3.
+struct Planes {
+  std::int64_t channels, height, width, padding_height, padding_width;
+  std::int64_t out_channels, out_height, out_width;
+
+  std::int64_t tile_columns() const { return CeilDiv(out_width, kOut); }
+  std::int64_t tile_rows() const { return CeilDiv(out_height, kOut); }
+  // Of an image.
+  std::int64_t tiles() const { return tile_rows() * tile_columns(); }
+};
+
+Planes ForwardPlanes(const Conv2dArgs& args) {
+  const Window2d& w = args.window;
+  return {args.in_channels, w.height,          w.width,      w.padding_height,
+          w.padding_width,  args.out_channels, w.out_height, w.out_width};
+}
+
+// Of the gradient of the input: a convolution of that of the output.
+Planes BackwardPlanes(const Conv2dArgs& args) {
+  const Window2d& w = args.window;
+  return {
+      args.out_channels,   w.out_height,     w.out_width, 2 - w.padding_height,
+      2 - w.padding_width, args.in_channels, w.height,    w.width};
+}
+
+// Some tiles of all images, [first, last), in the order of the images.
+struct Tiles {
+  std::int64_t first, last;
+  std::int64_t count() const { return last - first; }
+};
+
+// The inputs of some tiles, of some channels: rows of the images with their
+// padding, six for each row of tiles.
+class InputRows {
+ public:
+  InputRows(const Planes& planes, Tiles tiles)
+      : planes_(planes),
+        first_(tiles.first / planes.tile_columns()),
+        last_((tiles.last - 1) / planes.tile_columns() + 1),
+        width_(planes.tile_columns() * kOut + kIn - kOut) {}
+
+  std::int64_t size() const { return (last_ - first_) * kIn * width_; }
+
+  // Those of channel c, into `size` elements.
+  void Copy(const float* x, std::int64_t c, float* to) const {
+    for (std::int64_t row = first_; row < last_; ++row) {
+      const std::int64_t n = row / planes_.tile_rows();
+      const std::int64_t top =
+          row % planes_.tile_rows() * kOut - planes_.padding_height;
+      const float* const image =
+          x + (n * planes_.channels + c) * planes_.height * planes_.width;
+      for (std::int64_t h = top; h < top + kIn; ++h, to += width_) {
+        std::fill_n(to, width_, 0.0f);
+        if (h < 0 || h >= planes_.height) continue;
+        std::copy_n(image + h * planes_.width,
+                    std::min(planes_.width, width_ - planes_.padding_width),
+                    to + planes_.padding_width);
+      }
+    }
+  }
+
+  // Puts a tile of `rows`, which Copy wrote, into a lane.
+  void Take(const float* rows, std::int64_t tile, int lane,
+            InputTiles& to) const {
+    const float* from =
+        rows + (tile / planes_.tile_columns() - first_) * kIn * width_ +
+        tile % planes_.tile_columns() * kOut;
+    for (int i = 0; i < kIn; ++i, from += width_) {
+      std::memcpy(to.quads[i] + 4 * lane, from, 4 * sizeof(float));
+      std::memcpy(to.pairs[i] + 2 * lane, from + 4, 2 * sizeof(float));
+    }
+  }
+
+ private:
+  const Planes& planes_;
+  const std::int64_t first_, last_;  // rows of tiles
+  const std::int64_t width_;
+};
+
+// The outputs of a tile of channel o.
+class OutputTile {
+ public:
+  OutputTile(const Planes& planes, std::int64_t tile, std::int64_t o) {
+    const std::int64_t n = tile / planes.tiles();
+    const std::int64_t h = tile % planes.tiles() / planes.tile_columns() * kOut;
+    const std::int64_t w = tile % planes.tile_columns() * kOut;
+    step_ = planes.out_width;
+    offset_ =
+        ((n * planes.out_channels + o) * planes.out_height + h) * step_ + w;
+    rows_ = std::min(kOut, planes.out_height - h);
+    columns_ = std::min(kOut, planes.out_width - w);
+  }
+
+  void Write(const OutputTiles& from, int lane, float* y) const {
+    for (std::int64_t i = 0; i < rows_; ++i) {
+      float* const to = y + offset_ + i * step_;
+      if (columns_ == kOut) {
+        std::memcpy(to, from.quads[i] + kOut * lane, kOut * sizeof(float));
+      } else {
+        std::copy_n(from.quads[i] + kOut * lane, columns_, to);
+      }
+    }
+  }
+
+  void Read(const float* y, int lane, OutputTiles& to) const {
+    for (std::int64_t i = 0; i < kOut; ++i) {
+      float* const quad = to.quads[i] + kOut * lane;
+      if (i < rows_ && columns_ == kOut) {
+        std::memcpy(quad, y + offset_ + i * step_, kOut * sizeof(float));
+      } else {
+        std::fill_n(quad, kOut, 0.0f);
+        if (i < rows_) std::copy_n(y + offset_ + i * step_, columns_, quad);
+      }
+    }
+  }
+
+ private:
+  std::int64_t offset_, step_, rows_, columns_;
+};
+
+// u[i], (planes.out_channels, planes.channels), from the weight or, for the
+// gradient of the input, from its transpose, turned around.
+void TransformKernels(const float* weight, const Planes& planes, bool backward,
+                      float* u) {
+  const std::int64_t lane_step = backward ? planes.out_channels * 9 : 9;
+  const std::int64_t row_step = backward ? 9 : planes.channels * 9;
+  ParallelFor(
+      planes.out_channels, 1, [&](std::int64_t begin, std::int64_t end) {
+        KernelTiles tiles;
+        for (std::int64_t c = 0; c < planes.channels; c += kTileLanes) {
+          for (std::int64_t o = begin; o < end; ++o) {
+            const float* const from = weight + o * row_step + c * lane_step;
+            for (int l = 0; l < kTileLanes; ++l) {
+              for (int k = 0; k < 9; ++k) {
+                tiles.taps[k][l] = from[l * lane_step + (backward ? 8 - k : k)];
+              }
+            }
+            TransformKernel(tiles, u + o * planes.channels + c,
+                            planes.out_channels * planes.channels);
+          }
+        }
+      });
+}
+
+// The outputs of some tiles.
+void ConvolveTiles(const Planes& planes, Tiles tiles, const float* x,
+                   const float* u, const float* bias, float* y) {
+  const std::int64_t columns = CeilDiv(tiles.count(), kTileLanes) * kTileLanes;
+  const InputRows input(planes, tiles);
+  float* const v = Scratch<float>(
+      Borrower::kPart,
+      kTileNumbers * columns * (planes.channels + planes.out_channels) +
+          input.size());
+  float* const m = v + kTileNumbers * columns * planes.channels;
+  float* const rows = m + kTileNumbers * columns * planes.out_channels;
+  // Lanes beyond the last tile repeat it.
+  const auto tile = [&](std::int64_t column) {
+    return std::min(tiles.first + column, tiles.last - 1);
+  };
+  InputTiles in;
+  for (std::int64_t c = 0; c < planes.channels; ++c) {
+    input.Copy(x, c, rows);
+    for (std::int64_t j = 0; j < columns; j += kTileLanes) {
+      for (int l = 0; l < kTileLanes; ++l) input.Take(rows, tile(j + l), l, in);
+      TransformInput(in, v + c * columns + j, planes.channels * columns);
+    }
+  }
+  for (std::int64_t i = 0; i < kTileNumbers; ++i) {
+    Gemm<float>({/*transpose_a=*/false, /*transpose_b=*/false,
+                 planes.out_channels, columns, planes.channels,
+                 u + i * planes.out_channels * planes.channels, planes.channels,
+                 v + i * planes.channels * columns, columns,
+                 m + i * planes.out_channels * columns, columns});
+  }
+  OutputTiles out;
+  for (std::int64_t o = 0; o < planes.out_channels; ++o) {
+    for (std::int64_t j = 0; j < columns; j += kTileLanes) {
+      TransformOutput(m + o * columns + j, planes.out_channels * columns,
+                      bias == nullptr ? 0 : bias[o], out);
+      const std::int64_t lanes =
+          std::min<std::int64_t>(kTileLanes, tiles.count() - j);
+      for (int l = 0; l < lanes; ++l) {
+        OutputTile(planes, tile(j + l), o).Write(out, l, y);
+      }
+    }
+  }
+}
+
+void Convolve(const Planes& planes, bool backward, std::int64_t batch,
+              const float* x, const float* weight, const float* bias,
+              float* y) {
+  float* const u =
+      Scratch<float>(Borrower::kOperation,
+                     kTileNumbers * planes.channels * planes.out_channels);
+  TransformKernels(weight, planes, backward, u);
+  const std::int64_t tiles = batch * planes.tiles();
+  ParallelFor(
+      CeilDiv(tiles, kColumns), 1, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t i = begin; i < end; ++i) {
+          ConvolveTiles(planes,
+                        {i * kColumns, std::min((i + 1) * kColumns, tiles)}, x,
+                        u, bias, y);
+        }
+      });
+}
+
+// The sum of the transformed gradient over some tiles at a time.
+void WeightGradient(const Planes& planes, std::int64_t batch, const float* dy,
+                    const float* x, float* dw) {
+  const std::int64_t in = planes.channels, out = planes.out_channels;
+  const std::int64_t all = batch * planes.tiles();
+  float* const sum = Scratch<float>(
+      Borrower::kOperation, kTileNumbers * (in * out + kDepth * (in + out)));
+  float* const v = sum + kTileNumbers * in * out;
+  float* const m = v + kTileNumbers * kDepth * in;
+  if (all == 0) std::fill_n(sum, kTileNumbers * in * out, 0.0f);
+  for (std::int64_t first = 0; first < all; first += kDepth) {
+    const Tiles tiles = {first, std::min(first + kDepth, all)};
+    // v[i] is (tiles, in), m[i] (out, tiles).
+    ParallelFor(in / kTileLanes, 1, [&](std::int64_t begin, std::int64_t end) {
+      const InputRows input(planes, tiles);
+      float* const rows =
+          Scratch<float>(Borrower::kPart, input.size() * kTileLanes);
+      InputTiles taken;
+      for (std::int64_t c = begin * kTileLanes; c < end * kTileLanes;
+           c += kTileLanes) {
+        for (int l = 0; l < kTileLanes; ++l) {
+          input.Copy(x, c + l, rows + l * input.size());
+        }
+        for (std::int64_t t = 0; t < tiles.count(); ++t) {
+          for (int l = 0; l < kTileLanes; ++l) {
+            input.Take(rows + l * input.size(), first + t, l, taken);
+          }
+          TransformInput(taken, v + t * in + c, kDepth * in);
+        }
+      }
+    });
+    ParallelFor(out, kTileLanes, [&](std::int64_t begin, std::int64_t end) {
+      OutputTiles taken;
+      for (std::int64_t o = begin; o < end; ++o) {
+        for (std::int64_t t = 0; t < tiles.count(); t += kTileLanes) {
+          for (int l = 0; l < kTileLanes; ++l) {
+            OutputTile(planes, std::min(first + t + l, tiles.last - 1), o)
+                .Read(dy, l, taken);
+          }
+          TransformGradient(taken, m + o * kDepth + t, kDepth * out);
+        }
+      }
+    });
+    ParallelFor(kTileNumbers, 1, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i) {
+        Gemm<float>({/*transpose_a=*/false, /*transpose_b=*/false, out, in,
+                     tiles.count(), m + i * kDepth * out, kDepth,
+                     v + i * kDepth * in, in, sum + i * in * out, in,
+                     /*accumulate=*/first > 0});
+      }
+    });
+  }
+  ParallelFor(out, 1, [&](std::int64_t begin, std::int64_t end) {
+    KernelTiles tiles;
+    for (std::int64_t o = begin; o < end; ++o) {
+      for (std::int64_t c = 0; c < in; c += kTileLanes) {
+        TransformKernelGradient(sum + o * in + c, in * out, tiles);
+        float* const to = dw + (o * in + c) * 9;
+        for (int l = 0; l < kTileLanes; ++l) {
+          for (int k = 0; k < 9; ++k) to[l * 9 + k] = tiles.taps[k][l];
+        }
+      }
+    }
+  });
+}
+
+}  // namespace
+
+bool WinogradPays(const Conv2dArgs& args) {
+  const Window2d& w = args.window;
+  if (args.dtype != DType::kFloat32 || w.kernel_height != 3 ||
+      w.kernel_width != 3 || w.stride_height != 1 || w.stride_width != 1 ||
+      w.padding_height > 2 || w.padding_width > 2) {
+    return false;
+  }
+  if (args.in_channels % kTileLanes != 0 || args.in_channels < 32 ||
+      args.out_channels % kTileLanes != 0 || args.out_channels < 32) {
+    return false;
+  }
+  // Tiles reach beyond the outputs.
+  const Planes planes = ForwardPlanes(args);
+  return 9 * w.out_height * w.out_width >= 2 * kTileNumbers * planes.tiles();
+}
+
+void WinogradConv2d(const Conv2dArgs& args) {
+  const auto* const first = static_cast<const float*>(args.first);
+  const auto* const second = static_cast<const float*>(args.second);
+  auto* const out = static_cast<float*>(args.out);
+  switch (args.pass) {
+    case Conv2dPass::kForward:
+      return Convolve(ForwardPlanes(args), /*backward=*/false, args.batch,
+                      first, second, static_cast<const float*>(args.bias), out);
+    case Conv2dPass::kInputGradient:
+      return Convolve(BackwardPlanes(args), /*backward=*/true, args.batch,
+                      first, second, nullptr, out);
+    case Conv2dPass::kWeightGradient:
+      return WeightGradient(ForwardPlanes(args), args.batch, first, second,
+                            out);
+  }
+}
+
+}  // namespace d2l::kernels::cpu
