@@ -9,8 +9,8 @@
 //   DataParallel mlp(nn::Linear(20, 3), /*device_ids=*/{0, 1});
 //   Tensor x = Randn({5, 20});
 //   Tensor labels = RandInt(0, 3, {5});
-//   Tensor loss = mlp.Step(x, labels, {/*lr=*/0.1});  // trains
-//   Tensor y = mlp(x);                                // only computes
+//   Tensor loss = mlp.Step(x, labels, {/*lr=*/0.1}).loss;  // trains
+//   Tensor y = mlp(x);                                     // only computes
 //
 // Step splits the batch (split_batch.h). Each device computes the loss of its
 // shard, summed, and the gradients of that divided by the size of the whole
@@ -29,8 +29,9 @@
 // last (max_in_flight).
 //
 // The module is that of the first device. Values written to it, as by
-// nn::LoadStateDict, reach the other devices at the next call. Its tensors must
-// stay: calls throw std::invalid_argument after one was moved or replaced.
+// nn::LoadStateDict, and to the momentum in sgd(), reach the other devices at
+// the next call. The module's tensors must stay: calls throw
+// std::invalid_argument after one was moved or replaced.
 //
 // Failures: if a device cannot compute its part, no device gets the sum;
 // waiting for any of them throws AsyncError with the line of the operation that
@@ -44,6 +45,7 @@
 #ifndef D2L_COMMON_PARALLEL_DATA_PARALLEL_H_
 #define D2L_COMMON_PARALLEL_DATA_PARALLEL_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -114,13 +116,17 @@ class DataParallel : public nn::Module {
   void Train(bool mode) override;
   using nn::Module::Train;
 
-  // One step of training with a batch; returns its mean loss, one number on the
-  // first device. Asynchronous.
-  Tensor Step(const Tensor& x, const Tensor& labels,
+  struct Result {
+    Tensor loss;  // the batch's mean, one number on the first device
+    // Of each shard that has samples, where it was computed; see JoinShards.
+    std::vector<Tensor> outputs;
+  };
+  // One step of training with a batch. Asynchronous.
+  Result Step(const Tensor& x, const Tensor& labels,
               const nn::SGDOptions& options,
               SourceLocation at = SourceLocation::Current());
   // The same with another loss than nn::CrossEntropyLoss.
-  Tensor Step(const Tensor& x, const Tensor& labels,
+  Result Step(const Tensor& x, const Tensor& labels,
               const nn::SGDOptions& options, const Loss& loss,
               SourceLocation at = SourceLocation::Current());
 
@@ -130,11 +136,8 @@ class DataParallel : public nn::Module {
   const std::vector<Device>& devices() const { return devices_; }
   const DataParallelOptions& options() const { return options_; }
 
-  // Of the first device, see nn::SGD; undefined at first.
-  const std::vector<Tensor>& momentum_buffers();
-  // For each parameter, or none: what every device goes on with.
-  void SetMomentumBuffers(absl::Span<const Tensor> buffers,
-                          SourceLocation at = SourceLocation::Current());
+  // The optimiser of the module. Its momentum may be read and written.
+  nn::SGD& sgd() { return replicas_[0].sgd; }
 
   // What a step with so many samples does, for people: shards, buckets, bytes.
   std::string Plan(std::int64_t samples) const;
@@ -143,12 +146,12 @@ class DataParallel : public nn::Module {
   struct Replica {
     std::unique_ptr<nn::Module> net;
     std::vector<Tensor> parameters;
-    std::vector<Tensor> state;            // these and the buffers
-    std::vector<std::uint64_t> versions;  // of the state, when it was equal
+    std::vector<Tensor> state;  // these and the buffers
     nn::SGD sgd;
+    std::vector<std::uint64_t> versions;  // of the state, when all were equal
   };
-  // Gradients of some parameters, one behind the other, and, in the last one,
-  // the loss.
+  // Gradients of some parameters, one behind the other; in the last one the
+  // loss comes behind them.
   struct Bucket {
     std::vector<int> parameters;
     std::int64_t numel = 0;
@@ -159,13 +162,25 @@ class DataParallel : public nn::Module {
   // Checks that the replicas are what they were, and copies what was written to
   // the module since.
   void FollowModule(SourceLocation at);
+  // Whether the module's momentum was written or replaced.
+  bool MomentumChanged();
   void CopyToReplicas(SourceLocation at);
   void RememberVersions();
   void WaitForRoom(SourceLocation at);
-  Tensor RequestStep(absl::Span<const Tensor> xs,
+  // Has the failure that is being handled reach the parameters of all devices.
+  void FailEverywhere(SourceLocation at);
+  Result RequestStep(absl::Span<const Tensor> xs,
                      absl::Span<const Tensor> labels,
                      const std::vector<std::int64_t>& sizes, const Loss& loss,
                      SourceLocation at);
+  // Requests the gradients of a shard, and hands each bucket to `fill`. Returns
+  // the outputs.
+  Tensor FillBuckets(
+      Replica& replica, const Tensor& x, const Tensor& labels, double scale,
+      const Loss& loss,
+      const std::function<void(std::size_t bucket, const Tensor& flat)>& fill,
+      SourceLocation at);
+  void Update(const std::vector<std::vector<Tensor>>& sums, SourceLocation at);
   void AverageBuffers(const std::vector<std::int64_t>& sizes,
                       SourceLocation at);
   // Adds up one tensor of each device, on streams of its own, behind the
@@ -179,8 +194,10 @@ class DataParallel : public nn::Module {
   std::vector<Device> devices_;
   std::vector<Replica> replicas_;
   std::vector<Bucket> buckets_;
+  std::vector<std::size_t> bucket_of_;  // by parameter
+  // Of the module's momentum, when it was equal: ids and versions.
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> momentum_;
   std::deque<std::vector<Event>> in_flight_;  // the ends of steps
-  std::string failed_;  // what a step said that left replicas different
 };
 
 }  // namespace d2l

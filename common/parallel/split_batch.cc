@@ -12,6 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "common/ops/copy.h"
+#include "common/ops/joining.h"
 #include "common/ops/primitive.h"
 #include "common/ops/views.h"
 
@@ -119,6 +120,15 @@ std::vector<Tensor> SplitBatch(const Tensor& x,
     begin += rows[i];
   }
   return shards;
+}
+
+Tensor JoinShards(absl::Span<const Tensor> shards, Device device,
+                  SourceLocation at) {
+  std::vector<Tensor> there;
+  for (const Tensor& shard : shards) {
+    there.push_back(To(shard, device, /*non_blocking=*/true, at));
+  }
+  return Cat(there, 0, at);
 }
 
 }  // namespace d2l

@@ -45,6 +45,10 @@ std::vector<Tensor> SplitBatch(const Tensor& x,
                                absl::Span<const std::int64_t> sizes = {},
                                SourceLocation at = SourceLocation::Current());
 
+// The reverse: the rows of all shards, which have some, on the device.
+Tensor JoinShards(absl::Span<const Tensor> shards, Device device,
+                  SourceLocation at = SourceLocation::Current());
+
 }  // namespace d2l
 
 #endif  // D2L_COMMON_PARALLEL_SPLIT_BATCH_H_
