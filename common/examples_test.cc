@@ -83,6 +83,16 @@
 #include "common/ops/primitive.h"
 #include "common/ops/record.h"
 #include "common/ops/replay.h"
+#include "common/parallel/checker.h"
+#include "common/parallel/collective.h"
+#include "common/parallel/data_parallel.h"
+#include "common/parallel/kv_store.h"
+#include "common/parallel/pictures.h"
+#include "common/parallel/plan.h"
+#include "common/parallel/schedule.h"
+#include "common/parallel/simulator.h"
+#include "common/parallel/split_batch.h"
+#include "common/parallel/topology.h"
 #include "common/profiler/chrome_trace.h"
 #include "common/profiler/html_timeline.h"
 #include "common/profiler/key_averages.h"
@@ -228,7 +238,7 @@ TEST(Examples, OfEveryHeaderAreCompiled) {
   for (const char* room :
        {"autograd", "base", "data", "device", "tensor", "ops", "ops/nn",
         "graph", "graph/artefact", "graph/generated", "graph/language", "nn",
-        "drawing", "profiler", "lesson", "safetensors"}) {
+        "drawing", "parallel", "profiler", "lesson", "safetensors"}) {
     for (const auto& entry :
          std::filesystem::directory_iterator(std::string("common/") + room)) {
       const std::string path = entry.path().string();
@@ -980,6 +990,113 @@ TEST_F(ExamplesTest, GraphAndDrawing) {
     canvas.ToString();  // "  [mul]\n    |\n"
     // End of example
     EXPECT_EQ(canvas.ToString(), "  [mul]\n    |\n");
+  }
+}
+
+TEST_F(ExamplesTest, Parallel) {
+  const Device cpu0 = kCpu, cpu1 = Device(DeviceType::kCpu, 1);
+  {
+    // Example of common/parallel/schedule.h
+    const Schedule ring = AllReduceSchedule(AllReduceAlgorithm::kRing, 4);
+    ring.ForEach([](const Move& move) {
+      std::cout << move.to << " adds part " << move.chunk << " of "
+                << move.from << "\n";
+    });
+    // End of example
+  }
+  {
+    // Example of common/parallel/plan.h
+    const Plan plan = MakePlan(AllReduceSchedule(AllReduceAlgorithm::kRing, 4));
+    for (const PlannedMove& planned : plan.moves) {
+      // rank planned.move.to waits for plan.moves[w], for each w of
+      // planned.waits, and then makes the move
+    }
+    // End of example
+    EXPECT_EQ(plan.moves.size(), 4u + 24u + 4u);
+  }
+  {
+    // Example of common/parallel/checker.h
+    const Schedule ring = AllReduceSchedule(AllReduceAlgorithm::kRing, 4);
+    CheckResult(ring).ok();           // all ranks end with the sum of all
+    CheckOrder(MakePlan(ring)).ok();  // no two moves meet
+    AddendsAfter(ring)->at(2);        // of rank 0, chunk 2: {2, 3, 0, 1}
+    // End of example
+    EXPECT_EQ(AddendsAfter(ring)->at(2), (Addends{2, 3, 0, 1}));
+  }
+  {
+    // Example of common/parallel/collective.h
+    std::vector<Tensor> gradients = {Full({3}, 1, cpu0), Full({3}, 2, cpu1)};
+    AllReduce(gradients);  // both are 3
+    Work work = AllReduceAsync(gradients, AllReduceAlgorithm::kRing);
+    // … work that overlaps …
+    work.Wait();  // what is enqueued from here on sees 6
+    // End of example
+    EXPECT_EQ(ToVector<float>(gradients[1]), (std::vector<float>{6, 6, 6}));
+  }
+  {
+    // Example of common/parallel/split_batch.h
+    const Device second = Device::Parse("cpu:1").value();
+    Tensor images = Ones({5, 784});
+    std::vector<Tensor> shards = SplitBatch(images, {Device(), second});
+    // shards[0] is rows 0 to 2 on cpu:0, shards[1] rows 3 and 4 on cpu:1
+    ShardSizes(9, {1, 1, 1, 1});  // 3, 2, 2, 2
+    ShardSizes(256, {3, 1});      // 192, 64
+    // End of example
+    EXPECT_EQ(shards[1].size(0), 2);
+    EXPECT_EQ(shards[1].device(), cpu1);
+  }
+  {
+    // Example of common/parallel/data_parallel.h
+    nn::Linear net(10, 1);
+    std::cout << DataParallel(std::move(net));  // on all devices
+    // DataParallel(
+    //   (module): Linear(in_features=10, out_features=1, bias=True)
+    // )
+    DataParallel mlp(nn::Linear(20, 3), /*device_ids=*/{0, 1});
+    Tensor x = Randn({5, 20});
+    Tensor labels = RandInt(0, 3, {5});
+    Tensor loss = mlp.Step(x, labels, {/*lr=*/0.1});  // trains
+    Tensor y = mlp(x);                                // only computes
+    // End of example
+    EXPECT_EQ(y.size(0), 5);
+  }
+  {
+    // Example of common/parallel/kv_store.h
+    KvStore store(cpu0);
+    store.Init("w", Zeros({3}, cpu0));
+    store.Push("w", {Full({3}, 1, cpu0), Full({3}, 2, cpu1)});
+    std::vector<Tensor> weights = {Empty({3}, cpu0), Empty({3}, cpu1)};
+    store.Pull("w", weights);  // both are 3
+    // End of example
+    EXPECT_EQ(ToVector<float>(weights[1]), (std::vector<float>{3, 3, 3}));
+  }
+  {
+    // Example of common/parallel/topology.h
+    const Topology pcie = Topology::PcieSwitch(4, 16e9);
+    for (const int link : pcie.Route(0, 3)) {
+      std::cout << pcie.links()[link].name << "\n";  // "gpu0 > switch", …
+    }
+    // End of example
+    EXPECT_EQ(pcie.Route(0, 3).size(), 2u);
+  }
+  {
+    // Example of common/parallel/simulator.h
+    const Topology pcie = Topology::PcieSwitch(4, 16e9);
+    const Schedule star = AllReduceSchedule(AllReduceAlgorithm::kStar, 4);
+    Simulate(pcie, star, 160e6).seconds;  // 0.060
+    // End of example
+    EXPECT_DOUBLE_EQ(Simulate(pcie, star, 160e6).seconds, 0.060);
+  }
+  {
+    // Example of common/parallel/pictures.h
+    const Topology tree = Topology::PcieTree(8, 4, 16e9);
+    const Simulation run =
+        Simulate(tree, AllReduceSchedule(AllReduceAlgorithm::kRing, 8), 160e6);
+    cell.Show(DrawLinkLoads("A ring on a PCIe tree", tree, run));
+    cell.Show(PlotTimeByDevices({2, 4, 8, 16}, 160e6, [](int devices) {
+      return Topology::NvSwitch(devices, 54e9);
+    }).Draw("allreduce of 160 MB"));
+    // End of example
   }
 }
 

@@ -1,9 +1,9 @@
 // Proofs of schedules and plans, by computing with symbols instead of numbers.
 //
 //   const Schedule ring = AllReduceSchedule(AllReduceAlgorithm::kRing, 4);
-//   CheckResult(ring);             // OK: all ranks end with the sum of all
-//   CheckOrder(MakePlan(ring));    // OK: no two moves meet
-//   AddendsAfter(ring).at(2);      // of rank 0, chunk 2: {2, 3, 0, 1}
+//   CheckResult(ring).ok();           // all ranks end with the sum of all
+//   CheckOrder(MakePlan(ring)).ok();  // no two moves meet
+//   AddendsAfter(ring)->at(2);        // of rank 0, chunk 2: {2, 3, 0, 1}
 //
 // Both together mean that streams which execute the plan get the result,
 // whatever they do at the same time and however long each move takes.

@@ -1,8 +1,8 @@
 // How a batch is split among devices.
 //
-//   const std::vector<Device> devices = {Device(),
-//   Device::Parse("cpu:1").value()}; Tensor images = Ones({5, 784});
-//   std::vector<Tensor> shards = SplitBatch(images, devices);
+//   const Device second = Device::Parse("cpu:1").value();
+//   Tensor images = Ones({5, 784});
+//   std::vector<Tensor> shards = SplitBatch(images, {Device(), second});
 //   // shards[0] is rows 0 to 2 on cpu:0, shards[1] rows 3 and 4 on cpu:1
 //   ShardSizes(9, {1, 1, 1, 1});  // 3, 2, 2, 2
 //   ShardSizes(256, {3, 1});      // 192, 64
