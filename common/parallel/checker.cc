@@ -44,7 +44,8 @@ absl::StatusOr<Addends> Add(const Addends& a, const Addends& b,
 
 }  // namespace
 
-absl::StatusOr<std::vector<Addends>> AddendsAfter(const Schedule& schedule) {
+absl::StatusOr<std::vector<Addends>> AddendsAfter(
+    const CollectiveSchedule& schedule) {
   const int chunks = schedule.chunks();
   std::vector<Addends> held(schedule.participants() * chunks);
   for (int i = 0; i < schedule.ranks() * chunks; ++i) held[i] = {i / chunks};
@@ -71,7 +72,7 @@ absl::StatusOr<std::vector<Addends>> AddendsAfter(const Schedule& schedule) {
   return held;
 }
 
-absl::Status CheckResult(const Schedule& schedule) {
+absl::Status CheckResult(const CollectiveSchedule& schedule) {
   absl::StatusOr<std::vector<Addends>> held = AddendsAfter(schedule);
   if (!held.ok()) return held.status();
   const CollectiveKind kind = schedule.kind();

@@ -1,6 +1,6 @@
 // Proofs of schedules and plans, by computing with symbols instead of numbers.
 //
-//   const Schedule ring = AllReduceSchedule(AllReduceAlgorithm::kRing, 4);
+//   const auto ring = AllReduceSchedule(AllReduceAlgorithm::kRing, 4);
 //   CheckResult(ring).ok();           // all ranks end with the sum of all
 //   CheckOrder(MakePlan(ring)).ok();  // no two moves meet
 //   AddendsAfter(ring)->at(2);        // of rank 0, chunk 2: {2, 3, 0, 1}
@@ -30,11 +30,12 @@ using Addends = std::vector<int>;
 
 // What chunk c of rank r holds after all moves, at r * chunks + c. An error if
 // a move reads what was never written, or adds two sums.
-absl::StatusOr<std::vector<Addends>> AddendsAfter(const Schedule& schedule);
+absl::StatusOr<std::vector<Addends>> AddendsAfter(
+    const CollectiveSchedule& schedule);
 
 // Whether the moves, one after the other, do what the schedule's kind says. All
 // ranks of an allreduce must have added in the same order.
-absl::Status CheckResult(const Schedule& schedule);
+absl::Status CheckResult(const CollectiveSchedule& schedule);
 
 // Whether every two moves that touch the same chunk, one of them writing, are
 // ordered by the ranks' own order and the plan's waits.

@@ -47,7 +47,7 @@ class MovePrimitive final : public Cloneable<MovePrimitive> {
 };
 
 // A plan is made once. They live as long as the process.
-const Plan& PlanOf(const Schedule& schedule) {
+const Plan& PlanOf(const CollectiveSchedule& schedule) {
   struct Plans {
     Mutex mutex;
     std::map<std::tuple<std::string, CollectiveKind, int, int>,

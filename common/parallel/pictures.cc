@@ -75,7 +75,8 @@ Plot PlotTimeByDevices(const std::vector<int>& devices, double bytes,
   for (const AllReduceAlgorithm algorithm : kAllReduceAlgorithms) {
     std::vector<double> seconds;
     for (std::size_t i = 0; i < devices.size(); ++i) {
-      const Schedule schedule = AllReduceSchedule(algorithm, devices[i]);
+      const CollectiveSchedule schedule =
+          AllReduceSchedule(algorithm, devices[i]);
       if (schedule.uses_host() && !topologies[i].has_host()) break;
       seconds.push_back(Simulate(topologies[i], schedule, bytes).seconds);
       if (algorithm != AllReduceAlgorithm::kSplit) continue;

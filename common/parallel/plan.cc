@@ -85,7 +85,7 @@ void ForEachAccess(const Plan& plan, const Move& move,
   }
 }
 
-Plan MakePlan(const Schedule& schedule) {
+Plan MakePlan(const CollectiveSchedule& schedule) {
   Plan plan{schedule.ranks(), schedule.participants(), schedule.chunks(), {}};
   Planner planner(plan);
   for (int rank = 0; rank < plan.participants; ++rank) {

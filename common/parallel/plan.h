@@ -1,8 +1,8 @@
 // Plan: a schedule with the waits that streams need to execute it, one stream
 // for each rank.
 //
-//   const Plan plan = MakePlan(AllReduceSchedule(AllReduceAlgorithm::kRing,
-//   4)); for (const PlannedMove& planned : plan.moves) {
+//   const Plan plan = MakePlan(AllGatherSchedule(4));
+//   for (const PlannedMove& planned : plan.moves) {
 //     // rank planned.move.to waits for plan.moves[w], for each w of
 //     // planned.waits, and then makes the move
 //   }
@@ -41,7 +41,7 @@ struct Plan {
   std::vector<PlannedMove> moves;
 };
 
-Plan MakePlan(const Schedule& schedule);
+Plan MakePlan(const CollectiveSchedule& schedule);
 
 // Calls f(rank, chunk, is_write) for what the move touches. A chunk that is
 // read and written is written.

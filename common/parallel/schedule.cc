@@ -8,7 +8,7 @@
 namespace d2l {
 namespace {
 
-using Visitor = Schedule::Visitor;
+using Visitor = CollectiveSchedule::Visitor;
 
 void Check(const char* name, int ranks, int root = 0) {
   if (ranks < 1) {
@@ -94,22 +94,22 @@ absl::StatusOr<AllReduceAlgorithm> ParseAllReduceAlgorithm(
       "no allreduce algorithm \"%s\"; there are %s", name, known));
 }
 
-std::vector<Move> Schedule::Moves() const {
+std::vector<Move> CollectiveSchedule::Moves() const {
   std::vector<Move> moves;
   ForEach([&](const Move& move) { moves.push_back(move); });
   return moves;
 }
 
-Schedule BroadcastSchedule(int ranks, int root) {
+CollectiveSchedule BroadcastSchedule(int ranks, int root) {
   Check("broadcast", ranks, root);
-  return Schedule(
+  return CollectiveSchedule(
       "broadcast", CollectiveKind::kBroadcast, ranks, 1,
       [=](Visitor visit) { Fan(ranks, 0, root, visit); }, root);
 }
 
-Schedule ScatterSchedule(int ranks, int root) {
+CollectiveSchedule ScatterSchedule(int ranks, int root) {
   Check("scatter", ranks, root);
-  return Schedule(
+  return CollectiveSchedule(
       "scatter", CollectiveKind::kScatter, ranks, ranks,
       [=](Visitor visit) {
         for (int to = 0; to < ranks; ++to) {
@@ -119,15 +119,16 @@ Schedule ScatterSchedule(int ranks, int root) {
       root);
 }
 
-Schedule AllGatherSchedule(int ranks) {
+CollectiveSchedule AllGatherSchedule(int ranks) {
   Check("all_gather", ranks);
-  return Schedule("all_gather", CollectiveKind::kAllGather, ranks, ranks,
-                  [=](Visitor visit) { Gather(ranks, 0, visit); });
+  return CollectiveSchedule("all_gather", CollectiveKind::kAllGather, ranks,
+                            ranks,
+                            [=](Visitor visit) { Gather(ranks, 0, visit); });
 }
 
-Schedule ReduceSchedule(int ranks, int root) {
+CollectiveSchedule ReduceSchedule(int ranks, int root) {
   Check("reduce", ranks, root);
-  return Schedule(
+  return CollectiveSchedule(
       "reduce", CollectiveKind::kReduce, ranks, 1,
       [=](Visitor visit) {
         if (ranks > 1) visit({0, root, 0, 0, MoveOp::kSum});
@@ -135,14 +136,14 @@ Schedule ReduceSchedule(int ranks, int root) {
       root);
 }
 
-Schedule AllReduceSchedule(AllReduceAlgorithm algorithm, int ranks) {
+CollectiveSchedule AllReduceSchedule(AllReduceAlgorithm algorithm, int ranks) {
   Check("allreduce", ranks);
   const auto make = [&](int chunks, std::function<void(Visitor)> generate) {
     if (ranks == 1) generate = [](Visitor) {};
-    return Schedule(AllReduceAlgorithmName(algorithm),
-                    CollectiveKind::kAllReduce, ranks, chunks,
-                    std::move(generate), /*root=*/0,
-                    algorithm == AllReduceAlgorithm::kHost);
+    return CollectiveSchedule(AllReduceAlgorithmName(algorithm),
+                              CollectiveKind::kAllReduce, ranks, chunks,
+                              std::move(generate), /*root=*/0,
+                              algorithm == AllReduceAlgorithm::kHost);
   };
   switch (algorithm) {
     case AllReduceAlgorithm::kSplit:

@@ -1,7 +1,7 @@
-// Schedule: a collective operation of several devices as data, a list of moves
-// from memory to memory.
+// CollectiveSchedule: a collective operation of several devices as data, a list
+// of moves from memory to memory.
 //
-//   const Schedule ring = AllReduceSchedule(AllReduceAlgorithm::kRing, 4);
+//   const auto ring = AllReduceSchedule(AllReduceAlgorithm::kRing, 4);
 //   ring.ForEach([](const Move& move) {
 //     std::cout << move.to << " adds part " << move.chunk << " of "
 //               << move.from << "\n";
@@ -81,14 +81,14 @@ const char* AllReduceAlgorithmName(AllReduceAlgorithm algorithm);
 absl::StatusOr<AllReduceAlgorithm> ParseAllReduceAlgorithm(
     absl::string_view name);
 
-class Schedule {
+class CollectiveSchedule {
  public:
   using Visitor = absl::FunctionRef<void(const Move&)>;
 
   // generate calls the visitor for each move in order, the same each time.
-  Schedule(std::string name, CollectiveKind kind, int ranks, int chunks,
-           std::function<void(Visitor)> generate, int root = 0,
-           bool uses_host = false)
+  CollectiveSchedule(std::string name, CollectiveKind kind, int ranks,
+                     int chunks, std::function<void(Visitor)> generate,
+                     int root = 0, bool uses_host = false)
       : name_(std::move(name)),
         kind_(kind),
         ranks_(ranks),
@@ -121,11 +121,11 @@ class Schedule {
 
 // All throw std::invalid_argument for fewer ranks than one, and for a root that
 // is no rank.
-Schedule BroadcastSchedule(int ranks, int root);
-Schedule ScatterSchedule(int ranks, int root);
-Schedule AllGatherSchedule(int ranks);
-Schedule ReduceSchedule(int ranks, int root);
-Schedule AllReduceSchedule(AllReduceAlgorithm algorithm, int ranks);
+CollectiveSchedule BroadcastSchedule(int ranks, int root);
+CollectiveSchedule ScatterSchedule(int ranks, int root);
+CollectiveSchedule AllGatherSchedule(int ranks);
+CollectiveSchedule ReduceSchedule(int ranks, int root);
+CollectiveSchedule AllReduceSchedule(AllReduceAlgorithm algorithm, int ranks);
 
 // The first element of a chunk of an array that is cut into `chunks`; of number
 // `chunks`, the array's end. Sizes differ by at most one.

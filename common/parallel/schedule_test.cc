@@ -14,8 +14,8 @@
 namespace d2l {
 namespace {
 
-std::vector<Schedule> AllSchedules(int ranks) {
-  std::vector<Schedule> all;
+std::vector<CollectiveSchedule> AllSchedules(int ranks) {
+  std::vector<CollectiveSchedule> all;
   for (const AllReduceAlgorithm algorithm : kAllReduceAlgorithms) {
     all.push_back(AllReduceSchedule(algorithm, ranks));
   }
@@ -28,16 +28,17 @@ std::vector<Schedule> AllSchedules(int ranks) {
   return all;
 }
 
-std::string Name(const Schedule& schedule) {
+std::string Name(const CollectiveSchedule& schedule) {
   return schedule.name() + " of " + std::to_string(schedule.ranks()) +
          ", root " + std::to_string(schedule.root());
 }
 
 // The same schedule with these moves.
-Schedule With(const Schedule& schedule, std::vector<Move> moves) {
-  return Schedule(
+CollectiveSchedule With(const CollectiveSchedule& schedule,
+                        std::vector<Move> moves) {
+  return CollectiveSchedule(
       schedule.name(), schedule.kind(), schedule.ranks(), schedule.chunks(),
-      [moves = std::move(moves)](Schedule::Visitor visit) {
+      [moves = std::move(moves)](CollectiveSchedule::Visitor visit) {
         for (const Move& move : moves) visit(move);
       },
       schedule.root(), schedule.uses_host());
@@ -45,7 +46,7 @@ Schedule With(const Schedule& schedule, std::vector<Move> moves) {
 
 TEST(Schedule, EveryOneDoesWhatItSays) {
   for (int ranks = 1; ranks <= 9; ++ranks) {
-    for (const Schedule& schedule : AllSchedules(ranks)) {
+    for (const CollectiveSchedule& schedule : AllSchedules(ranks)) {
       SCOPED_TRACE(Name(schedule));
       EXPECT_TRUE(CheckResult(schedule).ok()) << CheckResult(schedule);
       const Plan plan = MakePlan(schedule);
@@ -57,7 +58,7 @@ TEST(Schedule, EveryOneDoesWhatItSays) {
 TEST(Schedule, WithoutAnyOneMoveItDoesNot) {
   int dropped = 0;
   for (int ranks = 2; ranks <= 8; ++ranks) {
-    for (const Schedule& schedule : AllSchedules(ranks)) {
+    for (const CollectiveSchedule& schedule : AllSchedules(ranks)) {
       SCOPED_TRACE(Name(schedule));
       const std::vector<Move> moves = schedule.Moves();
       for (std::size_t i = 0; i < moves.size(); ++i) {
@@ -74,7 +75,7 @@ TEST(Schedule, WithoutAnyOneMoveItDoesNot) {
 TEST(Schedule, WithoutAnyOneWaitMovesMeet) {
   int dropped = 0;
   for (int ranks = 2; ranks <= 8; ++ranks) {
-    for (const Schedule& schedule : AllSchedules(ranks)) {
+    for (const CollectiveSchedule& schedule : AllSchedules(ranks)) {
       SCOPED_TRACE(Name(schedule));
       Plan plan = MakePlan(schedule);
       for (std::size_t i = 0; i < plan.moves.size(); ++i) {
@@ -97,7 +98,7 @@ TEST(Schedule, SplitStarAndHostAddInTheRanksOrder) {
   for (const AllReduceAlgorithm algorithm :
        {AllReduceAlgorithm::kSplit, AllReduceAlgorithm::kStar,
         AllReduceAlgorithm::kHost}) {
-    const Schedule schedule = AllReduceSchedule(algorithm, 5);
+    const CollectiveSchedule schedule = AllReduceSchedule(algorithm, 5);
     const std::vector<Addends> held = AddendsAfter(schedule).value();
     for (int i = 0; i < 5 * schedule.chunks(); ++i) {
       EXPECT_EQ(held[i], in_order) << schedule.name() << " " << i;
@@ -161,7 +162,8 @@ TEST(Schedule, CheckersFindWrongOnes) {
             "star of 2: rank 1 ends with chunk 0 of 1");
   EXPECT_EQ(CheckResult(two({sum, copy, add})).message(),
             "step 0: 0 adds chunk 0 of 1: both are sums already");
-  const Schedule host = AllReduceSchedule(AllReduceAlgorithm::kHost, 2);
+  const CollectiveSchedule host =
+      AllReduceSchedule(AllReduceAlgorithm::kHost, 2);
   EXPECT_EQ(CheckResult(With(host, {{1, 0, 2, 0, MoveOp::kCopy}})).message(),
             "step 1: 0 copies chunk 0 of 2, where nothing was written");
   Plan plan = MakePlan(two({sum, copy}));

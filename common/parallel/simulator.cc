@@ -18,8 +18,8 @@ struct Times {
 
 class Simulator {
  public:
-  Simulator(const Topology& topology, const Schedule& schedule, double bytes,
-            bool keep_timeline)
+  Simulator(const Topology& topology, const CollectiveSchedule& schedule,
+            double bytes, bool keep_timeline)
       : topology_(topology),
         ranks_(schedule.ranks()),
         participants_(schedule.participants()),
@@ -137,7 +137,7 @@ class Simulator {
   Simulation result_;
 };
 
-void Check(const Topology& topology, const Schedule& schedule) {
+void Check(const Topology& topology, const CollectiveSchedule& schedule) {
   if (topology.ranks() < schedule.ranks()) {
     throw std::invalid_argument(absl::StrFormat(
         "[simulate] %s of %d devices on a %s of %d", schedule.name(),
@@ -153,15 +153,16 @@ void Check(const Topology& topology, const Schedule& schedule) {
 
 }  // namespace
 
-Simulation Simulate(const Topology& topology, const Schedule& schedule,
-                    double bytes, bool keep_timeline) {
+Simulation Simulate(const Topology& topology,
+                    const CollectiveSchedule& schedule, double bytes,
+                    bool keep_timeline) {
   Check(topology, schedule);
   Simulator simulator(topology, schedule, bytes, keep_timeline);
   schedule.ForEach([&](const Move& move) { simulator.Visit(move); });
   return simulator.Finish();
 }
 
-double LowerBound(const Topology& topology, const Schedule& schedule,
+double LowerBound(const Topology& topology, const CollectiveSchedule& schedule,
                   double bytes) {
   Check(topology, schedule);
   const int ranks = schedule.ranks();

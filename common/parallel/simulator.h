@@ -1,7 +1,7 @@
 // Simulator: how long a schedule takes on a topology that need not be there.
 //
 //   const Topology pcie = Topology::PcieSwitch(4, 16e9);
-//   const Schedule star = AllReduceSchedule(AllReduceAlgorithm::kStar, 4);
+//   const auto star = AllReduceSchedule(AllReduceAlgorithm::kStar, 4);
 //   Simulate(pcie, star, 160e6).seconds;  // 0.060
 //
 // A transfer waits for the chunk it reads and for the one it overwrites, then
@@ -52,12 +52,13 @@ struct Simulation {
 // bytes: of each device's array; cut evenly. Throws std::invalid_argument if
 // the topology has fewer devices than the schedule, no CPU where the schedule
 // needs it, or no way between two.
-Simulation Simulate(const Topology& topology, const Schedule& schedule,
-                    double bytes, bool keep_timeline = false);
+Simulation Simulate(const Topology& topology,
+                    const CollectiveSchedule& schedule, double bytes,
+                    bool keep_timeline = false);
 
 // No schedule of this kind takes less on that topology, latencies aside: what
 // some rank must receive, by the speed of the fastest rank's links.
-double LowerBound(const Topology& topology, const Schedule& schedule,
+double LowerBound(const Topology& topology, const CollectiveSchedule& schedule,
                   double bytes);
 
 }  // namespace d2l

@@ -92,15 +92,15 @@ std::vector<Topology> AllTopologies() {
 TEST(Simulator, KeepsTheRulesAndTheBounds) {
   for (const Topology& topology : AllTopologies()) {
     const int ranks = topology.ranks();
-    std::vector<Schedule> schedules = {
+    std::vector<CollectiveSchedule> schedules = {
         BroadcastSchedule(ranks, ranks - 1), ScatterSchedule(ranks, 0),
         AllGatherSchedule(ranks), ReduceSchedule(ranks, ranks / 2)};
     for (const AllReduceAlgorithm algorithm : kAllReduceAlgorithms) {
-      Schedule schedule = AllReduceSchedule(algorithm, ranks);
+      CollectiveSchedule schedule = AllReduceSchedule(algorithm, ranks);
       if (schedule.uses_host() && !topology.has_host()) continue;
       schedules.push_back(std::move(schedule));
     }
-    for (const Schedule& schedule : schedules) {
+    for (const CollectiveSchedule& schedule : schedules) {
       SCOPED_TRACE(schedule.name() + " on " + topology.name() + " of " +
                    std::to_string(ranks));
       const double bytes = 8 * kMegabytes;
@@ -173,7 +173,8 @@ TEST(Simulator, TakesThousandsOfDevices) {
   const double step = 2 * latency + 1e9 / n / 50e9;
   EXPECT_NEAR(run.seconds, 2 * (n - 1) * step, 1e-9 * run.seconds);
   const Topology racks = Topology::Racks(8, 8, n / 64, 300e9, 25e9, 5e-6);
-  const Schedule split = AllReduceSchedule(AllReduceAlgorithm::kStar, n);
+  const CollectiveSchedule split =
+      AllReduceSchedule(AllReduceAlgorithm::kStar, n);
   EXPECT_GE(Simulate(racks, split, 1e9).seconds, LowerBound(racks, split, 1e9));
 }
 

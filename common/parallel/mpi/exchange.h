@@ -22,7 +22,7 @@
 namespace d2l::mpi {
 
 struct ExchangeArgs {
-  Schedule schedule;  // of all ranks, without the host's memory
+  CollectiveSchedule schedule;  // of all ranks, without the host's memory
   DType dtype;
   std::int64_t numel;
   std::vector<void*> local;  // of the ranks process * local.size() and on
