@@ -68,9 +68,11 @@
 #include "common/lesson/host_library.h"
 #include "common/lesson/trace_program.h"
 #include "common/nn/hybrid.h"
+#include "common/nn/image_layers.h"
 #include "common/nn/init.h"
 #include "common/nn/layers.h"
 #include "common/nn/loss.h"
+#include "common/nn/models.h"
 #include "common/nn/module.h"
 #include "common/nn/sgd.h"
 #include "common/nn/state_dict.h"
@@ -865,6 +867,22 @@ TEST_F(ExamplesTest, Networks) {
     // )
     // End of example
     EXPECT_EQ(y.shape(), (Shape{8, 2}));
+  }
+  {
+    // Example of common/nn/image_layers.h
+    nn::Sequential net(nn::Conv2d(1, 20, /*kernel_size=*/3),
+                       nn::ReLU(), nn::MaxPool2d(2), nn::GlobalAvgPool2d(),
+                       nn::Flatten());
+    Tensor y = net(Randn({8, 1, 28, 28}));  // of shape (8, 20)
+    // End of example
+    EXPECT_EQ(y.shape(), (Shape{8, 20}));
+  }
+  {
+    // Example of common/nn/models.h
+    nn::Sequential net = nn::LeNet();
+    Tensor logits = net(Randn({8, 1, 28, 28}));  // of shape (8, 10)
+    // End of example
+    EXPECT_EQ(logits.shape(), (Shape{8, 10}));
   }
   {
     // Example of common/nn/init.h

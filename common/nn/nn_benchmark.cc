@@ -1,18 +1,26 @@
 // What Hybridize saves, by the width of a network: the layers (n, n/2, n/4, 2)
-// for one sample, beside their products alone.
+// for one sample, beside their products alone. And 100 MB of parameters, to a
+// file and back: in /dev/shm, where fsync costs nothing, and in $TMPDIR.
 //
 //   bazel run -c opt //common/nn:nn_benchmark
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "benchmark/benchmark.h"
 #include "common/base/timer.h"
 #include "common/graph/captured.h"
 #include "common/graph/ir.h"
 #include "common/nn/hybrid.h"
 #include "common/nn/layers.h"
+#include "common/nn/state_dict.h"
 #include "common/ops/ops.h"
 
 namespace d2l::nn {
@@ -80,6 +88,40 @@ void BM_Hybrid(benchmark::State& state) {
   state.counters["hybrid_products_us"] = Median(hybrid_products_us);
 }
 BENCHMARK(BM_Hybrid)->Arg(8)->Arg(128)->Arg(512)->UseRealTime();
+
+// The argument: whether the file is in memory, without an fsync.
+std::string StateDictPath(const benchmark::State& state) {
+  const char* directory = std::getenv("TMPDIR");
+  if (state.range(0) != 0) directory = "/dev/shm";
+  return absl::StrCat(directory == nullptr ? "/tmp" : directory,
+                      "/nn_benchmark-", getpid(), ".safetensors");
+}
+
+void SaveState(benchmark::State& state) {
+  const Linear net(5000, 5000);
+  const std::string path = StateDictPath(state);
+  for (auto _ : state) {
+    const absl::Status saved = SaveStateDict(net, path);
+    if (!saved.ok()) state.SkipWithError(saved.ToString().c_str());
+  }
+  std::filesystem::remove(path);
+}
+BENCHMARK(SaveState)->Arg(1)->Arg(0)->UseRealTime()->Unit(
+    benchmark::kMillisecond);
+
+void LoadState(benchmark::State& state) {
+  Linear net(5000, 5000);
+  const std::string path = StateDictPath(state);
+  SaveStateDict(net, path).IgnoreError();
+  for (auto _ : state) {
+    const absl::Status loaded = LoadStateDict(net, path).status();
+    if (!loaded.ok()) state.SkipWithError(loaded.ToString().c_str());
+    WaitToRead(net.weight());
+  }
+  std::filesystem::remove(path);
+}
+BENCHMARK(LoadState)->Arg(1)->Arg(0)->UseRealTime()->Unit(
+    benchmark::kMillisecond);
 
 }  // namespace
 }  // namespace d2l::nn

@@ -1,0 +1,93 @@
+// Layers for images, of shape (batch, channels, height, width), with PyTorch's
+// names, initial values and text.
+//
+//   nn::Sequential net(nn::Conv2d(1, 20, /*kernel_size=*/3),
+//                      nn::ReLU(), nn::MaxPool2d(2), nn::GlobalAvgPool2d(),
+//                      nn::Flatten());
+//   Tensor y = net(Randn({8, 1, 28, 28}));  // of shape (8, 20)
+//
+// Ownership, thread-safety and errors: see module.h.
+
+#ifndef D2L_COMMON_NN_IMAGE_LAYERS_H_
+#define D2L_COMMON_NN_IMAGE_LAYERS_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/types/optional.h"
+#include "common/device/device.h"
+#include "common/nn/layers.h"
+#include "common/nn/module.h"
+#include "common/ops/nn/convolution.h"
+#include "common/ops/nn/window.h"
+#include "common/tensor/tensor.h"
+
+namespace d2l::nn {
+
+class Conv2d : public Module {
+ public:
+  // The parameters are float32, uniform in ±1/sqrt(in_channels * kernel_height
+  // * kernel_width), from the device's generator. options: {stride, padding}.
+  Conv2d(std::int64_t in_channels, std::int64_t out_channels,
+         Size2d kernel_size, const Conv2dOptions& options = {},
+         bool bias = true, Device device = Device());
+
+  Tensor Forward(const Tensor& x) override;
+  std::string Name() const override { return "Conv2d"; }
+  std::string ExtraRepr() const override;
+  void Members(MemberVisitor& visitor) override;
+  std::unique_ptr<Module> New() const override;
+
+ private:
+  Size2d kernel_size_;
+  Conv2dOptions options_;
+  Tensor weight_;  // (out_channels, in_channels, height, width)
+  Tensor bias_;    // (out_channels); undefined if there is none
+};
+
+// The mean of each window, of which the padding counts as zeros.
+class AvgPool2d : public Module {
+ public:
+  // stride: the kernel's size, unless given.
+  explicit AvgPool2d(Size2d kernel_size,
+                     absl::optional<Size2d> stride = absl::nullopt,
+                     Size2d padding = 0);
+
+  Tensor Forward(const Tensor& x) override;
+  std::string Name() const override { return "AvgPool2d"; }
+  std::string ExtraRepr() const override;
+  std::unique_ptr<Module> New() const override;
+
+ private:
+  Size2d kernel_size_, stride_, padding_;
+};
+
+// The largest of each window.
+class MaxPool2d : public Module {
+ public:
+  explicit MaxPool2d(Size2d kernel_size,
+                     absl::optional<Size2d> stride = absl::nullopt,
+                     Size2d padding = 0);
+
+  Tensor Forward(const Tensor& x) override;
+  std::string Name() const override { return "MaxPool2d"; }
+  std::string ExtraRepr() const override;
+  std::unique_ptr<Module> New() const override;
+
+ private:
+  Size2d kernel_size_, stride_, padding_;
+};
+
+// The mean of each image: (batch, channels, 1, 1). PyTorch calls it
+// AdaptiveAvgPool2d(output_size=1).
+class GlobalAvgPool2d : public Module {
+ public:
+  Tensor Forward(const Tensor& x) override;
+  std::string Name() const override { return "GlobalAvgPool2d"; }
+  std::unique_ptr<Module> New() const override;
+};
+
+}  // namespace d2l::nn
+
+#endif  // D2L_COMMON_NN_IMAGE_LAYERS_H_

@@ -1,0 +1,22 @@
+// The networks of the book's chapter on several GPUs, for images of 28×28.
+//
+//   nn::Sequential net = nn::LeNet();
+//   Tensor logits = net(Randn({8, 1, 28, 28}));  // of shape (8, 10)
+//
+// The first values are PyTorch's: see init.h for others. Their state dicts have
+// the names of the book's networks in PyTorch.
+
+#ifndef D2L_COMMON_NN_MODELS_H_
+#define D2L_COMMON_NN_MODELS_H_
+
+#include "common/device/device.h"
+#include "common/nn/layers.h"
+
+namespace d2l::nn {
+
+// 129,068 parameters.
+Sequential LeNet(Device device = Device());
+
+}  // namespace d2l::nn
+
+#endif  // D2L_COMMON_NN_MODELS_H_
