@@ -157,6 +157,7 @@ void LaunchIndexAdd(const Launch& launch, const IndexAddArgs& args,
 }
 
 void LaunchAxpby(const Launch& launch, const AxpbyArgs& args) {
+  if (args.numel == 0) return;
   VisitFloat(args.dtype, [&](auto zero) {
     using T = decltype(zero);
     T* const out = static_cast<T*>(args.out);
@@ -164,11 +165,10 @@ void LaunchAxpby(const Launch& launch, const AxpbyArgs& args) {
     const T alpha = static_cast<T>(args.alpha);
     const T beta = static_cast<T>(args.beta);
     if (args.beta == 0) {
-      Elementwise(launch, Scale<T>{alpha}, args.numel, out, nullptr,
-                  Order::kAny, x);
+      LaunchContiguous(launch, Scale<T>{alpha}, args.numel, out, x);
     } else {
-      Elementwise(launch, ScaleAndAdd<T>{alpha, beta}, args.numel, out, nullptr,
-                  Order::kAny, x, Operand<T>{out, T{}});
+      LaunchContiguous(launch, ScaleAndAdd<T>{alpha, beta}, args.numel, out, x,
+                       Operand<T>{out, T{}});
     }
   });
 }
