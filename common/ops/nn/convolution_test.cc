@@ -139,8 +139,10 @@ TEST_P(ConvolutionTest, Refuses) {
                      " and " + doubles.Describe() +
                      "; convert one of them: To(x, DType)",
                  Conv2d(x, weight, doubles));
-  EXPECT_REFUSED("[conv2d] an operand is an undefined tensor",
-                 Conv2d(x, Tensor()));
+  EXPECT_REFUSED(
+      "[conv2d] an operand is an undefined tensor (a Tensor that was "
+      "declared and never assigned)",
+      Conv2d(x, Tensor()));
 }
 
 // What a program as text could say of them.
