@@ -2,10 +2,22 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstring>
 
+#include "common/kernels/cpu/vector_targets.h"
+#include "common/kernels/nn_kernels.h"
+
+// Compiles what follows once for each kind of vector.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "common/kernels/cpu/nn/patches.cc"
+#include "hwy/foreach_target.h"
+//
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
 namespace d2l::kernels::cpu {
-namespace {
+namespace HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
 
 // The positions [begin, end) along one direction at which element k of the
 // window is inside of the image, the first of them at `first` there.
@@ -24,110 +36,189 @@ struct Inside {
   std::int64_t begin, end, first;
 };
 
-// Rows are short, often of less than ten elements: a call of memcpy would take
-// longer than the copy.
+// A rectangle of some rows, `from_step` and `to_step` apart.
 template <typename T>
-inline void CopyRow(const T* from, std::int64_t step, T* to, std::int64_t n) {
-  std::int64_t i = 0;
-  if (step == 1) {
-    constexpr std::int64_t kPiece = 16 / sizeof(T);
-    for (; i + kPiece <= n; i += kPiece) {
-      std::memcpy(to + i, from + i, kPiece * sizeof(T));
+struct Rectangle {
+  const T* from;
+  std::int64_t from_step;
+  T* to;
+  std::int64_t to_step;
+  std::int64_t rows, columns;
+};
+
+// Sets, or adds to, what is at `to`. There is at least a vector in a row; the
+// last one reaches back to the one before, and is computed before that is
+// written.
+template <bool kAdd, typename D, typename T>
+HWY_INLINE void MoveVectors(D d, const Rectangle<T>& all) {
+  const std::int64_t lanes = hn::MaxLanes(d);
+  const auto result = [d](const T* from, const T* to) HWY_ATTR {
+    const auto value = hn::LoadU(d, from);
+    return kAdd ? hn::Add(hn::LoadU(d, to), value) : value;
+  };
+  const T* from = all.from;
+  T* to = all.to;
+  const std::int64_t last = all.columns - lanes;
+  for (std::int64_t row = 0; row < all.rows; ++row) {
+    const auto end = result(from + last, to + last);
+    for (std::int64_t i = 0; i < last; i += lanes) {
+      hn::StoreU(result(from + i, to + i), d, to + i);
     }
+    hn::StoreU(end, d, to + last);
+    from += all.from_step;
+    to += all.to_step;
   }
-  for (; i < n; ++i) to[i] = from[i * step];
 }
 
-// Calls f(c, kh, kw, row) for the rows of the matrix, each of which is `width`
-// further.
+template <bool kAdd, typename T>
+HWY_INLINE void Move(const Rectangle<T>& all, std::int64_t from_column,
+                     std::int64_t to_column) {
+  const hn::CappedTag<T, 32 / sizeof(T)> wide;
+  const hn::CappedTag<T, 16 / sizeof(T)> narrow;
+  if (from_column == 1 && to_column == 1) {
+    if (all.columns >= static_cast<std::int64_t>(hn::MaxLanes(wide))) {
+      return MoveVectors<kAdd>(wide, all);
+    }
+    if (all.columns >= static_cast<std::int64_t>(hn::MaxLanes(narrow))) {
+      return MoveVectors<kAdd>(narrow, all);
+    }
+  }
+  for (std::int64_t row = 0; row < all.rows; ++row) {
+    const T* from = all.from + row * all.from_step;
+    T* to = all.to + row * all.to_step;
+    for (std::int64_t i = 0; i < all.columns; ++i) {
+      T& element = to[i * to_column];
+      const T value = from[i * from_column];
+      element = kAdd ? element + value : value;
+    }
+  }
+}
+
+// Calls f(x, patches, rectangle) for each row of the matrix and each image:
+// `x` and `patches` are where the rectangle of positions inside of the image
+// begins, `row` is the image's part of the matrix's row.
 template <typename F>
-void ForEachRow(const Conv2dArgs& args, const PatchRange& range, const F& f) {
+HWY_INLINE void ForEachRectangle(const Conv2dArgs& args,
+                                 const PatchRange& range, const F& f) {
+  const Window2d& w = args.window;
+  std::int64_t row = 0;
   for (std::int64_t c = range.first_channel; c < range.last_channel; ++c) {
-    for (std::int64_t kh = 0; kh < args.window.kernel_height; ++kh) {
-      for (std::int64_t kw = 0; kw < args.window.kernel_width; ++kw) {
-        f(c, kh, kw);
+    for (std::int64_t kh = 0; kh < w.kernel_height; ++kh) {
+      const Inside rows(kh, w.height, w.out_height, w.stride_height,
+                        w.padding_height);
+      for (std::int64_t kw = 0; kw < w.kernel_width; ++kw) {
+        const Inside columns(kw, w.width, w.out_width, w.stride_width,
+                             w.padding_width);
+        for (std::int64_t first = range.first_row; first < range.last_row;) {
+          const std::int64_t n = first / w.out_height;
+          const std::int64_t top = first - n * w.out_height;
+          const std::int64_t bottom =
+              std::min(w.out_height, top + range.last_row - first);
+          const std::int64_t begin = std::clamp(rows.begin, top, bottom);
+          const std::int64_t end = std::clamp(rows.end, begin, bottom);
+          const std::int64_t h =
+              rows.first + (begin - rows.begin) * w.stride_height;
+          const std::int64_t image =
+              (n * args.in_channels + c) * w.height * w.width;
+          f(row, (bottom - top) * w.out_width,
+            image + h * w.width + columns.first,
+            row + (begin - top) * w.out_width + columns.begin, end - begin,
+            columns.end - columns.begin);
+          row += (bottom - top) * w.out_width;
+          first += bottom - top;
+        }
       }
     }
   }
 }
 
+template <typename T>
+HWY_INLINE void Copy(const Conv2dArgs& args, const PatchRange& range,
+                     const T* x, T* patches) {
+  const Window2d& w = args.window;
+  ForEachRectangle(
+      args, range,
+      [&](std::int64_t first, std::int64_t size, std::int64_t from,
+          std::int64_t to, std::int64_t rows, std::int64_t columns) HWY_ATTR {
+        if (rows * columns < size) std::fill_n(patches + first, size, T{0});
+        if (rows == 0 || columns == 0) return;
+        Move<false>(Rectangle<T>{x + from, w.stride_height * w.width,
+                                 patches + to, w.out_width, rows, columns},
+                    w.stride_width, 1);
+      });
+}
+
+template <typename T>
+HWY_INLINE void Add(const Conv2dArgs& args, const PatchRange& range,
+                    const T* patches, T* x) {
+  const Window2d& w = args.window;
+  const std::int64_t size = w.height * w.width;
+  for (std::int64_t n = range.first_row / w.out_height;
+       n < range.last_row / w.out_height; ++n) {
+    std::fill(x + (n * args.in_channels + range.first_channel) * size,
+              x + (n * args.in_channels + range.last_channel) * size, T{0});
+  }
+  ForEachRectangle(
+      args, range,
+      [&](std::int64_t, std::int64_t, std::int64_t to, std::int64_t from,
+          std::int64_t rows, std::int64_t columns) HWY_ATTR {
+        if (rows == 0 || columns == 0) return;
+        Move<true>(Rectangle<T>{patches + from, w.out_width, x + to,
+                                w.stride_height * w.width, rows, columns},
+                   1, w.stride_width);
+      });
+}
+
+void CopyFloats(const Conv2dArgs& args, const PatchRange& range, const float* x,
+                float* patches) {
+  Copy(args, range, x, patches);
+}
+void CopyDoubles(const Conv2dArgs& args, const PatchRange& range,
+                 const double* x, double* patches) {
+  Copy(args, range, x, patches);
+}
+void AddFloats(const Conv2dArgs& args, const PatchRange& range,
+               const float* patches, float* x) {
+  Add(args, range, patches, x);
+}
+void AddDoubles(const Conv2dArgs& args, const PatchRange& range,
+                const double* patches, double* x) {
+  Add(args, range, patches, x);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace d2l::kernels::cpu
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+
+namespace d2l::kernels::cpu {
+namespace {
+
+HWY_EXPORT(CopyFloats);
+HWY_EXPORT(CopyDoubles);
+HWY_EXPORT(AddFloats);
+HWY_EXPORT(AddDoubles);
+
 }  // namespace
 
-template <typename T>
-void CopyPatches(const Conv2dArgs& args, const PatchRange& range, const T* x,
-                 T* patches) {
-  const Window2d& w = args.window;
-  ForEachRow(
-      args, range, [&](std::int64_t c, std::int64_t kh, std::int64_t kw) {
-        const Inside columns(kw, w.width, w.out_width, w.stride_width,
-                             w.padding_width);
-        for (std::int64_t row = range.first_row; row < range.last_row; ++row) {
-          const std::int64_t image = row / w.out_height;
-          const std::int64_t h =
-              (row - image * w.out_height) * w.stride_height -
-              w.padding_height + kh;
-          if (h < 0 || h >= w.height || columns.begin == columns.end) {
-            std::fill_n(patches, w.out_width, T{0});
-          } else {
-            std::fill_n(patches, columns.begin, T{0});
-            CopyRow(
-                x + ((image * args.in_channels + c) * w.height + h) * w.width +
-                    columns.first,
-                w.stride_width, patches + columns.begin,
-                columns.end - columns.begin);
-            std::fill(patches + columns.end, patches + w.out_width, T{0});
-          }
-          patches += w.out_width;
-        }
-      });
+void CopyPatches(const Conv2dArgs& args, const PatchRange& range,
+                 const float* x, float* patches) {
+  HWY_DYNAMIC_DISPATCH(CopyFloats)(args, range, x, patches);
 }
-
-template <typename T>
+void CopyPatches(const Conv2dArgs& args, const PatchRange& range,
+                 const double* x, double* patches) {
+  HWY_DYNAMIC_DISPATCH(CopyDoubles)(args, range, x, patches);
+}
 void AddPatches(const Conv2dArgs& args, const PatchRange& range,
-                const T* patches, T* x) {
-  const Window2d& w = args.window;
-  const std::int64_t first = range.first_row / w.out_height;
-  const std::int64_t last = range.last_row / w.out_height;
-  const std::int64_t image_size = w.height * w.width;
-  for (std::int64_t n = first; n < last; ++n) {
-    std::fill(x + (n * args.in_channels + range.first_channel) * image_size,
-              x + (n * args.in_channels + range.last_channel) * image_size,
-              T{0});
-  }
-  ForEachRow(
-      args, range, [&](std::int64_t c, std::int64_t kh, std::int64_t kw) {
-        const Inside rows(kh, w.height, w.out_height, w.stride_height,
-                          w.padding_height);
-        const Inside columns(kw, w.width, w.out_width, w.stride_width,
-                             w.padding_width);
-        const std::int64_t count = columns.end - columns.begin;
-        for (std::int64_t n = first; n < last; ++n) {
-          T* to = x + (n * args.in_channels + c) * image_size +
-                  rows.first * w.width + columns.first;
-          const T* from = patches + rows.begin * w.out_width + columns.begin;
-          for (std::int64_t row = rows.begin; row < rows.end; ++row) {
-            if (w.stride_width == 1) {
-              for (std::int64_t i = 0; i < count; ++i) to[i] += from[i];
-            } else {
-              for (std::int64_t i = 0; i < count; ++i) {
-                to[i * w.stride_width] += from[i];
-              }
-            }
-            to += w.stride_height * w.width;
-            from += w.out_width;
-          }
-          patches += w.out_height * w.out_width;
-        }
-      });
+                const float* patches, float* x) {
+  HWY_DYNAMIC_DISPATCH(AddFloats)(args, range, patches, x);
 }
-
-template void CopyPatches(const Conv2dArgs&, const PatchRange&, const float*,
-                          float*);
-template void CopyPatches(const Conv2dArgs&, const PatchRange&, const double*,
-                          double*);
-template void AddPatches(const Conv2dArgs&, const PatchRange&, const float*,
-                         float*);
-template void AddPatches(const Conv2dArgs&, const PatchRange&, const double*,
-                         double*);
+void AddPatches(const Conv2dArgs& args, const PatchRange& range,
+                const double* patches, double* x) {
+  HWY_DYNAMIC_DISPATCH(AddDoubles)(args, range, patches, x);
+}
 
 }  // namespace d2l::kernels::cpu
+
+#endif  // HWY_ONCE

@@ -7,7 +7,7 @@
 // in channel c; column (n, oh, ow), for its rows of the output, that position
 // of the window in image n.
 //
-// Pure functions. T is float or double.
+// Pure functions.
 
 #ifndef D2L_COMMON_KERNELS_CPU_NN_PATCHES_H_
 #define D2L_COMMON_KERNELS_CPU_NN_PATCHES_H_
@@ -25,15 +25,17 @@ struct PatchRange {
 };
 
 // Copies the patches of x, zeros for the padding (im2col).
-template <typename T>
-void CopyPatches(const Conv2dArgs& args, const PatchRange& range, const T* x,
-                 T* patches);
+void CopyPatches(const Conv2dArgs& args, const PatchRange& range,
+                 const float* x, float* patches);
+void CopyPatches(const Conv2dArgs& args, const PatchRange& range,
+                 const double* x, double* patches);
 
 // Writes to each element of x the sum of what the patches have of it
 // (col2im). The range is of whole images.
-template <typename T>
 void AddPatches(const Conv2dArgs& args, const PatchRange& range,
-                const T* patches, T* x);
+                const float* patches, float* x);
+void AddPatches(const Conv2dArgs& args, const PatchRange& range,
+                const double* patches, double* x);
 
 }  // namespace d2l::kernels::cpu
 
