@@ -144,25 +144,67 @@ class OutputTile {
   std::int64_t offset_, step_, rows_, columns_;
 };
 
-// u[i], (planes.out_channels, planes.channels), from the weight or, for the
-// gradient of the input, from its transpose, turned around.
+// The transformed kernels, 36 matrices (out, in), in blocks of rows that stay
+// in the second cache: a block of each matrix, then the next.
+class Kernels {
+ public:
+  Kernels(std::int64_t out, std::int64_t in, float* data)
+      : out_(out), in_(in), rows_(BlockRows(in)), data_(data) {}
+
+  static std::int64_t Size(std::int64_t out, std::int64_t in) {
+    const std::int64_t rows = BlockRows(in);
+    return CeilDiv(out, rows) * kTileNumbers * (rows * in + kGap);
+  }
+
+  // From an element of a matrix to that of the next.
+  std::int64_t step() const { return rows_ * in_ + kGap; }
+
+  float* At(std::int64_t i, std::int64_t o, std::int64_t c) const {
+    return data_ + (o / rows_ * kTileNumbers + i) * step() + o % rows_ * in_ +
+           c;
+  }
+
+  // Calls f(o, rows, block) for the blocks of matrix i.
+  template <typename F>
+  void ForEachBlock(std::int64_t i, const F& f) const {
+    for (std::int64_t o = 0; o < out_; o += rows_) {
+      f(o, std::min(rows_, out_ - o), At(i, o, 0));
+    }
+  }
+
+ private:
+  // A multiple of the rows of a tile of gemm.h.
+  static std::int64_t BlockRows(std::int64_t in) {
+    return std::max<std::int64_t>(1, 512 / in) * 8;
+  }
+  // So that what is used together does not compete for a line of the cache.
+  static constexpr std::int64_t kGap = 16;
+
+  const std::int64_t out_, in_, rows_;
+  float* const data_;
+};
+
+// Those of the weight or, for the gradient of the input, of its transpose,
+// turned around.
 void TransformKernels(const float* weight, const Planes& planes, bool backward,
-                      float* u) {
+                      const Kernels& kernels) {
   const std::int64_t lane_step = backward ? planes.out_channels * 9 : 9;
   const std::int64_t row_step = backward ? 9 : planes.channels * 9;
   ParallelFor(
-      planes.out_channels, 1, [&](std::int64_t begin, std::int64_t end) {
+      planes.out_channels, 8, [&](std::int64_t begin, std::int64_t end) {
         KernelTiles tiles;
-        for (std::int64_t c = 0; c < planes.channels; c += kTileLanes) {
-          for (std::int64_t o = begin; o < end; ++o) {
-            const float* const from = weight + o * row_step + c * lane_step;
-            for (int l = 0; l < kTileLanes; ++l) {
-              for (int k = 0; k < 9; ++k) {
-                tiles.taps[k][l] = from[l * lane_step + (backward ? 8 - k : k)];
+        for (std::int64_t first = begin; first < end; first += 8) {
+          for (std::int64_t c = 0; c < planes.channels; c += kTileLanes) {
+            for (std::int64_t o = first; o < std::min(first + 8, end); ++o) {
+              const float* const from = weight + o * row_step + c * lane_step;
+              for (int l = 0; l < kTileLanes; ++l) {
+                for (int k = 0; k < 9; ++k) {
+                  tiles.taps[k][l] =
+                      from[l * lane_step + (backward ? 8 - k : k)];
+                }
               }
+              TransformKernel(tiles, kernels.At(0, o, c), kernels.step());
             }
-            TransformKernel(tiles, u + o * planes.channels + c,
-                            planes.out_channels * planes.channels);
           }
         }
       });
@@ -170,7 +212,7 @@ void TransformKernels(const float* weight, const Planes& planes, bool backward,
 
 // The outputs of some tiles.
 void ConvolveTiles(const Planes& planes, Tiles tiles, const float* x,
-                   const float* u, const float* bias, float* y) {
+                   const Kernels& u, const float* bias, float* y) {
   const std::int64_t columns = CeilDiv(tiles.count(), kTileLanes) * kTileLanes;
   const InputRows input(planes, tiles);
   float* const v = Scratch<float>(
@@ -192,11 +234,13 @@ void ConvolveTiles(const Planes& planes, Tiles tiles, const float* x,
     }
   }
   for (std::int64_t i = 0; i < kTileNumbers; ++i) {
-    Gemm<float>({/*transpose_a=*/false, /*transpose_b=*/false,
-                 planes.out_channels, columns, planes.channels,
-                 u + i * planes.out_channels * planes.channels, planes.channels,
-                 v + i * planes.channels * columns, columns,
-                 m + i * planes.out_channels * columns, columns});
+    u.ForEachBlock(
+        i, [&](std::int64_t o, std::int64_t count, const float* block) {
+          Gemm<float>({/*transpose_a=*/false, /*transpose_b=*/false, count,
+                       columns, planes.channels, block, planes.channels,
+                       v + i * planes.channels * columns, columns,
+                       m + (i * planes.out_channels + o) * columns, columns});
+        });
   }
   OutputTiles out;
   for (std::int64_t o = 0; o < planes.out_channels; ++o) {
@@ -215,9 +259,10 @@ void ConvolveTiles(const Planes& planes, Tiles tiles, const float* x,
 void Convolve(const Planes& planes, bool backward, std::int64_t batch,
               const float* x, const float* weight, const float* bias,
               float* y) {
-  float* const u =
+  const Kernels u(
+      planes.out_channels, planes.channels,
       Scratch<float>(Borrower::kOperation,
-                     kTileNumbers * planes.channels * planes.out_channels);
+                     Kernels::Size(planes.out_channels, planes.channels)));
   TransformKernels(weight, planes, backward, u);
   const std::int64_t tiles = batch * planes.tiles();
   ParallelFor(
@@ -235,11 +280,13 @@ void WeightGradient(const Planes& planes, std::int64_t batch, const float* dy,
                     const float* x, float* dw) {
   const std::int64_t in = planes.channels, out = planes.out_channels;
   const std::int64_t all = batch * planes.tiles();
-  float* const sum = Scratch<float>(
-      Borrower::kOperation, kTileNumbers * (in * out + kDepth * (in + out)));
-  float* const v = sum + kTileNumbers * in * out;
+  const std::int64_t size = Kernels::Size(out, in);
+  float* const memory = Scratch<float>(
+      Borrower::kOperation, size + kTileNumbers * kDepth * (in + out));
+  const Kernels sum(out, in, memory);
+  if (all == 0) std::fill_n(memory, size, 0.0f);
+  float* const v = memory + size;
   float* const m = v + kTileNumbers * kDepth * in;
-  if (all == 0) std::fill_n(sum, kTileNumbers * in * out, 0.0f);
   for (std::int64_t first = 0; first < all; first += kDepth) {
     const Tiles tiles = {first, std::min(first + kDepth, all)};
     // v[i] is (tiles, in), m[i] (out, tiles).
@@ -275,10 +322,13 @@ void WeightGradient(const Planes& planes, std::int64_t batch, const float* dy,
     });
     ParallelFor(kTileNumbers, 1, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = begin; i < end; ++i) {
-        Gemm<float>({/*transpose_a=*/false, /*transpose_b=*/false, out, in,
-                     tiles.count(), m + i * kDepth * out, kDepth,
-                     v + i * kDepth * in, in, sum + i * in * out, in,
-                     /*accumulate=*/first > 0});
+        sum.ForEachBlock(
+            i, [&](std::int64_t o, std::int64_t count, float* block) {
+              Gemm<float>({/*transpose_a=*/false, /*transpose_b=*/false, count,
+                           in, tiles.count(), m + (i * out + o) * kDepth,
+                           kDepth, v + i * kDepth * in, in, block, in,
+                           /*accumulate=*/first > 0});
+            });
       }
     });
   }
@@ -286,7 +336,7 @@ void WeightGradient(const Planes& planes, std::int64_t batch, const float* dy,
     KernelTiles tiles;
     for (std::int64_t o = begin; o < end; ++o) {
       for (std::int64_t c = 0; c < in; c += kTileLanes) {
-        TransformKernelGradient(sum + o * in + c, in * out, tiles);
+        TransformKernelGradient(sum.At(0, o, c), sum.step(), tiles);
         float* const to = dw + (o * in + c) * 9;
         for (int l = 0; l < kTileLanes; ++l) {
           for (int k = 0; k < 9; ++k) to[l * 9 + k] = tiles.taps[k][l];
