@@ -1073,8 +1073,8 @@ TEST_F(ExamplesTest, Parallel) {
     DataParallel mlp(nn::Linear(20, 3), /*device_ids=*/{0, 1});
     Tensor x = Randn({5, 20});
     Tensor labels = RandInt(0, 3, {5});
-    Tensor loss = mlp.Step(x, labels, {/*lr=*/0.1});  // trains
-    Tensor y = mlp(x);                                // only computes
+    Tensor loss = mlp.Step(x, labels, {/*lr=*/0.1}).loss;  // trains
+    Tensor y = mlp(x);                                     // only computes
     // End of example
     EXPECT_EQ(y.size(0), 5);
   }

@@ -43,9 +43,7 @@ void Run(benchmark::State& state, nn::Sequential net, std::int64_t samples,
                          benchmark::Counter::kIsRate);
 }
 
-void BM_LeNet(benchmark::State& state) {
-  Run(state, nn::LeNet(), 256, {});
-}
+void BM_LeNet(benchmark::State& state) { Run(state, nn::LeNet(), 256, {}); }
 BENCHMARK(BM_LeNet)->ArgName("devices")->Arg(1)->Arg(2)->UseRealTime();
 
 // What the host needs to request a step: batches so small that there is hardly

@@ -19,6 +19,7 @@
 #include "common/device/testing.h"
 #include "common/nn/layers.h"
 #include "common/nn/loss.h"
+#include "common/nn/models.h"
 #include "common/nn/module.h"
 #include "common/nn/sgd.h"
 #include "common/ops/ops.h"
@@ -227,6 +228,34 @@ DataParallelOptions WithBuckets(std::int64_t bytes, bool overlap,
   options.overlap = overlap;
   options.split = std::move(split);
   return options;
+}
+
+// The book's network, with a bucket for each parameter.
+TEST(DataParallelTest, LeNetHasTheBitsOfOneDevice) {
+  for (int count = 1; count <= 4; ++count) {
+    const std::vector<int> ids = Ids(count);
+    if (static_cast<int>(ids.size()) < count) {
+      GTEST_SKIP() << "needs " << count << " devices";
+    }
+    ManualSeed(count);
+    nn::Sequential net = nn::LeNet(First());
+    const nn::SGDOptions sgd = {0.05, 0.9};
+    OneDevice one(net, sgd);
+    DataParallel many(std::move(net), ids, WithBuckets(1, true));
+    for (int step = 0; step < 20; ++step) {
+      const Tensor labels = MakeBatch(1 + step * 5 % 9, step).labels;
+      const Tensor images = Randn({labels.size(0), 1, 28, 28}, First());
+      const Tensor expected = one.Step(
+          {images, labels}, ShardSizes(images.size(0), many.options().split));
+      const DataParallel::Result result = many.Step(images, labels, sgd);
+      EXPECT_EQ(BitsOf(result.loss), BitsOf(expected)) << "step " << step;
+      EXPECT_EQ(JoinShards(result.outputs, First()).shape(),
+                (Shape{images.size(0), kClasses}));
+    }
+    for (int i = 0; i < count; ++i) {
+      EXPECT_EQ(BitsOf(many.replica(i)), BitsOf(one.net())) << "device " << i;
+    }
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(
