@@ -2,16 +2,15 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <system_error>
 #include <utility>
 #include <vector>
 
-#include "absl/flags/commandlineflag.h"
 #include "absl/flags/flag.h"
 #include "absl/flags/parse.h"
-#include "absl/flags/reflection.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/ascii.h"
@@ -20,7 +19,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "common/base/atomic_file.h"
-#include "common/base/text.h"
+#include "common/base/flag_help.h"
 #include "common/base/user_path.h"
 #include "common/device/device_table.h"
 #include "common/lesson/cell.h"
@@ -181,25 +180,12 @@ absl::Status OpenFiles(LessonOptions* options) {
   return absl::OkStatus();
 }
 
-bool AsksForHelp(int argc, char** argv) {
-  for (int i = 1; i < argc; ++i) {
-    const std::string argument = argv[i];
-    if (argument == "--") return false;
-    if (argument == "--help" || argument == "-help" || argument == "-h") {
-      return true;
-    }
-  }
-  return false;
-}
-
 }  // namespace
 
 absl::StatusOr<LessonOptions> ParseLessonFlags(int argc, char** argv,
                                                Size default_size) {
   absl::SetFlag(&FLAGS_size, SizeName(default_size));
   LessonOptions options;
-  // Abseil's --help lists the flags of every library, and exits with an error
-  // in some versions.
   if (AsksForHelp(argc, argv)) {
     options.help = true;
     return options;
@@ -245,17 +231,7 @@ absl::StatusOr<LessonOptions> ParseLessonFlags(int argc, char** argv,
 }
 
 std::string LessonHelp(const std::string& command) {
-  std::string text = absl::StrCat("Usage: ", command, " -- [flags]\n");
-  for (const char* name : kFlags) {
-    absl::CommandLineFlag* flag = absl::FindCommandLineFlag(name);
-    const std::string now = flag->CurrentValue();
-    absl::StrAppend(&text, "\n--", name,
-                    " (default: ", now.empty() ? "none" : now, ")\n");
-    for (const absl::string_view line : absl::StrSplit(flag->Help(), '\n')) {
-      absl::StrAppend(&text, Wrap(std::string(line), "    "));
-    }
-  }
-  return text;
+  return FlagHelp(command, {std::begin(kFlags), std::end(kFlags)});
 }
 
 }  // namespace d2l

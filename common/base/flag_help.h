@@ -1,0 +1,27 @@
+// What --help prints: a program's own flags. (Abseil's --help lists the flags
+// of every library, and exits with an error in some versions.)
+//
+//   if (AsksForHelp(argc, argv)) {  // before ParseCommandLine
+//     std::cout << FlagHelp("bazel run //:course", {"devices", "size"});
+//     return 0;
+//   }
+//
+// Thread-safe.
+
+#ifndef D2L_COMMON_BASE_FLAG_HELP_H_
+#define D2L_COMMON_BASE_FLAG_HELP_H_
+
+#include <string>
+#include <vector>
+
+namespace d2l {
+
+bool AsksForHelp(int argc, char** argv);
+
+// Each flag with its default and its text. command: how the program is run.
+std::string FlagHelp(const std::string& command,
+                     const std::vector<const char*>& flags);
+
+}  // namespace d2l
+
+#endif  // D2L_COMMON_BASE_FLAG_HELP_H_
