@@ -20,6 +20,7 @@
 #include "common/device/memory.h"
 #include "common/kernels/kernels.h"
 #include "common/ops/creation_primitives.h"
+#include "common/ops/generator.h"
 #include "common/ops/launch.h"
 #include "common/ops/primitive.h"
 
@@ -390,8 +391,21 @@ void ManualSeed(std::uint64_t seed) {
 }
 
 void ManualSeed(std::uint64_t seed, Device device) {
+  SetGeneratorState({seed, 0}, device);
+}
+
+GeneratorState GetGeneratorState(Device device) {
   GetDeviceInfo(device);  // throws if it is not in the table
-  GeneratorOf(device).Seed(seed);
+  const Generator& generator = GeneratorOf(device);
+  return {generator.seed.load(std::memory_order_relaxed),
+          generator.offset.load(std::memory_order_relaxed)};
+}
+
+void SetGeneratorState(const GeneratorState& state, Device device) {
+  GetDeviceInfo(device);
+  Generator& generator = GeneratorOf(device);
+  generator.seed.store(state.seed, std::memory_order_relaxed);
+  generator.offset.store(state.offset, std::memory_order_relaxed);
 }
 
 }  // namespace d2l

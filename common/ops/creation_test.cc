@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "common/device/device_table.h"
+#include "common/ops/generator.h"
 #include "common/ops/read.h"
 #include "common/ops/testing.h"
 #include "gmock/gmock.h"
@@ -316,6 +317,18 @@ TEST_P(CreationTest, NoNumbersTakeNothingFromTheSequence) {
   ManualSeed(3);
   EXPECT_EQ(ValuesOf(Rand({0, 4}, device())), std::vector<double>());
   EXPECT_EQ(ValuesOf(Rand({4}, device())), expected);
+}
+
+TEST_P(CreationTest, AGeneratorGoesOnFromWhereItStood) {
+  ManualSeed(3);
+  Rand({5}, device());
+  const GeneratorState state = GetGeneratorState(device());
+  EXPECT_EQ(state.seed, 3u);
+  const std::vector<double> expected = ValuesOf(Randn({7}, device()));
+  EXPECT_GT(GetGeneratorState(device()).offset, state.offset);
+  ManualSeed(4);
+  SetGeneratorState(state, device());
+  EXPECT_EQ(ValuesOf(Randn({7}, device())), expected);
 }
 
 TEST_P(CreationTest, ASeedGivesTheSameNumbersOnEveryDevice) {
