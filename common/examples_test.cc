@@ -77,6 +77,7 @@
 #include "common/nn/sgd.h"
 #include "common/nn/state_dict.h"
 #include "common/ops/elementwise_primitives.h"
+#include "common/ops/generator.h"
 #include "common/ops/make_primitive.h"
 #include "common/ops/matmul_primitives.h"
 #include "common/ops/nn/convolution.h"
@@ -106,6 +107,9 @@
 #include "common/tensor/scalar.h"
 #include "common/tensor/shape.h"
 #include "common/tensor/tensor.h"
+#include "common/training/checkpoint.h"
+#include "common/training/progress_view.h"
+#include "common/training/trainer.h"
 #include "gtest/gtest.h"
 
 namespace d2l {
@@ -120,6 +124,7 @@ const std::set<std::string>& NotCompiled() {
       "common/base/cgroup.h",
       "common/base/child_process.h",
       "common/base/cpu_times.h",
+      "common/base/flag_help.h",
       "common/base/interned.h",
       "common/base/listener_list.h",
       "common/base/source_location.h",
@@ -523,6 +528,15 @@ TEST_F(ExamplesTest, Tensor) {
 
 TEST_F(ExamplesTest, Ops) {
   {
+    // Example of common/ops/generator.h
+    const GeneratorState before = GetGeneratorState(device);
+    Tensor x = Rand({3}, device);
+    SetGeneratorState(before, device);
+    Tensor same = Rand({3}, device);  // the numbers of x
+    // End of example
+    EXPECT_TRUE(Equal(x, same));
+  }
+  {
     // Example of common/ops/elementwise.h
     Tensor z = x * y + 2;
     Tensor clipped = Where(z > 1, 1, z);
@@ -914,6 +928,44 @@ TEST_F(ExamplesTest, Networks) {
     // End of example
     EXPECT_EQ(net.Report().programs.size(), 2u);
     EXPECT_TRUE(saved.ok()) << saved;
+  }
+}
+
+TEST_F(ExamplesTest, Training) {
+  const Dataset data = GenerateImages(600);
+  const Dataset test = GenerateImages(10, /*seed=*/0, /*first=*/600);
+  nn::Sequential net(nn::Flatten(), nn::Linear(784, 10, true, device));
+  DataLoader test_batches(test, {/*batch_size=*/256}, device);
+  // Example of common/training/trainer.h
+  DataLoader batches(data, {/*batch_size=*/256}, device);
+  nn::SGD sgd(nn::Parameters(net), {/*lr=*/0.2});
+  Trainer trainer(net, sgd, batches);
+  absl::StatusOr<bool> over = trainer.RunEpoch();
+  if (!over.ok()) std::cerr << over.status().message() << "\n";
+  trainer.FinishEpoch(*Accuracy(net, test_batches));
+  trainer.progress().epochs.back().test_accuracy;
+  // End of example
+  EXPECT_TRUE(*over);
+  {
+    // Example of common/training/checkpoint.h
+    Checkpoint checkpoint;
+    checkpoint.options["batch_size"] = "256";
+    checkpoint.progress = trainer.progress();
+    checkpoint.state = CopyState(net, sgd, {device});
+    absl::Status saved = SaveCheckpoint(checkpoint, "lenet.safetensors");
+    auto loaded = LoadCheckpoint("lenet.safetensors", device);
+    absl::Status restored = RestoreState(loaded->state, net, sgd, {device});
+    // End of example
+    EXPECT_TRUE(saved.ok() && restored.ok());
+  }
+  const TrainingProgress& progress = trainer.progress();
+  {
+    // Example of common/training/progress_view.h
+    ProgressView view(std::cout, ProgressView::TerminalRows(), {10, 12000});
+    view.Look(progress);   // now and then
+    view.Epoch(progress);  // at an epoch's end: a line
+    view.Line("Saved: lenet.safetensors");
+    // End of example
   }
 }
 

@@ -1,0 +1,84 @@
+// Checkpoint: a training run in a file, from which it goes on as if it had
+// never stopped: the same numbers, bit for bit.
+//
+//   Checkpoint checkpoint;
+//   checkpoint.options["batch_size"] = "256";
+//   checkpoint.progress = trainer.progress();
+//   checkpoint.state = CopyState(net, sgd, {device});
+//   absl::Status saved = SaveCheckpoint(checkpoint, "lenet.safetensors");
+//   auto loaded = LoadCheckpoint("lenet.safetensors", device);
+//   absl::Status restored = RestoreState(loaded->state, net, sgd, {device});
+//
+// The file is one of safetensors, replaced atomically: tensors "model.NAME" and
+// "momentum.NAME", and as metadata, in JSON, the options, the progress and
+// where the generators of random numbers stand.
+//
+// Files may be untrusted. Errors of files are an absl::Status that names the
+// file and what is wrong; a failed operation behind a tensor throws AsyncError.
+// Values own what they hold. Thread-safety: as of the module and the optimiser.
+
+#ifndef D2L_COMMON_TRAINING_CHECKPOINT_H_
+#define D2L_COMMON_TRAINING_CHECKPOINT_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/data/loader.h"
+#include "common/device/device.h"
+#include "common/nn/module.h"
+#include "common/nn/sgd.h"
+#include "common/ops/generator.h"
+#include "common/safetensors/safetensors.h"
+
+namespace d2l {
+
+struct EpochRecord {
+  double seconds = 0;  // of training
+  double loss = 0;     // the mean over the samples, as they were trained on
+  double training_accuracy = 0;  // likewise
+  double test_accuracy = 0;
+};
+
+struct TrainingProgress {
+  std::vector<EpochRecord> epochs;  // those that are over
+  LoaderPosition next;              // the batch to train on next
+  // Of the epoch of `next`, so far.
+  std::int64_t samples = 0;
+  std::int64_t right = 0;  // as they were trained on
+  double loss_sum = 0;
+  double seconds = 0;
+};
+
+// All that the steps to come depend on, besides the data.
+struct TrainingState {
+  safetensors::NamedTensors tensors;
+  std::vector<GeneratorState> generators;  // of the devices
+};
+
+// Copies; asynchronous.
+TrainingState CopyState(const nn::Module& net, nn::SGD& sgd,
+                        const std::vector<Device>& devices);
+// Writes to the parameters' memory. InvalidArgument, before anything is
+// changed, if the state is another network's or of another number of devices.
+absl::Status RestoreState(const TrainingState& state, const nn::Module& net,
+                          nn::SGD& sgd, const std::vector<Device>& devices);
+
+struct Checkpoint {
+  std::map<std::string, std::string> options;  // the program's
+  TrainingProgress progress;
+  TrainingState state;
+};
+
+absl::Status SaveCheckpoint(const Checkpoint& checkpoint,
+                            const std::string& path);
+// The tensors are on `device`.
+absl::StatusOr<Checkpoint> LoadCheckpoint(const std::string& path,
+                                          Device device);
+
+}  // namespace d2l
+
+#endif  // D2L_COMMON_TRAINING_CHECKPOINT_H_

@@ -1,0 +1,371 @@
+// Training against a plain loop, resuming at every batch, and what goes wrong.
+
+#include "common/training/trainer.h"
+
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "common/autograd/tape.h"
+#include "common/base/temporary_directory.h"
+#include "common/data/generated.h"
+#include "common/device/device_table.h"
+#include "common/device/testing.h"
+#include "common/nn/layers.h"
+#include "common/nn/loss.h"
+#include "common/ops/ops.h"
+#include "common/safetensors/safetensors.h"
+#include "common/training/checkpoint.h"
+#include "common/training/progress_view.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace d2l {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr nn::SGDOptions kWithMomentum = {/*lr=*/0.1, /*momentum=*/0.9};
+
+// Everything a program that trains has. 70 images: the last batch is smaller.
+struct ARun {
+  explicit ARun(std::uint64_t seed, const nn::SGDOptions& options = {0.1},
+                TrainerHooks hooks = {}, std::int64_t batch_size = 16,
+                Device on = AllDevices()[0])
+      : device(Seeded(seed, on)),
+        net(nn::Flatten(), nn::Linear(784, 8, true, device), nn::Dropout(0.5),
+            nn::ReLU(), nn::Linear(8, 10, true, device)),
+        sgd(nn::Parameters(net), options),
+        batches(data, {batch_size, true, false, /*seed=*/3}, device),
+        trainer(net, sgd, batches, std::move(hooks)) {}
+
+  static Device Seeded(std::uint64_t seed, Device device) {
+    ManualSeed(seed, device);
+    return device;
+  }
+
+  // To the end of this many epochs; false if it was stopped.
+  bool Train(std::int64_t epochs) {
+    while (trainer.progress().next.epoch < epochs) {
+      if (!*trainer.RunEpoch()) return false;
+      trainer.FinishEpoch(*Accuracy(net, batches_of_test));
+    }
+    return true;
+  }
+
+  std::string StateInHex() {
+    const TrainingState state = CopyState(net, sgd, {device});
+    std::string text =
+        absl::StrCat(state.generators[0].seed, " ", state.generators[0].offset);
+    for (const auto& [name, tensor] : state.tensors) {
+      absl::StrAppend(&text, "\n", name);
+      for (const float value : ToVector<float>(tensor)) {
+        std::uint32_t bits;
+        std::memcpy(&bits, &value, sizeof(bits));
+        absl::StrAppend(&text, " ", absl::Hex(bits));
+      }
+    }
+    return text;
+  }
+
+  const Dataset data = GenerateImages(70);
+  const Dataset test = GenerateImages(30, 0, 70);
+  const Device device;
+  nn::Sequential net;
+  nn::SGD sgd;
+  DataLoader batches;
+  DataLoader batches_of_test{test, {7, false}, device};
+  Trainer trainer;
+};
+
+void ExpectSame(const TrainingProgress& a, const TrainingProgress& b) {
+  ASSERT_EQ(a.epochs.size(), b.epochs.size());
+  for (std::size_t i = 0; i < a.epochs.size(); ++i) {
+    EXPECT_EQ(a.epochs[i].loss, b.epochs[i].loss);
+    EXPECT_EQ(a.epochs[i].training_accuracy, b.epochs[i].training_accuracy);
+    EXPECT_EQ(a.epochs[i].test_accuracy, b.epochs[i].test_accuracy);
+  }
+}
+
+TEST(Trainer, IsThePlainLoop) {
+  ARun run(1, kWithMomentum, {}, /*batch_size=*/3);  // 24 steps: three looks
+  ASSERT_TRUE(run.Train(2));
+
+  ARun plain(1, kWithMomentum, {}, 3);
+  for (int epoch = 0; epoch < 2; ++epoch) {
+    double loss_sum = 0;
+    std::int64_t right = 0;
+    while (const std::optional<Batch> batch = plain.batches.Next()) {
+      GradientTape tape(nn::Parameters(plain.net));
+      const Tensor logits = plain.net(batch->images);
+      const Tensor loss = nn::CrossEntropyLoss(logits, batch->labels);
+      plain.sgd.Step(tape.Backward(loss));
+      const auto labels = ToVector<std::int64_t>(batch->labels);
+      loss_sum += Item(loss) * static_cast<double>(labels.size());
+      const auto guesses = ToVector<std::int64_t>(ArgMax(logits, 1));
+      for (std::size_t i = 0; i < labels.size(); ++i) {
+        right += guesses[i] == labels[i] ? 1 : 0;
+      }
+    }
+    const EpochRecord& record = run.trainer.progress().epochs[epoch];
+    EXPECT_EQ(record.loss, loss_sum / 70);
+    EXPECT_EQ(record.training_accuracy, static_cast<double>(right) / 70);
+    EXPECT_GT(record.seconds, 0);
+  }
+  EXPECT_TRUE(run.StateInHex() == plain.StateInHex());
+}
+
+TEST(Trainer, AccuracyIsOfEveryImageWithoutDropout) {
+  ARun run(1);
+  const double accuracy = *Accuracy(run.net, run.batches_of_test);
+  EXPECT_TRUE(run.net.training());
+  run.net.Eval();
+  std::int64_t right = 0;
+  while (const std::optional<Batch> batch = run.batches_of_test.Next()) {
+    right += Item<std::int64_t>(
+        Sum(ArgMax(run.net(batch->images), 1) == batch->labels));
+  }
+  EXPECT_EQ(accuracy, static_cast<double>(right) / 30);
+  EXPECT_EQ(Accuracy(run.net, run.batches_of_test, [] { return true; }),
+            std::nullopt);
+}
+
+// With momentum, which begins undefined, and Dropout, which draws numbers.
+TEST(Checkpoint, ResumedAtAnyBatchEqualsTheUnbrokenRun) {
+  const TemporaryDirectory directory;
+  const std::string file = directory.path() + "/run.safetensors";
+  ARun unbroken(1, kWithMomentum);
+  ASSERT_TRUE(unbroken.Train(2));  // of 5 batches
+  const std::string expected = unbroken.StateInHex();
+  for (int stop_at = 0; stop_at <= 10; ++stop_at) {
+    int asked = 0;
+    ARun broken(1, kWithMomentum,
+                {[&] { return asked++ == stop_at + (stop_at > 5 ? 1 : 0); }});
+    ASSERT_FALSE(broken.Train(2)) << stop_at;
+    EXPECT_EQ(broken.trainer.progress().next.epoch * 5 +
+                  broken.trainer.progress().next.batch,
+              stop_at);
+    ASSERT_TRUE(
+        SaveCheckpoint({{{"net", "a net"}},
+                        broken.trainer.progress(),
+                        CopyState(broken.net, broken.sgd, {broken.device})},
+                       file)
+            .ok());
+
+    ARun resumed(99, kWithMomentum);
+    const absl::StatusOr<Checkpoint> loaded =
+        LoadCheckpoint(file, resumed.device);
+    ASSERT_TRUE(loaded.ok()) << loaded.status();
+    EXPECT_EQ(loaded->options.at("net"), "a net");
+    ASSERT_TRUE(
+        RestoreState(loaded->state, resumed.net, resumed.sgd, {resumed.device})
+            .ok());
+    resumed.trainer.SetProgress(loaded->progress);
+    ASSERT_TRUE(resumed.Train(2));
+    EXPECT_TRUE(resumed.StateInHex() == expected) << stop_at;
+    ExpectSame(resumed.trainer.progress(), unbroken.trainer.progress());
+  }
+}
+
+TEST(Trainer, SaysWhereTheTrainingLeftTheFiniteNumbers) {
+  ARun run(1, {/*lr=*/1e30});
+  const absl::StatusOr<bool> over = run.trainer.RunEpoch();
+  ASSERT_FALSE(over.ok());
+  EXPECT_THAT(std::string(over.status().message()),
+              AllOf(HasSubstr("batch 2 of epoch 1, where the loss was "),
+                    HasSubstr("First: matmul"),
+                    HasSubstr("requested at common/nn/layers.cc:")));
+  EXPECT_EQ(run.StateInHex().find("7fc00000"), std::string::npos);
+}
+
+// Whichever batch it is, also the last, after which no loss is computed.
+TEST(Trainer, FindsTheBatchAfterWhichAParameterIsInfinite) {
+  for (const int bad : {0, 7, 8, 12, 23}) {
+    SCOPED_TRACE(bad);
+    ARun run(1, {0.1}, {}, /*batch_size=*/3);
+    const TrainStep step = MakeTrainStep(run.net, run.sgd);
+    Trainer trainer(run.net, run.sgd, run.batches, {}, [&](const Batch& batch) {
+      const StepResult result = step(batch);
+      // The loader is at the next batch.
+      if (run.batches.position().batch == bad + 1) {
+        const NoGradGuard guard;
+        FillInPlace(nn::Parameters(run.net)[1],
+                    std::numeric_limits<double>::infinity());
+      }
+      return result;
+    });
+    const absl::Status status = trainer.RunEpoch().status();
+    EXPECT_THAT(std::string(status.message()),
+                HasSubstr(absl::StrCat("batch ", bad + 1, " of epoch 1")));
+    // It is as before that batch, which would now be trained rightly.
+    EXPECT_EQ(run.StateInHex().find("7f800000"), std::string::npos);
+  }
+}
+
+TEST(Trainer, RefusesParametersElsewhereAndNoImages) {
+  const std::vector<Device> devices = AllDevices();
+  ASSERT_GE(devices.size(), 2u);
+  ARun run(1);
+  nn::Linear elsewhere(784, 10, true, devices[1]);
+  nn::SGD sgd(nn::Parameters(elsewhere), {0.1});
+  EXPECT_THAT(ThrownText([&] { Trainer(elsewhere, sgd, run.batches); }),
+              AllOf(HasSubstr("parameter \"weight\" is"),
+                    HasSubstr(devices[1].ToString()),
+                    HasSubstr("batches are on " + devices[0].ToString()),
+                    HasSubstr("nn::To")));
+  const Dataset none = {"nothing", {}, {}};
+  DataLoader empty(none, {4}, devices[0]);
+  EXPECT_THAT(ThrownText([&] { Trainer(run.net, run.sgd, empty); }),
+              HasSubstr("nothing, which has 0 images"));
+  const Batch batch = {Empty({0, 1, 28, 28}, devices[0]),
+                       Empty({0}, devices[0], DType::kInt64)};
+  EXPECT_THAT(ThrownText([&] { MakeTrainStep(run.net, run.sgd)(batch); }),
+              HasSubstr("a batch of at least one image wanted"));
+}
+
+TEST(Checkpoint, AnotherNetworksStateChangesNothing) {
+  ARun run(1);
+  const std::string before = run.StateInHex();
+  const auto refusal = [&](const std::function<void(TrainingState&)>& change) {
+    TrainingState state = CopyState(run.net, run.sgd, {run.device});
+    change(state);
+    const absl::Status status =
+        RestoreState(state, run.net, run.sgd, {run.device});
+    EXPECT_FALSE(status.ok());
+    EXPECT_TRUE(run.StateInHex() == before);
+    return std::string(status.message());
+  };
+  EXPECT_THAT(refusal([](TrainingState& s) { s.generators.clear(); }),
+              HasSubstr("on 0 devices, and there are 1"));
+  EXPECT_THAT(
+      refusal([](TrainingState& s) { s.tensors.erase("model.4.bias"); }),
+      HasSubstr("no \"model.4.bias\", which Sequential needs"));
+  EXPECT_THAT(refusal([&](TrainingState& s) {
+                s.tensors["model.4.bias"] = Ones({9}, run.device);
+              }),
+              AllOf(HasSubstr("shape (9)"), HasSubstr("shape (10)")));
+  EXPECT_THAT(refusal([&](TrainingState& s) {
+                s.tensors["model.4.bias"] =
+                    Ones({10}, run.device, DType::kFloat64);
+              }),
+              HasSubstr("float64"));
+  EXPECT_THAT(refusal([&](TrainingState& s) {
+                s.tensors["model.5.bias"] = Ones({10}, run.device);
+              }),
+              HasSubstr("it has 5 tensors, and Sequential needs 4"));
+  EXPECT_THAT(refusal([&](TrainingState& s) {
+                s.tensors["momentum.1.weight"] = Ones({8, 784}, run.device);
+              }),
+              HasSubstr("no \"momentum.1.bias\""));
+}
+
+TEST(Checkpoint, FilesThatAreNoneAreRefused) {
+  const TemporaryDirectory directory;
+  const std::string file = directory.path() + "/bad.safetensors";
+  const Device device = AllDevices()[0];
+  const auto refusal = [&](const safetensors::Metadata& metadata) {
+    EXPECT_TRUE(
+        safetensors::SaveFile({{"a", Ones({2}, device)}}, file, metadata).ok());
+    const absl::Status status = LoadCheckpoint(file, device).status();
+    EXPECT_FALSE(status.ok());
+    EXPECT_THAT(std::string(status.message()),
+                HasSubstr(file + " is no checkpoint of a training: "));
+    return std::string(status.message());
+  };
+  const std::string progress =
+      R"({"epoch": 0, "batch": 1, "samples": 3, "right": 1, "loss_sum": 2.5,
+          "seconds": 1, "epochs": []})";
+  const safetensors::Metadata good = {{"format", "d2l training checkpoint 1"},
+                                      {"options", "{}"},
+                                      {"progress", progress},
+                                      {"generators", "[[1, 2]]"}};
+  ASSERT_TRUE(
+      safetensors::SaveFile({{"a", Ones({2}, device)}}, file, good).ok());
+  ASSERT_TRUE(LoadCheckpoint(file, device).ok());
+
+  EXPECT_THAT(refusal({}), HasSubstr("nn::LoadStateDict"));
+  const auto with = [&](const std::string& name, const std::string& value) {
+    safetensors::Metadata bad = good;
+    bad[name] = value;
+    return refusal(bad);
+  };
+  EXPECT_THAT(with("format", "2"), HasSubstr("\"format\""));
+  for (const char* name : {"options", "progress", "generators"}) {
+    safetensors::Metadata bad = good;
+    bad.erase(name);
+    EXPECT_THAT(refusal(bad), HasSubstr("is missing"));
+    EXPECT_THAT(with(name, "{"), HasSubstr("no JSON as wanted"));
+    EXPECT_THAT(with(name, "[3]"), HasSubstr("no JSON as wanted"));
+    EXPECT_THAT(with(name, std::string(100000, '[')), HasSubstr("no JSON"));
+  }
+  with("options", R"({"net": 3})");
+  with("generators", "[[1, -2]]");
+  with("generators", "[[1]]");
+  const auto changed = [&](const std::string& from, const std::string& to) {
+    std::string text = progress;
+    text.replace(text.find(from), from.size(), to);
+    return with("progress", text);
+  };
+  changed("\"batch\": 1", "\"batch\": -1");
+  changed("\"batch\": 1", "\"batch\": 1.5");
+  changed("\"batch\": 1", "\"batch\": 99999999999999999999");
+  changed("\"batch\": 1", "\"batch\": \"1\"");
+  changed("2.5", "null");
+  changed("\"epoch\": 0", "\"epoch\": 1");
+  changed("[]", "[[1, 2]]");
+}
+
+TrainingProgress Progress() {
+  TrainingProgress progress;
+  progress.epochs = {{2, 1.5, 0.4, 0.5}, {2, 0.75, 0.8, 0.7}};
+  progress.next = {2, 5};
+  progress.samples = 500;
+  progress.right = 400;
+  progress.loss_sum = 250;
+  progress.seconds = 1;
+  return progress;
+}
+
+TEST(ProgressView, ElsewhereThanOnATerminalAreLinesAlone) {
+  std::ostringstream out;
+  ProgressView view(out, /*rows=*/0, {10, 1000});
+  view.Look(Progress());
+  EXPECT_EQ(out.str(), "");
+  view.Epoch(Progress());
+  view.Line("Saved");
+  EXPECT_EQ(out.str(),
+            "epoch  2/10  loss 0.7500  training 0.8000  test 0.7000  2.00 s  "
+            "500/s\nSaved\n");
+}
+
+TEST(ProgressView, ATerminalHasCurvesAndABarThatGoAway) {
+  std::ostringstream out;
+  {
+    ProgressView view(out, /*rows=*/40, {10, 1000});
+    view.Look(Progress());
+    EXPECT_THAT(out.str(),
+                AllOf(HasSubstr("test accuracy"), HasSubstr("training loss"),
+                      HasSubstr("epoch 3/10 ["), HasSubstr("#"),
+                      HasSubstr("500/s, loss 0.500, accuracy 0.800, "
+                                "0:15 left\n")));
+  }
+  EXPECT_THAT(out.str(), HasSubstr("\033[J"));
+  // Too low for the curves.
+  std::ostringstream low;
+  ProgressView view(low, /*rows=*/5, {10, 1000});
+  view.Look(Progress());
+  EXPECT_THAT(low.str(), AllOf(HasSubstr("epoch 3/10 ["),
+                               Not(HasSubstr("test accuracy"))));
+}
+
+}  // namespace
+}  // namespace d2l
