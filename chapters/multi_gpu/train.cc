@@ -1,0 +1,374 @@
+// Trains a network on images, on one device:
+//
+//   bazel run //chapters/multi_gpu:train -- --net=lenet
+//   --save=lenet.safetensors
+//
+// Ctrl-C saves a checkpoint, from which --resume goes on bit for bit as the
+// unbroken run would have; a second one ends the program at once. The exit code
+// is 0, 128 + the signal for a run that was stopped, and else 1.
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdint>
+#include <exception>
+#include <iostream>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "chapters/multi_gpu/train_options.h"
+#include "common/base/atomic_file.h"
+#include "common/base/flag_help.h"
+#include "common/base/sha256.h"
+#include "common/base/stdout.h"
+#include "common/base/text.h"
+#include "common/base/user_path.h"
+#include "common/data/generated.h"
+#include "common/data/idx.h"
+#include "common/data/loader.h"
+#include "common/device/device_table.h"
+#include "common/nn/module.h"
+#include "common/nn/sgd.h"
+#include "common/training/checkpoint.h"
+#include "common/training/progress_view.h"
+#include "common/training/trainer.h"
+#include "nlohmann/json.hpp"
+
+namespace d2l {
+namespace {
+
+std::atomic<int> stop_signal{0};
+
+// Only calls that are safe in a signal handler.
+void OnSignal(int number) {
+  if (stop_signal.exchange(number) != 0) {
+    RemoveTemporaryFiles();
+    signal(number, SIG_DFL);
+    raise(number);
+    return;
+  }
+  constexpr char kText[] =
+      "\nStopping after the steps that were begun; once more: at once.\n";
+  if (write(STDERR_FILENO, kText, sizeof(kText) - 1) < 0) {
+    // There is nowhere to report it.
+  }
+}
+
+void StopOnSignals() {
+  for (const int number : {SIGINT, SIGTERM}) {
+    struct sigaction action = {};
+    // In the background, where Ctrl-C does not count, the shell says so.
+    if (sigaction(number, nullptr, &action) == 0 &&
+        action.sa_handler == SIG_IGN) {
+      continue;
+    }
+    action = {};
+    action.sa_handler = OnSignal;
+    action.sa_flags = SA_RESTART;
+    sigaction(number, &action, nullptr);
+  }
+}
+
+int Complain(const absl::Status& status) {
+  std::cerr << Wrap(std::string(status.message()), "Error: ") << std::flush;
+  return 1;
+}
+
+struct Data {
+  Dataset training;
+  Dataset test;
+};
+
+absl::StatusOr<Data> LoadData(const TrainOptions& options) {
+  if (options.data_dir.empty()) {
+    const std::int64_t test = std::max<std::int64_t>(10, options.images / 6);
+    return Data{GenerateImages(options.images),
+                GenerateImages(test, /*seed=*/0, /*first=*/options.images)};
+  }
+  absl::StatusOr<Dataset> training =
+      LoadFashionMnist(options.data_dir, Split::kTraining);
+  if (!training.ok()) return training.status();
+  absl::StatusOr<Dataset> test =
+      LoadFashionMnist(options.data_dir, Split::kTest);
+  if (!test.ok()) return test.status();
+  if (training->size() == 0 || test->size() == 0) {
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "%s has %d images to train on and %d to test on; at least one of each "
+        "is needed. Name another --data_dir, or none for generated images.",
+        training->name, training->size(), test->size()));
+  }
+  return Data{*std::move(training), *std::move(test)};
+}
+
+// "generated data, seed 0: 12000 images, SHA-256 57ab…", the same for the same
+// images wherever they are.
+std::string Fingerprint(const Dataset& data) {
+  Sha256 hash;
+  for (const std::vector<std::uint8_t>* part : {&data.images, &data.labels}) {
+    hash.Update({reinterpret_cast<const char*>(part->data()), part->size()});
+  }
+  return absl::StrFormat("%d images with the SHA-256 %s", data.size(),
+                         hash.Hex().substr(0, 16));
+}
+
+// One run of the program.
+class Training {
+ public:
+  Training(TrainOptions options, Data data)
+      : options_(std::move(options)),
+        data_(std::move(data)),
+        fingerprint_(Fingerprint(data_.training)),
+        net_(MakeNet(options_)),
+        sgd_(nn::Parameters(*net_), {options_.lr, options_.momentum}),
+        batches_(data_.training,
+                 {options_.batch_size, /*shuffle=*/true, /*drop_last=*/false,
+                  options_.seed},
+                 options_.device),
+        test_batches_(data_.test, {256, /*shuffle=*/false}, options_.device),
+        view_(std::cout, ProgressView::TerminalRows(),
+              {options_.epochs, data_.training.size()}),
+        trainer_(*net_, sgd_, batches_,
+                 {[] { return stop_signal != 0; },
+                  [this](const TrainingProgress& at) { view_.Look(at); }}) {}
+
+  // The exit code.
+  absl::StatusOr<int> Run() {
+    PrintHead();
+    absl::Status status = Resume();
+    if (!status.ok()) return status;
+    while (Now().next.epoch < options_.epochs) {
+      const absl::StatusOr<bool> over = trainer_.RunEpoch();
+      if (!over.ok()) return NotFinite(over.status());
+      std::optional<double> accuracy;
+      if (*over) {
+        accuracy =
+            Accuracy(*net_, test_batches_, [] { return stop_signal != 0; });
+      }
+      if (!accuracy) return SaveAndStop();
+      trainer_.FinishEpoch(*accuracy);
+      view_.Epoch(Now());
+      NoteChance();
+      // The training goes on: the next epoch may find room.
+      if (!options_.save.empty()) saved_ = Save(options_.save);
+      if (!saved_.ok()) view_.Line(std::string(saved_.message()));
+    }
+    PrintResult();
+    status = WriteFiles();
+    return status.ok() && saved_.ok() ? 0 : 1;
+  }
+
+ private:
+  const TrainingProgress& Now() const { return trainer_.progress(); }
+
+  void PrintHead() const {
+    std::cout << Wrap(absl::StrFormat(
+                     "%s, %d parameters, --init=%s, --batch_size=%d, --lr=%g, "
+                     "--momentum=%g, --seed=%d, on %s",
+                     options_.net, nn::NumParameters(*net_), options_.init,
+                     options_.batch_size, options_.lr, options_.momentum,
+                     options_.seed, GetDeviceInfo(options_.device).Describe()))
+              << Wrap(absl::StrFormat("%s: %d images to train on, %d to test",
+                                      data_.training.name,
+                                      data_.training.size(), data_.test.size()))
+              << std::flush;
+  }
+
+  absl::Status Resume() {
+    if (!options_.checkpoint) return absl::OkStatus();
+    const Checkpoint& from = *options_.checkpoint;
+    const auto error = [&](absl::string_view what) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("cannot go on from ", options_.resume, ": ", what));
+    };
+    const auto trained_on = from.options.find("data");
+    if (trained_on == from.options.end() ||
+        trained_on->second != fingerprint_) {
+      return error(absl::StrFormat(
+          "it was trained on %s; %s has %s. Name the same data with "
+          "--data_dir or --images.",
+          trained_on == from.options.end() ? "nothing that it names"
+                                           : trained_on->second,
+          data_.training.name, fingerprint_));
+    }
+    const absl::Status restored =
+        RestoreState(from.state, *net_, sgd_, {options_.device});
+    if (!restored.ok()) return error(restored.message());
+    trainer_.SetProgress(from.progress);
+    view_.Line(
+        absl::StrFormat("Resumed from %s: epoch %d, after batch %d of %d",
+                        options_.resume, from.progress.next.epoch + 1,
+                        from.progress.next.batch, batches_.batches()));
+    if (Now().next.epoch >= options_.epochs) {
+      view_.Line(absl::StrFormat(
+          "All its epochs are trained; for more, say --epochs=%d.",
+          2 * options_.epochs));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Save(const std::string& file) {
+    Checkpoint checkpoint = {options_.ForCheckpoint(), Now(),
+                             CopyState(*net_, sgd_, {options_.device})};
+    checkpoint.options["data"] = fingerprint_;
+    return SaveCheckpoint(checkpoint, UserPath(file));
+  }
+
+  absl::StatusOr<int> SaveAndStop() {
+    const std::string file =
+        options_.save.empty()
+            ? absl::StrCat(options_.net, "_interrupted.safetensors")
+            : options_.save;
+    const absl::Status saved = Save(file);
+    if (!saved.ok()) return saved;
+    view_.Line(absl::StrFormat(
+        "Saved after batch %d of %d of epoch %d: %s. Go on with\n  %s",
+        Now().next.batch, batches_.batches(), Now().next.epoch + 1, file,
+        options_.CommandToResume(file)));
+    const absl::Status written = WriteFiles();
+    if (!written.ok()) return written;
+    return 128 + stop_signal;
+  }
+
+  absl::Status NotFinite(const absl::Status& status) const {
+    std::string text =
+        absl::StrCat(status.message(),
+                     " Training stopped. Try a smaller learning rate: --lr=",
+                     absl::StrFormat("%.2g", options_.lr / 10));
+    if (!options_.save.empty() && !Now().epochs.empty() && saved_.ok()) {
+      absl::StrAppend(&text, ", or go on with it from ", options_.save,
+                      ", which is of the end of epoch ", Now().epochs.size());
+    }
+    return absl::OutOfRangeError(absl::StrCat(text, "."));
+  }
+
+  // Once.
+  void NoteChance() {
+    const std::int64_t steps = Now().next.epoch * batches_.batches();
+    const EpochRecord& last = Now().epochs.back();
+    constexpr double kChance = 1.5 / kClasses;
+    if (noted_ || steps < 35 || last.training_accuracy > kChance ||
+        last.test_accuracy > kChance) {
+      return;
+    }
+    noted_ = true;
+    view_.Line(absl::StrFormat(
+        "Still at chance after %d steps: try %s", steps,
+        options_.init == "book"
+            ? "--init=xavier. The book's N(0, 0.01) stays there long: LeNet "
+              "at\n--lr=0.2 for about 970 steps, and for 35 with xavier."
+            : "another learning rate than "
+              "--lr=" +
+                  absl::StrCat(options_.lr) + "."));
+  }
+
+  double SecondsPerEpoch() const {
+    double seconds = 0;
+    for (const EpochRecord& epoch : Now().epochs) seconds += epoch.seconds;
+    return seconds / static_cast<double>(Now().epochs.size());
+  }
+
+  // The course's closing line, and the same in English with the data's name.
+  void PrintResult() {
+    const double accuracy = Now().epochs.back().test_accuracy;
+    const Device device = options_.device;
+    view_.Line(absl::StrFormat(
+        "测试精度：%.2f，%.1f秒/轮，在[device(type='%s', index=%d)]", accuracy,
+        SecondsPerEpoch(), device.type() == DeviceType::kCpu ? "cpu" : "cuda",
+        device.index()));
+    view_.Line(absl::StrFormat(
+        "test accuracy %.2f on %s, %.1f s/epoch, on [%s]", accuracy,
+        data_.test.name, SecondsPerEpoch(), device.ToString()));
+  }
+
+  std::string ToJson() const {
+    nlohmann::ordered_json epochs = nlohmann::ordered_json::array();
+    for (const EpochRecord& epoch : Now().epochs) {
+      epochs.push_back({{"training_loss", epoch.loss},
+                        {"training_accuracy", epoch.training_accuracy},
+                        {"test_accuracy", epoch.test_accuracy},
+                        {"seconds", epoch.seconds}});
+    }
+    const DeviceInfo& info = GetDeviceInfo(options_.device);
+    const nlohmann::ordered_json json = {
+        {"program", "train"},
+        {"data",
+         {{"name", data_.training.name},
+          {"training", fingerprint_},
+          {"test", Fingerprint(data_.test)}}},
+        {"options", options_.ForCheckpoint()},
+        {"parameters", nn::NumParameters(*net_)},
+        {"devices",
+         {{{"name", info.device.ToString()},
+           {"kind", DeviceKindName(info.kind)},
+           {"hardware", info.name}}}},
+        {"versions", {{"compiler", __VERSION__}}},
+        {"epochs", epochs}};
+    // `replace`: a path may be no UTF-8; that must not throw.
+    return json.dump(2, ' ', false,
+                     nlohmann::ordered_json::error_handler_t::replace) +
+           "\n";
+  }
+
+  absl::Status WriteFiles() {
+    const auto write = [&](std::optional<AtomicFile>& file,
+                           const std::string& text) {
+      if (!file) return absl::OkStatus();
+      file->Write(text);
+      const absl::Status status = file->Commit();
+      if (status.ok()) view_.Line(absl::StrCat("Written: ", file->path()));
+      return status;
+    };
+    absl::Status status = write(options_.json, ToJson());
+    status.Update(write(
+        options_.svg,
+        TrainingCurves(Now().epochs)
+            .ToSvg(absl::StrCat(options_.net, " on ", data_.training.name))));
+    return status;
+  }
+
+  TrainOptions options_;
+  const Data data_;
+  const std::string fingerprint_;
+  const std::unique_ptr<nn::Module> net_;
+  nn::SGD sgd_;
+  DataLoader batches_;
+  DataLoader test_batches_;
+  ProgressView view_;
+  Trainer trainer_;
+  bool noted_ = false;
+  absl::Status saved_;  // the last time
+};
+
+absl::StatusOr<int> TrainMain(int argc, char** argv) {
+  absl::StatusOr<TrainOptions> options = ParseTrainOptions(argc, argv);
+  if (!options.ok()) return options.status();
+  absl::StatusOr<Data> data = LoadData(*options);
+  if (!data.ok()) return data.status();
+  StopOnSignals();
+  return Training(*std::move(options), *std::move(data)).Run();
+}
+
+}  // namespace
+}  // namespace d2l
+
+int main(int argc, char** argv) {
+  d2l::CheckStdoutAtExit();
+  if (d2l::AsksForHelp(argc, argv)) {
+    std::cout << d2l::TrainHelp();
+    return 0;
+  }
+  try {
+    const absl::StatusOr<int> exit_code = d2l::TrainMain(argc, argv);
+    return exit_code.ok() ? *exit_code : d2l::Complain(exit_code.status());
+  } catch (const std::exception& error) {
+    return d2l::Complain(absl::UnknownError(error.what()));
+  }
+}

@@ -1,0 +1,312 @@
+#include "chapters/multi_gpu/train_options.h"
+
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <utility>
+#include <vector>
+
+#include "absl/flags/commandlineflag.h"
+#include "absl/flags/flag.h"
+#include "absl/flags/parse.h"
+#include "absl/flags/reflection.h"
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
+#include "common/base/edit_distance.h"
+#include "common/base/flag_help.h"
+#include "common/base/user_path.h"
+#include "common/device/device_table.h"
+#include "common/nn/init.h"
+#include "common/nn/layers.h"
+#include "common/ops/creation.h"
+
+ABSL_FLAG(std::string, net, "mlp",
+          "The network: mlp (784-256-10) or linear.\n"
+          "Example: --net=linear");
+ABSL_FLAG(std::string, init, "xavier",
+          "Its first weights: xavier, or book: N(0, 0.01), with which LeNet "
+          "and --lr=0.2 stay at chance for about 970 steps; xavier leaves it "
+          "in about 35.\n"
+          "Example: --init=book");
+ABSL_FLAG(std::int64_t, epochs, 10,
+          "How often to go through the training images.\n"
+          "Example: --epochs=20");
+ABSL_FLAG(std::int64_t, batch_size, 256,
+          "Images in a step.\n"
+          "Example: --batch_size=128");
+ABSL_FLAG(double, lr, 0.2,
+          "The learning rate of SGD. Too large a one ends in NaN.\n"
+          "Example: --lr=0.1");
+ABSL_FLAG(double, momentum, 0,
+          "The momentum of SGD, from 0 up to but not including 1.\n"
+          "Example: --momentum=0.9 --lr=0.02");
+ABSL_FLAG(std::uint64_t, seed, 0,
+          "Of the first weights and of the order of the images. The same seed "
+          "gives the same numbers.\n"
+          "Example: --seed=1");
+ABSL_FLAG(std::string, data_dir, "",
+          "A directory with Fashion-MNIST's four files, gzipped or not: "
+          "train-images-idx3-ubyte and so on. None: images are generated. "
+          "Relative to the directory in which you typed the command.\n"
+          "Example: --data_dir=fashion");
+ABSL_FLAG(std::int64_t, images, 12000,
+          "How many images to generate for training; a sixth as many are for "
+          "testing.\n"
+          "Example: --images=60000");
+ABSL_FLAG(std::string, save, "",
+          "Write a checkpoint to this file after each epoch and at Ctrl-C. "
+          "None: that of --resume; if there is none either, Ctrl-C writes "
+          "NET_interrupted.safetensors.\n"
+          "Example: --save=lenet.safetensors");
+ABSL_FLAG(std::string, resume, "",
+          "Go on from this checkpoint, as if the training had never stopped. "
+          "Flags that are not given are those it was made with; --epochs, --lr "
+          "and --data_dir may be others.\n"
+          "Example: --resume=lenet.safetensors");
+ABSL_FLAG(std::string, devices, "auto",
+          "What to run on: the first of this list. auto: a GPU, or else all "
+          "cores as cpu:0.\n"
+          "Example: --devices=cpu:0");
+ABSL_FLAG(std::string, json, "",
+          "Also write options, curves and seconds to this file.\n"
+          "Example: --json=lenet.json");
+ABSL_FLAG(std::string, svg, "",
+          "Also write the curves to this file, as a picture that a browser "
+          "shows.\n"
+          "Example: --svg=lenet.svg");
+
+namespace d2l {
+namespace {
+
+// A checkpoint keeps these; the first ones must not change.
+constexpr const char* kFixed[] = {"net", "init", "batch_size", "momentum",
+                                  "seed"};
+constexpr const char* kMayChange[] = {"epochs", "lr", "data_dir", "images"};
+
+struct Network {
+  const char* name;
+  std::unique_ptr<nn::Module> (*make)(Device device);
+};
+constexpr Network kNetworks[] = {
+    {"mlp",
+     [](Device device) -> std::unique_ptr<nn::Module> {
+       return std::make_unique<nn::Sequential>(
+           nn::Flatten(), nn::Linear(784, 256, true, device), nn::ReLU(),
+           nn::Linear(256, 10, true, device));
+     }},
+    {"linear",
+     [](Device device) -> std::unique_ptr<nn::Module> {
+       return std::make_unique<nn::Sequential>(
+           nn::Flatten(), nn::Linear(784, 10, true, device));
+     }},
+};
+
+struct Initializer {
+  const char* name;
+  void (*run)(nn::Module& net);
+};
+constexpr Initializer kInitializers[] = {
+    {"xavier", [](nn::Module& net) { nn::InitXavierUniform(net); }},
+    {"book", [](nn::Module& net) { nn::InitNormal(net, 0.01); }},
+};
+
+// The one that is called so; NotFound.
+template <typename Named, std::size_t n>
+absl::StatusOr<const Named*> Find(const Named (&all)[n], const char* flag,
+                                  const std::string& name) {
+  const Named* nearest = &all[0];
+  for (const Named& each : all) {
+    if (name == each.name) return &each;
+    if (EditDistance(name, each.name) < EditDistance(name, nearest->name)) {
+      nearest = &each;
+    }
+  }
+  const std::string names =
+      absl::StrJoin(all, ", ", [](std::string* out, const Named& each) {
+        absl::StrAppend(out, each.name);
+      });
+  return absl::NotFoundError(
+      absl::StrFormat("--%s=%s asked for; there are %s. Say --%s=%s.", flag,
+                      name, names, flag, nearest->name));
+}
+
+absl::Status CheckRanges() {
+  const auto at_least_1 = [](const char* flag, std::int64_t value) {
+    if (value >= 1) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "--%s=%d asked for; the least is 1. Say --%s=1 or more.", flag, value,
+        flag));
+  };
+  absl::Status status;
+  status.Update(Find(kNetworks, "net", absl::GetFlag(FLAGS_net)).status());
+  status.Update(
+      Find(kInitializers, "init", absl::GetFlag(FLAGS_init)).status());
+  status.Update(at_least_1("epochs", absl::GetFlag(FLAGS_epochs)));
+  status.Update(at_least_1("batch_size", absl::GetFlag(FLAGS_batch_size)));
+  status.Update(at_least_1("images", absl::GetFlag(FLAGS_images)));
+  const double lr = absl::GetFlag(FLAGS_lr);
+  if (status.ok() && !(lr > 0 && std::isfinite(lr))) {
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "--lr=%g asked for; it is a number above 0. Say --lr=0.2.", lr));
+  }
+  const double momentum = absl::GetFlag(FLAGS_momentum);
+  if (status.ok() && !(momentum >= 0 && momentum < 1)) {
+    return absl::InvalidArgumentError(
+        absl::StrFormat("--momentum=%g asked for; it is at least 0 and below "
+                        "1. Say --momentum=0.9.",
+                        momentum));
+  }
+  return status;
+}
+
+// Sets the flags to what the checkpoint says, except where they were typed.
+absl::Status TakeOptions(const Checkpoint& checkpoint, const std::string& file,
+                         int argc, char** argv) {
+  std::map<std::string, std::string> kept;
+  const auto take = [&](const char* name) {
+    const auto option = checkpoint.options.find(name);
+    absl::CommandLineFlag* flag = absl::FindCommandLineFlag(name);
+    std::string error;
+    if (option == checkpoint.options.end() ||
+        !flag->ParseFrom(option->second, &error)) {
+      return absl::InvalidArgumentError(
+          absl::StrFormat("%s is no checkpoint of this program: it does not "
+                          "say a --%s that can be. %s",
+                          file, name, error));
+    }
+    kept[name] = flag->CurrentValue();
+    return absl::OkStatus();
+  };
+  absl::Status status;
+  for (const char* name : kFixed) status.Update(take(name));
+  for (const char* name : kMayChange) status.Update(take(name));
+  if (!status.ok()) return status;
+  absl::ParseCommandLine(argc, argv);  // once more: what was typed counts
+  for (const char* name : kFixed) {
+    const std::string typed = absl::FindCommandLineFlag(name)->CurrentValue();
+    if (typed == kept[name]) continue;
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "--%s=%s asked for; the training in %s has --%s=%s. Leave the flag out "
+        "to go on with it, or --resume to begin anew.",
+        name, typed, file, name, kept[name]));
+  }
+  return absl::OkStatus();
+}
+
+// Before the work, not after it.
+absl::Status OpenFiles(TrainOptions* options) {
+  std::optional<AtomicFile> save;  // Only tried: it is written again and again.
+  struct File {
+    const char* flag;
+    std::string path;
+    std::optional<AtomicFile>* file;
+  };
+  const File files[] = {{"save", options->save, &save},
+                        {"json", absl::GetFlag(FLAGS_json), &options->json},
+                        {"svg", absl::GetFlag(FLAGS_svg), &options->svg}};
+  for (const File& file : files) {
+    if (file.path.empty()) continue;
+    absl::StatusOr<AtomicFile> opened = AtomicFile::Open(UserPath(file.path));
+    if (!opened.ok()) {
+      return absl::Status(
+          opened.status().code(),
+          absl::StrCat("--", file.flag, ": ", opened.status().message()));
+    }
+    for (const File& other : files) {
+      if (!*other.file || !(*other.file)->SameFile(*opened)) continue;
+      return absl::InvalidArgumentError(absl::StrFormat(
+          "--%s=%s and --%s=%s name the same file. Name two files.", other.flag,
+          other.path, file.flag, file.path));
+    }
+    *file.file = *std::move(opened);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+std::map<std::string, std::string> TrainOptions::ForCheckpoint() const {
+  std::map<std::string, std::string> kept;
+  for (const char* name : kFixed) {
+    kept[name] = absl::FindCommandLineFlag(name)->CurrentValue();
+  }
+  for (const char* name : kMayChange) {
+    kept[name] = absl::FindCommandLineFlag(name)->CurrentValue();
+  }
+  if (!data_dir.empty()) kept["data_dir"] = std::filesystem::absolute(data_dir);
+  return kept;
+}
+
+std::string TrainOptions::CommandToResume(const std::string& file) const {
+  std::string command =
+      absl::StrCat("bazel run //chapters/multi_gpu:train -- --resume=", file);
+  for (const char* name : {"save", "devices", "json", "svg"}) {
+    absl::CommandLineFlag* flag = absl::FindCommandLineFlag(name);
+    const std::string value = flag->CurrentValue();
+    if (value == flag->DefaultValue() || value == file) continue;
+    absl::StrAppend(&command, " --", name, "=", value);
+  }
+  return command;
+}
+
+absl::StatusOr<TrainOptions> ParseTrainOptions(int argc, char** argv) {
+  TrainOptions options;
+  const std::vector<char*> rest = absl::ParseCommandLine(argc, argv);
+  if (rest.size() > 1) {
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "\"%s\" is not a flag; they all look like --net=linear. See --help.",
+        rest[1]));
+  }
+  DeviceOptions device_options;
+  device_options.min_devices = 1;
+  absl::Status status =
+      InitializeDevices(absl::GetFlag(FLAGS_devices), device_options);
+  if (!status.ok()) return status;
+  options.device = Devices()[0].device;
+
+  options.resume = absl::GetFlag(FLAGS_resume);
+  if (!options.resume.empty()) {
+    absl::StatusOr<Checkpoint> checkpoint =
+        LoadCheckpoint(UserPath(options.resume), options.device);
+    if (!checkpoint.ok()) return checkpoint.status();
+    status = TakeOptions(*checkpoint, options.resume, argc, argv);
+    if (!status.ok()) return status;
+    options.checkpoint = *std::move(checkpoint);
+  }
+  status = CheckRanges();
+  if (!status.ok()) return status;
+  options.net = absl::GetFlag(FLAGS_net);
+  options.init = absl::GetFlag(FLAGS_init);
+  options.epochs = absl::GetFlag(FLAGS_epochs);
+  options.batch_size = absl::GetFlag(FLAGS_batch_size);
+  options.lr = absl::GetFlag(FLAGS_lr);
+  options.momentum = absl::GetFlag(FLAGS_momentum);
+  options.seed = absl::GetFlag(FLAGS_seed);
+  options.data_dir = UserPath(absl::GetFlag(FLAGS_data_dir));
+  options.images = absl::GetFlag(FLAGS_images);
+  options.save = absl::GetFlag(FLAGS_save);
+  if (options.save.empty()) options.save = options.resume;
+  status = OpenFiles(&options);
+  if (!status.ok()) return status;
+  return options;
+}
+
+std::string TrainHelp() {
+  return FlagHelp(
+      "bazel run //chapters/multi_gpu:train",
+      {"net", "init", "epochs", "batch_size", "lr", "momentum", "seed",
+       "data_dir", "images", "save", "resume", "devices", "json", "svg"});
+}
+
+std::unique_ptr<nn::Module> MakeNet(const TrainOptions& options) {
+  ManualSeed(options.seed);
+  std::unique_ptr<nn::Module> net =
+      (*Find(kNetworks, "net", options.net))->make(options.device);
+  (*Find(kInitializers, "init", options.init))->run(*net);
+  return net;
+}
+
+}  // namespace d2l

@@ -1,0 +1,64 @@
+// The flags of train.cc, and what a checkpoint says about them.
+//
+//   absl::StatusOr<TrainOptions> options = ParseTrainOptions(argc, argv);
+//   checkpoint.options = options->ForCheckpoint();
+//
+// Options that were not typed are those of the checkpoint that --resume names.
+// Of those that were, the ones that would make it another training are refused
+// unless they are the same: --net, --init, --batch_size, --momentum and --seed.
+
+#ifndef D2L_CHAPTERS_MULTI_GPU_TRAIN_OPTIONS_H_
+#define D2L_CHAPTERS_MULTI_GPU_TRAIN_OPTIONS_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "common/base/atomic_file.h"
+#include "common/device/device.h"
+#include "common/nn/module.h"
+#include "common/training/checkpoint.h"
+
+namespace d2l {
+
+struct TrainOptions {
+  std::string net;
+  std::string init;
+  std::int64_t epochs = 0;
+  std::int64_t batch_size = 0;
+  double lr = 0;
+  double momentum = 0;
+  std::uint64_t seed = 0;
+  std::string data_dir;     // "": generated images
+  std::int64_t images = 0;  // as many
+  std::string save;         // as typed; "" for none
+  std::string resume;       // likewise
+  // Open for writing; no two are the same file.
+  std::optional<AtomicFile> json;
+  std::optional<AtomicFile> svg;
+  // The device of the training, after the device table has been made.
+  Device device;
+  // What --resume names.
+  std::optional<Checkpoint> checkpoint;
+
+  std::map<std::string, std::string> ForCheckpoint() const;
+  // The command that goes on from a checkpoint.
+  std::string CommandToResume(const std::string& file) const;
+};
+
+// Makes the device table. Errors say what was asked, what is there and what to
+// type instead.
+absl::StatusOr<TrainOptions> ParseTrainOptions(int argc, char** argv);
+
+// What --help prints.
+std::string TrainHelp();
+
+// The network that --net names, with the initial values that --init does.
+std::unique_ptr<nn::Module> MakeNet(const TrainOptions& options);
+
+}  // namespace d2l
+
+#endif  // D2L_CHAPTERS_MULTI_GPU_TRAIN_OPTIONS_H_

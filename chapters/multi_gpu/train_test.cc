@@ -1,0 +1,380 @@
+// The program to train, from outside: what it prints and writes, signals, and
+// what it refuses. Never speed.
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <pty.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <regex>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "common/base/atomic_file.h"
+#include "common/base/child_process.h"
+#include "common/base/temporary_directory.h"
+#include "common/base/timer.h"
+#include "common/ops/read.h"
+#include "common/training/checkpoint.h"
+#include "nlohmann/json.hpp"
+
+namespace d2l {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ContainsRegex;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr char kProgram[] = "chapters/multi_gpu/train";
+// 19 small steps an epoch.
+const std::vector<std::string> kSmall = {"--net=mlp", "--images=600",
+                                         "--batch_size=32", "--momentum=0.5",
+                                         "--devices=cpu:0"};
+
+std::vector<std::string> With(std::vector<std::string> flags,
+                              const std::vector<std::string>& more) {
+  flags.insert(flags.end(), more.begin(), more.end());
+  return flags;
+}
+
+ProgramResult Train(const std::vector<std::string>& flags) {
+  return RunProgram(kProgram, flags, {"BUILD_WORKING_DIRECTORY"});
+}
+
+// The text as if it had not been wrapped.
+std::string Unwrapped(const std::string& text) {
+  std::string result;
+  for (const absl::string_view word :
+       absl::StrSplit(text, absl::ByAnyChar(" \n"), absl::SkipEmpty())) {
+    absl::StrAppend(&result, word, " ");
+  }
+  return result;
+}
+
+// The program while it runs, on a pipe or on a terminal.
+class Child {
+ public:
+  enum class Output { kPipe, kTerminal };
+
+  Child(const std::vector<std::string>& flags, Output output) {
+    std::vector<std::string> words = With({kProgram}, flags);
+    std::vector<char*> arguments;
+    for (std::string& word : words) arguments.push_back(word.data());
+    arguments.push_back(nullptr);
+    int ends[2] = {-1, -1};
+    if (output == Output::kTerminal) {
+      const winsize size = {40, 80, 0, 0};
+      pid_ = forkpty(&from_, nullptr, nullptr, &size);
+    } else {
+      if (pipe2(ends, O_CLOEXEC) != 0) std::abort();
+      from_ = ends[0];
+      pid_ = fork();
+    }
+    if (pid_ != 0) {
+      if (ends[1] >= 0) close(ends[1]);
+      return;
+    }
+    if (output == Output::kPipe) {
+      dup2(ends[1], STDOUT_FILENO);
+      dup2(ends[1], STDERR_FILENO);
+    } else {
+      setenv("TERM", "xterm", 1);
+    }
+    unsetenv("BUILD_WORKING_DIRECTORY");
+    execv(kProgram, arguments.data());
+    _exit(127);
+  }
+  ~Child() {
+    if (pid_ > 0) Kill(SIGKILL), Wait();
+    close(from_);
+  }
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
+
+  // Reads until the text has come; false at the end, or after a minute.
+  bool ReadUntil(const std::string& text) {
+    const Timer timer;
+    while (output.find(text) == std::string::npos) {
+      pollfd file = {from_, POLLIN, 0};
+      if (timer.Seconds() > 60 || poll(&file, 1, 1000) < 0) return false;
+      if (file.revents == 0) continue;
+      std::array<char, 4096> buffer;
+      const ssize_t n = read(from_, buffer.data(), buffer.size());
+      if (n <= 0) return false;  // a terminal's end is an error
+      output.append(buffer.data(), static_cast<std::size_t>(n));
+    }
+    return true;
+  }
+  void Type(char key) const {
+    ASSERT_EQ(write(from_, &key, 1), 1) << "no terminal";
+  }
+  void Kill(int number) const { kill(pid_, number); }
+  // Reads to the end. As a shell reports it.
+  int Wait() {
+    ReadUntil("\1 which nobody prints");
+    int status = 0;
+    waitpid(pid_, &status, 0);
+    pid_ = -1;
+    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+  }
+
+  std::string output;
+
+ private:
+  pid_t pid_ = -1;
+  int from_ = -1;
+};
+
+class TrainTest : public testing::Test {
+ protected:
+  std::string File(const std::string& name) const {
+    return directory_.path() + "/" + name;
+  }
+
+ private:
+  const TemporaryDirectory directory_;
+};
+
+// The tensors' bits and the generators.
+std::string InHex(const std::string& file) {
+  const absl::StatusOr<Checkpoint> checkpoint = LoadCheckpoint(file, Device());
+  if (!checkpoint.ok()) return std::string(checkpoint.status().message());
+  std::string text;
+  for (const GeneratorState& generator : checkpoint->state.generators) {
+    absl::StrAppend(&text, generator.seed, " ", generator.offset);
+  }
+  for (const auto& [name, tensor] : checkpoint->state.tensors) {
+    absl::StrAppend(&text, "\n", name);
+    for (const float value : ToVector<float>(tensor)) {
+      std::uint32_t bits;
+      std::memcpy(&bits, &value, sizeof(bits));
+      absl::StrAppend(&text, " ", absl::Hex(bits));
+    }
+  }
+  return text;
+}
+
+TEST_F(TrainTest, HelpSaysWhatEachFlagDoes) {
+  const ProgramResult r = Train({"--help"});
+  EXPECT_EQ(r.exit_code, 0);
+  for (const char* flag :
+       {"net", "init", "epochs", "batch_size", "lr", "momentum", "seed",
+        "data_dir", "images", "save", "resume", "devices", "json", "svg"}) {
+    EXPECT_THAT(r.output, HasSubstr(absl::StrCat("\n--", flag, " (default: ")));
+    EXPECT_THAT(r.output, ContainsRegex(absl::StrCat("Example: .*--", flag)));
+  }
+  EXPECT_THAT(r.output, HasSubstr("970 steps"));
+  for (const absl::string_view line : absl::StrSplit(r.output, '\n')) {
+    EXPECT_LE(line.size(), 80u) << line;
+  }
+}
+
+TEST_F(TrainTest, EndsWithTheCoursesLineAndNamesTheData) {
+  const ProgramResult r = Train(With(
+      kSmall, {"--epochs=3", "--json=" + File("a.json"),
+               "--svg=" + File("a.svg"), "--save=" + File("a.safetensors")}));
+  EXPECT_EQ(r.exit_code, 0) << r.output;
+  EXPECT_THAT(
+      r.output,
+      AllOf(HasSubstr("generated data, seed 0: 600 images to train on, 100 to"),
+            ContainsRegex("\nepoch 3/3  loss [0-9.]+  training 0\\.[0-9]+  "
+                          "test 0\\.[0-9]+  [0-9.]+ s  [0-9]+/s\n"),
+            ContainsRegex("\n测试精度：[01]\\.[0-9][0-9]，[0-9]+\\.[0-9]秒/轮，"
+                          "在\\[device\\(type='cpu', index=0\\)\\]\n"
+                          "test accuracy [01]\\.[0-9][0-9] on generated data, "
+                          "seed 0, [0-9.]+ s/epoch, on \\[cpu:0\\]\n")));
+  // No terminal: nothing is drawn or written over.
+  EXPECT_THAT(r.output, AllOf(Not(HasSubstr("\033")), Not(HasSubstr("\r"))));
+
+  const auto json = nlohmann::json::parse(ReadFile(File("a.json")));
+  EXPECT_EQ(json["data"]["name"], "generated data, seed 0");
+  EXPECT_EQ(json["options"]["momentum"], "0.5");
+  EXPECT_EQ(json["parameters"], 784 * 256 + 256 + 256 * 10 + 10);
+  EXPECT_EQ(json["devices"][0]["name"], "cpu:0");
+  ASSERT_EQ(json["epochs"].size(), 3u);
+  EXPECT_LT(json["epochs"][2]["training_loss"],
+            json["epochs"][0]["training_loss"]);
+  EXPECT_THAT(ReadFile(File("a.svg")),
+              AllOf(HasSubstr("<svg"), HasSubstr("test accuracy")));
+}
+
+TEST_F(TrainTest, ASeedGivesTheSameNumbers) {
+  std::vector<std::string> bits;
+  for (const char* seed : {"--seed=1", "--seed=1", "--seed=2"}) {
+    const std::string file = File("seed.safetensors");
+    Train(With(kSmall, {"--epochs=1", seed, "--save=" + file}));
+    bits.push_back(InHex(file));
+  }
+  EXPECT_EQ(bits[0], bits[1]);
+  EXPECT_NE(bits[0], bits[2]);
+}
+
+// Wherever the signal comes, also between two epochs.
+TEST_F(TrainTest, WhatCtrlCSavedGoesOnAsTheUnbrokenRun) {
+  for (const int number : {SIGINT, SIGTERM}) {
+    const std::string file = File("broken.safetensors");
+    Child child(With(kSmall, {"--epochs=1000000", "--save=" + file}),
+                Child::Output::kPipe);
+    ASSERT_TRUE(child.ReadUntil("epoch       3/1000000")) << child.output;
+    child.Kill(number);
+    EXPECT_EQ(child.Wait(), 128 + number) << child.output;
+    EXPECT_THAT(
+        child.output,
+        HasSubstr("  bazel run //chapters/multi_gpu:train -- --resume=" + file +
+                  " --devices=cpu:0\n"));
+    std::smatch found;
+    ASSERT_TRUE(std::regex_search(
+        child.output, found,
+        std::regex("Saved after batch ([0-9]+) of 19 of epoch ([0-9]+): ")))
+        << child.output;
+    const std::string epochs =
+        absl::StrCat("--epochs=", std::stoi(found[2]) + 1);
+
+    const ProgramResult resumed = Train({"--resume=" + file, epochs});
+    EXPECT_EQ(resumed.exit_code, 0) << resumed.output;
+    EXPECT_THAT(resumed.output, HasSubstr("Resumed from " + file));
+    const std::string unbroken = File("unbroken.safetensors");
+    Train(With(kSmall, {epochs, "--save=" + unbroken}));
+    EXPECT_TRUE(InHex(file) == InHex(unbroken));
+    EXPECT_THAT(InHex(file), HasSubstr("momentum.3.weight "));
+  }
+}
+
+TEST_F(TrainTest, ASecondCtrlCEndsItAtOnce) {
+  Child child(With(kSmall, {"--epochs=1000000", "--save=/dev/null"}),
+              Child::Output::kPipe);
+  ASSERT_TRUE(child.ReadUntil("epoch       1/1000000")) << child.output;
+  // Its first stop would need the thread that the second signal interrupts.
+  child.Kill(SIGSTOP);
+  child.Kill(SIGINT);
+  child.Kill(SIGTERM);
+  child.Kill(SIGCONT);
+  const int exit_code = child.Wait();
+  EXPECT_TRUE(exit_code == 128 + SIGINT || exit_code == 128 + SIGTERM)
+      << exit_code;
+  EXPECT_THAT(child.output, Not(HasSubstr("Saved after")));
+}
+
+TEST_F(TrainTest, AKilledRunGoesOnFromItsLastEpoch) {
+  const std::string file = File("killed.safetensors");
+  Child child(With(kSmall, {"--epochs=1000000", "--save=" + file}),
+              Child::Output::kPipe);
+  ASSERT_TRUE(child.ReadUntil("epoch       4/1000000")) << child.output;
+  child.Kill(SIGKILL);
+  EXPECT_EQ(child.Wait(), 128 + SIGKILL);
+  const absl::StatusOr<Checkpoint> left = LoadCheckpoint(file, Device());
+  ASSERT_TRUE(left.ok()) << left.status();
+  const std::string epochs =
+      absl::StrCat("--epochs=", left->progress.epochs.size() + 1);
+  Train({"--resume=" + file, epochs});
+  const std::string unbroken = File("unbroken.safetensors");
+  Train(With(kSmall, {epochs, "--save=" + unbroken}));
+  EXPECT_TRUE(InHex(file) == InHex(unbroken));
+}
+
+TEST_F(TrainTest, ATerminalShowsCurvesAndABar) {
+  const std::string file = File("terminal.safetensors");
+  Child child(With(kSmall, {"--epochs=1000000", "--save=" + file}),
+              Child::Output::kTerminal);
+  ASSERT_TRUE(child.ReadUntil("epoch       3/1000000")) << child.output;
+  EXPECT_THAT(child.output, AllOf(HasSubstr("test accuracy"),
+                                  ContainsRegex("/1000000 \\[[# ]*\\]"),
+                                  HasSubstr("\033[J")));
+  child.Type('\3');  // Ctrl-C
+  EXPECT_EQ(child.Wait(), 130) << child.output;
+  EXPECT_THAT(child.output, HasSubstr("Saved after batch"));
+  EXPECT_TRUE(LoadCheckpoint(file, Device()).ok());
+}
+
+TEST_F(TrainTest, SaysWhereTheLossBecameNaN) {
+  const ProgramResult r =
+      Train(With(kSmall, {"--lr=1e30", "--save=" + File("nan.safetensors")}));
+  EXPECT_EQ(r.exit_code, 1);
+  EXPECT_THAT(Unwrapped(r.output),
+              AllOf(ContainsRegex("in batch [0-9]+ of epoch 1, where the loss "
+                                  "was [a-z0-9+.]+\\. First: [a-z_]+, whose"),
+                    HasSubstr("requested at common/"),
+                    HasSubstr("smaller learning rate: --lr=1e+29.")));
+}
+
+TEST_F(TrainTest, SaysThatItIsStillAtChance) {
+  const ProgramResult r =
+      Train(With(kSmall, {"--init=book", "--lr=1e-9", "--epochs=4"}));
+  EXPECT_EQ(r.exit_code, 0);
+  EXPECT_THAT(r.output, HasSubstr("Still at chance after 38 steps: try "
+                                  "--init=xavier. The book's N(0, 0.01)"));
+  EXPECT_EQ(r.output.find("Still"), r.output.rfind("Still"));
+}
+
+TEST_F(TrainTest, AFullDiskIsSaidAndIsAnError) {
+  const ProgramResult r =
+      Train(With(kSmall, {"--epochs=1", "--save=/dev/full"}));
+  EXPECT_EQ(r.exit_code, 1);
+  EXPECT_THAT(r.output, AllOf(HasSubstr("/dev/full: No space left on device"),
+                              HasSubstr("test accuracy")));
+}
+
+TEST_F(TrainTest, WhatMakesNoSenseIsRefusedWithAdvice) {
+  const std::string file = File("a.safetensors");
+  ASSERT_EQ(Train(With(kSmall, {"--epochs=1", "--save=" + file})).exit_code, 0);
+  const std::string bytes = ReadFile(file);
+  ASSERT_TRUE(WriteAtomically(File("short"), bytes.substr(0, 5000)).ok());
+  std::string lying = bytes;
+  lying.replace(lying.find("\\\"net\\\":\\\"mlp"), 13, "\\\"net\\\":\\\"xyz");
+  ASSERT_TRUE(WriteAtomically(File("lying"), lying).ok());
+  struct Case {
+    std::vector<std::string> flags;
+    std::vector<std::string> wanted;
+  };
+  const Case cases[] = {
+      {{"--net=lnear"}, {"--net=lnear asked for", "Say --net=linear"}},
+      {{"--init=xaver"}, {"there are xavier, book", "Say --init=xavier"}},
+      {{"--epochs=0"}, {"--epochs=0 asked for; the least is 1"}},
+      {{"--batch_size=-1"}, {"--batch_size=-1 asked for"}},
+      {{"--images=0"}, {"--images=0 asked for"}},
+      {{"--lr=nan"}, {"--lr=nan asked for"}},
+      {{"--lr=-1"}, {"--lr=-1 asked for"}},
+      {{"--momentum=1"}, {"--momentum=1 asked for"}},
+      {{"--epochs=x"}, {"'x'"}},
+      {{"--nonsense"}, {"nonsense"}},
+      {{"lenet"}, {"\"lenet\" is not a flag"}},
+      {{"--devices=cpu:x"}, {"cpu:x"}},
+      {{"--data_dir=/nowhere"}, {"/nowhere"}},
+      {{"--save=/nowhere/x"}, {"--save: cannot write /nowhere/x"}},
+      {{"--json=" + File("b"), "--svg=" + File("b")}, {"name the same file"}},
+      {{"--resume=/nowhere"}, {"cannot read /nowhere"}},
+      {{"--resume=" + File("short")}, {"is no safetensors file"}},
+      {{"--resume=" + File("lying")}, {"--net=xyz asked for"}},
+      {{"--resume=" + file, "--net=linear"},
+       {"--net=linear asked for", "has --net=mlp"}},
+      {{"--resume=" + file, "--batch_size=64"},
+       {"--batch_size=64 asked for", "has --batch_size=32"}},
+      {{"--resume=" + file, "--seed=5"}, {"--seed=5", "has --seed=0"}},
+      {{"--resume=" + file, "--momentum=0"}, {"has --momentum=0.5"}},
+      {{"--resume=" + file, "--images=700"},
+       {"trained on 600 images", "has 700 images"}},
+  };
+  for (const Case& test : cases) {
+    const ProgramResult r = Train(test.flags);
+    SCOPED_TRACE(test.flags.back());
+    EXPECT_EQ(r.exit_code, 1) << r.output;
+    const std::string text = Unwrapped(r.output);
+    for (const std::string& wanted : test.wanted) {
+      EXPECT_THAT(text, HasSubstr(wanted));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace d2l
