@@ -80,8 +80,11 @@
 #include "common/ops/generator.h"
 #include "common/ops/make_primitive.h"
 #include "common/ops/matmul_primitives.h"
+#include "common/ops/nn/batch_norm.h"
 #include "common/ops/nn/convolution.h"
+#include "common/ops/nn/cross_entropy.h"
 #include "common/ops/nn/pooling.h"
+#include "common/ops/no_grad.h"
 #include "common/ops/ops.h"
 #include "common/ops/primitive.h"
 #include "common/ops/record.h"
@@ -599,6 +602,30 @@ TEST_F(ExamplesTest, Ops) {
     options.stride = 2;
     options.padding = Size2d(2, 1);
     Tensor z = Conv2d(x, weight, {}, options);  // (8, 20, 14, 13)
+    // End of example
+  }
+  {
+    // Example of common/ops/nn/batch_norm.h
+    Tensor x = Randn({8, 3, 28, 28});  // (batch, channels, …)
+    Tensor mean = Zeros({3}), variance = Ones({3});
+    Tensor y = BatchNorm(x, Ones({3}), Zeros({3}), mean, variance,
+                         /*training=*/true);
+    // End of example
+  }
+  {
+    // Example of common/ops/nn/cross_entropy.h
+    Tensor logits = Randn({8, 10});
+    Tensor labels = RandInt(0, 10, {8});
+    Tensor losses = CrossEntropy(logits, labels);  // (8)
+    // End of example
+  }
+  {
+    Tensor running_mean = Ones({3}, device);
+    // Example of common/ops/no_grad.h
+    {
+      const NoGradGuard guard;
+      running_mean *= 0.9;
+    }
     // End of example
   }
   {

@@ -30,6 +30,15 @@ def mlp(x, w1, b1, w2):
     return torch.log_softmax(torch.relu(x @ w1.T + b1) @ w2.T, 1)
 
 
+def batch_norm(x, weight, bias):
+    """In training: the result, then the running values."""
+    mean = torch.full((2,), 0.5, dtype=torch.float64)
+    variance = torch.full((2,), 2.0, dtype=torch.float64)
+    y = torch.nn.functional.batch_norm(x, mean, variance, weight, bias,
+                                       training=True)
+    return torch.cat([y.flatten(), mean, variance])
+
+
 def cases():
     corners = tensor([-2.0, -0.5, 0.0, 0.25, 3.0])
     yield "abs", torch.abs, corners
@@ -60,6 +69,25 @@ def cases():
            tensor(MIXED[::-1], 2, 3, 2))
     yield ("mlp", mlp, tensor(MIXED, 3, 4), tensor(MIXED[::-1], 3, 4),
            tensor(MIXED[:3]), tensor(MIXED[3:9], 2, 3))
+    nn = torch.nn.functional
+    yield ("avg_pool2d", lambda x: nn.avg_pool2d(x, (3, 2), (1, 2), (1, 0)),
+           tensor(MIXED, 1, 3, 4))
+    levels = [round(2 * x) for x in MIXED]  # with equals
+    yield ("max_pool2d", lambda x: nn.max_pool2d(x, 2), tensor(levels, 1, 2, 6))
+    yield ("max_pool2d, overlapping", lambda x: nn.max_pool2d(x, 3, 1, 1),
+           tensor(levels, 1, 3, 4))
+    yield ("batch_norm", batch_norm, tensor(MIXED, 3, 2, 2),
+           tensor(MIXED[:2]), tensor(MIXED[2:4]))
+    labels = torch.tensor([3, 0, 1])
+    yield ("cross_entropy",
+           lambda x: nn.cross_entropy(x, labels, reduction="none"),
+           tensor(MIXED, 3, 4))
+    rows = torch.tensor([2, 0, 2])
+    yield ("index_add", lambda x, y: torch.index_add(x, 0, rows, y),
+           tensor(MIXED[:6], 3, 2), tensor(MIXED[6:], 3, 2))
+    places = torch.tensor([[2, 2], [0, 1]])
+    yield ("scatter_add", lambda x, y: torch.scatter_add(x, 1, places, y),
+           tensor(MIXED[:6], 2, 3), tensor(MIXED[6:10], 2, 2))
 
 
 def described(x):
@@ -81,6 +109,7 @@ def main():
         golden.append({
             "name": name,
             "inputs": [described(x) for x in inputs],
+            "result": described(y),
             "gradients": [described(g) for g in gradients],
         })
     json.dump({"pytorch": torch.__version__, "cases": golden}, sys.stdout,

@@ -6,14 +6,12 @@
 #include <typeindex>
 #include <typeinfo>
 
-#include "absl/container/flat_hash_map.h"
+#include "common/autograd/rule_helpers.h"
 #include "common/kernels/kernels.h"
 #include "common/ops/copy_primitives.h"
 #include "common/ops/elementwise_primitives.h"
 #include "common/ops/joining_primitives.h"
 #include "common/ops/matmul_primitives.h"
-#include "common/ops/nn/convolution_primitives.h"
-#include "common/ops/nn/pooling.h"
 #include "common/ops/nn/pooling_primitives.h"
 #include "common/ops/ops.h"
 #include "common/ops/reduction_primitives.h"
@@ -26,33 +24,6 @@ using kernels::BinaryOp;
 using kernels::ReduceOp;
 using kernels::UnaryOp;
 using Which = BinaryPrimitive::Which;
-
-// Operands that name the line of the forward operation. An operator takes its
-// line from its first operand: at(dy) * y.
-class Line {
- public:
-  explicit Line(const ForwardOp& op) : at_(op.at) {}
-  template <typename T>
-  Operand operator()(const T& x) const {
-    return Operand(x, at_);
-  }
-  operator SourceLocation() const { return at_; }  // NOLINT
-
- private:
-  const SourceLocation at_;
-};
-
-// The primitive as what it is: a rule is found by that.
-template <typename P>
-const P& As(const Primitive& primitive) {
-  return static_cast<const P&>(primitive);
-}
-
-// For rules that read the same whatever the primitive holds.
-template <Reads kReads>
-Reads Always(const Primitive&, int) {
-  return kReads;
-}
 
 // ---- Element-wise.
 
@@ -77,6 +48,12 @@ Reads UnaryReads(const Primitive& primitive, int) {
   return 0;
 }
 
+// The gradient of an activation, from the result.
+Tensor FromResult(BinaryOp op, const Tensor& dy, const Tensor& y,
+                  SourceLocation at) {
+  return Apply(BinaryPrimitive(op, Which::kNone, 0), {&dy, &y}, at);
+}
+
 Tensor UnaryGradient(const ForwardOp& op, int, const Tensor& dy) {
   const Line at(op);
   const Tensor& x = op.input(0);
@@ -87,7 +64,7 @@ Tensor UnaryGradient(const ForwardOp& op, int, const Tensor& dy) {
     case UnaryOp::kAbs:
       return Where(at(x) < 0, -at(dy), Where(at(x) > 0, dy, 0, at), at);
     case UnaryOp::kRelu:
-      return Where(at(y) <= 0, 0, dy, at);  // of NaN, dy
+      return FromResult(BinaryOp::kReluGradient, dy, y, at);
     case UnaryOp::kSquare:
       return at(dy) * (at(x) * 2);
     case UnaryOp::kExp:
@@ -97,9 +74,9 @@ Tensor UnaryGradient(const ForwardOp& op, int, const Tensor& dy) {
     case UnaryOp::kSqrt:
       return at(dy) / (at(y) * 2);
     case UnaryOp::kTanh:
-      return at(dy) * (at(1) - at(y) * y);
+      return FromResult(BinaryOp::kTanhGradient, dy, y, at);
     case UnaryOp::kSigmoid:
-      return at(dy) * (at(at(1) - y) * y);
+      return FromResult(BinaryOp::kSigmoidGradient, dy, y, at);
     case UnaryOp::kGelu: {
       // The distribution and the density of the normal distribution at x.
       const Tensor cdf = Where(at(x) == 0, 0.5, at(y) / x, at);
@@ -149,6 +126,11 @@ Reads BinaryReads(const Primitive& primitive, int input) {
     case BinaryOp::kMaximum:
     case BinaryOp::kMinimum:
       return a | b;
+    case BinaryOp::kReluGradient:
+      return first ? b : 0;
+    case BinaryOp::kTanhGradient:
+    case BinaryOp::kSigmoidGradient:
+      return first ? b : a | b;
     default:
       return 0;
   }
@@ -200,6 +182,15 @@ Tensor BinaryGradient(const ForwardOp& op, int input, const Tensor& dy) {
       return Where(less ? in.a < in.b : in.a > in.b, 0,
                    Where(in.a == in.b, at(dy) / 2, dy, at), at);
     }
+    case BinaryOp::kReluGradient:
+      if (!first) return {};
+      return FromResult(primitive.op(), dy, *in.b.tensor(), at);
+    case BinaryOp::kTanhGradient:
+      if (first) return FromResult(primitive.op(), dy, *in.b.tensor(), at);
+      return at(dy) * (in.a * (in.b * -2));
+    case BinaryOp::kSigmoidGradient:
+      if (first) return FromResult(primitive.op(), dy, *in.b.tensor(), at);
+      return at(dy) * (in.a * (1 - in.b * 2));
     default:
       return {};
   }
@@ -286,36 +277,6 @@ Tensor SoftmaxGradient(const ForwardOp& op, int, const Tensor& dy) {
          (at(dy) - Sum(at(dy) * y, primitive.dim(), /*keepdim=*/true, at));
 }
 
-// ---- Networks.
-
-Reads Conv2dReads(const Primitive&, int input) {
-  return input == 2 ? 0 : ReadsInput(1 - input);
-}
-
-Tensor Conv2dGradient(const ForwardOp& op, int input, const Tensor& dy) {
-  const Conv2dOptions& options = As<Conv2dPrimitive>(op.primitive).options();
-  if (input == 2) return Sum(dy, {0, 2, 3}, /*keepdim=*/false, op.at);
-  const Tensor from = Contiguous(dy, op.at);
-  return Apply(Conv2dGradientPrimitive(/*of_weight=*/input == 1, options,
-                                       op.inputs[input].shape),
-               {&from, &op.input(1 - input)}, op.at);
-}
-
-// With g, the gradient of such a gradient, for x or the weight.
-Tensor Conv2dGradientGradient(const ForwardOp& op, int input, const Tensor& g) {
-  const auto& primitive = As<Conv2dGradientPrimitive>(op.primitive);
-  const Tensor& other = op.input(1 - input);
-  if (input == 0) {
-    return primitive.of_weight()
-               ? Conv2d(other, g, {}, primitive.options(), op.at)
-               : Conv2d(g, other, {}, primitive.options(), op.at);
-  }
-  const Tensor from = Contiguous(g, op.at);
-  return Apply(Conv2dGradientPrimitive(!primitive.of_weight(),
-                                       primitive.options(), op.inputs[1].shape),
-               {&other, &from}, op.at);
-}
-
 // ---- Views, copies, joining, picking.
 
 Tensor ReshapeGradient(const ForwardOp& op, int, const Tensor& dy) {
@@ -360,50 +321,31 @@ Tensor CatGradient(const ForwardOp& op, int input, const Tensor& dy) {
   return Slice(dy, dim, start, start + op.inputs[input].shape[dim], 1, op.at);
 }
 
-// Index by index, in their order: exact, but so many passes over the result.
 Tensor IndexGradient(const ForwardOp& op, int, const Tensor& dy) {
-  const Line at(op);
   const auto& primitive = As<IndexPrimitive>(op.primitive);
   const ValueSpec& x = op.inputs[0];
-  const int rank = x.shape.rank();
-  const int dim = WrapDim(primitive.name(), primitive.dim(), rank);
-  const auto along = [rank, dim, at](const Tensor& vector) {
-    Shape shape = Shape::Filled(rank, 1);
-    shape[dim] = vector.numel();
-    return Reshape(vector, shape, at);
-  };
-  const Tensor positions =
-      along(Arange(x.shape[dim], x.device, DType::kInt64, at));
-  const bool gather = primitive.op() == kernels::IndexOp::kGather;
-  const Tensor index = gather ? op.input(1) : along(op.input(1));
-  Tensor dx;
-  for (std::int64_t i = 0; i < index.size(dim); ++i) {
-    const Tensor here = at(positions) == Slice(index, dim, i, i + 1, 1, at);
-    const Tensor part = Where(here, Slice(dy, dim, i, i + 1, 1, at), 0, at);
-    dx = dx.defined() ? at(dx) + part : part;
-  }
-  return dx.defined() ? dx : Zeros(x.shape, x.device, x.dtype, at);
+  const Tensor dx = Zeros(x.shape, x.device, x.dtype, op.at);
+  const Tensor source = Contiguous(dy, op.at);
+  ApplyInPlace(IndexAddPrimitive(primitive.op(), primitive.dim()),
+               {&dx, &op.input(1), &source}, dx, op.at);
+  return dx;
 }
 
-// ---- Networks.
-
-// Of a mean, none; of a maximum, in which places the values were.
-Reads PoolReads(const Primitive& primitive, int) {
-  return As<Pool2dPrimitive>(primitive).pooling().max ? ReadsInput(0) : 0;
+Reads IndexAddReads(const Primitive&, int input) {
+  return input == 2 ? ReadsInput(1) : 0;
 }
 
-Tensor PoolGradient(const ForwardOp& op, int, const Tensor& dy) {
-  const Pooling& pooling = As<Pool2dPrimitive>(op.primitive).pooling();
-  const Pool2dGradientPrimitive gradient(pooling, op.inputs[0].shape);
-  const Tensor g = Contiguous(dy, op.at);
-  if (!pooling.max) return Apply(gradient, {&g}, op.at);
-  return Apply(gradient, {&g, &op.input(0)}, op.at);
+Tensor IndexAddGradient(const ForwardOp& op, int input, const Tensor& dy) {
+  const auto& primitive = As<IndexAddPrimitive>(op.primitive);
+  if (input == 0) return dy;
+  const Tensor from = Contiguous(dy, op.at);
+  return Apply(IndexPrimitive(primitive.op(), primitive.dim()),
+               {&from, &op.input(1)}, op.at);
 }
 
-// Which spreads each element of dy over a window.
-Tensor AvgPoolGradientGradient(const ForwardOp& op, int, const Tensor& dy) {
-  const Pooling& pooling = As<Pool2dGradientPrimitive>(op.primitive).pooling();
-  return AvgPool2d(dy, pooling.kernel, pooling.stride, pooling.padding, op.at);
+Tensor AxpbyGradient(const ForwardOp& op, int input, const Tensor& dy) {
+  const auto& primitive = As<AxpbyPrimitive>(op.primitive);
+  return Line(op)(dy) * (input == 0 ? primitive.beta() : primitive.alpha());
 }
 
 }  // namespace
@@ -417,29 +359,30 @@ const Tensor& ForwardOp::input(int i) const {
 }
 
 const GradientRule* FindGradientRule(const Primitive& primitive) {
-  using Rules = absl::flat_hash_map<std::type_index, GradientRule>;
-  static const auto& rules = *new Rules{
-      {typeid(UnaryPrimitive), {UnaryReads, UnaryGradient}},
-      {typeid(BinaryPrimitive), {BinaryReads, BinaryGradient}},
-      {typeid(WherePrimitive), {Always<ReadsInput(0)>, WhereGradient}},
-      {typeid(MatMulPrimitive), {MatMulReads, MatMulGradient}},
-      {typeid(ReducePrimitive), {ReduceReads, ReduceGradient}},
-      {typeid(SoftmaxPrimitive), {Always<kReadsOutput>, SoftmaxGradient}},
-      {typeid(Conv2dPrimitive), {Conv2dReads, Conv2dGradient}},
-      {typeid(Conv2dGradientPrimitive), {Conv2dReads, Conv2dGradientGradient}},
-      {typeid(ReshapePrimitive), {Always<0>, ReshapeGradient}},
-      {typeid(SqueezePrimitive), {Always<0>, ReshapeGradient}},
-      {typeid(UnsqueezePrimitive), {Always<0>, ReshapeGradient}},
-      {typeid(TransposePrimitive), {Always<0>, TransposeGradient}},
-      {typeid(ExpandPrimitive), {Always<0>, ExpandGradient}},
-      {typeid(SelectPrimitive), {Always<0>, SelectGradient}},
-      {typeid(SlicePrimitive), {Always<0>, SliceGradient}},
-      {typeid(CopyPrimitive), {Always<0>, CopyGradient}},
-      {typeid(CatPrimitive), {Always<0>, CatGradient}},
-      {typeid(IndexPrimitive), {Always<ReadsInput(1)>, IndexGradient}},
-      {typeid(Pool2dPrimitive), {PoolReads, PoolGradient}},
-      {typeid(Pool2dGradientPrimitive), {Always<0>, AvgPoolGradientGradient}},
-  };
+  static const auto& rules = *new GradientRules{[] {
+    GradientRules all = {
+        {typeid(UnaryPrimitive), {UnaryReads, UnaryGradient}},
+        {typeid(BinaryPrimitive), {BinaryReads, BinaryGradient}},
+        {typeid(WherePrimitive), {Always<ReadsInput(0)>, WhereGradient}},
+        {typeid(MatMulPrimitive), {MatMulReads, MatMulGradient}},
+        {typeid(ReducePrimitive), {ReduceReads, ReduceGradient}},
+        {typeid(SoftmaxPrimitive), {Always<kReadsOutput>, SoftmaxGradient}},
+        {typeid(ReshapePrimitive), {Always<0>, ReshapeGradient}},
+        {typeid(SqueezePrimitive), {Always<0>, ReshapeGradient}},
+        {typeid(UnsqueezePrimitive), {Always<0>, ReshapeGradient}},
+        {typeid(TransposePrimitive), {Always<0>, TransposeGradient}},
+        {typeid(ExpandPrimitive), {Always<0>, ExpandGradient}},
+        {typeid(SelectPrimitive), {Always<0>, SelectGradient}},
+        {typeid(SlicePrimitive), {Always<0>, SliceGradient}},
+        {typeid(CopyPrimitive), {Always<0>, CopyGradient}},
+        {typeid(CatPrimitive), {Always<0>, CatGradient}},
+        {typeid(IndexPrimitive), {Always<ReadsInput(1)>, IndexGradient}},
+        {typeid(IndexAddPrimitive), {IndexAddReads, IndexAddGradient}},
+        {typeid(AxpbyPrimitive), {Always<0>, AxpbyGradient}},
+    };
+    AddNnGradientRules(all);
+    return all;
+  }()};
   const auto found = rules.find(typeid(primitive));
   const bool none =
       found == rules.end() ||

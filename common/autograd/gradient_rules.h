@@ -4,15 +4,16 @@
 //   const GradientRule* rule = FindGradientRule(primitive);
 //   rule->reads(primitive, 0);  // of the gradient of input 0: ReadsInput(1)
 //
-// A rule is a function for one input at a time. It is given the gradient of the
-// output and those values of the forward operation that `reads` asked for, and
-// requests operations as any program does, at the line of the forward
-// operation. Its result may have the shape that the input broadcast to: the
-// tape sums it.
+// A rule is a function for one input at a time, or for all at once if their
+// gradients share work. It is given the gradient of the output and those values
+// of the forward operation that `reads` asked for, and requests operations as
+// any program does, at the line of the forward operation. A result may have the
+// shape that the input broadcast to: the tape sums it. An undefined one stands
+// for zeros.
 //
-// Adding one: a function in gradient_rules.cc, a row in FindGradientRule, a
-// case in gradient_rules_test.cc, which fails while a primitive has neither a
-// rule nor a line that says so.
+// Adding one: a function and a row in gradient_rules.cc or, for what networks
+// are made of, nn_gradient_rules.cc, and a case in gradient_rules_test.cc,
+// which fails while a primitive has neither a rule nor a line that says so.
 //
 // Thread-safety: constants and pure functions.
 
@@ -59,6 +60,10 @@ struct GradientRule {
   Reads (*reads)(const Primitive& primitive, int input);
   // The gradient of an input. dy: of the output.
   Tensor (*gradient)(const ForwardOp& op, int input, const Tensor& dy);
+  // If not null, called instead, once: the gradients of all inputs, at least of
+  // those in `wanted`.
+  Tensors (*gradients)(const ForwardOp& op, Reads wanted,
+                       const Tensor& dy) = nullptr;
 };
 
 // Null if there is none.

@@ -23,7 +23,9 @@
 #include "common/autograd/tape.h"
 #include "common/kernels/op_tables.h"
 #include "common/ops/make_primitive.h"
+#include "common/ops/nn/batch_norm.h"
 #include "common/ops/nn/convolution_primitives.h"
+#include "common/ops/nn/cross_entropy.h"
 #include "common/ops/nn/pooling.h"
 #include "common/ops/ops.h"
 #include "common/ops/record.h"
@@ -344,6 +346,60 @@ const std::vector<Case>& Cases() {
        [](const Values& x) { return Exp(MaxPool2d(x[0], 3, 2, 1)); },
        Case::kAll,
        /*once=*/true},
+      {"batch_norm, training",
+       {{3, 2, 2}, {2}, {2}},
+       [](const Values& x) {
+         const Device device = x[0].device();
+         return Exp(BatchNorm(x[0], x[1], x[2],
+                              Zeros({2}, device, DType::kFloat64),
+                              Ones({2}, device, DType::kFloat64), true));
+       },
+       Case::kAll,
+       /*once=*/true},
+      {"batch_norm",
+       {{3, 2, 2}, {2}, {2}},
+       [](const Values& x) {
+         const Device device = x[0].device();
+         return Exp(BatchNorm(x[0], x[1], x[2],
+                              Ones({2}, device, DType::kFloat64),
+                              Full({2}, 3, device, DType::kFloat64), false));
+       },
+       Case::kAll,
+       /*once=*/true},
+      {"batch_norm, of constants",
+       {{2}},
+       [](const Values& x) {
+         const Device device = x[0].device();
+         const Tensor images = Reshape(Arange(8, device, DType::kFloat64), {2, 2, 2});
+         const Tensor ones = Ones({2}, device, DType::kFloat64);
+         return BatchNorm(images, x[0], ones, Clone(ones), Clone(ones), true);
+       },
+       Case::kAll,
+       /*once=*/true},
+      {"cross_entropy",
+       {{3, 4}},
+       [](const Values& x) {
+         return CrossEntropy(x[0], Index({2, 0, 3}, {3}, x[0].device()));
+       }},
+      {"index_add",
+       {{3, 2}, {4, 2}},
+       [](const Values& x) {
+         return Exp(IndexAdd(x[0], 0, Index({2, 0, 2, 2}, {4}, x[0].device()),
+                             x[1]));
+       }},
+      {"scatter_add",
+       {{2, 3}, {2, 2}},
+       [](const Values& x) {
+         return Exp(ScatterAdd(
+             x[0], -1, Index({2, 2, 0, 1}, {2, 2}, x[0].device()), x[1]));
+       }},
+      {"axpby",
+       {{3}, {3}},
+       [](const Values& x) {
+         const Tensor y = x[0] * 2;
+         AxpbyInPlace(y, 3, x[1], 0.5);
+         return y * x[1];
+       }},
       // In place, on values of the tape's own.
       {"in place",
        {{3}, {3}},
@@ -579,7 +635,10 @@ TEST(GradientRules, EveryPrimitiveHasOneOrStandsHere) {
                                          "le",
                                          "gt",
                                          "ge",
-                                         "max_pool2d_backward"};
+                                         "max_pool2d_backward",
+                                         "batch_norm_stats",
+                                         "batch_norm_backward_reduce",
+                                         "batch_norm_backward_elemt"};
   std::set<std::string> all;
   AddNames<kernels::UnaryOp>(all);
   AddNames<kernels::BinaryOp>(all);
@@ -616,7 +675,16 @@ TEST(GradientRules, EveryPrimitiveHasOneOrStandsHere) {
                                  "avg_pool2d",
                                  "max_pool2d",
                                  "avg_pool2d_backward",
-                                 "max_pool2d_backward"}) {
+                                 "max_pool2d_backward",
+                                 "batch_norm",
+                                 "batch_norm_stats",
+                                 "batch_norm_backward_reduce",
+                                 "batch_norm_backward_elemt",
+                                 "cross_entropy",
+                                 "cross_entropy_backward",
+                                 "index_add",
+                                 "scatter_add",
+                                 "axpby"}) {
     EXPECT_NE(MakePrimitive(name, {}).status().code(),
               absl::StatusCode::kNotFound)
         << name;
@@ -655,6 +723,33 @@ const std::map<std::string, Function>& GoldenFunctions() {
          return LogSoftmax(MatMul(Relu(MatMul(x[0], T(x[1])) + x[2]), T(x[3])),
                            1);
        }},
+      {"avg_pool2d",
+       [](const Values& x) {
+         return AvgPool2d(x[0], {3, 2}, Size2d(1, 2), {1, 0});
+       }},
+      {"max_pool2d", [](const Values& x) { return MaxPool2d(x[0], 2); }},
+      {"max_pool2d, overlapping",
+       [](const Values& x) { return MaxPool2d(x[0], 3, 1, 1); }},
+      {"batch_norm",
+       [](const Values& x) {
+         const Tensor mean = Full({2}, 0.5, Device(), DType::kFloat64);
+         const Tensor variance = Full({2}, 2, Device(), DType::kFloat64);
+         const Tensor y = BatchNorm(x[0], x[1], x[2], mean, variance, true);
+         return Cat({Reshape(y, {-1}), mean, variance}, 0);
+       }},
+      {"cross_entropy",
+       [](const Values& x) {
+         return CrossEntropy(x[0], Index({3, 0, 1}, {3}, Device()));
+       }},
+      {"index_add",
+       [](const Values& x) {
+         return IndexAdd(x[0], 0, Index({2, 0, 2}, {3}, Device()), x[1]);
+       }},
+      {"scatter_add",
+       [](const Values& x) {
+         return ScatterAdd(x[0], 1, Index({2, 2, 0, 1}, {2, 2}, Device()),
+                           x[1]);
+       }},
   };
   return functions;
 }
@@ -683,6 +778,9 @@ TEST(GradientRules, AgreeWithPyTorch) {
     }
     GradientTape tape(inputs);
     const Tensor y = GoldenFunctions().at(name)(inputs);
+    EXPECT_EQ(DescribeDifference(y, FromGolden(one.at("result")),
+                                 {1e-12, 1e-14, /*equal_nan=*/true}),
+              "");
     const Values gradients = tape.Backward(y, WeightsFor(y));
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       EXPECT_EQ(DescribeDifference(gradients[i],

@@ -13,8 +13,6 @@
 namespace d2l {
 namespace {
 
-thread_local int no_grad_guards = 0;
-
 // The user's line, if a layer made the request.
 SourceLocation LineOf(const OpRecord& record) {
   return record.requested_by.known() ? record.requested_by
@@ -56,7 +54,7 @@ void GradientTape::OnOp(const OpRecord& record) {
   if (done_) return;
   const Tensor& output = record.outputs[0];
   if (record.in_place) writes_[output.storage()->id()] = LineOf(record);
-  const bool guarded = no_grad_guards > 0;
+  const bool guarded = internal::no_grad_guards > 0;
   if (guarded && !record.view) return;
   absl::InlinedVector<int, 2> values;
   bool differentiable = false;
@@ -245,11 +243,20 @@ void GradientTape::GoBack(const Node& node, const Tensor& dy,
   }
   CheckUnchanged(node);
   const ForwardOp op = {*node.primitive, node.at, node.inputs, node.saved};
+  Tensors all;
+  if (node.rule->gradients != nullptr) {
+    Reads wanted = 0;
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+      if (node.input_values[i] >= 0) wanted |= ReadsInput(static_cast<int>(i));
+    }
+    all = node.rule->gradients(op, wanted, dy);
+  }
   for (std::size_t i = 0; i < node.inputs.size(); ++i) {
     if (node.input_values[i] < 0) continue;
-    const Tensor dx =
-        SumToShape(node.rule->gradient(op, static_cast<int>(i), dy),
-                   node.inputs[i].shape, node.at);
+    const Tensor part =
+        all.empty() ? node.rule->gradient(op, static_cast<int>(i), dy) : all[i];
+    if (!part.defined()) continue;
+    const Tensor dx = SumToShape(part, node.inputs[i].shape, node.at);
     Tensor& sum = gradients[node.input_values[i]];
     // Not in place: several values may have this very gradient.
     sum = sum.defined() ? Operand(sum, node.at) + dx : dx;
@@ -271,9 +278,6 @@ void GradientTape::CheckUnchanged(const Node& node) const {
         gone_back_.ToString()));
   }
 }
-
-NoGradGuard::NoGradGuard() { ++no_grad_guards; }
-NoGradGuard::~NoGradGuard() { --no_grad_guards; }
 
 Tensor Detach(const Tensor& x, SourceLocation at) {
   CheckDefined("detach", x, at);

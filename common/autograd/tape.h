@@ -49,6 +49,7 @@
 #include "absl/container/inlined_vector.h"
 #include "common/autograd/gradient_rules.h"
 #include "common/base/source_location.h"
+#include "common/ops/no_grad.h"
 #include "common/ops/primitive.h"
 #include "common/ops/record.h"
 #include "common/tensor/tensor.h"
@@ -130,16 +131,6 @@ class GradientTape : private OpListener {
   bool done_ = false;
   bool given_ = false;             // no, if Backward failed
   const ScopedOpListener listen_;  // last: it listens when all is there
-};
-
-// While it lives, this thread's tapes note nothing (torch::NoGradGuard): what
-// is made meanwhile, also a view, is a constant to them.
-class NoGradGuard {
- public:
-  NoGradGuard();
-  ~NoGradGuard();
-  NoGradGuard(const NoGradGuard&) = delete;
-  NoGradGuard& operator=(const NoGradGuard&) = delete;
 };
 
 // The same values in the same memory, as a constant to this thread's tapes

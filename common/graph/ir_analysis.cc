@@ -65,7 +65,11 @@ bool Storages::touches_pinned(const Node& node) const {
 bool MayFailLate(const Node& node, const Function& function) {
   if (node.op.primitive == nullptr) return false;
   const std::string_view name = node.op.primitive->name();
-  if (name == "gather" || name == "index_select") return true;
+  for (const char* const indexed :
+       {"gather", "index_select", "scatter_add", "index_add", "cross_entropy",
+        "cross_entropy_backward"}) {
+    if (name == indexed) return true;
+  }
   const auto op =
       kernels::OpNamed<kernels::BinaryOp>(node.op.primitive->name());
   return (op == kernels::BinaryOp::kFloorDivide ||

@@ -333,6 +333,30 @@ struct GreaterEqual {
   }
 };
 
+// The gradients of Relu, Tanh and Sigmoid, from that of the result, dy, and the
+// result, y. Of NaN, Relu's is dy.
+
+struct ReluGradient {
+  template <typename T>
+  D2L_HOST_DEVICE T operator()(T dy, T y) const {
+    return y <= T{0} ? T{0} : dy;
+  }
+};
+
+struct TanhGradient {
+  template <typename T>
+  D2L_HOST_DEVICE T operator()(T dy, T y) const {
+    return Multiply()(dy, Subtract()(T{1}, Square()(y)));
+  }
+};
+
+struct SigmoidGradient {
+  template <typename T>
+  D2L_HOST_DEVICE T operator()(T dy, T y) const {
+    return Multiply()(dy, Multiply()(Subtract()(T{1}, y), y));
+  }
+};
+
 // ---- Of three.
 
 struct Select {

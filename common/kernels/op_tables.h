@@ -100,6 +100,9 @@ enum class BinaryOp {
   kLessEqual,
   kGreater,
   kGreaterEqual,
+  kReluGradient,  // of the result's gradient and the result
+  kTanhGradient,
+  kSigmoidGradient,
   kCount,
 };
 
@@ -119,7 +122,13 @@ struct OpTable<BinaryOp> {
                       Row<Less>(BinaryOp::kLess, "lt"),
                       Row<LessEqual>(BinaryOp::kLessEqual, "le"),
                       Row<Greater>(BinaryOp::kGreater, "gt"),
-                      Row<GreaterEqual>(BinaryOp::kGreaterEqual, "ge"));
+                      Row<GreaterEqual>(BinaryOp::kGreaterEqual, "ge"),
+                      Row<ReluGradient, DTypes::kFloatingPoint>(
+                          BinaryOp::kReluGradient, "relu_backward"),
+                      Row<TanhGradient, DTypes::kFloatingPoint>(
+                          BinaryOp::kTanhGradient, "tanh_backward"),
+                      Row<SigmoidGradient, DTypes::kFloatingPoint>(
+                          BinaryOp::kSigmoidGradient, "sigmoid_backward"));
 };
 
 // ---- Reductions.

@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
-#include "common/autograd/tape.h"
 #include "common/ops/copy.h"
 #include "common/ops/elementwise.h"
+#include "common/ops/no_grad.h"
 #include "common/ops/primitive.h"
 
 namespace d2l::nn {
@@ -34,23 +34,23 @@ void SGD::Step(absl::Span<const Tensor> gradients, SourceLocation at) {
   }
   const NoGradGuard guard;
   for (std::size_t i = 0; i < gradients.size(); ++i) {
-    Tensor& parameter = parameters_[i];
-    Tensor step = gradients[i];
+    const Tensor& parameter = parameters_[i];
+    const Tensor& g = gradients[i];
+    if (options_.momentum == 0) {
+      AxpbyInPlace(parameter, -options_.lr, g,
+                   1 - options_.lr * options_.weight_decay, at);
+      continue;
+    }
+    Tensor& v = momentum_buffers_[i];
+    if (v.defined()) {
+      AxpbyInPlace(v, 1, g, options_.momentum, at);
+    } else {
+      v = Clone(g, at);
+    }
     if (options_.weight_decay != 0) {
-      step = Operand(step, at) +
-             Operand(parameter, at) * Operand(options_.weight_decay, at);
+      AxpbyInPlace(v, options_.weight_decay, parameter, 1, at);
     }
-    if (options_.momentum != 0) {
-      Tensor& buffer = momentum_buffers_[i];
-      if (buffer.defined()) {
-        buffer *= Operand(options_.momentum, at);
-        buffer += Operand(step, at);
-      } else {
-        buffer = Clone(step, at);
-      }
-      step = buffer;
-    }
-    parameter -= Operand(Operand(step, at) * options_.lr, at);
+    AxpbyInPlace(parameter, -options_.lr, v, 1, at);
   }
 }
 

@@ -83,14 +83,14 @@ TEST_P(TrainingTest, CrossEntropyOfNoSamples) {
 TEST_P(TrainingTest, CrossEntropyRefusesWhatIsNoBatch) {
   const Tensor logits = Ones({2, 3}, device());
   EXPECT_THAT(ThrownText([&] { CrossEntropyLoss(logits, Labels({1})); }),
-              HasSubstr("[CrossEntropyLoss] logits of shape (n, classes)"));
+              HasSubstr("[cross_entropy] logits of shape (n, classes)"));
   EXPECT_THAT(
       ThrownText([&] { CrossEntropyLoss(logits, Ones({2}, device())); }),
-      HasSubstr("[CrossEntropyLoss] logits of shape (n, classes)"));
+      HasSubstr("[cross_entropy] logits of shape (n, classes)"));
   EXPECT_THAT(ThrownText([&] {
                 CrossEntropyLoss(Ones({3}, device()), Labels({1, 1, 1}));
               }),
-              HasSubstr("[CrossEntropyLoss] logits of shape (n, classes)"));
+              HasSubstr("[cross_entropy] logits of shape (n, classes)"));
 }
 
 // The parameters must not become garbage: they refuse to be used.

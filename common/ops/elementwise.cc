@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_format.h"
 #include "common/kernels/kernels.h"
+#include "common/kernels/nn_kernels.h"
 #include "common/ops/copy.h"
 #include "common/ops/elementwise_primitives.h"
 #include "common/ops/launch.h"
@@ -59,6 +60,7 @@ kernels::Input ToInput(const Tensor* tensor, Scalar scalar) {
 ValueSpec BinaryPrimitive::Infer(Inputs inputs, int) const {
   CheckInputCount(name(), inputs, which_ == Which::kNone ? 2 : 1);
   const Tensor& a = *inputs[0];
+  if (!OpTakes(op_, a.dtype())) CheckFloatingPoint(name(), a);
   const DType result = ResultDType(op_, a.dtype());
   if (which_ != Which::kNone) {
     CheckScalarFits(name(), scalar_, a.dtype());
@@ -164,6 +166,37 @@ std::vector<Attribute> WherePrimitive::attributes() const {
   if (a_.has_value()) attributes.push_back({"input", a_->ToString()});
   if (b_.has_value()) attributes.push_back({"other", b_->ToString()});
   return attributes;
+}
+
+ValueSpec AxpbyPrimitive::Infer(Inputs inputs, int) const {
+  CheckInputCount(name(), inputs, 2);
+  const Tensor& y = *inputs[0];
+  const Tensor& x = *inputs[1];
+  CheckFloatingPoint(name(), y);
+  CheckContiguous(name(), y);
+  CheckContiguous(name(), x);
+  if (x.shape() != y.shape() || x.dtype() != y.dtype()) {
+    throw std::invalid_argument(
+        absl::StrFormat("[%s] two tensors of one shape and dtype wanted; got "
+                        "%s and %s",
+                        name(), y.Describe(), x.Describe()));
+  }
+  return {y.shape(), y.dtype(), y.device()};
+}
+
+std::uint64_t AxpbyPrimitive::Launch(Stream& stream, const OpLabel& label,
+                                     Inputs inputs, Outputs outputs) const {
+  const Tensor& output = outputs[0];
+  CopyUnlessSame(stream, label, *inputs[0], output);
+  return kernels::GetNnKernels(stream.device().type())
+      .axpby(stream, label,
+             {output.dtype(), output.numel(), alpha_, beta_, output.data(),
+              inputs[1]->data()});
+}
+
+std::vector<Attribute> AxpbyPrimitive::attributes() const {
+  return {{"alpha", Scalar(alpha_).ToString()},
+          {"beta", Scalar(beta_).ToString()}};
 }
 
 ValueSpec FillPrimitive::Infer(Inputs inputs, int) const {
@@ -356,6 +389,20 @@ void SigmoidInPlace(const Tensor& x, SourceLocation at) {
   ApplyUnaryInPlace(UnaryOp::kSigmoid, x, at);
 }
 
+void AxpbyInPlace(const Tensor& y, double alpha, const Tensor& x, double beta,
+                  SourceLocation at) {
+  CheckDefined("axpby", y, at);
+  CheckDefined("axpby", x, at);
+  if (y.is_contiguous()) {
+    const bool overlaps = OverlapOf(y, x) == Overlap::kPossible;
+    const Tensor from = overlaps ? Clone(x, at) : Contiguous(x, at);
+    ApplyInPlace(AxpbyPrimitive(alpha, beta), {&y, &from}, y, at);
+  } else {
+    const Tensor from = Contiguous(x, at), before = Contiguous(y, at);
+    CopyTo(Apply(AxpbyPrimitive(alpha, beta), {&before, &from}, at), y,
+           /*non_blocking=*/true, at);
+  }
+}
 void FillInPlace(const Tensor& x, Scalar value, SourceLocation at) {
   if (!x.defined()) {
     throw std::invalid_argument(absl::StrFormat(

@@ -93,6 +93,10 @@ void TanhInPlace(const Tensor& x,
                  SourceLocation at = SourceLocation::Current());
 void SigmoidInPlace(const Tensor& x,
                     SourceLocation at = SourceLocation::Current());
+// y becomes alpha * x + beta * y, in one pass. float32 or float64, of one
+// shape.
+void AxpbyInPlace(const Tensor& y, double alpha, const Tensor& x, double beta,
+                  SourceLocation at = SourceLocation::Current());
 // All elements become `value` (torch.Tensor.fill_).
 void FillInPlace(const Tensor& x, Scalar value,
                  SourceLocation at = SourceLocation::Current());

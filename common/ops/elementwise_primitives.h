@@ -78,6 +78,26 @@ class WherePrimitive final : public Cloneable<WherePrimitive> {
   const absl::optional<Scalar> b_;
 };
 
+// alpha * x + beta * y of the inputs y and x, contiguous and alike; in one pass
+// if applied in place to y.
+class AxpbyPrimitive final : public Cloneable<AxpbyPrimitive> {
+ public:
+  AxpbyPrimitive(double alpha, double beta) : alpha_(alpha), beta_(beta) {}
+
+  const char* name() const override { return "axpby"; }
+  ValueSpec Infer(Inputs inputs, int) const override;
+  std::uint64_t Launch(Stream& stream, const OpLabel& label, Inputs inputs,
+                       Outputs outputs) const override;
+  std::vector<Attribute> attributes() const override;
+
+  double alpha() const { return alpha_; }
+  double beta() const { return beta_; }
+
+ private:
+  const double alpha_;
+  const double beta_;
+};
+
 class FillPrimitive final : public Cloneable<FillPrimitive> {
  public:
   // spec: of the target.

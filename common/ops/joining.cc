@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/kernels/kernels.h"
+#include "common/kernels/nn_kernels.h"
 #include "common/ops/copy.h"
 #include "common/ops/creation.h"
 #include "common/ops/joining_primitives.h"
@@ -141,7 +142,60 @@ std::vector<Attribute> IndexPrimitive::attributes() const {
   return {{"dim", absl::StrCat(dim_)}};
 }
 
+const char* IndexAddPrimitive::name() const {
+  return op_ == kernels::IndexOp::kGather ? "scatter_add" : "index_add";
+}
+
+ValueSpec IndexAddPrimitive::Infer(Inputs inputs, int) const {
+  CheckInputCount(name(), inputs, 3);
+  const Tensor& x = *inputs[0];
+  const Tensor& source = *inputs[2];
+  CheckFloatingPoint(name(), x);
+  CheckContiguous(name(), source);
+  // Of the taking, the shapes are checked in the same way.
+  const ValueSpec taken =
+      IndexPrimitive(op_, dim_).Infer({inputs[0], inputs[1]}, 0);
+  if (source.shape() != taken.shape || source.dtype() != x.dtype()) {
+    throw std::invalid_argument(absl::StrFormat(
+        "[%s] a source of shape %s and of the tensor's dtype wanted; got %s to "
+        "add to %s",
+        name(), taken.shape.ToString(), source.Describe(), x.Describe()));
+  }
+  return {x.shape(), x.dtype(), x.device()};
+}
+
+std::uint64_t IndexAddPrimitive::Launch(Stream& stream, const OpLabel& label,
+                                        Inputs inputs, Outputs outputs) const {
+  const Tensor& output = outputs[0];
+  const Tensor& source = *inputs[2];
+  CopyUnlessSame(stream, label, *inputs[0], output);
+  const int dim = WrapDim(name(), dim_, output.dim());
+  const Split3 split = SplitAround(output.shape(), dim);
+  return kernels::GetNnKernels(stream.device().type())
+      .index_add(
+          stream, label,
+          {op_, output.dtype(), output.data(),
+           static_cast<const std::int64_t*>(inputs[1]->data()), source.data(),
+           split.outer, split.size, source.size(dim), split.inner});
+}
+
+std::vector<Attribute> IndexAddPrimitive::attributes() const {
+  return {{"dim", absl::StrCat(dim_)}};
+}
+
 namespace {
+
+Tensor ApplyIndexAdd(kernels::IndexOp op, const Tensor& x, int dim,
+                     const Tensor& index, const Tensor& source,
+                     SourceLocation at) {
+  const IndexAddPrimitive primitive(op, dim);
+  for (const Tensor* tensor : {&x, &index, &source})
+    CheckDefined(primitive.name(), *tensor, at);
+  const Tensor dense = Contiguous(x, at);
+  const Tensor positions = Contiguous(index, at);
+  const Tensor from = Contiguous(source, at);
+  return Apply(primitive, {&dense, &positions, &from}, at);
+}
 
 Tensor ApplyCat(absl::Span<const Tensor> tensors, int dim, SourceLocation at) {
   // As in PyTorch, an empty vector may stand among tensors of any shape.
@@ -265,6 +319,16 @@ Tensor Gather(const Tensor& x, int dim, const Tensor& index,
   from = Contiguous(from, at);
   const Tensor positions = Contiguous(index, at);
   return Apply(primitive, {&from, &positions}, at);
+}
+
+Tensor IndexAdd(const Tensor& x, int dim, const Tensor& index,
+                const Tensor& source, SourceLocation at) {
+  return ApplyIndexAdd(kernels::IndexOp::kSelect, x, dim, index, source, at);
+}
+
+Tensor ScatterAdd(const Tensor& x, int dim, const Tensor& index,
+                  const Tensor& source, SourceLocation at) {
+  return ApplyIndexAdd(kernels::IndexOp::kGather, x, dim, index, source, at);
 }
 
 }  // namespace d2l

@@ -2,6 +2,8 @@
 
 #include <initializer_list>
 
+#include "common/ops/primitive.h"
+
 namespace d2l {
 
 Shape BroadcastStrides(const Shape& sizes, const Shape& strides,
@@ -20,6 +22,15 @@ Split3 SplitAround(const Shape& shape, int dim) {
     (i < dim ? split.outer : i == dim ? split.size : split.inner) *= shape[i];
   }
   return split;
+}
+
+void CopyUnlessSame(Stream& stream, const OpLabel& label, const Tensor& input,
+                    const Tensor& output) {
+  CheckContiguous(label.name(), output);
+  if (input.data() == output.data()) return;
+  KernelsOf(stream).copy(stream, label,
+                         {output.dtype(), input.dtype(), output.numel(),
+                          output.data(), input.data(), nullptr});
 }
 
 void LaunchLayout::Make(const Tensor& output,

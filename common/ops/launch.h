@@ -10,6 +10,7 @@
 #include <initializer_list>
 
 #include "absl/types/optional.h"
+#include "common/device/op_label.h"
 #include "common/device/stream.h"
 #include "common/kernels/kernels.h"
 #include "common/kernels/layout.h"
@@ -32,6 +33,11 @@ struct Split3 {
   std::int64_t outer = 1, size = 1, inner = 1;
 };
 Split3 SplitAround(const Shape& shape, int dim);
+
+// For kernels that add to what is there: copies `input`, contiguous, to the
+// output unless that is its memory.
+void CopyUnlessSame(Stream& stream, const OpLabel& label, const Tensor& input,
+                    const Tensor& output);
 
 // How the operands of an element-wise operation lie in memory.
 class LaunchLayout {

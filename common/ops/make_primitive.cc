@@ -20,7 +20,9 @@
 #include "common/ops/elementwise_primitives.h"
 #include "common/ops/joining_primitives.h"
 #include "common/ops/matmul_primitives.h"
+#include "common/ops/nn/batch_norm_primitives.h"
 #include "common/ops/nn/convolution_primitives.h"
+#include "common/ops/nn/cross_entropy_primitives.h"
 #include "common/ops/nn/pooling_primitives.h"
 #include "common/ops/reduction_primitives.h"
 #include "common/ops/view_primitives.h"
@@ -61,6 +63,7 @@ class Attributes {
   Scalar Number(std::string_view name) {
     return ValueOr(Scalar::Parse(Text(name)), name, "is not a number");
   }
+  double Double(std::string_view name) { return Number(name).To<double>(); }
   d2l::Shape Shape(std::string_view name) {
     return ValueOr(d2l::Shape::Parse(Text(name)), name, "is not a shape");
   }
@@ -180,6 +183,21 @@ PrimitivePtr MakeNn(const std::string& name, Attributes& a) {
     if (name == "conv2d") return Make<Conv2dPrimitive>(options);
     return Make<Conv2dGradientPrimitive>(of_weight, options, a.Shape("shape"));
   }
+  if (name == "batch_norm_stats") return Make<BatchNormStatisticsPrimitive>();
+  if (name == "batch_norm") {
+    const bool training = a.Bool("training");
+    return Make<BatchNormPrimitive>(training, a.Double("eps"));
+  }
+  if (name == "batch_norm_backward_reduce") {
+    return Make<BatchNormSumsPrimitive>(a.Double("eps"));
+  }
+  if (name == "batch_norm_backward_elemt") {
+    return Make<BatchNormInputGradientPrimitive>(a.Double("eps"));
+  }
+  if (name == "cross_entropy") return Make<CrossEntropyPrimitive>();
+  if (name == "cross_entropy_backward") {
+    return Make<CrossEntropyGradientPrimitive>();
+  }
   return nullptr;
 }
 
@@ -216,6 +234,16 @@ PrimitivePtr MakeFrom(const std::string& name, Attributes& a) {
     return Make<IndexPrimitive>(name == "gather" ? kernels::IndexOp::kGather
                                                  : kernels::IndexOp::kSelect,
                                 a.Int<int>("dim"));
+  }
+  if (name == "scatter_add" || name == "index_add") {
+    return Make<IndexAddPrimitive>(name == "scatter_add"
+                                       ? kernels::IndexOp::kGather
+                                       : kernels::IndexOp::kSelect,
+                                   a.Int<int>("dim"));
+  }
+  if (name == "axpby") {
+    const double alpha = a.Double("alpha");
+    return Make<AxpbyPrimitive>(alpha, a.Double("beta"));
   }
   if (name == "arange") {
     const ValueSpec spec = a.Spec();

@@ -10,8 +10,32 @@
 #include "absl/strings/str_format.h"
 #include "common/device/cpu/parallel_for.h"
 #include "common/kernels/cpu/enqueue.h"
+#include "common/kernels/cpu/indices.h"
 
 namespace d2l::kernels::cpu {
+
+void CheckIndices(const std::int64_t* index, std::int64_t size,
+                  std::int64_t begin, std::int64_t end) {
+  // The sign of an index that is negative, or of what is left up to the last
+  // valid one if it is too large. Without a comparison the compiler
+  // vectorises this for every processor.
+  const std::uint64_t last = static_cast<std::uint64_t>(size) - 1;
+  std::uint64_t signs = 0;
+  for (std::int64_t i = begin; i < end; ++i) {
+    const std::uint64_t at = static_cast<std::uint64_t>(index[i]);
+    signs |= at | (last - at);
+  }
+  if (signs >> 63 == 0) return;
+  for (std::int64_t i = begin; i < end; ++i) {
+    if (index[i] >= 0 && index[i] < size) continue;
+    const std::string valid =
+        size == 0 ? "there is nothing to index"
+                  : absl::StrFormat("valid are 0..%d", size - 1);
+    throw std::out_of_range(absl::StrFormat(
+        "index %d at position %d is out of range; %s", index[i], i, valid));
+  }
+}
+
 namespace {
 
 // What is worth a thread of its own.
@@ -124,29 +148,6 @@ void RunCat(const Cat& cat, const CatPiece* pieces, std::size_t count) {
 }
 
 // ---- Index.
-
-// Throws if one of index[begin, end) is not in [0, size).
-void CheckIndices(const std::int64_t* index, std::int64_t size,
-                  std::int64_t begin, std::int64_t end) {
-  // The sign of an index that is negative, or of what is left up to the last
-  // valid one if it is too large. Without a comparison the compiler
-  // vectorises this for every processor.
-  const std::uint64_t last = static_cast<std::uint64_t>(size) - 1;
-  std::uint64_t signs = 0;
-  for (std::int64_t i = begin; i < end; ++i) {
-    const std::uint64_t at = static_cast<std::uint64_t>(index[i]);
-    signs |= at | (last - at);
-  }
-  if (signs >> 63 == 0) return;
-  for (std::int64_t i = begin; i < end; ++i) {
-    if (index[i] >= 0 && index[i] < size) continue;
-    const std::string valid =
-        size == 0 ? "there is nothing to index"
-                  : absl::StrFormat("valid are 0..%d", size - 1);
-    throw std::out_of_range(absl::StrFormat(
-        "index %d at position %d is out of range; %s", index[i], i, valid));
-  }
-}
 
 // The loops below have all they need in variables of their own: memory that
 // they write could be that of an IndexArgs, for all the compiler knows.

@@ -25,7 +25,7 @@ struct PoolCase {
 const std::vector<PoolCase>& PoolCases() {
   static const auto& cases =
       *new std::vector<PoolCase>{{{2, 3, 8, 6}, 2, 2, 0},
-                                 {{256, 5, 24, 24}, 2, 2, 0},
+                                 {{9, 5, 24, 24}, 2, 2, 0},
                                  {{2, 3, 9, 7}, 2, 2, 0},
                                  {{2, 3, 9, 7}, 3, 2, 1},
                                  {{3, 8, 10}, {2, 3}, 1, {1, 0}},

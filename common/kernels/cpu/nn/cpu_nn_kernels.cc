@@ -21,14 +21,14 @@ constexpr NnKernels kCpuNnKernels = {
     On<cpu::EnqueueAvgPool2dGradient>,
     On<cpu::EnqueueMaxPool2d>,
     On<cpu::EnqueueMaxPool2dGradient>,
-    /*batch_norm_statistics=*/nullptr,
-    /*batch_norm=*/nullptr,
-    /*batch_norm_sums=*/nullptr,
-    /*batch_norm_input_gradient=*/nullptr,
-    /*cross_entropy=*/nullptr,
-    /*cross_entropy_gradient=*/nullptr,
-    /*index_add=*/nullptr,
-    /*axpby=*/nullptr,
+    On<cpu::EnqueueBatchNormStatistics>,
+    On<cpu::EnqueueBatchNorm>,
+    On<cpu::EnqueueBatchNormSums>,
+    On<cpu::EnqueueBatchNormInputGradient>,
+    On<cpu::EnqueueCrossEntropy>,
+    On<cpu::EnqueueCrossEntropyGradient>,
+    On<cpu::EnqueueIndexAdd>,
+    On<cpu::EnqueueAxpby>,
 };
 
 }  // namespace

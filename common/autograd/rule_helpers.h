@@ -1,0 +1,50 @@
+// What the files of rules share. For this package.
+
+#ifndef D2L_COMMON_AUTOGRAD_RULE_HELPERS_H_
+#define D2L_COMMON_AUTOGRAD_RULE_HELPERS_H_
+
+#include <typeindex>
+
+#include "absl/container/flat_hash_map.h"
+#include "common/autograd/gradient_rules.h"
+#include "common/base/source_location.h"
+#include "common/ops/operand.h"
+#include "common/ops/primitive.h"
+
+namespace d2l {
+
+using GradientRules = absl::flat_hash_map<std::type_index, GradientRule>;
+
+// Of convolution, pooling, batch normalisation and cross-entropy.
+void AddNnGradientRules(GradientRules& rules);
+
+// Operands that name the line of the forward operation. An operator takes its
+// line from its first operand: at(dy) * y.
+class Line {
+ public:
+  explicit Line(const ForwardOp& op) : at_(op.at) {}
+  template <typename T>
+  Operand operator()(const T& x) const {
+    return Operand(x, at_);
+  }
+  operator SourceLocation() const { return at_; }  // NOLINT
+
+ private:
+  const SourceLocation at_;
+};
+
+// The primitive as what it is: a rule is found by that.
+template <typename P>
+const P& As(const Primitive& primitive) {
+  return static_cast<const P&>(primitive);
+}
+
+// For rules that read the same whatever the primitive holds.
+template <Reads kReads>
+Reads Always(const Primitive&, int) {
+  return kReads;
+}
+
+}  // namespace d2l
+
+#endif  // D2L_COMMON_AUTOGRAD_RULE_HELPERS_H_

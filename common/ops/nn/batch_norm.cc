@@ -1,0 +1,211 @@
+#include "common/ops/nn/batch_norm.h"
+
+#include <cstdint>
+#include <stdexcept>
+#include <vector>
+
+#include "absl/strings/str_format.h"
+#include "common/kernels/nn_kernels.h"
+#include "common/ops/copy.h"
+#include "common/ops/elementwise.h"
+#include "common/ops/joining.h"
+#include "common/ops/launch.h"
+#include "common/ops/nn/batch_norm_primitives.h"
+#include "common/ops/no_grad.h"
+#include "common/ops/primitive.h"
+#include "common/ops/views.h"
+#include "common/tensor/scalar.h"
+
+namespace d2l {
+namespace {
+
+void CheckImages(const char* name, const Tensor& x) {
+  CheckContiguous(name, x);
+  CheckFloatingPoint(name, x);
+  if (x.dim() >= 2) return;
+  throw std::invalid_argument(
+      absl::StrFormat("[%s] a tensor of shape (batch, channels, …) wanted; got "
+                      "%s",
+                      name, x.Describe()));
+}
+
+void CheckLike(const char* name, const char* what, const Tensor& y,
+               const Shape& shape, const Tensor& x) {
+  if (y.shape() != shape || y.dtype() != x.dtype()) {
+    throw std::invalid_argument(absl::StrFormat(
+        "[%s] %s: %s of shape %s wanted, as x has %d channels; got %s", name,
+        what, DTypeName(x.dtype()), shape.ToString(), x.size(1), y.Describe()));
+  }
+  CheckContiguous(name, y);
+}
+
+Shape StatisticsShape(const Tensor& x) { return {2, x.size(1)}; }
+
+const kernels::NnKernels& NnKernelsOf(const Stream& stream) {
+  return kernels::GetNnKernels(stream.device().type());
+}
+
+std::vector<Attribute> EpsAttribute(double eps) {
+  return {{"eps", Scalar(eps).ToString()}};
+}
+
+// (batch, channels, inner).
+Split3 SplitOf(const Tensor& x) { return SplitAround(x.shape(), 1); }
+
+}  // namespace
+
+ValueSpec BatchNormStatisticsPrimitive::Infer(Inputs inputs, int) const {
+  CheckInputCount(name(), inputs, 1);
+  const Tensor& x = *inputs[0];
+  CheckImages(name(), x);
+  const Split3 split = SplitOf(x);
+  if (split.outer * split.inner == 0) {
+    throw std::invalid_argument(absl::StrFormat(
+        "[%s] at least one value per channel wanted, got input size %s", name(),
+        x.shape().ToString()));
+  }
+  return {StatisticsShape(x), x.dtype(), x.device()};
+}
+
+std::uint64_t BatchNormStatisticsPrimitive::Launch(Stream& stream,
+                                                   const OpLabel& label,
+                                                   Inputs inputs,
+                                                   Outputs outputs) const {
+  const Tensor& x = *inputs[0];
+  const auto [batch, channels, inner] = SplitOf(x);
+  return NnKernelsOf(stream).batch_norm_statistics(
+      stream, label,
+      {x.dtype(), batch, channels, inner, outputs[0].data(), x.data()});
+}
+
+ValueSpec BatchNormPrimitive::Infer(Inputs inputs, int) const {
+  CheckInputCount(name(), inputs, 4);
+  const Tensor& x = *inputs[0];
+  CheckImages(name(), x);
+  CheckLike(name(), "statistics", *inputs[1], StatisticsShape(x), x);
+  CheckLike(name(), "weight", *inputs[2], {x.size(1)}, x);
+  CheckLike(name(), "bias", *inputs[3], {x.size(1)}, x);
+  return {x.shape(), x.dtype(), x.device()};
+}
+
+std::uint64_t BatchNormPrimitive::Launch(Stream& stream, const OpLabel& label,
+                                         Inputs inputs, Outputs outputs) const {
+  const Tensor& x = *inputs[0];
+  const auto [batch, channels, inner] = SplitOf(x);
+  return NnKernelsOf(stream).batch_norm(
+      stream, label,
+      {x.dtype(), batch, channels, inner, eps_, outputs[0].data(), x.data(),
+       inputs[1]->data(), inputs[2]->data(), inputs[3]->data()});
+}
+
+std::vector<Attribute> BatchNormPrimitive::attributes() const {
+  std::vector<Attribute> attributes = EpsAttribute(eps_);
+  attributes.push_back({"training", training_ ? "true" : "false"});
+  return attributes;
+}
+
+ValueSpec BatchNormSumsPrimitive::Infer(Inputs inputs, int) const {
+  CheckInputCount(name(), inputs, 3);
+  const Tensor& x = *inputs[1];
+  CheckImages(name(), x);
+  CheckLike(name(), "gradient", *inputs[0], x.shape(), x);
+  CheckLike(name(), "statistics", *inputs[2], StatisticsShape(x), x);
+  return {StatisticsShape(x), x.dtype(), x.device()};
+}
+
+std::uint64_t BatchNormSumsPrimitive::Launch(Stream& stream,
+                                             const OpLabel& label,
+                                             Inputs inputs,
+                                             Outputs outputs) const {
+  const Tensor& x = *inputs[1];
+  const auto [batch, channels, inner] = SplitOf(x);
+  return NnKernelsOf(stream).batch_norm_sums(
+      stream, label,
+      {x.dtype(), batch, channels, inner, eps_, outputs[0].data(),
+       inputs[0]->data(), x.data(), inputs[2]->data()});
+}
+
+std::vector<Attribute> BatchNormSumsPrimitive::attributes() const {
+  return EpsAttribute(eps_);
+}
+
+ValueSpec BatchNormInputGradientPrimitive::Infer(Inputs inputs, int) const {
+  const bool training = inputs.size() == 5;
+  CheckInputCount(name(), inputs, training ? 5 : 4);
+  const Tensor& x = *inputs[1];
+  CheckImages(name(), x);
+  CheckLike(name(), "gradient", *inputs[0], x.shape(), x);
+  CheckLike(name(), "statistics", *inputs[2], StatisticsShape(x), x);
+  CheckLike(name(), "weight", *inputs[3], {x.size(1)}, x);
+  if (training) {
+    CheckLike(name(), "sums", *inputs[4], StatisticsShape(x), x);
+  }
+  return {x.shape(), x.dtype(), x.device()};
+}
+
+std::uint64_t BatchNormInputGradientPrimitive::Launch(Stream& stream,
+                                                      const OpLabel& label,
+                                                      Inputs inputs,
+                                                      Outputs outputs) const {
+  const Tensor& x = *inputs[1];
+  const auto [batch, channels, inner] = SplitOf(x);
+  return NnKernelsOf(stream).batch_norm_input_gradient(
+      stream, label,
+      {x.dtype(), batch, channels, inner, eps_, outputs[0].data(),
+       inputs[0]->data(), x.data(), inputs[2]->data(), inputs[3]->data(),
+       inputs.size() == 5 ? inputs[4]->data() : nullptr});
+}
+
+std::vector<Attribute> BatchNormInputGradientPrimitive::attributes() const {
+  return EpsAttribute(eps_);
+}
+
+Tensor BatchNormStatistics(const Tensor& x, SourceLocation at) {
+  CheckDefined("batch_norm_stats", x, at);
+  const Tensor dense = Contiguous(x, at);
+  return Apply(BatchNormStatisticsPrimitive(), {&dense}, at);
+}
+
+Tensor BatchNorm(const Tensor& x, const Tensor& weight, const Tensor& bias,
+                 const Tensor& running_mean, const Tensor& running_var,
+                 bool training, double momentum, double eps,
+                 SourceLocation at) {
+  const char* const name = "batch_norm";
+  for (const Tensor* tensor : {&x, &weight, &bias, &running_mean, &running_var})
+    CheckDefined(name, *tensor, at);
+  const Tensor dense = Contiguous(x, at);
+  WithLine(at, [&] {
+    CheckImages(name, dense);
+    CheckLike(name, "running_mean", running_mean, {x.size(1)}, x);
+    CheckLike(name, "running_var", running_var, {x.size(1)}, x);
+    if (training && x.numel() <= x.size(1)) {
+      throw std::invalid_argument(absl::StrFormat(
+          "[%s] Expected more than 1 value per channel when training, got "
+          "input size %s; a larger batch, or training = false",
+          name, x.shape().ToString()));
+    }
+  });
+  Tensor statistics;
+  {
+    // The gradient's rule knows what the statistics depend on.
+    const NoGradGuard guard;
+    statistics = training ? Apply(BatchNormStatisticsPrimitive(), {&dense}, at)
+                          : Stack({running_mean, running_var}, 0, at);
+  }
+  const Tensor w = Contiguous(weight, at);
+  const Tensor b = Contiguous(bias, at);
+  const Tensor y = Apply(BatchNormPrimitive(training, eps),
+                         {&dense, &statistics, &w, &b}, at);
+  if (training) {
+    const NoGradGuard guard;
+    const double n =
+        static_cast<double>(x.numel()) / static_cast<double>(x.size(1));
+    AxpbyInPlace(running_mean, momentum, Select(statistics, 0, 0, at),
+                 1 - momentum, at);
+    AxpbyInPlace(running_var, momentum * n / (n - 1),
+                 Select(statistics, 0, 1, at), 1 - momentum, at);
+  }
+  return y;
+}
+
+}  // namespace d2l

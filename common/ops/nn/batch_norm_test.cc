@@ -1,0 +1,236 @@
+#include "common/ops/nn/batch_norm.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "common/ops/nn/batch_norm_primitives.h"
+#include "common/ops/ops.h"
+#include "common/ops/testing.h"
+#include "gtest/gtest.h"
+
+namespace d2l {
+namespace {
+
+constexpr double kEps = 1e-5;
+
+const Shape kShapes[] = {{2, 3, 4, 4},  {3, 2},         {5, 1, 7},
+                         {40, 3, 3, 3}, {2, 3, 50, 50}, {1, 2, 3, 1, 2},
+                         {300, 2, 9},   {2, 70, 1, 17}, {9, 2, 300}};
+
+// The elements of each channel, with their places.
+struct Channel {
+  std::vector<std::int64_t> places;
+  double mean = 0, variance = 0, largest = 0;
+};
+
+std::vector<Channel> ChannelsOf(const std::vector<double>& x,
+                                const Shape& shape) {
+  const std::int64_t inner =
+      shape.numel() == 0 ? 1 : shape.numel() / shape[0] / shape[1];
+  std::vector<Channel> channels(shape[1]);
+  for (std::int64_t i = 0; i < shape.numel(); ++i) {
+    channels[i / inner % shape[1]].places.push_back(i);
+  }
+  for (Channel& c : channels) {
+    const long double n = static_cast<long double>(c.places.size());
+    long double mean = 0, variance = 0;
+    for (const std::int64_t i : c.places) {
+      mean += x[i] / n;
+      c.largest = std::max(c.largest, std::abs(x[i]));
+    }
+    for (const std::int64_t i : c.places) {
+      variance += (x[i] - mean) * (x[i] - mean) / n;
+    }
+    c.mean = static_cast<double>(mean);
+    c.variance = static_cast<double>(variance);
+  }
+  return channels;
+}
+
+class BatchNormTest : public DeviceTest {
+ protected:
+  // With an offset: means that are not 0.
+  Tensor Images(const Shape& shape, DType dtype) const {
+    std::vector<double> values = RandomValues(shape.numel(), DType::kFloat32);
+    for (double& value : values) value = std::tanh(value) * 3 + 2;
+    return Place(values, shape, device(), dtype, Placement::kColumns);
+  }
+};
+INSTANTIATE_FOR_ALL_DEVICES(BatchNormTest);
+
+TEST_P(BatchNormTest, StatisticsAgreeWithTheSlowVersion) {
+  for (const DType dtype : kFloatDTypes) {
+    for (const Shape& shape : kShapes) {
+      SCOPED_TRACE(shape.ToString());
+      const Tensor x = Images(shape, dtype);
+      std::vector<double> expected, errors;
+      const std::vector<Channel> channels = ChannelsOf(ValuesOf(x), shape);
+      for (const Channel& c : channels) expected.push_back(c.mean);
+      for (const Channel& c : channels) expected.push_back(c.variance);
+      for (const Channel& c : channels) {
+        errors.push_back(8 * Epsilon(dtype) * c.largest);
+      }
+      for (const Channel& c : channels) {
+        errors.push_back(16 * Epsilon(dtype) * c.largest * c.largest);
+      }
+      EXPECT_TRUE(IsNear(BatchNormStatistics(x), {2, shape[1]}, dtype, expected,
+                         errors));
+    }
+  }
+}
+
+// The variance of numbers that are large beside their differences.
+TEST_P(BatchNormTest, AVarianceFarFromZeroKeepsItsDigits) {
+  std::vector<double> values;
+  for (int i = 0; i < 10000; ++i) values.push_back(4096 + (i % 2));
+  const Tensor x = Place(values, {100, 1, 100}, device());
+  EXPECT_TRUE(IsNear(BatchNormStatistics(x), {2, 1}, DType::kFloat32,
+                     {4096.5, 0.25}, {0, 1e-6}));
+}
+
+TEST_P(BatchNormTest, AgreesWithTheSlowVersion) {
+  for (const DType dtype : kFloatDTypes) {
+    for (const Shape& shape : kShapes) {
+      SCOPED_TRACE(shape.ToString());
+      const Tensor x = Images(shape, dtype);
+      const Shape vector = {shape[1]};
+      const Tensor weight = RandomTensor(vector, device(), dtype);
+      const Tensor bias = RandomTensor(vector, device(), dtype);
+      const std::vector<double> xs = ValuesOf(x), w = ValuesOf(weight),
+                                b = ValuesOf(bias);
+      for (const bool training : {true, false}) {
+        Tensor mean = Full(vector, 0.5, device(), dtype);
+        Tensor variance = Full(vector, 4, device(), dtype);
+        const Tensor y =
+            BatchNorm(x, weight, bias, mean, variance, training, 0.25, kEps);
+        std::vector<double> expected(xs.size()), errors(xs.size()), means,
+            variances, zeros;
+        std::int64_t channel = 0;
+        for (const Channel& c : ChannelsOf(xs, shape)) {
+          const double m = training ? c.mean : 0.5;
+          const double v = training ? c.variance : 4;
+          for (const std::int64_t i : c.places) {
+            const double normal = (xs[i] - m) / std::sqrt(v + kEps);
+            expected[i] = normal * w[channel] + b[channel];
+            errors[i] = Epsilon(dtype) *
+                        ((40 + 40 * c.largest * c.largest / (v + kEps)) *
+                             std::abs(w[channel]) * (1 + std::abs(normal)) +
+                         4 * std::abs(b[channel]));
+          }
+          const double n = static_cast<double>(c.places.size());
+          means.push_back(training ? 0.375 + 0.25 * c.mean : 0.5);
+          variances.push_back(training ? 3 + 0.25 * c.variance * n / (n - 1)
+                                       : 4);
+          zeros.push_back(training ? 100 * Epsilon(dtype) : 0);
+          ++channel;
+        }
+        EXPECT_TRUE(IsNear(y, shape, dtype, expected, errors));
+        EXPECT_TRUE(IsNear(mean, vector, dtype, means, zeros));
+        EXPECT_TRUE(IsNear(variance, vector, dtype, variances, zeros));
+      }
+    }
+  }
+}
+
+TEST_P(BatchNormTest, GradientsAgreeWithTheSlowVersion) {
+  const SourceLocation at = SourceLocation::Current();
+  for (const DType dtype : kFloatDTypes) {
+    for (const Shape& shape : kShapes) {
+      SCOPED_TRACE(shape.ToString());
+      const Tensor x = Contiguous(Images(shape, dtype));
+      const Tensor dy = RandomTensor(shape, device(), dtype);
+      const Tensor weight = RandomTensor({shape[1]}, device(), dtype);
+      const Tensor statistics = BatchNormStatistics(x);
+      const std::vector<double> xs = ValuesOf(x), g = ValuesOf(dy),
+                                w = ValuesOf(weight);
+      const Tensor sums =
+          Apply(BatchNormSumsPrimitive(kEps), {&dy, &x, &statistics}, at);
+      const std::int64_t channels = shape[1];
+      std::vector<double> expected(2 * channels), errors(2 * channels);
+      std::vector<double> through(xs.size()), constant(xs.size()),
+          dx_errors(xs.size());
+      std::int64_t c = 0;
+      for (const Channel& one : ChannelsOf(xs, shape)) {
+        const double scale = 1 / std::sqrt(one.variance + kEps);
+        const double n = static_cast<double>(one.places.size());
+        const double lost =
+            Epsilon(dtype) *
+            (20 + 40 * one.largest * one.largest * scale * scale);
+        double absolute = 0, largest = 0;
+        for (const std::int64_t i : one.places) {
+          const double normal = (xs[i] - one.mean) * scale;
+          expected[c] += g[i];
+          expected[channels + c] += g[i] * normal;
+          absolute += std::abs(g[i]) * (1 + std::abs(normal));
+          largest = std::max(largest, std::abs(normal));
+        }
+        errors[c] = errors[channels + c] = lost * absolute;
+        for (const std::int64_t i : one.places) {
+          const double normal = (xs[i] - one.mean) * scale;
+          constant[i] = w[c] * scale * g[i];
+          through[i] =
+              w[c] * scale *
+              (g[i] - expected[c] / n - normal * expected[channels + c] / n);
+          dx_errors[i] = lost * std::abs(w[c]) * scale *
+                         (std::abs(g[i]) + (1 + largest) * absolute / n);
+        }
+        ++c;
+      }
+      EXPECT_TRUE(IsNear(sums, {2, channels}, dtype, expected, errors));
+      const BatchNormInputGradientPrimitive gradient(kEps);
+      EXPECT_TRUE(
+          IsNear(Apply(gradient, {&dy, &x, &statistics, &weight, &sums}, at),
+                 shape, dtype, through, dx_errors));
+      EXPECT_TRUE(IsNear(Apply(gradient, {&dy, &x, &statistics, &weight}, at),
+                         shape, dtype, constant, dx_errors));
+    }
+  }
+}
+
+TEST_P(BatchNormTest, OfNothing) {
+  const Tensor one = Ones({3}, device());
+  Tensor mean = Zeros({3}, device()), variance = Ones({3}, device());
+  EXPECT_EQ(BatchNorm(Zeros({0, 3, 2, 2}, device()), one, one, mean, variance,
+                      /*training=*/false)
+                .shape(),
+            (Shape{0, 3, 2, 2}));
+  const Tensor none = Ones({0}, device());
+  EXPECT_EQ(BatchNormStatistics(Zeros({2, 0, 4}, device())).shape(),
+            (Shape{2, 0}));
+  EXPECT_EQ(BatchNorm(Zeros({2, 0, 4}, device()), none, none, none, none,
+                      /*training=*/false)
+                .numel(),
+            0);
+}
+
+TEST_P(BatchNormTest, Refuses) {
+  const Tensor one = Ones({3}, device());
+  Tensor mean = Zeros({3}, device()), variance = Ones({3}, device());
+  EXPECT_REFUSED(
+      "[batch_norm] Expected more than 1 value per channel when training, got "
+      "input size (1, 3, 1, 1); a larger batch, or training = false",
+      BatchNorm(Zeros({1, 3, 1, 1}, device()), one, one, mean, variance, true));
+  EXPECT_REFUSED(
+      "[batch_norm] a tensor of shape (batch, channels, …) wanted; got " +
+          one.Describe(),
+      BatchNorm(one, one, one, mean, variance, true));
+  const Tensor x = Zeros({2, 4, 2}, device());
+  EXPECT_REFUSED(
+      "[batch_norm] running_mean: float32 of shape (4) wanted, as x has 4 "
+      "channels; got " +
+          mean.Describe(),
+      BatchNorm(x, one, one, mean, variance, false));
+  const Tensor four = Ones({4}, device());
+  EXPECT_REFUSED(
+      "[batch_norm] weight: float32 of shape (4) wanted, as x has 4 channels; "
+      "got " +
+          one.Describe(),
+      BatchNorm(x, one, four, Clone(four), Clone(four), true));
+  // What was refused has left the running values as they were.
+  EXPECT_TRUE(Matches(mean, {3}, DType::kFloat32, {0, 0, 0}));
+}
+
+}  // namespace
+}  // namespace d2l

@@ -1,0 +1,88 @@
+#include "common/ops/nn/cross_entropy.h"
+
+#include <cstdint>
+#include <stdexcept>
+
+#include "absl/strings/str_format.h"
+#include "common/kernels/nn_kernels.h"
+#include "common/ops/copy.h"
+#include "common/ops/nn/cross_entropy_primitives.h"
+#include "common/ops/primitive.h"
+
+namespace d2l {
+namespace {
+
+void CheckSamples(const char* name, const Tensor& logits,
+                  const Tensor& labels) {
+  if (logits.dim() != 2 || !IsFloatingPoint(logits.dtype()) ||
+      labels.shape() != Shape{logits.size(0)} ||
+      labels.dtype() != DType::kInt64) {
+    throw std::invalid_argument(absl::StrFormat(
+        "[%s] logits of shape (n, classes), float32 or float64, and labels of "
+        "shape (n), int64, wanted; got %s and %s; convert labels with To(x, "
+        "DType::kInt64), change a shape with Reshape",
+        name, logits.Describe(), labels.Describe()));
+  }
+  CheckContiguous(name, logits);
+  CheckContiguous(name, labels);
+}
+
+const std::int64_t* LabelsOf(const Tensor& labels) {
+  return static_cast<const std::int64_t*>(labels.data());
+}
+
+}  // namespace
+
+ValueSpec CrossEntropyPrimitive::Infer(Inputs inputs, int) const {
+  CheckInputCount(name(), inputs, 2);
+  const Tensor& logits = *inputs[0];
+  CheckSamples(name(), logits, *inputs[1]);
+  return {{logits.size(0)}, logits.dtype(), logits.device()};
+}
+
+std::uint64_t CrossEntropyPrimitive::Launch(Stream& stream,
+                                            const OpLabel& label, Inputs inputs,
+                                            Outputs outputs) const {
+  const Tensor& logits = *inputs[0];
+  return kernels::GetNnKernels(stream.device().type())
+      .cross_entropy(stream, label,
+                     {logits.dtype(), logits.size(0), logits.size(1),
+                      outputs[0].data(), logits.data(), LabelsOf(*inputs[1])});
+}
+
+ValueSpec CrossEntropyGradientPrimitive::Infer(Inputs inputs, int) const {
+  CheckInputCount(name(), inputs, 3);
+  const Tensor& dy = *inputs[0];
+  const Tensor& logits = *inputs[1];
+  CheckSamples(name(), logits, *inputs[2]);
+  CheckContiguous(name(), dy);
+  if (dy.shape() != Shape{logits.size(0)} || dy.dtype() != logits.dtype()) {
+    throw std::invalid_argument(
+        absl::StrFormat("[%s] a gradient for each sample of %s wanted; got %s",
+                        name(), logits.Describe(), dy.Describe()));
+  }
+  return {logits.shape(), logits.dtype(), logits.device()};
+}
+
+std::uint64_t CrossEntropyGradientPrimitive::Launch(Stream& stream,
+                                                    const OpLabel& label,
+                                                    Inputs inputs,
+                                                    Outputs outputs) const {
+  const Tensor& logits = *inputs[1];
+  return kernels::GetNnKernels(stream.device().type())
+      .cross_entropy_gradient(
+          stream, label,
+          {logits.dtype(), logits.size(0), logits.size(1), outputs[0].data(),
+           inputs[0]->data(), logits.data(), LabelsOf(*inputs[2])});
+}
+
+Tensor CrossEntropy(const Tensor& logits, const Tensor& labels,
+                    SourceLocation at) {
+  CheckDefined("cross_entropy", logits, at);
+  CheckDefined("cross_entropy", labels, at);
+  const Tensor x = Contiguous(logits, at);
+  const Tensor y = Contiguous(labels, at);
+  return Apply(CrossEntropyPrimitive(), {&x, &y}, at);
+}
+
+}  // namespace d2l
