@@ -2,29 +2,22 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <functional>
-#include <memory>
-#include <random>
-#include <stdexcept>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
-#include "common/autograd/tape.h"
 #include "common/device/device.h"
 #include "common/device/device_table.h"
 #include "common/device/failure.h"
 #include "common/device/testing.h"
 #include "common/nn/layers.h"
 #include "common/nn/loss.h"
-#include "common/nn/models.h"
 #include "common/nn/module.h"
 #include "common/nn/sgd.h"
 #include "common/ops/ops.h"
 #include "common/ops/testing.h"
-#include "common/parallel/split_batch.h"
+#include "common/parallel/data_parallel_testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -34,101 +27,6 @@ namespace {
 using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
-
-constexpr int kClasses = 10;
-
-// The numbers of the first `count` of the devices to test.
-std::vector<int> Ids(int count) {
-  std::vector<int> ids;
-  for (const Device device : AllDevices()) {
-    for (std::size_t i = 0; i < Devices().size(); ++i) {
-      if (Devices()[i].device == device &&
-          static_cast<int>(ids.size()) < count) {
-        ids.push_back(static_cast<int>(i));
-      }
-    }
-  }
-  return ids;
-}
-
-Device First() { return AllDevices()[0]; }
-
-nn::Sequential Mlp(Device device = First()) {
-  return nn::Sequential(nn::Linear(7, 13, true, device), nn::ReLU(),
-                        nn::Linear(13, kClasses, true, device));
-}
-
-struct Batch {
-  Tensor x;
-  Tensor labels;
-};
-Batch MakeBatch(std::int64_t samples, unsigned seed) {
-  std::mt19937 random(seed);
-  std::vector<std::int64_t> labels;
-  for (std::int64_t i = 0; i < samples; ++i) {
-    labels.push_back(random() % kClasses);
-  }
-  return {RandomTensor({samples, 7}, First()),
-          FromVector<std::int64_t>(labels, {samples}, First())};
-}
-
-// All bits: 0 and -0 differ.
-std::vector<std::uint32_t> BitsOf(const Tensor& x) {
-  const std::vector<float> values = ToVector<float>(x);
-  std::vector<std::uint32_t> bits(values.size());
-  if (!bits.empty()) std::memcpy(bits.data(), values.data(), 4 * bits.size());
-  return bits;
-}
-
-std::vector<std::vector<std::uint32_t>> BitsOf(const nn::Module& net) {
-  std::vector<std::vector<std::uint32_t>> bits;
-  for (const auto& [name, x] : nn::NamedState(net)) {
-    if (x.dtype() == DType::kFloat32) bits.push_back(BitsOf(x));
-  }
-  return bits;
-}
-
-// One device that computes the shards, one after the other, and adds up their
-// gradients.
-class OneDevice {
- public:
-  OneDevice(const nn::Module& net, const nn::SGDOptions& options)
-      : net_(nn::Clone(net, First())), sgd_(nn::Parameters(*net_), options) {}
-
-  Tensor Step(const Batch& batch, const std::vector<std::int64_t>& sizes) {
-    const double scale = 1.0 / static_cast<double>(batch.x.size(0));
-    std::vector<Tensor> sums;
-    Tensor mean;
-    std::int64_t begin = 0;
-    for (const std::int64_t size : sizes) {
-      if (size == 0) continue;
-      const Tensor x = Slice(batch.x, 0, begin, begin + size);
-      const Tensor labels = Slice(batch.labels, 0, begin, begin + size);
-      begin += size;
-      GradientTape tape(nn::Parameters(*net_));
-      const Tensor loss =
-          nn::CrossEntropyLoss((*net_)(x), labels, nn::Reduction::kSum);
-      const std::vector<Tensor> gradients =
-          tape.Backward(loss, FullLike(loss, scale));
-      mean = mean.defined() ? mean + loss * scale : loss * scale;
-      for (std::size_t i = 0; i < gradients.size(); ++i) {
-        if (i == sums.size()) {
-          sums.push_back(gradients[i]);
-        } else {
-          sums[i] = sums[i] + gradients[i];
-        }
-      }
-    }
-    sgd_.Step(sums);
-    return mean;
-  }
-
-  nn::Module& net() { return *net_; }
-
- private:
-  std::unique_ptr<nn::Module> net_;
-  nn::SGD sgd_;
-};
 
 TEST(DataParallelTest, PrintsAndNamesItsModuleAsPyTorch) {
   const DataParallel net(nn::Linear(10, 1, true, First()));
@@ -176,100 +74,6 @@ TEST(DataParallelTest, RefusesDevicesThatAreNotThereOrTwice) {
               HasSubstr("max_in_flight, the number of steps under way"));
 }
 
-// Steps with batches of many sizes, also smaller than the number of devices.
-class SameBitsTest
-    : public testing::TestWithParam<std::tuple<int, DataParallelOptions>> {};
-
-TEST_P(SameBitsTest, AsOneDeviceThatAddsTheShardsInOrder) {
-  const auto& [count, asked] = GetParam();
-  const std::vector<int> ids = Ids(count);
-  if (static_cast<int>(ids.size()) < count) {
-    GTEST_SKIP() << "needs " << count << " devices";
-  }
-  DataParallelOptions options = asked;
-  if (!options.split.empty()) options.split.resize(count);
-  ManualSeed(7);
-  nn::Sequential net = Mlp();
-  const nn::SGDOptions sgd = {0.1, 0.9, 0.01};
-  OneDevice one(net, sgd);
-  DataParallel many(std::move(net), ids, options);
-  std::vector<Tensor> expected, losses;
-  for (int step = 0; step < 20; ++step) {
-    const Batch batch = MakeBatch(1 + step * 5 % 9, step);
-    expected.push_back(
-        one.Step(batch, ShardSizes(batch.x.size(0), many.options().split)));
-    losses.push_back(many.Step(batch.x, batch.labels, sgd).loss);
-  }
-  for (std::size_t i = 0; i < losses.size(); ++i) {
-    EXPECT_EQ(BitsOf(losses[i]), BitsOf(expected[i])) << "step " << i;
-  }
-  for (int i = 0; i < count; ++i) {
-    EXPECT_EQ(BitsOf(many.replica(i)), BitsOf(one.net())) << "device " << i;
-  }
-  // And it computes with them.
-  many.Eval();
-  one.net().Eval();
-  for (std::int64_t samples = 1; samples < 10; ++samples) {
-    const Batch batch = MakeBatch(samples, 99);
-    std::vector<Tensor> outputs;
-    for (const Tensor& shard :
-         SplitBatch(batch.x, std::vector<Device>(count, First()),
-                    ShardSizes(samples, many.options().split))) {
-      if (shard.size(0) > 0) outputs.push_back(one.net()(shard));
-    }
-    EXPECT_EQ(BitsOf(many(batch.x)), BitsOf(Cat(outputs)));
-  }
-}
-
-DataParallelOptions WithBuckets(std::int64_t bytes, bool overlap,
-                                std::vector<int> split = {}) {
-  DataParallelOptions options;
-  options.first_bucket_bytes = options.bucket_bytes = bytes;
-  options.overlap = overlap;
-  options.split = std::move(split);
-  return options;
-}
-
-// The book's network, with a bucket for each parameter.
-TEST(DataParallelTest, LeNetHasTheBitsOfOneDevice) {
-  for (int count = 1; count <= 4; ++count) {
-    const std::vector<int> ids = Ids(count);
-    if (static_cast<int>(ids.size()) < count) {
-      GTEST_SKIP() << "needs " << count << " devices";
-    }
-    ManualSeed(count);
-    nn::Sequential net = nn::LeNet(First());
-    const nn::SGDOptions sgd = {0.05, 0.9};
-    OneDevice one(net, sgd);
-    DataParallel many(std::move(net), ids, WithBuckets(1, true));
-    for (int step = 0; step < 20; ++step) {
-      const Tensor labels = MakeBatch(1 + step * 5 % 9, step).labels;
-      const Tensor images = Randn({labels.size(0), 1, 28, 28}, First());
-      const Tensor expected = one.Step(
-          {images, labels}, ShardSizes(images.size(0), many.options().split));
-      const DataParallel::Result result = many.Step(images, labels, sgd);
-      EXPECT_EQ(BitsOf(result.loss), BitsOf(expected)) << "step " << step;
-      EXPECT_EQ(JoinShards(result.outputs, First()).shape(),
-                (Shape{images.size(0), kClasses}));
-    }
-    for (int i = 0; i < count; ++i) {
-      EXPECT_EQ(BitsOf(many.replica(i)), BitsOf(one.net())) << "device " << i;
-    }
-  }
-}
-
-INSTANTIATE_TEST_SUITE_P(
-    All, SameBitsTest,
-    testing::Combine(testing::Values(1, 2, 3, 4),
-                     testing::Values(WithBuckets(1 << 20, true),
-                                     WithBuckets(1, true),
-                                     WithBuckets(300, false),
-                                     WithBuckets(1, true, {3, 1, 0, 2}))),
-    [](const auto& info) {
-      return "On" + std::to_string(std::get<0>(info.param)) + "Options" +
-             std::to_string(info.index % 4);
-    });
-
 TEST(DataParallelTest, DropoutDiffersBetweenDevicesAndInitialValuesDoNot) {
   ManualSeed(3);
   const std::vector<int> ids = Ids(2);
@@ -290,7 +94,7 @@ TEST(DataParallelTest, DropoutDiffersBetweenDevicesAndInitialValuesDoNot) {
 
 TEST(DataParallelTest, ValuesWrittenToTheModuleReachAllDevices) {
   DataParallel net(Mlp(), Ids(2));
-  const Batch batch = MakeBatch(5, 1);
+  const TestBatch batch = MakeBatch(5, 1);
   net.Step(batch.x, batch.labels, {0.1, 0.9});
   for (const Tensor& x : nn::Parameters(net.module())) {
     CopyTo(Full({}, 0.25, First()), x);
@@ -309,7 +113,7 @@ TEST(DataParallelTest, ValuesWrittenToTheModuleReachAllDevices) {
 TEST(DataParallelTest, MomentumMayBeTakenAndGiven) {
   const nn::SGDOptions sgd = {0.1, 0.9};
   DataParallel net(Mlp(), Ids(2));
-  const Batch batch = MakeBatch(5, 1);
+  const TestBatch batch = MakeBatch(5, 1);
   net.Step(batch.x, batch.labels, sgd);
   DataParallel other(nn::Clone(net.module(), First()), Ids(2));
   for (std::size_t i = 0; i < 4; ++i) {
@@ -328,7 +132,7 @@ TEST(DataParallelTest, MomentumMayBeTakenAndGiven) {
 }
 
 TEST(DataParallelTest, RefusesAModuleThatWasMovedOrReplaced) {
-  const Batch batch = MakeBatch(5, 1);
+  const TestBatch batch = MakeBatch(5, 1);
   const auto step_after = [&](const std::function<void(DataParallel&)>& f) {
     DataParallel net(nn::Linear(7, kClasses, true, First()), Ids(2));
     net.Step(batch.x, batch.labels, {0.1});
@@ -359,7 +163,7 @@ TEST(DataParallelTest, RefusesBatchesWithoutSamples) {
               HasSubstr("[DataParallel] a batch of at least one sample"));
   EXPECT_THAT(ThrownText([&] { net(none); }),
               HasSubstr("[DataParallel] a batch of at least one sample"));
-  const Batch batch = MakeBatch(5, 1);
+  const TestBatch batch = MakeBatch(5, 1);
   EXPECT_THAT(ThrownText([&] {
                 net.Step(batch.x, Slice(batch.labels, 0, 0, 4), {0.1});
               }),
@@ -389,7 +193,7 @@ TEST(DataParallelTest, AFailureOnOneDeviceReachesAllAndLoadingCuresIt) {
            {0, false}, {3, false}, {5, false}, {0, true}, {3, true}}) {
     ManualSeed(5);
     DataParallel net(Mlp(), ids);
-    std::vector<Batch> batches;
+    std::vector<TestBatch> batches;
     for (int i = 0; i < 4; ++i) batches.push_back(MakeBatch(6, i));
     net.Step(batches[0].x, batches[0].labels, sgd);
     // A checkpoint.
@@ -478,7 +282,7 @@ TEST(DataParallelTest, AnEmulatedLinkChangesNoResult) {
   nn::Sequential net = Mlp();
   OneDevice one(net, {0.1});
   DataParallel many(std::move(net), Ids(2), options);
-  const Batch batch = MakeBatch(5, 1);
+  const TestBatch batch = MakeBatch(5, 1);
   one.Step(batch, {3, 2});
   many.Step(batch.x, batch.labels, {0.1});
   EXPECT_EQ(BitsOf(many.replica(1)), BitsOf(one.net()));
