@@ -67,6 +67,12 @@ def cases():
     yield "log_softmax", lambda x: torch.log_softmax(x, 1), tensor(MIXED, 4, 3)
     yield ("matmul", torch.matmul, tensor(MIXED, 2, 2, 3),
            tensor(MIXED[::-1], 2, 3, 2))
+    conv2d = torch.nn.functional.conv2d
+    yield ("conv2d", conv2d, tensor(MIXED * 3, 2, 2, 3, 3),
+           tensor(MIXED[::-1] * 2, 3, 2, 2, 2), tensor(MIXED[:3]))
+    yield ("conv2d, strided",
+           lambda x, w: conv2d(x, w, stride=(2, 1), padding=(1, 2)),
+           tensor(MIXED[:10] * 2, 1, 1, 4, 5), tensor(MIXED, 2, 1, 2, 3))
     yield ("mlp", mlp, tensor(MIXED, 3, 4), tensor(MIXED[::-1], 3, 4),
            tensor(MIXED[:3]), tensor(MIXED[3:9], 2, 3))
     nn = torch.nn.functional

@@ -718,6 +718,11 @@ const std::map<std::string, Function>& GoldenFunctions() {
       {"softmax", [](const Values& x) { return Softmax(x[0], 1); }},
       {"log_softmax", [](const Values& x) { return LogSoftmax(x[0], 1); }},
       {"matmul", [](const Values& x) { return MatMul(x[0], x[1]); }},
+      {"conv2d", [](const Values& x) { return Conv2d(x[0], x[1], x[2]); }},
+      {"conv2d, strided",
+       [](const Values& x) {
+         return Conv2d(x[0], x[1], {}, {Size2d(2, 1), Size2d(1, 2)});
+       }},
       {"mlp",
        [](const Values& x) {
          return LogSoftmax(MatMul(Relu(MatMul(x[0], T(x[1])) + x[2]), T(x[3])),

@@ -31,30 +31,20 @@ class Convolution {
         first_(static_cast<const T*>(args.first)),
         second_(static_cast<const T*>(args.second)),
         out_(static_cast<T*>(args.out)),
-        plane_(args.window.out_height * args.window.out_width),
+        height_(args.window.out_height),
+        plane_(height_ * args.window.out_width),
         taps_(args.window.kernel_height * args.window.kernel_width),
         depth_(args.in_channels * taps_),
-        images_(CeilDiv(kColumns, plane_)) {}
+        images_(CeilDiv(kColumns, plane_)),
+        rows_(std::min(height_, CeilDiv(kColumns, args.window.out_width))),
+        pieces_(images_ > 1 ? 1 : CeilDiv(height_, rows_)) {}
 
-  // y = weight * patches, for some rows of an image, or for some images, at a
-  // time.
+  // y = weight * patches.
   void Forward() const {
-    const std::int64_t height = args_.window.out_height;
-    const std::int64_t rows =
-        images_ > 1
-            ? images_ * height
-            : std::min(height, CeilDiv(kColumns, args_.window.out_width));
-    const std::int64_t pieces = images_ > 1 ? 1 : CeilDiv(height, rows);
-    ParallelFor(pieces * CeilDiv(args_.batch, images_), 1,
-                [&](std::int64_t begin, std::int64_t end) {
+    ParallelFor(pieces_ * Groups(), 1,
+                [this](std::int64_t begin, std::int64_t end) {
                   for (std::int64_t i = begin; i < end; ++i) {
-                    const std::int64_t image = i / pieces * images_;
-                    const std::int64_t row = i % pieces * rows;
-                    const std::int64_t last =
-                        images_ > 1
-                            ? std::min(image + images_, args_.batch) * height
-                            : image * height + std::min(row + rows, height);
-                    ForwardRows(image * height + row, last);
+                    ForwardRows(Piece(i));
                   }
                 });
   }
@@ -65,36 +55,32 @@ class Convolution {
     const std::int64_t columns = images_ * plane_;
     const std::int64_t channels = std::clamp<std::int64_t>(
         kPatchElements / (taps_ * columns), 1, args_.in_channels);
-    const std::int64_t pieces = CeilDiv(args_.in_channels, channels);
+    const std::int64_t blocks = CeilDiv(args_.in_channels, channels);
     ParallelFor(
-        pieces * CeilDiv(args_.batch, images_), 1,
-        [&](std::int64_t begin, std::int64_t end) {
+        blocks * Groups(), 1, [&](std::int64_t begin, std::int64_t end) {
           T* const patches =
               Scratch<T>(Borrower::kPart,
                          (channels * taps_ + args_.out_channels) * columns);
           T* const memory = patches + channels * taps_ * columns;
-          Matrix dy;
+          Matrix dy = {};
           for (std::int64_t i = begin; i < end; ++i) {
-            const Images images = Group(i / pieces);
-            if (i == begin || i % pieces == 0)
-              dy = Gather(images, first_, memory);
-            const std::int64_t c = i % pieces * channels;
+            const Rows rows = Group(i / blocks);
+            if (i == begin || i % blocks == 0) {
+              dy = Gather(rows, first_, memory);
+            }
+            const std::int64_t c = i % blocks * channels;
             const PatchRange range = {c,
                                       std::min(c + channels, args_.in_channels),
-                                      images.first * args_.window.out_height,
-                                      images.last * args_.window.out_height};
-            const std::int64_t n = (images.last - images.first) * plane_;
+                                      rows.first, rows.last};
             Gemm<T>({/*transpose_a=*/true, /*transpose_b=*/false,
-                     (range.last_channel - c) * taps_, n, args_.out_channels,
-                     second_ + c * taps_, depth_, dy.data, dy.step, patches,
-                     n});
+                     (range.last_channel - c) * taps_, dy.columns,
+                     args_.out_channels, second_ + c * taps_, depth_, dy.data,
+                     dy.step, patches, dy.columns});
             AddPatches(args_, range, patches, out_);
           }
         });
   }
 
-  // The transpose of the gradient is the sum of patches * dy^T, over groups of
-  // images.
   void WeightGradient() const {
     ParallelFor(args_.in_channels, CeilDiv(64, taps_),
                 [this](std::int64_t begin, std::int64_t end) {
@@ -103,47 +89,62 @@ class Convolution {
   }
 
  private:
-  // [first, last).
-  struct Images {
+  // Rows [first, last) of all outputs: some of one image, or of whole images.
+  struct Rows {
     std::int64_t first, last;
   };
-  // Its rows are `step` apart.
+  // Its rows, one for each output channel, are `step` apart.
   struct Matrix {
     const T* data;
-    std::int64_t step;
+    std::int64_t step, columns;
   };
 
-  Images Group(std::int64_t i) const {
-    return {i * images_, std::min((i + 1) * images_, args_.batch)};
+  // Whole images, for about kColumns columns of patches.
+  std::int64_t Groups() const { return CeilDiv(args_.batch, images_); }
+  Rows Group(std::int64_t i) const {
+    return {i * images_ * height_,
+            std::min((i + 1) * images_, args_.batch) * height_};
+  }
+  // The same, or one of the pieces of a large image.
+  Rows Piece(std::int64_t i) const {
+    Rows rows = Group(i / pieces_);
+    rows.first += i % pieces_ * rows_;
+    if (pieces_ > 1) rows.last = std::min(rows.first + rows_, rows.last);
+    return rows;
   }
 
-  // The outputs of some images, or their gradients, as a matrix with a row for
-  // each channel: in `memory`, unless they lie so already.
-  Matrix Gather(Images images, const T* y, T* memory) const {
-    const std::int64_t channels = args_.out_channels;
-    if (images.last - images.first == 1) {
-      return {y + images.first * channels * plane_, plane_};
-    }
+  std::int64_t Columns(Rows rows) const {
+    return (rows.last - rows.first) * args_.window.out_width;
+  }
+  // Where their outputs, or the gradients of these, begin.
+  std::int64_t Offset(Rows rows) const {
+    return rows.first / height_ * args_.out_channels * plane_ +
+           rows.first % height_ * args_.window.out_width;
+  }
+
+  // The outputs as a matrix: in `memory`, unless they lie so already.
+  Matrix Gather(Rows rows, const T* y, T* memory) const {
+    const std::int64_t columns = Columns(rows);
+    const T* const from = y + Offset(rows);
+    if (columns <= plane_) return {from, plane_, columns};
     T* to = memory;
-    for (std::int64_t o = 0; o < channels; ++o) {
-      for (std::int64_t n = images.first; n < images.last; ++n) {
-        to = std::copy_n(y + (n * channels + o) * plane_, plane_, to);
+    for (std::int64_t o = 0; o < args_.out_channels; ++o) {
+      for (std::int64_t n = 0; n < columns / plane_; ++n) {
+        to = std::copy_n(from + (n * args_.out_channels + o) * plane_, plane_,
+                         to);
       }
     }
-    return {memory, (images.last - images.first) * plane_};
+    return {memory, columns, columns};
   }
 
-  // Rows [first, last) of all outputs.
-  void ForwardRows(std::int64_t first, std::int64_t last) const {
-    const std::int64_t columns = (last - first) * args_.window.out_width;
+  void ForwardRows(Rows rows) const {
+    const std::int64_t columns = Columns(rows);
     const std::int64_t channels = args_.out_channels;
     T* const patches =
         Scratch<T>(Borrower::kPart, (depth_ + channels) * columns);
-    CopyPatches(args_, {0, args_.in_channels, first, last}, first_, patches);
-    const std::int64_t image = first / args_.window.out_height;
-    const std::int64_t offset =
-        (first % args_.window.out_height) * args_.window.out_width;
-    T* y = out_ + image * channels * plane_ + offset;
+    CopyPatches(args_, {0, args_.in_channels, rows.first, rows.last}, first_,
+                patches);
+    T* y = out_ + Offset(rows);
     // Of several images, the rows of the product are put together from theirs.
     const bool several = columns > plane_;
     T* const product = several ? patches + depth_ * columns : y;
@@ -165,31 +166,44 @@ class Convolution {
     }
   }
 
-  // For the kernels of input channels [begin, end).
+  // For the kernels of input channels [begin, end): the sum of dy * patches^T,
+  // or of its transpose, because the smaller of the two is faster transposed.
   void WeightGradientOf(std::int64_t begin, std::int64_t end) const {
     const std::int64_t channels = args_.out_channels;
-    const std::int64_t columns = images_ * plane_;
+    const std::int64_t columns =
+        images_ > 1 ? images_ * plane_ : rows_ * args_.window.out_width;
     const std::int64_t rows = (end - begin) * taps_;
     T* const patches = Scratch<T>(Borrower::kPart,
                                   rows * columns + channels * (columns + rows));
     T* const memory = patches + rows * columns;
     T* const sum = memory + channels * columns;
-    if (args_.batch == 0) std::fill_n(sum, rows * channels, T{0});
-    for (std::int64_t i = 0; i * images_ < args_.batch; ++i) {
-      const Images images = Group(i);
-      CopyPatches(args_,
-                  {begin, end, images.first * args_.window.out_height,
-                   images.last * args_.window.out_height},
-                  second_, patches);
-      const Matrix dy = Gather(images, first_, memory);
-      const std::int64_t n = (images.last - images.first) * plane_;
-      Gemm<T>({/*transpose_a=*/false, /*transpose_b=*/true, rows, channels, n,
-               patches, n, dy.data, dy.step, sum, channels,
-               /*accumulate=*/i > 0});
+    std::fill_n(sum, rows * channels, T{0});
+    const bool transposed = depth_ > channels;
+    for (std::int64_t i = 0; i < pieces_ * Groups(); ++i) {
+      const Rows piece = Piece(i);
+      CopyPatches(args_, {begin, end, piece.first, piece.last}, second_,
+                  patches);
+      const Matrix dy = Gather(piece, first_, memory);
+      const std::int64_t n = dy.columns;
+      if (transposed) {
+        Gemm<T>({false, /*transpose_b=*/true, rows, channels, n, patches, n,
+                 dy.data, dy.step, sum, channels, /*accumulate=*/true});
+      } else {
+        Gemm<T>({false, /*transpose_b=*/true, channels, rows, n, dy.data,
+                 dy.step, patches, n, sum, rows, /*accumulate=*/true});
+      }
     }
-    for (std::int64_t o = 0; o < channels; ++o) {
-      T* const to = out_ + o * depth_ + begin * taps_;
-      for (std::int64_t i = 0; i < rows; ++i) to[i] = sum[i * channels + o];
+    const std::int64_t o_step = transposed ? 1 : rows;
+    const std::int64_t row_step = transposed ? channels : 1;
+    // Some cache lines at a time.
+    for (std::int64_t first = 0; first < rows; first += 16) {
+      const std::int64_t last = std::min(first + 16, rows);
+      for (std::int64_t o = 0; o < channels; ++o) {
+        T* const to = out_ + o * depth_ + begin * taps_;
+        for (std::int64_t row = first; row < last; ++row) {
+          to[row] = sum[o * o_step + row * row_step];
+        }
+      }
     }
   }
 
@@ -197,10 +211,13 @@ class Convolution {
   const T* const first_;
   const T* const second_;
   T* const out_;
+  const std::int64_t height_;  // of an output
   const std::int64_t plane_;   // elements of a channel of an output
   const std::int64_t taps_;    // elements of the window
   const std::int64_t depth_;   // rows of the patches of all channels
   const std::int64_t images_;  // in a group
+  const std::int64_t rows_;    // in a piece of a large image
+  const std::int64_t pieces_;  // of a large image
 };
 
 }  // namespace
