@@ -1,6 +1,7 @@
 #include "common/parallel/pictures.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
@@ -47,7 +48,7 @@ Drawing DrawLinkLoads(const std::string& name, const Topology& topology,
     const std::string& label = topology.links()[link].name;
     const std::string figure =
         absl::StrFormat("%3.0f %% %8.3f ms", part * 100, busy[link] * 1e3);
-    const int marks = static_cast<int>(part * kBarColumns + 0.5);
+    const auto marks = static_cast<int>(std::lround(part * kBarColumns));
     absl::StrAppendFormat(&text, "%-24s%s%s%s\n", label,
                           std::string(marks, '#'),
                           std::string(kBarColumns - marks, '.'), figure);
