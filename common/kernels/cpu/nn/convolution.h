@@ -7,9 +7,9 @@
 // the batch. The gradient of the weight is summed over groups of images from
 // the first to the last; which groups, the sizes of the images say.
 //
-// Thread-safety: any thread may call these. Each keeps the patches of a group,
-// some hundred kilobytes or more, for its next call. Throws std::bad_alloc if
-// it cannot get that.
+// Thread-safety: any thread may call these. Each keeps its scratch for its next
+// call: a megabyte or so for patches, four times the largest weight, and more,
+// for Winograd's algorithm. Throws std::bad_alloc if it cannot get that.
 
 #ifndef D2L_COMMON_KERNELS_CPU_NN_CONVOLUTION_H_
 #define D2L_COMMON_KERNELS_CPU_NN_CONVOLUTION_H_

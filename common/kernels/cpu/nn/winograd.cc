@@ -280,15 +280,17 @@ void WeightGradient(const Planes& planes, std::int64_t batch, const float* dy,
                     const float* x, float* dw) {
   const std::int64_t in = planes.channels, out = planes.out_channels;
   const std::int64_t all = batch * planes.tiles();
+  const std::int64_t depth =
+      std::min(kDepth, CeilDiv(all, kTileLanes) * kTileLanes);
   const std::int64_t size = Kernels::Size(out, in);
   float* const memory = Scratch<float>(
-      Borrower::kOperation, size + kTileNumbers * kDepth * (in + out));
+      Borrower::kOperation, size + kTileNumbers * depth * (in + out));
   const Kernels sum(out, in, memory);
   if (all == 0) std::fill_n(memory, size, 0.0f);
   float* const v = memory + size;
-  float* const m = v + kTileNumbers * kDepth * in;
-  for (std::int64_t first = 0; first < all; first += kDepth) {
-    const Tiles tiles = {first, std::min(first + kDepth, all)};
+  float* const m = v + kTileNumbers * depth * in;
+  for (std::int64_t first = 0; first < all; first += depth) {
+    const Tiles tiles = {first, std::min(first + depth, all)};
     // v[i] is (tiles, in), m[i] (out, tiles).
     ParallelFor(in / kTileLanes, 1, [&](std::int64_t begin, std::int64_t end) {
       const InputRows input(planes, tiles);
@@ -304,7 +306,7 @@ void WeightGradient(const Planes& planes, std::int64_t batch, const float* dy,
           for (int l = 0; l < kTileLanes; ++l) {
             input.Take(rows + l * input.size(), first + t, l, taken);
           }
-          TransformInput(taken, v + t * in + c, kDepth * in);
+          TransformInput(taken, v + t * in + c, depth * in);
         }
       }
     });
@@ -316,7 +318,7 @@ void WeightGradient(const Planes& planes, std::int64_t batch, const float* dy,
             OutputTile(planes, std::min(first + t + l, tiles.last - 1), o)
                 .Read(dy, l, taken);
           }
-          TransformGradient(taken, m + o * kDepth + t, kDepth * out);
+          TransformGradient(taken, m + o * depth + t, depth * out);
         }
       }
     });
@@ -325,8 +327,8 @@ void WeightGradient(const Planes& planes, std::int64_t batch, const float* dy,
         sum.ForEachBlock(
             i, [&](std::int64_t o, std::int64_t count, float* block) {
               Gemm<float>({/*transpose_a=*/false, /*transpose_b=*/false, count,
-                           in, tiles.count(), m + (i * out + o) * kDepth,
-                           kDepth, v + i * kDepth * in, in, block, in,
+                           in, tiles.count(), m + (i * out + o) * depth, depth,
+                           v + i * depth * in, in, block, in,
                            /*accumulate=*/first > 0});
             });
       }
