@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <typeindex>
 #include <typeinfo>
 
 #include "common/autograd/rule_helpers.h"
@@ -361,34 +360,34 @@ const Tensor& ForwardOp::input(int i) const {
 const GradientRule* FindGradientRule(const Primitive& primitive) {
   static const auto& rules = *new GradientRules{[] {
     GradientRules all = {
-        {typeid(UnaryPrimitive), {UnaryReads, UnaryGradient}},
-        {typeid(BinaryPrimitive), {BinaryReads, BinaryGradient}},
-        {typeid(WherePrimitive), {Always<ReadsInput(0)>, WhereGradient}},
-        {typeid(MatMulPrimitive), {MatMulReads, MatMulGradient}},
-        {typeid(ReducePrimitive), {ReduceReads, ReduceGradient}},
-        {typeid(SoftmaxPrimitive), {Always<kReadsOutput>, SoftmaxGradient}},
-        {typeid(ReshapePrimitive), {Always<0>, ReshapeGradient}},
-        {typeid(SqueezePrimitive), {Always<0>, ReshapeGradient}},
-        {typeid(UnsqueezePrimitive), {Always<0>, ReshapeGradient}},
-        {typeid(TransposePrimitive), {Always<0>, TransposeGradient}},
-        {typeid(ExpandPrimitive), {Always<0>, ExpandGradient}},
-        {typeid(SelectPrimitive), {Always<0>, SelectGradient}},
-        {typeid(SlicePrimitive), {Always<0>, SliceGradient}},
-        {typeid(CopyPrimitive), {Always<0>, CopyGradient}},
-        {typeid(CatPrimitive), {Always<0>, CatGradient}},
-        {typeid(IndexPrimitive), {Always<ReadsInput(1)>, IndexGradient}},
-        {typeid(IndexAddPrimitive), {IndexAddReads, IndexAddGradient}},
-        {typeid(AxpbyPrimitive), {Always<0>, AxpbyGradient}},
+        {&typeid(UnaryPrimitive), {UnaryReads, UnaryGradient}},
+        {&typeid(BinaryPrimitive), {BinaryReads, BinaryGradient}},
+        {&typeid(WherePrimitive), {Always<ReadsInput(0)>, WhereGradient}},
+        {&typeid(MatMulPrimitive), {MatMulReads, MatMulGradient}},
+        {&typeid(ReducePrimitive), {ReduceReads, ReduceGradient}},
+        {&typeid(SoftmaxPrimitive), {Always<kReadsOutput>, SoftmaxGradient}},
+        {&typeid(ReshapePrimitive), {Always<0>, ReshapeGradient}},
+        {&typeid(SqueezePrimitive), {Always<0>, ReshapeGradient}},
+        {&typeid(UnsqueezePrimitive), {Always<0>, ReshapeGradient}},
+        {&typeid(TransposePrimitive), {Always<0>, TransposeGradient}},
+        {&typeid(ExpandPrimitive), {Always<0>, ExpandGradient}},
+        {&typeid(SelectPrimitive), {Always<0>, SelectGradient}},
+        {&typeid(SlicePrimitive), {Always<0>, SliceGradient}},
+        {&typeid(CopyPrimitive), {Always<0>, CopyGradient}},
+        {&typeid(CatPrimitive), {Always<0>, CatGradient}},
+        {&typeid(IndexPrimitive), {Always<ReadsInput(1)>, IndexGradient}},
+        {&typeid(IndexAddPrimitive), {IndexAddReads, IndexAddGradient}},
+        {&typeid(AxpbyPrimitive), {Always<0>, AxpbyGradient}},
     };
     AddNnGradientRules(all);
     return all;
   }()};
-  const auto found = rules.find(typeid(primitive));
+  const auto found = rules.find(&typeid(primitive));
   const bool none =
       found == rules.end() ||
-      (found->first == typeid(BinaryPrimitive) &&
+      (found->first == &typeid(BinaryPrimitive) &&
        As<BinaryPrimitive>(primitive).op() == BinaryOp::kFloorDivide) ||
-      (found->first == typeid(Pool2dGradientPrimitive) &&
+      (found->first == &typeid(Pool2dGradientPrimitive) &&
        As<Pool2dGradientPrimitive>(primitive).pooling().max);
   return none ? nullptr : &found->second;
 }

@@ -116,17 +116,18 @@ Tensor CrossEntropyGradientGradient(const ForwardOp& op, int input,
 }  // namespace
 
 void AddNnGradientRules(GradientRules& rules) {
-  rules[typeid(Conv2dPrimitive)] = {Conv2dReads, Conv2dGradient};
-  rules[typeid(Conv2dGradientPrimitive)] = {Conv2dReads,
-                                            Conv2dGradientGradient};
-  rules[typeid(Pool2dPrimitive)] = {PoolReads, PoolGradient};
-  rules[typeid(Pool2dGradientPrimitive)] = {Always<0>, AvgPoolGradientGradient};
-  rules[typeid(BatchNormPrimitive)] = {
+  rules[&typeid(Conv2dPrimitive)] = {Conv2dReads, Conv2dGradient};
+  rules[&typeid(Conv2dGradientPrimitive)] = {Conv2dReads,
+                                             Conv2dGradientGradient};
+  rules[&typeid(Pool2dPrimitive)] = {PoolReads, PoolGradient};
+  rules[&typeid(Pool2dGradientPrimitive)] = {Always<0>,
+                                             AvgPoolGradientGradient};
+  rules[&typeid(BatchNormPrimitive)] = {
       Always<ReadsInput(0) | ReadsInput(1) | ReadsInput(2)>, nullptr,
       BatchNormGradients};
-  rules[typeid(CrossEntropyPrimitive)] = {Always<ReadsInput(0) | ReadsInput(1)>,
-                                          CrossEntropyGradient};
-  rules[typeid(CrossEntropyGradientPrimitive)] = {
+  rules[&typeid(CrossEntropyPrimitive)] = {
+      Always<ReadsInput(0) | ReadsInput(1)>, CrossEntropyGradient};
+  rules[&typeid(CrossEntropyGradientPrimitive)] = {
       Always<ReadsInput(0) | ReadsInput(1) | ReadsInput(2)>,
       CrossEntropyGradientGradient};
 }

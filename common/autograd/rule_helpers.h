@@ -3,7 +3,7 @@
 #ifndef D2L_COMMON_AUTOGRAD_RULE_HELPERS_H_
 #define D2L_COMMON_AUTOGRAD_RULE_HELPERS_H_
 
-#include <typeindex>
+#include <typeinfo>
 
 #include "absl/container/flat_hash_map.h"
 #include "common/autograd/gradient_rules.h"
@@ -13,7 +13,9 @@
 
 namespace d2l {
 
-using GradientRules = absl::flat_hash_map<std::type_index, GradientRule>;
+// By the address of the primitive's type: to hash its name, as std::type_index
+// does, takes as long as the rest of a tape's note.
+using GradientRules = absl::flat_hash_map<const std::type_info*, GradientRule>;
 
 // Of convolution, pooling, batch normalisation and cross-entropy.
 void AddNnGradientRules(GradientRules& rules);

@@ -15,6 +15,7 @@
 #include "common/graph/interpreter.h"
 #include "common/graph/ir_testing.h"
 #include "common/graph/trace.h"
+#include "common/ops/nn/batch_norm.h"
 #include "common/ops/ops.h"
 #include "common/ops/record.h"
 #include "common/ops/testing.h"
@@ -540,6 +541,36 @@ TEST_P(TapeTest, ATraceHasBothPasses) {
     const Values inputs = {random(), random()};
     EXPECT_EQ(ir::Bits(ir::Run(graph, inputs)), ir::Bits(Step(inputs)));
   }
+}
+
+// The running values are the program's: each run updates them, as the function
+// does, and the tape takes them for constants, also in its second forward pass.
+TEST_P(TapeTest, ATraceOfATrainingStepUpdatesTheRunningValues) {
+  const auto step = [](const Tensor& mean, const Tensor& variance) {
+    return [mean, variance](const Values& in) -> Values {
+      GradientTape tape({in[1], in[2]});
+      Tensor y = BatchNorm(in[0], in[1], in[2], mean, variance, true);
+      y = BatchNorm(Relu(y), in[1], in[2], mean, variance, true);
+      const Values gradients = tape.Backward(Sum(y * y * y));
+      return {y, gradients[0], gradients[1]};
+    };
+  };
+  const Values traced = {Zeros({3}, device()), Ones({3}, device())};
+  const Values eager = {Clone(traced[0]), Clone(traced[1])};
+  const auto inputs = [&]() -> Values {
+    return {Randn({4, 3, 5}, device()), Rand({3}, device()) + 0.5,
+            Randn({3}, device())};
+  };
+  const Values first = inputs();  // on which the function runs once
+  const ir::Graph graph = ir::Trace(step(traced[0], traced[1]), first);
+  step(eager[0], eager[1])(first);
+  for (int i = 0; i < 3; ++i) {
+    const Values next = inputs();
+    EXPECT_EQ(ir::Bits(ir::Run(graph, next)),
+              ir::Bits(step(eager[0], eager[1])(next)));
+    EXPECT_EQ(ir::Bits(traced), ir::Bits(eager));
+  }
+  EXPECT_FALSE(Equal(eager[0], Zeros({3}, device())));
 }
 
 TEST_P(TapeTest, AProfilerSeesBothPasses) {

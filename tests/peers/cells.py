@@ -111,6 +111,8 @@ CELLS = [
     Cell("mlp_512_eager", "call of layers of 512, 256, 128 and 2"),
     Cell("mlp_512_captured", "the same"),
     Cell("mlp_512_generated", "the same"),
+    Cell("mlp_step", "step of training of layers of 512, 256, 128 and 2, one image",
+         cpu=On(aim_ns=40e3), cuda=LAUNCHES),
     Cell("chain_1e7_eager", "x = (x + y) * 0.5, five times", cpu=On(bound="mul_1e7")),
     Cell("chain_1e7_captured", "the same", cpu=On(bound="mul_1e7", aim_bounds=1.7)),
     Cell("chain_1e7_generated", "the same", cpu=On(bound="mul_1e7", aim_bounds=1.2)),

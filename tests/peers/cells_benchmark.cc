@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "common/autograd/tape.h"
 #include "common/base/source_location.h"
 #include "common/device/device.h"
 #include "common/device/device_table.h"
@@ -26,6 +27,10 @@
 #include "common/graph/ir.h"
 #include "common/graph/passes/passes.h"
 #include "common/graph/trace.h"
+#include "common/nn/layers.h"
+#include "common/nn/loss.h"
+#include "common/nn/module.h"
+#include "common/nn/sgd.h"
 #include "common/ops/ops.h"
 #include "common/profiler/profiler.h"
 #include "common/tensor/dtype.h"
@@ -403,6 +408,23 @@ BENCHMARK_CAPTURE(Mlp, captured, 512, How::kCaptured)
 BENCHMARK_CAPTURE(Mlp, generated, 512, How::kGenerated)
     ->Name("mlp_512_generated")
     ->UseRealTime();
+
+// A step of training, with one image.
+void MlpStep(benchmark::State& state) {
+  const Device device = FirstDevice();
+  nn::Sequential net(nn::Linear(512, 256, true, device), nn::ReLU(),
+                     nn::Linear(256, 128, true, device), nn::ReLU(),
+                     nn::Linear(128, 2, true, device));
+  const std::vector<Tensor> parameters = nn::Parameters(net);
+  nn::SGD sgd(parameters, {/*lr=*/0.001});
+  const Tensor x = Randn({1, 512}, device);
+  const Tensor labels = Ones({1}, device, DType::kInt64);
+  MeasureLoop(state, 100, [&] {
+    GradientTape tape(parameters);
+    sgd.Step(tape.Backward(nn::CrossEntropyLoss(net(x), labels)));
+  });
+}
+BENCHMARK(MlpStep)->Name("mlp_step")->UseRealTime();
 
 void Chain(benchmark::State& state, How how) {
   const auto fn = [](const std::vector<Tensor>& in) -> std::vector<Tensor> {

@@ -249,6 +249,24 @@ def mlp(n, how):
     return setup
 
 
+def mlp_step():
+    net = torch.nn.Sequential(torch.nn.Linear(512, 256), torch.nn.ReLU(),
+                              torch.nn.Linear(256, 128), torch.nn.ReLU(), torch.nn.Linear(128, 2))
+    x = randn(1, 512)
+    net = net.to(x.device)
+    labels = ones(1, dtype=torch.int64)
+    sgd = torch.optim.SGD(net.parameters(), lr=0.001)
+
+    def run():
+        for _ in range(100):
+            loss = torch.nn.functional.cross_entropy(net(x), labels)
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+
+    return run
+
+
 class Chain(torch.nn.Module):
 
     def forward(self, x, y):
@@ -314,6 +332,7 @@ CELLS = {
     "mlp_512_eager": (mlp(512, eager), 1000),
     "mlp_512_captured": (mlp(512, captured), 1000),
     "mlp_512_generated": (mlp(512, generated), 1000),
+    "mlp_step": (mlp_step, 100),
     "chain_1e7_eager": (chain(eager), 1),
     "chain_1e7_captured": (chain(captured), 1),
     "chain_1e7_generated": (chain(generated), 1),
