@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "chapters/multi_gpu/networks.h"
 #include "chapters/multi_gpu/scratch.h"
 #include "chapters/multi_gpu/three_splits.h"
 #include "common/data/generated.h"
@@ -14,6 +15,9 @@
 #include "common/device/device_table.h"
 #include "common/lesson/benchmark_devices.h"
 #include "common/ops/ops.h"
+#include "common/parallel/collective.h"
+#include "common/parallel/data_parallel.h"
+#include "common/parallel/schedule.h"
 #include "common/tensor/tensor.h"
 
 namespace d2l::multi_gpu {
@@ -79,6 +83,29 @@ void Data(benchmark::State& state, Device first, Device second) {
     BenchmarkOnDevicePairs("BM_d2l_three_splits_WithinLayers", LayersInside) &&
     BenchmarkOnDevicePairs("BM_d2l_three_splits_Data", Data);
 
+// --- d2l/lenet-scratch -----------------------------------------------------
+
+void LeNetStep(benchmark::State& state, const std::vector<Device>& devices) {
+  const Dataset data = GenerateImages(kBatch);
+  DataLoader loader(data, {kBatch}, devices[0]);
+  const Batch batch = *loader.Next();
+  ReplicaSet replicas = Replicate(LeNet().init(devices[0]), devices);
+  Steps(state, devices, kBatch, [&] {
+    TrainBatch(LeNet(), batch.images, batch.labels, replicas, 0.01);
+  });
+}
+
+void LeNetOne(benchmark::State& state, Device device) {
+  LeNetStep(state, {device});
+}
+void LeNetTwo(benchmark::State& state, Device first, Device second) {
+  LeNetStep(state, {first, second});
+}
+
+[[maybe_unused]] const bool registered_lenet =
+    BenchmarkOnDevices("BM_d2l_lenet_scratch_OneDevice", LeNetOne) &&
+    BenchmarkOnDevicePairs("BM_d2l_lenet_scratch_TwoDevices", LeNetTwo);
+
 // --- d2l/straggler ---------------------------------------------------------
 
 // The second device is three times as slow.
@@ -94,7 +121,7 @@ void SlowSecond(benchmark::State& state, const std::vector<Device>& devices,
 }
 
 void Even(benchmark::State& state, Device first, Device second) {
-  SlowSecond(state, {first, second}, {});
+  SlowSecond(state, {first, second}, {1, 1});
 }
 
 void ThreeToOne(benchmark::State& state, Device first, Device second) {
@@ -104,6 +131,37 @@ void ThreeToOne(benchmark::State& state, Device first, Device second) {
 [[maybe_unused]] const bool registered_straggler =
     BenchmarkOnDevicePairs("BM_d2l_straggler_Even", Even) &&
     BenchmarkOnDevicePairs("BM_d2l_straggler_ThreeToOne", ThreeToOne);
+
+// --- d2l/overlap-link ------------------------------------------------------
+
+template <bool overlap>
+void Linked(benchmark::State& state, Device, Device) {
+  const auto net = LinkedMlp(overlap, /*link=*/true);
+  const Tensor x = Rand({1024, 784}, net->devices()[0]);
+  const Tensor y = RandInt(0, kClasses, {1024}, net->devices()[0]);
+  Steps(state, net->devices(), 1024, [&] { net->Step(x, y, {/*lr=*/0.01}); });
+}
+
+[[maybe_unused]] const bool registered_link =
+    BenchmarkOnDevicePairs("BM_d2l_overlap_link_AtTheEnd", Linked<false>) &&
+    BenchmarkOnDevicePairs("BM_d2l_overlap_link_Overlapped", Linked<true>);
+
+// --- d2l/parameter-server --------------------------------------------------
+
+template <AllReduceAlgorithm algorithm>
+void Sum64MB(benchmark::State& state, Device first, Device second) {
+  const std::vector<Tensor> data = {Zeros({1 << 24}, first),
+                                    Zeros({1 << 24}, second)};
+  Steps(state, {first, second}, 1 << 24, [&] { AllReduce(data, algorithm); });
+}
+
+[[maybe_unused]] const bool registered_server =
+    BenchmarkOnDevicePairs("BM_d2l_parameter_server_Split",
+                           Sum64MB<AllReduceAlgorithm::kSplit>) &&
+    BenchmarkOnDevicePairs("BM_d2l_parameter_server_Star",
+                           Sum64MB<AllReduceAlgorithm::kStar>) &&
+    BenchmarkOnDevicePairs("BM_d2l_parameter_server_Ring",
+                           Sum64MB<AllReduceAlgorithm::kRing>);
 
 }  // namespace
 }  // namespace d2l::multi_gpu

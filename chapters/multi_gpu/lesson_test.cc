@@ -61,6 +61,35 @@ TEST(Lesson, RebindsAHandleAndSumsEverywhere) {
                                 "16, 17, 18, 19]], device='cpu:1')\n"));
 }
 
+TEST(Lesson, WrapsLoadsAndRefuses) {
+  const std::string& output = OnTwoDevices().output;
+  EXPECT_THAT(output,
+              HasSubstr("\nDataParallel(\n  (module): Linear(in_features="
+                        "10, out_features=1, bias=True)\n)\n"));
+  EXPECT_THAT(output, HasSubstr("there is no device 3"));
+  EXPECT_THAT(output, HasSubstr("Error(s) in loading state_dict for Linear:"));
+  EXPECT_THAT(output, HasSubstr("Missing key(s) in state_dict: \"weight\", "
+                                "\"bias\"."));
+  EXPECT_THAT(output, HasSubstr("HOLDS  It loads: 2 of 2 parameters"));
+  EXPECT_THAT(output, HasSubstr("HOLDS  It loads: 4 of 4 parameters, on all"));
+}
+
+TEST(Lesson, OneDeviceAndTwoLearnTheSame) {
+  EXPECT_THAT(
+      OnTwoDevices().output,
+      HasSubstr("HOLDS  One device and two end with the same accuracy"));
+}
+
+TEST(Lesson, SimulatesTheBooksFigures) {
+  const std::string& output = OnTwoDevices().output;
+  for (const char* row :
+       {"one GPU adds +60.00 ms +60.00 ms", "the CPU adds +80.00 ms +80.00 ms",
+        "each a quarter +15.00 ms +15.00 ms", "ring of 8 +5.93 ms +5.19 ms"}) {
+    EXPECT_THAT(output, ContainsRegex(row));
+  }
+  EXPECT_THAT(output, HasSubstr("HOLDS  After 20 steps 2 of 2 workers"));
+}
+
 TEST(Lesson, ReplicasStayEqualOnlyWithTheAllReduce) {
   const std::string& output = OnTwoDevices().output;
   EXPECT_THAT(output, HasSubstr("HOLDS  With the allreduce the replicas are 0 "

@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <numeric>
 #include <optional>
 #include <string>
 #include <utility>
@@ -15,7 +14,10 @@
 #include "common/data/loader.h"
 #include "common/device/device_table.h"
 #include "common/nn/loss.h"
+#include "common/ops/nn/convolution.h"
+#include "common/ops/nn/pooling.h"
 #include "common/ops/ops.h"
+#include "common/parallel/split_batch.h"
 
 namespace d2l::multi_gpu {
 namespace {
@@ -37,6 +39,20 @@ Tensor MlpForward(const Tensor& x, const Params& p) {
   return MatMul(hidden, p[2]) + p[3];
 }
 
+Params LeNetParams(Device device) {
+  return {Weight({20, 1, 3, 3}, 9, device),     Zeros({20}, device),
+          Weight({50, 20, 5, 5}, 500, device),  Zeros({50}, device),
+          Weight({800, 128}, 800, device),      Zeros({128}, device),
+          Weight({128, kClasses}, 128, device), Zeros({kClasses}, device)};
+}
+
+Tensor LeNetForward(const Tensor& x, const Params& p) {
+  const Tensor h1 = AvgPool2d(Relu(Conv2d(x, p[0], p[1])), 2);
+  const Tensor h2 = AvgPool2d(Relu(Conv2d(h1, p[2], p[3])), 2);
+  const Tensor h3 = Relu(MatMul(Reshape(h2, {-1, 800}), p[4]) + p[5]);
+  return MatMul(h3, p[6]) + p[7];
+}
+
 }  // namespace
 
 std::vector<Device> AllDevices() {
@@ -56,6 +72,7 @@ std::string OneDeviceOr(const std::string& fact) {
 }
 
 ScratchNet SmallMlp() { return {MlpParams, MlpForward}; }
+ScratchNet LeNet() { return {LeNetParams, LeNetForward}; }
 
 Params GetParams(const Params& params, Device device) {
   Params copies;
@@ -78,44 +95,9 @@ void BookAllReduce(std::vector<Tensor>& data) {
   for (std::size_t i = 1; i < data.size(); ++i) CopyTo(data[0], data[i]);
 }
 
-std::vector<std::int64_t> ShardSizes(std::int64_t count, std::size_t devices,
-                                     const std::vector<int>& weights) {
-  const auto n = static_cast<std::int64_t>(devices);
-  std::vector<std::int64_t> sizes;
-  if (weights.empty()) {
-    for (std::int64_t i = 0; i < n; ++i) {
-      sizes.push_back(count / n + (i < count % n ? 1 : 0));
-    }
-    return sizes;
-  }
-  std::int64_t sum = 0, before = 0;
-  const std::int64_t all = std::accumulate(weights.begin(), weights.end(), 0);
-  for (std::size_t i = 0; i < devices; ++i) {
-    sum += weights[i % weights.size()];
-    const std::int64_t end = i + 1 == devices ? count : count * sum / all;
-    sizes.push_back(end - before);
-    before = end;
-  }
-  return sizes;
-}
-
-std::vector<Tensor> SplitBatch(const Tensor& x,
-                               const std::vector<Device>& devices,
-                               const std::vector<int>& weights) {
-  std::vector<Tensor> shards;
-  std::int64_t begin = 0;
-  for (const std::int64_t size :
-       ShardSizes(x.size(0), devices.size(), weights)) {
-    const Tensor part = Slice(x, 0, begin, begin + size);
-    shards.push_back(size == 0 ? Tensor() : To(part, devices[shards.size()]));
-    begin += size;
-  }
-  return shards;
-}
-
 std::vector<Tensor> GradientsOf(const ScratchNet& net, const Tensor& x,
                                 const Tensor& labels, const Params& params) {
-  if (!x.defined()) {
+  if (x.size(0) == 0) {
     std::vector<Tensor> zeros;
     for (const Tensor& p : params) zeros.push_back(ZerosLike(p));
     return zeros;
@@ -153,10 +135,12 @@ void TrainBatch(const ScratchNet& net, const Tensor& x, const Tensor& labels,
 Gradients SlowStep(const ScratchNet& net, const Batch& batch,
                    const ReplicaSet& replicas, const std::vector<int>& plan,
                    int slow) {
+  const std::vector<std::int64_t> sizes =
+      ShardSizes(batch.images.size(0), plan);
   const std::vector<Tensor> xs =
-      SplitBatch(batch.images, replicas.devices, plan);
+      SplitBatch(batch.images, replicas.devices, sizes);
   const std::vector<Tensor> ys =
-      SplitBatch(batch.labels, replicas.devices, plan);
+      SplitBatch(batch.labels, replicas.devices, sizes);
   Gradients gradients;
   for (std::size_t i = 0; i < xs.size(); ++i) {
     const bool last = i + 1 == xs.size();

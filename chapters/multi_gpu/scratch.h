@@ -38,6 +38,10 @@ struct ScratchNet {
 // Linear(784, 64), ReLU, Linear(64, 10): 50,890 parameters.
 ScratchNet SmallMlp();
 
+// The book's LeNet, conv 1 to 20 3x3, ReLU, pool, conv 20 to 50 5x5, ReLU,
+// pool, 800 to 128, ReLU, 10: 129,068 parameters. x: (n, 1, 28, 28).
+ScratchNet LeNet();
+
 // The parameters, copied to a device.
 Params GetParams(const Params& params, Device device);
 
@@ -52,19 +56,9 @@ ReplicaSet Replicate(const Params& params, const std::vector<Device>& devices);
 // first device, in order, and copied back.
 void BookAllReduce(std::vector<Tensor>& data);
 
-// How many of `count` samples each device gets: 9 over 4 are 3, 2, 2, 2. With
-// weights, in their proportion: 8 by 3:1 are 6, 2.
-std::vector<std::int64_t> ShardSizes(std::int64_t count, std::size_t devices,
-                                     const std::vector<int>& weights = {});
-
-// Rows of x in that many parts, each on its device. An empty part is undefined.
-std::vector<Tensor> SplitBatch(const Tensor& x,
-                               const std::vector<Device>& devices,
-                               const std::vector<int>& weights = {});
-
 using Gradients = std::vector<std::vector<Tensor>>;  // by device
 
-// Of the sum of a shard's losses; zeros for an undefined one.
+// Of the sum of a shard's losses; zeros for a shard without rows.
 std::vector<Tensor> GradientsOf(const ScratchNet& net, const Tensor& x,
                                 const Tensor& labels, const Params& params);
 
@@ -79,8 +73,9 @@ void TrainBatch(
     ReplicaSet& replicas, double lr,
     const std::function<void(std::vector<Tensor>&)>& allreduce = BookAllReduce);
 
-// The summed gradients of a batch, of which the devices have shards by a plan.
-// The last device is `slow` times as slow: it computes its own so often.
+// The summed gradients of a batch, of which the devices have shards in
+// proportion to the plan. The last device is `slow` times as slow: it computes
+// its own so often.
 Gradients SlowStep(const ScratchNet& net, const Batch& batch,
                    const ReplicaSet& replicas, const std::vector<int>& plan,
                    int slow);

@@ -34,14 +34,6 @@ void ExpectClose(const std::vector<float>& got,
   }
 }
 
-TEST(ShardSizes, AddUp) {
-  EXPECT_THAT(ShardSizes(9, 4), ElementsAre(3, 2, 2, 2));
-  EXPECT_THAT(ShardSizes(1, 3), ElementsAre(1, 0, 0));
-  EXPECT_THAT(ShardSizes(8, 2, {3, 1}), ElementsAre(6, 2));
-  EXPECT_THAT(ShardSizes(5, 2, {1, 3}), ElementsAre(1, 4));
-  EXPECT_THAT(ShardSizes(0, 2, {1, 3}), ElementsAre(0, 0));
-}
-
 TEST(BookAllReduce, LeavesTheSumEverywhere) {
   for (const int n : {1, 2, 3}) {
     std::vector<Tensor> data;
@@ -61,20 +53,31 @@ TEST(TrainBatch, IsThatOfOneDevice) {
   const Dataset data = GenerateImages(7);
   DataLoader loader(data, {7}, AllDevices()[0]);
   const std::optional<Batch> batch = loader.Next();
-  const ScratchNet net = SmallMlp();
-  const Params params = net.init(AllDevices()[0]);
-  ReplicaSet one = Replicate(params, DevicesFor(1));
-  TrainBatch(net, batch->images, batch->labels, one, 0.1);
-  for (const int n : {2, 3, 8}) {
-    ReplicaSet several = Replicate(params, DevicesFor(n));
-    TrainBatch(net, batch->images, batch->labels, several, 0.1);
-    for (const Params& replica : several.params) {
-      for (std::size_t p = 0; p < params.size(); ++p) {
-        ExpectClose(ToVector<float>(replica[p]),
-                    ToVector<float>(one.params[0][p]));
+  for (const ScratchNet& net : {SmallMlp(), LeNet()}) {
+    const Params params = net.init(AllDevices()[0]);
+    ReplicaSet one = Replicate(params, DevicesFor(1));
+    TrainBatch(net, batch->images, batch->labels, one, 0.1);
+    for (const int n : {2, 3, 8}) {
+      ReplicaSet several = Replicate(params, DevicesFor(n));
+      TrainBatch(net, batch->images, batch->labels, several, 0.1);
+      for (const Params& replica : several.params) {
+        for (std::size_t p = 0; p < params.size(); ++p) {
+          ExpectClose(ToVector<float>(replica[p]),
+                      ToVector<float>(one.params[0][p]));
+        }
       }
     }
   }
+}
+
+TEST(LeNet, IsTheBooks) {
+  const Device device = AllDevices()[0];
+  const Params params = LeNet().init(device);
+  std::int64_t count = 0;
+  for (const Tensor& p : params) count += p.numel();
+  EXPECT_EQ(count, 129'068);
+  const Tensor y = LeNet().forward(Ones({3, 1, 28, 28}, device), params);
+  EXPECT_EQ(y.shape(), Shape({3, 10}));
 }
 
 TEST(ThreeSplits, AreOneDevice) {

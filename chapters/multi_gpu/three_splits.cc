@@ -8,6 +8,7 @@
 #include "chapters/multi_gpu/scratch.h"
 #include "common/autograd/tape.h"
 #include "common/ops/ops.h"
+#include "common/parallel/split_batch.h"
 #include "common/tensor/dtype.h"
 
 namespace d2l::multi_gpu {
@@ -101,8 +102,8 @@ Step WithinLayers(const SplitNet& net, const std::vector<Device>& devices) {
   std::vector<Tensor> shards;  // of the first weight, for each device, and on
   for (std::size_t i = 0; i < net.size(); ++i) {
     const int dim = i % 2 == 0 ? 1 : 0;
-    const std::vector<Tensor> parts =
-        SplitWithSizes(net[i], ShardSizes(net[i].size(dim), n), dim);
+    const std::vector<Tensor> parts = SplitWithSizes(
+        net[i], ShardSizes(net[i].size(dim), std::vector<int>(n, 1)), dim);
     for (std::size_t d = 0; d < n; ++d) {
       shards.push_back(Contiguous(To(parts[d], devices[d])));
     }
@@ -140,7 +141,7 @@ Step DataShards(const SplitNet& net, const std::vector<Device>& devices) {
     const std::vector<Tensor> targets = SplitBatch(target, devices);
     std::vector<std::vector<Tensor>> gradients(net.size());  // by weight
     for (std::size_t d = 0; d < devices.size(); ++d) {
-      if (!xs[d].defined()) continue;
+      if (xs[d].size(0) == 0) continue;
       GradientTape tape(replicas.params[d]);
       const std::vector<Tensor> own = tape.Backward(
           Loss(Forward(xs[d], replicas.params[d]), targets[d], x.numel()));
