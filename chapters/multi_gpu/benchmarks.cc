@@ -3,7 +3,9 @@
 #include <benchmark/benchmark.h>
 
 #include <cstdint>
+#include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "chapters/multi_gpu/networks.h"
@@ -14,6 +16,8 @@
 #include "common/device/device.h"
 #include "common/device/device_table.h"
 #include "common/lesson/benchmark_devices.h"
+#include "common/nn/layers.h"
+#include "common/nn/models.h"
 #include "common/ops/ops.h"
 #include "common/parallel/collective.h"
 #include "common/parallel/data_parallel.h"
@@ -105,6 +109,23 @@ void LeNetTwo(benchmark::State& state, Device first, Device second) {
 [[maybe_unused]] const bool registered_lenet =
     BenchmarkOnDevices("BM_d2l_lenet_scratch_OneDevice", LeNetOne) &&
     BenchmarkOnDevicePairs("BM_d2l_lenet_scratch_TwoDevices", LeNetTwo);
+
+// --- 002/c2: DataParallel ---------------------------------------------------
+
+void ParallelStep(benchmark::State& state, nn::Sequential net,
+                  const std::vector<Device>& devices, std::int64_t each) {
+  const auto parallel =
+      std::make_shared<DataParallel>(std::move(net), NumbersOf(devices));
+  Steps(state, devices, each * static_cast<std::int64_t>(devices.size()),
+        Stepper(parallel, each));
+}
+
+void Concise(benchmark::State& state, Device first, Device second) {
+  ParallelStep(state, nn::LeNet(first), {first, second}, kBatch / 2);
+}
+
+[[maybe_unused]] const bool registered_concise =
+    BenchmarkOnDevicePairs("BM_002_c2_Step", Concise);
 
 // --- d2l/straggler ---------------------------------------------------------
 

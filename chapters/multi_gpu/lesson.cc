@@ -33,7 +33,9 @@
 #include "common/drawing/plot.h"
 #include "common/lesson/cell.h"
 #include "common/lesson/judge.h"
+#include "common/nn/init.h"
 #include "common/nn/layers.h"
+#include "common/nn/models.h"
 #include "common/nn/module.h"
 #include "common/nn/state_dict.h"
 #include "common/ops/ops.h"
@@ -633,6 +635,103 @@ void LeNetScratch(Cell& cell) {
 }
 // %%
 
+constexpr CellText kC2 = {
+    .id = "002/c2",
+    .title = "The concise version",
+    .section = "d2l 13.6.3-13.6.4",
+    .context =
+        "train(net, num_gpus, batch_size, lr) with DataParallel, on generated "
+        "images: from the notebook's first weights and from Xavier's. On "
+        "Fashion-MNIST: bazel run //chapters/multi_gpu:train.",
+    .python = R"py(
+def train(net, num_gpus, batch_size, lr):
+    train_iter, test_iter = d2l.load_data_fashion_mnist(batch_size)
+    devices = [d2l.try_gpu(i) for i in range(num_gpus)]
+    def init_weights(m):
+        if type(m) in [nn.Linear, nn.Conv2d]:
+            nn.init.normal_(m.weight, std=0.01)
+    net.apply(init_weights)
+    net = nn.DataParallel(net, device_ids=devices)
+    trainer = torch.optim.SGD(net.parameters(), lr)
+    loss = nn.CrossEntropyLoss()
+    timer, num_epochs = d2l.Timer(), 10
+    animator = d2l.Animator('epoch', 'test acc', xlim=[1, num_epochs])
+    ...
+    print(f'测试精度：{animator.Y[0][-1]:.2f}，{timer.avg():.1f}秒/轮，'
+          f'在{str(devices)}')
+)py",
+    .course_printed = "测试精度：0.xx，y.y秒/轮，在[devices]",
+    .predict = "what is the accuracy of a network that has learnt nothing?",
+    .learn =
+        "the devices are one line; the first weights decide whether it learns.",
+};
+
+// %% 002/c2
+// TrainEpoch, EvaluateAccuracy: chapters/multi_gpu/networks.cc
+std::vector<double> Train(Cell& cell, const std::string& init,
+                          std::unique_ptr<nn::Module> module,
+                          const std::vector<Device>& devices,
+                          std::int64_t batch_size, double lr) {
+  const Dataset training = GenerateImages(cell.BySize(2'560, 12'800, 60'000));
+  const Dataset test = GenerateImages(1000, 0, /*first=*/100'000);
+  DataParallel net(std::move(module), NumbersOf(devices));
+  DataLoader loader(training, {batch_size}, devices[0]);
+  std::vector<double> accuracies, seconds;
+  for (int epoch = 0; epoch < cell.BySize(2, 5, 10); ++epoch) {
+    seconds.push_back(TrainEpoch(net, loader, lr));
+    accuracies.push_back(EvaluateAccuracy(net, test, devices[0]));
+  }
+  const Figure epoch = cell.Report(
+      Sampled("an epoch, " + init, MeasuredOn(devices), "s", seconds));
+  std::cout << Wrap(absl::StrFormat("%s, %s: 测试精度：%.2f，%.1f秒/轮，在%s",
+                                    init, training.name, accuracies.back(),
+                                    epoch.value.median, Names(devices)),
+                    "  ");
+  return accuracies;
+}
+
+// %%
+
+// %% 002/c2
+void C2(Cell& cell) {
+  std::vector<Device> devices = AllDevices();
+  if (devices.size() > 2) devices.resize(2);  // num_gpus
+  const std::int64_t batch_size = cell.BySize(64, 256, 256);
+  std::map<std::string, std::vector<double>> accuracies;
+  for (const char* init : {"N(0, 0.01)", "Xavier"}) {
+    ManualSeed(3);
+    auto net = std::make_unique<nn::Sequential>(nn::LeNet(TryGpu()));
+    if (std::string(init) == "Xavier") {
+      nn::InitXavierUniform(*net);
+    } else {
+      nn::InitNormal(*net, 0.01);
+    }
+    accuracies[init] =
+        Train(cell, init, std::move(net), devices, batch_size, 0.2);
+  }
+  Plot plot("epoch", "", "test accuracy", "");
+  for (const auto& [init, curve] : accuracies) {
+    std::vector<double> epochs;
+    for (std::size_t i = 0; i < curve.size(); ++i) {
+      epochs.push_back(static_cast<double>(i + 1));
+    }
+    plot.AddLine(init, epochs, curve);
+  }
+  cell.Show(plot.Draw("test accuracy"));
+  const double book = accuracies["N(0, 0.01)"].back();
+  const double xavier = accuracies["Xavier"].back();
+  cell.Claim("With the notebook's N(0, 0.01) it learns: accuracy {}.",
+             Counted(book > 0.2, "chance: 0.10", absl::StrFormat("%.2f", book)),
+             absl::StrFormat("After all epochs it is where it began. With "
+                             "Xavier's: %.2f.",
+                             xavier));
+  cell.Claim(
+      "With Xavier's first weights it learns: accuracy {}.",
+      Counted(xavier > 0.2, "chance: 0.10", absl::StrFormat("%.2f", xavier)),
+      "The epochs were too few.");
+}
+// %%
+
 constexpr CellText kForgotten = {
     .id = "d2l/forgotten-allreduce",
     .title = "The allreduce forgotten",
@@ -868,7 +967,7 @@ int PrintFormulas() {
   for (const auto& [name, algorithm, gpus, book] : rows) {
     const Topology topology =
         gpus == 4 ? Topology::PcieSwitch(4, 16e9) : Topology::Ring(8, 3 * 18e9);
-    const Schedule schedule = AllReduceSchedule(algorithm, gpus);
+    const CollectiveSchedule schedule = AllReduceSchedule(algorithm, gpus);
     const double seconds = Simulate(topology, schedule, 160e6).seconds;
     std::cout << absl::StrFormat("  %-18s%9.2f ms%9.2f ms%9.2f ms\n", name,
                                  1e3 * book, 1e3 * seconds,
@@ -1000,6 +1099,7 @@ void KeyValueStore(Cell& cell) {
       {kThreeSplits, ThreeSplits},
       {kAllReduce, AllReduceCell},
       {kLeNet, LeNetScratch},
+      {kC2, C2},
       {kForgotten, Forgotten},
       {kStraggler, Straggler},
       {kOverlap, OverlapLink},

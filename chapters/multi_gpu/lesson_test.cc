@@ -80,6 +80,13 @@ TEST(Lesson, OneDeviceAndTwoLearnTheSame) {
       HasSubstr("HOLDS  One device and two end with the same accuracy"));
 }
 
+TEST(Lesson, EndsAsTheCourseDoes) {
+  const std::string& output = OnTwoDevices().output;
+  EXPECT_THAT(output, ContainsRegex("测试精度：0\\.[0-9]+，[0-9.]+秒/轮，在"));
+  EXPECT_THAT(output,
+              HasSubstr("HOLDS  With Xavier's first weights it learns"));
+}
+
 TEST(Lesson, SimulatesTheBooksFigures) {
   const std::string& output = OnTwoDevices().output;
   for (const char* row :
