@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <exception>
@@ -262,11 +263,9 @@ class Training {
     view_.Line(absl::StrFormat(
         "Still at chance after %d steps: try %s", steps,
         options_.init == "book"
-            ? "--init=xavier. The book's N(0, 0.01) stays there long: LeNet "
-              "at\n--lr=0.2 for about 970 steps, and for 35 with xavier."
-            : "another learning rate than "
-              "--lr=" +
-                  absl::StrCat(options_.lr) + "."));
+            ? "--init=xavier.\nThe book's N(0, 0.01) keeps LeNet there for "
+              "about 970 steps at --lr=0.2, xavier\nfor 35."
+            : "another --lr."));
   }
 
   double SecondsPerEpoch() const {

@@ -21,10 +21,11 @@
 #include "common/device/device_table.h"
 #include "common/nn/init.h"
 #include "common/nn/layers.h"
+#include "common/nn/models.h"
 #include "common/ops/creation.h"
 
-ABSL_FLAG(std::string, net, "mlp",
-          "The network: mlp (784-256-10) or linear.\n"
+ABSL_FLAG(std::string, net, "lenet",
+          "The network: lenet, mlp (784-256-10) or linear.\n"
           "Example: --net=linear");
 ABSL_FLAG(std::string, init, "xavier",
           "Its first weights: xavier, or book: N(0, 0.01), with which LeNet "
@@ -91,6 +92,10 @@ struct Network {
   std::unique_ptr<nn::Module> (*make)(Device device);
 };
 constexpr Network kNetworks[] = {
+    {"lenet",
+     [](Device device) -> std::unique_ptr<nn::Module> {
+       return std::make_unique<nn::Sequential>(nn::LeNet(device));
+     }},
     {"mlp",
      [](Device device) -> std::unique_ptr<nn::Module> {
        return std::make_unique<nn::Sequential>(
@@ -257,7 +262,7 @@ absl::StatusOr<TrainOptions> ParseTrainOptions(int argc, char** argv) {
   const std::vector<char*> rest = absl::ParseCommandLine(argc, argv);
   if (rest.size() > 1) {
     return absl::InvalidArgumentError(absl::StrFormat(
-        "\"%s\" is not a flag; they all look like --net=linear. See --help.",
+        "\"%s\" is not a flag; they all look like --net=lenet. See --help.",
         rest[1]));
   }
   DeviceOptions device_options;

@@ -1,5 +1,6 @@
 #include "common/training/trainer.h"
 
+#include <cmath>
 #include <deque>
 #include <stdexcept>
 #include <string>
@@ -248,8 +249,9 @@ absl::Status Trainer::Explain(const Mark& good) {
     if (!restored.ok()) return restored;
     return absl::OutOfRangeError(absl::StrFormat(
         "the training left the finite numbers in batch %d of epoch %d, where "
-        "the loss was %g. First: %s.",
-        at.batch + 1, at.epoch + 1, Item(loss), first));
+        "the loss was %s. First: %s.",
+        at.batch + 1, at.epoch + 1,
+        std::isnan(Item(loss)) ? "NaN" : absl::StrCat(Item(loss)), first));
   }
   return absl::InternalError(
       "a loss or parameter was not finite, but was when the batches were run "

@@ -36,6 +36,28 @@ using testing::Not;
 
 constexpr nn::SGDOptions kWithMomentum = {/*lr=*/0.1, /*momentum=*/0.9};
 
+// Has a buffer that training changes, as a batch normalisation has.
+class RunningShift : public nn::Module {
+ public:
+  explicit RunningShift(Device device) : mean_(Zeros({8}, device)) {}
+
+  Tensor Forward(const Tensor& x) override {
+    if (training()) {
+      const NoGradGuard guard;
+      mean_ *= 0.9;
+      mean_ += Mean(x, 0) * 0.1;
+    }
+    return x - Clone(mean_);
+  }
+  std::string Name() const override { return "RunningShift"; }
+  void Members(nn::MemberVisitor& visitor) override {
+    visitor.Buffer("mean", mean_);
+  }
+
+ private:
+  Tensor mean_;
+};
+
 // Everything a program that trains has. 70 images: the last batch is smaller.
 struct ARun {
   explicit ARun(std::uint64_t seed, const nn::SGDOptions& options = {0.1},
@@ -43,7 +65,7 @@ struct ARun {
                 Device on = AllDevices()[0])
       : device(Seeded(seed, on)),
         net(nn::Flatten(), nn::Linear(784, 8, true, device), nn::Dropout(0.5),
-            nn::ReLU(), nn::Linear(8, 10, true, device)),
+            RunningShift(device), nn::Linear(8, 10, true, device)),
         sgd(nn::Parameters(net), options),
         batches(data, {batch_size, true, false, /*seed=*/3}, device),
         trainer(net, sgd, batches, std::move(hooks)) {}
@@ -139,7 +161,8 @@ TEST(Trainer, AccuracyIsOfEveryImageWithoutDropout) {
             std::nullopt);
 }
 
-// With momentum, which begins undefined, and Dropout, which draws numbers.
+// With momentum, which begins undefined, a buffer, and Dropout, which draws
+// numbers.
 TEST(Checkpoint, ResumedAtAnyBatchEqualsTheUnbrokenRun) {
   const TemporaryDirectory directory;
   const std::string file = directory.path() + "/run.safetensors";
@@ -261,7 +284,7 @@ TEST(Checkpoint, AnotherNetworksStateChangesNothing) {
   EXPECT_THAT(refusal([&](TrainingState& s) {
                 s.tensors["model.5.bias"] = Ones({10}, run.device);
               }),
-              HasSubstr("it has 5 tensors, and Sequential needs 4"));
+              HasSubstr("it has 6 tensors, and Sequential needs 5"));
   EXPECT_THAT(refusal([&](TrainingState& s) {
                 s.tensors["momentum.1.weight"] = Ones({8, 784}, run.device);
               }),
