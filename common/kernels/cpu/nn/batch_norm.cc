@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <cstring>
 #include <vector>
 
 #include "common/device/cpu/parallel_for.h"
@@ -24,41 +23,58 @@ namespace HWY_NAMESPACE {
 // How much work, in elements, is worth a thread.
 constexpr std::int64_t kBatchNormGrain = 16384;
 
-// ---- Sums over a channel, block by block, in an order that does not depend on
-// the threads: they share the channels.
+// ---- Sums over a channel, in an order that depends neither on the threads,
+// which share the channels, nor on the kind of vector: a block of whole images
+// or, of large ones, a part of one, is added into lanes, and the lanes as a
+// tree; then the blocks, in double precision.
 
-// Element i of a channel is in image i / inner. Copies [begin, begin + n) of
-// one, unless they lie side by side.
+constexpr int kChannelLanes = 16;
+
+// Whole images of `inner` elements make a block, or parts of one.
 template <typename T>
-HWY_INLINE const T* ChannelBlock(const T* x, std::int64_t channels,
-                                 std::int64_t inner, std::int64_t channel,
-                                 std::int64_t begin, std::int64_t n,
-                                 T* buffer) {
-  std::int64_t image = begin / inner;
-  std::int64_t at = begin % inner;
-  if (at + n <= inner) return x + (image * channels + channel) * inner + at;
-  for (std::int64_t i = 0; i < n; ++image, at = 0) {
-    const T* const from = x + (image * channels + channel) * inner + at;
-    const std::int64_t count = std::min(inner - at, n - i);
-    if (count >= 64) {
-      std::memcpy(buffer + i, from,
-                  static_cast<std::size_t>(count) * sizeof(T));
-    } else {
-      for (std::int64_t j = 0; j < count; ++j) buffer[i + j] = from[j];
-    }
-    i += count;
+struct Blocks {
+  explicit Blocks(std::int64_t inner)
+      : images(std::max<std::int64_t>(kBlock<T> / inner, 1)),
+        length(std::min(kBlock<T>, inner)) {}
+  std::int64_t images, length;
+};
+
+template <typename T>
+HWY_INLINE void AddRow(T* HWY_RESTRICT lanes, const T* HWY_RESTRICT x,
+                       std::int64_t n) {
+  std::int64_t i = 0;
+  for (; i + kChannelLanes <= n; i += kChannelLanes) {
+    for (int j = 0; j < kChannelLanes; ++j) lanes[j] += x[i + j];
   }
-  return buffer;
+  for (int j = 0; i < n; ++i, ++j) lanes[j] += x[i];
 }
 
-// The length of the block that begins there: of large images, no block has
-// parts of two.
+// Adds y * (x - center).
 template <typename T>
-HWY_INLINE std::int64_t BlockLength(std::int64_t begin, std::int64_t count,
-                                    std::int64_t inner) {
-  const std::int64_t end =
-      inner >= kBlock<T> / 8 ? begin + inner - begin % inner : count;
-  return std::min(kBlock<T>, end - begin);
+HWY_INLINE void AddProducts(T* HWY_RESTRICT lanes, const T* y, const T* x,
+                            T center, std::int64_t n) {
+  std::int64_t i = 0;
+  for (; i + kChannelLanes <= n; i += kChannelLanes) {
+    for (int j = 0; j < kChannelLanes; ++j) {
+      lanes[j] += y[i + j] * (x[i + j] - center);
+    }
+  }
+  for (int j = 0; i < n; ++i, ++j) lanes[j] += y[i] * (x[i] - center);
+}
+
+// Adds the squares of x - center.
+template <typename T>
+HWY_INLINE void AddSquares(T* HWY_RESTRICT lanes, const T* HWY_RESTRICT x,
+                           T center, std::int64_t n) {
+  std::int64_t i = 0;
+  for (; i + kChannelLanes <= n; i += kChannelLanes) {
+    for (int j = 0; j < kChannelLanes; ++j) {
+      lanes[j] += (x[i + j] - center) * (x[i + j] - center);
+    }
+  }
+  for (int j = 0; i < n; ++i, ++j) {
+    lanes[j] += (x[i] - center) * (x[i] - center);
+  }
 }
 
 template <typename T>
@@ -66,33 +82,38 @@ struct BatchNormStatisticsOf {
   BatchNormStatisticsArgs args;
 
   HWY_FLATTEN void operator()(std::int64_t begin, std::int64_t end) const {
-    const std::int64_t count = args.batch * args.inner;
+    const std::int64_t inner = args.inner;
+    const std::int64_t step = args.channels * inner;  // to the next image
+    const Blocks<T> blocks(inner);
     T* const out = static_cast<T*>(args.out);
-    T buffer[kBlock<T>];
-    T squares[kBlock<T>];
     for (std::int64_t c = begin; c < end; ++c) {
       // Of a block, deviations from its own mean; then Chan's formula.
-      double mean = 0, deviations = 0;
-      for (std::int64_t i = 0, n = 0; i < count; i += n) {
-        n = BlockLength<T>(i, count, args.inner);
-        const T* const x =
-            ChannelBlock(static_cast<const T*>(args.x), args.channels,
-                         args.inner, c, i, n, buffer);
-        const double block_mean = BlockSum(x, n) / static_cast<double>(n);
-        const T center = static_cast<T>(block_mean);
-        for (std::int64_t j = 0; j < n; ++j) {
-          squares[j] = (x[j] - center) * (x[j] - center);
+      double mean = 0, deviations = 0, seen = 0;
+      for (std::int64_t m = 0; m < args.batch; m += blocks.images) {
+        const std::int64_t images = std::min(blocks.images, args.batch - m);
+        for (std::int64_t i = 0; i < inner; i += blocks.length) {
+          const T* const x =
+              static_cast<const T*>(args.x) + m * step + c * inner + i;
+          const std::int64_t n = std::min(blocks.length, inner - i);
+          const double count = static_cast<double>(images * n);
+          T lanes[kChannelLanes] = {};
+          for (std::int64_t k = 0; k < images; ++k)
+            AddRow(lanes, x + k * step, n);
+          const double block_mean = SumLanes<kChannelLanes>(lanes) / count;
+          T squares[kChannelLanes] = {};
+          for (std::int64_t k = 0; k < images; ++k) {
+            AddSquares(squares, x + k * step, static_cast<T>(block_mean), n);
+          }
+          const double difference = block_mean - mean;
+          const double share = count / (seen + count);
+          mean += difference * share;
+          deviations += SumLanes<kChannelLanes>(squares) +
+                        difference * difference * seen * share;
+          seen += count;
         }
-        const double step = block_mean - mean;
-        const double share =
-            static_cast<double>(n) / static_cast<double>(i + n);
-        mean += step * share;
-        deviations +=
-            BlockSum(squares, n) + step * step * static_cast<double>(i) * share;
       }
       out[c] = static_cast<T>(mean);
-      out[args.channels + c] =
-          static_cast<T>(deviations / static_cast<double>(count));
+      out[args.channels + c] = static_cast<T>(deviations / seen);
     }
   }
 };
@@ -110,27 +131,29 @@ struct BatchNormSumsOf {
   BatchNormSumsArgs args;
 
   HWY_FLATTEN void operator()(std::int64_t begin, std::int64_t end) const {
-    const std::int64_t count = args.batch * args.inner;
+    const std::int64_t inner = args.inner;
+    const std::int64_t step = args.channels * inner;
+    const Blocks<T> blocks(std::max<std::int64_t>(inner, 1));
     T* const out = static_cast<T*>(args.out);
-    T x_buffer[kBlock<T>];
-    T dy_buffer[kBlock<T>];
-    T products[kBlock<T>];
     for (std::int64_t c = begin; c < end; ++c) {
       const T mean = static_cast<const T*>(args.statistics)[c];
       double sum = 0, sum_of_products = 0;
-      for (std::int64_t i = 0, n = 0; i < count; i += n) {
-        n = BlockLength<T>(i, count, args.inner);
-        const T* const x =
-            ChannelBlock(static_cast<const T*>(args.x), args.channels,
-                         args.inner, c, i, n, x_buffer);
-        const T* const dy =
-            ChannelBlock(static_cast<const T*>(args.dy), args.channels,
-                         args.inner, c, i, n, dy_buffer);
-        for (std::int64_t j = 0; j < n; ++j) {
-          products[j] = dy[j] * (x[j] - mean);
+      for (std::int64_t m = 0; m < args.batch; m += blocks.images) {
+        const std::int64_t images = std::min(blocks.images, args.batch - m);
+        for (std::int64_t i = 0; i < inner; i += blocks.length) {
+          const std::int64_t n = std::min(blocks.length, inner - i);
+          T lanes[kChannelLanes] = {};
+          T products[kChannelLanes] = {};
+          for (std::int64_t k = m; k < m + images; ++k) {
+            const std::int64_t at = k * step + c * inner + i;
+            const T* const dy = static_cast<const T*>(args.dy) + at;
+            AddRow(lanes, dy, n);
+            AddProducts(products, dy, static_cast<const T*>(args.x) + at, mean,
+                        n);
+          }
+          sum += SumLanes<kChannelLanes>(lanes);
+          sum_of_products += SumLanes<kChannelLanes>(products);
         }
-        sum += BlockSum(dy, n);
-        sum_of_products += BlockSum(products, n);
       }
       out[c] = static_cast<T>(sum);
       out[args.channels + c] = static_cast<T>(

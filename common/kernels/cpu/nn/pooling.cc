@@ -231,10 +231,11 @@ struct AvgGradient {
   }
 };
 
-// Whether a later element takes the place of the largest so far.
+// Whether a later element takes the place of the largest so far. Without
+// branches.
 template <typename T>
 HWY_INLINE bool Beats(T later, T largest) {
-  return later > largest || (IsNan(later) && !IsNan(largest));
+  return (later > largest) | (IsNan(later) & !IsNan(largest));
 }
 
 template <typename T>
