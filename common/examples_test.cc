@@ -912,8 +912,8 @@ TEST_F(ExamplesTest, Networks) {
   {
     // Example of common/nn/image_layers.h
     nn::Sequential net(nn::Conv2d(1, 20, /*kernel_size=*/3),
-                       nn::ReLU(), nn::MaxPool2d(2), nn::GlobalAvgPool2d(),
-                       nn::Flatten());
+                       nn::BatchNorm2d(20), nn::ReLU(), nn::MaxPool2d(2),
+                       nn::GlobalAvgPool2d(), nn::Flatten());
     Tensor y = net(Randn({8, 1, 28, 28}));  // of shape (8, 20)
     // End of example
     EXPECT_EQ(y.shape(), (Shape{8, 20}));

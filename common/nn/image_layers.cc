@@ -4,7 +4,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/ops/creation.h"
+#include "common/ops/elementwise.h"
+#include "common/ops/nn/batch_norm.h"
 #include "common/ops/nn/pooling.h"
+#include "common/ops/no_grad.h"
 #include "common/ops/record.h"
 #include "common/ops/reduction.h"
 #include "common/tensor/dtype.h"
@@ -125,6 +129,80 @@ Tensor GlobalAvgPool2d::Forward(const Tensor& x) {
 
 std::unique_ptr<Module> GlobalAvgPool2d::New() const {
   return std::make_unique<GlobalAvgPool2d>();
+}
+
+BatchNorm2d::BatchNorm2d(std::int64_t num_features, double eps, double momentum,
+                         Device device)
+    : eps_(eps),
+      momentum_(momentum),
+      weight_(Ones({num_features}, device)),
+      bias_(Zeros({num_features}, device)),
+      running_mean_(Zeros({num_features}, device)),
+      running_var_(Ones({num_features}, device)),
+      num_batches_tracked_(Zeros({}, device, DType::kInt64)) {}
+
+Tensor BatchNorm2d::Forward(const Tensor& x) {
+  CheckImages(*this, x);
+  Tensor y = BatchNorm(x, weight_, bias_, running_mean_, running_var_,
+                       training(), momentum_, eps_);
+  if (training()) {
+    const NoGradGuard no_grad;
+    num_batches_tracked_ += 1;
+  }
+  return y;
+}
+
+std::string BatchNorm2d::ExtraRepr() const {
+  return absl::StrFormat(
+      "%d, eps=%g, momentum=%g, affine=True, track_running_stats=True",
+      weight_.size(0), eps_, momentum_);
+}
+
+void BatchNorm2d::Members(MemberVisitor& visitor) {
+  visitor.Parameter("weight", weight_);
+  visitor.Parameter("bias", bias_);
+  visitor.Buffer("running_mean", running_mean_);
+  visitor.Buffer("running_var", running_var_);
+  visitor.Buffer("num_batches_tracked", num_batches_tracked_);
+}
+
+std::unique_ptr<Module> BatchNorm2d::New() const {
+  return std::make_unique<BatchNorm2d>(weight_.size(0), eps_, momentum_,
+                                       weight_.device());
+}
+
+Residual::Residual(std::int64_t input_channels, std::int64_t num_channels,
+                   bool use_1x1conv, std::int64_t strides, Device device)
+    : input_channels_(input_channels),
+      num_channels_(num_channels),
+      strides_(strides),
+      conv1_(input_channels, num_channels, 3, {strides, 1}, true, device),
+      conv2_(num_channels, num_channels, 3, {1, 1}, true, device),
+      bn1_(num_channels, 1e-5, 0.1, device),
+      bn2_(num_channels, 1e-5, 0.1, device) {
+  if (use_1x1conv) {
+    conv3_ = std::make_unique<Conv2d>(input_channels, num_channels, 1,
+                                      Conv2dOptions{strides, 0}, true, device);
+  }
+}
+
+Tensor Residual::Forward(const Tensor& x) {
+  const Tensor y =
+      bn2_.Forward(conv2_.Forward(Relu(bn1_.Forward(conv1_.Forward(x)))));
+  return Relu(y + (conv3_ == nullptr ? x : conv3_->Forward(x)));
+}
+
+void Residual::Members(MemberVisitor& visitor) {
+  visitor.Child("conv1", conv1_);
+  visitor.Child("conv2", conv2_);
+  if (conv3_ != nullptr) visitor.Child("conv3", *conv3_);
+  visitor.Child("bn1", bn1_);
+  visitor.Child("bn2", bn2_);
+}
+
+std::unique_ptr<Module> Residual::New() const {
+  return std::make_unique<Residual>(input_channels_, num_channels_,
+                                    conv3_ != nullptr, strides_);
 }
 
 }  // namespace d2l::nn

@@ -2,8 +2,8 @@
 // names, initial values and text.
 //
 //   nn::Sequential net(nn::Conv2d(1, 20, /*kernel_size=*/3),
-//                      nn::ReLU(), nn::MaxPool2d(2), nn::GlobalAvgPool2d(),
-//                      nn::Flatten());
+//                      nn::BatchNorm2d(20), nn::ReLU(), nn::MaxPool2d(2),
+//                      nn::GlobalAvgPool2d(), nn::Flatten());
 //   Tensor y = net(Randn({8, 1, 28, 28}));  // of shape (8, 20)
 //
 // Ownership, thread-safety and errors: see module.h.
@@ -86,6 +86,49 @@ class GlobalAvgPool2d : public Module {
   Tensor Forward(const Tensor& x) override;
   std::string Name() const override { return "GlobalAvgPool2d"; }
   std::unique_ptr<Module> New() const override;
+};
+
+// In training each channel is normalised by its mean and variance in the batch,
+// which also move the running ones; else by those. In training it throws
+// std::invalid_argument for a batch with one value per channel.
+class BatchNorm2d : public Module {
+ public:
+  explicit BatchNorm2d(std::int64_t num_features, double eps = 1e-5,
+                       double momentum = 0.1, Device device = Device());
+
+  Tensor Forward(const Tensor& x) override;
+  std::string Name() const override { return "BatchNorm2d"; }
+  std::string ExtraRepr() const override;
+  void Members(MemberVisitor& visitor) override;
+  std::unique_ptr<Module> New() const override;
+
+ private:
+  double eps_, momentum_;
+  Tensor weight_, bias_;               // ones, zeros
+  Tensor running_mean_, running_var_;  // zeros, ones
+  Tensor num_batches_tracked_;         // int64
+};
+
+// The residual block of the book: relu(f(x) + x), where f is two 3×3
+// convolutions, each followed by a batch normalisation, the first by a ReLU as
+// well. With use_1x1conv, which other numbers of channels and strides need, a
+// convolution of one pixel is made of x.
+class Residual : public Module {
+ public:
+  Residual(std::int64_t input_channels, std::int64_t num_channels,
+           bool use_1x1conv = false, std::int64_t strides = 1,
+           Device device = Device());
+
+  Tensor Forward(const Tensor& x) override;
+  std::string Name() const override { return "Residual"; }
+  void Members(MemberVisitor& visitor) override;
+  std::unique_ptr<Module> New() const override;
+
+ private:
+  std::int64_t input_channels_, num_channels_, strides_;
+  Conv2d conv1_, conv2_;
+  std::unique_ptr<Conv2d> conv3_;  // null without use_1x1conv
+  BatchNorm2d bn1_, bn2_;
 };
 
 }  // namespace d2l::nn

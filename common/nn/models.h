@@ -9,6 +9,8 @@
 #ifndef D2L_COMMON_NN_MODELS_H_
 #define D2L_COMMON_NN_MODELS_H_
 
+#include <cstdint>
+
 #include "common/device/device.h"
 #include "common/nn/layers.h"
 
@@ -16,6 +18,12 @@ namespace d2l::nn {
 
 // 129,068 parameters.
 Sequential LeNet(Device device = Device());
+
+// ResNet-18 with a first convolution of 3×3 and stride 1 and no pool behind it:
+// 11,175,818 parameters with 10 classes and one input channel. Images of any
+// size.
+Sequential ResNet18(std::int64_t num_classes, std::int64_t in_channels = 1,
+                    Device device = Device());
 
 }  // namespace d2l::nn
 

@@ -1,0 +1,66 @@
+#!/usr/bin/env python3
+"""Trains beside PyTorch, and exchanges state dicts with it, where it is."""
+import os
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+try:
+    import torch
+    import training_parity as parity
+    from safetensors.torch import load_file, save_file
+    MISSING = None
+except ImportError as error:
+    MISSING = "%s; pip install torch safetensors" % error
+
+BINARY = os.path.abspath("tests/peers/training_steps")
+
+
+@unittest.skipIf(MISSING, MISSING)
+class TrainingParityTest(unittest.TestCase):
+
+    def check(self, name, dtype, steps, batch):
+        ours, theirs, our_state, their_state = parity.compare(
+            BINARY, name, dtype, steps, batch)
+        self.assertEqual(len(ours), steps)
+        # It is worth comparing only if something was learnt.
+        self.assertLess(min(theirs[-5:]), 0.9 * theirs[0])
+        tolerance = parity.TOLERANCE[name, dtype]
+        self.assertLessEqual(parity.relative(ours, theirs), tolerance)
+        self.assertEqual(sorted(our_state), sorted(their_state))
+        for key, value in their_state.items():
+            self.assertEqual(our_state[key].dtype, value.dtype, key)
+            scale = value.abs().max().item()
+            difference = (our_state[key] - value).abs().max().item()
+            self.assertLessEqual(difference, 10 * tolerance * scale, key)
+
+    def test_lenet_in_float64(self):
+        self.check("lenet", torch.float64, steps=50, batch=16)
+
+    def test_lenet_in_float32(self):
+        self.check("lenet", torch.float32, steps=50, batch=16)
+
+    def test_resnet18_in_float64(self):
+        self.check("resnet18", torch.float64, steps=20, batch=4)
+
+    def test_resnet18_in_float32(self):
+        self.check("resnet18", torch.float32, steps=20, batch=4)
+
+    def test_state_dicts(self):
+        for name in parity.NETS:
+            for dtype in (torch.float32, torch.float64):
+                net = parity.make(name, dtype)
+                with tempfile.TemporaryDirectory() as folder:
+                    theirs = os.path.join(folder, "theirs")
+                    ours = os.path.join(folder, "ours")
+                    save_file(net.state_dict(), theirs)
+                    parity.run(BINARY, name, theirs, save=ours)
+                    other = parity.NETS[name]().to(dtype)
+                    other.load_state_dict(load_file(ours), strict=True)
+                for key, value in net.state_dict().items():
+                    self.assertTrue(torch.equal(other.state_dict()[key], value), key)
+
+
+if __name__ == "__main__":
+    unittest.main()
