@@ -504,9 +504,9 @@ TEST_P(NnKernelsTest, ALabelOutOfRangeFailsLate) {
   Array<float> dy(stream(), Doubles(3, 1));
   for (const double wrong : {2., -1.}) {
     Array<std::int64_t> labels(stream(), {0, wrong, 1});
-    const std::string text = "index " +
+    const std::string text = "label " +
                              std::to_string(static_cast<int>(wrong)) +
-                             " at position 1 is out of range";
+                             " of sample 1 is out of range";
     Table().cross_entropy(
         stream(), label_,
         {DType::kFloat32, 3, 2, out.data(), logits.data(), labels.data()});

@@ -26,6 +26,11 @@ std::string DeviceErrorText(const ErrorRecord& record) {
     case DeviceError::kNegativeExponent:
       return absl::StrFormat("negative integer exponent %d at element %d",
                              record.a, record.position);
+    case DeviceError::kLabelOutOfRange:
+      return absl::StrFormat(
+          "label %d of sample %d is out of range; there are %d classes, from 0 "
+          "on",
+          record.a, record.position, record.b);
   }
   return absl::StrFormat("error %d of a kernel, at element %d",
                          static_cast<int>(record.code), record.position);

@@ -30,6 +30,7 @@ enum class DeviceError : std::int64_t {
   kIndexOutOfRange,   // a: the index, b: how many elements there are
   kDivisionByZero,    // of integers
   kNegativeExponent,  // of integers; a: the exponent
+  kLabelOutOfRange,   // a: the label, b: how many classes there are
 };
 
 // 64 bytes, so that two streams' records never share a cache line.

@@ -29,7 +29,7 @@ __global__ void __launch_bounds__(kReduceThreads)
   const std::int64_t label = labels[sample];
   const bool good = label >= 0 && label < classes;
   if (!good && lane == 0) {
-    ReportError(errors, DeviceError::kIndexOutOfRange, sample, label, classes);
+    ReportError(errors, DeviceError::kLabelOutOfRange, sample, label, classes);
   }
   if (dy == nullptr) {
     if (lane != 0) return;
