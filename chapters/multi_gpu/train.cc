@@ -1,4 +1,5 @@
-// Trains a network on images, on one device:
+// Trains a network on images, on one device or, each with a part of every
+// batch, on several:
 //
 //   bazel run //chapters/multi_gpu:train -- --net=lenet
 //   --save=lenet.safetensors
@@ -15,7 +16,7 @@
 #include <cstdint>
 #include <exception>
 #include <iostream>
-#include <memory>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <utility>
@@ -25,6 +26,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "chapters/multi_gpu/train_options.h"
 #include "common/base/atomic_file.h"
 #include "common/base/flag_help.h"
@@ -38,6 +40,9 @@
 #include "common/device/device_table.h"
 #include "common/nn/module.h"
 #include "common/nn/sgd.h"
+#include "common/ops/ops.h"
+#include "common/parallel/data_parallel.h"
+#include "common/parallel/split_batch.h"
 #include "common/training/checkpoint.h"
 #include "common/training/progress_view.h"
 #include "common/training/trainer.h"
@@ -127,18 +132,22 @@ class Training {
       : options_(std::move(options)),
         data_(std::move(data)),
         fingerprint_(Fingerprint(data_.training)),
-        net_(MakeNet(options_)),
-        sgd_(nn::Parameters(*net_), {options_.lr, options_.momentum}),
+        parallel_(MakeNet(options_), DeviceIds(options_), options_.parallel),
+        sgd_(parallel_.sgd()),
         batches_(data_.training,
                  {options_.batch_size, /*shuffle=*/true, /*drop_last=*/false,
                   options_.seed},
-                 options_.device),
-        test_batches_(data_.test, {256, /*shuffle=*/false}, options_.device),
+                 options_.devices[0]),
+        test_batches_(data_.test, {256, /*shuffle=*/false},
+                      options_.devices[0]),
         view_(std::cout, ProgressView::TerminalRows(),
               {options_.epochs, data_.training.size()}),
-        trainer_(*net_, sgd_, batches_,
+        trainer_(parallel_.module(), sgd_, batches_,
                  {[] { return stop_signal != 0; },
-                  [this](const TrainingProgress& at) { view_.Look(at); }}) {}
+                  [this](const TrainingProgress& at) { view_.Look(at); }},
+                 MakeStep()) {
+    sgd_.options() = {options_.lr, options_.momentum};
+  }
 
   // The exit code.
   absl::StatusOr<int> Run() {
@@ -150,8 +159,8 @@ class Training {
       if (!over.ok()) return NotFinite(over.status());
       std::optional<double> accuracy;
       if (*over) {
-        accuracy =
-            Accuracy(*net_, test_batches_, [] { return stop_signal != 0; });
+        accuracy = Accuracy(Several() ? parallel_ : parallel_.module(),
+                            test_batches_, [] { return stop_signal != 0; });
       }
       if (!accuracy) return SaveAndStop();
       trainer_.FinishEpoch(*accuracy);
@@ -167,15 +176,45 @@ class Training {
   }
 
  private:
+  // The table begins with the devices.
+  static std::vector<int> DeviceIds(const TrainOptions& options) {
+    std::vector<int> ids(options.devices.size());
+    std::iota(ids.begin(), ids.end(), 0);
+    return ids;
+  }
+
+  bool Several() const { return options_.devices.size() > 1; }
+
+  TrainStep MakeStep() {
+    if (!Several()) return MakeTrainStep(parallel_.module(), sgd_);
+    return [this](const Batch& batch) {
+      const DataParallel::Result result =
+          parallel_.Step(batch.images, batch.labels, sgd_.options());
+      const Tensor logits = JoinShards(result.outputs, options_.devices[0]);
+      return StepResult{result.loss, CountRight(logits, batch.labels)};
+    };
+  }
+
+  // "cpu:0, cpu:1", or with what f makes of each.
+  template <typename F>
+  std::string DeviceList(F f) const {
+    return absl::StrJoin(options_.devices, ", ",
+                         [f](std::string* out, Device device) {
+                           absl::StrAppend(out, f(device));
+                         });
+  }
+
   const TrainingProgress& Now() const { return trainer_.progress(); }
 
   void PrintHead() const {
     std::cout << Wrap(absl::StrFormat(
                      "%s, %d parameters, --init=%s, --batch_size=%d, --lr=%g, "
                      "--momentum=%g, --seed=%d, on %s",
-                     options_.net, nn::NumParameters(*net_), options_.init,
+                     options_.net, nn::NumParameters(parallel_), options_.init,
                      options_.batch_size, options_.lr, options_.momentum,
-                     options_.seed, GetDeviceInfo(options_.device).Describe()))
+                     options_.seed, DeviceList([](Device device) {
+                       return GetDeviceInfo(device).Describe();
+                     })))
               << Wrap(absl::StrFormat("%s: %d images to train on, %d to test",
                                       data_.training.name,
                                       data_.training.size(), data_.test.size()))
@@ -200,7 +239,7 @@ class Training {
           data_.training.name, fingerprint_));
     }
     const absl::Status restored =
-        RestoreState(from.state, *net_, sgd_, {options_.device});
+        RestoreState(from.state, parallel_.module(), sgd_, options_.devices);
     if (!restored.ok()) return error(restored.message());
     trainer_.SetProgress(from.progress);
     view_.Line(
@@ -216,8 +255,9 @@ class Training {
   }
 
   absl::Status Save(const std::string& file) {
-    Checkpoint checkpoint = {options_.ForCheckpoint(), Now(),
-                             CopyState(*net_, sgd_, {options_.device})};
+    Checkpoint checkpoint = {
+        options_.ForCheckpoint(), Now(),
+        CopyState(parallel_.module(), sgd_, options_.devices)};
     checkpoint.options["data"] = fingerprint_;
     return SaveCheckpoint(checkpoint, UserPath(file));
   }
@@ -277,14 +317,16 @@ class Training {
   // The course's closing line, and the same in English with the data's name.
   void PrintResult() {
     const double accuracy = Now().epochs.back().test_accuracy;
-    const Device device = options_.device;
-    view_.Line(absl::StrFormat(
-        "测试精度：%.2f，%.1f秒/轮，在[device(type='%s', index=%d)]", accuracy,
-        SecondsPerEpoch(), device.type() == DeviceType::kCpu ? "cpu" : "cuda",
-        device.index()));
+    const std::string as_python = DeviceList([](Device device) {
+      return absl::StrFormat("device(type='%s', index=%d)",
+                             DeviceTypeName(device.type()), device.index());
+    });
+    view_.Line(absl::StrFormat("测试精度：%.2f，%.1f秒/轮，在[%s]", accuracy,
+                               SecondsPerEpoch(), as_python));
     view_.Line(absl::StrFormat(
         "test accuracy %.2f on %s, %.1f s/epoch, on [%s]", accuracy,
-        data_.test.name, SecondsPerEpoch(), device.ToString()));
+        data_.test.name, SecondsPerEpoch(),
+        DeviceList([](Device device) { return device.ToString(); })));
   }
 
   std::string ToJson() const {
@@ -295,7 +337,13 @@ class Training {
                         {"test_accuracy", epoch.test_accuracy},
                         {"seconds", epoch.seconds}});
     }
-    const DeviceInfo& info = GetDeviceInfo(options_.device);
+    nlohmann::ordered_json devices = nlohmann::ordered_json::array();
+    for (const Device device : options_.devices) {
+      const DeviceInfo& info = GetDeviceInfo(device);
+      devices.push_back({{"name", info.device.ToString()},
+                         {"kind", DeviceKindName(info.kind)},
+                         {"hardware", info.name}});
+    }
     const nlohmann::ordered_json json = {
         {"program", "train"},
         {"data",
@@ -303,11 +351,8 @@ class Training {
           {"training", fingerprint_},
           {"test", Fingerprint(data_.test)}}},
         {"options", options_.ForCheckpoint()},
-        {"parameters", nn::NumParameters(*net_)},
-        {"devices",
-         {{{"name", info.device.ToString()},
-           {"kind", DeviceKindName(info.kind)},
-           {"hardware", info.name}}}},
+        {"parameters", nn::NumParameters(parallel_)},
+        {"devices", devices},
         {"versions", {{"compiler", __VERSION__}}},
         {"epochs", epochs}};
     // `replace`: a path may be no UTF-8; that must not throw.
@@ -336,8 +381,8 @@ class Training {
   TrainOptions options_;
   const Data data_;
   const std::string fingerprint_;
-  const std::unique_ptr<nn::Module> net_;
-  nn::SGD sgd_;
+  DataParallel parallel_;  // of one device: only its module and sgd are used
+  nn::SGD& sgd_;
   DataLoader batches_;
   DataLoader test_batches_;
   ProgressView view_;

@@ -1,5 +1,6 @@
 #include "chapters/multi_gpu/train_options.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
@@ -23,6 +24,7 @@
 #include "common/nn/layers.h"
 #include "common/nn/models.h"
 #include "common/ops/creation.h"
+#include "common/parallel/split_batch.h"
 
 ABSL_FLAG(std::string, net, "lenet",
           "The network: lenet, mlp (784-256-10) or linear.\n"
@@ -68,9 +70,24 @@ ABSL_FLAG(std::string, resume, "",
           "and --data_dir may be others.\n"
           "Example: --resume=lenet.safetensors");
 ABSL_FLAG(std::string, devices, "auto",
-          "What to run on: the first of this list. auto: a GPU, or else all "
-          "cores as cpu:0.\n"
-          "Example: --devices=cpu:0");
+          "What to run on. auto: a GPU, or else all cores as cpu:0; with "
+          "--num_gpus=4, four GPUs, or else cpu:0 to cpu:3.\n"
+          "Example: --devices=cpu:0,cpu:1");
+ABSL_FLAG(int, num_gpus, 0,
+          "How many of the devices to train on, each with a part of every "
+          "batch. 0: all that --devices lists; with auto, one.\n"
+          "Example: --num_gpus=2");
+ABSL_FLAG(std::string, allreduce, "split",
+          "How several devices add up their gradients: split, star, host, "
+          "ring or bidirectional_ring.\n"
+          "Example: --allreduce=ring --num_gpus=2");
+ABSL_FLAG(std::string, split, "",
+          "How much of a batch each device gets, in proportion. None: all the "
+          "same.\n"
+          "Example: --split=3:1 --num_gpus=2");
+ABSL_FLAG(int, max_in_flight, 2,
+          "How many steps several devices may be behind the program.\n"
+          "Example: --max_in_flight=1 --num_gpus=2");
 ABSL_FLAG(std::string, json, "",
           "Also write options, curves and seconds to this file.\n"
           "Example: --json=lenet.json");
@@ -83,8 +100,8 @@ namespace d2l {
 namespace {
 
 // A checkpoint keeps these; the first ones must not change.
-constexpr const char* kFixed[] = {"net", "init", "batch_size", "momentum",
-                                  "seed"};
+constexpr const char* kFixed[] = {"net",  "init",     "batch_size", "momentum",
+                                  "seed", "num_gpus", "allreduce",  "split"};
 constexpr const char* kMayChange[] = {"epochs", "lr", "data_dir", "images"};
 
 struct Network {
@@ -152,6 +169,8 @@ absl::Status CheckRanges() {
   status.Update(at_least_1("epochs", absl::GetFlag(FLAGS_epochs)));
   status.Update(at_least_1("batch_size", absl::GetFlag(FLAGS_batch_size)));
   status.Update(at_least_1("images", absl::GetFlag(FLAGS_images)));
+  status.Update(
+      at_least_1("max_in_flight", absl::GetFlag(FLAGS_max_in_flight)));
   const double lr = absl::GetFlag(FLAGS_lr);
   if (status.ok() && !(lr > 0 && std::isfinite(lr))) {
     return absl::InvalidArgumentError(absl::StrFormat(
@@ -198,6 +217,37 @@ absl::Status TakeOptions(const Checkpoint& checkpoint, const std::string& file,
         "to go on with it, or --resume to begin anew.",
         name, typed, file, name, kept[name]));
   }
+  return absl::OkStatus();
+}
+
+// Those of the table that are to train, and how.
+absl::Status TakeDevices(TrainOptions* options) {
+  const int there = static_cast<int>(Devices().size());
+  const int asked = absl::GetFlag(FLAGS_num_gpus);
+  const std::string list = absl::GetFlag(FLAGS_devices);
+  if (asked < 0 || asked > there) {
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "--num_gpus=%d asked for; --devices=%s has %d. Say --num_gpus=%d, or "
+        "name more devices, such as --devices=cpu:0,cpu:1.",
+        asked, list, there, there));
+  }
+  const int count = asked > 0 ? asked : list == "auto" ? 1 : there;
+  for (int i = 0; i < count; ++i) {
+    options->devices.push_back(Devices()[i].device);
+  }
+  const auto algorithm =
+      ParseAllReduceAlgorithm(absl::GetFlag(FLAGS_allreduce));
+  if (!algorithm.ok()) return algorithm.status();
+  options->parallel.allreduce = *algorithm;
+  options->parallel.max_in_flight = absl::GetFlag(FLAGS_max_in_flight);
+  const std::string split = absl::GetFlag(FLAGS_split);
+  if (split.empty()) return absl::OkStatus();
+  absl::StatusOr<std::vector<int>> weights = ParseSplit(split, count);
+  if (!weights.ok()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--split: ", weights.status().message()));
+  }
+  options->parallel.split = *std::move(weights);
   return absl::OkStatus();
 }
 
@@ -248,7 +298,8 @@ std::map<std::string, std::string> TrainOptions::ForCheckpoint() const {
 std::string TrainOptions::CommandToResume(const std::string& file) const {
   std::string command =
       absl::StrCat("bazel run //chapters/multi_gpu:train -- --resume=", file);
-  for (const char* name : {"save", "devices", "json", "svg"}) {
+  for (const char* name :
+       {"save", "num_gpus", "devices", "max_in_flight", "json", "svg"}) {
     absl::CommandLineFlag* flag = absl::FindCommandLineFlag(name);
     const std::string value = flag->CurrentValue();
     if (value == flag->DefaultValue() || value == file) continue;
@@ -266,22 +317,23 @@ absl::StatusOr<TrainOptions> ParseTrainOptions(int argc, char** argv) {
         rest[1]));
   }
   DeviceOptions device_options;
-  device_options.min_devices = 1;
+  const int asked = absl::GetFlag(FLAGS_num_gpus);
+  device_options.min_devices = std::clamp(asked, 1, kMaxDevices);
   absl::Status status =
       InitializeDevices(absl::GetFlag(FLAGS_devices), device_options);
   if (!status.ok()) return status;
-  options.device = Devices()[0].device;
 
   options.resume = absl::GetFlag(FLAGS_resume);
   if (!options.resume.empty()) {
     absl::StatusOr<Checkpoint> checkpoint =
-        LoadCheckpoint(UserPath(options.resume), options.device);
+        LoadCheckpoint(UserPath(options.resume), Devices()[0].device);
     if (!checkpoint.ok()) return checkpoint.status();
     status = TakeOptions(*checkpoint, options.resume, argc, argv);
     if (!status.ok()) return status;
     options.checkpoint = *std::move(checkpoint);
   }
   status = CheckRanges();
+  status.Update(TakeDevices(&options));
   if (!status.ok()) return status;
   options.net = absl::GetFlag(FLAGS_net);
   options.init = absl::GetFlag(FLAGS_init);
@@ -303,13 +355,14 @@ std::string TrainHelp() {
   return FlagHelp(
       "bazel run //chapters/multi_gpu:train",
       {"net", "init", "epochs", "batch_size", "lr", "momentum", "seed",
-       "data_dir", "images", "save", "resume", "devices", "json", "svg"});
+       "data_dir", "images", "save", "resume", "devices", "num_gpus",
+       "allreduce", "split", "max_in_flight", "json", "svg"});
 }
 
 std::unique_ptr<nn::Module> MakeNet(const TrainOptions& options) {
   ManualSeed(options.seed);
   std::unique_ptr<nn::Module> net =
-      (*Find(kNetworks, "net", options.net))->make(options.device);
+      (*Find(kNetworks, "net", options.net))->make(options.devices[0]);
   (*Find(kInitializers, "init", options.init))->run(*net);
   return net;
 }

@@ -5,7 +5,8 @@
 //
 // Options that were not typed are those of the checkpoint that --resume names.
 // Of those that were, the ones that would make it another training are refused
-// unless they are the same: --net, --init, --batch_size, --momentum and --seed.
+// unless they are the same: --net, --init, --batch_size, --momentum, --seed,
+// --num_gpus, --allreduce and --split.
 
 #ifndef D2L_CHAPTERS_MULTI_GPU_TRAIN_OPTIONS_H_
 #define D2L_CHAPTERS_MULTI_GPU_TRAIN_OPTIONS_H_
@@ -15,11 +16,13 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "common/base/atomic_file.h"
 #include "common/device/device.h"
 #include "common/nn/module.h"
+#include "common/parallel/data_parallel.h"
 #include "common/training/checkpoint.h"
 
 namespace d2l {
@@ -39,8 +42,10 @@ struct TrainOptions {
   // Open for writing; no two are the same file.
   std::optional<AtomicFile> json;
   std::optional<AtomicFile> svg;
-  // The device of the training, after the device table has been made.
-  Device device;
+  // The devices of the training, after the device table has been made: its
+  // first ones. The first has the batches.
+  std::vector<Device> devices;
+  DataParallelOptions parallel;
   // What --resume names.
   std::optional<Checkpoint> checkpoint;
 

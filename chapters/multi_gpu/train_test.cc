@@ -170,7 +170,8 @@ TEST_F(TrainTest, HelpSaysWhatEachFlagDoes) {
   EXPECT_EQ(r.exit_code, 0);
   for (const char* flag :
        {"net", "init", "epochs", "batch_size", "lr", "momentum", "seed",
-        "data_dir", "images", "save", "resume", "devices", "json", "svg"}) {
+        "data_dir", "images", "save", "resume", "devices", "num_gpus",
+        "allreduce", "split", "max_in_flight", "json", "svg"}) {
     EXPECT_THAT(r.output, HasSubstr(absl::StrCat("\n--", flag, " (default: ")));
     EXPECT_THAT(r.output, ContainsRegex(absl::StrCat("Example: .*--", flag)));
   }
@@ -256,6 +257,32 @@ TEST_F(TrainTest, WhatCtrlCSavedGoesOnAsTheUnbrokenRun) {
     EXPECT_TRUE(InHex(file) == InHex(unbroken));
     EXPECT_THAT(InHex(file), HasSubstr("momentum.3.weight "));
   }
+}
+
+TEST_F(TrainTest, SeveralDevicesGoOnAsTheUnbrokenRun) {
+  const std::vector<std::string> flags =
+      With(kSmall, {"--devices=cpu:0,cpu:1,cpu:2", "--num_gpus=2",
+                    "--split=3:1", "--allreduce=ring", "--max_in_flight=1"});
+  const std::string file = File("broken.safetensors");
+  const ProgramResult first =
+      Train(With(flags, {"--epochs=1", "--save=" + file}));
+  EXPECT_EQ(first.exit_code, 0) << first.output;
+  EXPECT_THAT(first.output, AllOf(HasSubstr("在[device(type='cpu', index=0), "
+                                            "device(type='cpu', index=1)]\n"),
+                                  HasSubstr(" s/epoch, on [cpu:0, cpu:1]\n")));
+  const std::string one = InHex(file);
+  const ProgramResult resumed =
+      Train({"--resume=" + file, "--epochs=2", "--num_gpus=2"});
+  EXPECT_EQ(resumed.exit_code, 0) << resumed.output;
+  const std::string unbroken = File("unbroken.safetensors");
+  Train(With(flags, {"--epochs=2", "--save=" + unbroken}));
+  EXPECT_TRUE(InHex(file) == InHex(unbroken));
+  EXPECT_FALSE(InHex(file) == one);
+  const ProgramResult other =
+      Train({"--resume=" + file, "--num_gpus=1", "--epochs=3"});
+  EXPECT_THAT(Unwrapped(other.output),
+              HasSubstr("--num_gpus=1 asked for; the training in " + file +
+                        " has --num_gpus=2"));
 }
 
 TEST_F(TrainTest, ASecondCtrlCEndsItAtOnce) {
@@ -359,6 +386,12 @@ TEST_F(TrainTest, WhatMakesNoSenseIsRefusedWithAdvice) {
       {{"--nonsense"}, {"nonsense"}},
       {{"lenet"}, {"\"lenet\" is not a flag"}},
       {{"--devices=cpu:x"}, {"cpu:x"}},
+      {{"--devices=cpu:0", "--num_gpus=2"},
+       {"--num_gpus=2 asked for; --devices=cpu:0 has 1."}},
+      {{"--num_gpus=-1"}, {"--num_gpus=-1 asked for"}},
+      {{"--num_gpus=2", "--split=1"}, {"has 1 weights for 2 devices"}},
+      {{"--allreduce=rng"}, {"rng", "bidirectional_ring"}},
+      {{"--max_in_flight=0"}, {"--max_in_flight=0 asked for"}},
       {{"--data_dir=/nowhere"}, {"/nowhere"}},
       {{"--save=/nowhere/x"}, {"--save: cannot write /nowhere/x"}},
       {{"--json=" + File("b"), "--svg=" + File("b")}, {"name the same file"}},

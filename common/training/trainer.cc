@@ -21,10 +21,6 @@
 namespace d2l {
 namespace {
 
-Tensor CountRight(const Tensor& logits, const Tensor& labels) {
-  return Sum(ArgMax(logits, 1) == labels);
-}
-
 // 0 if all is finite, else NaN, as infinity times 0 is. Asynchronous.
 Tensor CheckFinite(const Tensor& x) { return To(Sum(x * 0), DType::kFloat64); }
 Tensor CheckFinite(const TrainingState& state, const Tensor& loss) {
@@ -78,6 +74,10 @@ class Results : public OpListener {
 };
 
 }  // namespace
+
+Tensor CountRight(const Tensor& logits, const Tensor& labels) {
+  return Sum(ArgMax(logits, 1) == labels);
+}
 
 TrainStep MakeTrainStep(nn::Module& net, nn::SGD& sgd) {
   return [&net, &sgd](const Batch& batch) {

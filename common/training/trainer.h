@@ -47,6 +47,9 @@ struct StepResult {
 // Changes the network; asynchronous.
 using TrainStep = std::function<StepResult(const Batch&)>;
 
+// How many of the samples have their largest logit at the label.
+Tensor CountRight(const Tensor& logits, const Tensor& labels);
+
 // Forward, backward and an update, on one device. Throws std::invalid_argument
 // for an empty batch.
 TrainStep MakeTrainStep(nn::Module& net, nn::SGD& sgd);
