@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <vector>
 
 #include "common/device/cpu/parallel_for.h"
@@ -39,41 +40,62 @@ struct Blocks {
   std::int64_t images, length;
 };
 
+// As a vector of the compiler's: an array would be taken apart and put together
+// at each row.
 template <typename T>
-HWY_INLINE void AddRow(T* HWY_RESTRICT lanes, const T* HWY_RESTRICT x,
-                       std::int64_t n) {
-  std::int64_t i = 0;
-  for (; i + kChannelLanes <= n; i += kChannelLanes) {
-    for (int j = 0; j < kChannelLanes; ++j) lanes[j] += x[i + j];
+struct LanesOf {
+  typedef T Type __attribute__((vector_size(kChannelLanes * sizeof(T))));
+};
+template <typename T>
+using Lanes = typename LanesOf<T>::Type;
+
+// x[0], …, x[n - 1], or as many as there are lanes; the others are `rest`.
+template <typename T>
+HWY_INLINE void Load(Lanes<T>& lanes, const T* x, std::int64_t n, T rest) {
+  if (n >= kChannelLanes) {
+    std::memcpy(&lanes, x, sizeof(lanes));
+  } else {
+    for (int j = 0; j < kChannelLanes; ++j) lanes[j] = j < n ? x[j] : rest;
   }
-  for (int j = 0; i < n; ++i, ++j) lanes[j] += x[i];
+}
+
+template <typename T>
+HWY_INLINE T SumOf(const Lanes<T>& lanes) {
+  T array[kChannelLanes];
+  std::memcpy(array, &lanes, sizeof(array));
+  return SumLanes<kChannelLanes>(array);
+}
+
+template <typename T>
+HWY_INLINE void AddRow(Lanes<T>& lanes, const T* x, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; i += kChannelLanes) {
+    Lanes<T> row;
+    Load(row, x + i, n - i, T{0});
+    lanes += row;
+  }
 }
 
 // Adds y * (x - center).
 template <typename T>
-HWY_INLINE void AddProducts(T* HWY_RESTRICT lanes, const T* y, const T* x,
-                            T center, std::int64_t n) {
-  std::int64_t i = 0;
-  for (; i + kChannelLanes <= n; i += kChannelLanes) {
-    for (int j = 0; j < kChannelLanes; ++j) {
-      lanes[j] += y[i + j] * (x[i + j] - center);
-    }
+HWY_INLINE void AddProducts(Lanes<T>& lanes, const T* y, const T* x, T center,
+                            std::int64_t n) {
+  for (std::int64_t i = 0; i < n; i += kChannelLanes) {
+    Lanes<T> first, second;
+    Load(first, y + i, n - i, T{0});
+    Load(second, x + i, n - i, center);
+    lanes += first * (second - center);
   }
-  for (int j = 0; i < n; ++i, ++j) lanes[j] += y[i] * (x[i] - center);
 }
 
 // Adds the squares of x - center.
 template <typename T>
-HWY_INLINE void AddSquares(T* HWY_RESTRICT lanes, const T* HWY_RESTRICT x,
-                           T center, std::int64_t n) {
-  std::int64_t i = 0;
-  for (; i + kChannelLanes <= n; i += kChannelLanes) {
-    for (int j = 0; j < kChannelLanes; ++j) {
-      lanes[j] += (x[i + j] - center) * (x[i + j] - center);
-    }
-  }
-  for (int j = 0; i < n; ++i, ++j) {
-    lanes[j] += (x[i] - center) * (x[i] - center);
+HWY_INLINE void AddSquares(Lanes<T>& lanes, const T* x, T center,
+                           std::int64_t n) {
+  for (std::int64_t i = 0; i < n; i += kChannelLanes) {
+    Lanes<T> row;
+    Load(row, x + i, n - i, center);
+    row -= center;
+    lanes += row * row;
   }
 }
 
@@ -96,19 +118,19 @@ struct BatchNormStatisticsOf {
               static_cast<const T*>(args.x) + m * step + c * inner + i;
           const std::int64_t n = std::min(blocks.length, inner - i);
           const double count = static_cast<double>(images * n);
-          T lanes[kChannelLanes] = {};
+          Lanes<T> lanes = {};
           for (std::int64_t k = 0; k < images; ++k)
             AddRow(lanes, x + k * step, n);
-          const double block_mean = SumLanes<kChannelLanes>(lanes) / count;
-          T squares[kChannelLanes] = {};
+          const double block_mean = SumOf<T>(lanes) / count;
+          Lanes<T> squares = {};
           for (std::int64_t k = 0; k < images; ++k) {
             AddSquares(squares, x + k * step, static_cast<T>(block_mean), n);
           }
           const double difference = block_mean - mean;
           const double share = count / (seen + count);
           mean += difference * share;
-          deviations += SumLanes<kChannelLanes>(squares) +
-                        difference * difference * seen * share;
+          deviations +=
+              SumOf<T>(squares) + difference * difference * seen * share;
           seen += count;
         }
       }
@@ -142,8 +164,8 @@ struct BatchNormSumsOf {
         const std::int64_t images = std::min(blocks.images, args.batch - m);
         for (std::int64_t i = 0; i < inner; i += blocks.length) {
           const std::int64_t n = std::min(blocks.length, inner - i);
-          T lanes[kChannelLanes] = {};
-          T products[kChannelLanes] = {};
+          Lanes<T> lanes = {};
+          Lanes<T> products = {};
           for (std::int64_t k = m; k < m + images; ++k) {
             const std::int64_t at = k * step + c * inner + i;
             const T* const dy = static_cast<const T*>(args.dy) + at;
@@ -151,8 +173,8 @@ struct BatchNormSumsOf {
             AddProducts(products, dy, static_cast<const T*>(args.x) + at, mean,
                         n);
           }
-          sum += SumLanes<kChannelLanes>(lanes);
-          sum_of_products += SumLanes<kChannelLanes>(products);
+          sum += SumOf<T>(lanes);
+          sum_of_products += SumOf<T>(products);
         }
       }
       out[c] = static_cast<T>(sum);
