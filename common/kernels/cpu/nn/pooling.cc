@@ -252,7 +252,7 @@ struct MaxGradient {
     for (std::int64_t image = begin; image < end; ++image) {
       const T* const x = in + image * size;
       T* const dx = out + image * size;
-      if (!is_2x2) std::fill(dx, dx + size, T{0});
+      std::fill(dx, dx + size, T{0});
       for (int i = 0; i < w.out_height; ++i, g += w.out_width) {
         if (is_2x2) {
           const std::int64_t rows = 2 * std::int64_t{i} * w.width;
@@ -283,24 +283,15 @@ struct MaxGradient {
     }
   }
 
-  // Without branches, for the compiler to vectorise.
+  // Without branches: which is the largest cannot be predicted.
   HWY_INLINE void Row2x2(T* HWY_RESTRICT dx, const T* HWY_RESTRICT x,
                          const T* HWY_RESTRICT g) const {
-    const int n = w.out_width;
-    const T* HWY_RESTRICT below = x + w.width;
-    T* HWY_RESTRICT dx_below = dx + w.width;
-    for (int j = 0; j < n; ++j) {
-      const T a = x[2 * j], b = x[2 * j + 1];
-      const T c = below[2 * j], d = below[2 * j + 1];
-      const bool right = Beats(b, a);
-      const bool right_below = Beats(d, c);
-      const bool is_below = Beats(right_below ? d : c, right ? b : a);
-      const T above_share = is_below ? T{0} : g[j];
-      const T below_share = is_below ? g[j] : T{0};
-      dx[2 * j] = right ? T{0} : above_share;
-      dx[2 * j + 1] = right ? above_share : T{0};
-      dx_below[2 * j] = right_below ? T{0} : below_share;
-      dx_below[2 * j + 1] = right_below ? below_share : T{0};
+    const std::int64_t width = w.width;
+    for (int j = 0; j < w.out_width; ++j, x += 2, dx += 2) {
+      const std::int64_t above = Beats(x[1], x[0]);
+      const std::int64_t below = width + Beats(x[width + 1], x[width]);
+      const std::int64_t is_below = Beats(x[below], x[above]);
+      dx[above + is_below * (below - above)] = g[j];
     }
   }
 };
