@@ -5,7 +5,7 @@
 #   tools/check_tidy.sh [FILE...]
 #
 # Without files: the core, common/autograd, base, device, tensor, ops, graph, nn,
-# parallel and safetensors, but for tests, benchmarks, fakes and CUDA. Everything would
+# parallel, safetensors and training, but for tests, benchmarks, fakes and CUDA. Everything would
 # take longer than a build. Versions of clang-tidy differ; 14, Debian 12's, is the
 # one that counts. Needs the libraries of third_party/debian-packages.txt.
 set -euo pipefail
@@ -17,6 +17,7 @@ if [[ ${#files[@]} -eq 0 ]]; then
     'common/base/*.cc' 'common/data/*.cc' 'common/device/*.cc' \
     'common/tensor/*.cc' 'common/ops/*.cc' 'common/graph/*.cc' \
     'common/nn/*.cc' 'common/parallel/*.cc' 'common/safetensors/*.cc' \
+    'common/training/*.cc' \
     | grep -Ev '_(test|benchmark|fuzz)\.cc$|/(fake|test)[a-z_]*\.cc$|/cuda/')
 fi
 printf '%s\0' "${files[@]}" \

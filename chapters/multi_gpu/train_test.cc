@@ -217,6 +217,13 @@ TEST_F(TrainTest, TrainsTheBooksLeNetUnlessAnotherNetIsNamed) {
                               HasSubstr("\ntest accuracy 0.")));
 }
 
+TEST_F(TrainTest, TrainsTheBooksResNet) {
+  const ProgramResult r =
+      Train({"--net=resnet18", "--images=4", "--batch_size=4", "--epochs=1"});
+  EXPECT_EQ(r.exit_code, 0) << r.output;
+  EXPECT_THAT(r.output, HasSubstr("resnet18, 11175818 parameters"));
+}
+
 TEST_F(TrainTest, ASeedGivesTheSameNumbers) {
   std::vector<std::string> bits;
   for (const char* seed : {"--seed=1", "--seed=1", "--seed=2"}) {
