@@ -5,8 +5,8 @@
 #   tools/check_tidy.sh [FILE...]
 #
 # Without files: the core, common/autograd, base, device, tensor, ops, graph, nn,
-# parallel, safetensors and training, but for tests, benchmarks, fakes and CUDA. Everything would
-# take longer than a build. Versions of clang-tidy differ; 14, Debian 12's, is the
+# parallel, safetensors and training, but for tests, benchmarks, fakes and CUDA.
+# Everything would take longer than a build. Versions differ; 14, Debian 12's, is the
 # one that counts. Needs the libraries of third_party/debian-packages.txt.
 set -euo pipefail
 cd "$(dirname "$0")/.."

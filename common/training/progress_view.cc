@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 
 #include "absl/strings/str_cat.h"
@@ -16,7 +17,7 @@ namespace {
 
 // "1:05", "2:00:10".
 std::string ClockTime(double seconds) {
-  const auto s = static_cast<std::int64_t>(seconds + 0.5);
+  const std::int64_t s = std::llround(seconds);
   return s < 3600
              ? absl::StrFormat("%d:%02d", s / 60, s % 60)
              : absl::StrFormat("%d:%02d:%02d", s / 3600, s / 60 % 60, s % 60);
