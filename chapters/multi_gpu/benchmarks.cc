@@ -127,6 +127,19 @@ void Concise(benchmark::State& state, Device first, Device second) {
 [[maybe_unused]] const bool registered_concise =
     BenchmarkOnDevicePairs("BM_002_c2_Step", Concise);
 
+// --- d2l/resnet18 -----------------------------------------------------------
+
+void ResNetOne(benchmark::State& state, Device device) {
+  ParallelStep(state, nn::ResNet18(kClasses, 1, device), {device}, 16);
+}
+void ResNetTwo(benchmark::State& state, Device first, Device second) {
+  ParallelStep(state, nn::ResNet18(kClasses, 1, first), {first, second}, 16);
+}
+
+[[maybe_unused]] const bool registered_resnet =
+    BenchmarkOnDevices("BM_d2l_resnet18_OneDevice", ResNetOne) &&
+    BenchmarkOnDevicePairs("BM_d2l_resnet18_TwoDevices", ResNetTwo);
+
 // --- d2l/straggler ---------------------------------------------------------
 
 // The second device is three times as slow.

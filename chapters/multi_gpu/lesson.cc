@@ -732,6 +732,76 @@ void C2(Cell& cell) {
 }
 // %%
 
+constexpr CellText kResNet = {
+    .id = "d2l/resnet18",
+    .title = "A larger network scales better",
+    .section = "d2l 13.6.1, 13.6.4",
+    .context =
+        "ResNet-18, 11,175,818 parameters and some 200 times LeNet's work for "
+        "a sample: the book trains it at (1 device, batch 256, lr 0.1) and (2, "
+        "512, 0.2). Here each device "
+        "keeps the size of its batch, and a second one doubles the work.",
+    .python = R"py(
+train(net, num_gpus=1, batch_size=256, lr=0.1)
+train(net, num_gpus=2, batch_size=512, lr=0.2)
+)py",
+    .course_printed =
+        "test acc: 0.91, 12.0 sec/epoch on [device(type='cuda', index=0)]\n"
+        "test acc: 0.82, 7.5 sec/epoch on [device(type='cuda', index=0), "
+        "device(type='cuda', index=1)]",
+    .predict = "11 million gradients are added up. Which network gains more?",
+    .learn =
+        "what counts is work for each gradient that is sent: a convolution "
+        "uses a weight at every place of every image.",
+};
+
+// %% d2l/resnet18
+// Stepper: chapters/multi_gpu/networks.cc
+void ResNet18(Cell& cell) {
+  std::vector<Device> devices = AllDevices();
+  if (devices.size() > 2) devices.resize(2);
+  const int n = static_cast<int>(devices.size()),
+            each = cell.BySize(2, 16, 256);
+  const int lenet = cell.BySize(64, 256, 256);
+  std::vector<Alternative> steps;
+  std::int64_t parameters = 0;
+  for (const std::string name : {"LeNet", "ResNet-18"}) {
+    for (const auto& its : {std::vector<Device>{devices[0]}, devices}) {
+      const bool small = name == "LeNet";
+      const auto net = std::make_shared<DataParallel>(
+          small ? nn::LeNet(TryGpu()) : nn::ResNet18(10, 1, TryGpu()),
+          NumbersOf(its));
+      parameters = nn::NumParameters(*net);
+      steps.push_back({name + (steps.size() % 2 == 0 ? ", one" : ", two"), its,
+                       Stepper(net, small ? lenet : each)});
+    }
+  }
+  cell.Check(parameters == 11'175'818, "ResNet-18's parameters");
+  const Timings t = cell.TimeInterleaved(steps);
+  cell.PrintTimes(t);
+  std::vector<Figure> gains;
+  for (const int i : {0, 2}) {
+    gains.push_back(cell.Report(PerRepeat(
+        t[i].completion.label + " and two, gain", "x", t[i].completion,
+        t[i + 1].completion, [n](double one, double two_devices) {
+          return n * one / two_devices;
+        })));
+    std::cout << "  " << gains.back().label << ": "
+              << FormatFactor(gains.back().value.median) << "\n";
+  }
+  cell.Claim("Two devices do {} the samples of one, with ResNet-18.",
+             Given(SeveralDevices(), Above(gains[1], 1.5), "devices"),
+             OneDeviceOr(absl::StrFormat(
+                 "A step with %d samples each adds up %s of gradients.", each,
+                 FormatBytes(4 * parameters))));
+  cell.Claim(
+      "ResNet-18 scales {} as well as LeNet.",
+      Given(SeveralDevices(), Less(gains[0], gains[1], 1.05), "devices"),
+      OneDeviceOr(absl::StrFormat("LeNet gains %s: its step is long here, too.",
+                                  FormatFactor(gains[0].value.median))));
+}
+// %%
+
 constexpr CellText kForgotten = {
     .id = "d2l/forgotten-allreduce",
     .title = "The allreduce forgotten",
@@ -1100,6 +1170,7 @@ void KeyValueStore(Cell& cell) {
       {kAllReduce, AllReduceCell},
       {kLeNet, LeNetScratch},
       {kC2, C2},
+      {kResNet, ResNet18},
       {kForgotten, Forgotten},
       {kStraggler, Straggler},
       {kOverlap, OverlapLink},
