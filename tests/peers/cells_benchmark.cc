@@ -29,6 +29,7 @@
 #include "common/graph/trace.h"
 #include "common/nn/layers.h"
 #include "common/nn/loss.h"
+#include "common/nn/models.h"
 #include "common/nn/module.h"
 #include "common/nn/sgd.h"
 #include "common/ops/ops.h"
@@ -409,22 +410,38 @@ BENCHMARK_CAPTURE(Mlp, generated, 512, How::kGenerated)
     ->Name("mlp_512_generated")
     ->UseRealTime();
 
-// A step of training, with one image.
-void MlpStep(benchmark::State& state) {
+nn::Sequential MlpOf512(Device device) {
+  return nn::Sequential(nn::Linear(512, 256, true, device), nn::ReLU(),
+                        nn::Linear(256, 128, true, device), nn::ReLU(),
+                        nn::Linear(128, 2, true, device));
+}
+
+// So many steps of training.
+void TrainingSteps(benchmark::State& state, nn::Sequential (*make_net)(Device),
+                   const Shape& batch, int count) {
   const Device device = FirstDevice();
-  nn::Sequential net(nn::Linear(512, 256, true, device), nn::ReLU(),
-                     nn::Linear(256, 128, true, device), nn::ReLU(),
-                     nn::Linear(128, 2, true, device));
+  nn::Sequential net = make_net(device);
   const std::vector<Tensor> parameters = nn::Parameters(net);
   nn::SGD sgd(parameters, {/*lr=*/0.001});
-  const Tensor x = Randn({1, 512}, device);
-  const Tensor labels = Ones({1}, device, DType::kInt64);
-  MeasureLoop(state, 100, [&] {
+  const Tensor x = Randn(batch, device);
+  const Tensor labels = Ones({batch[0]}, device, DType::kInt64);
+  MeasureLoop(state, count, [&] {
     GradientTape tape(parameters);
     sgd.Step(tape.Backward(nn::CrossEntropyLoss(net(x), labels)));
   });
 }
-BENCHMARK(MlpStep)->Name("mlp_step")->UseRealTime();
+BENCHMARK_CAPTURE(TrainingSteps, mlp, MlpOf512, Shape({1, 512}), 100)
+    ->Name("mlp_step")
+    ->UseRealTime();
+BENCHMARK_CAPTURE(TrainingSteps, lenet, nn::LeNet, Shape({256, 1, 28, 28}), 1)
+    ->Name("lenet_step")
+    ->UseRealTime();
+BENCHMARK_CAPTURE(
+    TrainingSteps, resnet18,
+    [](Device device) { return nn::ResNet18(10, 1, device); },
+    Shape({32, 1, 28, 28}), 1)
+    ->Name("resnet18_step")
+    ->UseRealTime();
 
 void Chain(benchmark::State& state, How how) {
   const auto fn = [](const std::vector<Tensor>& in) -> std::vector<Tensor> {

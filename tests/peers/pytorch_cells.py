@@ -4,6 +4,8 @@ import warnings
 
 import torch
 
+import pytorch_nets
+
 # Make tensors on the device of set_up. On a CPU they are torch's own.
 rand, randn, zeros, ones = torch.rand, torch.randn, torch.zeros, torch.ones
 
@@ -249,22 +251,29 @@ def mlp(n, how):
     return setup
 
 
-def mlp_step():
-    net = torch.nn.Sequential(torch.nn.Linear(512, 256), torch.nn.ReLU(),
-                              torch.nn.Linear(256, 128), torch.nn.ReLU(), torch.nn.Linear(128, 2))
-    x = randn(1, 512)
-    net = net.to(x.device)
-    labels = ones(1, dtype=torch.int64)
-    sgd = torch.optim.SGD(net.parameters(), lr=0.001)
+def mlp_of_512():
+    return torch.nn.Sequential(torch.nn.Linear(512, 256), torch.nn.ReLU(),
+                               torch.nn.Linear(256, 128), torch.nn.ReLU(), torch.nn.Linear(128, 2))
 
-    def run():
-        for _ in range(100):
-            loss = torch.nn.functional.cross_entropy(net(x), labels)
-            sgd.zero_grad()
-            loss.backward()
-            sgd.step()
 
-    return run
+def training_steps(make_net, shape, count):
+
+    def setup():
+        x = randn(*shape)
+        net = make_net().to(x.device)
+        labels = ones(shape[0], dtype=torch.int64)
+        sgd = torch.optim.SGD(net.parameters(), lr=0.001)
+
+        def run():
+            for _ in range(count):
+                loss = torch.nn.functional.cross_entropy(net(x), labels)
+                sgd.zero_grad()
+                loss.backward()
+                sgd.step()
+
+        return run
+
+    return setup
 
 
 class Chain(torch.nn.Module):
@@ -332,7 +341,9 @@ CELLS = {
     "mlp_512_eager": (mlp(512, eager), 1000),
     "mlp_512_captured": (mlp(512, captured), 1000),
     "mlp_512_generated": (mlp(512, generated), 1000),
-    "mlp_step": (mlp_step, 100),
+    "mlp_step": (training_steps(mlp_of_512, (1, 512), 100), 100),
+    "lenet_step": (training_steps(pytorch_nets.lenet, (256, 1, 28, 28), 1), 1),
+    "resnet18_step": (training_steps(pytorch_nets.resnet18, (32, 1, 28, 28), 1), 1),
     "chain_1e7_eager": (chain(eager), 1),
     "chain_1e7_captured": (chain(captured), 1),
     "chain_1e7_generated": (chain(generated), 1),

@@ -16,8 +16,9 @@ import tempfile
 
 import torch
 from safetensors.torch import load_file, save_file
-from torch import nn
 from torch.nn import functional as F
+
+import pytorch_nets
 
 BINARY = "bazel-bin/tests/peers/training_steps"
 LR = {"lenet": 0.05, "resnet18": 0.01}
@@ -30,50 +31,7 @@ TOLERANCE = {
     ("resnet18", torch.float64): 1e-9,
     ("resnet18", torch.float32): 1e-2,
 }
-
-
-class Residual(nn.Module):
-    """The book's."""
-
-    def __init__(self, input_channels, num_channels, use_1x1conv=False, strides=1):
-        super().__init__()
-        self.conv1 = nn.Conv2d(input_channels, num_channels, kernel_size=3, padding=1,
-                               stride=strides)
-        self.conv2 = nn.Conv2d(num_channels, num_channels, kernel_size=3, padding=1)
-        if use_1x1conv:
-            self.conv3 = nn.Conv2d(input_channels, num_channels, kernel_size=1,
-                                   stride=strides)
-        else:
-            self.conv3 = None
-        self.bn1 = nn.BatchNorm2d(num_channels)
-        self.bn2 = nn.BatchNorm2d(num_channels)
-
-    def forward(self, x):
-        y = self.bn2(self.conv2(F.relu(self.bn1(self.conv1(x)))))
-        return F.relu(y + (self.conv3(x) if self.conv3 else x))
-
-
-def lenet():
-    return nn.Sequential(
-        nn.Conv2d(1, 20, 3), nn.ReLU(), nn.AvgPool2d(2, 2),
-        nn.Conv2d(20, 50, 5), nn.ReLU(), nn.AvgPool2d(2, 2),
-        nn.Flatten(), nn.Linear(800, 128), nn.ReLU(), nn.Linear(128, 10))
-
-
-def resnet18():
-    net = nn.Sequential(nn.Conv2d(1, 64, kernel_size=3, stride=1, padding=1),
-                        nn.BatchNorm2d(64), nn.ReLU())
-    net.add_module("resnet_block1", nn.Sequential(Residual(64, 64), Residual(64, 64)))
-    for stage, channels in enumerate((64, 128, 256), 2):
-        net.add_module("resnet_block%d" % stage, nn.Sequential(
-            Residual(channels, 2 * channels, use_1x1conv=True, strides=2),
-            Residual(2 * channels, 2 * channels)))
-    net.add_module("global_avg_pool", nn.AdaptiveAvgPool2d((1, 1)))
-    net.add_module("fc", nn.Sequential(nn.Flatten(), nn.Linear(512, 10)))
-    return net
-
-
-NETS = {"lenet": lenet, "resnet18": resnet18}
+NETS = {"lenet": pytorch_nets.lenet, "resnet18": pytorch_nets.resnet18}
 
 
 def make(name, dtype):
