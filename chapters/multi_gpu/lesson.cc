@@ -1057,6 +1057,9 @@ void ParameterServer(Cell& cell) {
   for (const Device device : devices) data.push_back(Zeros({n}, device));
   std::vector<Alternative> alternatives;
   for (const AllReduceAlgorithm algorithm : kAllReduceAlgorithms) {
+    // It adds in a CPU device's memory.
+    const bool host = algorithm == AllReduceAlgorithm::kHost;
+    if (host && !HasDevice(Device())) continue;
     for (const Tensor& x : data)
       CopyTo(Arange(static_cast<double>(n), x.device()), x);
     AllReduce(data, algorithm);
