@@ -218,6 +218,12 @@ Tensor MatMulGradient(const ForwardOp& op, int input, const Tensor& dy) {
     return is_vector ? Unsqueeze(other, dim, at) : Transpose(other, -1, -2, at);
   };
   if (input == 0) return MatMul(product, transpose(b_is_vector, 0), at);
+  if ((op.transposed & ReadsInput(1)) != 0 && !a_is_vector) {
+    // Stored as b is, so that the weight of which a layer multiplies with the
+    // transpose gets its gradient row by row.
+    return Transpose(MatMul(Transpose(product, -1, -2, at), other, at), -1, -2,
+                     at);
+  }
   const Tensor db = MatMul(transpose(a_is_vector, -1), product, at);
   return b_is_vector ? Squeeze(db, -1, at) : db;
 }

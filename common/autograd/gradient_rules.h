@@ -49,6 +49,8 @@ struct ForwardOp {
   SourceLocation at;
   const absl::InlinedVector<ValueSpec, 2>& inputs;
   const absl::InlinedVector<SavedValue, 2>& saved;
+  // The inputs that are stored column by column, as a transposed view is.
+  Reads transposed;
 
   // Only what `reads` asked for; else an undefined tensor.
   const Tensor& input(int i) const;

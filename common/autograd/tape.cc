@@ -86,6 +86,10 @@ void GradientTape::Note(const OpRecord& record,
   for (std::size_t i = 0; i < values.size(); ++i) {
     const Tensor& input = *record.inputs[i];
     node->inputs.push_back({input.shape(), input.dtype(), input.device()});
+    if (!input.is_contiguous() && input.dim() >= 2 &&
+        input.strides()[input.dim() - 2] == 1) {
+      node->transposed |= ReadsInput(static_cast<int>(i));
+    }
     if (values[i] >= 0 && node->rule != nullptr) {
       reads |= node->rule->reads(*node->primitive, static_cast<int>(i));
     }
@@ -242,7 +246,8 @@ void GradientTape::GoBack(const Node& node, const Tensor& dy,
         node.primitive->name(), node.at.ToString(), gone_back_.ToString()));
   }
   CheckUnchanged(node);
-  const ForwardOp op = {*node.primitive, node.at, node.inputs, node.saved};
+  const ForwardOp op = {*node.primitive, node.at, node.inputs, node.saved,
+                        node.transposed};
   Tensors all;
   if (node.rule->gradients != nullptr) {
     Reads wanted = 0;

@@ -97,6 +97,7 @@ class GradientTape : private OpListener {
     absl::InlinedVector<int, 2> input_values;  // -1: not differentiable
     absl::InlinedVector<ValueSpec, 2> inputs;
     absl::InlinedVector<SavedValue, 2> saved;
+    Reads transposed = 0;  // see ForwardOp
   };
   // A value that depends on what is watched; the first are watched.
   struct Value {

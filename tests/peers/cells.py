@@ -17,7 +17,7 @@ class On:
     bound_items: float = 1  # ... and how many of its items bound this cell
     aim_ns: Optional[float] = None
     aim_bounds: Optional[float] = None  # an aim that is a multiple of the bound
-    aim_ratio: Optional[float] = None  # the peer takes at least so many times as long
+    aim_ratio: Optional[float] = None  # the first peer takes at least so many times as long
 
     def aim(self, bound_ns, peer_ns):
         """The longest that ours may take, in ns; None without an aim, or
