@@ -66,6 +66,7 @@ enum class PoolKind { kAvg, kMax, kAvgGradient, kMaxGradient };
 HWY_BEFORE_NAMESPACE();
 namespace d2l::kernels::cpu {
 namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
 
 // How many images are worth a thread.
 inline std::int64_t PoolGrain(const PoolWindow& w) {
@@ -283,15 +284,44 @@ struct MaxGradient {
     }
   }
 
-  // Without branches: which is the largest cannot be predicted.
+  // Four windows at a time, without branches: which element is the largest
+  // cannot be predicted.
   HWY_INLINE void Row2x2(T* HWY_RESTRICT dx, const T* HWY_RESTRICT x,
                          const T* HWY_RESTRICT g) const {
     const std::int64_t width = w.width;
-    for (int j = 0; j < w.out_width; ++j, x += 2, dx += 2) {
-      const std::int64_t above = Beats(x[1], x[0]);
-      const std::int64_t below = width + Beats(x[width + 1], x[width]);
-      const std::int64_t is_below = Beats(x[below], x[above]);
-      dx[above + is_below * (below - above)] = g[j];
+    int j = 0;
+#if HWY_TARGET != HWY_SCALAR
+    const hn::CappedTag<T, 4> d;
+    const int lanes = static_cast<int>(hn::Lanes(d));
+    const auto beats = [](auto later, auto largest) HWY_ATTR {
+      return hn::Or(hn::Gt(later, largest),
+                    hn::AndNot(hn::IsNaN(largest), hn::IsNaN(later)));
+    };
+    for (; j + lanes <= w.out_width; j += lanes) {
+      hn::Vec<decltype(d)> top_left, top_right, bottom_left, bottom_right;
+      hn::LoadInterleaved2(d, x + 2 * j, top_left, top_right);
+      hn::LoadInterleaved2(d, x + width + 2 * j, bottom_left, bottom_right);
+      const auto right_above = beats(top_right, top_left);
+      const auto right_below = beats(bottom_right, bottom_left);
+      const auto is_below =
+          beats(hn::IfThenElse(right_below, bottom_right, bottom_left),
+                hn::IfThenElse(right_above, top_right, top_left));
+      const auto gradient = hn::LoadU(d, g + j);
+      const auto above = hn::IfThenZeroElse(is_below, gradient);
+      const auto below = hn::IfThenElseZero(is_below, gradient);
+      hn::StoreInterleaved2(hn::IfThenZeroElse(right_above, above),
+                            hn::IfThenElseZero(right_above, above), d,
+                            dx + 2 * j);
+      hn::StoreInterleaved2(hn::IfThenZeroElse(right_below, below),
+                            hn::IfThenElseZero(right_below, below), d,
+                            dx + width + 2 * j);
+    }
+#endif
+    for (; j < w.out_width; ++j) {
+      const T* const at = x + 2 * j;
+      const std::int64_t above = Beats(at[1], at[0]);
+      const std::int64_t below = width + Beats(at[width + 1], at[width]);
+      dx[2 * j + (Beats(at[below], at[above]) ? below : above)] = g[j];
     }
   }
 };
