@@ -160,10 +160,10 @@ TEST_P(ImageLayersTest, LeNetLearns) {
   Sequential net = LeNet(device());
   InitXavierUniform(net);
   SGD sgd(Parameters(net), {/*lr=*/0.1, /*momentum=*/0.9});
-  const Dataset images = GenerateImages(64);
-  DataLoader loader(images, {/*batch_size=*/32}, device());
+  const Dataset images = GenerateImages(8);
+  DataLoader loader(images, {/*batch_size=*/4}, device());
   std::vector<double> losses;
-  while (losses.size() < 60) {
+  while (losses.size() < 30) {
     const std::optional<Batch> batch = loader.Next();
     if (!batch.has_value()) continue;
     GradientTape tape(Parameters(net));
@@ -172,7 +172,7 @@ TEST_P(ImageLayersTest, LeNetLearns) {
     losses.push_back(Item(loss));
   }
   EXPECT_NEAR(Mean(losses, 0, 3), std::log(10), 0.5);
-  EXPECT_LT(Mean(losses, 50, 60), 0.8 * Mean(losses, 0, 3));
+  EXPECT_LT(Mean(losses, 24, 30), 0.5 * Mean(losses, 0, 3));
 }
 
 TEST_P(ImageLayersTest, LeNetIsCompiled) {

@@ -63,7 +63,8 @@ class ReLU : public Module {  // NOLINT(readability-identifier-naming)
 };
 
 // In training each element is 0 with the probability p, and else divided by
-// 1 - p; otherwise x itself. With one seed every device drops other elements.
+// 1 - p; otherwise x itself. With one seed cpu:0 and cpu:1 drop other elements;
+// cpu:0 and cuda:0 drop the same.
 class Dropout : public Module {
  public:
   // Throws std::invalid_argument unless p is from 0 to 1.

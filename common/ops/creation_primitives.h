@@ -104,8 +104,8 @@ class FromVectorPrimitive final
 
 class RandomPrimitive final : public Cloneable<RandomPrimitive, Creation> {
  public:
-  // per_device: with one seed every device draws another sequence, not the
-  // same.
+  // per_device: with one seed devices of one type draw other sequences, not the
+  // same. Those of one index, as cpu:0 and cuda:0, still do.
   RandomPrimitive(kernels::RandomOp op, const ValueSpec& spec,
                   std::int64_t low = 0, std::int64_t high = 1,
                   bool per_device = false)
