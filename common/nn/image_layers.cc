@@ -202,7 +202,8 @@ void Residual::Members(MemberVisitor& visitor) {
 
 std::unique_ptr<Module> Residual::New() const {
   return std::make_unique<Residual>(input_channels_, num_channels_,
-                                    conv3_ != nullptr, strides_);
+                                    conv3_ != nullptr, strides_,
+                                    nn::Parameters(conv1_)[0].device());
 }
 
 }  // namespace d2l::nn

@@ -114,11 +114,18 @@ TEST_P(ImageLayersTest, FirstValuesAreUniform) {
 TEST_P(ImageLayersTest, AreCloned) {
   Sequential net(Conv2d(1, 2, {3, 2}, {1, {1, 0}}, false, device()),
                  AvgPool2d({2, 1}, 1, {1, 0}), MaxPool2d(2, 1),
-                 Conv2d(2, 3, 2, {}, true, device()), GlobalAvgPool2d());
+                 Conv2d(2, 3, 2, {}, true, device()),
+                 BatchNorm2d(3, 1e-5, 0.1, device()),
+                 Residual(3, 4, true, 2, device()), GlobalAvgPool2d());
+  net.Eval();
   const Tensor x = RandomTensor({2, 1, 6, 7}, device());
   const std::unique_ptr<Module> copy = Clone(net, device());
   EXPECT_EQ(ToString(*copy), ToString(net));
   EXPECT_TRUE(Equal((*copy)(x), net(x)));
+  // There need not be another device.
+  for (const auto& [name, tensor] : NamedState(*net.New())) {
+    EXPECT_EQ(tensor.device(), device()) << name;
+  }
 }
 
 // The shape behind each child.

@@ -22,7 +22,9 @@
 // and adds their gradients one after the other.
 //
 // Batch normalisation takes the statistics of each shard; running statistics
-// are the mean of the devices', weighted with the sizes of their shards.
+// are the mean of the devices', weighted with the sizes of their shards. That
+// is so after Step; Forward is for modules under Eval: under Train, the first
+// device's running statistics are what is left of it.
 // Dropout differs between devices.
 //
 // One thread requests everything: nothing waits, but for the step before the

@@ -131,6 +131,10 @@ TEST_P(ConvolutionTest, Refuses) {
       "weight, wanted; got (1)",
       Conv2d(x, weight, zeros({1})));
   EXPECT_REFUSED(
+      "[conv2d] a padded image of at most 268435456 elements wanted; got "
+      "images of (4, 5) with padding (536870911, 536870911)",
+      Conv2d(zeros({0, 1, 4, 5}), weight, {}, {1, 536870911}));
+  EXPECT_REFUSED(
       "[conv2d] a kernel and a stride of at least 1 wanted; got "
       "kernel (3, 3), stride (1, 0)",
       Conv2d(x, weight, {}, {{1, 0}, 0}));

@@ -49,6 +49,17 @@ kernels::Window2d MakeWindow(const char* operation, const Shape& images,
         absl::StrFormat("[%s] sizes from 0 to %d wanted; got %s", operation,
                         kMax, ToShape(size).ToString()));
   }
+  // Kernels keep parts of such an image.
+  constexpr std::int64_t kMaxPadded = std::int64_t{1} << 28;
+  const std::int64_t rows = height + 2 * padding.height;
+  const std::int64_t columns = width + 2 * padding.width;
+  if (columns > 0 && rows > kMaxPadded / columns) {
+    throw std::invalid_argument(absl::StrFormat(
+        "[%s] a padded image of at most %d elements wanted; got images of %s "
+        "with padding %s",
+        operation, kMaxPadded, Shape({height, width}).ToString(),
+        ToShape(padding).ToString()));
+  }
   const kernels::Window2d window = {
       height,
       width,

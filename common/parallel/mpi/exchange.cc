@@ -250,9 +250,13 @@ void AllReduceByMpi(const ExchangeArgs& args) {
 
 std::vector<std::uint64_t> AllGatherValues(std::uint64_t value, int processes,
                                            double timeout_seconds) {
-  std::vector<std::uint64_t> values(processes);
+  // Kept, since MPI may write to them after a failure as well.
+  static std::uint64_t sent;
+  static auto& values = *new std::vector<std::uint64_t>;
+  sent = value;
+  values.resize(processes);
   Requests requests("MPI_Allgather", timeout_seconds);
-  Check(MPI_Iallgather(&value, 1, MPI_UINT64_T, values.data(), 1, MPI_UINT64_T,
+  Check(MPI_Iallgather(&sent, 1, MPI_UINT64_T, values.data(), 1, MPI_UINT64_T,
                        MPI_COMM_WORLD, requests.New(-1)),
         "MPI_Allgather");
   requests.Wait();

@@ -20,8 +20,13 @@ namespace d2l {
 absl::StatusOr<std::unique_ptr<MpiWorld>> MpiWorld::Start(
     const MpiOptions& options) {
   int level = 0;
-  int result = MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &level);
-  if (result != MPI_SUCCESS || level < MPI_THREAD_SERIALIZED) {
+  if (MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &level) !=
+      MPI_SUCCESS) {
+    return absl::FailedPreconditionError(
+        "MPI does not start; is this the first MpiWorld of the process, and "
+        "was the program started by mpirun?");
+  }
+  if (level < MPI_THREAD_SERIALIZED) {
     return absl::FailedPreconditionError(
         "this MPI cannot be called by one thread after another "
         "(MPI_THREAD_SERIALIZED); use Debian's openmpi-bin");

@@ -224,6 +224,15 @@ class Convolution {
 
 template <typename T>
 void Conv2d(const Conv2dArgs& args) {
+  if (args.batch == 0) {
+    if (args.pass != Conv2dPass::kWeightGradient) return;
+    const Window2d& window = args.window;
+    std::fill_n(static_cast<T*>(args.out),
+                args.out_channels * args.in_channels * window.kernel_height *
+                    window.kernel_width,
+                T{0});
+    return;
+  }
   if (WinogradPays(args)) return WinogradConv2d(args);
   const Convolution<T> convolution(args);
   switch (args.pass) {
