@@ -4,20 +4,23 @@
 //   bazel run //chapters/multi_gpu:train -- --net=lenet
 //   --save=lenet.safetensors
 //
-// Ctrl-C saves a checkpoint, from which --resume goes on bit for bit as the
-// unbroken run would have; a second one ends the program at once. The exit code
-// is 0, 128 + the signal for a run that was stopped, and else 1.
+// Ctrl-C saves a checkpoint, from which --resume goes on, on the same hardware
+// bit for bit, as the unbroken run would have; a second one ends the program at
+// once. The exit code is 0, 128 + the signal for a run that was stopped, and
+// else 1.
 
 #include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <iostream>
 #include <numeric>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -145,7 +148,7 @@ class Training {
         trainer_(parallel_.module(), sgd_, batches_,
                  {[] { return stop_signal != 0; },
                   [this](const TrainingProgress& at) { view_.Look(at); }},
-                 MakeStep()) {
+                 MakeStep(), options_.devices) {
     sgd_.options() = {options_.lr, options_.momentum};
   }
 
@@ -167,7 +170,9 @@ class Training {
       view_.Epoch(Now());
       NoteChance();
       // The training goes on: the next epoch may find room.
-      if (!options_.save.empty()) saved_ = Save(options_.save);
+      if (options_.save.empty()) continue;
+      saved_ = Save(options_.save);
+      if (saved_.ok()) saved_epoch_ = Now().epochs.size();
       if (!saved_.ok()) view_.Line(std::string(saved_.message()));
     }
     PrintResult();
@@ -241,11 +246,19 @@ class Training {
     const absl::Status restored =
         RestoreState(from.state, parallel_.module(), sgd_, options_.devices);
     if (!restored.ok()) return error(restored.message());
-    trainer_.SetProgress(from.progress);
+    try {
+      trainer_.SetProgress(from.progress);
+    } catch (const std::invalid_argument& wrong) {
+      return error(wrong.what());
+    }
     view_.Line(
         absl::StrFormat("Resumed from %s: epoch %d, after batch %d of %d",
                         options_.resume, from.progress.next.epoch + 1,
                         from.progress.next.batch, batches_.batches()));
+    NoteChange("hardware", Hardware(),
+               "from here on the numbers may differ in their last bits.");
+    NoteChange("test_data", Fingerprint(data_.test),
+               "from here on the test accuracies are of other images.");
     if (Now().next.epoch >= options_.epochs) {
       view_.Line(absl::StrFormat(
           "All its epochs are trained; for more, say --epochs=%d.",
@@ -254,11 +267,31 @@ class Training {
     return absl::OkStatus();
   }
 
+  // Says what has another value than when the checkpoint was made.
+  void NoteChange(const std::string& name, const std::string& now,
+                  const std::string& so) {
+    const auto& options = options_.checkpoint->options;
+    const auto before = options.find(name);
+    if (before == options.end() || before->second == now) return;
+    view_.Line(Wrap(absl::StrFormat("It was made with %s, and this is %s: %s",
+                                    before->second, now, so)));
+  }
+
+  // "cpu (AMD EPYC), cpu (AMD EPYC)"
+  std::string Hardware() const {
+    return DeviceList([](Device device) {
+      return absl::StrFormat("%s (%s)", DeviceTypeName(device.type()),
+                             GetDeviceInfo(device).name);
+    });
+  }
+
   absl::Status Save(const std::string& file) {
     Checkpoint checkpoint = {
         options_.ForCheckpoint(), Now(),
         CopyState(parallel_.module(), sgd_, options_.devices)};
     checkpoint.options["data"] = fingerprint_;
+    checkpoint.options["test_data"] = Fingerprint(data_.test);
+    checkpoint.options["hardware"] = Hardware();
     return SaveCheckpoint(checkpoint, UserPath(file));
   }
 
@@ -283,9 +316,9 @@ class Training {
         absl::StrCat(status.message(),
                      " Training stopped. Try a smaller learning rate: --lr=",
                      absl::StrFormat("%.2g", options_.lr / 10));
-    if (!options_.save.empty() && !Now().epochs.empty() && saved_.ok()) {
+    if (saved_epoch_) {
       absl::StrAppend(&text, ", or go on with it from ", options_.save,
-                      ", which is of the end of epoch ", Now().epochs.size());
+                      ", which is of the end of epoch ", *saved_epoch_);
     }
     return absl::OutOfRangeError(absl::StrCat(text, "."));
   }
@@ -389,6 +422,8 @@ class Training {
   Trainer trainer_;
   bool noted_ = false;
   absl::Status saved_;  // the last time
+  // Of the file: the epochs it was saved after, if this run saved it.
+  std::optional<std::size_t> saved_epoch_;
 };
 
 absl::StatusOr<int> TrainMain(int argc, char** argv) {

@@ -12,9 +12,12 @@
 #include "absl/flags/parse.h"
 #include "absl/flags/reflection.h"
 #include "absl/status/status.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
 #include "common/base/edit_distance.h"
 #include "common/base/flag_help.h"
@@ -194,15 +197,15 @@ absl::Status CheckRanges() {
 }
 
 // Sets the flags to what the checkpoint says, except where they were typed.
-absl::Status TakeOptions(const Checkpoint& checkpoint, const std::string& file,
-                         int argc, char** argv) {
+absl::Status TakeOptions(const std::string& file, int argc, char** argv) {
+  const auto options = LoadCheckpointOptions(UserPath(file));
+  if (!options.ok()) return options.status();
   std::map<std::string, std::string> kept;
   const auto take = [&](const char* name) {
-    const auto option = checkpoint.options.find(name);
+    const auto option = options->find(name);
     absl::CommandLineFlag* flag = absl::FindCommandLineFlag(name);
     std::string error;
-    if (option == checkpoint.options.end() ||
-        !flag->ParseFrom(option->second, &error)) {
+    if (option == options->end() || !flag->ParseFrom(option->second, &error)) {
       return absl::InvalidArgumentError(
           absl::StrFormat("%s is no checkpoint of this program: it does not "
                           "say a --%s that can be. %s",
@@ -227,11 +230,43 @@ absl::Status TakeOptions(const Checkpoint& checkpoint, const std::string& file,
   return absl::OkStatus();
 }
 
+// Sums in a CPU device's memory need one.
+absl::Status CheckHost(const TrainOptions& options) {
+  std::string named;
+  for (const DeviceInfo& info : Devices()) {
+    if (info.device.type() == DeviceType::kCpu) return absl::OkStatus();
+  }
+  for (const Device device : options.devices) {
+    absl::StrAppend(&named, DeviceTypeName(device.type()), ":",
+                    GetDeviceInfo(device).physical_index, ",");
+  }
+  return absl::InvalidArgumentError(absl::StrFormat(
+      "--allreduce=host asked for, which adds in a CPU device's memory; "
+      "--devices=%s has none. Say --devices=%scpu:0 --num_gpus=%d, or leave "
+      "--allreduce out.",
+      absl::GetFlag(FLAGS_devices), named, options.devices.size()));
+}
+
+// As a word of a shell's command.
+std::string Quoted(const std::string& word) {
+  const bool plain = std::all_of(word.begin(), word.end(), [](char c) {
+    return absl::ascii_isalnum(c) || absl::StrContains("_-+.,:/=@%", c);
+  });
+  if (plain && !word.empty()) return word;
+  return absl::StrCat("'", absl::StrReplaceAll(word, {{"'", "'\\''"}}), "'");
+}
+
 // Those of the table that are to train, and how.
 absl::Status TakeDevices(TrainOptions* options) {
   const int there = static_cast<int>(Devices().size());
   const int asked = absl::GetFlag(FLAGS_num_gpus);
   const std::string list = absl::GetFlag(FLAGS_devices);
+  if (asked > there && !options->resume.empty()) {
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "the training in %s is on %d devices; --devices=%s has %d. Leave "
+        "--devices out, or name as many.",
+        options->resume, asked, list, there));
+  }
   if (asked < 0 || asked > there) {
     return absl::InvalidArgumentError(absl::StrFormat(
         "--num_gpus=%d asked for; --devices=%s has %d. Say --num_gpus=%d, or "
@@ -246,6 +281,10 @@ absl::Status TakeDevices(TrainOptions* options) {
       ParseAllReduceAlgorithm(absl::GetFlag(FLAGS_allreduce));
   if (!algorithm.ok()) return algorithm.status();
   options->parallel.allreduce = *algorithm;
+  if (*algorithm == AllReduceAlgorithm::kHost && count > 1) {
+    const absl::Status status = CheckHost(*options);
+    if (!status.ok()) return status;
+  }
   options->parallel.max_in_flight = absl::GetFlag(FLAGS_max_in_flight);
   const std::string split = absl::GetFlag(FLAGS_split);
   if (split.empty()) return absl::OkStatus();
@@ -298,19 +337,20 @@ std::map<std::string, std::string> TrainOptions::ForCheckpoint() const {
   for (const char* name : kMayChange) {
     kept[name] = absl::FindCommandLineFlag(name)->CurrentValue();
   }
+  // Also where --devices said how many: --resume alone needs as many.
+  kept["num_gpus"] = absl::StrCat(devices.size());
   if (!data_dir.empty()) kept["data_dir"] = std::filesystem::absolute(data_dir);
   return kept;
 }
 
 std::string TrainOptions::CommandToResume(const std::string& file) const {
-  std::string command =
-      absl::StrCat("bazel run //chapters/multi_gpu:train -- --resume=", file);
-  for (const char* name :
-       {"save", "num_gpus", "devices", "max_in_flight", "json", "svg"}) {
+  std::string command = absl::StrCat(
+      "bazel run //chapters/multi_gpu:train -- --resume=", Quoted(file));
+  for (const char* name : {"save", "devices", "max_in_flight", "json", "svg"}) {
     absl::CommandLineFlag* flag = absl::FindCommandLineFlag(name);
     const std::string value = flag->CurrentValue();
     if (value == flag->DefaultValue() || value == file) continue;
-    absl::StrAppend(&command, " --", name, "=", value);
+    absl::StrAppend(&command, " --", name, "=", Quoted(value));
   }
   return command;
 }
@@ -323,20 +363,22 @@ absl::StatusOr<TrainOptions> ParseTrainOptions(int argc, char** argv) {
         "\"%s\" is not a flag; they all look like --net=lenet. See --help.",
         rest[1]));
   }
+  absl::Status status;
+  options.resume = absl::GetFlag(FLAGS_resume);
+  if (!options.resume.empty()) {
+    status = TakeOptions(options.resume, argc, argv);
+    if (!status.ok()) return status;
+  }
   DeviceOptions device_options;
   const int asked = absl::GetFlag(FLAGS_num_gpus);
   device_options.min_devices = std::clamp(asked, 1, kMaxDevices);
-  absl::Status status =
-      InitializeDevices(absl::GetFlag(FLAGS_devices), device_options);
+  status = InitializeDevices(absl::GetFlag(FLAGS_devices), device_options);
   if (!status.ok()) return status;
 
-  options.resume = absl::GetFlag(FLAGS_resume);
   if (!options.resume.empty()) {
     absl::StatusOr<Checkpoint> checkpoint =
         LoadCheckpoint(UserPath(options.resume), Devices()[0].device);
     if (!checkpoint.ok()) return checkpoint.status();
-    status = TakeOptions(*checkpoint, options.resume, argc, argv);
-    if (!status.ok()) return status;
     options.checkpoint = *std::move(checkpoint);
   }
   status = CheckRanges();

@@ -50,7 +50,7 @@ struct TrainOptions {
   std::optional<Checkpoint> checkpoint;
 
   std::map<std::string, std::string> ForCheckpoint() const;
-  // The command that goes on from a checkpoint.
+  // The command that goes on from a checkpoint, for a shell.
   std::string CommandToResume(const std::string& file) const;
 };
 

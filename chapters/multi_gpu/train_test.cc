@@ -238,7 +238,8 @@ TEST_F(TrainTest, ASeedGivesTheSameNumbers) {
 // Wherever the signal comes, also between two epochs.
 TEST_F(TrainTest, WhatCtrlCSavedGoesOnAsTheUnbrokenRun) {
   for (const int number : {SIGINT, SIGTERM}) {
-    const std::string file = File("broken.safetensors");
+    const std::string file = File("it's broken.safetensors");
+    const std::string quoted = "'" + File("it'\\''s broken.safetensors'");
     Child child(With(kSmall, {"--epochs=1000000", "--save=" + file}),
                 Child::Output::kPipe);
     ASSERT_TRUE(child.ReadUntil("epoch       3/1000000")) << child.output;
@@ -246,8 +247,8 @@ TEST_F(TrainTest, WhatCtrlCSavedGoesOnAsTheUnbrokenRun) {
     EXPECT_EQ(child.Wait(), 128 + number) << child.output;
     EXPECT_THAT(
         child.output,
-        HasSubstr("  bazel run //chapters/multi_gpu:train -- --resume=" + file +
-                  " --devices=cpu:0\n"));
+        HasSubstr("  bazel run //chapters/multi_gpu:train -- --resume=" +
+                  quoted + " --devices=cpu:0\n"));
     std::smatch found;
     ASSERT_TRUE(std::regex_search(
         child.output, found,
@@ -278,8 +279,7 @@ TEST_F(TrainTest, SeveralDevicesGoOnAsTheUnbrokenRun) {
                                             "device(type='cpu', index=1)]\n"),
                                   HasSubstr(" s/epoch, on [cpu:0, cpu:1]\n")));
   const std::string one = InHex(file);
-  const ProgramResult resumed =
-      Train({"--resume=" + file, "--epochs=2", "--num_gpus=2"});
+  const ProgramResult resumed = Train({"--resume=" + file, "--epochs=2"});
   EXPECT_EQ(resumed.exit_code, 0) << resumed.output;
   const std::string unbroken = File("unbroken.safetensors");
   Train(With(flags, {"--epochs=2", "--save=" + unbroken}));
@@ -290,6 +290,35 @@ TEST_F(TrainTest, SeveralDevicesGoOnAsTheUnbrokenRun) {
   EXPECT_THAT(Unwrapped(other.output),
               HasSubstr("--num_gpus=1 asked for; the training in " + file +
                         " has --num_gpus=2"));
+  const ProgramResult fewer =
+      Train({"--resume=" + file, "--devices=cpu:0", "--epochs=3"});
+  EXPECT_THAT(Unwrapped(fewer.output),
+              HasSubstr("is on 2 devices; --devices=cpu:0 has 1. Leave "
+                        "--devices out"));
+}
+
+TEST_F(TrainTest, SaysThatWhatItGoesOnWithIsOther) {
+  const std::string file = File("a.safetensors");
+  Train(With(kSmall, {"--epochs=1", "--save=" + file}));
+  absl::StatusOr<Checkpoint> checkpoint = LoadCheckpoint(file, Device());
+  ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
+  EXPECT_THAT(checkpoint->options["hardware"], HasSubstr("cpu ("));
+  const ProgramResult same = Train({"--resume=" + file, "--epochs=2"});
+  EXPECT_THAT(same.output, Not(HasSubstr("It was made with")));
+  checkpoint->options["hardware"] = "cuda (a GPU)";
+  checkpoint->options["test_data"] = "others";
+  ASSERT_TRUE(SaveCheckpoint(*checkpoint, file).ok());
+  const ProgramResult other = Train({"--resume=" + file, "--epochs=2"});
+  EXPECT_EQ(other.exit_code, 0);
+  EXPECT_THAT(Unwrapped(other.output),
+              AllOf(HasSubstr("It was made with cuda (a GPU), and this is cpu"),
+                    HasSubstr("It was made with others, and this is 100 ")));
+  checkpoint->progress.next.batch = 1;
+  checkpoint->progress.samples = std::int64_t{1} << 53;
+  ASSERT_TRUE(SaveCheckpoint(*checkpoint, file).ok());
+  EXPECT_THAT(Unwrapped(Train({"--resume=" + file, "--epochs=2"}).output),
+              AllOf(HasSubstr("cannot go on from " + file),
+                    HasSubstr("there are 32 samples before it")));
 }
 
 TEST_F(TrainTest, ASecondCtrlCEndsItAtOnce) {
@@ -348,6 +377,16 @@ TEST_F(TrainTest, SaysWhereTheLossBecameNaN) {
                           "was [A-Za-z0-9+.]+\\. First: [a-z_]+, whose"),
             HasSubstr("requested at common/"),
             HasSubstr("smaller learning rate: --lr=1e+29.")));
+  // What this run has not saved is not offered.
+  const std::string first = File("first.safetensors");
+  Train(With(kSmall, {"--epochs=1", "--save=" + first}));
+  const ProgramResult resumed =
+      Train({"--resume=" + first, "--save=" + File("nan.safetensors"),
+             "--lr=1e30", "--epochs=2"});
+  EXPECT_EQ(resumed.exit_code, 1);
+  EXPECT_THAT(Unwrapped(resumed.output),
+              AllOf(HasSubstr("of epoch 2, where"),
+                    HasSubstr("smaller learning rate: --lr=1e+29. ")));
 }
 
 TEST_F(TrainTest, SaysThatItIsStillAtChance) {

@@ -63,6 +63,7 @@ class DataLoader {
   DataLoader(Dataset&&, const LoaderOptions&, Device = Device()) = delete;
 
   const Dataset& data() const { return data_; }
+  const LoaderOptions& options() const { return options_; }
   Device device() const { return device_; }
   // In an epoch.
   std::int64_t batches() const { return batches_; }

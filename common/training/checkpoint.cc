@@ -94,14 +94,20 @@ TrainingProgress ProgressFromJson(const Json& json) {
   return progress;
 }
 
-// Throws WrongMetadata and nlohmann's exceptions.
-Checkpoint FromFile(safetensors::File file) {
-  const auto format = file.metadata.find("format");
-  Check(format != file.metadata.end() && format->second == kFormat,
+// These two throw WrongMetadata, nlohmann's exceptions and std::out_of_range.
+std::map<std::string, std::string> OptionsFrom(
+    const safetensors::Metadata& metadata) {
+  const auto format = metadata.find("format");
+  Check(format != metadata.end() && format->second == kFormat,
         "its metadata has no \"format\": \"d2l training checkpoint 1\"; "
         "nn::LoadStateDict loads weights alone");
+  return Json::parse(metadata.at("options"))
+      .get<std::map<std::string, std::string>>();
+}
+
+Checkpoint FromFile(safetensors::File file) {
   Checkpoint checkpoint;
-  Json::parse(file.metadata.at("options")).get_to(checkpoint.options);
+  checkpoint.options = OptionsFrom(file.metadata);
   checkpoint.progress =
       ProgressFromJson(Json::parse(file.metadata.at("progress")));
   for (const Json& generator : Json::parse(file.metadata.at("generators"))) {
@@ -112,6 +118,26 @@ Checkpoint FromFile(safetensors::File file) {
   }
   checkpoint.state.tensors = std::move(file.tensors);
   return checkpoint;
+}
+
+// What read() returns; a status that names the file for what it throws.
+template <typename F>
+auto Understand(const std::string& path, F read)
+    -> absl::StatusOr<decltype(read())> {
+  const auto error = [&](const std::string& what) {
+    return absl::InvalidArgumentError(
+        absl::StrFormat("%s is no checkpoint of a training: %s", path, what));
+  };
+  try {
+    return read();
+  } catch (const WrongMetadata& wrong) {
+    return error(wrong.what);
+  } catch (const Json::exception& wrong) {
+    return error(
+        absl::StrCat("its metadata is no JSON as wanted: ", wrong.what()));
+  } catch (const std::out_of_range&) {
+    return error("\"options\", \"progress\" or \"generators\" is missing");
+  }
 }
 
 }  // namespace
@@ -210,20 +236,16 @@ absl::StatusOr<Checkpoint> LoadCheckpoint(const std::string& path,
                                           Device device) {
   absl::StatusOr<safetensors::File> file = safetensors::LoadFile(path, device);
   if (!file.ok()) return file.status();
-  const auto error = [&](const std::string& what) {
-    return absl::InvalidArgumentError(
-        absl::StrFormat("%s is no checkpoint of a training: %s", path, what));
-  };
-  try {
-    return FromFile(*std::move(file));
-  } catch (const WrongMetadata& wrong) {
-    return error(wrong.what);
-  } catch (const Json::exception& wrong) {
-    return error(
-        absl::StrCat("its metadata is no JSON as wanted: ", wrong.what()));
-  } catch (const std::out_of_range&) {
-    return error("\"options\", \"progress\" or \"generators\" is missing");
-  }
+  return Understand(path, [&] { return FromFile(*std::move(file)); });
+}
+
+absl::StatusOr<std::map<std::string, std::string>> LoadCheckpointOptions(
+    const std::string& path) {
+  const absl::StatusOr<safetensors::Reader> reader =
+      safetensors::Reader::Open(path);
+  if (!reader.ok()) return reader.status();
+  return Understand(path,
+                    [&] { return OptionsFrom(reader->header().metadata); });
 }
 
 }  // namespace d2l

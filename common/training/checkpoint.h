@@ -78,6 +78,9 @@ absl::Status SaveCheckpoint(const Checkpoint& checkpoint,
 // The tensors are on `device`.
 absl::StatusOr<Checkpoint> LoadCheckpoint(const std::string& path,
                                           Device device);
+// Before there is a device table, which the options may have a say in.
+absl::StatusOr<std::map<std::string, std::string>> LoadCheckpointOptions(
+    const std::string& path);
 
 }  // namespace d2l
 

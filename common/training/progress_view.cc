@@ -119,7 +119,7 @@ std::string ProgressView::Bar() const {
       work_.epochs);
   const int width = std::clamp<int>(
       TextWidth() - 3 - static_cast<int>(epoch.size() + figures.size()), 4, 30);
-  const int full = static_cast<int>(width * done / of);
+  const int full = static_cast<int>(width * std::clamp(done / of, 0.0, 1.0));
   return absl::StrCat(epoch, "[", std::string(full, '#'),
                       std::string(width - full, ' '), "]", figures)
       .substr(0, TextWidth() - 1);

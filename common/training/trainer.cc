@@ -1,5 +1,6 @@
 #include "common/training/trainer.h"
 
+#include <algorithm>
 #include <cmath>
 #include <deque>
 #include <stdexcept>
@@ -118,12 +119,15 @@ Trainer::Trainer(nn::Module& net, nn::SGD& sgd, DataLoader& batches,
     : Trainer(net, sgd, batches, std::move(hooks), MakeTrainStep(net, sgd)) {}
 
 Trainer::Trainer(nn::Module& net, nn::SGD& sgd, DataLoader& batches,
-                 TrainerHooks hooks, TrainStep step)
+                 TrainerHooks hooks, TrainStep step,
+                 std::vector<Device> devices)
     : net_(net),
       sgd_(sgd),
       batches_(batches),
       hooks_(std::move(hooks)),
-      step_(std::move(step)) {
+      step_(std::move(step)),
+      devices_(devices.empty() ? std::vector<Device>{batches.device()}
+                               : std::move(devices)) {
   for (const auto& [name, parameter] : nn::NamedParameters(net)) {
     if (parameter.device() == batches.device()) continue;
     throw std::invalid_argument(absl::StrFormat(
@@ -142,6 +146,16 @@ Trainer::Trainer(nn::Module& net, nn::SGD& sgd, DataLoader& batches,
 
 void Trainer::SetProgress(const TrainingProgress& progress) {
   batches_.SetPosition(progress.next);
+  const std::int64_t before =
+      std::min(progress.next.batch * batches_.options().batch_size,
+               batches_.data().size());
+  if (progress.samples != before || progress.right < 0 ||
+      progress.right > before) {
+    throw std::invalid_argument(absl::StrFormat(
+        "[Trainer] %d of %d samples right before batch %d of an epoch; there "
+        "are %d samples before it",
+        progress.right, progress.samples, progress.next.batch, before));
+  }
   progress_ = progress;
 }
 
@@ -152,7 +166,7 @@ Trainer::Mark Trainer::MakeMark(const Tensor& loss_sum, const Tensor& right,
                loss_sum,
                right,
                {},
-               CopyState(net_, sgd_, {batches_.device()})};
+               CopyState(net_, sgd_, devices_)};
   mark.check = CheckFinite(mark.state, loss_sum);
   return mark;
 }
@@ -226,18 +240,17 @@ absl::Status Trainer::Look(const Mark& mark, const Mark& good) {
 }
 
 absl::Status Trainer::Explain(const Mark& good) {
-  const std::vector<Device> devices = {batches_.device()};
-  absl::Status restored = RestoreState(good.state, net_, sgd_, devices);
+  absl::Status restored = RestoreState(good.state, net_, sgd_, devices_);
   if (!restored.ok()) return restored;
   batches_.SetPosition(good.next);
   while (true) {
     const LoaderPosition at = batches_.position();
     const std::optional<Batch> batch = batches_.Next();
     if (!batch) break;
-    const TrainingState before = CopyState(net_, sgd_, devices);
+    const TrainingState before = CopyState(net_, sgd_, devices_);
     const Tensor loss = step_(*batch).loss;
-    if (Item(CheckFinite(CopyState(net_, sgd_, devices), loss)) == 0) continue;
-    restored = RestoreState(before, net_, sgd_, devices);
+    if (Item(CheckFinite(CopyState(net_, sgd_, devices_), loss)) == 0) continue;
+    restored = RestoreState(before, net_, sgd_, devices_);
     if (!restored.ok()) return restored;
     Results results;
     {
@@ -245,7 +258,7 @@ absl::Status Trainer::Explain(const Mark& good) {
       step_(*batch);
     }
     const std::string first = results.FirstNotFinite();
-    restored = RestoreState(before, net_, sgd_, devices);
+    restored = RestoreState(before, net_, sgd_, devices_);
     if (!restored.ok()) return restored;
     return absl::OutOfRangeError(absl::StrFormat(
         "the training left the finite numbers in batch %d of epoch %d, where "

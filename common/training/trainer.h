@@ -27,10 +27,12 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/data/loader.h"
+#include "common/device/device.h"
 #include "common/nn/module.h"
 #include "common/nn/sgd.h"
 #include "common/tensor/tensor.h"
@@ -75,9 +77,10 @@ class Trainer {
   // Begins at the batches' position. Takes MakeTrainStep's step.
   Trainer(nn::Module& net, nn::SGD& sgd, DataLoader& batches,
           TrainerHooks hooks = {});
-  // The same with another step.
+  // The same with another step. devices: those on which it draws random
+  // numbers; the batches' if there are none.
   Trainer(nn::Module& net, nn::SGD& sgd, DataLoader& batches,
-          TrainerHooks hooks, TrainStep step);
+          TrainerHooks hooks, TrainStep step, std::vector<Device> devices = {});
 
   // Trains to the end of the epoch: true. False if `stop` returned true: all
   // batches that were begun are done, and the next call goes on. Waits.
@@ -88,7 +91,8 @@ class Trainer {
   // Exact when RunEpoch has returned a value.
   const TrainingProgress& progress() const { return progress_; }
   // Goes on with another run's, whose state was restored. Throws
-  // std::invalid_argument if there is no such batch.
+  // std::invalid_argument if there is no such batch, or its samples are not
+  // those before it.
   void SetProgress(const TrainingProgress& progress);
 
  private:
@@ -114,6 +118,7 @@ class Trainer {
   DataLoader& batches_;
   const TrainerHooks hooks_;
   const TrainStep step_;
+  const std::vector<Device> devices_;
   TrainingProgress progress_;
 };
 

@@ -234,6 +234,48 @@ TEST(Trainer, FindsTheBatchAfterWhichAParameterIsInfinite) {
   }
 }
 
+TEST(Trainer, DrawsTheNumbersOfAllItsDevicesAgain) {
+  ARun run(1, {0.1}, {}, /*batch_size=*/3);
+  const Device other = AllDevices()[1];
+  ManualSeed(5, other);
+  const TrainStep step = MakeTrainStep(run.net, run.sgd);
+  std::int64_t bad = 0;
+  Trainer trainer(run.net, run.sgd, run.batches, {},
+                  [&](const Batch& batch) {
+                    const StepResult result = step(batch);
+                    if (Item(Rand({}, other)) > 0.8) {
+                      if (bad == 0) bad = run.batches.position().batch;
+                      const NoGradGuard guard;
+                      FillInPlace(nn::Parameters(run.net)[1],
+                                  std::numeric_limits<double>::infinity());
+                    }
+                    return result;
+                  },
+                  {run.device, other});
+  const absl::Status status = trainer.RunEpoch().status();
+  ASSERT_GT(bad, 1);
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr(absl::StrCat("batch ", bad, " of epoch 1")));
+}
+
+TEST(Trainer, RefusesProgressThatIsNotOfItsBatch) {
+  ARun run(1);
+  TrainingProgress progress;
+  progress.next = {0, 5};  // of 5
+  for (const std::int64_t samples :
+       {std::int64_t{0}, std::int64_t{69}, std::int64_t{1} << 53}) {
+    progress.samples = samples;
+    EXPECT_THAT(ThrownText([&] { run.trainer.SetProgress(progress); }),
+                HasSubstr("there are 70 samples before it"));
+  }
+  progress.samples = 70;
+  progress.right = 71;
+  EXPECT_THAT(ThrownText([&] { run.trainer.SetProgress(progress); }),
+              HasSubstr("71 of 70 samples right"));
+  progress.right = 70;
+  run.trainer.SetProgress(progress);
+}
+
 TEST(Trainer, RefusesParametersElsewhereAndNoImages) {
   const std::vector<Device> devices = AllDevices();
   ASSERT_GE(devices.size(), 2u);
@@ -382,6 +424,11 @@ TEST(ProgressView, ATerminalHasCurvesAndABarThatGoAway) {
                                 "0:15 left\n")));
   }
   EXPECT_THAT(out.str(), HasSubstr("\033[J"));
+  // More samples than there are.
+  std::ostringstream full;
+  ProgressView overfull(full, /*rows=*/5, {10, 1});
+  overfull.Look(Progress());
+  EXPECT_THAT(full.str(), HasSubstr("##]"));
   // Too low for the curves.
   std::ostringstream low;
   ProgressView view(low, /*rows=*/5, {10, 1000});
