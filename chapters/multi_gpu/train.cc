@@ -273,8 +273,9 @@ class Training {
     const auto& options = options_.checkpoint->options;
     const auto before = options.find(name);
     if (before == options.end() || before->second == now) return;
-    view_.Line(Wrap(absl::StrFormat("It was made with %s, and this is %s: %s",
-                                    before->second, now, so)));
+    const std::string text = Wrap(absl::StrFormat(
+        "It was made with %s, and this is %s: %s", before->second, now, so));
+    view_.Line(text.substr(0, text.size() - 1));
   }
 
   // "cpu (AMD EPYC), cpu (AMD EPYC)"
