@@ -18,6 +18,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
 #include "chapters/multi_gpu/inventory.h"
 #include "chapters/multi_gpu/networks.h"
 #include "chapters/multi_gpu/scratch.h"
@@ -62,6 +63,13 @@ std::vector<Device> AtLeastTwo() {
   return devices;
 }
 
+// What there is to say only about devices in one CPU.
+std::string OnCpus(const std::string& fact) {
+  return AllDevices()[0].type() == DeviceType::kCpu ? fact : "";
+}
+
+std::string Median(const Figure& time) { return FormatMedian(time.value, "s"); }
+
 Judgement SeveralDevices() {
   const std::size_t count = AllDevices().size();
   return Counted(count > 1, "2 asked for", absl::StrCat(count));
@@ -94,7 +102,12 @@ void In9(Cell& cell) {
   const Tensor x = Rand({512, 512}, first);
   Tensor y = MatMul(x, x);
   Synchronize(first);
-  for (int i = 0; i < cell.BySize(50, 200, 2000); ++i) y = MatMul(x, x);
+  const Timer timer;
+  y = MatMul(x, x);
+  Synchronize(first);
+  // As many as keep it busy for a while.
+  const double products = cell.BySize(0.2, 0.5, 0.5) / timer.Seconds();
+  for (int i = 0; i < std::min(products, 5000.0); ++i) y = MatMul(x, x);
   const std::vector<DeviceState> mine = TableDevices(/*seconds=*/0.05);
   Synchronize(first);
   std::string note;
@@ -233,7 +246,9 @@ void C12(Cell& cell) {
   const std::vector<float> before = ToVector<float>(new_net.weight());
   const auto loaded = nn::LoadStateDict(new_net, path);
   std::cout << "nn::LoadStateDict(new_net, path):\n"
-            << Wrap(std::string(loaded.status().message()), "  ");
+            << Wrap(absl::StrReplaceAll(loaded.status().message(),
+                                        {{"\t", "  "}}),
+                    "  ");
   cell.Check(ToVector<float>(new_net.weight()) == before, "nothing is loaded");
   int known = 0;
   const auto names = nn::StateDict(new_net);
@@ -382,14 +397,17 @@ void ClaimSplits(Cell& cell, const Timings& t, const Moves& moves) {
           from)));
   cell.Claim("Data parallelism is {} as fast as the next best.",
              Faster(t["data"], *other, 1.05),
-             OneDeviceOr("Next best: " + other->completion.label + "."));
+             OneDeviceOr(absl::StrFormat(
+                 "Next best is %s, which moves %s; data parallelism moves %s.",
+                 other->completion.label,
+                 FormatBytes(moves.at(other->completion.label).at(256)),
+                 FormatBytes(moves.at("data").at(256)))));
   const Timing& parts = t["layers, 4 parts"];
-  cell.Claim(
-      "Micro-batches make the pipeline {} as fast.",
-      Faster(t["layers, 4 parts"], t["layers, 1 batch"], 1.1),
-      OneDeviceOr(absl::StrFormat("With 4 parts its calls take %s of %s.",
-                                  FormatMedian(parts.enqueue.value, "s"),
-                                  FormatMedian(parts.completion.value, "s"))));
+  cell.Claim("Micro-batches make the pipeline {} as fast.",
+             Faster(t["layers, 4 parts"], t["layers, 1 batch"], 1.1),
+             OneDeviceOr(absl::StrFormat(
+                 "With 4 parts its calls take %s of %s.", Median(parts.enqueue),
+                 Median(parts.completion))));
 }
 
 // %%
@@ -399,7 +417,7 @@ void ClaimSplits(Cell& cell, const Timings& t, const Moves& moves) {
 void ThreeSplits(Cell& cell) {
   const std::vector<Device> devices = AtLeastTwo();
   const int stages = static_cast<int>(devices.size());
-  const std::int64_t width = cell.BySize(256, 256, 1024);
+  const std::int64_t width = cell.BySize(64, 256, 1024);
   const SplitNet net = MakeSplitNet(stages, width, 2 * width, devices[0]);
   const std::vector<std::pair<std::string, Step>> splits = {
       {"one device", OneDevice(net)},
@@ -599,16 +617,18 @@ void LeNetScratch(Cell& cell) {
   const double by_one = TrainLeNet(one, size, 0.2, epochs, training, test);
   const double by_two = TrainLeNet(two, size, 0.2, epochs, training, test);
 
-  DataLoader loader(training, {256}, one[0]);
+  DataLoader loader(training, {size}, one[0]);
   const Batch batch = *loader.Next();
   ReplicaSet alone = Replicate(LeNet().init(one[0]), one);
   ReplicaSet both = Replicate(alone.params[0], two);
   const auto step = [&](ReplicaSet* replicas) {
     TrainBatch(LeNet(), batch.images, batch.labels, *replicas, 0.01);
   };
-  const Timings t = cell.TimeInterleaved(
-      {{"a step of 256, one device", one, [&] { step(&alone); }},
-       {"a step of 256, two devices", AllDevices(), [&] { step(&both); }}});
+  const Timings t =
+      cell.TimeInterleaved({{absl::StrFormat("a step of %d, one device", size),
+                             one, [&] { step(&alone); }},
+                            {absl::StrFormat("a step of %d, two devices", size),
+                             AllDevices(), [&] { step(&both); }}});
   cell.PrintTimes(t);
   for (std::size_t p = 0; p < alone.params[0].size(); ++p) {
     const std::vector<float> expected = ToVector<float>(alone.params[0][p]);
@@ -627,11 +647,13 @@ void LeNetScratch(Cell& cell) {
       "For a model this small no meaningful speed-up: {} as fast on two.",
       Given(SeveralDevices(), AboutEqual(slow.completion, fast.completion, 1.2),
             "devices"),
-      OneDeviceOr(absl::StrFormat(
-          "A step is %s of work, and asked for in %s: no small model "
-          "for such devices.",
-          FormatDuration(slow.completion.value.median),
-          FormatDuration(slow.enqueue.value.median))));
+      OneDeviceOr(
+          absl::StrFormat("A step takes %s on one device and %s on two, and is "
+                          "asked for in %s and %s.",
+                          Median(slow.completion), Median(fast.completion),
+                          Median(slow.enqueue), Median(fast.enqueue)) +
+          OnCpus(" Virtual devices launch work by a function call and have "
+                 "no link between them: little of a step is not work.")));
 }
 // %%
 
@@ -722,13 +744,12 @@ void C2(Cell& cell) {
   const double xavier = accuracies["Xavier"].back();
   cell.Claim("With the notebook's N(0, 0.01) it learns: accuracy {}.",
              Counted(book > 0.2, "chance: 0.10", absl::StrFormat("%.2f", book)),
-             absl::StrFormat("After all epochs it is where it began. With "
-                             "Xavier's: %.2f.",
-                             xavier));
+             absl::StrFormat("In the same epochs %.2f with Xavier's.", xavier));
   cell.Claim(
       "With Xavier's first weights it learns: accuracy {}.",
       Counted(xavier > 0.2, "chance: 0.10", absl::StrFormat("%.2f", xavier)),
-      "The epochs were too few.");
+      absl::StrFormat("After %d epochs; the first ended at %.2f.",
+                      accuracies["Xavier"].size(), accuracies["Xavier"][0]));
 }
 // %%
 
@@ -792,13 +813,17 @@ void ResNet18(Cell& cell) {
   cell.Claim("Two devices do {} the samples of one, with ResNet-18.",
              Given(SeveralDevices(), Above(gains[1], 1.5), "devices"),
              OneDeviceOr(absl::StrFormat(
-                 "A step with %d samples each adds up %s of gradients.", each,
-                 FormatBytes(4 * parameters))));
-  cell.Claim(
-      "ResNet-18 scales {} as well as LeNet.",
-      Given(SeveralDevices(), Less(gains[0], gains[1], 1.05), "devices"),
-      OneDeviceOr(absl::StrFormat("LeNet gains %s: its step is long here, too.",
-                                  FormatFactor(gains[0].value.median))));
+                 "A step adds up %s of gradients, with %d samples each: it "
+                 "takes %s, and %s on one device.",
+                 FormatBytes(4 * parameters), each, Median(t[3].completion),
+                 Median(t[2].completion))));
+  cell.Claim("ResNet-18 scales {} as well as LeNet.",
+             Given(SeveralDevices(), Less(gains[0], gains[1], 1.05), "devices"),
+             OneDeviceOr(absl::StrFormat(
+                 "They gain %s and %s; LeNet's step takes %s, asked for in %s.",
+                 FormatFactor(gains[1].value.median),
+                 FormatFactor(gains[0].value.median), Median(t[0].completion),
+                 Median(t[0].enqueue))));
 }
 // %%
 
@@ -869,13 +894,15 @@ void Forgotten(Cell& cell) {
   cell.Claim("Without it they are {} apart.",
              Counted(drifted > 0.1, "more than 0.1 expected",
                      absl::StrFormat("%.2f", drifted)),
-             "");
+             absl::StrFormat("After %d steps.", steps));
   cell.Claim(
       "Forgetting it costs {} of accuracy.",
       Counted(without < accuracy - 0.01,
               absl::StrFormat("%.3f with it, %.3f without", accuracy, without),
               absl::StrFormat("%.3f", accuracy - without)),
-      "So little that nobody looks for a mistake.");
+      absl::StrFormat("Replica 0 learns from its shards alone, too, though it "
+                      "is %.2f from the last one.",
+                      drifted));
 }
 // %%
 
@@ -892,7 +919,7 @@ constexpr CellText kStraggler = {
         "worth, and what is 3:1?",
     .learn =
         "shards of a batch need not be equal: the sum of their gradients is "
-        "the same. Split by speed.",
+        "the same. Split by speed: DataParallelOptions has a split for this.",
 };
 
 // %% d2l/straggler
@@ -923,8 +950,8 @@ void Straggler(Cell& cell) {
   }
   const std::string why =
       absl::StrFormat("Asking takes %s of the %s that an even split takes.",
-                      FormatMedian(t["one slow, even"].enqueue.value, "s"),
-                      FormatMedian(t["one slow, even"].completion.value, "s"));
+                      Median(t["one slow, even"].enqueue),
+                      Median(t["one slow, even"].completion));
   cell.Claim("A slow device makes an even split take {} as long.",
              Faster(t["all fast, even"], t["one slow, even"], kClearly),
              OneDeviceOr(why));
@@ -954,7 +981,7 @@ constexpr CellText kOverlap = {
 // LinkedMlp: chapters/multi_gpu/networks.cc; EmulatedLink:
 // common/parallel/data_parallel.h
 void OverlapLink(Cell& cell) {
-  const std::int64_t batch = cell.BySize(512, 1024, 8192);
+  const std::int64_t batch = cell.BySize(64, 1024, 8192);
   const Tensor x = Rand({batch, 784}, TryGpu());
   const Tensor y = RandInt(0, 10, {batch}, TryGpu());
   std::vector<Alternative> steps;
@@ -978,21 +1005,25 @@ void OverlapLink(Cell& cell) {
     cell.Check(ToVector<float>(nn::Parameters(*net)[0]) == expected,
                "the same parameters, bit for bit");
   }
+  const auto medians = [&](const std::string& link) {
+    return absl::StrFormat("A step takes %s at the end, %s overlapped",
+                           Median(t[link + ", at the end"].completion),
+                           Median(t[link + ", overlapped"].completion));
+  };
   cell.Claim(
       "In one machine's memory, overlapping is {} as fast.",
       Given(SeveralDevices(),
             Faster(t["memory, overlapped"], t["memory, at the end"], 1.1),
             "devices"),
-      OneDeviceOr(absl::StrFormat(
-          "At the end, the sums take little: a step takes %s.",
-          FormatMedian(t["memory, at the end"].completion.value, "s"))));
-  cell.Claim(
-      "Over the emulated link, overlapping is {} as fast.",
-      Given(SeveralDevices(),
-            Faster(t["emulated link, overlapped"],
-                   t["emulated link, at the end"], 1.1),
-            "devices"),
-      OneDeviceOr("Little is left to compute when the first bucket is full."));
+      OneDeviceOr(medians("memory") +
+                  OnCpus(": the sums are work for the same cores") + "."));
+  cell.Claim("Over the emulated link, overlapping is {} as fast.",
+             Given(SeveralDevices(),
+                   Faster(t["emulated link, overlapped"],
+                          t["emulated link, at the end"], 1.1),
+                   "devices"),
+             OneDeviceOr(medians("emulated link") + "; without the link " +
+                         Median(t["memory, at the end"].completion) + "."));
 }
 // %%
 
@@ -1079,6 +1110,10 @@ void ParameterServer(Cell& cell) {
   cell.ShowIfVerbose(PlotTimeByDevices({2, 4, 8, 16, 32}, 160e6, [](int gpus) {
                        return Topology::NvSwitch(gpus, 54e9);
                      }).Draw("160 MB by number of GPUs, simulated"));
+  const std::size_t others = devices.size() - 1;
+  const std::string both = absl::StrFormat(
+      "Both move %s in all%s.", FormatBytes(2 * others * 4 * n),
+      OnCpus(", and one memory has all of it to read and write"));
   cell.Claim("{} of the book's figures are those of the simulation.",
              Counted(equal == 4, "4 asked for", absl::StrCat(equal, " of 4")),
              "In the ring each device sends 2 (n - 1) parts of an n-th: 5.19 "
@@ -1086,12 +1121,12 @@ void ParameterServer(Cell& cell) {
   cell.Claim(
       "Shared among the devices, the adding is {} as fast as on one.",
       Given(SeveralDevices(), Faster(t["split"], t["star"], 1.1), "devices"),
-      OneDeviceOr(
-          "With two devices both read and write nearly as many bytes."));
+      OneDeviceOr(both));
   cell.Claim(
       "The ring is {} as fast as the split.",
       Given(SeveralDevices(), Faster(t["ring"], t["split"], 1.05), "devices"),
-      OneDeviceOr("Here is no ring of links: all copies share one memory."));
+      OneDeviceOr(absl::StrFormat("%s The ring takes %d rounds, the split 2.",
+                                  both, 2 * others)));
 }
 // %%
 
