@@ -21,15 +21,18 @@ from torch.nn import functional as F
 import pytorch_nets
 
 BINARY = "bazel-bin/tests/peers/training_steps"
-LR = {"lenet": 0.05, "resnet18": 0.01}
+# Of steps that do not overshoot: where the loss jumps, so does any difference.
+LR = {"lenet": 0.02, "resnet18": 0.01}
 MOMENTUM = 0.9
-# The largest relative difference of a loss. Rounding grows from step to step;
-# ResNet-18's in float32 is for three steps, later ones differ by more.
+# The largest difference of a loss, in units of the first. PyTorch's own float32
+# is that far from its float64: with ResNet-18 and 16 images a step, 1e-2 after
+# 12 steps (ours 1.4e-2), since an activation that rounds to the other side of 0
+# changes what is learnt from it; with LeNet, 2e-7 after 50.
 TOLERANCE = {
     ("lenet", torch.float64): 1e-9,
-    ("lenet", torch.float32): 5e-3,
+    ("lenet", torch.float32): 1e-5,
     ("resnet18", torch.float64): 1e-9,
-    ("resnet18", torch.float32): 1e-2,
+    ("resnet18", torch.float32): 5e-2,
 }
 NETS = {"lenet": pytorch_nets.lenet, "resnet18": pytorch_nets.resnet18}
 
@@ -87,8 +90,8 @@ def compare(binary, name, dtype, steps, batch):
         return ours, theirs, load_file(out), net.state_dict()
 
 
-def relative(ours, theirs):
-    return max(abs(a - b) / abs(b) for a, b in zip(ours, theirs))
+def difference_of(ours, theirs):
+    return max(abs(a - b) for a, b in zip(ours, theirs)) / theirs[0]
 
 
 def main():
@@ -103,8 +106,8 @@ def main():
         for dtype in (torch.float64, torch.float32):
             ours, theirs, _, _ = compare(args.binary, name, dtype, args.steps,
                                          args.batch_size)
-            difference, most = relative(ours, theirs), TOLERANCE[name, dtype]
-            print("%s, %s: the losses differ by %.1e at most; allowed: %.0e"
+            difference, most = difference_of(ours, theirs), TOLERANCE[name, dtype]
+            print("%s, %s: the losses differ by %.1e of the first at most; allowed: %.0e"
                   % (name, dtype, difference, most))
             for step in range(0, len(ours), max(1, len(ours) // 10)):
                 print("  step %2d   ours %.12f   PyTorch %.12f"

@@ -24,13 +24,15 @@ class TrainingParityTest(unittest.TestCase):
         ours, theirs, our_state, their_state = parity.compare(
             BINARY, name, dtype, steps, batch)
         self.assertEqual(len(ours), steps)
-        if steps >= 20:  # then it is worth comparing only if something was learnt
-            self.assertLess(min(theirs[-5:]), 0.9 * theirs[0])
+        # It is worth comparing only if something was learnt.
+        self.assertLess(min(theirs[-5:]), 0.9 * theirs[0])
         tolerance = parity.TOLERANCE[name, dtype]
-        self.assertLessEqual(parity.relative(ours, theirs), tolerance)
+        self.assertLessEqual(parity.difference_of(ours, theirs), tolerance)
         self.assertEqual(sorted(our_state), sorted(their_state))
         for key, value in their_state.items():
             self.assertEqual(our_state[key].dtype, value.dtype, key)
+            if tolerance > 1e-5:
+                continue  # nothing follows for a single parameter
             scale = value.abs().max().item()
             difference = (our_state[key] - value).abs().max().item()
             self.assertLessEqual(difference, 20 * tolerance * scale, key)
@@ -42,12 +44,10 @@ class TrainingParityTest(unittest.TestCase):
         self.check("lenet", torch.float32, steps=50, batch=16)
 
     def test_resnet18_in_float64(self):
-        self.check("resnet18", torch.float64, steps=20, batch=4)
+        self.check("resnet18", torch.float64, steps=50, batch=4)
 
     def test_resnet18_in_float32(self):
-        # In a small batch, one activation on the other side of 0 is felt: its
-        # gradient is of another size, and later steps are not comparable.
-        self.check("resnet18", torch.float32, steps=3, batch=4)
+        self.check("resnet18", torch.float32, steps=12, batch=16)
 
     def test_state_dicts(self):
         for name in parity.NETS:
