@@ -242,8 +242,7 @@ absl::Status CheckHost(const TrainOptions& options) {
   }
   return absl::InvalidArgumentError(absl::StrFormat(
       "--allreduce=host asked for, which adds in a CPU device's memory; "
-      "--devices=%s has none. Say --devices=%scpu:0 --num_gpus=%d, or leave "
-      "--allreduce out.",
+      "--devices=%s has none. Say --devices=%scpu:0 --num_gpus=%d.",
       absl::GetFlag(FLAGS_devices), named, options.devices.size()));
 }
 
