@@ -5,7 +5,7 @@
 #   tools/check_tidy.sh [FILE...]
 #
 # Without files: the core, common/autograd, base, device, tensor, ops, graph, nn,
-# parallel, safetensors and training, but for tests, benchmarks, fakes and CUDA.
+# parallel, safetensors and training, but for tests, benchmarks, fakes, CUDA and MPI.
 # Everything would take longer than a build. Versions differ; 14, Debian 12's, is the
 # one that counts. Needs the libraries of third_party/debian-packages.txt.
 set -euo pipefail
@@ -18,7 +18,7 @@ if [[ ${#files[@]} -eq 0 ]]; then
     'common/tensor/*.cc' 'common/ops/*.cc' 'common/graph/*.cc' \
     'common/nn/*.cc' 'common/parallel/*.cc' 'common/safetensors/*.cc' \
     'common/training/*.cc' \
-    | grep -Ev '_(test|benchmark|fuzz)\.cc$|/(fake|test)[a-z_]*\.cc$|/cuda/')
+    | grep -Ev '_(test|benchmark|fuzz)\.cc$|/(fake|test)[a-z_]*\.cc$|/(cuda|mpi)/')
 fi
 printf '%s\0' "${files[@]}" \
   | xargs -0 -P "$(nproc)" -I FILE clang-tidy --quiet FILE -- -std=c++17 -I. 2>&1 \
