@@ -169,8 +169,8 @@ void ThreeToOne(benchmark::State& state, Device first, Device second) {
 // --- d2l/overlap-link ------------------------------------------------------
 
 template <bool overlap>
-void Linked(benchmark::State& state, Device, Device) {
-  const auto net = LinkedMlp(overlap, /*link=*/true);
+void Linked(benchmark::State& state, Device first, Device second) {
+  const auto net = LinkedMlp({first, second}, overlap, /*link=*/true);
   const Tensor x = Rand({1024, 784}, net->devices()[0]);
   const Tensor y = RandInt(0, kClasses, {1024}, net->devices()[0]);
   Steps(state, net->devices(), 1024, [&] { net->Step(x, y, {/*lr=*/0.01}); });

@@ -349,9 +349,10 @@ constexpr CellText kThreeSplits = {
         "operations.",
     .predict = "which moves the fewest bytes, and does the batch matter?",
     .learn =
-        "data parallelism moves all weights, whatever the batch; the others "
-        "move activations, in proportion to it. What makes it practical is "
-        "that any network splits so, evenly, without a bubble.",
+        "data parallelism moves all weights, whatever the batch, and the "
+        "inputs; the others move activations, in proportion to the batch. What "
+        "makes it practical is that any network splits so, evenly, without a "
+        "bubble.",
 };
 
 // %% d2l/three-splits
@@ -913,7 +914,7 @@ constexpr CellText kStraggler = {
     .context =
         "A step ends when the slowest device has its gradients. Here the last "
         "device does the work of its shard three times, as a slow one would; "
-        "then it gets a quarter of what the others get together: 3:1 for two.",
+        "then it gets a third of what each other device gets: 3:1 for two.",
     .predict =
         "two devices, one three times as slow: what is an even split "
         "worth, and what is 3:1?",
@@ -941,11 +942,11 @@ void Straggler(Cell& cell) {
         [&] { SlowStep(net, batch, replicas, evenly, 1); }},
        {"one slow, even", AllDevices(),
         [&] { even = SlowStep(net, batch, replicas, evenly, 3); }},
-       {"one slow, 3:1", AllDevices(),
+       {"one slow, by speed", AllDevices(),
         [&] { by_plan = SlowStep(net, batch, replicas, by_speed, 3); }}});
   cell.PrintTimes(t);
   for (std::size_t p = 0; p < even[0].size(); ++p) {
-    cell.CheckClose("gradients by 3:1", ToVector<float>(by_plan[0][p]),
+    cell.CheckClose("gradients by speed", ToVector<float>(by_plan[0][p]),
                     ToVector<float>(even[0][p]), 1e-3);
   }
   const std::string why =
@@ -955,8 +956,8 @@ void Straggler(Cell& cell) {
   cell.Claim("A slow device makes an even split take {} as long.",
              Faster(t["all fast, even"], t["one slow, even"], kClearly),
              OneDeviceOr(why));
-  cell.Claim("Split 3:1, the step is {} as fast as split evenly.",
-             Faster(t["one slow, 3:1"], t["one slow, even"], kClearly),
+  cell.Claim("Split by speed, the step is {} as fast as split evenly.",
+             Faster(t["one slow, by speed"], t["one slow, even"], kClearly),
              OneDeviceOr(why));
 }
 // %%
@@ -989,7 +990,7 @@ void OverlapLink(Cell& cell) {
   for (const bool link : {false, true}) {
     for (const bool overlap : {false, true}) {
       ManualSeed(5);
-      nets.push_back(LinkedMlp(overlap, link));
+      nets.push_back(LinkedMlp(AllDevices(), overlap, link));
       steps.push_back({absl::StrCat(link ? "emulated link" : "memory",
                                     overlap ? ", overlapped" : ", at the end"),
                        AllDevices(), [&x, &y, net = nets.back()] {

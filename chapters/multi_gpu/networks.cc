@@ -68,17 +68,18 @@ double EvaluateAccuracy(nn::Module& net, const Dataset& data, Device device) {
   return Item(right) / static_cast<double>(data.size());
 }
 
-std::shared_ptr<DataParallel> LinkedMlp(bool overlap, bool link) {
+std::shared_ptr<DataParallel> LinkedMlp(const std::vector<Device>& devices,
+                                        bool overlap, bool link) {
   DataParallelOptions options;
   options.overlap = overlap;
   options.first_bucket_bytes = options.bucket_bytes = std::int64_t{1} << 18;
   if (link) options.emulated_link = EmulatedLink{2e-4, 2.5e8};
-  const Device first = TryGpu();
+  const Device first = devices[0];
   return std::make_shared<DataParallel>(
       nn::Sequential(nn::Linear(784, 512, true, first), nn::ReLU(),
                      nn::Linear(512, 512, true, first), nn::ReLU(),
                      nn::Linear(512, 10, true, first)),
-      NumbersOf(AllDevices()), options);
+      NumbersOf(devices), options);
 }
 
 }  // namespace d2l::multi_gpu

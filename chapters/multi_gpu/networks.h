@@ -40,10 +40,11 @@ double TrainEpoch(DataParallel& net, DataLoader& loader, double lr);
 // The part of the data that the network has right.
 double EvaluateAccuracy(nn::Module& net, const Dataset& data, Device device);
 
-// Linear(784, 512), ReLU, Linear(512, 512), ReLU, Linear(512, 10) on all
+// Linear(784, 512), ReLU, Linear(512, 512), ReLU, Linear(512, 10) on these
 // devices, with buckets of 256 KiB; over an emulated link if `link`: 0.2 ms,
 // and 0.25 GB/s.
-std::shared_ptr<DataParallel> LinkedMlp(bool overlap, bool link);
+std::shared_ptr<DataParallel> LinkedMlp(const std::vector<Device>& devices,
+                                        bool overlap, bool link);
 
 }  // namespace d2l::multi_gpu
 
