@@ -1,7 +1,6 @@
 #include "common/nn/state_dict.h"
 
 #include <map>
-#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -145,11 +144,11 @@ absl::Status SaveStateDict(const Module& module, const std::string& path,
   return safetensors::SaveFile(StateDict(module), path, metadata);
 }
 
-safetensors::NamedTensors ConsumePrefix(safetensors::NamedTensors state,
+safetensors::NamedTensors ConsumePrefix(const safetensors::NamedTensors& state,
                                         absl::string_view prefix) {
   safetensors::NamedTensors result;
-  for (auto& [key, tensor] : state) {
-    result[std::string(absl::StripPrefix(key, prefix))] = std::move(tensor);
+  for (const auto& [key, tensor] : state) {
+    result[std::string(absl::StripPrefix(key, prefix))] = tensor;
   }
   return result;
 }

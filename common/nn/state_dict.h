@@ -55,7 +55,7 @@ absl::Status SaveStateDict(const Module& module, const std::string& path,
 // The same tensors, without the prefix where a name begins with it: of
 // DataParallel's "module.", for example
 // (torch.nn.modules.utils.consume_prefix_in_state_dict_if_present).
-safetensors::NamedTensors ConsumePrefix(safetensors::NamedTensors state,
+safetensors::NamedTensors ConsumePrefix(const safetensors::NamedTensors& state,
                                         absl::string_view prefix);
 
 }  // namespace d2l::nn
