@@ -11,7 +11,7 @@ mapfile -t files < <({
   printf '%s\n' "${headers[@]}"
   git grep -l "${words[@]}" -- '*.cc'
   printf '#include "%s"\n' "${headers[@]}" | git grep -lF -f - -- '*.cc'
-} | grep -v '/cuda/' | sort -u)
+} | grep -Ev '/(cuda|mpi)/' | sort -u)
 printf '%s\0' "${files[@]}" \
   | xargs -0 -P "$(nproc)" -n 1 clang++ -std=c++17 -I. -fsyntax-only -x c++ \
     -Wthread-safety -Werror=thread-safety
