@@ -308,8 +308,8 @@ new_net.load_state_dict(torch.load('./8.4_model.pt'))  # 加载成功
     .course_printed = "加载成功",
     .predict = "do all replicas of the new net get the weights?",
     .learn =
-        "both must be wrapped, or neither. A file written this way asks "
-        "everyone who reads it to know DataParallel.",
+        "both must be wrapped, or neither. Only a "
+        "DataParallel can load a file written this way.",
 };
 
 // %% 001/c14

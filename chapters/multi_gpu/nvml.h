@@ -4,8 +4,8 @@
 //   absl::StatusOr<std::vector<GpuState>> gpus = NvmlGpus();
 //   if (!gpus.ok()) std::cerr << gpus.status().message() << "\n";
 //
-// The library is loaded when it is asked for: no program needs it to start. It
-// shows all GPUs, with numbers of its own: CUDA_VISIBLE_DEVICES does not hide
+// The first call loads the library, so a program starts without it. NVML shows
+// all GPUs, with numbers of its own: CUDA_VISIBLE_DEVICES does not hide
 // or renumber them. Thread-safe.
 
 #ifndef D2L_CHAPTERS_MULTI_GPU_NVML_H_
