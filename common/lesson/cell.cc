@@ -258,17 +258,19 @@ void Cell::PrintTimes(const Timings& timings) {
 }
 
 void Cell::Show(const Drawing& drawing) {
-  std::cout << "\n" << drawing.name << "\n\n" << drawing.text;
-  Keep(drawing);
+  const std::string text =
+      absl::StrCat("\n", drawing.name, "\n\n", drawing.text);
+  std::cout << text;
+  Keep(drawing, text);
 }
 
 void Cell::ShowIfVerbose(const Drawing& drawing) {
   if (verbose_) return Show(drawing);
-  Keep(drawing);
+  Keep(drawing, "");
 }
 
-void Cell::Keep(const Drawing& drawing) {
-  Shown shown{drawing.name, ""};
+void Cell::Keep(const Drawing& drawing, const std::string& text) {
+  Shown shown{drawing.name, "", text};
   if (!svg_.directory.empty()) {
     const std::string name =
         absl::StrCat(FilePart(svg_.lesson), "_", FilePart(result_->text.id),
@@ -289,7 +291,6 @@ void Cell::Keep(const Drawing& drawing) {
       throw std::runtime_error(
           absl::StrCat("--svg: ", std::string(written.message())));
     }
-    std::cout << "Written: " << shown.file << "\n";
   }
   result_->drawings.push_back(std::move(shown));
 }

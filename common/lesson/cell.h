@@ -47,6 +47,7 @@
 #include "common/lesson/judge.h"
 #include "common/lesson/lesson.h"
 #include "common/lesson/other_load.h"
+#include "common/lesson/source.h"
 
 namespace d2l {
 
@@ -69,6 +70,7 @@ struct Claimed {
 struct Shown {
   std::string name;
   std::string file;  // of the SVG; "" if none was written
+  std::string text;  // as it stands in the cell's output; "" if not printed
 };
 
 struct CellResult {
@@ -80,6 +82,10 @@ struct CellResult {
   std::vector<Shown> drawings = {};
   // While the cell ran; nothing if it is not known.
   std::optional<OtherLoad> load = std::nullopt;
+  std::string output = "";    // what its code printed
+  SourceExcerpt source = {};  // its code
+  std::string error = "";     // what it threw; "" if it returned
+  double seconds = 0;         // how long it ran
 };
 
 // Where the SVGs of a run go.
@@ -192,8 +198,8 @@ class Cell {
   void Check(bool right, const std::string& what);
 
  private:
-  // Writes the SVG, if one is wanted.
-  void Keep(const Drawing& drawing);
+  // Writes the SVG, if one is wanted. text: see Shown.
+  void Keep(const Drawing& drawing, const std::string& text);
 
   const Size size_;
   const bool verbose_;

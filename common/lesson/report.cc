@@ -34,6 +34,7 @@ Json ToJson(const CellResult& cell) {
   Json figures = Json::array();
   for (const Figure& figure : cell.figures) {
     figures.push_back({{"name", figure.Name()},
+                       {"label", figure.Name()},
                        {"unit", figure.unit},
                        {"median", figure.value.median},
                        {"low", figure.value.low},
@@ -50,7 +51,9 @@ Json ToJson(const CellResult& cell) {
   }
   Json drawings = Json::array();
   for (const Shown& drawing : cell.drawings) {
-    drawings.push_back({{"name", drawing.name}, {"file", drawing.file}});
+    drawings.push_back({{"name", drawing.name},
+                        {"file", drawing.file},
+                        {"text", drawing.text}});
   }
   const CellText& text = cell.text;
   Json also = Json::array();
@@ -63,8 +66,19 @@ Json ToJson(const CellResult& cell) {
           {"title", text.title},
           {"section", text.section},
           {"exercises", text.exercises},
+          {"context", text.context},
+          {"python", absl::StripAsciiWhitespace(text.python)},
+          {"course_printed", absl::StripAsciiWhitespace(text.course_printed)},
           {"predict", text.predict},
+          {"choices", Json::array()},
           {"learn", text.learn},
+          {"source",
+           {{"file", cell.source.file},
+            {"line", cell.source.line},
+            {"text", cell.source.text}}},
+          {"output", cell.output},
+          {"error", cell.error},
+          {"seconds", cell.seconds},
           {"figures", figures},
           {"claims", claims},
           {"drawings", drawings},
@@ -77,11 +91,17 @@ Json ToJson(const LessonResult& lesson) {
   Json devices = Json::array();
   for (const DeviceInfo& info : lesson.devices) {
     devices.push_back({{"name", info.device.ToString()},
-                       {"kind", DeviceKindName(info.kind)}});
+                       {"kind", DeviceKindName(info.kind)},
+                       {"description", info.Describe()}});
   }
   Json cells = Json::array();
   for (const CellResult& cell : lesson.cells) cells.push_back(ToJson(cell));
   return {{"lesson", lesson.lesson},
+          {"number", lesson.number},
+          {"title", lesson.title},
+          {"section", lesson.section},
+          {"lang", "en"},
+          {"size", SizeName(lesson.size)},
           {"notes", lesson.notes},
           {"devices", devices},
           {"cells", cells}};

@@ -4,17 +4,22 @@
 //   WriteAtomically("out.json", LessonJson(lesson));
 //
 // JSON of a lesson:
-//   {"lesson", "notes": [], "devices": [{"name", "kind"}],
+//   {"lesson", "number", "title", "section", "lang", "size", "notes": [],
+//    "devices": [{"name", "kind", "description"}],
 //    "cells": [{"id", "number", "also": [], "title", "section", "exercises",
-//    "predict", "learn",
-//    "figures": [{"name", "unit", "median", "low", "high"}],
+//    "context", "python", "course_printed", "predict", "choices": [], "learn",
+//    "source": {"file", "line", "text"}, "output", "error", "seconds",
+//    "figures": [{"name", "label", "unit", "median", "low", "high"}],
 //    "claims": [{"text", "verdict", "meaning", "number", "evidence",
 //    "reason"}],
-//    "drawings": [{"name", "file"}], "load": {"cores", "of"}}]}
+//    "drawings": [{"name", "file", "text"}], "load": {"cores", "of"}}]}
 // and of the course: {"lessons": [ … ]}. Times are in seconds, unit "s". The
-// text of a claim is the same in every run, with "{}" for the number; its
-// meaning has the number. The file of a drawing is "" if none was written; the
-// load is null if it is not known.
+// text of a claim and the name of a figure are the same in every run and every
+// language, with "{}" for the claim's number; its meaning has the number, and
+// meaning and label are in the run's language ("lang"). The output is what the
+// cell's code printed; where a drawing was printed, its text is part of it. The
+// error is "" unless the cell threw one. The file of a drawing is "" if none
+// was written; the load is null if it is not known.
 //
 // Pure functions; values own what they hold.
 
@@ -35,6 +40,11 @@ struct LessonResult {
   std::vector<DeviceInfo> devices;
   std::vector<CellResult> cells;
   std::vector<std::string> notes;  // see Circumstances
+  // See Lesson and LessonOptions.
+  int number = 0;
+  std::string title = "";
+  std::string section = "";
+  Size size = Size::kCourse;
 };
 
 std::string LessonJson(const LessonResult& lesson);

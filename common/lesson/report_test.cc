@@ -34,6 +34,8 @@ LessonResult SampleResult() {
                .also = {"001/c3"},
                .section = "d2l 13.2.1",
                .exercises = "2",
+               .context = "The same, and then we wait.",
+               .python = "\nwork()\n",
                .course_printed = "numpy: 0.2660 sec\ntorch: 0.0010 sec\n",
                .predict = "How long?",
                .learn = "Wait."};
@@ -51,22 +53,40 @@ LessonResult SampleResult() {
       {"\"quoted\"",
        {Verdict::kFails, "", std::string("\xff\n", 2), "Asking takes longer."}},
       {"third", {Verdict::kInconclusive, "1.1x", "1.30x asked for", "Noise."}}};
-  cell.drawings = {{"z = x", "d/z.svg"}};
+  cell.drawings = {{"z = x", "d/z.svg", "\nz = x\n\n[x]\n"}};
   cell.load = OtherLoad{0.5, 2};
+  cell.output = "printed \"this\"\n";
+  cell.source = {"void In4();\n", 7, "lesson.cc"};
+  cell.error = "[matmul] inner sizes";
+  cell.seconds = 1.5;
   return {
       "async_computation",
       {Info("cpu:0", DeviceKind::kVirtual), Info("cuda:0", DeviceKind::kReal)},
       {cell},
-      {"TF32 is allowed."}};
+      {"TF32 is allowed."},
+      2,
+      "Asynchronous computation",
+      "D2L 13.2",
+      Size::kSmall};
 }
 
 // Every member, and none besides.
 TEST(LessonJson, HasExactlyThisShape) {
   Json expected;
   expected["lesson"] = "async_computation";
+  expected["number"] = 2;
+  expected["title"] = "Asynchronous computation";
+  expected["section"] = "D2L 13.2";
+  expected["lang"] = "en";
+  expected["size"] = "small";
   expected["notes"] = {"TF32 is allowed."};
-  expected["devices"] = {{{"name", "cpu:0"}, {"kind", "virtual"}},
-                         {{"name", "cuda:0"}, {"kind", "real"}}};
+  const LessonResult sample = SampleResult();
+  expected["devices"] = {{{"name", "cpu:0"},
+                          {"kind", "virtual"},
+                          {"description", sample.devices[0].Describe()}},
+                         {{"name", "cuda:0"},
+                          {"kind", "real"},
+                          {"description", sample.devices[1].Describe()}}};
   Json cell;
   cell["id"] = "004/In4";
   cell["number"] = "2.2";
@@ -74,15 +94,21 @@ TEST(LessonJson, HasExactlyThisShape) {
   cell["title"] = "The true cost";
   cell["section"] = "d2l 13.2.1";
   cell["exercises"] = "2";
+  cell["context"] = "The same, and then we wait.";
+  cell["python"] = "work()";
+  cell["course_printed"] = "numpy: 0.2660 sec\ntorch: 0.0010 sec";
   cell["predict"] = "How long?";
+  cell["choices"] = Json::array();
   cell["learn"] = "Wait.";
+  cell["source"] = {
+      {"file", "lesson.cc"}, {"line", 7}, {"text", "void In4();\n"}};
+  cell["output"] = "printed \"this\"\n";
+  cell["error"] = "[matmul] inner sizes";
+  cell["seconds"] = 1.5;
   const auto figure = [](const char* name, const char* unit, double median,
                          double low, double high) {
-    return Json{{"name", name},
-                {"unit", unit},
-                {"median", median},
-                {"low", low},
-                {"high", high}};
+    return Json{{"name", name},     {"label", name}, {"unit", unit},
+                {"median", median}, {"low", low},    {"high", high}};
   };
   cell["figures"] = {
       figure("ten products, enqueue (cpu:0, virtual)", "s", 1e-5, 1e-5, 1.1e-5),
@@ -105,7 +131,8 @@ TEST(LessonJson, HasExactlyThisShape) {
             "Asking takes longer."),
       claim("third", "INCONCLUSIVE", "third", "1.1x", "1.30x asked for",
             "Noise.")};
-  cell["drawings"] = {{{"name", "z = x"}, {"file", "d/z.svg"}}};
+  cell["drawings"] = {
+      {{"name", "z = x"}, {"file", "d/z.svg"}, {"text", "\nz = x\n\n[x]\n"}}};
   cell["load"] = {{"cores", 0.5}, {"of", 2}};
   expected["cells"] = {cell};
   EXPECT_EQ(Json::parse(LessonJson(SampleResult())), expected);

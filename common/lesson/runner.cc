@@ -10,6 +10,7 @@
 #include <exception>
 #include <iostream>
 #include <optional>
+#include <streambuf>
 #include <string>
 #include <thread>
 #include <utility>
@@ -270,14 +271,47 @@ void ForgetFailures() {
   }
 }
 
+// While it lives, what is written to std::cout is kept as well. Not
+// thread-safe; nor is the order of what several threads print.
+class KeepOutput : private std::streambuf {
+ public:
+  KeepOutput() : out_(std::cout.rdbuf(this)) {}
+  ~KeepOutput() override { std::cout.rdbuf(out_); }
+  KeepOutput(const KeepOutput&) = delete;
+  KeepOutput& operator=(const KeepOutput&) = delete;
+
+  const std::string& text() const { return text_; }
+
+ private:
+  int_type overflow(int_type c) override {
+    const char one = traits_type::to_char_type(c);
+    return xsputn(&one, 1) == 1 ? c : traits_type::eof();
+  }
+  std::streamsize xsputn(const char* text, std::streamsize size) override {
+    text_.append(text, static_cast<std::size_t>(size));
+    return out_->sputn(text, size);
+  }
+  int sync() override { return out_->pubsync(); }
+
+  std::streambuf* const out_;
+  std::string text_;
+};
+
 // False if an error was thrown.
 bool RunCell(const Task& task, const Run& run, CellResult* result) {
   Cell cell(run.size, result, run.verbose, {run.svg, task.lesson->name});
-  std::string error;
+  std::string& error = result->error;
+  const KeepOutput kept;
+  const Timer timer;
+  const auto end = [&] {
+    result->seconds = timer.Seconds();
+    result->output = kept.text();
+  };
   try {
     task.cell->run(cell);
     // An operation whose result was not read may still fail: here, not later.
     WaitForAllDevices();
+    end();
     return true;
   } catch (const OutOfMemoryError& e) {
     error = absl::StrCat(e.what(), " ", SmallerSize(run.size));
@@ -286,6 +320,7 @@ bool RunCell(const Task& task, const Run& run, CellResult* result) {
   } catch (...) {
     error = "something that is not a std::exception was thrown";
   }
+  end();
   std::cout << std::flush;
   std::cerr << Wrap(error, absl::StrCat("Error in ", result->text.id, ": "))
             << std::flush;
@@ -296,13 +331,11 @@ bool RunCell(const Task& task, const Run& run, CellResult* result) {
 bool RunAndRecordCell(const Task& task, const Run& run, CellResult* result) {
   if (run.profile == nullptr) return RunCell(task, run, result);
   const std::string id = task.cell->text.id;
-  const absl::StatusOr<SourceExcerpt> source =
-      CellSource(task.lesson->file, id);
   bool ran = false;
   run.profile->Record(run.program == Program::kCourse
                           ? absl::StrCat(task.lesson->name, " ", id)
                           : id,
-                      {task.lesson->file, source.ok() ? source->line : 0},
+                      {task.lesson->file, result->source.line},
                       [&] { ran = RunCell(task, run, result); });
   return ran;
 }
@@ -311,6 +344,11 @@ bool RunAndRecordCell(const Task& task, const Run& run, CellResult* result) {
 void PrintCellResult(const CellResult& result, const Run& run,
                      const std::string& next) {
   const CellText& text = result.text;
+  for (const Shown& drawing : result.drawings) {
+    if (!drawing.file.empty()) {
+      std::cout << "Written: " << drawing.file << "\n";
+    }
+  }
   const std::string course = OneLine(text.course_printed);
   if (!course.empty()) {
     std::cout << WrapWords(course, "The course: ", "", Columns());
@@ -374,11 +412,23 @@ std::vector<LessonResult> RunAll(const std::vector<Task>& tasks, const Run& run,
     const Task& task = tasks[i];
     if (task.lesson != current) {
       current = task.lesson;
-      lessons.push_back({current->name, Devices(), {}, run.circumstances});
+      lessons.push_back({current->name,
+                         Devices(),
+                         {},
+                         run.circumstances,
+                         current->number,
+                         current->title,
+                         current->section,
+                         run.size});
       PrintLessonHead(*current, run);
     }
     PrintCellHead(task, run);
     CellResult result = {task.cell->text, task.number};
+    if (absl::StatusOr<SourceExcerpt> source =
+            CellSource(task.lesson->file, result.text.id);
+        source.ok()) {
+      result.source = *std::move(source);
+    }
     const LoadWatch watch;
     {
       const SlownessNotice notice(absl::StrFormat(

@@ -179,14 +179,29 @@ TEST(Runner, JsonIsWrittenWhereTheUserTypedTheCommand) {
   EXPECT_EQ(r.exit_code, 0) << r.output;
   const Json json = Json::parse(ReadFile(directory + "/out.json"));
   EXPECT_EQ(json["lesson"], "sample");
-  EXPECT_EQ(json["devices"], (Json{{{"name", "cpu:0"}, {"kind", "virtual"}},
-                                   {{"name", "cpu:1"}, {"kind", "virtual"}}}));
+  EXPECT_EQ(json["number"], 9);
+  EXPECT_EQ(json["title"], "A sample lesson");
+  EXPECT_EQ(json["size"], "course");
+  ASSERT_EQ(json["devices"].size(), 2u);
+  EXPECT_EQ(json["devices"][1]["name"], "cpu:1");
+  EXPECT_EQ(json["devices"][1]["kind"], "virtual");
   ASSERT_EQ(json["cells"].size(), 1u);
   const Json& cell = json["cells"][0];
   EXPECT_EQ(cell["id"], "s/good");
   EXPECT_EQ(cell["number"], "9.1");
   EXPECT_EQ(cell["title"], "A good cell");
   EXPECT_EQ(cell["also"], (Json{"t/good", "u/good"}));
+  EXPECT_EQ(cell["output"], "size 2, \"quoted\" \\n\n");
+  EXPECT_EQ(cell["python"], "with Benchmark():\n    work()");
+  EXPECT_EQ(cell["error"], "");
+  EXPECT_GT(cell["seconds"], 0.002);
+  const std::string& source =
+      cell["source"]["text"].get_ref<const std::string&>();
+  EXPECT_THAT(source, HasSubstr("void Good(Cell& cell) {\n"));
+  const std::string file = ReadFile(cell["source"]["file"]);
+  const int line = cell["source"]["line"];
+  const std::size_t at = file.find("// Work that takes this long.\n");
+  EXPECT_EQ(line, 1 + std::count(file.begin(), file.begin() + at, '\n'));
   ASSERT_EQ(cell["figures"].size(), 2u);
   EXPECT_EQ(cell["figures"][1]["name"],
             "two milliseconds, completion (cpu:1, virtual)");
@@ -207,8 +222,8 @@ TEST(Runner, SvgsAreWrittenWhereTheUserTypedTheCommand) {
       Sample({"--cell=s/draw", "--svg=new/drawings", "--json=out.json"},
              {absl::StrCat("BUILD_WORKING_DIRECTORY=", directory.string())});
   EXPECT_EQ(r.exit_code, 0) << r.output;
-  const Json drawings =
-      Json::parse(ReadFile(json_path))["cells"][0]["drawings"];
+  const Json cell = Json::parse(ReadFile(json_path))["cells"][0];
+  const Json& drawings = cell["drawings"];
   ASSERT_EQ(drawings.size(), 2u);
   EXPECT_EQ(drawings[0]["name"], "z = x * y + 2");
   EXPECT_EQ(drawings[0]["file"],
@@ -217,7 +232,12 @@ TEST(Runner, SvgsAreWrittenWhereTheUserTypedTheCommand) {
     const std::string svg = ReadFile(drawing["file"]);
     EXPECT_THAT(svg, HasSubstr("mul"));
     EXPECT_THAT(svg, HasSubstr("</svg>"));
+    EXPECT_THAT(r.output,
+                HasSubstr("Written: " + drawing["file"].get<std::string>()));
+    EXPECT_THAT(cell["output"].get<std::string>(),
+                HasSubstr(drawing["text"].get<std::string>()));
   }
+  EXPECT_THAT(cell["output"].get<std::string>(), Not(HasSubstr("Written:")));
   fs::remove_all(directory);
 }
 
@@ -511,7 +531,11 @@ TEST(Runner, UnwritableJsonIsRefusedBeforeAnythingRuns) {
 TEST(Runner, FailedCellStillLeavesWholeJson) {
   const std::string path = TempPath("failed.json");
   EXPECT_EQ(Sample({"--cell=s/throws,s/wrong", "--json=" + path}).exit_code, 1);
-  EXPECT_EQ(Json::parse(ReadFile(path))["cells"].size(), 2u);
+  const Json cells = Json::parse(ReadFile(path))["cells"];
+  ASSERT_EQ(cells.size(), 2u);
+  EXPECT_EQ(cells[1]["error"], "[matmul] inner sizes");
+  EXPECT_THAT(cells[0]["output"].get<std::string>(),
+              HasSubstr("WRONG RESULT in s/wrong"));
   fs::remove(path);
 }
 

@@ -97,6 +97,7 @@ absl::StatusOr<SourceExcerpt> CellSource(const std::string& file,
     return absl::NotFoundError(
         absl::StrCat(file, ": ", std::string(excerpt.status().message())));
   }
+  excerpt->file = file;
   return excerpt;
 }
 

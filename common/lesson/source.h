@@ -24,8 +24,9 @@
 namespace d2l {
 
 struct SourceExcerpt {
-  std::string text;  // whole lines; a blank one between two parts
-  int line = 0;      // of the first one in the file, from 1
+  std::string text;       // whole lines; a blank one between two parts
+  int line = 0;           // of the first one in the file, from 1
+  std::string file = "";  // of CellSource; ExtractCell does not know it
 };
 
 // NotFound if there is no such cell in `file_text`.
