@@ -140,6 +140,7 @@ struct Generator {
   }
 };
 std::array<std::array<Generator, kMaxDevices>, kDeviceTypes> generators;
+std::atomic<int> first_device_index{0};
 
 Generator& GeneratorOf(Device device) {
   return generators[static_cast<int>(device.type())][device.index()];
@@ -178,7 +179,8 @@ std::uint64_t RandomPrimitive::Launch(Stream& stream, const OpLabel& label,
       static_cast<std::uint64_t>(high_) - static_cast<std::uint64_t>(low_);
   std::uint64_t seed = generator.seed.load(std::memory_order_relaxed);
   if (per_device_) {  // a seed that is hardly anybody's
-    seed ^= std::uint64_t{0x9E3779B97F4A7C15} * (stream.device().index() + 1);
+    seed ^= std::uint64_t{0x9E3779B97F4A7C15} *
+            (first_device_index + stream.device().index() + 1);
   }
   const kernels::RandomState state = {
       seed, generator.offset.fetch_add(
@@ -389,6 +391,8 @@ void ManualSeed(std::uint64_t seed) {
     for (Generator& generator : of_type) generator.Seed(seed);
   }
 }
+
+void SetFirstDeviceIndex(int first) { first_device_index = first; }
 
 void ManualSeed(std::uint64_t seed, Device device) {
   SetGeneratorState({seed, 0}, device);

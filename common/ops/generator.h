@@ -7,6 +7,11 @@
 //
 // Both throw std::invalid_argument if the device is not in the table. Not while
 // another thread draws numbers there.
+//
+// What is to differ between devices, as dropout does, is drawn by a device's
+// index too. Where each of several processes has only some of the devices,
+// SetFirstDeviceIndex says how many come before this process's: device i draws
+// what device first + i of one process would.
 
 #ifndef D2L_COMMON_OPS_GENERATOR_H_
 #define D2L_COMMON_OPS_GENERATOR_H_
@@ -24,6 +29,8 @@ struct GeneratorState {
 
 GeneratorState GetGeneratorState(Device device);
 void SetGeneratorState(const GeneratorState& state, Device device);
+
+void SetFirstDeviceIndex(int first);
 
 }  // namespace d2l
 

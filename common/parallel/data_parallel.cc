@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <numeric>
 #include <stdexcept>
 
 #include "absl/strings/str_cat.h"
@@ -66,12 +67,19 @@ DataParallel::DataParallel(std::unique_ptr<nn::Module> net,
         "at least 1; got %d",
         options_.max_in_flight));
   }
-  if (options_.split.empty()) options_.split.assign(devices_.size(), 1);
-  if (options_.split.size() != devices_.size()) {
+  if (options_.process < 0 || options_.process >= options_.processes ||
+      (options_.processes > 1 && !options_.sum)) {
+    throw std::invalid_argument(absl::StrFormat(
+        "[DataParallel] process %d of %d wanted, and a function that adds up "
+        "for them; got %s",
+        options_.process, options_.processes,
+        options_.sum ? "both" : "no function: see mpi/mpi_world.h"));
+  }
+  if (options_.split.empty()) options_.split.assign(ranks(), 1);
+  if (static_cast<int>(options_.split.size()) != ranks()) {
     throw std::invalid_argument(absl::StrFormat(
         "[DataParallel] the split %s has %d weights for %d devices",
-        absl::StrJoin(options_.split, ":"), options_.split.size(),
-        devices_.size()));
+        absl::StrJoin(options_.split, ":"), options_.split.size(), ranks()));
   }
   ShardSizes(0, options_.split);  // throws if they are no weights
   nn::To(*net, devices_[0]);
@@ -129,13 +137,24 @@ void DataParallel::CheckBatch(const Tensor& x, SourceLocation at) const {
       x.Describe(), at.ToString()));
 }
 
+DataParallel::Share DataParallel::ShareOf(std::int64_t samples) const {
+  const std::vector<std::int64_t> all = ShardSizes(samples, options_.split);
+  const auto first =
+      all.begin() +
+      options_.process * static_cast<std::ptrdiff_t>(devices_.size());
+  return {std::accumulate(all.begin(), first, std::int64_t{0}),
+          {first, first + static_cast<std::ptrdiff_t>(devices_.size())}};
+}
+
 Tensor DataParallel::Forward(const Tensor& x) {
   const SourceLocation at = internal::op_context.requested_by;
   CheckBatch(x, at);
   FollowModule(at);
   const NoGradGuard guard;
   const std::vector<Tensor> shards =
-      SplitBatch(x, devices_, ShardSizes(x.size(0), options_.split), at);
+      options_.processes > 1
+          ? SplitBatch(x, devices_, {}, at)
+          : SplitBatch(x, devices_, ShardSizes(x.size(0), options_.split), at);
   std::vector<Tensor> outputs;
   for (std::size_t i = 0; i < shards.size(); ++i) {
     if (shards[i].size(0) > 0) {
@@ -227,10 +246,9 @@ void DataParallel::RememberVersions() {
 }
 
 std::string DataParallel::Plan(std::int64_t samples) const {
-  const std::vector<std::int64_t> sizes = ShardSizes(samples, options_.split);
-  std::string text =
-      absl::StrFormat("A step with %d samples on %d devices:\n", samples,
-                      static_cast<int>(devices_.size()));
+  const std::vector<std::int64_t> sizes = ShareOf(samples).sizes;
+  std::string text = absl::StrFormat("A step with %d samples on %d devices:\n",
+                                     samples, ranks());
   for (std::size_t d = 0; d < devices_.size(); ++d) {
     absl::StrAppendFormat(&text, "  %s: %d samples\n", devices_[d].ToString(),
                           sizes[d]);

@@ -30,6 +30,11 @@
 // One thread requests everything: nothing waits, but for the step before the
 // last (max_in_flight).
 //
+// Several processes, each with as many devices, train one network together if
+// the options have their number and a `sum` (mpi/mpi_world.h). Each gives every
+// Step the whole batch, and computes its devices' shards of it: all replicas
+// have the bits of one process with all the devices. Forward is of one process.
+//
 // The module is that of the first device. Values written to it, as by
 // nn::LoadStateDict, and to the momentum in sgd(), reach the other devices at
 // the next call. The module's tensors must stay: calls throw
@@ -79,7 +84,8 @@ struct EmulatedLink {
 
 struct DataParallelOptions {
   AllReduceAlgorithm allreduce = AllReduceAlgorithm::kSplit;
-  // For each device, see ShardSizes; evenly if there are none.
+  // For each device, of all processes, see ShardSizes; evenly if there are
+  // none.
   std::vector<int> split;
   // Whether buckets are added up while gradients are computed, or afterwards.
   bool overlap = true;
@@ -90,6 +96,14 @@ struct DataParallelOptions {
   std::int64_t first_bucket_bytes = std::int64_t{1} << 20;
   std::int64_t bucket_bytes = std::int64_t{25} << 20;
   std::optional<EmulatedLink> emulated_link;
+  // How many processes train together, and which this is: its device i is
+  // number `process` * devices + i of all.
+  int processes = 1;
+  int process = 0;
+  // Adds up a tensor of each of this process's devices and those of the others,
+  // all of which call it in the same order. None: AllReduceAsync, of one
+  // process, by the algorithm above.
+  std::function<Work(Replicas, SourceLocation)> sum;
 };
 
 class DataParallel : public nn::Module {
@@ -120,7 +134,8 @@ class DataParallel : public nn::Module {
 
   struct Result {
     Tensor loss;  // the batch's mean, one number on the first device
-    // Of each shard that has samples, where it was computed; see JoinShards.
+    // Of each of this process's shards that has samples, where it was computed;
+    // see JoinShards.
     std::vector<Tensor> outputs;
   };
   // One step of training with a batch. Asynchronous.
@@ -143,6 +158,13 @@ class DataParallel : public nn::Module {
 
   // What a step with so many samples does, for people: shards, buckets, bytes.
   std::string Plan(std::int64_t samples) const;
+
+  // This process's part of a batch: rows [begin, begin + the sum of the sizes).
+  struct Share {
+    std::int64_t begin = 0;
+    std::vector<std::int64_t> sizes;  // of the devices' shards
+  };
+  Share ShareOf(std::int64_t samples) const;
 
  private:
   struct Replica {
@@ -171,9 +193,7 @@ class DataParallel : public nn::Module {
   void WaitForRoom(SourceLocation at);
   // Has the failure that is being handled reach the parameters of all devices.
   void FailEverywhere(SourceLocation at);
-  Result RequestStep(absl::Span<const Tensor> xs,
-                     absl::Span<const Tensor> labels,
-                     const std::vector<std::int64_t>& sizes, const Loss& loss,
+  Result RequestStep(const Tensor& x, const Tensor& labels, const Loss& loss,
                      SourceLocation at);
   // Requests the gradients of a shard, and hands each bucket to `fill`. Returns
   // the outputs.
@@ -184,13 +204,19 @@ class DataParallel : public nn::Module {
       SourceLocation at);
   void Update(const std::vector<std::vector<Tensor>>& sums, SourceLocation at);
   void AverageBuffers(const std::vector<std::int64_t>& sizes,
-                      SourceLocation at);
+                      std::int64_t samples, SourceLocation at);
+  // Has the first device write the buffers that a step writes.
+  void TouchBuffers(const Tensor& x, SourceLocation at);
   // Adds up one tensor of each device, on streams of its own, behind the
   // events.
   void Reduce(const std::vector<Tensor>& tensors,
               const std::vector<Event>& ready, SourceLocation at);
   // Has the devices' current streams wait for that.
   void AwaitReductions(SourceLocation at);
+  // Devices of all processes.
+  int ranks() const {
+    return static_cast<int>(devices_.size()) * options_.processes;
+  }
 
   DataParallelOptions options_;
   std::vector<Device> devices_;

@@ -17,6 +17,7 @@
 #include "common/base/mutex.h"
 #include "common/device/device_table.h"
 #include "common/device/failure.h"
+#include "common/ops/generator.h"
 #include "common/ops/ops.h"
 #include "common/ops/record.h"
 #include "common/parallel/data_parallel.h"
@@ -69,7 +70,6 @@ DataParallel::Result DataParallel::Step(const Tensor& x, const Tensor& labels,
         x.Describe(), labels.Describe(), at.ToString()));
   }
   FollowModule(at);
-  const std::vector<std::int64_t> sizes = ShardSizes(x.size(0), options_.split);
   for (Replica& replica : replicas_) replica.sgd.options() = options;
   WaitForRoom(at);
   for (const Replica& replica : replicas_) {
@@ -81,9 +81,7 @@ DataParallel::Result DataParallel::Step(const Tensor& x, const Tensor& labels,
   }
   Result result;
   try {
-    result =
-        RequestStep(SplitBatch(x, devices_, sizes, at),
-                    SplitBatch(labels, devices_, sizes, at), sizes, loss, at);
+    result = RequestStep(x, labels, loss, at);
   } catch (const AsyncError&) {
     // Known while the step is requested: other devices would not hear of it.
     FailEverywhere(at);
@@ -117,13 +115,22 @@ void DataParallel::FailEverywhere(SourceLocation at) {
   }
 }
 
-DataParallel::Result DataParallel::RequestStep(
-    absl::Span<const Tensor> xs, absl::Span<const Tensor> labels,
-    const std::vector<std::int64_t>& sizes, const Loss& loss,
-    SourceLocation at) {
+DataParallel::Result DataParallel::RequestStep(const Tensor& x,
+                                               const Tensor& labels,
+                                               const Loss& loss,
+                                               SourceLocation at) {
   const std::size_t n = devices_.size();
-  const double scale = 1.0 / static_cast<double>(std::accumulate(
-                                 sizes.begin(), sizes.end(), std::int64_t{0}));
+  const auto [begin, sizes] = ShareOf(x.size(0));
+  const double scale = 1.0 / static_cast<double>(x.size(0));
+  const std::int64_t own =
+      std::accumulate(sizes.begin(), sizes.end(), std::int64_t{0});
+  const auto split = [&, begin = begin, &sizes = sizes](const Tensor& all) {
+    return SplitBatch(
+        own == all.size(0) ? all : Slice(all, 0, begin, begin + own, 1, at),
+        devices_, sizes, at);
+  };
+  const std::vector<Tensor> xs = split(x);
+  const std::vector<Tensor> shard_labels = split(labels);
   // By bucket and device.
   std::vector<std::vector<Tensor>> filled(buckets_.size(),
                                           std::vector<Tensor>(n));
@@ -143,25 +150,29 @@ DataParallel::Result DataParallel::RequestStep(
     }
   }
   Result result;
+  std::size_t reduced = 0;  // in the order of buckets, as in every process
   for (std::size_t d = 0; d < n; ++d) {
     if (sizes[d] == 0) continue;
     const auto fill_here = [&](std::size_t bucket, const Tensor& flat) {
       fill(bucket, d, flat);
-      if (options_.overlap && d == last) {
-        Reduce(filled[bucket], ready[bucket], at);
+      if (!options_.overlap || d != last) return;
+      for (; reduced < buckets_.size() && filled[reduced][d].defined();
+           ++reduced) {
+        Reduce(filled[reduced], ready[reduced], at);
       }
     };
-    result.outputs.push_back(FillBuckets(replicas_[d], xs[d], labels[d], scale,
-                                         loss, fill_here, at));
+    result.outputs.push_back(FillBuckets(replicas_[d], xs[d], shard_labels[d],
+                                         scale, loss, fill_here, at));
   }
-  for (std::size_t b = 0; !options_.overlap && b < buckets_.size(); ++b) {
+  for (; reduced < buckets_.size(); ++reduced) {
     for (std::size_t d = 0; d < n; ++d) {
-      ready[b][d] = CurrentStream(devices_[d]).Record();
+      ready[reduced][d] = CurrentStream(devices_[d]).Record();
     }
-    Reduce(filled[b], ready[b], at);
+    Reduce(filled[reduced], ready[reduced], at);
   }
   AwaitReductions(at);
-  AverageBuffers(sizes, at);
+  if (own == 0) TouchBuffers(x, at);
+  AverageBuffers(sizes, x.size(0), at);
   Update(filled, at);
   // A copy: the bucket goes.
   result.loss =
@@ -227,17 +238,19 @@ void DataParallel::Update(const std::vector<std::vector<Tensor>>& sums,
 void DataParallel::Reduce(const std::vector<Tensor>& tensors,
                           const std::vector<Event>& ready, SourceLocation at) {
   const std::size_t n = devices_.size();
-  if (n == 1) return;
+  if (ranks() == 1) return;
   std::deque<StreamGuard> guards;
   for (std::size_t d = 0; d < n; ++d) {
     Stream& stream = BucketStream(devices_[d]);
     stream.Wait(ready[d], at);
     guards.emplace_back(stream);
   }
-  AllReduceAsync(tensors, options_.allreduce, at).Wait(at);
+  (options_.sum ? options_.sum(tensors, at)
+                : AllReduceAsync(tensors, options_.allreduce, at))
+      .Wait(at);
   if (!options_.emulated_link.has_value()) return;
-  const double bytes = 2.0 * static_cast<double>(n - 1) /
-                       static_cast<double>(n) *
+  const double bytes = 2.0 * static_cast<double>(ranks() - 1) /
+                       static_cast<double>(ranks()) *
                        static_cast<double>(tensors[0].storage()->bytes());
   const std::chrono::duration<double> time(
       options_.emulated_link->seconds +
@@ -249,22 +262,31 @@ void DataParallel::Reduce(const std::vector<Tensor>& tensors,
 }
 
 void DataParallel::AwaitReductions(SourceLocation at) {
-  if (devices_.size() == 1) return;
+  if (ranks() == 1) return;
   for (const Device device : devices_) {
     CurrentStream(device).Wait(BucketStream(device).Record(), at);
   }
 }
 
+void DataParallel::TouchBuffers(const Tensor& x, SourceLocation at) {
+  if (nn::NamedBuffers(module()).empty()) return;
+  const GeneratorState before = GetGeneratorState(devices_[0]);
+  const NoGradGuard guard;
+  // Two samples: batch normalisation refuses one where that is one value. What
+  // comes of it has no weight in the mean.
+  const std::int64_t rows = std::min<std::int64_t>(2, x.size(0));
+  module().Forward(To(Slice(x, 0, 0, rows, 1, at), devices_[0], true, at));
+  SetGeneratorState(before, devices_[0]);
+}
+
 void DataParallel::AverageBuffers(const std::vector<std::int64_t>& sizes,
-                                  SourceLocation at) {
+                                  std::int64_t samples, SourceLocation at) {
   const std::size_t n = devices_.size();
-  if (n == 1) return;
-  const std::size_t first =
-      std::find_if(sizes.begin(), sizes.end(),
-                   [](std::int64_t size) { return size > 0; }) -
-      sizes.begin();
-  const double samples = static_cast<double>(
-      std::accumulate(sizes.begin(), sizes.end(), std::int64_t{0}));
+  if (ranks() == 1) return;
+  // The first that has samples, or that TouchBuffers was for.
+  std::size_t first = 0;
+  while (first + 1 < n && sizes[first] == 0) ++first;
+  if (sizes[first] == 0) first = 0;
   const NoGradGuard guard;
   for (std::size_t i = 0; i < replicas_[first].state.size(); ++i) {
     // What the step has written by now are buffers.
@@ -272,7 +294,7 @@ void DataParallel::AverageBuffers(const std::vector<std::int64_t>& sizes,
     if (written.version() == replicas_[first].versions[i]) continue;
     if (!IsFloatingPoint(written.dtype())) {  // a number of batches
       for (std::size_t d = 0; d < n; ++d) {
-        if (sizes[d] > 0) continue;
+        if (sizes[d] > 0 || d == first) continue;
         CopyTo(written, replicas_[d].state[i], /*non_blocking=*/true, at);
       }
       continue;
@@ -281,7 +303,8 @@ void DataParallel::AverageBuffers(const std::vector<std::int64_t>& sizes,
     std::vector<Event> ready;
     for (std::size_t d = 0; d < n; ++d) {
       const Tensor& x = replicas_[d].state[i];
-      const double weight = static_cast<double>(sizes[d]) / samples;
+      const double weight =
+          static_cast<double>(sizes[d]) / static_cast<double>(samples);
       parts.push_back(sizes[d] == 0
                           ? NothingToAdd(x.numel(), x.device(), x.dtype(), at)
                           : Operand(Reshape(x, {-1}, at), at) *

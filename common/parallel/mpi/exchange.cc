@@ -83,7 +83,7 @@ class Requests {
   [[noreturn]] void Refuse(int process) const {
     throw std::runtime_error(absl::StrFormat(
         "%s: %s has not answered for %g s", doing_,
-        process < 0 ? "another process" : absl::StrCat("process ", process),
+        process < 0 ? "another rank" : absl::StrCat("rank ", process),
         timeout_seconds_));
   }
 
@@ -123,9 +123,9 @@ class Exchanger {
  private:
   void RunStep(std::vector<Move>& step) {
     if (step.empty()) return;
-    Requests requests(
-        absl::StrFormat("%s, step %d", args_.schedule.name(), step[0].step),
-        args_.timeout_seconds);
+    Requests requests(absl::StrFormat("%s%s, step %d", args_.during,
+                                      args_.schedule.name(), step[0].step),
+                      args_.timeout_seconds);
     std::vector<char*> received;  // for each move, of all its sources
     std::size_t used = 0;
     for (const Move& move : step) Post(move, requests, used, received);
@@ -234,13 +234,14 @@ void AllReduceByMpi(const ExchangeArgs& args) {
   const MPI_Datatype type =
       args.dtype == DType::kFloat32 ? MPI_FLOAT : MPI_DOUBLE;
   for (std::int64_t at = 0; at < args.numel; at += kMaxBytes / size) {
-    Requests requests("MPI_Allreduce", args.timeout_seconds);
+    const std::string doing = args.during + "MPI_Allreduce";
+    Requests requests(doing, args.timeout_seconds);
     const auto count =
         static_cast<int>(std::min(kMaxBytes / size, args.numel - at));
     Check(
         MPI_Iallreduce(MPI_IN_PLACE, static_cast<char*>(sum) + at * size, count,
                        type, MPI_SUM, MPI_COMM_WORLD, requests.New(-1)),
-        "MPI_Allreduce");
+        doing);
     requests.Wait();
   }
   for (std::size_t i = 1; i < args.local.size() && args.numel > 0; ++i) {
@@ -249,16 +250,18 @@ void AllReduceByMpi(const ExchangeArgs& args) {
 }
 
 std::vector<std::uint64_t> AllGatherValues(std::uint64_t value, int processes,
+                                           const std::string& during,
                                            double timeout_seconds) {
   // Kept, since MPI may write to them after a failure as well.
   static std::uint64_t sent;
   static auto& values = *new std::vector<std::uint64_t>;
   sent = value;
   values.resize(processes);
-  Requests requests("MPI_Allgather", timeout_seconds);
+  const std::string doing = during + "MPI_Allgather";
+  Requests requests(doing, timeout_seconds);
   Check(MPI_Iallgather(&sent, 1, MPI_UINT64_T, values.data(), 1, MPI_UINT64_T,
                        MPI_COMM_WORLD, requests.New(-1)),
-        "MPI_Allgather");
+        doing);
   requests.Wait();
   return values;
 }

@@ -28,6 +28,7 @@ struct ExchangeArgs {
   std::vector<void*> local;  // of the ranks process * local.size() and on
   int process;
   double timeout_seconds;
+  std::string during;  // "", or the beginning of messages: "batch 3: "
 };
 
 void Exchange(const ExchangeArgs& args);
@@ -38,6 +39,7 @@ void AllReduceByMpi(const ExchangeArgs& args);
 
 // `value` of every process.
 std::vector<std::uint64_t> AllGatherValues(std::uint64_t value, int processes,
+                                           const std::string& during,
                                            double timeout_seconds);
 
 }  // namespace d2l::mpi

@@ -9,7 +9,6 @@
 #include "absl/strings/str_format.h"
 #include "common/device/cpu/cpu_stream.h"
 #include "common/device/device.h"
-#include "common/device/device_table.h"
 #include "common/device/op_label.h"
 #include "common/ops/record.h"
 #include "common/parallel/mpi/exchange.h"
@@ -73,7 +72,9 @@ Work MpiWorld::AllReduceAsync(Replicas local,
       local[0].numel(),
       {},
       process_,
-      options_.timeout_seconds};
+      options_.timeout_seconds,
+      during_};
+  stream_ = &CommunicationStream(local[0].device());
   for (const Tensor& x : local) args.local.push_back(x.data());
   return RunOnOneStream(
       name, local,
@@ -85,16 +86,10 @@ Work MpiWorld::AllReduceAsync(Replicas local,
 
 std::vector<std::uint64_t> MpiWorld::Gather(std::uint64_t value,
                                             SourceLocation at) {
-  // On the stream of all other calls, since MPI takes one at a time.
-  Stream& stream = CommunicationStream(Devices()[0].device);
-  std::vector<std::uint64_t> values;
-  stream.HostCallback(
-      [&, processes = processes_, timeout = options_.timeout_seconds] {
-        values = mpi::AllGatherValues(value, processes, timeout);
-      },
-      at);
-  stream.Synchronize(at);
-  return values;
+  // Behind all other calls, since MPI takes one at a time.
+  if (stream_ != nullptr) stream_->Synchronize(at);
+  return mpi::AllGatherValues(value, processes_, during_,
+                              options_.timeout_seconds);
 }
 
 }  // namespace d2l

@@ -16,10 +16,12 @@
 // Asynchronous: MPI is called by work on the communication stream of the first
 // device, one collective after the other. CPU devices only.
 //
+// In a program that was built without --config=mpi, Start only says so.
+//
 // Errors: wrong arguments throw std::invalid_argument. A process that does not
 // answer for `timeout_seconds`, or an error of MPI's, is the failure of the
-// operation: an AsyncError that names the rank and the step. MPI cannot be
-// used after it: Abort.
+// operation: an AsyncError that names the process, as its rank in MPI's sense,
+// and the schedule's step. MPI cannot be used after it: Abort.
 //
 // Thread-safety: one thread makes the calls. Ownership: the world outlives the
 // work it was asked for; its end is MPI's, once per process.
@@ -35,6 +37,7 @@
 
 #include "absl/status/statusor.h"
 #include "common/base/source_location.h"
+#include "common/device/stream.h"
 #include "common/parallel/collective.h"
 #include "common/parallel/schedule.h"
 
@@ -54,6 +57,10 @@ class MpiWorld {
   MpiWorld(const MpiWorld&) = delete;
   MpiWorld& operator=(const MpiWorld&) = delete;
 
+  // How many processes mpirun or Slurm's srun started together with this one;
+  // 1 if neither did. Known before Start, and without MPI.
+  static int StartedProcesses();
+
   int process() const { return process_; }
   int processes() const { return processes_; }
 
@@ -64,8 +71,13 @@ class MpiWorld {
                       SourceLocation at = SourceLocation::Current());
 
   // The value of each process, in their order; waits for it. To compare hashes.
+  // Needs no device.
   std::vector<std::uint64_t> Gather(
       std::uint64_t value, SourceLocation at = SourceLocation::Current());
+
+  // What errors of the calls to come begin with: "batch 3 of epoch 1".
+  void SetDuring(const std::string& what) { during_ = what + ": "; }
+  void SetTimeout(double seconds) { options_.timeout_seconds = seconds; }
 
   // Ends all processes at once: mpirun exits with this code.
   [[noreturn]] static void Abort(int code);
@@ -74,9 +86,11 @@ class MpiWorld {
   MpiWorld(const MpiOptions& options, int process, int processes)
       : options_(options), process_(process), processes_(processes) {}
 
-  const MpiOptions options_;
+  MpiOptions options_;
   const int process_;
   const int processes_;
+  std::string during_;
+  Stream* stream_ = nullptr;  // of the last AllReduceAsync
 };
 
 }  // namespace d2l

@@ -158,7 +158,7 @@ TEST(MpiWorldTest, AProcessThatStopsIsNamed) {
   const ProgramResult run = MpiRun(3, "stop");
   EXPECT_EQ(run.exit_code, 3) << run.output;
   EXPECT_FALSE(run.timed_out);
-  EXPECT_THAT(run.output, HasSubstr("process 1 has not answered for 5 s"));
+  EXPECT_THAT(run.output, HasSubstr("rank 1 has not answered for 5 s"));
   EXPECT_THAT(run.output, HasSubstr("ring, step "));
   EXPECT_THAT(run.output, HasSubstr("mpi_world_test.cc:"));
 }
