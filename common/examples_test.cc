@@ -25,6 +25,7 @@
 #include "common/autograd/tape.h"
 #include "common/base/atomic_file.h"
 #include "common/base/edit_distance.h"
+#include "common/base/flag_files.h"
 #include "common/base/mutex.h"
 #include "common/base/sha256.h"
 #include "common/base/spin_lock.h"
@@ -315,6 +316,21 @@ TEST_F(ExamplesTest, Base) {
     EditDistance("kitten", "sitting");  // 3
     // End of example
     EXPECT_EQ(EditDistance("kitten", "sitting"), 3u);
+  }
+  {
+    const TemporaryDirectory directory;
+    ::setenv("BUILD_WORKING_DIRECTORY", directory.path().c_str(), 1);
+    // Example of common/base/flag_files.h
+    std::optional<AtomicFile> json, svg;
+    absl::Status status =
+        OpenFlagFiles({{"json", "run.json", &json}, {"svg", "", &svg}});
+    if (json.has_value()) json->Write("{}");
+    // End of example
+    EXPECT_TRUE(status.ok());
+    EXPECT_TRUE(json->Commit().ok());
+    ::unsetenv("BUILD_WORKING_DIRECTORY");
+    EXPECT_EQ(ReadFile(directory.path() + "/run.json"), "{}");
+    EXPECT_FALSE(svg.has_value());
   }
   {
     // Example of common/base/temporary_directory.h

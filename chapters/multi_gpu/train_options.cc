@@ -20,6 +20,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
 #include "common/base/edit_distance.h"
+#include "common/base/flag_files.h"
 #include "common/base/flag_help.h"
 #include "common/base/user_path.h"
 #include "common/device/device_table.h"
@@ -296,36 +297,6 @@ absl::Status TakeDevices(TrainOptions* options) {
   return absl::OkStatus();
 }
 
-// Before the work, not after it.
-absl::Status OpenFiles(TrainOptions* options) {
-  std::optional<AtomicFile> save;  // Only tried: it is written again and again.
-  struct File {
-    const char* flag;
-    std::string path;
-    std::optional<AtomicFile>* file;
-  };
-  const File files[] = {{"save", options->save, &save},
-                        {"json", absl::GetFlag(FLAGS_json), &options->json},
-                        {"svg", absl::GetFlag(FLAGS_svg), &options->svg}};
-  for (const File& file : files) {
-    if (file.path.empty()) continue;
-    absl::StatusOr<AtomicFile> opened = AtomicFile::Open(UserPath(file.path));
-    if (!opened.ok()) {
-      return absl::Status(
-          opened.status().code(),
-          absl::StrCat("--", file.flag, ": ", opened.status().message()));
-    }
-    for (const File& other : files) {
-      if (!*other.file || !(*other.file)->SameFile(*opened)) continue;
-      return absl::InvalidArgumentError(absl::StrFormat(
-          "--%s=%s and --%s=%s name the same file. Name two files.", other.flag,
-          other.path, file.flag, file.path));
-    }
-    *file.file = *std::move(opened);
-  }
-  return absl::OkStatus();
-}
-
 }  // namespace
 
 std::map<std::string, std::string> TrainOptions::ForCheckpoint() const {
@@ -394,7 +365,10 @@ absl::StatusOr<TrainOptions> ParseTrainOptions(int argc, char** argv) {
   options.images = absl::GetFlag(FLAGS_images);
   options.save = absl::GetFlag(FLAGS_save);
   if (options.save.empty()) options.save = options.resume;
-  status = OpenFiles(&options);
+  std::optional<AtomicFile> save;  // Only tried: it is written again and again.
+  status = OpenFlagFiles({{"save", options.save, &save},
+                          {"json", absl::GetFlag(FLAGS_json), &options.json},
+                          {"svg", absl::GetFlag(FLAGS_svg), &options.svg}});
   if (!status.ok()) return status;
   return options;
 }

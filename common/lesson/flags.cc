@@ -19,6 +19,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "common/base/atomic_file.h"
+#include "common/base/flag_files.h"
 #include "common/base/flag_help.h"
 #include "common/base/user_path.h"
 #include "common/device/device_table.h"
@@ -150,36 +151,6 @@ absl::Status PrepareDirectory(const std::string& directory) {
                       absl::StrCat("--svg: ", std::string(writable.message())));
 }
 
-// Opens what the flags name before anything runs.
-absl::Status OpenFiles(LessonOptions* options) {
-  struct File {
-    const char* flag;
-    std::string path;
-    std::optional<AtomicFile>* file;
-  };
-  const std::vector<File> files = {
-      {"json", UserPath(absl::GetFlag(FLAGS_json)), &options->json},
-      {"trace", UserPath(absl::GetFlag(FLAGS_trace)), &options->trace},
-      {"html", UserPath(absl::GetFlag(FLAGS_html)), &options->html}};
-  for (const File& file : files) {
-    if (file.path.empty()) continue;
-    absl::StatusOr<AtomicFile> opened = AtomicFile::Open(file.path);
-    if (!opened.ok()) {
-      return absl::Status(opened.status().code(),
-                          absl::StrCat("--", file.flag, ": ",
-                                       std::string(opened.status().message())));
-    }
-    for (const File& other : files) {
-      if (!*other.file || !(*other.file)->SameFile(*opened)) continue;
-      return absl::InvalidArgumentError(absl::StrFormat(
-          "--%s=%s and --%s=%s name the same file. Name two files.", other.flag,
-          other.path, file.flag, file.path));
-    }
-    *file.file = *std::move(opened);
-  }
-  return absl::OkStatus();
-}
-
 }  // namespace
 
 absl::StatusOr<LessonOptions> ParseLessonFlags(int argc, char** argv,
@@ -225,7 +196,13 @@ absl::StatusOr<LessonOptions> ParseLessonFlags(int argc, char** argv,
   status.Update(Check("max_bytes_in_flight", bytes, 1));
   // The directory first: a file of its name would be in its way.
   if (status.ok()) status = PrepareDirectory(options.svg);
-  if (status.ok()) status = OpenFiles(&options);
+  // Messages show the whole paths.
+  if (status.ok()) {
+    status = OpenFlagFiles(
+        {{"json", UserPath(absl::GetFlag(FLAGS_json)), &options.json},
+         {"trace", UserPath(absl::GetFlag(FLAGS_trace)), &options.trace},
+         {"html", UserPath(absl::GetFlag(FLAGS_html)), &options.html}});
+  }
   if (!status.ok()) return status;
   return options;
 }
