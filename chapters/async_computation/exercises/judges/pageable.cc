@@ -1,0 +1,86 @@
+// Judges pageable: are the values right, and does the caller wait?
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_format.h"
+#include "common/device/device.h"
+#include "common/device/device_table.h"
+#include "common/device/pinned_ranges.h"
+#include "common/device/storage.h"
+#include "common/exercise/exercise.h"
+#include "common/exercise/probes.h"
+#include "common/ops/ops.h"
+#include "common/tensor/tensor.h"
+
+namespace d2l {
+namespace {
+
+using StartCopy = StorageRef(const Tensor& x);
+
+void JudgeOne(const Judging& judging, StartCopy* answer, const Tensor& x,
+              const std::string& name) {
+  const std::vector<float> expected = ToVector<float>(x);
+  const Device device = x.device();
+  Gate gate(CurrentStream(device));
+  Requests asked;
+  const StorageRef host = answer(x);
+  const bool waited = gate.TimedOut();
+  gate.Open();
+  const std::string input = name + ", behind other work";
+  if (!host) {
+    judging.Wrong({input, "no memory", "a block with the values",
+                   "Return the block that you copy to."});
+  }
+  const bool pinned = IsPinned(host->data(), host->bytes());
+  if (waited) {
+    judging.Wrong(
+        {input, "the call returned when the copy was done", "at once",
+         pinned ? "The memory is pinned, so the copy itself does not wait. "
+                  "Something else does; leave the wait to the reader."
+                : "The memory is not pinned. A device copies to pinned memory "
+                  "only by itself: for any other the call has to wait."});
+  }
+  Synchronize(device);
+  if (host->bytes() < expected.size() * sizeof(float)) {
+    judging.Wrong({input, absl::StrFormat("%d bytes", host->bytes()),
+                   absl::StrFormat("%d", expected.size() * sizeof(float)),
+                   "A float has four bytes; memory is counted in bytes."});
+  }
+  const auto* values = static_cast<const float*>(host->data());
+  judging.ExpectClose(input, {values, values + expected.size()}, expected, 0,
+                      "Copy all of it: bytes, not elements.");
+}
+
+void JudgeStartCopy(Judging& judging, StartCopy* answer) {
+  const Device device = TryGpu();
+  for (const std::int64_t n : {7, 4099, 1, 0}) {
+    const Tensor x = FromVector(RandomNumbers(n, 3), {n}, device);
+    JudgeOne(judging, answer, x, absl::StrFormat("%d floats", n));
+  }
+  const Tensor rows = FromVector(RandomNumbers(15, 4), {3, 5}, device);
+  JudgeOne(judging, answer, Select(rows, 0, 1), "the second of three rows");
+
+  constexpr std::int64_t kLarge = 4'000'000;
+  const Tensor x = FromVector(RandomNumbers(kLarge, 5), {kLarge}, device);
+  const std::size_t bytes = kLarge * sizeof(float);
+  const StorageRef host = PinnedMemory(device).AllocatePinned(bytes);
+  judging.Race(
+      {"yours: 16 MB, copied", {device}, [&] { answer(x); }},
+      {{"into the same pinned block",
+        {device},
+        [&] {
+          CurrentStream(device).CopyAsync(host->data(), x.data(), bytes,
+                                          CopyKind::kDeviceToHost);
+        }},
+       4,
+       "The copy itself takes a small part of this. Do you copy twice, "
+       "or fill the memory before?"});
+}
+
+D2L_JUDGE("pageable", JudgeStartCopy);
+
+}  // namespace
+}  // namespace d2l

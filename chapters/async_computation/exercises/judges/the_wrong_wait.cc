@@ -1,0 +1,82 @@
+// Judges the_wrong_wait: whose work is in the time, and whose is waited for?
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <string>
+#include <thread>
+
+#include "absl/strings/str_format.h"
+#include "common/base/timer.h"
+#include "common/device/device.h"
+#include "common/device/device_table.h"
+#include "common/exercise/exercise.h"
+#include "common/exercise/probes.h"
+
+namespace d2l {
+namespace {
+
+using SecondsOn = double(Device device, const std::function<void()>& work);
+
+// Keeps the device busy for so long.
+void AskFor(Device device, std::chrono::milliseconds time) {
+  DefaultStream(device).HostCallback(
+      [time] { std::this_thread::sleep_for(time); });
+}
+
+void JudgeOn(const Judging& judging, SecondsOn* answer, Device device,
+             Device other) {
+  constexpr std::chrono::milliseconds kWork(40);
+  const std::string input =
+      absl::StrFormat("%s works for 40 ms; %s is busy all the time",
+                      device.ToString(), other.ToString());
+  Gate gate(DefaultStream(other));
+  AskFor(device, std::chrono::milliseconds(200));
+  bool idle = false, asked = false;
+  const auto done = std::make_shared<std::atomic<bool>>(false);
+  const Timer timer;
+  const double got = answer(device, [&] {
+    asked = true;
+    idle = DefaultStream(device).Query();
+    AskFor(device, kWork);
+    DefaultStream(device).HostCallback([done] { *done = true; });
+  });
+  const bool was_done = *done;
+  const double all = timer.Seconds();
+  const std::string shown = absl::StrFormat("%.3g seconds", got);
+  if (!asked) {
+    judging.Wrong({input, "work() was not called", "one call", "Call work()."});
+  }
+  if (gate.TimedOut()) {
+    judging.Wrong({input, "it waited for " + other.ToString(),
+                   "a wait for " + device.ToString(),
+                   "Name the device that you time: a Synchronize of another "
+                   "one, or of a fixed one, waits for the wrong work."});
+  }
+  if (!was_done) {
+    judging.Wrong({input, shown + ", and the work was not done", "0.04 seconds",
+                   "work() only asks. Wait for the device before you read the "
+                   "clock."});
+  }
+  if (!idle) {
+    judging.Wrong({input + "; 200 ms of earlier work are queued",
+                   shown + ", with the earlier work in it", "0.04 seconds",
+                   "Start the clock when the device is idle."});
+  }
+  if (got < 0.04 || got > all) {
+    judging.Wrong({input, shown, absl::StrFormat("0.04 to %.3f seconds", all),
+                   "Start the clock right before work(), and read it after the "
+                   "wait, in seconds."});
+  }
+}
+
+void JudgeSecondsOn(Judging& judging, SecondsOn* answer) {
+  const Device a = Devices()[0].device, b = Devices()[1].device;
+  JudgeOn(judging, answer, b, a);
+  JudgeOn(judging, answer, a, b);
+}
+
+D2L_JUDGE("the_wrong_wait", JudgeSecondsOn);
+
+}  // namespace
+}  // namespace d2l

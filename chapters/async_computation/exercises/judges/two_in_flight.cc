@@ -1,0 +1,121 @@
+// Judges two_in_flight: how many steps were in flight, and did the front end
+// run ahead at all?
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <queue>
+#include <string>
+#include <thread>
+
+#include "absl/strings/str_format.h"
+#include "common/base/timer.h"
+#include "common/device/device.h"
+#include "common/device/device_table.h"
+#include "common/device/event.h"
+#include "common/device/stream.h"
+#include "common/exercise/exercise.h"
+#include "common/exercise/probes.h"
+
+namespace d2l {
+namespace {
+
+using RunSteps = void(int steps, Device device,
+                      const std::function<void()>& ask);
+
+void JudgeOne(const Judging& judging, RunSteps* answer, int steps) {
+  const Device device = TryGpu();
+  Stream& stream = CurrentStream(device);
+  const std::string input = absl::StrFormat("%d steps of 2 ms each", steps);
+  const auto done = std::make_shared<std::atomic<int>>(0);
+  int asked = 0, most = 0;
+  std::optional<Gate> gate;  // within the first step
+  answer(steps, device, [&] {
+    if (asked == 0) gate.emplace(stream);
+    if (asked == 1) gate->Open();
+    ++asked;
+    most = std::max(most, asked - *done);
+    stream.HostCallback([done] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+      ++*done;
+    });
+  });
+  const int finished = *done;
+  const bool one_at_a_time = steps > 1 && gate && gate->TimedOut();
+  gate.reset();
+  if (asked != steps) {
+    judging.Wrong({input, absl::StrFormat("%d calls of ask()", asked),
+                   absl::StrFormat("%d", steps),
+                   "Call it once for each step."});
+  }
+  if (one_at_a_time) {
+    judging.Wrong(
+        {input, "one step in flight: each was waited for", "two in flight",
+         "While the front end waits for a step and asks for the next, "
+         "the device is idle. Wait for the step before the last."});
+  }
+  if (most > 2) {
+    judging.Wrong(
+        {input, absl::StrFormat("%d steps in flight", most), "2 at most",
+         most == steps
+             ? "Nothing bounds the run-ahead, nor the memory of what is "
+               "queued. "
+               "Record an event behind each step, and wait for an older one."
+             : "Wait before you ask, not after: with two in flight, the older "
+               "one has to be done first."});
+  }
+  if (finished != steps) {
+    judging.Wrong(
+        {input, absl::StrFormat("%d steps were done at the return", finished),
+         absl::StrFormat("%d", steps),
+         "Wait for the steps that are still in flight at the end."});
+  }
+}
+
+void Spin(std::chrono::microseconds time) {
+  const Timer timer;
+  while (timer.Seconds() < std::chrono::duration<double>(time).count()) {
+  }
+}
+
+void Bounded(int steps, Device device, const std::function<void()>& ask) {
+  std::queue<Event> in_flight;
+  for (int i = 0; i < steps; ++i) {
+    if (in_flight.size() == 2) {
+      in_flight.front().Synchronize();
+      in_flight.pop();
+    }
+    ask();
+    in_flight.push(CurrentStream(device).Record());
+  }
+  Synchronize(device);
+}
+
+void JudgeRunSteps(Judging& judging, RunSteps* answer) {
+  for (const int steps : {20, 3, 2, 1, 0}) JudgeOne(judging, answer, steps);
+
+  constexpr int kSteps = 20;
+  constexpr std::chrono::microseconds kTime(300);
+  const Device device = TryGpu();
+  const auto ask = [&] {
+    Spin(kTime);  // the front end prepares a minibatch
+    CurrentStream(device).HostCallback([kTime] { Spin(kTime); });
+  };
+  judging.Race({"yours", {device}, [&] { answer(kSteps, device, ask); }},
+               {{"an event for each step",
+                 {device},
+                 [&] { Bounded(kSteps, device, ask); }},
+                1.4,
+                "Each step takes 300 us on either side. Something waits longer "
+                "than for the step before the last.",
+                (kSteps + 1) * 300e-6,
+                "bound: both sides at work"});
+}
+
+D2L_JUDGE("two_in_flight", JudgeRunSteps);
+
+}  // namespace
+}  // namespace d2l

@@ -1,0 +1,72 @@
+// Judges wait_for_less: is the sum right, is it asked for before the other
+// work, and is only the sum waited for?
+
+#include <cstddef>
+#include <functional>
+#include <numeric>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_format.h"
+#include "common/device/device.h"
+#include "common/device/device_table.h"
+#include "common/exercise/exercise.h"
+#include "common/exercise/probes.h"
+#include "common/ops/ops.h"
+#include "common/tensor/tensor.h"
+
+namespace d2l {
+namespace {
+
+using SumFirst = double(const Tensor& x, const std::function<void()>& more);
+
+void JudgeSumFirst(Judging& judging, SumFirst* answer) {
+  const Device device = TryGpu();
+  for (const std::size_t n : {5, 1001, 1, 0}) {
+    const std::vector<float> numbers = RandomNumbers(n, 1);
+    const Tensor x = FromVector(numbers, {static_cast<int>(n)}, device);
+    const std::string input =
+        absl::StrFormat("%d numbers, and more() asks for long work", n);
+    Requests asked;
+    std::optional<Gate> gate;
+    int operations = 0, reads = 0;
+    const double got = answer(x, [&] {
+      operations = asked.operations;
+      reads = asked.reads + asked.waits;
+      gate.emplace(CurrentStream(device));
+    });
+    if (!gate.has_value()) {
+      judging.Wrong({input, "more() was not called", "one call",
+                     "The other work has to be asked for as well."});
+    }
+    const bool waited = gate->TimedOut();
+    gate->Open();
+    if (reads > 0) {
+      judging.Wrong({input, "a wait before more() was called", "none",
+                     "While you wait, nobody asks for the other work, and then "
+                     "the device is idle. Ask first, read later."});
+    }
+    if (operations == 0) {
+      judging.Wrong(
+          {input, "the sum was asked for behind the other work", "before it",
+           "A stream works in the order of the requests: ask for what "
+           "you need first before more()."});
+    }
+    if (waited) {
+      judging.Wrong({input, "the sum came when the other work was done",
+                     "while that was still to be done",
+                     "Synchronize waits for all that the device was asked for. "
+                     "What reads one tensor waits for that one."});
+    }
+    const double sum = std::accumulate(numbers.begin(), numbers.end(), 0.0);
+    judging.ExpectClose(input, {static_cast<float>(got)},
+                        {static_cast<float>(sum)}, 1e-4,
+                        "Sum(x) is the sum of all elements.");
+  }
+}
+
+D2L_JUDGE("wait_for_less", JudgeSumFirst);
+
+}  // namespace
+}  // namespace d2l

@@ -1,0 +1,122 @@
+// Judges which_formula: against a front end and a device played step by step,
+// then, as figures, against this machine.
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_format.h"
+#include "common/base/format.h"
+#include "common/base/timer.h"
+#include "common/device/device.h"
+#include "common/device/device_table.h"
+#include "common/device/stream_stall.h"
+#include "common/exercise/exercise.h"
+#include "common/ops/ops.h"
+#include "common/tensor/tensor.h"
+
+namespace d2l {
+namespace {
+
+using Predict = double(double t1, double t2, double t3, int n, int k);
+
+// Plays it, request by request.
+double Play(double t1, double t2, double t3, int n, int k) {
+  double front_end = 0, device = 0;
+  for (int i = 1; i <= n; ++i) {
+    front_end += t1;
+    device = std::max(device, front_end) + t2;
+    if (i % k == 0 || i == n) front_end = std::max(front_end, device) + t3;
+  }
+  return front_end;
+}
+
+struct Loop {
+  double t1, t2, t3;
+  int n, k;
+};
+
+std::string LookAt(const Loop& loop) {
+  if (loop.k == 1) {
+    return "The front end waits after each operation: t1, t2 and t3 come one "
+           "after the other, every time.";
+  }
+  if (loop.k < loop.n) {
+    return "The front end waits after every k operations: count the waits.";
+  }
+  if (loop.t1 > loop.t2) {
+    return "Asking takes longer than the work: the device waits for the front "
+           "end.";
+  }
+  return "With one wait at the end, asking for an operation overlaps with the "
+         "work on the one before.";
+}
+
+// What the device at hand needs, beside the predictions.
+void CompareWithMachine(Judging& judging, Predict* answer) {
+  const Device device = TryGpu();
+  const Tensor x = Ones({64, 64}, device);
+  const auto ask = [&](int count) {
+    for (int i = 0; i < count; ++i) MatMul(x, x);
+  };
+  constexpr int kHeld = 200, kCount = 1000;
+  Stream& stream = CurrentStream(device);
+  ask(kHeld);
+  Synchronize(device);
+  Timer timer;
+  ask(1);
+  Synchronize(device);
+  timer = Timer();
+  for (int i = 0; i < kHeld; ++i) {
+    ask(1);
+    Synchronize(device);
+  }
+  const double alone = timer.Seconds() / kHeld;
+  StreamStall stall(stream);
+  timer = Timer();
+  ask(kHeld);
+  const double t1 = timer.Seconds() / kHeld;
+  stall.Release();
+  timer = Timer();
+  Synchronize(device);
+  const double t2 = timer.Seconds() / kHeld;
+  const double t3 = std::max(0.0, alone - t1 - t2);
+  for (const int k : {1, 10, kCount}) {
+    timer = Timer();
+    for (int i = 0; i < kCount; i += k) {
+      ask(k);
+      Synchronize(device);
+    }
+    judging.Note(absl::StrFormat(
+        "%d products of 64 x 64, a wait after every %4d: predicted %8s, "
+        "measured %8s",
+        kCount, k, FormatDuration(answer(t1, t2, t3, kCount, k)),
+        FormatDuration(timer.Seconds())));
+  }
+}
+
+void JudgePredict(Judging& judging, Predict* answer) {
+  const std::vector<Loop> loops = {
+      {3e-6, 7e-6, 40e-6, 10000, 1},   {6e-6, 7e-6, 30e-6, 10000, 10000},
+      {13e-6, 4e-6, 50e-6, 999, 999},  {2e-6, 3e-6, 20e-6, 10000, 100},
+      {3e-6, 5e-6, 400e-6, 1007, 100}, {2e-6, 9e-6, 1e-6, 1, 1},
+      {2e-6, 9e-6, 1e-6, 0, 10}};
+  for (const Loop& loop : loops) {
+    const auto& [t1, t2, t3, n, k] = loop;
+    const double played = Play(t1, t2, t3, n, k);
+    const double got = answer(t1, t2, t3, n, k);
+    if (got <= 1.5 * played && played <= 1.5 * got) continue;
+    judging.Wrong({absl::StrFormat("t1 = %s, t2 = %s, t3 = %s, n = %d, k = %d",
+                                   FormatDuration(t1), FormatDuration(t2),
+                                   FormatDuration(t3), n, k),
+                   absl::StrFormat("%.4g seconds", got),
+                   absl::StrFormat("%.4g seconds, within 1.5x", played),
+                   LookAt(loop)});
+  }
+  if (judging.timed()) CompareWithMachine(judging, answer);
+}
+
+D2L_JUDGE("which_formula", JudgePredict);
+
+}  // namespace
+}  // namespace d2l

@@ -1,0 +1,28 @@
+// two_in_flight: let the front end run ahead, but by two steps at most.
+//
+//   bazel run //:exercises -- two_in_flight
+
+#include <functional>
+#include <queue>
+
+#include "common/device/device.h"
+#include "common/device/device_table.h"
+#include "common/device/event.h"
+#include "common/device/stream.h"
+#include "common/exercise/exercise.h"
+
+namespace d2l {
+namespace {
+
+// Calls ask() `steps` times; each call asks for one step of work on the
+// device's current stream. At most two steps are in flight, asked for and not
+// done, at any time; when the function returns, all are done.
+void RunSteps(int steps, Device device, const std::function<void()>& ask) {
+  // YOUR CODE
+  throw NotDone();
+}
+
+D2L_ANSWER("two_in_flight", RunSteps);
+
+}  // namespace
+}  // namespace d2l

@@ -1,0 +1,166 @@
+#include "common/exercise/exercise.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <exception>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "common/base/text.h"
+#include "common/device/device_table.h"
+#include "common/device/failure.h"
+#include "common/lesson/cell.h"
+#include "common/lesson/judge.h"
+
+namespace d2l {
+namespace {
+
+struct WrongAnswerError : std::exception {
+  explicit WrongAnswerError(WrongAnswer wrong) : wrong(std::move(wrong)) {}
+  const char* what() const noexcept override { return "a wrong answer"; }
+  const WrongAnswer wrong;
+};
+
+// Waits for what an answer has left behind, whether or not it failed.
+void Quiet() {
+  for (const DeviceInfo& info : Devices()) {
+    try {
+      Synchronize(info.device);
+    } catch (const AsyncError&) {
+      // Judged already, or not asked for by this exercise.
+    }
+  }
+}
+
+std::string Describe(const WrongAnswer& wrong) {
+  std::string text = "WRONG\n";
+  const std::pair<std::string, std::string> lines[] = {
+      {"input", wrong.input}, {"got", wrong.got}, {"expected", wrong.expected}};
+  for (const auto& [name, value] : lines) {
+    if (value.empty()) continue;
+    text += Wrap(value, absl::StrFormat("  %-8s  ", name));
+  }
+  return absl::StrCat(text, "\n", Wrap(wrong.look, "  "));
+}
+
+// What the learner's code threw, in words.
+std::string Describe(const std::exception& thrown) {
+  return absl::StrCat("WRONG\n  Your code threw an exception:\n",
+                      Wrap(thrown.what(), "  "));
+}
+
+std::string ShowNumbers(const std::vector<float>& numbers) {
+  constexpr std::size_t kShown = 8;
+  const auto end = numbers.begin() + std::min(kShown, numbers.size());
+  return absl::StrCat(absl::StrJoin(numbers.begin(), end, ", ",
+                                    [](std::string* out, float number) {
+                                      absl::StrAppend(
+                                          out, absl::StrFormat("%g", number));
+                                    }),
+                      numbers.size() > kShown ? ", …" : "");
+}
+
+}  // namespace
+
+void Judging::Wrong(WrongAnswer wrong) const {
+  throw WrongAnswerError(std::move(wrong));
+}
+
+void Judging::ExpectClose(const std::string& input,
+                          const std::vector<float>& got,
+                          const std::vector<float>& expected, double tolerance,
+                          const std::string& look) const {
+  if (got.size() != expected.size()) {
+    Wrong({input,
+           absl::StrFormat("%d numbers: %s", got.size(), ShowNumbers(got)),
+           absl::StrFormat("%d numbers: %s", expected.size(),
+                           ShowNumbers(expected)),
+           look});
+  }
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    const double allowed =
+        tolerance * std::max(1.0, std::abs(double{expected[i]}));
+    // Written so that NaN is wrong.
+    if (std::abs(double{got[i]} - expected[i]) <= allowed) continue;
+    Wrong({input, absl::StrFormat("%.7g at index %d", got[i], i),
+           absl::StrFormat("%.7g", expected[i]), look});
+  }
+}
+
+void Judging::Race(const Alternative& answer, const RaceAgainst& against) {
+  if (!timed_) return;
+  CellResult result;
+  Cell cell(Size::kCourse, &result);
+  Alternative yours = answer, best = against.best;
+  yours.label = "yours";
+  best.label = "best";
+  const Timings t = cell.TimeInterleaved({yours, best});
+  const Figure& time = t["yours"].completion;
+  Note(absl::StrFormat("%-28s %9s", answer.label,
+                       FormatMedian(time.value, "s")));
+  const Figure ratio = RatioPerRepeat("", time, t["best"].completion);
+  Note(absl::StrFormat("%-28s %9s  you take %s as long", against.best.label,
+                       FormatMedian(t["best"].completion.value, "s"),
+                       FormatFactor(ratio.value.median)));
+  if (against.bound > 0) {
+    Note(absl::StrFormat("%-28s %9s  you take %s as long", against.bound_of,
+                         FormatMedian(Known("", "s", against.bound).value, "s"),
+                         FormatFactor(time.value.median / against.bound)));
+  }
+  // Slow only if that is sure: noise does not fail a learner.
+  if (slow_.empty() && Above(ratio, against.slack).verdict == Verdict::kHolds) {
+    slow_ = against.look;
+  }
+}
+
+std::vector<Answer>& Answers() {
+  static auto& answers = *new std::vector<Answer>;
+  return answers;
+}
+
+std::vector<Judge>& Judges() {
+  static auto& judges = *new std::vector<Judge>;
+  return judges;
+}
+
+Judged JudgeAnswer(const Answer& answer, bool timed) {
+  const auto judge = std::find_if(
+      Judges().begin(), Judges().end(),
+      [&](const Judge& j) { return j.exercise == answer.exercise; });
+  if (judge == Judges().end()) {
+    throw std::invalid_argument(
+        absl::StrCat("no judge of the exercise ", answer.exercise));
+  }
+  Judging judging(timed);
+  Judged judged;
+  try {
+    judge->judge(judging, answer.function);
+    const bool slow = !judging.slow().empty();
+    judged = {slow ? ExerciseVerdict::kSlow : ExerciseVerdict::kRight,
+              slow ? "RIGHT BUT SLOW\n" : "RIGHT\n"};
+    for (const std::string& note : judging.notes()) {
+      absl::StrAppend(&judged.text, "  ", note, "\n");
+    }
+    if (slow) absl::StrAppend(&judged.text, "\n", Wrap(judging.slow(), "  "));
+  } catch (const NotDone&) {
+    judged = {ExerciseVerdict::kNotDone, "NOT DONE\n"};
+  } catch (const WrongAnswerError& error) {
+    judged = {ExerciseVerdict::kWrong, Describe(error.wrong)};
+  } catch (const std::exception& thrown) {
+    judged = {ExerciseVerdict::kWrong, Describe(thrown)};
+  }
+  Quiet();
+  return judged;
+}
+
+bool internal::RegisterAnswer(Answer answer) {
+  Answers().push_back(std::move(answer));
+  return true;
+}
+
+}  // namespace d2l

@@ -1,0 +1,72 @@
+// Judges all answers that are linked in: a chapter's solutions, its untouched
+// exercises and the typical mistakes. exercise.bzl makes a test of it.
+
+#include <algorithm>
+#include <iostream>
+#include <set>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/match.h"
+#include "common/device/device_table.h"
+#include "common/exercise/exercise.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace d2l {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class ExerciseTest : public testing::TestWithParam<std::string> {};
+
+TEST_P(ExerciseTest, IsJudgedAsItShouldBe) {
+  int solutions = 0, untouched = 0, mistakes = 0;
+  std::set<std::string> messages;
+  for (const Answer& answer : Answers()) {
+    if (answer.exercise != GetParam()) continue;
+    SCOPED_TRACE(answer.file + " " + answer.mistake);
+    const Judged judged = JudgeAnswer(answer, /*timed=*/false);
+    if (!answer.mistake.empty()) {
+      ++mistakes;
+      EXPECT_EQ(judged.verdict, ExerciseVerdict::kWrong) << judged.text;
+      EXPECT_THAT(judged.text, HasSubstr(answer.expected));
+      EXPECT_TRUE(messages.insert(answer.expected).second)
+          << "another mistake gets this message, too";
+    } else if (absl::StrContains(answer.file, "/solutions/")) {
+      ++solutions;
+      EXPECT_EQ(judged.verdict, ExerciseVerdict::kRight) << judged.text;
+    } else {
+      ++untouched;
+      EXPECT_EQ(judged.verdict, ExerciseVerdict::kNotDone) << judged.text;
+    }
+  }
+  EXPECT_EQ(solutions, 1);
+  EXPECT_EQ(untouched, 1);
+  EXPECT_EQ(mistakes, 3);
+}
+
+std::set<std::string> Names() {
+  std::set<std::string> names;
+  for (const Judge& judge : Judges()) names.insert(judge.exercise);
+  return names;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, ExerciseTest, testing::ValuesIn(Names()),
+                         [](const testing::TestParamInfo<std::string>& info) {
+                           return info.param;
+                         });
+
+}  // namespace
+}  // namespace d2l
+
+int main(int argc, char** argv) {
+  const absl::Status status = d2l::InitializeDevices("cpu:0,cpu:1,cpu:2,cpu:3");
+  if (!status.ok()) {
+    std::cerr << status.message() << "\n";
+    return 2;
+  }
+  testing::InitGoogleMock(&argc, argv);
+  return RUN_ALL_TESTS();
+}

@@ -1,0 +1,77 @@
+#include "common/exercise/probes.h"
+
+#include <chrono>
+#include <cmath>
+#include <cstddef>
+#include <memory>
+#include <random>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "common/base/mutex.h"
+#include "common/device/listener.h"
+#include "common/device/stream.h"
+
+namespace d2l {
+namespace {
+
+constexpr std::chrono::seconds kPatience(3);
+
+}  // namespace
+
+std::vector<float> RandomNumbers(std::size_t count, unsigned seed) {
+  std::mt19937 generator(seed);
+  std::normal_distribution<double> size(0, 1.5);
+  std::bernoulli_distribution negative(0.4);
+  std::vector<float> numbers(count);
+  for (float& number : numbers) {
+    const double magnitude = std::exp(size(generator));
+    number = static_cast<float>(negative(generator) ? -magnitude : magnitude);
+  }
+  return numbers;
+}
+
+Requests::Requests()
+    : op_listener_(this), device_listener_(this, kWaits | kStreams) {}
+
+void Requests::OnStream(const StreamRecord& record) {
+  if (record.kind == StreamRecord::Kind::kWait) ++stream_waits;
+  if (record.kind != StreamRecord::Kind::kCopy) return;
+  ++copies;
+  copied_bytes += record.bytes;
+}
+
+struct Gate::State {
+  Mutex mutex;
+  CondVar opened;
+  bool open ABSL_GUARDED_BY(mutex) = false;
+  bool timed_out ABSL_GUARDED_BY(mutex) = false;
+};
+
+Gate::Gate(Stream& stream) : state_(std::make_shared<State>()) {
+  stream.HostCallback([state = state_] {
+    MutexLock lock(state->mutex);
+    const auto deadline = std::chrono::steady_clock::now() + kPatience;
+    while (!state->open) {
+      const auto left = deadline - std::chrono::steady_clock::now();
+      if (left.count() <= 0) {
+        state->open = state->timed_out = true;
+        break;
+      }
+      state->opened.WaitFor(state->mutex, left);
+    }
+  });
+}
+
+void Gate::Open() {
+  MutexLock lock(state_->mutex);
+  state_->open = true;
+  state_->opened.NotifyAll();
+}
+
+bool Gate::TimedOut() const {
+  MutexLock lock(state_->mutex);
+  return state_->timed_out;
+}
+
+}  // namespace d2l

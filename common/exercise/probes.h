@@ -1,0 +1,75 @@
+// What judges of exercises look with: random inputs, a count of what a function
+// asks of the devices, and a gate that holds a stream.
+//
+//   const Tensor x = FromVector(RandomNumbers(7, 1), {7}, device);
+//   Gate gate(DefaultStream(device));
+//   Requests asked;
+//   const double got = answer(x);  // asks for work behind the gate
+//   asked.operations;              // so many
+//   if (gate.TimedOut()) …         // the answer waited for the device
+//   gate.Open();
+
+#ifndef D2L_COMMON_EXERCISE_PROBES_H_
+#define D2L_COMMON_EXERCISE_PROBES_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "common/device/listener.h"
+#include "common/device/stream.h"
+#include "common/ops/record.h"
+
+namespace d2l {
+
+// Of both signs, from 1e-2 to 1e2 and more, so that no two sums or orders of
+// them are alike by chance. The same for the same seed.
+std::vector<float> RandomNumbers(std::size_t count, unsigned seed);
+
+// Counts what this thread asks for while it lives.
+class Requests : private OpListener, private DeviceListener {
+ public:
+  Requests();
+
+  int operations = 0;
+  int reads = 0;   // Item, ToVector, printing
+  int waits = 0;   // Synchronize, and reads that had to wait
+  int copies = 0;  // Stream::CopyAsync
+  std::size_t copied_bytes = 0;
+  int stream_waits = 0;  // Stream::Wait: one stream waits for another
+
+ private:
+  void OnOp(const OpRecord&) override { ++operations; }
+  void BeforeRead(const ReadRecord&) override { ++reads; }
+  void OnWait(const WaitRecord&) noexcept override { ++waits; }
+  void OnStream(const StreamRecord& record) override;
+
+  ScopedOpListener op_listener_;
+  ScopedDeviceListener device_listener_;
+};
+
+// Holds a stream, with what is queued behind it, until it is opened: so a judge
+// sees what a function waits for, without a clock. Whoever waits for the gate
+// before it is opened would wait for ever; so it opens by itself three seconds
+// after the stream has come to it, and says so. Any thread may call it; its end
+// opens it. Not with launch blocking, where the call that makes it waits.
+class Gate {
+ public:
+  explicit Gate(Stream& stream);
+  ~Gate() { Open(); }
+  Gate(const Gate&) = delete;
+  Gate& operator=(const Gate&) = delete;
+
+  void Open();
+  // Whether it opened by itself.
+  bool TimedOut() const;
+
+ private:
+  struct State;
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace d2l
+
+#endif  // D2L_COMMON_EXERCISE_PROBES_H_

@@ -1,0 +1,478 @@
+#!/usr/bin/env python3
+"""bazel run //:exercises: the course's exercises, and the judge of your answers.
+
+An exercise is a file with one function to write, chapters/CHAPTER/exercises/NAME.cc.
+Its texts are in exercises.md beside it, in Chinese in exercises.zh.md. What you have
+done is remembered in .exercises.json, in the workspace, which git ignores.
+"""
+
+import argparse
+import difflib
+import json
+import os
+import pathlib
+import re
+import resource
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+
+ROOT = pathlib.Path(
+    os.environ.get("BUILD_WORKSPACE_DIRECTORY")
+    or pathlib.Path(__file__).resolve().parent.parent)
+PROGRESS = ".exercises.json"
+SECONDS = 60  # for a judgement; then it is stopped
+# Exit codes of common/exercise/exercise_main.cc.
+VERDICTS = {0: "right", 10: "slow", 11: "wrong", 12: "not done"}
+MARKS = {"right": "+", "slow": "~", "wrong": "-", "not done": "."}
+
+ZH = {
+    "%d of %d exercises are done.": "已完成 %d / %d 道练习。",
+    "Next: bazel run //:exercises -- %s": "下一步：bazel run //:exercises -- %s",
+    "+ right   ~ right but slow   - wrong   . not done":
+        "+ 正确   ~ 正确但慢   - 错误   . 未完成",
+    "There is no exercise %s.": "没有名为 %s 的练习。",
+    "Did you mean %s?": "是不是想找 %s？",
+    "bazel run //:exercises lists them all.": "bazel run //:exercises 列出全部练习。",
+    "Hint %d of %d": "提示 %d / %d",
+    "Notice: ": "注意：",
+    "Your file: %s": "你的文件：%s",
+    "NOT DONE": "未完成",
+    "RIGHT BUT SLOW": "正确但慢",
+    "RIGHT": "正确",
+    "WRONG": "错误",
+    "DOES NOT COMPILE": "编译不通过",
+    "CRASHED": "崩溃",
+    "STOPPED": "已中止",
+    "Write the function in %s: replace // YOUR CODE and the line below it.":
+        "在 %s 中写出该函数：替换 // YOUR CODE 以及它下面的一行。",
+    "For a hint add --hint.": "需要提示请加 --hint。",
+    "bazel could not build it:": "bazel 无法构建：",
+    "Your code ended the program: %s.": "你的代码结束了程序：%s。",
+    "it read or wrote memory that is not its own (an index, a dangling pointer)":
+        "读写了不属于它的内存（下标越界或悬空指针）",
+    "an exception in a place where nobody catches it, or abort":
+        "异常没有被捕获，或调用了 abort",
+    "an arithmetic error, such as a division of an integer by zero":
+        "算术错误，例如整数除以零",
+    "signal %s": "信号 %s",
+    "exit code %d": "退出码 %d",
+    "After %d s it still computed: a loop that does not end?":
+        "%d 秒后仍在计算：循环没有结束？",
+    "After %d s it still waited, and computed nothing: a wait for what nobody will "
+    "do (a deadlock).":
+        "%d 秒后仍在等待，什么也没有计算：等待的事情没有人会去做（死锁）。",
+    "Restored: %s": "已恢复：%s",
+    "Your answer is kept in %s": "你的答案保存在 %s",
+    "Watching %s; Ctrl-C ends it.": "正在监视 %s；按 Ctrl-C 结束。",
+    "%.1f s from your save to the verdict": "从保存到判定 %.1f 秒",
+    "There are no more hints; --solution shows a solution.":
+        "没有更多提示；--solution 显示一个解答。",
+    "Questions to think about are in the book: bazel run //:book":
+        "思考题见书：bazel run //:book",
+}
+language = "en"
+
+
+def say(text, *values):
+    """The text in the run's language."""
+    if language == "zh":
+        text = ZH.get(text, text)
+    return text % values if values else text
+
+
+# ---- The exercises.
+
+
+class Exercise:
+    """A section of exercises.md."""
+
+    def __init__(self, chapter, name, title, lines):
+        self.chapter, self.name, self.title = chapter, name, title
+        self.book = self.teaches = self.cells = ""
+        self.parts = {"task": []}  # paragraphs, by "task", "hint 1", "notice", …
+        part = "task"
+        for paragraph in paragraphs(lines):
+            bullet = re.fullmatch(r"- (Book|Teaches|Cells): (.*)", paragraph)
+            marked = re.match(r"\*\*([^*]+?)[:：]\*\*\s*", paragraph)
+            if bullet:
+                setattr(self, bullet[1].lower(), bullet[2])
+                continue
+            if marked:
+                part = PARTS.get(marked[1], marked[1].lower())
+                paragraph = paragraph[marked.end():]
+            self.parts.setdefault(part, []).append(paragraph)
+
+    @property
+    def is_question(self):
+        return "question" in self.parts
+
+    @property
+    def hints(self):
+        return [self.parts[p] for p in sorted(self.parts) if p.startswith("hint")]
+
+    @property
+    def folder(self):
+        return f"chapters/{self.chapter}/exercises"
+
+    @property
+    def file(self):
+        return f"{self.folder}/{self.name}.cc"
+
+    @property
+    def target(self):
+        return f"//{self.folder}:{self.name}"
+
+
+PARTS = {"提示 1": "hint 1", "提示 2": "hint 2", "提示 3": "hint 3",
+         "注意": "notice", "问题": "question", "答案": "answer"}
+
+
+def paragraphs(lines):
+    """Joins wrapped lines. A list's items and a block of code stay apart."""
+    result, open_code = [], False
+    for line in lines + [""]:
+        fresh = not result or result[-1] == ""
+        if line.startswith("```"):
+            open_code = not open_code
+            result += [line] if open_code else []
+            if not open_code:
+                result[-1] += "\n```"
+                result.append("")
+        elif open_code:
+            result[-1] += "\n" + line
+        elif not line.strip():
+            result += [] if fresh else [""]
+        elif fresh or line.startswith("- "):
+            result += [line.strip()]
+        else:
+            cjk = all(ord(c) > 0x2E00 for c in (result[-1][-1], line.strip()[0]))
+            result[-1] += ("" if cjk else " ") + line.strip()
+    return [p for p in result if p]
+
+
+def read_exercises(root, chapter, lang):
+    """The sections of a chapter's exercises.md; texts of exercises.zh.md if wanted."""
+    folder = root / "chapters" / chapter / "exercises"
+
+    def read(name):
+        sections, lines = [], None
+        path = folder / name
+        for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else []:
+            heading = re.fullmatch(r"## ([\w-]+)[:：] ?(.*)", line)
+            if heading:
+                lines = []
+                sections.append((heading[1], heading[2], lines))
+            elif lines is not None and not line.startswith("#"):
+                lines.append(line)
+            else:  # before the first section, or a heading of another kind
+                lines = None
+        return [Exercise(chapter, *section) for section in sections]
+
+    exercises = read("exercises.md")
+    if lang == "zh":
+        chinese = {e.name: e for e in read("exercises.zh.md")}
+        for e in exercises:
+            if e.name in chinese:
+                e.title, e.parts = chinese[e.name].title, chinese[e.name].parts
+    return exercises
+
+
+def chapters(root):
+    text = (root / "chapters/chapters.bzl").read_text(encoding="utf-8")
+    return re.findall(r'^ +"(\w+)":', text, re.M)
+
+
+def all_exercises(root, lang="en"):
+    return [e for c in chapters(root) for e in read_exercises(root, c, lang)]
+
+
+def untouched(solution):
+    """The exercise that a solution's text makes: without what stands between the
+    two marks. exercise.bzl does the same."""
+    return re.sub(r"^( *)// SOLUTION\n.*?^ *// END\n",
+                  r"\1// YOUR CODE\n\1throw NotDone();\n", solution,
+                  flags=re.M | re.S)
+
+
+def differing_stubs(root):
+    """The exercises whose files are not what their solutions make."""
+    return [e.file for e in all_exercises(root) if not e.is_question
+            and (root / e.file).read_text(encoding="utf-8") != untouched(
+                (root / e.folder / "solutions" / f"{e.name}.cc").read_text(
+                    encoding="utf-8"))]
+
+
+# ---- Progress.
+
+
+def load_progress(root):
+    try:
+        progress = json.loads((root / PROGRESS).read_text(encoding="utf-8"))
+        return progress if isinstance(progress, dict) else {}
+    except (OSError, ValueError):
+        return {}
+
+
+def save_progress(root, progress):
+    new = root / (PROGRESS + ".new")
+    new.write_text(json.dumps(progress, indent=1) + "\n", encoding="utf-8")
+    new.replace(root / PROGRESS)
+
+
+def note(root, name, **changes):
+    progress = load_progress(root)
+    progress.setdefault(name, {}).update(changes)
+    save_progress(root, progress)
+    return progress[name]
+
+
+# ---- Building and judging.
+
+
+def first_error(output, file):
+    """The compiler's first error, at the learner's line if it names one."""
+    lines = output.splitlines()
+    for i, line in enumerate(lines):
+        found = re.match(r"(\S+?):(\d+)(?::\d+)?: (?:fatal )?error: (.*)", line)
+        if not found:
+            continue
+        shown = [f"{found[1]}:{found[2]}: {found[3]}"]
+        shown += [l for l in lines[i + 1:i + 3] if re.match(r" +\d* \|", l)]
+        if found[1] != file:  # within a header; who asked for it?
+            own = [l for l in lines[max(0, i - 12):i + 12]
+                   if l.lstrip().startswith(file + ":")]
+            shown += own[:1]
+        return shown
+    for line in lines:
+        if "undefined reference to" in line:
+            return [line[line.index("undefined reference"):]]
+    return None
+
+
+def build(root, exercise):
+    """What bazel and the compiler say if it does not build; else None."""
+    bazel = subprocess.run(
+        ["bazel", "build", "--color=no", "--curses=no", "--noshow_progress",
+         "--ui_event_filters=-info,-debug", exercise.target],
+        cwd=root, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        errors="replace")
+    return None if bazel.returncode == 0 else bazel.stdout
+
+
+def run(program, arguments, seconds=SECONDS):
+    """Runs a program. Its verdict, and what is to be printed."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    child = subprocess.Popen([str(program)] + arguments, stdin=subprocess.DEVNULL,
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                             text=True, errors="replace")
+    try:
+        output, errors = child.communicate(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        child.kill()
+        child.communicate()
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        busy = after.ru_utime - before.ru_utime
+        return "stopped", "%s\n  %s" % (say("STOPPED"), say(
+            "After %d s it still computed: a loop that does not end?"
+            if busy > seconds / 3 else
+            "After %d s it still waited, and computed nothing: a wait for what "
+            "nobody will do (a deadlock).", seconds))
+    if child.returncode in VERDICTS:
+        verdict, _, rest = output.partition("\n")
+        return VERDICTS[child.returncode], say(verdict) + "\n" + rest.rstrip("\n")
+    number = -child.returncode
+    if number == signal.SIGSEGV or number == signal.SIGBUS:
+        why = say("it read or wrote memory that is not its own (an index, a "
+                  "dangling pointer)")
+    elif number == signal.SIGABRT:
+        why = say("an exception in a place where nobody catches it, or abort")
+    elif number == signal.SIGFPE:
+        why = say("an arithmetic error, such as a division of an integer by zero")
+    elif number > 0:
+        why = say("signal %s", signal.Signals(number).name)
+    else:
+        why = say("exit code %d", child.returncode)
+    lines = [say("CRASHED"), "  " + say("Your code ended the program: %s.", why)]
+    return "crashed", "\n".join(lines + errors.splitlines()[-5:])
+
+
+def judge(root, exercise):
+    """Builds and judges. Prints, remembers and returns the verdict."""
+    output = build(root, exercise)
+    if output is not None:
+        error = first_error(output, exercise.file)
+        verdict = "does not compile"
+        if error:
+            text = "\n  ".join([say("DOES NOT COMPILE")] + error)
+        else:
+            text = "\n".join([say("bazel could not build it:")]
+                             + output.splitlines()[-15:])
+    else:
+        program = root / "bazel-bin" / exercise.folder / exercise.name
+        verdict, text = run(program, ["--lang=" + language] if HAS_LANG else [])
+    print(text)
+    if verdict == "not done":
+        print("  " + say("Write the function in %s: replace // YOUR CODE and the "
+                         "line below it.", exercise.file))
+    if verdict not in ("right", "slow"):
+        print("  " + say("For a hint add --hint."))
+    done = load_progress(root).get(exercise.name, {}).get("verdict")
+    if done != "right" or verdict == "right":
+        note(root, exercise.name, verdict=verdict)
+    return verdict
+
+
+HAS_LANG = False
+
+
+def watch(root, exercise):
+    path = root / exercise.file
+    print(say("Watching %s; Ctrl-C ends it.", exercise.file), flush=True)
+    seen = None
+    try:
+        while True:
+            now = path.stat().st_mtime_ns if path.exists() else seen
+            if now != seen:
+                seen, begin = now, time.time()
+                print(flush=True)
+                judge(root, exercise)
+                print("  " + say("%.1f s from your save to the verdict",
+                                 time.time() - begin), flush=True)
+            time.sleep(0.2)
+    except KeyboardInterrupt:
+        print()
+
+
+# ---- What is shown.
+
+
+def show(paragraph_list, first="", width=80):
+    for paragraph in paragraph_list:
+        if paragraph.startswith("```"):
+            print(textwrap.indent("\n".join(paragraph.splitlines()[1:-1]), "    "))
+        else:
+            print(textwrap.fill(first + paragraph, width,
+                                subsequent_indent="  " if
+                                paragraph.startswith("- ") else ""))
+        first = ""
+        print()
+
+
+def list_all(root, exercises):
+    progress = load_progress(root)
+    runnable = [e for e in exercises if not e.is_question]
+    for chapter in dict.fromkeys(e.chapter for e in runnable):
+        print(f"\n{chapter}")
+        for e in (e for e in runnable if e.chapter == chapter):
+            verdict = progress.get(e.name, {}).get("verdict", "not done")
+            print(f"  {MARKS.get(verdict, '-')} {e.name:22} {e.title}")
+    todo = [e for e in runnable
+            if progress.get(e.name, {}).get("verdict") != "right"]
+    print("\n" + say("+ right   ~ right but slow   - wrong   . not done"))
+    print(say("%d of %d exercises are done.", len(runnable) - len(todo),
+              len(runnable)))
+    if todo:
+        print(say("Next: bazel run //:exercises -- %s", todo[0].name))
+    if any(e.is_question for e in exercises):
+        print(say("Questions to think about are in the book: bazel run //:book"))
+
+
+def hint(root, exercise):
+    shown = load_progress(root).get(exercise.name, {}).get("hints", 0)
+    if shown >= len(exercise.hints):
+        print(say("There are no more hints; --solution shows a solution.") + "\n")
+    number = min(shown + 1, len(exercise.hints))
+    note(root, exercise.name, hints=number)
+    for i, text in enumerate(exercise.hints[:number]):
+        print(say("Hint %d of %d", i + 1, len(exercise.hints)))
+        show(text)
+
+
+def solution(root, exercise):
+    text = (root / exercise.folder / "solutions" / f"{exercise.name}.cc").read_text(
+        encoding="utf-8")
+    body = re.search(r"^namespace \{\n(.*?)^D2L_ANSWER", text, re.M | re.S)[1]
+    print(re.sub(r"^ *// (SOLUTION|END)\n", "", body, flags=re.M).strip() + "\n")
+    show(exercise.parts.get("notice", []), first=say("Notice: "))
+
+
+def reset(root, exercise):
+    path, kept = root / exercise.file, root / (exercise.file + ".kept")
+    stub = untouched((root / exercise.folder / "solutions" / path.name).read_text(
+        encoding="utf-8"))
+    if path.exists() and path.read_text(encoding="utf-8") != stub:
+        path.replace(kept)
+        print(say("Your answer is kept in %s", kept.relative_to(root)))
+    path.write_text(stub, encoding="utf-8")
+    note(root, exercise.name, verdict="not done")
+    print(say("Restored: %s", exercise.file))
+
+
+def system_language():
+    for name in ("LC_ALL", "LC_MESSAGES", "LANG"):
+        if os.environ.get(name):
+            return "zh" if os.environ[name].startswith("zh") else "en"
+    return "en"
+
+
+def main(arguments):
+    global language
+    parser = argparse.ArgumentParser(
+        prog="bazel run //:exercises --",
+        description="Lists the exercises, or judges your answer to one.")
+    parser.add_argument("name", nargs="?", help="the exercise; none: list all")
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--hint", action="store_true", help="the next of three hints")
+    what.add_argument("--solution", action="store_true",
+                      help="a solution, and what to notice in it")
+    what.add_argument("--watch", action="store_true",
+                      help="judge whenever the file is saved")
+    what.add_argument("--reset", action="store_true",
+                      help="restore the untouched file")
+    what.add_argument("--check", action="store_true",
+                      help="do all untouched files agree with their solutions?")
+    parser.add_argument("--lang", choices=["en", "zh"], default=system_language(),
+                        help="English or Chinese; else as LANG says")
+    options = parser.parse_args(arguments)
+    language = options.lang
+    exercises = all_exercises(ROOT, language)
+    if options.check:
+        differing = differing_stubs(ROOT)
+        for file in differing:
+            print(f"{file} is not what its solution makes: "
+                  f"tools/exercises.py {pathlib.Path(file).stem} --reset")
+        return 1 if differing else 0
+    runnable = {e.name: e for e in exercises if not e.is_question}
+    if options.name is None:
+        if options.hint or options.solution or options.watch or options.reset:
+            parser.error("which exercise? For example: wait_for_less --hint")
+        list_all(ROOT, exercises)
+        return 0
+    exercise = runnable.get(options.name.removesuffix(".cc").split("/")[-1])
+    if exercise is None:
+        print(say("There is no exercise %s.", options.name))
+        near = difflib.get_close_matches(options.name, runnable, 1)
+        print(say("Did you mean %s?", near[0]) if near
+              else say("bazel run //:exercises lists them all."))
+        return 2
+    print(f"{exercise.name}: {exercise.title}   [{exercise.book}]\n")
+    if options.hint:
+        hint(ROOT, exercise)
+    elif options.solution:
+        solution(ROOT, exercise)
+    elif options.reset:
+        reset(ROOT, exercise)
+    elif options.watch:
+        watch(ROOT, exercise)
+    else:
+        show(exercise.parts["task"])
+        print(say("Your file: %s", exercise.file) + "\n", flush=True)
+        return 0 if judge(ROOT, exercise) == "right" else 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
