@@ -179,41 +179,6 @@ std::string WhyAsMuch(const std::string& kind, const MemoryUse& asking) {
       asking.requests, asking.blocks);
 }
 
-constexpr CellText kIn2 = {
-    .id = "004/In2",
-    .title = "A clock that lies",
-    .also = {"001/c3"},
-    .section = "d2l 13.2.1",
-    .context =
-        "Ten times: a random matrix, multiplied by itself. First with the host "
-        "library, as with NumPy: each call returns when its work is done. Then "
-        "with tensors on a device: each call only asks for the work. Nobody "
-        "waits before the clock is read.",
-    .python = R"py(
-# warm-up
-device = d2l.try_gpu()
-a = torch.randn(size=(1000, 1000), device=device)
-b = torch.mm(a, a)
-
-with Benchmark('numpy'):
-    for _ in range(10):
-        a = numpy.random.normal(size=(1000, 1000))
-        b = numpy.dot(a, a)
-
-with Benchmark('torch'):
-    for _ in range(10):
-        a = torch.randn(size=(1000, 1000), device=device)
-        b = torch.mm(a, a)
-)py",
-    .course_printed = "numpy: 0.2660 sec\ntorch: 0.0010 sec",
-    .predict =
-        "the course's tensors are 266 times as fast as NumPy. How much of that "
-        "is the hardware?",
-    .learn =
-        "a clock that is read when the calls have returned shows how long it "
-        "took to ask.",
-};
-
 // %% 004/In2
 void In2(Cell& cell) {
   const int n = cell.BySize(200, 1000, 2000);
@@ -255,25 +220,6 @@ void In2(Cell& cell) {
       Less(hardware, gap, kClearly), WhyLate(tensors));
 }
 // %%
-
-constexpr CellText kIn4 = {
-    .id = "004/In4",
-    .title = "The true cost",
-    .section = "d2l 13.2.1",
-    .context =
-        "The same ten products, but before the clock is read, Synchronize "
-        "waits until the device has done them all.",
-    .python = R"py(
-with Benchmark():
-    for _ in range(10):
-        a = torch.randn(size=(1000, 1000), device=device)
-        b = torch.mm(a, a)
-    torch.cuda.synchronize(device)
-)py",
-    .course_printed = "Done: 0.0020 sec",
-    .predict = "which of the two times grows, asking or the work?",
-    .learn = "Synchronize, then read the clock: that is what the work costs.",
-};
 
 // %% 004/In4
 void In4(Cell& cell) {
@@ -346,29 +292,6 @@ std::string WhyNotBeside(Device device) {
          "one: the front end asks no faster than the device works.";
 }
 
-constexpr CellText kIn5 = {
-    .id = "004/In5",
-    .title = "Who waits for whom",
-    .section = "d2l 13.2.2",
-    .context =
-        "Three statements and a print. The graph shows what has to be done "
-        "before what. Behind a matrix product, which keeps the device busy, "
-        "one sees who waits: the statements, the print, or neither. And two "
-        "chains of small products, b and c, on two streams: c depends on b, or "
-        "not.",
-    .python = R"py(
-x = torch.ones((1, 2), device=device)
-y = torch.ones((1, 2), device=device)
-z = x * y + 2
-z
-)py",
-    .course_printed = "tensor([[3., 3.]], device='cuda:0')",
-    .predict = "which line of the Python waits for the device?",
-    .learn =
-        "statements ask and return; what needs a value waits for it; and only "
-        "what does not depend on each other can run at the same time.",
-};
-
 // %% 004/In5
 void In5(Cell& cell) {
   const int n = cell.BySize(400, 1000, 2000), products = 300;
@@ -432,30 +355,6 @@ void In5(Cell& cell) {
 }
 // %%
 
-constexpr CellText kLaunchBlocking = {
-    .id = "000/launch-blocking",
-    .title = "Errors that come late",
-    .section = "d2l 13.2.2",
-    .context =
-        "An index that is out of range is found out on the device, when the "
-        "call that asked has long returned. The error surfaces where somebody "
-        "waits; with launch blocking every call waits.",
-    .python = R"py(
-# CUDA_LAUNCH_BLOCKING=1 python lesson.py
-x = torch.arange(10.0, device=device)
-index = torch.tensor([3, 17], device=device)
-
-y = x * 2
-rows = torch.index_select(y, 0, index)  # fails on the device
-z = y + 1
-torch.cuda.synchronize(device)          # the error surfaces here
-)py",
-    .predict = "where does it surface, and what does it cost to see it sooner?",
-    .learn =
-        "an error surfaces at the next wait. This one names the line that "
-        "asked; PyTorch's does not, and launch blocking finds it there.",
-};
-
 // %% 000/launch-blocking
 void ErrorsWithLaunchBlocking(Cell& cell) {
   const Device device = TryGpu();
@@ -517,27 +416,6 @@ void PrintPeaks(const std::string& kind,
                                peak("bounds"), peak("reading"));
 }
 
-constexpr CellText kQueueMemory = {
-    .id = "004/queue-memory",
-    .title = "What a full queue holds",
-    .section = "d2l 13.2.2",
-    .context =
-        "Does an overfull queue use too much memory? Four programs: one only "
-        "asks; one synchronizes after each minibatch; one bounds the queue, to "
-        "8 operations and 4 blocks; one reads a value of each and drops it.",
-    .python = R"py(
-outputs = []
-for X in data_iter:
-    outputs.append(net(X.to(device, non_blocking=True)))
-    torch.cuda.synchronize(device)  # after every minibatch
-torch.cuda.max_memory_allocated(device)
-)py",
-    .predict = "which kinds of memory does synchronizing save?",
-    .learn =
-        "a queue holds what only it still needs, as the staging buffers of "
-        "FromVector: bound it, or wait. What you keep, only you can drop.",
-};
-
 // %% 004/queue-memory
 void QueueMemory(Cell& cell) {
   const int n = cell.BySize(256, 512, 1024), batches = cell.BySize(24, 32, 64);
@@ -591,30 +469,6 @@ void QueueMemory(Cell& cell) {
 }
 // %%
 
-constexpr CellText kBarriers = {
-    .id = "d2l/barriers",
-    .title = "Two ways to wait",
-    .section = "d2l 13.2.2",
-    .context =
-        "Two barriers: wait until the device has done everything, or until one "
-        "tensor has been computed. MXNet calls them waitall and wait_to_read; "
-        "here they are Synchronize and WaitToRead. First for b alone, then "
-        "with three more products behind it.",
-    .python = R"py(
-with d2l.Benchmark('waitall'):
-    b = np.dot(a, a)
-    npx.waitall()
-
-with d2l.Benchmark('wait_to_read'):
-    b = np.dot(a, a)
-    b.wait_to_read()
-)py",
-    .predict = "the book finds them about equal. When do they differ?",
-    .learn =
-        "wait for the value that you need; what is behind it goes on "
-        "meanwhile.",
-};
-
 // %% d2l/barriers
 void Barriers(Cell& cell) {
   const int n = cell.BySize(400, 1000, 2000);
@@ -647,32 +501,6 @@ void Barriers(Cell& cell) {
              WhyLate(t["more behind b, waitall"]));
 }
 // %%
-
-constexpr CellText kBlockers = {
-    .id = "d2l/blockers",
-    .title = "Reads that wait",
-    .section = "d2l 13.2.2",
-    .context =
-        "Printing, reading a number, copying to the host's memory, a condition "
-        "on a value: none of them says that it waits. Each is timed behind a "
-        "product, and after one that has been waited for. One such read costs "
-        "little; one for every small operation keeps the front end from "
-        "running ahead.",
-    .python = R"py(
-print(s)
-s.item()
-s.numpy()
-if s > 0: ...
-
-total = 0
-for i in range(10000):
-    total += (x * i).item()          # against one read at the end
-)py",
-    .predict = "which of the four waits? What do 10,000 reads cost?",
-    .learn =
-        "whatever needs a value waits for it. Sum on the device, and read "
-        "once.",
-};
 
 // %% d2l/blockers
 void Blockers(Cell& cell) {
@@ -730,34 +558,6 @@ void Blockers(Cell& cell) {
 }
 // %%
 
-constexpr CellText kT1T2T3 = {
-    .id = "d2l/t1-t2-t3",
-    .title = "Three costs",
-    .section = "d2l 13.2.3",
-    .context =
-        "t1, the front end asks; t2, the back end computes; t3, the front end "
-        "hears of it. Each is measured alone; what N operations cost is "
-        "computed from them, and measured in the same repeats.",
-    .python = R"py(
-with d2l.Benchmark('synchronized each time'):
-    for _ in range(10000):
-        y = x + 1
-        y.wait_to_read()
-
-with d2l.Benchmark('synchronized once'):
-    for _ in range(10000):
-        y = x + 1
-    npx.waitall()
-)py",
-    .course_printed =
-        "synchronized each time: 3.16 sec\nsynchronized once: 0.93 sec",
-    .predict =
-        "the book says N (t1 + t2 + t3) and t1 + N t2 + t3. When is it so?",
-    .learn =
-        "work synchronized once costs N times the slower of asking and "
-        "computing; t1 + N t2 + t3 assumes that it is computing.",
-};
-
 // %% d2l/t1-t2-t3
 void T1T2T3(Cell& cell) {
   const Device device = TryGpu();
@@ -813,21 +613,18 @@ void T1T2T3(Cell& cell) {
 }
 // %%
 
-[[maybe_unused]] const bool registered = RegisterLesson(
-    {2,
-     "async_computation",
-     "Asynchronous computation",
-     "Dive into Deep Learning, section 13.2\n"
-     "https://d2l.ai/chapter_computational-performance/async-computation.html",
-     1,
-     {{kIn2, In2},
-      {kIn4, In4},
-      {kIn5, In5},
-      {kLaunchBlocking, ErrorsWithLaunchBlocking},
-      {kQueueMemory, QueueMemory},
-      {kBarriers, Barriers},
-      {kBlockers, Blockers},
-      {kT1T2T3, T1T2T3}}});
+[[maybe_unused]] const bool registered =
+    RegisterLesson({2,
+                    "async_computation",
+                    1,
+                    {{"004/In2", In2},
+                     {"004/In4", In4},
+                     {"004/In5", In5},
+                     {"000/launch-blocking", ErrorsWithLaunchBlocking},
+                     {"004/queue-memory", QueueMemory},
+                     {"d2l/barriers", Barriers},
+                     {"d2l/blockers", Blockers},
+                     {"d2l/t1-t2-t3", T1T2T3}}});
 
 }  // namespace
 }  // namespace d2l

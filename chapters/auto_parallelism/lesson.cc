@@ -47,25 +47,6 @@ void CheckSquare(Cell& cell, const std::string& what, const Tensor& x,
                   1e-4);
 }
 
-constexpr CellText kIn2 = {
-    .id = "000/In2",
-    .title = "Two devices",
-    .also = {"001/c4"},
-    .section = "d2l 13.3.1",
-    .context =
-        "If the machine has fewer than two GPUs, one is used as two logical "
-        "devices; if it has none, virtual devices stand for them, each with "
-        "queues, worker threads and its share of the cores.",
-    .python = R"py(
-import torch
-import time
-
-assert torch.cuda.device_count() >= 2
-)py",
-    .predict = "what are GPU1 and GPU2 on this machine?",
-    .learn = "a program names devices; the table says what a name stands for.",
-};
-
 // %% 000/In2
 void In2(Cell& cell) {
   for (const DeviceInfo& info : Devices()) {
@@ -78,29 +59,6 @@ void In2(Cell& cell) {
              OneDeviceOr(""));
 }
 // %%
-
-constexpr CellText kIn3 = {
-    .id = "000/In3",
-    .title = "A timer",
-    .also = {"001/c5", "004/In3"},
-    .section = "d2l 13.3.1",
-    .context =
-        "The course's timer prints how long its block took. It does not wait: "
-        "a block that only asks for work shows how long asking took.",
-    .python = R"py(
-class Benchmark():
-    def __init__(self, prefix=None):
-        self.prefix = prefix + ' ' if prefix else ''
-
-    def __enter__(self):
-        self.start = time.time()
-
-    def __exit__(self, *args):
-        print('%stime: %.4f sec' % (self.prefix, time.time() - self.start))
-)py",
-    .predict = "1000 products: how much less does it show if nobody waits?",
-    .learn = "synchronize inside the block that is timed.",
-};
 
 // %% 000/In3
 class Benchmark {
@@ -138,39 +96,6 @@ void In3(Cell& cell) {
   CheckSquare(cell, "x @ x", x, y);
 }
 // %%
-
-constexpr CellText kIn6 = {
-    .id = "000/In6",
-    .title = "One device, then the other",
-    .also = {"000/In4", "000/In5", "001/c6", "001/c7"},
-    .section = "d2l 13.3.1",
-    .context =
-        "20,000 products of 100 x 100 matrices on one device, then on the "
-        "other. The notebook calls synchronize() both times, which waits for "
-        "the current device, GPU1.",
-    .python = R"py(
-def run(x):
-    for _ in range(20000):
-        y = torch.mm(x, x)
-
-x_gpu1 = torch.rand(size=(100, 100), device='cuda:0')
-x_gpu2 = torch.rand(size=(100, 100), device='cuda:1')
-
-with Benchmark('Run on GPU1'):
-    run(x_gpu1)
-    torch.cuda.synchronize()
-
-with Benchmark('Run on GPU2'):
-    run(x_gpu2)
-    torch.cuda.synchronize()
-)py",
-    .course_printed =
-        "Run on GPU1 time: 1.2626 sec\nRun on GPU2 time: 1.1179 sec",
-    .predict = "what does the clock show for GPU2 if one waits for GPU1?",
-    .learn =
-        "synchronize the device that does the work: name it. A wait for "
-        "another leaves out what is still in the queue.",
-};
 
 // %% 000/In6, 000/In7, d2l/size-sweep
 Tensor Run(const Tensor& x, int products) {
@@ -244,31 +169,6 @@ double RequestSeconds(Cell& cell, const Tensor& x) {
 }
 // %%
 
-constexpr CellText kIn7 = {
-    .id = "000/In7",
-    .title = "Two devices, one program",
-    .also = {"001/c8"},
-    .section = "d2l 13.3.1",
-    .context =
-        "Both devices get the 20,000 products. Nobody says that they may run "
-        "at the same time: the calls return early, and each device works "
-        "through its own queue. But a queue is bounded: when 4096 operations "
-        "are in it, the next call waits for room.",
-    .python = R"py(
-with Benchmark('Run on both GPU1 and GPU2 in parallel'):
-    run(x_gpu1)
-    run(x_gpu2)
-    torch.cuda.synchronize()
-)py",
-    .course_printed = "Run on both GPU1 and GPU2 in parallel time: 1.8384 sec",
-    .predict =
-        "the notebook asks GPU1 for everything, then GPU2. How much of the "
-        "possible gain is left?",
-    .learn =
-        "work runs in parallel only once it has been asked for. Ask in turn, "
-        "or make the queues longer (--max_queued_operations).",
-};
-
 // %% 000/In7
 void In7(Cell& cell) {
   const Products p = SmallProducts(cell);
@@ -317,48 +217,6 @@ void In7(Cell& cell) {
 }
 // %%
 
-constexpr CellText kMm4000 = {
-    .id = "d2l/mm-4000",
-    .title = "Large products on two devices",
-    .section = "d2l 13.3.1",
-    .context =
-        "The English edition's example: fewer and larger products, all kept, a "
-        "warm-up, and a wait for each device by name. Here 10 products of 1000 "
-        "x 1000 matrices; --size=large takes the book's 50 of 4000 x 4000.",
-    .python = R"py(
-devices = d2l.try_all_gpus()
-def run(x):
-    return [x.mm(x) for _ in range(50)]
-
-x_gpu1 = torch.rand(size=(4000, 4000), device=devices[0])
-x_gpu2 = torch.rand(size=(4000, 4000), device=devices[1])
-
-run(x_gpu1)
-run(x_gpu2)  # Warm-up all devices
-torch.cuda.synchronize(devices[0])
-torch.cuda.synchronize(devices[1])
-
-with d2l.Benchmark('GPU1 time'):
-    run(x_gpu1)
-    torch.cuda.synchronize(devices[0])
-
-with d2l.Benchmark('GPU2 time'):
-    run(x_gpu2)
-    torch.cuda.synchronize(devices[1])
-
-with d2l.Benchmark('GPU1 & GPU2'):
-    run(x_gpu1)
-    run(x_gpu2)
-    torch.cuda.synchronize()
-)py",
-    .course_printed =
-        "GPU1 time: 0.1195 sec\nGPU2 time: 0.1189 sec\nGPU1 & GPU2: 0.1216 sec",
-    .predict = "both together: as long as one, or as long as the sum?",
-    .learn =
-        "a few large products fit into every queue, and asking for them takes "
-        "no time: the notebook's order loses nothing here.",
-};
-
 // %% d2l/mm-4000
 void RunAndKeep(const Tensor& x, int products, std::vector<Tensor>* y) {
   y->clear();  // so that their memory can be used again
@@ -394,43 +252,6 @@ void Mm4000(Cell& cell) {
              WhyNoGain(both.enqueue.value.median, both));
 }
 // %%
-
-constexpr CellText kOverlap = {
-    .id = "d2l/overlap",
-    .title = "Copy while you compute",
-    .section = "d2l 13.3.2",
-    .exercises = "3",
-    .context =
-        "y[i - 1] is copied to the host while y[i] is computed. That takes a "
-        "second stream, since one does one thing after the other, and pinned "
-        "memory: a copy to other (pageable) memory returns only when it is "
-        "done. The book's program has neither. Here the products are thin, "
-        "(m, 32) @ (32, m): one takes about as long as a copy.",
-    .python = R"py(
-def copy_to_cpu(x, non_blocking=False):
-    return [y.to('cpu', non_blocking=non_blocking) for y in x]
-
-with d2l.Benchmark('Run on GPU1'):
-    y = run(x_gpu1)
-    torch.cuda.synchronize()
-
-with d2l.Benchmark('Copy to CPU'):
-    y_cpu = copy_to_cpu(y)
-    torch.cuda.synchronize()
-
-with d2l.Benchmark('Run on GPU1 and copy to CPU'):
-    y = run(x_gpu1)
-    y_cpu = copy_to_cpu(y, True)
-    torch.cuda.synchronize()
-)py",
-    .course_printed =
-        "Run on GPU1: 0.1232 sec\nCopy to CPU: 2.1620 sec\n"
-        "Run on GPU1 and copy to CPU: 3.1346 sec",
-    .predict = "what is left of the gain if the memory is not pinned?",
-    .learn =
-        "to copy while you compute takes a second stream, an event and pinned "
-        "memory; without one of them it is one after the other.",
-};
 
 // %% d2l/overlap
 // What is computed, y[i] = a[i] @ b, and where it is copied to.
@@ -524,33 +345,6 @@ void Overlap(Cell& cell) {
 }
 // %%
 
-constexpr CellText kGraph = {
-    .id = "002/two-device-graph",
-    .title = "The order follows the data",
-    .section = "d2l 13.3.2",
-    .exercises = "4",
-    .context =
-        "The gradient of a two-layer MLP's last weights, half of the batch on "
-        "each of two devices, brought together on the one that has the data. "
-        "What may run in parallel follows from what needs what. But To() waits "
-        "for all that its source was asked before, so the moves come first.",
-    .python = R"py(
-devices = d2l.try_all_gpus()
-halves = []
-for x_half, y_half, device in zip(x.chunk(2), y.chunk(2), devices):
-    halves.append([t.to(device) for t in (x_half, y_half, w1, w2)])
-gradients = []
-for x_half, y_half, w1_copy, w2_copy in halves:
-    h = torch.relu(x_half @ w1_copy)
-    gradients.append(h.T @ (h @ w2_copy - y_half))
-gradient = gradients[0].to(x.device) + gradients[1].to(x.device)
-)py",
-    .predict = "what runs at the same time, and what cannot?",
-    .learn =
-        "an operation begins when its inputs are there. What the front end "
-        "asks for first decides what can begin early.",
-};
-
 // %% 002/two-device-graph
 // The last two devices of the table; with three, the first only has the data.
 std::vector<Device> Workers() {
@@ -626,30 +420,6 @@ void Graph(Cell& cell) {
 }
 // %%
 
-constexpr CellText kStreams = {
-    .id = "d2l/streams",
-    .title = "Streams of one device",
-    .section = "d2l 13.3.4",
-    .exercises = "1, 2",
-    .context =
-        "Products on one stream of a device, or on four in turn: then they are "
-        "independent. A small product leaves most of a device idle, a large "
-        "one uses all of it. A virtual device with one core has nothing idle: "
-        "its streams take turns.",
-    .python = R"py(
-streams = [torch.cuda.Stream() for _ in range(4)]
-
-def run_on(streams, x, products):
-    for i in range(products):
-        with torch.cuda.stream(streams[i % len(streams)]):
-            y = x.mm(x)
-)py",
-    .predict = "which gain from four streams, small products or large ones?",
-    .learn =
-        "streams help where one operation cannot fill the device. On a GPU "
-        "that is most small ones.",
-};
-
 // %% d2l/streams
 Tensor RunOn(const std::vector<Stream*>& streams, const Tensor& x,
              int products) {
@@ -699,33 +469,6 @@ void Streams(Cell& cell) {
 }
 // %%
 
-constexpr CellText kSizeSweep = {
-    .id = "d2l/size-sweep",
-    .title = "From which size two devices pay",
-    .section = "d2l 13.3.4",
-    .context =
-        "One device does 2k products of n x n matrices, or two do k each, "
-        "asked in turn. There is one front end.",
-    .python = R"py(
-for n in sizes:
-    x1 = torch.rand(n, n, device=devices[0])
-    x2 = torch.rand(n, n, device=devices[1])
-    with d2l.Benchmark(f'{n}, one device'):
-        for _ in range(2 * k):
-            y1 = x1.mm(x1)
-        torch.cuda.synchronize(devices[0])
-    with d2l.Benchmark(f'{n}, two devices'):
-        for _ in range(k):
-            y1, y2 = x1.mm(x1), x2.mm(x2)
-        for device in devices:
-            torch.cuda.synchronize(device)
-)py",
-    .predict = "is there a size below which the second device is useless?",
-    .learn =
-        "a tiny product takes less time than asking for it, and a second "
-        "device does not ask.",
-};
-
 // %% d2l/size-sweep
 // Enough products for ten milliseconds or so on a core, unless a queue has no
 // room for them.
@@ -769,32 +512,6 @@ void SizeSweep(Cell& cell) {
              SureFrom("n", sweep, kGain), why);
 }
 // %%
-
-constexpr CellText kRandomDag = {
-    .id = "d2l/random-dag",
-    .title = "Any order, one result",
-    .section = "d2l 13.3.4",
-    .exercises = "5",
-    .context =
-        "Random programs on all devices, two streams each: every operation on "
-        "a random stream, on values from anywhere, some in place. Only what "
-        "depends on each other is ordered. Each is compared with the same "
-        "program on one stream, in every bit.",
-    .python = R"py(
-for step in program:
-    stream = streams[step.stream]
-    with torch.cuda.stream(stream):
-        for i in (step.a, step.b):
-            stream.wait_event(written[i])
-        a, b = (values[i].to(stream.device) for i in (step.a, step.b))
-        values.append(compute(step.kind, a, b))
-        written.append(stream.record_event())
-)py",
-    .predict = "where must an operation wait, and for which ones?",
-    .learn =
-        "an event for each input, and for each reader of what is overwritten, "
-        "makes any schedule give the serial result.",
-};
 
 // %% d2l/random-dag
 std::vector<Value> RunOnStreams(const std::vector<Step>& program,
@@ -844,23 +561,20 @@ void RandomDag(Cell& cell) {
 }
 // %%
 
-[[maybe_unused]] const bool registered = RegisterLesson(
-    {3,
-     "auto_parallelism",
-     "Automatic parallelism",
-     "Dive into Deep Learning, section 13.3\n"
-     "https://d2l.ai/chapter_computational-performance/auto-parallelism.html",
-     2,
-     {{kIn2, In2},
-      {kIn3, In3},
-      {kIn6, In6},
-      {kIn7, In7},
-      {kMm4000, Mm4000},
-      {kOverlap, Overlap},
-      {kGraph, Graph},
-      {kStreams, Streams},
-      {kSizeSweep, SizeSweep},
-      {kRandomDag, RandomDag}}});
+[[maybe_unused]] const bool registered =
+    RegisterLesson({3,
+                    "auto_parallelism",
+                    2,
+                    {{"000/In2", In2},
+                     {"000/In3", In3},
+                     {"000/In6", In6},
+                     {"000/In7", In7},
+                     {"d2l/mm-4000", Mm4000},
+                     {"d2l/overlap", Overlap},
+                     {"002/two-device-graph", Graph},
+                     {"d2l/streams", Streams},
+                     {"d2l/size-sweep", SizeSweep},
+                     {"d2l/random-dag", RandomDag}}});
 
 }  // namespace
 }  // namespace d2l

@@ -95,35 +95,6 @@ std::string Body(const ir::Graph& graph) {
   return text.substr(begin, text.rfind("run ") - begin);
 }
 
-constexpr CellText kIn1 = {
-    .id = "000/In1",
-    .title = "Statement by statement",
-    .also = {"001/c1"},
-    .section = "d2l 13.1",
-    .context =
-        "Three additions, each in a call. The course says that this is easy to "
-        "write and to debug, and slow: calls are made one by one, and e and f "
-        "are kept to the end, since somebody may still ask for them. The "
-        "control is the same program, traced and compiled.",
-    .python = R"py(
-def add(a, b):
-    return a + b
-
-def fancy_func(a, b, c, d):
-    e = add(a, b)
-    f = add(c, d)
-    g = add(e, f)
-    return g
-
-fancy_func(1, 2, 3, 4)
-)py",
-    .course_printed = "10",
-    .predict = "how much of it is left when a compiler has seen all of it?",
-    .learn =
-        "a statement is done as if it were the last. A compiler that sees the "
-        "whole program can leave out e and f, and most of the calls.",
-};
-
 // %% 000/In1
 // FancyFunc and TraceAndOptimize: chapters/hybrid_programming/programs.cc
 void In1(Cell& cell) {
@@ -182,33 +153,6 @@ void In1(Cell& cell) {
 }
 // %%
 
-constexpr CellText kC2 = {
-    .id = "001/c2",
-    .title = "The program as text",
-    .section = "d2l 13.1.1",
-    .context =
-        "Define, compile, run: the whole program is there before its first "
-        "statement runs. Each pass of the compiler makes another program that "
-        "prints the same, here written in Python again.",
-    .python = R"py(
-def add_str():
-    return '''
-def add(a, b):
-    return a + b
-'''
-# fancy_func_str, evoke_str likewise
-prog = evoke_str()
-print(prog)
-y = compile(prog, '', 'exec')
-exec(y)
-)py",
-    .course_printed = "10",
-    .predict = "what is the least that still prints 10?",
-    .learn =
-        "a compiler that sees the whole program may do its work before it "
-        "runs. What is left needs no front end, and here no arithmetic either.",
-};
-
 // %% 001/c2
 std::string AddStr() {
   return "def add(a, b):\n"
@@ -264,22 +208,6 @@ void C2(Cell& cell) {
 }
 // %%
 
-constexpr CellText kMlpProgram = {
-    .id = "d2l/mlp-program",
-    .title = "A network as text",
-    .section = "d2l 13.1.3",
-    .context =
-        "The same for a network: it is traced, which means that it runs once "
-        "and its operations are written down; then the passes rewrite it. "
-        "--verbose shows the text before and after, and the C++ that is "
-        "generated for the fused regions.",
-    .python = "net = torch.jit.script(net)\nprint(net.code)",
-    .predict = "which operations can be run together?",
-    .learn =
-        "the products stay, and the cheap operations between them become one "
-        "each. Their results need no memory of their own.",
-};
-
 // %% d2l/mlp-program
 void MlpProgram(Cell& cell) {
   const Device device = TryGpu();
@@ -318,33 +246,6 @@ void MlpProgram(Cell& cell) {
               FormatBytes(last.peak_bytes)));
 }
 // %%
-
-constexpr CellText kMlp = {
-    .id = "d2l/hybridize-mlp",
-    .title = "The network compiled",
-    .also = {"002/jit"},
-    .section = "d2l 13.1.3.1",
-    .context =
-        "A network of three layers, 512 to 256 to 128 to 2, and one sample: "
-        "1000 calls without and with compiling. The book gains \"a small "
-        "percentage to more than twice\"; its own figures do not. A call costs "
-        "the larger of asking for its operations and of computing them.",
-    .python = R"py(
-net = get_net()
-with Benchmark('Without torchscript'):
-    for i in range(1000): net(x)
-
-net = torch.jit.script(net)
-with Benchmark('With torchscript'):
-    for i in range(1000): net(x)
-)py",
-    .course_printed =
-        "Without torchscript: 1.6357 sec\nWith torchscript: 1.6502 sec",
-    .predict = "8 operations: is this one bound by asking or by products?",
-    .learn =
-        "compiling saves what is around the products, no more. Where they take "
-        "nearly all of the time there is nothing to gain.",
-};
 
 // %% d2l/hybridize-mlp
 void HybridizeMlp(Cell& cell) {
@@ -404,21 +305,6 @@ void HybridizeMlp(Cell& cell) {
 }
 // %%
 
-constexpr CellText kWidths = {
-    .id = "d2l/width-sweep",
-    .title = "Where compiling pays",
-    .section = "d2l 13.1.3.1",
-    .exercises = "3",
-    .context =
-        "The same network, from 8 wide to 512. Its operations are as many, and "
-        "so is what it costs to ask for them; its products grow with the "
-        "square of the width.",
-    .predict = "at which width is the gain gone?",
-    .learn =
-        "compile what is made of many small operations. A network of large "
-        "products is as fast as its products.",
-};
-
 // %% d2l/width-sweep
 void WidthSweep(Cell& cell) {
   const Device device = TryGpu();
@@ -459,22 +345,6 @@ void WidthSweep(Cell& cell) {
              Less(gains.back(), gains.front(), kClearly), why);
 }
 // %%
-
-constexpr CellText kChain = {
-    .id = "d2l/fused-chain",
-    .title = "Large operations, fused",
-    .section = "d2l 13.1.3.1",
-    .context =
-        "Chains of cheap operations over 10 million numbers. One by one, each "
-        "reads and writes all of memory. Fused, all are done to a piece before "
-        "the next piece: in strips of 512 numbers by the kernels' own loops, "
-        "or by C++ that is generated and compiled for the chain.",
-    .predict =
-        "what do twenty operations cost, if one costs a pass over memory?",
-    .learn =
-        "a chain costs its memory traffic. Fused, it is that of one operation: "
-        "count arrays, not operations.",
-};
 
 // %% d2l/fused-chain
 void FusedChain(Cell& cell) {
@@ -533,20 +403,6 @@ void FusedChain(Cell& cell) {
       Unless(device, "Their arithmetic takes longer than their traffic."));
 }
 // %%
-
-constexpr CellText kBreakEven = {
-    .id = "d2l/break-even",
-    .title = "When compiling has paid",
-    .section = "d2l 13.1.3.1",
-    .context =
-        "Compiling costs time before the first call: tracing, the passes, and, "
-        "for generated code, a C++ compiler. Each call then saves some. The "
-        "quotient is the number of calls after which it has paid.",
-    .predict = "which of the four pays within a thousand calls?",
-    .learn =
-        "tracing is cheap: where it saves anything, some tens of calls pay for "
-        "it. A C++ compiler has to find large arrays, or many calls.",
-};
 
 // Prints a line: what compiling costs, what it saves a call, and the quotient.
 Figure CallsToPay(Cell& cell, const std::string& label, double cost, int calls,
@@ -635,24 +491,6 @@ void BreakEven(Cell& cell) {
 }
 // %%
 
-constexpr CellText kSave = {
-    .id = "d2l/hybridize-save",
-    .title = "Without the class",
-    .section = "d2l 13.1.3.2",
-    .context =
-        "A compiled network is saved as two files, a program and its weights. "
-        "tools/run_program is another binary: it has no class of the network, "
-        "and no line of this lesson.",
-    .python = R"py(
-net.save('my_mlp')
-!ls -lh my_mlp*
-)py",
-    .predict = "what else is needed to run it?",
-    .learn =
-        "a traced program is data. What can read it can run it: another "
-        "binary, and with tools/program_to_onnx.py another language.",
-};
-
 // %% d2l/hybridize-save
 // OtherProgram: chapters/hybrid_programming/other_program.h
 void HybridizeSave(Cell& cell) {
@@ -693,30 +531,6 @@ void HybridizeSave(Cell& cell) {
                  : absl::StrCat(OtherProgram(), " ", other.failure, "."));
 }
 // %%
-
-constexpr CellText kHybridNet = {
-    .id = "d2l/hybridnet",
-    .title = "What a program does not see",
-    .section = "d2l 13.1.3.3",
-    .exercises = "1, 2",
-    .context =
-        "A program holds operations on tensors. What else Forward does happens "
-        "while it is traced: a print, a branch. A value that Forward reads is "
-        "not there yet when the program runs, so reading is refused.",
-    .python = R"py(
-class HybridNet(nn.HybridBlock):
-    def hybrid_forward(self, F, x):
-        print('module F: ', F)
-        x = F.npx.relu(self.hidden(x))
-        return self.output(x)
-net.hybridize()
-net(x); net(x)
-)py",
-    .predict = "three calls: how often does Forward print?",
-    .learn =
-        "debug first, compile then. A flag that Forward looks at is frozen: "
-        "compile again when it changes.",
-};
 
 // %% d2l/hybridnet
 struct HybridNet : nn::Module {
@@ -776,22 +590,19 @@ void ThreeSurprises(Cell& cell) {
 }
 // %%
 
-[[maybe_unused]] const bool registered = RegisterLesson(
-    {1,
-     "hybrid_programming",
-     "Compilers and interpreters",
-     "Dive into Deep Learning, section 13.1\n"
-     "https://d2l.ai/chapter_computational-performance/hybridize.html",
-     1,
-     {{kIn1, In1},
-      {kC2, C2},
-      {kMlpProgram, MlpProgram},
-      {kMlp, HybridizeMlp},
-      {kWidths, WidthSweep},
-      {kChain, FusedChain},
-      {kBreakEven, BreakEven},
-      {kSave, HybridizeSave},
-      {kHybridNet, ThreeSurprises}}});
+[[maybe_unused]] const bool registered =
+    RegisterLesson({1,
+                    "hybrid_programming",
+                    1,
+                    {{"000/In1", In1},
+                     {"001/c2", C2},
+                     {"d2l/mlp-program", MlpProgram},
+                     {"d2l/hybridize-mlp", HybridizeMlp},
+                     {"d2l/width-sweep", WidthSweep},
+                     {"d2l/fused-chain", FusedChain},
+                     {"d2l/break-even", BreakEven},
+                     {"d2l/hybridize-save", HybridizeSave},
+                     {"d2l/hybridnet", ThreeSurprises}}});
 
 }  // namespace
 }  // namespace d2l

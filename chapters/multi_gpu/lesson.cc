@@ -75,26 +75,6 @@ Judgement SeveralDevices() {
   return Counted(count > 1, "2 asked for", absl::StrCat(count));
 }
 
-constexpr CellText kIn9 = {
-    .id = "000/In9",
-    .title = "Which devices are there?",
-    .also = {"001/nvidia-smi"},
-    .section = "d2l 13.5",
-    .context =
-        "nvidia-smi shows each GPU's memory, its load and who uses it. Here "
-        "the devices of this program, virtual ones too, while the first has "
-        "products in its queue. On a GPU server the table begins with all "
-        "GPUs of the machine, asked of NVIDIA's library.",
-    .python = "! nvidia-smi",
-    .course_printed =
-        "|   0  Tesla K80     |   7695MiB / 11441MiB |     61%      Default |\n"
-        "|   1  Tesla K80     |   7220MiB / 11441MiB |     34%      Default |",
-    .predict = "which device is busy, and what has it in memory?",
-    .learn =
-        "look before you train: a GPU may be somebody else's. The load says "
-        "how often work was there, not how well it used the device.",
-};
-
 // %% 000/In9
 // The table's columns: chapters/multi_gpu/inventory.h; NVML: nvml.h there.
 void In9(Cell& cell) {
@@ -119,18 +99,6 @@ void In9(Cell& cell) {
 }
 // %%
 
-constexpr CellText kIn10 = {
-    .id = "000/In10",
-    .title = "A layer on a device",
-    .also = {"001/c9"},
-    .section = "d2l 13.6",
-    .context = "A network of one layer, made on the first GPU.",
-    .python = "net = torch.nn.Linear(10, 1).cuda()\nnet",
-    .course_printed = "Linear(in_features=10, out_features=1, bias=True)",
-    .predict = "where are its parameters, and how many are there?",
-    .learn = "a module prints its structure, not its place.",
-};
-
 // %% 000/In10
 void In10(Cell& cell) {
   const nn::Linear net(10, 1, /*bias=*/true, TryGpu());
@@ -144,29 +112,6 @@ void In10(Cell& cell) {
   cell.Check(nn::NumParameters(net) == 11, "the number of parameters");
 }
 // %%
-
-constexpr CellText kIn11 = {
-    .id = "000/In11",
-    .title = "The layer on all devices",
-    .also = {"001/c10"},
-    .section = "d2l 13.6",
-    .context =
-        "DataParallel wraps a module: every device gets a replica of it, and "
-        "a part of each batch. By default these are all devices; device_ids "
-        "restricts them, as numbers in the table above.",
-    .python = R"py(
-net = torch.nn.DataParallel(net)
-net
-# torch.nn.DataParallel(net, device_ids=[0, 3])
-)py",
-    .course_printed =
-        "DataParallel(\n  (module): Linear(in_features=10, out_features=1, "
-        "bias=True)\n)",
-    .predict = "what is the name of the weight now?",
-    .learn =
-        "the wrapper is a module too, with one child called module. Name the "
-        "devices where others use the machine as well.",
-};
 
 // %% 000/In11
 void In11(Cell& cell) {
@@ -198,29 +143,6 @@ void In11(Cell& cell) {
                      absl::StrCat(restricted.devices().size())));
 }
 // %%
-
-constexpr CellText kC12 = {
-    .id = "001/c12",
-    .title = "Saved wrapped, loaded bare",
-    .also = {"001/c11"},
-    .section = "d2l 13.6",
-    .context =
-        "The state dict of the wrapped model goes to a file, and from there "
-        "into a bare Linear.",
-    .python = R"py(
-torch.save(net.state_dict(), './model.pt')
-new_net = torch.nn.Linear(10, 1)
-new_net.load_state_dict(torch.load('./model.pt'))
-)py",
-    .course_printed =
-        "RuntimeError: Error(s) in loading state_dict for Linear: Missing "
-        "key(s) in state_dict: \"weight\", \"bias\". Unexpected key(s) in "
-        "state_dict: \"module.weight\", \"module.bias\".",
-    .predict = "the weights fit. Why does it fail?",
-    .learn =
-        "a state dict is by name, and the wrapper is a part of the name: "
-        "wrapping has changed the structure. What failed has loaded nothing.",
-};
 
 // %% 001/c12, 001/c13, 001/c14
 // How many of the first module's parameters the second has, bit for bit.
@@ -261,20 +183,6 @@ void C12(Cell& cell) {
 }
 // %%
 
-constexpr CellText kC13 = {
-    .id = "001/c13",
-    .title = "Cure A: save what is wrapped",
-    .section = "d2l 13.6",
-    .context = "Only net.module is saved, and loaded into the bare Linear.",
-    .python = R"py(
-torch.save(net.module.state_dict(), './8.4_model.pt')
-new_net.load_state_dict(torch.load('./8.4_model.pt'))  # 加载成功
-)py",
-    .course_printed = "加载成功",
-    .predict = "which names are in the file?",
-    .learn = "save net.module: the file then does not depend on the devices.",
-};
-
 // %% 001/c13
 void C13(Cell& cell) {
   const TemporaryDirectory directory;
@@ -293,24 +201,6 @@ void C13(Cell& cell) {
                      absl::StrCat(equal, " of 2")));
 }
 // %%
-
-constexpr CellText kC14 = {
-    .id = "001/c14",
-    .title = "Cure B: wrap the new one, too",
-    .section = "d2l 13.6",
-    .context = "The wrapped state is loaded into a wrapped new net.",
-    .python = R"py(
-torch.save(net.state_dict(), './8.4_model.pt')
-new_net = torch.nn.Linear(10, 1)
-new_net = torch.nn.DataParallel(new_net)
-new_net.load_state_dict(torch.load('./8.4_model.pt'))  # 加载成功
-)py",
-    .course_printed = "加载成功",
-    .predict = "do all replicas of the new net get the weights?",
-    .learn =
-        "both must be wrapped, or neither. Only a "
-        "DataParallel can load a file written this way.",
-};
 
 // %% 001/c14
 void C14(Cell& cell) {
@@ -334,26 +224,6 @@ void C14(Cell& cell) {
                      absl::StrFormat("%d of %d", equal, 2 * devices)));
 }
 // %%
-
-constexpr CellText kThreeSplits = {
-    .id = "d2l/three-splits",
-    .title = "Three ways to split",
-    .section = "d2l 13.5.1",
-    .exercises = "1",
-    .context =
-        "A step of training can be split by layers (a pipeline, with micro-"
-        "batches so that all stages work), within each layer (columns of one "
-        "weight and rows of the next), or by data. The book calls the last "
-        "one the practical one. Each is a small program here, with the "
-        "gradients of one device; what it moves is counted from its "
-        "operations.",
-    .predict = "which moves the fewest bytes, and does the batch matter?",
-    .learn =
-        "data parallelism moves all weights, whatever the batch, and the "
-        "inputs; the others move activations, in proportion to the batch. What "
-        "makes it practical is that any network splits so, evenly, without a "
-        "bubble.",
-};
 
 // %% d2l/three-splits
 // Bytes moved, by split and batch.
@@ -459,34 +329,6 @@ void ThreeSplits(Cell& cell) {
 }
 // %%
 
-constexpr CellText kAllReduce = {
-    .id = "d2l/allreduce",
-    .title = "The sum on all devices",
-    .section = "d2l 13.5.4-13.5.5",
-    .context =
-        "Data parallelism from scratch needs three functions: get_params "
-        "copies parameters to a device, allreduce adds up what the devices "
-        "have, split_batch deals out a batch. The book's first allreduce "
-        "assigned the sum to data[i]; a later one writes into its memory.",
-    .python = R"py(
-def allreduce(data):
-    for i in range(1, len(data)):
-        data[0][:] += data[i].to(data[0].device)
-    for i in range(1, len(data)):
-        data[i][:] = data[0].to(data[i].device)
-# the book's first: data[i] = data[0].to(data[i].device)
-)py",
-    .course_printed =
-        "before allreduce:\n tensor([[1., 1.]]) tensor([[2., 2.]])\n"
-        "after allreduce:\n tensor([[3., 3.]]) tensor([[3., 3.]])",
-    .predict =
-        "data[i] = … is an assignment. Whose memory does it change, in Python "
-        "and in C++?",
-    .learn =
-        "assigning rebinds a handle, in C++ too; the gradient that SGD reads "
-        "stays. Print every device, and test with different values.",
-};
-
 // %% d2l/allreduce
 // SplitBatch: chapters/multi_gpu/scratch.cc
 void RebindingAllReduce(std::vector<Tensor> data) {  // the book's first
@@ -544,42 +386,6 @@ void AllReduceCell(Cell& cell) {
                      absl::StrCat(right, of)));
 }
 // %%
-
-constexpr CellText kLeNet = {
-    .id = "d2l/lenet-scratch",
-    .title = "LeNet from scratch on two devices",
-    .section = "d2l 13.5.3-13.5.6",
-    .exercises = "2, 3",
-    .context =
-        "The book's LeNet of 129,068 parameters, with get_params, allreduce, "
-        "split_batch and train_batch written by hand: batch 256, lr 0.2, one "
-        "device and two. The book sees the same accuracy and no meaningful "
-        "speed-up. Its first weights, N(0, 0.01), stay at chance for hundreds "
-        "of steps on these images; here they are drawn so that sums keep "
-        "their size.",
-    .python = R"py(
-def train_batch(X, y, device_params, devices, lr):
-    X_shards, y_shards = split_batch(X, y, devices)
-    ls = [loss(lenet(X_shard, device_W), y_shard).sum()
-          for X_shard, y_shard, device_W in zip(
-              X_shards, y_shards, device_params)]
-    for l in ls:
-        l.backward()
-    with torch.no_grad():
-        for i in range(len(device_params[0])):
-            allreduce([device_params[c][i].grad for c in range(len(devices))])
-    for param in device_params:
-        d2l.sgd(param, lr, X.shape[0])
-)py",
-    .course_printed =
-        "test acc: 0.83, 3.0 sec/epoch on [device(type='cuda', index=0)]\n"
-        "test acc: 0.81, 2.7 sec/epoch on [device(type='cuda', index=0), "
-        "device(type='cuda', index=1)]",
-    .predict = "what would make two devices no faster than one?",
-    .learn =
-        "the sums of shards' gradients are the batch's: same accuracy. Whether "
-        "a second device pays is a matter of work against communication.",
-};
 
 // %% d2l/lenet-scratch
 // LeNet, TrainBatch, Accuracy: chapters/multi_gpu/scratch.cc
@@ -658,37 +464,6 @@ void LeNetScratch(Cell& cell) {
 }
 // %%
 
-constexpr CellText kC2 = {
-    .id = "002/c2",
-    .title = "The concise version",
-    .section = "d2l 13.6.3-13.6.4",
-    .context =
-        "train(net, num_gpus, batch_size, lr) with DataParallel, on generated "
-        "images: from the notebook's first weights and from Xavier's. On "
-        "Fashion-MNIST: bazel run //chapters/multi_gpu:train.",
-    .python = R"py(
-def train(net, num_gpus, batch_size, lr):
-    train_iter, test_iter = d2l.load_data_fashion_mnist(batch_size)
-    devices = [d2l.try_gpu(i) for i in range(num_gpus)]
-    def init_weights(m):
-        if type(m) in [nn.Linear, nn.Conv2d]:
-            nn.init.normal_(m.weight, std=0.01)
-    net.apply(init_weights)
-    net = nn.DataParallel(net, device_ids=devices)
-    trainer = torch.optim.SGD(net.parameters(), lr)
-    loss = nn.CrossEntropyLoss()
-    timer, num_epochs = d2l.Timer(), 10
-    animator = d2l.Animator('epoch', 'test acc', xlim=[1, num_epochs])
-    ...
-    print(f'测试精度：{animator.Y[0][-1]:.2f}，{timer.avg():.1f}秒/轮，'
-          f'在{str(devices)}')
-)py",
-    .course_printed = "测试精度：0.xx，y.y秒/轮，在[devices]",
-    .predict = "what is the accuracy of a network that has learnt nothing?",
-    .learn =
-        "the devices are one line; the first weights decide whether it learns.",
-};
-
 // %% 002/c2
 // TrainEpoch, EvaluateAccuracy: chapters/multi_gpu/networks.cc
 std::vector<double> Train(Cell& cell, const std::string& init,
@@ -754,29 +529,6 @@ void C2(Cell& cell) {
 }
 // %%
 
-constexpr CellText kResNet = {
-    .id = "d2l/resnet18",
-    .title = "A larger network scales better",
-    .section = "d2l 13.6.1, 13.6.4",
-    .context =
-        "ResNet-18, 11,175,818 parameters and some 200 times LeNet's work for "
-        "a sample: the book trains it at (1 device, batch 256, lr 0.1) and (2, "
-        "512, 0.2). Here each device "
-        "keeps the size of its batch, and a second one doubles the work.",
-    .python = R"py(
-train(net, num_gpus=1, batch_size=256, lr=0.1)
-train(net, num_gpus=2, batch_size=512, lr=0.2)
-)py",
-    .course_printed =
-        "test acc: 0.91, 12.0 sec/epoch on [device(type='cuda', index=0)]\n"
-        "test acc: 0.82, 7.5 sec/epoch on [device(type='cuda', index=0), "
-        "device(type='cuda', index=1)]",
-    .predict = "11 million gradients are added up. Which network gains more?",
-    .learn =
-        "what counts is work for each gradient that is sent: a convolution "
-        "uses a weight at every place of every image.",
-};
-
 // %% d2l/resnet18
 // Stepper: chapters/multi_gpu/networks.cc
 void ResNet18(Cell& cell) {
@@ -827,21 +579,6 @@ void ResNet18(Cell& cell) {
                  Median(t[0].enqueue))));
 }
 // %%
-
-constexpr CellText kForgotten = {
-    .id = "d2l/forgotten-allreduce",
-    .title = "The allreduce forgotten",
-    .section = "d2l 13.5.6",
-    .context =
-        "Nothing fails when the allreduce is left out, or does what the book's "
-        "first one did. Each replica learns from its own shards, by gradients "
-        "of which a part is missing, and the replicas drift apart. A small "
-        "network on generated images, two runs from the same parameters.",
-    .predict = "does the accuracy of replica 0 tell?",
-    .learn =
-        "a network learns from wrong gradients too, more slowly. Compare the "
-        "replicas: they must be equal, bit for bit.",
-};
 
 // %% d2l/forgotten-allreduce
 // TrainBatch, Accuracy: chapters/multi_gpu/scratch.cc
@@ -907,22 +644,6 @@ void Forgotten(Cell& cell) {
 }
 // %%
 
-constexpr CellText kStraggler = {
-    .id = "d2l/straggler",
-    .title = "One slow device",
-    .section = "d2l 13.5.2",
-    .context =
-        "A step ends when the slowest device has its gradients. Here the last "
-        "device does the work of its shard three times, as a slow one would; "
-        "then it gets a third of what each other device gets: 3:1 for two.",
-    .predict =
-        "two devices, one three times as slow: what is an even split "
-        "worth, and what is 3:1?",
-    .learn =
-        "shards of a batch need not be equal: the sum of their gradients is "
-        "the same. Split by speed: DataParallelOptions has a split for this.",
-};
-
 // %% d2l/straggler
 // SlowStep: chapters/multi_gpu/scratch.cc
 void Straggler(Cell& cell) {
@@ -961,22 +682,6 @@ void Straggler(Cell& cell) {
              OneDeviceOr(why));
 }
 // %%
-
-constexpr CellText kOverlap = {
-    .id = "d2l/overlap-link",
-    .title = "Communication beside computation",
-    .section = "d2l 13.7.1",
-    .context =
-        "The gradients of the last layers are known first. DataParallel sends "
-        "them in buckets while those of the first layers are computed, or all "
-        "at the end. Memory of one machine is a fast link, and its copies need "
-        "a core; so the same again with an emulated link, which takes 0.2 ms "
-        "and a second per 0.25 GB more, asleep.",
-    .predict = "two cores, two devices: who should do the copies meanwhile?",
-    .learn =
-        "overlap hides waiting, not work. It pays where a link, and not a "
-        "core, is what takes the time.",
-};
 
 // %% d2l/overlap-link
 // LinkedMlp: chapters/multi_gpu/networks.cc; EmulatedLink:
@@ -1027,26 +732,6 @@ void OverlapLink(Cell& cell) {
                          Median(t["memory, at the end"].completion) + "."));
 }
 // %%
-
-constexpr CellText kServer = {
-    .id = "d2l/parameter-server",
-    .title = "Who adds up?",
-    .section = "d2l 13.7.1-13.7.2",
-    .exercises = "1",
-    .context =
-        "160 MB of gradients on 4 GPUs, links of 16 GB/s: one GPU can add them "
-        "up, or the CPU, or each GPU a quarter. 8 GPUs with 3 NVLinks of 18 "
-        "GB/s can pass sums round a ring. The book's formulas beside a "
-        "simulation of each transfer; then the same algorithms, measured here.",
-    .course_printed =
-        "one GPU 30 + 30 = 60 ms, the CPU 40 + 40 = 80 ms, split in four\n"
-        "7.5 + 7.5 = 15 ms; the ring 2 * 160 MB / (3 * 18 GB/s), about 6 ms",
-    .predict = "one of the four formulas is not exact. Which?",
-    .learn =
-        "what a link carries decides, not how often: share the adding. The "
-        "ring's 6 ms leave out a factor (n - 1) / n. In one memory the "
-        "bytes read and written count.",
-};
 
 // %% d2l/parameter-server
 // Simulate: common/parallel/simulator.h; schedules: schedule.h
@@ -1131,26 +816,6 @@ void ParameterServer(Cell& cell) {
 }
 // %%
 
-constexpr CellText kStore = {
-    .id = "d2l/key-value-store",
-    .title = "Push and pull",
-    .section = "d2l 13.7.4",
-    .context =
-        "A worker need not know how the sum is made, nor how many workers "
-        "there are: it pushes its gradient under a key, and pulls the weights. "
-        "The store adds up what is pushed and updates what it keeps. Here the "
-        "workers have one row each of a linear regression, and lr is 0.1.",
-    .python = R"py(
-# pseudocode of the book
-push(key, value)    # aggregates the gradients of all workers
-pull(key, value)    # the aggregate, for example the updated weights
-)py",
-    .predict = "which of the weights are the same on all devices?",
-    .learn =
-        "two operations hide who adds, where and when. The algorithm behind "
-        "them can change with the machine.",
-};
-
 // %% d2l/key-value-store
 void KeyValueStore(Cell& cell) {
   const std::vector<Device> devices = AtLeastTwo();
@@ -1192,29 +857,26 @@ void KeyValueStore(Cell& cell) {
 }
 // %%
 
-[[maybe_unused]] const bool registered = RegisterLesson(
-    {4,
-     "multi_gpu",
-     "Training on several GPUs",
-     "Dive into Deep Learning, sections 13.5 to 13.7\n"
-     "https://d2l.ai/chapter_computational-performance/multiple-gpus.html",
-     2,
-     {{kIn9, In9},
-      {kIn10, In10},
-      {kIn11, In11},
-      {kC12, C12},
-      {kC13, C13},
-      {kC14, C14},
-      {kThreeSplits, ThreeSplits},
-      {kAllReduce, AllReduceCell},
-      {kLeNet, LeNetScratch},
-      {kC2, C2},
-      {kResNet, ResNet18},
-      {kForgotten, Forgotten},
-      {kStraggler, Straggler},
-      {kOverlap, OverlapLink},
-      {kServer, ParameterServer},
-      {kStore, KeyValueStore}}});
+[[maybe_unused]] const bool registered =
+    RegisterLesson({4,
+                    "multi_gpu",
+                    2,
+                    {{"000/In9", In9},
+                     {"000/In10", In10},
+                     {"000/In11", In11},
+                     {"001/c12", C12},
+                     {"001/c13", C13},
+                     {"001/c14", C14},
+                     {"d2l/three-splits", ThreeSplits},
+                     {"d2l/allreduce", AllReduceCell},
+                     {"d2l/lenet-scratch", LeNetScratch},
+                     {"002/c2", C2},
+                     {"d2l/resnet18", ResNet18},
+                     {"d2l/forgotten-allreduce", Forgotten},
+                     {"d2l/straggler", Straggler},
+                     {"d2l/overlap-link", OverlapLink},
+                     {"d2l/parameter-server", ParameterServer},
+                     {"d2l/key-value-store", KeyValueStore}}});
 
 }  // namespace
 }  // namespace d2l::multi_gpu

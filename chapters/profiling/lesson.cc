@@ -119,21 +119,6 @@ int LargeSize(const Cell& cell) {
   return FittedSize(cell.size() == Size::kCourse ? 0.2 : 0.01);
 }
 
-constexpr CellText kC1 = {
-    .id = "003/c1",
-    .title = "Is the machine quiet?",
-    .section = "notebook 003",
-    .context =
-        "First a look at who else is at work. Then the same ten products "
-        "alone, and beside a busy thread on every core.",
-    .python = R"py(
-$ top
-$ nvidia-smi
-)py",
-    .predict = "How much longer do the products take beside other load?",
-    .learn = "Look before you measure: what others use, you do not have.",
-};
-
 // %% 003/c1
 // BusyCores: chapters/profiling/busy_cores.h
 void QuietMachine(Cell& cell) {
@@ -168,25 +153,6 @@ void QuietMachine(Cell& cell) {
           load.warnings.empty() ? "" : " The machine was not quiet before."));
 }
 // %%
-
-constexpr CellText kC2 = {
-    .id = "003/c2",
-    .title = "A first profile",
-    .section = "notebook 003",
-    .context =
-        "Every operation is in the table with the time of its request (CPU) "
-        "and its own time on the device; below, a timeline of the same calls.",
-    .python = R"py(
-with torch.autograd.profiler.profile(enabled=True) as prof:
-    for i in range(100):
-        y = x @ x.T
-        z = y * y
-        w = z + x
-print(prof.key_averages().table())
-)py",
-    .predict = "Which takes longer, asking for a 3x3 product or computing it?",
-    .learn = "A profile keeps apart how long you asked and the device worked.",
-};
 
 // %% 003/c2
 void FirstProfile(Cell& cell) {
@@ -230,28 +196,6 @@ void FirstProfile(Cell& cell) {
 }
 // %%
 
-constexpr CellText kC5 = {
-    .id = "003/c5",
-    .title = "Small products on the host",
-    .also = {"003/c3", "003/c4"},
-    .section = "notebook 003",
-    .context =
-        "Ten thousand products of 3x3 matrices on the host. The course found "
-        "the first run much slower than the next; so the first and the next "
-        "ones are taken in processes that have done nothing before.",
-    .python = R"py(
-x = torch.rand((3,3))
-with torch.profiler.profile(activities=[CPU, CUDA]) as p:
-    for i in range(10000):
-        y = x @ x.T
-print(p.key_averages().table())
-)py",
-    .predict = "How much longer does the first product take? The first run?",
-    .learn =
-        "What is prepared once weighs on the first call. Warm up, or measure "
-        "so many that it does not count.",
-};
-
 // %% 003/c5
 // ProfileOnTheHost stands at the top; MeasureColdStart: cold_start.cc
 void SmallOnTheHost(Cell& cell) {
@@ -277,25 +221,6 @@ void SmallOnTheHost(Cell& cell) {
              Took(cold.first_call, cold.next_call));
 }
 // %%
-
-constexpr CellText kC9 = {
-    .id = "003/c9",
-    .title = "Small products on the device",
-    .also = {"003/c6", "003/c7", "003/c8"},
-    .section = "notebook 003",
-    .context =
-        "The same on the device: this thread asks ten thousand times, and "
-        "waits.",
-    .python = R"py(
-x_gpu = x.cuda()
-with torch.profiler.profile(activities=[CPU, CUDA]) as p:
-    for i in range(10000):
-        y_gpu = x_gpu @ x_gpu.T
-print(p.key_averages().table())
-)py",
-    .predict = "Which is faster, the host or the device? Why?",
-    .learn = "For work this small, asking costs more than the work.",
-};
 
 // %% 003/c9
 // RunProfiled: chapters/profiling/profiled_runs.cc
@@ -328,27 +253,6 @@ void SmallOnTheDevice(Cell& cell) {
 }
 // %%
 
-constexpr CellText kC12 = {
-    .id = "003/c12",
-    .title = "Large products on the host",
-    .also = {"003/c10", "003/c11"},
-    .section = "notebook 003",
-    .context =
-        "Ten large products on the host. The size is fitted to this machine, "
-        "at most 10000, so that they take some tenths of a second; "
-        "--size=large takes 10000, which on a CPU is a matter of many minutes.",
-    .python = R"py(
-x = torch.rand((10000,10000))
-with torch.profiler.profile(activities=[CPU, CUDA]) as p:
-    for i in range(10):
-        y = x @ x.T
-print(p.key_averages().table())
-)py",
-    .course_printed = "11-13 s",
-    .predict = "How many multiplications a second does one thread do?",
-    .learn = "A product of n x n matrices takes n times as much work as data.",
-};
-
 // %% 003/c12
 void LargeOnTheHost(Cell& cell) {
   const int n = LargeSize(cell);
@@ -369,29 +273,6 @@ void LargeOnTheHost(Cell& cell) {
                   1e-3);
 }
 // %%
-
-constexpr CellText kC16 = {
-    .id = "003/c16",
-    .title = "Large products on the device",
-    .also = {"003/c13", "003/c14", "003/c15"},
-    .section = "notebook 003",
-    .context =
-        "The same products on the device, in turn with the host's; and, to "
-        "compare with, the control, a thousand small ones. A virtual device "
-        "has no more than some of the host's own cores.",
-    .python = R"py(
-x_gpu = x.cuda()
-with torch.profiler.profile(activities=[CPU, CUDA]) as p:
-    for i in range(10):
-        y_gpu = x_gpu @ x_gpu.T
-print(p.key_averages().table())
-)py",
-    .course_printed =
-        "Self CPU time total: 2.533s\nSelf CUDA time total: 2.527s",
-    .predict = "By how much does the device beat the host now?",
-    .learn =
-        "A device gains by its cores, if the work is large enough for them.",
-};
 
 // %% 003/c16
 void LargeOnTheDevice(Cell& cell) {
@@ -438,28 +319,6 @@ void LargeOnTheDevice(Cell& cell) {
 }
 // %%
 
-constexpr CellText kC18 = {
-    .id = "003/c18",
-    .title = "A loop of small operations",
-    .also = {"003/c17"},
-    .section = "notebook 003",
-    .context =
-        "Twenty thousand times two small operations, requested in a loop.",
-    .python = R"py(
-with torch.profiler.profile(activities=[CPU, CUDA]) as p:
-    for i in range(20000):
-        x_gpu = torch.rand((10,10), device=0)
-        y_gpu = x_gpu * x_gpu
-print(p.key_averages().table())
-)py",
-    .course_printed =
-        "Self CPU time total: 875.584ms\nSelf CUDA time total: 40.393ms",
-    .predict = "Which takes longer, the loop or the device's work?",
-    .learn =
-        "If asking takes longer than the work, a faster device changes "
-        "nothing: ask for more at once.",
-};
-
 // %% 003/c18
 // RunProfiled: chapters/profiling/profiled_runs.cc
 void OneByOne(Cell& cell) {
@@ -485,34 +344,6 @@ void OneByOne(Cell& cell) {
                  GetDeviceInfo(device).Describe()));
 }
 // %%
-
-constexpr CellText kC20 = {
-    .id = "003/c20",
-    .title = "False vectorisation",
-    .also = {"003/c19"},
-    .section = "notebook 003",
-    .context =
-        "The same random numbers are first put into one large tensor, row by "
-        "row, and then multiplied at once: the loop is still there. The "
-        "course's large tensor is on the CPU (torch.zeros without a device), "
-        "so each row is copied to the host as well; here it is filled in both "
-        "places.",
-    .python = R"py(
-with torch.profiler.profile(activities=[CPU, CUDA]) as p:
-    for i in range(20):
-        vec_gpu = torch.zeros((1000, 10, 10))
-        for j in range(1000):
-            x_gpu = torch.rand((10,10), device=0)
-            vec_gpu[j] = x_gpu
-        vec_res_gpu = vec_gpu * vec_gpu
-)py",
-    .course_printed =
-        "Self CPU time total: 1.207s\nSelf CUDA time total: 40.182ms",
-    .predict = "Is the one large product worth filling its tensor?",
-    .learn =
-        "Moving a loop is not removing it: a row that is copied costs as much "
-        "asking as a row that is multiplied.",
-};
 
 // %% 003/c20
 void FalseVectorisation(Cell& cell) {
@@ -554,33 +385,6 @@ void FalseVectorisation(Cell& cell) {
              rows_cost("filled on the device"));
 }
 // %%
-
-constexpr CellText kC21 = {
-    .id = "003/c21",
-    .title = "Vectorising that pays",
-    .section = "notebook 003",
-    .context =
-        "A hundred tensors are stacked once and multiplied with each of two "
-        "hundred stacked hundreds. The course copies to the CPU, so its gain "
-        "is also that of fewer copies; here both are done without, too. The "
-        "control of stacking once is stacking anew each time.",
-    .python = R"py(
-res = torch.zeros((len(b),10,10,100))
-a_tensor = torch.dstack(a)
-for i in range(len(b)):
-    bi_tensor = torch.dstack(b[i])
-    res[i] = a_tensor * bi_tensor
-
-res_slow = torch.zeros((len(b),10,10,100))
-for i in range(len(b)):
-    for j in range(len(a)):
-        res_slow[i,:,:,j] = a[j] * b[i][j]
-print(res.equal(res_slow))
-)py",
-    .course_printed = "0.046735525131225586\n1.034254550933838\nTrue",
-    .predict = "How much of the course's 22x is left without the copies?",
-    .learn = "Stacking pays where what is stacked is used again.",
-};
 
 // Of 100 small tensors and `count` hundreds of them, the products b[i][j] *
 // a[j]; on the device or, as in the course, copied to the host when each is
@@ -667,19 +471,6 @@ void Reuse(Cell& cell) {
 }
 // %%
 
-constexpr CellText kLatencies = {
-    .id = "d2l/latencies",
-    .title = "Latencies, the book's and yours",
-    .section = "d2l 13.4",
-    .exercises = "3",
-    .context =
-        "The book's latencies and yours; all rows and the reasons of what is "
-        "n/a with --verbose. The curve: a load, by how much memory is gone "
-        "through.",
-    .predict = "At which sizes does the curve rise? Which ratio is the worst?",
-    .learn = "The steps of the curve are the caches' sizes.",
-};
-
 // The time of a load, by how much memory the program goes through; /sys says
 // where the caches end.
 Drawing LatencyPlot(const LatencyOptions& options) {
@@ -725,18 +516,6 @@ void Latencies(Cell& cell) {
   cell.Show(LatencyPlot(options));
 }
 // %%
-
-constexpr CellText kSummary = {
-    .id = "003/summary",
-    .title = "Three questions",
-    .section = "notebook 003",
-    .context =
-        "The course closes with three questions to ask before one uses a "
-        "device: is the work large, are loops saved, are tensors used, not "
-        "lists?",
-    .predict = "From which n on does the device beat the host?",
-    .learn = "A device pays for much work at once, of data that is there.",
-};
 
 // How long `count` products of n x n matrices take.
 struct SizePoint {
@@ -841,25 +620,21 @@ void ThreeQuestions(Cell& cell) {
 }
 // %%
 
-[[maybe_unused]] const bool registered = RegisterLesson(
-    {5,
-     "profiling",
-     "Profiling",
-     "A reader's notes on timing with PyTorch's profiler, and Dive into Deep "
-     "Learning, section 13.4\n"
-     "https://d2l.ai/chapter_computational-performance/hardware.html",
-     1,
-     {{kC1, QuietMachine},
-      {kC2, FirstProfile},
-      {kC5, SmallOnTheHost},
-      {kC9, SmallOnTheDevice},
-      {kC12, LargeOnTheHost},
-      {kC16, LargeOnTheDevice},
-      {kC18, OneByOne},
-      {kC20, FalseVectorisation},
-      {kC21, Reuse},
-      {kLatencies, Latencies},
-      {kSummary, ThreeQuestions}}});
+[[maybe_unused]] const bool registered =
+    RegisterLesson({5,
+                    "profiling",
+                    1,
+                    {{"003/c1", QuietMachine},
+                     {"003/c2", FirstProfile},
+                     {"003/c5", SmallOnTheHost},
+                     {"003/c9", SmallOnTheDevice},
+                     {"003/c12", LargeOnTheHost},
+                     {"003/c16", LargeOnTheDevice},
+                     {"003/c18", OneByOne},
+                     {"003/c20", FalseVectorisation},
+                     {"003/c21", Reuse},
+                     {"d2l/latencies", Latencies},
+                     {"003/summary", ThreeQuestions}}});
 
 }  // namespace
 }  // namespace d2l

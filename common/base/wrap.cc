@@ -1,15 +1,71 @@
 #include "common/base/wrap.h"
 
 #include <algorithm>
+#include <iterator>
+#include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 
 namespace d2l {
+namespace {
+
+// The first character, or byte if it is not UTF-8; the text is not empty.
+absl::string_view FirstCharacter(absl::string_view text) {
+  return text.substr(0, std::max<std::size_t>(Utf8Length(text), 1));
+}
+
+// Whether it takes two columns: what East Asian scripts need, and no emoji.
+bool IsWide(absl::string_view character) {
+  if (character.size() < 3) return false;
+  std::size_t code = static_cast<unsigned char>(character[0]) &
+                     (character.size() == 3 ? 0x0fu : 0x07u);
+  for (const char c : character.substr(1)) {
+    code = code << 6 | (static_cast<unsigned char>(c) & 0x3fu);
+  }
+  constexpr std::size_t kWide[][2] = {
+      {0x1100, 0x115f},  {0x2e80, 0x303e}, {0x3041, 0x3247}, {0x3250, 0x4dbf},
+      {0x4e00, 0xa4c6},  {0xa960, 0xa97c}, {0xac00, 0xd7a3}, {0xf900, 0xfaff},
+      {0xfe10, 0xfe19},  {0xfe30, 0xfe6b}, {0xff01, 0xff60}, {0xffe0, 0xffe6},
+      {0x20000, 0x3fffd}};
+  return std::any_of(
+      std::begin(kWide), std::end(kWide),
+      [&](const auto& range) { return range[0] <= code && code <= range[1]; });
+}
+
+// The parts of a word between which a line may end.
+std::vector<absl::string_view> Pieces(absl::string_view word) {
+  constexpr absl::string_view kClosing = "，。：；！？、）」』》】”’…%,.:;!?)]";
+  constexpr absl::string_view kOpening = "（「『《【“‘([";
+  std::vector<absl::string_view> pieces;
+  std::size_t begin = 0;
+  absl::string_view before;
+  for (std::size_t i = 0; i < word.size(); i += before.size()) {
+    const absl::string_view character = FirstCharacter(word.substr(i));
+    if (i > 0 && (IsWide(before) || IsWide(character)) &&
+        !absl::StrContains(kOpening, before) &&
+        !absl::StrContains(kClosing, character)) {
+      pieces.push_back(word.substr(begin, i - begin));
+      begin = i;
+    }
+    before = character;
+  }
+  pieces.push_back(word.substr(begin));
+  return pieces;
+}
+
+}  // namespace
 
 std::size_t TextColumns(absl::string_view text) {
-  return static_cast<std::size_t>(std::count_if(
-      text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; }));
+  std::size_t columns = 0;
+  while (!text.empty()) {
+    const absl::string_view character = FirstCharacter(text);
+    // Not the rest of a character that is broken.
+    if ((character[0] & 0xc0) != 0x80) columns += IsWide(character) ? 2 : 1;
+    text.remove_prefix(character.size());
+  }
+  return columns;
 }
 
 std::size_t Utf8Length(absl::string_view text) {
@@ -41,17 +97,22 @@ std::string WrapWords(absl::string_view text, absl::string_view first,
     absl::StrAppend(&result, prefix);
     std::size_t column = TextColumns(prefix);
     prefix = rest;
-    bool first_word = true;
+    bool at_start = true;
     for (const absl::string_view word :
          absl::StrSplit(line, ' ', absl::SkipEmpty())) {
-      if (!first_word && column + 1 + TextColumns(word) > columns) {
-        absl::StrAppend(&result, "\n", rest);
-        column = TextColumns(rest);
-        first_word = true;
+      absl::string_view space = " ";
+      for (const absl::string_view piece : Pieces(word)) {
+        if (!at_start && column + space.size() + TextColumns(piece) > columns) {
+          absl::StrAppend(&result, "\n", rest);
+          column = TextColumns(rest);
+          at_start = true;
+        }
+        if (at_start) space = "";
+        absl::StrAppend(&result, space, piece);
+        column += space.size() + TextColumns(piece);
+        at_start = false;
+        space = "";
       }
-      absl::StrAppend(&result, first_word ? "" : " ", word);
-      column += TextColumns(word) + (first_word ? 0 : 1);
-      first_word = false;
     }
     absl::StrAppend(&result, "\n");
   }

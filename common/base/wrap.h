@@ -2,7 +2,9 @@
 //
 //   WrapWords("A long sentence …", "Note: ", "      ", 80);
 //
-// Width is counted in code points, so what is not ASCII is not broken early.
+// Width is counted in columns of a terminal: two for a wide character of
+// Chinese, Japanese or Korean (UAX #11: East Asian Width W or F), one for any
+// other.
 //
 // Pure functions.
 
@@ -20,13 +22,14 @@ namespace d2l {
 // with UTF-8 (RFC 3629, section 4).
 std::size_t Utf8Length(absl::string_view text);
 
-// How many columns text without control characters takes: its code points.
+// How many columns text without control characters takes.
 std::size_t TextColumns(absl::string_view text);
 
-// The text in lines of at most `columns`, broken at spaces besides its own line
-// ends, each ended by a newline. `first` stands before the first line, `rest`
-// before the others. Several spaces become one. A word that is too long gets a
-// line of its own.
+// The text in lines of at most `columns`, broken at spaces and beside wide
+// characters besides its own line ends, each ended by a newline. `first` stands
+// before the first line, `rest` before the others. Several spaces become one. A
+// word that is too long gets a line of its own. No line begins with a closing
+// mark, as "，", or ends with an opening one, as "（".
 std::string WrapWords(absl::string_view text, absl::string_view first,
                       absl::string_view rest, std::size_t columns);
 

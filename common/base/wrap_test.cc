@@ -7,10 +7,22 @@
 namespace d2l {
 namespace {
 
-TEST(TextColumns, CountsCodePoints) {
+TEST(TextColumns, CountsWideCharactersTwice) {
   EXPECT_EQ(TextColumns(""), 0u);
   EXPECT_EQ(TextColumns("abc"), 3u);
-  EXPECT_EQ(TextColumns("前向é"), 3u);
+  EXPECT_EQ(TextColumns("前向é"), 5u);
+  EXPECT_EQ(TextColumns("（，）：！"), 10u);
+  EXPECT_EQ(TextColumns("é…─×─“"), 6u);
+  // The ends of ranges of UAX #11, and their neighbours.
+  EXPECT_EQ(TextColumns("\u115f\u1160\u2e7f\u2e80\u303e\u303f"), 9u);
+  EXPECT_EQ(TextColumns("\u3247\u3248\u324f\u3250\ua4c6\ua4d0"), 9u);
+  EXPECT_EQ(TextColumns("\uabff\uac00\ud7a3\ud7b0\uff60\uff61"), 9u);
+  EXPECT_EQ(TextColumns("\U0001ffff\U00020000\U0003fffd\U000e0001"), 6u);
+}
+
+TEST(TextColumns, CountsWhatIsNoUtf8AsOneAtMost) {
+  EXPECT_EQ(TextColumns("a\xff b"), 4u);
+  EXPECT_EQ(TextColumns("\xe5\x89"), 1u);
 }
 
 TEST(Utf8Length, IsThatOfTheFirstCharacter) {
@@ -48,7 +60,23 @@ TEST(WrapWords, ALongWordHasALineOfItsOwn) {
   EXPECT_EQ(WrapWords("bbbbbbbb c", "> ", "  ", 6), "> bbbbbbbb\n  c\n");
 }
 
-TEST(WrapWords, WidthIsInCodePoints) {
+TEST(WrapWords, BreaksBesideWideCharacters) {
+  EXPECT_EQ(WrapWords("异步计算", "", "", 5), "异步\n计算\n");
+  EXPECT_EQ(WrapWords("异步计算", "> ", "  ", 6), "> 异步\n  计算\n");
+  EXPECT_EQ(WrapWords("在cpu:0上算", "", "", 8), "在cpu:0\n上算\n");
+  EXPECT_EQ(WrapWords("在cpu:0上算", "", "", 5), "在\ncpu:0\n上算\n");
+  EXPECT_EQ(WrapWords("a 异步 b", "", "", 6), "a 异步\nb\n");
+  EXPECT_EQ(WrapWords("a 异步", "", "", 5), "a 异\n步\n");
+}
+
+TEST(WrapWords, KeepsMarksWithTheirWords) {
+  EXPECT_EQ(WrapWords("异步，计算。", "", "", 4), "异\n步，\n计\n算。\n");
+  EXPECT_EQ(WrapWords("异（步）", "", "", 4), "异\n（步）\n");
+  EXPECT_EQ(WrapWords("用50%的", "", "", 5), "用50%\n的\n");
+  EXPECT_EQ(WrapWords("，。", "", "", 2), "，。\n");
+}
+
+TEST(WrapWords, OtherCharactersTakeOneColumn) {
   EXPECT_EQ(WrapWords("ééé éé é", "", "", 6), "ééé éé\né\n");
   EXPECT_EQ(WrapWords("é é", "… ", "", 5), "… é é\n");
 }

@@ -11,17 +11,18 @@ def d2l_lesson(name, src, deps = [], visibility = None, **kwargs):
 
     Args:
       name: of the program; "lesson" in every chapter.
-      src: the lesson.cc.
+      src: the lesson.cc. Its texts are beside it: lesson.md, lesson.zh.md.
       deps: of the lesson.cc, besides common/lesson:lesson and :cell.
       visibility: of both targets.
       **kwargs: for all targets: testonly, target_compatible_with, …
     """
     embedded = name + "_source"
+    stem = src[:-len(".cc")]
     native.genrule(
         name = embedded,
-        srcs = [src],
+        srcs = [src] + native.glob([stem + ".md", stem + ".zh.md"]),
         outs = [embedded + ".cc"],
-        cmd = "$(location //common/lesson:embed_source.sh) $< > $@",
+        cmd = "$(location //common/lesson:embed_source.sh) $(SRCS) > $@",
         tools = ["//common/lesson:embed_source.sh"],
         visibility = ["//visibility:private"],
         **kwargs

@@ -1,24 +1,36 @@
-// Lesson: a notebook of the course, in C++. A lesson.cc reads from top to
-// bottom: for each cell its text, then its code, and at the end the list.
+// Lesson: a notebook of the course, in C++. Its text is Markdown, a section for
+// each cell, in the lesson's order (lesson.md; sections.h says what is read):
 //
-//   constexpr CellText kIn4 = {
-//       .id = "004/In4",
-//       .title = "The true cost",
-//       .section = "d2l 13.2.1",
-//       .context = "The same, and then we wait.",
-//       .python = R"py(with Benchmark(): …)py",
-//       .course_printed = "Done: 0.0020 sec",
-//       .predict = "By how much does the time grow?",
-//       .learn = "Synchronize before you read the clock.",
-//   };
+//   # Asynchronous computation
+//
+//   Dive into Deep Learning, section 13.2
+//
+//   ## 004/In4: The true cost
+//
+//   - Book: d2l 13.2.1
+//
+//   The same, and then we wait.
+//
+//   ```python
+//   with Benchmark(): …
+//   ```
+//
+//   ```text
+//   Done: 0.0020 sec
+//   ```
+//
+//   **Predict:** By how much does the time grow?
+//
+//   **You learn:** Synchronize before you read the clock.
+//
+// Its code is the lesson.cc beside it, and at the end of that the list:
 //
 //   // %% 004/In4
 //   void In4(Cell& cell) { … }
 //   // %%
 //
-//   [[maybe_unused]] const bool registered = RegisterLesson(
-//       {2, "async_computation", "Asynchronous computation", "D2L 13.2 …", 1,
-//        {{kIn4, In4}}});
+//   [[maybe_unused]] const bool registered =
+//       RegisterLesson({2, "async_computation", 1, {{"004/In4", In4}}});
 //
 // The cell is number 2.1: the lesson's number and its place in the list. It
 // prints as
@@ -37,14 +49,17 @@
 //
 // With --code it prints the Python and what stands between two "// %%" lines
 // (Jupytext's mark of a cell), as it stands: the macro d2l_lesson (lesson.bzl)
-// embeds the file in the binary. Helper code that a reader needs is marked with
-// the id as well, "// %% 004/In4", or with several, "// %% 004/In2, 004/In4";
-// of a helper in another file the code names the file in a comment. What the
-// code may do is in cell.h.
+// embeds the files in the binary. Helper code that a reader needs is marked
+// with the id as well, "// %% 004/In4", or with several, "// %% 004/In2,
+// 004/In4"; of a helper in another file the code names the file in a comment.
+// What the code may do is in cell.h.
 //
-// The texts are string literals; GCC and Clang take designated initializers, of
-// C++20, in C++17 as well. Lessons register while the program is loaded
-// (static initialisation), on one thread, and live as long as the process.
+// lesson.zh.md says the same in Chinese: titles, texts, questions and, in
+// tables, the sentences that the code says (language.h). What it leaves out is
+// said in English.
+//
+// Lessons register while the program is loaded (static initialisation), on one
+// thread, and live as long as the process. LoadTexts is called before they run.
 
 #ifndef D2L_COMMON_LESSON_LESSON_H_
 #define D2L_COMMON_LESSON_LESSON_H_
@@ -52,49 +67,62 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "common/base/source_location.h"
 
 namespace d2l {
 
 class Cell;
 
-// In this order. What is left out is not printed.
+// A section of lesson.md. What is empty is not printed.
 struct CellText {
-  const char* id = "";              // SOURCE/CELL, "004/In4"
-  const char* title = "";           // "The true cost"
-  const char* also[6] = {};         // the same cell in the other sources
-  const char* section = "";         // "d2l 13.2.1"
-  const char* exercises = "";       // of it that the cell answers: "1, 3"
-  const char* context = "";         // what it does, in two to five sentences
-  const char* python = "";          // the course's cell
-  const char* course_printed = "";  // what the course shows below it
-  const char* predict = "";         // a question, before the cell runs
-  const char* learn = "";           // one or two sentences, after it ran
+  std::string id;                         // SOURCE/CELL, "004/In4"
+  std::string title;                      // "The true cost"
+  std::vector<std::string> also = {};     // the same cell in the other sources
+  std::string section = "";               // "d2l 13.2.1"
+  std::string exercises = "";             // of it, answered here: "1, 3"
+  std::string context = "";               // in two to five sentences
+  std::string python = "";                // the course's cell
+  std::string course_printed = "";        // what the course shows below it
+  std::string predict = "";               // a question, before the cell runs
+  std::vector<std::string> choices = {};  // answers to it, for a page
+  std::string learn = "";                 // one or two sentences, afterwards
 };
 
 struct LessonCell {
-  CellText text;
+  std::string id;
   void (*run)(Cell& cell);
+  CellText text = {};  // LoadTexts fills it in
 
-  std::vector<std::string> Also() const;
   // True for the cell's id and its `also` ids.
   bool HasId(const std::string& id) const;
 };
 
 struct Lesson {
-  int number;           // in the course; cells are 2.1, 2.2, …
-  const char* name;     // the chapter's directory: "async_computation"
-  const char* title;    // "Asynchronous computation"
-  const char* section;  // of the book, with its address
-  int devices;          // how many the lesson uses
+  int number;        // in the course; cells are 2.1, 2.2, …
+  const char* name;  // the chapter's directory: "async_computation"
+  int devices;       // how many the lesson uses
   std::vector<LessonCell> cells;
   // The lesson.cc, as the compiler was given it; RegisterLesson fills it in.
   const char* file = "";
+  // LoadTexts fills these in.
+  std::string title = "";    // "Asynchronous computation"
+  std::string section = "";  // of the book, with its address
 };
 
 // Returns true. Call it without `at`, in the lesson.cc itself.
 bool RegisterLesson(Lesson lesson,
                     SourceLocation at = SourceLocation::Current());
+
+// Fills in every lesson's texts, in the language of this suffix: "zh" for
+// lesson.zh.md; "" for lesson.md, which must hold all cells and comes first.
+absl::Status LoadTexts(const std::string& language);
+
+// What the file, named in messages, says of the lesson. Its sections are of
+// cells, in their order; some may be missing. Exposed for tests.
+absl::Status FillInTexts(const std::string& file, absl::string_view markdown,
+                         Lesson* lesson);
 
 // Every lesson linked into this program, by number.
 std::vector<const Lesson*> Lessons();

@@ -56,13 +56,9 @@ Json ToJson(const CellResult& cell) {
                         {"text", drawing.text}});
   }
   const CellText& text = cell.text;
-  Json also = Json::array();
-  for (const char* id : text.also) {
-    if (id != nullptr) also.push_back(id);
-  }
   return {{"id", text.id},
           {"number", cell.number},
-          {"also", also},
+          {"also", text.also},
           {"title", text.title},
           {"section", text.section},
           {"exercises", text.exercises},
@@ -70,7 +66,7 @@ Json ToJson(const CellResult& cell) {
           {"python", absl::StripAsciiWhitespace(text.python)},
           {"course_printed", absl::StripAsciiWhitespace(text.course_printed)},
           {"predict", text.predict},
-          {"choices", Json::array()},
+          {"choices", text.choices},
           {"learn", text.learn},
           {"source",
            {{"file", cell.source.file},

@@ -103,8 +103,8 @@ absl::StatusOr<std::vector<Task>> Select(const std::vector<std::string>& ids) {
     std::string nearest;
     std::vector<std::string> there;
     for (const Task& task : all) {
-      std::vector<std::string> names = task.cell->Also();
-      names.push_back(task.cell->text.id);
+      std::vector<std::string> names = task.cell->text.also;
+      names.push_back(task.cell->id);
       for (const std::string& name : names) {
         if (nearest.empty() ||
             EditDistance(id, name) < EditDistance(id, nearest)) {
@@ -211,7 +211,7 @@ class SlownessNotice {
 
 void PrintCode(const Task& task) {
   const CellText& text = task.cell->text;
-  if (*text.python != '\0') PrintBlock("The course (Python)", text.python);
+  if (!text.python.empty()) PrintBlock("The course (Python)", text.python);
   const absl::StatusOr<SourceExcerpt> source =
       CellSource(task.lesson->file, text.id);
   if (source.ok()) {
@@ -227,7 +227,7 @@ void PrintCode(const Task& task) {
 void PrintCellHead(const Task& task, const Run& run) {
   const CellText& text = task.cell->text;
   std::string place = text.section;
-  if (*text.exercises != '\0') {
+  if (!text.exercises.empty()) {
     absl::StrAppend(&place, ", exercise ", text.exercises);
   }
   absl::StrAppend(&place, place.empty() ? "[" : " [", text.id, "]");
@@ -236,7 +236,7 @@ void PrintCellHead(const Task& task, const Run& run) {
             << Apart(absl::StrCat(task.number, "  ", text.title), place) << "\n"
             << Wrap(text.context) << "\n";
   if (run.code) PrintCode(task);
-  if (*text.predict != '\0') {
+  if (!text.predict.empty()) {
     std::cout << WrapWords(text.predict, "Predict: ", "", Columns()) << "\n";
   }
   std::cout << std::flush;
@@ -330,7 +330,7 @@ bool RunCell(const Task& task, const Run& run, CellResult* result) {
 
 bool RunAndRecordCell(const Task& task, const Run& run, CellResult* result) {
   if (run.profile == nullptr) return RunCell(task, run, result);
-  const std::string id = task.cell->text.id;
+  const std::string& id = task.cell->id;
   bool ran = false;
   run.profile->Record(run.program == Program::kCourse
                           ? absl::StrCat(task.lesson->name, " ", id)
@@ -358,7 +358,7 @@ void PrintCellResult(const CellResult& result, const Run& run,
   const std::string figures = FiguresText(result);
   if (run.verbose && !figures.empty()) std::cout << "\n" << figures;
   std::string learn;
-  if (*text.learn != '\0') {
+  if (!text.learn.empty()) {
     learn = WrapWords(text.learn, "You learn: ", "", Columns());
     learn.pop_back();  // the end of the line
   }
@@ -546,6 +546,8 @@ int LessonMain(int argc, char** argv, Program program) {
                                                Lessons()[0]->name, ":lesson"));
     return 0;
   }
+  const absl::Status texts = LoadTexts("");
+  if (!texts.ok()) return Complain(texts);
   const absl::StatusOr<std::vector<Task>> tasks = Select(options->cells);
   if (!tasks.ok()) return Complain(tasks.status());
   const absl::Status devices = PrepareDevices(*options, *tasks);

@@ -43,25 +43,6 @@ void Wait(Device device, std::chrono::microseconds duration) {
 }
 // %%
 
-constexpr CellText kGood = {
-    .id = "s/good",
-    .title = "A good cell",
-    .also = {"t/good", "u/good"},
-    .section = "d2l 0.1",
-    .exercises = "1, 2",
-    .context =
-        "A stream is given work that takes two milliseconds. This sentence is "
-        "long enough that it has to be wrapped somewhere before its end is "
-        "reached.",
-    .python = R"py(
-with Benchmark():
-    work()
-)py",
-    .course_printed = "Done: 0.0020 sec\n",
-    .predict = "How long does it take?",
-    .learn = "To wait.",
-};
-
 // %% s/good
 void Good(Cell& cell) {
   const Device device = Devices().back().device;
@@ -79,13 +60,6 @@ void Good(Cell& cell) {
 }
 // %%
 
-constexpr CellText kDraw = {
-    .id = "s/draw",
-    .title = "Drawings",
-    .context = "What depends on what, and when.",
-    .course_printed = "tensor([[3., 3.]], device='cuda:0')",
-};
-
 // %% s/draw
 void Draw(Cell& cell) {
   const Device device = Devices()[0].device;
@@ -100,12 +74,6 @@ void Draw(Cell& cell) {
   cell.Show(Timeline(run.profile).Draw("timeline"));
 }
 // %%
-
-constexpr CellText kPlot = {
-    .id = "s/plot",
-    .title = "A plot",
-    .context = "Two ways, in turn.",
-};
 
 // %% s/plot
 void PlotSizes(Cell& cell) {
@@ -136,12 +104,6 @@ void PlotSizes(Cell& cell) {
 }
 // %%
 
-constexpr CellText kWrong = {
-    .id = "s/wrong",
-    .title = "Wrong",
-    .context = "A wrong result.",
-};
-
 // %% s/wrong
 void Wrong(Cell& cell) {
   cell.CheckClose("z", std::vector<double>{3, 4, 5}, {3, 3, 3}, 1e-6);
@@ -149,21 +111,9 @@ void Wrong(Cell& cell) {
 }
 // %%
 
-constexpr CellText kThrows = {
-    .id = "s/throws",
-    .title = "Throws",
-    .context = "An exception.",
-};
-
 // %% s/throws
 void Throws(Cell&) { throw std::invalid_argument("[matmul] inner sizes"); }
 // %%
-
-constexpr CellText kLate = {
-    .id = "s/late",
-    .title = "Late",
-    .context = "A late error.",
-};
 
 // %% s/late
 void Late(Cell&) {
@@ -173,21 +123,9 @@ void Late(Cell&) {
 }
 // %%
 
-constexpr CellText kMemory = {
-    .id = "s/memory",
-    .title = "Memory",
-    .context = "Too big.",
-};
-
 // %% s/memory
 void OutOfMemory(Cell&) { throw OutOfMemoryError("cpu:0 has 3 B free."); }
 // %%
-
-constexpr CellText kSleep = {
-    .id = "s/sleep",
-    .title = "Sleep",
-    .context = "For Ctrl-C.",
-};
 
 // %% s/sleep
 void Sleep(Cell& cell) {
@@ -201,12 +139,6 @@ void Sleep(Cell& cell) {
 }
 // %%
 
-constexpr CellText kRename = {
-    .id = "s/rename",
-    .title = "Rename",
-    .context = "Moves a directory.",
-};
-
 // %% s/rename
 void Rename(Cell&) {
   // So that a file in it cannot be written any more.
@@ -218,12 +150,6 @@ void Rename(Cell&) {
 
 // Figures of another process. What it is to do stands in SAMPLE_PROBE: a probe
 // and its arguments.
-constexpr CellText kFresh = {
-    .id = "s/fresh",
-    .title = "Fresh",
-    .context = "Runs a probe.",
-};
-
 // %% s/fresh
 void Fresh(Cell&) {
   const char* asked = std::getenv("SAMPLE_PROBE");
@@ -299,12 +225,6 @@ void Fresh(Cell&) {
       return {};
     });
 
-constexpr CellText kAfter = {
-    .id = "s/after",
-    .title = "After",
-    .context = "After a failure.",
-};
-
 // %% s/after
 void After(Cell&) {
   // A nested block keeps its indentation.
@@ -312,9 +232,6 @@ void After(Cell&) {
   std::cout << "all is well\n";
 }
 // %%
-
-constexpr CellText kLong = {
-    .id = "s/long", .title = "Long", .context = "Takes three seconds."};
 
 // %% s/long
 void Long(Cell&) {
@@ -327,21 +244,19 @@ void Long(Cell&) {
 [[maybe_unused]] const bool registered =
     RegisterLesson({9,
                     "sample",
-                    "A sample lesson",
-                    "D2L 0.0",
                     2,
-                    {{kGood, Good},
-                     {kWrong, Wrong},
-                     {kThrows, Throws},
-                     {kLate, Late},
-                     {kMemory, OutOfMemory},
-                     {kSleep, Sleep},
-                     {kRename, Rename},
-                     {kFresh, Fresh},
-                     {kAfter, After},
-                     {kDraw, Draw},
-                     {kPlot, PlotSizes},
-                     {kLong, Long}}});
+                    {{"s/good", Good},
+                     {"s/wrong", Wrong},
+                     {"s/throws", Throws},
+                     {"s/late", Late},
+                     {"s/memory", OutOfMemory},
+                     {"s/sleep", Sleep},
+                     {"s/rename", Rename},
+                     {"s/fresh", Fresh},
+                     {"s/after", After},
+                     {"s/draw", Draw},
+                     {"s/plot", PlotSizes},
+                     {"s/long", Long}}});
 
 }  // namespace
 }  // namespace d2l

@@ -85,14 +85,19 @@ bool RegisterSource(const char* file, const char* text) {
   return true;
 }
 
+const char* EmbeddedFile(const std::string& file) {
+  const auto found = Sources().find(file);
+  return found == Sources().end() ? nullptr : found->second;
+}
+
 absl::StatusOr<SourceExcerpt> CellSource(const std::string& file,
                                          const std::string& id) {
-  const auto found = Sources().find(file);
-  if (found == Sources().end()) {
+  const char* text = EmbeddedFile(file);
+  if (text == nullptr) {
     return absl::NotFoundError(absl::StrCat(
         file, " is not embedded in this binary: build it with d2l_lesson"));
   }
-  absl::StatusOr<SourceExcerpt> excerpt = ExtractCell(found->second, id);
+  absl::StatusOr<SourceExcerpt> excerpt = ExtractCell(text, id);
   if (!excerpt.ok()) {
     return absl::NotFoundError(
         absl::StrCat(file, ": ", std::string(excerpt.status().message())));

@@ -36,6 +36,9 @@ absl::StatusOr<SourceExcerpt> ExtractCell(const std::string& file_text,
 // Keeps the pointers. Returns true.
 bool RegisterSource(const char* file, const char* text);
 
+// The text of an embedded file; null if it is not there.
+const char* EmbeddedFile(const std::string& file);
+
 // NotFound too if the file is not embedded.
 absl::StatusOr<SourceExcerpt> CellSource(const std::string& file,
                                          const std::string& id);
