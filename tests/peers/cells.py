@@ -1,7 +1,7 @@
 """The cells that are compared, their aims and their bounds.
 
-The work itself is in cells_benchmark.cc, pytorch_cells.py and numpy_cells.py,
-under the same names. A name that begins with a number is a cell of the course.
+The work itself is in cells_benchmark.cc, parallel_cells_benchmark.cc, and the
+peers' *_cells.py, under the same names. A name that begins with a number is a cell of the course.
 """
 from dataclasses import dataclass
 from typing import Optional
@@ -34,16 +34,13 @@ class Cell:
     name: str
     per: str  # what the figures are per
     flop: Optional[float] = None
-    in_turn: Optional[str] = None  # the same one after the other: a benchmark
+    in_turn: Optional[str] = None  # the same with one device at a time: a benchmark
     cpu: On = On()
     cuda: On = On()
+    device_count: int = 1
 
     def on(self, kind):
         return {"cpu": self.cpu, "cuda": self.cuda}[kind]
-
-    @property
-    def device_count(self):
-        return 2 if self.in_turn else 1
 
     def has_ours_all(self, kind):
         """Whether the cell also runs on one device that has all cores."""
@@ -76,7 +73,7 @@ CELLS = [
     Cell("000_In6", "product 100x100", flop=2e6,
          cpu=On(aim_bounds=1.05, bound="bound_sgemm_100"), cuda=LAUNCHES),
     Cell("000_In6_two_devices", "two products, one on each of two devices", flop=4e6,
-         in_turn="000_In6_in_turn", cpu=On(bound="bound_sgemm_100")),
+         in_turn="000_In6_in_turn", cpu=On(bound="bound_sgemm_100"), device_count=2),
     Cell("004_In4", "10 x (randn(1000, 1000), product)", cuda=COMPUTES),
     Cell("d2l_t1t2t3_each", "x + 1, waited for"),
     Cell("d2l_t1t2t3_once", "x + 1", cuda=LAUNCHES),
@@ -117,6 +114,14 @@ CELLS = [
          cpu=On(aim_ratio=2)),
     Cell("resnet18_step", "step of training of ResNet-18, 32 images", flop=32 * 2.73e9,
          cpu=On(aim_ratio=1.1)),
+    # The peers' are processes of one thread each, which exchange gradients by gloo.
+    Cell("ddp_lenet", "step of training of LeNet on two devices, 256 images",
+         flop=256 * 13.3e6, in_turn="ddp_lenet_in_turn",
+         cpu=On(bound="bound_ddp_lenet", aim_ratio=2), device_count=2),
+    Cell("allreduce_64MB_2", "sum of 64 MiB of each of 2 devices",
+         cpu=On(bound="bound_allreduce_64MB_2", aim_ratio=4), device_count=2),
+    Cell("allreduce_64MB_4", "sum of 64 MiB of each of 4 devices",
+         cpu=On(bound="bound_allreduce_64MB_4", aim_ratio=4), device_count=4),
     Cell("chain_1e7_eager", "x = (x + y) * 0.5, five times", cpu=On(bound="mul_1e7")),
     Cell("chain_1e7_captured", "the same", cpu=On(bound="mul_1e7", aim_bounds=1.7)),
     Cell("chain_1e7_generated", "the same", cpu=On(bound="mul_1e7", aim_bounds=1.2)),

@@ -39,38 +39,10 @@
 #include "common/tensor/tensor.h"
 #include "hwy/aligned_allocator.h"
 #include "tests/peers/bandwidth.h"
+#include "tests/peers/measure.h"
 
 namespace d2l {
 namespace {
-
-Device FirstDevice() { return Devices().front().device; }
-
-// The message of a benchmark that cannot run here; compare.py recognises it by
-// the first word. (SkipWithMessage came with Google Benchmark 1.8.)
-void Skip(benchmark::State& state, const std::string& why) {
-  state.SkipWithError(absl::StrCat("skipped: ", why).c_str());
-}
-
-// `work` is `units` units of what the cell counts. It is called once before
-// the clock starts: the caches fill, and memory is taken from the system.
-template <typename F>
-void Measure(benchmark::State& state, std::int64_t units, const F& work) {
-  const Device device = FirstDevice();
-  work();
-  Synchronize(device);
-  for (auto _ : state) {
-    work();
-    Synchronize(device);
-  }
-  state.SetItemsProcessed(state.iterations() * units);
-}
-
-template <typename F>
-void MeasureLoop(benchmark::State& state, int count, const F& body) {
-  Measure(state, count, [&] {
-    for (int i = 0; i < count; ++i) body();
-  });
-}
 
 // The course's cells.
 

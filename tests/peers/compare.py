@@ -2,12 +2,14 @@
 """Runs the same cells in this library, in PyTorch and in NumPy, and compares.
 
 Usage: tests/peers/compare.py [--json=FILE] [--rounds=N] [--filter=REGEX] [--binary=PATH]
-                              [--device=cuda:0]
+                              [--device=cuda:0] [--mpi=PATH]
 
 The peers are the PyTorch and the NumPy of the Python that runs this script,
 each in a process of its own: pytorch-1 and numpy-1 have one thread, pytorch-all
 has as many as there are cores. "ours" runs on the first of two virtual devices,
 which share the cores; "ours-all" runs on one virtual device with all of them.
+Cells of two or four devices have as many virtual ones, and their peer processes
+of one thread each. --mpi names our mpi_benchmark, which measures Open MPI.
 
 With --device=cuda:0 everything runs on that GPU, and the peer is pytorch-cuda. A
 cell that needs two devices gets two logical ones on it.
@@ -117,7 +119,9 @@ def build(device):
 
 def device_list(device, count):
     """--devices of the benchmark for a cell that needs `count` devices."""
-    return "cpu:0,cpu:1" if kind(device) == "cpu" else ",".join([device] * count)
+    if kind(device) == "cpu":
+        return ",".join("cpu:%d" % i for i in range(max(count, 2)))
+    return ",".join([device] * count)
 
 
 def benchmark_command(binary, devices):
@@ -230,8 +234,13 @@ class Peer:
         return json.loads(line)
 
 
-def start_peers(device):
-    peers = [Peer(device, *arguments) for arguments in PEERS[kind(device)]]
+def start_peers(device, mpi):
+    """mpi: the path of mpi_benchmark, or None."""
+    wanted = list(PEERS[kind(device)])
+    if mpi:
+        os.environ["D2L_MPI_BENCHMARK"] = os.path.abspath(mpi)
+        wanted.insert(1, ("open-mpi", "openmpi_cells", 1))
+    peers = [Peer(device, *arguments) for arguments in wanted]
     missing = sorted({peer.missing for peer in peers if peer.missing})
     if missing:
         note(HOW_TO_INSTALL % (" and ".join(missing) + (" is" if len(missing) == 1 else " are"),
@@ -308,6 +317,9 @@ def parse_arguments(words=None):
                         help="the benchmark; without it, it is built by Bazel")
     parser.add_argument("--device", metavar="DEVICE", type=device_name, default="cpu",
                         help="cpu (default), or a GPU such as cuda:0")
+    parser.add_argument("--mpi", metavar="PATH",
+                        help="mpi_benchmark, built with --config=mpi; without it, Open MPI is "
+                             "left out")
     arguments = parser.parse_args(words)
     if arguments.rounds < 1:
         parser.error("--rounds must be at least 1")
@@ -325,7 +337,7 @@ def main():
     device = arguments.device
     binary = os.path.abspath(arguments.binary) if arguments.binary else build(device)
     check_benchmark(binary, device)
-    peers = start_peers(device)
+    peers = start_peers(device, arguments.mpi)
     load = [os.getloadavg()[0]]
     progress = Progress(arguments.rounds, len(arguments.cells))
     try:

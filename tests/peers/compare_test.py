@@ -158,7 +158,7 @@ class RowsTest(unittest.TestCase):
         self.assertIsNone(row["bound_ns"])
 
     def test_two_devices(self):
-        cell = Cell("c", "pair", in_turn="other")
+        cell = Cell("c", "pair", in_turn="other", device_count=2)
         samples = {("c", "ours"): [10], ("c", "in_turn"): [19]}
         rows = rows_of(samples, [cell])
         self.assertAlmostEqual(rows[0]["speed_up_over_in_turn"], 1.9)
@@ -241,7 +241,7 @@ class TableTest(unittest.TestCase):
 
     def test_on_a_cpu(self):
         cells = [Cell("sum", "", cpu=On(aim_bounds=1.5, bound="b", bound_items=10)),
-                 Cell("pair", "", in_turn="one_by_one"), Cell("alone", "")]
+                 Cell("pair", "", in_turn="one_by_one", device_count=2), Cell("alone", "")]
         samples = {
             ("sum", "ours"): [4e3], ("sum", "bound"): [300], ("sum", "ours_all"): [2e3],
             ("sum", "pytorch-1"): [5e3], ("sum", "numpy-1"): [48e3],
@@ -327,6 +327,7 @@ class CommandsTest(unittest.TestCase):
     def test_the_benchmark_on_a_cpu_has_both_devices(self):
         for count in (1, 2):
             self.assertEqual(compare.device_list("cpu", count), "cpu:0,cpu:1")
+        self.assertEqual(compare.device_list("cpu", 4), "cpu:0,cpu:1,cpu:2,cpu:3")
 
     def test_the_benchmark_on_a_gpu_has_as_many_as_it_needs(self):
         devices = [compare.device_list("cuda:3", cell.device_count)
@@ -392,7 +393,7 @@ class RoundsTest(unittest.TestCase):
                                           compare.Progress(2, len(cells)))
 
     def test_each_round_runs_ours_on_half_and_on_all_of_the_cores(self):
-        cells = [Cell("one", "", cpu=On(bound="bound_one")), Cell("two", "", in_turn="turns")]
+        cells = [Cell("one", "", cpu=On(bound="bound_one")), Cell("two", "", in_turn="turns", device_count=2)]
         samples = self.run_rounds("cpu", cells)
         self.assertEqual(samples.without, {})
         self.assertEqual(samples.ns, {
@@ -408,7 +409,8 @@ class RoundsTest(unittest.TestCase):
 class CellsTest(unittest.TestCase):
 
     def test_the_cells_are_those_of_the_benchmark(self):
-        names = set(re.findall(r'->Name\("(\w+)"\)', source("cells_benchmark.cc")))
+        names = set(re.findall(r'->Name\("(\w+)"\)', source("cells_benchmark.cc") +
+                               source("parallel_cells_benchmark.cc")))
         wanted = set()
         for cell in CELLS:
             wanted |= {name for name in (cell.name, cell.cpu.bound, cell.cuda.bound, cell.in_turn)
@@ -416,9 +418,10 @@ class CellsTest(unittest.TestCase):
         self.assertEqual(names, wanted)
 
     def test_the_peers_have_no_others(self):
-        for module in ("pytorch_cells.py", "numpy_cells.py"):
+        for module, least in [("pytorch_cells.py", 20), ("numpy_cells.py", 20),
+                              ("openmpi_cells.py", 2)]:
             names = set(re.findall(r'^    "(\w+)": \(', source(module), re.MULTILINE))
-            self.assertGreater(len(names), 20)
+            self.assertGreaterEqual(len(names), least)
             self.assertLessEqual(names, {cell.name for cell in CELLS})
 
     def test_a_copy_moves_as_many_bytes_in_a_repetition_as_its_cells(self):

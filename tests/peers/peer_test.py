@@ -7,6 +7,7 @@ import tempfile
 import unittest
 
 import compare
+import openmpi_cells
 import peer
 
 # A peer's module: a cell, and one that the library cannot do.
@@ -69,10 +70,27 @@ class PeerTest(unittest.TestCase):
         self.assertEqual(process.unusable, "no driver for cuda:0")
         self.assertIsNone(process.measure("works"))
 
+    def test_a_cell_without_units_measures_itself(self):
+        self.assertEqual(peer.measure(lambda: lambda: 12.5, None, None), 12.5)
+
     def test_each_repetition_is_waited_for(self):
         done = []
         peer.measure(lambda: lambda: done.append("run"), 1, lambda: done.append("wait"))
         self.assertEqual(done, ["run", "wait"] * (len(done) // 2))
+
+
+class OpenMpiTest(unittest.TestCase):
+
+    def test_reads_what_the_benchmark_prints(self):
+        printed = """\
+2 processes
+                 MPI_Allreduce               split
+   1.0 KiB             60.3 us             60.0 us
+  64.0 MiB             79.1 ms             16.0 ms
+"""
+        self.assertAlmostEqual(openmpi_cells.allreduce_ns(printed), 79.1e6)
+        with self.assertRaisesRegex(RuntimeError, "no row of 64.0 MiB"):
+            openmpi_cells.allreduce_ns("2 processes\n")
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ import warnings
 import torch
 
 import pytorch_nets
+import pytorch_ranks
 
 # Make tensors on the device of set_up. On a CPU they are torch's own.
 rand, randn, zeros, ones = torch.rand, torch.randn, torch.zeros, torch.ones
@@ -20,6 +21,8 @@ def set_up(threads, device):
     torch.set_num_threads(threads)
     library = "PyTorch " + torch.__version__
     if device == "cpu":
+        if threads == 1:
+            CELLS.update(CELLS_OF_PROCESSES)
         return library, None
     # Full float32, as ours.
     torch.set_float32_matmul_precision("highest")
@@ -347,4 +350,11 @@ CELLS = {
     "chain_1e7_eager": (chain(eager), 1),
     "chain_1e7_captured": (chain(captured), 1),
     "chain_1e7_generated": (chain(generated), 1),
+}
+
+# Of processes with one thread each: the peer with one thread has them.
+CELLS_OF_PROCESSES = {
+    "ddp_lenet": (pytorch_ranks.on(2, "train_lenet"), pytorch_ranks.STEPS),
+    "allreduce_64MB_2": (pytorch_ranks.on(2, "allreduce"), 1),
+    "allreduce_64MB_4": (pytorch_ranks.on(4, "allreduce"), 1),
 }

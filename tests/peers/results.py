@@ -184,7 +184,7 @@ def remarks(rows):
             lines.append("%s in GFLOP/s: %s" % (row["cell"], ", ".join(
                 "%s %.0f" % rate for rate in rates if rate[1] is not None)))
         if row["speed_up_over_in_turn"] is not None:
-            lines.append("%s: %.2f times as fast as one device after the other" % (
+            lines.append("%s: %.2f times as fast as one device at a time" % (
                 row["cell"], row["speed_up_over_in_turn"]))
     # An item is a byte.
     copies = {row["bound"]: row["bound_items"] / row["bound_ns"] for row in rows
