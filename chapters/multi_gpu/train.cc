@@ -4,20 +4,28 @@
 //   bazel run //chapters/multi_gpu:train -- --net=lenet
 //   --save=lenet.safetensors
 //
+// and built with --config=mpi in several processes, that have as many devices
+// each:
+//
+//   mpirun -np 4 bazel-bin/chapters/multi_gpu/train --devices=cpu:0
+//
 // Ctrl-C saves a checkpoint, from which --resume goes on, on the same hardware
 // bit for bit, as the unbroken run would have; a second one ends the program at
 // once. The exit code is 0, 128 + the signal for a run that was stopped, and
 // else 1.
 
+#include <fcntl.h>
 #include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <exception>
 #include <iostream>
+#include <memory>
 #include <numeric>
 #include <optional>
 #include <stdexcept>
@@ -30,6 +38,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "chapters/multi_gpu/processes.h"
+#include "chapters/multi_gpu/stopping.h"
 #include "chapters/multi_gpu/train_options.h"
 #include "common/base/atomic_file.h"
 #include "common/base/flag_help.h"
@@ -43,8 +53,10 @@
 #include "common/device/device_table.h"
 #include "common/nn/module.h"
 #include "common/nn/sgd.h"
+#include "common/ops/generator.h"
 #include "common/ops/ops.h"
 #include "common/parallel/data_parallel.h"
+#include "common/parallel/mpi/mpi_world.h"
 #include "common/parallel/split_batch.h"
 #include "common/training/checkpoint.h"
 #include "common/training/progress_view.h"
@@ -53,43 +65,6 @@
 
 namespace d2l {
 namespace {
-
-std::atomic<int> stop_signal{0};
-
-// Only calls that are safe in a signal handler.
-void OnSignal(int number) {
-  if (stop_signal.exchange(number) != 0) {
-    RemoveTemporaryFiles();
-    signal(number, SIG_DFL);
-    raise(number);
-    return;
-  }
-  constexpr char kText[] =
-      "\nStopping after the steps that were begun; once more: at once.\n";
-  if (write(STDERR_FILENO, kText, sizeof(kText) - 1) < 0) {
-    // There is nowhere to report it.
-  }
-}
-
-void StopOnSignals() {
-  for (const int number : {SIGINT, SIGTERM}) {
-    struct sigaction action = {};
-    // In the background, where Ctrl-C does not count, the shell says so.
-    if (sigaction(number, nullptr, &action) == 0 &&
-        action.sa_handler == SIG_IGN) {
-      continue;
-    }
-    action = {};
-    action.sa_handler = OnSignal;
-    action.sa_flags = SA_RESTART;
-    sigaction(number, &action, nullptr);
-  }
-}
-
-int Complain(const absl::Status& status) {
-  std::cerr << Wrap(std::string(status.message()), "Error: ") << std::flush;
-  return 1;
-}
 
 struct Data {
   Dataset training;
@@ -131,40 +106,50 @@ std::string Fingerprint(const Dataset& data) {
 // One run of the program.
 class Training {
  public:
-  Training(TrainOptions options, Data data)
-      : options_(std::move(options)),
+  Training(TrainOptions options, Data data, Processes& processes)
+      : processes_(processes),
+        options_(std::move(options)),
         data_(std::move(data)),
+        test_part_(processes.Part(data_.test)),
         fingerprint_(Fingerprint(data_.training)),
-        parallel_(MakeNet(options_), DeviceIds(options_), options_.parallel),
+        parallel_(MakeNet(options_), DeviceIds(options_),
+                  WithSum(options_, processes)),
         sgd_(parallel_.sgd()),
         batches_(data_.training,
                  {options_.batch_size, /*shuffle=*/true, /*drop_last=*/false,
                   options_.seed},
                  options_.devices[0]),
-        test_batches_(data_.test, {256, /*shuffle=*/false},
+        test_batches_(test_part_, {256, /*shuffle=*/false},
                       options_.devices[0]),
-        view_(std::cout, ProgressView::TerminalRows(),
+        view_(std::cout, processes.several() ? 0 : ProgressView::TerminalRows(),
               {options_.epochs, data_.training.size()}),
         trainer_(parallel_.module(), sgd_, batches_,
-                 {[] { return stop_signal != 0; },
+                 {[this] { return AskedToStop(); },
                   [this](const TrainingProgress& at) { view_.Look(at); }},
                  MakeStep(), options_.devices) {
     sgd_.options() = {options_.lr, options_.momentum};
+    // The numbers that each device would draw in one process.
+    const int first =
+        processes.rank() * static_cast<int>(parallel_.devices().size());
+    SetFirstDeviceIndex(first);
+    if (first > 0) ManualSeed(options_.seed, options_.devices[0]);
+    if (!processes.several()) {
+      SetStopText(
+          "\nStopping after the steps that were begun; once more: at once.\n");
+    }
   }
 
   // The exit code.
   absl::StatusOr<int> Run() {
     PrintHead();
-    absl::Status status = Resume();
+    absl::Status status = processes_.Agree(Resume());
     if (!status.ok()) return status;
+    CheckProcesses();
     while (Now().next.epoch < options_.epochs) {
       const absl::StatusOr<bool> over = trainer_.RunEpoch();
       if (!over.ok()) return NotFinite(over.status());
-      std::optional<double> accuracy;
-      if (*over) {
-        accuracy = Accuracy(Several() ? parallel_ : parallel_.module(),
-                            test_batches_, [] { return stop_signal != 0; });
-      }
+      const std::optional<double> accuracy =
+          *over ? TestAccuracy() : std::nullopt;
       if (!accuracy) return SaveAndStop();
       trainer_.FinishEpoch(*accuracy);
       view_.Epoch(Now());
@@ -180,7 +165,33 @@ class Training {
     return status.ok() && saved_.ok() ? 0 : 1;
   }
 
+  // Where it is, and the command that goes on after an end without a save.
+  std::string HowToGoOn() const {
+    const std::string file = saved_epoch_ ? options_.save : options_.resume;
+    return file.empty()
+               ? "Nothing was saved: --save=FILE saves after each epoch.\n"
+               : absl::StrFormat("Go on from what was saved with\n  %s\n",
+                                 options_.CommandToResume(file));
+  }
+
  private:
+  static DataParallelOptions WithSum(const TrainOptions& options,
+                                     Processes& processes) {
+    DataParallelOptions parallel = options.parallel;
+    if (!processes.several()) return parallel;
+    processes.world()->SetTimeout(options.mpi_timeout_s);
+    parallel.process = processes.rank();
+    parallel.processes = processes.size();
+    parallel.sum = [world = processes.world(),
+                    algorithm = options.by_mpi
+                                    ? std::nullopt
+                                    : std::optional(parallel.allreduce)](
+                       Replicas local, SourceLocation at) {
+      return world->AllReduceAsync(local, algorithm, at);
+    };
+    return parallel;
+  }
+
   // The table begins with the devices.
   static std::vector<int> DeviceIds(const TrainOptions& options) {
     std::vector<int> ids(options.devices.size());
@@ -191,13 +202,103 @@ class Training {
   bool Several() const { return options_.devices.size() > 1; }
 
   TrainStep MakeStep() {
-    if (!Several()) return MakeTrainStep(parallel_.module(), sgd_);
+    if (!Several() && !processes_.several()) {
+      return MakeTrainStep(parallel_.module(), sgd_);
+    }
     return [this](const Batch& batch) {
+      BeginStep();
       const DataParallel::Result result =
           parallel_.Step(batch.images, batch.labels, sgd_.options());
-      const Tensor logits = JoinShards(result.outputs, options_.devices[0]);
-      return StepResult{result.loss, CountRight(logits, batch.labels)};
+      const auto [begin, sizes] = parallel_.ShareOf(batch.labels.size(0));
+      const Device device = options_.devices[0];
+      const std::int64_t end =
+          std::accumulate(sizes.begin(), sizes.end(), begin);
+      const Tensor right = begin == end
+                               ? Zeros({}, device, DType::kInt64)
+                               : CountRight(JoinShards(result.outputs, device),
+                                            Slice(batch.labels, 0, begin, end));
+      return StepResult{result.loss, EndStep(right)};
     };
+  }
+
+  // The first hash is of what must agree for the processes to work together,
+  // the second of what would show in the numbers.
+  void CheckProcesses() {
+    std::string flags = fingerprint_;
+    for (const auto& [name, value] : options_.ForCheckpoint()) {
+      if (name != "lr" && name != "data_dir") {
+        absl::StrAppend(&flags, " ", name, "=", value);
+      }
+    }
+    processes_.CheckEqual(HashOf(absl::StrCat(flags, options_.check_every)),
+                          "Flags or data");
+    CheckParameters("at the start");
+  }
+  void CheckParameters(const std::string& when) {
+    if (!processes_.several()) return;
+    processes_.CheckEqual(HashOf(parallel_.module(), sgd_),
+                          absl::StrCat("Parameters ", when));
+  }
+
+  // For messages; and compares the parameters now and then.
+  void BeginStep() {
+    if (!processes_.several()) return;
+    const LoaderPosition next = batches_.position();  // of the step after it
+    const std::string where =
+        absl::StrFormat("batch %d of epoch %d", next.batch, next.epoch + 1);
+    processes_.world()->SetDuring(where);
+    // Two, should the signal be the end of one.
+    if (processes_.rank() < 2) {
+      SetStopText(absl::StrFormat(
+          "\n%s: asked to stop in %s. Unless it says that it has saved there:\n"
+          "%s",
+          processes_.Name(), where, HowToGoOn()));
+    }
+    const std::int64_t before =
+        next.epoch * batches_.batches() + next.batch - 1;
+    if (before > 0 && before % options_.check_every == 0) {
+      CheckParameters(
+          absl::StrFormat("after step %d, before %s,", before, where));
+    }
+  }
+
+  // How many were right in all processes. Takes with it whether one of them is
+  // to stop, so that all do at the same step.
+  Tensor EndStep(const Tensor& right) {
+    if (!processes_.several()) return right;
+    std::vector<Tensor> sums;
+    for (const Device device : options_.devices) {
+      sums.push_back(Zeros({2}, device, DType::kFloat64));
+    }
+    CopyTo(To(right, DType::kFloat64), Select(sums[0], 0, 0), true);
+    const double stop = StopSignal() != 0 ? 1 : 0;
+    CopyTo(Full({}, stop, options_.devices[0], DType::kFloat64),
+           Select(sums[0], 0, 1), true);
+    parallel_.options().sum(sums, SourceLocation::Current()).Wait();
+    stops_.push_back(Select(sums[0], 0, 1));
+    return To(Select(sums[0], 0, 0), DType::kInt64);
+  }
+
+  bool AskedToStop() {
+    if (!processes_.several()) return StopSignal() != 0;
+    // Those that are done by now: no process waits for it, and all know it.
+    while (static_cast<int>(stops_.size()) > options_.parallel.max_in_flight) {
+      stopping_ = stopping_ || Item(stops_.front()) != 0;
+      stops_.pop_front();
+    }
+    return stopping_;
+  }
+
+  // Nothing if it was stopped; several processes are not, here.
+  std::optional<double> TestAccuracy() {
+    const std::optional<double> part =
+        Accuracy(Several() ? parallel_ : parallel_.module(), test_batches_,
+                 [this] { return !processes_.several() && StopSignal() != 0; });
+    if (!part || !processes_.several()) return part;
+    const auto size = static_cast<double>(test_part_.size());
+    const std::int64_t right =
+        processes_.Sum(size == 0 ? 0 : std::llround(*part * size));
+    return static_cast<double>(right) / static_cast<double>(data_.test.size());
   }
 
   // "cpu:0, cpu:1", or with what f makes of each.
@@ -218,12 +319,18 @@ class Training {
                      options_.net, nn::NumParameters(parallel_), options_.init,
                      options_.batch_size, options_.lr, options_.momentum,
                      options_.seed, DeviceList([](Device device) {
-                       return GetDeviceInfo(device).Describe();
-                     })))
+                                      return GetDeviceInfo(device).Describe();
+                                    }) + InEach()))
               << Wrap(absl::StrFormat("%s: %d images to train on, %d to test",
                                       data_.training.name,
                                       data_.training.size(), data_.test.size()))
               << std::flush;
+  }
+
+  std::string InEach() const {
+    return processes_.several()
+               ? absl::StrFormat(" in each of %d processes", processes_.size())
+               : "";
   }
 
   absl::Status Resume() {
@@ -243,8 +350,15 @@ class Training {
                                            : trained_on->second,
           data_.training.name, fingerprint_));
     }
+    TrainingState state = from.state;
+    const std::size_t each = options_.devices.size();
+    if (state.generators.size() == each * processes_.size()) {
+      const auto own = from.state.generators.begin() +
+                       static_cast<std::ptrdiff_t>(each) * processes_.rank();
+      state.generators.assign(own, own + static_cast<std::ptrdiff_t>(each));
+    }
     const absl::Status restored =
-        RestoreState(from.state, parallel_.module(), sgd_, options_.devices);
+        RestoreState(state, parallel_.module(), sgd_, options_.devices);
     if (!restored.ok()) return error(restored.message());
     try {
       trainer_.SetProgress(from.progress);
@@ -257,6 +371,13 @@ class Training {
                         from.progress.next.batch, batches_.batches()));
     NoteChange("hardware", Hardware(),
                "from here on the numbers may differ in their last bits.");
+    NoteChange(
+        "processes", HowMany(),
+        options_.by_mpi
+            ? "MPI_Allreduce may add in another order, so from here on "
+              "the numbers may differ in their last bits."
+            : "as many devices in all, so the numbers stay the same, bit "
+              "for bit.");
     NoteChange("test_data", Fingerprint(data_.test),
                "from here on the test accuracies are of other images.");
     if (Now().next.epoch >= options_.epochs) {
@@ -278,12 +399,21 @@ class Training {
     view_.Line(text.substr(0, text.size() - 1));
   }
 
-  // "cpu (AMD EPYC), cpu (AMD EPYC)"
+  // "cpu (AMD EPYC), cpu (AMD EPYC)", as if all processes had this one's.
   std::string Hardware() const {
-    return DeviceList([](Device device) {
-      return absl::StrFormat("%s (%s)", DeviceTypeName(device.type()),
-                             GetDeviceInfo(device).name);
-    });
+    return absl::StrJoin(std::vector<std::string>(
+                             processes_.size(), DeviceList([](Device device) {
+                               return absl::StrFormat(
+                                   "%s (%s)", DeviceTypeName(device.type()),
+                                   GetDeviceInfo(device).name);
+                             })),
+                         ", ");
+  }
+  std::string HowMany() const {
+    const std::size_t devices = options_.devices.size();
+    return absl::StrFormat("%d process%s of %d device%s", processes_.size(),
+                           processes_.several() ? "es" : "", devices,
+                           devices == 1 ? "" : "s");
   }
 
   absl::Status Save(const std::string& file) {
@@ -293,6 +423,10 @@ class Training {
     checkpoint.options["data"] = fingerprint_;
     checkpoint.options["test_data"] = Fingerprint(data_.test);
     checkpoint.options["hardware"] = Hardware();
+    checkpoint.options["processes"] = HowMany();
+    checkpoint.state.generators =
+        processes_.Gather(checkpoint.state.generators);
+    if (processes_.rank() != 0) return absl::OkStatus();
     return SaveCheckpoint(checkpoint, UserPath(file));
   }
 
@@ -309,7 +443,7 @@ class Training {
         options_.CommandToResume(file)));
     const absl::Status written = WriteFiles();
     if (!written.ok()) return written;
-    return 128 + stop_signal;
+    return 128 + (StopSignal() != 0 ? StopSignal() : SIGTERM);
   }
 
   absl::Status NotFinite(const absl::Status& status) const {
@@ -358,9 +492,9 @@ class Training {
     view_.Line(absl::StrFormat("测试精度：%.2f，%.1f秒/轮，在[%s]", accuracy,
                                SecondsPerEpoch(), as_python));
     view_.Line(absl::StrFormat(
-        "test accuracy %.2f on %s, %.1f s/epoch, on [%s]", accuracy,
+        "test accuracy %.2f on %s, %.1f s/epoch, on [%s]%s", accuracy,
         data_.test.name, SecondsPerEpoch(),
-        DeviceList([](Device device) { return device.ToString(); })));
+        DeviceList([](Device device) { return device.ToString(); }), InEach()));
   }
 
   std::string ToJson() const {
@@ -412,8 +546,10 @@ class Training {
     return status;
   }
 
+  Processes& processes_;
   TrainOptions options_;
   const Data data_;
+  const Dataset test_part_;  // this process's
   const std::string fingerprint_;
   DataParallel parallel_;  // of one device: only its module and sgd are used
   nn::SGD& sgd_;
@@ -421,19 +557,64 @@ class Training {
   DataLoader test_batches_;
   ProgressView view_;
   Trainer trainer_;
+  // Of several processes: of each step of late, more than 0 if one of them was
+  // asked to stop; and whether that was so.
+  std::deque<Tensor> stops_;
+  bool stopping_ = false;
   bool noted_ = false;
   absl::Status saved_;  // the last time
   // Of the file: the epochs it was saved after, if this run saved it.
   std::optional<std::size_t> saved_epoch_;
 };
 
-absl::StatusOr<int> TrainMain(int argc, char** argv) {
-  absl::StatusOr<TrainOptions> options = ParseTrainOptions(argc, argv);
-  if (!options.ok()) return options.status();
+absl::StatusOr<int> TrainMain(int argc, char** argv, Processes& processes) {
+  absl::StatusOr<TrainOptions> options =
+      ParseTrainOptions(argc, argv, processes.rank(), processes.size());
+  absl::Status status = processes.Agree(options.status());
+  if (!status.ok()) return status;
   absl::StatusOr<Data> data = LoadData(*options);
-  if (!data.ok()) return data.status();
+  status = processes.Agree(data.status());
+  if (!status.ok()) return status;
   StopOnSignals();
-  return Training(*std::move(options), *std::move(data)).Run();
+  Training training(*std::move(options), *std::move(data), processes);
+  try {
+    const absl::StatusOr<int> exit_code = training.Run();
+    status = processes.Agree(exit_code.status());
+    if (!status.ok()) return status;
+    return exit_code;
+  } catch (const CommonError&) {
+    throw;
+  } catch (const std::exception& error) {
+    if (!processes.several()) throw;
+    processes.Complain(absl::UnknownError(error.what()));
+    std::cerr << training.HowToGoOn() << std::flush;
+    MpiWorld::Abort(1);
+  }
+}
+
+int RunProcess(int argc, char** argv) {
+  const absl::StatusOr<std::unique_ptr<Processes>> started = Processes::Start();
+  if (!started.ok()) {
+    if (MpiWorld::StartedProcess() > 0) return 0;  // the first says it
+    std::cerr << Wrap(std::string(started.status().message()), "Error: ");
+    return 1;
+  }
+  Processes& processes = **started;
+  if (processes.rank() > 0 && dup2(open("/dev/null", O_WRONLY), 1) < 0) {
+    return 1;
+  }
+  try {
+    const absl::StatusOr<int> exit_code = TrainMain(argc, argv, processes);
+    return exit_code.ok() ? *exit_code : processes.Complain(exit_code.status());
+  } catch (const CommonError& error) {
+    // The others wait in MPI's end until the first has printed it.
+    if (processes.rank() > 0) return 1;
+    processes.Complain(absl::InternalError(error.what()));
+  } catch (const std::exception& error) {
+    processes.Complain(absl::UnknownError(error.what()));
+  }
+  if (processes.several()) MpiWorld::Abort(1);
+  return 1;
 }
 
 }  // namespace
@@ -442,13 +623,8 @@ absl::StatusOr<int> TrainMain(int argc, char** argv) {
 int main(int argc, char** argv) {
   d2l::CheckStdoutAtExit();
   if (d2l::AsksForHelp(argc, argv)) {
-    std::cout << d2l::TrainHelp();
+    if (d2l::MpiWorld::StartedProcess() == 0) std::cout << d2l::TrainHelp();
     return 0;
   }
-  try {
-    const absl::StatusOr<int> exit_code = d2l::TrainMain(argc, argv);
-    return exit_code.ok() ? *exit_code : d2l::Complain(exit_code.status());
-  } catch (const std::exception& error) {
-    return d2l::Complain(absl::UnknownError(error.what()));
-  }
+  return d2l::RunProcess(argc, argv);
 }

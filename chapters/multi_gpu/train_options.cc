@@ -81,11 +81,12 @@ ABSL_FLAG(std::string, devices, "auto",
           "Example: --devices=cpu:0,cpu:1");
 ABSL_FLAG(int, num_gpus, 0,
           "How many of the devices to train on, each with a part of every "
-          "batch. 0: all that --devices lists; with auto, one.\n"
+          "batch. 0: all that --devices lists; with auto, one. Of several "
+          "processes: the devices of all of them.\n"
           "Example: --num_gpus=2");
 ABSL_FLAG(std::string, allreduce, "split",
           "How several devices add up their gradients: split, star, host, "
-          "ring or bidirectional_ring.\n"
+          "ring or bidirectional_ring; between processes also mpi, MPI's own.\n"
           "Example: --allreduce=ring --num_gpus=2");
 ABSL_FLAG(std::string, split, "",
           "How much of a batch each device gets, in proportion. None: all the "
@@ -94,6 +95,14 @@ ABSL_FLAG(std::string, split, "",
 ABSL_FLAG(int, max_in_flight, 2,
           "How many steps several devices may be behind the program.\n"
           "Example: --max_in_flight=1 --num_gpus=2");
+ABSL_FLAG(double, mpi_timeout_s, 60,
+          "In several processes (mpirun): after so many seconds without an "
+          "answer a process is given up, and all end.\n"
+          "Example: --mpi_timeout_s=10");
+ABSL_FLAG(std::int64_t, check_every, 100,
+          "In several processes: after so many steps they compare their "
+          "parameters, and end if these differ.\n"
+          "Example: --check_every=1000");
 ABSL_FLAG(std::string, json, "",
           "Also write options, curves and seconds to this file.\n"
           "Example: --json=lenet.json");
@@ -182,6 +191,14 @@ absl::Status CheckRanges() {
   status.Update(at_least_1("images", absl::GetFlag(FLAGS_images)));
   status.Update(
       at_least_1("max_in_flight", absl::GetFlag(FLAGS_max_in_flight)));
+  status.Update(at_least_1("check_every", absl::GetFlag(FLAGS_check_every)));
+  const double timeout = absl::GetFlag(FLAGS_mpi_timeout_s);
+  if (status.ok() && !(timeout > 0)) {
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "--mpi_timeout_s=%g asked for; it is a number of seconds above 0. Say "
+        "--mpi_timeout_s=60.",
+        timeout));
+  }
   const double lr = absl::GetFlag(FLAGS_lr);
   if (status.ok() && !(lr > 0 && std::isfinite(lr))) {
     return absl::InvalidArgumentError(absl::StrFormat(
@@ -247,6 +264,29 @@ absl::Status CheckHost(const TrainOptions& options) {
       absl::GetFlag(FLAGS_devices), named, options.devices.size()));
 }
 
+absl::Status TakeAllReduce(TrainOptions* options) {
+  const std::string name = absl::GetFlag(FLAGS_allreduce);
+  options->by_mpi = name == "mpi";
+  if (options->by_mpi && options->processes == 1) {
+    return absl::InvalidArgumentError(
+        "--allreduce=mpi asked for, which adds between processes; this is one. "
+        "Start several, mpirun -np 2 bazel-bin/chapters/multi_gpu/train, or "
+        "say --allreduce=split.");
+  }
+  if (options->by_mpi) return absl::OkStatus();
+  const auto algorithm = ParseAllReduceAlgorithm(name);
+  if (!algorithm.ok()) return algorithm.status();
+  options->parallel.allreduce = *algorithm;
+  if (*algorithm != AllReduceAlgorithm::kHost) return absl::OkStatus();
+  if (options->processes > 1) {
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "--allreduce=host asked for, which adds in the memory of one process; "
+        "there are %d. Say --allreduce=split.",
+        options->processes));
+  }
+  return options->devices.size() > 1 ? CheckHost(*options) : absl::OkStatus();
+}
+
 // As a word of a shell's command.
 std::string Quoted(const std::string& word) {
   const bool plain = std::all_of(word.begin(), word.end(), [](char c) {
@@ -259,13 +299,25 @@ std::string Quoted(const std::string& word) {
 // Those of the table that are to train, and how.
 absl::Status TakeDevices(TrainOptions* options) {
   const int there = static_cast<int>(Devices().size());
-  const int asked = absl::GetFlag(FLAGS_num_gpus);
+  const int in_all = absl::GetFlag(FLAGS_num_gpus);
+  const int asked = in_all / options->processes;  // in this process
   const std::string list = absl::GetFlag(FLAGS_devices);
   if (asked > there && !options->resume.empty()) {
     return absl::InvalidArgumentError(absl::StrFormat(
         "the training in %s is on %d devices; --devices=%s has %d. Leave "
         "--devices out, or name as many.",
-        options->resume, asked, list, there));
+        options->resume, in_all,
+        absl::StrCat(list, options->processes > 1 ? " in each process" : ""),
+        there));
+  }
+  if (in_all % options->processes != 0) {
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "%d devices asked for by %s; %d processes cannot have as many each. "
+        "Start %d processes with one each: mpirun -np %d",
+        in_all,
+        options->resume.empty() ? absl::StrCat("--num_gpus=", in_all)
+                                : options->resume,
+        options->processes, in_all, in_all));
   }
   if (asked < 0 || asked > there) {
     return absl::InvalidArgumentError(absl::StrFormat(
@@ -277,18 +329,13 @@ absl::Status TakeDevices(TrainOptions* options) {
   for (int i = 0; i < count; ++i) {
     options->devices.push_back(Devices()[i].device);
   }
-  const auto algorithm =
-      ParseAllReduceAlgorithm(absl::GetFlag(FLAGS_allreduce));
-  if (!algorithm.ok()) return algorithm.status();
-  options->parallel.allreduce = *algorithm;
-  if (*algorithm == AllReduceAlgorithm::kHost && count > 1) {
-    const absl::Status status = CheckHost(*options);
-    if (!status.ok()) return status;
-  }
+  const absl::Status status = TakeAllReduce(options);
+  if (!status.ok()) return status;
   options->parallel.max_in_flight = absl::GetFlag(FLAGS_max_in_flight);
   const std::string split = absl::GetFlag(FLAGS_split);
   if (split.empty()) return absl::OkStatus();
-  absl::StatusOr<std::vector<int>> weights = ParseSplit(split, count);
+  absl::StatusOr<std::vector<int>> weights =
+      ParseSplit(split, count * options->processes);
   if (!weights.ok()) {
     return absl::InvalidArgumentError(
         absl::StrCat("--split: ", weights.status().message()));
@@ -308,15 +355,19 @@ std::map<std::string, std::string> TrainOptions::ForCheckpoint() const {
     kept[name] = absl::FindCommandLineFlag(name)->CurrentValue();
   }
   // Also where --devices said how many: --resume alone needs as many.
-  kept["num_gpus"] = absl::StrCat(devices.size());
+  kept["num_gpus"] = absl::StrCat(devices.size() * processes);
   if (!data_dir.empty()) kept["data_dir"] = std::filesystem::absolute(data_dir);
   return kept;
 }
 
 std::string TrainOptions::CommandToResume(const std::string& file) const {
-  std::string command = absl::StrCat(
-      "bazel run //chapters/multi_gpu:train -- --resume=", Quoted(file));
-  for (const char* name : {"save", "devices", "max_in_flight", "json", "svg"}) {
+  std::string command = "bazel run //chapters/multi_gpu:train --";
+  if (processes > 1) {
+    command = absl::StrCat("mpirun -np ", processes, " ", Quoted(program));
+  }
+  absl::StrAppend(&command, " --resume=", Quoted(file));
+  for (const char* name : {"save", "devices", "max_in_flight", "json", "svg",
+                           "mpi_timeout_s", "check_every"}) {
     absl::CommandLineFlag* flag = absl::FindCommandLineFlag(name);
     const std::string value = flag->CurrentValue();
     if (value == flag->DefaultValue() || value == file) continue;
@@ -325,8 +376,11 @@ std::string TrainOptions::CommandToResume(const std::string& file) const {
   return command;
 }
 
-absl::StatusOr<TrainOptions> ParseTrainOptions(int argc, char** argv) {
+absl::StatusOr<TrainOptions> ParseTrainOptions(int argc, char** argv,
+                                               int process, int processes) {
   TrainOptions options;
+  options.processes = processes;
+  options.program = argv[0];
   const std::vector<char*> rest = absl::ParseCommandLine(argc, argv);
   if (rest.size() > 1) {
     return absl::InvalidArgumentError(absl::StrFormat(
@@ -340,7 +394,7 @@ absl::StatusOr<TrainOptions> ParseTrainOptions(int argc, char** argv) {
     if (!status.ok()) return status;
   }
   DeviceOptions device_options;
-  const int asked = absl::GetFlag(FLAGS_num_gpus);
+  const int asked = absl::GetFlag(FLAGS_num_gpus) / processes;
   device_options.min_devices = std::clamp(asked, 1, kMaxDevices);
   status = InitializeDevices(absl::GetFlag(FLAGS_devices), device_options);
   if (!status.ok()) return status;
@@ -363,8 +417,11 @@ absl::StatusOr<TrainOptions> ParseTrainOptions(int argc, char** argv) {
   options.seed = absl::GetFlag(FLAGS_seed);
   options.data_dir = UserPath(absl::GetFlag(FLAGS_data_dir));
   options.images = absl::GetFlag(FLAGS_images);
+  options.mpi_timeout_s = absl::GetFlag(FLAGS_mpi_timeout_s);
+  options.check_every = absl::GetFlag(FLAGS_check_every);
   options.save = absl::GetFlag(FLAGS_save);
   if (options.save.empty()) options.save = options.resume;
+  if (process > 0) return options;
   std::optional<AtomicFile> save;  // Only tried: it is written again and again.
   status = OpenFlagFiles({{"save", options.save, &save},
                           {"json", absl::GetFlag(FLAGS_json), &options.json},
@@ -376,9 +433,10 @@ absl::StatusOr<TrainOptions> ParseTrainOptions(int argc, char** argv) {
 std::string TrainHelp() {
   return FlagHelp(
       "bazel run //chapters/multi_gpu:train",
-      {"net", "init", "epochs", "batch_size", "lr", "momentum", "seed",
-       "data_dir", "images", "save", "resume", "devices", "num_gpus",
-       "allreduce", "split", "max_in_flight", "json", "svg"});
+      {"net",           "init",          "epochs",      "batch_size", "lr",
+       "momentum",      "seed",          "data_dir",    "images",     "save",
+       "resume",        "devices",       "num_gpus",    "allreduce",  "split",
+       "max_in_flight", "mpi_timeout_s", "check_every", "json",       "svg"});
 }
 
 std::unique_ptr<nn::Module> MakeNet(const TrainOptions& options) {

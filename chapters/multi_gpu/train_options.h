@@ -45,7 +45,12 @@ struct TrainOptions {
   // The devices of the training, after the device table has been made: its
   // first ones. The first has the batches.
   std::vector<Device> devices;
-  DataParallelOptions parallel;
+  DataParallelOptions parallel;  // but for what is of several processes
+  bool by_mpi = false;           // --allreduce=mpi instead of the algorithm
+  double mpi_timeout_s = 0;
+  std::int64_t check_every = 0;
+  int processes = 1;
+  std::string program;  // as it was started
   // What --resume names.
   std::optional<Checkpoint> checkpoint;
 
@@ -55,8 +60,9 @@ struct TrainOptions {
 };
 
 // Makes the device table. Errors say what was asked, what is there and what to
-// type instead.
-absl::StatusOr<TrainOptions> ParseTrainOptions(int argc, char** argv);
+// type instead. process: of `processes`; the first one's are the files.
+absl::StatusOr<TrainOptions> ParseTrainOptions(int argc, char** argv,
+                                               int process, int processes);
 
 // What --help prints.
 std::string TrainHelp();

@@ -171,7 +171,8 @@ TEST_F(TrainTest, HelpSaysWhatEachFlagDoes) {
   for (const char* flag :
        {"net", "init", "epochs", "batch_size", "lr", "momentum", "seed",
         "data_dir", "images", "save", "resume", "devices", "num_gpus",
-        "allreduce", "split", "max_in_flight", "json", "svg"}) {
+        "allreduce", "split", "max_in_flight", "mpi_timeout_s", "check_every",
+        "json", "svg"}) {
     EXPECT_THAT(r.output, HasSubstr(absl::StrCat("\n--", flag, " (default: ")));
     EXPECT_THAT(r.output, ContainsRegex(absl::StrCat("Example: .*--", flag)));
   }

@@ -57,9 +57,10 @@ class MpiWorld {
   MpiWorld(const MpiWorld&) = delete;
   MpiWorld& operator=(const MpiWorld&) = delete;
 
-  // How many processes mpirun or Slurm's srun started together with this one;
-  // 1 if neither did. Known before Start, and without MPI.
+  // How many processes mpirun or Slurm's srun started together, and which this
+  // is; 1 and 0 if neither did. Known before Start, and without MPI.
   static int StartedProcesses();
+  static int StartedProcess();
 
   int process() const { return process_; }
   int processes() const { return processes_; }

@@ -5,15 +5,27 @@
 #include "common/parallel/mpi/mpi_world.h"
 
 namespace d2l {
+namespace {
 
-int MpiWorld::StartedProcesses() {
-  // The first is Open MPI's, the second that of srun's job step.
-  for (const char* name : {"OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS"}) {
+// Of the first variable that is a number.
+int FromEnvironment(std::initializer_list<const char*> names, int otherwise) {
+  for (const char* name : names) {
     const char* const text = std::getenv(name);
-    int count = 0;
-    if (text != nullptr && absl::SimpleAtoi(text, &count)) return count;
+    int number = 0;
+    if (text != nullptr && absl::SimpleAtoi(text, &number)) return number;
   }
-  return 1;
+  return otherwise;
+}
+
+}  // namespace
+
+// Open MPI's variables, then those of srun's job steps.
+int MpiWorld::StartedProcesses() {
+  return FromEnvironment({"OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS"}, 1);
+}
+
+int MpiWorld::StartedProcess() {
+  return FromEnvironment({"OMPI_COMM_WORLD_RANK", "SLURM_PROCID"}, 0);
 }
 
 }  // namespace d2l

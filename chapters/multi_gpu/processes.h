@@ -1,0 +1,81 @@
+// Processes: those that mpirun started to train one network together, for
+// train.cc. If it started none, this one, and all that is summed or compared
+// here is its own.
+//
+//   absl::StatusOr<std::unique_ptr<Processes>> processes = Processes::Start();
+//   absl::Status status = (*processes)->Agree(Prepare());
+//   if (!status.ok()) return (*processes)->Complain(status);
+//
+// All processes make the same calls in the same order. Errors: what fails
+// between them throws, AsyncError or std::runtime_error, with the rank that was
+// waited for; then Abort. Thread-safety: none.
+
+#ifndef D2L_CHAPTERS_MULTI_GPU_PROCESSES_H_
+#define D2L_CHAPTERS_MULTI_GPU_PROCESSES_H_
+
+#include <cstdint>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "common/data/dataset.h"
+#include "common/nn/module.h"
+#include "common/nn/sgd.h"
+#include "common/ops/generator.h"
+#include "common/parallel/mpi/mpi_world.h"
+
+namespace d2l {
+
+// Of bytes, the same on every machine.
+std::uint64_t HashOf(absl::string_view bytes);
+// Of the parameters, the buffers and the momentum. Waits for them.
+std::uint64_t HashOf(const nn::Module& net, nn::SGD& sgd);
+
+// All processes have met the same error: one message is enough.
+class CommonError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+class Processes {
+ public:
+  // An error if mpirun started several and the program has no MPI.
+  static absl::StatusOr<std::unique_ptr<Processes>> Start();
+
+  int rank() const { return world_ == nullptr ? 0 : world_->process(); }
+  int size() const { return world_ == nullptr ? 1 : world_->processes(); }
+  bool several() const { return size() > 1; }
+  // Null without MPI.
+  MpiWorld* world() { return world_.get(); }
+
+  // OK if it is so in all processes. Of equal errors the first process returns
+  // the error, and the others Cancelled, of which Complain says nothing.
+  absl::Status Agree(const absl::Status& mine);
+  // Throws CommonError, with the ranks, unless the hash is the same in all.
+  void CheckEqual(std::uint64_t hash, const std::string& what);
+  // Of all processes' devices.
+  std::vector<GeneratorState> Gather(const std::vector<GeneratorState>& mine);
+  std::int64_t Sum(std::int64_t mine);
+  // This process's part.
+  Dataset Part(Dataset data) const;
+
+  // To stderr, with the rank where there are several. Returns 1.
+  int Complain(const absl::Status& status) const;
+  // "rank 2 of 4"
+  std::string Name() const;
+
+ private:
+  explicit Processes(std::unique_ptr<MpiWorld> world)
+      : world_(std::move(world)) {}
+
+  const std::unique_ptr<MpiWorld> world_;
+};
+
+}  // namespace d2l
+
+#endif  // D2L_CHAPTERS_MULTI_GPU_PROCESSES_H_

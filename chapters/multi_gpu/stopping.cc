@@ -1,0 +1,63 @@
+#include "chapters/multi_gpu/stopping.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstring>
+
+#include "common/base/atomic_file.h"
+
+namespace d2l {
+namespace {
+
+std::atomic<int> stop_signal{0};
+
+// Written in turn, so that a signal finds one that is complete: to spoil it,
+// the other one must be replaced twice while it is written out.
+char texts[2][1000];
+std::atomic<const char*> text{texts[0]};
+
+// Only calls that are safe in a signal handler.
+void OnSignal(int number) {
+  if (stop_signal.exchange(number) != 0) {
+    RemoveTemporaryFiles();
+    signal(number, SIG_DFL);
+    raise(number);
+    return;
+  }
+  const char* const to_say = text;
+  if (write(STDERR_FILENO, to_say, std::strlen(to_say)) < 0) {
+    // There is nowhere to report it.
+  }
+}
+
+}  // namespace
+
+void StopOnSignals() {
+  for (const int number : {SIGINT, SIGTERM}) {
+    struct sigaction action = {};
+    if (sigaction(number, nullptr, &action) == 0 &&
+        action.sa_handler == SIG_IGN) {
+      continue;
+    }
+    action = {};
+    action.sa_handler = OnSignal;
+    action.sa_flags = SA_RESTART;
+    sigaction(number, &action, nullptr);
+  }
+}
+
+int StopSignal() { return stop_signal; }
+
+void SetStopText(const std::string& new_text) {
+  char* const other = text == texts[0] ? texts[1] : texts[0];
+  const std::size_t size = std::min(new_text.size(), sizeof(texts[0]) - 1);
+  std::memcpy(other, new_text.data(), size);
+  other[size] = '\0';
+  text = other;
+}
+
+}  // namespace d2l
