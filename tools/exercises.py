@@ -277,7 +277,7 @@ def run(program, arguments, seconds=SECONDS):
         busy = after.ru_utime - before.ru_utime
         return "stopped", "%s\n  %s" % (say("STOPPED"), say(
             "After %d s it still computed: a loop that does not end?"
-            if busy > seconds / 3 else
+            if busy > seconds / 10 else
             "After %d s it still waited, and computed nothing: a wait for what "
             "nobody will do (a deadlock).", seconds))
     if child.returncode in VERDICTS:

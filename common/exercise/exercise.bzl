@@ -53,6 +53,15 @@ def d2l_exercises(name, exercises):
       name: of the test, without "_test".
       exercises: a dictionary; for each exercise its deps besides the usual.
     """
+    native.filegroup(
+        name = "texts",
+        srcs = native.glob(["*.md"]) + native.glob([
+            "judges/*",
+            "mistakes/*",
+            "solutions/*",
+        ], allow_empty = True),
+        visibility = ["//:__subpackages__"],
+    )
     for exercise, deps in exercises.items():
         native.genrule(
             name = exercise + "_untouched",
@@ -89,6 +98,8 @@ def d2l_exercises(name, exercises):
             deps = _DEPS + deps,
             alwayslink = True,
         )
+    if not exercises:
+        return
     cc_test(
         name = name + "_test",
         size = "medium",

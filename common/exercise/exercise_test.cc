@@ -1,0 +1,192 @@
+// The judge's frame: verdicts, what is said of wrong answers, races, probes.
+
+#include "common/exercise/exercise.h"
+
+#include <chrono>
+#include <cmath>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_format.h"
+#include "common/device/device.h"
+#include "common/device/device_table.h"
+#include "common/device/stream.h"
+#include "common/exercise/probes.h"
+#include "common/ops/ops.h"
+#include "common/tensor/tensor.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace d2l {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+// The example of exercise.h.
+float Half(float /*x*/) {
+  // YOUR CODE
+  throw NotDone();
+}
+D2L_ANSWER("half", Half);
+
+void JudgeHalf(Judging& judging, float (*answer)(float)) {
+  for (const float x : {3.5f, -1.f, 0.f}) {
+    const float got = answer(x);
+    if (got == x / 2) continue;
+    judging.Wrong({absl::StrFormat("%g", x), absl::StrFormat("%g", got),
+                   absl::StrFormat("%g", x / 2), "Half is a factor."});
+  }
+  // Sleeps, so that one is surely slower than the other.
+  const auto sleep = [](int count) {
+    return [count] {
+      for (int i = 0; i < count; ++i) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      }
+    };
+  };
+  judging.Race({"ten sleeps", {}, sleep(10)},
+               {{"one sleep", {}, sleep(1)}, 2, "Sleep less.", 1e-3, "bound"});
+}
+D2L_JUDGE("half", JudgeHalf);
+
+namespace thirds {
+float Half(float x) { return x / 3; }
+}  // namespace thirds
+D2L_MISTAKE("half", thirds, Half, "Half is a factor.");
+
+float Right(float x) { return x / 2; }
+float Throws(float /*x*/) { throw std::out_of_range("index 7 of 3"); }
+double OfAnotherType(double x) { return x / 2; }
+
+template <typename Function>
+Judged JudgeHalfOf(Function* function, bool timed = false) {
+  return JudgeAnswer({"half", "", "", "", std::any(function)}, timed);
+}
+
+TEST(JudgeAnswer, FindsWhatIsRegistered) {
+  ASSERT_EQ(Answers().size(), 2u);
+  const Answer& untouched = Answers()[0];
+  EXPECT_THAT(untouched.file, HasSubstr("exercise_test.cc"));
+  EXPECT_EQ(JudgeAnswer(untouched, false).verdict, ExerciseVerdict::kNotDone);
+  const Answer& mistake = Answers()[1];
+  EXPECT_EQ(mistake.mistake, "thirds");
+  EXPECT_THAT(JudgeAnswer(mistake, false).text, HasSubstr(mistake.expected));
+}
+
+TEST(JudgeAnswer, SaysWhichInputAndWhatCame) {
+  const Judged judged = JudgeHalfOf(&thirds::Half);
+  EXPECT_EQ(judged.verdict, ExerciseVerdict::kWrong);
+  EXPECT_EQ(judged.text,
+            "WRONG\n"
+            "  input     3.5\n"
+            "  got       1.16667\n"
+            "  expected  1.75\n"
+            "\n"
+            "  Half is a factor.\n");
+}
+
+TEST(JudgeAnswer, SaysWhatTheAnswerThrew) {
+  const Judged judged = JudgeHalfOf(&Throws);
+  EXPECT_EQ(judged.verdict, ExerciseVerdict::kWrong);
+  EXPECT_THAT(judged.text, HasSubstr("index 7 of 3"));
+}
+
+TEST(JudgeAnswer, SaysThatTheTypesWereChanged) {
+  const Judged judged = JudgeHalfOf(&OfAnotherType);
+  EXPECT_EQ(judged.verdict, ExerciseVerdict::kWrong);
+  EXPECT_THAT(judged.text, HasSubstr("have other types"));
+}
+
+TEST(JudgeAnswer, NeedsAJudge) {
+  EXPECT_THROW(JudgeAnswer({"quarter", "", "", "", std::any(&Right)}, false),
+               std::invalid_argument);
+}
+
+TEST(JudgeAnswer, RacesOnlyIfItIsTimed) {
+  const Judged untimed = JudgeHalfOf(&Right);
+  EXPECT_EQ(untimed.verdict, ExerciseVerdict::kRight);
+  EXPECT_EQ(untimed.text, "RIGHT\n");
+  const Judged timed = JudgeHalfOf(&Right, /*timed=*/true);
+  EXPECT_EQ(timed.verdict, ExerciseVerdict::kSlow);
+  EXPECT_THAT(timed.text, StartsWith("RIGHT BUT SLOW\n  ten sleeps "));
+  EXPECT_THAT(timed.text, HasSubstr("\n  one sleep "));
+  EXPECT_THAT(timed.text, HasSubstr("\n  bound "));
+  EXPECT_THAT(timed.text, HasSubstr("\n  Sleep less.\n"));
+}
+
+// What ExpectClose throws, as the judge of an exercise would.
+std::string Compare(const std::vector<float>& got,
+                    const std::vector<float>& expected) {
+  static const std::vector<float>*compared, *with;
+  compared = &got;
+  with = &expected;
+  [[maybe_unused]] static const bool registered = internal::RegisterJudge(
+      "compare", +[](Judging& judging, void (*)()) {
+        judging.ExpectClose("numbers", *compared, *with, 0.01, "Look.");
+      });
+  return JudgeAnswer({"compare", "", "", "", std::any(+[] {})}, false).text;
+}
+
+TEST(ExpectClose, ComparesNumbers) {
+  EXPECT_EQ(Compare({}, {}), "RIGHT\n");
+  EXPECT_EQ(Compare({0.005f, 100.9f}, {0, 100}), "RIGHT\n");
+  EXPECT_THAT(Compare({0, 102}, {0, 100}), HasSubstr("102 at index 1"));
+  EXPECT_THAT(Compare({NAN}, {1}), HasSubstr("nan at index 0"));
+  EXPECT_THAT(Compare({1, 2}, {1, 2, 3}), HasSubstr("2 numbers: 1, 2\n"));
+}
+
+TEST(RandomNumbers, AreOfBothSignsAndManySizes) {
+  const std::vector<float> numbers = RandomNumbers(1000, 1);
+  int negative = 0, large = 0, small = 0;
+  for (const float number : numbers) {
+    negative += number < 0;
+    large += std::abs(number) > 5;
+    small += std::abs(number) < 0.2;
+  }
+  for (const int count : {negative, large, small}) {
+    EXPECT_GT(count, 50);
+    EXPECT_LT(count, 500);
+  }
+  EXPECT_EQ(numbers, RandomNumbers(1000, 1));
+  EXPECT_NE(numbers, RandomNumbers(1000, 2));
+}
+
+TEST(Requests, CountsOperationsReadsWaitsAndCopies) {
+  const Device device = Devices()[0].device;
+  const Tensor x = Ones({4}, device);
+  const StorageRef host = PinnedMemory(device).AllocatePinned(16);
+  Requests asked;
+  Item(Sum(x + 1));
+  EXPECT_EQ(asked.operations, 2);
+  EXPECT_EQ(asked.reads, 1);
+  CurrentStream(device).CopyAsync(host->data(), x.data(), 16,
+                                  CopyKind::kDeviceToHost);
+  EXPECT_EQ(asked.copies, 1);
+  EXPECT_EQ(asked.copied_bytes, 16u);
+  const int waits = asked.waits;
+  Synchronize(device);
+  EXPECT_EQ(asked.waits, waits + 1);
+}
+
+TEST(Gate, HoldsAStreamUntilItOpens) {
+  Stream& stream = DefaultStream(Devices()[0].device);
+  Gate gate(stream);
+  EXPECT_FALSE(stream.Query());
+  gate.Open();
+  stream.Synchronize();
+  EXPECT_FALSE(gate.TimedOut());
+}
+
+TEST(Gate, OpensByItselfForWhoWaits) {
+  Stream& stream = DefaultStream(Devices()[0].device);
+  Gate gate(stream);
+  stream.Synchronize();
+  EXPECT_TRUE(gate.TimedOut());
+}
+
+}  // namespace
+}  // namespace d2l

@@ -1,0 +1,302 @@
+#!/usr/bin/env python3
+"""Tests of //:exercises: texts, progress, compilers' messages, programs' ends; and of
+the repository's own exercises: is what a learner reads complete?"""
+
+import contextlib
+import io
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import exercises  # noqa: E402
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+
+MARKDOWN = """# Exercises
+
+## half: Half of it
+
+- Book: d2l 13.2
+- Teaches: to
+  divide
+
+One line,
+and another.
+
+```cpp
+a
+
+b
+```
+
+**Hint 1:** First.
+
+**Hint 2:** Second,
+longer.
+
+**Notice:** It is a factor.
+
+## why: Why?
+
+**Question:** Why?
+
+**Answer:** Because.
+"""
+
+CHINESE = """## half: 一半
+
+第一行，
+第二行 x
+y。
+
+**提示 1：** 一。
+
+**注意：** 系数。
+
+### 句子
+
+| English | 中文 |
+"""
+
+SOLUTION = """float Half(float x) {
+  // SOLUTION
+  return x / 2;
+  // END
+}
+"""
+
+STUB = """float Half(float x) {
+  // YOUR CODE
+  throw NotDone();
+}
+"""
+
+
+class Workspace(unittest.TestCase):
+    """A workspace with one exercise and one question."""
+
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.root = pathlib.Path(directory.name)
+        folder = self.root / "chapters/tiny/exercises"
+        (folder / "solutions").mkdir(parents=True)
+        (self.root / "chapters/chapters.bzl").write_text('C = {\n    "tiny": 1,\n}\n')
+        (folder / "exercises.md").write_text(MARKDOWN)
+        (folder / "exercises.zh.md").write_text(CHINESE, encoding="utf-8")
+        (folder / "solutions/half.cc").write_text(
+            "namespace {\n\n" + SOLUTION + '\nD2L_ANSWER("half", Half);\n')
+        self.file = folder / "half.cc"
+        self.file.write_text(STUB)
+        self.addCleanup(setattr, exercises, "ROOT", exercises.ROOT)
+        self.addCleanup(setattr, exercises, "language", "en")
+        exercises.ROOT = self.root
+
+    def run_main(self, *arguments):
+        with contextlib.redirect_stdout(io.StringIO()) as output:
+            code = exercises.main(list(arguments) + ["--lang=en"] * (
+                not any("lang" in a for a in arguments)))
+        return code, output.getvalue()
+
+
+class Texts(Workspace):
+    def test_sections_are_read(self):
+        half, why = exercises.all_exercises(self.root)
+        self.assertEqual((half.name, half.title, half.book, half.teaches),
+                         ("half", "Half of it", "d2l 13.2", "to divide"))
+        self.assertEqual(half.parts["task"],
+                         ["One line, and another.", "```cpp\na\n\nb\n```"])
+        self.assertEqual(half.hints, [["First."], ["Second, longer."]])
+        self.assertFalse(half.is_question)
+        self.assertTrue(why.is_question)
+
+    def test_chinese_texts_replace_the_english(self):
+        half, why = exercises.all_exercises(self.root, "zh")
+        self.assertEqual((half.title, half.book), ("一半", "d2l 13.2"))
+        self.assertEqual(half.parts["task"], ["第一行，第二行 x y。"])
+        self.assertEqual(half.hints, [["一。"]])
+        self.assertEqual(why.title, "Why?")
+
+    def test_the_untouched_file_is_made_of_the_solution(self):
+        self.assertEqual(exercises.untouched(SOLUTION), STUB)
+
+    def test_bazel_makes_the_same(self):
+        macro = (ROOT / "common/exercise/exercise.bzl").read_text()
+        script = re.search(r"awk '(.*?)' \$<", macro, re.S)[1].replace("$$", "$")
+        for file in sorted((ROOT / "chapters").glob("*/exercises/solutions/*.cc")):
+            made = subprocess.run(["awk", script, str(file)], check=True,
+                                  stdout=subprocess.PIPE, text=True).stdout
+            self.assertEqual(made, exercises.untouched(file.read_text()), file)
+            self.assertEqual(made.count("// YOUR CODE"), 1, file)
+
+
+class Commands(Workspace):
+    def test_lists_with_progress(self):
+        exercises.note(self.root, "half", verdict="right")
+        _, output = self.run_main()
+        self.assertIn("+ half", output)
+        self.assertIn("1 of 1 exercises are done.", output)
+        self.assertNotIn("why", output)
+
+    def test_speaks_chinese(self):
+        _, output = self.run_main("--lang=zh")
+        self.assertIn("一半", output)
+        self.assertIn("已完成 0 / 1 道练习。", output)
+
+    def test_an_unknown_name(self):
+        code, output = self.run_main("hafl")
+        self.assertEqual(code, 2)
+        self.assertIn("Did you mean half?", output)
+
+    def test_hints_come_one_by_one(self):
+        self.assertNotIn("Second", self.run_main("half", "--hint")[1])
+        self.assertIn("Second, longer.", self.run_main("half", "--hint")[1])
+        self.assertIn("no more hints", self.run_main("half", "--hint")[1])
+
+    def test_the_solution_is_shown_without_marks(self):
+        _, output = self.run_main("half", "--solution")
+        self.assertIn("{\n  return x / 2;\n}\n", output)
+        self.assertIn("Notice: It is a factor.", output)
+
+    def test_reset_keeps_the_answer(self):
+        self.file.write_text("mine")
+        self.run_main("half", "--reset")
+        self.assertEqual(self.file.with_suffix(".cc.kept").read_text(), "mine")
+        self.assertIn("// YOUR CODE", self.file.read_text())
+        self.assertEqual(self.run_main("--check")[0], 0)
+
+    def test_check_finds_a_file_that_was_changed(self):
+        code, output = self.run_main("--check")  # the header is missing
+        self.assertEqual(code, 1)
+        self.assertIn("half.cc", output)
+
+    def test_broken_progress_is_none(self):
+        (self.root / exercises.PROGRESS).write_text("{")
+        self.assertEqual(self.run_main()[0], 0)
+        exercises.note(self.root, "half", verdict="slow")
+        self.assertEqual(json.loads((self.root / exercises.PROGRESS).read_text()),
+                         {"half": {"verdict": "slow"}})
+
+
+class Judging(Workspace):
+    """With a bazel and programs that the test writes."""
+
+    def judge(self, bazel, program):
+        for path, text in (("bin/bazel", bazel),
+                           ("bazel-bin/chapters/tiny/exercises/half", program)):
+            path = self.root / path
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text("#!/bin/bash\n" + text)
+            path.chmod(0o755)
+        before = os.environ["PATH"]
+        self.addCleanup(os.environ.__setitem__, "PATH", before)
+        os.environ["PATH"] = f"{self.root}/bin:{before}"
+        return self.run_main("half")
+
+    def test_a_right_answer_is_remembered(self):
+        code, output = self.judge("exit 0", "echo RIGHT; echo '  yours 1 ms'")
+        self.assertEqual(code, 0)
+        self.assertIn("One line, and another.", output)
+        self.assertIn("RIGHT\n  yours 1 ms\n", output)
+        self.judge("exit 0", "echo WRONG; exit 11")
+        self.assertEqual(exercises.load_progress(self.root)["half"]["verdict"],
+                         "right")
+
+    def test_verdicts(self):
+        for number, verdict in exercises.VERDICTS.items():
+            (self.root / exercises.PROGRESS).unlink(missing_ok=True)
+            self.judge("exit 0", f"echo X; exit {number}")
+            self.assertEqual(
+                exercises.load_progress(self.root)["half"]["verdict"], verdict)
+
+    def test_the_first_error_of_the_compiler(self):
+        messages = """ERROR: chapters/tiny/exercises/BUILD:5:14: Compiling failed
+chapters/tiny/exercises/half.cc: In function 'float Half(float)':
+chapters/tiny/exercises/half.cc:2:10: error: 'y' was not declared in this scope
+    2 |   return y;
+      |          ^
+chapters/tiny/exercises/half.cc:3:1: error: the next one
+"""
+        code, output = self.judge(f"cat << 'END'\n{messages}END\nexit 1", "")
+        self.assertEqual(code, 1)
+        self.assertIn("half.cc:2: 'y' was not declared in this scope\n"
+                      "      2 |   return y;", output)
+        self.assertNotIn("the next one", output)
+        self.assertNotIn("BUILD", output)
+
+    def test_an_error_within_a_header_names_the_learners_line(self):
+        messages = """In file included from chapters/tiny/exercises/half.cc:1:
+common/ops/ops.h:7:2: error: no match
+   7 |  x
+chapters/tiny/exercises/half.cc:9:3: note: required from here
+"""
+        self.assertEqual(
+            exercises.first_error(messages, "chapters/tiny/exercises/half.cc"),
+            ["common/ops/ops.h:7: no match", "   7 |  x",
+             "chapters/tiny/exercises/half.cc:9:3: note: required from here"])
+
+    def test_what_bazel_says_otherwise(self):
+        _, output = self.judge("echo no such package; exit 1", "")
+        self.assertIn("no such package", output)
+
+
+class Programs(unittest.TestCase):
+    def run_shell(self, command, seconds=20):
+        return exercises.run("/bin/bash", ["-c", command], seconds)
+
+    def test_a_crash(self):
+        verdict, text = self.run_shell("echo last words >&2; kill -SEGV $$")
+        self.assertEqual(verdict, "crashed")
+        self.assertIn("memory that is not its own", text)
+        self.assertIn("last words", text)
+        self.assertIn("nobody catches it", self.run_shell("kill -ABRT $$")[1])
+        self.assertIn("division", self.run_shell("kill -FPE $$")[1])
+        self.assertIn("exit code 3", self.run_shell("exit 3")[1])
+
+    def test_a_wait_that_does_not_end(self):
+        verdict, text = self.run_shell("exec sleep 100", seconds=1)
+        self.assertEqual(verdict, "stopped")
+        self.assertIn("deadlock", text)
+
+    def test_a_loop_that_does_not_end(self):
+        self.assertIn("a loop", self.run_shell("while :; do :; done", seconds=3)[1])
+
+
+class Repository(unittest.TestCase):
+    def test_every_exercise_is_complete(self):
+        for lang in ("en", "zh"):
+            found = exercises.all_exercises(ROOT, lang)
+            names = [e.name for e in found]
+            self.assertEqual(len(names), len(set(names)))
+            for e in found:
+                with self.subTest(lang=lang, exercise=e.name):
+                    if e.is_question:
+                        self.assertTrue(e.parts["answer"])
+                        continue
+                    self.assertEqual(len(e.hints), 3)
+                    self.assertTrue(e.parts["task"] and e.parts["notice"])
+                    self.assertTrue(e.book and e.teaches)
+                    for folder in ("judges", "solutions", "mistakes"):
+                        self.assertTrue(
+                            (ROOT / e.folder / folder / f"{e.name}.cc").exists())
+                    text = "".join(sum(e.parts.values(), []))
+                    self.assertEqual(lang == "zh", bool(re.search("[\u4e00-\u9fff]",
+                                                                  text)))
+
+    def test_the_table_lists_all(self):
+        rows = [f"| [{e.name}]({e.chapter}/exercises/{e.name}.cc) | {e.book} | "
+                f"{e.teaches} |" for e in exercises.all_exercises(ROOT)
+                if not e.is_question]
+        text = (ROOT / "chapters/README.md").read_text(encoding="utf-8")
+        table = re.search(r"\| exercise \|.*?\n\n", text, re.S)[0]
+        self.assertEqual(table.strip().splitlines()[2:], rows)
+
+
+if __name__ == "__main__":
+    unittest.main()
