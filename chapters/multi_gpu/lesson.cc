@@ -63,10 +63,7 @@ std::vector<Device> AtLeastTwo() {
   return devices;
 }
 
-// What there is to say only about devices in one CPU.
-std::string OnCpus(const std::string& fact) {
-  return AllDevices()[0].type() == DeviceType::kCpu ? fact : "";
-}
+bool OnCpus() { return AllDevices()[0].type() == DeviceType::kCpu; }
 
 std::string Median(const Figure& time) { return FormatMedian(time.value, "s"); }
 
@@ -179,7 +176,7 @@ void C12(Cell& cell) {
   }
   cell.Claim("Wrapping changed the structure: {} of the saved names is known.",
              Counted(!loaded.ok() && known == 0, "0 expected",
-                     absl::StrCat(known, " of 2")));
+                     absl::StrFormat("%d of %d", known, 2)));
 }
 // %%
 
@@ -198,7 +195,7 @@ void C13(Cell& cell) {
   cell.Claim("It loads: {} parameters are those of the wrapped model.",
              Counted(loaded.ok() && equal == 2,
                      std::string(loaded.status().message()) + "bit for bit",
-                     absl::StrCat(equal, " of 2")));
+                     absl::StrFormat("%d of %d", equal, 2)));
 }
 // %%
 
@@ -320,11 +317,11 @@ void ThreeSplits(Cell& cell) {
     std::cout << "\n";
   }
   const int p = stages;
-  std::cout << absl::StrFormat(
-      "  Bubble of %d stages, (p - 1) / (m + p - 1): %.0f %% of the time with "
-      "1 "
-      "batch,\n  %.0f %% with 4.\n",
-      p, 100.0 * (p - 1) / p, 100.0 * (p - 1) / (p + 3));
+  std::cout << Wrap(
+      absl::StrFormat("Bubble of %d stages, (p - 1) / (m + p - 1): %.0f %% of "
+                      "the time with 1 batch, %.0f %% with 4.",
+                      p, 100.0 * (p - 1) / p, 100.0 * (p - 1) / (p + 3)),
+      "  ");
   ClaimSplits(cell, t, moves);
 }
 // %%
@@ -375,15 +372,15 @@ void AllReduceCell(Cell& cell) {
     right_first += Item(Max(rebound[i])) == n * (n + 1) / 2 ? 1 : 0;
     right += Item(Max(summed[i])) == n * (n + 1) / 2 ? 1 : 0;
   }
-  const std::string of = absl::StrCat(" of ", devices.size(), " devices");
+  const auto of = [&](int count) {
+    return absl::StrFormat("%d of %d devices", count, devices.size());
+  };
   cell.Check(right == static_cast<int>(n), "the sum is everywhere");
   cell.Check(ToVector<std::int64_t>(shards[0])[0] == 0, "the first shard");
-  cell.Claim(
-      "The book's first allreduce leaves the sum on {}.",
-      Counted(right_first == 1, "1 expected", absl::StrCat(right_first, of)));
+  cell.Claim("The book's first allreduce leaves the sum on {}.",
+             Counted(right_first == 1, "1 expected", of(right_first)));
   cell.Claim("Written into its memory, the sum is on {}.",
-             Counted(right == static_cast<int>(n), "all asked for",
-                     absl::StrCat(right, of)));
+             Counted(right == static_cast<int>(n), "all asked for", of(right)));
 }
 // %%
 
@@ -420,7 +417,8 @@ void LeNetScratch(Cell& cell) {
   const Dataset training = GenerateImages(cell.BySize(2'560, 12'800, 60'000));
   const Dataset test = GenerateImages(1000, 0, /*first=*/100'000);
   const int epochs = cell.BySize(2, 4, 10), size = cell.BySize(64, 256, 256);
-  std::cout << "  " << training.name << ", batch " << size << "\n";
+  std::cout << "  " << absl::StrFormat("%s, batch %d", training.name, size)
+            << "\n";
   const double by_one = TrainLeNet(one, size, 0.2, epochs, training, test);
   const double by_two = TrainLeNet(two, size, 0.2, epochs, training, test);
 
@@ -454,13 +452,15 @@ void LeNetScratch(Cell& cell) {
       "For a model this small no meaningful speed-up: {} as fast on two.",
       Given(SeveralDevices(), AboutEqual(slow.completion, fast.completion, 1.2),
             "devices"),
-      OneDeviceOr(
+      OneDeviceOr(absl::StrCat(
           absl::StrFormat("A step takes %s on one device and %s on two, and is "
                           "asked for in %s and %s.",
                           Median(slow.completion), Median(fast.completion),
-                          Median(slow.enqueue), Median(fast.enqueue)) +
-          OnCpus(" Virtual devices launch work by a function call and have "
-                 "no link between them: little of a step is not work.")));
+                          Median(slow.enqueue), Median(fast.enqueue)),
+          OnCpus() ? " " : "",
+          OnCpus() ? "Virtual devices launch work by a function call and have "
+                     "no link between them: little of a step is not work."
+                   : "")));
 }
 // %%
 
@@ -711,25 +711,31 @@ void OverlapLink(Cell& cell) {
     cell.Check(ToVector<float>(nn::Parameters(*net)[0]) == expected,
                "the same parameters, bit for bit");
   }
-  const auto medians = [&](const std::string& link) {
-    return absl::StrFormat("A step takes %s at the end, %s overlapped",
-                           Median(t[link + ", at the end"].completion),
-                           Median(t[link + ", overlapped"].completion));
-  };
+  const std::string at_end = Median(t["memory, at the end"].completion);
+  const std::string overlapped = Median(t["memory, overlapped"].completion);
   cell.Claim(
       "In one machine's memory, overlapping is {} as fast.",
       Given(SeveralDevices(),
             Faster(t["memory, overlapped"], t["memory, at the end"], 1.1),
             "devices"),
-      OneDeviceOr(medians("memory") +
-                  OnCpus(": the sums are work for the same cores") + "."));
+      OneDeviceOr(OnCpus()
+                      ? absl::StrFormat("A step takes %s at the end, %s "
+                                        "overlapped: the sums are work for the "
+                                        "same cores.",
+                                        at_end, overlapped)
+                      : absl::StrFormat("A step takes %s at the end, %s "
+                                        "overlapped.",
+                                        at_end, overlapped)));
   cell.Claim("Over the emulated link, overlapping is {} as fast.",
              Given(SeveralDevices(),
                    Faster(t["emulated link, overlapped"],
                           t["emulated link, at the end"], 1.1),
                    "devices"),
-             OneDeviceOr(medians("emulated link") + "; without the link " +
-                         Median(t["memory, at the end"].completion) + "."));
+             OneDeviceOr(absl::StrFormat(
+                 "A step takes %s at the end, %s overlapped; without the link "
+                 "%s.",
+                 Median(t["emulated link, at the end"].completion),
+                 Median(t["emulated link, overlapped"].completion), at_end)));
 }
 // %%
 
@@ -790,20 +796,27 @@ void ParameterServer(Cell& cell) {
   }
   for (const Tensor& x : data) CopyTo(Zeros({}, x.device()), x);
   const Timings t = cell.TimeInterleaved(alternatives);
-  std::cout << "  Measured, " << FormatBytes(4 * n) << " on "
-            << MeasuredOn(devices) << ":\n";
+  std::cout << "  "
+            << absl::StrFormat("Measured, %s on %s:", FormatBytes(4 * n),
+                               MeasuredOn(devices))
+            << "\n";
   cell.PrintTimes(t);
   cell.ShowIfVerbose(PlotTimeByDevices({2, 4, 8, 16, 32}, 160e6, [](int gpus) {
                        return Topology::NvSwitch(gpus, 54e9);
                      }).Draw("160 MB by number of GPUs, simulated"));
   const std::size_t others = devices.size() - 1;
-  const std::string both = absl::StrFormat(
-      "Both move %s in all%s.", FormatBytes(2 * others * 4 * n),
-      OnCpus(", and one memory has all of it to read and write"));
-  cell.Claim("{} of the book's figures are those of the simulation.",
-             Counted(equal == 4, "4 asked for", absl::StrCat(equal, " of 4")),
-             "In the ring each device sends 2 (n - 1) parts of an n-th: 5.19 "
-             "ms. The book's 5.93 ms leaves out (n - 1) / n.");
+  const std::string moved = FormatBytes(2 * others * 4 * n);
+  const std::string both =
+      OnCpus() ? absl::StrFormat(
+                     "Both move %s in all, and one memory has all "
+                     "of it to read and write.",
+                     moved)
+               : absl::StrFormat("Both move %s in all.", moved);
+  cell.Claim(
+      "{} of the book's figures are those of the simulation.",
+      Counted(equal == 4, "4 asked for", absl::StrFormat("%d of %d", equal, 4)),
+      "In the ring each device sends 2 (n - 1) parts of an n-th: 5.19 "
+      "ms. The book's 5.93 ms leaves out (n - 1) / n.");
   cell.Claim(
       "Shared among the devices, the adding is {} as fast as on one.",
       Given(SeveralDevices(), Faster(t["split"], t["star"], 1.1), "devices"),
@@ -845,7 +858,8 @@ void KeyValueStore(Cell& cell) {
   }
   int equal = 0;
   for (std::size_t i = 0; i < devices.size(); ++i) {
-    std::cout << "  worker " << i << ": " << T(weights[i]) << "\n";
+    std::cout << "  " << absl::StrFormat("worker %d: ", i) << T(weights[i])
+              << "\n";
     cell.CheckClose("the weights", ToVector<float>(weights[i]),
                     ToVector<float>(whole), 1e-4);
     equal += ToVector<float>(weights[i]) == ToVector<float>(weights[0]) ? 1 : 0;
