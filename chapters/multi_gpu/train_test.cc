@@ -1,30 +1,19 @@
 // The program to train, from outside: what it prints and writes, signals, and
 // what it refuses. Never speed.
 
-#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <poll.h>
-#include <pty.h>
 #include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <array>
-#include <cstdint>
-#include <cstdlib>
-#include <cstring>
 #include <regex>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "chapters/multi_gpu/train_testing.h"
 #include "common/base/atomic_file.h"
 #include "common/base/child_process.h"
-#include "common/base/temporary_directory.h"
-#include "common/base/timer.h"
-#include "common/ops/read.h"
 #include "common/training/checkpoint.h"
 #include "nlohmann/json.hpp"
 
@@ -36,143 +25,14 @@ using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr char kProgram[] = "chapters/multi_gpu/train";
-// 19 small steps an epoch.
-const std::vector<std::string> kSmall = {"--net=mlp", "--images=600",
-                                         "--batch_size=32", "--momentum=0.5",
-                                         "--devices=cpu:0"};
-
-std::vector<std::string> With(std::vector<std::string> flags,
-                              const std::vector<std::string>& more) {
-  flags.insert(flags.end(), more.begin(), more.end());
-  return flags;
-}
-
-ProgramResult Train(const std::vector<std::string>& flags) {
-  return RunProgram(kProgram, flags, {"BUILD_WORKING_DIRECTORY"});
-}
-
-// The text as if it had not been wrapped.
-std::string Unwrapped(const std::string& text) {
-  std::string result;
-  for (const absl::string_view word :
-       absl::StrSplit(text, absl::ByAnyChar(" \n"), absl::SkipEmpty())) {
-    absl::StrAppend(&result, word, " ");
-  }
-  return result;
-}
-
-// The program while it runs, on a pipe or on a terminal.
-class Child {
- public:
-  enum class Output { kPipe, kTerminal };
-
-  Child(const std::vector<std::string>& flags, Output output) {
-    std::vector<std::string> words = With({kProgram}, flags);
-    std::vector<char*> arguments;
-    for (std::string& word : words) arguments.push_back(word.data());
-    arguments.push_back(nullptr);
-    int ends[2] = {-1, -1};
-    if (output == Output::kTerminal) {
-      const winsize size = {40, 80, 0, 0};
-      pid_ = forkpty(&from_, nullptr, nullptr, &size);
-    } else {
-      if (pipe2(ends, O_CLOEXEC) != 0) std::abort();
-      from_ = ends[0];
-      pid_ = fork();
-    }
-    if (pid_ != 0) {
-      if (ends[1] >= 0) close(ends[1]);
-      return;
-    }
-    if (output == Output::kPipe) {
-      dup2(ends[1], STDOUT_FILENO);
-      dup2(ends[1], STDERR_FILENO);
-    } else {
-      setenv("TERM", "xterm", 1);
-    }
-    unsetenv("BUILD_WORKING_DIRECTORY");
-    execv(kProgram, arguments.data());
-    _exit(127);
-  }
-  ~Child() {
-    if (pid_ > 0) Kill(SIGKILL), Wait();
-    close(from_);
-  }
-  Child(const Child&) = delete;
-  Child& operator=(const Child&) = delete;
-
-  // Reads until the text has come; false at the end, or after a minute.
-  bool ReadUntil(const std::string& text) {
-    const Timer timer;
-    while (output.find(text) == std::string::npos) {
-      pollfd file = {from_, POLLIN, 0};
-      if (timer.Seconds() > 60 || poll(&file, 1, 1000) < 0) return false;
-      if (file.revents == 0) continue;
-      std::array<char, 4096> buffer;
-      const ssize_t n = read(from_, buffer.data(), buffer.size());
-      if (n <= 0) return false;  // a terminal's end is an error
-      output.append(buffer.data(), static_cast<std::size_t>(n));
-    }
-    return true;
-  }
-  void Type(char key) const {
-    ASSERT_EQ(write(from_, &key, 1), 1) << "no terminal";
-  }
-  void Kill(int number) const { kill(pid_, number); }
-  // Reads to the end. As a shell reports it.
-  int Wait() {
-    ReadUntil("\1 which nobody prints");
-    int status = 0;
-    waitpid(pid_, &status, 0);
-    pid_ = -1;
-    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-  }
-
-  std::string output;
-
- private:
-  pid_t pid_ = -1;
-  int from_ = -1;
-};
-
-class TrainTest : public testing::Test {
- protected:
-  std::string File(const std::string& name) const {
-    return directory_.path() + "/" + name;
-  }
-
- private:
-  const TemporaryDirectory directory_;
-};
-
-// The tensors' bits and the generators.
-std::string InHex(const std::string& file) {
-  const absl::StatusOr<Checkpoint> checkpoint = LoadCheckpoint(file, Device());
-  if (!checkpoint.ok()) return std::string(checkpoint.status().message());
-  std::string text;
-  for (const GeneratorState& generator : checkpoint->state.generators) {
-    absl::StrAppend(&text, generator.seed, " ", generator.offset);
-  }
-  for (const auto& [name, tensor] : checkpoint->state.tensors) {
-    absl::StrAppend(&text, "\n", name);
-    for (const float value : ToVector<float>(tensor)) {
-      std::uint32_t bits;
-      std::memcpy(&bits, &value, sizeof(bits));
-      absl::StrAppend(&text, " ", absl::Hex(bits));
-    }
-  }
-  return text;
-}
-
 TEST_F(TrainTest, HelpSaysWhatEachFlagDoes) {
   const ProgramResult r = Train({"--help"});
   EXPECT_EQ(r.exit_code, 0);
   for (const char* flag :
-       {"net", "init", "epochs", "batch_size", "lr", "momentum", "seed",
-        "data_dir", "images", "save", "resume", "devices", "num_gpus",
-        "allreduce", "split", "max_in_flight", "mpi_timeout_s", "check_every",
-        "json", "svg"}) {
+       {"net",           "init",          "epochs",      "batch_size", "lr",
+        "momentum",      "seed",          "data_dir",    "images",     "save",
+        "resume",        "devices",       "num_gpus",    "allreduce",  "split",
+        "max_in_flight", "mpi_timeout_s", "check_every", "json",       "svg"}) {
     EXPECT_THAT(r.output, HasSubstr(absl::StrCat("\n--", flag, " (default: ")));
     EXPECT_THAT(r.output, ContainsRegex(absl::StrCat("Example: .*--", flag)));
   }
@@ -241,8 +101,9 @@ TEST_F(TrainTest, WhatCtrlCSavedGoesOnAsTheUnbrokenRun) {
   for (const int number : {SIGINT, SIGTERM}) {
     const std::string file = File("it's broken.safetensors");
     const std::string quoted = "'" + File("it'\\''s broken.safetensors'");
-    Child child(With(kSmall, {"--epochs=1000000", "--save=" + file}),
-                Child::Output::kPipe);
+    Child child(
+        With(With({kProgram}, kSmall), {"--epochs=1000000", "--save=" + file}),
+        Child::Output::kPipe);
     ASSERT_TRUE(child.ReadUntil("epoch       3/1000000")) << child.output;
     child.Kill(number);
     EXPECT_EQ(child.Wait(), 128 + number) << child.output;
@@ -323,8 +184,9 @@ TEST_F(TrainTest, SaysThatWhatItGoesOnWithIsOther) {
 }
 
 TEST_F(TrainTest, ASecondCtrlCEndsItAtOnce) {
-  Child child(With(kSmall, {"--epochs=1000000", "--save=/dev/null"}),
-              Child::Output::kPipe);
+  Child child(
+      With(With({kProgram}, kSmall), {"--epochs=1000000", "--save=/dev/null"}),
+      Child::Output::kPipe);
   ASSERT_TRUE(child.ReadUntil("epoch       1/1000000")) << child.output;
   // Its first stop would need the thread that the second signal interrupts.
   child.Kill(SIGSTOP);
@@ -339,8 +201,9 @@ TEST_F(TrainTest, ASecondCtrlCEndsItAtOnce) {
 
 TEST_F(TrainTest, AKilledRunGoesOnFromItsLastEpoch) {
   const std::string file = File("killed.safetensors");
-  Child child(With(kSmall, {"--epochs=1000000", "--save=" + file}),
-              Child::Output::kPipe);
+  Child child(
+      With(With({kProgram}, kSmall), {"--epochs=1000000", "--save=" + file}),
+      Child::Output::kPipe);
   ASSERT_TRUE(child.ReadUntil("epoch       4/1000000")) << child.output;
   child.Kill(SIGKILL);
   EXPECT_EQ(child.Wait(), 128 + SIGKILL);
@@ -356,8 +219,9 @@ TEST_F(TrainTest, AKilledRunGoesOnFromItsLastEpoch) {
 
 TEST_F(TrainTest, ATerminalShowsCurvesAndABar) {
   const std::string file = File("terminal.safetensors");
-  Child child(With(kSmall, {"--epochs=1000000", "--save=" + file}),
-              Child::Output::kTerminal);
+  Child child(
+      With(With({kProgram}, kSmall), {"--epochs=1000000", "--save=" + file}),
+      Child::Output::kTerminal);
   ASSERT_TRUE(child.ReadUntil("epoch       3/1000000")) << child.output;
   EXPECT_THAT(child.output, AllOf(HasSubstr("test accuracy"),
                                   ContainsRegex("/1000000 \\[[# ]*\\]"),

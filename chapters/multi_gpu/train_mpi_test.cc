@@ -1,0 +1,207 @@
+// The program to train, started by mpirun: several processes train one network,
+// and end together whatever happens to one of them.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <chrono>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "chapters/multi_gpu/train_testing.h"
+#include "common/base/atomic_file.h"
+#include "common/base/child_process.h"
+#include "common/training/checkpoint.h"
+
+namespace d2l {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ContainsRegex;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+const std::vector<std::string> kMpirun = {"mpirun", "--allow-run-as-root",
+                                          "--oversubscribe"};
+
+std::vector<std::string> Ranks(int count,
+                               const std::vector<std::string>& flags) {
+  return With(With(kMpirun, {"-np", absl::StrCat(count), kProgram}), flags);
+}
+
+ProgramResult RunCommand(const std::vector<std::string>& words) {
+  ProgramOptions options;
+  options.time_limit = std::chrono::seconds(60);
+  const ProgramResult r = RunProgram(words[0], {words.begin() + 1, words.end()},
+                                     {"BUILD_WORKING_DIRECTORY"}, options);
+  EXPECT_FALSE(r.timed_out) << r.output;
+  return r;
+}
+
+// The process of that rank.
+pid_t ProcessOf(pid_t mpirun, int rank) {
+  std::ifstream children(
+      absl::StrCat("/proc/", mpirun, "/task/", mpirun, "/children"));
+  for (pid_t pid = 0; children >> pid;) {
+    const std::string environment = absl::StrCat("/proc/", pid, "/environ");
+    if (absl::StrContains(ReadFile(environment),
+                          absl::StrCat("OMPI_COMM_WORLD_RANK=", rank))) {
+      return pid;
+    }
+  }
+  ADD_FAILURE() << "no rank " << rank;
+  return -1;
+}
+
+class TrainMpiTest : public TrainTest {
+ protected:
+  // What the same training in one process leaves, which is not stopped.
+  std::string Unbroken(const std::string& devices, const std::string& epochs) {
+    const std::string file = File("unbroken.safetensors");
+    const ProgramResult r =
+        Train(With(kSmall, {"--devices=" + devices, epochs, "--save=" + file}));
+    EXPECT_EQ(r.exit_code, 0) << r.output;
+    return InHex(file);
+  }
+};
+
+TEST_F(TrainMpiTest, RanksSaveWhatOneProcessWithAsManyDevicesSaves) {
+  const std::string file = File("ranks.safetensors");
+  const ProgramResult r =
+      RunCommand(Ranks(3, With(kSmall, {"--epochs=2", "--save=" + file})));
+  EXPECT_EQ(r.exit_code, 0) << r.output;
+  EXPECT_EQ(InHex(file), Unbroken("cpu:0,cpu:1,cpu:2", "--epochs=2"));
+  // The first prints, once.
+  EXPECT_THAT(r.output, ContainsRegex("on \\[cpu:0\\] in each of 3 processes"));
+  EXPECT_EQ(r.output.find("epoch 2/2"), r.output.rfind("epoch 2/2"));
+}
+
+TEST_F(TrainMpiTest, AnotherNumberOfRanksGoesOnWithAsManyDevices) {
+  const std::string file = File("ranks.safetensors");
+  RunCommand(Ranks(2, With(kSmall, {"--devices=cpu:0,cpu:1", "--epochs=1",
+                                    "--save=" + file})));
+  const ProgramResult four = RunCommand(
+      Ranks(4, {"--resume=" + file, "--devices=cpu:0", "--epochs=2"}));
+  EXPECT_EQ(four.exit_code, 0) << four.output;
+  EXPECT_THAT(Unwrapped(four.output),
+              HasSubstr("made with 2 processes of 2 devices, and this is 4 "
+                        "processes of 1 device: as many devices in all, so the "
+                        "numbers stay the same"));
+  const ProgramResult one = Train({"--resume=" + file, "--epochs=3"});
+  EXPECT_EQ(one.exit_code, 0) << one.output;
+  EXPECT_EQ(InHex(file), Unbroken("cpu:0,cpu:1,cpu:2,cpu:3", "--epochs=3"));
+
+  const ProgramResult three = RunCommand(
+      Ranks(3, {"--resume=" + file, "--devices=cpu:0", "--epochs=4"}));
+  EXPECT_EQ(three.exit_code, 1);
+  EXPECT_THAT(
+      Unwrapped(three.output),
+      AllOf(HasSubstr("4 devices asked for by " + file),
+            HasSubstr("3 processes cannot have as many each. Start 4")));
+}
+
+TEST_F(TrainMpiTest, MpisOwnAllReduceTrains) {
+  const ProgramResult r =
+      RunCommand(Ranks(2, With(kSmall, {"--epochs=3", "--allreduce=mpi"})));
+  EXPECT_EQ(r.exit_code, 0) << r.output;
+  EXPECT_THAT(r.output, ContainsRegex("epoch 3/3  loss 0\\."));
+}
+
+TEST_F(TrainMpiTest, RanksThatDifferAreNamedAndEnd) {
+  const std::vector<std::string> small = With(kSmall, {"--check_every=5"});
+  const auto two = [&](const std::string& first, const std::string& second) {
+    return With(
+        With(With(kMpirun, {"-np", "1", kProgram}), With(small, {first})),
+        With({":", "-np", "1", kProgram}, With(small, {second})));
+  };
+  // The parameters begin to differ in the first step.
+  const ProgramResult later = RunCommand(two("--lr=0.1", "--lr=0.2"));
+  EXPECT_EQ(later.exit_code, 1) << later.output;
+  EXPECT_THAT(Unwrapped(later.output),
+              HasSubstr("rank 0 of 2: Parameters after step 5, before batch 6 "
+                        "of epoch 1, of rank 1 are not those of rank 0"));
+  const ProgramResult flags = RunCommand(two("--images=600", "--images=500"));
+  EXPECT_EQ(flags.exit_code, 1);
+  EXPECT_THAT(Unwrapped(flags.output),
+              HasSubstr("Flags or data of rank 1 are not those of rank 0"));
+  // What only one meets, it says.
+  const ProgramResult data =
+      RunCommand(two("--epochs=1", "--data_dir=/nowhere"));
+  EXPECT_EQ(data.exit_code, 1);
+  EXPECT_THAT(data.output,
+              AllOf(HasSubstr("rank 1 of 2: "), HasSubstr("/nowhere"),
+                    Not(HasSubstr("rank 0 of 2"))));
+}
+
+TEST_F(TrainMpiTest, WhatAllRefuseIsSaidOnce) {
+  for (const auto& [flag, wanted] :
+       {std::pair{"--net=lnear", "Say --net=linear"},
+        {"--allreduce=host", "the memory of one process; there are 2"},
+        {"--num_gpus=3", "Start 3 processes"},
+        {"--mpi_timeout_s=0", "--mpi_timeout_s=0 asked for"},
+        {"--check_every=0", "--check_every=0 asked for"}}) {
+    const ProgramResult r = RunCommand(Ranks(2, With(kSmall, {flag})));
+    EXPECT_EQ(r.exit_code, 1);
+    const std::string text = Unwrapped(r.output);
+    EXPECT_THAT(text, AllOf(HasSubstr("rank 0 of 2: "), HasSubstr(wanted)));
+    EXPECT_EQ(text.find(wanted), text.rfind(wanted));
+  }
+}
+
+TEST_F(TrainMpiTest, CtrlCSavesAndGoesOnAsTheUnbrokenRun) {
+  const std::string file = File("broken.safetensors");
+  Child child(Ranks(2, With(kSmall, {"--epochs=1000000", "--save=" + file})),
+              Child::Output::kPipe);
+  ASSERT_TRUE(child.ReadUntil("epoch       3/1000000")) << child.output;
+  child.Kill(SIGINT);
+  EXPECT_NE(child.Wait(), 0) << child.output;
+  EXPECT_THAT(child.output, AllOf(HasSubstr("Saved after batch "),
+                                  HasSubstr("  mpirun -np 2 ")));
+  const absl::StatusOr<Checkpoint> left = LoadCheckpoint(file, Device());
+  ASSERT_TRUE(left.ok()) << left.status();
+  const std::string epochs =
+      absl::StrCat("--epochs=", left->progress.epochs.size() + 1);
+  const ProgramResult resumed =
+      RunCommand(Ranks(2, {"--resume=" + file, "--devices=cpu:0", epochs}));
+  EXPECT_EQ(resumed.exit_code, 0) << resumed.output;
+  EXPECT_EQ(InHex(file), Unbroken("cpu:0,cpu:1", epochs));
+}
+
+// Killed or stopped: the others end, and what was saved goes on.
+TEST_F(TrainMpiTest, WhenARankIsLostTheOthersEndAndSayHowToGoOn) {
+  for (const int number : {SIGKILL, SIGSTOP}) {
+    for (const int rank : {0, 1}) {
+      const std::string file = File("lost.safetensors");
+      Child child(Ranks(2, With(kSmall, {"--epochs=1000000", "--save=" + file,
+                                         "--mpi_timeout_s=2"})),
+                  Child::Output::kPipe);
+      ASSERT_TRUE(child.ReadUntil("epoch       3/1000000")) << child.output;
+      kill(ProcessOf(child.pid(), rank), number);
+      EXPECT_NE(child.Wait(), 0);
+      const std::string text = Unwrapped(child.output);
+      EXPECT_THAT(
+          text,
+          AllOf(HasSubstr(number == SIGSTOP
+                              ? absl::StrCat("rank ", rank,
+                                             " has not answered for 2 s")
+                              : absl::StrCat("process rank ", rank, " with")),
+                ContainsRegex(absl::StrCat("rank ", 1 - rank, " of 2: ")),
+                ContainsRegex("batch [0-9]+ of epoch [0-9]+"),
+                HasSubstr(absl::StrCat("mpirun -np 2 ", kProgram,
+                                       " --resume=", file))));
+      const absl::StatusOr<Checkpoint> left = LoadCheckpoint(file, Device());
+      ASSERT_TRUE(left.ok()) << left.status();
+      const std::string epochs =
+          absl::StrCat("--epochs=", left->progress.epochs.size() + 1);
+      RunCommand(Ranks(2, {"--resume=" + file, "--devices=cpu:0", epochs}));
+      EXPECT_EQ(InHex(file), Unbroken("cpu:0,cpu:1", epochs));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace d2l

@@ -1,0 +1,165 @@
+// What the tests of train share: a small training, the program while it runs,
+// and what it saved.
+
+#ifndef D2L_CHAPTERS_MULTI_GPU_TRAIN_TESTING_H_
+#define D2L_CHAPTERS_MULTI_GPU_TRAIN_TESTING_H_
+
+#include <fcntl.h>
+#include <poll.h>
+#include <pty.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "common/base/child_process.h"
+#include "common/base/temporary_directory.h"
+#include "common/base/timer.h"
+#include "common/ops/read.h"
+#include "common/training/checkpoint.h"
+#include "gtest/gtest.h"
+
+namespace d2l {
+
+inline constexpr char kProgram[] = "chapters/multi_gpu/train";
+// 19 small steps an epoch.
+inline const std::vector<std::string> kSmall = {
+    "--net=mlp", "--images=600", "--batch_size=32", "--momentum=0.5",
+    "--devices=cpu:0"};
+
+inline std::vector<std::string> With(std::vector<std::string> flags,
+                                     const std::vector<std::string>& more) {
+  flags.insert(flags.end(), more.begin(), more.end());
+  return flags;
+}
+
+inline ProgramResult Train(const std::vector<std::string>& flags) {
+  return RunProgram(kProgram, flags, {"BUILD_WORKING_DIRECTORY"});
+}
+
+// The text as if it had not been wrapped.
+inline std::string Unwrapped(const std::string& text) {
+  std::string result;
+  for (const absl::string_view word :
+       absl::StrSplit(text, absl::ByAnyChar(" \n"), absl::SkipEmpty())) {
+    absl::StrAppend(&result, word, " ");
+  }
+  return result;
+}
+
+// The program while it runs, on a pipe or on a terminal.
+class Child {
+ public:
+  enum class Output { kPipe, kTerminal };
+
+  // command: the program, which is looked up in PATH, and its arguments.
+  Child(std::vector<std::string> words, Output output) {
+    std::vector<char*> arguments;
+    for (std::string& word : words) arguments.push_back(word.data());
+    arguments.push_back(nullptr);
+    int ends[2] = {-1, -1};
+    if (output == Output::kTerminal) {
+      const winsize size = {40, 80, 0, 0};
+      pid_ = forkpty(&from_, nullptr, nullptr, &size);
+    } else {
+      if (pipe2(ends, O_CLOEXEC) != 0) std::abort();
+      from_ = ends[0];
+      pid_ = fork();
+    }
+    if (pid_ != 0) {
+      if (ends[1] >= 0) close(ends[1]);
+      return;
+    }
+    if (output == Output::kPipe) {
+      dup2(ends[1], STDOUT_FILENO);
+      dup2(ends[1], STDERR_FILENO);
+    } else {
+      setenv("TERM", "xterm", 1);
+    }
+    unsetenv("BUILD_WORKING_DIRECTORY");
+    execvp(arguments[0], arguments.data());
+    _exit(127);
+  }
+  ~Child() {
+    if (pid_ > 0) Kill(SIGKILL), Wait();
+    close(from_);
+  }
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
+
+  // Reads until the text has come; false at the end, or after a minute.
+  bool ReadUntil(const std::string& text) {
+    const Timer timer;
+    while (output.find(text) == std::string::npos) {
+      pollfd file = {from_, POLLIN, 0};
+      if (timer.Seconds() > 60 || poll(&file, 1, 1000) < 0) return false;
+      if (file.revents == 0) continue;
+      std::array<char, 4096> buffer;
+      const ssize_t n = read(from_, buffer.data(), buffer.size());
+      if (n <= 0) return false;  // a terminal's end is an error
+      output.append(buffer.data(), static_cast<std::size_t>(n));
+    }
+    return true;
+  }
+  void Type(char key) const {
+    ASSERT_EQ(write(from_, &key, 1), 1) << "no terminal";
+  }
+  pid_t pid() const { return pid_; }
+  void Kill(int number) const { kill(pid_, number); }
+  // Reads to the end. As a shell reports it.
+  int Wait() {
+    ReadUntil("\1 which nobody prints");
+    int status = 0;
+    waitpid(pid_, &status, 0);
+    pid_ = -1;
+    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+  }
+
+  std::string output;
+
+ private:
+  pid_t pid_ = -1;
+  int from_ = -1;
+};
+
+class TrainTest : public testing::Test {
+ protected:
+  std::string File(const std::string& name) const {
+    return directory_.path() + "/" + name;
+  }
+
+ private:
+  const TemporaryDirectory directory_;
+};
+
+// The tensors' bits and the generators.
+inline std::string InHex(const std::string& file) {
+  const absl::StatusOr<Checkpoint> checkpoint = LoadCheckpoint(file, Device());
+  if (!checkpoint.ok()) return std::string(checkpoint.status().message());
+  std::string text;
+  for (const GeneratorState& generator : checkpoint->state.generators) {
+    absl::StrAppend(&text, generator.seed, " ", generator.offset);
+  }
+  for (const auto& [name, tensor] : checkpoint->state.tensors) {
+    absl::StrAppend(&text, "\n", name);
+    for (const float value : ToVector<float>(tensor)) {
+      std::uint32_t bits;
+      std::memcpy(&bits, &value, sizeof(bits));
+      absl::StrAppend(&text, " ", absl::Hex(bits));
+    }
+  }
+  return text;
+}
+
+}  // namespace d2l
+
+#endif  // D2L_CHAPTERS_MULTI_GPU_TRAIN_TESTING_H_
