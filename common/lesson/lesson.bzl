@@ -2,7 +2,13 @@
 
 load("@rules_cc//cc:defs.bzl", "cc_binary", "cc_library")
 
-def d2l_lesson(name, src, deps = [], visibility = None, **kwargs):
+def d2l_lesson(
+        name,
+        src,
+        more_srcs = [],
+        deps = [],
+        visibility = None,
+        **kwargs):
     """A lesson, to be run alone or with the others.
 
     Makes NAME, the program, and NAME_cells, a library that registers the
@@ -12,6 +18,7 @@ def d2l_lesson(name, src, deps = [], visibility = None, **kwargs):
     Args:
       name: of the program; "lesson" in every chapter.
       src: the lesson.cc. Its texts are beside it: lesson.md, lesson.zh.md.
+      more_srcs: more files of the lesson, which may hold cells.
       deps: of the lesson.cc, besides common/lesson:lesson and :cell.
       visibility: of both targets.
       **kwargs: for all targets: testonly, target_compatible_with, …
@@ -20,7 +27,7 @@ def d2l_lesson(name, src, deps = [], visibility = None, **kwargs):
     stem = src[:-len(".cc")]
     native.genrule(
         name = embedded,
-        srcs = [src] + native.glob([stem + ".md", stem + ".zh.md"]),
+        srcs = [src] + more_srcs + native.glob([stem + ".md", stem + ".zh.md"]),
         outs = [embedded + ".cc"],
         cmd = "$(location //common/lesson:embed_source.sh) $(SRCS) > $@",
         tools = ["//common/lesson:embed_source.sh"],
@@ -32,7 +39,7 @@ def d2l_lesson(name, src, deps = [], visibility = None, **kwargs):
         srcs = [
             src,
             embedded + ".cc",
-        ],
+        ] + more_srcs,
         visibility = visibility,
         deps = deps + [
             "//common/lesson:cell",

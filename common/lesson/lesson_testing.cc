@@ -170,7 +170,11 @@ void ExpectCellsAsListed(const TestedLesson& lesson, const LessonRun& run) {
 }
 
 void ExpectSourcePrinted(const TestedLesson& lesson) {
-  const std::string file = ReadFile(Path(lesson, "lesson.cc"));
+  std::string file;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(Path(lesson, ""))) {
+    if (entry.path().extension() == ".cc") file += ReadFile(entry.path());
+  }
   for (const TestedCell& cell : lesson.cells) {
     const std::string mark = absl::StrCat("// %% ", cell.id, "\n");
     const std::size_t found = file.find(mark);

@@ -215,9 +215,8 @@ void PrintCode(const Task& task) {
   const absl::StatusOr<SourceExcerpt> source =
       CellSource(task.lesson->file, text.id);
   if (source.ok()) {
-    PrintBlock(
-        absl::StrCat("Here (C++), ", task.lesson->file, ":", source->line),
-        source->text);
+    PrintBlock(absl::StrCat("Here (C++), ", source->file, ":", source->line),
+               source->text);
   } else {
     PrintBlock("Here (C++)", std::string(source.status().message()));
   }
@@ -335,7 +334,7 @@ bool RunAndRecordCell(const Task& task, const Run& run, CellResult* result) {
   run.profile->Record(run.program == Program::kCourse
                           ? absl::StrCat(task.lesson->name, " ", id)
                           : id,
-                      {task.lesson->file, result->source.line},
+                      {result->source.file, result->source.line},
                       [&] { ran = RunCell(task, run, result); });
   return ran;
 }

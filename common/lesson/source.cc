@@ -42,6 +42,11 @@ bool IsBlank(absl::string_view line) {
   return absl::StripAsciiWhitespace(line).empty();
 }
 
+// Up to the last slash.
+std::string Directory(const std::string& file) {
+  return file.substr(0, file.rfind('/') + 1);
+}
+
 std::size_t Indentation(absl::string_view line) {
   return line.size() - absl::StripLeadingAsciiWhitespace(line).size();
 }
@@ -97,13 +102,16 @@ absl::StatusOr<SourceExcerpt> CellSource(const std::string& file,
     return absl::NotFoundError(absl::StrCat(
         file, " is not embedded in this binary: build it with d2l_lesson"));
   }
-  absl::StatusOr<SourceExcerpt> excerpt = ExtractCell(text, id);
-  if (!excerpt.ok()) {
-    return absl::NotFoundError(
-        absl::StrCat(file, ": ", std::string(excerpt.status().message())));
+  const std::string directory = Directory(file);
+  for (const auto& [name, embedded] : Sources()) {
+    if (Directory(name) != directory) continue;
+    absl::StatusOr<SourceExcerpt> excerpt = ExtractCell(embedded, id);
+    if (!excerpt.ok()) continue;
+    excerpt->file = name.c_str();
+    return excerpt;
   }
-  excerpt->file = file;
-  return excerpt;
+  return absl::NotFoundError(absl::StrCat(
+      file, ": ", std::string(ExtractCell(text, id).status().message())));
 }
 
 }  // namespace d2l

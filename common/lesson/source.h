@@ -1,4 +1,4 @@
-// A cell's own source, as it stands in its lesson.cc.
+// A cell's own source, as it stands in its lesson.cc or a file beside it.
 //
 //   absl::StatusOr<SourceExcerpt> source =
 //       CellSource("chapters/async_computation/lesson.cc", "004/In4");
@@ -10,7 +10,8 @@
 // A cell begins after the line "// %% 004/In4" and ends before the next line
 // that begins with "// %%"; blank lines at either end are left out, and so is
 // the indentation that all its lines share. It may have several such parts, as
-// helpers that stand further up, and share one: "// %% 004/In2, 004/In4".
+// helpers that stand further up, and share one: "// %% 004/In2, 004/In4". All
+// are in one file.
 //
 // RegisterSource is for static initialisers; the rest is thread-safe.
 
@@ -24,9 +25,10 @@
 namespace d2l {
 
 struct SourceExcerpt {
-  std::string text;       // whole lines; a blank one between two parts
-  int line = 0;           // of the first one in the file, from 1
-  std::string file = "";  // of CellSource; ExtractCell does not know it
+  std::string text;  // whole lines; a blank one between two parts
+  int line = 0;      // of the first one in the file, from 1
+  // Of CellSource, and never deleted; ExtractCell does not know it.
+  const char* file = "";
 };
 
 // NotFound if there is no such cell in `file_text`.
@@ -39,7 +41,8 @@ bool RegisterSource(const char* file, const char* text);
 // The text of an embedded file; null if it is not there.
 const char* EmbeddedFile(const std::string& file);
 
-// NotFound too if the file is not embedded.
+// From the embedded files of that directory. NotFound too if `file` is not
+// embedded.
 absl::StatusOr<SourceExcerpt> CellSource(const std::string& file,
                                          const std::string& id);
 

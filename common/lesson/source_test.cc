@@ -78,6 +78,9 @@ TEST(ExtractCell, UnknownCellIsNamed) {
 TEST(CellSource, FindsWhatIsRegistered) {
   RegisterSource("some/lesson.cc", kFile);
   EXPECT_EQ(CellSource("some/lesson.cc", "last/cell")->line, 17);
+  RegisterSource("some/more.cc", "\n// %% here\ncode\n// %%\n");
+  EXPECT_STREQ(CellSource("some/lesson.cc", "here")->file, "some/more.cc");
+  EXPECT_EQ(CellSource("some/lesson.cc", "here")->line, 3);
   const std::string no_cell(
       CellSource("some/lesson.cc", "x").status().message());
   EXPECT_NE(no_cell.find("some/lesson.cc: there is no line \"// %% x\""),
