@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "chapters/multi_gpu/networks.h"
 #include "chapters/multi_gpu/scratch.h"
 #include "chapters/multi_gpu/three_splits.h"
@@ -186,6 +188,13 @@ template <AllReduceAlgorithm algorithm>
 void Sum64MB(benchmark::State& state, Device first, Device second) {
   const std::vector<Tensor> data = {Zeros({1 << 24}, first),
                                     Zeros({1 << 24}, second)};
+  if (algorithm == AllReduceAlgorithm::kNccl) {
+    const absl::Status status = CheckNccl({first, second});
+    if (!status.ok()) {
+      state.SkipWithError(absl::StrCat("skipped: ", status.message()).c_str());
+      return;
+    }
+  }
   Steps(state, {first, second}, 1 << 24, [&] { AllReduce(data, algorithm); });
 }
 
@@ -195,7 +204,9 @@ void Sum64MB(benchmark::State& state, Device first, Device second) {
     BenchmarkOnDevicePairs("BM_d2l_parameter_server_Star",
                            Sum64MB<AllReduceAlgorithm::kStar>) &&
     BenchmarkOnDevicePairs("BM_d2l_parameter_server_Ring",
-                           Sum64MB<AllReduceAlgorithm::kRing>);
+                           Sum64MB<AllReduceAlgorithm::kRing>) &&
+    BenchmarkOnDevicePairs("BM_d2l_parameter_server_Nccl",
+                           Sum64MB<AllReduceAlgorithm::kNccl>);
 
 }  // namespace
 }  // namespace d2l::multi_gpu

@@ -28,6 +28,7 @@
 #include "common/nn/layers.h"
 #include "common/nn/models.h"
 #include "common/ops/creation.h"
+#include "common/parallel/collective.h"
 #include "common/parallel/split_batch.h"
 
 ABSL_FLAG(std::string, net, "lenet",
@@ -85,8 +86,10 @@ ABSL_FLAG(int, num_gpus, 0,
           "processes: the devices of all of them.\n"
           "Example: --num_gpus=2");
 ABSL_FLAG(std::string, allreduce, "split",
-          "How several devices add up their gradients: split, star, host, "
-          "ring or bidirectional_ring; between processes also mpi, MPI's own.\n"
+          "How several devices add up their gradients: split, star, host (not "
+          "between processes), ring or bidirectional_ring; nccl: NVIDIA's "
+          "library, where each device is a GPU of its own; or mpi: "
+          "MPI_Allreduce, between processes.\n"
           "Example: --allreduce=ring --num_gpus=2");
 ABSL_FLAG(std::string, split, "",
           "How much of a batch each device gets, in proportion. None: all the "
@@ -277,6 +280,13 @@ absl::Status TakeAllReduce(TrainOptions* options) {
   const auto algorithm = ParseAllReduceAlgorithm(name);
   if (!algorithm.ok()) return algorithm.status();
   options->parallel.allreduce = *algorithm;
+  if (*algorithm == AllReduceAlgorithm::kNccl) {
+    const absl::Status status = CheckNccl(options->devices);
+    if (status.ok()) return status;
+    return absl::Status(
+        status.code(),
+        absl::StrCat("--allreduce=nccl asked for; ", status.message(), "."));
+  }
   if (*algorithm != AllReduceAlgorithm::kHost) return absl::OkStatus();
   if (options->processes > 1) {
     return absl::InvalidArgumentError(absl::StrFormat(

@@ -302,6 +302,7 @@ TEST_F(TrainTest, WhatMakesNoSenseIsRefusedWithAdvice) {
       {{"--num_gpus=-1"}, {"--num_gpus=-1 asked for"}},
       {{"--num_gpus=2", "--split=1"}, {"has 1 weights for 2 devices"}},
       {{"--allreduce=rng"}, {"rng", "bidirectional_ring"}},
+      {{"--allreduce=nccl", "--num_gpus=2"}, {"cpu:0", "--allreduce=split"}},
       {{"--max_in_flight=0"}, {"--max_in_flight=0 asked for"}},
       {{"--data_dir=/nowhere"}, {"/nowhere"}},
       {{"--save=/nowhere/x"}, {"--save: cannot write /nowhere/x"}},

@@ -127,6 +127,9 @@ Work RunOnOneStream(const char* name, Replicas replicas,
 
 Work AllReduceAsync(Replicas replicas, AllReduceAlgorithm algorithm,
                     SourceLocation at) {
+  if (algorithm == AllReduceAlgorithm::kNccl) {
+    return AllReduceByNccl(replicas, at);
+  }
   return Run("allreduce", replicas, at,
              [&](int ranks) { return AllReduceSchedule(algorithm, ranks); });
 }

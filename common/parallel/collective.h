@@ -13,7 +13,8 @@
 //
 // With kSplit, the default, as with kStar and kHost, every device ends with the
 // bits of ((t[0] + t[1]) + t[2]) + …. A ring starts each chunk's sum at another
-// rank: its replicas are identical to each other, but not to that sum.
+// rank: its replicas are identical to each other, but not to that sum. kNccl
+// asks NVIDIA's NCCL, which every device needs a GPU of its own for (nccl.h).
 //
 // Asynchronous. Each device has one further stream for communication, which
 // begins after the work already enqueued on the device's current stream, and
@@ -37,6 +38,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "common/base/source_location.h"
 #include "common/device/device.h"
@@ -65,6 +67,7 @@ class Work {
                              std::function<void()> work, SourceLocation at);
   friend Work RunPlan(const char* name, const Plan& plan, Replicas replicas,
                       SourceLocation at, const struct PlanHooks& hooks);
+  friend Work AllReduceByNccl(Replicas replicas, SourceLocation at);
   std::vector<std::pair<Device, Event>> done_;
 };
 
@@ -105,6 +108,13 @@ struct PlanHooks {
 Work RunPlan(const char* name, const Plan& plan, Replicas replicas,
              SourceLocation at = SourceLocation::Current(),
              const PlanHooks& hooks = {});
+
+// What AllReduceAsync does by kNccl. Throws std::invalid_argument for devices
+// that NCCL cannot use, and std::runtime_error, with what to install, if there
+// is no NCCL.
+Work AllReduceByNccl(Replicas replicas, SourceLocation at);
+// Says so beforehand.
+absl::Status CheckNccl(absl::Span<const Device> devices);
 
 // For collectives by other means (mpi/mpi_world.h): throws what all of them
 // throw for wrong arguments.

@@ -46,6 +46,8 @@ int Passes(AllReduceAlgorithm algorithm, int ranks) {
     case AllReduceAlgorithm::kRing:
     case AllReduceAlgorithm::kBidirectionalRing:
       return 5 * (ranks - 1);
+    case AllReduceAlgorithm::kNccl:  // not on CPU devices
+      break;
   }
   return 0;
 }

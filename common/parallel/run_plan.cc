@@ -1,11 +1,15 @@
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <stdexcept>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/strings/str_format.h"
 #include "common/device/cpu/cpu_stream.h"
+#include "common/device/cuda/cuda_stream.h"
 #include "common/device/device_table.h"
 #include "common/device/listener.h"
 #include "common/device/op_label.h"
@@ -15,6 +19,8 @@
 #include "common/ops/primitive.h"
 #include "common/ops/record.h"
 #include "common/parallel/collective.h"
+#include "common/parallel/nccl.h"
+#include "common/parallel/nccl_library.h"
 
 namespace d2l {
 namespace {
@@ -90,6 +96,45 @@ class Executor {
     std::vector<std::pair<Device, Event>> done;
     for (int rank = 0; rank < plan_.ranks; ++rank) {
       done.emplace_back(memory_[rank].device(), streams_[rank]->Record());
+    }
+    return done;
+  }
+
+  // One operation of all devices, as which the plan has no moves.
+  std::vector<std::pair<Device, Event>> RunByNccl() {
+    const internal::PartOfRequest part;
+    const internal::Listeners listeners;
+    const std::int64_t host_begin = listeners.Now();
+    std::vector<Event> ready;
+    for (const Tensor& x : memory_) {
+      ready.push_back(CurrentStream(x.device()).Record());
+    }
+    std::vector<CudaStream*> streams;
+    std::vector<OpLabel> labels;
+    std::vector<void*> data;
+    for (std::size_t i = 0; i < memory_.size(); ++i) {
+      // For all, so that a failure of one reaches all.
+      for (const Event& event : ready) streams_[i]->Wait(event, at_);
+      memory_[i].storage()->MarkUsedBy(*streams_[i]);
+      streams.push_back(static_cast<CudaStream*>(streams_[i]));
+      labels.emplace_back(primitive_.name(), at_,
+                          internal::op_context.requested_by);
+      labels.back().AddInput({numel_});
+      if (listeners.any()) {
+        labels.back().set_stamps(listeners.NewStamps(*streams_[i]));
+      }
+      data.push_back(memory_[i].data());
+    }
+    const std::vector<NcclGroup::Sum> sums =
+        NcclGroupOf(streams).AllReduce(labels, data, numel_, dtype_);
+    std::vector<std::pair<Device, Event>> done;
+    for (std::size_t i = 0; i < memory_.size(); ++i) {
+      memory_[i].storage()->MarkWritten(*streams_[i], sums[i].number);
+      done.emplace_back(memory_[i].device(), sums[i].done);
+      if (!listeners.any()) continue;
+      const Move move = {0, static_cast<int>(i), 0, 0, MoveOp::kSum};
+      Tell(listeners, *streams_[i], labels[i], move, Sources(move),
+           sums[i].number, host_begin);
     }
     return done;
   }
@@ -256,6 +301,45 @@ class Executor {
 };
 
 }  // namespace
+
+absl::Status CheckNccl(absl::Span<const Device> devices) {
+  std::map<int, Device> on;
+  for (const Device device : devices) {
+    const DeviceInfo& info = GetDeviceInfo(device);
+    if (device.type() != DeviceType::kCuda) {
+      return absl::InvalidArgumentError(absl::StrFormat(
+          "NCCL adds on GPUs, and %s is none; add up by a schedule, such as "
+          "split (--allreduce=split)",
+          device.ToString()));
+    }
+    const auto [other, first] = on.emplace(info.physical_index, device);
+    if (first) continue;
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "NCCL takes each GPU once, and %s and %s share GPU %d; add up by a "
+        "schedule, such as split (--allreduce=split)",
+        other->second.ToString(), device.ToString(), info.physical_index));
+  }
+  return Nccl().status();
+}
+
+Work AllReduceByNccl(Replicas replicas, SourceLocation at) {
+  constexpr char kName[] = "allreduce";
+  CheckReplicas(kName, replicas, at);
+  std::vector<Device> devices;
+  for (const Tensor& x : replicas) devices.push_back(x.device());
+  const absl::Status status = CheckNccl(devices);
+  if (!status.ok()) {
+    const std::string text = absl::StrFormat("[%s] %s; requested at %s", kName,
+                                             status.message(), at.ToString());
+    if (absl::IsInvalidArgument(status)) throw std::invalid_argument(text);
+    throw std::runtime_error(text);
+  }
+  const int ranks = static_cast<int>(replicas.size());
+  const Plan whole = {ranks, ranks, /*chunks=*/1, {}};
+  Work work;
+  work.done_ = Executor(kName, whole, replicas, at).RunByNccl();
+  return work;
+}
 
 Work RunPlan(const char* name, const Plan& plan, Replicas replicas,
              SourceLocation at, const PlanHooks& hooks) {

@@ -78,6 +78,8 @@ const char* AllReduceAlgorithmName(AllReduceAlgorithm algorithm) {
       return "ring";
     case AllReduceAlgorithm::kBidirectionalRing:
       return "bidirectional_ring";
+    case AllReduceAlgorithm::kNccl:
+      return "nccl";
   }
   throw std::logic_error("no such algorithm");
 }
@@ -87,8 +89,11 @@ absl::StatusOr<AllReduceAlgorithm> ParseAllReduceAlgorithm(
   std::string known;
   for (const AllReduceAlgorithm algorithm : kAllReduceAlgorithms) {
     if (name == AllReduceAlgorithmName(algorithm)) return algorithm;
-    absl::StrAppend(&known, known.empty() ? "" : ", ",
-                    AllReduceAlgorithmName(algorithm));
+    absl::StrAppend(&known, AllReduceAlgorithmName(algorithm), ", ");
+  }
+  known += AllReduceAlgorithmName(AllReduceAlgorithm::kNccl);
+  if (name == AllReduceAlgorithmName(AllReduceAlgorithm::kNccl)) {
+    return AllReduceAlgorithm::kNccl;
   }
   return absl::InvalidArgumentError(absl::StrFormat(
       "no allreduce algorithm \"%s\"; there are %s", name, known));
@@ -165,6 +170,10 @@ CollectiveSchedule AllReduceSchedule(AllReduceAlgorithm algorithm, int ranks) {
       return make(ranks, [=](Visitor visit) { Ring(ranks, false, visit); });
     case AllReduceAlgorithm::kBidirectionalRing:
       return make(2 * ranks, [=](Visitor visit) { Ring(ranks, true, visit); });
+    case AllReduceAlgorithm::kNccl:
+      throw std::invalid_argument(
+          "[allreduce] \"nccl\" is no schedule: NVIDIA's library adds as it "
+          "likes, and only on GPUs (AllReduce)");
   }
   throw std::logic_error("no such algorithm");
 }

@@ -68,14 +68,16 @@ enum class AllReduceAlgorithm : std::uint8_t {
   kHost,   // the same in the CPU's memory
   kRing,   // sums go round a ring, chunk by chunk, then the results do
   kBidirectionalRing,  // two rings in opposite directions, half of it each
+  kNccl,  // no schedule: NVIDIA's library adds, on GPUs, as it likes
 };
 
+// Those that are schedules.
 inline constexpr AllReduceAlgorithm kAllReduceAlgorithms[] = {
     AllReduceAlgorithm::kSplit, AllReduceAlgorithm::kStar,
     AllReduceAlgorithm::kHost, AllReduceAlgorithm::kRing,
     AllReduceAlgorithm::kBidirectionalRing};
 
-// "split", "star", "host", "ring", "bidirectional_ring".
+// "split", "star", "host", "ring", "bidirectional_ring", "nccl".
 const char* AllReduceAlgorithmName(AllReduceAlgorithm algorithm);
 // The reverse; InvalidArgument, with what there is, for anything else.
 absl::StatusOr<AllReduceAlgorithm> ParseAllReduceAlgorithm(
@@ -119,8 +121,8 @@ class CollectiveSchedule {
   std::function<void(Visitor)> generate_;
 };
 
-// All throw std::invalid_argument for fewer ranks than one, and for a root that
-// is no rank.
+// All throw std::invalid_argument for fewer ranks than one, for a root that is
+// no rank, and for an algorithm that is no schedule.
 CollectiveSchedule BroadcastSchedule(int ranks, int root);
 CollectiveSchedule ScatterSchedule(int ranks, int root);
 CollectiveSchedule AllGatherSchedule(int ranks);

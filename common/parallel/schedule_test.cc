@@ -196,7 +196,10 @@ TEST(Schedule, NamesAreReadAndWrongOnesRefused) {
   }
   EXPECT_EQ(ParseAllReduceAlgorithm("tree").status().message(),
             "no allreduce algorithm \"tree\"; there are split, star, host, "
-            "ring, bidirectional_ring");
+            "ring, bidirectional_ring, nccl");
+  EXPECT_EQ(ParseAllReduceAlgorithm("nccl").value(), AllReduceAlgorithm::kNccl);
+  EXPECT_THROW(AllReduceSchedule(AllReduceAlgorithm::kNccl, 2),
+               std::invalid_argument);
   EXPECT_THROW(AllGatherSchedule(0), std::invalid_argument);
   EXPECT_THROW(BroadcastSchedule(2, 2), std::invalid_argument);
   EXPECT_THROW(ReduceSchedule(2, -1), std::invalid_argument);

@@ -89,9 +89,10 @@ class CudaStream final : public Stream {
   // Calls `launch`, a callable `void(const CudaLaunch&)`, which launches one or
   // several kernels on the stream it is given, and returns the operation's
   // number. Only one thread is in a launch of this stream at a time; `launch`
-  // must not wait and must not call into streams. Waits while the queue is
-  // full; with launch blocking, until the operation is done (Finish then says
-  // whether it failed).
+  // must not wait and must not call into streams, but for launches on further
+  // streams (NcclGroup): then it makes this GPU current again. Waits while the
+  // queue is full; with launch blocking, until the operation is done (Finish
+  // then says whether it failed).
   //
   // The label's stamps, if it has any, are written when the operation is known
   // to be done. Events are the source of these times, and the clock of CudaGpu

@@ -91,7 +91,7 @@ class CudaStreamTest : public testing::Test {
     return stream.Launch(OpLabel("index"), [&](const CudaLaunch& to) {
       cuda_.LaunchKernel(to.stream, [errors = to.errors, index, before] {
         before();
-        FakeCuda::Report(errors, DeviceError::kIndexOutOfRange, 3, index, 6);
+        ReportFromHost(errors, DeviceError::kIndexOutOfRange, 3, index, 6);
       });
     });
   }
@@ -238,8 +238,8 @@ TEST_F(CudaStreamTest, KernelsErrorIsToldWithWhatItWasAskedFor) {
   label.AddInput({6, 2});
   stream_->Launch(label, [&](const CudaLaunch& to) {
     cuda_.LaunchKernel(to.stream, [errors = to.errors] {
-      FakeCuda::Report(errors, DeviceError::kIndexOutOfRange, 3, 7, 6);
-      FakeCuda::Report(errors, DeviceError::kIndexOutOfRange, 4, 8, 6);
+      ReportFromHost(errors, DeviceError::kIndexOutOfRange, 3, 7, 6);
+      ReportFromHost(errors, DeviceError::kIndexOutOfRange, 4, 8, 6);
     });
   });
   Launch(*stream_, [&ran] { ran = true; });
@@ -462,7 +462,7 @@ TEST_F(CudaStreamTest, AFailedLaunchHidesNoErrorBehindIt) {
                    OpLabel("two"),
                    [&](const CudaLaunch& to) {
                      cuda_.LaunchKernel(to.stream, [errors = to.errors] {
-                       FakeCuda::Report(errors, DeviceError::kDivisionByZero,
+                       ReportFromHost(errors, DeviceError::kDivisionByZero,
                                         1);
                      });
                      cuda_.FailNext("LaunchKernel", kCudaLaunchOutOfResources);

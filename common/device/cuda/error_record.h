@@ -31,6 +31,7 @@ enum class DeviceError : std::int64_t {
   kDivisionByZero,    // of integers
   kNegativeExponent,  // of integers; a: the exponent
   kLabelOutOfRange,   // a: the label, b: how many classes there are
+  kNccl,              // NCCL gave up; a: its ncclResult_t
 };
 
 // 64 bytes, so that two streams' records never share a cache line.
@@ -64,6 +65,12 @@ struct ErrorReporter {
 #ifndef __CUDACC__
 // "index 7 at position 3 is out of range; valid are 0..5", as on the CPU.
 std::string DeviceErrorText(const ErrorRecord& record);
+
+// The same as Report, for what the host finds out about a GPU's work before it
+// is done.
+void ReportFromHost(const ErrorReporter& errors, DeviceError code,
+                    std::int64_t position, std::int64_t a = 0,
+                    std::int64_t b = 0);
 #endif
 
 }  // namespace d2l

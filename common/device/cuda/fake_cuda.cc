@@ -295,20 +295,6 @@ int FakeCuda::WaitForWord(CudaStreamHandle handle, const std::uint32_t* word,
   return 0;
 }
 
-void FakeCuda::Report(const ErrorReporter& errors, DeviceError code,
-                      std::int64_t position, std::int64_t a, std::int64_t b) {
-  unsigned long long empty = 0;
-  if (!__atomic_compare_exchange_n(&errors.record->claimed_by, &empty,
-                                   errors.number + 1ull, false,
-                                   __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
-    return;
-  }
-  errors.record->code = code;
-  errors.record->position = position;
-  errors.record->a = a;
-  errors.record->b = b;
-}
-
 void FakeCuda::Crash(int gpu, int error) {
   Lock lock(mutex_);
   lost_[gpu] = error;

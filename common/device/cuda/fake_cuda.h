@@ -109,10 +109,7 @@ class FakeCuda final : public CudaApi {
 
   // What <<<…>>> is to a kernel.
   void LaunchKernel(CudaStreamHandle stream, std::function<void()> kernel);
-  // What ErrorReporter::Report is to a kernel.
-  static void Report(const ErrorReporter& errors, DeviceError code,
-                     std::int64_t position, std::int64_t a = 0,
-                     std::int64_t b = 0);
+  // ErrorReporter::Report is ReportFromHost to a kernel.
 
   // Whether GPUs' memory is kept from the host.
   static bool GuardsMemory();

@@ -145,7 +145,7 @@ void EnqueueGrid(dim3 blocks, dim3 threads, CudaStreamHandle stream,
 
 void ReportError(const ErrorReporter& errors, DeviceError error,
                  std::int64_t position, std::int64_t a, std::int64_t b) {
-  FakeCuda::Report(errors, error, position, a, b);
+  ReportFromHost(errors, error, position, a, b);
 }
 
 }  // namespace kernels::cuda
