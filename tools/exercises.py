@@ -46,8 +46,10 @@ ZH = {
     "DOES NOT COMPILE": "编译不通过",
     "CRASHED": "崩溃",
     "STOPPED": "已中止",
-    "Write the function in %s: replace // YOUR CODE and the line below it.":
-        "在 %s 中写出该函数：替换 // YOUR CODE 以及它下面的一行。",
+    "Replace // YOUR CODE and the line below it.":
+        "请替换 // YOUR CODE 以及它下面的一行。",
+    "--solution says what to notice.": "--solution 说明值得注意之处。",
+    "Building; the first time takes minutes.": "正在构建；第一次需要几分钟。",
     "For a hint add --hint.": "需要提示请加 --hint。",
     "bazel could not build it:": "bazel 无法构建：",
     "Your code ended the program: %s.": "你的代码结束了程序：%s。",
@@ -262,6 +264,11 @@ def build(root, exercise):
     return None if bazel.returncode == 0 else bazel.stdout
 
 
+def sentence(verdict, text):
+    """The verdict, and a sentence below it."""
+    return say(verdict) + "\n" + textwrap.indent(textwrap.fill(text, 78), "  ")
+
+
 def run(program, arguments, seconds=SECONDS):
     """Runs a program. Its verdict, and what is to be printed."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -275,7 +282,7 @@ def run(program, arguments, seconds=SECONDS):
         child.communicate()
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         busy = after.ru_utime - before.ru_utime
-        return "stopped", "%s\n  %s" % (say("STOPPED"), say(
+        return "stopped", sentence("STOPPED", say(
             "After %d s it still computed: a loop that does not end?"
             if busy > seconds / 10 else
             "After %d s it still waited, and computed nothing: a wait for what "
@@ -295,12 +302,15 @@ def run(program, arguments, seconds=SECONDS):
         why = say("signal %s", signal.Signals(number).name)
     else:
         why = say("exit code %d", child.returncode)
-    lines = [say("CRASHED"), "  " + say("Your code ended the program: %s.", why)]
-    return "crashed", "\n".join(lines + errors.splitlines()[-5:])
+    text = sentence("CRASHED", say("Your code ended the program: %s.", why))
+    return "crashed", "\n".join([text] + errors.splitlines()[-5:])
 
 
 def judge(root, exercise):
     """Builds and judges. Prints, remembers and returns the verdict."""
+    program = root / "bazel-bin" / exercise.folder / exercise.name
+    if not program.exists():
+        print(say("Building; the first time takes minutes.") + "\n", flush=True)
     output = build(root, exercise)
     if output is not None:
         error = first_error(output, exercise.file)
@@ -311,14 +321,14 @@ def judge(root, exercise):
             text = "\n".join([say("bazel could not build it:")]
                              + output.splitlines()[-15:])
     else:
-        program = root / "bazel-bin" / exercise.folder / exercise.name
         verdict, text = run(program, ["--lang=" + language] if HAS_LANG else [])
     print(text)
     if verdict == "not done":
-        print("  " + say("Write the function in %s: replace // YOUR CODE and the "
-                         "line below it.", exercise.file))
-    if verdict not in ("right", "slow"):
-        print("  " + say("For a hint add --hint."))
+        print("  " + say("Replace // YOUR CODE and the line below it."))
+    if verdict in ("right", "slow"):
+        print("\n" + say("--solution says what to notice."))
+    else:
+        print("\n" + say("For a hint add --hint."))
     done = load_progress(root).get(exercise.name, {}).get("verdict")
     if done != "right" or verdict == "right":
         note(root, exercise.name, verdict=verdict)
