@@ -79,44 +79,61 @@ inline std::vector<std::vector<std::uint32_t>> BitsOf(const nn::Module& net) {
   return bits;
 }
 
-// One device that computes the shards, one after the other, and adds up their
-// gradients.
+// One device that computes the shards, one after the other, each with a clone
+// of the net. It adds up their gradients, and takes the weighted mean of their
+// buffers.
 class OneDevice {
  public:
   OneDevice(const nn::Module& net, const nn::SGDOptions& options)
       : net_(nn::Clone(net, First())), sgd_(nn::Parameters(*net_), options) {}
 
   Tensor Step(const TestBatch& batch, const std::vector<std::int64_t>& sizes) {
-    const double scale = 1.0 / static_cast<double>(batch.x.size(0));
-    std::vector<Tensor> sums;
+    const auto samples = static_cast<double>(batch.x.size(0));
+    std::vector<Tensor> gradients, buffers;
     Tensor mean;
     std::int64_t begin = 0;
     for (const std::int64_t size : sizes) {
       if (size == 0) continue;
+      const std::unique_ptr<nn::Module> net = nn::Clone(*net_, First());
       const Tensor x = Slice(batch.x, 0, begin, begin + size);
       const Tensor labels = Slice(batch.labels, 0, begin, begin + size);
       begin += size;
-      GradientTape tape(nn::Parameters(*net_));
+      GradientTape tape(nn::Parameters(*net));
       const Tensor loss =
-          nn::CrossEntropyLoss((*net_)(x), labels, nn::Reduction::kSum);
-      const std::vector<Tensor> gradients =
-          tape.Backward(loss, FullLike(loss, scale));
-      mean = mean.defined() ? mean + loss * scale : loss * scale;
-      for (std::size_t i = 0; i < gradients.size(); ++i) {
-        if (i == sums.size()) {
-          sums.push_back(gradients[i]);
-        } else {
-          sums[i] = sums[i] + gradients[i];
-        }
+          nn::CrossEntropyLoss((*net)(x), labels, nn::Reduction::kSum);
+      Add(tape.Backward(loss, FullLike(loss, 1.0 / samples)), &gradients);
+      mean = mean.defined() ? mean + loss * (1.0 / samples)
+                            : loss * (1.0 / samples);
+      std::vector<Tensor> parts;
+      for (const auto& [name, buffer] : nn::NamedBuffers(*net)) {
+        const double weight = static_cast<double>(size) / samples;
+        parts.push_back(IsFloatingPoint(buffer.dtype()) ? buffer * weight
+                                                        : buffer);
       }
+      Add(parts, &buffers);
     }
-    sgd_.Step(sums);
+    sgd_.Step(gradients);
+    const auto named = nn::NamedBuffers(*net_);
+    for (std::size_t i = 0; i < named.size(); ++i) {
+      const Tensor& buffer = named[i].second;
+      if (IsFloatingPoint(buffer.dtype())) CopyTo(buffers[i], buffer);
+    }
     return mean;
   }
 
   nn::Module& net() { return *net_; }
 
  private:
+  static void Add(const std::vector<Tensor>& more, std::vector<Tensor>* sums) {
+    if (sums->empty()) {
+      *sums = more;
+      return;
+    }
+    for (std::size_t i = 0; i < more.size(); ++i) {
+      (*sums)[i] = (*sums)[i] + more[i];
+    }
+  }
+
   std::unique_ptr<nn::Module> net_;
   nn::SGD sgd_;
 };
