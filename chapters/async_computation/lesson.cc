@@ -89,11 +89,10 @@ std::map<std::string, Figure> ReportAll(Cell& cell, Device device,
 // Prints what a formula predicted beside what was measured in the same repeats,
 // and judges whether they are the same to within 1.5x.
 Judgement Predicts(const Figure& formula, const Figure& measured) {
-  std::cout << absl::StrFormat("  %s, %-18s  ", measured.label, formula.label)
-            << absl::StrFormat("predicted %8s, measured %8s",
+  std::cout << absl::StrFormat("  %s, %-18s  predicted %8s, measured %8s\n",
+                               measured.label, formula.label,
                                FormatMedian(formula.value, "s"),
-                               FormatMedian(measured.value, "s"))
-            << "\n";
+                               FormatMedian(measured.value, "s"));
   return AboutEqual(formula, measured, 1.5);
 }
 
@@ -213,12 +212,9 @@ void In2(Cell& cell) {
       RatioPerRepeat("host / tensors, asked for", host, tensors.enqueue));
   const Figure hardware = cell.Report(
       RatioPerRepeat("host / tensors, done", host, tensors.completion));
-  std::cout << "  "
-            << absl::StrFormat(
-                   "The tensors seem %s as fast as the host; they are %s.",
-                   FormatFactor(gap.value.median),
-                   FormatFactor(hardware.value.median))
-            << "\n";
+  std::cout << "  The tensors seem " << FormatFactor(gap.value.median)
+            << " as fast as the host; they are "
+            << FormatFactor(hardware.value.median) << ".\n";
   cell.Claim(
       "The gap is {} what the hardware explains: the front end returned early.",
       Less(hardware, gap, kClearly), WhyLate(tensors));
@@ -247,10 +243,9 @@ void In4(Cell& cell) {
   const Timing& asked = t["not waited for"];
   const Timing& done = t["synchronized"];
   for (const Timing& timing : t) {
-    std::cout << "  "
-              << absl::StrFormat("%s: the clock shows %s", timing.enqueue.label,
-                                 FormatMedian(timing.enqueue.value, "s"))
-              << "\n";
+    std::cout << absl::StrFormat("  %-14s  the clock shows %s\n",
+                                 timing.enqueue.label,
+                                 FormatMedian(timing.enqueue.value, "s"));
   }
   const std::vector<float> a_values = ToVector<float>(a);
   cell.CheckClose("a @ a", ToVector<float>(b),
@@ -288,13 +283,13 @@ std::string WhyNotBeside(Device device) {
   const DeviceInfo& info = GetDeviceInfo(device);
   if (LaunchBlocking()) return "Launch blocking is on: every call waits.";
   if (info.kind == DeviceKind::kVirtual && info.cores == 1) {
-    return absl::StrFormat(
-        "%s has one core: it does one operation after the other, on whichever "
-        "stream.",
-        device.ToString());
+    return absl::StrCat(device.ToString(),
+                        " has one core: it does one operation after the other, "
+                        "on whichever stream.");
   }
   return "What does not depend on each other takes as long on two streams as "
-         "on one: the front end asks no faster than the device works.";
+         "on "
+         "one: the front end asks no faster than the device works.";
 }
 
 // %% 004/In5
@@ -376,9 +371,7 @@ void ErrorsWithLaunchBlocking(Cell& cell) {
   };
   for (const bool blocking : {false, true}) {
     const LaunchBlockingGuard guard(blocking);
-    std::cout << (blocking ? "With launch blocking:"
-                           : "Without launch blocking:")
-              << "\n";
+    std::cout << (blocking ? "With" : "Without") << " launch blocking:\n";
     try {
       program();
       cell.Check(false, "index 17 of 10 went unnoticed");
@@ -463,25 +456,15 @@ void QueueMemory(Cell& cell) {
     }
     PrintPeaks(kind, uses);
     const MemoryUse& asking = uses["asking"];
-    const auto claim = [&](const char* text, const char* way) {
-      cell.Claim(text, Less(uses[way].peak, asking.peak, kClearly),
-                 WhyAsMuch(kind, asking));
+    const auto claim = [&](const char* way, const char* does) {
+      cell.Claim(
+          absl::StrCat("Only asking takes {} the ", kind, " of ", does, "."),
+          Less(uses[way].peak, asking.peak, kClearly), WhyAsMuch(kind, asking));
     };
-    if (kind == "temporaries") {
-      claim("Only asking takes {} the temporaries of synchronizing.",
-            "synchronizing");
-    } else if (kind == "kept outputs") {
-      claim("Only asking takes {} the kept outputs of synchronizing.",
-            "synchronizing");
-      claim("Only asking takes {} the kept outputs of reading them.",
-            "reading");
-    } else {
-      claim("Only asking takes {} the staging buffers of synchronizing.",
-            "synchronizing");
-      claim("Only asking takes {} the staging buffers of a bounded queue.",
-            "bounds");
-    }
-    cell.ShowIfVerbose(plot.Draw("memory: " + kind));
+    claim("synchronizing", "synchronizing");
+    if (kind == "kept outputs") claim("reading", "reading them");
+    if (staging) claim("bounds", "a bounded queue");
+    cell.ShowIfVerbose(plot.Draw("memory of " + kind));
   }
 }
 // %%
@@ -531,34 +514,24 @@ void Blockers(Cell& cell) {
     product();
     Synchronize(device);
   };
-  struct Reader {
-    const char* behind;
-    const char* after;
-    const char* claim;
-    std::function<void()> read;
-  };
-  const std::vector<Reader> readers = {
-      {"printing behind it", "printing after it",
-       "Printing takes {} as long behind a product: it waits.",
-       [&] { ToString(s); }},
-      {"Item behind it", "Item after it",
-       "Item takes {} as long behind a product: it waits.", [&] { Item(s); }},
-      {"ToVector behind it", "ToVector after it",
-       "ToVector takes {} as long behind a product: it waits.",
-       [&] { ToVector<float>(s); }},
-      {"a branch behind it", "a branch after it",
-       "A branch takes {} as long behind a product: it waits.",
-       [&] { sign = Item(s) > 0 ? 1 : -1; }}};
+  const std::vector<std::pair<std::string, std::function<void()>>> readers = {
+      {"Printing", [&] { ToString(s); }},
+      {"Item", [&] { Item(s); }},
+      {"ToVector", [&] { ToVector<float>(s); }},
+      {"A branch", [&] { sign = Item(s) > 0 ? 1 : -1; }}};
   std::vector<Alternative> alternatives;
-  for (const Reader& r : readers) {
-    alternatives.push_back({r.behind, {device}, product, r.read});
-    alternatives.push_back({r.after, {device}, done_product, r.read});
+  for (const auto& [name, read] : readers) {
+    alternatives.push_back({name + " behind it", {device}, product, read});
+    alternatives.push_back({name + " after it", {device}, done_product, read});
   }
   const Timings t = cell.TimeInterleaved(alternatives);
   cell.Check(sign == 1, "s is positive");
-  for (const Reader& r : readers) {
-    cell.Claim(r.claim, Less(t[r.after].wait, t[r.behind].wait, 2),
-               WhyLate(t[r.behind]));
+  for (const auto& reader : readers) {
+    const std::string& name = reader.first;
+    const Timing& behind = t[name + " behind it"];
+    cell.Claim(name + " takes {} as long behind a product: it waits.",
+               Less(t[name + " after it"].wait, behind.wait, 2),
+               WhyLate(behind));
   }
 
   double each = 0, on_device = 0;
