@@ -52,10 +52,7 @@ void In2(Cell& cell) {
   for (const DeviceInfo& info : Devices()) {
     std::cout << "  " << info.Describe() << "\n";
   }
-  std::cout << "  "
-            << absl::StrFormat("GPU1 is %s, GPU2 is %s.", First().ToString(),
-                               Second().ToString())
-            << "\n";
+  std::cout << "  GPU1 is " << First() << ", GPU2 is " << Second() << ".\n";
   const int count = static_cast<int>(Devices().size());
   cell.Claim("Devices: {}.",
              Counted(count >= 2, "2 asked for", absl::StrCat(count)),
@@ -148,12 +145,12 @@ void In6(Cell& cell) {
   cell.PrintTimes(t);
   CheckSquare(cell, "x1 @ x1", p.x1, y1);
   CheckSquare(cell, "x2 @ x2", p.x2, y2);
-  const std::string fact = absl::StrFormat(
-      "That clock was read with %d of GPU2's %d products left.", left, p.count);
-  std::cout << "  " << fact << "\n";
+  const std::string fact =
+      absl::StrFormat("%d of GPU2's %d products", left, p.count);
+  std::cout << "  That clock was read with " << fact << " left.\n";
   cell.Claim("GPU2 takes {} as long as a wait for GPU1 shows.",
              Faster(t["GPU2, waiting for GPU1"], t["GPU2"], kGain),
-             OneDeviceOr(fact));
+             OneDeviceOr("The clock was read with " + fact + " left."));
 }
 // %%
 
@@ -209,11 +206,11 @@ void In7(Cell& cell) {
   const Figure held_up = HeldUp(cell, calls, p.count * request);
   const Figure lost = LostShare(cell, t["GPU1, then GPU2"],
                                 t["both, the notebook's order"], both, held_up);
-  cell.Claim(
-      "The notebook's order loses {} of the possible gain: the front "
-      "end waited for room in GPU1's queue.",
-      Given(gain, Above(lost, 10), "asked in turn"),
-      HeldUpFact(held_up, calls));
+  cell.Claim(absl::StrCat("The notebook's order loses {} of the possible gain: "
+                          "the front end waited for room in ",
+                          First().ToString(), "'s queue."),
+             Given(gain, Above(lost, 10), "asked in turn"),
+             HeldUpFact(held_up, calls));
   cell.Show(
       DrawTimelines("both orders", {{"notebook", ProfileProgram(notebook)},
                                     {"in turn", ProfileProgram(in_turn)}}));
@@ -502,12 +499,10 @@ void SizeSweep(Cell& cell) {
     sweep.push_back({1.0 * n, Speedup(cell, two, t[size + ", one"])});
     x.push_back(n);
     gains.push_back(sweep.back().ratio.value.median);
-    std::cout << absl::StrFormat("  n = %-4d  ", n)
-              << absl::StrFormat(
-                     "two devices take %8s a product: %s as fast",
-                     FormatDuration(two.completion.value.median / (2 * k)),
-                     FormatFactor(gains.back()))
-              << "\n";
+    std::cout << absl::StrFormat(
+        "  n = %-4d  two devices take %8s a product: %s as fast\n", n,
+        FormatDuration(two.completion.value.median / (2 * k)),
+        FormatFactor(gains.back()));
     why = WhyNoGain(two.enqueue.value.median, two);
   }
   Plot plot("n", "", "two devices, as fast as one", "x");

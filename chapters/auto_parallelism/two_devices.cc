@@ -31,27 +31,21 @@ int MachineCores() { return CpuBackend().Inventory().devices[0].cores; }
 std::string CallsFact(double calls, const Timing& timing) {
   if (LaunchBlocking()) return kBlocking;
   const double percent = PercentOf(calls, timing);
-  if (percent > 50) {
-    return absl::StrFormat(
-        "The calls take %.0f %% of the time: one front end makes them, one by "
-        "one.",
-        percent);
-  }
-  return absl::StrFormat(
-      "The calls take %.0f %% of the time, so they are not the bound: what "
-      "runs at the same time takes longer than alone.",
-      percent);
+  return absl::StrFormat("The calls take %.0f %% of the time%s", percent,
+                         percent > 50
+                             ? ": one front end makes them, one by one."
+                             : ", so they are not the bound: what runs at the "
+                               "same time takes longer than alone.");
 }
 
 std::string OneCoreFact(Device device) {
-  if (MachineCores() == 1) {
-    return absl::StrFormat("%s has 1 core, on which streams take turns.",
-                           device.ToString());
+  std::string fact = absl::StrFormat(
+      "%s has 1 core, on which streams take turns.", device.ToString());
+  if (MachineCores() > 1) {
+    absl::StrAppendFormat(&fact, " With --devices=%s it has all %d.",
+                          device.ToString(), MachineCores());
   }
-  return absl::StrFormat(
-      "%s has 1 core, on which streams take turns. With --devices=%s it has "
-      "all %d.",
-      device.ToString(), device.ToString(), MachineCores());
+  return fact;
 }
 
 }  // namespace
@@ -111,7 +105,7 @@ Judgement CanOverlap(Device device) {
   }
   return Counted(
       info.cores > 1, "2 asked for",
-      info.cores == 1 ? "1 core" : absl::StrFormat("%d cores", info.cores));
+      absl::StrFormat("%d core%s", info.cores, info.cores == 1 ? "" : "s"));
 }
 
 std::string OneDeviceOr(const std::string& fact) {
@@ -142,16 +136,17 @@ std::string WhyNotFull(Device device, const Timing& one, const Timing& four,
 std::string WhyNoCopyBeside(Device device, const Timing& products,
                             const Timing& copies) {
   if (LaunchBlocking()) return kBlocking;
-  const double percent = PercentOf(copies.completion.value.median, products);
+  std::string why =
+      absl::StrFormat("The copies take %.0f %% as long as the products.",
+                      PercentOf(copies.completion.value.median, products));
   const DeviceInfo& info = GetDeviceInfo(device);
   if (info.kind == DeviceKind::kVirtual && info.cores == MachineCores()) {
-    return absl::StrFormat(
-        "The copies take %.0f %% as long as the products. %s has all %d of the "
-        "machine's cores: a copy takes one from the products.",
-        percent, device.ToString(), info.cores);
+    absl::StrAppendFormat(&why,
+                          " %s has all %d of the machine's cores: a copy takes "
+                          "one from the products.",
+                          device.ToString(), info.cores);
   }
-  return absl::StrFormat("The copies take %.0f %% as long as the products.",
-                         percent);
+  return why;
 }
 
 std::string HeldUpFact(const Figure& held_up,

@@ -129,11 +129,10 @@ void In1(Cell& cell) {
   });
   for (const Timing& timing : t) {
     const bool first = &timing == t.data();
-    std::cout << absl::StrFormat("  %-22s  ", timing.completion.label)
-              << absl::StrFormat(
-                     "%8s a call, %8s for vectors", Each(timing.completion, n),
-                     FormatMedian((first ? eager : fused).value, "B"))
-              << "\n";
+    std::cout << absl::StrFormat(
+        "  %-22s  %8s a call, %8s for vectors\n", timing.completion.label,
+        Each(timing.completion, n),
+        FormatMedian((first ? eager : fused).value, "B"));
   }
   const int asked = ir::CountOperations(traced);
   const int left = ir::CountOperations(compiled.graph());
@@ -273,8 +272,7 @@ void HybridizeMlp(Cell& cell) {
                             })});
   } else {
     from_cpp = compiled;
-    std::cout << Wrap(
-        absl::StrFormat("No generated C++: %s.", generated.not_generated()));
+    std::cout << Wrap("No generated C++: " + generated.not_generated() + ".");
   }
   const Timings t = cell.TimeInterleaved(alternatives);
   cell.Check(nn::NumParameters(eager) == 164'482, "the number of parameters");
@@ -386,17 +384,14 @@ void FusedChain(Cell& cell) {
                  absl::StrCat("a chain of ", length, ", bit for bit"));
     }
   }
-  if (!no_cpp.empty()) {
-    std::cout << Wrap(absl::StrFormat("No generated C++: %s.", no_cpp));
-  }
+  if (!no_cpp.empty()) std::cout << Wrap("No generated C++: " + no_cpp + ".");
   cell.Claim("One by one, twenty operations take {} as long as one.",
              Less(figures[1][0], figures[20][0], 5),
              "An operation costs more than its share of memory traffic.");
   const Figure &first = figures[1].back(), &last = figures[20].back();
   cell.Claim(
-      no_cpp.empty()
-          ? "Fused, as generated C++, twenty operations take {} as long as one."
-          : "Fused, as strips, twenty operations take {} as long as one.",
+      absl::StrCat("Fused, as ", no_cpp.empty() ? "generated C++" : "strips",
+                   ", twenty operations take {} as long as one."),
       AboutEqual(last, first, 2),
       Unless(device,
              absl::StrFormat(
@@ -492,7 +487,7 @@ void BreakEven(Cell& cell) {
              "A call saves too little.");
   cell.Claim("The C++ compiler has paid after {} of the chain.", compiler_pays,
              no_cpp.empty() ? "Strips are nearly as fast as generated loops."
-                            : absl::StrFormat("No generated C++: %s.", no_cpp));
+                            : "No generated C++: " + no_cpp + ".");
 }
 // %%
 
@@ -529,12 +524,11 @@ void HybridizeSave(Cell& cell) {
       for (std::size_t i = 0; i < got.size(); ++i) equal += got[i] == y[i];
     }
   }
-  cell.Claim(
-      "{} numbers of another binary are those of the network.",
-      Counted(equal == 2, "bit for bit", absl::StrFormat("%d of %d", equal, 2)),
-      other.failure.empty()
-          ? "It has run on another kind of device."
-          : absl::StrCat(OtherProgram(), " ", other.failure, "."));
+  cell.Claim("{} numbers of another binary are those of the network.",
+             Counted(equal == 2, "bit for bit", absl::StrCat(equal, " of 2")),
+             other.failure.empty()
+                 ? "It has run on another kind of device."
+                 : absl::StrCat(OtherProgram(), " ", other.failure, "."));
 }
 // %%
 
@@ -588,10 +582,11 @@ void ThreeSurprises(Cell& cell) {
       "Of three calls {} printed: later ones run the program.",
       Counted(prints == 1, "statement by statement: 3", absl::StrCat(prints)));
   cell.Claim("{} read in Forward was refused, and both lines named.",
-             Counted(refused, "a std::logic_error", refused ? "1" : "0"));
+             Counted(refused, "a std::logic_error", refused ? "A" : "No"));
   cell.Claim("A changed flag changes {} outputs of the program: it is frozen.",
              Counted(frozen == first && eager != first,
-                     "statement by statement: 2", frozen == first ? "0" : "2"));
+                     "2 of 2 statement by statement",
+                     frozen == first ? "0 of 2" : "2 of 2"));
 }
 // %%
 

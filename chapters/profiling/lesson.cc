@@ -144,12 +144,13 @@ void QuietMachine(Cell& cell) {
   const Figure busy = Report(cell, "beside them", device, beside);
   cell.CheckClose("x @ x.T", ToVector<float>(y),
                   HostSquare(ToVector<float>(x), n), 1e-3);
-  cell.Claim("Beside a busy thread on every core the products take {} as long.",
-             Less(quiet, busy, kClearly),
-             load.warnings.empty()
-                 ? Took(quiet, busy)
-                 : absl::StrFormat("%s The machine was not quiet before.",
-                                   Took(quiet, busy)));
+  cell.Claim(
+      absl::StrFormat("Beside %d busy threads the products take {} as long.",
+                      cores),
+      Less(quiet, busy, kClearly),
+      absl::StrFormat(
+          "On %s, %s%s", GetDeviceInfo(device).Describe(), Took(quiet, busy),
+          load.warnings.empty() ? "" : " The machine was not quiet before."));
 }
 // %%
 
@@ -176,9 +177,9 @@ void FirstProfile(Cell& cell) {
   }
   const KeyAverages averages = prof.KeyAverages();
   PrintAverages(cell, averages);
-  std::cout << Took(
-                   Report(cell, "the loop without a profiler", device, without),
-                   Report(cell, "with it", device, with))
+  std::cout << "The loop "
+            << Took(Report(cell, "without a profiler", device, without),
+                    Report(cell, "with it", device, with))
             << "\n\n";
 
   const std::vector<float> x_values = ToVector<float>(x);
@@ -239,8 +240,7 @@ void SmallOnTheDevice(Cell& cell) {
        {"device", {device}, products}});
   cell.PrintTimes(t);
   const ColdStart cold = MeasureColdStart(cell, device.ToString(), count);
-  std::cout << absl::StrFormat("In a new process: %s",
-                               Took(cold.first_call, cold.next_call))
+  std::cout << "In a new process, " << Took(cold.first_call, cold.next_call)
             << "\n";
   const std::string work = absl::StrFormat(
       "A product took %s to ask for and %s to compute; on the host, %s.",
@@ -310,12 +310,12 @@ void LargeOnTheDevice(Cell& cell) {
       RatioPerRepeat("host / device, 3x3", t["host, 3x3"].completion,
                      t["device, 3x3"].completion);
   cell.Claim(
-      "With large matrices the device is {} as fast as the host.",
+      absl::StrFormat("With n = %d the device is {} as fast as the host.", n),
       Both(Above(large, kClearly), Less(tiny, large, kClearly),
            "gain over 3x3"),
-      absl::StrFormat(
-          "n = %d; %s against one thread; with 3x3 it is %s as fast.", n,
-          GetDeviceInfo(device).Describe(), FormatFactor(tiny.value.median)));
+      absl::StrFormat("%s against one thread; with 3x3 it is %s as fast.",
+                      GetDeviceInfo(device).Describe(),
+                      FormatFactor(tiny.value.median)));
 }
 // %%
 
@@ -373,11 +373,9 @@ void FalseVectorisation(Cell& cell) {
   on_the_device();
   cell.Check(Equal(y, vec * vec) && Item(Min(vec)) < Item(Max(vec)), "vec");
   const auto rows_cost = [&](const std::string& filled) {
-    return absl::StrFormat(
-        "A row takes %s to be multiplied and %s to be put "
-        "in its place.",
-        Each(t["one by one"].completion, times * rows),
-        Each(t[filled].completion, times * rows));
+    return absl::StrFormat("A row takes %s to be multiplied and %s to be %s.",
+                           Each(t["one by one"].completion, times * rows),
+                           Each(t[filled].completion, times * rows), filled);
   };
   cell.Claim("Filled on the host, as in the course, it takes {} as long.",
              Faster(t["one by one"], t["filled on the host"], kClearly),
@@ -461,7 +459,7 @@ void Reuse(Cell& cell) {
       "With copies to the host, stacking is {} as fast as the loop.",
       Both(Faster(t["stacked, to the host"], t["loop, to the host"], kClearly),
            alone, "without copies"),
-      absl::StrFormat("Without them it is %s.", alone.number));
+      "Without them it is " + alone.number + ".");
   cell.Claim(
       "Without them, stacking once is {} as fast as the loop.",
       Both(alone, Faster(t["stacked"], t["stacked anew each time"], 1),
@@ -550,13 +548,10 @@ std::vector<SizePoint> SweepSizes(Cell& cell, Device device,
          {on_device, {device}, Loop(count, on_the_device)}});
     cell.CheckClose("x @ x", ToVector<float>(y), y_host, 1e-3);
     points.push_back({n, count, t[host].completion, t[on_device].completion});
-    std::cout << absl::StrFormat("  n = %-5d ", n)
-              << absl::StrFormat(
-                     "host %8s   device %8s   %s",
-                     Each(points.back().host, count),
-                     Each(points.back().device, count),
-                     FormatSummary(points.back().Ratio().ratio.value, "x"))
-              << "\n";
+    std::cout << absl::StrFormat(
+        "  n = %-5d host %8s   device %8s   %s\n", n,
+        Each(points.back().host, count), Each(points.back().device, count),
+        FormatSummary(points.back().Ratio().ratio.value, "x"));
   }
   return points;
 }
@@ -568,7 +563,8 @@ void JudgeSizes(Cell& cell, Device device,
   std::vector<SweepPoint> ratios;
   for (const SizePoint& point : points) ratios.push_back(point.Ratio());
   cell.Claim(
-      "At the smallest n the device takes {} as long as the host.",
+      absl::StrFormat("At n = %d the device takes {} as long as the host.",
+                      small.n),
       Both(Less(small.host, small.device, kClearly),
            Less(ratios.front().ratio, ratios.back().ratio, kClearly),
            "gain of the largest n over it"),
