@@ -19,9 +19,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <deque>
 #include <exception>
 #include <iostream>
@@ -55,8 +57,10 @@
 #include "common/nn/sgd.h"
 #include "common/ops/generator.h"
 #include "common/ops/ops.h"
+#include "common/parallel/collective.h"
 #include "common/parallel/data_parallel.h"
 #include "common/parallel/mpi/mpi_world.h"
+#include "common/parallel/nccl_library.h"
 #include "common/parallel/split_batch.h"
 #include "common/training/checkpoint.h"
 #include "common/training/progress_view.h"
@@ -101,6 +105,22 @@ std::string Fingerprint(const Dataset& data) {
   }
   return absl::StrFormat("%d images with the SHA-256 %s", data.size(),
                          hash.Hex().substr(0, 16));
+}
+
+// The id by which NCCL's ranks find each other, made by process 0.
+NcclId SharedNcclId(MpiWorld& world) {
+  NcclId id = {};
+  const absl::StatusOr<const NcclLibrary*> nccl = Nccl();
+  if (!nccl.ok() || (*nccl)->get_unique_id(&id) != kNcclSuccess) {
+    throw std::runtime_error(
+        nccl.ok() ? "NCCL cannot make an id; NCCL_DEBUG=INFO makes it say why"
+                  : std::string(nccl.status().message()));
+  }
+  std::array<std::uint64_t, sizeof(id.bytes) / sizeof(std::uint64_t)> words;
+  std::memcpy(words.data(), id.bytes.data(), sizeof(words));
+  for (std::uint64_t& word : words) word = world.Gather(word)[0];
+  std::memcpy(id.bytes.data(), words.data(), sizeof(words));
+  return id;
 }
 
 // One run of the program.
@@ -182,6 +202,16 @@ class Training {
     processes.world()->SetTimeout(options.mpi_timeout_s);
     parallel.process = processes.rank();
     parallel.processes = processes.size();
+    if (parallel.allreduce == AllReduceAlgorithm::kNccl) {
+      const int here = static_cast<int>(options.devices.size());
+      const NcclRanks ranks = {SharedNcclId(*processes.world()),
+                               here * processes.rank(),
+                               here * processes.size()};
+      parallel.sum = [ranks](Replicas local, SourceLocation at) {
+        return AllReduceByNccl(local, at, ranks);
+      };
+      return parallel;
+    }
     parallel.sum = [world = processes.world(),
                     algorithm = options.by_mpi
                                     ? std::nullopt

@@ -35,6 +35,7 @@
 #define D2L_COMMON_PARALLEL_COLLECTIVE_H_
 
 #include <functional>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -44,6 +45,7 @@
 #include "common/device/device.h"
 #include "common/device/event.h"
 #include "common/device/stream.h"
+#include "common/parallel/nccl_library.h"
 #include "common/parallel/plan.h"
 #include "common/parallel/schedule.h"
 #include "common/tensor/tensor.h"
@@ -67,7 +69,8 @@ class Work {
                              std::function<void()> work, SourceLocation at);
   friend Work RunPlan(const char* name, const Plan& plan, Replicas replicas,
                       SourceLocation at, const struct PlanHooks& hooks);
-  friend Work AllReduceByNccl(Replicas replicas, SourceLocation at);
+  friend Work AllReduceByNccl(Replicas replicas, SourceLocation at,
+                              const std::optional<NcclRanks>& ranks);
   std::vector<std::pair<Device, Event>> done_;
 };
 
@@ -111,8 +114,10 @@ Work RunPlan(const char* name, const Plan& plan, Replicas replicas,
 
 // What AllReduceAsync does by kNccl. Throws std::invalid_argument for devices
 // that NCCL cannot use, and std::runtime_error, with what to install, if there
-// is no NCCL.
-Work AllReduceByNccl(Replicas replicas, SourceLocation at);
+// is no NCCL. ranks: of several processes, whose sum it is then; always the
+// same ones.
+Work AllReduceByNccl(Replicas replicas, SourceLocation at,
+                     const std::optional<NcclRanks>& ranks = std::nullopt);
 // Says so beforehand.
 absl::Status CheckNccl(absl::Span<const Device> devices);
 

@@ -57,7 +57,8 @@ class Watch {
     return watch;
   }
 
-  NcclGroup& GroupOf(const std::vector<CudaStream*>& streams) {
+  NcclGroup& GroupOf(const std::vector<CudaStream*>& streams,
+                     const std::optional<NcclRanks>& ranks) {
     const MutexLock lock(mutex_);
     const auto found = groups_.find(streams);
     if (found != groups_.end()) return *found->second;
@@ -65,9 +66,10 @@ class Watch {
     if (!nccl.ok()) {
       throw std::runtime_error(std::string(nccl.status().message()));
     }
-    NcclGroup& group =
-        *groups_.emplace(streams, std::make_unique<NcclGroup>(**nccl, streams))
-             .first->second;
+    NcclGroup& group = *groups_
+                            .emplace(streams, std::make_unique<NcclGroup>(
+                                                  **nccl, streams, ranks))
+                            .first->second;
     if (!thread_.joinable()) {
       thread_ = std::thread([this] { Run(); });
       // Before the streams end, which came first.
@@ -227,8 +229,9 @@ void NcclGroup::Check(int result, const char* what) const {
                                            nccl_.get_error_string(result)));
 }
 
-NcclGroup& NcclGroupOf(const std::vector<CudaStream*>& streams) {
-  return Watch::Get().GroupOf(streams);
+NcclGroup& NcclGroupOf(const std::vector<CudaStream*>& streams,
+                       const std::optional<NcclRanks>& ranks) {
+  return Watch::Get().GroupOf(streams, ranks);
 }
 
 }  // namespace d2l

@@ -44,13 +44,6 @@
 
 namespace d2l {
 
-// Which of all processes' ranks a group has: from `first` on.
-struct NcclRanks {
-  NcclId id;  // made by one process (NcclLibrary::get_unique_id)
-  int first;
-  int all;
-};
-
 class NcclGroup {
  public:
   NcclGroup(const NcclLibrary& nccl, std::vector<CudaStream*> streams,
@@ -96,9 +89,10 @@ class NcclGroup {
   std::string failed_ ABSL_GUARDED_BY(mutex_);  // empty: it has not
 };
 
-// The group of these streams, in this order, within the process. Made by the
-// first call, and kept. Throws std::runtime_error if there is no NCCL.
-NcclGroup& NcclGroupOf(const std::vector<CudaStream*>& streams);
+// The group of these streams, in this order, made by the first call, with these
+// ranks, and kept. Throws std::runtime_error if there is no NCCL.
+NcclGroup& NcclGroupOf(const std::vector<CudaStream*>& streams,
+                       const std::optional<NcclRanks>& ranks = std::nullopt);
 
 }  // namespace d2l
 

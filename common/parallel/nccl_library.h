@@ -30,6 +30,13 @@ struct NcclId {
   std::array<char, 128> bytes;
 };
 
+// Which of all processes' ranks a group has: from `first` on.
+struct NcclRanks {
+  NcclId id;  // made by one process (NcclLibrary::get_unique_id)
+  int first;
+  int all;
+};
+
 // Codes of NCCL's, which do not change.
 inline constexpr int kNcclSuccess = 0;
 inline constexpr int kNcclInProgress = 7;

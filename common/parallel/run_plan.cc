@@ -1,6 +1,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -101,7 +102,8 @@ class Executor {
   }
 
   // One operation of all devices, as which the plan has no moves.
-  std::vector<std::pair<Device, Event>> RunByNccl() {
+  std::vector<std::pair<Device, Event>> RunByNccl(
+      const std::optional<NcclRanks>& ranks) {
     const internal::PartOfRequest part;
     const internal::Listeners listeners;
     const std::int64_t host_begin = listeners.Now();
@@ -126,7 +128,7 @@ class Executor {
       data.push_back(memory_[i].data());
     }
     const std::vector<NcclGroup::Sum> sums =
-        NcclGroupOf(streams).AllReduce(labels, data, numel_, dtype_);
+        NcclGroupOf(streams, ranks).AllReduce(labels, data, numel_, dtype_);
     std::vector<std::pair<Device, Event>> done;
     for (std::size_t i = 0; i < memory_.size(); ++i) {
       memory_[i].storage()->MarkWritten(*streams_[i], sums[i].number);
@@ -322,7 +324,8 @@ absl::Status CheckNccl(absl::Span<const Device> devices) {
   return Nccl().status();
 }
 
-Work AllReduceByNccl(Replicas replicas, SourceLocation at) {
+Work AllReduceByNccl(Replicas replicas, SourceLocation at,
+                     const std::optional<NcclRanks>& ranks) {
   constexpr char kName[] = "allreduce";
   CheckReplicas(kName, replicas, at);
   std::vector<Device> devices;
@@ -334,10 +337,10 @@ Work AllReduceByNccl(Replicas replicas, SourceLocation at) {
     if (absl::IsInvalidArgument(status)) throw std::invalid_argument(text);
     throw std::runtime_error(text);
   }
-  const int ranks = static_cast<int>(replicas.size());
-  const Plan whole = {ranks, ranks, /*chunks=*/1, {}};
+  const int count = static_cast<int>(replicas.size());
+  const Plan whole = {count, count, /*chunks=*/1, {}};
   Work work;
-  work.done_ = Executor(kName, whole, replicas, at).RunByNccl();
+  work.done_ = Executor(kName, whole, replicas, at).RunByNccl(ranks);
   return work;
 }
 
