@@ -160,14 +160,15 @@ def read_exercises(root, chapter, lang):
     folder = root / "chapters" / chapter / "exercises"
 
     def read(name):
-        sections, lines = [], None
+        sections, lines, in_code = [], None, False
         path = folder / name
         for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else []:
+            in_code ^= line.startswith("```")
             heading = re.fullmatch(r"## ([\w-]+)[:：] ?(.*)", line)
             if heading:
                 lines = []
                 sections.append((heading[1], heading[2], lines))
-            elif lines is not None and not line.startswith("#"):
+            elif lines is not None and (in_code or not line.startswith("#")):
                 lines.append(line)
             else:  # before the first section, or a heading of another kind
                 lines = None
@@ -321,7 +322,7 @@ def judge(root, exercise):
             text = "\n".join([say("bazel could not build it:")]
                              + output.splitlines()[-15:])
     else:
-        verdict, text = run(program, ["--lang=" + language] if HAS_LANG else [])
+        verdict, text = run(program, ["--lang=" + language])
     print(text)
     if verdict == "not done":
         print("  " + say("Replace // YOUR CODE and the line below it."))
@@ -333,9 +334,6 @@ def judge(root, exercise):
     if done != "right" or verdict == "right":
         note(root, exercise.name, verdict=verdict)
     return verdict
-
-
-HAS_LANG = False
 
 
 def watch(root, exercise):

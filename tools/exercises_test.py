@@ -30,7 +30,7 @@ One line,
 and another.
 
 ```cpp
-a
+# a
 
 b
 ```
@@ -111,7 +111,7 @@ class Texts(Workspace):
         self.assertEqual((half.name, half.title, half.book, half.teaches),
                          ("half", "Half of it", "d2l 13.2", "to divide"))
         self.assertEqual(half.parts["task"],
-                         ["One line, and another.", "```cpp\na\n\nb\n```"])
+                         ["One line, and another.", "```cpp\n# a\n\nb\n```"])
         self.assertEqual(half.hints, [["First."], ["Second, longer."]])
         self.assertFalse(half.is_question)
         self.assertTrue(why.is_question)
@@ -288,6 +288,32 @@ class Repository(unittest.TestCase):
                     text = "".join(sum(e.parts.values(), []))
                     self.assertEqual(lang == "zh", bool(re.search("[\u4e00-\u9fff]",
                                                                   text)))
+
+    def test_what_judges_say_is_said_in_chinese(self):
+        literal = r'"(?:[^"\\]|\\.)*"'
+        for folder in [ROOT / "common/exercise"] + sorted(
+                (ROOT / "chapters").glob("*/exercises")):
+            tables = "".join(f.read_text(encoding="utf-8")
+                             for f in folder.glob("*.zh.md"))
+            rows = dict(re.findall(r"^\| (.*?) \| (.*?) \|$", tables, re.M))
+            for file in sorted(folder.glob("judges/*.cc")):
+                code = re.sub(r"^#include.*$|^D2L_.*$|//.*$", "", file.read_text(),
+                              flags=re.M)
+                for found in re.finditer(rf"{literal}(?:\s*{literal})*", code):
+                    text = "".join(part[1:-1] for part in
+                                   re.findall(literal, found[0])).strip()
+                    words = re.sub(r"%[-\d.]*[a-z]", "", text)
+                    if " " in text and re.search("[A-Za-z]{3}", words):
+                        with self.subTest(file=file.name):
+                            self.assertIn(text, rows)
+            for english, chinese in rows.items():
+                if english == "English":
+                    continue
+                with self.subTest(row=english):
+                    self.assertEqual(
+                        sorted(re.findall(r"%[-\d.]*[a-z%]", english)),
+                        sorted(re.sub(r"%\d\$", "%", c) for c in
+                               re.findall(r"%(?:\d\$)?[-\d.]*[a-z%]", chinese)))
 
     def test_the_table_lists_all(self):
         rows = [f"| [{e.name}]({e.chapter}/exercises/{e.name}.cc) | {e.book} | "

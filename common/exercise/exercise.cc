@@ -11,7 +11,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "common/base/statistics.h"
 #include "common/base/text.h"
+#include "common/base/wrap.h"
 #include "common/device/device_table.h"
 #include "common/device/failure.h"
 #include "common/lesson/cell.h"
@@ -19,6 +21,11 @@
 
 namespace d2l {
 namespace {
+
+// As "%-8s", but in columns.
+std::string Padded(const std::string& text, std::size_t width) {
+  return text + std::string(width - std::min(width, TextColumns(text)), ' ');
+}
 
 struct WrongAnswerError : std::exception {
   explicit WrongAnswerError(WrongAnswer wrong) : wrong(std::move(wrong)) {}
@@ -43,15 +50,17 @@ std::string Describe(const WrongAnswer& wrong) {
       {"input", wrong.input}, {"got", wrong.got}, {"expected", wrong.expected}};
   for (const auto& [name, value] : lines) {
     if (value.empty()) continue;
-    text += Wrap(value, absl::StrFormat("  %-8s  ", name));
+    text += Wrap(Translated(value),
+                 absl::StrCat("  ", Padded(Translated(name), 8), "  "));
   }
-  return absl::StrCat(text, "\n", Wrap(wrong.look, "  "));
+  return absl::StrCat(text, "\n", Wrap(Translated(wrong.look), "  "));
 }
 
 // What the learner's code threw, in words.
 std::string Describe(const std::exception& thrown) {
-  return absl::StrCat("WRONG\n  Your code threw an exception:\n",
-                      Wrap(thrown.what(), "  "));
+  return absl::StrCat("WRONG\n",
+                      Wrap(Say("Your code threw an exception:"), "  "),
+                      Wrap(Translated(thrown.what()), "  "));
 }
 
 std::string ShowNumbers(const std::vector<float>& numbers) {
@@ -76,10 +85,8 @@ void Judging::ExpectClose(const std::string& input,
                           const std::vector<float>& expected, double tolerance,
                           const std::string& look) const {
   if (got.size() != expected.size()) {
-    Wrong({input,
-           absl::StrFormat("%d numbers: %s", got.size(), ShowNumbers(got)),
-           absl::StrFormat("%d numbers: %s", expected.size(),
-                           ShowNumbers(expected)),
+    Wrong({input, Say("%d numbers: %s", got.size(), ShowNumbers(got)),
+           Say("%d numbers: %s", expected.size(), ShowNumbers(expected)),
            look});
   }
   for (std::size_t i = 0; i < got.size(); ++i) {
@@ -87,7 +94,7 @@ void Judging::ExpectClose(const std::string& input,
         tolerance * std::max(1.0, std::abs(double{expected[i]}));
     // Written so that NaN is wrong.
     if (std::abs(double{got[i]} - expected[i]) <= allowed) continue;
-    Wrong({input, absl::StrFormat("%.7g at index %d", got[i], i),
+    Wrong({input, Say("%.7g at index %d", got[i], i),
            absl::StrFormat("%.7g", expected[i]), look});
   }
 }
@@ -101,16 +108,20 @@ void Judging::Race(const Alternative& answer, const RaceAgainst& against) {
   best.label = "best";
   const Timings t = cell.TimeInterleaved({yours, best});
   const Figure& time = t["yours"].completion;
-  Note(absl::StrFormat("%-28s %9s", answer.label,
-                       FormatMedian(time.value, "s")));
   const Figure ratio = RatioPerRepeat("", time, t["best"].completion);
-  Note(absl::StrFormat("%-28s %9s  you take %s as long", against.best.label,
-                       FormatMedian(t["best"].completion.value, "s"),
-                       FormatFactor(ratio.value.median)));
+  const auto line = [&](const std::string& label, const Summary& seconds) {
+    return absl::StrFormat("%s %9s", Padded(Translated(label), 28),
+                           FormatMedian(seconds, "s"));
+  };
+  const auto compared = [](double factor) {
+    return "  " + Say("you take %s as long", FormatFactor(factor));
+  };
+  Note(line(answer.label, time.value));
+  Note(line(against.best.label, t["best"].completion.value) +
+       compared(ratio.value.median));
   if (against.bound > 0) {
-    Note(absl::StrFormat("%-28s %9s  you take %s as long", against.bound_of,
-                         FormatMedian(Known("", "s", against.bound).value, "s"),
-                         FormatFactor(time.value.median / against.bound)));
+    Note(line(against.bound_of, Exactly(against.bound)) +
+         compared(time.value.median / against.bound));
   }
   // Slow only if that is sure: noise does not fail a learner.
   if (slow_.empty() && Above(ratio, against.slack).verdict == Verdict::kHolds) {
@@ -146,7 +157,9 @@ Judged JudgeAnswer(const Answer& answer, bool timed) {
     for (const std::string& note : judging.notes()) {
       absl::StrAppend(&judged.text, "  ", note, "\n");
     }
-    if (slow) absl::StrAppend(&judged.text, "\n", Wrap(judging.slow(), "  "));
+    if (slow)
+      absl::StrAppend(&judged.text, "\n",
+                      Wrap(Translated(judging.slow()), "  "));
   } catch (const NotDone&) {
     judged = {ExerciseVerdict::kNotDone, "NOT DONE\n"};
   } catch (const WrongAnswerError& error) {

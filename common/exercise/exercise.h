@@ -26,6 +26,10 @@
 // what it asks of the devices (probes.h), never by time. Then it may
 // Race it. chapters/README.md says how to write an exercise.
 //
+// What is said of an answer is English, and shown in the run's language: plain
+// texts are keys of a table of exercises.zh.md, and so are the formats of Say
+// (common/lesson/language.h).
+//
 // Registration happens before main; the rest is for one thread.
 
 #ifndef D2L_COMMON_EXERCISE_EXERCISE_H_
@@ -38,6 +42,24 @@
 #include <vector>
 
 #include "common/lesson/cell.h"
+
+#if __has_include("common/lesson/language.h")
+#include "common/lesson/language.h"
+#else  // Until texts have languages.
+#include "absl/status/status.h"
+#include "absl/strings/str_format.h"
+namespace d2l {
+template <typename... Args>
+std::string Say(const absl::FormatSpec<Args...>& english,
+                const Args&... arguments) {
+  return absl::StrFormat(english, arguments...);
+}
+inline std::string Translated(const std::string& english) { return english; }
+inline absl::Status SetLanguage(const std::string& /*language*/) {
+  return absl::OkStatus();
+}
+}  // namespace d2l
+#endif
 
 namespace d2l {
 

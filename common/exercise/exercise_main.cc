@@ -14,6 +14,7 @@
 
 ABSL_FLAG(std::string, devices, "cpu:0,cpu:1",
           "What to run on, as for a lesson.\nExample: --devices=cuda:0,cuda:1");
+ABSL_FLAG(std::string, lang, "", "en or zh.\nExample: --lang=zh");
 
 namespace d2l {
 namespace {
@@ -38,8 +39,10 @@ int ExitCode(ExerciseVerdict verdict) {
 
 int main(int argc, char** argv) {
   absl::ParseCommandLine(argc, argv);
-  const absl::Status status =
-      d2l::InitializeDevices(absl::GetFlag(FLAGS_devices));
+  absl::Status status = d2l::SetLanguage(absl::GetFlag(FLAGS_lang));
+  if (status.ok()) {
+    status = d2l::InitializeDevices(absl::GetFlag(FLAGS_devices));
+  }
   if (!status.ok()) {
     std::cerr << status.message() << "\n";
     return 2;

@@ -24,8 +24,8 @@ void JudgeOne(const Judging& judging, FailedLine* answer,
               const std::vector<int>& failing) {
   const Device device = TryGpu();
   Stream& stream = CurrentStream(device);
-  std::string input = "requests on lines 101 to 108";
-  for (const int line : failing) input += absl::StrFormat(", %d fails", line);
+  std::string input = Say("requests on lines 101 to 108");
+  for (const int line : failing) input += Say(", %d fails", line);
   const int expected = failing.empty() ? 0 : failing.front();
   bool at_its_end = false, waited = false;
   const int got = answer(device, [&] {

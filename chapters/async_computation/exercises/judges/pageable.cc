@@ -29,7 +29,7 @@ void JudgeOne(const Judging& judging, StartCopy* answer, const Tensor& x,
   const StorageRef host = answer(x);
   const bool waited = gate.TimedOut();
   gate.Open();
-  const std::string input = name + ", behind other work";
+  const std::string input = Say("%s, behind other work", name);
   if (!host) {
     judging.Wrong({input, "no memory", "a block with the values",
                    "Return the block that you copy to."});
@@ -45,7 +45,7 @@ void JudgeOne(const Judging& judging, StartCopy* answer, const Tensor& x,
   }
   Synchronize(device);
   if (host->bytes() < expected.size() * sizeof(float)) {
-    judging.Wrong({input, absl::StrFormat("%d bytes", host->bytes()),
+    judging.Wrong({input, Say("%d bytes", host->bytes()),
                    absl::StrFormat("%d", expected.size() * sizeof(float)),
                    "A float has four bytes; memory is counted in bytes."});
   }
@@ -58,7 +58,7 @@ void JudgeStartCopy(Judging& judging, StartCopy* answer) {
   const Device device = TryGpu();
   for (const std::int64_t n : {7, 4099, 1, 0}) {
     const Tensor x = FromVector(RandomNumbers(n, 3), {n}, device);
-    JudgeOne(judging, answer, x, absl::StrFormat("%d floats", n));
+    JudgeOne(judging, answer, x, Say("%d floats", n));
   }
   const Tensor rows = FromVector(RandomNumbers(15, 4), {3, 5}, device);
   JudgeOne(judging, answer, Select(rows, 0, 1), "the second of three rows");

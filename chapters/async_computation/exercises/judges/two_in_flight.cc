@@ -29,7 +29,7 @@ using RunSteps = void(int steps, Device device,
 void JudgeOne(const Judging& judging, RunSteps* answer, int steps) {
   const Device device = TryGpu();
   Stream& stream = CurrentStream(device);
-  const std::string input = absl::StrFormat("%d steps of 2 ms each", steps);
+  const std::string input = Say("%d steps of 2 ms each", steps);
   const auto done = std::make_shared<std::atomic<int>>(0);
   int asked = 0, most = 0;
   std::optional<Gate> gate;  // within the first step
@@ -47,7 +47,7 @@ void JudgeOne(const Judging& judging, RunSteps* answer, int steps) {
   const bool one_at_a_time = steps > 1 && gate && gate->TimedOut();
   gate.reset();
   if (asked != steps) {
-    judging.Wrong({input, absl::StrFormat("%d calls of ask()", asked),
+    judging.Wrong({input, Say("%d calls of ask()", asked),
                    absl::StrFormat("%d", steps),
                    "Call it once for each step."});
   }
@@ -59,7 +59,7 @@ void JudgeOne(const Judging& judging, RunSteps* answer, int steps) {
   }
   if (most > 2) {
     judging.Wrong(
-        {input, absl::StrFormat("%d steps in flight", most), "2 at most",
+        {input, Say("%d steps in flight", most), "2 at most",
          most == steps
              ? "Nothing bounds the run-ahead, nor the memory of what is "
                "queued. "
@@ -68,10 +68,9 @@ void JudgeOne(const Judging& judging, RunSteps* answer, int steps) {
                "one has to be done first."});
   }
   if (finished != steps) {
-    judging.Wrong(
-        {input, absl::StrFormat("%d steps were done at the return", finished),
-         absl::StrFormat("%d", steps),
-         "Wait for the steps that are still in flight at the end."});
+    judging.Wrong({input, Say("%d steps were done at the return", finished),
+                   absl::StrFormat("%d", steps),
+                   "Wait for the steps that are still in flight at the end."});
   }
 }
 

@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/str_format.h"
 #include "common/device/device.h"
 #include "common/device/device_table.h"
 #include "common/exercise/exercise.h"
@@ -27,7 +26,7 @@ void JudgeSumFirst(Judging& judging, SumFirst* answer) {
     const std::vector<float> numbers = RandomNumbers(n, 1);
     const Tensor x = FromVector(numbers, {static_cast<int>(n)}, device);
     const std::string input =
-        absl::StrFormat("%d numbers, and more() asks for long work", n);
+        Say("%d numbers, and more() asks for long work", n);
     Requests asked;
     std::optional<Gate> gate;
     int operations = 0, reads = 0;

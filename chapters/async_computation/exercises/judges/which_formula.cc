@@ -87,11 +87,11 @@ void CompareWithMachine(Judging& judging, Predict* answer) {
       ask(k);
       Synchronize(device);
     }
-    judging.Note(absl::StrFormat(
-        "%d products of 64 x 64, a wait after every %4d: predicted %8s, "
-        "measured %8s",
-        kCount, k, FormatDuration(answer(t1, t2, t3, kCount, k)),
-        FormatDuration(timer.Seconds())));
+    judging.Note(
+        Say("%d products of 64 x 64, a wait after every %4d: predicted %8s, "
+            "measured %8s",
+            kCount, k, FormatDuration(answer(t1, t2, t3, kCount, k)),
+            FormatDuration(timer.Seconds())));
   }
 }
 
@@ -109,9 +109,8 @@ void JudgePredict(Judging& judging, Predict* answer) {
     judging.Wrong({absl::StrFormat("t1 = %s, t2 = %s, t3 = %s, n = %d, k = %d",
                                    FormatDuration(t1), FormatDuration(t2),
                                    FormatDuration(t3), n, k),
-                   absl::StrFormat("%.4g seconds", got),
-                   absl::StrFormat("%.4g seconds, within 1.5x", played),
-                   LookAt(loop)});
+                   Say("%.4g seconds", got),
+                   Say("%.4g seconds, within 1.5x", played), LookAt(loop)});
   }
   if (judging.timed()) CompareWithMachine(judging, answer);
 }

@@ -6,7 +6,6 @@
 #include <string>
 #include <thread>
 
-#include "absl/strings/str_format.h"
 #include "common/base/timer.h"
 #include "common/device/device.h"
 #include "common/device/device_table.h"
@@ -27,9 +26,8 @@ void AskFor(Device device, std::chrono::milliseconds time) {
 void JudgeOn(const Judging& judging, SecondsOn* answer, Device device,
              Device other) {
   constexpr std::chrono::milliseconds kWork(40);
-  const std::string input =
-      absl::StrFormat("%s works for 40 ms; %s is busy all the time",
-                      device.ToString(), other.ToString());
+  const std::string input = Say("%s works for 40 ms; %s is busy all the time",
+                                device.ToString(), other.ToString());
   Gate gate(DefaultStream(other));
   AskFor(device, std::chrono::milliseconds(200));
   bool idle = false, asked = false;
@@ -43,28 +41,29 @@ void JudgeOn(const Judging& judging, SecondsOn* answer, Device device,
   });
   const bool was_done = *done;
   const double all = timer.Seconds();
-  const std::string shown = absl::StrFormat("%.3g seconds", got);
   if (!asked) {
     judging.Wrong({input, "work() was not called", "one call", "Call work()."});
   }
   if (gate.TimedOut()) {
-    judging.Wrong({input, "it waited for " + other.ToString(),
-                   "a wait for " + device.ToString(),
+    judging.Wrong({input, Say("it waited for %s", other.ToString()),
+                   Say("a wait for %s", device.ToString()),
                    "Name the device that you time: a Synchronize of another "
                    "one, or of a fixed one, waits for the wrong work."});
   }
   if (!was_done) {
-    judging.Wrong({input, shown + ", and the work was not done", "0.04 seconds",
+    judging.Wrong({input, Say("%.3g seconds, and the work was not done", got),
+                   "0.04 seconds",
                    "work() only asks. Wait for the device before you read the "
                    "clock."});
   }
   if (!idle) {
-    judging.Wrong({input + "; 200 ms of earlier work are queued",
-                   shown + ", with the earlier work in it", "0.04 seconds",
-                   "Start the clock when the device is idle."});
+    judging.Wrong({Say("%s; 200 ms of earlier work are queued", input),
+                   Say("%.3g seconds, with the earlier work in it", got),
+                   "0.04 seconds", "Start the clock when the device is idle."});
   }
   if (got < 0.04 || got > all) {
-    judging.Wrong({input, shown, absl::StrFormat("0.04 to %.3f seconds", all),
+    judging.Wrong({input, Say("%.3g seconds", got),
+                   Say("0.04 to %.3f seconds", all),
                    "Start the clock right before work(), and read it after the "
                    "wait, in seconds."});
   }
