@@ -19,12 +19,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
-#include <deque>
 #include <exception>
 #include <iostream>
 #include <memory>
@@ -42,25 +39,22 @@
 #include "absl/strings/str_join.h"
 #include "chapters/multi_gpu/processes.h"
 #include "chapters/multi_gpu/stopping.h"
+#include "chapters/multi_gpu/train_data.h"
 #include "chapters/multi_gpu/train_options.h"
+#include "chapters/multi_gpu/train_steps.h"
 #include "common/base/atomic_file.h"
 #include "common/base/flag_help.h"
-#include "common/base/sha256.h"
 #include "common/base/stdout.h"
 #include "common/base/text.h"
 #include "common/base/user_path.h"
-#include "common/data/generated.h"
-#include "common/data/idx.h"
 #include "common/data/loader.h"
 #include "common/device/device_table.h"
 #include "common/nn/module.h"
 #include "common/nn/sgd.h"
 #include "common/ops/generator.h"
 #include "common/ops/ops.h"
-#include "common/parallel/collective.h"
 #include "common/parallel/data_parallel.h"
 #include "common/parallel/mpi/mpi_world.h"
-#include "common/parallel/nccl_library.h"
 #include "common/parallel/split_batch.h"
 #include "common/training/checkpoint.h"
 #include "common/training/progress_view.h"
@@ -70,70 +64,17 @@
 namespace d2l {
 namespace {
 
-struct Data {
-  Dataset training;
-  Dataset test;
-};
-
-absl::StatusOr<Data> LoadData(const TrainOptions& options) {
-  if (options.data_dir.empty()) {
-    const std::int64_t test = std::max<std::int64_t>(10, options.images / 6);
-    return Data{GenerateImages(options.images),
-                GenerateImages(test, /*seed=*/0, /*first=*/options.images)};
-  }
-  absl::StatusOr<Dataset> training =
-      LoadFashionMnist(options.data_dir, Split::kTraining);
-  if (!training.ok()) return training.status();
-  absl::StatusOr<Dataset> test =
-      LoadFashionMnist(options.data_dir, Split::kTest);
-  if (!test.ok()) return test.status();
-  if (training->size() == 0 || test->size() == 0) {
-    return absl::InvalidArgumentError(absl::StrFormat(
-        "%s has %d images to train on and %d to test on; at least one of each "
-        "is needed. Name another --data_dir, or none for generated images.",
-        training->name, training->size(), test->size()));
-  }
-  return Data{*std::move(training), *std::move(test)};
-}
-
-// "generated data, seed 0: 12000 images, SHA-256 57ab…", the same for the same
-// images wherever they are.
-std::string Fingerprint(const Dataset& data) {
-  Sha256 hash;
-  for (const std::vector<std::uint8_t>* part : {&data.images, &data.labels}) {
-    hash.Update({reinterpret_cast<const char*>(part->data()), part->size()});
-  }
-  return absl::StrFormat("%d images with the SHA-256 %s", data.size(),
-                         hash.Hex().substr(0, 16));
-}
-
-// The id by which NCCL's ranks find each other, made by process 0.
-NcclId SharedNcclId(MpiWorld& world) {
-  NcclId id = {};
-  const absl::StatusOr<const NcclLibrary*> nccl = Nccl();
-  if (!nccl.ok() || (*nccl)->get_unique_id(&id) != kNcclSuccess) {
-    throw std::runtime_error(
-        nccl.ok() ? "NCCL cannot make an id; NCCL_DEBUG=INFO makes it say why"
-                  : std::string(nccl.status().message()));
-  }
-  std::array<std::uint64_t, sizeof(id.bytes) / sizeof(std::uint64_t)> words;
-  std::memcpy(words.data(), id.bytes.data(), sizeof(words));
-  for (std::uint64_t& word : words) word = world.Gather(word)[0];
-  std::memcpy(id.bytes.data(), words.data(), sizeof(words));
-  return id;
-}
-
 // One run of the program.
 class Training {
  public:
-  Training(TrainOptions options, Data data, Processes& processes)
+  Training(TrainOptions options, TrainData data, Processes& processes)
       : processes_(processes),
         options_(std::move(options)),
         data_(std::move(data)),
         test_part_(processes.Part(data_.test)),
         fingerprint_(Fingerprint(data_.training)),
         parallel_(MakeNet(options_), DeviceIds(options_),
-                  WithSum(options_, processes)),
+                  OptionsOf(options_, processes)),
         sgd_(parallel_.sgd()),
         batches_(data_.training,
                  {options_.batch_size, /*shuffle=*/true, /*drop_last=*/false,
@@ -141,10 +82,11 @@ class Training {
                  options_.devices[0]),
         test_batches_(test_part_, {256, /*shuffle=*/false},
                       options_.devices[0]),
+        steps_(options_, processes, parallel_, batches_),
         view_(std::cout, processes.several() ? 0 : ProgressView::TerminalRows(),
               {options_.epochs, data_.training.size()}),
         trainer_(parallel_.module(), sgd_, batches_,
-                 {[this] { return AskedToStop(); },
+                 {[this] { return steps_.AskedToStop(); },
                   [this](const TrainingProgress& at) { view_.Look(at); }},
                  MakeStep(), options_.devices) {
     sgd_.options() = {options_.lr, options_.momentum};
@@ -165,6 +107,7 @@ class Training {
     absl::Status status = processes_.Agree(Resume());
     if (!status.ok()) return status;
     CheckProcesses();
+    steps_.SetHowToGoOn(HowToGoOn());
     while (Now().next.epoch < options_.epochs) {
       const absl::StatusOr<bool> over = trainer_.RunEpoch();
       if (!over.ok()) return NotFinite(over.status());
@@ -178,6 +121,7 @@ class Training {
       if (options_.save.empty()) continue;
       saved_ = Save(options_.save);
       if (saved_.ok()) saved_epoch_ = Now().epochs.size();
+      steps_.SetHowToGoOn(HowToGoOn());
       if (!saved_.ok()) view_.Line(std::string(saved_.message()));
     }
     PrintResult();
@@ -195,33 +139,6 @@ class Training {
   }
 
  private:
-  static DataParallelOptions WithSum(const TrainOptions& options,
-                                     Processes& processes) {
-    DataParallelOptions parallel = options.parallel;
-    if (!processes.several()) return parallel;
-    processes.world()->SetTimeout(options.mpi_timeout_s);
-    parallel.process = processes.rank();
-    parallel.processes = processes.size();
-    if (parallel.allreduce == AllReduceAlgorithm::kNccl) {
-      const int here = static_cast<int>(options.devices.size());
-      const NcclRanks ranks = {SharedNcclId(*processes.world()),
-                               here * processes.rank(),
-                               here * processes.size()};
-      parallel.sum = [ranks](Replicas local, SourceLocation at) {
-        return AllReduceByNccl(local, at, ranks);
-      };
-      return parallel;
-    }
-    parallel.sum = [world = processes.world(),
-                    algorithm = options.by_mpi
-                                    ? std::nullopt
-                                    : std::optional(parallel.allreduce)](
-                       Replicas local, SourceLocation at) {
-      return world->AllReduceAsync(local, algorithm, at);
-    };
-    return parallel;
-  }
-
   // The table begins with the devices.
   static std::vector<int> DeviceIds(const TrainOptions& options) {
     std::vector<int> ids(options.devices.size());
@@ -235,20 +152,7 @@ class Training {
     if (!Several() && !processes_.several()) {
       return MakeTrainStep(parallel_.module(), sgd_);
     }
-    return [this](const Batch& batch) {
-      BeginStep();
-      const DataParallel::Result result =
-          parallel_.Step(batch.images, batch.labels, sgd_.options());
-      const auto [begin, sizes] = parallel_.ShareOf(batch.labels.size(0));
-      const Device device = options_.devices[0];
-      const std::int64_t end =
-          std::accumulate(sizes.begin(), sizes.end(), begin);
-      const Tensor right = begin == end
-                               ? Zeros({}, device, DType::kInt64)
-                               : CountRight(JoinShards(result.outputs, device),
-                                            Slice(batch.labels, 0, begin, end));
-      return StepResult{result.loss, EndStep(right)};
-    };
+    return [this](const Batch& batch) { return steps_.Step(batch); };
   }
 
   // The first hash is of what must agree for the processes to work together,
@@ -262,63 +166,8 @@ class Training {
     }
     processes_.CheckEqual(HashOf(absl::StrCat(flags, options_.check_every)),
                           "Flags or data");
-    CheckParameters("at the start");
+    steps_.CheckParameters("at the start");
   }
-  void CheckParameters(const std::string& when) {
-    if (!processes_.several()) return;
-    processes_.CheckEqual(HashOf(parallel_.module(), sgd_),
-                          absl::StrCat("Parameters ", when));
-  }
-
-  // For messages; and compares the parameters now and then.
-  void BeginStep() {
-    if (!processes_.several()) return;
-    const LoaderPosition next = batches_.position();  // of the step after it
-    const std::string where =
-        absl::StrFormat("batch %d of epoch %d", next.batch, next.epoch + 1);
-    processes_.world()->SetDuring(where);
-    // Two, should the signal be the end of one.
-    if (processes_.rank() < 2) {
-      SetStopText(absl::StrFormat(
-          "\n%s: asked to stop in %s. Unless it says that it has saved there:\n"
-          "%s",
-          processes_.Name(), where, HowToGoOn()));
-    }
-    const std::int64_t before =
-        next.epoch * batches_.batches() + next.batch - 1;
-    if (before > 0 && before % options_.check_every == 0) {
-      CheckParameters(
-          absl::StrFormat("after step %d, before %s,", before, where));
-    }
-  }
-
-  // How many were right in all processes. Takes with it whether one of them is
-  // to stop, so that all do at the same step.
-  Tensor EndStep(const Tensor& right) {
-    if (!processes_.several()) return right;
-    std::vector<Tensor> sums;
-    for (const Device device : options_.devices) {
-      sums.push_back(Zeros({2}, device, DType::kFloat64));
-    }
-    CopyTo(To(right, DType::kFloat64), Select(sums[0], 0, 0), true);
-    const double stop = StopSignal() != 0 ? 1 : 0;
-    CopyTo(Full({}, stop, options_.devices[0], DType::kFloat64),
-           Select(sums[0], 0, 1), true);
-    parallel_.options().sum(sums, SourceLocation::Current()).Wait();
-    stops_.push_back(Select(sums[0], 0, 1));
-    return To(Select(sums[0], 0, 0), DType::kInt64);
-  }
-
-  bool AskedToStop() {
-    if (!processes_.several()) return StopSignal() != 0;
-    // Those that are done by now: no process waits for it, and all know it.
-    while (static_cast<int>(stops_.size()) > options_.parallel.max_in_flight) {
-      stopping_ = stopping_ || Item(stops_.front()) != 0;
-      stops_.pop_front();
-    }
-    return stopping_;
-  }
-
   // Nothing if it was stopped; several processes are not, here.
   std::optional<double> TestAccuracy() {
     const std::optional<double> part =
@@ -578,19 +427,16 @@ class Training {
 
   Processes& processes_;
   TrainOptions options_;
-  const Data data_;
+  const TrainData data_;
   const Dataset test_part_;  // this process's
   const std::string fingerprint_;
   DataParallel parallel_;  // of one device: only its module and sgd are used
   nn::SGD& sgd_;
   DataLoader batches_;
   DataLoader test_batches_;
+  TrainSteps steps_;
   ProgressView view_;
   Trainer trainer_;
-  // Of several processes: of each step of late, more than 0 if one of them was
-  // asked to stop; and whether that was so.
-  std::deque<Tensor> stops_;
-  bool stopping_ = false;
   bool noted_ = false;
   absl::Status saved_;  // the last time
   // Of the file: the epochs it was saved after, if this run saved it.
@@ -602,7 +448,7 @@ absl::StatusOr<int> TrainMain(int argc, char** argv, Processes& processes) {
       ParseTrainOptions(argc, argv, processes.rank(), processes.size());
   absl::Status status = processes.Agree(options.status());
   if (!status.ok()) return status;
-  absl::StatusOr<Data> data = LoadData(*options);
+  absl::StatusOr<TrainData> data = LoadData(options->data_dir, options->images);
   status = processes.Agree(data.status());
   if (!status.ok()) return status;
   StopOnSignals();

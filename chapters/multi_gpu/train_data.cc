@@ -1,0 +1,45 @@
+#include "chapters/multi_gpu/train_data.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_format.h"
+#include "common/base/sha256.h"
+#include "common/data/generated.h"
+#include "common/data/idx.h"
+
+namespace d2l {
+
+absl::StatusOr<TrainData> LoadData(const std::string& data_dir,
+                                   std::int64_t images) {
+  if (data_dir.empty()) {
+    const std::int64_t test = std::max<std::int64_t>(10, images / 6);
+    return TrainData{GenerateImages(images),
+                     GenerateImages(test, /*seed=*/0, /*first=*/images)};
+  }
+  absl::StatusOr<Dataset> training =
+      LoadFashionMnist(data_dir, Split::kTraining);
+  if (!training.ok()) return training.status();
+  absl::StatusOr<Dataset> test = LoadFashionMnist(data_dir, Split::kTest);
+  if (!test.ok()) return test.status();
+  if (training->size() == 0 || test->size() == 0) {
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "%s has %d images to train on and %d to test on; at least one of each "
+        "is needed. Name another --data_dir, or none for generated images.",
+        training->name, training->size(), test->size()));
+  }
+  return TrainData{*std::move(training), *std::move(test)};
+}
+
+std::string Fingerprint(const Dataset& data) {
+  Sha256 hash;
+  for (const std::vector<std::uint8_t>* part : {&data.images, &data.labels}) {
+    hash.Update({reinterpret_cast<const char*>(part->data()), part->size()});
+  }
+  return absl::StrFormat("%d images with the SHA-256 %s", data.size(),
+                         hash.Hex().substr(0, 16));
+}
+
+}  // namespace d2l
