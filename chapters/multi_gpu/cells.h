@@ -1,5 +1,5 @@
-// The lesson's cells, in three files: lesson.cc (what there is, and
-// DataParallel's names), training.cc and communication.cc.
+// The lesson's cells: in lesson.cc what there is, and DataParallel's names; the
+// others in these files.
 
 #ifndef D2L_CHAPTERS_MULTI_GPU_CELLS_H_
 #define D2L_CHAPTERS_MULTI_GPU_CELLS_H_
@@ -39,6 +39,9 @@ void AllReduceCell(Cell& cell);
 void OverlapLink(Cell& cell);
 void ParameterServer(Cell& cell);
 void KeyValueStore(Cell& cell);
+
+// machines.cc
+void SeveralMachines(Cell& cell);
 
 }  // namespace d2l::multi_gpu
 

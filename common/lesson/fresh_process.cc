@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <filesystem>
 #include <iostream>
 #include <map>
 #include <stdexcept>
@@ -57,8 +58,10 @@ std::string UnknownProbe(const std::string& name) {
 // In the new process.
 
 // The count, then the numbers, a line each: who reads it can tell that nothing
-// is missing.
+// is missing. No numbers are nothing at all: there may be a process that has
+// some.
 bool WriteNumbers(std::FILE* file, const std::vector<double>& numbers) {
+  if (numbers.empty()) return true;
   std::fprintf(file, "%zu\n", numbers.size());
   for (const double number : numbers) std::fprintf(file, "%.17g\n", number);
   return std::fflush(file) == 0 && std::ferror(file) == 0;
@@ -138,7 +141,7 @@ bool RegisterProbe(std::string name, Probe probe) {
 
 absl::StatusOr<std::vector<double>> RunInFreshProcess(
     const std::string& name, const std::vector<std::string>& arguments,
-    std::chrono::milliseconds limit) {
+    std::chrono::milliseconds limit, const std::vector<std::string>& launcher) {
   if (in_probe) {
     return absl::FailedPreconditionError(absl::StrFormat(
         "the probe \"%s\" was requested by a probe, whose process is fresh "
@@ -159,11 +162,20 @@ absl::StatusOr<std::vector<double>> RunInFreshProcess(
   options.time_limit = limit;
   options.separate_stderr = true;
   // The program itself, even if its file has been replaced meanwhile.
-  const ProgramResult run =
-      RunProgram("/proc/self/exe", arguments,
-                 {absl::StrCat(kProbeVariable, "=", name),
-                  absl::StrCat(kParentVariable, "=", getpid())},
-                 options);
+  std::string program = "/proc/self/exe";
+  std::vector<std::string> words = arguments;
+  std::vector<std::string> environment = {
+      absl::StrCat(kProbeVariable, "=", name)};
+  if (launcher.empty()) {
+    environment.push_back(absl::StrCat(kParentVariable, "=", getpid()));
+  } else {
+    words = launcher;
+    words.push_back(std::filesystem::read_symlink(program));
+    words.insert(words.end(), arguments.begin(), arguments.end());
+    program = words[0];
+    words.erase(words.begin());
+  }
+  const ProgramResult run = RunProgram(program, words, environment, options);
   if (run.timed_out) {
     return absl::DeadlineExceededError(
         Message(name, run.failure, run.error_output));

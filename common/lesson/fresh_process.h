@@ -52,9 +52,12 @@ bool RegisterProbe(std::string name, Probe probe);
 //                       a process is there for a probe), or is a probe itself
 //   DeadlineExceeded    it took longer than `limit`, and was ended
 //   Internal            it threw, crashed or ended early; with what it printed
+// launcher: a command that starts the process, or several of it: {"mpirun",
+// "-np", "2"}. Of several, one returns numbers and the others return none.
 absl::StatusOr<std::vector<double>> RunInFreshProcess(
     const std::string& name, const std::vector<std::string>& arguments,
-    std::chrono::milliseconds limit = std::chrono::seconds(60));
+    std::chrono::milliseconds limit = std::chrono::seconds(60),
+    const std::vector<std::string>& launcher = {});
 
 // For LessonMain, which calls it first: if this process is there for a probe,
 // runs it and returns the exit code. From then on RunInFreshProcess works.

@@ -55,6 +55,22 @@ TEST(FreshProcess, ArgumentsArriveAsTheyAre) {
   EXPECT_THAT(r.output, HasSubstr("stod"));
 }
 
+TEST(FreshProcess, IsStartedByALauncher) {
+  const auto launched = [](const std::string& launcher) {
+    return RunProgram("common/lesson/sample",
+                      {"--cell=s/fresh", "--devices=cpu:0"},
+                      {"SAMPLE_PROBE=sample/echo|0.5",
+                       absl::StrCat("SAMPLE_LAUNCHER=", launcher)})
+        .output;
+  };
+  EXPECT_THAT(launched("env|-u|HOME"), HasSubstr("\n[0.5]\n"));
+  EXPECT_THAT(launched("/nowhere/mpirun"), HasSubstr("INTERNAL: "));
+  // Both return numbers.
+  EXPECT_THAT(launched("sh|-c|\"$@\"; \"$@\"|sh"), HasSubstr("INTERNAL: "));
+  // Another process, which returns none.
+  EXPECT_THAT(launched("sh|-c|true; \"$@\"|sh"), HasSubstr("\n[0.5]\n"));
+}
+
 TEST(FreshProcess, TheProbeMakesItsOwnDeviceTable) {
   const ProgramResult r = Fresh("sample/product|cpu:0,cpu:1,cpu:2");
   EXPECT_EQ(r.exit_code, 0) << r.output;

@@ -149,7 +149,7 @@ void Rename(Cell&) {
 // %%
 
 // Figures of another process. What it is to do stands in SAMPLE_PROBE: a probe
-// and its arguments.
+// and its arguments; what starts it, in SAMPLE_LAUNCHER.
 // %% s/fresh
 void Fresh(Cell&) {
   const char* asked = std::getenv("SAMPLE_PROBE");
@@ -158,9 +158,12 @@ void Fresh(Cell&) {
   const std::string probe = arguments[0];
   arguments.erase(arguments.begin());
   const bool is_long = probe == "sample/sleep" && arguments[0] == "limit";
-  const absl::StatusOr<std::vector<double>> numbers =
-      is_long ? RunInFreshProcess(probe, arguments, std::chrono::seconds(1))
-              : RunInFreshProcess(probe, arguments);
+  std::vector<std::string> launcher;
+  if (const char* words = std::getenv("SAMPLE_LAUNCHER")) {
+    launcher = absl::StrSplit(words, '|');
+  }
+  const absl::StatusOr<std::vector<double>> numbers = RunInFreshProcess(
+      probe, arguments, std::chrono::seconds(is_long ? 1 : 60), launcher);
   std::cout << numbers.status() << "\n";
   if (!numbers.ok()) return;
   for (const double number : *numbers) {

@@ -57,6 +57,8 @@ class MpiWorld {
   MpiWorld(const MpiWorld&) = delete;
   MpiWorld& operator=(const MpiWorld&) = delete;
 
+  // Whether this program was built with --config=mpi.
+  static bool BuiltIn();
   // How many processes mpirun or Slurm's srun started together, and which this
   // is; 1 and 0 if neither did. Known before Start, and without MPI.
   static int StartedProcesses();

@@ -16,6 +16,8 @@ absl::StatusOr<std::unique_ptr<MpiWorld>> MpiWorld::Start(const MpiOptions&) {
       StartedProcesses()));
 }
 
+bool MpiWorld::BuiltIn() { return false; }
+
 MpiWorld::~MpiWorld() = default;
 
 Work MpiWorld::AllReduceAsync(Replicas, std::optional<AllReduceAlgorithm>,

@@ -1,0 +1,210 @@
+// The cell of several machines, and what each of its processes does.
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <iostream>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "chapters/multi_gpu/cells.h"
+#include "chapters/multi_gpu/scratch.h"
+#include "common/base/child_process.h"
+#include "common/base/format.h"
+#include "common/base/text.h"
+#include "common/base/timer.h"
+#include "common/device/device.h"
+#include "common/device/device_table.h"
+#include "common/lesson/cell.h"
+#include "common/lesson/fresh_process.h"
+#include "common/lesson/judge.h"
+#include "common/ops/ops.h"
+#include "common/parallel/collective.h"
+#include "common/parallel/mpi/mpi_world.h"
+#include "common/parallel/schedule.h"
+#include "common/parallel/simulator.h"
+#include "common/parallel/topology.h"
+#include "common/tensor/tensor.h"
+
+namespace d2l::multi_gpu {
+namespace {
+
+constexpr char kProbe[] = "multi_gpu/one_of_two";
+constexpr int kRounds = 9;
+
+// %% d2l/several-machines
+constexpr AllReduceAlgorithm kShown[] = {AllReduceAlgorithm::kStar,
+                                         AllReduceAlgorithm::kSplit,
+                                         AllReduceAlgorithm::kRing};
+
+// In each of two processes: MpiWorld, common/parallel/mpi/mpi_world.h. The
+// first returns how many algorithms gave the bits of two devices of its own,
+// and for each round the times: of an eighth by star, then of all by each
+// algorithm and by MPI_Allreduce.
+std::vector<double> OneOfTwo(const std::vector<std::string>& arguments) {
+  if (!InitializeDevices("cpu:0,cpu:1").ok())
+    throw std::runtime_error("devices");
+  const auto world = MpiWorld::Start({/*timeout_seconds=*/20}).value();
+  const std::int64_t n = std::stoll(arguments[0]);
+  const Device cpu0 = Devices()[0].device, cpu1 = Devices()[1].device;
+  const auto gradient = [&](int rank, Device device) {
+    ManualSeed(rank, device);
+    return Randn({n}, device);
+  };
+  int equal = 0;
+  for (const AllReduceAlgorithm algorithm : kShown) {
+    const std::vector<Tensor> own = {gradient(0, cpu0), gradient(1, cpu1)};
+    const Tensor mine = gradient(world->process(), cpu0);
+    AllReduce(own, algorithm);
+    world->AllReduceAsync({&mine, 1}, algorithm).Wait();
+    const bool same = ToVector<float>(mine) == ToVector<float>(own[0]);
+    equal += world->Gather(same ? 1 : 0) == std::vector<std::uint64_t>{1, 1};
+  }
+  const auto seconds = [&](const Tensor& x,
+                           std::optional<AllReduceAlgorithm> algorithm) {
+    world->Gather(0);  // both begin together
+    const Timer timer;
+    world->AllReduceAsync({&x, 1}, algorithm).Wait();
+    Synchronize(cpu0);
+    return timer.Seconds();
+  };
+  const Tensor part = Zeros({n / 8}, cpu0), whole = Zeros({n}, cpu0);
+  std::vector<double> returned = {static_cast<double>(equal)};
+  for (int round = 0; round <= kRounds; ++round) {
+    if (round == 1) returned.resize(1);  // the first was to warm up
+    returned.push_back(seconds(part, AllReduceAlgorithm::kStar));
+    for (const AllReduceAlgorithm algorithm : kShown) {
+      returned.push_back(seconds(whole, algorithm));
+    }
+    returned.push_back(seconds(whole, std::nullopt));
+  }
+  return world->process() == 0 ? returned : std::vector<double>();
+}
+// %%
+
+[[maybe_unused]] const bool registered = RegisterProbe(kProbe, OneOfTwo);
+
+// Why there are no two processes here, and what to type; "" if there can be.
+std::string WhyNone() {
+  const bool mpirun = RunProgram("mpirun", {"--version"}).exit_code == 0;
+  if (mpirun && MpiWorld::BuiltIn()) return "";
+  const std::string run =
+      "bazel run --config=mpi //chapters/multi_gpu:lesson -- "
+      "--cell=d2l/several-machines";
+  return mpirun ? absl::StrFormat("This program is built without MPI: %s", run)
+                : absl::StrFormat(
+                      "There is no mpirun here. Install Open MPI with sudo "
+                      "apt-get install libopenmpi-dev openmpi-bin; then %s",
+                      run);
+}
+
+void ShowNothing(Cell& cell, const std::string& why) {
+  std::cout << Wrap(
+                   "Two processes would be started here, with a device each. A "
+                   "table would show what each algorithm takes between them, "
+                   "beside two devices of one process and beside the "
+                   "simulator's prediction.",
+                   "  ")
+            << Wrap(why, "  ");
+  const Judgement none = {Verdict::kInconclusive, "…", "not measured"};
+  const std::string because = "There were no two processes: see above.";
+  cell.Claim("Between processes sums have the bits of one process: {}.", none,
+             because);
+  cell.Claim("Between processes the split takes {} as long.", none, because);
+  cell.Claim("Told the link, the simulator says {} of what the split takes.",
+             none, because);
+}
+
+// %% d2l/several-machines
+// The processes' link, as star's times show it: two transfers, one after the
+// other.
+double SimulatedOverLink(AllReduceAlgorithm algorithm, double bytes,
+                         double star_of_an_eighth, double star) {
+  const double eighth = bytes / 8;
+  const double speed =
+      2 * (bytes - eighth) / std::max(star - star_of_an_eighth, 1e-9);
+  const double latency = std::max(star_of_an_eighth / 2 - eighth / speed, 0.0);
+  Topology link("two processes", /*ranks=*/2, /*has_host=*/false);
+  link.Connect(0, 1, speed, latency);
+  return Simulate(link, AllReduceSchedule(algorithm, 2), bytes).seconds;
+}
+// %%
+
+}  // namespace
+
+// %% d2l/several-machines
+void SeveralMachines(Cell& cell) {
+  std::string why = WhyNone();
+  const std::int64_t n = cell.BySize(1 << 18, 1 << 22, 1 << 24);
+  std::vector<double> numbers;
+  if (why.empty()) {
+    absl::StatusOr<std::vector<double>> returned = RunInFreshProcess(
+        kProbe, {absl::StrCat(n)}, std::chrono::seconds(60),
+        {"mpirun", "--allow-run-as-root", "--oversubscribe", "-np", "2"});
+    if (returned.ok()) numbers = *returned;
+    if (!returned.ok()) why = std::string(returned.status().message());
+  }
+  if (!why.empty()) return ShowNothing(cell, why);
+
+  std::vector<Device> devices = AllDevices();
+  if (devices.size() > 2) devices.resize(2);
+  std::vector<Tensor> data;
+  for (const Device device : devices) data.push_back(Zeros({n}, device));
+  std::vector<Alternative> alternatives;
+  for (const AllReduceAlgorithm algorithm : kShown) {
+    alternatives.push_back(
+        {absl::StrCat(AllReduceAlgorithmName(algorithm), ", one process"),
+         devices, [&data, algorithm] { AllReduce(data, algorithm); }});
+  }
+  const Timings one = cell.TimeInterleaved(alternatives);
+  const auto two = [&](const std::string& label, int column) {
+    std::vector<double> samples;
+    for (int round = 0; round < kRounds; ++round) {
+      samples.push_back(numbers.at(1 + 5 * round + column));
+    }
+    return cell.Report(Sampled(label, "cpu:0 of each, virtual", "s", samples));
+  };
+  const Figure eighth = two("star of an eighth, two processes", 0);
+  const double bytes = 4.0 * n;
+  std::vector<Figure> measured, simulated;
+  std::cout << absl::StrFormat("  %-18s%14s%16s%14s\n", FormatBytes(4 * n),
+                               "one process", "two processes", "simulated");
+  for (std::size_t i = 0; i < std::size(kShown); ++i) {
+    const std::string name = AllReduceAlgorithmName(kShown[i]);
+    measured.push_back(two(name + ", two processes", 1 + i));
+    simulated.push_back(cell.Report(
+        PerRepeat(name + ", simulated", "s", eighth, measured[0],
+                  [&](double part, double star) {
+                    return SimulatedOverLink(kShown[i], bytes, part, star);
+                  })));
+    std::cout << absl::StrFormat("  %-18s%14s%16s%14s\n", name,
+                                 Median(one[i].completion), Median(measured[i]),
+                                 Median(simulated[i]));
+  }
+  std::cout << absl::StrFormat("  %-18s%14s%16s\n", "MPI_Allreduce", "",
+                               Median(two("MPI_Allreduce", 4)));
+  cell.Claim("Between processes sums have the bits of one process: {}.",
+             Counted(numbers[0] == 3, "3 asked for",
+                     absl::StrFormat("%.0f of 3 algorithms", numbers[0])));
+  cell.Claim("Between processes the split takes {} as long.",
+             Given(SeveralDevices(),
+                   Less(one[1].completion, measured[1], kClearly), "devices"),
+             OneDeviceOr("Both copy within this machine's memory: MPI through "
+                         "memory that the processes share, devices of one "
+                         "process directly."));
+  cell.Claim("Told the link, the simulator says {} of what the split takes.",
+             AboutEqual(simulated[1], measured[1], 1.25),
+             "Star's two transfers come one after the other. The split's come "
+             "at the same time, and share cores and memory here.");
+}
+// %%
+
+}  // namespace d2l::multi_gpu

@@ -1,0 +1,45 @@
+// The cell of several machines, where there is MPI.
+
+#include <string>
+#include <vector>
+
+#include "common/base/child_process.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace d2l {
+namespace {
+
+using ::testing::ContainsRegex;
+using ::testing::HasSubstr;
+
+ProgramResult SeveralMachines(const std::string& devices,
+                              const std::vector<std::string>& environment) {
+  return RunProgram(
+      "chapters/multi_gpu/lesson",
+      {"--devices=" + devices, "--size=small", "--cell=d2l/several-machines"},
+      environment);
+}
+
+TEST(SeveralMachines, TwoProcessesHaveTheBitsOfOne) {
+  for (const char* devices : {"cpu:0", "cpu:0,cpu:1,cpu:2"}) {
+    const ProgramResult run = SeveralMachines(devices, {});
+    EXPECT_EQ(run.exit_code, 0) << run.output;
+    EXPECT_THAT(run.output,
+                HasSubstr("HOLDS  Between processes sums have the bits of one "
+                          "process: 3 of 3"));
+    EXPECT_THAT(run.output, ContainsRegex("\n  split +[0-9.]+ .s +[0-9.]+ .s "
+                                          "+[0-9.]+ .s\n"));
+    EXPECT_THAT(run.output, ContainsRegex("\n  MPI_Allreduce +[0-9.]+ .s\n"));
+  }
+}
+
+TEST(SeveralMachines, SayWhatIsMissing) {
+  const ProgramResult run = SeveralMachines("cpu:0", {"PATH=/nowhere"});
+  EXPECT_EQ(run.exit_code, 0) << run.output;
+  EXPECT_THAT(run.output, HasSubstr("There is no mpirun here."));
+  EXPECT_THAT(run.output, HasSubstr("INCONCLUSIVE  Between processes sums"));
+}
+
+}  // namespace
+}  // namespace d2l
