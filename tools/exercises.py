@@ -290,7 +290,7 @@ def run(program, arguments, seconds=SECONDS):
             "nobody will do (a deadlock).", seconds))
     if child.returncode in VERDICTS:
         verdict, _, rest = output.partition("\n")
-        return VERDICTS[child.returncode], say(verdict) + "\n" + rest.rstrip("\n")
+        return VERDICTS[child.returncode], (say(verdict) + "\n" + rest).rstrip()
     number = -child.returncode
     if number == signal.SIGSEGV or number == signal.SIGBUS:
         why = say("it read or wrote memory that is not its own (an index, a "

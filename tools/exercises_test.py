@@ -305,7 +305,7 @@ class Repository(unittest.TestCase):
                     words = re.sub(r"%[-\d.]*[a-z]", "", text)
                     if " " in text and re.search("[A-Za-z]{3}", words):
                         with self.subTest(file=file.name):
-                            self.assertIn(text, rows)
+                            self.assertTrue(text in rows, f"no row: {text}")
             for english, chinese in rows.items():
                 if english == "English":
                     continue

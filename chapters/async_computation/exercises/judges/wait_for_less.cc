@@ -63,6 +63,26 @@ void JudgeSumFirst(Judging& judging, SumFirst* answer) {
                         {static_cast<float>(sum)}, 1e-4,
                         "Sum(x) is the sum of all elements.");
   }
+
+  const Tensor x = Rand({100'000}, device), a = Rand({300, 300}, device);
+  const auto more = [&] {
+    for (int i = 0; i < 10; ++i) MatMul(a, a);
+  };
+  const auto nothing = [] {};  // the time ends when the call returns
+  judging.Race({"your sum, before 10 products",
+                {device},
+                [&] { answer(x, more); },
+                nothing},
+               {{"ask, ask for more, read",
+                 {device},
+                 [&] {
+                   const Tensor sum = Sum(x);
+                   more();
+                   Item(sum);
+                 },
+                 nothing},
+                2,
+                "Only the sum of 100,000 numbers should be in this time."});
 }
 
 D2L_JUDGE("wait_for_less", JudgeSumFirst);

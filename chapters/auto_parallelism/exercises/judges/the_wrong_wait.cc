@@ -6,6 +6,7 @@
 #include <string>
 #include <thread>
 
+#include "common/base/format.h"
 #include "common/base/timer.h"
 #include "common/device/device.h"
 #include "common/device/device_table.h"
@@ -23,8 +24,7 @@ void AskFor(Device device, std::chrono::milliseconds time) {
       [time] { std::this_thread::sleep_for(time); });
 }
 
-void JudgeOn(const Judging& judging, SecondsOn* answer, Device device,
-             Device other) {
+void JudgeOn(Judging& judging, SecondsOn* answer, Device device, Device other) {
   constexpr std::chrono::milliseconds kWork(40);
   const std::string input = Say("%s works for 40 ms; %s is busy all the time",
                                 device.ToString(), other.ToString());
@@ -67,6 +67,8 @@ void JudgeOn(const Judging& judging, SecondsOn* answer, Device device,
                    "Start the clock right before work(), and read it after the "
                    "wait, in seconds."});
   }
+  judging.Note(Say("40 ms of work on %s: you measured %s", device.ToString(),
+                   FormatDuration(got)));
 }
 
 void JudgeSecondsOn(Judging& judging, SecondsOn* answer) {
