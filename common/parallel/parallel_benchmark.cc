@@ -105,6 +105,7 @@ void BM_Copies(benchmark::State& state) {
 }
 BENCHMARK(BM_Copies)
     ->ArgName("devices")
+    ->Arg(1)
     ->Arg(2)
     ->Arg(4)
     ->MeasureProcessCPUTime()

@@ -3,7 +3,6 @@
 
 #include <benchmark/benchmark.h>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -20,7 +19,6 @@
 #include "common/parallel/data_parallel.h"
 #include "common/tensor/dtype.h"
 #include "common/tensor/tensor.h"
-#include "hwy/aligned_allocator.h"
 #include "tests/peers/bandwidth.h"
 #include "tests/peers/measure.h"
 
@@ -115,22 +113,21 @@ void Bytes64MB(benchmark::State& state, int ranks) {
     return;
   }
   const std::size_t chunk = kNumel / ranks;
-  std::vector<hwy::AlignedFreeUniquePtr<float[]>> arrays, results;
+  std::vector<Tensor> x, sums;
   for (int r = 0; r < ranks; ++r) {
-    for (auto* const list : {&arrays, &results}) {
-      list->push_back(hwy::AllocateAligned<float>(kNumel));
-      std::fill_n(list->back().get(), kNumel, 0.5f);
-    }
+    x.push_back(Rand({kNumel}, Devices()[r].device));
+    sums.push_back(Zeros({kNumel}, Devices()[r].device));
   }
+  SynchronizeAll();
+  const auto at = [](const Tensor& x) { return static_cast<float*>(x.data()); };
   const auto work = [&](int rank) {
-    float* const result = results[rank].get();
     for (int i = 1; i < ranks; ++i) {
       const int other = (rank + i) % ranks;
-      const float* const from = arrays[other].get();
-      benchmark::DoNotOptimize(ReadAll(from + chunk * rank, chunk));
-      CopyPastCaches(from + chunk * other, result + chunk * other, chunk);
+      benchmark::DoNotOptimize(ReadAll(at(x[other]) + chunk * rank, chunk));
+      CopyPastCaches(at(x[other]) + chunk * other,
+                     at(sums[rank]) + chunk * other, chunk);
     }
-    CopyPastCaches(arrays[rank].get() + chunk * rank, result + chunk * rank,
+    CopyPastCaches(at(x[rank]) + chunk * rank, at(sums[rank]) + chunk * rank,
                    chunk);
   };
   Measure(state, 1, [&] {
