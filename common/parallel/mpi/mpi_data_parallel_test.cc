@@ -11,7 +11,6 @@
 #include <memory>
 #include <numeric>
 #include <optional>
-#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -175,13 +174,6 @@ TEST(MpiDataParallelTest, UnevenSplits) {
     const ProgramResult run = MpiRun(2, what);
     EXPECT_EQ(run.exit_code, 0) << what << ": " << run.output;
   }
-}
-
-TEST(MpiDataParallelTest, SeveralProcessesNeedAFunctionThatAddsUp) {
-  DataParallelOptions options;
-  options.processes = 2;
-  EXPECT_THROW(DataParallel(Net(), FirstIds(1), options),
-               std::invalid_argument);
 }
 
 }  // namespace
