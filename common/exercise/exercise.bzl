@@ -86,7 +86,9 @@ def d2l_exercises(name, exercises):
         )
         cc_library(
             name = exercise + "_judge",
-            srcs = native.glob(["judges/%s.*" % exercise]),
+            srcs = ["judges/%s.cc" % exercise],
+            # The types that the function needs.
+            hdrs = native.glob(["judges/%s.h" % exercise], allow_empty = True),
             deps = _DEPS + deps,
             # Nothing refers to it by name: it registers itself.
             alwayslink = True,
@@ -111,7 +113,7 @@ def d2l_exercises(name, exercises):
                 "untouched/%s.cc" % exercise,
             ],
             copts = _COPTS,
-            deps = _DEPS + deps,
+            deps = _DEPS + deps + [":%s_judge" % exercise],
             alwayslink = True,
         )
     if not exercises:

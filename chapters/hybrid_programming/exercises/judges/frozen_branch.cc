@@ -1,0 +1,96 @@
+// Judges frozen_branch: as a function, then as a program that was traced with
+// one input and runs with others.
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "common/device/device.h"
+#include "common/device/device_table.h"
+#include "common/exercise/exercise.h"
+#include "common/exercise/probes.h"
+#include "common/graph/interpreter.h"
+#include "common/graph/ir.h"
+#include "common/graph/trace.h"
+#include "common/lesson/language.h"
+#include "common/ops/ops.h"
+#include "common/tensor/tensor.h"
+
+namespace d2l {
+namespace {
+
+using HalveOrDouble = Tensor(const Tensor& x);
+
+struct Input {
+  std::string what;
+  std::vector<float> x;
+  std::string look;
+};
+
+std::vector<Input> Inputs(std::size_t n) {
+  std::vector<float> positive = RandomNumbers(n, 1);
+  const float sum = std::accumulate(positive.begin(), positive.end(), 0.f);
+  positive[0] += std::abs(sum) + 1;
+  std::vector<float> negative = positive;
+  for (float& value : negative) value = -value;
+  std::vector<float> nothing(n, 0.f);
+  if (n > 1) nothing[0] = 3, nothing[1] = -3;
+  const std::string one_sum =
+      "One sum decides for all elements: compare Sum(x), not x.";
+  return {
+      {Say("a positive sum"), positive, one_sum},
+      {Say("a negative sum"), negative, one_sum},
+      {Say("the sum 0"), nothing, "A sum of 0 is not positive: x is doubled."}};
+}
+
+Tensor OnDevice(const std::vector<float>& x) {
+  return FromVector(x, {static_cast<std::int64_t>(x.size())}, TryGpu());
+}
+
+void JudgeHalveOrDouble(Judging& judging, HalveOrDouble* answer) {
+  for (const std::size_t n : {5, 1001, 1}) {
+    const std::vector<Input> inputs = Inputs(n);
+    // Traced with the first; run with all.
+    std::optional<ir::Graph> graph;
+    try {
+      graph = ir::Trace(
+          [&](const std::vector<Tensor>& x) -> std::vector<Tensor> {
+            return {answer(x[0])};
+          },
+          {OnDevice(inputs[0].x)});
+    } catch (const NotDone&) {
+      throw;
+    } catch (const std::logic_error&) {
+      judging.Wrong(
+          {Say("%d numbers, traced", n), "the trace read a value",
+           "operations on tensors only",
+           "When the program runs, nobody reads: what an `if` decided "
+           "while it was traced would stay so. Where takes both arms "
+           "as tensors."});
+    }
+    for (const Input& input : inputs) {
+      const float sum = std::accumulate(input.x.begin(), input.x.end(), 0.f);
+      std::vector<float> expected = input.x;
+      for (float& value : expected) value *= sum > 0 ? 0.5f : 2.f;
+      const Tensor x = OnDevice(input.x);
+      judging.ExpectClose(Say("%d numbers with %s", n, input.what),
+                          ToVector<float>(answer(x)), expected, 1e-6,
+                          input.look);
+      judging.ExpectClose(
+          Say("%d numbers with %s, as a program that was traced with %s", n,
+              input.what, inputs[0].what),
+          ToVector<float>(ir::Run(*graph, {x})[0]), expected, 1e-6,
+          "The program keeps the arm that was taken while it was traced.");
+    }
+  }
+}
+
+D2L_JUDGE("frozen_branch", JudgeHalveOrDouble);
+
+}  // namespace
+}  // namespace d2l

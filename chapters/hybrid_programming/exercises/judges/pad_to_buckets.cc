@@ -1,0 +1,86 @@
+// Judges pad_to_buckets: are the results those of the net, how many programs
+// are traced, and how many rows are computed?
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/device/device.h"
+#include "common/device/device_table.h"
+#include "common/exercise/exercise.h"
+#include "common/exercise/probes.h"
+#include "common/lesson/language.h"
+#include "common/nn/hybrid.h"
+#include "common/nn/layers.h"
+#include "common/nn/module.h"
+#include "common/ops/ops.h"
+#include "common/tensor/shape.h"
+#include "common/tensor/tensor.h"
+
+namespace d2l {
+namespace {
+
+using CallPadded = Tensor(nn::Hybrid& net, const Tensor& x);
+
+constexpr std::int64_t kColumns = 8;
+constexpr std::size_t kPrograms = 7;
+
+void JudgeCallPadded(Judging& judging, CallPadded* answer) {
+  const Device device = TryGpu();
+  const auto make_net = [&] {
+    nn::Sequential layers(nn::Linear(kColumns, 16), nn::ReLU(),
+                          nn::Linear(16, 3));
+    nn::To(layers, device);
+    return layers;
+  };
+  nn::Sequential layers = make_net();
+  nn::Hybrid net = nn::Hybridize(std::move(layers));
+  // 1 to 64 in an order without a pattern.
+  for (int i = 0, rows = 1; i < 64; ++i, rows = rows * 3 % 67) {
+    if (rows > 64) continue;
+    const std::string input = Say("%d rows", rows);
+    const Tensor x = FromVector(
+        RandomNumbers(static_cast<std::size_t>(rows * kColumns), rows),
+        {rows, kColumns}, device);
+    const std::size_t programs = net.Report().programs.size();
+    const Tensor y = answer(net, x);
+    const nn::HybridReport report = net.Report();
+    if (report.programs.size() > programs) {
+      // "float32[64, 8]", of the program that this call had traced
+      const std::string computed = report.programs.back().input;
+      const int padded = std::atoi(computed.c_str() + computed.find('[') + 1);
+      if (padded > 2 * rows) {
+        judging.Wrong({input, Say("a call with %d rows", padded),
+                       Say("with %d at most", 2 * rows),
+                       "A call with few rows computes many. Several sizes to "
+                       "pad to, each twice the one before, cost less."});
+      }
+    }
+    if (report.programs.size() > kPrograms || report.eager_calls > 0) {
+      judging.Wrong(
+          {input,
+           Say("%d programs so far, and it goes on", report.programs.size()),
+           Say("%d programs", kPrograms),
+           "Each number of rows is traced and compiled once more. "
+           "Round the number up, and there are few of them."});
+    }
+    if (y.shape() != Shape{rows, 3}) {
+      judging.Wrong({input, y.shape().ToString(), Shape{rows, 3}.ToString(),
+                     "Cut off the rows that you added."});
+    }
+    judging.ExpectClose(input, ToVector<float>(y),
+                        ToVector<float>(net.module()(x)), 1e-5,
+                        "A row of the result depends on its own row of x only; "
+                        "which rows are x's?");
+  }
+  judging.Note(
+      Say("%d programs for 64 numbers of rows.", net.Report().programs.size()));
+}
+
+D2L_JUDGE("pad_to_buckets", JudgeCallPadded);
+
+}  // namespace
+}  // namespace d2l

@@ -1,0 +1,93 @@
+// Judges read_in_trace: a program that was traced with good numbers runs with
+// bad ones.
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "common/device/device.h"
+#include "common/device/device_table.h"
+#include "common/exercise/exercise.h"
+#include "common/exercise/probes.h"
+#include "common/graph/interpreter.h"
+#include "common/graph/ir.h"
+#include "common/graph/trace.h"
+#include "common/lesson/language.h"
+#include "common/ops/ops.h"
+#include "common/tensor/tensor.h"
+
+namespace d2l {
+namespace {
+
+using CheckedSqrt = std::vector<Tensor>(const Tensor& x);
+
+Tensor OnDevice(const std::vector<float>& x) {
+  return FromVector(x, {static_cast<std::int64_t>(x.size())}, TryGpu());
+}
+
+void Compare(Judging& judging, const std::string& input,
+             const std::vector<Tensor>& got, const std::vector<float>& x) {
+  if (got.size() != 2) {
+    judging.Wrong({input, Say("%d tensors", got.size()), "2 tensors",
+                   "The roots first, then the count."});
+  }
+  float negative = 0;
+  std::vector<float> roots, expected;
+  const std::vector<float> all = ToVector<float>(got[0]);
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    if (x[i] < 0) {
+      ++negative;
+      continue;  // NaN, which is like nothing
+    }
+    expected.push_back(std::sqrt(x[i]));
+    if (i < all.size()) roots.push_back(all[i]);
+  }
+  judging.ExpectClose(input + Say(", the roots"), roots, expected, 1e-5,
+                      "Sqrt(x), of all elements.");
+  const std::vector<float> count = ToVector<float>(got[1]);
+  judging.ExpectClose(
+      input + Say(", the count"), count, {negative}, 0,
+      !count.empty() && count[0] == 0
+          ? "The check is lost: nothing says that there are negative elements."
+          : "Count the elements that are negative: 1 for each, 0 for others.");
+}
+
+void JudgeCheckedSqrt(Judging& judging, CheckedSqrt* answer) {
+  for (const std::size_t n : {7, 1001, 1, 0}) {
+    const std::vector<float> bad = RandomNumbers(n, 3);
+    std::vector<float> good = bad;
+    for (float& value : good) value = std::abs(value);
+    std::optional<ir::Graph> graph;
+    try {
+      graph =
+          ir::Trace([&](const std::vector<Tensor>& x) { return answer(x[0]); },
+                    {OnDevice(good)});
+    } catch (const NotDone&) {
+      throw;
+    } catch (const std::logic_error&) {
+      judging.Wrong({Say("%d numbers, traced", n), "the trace read a value",
+                     "operations on tensors only",
+                     "There is nothing to read when the program runs. Let the "
+                     "count be a tensor: the caller reads it, when it likes."});
+    }
+    Compare(judging, Say("%d numbers, none negative", n),
+            answer(OnDevice(good)), good);
+    Compare(judging, Say("%d numbers, some negative", n), answer(OnDevice(bad)),
+            bad);
+    Compare(
+        judging,
+        Say("%d numbers, some negative, as a program that was traced with none",
+            n),
+        ir::Run(*graph, {OnDevice(bad)}), bad);
+  }
+}
+
+D2L_JUDGE("read_in_trace", JudgeCheckedSqrt);
+
+}  // namespace
+}  // namespace d2l

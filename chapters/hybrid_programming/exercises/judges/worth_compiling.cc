@@ -1,0 +1,124 @@
+// Judges worth_compiling: by trying all widths, then beside this machine.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_format.h"
+#include "common/base/format.h"
+#include "common/device/device.h"
+#include "common/device/device_table.h"
+#include "common/exercise/exercise.h"
+#include "common/lesson/cell.h"
+#include "common/lesson/language.h"
+#include "common/nn/hybrid.h"
+#include "common/nn/layers.h"
+#include "common/nn/module.h"
+#include "common/ops/ops.h"
+#include "common/tensor/tensor.h"
+
+namespace d2l {
+namespace {
+
+using LargestWidth = int(int layers, double saved, double rate);
+
+// How many times as long an eager call takes.
+double Ratio(int layers, double saved, double rate, double width) {
+  const double arithmetic = 2.0 * layers * width * width / rate;
+  return (saved + arithmetic) / arithmetic;
+}
+
+struct Machine {
+  int layers;
+  double saved, rate;
+};
+
+std::string LookAt(const Machine& machine, int got, int expected) {
+  const double off = static_cast<double>(got) / expected;
+  if (off > 1.3 && off < 1.5) {
+    return "A product multiplies and adds: two operations for each number of "
+           "the matrix.";
+  }
+  if (off < 0.5) {
+    return "10 % are enough: the arithmetic may take ten times as long as what "
+           "is saved.";
+  }
+  if (off > 2) {
+    return "The arithmetic grows with the square of the width.";
+  }
+  return Say(
+      "At the width %d an eager call takes %.3f times as long as a compiled "
+      "one.",
+      got, Ratio(machine.layers, machine.saved, machine.rate, got));
+}
+
+// What this machine saves, and how well that is predicted.
+void CompareWithMachine(Judging& judging, LargestWidth* answer) {
+  const Device device = TryGpu();
+  constexpr int kLayers = 8;
+  const auto net_of = [&](std::int64_t width) {
+    nn::Sequential layers;
+    for (int i = 0; i < kLayers; ++i) {
+      layers.Append(nn::Linear(width, width, /*bias=*/false));
+    }
+    nn::To(layers, device);
+    return layers;
+  };
+  struct Times {
+    double eager, compiled;
+  };
+  const auto measure = [&](std::int64_t width) {
+    nn::Hybrid net = nn::Hybridize(net_of(width));
+    const Tensor x = Randn({1, width}, device);
+    for (int i = 0; i < 3; ++i) net(x);
+    CellResult ignored;
+    Cell cell(Size::kCourse, &ignored);
+    const Timings t =
+        cell.TimeInterleaved({{"eager", {device}, [&] { net.module()(x); }},
+                              {"compiled", {device}, [&] { net(x); }}});
+    return Times{t["eager"].completion.value.median,
+                 t["compiled"].completion.value.median};
+  };
+  const Times narrow = measure(8), wide = measure(512);
+  const double saved = narrow.eager - narrow.compiled;
+  const double rate = 2.0 * kLayers * 512 * 512 / wide.compiled;
+  if (saved <= 0) {
+    judging.Note(
+        Say("Here nothing is saved by compiling 8 layers of width 8."));
+    return;
+  }
+  const int width = answer(kLayers, saved, rate);
+  judging.Note(
+      Say("Here a call of 8 layers saves %s, and computes %.3g operations a "
+          "second: compiling pays up to the width %d.",
+          FormatDuration(saved), rate, width));
+  if (width < 1 || width > 2048) return;
+  const Times there = measure(width);
+  judging.Note(
+      Say("Measured at that width: eager calls take %.2f times as long (1.10 "
+          "predicted).",
+          there.eager / there.compiled));
+}
+
+void JudgeLargestWidth(Judging& judging, LargestWidth* answer) {
+  const std::vector<Machine> machines = {
+      {1, 1e-6, 1e9}, {3, 2.5e-6, 4e10}, {16, 80e-6, 9e11}, {7, 5e-9, 1e8}};
+  for (const Machine& machine : machines) {
+    const auto& [layers, saved, rate] = machine;
+    int expected = 0;
+    while (Ratio(layers, saved, rate, expected + 1) >= 1.1) ++expected;
+    const int got = answer(layers, saved, rate);
+    // By one: at the edge rounding decides.
+    if (got >= expected - 1 && got <= expected + 1) continue;
+    judging.Wrong({Say("%d layers, %s saved, %.3g operations a second", layers,
+                       FormatDuration(saved), rate),
+                   absl::StrFormat("%d", got), absl::StrFormat("%d", expected),
+                   LookAt(machine, got, expected)});
+  }
+  if (judging.timed()) CompareWithMachine(judging, answer);
+}
+
+D2L_JUDGE("worth_compiling", JudgeLargestWidth);
+
+}  // namespace
+}  // namespace d2l
