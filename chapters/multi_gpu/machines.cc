@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -50,8 +51,8 @@ constexpr AllReduceAlgorithm kShown[] = {AllReduceAlgorithm::kStar,
 // and for each round the times: of an eighth by star, then of all by each
 // algorithm and by MPI_Allreduce.
 std::vector<double> OneOfTwo(const std::vector<std::string>& arguments) {
-  if (!InitializeDevices("cpu:0,cpu:1").ok())
-    throw std::runtime_error("devices");
+  const absl::Status made = InitializeDevices("cpu:0,cpu:1");
+  if (!made.ok()) throw std::runtime_error(std::string(made.message()));
   const auto world = MpiWorld::Start({/*timeout_seconds=*/20}).value();
   const std::int64_t n = std::stoll(arguments[0]);
   const Device cpu0 = Devices()[0].device, cpu1 = Devices()[1].device;
@@ -92,28 +93,34 @@ std::vector<double> OneOfTwo(const std::vector<std::string>& arguments) {
 
 [[maybe_unused]] const bool registered = RegisterProbe(kProbe, OneOfTwo);
 
-// Why there are no two processes here, and what to type; "" if there can be.
-std::string WhyNone() {
+// The status says why there are no two processes here, and what to type.
+absl::StatusOr<std::vector<double>> RunTwo(std::int64_t n) {
   const bool mpirun = RunProgram("mpirun", {"--version"}).exit_code == 0;
-  if (mpirun && MpiWorld::BuiltIn()) return "";
+  if (mpirun && MpiWorld::BuiltIn()) {
+    return RunInFreshProcess(
+        kProbe, {absl::StrCat(n)}, std::chrono::seconds(60),
+        {"mpirun", "--allow-run-as-root", "--oversubscribe", "-np", "2"});
+  }
   const std::string run =
       "bazel run --config=mpi //chapters/multi_gpu:lesson -- "
       "--cell=d2l/several-machines";
-  return mpirun ? absl::StrFormat("This program is built without MPI: %s", run)
-                : absl::StrFormat(
-                      "There is no mpirun here. Install Open MPI with sudo "
-                      "apt-get install libopenmpi-dev openmpi-bin; then %s",
-                      run);
+  return absl::FailedPreconditionError(
+      mpirun
+          ? absl::StrFormat("This program is built without MPI: %s", run)
+          : absl::StrFormat(
+                "There is no mpirun here. Install Open MPI with sudo apt-get "
+                "install libopenmpi-dev openmpi-bin; then %s",
+                run));
 }
 
-void ShowNothing(Cell& cell, const std::string& why) {
+void ShowNothing(Cell& cell, const absl::Status& why) {
   std::cout << Wrap(
                    "Two processes would be started here, with a device each. A "
                    "table would show what each algorithm takes between them, "
                    "beside two devices of one process and beside the "
                    "simulator's prediction.",
                    "  ")
-            << Wrap(why, "  ");
+            << Wrap(std::string(why.message()), "  ");
   const Judgement none = {Verdict::kInconclusive, "…", "not measured"};
   const std::string because = "There were no two processes: see above.";
   cell.Claim("Between processes sums have the bits of one process: {}.", none,
@@ -142,18 +149,9 @@ double SimulatedOverLink(AllReduceAlgorithm algorithm, double bytes,
 
 // %% d2l/several-machines
 void SeveralMachines(Cell& cell) {
-  std::string why = WhyNone();
   const std::int64_t n = cell.BySize(1 << 18, 1 << 22, 1 << 24);
-  std::vector<double> numbers;
-  if (why.empty()) {
-    absl::StatusOr<std::vector<double>> returned = RunInFreshProcess(
-        kProbe, {absl::StrCat(n)}, std::chrono::seconds(60),
-        {"mpirun", "--allow-run-as-root", "--oversubscribe", "-np", "2"});
-    if (returned.ok()) numbers = *returned;
-    if (!returned.ok()) why = std::string(returned.status().message());
-  }
-  if (!why.empty()) return ShowNothing(cell, why);
-
+  const absl::StatusOr<std::vector<double>> returned = RunTwo(n);
+  if (!returned.ok()) return ShowNothing(cell, returned.status());
   std::vector<Device> devices = AllDevices();
   if (devices.size() > 2) devices.resize(2);
   std::vector<Tensor> data;
@@ -168,12 +166,11 @@ void SeveralMachines(Cell& cell) {
   const auto two = [&](const std::string& label, int column) {
     std::vector<double> samples;
     for (int round = 0; round < kRounds; ++round) {
-      samples.push_back(numbers.at(1 + 5 * round + column));
+      samples.push_back(returned->at(1 + 5 * round + column));
     }
     return cell.Report(Sampled(label, "cpu:0 of each, virtual", "s", samples));
   };
   const Figure eighth = two("star of an eighth, two processes", 0);
-  const double bytes = 4.0 * n;
   std::vector<Figure> measured, simulated;
   std::cout << absl::StrFormat("  %-18s%14s%16s%14s\n", FormatBytes(4 * n),
                                "one process", "two processes", "simulated");
@@ -183,7 +180,7 @@ void SeveralMachines(Cell& cell) {
     simulated.push_back(cell.Report(
         PerRepeat(name + ", simulated", "s", eighth, measured[0],
                   [&](double part, double star) {
-                    return SimulatedOverLink(kShown[i], bytes, part, star);
+                    return SimulatedOverLink(kShown[i], 4.0 * n, part, star);
                   })));
     std::cout << absl::StrFormat("  %-18s%14s%16s%14s\n", name,
                                  Median(one[i].completion), Median(measured[i]),
@@ -191,9 +188,10 @@ void SeveralMachines(Cell& cell) {
   }
   std::cout << absl::StrFormat("  %-18s%14s%16s\n", "MPI_Allreduce", "",
                                Median(two("MPI_Allreduce", 4)));
-  cell.Claim("Between processes sums have the bits of one process: {}.",
-             Counted(numbers[0] == 3, "3 asked for",
-                     absl::StrFormat("%.0f of 3 algorithms", numbers[0])));
+  cell.Claim(
+      "Between processes sums have the bits of one process: {}.",
+      Counted(returned->front() == 3, "3 asked for",
+              absl::StrFormat("%.0f of 3 algorithms", returned->front())));
   cell.Claim("Between processes the split takes {} as long.",
              Given(SeveralDevices(),
                    Less(one[1].completion, measured[1], kClearly), "devices"),
