@@ -267,7 +267,7 @@ def build(root, exercise):
 
 def sentence(verdict, text):
     """The verdict, and a sentence below it."""
-    return say(verdict) + "\n" + textwrap.indent(textwrap.fill(text, 78), "  ")
+    return say(verdict) + "\n" + fill(text, "  ")
 
 
 def run(program, arguments, seconds=SECONDS):
@@ -357,14 +357,27 @@ def watch(root, exercise):
 # ---- What is shown.
 
 
-def show(paragraph_list, first="", width=80):
+def fill(text, indent=""):
+    """The text in lines of 80 columns, of which a Chinese character takes two. A
+    line may end behind one, but punctuation does not begin the next."""
+    lines, columns = [""], 0
+    for token in re.findall(r"[\u2e80-\uffff][，。：；、！？）”]*|[^\s\u2e80-\uffff]+ ?| ",
+                            text):
+        width = sum(2 if c > "\u2e80" else 1 for c in token.rstrip())
+        if lines[-1] and len(indent) + columns + width > 80:
+            lines.append("")
+            columns = 0
+        lines[-1] += token
+        columns += width + len(token) - len(token.rstrip())
+    return "\n".join(indent + line.rstrip() for line in lines)
+
+
+def show(paragraph_list, first=""):
     for paragraph in paragraph_list:
         if paragraph.startswith("```"):
             print(textwrap.indent("\n".join(paragraph.splitlines()[1:-1]), "    "))
         else:
-            print(textwrap.fill(first + paragraph, width,
-                                subsequent_indent="  " if
-                                paragraph.startswith("- ") else ""))
+            print(fill(first + paragraph))
         first = ""
         print()
 

@@ -123,6 +123,13 @@ class Texts(Workspace):
         self.assertEqual(half.hints, [["一。"]])
         self.assertEqual(why.title, "Why?")
 
+    def test_lines_have_eighty_columns(self):
+        self.assertEqual(exercises.fill("ab " * 30, "  "),
+                         "  " + " ".join(["ab"] * 26) + "\n  ab ab ab ab")
+        self.assertEqual(exercises.fill("好" * 38 + "，a 好。"),
+                         "好" * 38 + "，a\n好。")
+        self.assertEqual(exercises.fill("好" * 40 + "。"), "好" * 39 + "\n好。")
+
     def test_the_untouched_file_is_made_of_the_solution(self):
         self.assertEqual(exercises.untouched(SOLUTION), STUB)
 

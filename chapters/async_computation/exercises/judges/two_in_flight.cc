@@ -29,7 +29,7 @@ using RunSteps = void(int steps, Device device,
 void JudgeOne(const Judging& judging, RunSteps* answer, int steps) {
   const Device device = TryGpu();
   Stream& stream = CurrentStream(device);
-  const std::string input = Say("%d steps of 2 ms each", steps);
+  const std::string input = Say("%d steps of 5 ms each", steps);
   const auto done = std::make_shared<std::atomic<int>>(0);
   int asked = 0, most = 0;
   std::optional<Gate> gate;  // within the first step
@@ -39,7 +39,7 @@ void JudgeOne(const Judging& judging, RunSteps* answer, int steps) {
     ++asked;
     most = std::max(most, asked - *done);
     stream.HostCallback([done] {
-      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
       ++*done;
     });
   });
@@ -60,7 +60,7 @@ void JudgeOne(const Judging& judging, RunSteps* answer, int steps) {
   if (most > 2) {
     judging.Wrong(
         {input, Say("%d steps in flight", most), "2 at most",
-         most == steps
+         most > 3
              ? "Nothing bounds the run-ahead, nor the memory of what is "
                "queued. "
                "Record an event behind each step, and wait for an older one."
