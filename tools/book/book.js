@@ -1,0 +1,47 @@
+// The questions: what happened is hidden until an answer is chosen. Without
+// JavaScript, and on paper, everything shows.
+"use strict";
+
+document.documentElement.classList.add("js");
+
+addEventListener("DOMContentLoaded", () => {
+  const articles = [...document.querySelectorAll("article")].filter(
+      (article) => article.querySelector(".choices"));
+  const all = document.querySelector("button.all");
+  const words = all && {show: all.textContent, hide: all.dataset.hide};
+
+  function show(article, shown, chosen = null) {
+    article.classList.toggle("hidden-answer", !shown);
+    for (const button of article.querySelectorAll(".choices button")) {
+      button.setAttribute("aria-pressed", String(button === chosen));
+    }
+    if (!all) return;
+    const hidden = articles.some((one) => one.classList.contains("hidden-answer"));
+    all.textContent = hidden ? words.show : words.hide;
+  }
+
+  for (const article of articles) {
+    for (const button of article.querySelectorAll(".choices button")) {
+      button.addEventListener("click", () => show(article, true, button));
+    }
+    show(article, false);
+  }
+  if (all) {
+    all.hidden = articles.length === 0;
+    all.addEventListener("click", () => {
+      const hidden = articles.some((one) => one.classList.contains("hidden-answer"));
+      for (const article of articles) show(article, hidden);
+    });
+  }
+  // The answers of a page above may have moved what the address names.
+  const target = location.hash && document.getElementById(
+      decodeURIComponent(location.hash.slice(1)));
+  if (target) target.scrollIntoView();
+});
+
+// On paper nothing can be unfolded.
+addEventListener("beforeprint", () => {
+  for (const details of document.querySelectorAll("details:not(.timeline)")) {
+    details.open = true;
+  }
+});

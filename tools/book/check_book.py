@@ -1,0 +1,384 @@
+#!/usr/bin/env python3
+"""Checks the pages that //:book wrote, in a headless Chromium.
+
+Usage: tools/book/check_book.py [book] [--screenshots=DIR] [--chromium=PATH]
+
+On each page it looks for messages on the console, for links and frames that lead
+nowhere, for pictures without a text that stands for them, for contrast below 4.5 in
+light and dark, and for a page wider than a phone or larger than 3 MB. It answers
+questions and unfolds a timeline with real mouse and key events, and looks at the page
+on paper. How long drawing took is printed, not judged.
+
+Exits with 0 if all is well, 1 if not, and 77, "not checked", if there is no Chromium
+(Debian: sudo apt-get install chromium). Needs only Python's library.
+"""
+import argparse
+import base64
+import html.parser
+import os
+import shutil
+import sys
+import tempfile
+import urllib.parse
+
+HERE = os.path.dirname(os.path.realpath(__file__))
+sys.path.insert(0, os.path.join(HERE, "../../tests"))
+from check_timeline_page import NOT_CHECKED, Browser  # noqa: E402
+
+MAX_BYTES = 3_000_000
+PHONE, DESK = (360, 740), (1200, 900)
+# Elsewhere a page may lead, but not to load anything from there.
+SITES = ("https://d2l.ai/", "https://zh.d2l.ai/", "https://pytorch.org/",
+         "https://github.com/")
+
+# [text, colours, contrast] of what has less than 4.5. Texts of drawings are left out:
+# they stand on shapes.
+LOW_CONTRAST = """(() => {
+  const parse = (colour) => {
+    const [r, g, b, a = 1] = colour.match(/[\\d.]+/g).map(Number);
+    return [r, g, b, a];
+  };
+  const luminance = ([r, g, b]) => {
+    const linear = [r, g, b].map((c) => c / 255).map(
+        (c) => c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4);
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2];
+  };
+  const over = (front, back) => front.slice(0, 3).map(
+      (c, i) => c * front[3] + back[i] * (1 - front[3]));
+  const background = (element) => {
+    if (!element) return [255, 255, 255];
+    const colour = parse(getComputedStyle(element).backgroundColor);
+    return colour[3] === 1 ? colour.slice(0, 3)
+                           : over(colour, background(element.parentElement));
+  };
+  const found = new Map();
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (walker.nextNode()) {
+    const text = walker.currentNode.textContent.trim();
+    const element = walker.currentNode.parentElement;
+    if (!text || element.closest("svg")) continue;
+    const back = background(element);
+    const front = over(parse(getComputedStyle(element).color), back);
+    const [low, high] = [luminance(front), luminance(back)].sort((a, b) => a - b);
+    const contrast = (high + 0.05) / (low + 0.05);
+    if (contrast < 4.5) found.set(`${front} on ${back}`, [text.slice(0, 40), contrast]);
+  }
+  return [...found];
+})()"""
+
+# Elements that need a text alternative and have none.
+UNNAMED = """[...document.querySelectorAll('img, svg, iframe, [role=img], [role=region]')]
+  .filter((e) => !e.closest('svg svg')).filter((e) => {
+    const ids = (e.getAttribute('aria-labelledby') || '').split(/\\s+/).filter(Boolean);
+    const words = ids.map((id) => (document.getElementById(id) || {}).textContent || '');
+    return !(e.getAttribute('alt') || e.title || e.getAttribute('aria-label') ||
+             words.join('').trim());
+  }).map((e) => e.outerHTML.slice(0, 120))"""
+
+# Where a page is wider than the window.
+TOO_WIDE = """document.documentElement.scrollWidth <= innerWidth ? [] :
+  [...document.querySelectorAll('main *, header *')].filter(
+    (e) => e.getBoundingClientRect().right > innerWidth + 1).slice(0, 5)
+    .map((e) => e.outerHTML.slice(0, 100))"""
+
+
+class Links(html.parser.HTMLParser):
+    """The addresses, names and forbidden things in a page."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.urls, self.ids, self.scripts, self.faults = [], set(), [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        for name, value in attrs:
+            if name in ("href", "src"):
+                self.urls.append((tag, value or ""))
+            if name in ("id", "name"):
+                if name == "id" and value in self.ids:
+                    self.faults.append(f"the id {value} twice")
+                self.ids.add(value)
+            if name.startswith("on"):
+                self.faults.append(f"{name}={value}")
+        if tag == "script":
+            self.scripts.append(dict(attrs).get("src"))
+
+
+class Check:
+    def __init__(self, browser, folder, screenshots):
+        self.browser = browser
+        self.folder = folder
+        self.screenshots = screenshots
+        self.failures = 0
+        self.page = ""
+        self.links = {}
+
+    def expect(self, what, ok, detail=""):
+        if not ok:
+            self.failures += 1
+            print(f"FAILED: {self.page}: {what} {detail}")
+
+    def read_links(self, name):
+        if name not in self.links:
+            with open(os.path.join(self.folder, name), encoding="utf-8") as file:
+                self.links[name] = Links(file.read())
+        return self.links[name]
+
+    def size(self, width, height):
+        self.browser.call("Emulation.setDeviceMetricsOverride", width=width,
+                          height=height, deviceScaleFactor=1, mobile=False)
+
+    def media(self, media="", scheme="light"):
+        self.browser.call("Emulation.setEmulatedMedia", media=media, features=[
+            {"name": "prefers-color-scheme", "value": scheme}])
+
+    def open(self, name, settle=True):
+        self.page = name
+        self.browser.events.clear()
+        self.browser.call("Page.navigate", url="about:blank")
+        self.browser.wait_for("Page.loadEventFired")
+        self.browser.events.clear()
+        self.browser.call("Page.navigate", url="file://" + urllib.parse.quote(
+            os.path.join(self.folder, name)))
+        self.browser.wait_for("Page.loadEventFired")
+        if settle:
+            self.browser.settle()
+
+    def picture(self, name):
+        if not self.screenshots:
+            return
+        path = os.path.join(self.screenshots, f"{self.page[:-5]}-{name}.png")
+        self.browser.screenshot(path)
+
+    def check_events(self):
+        for event in self.browser.events:
+            method, params = event.get("method"), event.get("params", {})
+            if method in ("Runtime.exceptionThrown", "Runtime.consoleAPICalled",
+                          "Log.entryAdded"):
+                self.expect("no message on the console", False, str(params)[:400])
+            elif method == "Network.requestWillBeSent":
+                url = params["request"]["url"]
+                self.expect("nothing but this folder is asked for", url.startswith(
+                    ("file://" + urllib.parse.quote(self.folder), "data:", "about:")), url)
+        self.browser.events.clear()
+
+    def check_links(self, name):
+        links = self.read_links(name)
+        self.expect("no handlers in the text, and no id twice", not links.faults,
+                    links.faults[:3])
+        self.expect("the book's script alone", set(links.scripts) <= {"book.js"},
+                    links.scripts)
+        for tag, url in links.urls:
+            if url.startswith(SITES) and tag == "a" or url == "data:,":
+                continue
+            parts = urllib.parse.urlsplit(url)
+            self.expect("the link leads somewhere", not parts.scheme and not parts.netloc,
+                        url)
+            target = urllib.parse.unquote(parts.path) or name
+            path = os.path.join(self.folder, target)
+            inside = os.path.realpath(path).startswith(os.path.realpath(self.folder) + "/")
+            self.expect("the link leads to a file of the book",
+                        inside and os.path.isfile(path), url)
+            if parts.fragment and target.endswith(".html") and os.path.isfile(path):
+                self.expect("the link leads to a place", urllib.parse.unquote(
+                    parts.fragment) in self.read_links(target).ids, url)
+
+    def check_looks(self):
+        for scheme in ("light", "dark"):
+            self.media(scheme=scheme)
+            self.browser.settle()
+            low = self.browser.value(LOW_CONTRAST)
+            self.expect(f"contrast, {scheme}", not low, low[:4])
+            self.picture(scheme)
+        self.media()
+        unnamed = self.browser.value(UNNAMED)
+        self.expect("text alternatives", not unnamed, unnamed[:3])
+        self.expect("one first heading", self.browser.value(
+            "document.querySelectorAll('h1').length") == 1)
+        self.expect("a title and a language", self.browser.value(
+            "Boolean(document.title.trim() && document.documentElement.lang)"))
+        self.size(*PHONE)
+        self.browser.settle()
+        wide = self.browser.value(TOO_WIDE)
+        self.expect("no wider than a phone", not wide, wide)
+        self.picture("phone")
+        self.size(*DESK)
+        self.browser.settle()
+
+    def where(self, element):
+        """The middle of what the expression names, once it is in sight."""
+        return self.browser.value(
+            f"((e) => {{ e.scrollIntoView({{block: 'center', behavior: 'instant'}}); "
+            "const box = e.getBoundingClientRect(); "
+            "return [box.left + box.width / 2, box.top + box.height / 2]; })"
+            f"({element})")
+
+    def press(self, key):
+        text = {"text": "\r"} if key == "Enter" else {"text": key} if len(key) == 1 else {}
+        codes = {"Enter": 13, "Tab": 9}
+        for kind in ("keyDown", "keyUp"):
+            self.browser.call("Input.dispatchKeyEvent", type=kind, key=key, code=key,
+                              windowsVirtualKeyCode=codes.get(key, 0),
+                              **(text if kind == "keyDown" else {}))
+        self.browser.settle()
+
+    def check_questions(self):
+        """One by the mouse, one by the keys, the rest all together."""
+        asking = self.browser.value(
+            "[...document.querySelectorAll('article')].filter("
+            "(a) => a.querySelector('.choices')).map((a) => a.id)")
+        visible = ("((a) => getComputedStyle(a.querySelector('.answer')).display !== "
+                   "'none')(document.getElementById('%s'))")
+        for i, name in enumerate(asking):
+            self.expect(f"{name}: the answer is hidden at first",
+                        not self.browser.value(visible % name))
+            button = f"document.getElementById('{name}').querySelector('.choices button')"
+            if i % 2 == 0:
+                self.browser.click(*self.where(button))
+            else:
+                # From what stands before it, by Tab.
+                self.where(button)
+                self.browser.value(f"{button}.closest('.ask').tabIndex = -1, "
+                                   f"{button}.closest('.ask').focus(), 0")
+                self.press("Tab")
+                self.expect(f"{name}: Tab reaches the choices", self.browser.value(
+                    f"document.activeElement === {button}"))
+                self.press("Enter")
+            self.expect(f"{name}: an answer shows it", self.browser.value(visible % name))
+            self.expect(f"{name}: the choice is marked", self.browser.value(
+                f"{button}.getAttribute('aria-pressed')") == "true")
+        if asking:
+            self.picture("answered")
+            everything = "document.querySelector('button.all')"
+            for shown in (False, True):
+                self.browser.click(*self.where(everything))
+                self.expect("all answers hide and show", all(
+                    self.browser.value(visible % name) == shown for name in asking))
+
+    def check_timeline(self):
+        """Unfolds one by a key, and uses it."""
+        summary = "document.querySelector('.timeline summary')"
+        if not self.browser.value(f"Boolean({summary})"):
+            return
+        loaded = "performance.getEntriesByType('resource').filter(" \
+                 "(e) => e.name.includes('/timelines/')).length"
+        self.expect("a folded timeline is not loaded", self.browser.value(loaded) == 0)
+        self.where(summary)
+        self.browser.value(f"{summary}.focus(), 0")
+        self.press("Enter")
+        self.expect("Enter unfolds the timeline", self.browser.value(
+            f"{summary}.parentElement.open"))
+        frame = "document.querySelector('.timeline iframe')"
+        self.where(frame)
+        self.browser.value(
+            f"new Promise((done) => {{ const f = {frame}; let left = 200; const look = () => "
+            "{ performance.getEntriesByType('resource').some((e) => e.name.includes("
+            "'/timelines/')) || !--left ? setTimeout(done, 500) : setTimeout(look, 50); }; "
+            "look(); })")
+        tree = self.browser.call("Page.getFrameTree")["frameTree"]
+        frames = [one["frame"] for one in tree.get("childFrames", [])
+                  if "/timelines/" in one["frame"]["url"]]
+        self.expect("the timeline is loaded", len(frames) == 1, frames)
+        if not frames:
+            return
+        world = self.browser.call("Page.createIsolatedWorld",
+                                  frameId=frames[0]["id"])["executionContextId"]
+
+        def inside(expression):
+            return self.browser.call("Runtime.evaluate", expression=expression,
+                                     contextId=world, returnByValue=True)["result"]["value"]
+
+        self.expect("the timeline tells its calls",
+                    "call" in inside("document.getElementById('summary').textContent"))
+        self.browser.click(*self.where(frame))
+        self.browser.key("Escape")
+        self.browser.key("n")
+        self.expect("the timeline takes keys",
+                    not inside("document.getElementById('panel').hidden"))
+        self.where(frame)
+        self.picture("timeline")
+
+    def check_paper(self, name):
+        self.open(name)
+        self.media("print")
+        self.browser.settle()
+        hidden = self.browser.value(
+            "[...document.querySelectorAll('.answer')].filter("
+            "(a) => getComputedStyle(a).display === 'none').length")
+        self.expect("paper shows every answer", hidden == 0, hidden)
+        self.expect("paper has no buttons", self.browser.value(
+            "[...document.querySelectorAll('button')].every("
+            "(b) => !b.getClientRects().length)"))
+        if self.screenshots:
+            pdf = self.browser.call("Page.printToPDF", printBackground=True)["data"]
+            with open(os.path.join(self.screenshots, name[:-5] + ".pdf"), "wb") as file:
+                file.write(base64.b64decode(pdf))
+        self.media()
+
+    def check_without_script(self, name):
+        self.browser.call("Emulation.setScriptExecutionDisabled", value=True)
+        self.open(name, settle=False)  # which is done by a script
+        hidden = self.browser.value(
+            "[...document.querySelectorAll('.answer')].filter("
+            "(a) => getComputedStyle(a).display === 'none').length")
+        self.expect("without JavaScript every answer shows", hidden == 0, hidden)
+        self.browser.call("Emulation.setScriptExecutionDisabled", value=False)
+
+    def check_page(self, name):
+        self.size(*DESK)
+        self.media()
+        self.open(name)
+        took = self.browser.value(
+            "((t) => t.loadEventEnd - t.startTime)"
+            "(performance.getEntriesByType('navigation')[0])")
+        size = os.path.getsize(os.path.join(self.folder, name))
+        print(f"{name}: {size / 1000:,.0f} kB, drawn after {took:.0f} ms")
+        self.expect("at most 3 MB", size <= MAX_BYTES, size)
+        self.check_links(name)
+        if name.startswith("timelines"):
+            self.check_events()
+            return
+        self.check_questions()
+        self.check_looks()
+        self.check_timeline()
+        self.check_events()
+        self.check_paper(name)
+        self.check_without_script(name)
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", nargs="?", default="book")
+    parser.add_argument("--screenshots", metavar="DIR", help="where to write pictures")
+    parser.add_argument("--chromium", metavar="PATH")
+    arguments = parser.parse_args()
+    folder = os.path.realpath(arguments.folder)
+    if not os.path.isfile(os.path.join(folder, "style.css")):
+        print(f"{arguments.folder} is no book. Make one: bazel run //:book")
+        return 1
+    program = arguments.chromium or shutil.which("chromium") or shutil.which(
+        "chromium-browser") or shutil.which("google-chrome")
+    if not program:
+        print("Not checked: there is no Chromium. Debian: sudo apt-get install chromium")
+        return NOT_CHECKED
+    if arguments.screenshots:
+        os.makedirs(arguments.screenshots, exist_ok=True)
+    pages = sorted(name for name in os.listdir(folder) if name.endswith(".html"))
+    with tempfile.TemporaryDirectory() as profile_dir:
+        browser = Browser(program, profile_dir)
+        try:
+            for domain in ("Page", "Runtime", "Log", "Network", "Performance"):
+                browser.call(domain + ".enable")
+            check = Check(browser, folder, arguments.screenshots)
+            for name in pages:
+                check.check_page(name)
+        finally:
+            browser.close()
+    print(f"{len(pages)} pages, " + (f"{check.failures} failures" if check.failures
+                                     else "all is well."))
+    return 1 if check.failures or not pages else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,308 @@
+#!/usr/bin/python3
+"""Runs the lessons and writes the course as a book: a folder of pages.
+
+  bazel run //:book                                      both languages, to book/
+  bazel run //:book -- --lang=en --size=course
+  bazel run //:book -- --python=~/peers/bin/python       the course's own cells too
+  bazel run //:book -- --against=last/results.json       and what has changed since
+  bazel run //:book -- --compare=laptop.json,server.json machines beside each other
+
+The pages need no network; book/results.json holds all that was measured. Names are
+relative to the directory in which you typed the command.
+"""
+import argparse
+import datetime
+import json
+import os
+import platform
+import re
+import selectors
+import shutil
+import subprocess
+import sys
+import time
+
+import results
+
+LANGUAGES = ("en", "zh")
+SIZES = ("small", "course", "large")
+MOST_CALLS = 10_000  # of a timeline: about 1 MB
+LONGEST = 1800  # seconds that a lesson may take
+
+
+def say(text):
+    print(text, flush=True)
+
+
+def user_path(path):
+    """Relative to where the user typed the command, which `bazel run` leaves."""
+    return os.path.join(os.environ.get("BUILD_WORKING_DIRECTORY", ""),
+                        os.path.expanduser(path))
+
+
+def workspace():
+    return os.environ.get("BUILD_WORKSPACE_DIRECTORY") or os.path.realpath(
+        os.path.join(os.path.dirname(os.path.realpath(__file__)), "../.."))
+
+
+def chapters(root):
+    """Their names, in the course's order."""
+    with open(os.path.join(root, "chapters/chapters.bzl"), encoding="utf-8") as file:
+        return re.findall(r'(?m)^    "(\w+)": \d+,$', file.read())
+
+
+def machine():
+    name = platform.processor() or platform.machine()
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as file:
+            name = re.search(r"model name\s*: (.*)", file.read())[1]
+    except (OSError, TypeError):
+        pass
+    parts = [name, f"{len(os.sched_getaffinity(0))} cores", platform.node()]
+    if shutil.which("nvidia-smi"):
+        found = subprocess.run(["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"],
+                               capture_output=True, text=True, timeout=60, check=False)
+        parts += found.stdout.split("\n")[:-1] if found.returncode == 0 else []
+    return ", ".join(parts)
+
+
+def run_program(command, limit, lang="en"):
+    """Why it failed, or ""."""
+    environment = dict(os.environ, LC_ALL="zh_CN.UTF-8" if lang == "zh" else "C.UTF-8")
+    try:
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                              stderr=subprocess.PIPE, timeout=limit, check=False,
+                              env=environment)
+    except subprocess.TimeoutExpired:
+        return f"It was stopped after {limit} s."
+    except OSError as error:
+        return str(error)
+    if done.returncode == 0:
+        return ""
+    errors = done.stderr.decode(errors="replace").strip()[-4000:]
+    code = (f"signal {-done.returncode}" if done.returncode < 0
+            else f"exit code {done.returncode}")
+    return f"{os.path.basename(command[0])} ended with {code}.\n{errors}"
+
+
+def run_lesson(name, lang, options, out):
+    """The lesson's results; if it wrote none, only why."""
+    file = os.path.join(out, f"{name}.{lang}.json")
+    if os.path.exists(file):
+        os.remove(file)
+    failure = run_program(
+        [os.path.join(options.programs, name, "lesson"), f"--size={options.size}",
+         f"--json={file}", f"--svg={os.path.join(out, 'drawings')}",
+         *options.lesson_flags], LONGEST, lang)
+    try:
+        lesson = results.read_run(file)["lessons"][0]
+        os.remove(file)
+    except (OSError, ValueError):
+        lesson = results.fit({"lesson": name, "title": name.replace("_", " ")},
+                             results.LESSON)
+        failure = failure or "It wrote no results."
+    lesson.update(lang=lang, failure=failure)
+    return lesson
+
+
+def run_timelines(lesson, options, out):
+    """A page for each cell, of a run of its own: the recording costs time."""
+    folder = os.path.join(out, "timelines")
+    os.makedirs(folder, exist_ok=True)
+    for cell in lesson["cells"]:
+        file = re.sub(r"[^\w-]+", "-", f"{lesson['lesson']}-{cell['id']}") + ".html"
+        failure = run_program(
+            [os.path.join(options.programs, lesson["lesson"], "lesson"),
+             f"--size={options.size}", f"--cell={cell['id']}",
+             f"--html={os.path.join(folder, file)}", f"--trace_calls={MOST_CALLS}",
+             *options.lesson_flags], LONGEST)
+        if not failure and os.path.exists(os.path.join(folder, file)):
+            lesson["timelines"].append({"id": cell["id"], "file": file})
+
+
+def run_python(lesson, options):
+    """What the course's own cells print in that interpreter."""
+    cells = [{"id": cell["id"], "python": cell["python"]}
+             for cell in lesson["cells"] if cell["python"]]
+    script = os.path.join(os.path.dirname(os.path.realpath(__file__)), "run_cells.py")
+    found = {"version": "", "cells": []}
+    while cells:
+        answers, error = ask_python([options.python, script], cells, options.limit)
+        if answers and not found["version"]:
+            found["version"] = answers[0].get("version", "")
+        found["cells"] += answers[1:]
+        cells = cells[len(answers[1:]):]
+        if cells:  # the interpreter ended, or hangs, in the first of these
+            found["cells"].append({"id": cells[0]["id"], "printed": "", "error": error})
+            cells = cells[1:] if answers else []
+    lesson["pytorch"] = results.fit(found, results.LESSON["pytorch"])
+
+
+def ask_python(command, cells, limit):
+    """([its lines], why there are no more)."""
+    read, write = os.pipe()
+    try:
+        process = subprocess.Popen([*command, str(write)], stdin=subprocess.PIPE,
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                                   pass_fds=[write])
+    except OSError as error:
+        os.close(read)
+        return [], str(error)
+    finally:
+        os.close(write)
+    try:
+        process.stdin.write(json.dumps({"cells": cells, "limit": limit}).encode())
+        process.stdin.close()
+    except BrokenPipeError:
+        pass
+    text, error = b"", ""
+    with selectors.DefaultSelector() as selector:
+        selector.register(read, selectors.EVENT_READ)
+        while True:
+            # A cell stops itself after `limit`, unless a call of a library does not
+            # return; the first line takes an import of PyTorch.
+            if not selector.select(2 * limit + 60):
+                error = f"Stopped after {2 * limit + 60:g} s without an answer."
+                process.kill()
+                break
+            part = os.read(read, 1 << 16)
+            if not part:
+                break
+            text += part
+    os.close(read)
+    errors = process.stderr.read().decode(errors="replace").strip()
+    process.stderr.close()
+    code = process.wait()
+    answers = [json.loads(line) for line in text.splitlines() if line.endswith(b"}")]
+    return answers, error or (errors.splitlines() or [f"It ended with code {code}."])[-1]
+
+
+def counts(lesson):
+    claims = [claim["verdict"] for cell in lesson["cells"] for claim in cell["claims"]]
+    return ", ".join(f"{claims.count(verdict)} {verdict}" for verdict in results.VERDICTS)
+
+
+def run_all(options, out):
+    names = chapters(workspace())
+    steps = len(names) * (len(options.languages) + (not options.no_timelines) +
+                          bool(options.python))
+    run = {"machine": machine(), "lessons": [],
+           "date": datetime.datetime.now().strftime("%Y-%m-%d %H:%M")}
+    step = 0
+
+    def begin(what):
+        nonlocal step
+        step += 1
+        print(f"[{step:2}/{steps}] {what} ...", end=" ", flush=True)
+        return time.monotonic()
+
+    for name in names:
+        first = None
+        for lang in options.languages:
+            started = begin(f"{name}, {lang}")
+            lesson = run_lesson(name, lang, options, out)
+            run["lessons"].append(lesson)
+            say(f"{time.monotonic() - started:.0f} s: {counts(lesson)}")
+            if lesson["failure"]:
+                say("  " + lesson["failure"].replace("\n", "\n  "))
+            if first is not None:  # the same for all languages
+                continue
+            first = lesson
+            if not options.no_timelines:
+                started = begin(f"{name}, timelines")
+                run_timelines(lesson, options, out)
+                say(f"{time.monotonic() - started:.0f} s: {len(lesson['timelines'])}")
+            if options.python:
+                started = begin(f"{name}, PyTorch")
+                run_python(lesson, options)
+                errors = sum(bool(one["error"]) for one in lesson["pytorch"]["cells"])
+                say(f"{time.monotonic() - started:.0f} s: "
+                    f"{len(lesson['pytorch']['cells'])} cells, {errors} with an error")
+        for lesson in run["lessons"]:
+            if lesson["lesson"] == name:
+                lesson.update(timelines=first["timelines"], pytorch=first["pytorch"])
+    return run
+
+
+def read_options():
+    parser = argparse.ArgumentParser(
+        prog="bazel run //:book --", description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--lang", default=",".join(LANGUAGES),
+                        help="en, zh, or both (the default): en,zh")
+    parser.add_argument("--size", default="small", choices=SIZES,
+                        help="of the lessons; small is the default")
+    parser.add_argument("--out", default=os.path.join(workspace(), "book"), metavar="DIR",
+                        help="where to write; book/ in the checkout is the default")
+    parser.add_argument("--python", metavar="PROGRAM",
+                        help="an interpreter with PyTorch, to run the course's own cells")
+    parser.add_argument("--limit", type=float, default=60, metavar="SECONDS",
+                        help="for each of these cells; 60 is the default")
+    parser.add_argument("--devices", help="for the lessons, as cpu:0,cpu:1")
+    parser.add_argument("--no_timelines", action="store_true",
+                        help="leave out the recordings, a third of the time")
+    parser.add_argument("--results", metavar="FILE",
+                        help="write the pages of this results.json again; run nothing")
+    parser.add_argument("--against", metavar="FILE",
+                        help="say what changed since these results")
+    parser.add_argument("--compare", metavar="FILE,FILE",
+                        help="compare the results of several machines; run nothing")
+    parser.add_argument("--programs", default="chapters", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    options.languages = list(dict.fromkeys(options.lang.split(",")))
+    for lang in options.languages:
+        if lang not in LANGUAGES:
+            parser.error(f"--lang={lang} asked for; there are en and zh. Say --lang=en.")
+    options.lesson_flags = [f"--devices={options.devices}"] if options.devices else []
+    options.programs = os.path.abspath(options.programs)
+    if options.python:
+        path = user_path(options.python)
+        options.python = path if os.path.exists(path) else shutil.which(options.python)
+        if not options.python:
+            parser.error(f"--python={path} asked for; there is no such program. Make it: "
+                         "python3 -m venv ~/peers && ~/peers/bin/pip install torch numpy")
+    return options
+
+
+def main():
+    options = read_options()
+    try:
+        import pages  # pylint: disable=import-outside-toplevel
+    except ImportError as error:
+        sys.exit(f"{sys.executable} has no module {error.name}. On Debian: sudo apt-get "
+                 "install python3-jinja2 python3-markdown python3-pygments")
+    out = os.path.abspath(user_path(options.out))
+    started = time.monotonic()
+    book = pages.Book(workspace(), out)
+    try:
+        os.makedirs(out, exist_ok=True)
+        if options.compare:
+            names = options.compare.split(",")
+            runs = [results.read_run(user_path(name)) for name in names]
+            book.write_comparison(runs, [os.path.basename(name) for name in names],
+                                  options.languages)
+            first = "compare"
+        else:
+            # Before anything runs.
+            before = options.against and results.read_run(user_path(options.against))
+            drawings = os.path.join(out, "drawings")
+            if options.results:
+                file = user_path(options.results)
+                run = results.read_run(file)
+                drawings = os.path.join(os.path.dirname(file), "drawings")
+            else:
+                run = run_all(options, out)
+                with open(os.path.join(out, "results.json"), "w", encoding="utf-8") as file:
+                    json.dump(run, file, ensure_ascii=False, indent=1)
+            book.write_all(run, options.languages, drawings, before)
+            first = "index"
+    except (OSError, ValueError) as error:
+        sys.exit(f"Error: {error}")
+    page = os.path.join(out, pages.page_name(first, options.languages[0]))
+    say(f"Written in {time.monotonic() - started:.0f} s. Open file://{page}")
+    failed = not options.compare and any(lesson["failure"] for lesson in run["lessons"])
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

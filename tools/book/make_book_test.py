@@ -1,0 +1,303 @@
+#!/usr/bin/env python3
+"""Tests the book's generator on small results, made here."""
+import copy
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+HERE = os.path.dirname(os.path.realpath(__file__))
+sys.path.insert(0, HERE)
+import check_book  # noqa: E402
+import make_book  # noqa: E402
+import results  # noqa: E402
+import words  # noqa: E402
+
+# The packages are Debian's, as make_book.py's interpreter is.
+PYTHON = "/usr/bin/python3"
+HAS_PACKAGES = subprocess.run([PYTHON, "-c", "import jinja2, markdown, pygments"],
+                              capture_output=True, check=False).returncode == 0
+
+SVG = ('<svg xmlns="http://www.w3.org/2000/svg" width="100" height="50">'
+       '<title>old</title><defs><marker id="arrow"/></defs>'
+       '<path marker-end="url(#arrow)" d="M 0 0"/><text onclick="alert(1)">t</text>'
+       '<script>alert(1)</script><a href="javascript:alert(1)"><text>u</text></a>'
+       '<rect fill="url(https://example.org)"/></svg>')
+
+
+def cell(**more):
+    return dict({
+        "id": "004/In2", "number": "2.1", "title": "A clock", "section": "d2l 13.2.1",
+        "context": "Ten *times*.", "python": "with Benchmark('numpy'):\n    pass",
+        "course_printed": "numpy: 0.2660 sec", "predict": "how much?",
+        "choices": ["all", "none"], "learn": "wait.", "output": "printed here",
+        "source": {"file": "chapters/async_computation/lesson.cc", "line": 3,
+                   "text": "int x = 1;"},
+        "figures": [{"name": "host library, completion (host)", "unit": "s",
+                     "median": 0.0112, "low": 0.011, "high": 0.012}],
+        "claims": [{"text": "It is {}.", "verdict": "HOLDS", "meaning": "It is 2x.",
+                    "number": "2x", "evidence": "9 repeats", "reason": "none"}],
+        "drawings": [{"name": "the drawing", "file": "/elsewhere/a.svg"}]}, **more)
+
+
+def lesson(*cells, **more):
+    return dict({"lesson": "async_computation", "number": 2, "title": "Async",
+                 "section": "13.2 https://d2l.ai/a.html", "lang": "en", "size": "small",
+                 "devices": [{"name": "cpu:0", "kind": "virtual"}],
+                 "cells": list(cells)}, **more)
+
+
+class Results(unittest.TestCase):
+    def test_whatever_the_json_holds_it_has_the_shape(self):
+        for odd in (None, 3, "x", [], [None, {"cells": 7}], {"lesson": {"a": 1}},
+                    {"lesson": "x", "number": float("nan"), "cells": [None, {"figures": [
+                        {"median": "1", "low": True}], "claims": [{"verdict": "<b>"}]}]}):
+            run = results.fit_run(odd)
+            self.assertEqual(run, results.fit_run(run))
+            for one in run["lessons"]:
+                for each in one["cells"]:
+                    for claim in each["claims"]:
+                        self.assertIn(claim["verdict"], results.VERDICTS)
+
+    def test_control_characters_are_left_out(self):
+        self.assertEqual(results.fit("a\x00\x1b[1mb\n\ud800", ""), "a[1mb\n")
+
+    def test_a_file_that_is_no_run_is_named(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "x.json")
+            for text in ("{", "[]", "[" * 100_000, '{"lessons": []}'):
+                with open(path, "w", encoding="utf-8") as file:
+                    file.write(text)
+                with self.assertRaisesRegex(ValueError, re.escape(path)):
+                    results.read_run(path)
+
+    def test_changes(self):
+        before = results.fit_run(lesson(cell()))
+        self.assertEqual(results.changes(before, before, "en"), ([], [], []))
+        after = copy.deepcopy(before)
+        figure = after["lessons"][0]["cells"][0]["figures"][0]
+        figure.update(low=0.0119, high=0.02)  # they overlap
+        self.assertEqual(results.changes(before, after, "en"), ([], [], []))
+        figure.update(low=0.0121)
+        after["lessons"][0]["cells"][0]["claims"][0]["verdict"] = "FAILS"
+        claims, figures, unlike = results.changes(before, after, "en")
+        self.assertEqual([(was["verdict"], now["verdict"]) for _, was, now in claims],
+                         [("HOLDS", "FAILS")])
+        self.assertEqual(len(figures), 1)
+        self.assertEqual(unlike, [])
+        after["lessons"][0]["size"] = "course"
+        self.assertEqual(results.changes(before, after, "en")[1:],
+                         ([], ["async_computation"]))
+
+    def test_claims_of_the_same_text_are_told_apart(self):
+        claims = [dict(cell()["claims"][0], verdict=v) for v in ("HOLDS", "FAILS")]
+        run = results.fit_run(lesson(cell(claims=claims)))
+        found = results.by_key(run, "en", "claims", "text")
+        self.assertEqual([one["verdict"] for _, one in found.values()],
+                         ["HOLDS", "FAILS"])
+        self.assertEqual(results.changes(run, run, "en")[0], [])
+
+    def test_comparison_has_a_column_for_each_run(self):
+        first = results.fit_run(lesson(cell()))
+        second = results.fit_run(lesson(cell(id="other", number="2.2")))
+        (_, cells), = results.compared([first, second], "en")
+        self.assertEqual([[one is None for one in claims[0][1]]
+                          for _, claims, _ in cells], [[False, True], [True, False]])
+
+    def test_values(self):
+        for value, unit, text in ((2.38, "s", "2.38 s"), (0.058, "s", "58.0 ms"),
+                                  (0, "s", "0 ns"), (3 << 20, "B", "3 MiB"), (7, "", "7"),
+                                  (1.894, "x", "1.89x"), (1234567, "", "1,234,567"),
+                                  (float("inf"), "x", "infx"), (-0.5, "s", "-500 ms")):
+            self.assertEqual(results.format_value(value, unit), text)
+
+
+class Program(unittest.TestCase):
+    def test_the_chapters_are_those_of_the_list(self):
+        names = make_book.chapters(os.path.join(HERE, "../.."))
+        self.assertIn("async_computation", names)
+        self.assertEqual(len(names), len(set(names)))
+
+    def run_stub(self, text):
+        with tempfile.TemporaryDirectory() as folder:
+            program = os.path.join(folder, "x", "lesson")
+            os.makedirs(os.path.dirname(program))
+            with open(program, "w", encoding="utf-8") as file:
+                file.write("#!/bin/bash\n" + text)
+            os.chmod(program, 0o755)
+            options = type("Options", (), {"programs": folder, "size": "small",
+                                           "lesson_flags": []})
+            return make_book.run_lesson("x", "en", options, folder)
+
+    def test_a_lesson_that_wrote_nothing_says_why(self):
+        one = self.run_stub("echo because >&2; kill -SEGV $$")
+        self.assertEqual(one["cells"], [])
+        self.assertRegex(one["failure"], "signal 11\\.\nbecause")
+        self.assertEqual(self.run_stub("true")["failure"], "It wrote no results.")
+
+    def test_a_lesson_that_failed_half_way_keeps_what_it_wrote(self):
+        text = json.dumps(lesson(cell(error="it broke")))
+        one = self.run_stub(f"echo '{text.replace(chr(39), chr(39) * 2)}' "
+                            '> "${2#--json=}"; exit 1')
+        self.assertEqual([each["error"] for each in one["cells"]], ["it broke"])
+        self.assertIn("exit code 1", one["failure"])
+
+    def test_an_interpreter_that_ends_says_so_for_a_cell(self):
+        with tempfile.TemporaryDirectory() as folder:
+            fake = os.path.join(folder, "python")
+            with open(fake, "w", encoding="utf-8") as file:
+                file.write('#!/bin/bash\necho "No module named torch" >&2; exit 1')
+            os.chmod(fake, 0o755)
+            one = results.fit(lesson(cell()), results.LESSON)
+            make_book.run_python(one, type("Options", (), {"python": fake, "limit": 1}))
+            self.assertEqual([each["error"] for each in one["pytorch"]["cells"]],
+                             ["No module named torch"])
+
+    def test_the_runner_is_like_a_notebook(self):
+        # With modules of the same names in place of PyTorch and NumPy.
+        with tempfile.TemporaryDirectory() as folder:
+            with open(os.path.join(folder, "numpy.py"), "w", encoding="utf-8"):
+                pass
+            with open(os.path.join(folder, "torch.py"), "w", encoding="utf-8") as file:
+                file.write("from unittest.mock import MagicMock\nimport sys\n"
+                           "class Fake(MagicMock): pass\nm = Fake()\nm.__version__ = '9'\n"
+                           "m.cuda.is_available.return_value = False\n"
+                           "m.cuda.device_count.return_value = 0\n"
+                           "m.get_num_threads.return_value = 1\nsys.modules['torch'] = m\n")
+            cells = [{"id": "a", "python": "n = 2\nprint('x')\nn * 21"},
+                     {"id": "b", "python": "!ls"},
+                     {"id": "c", "python": "n.nothing"},
+                     {"id": "d", "python": "while True: pass"},
+                     {"id": "e", "python": "print('cuda:1', n)"}]
+            os.environ["PYTHONPATH"] = folder
+            try:
+                answers, _ = make_book.ask_python(
+                    [sys.executable, os.path.join(HERE, "run_cells.py")], cells, 0.5)
+            finally:
+                del os.environ["PYTHONPATH"]
+        self.assertEqual(answers[0]["version"], "PyTorch 9, CPU, 1 threads")
+        self.assertEqual([(one["printed"], one["error"], one["note"])
+                          for one in answers[1:]],
+                         [("x\n42\n", "", ""), ("", "", "shell"),
+                          ("", "AttributeError: 'int' object has no attribute 'nothing'",
+                           ""), ("", "Stopped after 0.5 s.", ""), ("cpu 2\n", "", "cpu")])
+
+
+@unittest.skipUnless(HAS_PACKAGES, "needs third_party/book-packages.txt")
+class Pages(unittest.TestCase):
+    def make(self, run, *flags, drawings=()):
+        """The pages by name, as make_book.py writes them from results."""
+        with tempfile.TemporaryDirectory() as folder:
+            os.mkdir(os.path.join(folder, "drawings"))
+            for name, text in drawings:
+                with open(os.path.join(folder, "drawings", name), "w",
+                          encoding="utf-8") as file:
+                    file.write(text)
+            file = os.path.join(folder, "results.json")
+            with open(file, "w", encoding="utf-8") as out:
+                json.dump(run, out)
+            out = os.path.join(folder, "out")
+            done = subprocess.run(
+                [PYTHON, os.path.join(HERE, "make_book.py"), f"--results={file}",
+                 f"--out={out}", *(flag.replace("FILE", file) for flag in flags)],
+                capture_output=True, text=True, check=False)
+            self.assertEqual(done.stderr, "")
+            pages = {}
+            for name in os.listdir(out):
+                with open(os.path.join(out, name), encoding="utf-8") as one:
+                    pages[name] = one.read()
+            return pages
+
+    def test_a_cell_has_all_its_parts(self):
+        pages = self.make(lesson(cell()), drawings=[("a.svg", SVG)])
+        page = pages["async_computation.html"]
+        for text in ("Ten <em>times</em>.", "how much?", ">all</button>", "printed here",
+                     "266 ms", "11.2 ms", "It is 2x.", "9 repeats", "wait.",
+                     "https://d2l.ai/a.html", "--cell=004/In2", 'role="img"',
+                     "<title id=", "the drawing</title>",
+                     "async_computation-lesson.html#line-3", "--python="):
+            self.assertIn(text, page)
+        self.assertIn("成立", pages["async_computation.zh.html"])
+        self.assertIn("https://zh.d2l.ai/a.html", pages["async_computation.zh.html"])
+        self.assertIn("front end", pages["glossary.html"])
+
+    def test_drawings_keep_no_scripts_and_have_ids_of_their_own(self):
+        page = self.make(lesson(cell()), drawings=[("a.svg", SVG)])["async_computation.html"]
+        svg = re.search("<svg.*?</svg>", page, re.DOTALL)[0]
+        for text in ("script", "alert", "onclick", "example.org", "<a ", ">old<"):
+            self.assertNotIn(text, svg)
+        name = re.search(r'marker id="([\w-]+)"', svg)[1]
+        self.assertNotEqual(name, "arrow")
+        self.assertIn(f"url(#{name})", svg)
+
+    def test_hostile_names_inject_nothing(self):
+        evil = ('"><script>alert(1)</script><img src=x onerror=alert(1)>'
+                "[x](javascript:alert(1)) {{ 7 * 191 }} '")
+
+        def poison(value, key=""):
+            if isinstance(value, dict):
+                return {k: poison(v, k) for k, v in value.items()}
+            if isinstance(value, list):
+                return [poison(v, key) for v in value]
+            return evil if isinstance(value, str) and key not in ("lang",) else value
+
+        run = poison(results.fit_run(lesson(cell())))
+        run["lessons"][0]["pytorch"]["cells"] = [dict.fromkeys(
+            ("id", "printed", "error", "note"), evil)]
+        run["lessons"][0]["timelines"] = [{"id": evil, "file": "../../" + evil}]
+        run["lessons"][0]["source"] = {"file": "/etc/passwd", "line": 1, "text": evil}
+        for flags in ((), ("--against=FILE",), ("--compare=FILE,FILE",)):
+            pages = self.make(run, *flags)
+            for name, text in pages.items():
+                self.assertRegex(name, r"^[\w.-]+$")
+                if not name.endswith(".html"):
+                    continue
+                links = check_book.Links(text)
+                self.assertEqual(links.faults, [])
+                self.assertEqual(set(links.scripts), {"book.js"})
+                for _, url in links.urls:
+                    self.assertNotIn("javascript", url.split("#")[0].split(".html")[0]
+                                     .replace("javascript-alert", ""))
+                    self.assertNotRegex(url, r"^(\w+:(?!//d2l|//zh|,)|/|\.\.)")
+                self.assertNotIn("1337", text)
+
+    def test_what_failed_is_said(self):
+        page = self.make(lesson(cell(error="boom"), failure="exit code 1"))
+        self.assertIn("boom", page["async_computation.html"])
+        self.assertIn("did not run to its end", page["async_computation.html"])
+        self.assertIn("did not run to its end", page["index.html"])
+        self.assertIn("exit code 1", self.make(lesson(failure="exit code 1"))[
+            "async_computation.html"])
+
+    def test_python_column(self):
+        one = lesson(cell(), pytorch={"version": "PyTorch 9", "cells": [
+            {"id": "004/In2", "printed": "numpy: 0.5000 sec\n", "error": "E: e",
+             "note": "cpu"}]})
+        page = self.make(one)["async_computation.html"]
+        for text in ("500 ms", "PyTorch 9", "E: e", "There is no GPU"):
+            self.assertIn(text, page)
+        self.assertNotIn("--python=", page)
+
+    def test_comparison_and_changes(self):
+        run = lesson(cell())
+        self.assertIn("All verdicts are what they were",
+                      self.make(run, "--against=FILE")["index.html"])
+        page = self.make(run, "--compare=FILE,FILE")["compare.html"]
+        self.assertIn("It is ….", page)
+        self.assertEqual(page.count('class="badge holds"'), 2)
+
+    def test_every_word_of_the_templates_has_a_chinese_one(self):
+        asked = set()
+        for folder, _, names in os.walk(os.path.join(HERE, "templates")):
+            for name in names:
+                with open(os.path.join(folder, name), encoding="utf-8") as file:
+                    asked |= set(re.findall(r"""_\(['"](.+?)['"]\)""", file.read()))
+        self.assertGreater(len(asked), 30)
+        self.assertEqual(asked - set(words.CHINESE), set())
+
+
+if __name__ == "__main__":
+    unittest.main()

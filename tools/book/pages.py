@@ -1,0 +1,317 @@
+"""The pages of the book, from runs (results.py), templates and the lessons' texts."""
+import functools
+import html
+import os
+import re
+import xml.etree.ElementTree as ElementTree
+
+import jinja2
+import markdown
+import markdown.treeprocessors
+import pygments
+import pygments.formatters
+import pygments.lexers
+import pygments.util
+
+import results
+from words import CHINESE
+
+HERE = os.path.dirname(os.path.realpath(__file__))
+LANGUAGES = {"en": "English", "zh": "中文"}
+STYLES = {"light": "xcode", "dark": "github-dark"}
+SVG = "http://www.w3.org/2000/svg"
+# What the drawings are made of. Anything else is left out.
+SVG_ELEMENTS = {"svg", "g", "defs", "marker", "path", "rect", "line", "circle", "ellipse",
+                "polyline", "polygon", "text", "tspan", "title", "desc"}
+
+
+def slug(text):
+    return re.sub(r"[^\w-]+", "-", text)
+
+
+def page_name(name, lang):
+    return f"{slug(name)}.html" if lang == "en" else f"{slug(name)}.{lang}.html"
+
+
+class _SafeLinks(markdown.treeprocessors.Treeprocessor):
+    def run(self, root):
+        for element in root.iter():
+            for name in ("href", "src"):
+                url = element.get(name)
+                if url is not None and not re.match(r"(https?://|#|[\w./-]+(#|$))", url):
+                    del element.attrib[name]
+
+
+def _markdown():
+    converter = markdown.Markdown(extensions=["tables", "fenced_code", "codehilite",
+                                              "sane_lists"],
+                                  extension_configs={"codehilite": {"guess_lang": False}})
+    # A "<" is a "<".
+    converter.preprocessors.deregister("html_block")
+    converter.inlinePatterns.deregister("html")
+    converter.treeprocessors.register(_SafeLinks(converter), "safe_links", 0)
+    return converter
+
+
+@functools.lru_cache(maxsize=None)
+def prose(text):
+    return jinja2.utils.markupsafe.Markup(_markdown().convert(text))
+
+
+@functools.lru_cache(maxsize=None)
+def code(text, language, **options):
+    try:
+        lexer = pygments.lexers.get_lexer_by_name(language)
+    except pygments.util.ClassNotFound:
+        lexer = pygments.lexers.TextLexer()
+    formatter = pygments.formatters.HtmlFormatter(**options)
+    return jinja2.utils.markupsafe.Markup(pygments.highlight(text, lexer, formatter))
+
+
+def style_sheet():
+    """style.css, and the colours of code."""
+    with open(os.path.join(HERE, "style.css"), encoding="utf-8") as file:
+        style = file.read()
+    light, dark = (
+        pygments.formatters.HtmlFormatter(style=STYLES[kind]).get_style_defs(".highlight")
+        for kind in ("light", "dark"))
+    # The panel's own background; and no mark of errors, as fragments have some.
+    light, dark = (re.sub(r"(?m)^(pre|td|span\.linenos|\.highlight( \.(hll|err))?) \{.*\n?",
+                          "", sheet) for sheet in (light, dark))
+    return f"{style}\n{light}\n@media screen and (prefers-color-scheme: dark) {{\n{dark}\n}}\n"
+
+
+def drawing(text, prefix, title, description):
+    """The SVG, to stand within a page: only known elements, with ids of its own, and
+    text alternatives. None if it cannot be read."""
+    ElementTree.register_namespace("", SVG)
+    try:
+        root = ElementTree.fromstring(text)
+    except ElementTree.ParseError:
+        return None
+    if root.tag != f"{{{SVG}}}svg":
+        return None
+
+    def clean(element):
+        for child in list(element):
+            if not str(child.tag).startswith(f"{{{SVG}}}") or (
+                    child.tag.split("}")[1] not in SVG_ELEMENTS):
+                element.remove(child)
+            else:
+                clean(child)
+        for name, value in list(element.attrib.items()):
+            local = name.split("}")[-1].lower()
+            if local.startswith("on") or local in ("href", "style"):
+                del element.attrib[name]
+            elif "url(" in value:
+                element.set(name, re.sub(r"url\(.*", "", value) if not re.fullmatch(
+                    r"url\(#[\w-]+\)", value) else value.replace("#", f"#{prefix}-"))
+            elif name == "id":
+                element.set(name, f"{prefix}-{value}")
+
+    clean(root)
+    for name in ("title", "desc"):
+        for old in root.findall(f"{{{SVG}}}{name}"):
+            root.remove(old)
+    for i, (name, words) in enumerate((("title", title), ("desc", description))):
+        element = ElementTree.Element(f"{{{SVG}}}{name}", {"id": f"{prefix}-{name}"})
+        element.text = words
+        root.insert(i, element)
+    root.set("role", "img")
+    root.set("aria-labelledby", f"{prefix}-title")
+    root.set("aria-describedby", f"{prefix}-desc")
+    for name in ("width", "height"):
+        size = root.attrib.pop(name, "")
+        if name == "width" and re.fullmatch(r"[\d.]+", size):
+            root.set("style", f"max-width: {size}px")
+    # HTML has no use for namespaces.
+    return jinja2.utils.markupsafe.Markup(
+        re.sub(r'\sxmlns(:\w+)?="[^"]*"', "", ElementTree.tostring(root, encoding="unicode")))
+
+
+def read(*path):
+    """The file's text, "" if there is none."""
+    try:
+        with open(os.path.join(*path), encoding="utf-8") as file:
+            return file.read()
+    except (OSError, UnicodeDecodeError):
+        return ""
+
+
+def exercises(text):
+    """{name: exercise} of an exercises.md: title, facts, task, and what is folded."""
+    found = {}
+    for section in re.split(r"(?m)^## ", text)[1:]:
+        head, _, rest = section.partition("\n")
+        name, _, title = head.partition(":")
+        facts = re.match(r"\s*((- \w+: .*\n( +.*\n)*)*)", rest)
+        # What is folded begins with a label of its own: "**Hint 1:** …".
+        parts = re.split(r"(?m)^\*\*([^*:：]+)[:：]\*\*", rest[facts.end():])
+        found[name.strip()] = {
+            "name": name.strip(), "title": title.strip(),
+            "facts": {key: " ".join(value.split()) for key, value in re.findall(
+                r"(?m)^- (\w+): (.*(?:\n +.*)*)", facts[1])},
+            "task": parts[0].strip(),
+            "folded": [(label.strip(), body.strip())
+                       for label, body in zip(parts[1::2], parts[2::2])]}
+    return found
+
+
+def timed_lines(printed):
+    """{label: seconds} of lines as "Run on GPU1 time: 1.2626 sec"."""
+    return {label.strip(): float(seconds) for label, seconds in re.findall(
+        r"(?m)^(.*?)(?:\s*\btime)?:\s*(\d+(?:\.\d+)?) sec\s*$", printed)}
+
+
+class Book:
+    """Writes the pages of one run to a folder."""
+
+    def __init__(self, workspace, out):
+        self.workspace = workspace
+        self.out = out
+        self.rows = results.json.loads(read(HERE, "rows.json"))
+        self.sources = set()
+
+    def words(self, lang):
+        return (lambda text: CHINESE.get(text, text)) if lang == "zh" else (lambda text: text)
+
+    def write(self, name, text):
+        path = os.path.join(self.out, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+
+    def render(self, template, name, lang, **fields):
+        environment = jinja2.Environment(
+            loader=jinja2.FileSystemLoader(os.path.join(HERE, "templates")), autoescape=True,
+            trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined)
+        environment.filters.update(prose=prose, slug=slug, value=results.format_value)
+        environment.globals.update(
+            _=self.words(lang), lang=lang, code=code,
+            page=lambda other: page_name(other, lang),
+            translations=[(other, LANGUAGES[other], page_name(name, other))
+                          for other in self.languages if other != lang])
+        self.write(page_name(name, lang), environment.get_template(template).render(**fields))
+
+    def write_all(self, run, languages, drawings, before=None):
+        """run: of results.py. drawings: the folder of the SVGs. before: an earlier run,
+        or None."""
+        self.languages = languages
+        self.drawings = drawings
+        self.write("style.css", style_sheet())
+        self.write("book.js", read(HERE, "book.js"))
+        for lang in languages:
+            lessons = [self.chapter(lesson, lang)
+                       for lesson in results.lessons_in(run, lang).values()]
+            changed = results.changes(before, run, lang) if before else None
+            self.render("index.html", "index", lang, run=run, lessons=lessons,
+                        before=before, changed=changed)
+            cells = [(lesson, cell) for lesson in lessons for cell in lesson["cells"]]
+            places = [{"url": f"{page_name(lesson['lesson'], lang)}#{cell['slug']}",
+                       "name": f"{cell['number']} {cell['title']}"} for lesson, cell in cells]
+            for i, (_, cell) in enumerate(cells):
+                cell["previous"] = places[i - 1] if i else None
+                cell["next"] = places[i + 1] if i + 1 < len(places) else None
+            for lesson in lessons:
+                self.render("chapter.html", lesson["lesson"], lang, lesson=lesson)
+            self.render("glossary.html", "glossary", lang,
+                        text=read(self.workspace, "chapters", "glossary.md"))
+
+    def write_comparison(self, runs, names, languages):
+        self.languages = languages
+        self.write("style.css", style_sheet())
+        self.write("book.js", read(HERE, "book.js"))
+        for lang in languages:
+            self.render("compare.html", "compare", lang, runs=list(zip(names, runs)),
+                        table=results.compared(runs, lang),
+                        index=os.path.exists(os.path.join(self.out, page_name("index", lang))))
+
+    def chapter(self, lesson, lang):
+        """The lesson, with what its page needs besides."""
+        lesson = dict(lesson)
+        url = re.search(r"https://[\w./-]+", lesson["section"])
+        lesson["book"] = url[0] if url else ""
+        if lang == "zh":
+            lesson["book"] = lesson["book"].replace("https://d2l.ai/", "https://zh.d2l.ai/")
+        lesson["section"] = lesson["section"].replace(url[0] if url else "", "").strip(" ,\n，")
+        if not re.fullmatch(r"\w+", lesson["lesson"]):
+            folder = ""
+        else:
+            folder = os.path.join(self.workspace, "chapters", lesson["lesson"])
+        to_do = self.exercises(folder, lang) if folder else []
+        timelines = {one["id"]: slug(one["file"][:-5]) + ".html"
+                     for one in lesson["timelines"]}
+        printed = {one["id"]: one for one in lesson["pytorch"]["cells"]}
+        cells = []
+        for cell in lesson["cells"]:
+            cell = dict(cell, slug=slug(cell["id"]), pytorch=printed.get(cell["id"]))
+            timeline = timelines.get(cell["id"])
+            cell["timeline"] = timeline and f"timelines/{timeline}"
+            cell["source_page"] = self.source_page(lesson, cell["source"], lang)
+            cell["to_do"] = [one for one in to_do if one["cell"] == cell["id"]]
+            files = [one["file"] for one in cell["drawings"] if one["file"]]
+            cell["output"] = "\n".join(
+                line for line in cell["output"].splitlines()
+                if not any(file in line for file in files))
+            cell["svgs"] = self.svgs(lesson, cell, lang)
+            cell["output"] = re.sub(r"\n{3,}", "\n\n", cell["output"]).strip("\n")
+            cell["rows"] = self.three_columns(cell)
+            cells.append(cell)
+        lesson["cells"] = cells
+        ids = [cell["id"] for cell in cells]
+        lesson["to_do"] = [one for one in to_do if one["cell"] not in ids]
+        return lesson
+
+    def exercises(self, folder, lang):
+        """The chapter's, each with the cell that it belongs to, the first it names."""
+        english = exercises(read(folder, "exercises", "exercises.md"))
+        translated = english if lang == "en" else exercises(
+            read(folder, "exercises", f"exercises.{lang}.md"))
+        return [dict(translated.get(name, one), facts=one["facts"],
+                     cell=one["facts"].get("Cells", "").split(",")[0].strip(),
+                     judged=bool(read(folder, "exercises", f"{slug(name)}.cc")))
+                for name, one in english.items()]
+
+    def svgs(self, lesson, cell, lang):
+        found = []
+        for i, one in enumerate(cell["drawings"]):
+            text = read(self.drawings, os.path.basename(one["file"])) if one["file"] else ""
+            svg = text and drawing(
+                text, slug(f"{lesson['lesson']}-{cell['id']}-{i}"), one["name"],
+                self.words(lang)("A drawing of what this cell measured. The verdicts, and "
+                                 "all figures, say it in words and numbers."))
+            if svg:
+                # It stands for the one that was printed.
+                if one["text"]:
+                    cell["output"] = cell["output"].replace(one["text"].strip("\n"), "")
+                found.append((one["name"], svg))
+        return found
+
+    def three_columns(self, cell):
+        """[(label, the course's seconds, PyTorch's, our figure)], None where there is
+        none."""
+        course = timed_lines(cell["course_printed"])
+        here = timed_lines(cell["pytorch"]["printed"]) if cell["pytorch"] else {}
+        names = self.rows.get(cell["id"], {})
+        rows = []
+        for label in dict.fromkeys([*course, *here]):
+            ours = next((figure for figure in cell["figures"]
+                         if names.get(label) and figure["name"].startswith(names[label])),
+                        None)
+            rows.append((label, course.get(label), here.get(label), ours))
+        return rows
+
+    def source_page(self, lesson, source, lang):
+        """The page with the lesson's whole source, which is written once; "" if the file
+        is none of the lessons'."""
+        if not re.fullmatch(r"chapters/\w+/\w+\.cc", source["file"]):
+            return ""
+        name = source["file"][len("chapters/"):-len(".cc")].replace("/", "-")
+        if (name, lang) not in self.sources:
+            text = read(self.workspace, source["file"])
+            if not text:
+                return ""
+            self.sources.add((name, lang))
+            self.render("source.html", name, lang, file=source["file"], text=text,
+                        lesson=lesson)
+        return f"{page_name(name, lang)}#line-{source['line']}"

@@ -1,0 +1,70 @@
+"""What the pages themselves say, in Chinese."""
+
+CHINESE = {
+    "A command of the shell; it is not run.": "这是一条 shell 命令，不运行。",
+    "A drawing of what this cell measured. The verdicts, and all figures, say it in words "
+    "and numbers.": "本单元测量结果的图。结论和全部数据用文字和数字说明了它。",
+    "All figures": "全部数据",
+    "All verdicts are what they were.": "所有结论都与上次相同。",
+    "Computational performance": "计算性能",
+    "Contents": "目录",
+    "Exercise": "练习",
+    "FAILS": "不成立",
+    "Figures whose intervals are apart": "区间互不相交的数据",
+    "Glossary": "术语表",
+    "HOLDS": "成立",
+    "Here it printed": "这里的输出",
+    "Here, C++": "这里的 C++",
+    "Hide all answers": "隐藏所有答案",
+    "INCONCLUSIVE": "无法判断",
+    "It prints nothing.": "它不输出任何内容。",
+    "It was": "上次是",
+    "Languages": "语言",
+    "Machines compared": "机器对比",
+    "More exercises of this chapter": "本章的其他练习",
+    "Next and previous": "前后单元",
+    "Not compared, as it was another size or other devices:":
+        "规模或设备与上次不同，未作比较：",
+    "Not run. An interpreter with PyTorch runs the course's own cell:":
+        "未运行。用装有 PyTorch 的解释器可以运行教材原来的单元：",
+    "Predict:": "预测：",
+    "PyTorch here": "本机的 PyTorch",
+    "Show all answers": "显示所有答案",
+    "Show what happened": "显示结果",
+    "Skip to the text": "跳到正文",
+    "The cell stopped:": "单元中止：",
+    "The chapter of Dive into Deep Learning as lessons that measure what they say. Each "
+    "page shows what this machine said when the book was made.":
+        "《动手学深度学习》“计算性能”一章，写成会测量自己每句话的课程。"
+        "每一页显示成书时这台机器给出的结果。",
+    "The course printed": "教材的输出",
+    "The course, Python": "教材的 Python",
+    "The recording of this cell, to zoom in": "本单元的时间线，可以放大查看",
+    "The recording on a page of its own": "在单独的页面中打开时间线",
+    "The sizes differ: compare verdicts and factors, not times.":
+        "规模不同：请比较结论和倍数，不要比较时间。",
+    "There is no GPU: on the CPU.": "没有 GPU：在 CPU 上运行。",
+    "There is no glossary in this checkout: chapters/glossary.md":
+        "这份源码里没有术语表：chapters/glossary.md",
+    "This cell stopped with an error.": "本单元因错误而中止。",
+    "This lesson did not run to its end.": "这一课没有运行到底。",
+    "This machine did less work than the course's cell: small sizes. To compare times:":
+        "本机的工作量小于教材的单元（小规模）。要比较时间：",
+    "Three columns of figures": "三列数据",
+    "Timeline": "时间线",
+    "What changed since the last run": "与上次运行相比的变化",
+    "What happened": "结果",
+    "You learn:": "你会学到：",
+    "Your prediction": "你的预测",
+    "cells": "个单元",
+    "claims": "论断",
+    "exercise": "练习",
+    "figures": "数据",
+    "interval, 95 %": "95 % 区间",
+    "is": "现在",
+    "median": "中位数",
+    "size": "规模",
+    "the course": "教材",
+    "this machine": "本机",
+    "was": "上次",
+}
