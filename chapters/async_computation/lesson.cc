@@ -32,6 +32,7 @@
 #include "common/lesson/cell.h"
 #include "common/lesson/host_library.h"
 #include "common/lesson/judge.h"
+#include "common/lesson/language.h"
 #include "common/lesson/trace_program.h"
 #include "common/ops/ops.h"
 #include "common/tensor/tensor.h"
@@ -89,32 +90,31 @@ std::map<std::string, Figure> ReportAll(Cell& cell, Device device,
 // Prints what a formula predicted beside what was measured in the same repeats,
 // and judges whether they are the same to within 1.5x.
 Judgement Predicts(const Figure& formula, const Figure& measured) {
-  std::cout << absl::StrFormat("  %s, %-18s  predicted %8s, measured %8s\n",
-                               measured.label, formula.label,
-                               FormatMedian(formula.value, "s"),
-                               FormatMedian(measured.value, "s"));
+  std::cout << Say("  %s, %-18s  predicted %8s, measured %8s\n", measured.label,
+                   formula.label, FormatMedian(formula.value, "s"),
+                   FormatMedian(measured.value, "s"));
   return AboutEqual(formula, measured, 1.5);
 }
 
 // Which of the two costs is the larger, in words.
 std::string Why(const Figure& t1, const Figure& t2) {
   if (LaunchBlocking()) {
-    return "With launch blocking nothing can be held up, so nothing is fitted.";
+    return Say(
+        "With launch blocking nothing can be held up, so nothing is fitted.");
   }
   const double ratio = t1.value.median / t2.value.median;
   if (ratio > 1) {
-    return absl::StrFormat(
-        "t1 is %s t2, and asking costs more beside a device at work.",
-        FormatFactor(ratio));
+    return Say("t1 is %s t2, and asking costs more beside a device at work.",
+               FormatFactor(ratio));
   }
-  return absl::StrFormat("t2 is %s t1: the device is the slower one.",
-                         FormatFactor(1 / ratio));
+  return Say("t2 is %s t1: the device is the slower one.",
+             FormatFactor(1 / ratio));
 }
 
 // Why calls may not return before the work is done.
 std::string WhyLate(const Timing& timing) {
-  if (LaunchBlocking()) return "Launch blocking is on: every call waits.";
-  return absl::StrFormat(
+  if (LaunchBlocking()) return Say("Launch blocking is on: every call waits.");
+  return Say(
       "Asking took %.0f %% of the time: the device works nearly as fast as it "
       "is asked, or its queue was full.",
       100 * timing.enqueue.value.median / timing.completion.value.median);
@@ -169,11 +169,10 @@ MemoryUse UseOf(
 // Why a way to run `kind` needs no less memory than asking alone.
 std::string WhyAsMuch(const std::string& kind, const MemoryUse& asking) {
   if (kind == "kept outputs") {
-    return absl::StrFormat(
-        "At the end the program itself held %s, the queue alone %s.",
-        FormatBytes(asking.held), FormatBytes(asking.queued));
+    return Say("At the end the program itself held %s, the queue alone %s.",
+               FormatBytes(asking.held), FormatBytes(asking.queued));
   }
-  return absl::StrFormat(
+  return Say(
       "%d requests were served by %d blocks: a stream's next operation may use "
       "a block again at once.",
       asking.requests, asking.blocks);
@@ -212,9 +211,9 @@ void In2(Cell& cell) {
       RatioPerRepeat("host / tensors, asked for", host, tensors.enqueue));
   const Figure hardware = cell.Report(
       RatioPerRepeat("host / tensors, done", host, tensors.completion));
-  std::cout << "  The tensors seem " << FormatFactor(gap.value.median)
-            << " as fast as the host; they are "
-            << FormatFactor(hardware.value.median) << ".\n";
+  std::cout << Say("  The tensors seem %s as fast as the host; they are %s.\n",
+                   FormatFactor(gap.value.median),
+                   FormatFactor(hardware.value.median));
   cell.Claim(
       "The gap is {} what the hardware explains: the front end returned early.",
       Less(hardware, gap, kClearly), WhyLate(tensors));
@@ -243,9 +242,9 @@ void In4(Cell& cell) {
   const Timing& asked = t["not waited for"];
   const Timing& done = t["synchronized"];
   for (const Timing& timing : t) {
-    std::cout << absl::StrFormat("  %-14s  the clock shows %s\n",
-                                 timing.enqueue.label,
-                                 FormatMedian(timing.enqueue.value, "s"));
+    std::cout << Say("  %s  the clock shows %s\n",
+                     Padded(timing.enqueue.label, 14),
+                     FormatMedian(timing.enqueue.value, "s"));
   }
   const std::vector<float> a_values = ToVector<float>(a);
   cell.CheckClose("a @ a", ToVector<float>(b),
@@ -281,15 +280,16 @@ void ShowTwoBranches(Cell& cell, const Tensor& a, const Tensor& w) {
 // Why independent work may not run in parallel on one device.
 std::string WhyNotBeside(Device device) {
   const DeviceInfo& info = GetDeviceInfo(device);
-  if (LaunchBlocking()) return "Launch blocking is on: every call waits.";
+  if (LaunchBlocking()) return Say("Launch blocking is on: every call waits.");
   if (info.kind == DeviceKind::kVirtual && info.cores == 1) {
-    return absl::StrCat(device.ToString(),
-                        " has one core: it does one operation after the other, "
-                        "on whichever stream.");
+    return Say(
+        "%s has one core: it does one operation after the other, on whichever "
+        "stream.",
+        device.ToString());
   }
-  return "What does not depend on each other takes as long on two streams as "
-         "on "
-         "one: the front end asks no faster than the device works.";
+  return Say(
+      "What does not depend on each other takes as long on two streams as on "
+      "one: the front end asks no faster than the device works.");
 }
 
 // %% 004/In5
@@ -371,7 +371,8 @@ void ErrorsWithLaunchBlocking(Cell& cell) {
   };
   for (const bool blocking : {false, true}) {
     const LaunchBlockingGuard guard(blocking);
-    std::cout << (blocking ? "With" : "Without") << " launch blocking:\n";
+    std::cout << (blocking ? Say("With launch blocking:\n")
+                           : Say("Without launch blocking:\n"));
     try {
       program();
       cell.Check(false, "index 17 of 10 went unnoticed");
@@ -411,7 +412,7 @@ void PrintPeaks(const std::string& kind,
   const auto peak = [&](const char* way) {
     return FormatMedian(uses.at(way).peak.value, "B");
   };
-  std::cout << absl::StrFormat("  %-15s%10s%15s%10s%10s\n", kind,
+  std::cout << absl::StrFormat("  %s%10s%15s%10s%10s\n", Padded(kind, 15),
                                peak("asking"), peak("synchronizing"),
                                peak("bounds"), peak("reading"));
 }
@@ -426,8 +427,8 @@ void QueueMemory(Cell& cell) {
   const std::int64_t bytes = n * n * sizeof(float);
   Stream& unbounded = NewStream(device, StreamOptions::kUnbounded);
   Stream& bounded = NewStream(device, 8);
-  std::cout
-      << "  peak              asking  synchronizing    bounds   reading\n";
+  std::cout << Say(
+      "  peak              asking  synchronizing    bounds   reading\n");
   for (const std::string kind :
        {"temporaries", "kept outputs", "staging buffers"}) {
     const bool staging = kind == "staging buffers";
@@ -457,9 +458,9 @@ void QueueMemory(Cell& cell) {
     PrintPeaks(kind, uses);
     const MemoryUse& asking = uses["asking"];
     const auto claim = [&](const char* way, const char* does) {
-      cell.Claim(
-          absl::StrCat("Only asking takes {} the ", kind, " of ", does, "."),
-          Less(uses[way].peak, asking.peak, kClearly), WhyAsMuch(kind, asking));
+      cell.Claim(Worded("Only asking takes {} the %s of %s.", kind, does),
+                 Less(uses[way].peak, asking.peak, kClearly),
+                 WhyAsMuch(kind, asking));
     };
     claim("synchronizing", "synchronizing");
     if (kind == "kept outputs") claim("reading", "reading them");
@@ -494,7 +495,8 @@ void Barriers(Cell& cell) {
   cell.Claim("For b alone waitall takes {} as long as wait_to_read.",
              AboutEqual(t["b, waitall"].completion,
                         t["b, wait_to_read"].completion, kClearly),
-             "b is all that the device has to do: the repeats were disturbed.");
+             Say("b is all that the device has to do: the repeats were "
+                 "disturbed."));
   cell.Claim("With more behind b, waitall takes {} as long.",
              Faster(t["more behind b, wait_to_read"],
                     t["more behind b, waitall"], kClearly),
@@ -529,7 +531,7 @@ void Blockers(Cell& cell) {
   for (const auto& reader : readers) {
     const std::string& name = reader.first;
     const Timing& behind = t[name + " behind it"];
-    cell.Claim(name + " takes {} as long behind a product: it waits.",
+    cell.Claim(Worded("%s takes {} as long behind a product: it waits.", name),
                Less(t[name + " after it"].wait, behind.wait, 2),
                WhyLate(behind));
   }
@@ -553,8 +555,8 @@ void Blockers(Cell& cell) {
   cell.Claim(
       "Reading each value takes {} as long as summing on the device.",
       Faster(sums["a sum on the device"], sums["a read for each"], kClearly),
-      "The sum takes a second operation for each value, here as long as "
-      "a read.");
+      Say("The sum takes a second operation for each value, here as long as a "
+          "read."));
 }
 // %%
 

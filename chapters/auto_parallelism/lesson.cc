@@ -32,6 +32,7 @@
 #include "common/lesson/cell.h"
 #include "common/lesson/host_library.h"
 #include "common/lesson/judge.h"
+#include "common/lesson/language.h"
 #include "common/lesson/trace_program.h"
 #include "common/ops/ops.h"
 #include "common/tensor/tensor.h"
@@ -52,7 +53,8 @@ void In2(Cell& cell) {
   for (const DeviceInfo& info : Devices()) {
     std::cout << "  " << info.Describe() << "\n";
   }
-  std::cout << "  GPU1 is " << First() << ", GPU2 is " << Second() << ".\n";
+  std::cout << Say("  GPU1 is %s, GPU2 is %s.\n", First().ToString(),
+                   Second().ToString());
   const int count = static_cast<int>(Devices().size());
   cell.Claim("Devices: {}.",
              Counted(count >= 2, "2 asked for", absl::StrCat(count)),
@@ -65,8 +67,7 @@ class Benchmark {
  public:
   explicit Benchmark(std::string prefix) : prefix_(std::move(prefix)) {}
   ~Benchmark() {
-    std::cout << absl::StrFormat("%s time: %.4f sec\n", prefix_,
-                                 timer_.Seconds());
+    std::cout << Say("%s time: %.4f sec\n", prefix_, timer_.Seconds());
   }
 
  private:
@@ -145,12 +146,14 @@ void In6(Cell& cell) {
   cell.PrintTimes(t);
   CheckSquare(cell, "x1 @ x1", p.x1, y1);
   CheckSquare(cell, "x2 @ x2", p.x2, y2);
-  const std::string fact =
-      absl::StrFormat("%d of GPU2's %d products", left, p.count);
-  std::cout << "  That clock was read with " << fact << " left.\n";
-  cell.Claim("GPU2 takes {} as long as a wait for GPU1 shows.",
-             Faster(t["GPU2, waiting for GPU1"], t["GPU2"], kGain),
-             OneDeviceOr("The clock was read with " + fact + " left."));
+  std::cout << Say(
+      "  That clock was read with %d of GPU2's %d products left.\n", left,
+      p.count);
+  cell.Claim(
+      "GPU2 takes {} as long as a wait for GPU1 shows.",
+      Faster(t["GPU2, waiting for GPU1"], t["GPU2"], kGain),
+      OneDeviceOr(Say("The clock was read with %d of GPU2's %d products left.",
+                      left, p.count)));
 }
 // %%
 
@@ -206,9 +209,9 @@ void In7(Cell& cell) {
   const Figure held_up = HeldUp(cell, calls, p.count * request);
   const Figure lost = LostShare(cell, t["GPU1, then GPU2"],
                                 t["both, the notebook's order"], both, held_up);
-  cell.Claim(absl::StrCat("The notebook's order loses {} of the possible gain: "
-                          "the front end waited for room in ",
-                          First().ToString(), "'s queue."),
+  cell.Claim(Worded("The notebook's order loses {} of the possible gain: the "
+                    "front end waited for room in %s's queue.",
+                    First().ToString()),
              Given(gain, Above(lost, 10), "asked in turn"),
              HeldUpFact(held_up, calls));
   cell.Show(
@@ -413,7 +416,7 @@ void Graph(Cell& cell) {
   const Judgement schedule = FollowsTheData(run.graph);
   cell.Check(EarlyStarts(run.graph) == 0, schedule.evidence);
   cell.Claim("{} operations began before their inputs were there.", schedule,
-             "An operation did not wait for what it reads or overwrites.");
+             Say("An operation did not wait for what it reads or overwrites."));
   cell.Claim("The gradient is {} as fast on two devices.",
              Faster(t["on two"], t["on one device"], kGain),
              OneDeviceOr(AtWork(timeline)));
@@ -499,10 +502,9 @@ void SizeSweep(Cell& cell) {
     sweep.push_back({1.0 * n, Speedup(cell, two, t[size + ", one"])});
     x.push_back(n);
     gains.push_back(sweep.back().ratio.value.median);
-    std::cout << absl::StrFormat(
-        "  n = %-4d  two devices take %8s a product: %s as fast\n", n,
-        FormatDuration(two.completion.value.median / (2 * k)),
-        FormatFactor(gains.back()));
+    std::cout << Say("  n = %-4d  two devices take %8s a product: %s as fast\n",
+                     n, FormatDuration(two.completion.value.median / (2 * k)),
+                     FormatFactor(gains.back()));
     why = WhyNoGain(two.enqueue.value.median, two);
   }
   Plot plot("n", "", "two devices, as fast as one", "x");
@@ -557,7 +559,7 @@ void RandomDag(Cell& cell) {
   const Judgement equal = tally.AllEqual();
   cell.Check(equal.verdict == Verdict::kHolds, equal.evidence);
   cell.Claim("{} values differ from those of one stream.", equal,
-             "An operation did not wait for what it reads or overwrites.");
+             Say("An operation did not wait for what it reads or overwrites."));
 }
 // %%
 

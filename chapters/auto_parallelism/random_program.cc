@@ -5,10 +5,10 @@
 #include <random>
 #include <vector>
 
-#include "absl/strings/str_format.h"
 #include "chapters/auto_parallelism/two_devices.h"
 #include "common/device/device.h"
 #include "common/device/device_table.h"
+#include "common/lesson/language.h"
 #include "common/ops/ops.h"
 
 namespace d2l {
@@ -97,12 +97,11 @@ void Tally::Compare(const std::vector<Value>& got,
 }
 
 Judgement Tally::AllEqual() const {
-  return Counted(
-      wrong_ == 0,
-      absl::StrFormat("%d of %d inputs came from another stream, %d of these "
-                      "from another device",
-                      from_another_stream_, inputs_, from_another_device_),
-      absl::StrFormat("%d of %d", wrong_, values_));
+  return Counted(wrong_ == 0,
+                 Say("%d of %d inputs came from another stream, %d of these "
+                     "from another device",
+                     from_another_stream_, inputs_, from_another_device_),
+                 Say("%d of %d", wrong_, values_));
 }
 
 }  // namespace d2l

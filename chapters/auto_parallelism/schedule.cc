@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "absl/strings/str_format.h"
 #include "common/graph/program_graph.h"
+#include "common/lesson/language.h"
 
 namespace d2l {
 
@@ -46,12 +46,12 @@ Judgement FollowsTheData(const ProgramGraph& graph) {
   const int early = EarlyStarts(graph);
   Judgement schedule =
       Counted(early == 0,
-              absl::StrFormat("%d dependencies, %d of them between streams",
-                              graph.edges().size(), across),
-              absl::StrFormat("%d of %d", early, ops.size()));
+              Say("%d dependencies, %d of them between streams",
+                  graph.edges().size(), across),
+              Say("%d of %d", early, ops.size()));
   if (early == 0 && across == 0) {
     schedule.verdict = Verdict::kInconclusive;
-    schedule.reason = "All ran on one stream, which has only one order.";
+    schedule.reason = Say("All ran on one stream, which has only one order.");
   }
   return schedule;
 }

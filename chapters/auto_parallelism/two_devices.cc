@@ -14,12 +14,14 @@
 #include "common/base/text.h"
 #include "common/device/backend.h"
 #include "common/device/device_table.h"
+#include "common/lesson/language.h"
 
 namespace d2l {
 namespace {
 
-constexpr const char* kBlocking =
-    "With launch blocking every call waits for its own operation.";
+std::string Blocking() {
+  return Say("With launch blocking every call waits for its own operation.");
+}
 
 double PercentOf(double part, const Timing& whole) {
   return 100 * part / whole.completion.value.median;
@@ -29,21 +31,27 @@ int MachineCores() { return CpuBackend().Inventory().devices[0].cores; }
 
 // Whether the calls are the bound.
 std::string CallsFact(double calls, const Timing& timing) {
-  if (LaunchBlocking()) return kBlocking;
+  if (LaunchBlocking()) return Blocking();
   const double percent = PercentOf(calls, timing);
-  return absl::StrFormat("The calls take %.0f %% of the time%s", percent,
-                         percent > 50
-                             ? ": one front end makes them, one by one."
-                             : ", so they are not the bound: what runs at the "
-                               "same time takes longer than alone.");
+  if (percent > 50) {
+    return Say(
+        "The calls take %.0f %% of the time: one front end makes them, one by "
+        "one.",
+        percent);
+  }
+  return Say(
+      "The calls take %.0f %% of the time, so they are not the bound: what "
+      "runs "
+      "at the same time takes longer than alone.",
+      percent);
 }
 
 std::string OneCoreFact(Device device) {
-  std::string fact = absl::StrFormat(
-      "%s has 1 core, on which streams take turns.", device.ToString());
+  std::string fact =
+      Say("%s has 1 core, on which streams take turns.", device.ToString());
   if (MachineCores() > 1) {
-    absl::StrAppendFormat(&fact, " With --devices=%s it has all %d.",
-                          device.ToString(), MachineCores());
+    fact += Say(" With --devices=%s it has all %d.", device.ToString(),
+                MachineCores());
   }
   return fact;
 }
@@ -103,14 +111,14 @@ Judgement CanOverlap(Device device) {
   if (info.kind != DeviceKind::kVirtual) {
     return Counted(true, "2 cores asked for", info.Describe());
   }
-  return Counted(
-      info.cores > 1, "2 asked for",
-      absl::StrFormat("%d core%s", info.cores, info.cores == 1 ? "" : "s"));
+  return Counted(info.cores > 1, "2 asked for",
+                 info.cores == 1 ? Say("%d core", info.cores)
+                                 : Say("%d cores", info.cores));
 }
 
 std::string OneDeviceOr(const std::string& fact) {
   if (First() != Second()) return fact;
-  return absl::StrFormat(
+  return Say(
       "There is only one device, %s: it does one operation after the other.",
       First().ToString());
 }
@@ -127,42 +135,39 @@ std::string WhyNoOverlap(Device device, const Timing& four) {
 std::string WhyNotFull(Device device, const Timing& one, const Timing& four,
                        int products) {
   if (CanOverlap(device).verdict != Verdict::kHolds) return OneCoreFact(device);
-  return absl::StrFormat(
-      "A product takes %s on one stream, and %s on four.",
-      FormatDuration(one.completion.value.median / products),
-      FormatDuration(four.completion.value.median / products));
+  return Say("A product takes %s on one stream, and %s on four.",
+             FormatDuration(one.completion.value.median / products),
+             FormatDuration(four.completion.value.median / products));
 }
 
 std::string WhyNoCopyBeside(Device device, const Timing& products,
                             const Timing& copies) {
-  if (LaunchBlocking()) return kBlocking;
-  std::string why =
-      absl::StrFormat("The copies take %.0f %% as long as the products.",
-                      PercentOf(copies.completion.value.median, products));
+  if (LaunchBlocking()) return Blocking();
+  std::string why = Say("The copies take %.0f %% as long as the products.",
+                        PercentOf(copies.completion.value.median, products));
   const DeviceInfo& info = GetDeviceInfo(device);
   if (info.kind == DeviceKind::kVirtual && info.cores == MachineCores()) {
-    absl::StrAppendFormat(&why,
-                          " %s has all %d of the machine's cores: a copy takes "
-                          "one from the products.",
-                          device.ToString(), info.cores);
+    why +=
+        Say(" %s has all %d of the machine's cores: a copy takes one from the "
+            "products.",
+            device.ToString(), info.cores);
   }
   return why;
 }
 
 std::string HeldUpFact(const Figure& held_up,
                        const std::vector<double>& calls) {
-  if (LaunchBlocking()) return OneDeviceOr(kBlocking);
-  return OneDeviceOr(absl::StrFormat(
-      "Its calls for %s took %s; for %s of these it waited for room.",
-      First().ToString(), FormatDuration(Summarize(calls).median),
-      FormatDuration(held_up.value.median)));
+  if (LaunchBlocking()) return OneDeviceOr(Blocking());
+  return OneDeviceOr(
+      Say("Its calls for %s took %s; for %s of these it waited for room.",
+          First().ToString(), FormatDuration(Summarize(calls).median),
+          FormatDuration(held_up.value.median)));
 }
 
 std::string CallsTake(const Timing& pageable, const Timing& pinned) {
-  return absl::StrFormat(
-      "The calls take %.0f %% of the time, to pinned memory %.0f %%.",
-      PercentOf(pageable.enqueue.value.median, pageable),
-      PercentOf(pinned.enqueue.value.median, pinned));
+  return Say("The calls take %.0f %% of the time, to pinned memory %.0f %%.",
+             PercentOf(pageable.enqueue.value.median, pageable),
+             PercentOf(pinned.enqueue.value.median, pinned));
 }
 
 std::string AtWork(const Timeline& timeline) {
@@ -170,8 +175,8 @@ std::string AtWork(const Timeline& timeline) {
   for (const TimelineRow& row : timeline.rows()) {
     if (row.is_stream) busy += row.busy_seconds;
   }
-  return absl::StrFormat("On average %.2f streams worked at the same time.",
-                         busy / (1e-9 * static_cast<double>(timeline.nanos())));
+  return Say("On average %.2f streams worked at the same time.",
+             busy / (1e-9 * static_cast<double>(timeline.nanos())));
 }
 
 }  // namespace d2l

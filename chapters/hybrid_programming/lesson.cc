@@ -36,6 +36,7 @@
 #include "common/graph/trace.h"
 #include "common/lesson/cell.h"
 #include "common/lesson/judge.h"
+#include "common/lesson/language.h"
 #include "common/nn/hybrid.h"
 #include "common/nn/layers.h"
 #include "common/nn/module.h"
@@ -63,8 +64,9 @@ Device FusingDevice() { return HasDevice(Device()) ? Device() : TryGpu(); }
 std::string Unless(Device device, const std::string& reason) {
   return device.type() == DeviceType::kCpu
              ? reason
-             : "On a GPU a program is one CUDA graph of its operations' own "
-               "kernels; nothing is fused.";
+             : Say("On a GPU a program is one CUDA graph of its operations' "
+                   "own "
+                   "kernels; nothing is fused.");
 }
 
 // Bytes that the device's memory holds at most for a program that `make` makes
@@ -129,27 +131,26 @@ void In1(Cell& cell) {
   });
   for (const Timing& timing : t) {
     const bool first = &timing == t.data();
-    std::cout << absl::StrFormat(
-        "  %-22s  %8s a call, %8s for vectors\n", timing.completion.label,
-        Each(timing.completion, n),
-        FormatMedian((first ? eager : fused).value, "B"));
+    std::cout << Say("  %s  %8s a call, %8s for vectors\n",
+                     Padded(timing.completion.label, 22),
+                     Each(timing.completion, n),
+                     FormatMedian((first ? eager : fused).value, "B"));
   }
   const int asked = ir::CountOperations(traced);
   const int left = ir::CountOperations(compiled.graph());
-  cell.Claim(
-      "Each call asks for its operation: {} where one would do.",
-      Counted(asked == 3 && left == 1, absl::StrFormat("compiled: %d", left),
-              absl::StrCat(asked)),
-      Unless(device, "The compiled program has as many."));
+  cell.Claim("Each call asks for its operation: {} where one would do.",
+             Counted(asked == 3 && left == 1, Say("compiled: %d", left),
+                     absl::StrCat(asked)),
+             Unless(device, Say("The compiled program has as many.")));
   const double saved = t["statement by statement"].completion.value.median / n -
                        t["compiled"].completion.value.median / n;
   cell.Claim("The compiled program is {} as fast.",
              Faster(t["compiled"], t["statement by statement"], 1.1),
-             absl::StrFormat("It saves %s a call, two operations' requests.",
-                             FormatDuration(saved)));
+             Say("It saves %s a call, two operations' requests.",
+                 FormatDuration(saved)));
   cell.Claim("Keeping e and f takes {} the memory of the compiled program.",
              Less(fused, eager, kClearly),
-             Unless(device, "The compiled program kept them as well."));
+             Unless(device, Say("The compiled program kept them as well.")));
 }
 // %%
 
@@ -178,12 +179,13 @@ void C2(Cell& cell) {
   const language::Program y =
       language::Compile(prog, "prog.py", TryGpu()).value();
   language::Program rewritten = y;
-  std::cout << "Inline:  ";
+  std::cout << Say("Inline:  ");
   ir::Inline(rewritten.graph);
   std::cout << language::ToPython(rewritten.graph, rewritten);
   const std::int64_t bytes = ir::Optimize(rewritten.graph).back().peak_bytes;
-  std::cout << "Fold:    " << language::ToPython(rewritten.graph, rewritten);
-  std::cout << "Output:  " << language::Run(rewritten);
+  std::cout << Say("Fold:    ")
+            << language::ToPython(rewritten.graph, rewritten);
+  std::cout << Say("Output:  ") << language::Run(rewritten);
   cell.Check(language::Run(y) == "10\n" && language::Run(rewritten) == "10\n",
              "what the programs print");
 
@@ -191,11 +193,10 @@ void C2(Cell& cell) {
   const std::int64_t calls_left = language::CountCalls(rewritten.graph);
   cell.Claim("The program makes {} calls, rewritten it makes none.",
              Counted(calls == 4 && calls_left == 0,
-                     absl::StrFormat("rewritten: %d", calls_left),
-                     absl::StrCat(calls)));
+                     Say("rewritten: %d", calls_left), absl::StrCat(calls)));
   cell.Claim("It keeps {} in memory for its sums, rewritten nothing.",
              Counted(ir::PeakBytes(y.graph) > 0 && bytes == 0,
-                     absl::StrFormat("rewritten: %s", FormatBytes(bytes)),
+                     Say("rewritten: %s", FormatBytes(bytes)),
                      FormatBytes(ir::PeakBytes(y.graph))));
   const Timings t = cell.TimeInterleaved(
       {{"as written", {TryGpu()}, Loop(100, [&] { language::Run(y); })},
@@ -204,7 +205,7 @@ void C2(Cell& cell) {
         })}});
   cell.Claim("Rewritten, the program runs {} as fast.",
              Faster(t["rewritten"], t["as written"], kClearly),
-             "Printing takes longer than its additions.");
+             Say("Printing takes longer than its additions."));
 }
 // %%
 
@@ -215,12 +216,12 @@ void MlpProgram(Cell& cell) {
   nn::Hybrid compiled = nn::Hybridize(Mlp(512, device));
   compiled(Randn({1, 512}, device));
   if (cell.verbose()) {
-    std::cout << net << "\nAs it was traced:\n" << Body(compiled.traced());
+    std::cout << net << Say("\nAs it was traced:\n") << Body(compiled.traced());
   }
   const std::vector<ir::PassReport> passes =
       compiled.Report().programs.back().passes;
-  std::cout << absl::StrFormat("  %-24s%12s%12s%12s\n", "", "operations",
-                               "peak", "took");
+  std::cout << "  " << Padded("", 24) << Padded("operations", -12)
+            << Padded("peak", -12) << Padded("took", -12) << "\n";
   for (const ir::PassReport& pass : passes) {
     std::cout << absl::StrFormat("  %-24s%12d%12s%12s\n", pass.name,
                                  pass.operations, FormatBytes(pass.peak_bytes),
@@ -230,20 +231,18 @@ void MlpProgram(Cell& cell) {
     ir::CapturedOptions options;
     options.generate_cpp = true;
     const ir::Captured generated(compiled.graph(), options);
-    std::cout << "\nAfter the passes:\n"
-              << Body(compiled.graph()) << "\nThe generated C++:\n"
-              << generated.generated_source();
+    std::cout << Say("\nAfter the passes:\n") << Body(compiled.graph())
+              << Say("\nThe generated C++:\n") << generated.generated_source();
   }
   const ir::PassReport &first = passes.front(), &last = passes.back();
   cell.Claim("The program has {} operations, fewer than it was written with.",
              Counted(last.operations < first.operations,
-                     absl::StrFormat("as written: %d", first.operations),
+                     Say("as written: %d", first.operations),
                      absl::StrCat(last.operations)));
-  cell.Claim(
-      "Between its operations it needs {}, less than as written.",
-      Counted(last.peak_bytes < first.peak_bytes,
-              absl::StrFormat("as written: %s", FormatBytes(first.peak_bytes)),
-              FormatBytes(last.peak_bytes)));
+  cell.Claim("Between its operations it needs {}, less than as written.",
+             Counted(last.peak_bytes < first.peak_bytes,
+                     Say("as written: %s", FormatBytes(first.peak_bytes)),
+                     FormatBytes(last.peak_bytes)));
 }
 // %%
 
@@ -272,7 +271,7 @@ void HybridizeMlp(Cell& cell) {
                             })});
   } else {
     from_cpp = compiled;
-    std::cout << Wrap("No generated C++: " + generated.not_generated() + ".");
+    std::cout << Wrap(Say("No generated C++: %s.", generated.not_generated()));
   }
   const Timings t = cell.TimeInterleaved(alternatives);
   cell.Check(nn::NumParameters(eager) == 164'482, "the number of parameters");
@@ -292,16 +291,15 @@ void HybridizeMlp(Cell& cell) {
   cell.Claim(
       "Compiled, the network is {} as fast.",
       Faster(t["compiled"], without, 1.05),
-      absl::StrFormat(
-          "The products alone take %.0f %% of its time, and no compiler makes "
+      Say("The products alone take %.0f %% of its time, and no compiler makes "
           "them faster.",
           100 * arithmetic.value.median / without.completion.value.median));
   cell.Claim("max(operations * asking, products) predicts {} its time.",
              AboutEqual(predicted, without.completion, 1.5),
-             absl::StrFormat("%d operations, %s to ask for one, %s for the "
-                             "products: they do not hide each other.",
-                             operations, Each(t["an addition"].completion, n),
-                             Each(arithmetic, n)));
+             Say("%d operations, %s to ask for one, %s for the "
+                 "products: they do not hide each other.",
+                 operations, Each(t["an addition"].completion, n),
+                 Each(arithmetic, n)));
 }
 // %%
 
@@ -309,7 +307,7 @@ void HybridizeMlp(Cell& cell) {
 void WidthSweep(Cell& cell) {
   const Device device = TryGpu();
   const int n = cell.BySize(50, 1000, 1000);
-  std::cout << "  width  statements    compiled    products   gain\n";
+  std::cout << Say("  width  statements    compiled    products   gain\n");
   std::vector<Figure> gains;
   Judgement narrowest;
   for (const std::int64_t width : {8, 32, 128, 256, 512}) {
@@ -336,10 +334,9 @@ void WidthSweep(Cell& cell) {
         Each(t[statements].completion, n), Each(t[whole].completion, n),
         Each(t[alone].completion, n), FormatSummary(gains.back().value, "x"));
   }
-  const std::string why =
-      absl::StrFormat("The gain is %s at width 8 and %s at 512.",
-                      FormatFactor(gains.front().value.median),
-                      FormatFactor(gains.back().value.median));
+  const std::string why = Say("The gain is %s at width 8 and %s at 512.",
+                              FormatFactor(gains.front().value.median),
+                              FormatFactor(gains.back().value.median));
   cell.Claim("8 wide, the compiled network is {} as fast.", narrowest, why);
   cell.Claim("8 wide, compiling gains {} as much as 512 wide.",
              Less(gains.back(), gains.front(), kClearly), why);
@@ -353,7 +350,7 @@ void FusedChain(Cell& cell) {
   const std::vector<Tensor> in = {Randn({n}, device), Randn({n}, device)};
   ir::CapturedOptions options;
   options.generate_cpp = true;
-  std::cout << "  operations  one by one      strips   generated\n";
+  std::cout << Say("  operations  one by one      strips   generated\n");
   std::map<int, std::vector<Figure>> figures;  // by length
   std::string no_cpp;
   for (const int length : {1, 2, 5, 10, 20}) {
@@ -384,23 +381,22 @@ void FusedChain(Cell& cell) {
                  absl::StrCat("a chain of ", length, ", bit for bit"));
     }
   }
-  if (!no_cpp.empty()) std::cout << Wrap("No generated C++: " + no_cpp + ".");
+  if (!no_cpp.empty()) std::cout << Wrap(Say("No generated C++: %s.", no_cpp));
   cell.Claim("One by one, twenty operations take {} as long as one.",
              Less(figures[1][0], figures[20][0], 5),
-             "An operation costs more than its share of memory traffic.");
+             Say("An operation costs more than its share of memory traffic."));
   const Figure &first = figures[1].back(), &last = figures[20].back();
   cell.Claim(
-      absl::StrCat("Fused, as ", no_cpp.empty() ? "generated C++" : "strips",
-                   ", twenty operations take {} as long as one."),
+      Worded("Fused, as %s, twenty operations take {} as long as one.",
+             no_cpp.empty() ? "generated C++" : "strips"),
       AboutEqual(last, first, 2),
       Unless(device,
-             absl::StrFormat(
-                 "Arithmetic in the cache is not free: %s for 19 more.",
+             Say("Arithmetic in the cache is not free: %s for 19 more.",
                  FormatDuration(last.value.median - first.value.median))));
   cell.Claim(
       "Ten operations, in strips, are {} as fast as one by one.",
       Less(figures[10][1], figures[10][0], 2),
-      Unless(device, "Their arithmetic takes longer than their traffic."));
+      Unless(device, Say("Their arithmetic takes longer than their traffic.")));
 }
 // %%
 
@@ -415,10 +411,10 @@ Figure CallsToPay(Cell& cell, const std::string& label, double cost, int calls,
   const double saved =
       (before.completion.value.median - after.completion.value.median) / calls;
   std::cout << absl::StrFormat(
-      "  %-30s%10s%14s%12s\n", label, FormatDuration(cost),
+      "  %s%10s%14s%s\n", Padded(label, 30), FormatDuration(cost),
       FormatDuration(std::max(saved, 0.0)),
-      saved > 0 ? absl::StrFormat("%.0f", std::ceil(figure.value.median))
-                : "never");
+      saved > 0 ? absl::StrFormat("%12.0f", std::ceil(figure.value.median))
+                : Padded("never", -12));
   return figure;
 }
 
@@ -450,8 +446,8 @@ Figure NetworkPays(Cell& cell, Device device, std::int64_t width,
 // NetworkPays and CallsToPay stand above this cell.
 void BreakEven(Cell& cell) {
   const Device device = TryGpu();
-  std::cout << absl::StrFormat("  %-30s%10s%14s%12s\n", "", "costs",
-                               "saves a call", "pays after");
+  std::cout << "  " << Padded("", 30) << Padded("costs", -10)
+            << Padded("saves a call", -14) << Padded("pays after", -12) << "\n";
   Figure compiling;
   const Figure narrow = NetworkPays(cell, device, 8, &compiling);
   NetworkPays(cell, device, 512, &compiling);
@@ -482,9 +478,9 @@ void BreakEven(Cell& cell) {
           : Counted(false, "nothing was compiled", "none");
 
   cell.Claim("Tracing and all passes of the network take {}.",
-             Below(compiling, 1e-3), "The passes take most of it.");
+             Below(compiling, 1e-3), Say("The passes take most of it."));
   cell.Claim("8 wide, that has paid after {}.", Below(narrow, 1000),
-             "A call saves too little.");
+             Say("A call saves too little."));
   cell.Claim("The C++ compiler has paid after {} of the chain.", compiler_pays,
              no_cpp.empty() ? "Strips are nearly as fast as generated loops."
                             : "No generated C++: " + no_cpp + ".");
@@ -525,9 +521,9 @@ void HybridizeSave(Cell& cell) {
     }
   }
   cell.Claim("{} numbers of another binary are those of the network.",
-             Counted(equal == 2, "bit for bit", absl::StrCat(equal, " of 2")),
+             Counted(equal == 2, "bit for bit", Say("%d of %d", equal, 2)),
              other.failure.empty()
-                 ? "It has run on another kind of device."
+                 ? Say("It has run on another kind of device.")
                  : absl::StrCat(OtherProgram(), " ", other.failure, "."));
 }
 // %%
@@ -536,7 +532,7 @@ void HybridizeSave(Cell& cell) {
 struct HybridNet : nn::Module {
   Tensor Forward(const Tensor& x) override {
     ++prints;
-    std::cout << "  Forward is run.\n";
+    std::cout << Say("  Forward is run.\n");
     const Tensor h = Relu(hidden(x));
     if (reads && Item(Sum(h)) < 0) return h;
     return halves ? output(h) * 0.5 : output(h);
@@ -558,17 +554,17 @@ void ThreeSurprises(Cell& cell) {
   const Tensor x = Randn({1, 3}, TryGpu());
   nn::Hybrid net = nn::Hybridize(HybridNet());
   auto& module = dynamic_cast<HybridNet&>(net.module());
-  std::cout << "net(x), three times:\n";
+  std::cout << Say("net(x), three times:\n");
   const std::vector<float> first = ToVector<float>(net(x));
   for (int i = 0; i < 2; ++i) net(x);
   const int prints = module.prints;
 
-  std::cout << "A flag is changed. net(x), and Forward(x):\n";
+  std::cout << Say("A flag is changed. net(x), and Forward(x):\n");
   module.halves = true;
   const std::vector<float> frozen = ToVector<float>(net(x));
   const std::vector<float> eager = ToVector<float>(module.Forward(x));
 
-  std::cout << "Forward reads a value. net of a larger x:\n";
+  std::cout << Say("Forward reads a value. net of a larger x:\n");
   module.reads = true;
   bool refused = false;
   try {

@@ -9,10 +9,10 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_format.h"
 #include "common/autograd/tape.h"
 #include "common/data/loader.h"
 #include "common/device/device_table.h"
+#include "common/lesson/language.h"
 #include "common/nn/loss.h"
 #include "common/ops/nn/convolution.h"
 #include "common/ops/nn/pooling.h"
@@ -67,8 +67,7 @@ std::vector<Device> AllDevices() {
 std::string OneDeviceOr(const std::string& fact) {
   const std::vector<Device> devices = AllDevices();
   if (devices.size() > 1) return fact;
-  return absl::StrFormat("There is only one device, %s.",
-                         devices[0].ToString());
+  return Say("There is only one device, %s.", devices[0].ToString());
 }
 
 ScratchNet SmallMlp() { return {MlpParams, MlpForward}; }

@@ -37,6 +37,7 @@
 #include "common/lesson/cell.h"
 #include "common/lesson/host_library.h"
 #include "common/lesson/judge.h"
+#include "common/lesson/language.h"
 #include "common/ops/ops.h"
 #include "common/profiler/key_averages.h"
 #include "common/profiler/profiler.h"
@@ -63,8 +64,7 @@ double Seconds(const Work& work) {
 
 // "alone took 4.10 ms, beside other load 8.30 ms."
 std::string Took(const Figure& a, const Figure& b) {
-  return absl::StrFormat("%s took %s, %s %s.", a.label, Took(a), b.label,
-                         Took(b));
+  return Say("%s took %s, %s %s.", a.label, Took(a), b.label, Took(b));
 }
 
 Figure Report(Cell& cell, const std::string& label, Device device,
@@ -145,12 +145,11 @@ void QuietMachine(Cell& cell) {
   cell.CheckClose("x @ x.T", ToVector<float>(y),
                   HostSquare(ToVector<float>(x), n), 1e-3);
   cell.Claim(
-      absl::StrFormat("Beside %d busy threads the products take {} as long.",
-                      cores),
+      Worded("Beside %d busy threads the products take {} as long.", cores),
       Less(quiet, busy, kClearly),
-      absl::StrFormat(
-          "On %s, %s%s", GetDeviceInfo(device).Describe(), Took(quiet, busy),
-          load.warnings.empty() ? "" : " The machine was not quiet before."));
+      Say("On %s, %s%s", GetDeviceInfo(device).Describe(), Took(quiet, busy),
+          load.warnings.empty() ? ""
+                                : Say(" The machine was not quiet before.")));
 }
 // %%
 
@@ -177,10 +176,9 @@ void FirstProfile(Cell& cell) {
   }
   const KeyAverages averages = prof.KeyAverages();
   PrintAverages(cell, averages);
-  std::cout << "The loop "
-            << Took(Report(cell, "without a profiler", device, without),
-                    Report(cell, "with it", device, with))
-            << "\n\n";
+  std::cout << Say("The loop %s\n\n",
+                   Took(Report(cell, "without a profiler", device, without),
+                        Report(cell, "with it", device, with)));
 
   const std::vector<float> x_values = ToVector<float>(x);
   std::vector<float> expected = HostSquare(x_values, 3);
@@ -208,14 +206,14 @@ void SmallOnTheHost(Cell& cell) {
                   ToVector<float>(MatMul(on_a_device, T(on_a_device))), 1e-5);
 
   const ColdStart cold = MeasureColdStart(cell, "host", count);
-  cell.Claim("The first run takes {} as long as the next.",
-             Less(cold.next_run, cold.first_run, kClearly),
-             absl::StrFormat("The first product's %s are %.0f %% of the first "
-                             "run's %s.",
-                             Took(cold.first_call),
-                             100 * cold.first_call.value.median /
-                                 cold.first_run.value.median,
-                             Took(cold.first_run)));
+  cell.Claim(
+      "The first run takes {} as long as the next.",
+      Less(cold.next_run, cold.first_run, kClearly),
+      Say("The first product's %s are %.0f %% of the first "
+          "run's %s.",
+          Took(cold.first_call),
+          100 * cold.first_call.value.median / cold.first_run.value.median,
+          Took(cold.first_run)));
   cell.Claim("The first product takes {} as long as a later one.",
              Less(cold.next_call, cold.first_call, kClearly),
              Took(cold.first_call, cold.next_call));
@@ -240,12 +238,12 @@ void SmallOnTheDevice(Cell& cell) {
        {"device", {device}, products}});
   cell.PrintTimes(t);
   const ColdStart cold = MeasureColdStart(cell, device.ToString(), count);
-  std::cout << "In a new process, " << Took(cold.first_call, cold.next_call)
-            << "\n";
-  const std::string work = absl::StrFormat(
-      "A product took %s to ask for and %s to compute; on the host, %s.",
-      Each(runs.asking, count), Each(runs.device, count),
-      Each(t["host"].completion, count));
+  std::cout << Say("In a new process, %s\n",
+                   Took(cold.first_call, cold.next_call));
+  const std::string work =
+      Say("A product took %s to ask for and %s to compute; on the host, %s.",
+          Each(runs.asking, count), Each(runs.device, count),
+          Each(t["host"].completion, count));
   cell.Claim("All together takes {} as long as the device's own work.",
              Less(runs.device, runs.total, kClearly), work);
   cell.Claim("The device takes {} as long as the host.",
@@ -261,7 +259,7 @@ void LargeOnTheHost(Cell& cell) {
   const auto product = [&] { HostMatMul(x, x_t, n); };
   const Figure one = cell.TimeHost("one product", product);
   const Figure ten = cell.TimeHost("ten products", Loop(10, product));
-  std::cout << absl::StrFormat(
+  std::cout << Say(
       "n = %d: one product %s, ten %s; %.2g multiplications a second.\n", n,
       Took(one), Took(ten), std::pow(n, 3) / one.value.median);
   // A product with its transpose is symmetric; its first element, a norm.
@@ -310,12 +308,11 @@ void LargeOnTheDevice(Cell& cell) {
       RatioPerRepeat("host / device, 3x3", t["host, 3x3"].completion,
                      t["device, 3x3"].completion);
   cell.Claim(
-      absl::StrFormat("With n = %d the device is {} as fast as the host.", n),
+      Worded("With n = %d the device is {} as fast as the host.", n),
       Both(Above(large, kClearly), Less(tiny, large, kClearly),
            "gain over 3x3"),
-      absl::StrFormat("%s against one thread; with 3x3 it is %s as fast.",
-                      GetDeviceInfo(device).Describe(),
-                      FormatFactor(tiny.value.median)));
+      Say("%s against one thread; with 3x3 it is %s as fast.",
+          GetDeviceInfo(device).Describe(), FormatFactor(tiny.value.median)));
 }
 // %%
 
@@ -337,8 +334,7 @@ void OneByOne(Cell& cell) {
   cell.CheckClose("x * x", ToVector<float>(y), expected, 0);
   cell.Claim("The loop asks {} as long as the device works.",
              Less(runs.device, runs.asking, kClearly),
-             absl::StrFormat(
-                 "An operation takes %s to ask for, without waits for "
+             Say("An operation takes %s to ask for, without waits for "
                  "room in the queue, and %s to compute on %s.",
                  Each(runs.asking, 2 * count), Each(runs.device, 2 * count),
                  GetDeviceInfo(device).Describe()));
@@ -373,9 +369,9 @@ void FalseVectorisation(Cell& cell) {
   on_the_device();
   cell.Check(Equal(y, vec * vec) && Item(Min(vec)) < Item(Max(vec)), "vec");
   const auto rows_cost = [&](const std::string& filled) {
-    return absl::StrFormat("A row takes %s to be multiplied and %s to be %s.",
-                           Each(t["one by one"].completion, times * rows),
-                           Each(t[filled].completion, times * rows), filled);
+    return Say("A row takes %s to be multiplied and %s to be %s.",
+               Each(t["one by one"].completion, times * rows),
+               Each(t[filled].completion, times * rows), filled);
   };
   cell.Claim("Filled on the host, as in the course, it takes {} as long.",
              Faster(t["one by one"], t["filled on the host"], kClearly),
@@ -459,15 +455,14 @@ void Reuse(Cell& cell) {
       "With copies to the host, stacking is {} as fast as the loop.",
       Both(Faster(t["stacked, to the host"], t["loop, to the host"], kClearly),
            alone, "without copies"),
-      "Without them it is " + alone.number + ".");
-  cell.Claim(
-      "Without them, stacking once is {} as fast as the loop.",
-      Both(alone, Faster(t["stacked"], t["stacked anew each time"], 1),
-           "stacked anew"),
-      absl::StrFormat("Stacked once %s, stacked anew %s, in a loop %s: "
-                      "b, which is not used again, is stacked too.",
-                      Took(t["stacked"]), Took(t["stacked anew each time"]),
-                      Took(t["loop"])));
+      Say("Without them it is %s.", alone.number));
+  cell.Claim("Without them, stacking once is {} as fast as the loop.",
+             Both(alone, Faster(t["stacked"], t["stacked anew each time"], 1),
+                  "stacked anew"),
+             Say("Stacked once %s, stacked anew %s, in a loop %s: "
+                 "b, which is not used again, is stacked too.",
+                 Took(t["stacked"]), Took(t["stacked anew each time"]),
+                 Took(t["loop"])));
 }
 // %%
 
@@ -548,10 +543,10 @@ std::vector<SizePoint> SweepSizes(Cell& cell, Device device,
          {on_device, {device}, Loop(count, on_the_device)}});
     cell.CheckClose("x @ x", ToVector<float>(y), y_host, 1e-3);
     points.push_back({n, count, t[host].completion, t[on_device].completion});
-    std::cout << absl::StrFormat(
-        "  n = %-5d host %8s   device %8s   %s\n", n,
-        Each(points.back().host, count), Each(points.back().device, count),
-        FormatSummary(points.back().Ratio().ratio.value, "x"));
+    std::cout << Say("  n = %-5d host %8s   device %8s   %s\n", n,
+                     Each(points.back().host, count),
+                     Each(points.back().device, count),
+                     FormatSummary(points.back().Ratio().ratio.value, "x"));
   }
   return points;
 }
@@ -563,22 +558,19 @@ void JudgeSizes(Cell& cell, Device device,
   std::vector<SweepPoint> ratios;
   for (const SizePoint& point : points) ratios.push_back(point.Ratio());
   cell.Claim(
-      absl::StrFormat("At n = %d the device takes {} as long as the host.",
-                      small.n),
+      Worded("At n = %d the device takes {} as long as the host.", small.n),
       Both(Less(small.host, small.device, kClearly),
            Less(ratios.front().ratio, ratios.back().ratio, kClearly),
            "gain of the largest n over it"),
-      absl::StrFormat("A product takes %s on the host, %s on the device.",
-                      Each(small.host, small.count),
-                      Each(small.device, small.count)));
+      Say("A product takes %s on the host, %s on the device.",
+          Each(small.host, small.count), Each(small.device, small.count)));
   cell.Claim(
       "The device is surely faster than the host from {} on.",
       SureFrom("n", ratios, 1),
-      absl::StrFormat("At n = %d a product takes %s on one thread of the host, "
-                      "%s on %s.",
-                      large.n, Each(large.host, large.count),
-                      Each(large.device, large.count),
-                      GetDeviceInfo(device).Describe()));
+      Say("At n = %d a product takes %s on one thread of the host, "
+          "%s on %s.",
+          large.n, Each(large.host, large.count),
+          Each(large.device, large.count), GetDeviceInfo(device).Describe()));
 }
 
 // %% 003/summary

@@ -12,6 +12,7 @@
 #include "common/base/format.h"
 #include "common/base/timer.h"
 #include "common/device/device_table.h"
+#include "common/lesson/language.h"
 #include "common/profiler/profiler.h"
 
 namespace d2l {
@@ -23,8 +24,8 @@ constexpr double kTick = 1e-9;  // the resolution of the clock
 // "2.10 ms, 210 ns each"
 std::string Times(std::int64_t nanos, std::int64_t calls) {
   const double seconds = 1e-9 * static_cast<double>(nanos);
-  return absl::StrFormat("%s, %s each", FormatDuration(seconds),
-                         FormatDuration(seconds / static_cast<double>(calls)));
+  return Say("%s, %s each", FormatDuration(seconds),
+             FormatDuration(seconds / static_cast<double>(calls)));
 }
 
 }  // namespace
@@ -79,17 +80,17 @@ void PrintAverages(const Cell& cell, const KeyAverages& averages) {
     return;
   }
   const bool any = averages.total().measured_calls > 0;
-  std::cout << absl::StrFormat(
-      "  %-18s%8s%24s%s\n", "", "calls", "CPU, asking",
-      any ? absl::StrFormat("%26s", "Device, working") : "");
+  std::cout << "  " << Padded("", 18) << Padded("calls", -8)
+            << Padded("CPU, asking", -24)
+            << Padded(any ? "Device, working" : "", any ? -26 : 0) << "\n";
   for (const KeyAverage& row : averages.rows()) {
     const std::string working =
         row.measured_calls > 0 ? Times(row.self_device_nanos, row.known_calls)
                                : "-";
     std::cout << absl::StrFormat(
-        "  %-18s%8d%24s%s\n", row.name.substr(0, row.name.find(':')), row.calls,
-        Times(row.self_host_nanos, row.calls),
-        any ? absl::StrFormat("%26s", working) : "");
+        "  %-18s%8d%s%s\n", row.name.substr(0, row.name.find(':')), row.calls,
+        Padded(Times(row.self_host_nanos, row.calls), -24),
+        any ? Padded(working, -26) : "");
   }
 }
 

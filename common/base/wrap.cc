@@ -11,6 +11,9 @@
 namespace d2l {
 namespace {
 
+constexpr absl::string_view kClosing = "，。：；！？、）」』》】”’…%,.:;!?)]";
+constexpr absl::string_view kOpening = "（「『《【“‘([";
+
 // The first character, or byte if it is not UTF-8; the text is not empty.
 absl::string_view FirstCharacter(absl::string_view text) {
   return text.substr(0, std::max<std::size_t>(Utf8Length(text), 1));
@@ -34,10 +37,14 @@ bool IsWide(absl::string_view character) {
       [&](const auto& range) { return range[0] <= code && code <= range[1]; });
 }
 
+absl::string_view LastCharacter(absl::string_view text) {
+  std::size_t last = text.size();
+  while (last > 0 && (text[--last] & 0xc0) == 0x80) continue;
+  return text.substr(last);
+}
+
 // The parts of a word between which a line may end.
 std::vector<absl::string_view> Pieces(absl::string_view word) {
-  constexpr absl::string_view kClosing = "，。：；！？、）」』》】”’…%,.:;!?)]";
-  constexpr absl::string_view kOpening = "（「『《【“‘([";
   std::vector<absl::string_view> pieces;
   std::size_t begin = 0;
   absl::string_view before;
@@ -100,7 +107,10 @@ std::string WrapWords(absl::string_view text, absl::string_view first,
     bool at_start = true;
     for (const absl::string_view word :
          absl::StrSplit(line, ' ', absl::SkipEmpty())) {
-      absl::string_view space = " ";
+      const absl::string_view last = LastCharacter(result);
+      const bool glued = IsWide(last) && (absl::StrContains(kClosing, last) ||
+                                          IsWide(FirstCharacter(word)));
+      absl::string_view space = glued ? "" : " ";
       for (const absl::string_view piece : Pieces(word)) {
         if (!at_start && column + space.size() + TextColumns(piece) > columns) {
           absl::StrAppend(&result, "\n", rest);

@@ -27,9 +27,10 @@ std::size_t TextColumns(absl::string_view text);
 
 // The text in lines of at most `columns`, broken at spaces and beside wide
 // characters besides its own line ends, each ended by a newline. `first` stands
-// before the first line, `rest` before the others. Several spaces become one. A
-// word that is too long gets a line of its own. No line begins with a closing
-// mark, as "，", or ends with an opening one, as "（".
+// before the first line, `rest` before the others. Several spaces become one,
+// and none between two wide characters or behind a wide mark. A word that is
+// too long gets a line of its own. No line begins with a closing mark, as "，",
+// or ends with an opening one, as "（".
 std::string WrapWords(absl::string_view text, absl::string_view first,
                       absl::string_view rest, std::size_t columns);
 

@@ -67,6 +67,7 @@ TEST(WrapWords, BreaksBesideWideCharacters) {
   EXPECT_EQ(WrapWords("在cpu:0上算", "", "", 5), "在\ncpu:0\n上算\n");
   EXPECT_EQ(WrapWords("a 异步 b", "", "", 6), "a 异步\nb\n");
   EXPECT_EQ(WrapWords("a 异步", "", "", 5), "a 异\n步\n");
+  EXPECT_EQ(WrapWords("异步， 2 计 算", "", "", 20), "异步，2 计算\n");
 }
 
 TEST(WrapWords, KeepsMarksWithTheirWords) {

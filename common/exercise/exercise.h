@@ -42,24 +42,7 @@
 #include <vector>
 
 #include "common/lesson/cell.h"
-
-#if __has_include("common/lesson/language.h")
 #include "common/lesson/language.h"
-#else  // Until texts have languages.
-#include "absl/status/status.h"
-#include "absl/strings/str_format.h"
-namespace d2l {
-template <typename... Args>
-std::string Say(const absl::FormatSpec<Args...>& english,
-                const Args&... arguments) {
-  return absl::StrFormat(english, arguments...);
-}
-inline std::string Translated(const std::string& english) { return english; }
-inline absl::Status SetLanguage(const std::string& /*language*/) {
-  return absl::OkStatus();
-}
-}  // namespace d2l
-#endif
 
 namespace d2l {
 

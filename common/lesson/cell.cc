@@ -28,6 +28,7 @@
 #include "common/device/device_table.h"
 #include "common/drawing/drawing.h"
 #include "common/lesson/judge.h"
+#include "common/lesson/language.h"
 #include "common/profiler/profiler.h"
 
 namespace d2l {
@@ -136,12 +137,13 @@ std::string MeasuredOn(const std::vector<Device>& devices) {
 }
 
 std::string Claimed::Meaning() const {
-  const bool has_slot = absl::StrContains(text, "{}");
-  std::string meaning = absl::StrReplaceAll(text, {{"{}", judgement.number}});
+  std::string meaning =
+      absl::StrReplaceAll(text.shown, {{"{}", judgement.number}});
   if (judgement.no_difference && judgement.verdict == Verdict::kFails) {
-    absl::StrAppend(&meaning, " No difference",
-                    has_slot ? "" : absl::StrCat(" (", judgement.number, ")"),
-                    ".");
+    absl::StrAppend(&meaning, " ",
+                    absl::StrContains(text.shown, "{}")
+                        ? Say("No difference.")
+                        : Say("No difference (%s).", judgement.number));
   }
   return meaning;
 }
@@ -242,16 +244,16 @@ Figure Cell::Report(Figure figure) {
 void Cell::PrintTimes(const Timings& timings) {
   std::size_t width = 0;
   for (const Timing& timing : timings) {
-    width = std::max(width, TextColumns(timing.completion.label));
+    width = std::max(width, TextColumns(Translated(timing.completion.label)));
   }
   for (const Timing& timing : timings) {
     const Summary& asked = timing.enqueue.value;
     const Summary& done = timing.completion.value;
-    const std::string& label = timing.completion.label;
-    std::cout << "  " << label << std::string(width - TextColumns(label), ' ')
+    std::cout << "  "
+              << Padded(timing.completion.label, static_cast<int>(width))
               << absl::StrFormat("  %8s", FormatMedian(done, "s"));
     if (2 * asked.median < done.median) {
-      std::cout << "   asked for in " << FormatMedian(asked, "s");
+      std::cout << "   " << Say("asked for in %s", FormatMedian(asked, "s"));
     }
     std::cout << "\n";
   }
@@ -295,7 +297,7 @@ void Cell::Keep(const Drawing& drawing, const std::string& text) {
   result_->drawings.push_back(std::move(shown));
 }
 
-void Cell::Claim(const std::string& text, const Judgement& judgement,
+void Cell::Claim(const Phrase& text, const Judgement& judgement,
                  const std::string& because) {
   Claimed claimed{text, judgement};
   std::string& reason = claimed.judgement.reason;
@@ -320,7 +322,7 @@ void Cell::CheckClose(const std::string& what, const std::vector<double>& got,
 void Cell::Check(bool right, const std::string& what) {
   if (right) return;
   ++result_->wrong_results;
-  std::cout << "WRONG RESULT in " << result_->text.id << ": " << what << "\n"
+  std::cout << Say("WRONG RESULT in %s: %s", result_->text.id, what) << "\n"
             << std::flush;
 }
 

@@ -45,6 +45,7 @@
 #include "common/device/device.h"
 #include "common/drawing/drawing.h"
 #include "common/lesson/judge.h"
+#include "common/lesson/language.h"
 #include "common/lesson/lesson.h"
 #include "common/lesson/other_load.h"
 #include "common/lesson/source.h"
@@ -59,7 +60,7 @@ const char* SizeName(Size size);
 
 // The result of one claim.
 struct Claimed {
-  std::string text;  // with its "{}"
+  Phrase text;  // with its "{}"
   Judgement judgement;
 
   // The text with the number in it: what was found, in a sentence.
@@ -184,9 +185,10 @@ class Cell {
   // The verdict on an assertion of the course. text: the assertion, with "{}"
   // where the judgement's number belongs; without, the number comes first in
   // the evidence. It is true of HOLDS and of FAILS: "Printing takes {} as
-  // long.". because: why it may not hold here, in sentences made from what was
-  // measured; printed unless it HOLDS.
-  void Claim(const std::string& text, const Judgement& judgement,
+  // long.". A text with other numbers or words in it is Worded (language.h).
+  // because: why it may not hold here, in sentences made from what was measured
+  // (Say); printed unless it HOLDS.
+  void Claim(const Phrase& text, const Judgement& judgement,
              const std::string& because = "");
 
   // A result is right if |got - expected| <= tolerance * max(1, |expected|). A

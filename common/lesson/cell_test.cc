@@ -97,7 +97,7 @@ TEST_F(CellTest, ClaimsHaveMeaningAndReason) {
   cell_.Claim("It is fast.", judgement, "One core.");
   const std::vector<Claimed>& claims = result_.claims;
   ASSERT_EQ(claims.size(), 3u);
-  EXPECT_EQ(claims[0].text, "Two are {} as fast as one.");
+  EXPECT_EQ(claims[0].text.english, "Two are {} as fast as one.");
   EXPECT_EQ(claims[0].Meaning(), "Two are 1.89x as fast as one.");
   EXPECT_EQ(claims[0].judgement.reason, "Two cores.");
   EXPECT_EQ(claims[1].Meaning(), "It is fast.");

@@ -24,6 +24,7 @@
 #include "common/base/user_path.h"
 #include "common/device/device_table.h"
 #include "common/lesson/cell.h"
+#include "common/lesson/language.h"
 #include "common/profiler/export.h"
 
 ABSL_FLAG(std::string, devices, "auto",
@@ -39,6 +40,10 @@ ABSL_FLAG(std::string, cell, "",
           "Run these cells only: their numbers, or ids of the course's "
           "notebooks, separated by commas. Empty: all.\n"
           "Example: --cell=2.1,004/In5");
+ABSL_FLAG(std::string, lang, "",
+          "What to speak: en (English) or zh (Chinese). Empty: Chinese if "
+          "LC_ALL, LC_MESSAGES or LANG begins with zh.\n"
+          "Example: --lang=zh");
 ABSL_FLAG(bool, code, false,
           "Also print each cell's code: the course's Python, and the C++ that "
           "runs.\n"
@@ -102,6 +107,7 @@ constexpr const char* kFlags[] = {
     "devices",
     "size",
     "cell",
+    "lang",
     "code",
     "verbose",
     "require_gpus",
@@ -121,16 +127,16 @@ absl::StatusOr<Size> ParseSize(const std::string& text) {
     if (text == SizeName(size)) return size;
   }
   return absl::InvalidArgumentError(
-      absl::StrFormat("--size=%s asked for; there are small, course and large. "
-                      "Say --size=small.",
-                      text));
+      Say("--size=%s asked for; there are small, course and large. Say "
+          "--size=small.",
+          text));
 }
 
 absl::Status Check(const char* flag, std::int64_t value, std::int64_t least) {
   if (value >= least) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrFormat(
-      "--%s=%d asked for; the least is %d. Say --%s=%d or more.", flag, value,
-      least, flag, least));
+  return absl::InvalidArgumentError(
+      Say("--%s=%d asked for; the least is %d. Say --%s=%d or more.", flag,
+          value, least, flag, least));
 }
 
 absl::Status PrepareDirectory(const std::string& directory) {
@@ -168,6 +174,8 @@ absl::StatusOr<LessonOptions> ParseLessonFlags(int argc, char** argv,
         rest[1]));
   }
 
+  const absl::Status language = SetLanguage(absl::GetFlag(FLAGS_lang));
+  if (!language.ok()) return language;
   const absl::StatusOr<Size> size = ParseSize(absl::GetFlag(FLAGS_size));
   if (!size.ok()) return size.status();
   options.size = *size;

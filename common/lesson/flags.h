@@ -3,9 +3,9 @@
 //   absl::StatusOr<LessonOptions> options =
 //       ParseLessonFlags(argc, argv, Size::kCourse);
 //
-// A wrong value returns a status that says what was asked, what is there, and
-// what to type instead. An unknown flag, or text that is no number, ends the
-// program with Abseil's message.
+// It sets the run's language (language.h). A wrong value returns a status that
+// says what was asked, what is there, and what to type instead. An unknown
+// flag, or text that is no number, ends the program with Abseil's message.
 //
 // Call it once, from main. Nothing here is thread-safe.
 

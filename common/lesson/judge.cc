@@ -13,6 +13,7 @@
 #include "absl/strings/str_replace.h"
 #include "common/base/statistics.h"
 #include "common/base/text.h"
+#include "common/lesson/language.h"
 
 namespace d2l {
 namespace {
@@ -83,24 +84,31 @@ Judgement Judge(const Figure& figure, const std::string& asked, bool within,
     const std::string range =
         summary.substr(open + 1, summary.size() - open - 2);
     absl::StrAppend(
-        &judgement.evidence, "; 95 %: ",
-        absl::StrReplaceAll(range, {{", ", value.low < 0 ? " to " : "-"}}));
+        &judgement.evidence, "; ",
+        Say("95 %%: %s",
+            absl::StrReplaceAll(
+                range, {{", ", value.low < 0 ? absl::StrCat(" ", Say("to"), " ")
+                                             : "-"}})));
   }
   if (value.coverage < kCoverage) {
-    judgement.reason = absl::StrFormat(
-        "The spread of %d %s is not known well enough; 6 are needed.",
-        value.count, value.count == 1 ? "sample" : "samples");
+    judgement.reason =
+        value.count == 1
+            ? Say("The spread of %d sample is not known well enough; 6 are "
+                  "needed.",
+                  value.count)
+            : Say("The spread of %d samples is not known well enough; 6 are "
+                  "needed.",
+                  value.count);
   } else if (within || outside) {
     judgement.verdict = within ? Verdict::kHolds : Verdict::kFails;
   } else {
-    judgement.reason = "The repeats differ too much to decide.";
+    judgement.reason = Say("The repeats differ too much to decide.");
   }
   return judgement;
 }
 
-std::string Asked(const char* how, const Figure& figure, double bound) {
-  return absl::StrCat(how, FormatMedian(Exactly(bound), figure.unit),
-                      " asked for");
+std::string Bound(const Figure& figure, double bound) {
+  return FormatMedian(Exactly(bound), figure.unit);
 }
 
 }  // namespace
@@ -112,18 +120,25 @@ std::string Figure::Name() const {
   return name;
 }
 
+std::string Figure::Label() const {
+  Figure shown = *this;
+  shown.label = Translated(label);
+  shown.column = Translated(column);
+  return shown.Name();
+}
+
 const char* VerdictName(Verdict verdict) {
   constexpr const char* kNames[] = {"HOLDS", "FAILS", "INCONCLUSIVE"};
   return kNames[static_cast<int>(verdict)];
 }
 
 Judgement Above(const Figure& figure, double bound) {
-  return Judge(figure, Asked("", figure, bound), figure.value.low > bound,
-               figure.value.high < bound);
+  return Judge(figure, Say("%s asked for", Bound(figure, bound)),
+               figure.value.low > bound, figure.value.high < bound);
 }
 
 Judgement Below(const Figure& figure, double bound) {
-  return Judge(figure, Asked("less than ", figure, bound),
+  return Judge(figure, Say("less than %s asked for", Bound(figure, bound)),
                figure.value.high<bound, figure.value.low> bound);
 }
 
@@ -142,7 +157,7 @@ Judgement AboutEqual(const Figure& a, const Figure& b, double within) {
   }
   const Figure ratio = Ratio("AboutEqual", a, b);
   const double low = ratio.value.low, high = ratio.value.high;
-  return Judge(ratio, Asked("within ", ratio, within),
+  return Judge(ratio, Say("within %s asked for", Bound(ratio, within)),
                low * within >= 1 && high <= within,
                high * within < 1 || low > within);
 }
@@ -150,13 +165,14 @@ Judgement AboutEqual(const Figure& a, const Figure& b, double within) {
 Judgement Both(const Judgement& claim, const Judgement& control,
                const std::string& control_name) {
   Judgement both = claim;
-  absl::StrAppend(&both.evidence, "; ", control_name, ": ", control.number);
+  absl::StrAppend(&both.evidence, "; ", Translated(control_name), ": ",
+                  control.number);
   both.timed = claim.timed || control.timed;
   if (claim.verdict == Verdict::kHolds) {
     both.verdict = control.verdict;
     both.reason = control.reason;
     if (control.verdict == Verdict::kFails) {
-      both.reason = "The control shows the same.";
+      both.reason = Say("The control shows the same.");
     }
   }
   return both;
@@ -165,18 +181,20 @@ Judgement Both(const Judgement& claim, const Judgement& control,
 Judgement Given(const Judgement& control, const Judgement& claim,
                 const std::string& control_name) {
   Judgement given = claim;
-  absl::StrAppend(&given.evidence, "; ", control_name, ": ", control.number);
+  absl::StrAppend(&given.evidence, "; ", Translated(control_name), ": ",
+                  control.number);
   given.timed = claim.timed || control.timed;
   if (control.verdict != Verdict::kHolds) {
     given.verdict = Verdict::kInconclusive;
-    given.reason = "The control shows nothing to compare with.";
+    given.reason = Say("The control shows nothing to compare with.");
   }
   return given;
 }
 
 Judgement Counted(bool holds, const std::string& evidence,
                   const std::string& number) {
-  return {holds ? Verdict::kHolds : Verdict::kFails, number, evidence};
+  return {holds ? Verdict::kHolds : Verdict::kFails, Translated(number),
+          Translated(evidence)};
 }
 
 Judgement SureFrom(const std::string& name,
@@ -196,7 +214,7 @@ Judgement SureFrom(const std::string& name,
   judgement.evidence = absl::StrCat(size(sweep.back()), ": ", judgement.number,
                                     ", ", judgement.evidence);
   judgement.number =
-      from < sweep.size() ? size(sweep[from]) : "no measured size";
+      from < sweep.size() ? size(sweep[from]) : Say("no measured size");
   judgement.no_difference = false;
   return judgement;
 }

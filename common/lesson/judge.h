@@ -21,6 +21,9 @@
 // Both(claim, control, name). Given(control, claim, name) decides nothing where
 // there is nothing to see, as with parallel work on one core.
 //
+// Evidence and reasons are in the run's language (language.h); the caller says
+// those that it passes.
+//
 // Everything here is a value or a pure function. Wrong arguments (units that
 // differ, a ratio to zero) throw std::invalid_argument.
 
@@ -49,6 +52,8 @@ struct Figure {
 
   // "10 x (randn, matmul), enqueue (cpu:0, virtual)"
   std::string Name() const;
+  // The same in the run's language.
+  std::string Label() const;
 };
 
 enum class Verdict { kHolds, kFails, kInconclusive };

@@ -43,6 +43,7 @@ def d2l_lesson(
         visibility = visibility,
         deps = deps + [
             "//common/lesson:cell",
+            "//common/lesson:language",
             "//common/lesson:lesson",
             "//common/lesson:source",
         ],

@@ -101,18 +101,20 @@ absl::Status FillInTexts(const std::string& file, absl::string_view markdown,
 
 absl::Status LoadTexts(const std::string& language) {
   for (Lesson& lesson : Registered()) {
-    const std::string file =
-        absl::StrCat(absl::StripSuffix(lesson.file, ".cc"),
-                     language.empty() ? "" : ".", language, ".md");
-    const char* markdown = EmbeddedFile(file);
-    if (markdown != nullptr) {
+    const absl::string_view stem = absl::StripSuffix(lesson.file, ".cc");
+    std::vector<std::string> files = {absl::StrCat(stem, ".md")};
+    if (language != "en")
+      files.push_back(absl::StrCat(stem, ".", language, ".md"));
+    for (const std::string& file : files) {
+      const char* markdown = EmbeddedFile(file);
+      if (markdown == nullptr) continue;
       const absl::Status filled = FillInTexts(file, markdown, &lesson);
       if (!filled.ok()) return filled;
     }
     for (const LessonCell& cell : lesson.cells) {
       if (!cell.text.title.empty()) continue;
-      return absl::NotFoundError(
-          absl::StrCat(file, " has no section \"## ", cell.id, ": TITLE\""));
+      return absl::NotFoundError(absl::StrCat(files[0], " has no section \"## ",
+                                              cell.id, ": TITLE\""));
     }
   }
   return absl::OkStatus();

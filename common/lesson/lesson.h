@@ -115,8 +115,8 @@ struct Lesson {
 bool RegisterLesson(Lesson lesson,
                     SourceLocation at = SourceLocation::Current());
 
-// Fills in every lesson's texts, in the language of this suffix: "zh" for
-// lesson.zh.md; "" for lesson.md, which must hold all cells and comes first.
+// Fills in every lesson's texts: from lesson.md, which must hold all cells, and
+// then, unless the language is "en", from lesson.LANGUAGE.md if there is one.
 absl::Status LoadTexts(const std::string& language);
 
 // What the file, named in messages, says of the lesson. Its sections are of

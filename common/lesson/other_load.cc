@@ -7,8 +7,8 @@
 #include <optional>
 #include <string>
 
-#include "absl/strings/str_format.h"
 #include "common/base/cpu_times.h"
+#include "common/lesson/language.h"
 
 namespace d2l {
 namespace {
@@ -39,8 +39,8 @@ bool OtherLoad::Disturbs(int needed) const {
 }
 
 std::string OtherLoad::Text() const {
-  return absl::StrFormat("Other programs used %.1f of %d %s.", cores, of,
-                         of == 1 ? "core" : "cores");
+  return of == 1 ? Say("Other programs used %.1f of %d core.", cores, of)
+                 : Say("Other programs used %.1f of %d cores.", cores, of);
 }
 
 LoadWatch::LoadWatch()

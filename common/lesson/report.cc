@@ -20,6 +20,7 @@
 #include "common/device/device_table.h"
 #include "common/lesson/cell.h"
 #include "common/lesson/judge.h"
+#include "common/lesson/language.h"
 #include "common/lesson/lesson.h"
 #include "nlohmann/json.hpp"
 
@@ -34,7 +35,7 @@ Json ToJson(const CellResult& cell) {
   Json figures = Json::array();
   for (const Figure& figure : cell.figures) {
     figures.push_back({{"name", figure.Name()},
-                       {"label", figure.Name()},
+                       {"label", figure.Label()},
                        {"unit", figure.unit},
                        {"median", figure.value.median},
                        {"low", figure.value.low},
@@ -42,7 +43,7 @@ Json ToJson(const CellResult& cell) {
   }
   Json claims = Json::array();
   for (const Claimed& claim : cell.claims) {
-    claims.push_back({{"text", claim.text},
+    claims.push_back({{"text", claim.text.english},
                       {"verdict", VerdictName(claim.judgement.verdict)},
                       {"meaning", claim.Meaning()},
                       {"number", claim.judgement.number},
@@ -92,14 +93,10 @@ Json ToJson(const LessonResult& lesson) {
   }
   Json cells = Json::array();
   for (const CellResult& cell : lesson.cells) cells.push_back(ToJson(cell));
-  return {{"lesson", lesson.lesson},
-          {"number", lesson.number},
-          {"title", lesson.title},
-          {"section", lesson.section},
-          {"lang", "en"},
-          {"size", SizeName(lesson.size)},
-          {"notes", lesson.notes},
-          {"devices", devices},
+  return {{"lesson", lesson.lesson}, {"number", lesson.number},
+          {"title", lesson.title},   {"section", lesson.section},
+          {"lang", Language()},      {"size", SizeName(lesson.size)},
+          {"notes", lesson.notes},   {"devices", devices},
           {"cells", cells}};
 }
 
@@ -113,7 +110,7 @@ std::string Dump(const Json& json) {
 std::string Evidence(const Claimed& claim, bool only_number) {
   const Judgement& judgement = claim.judgement;
   std::vector<std::string> parts;
-  if (!absl::StrContains(claim.text, "{}") && !judgement.number.empty()) {
+  if (!absl::StrContains(claim.text.shown, "{}") && !judgement.number.empty()) {
     parts.push_back(judgement.number);
   }
   if (!only_number && !judgement.evidence.empty()) {
@@ -128,9 +125,10 @@ std::string ClaimText(const Claimed& claim, bool only_number) {
   const Judgement& judgement = claim.judgement;
   const std::string indent(7, ' ');
   const auto width = static_cast<std::size_t>(TextWidth());
-  std::string text = WrapWords(
-      absl::StrCat(claim.Meaning(), Evidence(claim, only_number)),
-      absl::StrCat(VerdictName(judgement.verdict), "  "), indent, width);
+  std::string text =
+      WrapWords(absl::StrCat(claim.Meaning(), Evidence(claim, only_number)),
+                absl::StrCat(Translated(VerdictName(judgement.verdict)), "  "),
+                indent, width);
   if (judgement.verdict != Verdict::kHolds && !judgement.reason.empty()) {
     absl::StrAppend(&text, WrapWords(judgement.reason, indent, indent, width));
   }
@@ -141,7 +139,7 @@ std::string ClaimText(const Claimed& claim, bool only_number) {
 std::string AndList(const std::vector<std::string>& names) {
   if (names.size() < 2) return absl::StrJoin(names, "");
   const std::vector<std::string> most(names.begin(), names.end() - 1);
-  return absl::StrCat(absl::StrJoin(most, ", "), " and ", names.back());
+  return Say("%s and %s", absl::StrJoin(most, ", "), names.back());
 }
 
 }  // namespace
@@ -168,9 +166,9 @@ void JudgeLoad(int needed, CellResult* cell) {
 std::string FiguresText(const CellResult& cell) {
   if (cell.figures.empty()) return "";
   const auto width = static_cast<std::size_t>(TextWidth());
-  std::string text = "median [95 % interval]\n";
+  std::string text = Say("median [95 %% interval]") + "\n";
   for (const Figure& figure : cell.figures) {
-    const std::string name = figure.Name();
+    const std::string name = figure.Label();
     const std::string value = FormatSummary(figure.value, figure.unit);
     const std::size_t used = TextColumns(name) + TextColumns(value);
     if (used + 2 <= width) {
@@ -210,7 +208,7 @@ std::string CourseText(const std::vector<LessonResult>& lessons) {
                cell.number + "  "));
       const std::string printed = OneLine(cell.text.course_printed);
       if (!printed.empty()) {
-        absl::StrAppend(&text, Wrap(printed, "The course: "));
+        absl::StrAppend(&text, Wrap(printed, Lead("The course:")));
       }
       for (const Claimed& claim : cell.claims) {
         absl::StrAppend(&text, ClaimText(claim, true));
@@ -233,12 +231,13 @@ std::string CountsText(const std::vector<LessonResult>& lessons) {
       }
     }
   }
-  return absl::StrFormat("%d %s, %d %s: %d HOLDS, %d FAILS, %d INCONCLUSIVE.",
-                         cells, cells == 1 ? "cell" : "cells", claims,
-                         claims == 1 ? "claim" : "claims",
-                         verdicts[static_cast<int>(Verdict::kHolds)],
-                         verdicts[static_cast<int>(Verdict::kFails)],
-                         verdicts[static_cast<int>(Verdict::kInconclusive)]);
+  return absl::StrCat(
+      cells == 1 ? Say("%d cell,", cells) : Say("%d cells,", cells), " ",
+      claims == 1 ? Say("%d claim:", claims) : Say("%d claims:", claims), " ",
+      Say("%d HOLDS, %d FAILS, %d INCONCLUSIVE.",
+          verdicts[static_cast<int>(Verdict::kHolds)],
+          verdicts[static_cast<int>(Verdict::kFails)],
+          verdicts[static_cast<int>(Verdict::kInconclusive)]));
 }
 
 std::vector<std::string> Circumstances(bool launch_blocking, bool allow_tf32,
@@ -248,7 +247,7 @@ std::vector<std::string> Circumstances(bool launch_blocking, bool allow_tf32,
                                        int cores) {
   std::vector<std::string> sentences;
   if (launch_blocking) {
-    sentences.push_back("Launch blocking is on: every call waits.");
+    sentences.push_back(Say("Launch blocking is on: every call waits."));
   }
   const bool cuda =
       std::any_of(devices.begin(), devices.end(), [](const DeviceInfo& info) {
@@ -256,30 +255,41 @@ std::vector<std::string> Circumstances(bool launch_blocking, bool allow_tf32,
       });
   if (allow_tf32 && cuda) {
     sentences.push_back(
-        "TF32 is allowed (--allow_tf32): a GPU may compute float32 products "
-        "with 10 bits of each factor.");
+        Say("TF32 is allowed (--allow_tf32): a GPU may compute float32 "
+            "products with 10 bits of each factor."));
   }
   if (profiled) {
     sentences.push_back(
-        "The profiler records (--trace or --html): each request takes longer, "
-        "and so does each time that memory is taken or returned.");
+        Say("The profiler records (--trace or --html): each request takes "
+            "longer, and so does each time that memory is taken or "
+            "returned."));
   }
   const std::int64_t bound = stream_options.max_queued_operations;
   if (bound < StreamOptions().max_queued_operations) {
-    sentences.push_back(absl::StrFormat(
-        "A queue holds %d %s (--max_queued_operations): a call waits until "
-        "there is room.",
-        bound, bound == 1 ? "operation" : "operations"));
+    sentences.push_back(
+        bound == 1
+            ? Say("A queue holds %d operation (--max_queued_operations): a "
+                  "call waits until there is room.",
+                  bound)
+            : Say("A queue holds %d operations (--max_queued_operations): a "
+                  "call waits until there is room.",
+                  bound));
   }
   int workers = 0;
   for (const DeviceInfo& info : devices) {
     if (info.kind == DeviceKind::kVirtual) ++workers;
   }
   if (workers > 0 && workers >= cores) {
+    // One device shares one core: there are no more cores than devices.
     sentences.push_back(
-        absl::StrFormat("%d virtual %s and the program share %d %s.", workers,
-                        workers == 1 ? "device" : "devices", cores,
-                        cores == 1 ? "core" : "cores"));
+        workers > 1
+            ? (cores > 1
+                   ? Say("%d virtual devices and the program share %d cores.",
+                         workers, cores)
+                   : Say("%d virtual devices and the program share %d core.",
+                         workers, cores))
+            : Say("%d virtual device and the program share %d core.", workers,
+                  cores));
   }
   return sentences;
 }
@@ -307,16 +317,21 @@ std::string DevicesNote(int wanted, const std::vector<DeviceInfo>& devices,
   }
   const bool enough = static_cast<int>(found.size()) >= wanted;
   const std::string advice =
-      enough
-          ? "To run on GPUs leave out --devices."
-          : absl::StrCat("To insist on hardware: --require_gpus=", wanted, ".");
-  return absl::StrFormat(
-      "This lesson uses %d %s; found %d%s. Running on %s; times are marked %s. "
-      "%s",
-      wanted, wanted == 1 ? "GPU" : "GPUs", found.size(),
-      found.empty() ? "" : absl::StrCat(" (", absl::StrJoin(found, "; "), ")"),
-      AndList(running_on),
-      AndList(std::vector<std::string>(kinds.begin(), kinds.end())), advice);
+      enough ? Say("To run on GPUs leave out --devices.")
+             : Say("To insist on hardware: --require_gpus=%d.", wanted);
+  const std::string found_names =
+      found.empty() ? "" : absl::StrCat(" (", absl::StrJoin(found, "; "), ")");
+  const std::string used_names = AndList(running_on);
+  const std::string marks =
+      AndList(std::vector<std::string>(kinds.begin(), kinds.end()));
+  return wanted == 1
+             ? Say("This lesson uses %d GPU; found %d%s. Running on %s; times "
+                   "are marked %s. %s",
+                   wanted, found.size(), found_names, used_names, marks, advice)
+             : Say("This lesson uses %d GPUs; found %d%s. Running on %s; times "
+                   "are marked %s. %s",
+                   wanted, found.size(), found_names, used_names, marks,
+                   advice);
 }
 
 }  // namespace d2l

@@ -39,6 +39,7 @@
 #include "common/lesson/cell.h"
 #include "common/lesson/flags.h"
 #include "common/lesson/fresh_process.h"
+#include "common/lesson/language.h"
 #include "common/lesson/lesson.h"
 #include "common/lesson/other_load.h"
 #include "common/lesson/report.h"
@@ -73,7 +74,8 @@ struct Run {
 std::size_t Columns() { return static_cast<std::size_t>(TextWidth()); }
 
 int Complain(const absl::Status& status) {
-  std::cerr << Wrap(std::string(status.message()), "Error: ") << std::flush;
+  std::cerr << Wrap(std::string(status.message()), Lead("Error:"))
+            << std::flush;
   return 1;
 }
 
@@ -113,9 +115,9 @@ absl::StatusOr<std::vector<Task>> Select(const std::vector<std::string>& ids) {
       }
       there.push_back(absl::StrCat(task.number, " ", names.back()));
     }
-    return absl::NotFoundError(absl::StrFormat(
-        "--cell=%s asked for; there are %s. Did you mean --cell=%s?", id,
-        absl::StrJoin(there, ", "), nearest));
+    return absl::NotFoundError(
+        Say("--cell=%s asked for; there are %s. Did you mean --cell=%s?", id,
+            absl::StrJoin(there, ", "), nearest));
   }
   std::vector<Task> tasks;
   for (const Task& task : all) {
@@ -130,12 +132,9 @@ absl::StatusOr<std::vector<Task>> Select(const std::vector<std::string>& ids) {
 
 // A heading and, below it, text as it stands.
 void PrintBlock(const std::string& heading, const std::string& text) {
+  const std::size_t used = TextColumns(heading) + 5;
   std::cout << "--- " << heading << " "
-            << std::string(heading.size() + 5 < Columns()
-                               ? Columns() - 5 - heading.size()
-                               : 0,
-                           '-')
-            << "\n"
+            << std::string(Columns() - std::min(Columns(), used), '-') << "\n"
             << absl::StripAsciiWhitespace(text) << "\n";
 }
 
@@ -154,16 +153,16 @@ std::string Apart(const std::string& left, const std::string& right) {
 void PrintLessonHead(const Lesson& lesson, const Run& run) {
   std::cout << std::string(Columns(), '=') << "\n"
             << lesson.title << "\n"
-            << Wrap(lesson.section) << "\nDevices, at size "
-            << SizeName(run.size) << ":\n";
+            << Wrap(lesson.section) << "\n"
+            << Say("Devices, at size %s:", SizeName(run.size)) << "\n";
   for (const DeviceInfo& info : Devices()) {
     std::cout << Wrap(info.Describe(), "  ");
   }
   const std::string note =
       DevicesNote(lesson.devices, Devices(), CudaBackend().Inventory());
-  if (!note.empty()) std::cout << Wrap(note, "Note: ");
+  if (!note.empty()) std::cout << Wrap(note, Lead("Note:"));
   for (const std::string& circumstance : run.circumstances) {
-    std::cout << Wrap(circumstance, "Note: ");
+    std::cout << Wrap(circumstance, Lead("Note:"));
   }
 }
 
@@ -211,14 +210,14 @@ class SlownessNotice {
 
 void PrintCode(const Task& task) {
   const CellText& text = task.cell->text;
-  if (!text.python.empty()) PrintBlock("The course (Python)", text.python);
+  if (!text.python.empty()) PrintBlock(Say("The course (Python)"), text.python);
   const absl::StatusOr<SourceExcerpt> source =
       CellSource(task.lesson->file, text.id);
   if (source.ok()) {
-    PrintBlock(absl::StrCat("Here (C++), ", source->file, ":", source->line),
+    PrintBlock(Say("Here (C++), %s:%d", source->file, source->line),
                source->text);
   } else {
-    PrintBlock("Here (C++)", std::string(source.status().message()));
+    PrintBlock(Say("Here (C++)"), std::string(source.status().message()));
   }
   std::cout << "\n";
 }
@@ -227,7 +226,7 @@ void PrintCellHead(const Task& task, const Run& run) {
   const CellText& text = task.cell->text;
   std::string place = text.section;
   if (!text.exercises.empty()) {
-    absl::StrAppend(&place, ", exercise ", text.exercises);
+    absl::StrAppend(&place, ", ", Say("exercise %s", text.exercises));
   }
   absl::StrAppend(&place, place.empty() ? "[" : " [", text.id, "]");
   std::cout << "\n"
@@ -236,7 +235,8 @@ void PrintCellHead(const Task& task, const Run& run) {
             << Wrap(text.context) << "\n";
   if (run.code) PrintCode(task);
   if (!text.predict.empty()) {
-    std::cout << WrapWords(text.predict, "Predict: ", "", Columns()) << "\n";
+    std::cout << WrapWords(text.predict, Lead("Predict:"), "", Columns())
+              << "\n";
   }
   std::cout << std::flush;
 }
@@ -245,14 +245,15 @@ void PrintCellHead(const Task& task, const Run& run) {
 std::string SmallerSize(Size size) {
   switch (size) {
     case Size::kLarge:
-      return "Run the lesson with --size=course or --size=small.";
+      return Say("Run the lesson with --size=course or --size=small.");
     case Size::kCourse:
-      return "Run the lesson with --size=small.";
+      return Say("Run the lesson with --size=small.");
     case Size::kSmall:
       break;
   }
-  return "This is the smallest size; end other programs, or lower "
-         "--max_queued_operations and --max_bytes_in_flight.";
+  return Say(
+      "This is the smallest size; end other programs, or lower "
+      "--max_queued_operations and --max_bytes_in_flight.");
 }
 
 void WaitForAllDevices() {
@@ -321,7 +322,7 @@ bool RunCell(const Task& task, const Run& run, CellResult* result) {
   }
   end();
   std::cout << std::flush;
-  std::cerr << Wrap(error, absl::StrCat("Error in ", result->text.id, ": "))
+  std::cerr << Wrap(error, Say("Error in %s:", result->text.id) + " ")
             << std::flush;
   ForgetFailures();
   return false;
@@ -345,12 +346,12 @@ void PrintCellResult(const CellResult& result, const Run& run,
   const CellText& text = result.text;
   for (const Shown& drawing : result.drawings) {
     if (!drawing.file.empty()) {
-      std::cout << "Written: " << drawing.file << "\n";
+      std::cout << Say("Written: %s", drawing.file) << "\n";
     }
   }
   const std::string course = OneLine(text.course_printed);
   if (!course.empty()) {
-    std::cout << WrapWords(course, "The course: ", "", Columns());
+    std::cout << WrapWords(course, Lead("The course:"), "", Columns());
   }
   const std::string claims = ClaimsText(result);
   if (!claims.empty()) std::cout << "\n" << claims;
@@ -358,14 +359,16 @@ void PrintCellResult(const CellResult& result, const Run& run,
   if (run.verbose && !figures.empty()) std::cout << "\n" << figures;
   std::string learn;
   if (!text.learn.empty()) {
-    learn = WrapWords(text.learn, "You learn: ", "", Columns());
+    learn = WrapWords(text.learn, Lead("You learn:"), "", Columns());
     learn.pop_back();  // the end of the line
   }
   // What else there is to see, if this is all that was asked for.
   std::vector<std::string> more;
-  if (run.chosen && !run.code) more.push_back("Code: --code");
-  if (run.chosen && !run.verbose) more.push_back("Figures: --verbose");
-  if (run.chosen && !next.empty()) more.push_back("Next: --cell=" + next);
+  if (run.chosen && !run.code) more.push_back(Say("Code: --code"));
+  if (run.chosen && !run.verbose) more.push_back(Say("Figures: --verbose"));
+  if (run.chosen && !next.empty()) {
+    more.push_back(Say("Next: --cell=%s", next));
+  }
   if (!learn.empty() || !more.empty()) std::cout << "\n";
   const std::size_t last = learn.rfind('\n') + 1;  // npos + 1 is 0
   std::cout << learn.substr(0, last);
@@ -430,8 +433,8 @@ std::vector<LessonResult> RunAll(const std::vector<Task>& tasks, const Run& run,
     }
     const LoadWatch watch;
     {
-      const SlownessNotice notice(absl::StrFormat(
-          "%s (cell %d of %d)", task.number, i + 1, tasks.size()));
+      const SlownessNotice notice(
+          Say("%s (cell %d of %d)", task.number, i + 1, tasks.size()));
       if (!RunAndRecordCell(task, run, &result)) ++failures->errors;
     }
     result.load = watch.Seen();
@@ -454,7 +457,7 @@ bool WriteFiles(LessonOptions* options, const std::string& json,
     file->Write(make_text());
     const absl::Status written = file->Commit();
     if (written.ok()) {
-      std::cout << "Written: " << file->path() << std::endl;
+      std::cout << Say("Written: %s", file->path()) << std::endl;
     } else {
       Complain(written);
       all_written = false;
@@ -472,10 +475,10 @@ bool WriteFiles(LessonOptions* options, const std::string& json,
   write(options->html, [&] { return ToHtmlTimeline(profile, as); });
   if (options->trace || options->html) {
     const std::string note = FitSpans(profile, as).note;
-    if (!note.empty()) std::cout << Wrap(note, "Note: ");
+    if (!note.empty()) std::cout << Wrap(note, Lead("Note:"));
   }
   for (const std::string& note : profile.notes) {
-    std::cout << Wrap(note, "Note: ");
+    std::cout << Wrap(note, Lead("Note:"));
   }
   std::cout << std::flush;
   return all_written;
@@ -545,7 +548,7 @@ int LessonMain(int argc, char** argv, Program program) {
                                                Lessons()[0]->name, ":lesson"));
     return 0;
   }
-  const absl::Status texts = LoadTexts("");
+  const absl::Status texts = LoadTexts(Language());
   if (!texts.ok()) return Complain(texts);
   const absl::StatusOr<std::vector<Task>> tasks = Select(options->cells);
   if (!tasks.ok()) return Complain(tasks.status());
@@ -572,14 +575,14 @@ int LessonMain(int argc, char** argv, Program program) {
   std::cout << "\n" << std::string(Columns(), '=') << "\n";
   if (course) std::cout << CourseText(lessons) << "\n";
   if (!run.chosen) {
-    std::cout << Wrap(absl::StrCat(
-        "One cell, with its code and figures: --cell=", tasks->front().number,
-        " --code --verbose"));
+    std::cout << Wrap(
+        Say("One cell, with its code and figures: --cell=%s --code --verbose",
+            tasks->front().number));
   }
   std::cout << Wrap(CountsText(lessons))
-            << absl::StrFormat("%d wrong results, %d errors. %s.\n",
-                               failures.wrong_results, failures.errors,
-                               FormatDuration(timer.Seconds()));
+            << Say("%d wrong results, %d errors. %s.", failures.wrong_results,
+                   failures.errors, FormatDuration(timer.Seconds()))
+            << "\n";
   const bool written = WriteFiles(
       &*options, course ? CourseJson(lessons) : LessonJson(lessons[0]),
       recorded.Finish());

@@ -16,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/atomic_file.h"
 #include "common/base/child_process.h"
+#include "common/base/wrap.h"
 #include "nlohmann/json.hpp"
 
 namespace d2l {
@@ -96,6 +97,42 @@ TEST(Runner, CodeAndFiguresAreShownOnDemand) {
        "[s/after]\n", "Next: --cell=9.10\n"});
   EXPECT_THAT(r.output, Not(HasSubstr("Code: --code")));
   EXPECT_THAT(r.output, Not(HasSubstr("Figures: --verbose")));
+}
+
+// What has no Chinese sentence is said in English.
+TEST(Runner, SpeaksChinese) {
+  const std::string path = TempPath("zh.json");
+  const ProgramResult r = Sample(
+      {"--cell=s/good,s/after", "--lang=zh", "--verbose", "--json=" + path});
+  EXPECT_EQ(r.exit_code, 0) << r.output;
+  ExpectParts(
+      r.output,
+      {"示例课", "设备，规模course：", "注意：", "9.1  好的单元",
+       "d2l 0.1, 练习1, 2 [s/good]\n\n", "给一个流两毫秒的任务。",
+       "\n预测：要多久？\n", "教程：Done: 0.0020 sec\n", "  调用早", "x返回。",
+       "要求1.30x", "不成立  The work is done when", "       并没有。\n",
+       "中位数", "两毫秒, 完成 (cpu:1, virtual)", "\n你会学到：等待。",
+       "下一个：--cell=9.2\n", "9.9  After", "2个单元，2个论断："});
+  std::istringstream lines(r.output);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.find(path) == std::string::npos) {
+      EXPECT_LE(TextColumns(line), 80u) << line;
+    }
+  }
+  const Json json = Json::parse(ReadFile(path));
+  EXPECT_EQ(json["lang"], "zh");
+  const Json& cell = json["cells"][0];
+  EXPECT_EQ(cell["figures"][0]["name"],
+            "two milliseconds, enqueue (cpu:1, virtual)");
+  EXPECT_EQ(cell["figures"][0]["label"], "两毫秒, 提交 (cpu:1, virtual)");
+  EXPECT_EQ(cell["claims"][0]["text"],
+            "The call returns {} sooner than the work is done.");
+  EXPECT_THAT(cell["claims"][0]["meaning"].get<std::string>(),
+              HasSubstr("调用早"));
+  EXPECT_EQ(cell["claims"][1]["verdict"], "FAILS");
+  fs::remove(path);
+  EXPECT_THAT(Sample({"--cell=s/after"}, {"LC_ALL=zh_CN.UTF-8"}).output,
+              HasSubstr("1个单元，"));
 }
 
 TEST(Runner, PrintedSourceIsTheFiles) {
@@ -673,6 +710,10 @@ INSTANTIATE_TEST_SUITE_P(
         BadFlag{"TooManyOperations",
                 {"--max_queued_operations=9000000000000000000"},
                 {"Error: ", "9000000000000000000"}},
+        BadFlag{"UnknownLanguage",
+                {"--lang=fr"},
+                {"--lang=fr asked for; there are en (English) and zh (Chinese)",
+                 "Say --lang=en."}},
         BadFlag{"UnknownSize",
                 {"--size=huge"},
                 {"--size=huge asked for; there are small, course and large. "

@@ -27,6 +27,7 @@
 #include "common/lesson/cell.h"
 #include "common/lesson/fresh_process.h"
 #include "common/lesson/judge.h"
+#include "common/lesson/language.h"
 #include "common/lesson/lesson.h"
 #include "common/lesson/trace_program.h"
 #include "common/ops/ops.h"
@@ -56,7 +57,7 @@ void Good(Cell& cell) {
              Less(timing.enqueue, timing.completion, 1.3));
   cell.Claim("The work is done when the call returns.",
              Counted(false, "it takes two milliseconds", "0 of 1"),
-             "It is not.");
+             Say("It is not."));
 }
 // %%
 

@@ -1,0 +1,116 @@
+#include "common/lesson/language.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <stdexcept>
+#include <string>
+
+#include "absl/status/status.h"
+#include "common/lesson/source.h"
+
+namespace d2l {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr char kChinese[] = R"md(# 句子
+
+## one.cc
+
+| English | 中文 |
+|---|---|
+| %s takes %d%% of %.1f \| %s. | %4$s的%3$.1f中，%1$s占%2$d%%。 |
+| asking | 提交 |
+| %d of %d | %s个，共%d个 |
+| Note: | 注意： |
+| The %s takes {}. | %s需要{}。 |
+)md";
+
+[[maybe_unused]] const bool registered =
+    RegisterSource("one.zh.md", kChinese) && RegisterSource("one.md", "broken");
+
+class LanguageTest : public ::testing::Test {
+ protected:
+  void SetUp() override { Speak("zh"); }
+  void TearDown() override { Speak("en"); }
+
+  static void Speak(const std::string& language) {
+    const absl::Status status = SetLanguage(language);
+    ASSERT_TRUE(status.ok()) << status;
+  }
+};
+
+TEST_F(LanguageTest, SaysTheSentenceInTheLanguage) {
+  const auto say = [] {
+    return Say("%s takes %d%% of %.1f | %s.", "asking", 7, 2.55, "x");
+  };
+  EXPECT_EQ(Language(), "zh");
+  EXPECT_EQ(say(), "x的2.5中，提交占7%。");
+  Speak("en");
+  EXPECT_EQ(Language(), "en");
+  EXPECT_EQ(say(), "asking takes 7% of 2.5 | x.");
+}
+
+TEST_F(LanguageTest, FallsBackToEnglish) {
+  EXPECT_EQ(Say("nobody said %s", std::string("asking")), "nobody said 提交");
+  EXPECT_EQ(Translated("asking %s"), "asking %s");
+  EXPECT_EQ(Translated("  asking\n"), "  提交\n");
+  // A row that does not fit.
+  EXPECT_EQ(Say("%d of %d", 1, 2), "1 of 2");
+}
+
+TEST_F(LanguageTest, PadsByColumns) {
+  EXPECT_EQ(Padded("asking", 6), "提交  ");
+  EXPECT_EQ(Padded("asking", -6), "  提交");
+  EXPECT_EQ(Padded("asking", 3), "提交");
+  EXPECT_EQ(Padded("é", 3), "é  ");
+}
+
+TEST_F(LanguageTest, LeadsHaveASpaceWhereOneIsNeeded) {
+  EXPECT_EQ(Lead("Note:"), "注意：");
+  EXPECT_EQ(Lead("Other:"), "Other: ");
+}
+
+TEST_F(LanguageTest, PhrasesKeepTheirKey) {
+  const Phrase worded = Worded("The %s takes {}.", "asking");
+  EXPECT_EQ(worded.english, "The asking takes {}.");
+  EXPECT_EQ(worded.shown, "提交需要{}。");
+  const Phrase literal = "asking";
+  EXPECT_EQ(literal.english, "asking");
+  EXPECT_EQ(literal.shown, "提交");
+}
+
+TEST_F(LanguageTest, ArgumentsThatDoNotFitAreAnError) {
+  EXPECT_THROW(Say("%s and %s", "one"), std::logic_error);
+  EXPECT_THROW(Say("%d", "one"), std::logic_error);
+}
+
+TEST_F(LanguageTest, UnknownLanguageSaysWhatThereIs) {
+  const std::string message(SetLanguage("fr").message());
+  EXPECT_THAT(message, HasSubstr("--lang=fr asked for; there are en"));
+  EXPECT_EQ(Language(), "zh");
+}
+
+TEST_F(LanguageTest, TheEnvironmentDecidesIfNobodySays) {
+  for (const char* name : {"LC_ALL", "LC_MESSAGES", "LANG"}) unsetenv(name);
+  Speak("");
+  EXPECT_EQ(Language(), "en");
+  setenv("LANG", "zh_CN.UTF-8", 1);
+  Speak("");
+  EXPECT_EQ(Language(), "zh");
+  Speak("en");
+  EXPECT_EQ(Language(), "en");
+  setenv("LC_ALL", "C", 1);
+  Speak("");
+  EXPECT_EQ(Language(), "en");
+  setenv("LC_ALL", "", 1);
+  setenv("LC_MESSAGES", "zh", 1);
+  setenv("LANG", "de_DE", 1);
+  Speak("");
+  EXPECT_EQ(Language(), "zh");
+}
+
+}  // namespace
+}  // namespace d2l
