@@ -23,6 +23,7 @@
 #include "common/device/device_table.h"
 #include "common/lesson/cell.h"
 #include "common/lesson/judge.h"
+#include "common/lesson/language.h"
 #include "common/nn/module.h"
 #include "common/ops/ops.h"
 #include "common/parallel/collective.h"
@@ -69,19 +70,18 @@ void ClaimSplits(Cell& cell, const Timings& t, const Moves& moves) {
       "At batch 256 data parallelism moves {} as much as the next best.",
       Given(SeveralDevices(),
             Counted(bytes("data", 256) < bytes(least, 256),
-                    absl::StrFormat("%s against %s, %s",
-                                    FormatBytes(bytes("data", 256)),
-                                    FormatBytes(bytes(least, 256)), least),
+                    Say("%s against %s, %s", FormatBytes(bytes("data", 256)),
+                        FormatBytes(bytes(least, 256)), least),
                     FormatFactor(bytes("data", 256) /
                                  std::max(bytes(least, 256), 1.0))),
             "devices"),
-      OneDeviceOr(absl::StrFormat(
+      OneDeviceOr(Say(
           "It moves all weights there and back, whatever the batch; it is the "
           "least from batch %.0f on.",
           from)));
   cell.Claim("Data parallelism is {} as fast as the next best.",
              Faster(t["data"], *other, 1.05),
-             OneDeviceOr(absl::StrFormat(
+             OneDeviceOr(Say(
                  "Next best is %s, which moves %s; data parallelism moves %s.",
                  other->completion.label,
                  FormatBytes(moves.at(other->completion.label).at(256)),
@@ -89,9 +89,8 @@ void ClaimSplits(Cell& cell, const Timings& t, const Moves& moves) {
   const Timing& parts = t["layers, 4 parts"];
   cell.Claim("Micro-batches make the pipeline {} as fast.",
              Faster(t["layers, 4 parts"], t["layers, 1 batch"], 1.1),
-             OneDeviceOr(absl::StrFormat(
-                 "With 4 parts its calls take %s of %s.", Median(parts.enqueue),
-                 Median(parts.completion))));
+             OneDeviceOr(Say("With 4 parts its calls take %s of %s.",
+                             Median(parts.enqueue), Median(parts.completion))));
 }
 // %%
 
@@ -121,10 +120,11 @@ void ThreeSplits(Cell& cell) {
   }
   const Timings t = cell.TimeInterleaved(steps);
   Moves moves;
-  std::cout << absl::StrFormat("  %-18s%10s%14s%10s%10s%10s\n", "", "a step",
-                               "moves at: 64", "256", "1024", "4096");
+  std::cout << "  " << Padded("", 18) << Padded("a step", -10)
+            << Padded("moves at: 64", -14)
+            << "       256      1024      4096\n";
   for (const auto& [name, step] : splits) {
-    std::cout << absl::StrFormat("  %-18s%10s    ", name,
+    std::cout << absl::StrFormat("  %s%10s    ", Padded(name, 18),
                                  FormatMedian(t[name].completion.value, "s"));
     for (const std::int64_t batch : {64, 256, 1024, 4096}) {
       const Tensor rows = Randn({batch, width}, devices[0]);
@@ -135,9 +135,9 @@ void ThreeSplits(Cell& cell) {
   }
   const int p = stages;
   std::cout << Wrap(
-      absl::StrFormat("Bubble of %d stages, (p - 1) / (m + p - 1): %.0f %% of "
-                      "the time with 1 batch, %.0f %% with 4.",
-                      p, 100.0 * (p - 1) / p, 100.0 * (p - 1) / (p + 3)),
+      Say("Bubble of %d stages, (p - 1) / (m + p - 1): %.0f %% of "
+          "the time with 1 batch, %.0f %% with 4.",
+          p, 100.0 * (p - 1) / p, 100.0 * (p - 1) / (p + 3)),
       "  ");
   ClaimSplits(cell, t, moves);
 }
@@ -157,7 +157,7 @@ static void RebindingAllReduce(std::vector<Tensor> data) {  // the book's first
 void AllReduceCell(Cell& cell) {
   const std::vector<Device> devices = AtLeastTwo();
   const auto print = [](const char* when, const std::vector<Tensor>& data) {
-    std::cout << when;
+    std::cout << Padded(when, 26);
     for (std::size_t i = 0; i < data.size(); ++i) {
       std::cout << (i == 0 ? "" : std::string(26, ' ')) << data[i] << "\n";
     }
@@ -171,12 +171,12 @@ void AllReduceCell(Cell& cell) {
     return data;
   };
   const std::vector<Tensor> rebound = make();
-  print("before:                   ", rebound);
+  print("before:", rebound);
   RebindingAllReduce(rebound);
-  print("the book's first:         ", rebound);
+  print("the book's first:", rebound);
   std::vector<Tensor> summed = make();
   BookAllReduce(summed);
-  print("with CopyTo(data[0], …):  ", summed);
+  print("with CopyTo(data[0], …):", summed);
 
   const Tensor data = Reshape(Arange(20, devices[0], DType::kInt64), {4, 5});
   const std::vector<Tensor> shards = SplitBatch(data, devices);
@@ -190,7 +190,7 @@ void AllReduceCell(Cell& cell) {
     right += Item(Max(summed[i])) == n * (n + 1) / 2 ? 1 : 0;
   }
   const auto of = [&](int count) {
-    return absl::StrFormat("%d of %d devices", count, devices.size());
+    return Say("%d of %d devices", count, devices.size());
   };
   cell.Check(right == static_cast<int>(n), "the sum is everywhere");
   cell.Check(ToVector<std::int64_t>(shards[0])[0] == 0, "the first shard");
@@ -236,20 +236,19 @@ void OverlapLink(Cell& cell) {
       Given(SeveralDevices(),
             Faster(t["memory, overlapped"], t["memory, at the end"], 1.1),
             "devices"),
-      OneDeviceOr(OnCpus()
-                      ? absl::StrFormat("A step takes %s at the end, %s "
-                                        "overlapped: the sums are work for the "
-                                        "same cores.",
-                                        at_end, overlapped)
-                      : absl::StrFormat("A step takes %s at the end, %s "
-                                        "overlapped.",
-                                        at_end, overlapped)));
+      OneDeviceOr(OnCpus() ? Say("A step takes %s at the end, %s "
+                                 "overlapped: the sums are work for the "
+                                 "same cores.",
+                                 at_end, overlapped)
+                           : Say("A step takes %s at the end, %s "
+                                 "overlapped.",
+                                 at_end, overlapped)));
   cell.Claim("Over the emulated link, overlapping is {} as fast.",
              Given(SeveralDevices(),
                    Faster(t["emulated link, overlapped"],
                           t["emulated link, at the end"], 1.1),
                    "devices"),
-             OneDeviceOr(absl::StrFormat(
+             OneDeviceOr(Say(
                  "A step takes %s at the end, %s overlapped; without the link "
                  "%s.",
                  Median(t["emulated link, at the end"].completion),
@@ -274,16 +273,16 @@ int PrintFormulas() {
       {"each a quarter", AllReduceAlgorithm::kSplit, 4, 7.5e-3 + 7.5e-3},
       {"ring of 8", AllReduceAlgorithm::kRing, 8, 2 * 160e6 / (3 * 18e9)},
   };
-  std::cout << absl::StrFormat("  %-18s%12s%12s%12s\n", "160 MB", "the book",
-                               "simulated", "bound");
+  std::cout << "  " << Padded("160 MB", 18) << Padded("the book", -12)
+            << Padded("simulated", -12) << Padded("bound", -12) << "\n";
   int equal = 0;
   for (const auto& [name, algorithm, gpus, book] : rows) {
     const Topology topology =
         gpus == 4 ? Topology::PcieSwitch(4, 16e9) : Topology::Ring(8, 3 * 18e9);
     const CollectiveSchedule schedule = AllReduceSchedule(algorithm, gpus);
     const double seconds = Simulate(topology, schedule, 160e6).seconds;
-    std::cout << absl::StrFormat("  %-18s%9.2f ms%9.2f ms%9.2f ms\n", name,
-                                 1e3 * book, 1e3 * seconds,
+    std::cout << absl::StrFormat("  %s%9.2f ms%9.2f ms%9.2f ms\n",
+                                 Padded(name, 18), 1e3 * book, 1e3 * seconds,
                                  1e3 * LowerBound(topology, schedule, 160e6));
     equal += std::abs(seconds - book) < 1e-6 ? 1 : 0;
   }
@@ -319,8 +318,8 @@ void ParameterServer(Cell& cell) {
   for (const Tensor& x : data) CopyTo(Zeros({}, x.device()), x);
   const Timings t = cell.TimeInterleaved(alternatives);
   std::cout << "  "
-            << absl::StrFormat("Measured, %s on %s:", FormatBytes(4 * n),
-                               MeasuredOn(devices))
+            << Say("Measured, %s on %s:", FormatBytes(4 * n),
+                   MeasuredOn(devices))
             << "\n";
   cell.PrintTimes(t);
   cell.ShowIfVerbose(PlotTimeByDevices({2, 4, 8, 16, 32}, 160e6, [](int gpus) {
@@ -329,16 +328,15 @@ void ParameterServer(Cell& cell) {
   const std::size_t others = devices.size() - 1;
   const std::string moved = FormatBytes(2 * others * 4 * n);
   const std::string both =
-      OnCpus() ? absl::StrFormat(
-                     "Both move %s in all, and one memory has all "
+      OnCpus() ? Say("Both move %s in all, and one memory has all "
                      "of it to read and write.",
                      moved)
-               : absl::StrFormat("Both move %s in all.", moved);
+               : Say("Both move %s in all.", moved);
   cell.Claim(
       "{} of the book's figures are those of the simulation.",
-      Counted(equal == 4, "4 asked for", absl::StrFormat("%d of %d", equal, 4)),
-      "In the ring each device sends 2 (n - 1) parts of an n-th: 5.19 "
-      "ms. The book's 5.93 ms leaves out (n - 1) / n.");
+      Counted(equal == 4, "4 asked for", Say("%d of %d", equal, 4)),
+      Say("In the ring each device sends 2 (n - 1) parts of an n-th: 5.19 "
+          "ms. The book's 5.93 ms leaves out (n - 1) / n."));
   cell.Claim(
       "Shared among the devices, the adding is {} as fast as on one.",
       Given(SeveralDevices(), Faster(t["split"], t["star"], 1.1), "devices"),
@@ -346,8 +344,8 @@ void ParameterServer(Cell& cell) {
   cell.Claim(
       "The ring is {} as fast as the split.",
       Given(SeveralDevices(), Faster(t["ring"], t["split"], 1.05), "devices"),
-      OneDeviceOr(absl::StrFormat("%s The ring takes %d rounds, the split 2.",
-                                  both, 2 * others)));
+      OneDeviceOr(
+          Say("%s The ring takes %d rounds, the split 2.", both, 2 * others)));
 }
 // %%
 
@@ -380,16 +378,14 @@ void KeyValueStore(Cell& cell) {
   }
   int equal = 0;
   for (std::size_t i = 0; i < devices.size(); ++i) {
-    std::cout << "  " << absl::StrFormat("worker %d: ", i) << T(weights[i])
-              << "\n";
+    std::cout << "  " << Say("worker %d: ", i) << T(weights[i]) << "\n";
     cell.CheckClose("the weights", ToVector<float>(weights[i]),
                     ToVector<float>(whole), 1e-4);
     equal += ToVector<float>(weights[i]) == ToVector<float>(weights[0]) ? 1 : 0;
   }
-  std::cout << "  alone:    " << T(whole) << "\n";
+  std::cout << "  " << Padded("alone:", 10) << T(whole) << "\n";
   cell.Claim("After 20 steps {} workers have the same weights, bit for bit.",
-             Counted(equal == n, "all asked for",
-                     absl::StrFormat("%d of %d", equal, n)));
+             Counted(equal == n, "all asked for", Say("%d of %d", equal, n)));
 }
 // %%
 

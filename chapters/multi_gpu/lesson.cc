@@ -23,6 +23,7 @@
 #include "common/device/device_table.h"
 #include "common/lesson/cell.h"
 #include "common/lesson/judge.h"
+#include "common/lesson/language.h"
 #include "common/nn/layers.h"
 #include "common/nn/module.h"
 #include "common/nn/state_dict.h"
@@ -108,7 +109,7 @@ void In11(Cell& cell) {
   cell.Check(of_two == (last >= 3 ? 2u : 0u), "what {0, 3} restricts to");
   cell.Claim("By default {} devices are used, all of the table.",
              Counted(all.devices().size() == Devices().size(),
-                     absl::StrFormat("the table has %d", Devices().size()),
+                     Say("the table has %d", Devices().size()),
                      absl::StrCat(all.devices().size())));
   cell.Claim("With device_ids of one device {} is used.",
              Counted(restricted.devices().size() == 1 &&
@@ -153,7 +154,7 @@ void C12(Cell& cell) {
   }
   cell.Claim("Wrapping changed the structure: {} of the saved names is known.",
              Counted(!loaded.ok() && known == 0, "0 expected",
-                     absl::StrFormat("%d of %d", known, 2)));
+                     Say("%d of %d", known, 2)));
 }
 // %%
 
@@ -172,7 +173,7 @@ void C13(Cell& cell) {
   cell.Claim("It loads: {} parameters are those of the wrapped model.",
              Counted(loaded.ok() && equal == 2,
                      std::string(loaded.status().message()) + "bit for bit",
-                     absl::StrFormat("%d of %d", equal, 2)));
+                     Say("%d of %d", equal, 2)));
 }
 // %%
 
@@ -195,7 +196,7 @@ void C14(Cell& cell) {
   cell.Claim("It loads: {} parameters, on all devices, are those saved.",
              Counted(loaded.ok() && equal == 2 * devices,
                      std::string(loaded.status().message()) + "bit for bit",
-                     absl::StrFormat("%d of %d", equal, 2 * devices)));
+                     Say("%d of %d", equal, 2 * devices)));
 }
 // %%
 

@@ -26,6 +26,7 @@
 #include "common/drawing/plot.h"
 #include "common/lesson/cell.h"
 #include "common/lesson/judge.h"
+#include "common/lesson/language.h"
 #include "common/nn/init.h"
 #include "common/nn/layers.h"
 #include "common/nn/models.h"
@@ -55,8 +56,8 @@ double TrainLeNet(const std::vector<Device>& devices, std::int64_t batch_size,
     seconds += timer.Seconds();
   }
   const double accuracy = Accuracy(LeNet(), test, replicas.params[0]);
-  std::cout << Wrap(absl::StrFormat("test acc: %.3f, %.2f sec/epoch on %s",
-                                    accuracy, seconds / epochs, Names(devices)),
+  std::cout << Wrap(Say("test acc: %.3f, %.2f sec/epoch on %s", accuracy,
+                        seconds / epochs, Names(devices)),
                     "  ");
   return accuracy;
 }
@@ -71,8 +72,7 @@ void LeNetScratch(Cell& cell) {
   const Dataset training = GenerateImages(cell.BySize(2'560, 12'800, 60'000));
   const Dataset test = GenerateImages(1000, 0, /*first=*/100'000);
   const int epochs = cell.BySize(2, 4, 10), size = cell.BySize(64, 256, 256);
-  std::cout << "  " << absl::StrFormat("%s, batch %d", training.name, size)
-            << "\n";
+  std::cout << "  " << Say("%s, batch %d", training.name, size) << "\n";
   const double by_one = TrainLeNet(one, size, 0.2, epochs, training, test);
   const double by_two = TrainLeNet(two, size, 0.2, epochs, training, test);
 
@@ -94,26 +94,26 @@ void LeNetScratch(Cell& cell) {
     cell.CheckClose("parameters", ToVector<float>(both.params[1][p]), expected,
                     1e-3);
   }
-  cell.Claim(
-      "One device and two end with the same accuracy, {} apart.",
-      Given(Counted(by_one > 0.2, "more than 0.2", absl::StrCat(by_one)),
-            Counted(std::abs(by_one - by_two) <= 0.02, "0.02 asked for",
-                    absl::StrFormat("%.3f", std::abs(by_one - by_two))),
-            "accuracy"),
-      "Gradients differ in their last bits, and so do the ways they lead.");
+  cell.Claim("One device and two end with the same accuracy, {} apart.",
+             Given(Counted(by_one > 0.2, "more than 0.2", absl::StrCat(by_one)),
+                   Counted(std::abs(by_one - by_two) <= 0.02, "0.02 asked for",
+                           absl::StrFormat("%.3f", std::abs(by_one - by_two))),
+                   "accuracy"),
+             Say("Gradients differ in their last bits, and so do the ways they "
+                 "lead."));
   const Timing &slow = t[0], &fast = t[1];
   cell.Claim(
       "For a model this small no meaningful speed-up: {} as fast on two.",
       Given(SeveralDevices(), AboutEqual(slow.completion, fast.completion, 1.2),
             "devices"),
       OneDeviceOr(absl::StrCat(
-          absl::StrFormat("A step takes %s on one device and %s on two, and is "
-                          "asked for in %s and %s.",
-                          Median(slow.completion), Median(fast.completion),
-                          Median(slow.enqueue), Median(fast.enqueue)),
-          OnCpus() ? " " : "",
-          OnCpus() ? "Virtual devices launch work by a function call and have "
-                     "no link between them: little of a step is not work."
+          Say("A step takes %s on one device and %s on two, and is "
+              "asked for in %s and %s.",
+              Median(slow.completion), Median(fast.completion),
+              Median(slow.enqueue), Median(fast.enqueue)),
+          OnCpus() ? Say(" Virtual devices launch work by a function call and "
+                         "have no "
+                         "link between them: little of a step is not work.")
                    : "")));
 }
 // %%
@@ -177,12 +177,12 @@ void C2(Cell& cell) {
   const double xavier = accuracies["Xavier"].back();
   cell.Claim("With the notebook's N(0, 0.01) it learns: accuracy {}.",
              Counted(book > 0.2, "chance: 0.10", absl::StrFormat("%.2f", book)),
-             absl::StrFormat("In the same epochs %.2f with Xavier's.", xavier));
+             Say("In the same epochs %.2f with Xavier's.", xavier));
   cell.Claim(
       "With Xavier's first weights it learns: accuracy {}.",
       Counted(xavier > 0.2, "chance: 0.10", absl::StrFormat("%.2f", xavier)),
-      absl::StrFormat("After %d epochs; the first ended at %.2f.",
-                      accuracies["Xavier"].size(), accuracies["Xavier"][0]));
+      Say("After %d epochs; the first ended at %.2f.",
+          accuracies["Xavier"].size(), accuracies["Xavier"][0]));
 }
 // %%
 
@@ -217,19 +217,19 @@ void ResNet18(Cell& cell) {
         t[i + 1].completion, [n](double one, double two_devices) {
           return n * one / two_devices;
         })));
-    std::cout << "  " << gains.back().label << ": "
+    std::cout << "  " << Translated(gains.back().label) << ": "
               << FormatFactor(gains.back().value.median) << "\n";
   }
   cell.Claim("Two devices do {} the samples of one, with ResNet-18.",
              Given(SeveralDevices(), Above(gains[1], 1.5), "devices"),
-             OneDeviceOr(absl::StrFormat(
-                 "A step adds up %s of gradients, with %d samples each: it "
-                 "takes %s, and %s on one device.",
-                 FormatBytes(4 * parameters), each, Median(t[3].completion),
-                 Median(t[2].completion))));
+             OneDeviceOr(
+                 Say("A step adds up %s of gradients, with %d samples each: it "
+                     "takes %s, and %s on one device.",
+                     FormatBytes(4 * parameters), each, Median(t[3].completion),
+                     Median(t[2].completion))));
   cell.Claim("ResNet-18 scales {} as well as LeNet.",
              Given(SeveralDevices(), Less(gains[0], gains[1], 1.05), "devices"),
-             OneDeviceOr(absl::StrFormat(
+             OneDeviceOr(Say(
                  "They gain %s and %s; LeNet's step takes %s, asked for in %s.",
                  FormatFactor(gains[1].value.median),
                  FormatFactor(gains[0].value.median), Median(t[0].completion),
@@ -266,9 +266,10 @@ void Forgotten(Cell& cell) {
   ReplicaSet forgotten = Replicate(params, devices);
   const auto forget = [](std::vector<Tensor>&) {};
   DataLoader loader(training, {}, devices[0]);
-  std::cout << "  " << training.name << "\n"
-            << "           with allreduce             without\n"
-            << "    step   apart   accuracies         apart   accuracies\n";
+  std::cout
+      << "  " << training.name << "\n"
+      << Say("           with allreduce             without\n")
+      << Say("    step   apart   accuracies         apart   accuracies\n");
   const int steps = cell.BySize(60, 200, 400);
   double accuracy = 0, without = 0;
   for (int step = 0; step <= steps; ++step) {
@@ -292,15 +293,14 @@ void Forgotten(Cell& cell) {
   cell.Claim("Without it they are {} apart.",
              Counted(drifted > 0.1, "more than 0.1 expected",
                      absl::StrFormat("%.2f", drifted)),
-             absl::StrFormat("After %d steps.", steps));
-  cell.Claim(
-      "Forgetting it costs {} of accuracy.",
-      Counted(without < accuracy - 0.01,
-              absl::StrFormat("%.3f with it, %.3f without", accuracy, without),
-              absl::StrFormat("%.3f", accuracy - without)),
-      absl::StrFormat("Replica 0 learns from its shards alone, too, though it "
-                      "is %.2f from the last one.",
-                      drifted));
+             Say("After %d steps.", steps));
+  cell.Claim("Forgetting it costs {} of accuracy.",
+             Counted(without < accuracy - 0.01,
+                     Say("%.3f with it, %.3f without", accuracy, without),
+                     absl::StrFormat("%.3f", accuracy - without)),
+             Say("Replica 0 learns from its shards alone, too, though it "
+                 "is %.2f from the last one.",
+                 drifted));
 }
 // %%
 
@@ -331,9 +331,9 @@ void Straggler(Cell& cell) {
                     ToVector<float>(even[0][p]), 1e-3);
   }
   const std::string why =
-      absl::StrFormat("Asking takes %s of the %s that an even split takes.",
-                      Median(t["one slow, even"].enqueue),
-                      Median(t["one slow, even"].completion));
+      Say("Asking takes %s of the %s that an even split takes.",
+          Median(t["one slow, even"].enqueue),
+          Median(t["one slow, even"].completion));
   cell.Claim("A slow device makes an even split take {} as long.",
              Faster(t["all fast, even"], t["one slow, even"], kClearly),
              OneDeviceOr(why));

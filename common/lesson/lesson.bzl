@@ -34,6 +34,14 @@ def d2l_lesson(
         visibility = ["//visibility:private"],
         **kwargs
     )
+
+    # For //chapters:texts_test.
+    native.filegroup(
+        name = name + "_texts",
+        srcs = native.glob(["*.cc", "*.h", stem + ".md", stem + ".zh.md"]),
+        visibility = ["//chapters:__pkg__"],
+        **kwargs
+    )
     cc_library(
         name = name + "_cells",
         srcs = [
