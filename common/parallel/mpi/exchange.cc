@@ -13,6 +13,7 @@
 #include "absl/strings/str_format.h"
 #include "common/base/timer.h"
 #include "common/kernels/cpu/elementwise_loops.h"
+#include "common/kernels/cpu/ordered_sum.h"
 #include "common/kernels/op_tables.h"
 
 namespace d2l::mpi {
@@ -126,7 +127,7 @@ class Exchanger {
     Requests requests(absl::StrFormat("%s%s, step %d", args_.during,
                                       args_.schedule.name(), step[0].step),
                       args_.timeout_seconds);
-    std::vector<char*> received;  // for each move, of all its sources
+    std::vector<char*> received;  // for each move, of other processes
     std::size_t used = 0;
     for (const Move& move : step) Post(move, requests, used, received);
     requests.Wait();
@@ -150,14 +151,16 @@ class Exchanger {
     const std::int64_t bytes = Numel(move) * size_;
     char* added = nullptr;
     if (IsLocal(move.to) && move.op != MoveOp::kCopy) {
-      added = Take(bytes * (last - first + 1), used);
+      const int others = move.op == MoveOp::kSum
+                             ? args_.schedule.ranks() - per_process_
+                             : (IsLocal(move.from) ? 0 : 1);
+      added = Take(bytes * others, used);
     }
+    char* to = move.op == MoveOp::kCopy ? At(move.to, move) : added;
     for (int from = first; from <= last; ++from) {
       if (IsLocal(move.to) && !IsLocal(from)) {
-        char* const to = move.op == MoveOp::kCopy
-                             ? At(move.to, move)
-                             : added + (from - first) * bytes;
         requests.Receive(to, bytes, from / per_process_);
+        to += bytes;
       } else if (!IsLocal(move.to) && IsLocal(from)) {
         requests.Send(At(from, move), bytes, move.to / per_process_);
       }
@@ -182,22 +185,12 @@ class Exchanger {
       add_(out, out, from, nullptr, numel);
       return;
     }
-    // Block by block, so that a sum stays in the cache until it is complete.
-    constexpr std::int64_t kBlock = 2048;
-    alignas(64) char sum[kBlock * 8];
-    for (std::int64_t i = 0; i < numel; i += kBlock) {
-      const std::int64_t n = std::min(kBlock, numel - i);
-      const auto of = [&](int rank) -> const char* {
-        return (IsLocal(rank) ? At(rank, move)
-                              : received + rank * numel * size_) +
-               i * size_;
-      };
-      std::memcpy(sum, of(0), n * size_);
-      for (int rank = 1; rank < args_.schedule.ranks(); ++rank) {
-        add_(sum, sum, of(rank), nullptr, n);
-      }
-      std::memcpy(out + i * size_, sum, n * size_);
+    std::vector<const void*> inputs;
+    for (int rank = 0; rank < args_.schedule.ranks(); ++rank) {
+      inputs.push_back(IsLocal(rank) ? At(rank, move) : received);
+      if (!IsLocal(rank)) received += numel * size_;
     }
+    kernels::cpu::OrderedSum({args_.dtype, numel, out, std::move(inputs)});
   }
 
   bool IsLocal(int rank) const { return rank / per_process_ == args_.process; }
