@@ -143,6 +143,7 @@ def exercises(text):
     found = {}
     for section in re.split(r"(?m)^## ", text)[1:]:
         head, _, rest = section.partition("\n")
+        rest = re.split(r"(?m)^### ", rest)[0]  # what the judge says
         name, _, title = head.partition(":")
         facts = re.match(r"\s*((- \w+: .*\n( +.*\n)*)*)", rest)
         # What is folded begins with a label of its own: "**Hint 1:** …".
