@@ -27,6 +27,7 @@
 #include "common/lesson/cell.h"
 #include "common/lesson/fresh_process.h"
 #include "common/lesson/judge.h"
+#include "common/lesson/language.h"
 #include "common/ops/ops.h"
 #include "common/parallel/collective.h"
 #include "common/parallel/mpi/mpi_world.h"
@@ -106,23 +107,21 @@ absl::StatusOr<std::vector<double>> RunTwo(std::int64_t n) {
       "--cell=d2l/several-machines";
   return absl::FailedPreconditionError(
       mpirun
-          ? absl::StrFormat("This program is built without MPI: %s", run)
-          : absl::StrFormat(
-                "There is no mpirun here. Install Open MPI with sudo apt-get "
+          ? Say("This program is built without MPI: %s", run)
+          : Say("There is no mpirun here. Install Open MPI with sudo apt-get "
                 "install libopenmpi-dev openmpi-bin; then %s",
                 run));
 }
 
 void ShowNothing(Cell& cell, const absl::Status& why) {
-  std::cout << Wrap(
-                   "Two processes would be started here, with a device each. A "
-                   "table would show what each algorithm takes between them, "
-                   "beside two devices of one process and beside the "
-                   "simulator's prediction.",
-                   "  ")
+  std::cout << Wrap(Say("Two processes would be started here, with a device "
+                        "each. A table would show what each algorithm takes "
+                        "between them, beside two devices of one process and "
+                        "beside the simulator's prediction."),
+                    "  ")
             << Wrap(std::string(why.message()), "  ");
-  const Judgement none = {Verdict::kInconclusive, "…", "not measured"};
-  const std::string because = "There were no two processes: see above.";
+  const Judgement none = {Verdict::kInconclusive, "…", Say("not measured")};
+  const std::string because = Say("There were no two processes: see above.");
   cell.Claim("Between processes sums have the bits of one process: {}.", none,
              because);
   cell.Claim("Between processes the split takes {} as long.", none, because);
@@ -172,8 +171,9 @@ void SeveralMachines(Cell& cell) {
   };
   const Figure eighth = two("star of an eighth, two processes", 0);
   std::vector<Figure> measured, simulated;
-  std::cout << absl::StrFormat("  %-18s%14s%16s%14s\n", FormatBytes(4 * n),
-                               "one process", "two processes", "simulated");
+  std::cout << "  " << Padded(FormatBytes(4 * n), 18)
+            << Padded("one process", -14) << Padded("two processes", -16)
+            << Padded("simulated", -14) << "\n";
   for (std::size_t i = 0; i < std::size(kShown); ++i) {
     const std::string name = AllReduceAlgorithmName(kShown[i]);
     measured.push_back(two(name + ", two processes", 1 + i));
@@ -188,20 +188,21 @@ void SeveralMachines(Cell& cell) {
   }
   std::cout << absl::StrFormat("  %-18s%14s%16s\n", "MPI_Allreduce", "",
                                Median(two("MPI_Allreduce", 4)));
+  cell.Claim("Between processes sums have the bits of one process: {}.",
+             Counted(returned->front() == 3, "3 asked for",
+                     Say("%.0f of 3 algorithms", returned->front())));
   cell.Claim(
-      "Between processes sums have the bits of one process: {}.",
-      Counted(returned->front() == 3, "3 asked for",
-              absl::StrFormat("%.0f of 3 algorithms", returned->front())));
-  cell.Claim("Between processes the split takes {} as long.",
-             Given(SeveralDevices(),
-                   Less(one[1].completion, measured[1], kClearly), "devices"),
-             OneDeviceOr("Both copy within this machine's memory: MPI through "
-                         "memory that the processes share, devices of one "
-                         "process directly."));
-  cell.Claim("Told the link, the simulator says {} of what the split takes.",
-             AboutEqual(simulated[1], measured[1], 1.25),
-             "Star's two transfers come one after the other. The split's come "
-             "at the same time, and share cores and memory here.");
+      "Between processes the split takes {} as long.",
+      Given(SeveralDevices(), Less(one[1].completion, measured[1], kClearly),
+            "devices"),
+      OneDeviceOr(Say("Both copy within this machine's memory: MPI through "
+                      "memory that the processes share, devices of one process "
+                      "directly.")));
+  cell.Claim(
+      "Told the link, the simulator says {} of what the split takes.",
+      AboutEqual(simulated[1], measured[1], 1.25),
+      Say("Star's two transfers come one after the other. The split's come "
+          "at the same time, and share cores and memory here."));
 }
 // %%
 

@@ -83,11 +83,9 @@ void LeNetScratch(Cell& cell) {
   const auto step = [&](ReplicaSet* replicas) {
     TrainBatch(LeNet(), batch.images, batch.labels, *replicas, 0.01);
   };
-  const Timings t =
-      cell.TimeInterleaved({{absl::StrFormat("a step of %d, one device", size),
-                             one, [&] { step(&alone); }},
-                            {absl::StrFormat("a step of %d, two devices", size),
-                             AllDevices(), [&] { step(&both); }}});
+  const Timings t = cell.TimeInterleaved(
+      {{"a step, one device", one, [&] { step(&alone); }},
+       {"a step, two devices", AllDevices(), [&] { step(&both); }}});
   cell.PrintTimes(t);
   for (std::size_t p = 0; p < alone.params[0].size(); ++p) {
     const std::vector<float> expected = ToVector<float>(alone.params[0][p]);

@@ -261,7 +261,7 @@ void Cell::PrintTimes(const Timings& timings) {
 
 void Cell::Show(const Drawing& drawing) {
   const std::string text =
-      absl::StrCat("\n", drawing.name, "\n\n", drawing.text);
+      absl::StrCat("\n", Translated(drawing.name), "\n\n", drawing.text);
   std::cout << text;
   Keep(drawing, text);
 }

@@ -53,6 +53,7 @@ Json ToJson(const CellResult& cell) {
   Json drawings = Json::array();
   for (const Shown& drawing : cell.drawings) {
     drawings.push_back({{"name", drawing.name},
+                        {"label", Translated(drawing.name)},
                         {"file", drawing.file},
                         {"text", drawing.text}});
   }

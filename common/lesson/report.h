@@ -12,14 +12,15 @@
 //    "figures": [{"name", "label", "unit", "median", "low", "high"}],
 //    "claims": [{"text", "verdict", "meaning", "number", "evidence",
 //    "reason"}],
-//    "drawings": [{"name", "file", "text"}], "load": {"cores", "of"}}]}
+//    "drawings": [{"name", "label", "file", "text"}], "load": {"cores",
+//    "of"}}]}
 // and of the course: {"lessons": [ … ]}. Times are in seconds, unit "s". The
-// text of a claim and the name of a figure are the same in every run and every
-// language, with "{}" for the claim's number; its meaning has the number, and
-// meaning and label are in the run's language ("lang"). The output is what the
-// cell's code printed; where a drawing was printed, its text is part of it. The
-// error is "" unless the cell threw one. The file of a drawing is "" if none
-// was written; the load is null if it is not known.
+// text of a claim and the names of figures and drawings are the same in every
+// run and every language, with "{}" for the claim's number; its meaning has the
+// number, and meaning and label are in the run's language ("lang"). The output
+// is what the cell's code printed; where a drawing was printed, its text is
+// part of it. The error is "" unless the cell threw one. The file of a drawing
+// is "" if none was written; the load is null if it is not known.
 //
 // Pure functions; values own what they hold.
 

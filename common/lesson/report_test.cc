@@ -131,8 +131,10 @@ TEST(LessonJson, HasExactlyThisShape) {
             "Asking takes longer."),
       claim("third", "INCONCLUSIVE", "third", "1.1x", "1.30x asked for",
             "Noise.")};
-  cell["drawings"] = {
-      {{"name", "z = x"}, {"file", "d/z.svg"}, {"text", "\nz = x\n\n[x]\n"}}};
+  cell["drawings"] = {{{"name", "z = x"},
+                       {"label", "z = x"},
+                       {"file", "d/z.svg"},
+                       {"text", "\nz = x\n\n[x]\n"}}};
   cell["load"] = {{"cores", 0.5}, {"of", 2}};
   expected["cells"] = {cell};
   EXPECT_EQ(Json::parse(LessonJson(SampleResult())), expected);

@@ -5,6 +5,7 @@ import re
 import sys
 
 import build
+import chinese
 import cuda
 import host
 from machine import Machine, plural
@@ -48,7 +49,7 @@ def say_lessons(m, visible, use_gpus, cores):
         return
     for name, devices in chapters:
         m.say(runs_on(int(devices), visible if use_gpus else 0, cores),
-              "  %-20s%-11s" % (name, plural(int(devices), "device")))
+              "  %-20s%s" % (name, m.padded(plural(int(devices), "device"), 11)))
     if visible and not use_gpus:
         m.say("The %s cannot be used before what is said below is done." % plural(visible, "GPU"),
               "  ")
@@ -95,7 +96,8 @@ def main():
         sys.stderr.write("The doctor takes no arguments: bazel run //:doctor\n")
         sys.exit(2)
     repository = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
-    m = Machine(repository, dict(os.environ, LC_ALL="C"), os.environ.get("D2L_DOCTOR_ROOT", ""))
+    m = Machine(repository, dict(os.environ, LC_ALL="C"), os.environ.get("D2L_DOCTOR_ROOT", ""),
+                chinese.is_wanted(os.environ))
     code = examine(m)
     try:
         with open(1, "wb", closefd=False) as out:

@@ -8,6 +8,9 @@ import subprocess
 import termios
 import unittest
 
+import chinese
+import doctor
+from machine import Machine
 from testing import NOTHING, REPOSITORY, SUDO, DoctorTest, apt_get
 
 DOCTOR = os.path.join(REPOSITORY, "tools/doctor.sh")
@@ -27,6 +30,31 @@ class Machines(DoctorTest):
             "trio 3 devices virtual: cpu:0, cpu:1, cpu:2 (2 cores each)",
             "The lessons run without a GPU", lacks=["checkout"])
         self.assertIn("Nothing is missing. To run the course: bazel run //:course\n", r.output)
+
+    def test_speaks_chinese(self):
+        machine = Machine(self.path("repo"), self.env(), self.root, in_chinese=True)
+        self.assertEqual(doctor.examine(machine), 0)
+        text = "\n".join(machine.lines)
+        for part in ("编译器        gcc 12.2.0 (/usr/bin/gcc)", "内存          8.0/16.0 GiB空闲",
+                     "设备          没有GPU", "  duet                2个设备    虚拟：cpu:0, cpu:1（各4个核心）",
+                     "什么都不缺。运行课程：bazel run //:course"):
+            self.assertIn(part, text)
+        for line in (line for line in machine.lines if "\n" not in line):  # no command
+            self.assertLessEqual(chinese.columns(line), 80, line)
+            if line.endswith("ok"):
+                self.assertEqual(chinese.columns(line), 80, line)
+
+    def test_the_environment_decides_on_chinese(self):
+        for env, wanted in (({}, False), ({"LANG": "zh_CN.UTF-8"}, True), ({"LANG": "C"}, False),
+                            ({"LC_ALL": "", "LC_MESSAGES": "zh"}, True),
+                            ({"LC_ALL": "C", "LANG": "zh_TW"}, False)):
+            self.assertEqual(chinese.is_wanted(env), wanted, env)
+
+    def test_chinese_lines_end_where_they_may(self):
+        self.assertEqual(chinese.wrap("异步，计算 a b", 6, "- ", "  "), ["- 异", "  步，", "  计算", "  a b"])
+        self.assertEqual(chinese.translated("no NVIDIA driver"), "没有NVIDIA驱动程序")
+        self.assertEqual(chinese.translated("no gcc x"), "没有gcc x")
+        self.assertEqual(chinese.translated("nothing like it"), "nothing like it")
 
     def test_healthy_with_a_gpu(self):
         self.toolkit("13.0")

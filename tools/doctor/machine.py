@@ -5,12 +5,17 @@ import shutil
 import subprocess
 import textwrap
 
+import chinese
+
 ESCAPES = re.compile(r"\x1b\[[0-9;]*m")  # colours
 
 
 def wrap(text, width=80, first="", rest=""):
     """Lines of text. A word longer than a line, such as a path, stays in one piece."""
-    return textwrap.wrap(re.sub(r"[\x00-\x1f\x7f]", " ", text), width, initial_indent=first,
+    text = re.sub(r"[\x00-\x1f\x7f]", " ", text)
+    if chinese.columns(first + text) > len(first + text):
+        return chinese.wrap(text, width, first, rest)
+    return textwrap.wrap(text, width, initial_indent=first,
                          subsequent_indent=rest, break_long_words=False,
                          break_on_hyphens=False) or [""]
 
@@ -22,8 +27,9 @@ def plural(count, noun):
 class Machine:
     """Paths are as on the machine; `root` is a folder that stands for /, in tests."""
 
-    def __init__(self, repository, env, root=""):
+    def __init__(self, repository, env, root="", in_chinese=False):
         self.repository, self.env, self.root = repository, env, root
+        self.tr = chinese.translated if in_chinese else str
         system = "etc/os-release"
         self.os_id, self.os_version = self.field(system, "ID"), self.field(system, "VERSION_ID")
         self.wsl = "icrosoft" in self.read("proc/sys/kernel/osrelease")
@@ -91,12 +97,19 @@ class Machine:
 
     def say(self, text="", first=""):
         """A paragraph; what `first` is in its first line are spaces in the others."""
-        self.lines += wrap(text, first=first, rest=" " * len(first))
+        self.lines += wrap(self.tr(text), first=first, rest=" " * chinese.columns(first))
+
+    def padded(self, text, width):
+        text = self.tr(text)
+        return text + " " * (width - chinese.columns(text))
 
     def fact(self, label, status, text, *todo, gpu=True):
         """A line, or a few; the status is at the right. todo: as of add."""
-        for line in wrap(text, 55):
-            self.lines.append(("  %-14s%-55s %8s" % (label, line, status)).rstrip())
+        status = self.tr(status)
+        for line in wrap(self.tr(text), 55):
+            self.lines.append("".join((
+                "  ", self.padded(label, 14), line,
+                " " * (64 - chinese.columns(line + status)), status)).rstrip())
             label = status = ""
         if todo:
             self.add(*todo, gpu=gpu)
