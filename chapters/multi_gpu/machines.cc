@@ -114,12 +114,13 @@ absl::StatusOr<std::vector<double>> RunTwo(std::int64_t n) {
 }
 
 void ShowNothing(Cell& cell, const absl::Status& why) {
-  std::cout << Wrap(Say("Two processes would be started here, with a device "
-                        "each. A table would show what each algorithm takes "
-                        "between them, beside two devices of one process and "
-                        "beside the simulator's prediction."),
-                    "  ")
-            << Wrap(std::string(why.message()), "  ");
+  std::cout
+      << Wrap(Say("Two processes would be started here, with a device each. A "
+                  "table would show what each algorithm takes between them, "
+                  "beside two devices of one process and beside the "
+                  "simulator's prediction."),
+              "  ")
+      << Wrap(std::string(why.message()), "  ");
   const Judgement none = {Verdict::kInconclusive, "…", Say("not measured")};
   const std::string because = Say("There were no two processes: see above.");
   cell.Claim("Between processes sums have the bits of one process: {}.", none,
@@ -171,9 +172,9 @@ void SeveralMachines(Cell& cell) {
   };
   const Figure eighth = two("star of an eighth, two processes", 0);
   std::vector<Figure> measured, simulated;
-  std::cout << "  " << Padded(FormatBytes(4 * n), 18)
-            << Padded("one process", -14) << Padded("two processes", -16)
-            << Padded("simulated", -14) << "\n";
+  std::cout << absl::StrFormat(
+      "  %-18s%s%s%s\n", FormatBytes(4 * n), Padded("one process", -14),
+      Padded("two processes", -16), Padded("simulated", -14));
   for (std::size_t i = 0; i < std::size(kShown); ++i) {
     const std::string name = AllReduceAlgorithmName(kShown[i]);
     measured.push_back(two(name + ", two processes", 1 + i));
@@ -195,14 +196,12 @@ void SeveralMachines(Cell& cell) {
       "Between processes the split takes {} as long.",
       Given(SeveralDevices(), Less(one[1].completion, measured[1], kClearly),
             "devices"),
-      OneDeviceOr(Say("Both copy within this machine's memory: MPI through "
-                      "memory that the processes share, devices of one process "
-                      "directly.")));
+      OneDeviceOr(Say("Both copy within one memory, MPI by way of a part of it "
+                      "that the processes share.")));
   cell.Claim(
       "Told the link, the simulator says {} of what the split takes.",
       AboutEqual(simulated[1], measured[1], 1.25),
-      Say("Star's two transfers come one after the other. The split's come "
-          "at the same time, and share cores and memory here."));
+      Say("Star's transfers take turns. The split's share cores and memory."));
 }
 // %%
 
