@@ -9,6 +9,8 @@
 #include "common/base/sha256.h"
 #include "common/data/generated.h"
 #include "common/data/idx.h"
+#include "common/device/device_table.h"
+#include "nlohmann/json.hpp"
 
 namespace d2l {
 
@@ -40,6 +42,40 @@ std::string Fingerprint(const Dataset& data) {
   }
   return absl::StrFormat("%d images with the SHA-256 %s", data.size(),
                          hash.Hex().substr(0, 16));
+}
+
+std::string ReportJson(const TrainOptions& options, const TrainData& data,
+                       std::int64_t parameters,
+                       const std::vector<EpochRecord>& records) {
+  nlohmann::ordered_json epochs = nlohmann::ordered_json::array();
+  for (const EpochRecord& epoch : records) {
+    epochs.push_back({{"training_loss", epoch.loss},
+                      {"training_accuracy", epoch.training_accuracy},
+                      {"test_accuracy", epoch.test_accuracy},
+                      {"seconds", epoch.seconds}});
+  }
+  nlohmann::ordered_json devices = nlohmann::ordered_json::array();
+  for (const Device device : options.devices) {
+    const DeviceInfo& info = GetDeviceInfo(device);
+    devices.push_back({{"name", info.device.ToString()},
+                       {"kind", DeviceKindName(info.kind)},
+                       {"hardware", info.name}});
+  }
+  const nlohmann::ordered_json json = {
+      {"program", "train"},
+      {"data",
+       {{"name", data.training.name},
+        {"training", Fingerprint(data.training)},
+        {"test", Fingerprint(data.test)}}},
+      {"options", options.ForCheckpoint()},
+      {"parameters", parameters},
+      {"devices", devices},
+      {"versions", {{"compiler", __VERSION__}}},
+      {"epochs", epochs}};
+  // `replace`: a path may be no UTF-8; that must not throw.
+  return json.dump(2, ' ', false,
+                   nlohmann::ordered_json::error_handler_t::replace) +
+         "\n";
 }
 
 }  // namespace d2l

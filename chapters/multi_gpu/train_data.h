@@ -1,4 +1,4 @@
-// The images of train.cc.
+// The images of train.cc, and its report on them.
 //
 //   absl::StatusOr<TrainData> data = LoadData("", 12000);  // generated
 //
@@ -9,9 +9,12 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
+#include "chapters/multi_gpu/train_options.h"
 #include "common/data/dataset.h"
+#include "common/training/checkpoint.h"
 
 namespace d2l {
 
@@ -28,6 +31,11 @@ absl::StatusOr<TrainData> LoadData(const std::string& data_dir,
 // "12000 images with the SHA-256 57ab…", the same for the same images wherever
 // they are.
 std::string Fingerprint(const Dataset& data);
+
+// What --json writes.
+std::string ReportJson(const TrainOptions& options, const TrainData& data,
+                       std::int64_t parameters,
+                       const std::vector<EpochRecord>& records);
 
 }  // namespace d2l
 

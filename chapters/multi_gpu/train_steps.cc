@@ -1,6 +1,7 @@
 #include "chapters/multi_gpu/train_steps.h"
 
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <numeric>
@@ -80,6 +81,19 @@ StepResult TrainSteps::Step(const Batch& batch) {
   return StepResult{result.loss, EndStep(right)};
 }
 
+// The first hash is of what must agree for the processes to work together,
+// the second of what would show in the numbers.
+void TrainSteps::CheckStart(const std::string& data) {
+  std::string flags = data;
+  for (const auto& [name, value] : options_.ForCheckpoint()) {
+    if (name != "lr" && name != "data_dir") {
+      absl::StrAppend(&flags, " ", name, "=", value);
+    }
+  }
+  processes_.CheckEqual(HashOf(absl::StrCat(flags, options_.check_every)),
+                        "Flags or data");
+  CheckParameters("at the start");
+}
 void TrainSteps::CheckParameters(const std::string& when) {
   if (!processes_.several()) return;
   processes_.CheckEqual(HashOf(net_.module(), net_.sgd()),
@@ -132,6 +146,18 @@ bool TrainSteps::AskedToStop() {
     stops_.pop_front();
   }
   return stopping_;
+}
+
+std::optional<double> TrainSteps::TestAccuracy(DataLoader& part,
+                                               std::int64_t images) {
+  const std::optional<double> accuracy =
+      Accuracy(options_.devices.size() > 1 ? net_ : net_.module(), part,
+               [this] { return !processes_.several() && StopSignal() != 0; });
+  if (!accuracy || !processes_.several()) return accuracy;
+  const auto size = static_cast<double>(part.data().size());
+  const std::int64_t right =
+      processes_.Sum(size == 0 ? 0 : std::llround(*accuracy * size));
+  return static_cast<double>(right) / static_cast<double>(images);
 }
 
 }  // namespace d2l

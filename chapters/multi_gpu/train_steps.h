@@ -14,7 +14,9 @@
 #ifndef D2L_CHAPTERS_MULTI_GPU_TRAIN_STEPS_H_
 #define D2L_CHAPTERS_MULTI_GPU_TRAIN_STEPS_H_
 
+#include <cstdint>
 #include <deque>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -44,11 +46,16 @@ class TrainSteps {
   StepResult Step(const Batch& batch);
   // By a signal to one of the processes.
   bool AskedToStop();
-  void CheckParameters(const std::string& when);
+  // That the processes begin with the same flags, data and parameters.
+  void CheckStart(const std::string& data);
+  // Over all processes, each with a part of the images; nothing if it was
+  // stopped, which several processes are not.
+  std::optional<double> TestAccuracy(DataLoader& part, std::int64_t images);
   // What a process that is asked to stop says, should that be its end.
   void SetHowToGoOn(std::string text) { how_to_go_on_ = std::move(text); }
 
  private:
+  void CheckParameters(const std::string& when);
   void BeginStep();
   Tensor EndStep(const Tensor& right);
 

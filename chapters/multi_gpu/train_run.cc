@@ -1,0 +1,393 @@
+#include "chapters/multi_gpu/train_run.h"
+
+#include <signal.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <iostream>
+#include <memory>
+#include <numeric>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "chapters/multi_gpu/processes.h"
+#include "chapters/multi_gpu/stopping.h"
+#include "chapters/multi_gpu/train_data.h"
+#include "chapters/multi_gpu/train_options.h"
+#include "chapters/multi_gpu/train_steps.h"
+#include "common/base/atomic_file.h"
+#include "common/base/text.h"
+#include "common/base/user_path.h"
+#include "common/data/loader.h"
+#include "common/device/device_table.h"
+#include "common/nn/module.h"
+#include "common/nn/sgd.h"
+#include "common/ops/generator.h"
+#include "common/ops/ops.h"
+#include "common/parallel/data_parallel.h"
+#include "common/parallel/mpi/mpi_world.h"
+#include "common/parallel/split_batch.h"
+#include "common/training/checkpoint.h"
+#include "common/training/progress_view.h"
+#include "common/training/trainer.h"
+
+namespace d2l {
+namespace {
+
+// One run of the program.
+class Training {
+ public:
+  Training(TrainOptions options, TrainData data, Processes& processes)
+      : processes_(processes),
+        options_(std::move(options)),
+        data_(std::move(data)),
+        test_part_(processes.Part(data_.test)),
+        fingerprint_(Fingerprint(data_.training)),
+        parallel_(MakeNet(options_), DeviceIds(options_),
+                  OptionsOf(options_, processes)),
+        sgd_(parallel_.sgd()),
+        batches_(data_.training,
+                 {options_.batch_size, /*shuffle=*/true, /*drop_last=*/false,
+                  options_.seed},
+                 options_.devices[0]),
+        test_batches_(test_part_, {256, /*shuffle=*/false},
+                      options_.devices[0]),
+        steps_(options_, processes, parallel_, batches_),
+        view_(std::cout, processes.several() ? 0 : ProgressView::TerminalRows(),
+              {options_.epochs, data_.training.size()}),
+        trainer_(parallel_.module(), sgd_, batches_,
+                 {[this] { return steps_.AskedToStop(); },
+                  [this](const TrainingProgress& at) { view_.Look(at); }},
+                 MakeStep(), options_.devices) {
+    sgd_.options() = {options_.lr, options_.momentum};
+    // The numbers that each device would draw in one process.
+    const int first =
+        processes.rank() * static_cast<int>(parallel_.devices().size());
+    SetFirstDeviceIndex(first);
+    if (first > 0) ManualSeed(options_.seed, options_.devices[0]);
+    if (!processes.several()) {
+      SetStopText(
+          "\nStopping after the steps that were begun; once more: at once.\n");
+    }
+  }
+
+  // The exit code.
+  absl::StatusOr<int> Run() {
+    PrintHead();
+    absl::Status status = processes_.Agree(Resume());
+    if (!status.ok()) return status;
+    steps_.CheckStart(fingerprint_);
+    steps_.SetHowToGoOn(HowToGoOn());
+    while (Now().next.epoch < options_.epochs) {
+      const absl::StatusOr<bool> over = trainer_.RunEpoch();
+      if (!over.ok()) return NotFinite(over.status());
+      const std::optional<double> accuracy =
+          *over ? steps_.TestAccuracy(test_batches_, data_.test.size())
+                : std::nullopt;
+      if (!accuracy) return SaveAndStop();
+      trainer_.FinishEpoch(*accuracy);
+      view_.Epoch(Now());
+      NoteChance();
+      // The training goes on: the next epoch may find room.
+      if (options_.save.empty()) continue;
+      saved_ = Save(options_.save);
+      if (saved_.ok()) saved_epoch_ = Now().epochs.size();
+      steps_.SetHowToGoOn(HowToGoOn());
+      if (!saved_.ok()) view_.Line(std::string(saved_.message()));
+    }
+    PrintResult();
+    status = WriteFiles();
+    return status.ok() && saved_.ok() ? 0 : 1;
+  }
+
+  // Where it is, and the command that goes on after an end without a save.
+  std::string HowToGoOn() const {
+    const std::string file = saved_epoch_ ? options_.save : options_.resume;
+    return file.empty()
+               ? "Nothing was saved: --save=FILE saves after each epoch.\n"
+               : absl::StrFormat("Go on from what was saved with\n  %s\n",
+                                 options_.CommandToResume(file));
+  }
+
+ private:
+  // The table begins with the devices.
+  static std::vector<int> DeviceIds(const TrainOptions& options) {
+    std::vector<int> ids(options.devices.size());
+    std::iota(ids.begin(), ids.end(), 0);
+    return ids;
+  }
+
+  bool Several() const { return options_.devices.size() > 1; }
+
+  TrainStep MakeStep() {
+    if (!Several() && !processes_.several()) {
+      return MakeTrainStep(parallel_.module(), sgd_);
+    }
+    return [this](const Batch& batch) { return steps_.Step(batch); };
+  }
+
+  // "cpu:0, cpu:1", or with what f makes of each.
+  template <typename F>
+  std::string DeviceList(F f) const {
+    return absl::StrJoin(options_.devices, ", ",
+                         [f](std::string* out, Device device) {
+                           absl::StrAppend(out, f(device));
+                         });
+  }
+
+  const TrainingProgress& Now() const { return trainer_.progress(); }
+
+  void PrintHead() const {
+    std::cout << Wrap(absl::StrFormat(
+                     "%s, %d parameters, --init=%s, --batch_size=%d, --lr=%g, "
+                     "--momentum=%g, --seed=%d, on %s",
+                     options_.net, nn::NumParameters(parallel_), options_.init,
+                     options_.batch_size, options_.lr, options_.momentum,
+                     options_.seed, DeviceList([](Device device) {
+                                      return GetDeviceInfo(device).Describe();
+                                    }) + InEach()))
+              << Wrap(absl::StrFormat("%s: %d images to train on, %d to test",
+                                      data_.training.name,
+                                      data_.training.size(), data_.test.size()))
+              << std::flush;
+  }
+
+  std::string InEach() const {
+    return processes_.several()
+               ? absl::StrFormat(" in each of %d processes", processes_.size())
+               : "";
+  }
+
+  absl::Status Resume() {
+    if (!options_.checkpoint) return absl::OkStatus();
+    const Checkpoint& from = *options_.checkpoint;
+    const auto error = [&](absl::string_view what) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("cannot go on from ", options_.resume, ": ", what));
+    };
+    const auto trained_on = from.options.find("data");
+    if (trained_on == from.options.end() ||
+        trained_on->second != fingerprint_) {
+      return error(absl::StrFormat(
+          "it was trained on %s; %s has %s. Name the same data with "
+          "--data_dir or --images.",
+          trained_on == from.options.end() ? "nothing that it names"
+                                           : trained_on->second,
+          data_.training.name, fingerprint_));
+    }
+    TrainingState state = from.state;
+    const std::size_t each = options_.devices.size();
+    if (state.generators.size() == each * processes_.size()) {
+      const auto own = from.state.generators.begin() +
+                       static_cast<std::ptrdiff_t>(each) * processes_.rank();
+      state.generators.assign(own, own + static_cast<std::ptrdiff_t>(each));
+    }
+    const absl::Status restored =
+        RestoreState(state, parallel_.module(), sgd_, options_.devices);
+    if (!restored.ok()) return error(restored.message());
+    try {
+      trainer_.SetProgress(from.progress);
+    } catch (const std::invalid_argument& wrong) {
+      return error(wrong.what());
+    }
+    view_.Line(
+        absl::StrFormat("Resumed from %s: epoch %d, after batch %d of %d",
+                        options_.resume, from.progress.next.epoch + 1,
+                        from.progress.next.batch, batches_.batches()));
+    NoteChange("hardware", Hardware(),
+               "from here on the numbers may differ in their last bits.");
+    NoteChange(
+        "processes", HowMany(),
+        options_.by_mpi
+            ? "MPI_Allreduce may add in another order, so from here on "
+              "the numbers may differ in their last bits."
+            : "as many devices in all, so the numbers stay the same, bit "
+              "for bit.");
+    NoteChange("test_data", Fingerprint(data_.test),
+               "from here on the test accuracies are of other images.");
+    if (Now().next.epoch >= options_.epochs) {
+      view_.Line(absl::StrFormat(
+          "All its epochs are trained; for more, say --epochs=%d.",
+          2 * options_.epochs));
+    }
+    return absl::OkStatus();
+  }
+
+  // Says what has another value than when the checkpoint was made.
+  void NoteChange(const std::string& name, const std::string& now,
+                  const std::string& so) {
+    const auto& options = options_.checkpoint->options;
+    const auto before = options.find(name);
+    if (before == options.end() || before->second == now) return;
+    const std::string text = Wrap(absl::StrFormat(
+        "It was made with %s, and this is %s: %s", before->second, now, so));
+    view_.Line(text.substr(0, text.size() - 1));
+  }
+
+  // "cpu (AMD EPYC), cpu (AMD EPYC)", as if all processes had this one's.
+  std::string Hardware() const {
+    return absl::StrJoin(std::vector<std::string>(
+                             processes_.size(), DeviceList([](Device device) {
+                               return absl::StrFormat(
+                                   "%s (%s)", DeviceTypeName(device.type()),
+                                   GetDeviceInfo(device).name);
+                             })),
+                         ", ");
+  }
+  std::string HowMany() const {
+    const std::size_t devices = options_.devices.size();
+    return absl::StrFormat("%d process%s of %d device%s", processes_.size(),
+                           processes_.several() ? "es" : "", devices,
+                           devices == 1 ? "" : "s");
+  }
+
+  absl::Status Save(const std::string& file) {
+    Checkpoint checkpoint = {
+        options_.ForCheckpoint(), Now(),
+        CopyState(parallel_.module(), sgd_, options_.devices)};
+    checkpoint.options["data"] = fingerprint_;
+    checkpoint.options["test_data"] = Fingerprint(data_.test);
+    checkpoint.options["hardware"] = Hardware();
+    checkpoint.options["processes"] = HowMany();
+    checkpoint.state.generators =
+        processes_.Gather(checkpoint.state.generators);
+    if (processes_.rank() != 0) return absl::OkStatus();
+    return SaveCheckpoint(checkpoint, UserPath(file));
+  }
+
+  absl::StatusOr<int> SaveAndStop() {
+    const std::string file =
+        options_.save.empty()
+            ? absl::StrCat(options_.net, "_interrupted.safetensors")
+            : options_.save;
+    const absl::Status saved = Save(file);
+    if (!saved.ok()) return saved;
+    view_.Line(absl::StrFormat(
+        "Saved after batch %d of %d of epoch %d: %s. Go on with\n  %s",
+        Now().next.batch, batches_.batches(), Now().next.epoch + 1, file,
+        options_.CommandToResume(file)));
+    const absl::Status written = WriteFiles();
+    if (!written.ok()) return written;
+    return 128 + (StopSignal() != 0 ? StopSignal() : SIGTERM);
+  }
+
+  absl::Status NotFinite(const absl::Status& status) const {
+    std::string text =
+        absl::StrCat(status.message(),
+                     " Training stopped. Try a smaller learning rate: --lr=",
+                     absl::StrFormat("%.2g", options_.lr / 10));
+    if (saved_epoch_) {
+      absl::StrAppend(&text, ", or go on with it from ", options_.save,
+                      ", which is of the end of epoch ", *saved_epoch_);
+    }
+    return absl::OutOfRangeError(absl::StrCat(text, "."));
+  }
+
+  // Once.
+  void NoteChance() {
+    const std::int64_t steps = Now().next.epoch * batches_.batches();
+    const EpochRecord& last = Now().epochs.back();
+    constexpr double kChance = 1.5 / kClasses;
+    if (noted_ || steps < 35 || last.training_accuracy > kChance ||
+        last.test_accuracy > kChance) {
+      return;
+    }
+    noted_ = true;
+    view_.Line(absl::StrFormat(
+        "Still at chance after %d steps: try %s", steps,
+        options_.init == "book"
+            ? "--init=xavier.\nThe book's N(0, 0.01) keeps LeNet there for "
+              "about 970 steps at --lr=0.2, xavier\nfor 35."
+            : "another --lr."));
+  }
+
+  double SecondsPerEpoch() const {
+    double seconds = 0;
+    for (const EpochRecord& epoch : Now().epochs) seconds += epoch.seconds;
+    return seconds / static_cast<double>(Now().epochs.size());
+  }
+
+  // The course's closing line, and the same in English with the data's name.
+  void PrintResult() {
+    const double accuracy = Now().epochs.back().test_accuracy;
+    const std::string as_python = DeviceList([](Device device) {
+      return absl::StrFormat("device(type='%s', index=%d)",
+                             DeviceTypeName(device.type()), device.index());
+    });
+    view_.Line(absl::StrFormat("测试精度：%.2f，%.1f秒/轮，在[%s]", accuracy,
+                               SecondsPerEpoch(), as_python));
+    view_.Line(absl::StrFormat(
+        "test accuracy %.2f on %s, %.1f s/epoch, on [%s]%s", accuracy,
+        data_.test.name, SecondsPerEpoch(),
+        DeviceList([](Device device) { return device.ToString(); }), InEach()));
+  }
+
+  absl::Status WriteFiles() {
+    const auto write = [&](std::optional<AtomicFile>& file,
+                           const std::string& text) {
+      if (!file) return absl::OkStatus();
+      file->Write(text);
+      const absl::Status status = file->Commit();
+      if (status.ok()) view_.Line(absl::StrCat("Written: ", file->path()));
+      return status;
+    };
+    absl::Status status = write(
+        options_.json, ReportJson(options_, data_, nn::NumParameters(parallel_),
+                                  Now().epochs));
+    status.Update(write(
+        options_.svg,
+        TrainingCurves(Now().epochs)
+            .ToSvg(absl::StrCat(options_.net, " on ", data_.training.name))));
+    return status;
+  }
+
+  Processes& processes_;
+  TrainOptions options_;
+  const TrainData data_;
+  const Dataset test_part_;  // this process's
+  const std::string fingerprint_;
+  DataParallel parallel_;  // of one device: only its module and sgd are used
+  nn::SGD& sgd_;
+  DataLoader batches_;
+  DataLoader test_batches_;
+  TrainSteps steps_;
+  ProgressView view_;
+  Trainer trainer_;
+  bool noted_ = false;
+  absl::Status saved_;  // the last time
+  // Of the file: the epochs it was saved after, if this run saved it.
+  std::optional<std::size_t> saved_epoch_;
+};
+
+}  // namespace
+
+absl::StatusOr<int> RunTraining(TrainOptions options, TrainData data,
+                                Processes& processes) {
+  Training training(std::move(options), std::move(data), processes);
+  absl::Status status;
+  try {
+    const absl::StatusOr<int> exit_code = training.Run();
+    status = processes.Agree(exit_code.status());
+    if (!status.ok()) return status;
+    return exit_code;
+  } catch (const CommonError&) {
+    throw;
+  } catch (const std::exception& error) {
+    if (!processes.several()) throw;
+    processes.Complain(absl::UnknownError(error.what()));
+    std::cerr << training.HowToGoOn() << std::flush;
+    MpiWorld::Abort(1);
+  }
+}
+
+}  // namespace d2l
