@@ -1,0 +1,103 @@
+// Judges accuracy_on_two: on batches of several sizes, against a count, sample
+// by sample.
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "common/device/device.h"
+#include "common/device/device_table.h"
+#include "common/exercise/exercise.h"
+#include "common/exercise/probes.h"
+#include "common/lesson/language.h"
+#include "common/nn/layers.h"
+#include "common/nn/module.h"
+#include "common/ops/ops.h"
+#include "common/parallel/data_parallel.h"
+#include "common/tensor/tensor.h"
+
+namespace d2l {
+namespace {
+
+using Accuracy = double(DataParallel& net,
+                        const std::vector<std::pair<Tensor, Tensor>>& batches);
+
+constexpr std::int64_t kClasses = 3;
+
+// All but a few inputs are dropped out of it in training: then it guesses.
+DataParallel MakeNet() {
+  nn::Sequential layers(nn::Dropout(0.9));
+  nn::To(layers, Devices()[0].device);
+  const int devices = std::min<int>(2, static_cast<int>(Devices().size()));
+  return DataParallel(std::move(layers), devices == 2 ? std::vector<int>{0, 1}
+                                                      : std::vector<int>{0});
+}
+
+void JudgeAccuracy(Judging& judging, Accuracy* answer) {
+  const Device device = Devices()[0].device;
+  for (const std::vector<std::int64_t>& sizes :
+       std::vector<std::vector<std::int64_t>>{
+           {16, 16, 3}, {64, 1}, {1}, {7, 5}, {}}) {
+    const std::string input =
+        Say("batches of %s samples", absl::StrJoin(sizes, ", "));
+    std::vector<std::pair<Tensor, Tensor>> batches;
+    double right = 0, samples = 0, means = 0;
+    for (std::size_t b = 0; b < sizes.size(); ++b) {
+      const auto rows = static_cast<std::size_t>(sizes[b]);
+      const std::vector<float> x =
+          RandomNumbers(rows * kClasses, static_cast<unsigned>(b + 1));
+      std::vector<std::int64_t> labels;
+      double right_here = 0;
+      for (std::size_t i = 0; i < rows; ++i) {
+        const auto begin =
+            x.begin() + static_cast<std::ptrdiff_t>(i * kClasses);
+        const std::int64_t best =
+            std::max_element(begin, begin + kClasses) - begin;
+        // The last batch is all wrong, of the others every fifth.
+        const bool wrong = b + 1 == sizes.size() ? b > 0 : i % 5 == 0;
+        labels.push_back(wrong ? (best + 1) % kClasses : best);
+        right_here += wrong ? 0 : 1;
+      }
+      right += right_here;
+      samples += static_cast<double>(rows);
+      means += right_here / static_cast<double>(rows);
+      batches.emplace_back(FromVector(x, {sizes[b], kClasses}, device),
+                           FromVector(labels, {sizes[b]}, device));
+    }
+    const double expected = samples == 0 ? 0 : right / samples;
+    DataParallel net = MakeNet();
+    const double got = answer(net, batches);
+    if (std::abs(got - expected) > 1e-6) {
+      const bool mean_of_means =
+          !sizes.empty() &&
+          std::abs(got - means / static_cast<double>(sizes.size())) < 1e-6;
+      judging.Wrong({input, absl::StrFormat("%.4f", got),
+                     absl::StrFormat("%.4f", expected),
+                     mean_of_means
+                         ? "A batch of 3 counts as much as one of 16: count "
+                           "samples, not batches."
+                         : "Is the net being trained meanwhile? Dropout then "
+                           "drops out inputs, another choice each time."});
+    }
+    // Is it trained again? Then most of the ones are dropped out.
+    const std::vector<float> ones =
+        ToVector<float>(net(Ones({100, kClasses}, device)));
+    if (std::count(ones.begin(), ones.end(), 1.f) > 0) {
+      judging.Wrong({input, "Dropout lets everything through afterwards",
+                     "what it does in training",
+                     "The net is not trained any more: each epoch after this "
+                     "one goes without dropout. Train(true)."});
+    }
+  }
+}
+
+D2L_JUDGE("accuracy_on_two", JudgeAccuracy);
+
+}  // namespace
+}  // namespace d2l

@@ -1,0 +1,120 @@
+// Judges overlap_the_gradients: against a link that is played event by event;
+// then the best size of a bucket follows from the answer.
+
+#include "chapters/multi_gpu/exercises/judges/overlap_the_gradients.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "common/base/format.h"
+#include "common/exercise/exercise.h"
+#include "common/exercise/probes.h"
+#include "common/lesson/language.h"
+
+namespace d2l {
+namespace {
+
+using Finish = double(const std::vector<Gradient>& gradients,
+                      double bucket_bytes, const GradientLink& link);
+
+// What came out, and what would have for three misunderstandings.
+struct Played {
+  double finish = 0;
+  double unsent = 0;      // the last bucket not sent
+  double not_shared = 0;  // the link carries all messages at once
+  double no_overlap = 0;  // nothing is sent before all is computed
+};
+
+Played Play(const std::vector<Gradient>& gradients, double bucket_bytes,
+            const GradientLink& link) {
+  struct Message {
+    double ready, bytes;
+    bool full;
+  };
+  std::vector<Message> messages;
+  for (const Gradient& gradient : gradients) {
+    if (messages.empty() || messages.back().full) {
+      messages.push_back({0, 0, false});
+    }
+    Message& message = messages.back();
+    message.ready = gradient.ready;
+    message.bytes += gradient.bytes;
+    message.full = message.bytes >= bucket_bytes;
+  }
+  Played played;
+  for (const Message& message : messages) {
+    const double takes = link.latency + message.bytes / link.bytes_per_second;
+    played.finish = std::max(played.finish, message.ready) + takes;
+    if (message.full) played.unsent = played.finish;
+    played.not_shared = std::max(played.not_shared, message.ready + takes);
+    played.no_overlap += takes;
+  }
+  if (!gradients.empty()) played.no_overlap += gradients.back().ready;
+  return played;
+}
+
+bool Close(double a, double b) {
+  return a <= 1.0001 * b + 1e-12 && b <= 1.0001 * a + 1e-12;
+}
+
+std::vector<Gradient> RandomGradients(std::size_t count) {
+  std::vector<Gradient> gradients;
+  double time = 0;
+  for (const float number : RandomNumbers(count, 5)) {
+    const double size =
+        std::min(100.0, 1 + 10.0 * (number < 0 ? -number : number));
+    time += 1e-5 * size;
+    gradients.push_back({time, 1e4 * size});
+  }
+  return gradients;
+}
+
+void JudgeFinish(Judging& judging, Finish* answer) {
+  for (const std::size_t count : {1, 2, 33, 161, 0}) {
+    const std::vector<Gradient> gradients = RandomGradients(count);
+    for (const GradientLink& link :
+         {GradientLink{1e-3, 1e9}, GradientLink{1e-5, 3e8}}) {
+      for (const double bucket : {1.0, 1e6, 4e6, 1e12}) {
+        const Played played = Play(gradients, bucket, link);
+        const double got = answer(gradients, bucket, link);
+        if (Close(got, played.finish)) continue;
+        std::string look =
+            "A message starts when its bucket's last gradient is ready and the "
+            "link is free. It takes the latency, and its bytes.";
+        if (Close(got, played.no_overlap)) {
+          look = "Messages travel while gradients are computed.";
+        } else if (Close(got, played.not_shared)) {
+          look = "The link carries one message at a time: the next one waits.";
+        } else if (Close(got, played.unsent)) {
+          look = "The last bucket never gets full, and has to be sent, too.";
+        }
+        judging.Wrong(
+            {Say("%d gradients, buckets of %s, %s a message, %.3g bytes a "
+                 "second",
+                 count, FormatBytes(static_cast<std::int64_t>(bucket)),
+                 FormatDuration(link.latency), link.bytes_per_second),
+             FormatDuration(got), FormatDuration(played.finish), look});
+      }
+    }
+  }
+  const std::vector<Gradient> gradients = RandomGradients(161);
+  const GradientLink link = {1e-3, 1e9};
+  double best = 0, best_bucket = 0;
+  for (double bucket = 1e4; bucket < 1e8; bucket *= 1.25) {
+    const double finish = answer(gradients, bucket, link);
+    if (best_bucket == 0 || finish < best) best = finish, best_bucket = bucket;
+  }
+  judging.Note(
+      Say("161 gradients, 1 ms a message: with buckets of %s the last one has "
+          "arrived after %s; one by one after %s, all in one after %s.",
+          FormatBytes(static_cast<std::int64_t>(best_bucket)),
+          FormatDuration(best), FormatDuration(answer(gradients, 1, link)),
+          FormatDuration(answer(gradients, 1e12, link))));
+}
+
+D2L_JUDGE("overlap_the_gradients", JudgeFinish);
+
+}  // namespace
+}  // namespace d2l

@@ -1,0 +1,83 @@
+// Judges ring_with_a_hole: with symbols instead of numbers (checker.h).
+
+#include <algorithm>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "common/base/format.h"
+#include "common/exercise/exercise.h"
+#include "common/lesson/language.h"
+#include "common/parallel/checker.h"
+#include "common/parallel/schedule.h"
+#include "common/parallel/simulator.h"
+#include "common/parallel/topology.h"
+
+namespace d2l {
+namespace {
+
+using RingMoves = void(int n, const std::function<void(Move)>& move);
+
+void JudgeRingMoves(Judging& judging, RingMoves* answer) {
+  for (const int n : {2, 3, 4, 8, 1}) {
+    const std::string input = Say("a ring of %d", n);
+    std::vector<Move> moves;
+    answer(n, [&](Move move) { moves.push_back(move); });
+    int copies = 0;
+    std::vector<int> adds(static_cast<std::size_t>(n), 0);
+    for (const Move& move : moves) {
+      if (move.to < 0 || move.to >= n || move.chunk < 0 || move.chunk >= n ||
+          move.from != (move.to + n - 1) % n) {
+        judging.Wrong(
+            {input,
+             Say("rank %d fetches chunk %d of rank %d", move.to, move.chunk,
+                 move.from),
+             Say("ranks and chunks of 0 to %d, from the left neighbour", n - 1),
+             "The left neighbour of `to` is (to + n - 1) % n."});
+      }
+      copies += move.op == MoveOp::kCopy ? 1 : 0;
+      adds[static_cast<std::size_t>(move.to)] +=
+          move.op == MoveOp::kAdd ? 1 : 0;
+    }
+    const CollectiveSchedule schedule("your ring", CollectiveKind::kAllReduce,
+                                      n, n,
+                                      [&](CollectiveSchedule::Visitor visit) {
+                                        for (const Move& move : moves)
+                                          visit(move);
+                                      });
+    const absl::Status result = CheckResult(schedule);
+    if (result.ok()) continue;
+    std::string look =
+        "Which chunk has the left neighbour whole when the sums have gone "
+        "round? Rank r has chunk (r + 1) % n.";
+    if (*std::max_element(adds.begin(), adds.end()) > n - 1) {
+      look = "Whole sums are copied; adding one to a part counts some twice.";
+    } else if (copies < n * (n - 1)) {
+      look =
+          Say("A move is missing: there are %d copies, and each of %d ranks "
+              "lacks %d chunks.",
+              copies, n, n - 1);
+    }
+    judging.Wrong({input, std::string(result.message()),
+                   "the sum of all ranks, on all ranks", look});
+  }
+  const auto seconds = [](const CollectiveSchedule& schedule) {
+    return Simulate(Topology::Ring(8, 54e9), schedule, 160e6).seconds;
+  };
+  const CollectiveSchedule ring("your ring", CollectiveKind::kAllReduce, 8, 8,
+                                [answer](CollectiveSchedule::Visitor visit) {
+                                  answer(8, [&](Move move) { visit(move); });
+                                });
+  judging.Note(
+      Say("160 MB on 8 GPUs in a ring of 54 GB/s: %s; if rank 0 added "
+          "everything up: %s.",
+          FormatDuration(seconds(ring)),
+          FormatDuration(
+              seconds(AllReduceSchedule(AllReduceAlgorithm::kStar, 8)))));
+}
+
+D2L_JUDGE("ring_with_a_hole", JudgeRingMoves);
+
+}  // namespace
+}  // namespace d2l

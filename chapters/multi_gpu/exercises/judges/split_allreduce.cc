@@ -1,0 +1,97 @@
+// Judges split_allreduce: with symbols (checker.h), by the bytes that the
+// busiest rank receives, then by the time that they take in the simulator.
+
+#include <algorithm>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "common/base/format.h"
+#include "common/exercise/exercise.h"
+#include "common/lesson/language.h"
+#include "common/parallel/checker.h"
+#include "common/parallel/schedule.h"
+#include "common/parallel/simulator.h"
+#include "common/parallel/topology.h"
+
+namespace d2l {
+namespace {
+
+using SplitMoves = void(int n, const std::function<void(Move)>& move);
+
+CollectiveSchedule Schedule(SplitMoves* answer, int n) {
+  return {"yours", CollectiveKind::kAllReduce, n, n,
+          [answer, n](CollectiveSchedule::Visitor visit) {
+            answer(n, [&](Move move) { visit(move); });
+          }};
+}
+
+void JudgeSplitMoves(Judging& judging, SplitMoves* answer) {
+  for (const int n : {4, 3, 7, 2, 1}) {
+    const std::string input = Say("%d ranks", n);
+    const CollectiveSchedule schedule = Schedule(answer, n);
+    std::vector<int> received(static_cast<std::size_t>(n), 0);
+    bool copies = false;
+    for (const Move& move : schedule.Moves()) {
+      if (move.to < 0 || move.to >= n || move.from < 0 || move.from >= n ||
+          move.chunk < 0 || move.chunk >= n ||
+          (move.op != MoveOp::kAdd && move.op != MoveOp::kCopy)) {
+        judging.Wrong(
+            {input,
+             Say("rank %d fetches chunk %d of rank %d", move.to, move.chunk,
+                 move.from),
+             Say("ranks and chunks of 0 to %d, by kAdd or kCopy", n - 1),
+             "A move writes one chunk of rank `to`."});
+      }
+      ++received[static_cast<std::size_t>(move.to)];
+      copies = copies || move.op == MoveOp::kCopy;
+    }
+    const absl::Status result = CheckResult(schedule);
+    if (!result.ok()) {
+      judging.Wrong({input, std::string(result.message()),
+                     "the sum of all ranks, on all ranks",
+                     copies ? "Each chunk is added up on one rank, from all "
+                              "others, and then copied to all others."
+                            : "Every rank has a part of the sum now. The "
+                              "others need it, too."});
+    }
+    const auto busiest = std::max_element(received.begin(), received.end());
+    if (*busiest > 2 * (n - 1)) {
+      judging.Wrong({input,
+                     Say("rank %d receives %d chunks",
+                         busiest - received.begin(), *busiest),
+                     Say("%d at most", 2 * (n - 1)),
+                     "The rank that receives the most sets the pace: let each "
+                     "add up one chunk only."});
+    }
+    if (n == 1) continue;
+    const double bytes = 160e6;
+    const Topology pcie = Topology::PcieSwitch(n, 16e9);
+    const double got = Simulate(pcie, schedule, bytes).seconds;
+    const double bound = 2 * (n - 1) * bytes / n / 16e9;
+    if (got > 1.01 * bound) {
+      judging.Wrong({input + Say(", 160 MB on links of 16 GB/s"),
+                     Say("%s in the simulator", FormatDuration(got)),
+                     FormatDuration(bound),
+                     "In one step several ranks fetch from the same rank, "
+                     "which sends to one after the other. Let rank r begin "
+                     "with rank r + 1."});
+    }
+  }
+  judging.Note(Say(
+      "160 MB on 4 GPUs at 16 GB/s: %s, the book's 15 ms; with all sums on "
+      "one GPU %s.",
+      FormatDuration(
+          Simulate(Topology::PcieSwitch(4, 16e9), Schedule(answer, 4), 160e6)
+              .seconds),
+      FormatDuration(Simulate(Topology::PcieSwitch(4, 16e9),
+                              AllReduceSchedule(AllReduceAlgorithm::kStar, 4),
+                              160e6)
+                         .seconds)));
+}
+
+D2L_JUDGE("split_allreduce", JudgeSplitMoves);
+
+}  // namespace
+}  // namespace d2l

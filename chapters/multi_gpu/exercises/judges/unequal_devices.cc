@@ -1,0 +1,85 @@
+// Judges unequal_devices: by how long a step takes with the shards that the
+// weights make.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_join.h"
+#include "common/base/format.h"
+#include "common/exercise/exercise.h"
+#include "common/lesson/language.h"
+#include "common/parallel/split_batch.h"
+
+namespace d2l {
+namespace {
+
+using Weights = std::vector<int>(const std::vector<double>& seconds);
+
+constexpr std::int64_t kSamples = 2560;
+
+double StepSeconds(const std::vector<double>& seconds,
+                   const std::vector<std::int64_t>& shards) {
+  double last = 0;
+  for (std::size_t i = 0; i < seconds.size(); ++i) {
+    last = std::max(last, seconds[i] * static_cast<double>(shards[i]));
+  }
+  return last;
+}
+
+std::string LookAt(const std::vector<double>& seconds,
+                   const std::vector<int>& weights) {
+  const auto slowest = std::max_element(seconds.begin(), seconds.end());
+  const int most = *std::max_element(weights.begin(), weights.end());
+  if (std::count(weights.begin(), weights.end(), most) ==
+      static_cast<std::ptrdiff_t>(weights.size())) {
+    return "Equal shards: all wait for the slow device.";
+  }
+  if (weights[static_cast<std::size_t>(slowest - seconds.begin())] == most) {
+    return "The slowest device gets the most samples. A weight is a speed, "
+           "samples a second.";
+  }
+  return "Weights are whole numbers: 1 and 1 is all that is left of 1 and 1.9. "
+         "Scale them before you round.";
+}
+
+void JudgeWeights(Judging& judging, Weights* answer) {
+  const std::vector<std::vector<double>> machines = {
+      {1e-4, 2e-4},
+      {3e-4, 3e-4, 3e-4},
+      {1.9e-5, 1e-5, 1.2e-5, 2.1e-5},
+      {7e-3, 2e-3, 3.1e-3, 2.2e-3},
+      {5e-6}};
+  for (const std::vector<double>& seconds : machines) {
+    const std::string input =
+        Say("a sample takes %s",
+            absl::StrJoin(seconds, ", ", [](std::string* out, double s) {
+              *out += FormatDuration(s);
+            }));
+    const std::vector<int> weights = answer(seconds);
+    if (weights.size() != seconds.size() ||
+        *std::min_element(weights.begin(), weights.end()) < 1 ||
+        *std::max_element(weights.begin(), weights.end()) > 1'000'000) {
+      judging.Wrong({input, Say("the weights %s", absl::StrJoin(weights, ":")),
+                     Say("%d weights, from 1 to 1,000,000", seconds.size()),
+                     "One for each device."});
+    }
+    double speed = 0;
+    for (const double s : seconds) speed += 1 / s;
+    const double got = StepSeconds(seconds, ShardSizes(kSamples, weights));
+    const double best = static_cast<double>(kSamples) / speed;
+    if (got <= 1.05 * best) continue;
+    judging.Wrong({input,
+                   Say("%s for a step, with the weights %s",
+                       FormatDuration(got), absl::StrJoin(weights, ":")),
+                   Say("%s, within 5 %%", FormatDuration(best)),
+                   LookAt(seconds, weights)});
+  }
+}
+
+D2L_JUDGE("unequal_devices", JudgeWeights);
+
+}  // namespace
+}  // namespace d2l

@@ -1,0 +1,46 @@
+#include <cstddef>
+#include <vector>
+
+#include "common/exercise/exercise.h"
+#include "common/ops/ops.h"
+#include "common/tensor/tensor.h"
+
+namespace d2l {
+namespace {
+
+namespace rebinds {
+void AllReduceBook(std::vector<Tensor>& data) {
+  for (std::size_t i = 1; i < data.size(); ++i) {
+    data[0] = data[0] + To(data[i], data[0].device());
+  }
+  for (std::size_t i = 1; i < data.size(); ++i) {
+    data[i] = To(data[0], data[i].device());
+  }
+}
+}  // namespace rebinds
+
+namespace only_adds {
+void AllReduceBook(std::vector<Tensor>& data) {
+  for (std::size_t i = 1; i < data.size(); ++i) {
+    data[0] += To(data[i], data[0].device());
+  }
+}
+}  // namespace only_adds
+
+namespace adds_twice {
+void AllReduceBook(std::vector<Tensor>& data) {
+  for (std::size_t i = 0; i < data.size(); ++i) {
+    for (std::size_t j = 0; j < data.size(); ++j) {
+      if (j != i) data[i] += To(data[j], data[i].device());
+    }
+  }
+}
+}  // namespace adds_twice
+
+D2L_MISTAKE("rebound_gradient", rebinds, AllReduceBook, "binds the name");
+D2L_MISTAKE("rebound_gradient", only_adds, AllReduceBook,
+            "still has its own gradient");
+D2L_MISTAKE("rebound_gradient", adds_twice, AllReduceBook, "more than once");
+
+}  // namespace
+}  // namespace d2l

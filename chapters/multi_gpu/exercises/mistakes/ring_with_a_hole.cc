@@ -1,0 +1,60 @@
+#include <functional>
+
+#include "common/exercise/exercise.h"
+#include "common/parallel/schedule.h"
+
+namespace d2l {
+namespace {
+
+void AddUp(int n, const std::function<void(Move)>& move) {
+  for (int step = 0; step < n - 1; ++step) {
+    for (int to = 0; to < n; ++to) {
+      const int left = (to + n - 1) % n;
+      move({step, to, left, (left - step + n) % n, MoveOp::kAdd});
+    }
+  }
+}
+
+namespace a_step_short {
+void RingMoves(int n, const std::function<void(Move)>& move) {
+  AddUp(n, move);
+  for (int step = 0; step < n - 2; ++step) {
+    for (int to = 0; to < n; ++to) {
+      const int left = (to + n - 1) % n;
+      move({n - 1 + step, to, left, (to - step + n) % n, MoveOp::kCopy});
+    }
+  }
+}
+}  // namespace a_step_short
+
+namespace adds_again {
+void RingMoves(int n, const std::function<void(Move)>& move) {
+  AddUp(n, move);
+  for (int step = 0; step < n - 1; ++step) {
+    for (int to = 0; to < n; ++to) {
+      const int left = (to + n - 1) % n;
+      move({n - 1 + step, to, left, (to - step + n) % n, MoveOp::kAdd});
+    }
+  }
+}
+}  // namespace adds_again
+
+namespace another_chunk {
+void RingMoves(int n, const std::function<void(Move)>& move) {
+  AddUp(n, move);
+  for (int step = 0; step < n - 1; ++step) {
+    for (int to = 0; to < n; ++to) {
+      const int left = (to + n - 1) % n;
+      move({n - 1 + step, to, left, (left - step + n) % n, MoveOp::kCopy});
+    }
+  }
+}
+}  // namespace another_chunk
+
+D2L_MISTAKE("ring_with_a_hole", a_step_short, RingMoves, "A move is missing");
+D2L_MISTAKE("ring_with_a_hole", adds_again, RingMoves, "are copied");
+D2L_MISTAKE("ring_with_a_hole", another_chunk, RingMoves,
+            "Which chunk has the left neighbour whole");
+
+}  // namespace
+}  // namespace d2l

@@ -1,0 +1,56 @@
+#include <functional>
+
+#include "common/exercise/exercise.h"
+#include "common/parallel/schedule.h"
+
+namespace d2l {
+namespace {
+
+namespace rank_0_adds {
+void SplitMoves(int n, const std::function<void(Move)>& move) {
+  for (int rank = 1; rank < n; ++rank) {
+    for (int chunk = 0; chunk < n; ++chunk) {
+      move({rank, 0, rank, chunk, MoveOp::kAdd});
+    }
+  }
+  for (int rank = 1; rank < n; ++rank) {
+    for (int chunk = 0; chunk < n; ++chunk) {
+      move({n + rank, rank, 0, chunk, MoveOp::kCopy});
+    }
+  }
+}
+}  // namespace rank_0_adds
+
+namespace all_ask_the_same {
+void SplitMoves(int n, const std::function<void(Move)>& move) {
+  for (int other = 0; other < n; ++other) {
+    for (int rank = 0; rank < n; ++rank) {
+      if (rank != other) move({other, rank, other, rank, MoveOp::kAdd});
+    }
+  }
+  for (int other = 0; other < n; ++other) {
+    for (int rank = 0; rank < n; ++rank) {
+      if (rank != other) move({n + other, rank, other, other, MoveOp::kCopy});
+    }
+  }
+}
+}  // namespace all_ask_the_same
+
+namespace not_given_back {
+void SplitMoves(int n, const std::function<void(Move)>& move) {
+  for (int step = 0; step < n - 1; ++step) {
+    for (int rank = 0; rank < n; ++rank) {
+      move({step, rank, (rank + 1 + step) % n, rank, MoveOp::kAdd});
+    }
+  }
+}
+}  // namespace not_given_back
+
+D2L_MISTAKE("split_allreduce", rank_0_adds, SplitMoves, "receives the most");
+D2L_MISTAKE("split_allreduce", all_ask_the_same, SplitMoves,
+            "from the same rank");
+D2L_MISTAKE("split_allreduce", not_given_back, SplitMoves,
+            "Every rank has a part of the sum");
+
+}  // namespace
+}  // namespace d2l

@@ -1,0 +1,40 @@
+#include "chapters/multi_gpu/exercises/judges/two_way_ring.h"
+
+#include <functional>
+
+#include "common/exercise/exercise.h"
+#include "common/parallel/schedule.h"
+
+namespace d2l {
+namespace {
+
+namespace same_direction {
+void TwoWayRing(int n, const std::function<void(Move)>& move) {
+  OneWayRing(n, [&](Move m) {
+    move(m);
+    move({m.step, m.to, m.from, n + m.chunk, m.op});
+  });
+}
+}  // namespace same_direction
+
+namespace same_chunks {
+void TwoWayRing(int n, const std::function<void(Move)>& move) {
+  OneWayRing(n, [&](Move m) {
+    move(m);
+    move({m.step, n - 1 - m.to, n - 1 - m.from, m.chunk, m.op});
+  });
+}
+}  // namespace same_chunks
+
+namespace half_of_it {
+void TwoWayRing(int n, const std::function<void(Move)>& move) {
+  OneWayRing(n, move);
+}
+}  // namespace half_of_it
+
+D2L_MISTAKE("two_way_ring", same_direction, TwoWayRing, "in one direction");
+D2L_MISTAKE("two_way_ring", same_chunks, TwoWayRing, "chunks of its own");
+D2L_MISTAKE("two_way_ring", half_of_it, TwoWayRing, "Half of the array");
+
+}  // namespace
+}  // namespace d2l

@@ -1,0 +1,31 @@
+// two_way_ring: use the cables in both directions.
+//
+//   bazel run //:exercises -- two_way_ring
+
+#include "chapters/multi_gpu/exercises/judges/two_way_ring.h"
+
+#include <functional>
+
+#include "common/exercise/exercise.h"
+#include "common/parallel/schedule.h"
+
+namespace d2l {
+namespace {
+
+// An allreduce over a ring of n ranks whose cables carry both directions at the
+// same time. The arrays have 2 n chunks. A rank may fetch from both of its
+// neighbours.
+void TwoWayRing(int n, const std::function<void(Move)>& move) {
+  // SOLUTION
+  OneWayRing(n, [&](Move m) {
+    move(m);
+    // The mirrored ring, on the other half of the chunks.
+    move({m.step, n - 1 - m.to, n - 1 - m.from, n + m.chunk, m.op});
+  });
+  // END
+}
+
+D2L_ANSWER("two_way_ring", TwoWayRing);
+
+}  // namespace
+}  // namespace d2l

@@ -1,0 +1,26 @@
+// split_allreduce: every rank adds up a part.
+//
+//   bazel run //:exercises -- split_allreduce
+
+#include <functional>
+
+#include "common/exercise/exercise.h"
+#include "common/parallel/schedule.h"
+
+namespace d2l {
+namespace {
+
+// An allreduce of n ranks, each array in n chunks: calls
+// move({step, to, from, chunk, op}) for each move, in an order in which they
+// could be made one after the other. Moves of one step are made at the same
+// time. Operations are MoveOp::kCopy and MoveOp::kAdd. The links are those of a
+// switch: each rank receives, and sends, one chunk at a time.
+void SplitMoves(int n, const std::function<void(Move)>& move) {
+  // YOUR CODE
+  throw NotDone();
+}
+
+D2L_ANSWER("split_allreduce", SplitMoves);
+
+}  // namespace
+}  // namespace d2l
