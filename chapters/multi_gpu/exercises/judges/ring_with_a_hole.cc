@@ -40,8 +40,7 @@ void JudgeRingMoves(Judging& judging, RingMoves* answer) {
       adds[static_cast<std::size_t>(move.to)] +=
           move.op == MoveOp::kAdd ? 1 : 0;
     }
-    const CollectiveSchedule schedule("your ring", CollectiveKind::kAllReduce,
-                                      n, n,
+    const CollectiveSchedule schedule("yours", CollectiveKind::kAllReduce, n, n,
                                       [&](CollectiveSchedule::Visitor visit) {
                                         for (const Move& move : moves)
                                           visit(move);
@@ -65,7 +64,7 @@ void JudgeRingMoves(Judging& judging, RingMoves* answer) {
   const auto seconds = [](const CollectiveSchedule& schedule) {
     return Simulate(Topology::Ring(8, 54e9), schedule, 160e6).seconds;
   };
-  const CollectiveSchedule ring("your ring", CollectiveKind::kAllReduce, 8, 8,
+  const CollectiveSchedule ring("yours", CollectiveKind::kAllReduce, 8, 8,
                                 [answer](CollectiveSchedule::Visitor visit) {
                                   answer(8, [&](Move move) { visit(move); });
                                 });
