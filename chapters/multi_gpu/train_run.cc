@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <exception>
 #include <iostream>
 #include <memory>
@@ -63,8 +64,7 @@ class Training {
         test_batches_(test_part_, {256, /*shuffle=*/false},
                       options_.devices[0]),
         steps_(options_, processes, parallel_, batches_),
-        view_(std::cout, processes.several() ? 0 : ProgressView::TerminalRows(),
-              {options_.epochs, data_.training.size()}),
+        view_(std::cout, Rows(), {options_.epochs, data_.training.size()}),
         trainer_(parallel_.module(), sgd_, batches_,
                  {[this] { return steps_.AskedToStop(); },
                   [this](const TrainingProgress& at) { view_.Look(at); }},
@@ -120,6 +120,14 @@ class Training {
   }
 
  private:
+  // Of the terminal. mpirun gives its processes one of its own, which is not
+  // what one sees.
+  static int Rows() {
+    return std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr
+               ? 0
+               : ProgressView::TerminalRows();
+  }
+
   // The table begins with the devices.
   static std::vector<int> DeviceIds(const TrainOptions& options) {
     std::vector<int> ids(options.devices.size());
@@ -386,6 +394,7 @@ absl::StatusOr<int> RunTraining(TrainOptions options, TrainData data,
     if (!processes.several()) throw;
     processes.Complain(absl::UnknownError(error.what()));
     std::cerr << training.HowToGoOn() << std::flush;
+    SetStopText("");  // mpirun asks this process as well
     MpiWorld::Abort(1);
   }
 }
