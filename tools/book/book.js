@@ -33,6 +33,16 @@ addEventListener("DOMContentLoaded", () => {
       for (const article of articles) show(article, hidden);
     });
   }
+  // A recording is loaded when it is unfolded: there is one in each cell.
+  for (const details of document.querySelectorAll(".timeline")) {
+    details.addEventListener("toggle", () => {
+      if (!details.open || details.querySelector("iframe")) return;
+      const frame = document.createElement("iframe");
+      frame.src = details.dataset.src;
+      frame.title = details.dataset.title;
+      details.querySelector("summary").after(frame);
+    });
+  }
   // The answers of a page above may have moved what the address names.
   const target = location.hash && document.getElementById(
       decodeURIComponent(location.hash.slice(1)));

@@ -66,13 +66,11 @@ def machine():
     return ", ".join(parts)
 
 
-def run_program(command, limit, lang="en"):
+def run_program(command, limit):
     """Why it failed, or ""."""
-    environment = dict(os.environ, LC_ALL="zh_CN.UTF-8" if lang == "zh" else "C.UTF-8")
     try:
         done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                              stderr=subprocess.PIPE, timeout=limit, check=False,
-                              env=environment)
+                              stderr=subprocess.PIPE, timeout=limit, check=False)
     except subprocess.TimeoutExpired:
         return f"It was stopped after {limit} s."
     except OSError as error:
@@ -92,8 +90,8 @@ def run_lesson(name, lang, options, out):
         os.remove(file)
     failure = run_program(
         [os.path.join(options.programs, name, "lesson"), f"--size={options.size}",
-         f"--json={file}", f"--svg={os.path.join(out, 'drawings')}",
-         *options.lesson_flags], LONGEST, lang)
+         f"--lang={lang}", f"--json={file}",
+         f"--svg={os.path.join(out, 'drawings', lang)}", *options.lesson_flags], LONGEST)
     try:
         lesson = results.read_run(file)["lessons"][0]
         os.remove(file)

@@ -141,7 +141,7 @@ class Program(unittest.TestCase):
     def test_a_lesson_that_failed_half_way_keeps_what_it_wrote(self):
         text = json.dumps(lesson(cell(error="it broke")))
         one = self.run_stub(f"echo '{text.replace(chr(39), chr(39) * 2)}' "
-                            '> "${2#--json=}"; exit 1')
+                            '> "${3#--json=}"; exit 1')
         self.assertEqual([each["error"] for each in one["cells"]], ["it broke"])
         self.assertIn("exit code 1", one["failure"])
 
@@ -191,9 +191,9 @@ class Pages(unittest.TestCase):
     def make(self, run, *flags, drawings=()):
         """The pages by name, as make_book.py writes them from results."""
         with tempfile.TemporaryDirectory() as folder:
-            os.mkdir(os.path.join(folder, "drawings"))
+            os.makedirs(os.path.join(folder, "drawings", "en"))
             for name, text in drawings:
-                with open(os.path.join(folder, "drawings", name), "w",
+                with open(os.path.join(folder, "drawings", "en", name), "w",
                           encoding="utf-8") as file:
                     file.write(text)
             file = os.path.join(folder, "results.json")

@@ -195,7 +195,7 @@ class Book:
         self.write(page_name(name, lang), environment.get_template(template).render(**fields))
 
     def write_all(self, run, languages, drawings, before=None):
-        """run: of results.py. drawings: the folder of the SVGs. before: an earlier run,
+        """run: of results.py. drawings: the folder of the SVGs, by language. before: an earlier run,
         or None."""
         self.languages = languages
         self.drawings = drawings
@@ -276,7 +276,8 @@ class Book:
     def svgs(self, lesson, cell, lang):
         found = []
         for i, one in enumerate(cell["drawings"]):
-            text = read(self.drawings, os.path.basename(one["file"])) if one["file"] else ""
+            text = one["file"] and read(self.drawings, lesson["lang"],
+                                        os.path.basename(one["file"]))
             svg = text and drawing(
                 text, slug(f"{lesson['lesson']}-{cell['id']}-{i}"), one["name"],
                 self.words(lang)("A drawing of what this cell measured. The verdicts, and "
