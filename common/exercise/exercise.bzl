@@ -14,6 +14,7 @@ _DEPS = [
     "//common/exercise:probes",
     "//common/lesson:cell",
     "//common/lesson:judge",
+    "//common/lesson:language",
     "//common/ops",
     "//common/tensor",
     "@com_google_absl//absl/strings",

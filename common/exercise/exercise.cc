@@ -18,6 +18,7 @@
 #include "common/device/failure.h"
 #include "common/lesson/cell.h"
 #include "common/lesson/judge.h"
+#include "common/lesson/language.h"
 
 namespace d2l {
 namespace {

@@ -42,7 +42,6 @@
 #include <vector>
 
 #include "common/lesson/cell.h"
-#include "common/lesson/language.h"
 
 namespace d2l {
 

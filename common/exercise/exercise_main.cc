@@ -11,6 +11,7 @@
 #include "common/device/device_table.h"
 #include "common/device/stream.h"
 #include "common/exercise/exercise.h"
+#include "common/lesson/language.h"
 
 ABSL_FLAG(std::string, devices, "cpu:0,cpu:1",
           "What to run on, as for a lesson.\nExample: --devices=cuda:0,cuda:1");

@@ -13,6 +13,7 @@
 #include "common/device/stream.h"
 #include "common/exercise/exercise.h"
 #include "common/exercise/probes.h"
+#include "common/lesson/language.h"
 
 namespace d2l {
 namespace {

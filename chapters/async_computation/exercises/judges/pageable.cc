@@ -12,6 +12,7 @@
 #include "common/device/storage.h"
 #include "common/exercise/exercise.h"
 #include "common/exercise/probes.h"
+#include "common/lesson/language.h"
 #include "common/ops/ops.h"
 #include "common/tensor/tensor.h"
 
