@@ -98,7 +98,8 @@ COMMON = "common/lesson"
 
 def code_of(folder):
     return "\n".join(read(path) for path in sorted(
-        glob.glob(folder + "/*.cc") + glob.glob(folder + "/*.h"))
+        glob.glob(folder + "/*.cc") + glob.glob(folder + "/*.h") +
+        glob.glob(folder + "/*/*.cc"))
         if not path.endswith("_test.cc") and "/sample_lesson" not in path)
 
 

@@ -179,13 +179,13 @@ void C2(Cell& cell) {
   const language::Program y =
       language::Compile(prog, "prog.py", TryGpu()).value();
   language::Program rewritten = y;
-  std::cout << Say("Inline:  ");
+  std::cout << Padded("Inline:", 9);
   ir::Inline(rewritten.graph);
   std::cout << language::ToPython(rewritten.graph, rewritten);
   const std::int64_t bytes = ir::Optimize(rewritten.graph).back().peak_bytes;
-  std::cout << Say("Fold:    ")
+  std::cout << Padded("Fold:", 9)
             << language::ToPython(rewritten.graph, rewritten);
-  std::cout << Say("Output:  ") << language::Run(rewritten);
+  std::cout << Padded("Output:", 9) << language::Run(rewritten);
   cell.Check(language::Run(y) == "10\n" && language::Run(rewritten) == "10\n",
              "what the programs print");
 

@@ -138,7 +138,7 @@ std::string MeasuredOn(const std::vector<Device>& devices) {
 
 std::string Claimed::Meaning() const {
   std::string meaning =
-      absl::StrReplaceAll(text.shown, {{"{}", judgement.number}});
+      Measured(absl::StrReplaceAll(text.shown, {{"{}", judgement.number}}));
   if (judgement.no_difference && judgement.verdict == Verdict::kFails) {
     absl::StrAppend(&meaning, " ",
                     absl::StrContains(text.shown, "{}")

@@ -84,8 +84,8 @@ Judgement Judge(const Figure& figure, const std::string& asked, bool within,
     const std::string range =
         summary.substr(open + 1, summary.size() - open - 2);
     absl::StrAppend(
-        &judgement.evidence, "; ",
-        Say("95 %%: %s",
+        &judgement.evidence,
+        Say("; 95 %%: %s",
             absl::StrReplaceAll(
                 range, {{", ", value.low < 0 ? absl::StrCat(" ", Say("to"), " ")
                                              : "-"}})));
@@ -165,8 +165,7 @@ Judgement AboutEqual(const Figure& a, const Figure& b, double within) {
 Judgement Both(const Judgement& claim, const Judgement& control,
                const std::string& control_name) {
   Judgement both = claim;
-  absl::StrAppend(&both.evidence, "; ", Translated(control_name), ": ",
-                  control.number);
+  both.evidence += Say("; %s: %s", control_name, control.number);
   both.timed = claim.timed || control.timed;
   if (claim.verdict == Verdict::kHolds) {
     both.verdict = control.verdict;
@@ -181,8 +180,7 @@ Judgement Both(const Judgement& claim, const Judgement& control,
 Judgement Given(const Judgement& control, const Judgement& claim,
                 const std::string& control_name) {
   Judgement given = claim;
-  absl::StrAppend(&given.evidence, "; ", Translated(control_name), ": ",
-                  control.number);
+  given.evidence += Say("; %s: %s", control_name, control.number);
   given.timed = claim.timed || control.timed;
   if (control.verdict != Verdict::kHolds) {
     given.verdict = Verdict::kInconclusive;
@@ -211,8 +209,8 @@ Judgement SureFrom(const std::string& name,
     return absl::StrFormat("%s = %g", name, point.size);
   };
   Judgement judgement = Above(sweep.back().ratio, bound);
-  judgement.evidence = absl::StrCat(size(sweep.back()), ": ", judgement.number,
-                                    ", ", judgement.evidence);
+  judgement.evidence = Say("%s: %s, %s", size(sweep.back()), judgement.number,
+                           judgement.evidence);
   judgement.number =
       from < sweep.size() ? size(sweep[from]) : Say("no measured size");
   judgement.no_difference = false;

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdlib>
 #include <map>
+#include <regex>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -87,6 +88,14 @@ std::string Translated(const std::string& english) {
                       english.substr(end));
 }
 
+std::string Measured(const std::string& text) {
+  if (Language() == "en") return text;
+  static const std::regex& factor = *new std::regex("([0-9])x(?![0-9A-Za-z])");
+  static const std::regex& calls = *new std::regex("([0-9]) calls");
+  return std::regex_replace(std::regex_replace(text, factor, "$1倍"), calls,
+                            "$1次");
+}
+
 std::string Padded(const std::string& english, int columns) {
   const std::string text = Translated(english);
   const std::size_t wanted = static_cast<std::size_t>(std::abs(columns));
@@ -108,7 +117,7 @@ std::string Format(const std::string& english,
   if (translate &&
       absl::FormatUntyped(&text, absl::UntypedFormatSpec(Translated(english)),
                           arguments)) {
-    return text;
+    return Measured(text);
   }
   text.clear();
   if (absl::FormatUntyped(&text, absl::UntypedFormatSpec(english), arguments)) {

@@ -35,6 +35,9 @@ const std::string& Language();
 // The row of this text, or the text.
 std::string Translated(const std::string& english);
 
+// A text's factors and counts as the language writes them: "1.62x" is 1.62倍.
+std::string Measured(const std::string& text);
+
 // As Translated, with spaces up to this many columns: behind it, or before it
 // if `columns` is negative.
 std::string Padded(const std::string& english, int columns);

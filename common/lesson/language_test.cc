@@ -61,6 +61,14 @@ TEST_F(LanguageTest, FallsBackToEnglish) {
   EXPECT_EQ(Say("%d of %d", 1, 2), "1 of 2");
 }
 
+TEST_F(LanguageTest, WritesFactorsAndCountsAsTheLanguageDoes) {
+  EXPECT_EQ(Measured("1.62x, 1,193x。"), "1.62倍, 1,193倍。");
+  EXPECT_EQ(Measured("3x3, 4x, 0xff, 29.4 calls"), "3x3, 4倍, 0xff, 29.4次");
+  EXPECT_EQ(Say("nobody said %s", "2.0x"), "nobody said 2.0倍");
+  Speak("en");
+  EXPECT_EQ(Measured("1.62x, 29.4 calls"), "1.62x, 29.4 calls");
+}
+
 TEST_F(LanguageTest, PadsByColumns) {
   EXPECT_EQ(Padded("asking", 6), "提交  ");
   EXPECT_EQ(Padded("asking", -6), "  提交");

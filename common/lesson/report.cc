@@ -118,7 +118,7 @@ std::string Evidence(const Claimed& claim, bool only_number) {
     parts.push_back(judgement.evidence);
   }
   if (parts.empty()) return "";
-  return absl::StrCat(" (", absl::StrJoin(parts, "; "), ")");
+  return Say(" (%s)", absl::StrJoin(parts, Translated("; ")));
 }
 
 // "HOLDS  Two devices are …", wrapped.

@@ -14,6 +14,7 @@
 #include "common/base/statistics.h"
 #include "common/base/text.h"
 #include "common/device/device_table.h"
+#include "common/lesson/language.h"
 
 namespace d2l {
 namespace {
@@ -43,8 +44,8 @@ std::string BookFigure(double seconds) {
 
 std::string Line(const std::string& what, const std::string& book,
                  const std::string& yours, const std::string& ratio) {
-  std::string line =
-      absl::StrFormat("%-29s%10s   %-27s%10s", what, book, yours, ratio);
+  std::string line = absl::StrFormat("%s%10s   %-27s%10s", Padded(what, 29),
+                                     book, yours, ratio);
   line.erase(line.find_last_not_of(' ') + 1);
   return line + "\n";
 }
@@ -138,7 +139,8 @@ std::vector<LatencyRow> MeasureLatencies(Device device,
 }
 
 std::string LatencyTable(const std::vector<LatencyRow>& rows, bool all) {
-  std::string table = Line("", "the book", "yours", "ratio");
+  std::string table = Line("", Padded("the book", -10), Padded("yours", 27),
+                           Padded("ratio", -10));
   // The reasons, with the rows above one another that share it.
   std::vector<std::pair<std::string, std::vector<std::string>>> reasons;
   for (const auto& [what, book, book_text, yours] : rows) {
@@ -157,9 +159,9 @@ std::string LatencyTable(const std::vector<LatencyRow>& rows, bool all) {
     reasons.back().second.push_back(what);
   }
   if (!all) return table;
-  absl::StrAppend(&table,
-                  "Yours: the median [and its 95 % interval]; ratio: yours / "
-                  "the book's.\n");
+  absl::StrAppend(
+      &table, Say("Yours: the median [and its 95 %% interval]; ratio: yours "
+                  "/ the book's.\n"));
   for (const auto& [why_not, whats] : reasons) {
     table +=
         Wrap(absl::StrCat("n/a: ", absl::StrJoin(whats, "; "), ": ", why_not),

@@ -24,6 +24,7 @@
 #include "common/base/child_process.h"
 #include "common/base/text.h"
 #include "common/base/timer.h"
+#include "common/lesson/language.h"
 #include "common/lesson/other_load.h"
 
 namespace d2l {
@@ -139,21 +140,20 @@ std::vector<std::string> Warnings(const MachineLoad& load) {
   std::vector<std::string> warnings;
   if (!load.other) {
     warnings.push_back(
-        "What other programs use is not known: /proc/stat does not say it. "
-        "Times may be too long.");
+        Say("What other programs use is not known: /proc/stat does not say it. "
+            "Times may be too long."));
   } else if (load.other->Disturbs(load.other->of)) {
-    warnings.push_back(load.other->Text() + " Times will be too long.");
+    warnings.push_back(load.other->Text() + Say(" Times will be too long."));
     const double hidden = load.other->cores - load.visible;
     if (hidden >= kHidden) {
-      warnings.push_back(absl::StrFormat(
+      warnings.push_back(Say(
           "%.1f of it are not visible here: other containers, other virtual "
           "machines, interrupts, or processes that have ended.",
           hidden));
     }
   }
   for (const std::string& process : load.gpu_processes) {
-    warnings.push_back(
-        absl::StrCat("Another process uses a GPU: ", process, "."));
+    warnings.push_back(Say("Another process uses a GPU: %s.", process));
   }
   return warnings;
 }
@@ -187,19 +187,18 @@ MachineLoad LookAtMachine(const LookOptions& options) {
 
 std::string MachineLoad::ToText() const {
   std::string text = Wrap(absl::StrCat(
-      other ? other->Text() : "What other programs used is not known.",
-      load_average ? absl::StrFormat(" The load average of the last minute is "
-                                     "%.2f.",
-                                     *load_average)
-                   : ""));
+      other ? other->Text() : Say("What other programs used is not known."),
+      load_average
+          ? Say(" The load average of the last minute is %.2f.", *load_average)
+          : ""));
   for (const ProcessLoad& process : processes) {
     text += Wrap(absl::StrFormat("%s (pid %d)", process.name, process.pid),
                  absl::StrFormat("%5.1f  ", process.cores));
   }
   if (!gpu_note.empty())
-    text += Wrap("Users of GPUs are not known: " + gpu_note);
+    text += Wrap(Say("Users of GPUs are not known: %s", gpu_note));
   if (warnings.empty()) {
-    return text + "Nothing was seen that would spoil the figures.\n";
+    return text + Say("Nothing was seen that would spoil the figures.\n");
   }
   for (const std::string& warning : warnings) text += Wrap(warning, "- ");
   return text;
