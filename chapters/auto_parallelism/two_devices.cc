@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "common/base/format.h"
 #include "common/base/statistics.h"
 #include "common/base/text.h"

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
 #include "chapters/multi_gpu/cells.h"
 #include "chapters/multi_gpu/inventory.h"
