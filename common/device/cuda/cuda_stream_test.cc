@@ -462,8 +462,7 @@ TEST_F(CudaStreamTest, AFailedLaunchHidesNoErrorBehindIt) {
                    OpLabel("two"),
                    [&](const CudaLaunch& to) {
                      cuda_.LaunchKernel(to.stream, [errors = to.errors] {
-                       ReportFromHost(errors, DeviceError::kDivisionByZero,
-                                        1);
+                       ReportFromHost(errors, DeviceError::kDivisionByZero, 1);
                      });
                      cuda_.FailNext("LaunchKernel", kCudaLaunchOutOfResources);
                      cuda_.LaunchKernel(to.stream, [] {});
