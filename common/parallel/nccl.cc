@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <map>
 #include <memory>
+#include <numeric>
 #include <set>
 #include <stdexcept>
 #include <thread>
@@ -121,6 +122,11 @@ NcclGroup::NcclGroup(const NcclLibrary& nccl, std::vector<CudaStream*> streams,
                      const std::optional<NcclRanks>& ranks)
     : nccl_(nccl), streams_(std::move(streams)) {
   CheckGpus(streams_);
+  order_.resize(streams_.size());
+  std::iota(order_.begin(), order_.end(), 0);
+  std::sort(order_.begin(), order_.end(), [&](std::size_t a, std::size_t b) {
+    return streams_[a]->gpu().index() < streams_[b]->gpu().index();
+  });
   const int count = static_cast<int>(streams_.size());
   NcclRanks mine = ranks.value_or(NcclRanks{{}, 0, count});
   if (!ranks) Check(nccl_.get_unique_id(&mine.id), "make an id");
@@ -143,10 +149,11 @@ std::vector<NcclGroup::Sum> NcclGroup::AllReduce(
   Call call = {
       labels, data, static_cast<std::size_t>(numel), NcclType(dtype), {}, {},
       {},     {}};
-  // All streams are in a launch at a time, so two threads must not begin with
-  // different ones; and NCCL wants one order on all GPUs.
+  // NCCL wants one order of all calls on all GPUs.
   static Mutex& launching = *new Mutex;
   const MutexLock launching_lock(launching);
+  call.streams.resize(streams_.size());
+  call.reporters.resize(streams_.size());
   call.sums.resize(streams_.size());
   Launch(0, call);
   Outstanding outstanding = {std::move(call.reporters), {}};
@@ -159,18 +166,20 @@ std::vector<NcclGroup::Sum> NcclGroup::AllReduce(
   return std::move(call.sums);
 }
 
-void NcclGroup::Launch(std::size_t rank, Call& call) {
-  if (rank == streams_.size()) {
+void NcclGroup::Launch(std::size_t begun, Call& call) {
+  if (begun == order_.size()) {
     Enqueue(call);
     return;
   }
+  // All streams are in a launch at a time, entered in one order.
+  const std::size_t rank = order_[begun];
   call.sums[rank].number =
       streams_[rank]->Launch(call.labels[rank], [&](const CudaLaunch& to) {
-        call.streams.push_back(to.stream);
-        call.reporters.push_back(to.errors);
+        call.streams[rank] = to.stream;
+        call.reporters[rank] = to.errors;
         std::exception_ptr other;
         try {
-          Launch(rank + 1, call);
+          Launch(begun + 1, call);
         } catch (const AsyncError&) {
           other = std::current_exception();
         }

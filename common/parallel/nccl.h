@@ -72,8 +72,8 @@ class NcclGroup {
     std::vector<Event> done;
   };
 
-  // Begins the operation on the streams from `rank` on.
-  void Launch(std::size_t rank, Call& call);
+  // Begins the operation on the streams from order_[begun] on.
+  void Launch(std::size_t begun, Call& call);
   // Within the launches on all streams.
   void Enqueue(Call& call);
   std::string Text(int result) const;
@@ -82,6 +82,7 @@ class NcclGroup {
 
   const NcclLibrary& nccl_;
   const std::vector<CudaStream*> streams_;
+  std::vector<std::size_t> order_;  // of the ranks: rising GPUs
 
   Mutex mutex_;
   std::vector<NcclComm> comms_ ABSL_GUARDED_BY(mutex_);
