@@ -163,6 +163,9 @@ TEST(Requests, CountsOperationsReadsWaitsAndCopies) {
   Item(Sum(x + 1));
   EXPECT_EQ(asked.operations, 2);
   EXPECT_EQ(asked.reads, 1);
+  EXPECT_EQ(asked.before_record, -1);
+  CurrentStream(device).Record();
+  EXPECT_EQ(asked.before_record, 2);
   CurrentStream(device).CopyAsync(host->data(), x.data(), 16,
                                   CopyKind::kDeviceToHost);
   EXPECT_EQ(asked.copies, 1);

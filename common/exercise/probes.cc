@@ -36,6 +36,9 @@ Requests::Requests()
 
 void Requests::OnStream(const StreamRecord& record) {
   if (record.kind == StreamRecord::Kind::kWait) ++stream_waits;
+  if (record.kind == StreamRecord::Kind::kRecord && before_record < 0) {
+    before_record = operations;
+  }
   if (record.kind != StreamRecord::Kind::kCopy) return;
   ++copies;
   copied_bytes += record.bytes;

@@ -38,6 +38,8 @@ class Requests : private OpListener, private DeviceListener {
   int copies = 0;  // Stream::CopyAsync
   std::size_t copied_bytes = 0;
   int stream_waits = 0;  // Stream::Wait: one stream waits for another
+  // The operations before the first Stream::Record; -1: no event was recorded.
+  int before_record = -1;
 
  private:
   void OnOp(const OpRecord&) override { ++operations; }

@@ -1,0 +1,81 @@
+// Judges missing_event: with the first stream held, does the second one wait,
+// and only the second one?
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <future>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/device/device.h"
+#include "common/device/device_table.h"
+#include "common/device/stream.h"
+#include "common/exercise/exercise.h"
+#include "common/exercise/probes.h"
+#include "common/lesson/language.h"
+#include "common/ops/ops.h"
+#include "common/tensor/tensor.h"
+
+namespace d2l {
+namespace {
+
+using OnTwoStreams = Tensor(const Tensor& x, Stream& first, Stream& second);
+
+void JudgeOne(const Judging& judging, OnTwoStreams* answer, Stream& first,
+              Stream& second, std::int64_t n) {
+  const std::vector<float> numbers = RandomNumbers(n, 6);
+  std::vector<float> expected = numbers;
+  for (float& number : expected) number = 3 * number + 1;
+  const Tensor x = FromVector(numbers, {n}, first.device());
+  Synchronize(first.device());
+  const std::string input =
+      Say("%d numbers, and the first stream is busy for a while", n);
+
+  Gate gate(first);
+  const Requests asked;
+  const Tensor z = answer(x, first, second);
+  const bool waited = gate.TimedOut();
+  if (waited) {
+    judging.Wrong(
+        {input, "the call returned when the first stream was done", "at once",
+         "The caller need not wait: a stream can wait for an event of "
+         "another one."});
+  }
+  const auto ran = std::make_shared<std::promise<void>>();
+  second.HostCallback([ran] { ran->set_value(); });
+  // What is right waits for the gate; this time is lost.
+  const bool race =
+      ran->get_future().wait_for(std::chrono::milliseconds(300)) ==
+      std::future_status::ready;
+  gate.Open();
+  if (asked.before_record == 0) {
+    judging.Wrong({input, "an event of the first stream before y was asked for",
+                   "behind it",
+                   "The event was recorded too early: it stands for what the "
+                   "stream had been asked for by then."});
+  }
+  if (race) {
+    judging.Wrong({input, "the second stream was done before the first one",
+                   "after it",
+                   "Nothing orders the two streams. It may be right a thousand "
+                   "times, when the first one happens to be faster."});
+  }
+  Synchronize(first.device());
+  judging.ExpectClose(input, ToVector<float>(z), expected, 1e-6,
+                      "The result is 3 x + 1.");
+}
+
+void JudgeOnTwoStreams(Judging& judging, OnTwoStreams* answer) {
+  Stream& first = NewStream(TryGpu());
+  Stream& second = NewStream(TryGpu());
+  for (const std::int64_t n : {5, 1001, 1, 0}) {
+    JudgeOne(judging, answer, first, second, n);
+  }
+}
+
+D2L_JUDGE("missing_event", JudgeOnTwoStreams);
+
+}  // namespace
+}  // namespace d2l

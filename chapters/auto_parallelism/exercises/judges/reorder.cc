@@ -1,0 +1,122 @@
+// Judges reorder: plays the program in the order given, and compares with the
+// best of all orders.
+
+#include "chapters/auto_parallelism/exercises/judges/reorder.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <numeric>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_join.h"
+#include "common/exercise/exercise.h"
+#include "common/lesson/language.h"
+
+namespace d2l {
+namespace {
+
+using OrderOf = std::vector<int>(const std::vector<Task>& tasks);
+
+// When all is done; negative if a task stands before one that it is after.
+double Play(const std::vector<Task>& tasks, const std::vector<int>& order) {
+  std::vector<double> end(tasks.size(), -1);
+  std::map<int, double> device;
+  double all = 0;
+  for (const int task : order) {
+    double& free = device[tasks[task].device];
+    for (const int before : tasks[task].after) {
+      if (end[before] < 0) return -1;
+      free = std::max(free, end[before]);
+    }
+    free = end[task] = free + tasks[task].seconds;
+    all = std::max(all, free);
+  }
+  return all;
+}
+
+double Best(const std::vector<Task>& tasks) {
+  std::vector<int> order(tasks.size());
+  std::iota(order.begin(), order.end(), 0);
+  double best = Play(tasks, order);
+  while (std::next_permutation(order.begin(), order.end())) {
+    const double time = Play(tasks, order);
+    if (time >= 0) best = std::min(best, time);
+  }
+  return best;
+}
+
+std::string Describe(const std::vector<Task>& tasks) {
+  std::string text;
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    const Task& task = tasks[i];
+    if (i > 0) text += "\n";
+    text += Say("task %d: %g s on device %d", i, task.seconds, task.device);
+    if (!task.after.empty()) {
+      text += " " + Say("after %s", absl::StrJoin(task.after, ", "));
+    }
+  }
+  return text;
+}
+
+std::vector<Task> RandomTasks(unsigned seed) {
+  std::mt19937 random(seed);
+  std::vector<Task> tasks;
+  for (int i = 0; i < 7; ++i) {
+    const double seconds = 1 + random() % 9;
+    tasks.push_back({static_cast<int>(random() % 2), seconds, {}});
+    for (int before = 0; before < i; ++before) {
+      if (random() % 3 == 0) tasks.back().after.push_back(before);
+    }
+  }
+  return tasks;
+}
+
+void JudgeOne(Judging& judging, OrderOf* answer, const std::vector<Task>& tasks,
+              const std::string& look) {
+  const std::vector<int> order = answer(tasks);
+  const std::string input = Describe(tasks);
+  const std::string got = Say("the order %s", absl::StrJoin(order, ", "));
+  std::vector<int> sorted = order, all(tasks.size());
+  std::sort(sorted.begin(), sorted.end());
+  std::iota(all.begin(), all.end(), 0);
+  if (sorted != all) {
+    judging.Wrong({input, got, "each task once",
+                   "Every task has to be requested, and only once."});
+  }
+  const double time = Play(tasks, order), best = Best(tasks);
+  if (time < 0) {
+    judging.Wrong({input, got, "each task behind those that it is after",
+                   "A request can only wait for what was requested before: "
+                   "there is no event of it yet."});
+  }
+  if (time > 1.5 * best) {
+    judging.Wrong({input, Say("%s: done after %g s", got, time),
+                   Say("%g s, or half more", best), look});
+  }
+  judging.Note(Say("done after %g s; the best order takes %g s", time, best));
+}
+
+void JudgeOrderOf(Judging& judging, OrderOf* answer) {
+  JudgeOne(judging, answer, {{0, 4, {}}, {0, 1, {}}, {1, 5, {1}}},
+           "A device is idle, waiting for a task that stands behind one that "
+           "nobody waits for.");
+  JudgeOne(
+      judging, answer,
+      {{0, 2, {}}, {1, 4, {0}}, {0, 1, {}}, {0, 1, {}}, {0, 1, {}}, {0, 1, {}}},
+      "What counts is not how long a task takes, but how long all takes "
+      "that comes after it.");
+  JudgeOne(judging, answer, {}, "");
+  for (unsigned seed = 1; seed <= 8; ++seed) {
+    JudgeOne(judging, answer, RandomTasks(seed),
+             "Which chain of tasks takes longest from here to the end? Request "
+             "its next task first.");
+  }
+}
+
+D2L_JUDGE("reorder", JudgeOrderOf);
+
+}  // namespace
+}  // namespace d2l

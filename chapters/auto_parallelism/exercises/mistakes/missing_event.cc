@@ -1,0 +1,50 @@
+#include "common/device/device_table.h"
+#include "common/device/stream.h"
+#include "common/exercise/exercise.h"
+#include "common/ops/ops.h"
+#include "common/tensor/tensor.h"
+
+namespace d2l {
+namespace {
+
+Tensor Triple(const Tensor& x, Stream& stream) {
+  const StreamGuard guard(stream);
+  return 3 * x;
+}
+
+Tensor PlusOne(const Tensor& y, Stream& stream) {
+  const StreamGuard guard(stream);
+  return y + 1;
+}
+
+namespace no_event {
+Tensor OnTwoStreams(const Tensor& x, Stream& first, Stream& second) {
+  return PlusOne(Triple(x, first), second);
+}
+}  // namespace no_event
+
+namespace recorded_too_early {
+Tensor OnTwoStreams(const Tensor& x, Stream& first, Stream& second) {
+  second.Wait(first.Record());
+  const Tensor y = Triple(x, first);
+  return PlusOne(y, second);
+}
+}  // namespace recorded_too_early
+
+namespace the_caller_waits {
+Tensor OnTwoStreams(const Tensor& x, Stream& first, Stream& second) {
+  const Tensor y = Triple(x, first);
+  first.Synchronize();
+  return PlusOne(y, second);
+}
+}  // namespace the_caller_waits
+
+D2L_MISTAKE("missing_event", no_event, OnTwoStreams,
+            "Nothing orders the two streams.");
+D2L_MISTAKE("missing_event", recorded_too_early, OnTwoStreams,
+            "recorded too early");
+D2L_MISTAKE("missing_event", the_caller_waits, OnTwoStreams,
+            "The caller need not wait");
+
+}  // namespace
+}  // namespace d2l

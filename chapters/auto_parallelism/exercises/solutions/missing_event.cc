@@ -1,0 +1,33 @@
+// missing_event: one stream uses what another one makes.
+//
+//   bazel run //:exercises -- missing_event
+
+#include "common/device/device_table.h"
+#include "common/device/event.h"
+#include "common/device/stream.h"
+#include "common/exercise/exercise.h"
+#include "common/ops/ops.h"
+#include "common/tensor/tensor.h"
+
+namespace d2l {
+namespace {
+
+// Asks `first` for y = 3 x and `second`, another stream of the same device, for
+// y + 1, and returns that at once. Two streams are not ordered by themselves.
+Tensor OnTwoStreams(const Tensor& x, Stream& first, Stream& second) {
+  // SOLUTION
+  Tensor y;
+  {
+    const StreamGuard guard(first);
+    y = 3 * x;
+  }
+  second.Wait(first.Record());
+  const StreamGuard guard(second);
+  return y + 1;
+  // END
+}
+
+D2L_ANSWER("missing_event", OnTwoStreams);
+
+}  // namespace
+}  // namespace d2l
