@@ -186,7 +186,8 @@ class Book:
         environment = jinja2.Environment(
             loader=jinja2.FileSystemLoader(os.path.join(HERE, "templates")), autoescape=True,
             trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined)
-        environment.filters.update(prose=prose, slug=slug, value=results.format_value)
+        environment.filters.update(prose=prose, slug=slug, value=results.format_value,
+                                   word=self.words(lang))
         environment.globals.update(
             _=self.words(lang), lang=lang, code=code,
             page=lambda other: page_name(other, lang),

@@ -26,7 +26,7 @@ CHINESE = {
     "Not compared, as it was another size or other devices:":
         "规模或设备与上次不同，未作比较：",
     "Not run. An interpreter with PyTorch runs the course's own cell:":
-        "未运行。用装有 PyTorch 的解释器可以运行教材原来的单元：",
+        "未运行。用装有 PyTorch 的解释器可以运行教程原来的单元：",
     "Predict:": "预测：",
     "PyTorch here": "本机的 PyTorch",
     "Show all answers": "显示所有答案",
@@ -37,8 +37,8 @@ CHINESE = {
     "page shows what this machine said when the book was made.":
         "《动手学深度学习》“计算性能”一章，写成会测量自己每句话的课程。"
         "每一页显示成书时这台机器给出的结果。",
-    "The course printed": "教材的输出",
-    "The course, Python": "教材的 Python",
+    "The course printed": "教程的输出",
+    "The course, Python": "教程的 Python",
     "The recording of this cell, to zoom in": "本单元的时间线，可以放大查看",
     "The recording on a page of its own": "在单独的页面中打开时间线",
     "The sizes differ: compare verdicts and factors, not times.":
@@ -49,7 +49,7 @@ CHINESE = {
     "This cell stopped with an error.": "本单元因错误而中止。",
     "This lesson did not run to its end.": "这一课没有运行到底。",
     "This machine did less work than the course's cell: small sizes. To compare times:":
-        "本机的工作量小于教材的单元（小规模）。要比较时间：",
+        "本机的工作量小于教程的单元（小规模）。要比较时间：",
     "Three columns of figures": "三列数据",
     "Timeline": "时间线",
     "What changed since the last run": "与上次运行相比的变化",
@@ -64,7 +64,11 @@ CHINESE = {
     "is": "现在",
     "median": "中位数",
     "size": "规模",
-    "the course": "教材",
+    "the course": "教程",
+    "course": "教程规模",
+    "large": "大",
+    "small": "小",
     "this machine": "本机",
+    "virtual": "虚拟",
     "was": "上次",
 }
