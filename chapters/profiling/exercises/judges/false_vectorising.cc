@@ -1,0 +1,95 @@
+// Judges false_vectorising: are these squares of random numbers, each its own,
+// and how many operations were asked for?
+
+#include <cmath>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_format.h"
+#include "common/device/device.h"
+#include "common/device/device_table.h"
+#include "common/exercise/exercise.h"
+#include "common/exercise/probes.h"
+#include "common/lesson/cell.h"
+#include "common/ops/ops.h"
+#include "common/tensor/tensor.h"
+
+namespace d2l {
+namespace {
+
+using Squares = Tensor(int count, Device device);
+
+void JudgeOne(const Judging& judging, Squares* answer, int count) {
+  const Device device = TryGpu();
+  const std::string input = Say("count = %d", count);
+  Requests asked;
+  const Tensor y = answer(count, device);
+  const int operations = asked.operations;
+  if (!y.defined() || y.shape() != Shape{count, 10, 10}) {
+    judging.Wrong({input, "another shape",
+                   absl::StrFormat("(%d, 10, 10)", count),
+                   "One matrix of 10 x 10 for each count."});
+  }
+  const std::vector<float> squares = ToVector<float>(y);
+  double mean = 0, roots = 0;
+  for (const float square : squares) {
+    if (!(square >= 0 && square < 1)) {
+      judging.Wrong({input, absl::StrFormat("%g", square), "0 to 1",
+                     "Rand draws from [0, 1)."});
+    }
+    mean += square / squares.size();
+    roots += std::sqrt(square) / squares.size();
+  }
+  if (count >= 100) {
+    const std::set<float> different(squares.begin(), squares.end());
+    // Of 2^24 values some come twice.
+    if (different.size() < squares.size() * 0.9) {
+      judging.Wrong({input, Say("%d different numbers", different.size()),
+                     Say("about %d", squares.size()),
+                     "Each matrix is drawn anew: a matrix that is repeated is "
+                     "not random."});
+    }
+    // The mean of x * x is 1/3, that of its root 1/2. Of 10,000 numbers, six
+    // standard deviations are 0.018.
+    if (std::abs(mean - 1. / 3) > 0.02 || std::abs(roots - 0.5) > 0.02) {
+      judging.Wrong({input, Say("a mean of %.3f", mean), "0.333",
+                     "The mean of x * x is 1/3. That of the product of two "
+                     "draws is 1/4: draw once, and keep the tensor."});
+    }
+  }
+  if (operations > 3) {
+    judging.Wrong({input, Say("%d operations", operations), "3 at most",
+                   "The loop has moved, and still asks for each matrix: draw "
+                   "all of them at once."});
+  }
+}
+
+void JudgeSquares(Judging& judging, Squares* answer) {
+  for (const int count : {1000, 100, 1, 0}) JudgeOne(judging, answer, count);
+  if (!judging.timed()) return;
+  const Device device = TryGpu();
+  const auto one_by_one = [&] {
+    for (int j = 0; j < 1000; ++j) {
+      const Tensor x = Rand({10, 10}, device);
+      const Tensor y = x * x;
+    }
+  };
+  const auto at_once = [&] {
+    const Tensor x = Rand({1000, 10, 10}, device);
+    const Tensor y = x * x;
+  };
+  const Alternative yours = {
+      "yours, 1000 matrices", {device}, [&] { answer(1000, device); }};
+  judging.Race(yours, {{"one by one", {device}, one_by_one},
+                       1,
+                       "This takes as long as one by one."});
+  judging.Race(
+      yours,
+      {{"all at once", {device}, at_once}, 2, "Two operations are enough."});
+}
+
+D2L_JUDGE("false_vectorising", JudgeSquares);
+
+}  // namespace
+}  // namespace d2l

@@ -1,0 +1,94 @@
+// Judges launch_bound: the rows, how many operations were asked for, and the
+// time beside a loop.
+
+#include <cmath>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_format.h"
+#include "common/device/device.h"
+#include "common/device/device_table.h"
+#include "common/exercise/exercise.h"
+#include "common/exercise/probes.h"
+#include "common/lesson/cell.h"
+#include "common/ops/ops.h"
+#include "common/tensor/tensor.h"
+
+namespace d2l {
+namespace {
+
+using Normalize = Tensor(const Tensor& x);
+
+std::vector<float> Positive(std::int64_t count) {
+  std::vector<float> numbers = RandomNumbers(count, 1);
+  for (float& number : numbers) number = std::abs(number) + 0.1f;
+  return numbers;
+}
+
+void JudgeOne(const Judging& judging, Normalize* answer, int n, int m) {
+  const std::vector<float> numbers = Positive(std::int64_t{n} * m);
+  const Tensor x = FromVector(numbers, {n, m}, TryGpu());
+  const std::string input = Say("%d rows of %d numbers", n, m);
+  Requests asked;
+  const Tensor y = answer(x);
+  const int operations = asked.operations, reads = asked.reads + asked.waits;
+  if (!y.defined() || y.shape() != x.shape()) {
+    judging.Wrong(
+        {input, "another shape", "the shape of x",
+         "x / sums divides by the same number along a row only if sums is "
+         "(n, 1): keep the dimension that is summed."});
+  }
+  std::vector<float> expected(numbers.size());
+  for (int i = 0; i < n; ++i) {
+    double sum = 0;
+    for (int j = 0; j < m; ++j) sum += numbers[i * m + j];
+    for (int j = 0; j < m; ++j) {
+      expected[i * m + j] = static_cast<float>(numbers[i * m + j] / sum);
+    }
+  }
+  judging.ExpectClose(input, ToVector<float>(y), expected, 1e-5,
+                      "Each row has a sum of its own: sum along the dimension "
+                      "1, not all of x and not the columns.");
+  if (reads > 0) {
+    judging.Wrong({input, Say("%d waits for a value of the device", reads),
+                   "none",
+                   "The sums can stay on the device: divide a tensor by a "
+                   "tensor."});
+  }
+  if (operations > 5) {
+    judging.Wrong({input, Say("%d operations", operations), "5 at most",
+                   "A loop over rows asks for each row. One operation can sum "
+                   "all rows, and another divide them."});
+  }
+}
+
+void JudgeNormalize(Judging& judging, Normalize* answer) {
+  JudgeOne(judging, answer, 7, 5);
+  JudgeOne(judging, answer, 3, 3);
+  JudgeOne(judging, answer, 1, 9);
+  JudgeOne(judging, answer, 200, 1);
+  JudgeOne(judging, answer, 0, 4);
+  if (!judging.timed()) return;
+
+  const Device device = TryGpu();
+  const Tensor x = FromVector(Positive(1000 * 10), {1000, 10}, device);
+  const auto loop = [&] {
+    const Tensor y = Zeros({1000, 10}, device);
+    for (int i = 0; i < 1000; ++i) y[i] = x[i] / Sum(x[i]);
+  };
+  const Alternative yours = {
+      "yours, 1000 rows of 10", {device}, [&] { answer(x); }};
+  judging.Race(yours, {{"a loop over the rows", {device}, loop},
+                       1,
+                       "This takes as long as a loop over the rows."});
+  judging.Race(yours,
+               {{"two operations", {device}, [&] { x / Sum(x, {1}, true); }},
+                3,
+                "Two operations are enough."});
+}
+
+D2L_JUDGE("launch_bound", JudgeNormalize);
+
+}  // namespace
+}  // namespace d2l

@@ -1,0 +1,33 @@
+#include "common/exercise/exercise.h"
+#include "common/ops/ops.h"
+#include "common/tensor/tensor.h"
+
+namespace d2l {
+namespace {
+
+namespace row_by_row {
+Tensor Normalize(const Tensor& x) {
+  const Tensor y = Zeros(x.shape(), x.device());
+  for (int i = 0; i < x.size(0); ++i) y[i] = x[i] / Sum(x[i]);
+  return y;
+}
+}  // namespace row_by_row
+
+namespace reads_the_sums {
+Tensor Normalize(const Tensor& x) {
+  const Tensor sums =
+      FromVector(ToVector<float>(Sum(x, {1})), {x.size(0), 1}, x.device());
+  return x / sums;
+}
+}  // namespace reads_the_sums
+
+namespace columns {
+Tensor Normalize(const Tensor& x) { return x / Sum(x, {0}); }
+}  // namespace columns
+
+D2L_MISTAKE("launch_bound", row_by_row, Normalize, "A loop over rows asks");
+D2L_MISTAKE("launch_bound", reads_the_sums, Normalize, "can stay on");
+D2L_MISTAKE("launch_bound", columns, Normalize, "a sum of its own");
+
+}  // namespace
+}  // namespace d2l

@@ -1,0 +1,49 @@
+#include <algorithm>
+
+#include "common/exercise/exercise.h"
+
+namespace d2l {
+namespace {
+
+namespace adds_to_old_values {
+void Product(const float* a, const float* b, float* c, int m, int k, int n) {
+  for (int i = 0; i < m; ++i) {
+    for (int p = 0; p < k; ++p) {
+      for (int j = 0; j < n; ++j) c[i * n + j] += a[i * k + p] * b[p * n + j];
+    }
+  }
+}
+}  // namespace adds_to_old_values
+
+namespace whole_tiles_only {
+void Product(const float* a, const float* b, float* c, int m, int k, int n) {
+  for (int i = 0; i < m; ++i) {
+    for (int j = 0; j + 4 <= n; j += 4) {
+      float sums[4] = {};
+      for (int p = 0; p < k; ++p) {
+        for (int q = 0; q < 4; ++q) sums[q] += a[i * k + p] * b[p * n + j + q];
+      }
+      std::copy(sums, sums + 4, c + i * n + j);
+    }
+  }
+}
+}  // namespace whole_tiles_only
+
+namespace transposed {
+void Product(const float* a, const float* b, float* c, int m, int k, int n) {
+  for (int i = 0; i < m; ++i) {
+    for (int j = 0; j < n; ++j) {
+      float sum = 0;
+      for (int p = 0; p < k; ++p) sum += a[i * k + p] * b[j * k + p];
+      c[i * n + j] = sum;
+    }
+  }
+}
+}  // namespace transposed
+
+D2L_MISTAKE("matrix_product", adds_to_old_values, Product, "has old values");
+D2L_MISTAKE("matrix_product", whole_tiles_only, Product, "Nobody wrote this");
+D2L_MISTAKE("matrix_product", transposed, Product, "one after the other");
+
+}  // namespace
+}  // namespace d2l
