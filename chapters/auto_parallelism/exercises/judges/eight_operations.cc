@@ -1,0 +1,122 @@
+// Judges eight_operations: are all products there, evenly spread, and asked for
+// without a wait? Then, how much faster than one device?
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <list>
+#include <string>
+#include <vector>
+
+#include "common/base/timer.h"
+#include "common/device/device.h"
+#include "common/device/device_table.h"
+#include "common/exercise/exercise.h"
+#include "common/exercise/probes.h"
+#include "common/lesson/language.h"
+#include "common/ops/ops.h"
+#include "common/tensor/tensor.h"
+
+namespace d2l {
+namespace {
+
+using SquareAll = std::vector<Tensor>(const std::vector<Tensor>& xs,
+                                      const std::vector<Device>& devices);
+
+std::vector<float> Square(const std::vector<float>& x, std::int64_t n) {
+  std::vector<float> square(n * n);
+  for (std::int64_t i = 0; i < n * n; ++i) {
+    double sum = 0;
+    for (std::int64_t k = 0; k < n; ++k) {
+      sum += double{x[i / n * n + k]} * x[k * n + i % n];
+    }
+    square[i] = static_cast<float>(sum);
+  }
+  return square;
+}
+
+void JudgeOne(const Judging& judging, SquareAll* answer,
+              const std::vector<Device>& devices, int count, std::int64_t n) {
+  std::vector<Tensor> xs;
+  std::vector<std::vector<float>> expected;
+  for (int i = 0; i < count; ++i) {
+    const std::vector<float> numbers = RandomNumbers(n * n, i);
+    xs.push_back(FromVector(numbers, {n, n}, devices[0]));
+    expected.push_back(Square(numbers, n));
+  }
+  const std::string input =
+      Say("%d matrices of %d x %d, %d devices", count, n, n, devices.size());
+  std::list<Gate> gates;
+  for (const Device device : devices) gates.emplace_back(CurrentStream(device));
+  const std::vector<Tensor> squares = answer(xs, devices);
+  bool waited = false;
+  for (Gate& gate : gates) {
+    waited = waited || gate.TimedOut();
+    gate.Open();
+  }
+  if (squares.size() != xs.size()) {
+    judging.Wrong(
+        {input, Say("%d results", squares.size()), Say("%d results", count),
+         "The matrices need not divide evenly: none may be left out."});
+  }
+  if (waited) {
+    judging.Wrong({input, "the call waited for a device", "no wait",
+                   "While the caller waits for one device, nobody asks the "
+                   "other one."});
+  }
+  int least = count, most = 0;
+  for (const Device device : devices) {
+    const auto here = static_cast<int>(std::count_if(
+        squares.begin(), squares.end(),
+        [&](const Tensor& square) { return square.device() == device; }));
+    least = std::min(least, here);
+    most = std::max(most, here);
+  }
+  if (most > least + 1) {
+    judging.Wrong(
+        {input, Say("%d results on one device and %d on another", most, least),
+         "as many, or one more",
+         "An operation runs where its operands are: move them first, "
+         "with To."});
+  }
+  for (int i = 0; i < count; ++i) {
+    judging.ExpectClose(input, ToVector<float>(squares[i]), expected[i], 1e-4,
+                        "The results stand in the order of the matrices.");
+  }
+}
+
+void JudgeSquareAll(Judging& judging, SquareAll* answer) {
+  const std::vector<Device> devices = {Devices()[0].device,
+                                       Devices()[1].device};
+  for (const int count : {8, 7, 1, 0}) {
+    JudgeOne(judging, answer, devices, count, 5);
+  }
+
+  std::vector<Tensor> xs;
+  for (int i = 0; i < 8; ++i) xs.push_back(Rand({300, 300}, devices[0]));
+  const auto on = [&](const std::vector<Device>& some) {
+    for (std::size_t i = 0; i < xs.size(); ++i) {
+      const Tensor x = To(xs[i], some[i % some.size()]);
+      MatMul(x, x);
+    }
+  };
+  on(devices);
+  Synchronize(devices[0]);
+  const Timer timer;
+  on({devices[0]});
+  Synchronize(devices[0]);
+  const double one = timer.Seconds();
+  judging.Race(
+      {"your eight products", devices, [&] { answer(xs, devices); }},
+      {{"one here, one there", devices, [&] { on(devices); }},
+       1.3,
+       "Eight products of 300 x 300 take a millisecond or two each: is "
+       "there a wait, or are there more copies than needed?",
+       one / 2,
+       "bound: half of one device"});
+}
+
+D2L_JUDGE("eight_operations", JudgeSquareAll);
+
+}  // namespace
+}  // namespace d2l
