@@ -206,7 +206,7 @@ TEST_F(NcclTest, ThreadsMayNameTheGpusInAnyOrder) {
   NcclGroup forth(nccl_.library(), Streams(2));
   NcclGroup back(nccl_.library(), {streams_[1].get(), streams_[0].get()});
   const std::vector<void*> data = Upload<double>({{1}, {1}});
-  const auto run = [](NcclGroup& group, std::vector<void*> in) {
+  const auto run = [](NcclGroup& group, const std::vector<void*>& in) {
     for (int i = 0; i < 20; ++i) {
       group.AllReduce(Labels(2), in, 1, DType::kFloat64);
     }
