@@ -10,10 +10,11 @@ def _script_impl(ctx):
 
     # A link to the file in the checkout, beside which the script finds others.
     ctx.actions.symlink(output = program, target_file = ctx.file.src, is_executable = True)
-    return [DefaultInfo(
-        executable = program,
-        runfiles = ctx.runfiles(files = [ctx.file.src] + ctx.files.data),
-    )]
+    runfiles = ctx.runfiles(files = [ctx.file.src] + ctx.files.data)
+    for data in ctx.attr.data:
+        if data[DefaultInfo].default_runfiles:  # a file has none
+            runfiles = runfiles.merge(data[DefaultInfo].default_runfiles)
+    return [DefaultInfo(executable = program, runfiles = runfiles)]
 
 _ATTRS = {
     "src": attr.label(allow_single_file = True, mandatory = True),
