@@ -1,0 +1,72 @@
+// Judges short_chain: the sum, the number of additions, and the depth of their
+// dependency graph.
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "common/device/device.h"
+#include "common/device/device_table.h"
+#include "common/exercise/exercise.h"
+#include "common/exercise/probes.h"
+#include "common/lesson/language.h"
+#include "common/lesson/trace_program.h"
+#include "common/ops/ops.h"
+#include "common/tensor/tensor.h"
+
+namespace d2l {
+namespace {
+
+using SumOfAll = Tensor(const std::vector<Tensor>& xs);
+
+void JudgeOne(Judging& judging, SumOfAll* answer, int count) {
+  const Device device = TryGpu();
+  std::vector<Tensor> xs;
+  std::vector<std::vector<float>> numbers;
+  std::vector<float> expected(5);
+  for (int i = 0; i < count; ++i) {
+    numbers.push_back(RandomNumbers(expected.size(), 10 + i));
+    xs.push_back(FromVector(numbers.back(), {5}, device));
+    for (int k = 0; k < 5; ++k) expected[k] += numbers.back()[k];
+  }
+  const std::string input = Say("%d tensors", count);
+  Tensor sum;
+  int additions = 0;
+  const TracedProgram program = TraceProgram([&] {
+    const Requests asked;
+    sum = answer(xs);
+    additions = asked.operations;
+  });
+  for (int i = 0; i < count; ++i) {
+    judging.ExpectClose(Say("%s: number %d of them", input, i),
+                        ToVector<float>(xs[i]), numbers[i], 0,
+                        "+= writes to the memory of a tensor, here to that of "
+                        "the caller's. + makes a new one.");
+  }
+  judging.ExpectClose(input, ToVector<float>(sum), expected, 1e-5,
+                      "Is every tensor added, and only once? Their number may "
+                      "be odd.");
+  int depth = 0;
+  while (1 << depth < count) ++depth;
+  // The tensors themselves are a level of the graph.
+  const int got = std::max(0, program.graph.depth() - 1);
+  if (got > depth || additions != count - 1) {
+    judging.Wrong(
+        {input,
+         Say("%d additions, %d of them one behind the other", additions, got),
+         Say("%d additions, %d of them one behind the other", count - 1, depth),
+         "Each addition waits for the one before it. Which ones could "
+         "run at the same time?"});
+  }
+  judging.Note(
+      Say("%2d tensors: a chain of %d, instead of %d", count, got, count - 1));
+}
+
+void JudgeSumOfAll(Judging& judging, SumOfAll* answer) {
+  for (const int count : {8, 13, 2, 1, 33}) JudgeOne(judging, answer, count);
+}
+
+D2L_JUDGE("short_chain", JudgeSumOfAll);
+
+}  // namespace
+}  // namespace d2l
