@@ -31,7 +31,7 @@ SVG = ('<svg xmlns="http://www.w3.org/2000/svg" width="100" height="50">'
 def cell(**more):
     return dict({
         "id": "004/In2", "number": "2.1", "title": "A clock", "section": "d2l 13.2.1",
-        "context": "Ten *times*.", "python": "with Benchmark('numpy'):\n    pass",
+        "context": "Ten *times*, [there](../README.md), [d2l](https://d2l.ai/).", "python": "with Benchmark('numpy'):\n    pass",
         "course_printed": "numpy: 0.2660 sec", "predict": "how much?",
         "choices": ["all", "none"], "learn": "wait.", "output": "printed here",
         "source": {"file": "chapters/async_computation/lesson.cc", "line": 3,
@@ -103,7 +103,10 @@ class Results(unittest.TestCase):
     def test_comparison_has_a_column_for_each_run(self):
         first = results.fit_run(lesson(cell()))
         second = results.fit_run(lesson(cell(id="other", number="2.2")))
-        (_, cells), = results.compared([first, second], "en")
+        for run in (first, second):
+            run["lessons"].append(results.fit(lesson(cell(id="a"), lesson="z", number=3), results.LESSON))
+        (_, cells), (other, _) = results.compared([first, second], "en")
+        self.assertEqual(other["lesson"], "z")
         self.assertEqual([[one is None for one in claims[0][1]]
                           for _, claims, _ in cells], [[False, True], [True, False]])
 
@@ -223,7 +226,7 @@ class Pages(unittest.TestCase):
     def test_a_cell_has_all_its_parts(self):
         pages = self.make(lesson(cell()), drawings=[("a.svg", SVG)])
         page = pages["async_computation.html"]
-        for text in ("Ten <em>times</em>.", "how much?", ">all</button>", "printed here",
+        for text in ("Ten <em>times</em>, <a>there</a>,", "how much?", ">all</button>", "printed here",
                      "266 ms", "11.2 ms", "It is 2x.", "9 repeats", "wait.",
                      "https://d2l.ai/a.html", "--cell=004/In2", 'role="img"',
                      "<title id=", "the drawing</title>",

@@ -129,7 +129,7 @@ def compared(runs, lang):
     [(label, a figure or None of each run)])])] of all runs together."""
     claims = [by_key(run, lang, "claims", "text") for run in runs]
     figures = [by_key(run, lang, "figures", "name") for run in runs]
-    result, done = [], set()
+    result, done = {}, set()
     for run in runs:
         for name, lesson in lessons_in(run, lang).items():
             for cell in lesson["cells"]:
@@ -142,10 +142,8 @@ def compared(runs, lang):
                                          if key[:2] == (name, cell["id"]))
                     rows.append([(key[2], [one[key][1] if key in one else None
                                            for one in found]) for key in keys])
-                if not result or result[-1][0]["lesson"] != name:
-                    result.append((lesson, []))
-                result[-1][1].append((cell, *rows))
-    return result
+                result.setdefault(name, (lesson, []))[1].append((cell, *rows))
+    return list(result.values())
 
 
 def format_value(value, unit):
