@@ -1,0 +1,126 @@
+// Judges cache_sizes: by curves of machines whose caches are known, then by
+// this machine's.
+
+#include "chapters/profiling/exercises/judges/cache_sizes.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "chapters/profiling/latencies/latencies.h"
+#include "common/base/format.h"
+#include "common/exercise/exercise.h"
+
+namespace d2l {
+namespace {
+
+using CacheSizes = std::vector<std::int64_t>(const std::vector<Latency>& curve);
+
+struct Cache {
+  std::int64_t bytes;
+  double beyond;  // what a load takes that does not fit
+};
+
+std::string Show(const std::vector<std::int64_t>& sizes) {
+  return sizes.empty()
+             ? Say("no cache")
+             : absl::StrJoin(sizes, ", ",
+                             [](std::string* out, std::int64_t size) {
+                               absl::StrAppend(out, FormatBytes(size));
+                             });
+}
+
+// From 4 KB to 256 MB.
+std::vector<Latency> Curve(double first, const std::vector<Cache>& caches,
+                           unsigned seed) {
+  std::mt19937 engine(seed);
+  std::uniform_real_distribution<double> noise(0.97, 1.03);
+  std::vector<Latency> curve;
+  for (int i = 0; i <= 32; ++i) {
+    const auto bytes = static_cast<std::int64_t>(4096 * std::exp2(i / 2.));
+    double log_time = std::log(first), before = log_time;
+    for (const Cache& cache : caches) {
+      // A slope of one doubling and a half.
+      const double out = std::clamp(
+          std::log2(static_cast<double>(bytes) / cache.bytes) / 1.5, 0., 1.);
+      log_time += out * (std::log(cache.beyond) - before);
+      before = std::log(cache.beyond);
+    }
+    curve.push_back({bytes, std::exp(log_time) * noise(engine)});
+  }
+  return curve;
+}
+
+bool WithinTwo(double got, double expected) {
+  return got <= 2 * expected && expected <= 2 * got;
+}
+
+void JudgeOne(const Judging& judging, CacheSizes* answer, double first,
+              const std::vector<Cache>& caches) {
+  std::vector<std::int64_t> expected;
+  for (const Cache& cache : caches) expected.push_back(cache.bytes);
+  const std::vector<std::int64_t> got =
+      answer(Curve(first, caches, static_cast<unsigned>(caches.size())));
+  const std::string input = Say(
+      "a curve that begins at %.1f ns; its caches: %s", first, Show(expected));
+  if (got.size() > expected.size()) {
+    judging.Wrong({input, Show(got), Show(expected),
+                   "A slope takes several points, and is one cache. Noise of "
+                   "some percent is none."});
+  }
+  if (got.size() < expected.size()) {
+    judging.Wrong({input, Show(got), Show(expected),
+                   "A step is a factor, not a number of nanoseconds: from 1 "
+                   "to 3 ns is as large as from 30 to 90."});
+  }
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    if (WithinTwo(got[i], expected[i])) continue;
+    judging.Wrong({input, Show(got), Show(expected),
+                   "The size of a cache is the last that fits, where the curve "
+                   "begins to rise, not where it is flat again."});
+  }
+}
+
+void JudgeCacheSizes(Judging& judging, CacheSizes* answer) {
+  constexpr std::int64_t kKb = 1024, kMb = 1024 * kKb;
+  JudgeOne(judging, answer, 1.2, {{32 * kKb, 3.5}, {kMb, 14}, {32 * kMb, 90}});
+  JudgeOne(judging, answer, 1.0,
+           {{48 * kKb, 2.9}, {2 * kMb, 21}, {24 * kMb, 110}});
+  JudgeOne(judging, answer, 0.9, {{128 * kKb, 4.6}, {12 * kMb, 95}});
+  JudgeOne(judging, answer, 2, {{16 * kKb, 60}});
+  JudgeOne(judging, answer, 5, {});
+  if (!answer({}).empty()) {
+    judging.Wrong({"an empty curve", Show(answer({})), "no cache",
+                   "There is nothing to read."});
+  }
+  if (!judging.timed()) return;
+
+  std::vector<Latency> curve;
+  for (const SizeLatency& point :
+       LatencyBySize(std::int64_t{256} * kMb, 33, 1.5)) {
+    if (point.seconds.empty()) continue;
+    // The least disturbed sample: other programs use the caches, too.
+    curve.push_back(
+        {point.bytes,
+         *std::min_element(point.seconds.begin(), point.seconds.end()) * 1e9});
+  }
+  judging.Note(
+      Say("You read off this machine's curve: %s", Show(answer(curve))));
+  std::vector<std::int64_t> system;
+  for (const int level : {1, 2, 3}) {
+    const auto bytes = CacheBytes(level);
+    if (bytes.has_value()) system.push_back(*bytes);
+  }
+  judging.Note(Say("Its caches, says the system: %s", Show(system)));
+}
+
+D2L_JUDGE("cache_sizes", JudgeCacheSizes);
+
+}  // namespace
+}  // namespace d2l

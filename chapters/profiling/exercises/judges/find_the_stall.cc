@@ -1,0 +1,120 @@
+// Judges find_the_stall: by the timelines of programs that are played, each
+// with at most one needless wait.
+
+#include "chapters/profiling/exercises/judges/find_the_stall.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "common/exercise/exercise.h"
+
+namespace d2l {
+namespace {
+
+using LineOfStall = int(const std::vector<Bar>& timeline);
+
+// A statement: the front end prepares and asks, then waits for what it asked
+// for `waits_for` requests ago (0: for this one; -1: it does not wait).
+struct Statement {
+  double ask, work;
+  int waits_for = -1;
+};
+
+struct Program {
+  const char* what;
+  std::vector<Statement> statements;
+  int stall;  // the line of the wait; 0 for none
+};
+
+// Statement i asks in line 10 i + 10, and waits in the line below.
+std::vector<Bar> Play(const Program& program) {
+  std::vector<Bar> timeline;
+  std::vector<double> done;
+  double front_end = 0, device = 0;
+  for (const Statement& statement : program.statements) {
+    const int line = 10 * static_cast<int>(done.size()) + 10;
+    timeline.push_back({Bar::kAsk, line, front_end, front_end + statement.ask});
+    front_end += statement.ask;
+    const double begin = std::max(device, front_end);
+    device = begin + statement.work;
+    timeline.push_back({Bar::kDevice, line, begin, device});
+    done.push_back(device);
+    if (statement.waits_for < 0) continue;
+    const double until =
+        std::max(front_end, done[done.size() - 1 - statement.waits_for]);
+    timeline.push_back({Bar::kWait, line + 1, front_end, until});
+    front_end = until;
+  }
+  // In no order that helps.
+  std::reverse(timeline.begin(), timeline.end());
+  return timeline;
+}
+
+std::string Name(int line) {
+  return line == 0 ? Say("0, no wait") : Say("the wait in line %d", line);
+}
+
+const char* LookAt(const std::vector<Bar>& timeline, int line) {
+  const auto wait =
+      std::find_if(timeline.begin(), timeline.end(), [&](const Bar& bar) {
+        return bar.row == Bar::kWait && bar.line == line;
+      });
+  if (line == 0) {
+    return "At the end of a wait the device is idle, and it works again only "
+           "when the front end has asked.";
+  }
+  if (wait == timeline.end()) {
+    return "In that line nobody waits: there the front end asks. The device "
+           "may be idle as well because the front end is slow.";
+  }
+  double next = -1;
+  for (const Bar& bar : timeline) {
+    if (bar.row != Bar::kDevice || bar.end <= wait->end) continue;
+    if (bar.begin <= wait->end) {
+      return "When this wait ended, the device had more to do: a wait may be "
+             "long and cost nothing.";
+    }
+    next = std::max(next, bar.begin);
+  }
+  if (next < 0) {
+    return "Behind this wait nothing is asked for: the device has no more to "
+           "do, so it is not kept from it.";
+  }
+  return "Behind another wait the device is idle for longer.";
+}
+
+void JudgeLineOfStall(Judging& judging, LineOfStall* answer) {
+  // 10 requests for 4 ms, each asked for in 1; then the last wait.
+  std::vector<Statement> loop(10, {1, 4});
+  loop.back().waits_for = 0;
+  std::vector<Statement> printed = loop;
+  printed[3].waits_for = 0;
+  // The longest wait is for an older request: the device goes on.
+  const std::vector<Statement> bounded = {{1, 30},   {1, 9}, {1, 9, 2}, {1, 5},
+                                          {1, 3, 0}, {2, 5}, {1, 5, 0}};
+  // In line 80 the front end is slow.
+  std::vector<Statement> slow = printed;
+  slow[7] = {60, 4};
+  const std::vector<Program> programs = {
+      {"a loop that prints its loss once", printed, 41},
+      {"a loop that waits at its end only", loop, 0},
+      {"a wait for an older request, and one for a value", bounded, 51},
+      {"a loop that prints once, and loads data once", slow, 41},
+      {"no waits", {{1, 2}, {1, 2}, {3, 1}}, 0},
+      {"an empty timeline", {}, 0}};
+  for (const Program& program : programs) {
+    const std::vector<Bar> timeline = Play(program);
+    const int got = answer(timeline);
+    if (got == program.stall) continue;
+    judging.Wrong({Translated(program.what), Name(got), Name(program.stall),
+                   LookAt(timeline, got)});
+  }
+}
+
+D2L_JUDGE("find_the_stall", JudgeLineOfStall);
+
+}  // namespace
+}  // namespace d2l

@@ -1,0 +1,20 @@
+// Types of the exercise find_the_stall.
+
+#ifndef D2L_CHAPTERS_PROFILING_EXERCISES_JUDGES_FIND_THE_STALL_H_
+#define D2L_CHAPTERS_PROFILING_EXERCISES_JUDGES_FIND_THE_STALL_H_
+
+namespace d2l {
+
+// A bar of a timeline: of the front end, which asks for work or waits, or of
+// the device.
+struct Bar {
+  enum Row { kAsk, kWait, kDevice };
+
+  Row row;
+  int line;  // of the program: which asks, which waits, which asked for this
+  double begin, end;  // in milliseconds
+};
+
+}  // namespace d2l
+
+#endif  // D2L_CHAPTERS_PROFILING_EXERCISES_JUDGES_FIND_THE_STALL_H_

@@ -1,0 +1,103 @@
+// Judges fuse_by_hand: the numbers, also where y is an input, then the time
+// beside one pass and beside three.
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "common/exercise/exercise.h"
+#include "common/exercise/probes.h"
+#include "common/lesson/cell.h"
+
+namespace d2l {
+namespace {
+
+using Fused = void(const float* x, const float* bias, const float* residual,
+                   float scale, float* y, int rows, int columns);
+
+constexpr float kScale = 1.7f;
+
+// In passes, as the exercise has it.
+void InPasses(const float* x, const float* bias, const float* residual,
+              float scale, float* y, int rows, int columns) {
+  const int count = rows * columns;
+  for (int i = 0; i < rows; ++i) {
+    for (int j = 0; j < columns; ++j) {
+      y[i * columns + j] = x[i * columns + j] + bias[j];
+    }
+  }
+  for (int i = 0; i < count; ++i) y[i] *= scale;
+  for (int i = 0; i < count; ++i) y[i] += residual[i];
+}
+
+void InOnePass(const float* x, const float* bias, const float* residual,
+               float scale, float* y, int rows, int columns) {
+  for (int i = 0; i < rows; ++i) {
+    for (int j = 0; j < columns; ++j) {
+      const int at = i * columns + j;
+      y[at] = (x[at] + bias[j]) * scale + residual[at];
+    }
+  }
+}
+
+void JudgeOne(const Judging& judging, Fused* answer, int rows, int columns) {
+  const std::size_t count = std::size_t{1} * rows * columns;
+  const std::vector<float> x = RandomNumbers(count, 1);
+  const std::vector<float> bias = RandomNumbers(columns, 2);
+  const std::vector<float> residual = RandomNumbers(count, 3);
+  std::vector<float> expected(count), y(count, 1000);
+  InPasses(x.data(), bias.data(), residual.data(), kScale, expected.data(),
+           rows, columns);
+  answer(x.data(), bias.data(), residual.data(), kScale, y.data(), rows,
+         columns);
+  judging.ExpectClose(
+      Say("%d rows, %d columns", rows, columns), y, expected, 1e-6,
+      "Each column has its bias; the residual is added last, unscaled.");
+  y = x;
+  answer(y.data(), bias.data(), residual.data(), kScale, y.data(), rows,
+         columns);
+  judging.ExpectClose(
+      Say("%d rows, %d columns; y is the array of x", rows, columns), y,
+      expected, 1e-6,
+      "Read an element of x before you write that of y, and once only.");
+  y = residual;
+  answer(x.data(), bias.data(), y.data(), kScale, y.data(), rows, columns);
+  judging.ExpectClose(
+      Say("%d rows, %d columns; y is the array of residual", rows, columns), y,
+      expected, 1e-6,
+      "What is kept in y between two passes has overwritten the residual. "
+      "Keep it in a variable, in one pass.");
+}
+
+void JudgeFused(Judging& judging, Fused* answer) {
+  JudgeOne(judging, answer, 3, 5);
+  JudgeOne(judging, answer, 64, 33);
+  JudgeOne(judging, answer, 1, 1);
+  JudgeOne(judging, answer, 0, 4);
+  JudgeOne(judging, answer, 4, 0);
+
+  constexpr int kRows = 2048, kColumns = 2048;
+  const std::vector<float> x = RandomNumbers(kRows * kColumns, 1);
+  const std::vector<float> bias = RandomNumbers(kColumns, 2);
+  const std::vector<float> residual = RandomNumbers(kRows * kColumns, 3);
+  std::vector<float> y(kRows * kColumns);
+  const auto run = [&](Fused* function) {
+    return [&x, &bias, &residual, &y, function] {
+      function(x.data(), bias.data(), residual.data(), kScale, y.data(), kRows,
+               kColumns);
+    };
+  };
+  const Alternative yours = {"yours, 2048 x 2048", {}, run(answer)};
+  judging.Race(yours, {{"one pass", {}, run(InOnePass)},
+                       1.5,
+                       "One pass reads x and residual and writes y: 12 bytes "
+                       "for each number. Each further pass adds 8."});
+  judging.Race(yours, {{"three passes", {}, run(InPasses)},
+                       1.1,
+                       "Three passes are as fast as this."});
+}
+
+D2L_JUDGE("fuse_by_hand", JudgeFused);
+
+}  // namespace
+}  // namespace d2l
