@@ -117,8 +117,6 @@ def d2l_exercises(name, exercises):
             deps = _DEPS + deps + [":%s_judge" % exercise],
             alwayslink = True,
         )
-    if not exercises:
-        return
     cc_test(
         name = name + "_test",
         size = "medium",

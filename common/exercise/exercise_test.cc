@@ -23,7 +23,6 @@ namespace d2l {
 namespace {
 
 using ::testing::HasSubstr;
-using ::testing::Not;
 using ::testing::StartsWith;
 
 // The example of exercise.h.
