@@ -109,8 +109,8 @@ TEST(Runner, SpeaksChinese) {
       r.output,
       {"示例课", "设备，规模course：", "注意：", "9.1  好的单元",
        "d2l 0.1, 练习1, 2 [s/good]\n\n", "给一个流两毫秒的任务。",
-       "\n预测：要多久？\n", "教程：Done: 0.0020 sec\n", "  调用早", "x返回。",
-       "要求1.30x", "不成立  The work is done when", "       并没有。\n",
+       "\n预测：要多久？\n", "教程：Done: 0.0020 sec\n", "  调用早", "倍返回。",
+       "要求1.30倍", "不成立  The work is done when", "       并没有。\n",
        "中位数", "两毫秒, 完成 (cpu:1, virtual)", "\n你会学到：等待。",
        "下一个：--cell=9.2\n", "9.9  After", "2个单元，2个论断："});
   std::istringstream lines(r.output);

@@ -17,8 +17,6 @@ namespace {
 
 constexpr std::size_t kLineColumns = 80;
 
-bool IsContinuation(char c) { return (c & 0xc0) == 0x80; }
-
 // U+0000 to U+001F, U+007F to U+009F.
 bool IsControl(absl::string_view sequence) {
   if (sequence.size() == 1) return absl::ascii_iscntrl(sequence[0]);
@@ -63,12 +61,14 @@ std::string PrintableText(absl::string_view text) {
 
 std::string CutText(absl::string_view text, std::size_t columns) {
   if (TextColumns(text) <= columns) return std::string(text);
-  std::size_t end = 0;
-  for (std::size_t kept = 0; kept < columns - 3; ++kept) {
-    do ++end;
-    while (IsContinuation(text[end]));
+  std::string cut;
+  for (std::size_t left = columns - 3;;) {
+    const absl::string_view character = text.substr(0, Utf8Length(text));
+    if (TextColumns(character) > left) return cut + "...";
+    left -= TextColumns(character);
+    absl::StrAppend(&cut, character);
+    text.remove_prefix(character.size());
   }
-  return absl::StrCat(text.substr(0, end), "...");
 }
 
 std::string WrapText(absl::string_view text) {

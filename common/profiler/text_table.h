@@ -8,8 +8,9 @@
 //   table.AddRow({"matmul", "3"});
 //   std::cout << table.ToString();
 //
-// A column is as wide as asked, or as its widest cell. Width is counted in code
-// points, so text that is not ASCII lines up as well. Not thread-safe.
+// A column is as wide as asked, or as its widest cell. Width is that of a
+// terminal (common/base/wrap.h), so Chinese names line up as well. Not
+// thread-safe.
 
 #ifndef D2L_COMMON_PROFILER_TEXT_TABLE_H_
 #define D2L_COMMON_PROFILER_TEXT_TABLE_H_
@@ -26,8 +27,8 @@ namespace d2l {
 // characters and what is not UTF-8 become \x1b.
 std::string PrintableText(absl::string_view text);
 
-// Printable text, if it is longer than `columns` cut to them, the last three
-// being "...". `columns` is at least 3.
+// Printable text, if it is wider than `columns` cut to them at most, with "..."
+// at its end. `columns` is at least 3.
 std::string CutText(absl::string_view text, std::size_t columns);
 
 // The text, made printable, in lines of at most 80 columns, those after the

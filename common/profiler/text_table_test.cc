@@ -28,11 +28,14 @@ TEST(PrintableTextTest, EscapesTheRest) {
   EXPECT_EQ(PrintableText("\xff"), "\\xff");
 }
 
-TEST(CutTextTest, CountsCodePoints) {
+TEST(CutTextTest, CountsColumns) {
   EXPECT_EQ(CutText("abcdef", 6), "abcdef");
   EXPECT_EQ(CutText("abcdefg", 6), "abc...");
-  EXPECT_EQ(CutText("前向前向前向", 6), "前向前向前向");
-  EXPECT_EQ(CutText("前向前向前向é", 6), "前向前...");
+  EXPECT_EQ(CutText("前向前", 6), "前向前");
+  EXPECT_EQ(CutText("前向前é", 6), "前...");
+  EXPECT_EQ(CutText("é前向前", 6), "é前...");
+  EXPECT_EQ(CutText("前向前向", 7), "前向...");
+  EXPECT_EQ(CutText("éàéàéà", 5), "éà...");
   EXPECT_EQ(CutText("abcd", 3), "...");
   EXPECT_EQ(CutText("", 3), "");
 }
@@ -63,7 +66,7 @@ TEST(TextTableTest, LinesUp) {
             "--------  ---------------------  --\n"
             "    Name            long header   n\n"
             "--------  ---------------------  --\n"
-            "      前向                      1  22\n"
+            "    前向                      1  22\n"
             "          a cell that is longer\n"
             "--------  ---------------------  --\n");
 }
