@@ -292,6 +292,11 @@ int FakeCuda::WaitForWord(CudaStreamHandle handle, const std::uint32_t* word,
     Lock going_on(mutex_);
     stream.stalled = false;
   });
+  // With nothing before it, it waits from now on: other streams of its queue
+  // must not slip in before its thread has begun.
+  if (stream.capture == nullptr && stream.pushed - stream.done == 1) {
+    stream.stalled = true;
+  }
   return 0;
 }
 
