@@ -20,6 +20,7 @@ import selectors
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 
 import results
@@ -138,14 +139,23 @@ def run_python(lesson, options):
 
 def ask_python(command, cells, limit):
     """([its lines], why there are no more)."""
+    with tempfile.TemporaryFile() as errors:  # a pipe that nobody reads would fill
+        answers, error, code = talk(command, cells, limit, errors)
+        errors.seek(0)
+        lines = errors.read().decode(errors="replace").strip().splitlines()
+    return answers, error or (lines or [f"It ended with code {code}."])[-1]
+
+
+def talk(command, cells, limit, errors):
+    """([its lines], why it was stopped or "", its exit code)."""
     read, write = os.pipe()
     try:
         process = subprocess.Popen([*command, str(write)], stdin=subprocess.PIPE,
-                                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                                   stdout=subprocess.DEVNULL, stderr=errors,
                                    pass_fds=[write])
     except OSError as error:
         os.close(read)
-        return [], str(error)
+        return [], str(error), None
     finally:
         os.close(write)
     try:
@@ -168,11 +178,9 @@ def ask_python(command, cells, limit):
                 break
             text += part
     os.close(read)
-    errors = process.stderr.read().decode(errors="replace").strip()
-    process.stderr.close()
     code = process.wait()
     answers = [json.loads(line) for line in text.splitlines() if line.endswith(b"}")]
-    return answers, error or (errors.splitlines() or [f"It ended with code {code}."])[-1]
+    return answers, error, code
 
 
 def counts(lesson):
@@ -180,12 +188,11 @@ def counts(lesson):
     return ", ".join(f"{claims.count(verdict)} {verdict}" for verdict in results.VERDICTS)
 
 
-def run_all(options, out):
+def run_all(options, out, run):
+    """Adds the lessons to `run`, each as soon as it ended."""
     names = chapters(workspace())
     steps = len(names) * (len(options.languages) + (not options.no_timelines) +
                           bool(options.python))
-    run = {"machine": machine(), "lessons": [],
-           "date": datetime.datetime.now().strftime("%Y-%m-%d %H:%M")}
     step = 0
 
     def begin(what):
@@ -219,7 +226,11 @@ def run_all(options, out):
         for lesson in run["lessons"]:
             if lesson["lesson"] == name:
                 lesson.update(timelines=first["timelines"], pytorch=first["pytorch"])
-    return run
+
+
+def write_results(run, path):
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump(run, file, ensure_ascii=False, indent=1)
 
 
 def read_options():
@@ -289,9 +300,18 @@ def main():
                 run = results.read_run(file)
                 drawings = os.path.join(os.path.dirname(file), "drawings")
             else:
-                run = run_all(options, out)
-                with open(os.path.join(out, "results.json"), "w", encoding="utf-8") as file:
-                    json.dump(run, file, ensure_ascii=False, indent=1)
+                run = {"machine": machine(), "lessons": [],
+                       "date": datetime.datetime.now().strftime("%Y-%m-%d %H:%M")}
+                file = os.path.join(out, "results.json")
+                try:
+                    run_all(options, out, run)
+                except KeyboardInterrupt:
+                    if run["lessons"]:
+                        write_results(run, file)
+                        say(f"\nStopped. The pages of what ended: bazel run //:book -- "
+                            f"--results={file} --out={out}")
+                    return 130
+                write_results(run, file)
             book.write_all(run, options.languages, drawings, before)
             first = "index"
     except (OSError, ValueError) as error:

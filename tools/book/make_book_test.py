@@ -89,8 +89,8 @@ class Results(unittest.TestCase):
         self.assertEqual(len(figures), 1)
         self.assertEqual(unlike, [])
         after["lessons"][0]["size"] = "course"
-        self.assertEqual(results.changes(before, after, "en")[1:],
-                         ([], ["async_computation"]))
+        self.assertEqual(results.changes(before, after, "en"),
+                         ([], [], ["async_computation"]))
 
     def test_claims_of_the_same_text_are_told_apart(self):
         claims = [dict(cell()["claims"][0], verdict=v) for v in ("HOLDS", "FAILS")]
@@ -167,6 +167,35 @@ class Program(unittest.TestCase):
             make_book.run_python(one, type("Options", (), {"python": fake, "limit": 1}))
             self.assertEqual([each["error"] for each in one["pytorch"]["cells"]],
                              ["No module named torch"])
+
+    def test_an_interpreter_may_say_much(self):
+        with tempfile.TemporaryDirectory() as folder:
+            script = os.path.join(folder, "much.py")
+            with open(script, "w", encoding="utf-8") as file:
+                file.write("import os, sys\nsys.stderr.write('warning\\n' * 50_000)\n"
+                           "os.write(int(sys.argv[1]), b'{\"version\": \"9\"}\\n')\n"
+                           "sys.exit('the end')\n")
+            self.assertEqual(make_book.ask_python([sys.executable, script], [], 1),
+                             ([{"version": "9"}], "the end"))
+
+    def test_what_ended_before_ctrl_c_is_kept(self):
+        with tempfile.TemporaryDirectory() as folder:
+            name = make_book.chapters(os.path.join(HERE, "../.."))[0]
+            program = os.path.join(folder, name, "lesson")
+            os.makedirs(os.path.dirname(program))
+            with open(program, "w", encoding="utf-8") as file:
+                file.write(f"#!/bin/bash\n[[ $2 = --lang=zh ]] && kill -INT $PPID && "
+                           "exec sleep 60\n"
+                           f"echo '{json.dumps(lesson(cell()))}' > \"${{3#--json=}}\"\n")
+            os.chmod(program, 0o755)
+            done = subprocess.run(
+                [PYTHON, os.path.join(HERE, "make_book.py"), f"--programs={folder}",
+                 f"--out={folder}/out", "--no_timelines"],
+                capture_output=True, text=True, check=False, timeout=50)
+            self.assertEqual(done.returncode, 130, done.stderr)
+            self.assertIn("--results=", done.stdout)
+            run = results.read_run(os.path.join(folder, "out/results.json"))
+            self.assertEqual([one["lang"] for one in run["lessons"]], ["en"])
 
     def test_the_runner_is_like_a_notebook(self):
         # With modules of the same names in place of PyTorch and NumPy.
@@ -283,6 +312,27 @@ class Pages(unittest.TestCase):
         self.assertIn("did not run to its end", page["index.html"])
         self.assertIn("exit code 1", self.make(lesson(failure="exit code 1"))[
             "async_computation.html"])
+
+    def test_links_lead_to_pages_that_there_are(self):
+        run = {"lessons": [lesson(cell()), lesson(lang="zh", failure="exit code 1")]}
+        pages = self.make(run)
+        source = pages["async_computation-lesson.html"]
+        self.assertNotIn("async_computation-lesson.zh.html", pages)
+        self.assertNotIn("async_computation-lesson.zh.html", source)
+        self.assertIn("async_computation-lesson.zh.html", self.make(lesson(cell()))[
+            "async_computation-lesson.html"])
+
+    def test_the_index_names_exercises_and_the_load(self):
+        pages = self.make(lesson(cell(load={"cores": 1.44, "of": 2})))
+        self.assertIn("in 1 of 1 cells other programs used up to 1.4 of its 2 cores",
+                      pages["index.html"])
+        self.assertNotIn("busy", self.make(lesson(cell(load=None)))["index.html"])
+        self.assertIn("async_computation.html#exercise-wait_for_less", pages["index.html"])
+        self.assertIn('id="exercise-wait_for_less"', pages["async_computation.html"])
+        self.assertIn("//:exercises -- --lang=zh wait_for_less",
+                      pages["async_computation.zh.html"])
+        self.assertIn("-- --lang=zh --cell=004/In2", pages["async_computation.zh.html"])
+        self.assertIn("虚拟：cpu:0", pages["async_computation.zh.html"])
 
     def test_python_column(self):
         one = lesson(cell(), pytorch={"version": "PyTorch 9", "cells": [

@@ -172,7 +172,7 @@ class Book:
         self.workspace = workspace
         self.out = out
         self.rows = results.json.loads(read(HERE, "rows.json"))
-        self.sources = set()
+        self.sources = {}  # {(page, language): what it shows}
 
     def words(self, lang):
         return (lambda text: CHINESE.get(text, text)) if lang == "zh" else (lambda text: text)
@@ -183,7 +183,7 @@ class Book:
         with open(path, "w", encoding="utf-8") as file:
             file.write(text)
 
-    def render(self, template, name, lang, **fields):
+    def render(self, template, name, lang, languages=None, **fields):
         environment = jinja2.Environment(
             loader=jinja2.FileSystemLoader(os.path.join(HERE, "templates")), autoescape=True,
             trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined)
@@ -191,9 +191,10 @@ class Book:
                                    word=self.words(lang))
         environment.globals.update(
             _=self.words(lang), lang=lang, code=code,
+            lang_flag="" if lang == "en" else f"--lang={lang}",
             page=lambda other: page_name(other, lang),
             translations=[(other, LANGUAGES[other], page_name(name, other))
-                          for other in self.languages if other != lang])
+                          for other in languages or self.languages if other != lang])
         self.write(page_name(name, lang), environment.get_template(template).render(**fields))
 
     def write_all(self, run, languages, drawings, before=None):
@@ -219,6 +220,9 @@ class Book:
                 self.render("chapter.html", lesson["lesson"], lang, lesson=lesson)
             self.render("glossary.html", "glossary", lang,
                         text=read(self.workspace, "chapters", "glossary.md"))
+        for (name, lang), fields in self.sources.items():
+            self.render("source.html", name, lang, **fields, languages=[
+                other for other in languages if (name, other) in self.sources])
 
     def write_comparison(self, runs, names, languages):
         self.languages = languages
@@ -263,6 +267,7 @@ class Book:
         lesson["cells"] = cells
         ids = [cell["id"] for cell in cells]
         lesson["to_do"] = [one for one in to_do if one["cell"] not in ids]
+        lesson["judged"] = [one for one in to_do if one["judged"]]
         return lesson
 
     def exercises(self, folder, lang):
@@ -306,7 +311,7 @@ class Book:
         return rows
 
     def source_page(self, lesson, source, lang):
-        """The page with the lesson's whole source, which is written once; "" if the file
+        """The page with the lesson's whole source, which write_all writes; "" if the file
         is none of the lessons'."""
         if not re.fullmatch(r"chapters/\w+/\w+\.cc", source["file"]):
             return ""
@@ -315,7 +320,6 @@ class Book:
             text = read(self.workspace, source["file"])
             if not text:
                 return ""
-            self.sources.add((name, lang))
-            self.render("source.html", name, lang, file=source["file"], text=text,
-                        lesson=lesson)
+            self.sources[name, lang] = {"file": source["file"], "text": text,
+                                        "lesson": lesson}
         return f"{page_name(name, lang)}#line-{source['line']}"

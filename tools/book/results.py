@@ -12,7 +12,8 @@ CELL = {
     "id": "", "number": "", "also": [""], "title": "", "section": "",
     "exercises": "", "predict": "", "learn": "", "context": "", "python": "",
     "course_printed": "", "choices": [""], "output": "", "error": "",
-    "seconds": 0.0, "source": {"file": "", "line": 0, "text": ""},
+    "seconds": 0.0, "load": {"cores": 0.0, "of": 0},  # of other programs, meanwhile
+    "source": {"file": "", "line": 0, "text": ""},
     "figures": [{"name": "", "label": "", "unit": "", "median": 0.0, "low": 0.0,
                  "high": 0.0}],
     "claims": [{"text": "", "verdict": "", "meaning": "", "number": "",
@@ -112,7 +113,8 @@ def changes(before, after, lang):
     claims, figures = [], []
     old = by_key(before, lang, "claims", "text")
     for key, (cell, claim) in by_key(after, lang, "claims", "text").items():
-        if key in old and old[key][1]["verdict"] != claim["verdict"]:
+        if (key in old and key[0] not in unlike and
+                old[key][1]["verdict"] != claim["verdict"]):
             claims.append((cell, old[key][1], claim))
     old = by_key(before, lang, "figures", "name")
     for key, (cell, figure) in by_key(after, lang, "figures", "name").items():

@@ -1,6 +1,7 @@
 """What the pages themselves say, in Chinese."""
 
 CHINESE = {
+    ": ": "：",
     "A command of the shell; it is not run.": "这是一条 shell 命令，不运行。",
     "A drawing of what this cell measured. The verdicts, and all figures, say it in words "
     "and numbers.": "本单元测量结果的图。结论和全部数据用文字和数字说明了它。",
@@ -8,7 +9,10 @@ CHINESE = {
     "All verdicts are what they were.": "所有结论都与上次相同。",
     "Computational performance": "计算性能",
     "Contents": "目录",
+    "An exercise is a function to write; your answer is judged:":
+        "每个练习写一个函数，由程序评判你的答案：",
     "Exercise": "练习",
+    "Exercises": "练习",
     "FAILS": "不成立",
     "Figures whose intervals are apart": "区间互不相交的数据",
     "Glossary": "术语表",
@@ -35,10 +39,14 @@ CHINESE = {
     "The cell stopped:": "单元中止：",
     "The chapter of Dive into Deep Learning as lessons that measure what they say. Each "
     "page shows what this machine said when the book was made.":
-        "《动手学深度学习》“计算性能”一章，写成会测量自己每句话的课程。"
+        "《动手学深度学习》“计算性能”一章，写成一组课程，每个论断都在机器上实测。"
         "每一页显示成书时这台机器给出的结果。",
     "The course printed": "教程的输出",
     "The course, Python": "教程的 Python",
+    "The machine was busy: in {} of {} cells other programs used up to {} of its {} cores. "
+    "That makes times uncertain, and verdicts INCONCLUSIVE.":
+        "机器正忙：在 {}/{} 个单元中，其他程序占用了最多 {}/{} 个核。"
+        "这使时间不确定，结论无法判断。",
     "The recording of this cell, to zoom in": "本单元的时间线，可以放大查看",
     "The recording on a page of its own": "在单独的页面中打开时间线",
     "The sizes differ: compare verdicts and factors, not times.":
