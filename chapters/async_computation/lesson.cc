@@ -399,10 +399,11 @@ void ErrorsWithLaunchBlocking(Cell& cell) {
   const Timing& without = t["without"];
   const Judgement early = Less(without.enqueue, without.completion, kClearly);
   // The control: without it there is something left to do.
-  cell.Claim("With it asking takes {} the whole time: every call waits.",
-             Both(AboutEqual(with.enqueue, with.completion, kClearly), early,
-                  "without launch blocking"),
-             WhyLate(without));
+  cell.Claim(
+      "With launch blocking, asking takes {} the whole time: every call waits.",
+      Both(AboutEqual(with.enqueue, with.completion, kClearly), early,
+           "without launch blocking"),
+      WhyLate(without));
 }
 // %%
 

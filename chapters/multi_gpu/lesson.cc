@@ -106,15 +106,16 @@ void In11(Cell& cell) {
     std::cout << "\n" << Wrap(error.what(), "    ");
   }
   cell.Check(of_two == (last >= 3 ? 2u : 0u), "what {0, 3} restricts to");
-  cell.Claim("By default {} devices are used, all of the table.",
+  cell.Claim("By default DataParallel uses all devices of the table: {}.",
              Counted(all.devices().size() == Devices().size(),
                      Say("the table has %d", Devices().size()),
                      absl::StrCat(all.devices().size())));
-  cell.Claim("With device_ids of one device {} is used.",
-             Counted(restricted.devices().size() == 1 &&
-                         restricted.devices()[0] == Devices()[last].device,
-                     Devices()[last].device.ToString(),
-                     absl::StrCat(restricted.devices().size())));
+  cell.Claim(
+      "With one index in device_ids, DataParallel uses {} of the devices.",
+      Counted(restricted.devices().size() == 1 &&
+                  restricted.devices()[0] == Devices()[last].device,
+              Devices()[last].device.ToString(),
+              absl::StrCat(restricted.devices().size())));
 }
 // %%
 
@@ -151,9 +152,10 @@ void C12(Cell& cell) {
   for (const auto& [name, tensor] : nn::StateDict(net)) {
     known += static_cast<int>(names.count(name));
   }
-  cell.Claim("Wrapping changed the structure: {} of the saved names is known.",
-             Counted(!loaded.ok() && known == 0, "0 expected",
-                     Say("%d of %d", known, 2)));
+  cell.Claim(
+      "Wrapping changed the structure: of the two saved names, the unwrapped "
+      "model knows {}.",
+      Counted(!loaded.ok() && known == 0, "0 expected", absl::StrCat(known)));
 }
 // %%
 

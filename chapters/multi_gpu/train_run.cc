@@ -332,6 +332,7 @@ class Training {
       return absl::StrFormat("device(type='%s', index=%d)",
                              DeviceTypeName(device.type()), device.index());
     });
+    view_.Line("The course's closing sentence, then in English:");
     view_.Line(absl::StrFormat("测试精度：%.2f，%.1f秒/轮，在[%s]", accuracy,
                                SecondsPerEpoch(), as_python));
     view_.Line(absl::StrFormat(

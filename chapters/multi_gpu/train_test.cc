@@ -52,7 +52,8 @@ TEST_F(TrainTest, EndsWithTheCoursesLineAndNamesTheData) {
       AllOf(HasSubstr("generated data, seed 0: 600 images to train on, 100 to"),
             ContainsRegex("\nepoch 3/3  loss [0-9.]+  training 0\\.[0-9]+  "
                           "test 0\\.[0-9]+  [0-9.]+ s  [0-9]+/s\n"),
-            ContainsRegex("\n测试精度：[01]\\.[0-9][0-9]，[0-9]+\\.[0-9]秒/轮，"
+            ContainsRegex("\nThe course's closing sentence, then in English:"
+                          "\n测试精度：[01]\\.[0-9][0-9]，[0-9]+\\.[0-9]秒/轮，"
                           "在\\[device\\(type='cpu', index=0\\)\\]\n"
                           "test accuracy [01]\\.[0-9][0-9] on generated data, "
                           "seed 0, [0-9.]+ s/epoch, on \\[cpu:0\\]\n")));
@@ -300,7 +301,7 @@ TEST_F(TrainTest, WhatMakesNoSenseIsRefusedWithAdvice) {
       {{"--devices=cpu:0", "--num_gpus=2"},
        {"--num_gpus=2 asked for; --devices=cpu:0 has 1."}},
       {{"--num_gpus=-1"}, {"--num_gpus=-1 asked for"}},
-      {{"--num_gpus=2", "--split=1"}, {"has 1 weights for 2 devices"}},
+      {{"--num_gpus=2", "--split=1"}, {"has 1 weight for 2 devices"}},
       {{"--allreduce=rng"}, {"rng", "bidirectional_ring"}},
       {{"--allreduce=nccl", "--num_gpus=2"}, {"cpu:0", "--allreduce=split"}},
       {{"--max_in_flight=0"}, {"--max_in_flight=0 asked for"}},

@@ -106,6 +106,7 @@ absl::StatusOr<std::vector<Task>> Select(const std::vector<std::string>& ids) {
     std::vector<std::string> there;
     for (const Task& task : all) {
       std::vector<std::string> names = task.cell->text.also;
+      names.insert(names.begin(), task.number);
       names.push_back(task.cell->id);
       for (const std::string& name : names) {
         if (nearest.empty() ||

@@ -726,6 +726,9 @@ INSTANTIATE_TEST_SUITE_P(
         BadFlag{"CellInTheWrongCase",
                 {"--cell=T/GOOD"},
                 {"--cell=T/GOOD asked for", "Did you mean --cell=t/good?"}},
+        BadFlag{"UnknownNumber",
+                {"--cell=9.29"},
+                {"--cell=9.29 asked for", "Did you mean --cell=9.2?"}},
         BadFlag{"UnknownFlag", {"--sizes=small"}, {"sizes"}},
         BadFlag{"NotAFlag", {"small"}, {"\"small\" is not a flag"}},
         BadFlag{

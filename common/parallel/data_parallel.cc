@@ -78,8 +78,10 @@ DataParallel::DataParallel(std::unique_ptr<nn::Module> net,
   if (options_.split.empty()) options_.split.assign(ranks(), 1);
   if (static_cast<int>(options_.split.size()) != ranks()) {
     throw std::invalid_argument(absl::StrFormat(
-        "[DataParallel] the split %s has %d weights for %d devices",
-        absl::StrJoin(options_.split, ":"), options_.split.size(), ranks()));
+        "[DataParallel] the split %s has %d weight%s for %d device%s",
+        absl::StrJoin(options_.split, ":"), options_.split.size(),
+        options_.split.size() == 1 ? "" : "s", ranks(),
+        ranks() == 1 ? "" : "s"));
   }
   ShardSizes(0, options_.split);  // throws if they are no weights
   nn::To(*net, devices_[0]);

@@ -67,7 +67,7 @@ TEST(DataParallelTest, RefusesDevicesThatAreNotThereOrTwice) {
   DataParallelOptions options;
   options.split = {1, 2, 3};
   EXPECT_THAT(ThrownText([&] { DataParallel(nn::Linear(2, 1), {0}, options); }),
-              HasSubstr("the split 1:2:3 has 3 weights for 1 devices"));
+              HasSubstr("the split 1:2:3 has 3 weights for 1 device"));
   options.split = {};
   options.max_in_flight = 0;
   EXPECT_THAT(ThrownText([&] { DataParallel(nn::Linear(2, 1), {0}, options); }),

@@ -72,9 +72,10 @@ absl::StatusOr<std::vector<int>> ParseSplit(absl::string_view text,
   }
   if (static_cast<int>(weights.size()) != devices) {
     return absl::InvalidArgumentError(absl::StrFormat(
-        "the split \"%s\" has %d weights for %d devices; write one for each, "
+        "the split \"%s\" has %d weight%s for %d device%s; write one for each, "
         "such as %s",
-        text, weights.size(), devices,
+        text, weights.size(), weights.size() == 1 ? "" : "s", devices,
+        devices == 1 ? "" : "s",
         absl::StrJoin(std::vector<int>(devices, 1), ":")));
   }
   if (total == 0) {
