@@ -79,10 +79,15 @@ language = "en"
 
 
 def say(text, *values):
-    """The text in the run's language."""
+    """The text in the run's language, and so what its commands will say."""
     if language == "zh":
         text = ZH.get(text, text)
-    return text % values if values else text
+    text = text % values if values else text
+    if language != system_language():
+        text = re.sub(r"bazel run //:\w+( -- [\w-]+(?: --\w+)?)?",
+                      lambda command: command[0] + ("" if command[1] else " --")
+                      + " --lang=" + language, text)
+    return text
 
 
 # ---- The exercises.
@@ -421,14 +426,18 @@ def solution(root, exercise):
 
 
 def reset(root, exercise):
-    path, kept = root / exercise.file, root / (exercise.file + ".kept")
+    path, number = root / exercise.file, 1
     stub = untouched((root / exercise.folder / "solutions" / path.name).read_text(
         encoding="utf-8"))
     if path.exists() and path.read_text(encoding="utf-8") != stub:
+        kept = root / f"{exercise.file}.kept"
+        while kept.exists():  # from an earlier --reset
+            number += 1
+            kept = path.with_name(f"{exercise.name}.{number}.cc.kept")
         path.replace(kept)
         print(say("Your answer is kept in %s", kept.relative_to(root)))
     path.write_text(stub, encoding="utf-8")
-    note(root, exercise.name, verdict="not done")
+    note(root, exercise.name, verdict="not done", hints=0)
     print(say("Restored: %s", exercise.file))
 
 

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import exercises  # noqa: E402
@@ -177,6 +178,31 @@ class Commands(Workspace):
         self.assertEqual(self.file.with_suffix(".cc.kept").read_text(), "mine")
         self.assertIn("// YOUR CODE", self.file.read_text())
         self.assertEqual(self.run_main("--check")[0], 0)
+
+    def test_a_second_reset_keeps_both_answers(self):
+        for text in ("first", "second", "third"):
+            self.file.write_text(text)
+            self.run_main("half", "--reset")
+        self.assertEqual(
+            {path.name: path.read_text() for path in self.file.parent.glob("*.kept")},
+            {"half.cc.kept": "first", "half.2.cc.kept": "second",
+             "half.3.cc.kept": "third"})
+
+    def test_hints_start_again_after_a_reset(self):
+        self.run_main("half", "--hint")
+        self.run_main("half", "--reset")
+        self.assertNotIn("Second", self.run_main("half", "--hint")[1])
+
+    def test_commands_answer_in_the_language_of_the_run(self):
+        with unittest.mock.patch.dict(os.environ, {"LC_ALL": "C.UTF-8"}):
+            output = self.run_main("--lang=zh")[1]
+            self.assertIn("bazel run //:exercises -- half --lang=zh\n", output)
+            self.assertIn("bazel run //:book -- --lang=zh\n", output)
+            self.assertIn("bazel run //:exercises -- --lang=zh ",
+                          self.run_main("nothing", "--lang=zh")[1])
+            self.assertNotIn("--lang", self.run_main("--lang=en")[1])
+        with unittest.mock.patch.dict(os.environ, {"LC_ALL": "zh_CN.UTF-8"}):
+            self.assertNotIn("--lang", self.run_main("--lang=zh")[1])
 
     def test_check_finds_a_file_that_was_changed(self):
         code, output = self.run_main("--check")  # the header is missing

@@ -114,15 +114,16 @@ void Judging::Race(const Alternative& answer, const RaceAgainst& against) {
     return absl::StrFormat("%s %9s", Padded(Translated(label), 28),
                            FormatMedian(seconds, "s"));
   };
-  const auto compared = [](double factor) {
-    return "  " + Say("you take %s as long", FormatFactor(factor));
-  };
   Note(line(answer.label, time.value));
   Note(line(against.best.label, t["best"].completion.value) +
-       compared(ratio.value.median));
+       // Not the quotient of the medians beside it.
+       "  " +
+       Say("you take %s as long (median of the pairs of runs)",
+           FormatFactor(ratio.value.median)));
   if (against.bound > 0) {
-    Note(line(against.bound_of, Exactly(against.bound)) +
-         compared(time.value.median / against.bound));
+    Note(line(against.bound_of, Exactly(against.bound)) + "  " +
+         Say("you take %s as long",
+             FormatFactor(time.value.median / against.bound)));
   }
   // Slow only if that is sure: noise does not fail a learner.
   if (slow_.empty() && Above(ratio, against.slack).verdict == Verdict::kHolds) {

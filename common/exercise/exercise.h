@@ -23,8 +23,9 @@
 // have the same name stand in unnamed namespaces.
 //
 // A judge first tells whether the answer is right, by what it computes and by
-// what it asks of the devices (probes.h), never by time. Then it may
-// Race it. chapters/README.md says how to write an exercise.
+// what it asks of the devices (probes.h), not by how long it takes; only a Gate
+// has a clock, which gives up after three seconds. Then the judge may Race the
+// answer. chapters/README.md says how to write an exercise.
 //
 // What is said of an answer is English, and shown in the run's language: plain
 // texts are keys of a table of exercises.zh.md, and so are the formats of Say
@@ -147,9 +148,9 @@ bool RegisterJudge(const char* exercise,
       {exercise, [judge](Judging& judging, const std::any& answer) {
          Function* const* function = std::any_cast<Function*>(&answer);
          if (function == nullptr) {
-           throw std::logic_error(
-               "The parameters or the result of the function have other types "
-               "than the exercise asks for.");
+           judging.Wrong({"", "", "",
+                          "The parameters or the result of the function have "
+                          "other types than the exercise asks for."});
          }
          judge(judging, *function);
        }});

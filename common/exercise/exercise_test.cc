@@ -23,6 +23,7 @@ namespace d2l {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 // The example of exercise.h.
@@ -98,6 +99,7 @@ TEST(JudgeAnswer, SaysThatTheTypesWereChanged) {
   const Judged judged = JudgeHalfOf(&OfAnotherType);
   EXPECT_EQ(judged.verdict, ExerciseVerdict::kWrong);
   EXPECT_THAT(judged.text, HasSubstr("have other types"));
+  EXPECT_THAT(judged.text, Not(HasSubstr("exception")));
 }
 
 TEST(JudgeAnswer, NeedsAJudge) {
@@ -113,6 +115,7 @@ TEST(JudgeAnswer, RacesOnlyIfItIsTimed) {
   EXPECT_EQ(timed.verdict, ExerciseVerdict::kSlow);
   EXPECT_THAT(timed.text, StartsWith("RIGHT BUT SLOW\n  ten sleeps "));
   EXPECT_THAT(timed.text, HasSubstr("\n  one sleep "));
+  EXPECT_THAT(timed.text, HasSubstr("as long (median of "));
   EXPECT_THAT(timed.text, HasSubstr("\n  bound "));
   EXPECT_THAT(timed.text, HasSubstr("\n  Sleep less.\n"));
 }
@@ -165,6 +168,9 @@ TEST(Requests, CountsOperationsReadsWaitsAndCopies) {
   EXPECT_EQ(asked.before_record, -1);
   CurrentStream(device).Record();
   EXPECT_EQ(asked.before_record, 2);
+  const Requests of_another(&NewStream(device));
+  CurrentStream(device).Record();
+  EXPECT_EQ(of_another.before_record, -1);
   CurrentStream(device).CopyAsync(host->data(), x.data(), 16,
                                   CopyKind::kDeviceToHost);
   EXPECT_EQ(asked.copies, 1);

@@ -1,7 +1,7 @@
 // Judges all answers that are linked in: a chapter's solutions, its untouched
 // exercises and the typical mistakes. exercise.bzl makes a test of it.
 
-#include <algorithm>
+#include <cstddef>
 #include <iostream>
 #include <set>
 #include <string>
@@ -25,11 +25,17 @@ std::string OneLine(std::string text) {
   return text;
 }
 
+// What to look at.
+std::string LastParagraph(const std::string& text) {
+  const std::size_t end = text.rfind("\n\n");
+  return end == std::string::npos ? text : text.substr(end);
+}
+
 class ExerciseTest : public testing::TestWithParam<std::string> {};
 
 TEST_P(ExerciseTest, IsJudgedAsItShouldBe) {
   int solutions = 0, untouched = 0, mistakes = 0;
-  std::set<std::string> messages;
+  std::set<std::string> messages, looks;
   for (const Answer& answer : Answers()) {
     if (answer.exercise != GetParam()) continue;
     SCOPED_TRACE(answer.file + " " + answer.mistake);
@@ -40,6 +46,8 @@ TEST_P(ExerciseTest, IsJudgedAsItShouldBe) {
       EXPECT_THAT(OneLine(judged.text), HasSubstr(answer.expected));
       EXPECT_TRUE(messages.insert(answer.expected).second)
           << "another mistake gets this message, too";
+      EXPECT_TRUE(looks.insert(LastParagraph(judged.text)).second)
+          << "another mistake gets this advice, too: " << judged.text;
     } else if (absl::StrContains(answer.file, "/solutions/")) {
       ++solutions;
       EXPECT_EQ(judged.verdict, ExerciseVerdict::kRight) << judged.text;

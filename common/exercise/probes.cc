@@ -31,12 +31,15 @@ std::vector<float> RandomNumbers(std::size_t count, unsigned seed) {
   return numbers;
 }
 
-Requests::Requests()
-    : op_listener_(this), device_listener_(this, kWaits | kStreams) {}
+Requests::Requests(const Stream* recorded)
+    : recorded_(recorded),
+      op_listener_(this),
+      device_listener_(this, kWaits | kStreams) {}
 
 void Requests::OnStream(const StreamRecord& record) {
   if (record.kind == StreamRecord::Kind::kWait) ++stream_waits;
-  if (record.kind == StreamRecord::Kind::kRecord && before_record < 0) {
+  if (record.kind == StreamRecord::Kind::kRecord &&
+      (recorded_ == nullptr || recorded_ == record.stream)) {
     before_record = operations;
   }
   if (record.kind != StreamRecord::Kind::kCopy) return;

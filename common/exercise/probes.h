@@ -30,7 +30,8 @@ std::vector<float> RandomNumbers(std::size_t count, unsigned seed);
 // Counts what this thread asks for while it lives.
 class Requests : private OpListener, private DeviceListener {
  public:
-  Requests();
+  // recorded: whose events before_record is of; nullptr: of any stream.
+  explicit Requests(const Stream* recorded = nullptr);
 
   int operations = 0;
   int reads = 0;   // Item, ToVector, printing
@@ -38,7 +39,7 @@ class Requests : private OpListener, private DeviceListener {
   int copies = 0;  // Stream::CopyAsync
   std::size_t copied_bytes = 0;
   int stream_waits = 0;  // Stream::Wait: one stream waits for another
-  // The operations before the first Stream::Record; -1: no event was recorded.
+  // The operations before the last Stream::Record; -1: no event was recorded.
   int before_record = -1;
 
  private:
@@ -47,6 +48,7 @@ class Requests : private OpListener, private DeviceListener {
   void OnWait(const WaitRecord&) noexcept override { ++waits; }
   void OnStream(const StreamRecord& record) override;
 
+  const Stream* const recorded_;
   ScopedOpListener op_listener_;
   ScopedDeviceListener device_listener_;
 };

@@ -26,7 +26,6 @@ void JudgeOne(const Judging& judging, StartCopy* answer, const Tensor& x,
   const std::vector<float> expected = ToVector<float>(x);
   const Device device = x.device();
   Gate gate(CurrentStream(device));
-  Requests asked;
   const StorageRef host = answer(x);
   const bool waited = gate.TimedOut();
   gate.Open();

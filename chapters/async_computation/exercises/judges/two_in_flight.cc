@@ -35,7 +35,7 @@ void JudgeOne(const Judging& judging, RunSteps* answer, int steps) {
   int asked = 0, most = 0;
   std::optional<Gate> gate;  // within the first step
   answer(steps, device, [&] {
-    if (asked == 0) gate.emplace(stream);
+    if (asked == 0 && steps > 1) gate.emplace(stream);
     if (asked == 1) gate->Open();
     ++asked;
     most = std::max(most, asked - *done);
@@ -45,7 +45,7 @@ void JudgeOne(const Judging& judging, RunSteps* answer, int steps) {
     });
   });
   const int finished = *done;
-  const bool one_at_a_time = steps > 1 && gate && gate->TimedOut();
+  const bool one_at_a_time = gate && gate->TimedOut();
   gate.reset();
   if (asked != steps) {
     judging.Wrong({input, Say("%d calls of ask()", asked),

@@ -34,7 +34,7 @@ void JudgeOne(const Judging& judging, OnTwoStreams* answer, Stream& first,
       Say("%d numbers, and the first stream is busy for a while", n);
 
   Gate gate(first);
-  const Requests asked;
+  const Requests asked(&first);
   const Tensor z = answer(x, first, second);
   const bool waited = gate.TimedOut();
   if (waited) {

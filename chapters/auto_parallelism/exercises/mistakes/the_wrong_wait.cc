@@ -31,6 +31,7 @@ double SecondsOn(Device device, const std::function<void()>& work) {
 namespace earlier_work {
 double SecondsOn(Device device, const std::function<void()>& work) {
   const Timer timer;
+  Synchronize(device);
   work();
   Synchronize(device);
   return timer.Seconds();

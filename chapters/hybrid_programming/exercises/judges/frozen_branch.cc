@@ -65,6 +65,8 @@ void JudgeHalveOrDouble(Judging& judging, HalveOrDouble* answer) {
           {OnDevice(inputs[0].x)});
     } catch (const NotDone&) {
       throw;
+    } catch (const std::invalid_argument&) {
+      throw;  // such as a wrong shape
     } catch (const std::logic_error&) {
       judging.Wrong(
           {Say("%d numbers, traced", n), "the trace read a value",

@@ -37,15 +37,19 @@ void Compare(Judging& judging, const std::string& input,
                    "The roots first, then the count."});
   }
   float negative = 0;
-  std::vector<float> roots, expected;
-  const std::vector<float> all = ToVector<float>(got[0]);
+  std::vector<float> expected, roots = ToVector<float>(got[0]);
   for (std::size_t i = 0; i < x.size(); ++i) {
-    if (x[i] < 0) {
-      ++negative;
-      continue;  // NaN, which is like nothing
+    expected.push_back(x[i] < 0 ? 0 : std::sqrt(x[i]));
+    if (x[i] >= 0) continue;
+    ++negative;
+    if (i >= roots.size()) continue;
+    if (!std::isnan(roots[i])) {
+      judging.Wrong({input + Say(", the roots"),
+                     Say("%.7g at index %d", roots[i], i), "nan",
+                     "The root of a negative number is NaN: take it of x as it "
+                     "is."});
     }
-    expected.push_back(std::sqrt(x[i]));
-    if (i < all.size()) roots.push_back(all[i]);
+    roots[i] = 0;  // NaN is like nothing
   }
   judging.ExpectClose(input + Say(", the roots"), roots, expected, 1e-5,
                       "Sqrt(x), of all elements.");
@@ -69,6 +73,8 @@ void JudgeCheckedSqrt(Judging& judging, CheckedSqrt* answer) {
                     {OnDevice(good)});
     } catch (const NotDone&) {
       throw;
+    } catch (const std::invalid_argument&) {
+      throw;  // such as a wrong shape
     } catch (const std::logic_error&) {
       judging.Wrong({Say("%d numbers, traced", n), "the trace read a value",
                      "operations on tensors only",

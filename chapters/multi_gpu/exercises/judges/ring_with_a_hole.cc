@@ -5,11 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/status.h"
+#include "chapters/multi_gpu/exercises/judges/moves.h"
 #include "common/base/format.h"
 #include "common/exercise/exercise.h"
 #include "common/lesson/language.h"
-#include "common/parallel/checker.h"
 #include "common/parallel/schedule.h"
 #include "common/parallel/simulator.h"
 #include "common/parallel/topology.h"
@@ -22,8 +21,7 @@ using RingMoves = void(int n, const std::function<void(Move)>& move);
 void JudgeRingMoves(Judging& judging, RingMoves* answer) {
   for (const int n : {2, 3, 4, 8, 1}) {
     const std::string input = Say("a ring of %d", n);
-    std::vector<Move> moves;
-    answer(n, [&](Move move) { moves.push_back(move); });
+    const std::vector<Move> moves = MovesOf(answer, n);
     int copies = 0;
     std::vector<int> adds(static_cast<std::size_t>(n), 0);
     for (const Move& move : moves) {
@@ -40,13 +38,6 @@ void JudgeRingMoves(Judging& judging, RingMoves* answer) {
       adds[static_cast<std::size_t>(move.to)] +=
           move.op == MoveOp::kAdd ? 1 : 0;
     }
-    const CollectiveSchedule schedule("yours", CollectiveKind::kAllReduce, n, n,
-                                      [&](CollectiveSchedule::Visitor visit) {
-                                        for (const Move& move : moves)
-                                          visit(move);
-                                      });
-    const absl::Status result = CheckResult(schedule);
-    if (result.ok()) continue;
     std::string look =
         "Which chunk has the left neighbour whole when the sums have gone "
         "round? Rank r has chunk (r + 1) % n.";
@@ -58,22 +49,19 @@ void JudgeRingMoves(Judging& judging, RingMoves* answer) {
               "lacks %d chunks.",
               copies, n, n - 1);
     }
-    judging.Wrong({input, std::string(result.message()),
-                   "the sum of all ranks, on all ranks", look});
+    const CollectiveSchedule ring =
+        ExpectAllReduce(judging, input, moves, n, n, look);
+    if (n != 8) continue;
+    const auto seconds = [](const CollectiveSchedule& schedule) {
+      return Simulate(Topology::Ring(8, 54e9), schedule, 160e6).seconds;
+    };
+    judging.Note(
+        Say("160 MB on 8 GPUs in a ring of 54 GB/s: %s; if rank 0 added "
+            "everything up: %s.",
+            FormatDuration(seconds(ring)),
+            FormatDuration(
+                seconds(AllReduceSchedule(AllReduceAlgorithm::kStar, 8)))));
   }
-  const auto seconds = [](const CollectiveSchedule& schedule) {
-    return Simulate(Topology::Ring(8, 54e9), schedule, 160e6).seconds;
-  };
-  const CollectiveSchedule ring("yours", CollectiveKind::kAllReduce, 8, 8,
-                                [answer](CollectiveSchedule::Visitor visit) {
-                                  answer(8, [&](Move move) { visit(move); });
-                                });
-  judging.Note(
-      Say("160 MB on 8 GPUs in a ring of 54 GB/s: %s; if rank 0 added "
-          "everything up: %s.",
-          FormatDuration(seconds(ring)),
-          FormatDuration(
-              seconds(AllReduceSchedule(AllReduceAlgorithm::kStar, 8)))));
 }
 
 D2L_JUDGE("ring_with_a_hole", JudgeRingMoves);

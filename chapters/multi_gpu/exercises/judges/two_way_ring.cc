@@ -5,11 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/status.h"
+#include "chapters/multi_gpu/exercises/judges/moves.h"
 #include "common/base/format.h"
 #include "common/exercise/exercise.h"
 #include "common/lesson/language.h"
-#include "common/parallel/checker.h"
 #include "common/parallel/schedule.h"
 #include "common/parallel/simulator.h"
 #include "common/parallel/topology.h"
@@ -19,19 +18,12 @@ namespace {
 
 using TwoWayRing = void(int n, const std::function<void(Move)>& move);
 
-CollectiveSchedule Schedule(TwoWayRing* answer, int n) {
-  return {"yours", CollectiveKind::kAllReduce, n, 2 * n,
-          [answer, n](CollectiveSchedule::Visitor visit) {
-            answer(n, [&](Move move) { visit(move); });
-          }};
-}
-
 void JudgeTwoWayRing(Judging& judging, TwoWayRing* answer) {
   for (const int n : {3, 4, 5, 8, 2, 1}) {
     const std::string input = Say("a ring of %d", n);
-    const CollectiveSchedule schedule = Schedule(answer, n);
-    std::vector<int> moves(static_cast<std::size_t>(2 * n), 0);
-    for (const Move& move : schedule.Moves()) {
+    const std::vector<Move> moves = MovesOf(answer, n);
+    std::vector<int> of_chunk(static_cast<std::size_t>(2 * n), 0);
+    for (const Move& move : moves) {
       const int distance = (move.to - move.from + n) % n;
       if (move.to < 0 || move.to >= n || move.from < 0 || move.from >= n ||
           move.chunk < 0 || move.chunk >= 2 * n ||
@@ -44,22 +36,23 @@ void JudgeTwoWayRing(Judging& judging, TwoWayRing* answer) {
                  2 * n - 1),
              "A ring has cables between neighbours only."});
       }
-      ++moves[static_cast<std::size_t>(move.chunk)];
+      ++of_chunk[static_cast<std::size_t>(move.chunk)];
     }
-    const absl::Status result = CheckResult(schedule);
-    if (!result.ok()) {
-      std::string look =
-          "Mirror each move of the ring: rank r becomes n - 1 - r.";
-      if (*std::max_element(moves.begin(), moves.end()) > 2 * (n - 1)) {
-        look =
-            "Two rings meet on the same chunk: give the second one chunks "
-            "of its own.";
-      } else if (*std::min_element(moves.begin(), moves.end()) == 0) {
-        look = "Half of the array is not added up: there are 2 n chunks.";
-      }
-      judging.Wrong({input, std::string(result.message()),
-                     "the sum of all ranks, on all ranks", look});
+    const auto most = std::max_element(of_chunk.begin(), of_chunk.end());
+    if (*most > 2 * (n - 1)) {
+      judging.Wrong(
+          {input, Say("%d moves of chunk %d", *most, most - of_chunk.begin()),
+           Say("%d at most", 2 * (n - 1)),
+           "Two rings meet on the same chunk: give the second one "
+           "chunks of its own."});
     }
+    std::string look =
+        "Mirror each move of the ring: rank r becomes n - 1 - r.";
+    if (*std::min_element(of_chunk.begin(), of_chunk.end()) == 0) {
+      look = "Half of the array is not added up: there are 2 n chunks.";
+    }
+    const CollectiveSchedule schedule =
+        ExpectAllReduce(judging, input, moves, n, 2 * n, look);
     if (n < 3) continue;  // with two ranks both directions are one cable
     const Topology ring = Topology::Ring(n, 54e9);
     const double one_way =
