@@ -31,7 +31,8 @@ import time
 LIMIT_S = 300  # for each program
 # How a rank begins to say what it has met; the first prints on the screen.
 SAYS = r"^(rank \d of \d: |cannot write )"
-FLAGS = ["--devices=cpu:0", "--net=lenet", "--images=3000", "--epochs=6",
+EPOCHS = 6
+FLAGS = ["--devices=cpu:0", "--net=lenet", "--images=3000", f"--epochs={EPOCHS}",
          "--momentum=0.5", "--batch_size=128"]
 # mpirun takes these from the environment, so that the printed command is run as
 # it is.
@@ -258,12 +259,14 @@ def try_fault(arguments, place, fault, directory, unbroken):
     print(f"---- {' '.join(map(str, command))}\n{output}", file=sys.stderr)
     said = message_of(output)
     rank = re.match(r"rank \d", said)
-    cells = [rank.group(0) if rank else "rank 0",
+    cells = [rank.group(0) if rank else "-",
              f"{said_after:.1f} s" if said_after else "-",
              f"{ended_after:.1f} s", str(code), said]
     if fault is nothing:
       # It has gone on to the end, and goes on once more from what it had saved.
-      cells[1:3] = ["at once", "trains to its end"]
+      to_its_end = f"epoch {EPOCHS}/{EPOCHS}" in output
+      cells[:3] = ["rank 0", "at its write",
+                   "trains to its end" if to_its_end else "BROKE OFF"]
       copy = directory / "copy.safetensors"
       shutil.copy(save, copy)
       save = copy

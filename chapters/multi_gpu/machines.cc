@@ -114,6 +114,9 @@ absl::StatusOr<std::vector<double>> RunTwo(std::int64_t n) {
 }
 
 void ShowNothing(Cell& cell, const absl::Status& why) {
+  if (!absl::IsFailedPrecondition(why)) {
+    return cell.Check(false, absl::StrCat("two processes: ", why.message()));
+  }
   std::cout
       << Wrap(Say("Two processes would be started here, with a device each. A "
                   "table would show what each algorithm takes between them, "

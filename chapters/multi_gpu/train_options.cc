@@ -100,7 +100,8 @@ ABSL_FLAG(int, max_in_flight, 2,
           "Example: --max_in_flight=1 --num_gpus=2");
 ABSL_FLAG(double, mpi_timeout_s, 60,
           "In several processes (mpirun): after so many seconds without an "
-          "answer a process is given up, and all end.\n"
+          "answer a process is given up, and all end. It does not bound "
+          "--allreduce=nccl: NCCL waits for a stopped process.\n"
           "Example: --mpi_timeout_s=10");
 ABSL_FLAG(std::int64_t, check_every, 100,
           "In several processes: after so many steps they compare their "
@@ -286,6 +287,14 @@ absl::Status TakeAllReduce(TrainOptions* options) {
     return absl::Status(
         status.code(),
         absl::StrCat("--allreduce=nccl asked for; ", status.message(), "."));
+  }
+  if (options->processes > 1 &&
+      options->devices[0].type() != DeviceType::kCpu) {
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "--allreduce=%s asked for, by which %d processes exchange what is on "
+        "CPU devices; this one has %s. Say --devices=cpu:0, or "
+        "--allreduce=nccl with a GPU for each.",
+        name, options->processes, options->devices[0].ToString()));
   }
   if (*algorithm != AllReduceAlgorithm::kHost) return absl::OkStatus();
   if (options->processes > 1) {

@@ -101,7 +101,9 @@ class Training {
       // The training goes on: the next epoch may find room.
       if (options_.save.empty()) continue;
       saved_ = Save(options_.save);
-      if (saved_.ok()) saved_epoch_ = Now().epochs.size();
+      // Only the first process knows whether it could write.
+      const bool written = processes_.Sum(saved_.ok() ? 0 : 1) == 0;
+      if (written) saved_epoch_ = Now().epochs.size();
       steps_.SetHowToGoOn(HowToGoOn());
       if (!saved_.ok()) view_.Line(std::string(saved_.message()));
     }

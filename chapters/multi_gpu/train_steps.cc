@@ -90,8 +90,10 @@ void TrainSteps::CheckStart(const std::string& data) {
       absl::StrAppend(&flags, " ", name, "=", value);
     }
   }
-  processes_.CheckEqual(HashOf(absl::StrCat(flags, options_.check_every)),
-                        "Flags or data");
+  processes_.CheckEqual(
+      HashOf(absl::StrCat(flags, " ", options_.check_every, " ",
+                          options_.parallel.max_in_flight)),
+      "Flags or data");
   CheckParameters("at the start");
 }
 void TrainSteps::CheckParameters(const std::string& when) {
