@@ -1,12 +1,10 @@
 // DataParallel over several processes has the bits of one process with as many
 // devices. Starts itself with mpirun: each test is a run of Ranks below.
 
-#include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <numeric>
@@ -24,6 +22,7 @@
 #include "common/ops/generator.h"
 #include "common/ops/ops.h"
 #include "common/parallel/data_parallel.h"
+#include "common/parallel/mpi/mpi_testing.h"
 #include "common/parallel/mpi/mpi_world.h"
 #include "common/parallel/split_batch.h"
 #include "gtest/gtest.h"
@@ -142,16 +141,6 @@ int Ranks(const std::string& what) {
 }
 
 // ---- In the test.
-
-ProgramResult MpiRun(int processes, const std::string& what) {
-  ProgramOptions options;
-  options.time_limit = std::chrono::seconds(100);
-  return RunProgram(
-      "mpirun",
-      {"--allow-run-as-root", "--oversubscribe", "-np", absl::StrCat(processes),
-       std::filesystem::read_symlink("/proc/self/exe").string()},
-      {"D2L_RANKS=" + what}, options);
-}
 
 class MpiDataParallelTest : public testing::TestWithParam<std::string> {};
 

@@ -6,12 +6,10 @@
 #include <signal.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <iostream>
 #include <optional>
 #include <string>
@@ -25,6 +23,7 @@
 #include "common/device/failure.h"
 #include "common/ops/ops.h"
 #include "common/parallel/collective.h"
+#include "common/parallel/mpi/mpi_testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -134,16 +133,6 @@ int Ranks(const std::string& what) {
 }
 
 // ---- In the test.
-
-ProgramResult MpiRun(int processes, const std::string& what) {
-  ProgramOptions options;
-  options.time_limit = std::chrono::seconds(100);
-  return RunProgram(
-      "mpirun",
-      {"--allow-run-as-root", "--oversubscribe", "-np", absl::StrCat(processes),
-       std::filesystem::read_symlink("/proc/self/exe").string()},
-      {"D2L_RANKS=" + what}, options);
-}
 
 TEST(MpiWorldTest, ProcessesGetTheBitsOfOneProcess) {
   for (const auto& [processes, each] :

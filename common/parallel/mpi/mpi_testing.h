@@ -1,0 +1,28 @@
+// MpiRun: the test program once more, as several processes.
+
+#ifndef D2L_COMMON_PARALLEL_MPI_MPI_TESTING_H_
+#define D2L_COMMON_PARALLEL_MPI_MPI_TESTING_H_
+
+#include <chrono>
+#include <filesystem>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/child_process.h"
+
+namespace d2l {
+
+// Each finds in D2L_RANKS what it is to do. Ends after 100 s at the latest.
+inline ProgramResult MpiRun(int processes, const std::string& what) {
+  ProgramOptions options;
+  options.time_limit = std::chrono::seconds(100);
+  return RunProgram(
+      "mpirun",
+      {"--allow-run-as-root", "--oversubscribe", "-np", absl::StrCat(processes),
+       std::filesystem::read_symlink("/proc/self/exe").string()},
+      {"D2L_RANKS=" + what}, options);
+}
+
+}  // namespace d2l
+
+#endif  // D2L_COMMON_PARALLEL_MPI_MPI_TESTING_H_
