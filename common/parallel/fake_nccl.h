@@ -7,20 +7,24 @@
 // It adds: what the calls of a group enqueue are kernels that wait for those of
 // all ranks, as NCCL's do. It does what its documentation promises, in the way
 // that leaves most room for mistakes: nothing is launched before the group
-// ends, the ranks of a communicator may be called in any order, and a call
-// leaves another GPU current. Wrong calls are noted (violations()).
+// ends, and not before somebody has looked twice how it is going; a
+// communicator is ready when all its ranks are there; they may be called in any
+// order, and a call leaves another GPU current. Wrong calls are noted
+// (violations()).
 //
 // There is one at a time. Thread-safe. Destroyed after the streams.
 
 #ifndef D2L_COMMON_PARALLEL_FAKE_NCCL_H_
 #define D2L_COMMON_PARALLEL_FAKE_NCCL_H_
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -38,6 +42,7 @@ struct ncclComm {
   int ranks;
   d2l::CudaEventHandle made_on;  // an event of the GPU that was current
   int calls = 0;
+  int looks = 2;  // until what was begun is done
   bool aborted = false;
 };
 
@@ -62,10 +67,16 @@ class FakeNccl {
     fail_next_[function] = result;
   }
   // From now on kernels wait until they are aborted, and the communicators have
-  // this error.
+  // this error as soon as nothing is in progress.
   void Break(int error) {
     const std::lock_guard<std::mutex> lock(mutex_);
     async_error_ = error;
+  }
+
+  // From now on nothing that is begun is done, as if a process had stopped.
+  void Hang() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    hangs_ = true;
   }
 
   // "group_start", "all_reduce 7 x 5" (elements x type), …
@@ -85,8 +96,8 @@ class FakeNccl {
           return 0;
         },
         [](NcclId* id) { return current()->GetUniqueId(id); },
-        [](NcclComm* comm, int ranks, NcclId id, int rank) {
-          return current()->CommInitRank(comm, ranks, id, rank);
+        [](NcclComm* comm, int ranks, NcclId id, int rank, NcclConfig* config) {
+          return current()->CommInitRank(comm, ranks, id, rank, *config);
         },
         [](NcclComm comm) { return current()->CommAbort(comm); },
         [](NcclComm comm, int* error) {
@@ -146,17 +157,21 @@ class FakeNccl {
     return Enter("get_unique_id");
   }
 
-  int CommInitRank(NcclComm* comm, int ranks, NcclId id, int rank) {
+  int CommInitRank(NcclComm* comm, int ranks, NcclId id, int rank,
+                   const NcclConfig& config) {
     const Lock lock(mutex_);
     const int result = Enter("comm_init_rank", " " + std::to_string(rank));
     if (result != 0) return result;
+    Require(config.size == 24 && config.magic == 0xcafebeef &&
+                config.version == 21400 && config.blocking == 0,
+            "another configuration than that of NCCL 2.14");
     Require(in_group_, "a communicator is made outside of a group");
     Require(rank >= 0 && rank < ranks, "a rank that is none");
     comms_.push_back(std::make_unique<ncclComm>(
         ncclComm{id.bytes[3], rank, ranks, nullptr}));
     *comm = comms_.back().get();
     cuda_.CreateEvent(/*timed=*/false, &(*comm)->made_on);
-    return 0;
+    return kNcclInProgress;
   }
 
   int CommAbort(NcclComm comm) {
@@ -168,9 +183,28 @@ class FakeNccl {
   }
 
   int GetAsyncError(NcclComm comm, int* error) {
-    const Lock lock(mutex_);
-    Require(!comm->aborted, "an aborted communicator is used");
-    *error = async_error_;
+    std::vector<Addend> launches;
+    {
+      const Lock lock(mutex_);
+      Require(!comm->aborted, "an aborted communicator is used");
+      *error = async_error_;
+      if (comm->looks == 0) return 0;
+      *error = kNcclInProgress;
+      const auto connected =
+          std::count_if(comms_.begin(), comms_.end(), [&](const auto& other) {
+            return other->id == comm->id && !other->aborted;
+          });
+      if (hangs_ || connected < comm->ranks || --comm->looks > 0) return 0;
+      *error = kNcclSuccess;
+      const auto mine = [&](const Addend& addend) {
+        return addend.comm == comm;
+      };
+      std::copy_if(begun_.begin(), begun_.end(), std::back_inserter(launches),
+                   mine);
+      begun_.erase(std::remove_if(begun_.begin(), begun_.end(), mine),
+                   begun_.end());
+    }
+    for (const Addend& addend : launches) LaunchKernel(addend);
     return 0;
   }
 
@@ -190,33 +224,37 @@ class FakeNccl {
     Require(in_group_, "all_reduce outside of a group");
     Require(addend.operation == kNcclSum, "an operation that is no sum");
     Require(!addend.comm->aborted, "an aborted communicator is used");
+    Require(addend.comm->looks == 0,
+            "a communicator is used before it is ready");
     Require(gpu_of_.count(addend.stream) == 1, "an unknown stream");
     group_.push_back(addend);
-    return 0;
+    return kNcclInProgress;
   }
 
   int GroupEnd() {
-    std::vector<Addend> group;
+    const Lock lock(mutex_);
+    Require(in_group_, "a group ends that did not begin");
+    in_group_ = false;
+    const std::vector<Addend> group = std::exchange(group_, {});
+    const int result = Enter("group_end");
+    if (result != 0) return result;
+    for (const Addend& addend : group) {
+      addend.comm->looks = 2;
+      begun_.push_back(addend);
+    }
+    return kNcclInProgress;
+  }
+
+  void LaunchKernel(const Addend& addend) {
+    cuda_.SetDevice(gpu_of_[addend.stream]);
+    // Notes it if the communicator is another GPU's.
+    cuda_.RecordEvent(addend.comm->made_on, addend.stream);
+    std::pair<int, int> round;
     {
       const Lock lock(mutex_);
-      Require(in_group_, "a group ends that did not begin");
-      in_group_ = false;
-      group = std::exchange(group_, {});
-      const int result = Enter("group_end");
-      if (result != 0) return result;
+      round = {addend.comm->id, addend.comm->calls++};
     }
-    for (const Addend& addend : group) {
-      cuda_.SetDevice(gpu_of_[addend.stream]);
-      // Notes it if the communicator is another GPU's.
-      cuda_.RecordEvent(addend.comm->made_on, addend.stream);
-      std::pair<int, int> round;
-      {
-        const Lock lock(mutex_);
-        round = {addend.comm->id, addend.comm->calls++};
-      }
-      cuda_.LaunchKernel(addend.stream, [=] { Kernel(addend, round); });
-    }
-    return 0;
+    cuda_.LaunchKernel(addend.stream, [=] { Kernel(addend, round); });
   }
 
   void Kernel(const Addend& addend, std::pair<int, int> number) {
@@ -275,9 +313,11 @@ class FakeNccl {
   std::condition_variable changed_;
   int ids_ = 0;
   bool in_group_ = false;
+  bool hangs_ = false;
   int async_error_ = 0;
   std::map<CudaStreamHandle, int> gpu_of_;
   std::vector<Addend> group_;
+  std::vector<Addend> begun_;  // by groups that have ended
   std::vector<std::unique_ptr<ncclComm>> comms_;
   std::map<std::pair<int, int>, Round> rounds_;  // by id and number
   std::map<std::string, int> fail_next_;

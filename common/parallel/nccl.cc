@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdlib>
 #include <map>
 #include <memory>
@@ -18,6 +19,10 @@
 
 namespace d2l {
 namespace {
+
+bool IsError(int result) {
+  return result != kNcclSuccess && result != kNcclInProgress;
+}
 
 int NcclType(DType dtype) {
   switch (dtype) {
@@ -60,31 +65,47 @@ class Watch {
 
   NcclGroup& GroupOf(const std::vector<CudaStream*>& streams,
                      const std::optional<NcclRanks>& ranks) {
-    const MutexLock lock(mutex_);
-    const auto found = groups_.find(streams);
-    if (found != groups_.end()) return *found->second;
+    Slot& slot = SlotOf(streams);
+    const MutexLock making(slot.mutex);
+    if (slot.group != nullptr) return *slot.group;
     const absl::StatusOr<const NcclLibrary*> nccl = Nccl();
     if (!nccl.ok()) {
       throw std::runtime_error(std::string(nccl.status().message()));
     }
-    NcclGroup& group = *groups_
-                            .emplace(streams, std::make_unique<NcclGroup>(
-                                                  **nccl, streams, ranks))
-                            .first->second;
+    slot.group = std::make_unique<NcclGroup>(**nccl, streams, ranks);
+    const MutexLock lock(mutex_);
+    made_.push_back(slot.group.get());
     if (!thread_.joinable()) {
       thread_ = std::thread([this] { Run(); });
       // Before the streams end, which came first.
       std::atexit([] { Get().Stop(); });
     }
-    return group;
+    return *slot.group;
   }
 
  private:
-  void Run() {
+  // Its lock is held while the group is made, which waits for other processes.
+  struct Slot {
+    Mutex mutex;
+    std::unique_ptr<NcclGroup> group ABSL_GUARDED_BY(mutex);
+  };
+
+  Slot& SlotOf(const std::vector<CudaStream*>& streams) {
     const MutexLock lock(mutex_);
-    while (!stopped_) {
-      for (const auto& [streams, group] : groups_) group->Look();
-      changed_.WaitFor(mutex_, std::chrono::milliseconds(100));
+    return slots_[streams];
+  }
+
+  void Run() {
+    for (;;) {
+      std::vector<NcclGroup*> made;
+      {
+        const MutexLock lock(mutex_);
+        if (stopped_) return;
+        made = made_;
+      }
+      for (NcclGroup* const group : made) group->Look();
+      const MutexLock lock(mutex_);
+      if (!stopped_) changed_.WaitFor(mutex_, std::chrono::milliseconds(100));
     }
   }
 
@@ -100,8 +121,8 @@ class Watch {
   Mutex mutex_;
   CondVar changed_;
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
-  std::map<std::vector<CudaStream*>, std::unique_ptr<NcclGroup>> groups_
-      ABSL_GUARDED_BY(mutex_);
+  std::map<std::vector<CudaStream*>, Slot> slots_ ABSL_GUARDED_BY(mutex_);
+  std::vector<NcclGroup*> made_ ABSL_GUARDED_BY(mutex_);
   std::thread thread_;
 };
 
@@ -129,18 +150,27 @@ NcclGroup::NcclGroup(const NcclLibrary& nccl, std::vector<CudaStream*> streams,
   });
   const int count = static_cast<int>(streams_.size());
   NcclRanks mine = ranks.value_or(NcclRanks{{}, 0, count});
-  if (!ranks) Check(nccl_.get_unique_id(&mine.id), "make an id");
+  timeout_seconds_ = mine.timeout_seconds;
+  const auto check = [&](int result, const char* what) {
+    if (result == kNcclSuccess) return;
+    throw std::runtime_error(
+        absl::StrFormat("[nccl] NCCL cannot %s: %s", what, Text(result)));
+  };
+  if (!ranks) check(nccl_.get_unique_id(&mine.id), "make an id");
   const MutexLock lock(mutex_);
   comms_.resize(streams_.size());
   // Each waits for all the others.
   int result = nccl_.group_start();
-  for (int i = 0; i < count && result == kNcclSuccess; ++i) {
+  for (int i = 0; i < count && !IsError(result); ++i) {
     streams_[i]->gpu().MakeCurrent();
-    result =
-        nccl_.comm_init_rank(&comms_[i], mine.all, mine.id, mine.first + i);
+    NcclConfig config;
+    result = nccl_.comm_init_rank_config(&comms_[i], mine.all, mine.id,
+                                         mine.first + i, &config);
   }
   const int ended = nccl_.group_end();
-  Check(result != kNcclSuccess ? result : ended, "connect the GPUs");
+  result = Await(IsError(result) ? result : ended);
+  if (result != kNcclSuccess) GiveUp(result);
+  check(result, "connect the GPUs");
 }
 
 std::vector<NcclGroup::Sum> NcclGroup::AllReduce(
@@ -155,8 +185,14 @@ std::vector<NcclGroup::Sum> NcclGroup::AllReduce(
   call.streams.resize(streams_.size());
   call.reporters.resize(streams_.size());
   call.sums.resize(streams_.size());
+  Outstanding outstanding;
+  if (std::isfinite(timeout_seconds_)) {
+    for (CudaStream* const stream : streams_) {
+      outstanding.reached.push_back(stream->Record());
+    }
+  }
   Launch(0, call);
-  Outstanding outstanding = {std::move(call.reporters), {}};
+  outstanding.reporters = std::move(call.reporters);
   for (std::size_t i = 0; i < streams_.size(); ++i) {
     call.sums[i].done = streams_[i]->Record();
     outstanding.done.push_back(call.sums[i].done);
@@ -195,13 +231,19 @@ void NcclGroup::Enqueue(Call& call) {
   call.error = failed_;
   if (!failed_.empty()) return;
   int result = nccl_.group_start();
-  for (std::size_t i = 0; i < comms_.size() && result == kNcclSuccess; ++i) {
+  for (std::size_t i = 0; i < comms_.size() && !IsError(result); ++i) {
     result = nccl_.all_reduce(call.data[i], call.data[i], call.numel,
                               call.dtype, kNcclSum, comms_[i], call.streams[i]);
   }
   const int ended = nccl_.group_end();
-  if (result == kNcclSuccess) result = ended;
-  if (result != kNcclSuccess) call.error = Text(result);
+  if (!IsError(result)) result = ended;
+  if (IsError(result)) {
+    call.error = absl::StrCat("NCCL: ", Text(result));
+    return;
+  }
+  result = Await(result);
+  if (result != kNcclSuccess) GiveUp(result);
+  call.error = failed_;
 }
 
 void NcclGroup::Look() {
@@ -213,29 +255,54 @@ void NcclGroup::Look() {
     outstanding_.pop_front();
   }
   if (outstanding_.empty() || !failed_.empty()) return;
+  const int error = State();
+  if (IsError(error)) return GiveUp(error);
+  Outstanding& oldest = outstanding_.front();
+  if (!std::all_of(oldest.reached.begin(), oldest.reached.end(), done)) return;
+  if (!oldest.since) oldest.since.emplace();
+  if (oldest.since->Seconds() > timeout_seconds_) GiveUp(kNcclInProgress);
+}
+
+int NcclGroup::State() {
+  int state = kNcclSuccess;
   for (const NcclComm comm : comms_) {
     int error = kNcclSuccess;
     const int result = nccl_.comm_get_async_error(comm, &error);
     if (result != kNcclSuccess) error = result;
-    if (error == kNcclSuccess || error == kNcclInProgress) continue;
-    failed_ = absl::StrCat(Text(error), "; start the program again");
-    // Before its kernels end.
+    if (IsError(error)) return error;
+    if (error == kNcclInProgress) state = error;
+  }
+  return state;
+}
+
+int NcclGroup::Await(int result) {
+  const Timer timer;
+  while (result == kNcclInProgress && timer.Seconds() <= timeout_seconds_) {
+    std::this_thread::yield();
+    result = State();
+  }
+  return result;
+}
+
+void NcclGroup::GiveUp(int error) {
+  failed_ = absl::StrCat("NCCL: ", Text(error), "; start the program again");
+  // Before its kernels end.
+  if (!outstanding_.empty()) {
     for (const ErrorReporter& to : outstanding_.front().reporters) {
       ReportFromHost(to, DeviceError::kNccl, 0, error);
     }
-    for (const NcclComm each : comms_) nccl_.comm_abort(each);
-    return;
   }
+  for (const NcclComm comm : comms_) {
+    if (comm != nullptr) nccl_.comm_abort(comm);
+  }
+  comms_.clear();
 }
 
 std::string NcclGroup::Text(int result) const {
-  return absl::StrCat("NCCL: ", nccl_.get_error_string(result));
-}
-
-void NcclGroup::Check(int result, const char* what) const {
-  if (result == kNcclSuccess) return;
-  throw std::runtime_error(absl::StrFormat("[nccl] NCCL cannot %s: %s", what,
-                                           nccl_.get_error_string(result)));
+  return result == kNcclInProgress
+             ? absl::StrFormat("another process has not answered for %g s",
+                               timeout_seconds_)
+             : nccl_.get_error_string(result);
 }
 
 NcclGroup& NcclGroupOf(const std::vector<CudaStream*>& streams,

@@ -18,7 +18,10 @@
 // takes no work, the operation has failed on every stream (AsyncError). NCCL
 // finds other errors later, as that another process is gone, and its kernels
 // then wait for ever: Look ends them, and the oldest operation that is not done
-// fails on every stream, with NCCL's error. From then on every call fails.
+// fails on every stream, with NCCL's error. So it is if another process is
+// there and does not answer for NcclRanks::timeout_seconds, after the streams
+// have reached the operation; the constructor and AllReduce wait no longer than
+// that either. From then on every call fails.
 //
 // Thread-safe. A group lives as long as its streams and what was enqueued.
 
@@ -35,6 +38,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/types/span.h"
 #include "common/base/mutex.h"
+#include "common/base/timer.h"
 #include "common/device/cuda/cuda_stream.h"
 #include "common/device/cuda/error_record.h"
 #include "common/device/event.h"
@@ -60,8 +64,8 @@ class NcclGroup {
                              absl::Span<void* const> data, std::int64_t numel,
                              DType dtype);
 
-  // Whether NCCL has found an error since. Called every 100 ms for the groups
-  // of NcclGroupOf.
+  // Whether NCCL has found an error since, or waits too long. Called every 100
+  // ms for the groups of NcclGroupOf.
   void Look();
 
  private:
@@ -70,18 +74,25 @@ class NcclGroup {
   struct Outstanding {
     std::vector<ErrorReporter> reporters;
     std::vector<Event> done;
+    std::vector<Event> reached;       // the streams have come to it
+    std::optional<Timer> since = {};  // they had when Look last saw it
   };
 
   // Begins the operation on the streams from order_[begun] on.
   void Launch(std::size_t begun, Call& call);
   // Within the launches on all streams.
   void Enqueue(Call& call);
+  // What NCCL does in the background: its error, if there is one.
+  int State() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Waits for that, after a call with this result. kNcclInProgress: too long.
+  int Await(int result) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Fails what is under way, and ends it.
+  void GiveUp(int error) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::string Text(int result) const;
-  // Throws std::runtime_error unless NCCL succeeded.
-  void Check(int result, const char* what) const;
 
   const NcclLibrary& nccl_;
   const std::vector<CudaStream*> streams_;
+  double timeout_seconds_;
   std::vector<std::size_t> order_;  // of the ranks: rising GPUs
 
   Mutex mutex_;
@@ -91,7 +102,8 @@ class NcclGroup {
 };
 
 // The group of these streams, in this order, made by the first call, with these
-// ranks, and kept. Throws std::runtime_error if there is no NCCL.
+// ranks, and kept. Other groups are made and used meanwhile. Throws
+// std::runtime_error if there is no NCCL.
 NcclGroup& NcclGroupOf(const std::vector<CudaStream*>& streams,
                        const std::optional<NcclRanks>& ranks = std::nullopt);
 

@@ -4,9 +4,11 @@
 #include <cstdint>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
+#include "common/base/source_location.h"
 #include "common/device/cuda/cuda_stream.h"
 #include "common/device/cuda/fake_backend.h"
 #include "common/device/device.h"
@@ -18,6 +20,7 @@
 #include "common/parallel/collective.h"
 #include "common/parallel/data_parallel.h"
 #include "common/parallel/fake_nccl.h"
+#include "common/parallel/nccl_library.h"
 #include "common/parallel/schedule.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -145,6 +148,23 @@ TEST(AllReduceByNccl, TrainsAsASchedule) {
   }
   EXPECT_EQ(weights[0], weights[1]);
   EXPECT_THAT(Nccl().TakeCalls(), testing::Contains("group_end").Times(10));
+}
+
+// Each waits for the other one to come, as two processes do.
+TEST(AllReduceByNccl, GroupsAreMadeBesideEachOther) {
+  NcclRanks first = {{}, 0, 2, /*timeout_seconds=*/20};
+  EXPECT_EQ(Nccl().library().get_unique_id(&first.id), 0);
+  const NcclRanks second = {first.id, 1, 2, 20};
+  const std::vector<Tensor> x = {Ones({3}, kFirst), Full({3}, 4, kSecond)};
+  const auto add = [&](int i, const NcclRanks& ranks) {
+    AllReduceByNccl({x[i]}, SourceLocation::Current(), ranks).Wait();
+  };
+  std::thread process([&] { add(1, second); });
+  add(0, first);
+  process.join();
+  for (const Tensor& sum : x) {
+    EXPECT_EQ(ToVector<float>(sum), std::vector<float>(3, 5));
+  }
 }
 
 TEST(AllReduceByNccl, RefusesDevicesThatItCannotUse) {

@@ -14,8 +14,7 @@
 namespace d2l {
 namespace {
 
-// 2.9.0. Before it, versions were numbered in another way.
-constexpr int kLeastVersion = 20900;
+constexpr int kLeastVersion = 21400;  // 2.14.0
 
 constexpr char kWhatToDo[] =
     "Install NVIDIA's package (sudo apt-get install libnccl2, from the "
@@ -31,7 +30,7 @@ bool Find(void* library, const char* name, Function* function) {
 
 // "2.32.3"
 std::string VersionText(int version) {
-  if (version < kLeastVersion) {
+  if (version < 10000) {  // before 2.9
     return absl::StrFormat("%d.%d.%d", version / 1000, version / 100 % 10,
                            version % 100);
   }
@@ -60,7 +59,7 @@ absl::StatusOr<NcclLibrary> LoadNccl(const std::string& name) {
   const bool complete =
       Find(library, "ncclGetVersion", &nccl.get_version) &&
       Find(library, "ncclGetUniqueId", &nccl.get_unique_id) &&
-      Find(library, "ncclCommInitRank", &nccl.comm_init_rank) &&
+      Find(library, "ncclCommInitRankConfig", &nccl.comm_init_rank_config) &&
       Find(library, "ncclCommAbort", &nccl.comm_abort) &&
       Find(library, "ncclCommGetAsyncError", &nccl.comm_get_async_error) &&
       Find(library, "ncclAllReduce", &nccl.all_reduce) &&

@@ -4,7 +4,8 @@
 //   if (!nccl.ok()) std::cerr << nccl.status().message() << "\n";
 //
 // Neither its headers nor the library are needed to build: the types below are
-// those of its C interface, which is the same from 2.9 on. Thread-safe. A
+// those of its C interface, which is the same from 2.14 on, the first with
+// calls that do not block. Thread-safe. A
 // library that is loaded stays.
 
 #ifndef D2L_COMMON_PARALLEL_NCCL_LIBRARY_H_
@@ -12,6 +13,7 @@
 
 #include <array>
 #include <cstddef>
+#include <limits>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -35,6 +37,16 @@ struct NcclRanks {
   NcclId id;  // made by one process (NcclLibrary::get_unique_id)
   int first;
   int all;
+  // How long another process may not answer.
+  double timeout_seconds = std::numeric_limits<double>::infinity();
+};
+
+// ncclConfig_t of 2.14. Newer versions take the rest to be their defaults.
+struct NcclConfig {
+  std::size_t size = sizeof(NcclConfig);
+  unsigned int magic = 0xcafebeef;
+  unsigned int version = 21400;
+  int blocking = 0;
 };
 
 // Codes of NCCL's, which do not change.
@@ -50,7 +62,8 @@ inline constexpr int kNcclSum = 0;
 struct NcclLibrary {
   int (*get_version)(int* version);
   int (*get_unique_id)(NcclId* id);
-  int (*comm_init_rank)(NcclComm* comm, int ranks, NcclId id, int rank);
+  int (*comm_init_rank_config)(NcclComm* comm, int ranks, NcclId id, int rank,
+                               NcclConfig* config);
   int (*comm_abort)(NcclComm comm);
   int (*comm_get_async_error)(NcclComm comm, int* error);
   int (*all_reduce)(const void* send, void* receive, std::size_t count,
@@ -62,7 +75,7 @@ struct NcclLibrary {
 };
 
 // NotFound, with what to install, if there is no such library;
-// FailedPrecondition if it cannot be used, or is older than 2.9.
+// FailedPrecondition if it cannot be used, or is older than 2.14.
 absl::StatusOr<NcclLibrary> LoadNccl(const std::string& name = "libnccl.so.2");
 
 // The library of this program: of the first call that finds one.

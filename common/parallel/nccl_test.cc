@@ -1,6 +1,7 @@
 #include "common/parallel/nccl.h"
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <random>
@@ -10,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/base/timer.h"
 #include "common/device/backend.h"
 #include "common/device/cuda/cuda_gpu.h"
 #include "common/device/cuda/cuda_stream.h"
@@ -192,14 +194,78 @@ TEST_F(NcclTest, RanksOfTwoProcesses) {
   NcclRanks first = {{}, 0, 3};
   EXPECT_EQ(nccl_.library().get_unique_id(&first.id), 0);
   const NcclRanks rest = {first.id, 1, 3};
+  std::unique_ptr<NcclGroup> other;
+  std::thread process([&] {
+    other = std::make_unique<NcclGroup>(
+        nccl_.library(),
+        std::vector<CudaStream*>{streams_[1].get(), streams_[2].get()}, rest);
+  });
   NcclGroup one(nccl_.library(), {streams_[0].get()}, first);
-  NcclGroup two(nccl_.library(), {streams_[1].get(), streams_[2].get()}, rest);
+  process.join();
+  NcclGroup& two = *other;
   const std::vector<void*> data = Upload<float>({{1, 10}, {2, 20}, {4, 40}});
   two.AllReduce(Labels(2), {data[1], data[2]}, 2, DType::kFloat32);
   one.AllReduce(Labels(1), {data[0]}, 2, DType::kFloat32);
   for (int i = 0; i < 3; ++i) {
     EXPECT_THAT(Download<float>(i, data[i], 2), ElementsAre(7, 70));
   }
+}
+
+// The other process is stopped.
+TEST_F(NcclTest, AProcessThatDoesNotConnectIsGivenUp) {
+  NcclRanks first = {{}, 0, 2, /*timeout_seconds=*/0.05};
+  EXPECT_EQ(nccl_.library().get_unique_id(&first.id), 0);
+  EXPECT_EQ(
+      ErrorOf([&] { NcclGroup(nccl_.library(), {streams_[0].get()}, first); }),
+      "[nccl] NCCL cannot connect the GPUs: another process has not "
+      "answered for 0.05 s");
+  EXPECT_EQ(nccl_.TakeCalls().back(), "comm_abort");
+}
+
+TEST_F(NcclTest, AProcessThatDoesNotAnswerACallIsGivenUp) {
+  NcclRanks all = {{}, 0, 2, /*timeout_seconds=*/0.05};
+  EXPECT_EQ(nccl_.library().get_unique_id(&all.id), 0);
+  NcclGroup group(nccl_.library(), Streams(2), all);
+  const std::vector<void*> data = Upload<float>({{1}, {2}});
+  for (const auto& stream : streams_) stream->Synchronize();
+  nccl_.Hang();
+  const auto add = [&] {
+    group.AllReduce(Labels(2), data, 1, DType::kFloat32);
+  };
+  EXPECT_THAT(ErrorOf(add), HasSubstr("another process has not answered for "
+                                      "0.05 s; start the program again"));
+  EXPECT_THAT(ErrorOf(add), HasSubstr("start the program again"));
+}
+
+TEST_F(NcclTest, AProcessThatDoesNotAddIsGivenUp) {
+  NcclRanks mine = {{}, 0, 2, /*timeout_seconds=*/0.05};
+  EXPECT_EQ(nccl_.library().get_unique_id(&mine.id), 0);
+  const NcclRanks others = {mine.id, 1, 2};
+  std::thread process(
+      [&] { NcclGroup(nccl_.library(), {streams_[1].get()}, others); });
+  NcclGroup group(nccl_.library(), {streams_[0].get()}, mine);
+  process.join();
+  const std::vector<void*> data = Upload<float>({{1}});
+  streams_[0]->Synchronize();
+  nccl_.TakeCalls();
+  const auto look_for = [&](double seconds) {
+    std::vector<std::string> calls;
+    for (const Timer timer; calls.empty() && timer.Seconds() < seconds;) {
+      group.Look();
+      calls = nccl_.TakeCalls();
+    }
+    return calls;
+  };
+  const std::function<void()> go_on = streams_[0]->Stall();
+  group.AllReduce(Labels(1), data, 1, DType::kFloat32);
+  nccl_.TakeCalls();
+  // The other one is not waited for before the stream comes to it.
+  EXPECT_THAT(look_for(0.2), IsEmpty());
+  go_on();
+  EXPECT_THAT(look_for(20), ElementsAre("comm_abort"));
+  EXPECT_THAT(ErrorOf([&] { streams_[0]->Synchronize(); }),
+              AllOf(HasSubstr("allreduce"),
+                    HasSubstr("another process has not answered in time")));
 }
 
 TEST_F(NcclTest, ThreadsMayNameTheGpusInAnyOrder) {
@@ -318,7 +384,7 @@ TEST(NcclLibrary, SaysWhatIsMissing) {
               AllOf(HasSubstr("libm.so.6 lacks a function"),
                     HasSubstr("undefined symbol: ncclGetVersion). Install")));
   EXPECT_THAT(text("common/parallel/libold_nccl.so"),
-              HasSubstr("NCCL 2.9.0 or newer is needed; "
+              HasSubstr("NCCL 2.14.0 or newer is needed; "
                         "common/parallel/libold_nccl.so is 2.8.4. Install"));
 }
 

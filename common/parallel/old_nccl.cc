@@ -7,7 +7,7 @@ int ncclGetVersion(int* version) {
   return 0;
 }
 int ncclGetUniqueId() { return 0; }
-int ncclCommInitRank() { return 0; }
+int ncclCommInitRankConfig() { return 0; }
 int ncclCommAbort() { return 0; }
 int ncclCommGetAsyncError() { return 0; }
 int ncclAllReduce() { return 0; }

@@ -24,6 +24,8 @@ const char* NcclErrorName(std::int64_t error) {
       return "a wrong call";
     case 6:
       return "another process is gone, or the network";
+    case 7:
+      return "another process has not answered in time";
     case 8:
       return "a timeout";
     default:
