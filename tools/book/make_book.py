@@ -16,11 +16,11 @@ import json
 import os
 import platform
 import re
-import selectors
 import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 import results
@@ -132,55 +132,58 @@ def run_python(lesson, options):
         found["cells"] += answers[1:]
         cells = cells[len(answers[1:]):]
         if cells:  # the interpreter ended, or hangs, in the first of these
-            found["cells"].append({"id": cells[0]["id"], "printed": "", "error": error})
+            found["cells"].append({"id": cells[0]["id"], "error": error})
             cells = cells[1:] if answers else []
     lesson["pytorch"] = results.fit(found, results.LESSON["pytorch"])
 
 
 def ask_python(command, cells, limit):
     """([its lines], why there are no more)."""
-    with tempfile.TemporaryFile() as errors:  # a pipe that nobody reads would fill
-        answers, error, code = talk(command, cells, limit, errors)
+    patience = limit + 60  # a call of a library may not return
+    answers, stopped = [], ""
+    # Files, as a pipe that nobody reads would fill.
+    with tempfile.TemporaryFile("w+") as order, tempfile.TemporaryFile() as errors:
+        json.dump({"cells": cells, "limit": limit}, order)
+        order.seek(0)
+        try:
+            process = subprocess.Popen(command, stdin=order, stdout=subprocess.PIPE,
+                                       stderr=errors)
+        except OSError as error:
+            return [], str(error)
+
+        def stop():
+            nonlocal stopped
+            stopped = f"Stopped after {patience:g} s without an answer."
+            process.kill()
+
+        try:
+            line = b"{"
+            while line:
+                if 0 < len(answers) <= len(cells):
+                    print(f"      {cells[len(answers) - 1]['id']} ...", end=" ", flush=True)
+                started = time.monotonic()
+                timer = threading.Timer(patience, stop)
+                timer.start()
+                try:
+                    line = process.stdout.readline()
+                finally:
+                    timer.cancel()
+                if not line.endswith(b"}\n"):
+                    continue
+                answers.append(json.loads(line))
+                if len(answers) > 1:
+                    outcome = answers[-1]["stopped"] and "stopped" or answers[-1]["error"]
+                    say(f"{time.monotonic() - started:.1f} s {outcome}".rstrip())
+        finally:
+            process.kill()
+            process.stdout.close()
+            code = process.wait()
         errors.seek(0)
         lines = errors.read().decode(errors="replace").strip().splitlines()
-    return answers, error or (lines or [f"It ended with code {code}."])[-1]
-
-
-def talk(command, cells, limit, errors):
-    """([its lines], why it was stopped or "", its exit code)."""
-    read, write = os.pipe()
-    try:
-        process = subprocess.Popen([*command, str(write)], stdin=subprocess.PIPE,
-                                   stdout=subprocess.DEVNULL, stderr=errors,
-                                   pass_fds=[write])
-    except OSError as error:
-        os.close(read)
-        return [], str(error), None
-    finally:
-        os.close(write)
-    try:
-        process.stdin.write(json.dumps({"cells": cells, "limit": limit}).encode())
-        process.stdin.close()
-    except BrokenPipeError:
-        pass
-    text, error = b"", ""
-    with selectors.DefaultSelector() as selector:
-        selector.register(read, selectors.EVENT_READ)
-        while True:
-            # A cell stops itself after `limit`, unless a call of a library does not
-            # return; the first line takes an import of PyTorch.
-            if not selector.select(2 * limit + 60):
-                error = f"Stopped after {2 * limit + 60:g} s without an answer."
-                process.kill()
-                break
-            part = os.read(read, 1 << 16)
-            if not part:
-                break
-            text += part
-    os.close(read)
-    code = process.wait()
-    answers = [json.loads(line) for line in text.splitlines() if line.endswith(b"}")]
-    return answers, error, code
+    error = stopped or (lines or [f"It ended with code {code}."])[-1]
+    if len(answers) <= len(cells):
+        say(error)
+    return answers, error
 
 
 def counts(lesson):
@@ -218,11 +221,9 @@ def run_all(options, out, run):
                 run_timelines(lesson, options, out)
                 say(f"{time.monotonic() - started:.0f} s: {len(lesson['timelines'])}")
             if options.python:
-                started = begin(f"{name}, PyTorch")
+                begin(f"{name}, PyTorch")
+                say("")
                 run_python(lesson, options)
-                errors = sum(bool(one["error"]) for one in lesson["pytorch"]["cells"])
-                say(f"{time.monotonic() - started:.0f} s: "
-                    f"{len(lesson['pytorch']['cells'])} cells, {errors} with an error")
         for lesson in run["lessons"]:
             if lesson["lesson"] == name:
                 lesson.update(timelines=first["timelines"], pytorch=first["pytorch"])
@@ -246,7 +247,8 @@ def read_options():
     parser.add_argument("--python", metavar="PROGRAM",
                         help="an interpreter with PyTorch, to run the course's own cells")
     parser.add_argument("--limit", type=float, default=60, metavar="SECONDS",
-                        help="for each of these cells; 60 is the default")
+                        help="for each of these cells; 60 is the default, and for a CPU "
+                        "some of them need 600")
     parser.add_argument("--devices", help="for the lessons, as cpu:0,cpu:1")
     parser.add_argument("--no_timelines", action="store_true",
                         help="leave out the recordings, a third of the time")

@@ -173,7 +173,7 @@ class Program(unittest.TestCase):
             script = os.path.join(folder, "much.py")
             with open(script, "w", encoding="utf-8") as file:
                 file.write("import os, sys\nsys.stderr.write('warning\\n' * 50_000)\n"
-                           "os.write(int(sys.argv[1]), b'{\"version\": \"9\"}\\n')\n"
+                           "print('{\"version\": \"9\"}', flush=True)\n"
                            "sys.exit('the end')\n")
             self.assertEqual(make_book.ask_python([sys.executable, script], [], 1),
                              ([{"version": "9"}], "the end"))
@@ -198,10 +198,8 @@ class Program(unittest.TestCase):
             self.assertEqual([one["lang"] for one in run["lessons"]], ["en"])
 
     def test_the_runner_is_like_a_notebook(self):
-        # With modules of the same names in place of PyTorch and NumPy.
+        # With a module of the same name in place of PyTorch.
         with tempfile.TemporaryDirectory() as folder:
-            with open(os.path.join(folder, "numpy.py"), "w", encoding="utf-8"):
-                pass
             with open(os.path.join(folder, "torch.py"), "w", encoding="utf-8") as file:
                 file.write("from unittest.mock import MagicMock\nimport sys\n"
                            "class Fake(MagicMock): pass\nm = Fake()\nm.__version__ = '9'\n"
@@ -212,7 +210,8 @@ class Program(unittest.TestCase):
                      {"id": "b", "python": "!ls"},
                      {"id": "c", "python": "n.nothing"},
                      {"id": "d", "python": "while True: pass"},
-                     {"id": "e", "python": "print('cuda:1', n)"}]
+                     {"id": "e", "python": "print('cuda:1', n)"},
+                     {"id": "f", "python": "n\nassert n == 3"}]
             os.environ["PYTHONPATH"] = folder
             try:
                 answers, _ = make_book.ask_python(
@@ -224,7 +223,9 @@ class Program(unittest.TestCase):
                           for one in answers[1:]],
                          [("x\n42\n", "", ""), ("", "", "shell"),
                           ("", "AttributeError: 'int' object has no attribute 'nothing'",
-                           ""), ("", "Stopped after 0.5 s.", ""), ("cpu 2\n", "", "cpu")])
+                           ""), ("", "", ""), ("cpu 2\n", "", "cpu"),
+                          ("", "AssertionError: assert n == 3", "")])
+        self.assertEqual([one["stopped"] for one in answers[1:]], [0, 0, 0, 0.5, 0, 0])
 
 
 @unittest.skipUnless(HAS_PACKAGES, "needs third_party/book-packages.txt")

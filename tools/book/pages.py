@@ -17,6 +17,7 @@ import results
 from words import CHINESE
 
 HERE = os.path.dirname(os.path.realpath(__file__))
+UNITS = {"sec": 1, "s": 1, "ms": 1e-3, "us": 1e-6}
 LANGUAGES = {"en": "English", "zh": "中文"}
 STYLES = {"light": "xcode", "dark": "github-dark"}
 SVG = "http://www.w3.org/2000/svg"
@@ -160,9 +161,10 @@ def exercises(text):
 
 
 def timed_lines(printed):
-    """{label: seconds} of lines as "Run on GPU1 time: 1.2626 sec"."""
-    return {label.strip(): float(seconds) for label, seconds in re.findall(
-        r"(?m)^(.*?)(?:\s*\btime)?:\s*(\d+(?:\.\d+)?) sec\s*$", printed)}
+    """{label: seconds} of lines as "Run on GPU1 time: 1.2626 sec", and as a profiler's
+    "Self CPU time total: 2.533s"."""
+    return {label.strip(): float(value) * UNITS[unit] for label, value, unit in re.findall(
+        r"(?m)^(.*?)(?:\s*\btime)?:\s*(\d+(?:\.\d+)?) ?(sec|s|ms|us)\s*$", printed)}
 
 
 class Book:

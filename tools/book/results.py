@@ -26,7 +26,7 @@ LESSON = {
     # Written by make_book.py, not by the lessons.
     "failure": "", "timelines": [{"id": "", "file": ""}],
     "pytorch": {"version": "", "cells": [{"id": "", "printed": "", "error": "",
-                                          "note": ""}]},
+                                          "note": "", "stopped": 0.0}]},
 }
 RUN = {"machine": "", "date": "", "lessons": [LESSON]}
 

@@ -1,8 +1,8 @@
 """Runs the course's Python cells of one lesson; an interpreter with PyTorch runs this.
 
-Reads {"cells": [{"id", "python"}], "limit": seconds} from stdin. For each cell it
-writes a line of JSON to the file descriptor in argv[1]:
-{"id", "printed", "error", "note"}; before them one with {"version"}.
+Reads {"cells": [{"id", "python"}], "limit": seconds} from stdin. Writes a line of JSON
+with the version to stdout, then one for each cell: {"id", "printed", "error", "note",
+"stopped"}. It needs PyTorch alone: not NumPy, and not the book's package d2l.
 
 As in a notebook, the cells share their names, and the value of a last expression is
 printed. Without a GPU "cuda" is the CPU, and a note says so.
@@ -17,14 +17,46 @@ import signal
 import sys
 import tempfile
 import time
+import traceback
 import types
 import warnings
 
-import numpy
 import torch
 from torch import nn
 
+try:
+    import numpy
+except ImportError:
+    numpy = None
+
 HAS_GPU = torch.cuda.is_available()
+
+# What the notebook or the text has before a cell that is a piece of it.
+BEFORE = {
+    "001/c2": """
+def fancy_func_str():
+    return '''
+def fancy_func(a, b, c, d):
+    return add(add(a, b), add(c, d))
+'''
+def evoke_str():
+    return add_str() + fancy_func_str() + 'print(fancy_func(1, 2, 3, 4))'
+""",
+    "004/queue-memory": "data_iter = [torch.randn(256, 512) for _ in range(50)]",
+    "d2l/blockers": "x = torch.ones(1, device=device)",
+    "d2l/t1-t2-t3": "x = torch.ones((1, 2), device=device)",
+    "002/two-device-graph": """
+x, y = torch.rand(64, 32, device=device), torch.rand(64, 8, device=device)
+w1, w2 = torch.rand(32, 16, device=device), torch.rand(16, 8, device=device)
+""",
+    "d2l/size-sweep": "sizes, k = [16, 64, 256], 100",
+    "003/c2": "x = torch.rand((3, 3))",
+    "003/c16": "x = torch.rand((10000, 10000))",
+    "003/c21": """
+a = [torch.rand((10, 10), device=device) for _ in range(100)]
+b = [[torch.rand((10, 10), device=device) for _ in range(100)] for _ in range(200)]
+""",
+}
 
 
 def try_gpu(i=0):
@@ -67,18 +99,34 @@ def get_net():
                          nn.Linear(128, 2)).to(try_gpu())
 
 
+class D2l:
+    """Of the book's package what needs no data set."""
+    Benchmark, Timer, torch = Benchmark, Timer, torch
+    try_gpu, try_all_gpus = staticmethod(try_gpu), staticmethod(try_all_gpus)
+
+    def __getattr__(self, name):
+        raise AttributeError(f"d2l.{name} is of the package d2l, which is not used here")
+
+
+def wait(*_, **__):
+    if HAS_GPU:
+        torch.cuda.synchronize()
+
+
 def setting():
     """The names that the cells find in their notebooks."""
-    d2l = types.SimpleNamespace(try_gpu=try_gpu, try_all_gpus=try_all_gpus, Timer=Timer,
-                                Benchmark=Benchmark, torch=torch)
     device = try_gpu()
-    x = torch.randn(1, 512, device=device)
     activity = torch.profiler.ProfilerActivity
-    return {"torch": torch, "nn": nn, "numpy": numpy, "time": time, "d2l": d2l,
-            "Benchmark": Benchmark, "get_net": get_net, "net": get_net(), "x": x,
-            "device": device, "devices": try_all_gpus(), "s": torch.ones(3).sum(),
-            "CPU": activity.CPU, "CUDA": activity.CUDA, "__name__": "__main__",
-            "sizes": [16, 64, 256], "k": 100}
+    names = {"torch": torch, "nn": nn, "time": time, "d2l": D2l(),
+             "get_net": get_net, "net": get_net(),
+             "x": torch.randn(1, 512, device=device), "s": torch.ones(3).sum(),
+             "device": device, "devices": try_all_gpus(), "__name__": "__main__",
+             "CPU": activity.CPU, "CUDA": activity.CUDA,
+             # MXNet's, in some cells of the book.
+             "np": types.SimpleNamespace(dot=torch.mm),
+             "npx": types.SimpleNamespace(waitall=wait)}
+    torch.Tensor.wait_to_read = wait
+    return dict(names, numpy=numpy) if numpy else names
 
 
 def without_gpu(python):
@@ -89,7 +137,11 @@ def without_gpu(python):
 
 def pretend():
     """Without a GPU: what waits for one has nothing to wait for."""
-    torch.cuda.synchronize = lambda device=None: None
+    def no_stream(*_, **__):
+        raise RuntimeError("a stream needs a GPU, and there is none")
+
+    torch.cuda.Stream = no_stream
+    torch.cuda.synchronize = wait
     torch.Tensor.cuda = lambda self, *args, **kwargs: self
     nn.Module.cuda = lambda self, *args, **kwargs: self
 
@@ -98,9 +150,19 @@ def on_alarm(signum, frame):
     raise TimeoutError("it took too long")
 
 
+def why(error, python):
+    """The exception, on one line."""
+    text = str(error)
+    if not text:  # as an assertion's: then the line that made it
+        places = [place.lineno for place in traceback.extract_tb(error.__traceback__)
+                  if place.filename == "cell"]
+        text = python.splitlines()[places[-1] - 1] if places else ""
+    return " ".join(f"{type(error).__name__}: {text}".split())[:400]
+
+
 def run(python, names, limit):
-    """(what it printed, its error or "")."""
-    out, error = io.StringIO(), ""
+    """(what it printed, its error or "", whether it was stopped)."""
+    out, error, stopped = io.StringIO(), "", False
     signal.setitimer(signal.ITIMER_REAL, limit)
     try:
         tree = ast.parse(python)
@@ -112,17 +174,21 @@ def run(python, names, limit):
             if value is not None:
                 print(repr(value))
     except TimeoutError:
-        error = f"Stopped after {limit:g} s."
+        stopped = True
+    except KeyboardInterrupt:
+        raise
     except BaseException as e:  # whatever the cell throws is its result
-        error = f"{type(e).__name__}: {e}".strip()[:2000]
+        error = why(e, python)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
-    return out.getvalue()[:20000], error
+    return out.getvalue()[:20000], error, stopped
 
 
 def main():
     order = json.load(sys.stdin)
-    answers = os.fdopen(int(sys.argv[1]), "w", encoding="utf-8")
+    # What libraries print is not to get between the answers.
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
 
     def answer(**fields):
         answers.write(json.dumps(fields) + "\n")
@@ -139,19 +205,23 @@ def main():
     with tempfile.TemporaryDirectory() as directory:
         os.chdir(directory)  # some cells write files
         for cell in order["cells"]:
-            python, note = cell["python"], ""
+            python, notes = cell["python"], []
             if re.match(r"\s*[!$]", python):
-                answer(id=cell["id"], printed="", error="", note="shell")
+                answer(id=cell["id"], printed="", error="", note="shell", stopped=0)
                 continue
             # A notebook's shell lines.
             python = re.sub(r"(?m)^\s*[!$].*$", "", python)
+            if re.search(r"\bnpx?\.|\bHybrid", python):
+                notes.append("mxnet")
             if not HAS_GPU:
                 if "cuda" in python or "gpu" in python:
-                    note = "cpu"
+                    notes.append("cpu")
                 python = without_gpu(python)
             names["Benchmark"] = Benchmark
-            printed, error = run(python, names, order["limit"])
-            answer(id=cell["id"], printed=printed, error=error, note=note)
+            exec(BEFORE.get(cell["id"], ""), names)
+            printed, error, stopped = run(python, names, order["limit"])
+            answer(id=cell["id"], printed=printed, error=error, note=" ".join(notes),
+                   stopped=order["limit"] if stopped else 0)
         os.chdir("/")
 
 

@@ -36,6 +36,9 @@ CHINESE = {
     "Show all answers": "显示所有答案",
     "Show what happened": "显示结果",
     "Skip to the text": "跳到正文",
+    "Stopped after {} s. This gives it longer:": "{} 秒后被中止。给它更长的时间：",
+    "Written for MXNet: run with what PyTorch has in its place.":
+        "为 MXNet 编写：用 PyTorch 中的对应功能运行。",
     "The cell stopped:": "单元中止：",
     "The chapter of Dive into Deep Learning as lessons that measure what they say. Each "
     "page shows what this machine said when the book was made.":
