@@ -15,6 +15,10 @@ addEventListener("DOMContentLoaded", () => {
     for (const button of article.querySelectorAll(".choices button")) {
       button.setAttribute("aria-pressed", String(button === chosen));
     }
+    // The prediction again, beside what answers it.
+    const mine = article.querySelector(".prediction span");
+    mine.hidden = !chosen || chosen.classList.contains("plain");
+    if (chosen) mine.querySelector("b").textContent = chosen.textContent;
     if (!all) return;
     const hidden = articles.some((one) => one.classList.contains("hidden-answer"));
     all.textContent = hidden ? words.show : words.hide;

@@ -292,6 +292,10 @@ def main():
             runs = [results.read_run(user_path(name)) for name in names]
             book.write_comparison(runs, [os.path.basename(name) for name in names],
                                   options.languages)
+            own = os.path.join(out, "results.json")
+            if os.path.exists(own):  # a book, whose index names the comparison now
+                book.write_all(results.read_run(own), options.languages,
+                               os.path.join(out, "drawings"))
             first = "compare"
         else:
             # Before anything runs.

@@ -164,7 +164,7 @@ def timed_lines(printed):
     """{label: seconds} of lines as "Run on GPU1 time: 1.2626 sec", and as a profiler's
     "Self CPU time total: 2.533s"."""
     return {label.strip(): float(value) * UNITS[unit] for label, value, unit in re.findall(
-        r"(?m)^(.*?)(?:\s*\btime)?:\s*(\d+(?:\.\d+)?) ?(sec|s|ms|us)\s*$", printed)}
+        r"(?m)^(.*?)(?:(?<!each)\s+time)?:\s*(\d+(?:\.\d+)?) ?(sec|s|ms|us)\s*$", printed)}
 
 
 class Book:
@@ -211,7 +211,9 @@ class Book:
                        for lesson in results.lessons_in(run, lang).values()]
             changed = results.changes(before, run, lang) if before else None
             self.render("index.html", "index", lang, run=run, lessons=lessons,
-                        before=before, changed=changed)
+                        before=before, changed=changed,
+                        compared=os.path.exists(
+                            os.path.join(self.out, page_name("compare", lang))))
             cells = [(lesson, cell) for lesson in lessons for cell in lesson["cells"]]
             places = [{"url": f"{page_name(lesson['lesson'], lang)}#{cell['slug']}",
                        "name": f"{cell['number']} {cell['title']}"} for lesson, cell in cells]

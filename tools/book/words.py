@@ -1,16 +1,20 @@
 """What the pages themselves say, in Chinese."""
 
 CHINESE = {
+    " ({})": "（{}）",
+    " (the cell ran for {})": "（本单元运行了 {}）",
+    ", exercise": "，练习",
+    "**Predict:** ": "**预测：**",
+    "**You learn:** ": "**你会学到：**",
     ": ": "：",
     "A command of the shell; it is not run.": "这是一条 shell 命令，不运行。",
     "A drawing of what this cell measured. The verdicts, and all figures, say it in words "
     "and numbers.": "本单元测量结果的图。结论和全部数据用文字和数字说明了它。",
     "All figures": "全部数据",
+    "All verdicts": "所有结论",
     "All verdicts are what they were.": "所有结论都与上次相同。",
     "Computational performance": "计算性能",
     "Contents": "目录",
-    "An exercise is a function to write; your answer is judged:":
-        "每个练习写一个函数，由程序评判你的答案：",
     "Exercise": "练习",
     "Exercises": "练习",
     "FAILS": "不成立",
@@ -31,7 +35,6 @@ CHINESE = {
         "规模或设备与上次不同，未作比较：",
     "Not run. An interpreter with PyTorch runs the course's own cell:":
         "未运行。用装有 PyTorch 的解释器可以运行教程原来的单元：",
-    "Predict:": "预测：",
     "PyTorch here": "本机的 PyTorch",
     "Show all answers": "显示所有答案",
     "Show what happened": "显示结果",
@@ -44,6 +47,11 @@ CHINESE = {
     "page shows what this machine said when the book was made.":
         "《动手学深度学习》“计算性能”一章，写成一组课程，每个论断都在机器上实测。"
         "每一页显示成书时这台机器给出的结果。",
+    "Start with chapter 1, or where you like: each cell stands for itself. Read it, choose "
+    "an answer, then see what this machine measured. That takes about five minutes a cell. "
+    "An exercise is a function to write, which is judged:":
+        "从第 1 章开始，也可以从任何一章开始：每个单元自成一体。先阅读，选一个答案，"
+        "再看这台机器测得的结果，一个单元大约五分钟。每个练习写一个函数，由程序评判：",
     "The course printed": "教程的输出",
     "The course, Python": "教程的 Python",
     "The machine was busy: in {} of {} cells other programs used up to {} of its {} cores. "
@@ -54,22 +62,26 @@ CHINESE = {
     "The recording on a page of its own": "在单独的页面中打开时间线",
     "The sizes differ: compare verdicts and factors, not times.":
         "规模不同：请比较结论和倍数，不要比较时间。",
+    "The verdicts below answer it.": "下面的结论就是回答。",
     "There is no GPU: on the CPU.": "没有 GPU：在 CPU 上运行。",
     "There is no glossary in this checkout: chapters/glossary.md":
         "这份源码里没有术语表：chapters/glossary.md",
+    "They answer the questions: look at them when you have made your predictions.":
+        "它们就是问题的答案：先作出预测再看。",
     "This cell stopped with an error.": "本单元因错误而中止。",
     "This lesson did not run to its end.": "这一课没有运行到底。",
     "This machine did less work than the course's cell: small sizes. To compare times:":
         "本机的工作量小于教程的单元（小规模）。要比较时间：",
     "Three columns of figures": "三列数据",
     "Timeline": "时间线",
+    "To run this cell again:": "重新运行本单元：",
     "What changed since the last run": "与上次运行相比的变化",
+    "What it printed answers it.": "它的输出就是回答。",
     "What happened": "结果",
-    "You learn:": "你会学到：",
+    "You predicted:": "你的预测：",
     "Your prediction": "你的预测",
-    "cells": "个单元",
+    "{} cells, about {} minutes": "{} 个单元，约 {} 分钟",
     "claims": "论断",
-    "exercise": "练习",
     "figures": "数据",
     "interval, 95 %": "95 % 区间",
     "is": "现在",
