@@ -31,8 +31,9 @@ PHONE, DESK = (360, 740), (1200, 900)
 SITES = ("https://d2l.ai/", "https://zh.d2l.ai/", "https://pytorch.org/",
          "https://github.com/")
 
-# [text, colours, contrast] of what has less than 4.5. Texts of drawings are left out:
-# they stand on shapes.
+# [colours, [text, contrast]] of what has less than 4.5, or 3 if it is large. A text of a
+# drawing stands on its own edge, or on what was painted below it, in the colours that the
+# drawing's filter makes.
 LOW_CONTRAST = """(() => {
   const parse = (colour) => {
     const [r, g, b, a = 1] = colour.match(/[\\d.]+/g).map(Number);
@@ -51,17 +52,58 @@ LOW_CONTRAST = """(() => {
     return colour[3] === 1 ? colour.slice(0, 3)
                            : over(colour, background(element.parentElement));
   };
+  const context = new OffscreenCanvas(1, 1).getContext("2d", {willReadFrequently: true});
+  const filtered = (colour, filter) => {
+    context.filter = filter;
+    context.fillStyle = `rgb(${colour})`;
+    context.fillRect(0, 0, 1, 1);
+    return [...context.getImageData(0, 0, 1, 1).data].slice(0, 3);
+  };
+  const shapes = (svg) => svg.shapes ||= [...svg.querySelectorAll(
+      "rect, circle, ellipse, polygon, path")].filter(
+      (e) => !e.closest("defs") && getComputedStyle(e).fill !== "none").map((shape) => {
+        const style = getComputedStyle(shape);
+        const [r, g, b, a] = parse(style.fill);
+        return {shape, colour: [r, g, b, a * style.fillOpacity * style.opacity],
+                toShape: shape.getScreenCTM().inverse()};
+      });
+  const painted = (text, x, y) => shapes(text.ownerSVGElement).reduce(
+      (back, {shape, colour, toShape}) =>
+          shape.compareDocumentPosition(text) & Node.DOCUMENT_POSITION_FOLLOWING &&
+          shape.isPointInFill(new DOMPoint(x, y).matrixTransform(toShape))
+              ? over(colour, back) : back, [128, 128, 128]);  // nothing contrasts with it
+  // [[front, back]] at both ends of the element and in its middle.
+  const pairs = (element) => {
+    const style = getComputedStyle(element);
+    const svg = element.ownerSVGElement;
+    if (!svg) {
+      const back = background(element);
+      return [[over(parse(style.color), back), back]];
+    }
+    const box = element.getBoundingClientRect();
+    const hasEdge = style.stroke !== "none" && parseFloat(style.strokeWidth) >= 2 &&
+        style.paintOrder.startsWith("stroke");
+    return !box.width ? [] : [0.1, 0.5, 0.9].map((part) => {
+      const back = hasEdge ? parse(style.stroke) : painted(
+          element, box.left + part * box.width, box.top + box.height / 2);
+      const front = over(parse(style.fill), back);
+      return [front, back].map((one) => filtered(one, getComputedStyle(svg).filter));
+    });
+  };
   const found = new Map();
   const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
   while (walker.nextNode()) {
     const text = walker.currentNode.textContent.trim();
     const element = walker.currentNode.parentElement;
-    if (!text || element.closest("svg")) continue;
-    const back = background(element);
-    const front = over(parse(getComputedStyle(element).color), back);
-    const [low, high] = [luminance(front), luminance(back)].sort((a, b) => a - b);
-    const contrast = (high + 0.05) / (low + 0.05);
-    if (contrast < 4.5) found.set(`${front} on ${back}`, [text.slice(0, 40), contrast]);
+    if (!text || element.closest("svg title, svg desc")) continue;
+    const {fontSize, fontWeight} = getComputedStyle(element);
+    const size = parseFloat(fontSize) * (fontWeight >= 700 ? 24 / 18.66 : 1);
+    for (const [front, back] of pairs(element)) {
+      const [low, high] = [luminance(front), luminance(back)].sort((a, b) => a - b);
+      const contrast = (high + 0.05) / (low + 0.05);
+      if (contrast >= (size >= 24 ? 3 : 4.5)) continue;
+      found.set(`${front} on ${back}`, [text.slice(0, 40), contrast]);
+    }
   }
   return [...found];
 })()"""
