@@ -1,7 +1,9 @@
 #include "chapters/multi_gpu/processes.h"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
+#include <cstring>
 #include <iostream>
 #include <numeric>
 
@@ -110,6 +112,28 @@ std::int64_t Processes::Sum(std::int64_t mine) {
   const std::vector<std::uint64_t> all = world_->Gather(mine);
   return static_cast<std::int64_t>(
       std::accumulate(all.begin(), all.end(), std::uint64_t{0}));
+}
+
+NcclId Processes::SharedNcclId() {
+  NcclId id = {};
+  absl::Status made;
+  if (rank() == 0) {
+    const absl::StatusOr<const NcclLibrary*> nccl = Nccl();
+    made = nccl.status();
+    if (made.ok() && (*nccl)->get_unique_id(&id) != kNcclSuccess) {
+      made = absl::UnavailableError(
+          "NCCL cannot make an id; NCCL_DEBUG=INFO makes it say why.");
+    }
+  }
+  made = Agree(made);
+  if (!made.ok()) throw CommonError(std::string(made.message()));
+  std::array<std::uint64_t, sizeof(id.bytes) / sizeof(std::uint64_t)> words;
+  std::memcpy(words.data(), id.bytes.data(), sizeof(words));
+  if (several()) {
+    for (std::uint64_t& word : words) word = world_->Gather(word)[0];
+  }
+  std::memcpy(id.bytes.data(), words.data(), sizeof(words));
+  return id;
 }
 
 Dataset Processes::Part(Dataset data) const {

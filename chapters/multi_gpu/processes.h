@@ -28,6 +28,7 @@
 #include "common/nn/sgd.h"
 #include "common/ops/generator.h"
 #include "common/parallel/mpi/mpi_world.h"
+#include "common/parallel/nccl_library.h"
 
 namespace d2l {
 
@@ -61,6 +62,9 @@ class Processes {
   // Of all processes' devices.
   std::vector<GeneratorState> Gather(const std::vector<GeneratorState>& mine);
   std::int64_t Sum(std::int64_t mine);
+  // By which NCCL's ranks find each other: made by the first process. Throws
+  // CommonError if it cannot make one.
+  NcclId SharedNcclId();
   // This process's part.
   Dataset Part(Dataset data) const;
 

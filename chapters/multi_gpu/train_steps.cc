@@ -1,15 +1,11 @@
 #include "chapters/multi_gpu/train_steps.h"
 
-#include <array>
 #include <cmath>
 #include <cstdint>
-#include <cstring>
 #include <numeric>
 #include <optional>
-#include <stdexcept>
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "chapters/multi_gpu/stopping.h"
@@ -21,26 +17,6 @@
 #include "common/parallel/split_batch.h"
 
 namespace d2l {
-namespace {
-
-// The id by which NCCL's ranks find each other, made by process 0.
-NcclId SharedNcclId(MpiWorld& world) {
-  NcclId id = {};
-  const absl::StatusOr<const NcclLibrary*> nccl = Nccl();
-  if (!nccl.ok() || (*nccl)->get_unique_id(&id) != kNcclSuccess) {
-    throw std::runtime_error(
-        nccl.ok() ? "NCCL cannot make an id; NCCL_DEBUG=INFO makes it say why"
-                  : std::string(nccl.status().message()));
-  }
-  std::array<std::uint64_t, sizeof(id.bytes) / sizeof(std::uint64_t)> words;
-  std::memcpy(words.data(), id.bytes.data(), sizeof(words));
-  for (std::uint64_t& word : words) word = world.Gather(word)[0];
-  std::memcpy(id.bytes.data(), words.data(), sizeof(words));
-  return id;
-}
-
-}  // namespace
-
 DataParallelOptions OptionsOf(const TrainOptions& options,
                               Processes& processes) {
   DataParallelOptions parallel = options.parallel;
@@ -50,8 +26,8 @@ DataParallelOptions OptionsOf(const TrainOptions& options,
   parallel.processes = processes.size();
   if (parallel.allreduce == AllReduceAlgorithm::kNccl) {
     const int here = static_cast<int>(options.devices.size());
-    const NcclRanks ranks = {SharedNcclId(*processes.world()),
-                             here * processes.rank(), here * processes.size()};
+    const NcclRanks ranks = {processes.SharedNcclId(), here * processes.rank(),
+                             here * processes.size(), options.mpi_timeout_s};
     parallel.sum = [ranks](Replicas local, SourceLocation at) {
       return AllReduceByNccl(local, at, ranks);
     };

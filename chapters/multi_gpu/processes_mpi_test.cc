@@ -1,0 +1,89 @@
+// Processes, as those that mpirun started.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <iostream>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_format.h"
+#include "chapters/multi_gpu/processes.h"
+#include "common/base/child_process.h"
+#include "common/parallel/mpi/mpi_testing.h"
+#include "common/parallel/mpi/mpi_world.h"
+#include "common/parallel/nccl_library.h"
+
+namespace d2l {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+int asked = 0;  // for an id
+
+int MakeId(NcclId* id) {
+  ++asked;
+  const int seed = 7 + 100 * MpiWorld::StartedProcess();
+  for (std::size_t i = 0; i < id->bytes.size(); ++i) {
+    id->bytes[i] = static_cast<char>(seed + 31 * i);
+  }
+  return kNcclSuccess;
+}
+
+// Of one process.
+int Rank(const std::string& what) {
+  NcclLibrary nccl = {};
+  nccl.get_unique_id = &MakeId;
+  if (what == "fails") nccl.get_unique_id = [](NcclId*) { return 2; };
+  ReplaceNcclForTesting(&nccl);
+  const absl::StatusOr<std::unique_ptr<Processes>> processes =
+      Processes::Start();
+  if (!processes.ok()) return 1;
+  std::string text;
+  try {
+    const NcclId id = (*processes)->SharedNcclId();
+    const std::string bytes(id.bytes.begin(), id.bytes.end());
+    text = absl::StrFormat("asked %d times, has %016x", asked, HashOf(bytes));
+  } catch (const CommonError& error) {
+    text = absl::StrFormat("error (%s)", error.what());
+  }
+  std::cout << absl::StrFormat("%s: %s\n", (*processes)->Name(), text)
+            << std::flush;
+  return 0;
+}
+
+TEST(ProcessesTest, TheFirstMakesTheIdOfNccl) {
+  NcclId id;
+  MakeId(&id);  // that of rank 0
+  const std::string hash = absl::StrFormat(
+      "%016x", HashOf(std::string(id.bytes.begin(), id.bytes.end())));
+  const ProgramResult run = MpiRun(3, "shares");
+  EXPECT_EQ(run.exit_code, 0) << run.output;
+  EXPECT_THAT(run.output,
+              AllOf(HasSubstr("rank 0 of 3: asked 1 times, has " + hash),
+                    HasSubstr("rank 1 of 3: asked 0 times, has " + hash),
+                    HasSubstr("rank 2 of 3: asked 0 times, has " + hash)));
+}
+
+TEST(ProcessesTest, OneProcessSaysThatThereIsNoId) {
+  const ProgramResult run = MpiRun(2, "fails");
+  EXPECT_EQ(run.exit_code, 0) << run.output;
+  EXPECT_THAT(run.output,
+              AllOf(HasSubstr("rank 0 of 2: error (NCCL cannot make an id"),
+                    HasSubstr("rank 1 of 2: error ()"), Not(HasSubstr("has"))));
+}
+
+int MainOfTest(int argc, char** argv) {
+  if (const char* const what = std::getenv("D2L_RANKS")) return Rank(what);
+  testing::InitGoogleTest(&argc, argv);
+  return RUN_ALL_TESTS();
+}
+
+}  // namespace
+}  // namespace d2l
+
+int main(int argc, char** argv) { return d2l::MainOfTest(argc, argv); }
