@@ -249,8 +249,13 @@ void DataParallel::RememberVersions() {
 
 std::string DataParallel::Plan(std::int64_t samples) const {
   const std::vector<std::int64_t> sizes = ShareOf(samples).sizes;
-  std::string text = absl::StrFormat("A step with %d samples on %d devices:\n",
-                                     samples, ranks());
+  std::string text =
+      absl::StrFormat("A step with %d samples on %d devices", samples, ranks());
+  if (options_.processes > 1) {
+    absl::StrAppendFormat(&text, ", of which process %d of %d has",
+                          options_.process, options_.processes);
+  }
+  text += ":\n";
   for (std::size_t d = 0; d < devices_.size(); ++d) {
     absl::StrAppendFormat(&text, "  %s: %d samples\n", devices_[d].ToString(),
                           sizes[d]);
