@@ -1,6 +1,7 @@
 #include "chapters/multi_gpu/stopping.h"
 
 #include <signal.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,13 +15,21 @@ namespace d2l {
 namespace {
 
 std::atomic<int> stop_signal{0};
+std::atomic<int> delay_ms{0};
 
 // Written in turn, so that a signal finds one that is complete: to spoil it,
 // the other one must be replaced twice while it is written out.
 char texts[2][1000];
 std::atomic<const char*> text{texts[0]};
 
-// Only calls that are safe in a signal handler.
+// These have only calls that are safe in a signal handler.
+void WriteText(int) {
+  const char* const to_say = text;
+  if (write(STDERR_FILENO, to_say, std::strlen(to_say)) < 0) {
+    // There is nowhere to report it.
+  }
+}
+
 void OnSignal(int number) {
   if (stop_signal.exchange(number) != 0) {
     RemoveTemporaryFiles();
@@ -28,10 +37,9 @@ void OnSignal(int number) {
     raise(number);
     return;
   }
-  const char* const to_say = text;
-  if (write(STDERR_FILENO, to_say, std::strlen(to_say)) < 0) {
-    // There is nowhere to report it.
-  }
+  if (delay_ms == 0) return WriteText(0);
+  const itimerval in = {{0, 0}, {0, delay_ms * 1000}};
+  setitimer(ITIMER_REAL, &in, nullptr);
 }
 
 }  // namespace
@@ -48,6 +56,14 @@ void StopOnSignals() {
     action.sa_flags = SA_RESTART;
     sigaction(number, &action, nullptr);
   }
+}
+
+void SetStopTextDelay(int milliseconds) {
+  delay_ms = milliseconds;
+  struct sigaction action = {};
+  action.sa_handler = WriteText;
+  action.sa_flags = SA_RESTART;
+  sigaction(SIGALRM, &action, nullptr);
 }
 
 int StopSignal() { return stop_signal; }

@@ -23,6 +23,9 @@ int StopSignal();
 
 // What the first signal writes, at most 1000 bytes; "" for nothing.
 void SetStopText(const std::string& text);
+// Has it written so long afterwards instead, less than a second, if it is not
+// "" by then. For a process that speaks only if another one cannot.
+void SetStopTextDelay(int milliseconds);
 
 }  // namespace d2l
 

@@ -161,6 +161,9 @@ TEST_F(TrainMpiTest, CtrlCSavesAndGoesOnAsTheUnbrokenRun) {
   EXPECT_NE(child.Wait(), 0) << child.output;
   EXPECT_THAT(child.output, AllOf(HasSubstr("Saved after batch "),
                                   HasSubstr("  mpirun -np 2 ")));
+  // The first one, once.
+  EXPECT_THAT(child.output, HasSubstr("rank 0 of 2: asked to stop in batch "));
+  EXPECT_THAT(child.output, Not(HasSubstr("rank 1 of 2: asked to stop")));
   const absl::StatusOr<Checkpoint> left = LoadCheckpoint(file, Device());
   ASSERT_TRUE(left.ok()) << left.status();
   const std::string epochs =

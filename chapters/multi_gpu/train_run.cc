@@ -75,6 +75,7 @@ class Training {
         processes.rank() * static_cast<int>(parallel_.devices().size());
     SetFirstDeviceIndex(first);
     if (first > 0) ManualSeed(options_.seed, options_.devices[0]);
+    if (processes.rank() > 0) SetStopTextDelay(500);
     if (!processes.several()) {
       SetStopText(
           "\nStopping after the steps that were begun; once more: at once.\n");

@@ -85,7 +85,7 @@ void TrainSteps::BeginStep() {
   const std::string where =
       absl::StrFormat("batch %d of epoch %d", next.batch, next.epoch + 1);
   processes_.world()->SetDuring(where);
-  // Two, should the signal be the end of one.
+  // The second one, should the first be gone (SetStopTextDelay).
   if (processes_.rank() < 2) {
     SetStopText(absl::StrFormat(
         "\n%s: asked to stop in %s. Unless it says that it has saved there:\n"
@@ -123,6 +123,8 @@ bool TrainSteps::AskedToStop() {
     stopping_ = stopping_ || Item(stops_.front()) != 0;
     stops_.pop_front();
   }
+  // The first process is there, and says what is to be said.
+  if (stopping_ && processes_.rank() > 0) SetStopText("");
   return stopping_;
 }
 
