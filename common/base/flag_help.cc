@@ -1,10 +1,15 @@
 #include "common/base/flag_help.h"
 
+#include <algorithm>
+#include <cstddef>
+
 #include "absl/flags/commandlineflag.h"
 #include "absl/flags/reflection.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
+#include "common/base/edit_distance.h"
 #include "common/base/text.h"
 
 namespace d2l {
@@ -18,6 +23,43 @@ bool AsksForHelp(int argc, char** argv) {
     }
   }
   return false;
+}
+
+absl::Status CheckFlagNames(int argc, char** argv,
+                            const std::vector<const char*>& flags) {
+  for (int i = 1; i < argc; ++i) {
+    const absl::string_view argument = argv[i];
+    if (argument == "--") break;
+    absl::string_view name = argument;
+    if (!absl::ConsumePrefix(&name, "-") || name.empty()) continue;
+    absl::ConsumePrefix(&name, "-");
+    const std::size_t equals = name.find('=');
+    const absl::string_view value =
+        equals == absl::string_view::npos ? "" : name.substr(equals);
+    name = name.substr(0, equals);
+    const absl::CommandLineFlag* flag = absl::FindCommandLineFlag(name);
+    if (flag != nullptr) {
+      // Else its value is the next argument.
+      if (value.empty() && !flag->IsOfType<bool>()) ++i;
+      continue;
+    }
+    absl::string_view positive = name;
+    if (absl::ConsumePrefix(&positive, "no") &&
+        absl::FindCommandLineFlag(positive) != nullptr) {
+      continue;
+    }
+    const char* const nearest = *std::min_element(
+        flags.begin(), flags.end(), [&](const char* a, const char* b) {
+          return EditDistance(name, a) < EditDistance(name, b);
+        });
+    // Half of its letters may be wrong.
+    const bool near = 2 * EditDistance(name, nearest) <= name.size();
+    return absl::InvalidArgumentError(
+        absl::StrCat(argument, " asked for; there is no such flag. Say ",
+                     near ? absl::StrCat("--", nearest, value, ", or ") : "",
+                     "--help for a list of all flags."));
+  }
+  return absl::OkStatus();
 }
 
 std::string FlagHelp(const std::string& command,

@@ -167,6 +167,9 @@ absl::StatusOr<LessonOptions> ParseLessonFlags(int argc, char** argv,
     options.help = true;
     return options;
   }
+  const absl::Status named =
+      CheckFlagNames(argc, argv, {std::begin(kFlags), std::end(kFlags)});
+  if (!named.ok()) return named;
   const std::vector<char*> rest = absl::ParseCommandLine(argc, argv);
   if (rest.size() > 1) {
     return absl::InvalidArgumentError(absl::StrFormat(

@@ -729,7 +729,9 @@ INSTANTIATE_TEST_SUITE_P(
         BadFlag{"UnknownNumber",
                 {"--cell=9.29"},
                 {"--cell=9.29 asked for", "Did you mean --cell=9.2?"}},
-        BadFlag{"UnknownFlag", {"--sizes=small"}, {"sizes"}},
+        BadFlag{"UnknownFlag",
+                {"--sizes=small"},
+                {"Error: --sizes=small asked for", "Say --size=small, or"}},
         BadFlag{"NotAFlag", {"small"}, {"\"small\" is not a flag"}},
         BadFlag{
             "SvgIsAFile", {"--svg=/dev/null"}, {"Error: --svg: ", "/dev/null"}},
