@@ -19,17 +19,18 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
+#include "chapters/multi_gpu/train_devices.h"
 #include "common/base/edit_distance.h"
 #include "common/base/flag_files.h"
 #include "common/base/flag_help.h"
 #include "common/base/user_path.h"
+#include "common/device/backend.h"
 #include "common/device/device_table.h"
 #include "common/nn/init.h"
 #include "common/nn/layers.h"
 #include "common/nn/models.h"
 #include "common/ops/creation.h"
-#include "common/parallel/collective.h"
-#include "common/parallel/split_batch.h"
+#include "common/parallel/mpi/mpi_world.h"
 
 ABSL_FLAG(std::string, net, "lenet",
           "The network: lenet, resnet18, mlp (784-256-10) or linear. An image "
@@ -78,7 +79,8 @@ ABSL_FLAG(std::string, resume, "",
           "Example: --resume=lenet.safetensors");
 ABSL_FLAG(std::string, devices, "auto",
           "What to run on. auto: a GPU, or else all cores as cpu:0; with "
-          "--num_gpus=4, four GPUs, or else cpu:0 to cpu:3.\n"
+          "--num_gpus=4, four GPUs, or else cpu:0 to cpu:3. Each process of a "
+          "machine takes GPUs of its own.\n"
           "Example: --devices=cpu:0,cpu:1");
 ABSL_FLAG(int, num_gpus, 0,
           "How many of the devices to train on, each with a part of every "
@@ -116,6 +118,12 @@ ABSL_FLAG(std::string, svg, "",
 
 namespace d2l {
 namespace {
+
+const std::vector<const char*> kFlags = {
+    "net",           "init",          "epochs",      "batch_size", "lr",
+    "momentum",      "seed",          "data_dir",    "images",     "save",
+    "resume",        "devices",       "num_gpus",    "allreduce",  "split",
+    "max_in_flight", "mpi_timeout_s", "check_every", "json",       "svg"};
 
 // A checkpoint keeps these; the first ones must not change.
 constexpr const char* kFixed[] = {"net",  "init",     "batch_size", "momentum",
@@ -251,60 +259,6 @@ absl::Status TakeOptions(const std::string& file, int argc, char** argv) {
   return absl::OkStatus();
 }
 
-// Sums in a CPU device's memory need one.
-absl::Status CheckHost(const TrainOptions& options) {
-  std::string named;
-  for (const DeviceInfo& info : Devices()) {
-    if (info.device.type() == DeviceType::kCpu) return absl::OkStatus();
-  }
-  for (const Device device : options.devices) {
-    absl::StrAppend(&named, DeviceTypeName(device.type()), ":",
-                    GetDeviceInfo(device).physical_index, ",");
-  }
-  return absl::InvalidArgumentError(absl::StrFormat(
-      "--allreduce=host asked for, which adds in a CPU device's memory; "
-      "--devices=%s has none. Say --devices=%scpu:0 --num_gpus=%d.",
-      absl::GetFlag(FLAGS_devices), named, options.devices.size()));
-}
-
-absl::Status TakeAllReduce(TrainOptions* options) {
-  const std::string name = absl::GetFlag(FLAGS_allreduce);
-  options->by_mpi = name == "mpi";
-  if (options->by_mpi && options->processes == 1) {
-    return absl::InvalidArgumentError(
-        "--allreduce=mpi asked for, which adds between processes; this is one. "
-        "Start several, mpirun -np 2 bazel-bin/chapters/multi_gpu/train, or "
-        "say --allreduce=split.");
-  }
-  if (options->by_mpi) return absl::OkStatus();
-  const auto algorithm = ParseAllReduceAlgorithm(name);
-  if (!algorithm.ok()) return algorithm.status();
-  options->parallel.allreduce = *algorithm;
-  if (*algorithm == AllReduceAlgorithm::kNccl) {
-    const absl::Status status = CheckNccl(options->devices);
-    if (status.ok()) return status;
-    return absl::Status(
-        status.code(),
-        absl::StrCat("--allreduce=nccl asked for; ", status.message(), "."));
-  }
-  if (options->processes > 1 &&
-      options->devices[0].type() != DeviceType::kCpu) {
-    return absl::InvalidArgumentError(absl::StrFormat(
-        "--allreduce=%s asked for, by which %d processes exchange what is on "
-        "CPU devices; this one has %s. Say --devices=cpu:0, or "
-        "--allreduce=nccl with a GPU for each.",
-        name, options->processes, options->devices[0].ToString()));
-  }
-  if (*algorithm != AllReduceAlgorithm::kHost) return absl::OkStatus();
-  if (options->processes > 1) {
-    return absl::InvalidArgumentError(absl::StrFormat(
-        "--allreduce=host asked for, which adds in the memory of one process; "
-        "there are %d. Say --allreduce=split.",
-        options->processes));
-  }
-  return options->devices.size() > 1 ? CheckHost(*options) : absl::OkStatus();
-}
-
 // As a word of a shell's command.
 std::string Quoted(const std::string& word) {
   const bool plain = std::all_of(word.begin(), word.end(), [](char c) {
@@ -312,54 +266,6 @@ std::string Quoted(const std::string& word) {
   });
   if (plain && !word.empty()) return word;
   return absl::StrCat("'", absl::StrReplaceAll(word, {{"'", "'\\''"}}), "'");
-}
-
-// Those of the table that are to train, and how.
-absl::Status TakeDevices(TrainOptions* options) {
-  const int there = static_cast<int>(Devices().size());
-  const int in_all = absl::GetFlag(FLAGS_num_gpus);
-  const int asked = in_all / options->processes;  // in this process
-  const std::string list = absl::GetFlag(FLAGS_devices);
-  if (asked > there && !options->resume.empty()) {
-    return absl::InvalidArgumentError(absl::StrFormat(
-        "the training in %s is on %d devices; --devices=%s has %d. Leave "
-        "--devices out, or name as many.",
-        options->resume, in_all,
-        absl::StrCat(list, options->processes > 1 ? " in each process" : ""),
-        there));
-  }
-  if (in_all % options->processes != 0) {
-    return absl::InvalidArgumentError(absl::StrFormat(
-        "%d devices asked for by %s; %d processes cannot have as many each. "
-        "Start %d processes with one each: mpirun -np %d",
-        in_all,
-        options->resume.empty() ? absl::StrCat("--num_gpus=", in_all)
-                                : options->resume,
-        options->processes, in_all, in_all));
-  }
-  if (asked < 0 || asked > there) {
-    return absl::InvalidArgumentError(absl::StrFormat(
-        "--num_gpus=%d asked for; --devices=%s has %d. Say --num_gpus=%d, or "
-        "name more devices, such as --devices=cpu:0,cpu:1.",
-        asked, list, there, there));
-  }
-  const int count = asked > 0 ? asked : list == "auto" ? 1 : there;
-  for (int i = 0; i < count; ++i) {
-    options->devices.push_back(Devices()[i].device);
-  }
-  const absl::Status status = TakeAllReduce(options);
-  if (!status.ok()) return status;
-  options->parallel.max_in_flight = absl::GetFlag(FLAGS_max_in_flight);
-  const std::string split = absl::GetFlag(FLAGS_split);
-  if (split.empty()) return absl::OkStatus();
-  absl::StatusOr<std::vector<int>> weights =
-      ParseSplit(split, count * options->processes);
-  if (!weights.ok()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--split: ", weights.status().message()));
-  }
-  options->parallel.split = *std::move(weights);
-  return absl::OkStatus();
 }
 
 }  // namespace
@@ -399,13 +305,14 @@ absl::StatusOr<TrainOptions> ParseTrainOptions(int argc, char** argv,
   TrainOptions options;
   options.processes = processes;
   options.program = argv[0];
+  absl::Status status = CheckFlagNames(argc, argv, kFlags);
+  if (!status.ok()) return status;
   const std::vector<char*> rest = absl::ParseCommandLine(argc, argv);
   if (rest.size() > 1) {
     return absl::InvalidArgumentError(absl::StrFormat(
         "\"%s\" is not a flag; they all look like --net=lenet. See --help.",
         rest[1]));
   }
-  absl::Status status;
   options.resume = absl::GetFlag(FLAGS_resume);
   if (!options.resume.empty()) {
     status = TakeOptions(options.resume, argc, argv);
@@ -414,7 +321,13 @@ absl::StatusOr<TrainOptions> ParseTrainOptions(int argc, char** argv,
   DeviceOptions device_options;
   const int asked = absl::GetFlag(FLAGS_num_gpus) / processes;
   device_options.min_devices = std::clamp(asked, 1, kMaxDevices);
-  status = InitializeDevices(absl::GetFlag(FLAGS_devices), device_options);
+  const DeviceInventory gpus = CudaBackend().Inventory();
+  status = InitializeDevices(
+      DevicesOfProcess(
+          absl::GetFlag(FLAGS_devices), device_options.min_devices,
+          processes > 1 ? MpiWorld::StartedProcessOfMachine() : 0,
+          gpus.modelled ? 0 : static_cast<int>(gpus.devices.size())),
+      device_options);
   if (!status.ok()) return status;
 
   if (!options.resume.empty()) {
@@ -449,12 +362,7 @@ absl::StatusOr<TrainOptions> ParseTrainOptions(int argc, char** argv,
 }
 
 std::string TrainHelp() {
-  return FlagHelp(
-      "bazel run //chapters/multi_gpu:train",
-      {"net",           "init",          "epochs",      "batch_size", "lr",
-       "momentum",      "seed",          "data_dir",    "images",     "save",
-       "resume",        "devices",       "num_gpus",    "allreduce",  "split",
-       "max_in_flight", "mpi_timeout_s", "check_every", "json",       "svg"});
+  return FlagHelp("bazel run //chapters/multi_gpu:train", kFlags);
 }
 
 std::unique_ptr<nn::Module> MakeNet(const TrainOptions& options) {

@@ -20,17 +20,16 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
 #include "chapters/multi_gpu/processes.h"
 #include "chapters/multi_gpu/stopping.h"
 #include "chapters/multi_gpu/train_data.h"
 #include "chapters/multi_gpu/train_options.h"
 #include "chapters/multi_gpu/train_steps.h"
+#include "chapters/multi_gpu/train_texts.h"
 #include "common/base/atomic_file.h"
 #include "common/base/text.h"
 #include "common/base/user_path.h"
 #include "common/data/loader.h"
-#include "common/device/device_table.h"
 #include "common/nn/module.h"
 #include "common/nn/sgd.h"
 #include "common/ops/generator.h"
@@ -84,7 +83,9 @@ class Training {
 
   // The exit code.
   absl::StatusOr<int> Run() {
-    PrintHead();
+    std::cout << HeadText(options_, data_, processes_,
+                          nn::NumParameters(parallel_))
+              << std::flush;
     absl::Status status = processes_.Agree(Resume());
     if (!status.ok()) return status;
     steps_.CheckStart(fingerprint_);
@@ -108,7 +109,10 @@ class Training {
       steps_.SetHowToGoOn(HowToGoOn());
       if (!saved_.ok()) view_.Line(std::string(saved_.message()));
     }
-    PrintResult();
+    for (const std::string& line :
+         ResultLines(options_, data_, processes_, Now().epochs)) {
+      view_.Line(line);
+    }
     status = WriteFiles();
     return status.ok() && saved_.ok() ? 0 : 1;
   }
@@ -147,37 +151,7 @@ class Training {
     return [this](const Batch& batch) { return steps_.Step(batch); };
   }
 
-  // "cpu:0, cpu:1", or with what f makes of each.
-  template <typename F>
-  std::string DeviceList(F f) const {
-    return absl::StrJoin(options_.devices, ", ",
-                         [f](std::string* out, Device device) {
-                           absl::StrAppend(out, f(device));
-                         });
-  }
-
   const TrainingProgress& Now() const { return trainer_.progress(); }
-
-  void PrintHead() const {
-    std::cout << Wrap(absl::StrFormat(
-                     "%s, %d parameters, --init=%s, --batch_size=%d, --lr=%g, "
-                     "--momentum=%g, --seed=%d, on %s",
-                     options_.net, nn::NumParameters(parallel_), options_.init,
-                     options_.batch_size, options_.lr, options_.momentum,
-                     options_.seed, DeviceList([](Device device) {
-                                      return GetDeviceInfo(device).Describe();
-                                    }) + InEach()))
-              << Wrap(absl::StrFormat("%s: %d images to train on, %d to test",
-                                      data_.training.name,
-                                      data_.training.size(), data_.test.size()))
-              << std::flush;
-  }
-
-  std::string InEach() const {
-    return processes_.several()
-               ? absl::StrFormat(" in each of %d processes", processes_.size())
-               : "";
-  }
 
   absl::Status Resume() {
     if (!options_.checkpoint) return absl::OkStatus();
@@ -215,10 +189,10 @@ class Training {
         absl::StrFormat("Resumed from %s: epoch %d, after batch %d of %d",
                         options_.resume, from.progress.next.epoch + 1,
                         from.progress.next.batch, batches_.batches()));
-    NoteChange("hardware", Hardware(),
+    NoteChange("hardware", Hardware(options_, processes_),
                "from here on the numbers may differ in their last bits.");
     NoteChange(
-        "processes", HowMany(),
+        "processes", HowMany(options_, processes_),
         options_.by_mpi
             ? "MPI_Allreduce may add in another order, so from here on "
               "the numbers may differ in their last bits."
@@ -245,31 +219,14 @@ class Training {
     view_.Line(text.substr(0, text.size() - 1));
   }
 
-  // "cpu (AMD EPYC), cpu (AMD EPYC)", as if all processes had this one's.
-  std::string Hardware() const {
-    return absl::StrJoin(std::vector<std::string>(
-                             processes_.size(), DeviceList([](Device device) {
-                               return absl::StrFormat(
-                                   "%s (%s)", DeviceTypeName(device.type()),
-                                   GetDeviceInfo(device).name);
-                             })),
-                         ", ");
-  }
-  std::string HowMany() const {
-    const std::size_t devices = options_.devices.size();
-    return absl::StrFormat("%d process%s of %d device%s", processes_.size(),
-                           processes_.several() ? "es" : "", devices,
-                           devices == 1 ? "" : "s");
-  }
-
   absl::Status Save(const std::string& file) {
     Checkpoint checkpoint = {
         options_.ForCheckpoint(), Now(),
         CopyState(parallel_.module(), sgd_, options_.devices)};
     checkpoint.options["data"] = fingerprint_;
     checkpoint.options["test_data"] = Fingerprint(data_.test);
-    checkpoint.options["hardware"] = Hardware();
-    checkpoint.options["processes"] = HowMany();
+    checkpoint.options["hardware"] = Hardware(options_, processes_);
+    checkpoint.options["processes"] = HowMany(options_, processes_);
     checkpoint.state.generators =
         processes_.Gather(checkpoint.state.generators);
     if (processes_.rank() != 0) return absl::OkStatus();
@@ -320,28 +277,6 @@ class Training {
             ? "--init=xavier.\nThe book's N(0, 0.01) keeps LeNet there for "
               "about 970 steps at --lr=0.2, xavier\nfor 35."
             : "another --lr."));
-  }
-
-  double SecondsPerEpoch() const {
-    double seconds = 0;
-    for (const EpochRecord& epoch : Now().epochs) seconds += epoch.seconds;
-    return seconds / static_cast<double>(Now().epochs.size());
-  }
-
-  // The course's closing line, and the same in English with the data's name.
-  void PrintResult() {
-    const double accuracy = Now().epochs.back().test_accuracy;
-    const std::string as_python = DeviceList([](Device device) {
-      return absl::StrFormat("device(type='%s', index=%d)",
-                             DeviceTypeName(device.type()), device.index());
-    });
-    view_.Line("The course's closing sentence, then in English:");
-    view_.Line(absl::StrFormat("测试精度：%.2f，%.1f秒/轮，在[%s]", accuracy,
-                               SecondsPerEpoch(), as_python));
-    view_.Line(absl::StrFormat(
-        "test accuracy %.2f on %s, %.1f s/epoch, on [%s]%s", accuracy,
-        data_.test.name, SecondsPerEpoch(),
-        DeviceList([](Device device) { return device.ToString(); }), InEach()));
   }
 
   absl::Status WriteFiles() {

@@ -7,6 +7,7 @@
 
 #include <regex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -39,6 +40,22 @@ TEST_F(TrainTest, HelpSaysWhatEachFlagDoes) {
   EXPECT_THAT(r.output, HasSubstr("970 steps"));
   for (const absl::string_view line : absl::StrSplit(r.output, '\n')) {
     EXPECT_LE(line.size(), 80u) << line;
+  }
+}
+
+TEST_F(TrainTest, NamesTheFlagThatIsNearToAnUnknownOne) {
+  for (const auto& [words, wanted] :
+       {std::pair{With({}, {"--lr", "-1", "--epoch=3"}),
+                  "--epoch=3 asked for; there is no such flag. Say "
+                  "--epochs=3, or --help for a list of all flags."},
+        {With({}, {"-batchsize"}), "Say --batch_size, or --help"},
+        {With({}, {"--nonsense"}),
+         "--nonsense asked for; there is no such flag. Say --help for a list"},
+        {With({}, {"--epochs=1", "--", "--epoch=3"}),
+         "\"--epoch=3\" is not a flag"}}) {
+    const ProgramResult r = Train(words);
+    EXPECT_EQ(r.exit_code, 1);
+    EXPECT_THAT(Unwrapped(r.output), HasSubstr(wanted));
   }
 }
 

@@ -153,8 +153,12 @@ NcclGroup::NcclGroup(const NcclLibrary& nccl, std::vector<CudaStream*> streams,
   timeout_seconds_ = mine.timeout_seconds;
   const auto check = [&](int result, const char* what) {
     if (result == kNcclSuccess) return;
-    throw std::runtime_error(
-        absl::StrFormat("[nccl] NCCL cannot %s: %s", what, Text(result)));
+    const bool shared = ranks && result == kNcclInvalidUsage;
+    throw std::runtime_error(absl::StrFormat(
+        "[nccl] NCCL cannot %s: %s%s", what, Text(result),
+        shared ? "; processes need GPUs of their own: --devices=auto where "
+                 "there are enough, or CUDA_VISIBLE_DEVICES for each process"
+               : ""));
   };
   if (!ranks) check(nccl_.get_unique_id(&mine.id), "make an id");
   const MutexLock lock(mutex_);

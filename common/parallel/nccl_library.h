@@ -51,6 +51,7 @@ struct NcclConfig {
 
 // Codes of NCCL's, which do not change.
 inline constexpr int kNcclSuccess = 0;
+inline constexpr int kNcclInvalidUsage = 5;
 inline constexpr int kNcclInProgress = 7;
 inline constexpr int kNcclUint8 = 1;
 inline constexpr int kNcclInt64 = 4;

@@ -367,6 +367,11 @@ TEST_F(NcclTest, SaysWhyThereIsNoGroup) {
     EXPECT_EQ(ErrorOf([&] { NcclGroup(nccl_.library(), Streams(2)); }),
               "[nccl] NCCL cannot connect the GPUs: invalid usage");
   }
+  NcclRanks ranks = {{}, 0, 2};
+  EXPECT_EQ(nccl_.library().get_unique_id(&ranks.id), 0);
+  nccl_.FailNext("group_end", 5);
+  EXPECT_THAT(ErrorOf([&] { NcclGroup(nccl_.library(), Streams(2), ranks); }),
+              HasSubstr("invalid usage; processes need GPUs of their own"));
 }
 
 TEST(NcclLibrary, SaysWhatIsMissing) {

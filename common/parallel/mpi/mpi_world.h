@@ -63,6 +63,8 @@ class MpiWorld {
   // is; 1 and 0 if neither did. Known before Start, and without MPI.
   static int StartedProcesses();
   static int StartedProcess();
+  // The same of those on this machine.
+  static int StartedProcessOfMachine();
 
   int process() const { return process_; }
   int processes() const { return processes_; }

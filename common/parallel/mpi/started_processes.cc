@@ -28,4 +28,8 @@ int MpiWorld::StartedProcess() {
   return FromEnvironment({"OMPI_COMM_WORLD_RANK", "SLURM_PROCID"}, 0);
 }
 
+int MpiWorld::StartedProcessOfMachine() {
+  return FromEnvironment({"OMPI_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID"}, 0);
+}
+
 }  // namespace d2l
