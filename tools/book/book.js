@@ -47,10 +47,16 @@ addEventListener("DOMContentLoaded", () => {
       details.querySelector("summary").after(frame);
     });
   }
-  // The answers of a page above may have moved what the address names.
-  const target = location.hash && document.getElementById(
-      decodeURIComponent(location.hash.slice(1)));
-  if (target) target.scrollIntoView();
+  // An exercise that the address names may stand among answers that are hidden.
+  function reveal() {
+    const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    const article = target && target.closest(".answer") &&
+        target.closest(".hidden-answer");
+    if (article) show(article, true);
+    if (target) target.scrollIntoView();
+  }
+  addEventListener("hashchange", reveal);
+  reveal();
 });
 
 // On paper nothing can be unfolded.
