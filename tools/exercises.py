@@ -19,6 +19,8 @@ import sys
 import textwrap
 import time
 
+import course_texts
+
 ROOT = pathlib.Path(
     os.environ.get("BUILD_WORKSPACE_DIRECTORY")
     or pathlib.Path(__file__).resolve().parent.parent)
@@ -83,7 +85,7 @@ def say(text, *values):
     if language == "zh":
         text = ZH.get(text, text)
     text = text % values if values else text
-    if language != system_language():
+    if language != course_texts.system_language():
         text = re.sub(r"bazel run //:\w+( -- [\w-]+(?: --\w+)?)?",
                       lambda command: command[0] + ("" if command[1] else " --")
                       + " --lang=" + language, text)
@@ -94,23 +96,15 @@ def say(text, *values):
 
 
 class Exercise:
-    """A section of exercises.md."""
+    """A section of exercises.md; its text in the run's language."""
 
-    def __init__(self, chapter, name, title, lines):
-        self.chapter, self.name, self.title = chapter, name, title
-        self.book = self.teaches = self.cells = ""
-        self.parts = {"task": []}  # paragraphs, by "task", "hint 1", "notice", …
-        part = "task"
-        for paragraph in paragraphs(lines):
-            bullet = re.fullmatch(r"- (Book|Teaches|Cells): (.*)", paragraph)
-            marked = re.match(r"\*\*([^*]+?)[:：]\*\*\s*", paragraph)
-            if bullet:
-                setattr(self, bullet[1].lower(), bullet[2])
-                continue
-            if marked:
-                part = PARTS.get(marked[1], marked[1].lower())
-                paragraph = paragraph[marked.end():]
-            self.parts.setdefault(part, []).append(paragraph)
+    def __init__(self, chapter, section, translated):
+        self.chapter, self.name, self.title = chapter, section.name, translated.title
+        self.book, self.teaches = (section.facts.get(fact, "")
+                                   for fact in ("Book", "Teaches"))
+        # Paragraphs, by "task", "hint 1", "notice", …
+        self.parts = {PARTS.get(label, label.lower()): paragraphs(text)
+                      for label, text in translated.parts.items()}
 
     @property
     def is_question(self):
@@ -133,14 +127,14 @@ class Exercise:
         return f"//{self.folder}:{self.name}"
 
 
-PARTS = {"提示 1": "hint 1", "提示 2": "hint 2", "提示 3": "hint 3",
+PARTS = {"": "task", "提示 1": "hint 1", "提示 2": "hint 2", "提示 3": "hint 3",
          "注意": "notice", "问题": "question", "答案": "answer"}
 
 
-def paragraphs(lines):
+def paragraphs(text):
     """Joins wrapped lines. A list's items and a block of code stay apart."""
     result, open_code = [], False
-    for line in lines + [""]:
+    for line in [*text.splitlines(), ""]:
         fresh = not result or result[-1] == ""
         if line.startswith("```"):
             open_code = not open_code
@@ -162,39 +156,18 @@ def paragraphs(lines):
 
 def read_exercises(root, chapter, lang):
     """The sections of a chapter's exercises.md; texts of exercises.zh.md if wanted."""
-    folder = root / "chapters" / chapter / "exercises"
-
     def read(name):
-        sections, lines, in_code = [], None, False
-        path = folder / name
-        for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else []:
-            in_code ^= line.startswith("```")
-            heading = re.fullmatch(r"## ([\w-]+)[:：] ?(.*)", line)
-            if heading:
-                lines = []
-                sections.append((heading[1], heading[2], lines))
-            elif lines is not None and (in_code or not line.startswith("#")):
-                lines.append(line)
-            else:  # before the first section, or a heading of another kind
-                lines = None
-        return [Exercise(chapter, *section) for section in sections]
+        path = root / "chapters" / chapter / "exercises" / name
+        return course_texts.sections(
+            path.read_text(encoding="utf-8") if path.exists() else "")
 
-    exercises = read("exercises.md")
-    if lang == "zh":
-        chinese = {e.name: e for e in read("exercises.zh.md")}
-        for e in exercises:
-            if e.name in chinese:
-                e.title, e.parts = chinese[e.name].title, chinese[e.name].parts
-    return exercises
-
-
-def chapters(root):
-    text = (root / "chapters/chapters.bzl").read_text(encoding="utf-8")
-    return re.findall(r'^ +"(\w+)":', text, re.M)
+    translated = read("exercises.zh.md") if lang == "zh" else {}
+    return [Exercise(chapter, section, translated.get(name, section))
+            for name, section in read("exercises.md").items()]
 
 
 def all_exercises(root, lang="en"):
-    return [e for c in chapters(root) for e in read_exercises(root, c, lang)]
+    return [e for c in course_texts.chapters(root) for e in read_exercises(root, c, lang)]
 
 
 def untouched(solution):
@@ -441,13 +414,6 @@ def reset(root, exercise):
     print(say("Restored: %s", exercise.file))
 
 
-def system_language():
-    for name in ("LC_ALL", "LC_MESSAGES", "LANG"):
-        if os.environ.get(name):
-            return "zh" if os.environ[name].startswith("zh") else "en"
-    return "en"
-
-
 def main(arguments):
     global language
     parser = argparse.ArgumentParser(
@@ -464,7 +430,7 @@ def main(arguments):
                       help="restore the untouched file")
     what.add_argument("--check", action="store_true",
                       help="do all untouched files agree with their solutions?")
-    parser.add_argument("--lang", choices=["en", "zh"], default=system_language(),
+    parser.add_argument("--lang", choices=["en", "zh"], default=course_texts.system_language(),
                         help="English or Chinese; else as LANG says")
     options = parser.parse_args(arguments)
     language = options.lang

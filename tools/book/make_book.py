@@ -24,6 +24,8 @@ import threading
 import time
 
 import results
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
+import course_texts  # noqa: E402
 
 LANGUAGES = ("en", "zh")
 SIZES = ("small", "course", "large")
@@ -44,12 +46,6 @@ def user_path(path):
 def workspace():
     return os.environ.get("BUILD_WORKSPACE_DIRECTORY") or os.path.realpath(
         os.path.join(os.path.dirname(os.path.realpath(__file__)), "../.."))
-
-
-def chapters(root):
-    """Their names, in the course's order."""
-    with open(os.path.join(root, "chapters/chapters.bzl"), encoding="utf-8") as file:
-        return re.findall(r'(?m)^    "(\w+)": \d+,$', file.read())
 
 
 def machine():
@@ -193,7 +189,7 @@ def counts(lesson):
 
 def run_all(options, out, run):
     """Adds the lessons to `run`, each as soon as it ended."""
-    names = chapters(workspace())
+    names = course_texts.chapters(workspace())
     steps = len(names) * (len(options.languages) + (not options.no_timelines) +
                           bool(options.python))
     step = 0
@@ -322,7 +318,9 @@ def main():
             first = "index"
     except (OSError, ValueError) as error:
         sys.exit(f"Error: {error}")
-    page = os.path.join(out, pages.page_name(first, options.languages[0]))
+    lang = course_texts.system_language()
+    lang = lang if lang in options.languages else options.languages[0]
+    page = os.path.join(out, pages.page_name(first, lang))
     say(f"Written in {time.monotonic() - started:.0f} s. Open file://{page}")
     failed = not options.compare and any(lesson["failure"] for lesson in run["lessons"])
     return 1 if failed else 0

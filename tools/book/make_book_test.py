@@ -120,7 +120,7 @@ class Results(unittest.TestCase):
 
 class Program(unittest.TestCase):
     def test_the_chapters_are_those_of_the_list(self):
-        names = make_book.chapters(os.path.join(HERE, "../.."))
+        names = make_book.course_texts.chapters(os.path.join(HERE, "../.."))
         self.assertIn("async_computation", names)
         self.assertEqual(len(names), len(set(names)))
 
@@ -180,7 +180,7 @@ class Program(unittest.TestCase):
 
     def test_what_ended_before_ctrl_c_is_kept(self):
         with tempfile.TemporaryDirectory() as folder:
-            name = make_book.chapters(os.path.join(HERE, "../.."))[0]
+            name = make_book.course_texts.chapters(os.path.join(HERE, "../.."))[0]
             program = os.path.join(folder, name, "lesson")
             os.makedirs(os.path.dirname(program))
             with open(program, "w", encoding="utf-8") as file:

@@ -13,6 +13,7 @@ import pygments.formatters
 import pygments.lexers
 import pygments.util
 
+import course_texts
 import results
 from words import CHINESE
 
@@ -140,26 +141,6 @@ def read(*path):
         return ""
 
 
-def exercises(text):
-    """{name: exercise} of an exercises.md: title, facts, task, and what is folded."""
-    found = {}
-    for section in re.split(r"(?m)^## ", text)[1:]:
-        head, _, rest = section.partition("\n")
-        rest = re.split(r"(?m)^### ", rest)[0]  # what the judge says
-        name, _, title = head.partition(":")
-        facts = re.match(r"\s*((- \w+: .*\n( +.*\n)*)*)", rest)
-        # What is folded begins with a label of its own: "**Hint 1:** …".
-        parts = re.split(r"(?m)^\*\*([^*:：]+)[:：]\*\*", rest[facts.end():])
-        found[name.strip()] = {
-            "name": name.strip(), "title": title.strip(),
-            "facts": {key: " ".join(value.split()) for key, value in re.findall(
-                r"(?m)^- (\w+): (.*(?:\n +.*)*)", facts[1])},
-            "task": parts[0].strip(),
-            "folded": [(label.strip(), body.strip())
-                       for label, body in zip(parts[1::2], parts[2::2])]}
-    return found
-
-
 def timed_lines(printed):
     """{label: seconds} of lines as "Run on GPU1 time: 1.2626 sec", and as a profiler's
     "Self CPU time total: 2.533s"."""
@@ -276,12 +257,14 @@ class Book:
 
     def exercises(self, folder, lang):
         """The chapter's, each with the cell that it belongs to, the first it names."""
-        english = exercises(read(folder, "exercises", "exercises.md"))
-        translated = english if lang == "en" else exercises(
+        english = course_texts.sections(read(folder, "exercises", "exercises.md"))
+        translated = {} if lang == "en" else course_texts.sections(
             read(folder, "exercises", f"exercises.{lang}.md"))
-        return [dict(translated.get(name, one), facts=one["facts"],
-                     cell=one["facts"].get("Cells", "").split(",")[0].strip(),
-                     judged=bool(read(folder, "exercises", f"{slug(name)}.cc")))
+        return [{"name": name, "facts": one.facts,
+                 "title": translated.get(name, one).title,
+                 "parts": translated.get(name, one).parts,
+                 "cell": one.facts.get("Cells", "").split(",")[0].strip(),
+                 "judged": bool(read(folder, "exercises", f"{slug(name)}.cc"))}
                 for name, one in english.items()]
 
     def svgs(self, lesson, cell, lang):

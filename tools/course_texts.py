@@ -1,0 +1,50 @@
+"""What //:book and //:exercises both read: the list of chapters, the sections of their
+Markdown (common/lesson/sections.h has its form), and the language of the run.
+
+Needs only Python's library.
+"""
+import collections
+import os
+import re
+
+# parts: {label: Markdown}, of "**Hint 1:** text"; what stands before the first is "".
+Section = collections.namedtuple("Section", "name title facts parts")
+
+
+def chapters(root):
+    """Their names, in the course's order."""
+    with open(os.path.join(root, "chapters/chapters.bzl"), encoding="utf-8") as file:
+        return re.findall(r'(?m)^ +"(\w+)":', file.read())
+
+
+def system_language():
+    for name in ("LC_ALL", "LC_MESSAGES", "LANG"):
+        if os.environ.get(name):
+            return "zh" if os.environ[name].startswith("zh") else "en"
+    return "en"
+
+
+def sections(text):
+    """{name: Section} of "## NAME: TITLE", a list "- Fact: value", and text."""
+    found, lines, in_code = {}, None, False
+    for line in text.splitlines():
+        in_code ^= line.startswith("```")
+        heading = not in_code and re.fullmatch(r"## ([\w-]+)[:：] ?(.*)", line)
+        if heading:
+            lines = found[heading[1]] = [heading[2]]
+        elif lines and (in_code or not line.startswith("#")):
+            lines.append(line)
+        else:  # before the first section, or behind a heading of another kind
+            lines = None
+    return {name: _section(name, *lines) for name, lines in found.items()}
+
+
+def _section(name, title, *lines):
+    text = "\n".join(lines).strip() + "\n"
+    facts = re.match(r"(?:- \w+: .*\n(?: +.*\n)*)*", text)
+    parts = re.split(r"(?m)^\*\*([^*:：]+)[:：]\*\*", text[facts.end():])
+    return Section(
+        name, title,
+        {key: " ".join(value.split())
+         for key, value in re.findall(r"(?m)^- (\w+): (.*(?:\n +.*)*)", facts[0])},
+        {label: body.strip() for label, body in zip(["", *parts[1::2]], parts[::2])})
