@@ -1,0 +1,369 @@
+// Judges three_at_once: is everything asked for without a wait, on both
+// devices, and each copy behind its product? Then, were all three at work, the
+// two devices and the link?
+
+#include "chapters/auto_parallelism/exercises/judges/three_at_once.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <future>
+#include <list>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "common/base/timer.h"
+#include "common/device/device.h"
+#include "common/device/device_table.h"
+#include "common/device/listener.h"
+#include "common/exercise/exercise.h"
+#include "common/exercise/probes.h"
+#include "common/lesson/language.h"
+#include "common/ops/ops.h"
+#include "common/ops/record.h"
+#include "common/profiler/profile.h"
+#include "common/profiler/profiler.h"
+#include "common/tensor/tensor.h"
+
+namespace d2l {
+namespace {
+
+using SquareAndSend = std::vector<Tensor>(const std::vector<Worker>& workers,
+                                          const Send& send);
+
+constexpr std::size_t kMostChunks = 8;
+
+// Which operations a stream's next work is certain to come after: its own, and
+// those that it has waited for by events.
+class Order : private OpListener, private DeviceListener {
+ public:
+  Order() : ops_(this), streams_(this, kStreams) {}
+
+  bool IsBehind(const Stream& on, const Tensor& y) const {
+    const auto done = done_.find(&on);
+    if (done == done_.end()) return false;
+    const auto number = done->second.find(y.storage()->writer());
+    return number != done->second.end() &&
+           number->second >= y.storage()->written_by();
+  }
+
+ private:
+  // For each stream the number of its last operation that is done then.
+  using Done = std::map<const Stream*, std::uint64_t>;
+
+  void OnOp(const OpRecord& record) override {
+    if (record.stream == nullptr) return;
+    done_[record.stream][record.stream] = record.number;
+  }
+  void OnStream(const StreamRecord& record) override {
+    Done& done = done_[record.stream];
+    if (record.kind == StreamRecord::Kind::kRecord)
+      events_[record.event] = done;
+    if (record.kind != StreamRecord::Kind::kWait) return;
+    for (const auto& [stream, number] : events_[record.event]) {
+      done[stream] = std::max(done[stream], number);
+    }
+  }
+
+  std::map<const Stream*, Done> done_;
+  std::map<std::uint64_t, Done> events_;
+  const ScopedOpListener ops_;
+  const ScopedDeviceListener streams_;
+};
+
+std::vector<float> Square(const std::vector<float>& x, std::int64_t n) {
+  std::vector<float> square(n * n);
+  for (std::int64_t i = 0; i < n * n; ++i) {
+    double sum = 0;
+    for (std::int64_t k = 0; k < n; ++k) {
+      sum += double{x[i / n * n + k]} * x[k * n + i % n];
+    }
+    square[i] = static_cast<float>(sum);
+  }
+  return square;
+}
+
+// Two of them, if there are two devices.
+std::vector<Worker> MakeWorkers() {
+  std::vector<Worker> workers;
+  for (std::size_t i = 0; i < std::min<std::size_t>(2, Devices().size()); ++i) {
+    const Device device = Devices()[i].device;
+    workers.push_back({{}, &NewStream(device), &NewStream(device)});
+  }
+  return workers;
+}
+
+// The place on the host, and copies to it.
+struct Host {
+  Host(std::size_t count, std::int64_t n)
+      : numel(n * n),
+        memory(PinnedMemory(Devices()[0].device)
+                   .AllocatePinned(count * numel * sizeof(float))) {}
+  float* At(std::size_t chunk) const {
+    return static_cast<float*>(memory->data()) + chunk * numel;
+  }
+  void Copy(std::size_t chunk, const Tensor& product, Stream& on) const {
+    on.CopyAsync(At(chunk), product.data(), numel * sizeof(float),
+                 CopyKind::kDeviceToHost);
+  }
+  const std::size_t numel;
+  const StorageRef memory;
+};
+
+// What one call of the answer asked for.
+struct Asked {
+  struct Sent {
+    std::size_t chunk;
+    Device device;
+    Stream* on;
+    bool behind;
+  };
+  std::vector<Sent> sent;
+  std::vector<Tensor> products;
+  int waits = 0;
+};
+
+Asked Ask(const Judging& judging, const std::string& input,
+          SquareAndSend* answer, const std::vector<Worker>& workers,
+          const Host& host) {
+  Asked asked;
+  const std::size_t count = workers[0].xs.size();
+  const Order order;
+  const Requests requests;
+  asked.products = answer(
+      workers, [&](std::size_t chunk, const Tensor& product, Stream& on) {
+        if (chunk >= count || !product.defined() ||
+            product.numel() != static_cast<std::int64_t>(host.numel)) {
+          judging.Wrong(
+              {input, Say("send() of chunk %d", chunk),
+               Say("%d chunks, from 0", count),
+               "Send each product, as a whole, with its chunk's number."});
+        }
+        asked.sent.push_back(
+            {chunk, product.device(), &on, order.IsBehind(on, product)});
+        host.Copy(chunk, product, on);
+      });
+  asked.waits = requests.waits;
+  return asked;
+}
+
+void JudgeAsked(const Judging& judging, const std::string& input,
+                const std::vector<Worker>& workers, const Asked& asked) {
+  const std::size_t count = workers[0].xs.size();
+  if (asked.waits > 0) {
+    judging.Wrong({input, "the call waited for a device", "no wait",
+                   "While the caller waits for one thing, nobody asks for the "
+                   "next product."});
+  }
+  if (asked.products.size() != count || asked.sent.size() != count) {
+    judging.Wrong({input,
+                   Say("%d products, %d of them sent", asked.products.size(),
+                       asked.sent.size()),
+                   Say("%d products, all of them sent", count),
+                   "The chunks need not divide evenly: none may be left out, "
+                   "and none sent twice."});
+  }
+  std::size_t least = count, most = 0;
+  for (const Worker& worker : workers) {
+    const auto here = static_cast<std::size_t>(std::count_if(
+        asked.sent.begin(), asked.sent.end(), [&](const Asked::Sent& sent) {
+          return sent.device == worker.compute->device();
+        }));
+    least = std::min(least, here);
+    most = std::max(most, here);
+  }
+  if (most > least + 1) {
+    judging.Wrong(
+        {input, Say("%d products on one device and %d on another", most, least),
+         "as many, or one more",
+         "Every worker has all chunks: take the workers in turn."});
+  }
+  for (const Asked::Sent& sent : asked.sent) {
+    for (const Worker& worker : workers) {
+      if (worker.compute->device() != sent.device || sent.on == worker.copies) {
+        continue;
+      }
+      judging.Wrong({input,
+                     Say("chunk %d is sent by the stream %s", sent.chunk,
+                         sent.on->name()),
+                     Say("by %s", worker.copies->name()),
+                     "A stream does one thing after the other: on the one that "
+                     "computes, the next product would wait for the copy."});
+    }
+  }
+  for (const Asked::Sent& sent : asked.sent) {
+    if (sent.behind) continue;
+    judging.Wrong(
+        {input,
+         Say("the copy of chunk %d may begin before its product is done",
+             sent.chunk),
+         "it waits for an event behind the product",
+         "Two streams have no order but that of events, and an event stands "
+         "for what its stream had been asked for when it was recorded."});
+  }
+}
+
+void JudgeOne(const Judging& judging, SquareAndSend* answer,
+              std::vector<Worker> workers, std::size_t count) {
+  constexpr std::int64_t n = 5;
+  std::vector<std::vector<float>> expected;
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::vector<float> x =
+        RandomNumbers(n * n, static_cast<unsigned>(i + 1));
+    expected.push_back(Square(x, n));
+    for (Worker& worker : workers) {
+      worker.xs.push_back(FromVector(x, {n, n}, worker.compute->device()));
+    }
+  }
+  for (const Worker& worker : workers) Synchronize(worker.compute->device());
+  const std::string input =
+      Say("%d chunks of %d x %d, and the link is busy", count, n, n);
+  // Kept: after a wrong answer copies are still on their way.
+  static const Host& host = *new Host(kMostChunks, n);
+  std::fill(host.At(0), host.At(kMostChunks), -1.f);
+  std::list<Gate> link;
+  for (const Worker& worker : workers) link.emplace_back(*worker.copies);
+  const Asked asked = Ask(judging, input, answer, workers, host);
+  JudgeAsked(judging, input, workers, asked);
+
+  // No copy has been made yet. Are all products?
+  for (const Worker& worker : workers) {
+    const auto done = std::make_shared<std::promise<void>>();
+    worker.compute->HostCallback([done] { done->set_value(); });
+    done->get_future().wait();  // the gates open by themselves
+  }
+  for (Gate& gate : link) {
+    if (gate.TimedOut()) {
+      judging.Wrong({input, "the products wait for copies",
+                     "all products, before the first copy",
+                     "The copies wait for the products, and not the other way "
+                     "round: each product has memory of its own."});
+    }
+    gate.Open();
+  }
+  for (const Worker& worker : workers) Synchronize(worker.compute->device());
+  for (std::size_t i = 0; i < count; ++i) {
+    judging.ExpectClose(
+        input, {host.At(i), host.At(i) + host.numel}, expected[i], 1e-4,
+        "Chunk i is xs[i], and its product goes to place i on the host.");
+    judging.ExpectClose(input, ToVector<float>(asked.products[i]), expected[i],
+                        1e-4, "The products stand in the order of the chunks.");
+  }
+}
+
+// A link that takes `seconds` for each product.
+Send Over(const Host& host, double seconds) {
+  return
+      [&host, seconds](std::size_t chunk, const Tensor& product, Stream& on) {
+        host.Copy(chunk, product, on);
+        on.HostCallback([seconds] {
+          std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+        });
+      };
+}
+
+// What to look at in an answer that is slow: runs it once, and finds out who
+// was idle for the longest time, the first device, the second or the link.
+std::string WhoWasIdle(SquareAndSend* answer,
+                       const std::vector<Worker>& workers, const Send& send,
+                       double seconds_to_send) {
+  std::vector<double> busy(workers.size(), 0);
+  Profiler profiler;
+  const Timer timer;
+  {
+    const ProfileScope scope(profiler);
+    const std::vector<Tensor> products = answer(workers, send);
+    for (const Worker& worker : workers) Synchronize(worker.compute->device());
+  }
+  const double total = timer.Seconds();
+  const Profile profile = profiler.profile();
+  for (const ProfiledSpan& span : profile.spans) {
+    if (span.stream < 0) continue;
+    const Device device =
+        profile.devices[profile.streams[span.stream].device].device;
+    for (std::size_t i = 0; i < workers.size(); ++i) {
+      if (workers[i].compute->device() != device) continue;
+      busy[i] += static_cast<double>(span.device_nanos()) / 1e9 / total;
+    }
+  }
+  const double link = seconds_to_send *
+                      static_cast<double>(workers[0].xs.size()) /
+                      static_cast<double>(workers.size()) / total;
+  const auto idle = std::min_element(busy.begin(), busy.end());
+  if (link < *idle) {
+    return Say(
+        "The link was idle for %.0f %% of the time, longer than the "
+        "devices. Each product can travel as soon as it is done: record "
+        "its event right behind it, and send it.",
+        100 * (1 - link));
+  }
+  return Say(
+      "%s was idle for %.0f %% of the time, longer than the other lanes. "
+      "What do its products wait for? They depend on nothing.",
+      workers[idle - busy.begin()].compute->device().ToString(),
+      100 * (1 - *idle));
+}
+
+void JudgeSquareAndSend(Judging& judging, SquareAndSend* answer) {
+  std::vector<Worker> workers = MakeWorkers();
+  for (const std::size_t count : {kMostChunks, std::size_t{7}, std::size_t{2},
+                                  std::size_t{1}, std::size_t{0}}) {
+    JudgeOne(judging, answer, workers, count);
+  }
+  if (!judging.timed()) return;
+
+  constexpr std::size_t kChunks = 16;
+  constexpr std::int64_t kN = 384;
+  std::vector<Device> devices;
+  for (Worker& worker : workers) {
+    devices.push_back(worker.compute->device());
+    for (std::size_t i = 0; i < kChunks; ++i) {
+      worker.xs.push_back(Rand({kN, kN}, devices.back()));
+    }
+  }
+  const auto compute = [&] {
+    for (std::size_t i = 0; i < kChunks; ++i) {
+      const Worker& worker = workers[i % workers.size()];
+      const StreamGuard guard(*worker.compute);
+      MatMul(worker.xs[i], worker.xs[i]);
+    }
+    for (const Device device : devices) Synchronize(device);
+  };
+  compute();
+  const Timer timer;
+  compute();
+  const double each =
+      static_cast<double>(kChunks) / static_cast<double>(workers.size());
+  const double computing = timer.Seconds() / each;
+  // As slow as the devices, so that nobody can be idle.
+  const double sending = std::max(computing, 5e-4);
+  const Host host(kChunks, kN);
+  const Send send = Over(host, sending);
+  std::vector<Tensor> products;  // kept until the copies are made
+  judging.Race(
+      {"yours", devices, [&] { products = answer(workers, send); }},
+      {{"each product on its way at once", devices,
+        [&] {
+          products.clear();
+          for (std::size_t i = 0; i < kChunks; ++i) {
+            const Worker& worker = workers[i % workers.size()];
+            const StreamGuard guard(*worker.compute);
+            products.push_back(MatMul(worker.xs[i], worker.xs[i]));
+            worker.copies->Wait(worker.compute->Record());
+            send(i, products[i], *worker.copies);
+          }
+        }},
+       1.3,
+       WhoWasIdle(answer, workers, send, sending),
+       std::max(computing, sending) * each + std::min(computing, sending),
+       "bound: the slower of the lanes"});
+}
+
+D2L_JUDGE("three_at_once", JudgeSquareAndSend);
+
+}  // namespace
+}  // namespace d2l
