@@ -12,11 +12,13 @@ relative to the directory in which you typed the command.
 """
 import argparse
 import datetime
+import fcntl
 import json
 import os
 import platform
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -61,6 +63,23 @@ def machine():
                                capture_output=True, text=True, timeout=60, check=False)
         parts += found.stdout.split("\n")[:-1] if found.returncode == 0 else []
     return ", ".join(parts)
+
+
+def take_folder(out):
+    """Makes it ours as long as the file that this returns is open."""
+    os.makedirs(out, exist_ok=True)
+    mark = os.path.join(out, "book.js")
+    if os.listdir(out) and not os.path.exists(mark):
+        raise ValueError(f"{out} has files in it that are no book's. They stay as they are; "
+                         "name a new folder: --out=DIR")
+    lock = open(mark, "a", encoding="utf-8")  # pylint: disable=consider-using-with
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        lock.close()
+        raise ValueError(f"another run writes to {out}. Wait for its end, or name another "
+                         "folder: --out=DIR") from error
+    return lock
 
 
 def run_program(command, limit):
@@ -268,6 +287,11 @@ def read_options():
         if not options.python:
             parser.error(f"--python={path} asked for; there is no such program. Make it: "
                          "python3 -m venv ~/peers && ~/peers/bin/pip install torch numpy")
+        why = run_program([options.python, "-c", "import torch"], 300)
+        if why:
+            parser.error(f"--python={options.python} asked for; it cannot import torch: "
+                         f"{why.splitlines()[-1]}\nTry: {options.python} -m pip install "
+                         "torch numpy")
     return options
 
 
@@ -278,11 +302,12 @@ def main():
     except ImportError as error:
         sys.exit(f"{sys.executable} has no module {error.name}. On Debian: sudo apt-get "
                  "install python3-jinja2 python3-markdown python3-pygments")
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends what it started
     out = os.path.abspath(user_path(options.out))
     started = time.monotonic()
     book = pages.Book(workspace(), out)
     try:
-        os.makedirs(out, exist_ok=True)
+        lock = take_folder(out)
         if options.compare:
             names = options.compare.split(",")
             runs = [results.read_run(user_path(name)) for name in names]
@@ -308,9 +333,10 @@ def main():
                 try:
                     run_all(options, out, run)
                 except KeyboardInterrupt:
+                    say("\nStopped.")
                     if run["lessons"]:
                         write_results(run, file)
-                        say(f"\nStopped. The pages of what ended: bazel run //:book -- "
+                        say(f"The pages of what ended: bazel run //:book -- "
                             f"--results={file} --out={out}")
                     return 130
                 write_results(run, file)
@@ -318,6 +344,7 @@ def main():
             first = "index"
     except (OSError, ValueError) as error:
         sys.exit(f"Error: {error}")
+    lock.close()
     lang = course_texts.system_language()
     lang = lang if lang in options.languages else options.languages[0]
     page = os.path.join(out, pages.page_name(first, lang))

@@ -178,6 +178,24 @@ class Program(unittest.TestCase):
             self.assertEqual(make_book.ask_python([sys.executable, script], [], 1),
                              ([{"version": "9"}], "the end"))
 
+    def test_the_folder_is_the_books_and_one_runs(self):
+        with tempfile.TemporaryDirectory() as folder:
+            first = make_book.take_folder(os.path.join(folder, "book"))
+            with self.assertRaisesRegex(ValueError, "another run writes to .*/book"):
+                make_book.take_folder(os.path.join(folder, "book"))
+            first.close()
+            make_book.take_folder(os.path.join(folder, "book")).close()
+            with self.assertRaisesRegex(ValueError, "no book's"):
+                make_book.take_folder(folder)
+            self.assertEqual(os.listdir(folder), ["book"])
+
+    def test_an_interpreter_without_pytorch_is_refused(self):
+        done = subprocess.run(
+            [PYTHON, os.path.join(HERE, "make_book.py"), "--python=/bin/false"],
+            capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("cannot import torch", done.stderr)
+
     def test_what_ended_before_ctrl_c_is_kept(self):
         with tempfile.TemporaryDirectory() as folder:
             name = make_book.course_texts.chapters(os.path.join(HERE, "../.."))[0]
