@@ -100,8 +100,10 @@ class Browser:
                    "() => requestAnimationFrame(() => done(0))))")
 
     def key(self, key):
-        text = {"text": "\r"} if key == "Enter" else {"text": key} if len(key) == 1 else {}
-        self.call("Input.dispatchKeyEvent", type="keyDown", key=key, **text)
+        more = {"Enter": {"text": "\r", "windowsVirtualKeyCode": 13},
+                "Tab": {"windowsVirtualKeyCode": 9}}.get(
+                    key, {"text": key} if len(key) == 1 else {})
+        self.call("Input.dispatchKeyEvent", type="keyDown", key=key, **more)
         self.call("Input.dispatchKeyEvent", type="keyUp", key=key)
         self.settle()
 

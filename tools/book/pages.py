@@ -231,14 +231,15 @@ class Book:
         else:
             folder = os.path.join(self.workspace, "chapters", lesson["lesson"])
         to_do = self.exercises(folder, lang) if folder else []
-        timelines = {one["id"]: slug(one["file"][:-5]) + ".html"
+        timelines = {one["id"]: f"timelines/{slug(one['file'][:-5])}.html"
                      for one in lesson["timelines"]}
         printed = {one["id"]: one for one in lesson["pytorch"]["cells"]}
         cells = []
         for cell in lesson["cells"]:
             cell = dict(cell, slug=slug(cell["id"]), pytorch=printed.get(cell["id"]))
-            timeline = timelines.get(cell["id"])
-            cell["timeline"] = timeline and f"timelines/{timeline}"
+            timeline = timelines.get(cell["id"], "")  # not there if only --results is
+            cell["timeline"] = timeline if os.path.isfile(
+                os.path.join(self.out, timeline)) else ""
             cell["source_page"] = self.source_page(lesson, cell["source"], lang)
             cell["to_do"] = [one for one in to_do if one["cell"] == cell["id"]]
             files = [one["file"] for one in cell["drawings"] if one["file"]]

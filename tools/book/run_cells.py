@@ -68,17 +68,6 @@ def try_all_gpus():
         torch.device("cpu")] * (1 if HAS_GPU else 2)
 
 
-class Timer:
-    def __init__(self):
-        self.start()
-
-    def start(self):
-        self.begin = time.time()
-
-    def stop(self):
-        return time.time() - self.begin
-
-
 class Benchmark:
     """The book's. A notebook's own would also print a time if its body failed."""
 
@@ -86,12 +75,12 @@ class Benchmark:
         self.description = description
 
     def __enter__(self):
-        self.timer = Timer()
+        self.begin = time.time()
         return self
 
     def __exit__(self, error, *args):
         if error is None:
-            print(f"{self.description or 'Done'}: {self.timer.stop():.4f} sec")
+            print(f"{self.description or 'Done'}: {time.time() - self.begin:.4f} sec")
 
 
 def get_net():
@@ -101,7 +90,7 @@ def get_net():
 
 class D2l:
     """Of the book's package what needs no data set."""
-    Benchmark, Timer, torch = Benchmark, Timer, torch
+    Benchmark = Benchmark
     try_gpu, try_all_gpus = staticmethod(try_gpu), staticmethod(try_all_gpus)
 
     def __getattr__(self, name):
