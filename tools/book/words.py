@@ -47,11 +47,11 @@ CHINESE = {
     "page shows what this machine said when the book was made.":
         "《动手学深度学习》“计算性能”一章，写成一组课程，每个论断都在机器上实测。"
         "每一页显示成书时这台机器给出的结果。",
-    "Start with chapter 1, or where you like: each cell stands for itself. Read it, choose "
-    "an answer, then see what this machine measured. That takes about five minutes a cell. "
-    "An exercise is a function to write, which is judged:":
+    "Start with chapter 1, or where you like: each cell stands on its own. Read it, "
+    "choose an answer, then see what this machine measured. That takes about five minutes a cell. "
+    "The exercises are functions to write; this lists and judges them:":
         "从第 1 章开始，也可以从任何一章开始：每个单元自成一体。先阅读，选一个答案，"
-        "再看这台机器测得的结果，一个单元大约五分钟。每个练习写一个函数，由程序评判：",
+        "再看这台机器测得的结果，一个单元大约五分钟。每个练习写一个函数，下面的命令列出并评判它们：",
     "The course printed": "教程的输出",
     "The course, Python": "教程的 Python",
     "The machine was busy: in {} of {} cells other programs used up to {} of its {} cores. "
