@@ -101,6 +101,8 @@ class Training:
         os.killpg(self.process.pid, signal.SIGKILL)
         return f"none within {LIMIT_S} s", said_after
       time.sleep(0.02)
+    if said_after is None and re.search(SAYS, self.output(), re.M):
+      said_after = time.monotonic() - begin
     return self.process.returncode, said_after
 
 
@@ -230,7 +232,7 @@ def message_of(output):
   """What a rank and mpirun say, each in one line, without folders."""
   said = [re.search(SAYS + r".*?(?=^\S|\Z)", output, re.M | re.S),
           re.search(r"^mpirun noticed.*?$", output, re.M)]
-  lines = [" ".join(each.group(0).split()).split(" Unless it")[0]
+  lines = [" ".join(each.group(0).split()).split(". Unless it")[0]
            for each in said if each]
   return "; ".join(re.sub(r"(?<!\S)/\S*/", "", line) for line in lines)
 

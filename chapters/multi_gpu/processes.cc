@@ -1,5 +1,7 @@
 #include "chapters/multi_gpu/processes.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -134,6 +136,16 @@ NcclId Processes::SharedNcclId() {
   }
   std::memcpy(id.bytes.data(), words.data(), sizeof(words));
   return id;
+}
+
+pid_t Processes::FirstHere() {
+  if (!several()) return getpid();
+  std::array<char, 256> name = {};
+  gethostname(name.data(), name.size() - 1);
+  const std::uint64_t machine = HashOf(name.data());
+  const std::vector<std::uint64_t> pids = world_->Gather(getpid());
+  const bool here = world_->Gather(machine)[0] == machine;
+  return here ? static_cast<pid_t>(pids[0]) : 0;
 }
 
 Dataset Processes::Part(Dataset data) const {

@@ -13,6 +13,8 @@
 #ifndef D2L_CHAPTERS_MULTI_GPU_PROCESSES_H_
 #define D2L_CHAPTERS_MULTI_GPU_PROCESSES_H_
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <memory>
 #include <stdexcept>
@@ -65,6 +67,8 @@ class Processes {
   // By which NCCL's ranks find each other: made by the first process. Throws
   // CommonError if it cannot make one.
   NcclId SharedNcclId();
+  // The first process, if it is on this machine; or else 0.
+  pid_t FirstHere();
   // This process's part.
   Dataset Part(Dataset data) const;
 

@@ -10,6 +10,8 @@
 #ifndef D2L_CHAPTERS_MULTI_GPU_STOPPING_H_
 #define D2L_CHAPTERS_MULTI_GPU_STOPPING_H_
 
+#include <sys/types.h>
+
 #include <string>
 
 namespace d2l {
@@ -23,9 +25,10 @@ int StopSignal();
 
 // What the first signal writes, at most 1000 bytes; "" for nothing.
 void SetStopText(const std::string& text);
-// Has it written so long afterwards instead, less than a second, if it is not
-// "" by then. For a process that speaks only if another one cannot.
-void SetStopTextDelay(int milliseconds);
+// Has it written half a second later instead, if it is not "" by then, and
+// unless that process of this machine is there (0: it is on another one). For a
+// process that speaks only if another one cannot.
+void SpeakOnlyFor(pid_t other);
 
 }  // namespace d2l
 

@@ -74,7 +74,8 @@ class Training {
         processes.rank() * static_cast<int>(parallel_.devices().size());
     SetFirstDeviceIndex(first);
     if (first > 0) ManualSeed(options_.seed, options_.devices[0]);
-    if (processes.rank() > 0) SetStopTextDelay(500);
+    const pid_t speaker = processes.FirstHere();
+    if (processes.rank() > 0) SpeakOnlyFor(speaker);
     if (!processes.several()) {
       SetStopText(
           "\nStopping after the steps that were begun; once more: at once.\n");

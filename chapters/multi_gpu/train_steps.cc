@@ -85,7 +85,7 @@ void TrainSteps::BeginStep() {
   const std::string where =
       absl::StrFormat("batch %d of epoch %d", next.batch, next.epoch + 1);
   processes_.world()->SetDuring(where);
-  // The second one, should the first be gone (SetStopTextDelay).
+  // The second one, should the first be gone (SpeakOnlyFor).
   if (processes_.rank() < 2) {
     SetStopText(absl::StrFormat(
         "\n%s: asked to stop in %s. Unless it says that it has saved there:\n"
