@@ -17,6 +17,18 @@ def chapters(root):
         return re.findall(r'(?m)^ +"(\w+)":', file.read())
 
 
+def chapter(root, name, lang):
+    """Its number, and its title in that language."""
+    names = chapters(root)
+    file = os.path.join(root, "chapters", name,
+                        "lesson.md" if lang == "en" else f"lesson.{lang}.md")
+    try:
+        with open(file, encoding="utf-8") as text:
+            return {"number": names.index(name) + 1, "title": text.readline()[2:].strip()}
+    except (OSError, ValueError):
+        return {"number": 0, "title": name}
+
+
 def system_language():
     for name in ("LC_ALL", "LC_MESSAGES", "LANG"):
         if os.environ.get(name):

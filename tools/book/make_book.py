@@ -112,8 +112,8 @@ def run_lesson(name, lang, options, out):
         lesson = results.read_run(file)["lessons"][0]
         os.remove(file)
     except (OSError, ValueError):
-        lesson = results.fit({"lesson": name, "title": name.replace("_", " ")},
-                             results.LESSON)
+        lesson = results.fit(dict(course_texts.chapter(workspace(), name, lang), lesson=name,
+                                  size=options.size), results.LESSON)
         failure = failure or "It wrote no results."
     lesson.update(lang=lang, failure=failure)
     return lesson
@@ -341,6 +341,11 @@ def main():
                     return 130
                 write_results(run, file)
             book.write_all(run, options.languages, drawings, before)
+            if before:
+                claims, figures, unlike = results.changes(before, run, "en")
+                say(f"Since {options.against}: {len(claims)} other verdicts, {len(figures)} "
+                    f"figures whose intervals are apart, {len(unlike)} lessons of another "
+                    "size or on other devices.")
             first = "index"
     except (OSError, ValueError) as error:
         sys.exit(f"Error: {error}")

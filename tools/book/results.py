@@ -109,13 +109,16 @@ def changes(before, after, lang):
     sizes = [{name: (lesson["size"], lesson["devices"])
               for name, lesson in lessons_in(run, lang).items()}
              for run in (before, after)]
-    unlike = [name for name in sizes[1] if sizes[0].get(name) != sizes[1][name]]
+    unlike = [name for name, lesson in lessons_in(after, lang).items()
+              if lesson["cells"] and sizes[0].get(name) != sizes[1][name]]
     claims, figures = [], []
     old = by_key(before, lang, "claims", "text")
     for key, (cell, claim) in by_key(after, lang, "claims", "text").items():
         if (key in old and key[0] not in unlike and
                 old[key][1]["verdict"] != claim["verdict"]):
             claims.append((cell, old[key][1], claim))
+    # First what is now the opposite.
+    claims.sort(key=lambda one: "INCONCLUSIVE" in (one[1]["verdict"], one[2]["verdict"]))
     old = by_key(before, lang, "figures", "name")
     for key, (cell, figure) in by_key(after, lang, "figures", "name").items():
         if key not in old or key[0] in unlike:
