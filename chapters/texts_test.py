@@ -40,7 +40,8 @@ def uncommented(code):
 
 def literals(code):
     """As they stand, and without what joins them to others."""
-    found = {squeeze(text_of(match)) for match in LITERALS.findall(uncommented(code))}
+    found = {squeeze(line) for match in LITERALS.findall(uncommented(code))
+             for line in [text_of(match)] + text_of(match).split("\n")}
     return found | {literal.strip(" ,:") for literal in found}
 
 
@@ -94,9 +95,18 @@ def is_put_together(key, parts, pieces=4):
 
 CHAPTERS = sorted(os.path.dirname(path) for path in glob.glob("chapters/*/lesson.md"))
 COMMON = "common/lesson"
+# What else speaks by common/lesson/sentences.zh.md.
+SPEAKERS = ["common/" + name
+            for name in ("base", "data", "device", "drawing", "parallel", "profiler")]
 
 
 def code_of(folder):
+    if folder == COMMON:
+        return "\n".join(map(code_in, [COMMON] + SPEAKERS))
+    return code_in(folder)
+
+
+def code_in(folder):
     return "\n".join(read(path) for path in sorted(
         glob.glob(folder + "/*.cc") + glob.glob(folder + "/*.h") +
         glob.glob(folder + "/*/*.cc"))

@@ -317,7 +317,7 @@ void WidthSweep(Cell& cell) {
         TraceAndOptimize(ProductsOf(net.module()), {x}, "products"));
     const std::vector<Tensor> in = {x};
     Tensor y, compiled = net(x);
-    const std::string at = absl::StrCat(", width ", width);
+    const std::string at = absl::StrFormat(", width %d", width);
     const std::string statements = "statements" + at, whole = "compiled" + at,
                       alone = "products" + at;
     const Timings t = cell.TimeInterleaved(

@@ -319,7 +319,7 @@ void ParameterServer(Cell& cell) {
   const Timings t = cell.TimeInterleaved(alternatives);
   std::cout << "  "
             << Say("Measured, %s on %s:", FormatBytes(4 * n),
-                   MeasuredOn(devices))
+                   TranslatedParts(MeasuredOn(devices)))
             << "\n";
   cell.PrintTimes(t);
   cell.ShowIfVerbose(PlotTimeByDevices({2, 4, 8, 16, 32}, 160e6, [](int gpus) {

@@ -72,7 +72,8 @@ void LeNetScratch(Cell& cell) {
   const Dataset training = GenerateImages(cell.BySize(2'560, 12'800, 60'000));
   const Dataset test = GenerateImages(1000, 0, /*first=*/100'000);
   const int epochs = cell.BySize(2, 4, 10), size = cell.BySize(64, 256, 256);
-  std::cout << "  " << Say("%s, batch %d", training.name, size) << "\n";
+  std::cout << "  " << Say("%s, batch %d",
+                            TranslatedMessage(training.name), size) << "\n";
   const double by_one = TrainLeNet(one, size, 0.2, epochs, training, test);
   const double by_two = TrainLeNet(two, size, 0.2, epochs, training, test);
 
@@ -136,7 +137,8 @@ std::vector<double> Train(Cell& cell, const std::string& init,
   const Figure epoch = cell.Report(
       Sampled("an epoch, " + init, MeasuredOn(devices), "s", seconds));
   std::cout << Wrap(absl::StrFormat("%s, %s: 测试精度：%.2f，%.1f秒/轮，在%s",
-                                    init, training.name, accuracies.back(),
+                                    init, TranslatedMessage(training.name),
+                                    accuracies.back(),
                                     epoch.value.median, Names(devices)),
                     "  ");
   return accuracies;
@@ -265,7 +267,7 @@ void Forgotten(Cell& cell) {
   const auto forget = [](std::vector<Tensor>&) {};
   DataLoader loader(training, {}, devices[0]);
   std::cout
-      << "  " << training.name << "\n"
+      << "  " << TranslatedMessage(training.name) << "\n"
       << Say("           with allreduce             without\n")
       << Say("    step   apart   accuracies         apart   accuracies\n");
   const int steps = cell.BySize(60, 200, 400);

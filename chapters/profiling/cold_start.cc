@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "common/base/statistics.h"
 #include "common/base/timer.h"
 #include "common/device/device.h"
@@ -87,8 +88,8 @@ ColdStart MeasureColdStart(Cell& cell, const std::string& where, int products) {
     return cell.Report(Sampled(what, on, "s", samples[f]));
   };
   return {figure("the first product", 0), figure("a later one", 1),
-          figure(absl::StrCat("the first ", products), 2),
-          figure(absl::StrCat("the next ", products), 3)};
+          figure(absl::StrFormat("the first %d", products), 2),
+          figure(absl::StrFormat("the next %d", products), 3)};
 }
 
 }  // namespace d2l

@@ -5,6 +5,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/base/language.h"
 #include "common/base/user_path.h"
 
 namespace d2l {
@@ -20,7 +21,7 @@ absl::Status OpenFlagFiles(const std::vector<FlagFile>& files) {
     }
     for (const FlagFile& other : files) {
       if (!*other.file || !(*other.file)->SameFile(*opened)) continue;
-      return absl::InvalidArgumentError(absl::StrFormat(
+      return absl::InvalidArgumentError(Say(
           "--%s=%s and --%s=%s name the same file. Name two files.", other.flag,
           other.path, file.flag, file.path));
     }

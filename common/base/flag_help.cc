@@ -5,11 +5,13 @@
 
 #include "absl/flags/commandlineflag.h"
 #include "absl/flags/reflection.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "common/base/edit_distance.h"
+#include "common/base/language.h"
 #include "common/base/text.h"
 
 namespace d2l {
@@ -55,23 +57,34 @@ absl::Status CheckFlagNames(int argc, char** argv,
     // Half of its letters may be wrong.
     const bool near = 2 * EditDistance(name, nearest) <= name.size();
     return absl::InvalidArgumentError(
-        absl::StrCat(argument, " asked for; there is no such flag. Say ",
-                     near ? absl::StrCat("--", nearest, value, ", or ") : "",
-                     "--help for a list of all flags."));
+        near ? Say("%s asked for; there is no such flag. Say --%s%s, or --help "
+                   "for a list of all flags.",
+                   argument, nearest, value)
+             : Say("%s asked for; there is no such flag. Say --help for a list "
+                   "of all flags.",
+                   argument));
   }
   return absl::OkStatus();
 }
 
 std::string FlagHelp(const std::string& command,
                      const std::vector<const char*>& flags) {
-  std::string text = absl::StrCat("Usage: ", command, " -- [flags]\n");
+  std::string text = Say("Usage: %s -- [flags]", command) + "\n";
   for (const char* name : flags) {
     absl::CommandLineFlag* flag = absl::FindCommandLineFlag(name);
     const std::string now = flag->CurrentValue();
-    absl::StrAppend(&text, "\n--", name,
-                    " (default: ", now.empty() ? "none" : now, ")\n");
-    for (const absl::string_view line : absl::StrSplit(flag->Help(), '\n')) {
-      absl::StrAppend(&text, Wrap(std::string(line), "    "));
+    absl::StrAppend(
+        &text, "\n", Say("--%s (default: %s)", name, now.empty() ? "none" : now),
+        "\n");
+    const std::string help = flag->Help();
+    for (const absl::string_view line : absl::StrSplit(help, '\n')) {
+      std::string said = Translated(std::string(line));
+      for (const char* lead : {"Example:", "Examples:"}) {
+        absl::string_view rest = line;
+        if (!absl::ConsumePrefix(&rest, lead)) continue;
+        said = Lead(lead) + std::string(absl::StripAsciiWhitespace(rest));
+      }
+      absl::StrAppend(&text, Wrap(said, "    "));
     }
   }
   return text;

@@ -8,7 +8,6 @@
 #include <stdexcept>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/kernels/philox.h"
 
@@ -145,7 +144,7 @@ Dataset GenerateImages(std::int64_t count, std::uint64_t seed,
         count, first));
   }
   Dataset data;
-  data.name = absl::StrCat("generated data, seed ", seed);
+  data.name = absl::StrFormat("generated data, seed %d", seed);
   data.images.resize(count * kImagePixels);
   data.labels.resize(count);
   for (std::int64_t i = 0; i < count; ++i) {

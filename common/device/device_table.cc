@@ -173,15 +173,23 @@ const char* DeviceKindName(DeviceKind kind) {
 }
 
 std::string DeviceInfo::Describe() const {
-  std::string where = name;
-  if (kind == DeviceKind::kVirtual) {
-    where = absl::StrFormat("%d %s of %s", cores, cores == 1 ? "core" : "cores",
-                            name);
-  } else if (kind == DeviceKind::kLogical) {
-    where = absl::StrFormat("on GPU %d, %s", physical_index, name);
+  // Whole sentences, each with a row in common/lesson/sentences.zh.md.
+  const std::string id = device.ToString();
+  switch (kind) {
+    case DeviceKind::kVirtual:
+      return cores == 1 ? absl::StrFormat("%s (virtual, %d core of %s)", id,
+                                          cores, name)
+                        : absl::StrFormat("%s (virtual, %d cores of %s)", id,
+                                          cores, name);
+    case DeviceKind::kLogical:
+      return absl::StrFormat("%s (logical, on GPU %d, %s)", id, physical_index,
+                             name);
+    case DeviceKind::kReal:
+      return absl::StrFormat("%s (real, %s)", id, name);
+    case DeviceKind::kModelled:
+      return absl::StrFormat("%s (modelled, %s)", id, name);
   }
-  return absl::StrFormat("%s (%s, %s)", device.ToString(), DeviceKindName(kind),
-                         where);
+  return id;
 }
 
 absl::Status InitializeDevices(absl::string_view spec,
@@ -315,19 +323,25 @@ absl::Status RequireGpus(int count) {
   }
   if (static_cast<int>(gpus.size()) >= count) return absl::OkStatus();
   std::vector<std::string> there;
-  for (const DeviceInfo& info : Devices()) there.push_back(info.Describe());
-  std::string text =
-      absl::StrFormat("%d GPU%s required; the devices are %s.", count,
-                      count == 1 ? "" : "s", absl::StrJoin(there, ", "));
-  const DeviceInventory& cuda = GetBackend(DeviceType::kCuda).Inventory();
-  if (cuda.devices.empty() || cuda.modelled) {
-    absl::StrAppend(&text, " ", cuda.why_none);
-  } else {
-    absl::StrAppend(&text, " This machine has ", cuda.devices.size(),
-                    ". Ask for fewer with --require_gpus, or leave it out to "
-                    "run on shared ones.");
+  for (const DeviceInfo& info : Devices()) {
+    there.push_back(absl::StrCat(info.device.ToString(), " (",
+                                 DeviceKindName(info.kind), ")"));
   }
-  return absl::NotFoundError(text);
+  const std::string devices = absl::StrJoin(there, ", ");
+  const DeviceInventory& cuda = GetBackend(DeviceType::kCuda).Inventory();
+  const std::string why =
+      cuda.devices.empty() || cuda.modelled
+          ? cuda.why_none
+          : absl::StrFormat("This machine has %d. Ask for fewer with "
+                            "--require_gpus, or leave it out to run on shared "
+                            "ones.",
+                            cuda.devices.size());
+  return absl::NotFoundError(
+      count == 1
+          ? absl::StrFormat("%d GPU required; the devices are %s. %s", count,
+                            devices, why)
+          : absl::StrFormat("%d GPUs required; the devices are %s. %s", count,
+                            devices, why));
 }
 
 }  // namespace d2l

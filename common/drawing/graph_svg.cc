@@ -8,6 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/base/format.h"
+#include "common/base/language.h"
+#include "common/base/wrap.h"
 #include "common/drawing/graph_drawing.h"
 #include "common/drawing/graph_layout.h"
 #include "common/drawing/svg.h"
@@ -53,20 +55,21 @@ Box MakeBox(const ProgramGraph& graph, int number) {
   if (node.op >= 0) {
     const GraphOp& op = graph.ops()[node.op];
     const std::string place = op.line.known() ? op.line.ToString() : "";
-    std::string where = "nothing launched";
+    std::string where = Translated("nothing launched");
     if (op.stream >= 0) {
       box.fill = StreamShade(op.stream);
       where = graph.streams()[op.stream];
       absl::StrAppend(&where, ", ",
-                      op.end > 0 ? FormatDuration(op.seconds()) : "not run");
+                      op.end > 0 ? FormatDuration(op.seconds())
+                                 : Translated("not run"));
     }
     box.lines.push_back(where);
     if (!place.empty()) {
       box.lines.push_back(place.substr(place.find_last_of('/') + 1));
     }
-    absl::StrAppend(&box.tooltip, " at ", place);
+    absl::StrAppend(&box.tooltip, Say(" at %s", place));
   } else {
-    box.lines.push_back("from outside");
+    box.lines.push_back(Translated("from outside"));
   }
   for (const std::string& line : box.lines) {
     box.width = std::max(box.width, Svg::TextWidth(line, kFont) + 16);
@@ -184,7 +187,7 @@ void DrawBox(const Box& box, const LayoutItem& item, double y, bool critical,
 }
 
 std::string Headline(const ProgramGraph& graph) {
-  return GraphSummary(graph) + " (bold)";
+  return GraphSummary(graph) + Translated(" (bold)");
 }
 
 // Which colour is which stream. Returns where it ends.
@@ -198,7 +201,8 @@ double DrawKey(const ProgramGraph& graph, double y, Svg* svg) {
   }
   for (const GraphEdge& edge : graph.edges()) {
     if (edge.kind == EdgeKind::kData) continue;
-    const std::string text = "overwrites what the other read or wrote";
+    const std::string text =
+        Translated("overwrites what the other read or wrote");
     svg->Line(x, y - 4, x + 24, y - 4, {"#B22222", 1.1, true, true});
     svg->Text(x + 30, y, text, {kFont});
     return x + 30 + Svg::TextWidth(text, kFont);
@@ -210,7 +214,7 @@ double DrawKey(const ProgramGraph& graph, double y, Svg* svg) {
 
 std::string GraphToSvg(const ProgramGraph& graph, const std::string& title) {
   if (GraphSummary(graph).empty() || graph.nodes().size() > kMaxSvgNodes) {
-    return TextAsSvg(GraphToText(graph), title);
+    return TextAsSvg(GraphToText(graph), Translated(title));
   }
   std::vector<Box> boxes;
   std::vector<double> widths;
@@ -227,11 +231,11 @@ std::string GraphToSvg(const ProgramGraph& graph, const std::string& title) {
   Svg unused(0, 0, "");
   const double width =
       std::max({layout.width, Svg::TextWidth(Headline(graph), kFont),
-                Svg::TextWidth(title, 14), DrawKey(graph, 0, &unused)}) +
+                Svg::TextWidth(Translated(title), 14), DrawKey(graph, 0, &unused)}) +
       2 * kMargin;
 
-  Svg svg(width, height, title);
-  svg.Text(kMargin, 24, title, {14, "start", "#111111", true});
+  Svg svg(width, height, Translated(title));
+  svg.Text(kMargin, 24, Translated(title), {14, "start", "#111111", true});
   svg.Text(kMargin, 42, Headline(graph), {kFont});
   DrawKey(graph, 60, &svg);
   const auto critical = CriticalLinks(graph, layout);

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/base/format.h"
+#include "common/base/language.h"
 #include "common/base/text.h"
 #include "common/drawing/graph_drawing.h"
 #include "common/drawing/graph_layers.h"
@@ -226,7 +227,8 @@ std::string LevelLines(const ProgramGraph& graph, int width) {
     }
   }
   std::string text =
-      absl::StrFormat("%-10s%10s  %s\n", "level", "work", "operations");
+      absl::StrCat(Padded("level", 10), Padded("work", -10), "  ",
+                   Translated("operations"), "\n");
   for (const Level& line : lines) {
     const int count = line.last - line.first + 1;
     const std::string range = count == 1
@@ -237,7 +239,9 @@ std::string LevelLines(const ProgramGraph& graph, int width) {
                         line.seconds > 0 ? FormatDuration(line.seconds) : "-");
     absl::StrAppend(&text,
                     Wrap(absl::StrCat(CountedNames(line.names),
-                                      count > 1 && !merged ? ", on each" : ""),
+                                      count > 1 && !merged
+                                          ? Translated(", on each")
+                                          : ""),
                          first, width));
   }
   return text;
@@ -250,17 +254,20 @@ std::string GraphSummary(const ProgramGraph& graph) {
       std::count_if(graph.nodes().begin(), graph.nodes().end(),
                     [](const GraphNode& node) { return node.op >= 0; });
   if (operations == 0) return "";
-  return absl::StrFormat(
-      "%d %s on %d levels, at most %d on a level; %s of work, %s of it on the "
+  const std::string count = operations == 1
+                                ? Say("%d operation", operations)
+                                : Say("%d operations", operations);
+  return Say(
+      "%s on %d levels, at most %d on a level; %s of work, %s of it on the "
       "critical path",
-      operations, operations == 1 ? "operation" : "operations", graph.depth(),
-      graph.width(), FormatDuration(graph.total_seconds()),
+      count, graph.depth(), graph.width(),
+      FormatDuration(graph.total_seconds()),
       FormatDuration(graph.critical_path_seconds()));
 }
 
 std::string GraphToText(const ProgramGraph& graph, int width) {
   std::string notes = GraphSummary(graph);
-  if (notes.empty()) return "No operation was recorded.\n";
+  if (notes.empty()) return Translated("No operation was recorded.\n");
   const bool order = std::any_of(
       graph.edges().begin(), graph.edges().end(),
       [](const GraphEdge& edge) { return edge.kind != EdgeKind::kData; });
@@ -270,14 +277,13 @@ std::string GraphToText(const ProgramGraph& graph, int width) {
       graph.nodes().size() > kMaxDrawnNodes ? "" : Layers(graph, width);
   if (layers.empty()) {
     text = LevelLines(graph, width);
-    notes += ".";
+    notes += Translated(".");
   } else {
     text = absl::StrCat(layers, "\n", OperationLines(graph, width));
-    notes += graph.critical_path().empty() ? "." : " (*).";
+    notes += Translated(graph.critical_path().empty() ? "." : " (*).");
     if (order) {
-      notes +=
-          " Dotted lines: must be read or written before it is "
-          "overwritten.";
+      notes += " " + Say("Dotted lines: must be read or written before it is "
+                         "overwritten.");
     }
   }
   return absl::StrCat(text, Wrap(notes, "", width));

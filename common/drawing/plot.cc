@@ -12,8 +12,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/types/optional.h"
+#include "common/base/language.h"
 #include "common/base/statistics.h"
 #include "common/base/text.h"
+#include "common/base/wrap.h"
 #include "common/drawing/drawing.h"
 #include "common/drawing/svg.h"
 #include "common/drawing/text_canvas.h"
@@ -216,15 +218,18 @@ void Plot::MarkCrossover(int a, int b) {
   crossovers_.push_back({a, b});
 }
 
+std::string Plot::SeriesName(std::size_t series) const {
+  return TranslatedParts(series_[series].name);
+}
+
 std::string Plot::CrossoverText(int a, int b) const {
   const absl::optional<PlotPoint> at = Crossover(a, b);
   if (!at.has_value()) {
-    return absl::StrFormat("%s and %s do not cross.", series_[a].name,
-                           series_[b].name);
+    return Say("%s and %s do not cross.", SeriesName(a), SeriesName(b));
   }
-  return absl::StrFormat("X: %s and %s cross at %s = %s, %s = %s.",
-                         series_[a].name, series_[b].name, x_.label,
-                         Label(at->x, x_), y_.label, Label(at->y, y_));
+  return Say("X: %s and %s cross at %s = %s, %s = %s.", SeriesName(a),
+             SeriesName(b), TranslatedParts(x_.label), Label(at->x, x_),
+             TranslatedParts(y_.label), Label(at->y, y_));
 }
 
 template <typename Same>
@@ -250,7 +255,7 @@ std::string Plot::LiesOn(std::size_t series, Same same) const {
         std::all_of(points.begin(), points.end(), [&](const PlotPoint& point) {
           return HasPointAt(i, point, same);
         })) {
-      return absl::StrCat(" (as ", series_[i].name, ")");
+      return Say(" (as %s)", SeriesName(i));
     }
   }
   return "";
@@ -259,7 +264,7 @@ std::string Plot::LiesOn(std::size_t series, Same same) const {
 std::string Plot::ToText(int width) const {
   Range x;
   Range y;
-  if (!Ranges(&x, &y)) return "There is nothing to plot.\n";
+  if (!Ranges(&x, &y)) return Translated("There is nothing to plot.\n");
   std::vector<std::string> y_labels;
   const std::vector<double> y_ticks = y.Ticks(5);
   std::size_t label_width = 0;
@@ -279,7 +284,6 @@ std::string Plot::ToText(int width) const {
   };
 
   TextCanvas canvas;
-  canvas.Write(0, 0, y_.label);
   for (int row = 1; row <= kRows; ++row) canvas.Put(left, row, '|');
   for (std::size_t i = 0; i < y_ticks.size(); ++i) {
     const int row = row_of(y_ticks[i]);
@@ -299,8 +303,6 @@ std::string Plot::ToText(int width) const {
     canvas.Write(at, kRows + 2, label);
     free = at + size + 1;
   }
-  canvas.Write(std::max(left, width - static_cast<int>(x_.label.size())),
-               kRows + 3, x_.label);
   // Lines first: points lie on them.
   for (const Series& series : series_) {
     for (std::size_t i = 1; i < series.points.size(); ++i) {
@@ -331,9 +333,9 @@ std::string Plot::ToText(int width) const {
                                : '9');
     }
     absl::StrAppend(&legend, i == 0 ? "" : ", ", std::string(1, Glyph(i)), " ",
-                    series_[i].name, LiesOn(i, same));
+                    SeriesName(i), LiesOn(i, same));
   }
-  if (meet) legend += "; 2, 3, ...: so many lines at one place";
+  if (meet) legend += Say("; 2, 3, ...: so many lines at one place");
   std::string notes = Wrap(legend, "", width);
   for (const auto& [a, b] : crossovers_) {
     if (const auto at = Crossover(a, b)) {
@@ -341,7 +343,12 @@ std::string Plot::ToText(int width) const {
     }
     absl::StrAppend(&notes, Wrap(CrossoverText(a, b), "", width));
   }
-  return canvas.ToString() + notes;
+  // Wide characters have no place on the canvas, whose first line is empty.
+  const std::string x_label = TranslatedParts(x_.label);
+  const int before_label = width - static_cast<int>(TextColumns(x_label));
+  return absl::StrCat(TranslatedParts(y_.label), canvas.ToString(),
+                      std::string(std::max(left, before_label), ' '), x_label,
+                      "\n", notes);
 }
 
 std::string Plot::ToSvg(const std::string& title) const {
@@ -352,15 +359,15 @@ std::string Plot::ToSvg(const std::string& title) const {
   constexpr double kHeight = 300;
   Range x;
   Range y;
-  if (!Ranges(&x, &y)) return TextAsSvg(ToText(), title);
+  if (!Ranges(&x, &y)) return TextAsSvg(ToText(), Translated(title));
   const double plot_width = kWidth - kLeft - kRight;
   const double bottom = kTop + kHeight;
   const auto x_of = [&](double v) { return kLeft + plot_width * x.Place(v); };
   const auto y_of = [&](double v) { return bottom - kHeight * y.Place(v); };
 
   const double lines = static_cast<double>(series_.size() + crossovers_.size());
-  Svg svg(kWidth, bottom + 56 + 18 * lines, title);
-  svg.Text(kLeft, 24, title, {14, "start", "#111111", true});
+  Svg svg(kWidth, bottom + 56 + 18 * lines, Translated(title));
+  svg.Text(kLeft, 24, Translated(title), {14, "start", "#111111", true});
   for (const double tick : x.Ticks(8)) {
     svg.Line(x_of(tick), kTop, x_of(tick), bottom, {"#e4e4e4", 1});
     svg.Text(x_of(tick), bottom + 16, Label(tick, x_), {11, "middle"});
@@ -370,8 +377,9 @@ std::string Plot::ToSvg(const std::string& title) const {
     svg.Text(kLeft - 6, y_of(tick) + 4, Label(tick, y_), {11, "end"});
   }
   svg.Rect(kLeft, kTop, plot_width, kHeight, {"none", "#333333"});
-  svg.Text(kLeft + plot_width / 2, bottom + 34, x_.label, {12, "middle"});
-  svg.Text(20, kTop + kHeight / 2, y_.label,
+  svg.Text(kLeft + plot_width / 2, bottom + 34, TranslatedParts(x_.label),
+           {12, "middle"});
+  svg.Text(20, kTop + kHeight / 2, TranslatedParts(y_.label),
            {12, "middle", "#222222", false, -90});
   const auto same = [&](const PlotPoint& a, const PlotPoint& b) {
     return std::hypot(x_of(a.x) - x_of(b.x), y_of(a.y) - y_of(b.y)) < 2;
@@ -394,12 +402,12 @@ std::string Plot::ToSvg(const std::string& title) const {
       svg.Circle(x_of(point.x), y_of(point.y), 3.5 + 2.5 * beneath,
                  beneath == 0 ? Svg::Shape{colour, "#333333", 0.6}
                               : Svg::Shape{"none", colour, 1.5},
-                 absl::StrCat(series.name, ": ", Label(point.x, x_), ", ",
+                 absl::StrCat(SeriesName(i), ": ", Label(point.x, x_), ", ",
                               Label(point.y, y_)));
     }
     svg.Line(kLeft, key_y - 4, kLeft + 22, key_y - 4, stroke);
     svg.Circle(kLeft + 11, key_y - 4, 3.5, {colour, "#333333", 0.6});
-    svg.Text(kLeft + 30, key_y, series.name + lies_on, {12});
+    svg.Text(kLeft + 30, key_y, SeriesName(i) + lies_on, {12});
     key_y += 18;
   }
   for (const auto& [a, b] : crossovers_) {

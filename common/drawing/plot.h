@@ -24,6 +24,7 @@
 #include "absl/types/optional.h"
 #include "common/base/text.h"
 #include "common/drawing/drawing.h"
+#include "cstddef"
 
 namespace d2l {
 
@@ -93,6 +94,8 @@ class Plot {
   template <typename Same>
   std::string LiesOn(std::size_t series, Same same) const;
   // "X: host and device cross at n = 210, time = 1.20 ms"
+  // As it is shown.
+  std::string SeriesName(std::size_t series) const;
   std::string CrossoverText(int a, int b) const;
 
   Axis x_;

@@ -128,16 +128,16 @@ void Svg::Text(double x, double y, const std::string& text, const Font& font) {
 
 double Svg::TextWidth(const std::string& text, double size) {
   // The widest common sans serif, DejaVu Sans, has 0.6 of its size per letter.
-  return 0.62 * size * static_cast<double>(text.size());
+  return 0.62 * size * static_cast<double>(TextColumns(text));
 }
 
 std::string TextAsSvg(const std::string& text, const std::string& title) {
   const std::vector<std::string> lines = absl::StrSplit(text, '\n');
   constexpr double kSize = 12;
   constexpr double kLine = 16;
-  std::size_t longest = title.size();
+  std::size_t longest = TextColumns(title);
   for (const std::string& line : lines) {
-    longest = std::max(longest, line.size());
+    longest = std::max(longest, TextColumns(line));
   }
   Svg svg(40 + Svg::TextWidth(std::string(longest, 'm'), kSize),
           50 + kLine * static_cast<double>(lines.size()), title);

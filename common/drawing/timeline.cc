@@ -15,7 +15,9 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
 #include "common/base/format.h"
+#include "common/base/language.h"
 #include "common/base/text.h"
+#include "common/base/wrap.h"
 #include "common/drawing/drawing.h"
 #include "common/drawing/svg.h"
 #include "common/drawing/text_canvas.h"
@@ -88,13 +90,13 @@ class Marks {
   std::string Key(const std::vector<std::string>& names,
                   const char* space) const {
     if (one_) {
-      return absl::StrCat("=", space, "requests, # or %", space,
-                          "works: ", names[0]);
+      return absl::StrCat("=", space, Translated("requests"), ", # or %", space,
+                          Lead("works:"), names[0]);
     }
     std::string key;
     for (const std::string& name : names) {
       const char letter = letters_.at(name);
-      if (letter == '*') return absl::StrCat(key, ", *", space, "others");
+      if (letter == '*') return absl::StrCat(key, ", *", space, Translated("others"));
       absl::StrAppend(&key, key.empty() ? "" : ", ", std::string(1, letter),
                       space, name);
     }
@@ -258,14 +260,16 @@ std::string Timeline::Blocked() const {
 }
 
 std::string Timeline::ToText(int width) const {
-  if (nanos_ == 0) return "Nothing was recorded.\n";
+  if (nanos_ == 0) return Translated("Nothing was recorded.\n");
   std::size_t alternatives = 0;
   std::size_t row_names = 0;
   for (const TimelineRow& row : rows_) {
     if (!row.alternative.empty()) {
-      alternatives = std::max(alternatives, row.alternative.size() + 1);
+      alternatives = std::max(
+          alternatives, TextColumns(TranslatedParts(row.alternative)) + 1);
     }
-    row_names = std::max(row_names, row.name.size() + 1);
+    row_names =
+        std::max(row_names, TextColumns(TranslatedParts(row.name)) + 1);
   }
   const int name_width = static_cast<int>(alternatives + row_names);
   constexpr int kShareWidth = 6;  // " 100 %"
@@ -277,8 +281,11 @@ std::string Timeline::ToText(int width) const {
   std::string above;
   for (const TimelineRow& row : rows_) {
     absl::StrAppendFormat(
-        &text, "%-*s%-*s|%s| %3.0f %%\n", alternatives,
-        row.alternative == above ? "" : row.alternative, row_names, row.name,
+        &text, "%s%s|%s| %3.0f %%\n",
+        Padded(row.alternative == above ? ""
+                                        : TranslatedParts(row.alternative),
+               static_cast<int>(alternatives)),
+        Padded(TranslatedParts(row.name), static_cast<int>(row_names)),
         RowColumns(row, columns, per_column, marks),
         100 * row.busy_seconds / Seconds(std::max<std::int64_t>(row.nanos, 1)));
     above = row.alternative;
@@ -300,9 +307,12 @@ std::string Timeline::ToText(int width) const {
   constexpr char kNoBreak[] = "\x01";
   std::string key = marks.Key(names, kNoBreak);
   const std::string blocked = Blocked();
-  if (!blocked.empty()) absl::StrAppend(&key, ", x", kNoBreak, blocked);
-  absl::StrAppend(&key, ", :", kNoBreak, "waiting, blank idle. A column is ",
-                  FormatDuration(1e-9 * per_column), ".");
+  if (!blocked.empty()) {
+    absl::StrAppend(&key, ", x", kNoBreak, TranslatedParts(blocked));
+  }
+  absl::StrAppend(&key, ", :", kNoBreak,
+                  Say("waiting, blank idle. A column is %s.",
+                      FormatDuration(1e-9 * per_column)));
   return absl::StrCat(
       text, axis.ToString(),
       absl::StrReplaceAll(Wrap(key, "", width), {{kNoBreak, " "}}));
@@ -317,7 +327,7 @@ std::string Timeline::ToSvg(const std::string& title) const {
   constexpr double kGap = 0.7;     // between neighbours
   constexpr char kBlocked[] = "#D55E00";
   constexpr char kOthers[] = "#999999";
-  if (nanos_ == 0) return TextAsSvg(ToText(), title);
+  if (nanos_ == 0) return TextAsSvg(ToText(), Translated(title));
   const std::vector<std::string> names = Names();
   std::map<std::string, std::string> colours;
   std::vector<std::pair<std::string, std::string>> key;  // colour, text
@@ -327,17 +337,21 @@ std::string Timeline::ToSvg(const std::string& title) const {
     const std::size_t n = colours.size();
     colours[name] = n < kColours ? PaletteColour(static_cast<int>(n)) : kOthers;
     if (n <= kColours) {
-      key.emplace_back(colours[name], n < kColours ? name : "others");
+      key.emplace_back(colours[name],
+                       n < kColours ? name : Translated("others"));
     }
   }
-  if (!Blocked().empty()) key.emplace_back(kBlocked, Blocked());
-  key.emplace_back("#eeeeee", "waiting");
+  if (!Blocked().empty()) {
+    key.emplace_back(kBlocked, TranslatedParts(Blocked()));
+  }
+  key.emplace_back("#eeeeee", Translated("waiting"));
 
   double names_width = 70;
   double bottom = kTop;
   std::string above;
   for (const TimelineRow& row : rows_) {
-    names_width = std::max(names_width, Svg::TextWidth(row.name, 12));
+    names_width = std::max(names_width,
+                           Svg::TextWidth(TranslatedParts(row.name), 12));
     bottom += kRow + (row.alternative == above ? 0 : kHeading);
     above = row.alternative;
   }
@@ -355,8 +369,8 @@ std::string Timeline::ToSvg(const std::string& title) const {
     key_places.emplace_back(key_x, key_y);
     key_x += wide;
   }
-  Svg svg(left + kPlot + 2 * kMargin, key_y + kMargin, title);
-  svg.Text(kMargin, 26, title, {14, "start", "#111111", true});
+  Svg svg(left + kPlot + 2 * kMargin, key_y + kMargin, Translated(title));
+  svg.Text(kMargin, 26, Translated(title), {14, "start", "#111111", true});
   const auto x_of = [&](std::int64_t t) {
     return left + kPlot * static_cast<double>(t) / static_cast<double>(nanos_);
   };
@@ -369,11 +383,12 @@ std::string Timeline::ToSvg(const std::string& title) const {
   for (const TimelineRow& row : rows_) {
     if (row.alternative != above) {
       above = row.alternative;
-      svg.Text(kMargin, y + kHeading - 6, above,
+      svg.Text(kMargin, y + kHeading - 6, TranslatedParts(above),
                {12, "start", "#111111", true});
       y += kHeading;
     }
-    svg.Text(left - 10, y + kRow / 2 + 4, row.name, {12, "end"});
+    svg.Text(left - 10, y + kRow / 2 + 4, TranslatedParts(row.name),
+             {12, "end"});
     svg.Line(left, y + kRow - 3, left + kPlot, y + kRow - 3, {"#cccccc", 1});
     for (std::size_t i = 0; i < row.spans.size();) {
       // Neighbours too thin to be seen apart are drawn as one.
@@ -395,10 +410,11 @@ std::string Timeline::ToSvg(const std::string& title) const {
       const double begin = x_of(span.begin);
       const double wide = std::max(kGap, x_of(span.end) - begin);
       const std::string tooltip =
-          absl::StrCat(span.name, IsWait(span) ? ", waiting" : "",
-                       count == 1 ? "" : absl::StrCat(", ", count, " spans"),
-                       ": ", FormatDuration(Seconds(span.end - span.begin)),
-                       " from ", FormatDuration(Seconds(span.begin)));
+          Say("%s%s%s: %s from %s", span.name,
+              IsWait(span) ? ", " + Translated("waiting") : "",
+              count == 1 ? "" : Say(", %d spans", count),
+              FormatDuration(Seconds(span.end - span.begin)),
+              FormatDuration(Seconds(span.begin)));
       if (IsWait(span)) {
         svg.Rect(begin, y + kRow / 2 - 3, wide, 6, {"#eeeeee", "#aaaaaa", 0.5},
                  tooltip);

@@ -85,8 +85,7 @@ template <typename T>
 std::string Difference(const std::vector<T>& got,
                        const std::vector<T>& expected, double tolerance) {
   if (got.size() != expected.size()) {
-    return absl::StrFormat("%d elements, expected %d", got.size(),
-                           expected.size());
+    return Say("%d elements, expected %d", got.size(), expected.size());
   }
   std::size_t differing = 0;
   std::size_t first = 0;
@@ -104,7 +103,7 @@ std::string Difference(const std::vector<T>& got,
     ++differing;
   }
   if (differing == 0) return "";
-  return absl::StrFormat(
+  return Say(
       "%d of %d elements differ; the first is [%d]: got %.9g, expected %.9g, "
       "tolerance %g",
       differing, got.size(), first, got[first], expected[first], tolerance);

@@ -144,7 +144,7 @@ absl::Status PrepareDirectory(const std::string& directory) {
   std::error_code error;
   std::filesystem::create_directories(directory, error);
   if (error) {
-    return absl::UnavailableError(absl::StrFormat(
+    return absl::UnavailableError(Say(
         "--svg: cannot make the directory %s: %s. Name one in a directory that "
         "you may write to.",
         directory, error.message()));
@@ -162,6 +162,7 @@ absl::Status PrepareDirectory(const std::string& directory) {
 absl::StatusOr<LessonOptions> ParseLessonFlags(int argc, char** argv,
                                                Size default_size) {
   absl::SetFlag(&FLAGS_size, SizeName(default_size));
+  SetLanguageOf(argc, argv);
   LessonOptions options;
   if (AsksForHelp(argc, argv)) {
     options.help = true;
@@ -172,7 +173,7 @@ absl::StatusOr<LessonOptions> ParseLessonFlags(int argc, char** argv,
   if (!named.ok()) return named;
   const std::vector<char*> rest = absl::ParseCommandLine(argc, argv);
   if (rest.size() > 1) {
-    return absl::InvalidArgumentError(absl::StrFormat(
+    return absl::InvalidArgumentError(Say(
         "\"%s\" is not a flag; they all look like --size=small. See --help.",
         rest[1]));
   }

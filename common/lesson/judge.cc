@@ -122,8 +122,9 @@ std::string Figure::Name() const {
 
 std::string Figure::Label() const {
   Figure shown = *this;
-  shown.label = Translated(label);
+  shown.label = TranslatedParts(label);
   shown.column = Translated(column);
+  shown.measured_on = TranslatedParts(measured_on);
   return shown.Name();
 }
 

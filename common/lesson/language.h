@@ -1,96 +1,28 @@
-// What a run says to the learner, in English or in Chinese.
+// The language that a program speaks, and its sentences.
 //
-//   std::cout << Say("Asking took %.0f %% of the time.", 97.2) << "\n";
-//   cell.Claim(Worded("The %s takes {} as long.", "sum"), …);
+//   const absl::Status status = SetLanguage("zh");
+//   std::cout << Say("Error:") << "\n";  // 错误：
 //
-// The code speaks English. Its sentence is the key of the Chinese one, in a
-// table of lesson.zh.md or sentences.zh.md (sections.h), whose conversions are
-// the same, in any order ("%2$s … %1$s"). Space around the sentence is no part
-// of the key, and how much space is in it does not matter. What has no row is
-// said in English. chapters/texts_test.py finds sentences without a row and
-// rows without a sentence; so the first argument is a literal.
-//
-// SetLanguage is called once, before the rest; that is thread-safe.
+// SetLanguage is called once, before anything is said.
 
 #ifndef D2L_COMMON_LESSON_LANGUAGE_H_
 #define D2L_COMMON_LESSON_LANGUAGE_H_
 
 #include <string>
-#include <type_traits>
 
 #include "absl/status/status.h"
-#include "absl/strings/str_format.h"
-#include "absl/strings/string_view.h"
-#include "absl/types/span.h"
+#include "common/base/language.h"  // IWYU pragma: export
 
 namespace d2l {
 
 // "en" or "zh"; "" is what LC_ALL, LC_MESSAGES or LANG say, the first that is
-// set. Reads the tables in all embedded files (source.h) of the language.
+// set. Reads the tables (sections.h) in all embedded files (source.h) of the
+// language: lesson.zh.md and sentences.zh.md.
 absl::Status SetLanguage(const std::string& language);
 
-// "en" or "zh".
-const std::string& Language();
-
-// The row of this text, or the text.
-std::string Translated(const std::string& english);
-
-// A text's factors and counts as the language writes them: "1.62x" is 1.62倍.
-std::string Measured(const std::string& text);
-
-// As Translated, with spaces up to this many columns: behind it, or before it
-// if `columns` is negative.
-std::string Padded(const std::string& english, int columns);
-
-// As Translated, with a space behind it if something may follow: "Note: ".
-std::string Lead(const std::string& english);
-
-namespace language_internal {
-
-std::string Format(const std::string& english,
-                   absl::Span<const absl::FormatArg> arguments, bool translate);
-
-// Words are translated, numbers are what they are.
-template <typename T>
-auto Argument(const T& value, bool translate) {
-  if constexpr (std::is_convertible_v<const T&, absl::string_view>) {
-    const std::string text(static_cast<absl::string_view>(value));
-    return translate ? Translated(text) : text;
-  } else {
-    return value;
-  }
-}
-
-}  // namespace language_internal
-
-// absl::StrFormat in the run's language. Strings among the arguments that have
-// a row are translated too. Throws std::logic_error if the arguments do not fit
-// the English format.
-template <typename... Args>
-std::string Say(const char* english, const Args&... arguments) {
-  using language_internal::Argument;
-  return language_internal::Format(
-      english, {absl::FormatArg(Argument(arguments, true))...}, true);
-}
-
-// A text that is also a key: the same in every language, and as it is shown.
-struct Phrase {
-  // NOLINTNEXTLINE(google-explicit-constructor): a literal is a phrase.
-  Phrase(const char* text) : Phrase(text, Translated(text)) {}
-  Phrase(std::string english, std::string shown)
-      : english(std::move(english)), shown(std::move(shown)) {}
-
-  std::string english;
-  std::string shown;
-};
-
-template <typename... Args>
-Phrase Worded(const char* english, const Args&... arguments) {
-  using language_internal::Argument;
-  return {language_internal::Format(
-              english, {absl::FormatArg(Argument(arguments, false))...}, false),
-          Say(english, arguments...)};
-}
+// As a command line asks for it with --lang=, before its flags are parsed. What
+// is no language is passed over.
+void SetLanguageOf(int argc, char** argv);
 
 }  // namespace d2l
 

@@ -89,7 +89,7 @@ Json ToJson(const LessonResult& lesson) {
   for (const DeviceInfo& info : lesson.devices) {
     devices.push_back({{"name", info.device.ToString()},
                        {"kind", DeviceKindName(info.kind)},
-                       {"description", info.Describe()}});
+                       {"description", TranslatedMessage(info.Describe())}});
   }
   Json cells = Json::array();
   for (const CellResult& cell : lesson.cells) cells.push_back(ToJson(cell));

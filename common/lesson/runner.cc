@@ -74,7 +74,8 @@ struct Run {
 std::size_t Columns() { return static_cast<std::size_t>(TextWidth()); }
 
 int Complain(const absl::Status& status) {
-  std::cerr << Wrap(std::string(status.message()), Lead("Error:"))
+  std::cerr << Wrap(TranslatedMessage(std::string(status.message())),
+                    Lead("Error:"))
             << std::flush;
   return 1;
 }
@@ -157,7 +158,7 @@ void PrintLessonHead(const Lesson& lesson, const Run& run) {
             << Wrap(lesson.section) << "\n"
             << Say("Devices, at size %s:", SizeName(run.size)) << "\n";
   for (const DeviceInfo& info : Devices()) {
-    std::cout << Wrap(info.Describe(), "  ");
+    std::cout << Wrap(TranslatedMessage(info.Describe()), "  ");
   }
   const std::string note =
       DevicesNote(lesson.devices, Devices(), CudaBackend().Inventory());
@@ -196,7 +197,7 @@ class SlownessNotice {
                                    1 + static_cast<int>(1000 * left)));
         continue;
       }
-      std::cerr << absl::StrFormat("%s: %.0f s ...\n", what_, next)
+      std::cerr << Say("%s: %.0f s ...", what_, next) << "\n"
                 << std::flush;
       next = next < 10 ? 10 : next + 10;
     }
@@ -471,7 +472,7 @@ bool WriteFiles(LessonOptions* options, const std::string& json,
       [](std::string* out, const Lesson* lesson) { *out += lesson->title; });
   as.max_spans = options->trace_calls;
   as.more_spans =
-      absl::StrCat("--trace_calls=", profile.spans.size(), " holds all.");
+      Say("--trace_calls=%d holds all.", profile.spans.size());
   write(options->trace, [&] { return ToChromeTrace(profile, as); });
   write(options->html, [&] { return ToHtmlTimeline(profile, as); });
   if (options->trace || options->html) {
@@ -479,7 +480,7 @@ bool WriteFiles(LessonOptions* options, const std::string& json,
     if (!note.empty()) std::cout << Wrap(note, Lead("Note:"));
   }
   for (const std::string& note : profile.notes) {
-    std::cout << Wrap(note, Lead("Note:"));
+    std::cout << Wrap(TranslatedMessage(note), Lead("Note:"));
   }
   std::cout << std::flush;
   return all_written;

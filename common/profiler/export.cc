@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/language.h"
 
 namespace d2l {
 namespace {
@@ -108,8 +109,8 @@ SpansThatFit FitSpans(const Profile& profile, const ExportOptions& options) {
   for (const auto& [range, at] : cut_at) fit.cut_at.push_back(at);
   std::sort(fit.cut_at.begin(), fit.cut_at.end());
   fit.note =
-      absl::StrCat("This file holds ", max, " of ", all,
-                   " calls, the first of each range. ", options.more_spans);
+      Say("This file holds %d of %d calls, the first of each range. %s", max,
+          all, options.more_spans);
   return fit;
 }
 

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "common/base/language.h"
 #include "common/base/wrap.h"
 #include "common/profiler/key_averages.h"
 #include "common/profiler/text_table.h"
@@ -155,8 +156,9 @@ std::string Label(const KeyAverage& row, bool by_shape) {
 // "3 of 10 calls have no device time".
 std::string MissingOf(std::int64_t missing, std::int64_t all,
                       const char* what) {
-  return absl::StrCat(missing, " of ", all, " ", what, all == 1 ? "" : "s",
-                      missing == 1 ? " has" : " have", " no device time");
+  return Say("%d of %d %s no device time", missing, all,
+             Translated(absl::StrCat(what, all == 1 ? "" : "s",
+                                     missing == 1 ? " has" : " have")));
 }
 
 // "mm: 3 of 10 calls have no device time (…).".
@@ -164,12 +166,12 @@ std::string Footnote(const KeyAverage& row, bool by_shape) {
   std::vector<std::string> reasons;
   if (row.not_run_calls > 0) {
     reasons.push_back(
-        absl::StrCat(row.not_run_calls, " failed or came after a failure"));
+        Say("%d failed or came after a failure", row.not_run_calls));
   }
   if (row.unmeasured_calls > 0) {
-    reasons.push_back(absl::StrCat(row.unmeasured_calls,
-                                   row.unmeasured_calls == 1 ? " was" : " were",
-                                   " not timed"));
+    reasons.push_back(row.unmeasured_calls == 1
+                          ? Say("%d was not timed", row.unmeasured_calls)
+                          : Say("%d were not timed", row.unmeasured_calls));
   }
   return absl::StrCat(Label(row, by_shape), ": ",
                       MissingOf(MissingCalls(row), row.calls, "call"), " (",
@@ -300,16 +302,20 @@ std::string KeyAverages::Footer(const std::vector<const KeyAverage*>& shown,
                     " time total: ", DeviceTotal(total_), "\n");
   }
   if (device_label_ == "Device" && (has_device_times || options.show_memory)) {
-    footer += WrapText(absl::StrCat(
-        "CPU is the front end, the ", several_threads_ ? "threads" : "thread",
-        several_threads_ ? " that ask" : " that asks",
-        "; Device is the work on ", device_names_, "."));
+    footer += WrapText(
+        several_threads_
+            ? Say("CPU is the front end, the threads that ask; Device is the "
+                  "work on %s.",
+                  device_names_)
+            : Say("CPU is the front end, the thread that asks; Device is the "
+                  "work on %s.",
+                  device_names_));
   }
   if (options.show_memory) {
     footer += WrapText(
-        absl::StrCat(device_label_,
-                     " Mem is what was taken, whether returned since or not; "
-                     "1 KB is 1,024 bytes."));
+        Say("%s Mem is what was taken, whether returned since or not; 1 KB is "
+            "1,024 bytes.",
+            device_label_));
   }
   if (!has_device_times) return footer;
 
@@ -328,20 +334,21 @@ std::string KeyAverages::Footer(const std::vector<const KeyAverage*>& shown,
     }
   }
   if (dashes) {
-    footer +=
+    footer += Translated(
         "-: launches nothing on a device (a view, a read, a wait, a "
-        "range itself).\n";
+        "range itself).\n");
   }
-  if (unknown) footer += "n/a: no device time is known.\n";
+  if (unknown) footer += Translated("n/a: no device time is known.\n");
   if (parts) {
-    footer += "*: of the device times that are known; some are not.\n";
+    footer +=
+        Translated("*: of the device times that are known; some are not.\n");
   }
   for (std::size_t i = 0; i < footnotes.size() && i < kMaxFootnotes; ++i) {
     footer += WrapText(footnotes[i]);
   }
   if (footnotes.size() > kMaxFootnotes) {
-    absl::StrAppend(&footer, "The same holds for calls of more rows: ",
-                    footnotes.size() - kMaxFootnotes, ".\n");
+    footer += Say("The same holds for calls of more rows: %d.\n",
+                  footnotes.size() - kMaxFootnotes);
   }
   return footer;
 }

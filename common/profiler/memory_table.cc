@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "common/base/format.h"
+#include "common/base/language.h"
 #include "common/profiler/profile.h"
 #include "common/profiler/text_table.h"
 
@@ -47,13 +48,13 @@ DeviceMemory MemoryOf(const Profile& profile, int device, bool pinned) {
 }
 
 std::string NameOf(const OperationMemory& operation) {
-  if (operation.name.empty()) return "(no recorded operation)";
+  if (operation.name.empty()) return Translated("(no recorded operation)");
   return CutText(PrintableText(operation.name), kNameColumns);
 }
 
 // "matmul (lesson.cc:40)".
 std::string SpanText(const Profile& profile, int span) {
-  if (span < 0) return "no recorded operation";
+  if (span < 0) return Translated("no recorded operation");
   const ProfiledSpan& found = profile.spans[span];
   const std::string name = PrintableText(found.name);
   if (!found.line().known()) return name;
@@ -63,25 +64,27 @@ std::string SpanText(const Profile& profile, int span) {
 std::string DeviceText(const Profile& profile, const DeviceMemory& memory) {
   const ProfiledDevice& device = profile.devices[memory.device];
   const std::string title = PrintableText(
-      memory.pinned ? "pinned host memory of " + device.device.ToString()
+      memory.pinned ? Say("pinned host memory of %s", device.device.ToString())
                     : device.description);
   if (!memory.changed) {
-    return absl::StrCat(title, "\n  nothing was taken or returned\n");
+    return absl::StrCat(title, "\n  ",
+                        Translated("nothing was taken or returned"), "\n");
   }
   std::string text = absl::StrCat(
-      title, "\n  in use at the start  ", FormatBytes(memory.in_use_at_start),
-      "\n  peak                 ", FormatBytes(memory.peak), ", ");
+      title, "\n  ", Padded("in use at the start", 21),
+      FormatBytes(memory.in_use_at_start), "\n  ", Padded("peak", 21),
+      FormatBytes(memory.peak), ", ");
   if (memory.peak_time == profile.begin) {
-    absl::StrAppend(&text, "at the start\n");
+    absl::StrAppend(&text, Translated("at the start"), "\n");
   } else {
     absl::StrAppend(
         &text,
-        FormatDuration(static_cast<double>(memory.peak_time - profile.begin) /
-                       1e9),
-        " after the start\n                       ",
-        SpanText(profile, memory.peak_span), "\n");
+        Say("%s after the start",
+            FormatDuration(
+                static_cast<double>(memory.peak_time - profile.begin) / 1e9)),
+        "\n", std::string(23, ' '), SpanText(profile, memory.peak_span), "\n");
   }
-  return absl::StrCat(text, "  reserved at most     ",
+  return absl::StrCat(text, "  ", Padded("reserved at most", 21),
                       FormatBytes(memory.reserved), "\n");
 }
 
@@ -128,7 +131,7 @@ std::string MemoryTable(const Profile& profile, int row_limit) {
   const std::vector<OperationMemory> operations = MemoryByOperation(profile);
   std::string text;
   if (operations.empty()) {
-    text = "No operation took memory.\n";
+    text = Translated("No operation took memory.\n");
   } else {
     const std::size_t shown =
         row_limit < 0
@@ -137,8 +140,8 @@ std::string MemoryTable(const Profile& profile, int row_limit) {
     TextTable table;
     table.AddColumn("Name", kNameColumns);
     table.AddColumn("# of Calls", kColumns);
-    table.AddColumn("Bytes taken", kColumns);
-    table.AddColumn("Largest", kColumns);
+    table.AddColumn(Translated("Bytes taken"), kColumns);
+    table.AddColumn(Translated("Largest"), kColumns);
     for (std::size_t i = 0; i < shown; ++i) {
       const OperationMemory& operation = operations[i];
       table.AddRow({NameOf(operation), absl::StrCat(operation.calls),

@@ -149,16 +149,22 @@ class Builder {
 
   void AddNotes() {
     if (open_ > 0) {
-      profile_.notes.push_back(absl::StrFormat(
-          "%d %s still open when the recording ended; %s counted up to there.",
-          open_, open_ == 1 ? "range was" : "ranges were",
-          open_ == 1 ? "it is" : "they are"));
+      profile_.notes.push_back(
+          open_ == 1
+              ? "1 range was still open when the recording ended; it is "
+                "counted up to there."
+              : absl::StrFormat("%d ranges were still open when the recording "
+                                "ended; they are counted up to there.",
+                                open_));
     }
     if (unmeasured_ > 0) {
-      profile_.notes.push_back(absl::StrFormat(
-          "%d %s no device time: the device did the work, but could not take "
-          "the time.",
-          unmeasured_, unmeasured_ == 1 ? "operation has" : "operations have"));
+      profile_.notes.push_back(
+          unmeasured_ == 1
+              ? "1 operation has no device time: the device did the work, but "
+                "could not take the time."
+              : absl::StrFormat("%d operations have no device time: the device "
+                                "did the work, but could not take the time.",
+                                unmeasured_));
     }
   }
 

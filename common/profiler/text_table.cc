@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
+#include "common/base/language.h"
 #include "common/base/wrap.h"
 
 namespace d2l {
@@ -89,8 +90,9 @@ void TextTable::AddRow(std::vector<std::string> cells) {
 
 void TextTable::SetRowsLeftOut(std::size_t more, int row_limit) {
   if (more == 0) return;
-  last_line_ = absl::StrCat("(", more, more == 1 ? " row" : " rows",
-                            " more; row_limit is ", row_limit, ")\n");
+  last_line_ = more == 1 ? Say("(%d row more; row_limit is %d)\n", more, row_limit)
+                         : Say("(%d rows more; row_limit is %d)\n", more,
+                               row_limit);
 }
 
 std::string TextTable::ToString() const {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "chapters/profiling/latencies/measure.h"
 #include "common/base/timer.h"
 #include "common/device/device_table.h"
@@ -22,10 +22,6 @@ namespace {
 constexpr std::int64_t kMostEnqueued = 500;
 constexpr std::size_t kCopied = std::size_t{1} << 20;
 
-std::string On(Device device) {
-  return absl::StrCat(" On ", GetDeviceInfo(device).Describe(), ".");
-}
-
 // x + y of one element; `sample` is given a function that enqueues it.
 template <typename Sample>
 Measurement MeasureAdd(Device device, const char* until, Sample sample) {
@@ -37,12 +33,14 @@ Measurement MeasureAdd(Device device, const char* until, Sample sample) {
   if (ToVector<float>(sum) != std::vector<float>{3}) {
     throw std::runtime_error("1 + 2 is not 3 on this device");
   }
-  const char* const blocking =
-      LaunchBlocking() ? "; with launch blocking, every call waits until its "
-                         "work is done."
-                       : ".";
+  const std::string on = GetDeviceInfo(device).Describe();
   return {samples,
-          absl::StrCat("x + y of one element, ", until, blocking, On(device))};
+          LaunchBlocking()
+              ? absl::StrFormat("x + y of one element, %s; with launch "
+                                "blocking, every call waits until its work is "
+                                "done. On %s.",
+                                until, on)
+              : absl::StrFormat("x + y of one element, %s. On %s.", until, on)};
 }
 
 }  // namespace
@@ -98,12 +96,13 @@ CopyLatencies MeasureCopies(Device device, const Budget& budget) {
   }
   const DeviceKind kind = GetDeviceInfo(device).kind;
   const bool gpu = kind == DeviceKind::kReal || kind == DeviceKind::kLogical;
-  const std::string how = absl::StrCat(
-      " pinned host memory, 1 MiB, and Synchronize",
-      gpu ? "." : "; from memory to memory, since this device has no other.",
-      On(device));
-  result.to_device.how = absl::StrCat("from", how);
-  result.from_device.how = absl::StrCat("to", how);
+  const char* const which =
+      gpu ? "." : "; from memory to memory, since this device has no other.";
+  const std::string on = GetDeviceInfo(device).Describe();
+  result.to_device.how = absl::StrFormat(
+      "from pinned host memory, 1 MiB, and Synchronize%s On %s.", which, on);
+  result.from_device.how = absl::StrFormat(
+      "to pinned host memory, 1 MiB, and Synchronize%s On %s.", which, on);
   return result;
 }
 

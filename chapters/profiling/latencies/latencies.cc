@@ -103,7 +103,7 @@ std::vector<LatencyRow> MeasureLatencies(Device device,
        "L3 cache hit, modified in another core: 75 cycles",
        tried(MeasureCacheLine, budget)},
       {"64 MB of memory", 46 * kNano, tested, memory.mib64},
-      {"Memory beyond the caches", 75 * kNano, absl::StrCat("256 MB, ", tested),
+      {"Memory beyond the caches", 75 * kNano, absl::StrFormat("256 MB, %s", tested),
        memory.beyond},
       {"System call", none, "", tried(MeasureSystemCall, budget)},
       {"Context switch", none, "", tried(MeasureContextSwitch, budget)},
@@ -156,16 +156,17 @@ std::string LatencyTable(const std::vector<LatencyRow>& rows, bool all) {
     if (reasons.empty() || reasons.back().first != yours.why_not) {
       reasons.push_back({yours.why_not, {}});
     }
-    reasons.back().second.push_back(what);
+    reasons.back().second.push_back(Translated(what));
   }
   if (!all) return table;
   absl::StrAppend(
       &table, Say("Yours: the median [and its 95 %% interval]; ratio: yours "
                   "/ the book's.\n"));
   for (const auto& [why_not, whats] : reasons) {
-    table +=
-        Wrap(absl::StrCat("n/a: ", absl::StrJoin(whats, "; "), ": ", why_not),
-             "", kTextWidth);
+    table += Wrap(
+        Say("n/a: %s: %s", absl::StrJoin(whats, "; "),
+            TranslatedMessage(why_not)),
+        "", kTextWidth);
   }
   return table;
 }
@@ -175,12 +176,15 @@ std::string LatencyNotes(const std::vector<LatencyRow>& rows) {
   for (const LatencyRow& row : rows) {
     std::string note;
     if (!row.book_text.empty()) {
-      absl::StrAppend(&note, " The book: ", row.book_text, ".");
+      absl::StrAppend(
+          &note, Say(" The book: %s.", TranslatedMessage(row.book_text)));
     }
-    if (!row.yours.how.empty())
-      absl::StrAppend(&note, " Yours: ", row.yours.how);
+    if (!row.yours.how.empty()) {
+      absl::StrAppend(&note,
+                      Say(" Yours: %s", TranslatedMessage(row.yours.how)));
+    }
     if (note.empty()) continue;
-    notes += Wrap(absl::StrCat(row.what, ".", note), "- ", kTextWidth);
+    notes += Wrap(Say("%s.", row.what) + note, "- ", kTextWidth);
   }
   return notes;
 }

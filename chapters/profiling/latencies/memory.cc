@@ -116,7 +116,7 @@ void RefuseMisses(const Measurement& memory, Measurement* l3) {
       FormatDuration(load),
       memory.seconds.empty()
           ? ""
-          : absl::StrCat(", and from memory ", FormatDuration(from_memory)),
+          : absl::StrFormat(", and from memory %s", FormatDuration(from_memory)),
       l3->how));
 }
 
