@@ -31,6 +31,11 @@ VERDICTS = {0: "right", 10: "slow", 11: "wrong", 12: "not done"}
 MARKS = {"right": "+", "slow": "~", "wrong": "-", "not done": "."}
 
 ZH = {
+    "hybrid_programming": "编译器和解释器 (hybrid_programming)",
+    "async_computation": "异步计算 (async_computation)",
+    "auto_parallelism": "自动并行 (auto_parallelism)",
+    "multi_gpu": "多GPU训练 (multi_gpu)",
+    "profiling": "性能分析 (profiling)",
     "%d of %d exercises are done.": "已完成 %d / %d 道练习。",
     "Next: bazel run //:exercises -- %s": "下一步：bazel run //:exercises -- %s",
     "+ right   ~ right but slow   - wrong   . not done":
@@ -364,7 +369,7 @@ def list_all(root, exercises):
     progress = load_progress(root)
     runnable = [e for e in exercises if not e.is_question]
     for chapter in dict.fromkeys(e.chapter for e in runnable):
-        print(f"\n{chapter}")
+        print("\n" + say(chapter))
         for e in (e for e in runnable if e.chapter == chapter):
             verdict = progress.get(e.name, {}).get("verdict", "not done")
             print(f"  {MARKS.get(verdict, '-')} {e.name:22} {e.title}")

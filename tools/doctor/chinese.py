@@ -85,6 +85,68 @@ ROWS = {
     "--gpus=all:": "这个容器看不到NVIDIA驱动程序。如果机器有GPU，请用--gpus=all启动容器：",
     "The NVIDIA driver does not answer. After an update of it the machine must be started "
     "again.": "NVIDIA驱动程序没有应答。更新它之后必须重新启动机器。",
+    " See https://developer.nvidia.com/cuda-downloads for *.": "见https://developer.nvidia.com/cuda-downloads中的{}。",
+    "--//:cuda_ccbin=* in .bazelrc.user names no program.":
+        ".bazelrc.user中的--//:cuda_ccbin={}不是程序。",
+    "* (*), takes gcc up to *": "{}（{}），最高支持gcc {}",
+    "*; .bazelrc.user gives it *, which is not there": "{}；.bazelrc.user指定了{}，但它不存在",
+    "*; .bazelrc.user gives it *": "{}；.bazelrc.user指定了{}",
+    "*, takes gcc up to *; found *": "{}，最高支持gcc {}；现有{}",
+    "* (*), without libcudart_static.a": "{}（{}），没有libcudart_static.a",
+    "of unknown version": "未知版本",
+    "of unknown version (*): *": "未知版本（{}）：{}",
+    "*, without its library libcuda.so.1": "{}，没有它的库libcuda.so.1",
+    "*; for CUDA of unknown version, without nvidia-smi": "{}；支持的CUDA版本未知，没有nvidia-smi",
+    "*; nvidia-smi says: *": "{}；nvidia-smi说：{}",
+    "there; nvidia-smi does not say which": "有；nvidia-smi没有说明版本",
+    "Bazel * will not do. *": "Bazel {}不合适。{}",
+    "Bazel does not say its version. *": "Bazel没有说明版本。{}",
+    "The course is built with Bazel *, which Debian 12 has, or 7.*":
+        "课程用Debian 12自带的Bazel {}或Bazel 7编译。{}",
+    " Debian's is there, but comes later on PATH.": "Debian的Bazel已安装，但在PATH中排在后面。",
+    " USE_BAZEL_VERSION asks for *.": "USE_BAZEL_VERSION要求{}。",
+    "CC=* is no program here": "CC={}在这里不是程序",
+    "CUDA *; the toolkit needs *": "CUDA {}；工具包需要{}",
+    "CUDA *, older than the toolkit: it runs what --//:cuda_archs names, no PTX. *":
+        "CUDA {}，比工具包旧：能运行--//:cuda_archs所列的，不能运行PTX。{}",
+    "nvidia-smi's \"CUDA Version\" is the driver's maximum, not your toolkit's version.":
+        "nvidia-smi的“CUDA Version”是驱动程序支持的最高版本，不是工具包的版本。",
+    "CUDA * takes gcc up to *; found *. Give nvcc an older one:":
+        "CUDA {}最高支持gcc {}；现有{}。请给nvcc一个较旧的：",
+    "CUDA may number the fastest first; CUDA_DEVICE_ORDER=PCI_BUS_ID keeps this order":
+        "CUDA可能把最快的排在最前；CUDA_DEVICE_ORDER=PCI_BUS_ID保持这个次序",
+    "CUDA_VISIBLE_DEVICES=* hides the * of this machine": "CUDA_VISIBLE_DEVICES={}隐藏了这台机器的{}",
+    "CUDA_VISIBLE_DEVICES=* hides the * of this machine.":
+        "CUDA_VISIBLE_DEVICES={}隐藏了这台机器的{}。",
+    "CUDA_VISIBLE_DEVICES=*: there is no GPU *, and CUDA ignores what follows it.":
+        "CUDA_VISIBLE_DEVICES={}：没有GPU {}，CUDA会忽略它后面的内容。",
+    "CUDA_VISIBLE_DEVICES=* renumbers them: *": "CUDA_VISIBLE_DEVICES={}改变了编号：{}",
+    "* is GPU *, *": "{}是GPU {}，{}",
+    "* is GPU *": "{}是GPU {}",
+    "The CUDA toolkit in * is not complete.*": "{}中的CUDA工具包不完整。{}",
+    "The NVIDIA driver finds no GPU. In a container, start it with --gpus=all; elsewhere look at "
+    "what the kernel says.": "NVIDIA驱动程序没有找到GPU。如果在容器里，请用--gpus=all启动它；否则请看内核的消息。",
+    "The driver supports CUDA *, programs of this toolkit need *. * Update the driver *":
+        "驱动程序支持CUDA {}，这个工具包的程序需要{}。{}请更新驱动程序{}",
+    "and start the machine again, or build with a toolkit of CUDA * or older.*":
+        "并重新启动机器，或用CUDA {}或更旧的工具包编译。{}",
+    "in Windows, or build with an older toolkit:*": "（在Windows中），或用较旧的工具包编译：{}",
+    "outside of this container, or build with an older toolkit:*":
+        "（在这个容器之外），或用较旧的工具包编译：{}",
+    "The kernel has an NVIDIA driver, but its library libcuda.so.1 is missing.":
+        "内核有NVIDIA驱动程序，但缺少它的库libcuda.so.1。",
+    "The kernel has an NVIDIA driver, but this container has no libcuda.so.1. Start it with "
+    "--gpus=all:": "内核有NVIDIA驱动程序，但这个容器没有libcuda.so.1。请用--gpus=all启动它：",
+    "There is no NVIDIA driver: /usr/lib/wsl/lib has no libcuda.so.1. Under WSL the driver is "
+    "Windows's: install it there (https://www.nvidia.com/drivers), never within WSL, and run "
+    "there:": "没有NVIDIA驱动程序：/usr/lib/wsl/lib中没有libcuda.so.1。在WSL下用的是Windows的驱动程序：请在"
+              "Windows中安装（https://www.nvidia.com/drivers），不要装在WSL里，然后在那里运行：",
+    "Windows's NVIDIA driver is in /usr/lib/wsl/lib, but programs cannot load it.":
+        "Windows的NVIDIA驱动程序在/usr/lib/wsl/lib中，但程序无法加载它。",
+    "* (real, *), its memory is not known without nvidia-smi":
+        "{}（真实，{}），没有nvidia-smi就不知道它的内存",
+    "*; Bazel 7 downloads the others": "{}；其余的由Bazel 7下载",
+    "not known: chapters/chapters.bzl is not there": "未知：没有chapters/chapters.bzl",
 }
 PATTERNS = [(re.compile("(.*?)".join(map(re.escape, english.split("*")))), chinese)
             for english, chinese in sorted(ROWS.items(), key=lambda row: row[0].count("*"))]
