@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -60,8 +61,18 @@ std::string Describe(const WrongAnswer& wrong) {
 // What the learner's code threw, in words.
 std::string Describe(const std::exception& thrown) {
   return absl::StrCat("WRONG\n",
-                      Wrap(Say("Your code threw an exception:"), "  "),
+                      // Its message names the line that asked.
+                      Wrap(absl::StrContains(thrown.what(), "/judges/")
+                               ? Say("What your code made cannot be read:")
+                               : Say("Your code threw an exception:"),
+                           "  "),
                       Wrap(Translated(thrown.what()), "  "));
+}
+
+// Written so that NaN is not close.
+bool Close(float got, float expected, double tolerance) {
+  return std::abs(double{got} - expected) <=
+         tolerance * std::max(1.0, std::abs(double{expected}));
 }
 
 std::string ShowNumbers(const std::vector<float>& numbers) {
@@ -77,6 +88,13 @@ std::string ShowNumbers(const std::vector<float>& numbers) {
 
 }  // namespace
 
+bool AllClose(const std::vector<float>& got, const std::vector<float>& expected,
+              double tolerance) {
+  return std::equal(
+      got.begin(), got.end(), expected.begin(), expected.end(),
+      [tolerance](float a, float b) { return Close(a, b, tolerance); });
+}
+
 void Judging::Wrong(WrongAnswer wrong) const {
   throw WrongAnswerError(std::move(wrong));
 }
@@ -91,10 +109,7 @@ void Judging::ExpectClose(const std::string& input,
            look});
   }
   for (std::size_t i = 0; i < got.size(); ++i) {
-    const double allowed =
-        tolerance * std::max(1.0, std::abs(double{expected[i]}));
-    // Written so that NaN is wrong.
-    if (std::abs(double{got[i]} - expected[i]) <= allowed) continue;
+    if (Close(got[i], expected[i], tolerance)) continue;
     Wrong({input, Say("%.7g at index %d", got[i], i),
            absl::StrFormat("%.7g", expected[i]), look});
   }

@@ -23,9 +23,8 @@
 // have the same name stand in unnamed namespaces.
 //
 // A judge first tells whether the answer is right, by what it computes and by
-// what it asks of the devices (probes.h), not by how long it takes; only a Gate
-// has a clock, which gives up after three seconds. Then the judge may Race the
-// answer. chapters/README.md says how to write an exercise.
+// what it asks of the devices (probes.h), not by how long it takes. Then the
+// judge may Race the answer. chapters/README.md says how to write an exercise.
 //
 // What is said of an answer is English, and shown in the run's language: plain
 // texts are keys of a table of exercises.zh.md, and so are the formats of Say
@@ -72,6 +71,11 @@ struct RaceAgainst {
   std::string bound_of = "";
 };
 
+// Whether there are as many numbers, and
+// |got - expected| <= tolerance * max(1, |expected|) for each.
+bool AllClose(const std::vector<float>& got, const std::vector<float>& expected,
+              double tolerance);
+
 class Judging {
  public:
   // timed: whether to race.
@@ -84,8 +88,7 @@ class Judging {
   // Ends the judgement: the answer is wrong.
   [[noreturn]] void Wrong(WrongAnswer wrong) const;
 
-  // Wrong unless there are as many numbers, and
-  // |got - expected| <= tolerance * max(1, |expected|) for each.
+  // Wrong unless AllClose.
   void ExpectClose(const std::string& input, const std::vector<float>& got,
                    const std::vector<float>& expected, double tolerance,
                    const std::string& look) const;

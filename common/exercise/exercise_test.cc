@@ -60,6 +60,9 @@ D2L_MISTAKE("half", thirds, Half, "Half is a factor.");
 
 float Right(float x) { return x / 2; }
 float Throws(float /*x*/) { throw std::out_of_range("index 7 of 3"); }
+float MakesWhatCannotBeRead(float /*x*/) {
+  throw std::logic_error("undefined; requested at exercises/judges/half.cc:1");
+}
 double OfAnotherType(double x) { return x / 2; }
 
 template <typename Function>
@@ -93,6 +96,12 @@ TEST(JudgeAnswer, SaysWhatTheAnswerThrew) {
   const Judged judged = JudgeHalfOf(&Throws);
   EXPECT_EQ(judged.verdict, ExerciseVerdict::kWrong);
   EXPECT_THAT(judged.text, HasSubstr("index 7 of 3"));
+}
+
+TEST(JudgeAnswer, SaysThatTheJudgeCouldNotRead) {
+  const Judged judged = JudgeHalfOf(&MakesWhatCannotBeRead);
+  EXPECT_THAT(judged.text, HasSubstr("made cannot be read:"));
+  EXPECT_THAT(JudgeHalfOf(&Throws).text, HasSubstr("threw an exception:"));
 }
 
 TEST(JudgeAnswer, SaysThatTheTypesWereChanged) {
@@ -164,6 +173,8 @@ TEST(Requests, CountsOperationsReadsWaitsAndCopies) {
   Requests asked;
   Item(Sum(x + 1));
   EXPECT_EQ(asked.operations, 2);
+  EXPECT_EQ(asked.on_stream[&CurrentStream(device)], 2);
+  EXPECT_EQ(asked.on_stream[&NewStream(device)], 0);
   EXPECT_EQ(asked.reads, 1);
   EXPECT_EQ(asked.before_record, -1);
   CurrentStream(device).Record();
@@ -178,6 +189,16 @@ TEST(Requests, CountsOperationsReadsWaitsAndCopies) {
   const int waits = asked.waits;
   Synchronize(device);
   EXPECT_EQ(asked.waits, waits + 1);
+}
+
+TEST(Fenced, SeesWritesBesideIt) {
+  for (const int index : {-1, 3, 100}) {
+    Fenced fenced(3, 7);
+    for (int i = 0; i < 3; ++i) fenced.data()[i] = 1;
+    EXPECT_TRUE(fenced.Whole());
+    fenced.data()[index] = 1;
+    EXPECT_FALSE(fenced.Whole()) << index;
+  }
 }
 
 TEST(Gate, HoldsAStreamUntilItOpens) {

@@ -1,5 +1,6 @@
 #include "common/exercise/probes.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstddef>
@@ -29,6 +30,14 @@ std::vector<float> RandomNumbers(std::size_t count, unsigned seed) {
     number = static_cast<float>(negative(generator) ? -magnitude : magnitude);
   }
   return numbers;
+}
+
+bool Fenced::Whole() const {
+  const auto end = all_.begin() + static_cast<std::ptrdiff_t>(kFence);
+  const auto as_before = [this](float number) { return number == before_; };
+  return std::all_of(all_.begin(), end, as_before) &&
+         std::all_of(end + static_cast<std::ptrdiff_t>(size_), all_.end(),
+                     as_before);
 }
 
 Requests::Requests(const Stream* recorded)

@@ -14,6 +14,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -34,7 +35,8 @@ class Requests : private OpListener, private DeviceListener {
   explicit Requests(const Stream* recorded = nullptr);
 
   int operations = 0;
-  int reads = 0;   // Item, ToVector, printing
+  std::map<const Stream*, int> on_stream;  // the same, by stream
+  int reads = 0;                           // Item, ToVector, printing
   int waits = 0;   // Synchronize, and reads that had to wait
   int copies = 0;  // Stream::CopyAsync
   std::size_t copied_bytes = 0;
@@ -43,7 +45,10 @@ class Requests : private OpListener, private DeviceListener {
   int before_record = -1;
 
  private:
-  void OnOp(const OpRecord&) override { ++operations; }
+  void OnOp(const OpRecord& record) override {
+    ++operations;
+    ++on_stream[record.stream];
+  }
   void BeforeRead(const ReadRecord&) override { ++reads; }
   void OnWait(const WaitRecord&) noexcept override { ++waits; }
   void OnStream(const StreamRecord& record) override;
@@ -53,11 +58,33 @@ class Requests : private OpListener, private DeviceListener {
   ScopedDeviceListener device_listener_;
 };
 
+// Memory for `size` numbers between others that nobody may write. All begin as
+// `before`.
+class Fenced {
+ public:
+  Fenced(std::size_t size, float before)
+      : size_(size), before_(before), all_(size + 2 * kFence, before) {}
+
+  float* data() { return all_.data() + kFence; }
+  // Whether the others are as they were.
+  bool Whole() const;
+
+ private:
+  static constexpr std::size_t kFence = 1024;
+
+  const std::size_t size_;
+  const float before_;
+  std::vector<float> all_;
+};
+
 // Holds a stream, with what is queued behind it, until it is opened: so a judge
-// sees what a function waits for, without a clock. Whoever waits for the gate
-// before it is opened would wait for ever; so it opens by itself three seconds
-// after the stream has come to it, and says so. Any thread may call it; its end
-// opens it. Not with launch blocking, where the call that makes it waits.
+// sees what a function waits for, by no measured time. Whoever waits for the
+// gate before it is opened would wait for ever; so it opens by itself three
+// seconds after the stream has come to it, and says so. A call that does not
+// wait is over within a millisecond: three seconds leave room for a busy
+// machine, and only an answer that waits takes them. Any thread may call it;
+// its end opens it. Not with launch blocking, where the call that makes it
+// waits.
 class Gate {
  public:
   explicit Gate(Stream& stream);

@@ -14,6 +14,8 @@ namespace {
 
 // Asks `first` for y = 3 x and `second`, another stream of the same device, for
 // y + 1, and returns that at once. Two streams are not ordered by themselves.
+// `const StreamGuard guard(first);` makes operations go to first, to the end of
+// its block.
 Tensor OnTwoStreams(const Tensor& x, Stream& first, Stream& second) {
   // YOUR CODE
   throw NotDone();

@@ -28,8 +28,9 @@ void JudgeOne(const Judging& judging, FailedLine* answer,
   std::string input = Say("requests on lines 101 to 108");
   for (const int line : failing) input += Say(", %d fails", line);
   const int expected = failing.empty() ? 0 : failing.front();
-  bool at_its_end = false, waited = false;
+  bool called = false, at_its_end = false, waited = false;
   const int got = answer(device, [&] {
+    called = true;
     Gate gate(stream);
     for (int line = 101; line <= 108; ++line) {
       bool fails = false;
@@ -44,6 +45,10 @@ void JudgeOne(const Judging& judging, FailedLine* answer,
     at_its_end = true;
   });
   const bool idle = stream.Query();
+  if (!called) {
+    judging.Wrong({input, "program() was not called", "one call",
+                   "Call program(): it asks for the work."});
+  }
   try {
     Synchronize(device);
   } catch (const std::runtime_error&) {

@@ -34,7 +34,7 @@ void JudgeOne(const Judging& judging, OnTwoStreams* answer, Stream& first,
       Say("%d numbers, and the first stream is busy for a while", n);
 
   Gate gate(first);
-  const Requests asked(&first);
+  Requests asked(&first);
   const Tensor z = answer(x, first, second);
   const bool waited = gate.TimedOut();
   if (waited) {
@@ -42,6 +42,17 @@ void JudgeOne(const Judging& judging, OnTwoStreams* answer, Stream& first,
         {input, "the call returned when the first stream was done", "at once",
          "The caller need not wait: a stream can wait for an event of "
          "another one."});
+  }
+  const int on_first = asked.on_stream[&first];
+  const int on_second = asked.on_stream[&second];
+  if (on_first == 0 || on_second == 0) {
+    judging.Wrong({input,
+                   Say("%d operations on the first stream, %d on the second",
+                       on_first, on_second),
+                   "one on each",
+                   "Operations go to the current stream. `const StreamGuard "
+                   "guard(first);` makes it the first one, to the end of its "
+                   "block."});
   }
   const auto ran = std::make_shared<std::promise<void>>();
   second.HostCallback([ran] { ran->set_value(); });

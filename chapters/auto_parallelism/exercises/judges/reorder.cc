@@ -74,8 +74,14 @@ std::vector<Task> RandomTasks(unsigned seed) {
   return tasks;
 }
 
-void JudgeOne(Judging& judging, OrderOf* answer, const std::vector<Task>& tasks,
-              const std::string& look) {
+// How long the answer's order takes, and the best one.
+struct Times {
+  double yours = 0, best = 0;
+};
+
+void JudgeOne(const Judging& judging, OrderOf* answer,
+              const std::vector<Task>& tasks, const std::string& look,
+              Times& all_times) {
   const std::vector<int> order = answer(tasks);
   const std::string input = Describe(tasks);
   const std::string got = Say("the order %s", absl::StrJoin(order, ", "));
@@ -96,24 +102,37 @@ void JudgeOne(Judging& judging, OrderOf* answer, const std::vector<Task>& tasks,
     judging.Wrong({input, Say("%s: done after %g s", got, time),
                    Say("%g s, or half more", best), look});
   }
-  judging.Note(Say("done after %g s; the best order takes %g s", time, best));
+  all_times.yours += time;
+  all_times.best += best;
 }
 
 void JudgeOrderOf(Judging& judging, OrderOf* answer) {
+  Times all;
   JudgeOne(judging, answer, {{0, 4, {}}, {0, 1, {}}, {1, 5, {1}}},
            "A device is idle, waiting for a task that stands behind one that "
-           "nobody waits for.");
+           "nobody waits for.",
+           all);
   JudgeOne(
       judging, answer,
       {{0, 2, {}}, {1, 4, {0}}, {0, 1, {}}, {0, 1, {}}, {0, 1, {}}, {0, 1, {}}},
       "What counts is not how long a task takes, but how long all takes "
-      "that comes after it.");
-  JudgeOne(judging, answer, {}, "");
+      "that comes after it.",
+      all);
+  JudgeOne(
+      judging, answer,
+      {{0, 5, {}}, {0, 1, {}}, {1, 0.5, {0}}, {1, 0.5, {0, 2}}, {2, 6, {1}}},
+      "What counts is not how many tasks come after it, but how long "
+      "they take.",
+      all);
+  JudgeOne(judging, answer, {}, "", all);
   for (unsigned seed = 1; seed <= 8; ++seed) {
     JudgeOne(judging, answer, RandomTasks(seed),
              "Which chain of tasks takes longest from here to the end? Request "
-             "its next task first.");
+             "its next task first.",
+             all);
   }
+  judging.Note(Say("12 programs: %g s in all; the best orders take %g s",
+                   all.yours, all.best));
 }
 
 D2L_JUDGE("reorder", JudgeOrderOf);

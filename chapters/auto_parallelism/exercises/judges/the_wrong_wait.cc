@@ -31,7 +31,7 @@ void JudgeOn(Judging& judging, SecondsOn* answer, Device device, Device other) {
   const std::string input = Say("%s works for 40 ms; %s is busy all the time",
                                 device.ToString(), other.ToString());
   Gate gate(DefaultStream(other));
-  bool asked = false;
+  int calls = 0;
   const auto done = std::make_shared<std::atomic<bool>>(false);
   // When the earlier work was done, in seconds from the call.
   const auto earlier = std::make_shared<std::atomic<double>>(0);
@@ -40,14 +40,15 @@ void JudgeOn(Judging& judging, SecondsOn* answer, Device device, Device other) {
   DefaultStream(device).HostCallback(
       [timer, earlier] { *earlier = timer.Seconds(); });
   const double got = answer(device, [&] {
-    asked = true;
+    ++calls;
     AskFor(device, kWork);
     DefaultStream(device).HostCallback([done] { *done = true; });
   });
   const bool was_done = *done;
   const double all = timer.Seconds();
-  if (!asked) {
-    judging.Wrong({input, "work() was not called", "one call", "Call work()."});
+  if (calls != 1) {
+    judging.Wrong({input, Say("%d calls of work()", calls), "one call",
+                   "Call work() once: each call asks for all of its work."});
   }
   if (gate.TimedOut()) {
     judging.Wrong({input, Say("it waited for %s", other.ToString()),

@@ -3,20 +3,15 @@
 
 #include <cmath>
 #include <cstddef>
-#include <cstdint>
 #include <numeric>
-#include <optional>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
-#include "common/device/device.h"
-#include "common/device/device_table.h"
+#include "chapters/hybrid_programming/exercises/judges/traced.h"
 #include "common/exercise/exercise.h"
 #include "common/exercise/probes.h"
 #include "common/graph/interpreter.h"
 #include "common/graph/ir.h"
-#include "common/graph/trace.h"
 #include "common/lesson/language.h"
 #include "common/ops/ops.h"
 #include "common/tensor/tensor.h"
@@ -48,33 +43,16 @@ std::vector<Input> Inputs(std::size_t n) {
       {Say("the sum 0"), nothing, "A sum of 0 is not positive: x is doubled."}};
 }
 
-Tensor OnDevice(const std::vector<float>& x) {
-  return FromVector(x, {static_cast<std::int64_t>(x.size())}, TryGpu());
-}
-
 void JudgeHalveOrDouble(Judging& judging, HalveOrDouble* answer) {
   for (const std::size_t n : {5, 1001, 1}) {
     const std::vector<Input> inputs = Inputs(n);
     // Traced with the first; run with all.
-    std::optional<ir::Graph> graph;
-    try {
-      graph = ir::Trace(
-          [&](const std::vector<Tensor>& x) -> std::vector<Tensor> {
-            return {answer(x[0])};
-          },
-          {OnDevice(inputs[0].x)});
-    } catch (const NotDone&) {
-      throw;
-    } catch (const std::invalid_argument&) {
-      throw;  // such as a wrong shape
-    } catch (const std::logic_error&) {
-      judging.Wrong(
-          {Say("%d numbers, traced", n), "the trace read a value",
-           "operations on tensors only",
-           "When the program runs, nobody reads: what an `if` decided "
-           "while it was traced would stay so. Where takes both arms "
-           "as tensors."});
-    }
+    const ir::Graph graph = TraceAnswer(
+        judging,
+        [&](const Tensor& x) { return std::vector<Tensor>{answer(x)}; },
+        inputs[0].x,
+        "When the program runs, nobody reads: what an `if` decided while it "
+        "was traced would stay so. Where takes both arms as tensors.");
     for (const Input& input : inputs) {
       const float sum = std::accumulate(input.x.begin(), input.x.end(), 0.f);
       std::vector<float> expected = input.x;
@@ -86,7 +64,7 @@ void JudgeHalveOrDouble(Judging& judging, HalveOrDouble* answer) {
       judging.ExpectClose(
           Say("%d numbers with %s, as a program that was traced with %s", n,
               input.what, inputs[0].what),
-          ToVector<float>(ir::Run(*graph, {x})[0]), expected, 1e-6,
+          ToVector<float>(ir::Run(graph, {x})[0]), expected, 1e-6,
           "The program keeps the arm that was taken while it was traced.");
     }
   }

@@ -4,19 +4,14 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <cstdint>
-#include <optional>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
-#include "common/device/device.h"
-#include "common/device/device_table.h"
+#include "chapters/hybrid_programming/exercises/judges/traced.h"
 #include "common/exercise/exercise.h"
 #include "common/exercise/probes.h"
 #include "common/graph/interpreter.h"
 #include "common/graph/ir.h"
-#include "common/graph/trace.h"
 #include "common/lesson/language.h"
 #include "common/ops/ops.h"
 #include "common/tensor/tensor.h"
@@ -25,10 +20,6 @@ namespace d2l {
 namespace {
 
 using CheckedSqrt = std::vector<Tensor>(const Tensor& x);
-
-Tensor OnDevice(const std::vector<float>& x) {
-  return FromVector(x, {static_cast<std::int64_t>(x.size())}, TryGpu());
-}
 
 void Compare(Judging& judging, const std::string& input,
              const std::vector<Tensor>& got, const std::vector<float>& x) {
@@ -66,21 +57,10 @@ void JudgeCheckedSqrt(Judging& judging, CheckedSqrt* answer) {
     const std::vector<float> bad = RandomNumbers(n, 3);
     std::vector<float> good = bad;
     for (float& value : good) value = std::abs(value);
-    std::optional<ir::Graph> graph;
-    try {
-      graph =
-          ir::Trace([&](const std::vector<Tensor>& x) { return answer(x[0]); },
-                    {OnDevice(good)});
-    } catch (const NotDone&) {
-      throw;
-    } catch (const std::invalid_argument&) {
-      throw;  // such as a wrong shape
-    } catch (const std::logic_error&) {
-      judging.Wrong({Say("%d numbers, traced", n), "the trace read a value",
-                     "operations on tensors only",
-                     "There is nothing to read when the program runs. Let the "
-                     "count be a tensor: the caller reads it, when it likes."});
-    }
+    const ir::Graph graph =
+        TraceAnswer(judging, answer, good,
+                    "There is nothing to read when the program runs. Let the "
+                    "count be a tensor: the caller reads it, when it likes.");
     Compare(judging, Say("%d numbers, none negative", n),
             answer(OnDevice(good)), good);
     Compare(judging, Say("%d numbers, some negative", n), answer(OnDevice(bad)),
@@ -89,7 +69,7 @@ void JudgeCheckedSqrt(Judging& judging, CheckedSqrt* answer) {
         judging,
         Say("%d numbers, some negative, as a program that was traced with none",
             n),
-        ir::Run(*graph, {OnDevice(bad)}), bad);
+        ir::Run(graph, {OnDevice(bad)}), bad);
   }
 }
 

@@ -1,13 +1,10 @@
 // Judges rebound_gradient: what do those see who hold the same memory?
 
-#include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
 
-#include "absl/strings/str_format.h"
 #include "common/device/device.h"
 #include "common/device/device_table.h"
 #include "common/exercise/exercise.h"
@@ -20,16 +17,6 @@ namespace d2l {
 namespace {
 
 using AllReduceBook = void(std::vector<Tensor>& data);
-
-bool Close(const std::vector<float>& a, const std::vector<float>& b) {
-  if (a.size() != b.size()) return false;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    if (std::abs(a[i] - b[i]) > 1e-4f * std::max(1.f, std::abs(b[i]))) {
-      return false;
-    }
-  }
-  return true;
-}
 
 void JudgeAllReduceBook(Judging& judging, AllReduceBook* answer) {
   std::vector<Device> all;
@@ -49,24 +36,25 @@ void JudgeAllReduceBook(Judging& judging, AllReduceBook* answer) {
       }
       const std::vector<Tensor> held = data;  // the same memory
       answer(data);
+      if (data.size() != ranks) {
+        judging.Wrong({input, Say("%d tensors", data.size()),
+                       Say("%d tensors", ranks),
+                       "Change the memory of the tensors, not their list."});
+      }
       for (std::size_t i = 0; i < ranks; ++i) {
         const std::vector<float> seen = ToVector<float>(held[i]);
-        if (Close(seen, sum)) continue;
+        if (AllClose(seen, sum, 1e-4)) continue;
         std::string look = "A device's gradient was added more than once.";
-        if (Close(ToVector<float>(data[i]), sum)) {
+        if (AllClose(ToVector<float>(data[i]), sum, 1e-4)) {
           look =
               "The sum is in data, but the network holds another handle to the "
               "memory that was there, and that did not change: `data[i] = y` "
               "binds the name to other memory. `+=` and CopyTo write.";
-        } else if (Close(seen, own[i])) {
+        } else if (AllClose(seen, own[i], 1e-4)) {
           look = Say("Device %d still has its own gradient.", i);
         }
-        std::size_t k = 0;
-        while (k + 1 < n && Close({seen[k]}, {sum[k]})) ++k;
-        judging.Wrong(
-            {input,
-             Say("%g in the gradient of device %d, element %d", seen[k], i, k),
-             absl::StrFormat("%g", sum[k]), look});
+        judging.ExpectClose(Say("%s: the gradient of device %d", input, i),
+                            seen, sum, 1e-4, look);
       }
     }
   }

@@ -20,8 +20,8 @@ namespace {
 
 using Squares = Tensor(int count, Device device);
 
-void JudgeOne(const Judging& judging, Squares* answer, int count) {
-  const Device device = TryGpu();
+void JudgeOne(const Judging& judging, Squares* answer, int count,
+              Device device) {
   const std::string input = Say("count = %d", count);
   Requests asked;
   const Tensor y = answer(count, device);
@@ -30,6 +30,11 @@ void JudgeOne(const Judging& judging, Squares* answer, int count) {
     judging.Wrong({input, "another shape",
                    absl::StrFormat("(%d, 10, 10)", count),
                    "One matrix of 10 x 10 for each count."});
+  }
+  if (y.device() != device) {
+    judging.Wrong({input, y.device().ToString(), device.ToString(),
+                   "Draw on the device that is asked for: Rand(shape, "
+                   "device)."});
   }
   const std::vector<float> squares = ToVector<float>(y);
   double mean = 0, roots = 0;
@@ -66,7 +71,9 @@ void JudgeOne(const Judging& judging, Squares* answer, int count) {
 }
 
 void JudgeSquares(Judging& judging, Squares* answer) {
-  for (const int count : {1000, 100, 1, 0}) JudgeOne(judging, answer, count);
+  for (const int count : {1000, 100, 1, 0}) {
+    JudgeOne(judging, answer, count, Devices().back().device);
+  }
   if (!judging.timed()) return;
   const Device device = TryGpu();
   const auto one_by_one = [&] {

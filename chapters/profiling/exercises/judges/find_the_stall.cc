@@ -1,5 +1,4 @@
-// Judges find_the_stall: by the timelines of programs that are played, each
-// with at most one needless wait.
+// Judges find_the_stall: by the timelines of programs that are played.
 
 #include "chapters/profiling/exercises/judges/find_the_stall.h"
 
@@ -98,11 +97,16 @@ void JudgeLineOfStall(Judging& judging, LineOfStall* answer) {
   // In line 80 the front end is slow.
   std::vector<Statement> slow = printed;
   slow[7] = {60, 4};
+  // Behind the waits the device is idle for 2, 5 and 3 ms.
+  std::vector<Statement> thrice = loop;
+  thrice[2].waits_for = thrice[5].waits_for = thrice[7].waits_for = 0;
+  thrice[3].ask = 2, thrice[6].ask = 5, thrice[8].ask = 3;
   const std::vector<Program> programs = {
       {"a loop that prints its loss once", printed, 41},
       {"a loop that waits at its end only", loop, 0},
       {"a wait for an older request, and one for a value", bounded, 51},
       {"a loop that prints once, and loads data once", slow, 41},
+      {"a loop with three needless waits", thrice, 61},
       {"no waits", {{1, 2}, {1, 2}, {3, 1}}, 0},
       {"an empty timeline", {}, 0}};
   for (const Program& program : programs) {

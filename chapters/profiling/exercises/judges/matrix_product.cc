@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
 #include <vector>
 
 #include "absl/strings/str_format.h"
+#include "common/base/timer.h"
 #include "common/device/device.h"
 #include "common/device/device_table.h"
 #include "common/exercise/exercise.h"
@@ -64,12 +66,43 @@ void ByTiles(const float* a, const float* b, float* c, int m, int k, int n) {
   }
 }
 
+// What one thread computes in a second, in Vecs that stay in registers: as many
+// as hide that each operation waits for the one before.
+double OperationsPerSecond() {
+  using Vec = float __attribute__((vector_size(16)));
+  constexpr int kVecs = 12, kSteps = 200'000;
+  double best = 0;
+  for (int repeat = 0; repeat < 9; ++repeat) {
+    Vec sums[kVecs] = {};
+    const Vec factor = Vec{} + 0.5f, addend = Vec{} + 1.f;
+    const Timer timer;
+    for (int i = 0; i < kSteps; ++i) {
+#pragma GCC unroll 12
+      for (int r = 0; r < kVecs; ++r) sums[r] = sums[r] * factor + addend;
+    }
+    const double seconds = timer.Seconds();
+    float total = 0;
+    for (const Vec& sum : sums) total += sum[0];
+    // They tend to 2. Uses them, so that they are computed.
+    if (total < 2.1f * kVecs)
+      best = std::max(best, 8. * kVecs * kSteps / seconds);
+  }
+  return best;
+}
+
 void JudgeOne(const Judging& judging, Product* answer, int m, int k, int n) {
   constexpr float kBefore = 1000;
   const std::vector<float> a = RandomNumbers(m * k, 1);
   const std::vector<float> b = RandomNumbers(k * n, 2);
-  std::vector<float> c(m * n, kBefore);
-  answer(a.data(), b.data(), c.data(), m, k, n);
+  const std::string input = Say("a is (%d, %d), b is (%d, %d)", m, k, k, n);
+  Fenced memory(m * n, kBefore);
+  const float* const c = memory.data();
+  answer(a.data(), b.data(), memory.data(), m, k, n);
+  if (!memory.Whole()) {
+    judging.Wrong(
+        {input, "a write beside the array", "none",
+         "An index is below 0, or too large for the last row or tile."});
+  }
   for (int i = 0; i < m * n; ++i) {
     double sum = 0, size = 1;
     for (int p = 0; p < k; ++p) {
@@ -89,8 +122,7 @@ void JudgeOne(const Judging& judging, Product* answer, int m, int k, int n) {
     } else if (std::abs(c[i] - sum - kBefore) <= tolerance + 1e-3) {
       look = "c has old values: begin the sums with 0.";
     }
-    judging.Wrong({Say("a is (%d, %d), b is (%d, %d)", m, k, k, n),
-                   Say("%.7g in row %d, column %d", c[i], i / n, i % n),
+    judging.Wrong({input, Say("%.7g in row %d, column %d", c[i], i / n, i % n),
                    absl::StrFormat("%.7g", sum), look});
   }
 }
@@ -104,6 +136,8 @@ void JudgeProduct(Judging& judging, Product* answer) {
         Sizes{4, 0, 3}, Sizes{0, 3, 2}}) {
     JudgeOne(judging, answer, m, k, n);
   }
+
+  if (!judging.timed()) return;
 
   constexpr int kSize = 260;
   const std::vector<float> a = RandomNumbers(kSize * kSize, 1);
@@ -139,7 +173,9 @@ void JudgeProduct(Judging& judging, Product* answer) {
       {{"rung 4: MatMul of this course", {Device()}, [&] { MatMul(x, y); }},
        20,
        "A tile of eight rows and one Vec leaves registers for "
-       "all its sums."});
+       "all its sums.",
+       2. * kSize * kSize * kSize / OperationsPerSecond(),
+       "bound: Vecs in registers"});
 }
 
 D2L_JUDGE("matrix_product", JudgeProduct);

@@ -30,9 +30,17 @@ void ByRows(const float* x, int rows, int columns, float* sums) {
 void JudgeOne(const Judging& judging, ColumnSums* answer, int rows,
               int columns) {
   constexpr float kBefore = 1000;
-  const std::vector<float> x = RandomNumbers(rows * columns, 1);
-  std::vector<float> got(columns, kBefore);
-  answer(x.data(), rows, columns, got.data());
+  // A row more than may be read.
+  const std::vector<float> x = RandomNumbers((rows + 1) * columns, 1);
+  const std::string input = Say("%d rows, %d columns", rows, columns);
+  Fenced sums(columns, kBefore);
+  answer(x.data(), rows, columns, sums.data());
+  if (!sums.Whole()) {
+    judging.Wrong(
+        {input, "a write beside the array", "none",
+         "An index is below 0, or too large for the last row or tile."});
+  }
+  const float* const got = sums.data();
   for (int j = 0; j < columns; ++j) {
     double sum = 0, size = 1;
     for (int i = 0; i < rows; ++i) {
@@ -48,8 +56,7 @@ void JudgeOne(const Judging& judging, ColumnSums* answer, int rows,
     } else if (std::abs(got[j] - sum - kBefore) <= 1e-5 * size + 1e-3) {
       look = "sums has old values: begin with 0.";
     }
-    judging.Wrong({Say("%d rows, %d columns", rows, columns),
-                   Say("%.7g in column %d", got[j], j),
+    judging.Wrong({input, Say("%.7g in column %d", got[j], j),
                    absl::StrFormat("%.7g", sum), look});
   }
 }
