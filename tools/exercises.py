@@ -8,6 +8,7 @@ done is remembered in .exercises.json, in the workspace, which git ignores.
 
 import argparse
 import difflib
+import hashlib
 import json
 import os
 import pathlib
@@ -16,6 +17,7 @@ import resource
 import signal
 import subprocess
 import sys
+import tempfile
 import textwrap
 import time
 
@@ -26,6 +28,8 @@ ROOT = pathlib.Path(
     or pathlib.Path(__file__).resolve().parent.parent)
 PROGRESS = ".exercises.json"
 SECONDS = 60  # for a judgement; then it is stopped
+MUCH = 10_000_000  # bytes that a program may print; then it is stopped
+VERDICT = "\x1e"  # stands before it, as exercise_main.cc prints it
 # Exit codes of common/exercise/exercise_main.cc.
 VERDICTS = {0: "right", 10: "slow", 11: "wrong", 12: "not done"}
 MARKS = {"right": "+", "slow": "~", "wrong": "-", "not done": "."}
@@ -40,12 +44,14 @@ ZH = {
     "Next: bazel run //:exercises -- %s": "下一步：bazel run //:exercises -- %s",
     "+ right   ~ right but slow   - wrong   . not done":
         "+ 正确   ~ 正确但慢   - 错误   . 未完成",
+    "changed since": "此后有改动",
     "There is no exercise %s.": "没有名为 %s 的练习。",
     "Did you mean %s?": "是不是想找 %s？",
     "bazel run //:exercises lists them all.": "bazel run //:exercises 列出全部练习。",
     "Hint %d of %d": "提示 %d / %d",
     "Notice: ": "注意：",
     "Your file: %s": "你的文件：%s",
+    "Its types: %s": "它的类型：%s",
     "NOT DONE": "未完成",
     "RIGHT BUT SLOW": "正确但慢",
     "RIGHT": "正确",
@@ -55,9 +61,14 @@ ZH = {
     "STOPPED": "已中止",
     "Replace // YOUR CODE and the line below it.":
         "请替换 // YOUR CODE 以及它下面的一行。",
-    "--solution says what to notice.": "--solution 说明值得注意之处。",
-    "Building; the first time takes minutes.": "正在构建；第一次需要几分钟。",
-    "For a hint add --hint.": "需要提示请加 --hint。",
+    "What to notice: bazel run //:exercises -- %s --solution":
+        "值得注意之处：bazel run //:exercises -- %s --solution",
+    "A hint: bazel run //:exercises -- %s --hint":
+        "提示：bazel run //:exercises -- %s --hint",
+    "Building the libraries, once; that takes minutes.":
+        "正在构建各个库，只需一次；这要几分钟。",
+    "Building: %s of %s steps": "正在构建：第 %s 步，共 %s 步",
+    "Your code printed:": "你的代码输出了：",
     "bazel could not build it:": "bazel 无法构建：",
     "Your code ended the program: %s.": "你的代码结束了程序：%s。",
     "it read or wrote memory that is not its own (an index, a dangling pointer)":
@@ -68,6 +79,7 @@ ZH = {
         "算术错误，例如整数除以零",
     "signal %s": "信号 %s",
     "exit code %d": "退出码 %d",
+    "It printed without end.": "它不停地输出。",
     "After %d s it still computed: a loop that does not end?":
         "%d 秒后仍在计算：循环没有结束？",
     "After %d s it still waited, and computed nothing: a wait for what nobody will "
@@ -215,6 +227,12 @@ def note(root, name, **changes):
     return progress[name]
 
 
+def digest(root, exercise):
+    """Of the learner's file; "" if there is none."""
+    path = root / exercise.file
+    return hashlib.sha256(path.read_bytes()).hexdigest()[:16] if path.exists() else ""
+
+
 # ---- Building and judging.
 
 
@@ -238,14 +256,25 @@ def first_error(output, file):
     return None
 
 
-def build(root, exercise):
+def build(root, exercise, show_steps):
     """What bazel and the compiler say if it does not build; else None."""
-    bazel = subprocess.run(
-        ["bazel", "build", "--color=no", "--curses=no", "--noshow_progress",
-         "--ui_event_filters=-info,-debug", exercise.target],
-        cwd=root, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-        errors="replace")
-    return None if bazel.returncode == 0 else bazel.stdout
+    lines = []
+    with subprocess.Popen(
+            ["bazel", "build", "--color=no", "--curses=no",
+             "--show_progress_rate_limit=2", "--ui_event_filters=-info,-debug",
+             exercise.target],
+            cwd=root, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            errors="replace") as bazel:
+        for line in bazel.stdout:
+            step = re.match(r"\[([\d,]+) / ([\d,]+)\]", line)
+            if step and show_steps:
+                print(end="\r" + say("Building: %s of %s steps", *step.groups()),
+                      flush=True)
+            elif not step and not line.startswith(("Loading:", "Analyzing:")):
+                lines.append(line)
+    if show_steps:
+        print()
+    return "".join(lines) if bazel.returncode else None
 
 
 def sentence(verdict, text):
@@ -256,24 +285,43 @@ def sentence(verdict, text):
 def run(program, arguments, seconds=SECONDS):
     """Runs a program. Its verdict, and what is to be printed."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    child = subprocess.Popen([str(program)] + arguments, stdin=subprocess.DEVNULL,
-                             stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                             text=True, errors="replace")
-    try:
-        output, errors = child.communicate(timeout=seconds)
-    except subprocess.TimeoutExpired:
-        child.kill()
-        child.communicate()
+    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as out, \
+            tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as err:
+        child = subprocess.Popen([str(program)] + arguments, stdout=out, stderr=err,
+                                 stdin=subprocess.DEVNULL)
+        end = time.monotonic() + seconds
+        try:
+            while child.poll() is None and time.monotonic() < end and max(
+                    os.fstat(f.fileno()).st_size for f in (out, err)) < MUCH:
+                time.sleep(0.02)
+            ended = child.poll() is not None
+        finally:  # also of Ctrl-C
+            child.kill()
+            child.wait()
+        out.seek(0)
+        err.seek(0)
+        output, errors = out.read(MUCH), err.read(MUCH)
+    printed, mark, judged = output.rpartition(VERDICT)
+    printed = (printed if mark else judged).splitlines()
+    own = [say("Your code printed:")] + ["  " + line[:200] for line in (
+        printed if len(printed) < 40 else printed[:20] + ["…"] + printed[-10:])]
+    own = "\n".join(own) + "\n\n" if printed else ""
+    if not ended:
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         busy = after.ru_utime - before.ru_utime
-        return "stopped", sentence("STOPPED", say(
-            "After %d s it still computed: a loop that does not end?"
-            if busy > seconds / 10 else
-            "After %d s it still waited, and computed nothing: a wait for what "
-            "nobody will do (a deadlock).", seconds))
-    if child.returncode in VERDICTS:
-        verdict, _, rest = output.partition("\n")
-        return VERDICTS[child.returncode], (say(verdict) + "\n" + rest).rstrip()
+        if time.monotonic() < end:
+            why = say("It printed without end.")
+        elif busy > seconds / 10:
+            why = say("After %d s it still computed: a loop that does not end?",
+                      seconds)
+        else:
+            why = say("After %d s it still waited, and computed nothing: a wait for "
+                      "what nobody will do (a deadlock).", seconds)
+        return "stopped", own + sentence("STOPPED", why)
+    if mark and child.returncode in VERDICTS:
+        verdict, _, rest = judged.partition("\n")
+        return (VERDICTS[child.returncode],
+                own + (say(verdict) + "\n" + rest).rstrip())
     number = -child.returncode
     if number == signal.SIGSEGV or number == signal.SIGBUS:
         why = say("it read or wrote memory that is not its own (an index, a "
@@ -287,15 +335,16 @@ def run(program, arguments, seconds=SECONDS):
     else:
         why = say("exit code %d", child.returncode)
     text = sentence("CRASHED", say("Your code ended the program: %s.", why))
-    return "crashed", "\n".join([text] + errors.splitlines()[-5:])
+    return "crashed", own + "\n".join([text] + errors.splitlines()[-5:])
 
 
-def judge(root, exercise):
+def judge(root, exercise, arguments=()):
     """Builds and judges. Prints, remembers and returns the verdict."""
-    program = root / "bazel-bin" / exercise.folder / exercise.name
-    if not program.exists():
-        print(say("Building; the first time takes minutes.") + "\n", flush=True)
-    output = build(root, exercise)
+    first = not (root / "bazel-bin" / exercise.folder / exercise.name).exists()
+    if first:
+        print(say("Building the libraries, once; that takes minutes."), flush=True)
+    judged = digest(root, exercise)
+    output = build(root, exercise, first)
     if output is not None:
         error = first_error(output, exercise.file)
         verdict = "does not compile"
@@ -305,31 +354,33 @@ def judge(root, exercise):
             text = "\n".join([say("bazel could not build it:")]
                              + output.splitlines()[-15:])
     else:
-        verdict, text = run(program, ["--lang=" + language])
+        verdict, text = run(root / "bazel-bin" / exercise.folder / exercise.name,
+                            ["--lang=" + language, *arguments])
     print(text)
     if verdict == "not done":
         print("  " + say("Replace // YOUR CODE and the line below it."))
     if verdict in ("right", "slow"):
-        print("\n" + say("--solution says what to notice."))
+        print("\n" + say("What to notice: bazel run //:exercises -- %s --solution",
+                         exercise.name))
     else:
-        print("\n" + say("For a hint add --hint."))
+        print("\n" + say("A hint: bazel run //:exercises -- %s --hint", exercise.name))
     done = load_progress(root).get(exercise.name, {}).get("verdict")
     if done != "right" or verdict == "right":
-        note(root, exercise.name, verdict=verdict)
+        note(root, exercise.name, verdict=verdict, file=judged)
     return verdict
 
 
-def watch(root, exercise):
-    path = root / exercise.file
+def watch(root, exercise, arguments):
     print(say("Watching %s; Ctrl-C ends it.", exercise.file), flush=True)
     seen = None
     try:
         while True:
-            now = path.stat().st_mtime_ns if path.exists() else seen
-            if now != seen:
+            # Not the time: editors rename, and save what has not changed.
+            now = digest(root, exercise)
+            if now and now != seen:
                 seen, begin = now, time.time()
                 print(flush=True)
-                judge(root, exercise)
+                judge(root, exercise, arguments)
                 print("  " + say("%.1f s from your save to the verdict",
                                  time.time() - begin), flush=True)
             time.sleep(0.2)
@@ -371,8 +422,11 @@ def list_all(root, exercises):
     for chapter in dict.fromkeys(e.chapter for e in runnable):
         print("\n" + say(chapter))
         for e in (e for e in runnable if e.chapter == chapter):
-            verdict = progress.get(e.name, {}).get("verdict", "not done")
-            print(f"  {MARKS.get(verdict, '-')} {e.name:22} {e.title}")
+            known = progress.get(e.name, {})
+            verdict = known.get("verdict", "not done")
+            changed = known.get("file", "") not in ("", digest(root, e))
+            print(f"  {MARKS.get(verdict, '-')} {e.name:22} {e.title}"
+                  + f" ({say('changed since')})" * changed)
     todo = [e for e in runnable
             if progress.get(e.name, {}).get("verdict") != "right"]
     print("\n" + say("+ right   ~ right but slow   - wrong   . not done"))
@@ -415,7 +469,7 @@ def reset(root, exercise):
         path.replace(kept)
         print(say("Your answer is kept in %s", kept.relative_to(root)))
     path.write_text(stub, encoding="utf-8")
-    note(root, exercise.name, verdict="not done", hints=0)
+    note(root, exercise.name, verdict="not done", hints=0, file="")
     print(say("Restored: %s", exercise.file))
 
 
@@ -435,11 +489,15 @@ def main(arguments):
                       help="restore the untouched file")
     what.add_argument("--check", action="store_true",
                       help="do all untouched files agree with their solutions?")
-    parser.add_argument("--lang", choices=["en", "zh"], default=course_texts.system_language(),
+    parser.add_argument("--devices", help="what to run on, such as cuda:0,cuda:1; "
+                        "else all GPUs, or the CPU as two devices")
+    parser.add_argument("--lang", choices=["en", "zh"],
+                        default=course_texts.system_language(),
                         help="English or Chinese; else as LANG says")
     options = parser.parse_args(arguments)
     language = options.lang
     exercises = all_exercises(ROOT, language)
+    arguments = ["--devices=" + options.devices] if options.devices else []
     if options.check:
         differing = differing_stubs(ROOT)
         for file in differing:
@@ -467,13 +525,20 @@ def main(arguments):
     elif options.reset:
         reset(ROOT, exercise)
     elif options.watch:
-        watch(ROOT, exercise)
+        watch(ROOT, exercise, arguments)
     else:
         show(exercise.parts["task"])
-        print(say("Your file: %s", exercise.file) + "\n", flush=True)
-        return 0 if judge(ROOT, exercise) == "right" else 1
+        print(say("Your file: %s", exercise.file))
+        types = f"{exercise.folder}/judges/{exercise.name}.h"
+        if (ROOT / types).exists():
+            print(say("Its types: %s", types))
+        print(flush=True)
+        return 0 if judge(ROOT, exercise, arguments) == "right" else 1
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except KeyboardInterrupt:
+        sys.exit(130)

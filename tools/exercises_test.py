@@ -65,6 +65,9 @@ y。
 | English | 中文 |
 """
 
+# What stands before a verdict.
+MARK = "printf '\\x1e'; "
+
 SOLUTION = """float Half(float x) {
   // SOLUTION
   return x / 2;
@@ -151,6 +154,17 @@ class Commands(Workspace):
         self.assertIn("+ half", output)
         self.assertIn("1 of 1 exercises are done.", output)
         self.assertNotIn("why", output)
+        self.assertNotIn("changed", output)
+
+    def test_says_what_has_changed_since_it_was_judged(self):
+        exercises.note(self.root, "half", verdict="right", file=exercises.digest(
+            self.root, exercises.all_exercises(self.root)[0]))
+        self.assertNotIn("changed", self.run_main()[1])
+        self.file.write_text("mine")
+        self.assertIn("+ half                   Half of it (changed since)",
+                      self.run_main()[1])
+        self.run_main("half", "--reset")
+        self.assertNotIn("changed", self.run_main()[1])
 
     def test_speaks_chinese(self):
         _, output = self.run_main("--lang=zh")
@@ -233,18 +247,18 @@ class Judging(Workspace):
         return self.run_main("half")
 
     def test_a_right_answer_is_remembered(self):
-        code, output = self.judge("exit 0", "echo RIGHT; echo '  yours 1 ms'")
+        code, output = self.judge("exit 0", MARK + "echo RIGHT; echo '  yours 1 ms'")
         self.assertEqual(code, 0)
         self.assertIn("One line, and another.", output)
         self.assertIn("RIGHT\n  yours 1 ms\n", output)
-        self.judge("exit 0", "echo WRONG; exit 11")
+        self.judge("exit 0", MARK + "echo WRONG; exit 11")
         self.assertEqual(exercises.load_progress(self.root)["half"]["verdict"],
                          "right")
 
     def test_verdicts(self):
         for number, verdict in exercises.VERDICTS.items():
             (self.root / exercises.PROGRESS).unlink(missing_ok=True)
-            self.judge("exit 0", f"echo X; exit {number}")
+            self.judge("exit 0", MARK + f"echo X; exit {number}")
             self.assertEqual(
                 exercises.load_progress(self.root)["half"]["verdict"], verdict)
 
@@ -278,6 +292,21 @@ chapters/tiny/exercises/half.cc:9:3: note: required from here
         _, output = self.judge("echo no such package; exit 1", "")
         self.assertIn("no such package", output)
 
+    def test_the_first_build_shows_its_steps(self):
+        program = self.root / "bazel-bin/chapters/tiny/exercises/half"
+        bazel = ("echo Loading: 3 packages; echo '[1 / 1,204] Compiling a.cc';"
+                 f"echo '#!/bin/true' > {program}; chmod +x {program}")
+        program.parent.mkdir(parents=True)
+        (self.root / "bin").mkdir()
+        (self.root / "bin/bazel").write_text("#!/bin/bash\n" + bazel)
+        (self.root / "bin/bazel").chmod(0o755)
+        path = {"PATH": f"{self.root}/bin:{os.environ['PATH']}"}
+        with unittest.mock.patch.dict(os.environ, path):
+            output = self.run_main("half")[1]
+            self.assertIn("Building: 1 of 1,204 steps\n", output)
+            self.assertNotIn("Loading", output)
+            self.assertNotIn("Building", self.run_main("half")[1])
+
 
 class Programs(unittest.TestCase):
     def run_shell(self, command, seconds=20):
@@ -291,6 +320,20 @@ class Programs(unittest.TestCase):
         self.assertIn("nobody catches it", self.run_shell("kill -ABRT $$")[1])
         self.assertIn("division", self.run_shell("kill -FPE $$")[1])
         self.assertIn("exit code 3", self.run_shell("exit 3")[1])
+
+    def test_what_the_answer_prints_is_no_verdict(self):
+        verdict, text = self.run_shell("echo n = 3; " + MARK + "echo WRONG; exit 11")
+        self.assertEqual((verdict, text),
+                         ("wrong", "Your code printed:\n  n = 3\n\nWRONG"))
+        verdict, text = self.run_shell("echo RIGHT; exit 0")
+        self.assertEqual(verdict, "crashed")
+        self.assertIn("exit code 0", text)
+
+    def test_what_prints_without_end_is_stopped(self):
+        verdict, text = self.run_shell("exec yes")
+        self.assertEqual(verdict, "stopped")
+        self.assertIn("printed without end", text)
+        self.assertLess(len(text.splitlines()), 50)
 
     def test_a_wait_that_does_not_end(self):
         verdict, text = self.run_shell("exec sleep 100", seconds=1)
