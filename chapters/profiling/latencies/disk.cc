@@ -139,18 +139,18 @@ DiskLatencies MeasureDisk(const std::string& directory, std::int64_t file_bytes,
     file.Sync();
   });
 
-  const std::string bytes = FormatBytes(size);
+  const std::string of = FormatBytes(size);
   const std::string path = file.Describe();
-  disk.random_read.how = absl::StrFormat(
-      "4 KiB at a random place of a file of %s, %s.", bytes, path);
+  disk.random_read.how =
+      absl::StrFormat("4 KiB at a random place of a file of %s, %s.", of, path);
   disk.random_write.how = absl::StrFormat(
       "4 KiB at a random place and fdatasync, until the disk has them; of a "
       "file of %s, %s.",
-      bytes, path);
-  disk.sequential_read.how = absl::StrFormat(
-      "1 MiB after the other of a file of %s, %s.", bytes, path);
+      of, path);
+  disk.sequential_read.how =
+      absl::StrFormat("1 MiB after the other of a file of %s, %s.", of, path);
   disk.sequential_write.how = absl::StrFormat(
-      "1 MiB after the other, without fdatasync, of a file of %s, %s.", bytes,
+      "1 MiB after the other, without fdatasync, of a file of %s, %s.", of,
       path);
   return disk;
 }
