@@ -22,7 +22,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 
 import results
@@ -82,10 +81,10 @@ def take_folder(out):
     return lock
 
 
-def run_program(command, limit):
+def run_program(command, limit, stdout=subprocess.DEVNULL):
     """Why it failed, or ""."""
     try:
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=stdout,
                               stderr=subprocess.PIPE, timeout=limit, check=False)
     except subprocess.TimeoutExpired:
         return f"It was stopped after {limit} s."
@@ -141,64 +140,23 @@ def run_python(lesson, options):
     script = os.path.join(os.path.dirname(os.path.realpath(__file__)), "run_cells.py")
     found = {"version": "", "cells": []}
     while cells:
-        answers, error = ask_python([options.python, script], cells, options.limit)
-        if answers and not found["version"]:
-            found["version"] = answers[0].get("version", "")
+        with tempfile.NamedTemporaryFile("w+", encoding="utf-8") as file:
+            json.dump({"cells": cells, "limit": options.limit}, file)
+            file.flush()
+            error = run_program([options.python, script, file.name],
+                                (options.limit + 60) * (len(cells) + 1), stdout=None)
+            file.seek(0)
+            answers = [json.loads(line) for line in file if line.endswith("}\n")]
+        found.update(*answers[:1])
         found["cells"] += answers[1:]
-        cells = cells[len(answers[1:]):]
-        if cells:  # the interpreter ended, or hangs, in the first of these
-            found["cells"].append({"id": cells[0]["id"], "error": error})
-            cells = cells[1:] if answers else []
+        done = len(answers[1:])
+        if done < len(cells):  # the interpreter ended in this one, or before it
+            lines = error.strip().splitlines() or ["It ended."]
+            error = " ".join(dict.fromkeys([lines[0], lines[-1]]))
+            say(error)
+            found["cells"].append({"id": cells[done]["id"], "error": error})
+        cells = cells[done + 1:] if answers else []
     lesson["pytorch"] = results.fit(found, results.LESSON["pytorch"])
-
-
-def ask_python(command, cells, limit):
-    """([its lines], why there are no more)."""
-    patience = limit + 60  # a call of a library may not return
-    answers, stopped = [], ""
-    # Files, as a pipe that nobody reads would fill.
-    with tempfile.TemporaryFile("w+") as order, tempfile.TemporaryFile() as errors:
-        json.dump({"cells": cells, "limit": limit}, order)
-        order.seek(0)
-        try:
-            process = subprocess.Popen(command, stdin=order, stdout=subprocess.PIPE,
-                                       stderr=errors)
-        except OSError as error:
-            return [], str(error)
-
-        def stop():
-            nonlocal stopped
-            stopped = f"Stopped after {patience:g} s without an answer."
-            process.kill()
-
-        try:
-            line = b"{"
-            while line:
-                if 0 < len(answers) <= len(cells):
-                    print(f"      {cells[len(answers) - 1]['id']} ...", end=" ", flush=True)
-                started = time.monotonic()
-                timer = threading.Timer(patience, stop)
-                timer.start()
-                try:
-                    line = process.stdout.readline()
-                finally:
-                    timer.cancel()
-                if not line.endswith(b"}\n"):
-                    continue
-                answers.append(json.loads(line))
-                if len(answers) > 1:
-                    outcome = answers[-1]["stopped"] and "stopped" or answers[-1]["error"]
-                    say(f"{time.monotonic() - started:.1f} s {outcome}".rstrip())
-        finally:
-            process.kill()
-            process.stdout.close()
-            code = process.wait()
-        errors.seek(0)
-        lines = errors.read().decode(errors="replace").strip().splitlines()
-    error = stopped or (lines or [f"It ended with code {code}."])[-1]
-    if len(answers) <= len(cells):
-        say(error)
-    return answers, error
 
 
 def counts(lesson):

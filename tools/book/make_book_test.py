@@ -166,17 +166,7 @@ class Program(unittest.TestCase):
             one = results.fit(lesson(cell()), results.LESSON)
             make_book.run_python(one, type("Options", (), {"python": fake, "limit": 1}))
             self.assertEqual([each["error"] for each in one["pytorch"]["cells"]],
-                             ["No module named torch"])
-
-    def test_an_interpreter_may_say_much(self):
-        with tempfile.TemporaryDirectory() as folder:
-            script = os.path.join(folder, "much.py")
-            with open(script, "w", encoding="utf-8") as file:
-                file.write("import os, sys\nsys.stderr.write('warning\\n' * 50_000)\n"
-                           "print('{\"version\": \"9\"}', flush=True)\n"
-                           "sys.exit('the end')\n")
-            self.assertEqual(make_book.ask_python([sys.executable, script], [], 1),
-                             ([{"version": "9"}], "the end"))
+                             ["python ended with exit code 1. No module named torch"])
 
     def test_the_folder_is_the_books_and_one_runs(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -224,26 +214,29 @@ class Program(unittest.TestCase):
                            "m.cuda.is_available.return_value = False\n"
                            "m.cuda.device_count.return_value = 0\n"
                            "m.get_num_threads.return_value = 1\nsys.modules['torch'] = m\n")
-            cells = [{"id": "a", "python": "n = 2\nprint('x')\nn * 21"},
-                     {"id": "b", "python": "!ls"},
-                     {"id": "c", "python": "n.nothing"},
-                     {"id": "d", "python": "while True: pass"},
-                     {"id": "e", "python": "print('cuda:1', n)"},
-                     {"id": "f", "python": "n\nassert n == 3"}]
+            cells = {"a": "n = 2\nprint('x')\nn * 21", "b": "!ls", "c": "n.nothing",
+                     "d": "while True: pass", "e": "print('cuda:1', n)",
+                     "f": "n\nassert n == 3",
+                     "g": "import os\nos.write(2, b'much\\n' * 50_000)\nos._exit(3)", "h": "1"}
+            one = results.fit(lesson(*(cell(id=name, python=text)
+                                       for name, text in cells.items())), results.LESSON)
             os.environ["PYTHONPATH"] = folder
             try:
-                answers, _ = make_book.ask_python(
-                    [sys.executable, os.path.join(HERE, "run_cells.py")], cells, 0.5)
+                make_book.run_python(one, type(
+                    "Options", (), {"python": sys.executable, "limit": 0.5}))
             finally:
                 del os.environ["PYTHONPATH"]
-        self.assertEqual(answers[0]["version"], "PyTorch 9, CPU, 1 threads")
-        self.assertEqual([(one["printed"], one["error"], one["note"])
-                          for one in answers[1:]],
-                         [("x\n42\n", "", ""), ("", "", "shell"),
-                          ("", "AttributeError: 'int' object has no attribute 'nothing'",
-                           ""), ("", "", ""), ("cpu 2\n", "", "cpu"),
-                          ("", "AssertionError: assert n == 3", "")])
-        self.assertEqual([one["stopped"] for one in answers[1:]], [0, 0, 0, 0.5, 0, 0])
+        answers = one["pytorch"]["cells"]
+        error = f"{os.path.basename(sys.executable)} ended with exit code 3. much"
+        self.assertEqual(one["pytorch"]["version"], "PyTorch 9, CPU, 1 threads")
+        self.assertEqual([(one["id"], one["printed"], one["error"], one["note"])
+                          for one in answers],
+                         [("a", "x\n42\n", "", ""), ("b", "", "", "shell"),
+                          ("c", "", "AttributeError: 'int' object has no attribute "
+                           "'nothing'", ""), ("d", "", "", ""), ("e", "cpu 2\n", "", "cpu"),
+                          ("f", "", "AssertionError: assert n == 3", ""),
+                          ("g", "", error, ""), ("h", "1\n", "", "")])
+        self.assertEqual([one["stopped"] for one in answers], [0, 0, 0, 0.5, 0, 0, 0, 0])
 
 
 @unittest.skipUnless(HAS_PACKAGES, "needs third_party/book-packages.txt")

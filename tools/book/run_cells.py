@@ -1,7 +1,7 @@
 """Runs the course's Python cells of one lesson; an interpreter with PyTorch runs this.
 
-Reads {"cells": [{"id", "python"}], "limit": seconds} from stdin. Writes a line of JSON
-with the version to stdout, then one for each cell: {"id", "printed", "error", "note",
+argv[1] is a file with {"cells": [{"id", "python"}], "limit": seconds}. The answers replace
+it, a line of JSON each: {"version"}, then for each cell {"id", "printed", "error", "note",
 "stopped"}. It needs PyTorch alone: not NumPy, and not the book's package d2l.
 
 As in a notebook, the cells share their names, and the value of a last expression is
@@ -16,6 +16,7 @@ import re
 import signal
 import sys
 import tempfile
+import threading
 import time
 import traceback
 import types
@@ -23,11 +24,6 @@ import warnings
 
 import torch
 from torch import nn
-
-try:
-    import numpy
-except ImportError:
-    numpy = None
 
 HAS_GPU = torch.cuda.is_available()
 
@@ -42,6 +38,7 @@ def fancy_func(a, b, c, d):
 def evoke_str():
     return add_str() + fancy_func_str() + 'print(fancy_func(1, 2, 3, 4))'
 """,
+    "004/In2": "import numpy",
     "004/queue-memory": "data_iter = [torch.randn(256, 512) for _ in range(50)]",
     "d2l/blockers": "x = torch.ones(1, device=device)",
     "d2l/t1-t2-t3": "x = torch.ones((1, 2), device=device)",
@@ -106,16 +103,15 @@ def setting():
     """The names that the cells find in their notebooks."""
     device = try_gpu()
     activity = torch.profiler.ProfilerActivity
-    names = {"torch": torch, "nn": nn, "time": time, "d2l": D2l(),
-             "get_net": get_net, "net": get_net(),
-             "x": torch.randn(1, 512, device=device), "s": torch.ones(3).sum(),
-             "device": device, "devices": try_all_gpus(), "__name__": "__main__",
-             "CPU": activity.CPU, "CUDA": activity.CUDA,
-             # MXNet's, in some cells of the book.
-             "np": types.SimpleNamespace(dot=torch.mm),
-             "npx": types.SimpleNamespace(waitall=wait)}
     torch.Tensor.wait_to_read = wait
-    return dict(names, numpy=numpy) if numpy else names
+    return {"torch": torch, "nn": nn, "time": time, "d2l": D2l(),
+            "get_net": get_net, "net": get_net(),
+            "x": torch.randn(1, 512, device=device), "s": torch.ones(3).sum(),
+            "device": device, "devices": try_all_gpus(), "__name__": "__main__",
+            "CPU": activity.CPU, "CUDA": activity.CUDA,
+            # MXNet's, in some cells of the book.
+            "np": types.SimpleNamespace(dot=torch.mm),
+            "npx": types.SimpleNamespace(waitall=wait)}
 
 
 def without_gpu(python):
@@ -139,6 +135,12 @@ def on_alarm(signum, frame):
     raise TimeoutError("it took too long")
 
 
+def hangs():
+    """Where no alarm arrives: a call of a library does not return."""
+    os.write(2, b"Stopped: it did not answer.\n")
+    os._exit(1)
+
+
 def why(error, python):
     """The exception, on one line."""
     text = str(error)
@@ -149,11 +151,14 @@ def why(error, python):
     return " ".join(f"{type(error).__name__}: {text}".split())[:400]
 
 
-def run(python, names, limit):
+def run(before, python, names, limit):
     """(what it printed, its error or "", whether it was stopped)."""
     out, error, stopped = io.StringIO(), "", False
     signal.setitimer(signal.ITIMER_REAL, limit)
+    watchdog = threading.Timer(limit + 60, hangs)
+    watchdog.start()
     try:
+        exec(before, names)
         tree = ast.parse(python)
         last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(io.StringIO()):
@@ -170,18 +175,17 @@ def run(python, names, limit):
         error = why(e, python)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
+        watchdog.cancel()
     return out.getvalue()[:20000], error, stopped
 
 
 def main():
-    order = json.load(sys.stdin)
-    # What libraries print is not to get between the answers.
-    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)
+    with open(sys.argv[1], encoding="utf-8") as file:
+        order = json.load(file)
+    answers = open(sys.argv[1], "w", encoding="utf-8", buffering=1)
 
     def answer(**fields):
         answers.write(json.dumps(fields) + "\n")
-        answers.flush()
 
     warnings.simplefilter("ignore")
     where = torch.cuda.get_device_name() if HAS_GPU else (
@@ -207,8 +211,12 @@ def main():
                     notes.append("cpu")
                 python = without_gpu(python)
             names["Benchmark"] = Benchmark
-            exec(BEFORE.get(cell["id"], ""), names)
-            printed, error, stopped = run(python, names, order["limit"])
+            print(f"      {cell['id']} ...", end=" ", flush=True)
+            started = time.monotonic()
+            printed, error, stopped = run(BEFORE.get(cell["id"], ""), python, names,
+                                          order["limit"])
+            print(f"{time.monotonic() - started:.1f} s",
+                  "- stopped" if stopped else error and f"- {error}", flush=True)
             answer(id=cell["id"], printed=printed, error=error, note=" ".join(notes),
                    stopped=order["limit"] if stopped else 0)
         os.chdir("/")
