@@ -4,6 +4,7 @@ CHINESE = {
     " ({})": "（{}）",
     " (the cell ran for {})": "（本单元运行了 {}）",
     ", exercise": "，练习",
+    " threads": " 线程",
     "**Predict:** ": "**预测：**",
     "**You learn:** ": "**你会学到：**",
     ": ": "：",
@@ -70,8 +71,8 @@ CHINESE = {
         "它们就是问题的答案：先作出预测再看。",
     "This cell stopped with an error.": "本单元因错误而中止。",
     "This lesson did not run to its end.": "这一课没有运行到底。",
-    "This machine did less work than the course's cell: small sizes. To compare times:":
-        "本机的工作量小于教程的单元（小规模）。要比较时间：",
+    "The last column did less work than the others: small sizes. To compare times:":
+        "最后一列的工作量小于其他列（小规模）。要比较时间：",
     "Three columns of figures": "三列数据",
     "Timeline": "时间线",
     "To run this cell again:": "重新运行本单元：",
