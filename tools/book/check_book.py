@@ -280,6 +280,10 @@ class Check:
             self.expect(f"{name}: an answer shows it", self.browser.value(visible % name))
             self.expect(f"{name}: the choice is marked", self.browser.value(
                 f"{button}.getAttribute('aria-pressed')") == "true")
+            self.expect(f"{name}: the prediction stands by the verdicts",
+                        self.browser.value(
+                            f"{button}.textContent === document.getElementById('{name}')"
+                            ".querySelector('.prediction b').innerText"))
         if asking:
             self.picture("answered")
             everything = "document.querySelector('button.all')"
@@ -287,6 +291,13 @@ class Check:
                 self.browser.click(*self.where(everything))
                 self.expect("all answers hide and show", all(
                     self.browser.value(visible % name) == shown for name in asking))
+            exercise = "document.querySelector('article .answer .exercise')"
+            if self.browser.value(f"Boolean({exercise})"):
+                self.browser.click(*self.where(everything))  # hides all
+                self.browser.value(f"location.hash = {exercise}.id")
+                self.browser.settle()
+                self.expect("a link to an exercise shows it", self.browser.value(
+                    f"{exercise}.getClientRects().length") > 0)
 
     def hidden_answers(self):
         return self.browser.value(
