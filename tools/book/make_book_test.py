@@ -88,6 +88,11 @@ class Results(unittest.TestCase):
                          [("HOLDS", "FAILS")])
         self.assertEqual(len(figures), 1)
         self.assertEqual(unlike, [])
+        claims = after["lessons"][0]["cells"][0]["claims"]
+        claims.insert(0, dict(claims[0], text="other", verdict="INCONCLUSIVE"))
+        before["lessons"][0]["cells"][0]["claims"].append(dict(claims[0], verdict="HOLDS"))
+        self.assertEqual([now["verdict"] for _, _, now in
+                          results.changes(before, after, "en")[0]], ["FAILS", "INCONCLUSIVE"])
         after["lessons"][0]["size"] = "course"
         self.assertEqual(results.changes(before, after, "en"),
                          ([], [], ["async_computation"]))
@@ -149,6 +154,13 @@ class Program(unittest.TestCase):
         self.assertEqual(one["cells"], [])
         self.assertRegex(one["failure"], "signal 11\\.\nbecause")
         self.assertEqual(self.run_stub("true")["failure"], "It wrote no results.")
+
+    def test_a_chapter_has_a_number_and_a_title(self):
+        root = os.path.join(HERE, "../..")
+        self.assertEqual(make_book.course_texts.chapter(root, "async_computation", "zh"),
+                         {"number": 2, "title": "异步计算"})
+        self.assertEqual(make_book.course_texts.chapter(root, "none", "en"),
+                         {"number": 0, "title": "none"})
 
     def test_a_lesson_that_failed_half_way_keeps_what_it_wrote(self):
         text = json.dumps(lesson(cell(error="it broke")))
@@ -348,10 +360,11 @@ class Pages(unittest.TestCase):
 
     def test_python_column(self):
         one = lesson(cell(), pytorch={"version": "PyTorch 9", "cells": [
-            {"id": "004/In2", "printed": "numpy: 0.5000 sec\n", "error": "E: e",
-             "note": "cpu"}]})
+            {"id": "004/In2", "printed": "numpy: 0.5000 sec\nSelf CPU time total: 25.3ms\n",
+             "error": "E: e", "note": "mxnet cpu", "stopped": 60}]})
         page = self.make(one)["async_computation.html"]
-        for text in ("500 ms", "PyTorch 9", "E: e", "There is no GPU"):
+        for text in ("500 ms", "Self CPU time total</th>", "25.3 ms", "PyTorch 9", "E: e",
+                     "There is no GPU", "Written for MXNet", "Stopped after 60 s"):
             self.assertIn(text, page)
         self.assertNotIn("--python=", page)
 
