@@ -92,6 +92,9 @@ void In11(Cell& cell) {
   const auto layer = [] { return nn::Linear(10, 1, /*bias=*/true, TryGpu()); };
   const DataParallel all(layer());
   std::cout << all << "\n";
+  for (const auto& [name, parameter] : nn::NamedParameters(all)) {
+    std::cout << "  " << name << ": " << parameter.Describe() << "\n";
+  }
   const int last = static_cast<int>(Devices().size()) - 1;
   const DataParallel restricted(layer(), /*device_ids=*/{last});
   std::cout << "  device_ids {" << last << "}: " << restricted.devices()[0]
