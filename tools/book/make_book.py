@@ -269,8 +269,10 @@ def main():
         if options.compare:
             names = options.compare.split(",")
             runs = [results.read_run(user_path(name)) for name in names]
-            book.write_comparison(runs, [os.path.basename(name) for name in names],
-                                  options.languages)
+            short = [os.path.basename(name) for name in names]
+            # As laptop/results.json and server/results.json, as they were typed.
+            names = short if len(set(short)) == len(names) else names
+            book.write_comparison(runs, names, options.languages)
             own = os.path.join(out, "results.json")
             if os.path.exists(own):  # a book, whose index names the comparison now
                 book.write_all(results.read_run(own), options.languages,
