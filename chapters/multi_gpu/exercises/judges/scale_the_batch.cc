@@ -162,6 +162,7 @@ void JudgeLearningRate(Judging& judging, LearningRate* answer) {
   // Of the steps of one device. 1 / k would be ideal; over six sets of seeds, a
   // rate that grows to k times takes 0.24 to 0.48 of them on 8 devices, and one
   // that stays, or begins at k times, more than 0.8.
+  std::vector<std::string> notes;
   struct Allowed {
     int devices;
     double steps;
@@ -171,8 +172,8 @@ void JudgeLearningRate(Judging& judging, LearningRate* answer) {
     const int devices = allowed.devices;
     const int steps = SumOfSteps(
         [&](int step) { return answer(kRate, devices, step); }, devices);
-    judging.Note(Say("%d devices: %d steps, %d samples", devices, steps / kRuns,
-                     steps / kRuns * kBatch * devices));
+    notes.push_back(Say("%d devices: %d steps, %d samples", devices,
+                        steps / kRuns, steps / kRuns * kBatch * devices));
     if (steps <= allowed.steps * one) continue;
     judging.Wrong(
         {Say("%d devices, %d samples a step", devices, devices * kBatch),
@@ -183,6 +184,9 @@ void JudgeLearningRate(Judging& judging, LearningRate* answer) {
              static_cast<int>(allowed.steps * one) / kRuns, one / kRuns),
          WhyTooMany(answer, devices)});
   }
+  notes.pop_back();  // of one device again
+  std::for_each(notes.rbegin(), notes.rend(),
+                [&](const std::string& note) { judging.Note(note); });
 }
 
 D2L_JUDGE("scale_the_batch", JudgeLearningRate);
