@@ -339,19 +339,23 @@ function frameOf(begin, end, y) {
   outline(left, y, right - left, 2);
 }
 
-// Where calls were left out: of each range, those behind such a line.
+// Where calls were left out: of each range, those behind such a line. Of many
+// beside each other most are but a tick below the rows.
 function drawCuts() {
+  const last = rows[rows.length - 1];
+  if (!last) return;
+  const bottom = Math.min(height, rowY(last) + last.height + 24);
   pen.strokeStyle = pen.fillStyle = colours.accent;
   pen.lineWidth = 1;
   pen.setLineDash([4, 4]);
   let free = GUTTER;
   for (const x of data.cut_at.map(xOf)) {
     pen.beginPath();
-    pen.moveTo(x, AXIS);
-    pen.lineTo(x, height);
+    pen.moveTo(x, x < free ? bottom - 4 : AXIS);
+    pen.lineTo(x, bottom);
     pen.stroke();
     if (x < free) continue;
-    pen.fillText('cut here', x + 4, height - 10);
+    pen.fillText('cut here', x + 4, bottom - 12);
     free = x + 60;
   }
   pen.setLineDash([]);

@@ -269,7 +269,7 @@ def main():
         if options.compare:
             names = options.compare.split(",")
             runs = [results.read_run(user_path(name)) for name in names]
-            short = [os.path.basename(name) for name in names]
+            short = [os.path.basename(name).removesuffix(".json") for name in names]
             # As laptop/results.json and server/results.json, as they were typed.
             names = short if len(set(short)) == len(names) else names
             book.write_comparison(runs, names, options.languages)

@@ -126,7 +126,7 @@ def drawing(text, prefix, title, description):
     for name in ("width", "height"):
         size = root.attrib.pop(name, "")
         if name == "width" and re.fullmatch(r"[\d.]+", size):
-            root.set("style", f"max-width: {size}px")
+            root.set("style", f"--width: {size}px")
     # HTML has no use for namespaces.
     return jinja2.utils.markupsafe.Markup(
         re.sub(r'\sxmlns(:\w+)?="[^"]*"', "", ElementTree.tostring(root, encoding="unicode")))
@@ -214,8 +214,16 @@ class Book:
         self.write("style.css", style_sheet())
         self.write("book.js", read(HERE, "book.js"))
         for lang in languages:
-            self.render("compare.html", "compare", lang, runs=list(zip(names, runs)),
-                        table=results.compared(runs, lang),
+            # Results hold a claim's words without its number in English alone.
+            words = {} if lang == "en" else dict(
+                row for name in course_texts.chapters(self.workspace) for row in re.findall(
+                    r"(?m)^\| (.+?) \| (.+?) \|$",
+                    read(self.workspace, "chapters", name, f"lesson.{lang}.md")))
+            self.render("compare.html", "compare", lang,
+                        runs=[(name, dict(run, lessons=list(
+                            results.lessons_in(run, lang).values())))
+                              for name, run in zip(names, runs)],
+                        table=results.compared(runs, lang), words=words,
                         index=os.path.exists(os.path.join(self.out, page_name("index", lang))))
 
     def chapter(self, lesson, lang):

@@ -78,6 +78,7 @@ CHINESE = {
     "To run this cell again:": "重新运行本单元：",
     "What changed since the last run": "与上次运行相比的变化",
     "What it printed answers it.": "它的输出就是回答。",
+    "Where the verdicts differ, the sentence is bold.": "结论不同的句子用粗体显示。",
     "What happened": "结果",
     "You predicted:": "你的预测：",
     "Your prediction": "你的预测",
