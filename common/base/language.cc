@@ -135,9 +135,16 @@ std::string TranslatedParts(const std::string& english) {
     const std::size_t at = english.find(separator);
     if (at == std::string::npos) continue;
     const std::string between = separator;
-    return absl::StrCat(TranslatedParts(english.substr(0, at)),
-                        between == " and " ? "和" : between,
-                        TranslatedParts(english.substr(at + between.size())));
+    const std::string left = TranslatedParts(english.substr(0, at));
+    const std::string right =
+        TranslatedParts(english.substr(at + between.size()));
+    const std::string parts = absl::StrCat(left, between, right);
+    if (parts == english) return english;  // a formula, as "max(t1, t2)"
+    return absl::StrCat(left,
+                        between == " and " ? "和"
+                        : between == ", "  ? "，"
+                                           : between,
+                        right);
   }
   return english;
 }
@@ -159,7 +166,8 @@ std::string Padded(const std::string& english, int columns) {
 
 std::string Lead(const std::string& english) {
   const std::string text = Translated(english);
-  return absl::StrCat(text, absl::EndsWith(text, "：") ? "" : " ");
+  const bool wide = absl::EndsWith(text, "：") || absl::EndsWith(text, "。");
+  return absl::StrCat(text, wide ? "" : " ");
 }
 
 namespace language_internal {

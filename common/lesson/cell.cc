@@ -139,7 +139,8 @@ std::string Claimed::Meaning() const {
   std::string meaning =
       Measured(absl::StrReplaceAll(text.shown, {{"{}", judgement.number}}));
   if (judgement.no_difference && judgement.verdict == Verdict::kFails) {
-    absl::StrAppend(&meaning, " ",
+    meaning = Lead(meaning);
+    absl::StrAppend(&meaning,
                     absl::StrContains(text.shown, "{}")
                         ? Say("No difference.")
                         : Say("No difference (%s).", judgement.number));
@@ -301,7 +302,7 @@ void Cell::Claim(const Phrase& text, const Judgement& judgement,
   Claimed claimed{text, judgement};
   std::string& reason = claimed.judgement.reason;
   if (!because.empty()) {
-    absl::StrAppend(&reason, reason.empty() ? "" : " ", because);
+    reason = reason.empty() ? because : Lead(reason) + because;
   }
   result_->claims.push_back(std::move(claimed));
 }

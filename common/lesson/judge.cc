@@ -121,11 +121,11 @@ std::string Figure::Name() const {
 }
 
 std::string Figure::Label() const {
-  Figure shown = *this;
-  shown.label = TranslatedParts(label);
-  shown.column = Translated(column);
-  shown.measured_on = TranslatedParts(measured_on);
-  return shown.Name();
+  if (Language() == "en") return Name();
+  std::string shown = TranslatedParts(label);
+  if (!column.empty()) absl::StrAppend(&shown, "，", Translated(column));
+  if (measured_on.empty()) return shown;
+  return absl::StrCat(shown, "（", TranslatedParts(measured_on), "）");
 }
 
 const char* VerdictName(Verdict verdict) {

@@ -79,6 +79,12 @@ TEST_F(LanguageTest, PadsByColumns) {
 TEST_F(LanguageTest, LeadsHaveASpaceWhereOneIsNeeded) {
   EXPECT_EQ(Lead("Note:"), "注意：");
   EXPECT_EQ(Lead("Other:"), "Other: ");
+  EXPECT_EQ(Lead("没有差别。"), "没有差别。");
+}
+
+TEST_F(LanguageTest, PartsAreJoinedAsTheLanguageDoes) {
+  EXPECT_EQ(TranslatedParts("asking, asking"), "提交，提交");
+  EXPECT_EQ(TranslatedParts("N max(t1, t2)"), "N max(t1, t2)");
 }
 
 TEST_F(LanguageTest, PhrasesKeepTheirKey) {
@@ -97,7 +103,7 @@ TEST_F(LanguageTest, ArgumentsThatDoNotFitAreAnError) {
 
 TEST_F(LanguageTest, UnknownLanguageSaysWhatThereIs) {
   const std::string message(SetLanguage("fr").message());
-  EXPECT_THAT(message, HasSubstr("--lang=fr asked for; there are en"));
+  EXPECT_THAT(message, HasSubstr("没有--lang=fr；可选en"));
   EXPECT_EQ(Language(), "zh");
 }
 

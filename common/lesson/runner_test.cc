@@ -111,7 +111,7 @@ TEST(Runner, SpeaksChinese) {
        "d2l 0.1, 练习1, 2 [s/good]\n\n", "给一个流两毫秒的任务。",
        "\n预测：要多久？\n", "教程：Done: 0.0020 sec\n", "  调用早", "倍返回。",
        "要求1.30倍", "不成立  The work is done when", "       并没有。\n",
-       "中位数", "两毫秒, 完成 (cpu:1, virtual)", "\n你会学到：等待。",
+       "中位数", "两毫秒，完成（cpu:1，虚拟）", "\n你会学到：等待。",
        "下一个：--cell=9.2\n", "9.9  After", "2个单元，2个论断："});
   std::istringstream lines(r.output);
   for (std::string line; std::getline(lines, line);) {
@@ -124,7 +124,7 @@ TEST(Runner, SpeaksChinese) {
   const Json& cell = json["cells"][0];
   EXPECT_EQ(cell["figures"][0]["name"],
             "two milliseconds, enqueue (cpu:1, virtual)");
-  EXPECT_EQ(cell["figures"][0]["label"], "两毫秒, 提交 (cpu:1, virtual)");
+  EXPECT_EQ(cell["figures"][0]["label"], "两毫秒，提交（cpu:1，虚拟）");
   EXPECT_EQ(cell["claims"][0]["text"],
             "The call returns {} sooner than the work is done.");
   EXPECT_THAT(cell["claims"][0]["meaning"].get<std::string>(),
