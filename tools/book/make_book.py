@@ -140,22 +140,24 @@ def run_python(lesson, options):
     script = os.path.join(os.path.dirname(os.path.realpath(__file__)), "run_cells.py")
     found = {"version": "", "cells": []}
     while cells:
-        with tempfile.NamedTemporaryFile("w+", encoding="utf-8") as file:
-            json.dump({"cells": cells, "limit": options.limit}, file)
-            file.flush()
-            error = run_program([options.python, script, file.name],
+        with tempfile.TemporaryDirectory() as folder:  # some cells write files
+            path = os.path.join(folder, "order")
+            with open(path, "w", encoding="utf-8") as file:
+                json.dump({"cells": cells, "limit": options.limit}, file)
+            error = run_program([options.python, script, path],
                                 (options.limit + 60) * (len(cells) + 1), stdout=None)
-            file.seek(0)
-            answers = [json.loads(line) for line in file if line.endswith("}\n")]
+            with open(path, encoding="utf-8") as file:
+                answers = [json.loads(line) for line in file if line.endswith("}\n")]
         found.update(*answers[:1])
         found["cells"] += answers[1:]
         done = len(answers[1:])
-        if done < len(cells):  # the interpreter ended in this one, or before it
+        if done < len(cells) and (error or not done):  # it ended in this one, or before
             lines = error.strip().splitlines() or ["It ended."]
             error = " ".join(dict.fromkeys([lines[0], lines[-1]]))
             say(error)
             found["cells"].append({"id": cells[done]["id"], "error": error})
-        cells = cells[done + 1:] if answers else []
+            done += 1
+        cells = cells[done:] if answers else []
     lesson["pytorch"] = results.fit(found, results.LESSON["pytorch"])
 
 

@@ -1,8 +1,9 @@
 """Runs the course's Python cells of one lesson; an interpreter with PyTorch runs this.
 
-argv[1] is a file with {"cells": [{"id", "python"}], "limit": seconds}. The answers replace
-it, a line of JSON each: {"version"}, then for each cell {"id", "printed", "error", "note",
-"stopped"}. It needs PyTorch alone: not NumPy, and not the book's package d2l.
+argv[1] is a file with {"cells": [{"id", "python"}], "limit": seconds}, in a folder where
+the cells may write. The answers replace it, a line of JSON each: {"version"}, then for
+each cell {"id", "printed", "error", "note", "stopped"}. It needs PyTorch alone: not
+NumPy, and not the book's package d2l.
 
 As in a notebook, the cells share their names, and the value of a last expression is
 printed. Without a GPU "cuda" is the CPU, and a note says so.
@@ -15,7 +16,6 @@ import os
 import re
 import signal
 import sys
-import tempfile
 import threading
 import time
 import traceback
@@ -135,12 +135,6 @@ def on_alarm(signum, frame):
     raise TimeoutError("it took too long")
 
 
-def hangs():
-    """Where no alarm arrives: a call of a library does not return."""
-    os.write(2, b"Stopped: it did not answer.\n")
-    os._exit(1)
-
-
 def why(error, python):
     """The exception, on one line."""
     text = str(error)
@@ -155,8 +149,6 @@ def run(before, python, names, limit):
     """(what it printed, its error or "", whether it was stopped)."""
     out, error, stopped = io.StringIO(), "", False
     signal.setitimer(signal.ITIMER_REAL, limit)
-    watchdog = threading.Timer(limit + 60, hangs)
-    watchdog.start()
     try:
         exec(before, names)
         tree = ast.parse(python)
@@ -175,7 +167,6 @@ def run(before, python, names, limit):
         error = why(e, python)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
-        watchdog.cancel()
     return out.getvalue()[:20000], error, stopped
 
 
@@ -195,31 +186,39 @@ def main():
         pretend()
     signal.signal(signal.SIGALRM, on_alarm)
     names = setting()
-    with tempfile.TemporaryDirectory() as directory:
-        os.chdir(directory)  # some cells write files
-        for cell in order["cells"]:
-            python, notes = cell["python"], []
-            if re.match(r"\s*[!$]", python):
-                answer(id=cell["id"], printed="", error="", note="shell", stopped=0)
-                continue
-            # A notebook's shell lines.
-            python = re.sub(r"(?m)^\s*[!$].*$", "", python)
-            if re.search(r"\bnpx?\.|\bHybrid", python):
-                notes.append("mxnet")
-            if not HAS_GPU:
-                if "cuda" in python or "gpu" in python:
-                    notes.append("cpu")
-                python = without_gpu(python)
-            names["Benchmark"] = Benchmark
-            print(f"      {cell['id']} ...", end=" ", flush=True)
-            started = time.monotonic()
-            printed, error, stopped = run(BEFORE.get(cell["id"], ""), python, names,
-                                          order["limit"])
-            print(f"{time.monotonic() - started:.1f} s",
-                  "- stopped" if stopped else error and f"- {error}", flush=True)
-            answer(id=cell["id"], printed=printed, error=error, note=" ".join(notes),
-                   stopped=order["limit"] if stopped else 0)
-        os.chdir("/")
+    os.chdir(os.path.dirname(sys.argv[1]))
+    for cell in order["cells"]:
+        python, notes = cell["python"], []
+        if re.match(r"\s*[!$]", python):
+            answer(id=cell["id"], printed="", error="", note="shell", stopped=0)
+            continue
+        # A notebook's shell lines.
+        python = re.sub(r"(?m)^\s*[!$].*$", "", python)
+        if re.search(r"\bnpx?\.|\bHybrid", python):
+            notes.append("mxnet")
+        if not HAS_GPU:
+            if "cuda" in python or "gpu" in python:
+                notes.append("cpu")
+            python = without_gpu(python)
+        names["Benchmark"] = Benchmark
+        print(f"      {cell['id']} ...", end=" ", flush=True)
+        started = time.monotonic()
+
+        def hangs():  # no alarm arrives: a call of a library does not return
+            answer(id=cell["id"], printed="", error="", note=" ".join(notes),
+                   stopped=order["limit"])
+            os.write(1, b"stopped\n")  # as sys.stdout is the cell's
+            os._exit(0)
+
+        watchdog = threading.Timer(order["limit"] + 60, hangs)
+        watchdog.start()
+        printed, error, stopped = run(BEFORE.get(cell["id"], ""), python, names,
+                                      order["limit"])
+        watchdog.cancel()
+        print(f"{time.monotonic() - started:.1f} s",
+              "- stopped" if stopped else error and f"- {error}", flush=True)
+        answer(id=cell["id"], printed=printed, error=error, note=" ".join(notes),
+               stopped=order["limit"] if stopped else 0)
 
 
 if __name__ == "__main__":
