@@ -248,14 +248,16 @@ def try_fault(arguments, place, fault, directory, unbroken):
   with place(directory) as (folder, options):
     save = folder / "x.safetensors"
     command = ["mpirun", *options, "-np", "2", arguments.train, *FLAGS,
-               f"--images={arguments.images}", f"--save={save}", f"--mpi_timeout_s={arguments.timeout}"]
+               f"--images={arguments.images}", f"--save={save}",
+               f"--mpi_timeout_s={arguments.timeout}"]
     if options:
       command = ["ip", "netns", "exec", "d2l_a", "unshare", "--uts", "sh", "-c",
                  'hostname d2l-a; exec "$@"', "sh", *command]
     training = Training([str(word) for word in command], directory)
     training.wait_for_epoch(2)
     if fault is not kill_while_writing:
-      time.sleep(0.1 if arguments.quick else 0.3)  # into the next epoch; where in it does not matter
+      # Into the next epoch; where in it does not matter.
+      time.sleep(0.1 if arguments.quick else 0.3)
     fault(training, save)
     begin = time.monotonic()
     code, said_after = training.end()
