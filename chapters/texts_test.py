@@ -97,7 +97,8 @@ CHAPTERS = sorted(os.path.dirname(path) for path in glob.glob("chapters/*/lesson
 COMMON = "common/lesson"
 # What else speaks by common/lesson/sentences.zh.md.
 SPEAKERS = ["common/" + name
-            for name in ("base", "data", "device", "drawing", "parallel", "profiler")]
+            for name in ("base", "data", "device", "drawing", "parallel", "profiler",
+                         "training")]
 
 
 def code_of(folder):
@@ -116,7 +117,8 @@ def code_in(folder):
 def table_of(folder):
     if folder == COMMON:
         return rows(read(COMMON + "/sentences.zh.md"))
-    return rows(read(folder + "/lesson.zh.md"))
+    return [row for path in sorted(glob.glob(folder + "/*.zh.md"))
+            if not path.endswith("/README.zh.md") for row in rows(read(path))]
 
 
 class TextsTest(unittest.TestCase):

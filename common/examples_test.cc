@@ -130,6 +130,7 @@ const std::set<std::string>& NotCompiled() {
       "common/base/cpu_times.h",
       "common/base/flag_help.h",
       "common/base/interned.h",
+      "common/base/language.h",
       "common/base/listener_list.h",
       "common/base/source_location.h",
       "common/base/stdout.h",

@@ -51,7 +51,7 @@ void CheckSquare(Cell& cell, const std::string& what, const Tensor& x,
 // %% 000/In2
 void In2(Cell& cell) {
   for (const DeviceInfo& info : Devices()) {
-    std::cout << "  " << info.Describe() << "\n";
+    std::cout << "  " << TranslatedMessage(info.Describe()) << "\n";
   }
   std::cout << Say("  GPU1 is %s, GPU2 is %s.\n", First().ToString(),
                    Second().ToString());

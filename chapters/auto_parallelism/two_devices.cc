@@ -108,7 +108,8 @@ Figure LostShare(Cell& cell, const Timing& one_by_one, const Timing& notebook,
 Judgement CanOverlap(Device device) {
   const DeviceInfo& info = GetDeviceInfo(device);
   if (info.kind != DeviceKind::kVirtual) {
-    return Counted(true, "2 cores asked for", info.Describe());
+    return Counted(true, "2 cores asked for",
+                   TranslatedMessage(info.Describe()));
   }
   return Counted(info.cores > 1, "2 asked for",
                  info.cores == 1 ? Say("%d core", info.cores)

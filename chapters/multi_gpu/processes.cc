@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "common/base/language.h"
 #include "common/base/sha256.h"
 #include "common/base/text.h"
 #include "common/ops/ops.h"
@@ -163,8 +164,8 @@ Dataset Processes::Part(Dataset data) const {
 
 int Processes::Complain(const absl::Status& status) const {
   if (absl::IsCancelled(status)) return 1;
-  std::cerr << Wrap(std::string(status.message()),
-                    several() ? Name() + ": " : "Error: ")
+  std::cerr << Wrap(TranslatedMessage(std::string(status.message())),
+                    several() ? Name() + ": " : Lead("Error:"))
             << std::flush;
   return 1;
 }

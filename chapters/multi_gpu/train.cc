@@ -33,6 +33,7 @@
 #include "common/base/flag_help.h"
 #include "common/base/stdout.h"
 #include "common/base/text.h"
+#include "common/lesson/language.h"
 #include "common/parallel/mpi/mpi_world.h"
 
 namespace d2l {
@@ -54,7 +55,9 @@ int RunProcess(int argc, char** argv) {
   const absl::StatusOr<std::unique_ptr<Processes>> started = Processes::Start();
   if (!started.ok()) {
     if (MpiWorld::StartedProcess() > 0) return 0;  // the first says it
-    std::cerr << Wrap(std::string(started.status().message()), "Error: ");
+    std::cerr << Wrap(
+        TranslatedMessage(std::string(started.status().message())),
+        Lead("Error:"));
     return 1;
   }
   Processes& processes = **started;
@@ -80,6 +83,7 @@ int RunProcess(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   d2l::CheckStdoutAtExit();
+  d2l::SetLanguageOf(argc, argv);
   if (d2l::AsksForHelp(argc, argv)) {
     if (d2l::MpiWorld::StartedProcess() == 0) std::cout << d2l::TrainHelp();
     return 0;

@@ -26,6 +26,7 @@
 #include "common/base/user_path.h"
 #include "common/device/backend.h"
 #include "common/device/device_table.h"
+#include "common/lesson/language.h"
 #include "common/nn/init.h"
 #include "common/nn/layers.h"
 #include "common/nn/models.h"
@@ -108,6 +109,10 @@ ABSL_FLAG(std::int64_t, check_every, 100,
           "In several processes: after so many steps they compare their "
           "parameters, and end if these differ.\n"
           "Example: --check_every=1000");
+ABSL_FLAG(std::string, lang, "",
+          "What to speak: en (English) or zh (Chinese). Empty: Chinese if "
+          "LC_ALL, LC_MESSAGES or LANG begins with zh.\n"
+          "Example: --lang=zh");
 ABSL_FLAG(std::string, json, "",
           "Also write options, curves and seconds to this file.\n"
           "Example: --json=lenet.json");
@@ -119,11 +124,27 @@ ABSL_FLAG(std::string, svg, "",
 namespace d2l {
 namespace {
 
-const std::vector<const char*> kFlags = {
-    "net",           "init",          "epochs",      "batch_size", "lr",
-    "momentum",      "seed",          "data_dir",    "images",     "save",
-    "resume",        "devices",       "num_gpus",    "allreduce",  "split",
-    "max_in_flight", "mpi_timeout_s", "check_every", "json",       "svg"};
+const std::vector<const char*> kFlags = {"net",
+                                         "init",
+                                         "epochs",
+                                         "batch_size",
+                                         "lr",
+                                         "momentum",
+                                         "seed",
+                                         "data_dir",
+                                         "images",
+                                         "save",
+                                         "resume",
+                                         "devices",
+                                         "num_gpus",
+                                         "allreduce",
+                                         "split",
+                                         "max_in_flight",
+                                         "mpi_timeout_s",
+                                         "check_every",
+                                         "lang",
+                                         "json",
+                                         "svg"};
 
 // A checkpoint keeps these; the first ones must not change.
 constexpr const char* kFixed[] = {"net",  "init",     "batch_size", "momentum",
@@ -291,7 +312,7 @@ std::string TrainOptions::CommandToResume(const std::string& file) const {
   }
   absl::StrAppend(&command, " --resume=", Quoted(file));
   for (const char* name : {"save", "devices", "max_in_flight", "json", "svg",
-                           "mpi_timeout_s", "check_every"}) {
+                           "mpi_timeout_s", "check_every", "lang"}) {
     absl::CommandLineFlag* flag = absl::FindCommandLineFlag(name);
     const std::string value = flag->CurrentValue();
     if (value == flag->DefaultValue() || value == file) continue;
@@ -308,6 +329,8 @@ absl::StatusOr<TrainOptions> ParseTrainOptions(int argc, char** argv,
   absl::Status status = CheckFlagNames(argc, argv, kFlags);
   if (!status.ok()) return status;
   const std::vector<char*> rest = absl::ParseCommandLine(argc, argv);
+  status = SetLanguage(absl::GetFlag(FLAGS_lang));
+  if (!status.ok()) return status;
   if (rest.size() > 1) {
     return absl::InvalidArgumentError(absl::StrFormat(
         "\"%s\" is not a flag; they all look like --net=lenet. See --help.",

@@ -27,6 +27,7 @@
 #include "chapters/multi_gpu/train_steps.h"
 #include "chapters/multi_gpu/train_texts.h"
 #include "common/base/atomic_file.h"
+#include "common/base/language.h"
 #include "common/base/text.h"
 #include "common/base/user_path.h"
 #include "common/data/loader.h"
@@ -78,7 +79,8 @@ class Training {
     if (processes.rank() > 0) SpeakOnlyFor(speaker);
     if (!processes.several()) {
       SetStopText(
-          "\nStopping after the steps that were begun; once more: at once.\n");
+          Translated("\nStopping after the steps that were begun; once more: "
+                     "at once.\n"));
     }
   }
 
@@ -108,7 +110,8 @@ class Training {
       const bool written = processes_.Sum(saved_.ok() ? 0 : 1) == 0;
       if (written) saved_epoch_ = Now().epochs.size();
       steps_.SetHowToGoOn(HowToGoOn());
-      if (!saved_.ok()) view_.Line(std::string(saved_.message()));
+      if (!saved_.ok())
+        view_.Line(TranslatedMessage(std::string(saved_.message())));
     }
     for (const std::string& line :
          ResultLines(options_, data_, processes_, Now().epochs)) {
@@ -122,9 +125,10 @@ class Training {
   std::string HowToGoOn() const {
     const std::string file = saved_epoch_ ? options_.save : options_.resume;
     return file.empty()
-               ? "Nothing was saved: --save=FILE saves after each epoch.\n"
-               : absl::StrFormat("Go on from what was saved with\n  %s\n",
-                                 options_.CommandToResume(file));
+               ? Translated(
+                     "Nothing was saved: --save=FILE saves after each epoch.\n")
+               : absl::StrCat(Translated("Go on from what was saved with"),
+                              "\n  ", options_.CommandToResume(file), "\n");
   }
 
  private:
@@ -159,17 +163,20 @@ class Training {
     const Checkpoint& from = *options_.checkpoint;
     const auto error = [&](absl::string_view what) {
       return absl::InvalidArgumentError(
-          absl::StrCat("cannot go on from ", options_.resume, ": ", what));
+          Say("cannot go on from %s: %s", options_.resume,
+              TranslatedMessage(std::string(what))));
     };
     const auto trained_on = from.options.find("data");
     if (trained_on == from.options.end() ||
         trained_on->second != fingerprint_) {
-      return error(absl::StrFormat(
-          "it was trained on %s; %s has %s. Name the same data with "
-          "--data_dir or --images.",
-          trained_on == from.options.end() ? "nothing that it names"
-                                           : trained_on->second,
-          data_.training.name, fingerprint_));
+      return error(
+          Say("it was trained on %s; %s has %s. Name the same data with "
+              "--data_dir or --images.",
+              TranslatedMessage(trained_on == from.options.end()
+                                    ? "nothing that it names"
+                                    : trained_on->second),
+              TranslatedMessage(data_.training.name),
+              TranslatedMessage(fingerprint_)));
     }
     TrainingState state = from.state;
     const std::size_t each = options_.devices.size();
@@ -186,10 +193,9 @@ class Training {
     } catch (const std::invalid_argument& wrong) {
       return error(wrong.what());
     }
-    view_.Line(
-        absl::StrFormat("Resumed from %s: epoch %d, after batch %d of %d",
-                        options_.resume, from.progress.next.epoch + 1,
-                        from.progress.next.batch, batches_.batches()));
+    view_.Line(Say("Resumed from %s: epoch %d, after batch %d of %d",
+                   options_.resume, from.progress.next.epoch + 1,
+                   from.progress.next.batch, batches_.batches()));
     NoteChange("hardware", Hardware(options_, processes_),
                "from here on the numbers may differ in their last bits.");
     NoteChange(
@@ -202,9 +208,8 @@ class Training {
     NoteChange("test_data", Fingerprint(data_.test),
                "from here on the test accuracies are of other images.");
     if (Now().next.epoch >= options_.epochs) {
-      view_.Line(absl::StrFormat(
-          "All its epochs are trained; for more, say --epochs=%d.",
-          2 * options_.epochs));
+      view_.Line(Say("All its epochs are trained; for more, say --epochs=%d.",
+                     2 * options_.epochs));
     }
     return absl::OkStatus();
   }
@@ -215,8 +220,12 @@ class Training {
     const auto& options = options_.checkpoint->options;
     const auto before = options.find(name);
     if (before == options.end() || before->second == now) return;
-    const std::string text = Wrap(absl::StrFormat(
-        "It was made with %s, and this is %s: %s", before->second, now, so));
+    Note(Say("It was made with %s, and this is %s: %s",
+             TranslatedMessage(before->second), TranslatedMessage(now), so));
+  }
+
+  void Note(const std::string& sentences) {
+    const std::string text = Wrap(sentences);
     view_.Line(text.substr(0, text.size() - 1));
   }
 
@@ -241,25 +250,28 @@ class Training {
             : options_.save;
     const absl::Status saved = Save(file);
     if (!saved.ok()) return saved;
-    view_.Line(absl::StrFormat(
-        "Saved after batch %d of %d of epoch %d: %s. Go on with\n  %s",
-        Now().next.batch, batches_.batches(), Now().next.epoch + 1, file,
-        options_.CommandToResume(file)));
+    view_.Line(absl::StrCat(
+        Say("Saved after batch %d of %d of epoch %d: %s. Go on with",
+            Now().next.batch, batches_.batches(), Now().next.epoch + 1, file),
+        "\n  ", options_.CommandToResume(file)));
     const absl::Status written = WriteFiles();
     if (!written.ok()) return written;
     return 128 + (StopSignal() != 0 ? StopSignal() : SIGTERM);
   }
 
   absl::Status NotFinite(const absl::Status& status) const {
-    std::string text =
-        absl::StrCat(status.message(),
-                     " Training stopped. Try a smaller learning rate: --lr=",
-                     absl::StrFormat("%.2g", options_.lr / 10));
-    if (saved_epoch_) {
-      absl::StrAppend(&text, ", or go on with it from ", options_.save,
-                      ", which is of the end of epoch ", *saved_epoch_);
-    }
-    return absl::OutOfRangeError(absl::StrCat(text, "."));
+    const std::string text =
+        absl::StrCat(TranslatedMessage(std::string(status.message())), " ");
+    const double lr = options_.lr / 10;
+    return absl::OutOfRangeError(
+        text + (saved_epoch_
+                    ? Say("Training stopped. Try a smaller learning rate: "
+                          "--lr=%.2g, or go on with it from %s, which is of "
+                          "the end of epoch %d.",
+                          lr, options_.save, *saved_epoch_)
+                    : Say("Training stopped. Try a smaller learning rate: "
+                          "--lr=%.2g.",
+                          lr)));
   }
 
   // Once.
@@ -272,12 +284,12 @@ class Training {
       return;
     }
     noted_ = true;
-    view_.Line(absl::StrFormat(
-        "Still at chance after %d steps: try %s", steps,
-        options_.init == "book"
-            ? "--init=xavier.\nThe book's N(0, 0.01) keeps LeNet there for "
-              "about 970 steps at --lr=0.2, xavier\nfor 35."
-            : "another --lr."));
+    Note(options_.init == "book"
+             ? Say("Still at chance after %d steps: try --init=xavier.\nThe "
+                   "book's N(0, 0.01) keeps LeNet there for about 970 steps at "
+                   "--lr=0.2, xavier for 35.",
+                   steps)
+             : Say("Still at chance after %d steps: try another --lr.", steps));
   }
 
   absl::Status WriteFiles() {
@@ -286,7 +298,7 @@ class Training {
       if (!file) return absl::OkStatus();
       file->Write(text);
       const absl::Status status = file->Commit();
-      if (status.ok()) view_.Line(absl::StrCat("Written: ", file->path()));
+      if (status.ok()) view_.Line(Say("Written: %s", file->path()));
       return status;
     };
     absl::Status status = write(

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "chapters/multi_gpu/stopping.h"
+#include "common/base/language.h"
 #include "common/base/source_location.h"
 #include "common/ops/ops.h"
 #include "common/parallel/collective.h"
@@ -83,14 +84,15 @@ void TrainSteps::BeginStep() {
   if (!processes_.several()) return;
   const LoaderPosition next = batches_.position();  // of the step after it
   const std::string where =
-      absl::StrFormat("batch %d of epoch %d", next.batch, next.epoch + 1);
+      Say("batch %d of epoch %d", next.batch, next.epoch + 1);
   processes_.world()->SetDuring(where);
   // The second one, should the first be gone (SpeakOnlyFor).
   if (processes_.rank() < 2) {
-    SetStopText(absl::StrFormat(
-        "\n%s: asked to stop in %s. Unless it says that it has saved there:\n"
-        "%s",
-        processes_.Name(), where, how_to_go_on_));
+    SetStopText(absl::StrCat(
+        "\n",
+        Say("%s: asked to stop in %s. Unless it says that it has saved there:",
+            processes_.Name(), where),
+        "\n", how_to_go_on_));
   }
   const std::int64_t before = next.epoch * batches_.batches() + next.batch - 1;
   if (before > 0 && before % options_.check_every == 0) {

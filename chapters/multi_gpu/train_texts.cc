@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "common/base/language.h"
 #include "common/base/text.h"
 #include "common/device/device.h"
 #include "common/device/device_table.h"
@@ -22,26 +23,25 @@ std::string DeviceList(const TrainOptions& options, F f) {
 }
 
 std::string InEach(const Processes& processes) {
-  return processes.several()
-             ? absl::StrFormat(" in each of %d processes", processes.size())
-             : "";
+  return processes.several() ? Say(" in each of %d processes", processes.size())
+                             : "";
 }
 
 }  // namespace
 
 std::string HeadText(const TrainOptions& options, const TrainData& data,
                      const Processes& processes, std::int64_t parameters) {
-  const std::string devices = DeviceList(
-      options, [](Device device) { return GetDeviceInfo(device).Describe(); });
-  return Wrap(absl::StrFormat(
-             "%s, %d parameters, --init=%s, --batch_size=%d, --lr=%g, "
-             "--momentum=%g, --seed=%d, on %s%s",
-             options.net, parameters, options.init, options.batch_size,
-             options.lr, options.momentum, options.seed, devices,
-             InEach(processes))) +
-         Wrap(absl::StrFormat("%s: %d images to train on, %d to test",
-                              data.training.name, data.training.size(),
-                              data.test.size()));
+  const std::string devices = DeviceList(options, [](Device device) {
+    return TranslatedMessage(GetDeviceInfo(device).Describe());
+  });
+  return Wrap(Say("%s, %d parameters, --init=%s, --batch_size=%d, --lr=%g, "
+                  "--momentum=%g, --seed=%d, on %s%s",
+                  options.net, parameters, options.init, options.batch_size,
+                  options.lr, options.momentum, options.seed, devices,
+                  InEach(processes))) +
+         Wrap(Say("%s: %d images to train on, %d to test",
+                  TranslatedMessage(data.training.name), data.training.size(),
+                  data.test.size()));
 }
 
 std::vector<std::string> ResultLines(const TrainOptions& options,
@@ -58,12 +58,12 @@ std::vector<std::string> ResultLines(const TrainOptions& options,
   });
   const std::string devices =
       DeviceList(options, [](Device device) { return device.ToString(); });
-  return {"The course's closing sentence, then in English:",
+  return {Translated("The course's closing sentence, then in English:"),
           absl::StrFormat("测试精度：%.2f，%.1f秒/轮，在[%s]", accuracy,
                           seconds, as_python),
-          absl::StrFormat("test accuracy %.2f on %s, %.1f s/epoch, on [%s]%s",
-                          accuracy, data.test.name, seconds, devices,
-                          InEach(processes))};
+          Say("test accuracy %.2f on %s, %.1f s/epoch, on [%s]%s", accuracy,
+              TranslatedMessage(data.test.name), seconds, devices,
+              InEach(processes))};
 }
 
 std::string Hardware(const TrainOptions& options, const Processes& processes) {

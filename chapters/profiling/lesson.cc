@@ -147,7 +147,8 @@ void QuietMachine(Cell& cell) {
   cell.Claim(
       Worded("Beside %d busy threads the products take {} as long.", cores),
       Less(quiet, busy, kClearly),
-      Say("On %s, %s%s", GetDeviceInfo(device).Describe(), Took(quiet, busy),
+      Say("On %s, %s%s", TranslatedMessage(GetDeviceInfo(device).Describe()),
+          Took(quiet, busy),
           load.warnings.empty() ? ""
                                 : Say(" The machine was not quiet before.")));
 }
@@ -307,12 +308,12 @@ void LargeOnTheDevice(Cell& cell) {
   const Figure tiny =
       RatioPerRepeat("host / device, 3x3", t["host, 3x3"].completion,
                      t["device, 3x3"].completion);
-  cell.Claim(
-      Worded("With n = %d the device is {} as fast as the host.", n),
-      Both(Above(large, kClearly), Less(tiny, large, kClearly),
-           "gain over 3x3"),
-      Say("%s against one thread; with 3x3 it is %s as fast.",
-          GetDeviceInfo(device).Describe(), FormatFactor(tiny.value.median)));
+  cell.Claim(Worded("With n = %d the device is {} as fast as the host.", n),
+             Both(Above(large, kClearly), Less(tiny, large, kClearly),
+                  "gain over 3x3"),
+             Say("%s against one thread; with 3x3 it is %s as fast.",
+                 TranslatedMessage(GetDeviceInfo(device).Describe()),
+                 FormatFactor(tiny.value.median)));
 }
 // %%
 
@@ -337,7 +338,7 @@ void OneByOne(Cell& cell) {
              Say("An operation takes %s to ask for, without waits for "
                  "room in the queue, and %s to compute on %s.",
                  Each(runs.asking, 2 * count), Each(runs.device, 2 * count),
-                 GetDeviceInfo(device).Describe()));
+                 TranslatedMessage(GetDeviceInfo(device).Describe())));
 }
 // %%
 
@@ -564,13 +565,13 @@ void JudgeSizes(Cell& cell, Device device,
            "gain of the largest n over it"),
       Say("A product takes %s on the host, %s on the device.",
           Each(small.host, small.count), Each(small.device, small.count)));
-  cell.Claim(
-      "The device is surely faster than the host from {} on.",
-      SureFrom("n", ratios, 1),
-      Say("At n = %d a product takes %s on one thread of the host, "
-          "%s on %s.",
-          large.n, Each(large.host, large.count),
-          Each(large.device, large.count), GetDeviceInfo(device).Describe()));
+  cell.Claim("The device is surely faster than the host from {} on.",
+             SureFrom("n", ratios, 1),
+             Say("At n = %d a product takes %s on one thread of the host, "
+                 "%s on %s.",
+                 large.n, Each(large.host, large.count),
+                 Each(large.device, large.count),
+                 TranslatedMessage(GetDeviceInfo(device).Describe())));
 }
 
 // %% 003/summary

@@ -29,8 +29,8 @@ absl::Status Unwritable(const std::string& path, int error) {
   std::string advice = "Name a file in a directory that you may write to.";
   if (error == ENOENT) {
     const std::string parent = fs::path(path).parent_path().string();
-    advice = absl::StrCat("Make the directory first: mkdir -p ",
-                          parent.empty() ? "." : parent);
+    advice = absl::StrFormat("Make the directory first: mkdir -p %s",
+                             parent.empty() ? "." : parent);
   } else if (error == ENOSPC) {
     advice = "The disk is full.";
   } else if (error == ENXIO) {

@@ -15,15 +15,17 @@ absl::Status OpenFlagFiles(const std::vector<FlagFile>& files) {
     if (file.path.empty()) continue;
     absl::StatusOr<AtomicFile> opened = AtomicFile::Open(UserPath(file.path));
     if (!opened.ok()) {
-      return absl::Status(opened.status().code(),
-                          absl::StrCat("--", file.flag, ": ",
-                                       std::string(opened.status().message())));
+      return absl::Status(
+          opened.status().code(),
+          absl::StrCat(
+              "--", file.flag, ": ",
+              TranslatedMessage(std::string(opened.status().message()))));
     }
     for (const FlagFile& other : files) {
       if (!*other.file || !(*other.file)->SameFile(*opened)) continue;
-      return absl::InvalidArgumentError(Say(
-          "--%s=%s and --%s=%s name the same file. Name two files.", other.flag,
-          other.path, file.flag, file.path));
+      return absl::InvalidArgumentError(
+          Say("--%s=%s and --%s=%s name the same file. Name two files.",
+              other.flag, other.path, file.flag, file.path));
     }
     *file.file = *std::move(opened);
   }

@@ -73,9 +73,10 @@ std::string FlagHelp(const std::string& command,
   for (const char* name : flags) {
     absl::CommandLineFlag* flag = absl::FindCommandLineFlag(name);
     const std::string now = flag->CurrentValue();
-    absl::StrAppend(
-        &text, "\n", Say("--%s (default: %s)", name, now.empty() ? "none" : now),
-        "\n");
+    absl::StrAppend(&text, "\n",
+                    Say("%s (default: %s)", absl::StrCat("--", name),
+                        now.empty() ? "none" : now),
+                    "\n");
     const std::string help = flag->Help();
     for (const absl::string_view line : absl::StrSplit(help, '\n')) {
       std::string said = Translated(std::string(line));

@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "absl/types/span.h"
@@ -48,6 +49,9 @@ struct SplitFormat {
       at = static_cast<std::size_t>(i->position() + i->length());
     }
     literals.push_back(format.substr(at));
+    for (std::string& literal : literals) {
+      absl::StrReplaceAll({{"%%", "%"}}, &literal);
+    }
   }
 
   // The arguments with which the format gives this text; false if none do.
@@ -74,6 +78,7 @@ struct SplitFormat {
 constexpr char kSpace[] = " \n";
 
 std::string Normalized(std::string text) {
+  std::replace(text.begin(), text.end(), '\n', ' ');
   absl::RemoveExtraAsciiWhitespace(&text);
   return text;
 }

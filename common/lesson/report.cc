@@ -313,7 +313,8 @@ std::string DevicesNote(int wanted, const std::vector<DeviceInfo>& devices,
   std::set<std::string> kinds;
   for (const DeviceInfo& info : devices) {
     running_on.push_back(info.device.ToString());
-    kinds.insert(absl::StrCat("\"", DeviceKindName(info.kind), "\""));
+    kinds.insert(
+        absl::StrCat("\"", Translated(DeviceKindName(info.kind)), "\""));
   }
   const bool enough = static_cast<int>(found.size()) >= wanted;
   const std::string advice =

@@ -9,8 +9,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/base/language.h"
 #include "common/base/text.h"
 #include "common/base/timer.h"
+#include "common/base/wrap.h"
 
 namespace d2l {
 namespace {
@@ -63,12 +65,12 @@ void ProgressView::Look(const TrainingProgress& progress) {
 void ProgressView::Epoch(const TrainingProgress& progress) {
   const EpochRecord& last = progress.epochs.back();
   progress_ = progress;
-  Line(absl::StrFormat(
-      "epoch %*d/%d  loss %.4f  training %.4f  test %.4f  %.2f s  %.0f/s",
-      static_cast<int>(absl::StrCat(work_.epochs).size()),
-      progress.epochs.size(), work_.epochs, last.loss, last.training_accuracy,
-      last.test_accuracy, last.seconds,
-      static_cast<double>(work_.samples) / last.seconds));
+  Line(Say("epoch %s/%d  loss %.4f  training %.4f  test %.4f  %.2f s  %.0f/s",
+           absl::StrFormat("%*d",
+                           static_cast<int>(absl::StrCat(work_.epochs).size()),
+                           progress.epochs.size()),
+           work_.epochs, last.loss, last.training_accuracy, last.test_accuracy,
+           last.seconds, static_cast<double>(work_.samples) / last.seconds));
 }
 
 void ProgressView::Line(const std::string& line) {
@@ -108,21 +110,22 @@ std::string ProgressView::Bar() const {
   std::string figures;
   if (progress_.samples > 0 && progress_.seconds > 0) {
     const double rate = done / progress_.seconds;
-    figures = absl::StrFormat(
+    figures = Say(
         " %.0f/s, loss %.3f, accuracy %.3f, %s left", rate,
         progress_.loss_sum / done, static_cast<double>(progress_.right) / done,
         ClockTime((static_cast<double>(work_.epochs) - epochs) * of / rate));
   }
-  const std::string epoch = absl::StrFormat(
-      "epoch %d/%d ",
-      std::min<std::int64_t>(progress_.next.epoch + 1, work_.epochs),
-      work_.epochs);
+  const std::string epoch =
+      Say("epoch %d/%d ",
+          std::min<std::int64_t>(progress_.next.epoch + 1, work_.epochs),
+          work_.epochs);
   const int width = std::clamp<int>(
-      TextWidth() - 3 - static_cast<int>(epoch.size() + figures.size()), 4, 30);
+      TextWidth() - 3 - static_cast<int>(TextColumns(epoch + figures)), 4, 30);
   const int full = static_cast<int>(width * std::clamp(done / of, 0.0, 1.0));
-  return absl::StrCat(epoch, "[", std::string(full, '#'),
-                      std::string(width - full, ' '), "]", figures)
-      .substr(0, TextWidth() - 1);
+  const std::string bar = absl::StrCat(epoch, "[", std::string(full, '#'),
+                                       std::string(width - full, ' '), "]");
+  const auto columns = static_cast<int>(TextColumns(bar + figures));
+  return columns < TextWidth() ? bar + figures : bar;
 }
 
 }  // namespace d2l

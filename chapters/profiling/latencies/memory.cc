@@ -71,7 +71,7 @@ std::vector<double> SampleLoads(std::int64_t bytes, const Budget& budget) {
 }
 
 Measurement MeasureLoads(std::int64_t bytes, std::int64_t limit,
-                         const std::string& of_what, const Budget& budget) {
+                         const std::string& what, const Budget& budget) {
   if (bytes > limit) {
     return NotMeasured(absl::StrFormat(
         "it needs %s; here at most %s are used (the size of the run, or half "
@@ -80,8 +80,8 @@ Measurement MeasureLoads(std::int64_t bytes, std::int64_t limit,
   }
   return {SampleLoads(bytes, budget),
           absl::StrFormat("a load whose address the load before it gave, in "
-                          "random order through %s%s.",
-                          FormatBytes(bytes), of_what)};
+                          "random order through %s.",
+                          what)};
 }
 
 Measurement MeasureCache(int level, std::int64_t limit, const Budget& budget) {
@@ -97,7 +97,8 @@ Measurement MeasureCache(int level, std::int64_t limit, const Budget& budget) {
   if (level == 3) bytes = std::min(bytes, 4 * CacheBytes(2).value_or(bytes));
   return MeasureLoads(
       bytes, limit,
-      absl::StrFormat(" of the L%d cache's %s", level, FormatBytes(*cache)),
+      absl::StrFormat("%s of the L%d cache's %s", FormatBytes(bytes), level,
+                      FormatBytes(*cache)),
       budget);
 }
 
@@ -114,9 +115,9 @@ void RefuseMisses(const Measurement& memory, Measurement* l3) {
       "most loads were misses, as where other cores or virtual machines use "
       "the cache: they took %s%s. Measured: %s",
       FormatDuration(load),
-      memory.seconds.empty()
-          ? ""
-          : absl::StrFormat(", and from memory %s", FormatDuration(from_memory)),
+      memory.seconds.empty() ? ""
+                             : absl::StrFormat(", and from memory %s",
+                                               FormatDuration(from_memory)),
       l3->how));
 }
 
@@ -150,16 +151,21 @@ MemoryLatencies MeasureMemory(std::int64_t max_bytes, const Budget& budget) {
   result.l3 = MeasureCache(3, limit, budget);
   result.mib64 = MeasureLoads(
       64 * kMiB, limit,
-      64 * kMiB <= l3 ? ", which fit in the L3 cache here" : "", budget);
+      64 * kMiB <= l3 ? absl::StrFormat("%s, which fit in the L3 cache here",
+                                        FormatBytes(64 * kMiB))
+                      : FormatBytes(64 * kMiB),
+      budget);
   // Four times the L3 cache, or twice as much if there is no room for more.
   const std::int64_t least = std::max(256 * kMiB, 2 * l3);
   const std::int64_t bytes = std::max(least, std::min(4 * l3, limit));
   result.beyond = MeasureLoads(
       bytes, limit,
       l3 > 0 ? absl::StrFormat(
-                   ", of which the L3 cache holds %.0f %% at most",
+                   "%s, of which the L3 cache holds %.0f %% at most",
+                   FormatBytes(bytes),
                    100.0 * static_cast<double>(l3) / static_cast<double>(bytes))
-             : " (the size of the L3 cache is not known)",
+             : absl::StrFormat("%s (the size of the L3 cache is not known)",
+                               FormatBytes(bytes)),
       budget);
   RefuseMisses(result.beyond.seconds.empty() && 2 * l3 <= 64 * kMiB
                    ? result.mib64
