@@ -201,6 +201,10 @@ void JudgeCheckpoint(Judging& judging, Checkpoint* answer) {
   for (const int lost_after : {3, 0, 1, kBatches, kBatches + 4, kSteps}) {
     JudgeOne(judging, answer, device, unbroken, lost_after);
   }
+  judging.Note(
+      Say("six losses, twelve restores, %d steps: all %d parameters have the "
+          "bits of the unbroken training",
+          kSteps, unbroken[0].parameters.size()));
 }
 
 D2L_JUDGE("resume", JudgeCheckpoint);
