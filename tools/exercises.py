@@ -338,7 +338,7 @@ def run(program, arguments, seconds=SECONDS):
     return "crashed", own + "\n".join([text] + errors.splitlines()[-5:])
 
 
-def judge(root, exercise, arguments=()):
+def judge(root, exercise):
     """Builds and judges. Prints, remembers and returns the verdict."""
     first = not (root / "bazel-bin" / exercise.folder / exercise.name).exists()
     if first:
@@ -355,7 +355,7 @@ def judge(root, exercise, arguments=()):
                              + output.splitlines()[-15:])
     else:
         verdict, text = run(root / "bazel-bin" / exercise.folder / exercise.name,
-                            ["--lang=" + language, *arguments])
+                            ["--lang=" + language])
     print(text)
     if verdict == "not done":
         print("  " + say("Replace // YOUR CODE and the line below it."))
@@ -370,7 +370,7 @@ def judge(root, exercise, arguments=()):
     return verdict
 
 
-def watch(root, exercise, arguments):
+def watch(root, exercise):
     print(say("Watching %s; Ctrl-C ends it.", exercise.file), flush=True)
     seen = None
     try:
@@ -380,7 +380,7 @@ def watch(root, exercise, arguments):
             if now and now != seen:
                 seen, begin = now, time.time()
                 print(flush=True)
-                judge(root, exercise, arguments)
+                judge(root, exercise)
                 print("  " + say("%.1f s from your save to the verdict",
                                  time.time() - begin), flush=True)
             time.sleep(0.2)
@@ -489,15 +489,12 @@ def main(arguments):
                       help="restore the untouched file")
     what.add_argument("--check", action="store_true",
                       help="do all untouched files agree with their solutions?")
-    parser.add_argument("--devices", help="what to run on, such as cuda:0,cuda:1; "
-                        "else all GPUs, or the CPU as two devices")
     parser.add_argument("--lang", choices=["en", "zh"],
                         default=course_texts.system_language(),
                         help="English or Chinese; else as LANG says")
     options = parser.parse_args(arguments)
     language = options.lang
     exercises = all_exercises(ROOT, language)
-    arguments = ["--devices=" + options.devices] if options.devices else []
     if options.check:
         differing = differing_stubs(ROOT)
         for file in differing:
@@ -525,7 +522,7 @@ def main(arguments):
     elif options.reset:
         reset(ROOT, exercise)
     elif options.watch:
-        watch(ROOT, exercise, arguments)
+        watch(ROOT, exercise)
     else:
         show(exercise.parts["task"])
         print(say("Your file: %s", exercise.file))
@@ -533,7 +530,7 @@ def main(arguments):
         if (ROOT / types).exists():
             print(say("Its types: %s", types))
         print(flush=True)
-        return 0 if judge(ROOT, exercise, arguments) == "right" else 1
+        return 0 if judge(ROOT, exercise) == "right" else 1
     return 0
 
 
