@@ -8,10 +8,8 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <future>
 #include <list>
 #include <map>
-#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
@@ -19,7 +17,10 @@
 #include "common/base/timer.h"
 #include "common/device/device.h"
 #include "common/device/device_table.h"
+#include "common/device/event.h"
 #include "common/device/listener.h"
+#include "common/device/storage.h"
+#include "common/device/stream.h"
 #include "common/exercise/exercise.h"
 #include "common/exercise/probes.h"
 #include "common/lesson/language.h"
@@ -87,10 +88,9 @@ std::vector<float> Square(const std::vector<float>& x, std::int64_t n) {
   return square;
 }
 
-// Two of them, if there are two devices.
 std::vector<Worker> MakeWorkers() {
   std::vector<Worker> workers;
-  for (std::size_t i = 0; i < std::min<std::size_t>(2, Devices().size()); ++i) {
+  for (const int i : {0, 1}) {
     const Device device = Devices()[i].device;
     workers.push_back({{}, &NewStream(device), &NewStream(device)});
   }
@@ -242,12 +242,9 @@ void JudgeOne(const Judging& judging, SquareAndSend* answer,
   const Asked asked = Ask(judging, input, answer, workers, host);
   JudgeAsked(judging, input, workers, asked);
 
-  // No copy has been made yet. Are all products?
-  for (const Worker& worker : workers) {
-    const auto done = std::make_shared<std::promise<void>>();
-    worker.compute->HostCallback([done] { done->set_value(); });
-    done->get_future().wait();  // the gates open by themselves
-  }
+  // No copy has been made yet. Are all products? If not, the gates open by
+  // themselves.
+  for (const Worker& worker : workers) worker.compute->Record().Synchronize();
   for (Gate& gate : link) {
     if (gate.TimedOut()) {
       judging.Wrong({input, "the products wait for copies",
