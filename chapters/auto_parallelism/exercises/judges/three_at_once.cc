@@ -5,6 +5,7 @@
 #include "chapters/auto_parallelism/exercises/judges/three_at_once.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -26,8 +27,6 @@
 #include "common/lesson/language.h"
 #include "common/ops/ops.h"
 #include "common/ops/record.h"
-#include "common/profiler/profile.h"
-#include "common/profiler/profiler.h"
 #include "common/tensor/tensor.h"
 
 namespace d2l {
@@ -122,10 +121,14 @@ struct Asked {
     const Stream* computed_on;
     const Stream* on;
     bool behind;
+    const void* from;
   };
   std::vector<Sent> sent;
   std::vector<Tensor> products;
   int waits = 0;
+  // Outlives the call, for threads that do.
+  std::shared_ptr<std::atomic<bool>> by_another_thread =
+      std::make_shared<std::atomic<bool>>(false);
 };
 
 Asked Ask(const Judging& judging, const std::string& input,
@@ -135,8 +138,13 @@ Asked Ask(const Judging& judging, const std::string& input,
   const std::size_t count = workers[0].xs.size();
   const Order order;
   const Requests requests;
-  asked.products = answer(workers, [&](std::size_t chunk, const Tensor& product,
-                                       Stream& on) {
+  const Send send = [&, by_another_thread = asked.by_another_thread,
+                     caller = std::this_thread::get_id()](
+                        std::size_t chunk, const Tensor& product, Stream& on) {
+    if (std::this_thread::get_id() != caller) {
+      *by_another_thread = true;
+      return;
+    }
     if (chunk >= count || !product.defined() ||
         product.storage()->writer() == nullptr ||
         product.numel() != static_cast<std::int64_t>(host.numel)) {
@@ -146,9 +154,10 @@ Asked Ask(const Judging& judging, const std::string& input,
            "Send each product, as a whole, with its chunk's number."});
     }
     asked.sent.push_back({chunk, product.device(), product.storage()->writer(),
-                          &on, order.IsBehind(on, product)});
+                          &on, order.IsBehind(on, product), product.data()});
     host.Copy(chunk, product, on);
-  });
+  };
+  asked.products = answer(workers, send);
   asked.waits = requests.waits + requests.reads;
   return asked;
 }
@@ -156,6 +165,12 @@ Asked Ask(const Judging& judging, const std::string& input,
 void JudgeAsked(const Judging& judging, const std::string& input,
                 const std::vector<Worker>& workers, const Asked& asked) {
   const std::size_t count = workers[0].xs.size();
+  if (*asked.by_another_thread) {
+    judging.Wrong({input, "send() is called on another thread",
+                   "all requests on the thread of the call",
+                   "A request returns at once: one thread is enough to keep "
+                   "both devices and the link at work."});
+  }
   if (asked.waits > 0) {
     judging.Wrong({input, "the call waited for a device", "no wait",
                    "While the caller waits for one thing, nobody asks for the "
@@ -183,7 +198,8 @@ void JudgeAsked(const Judging& judging, const std::string& input,
     judging.Wrong(
         {input, Say("%d products on one device and %d on another", most, least),
          "as many, or one more",
-         "Every worker has all chunks: take the workers in turn."});
+         "Every worker has all chunks: take the workers in turn, and of each "
+         "one its own xs."});
   }
   for (const Asked::Sent& sent : asked.sent) {
     const Worker& worker = *std::find_if(
@@ -255,12 +271,20 @@ void JudgeOne(const Judging& judging, SquareAndSend* answer,
     gate.Open();
   }
   for (const Worker& worker : workers) Synchronize(worker.compute->device());
+  std::vector<const void*> from(count);
+  for (const Asked::Sent& sent : asked.sent) from[sent.chunk] = sent.from;
   for (std::size_t i = 0; i < count; ++i) {
+    const Tensor& product = asked.products[i];
     judging.ExpectClose(
         input, {host.At(i), host.At(i) + host.numel}, expected[i], 1e-4,
-        "Chunk i is xs[i], and its product goes to place i on the host.");
-    judging.ExpectClose(input, ToVector<float>(asked.products[i]), expected[i],
-                        1e-4, "The products stand in the order of the chunks.");
+        product.defined() && product.data() == from[i]
+            ? "Chunk i is xs[i], and its product goes to place i on the host."
+            : "What was sent is not what is returned at its place. The last "
+              "handle to the product went, and others wrote to its memory "
+              "before the copy read it: return the very tensors that you "
+              "send.");
+    judging.ExpectClose(input, ToVector<float>(product), expected[i], 1e-4,
+                        "The products stand in the order of the chunks.");
   }
 }
 
@@ -273,47 +297,6 @@ Send Over(const Host& host, double seconds) {
           std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
         });
       };
-}
-
-// What to look at in an answer that is slow: runs it once, and finds out who of
-// the three was idle, a device between its products, or else the link.
-std::string WhoWasIdle(SquareAndSend* answer,
-                       const std::vector<Worker>& workers, const Send& send,
-                       double seconds_to_send) {
-  Profiler profiler;
-  const Timer timer;
-  {
-    const ProfileScope scope(profiler);
-    const std::vector<Tensor> products = answer(workers, send);
-    for (const Worker& worker : workers) Synchronize(worker.compute->device());
-  }
-  const double seconds = timer.Seconds();
-  const Profile profile = profiler.profile();
-  for (const Worker& worker : workers) {
-    double busy = 0, end = 0;
-    for (const ProfiledSpan& span : profile.spans) {
-      if (span.stream < 0 ||
-          profile.streams[span.stream].name != worker.compute->name()) {
-        continue;
-      }
-      busy += static_cast<double>(span.device_nanos());
-      end = std::max(end, static_cast<double>(span.device_end - profile.begin));
-    }
-    const double idle = 1 - busy / end;
-    if (idle < 0.25) continue;
-    return Say(
-        "%s was idle for %.0f %% of the time until its last product was "
-        "done. What do its products wait for? They depend on nothing.",
-        worker.compute->device().ToString(), 100 * idle);
-  }
-  const double busy = seconds_to_send *
-                      static_cast<double>(workers[0].xs.size()) /
-                      static_cast<double>(workers.size());
-  return Say(
-      "The link was idle for %.0f %% of the time. Each product can travel "
-      "as soon as it is done: record its event right behind it, and send "
-      "it.",
-      100 * (1 - busy / seconds));
 }
 
 void JudgeSquareAndSend(Judging& judging, SquareAndSend* answer) {
@@ -369,7 +352,9 @@ void JudgeSquareAndSend(Judging& judging, SquareAndSend* answer) {
           }
         }},
        1.3,
-       WhoWasIdle(answer, workers, send, sending),
+       "Is a device idle before its last product is done? Its products depend "
+       "on nothing. Is the link idle? Each product can travel as soon as it is "
+       "done: record its event right behind it, and send it.",
        std::max(computing, sending) * each + std::min(computing, sending),
        "bound: the slower of the lanes"});
 }

@@ -148,6 +148,18 @@ void ExpectSame(const Judging& judging, const std::string& input,
                  absl::StrFormat("%.9g", expected.parameters[i]), look()});
 }
 
+void ExpectBuffers(const Judging& judging, const std::string& input,
+                   Training& training) {
+  const std::size_t got = training.sgd.momentum_buffers().size();
+  const std::size_t expected = nn::Parameters(training.net).size();
+  if (got == expected) return;
+  judging.Wrong({input, Say("%d momentum buffers", got),
+                 Say("%d, one for each parameter", expected),
+                 "Before the first step they are undefined, and there all the "
+                 "same. What was moved out of a training or of the captures is "
+                 "not there the next time."});
+}
+
 void JudgeOne(const Judging& judging, Checkpoint* answer, Device device,
               const std::vector<State>& unbroken, int lost_after) {
   const State& then = unbroken[lost_after];
@@ -162,6 +174,7 @@ void JudgeOne(const Judging& judging, Checkpoint* answer, Device device,
     judging.Wrong({input, "no function", "one that restores a training",
                    "Return a lambda with what is kept in its captures."});
   }
+  ExpectBuffers(judging, input, training);
   for (int i = 0; i < kLost; ++i) training.Step();
   const State later(training);
   ExpectSame(judging, input, later, unbroken[lost_after + kLost], [] {
@@ -175,6 +188,7 @@ void JudgeOne(const Judging& judging, Checkpoint* answer, Device device,
     Training fresh(device);
     const State untouched(fresh);
     restore(fresh);
+    ExpectBuffers(judging, input, fresh);
     const State now(fresh);
     for (int step = lost_after;; ++step) {
       ExpectSame(judging, input, State(fresh), unbroken[step], [&] {
@@ -190,7 +204,8 @@ void JudgeOne(const Judging& judging, Checkpoint* answer, Device device,
 }
 
 void JudgeCheckpoint(Judging& judging, Checkpoint* answer) {
-  const Device device = Devices()[0].device;
+  // Not the first one, whose generator a Device() would name.
+  const Device device = Devices().back().device;
   ManualSeed(1, device);
   Training training(device);
   std::vector<State> unbroken = {State(training)};
