@@ -36,8 +36,9 @@ EPOCHS = 6
 FLAGS = ["--devices=cpu:0", "--net=lenet", f"--epochs={EPOCHS}",
          "--momentum=0.5", "--batch_size=128"]
 # mpirun takes these from the environment, so that the printed command is run as
-# it is.
-ENVIRONMENT = {"OMPI_ALLOW_RUN_AS_ROOT": "1",
+# it is; what they say is looked for in English.
+ENVIRONMENT = {"LC_ALL": "C.UTF-8",
+               "OMPI_ALLOW_RUN_AS_ROOT": "1",
                "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
                "OMPI_MCA_rmaps_base_oversubscribe": "1"}
 HOSTS = {"a": "10.77.0.1", "b": "10.77.0.2"}  # of the namespaces d2l_a, d2l_b

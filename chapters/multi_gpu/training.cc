@@ -72,8 +72,9 @@ void LeNetScratch(Cell& cell) {
   const Dataset training = GenerateImages(cell.BySize(2'560, 12'800, 60'000));
   const Dataset test = GenerateImages(1000, 0, /*first=*/100'000);
   const int epochs = cell.BySize(2, 4, 10), size = cell.BySize(64, 256, 256);
-  std::cout << "  " << Say("%s, batch %d",
-                            TranslatedMessage(training.name), size) << "\n";
+  std::cout << "  "
+            << Say("%s, batch %d", TranslatedMessage(training.name), size)
+            << "\n";
   const double by_one = TrainLeNet(one, size, 0.2, epochs, training, test);
   const double by_two = TrainLeNet(two, size, 0.2, epochs, training, test);
 
@@ -136,11 +137,11 @@ std::vector<double> Train(Cell& cell, const std::string& init,
   }
   const Figure epoch = cell.Report(
       Sampled("an epoch, " + init, MeasuredOn(devices), "s", seconds));
-  std::cout << Wrap(absl::StrFormat("%s, %s: 测试精度：%.2f，%.1f秒/轮，在%s",
-                                    init, TranslatedMessage(training.name),
-                                    accuracies.back(),
-                                    epoch.value.median, Names(devices)),
-                    "  ");
+  std::cout << Wrap(
+      absl::StrFormat("%s, %s: 测试精度：%.2f，%.1f秒/轮，在%s", init,
+                      TranslatedMessage(training.name), accuracies.back(),
+                      epoch.value.median, Names(devices)),
+      "  ");
   return accuracies;
 }
 // %%

@@ -332,16 +332,16 @@ absl::Status RequireGpus(int count) {
   const std::string why =
       cuda.devices.empty() || cuda.modelled
           ? cuda.why_none
-          : absl::StrFormat("This machine has %d. Ask for fewer with "
-                            "--require_gpus, or leave it out to run on shared "
-                            "ones.",
-                            cuda.devices.size());
+          : absl::StrFormat(
+                "This machine has %d. Ask for fewer with "
+                "--require_gpus, or leave it out to run on shared "
+                "ones.",
+                cuda.devices.size());
   return absl::NotFoundError(
-      count == 1
-          ? absl::StrFormat("%d GPU required; the devices are %s. %s", count,
-                            devices, why)
-          : absl::StrFormat("%d GPUs required; the devices are %s. %s", count,
-                            devices, why));
+      count == 1 ? absl::StrFormat("%d GPU required; the devices are %s. %s",
+                                   count, devices, why)
+                 : absl::StrFormat("%d GPUs required; the devices are %s. %s",
+                                   count, devices, why));
 }
 
 }  // namespace d2l

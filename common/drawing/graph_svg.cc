@@ -59,9 +59,9 @@ Box MakeBox(const ProgramGraph& graph, int number) {
     if (op.stream >= 0) {
       box.fill = StreamShade(op.stream);
       where = graph.streams()[op.stream];
-      absl::StrAppend(&where, ", ",
-                      op.end > 0 ? FormatDuration(op.seconds())
-                                 : Translated("not run"));
+      absl::StrAppend(
+          &where, ", ",
+          op.end > 0 ? FormatDuration(op.seconds()) : Translated("not run"));
     }
     box.lines.push_back(where);
     if (!place.empty()) {
@@ -231,7 +231,8 @@ std::string GraphToSvg(const ProgramGraph& graph, const std::string& title) {
   Svg unused(0, 0, "");
   const double width =
       std::max({layout.width, Svg::TextWidth(Headline(graph), kFont),
-                Svg::TextWidth(Translated(title), 14), DrawKey(graph, 0, &unused)}) +
+                Svg::TextWidth(Translated(title), 14),
+                DrawKey(graph, 0, &unused)}) +
       2 * kMargin;
 
   Svg svg(width, height, Translated(title));

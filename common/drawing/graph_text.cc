@@ -226,9 +226,8 @@ std::string LevelLines(const ProgramGraph& graph, int width) {
       }
     }
   }
-  std::string text =
-      absl::StrCat(Padded("level", 10), Padded("work", -10), "  ",
-                   Translated("operations"), "\n");
+  std::string text = absl::StrCat(Padded("level", 10), Padded("work", -10),
+                                  "  ", Translated("operations"), "\n");
   for (const Level& line : lines) {
     const int count = line.last - line.first + 1;
     const std::string range = count == 1
@@ -237,12 +236,11 @@ std::string LevelLines(const ProgramGraph& graph, int width) {
     const std::string first =
         absl::StrFormat("%-10s%10s  ", range,
                         line.seconds > 0 ? FormatDuration(line.seconds) : "-");
-    absl::StrAppend(&text,
-                    Wrap(absl::StrCat(CountedNames(line.names),
-                                      count > 1 && !merged
-                                          ? Translated(", on each")
-                                          : ""),
-                         first, width));
+    absl::StrAppend(
+        &text,
+        Wrap(absl::StrCat(CountedNames(line.names),
+                          count > 1 && !merged ? Translated(", on each") : ""),
+             first, width));
   }
   return text;
 }
@@ -254,9 +252,8 @@ std::string GraphSummary(const ProgramGraph& graph) {
       std::count_if(graph.nodes().begin(), graph.nodes().end(),
                     [](const GraphNode& node) { return node.op >= 0; });
   if (operations == 0) return "";
-  const std::string count = operations == 1
-                                ? Say("%d operation", operations)
-                                : Say("%d operations", operations);
+  const std::string count = operations == 1 ? Say("%d operation", operations)
+                                            : Say("%d operations", operations);
   return Say(
       "%s on %d levels, at most %d on a level; %s of work, %s of it on the "
       "critical path",

@@ -96,7 +96,8 @@ class Marks {
     std::string key;
     for (const std::string& name : names) {
       const char letter = letters_.at(name);
-      if (letter == '*') return absl::StrCat(key, ", *", space, Translated("others"));
+      if (letter == '*')
+        return absl::StrCat(key, ", *", space, Translated("others"));
       absl::StrAppend(&key, key.empty() ? "" : ", ", std::string(1, letter),
                       space, name);
     }
@@ -268,8 +269,7 @@ std::string Timeline::ToText(int width) const {
       alternatives = std::max(
           alternatives, TextColumns(TranslatedParts(row.alternative)) + 1);
     }
-    row_names =
-        std::max(row_names, TextColumns(TranslatedParts(row.name)) + 1);
+    row_names = std::max(row_names, TextColumns(TranslatedParts(row.name)) + 1);
   }
   const int name_width = static_cast<int>(alternatives + row_names);
   constexpr int kShareWidth = 6;  // " 100 %"
@@ -282,8 +282,7 @@ std::string Timeline::ToText(int width) const {
   for (const TimelineRow& row : rows_) {
     absl::StrAppendFormat(
         &text, "%s%s|%s| %3.0f %%\n",
-        Padded(row.alternative == above ? ""
-                                        : TranslatedParts(row.alternative),
+        Padded(row.alternative == above ? "" : TranslatedParts(row.alternative),
                static_cast<int>(alternatives)),
         Padded(TranslatedParts(row.name), static_cast<int>(row_names)),
         RowColumns(row, columns, per_column, marks),
@@ -350,8 +349,8 @@ std::string Timeline::ToSvg(const std::string& title) const {
   double bottom = kTop;
   std::string above;
   for (const TimelineRow& row : rows_) {
-    names_width = std::max(names_width,
-                           Svg::TextWidth(TranslatedParts(row.name), 12));
+    names_width =
+        std::max(names_width, Svg::TextWidth(TranslatedParts(row.name), 12));
     bottom += kRow + (row.alternative == above ? 0 : kHeading);
     above = row.alternative;
   }

@@ -29,10 +29,10 @@ std::string OfEnvironment() {
 
 absl::Status SetLanguage(const std::string& language) {
   if (!language.empty() && language != "en" && language != "zh") {
-    return absl::InvalidArgumentError(Say(
-        "--lang=%s asked for; there are en (English) and zh (Chinese). Say "
-        "--lang=en.",
-        language));
+    return absl::InvalidArgumentError(
+        Say("--lang=%s asked for; there are en (English) and zh (Chinese). Say "
+            "--lang=en.",
+            language));
   }
   const std::string spoken = language.empty() ? OfEnvironment() : language;
   std::map<std::string, std::string> rows;

@@ -61,6 +61,19 @@ TEST_F(LanguageTest, FallsBackToEnglish) {
   EXPECT_EQ(Say("%d of %d", 1, 2), "1 of 2");
 }
 
+TEST_F(LanguageTest, RecognisesMessagesByTheirFormat) {
+  // %4$s的%3$.1f中，%1$s占%2$d%%。: in another order, words within words.
+  EXPECT_EQ(TranslatedMessage("asking takes 7% of 2.5 | x."),
+            "x的2.5中，提交占7%。");
+  EXPECT_EQ(TranslatedMessage("asking takes 7% of 2.5 | x"),
+            "asking takes 7% of 2.5 | x");
+  EXPECT_EQ(TranslatedMessage("asking"), "提交");
+  EXPECT_EQ(TranslatedMessage(""), "");
+  Speak("en");
+  EXPECT_EQ(TranslatedMessage("asking takes 7% of 2.5 | x."),
+            "asking takes 7% of 2.5 | x.");
+}
+
 TEST_F(LanguageTest, WritesFactorsAndCountsAsTheLanguageDoes) {
   EXPECT_EQ(Measured("1.62x, 1,193x。"), "1.62倍, 1,193倍。");
   EXPECT_EQ(Measured("3x3, 4x, 0xff, 29.4 calls"), "3x3, 4倍, 0xff, 29.4次");

@@ -197,8 +197,7 @@ class SlownessNotice {
                                    1 + static_cast<int>(1000 * left)));
         continue;
       }
-      std::cerr << Say("%s: %.0f s ...", what_, next) << "\n"
-                << std::flush;
+      std::cerr << Say("%s: %.0f s ...", what_, next) << "\n" << std::flush;
       next = next < 10 ? 10 : next + 10;
     }
   }
@@ -471,8 +470,7 @@ bool WriteFiles(LessonOptions* options, const std::string& json,
       Lessons(), ", ",
       [](std::string* out, const Lesson* lesson) { *out += lesson->title; });
   as.max_spans = options->trace_calls;
-  as.more_spans =
-      Say("--trace_calls=%d holds all.", profile.spans.size());
+  as.more_spans = Say("--trace_calls=%d holds all.", profile.spans.size());
   write(options->trace, [&] { return ToChromeTrace(profile, as); });
   write(options->html, [&] { return ToHtmlTimeline(profile, as); });
   if (options->trace || options->html) {

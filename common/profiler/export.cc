@@ -108,9 +108,8 @@ SpansThatFit FitSpans(const Profile& profile, const ExportOptions& options) {
   }
   for (const auto& [range, at] : cut_at) fit.cut_at.push_back(at);
   std::sort(fit.cut_at.begin(), fit.cut_at.end());
-  fit.note =
-      Say("This file holds %d of %d calls, the first of each range. %s", max,
-          all, options.more_spans);
+  fit.note = Say("This file holds %d of %d calls, the first of each range. %s",
+                 max, all, options.more_spans);
   return fit;
 }
 

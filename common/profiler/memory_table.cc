@@ -70,10 +70,10 @@ std::string DeviceText(const Profile& profile, const DeviceMemory& memory) {
     return absl::StrCat(title, "\n  ",
                         Translated("nothing was taken or returned"), "\n");
   }
-  std::string text = absl::StrCat(
-      title, "\n  ", Padded("in use at the start", 21),
-      FormatBytes(memory.in_use_at_start), "\n  ", Padded("peak", 21),
-      FormatBytes(memory.peak), ", ");
+  std::string text =
+      absl::StrCat(title, "\n  ", Padded("in use at the start", 21),
+                   FormatBytes(memory.in_use_at_start), "\n  ",
+                   Padded("peak", 21), FormatBytes(memory.peak), ", ");
   if (memory.peak_time == profile.begin) {
     absl::StrAppend(&text, Translated("at the start"), "\n");
   } else {

@@ -90,9 +90,9 @@ void TextTable::AddRow(std::vector<std::string> cells) {
 
 void TextTable::SetRowsLeftOut(std::size_t more, int row_limit) {
   if (more == 0) return;
-  last_line_ = more == 1 ? Say("(%d row more; row_limit is %d)\n", more, row_limit)
-                         : Say("(%d rows more; row_limit is %d)\n", more,
-                               row_limit);
+  last_line_ = more == 1
+                   ? Say("(%d row more; row_limit is %d)\n", more, row_limit)
+                   : Say("(%d rows more; row_limit is %d)\n", more, row_limit);
 }
 
 std::string TextTable::ToString() const {

@@ -103,8 +103,8 @@ std::vector<LatencyRow> MeasureLatencies(Device device,
        "L3 cache hit, modified in another core: 75 cycles",
        tried(MeasureCacheLine, budget)},
       {"64 MB of memory", 46 * kNano, tested, memory.mib64},
-      {"Memory beyond the caches", 75 * kNano, absl::StrFormat("256 MB, %s", tested),
-       memory.beyond},
+      {"Memory beyond the caches", 75 * kNano,
+       absl::StrFormat("256 MB, %s", tested), memory.beyond},
       {"System call", none, "", tried(MeasureSystemCall, budget)},
       {"Context switch", none, "", tried(MeasureContextSwitch, budget)},
       {"Wake a thread", none, "", tried(MeasureWakeUp, budget)},
@@ -163,10 +163,9 @@ std::string LatencyTable(const std::vector<LatencyRow>& rows, bool all) {
       &table, Say("Yours: the median [and its 95 %% interval]; ratio: yours "
                   "/ the book's.\n"));
   for (const auto& [why_not, whats] : reasons) {
-    table += Wrap(
-        Say("n/a: %s: %s", absl::StrJoin(whats, "; "),
-            TranslatedMessage(why_not)),
-        "", kTextWidth);
+    table += Wrap(Say("n/a: %s: %s", absl::StrJoin(whats, "; "),
+                      TranslatedMessage(why_not)),
+                  "", kTextWidth);
   }
   return table;
 }
@@ -176,8 +175,8 @@ std::string LatencyNotes(const std::vector<LatencyRow>& rows) {
   for (const LatencyRow& row : rows) {
     std::string note;
     if (!row.book_text.empty()) {
-      absl::StrAppend(
-          &note, Say(" The book: %s.", TranslatedMessage(row.book_text)));
+      absl::StrAppend(&note,
+                      Say(" The book: %s.", TranslatedMessage(row.book_text)));
     }
     if (!row.yours.how.empty()) {
       absl::StrAppend(&note,
