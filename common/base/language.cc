@@ -110,7 +110,7 @@ std::string Translated(const std::string& english) {
 std::string TranslatedMessage(const std::string& english) {
   const auto& rows = TheLanguage().rows;
   if (rows.count(Normalized(english)) > 0) return Translated(english);
-  std::size_t most = 4;  // " and " alone says too little
+  std::size_t most = 5;  // " and " alone says too little
   std::vector<std::string> words;
   const std::string* translation = nullptr;
   for (const auto& [row, other] : rows) {
