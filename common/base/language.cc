@@ -144,7 +144,8 @@ std::string TranslatedParts(const std::string& english) {
     const std::string right =
         TranslatedParts(english.substr(at + between.size()));
     const std::string parts = absl::StrCat(left, between, right);
-    if (parts == english) return english;  // a formula, as "max(t1, t2)"
+    // A formula, as "max(t1, t2)".
+    if (parts == english && between != " and ") return english;
     return absl::StrCat(left,
                         between == " and " ? "和"
                         : between == ", "  ? "，"
