@@ -302,7 +302,8 @@ def run(program, arguments, seconds=SECONDS):
         err.seek(0)
         output, errors = out.read(MUCH), err.read(MUCH)
     printed, mark, judged = output.rpartition(VERDICT)
-    printed = (printed if mark else judged).splitlines()
+    # Also to stderr, where C++ says why it aborts.
+    printed = (printed if mark else judged).splitlines() + errors.splitlines()
     own = [say("Your code printed:")] + ["  " + line[:200] for line in (
         printed if len(printed) < 40 else printed[:20] + ["…"] + printed[-10:])]
     own = "\n".join(own) + "\n\n" if printed else ""
@@ -334,8 +335,8 @@ def run(program, arguments, seconds=SECONDS):
         why = say("signal %s", signal.Signals(number).name)
     else:
         why = say("exit code %d", child.returncode)
-    text = sentence("CRASHED", say("Your code ended the program: %s.", why))
-    return "crashed", own + "\n".join([text] + errors.splitlines()[-5:])
+    return "crashed", own + sentence(
+        "CRASHED", say("Your code ended the program: %s.", why))
 
 
 def judge(root, exercise):

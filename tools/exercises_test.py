@@ -325,6 +325,8 @@ class Programs(unittest.TestCase):
         verdict, text = self.run_shell("echo n = 3; " + MARK + "echo WRONG; exit 11")
         self.assertEqual((verdict, text),
                          ("wrong", "Your code printed:\n  n = 3\n\nWRONG"))
+        _, text = self.run_shell("echo i = 1 >&2; " + MARK + "echo RIGHT")
+        self.assertEqual(text, "Your code printed:\n  i = 1\n\nRIGHT")
         verdict, text = self.run_shell("echo RIGHT; exit 0")
         self.assertEqual(verdict, "crashed")
         self.assertIn("exit code 0", text)

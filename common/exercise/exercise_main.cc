@@ -48,11 +48,15 @@ int main(int argc, char** argv) {
   }
   // Gates hold streams; with launch blocking they would hold the program.
   d2l::SetLaunchBlocking(false);
-  if (d2l::Answers().size() != 1) {
-    std::cerr << "D2L_ANSWER is missing at the end of the file.\n";
-    return 2;
-  }
-  const d2l::Judged judged = d2l::JudgeAnswer(d2l::Answers()[0], true);
+  const d2l::Judged judged =
+      d2l::Answers().size() == 1
+          ? d2l::JudgeAnswer(d2l::Answers()[0], true)
+          : d2l::Judged{
+                d2l::ExerciseVerdict::kWrong,
+                "WRONG\n  " +
+                    d2l::Translated(
+                        "D2L_ANSWER is missing at the end of the file.") +
+                    "\n"};
   // The mark tells //:exercises what the answer printed from the verdict, and
   // a verdict from an answer that ended the program.
   std::cout << '\x1e' << judged.text;

@@ -58,7 +58,7 @@ TEST_P(ExerciseTest, IsJudgedAsItShouldBe) {
   }
   EXPECT_EQ(solutions, 1);
   EXPECT_EQ(untouched, 1);
-  EXPECT_EQ(mistakes, 3);
+  EXPECT_GE(mistakes, 3);
 }
 
 std::set<std::string> Names() {

@@ -43,12 +43,13 @@ class Order : private OpListener, private DeviceListener {
  public:
   Order() : ops_(this), streams_(this, kStreams) {}
 
-  bool IsBehind(const Stream& on, const Tensor& y) const {
+  // Of the operations of `stream`, the last one that is done before the next
+  // work of `on`; 0: none.
+  std::uint64_t LastBefore(const Stream& on, const Stream* stream) const {
     const auto done = done_.find(&on);
-    if (done == done_.end()) return false;
-    const auto number = done->second.find(y.storage()->writer());
-    return number != done->second.end() &&
-           number->second >= y.storage()->written_by();
+    if (done == done_.end()) return 0;
+    const auto number = done->second.find(stream);
+    return number == done->second.end() ? 0 : number->second;
   }
 
  private:
@@ -120,7 +121,8 @@ struct Asked {
     Device device;
     const Stream* computed_on;
     const Stream* on;
-    bool behind;
+    std::uint64_t product;  // the operation that computes it
+    std::uint64_t behind;   // the last one that the copy waits for
     const void* from;
   };
   std::vector<Sent> sent;
@@ -153,8 +155,10 @@ Asked Ask(const Judging& judging, const std::string& input,
            Say("%d chunks, from 0", count),
            "Send each product, as a whole, with its chunk's number."});
     }
-    asked.sent.push_back({chunk, product.device(), product.storage()->writer(),
-                          &on, order.IsBehind(on, product), product.data()});
+    const Stream* const computed_on = product.storage()->writer();
+    asked.sent.push_back({chunk, product.device(), computed_on, &on,
+                          product.storage()->written_by(),
+                          order.LastBefore(on, computed_on), product.data()});
     host.Copy(chunk, product, on);
   };
   asked.products = answer(workers, send);
@@ -224,7 +228,7 @@ void JudgeAsked(const Judging& judging, const std::string& input,
     }
   }
   for (const Asked::Sent& sent : asked.sent) {
-    if (sent.behind) continue;
+    if (sent.behind >= sent.product) continue;
     judging.Wrong(
         {input,
          Say("the copy of chunk %d may begin before its product is done",
@@ -232,6 +236,23 @@ void JudgeAsked(const Judging& judging, const std::string& input,
          "it waits for an event behind the product",
          "Two streams have no order but that of events, and an event stands "
          "for what its stream had been asked for when it was recorded."});
+  }
+  for (const Worker& worker : workers) {
+    std::uint64_t first = UINT64_MAX, last = 0;
+    std::size_t products = 0;
+    for (const Asked::Sent& sent : asked.sent) {
+      if (sent.on != worker.copies) continue;
+      ++products;
+      first = std::min(first, sent.behind);
+      last = std::max(last, sent.product);
+    }
+    if (products < 2 || first < last) continue;
+    judging.Wrong({input,
+                   Say("each copy waits for all products of %s",
+                       worker.compute->device().ToString()),
+                   "it waits for its own product",
+                   "While a product travels, its device computes the next one: "
+                   "record an event behind each."});
   }
 }
 

@@ -61,12 +61,34 @@ std::vector<Tensor> SquareAndSend(const std::vector<Worker>& workers,
 }
 }  // namespace event_too_early
 
+// One event for all products of a device.
+namespace event_too_late {
+std::vector<Tensor> SquareAndSend(const std::vector<Worker>& workers,
+                                  const Send& send) {
+  std::vector<Tensor> products;
+  for (std::size_t i = 0; i < workers[0].xs.size(); ++i) {
+    const Worker& worker = workers[i % workers.size()];
+    const StreamGuard guard(*worker.compute);
+    products.push_back(MatMul(worker.xs[i], worker.xs[i]));
+  }
+  for (const Worker& worker : workers) {
+    worker.copies->Wait(worker.compute->Record());
+  }
+  for (std::size_t i = 0; i < products.size(); ++i) {
+    send(i, products[i], *workers[i % workers.size()].copies);
+  }
+  return products;
+}
+}  // namespace event_too_late
+
 D2L_MISTAKE("three_at_once", waits_for_the_copy, SquareAndSend,
             "nobody asks for the next product");
 D2L_MISTAKE("three_at_once", one_device, SquareAndSend,
             "Every worker has all chunks");
 D2L_MISTAKE("three_at_once", event_too_early, SquareAndSend,
             "may begin before its product is done");
+D2L_MISTAKE("three_at_once", event_too_late, SquareAndSend,
+            "record an event behind each");
 
 }  // namespace
 }  // namespace d2l
