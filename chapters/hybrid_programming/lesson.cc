@@ -482,7 +482,7 @@ void BreakEven(Cell& cell) {
   cell.Claim("8 wide, that has paid after {}.", Below(narrow, 1000),
              Say("A call saves too little."));
   cell.Claim("The C++ compiler has paid after {} of the chain.", compiler_pays,
-             no_cpp.empty() ? "Strips are nearly as fast as generated loops."
+             no_cpp.empty() ? "A call saves too little."
                             : "No generated C++: " + no_cpp + ".");
 }
 // %%
