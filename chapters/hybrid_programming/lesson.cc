@@ -403,13 +403,14 @@ void FusedChain(Cell& cell) {
 // Prints a line: what compiling costs, what it saves a call, and the quotient.
 Figure CallsToPay(Cell& cell, const std::string& label, double cost, int calls,
                   const Timing& before, const Timing& after) {
-  const Figure figure = cell.Report(PerRepeat(
+  Figure figure = PerRepeat(
       "calls to pay, " + label, "calls", before.completion, after.completion,
       [&](double slow, double fast) {
         return std::min(cost * calls / std::max(slow - fast, 1e-12), 1e6);
-      }));
+      });
   const double saved =
       (before.completion.value.median - after.completion.value.median) / calls;
+  if (saved > 0) figure = cell.Report(figure);  // else it never pays
   std::cout << absl::StrFormat(
       "  %s%10s%14s%s\n", Padded(label, 30), FormatDuration(cost),
       FormatDuration(std::max(saved, 0.0)),
@@ -482,8 +483,8 @@ void BreakEven(Cell& cell) {
   cell.Claim("8 wide, that has paid after {}.", Below(narrow, 1000),
              Say("A call saves too little."));
   cell.Claim("The C++ compiler has paid after {} of the chain.", compiler_pays,
-             no_cpp.empty() ? "A call saves too little."
-                            : "No generated C++: " + no_cpp + ".");
+             no_cpp.empty() ? Say("A call saves too little.")
+                            : Say("No generated C++: %s.", no_cpp));
 }
 // %%
 

@@ -10,7 +10,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
 #include "common/base/statistics.h"
 #include "common/base/text.h"
 #include "common/lesson/language.h"
@@ -125,7 +127,9 @@ std::string Figure::Label() const {
   std::string shown = TranslatedParts(label);
   if (!column.empty()) absl::StrAppend(&shown, "，", Translated(column));
   if (measured_on.empty()) return shown;
-  return absl::StrCat(shown, "（", TranslatedParts(measured_on), "）");
+  std::vector<std::string> places = absl::StrSplit(measured_on, "; ");
+  for (std::string& place : places) place = TranslatedParts(place);
+  return absl::StrCat(shown, "（", absl::StrJoin(places, "；"), "）");
 }
 
 const char* VerdictName(Verdict verdict) {

@@ -170,8 +170,10 @@ class Book:
         environment = jinja2.Environment(
             loader=jinja2.FileSystemLoader(os.path.join(HERE, "templates")), autoescape=True,
             trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined)
-        environment.filters.update(prose=prose, slug=slug, value=results.format_value,
-                                   word=self.words(lang))
+        word = self.words(lang)
+        environment.filters.update(
+            prose=prose, slug=slug, word=word,
+            value=lambda value, unit: results.format_value(value, word(unit)))
         environment.globals.update(
             _=self.words(lang), lang=lang, code=code,
             lang_flag="" if lang == "en" else f"--lang={lang}",

@@ -10,10 +10,10 @@ CHINESE = {
     ": ": "：",
     "A command of the shell; it is not run.": "这是一条 shell 命令，不运行。",
     "A drawing of what this cell measured. The verdicts, and all figures, say it in words "
-    "and numbers.": "本单元测量结果的图。结论和全部数据用文字和数字说明了它。",
+    "and numbers.": "本单元测量结果的图。判定和全部数据用文字和数字说明了它。",
     "All figures": "全部数据",
-    "All verdicts": "所有结论",
-    "All verdicts are what they were.": "所有结论都与上次相同。",
+    "All verdicts": "所有判定",
+    "All verdicts are what they were.": "所有判定都与上次相同。",
     "Computational performance": "计算性能",
     "Contents": "目录",
     "Exercise": "练习",
@@ -58,12 +58,12 @@ CHINESE = {
     "The machine was busy: in {} of {} cells other programs used up to {} of its {} cores. "
     "That makes times uncertain, and verdicts INCONCLUSIVE.":
         "机器正忙：在 {}/{} 个单元中，其他程序占用了最多 {}/{} 个核。"
-        "这使时间不确定，结论无法判断。",
+        "这使时间不确定，判定为无法判断。",
     "The recording of this cell, to zoom in": "本单元的时间线，可以放大查看",
     "The recording on a page of its own": "在单独的页面中打开时间线",
     "The sizes differ: compare verdicts and factors, not times.":
-        "规模不同：请比较结论和倍数，不要比较时间。",
-    "The verdicts below answer it.": "下面的结论就是回答。",
+        "规模不同：请比较判定和倍数，不要比较时间。",
+    "The verdicts below answer it.": "下面的判定就是回答。",
     "There is no GPU: on the CPU.": "没有 GPU：在 CPU 上运行。",
     "There is no glossary in this checkout: chapters/glossary.md":
         "这份源码里没有术语表：chapters/glossary.md",
@@ -78,11 +78,12 @@ CHINESE = {
     "To run this cell again:": "重新运行本单元：",
     "What changed since the last run": "与上次运行相比的变化",
     "What it printed answers it.": "它的输出就是回答。",
-    "Where the verdicts differ, the sentence is bold.": "结论不同的句子用粗体显示。",
+    "Where the verdicts differ, the sentence is bold.": "判定不同的句子用粗体显示。",
     "What happened": "结果",
     "You predicted:": "你的预测：",
     "Your prediction": "你的预测",
     "{} cells, about {} minutes": "{} 个单元，约 {} 分钟",
+    "calls": "次",
     "claims": "论断",
     "figures": "数据",
     "interval, 95 %": "95 % 区间",
