@@ -136,7 +136,7 @@ std::string TranslatedMessage(const std::string& english) {
 std::string TranslatedParts(const std::string& english) {
   const std::string whole = TranslatedMessage(english);
   if (whole != english || TheLanguage().rows.empty()) return whole;
-  for (const char* separator : {", ", " / ", " and "}) {
+  for (const char* separator : {"; ", " / ", ", ", " and "}) {
     const std::size_t at = english.find(separator);
     if (at == std::string::npos) continue;
     const std::string between = separator;
@@ -149,6 +149,7 @@ std::string TranslatedParts(const std::string& english) {
     return absl::StrCat(left,
                         between == " and " ? "和"
                         : between == ", "  ? "，"
+                        : between == "; "  ? "；"
                                            : between,
                         right);
   }

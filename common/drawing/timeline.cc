@@ -408,8 +408,11 @@ std::string Timeline::ToSvg(const std::string& title) const {
       }
       const double begin = x_of(span.begin);
       const double wide = std::max(kGap, x_of(span.end) - begin);
+      const std::string shown = span.kind == SpanKind::kBlocked
+                                    ? TranslatedParts(span.name)
+                                    : span.name;
       const std::string tooltip =
-          Say("%s%s%s: %s from %s", span.name,
+          Say("%s%s%s: %s from %s", shown,
               IsWait(span) ? ", " + Translated("waiting") : "",
               count == 1 ? "" : Say(", %d spans", count),
               FormatDuration(Seconds(span.end - span.begin)),
@@ -423,8 +426,8 @@ std::string Timeline::ToSvg(const std::string& title) const {
                {span.kind == SpanKind::kBlocked ? kBlocked : colours[span.name],
                 wide > 4 ? "#333333" : "none", 0.5},
                tooltip);
-      if (wide > Svg::TextWidth(span.name, 10) + 4) {
-        svg.Text(begin + wide / 2, y + kRow / 2 + 3, span.name, {10, "middle"});
+      if (wide > Svg::TextWidth(shown, 10) + 4) {
+        svg.Text(begin + wide / 2, y + kRow / 2 + 3, shown, {10, "middle"});
       }
     }
     y += kRow;

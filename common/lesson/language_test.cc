@@ -23,6 +23,7 @@ constexpr char kChinese[] = R"md(# 句子
 |---|---|
 | %s takes %d%% of %.1f \| %s. | %4$s的%3$.1f中，%1$s占%2$d%%。 |
 | asking | 提交 |
+| asking, one | 一次提交 |
 | %d of %d | %s个，共%d个 |
 | Note: | 注意： |
 | The %s takes {}. | %s需要{}。 |
@@ -97,6 +98,10 @@ TEST_F(LanguageTest, LeadsHaveASpaceWhereOneIsNeeded) {
 
 TEST_F(LanguageTest, PartsAreJoinedAsTheLanguageDoes) {
   EXPECT_EQ(TranslatedParts("asking, asking"), "提交，提交");
+  EXPECT_EQ(TranslatedParts("asking, one / asking"), "一次提交 / 提交");
+  EXPECT_EQ(TranslatedParts("asking, asking / asking, one"),
+            "提交，提交 / 一次提交");
+  EXPECT_EQ(TranslatedParts("asking, one; asking"), "一次提交；提交");
   EXPECT_EQ(TranslatedParts("N max(t1, t2)"), "N max(t1, t2)");
 }
 

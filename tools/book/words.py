@@ -4,6 +4,7 @@ CHINESE = {
     " ({})": "（{}）",
     " (the cell ran for {})": "（本单元运行了 {}）",
     ", exercise": "，练习",
+    "notebook ": "笔记本",
     " threads": " 线程",
     "**Predict:** ": "**预测：**",
     "**You learn:** ": "**你会学到：**",

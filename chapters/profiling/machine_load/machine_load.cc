@@ -196,7 +196,8 @@ std::string MachineLoad::ToText() const {
                  absl::StrFormat("%5.1f  ", process.cores));
   }
   if (!gpu_note.empty())
-    text += Wrap(Say("Users of GPUs are not known: %s", gpu_note));
+    text += Wrap(
+        Say("Users of GPUs are not known: %s", TranslatedMessage(gpu_note)));
   if (warnings.empty()) {
     return text + Say("Nothing was seen that would spoil the figures.\n");
   }
