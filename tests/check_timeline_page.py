@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Checks the page that WriteHtmlTimeline wrote, in a headless Chromium.
 
-Usage: tests/check_timeline_page.py FILE.html [--screenshots=DIR] [--chromium=PATH]
+Usage: tests/check_timeline_page.py FILE.html [--lang=zh] [--screenshots=DIR]
+           [--chromium=PATH]
 
 It looks for JavaScript errors and for requests of other files, then zooms,
 moves, hovers, selects and searches with real mouse and key events, and compares
@@ -131,8 +132,10 @@ class Browser:
 
 
 class Check:
-    def __init__(self, browser, data, screenshots):
+    def __init__(self, browser, data, language, screenshots):
         self.browser = browser
+        self.language = language
+        self.on_the_device = "on the device" if language == "en" else "在设备上"
         self.data = data
         self.screenshots = screenshots
         self.failures = 0
@@ -167,11 +170,26 @@ class Check:
             "(({left, top}) => [left, top])(canvas.getBoundingClientRect())")
         return box[0] + x, box[1] + y
 
+    def terms(self, element):
+        return self.browser.value(f"[...document.querySelectorAll('#{element} dt')]"
+                                  ".map((term) => term.textContent)")
+
+    def check_terms(self, element):
+        terms = self.terms(element)
+        self.expect("the terms are in the page's language", terms and all(
+            term.isascii() == (self.language == "en") for term in terms), terms)
+
     def check_texts(self):
         self.expect("title", self.text("title") == self.data["title"])
         self.expect("number of calls",
-                    self.text("summary").startswith(f"{self.count:,} call"),
+                    self.text("summary").startswith(f"{self.count:,} call")
+                    if self.language == "en" else
+                    f"共{self.count:,}次调用" in self.text("summary"),
                     self.text("summary"))
+        self.expect("the language", self.browser.value(
+            "[document.documentElement.lang, ...new Set([...document.querySelectorAll("
+            "'span[lang]')].filter((span) => span.getClientRects().length)"
+            ".map((span) => span.lang))]") == [self.language] * 2)
         for element in ("notes", "devices"):
             shown = self.browser.value(
                 f"[...document.querySelectorAll('#{element} li')]"
@@ -237,8 +255,9 @@ class Check:
                         self.browser.value("selected") == i, f"{i}: {name}")
             self.expect("the panel names it", self.text("panel-name") == name)
             self.expect("the panel has its device time",
-                        ("on the device" in self.text("panel-facts")) ==
+                        (self.on_the_device in self.terms("panel")) ==
                         self.has_work[i], f"{i}: {name}")
+            self.check_terms("panel")
             self.check_slice(i, name, "hostBegin", "hostEnd",
                              "rowY(requestRow(selected)) + level[selected] * LANE_HEIGHT")
             if self.has_work[i]:
@@ -275,7 +294,9 @@ class Check:
         self.expect("the tooltip tells its name", tooltip.startswith(name),
                     f"{i}: {name}, not {tooltip}")
         self.expect("the tooltip tells its device time",
-                    ("on the device" in tooltip) == self.has_work[i], tooltip)
+                    (self.on_the_device in self.terms("tooltip")) ==
+                    self.has_work[i], tooltip)
+        self.check_terms("tooltip")
         # Beside the text and the frame: near the lower edge.
         drawn, empty = self.browser.value(
             "((ratio, hex) => [[...pen.getImageData("
@@ -299,7 +320,9 @@ class Check:
                         if part.strip().lower() in self.names[i].lower()]
             self.expect("the search counts",
                         self.text("found") ==
-                        f"{len(matching):,} of {self.count:,} calls",
+                        (f"{len(matching):,} of {self.count:,} calls"
+                         if self.language == "en" else
+                         f"{self.count:,}次调用中有{len(matching):,}次"),
                         f"{name}: {self.text('found')}, not {len(matching)}")
             self.browser.key("Enter")
             self.expect("Enter selects the first match",
@@ -376,6 +399,8 @@ def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("page", metavar="FILE.html")
+    parser.add_argument("--lang", default="en", choices=["en", "zh"],
+                        help="the language to show it in")
     parser.add_argument("--screenshots", metavar="DIR", help="where to write pictures")
     parser.add_argument("--chromium", metavar="PATH")
     arguments = parser.parse_args()
@@ -395,11 +420,11 @@ def main():
                 browser.call(domain + ".enable")
             browser.call("Emulation.setDeviceMetricsOverride", width=WIDTH,
                          height=HEIGHT, deviceScaleFactor=1, mobile=False)
-            url = "file://" + os.path.abspath(arguments.page)
+            url = f"file://{os.path.abspath(arguments.page)}?lang={arguments.lang}"
             browser.call("Page.navigate", url=url)
             browser.wait_for("Page.loadEventFired")
             browser.settle()
-            check = Check(browser, data, arguments.screenshots)
+            check = Check(browser, data, arguments.lang, arguments.screenshots)
             check.check_texts()
             if check.count:
                 check.check_zoom()

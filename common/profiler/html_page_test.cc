@@ -13,13 +13,15 @@ namespace d2l {
 namespace {
 
 // Zooms, selects and searches; see the script.
-void ExpectToWork(const Profile& profile, const ExportOptions& options = {}) {
+void ExpectToWork(const Profile& profile, const ExportOptions& options = {},
+                  const std::string& lang = "en") {
   const std::string page = testing::TempDir() + "/page.html";
   ASSERT_TRUE(WriteHtmlTimeline(profile, page, options).ok());
   ProgramOptions program;
   program.time_limit = std::chrono::minutes(4);
   const ProgramResult result = RunProgram(
-      "python3", {"tests/check_timeline_page.py", page}, {}, program);
+      "python3", {"tests/check_timeline_page.py", page, "--lang=" + lang}, {},
+      program);
   constexpr int kNotChecked = 77;
   if (result.exit_code == kNotChecked) GTEST_SKIP() << result.output;
   EXPECT_EQ(result.exit_code, 0) << result.failure << "\n" << result.output;
@@ -31,6 +33,10 @@ TEST(HtmlPage, ShowsThatCallsAreLeftOut) {
   ExportOptions options;
   options.max_spans = 100;
   ExpectToWork(RandomProfile(3, 800), options);
+}
+
+TEST(HtmlPage, SpeaksChineseWhereItIsAskedTo) {
+  ExpectToWork(RandomProfile(4, 300), {}, "zh");
 }
 
 // So many rows that a scroll bar comes when the panel takes its place: the

@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "common/base/atomic_file.h"
+#include "common/base/language.h"
 #include "common/profiler/export.h"
 #include "common/profiler/html_timeline_page.h"
 #include "common/profiler/json_text.h"
@@ -30,6 +31,8 @@ class DataWriter {
   std::string Write() {
     out_ = "{\"title\":";
     AppendJsonString(options_.title, &out_);
+    Key("language");
+    AppendJsonString(Language(), &out_);
     Key("duration");
     absl::StrAppend(&out_, profile_.end - profile_.begin);
     Key("cut_at");
@@ -60,6 +63,10 @@ class DataWriter {
     std::vector<std::string> notes = profile_.notes;
     if (fit_.cut > 0) notes.push_back(fit_.note);
     Texts("notes", notes);
+    if (Language() != "en") {
+      for (std::string& note : notes) note = TranslatedMessage(note);
+      Texts(absl::StrCat("notes_", Language()), notes);
+    }
     std::vector<std::string> devices;
     for (const ProfiledDevice& device : profile_.devices) {
       devices.push_back(DescriptionOf(device));

@@ -9,7 +9,7 @@ function textElement(tag, text) {
 function appendFacts(list, facts) {
   list.replaceChildren();
   for (const [term, text] of facts) {
-    list.append(textElement('dt', term), textElement('dd', text));
+    list.append(textElement('dt', say(term)), textElement('dd', text));
   }
 }
 
@@ -66,8 +66,8 @@ function showTooltip(x, y) {
     title = nameOf(hit.span);
     facts = factsOf(hit.span, true);
     if (hit.others > 0) {
-      const more = hit.others.toLocaleString('en') + ' more; zoom in';
-      facts.push(['in this pixel', more]);
+      const more = hit.others.toLocaleString('en');
+      facts.push(['in this pixel', say('{0} more; zoom in', more)]);
     }
   }
   if (!facts) return;
@@ -145,8 +145,8 @@ function runSearch() {
   searching = text.trim() !== '';
   const count = search(text);
   element('found').textContent = searching ?
-      count.toLocaleString('en') + ' of ' + spanCount.toLocaleString('en') +
-      ' calls' : '';
+      say('{0} of {1} calls', count.toLocaleString('en'),
+          spanCount.toLocaleString('en')) : '';
   requestDraw();
 }
 
@@ -259,14 +259,19 @@ function appendItems(id, texts) {
   for (const text of texts) element(id).append(textElement('li', text));
 }
 
-document.title = data.title;
-element('title').textContent = data.title;
+const title = asked.get('title') || data.title;
+document.title = title;
+element('title').textContent = title;
 element('summary').textContent =
-    spanCount.toLocaleString('en') + (spanCount === 1 ? ' call' : ' calls') +
-    ' in ' + timeText(data.duration) + '.';
+    say(spanCount === 1 ? '{0} call in {1}.' : '{0} calls in {1}.',
+        spanCount.toLocaleString('en'), timeText(data.duration));
 appendItems('devices', data.devices);
-appendItems('notes', data.notes);
-canvas.setAttribute(
-    'aria-label', 'Timeline of ' + element('summary').textContent);
+appendItems('notes', data['notes_' + language] || data.notes);
+for (const [id, text] of [['devices', say('Devices')], ['notes', say('Notes')],
+                          ['panel', say('The selected call')],
+                          ['canvas', say('Timeline of {0}',
+                                         element('summary').textContent)]]) {
+  element(id).setAttribute('aria-label', text);
+}
 readColours();
 showEverything();

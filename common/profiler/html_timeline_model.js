@@ -1,12 +1,5 @@
 // What is to be drawn: the calls of the profile, in rows, and texts about them.
 
-// An error is shown, instead of a page that looks empty.
-window.addEventListener('error', (event) => {
-  document.getElementById('error').textContent =
-      'This page failed: ' + event.message;
-});
-
-const data = JSON.parse(document.getElementById('profile').textContent);
 const spans = data.spans;
 const spanCount = spans.kind.length;
 const KIND = Object.fromEntries(data.kinds.map((name, i) => [name, i]));
@@ -97,7 +90,7 @@ function makeRows() {
     const lanes = requests[t].map((of) => new Lane(of, hostBegin, hostEnd));
     if (lanes.length > 0) addRow({label: name, thread: t, lanes});
   });
-  data.devices.forEach((device, d) => {
+  data.devices.forEach((_, d) => {
     data.streams.forEach((stream, s) => {
       if (stream.device !== d) return;
       const order =
@@ -112,7 +105,9 @@ function makeRows() {
         const both = memory.in_use[k] + memory.in_flight[k];
         memory.peak = Math.max(memory.peak, both);
       });
-      addRow({label: memory.name, lanes: [], memory});
+      const [what, device] = memory.name.split(' of ');
+      const label = what === 'memory' ? 'memory of {0}' : 'pinned memory of {0}';
+      addRow({label: say(label, device), lanes: [], memory});
     }
   });
 }
@@ -177,20 +172,20 @@ function factsOf(i, short) {
   const time = short ? timeText : exactTimeText;
   const kind = spans.kind[i];
   const computes = kind === KIND.operation || kind === KIND.view;
-  const facts = [['kind', data.kinds[kind]]];
+  const facts = [['kind', say(data.kinds[kind])]];
   const text = (index) => data.texts[index];
   if (spans.inputs[i]) facts.push(['inputs', text(spans.inputs[i])]);
-  if (spans.in_place[i]) facts.push(['in place', 'yes']);
+  if (spans.in_place[i]) facts.push(['in place', say('yes')]);
   facts.push([computes ? 'time to request' : 'host time', time(spans.host[i])]);
   if (hasWork(i)) {
     facts.push(['in the queue', time(spans.queue[i])]);
     facts.push(['on the device', time(spans.device[i])]);
   } else if (computes) {
-    facts.push(['device time', data.reasons[spans.device_time[i]]]);
+    facts.push(['device time', say(data.reasons[spans.device_time[i]])]);
   }
   if (spans.stream[i] >= 0) {
     const stream = data.streams[spans.stream[i]].name;
-    facts.push(['stream', stream + ', operation ' + spans.number[i]]);
+    facts.push(['stream', say('{0}, operation {1}', stream, spans.number[i])]);
   }
   if (spans.line[i]) facts.push(['source line', text(spans.line[i])]);
   if (short) return facts;
@@ -205,8 +200,9 @@ function factsOf(i, short) {
   let around = i;
   while (spans.parent[around] >= 0) around = spans.parent[around];
   facts.push(around === i ?
-      ['began', exactTimeText(hostBegin[i]) + ' into the recording'] :
-      ['began', exactTimeText(hostBegin[i] - hostBegin[around]) + ' into ' +
-                    nameOf(around)]);
+      ['began', say('{0} into the recording', exactTimeText(hostBegin[i]))] :
+      ['began', say('{0} into {1}',
+                    exactTimeText(hostBegin[i] - hostBegin[around]),
+                    nameOf(around))]);
   return facts;
 }

@@ -7,13 +7,18 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <regex>
+#include <set>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "common/base/language.h"
 #include "common/profiler/profile_testing.h"
 
 // What the page does with the data is tested in a browser: html_page_test.cc.
@@ -197,6 +202,80 @@ TEST(HtmlTimeline, HoldsRandomProfiles) {
 
 TEST(HtmlTimeline, HoldsAnEmptyProfile) {
   EXPECT_TRUE(CallsOf(DataOf(ToHtmlTimeline(Profile()))).empty());
+}
+
+TEST(HtmlTimeline, IsInTheLanguageOfTheRun) {
+  const Profile profile = RandomProfile(3, 20);
+  ExportOptions options;
+  options.max_spans = 7;
+  options.more_spans = "More.";
+  EXPECT_EQ(DataOf(ToHtmlTimeline(profile, options)).at("language"), "en");
+  SetSentences("zh", {{"This file holds %d of %d calls, the first of each "
+                       "range. %s",
+                       "含%2$d次调用中的%1$d次。%3$s"},
+                      {"More.", "更多。"}});
+  const json data = DataOf(ToHtmlTimeline(profile, options));
+  SetSentences("en", {});
+  EXPECT_EQ(data.at("language"), "zh");
+  EXPECT_EQ(data.at("notes").back(),
+            absl::StrCat("This file holds 7 of ", profile.spans.size(),
+                         " calls, the first of each "
+                         "range. More."));
+  EXPECT_EQ(data.at("notes_zh").back(),
+            absl::StrCat("含", profile.spans.size(), "次调用中的7次。更多。"));
+}
+
+// What the page says has a row with the same arguments in its table, each row
+// is of something it says, and a text in its elements stands there twice. That
+// the terms of the facts have rows is seen in the browser.
+TEST(HtmlTimeline, HasItsWordsInBothLanguages) {
+  const std::string page = ToHtmlTimeline(Profile());
+  const auto matches = [](const std::string& text, const char* pattern) {
+    std::vector<std::pair<std::string, std::string>> found;
+    const std::regex regex(pattern);
+    for (std::sregex_iterator i(text.begin(), text.end(), regex), end; i != end;
+         ++i) {
+      found.emplace_back((*i)[1], (*i)[2]);
+    }
+    return found;
+  };
+  const std::size_t begin = page.find("const CHINESE = {");
+  const std::size_t end = page.find("\n};", begin);
+  ASSERT_NE(end, std::string::npos);
+  std::map<std::string, std::string> rows;
+  for (const auto& [english, chinese] : matches(
+           page.substr(begin, end - begin), "'([^'\n]+)':\\s+'([^'\n]+)',")) {
+    EXPECT_TRUE(rows.emplace(english, chinese).second) << english;
+    for (const char* argument : {"{0}", "{1}", "{2}"}) {
+      EXPECT_EQ(CountOf(english, argument), CountOf(chinese, argument))
+          << english;
+    }
+    EXPECT_THAT(chinese, Not(::testing::MatchesRegex("[ -~]*")));
+  }
+  const std::string code = page.substr(end);
+  std::set<std::string> known;
+  for (const auto& [text, none] : matches(code, "'([^'\n]+)'")) {
+    known.insert(text);
+  }
+  std::vector<std::pair<std::string, std::string>> said =
+      matches(code, "say\\(\\s*'([^'\n]+)'()");
+  for (int kind = 0; kind <= static_cast<int>(ProfiledKind::kStep); ++kind) {
+    said.emplace_back(KindName(static_cast<ProfiledKind>(kind)), "");
+  }
+  for (const DeviceTime why :
+       {DeviceTime::kNothing, DeviceTime::kNotRun, DeviceTime::kUnmeasured}) {
+    said.emplace_back(WhyNoDeviceTime(why), "");
+  }
+  EXPECT_GT(said.size(), 20U);
+  for (const auto& [text, none] : said) {
+    EXPECT_EQ(rows.count(text), 1U) << text;
+    known.insert(text);
+  }
+  for (const auto& [english, chinese] : rows) {
+    EXPECT_EQ(known.count(english), 1U) << english;
+  }
+  EXPECT_EQ(CountOf(page, "lang=\"zh\">"), 5);
+  EXPECT_EQ(CountOf(page, "lang=\"en\">"), 6);  // the page's own
 }
 
 // The parents are named by their place in the file, not in the profile.

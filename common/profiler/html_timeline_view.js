@@ -276,7 +276,7 @@ function drawAxis(step) {
   pen.fillRect(0, 0, GUTTER - 1, AXIS - 1);
   pen.fillStyle = colours.faint;
   pen.fillText(base > 0 ? roundTimeText(base, base, round) + ' +' :
-                   'in sight: ' + timeText(length), 8, AXIS / 2);
+                   say('in sight: {0}', timeText(length)), 8, AXIS / 2);
 }
 
 function drawGrid(step) {
@@ -299,7 +299,7 @@ function drawLabel(row, y) {
   drawText(row.label, 8, middle, GUTTER - 16);
   if (row.memory) {
     pen.fillStyle = colours.faint;
-    drawText('at most ' + bytesText(row.memory.peak), 8, middle + 17,
+    drawText(say('at most {0}', bytesText(row.memory.peak)), 8, middle + 17,
              GUTTER - 16);
   }
 }
@@ -355,7 +355,7 @@ function drawCuts() {
     pen.lineTo(x, bottom);
     pen.stroke();
     if (x < free) continue;
-    pen.fillText('cut here', x + 4, bottom - 12);
+    pen.fillText(say('cut here'), x + 4, bottom - 12);
     free = x + 60;
   }
   pen.setLineDash([]);
@@ -389,7 +389,7 @@ function draw() {
   for (const row of visible) drawLabel(row, rowY(row));
   if (rows.length === 0) {
     pen.fillStyle = colours.text;
-    pen.fillText('Nothing was recorded.', GUTTER, AXIS + 20);
+    pen.fillText(say('Nothing was recorded.'), GUTTER, AXIS + 20);
   }
   drawAxis(step);
 }

@@ -346,7 +346,9 @@ class Check:
             if inside("document.readyState") == "complete":
                 break
             inside("new Promise((done) => setTimeout(done, 50))")
-        self.expect("the timeline tells its calls", "call" in inside(
+        language = self.browser.value("document.documentElement.lang.slice(0, 2)")
+        self.expect("the timeline tells its calls in the page's language",
+                    {"en": "call", "zh": "次调用"}[language] in inside(
             "(document.getElementById('summary') || document.body).textContent"))
         self.browser.click(*self.where(frame))
         self.browser.key("Escape")

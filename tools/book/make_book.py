@@ -127,6 +127,8 @@ def run_timelines(lesson, options, out):
         failure = run_program(
             [os.path.join(options.programs, lesson["lesson"], "lesson"),
              f"--size={options.size}", f"--cell={cell['id']}",
+             # Its notes are in English too.
+             f"--lang={'zh' if 'zh' in options.languages else 'en'}",
              f"--html={os.path.join(folder, file)}", f"--trace_calls={MOST_CALLS}",
              *options.lesson_flags], LONGEST)
         if not failure and os.path.exists(os.path.join(folder, file)):
