@@ -52,11 +52,13 @@ Move RingMove(int ranks, int step, int to, int direction) {
           adds ? MoveOp::kAdd : MoveOp::kCopy};
 }
 
+// One direction after the other: where a rank has one link for both, as at a
+// switch, every link then serves a whole direction before the next one. Rank by
+// rank, each transfer would wait for its neighbour's, round the whole ring.
 void Ring(int ranks, bool both_directions, Visitor visit) {
   for (int step = 0; step < 2 * (ranks - 1); ++step) {
-    for (int to = 0; to < ranks; ++to) {
-      visit(RingMove(ranks, step, to, 1));
-      if (!both_directions) continue;
+    for (int to = 0; to < ranks; ++to) visit(RingMove(ranks, step, to, 1));
+    for (int to = 0; both_directions && to < ranks; ++to) {
       Move back = RingMove(ranks, step, to, -1);
       back.chunk += ranks;
       visit(back);
