@@ -401,6 +401,18 @@ class Repository(unittest.TestCase):
         table = re.search(r"\| exercise \|.*?\n\n", text, re.S)[0]
         self.assertEqual(table.strip().splitlines()[2:], rows)
 
+    def test_the_chinese_table_lists_the_same(self):
+        links = []
+        for e in exercises.all_exercises(ROOT):
+            file = ROOT / "chapters" / e.chapter / "exercises/exercises.zh.md"
+            title = exercises.course_texts.sections(
+                file.read_text(encoding="utf-8"))[e.name].title
+            if not e.is_question:
+                links.append(f"| [{e.name}]({e.chapter}/exercises/{e.name}.cc) | {title} |")
+        text = (ROOT / "chapters/README.zh.md").read_text(encoding="utf-8")
+        table = re.search(r"\| 练习 \|.*?\n\n", text, re.S)[0].strip().splitlines()[2:]
+        self.assertEqual([re.match(r"\|.*?\|.*?\|", row)[0] for row in table], links)
+
 
 if __name__ == "__main__":
     unittest.main()
