@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "chapters/auto_parallelism/exercises/judges/square.h"
 #include "common/base/timer.h"
 #include "common/device/device.h"
 #include "common/device/device_table.h"
@@ -22,18 +23,6 @@ namespace {
 
 using SquareAll = std::vector<Tensor>(const std::vector<Tensor>& xs,
                                       const std::vector<Device>& devices);
-
-std::vector<float> Square(const std::vector<float>& x, std::int64_t n) {
-  std::vector<float> square(n * n);
-  for (std::int64_t i = 0; i < n * n; ++i) {
-    double sum = 0;
-    for (std::int64_t k = 0; k < n; ++k) {
-      sum += double{x[i / n * n + k]} * x[k * n + i % n];
-    }
-    square[i] = static_cast<float>(sum);
-  }
-  return square;
-}
 
 void JudgeOne(const Judging& judging, SquareAll* answer,
               const std::vector<Device>& devices, int count, std::int64_t n) {

@@ -11,10 +11,12 @@
 #include <cstdint>
 #include <list>
 #include <map>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "chapters/auto_parallelism/exercises/judges/square.h"
 #include "common/base/timer.h"
 #include "common/device/device.h"
 #include "common/device/device_table.h"
@@ -75,18 +77,6 @@ class Order : private OpListener, private DeviceListener {
   const ScopedOpListener ops_;
   const ScopedDeviceListener streams_;
 };
-
-std::vector<float> Square(const std::vector<float>& x, std::int64_t n) {
-  std::vector<float> square(n * n);
-  for (std::int64_t i = 0; i < n * n; ++i) {
-    double sum = 0;
-    for (std::int64_t k = 0; k < n; ++k) {
-      sum += double{x[i / n * n + k]} * x[k * n + i % n];
-    }
-    square[i] = static_cast<float>(sum);
-  }
-  return square;
-}
 
 std::vector<Worker> MakeWorkers() {
   std::vector<Worker> workers;
