@@ -44,7 +44,7 @@ void JudgeSumFirst(Judging& judging, SumFirst* answer) {
     gate->Open();
     if (reads > 0) {
       judging.Wrong({input, "a wait before more() was called", "none",
-                     "While you wait, nobody asks for the other work, and then "
+                     "While you wait, you cannot ask for the other work, and "
                      "the device is idle. Ask first, read later."});
     }
     if (operations == 0) {

@@ -50,8 +50,8 @@ void JudgeOne(const Judging& judging, SquareAll* answer,
   }
   if (waited) {
     judging.Wrong({input, "the call waited for a device", "no wait",
-                   "While the caller waits for one device, nobody asks the "
-                   "other one."});
+                   "A caller that waits for one device cannot ask the other "
+                   "one for anything."});
   }
   for (int i = 0; i < count; ++i) {
     judging.ExpectClose(

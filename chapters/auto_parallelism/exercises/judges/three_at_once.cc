@@ -167,8 +167,7 @@ void JudgeAsked(const Judging& judging, const std::string& input,
   }
   if (asked.waits > 0) {
     judging.Wrong({input, "the call waited for a device", "no wait",
-                   "While the caller waits for one thing, nobody asks for the "
-                   "next product."});
+                   "A caller that waits cannot ask for the next product."});
   }
   if (asked.products.size() != count || asked.sent.size() != count) {
     judging.Wrong({input,

@@ -53,7 +53,7 @@ std::vector<Tensor> SquareAll(const std::vector<Tensor>& xs,
 D2L_MISTAKE("eight_operations", where_the_operands_are, SquareAll,
             "An operation runs where its operands are");
 D2L_MISTAKE("eight_operations", waits_for_each, SquareAll,
-            "nobody asks the other one");
+            "A caller that waits for one device cannot ask the other");
 D2L_MISTAKE("eight_operations", leaves_the_rest_out, SquareAll,
             "need not divide evenly");
 

@@ -33,8 +33,8 @@ void JudgeOne(const Judging& judging, Squares* answer, int count,
   }
   if (y.device() != device) {
     judging.Wrong({input, y.device().ToString(), device.ToString(),
-                   "Draw on the device that is asked for: Rand(shape, "
-                   "device)."});
+                   "Make the random numbers on the argument's device: "
+                   "Rand(shape, device)."});
   }
   const std::vector<float> squares = ToVector<float>(y);
   double mean = 0, roots = 0;
