@@ -85,6 +85,8 @@ def openmpi():
     system_library(
         name = "openmpi",
         debian_package = "libopenmpi-dev openmpi-bin",
+        # It loads parts of itself, so there are no archives.
+        shared_only = True,
         targets = {":mpi": "ompi-c"},
     )
 

@@ -37,6 +37,8 @@ _NO_PKG_CONFIG = "pkg-config is missing: run `sudo apt-get install pkg-config {p
 
 def _flags(ctx, pkg_config, module):
     """What pkg-config says of a module; None if it does not know it."""
+    if _static(ctx) and ctx.attr.shared_only:
+        return None
     static = ["--static"] if _static(ctx) else []
     result = ctx.execute([pkg_config, "--cflags", "--libs"] + static + [module])
     if result.return_code != 0:
@@ -75,6 +77,8 @@ def _system_library_impl(ctx):
         if flags != None:
             found[label] = words[1:] + flags
 
+    # For BUILD files that do without: load("@openmpi//:found.bzl", "FOUND").
+    ctx.file("found.bzl", "FOUND = %s\n" % (len(found) == len(ctx.attr.targets)))
     files = {}
     for label, module in ctx.attr.targets.items():
         package, name = label.split(":")
@@ -115,6 +119,7 @@ system_library = repository_rule(
     implementation = _system_library_impl,
     attrs = {
         "debian_package": attr.string(mandatory = True, doc = "what to install"),
+        "shared_only": attr.bool(doc = "whether it counts as missing with --config=static"),
         "targets": attr.string_dict(mandatory = True, doc = "package:target -> pkg-config module"),
     },
     configure = True,

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """What training with mpirun does when something breaks: a table in Markdown.
 
-  bazel build --config=mpi //chapters/multi_gpu:train
+  bazel build //chapters/multi_gpu:train
   sudo chapters/multi_gpu/faults.py
-  bazel test --config=mpi //chapters/multi_gpu:faults_test   # --quick
+  bazel test //chapters/multi_gpu:faults_test   # --quick
 
 Every row is a training on two ranks that is broken in the middle and then goes
 on with the command that it printed; its last checkpoint is compared with that
@@ -294,7 +294,7 @@ def main():
   parser = argparse.ArgumentParser(
       description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
   parser.add_argument("--train", default="bazel-bin/chapters/multi_gpu/train",
-                      help="the program, built with --config=mpi")
+                      help="the program, built where Open MPI was")
   parser.add_argument("--timeout", type=int,
                       help="--mpi_timeout_s of the trainings; 10, and 3 with "
                       "--quick")
@@ -312,8 +312,7 @@ def main():
   for needed in (arguments.train, "mpirun"):
     if shutil.which(needed) is None:
       sys.exit(f"There is no {needed}. sudo apt-get install openmpi-bin "
-               "libopenmpi-dev; bazel build --config=mpi "
-               "//chapters/multi_gpu:train")
+               "libopenmpi-dev; bazel build //chapters/multi_gpu:train")
   with tempfile.TemporaryDirectory() as temporary:
     directory = pathlib.Path(temporary)
     file = directory / "unbroken.safetensors"

@@ -96,21 +96,17 @@ std::vector<double> OneOfTwo(const std::vector<std::string>& arguments) {
 
 // The status says why there are no two processes here, and what to type.
 absl::StatusOr<std::vector<double>> RunTwo(std::int64_t n) {
-  const bool mpirun = RunProgram("mpirun", {"--version"}).exit_code == 0;
-  if (mpirun && MpiWorld::BuiltIn()) {
+  if (MpiWorld::BuiltIn() &&
+      RunProgram("mpirun", {"--version"}).exit_code == 0) {
     return RunInFreshProcess(
         kProbe, {absl::StrCat(n)}, std::chrono::seconds(60),
         {"mpirun", "--allow-run-as-root", "--oversubscribe", "-np", "2"});
   }
-  const std::string run =
-      "bazel run --config=mpi //chapters/multi_gpu:lesson -- "
-      "--cell=d2l/several-machines";
   return absl::FailedPreconditionError(
-      mpirun
-          ? Say("This program is built without MPI: %s", run)
-          : Say("There is no mpirun here. Install Open MPI with sudo apt-get "
-                "install libopenmpi-dev openmpi-bin; then %s",
-                run));
+      Say("Open MPI is missing, or was when this program was built: %s",
+          "sudo apt-get install libopenmpi-dev openmpi-bin && bazel shutdown "
+          "&& bazel run //chapters/multi_gpu:lesson -- "
+          "--cell=d2l/several-machines"));
 }
 
 void ShowNothing(Cell& cell, const absl::Status& why) {
@@ -124,13 +120,13 @@ void ShowNothing(Cell& cell, const absl::Status& why) {
                   "simulator's prediction."),
               "  ")
       << Wrap(std::string(why.message()), "  ");
-  const Judgement none = {Verdict::kInconclusive, "…", Say("not measured")};
+  const Judgement none = {Verdict::kInconclusive, "", Say("not measured")};
   const std::string because = Say("There were no two processes: see above.");
-  cell.Claim("Between processes sums have the bits of one process: {}.", none,
+  cell.Claim("Between processes sums have the bits of one process.", none,
              because);
-  cell.Claim("Between processes the split takes {} as long.", none, because);
-  cell.Claim("Told the link, the simulator says {} of what the split takes.",
-             none, because);
+  cell.Claim("Between processes the split takes longer.", none, because);
+  cell.Claim("Told the link, the simulator says what the split takes.", none,
+             because);
 }
 
 // %% d2l/several-machines

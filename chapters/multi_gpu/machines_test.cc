@@ -37,7 +37,7 @@ TEST(SeveralMachines, TwoProcessesHaveTheBitsOfOne) {
 TEST(SeveralMachines, SayWhatIsMissing) {
   const ProgramResult run = SeveralMachines("cpu:0", {"PATH=/nowhere"});
   EXPECT_EQ(run.exit_code, 0) << run.output;
-  EXPECT_THAT(run.output, HasSubstr("There is no mpirun here."));
+  EXPECT_THAT(run.output, HasSubstr("Open MPI is missing, or was when"));
   EXPECT_THAT(run.output, HasSubstr("INCONCLUSIVE  Between processes sums"));
 }
 

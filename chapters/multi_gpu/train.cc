@@ -4,7 +4,7 @@
 //   bazel run //chapters/multi_gpu:train -- --net=lenet
 //   --save=lenet.safetensors
 //
-// and built with --config=mpi in several processes, that have as many devices
+// and, where there is Open MPI, in several processes that have as many devices
 // each:
 //
 //   mpirun -np 4 bazel-bin/chapters/multi_gpu/train --devices=cpu:0

@@ -318,8 +318,7 @@ def parse_arguments(words=None):
     parser.add_argument("--device", metavar="DEVICE", type=device_name, default="cpu",
                         help="cpu (default), or a GPU such as cuda:0")
     parser.add_argument("--mpi", metavar="PATH",
-                        help="mpi_benchmark, built with --config=mpi; without it, Open MPI is "
-                             "left out")
+                        help="mpi_benchmark; without it, Open MPI is left out")
     arguments = parser.parse_args(words)
     if arguments.rounds < 1:
         parser.error("--rounds must be at least 1")

@@ -16,7 +16,7 @@
 // Asynchronous: MPI is called by work on the communication stream of the first
 // device, one collective after the other. CPU devices only.
 //
-// In a program that was built without --config=mpi, Start only says so.
+// In a program that was built where there was no Open MPI, Start only says so.
 //
 // Errors: wrong arguments throw std::invalid_argument. A process that does not
 // answer for `timeout_seconds`, or an error of MPI's, is the failure of the
@@ -57,7 +57,7 @@ class MpiWorld {
   MpiWorld(const MpiWorld&) = delete;
   MpiWorld& operator=(const MpiWorld&) = delete;
 
-  // Whether this program was built with --config=mpi.
+  // Whether Open MPI was there when this program was built.
   static bool BuiltIn();
   // How many processes mpirun or Slurm's srun started together, and which this
   // is; 1 and 0 if neither did. Known before Start, and without MPI.

@@ -12,7 +12,7 @@ absl::StatusOr<std::unique_ptr<MpiWorld>> MpiWorld::Start(const MpiOptions&) {
   return absl::FailedPreconditionError(absl::StrFormat(
       "%d processes were started together, and this program was built without "
       "MPI, so each would work alone: sudo apt-get install libopenmpi-dev "
-      "openmpi-bin, and build it with bazel build --config=mpi",
+      "openmpi-bin && bazel shutdown, and build it again",
       StartedProcesses()));
 }
 
