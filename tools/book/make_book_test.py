@@ -18,8 +18,10 @@ import words  # noqa: E402
 
 # The packages are Debian's, as make_book.py's interpreter is.
 PYTHON = "/usr/bin/python3"
-HAS_PACKAGES = subprocess.run([PYTHON, "-c", "import jinja2, markdown, pygments"],
-                              capture_output=True, check=False).returncode == 0
+NEEDS_PACKAGES = unittest.skipUnless(
+    subprocess.run([PYTHON, "-c", "import jinja2, markdown, pygments"],
+                   capture_output=True, check=False).returncode == 0,
+    "needs python3-jinja2, python3-markdown and python3-pygments")
 
 SVG = ('<svg xmlns="http://www.w3.org/2000/svg" width="100" height="50">'
        '<title>old</title><defs><marker id="arrow"/></defs>'
@@ -198,6 +200,7 @@ class Program(unittest.TestCase):
         self.assertEqual(done.returncode, 2)
         self.assertIn("cannot import torch", done.stderr)
 
+    @NEEDS_PACKAGES
     def test_what_ended_before_ctrl_c_is_kept(self):
         with tempfile.TemporaryDirectory() as folder:
             name = make_book.course_texts.chapters(os.path.join(HERE, "../.."))[0]
@@ -251,7 +254,7 @@ class Program(unittest.TestCase):
         self.assertEqual([one["stopped"] for one in answers], [0, 0, 0, 0.5, 0, 0, 0, 0])
 
 
-@unittest.skipUnless(HAS_PACKAGES, "needs third_party/book-packages.txt")
+@NEEDS_PACKAGES
 class Pages(unittest.TestCase):
     def make(self, run, *flags, drawings=()):
         """The pages by name, as make_book.py writes them from results."""

@@ -12,7 +12,11 @@ PACKAGES_7 = ["libopenblas-dev", "libssl-dev", "pkg-config", "python3"]
 MODULES = {"libabsl-dev": "absl_strings", "libbenchmark-dev": "benchmark",
            "libgmock-dev": "gmock", "libgtest-dev": "gmock", "libhwy-dev": "libhwy",
            "libopenblas-dev": "openblas", "libssl-dev": "libcrypto",
-           "nlohmann-json3-dev": "nlohmann_json", "zlib1g-dev": "zlib"}
+           "nlohmann-json3-dev": "nlohmann_json", "zlib1g-dev": "zlib",
+           "libopenmpi-dev": "ompi-c"}
+# What all lessons build without: for the processes of cell 4.17, and for //:book.
+OPTIONAL = {"libopenmpi-dev", "openmpi-bin", "python3-jinja2", "python3-markdown",
+            "python3-pygments"}
 
 
 def check_place(m):
@@ -90,7 +94,10 @@ def has_library(m, package):
 
 
 def check(m):
-    """Prints what a build needs, and adds what is missing to what is to be done."""
+    """Prints what a build needs, and adds what is missing to what is to be done.
+
+    Returns the optional packages that are missing, if they are all that is.
+    """
     check_place(m)
     missing = check_compiler(m)
     more, downloaded = check_bazel(m)
@@ -103,10 +110,20 @@ def check(m):
         text = "all of " + PACKAGES
     absent = [p for p in packages
               if p not in ("g++", "bazel-bootstrap") and not has_library(m, p)]
-    m.fact("libraries", "missing" if absent else "ok",
+    needed = [p for p in absent if p not in OPTIONAL]
+    m.fact("libraries", "missing" if needed else "ok",
            "no " + " ".join(absent) if absent else text)
-    missing += more + absent
-    if missing and m.which("apt-get"):
+    missing += more + needed
+    if not missing:
+        return absent
+    missing += [p for p in absent if p in OPTIONAL]
+    if m.which("apt-get"):
         m.add("Packages are missing: %s." % " ".join(missing), m.apt_get(*missing) + m.shutdown)
-    elif missing:
+    else:
         m.add("Install what Debian calls %s; this system has its own names." % " ".join(missing))
+    return []
+
+
+def add_optional(m, packages):
+    m.add("The lessons run without %s; the processes of cell 4.17 and //:book do not."
+          % " ".join(packages), m.apt_get(*packages) + m.shutdown)

@@ -66,6 +66,8 @@ ROWS = {
     "Packages are missing: *.": "缺少软件包：{}。",
     "Install what Debian calls *; this system has its own names.":
         "请安装Debian称为{}的软件包；这个系统有自己的名称。",
+    "The lessons run without *; the processes of cell 4.17 and //:book do not.":
+        "没有{}也能运行各课，但4.17的多个进程和//:book需要它们。",
     "There is no Bazel.": "没有Bazel。",
     "There is no compiler *, which CC asks for.": "没有CC所要求的编译器{}。",
     "Bazel refuses a path with a space in it. Move the checkout, for example:":

@@ -61,8 +61,10 @@ def examine(m):
     m.smi = m.which("nvidia-smi", "/usr/lib/wsl/lib")
     cores = host.count_cores(m)
     m.say("This machine")
-    build.check(m)
+    optional = build.check(m)
     needed = len(m.todo)  # what is found so far, no build does without
+    if optional:
+        build.add_optional(m, optional)
     builds, visible = cuda.check(m)
     m.fact("", "", "cpu:0 (virtual, %s), or cpu:0 and cpu:1 (virtual, %s each)" % (
         virtual(cores, 1), virtual(cores, 2)))

@@ -132,6 +132,14 @@ class Machines(DoctorTest):
         self.remove("usr/bin/apt-get")
         self.expect("Install what Debian calls git pkg-config;", code=1)
 
+    def test_lessons_do_without_some_packages(self):
+        self.program("pkg-config", "[ $2 != ompi-c ]")
+        self.expect("libraries no libopenmpi-dev ok",
+                    "The lessons run without libopenmpi-dev; the processes of cell 4.17",
+                    apt_get("libopenmpi-dev && bazel shutdown"))
+        self.program("pkg-config", "case $2 in libhwy | ompi-c) exit 1 ;; esac")
+        self.expect(apt_get("libhwy-dev libopenmpi-dev && bazel shutdown"), code=1)
+
     def test_bare_machine_is_told_every_package(self):
         self.remove(*("usr/bin/" + p for p in ("gcc", "bazel", "git", "pkg-config", "python3")))
         self.program("dpkg-query", "exit 1")

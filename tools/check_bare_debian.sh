@@ -1,0 +1,59 @@
+#!/usr/bin/env bash
+# Types the commands of README.md into a bare Debian 12, as a user who is not
+# root and as they stand there: the first (packages and //:course), and the
+# second (the tests). Then the RUN lines of .devcontainer/Dockerfile.
+#
+#   tools/check_bare_debian.sh [BAZELRC [CACHE]]
+#
+# The user's ~/.bazelrc is the file BAZELRC. The folder CACHE, a disk cache of
+# Bazel's, is lent to it as /cache. The system is made by mmdebstrap from
+# Debian's mirror in $TMPDIR or /tmp (5 GB), and removed at the end, with its
+# processes. Needs root. Exits with 77 where no such system can be made.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+system="$(mktemp -d)"
+trap 'rm -rf "$system"' EXIT
+root="$system/debian" learner="$system/debian/home/learner"
+if ! mmdebstrap --quiet --variant=minbase bookworm "$root" \
+  || ! unshare --mount --pid --fork chroot "$root" true; then
+  echo "No bare Debian can be made here: that needs root, mmdebstrap and a mirror."
+  exit 77
+fi
+echo 'Acquire::Retries "3";' > "$root/etc/apt/apt.conf.d/80-retries"
+mkdir "$root/cache"
+
+# inside USER COMMAND: a command line, in processes and mounts of its own.
+inside() {
+  unshare --mount --pid --fork bash -euc '
+    root="$1" cache="$2" user="$3"
+    mount -t proc proc "$root/proc"
+    mount --rbind /dev "$root/dev"
+    if [[ -n "$cache" ]]; then mount --bind "$cache" "$root/cache"; fi
+    exec chroot "$root" su --login "$user" --command "$4"
+  ' bash "$root" "${cache:-}" "$@"
+}
+
+# block N: the lines of the N-th block of commands in README.md.
+block() { awk -v n="$1" '/^```/ { ++fence; next } fence == 2 * n - 1' README.md; }
+
+# try USER COMMAND: shows it, and says how long it took.
+try() {
+  local begin="$SECONDS"
+  echo "$ $2"
+  inside "$1" "set -e; test ! -d d2l || cd d2l; $2"
+  echo "[bare Debian] $((SECONDS - begin)) s"
+}
+
+mapfile -t runs < <(sed -n 's/^RUN //p' .devcontainer/Dockerfile)
+try root "${runs[0]}" # makes the user
+git clone --quiet . "$learner/d2l"
+if [[ -n "${1:-}" ]]; then cp "$1" "$learner/.bazelrc"; fi
+if [[ -n "${2:-}" ]]; then
+  cache="$(readlink -f "$2")"
+  chmod -R a+rwX "$cache"
+fi
+chroot "$root" chown -R learner: /home/learner
+try learner "$(block 1)"
+try learner "$(block 2)"
+for run in "${runs[@]:1}"; do try learner "$run"; done
