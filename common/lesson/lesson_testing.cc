@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <map>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -127,7 +128,11 @@ const LessonRun& RunLesson(const TestedLesson& lesson,
   std::vector<std::string> all = arguments;
   all.push_back("--size=small");
   all.push_back("--json=" + json);
-  ProgramResult result = RunProgram(Path(lesson, "lesson"), all);
+  // Two mpirun may have one process number, each in its sandbox; their folders
+  // are named after it.
+  ProgramResult result =
+      RunProgram(Path(lesson, "lesson"), all,
+                 {absl::StrCat("TMPDIR=", ::testing::TempDir())});
   run.arguments = arguments;
   run.exit_code = result.exit_code;
   run.output = std::move(result.output);
@@ -158,7 +163,12 @@ void ExpectCellsAsListed(const TestedLesson& lesson, const LessonRun& run) {
     EXPECT_GE(cell["figures"].size(),
               static_cast<std::size_t>(expected.figures))
         << cell;
-    for (const Json& figure : cell["figures"]) ExpectFigure(lesson, figure);
+    std::set<std::string> names;
+    for (const Json& figure : cell["figures"]) {
+      ExpectFigure(lesson, figure);
+      EXPECT_TRUE(names.insert(figure["name"]).second)
+          << expected.id << ": two figures are called " << figure["name"];
+    }
     for (const Json& claim : cell["claims"]) {
       EXPECT_NE(claim["meaning"], "") << claim;
       EXPECT_NE(claim["evidence"], "") << claim;
