@@ -983,7 +983,7 @@ TEST_F(ExamplesTest, Networks) {
 TEST_F(ExamplesTest, Training) {
   const Dataset data = GenerateImages(600);
   const Dataset test = GenerateImages(10, /*seed=*/0, /*first=*/600);
-  nn::Sequential net(nn::Flatten(), nn::Linear(784, 10, true, device));
+  nn::Sequential net(nn::Flatten(), nn::Linear(784, 10, device));
   DataLoader test_batches(test, {/*batch_size=*/256}, device);
   // Example of common/training/trainer.h
   DataLoader batches(data, {/*batch_size=*/256}, device);

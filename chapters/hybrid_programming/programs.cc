@@ -26,9 +26,9 @@ std::vector<Tensor> FancyFuncOf(const std::vector<Tensor>& abcd) {
 }
 
 nn::Sequential Mlp(std::int64_t n, Device device) {
-  return nn::Sequential(nn::Linear(n, n / 2, true, device), nn::ReLU(),
-                        nn::Linear(n / 2, n / 4, true, device), nn::ReLU(),
-                        nn::Linear(n / 4, 2, true, device));
+  return nn::Sequential(nn::Linear(n, n / 2, device), nn::ReLU(),
+                        nn::Linear(n / 2, n / 4, device), nn::ReLU(),
+                        nn::Linear(n / 4, 2, device));
 }
 
 ir::TensorFunction ProductsOf(const nn::Module& mlp) {

@@ -89,7 +89,7 @@ void In10(Cell& cell) {
 
 // %% 000/In11
 void In11(Cell& cell) {
-  const auto layer = [] { return nn::Linear(10, 1, /*bias=*/true, TryGpu()); };
+  const auto layer = [] { return nn::Linear(10, 1, TryGpu()); };
   const DataParallel all(layer());
   std::cout << all << "\n";
   for (const auto& [name, parameter] : nn::NamedParameters(all)) {
@@ -133,7 +133,7 @@ int EqualParameters(const nn::Module& a, const nn::Module& b) {
   return equal;
 }
 
-nn::Linear NewLinear() { return {10, 1, /*bias=*/true, TryGpu()}; }
+nn::Linear NewLinear() { return {10, 1, TryGpu()}; }
 // %%
 
 // %% 001/c12

@@ -76,9 +76,9 @@ std::shared_ptr<DataParallel> LinkedMlp(const std::vector<Device>& devices,
   if (link) options.emulated_link = EmulatedLink{2e-4, 2.5e8};
   const Device first = devices[0];
   return std::make_shared<DataParallel>(
-      nn::Sequential(nn::Linear(784, 512, true, first), nn::ReLU(),
-                     nn::Linear(512, 512, true, first), nn::ReLU(),
-                     nn::Linear(512, 10, true, first)),
+      nn::Sequential(nn::Linear(784, 512, first), nn::ReLU(),
+                     nn::Linear(512, 512, first), nn::ReLU(),
+                     nn::Linear(512, 10, first)),
       NumbersOf(devices), options);
 }
 

@@ -168,13 +168,13 @@ constexpr Network kNetworks[] = {
     {"mlp",
      [](Device device) -> std::unique_ptr<nn::Module> {
        return std::make_unique<nn::Sequential>(
-           nn::Flatten(), nn::Linear(784, 256, true, device), nn::ReLU(),
-           nn::Linear(256, 10, true, device));
+           nn::Flatten(), nn::Linear(784, 256, device), nn::ReLU(),
+           nn::Linear(256, 10, device));
      }},
     {"linear",
      [](Device device) -> std::unique_ptr<nn::Module> {
-       return std::make_unique<nn::Sequential>(
-           nn::Flatten(), nn::Linear(784, 10, true, device));
+       return std::make_unique<nn::Sequential>(nn::Flatten(),
+                                               nn::Linear(784, 10, device));
      }},
 };
 

@@ -35,6 +35,8 @@ class Linear : public Module {
   // device's generator. Throws std::invalid_argument for negative sizes.
   Linear(std::int64_t in_features, std::int64_t out_features, bool bias = true,
          Device device = Device());
+  Linear(std::int64_t in_features, std::int64_t out_features, Device device)
+      : Linear(in_features, out_features, /*bias=*/true, device) {}
 
   Tensor Forward(const Tensor& x) override;
   std::string Name() const override { return "Linear"; }

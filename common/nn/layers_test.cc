@@ -148,7 +148,7 @@ TEST_P(LayersTest, LinearAgainstTheLoop) {
 
 TEST_P(LayersTest, ParametersAreUniform) {
   ManualSeed(1, device());
-  Linear layer(25, 400, true, device());
+  Linear layer(25, 400, device());
   EXPECT_EQ(layer.weight().shape(), (Shape{400, 25}));
   EXPECT_EQ(layer.bias().shape(), (Shape{400}));
   EXPECT_EQ(layer.weight().device(), device());

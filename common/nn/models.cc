@@ -11,8 +11,8 @@ namespace d2l::nn {
 Sequential LeNet(Device device) {
   return Sequential(Conv2d(1, 20, 3, {}, true, device), ReLU(), AvgPool2d(2, 2),
                     Conv2d(20, 50, 5, {}, true, device), ReLU(),
-                    AvgPool2d(2, 2), Flatten(), Linear(800, 128, true, device),
-                    ReLU(), Linear(128, 10, true, device));
+                    AvgPool2d(2, 2), Flatten(), Linear(800, 128, device),
+                    ReLU(), Linear(128, 10, device));
 }
 
 Sequential ResNet18(std::int64_t num_classes, std::int64_t in_channels,
@@ -32,9 +32,8 @@ Sequential ResNet18(std::int64_t num_classes, std::int64_t in_channels,
     net.AddModule("resnet_block" + std::to_string(stage), std::move(block));
   }
   net.AddModule("global_avg_pool", std::make_unique<GlobalAvgPool2d>());
-  net.AddModule("fc",
-                std::make_unique<Sequential>(
-                    Flatten(), Linear(channels, num_classes, true, device)));
+  net.AddModule("fc", std::make_unique<Sequential>(
+                          Flatten(), Linear(channels, num_classes, device)));
   return net;
 }
 

@@ -45,8 +45,8 @@ inline std::vector<int> Ids(int count) {
 inline Device First() { return AllDevices()[0]; }
 
 inline nn::Sequential Mlp(Device device = First()) {
-  return nn::Sequential(nn::Linear(7, 13, true, device), nn::ReLU(),
-                        nn::Linear(13, kClasses, true, device));
+  return nn::Sequential(nn::Linear(7, 13, device), nn::ReLU(),
+                        nn::Linear(13, kClasses, device));
 }
 
 struct TestBatch {

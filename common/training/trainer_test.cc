@@ -64,8 +64,8 @@ struct ARun {
                 TrainerHooks hooks = {}, std::int64_t batch_size = 16,
                 Device on = AllDevices()[0])
       : device(Seeded(seed, on)),
-        net(nn::Flatten(), nn::Linear(784, 8, true, device), nn::Dropout(0.5),
-            RunningShift(device), nn::Linear(8, 10, true, device)),
+        net(nn::Flatten(), nn::Linear(784, 8, device), nn::Dropout(0.5),
+            RunningShift(device), nn::Linear(8, 10, device)),
         sgd(nn::Parameters(net), options),
         batches(data, {batch_size, true, false, /*seed=*/3}, device),
         trainer(net, sgd, batches, std::move(hooks)) {}

@@ -383,9 +383,9 @@ BENCHMARK_CAPTURE(Mlp, generated, 512, How::kGenerated)
     ->UseRealTime();
 
 nn::Sequential MlpOf512(Device device) {
-  return nn::Sequential(nn::Linear(512, 256, true, device), nn::ReLU(),
-                        nn::Linear(256, 128, true, device), nn::ReLU(),
-                        nn::Linear(128, 2, true, device));
+  return nn::Sequential(nn::Linear(512, 256, device), nn::ReLU(),
+                        nn::Linear(256, 128, device), nn::ReLU(),
+                        nn::Linear(128, 2, device));
 }
 
 // So many steps of training.

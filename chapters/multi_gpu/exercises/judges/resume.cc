@@ -38,8 +38,8 @@ constexpr int kLost = 3;  // steps that are made after the checkpoint, and lost
 
 Training::Training(Device device)
     : device(device),
-      net(nn::Linear(kFeatures, 16, true, device), nn::ReLU(), nn::Dropout(0.3),
-          nn::Linear(16, kClasses, true, device)),
+      net(nn::Linear(kFeatures, 16, device), nn::ReLU(), nn::Dropout(0.3),
+          nn::Linear(16, kClasses, device)),
       sgd(nn::Parameters(net), {/*lr=*/0.1, /*momentum=*/0.9}) {}
 
 void Training::Step() {

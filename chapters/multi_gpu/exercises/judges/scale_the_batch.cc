@@ -72,10 +72,10 @@ int Steps(const std::function<double(int step)>& rate, int devices,
   const Tensor test_x = FromVector(test.x, {kTest, kFeatures}, device);
   const Tensor test_labels = FromVector(test.labels, {kTest}, device);
 
-  nn::Sequential net(nn::Linear(kFeatures, kHidden, true, device), nn::ReLU(),
-                     nn::Linear(kHidden, kHidden, true, device), nn::ReLU(),
-                     nn::Linear(kHidden, kHidden, true, device), nn::ReLU(),
-                     nn::Linear(kHidden, kClasses, true, device));
+  nn::Sequential net(nn::Linear(kFeatures, kHidden, device), nn::ReLU(),
+                     nn::Linear(kHidden, kHidden, device), nn::ReLU(),
+                     nn::Linear(kHidden, kHidden, device), nn::ReLU(),
+                     nn::Linear(kHidden, kClasses, device));
   const std::vector<Tensor> parameters = nn::Parameters(net);
   for (const Tensor& p : parameters) {
     std::vector<float> values(p.numel(), 0.f);
