@@ -123,7 +123,7 @@ Entry& GetEntry(Device device) {
   }
   throw std::invalid_argument(absl::StrFormat(
       "[device] %s is not in the device table, which has %s. Name it with "
-      "--devices.",
+      "--devices, or in InitializeDevices.",
       device.ToString(), absl::StrJoin(names, ", ")));
 }
 

@@ -104,6 +104,7 @@ TEST(DeviceTableTest, AbsentDevicesThrowAndThePresentOnesAreListed) {
         EXPECT_THAT(error.what(), HasSubstr("which has "));
         EXPECT_THAT(error.what(), HasSubstr("cpu:0, cpu:1"));
         EXPECT_THAT(error.what(), HasSubstr("--devices"));
+        EXPECT_THAT(error.what(), HasSubstr("InitializeDevices"));
       }
     }
   }
