@@ -1,24 +1,27 @@
 // The code in README.md is the repository's own: a block that begins with
-// ```cpp FILE stands in FILE, line for line.
+// ```cpp FILE stands in FILE, line for line. The first program, which the
+// READMEs of the root show, is run.
 
-#include <fstream>
+#include <cstddef>
+#include <regex>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "common/base/atomic_file.h"
+#include "common/base/child_process.h"
+#include "common/base/temporary_directory.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
 
+namespace d2l {
 namespace {
 
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
-
-std::string ReadFile(const std::string& path) {
-  std::ifstream file(path);
-  std::stringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
+using ::testing::StartsWith;
 
 struct Quotation {
   std::string file;
@@ -52,4 +55,56 @@ TEST(Readme, QuotesTheCodeAsItIs) {
   }
 }
 
+// The steps and their losses, of the program's output or a README's.
+std::vector<std::pair<int, double>> Losses(const std::string& text) {
+  static const std::regex kLine("(?:^|\n)step (\\d+): loss (\\S+)");
+  std::vector<std::pair<int, double>> losses;
+  for (std::sregex_iterator i(text.begin(), text.end(), kLine), end; i != end;
+       ++i) {
+    losses.emplace_back(std::stoi((*i)[1]), std::stod((*i)[2]));
+  }
+  return losses;
+}
+
+TEST(FirstProgram, DoesWhatTheReadmesShow) {
+  // As `bazel run` starts it.
+  const TemporaryDirectory here;
+  const ProgramResult run = RunProgram(
+      "examples/first_program", {}, {"BUILD_WORKING_DIRECTORY=" + here.path()});
+  ASSERT_EQ(run.exit_code, 0) << run.output;
+  const auto losses = Losses(run.output);
+  ASSERT_GT(losses.size(), 1u) << run.output;
+  EXPECT_LT(losses.back().second, losses.front().second / 10);
+  EXPECT_THAT(run.output, HasSubstr("matmul"));
+
+  for (const char* const readme : {"README.md", "README.zh.md"}) {
+    SCOPED_TRACE(readme);
+    const std::string text = ReadFile(readme);
+    const std::vector<Quotation> quotations = Quotations(text);
+    ASSERT_EQ(quotations.size(), 1u);
+    EXPECT_EQ(quotations[0].code, ReadFile("examples/first_program.cc"));
+    const auto shown = Losses(text);
+    ASSERT_EQ(shown.size(), losses.size());
+    for (std::size_t i = 0; i < losses.size(); ++i) {
+      EXPECT_EQ(shown[i].first, losses[i].first);
+      EXPECT_NEAR(shown[i].second, losses[i].second, 0.01 * losses[i].second);
+    }
+  }
+
+  const std::string page = ReadFile(here.path() + "/profile.html");
+  EXPECT_THAT(page, StartsWith("<!DOCTYPE html>"));
+  EXPECT_THAT(page, HasSubstr("relu_backward"));
+  EXPECT_THAT(page, EndsWith("</html>\n"));
+  const auto trace =
+      nlohmann::json::parse(ReadFile(here.path() + "/trace.json"), nullptr,
+                            /*allow_exceptions=*/false);
+  ASSERT_TRUE(trace.is_object());
+  int steps = 0;
+  for (const auto& event : trace["traceEvents"]) {
+    steps += event["name"] == "step" ? 1 : 0;
+  }
+  EXPECT_EQ(steps, losses.back().first + 1);
+}
+
 }  // namespace
+}  // namespace d2l
