@@ -17,6 +17,9 @@ import unittest.mock
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import exercises  # noqa: E402
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "chapters"))
+from texts_test import is_in_the_book  # noqa: E402
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 MARKDOWN = """# Exercises
@@ -392,6 +395,11 @@ class Repository(unittest.TestCase):
                         sorted(re.findall(r"%[-\d.]*[a-z%]", english)),
                         sorted(re.sub(r"%\d\$", "%", c) for c in
                                re.findall(r"%(?:\d\$)?[-\d.]*[a-z%]", chinese)))
+
+    def test_what_is_cited_is_in_the_book(self):
+        for e in exercises.all_exercises(ROOT):
+            with self.subTest(e.name):
+                self.assertTrue(is_in_the_book(e.book), e.book)
 
     def test_the_table_lists_all(self):
         rows = [f"| [{e.name}]({e.chapter}/exercises/{e.name}.cc) | {e.book} | "
