@@ -215,7 +215,8 @@ void In2(Cell& cell) {
                    FormatFactor(gap.value.median),
                    FormatFactor(hardware.value.median));
   cell.Claim(
-      "The gap is {} what the hardware explains: the front end returned early.",
+      "The clock showed a speed-up {} the real one: the front end returned "
+      "early.",
       Less(hardware, gap, kClearly), WhyLate(tensors));
 }
 // %%
