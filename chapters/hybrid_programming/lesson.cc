@@ -578,7 +578,7 @@ void ThreeSurprises(Cell& cell) {
   cell.Claim(
       "Of three calls {} printed: later ones run the program.",
       Counted(prints == 1, "statement by statement: 3", absl::StrCat(prints)));
-  cell.Claim("{} read in Forward was refused, and both lines named.",
+  cell.Claim("{} read in Forward was refused, and its line named.",
              Counted(refused, "a std::logic_error", refused ? "A" : "No"));
   cell.Claim("A changed flag changes {} outputs of the program: it is frozen.",
              Counted(frozen == first && eager != first,

@@ -268,12 +268,13 @@ int PrintFormulas() {
     double book;  // seconds
   };
   const Row rows[] = {
-      {"one GPU adds", AllReduceAlgorithm::kStar, 4, 30e-3 + 30e-3},
-      {"the CPU adds", AllReduceAlgorithm::kHost, 4, 40e-3 + 40e-3},
-      {"each a quarter", AllReduceAlgorithm::kSplit, 4, 7.5e-3 + 7.5e-3},
-      {"ring of 8", AllReduceAlgorithm::kRing, 8, 2 * 160e6 / (3 * 18e9)},
+      {"4 GPUs, one adds", AllReduceAlgorithm::kStar, 4, 30e-3 + 30e-3},
+      {"4 GPUs, the CPU adds", AllReduceAlgorithm::kHost, 4, 40e-3 + 40e-3},
+      {"4 GPUs, each a quarter", AllReduceAlgorithm::kSplit, 4,
+       7.5e-3 + 7.5e-3},
+      {"8 GPUs, ring", AllReduceAlgorithm::kRing, 8, 2 * 160e6 / (3 * 18e9)},
   };
-  std::cout << "  " << Padded("160 MB", 18) << Padded("the book", -12)
+  std::cout << "  " << Padded("160 MB", 24) << Padded("the book", -12)
             << Padded("simulated", -12) << Padded("bound", -12) << "\n";
   int equal = 0;
   for (const auto& [name, algorithm, gpus, book] : rows) {
@@ -282,7 +283,7 @@ int PrintFormulas() {
     const CollectiveSchedule schedule = AllReduceSchedule(algorithm, gpus);
     const double seconds = Simulate(topology, schedule, 160e6).seconds;
     std::cout << absl::StrFormat("  %s%9.2f ms%9.2f ms%9.2f ms\n",
-                                 Padded(name, 18), 1e3 * book, 1e3 * seconds,
+                                 Padded(name, 24), 1e3 * book, 1e3 * seconds,
                                  1e3 * LowerBound(topology, schedule, 160e6));
     equal += std::abs(seconds - book) < 1e-6 ? 1 : 0;
   }

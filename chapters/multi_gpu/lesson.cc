@@ -156,9 +156,10 @@ void C12(Cell& cell) {
     known += static_cast<int>(names.count(name));
   }
   cell.Claim(
-      "Wrapping changed the structure: of the two saved names, the unwrapped "
-      "model knows {}.",
-      Counted(!loaded.ok() && known == 0, "0 expected", absl::StrCat(known)));
+      "Wrapping changed the structure: the unwrapped model has {} of the two "
+      "saved names.",
+      Counted(!loaded.ok() && known == 0, "to load, both",
+              absl::StrCat(known)));
 }
 // %%
 

@@ -177,9 +177,10 @@ void FirstProfile(Cell& cell) {
   }
   const KeyAverages averages = prof.KeyAverages();
   PrintAverages(cell, averages);
-  std::cout << Say("The loop %s\n\n",
-                   Took(Report(cell, "without a profiler", device, without),
-                        Report(cell, "with it", device, with)));
+  std::cout << Say(
+      "The loop takes %s without the profiler, and %s with it.\n\n",
+      Took(Report(cell, "without a profiler", device, without)),
+      Took(Report(cell, "with it", device, with)));
 
   const std::vector<float> x_values = ToVector<float>(x);
   std::vector<float> expected = HostSquare(x_values, 3);
@@ -374,10 +375,12 @@ void FalseVectorisation(Cell& cell) {
                Each(t["one by one"].completion, times * rows),
                Each(t[filled].completion, times * rows), filled);
   };
-  cell.Claim("Filled on the host, as in the course, it takes {} as long.",
-             Faster(t["one by one"], t["filled on the host"], kClearly),
-             rows_cost("filled on the host"));
-  cell.Claim("Filled on the device it takes {} as long.",
+  cell.Claim(
+      "Filled on the host, as in the course, it takes {} as long as one by "
+      "one.",
+      Faster(t["one by one"], t["filled on the host"], kClearly),
+      rows_cost("filled on the host"));
+  cell.Claim("Filled on the device it takes {} as long as one by one.",
              Faster(t["one by one"], t["filled on the device"], kClearly),
              rows_cost("filled on the device"));
 }
@@ -562,7 +565,7 @@ void JudgeSizes(Cell& cell, Device device,
       Worded("At n = %d the device takes {} as long as the host.", small.n),
       Both(Less(small.host, small.device, kClearly),
            Less(ratios.front().ratio, ratios.back().ratio, kClearly),
-           "gain of the largest n over it"),
+           "gain at the largest n / gain here"),
       Say("A product takes %s on the host, %s on the device.",
           Each(small.host, small.count), Each(small.device, small.count)));
   cell.Claim("The device is surely faster than the host from {} on.",
