@@ -208,7 +208,7 @@ void In2(Cell& cell) {
   const Figure& host = t["host library"].completion;
   const Timing& tensors = t["tensors"];
   const Figure gap = cell.Report(
-      RatioPerRepeat("host / tensors, asked for", host, tensors.enqueue));
+      RatioPerRepeat("host / tensors, enqueued", host, tensors.enqueue));
   const Figure hardware = cell.Report(
       RatioPerRepeat("host / tensors, done", host, tensors.completion));
   std::cout << Say("  The tensors seem %s as fast as the host; they are %s.\n",
@@ -435,7 +435,7 @@ void QueueMemory(Cell& cell) {
        {"temporaries", "kept outputs", "staging buffers"}) {
     const bool staging = kind == "staging buffers";
     DeviceMemory& memory = staging ? PinnedMemory(device) : Memory(device);
-    Plot plot("minibatches asked for", "", "memory", "B");
+    Plot plot("minibatches enqueued", "", "memory", "B");
     std::map<std::string, MemoryUse> uses;
     for (const std::string way :
          {"asking", "synchronizing", "bounds", "reading"}) {

@@ -57,7 +57,7 @@ void In2(Cell& cell) {
                    Second().ToString());
   const int count = static_cast<int>(Devices().size());
   cell.Claim("Devices: {}.",
-             Counted(count >= 2, "2 asked for", absl::StrCat(count)),
+             Counted(count >= 2, "needs 2", absl::StrCat(count)),
              OneDeviceOr(""));
 }
 // %%

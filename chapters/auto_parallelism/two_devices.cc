@@ -108,10 +108,9 @@ Figure LostShare(Cell& cell, const Timing& one_by_one, const Timing& notebook,
 Judgement CanOverlap(Device device) {
   const DeviceInfo& info = GetDeviceInfo(device);
   if (info.kind != DeviceKind::kVirtual) {
-    return Counted(true, "2 cores asked for",
-                   TranslatedMessage(info.Describe()));
+    return Counted(true, "needs 2 cores", TranslatedMessage(info.Describe()));
   }
-  return Counted(info.cores > 1, "2 asked for",
+  return Counted(info.cores > 1, "needs 2",
                  info.cores == 1 ? Say("%d core", info.cores)
                                  : Say("%d cores", info.cores));
 }

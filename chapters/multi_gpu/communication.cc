@@ -197,7 +197,7 @@ void AllReduceCell(Cell& cell) {
   cell.Claim("The book's first allreduce leaves the sum on {}.",
              Counted(right_first == 1, "1 expected", of(right_first)));
   cell.Claim("Written into its memory, the sum is on {}.",
-             Counted(right == static_cast<int>(n), "all asked for", of(right)));
+             Counted(right == static_cast<int>(n), "needs all", of(right)));
 }
 // %%
 
@@ -335,7 +335,7 @@ void ParameterServer(Cell& cell) {
                : Say("Both move %s in all.", moved);
   cell.Claim(
       "{} of the book's figures are those of the simulation.",
-      Counted(equal == 4, "4 asked for", Say("%d of %d", equal, 4)),
+      Counted(equal == 4, "needs 4", Say("%d of %d", equal, 4)),
       Say("In the ring each device sends 2 (n - 1) parts of an n-th: 5.19 "
           "ms. The book's 5.93 ms leaves out (n - 1) / n."));
   cell.Claim(
@@ -386,7 +386,7 @@ void KeyValueStore(Cell& cell) {
   }
   std::cout << "  " << Padded("alone:", 10) << T(whole) << "\n";
   cell.Claim("After 20 steps {} workers have the same weights, bit for bit.",
-             Counted(equal == n, "all asked for", Say("%d of %d", equal, n)));
+             Counted(equal == n, "needs all", Say("%d of %d", equal, n)));
 }
 // %%
 

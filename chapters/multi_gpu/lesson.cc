@@ -44,7 +44,7 @@ std::string Median(const Figure& time) { return FormatMedian(time.value, "s"); }
 
 Judgement SeveralDevices() {
   const std::size_t count = AllDevices().size();
-  return Counted(count > 1, "2 asked for", absl::StrCat(count));
+  return Counted(count > 1, "needs 2", absl::StrCat(count));
 }
 
 namespace {

@@ -189,7 +189,7 @@ void SeveralMachines(Cell& cell) {
   std::cout << absl::StrFormat("  %-18s%14s%16s\n", "MPI_Allreduce", "",
                                Median(two("MPI_Allreduce", 4)));
   cell.Claim("Between processes sums have the bits of one process: {}.",
-             Counted(returned->front() == 3, "3 asked for",
+             Counted(returned->front() == 3, "needs 3",
                      Say("%.0f of 3 algorithms", returned->front())));
   cell.Claim(
       "Between processes the split takes {} as long.",

@@ -253,7 +253,7 @@ void Cell::PrintTimes(const Timings& timings) {
               << Padded(timing.completion.label, static_cast<int>(width))
               << absl::StrFormat("  %8s", FormatMedian(done, "s"));
     if (2 * asked.median < done.median) {
-      std::cout << "   " << Say("asked for in %s", FormatMedian(asked, "s"));
+      std::cout << "   " << Say("enqueued in %s", FormatMedian(asked, "s"));
     }
     std::cout << "\n";
   }

@@ -18,7 +18,7 @@
 //   both              30.7 ms
 //
 //   HOLDS  Two devices are 1.89x as fast as one after the other.
-//          (1.10x asked for; 95 %: 1.88-1.91)
+//          (needs 1.10x or more; 95 %: 1.88-1.91)
 //
 // Alternatives are timed in turn, so that passing load affects all alike, and
 // compared repeat by repeat (judge.h).

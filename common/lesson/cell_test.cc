@@ -213,7 +213,7 @@ TEST_F(CellTest, PrintTimesTellsAskingFromWaiting) {
   timings.push_back(timing("another", 1e-6, 0.125));
   EXPECT_EQ(Output([&] { cell_.PrintTimes(timings); }),
             "  one        250 ms\n"
-            "  another    125 ms   asked for in 1.00 us\n");
+            "  another    125 ms   enqueued in 1.00 us\n");
 }
 
 TEST_F(CellTest, ShowPrintsAndWritesNothingElse) {

@@ -70,7 +70,7 @@ Figure Ratio(const char* function, const Figure& a, const Figure& b) {
 }
 
 // Judges one number. within and outside: whether its whole interval lies within
-// what is asked for, or outside of it. If neither holds, nothing is decided.
+// what is needed, or outside of it. If neither holds, nothing is decided.
 Judgement Judge(const Figure& figure, const std::string& asked, bool within,
                 bool outside) {
   const Summary& value = figure.value;
@@ -138,12 +138,12 @@ const char* VerdictName(Verdict verdict) {
 }
 
 Judgement Above(const Figure& figure, double bound) {
-  return Judge(figure, Say("%s asked for", Bound(figure, bound)),
+  return Judge(figure, Say("needs %s or more", Bound(figure, bound)),
                figure.value.low > bound, figure.value.high < bound);
 }
 
 Judgement Below(const Figure& figure, double bound) {
-  return Judge(figure, Say("less than %s asked for", Bound(figure, bound)),
+  return Judge(figure, Say("needs less than %s", Bound(figure, bound)),
                figure.value.high<bound, figure.value.low> bound);
 }
 
@@ -162,7 +162,7 @@ Judgement AboutEqual(const Figure& a, const Figure& b, double within) {
   }
   const Figure ratio = Ratio("AboutEqual", a, b);
   const double low = ratio.value.low, high = ratio.value.high;
-  return Judge(ratio, Say("within %s asked for", Bound(ratio, within)),
+  return Judge(ratio, Say("needs to be within %s", Bound(ratio, within)),
                low * within >= 1 && high <= within,
                high * within < 1 || low > within);
 }

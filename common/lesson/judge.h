@@ -5,10 +5,10 @@
 //                            1.1);
 //   j.verdict;   // Verdict::kHolds
 //   j.number;    // "1.89x": so many times as long one by one takes
-//   j.evidence;  // "1.10x asked for; 95 %: 1.88-1.91"
+//   j.evidence;  // "needs 1.10x or more; 95 %: 1.88-1.91"
 //
 // A judgement is about one number, which has one interval. If the whole
-// interval meets what is asked for, it HOLDS; if none of it does, it FAILS;
+// interval meets what is needed, it HOLDS; if none of it does, it FAILS;
 // else it is INCONCLUSIVE. The number of two figures that were measured in the
 // same repeats (Cell::TimeInterleaved) is the median of their ratios, repeat by
 // repeat: what slows a repeat slows both sides. Figures with different numbers
@@ -64,7 +64,7 @@ const char* VerdictName(Verdict verdict);
 struct Judgement {
   Verdict verdict = Verdict::kInconclusive;
   std::string number;          // what decided: "1.89x", "3 of 10"
-  std::string evidence;        // "1.10x asked for; 95 %: 1.88-1.91"
+  std::string evidence;        // "needs 1.10x or more; 95 %: 1.88-1.91"
   std::string reason = "";     // a sentence, where the judge has one
   bool timed = false;          // see Figure::timed
   bool no_difference = false;  // a ratio that is surely 1.00x, to 5 %

@@ -41,7 +41,7 @@ TEST(Less, ClearDifferenceHolds) {
   const Judgement j = Less(Make("one", kOnes), Make("two", kTwos), 1.3);
   EXPECT_EQ(j.verdict, Verdict::kHolds);
   EXPECT_EQ(j.number, "2.00x");
-  EXPECT_EQ(j.evidence, "1.30x asked for; 95 %: 1.97-2.03");
+  EXPECT_EQ(j.evidence, "needs 1.30x or more; 95 %: 1.97-2.03");
   EXPECT_EQ(j.reason, "");
   EXPECT_FALSE(j.no_difference);
 }
@@ -68,7 +68,7 @@ TEST(Less, ComparesRepeatByRepeat) {
       d2l::Sampled("b", "", "s", {2, 4, 6, 8, 10, 12, 14, 16, 18});
   const Judgement j = Less(drifts, twice, 1.9);
   EXPECT_EQ(j.verdict, Verdict::kHolds);
-  EXPECT_EQ(j.evidence, "1.90x asked for");
+  EXPECT_EQ(j.evidence, "needs 1.90x or more");
   EXPECT_TRUE(j.timed);
   EXPECT_EQ(Less(drifts, drifts, 1.1).verdict, Verdict::kFails);
   EXPECT_TRUE(Less(drifts, drifts, 1.1).no_difference);
@@ -177,7 +177,7 @@ TEST(AboutEqual, ComparesRepeatByRepeat) {
   const Judgement j = AboutEqual(drifts, drifts, 1.3);
   EXPECT_EQ(j.verdict, Verdict::kHolds);
   EXPECT_EQ(j.number, "1.00x");
-  EXPECT_EQ(j.evidence, "within 1.30x asked for");
+  EXPECT_EQ(j.evidence, "needs to be within 1.30x");
 }
 
 TEST(Above, JudgesOneFigure) {
@@ -186,17 +186,17 @@ TEST(Above, JudgesOneFigure) {
   const Judgement j = Above(gain, 10);
   EXPECT_EQ(j.verdict, Verdict::kHolds);
   EXPECT_EQ(j.number, "43 %");
-  EXPECT_EQ(j.evidence, "10 % asked for; 95 %: 41-44");
+  EXPECT_EQ(j.evidence, "needs 10 % or more; 95 %: 41-44");
   EXPECT_EQ(Above(gain, 42).verdict, Verdict::kInconclusive);
   EXPECT_EQ(Above(gain, 60).verdict, Verdict::kFails);
   EXPECT_EQ(Below(gain, 60).verdict, Verdict::kHolds);
-  EXPECT_EQ(Below(gain, 60).evidence, "less than 60 % asked for; 95 %: 41-44");
+  EXPECT_EQ(Below(gain, 60).evidence, "needs less than 60 %; 95 %: 41-44");
   EXPECT_EQ(Below(gain, 10).verdict, Verdict::kFails);
   // What is known needs no interval.
   EXPECT_EQ(Above(Known("k", "x", 2), 1.1).verdict, Verdict::kHolds);
   const Figure negative =
       d2l::Sampled("gain", "", "%", {-4, -3, -4, -5, -2, -4});
-  EXPECT_EQ(Above(negative, 1).evidence, "1 % asked for; 95 %: -5 to -2");
+  EXPECT_EQ(Above(negative, 1).evidence, "needs 1 % or more; 95 %: -5 to -2");
 }
 
 TEST(Both, NeedsTheControl) {
@@ -213,7 +213,7 @@ TEST(Both, NeedsTheControl) {
   EXPECT_EQ(Both(unsure, holds, "at rest").verdict, Verdict::kInconclusive);
   EXPECT_EQ(Both(holds, fails, "at rest").number, "2.00x");
   EXPECT_EQ(Both(holds, fails, "at rest").evidence,
-            "1.50x asked for; at rest: 1.20x");
+            "needs 1.50x or more; at rest: 1.20x");
 }
 
 TEST(Given, DecidesNothingWithoutTheControl) {
@@ -246,7 +246,7 @@ TEST(SureFrom, IsTheSmallestSizeFromWhichAllAreSure) {
       1.1);
   EXPECT_EQ(j.verdict, Verdict::kHolds);
   EXPECT_EQ(j.number, "n = 400");
-  EXPECT_EQ(j.evidence, "n = 800: 2.00x, 1.10x asked for");
+  EXPECT_EQ(j.evidence, "n = 800: 2.00x, needs 1.10x or more");
   EXPECT_EQ(SureFrom("n", {at(3, 2), at(9, 3)}, 1.1).number, "n = 3");
   const Judgement nowhere = SureFrom("n", {at(3, 2), at(9, 1)}, 1.1);
   EXPECT_EQ(nowhere.verdict, Verdict::kFails);

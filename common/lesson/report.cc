@@ -105,8 +105,8 @@ std::string Dump(const Json& json) {
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-// "(1.10x asked for; 95 %: 1.88-1.91)", with the number unless the claim has
-// it.
+// "(needs 1.10x or more; 95 %: 1.88-1.91)", with the number unless the claim
+// has it.
 std::string Evidence(const Claimed& claim, bool only_number) {
   const Judgement& judgement = claim.judgement;
   std::vector<std::string> parts;

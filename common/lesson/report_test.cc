@@ -49,10 +49,11 @@ LessonResult SampleResult() {
        "x", Exactly(2)}};
   cell.claims = {
       {"It takes {} as long.",
-       {Verdict::kHolds, "2.5x", "1.30x asked for; 95 %: 2.4-2.6", "why"}},
+       {Verdict::kHolds, "2.5x", "needs 1.30x or more; 95 %: 2.4-2.6", "why"}},
       {"\"quoted\"",
        {Verdict::kFails, "", std::string("\xff\n", 2), "Asking takes longer."}},
-      {"third", {Verdict::kInconclusive, "1.1x", "1.30x asked for", "Noise."}}};
+      {"third",
+       {Verdict::kInconclusive, "1.1x", "needs 1.30x or more", "Noise."}}};
   cell.drawings = {{"z = x", "d/z.svg", "\nz = x\n\n[x]\n"}};
   cell.load = OtherLoad{0.5, 2};
   cell.output = "printed \"this\"\n";
@@ -126,10 +127,10 @@ TEST(LessonJson, HasExactlyThisShape) {
   };
   cell["claims"] = {
       claim("It takes {} as long.", "HOLDS", "It takes 2.5x as long.", "2.5x",
-            "1.30x asked for; 95 %: 2.4-2.6", "why"),
+            "needs 1.30x or more; 95 %: 2.4-2.6", "why"),
       claim("\"quoted\"", "FAILS", "\"quoted\"", "", "\xef\xbf\xbd\n",
             "Asking takes longer."),
-      claim("third", "INCONCLUSIVE", "third", "1.1x", "1.30x asked for",
+      claim("third", "INCONCLUSIVE", "third", "1.1x", "needs 1.30x or more",
             "Noise.")};
   cell["drawings"] = {{{"name", "z = x"},
                        {"label", "z = x"},
@@ -178,12 +179,13 @@ TEST(FiguresText, HasALineForEach) {
 TEST(ClaimsText, HasMeaningEvidenceAndReason) {
   CellResult cell = SampleResult().cells[0];
   cell.claims[1].judgement.evidence = "counted";
-  EXPECT_EQ(ClaimsText(cell),
-            "HOLDS  It takes 2.5x as long. (1.30x asked for; 95 %: 2.4-2.6)\n"
-            "FAILS  \"quoted\" (counted)\n"
-            "       Asking takes longer.\n"
-            "INCONCLUSIVE  third (1.1x; 1.30x asked for)\n"
-            "       Noise.\n");
+  EXPECT_EQ(
+      ClaimsText(cell),
+      "HOLDS  It takes 2.5x as long. (needs 1.30x or more; 95 %: 2.4-2.6)\n"
+      "FAILS  \"quoted\" (counted)\n"
+      "       Asking takes longer.\n"
+      "INCONCLUSIVE  third (1.1x; needs 1.30x or more)\n"
+      "       Noise.\n");
   EXPECT_EQ(ClaimsText({}), "");
 }
 
