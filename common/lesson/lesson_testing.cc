@@ -128,11 +128,11 @@ const LessonRun& RunLesson(const TestedLesson& lesson,
   std::vector<std::string> all = arguments;
   all.push_back("--size=small");
   all.push_back("--json=" + json);
-  // Two mpirun may have one process number, each in its sandbox; their folders
-  // are named after it.
-  ProgramResult result =
-      RunProgram(Path(lesson, "lesson"), all,
-                 {absl::StrCat("TMPDIR=", ::testing::TempDir())});
+  // Two mpirun may have one process number, each in its sandbox, after which
+  // their folders are named.
+  ProgramResult result = RunProgram(
+      Path(lesson, "lesson"), all,
+      {absl::StrCat("OMPI_MCA_orte_tmpdir_base=", ::testing::TempDir())});
   run.arguments = arguments;
   run.exit_code = result.exit_code;
   run.output = std::move(result.output);
