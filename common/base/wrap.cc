@@ -4,8 +4,10 @@
 #include <iterator>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 
 namespace d2l {
@@ -62,6 +64,13 @@ std::vector<absl::string_view> Pieces(absl::string_view word) {
   return pieces;
 }
 
+// U+0000 to U+001F, U+007F to U+009F.
+bool IsControl(absl::string_view sequence) {
+  if (sequence.size() == 1) return absl::ascii_iscntrl(sequence[0]);
+  return sequence[0] == '\xc2' &&
+         static_cast<unsigned char>(sequence[1]) < 0xa0;
+}
+
 }  // namespace
 
 std::size_t TextColumns(absl::string_view text) {
@@ -96,11 +105,63 @@ std::size_t Utf8Length(absl::string_view text) {
   return overlong || surrogate || too_large ? 0 : length;
 }
 
+std::string PrintableText(absl::string_view text, absl::string_view kept) {
+  std::string printable;
+  while (!text.empty()) {
+    const std::size_t length = Utf8Length(text);
+    const absl::string_view sequence =
+        text.substr(0, std::max<std::size_t>(length, 1));
+    if (absl::StrContains(kept, sequence)) {
+      absl::StrAppend(&printable, sequence);
+    } else if (sequence == "\n") {
+      absl::StrAppend(&printable, "\\n");
+    } else if (length == 0 || IsControl(sequence)) {
+      for (const char c : sequence) {
+        absl::StrAppendFormat(&printable, "\\x%02x",
+                              static_cast<unsigned char>(c));
+      }
+    } else {
+      absl::StrAppend(&printable, sequence);
+    }
+    text.remove_prefix(sequence.size());
+  }
+  return printable;
+}
+
+std::string CutText(absl::string_view text, std::size_t columns) {
+  if (TextColumns(text) <= columns) return std::string(text);
+  std::string cut;
+  for (std::size_t left = columns - 3;;) {
+    const absl::string_view character = text.substr(0, Utf8Length(text));
+    if (TextColumns(character) > left) return cut + "...";
+    left -= TextColumns(character);
+    absl::StrAppend(&cut, character);
+    text.remove_prefix(character.size());
+  }
+}
+
+std::string QuotedText(absl::string_view text) {
+  return absl::StrCat("\"", CutText(PrintableText(text), 100), "\"");
+}
+
+std::string QuotedTexts(const std::vector<std::string>& texts) {
+  constexpr std::size_t kMost = 10;
+  std::string result;
+  for (std::size_t i = 0; i < std::min(texts.size(), kMost); ++i) {
+    absl::StrAppend(&result, i == 0 ? "" : ", ", QuotedText(texts[i]));
+  }
+  if (texts.size() > kMost) {
+    absl::StrAppend(&result, " and ", texts.size() - kMost, " more");
+  }
+  return result;
+}
+
 std::string WrapWords(absl::string_view text, absl::string_view first,
                       absl::string_view rest, std::size_t columns) {
   std::string result;
   absl::string_view prefix = first;
-  for (const absl::string_view line : absl::StrSplit(text, '\n')) {
+  const std::string printable = PrintableText(text, "\n\t");
+  for (const absl::string_view line : absl::StrSplit(printable, '\n')) {
     absl::StrAppend(&result, prefix);
     std::size_t column = TextColumns(prefix);
     prefix = rest;

@@ -13,6 +13,7 @@
 
 #include <cstddef>
 #include <string>
+#include <vector>
 
 #include "absl/strings/string_view.h"
 
@@ -25,12 +26,26 @@ std::size_t Utf8Length(absl::string_view text);
 // How many columns text without control characters takes.
 std::size_t TextColumns(absl::string_view text);
 
+// The text on one line of valid UTF-8: a line end becomes \n, other control
+// characters and what is not UTF-8 become \x1b, but for those in `kept`.
+std::string PrintableText(absl::string_view text, absl::string_view kept = "");
+
+// Printable text, if it is wider than `columns` cut to them at most, with "..."
+// at its end. `columns` is at least 3.
+std::string CutText(absl::string_view text, std::size_t columns);
+
+// For messages, a text from outside, such as a file: made printable, cut to 100
+// columns, in quotation marks.
+std::string QuotedText(absl::string_view text);
+// The first ten of them: "a", "b" and 19990 more.
+std::string QuotedTexts(const std::vector<std::string>& texts);
+
 // The text in lines of at most `columns`, broken at spaces and beside wide
 // characters besides its own line ends, each ended by a newline. `first` stands
 // before the first line, `rest` before the others. Several spaces become one,
 // and none between two wide characters or behind a wide mark. A word that is
 // too long gets a line of its own. No line begins with a closing mark, as "，",
-// or ends with an opening one, as "（".
+// or ends with an opening one, as "（". Made printable, but for tabs.
 std::string WrapWords(absl::string_view text, absl::string_view first,
                       absl::string_view rest, std::size_t columns);
 

@@ -1,11 +1,17 @@
 #include "common/base/wrap.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
 namespace d2l {
 namespace {
+
+using ::testing::AllOf;
+using ::testing::EndsWith;
+using ::testing::SizeIs;
 
 TEST(TextColumns, CountsWideCharactersTwice) {
   EXPECT_EQ(TextColumns(""), 0u);
@@ -40,6 +46,60 @@ TEST(Utf8Length, IsZeroForWhatIsNoUtf8) {
         "\xf5\x80\x80\x80"}) {
     EXPECT_EQ(Utf8Length(text), 0u) << text;
   }
+}
+
+TEST(PrintableText, KeepsWhatCanBePrinted) {
+  EXPECT_EQ(PrintableText(""), "");
+  EXPECT_EQ(PrintableText("a \"quoted\" name\\"), "a \"quoted\" name\\");
+  EXPECT_EQ(PrintableText("前向 é 🙂"), "前向 é 🙂");
+}
+
+TEST(PrintableText, EscapesTheRest) {
+  EXPECT_EQ(PrintableText("a\nb\tc\r"), "a\\nb\\x09c\\x0d");
+  EXPECT_EQ(PrintableText("a\nb\tc\r", "\n\t"), "a\nb\tc\\x0d");
+  EXPECT_EQ(PrintableText("\x1b[31m\x7f"), "\\x1b[31m\\x7f");
+  EXPECT_EQ(PrintableText(std::string("a\0b", 3)), "a\\x00b");
+  // U+009B starts an escape sequence, as ESC [ does.
+  EXPECT_EQ(PrintableText("\xc2\x9b"), "\\xc2\\x9b");
+  EXPECT_EQ(PrintableText("\xc2\xa0"), "\xc2\xa0");
+  // Not UTF-8: a lone continuation, a lead without its continuation, an end
+  // that comes too early, a byte that never occurs.
+  EXPECT_EQ(PrintableText("\x80z"), "\\x80z");
+  EXPECT_EQ(PrintableText("\xe5z"), "\\xe5z");
+  EXPECT_EQ(PrintableText("\xe5\x89"), "\\xe5\\x89");
+  EXPECT_EQ(PrintableText("\xff"), "\\xff");
+}
+
+TEST(CutText, CountsColumns) {
+  EXPECT_EQ(CutText("abcdef", 6), "abcdef");
+  EXPECT_EQ(CutText("abcdefg", 6), "abc...");
+  EXPECT_EQ(CutText("前向前", 6), "前向前");
+  EXPECT_EQ(CutText("前向前é", 6), "前...");
+  EXPECT_EQ(CutText("é前向前", 6), "é前...");
+  EXPECT_EQ(CutText("前向前向", 7), "前向...");
+  EXPECT_EQ(CutText("éàéàéà", 5), "éà...");
+  EXPECT_EQ(CutText("abcd", 3), "...");
+  EXPECT_EQ(CutText("", 3), "");
+}
+
+TEST(QuotedText, IsPrintableAndOfALimitedWidth) {
+  EXPECT_EQ(QuotedText("权重\x1b[2J\n"), "\"权重\\x1b[2J\\n\"");
+  EXPECT_EQ(QuotedText(std::string(5000, 'x')),
+            "\"" + std::string(97, 'x') + "...\"");
+}
+
+TEST(QuotedTexts, AreTheFirstTen) {
+  EXPECT_EQ(QuotedTexts({}), "");
+  EXPECT_EQ(QuotedTexts({"a", "\x1b"}), "\"a\", \"\\x1b\"");
+  const std::vector<std::string> ten(10, "a");
+  EXPECT_THAT(QuotedTexts(ten), EndsWith("\"a\", \"a\""));
+  EXPECT_THAT(QuotedTexts(std::vector<std::string>(20'000, "a")),
+              AllOf(EndsWith("\"a\", \"a\" and 19990 more"), SizeIs(63)));
+}
+
+TEST(WrapWords, ShowsControlCharacters) {
+  EXPECT_EQ(WrapWords("a\x1b[2J\x9b b\n\tc", "", "", 80),
+            "a\\x1b[2J\\x9b b\n\tc\n");
 }
 
 TEST(WrapWords, BreaksAtTheWidth) {

@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "common/autograd/tape.h"
+#include "common/base/wrap.h"
 #include "common/ops/copy.h"
 #include "common/tensor/shape.h"
 
@@ -17,10 +18,6 @@ namespace {
 constexpr absl::string_view kModulePrefix = "module.";
 
 using Shapes = std::map<std::string, Shape>;
-
-std::string Quoted(const std::vector<std::string>& keys) {
-  return absl::StrCat("\"", absl::StrJoin(keys, "\", \""), "\"");
-}
 
 std::string TorchSize(const Shape& shape) {
   return absl::StrCat("torch.Size([", absl::StrJoin(shape, ", "), "])");
@@ -77,12 +74,12 @@ absl::StatusOr<IncompatibleKeys> Compare(const std::string& name,
     if (!keys.unexpected_keys.empty()) {
       errors.insert(errors.begin(),
                     absl::StrFormat("Unexpected key(s) in state_dict: %s. ",
-                                    Quoted(keys.unexpected_keys)));
+                                    QuotedTexts(keys.unexpected_keys)));
     }
     if (!keys.missing_keys.empty()) {
       errors.insert(errors.begin(),
                     absl::StrFormat("Missing key(s) in state_dict: %s. ",
-                                    Quoted(keys.missing_keys)));
+                                    QuotedTexts(keys.missing_keys)));
     }
   }
   if (errors.empty()) return keys;

@@ -129,6 +129,20 @@ TEST_P(StateDictTest, SaysWhatIsMissingAndUnexpected) {
                         "nn::LoadStateDict(net.module(), …)."));
 }
 
+// Of a file that somebody else made.
+TEST_P(StateDictTest, NamesAreShownAndNotAllOfThem) {
+  Linear linear(2, 1, true, device());
+  safetensors::NamedTensors state = StateDict(linear);
+  const Tensor zero = Zeros({}, device());
+  state["a\x1b[2J\n权重"] = zero;
+  state[std::string(5000, 'b')] = zero;
+  for (int i = 0; i < 20'000; ++i) state[absl::StrCat("c", i)] = zero;
+  const std::string message = MessageOf(LoadStateDict(linear, state));
+  EXPECT_THAT(message, HasSubstr("\"a\\x1b[2J\\n权重\", \"bbb"));
+  EXPECT_THAT(message, HasSubstr(" and 19992 more."));
+  EXPECT_LT(message.size(), 500u);
+}
+
 TEST_P(StateDictTest, ShapesAreAnErrorInAnyCase) {
   Sequential net(Linear(2, 1, true, device()), Linear(3, 2, true, device()));
   const std::vector<double> first = ValuesOf(Parameters(net)[0]);

@@ -8,7 +8,6 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
 #include "common/base/language.h"
 #include "common/base/wrap.h"
@@ -17,13 +16,6 @@ namespace d2l {
 namespace {
 
 constexpr std::size_t kLineColumns = 80;
-
-// U+0000 to U+001F, U+007F to U+009F.
-bool IsControl(absl::string_view sequence) {
-  if (sequence.size() == 1) return absl::ascii_iscntrl(sequence[0]);
-  return sequence[0] == '\xc2' &&
-         static_cast<unsigned char>(sequence[1]) < 0xa0;
-}
 
 // A row of the table, without spaces at its end.
 std::string Line(const std::vector<std::string>& cells,
@@ -38,39 +30,6 @@ std::string Line(const std::vector<std::string>& cells,
 }
 
 }  // namespace
-
-std::string PrintableText(absl::string_view text) {
-  std::string printable;
-  while (!text.empty()) {
-    const std::size_t length = Utf8Length(text);
-    const absl::string_view sequence =
-        text.substr(0, std::max<std::size_t>(length, 1));
-    if (sequence == "\n") {
-      absl::StrAppend(&printable, "\\n");
-    } else if (length == 0 || IsControl(sequence)) {
-      for (const char c : sequence) {
-        absl::StrAppendFormat(&printable, "\\x%02x",
-                              static_cast<unsigned char>(c));
-      }
-    } else {
-      absl::StrAppend(&printable, sequence);
-    }
-    text.remove_prefix(sequence.size());
-  }
-  return printable;
-}
-
-std::string CutText(absl::string_view text, std::size_t columns) {
-  if (TextColumns(text) <= columns) return std::string(text);
-  std::string cut;
-  for (std::size_t left = columns - 3;;) {
-    const absl::string_view character = text.substr(0, Utf8Length(text));
-    if (TextColumns(character) > left) return cut + "...";
-    left -= TextColumns(character);
-    absl::StrAppend(&cut, character);
-    text.remove_prefix(character.size());
-  }
-}
 
 std::string WrapText(absl::string_view text) {
   return WrapWords(PrintableText(text), "", "  ", kLineColumns);

@@ -23,14 +23,6 @@
 
 namespace d2l {
 
-// The text on one line of valid UTF-8: a line end becomes \n, other control
-// characters and what is not UTF-8 become \x1b.
-std::string PrintableText(absl::string_view text);
-
-// Printable text, if it is wider than `columns` cut to them at most, with "..."
-// at its end. `columns` is at least 3.
-std::string CutText(absl::string_view text, std::size_t columns);
-
 // The text, made printable, in lines of at most 80 columns, those after the
 // first indented, each ended by a newline. A word that is too long gets a line
 // of its own.

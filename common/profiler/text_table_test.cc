@@ -7,39 +7,6 @@
 namespace d2l {
 namespace {
 
-TEST(PrintableTextTest, KeepsWhatCanBePrinted) {
-  EXPECT_EQ(PrintableText(""), "");
-  EXPECT_EQ(PrintableText("a \"quoted\" name\\"), "a \"quoted\" name\\");
-  EXPECT_EQ(PrintableText("前向 é 🙂"), "前向 é 🙂");
-}
-
-TEST(PrintableTextTest, EscapesTheRest) {
-  EXPECT_EQ(PrintableText("a\nb\tc\r"), "a\\nb\\x09c\\x0d");
-  EXPECT_EQ(PrintableText("\x1b[31m\x7f"), "\\x1b[31m\\x7f");
-  EXPECT_EQ(PrintableText(std::string("a\0b", 3)), "a\\x00b");
-  // U+009B starts an escape sequence, as ESC [ does.
-  EXPECT_EQ(PrintableText("\xc2\x9b"), "\\xc2\\x9b");
-  EXPECT_EQ(PrintableText("\xc2\xa0"), "\xc2\xa0");
-  // Not UTF-8: a lone continuation, a lead without its continuation, an end
-  // that comes too early, a byte that never occurs.
-  EXPECT_EQ(PrintableText("\x80z"), "\\x80z");
-  EXPECT_EQ(PrintableText("\xe5z"), "\\xe5z");
-  EXPECT_EQ(PrintableText("\xe5\x89"), "\\xe5\\x89");
-  EXPECT_EQ(PrintableText("\xff"), "\\xff");
-}
-
-TEST(CutTextTest, CountsColumns) {
-  EXPECT_EQ(CutText("abcdef", 6), "abcdef");
-  EXPECT_EQ(CutText("abcdefg", 6), "abc...");
-  EXPECT_EQ(CutText("前向前", 6), "前向前");
-  EXPECT_EQ(CutText("前向前é", 6), "前...");
-  EXPECT_EQ(CutText("é前向前", 6), "é前...");
-  EXPECT_EQ(CutText("前向前向", 7), "前向...");
-  EXPECT_EQ(CutText("éàéàéà", 5), "éà...");
-  EXPECT_EQ(CutText("abcd", 3), "...");
-  EXPECT_EQ(CutText("", 3), "");
-}
-
 TEST(WrapTextTest, BreaksBefore81Columns) {
   EXPECT_EQ(WrapText(""), "\n");
   EXPECT_EQ(WrapText("  two  words "), "two words\n");

@@ -7,10 +7,10 @@
 #include <stdexcept>
 #include <utility>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "common/base/wrap.h"
 #include "nlohmann/json.hpp"
 
 namespace d2l::safetensors {
@@ -26,10 +26,6 @@ constexpr struct {
                {"I64", DType::kInt64},
                {"U8", DType::kUInt8}};
 
-std::string Quoted(const std::string& name) {
-  return absl::StrCat("\"", absl::CHexEscape(name), "\"");
-}
-
 // Hears of the JSON value by value, so that a key that comes twice is noticed
 // and nothing is kept that the format does not have.
 class Handler : public nlohmann::json_sax<nlohmann::json> {
@@ -43,13 +39,13 @@ class Handler : public nlohmann::json_sax<nlohmann::json> {
   }
   bool key(string_t& text) override {
     if (depth_ == 1) {
-      if (!names_.insert(text).second) Fail(Quoted(text) + " comes twice");
+      if (!names_.insert(text).second) Fail(QuotedText(text) + " comes twice");
       name_ = text;
       if (name_ == kMetadata) return true;
       header.entries.emplace_back();
       header.entries.back().name = name_;
     } else {
-      if (!fields_.insert(text).second) Fail(Quoted(text) + " comes twice");
+      if (!fields_.insert(text).second) Fail(QuotedText(text) + " comes twice");
       field_ = text;
     }
     return true;
@@ -72,7 +68,7 @@ class Handler : public nlohmann::json_sax<nlohmann::json> {
       header.entries.back().dtype = dtype;
       return true;
     }
-    Fail(absl::StrCat("the dtype ", Quoted(text),
+    Fail(absl::StrCat("the dtype ", QuotedText(text),
                       "; F32, F64, I64 and U8 can be read"));
   }
   bool start_array(std::size_t) override {
@@ -123,7 +119,7 @@ class Handler : public nlohmann::json_sax<nlohmann::json> {
   [[noreturn]] void Fail(const std::string& what) const {
     throw FormatError{depth_ < 2 ? absl::StrCat("the header has ", what)
                                  : absl::StrCat("the header has ", what, " in ",
-                                                Quoted(name_))};
+                                                QuotedText(name_))};
   }
 
   int depth_ = 0;
@@ -139,8 +135,8 @@ std::uint64_t BytesOf(const Entry& entry) {
   try {
     return CheckedNumel("shape", entry.shape, size) * size;
   } catch (const std::invalid_argument& error) {
-    throw FormatError{
-        absl::StrFormat("the tensor %s: %s", Quoted(entry.name), error.what())};
+    throw FormatError{absl::StrFormat("the tensor %s: %s",
+                                      QuotedText(entry.name), error.what())};
   }
 }
 
@@ -166,7 +162,7 @@ Header ParseHeader(std::string_view json, std::uint64_t data_bytes) {
         entry.end - entry.begin != BytesOf(entry)) {
       throw FormatError{absl::StrFormat(
           "the tensor %s has the bytes from %d to %d; wanted are %d from %d on",
-          Quoted(entry.name), entry.begin, entry.end, BytesOf(entry), end)};
+          QuotedText(entry.name), entry.begin, entry.end, BytesOf(entry), end)};
     }
     end = entry.end;
   }

@@ -227,6 +227,8 @@ TEST(SafetensorsTest, SaysWhatIsWrong) {
       {"{\"__metadata__\":{\"a\":{}}}", "an object where there is none"},
       {"{\"__metadata__\":{\"a\":[]}}", "a list in \"__metadata__\""},
       {"{\"__metadata__\":\"a\"}", "the header has a text"},
+      {"{\"权重\\u001b[2J\":{\"dtype\":1", "the number 1 in \"权重\\x1b[2J\""},
+      {"{\"" + std::string(5000, 'w') + "\":{\"dtype\":1", "www...\""},
       {"{\"w\":[]}", "the header has a list"},
       {"{\"w\":1}", "the header has the number 1"},
       {"[]", "does not begin with {"},
