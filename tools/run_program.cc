@@ -10,9 +10,11 @@
 
 #include <cstdint>
 #include <exception>
+#include <filesystem>
 #include <iostream>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "absl/flags/flag.h"
@@ -21,8 +23,10 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/string_view.h"
 #include "common/base/stdout.h"
 #include "common/base/user_path.h"
+#include "common/base/wrap.h"
 #include "common/device/device_table.h"
 #include "common/graph/artefact/artefact.h"
 #include "common/graph/captured.h"
@@ -74,13 +78,11 @@ Tensor Given(const safetensors::File& file, const std::string& path,
       absl::StrFormat("The program takes %s: %s.", argument.name,
                       ir::TypeToString(argument.type));
   if (found == file.tensors.end()) {
-    std::string names;
-    for (const auto& [name, tensor] : file.tensors) {
-      absl::StrAppend(&names, " \"", name, "\"");
-    }
+    std::vector<std::string> names;
+    for (const auto& [name, tensor] : file.tensors) names.push_back(name);
     throw std::invalid_argument(absl::StrFormat(
-        "%s has no tensor \"%s\"; it has%s. %s", path, argument.name,
-        names.empty() ? " none" : names, wanted));
+        "%s has no tensor \"%s\"; it has %s. %s", path, argument.name,
+        names.empty() ? "none" : QuotedTexts(names), wanted));
   }
   const Tensor& tensor = found->second;
   if (tensor.shape() != argument.type.shape() ||
@@ -92,13 +94,29 @@ Tensor Given(const safetensors::File& file, const std::string& path,
   return tensor;
 }
 
+// Of the files too, which others may have made.
+int Complain(absl::string_view what) {
+  std::cerr << "Error: " << CutText(PrintableText(what), 2000) << "\n";
+  return 1;
+}
+
 absl::Status Run(const std::string& prefix) {
+  const std::string input = UserPath(absl::GetFlag(FLAGS_input));
+  const std::string output = UserPath(absl::GetFlag(FLAGS_output));
+  for (const std::string& read : {UserPath(prefix) + ".program",
+                                  UserPath(prefix) + ".safetensors", input}) {
+    std::error_code none;
+    if (std::filesystem::equivalent(read, output, none)) {
+      return absl::InvalidArgumentError(absl::StrFormat(
+          "--output=%s names a file that is read, %s. Name another file.",
+          absl::GetFlag(FLAGS_output), read));
+    }
+  }
   const absl::StatusOr<ir::Graph> graph =
       ir::LoadProgram(UserPath(prefix), TryGpu());
   if (!graph.ok()) return graph.status();
   if (absl::GetFlag(FLAGS_print_program)) std::cout << ir::ToText(*graph);
 
-  const std::string input = UserPath(absl::GetFlag(FLAGS_input));
   safetensors::File file;
   if (!input.empty()) {
     absl::StatusOr<safetensors::File> loaded =
@@ -120,7 +138,6 @@ absl::Status Run(const std::string& prefix) {
     std::cout << name << " = " << results[i] << "\n";
     named[name] = results[i];
   }
-  const std::string output = UserPath(absl::GetFlag(FLAGS_output));
   return output.empty() ? absl::OkStatus()
                         : safetensors::SaveFile(named, output);
 }
@@ -142,10 +159,8 @@ int main(int argc, char** argv) {
   }
   try {
     const absl::Status status = d2l::Run(words[1]);
-    if (status.ok()) return 0;
-    std::cerr << "Error: " << status.message() << "\n";
+    return status.ok() ? 0 : d2l::Complain(status.message());
   } catch (const std::exception& error) {
-    std::cerr << "Error: " << error.what() << "\n";
+    return d2l::Complain(error.what());
   }
-  return 1;
 }

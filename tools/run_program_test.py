@@ -78,6 +78,14 @@ class RunProgram(unittest.TestCase):
         self.assertIn('  %w = weight "w" : float32[3, 2]\n', said)
         self.assertIn('  %h = matmul(%x, %0) : float32[1, 3] @"net.cc":88\n', said)
 
+    def test_does_not_replace_what_it_reads(self):
+        self.write("x.safetensors", safetensors({"x": ([1, 2], [10, 1])}))
+        os.symlink("my_mlp.safetensors", os.path.join(self.folder, "link"))
+        for output in ("my_mlp.safetensors", "my_mlp.program", "x.safetensors", "link"):
+            said = self.run_program("my_mlp", "--input=x.safetensors", "--output=" + output, code=1)
+            self.assertIn("--output=%s names a file that is read, " % output, said)
+        self.assertIn("output_0 = ", self.run_program("my_mlp", "--input=x.safetensors"))
+
     def test_says_what_is_wrong(self):
         self.assertIn("name one program, without .program", self.run_program(code=1))
         said = self.run_program("my_mpl", code=1)
@@ -90,8 +98,22 @@ class RunProgram(unittest.TestCase):
         self.assertIn('"x" is float32[2]. The program takes x: float32[1, 2].', said)
         said = self.run_program("my_mlp", "--input=none", code=1)
         self.assertIn("cannot read %s/none: No such file" % self.folder, said)
+        many = {"\x1b[2J" + str(i): ([0], []) for i in range(20000)}
+        self.write("x.safetensors", safetensors(many))
+        said = self.run_program("my_mlp", "--input=x.safetensors", code=1)
+        self.assertIn('it has "\\x1b[2J0", "\\x1b[2J1", ', said)
+        self.assertIn(" and 19990 more. The program", said)
+        self.assertNotIn("\x1b", said)
+        self.assertEqual(said.count("\n"), 1)
         said = self.run_program("my_mlp", "--output=/dev/full", code=1)
         self.assertIn("cannot write /dev/full: No space left on device", said)
+        with open(os.path.join(self.folder, "my_mlp.program")) as file:
+            text = file.read()
+        self.write("my_mlp.program", text.replace('"w" :', '"\\x1b[2J\\n" :').encode())
+        said = self.run_program("my_mlp", code=1)
+        self.assertIn("\\x1b[2J\\n", said)
+        self.assertNotIn("\x1b", said)
+        self.write("my_mlp.program", text.encode())
         self.write("my_mlp.safetensors", safetensors({"w": ([3, 2], [1, 2, 3, 4, -5, 6])}))
         said = self.run_program("my_mlp", code=1)
         self.assertIn("are not the weights that %s/my_mlp.program was saved with" % self.folder,
