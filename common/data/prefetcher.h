@@ -24,6 +24,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "common/base/mutex.h"
+#include "common/device/cpu/start_thread.h"
 
 namespace d2l {
 
@@ -31,7 +32,9 @@ template <typename T>
 class Prefetcher {
  public:
   Prefetcher(std::function<T()> make, std::size_t depth)
-      : make_(std::move(make)), depth_(depth), thread_([this] { Run(); }) {}
+      : make_(std::move(make)),
+        depth_(depth),
+        thread_(StartThread("a Prefetcher", [this] { Run(); })) {}
   ~Prefetcher() {
     {
       MutexLock lock(mutex_);

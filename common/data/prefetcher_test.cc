@@ -1,8 +1,13 @@
 #include "common/data/prefetcher.h"
 
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
 #include <future>
+#include <iostream>
 #include <memory>
 #include <stdexcept>
 #include <thread>
@@ -20,6 +25,28 @@ TEST(Prefetcher, KeepsTheOrder) {
   Prefetcher<std::unique_ptr<int>> values(
       [&] { return std::make_unique<int>(next++); }, 3);
   for (int i = 0; i < 1000; ++i) ASSERT_EQ(*values.Next(), i);
+}
+
+// As a user who may have no more threads; root has no limit.
+[[noreturn]] void PrefetchWithoutAThread() {
+  constexpr int kNobody = 65534;
+  const rlimit none = {0, 0};
+  if (geteuid() == 0 && setresuid(kNobody, kNobody, kNobody) != 0) {
+    std::cerr << "needs a thread: the user cannot be changed";
+  } else if (setrlimit(RLIMIT_NPROC, &none) == 0) {
+    try {
+      Prefetcher<int> values([] { return 1; }, 1);
+    } catch (const std::runtime_error& error) {
+      std::cerr << error.what();
+    }
+  }
+  std::_Exit(0);
+}
+
+TEST(Prefetcher, SaysThatItNeedsAThread) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(PrefetchWithoutAThread(), testing::ExitedWithCode(0),
+              "needs a thread");
 }
 
 TEST(Prefetcher, MakesAsManyAheadAsItsDepthAndNoMore) {
