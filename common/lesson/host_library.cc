@@ -2,12 +2,15 @@
 
 #include <cblas.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <iostream>
 #include <random>
 #include <stdexcept>
+#include <string>
 #include <vector>
 
 #include "absl/strings/str_format.h"
@@ -15,21 +18,37 @@
 namespace d2l {
 namespace {
 
-// OpenBLAS maps 128 MiB for each of its threads when it is first used, and if
-// there are no addresses left it tries again for ever.
-bool PrepareOpenBlas() {
+// "", or why OpenBLAS cannot be used. It maps 128 MiB for each of its threads,
+// and if there are no addresses left it tries again for ever.
+std::string TooFewAddresses() {
   const int threads = openblas_get_num_threads();
   const std::size_t bytes = (std::size_t{128} << 20) * threads;
   void* const probe = mmap(nullptr, bytes, PROT_NONE,
                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (probe == MAP_FAILED) {
-    throw std::runtime_error(absl::StrFormat(
+    return absl::StrFormat(
         "[HostMatMul] OpenBLAS needs %d MiB of addresses for its %d threads, "
         "and the limit of this process leaves less. Raise it (ulimit -v), or "
         "set OPENBLAS_NUM_THREADS=1.",
-        bytes >> 20, threads));
+        bytes >> 20, threads);
   }
   munmap(probe, bytes);
+  return "";
+}
+
+// All of its threads but this one map theirs when the program starts, and the
+// program's end waits for them.
+[[maybe_unused]] const bool can_end = [] {
+  const bool alone = openblas_get_num_threads() == 1;
+  const std::string why = alone ? "" : TooFewAddresses();
+  if (why.empty()) return true;
+  std::cerr << "Error: " << why << "\n";
+  _exit(1);
+}();
+
+bool PrepareOpenBlas() {
+  const std::string why = TooFewAddresses();
+  if (!why.empty()) throw std::runtime_error(why);
   openblas_set_num_threads(1);
   return true;
 }

@@ -1,16 +1,22 @@
 #include "common/lesson/host_library.h"
 
+#include <cblas.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <stdexcept>
 #include <vector>
+
+#include "common/base/child_process.h"
 
 namespace d2l {
 namespace {
@@ -92,6 +98,25 @@ TEST(HostMatMul, SaysThatThereAreTooFewAddresses) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(MultiplyWithFewAddresses(), testing::ExitedWithCode(0),
               "OpenBLAS needs .* MiB of addresses .*ulimit -v");
+}
+
+TEST(HostMatMul, AProgramWithTooFewAddressesSaysSoAndEnds) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "a sanitizer needs all addresses";
+#endif
+  if (openblas_get_num_threads() == 1) {
+    GTEST_SKIP() << "its threads are this one, which needs nothing before use";
+  }
+  ProgramOptions options;
+  options.time_limit = std::chrono::seconds(30);
+  const ProgramResult r =
+      RunProgram("sh",
+                 {"-c", "ulimit -v 300000; exec $0 --gtest_filter=none",
+                  std::filesystem::read_symlink("/proc/self/exe").string()},
+                 {}, options);
+  EXPECT_FALSE(r.timed_out);
+  EXPECT_EQ(r.exit_code, 1) << r.output;
+  EXPECT_THAT(r.output, testing::HasSubstr(" MiB of addresses for its "));
 }
 
 }  // namespace
