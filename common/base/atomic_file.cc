@@ -33,6 +33,8 @@ absl::Status Unwritable(const std::string& path, int error) {
                              parent.empty() ? "." : parent);
   } else if (error == ENOSPC) {
     advice = "The disk is full.";
+  } else if (error == EFBIG) {
+    advice = "ulimit -f limits the size of files.";
   } else if (error == ENXIO) {
     advice = absl::StrCat(
         "The pipe has no reader; start the reader first: cat ", path);

@@ -1,6 +1,7 @@
 #include "common/base/stdout.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -25,6 +26,7 @@ void CheckStdout() {
 }  // namespace
 
 void CheckStdoutAtExit() {
+  signal(SIGXFSZ, SIG_IGN);
   for (int file = STDIN_FILENO; file <= STDERR_FILENO; ++file) {
     if (fcntl(file, F_GETFD) >= 0) continue;
     // Takes the lowest number that is free, this one. The wrong direction, so

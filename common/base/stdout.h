@@ -13,7 +13,9 @@ namespace d2l {
 // At exit, by return from main or by exit(), flushes stdout; if any output
 // could not be written, prints so on stderr and exits with code 1. Call it
 // first in main, before anything opens a file: it opens closed standard streams
-// so that files do not get their descriptors.
+// so that files do not get their descriptors. A file that may not grow any
+// larger (ulimit -f) is an error of writing from then on, and not the end of
+// the program.
 void CheckStdoutAtExit();
 
 }  // namespace d2l
