@@ -8,6 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/autograd/tape.h"
+#include "common/base/wrap.h"
+#include "common/nn/state_dict.h"
 #include "common/ops/copy.h"
 #include "common/ops/creation.h"
 #include "nlohmann/json.hpp"
@@ -17,11 +19,10 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr char kFormat[] = "d2l training checkpoint 1";
+constexpr char kFormat[] = "d2l training checkpoint 2";
+// In these "model." stands before the names of the network's tensors.
+constexpr char kOldFormat[] = "d2l training checkpoint 1";
 
-std::string ModelName(const std::string& name) {
-  return absl::StrCat("model.", name);
-}
 std::string MomentumName(const std::string& name) {
   return absl::StrCat("momentum.", name);
 }
@@ -98,11 +99,16 @@ TrainingProgress ProgressFromJson(const Json& json) {
 std::map<std::string, std::string> OptionsFrom(
     const safetensors::Metadata& metadata) {
   const auto format = metadata.find("format");
-  Check(format != metadata.end() && format->second == kFormat,
-        "its metadata has no \"format\": \"d2l training checkpoint 1\"; "
+  Check(format != metadata.end() &&
+            (format->second == kFormat || format->second == kOldFormat),
+        "its metadata has no \"format\": \"d2l training checkpoint 2\"; "
         "nn::LoadStateDict loads weights alone");
-  return Json::parse(metadata.at("options"))
-      .get<std::map<std::string, std::string>>();
+  auto options = Json::parse(metadata.at("options"))
+                     .get<std::map<std::string, std::string>>();
+  for (auto& [name, value] : options) {
+    value = CutText(PrintableText(value), 1000);
+  }
+  return options;
 }
 
 Checkpoint FromFile(safetensors::File file) {
@@ -116,7 +122,9 @@ Checkpoint FromFile(safetensors::File file) {
           "its generators are no numbers");
     checkpoint.state.generators.push_back({generator.at(0), generator.at(1)});
   }
-  checkpoint.state.tensors = std::move(file.tensors);
+  checkpoint.state.tensors = file.metadata.at("format") == kFormat
+                                 ? std::move(file.tensors)
+                                 : nn::ConsumePrefix(file.tensors, "model.");
   return checkpoint;
 }
 
@@ -133,8 +141,8 @@ auto Understand(const std::string& path, F read)
   } catch (const WrongMetadata& wrong) {
     return error(wrong.what);
   } catch (const Json::exception& wrong) {
-    return error(
-        absl::StrCat("its metadata is no JSON as wanted: ", wrong.what()));
+    return error(absl::StrCat("its metadata is no JSON as wanted: ",
+                              CutText(PrintableText(wrong.what()), 200)));
   } catch (const std::out_of_range&) {
     return error("\"options\", \"progress\" or \"generators\" is missing");
   }
@@ -147,7 +155,7 @@ TrainingState CopyState(const nn::Module& net, nn::SGD& sgd,
   const NoGradGuard guard;
   TrainingState state;
   for (const auto& [name, tensor] : nn::NamedState(net)) {
-    state.tensors[ModelName(name)] = Clone(tensor);
+    state.tensors[name] = Clone(tensor);
   }
   const std::vector<std::string> momentum = MomentumNames(net);
   for (std::size_t i = 0; i < momentum.size(); ++i) {
@@ -169,10 +177,7 @@ absl::Status RestoreState(const TrainingState& state, const nn::Module& net,
         state.generators.size(), devices.size()));
   }
   // Momentum begins with the first step: for all parameters, or for none.
-  std::vector<std::pair<std::string, Tensor>> wanted;
-  for (const auto& [name, tensor] : nn::NamedState(net)) {
-    wanted.emplace_back(ModelName(name), tensor);
-  }
+  std::vector<std::pair<std::string, Tensor>> wanted = nn::NamedState(net);
   const std::vector<std::string> momentum = MomentumNames(net);
   const std::vector<Tensor> parameters = nn::Parameters(net);
   const bool has_momentum =
@@ -200,7 +205,7 @@ absl::Status RestoreState(const TrainingState& state, const nn::Module& net,
 
   const NoGradGuard guard;
   for (const auto& [name, tensor] : nn::NamedState(net)) {
-    CopyTo(state.tensors.at(ModelName(name)), tensor);
+    CopyTo(state.tensors.at(name), tensor);
   }
   for (std::size_t i = 0; i < momentum.size(); ++i) {
     Tensor& buffer = sgd.momentum_buffers()[i];

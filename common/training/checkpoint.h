@@ -9,9 +9,11 @@
 //   auto loaded = LoadCheckpoint("lenet.safetensors", device);
 //   absl::Status restored = RestoreState(loaded->state, net, sgd, {device});
 //
-// The file is one of safetensors, replaced atomically: tensors "model.NAME" and
-// "momentum.NAME", and as metadata, in JSON, the options, the progress and
-// where the generators of random numbers stand.
+// The file is one of safetensors, replaced atomically: the network's tensors by
+// their names in its state dict, "momentum.NAME", and as metadata, in JSON, the
+// options, the progress and where the generators of random numbers stand. So
+// nn::LoadStateDict and PyTorch load the network with strict=false, which
+// leaves the momentum out.
 //
 // Files may be untrusted. Errors of files are an absl::Status that names the
 // file and what is wrong; a failed operation behind a tensor throws AsyncError.
@@ -68,7 +70,8 @@ absl::Status RestoreState(const TrainingState& state, const nn::Module& net,
                           nn::SGD& sgd, const std::vector<Device>& devices);
 
 struct Checkpoint {
-  std::map<std::string, std::string> options;  // the program's
+  // The program's. Those of a file are printable text of at most 1000 columns.
+  std::map<std::string, std::string> options;
   TrainingProgress progress;
   TrainingState state;
 };

@@ -20,6 +20,7 @@
 #include "common/device/testing.h"
 #include "common/nn/layers.h"
 #include "common/nn/loss.h"
+#include "common/nn/state_dict.h"
 #include "common/ops/ops.h"
 #include "common/safetensors/safetensors.h"
 #include "common/training/checkpoint.h"
@@ -31,8 +32,11 @@ namespace d2l {
 namespace {
 
 using testing::AllOf;
+using testing::Each;
 using testing::HasSubstr;
+using testing::IsEmpty;
 using testing::Not;
+using testing::StartsWith;
 
 constexpr nn::SGDOptions kWithMomentum = {/*lr=*/0.1, /*momentum=*/0.9};
 
@@ -199,6 +203,49 @@ TEST(Checkpoint, ResumedAtAnyBatchEqualsTheUnbrokenRun) {
   }
 }
 
+TEST(Checkpoint, TheWeightsHaveTheNetworksNames) {
+  const TemporaryDirectory directory;
+  const std::string file = directory.path() + "/run.safetensors";
+  ARun run(1, kWithMomentum);
+  ASSERT_TRUE(run.Train(1));
+  TrainingState state = CopyState(run.net, run.sgd, {run.device});
+  ASSERT_TRUE(SaveCheckpoint({{}, run.trainer.progress(), state}, file).ok());
+  ARun other(2);
+  const auto keys = nn::LoadStateDict(other.net, file, /*strict=*/false);
+  ASSERT_TRUE(keys.ok()) << keys.status();
+  EXPECT_THAT(keys->missing_keys, IsEmpty());
+  EXPECT_THAT(keys->unexpected_keys, Each(StartsWith("momentum.")));
+  EXPECT_EQ(ToVector<float>(nn::StateDict(other.net).at("4.weight")),
+            ToVector<float>(state.tensors.at("4.weight")));
+
+  // Files of before had "model." before the names.
+  safetensors::File old = safetensors::LoadFile(file, run.device).value();
+  old.metadata["format"] = "d2l training checkpoint 1";
+  for (const auto& [name, tensor] : nn::StateDict(run.net)) {
+    old.tensors["model." + name] = tensor;
+    old.tensors.erase(name);
+  }
+  ASSERT_TRUE(safetensors::SaveFile(old.tensors, file, old.metadata).ok());
+  const absl::StatusOr<Checkpoint> loaded = LoadCheckpoint(file, other.device);
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  ASSERT_TRUE(
+      RestoreState(loaded->state, other.net, other.sgd, {other.device}).ok());
+  EXPECT_TRUE(other.StateInHex() == run.StateInHex());
+}
+
+TEST(Checkpoint, OptionsOfAFileArePrintable) {
+  const TemporaryDirectory directory;
+  const std::string file = directory.path() + "/run.safetensors";
+  Checkpoint checkpoint;
+  checkpoint.options = {{"net", "\x1b[2J\n网"},
+                        {"data", std::string(5000, 'x')}};
+  ASSERT_TRUE(SaveCheckpoint(checkpoint, file).ok());
+  const auto options = LoadCheckpointOptions(file);
+  ASSERT_TRUE(options.ok()) << options.status();
+  EXPECT_EQ(options->at("net"), "\\x1b[2J\\n网");
+  EXPECT_EQ(options->at("data").size(), 1000u);
+}
+
 TEST(Trainer, SaysWhereTheTrainingLeftTheFiniteNumbers) {
   ARun run(1, {/*lr=*/1e30});
   const absl::StatusOr<bool> over = run.trainer.RunEpoch();
@@ -311,20 +358,18 @@ TEST(Checkpoint, AnotherNetworksStateChangesNothing) {
   };
   EXPECT_THAT(refusal([](TrainingState& s) { s.generators.clear(); }),
               HasSubstr("on 0 devices, and there are 1"));
-  EXPECT_THAT(
-      refusal([](TrainingState& s) { s.tensors.erase("model.4.bias"); }),
-      HasSubstr("no \"model.4.bias\", which Sequential needs"));
+  EXPECT_THAT(refusal([](TrainingState& s) { s.tensors.erase("4.bias"); }),
+              HasSubstr("no \"4.bias\", which Sequential needs"));
   EXPECT_THAT(refusal([&](TrainingState& s) {
-                s.tensors["model.4.bias"] = Ones({9}, run.device);
+                s.tensors["4.bias"] = Ones({9}, run.device);
               }),
               AllOf(HasSubstr("shape (9)"), HasSubstr("shape (10)")));
   EXPECT_THAT(refusal([&](TrainingState& s) {
-                s.tensors["model.4.bias"] =
-                    Ones({10}, run.device, DType::kFloat64);
+                s.tensors["4.bias"] = Ones({10}, run.device, DType::kFloat64);
               }),
               HasSubstr("float64"));
   EXPECT_THAT(refusal([&](TrainingState& s) {
-                s.tensors["model.5.bias"] = Ones({10}, run.device);
+                s.tensors["5.bias"] = Ones({10}, run.device);
               }),
               HasSubstr("it has 6 tensors, and Sequential needs 5"));
   EXPECT_THAT(refusal([&](TrainingState& s) {
@@ -349,7 +394,7 @@ TEST(Checkpoint, FilesThatAreNoneAreRefused) {
   const std::string progress =
       R"({"epoch": 0, "batch": 1, "samples": 3, "right": 1, "loss_sum": 2.5,
           "seconds": 1, "epochs": []})";
-  const safetensors::Metadata good = {{"format", "d2l training checkpoint 1"},
+  const safetensors::Metadata good = {{"format", "d2l training checkpoint 2"},
                                       {"options", "{}"},
                                       {"progress", progress},
                                       {"generators", "[[1, 2]]"}};
@@ -364,6 +409,10 @@ TEST(Checkpoint, FilesThatAreNoneAreRefused) {
     return refusal(bad);
   };
   EXPECT_THAT(with("format", "2"), HasSubstr("\"format\""));
+  const std::string thrown =
+      with("options", "\"\\u001b" + std::string(5000, 'x'));
+  EXPECT_THAT(thrown, Not(HasSubstr("\x1b")));
+  EXPECT_LT(thrown.size(), 500u);
   for (const char* name : {"options", "progress", "generators"}) {
     safetensors::Metadata bad = good;
     bad.erase(name);
