@@ -62,11 +62,13 @@ std::uint64_t HashOf(const nn::Module& net, nn::SGD& sgd) {
   return Short(hash);
 }
 
-absl::StatusOr<std::unique_ptr<Processes>> Processes::Start() {
+absl::StatusOr<std::unique_ptr<Processes>> Processes::Start(
+    double timeout_seconds) {
   if (MpiWorld::StartedProcesses() == 1) {
     return std::unique_ptr<Processes>(new Processes(nullptr));
   }
-  absl::StatusOr<std::unique_ptr<MpiWorld>> world = MpiWorld::Start({});
+  absl::StatusOr<std::unique_ptr<MpiWorld>> world =
+      MpiWorld::Start({timeout_seconds});
   if (!world.ok()) return world.status();
   return std::unique_ptr<Processes>(new Processes(*std::move(world)));
 }
@@ -79,6 +81,21 @@ absl::Status Processes::Agree(const absl::Status& mine) {
   const bool first = std::find(all.begin(), all.end(), hash) - all.begin() ==
                      world_->process();
   return !mine.ok() && first ? mine : absl::CancelledError();
+}
+
+void Processes::CheckSame(const std::map<std::string, std::string>& values) {
+  if (!several()) return;
+  for (const auto& [name, value] : values) {
+    const std::vector<std::string> all = Gather(value);
+    for (int rank = 1; rank < size(); ++rank) {
+      if (all[rank] == all[0]) continue;
+      throw CommonError(absl::StrFormat(
+          "%s is \"%s\" in rank 0 and \"%s\" in rank %d. Give all %d ranks the "
+          "same flags and data, since ranks that differ do not train one "
+          "network.",
+          name, all[0], all[rank], rank, size()));
+    }
+  }
 }
 
 void Processes::CheckEqual(std::uint64_t hash, const std::string& what) {
@@ -107,6 +124,24 @@ std::vector<GeneratorState> Processes::Gather(
       all[rank * mine.size() + i] = {seeds[rank], offsets[rank]};
     }
   }
+  return all;
+}
+
+std::vector<std::string> Processes::Gather(const std::string& mine) {
+  const std::vector<std::uint64_t> sizes = world_->Gather(mine.size());
+  const std::size_t most = *std::max_element(sizes.begin(), sizes.end());
+  std::vector<std::string> all(size());
+  for (std::size_t at = 0; at < most; at += sizeof(std::uint64_t)) {
+    std::uint64_t word = 0;
+    const std::string part = mine.substr(std::min(at, mine.size()));
+    std::memcpy(&word, part.data(), std::min(part.size(), sizeof(word)));
+    const std::vector<std::uint64_t> words = world_->Gather(word);
+    for (int rank = 0; rank < size(); ++rank) {
+      all[rank].append(reinterpret_cast<const char*>(&words[rank]),
+                       sizeof(word));
+    }
+  }
+  for (int rank = 0; rank < size(); ++rank) all[rank].resize(sizes[rank]);
   return all;
 }
 

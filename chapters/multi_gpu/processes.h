@@ -16,6 +16,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -47,8 +48,10 @@ class CommonError : public std::runtime_error {
 
 class Processes {
  public:
-  // An error if mpirun started several and the program has no MPI.
-  static absl::StatusOr<std::unique_ptr<Processes>> Start();
+  // An error if mpirun started several and the program has no MPI. The others
+  // have that much time for each answer, and to start.
+  static absl::StatusOr<std::unique_ptr<Processes>> Start(
+      double timeout_seconds = 60);
 
   int rank() const { return world_ == nullptr ? 0 : world_->process(); }
   int size() const { return world_ == nullptr ? 1 : world_->processes(); }
@@ -59,6 +62,9 @@ class Processes {
   // OK if it is so in all processes. Of equal errors the first process returns
   // the error, and the others Cancelled, of which Complain says nothing.
   absl::Status Agree(const absl::Status& mine);
+  // Throws CommonError, with two ranks and their values, unless these are the
+  // same in all. By name; all have the same names.
+  void CheckSame(const std::map<std::string, std::string>& values);
   // Throws CommonError, with the ranks, unless the hash is the same in all.
   void CheckEqual(std::uint64_t hash, const std::string& what);
   // Of all processes' devices.
@@ -78,6 +84,8 @@ class Processes {
   std::string Name() const;
 
  private:
+  std::vector<std::string> Gather(const std::string& mine);
+
   explicit Processes(std::unique_ptr<MpiWorld> world)
       : world_(std::move(world)) {}
 

@@ -44,6 +44,8 @@ absl::StatusOr<int> TrainMain(int argc, char** argv, Processes& processes) {
       ParseTrainOptions(argc, argv, processes.rank(), processes.size());
   absl::Status status = processes.Agree(options.status());
   if (!status.ok()) return status;
+  // Before anything depends on them: they decide what is sent.
+  processes.CheckSame(options->SameInAllProcesses());
   absl::StatusOr<TrainData> data = LoadData(options->data_dir, options->images);
   status = processes.Agree(data.status());
   if (!status.ok()) return status;
@@ -52,7 +54,8 @@ absl::StatusOr<int> TrainMain(int argc, char** argv, Processes& processes) {
 }
 
 int RunProcess(int argc, char** argv) {
-  const absl::StatusOr<std::unique_ptr<Processes>> started = Processes::Start();
+  const absl::StatusOr<std::unique_ptr<Processes>> started =
+      Processes::Start(MpiTimeout(argc, argv));
   if (!started.ok()) {
     if (MpiWorld::StartedProcess() > 0) return 0;  // the first says it
     std::cerr << Wrap(

@@ -103,7 +103,7 @@ ABSL_FLAG(int, max_in_flight, 2,
           "Example: --max_in_flight=1 --num_gpus=2");
 ABSL_FLAG(double, mpi_timeout_s, 60,
           "In several processes (mpirun): after so many seconds without an "
-          "answer a process is given up, and all end.\n"
+          "answer, or without a start, a process is given up, and all end.\n"
           "Example: --mpi_timeout_s=10");
 ABSL_FLAG(std::int64_t, check_every, 100,
           "In several processes: after so many steps they compare their "
@@ -305,6 +305,17 @@ std::map<std::string, std::string> TrainOptions::ForCheckpoint() const {
   return kept;
 }
 
+std::map<std::string, std::string> TrainOptions::SameInAllProcesses() const {
+  std::map<std::string, std::string> same;
+  for (const auto& [name, value] : ForCheckpoint()) same["--" + name] = value;
+  same.erase("--data_dir");  // each may have its own, of the same data
+  for (const char* name : {"save", "resume", "max_in_flight", "check_every"}) {
+    same[absl::StrCat("--", name)] =
+        absl::FindCommandLineFlag(name)->CurrentValue();
+  }
+  return same;
+}
+
 std::string TrainOptions::CommandToResume(const std::string& file) const {
   std::string command = "bazel run //chapters/multi_gpu:train --";
   if (processes > 1) {
@@ -382,6 +393,14 @@ absl::StatusOr<TrainOptions> ParseTrainOptions(int argc, char** argv,
                           {"svg", absl::GetFlag(FLAGS_svg), &options.svg}});
   if (!status.ok()) return status;
   return options;
+}
+
+double MpiTimeout(int argc, char** argv) {
+  if (CheckFlagNames(argc, argv, kFlags).ok()) {
+    absl::ParseCommandLine(argc, argv);
+  }
+  const double timeout = absl::GetFlag(FLAGS_mpi_timeout_s);
+  return timeout > 0 ? timeout : 60;
 }
 
 std::string TrainHelp() {

@@ -55,6 +55,9 @@ struct TrainOptions {
   std::optional<Checkpoint> checkpoint;
 
   std::map<std::string, std::string> ForCheckpoint() const;
+  // The flags, with their dashes, on which the processes depend that train one
+  // network.
+  std::map<std::string, std::string> SameInAllProcesses() const;
   // The command that goes on from a checkpoint, for a shell.
   std::string CommandToResume(const std::string& file) const;
 };
@@ -63,6 +66,10 @@ struct TrainOptions {
 // type instead. process: of `processes`; the first one's are the files.
 absl::StatusOr<TrainOptions> ParseTrainOptions(int argc, char** argv,
                                                int process, int processes);
+
+// What --mpi_timeout_s says, which counts before ParseTrainOptions; 60 if it is
+// wrong.
+double MpiTimeout(int argc, char** argv);
 
 // What --help prints.
 std::string TrainHelp();

@@ -91,7 +91,13 @@ class Training {
               << std::flush;
     absl::Status status = processes_.Agree(Resume());
     if (!status.ok()) return status;
-    steps_.CheckStart(fingerprint_);
+    const LoaderPosition& first = Now().next;
+    processes_.CheckSame(
+        {{"The training data", fingerprint_},
+         {"The test data", Fingerprint(data_.test)},
+         {"The first batch",
+          absl::StrCat(first.batch + 1, " of epoch ", first.epoch + 1)}});
+    steps_.CheckParameters("at the start");
     steps_.SetHowToGoOn(HowToGoOn());
     while (Now().next.epoch < options_.epochs) {
       const absl::StatusOr<bool> over = trainer_.RunEpoch();
@@ -113,6 +119,7 @@ class Training {
       if (!saved_.ok())
         view_.Line(TranslatedMessage(std::string(saved_.message())));
     }
+    if (options_.save.empty()) steps_.CheckParameters("at the end");
     for (const std::string& line :
          ResultLines(options_, data_, processes_, Now().epochs)) {
       view_.Line(line);
@@ -230,6 +237,7 @@ class Training {
   }
 
   absl::Status Save(const std::string& file) {
+    steps_.CheckParameters("before saving");
     Checkpoint checkpoint = {
         options_.ForCheckpoint(), Now(),
         CopyState(parallel_.module(), sgd_, options_.devices)};

@@ -22,7 +22,6 @@ DataParallelOptions OptionsOf(const TrainOptions& options,
                               Processes& processes) {
   DataParallelOptions parallel = options.parallel;
   if (!processes.several()) return parallel;
-  processes.world()->SetTimeout(options.mpi_timeout_s);
   parallel.process = processes.rank();
   parallel.processes = processes.size();
   if (parallel.allreduce == AllReduceAlgorithm::kNccl) {
@@ -58,21 +57,6 @@ StepResult TrainSteps::Step(const Batch& batch) {
   return StepResult{result.loss, EndStep(right)};
 }
 
-// The first hash is of what must agree for the processes to work together,
-// the second of what would show in the numbers.
-void TrainSteps::CheckStart(const std::string& data) {
-  std::string flags = data;
-  for (const auto& [name, value] : options_.ForCheckpoint()) {
-    if (name != "lr" && name != "data_dir") {
-      absl::StrAppend(&flags, " ", name, "=", value);
-    }
-  }
-  processes_.CheckEqual(
-      HashOf(absl::StrCat(flags, " ", options_.check_every, " ",
-                          options_.parallel.max_in_flight)),
-      "Flags or data");
-  CheckParameters("at the start");
-}
 void TrainSteps::CheckParameters(const std::string& when) {
   if (!processes_.several()) return;
   processes_.CheckEqual(HashOf(net_.module(), net_.sgd()),

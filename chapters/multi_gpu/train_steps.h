@@ -46,8 +46,8 @@ class TrainSteps {
   StepResult Step(const Batch& batch);
   // By a signal to one of the processes.
   bool AskedToStop();
-  // That the processes begin with the same flags, data and parameters.
-  void CheckStart(const std::string& data);
+  // That all processes have the same; when: "at the start".
+  void CheckParameters(const std::string& when);
   // Over all processes, each with a part of the images; nothing if it was
   // stopped, which several processes are not.
   std::optional<double> TestAccuracy(DataLoader& part, std::int64_t images);
@@ -55,7 +55,6 @@ class TrainSteps {
   void SetHowToGoOn(std::string text) { how_to_go_on_ = std::move(text); }
 
  private:
-  void CheckParameters(const std::string& when);
   void BeginStep();
   Tensor EndStep(const Tensor& right);
 

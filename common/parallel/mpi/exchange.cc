@@ -34,20 +34,22 @@ void Check(int result, const std::string& doing) {
 // Requests on their way, and the ranks of other processes they are for.
 class Requests {
  public:
-  Requests(std::string doing, double timeout_seconds)
-      : doing_(std::move(doing)), timeout_seconds_(timeout_seconds) {}
+  Requests(std::string doing, double timeout_seconds, int tag)
+      : doing_(std::move(doing)),
+        timeout_seconds_(timeout_seconds),
+        tag_(tag) {}
 
   void Send(const void* data, std::int64_t bytes, int process) {
     ForPieces(bytes, [&](std::int64_t at, int count) {
       Check(MPI_Isend(static_cast<const char*>(data) + at, count, MPI_BYTE,
-                      process, 0, MPI_COMM_WORLD, New(process)),
+                      process, tag_, MPI_COMM_WORLD, New(process)),
             doing_);
     });
   }
   void Receive(void* data, std::int64_t bytes, int process) {
     ForPieces(bytes, [&](std::int64_t at, int count) {
       Check(MPI_Irecv(static_cast<char*>(data) + at, count, MPI_BYTE, process,
-                      0, MPI_COMM_WORLD, New(process)),
+                      tag_, MPI_COMM_WORLD, New(process)),
             doing_);
     });
   }
@@ -90,6 +92,7 @@ class Requests {
 
   const std::string doing_;
   const double timeout_seconds_;
+  const int tag_;
   std::vector<MPI_Request> requests_;
   std::vector<int> processes_;
 };
@@ -126,7 +129,7 @@ class Exchanger {
     if (step.empty()) return;
     Requests requests(absl::StrFormat("%s%s, step %d", args_.during,
                                       args_.schedule.name(), step[0].step),
-                      args_.timeout_seconds);
+                      args_.timeout_seconds, args_.tag);
     std::vector<char*> received;  // for each move, of other processes
     std::size_t used = 0;
     for (const Move& move : step) Post(move, requests, used, received);
@@ -228,7 +231,7 @@ void AllReduceByMpi(const ExchangeArgs& args) {
       args.dtype == DType::kFloat32 ? MPI_FLOAT : MPI_DOUBLE;
   for (std::int64_t at = 0; at < args.numel; at += kMaxBytes / size) {
     const std::string doing = args.during + "MPI_Allreduce";
-    Requests requests(doing, args.timeout_seconds);
+    Requests requests(doing, args.timeout_seconds, args.tag);
     const auto count =
         static_cast<int>(std::min(kMaxBytes / size, args.numel - at));
     Check(
@@ -244,7 +247,7 @@ void AllReduceByMpi(const ExchangeArgs& args) {
 
 std::vector<std::uint64_t> AllGatherValues(std::uint64_t value, int processes,
                                            const std::string& during,
-                                           double timeout_seconds) {
+                                           double timeout_seconds, int tag) {
   // Kept, since MPI may write to them after a failure as well.
   static std::uint64_t sent;
   static auto& values = *new std::vector<std::uint64_t>;
@@ -254,8 +257,8 @@ std::vector<std::uint64_t> AllGatherValues(std::uint64_t value, int processes,
   Check(MPI_Comm_rank(MPI_COMM_WORLD, &mine), during);
   values[mine] = value;
   // Not MPI_Allgather, which does not tell who is missing.
-  Requests requests(absl::StrCat(during, "comparing a number"),
-                    timeout_seconds);
+  Requests requests(absl::StrCat(during, "comparing a number"), timeout_seconds,
+                    tag);
   for (int other = 0; other < processes; ++other) {
     if (other == mine) continue;
     requests.Send(&sent, sizeof(sent), other);

@@ -28,6 +28,7 @@ struct ExchangeArgs {
   std::vector<void*> local;  // of the ranks process * local.size() and on
   int process;
   double timeout_seconds;
+  int tag;             // of the messages: another than the last call's
   std::string during;  // "", or the beginning of messages: "batch 3: "
 };
 
@@ -40,7 +41,7 @@ void AllReduceByMpi(const ExchangeArgs& args);
 // `value` of every process.
 std::vector<std::uint64_t> AllGatherValues(std::uint64_t value, int processes,
                                            const std::string& during,
-                                           double timeout_seconds);
+                                           double timeout_seconds, int tag);
 
 }  // namespace d2l::mpi
 

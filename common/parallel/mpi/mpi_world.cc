@@ -1,13 +1,22 @@
 #include "common/parallel/mpi/mpi_world.h"
 
 #include <mpi.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <chrono>
+#include <future>
+#include <iostream>
 #include <stdexcept>
+#include <thread>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_format.h"
+#include "common/base/language.h"
+#include "common/base/text.h"
 #include "common/device/cpu/cpu_stream.h"
+#include "common/device/cpu/start_thread.h"
 #include "common/device/device.h"
 #include "common/device/op_label.h"
 #include "common/ops/record.h"
@@ -16,13 +25,40 @@
 
 namespace d2l {
 
+namespace {
+
+// MPI waits for ever for a process that does not join, and cannot be asked to
+// stop.
+int InitInTime(double timeout_seconds, int* level) {
+  std::promise<void> joined;
+  std::thread watch = StartThread("MPI", [&] {
+    const std::chrono::duration<double> limit(std::min(timeout_seconds, 1e6));
+    if (joined.get_future().wait_for(limit) == std::future_status::ready) {
+      return;
+    }
+    std::cerr << Wrap(
+        Say("not all of the %d processes have started MPI within %g s. Start "
+            "this program as every one of them.",
+            MpiWorld::StartedProcesses(), timeout_seconds),
+        absl::StrFormat("rank %d of %d: ", MpiWorld::StartedProcess(),
+                        MpiWorld::StartedProcesses()));
+    _exit(1);
+  });
+  const int result =
+      MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, level);
+  joined.set_value();
+  watch.join();
+  return result;
+}
+
+}  // namespace
+
 bool MpiWorld::BuiltIn() { return true; }
 
 absl::StatusOr<std::unique_ptr<MpiWorld>> MpiWorld::Start(
     const MpiOptions& options) {
   int level = 0;
-  if (MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &level) !=
-      MPI_SUCCESS) {
+  if (InitInTime(options.timeout_seconds, &level) != MPI_SUCCESS) {
     return absl::FailedPreconditionError(
         "MPI does not start; is this the first MpiWorld of the process, and "
         "was the program started by mpirun?");
@@ -75,6 +111,7 @@ Work MpiWorld::AllReduceAsync(Replicas local,
       {},
       process_,
       options_.timeout_seconds,
+      NextTag(/*gathers=*/false),
       during_};
   stream_ = &CommunicationStream(local[0].device());
   for (const Tensor& x : local) args.local.push_back(x.data());
@@ -91,7 +128,15 @@ std::vector<std::uint64_t> MpiWorld::Gather(std::uint64_t value,
   // Behind all other calls, since MPI takes one at a time.
   if (stream_ != nullptr) stream_->Synchronize(at);
   return mpi::AllGatherValues(value, processes_, during_,
-                              options_.timeout_seconds);
+                              options_.timeout_seconds,
+                              NextTag(/*gathers=*/true));
+}
+
+// Without the numbers a process that has left out a call would take messages of
+// another call, and another length, for its own.
+int MpiWorld::NextTag(bool gathers) {
+  constexpr unsigned kCalls = 1 << 14;  // 2 * kCalls - 1 is MPI's least limit
+  return static_cast<int>(2 * (calls_++ % kCalls) + (gathers ? 1 : 0));
 }
 
 }  // namespace d2l

@@ -49,7 +49,8 @@ struct MpiOptions {
 
 class MpiWorld {
  public:
-  // Starts MPI. An error says what to type if MPI lacks what is needed.
+  // Starts MPI. An error says what to type if MPI lacks what is needed. Ends
+  // the process, with a sentence, if the others have not started it in time.
   static absl::StatusOr<std::unique_ptr<MpiWorld>> Start(
       const MpiOptions& options);
   // Ends MPI, when all processes are here.
@@ -82,7 +83,6 @@ class MpiWorld {
 
   // What errors of the calls to come begin with: "batch 3 of epoch 1".
   void SetDuring(const std::string& what) { during_ = what + ": "; }
-  void SetTimeout(double seconds) { options_.timeout_seconds = seconds; }
 
   // Ends all processes at once: mpirun exits with this code.
   [[noreturn]] static void Abort(int code);
@@ -91,11 +91,14 @@ class MpiWorld {
   MpiWorld(const MpiOptions& options, int process, int processes)
       : options_(options), process_(process), processes_(processes) {}
 
-  MpiOptions options_;
+  int NextTag(bool gathers);
+
+  const MpiOptions options_;
   const int process_;
   const int processes_;
   std::string during_;
   Stream* stream_ = nullptr;  // of the last AllReduceAsync
+  unsigned calls_ = 0;
 };
 
 }  // namespace d2l

@@ -4,12 +4,14 @@
 #include "common/parallel/mpi/mpi_world.h"
 
 #include <signal.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
 #include <iostream>
 #include <optional>
 #include <string>
@@ -30,7 +32,9 @@
 namespace d2l {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 
 // ---- In each of the processes.
 
@@ -119,12 +123,33 @@ int MeetAFault(MpiWorld& world, const std::string& fault) {
   }
 }
 
+// Process 1 leaves out one of many calls: a Gather, or an allreduce.
+int LeaveOutACall(MpiWorld& world, const std::string& which) {
+  try {
+    for (int i = 0; i < 5; ++i) {
+      const bool leaves_out = i == 2 && world.process() == 1;
+      if (!leaves_out || which != "gather") world.Gather(7);
+      if (leaves_out && which == "allreduce") continue;
+      const std::vector<Tensor> x = TensorsOf(world.process(), 1, 100'000);
+      world.AllReduceAsync(x, AllReduceAlgorithm::kRing).Wait();
+      ToVector<float>(x[0]);
+    }
+  } catch (const std::exception& error) {
+    std::cerr << "process " << world.process() << ": " << error.what() << "\n";
+    return 3;
+  }
+  return 4;
+}
+
 int Ranks(const std::string& what) {
+  if (what == "sleep" && MpiWorld::StartedProcess() == 1) sleep(1000);
   const auto world = MpiWorld::Start({.timeout_seconds = 5}).value();
   const std::vector<std::string> words = absl::StrSplit(what, ' ');
   int code = 0;
   if (words[0] == "compare") {
     code = CompareAlgorithms(*world, std::stoi(words[1])) == 0 ? 0 : 1;
+  } else if (words[0] == "leave_out") {
+    code = LeaveOutACall(*world, words[1]);
   } else {
     code = MeetAFault(*world, words[0]);
   }
@@ -150,6 +175,26 @@ TEST(MpiWorldTest, AProcessThatStopsIsNamed) {
   EXPECT_THAT(run.output, HasSubstr("rank 1 has not answered for 5 s"));
   EXPECT_THAT(run.output, HasSubstr("ring, step "));
   EXPECT_THAT(run.output, HasSubstr("mpi_world_test.cc:"));
+}
+
+// It once took a message of another call for its own.
+TEST(MpiWorldTest, AProcessThatLeavesOutACallIsWaitedForInVain) {
+  for (const char* which : {"gather", "allreduce"}) {
+    const ProgramResult run = MpiRun(2, absl::StrCat("leave_out ", which));
+    EXPECT_EQ(run.exit_code, 3) << run.output;
+    EXPECT_FALSE(run.timed_out);
+    EXPECT_THAT(run.output, AllOf(HasSubstr(" has not answered for 5 s"),
+                                  Not(HasSubstr("MPI says"))));
+  }
+}
+
+TEST(MpiWorldTest, AProcessThatDoesNotJoinEndsAll) {
+  const ProgramResult run = MpiRun(2, "sleep");
+  EXPECT_EQ(run.exit_code, 1) << run.output;
+  EXPECT_FALSE(run.timed_out);
+  EXPECT_THAT(run.output,
+              HasSubstr("rank 0 of 2: not all of the 2 processes have started "
+                        "MPI within 5 s."));
 }
 
 TEST(MpiWorldTest, AProcessThatIsKilledEndsAll) {
