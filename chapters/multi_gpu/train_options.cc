@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -24,6 +25,7 @@
 #include "common/base/flag_files.h"
 #include "common/base/flag_help.h"
 #include "common/base/user_path.h"
+#include "common/data/dataset.h"
 #include "common/device/backend.h"
 #include "common/device/device_table.h"
 #include "common/lesson/language.h"
@@ -71,7 +73,10 @@ ABSL_FLAG(std::int64_t, images, 12000,
 ABSL_FLAG(std::string, save, "",
           "Write a checkpoint to this file after each epoch and at Ctrl-C. "
           "None: that of --resume; if there is none either, Ctrl-C writes "
-          "NET_interrupted.safetensors.\n"
+          "NET_interrupted.safetensors. PyTorch loads its weights with "
+          "net.load_state_dict(safetensors.torch.load_file("
+          "\"lenet.safetensors\"), strict=False), which leaves out the "
+          "momentum.\n"
           "Example: --save=lenet.safetensors");
 ABSL_FLAG(std::string, resume, "",
           "Go on from this checkpoint, as if the training had never stopped. "
@@ -246,6 +251,22 @@ absl::Status CheckRanges() {
   return status;
 }
 
+// Linux promises more memory than there is, and kills who uses it.
+absl::Status CheckMemory() {
+  if (!absl::GetFlag(FLAGS_data_dir).empty()) return absl::OkStatus();
+  // With a sixth to test on, of which a process has a copy of its part.
+  constexpr double kBytes = (kImagePixels + 1) * (1 + 2 / 6.0);
+  const std::int64_t images = absl::GetFlag(FLAGS_images);
+  const std::int64_t free = CpuBackend().FreeMemory(0);
+  const double bytes = static_cast<double>(images) * kBytes;
+  if (bytes <= static_cast<double>(free)) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrFormat(
+      "--images=%d asked for, which take %.3g GB of memory; %.3g GB are free. "
+      "Say --images=%d, or fewer.",
+      images, bytes / 1e9, static_cast<double>(free) / 1e9,
+      std::max<std::int64_t>(1, free / static_cast<int>(2 * kBytes))));
+}
+
 // Sets the flags to what the checkpoint says, except where they were typed.
 absl::Status TakeOptions(const std::string& file, int argc, char** argv) {
   const auto options = LoadCheckpointOptions(UserPath(file));
@@ -371,6 +392,7 @@ absl::StatusOr<TrainOptions> ParseTrainOptions(int argc, char** argv,
     options.checkpoint = *std::move(checkpoint);
   }
   status = CheckRanges();
+  status.Update(CheckMemory());
   status.Update(TakeDevices(&options));
   if (!status.ok()) return status;
   options.net = absl::GetFlag(FLAGS_net);
@@ -387,6 +409,17 @@ absl::StatusOr<TrainOptions> ParseTrainOptions(int argc, char** argv,
   options.save = absl::GetFlag(FLAGS_save);
   if (options.save.empty()) options.save = options.resume;
   if (process > 0) return options;
+  for (const char* name : {"json", "svg"}) {
+    const std::string file = absl::FindCommandLineFlag(name)->CurrentValue();
+    std::error_code none;
+    if (!std::filesystem::equivalent(UserPath(options.resume), UserPath(file),
+                                     none)) {
+      continue;
+    }
+    return absl::InvalidArgumentError(
+        Say("--%s=%s and --%s=%s name the same file. Name two files.", "resume",
+            options.resume, name, file));
+  }
   std::optional<AtomicFile> save;  // Only tried: it is written again and again.
   status = OpenFlagFiles({{"save", options.save, &save},
                           {"json", absl::GetFlag(FLAGS_json), &options.json},

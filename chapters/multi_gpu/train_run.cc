@@ -125,7 +125,8 @@ class Training {
       view_.Line(line);
     }
     status = WriteFiles();
-    return status.ok() && saved_.ok() ? 0 : 1;
+    if (!status.ok()) return status;
+    return saved_.ok() ? 0 : 1;
   }
 
   // Where it is, and the command that goes on after an end without a save.

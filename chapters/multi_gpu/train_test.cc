@@ -10,11 +10,13 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "chapters/multi_gpu/train_testing.h"
 #include "common/base/atomic_file.h"
 #include "common/base/child_process.h"
+#include "common/safetensors/safetensors.h"
 #include "common/training/checkpoint.h"
 #include "nlohmann/json.hpp"
 
@@ -25,6 +27,7 @@ using ::testing::AllOf;
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::UnorderedElementsAre;
 
 TEST_F(TrainTest, HelpSaysWhatEachFlagDoes) {
   const ProgramResult r = Train({"--help"});
@@ -290,6 +293,85 @@ TEST_F(TrainTest, AFullDiskIsSaidAndIsAnError) {
                               HasSubstr("test accuracy")));
 }
 
+TEST_F(TrainTest, WhatCannotBeWrittenIsSaidAndIsAnError) {
+  for (const char* flag : {"--json=/dev/full", "--svg=/dev/full"}) {
+    const ProgramResult r = Train(With(kSmall, {"--epochs=1", flag}));
+    EXPECT_EQ(r.exit_code, 1);
+    EXPECT_THAT(Unwrapped(r.output),
+                HasSubstr("Error: cannot write /dev/full: No space left on "
+                          "device. The disk is full."));
+  }
+  const ProgramResult r = RunProgram(
+      "sh", With({"-c", "ulimit -f 1; exec \"$0\" \"$@\"", kProgram},
+                 With(kSmall, {"--epochs=1", "--save=" + File("a")})));
+  EXPECT_EQ(r.exit_code, 1) << r.output;
+  EXPECT_THAT(Unwrapped(r.output),
+              AllOf(HasSubstr("/a: File too large. ulimit -f limits"),
+                    HasSubstr("test accuracy")));
+}
+
+TEST_F(TrainTest, MoreImagesThanMemoryAreRefused) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "a sanitizer needs all addresses";
+#endif
+  const ProgramResult r = RunProgram(
+      "sh", With({"-c", "ulimit -v 500000; exec \"$0\" \"$@\"", kProgram},
+                 With(kSmall, {"--epochs=1", "--images=1000000"})));
+  EXPECT_EQ(r.exit_code, 1) << r.output;
+  EXPECT_THAT(Unwrapped(r.output),
+              HasSubstr("Error: --images=1000000 asked for, which take 1.05 GB "
+                        "of memory; 0."));
+}
+
+// The book's LeNet in PyTorch: net.load_state_dict(load_file(FILE),
+// strict=False) takes what has these names.
+TEST_F(TrainTest, PyTorchLoadsWhatWasSaved) {
+  const std::string file = File("lenet.safetensors");
+  const ProgramResult r = Train({"--images=60", "--epochs=1", "--momentum=0.5",
+                                 "--devices=cpu:0", "--save=" + file});
+  ASSERT_EQ(r.exit_code, 0) << r.output;
+  const auto saved = safetensors::LoadFile(file, Device());
+  ASSERT_TRUE(saved.ok()) << saved.status();
+  std::vector<std::string> shapes;
+  for (const auto& [name, tensor] : saved->tensors) {
+    if (absl::StartsWith(name, "momentum.")) continue;
+    shapes.push_back(name + " " + tensor.shape().ToString());
+  }
+  EXPECT_THAT(shapes,
+              UnorderedElementsAre("0.weight (20, 1, 3, 3)", "0.bias (20)",
+                                   "3.weight (50, 20, 5, 5)", "3.bias (50)",
+                                   "7.weight (128, 800)", "7.bias (128)",
+                                   "9.weight (10, 128)", "9.bias (10)"));
+  const std::string line =
+      "net.load_state_dict(safetensors.torch.load_file(\"lenet.safetensors\"), "
+      "strict=False)";
+  EXPECT_THAT(Unwrapped(Train({"--help"}).output), HasSubstr(line));
+  for (const char* name : {"README.md", "README.zh.md"}) {
+    EXPECT_THAT(ReadFile(absl::StrCat("chapters/multi_gpu/", name)),
+                HasSubstr(line));
+  }
+}
+
+// A checkpoint that somebody else made.
+TEST_F(TrainTest, AFilesTextsAreShownAndDoNothing) {
+  const std::string file = File("a.safetensors");
+  Train(With(kSmall, {"--epochs=1", "--save=" + file}));
+  const absl::StatusOr<Checkpoint> checkpoint = LoadCheckpoint(file, Device());
+  ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
+  for (const char* name :
+       {"net", "init", "lr", "seed", "split", "allreduce", "data_dir", "data",
+        "hardware", "processes", "test_data"}) {
+    Checkpoint changed = *checkpoint;
+    changed.options[name] = "\x1b[2J\nError: " + std::string(5000, 'x');
+    ASSERT_TRUE(SaveCheckpoint(changed, file).ok());
+    const ProgramResult r = Train({"--resume=" + file, "--epochs=2"});
+    EXPECT_THAT(r.output, AllOf(Not(HasSubstr("\x1b")), HasSubstr("\\x1b[2J"),
+                                Not(HasSubstr("\nError: xxx"))))
+        << name;
+    EXPECT_LT(r.output.size(), 4000u) << name;
+  }
+}
+
 TEST_F(TrainTest, WhatMakesNoSenseIsRefusedWithAdvice) {
   const std::string file = File("a.safetensors");
   ASSERT_EQ(Train(With(kSmall, {"--epochs=1", "--save=" + file})).exit_code, 0);
@@ -325,6 +407,17 @@ TEST_F(TrainTest, WhatMakesNoSenseIsRefusedWithAdvice) {
       {{"--data_dir=/nowhere"}, {"/nowhere"}},
       {{"--save=/nowhere/x"}, {"--save: cannot write /nowhere/x"}},
       {{"--json=" + File("b"), "--svg=" + File("b")}, {"name the same file"}},
+      {{"--images=1000000000000"},
+       {"--images=1000000000000 asked for, which take 1.05e+06 GB of memory",
+        " GB are free. Say --images="}},
+      {{"--images=9223372036854775807"}, {"take 9.65e+12 GB of memory"}},
+      {{"--resume=" + file, "--json=" + file}, {"name the same file"}},
+      {{"--resume=" + file, "--save=" + File("b"), "--json=" + file},
+       {"--resume=", "--json=", "name the same file"}},
+      {{"--resume=" + file, "--save=" + File("b"),
+        "--svg=" + File("./a.saf") + "etensors"},
+       {"--svg=", "name the same file"}},
+      {{"--net=\x1b[2J"}, {"--net=\\x1b[2J asked for"}},
       {{"--resume=/nowhere"}, {"cannot read /nowhere"}},
       {{"--resume=" + File("short")}, {"is no safetensors file"}},
       {{"--resume=" + File("lying")}, {"--net=xyz asked for"}},
