@@ -32,6 +32,8 @@ ROWS = {
     "all of *": "{}中的全部",
     "no nvcc (looked at *)": "没有nvcc（找过{}）",
     "no NVIDIA driver": "没有NVIDIA驱动程序",
+    "nothing, for * s": "{}秒没有回答",
+    "Waiting for *, * s at most.": "正在等待{}，最多{}秒。",
     "CUDA_PATH=none hides it": "被CUDA_PATH=none隐藏",
     "none for C++ (*)": "没有C++编译器（{}）",
     "the NVIDIA driver finds no GPU": "NVIDIA驱动程序没有找到GPU",

@@ -9,6 +9,7 @@ RESTART = "and start the machine again"
 REPOSITORIES = "https://developer.download.nvidia.com/compute/cuda/repos/"
 KEYRING = "cuda-keyring_1.1-1_all.deb"
 MAXIMUM = "nvidia-smi's \"CUDA Version\" is the driver's maximum, not your toolkit's version."
+PATIENCE = 20  # seconds for nvidia-smi, which waits for a driver that hangs
 IN_CONTAINER = "docker run --gpus=all -it IMAGE"
 
 
@@ -94,7 +95,9 @@ def check_driver(m, toolkit):
     CUDA that it supports ("12.2", or empty)."""
     found = re.search(r"\s(\d+\.[\d.]+)\s", m.read("proc/driver/nvidia/version").split("\n")[0])
     driver, cuda = found[1] if found else "", ""
-    code, said = m.ask(m.smi) if m.smi else (127, "")
+    code, said = m.ask(m.smi, seconds=PATIENCE) if m.smi else (127, "")
+    if code == 124:
+        m.smi, said = None, "nothing, for %d s" % PATIENCE
     # From driver 610 on it is "KMD Version" and "CUDA UMD Version".
     for what, version in re.findall(r"(Driver|KMD|CUDA|CUDA UMD) Version: *(\d+\.[\d.]+)", said):
         if what.startswith("CUDA"):
@@ -108,7 +111,7 @@ def check_driver(m, toolkit):
     if "No devices" in said:
         m.fact("driver", "ok", driver or "there; nvidia-smi does not say which")
         return True, ""
-    if driver and m.smi and code != 0:
+    if driver and code not in (0, 127):
         m.fact("driver", "broken", "%s; nvidia-smi says: %s" % (driver, said),
                "The NVIDIA driver does not answer. After an update of it the machine must be "
                "started again.", m.sudo + "reboot")
@@ -171,7 +174,8 @@ def list_gpus(m):
     """(name, UUID, about) of each, in nvidia-smi's order."""
     fields = "name,memory.total,memory.free,compute_cap,uuid"
     gpus = []
-    said = m.ask(m.smi, "--query-gpu=" + fields, "--format=csv,noheader,nounits")[1] if m.smi else ""
+    said = m.ask(m.smi, "--query-gpu=" + fields, "--format=csv,noheader,nounits",
+                 seconds=PATIENCE)[1] if m.smi else ""
     for name, total, free, capability, uuid in re.findall("^(.*), (.*), (.*), (.*), (.*)$", said, re.M):
         about = "sm_" + capability.replace(".", "")
         if total.isdigit() and free.isdigit():

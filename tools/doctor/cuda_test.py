@@ -1,10 +1,14 @@
 #!/usr/bin/env python3
 """The doctor on machines with faults in CUDA's toolkit, driver or devices: it must name
 the fault, and say the command that mends it."""
+import contextlib
+import io
 import os
 import subprocess
 import unittest
+import unittest.mock
 
+import cuda
 from testing import NOTHING, SUDO, DoctorTest, apt_get, from_nvidia
 
 
@@ -132,6 +136,19 @@ class Driver(DoctorTest):
         self.expect("cuda:0 (real, NVIDIA L4)", CUDA_VISIBLE_DEVICES="GPU-7")
         self.program("nvidia-smi", "echo Failed to initialize NVML: version mismatch; exit 18")
         self.expect("nvidia-smi says: Failed to initialize NVML", SUDO + "reboot")
+
+    def test_that_does_not_answer(self):
+        # Its child holds its output, as a driver may hold the program itself.
+        self.program("nvidia-smi", "echo >> %s; /bin/sleep 100 & wait" % self.path("asked"))
+        with unittest.mock.patch.object(cuda, "PATIENCE", 1), contextlib.redirect_stderr(
+                io.StringIO()) as stderr:
+            self.expect("no NVIDIA driver; nvidia-smi says: nothing, for 1 s none")
+            self.file("proc/driver/nvidia/version", "NVRM  x86_64  570.86.15  Release\n")
+            self.file("asked", "")
+            self.expect("570.86.15; nvidia-smi says: nothing, for 1 s broken", SUDO + "reboot")
+        self.assertEqual(stderr.getvalue(), 2 * "Waiting for nvidia-smi, 1 s at most.\n")
+        with open(self.path("asked")) as file:
+            self.assertEqual(file.read(), "\n")  # once
 
     def test_that_finds_no_gpu(self):
         self.program("nvidia-smi", "echo No devices were found; exit 6")

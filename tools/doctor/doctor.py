@@ -1,4 +1,5 @@
 """Says what this machine has for the course: see tools/doctor.sh."""
+import argparse
 import glob
 import os
 import re
@@ -94,12 +95,14 @@ def examine(m):
 
 
 def main():
-    if len(sys.argv) > 1:
-        sys.stderr.write("The doctor takes no arguments: bazel run //:doctor\n")
-        sys.exit(2)
+    parser = argparse.ArgumentParser(
+        prog="bazel run //:doctor --",
+        description="Says what this machine has for the course, and what is missing.")
+    parser.add_argument("--lang", choices=["en", "zh"], help="English or Chinese; else as LANG says")
+    lang = parser.parse_args().lang
     repository = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
     m = Machine(repository, dict(os.environ, LC_ALL="C"), os.environ.get("D2L_DOCTOR_ROOT", ""),
-                chinese.is_wanted(os.environ))
+                lang == "zh" if lang else chinese.is_wanted(os.environ))
     code = examine(m)
     try:
         with open(1, "wb", closefd=False) as out:

@@ -1,9 +1,12 @@
 """A machine, as the doctor sees it: files, programs, settings; and its report."""
+import contextlib
 import os
 import re
 import shutil
 import subprocess
+import sys
 import textwrap
+import threading
 
 import chinese
 
@@ -71,16 +74,30 @@ class Machine:
         path = [self.env.get("PATH", "")] + [self.root + folder for folder in folders]
         return shutil.which(program, path=":".join(path))
 
-    def ask(self, *command):
-        """(exit code, output) of a program; 127 if there is none."""
+    def ask(self, *command, seconds=60):
+        """(exit code, output) of a program; 127 if there is none, 124 if it takes longer."""
         try:
             # Bazel's launcher looks for .bazelversion from here on upwards.
-            done = subprocess.run(command, cwd=self.repository, env=self.env, timeout=60,
-                                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                  stderr=subprocess.STDOUT, errors="replace")
-        except (OSError, subprocess.TimeoutExpired):
+            child = subprocess.Popen(command, cwd=self.repository, env=self.env,
+                                     stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                     stderr=subprocess.STDOUT, errors="replace")
+        except OSError:
             return 127, ""
-        return done.returncode, ESCAPES.sub("", done.stdout).strip()
+        waiting = threading.Timer(min(5, seconds / 2), sys.stderr.write, [
+            self.tr("Waiting for %s, %d s at most." % (
+                os.path.basename(command[0]), seconds)) + "\n"])
+        waiting.start()
+        try:
+            said = child.communicate(timeout=seconds)[0]
+        except subprocess.TimeoutExpired:
+            child.kill()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                child.wait(timeout=1)  # a driver that hangs may hold it
+            child.stdout.close()
+            return 124, ""
+        finally:
+            waiting.cancel()
+        return child.returncode, ESCAPES.sub("", said).strip()
 
     def shown(self, path):
         return path[len(self.root):] if path.startswith(self.root) else path
