@@ -27,7 +27,9 @@ SVG = ('<svg xmlns="http://www.w3.org/2000/svg" width="100" height="50">'
        '<title>old</title><defs><marker id="arrow"/></defs>'
        '<path marker-end="url(#arrow)" d="M 0 0"/><text onclick="alert(1)">t</text>'
        '<script>alert(1)</script><a href="javascript:alert(1)"><text>u</text></a>'
-       '<rect fill="url(https://example.org)"/></svg>')
+       '<rect fill="url(https://example.org)" stroke="URL(//example.org)"'
+       ' mask="image-set(&quot;https://example.org&quot; 1x)"'
+       ' filter="u\\72l(https://example.org)" transform="rotate(-90 1.5 2)"/></svg>')
 
 
 def cell(**more):
@@ -300,6 +302,15 @@ class Pages(unittest.TestCase):
         name = re.search(r'marker id="([\w-]+)"', svg)[1]
         self.assertNotEqual(name, "arrow")
         self.assertIn(f"url(#{name})", svg)
+        self.assertIn('transform="rotate(-90 1.5 2)"', svg)
+
+    def test_nothing_is_loaded_from_elsewhere(self):
+        page = self.make(lesson(cell(
+            context="![i](https://example.org/i.png) ![j][r]\n\n[r]: https://example.org/j.png",
+            learn="[l](https://example.org)")))["async_computation.html"]
+        self.assertNotIn("example.org/", page)
+        self.assertIn('<a href="https://example.org">l</a>', page)
+        self.assertIn('alt="i"', page)
 
     def test_hostile_names_inject_nothing(self):
         evil = ('"><script>alert(1)</script><img src=x onerror=alert(1)>'
@@ -380,6 +391,14 @@ class Pages(unittest.TestCase):
         claims = page[page.index("<table"):]
         self.assertEqual(claims.count('class="badge holds"'), 2)
         self.assertNotIn('class="differs"', page)
+
+    def test_rows_of_tables(self):
+        done = subprocess.run(
+            [PYTHON, "-c", "import pages; print(pages.table_rows(open(0).read()))"],
+            input="| English | 中文 |\n|---|---|\n| a \\| b | 一\\|二 |\n| c | d | e |\n| f | g |",
+            capture_output=True, text=True, check=True, env=dict(
+                os.environ, PYTHONPATH=os.pathsep.join(sys.path)))
+        self.assertEqual(done.stdout, "[['English', '中文'], ['a | b', '一|二'], ['f', 'g']]\n")
 
     def test_every_word_of_the_templates_has_a_chinese_one(self):
         asked = set()

@@ -39,10 +39,11 @@ class _SafeLinks(markdown.treeprocessors.Treeprocessor):
     def run(self, root):
         for element in root.iter():
             for name in ("href", "src"):
-                url = element.get(name)
-                # A file of the checkout is not in the book.
-                if url is not None and not re.match(r"https://|#", url):
-                    del element.attrib[name]
+                url = element.get(name, "")
+                # A file of the checkout is not in the book, and a page loads nothing
+                # from elsewhere.
+                if name == "src" or not re.match(r"https://|#", url):
+                    element.attrib.pop(name, None)
 
 
 def _markdown():
@@ -106,9 +107,10 @@ def drawing(text, prefix, title, description):
             local = name.split("}")[-1].lower()
             if local.startswith("on") or local in ("href", "style"):
                 del element.attrib[name]
-            elif "url(" in value:
-                element.set(name, re.sub(r"url\(.*", "", value) if not re.fullmatch(
-                    r"url\(#[\w-]+\)", value) else value.replace("#", f"#{prefix}-"))
+            elif re.fullmatch(r"url\(#[\w-]+\)", value):
+                element.set(name, value.replace("#", f"#{prefix}-"))
+            elif re.search(r"[(\\]", value) and not re.fullmatch(r"rotate\([-+\de. ]+\)", value):
+                del element.attrib[name]  # CSS may load what it names
             elif name == "id":
                 element.set(name, f"{prefix}-{value}")
 
@@ -139,6 +141,12 @@ def read(*path):
             return file.read()
     except (OSError, UnicodeDecodeError):
         return ""
+
+
+def table_rows(text):
+    """The rows of two columns in a lesson's tables."""
+    return [[column.replace("\\|", "|") for column in row] for row in re.findall(
+        r"(?m)^\| ((?:[^|\\]|\\.)+?) \| ((?:[^|\\]|\\.)+?) \|$", text)]
 
 
 def timed_lines(printed):
@@ -218,8 +226,7 @@ class Book:
         for lang in languages:
             # Results hold a claim's words without its number in English alone.
             words = {} if lang == "en" else dict(
-                row for name in course_texts.chapters(self.workspace) for row in re.findall(
-                    r"(?m)^\| (.+?) \| (.+?) \|$",
+                row for name in course_texts.chapters(self.workspace) for row in table_rows(
                     read(self.workspace, "chapters", name, f"lesson.{lang}.md")))
             self.render("compare.html", "compare", lang,
                         runs=[(name, dict(run, lessons=list(
