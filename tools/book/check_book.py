@@ -291,6 +291,9 @@ class Check:
                 self.browser.click(*self.where(everything))
                 self.expect("all answers hide and show", all(
                     self.browser.value(visible % name) == shown for name in asking))
+                self.expect("no prediction shows where none was made", self.browser.value(
+                    "[...document.querySelectorAll('.prediction span')].every("
+                    "(span) => !span.getClientRects().length)"))
             exercise = "document.querySelector('article .answer .exercise')"
             if self.browser.value(f"Boolean({exercise})"):
                 self.browser.click(*self.where(everything))  # hides all
