@@ -14,6 +14,8 @@ import os
 import pathlib
 import re
 import resource
+import secrets
+import shutil
 import signal
 import subprocess
 import sys
@@ -29,9 +31,9 @@ ROOT = pathlib.Path(
 PROGRESS = ".exercises.json"
 SECONDS = 60  # for a judgement; then it is stopped
 MUCH = 10_000_000  # bytes that a program may print; then it is stopped
-VERDICT = "\x1e"  # stands before it, as exercise_main.cc prints it
-# Exit codes of common/exercise/exercise_main.cc.
-VERDICTS = {0: "right", 10: "slow", 11: "wrong", 12: "not done"}
+# What common/exercise/exercise_main.cc says first, behind \x1e and the run's key.
+VERDICTS = {"RIGHT": "right", "RIGHT BUT SLOW": "slow", "WRONG": "wrong",
+            "NOT DONE": "not done"}
 MARKS = {"right": "+", "slow": "~", "wrong": "-", "not done": "."}
 
 ZH = {
@@ -70,6 +72,8 @@ ZH = {
     "Building: %s of %s steps": "正在构建：第 %s 步，共 %s 步",
     "Your code printed:": "你的代码输出了：",
     "bazel could not build it:": "bazel 无法构建：",
+    "There is no bazel. What to install, says tools/doctor.sh.":
+        "没有 bazel。要安装什么，见 tools/doctor.sh。",
     "Your code ended the program: %s.": "你的代码结束了程序：%s。",
     "it read or wrote memory that is not its own (an index, a dangling pointer)":
         "读写了不属于它的内存（下标越界或悬空指针）",
@@ -198,26 +202,35 @@ def untouched(solution):
 def differing_stubs(root):
     """The exercises whose files are not what their solutions make."""
     return [e.file for e in all_exercises(root) if not e.is_question
-            and (root / e.file).read_text(encoding="utf-8") != untouched(
+            and (root / e.file).read_bytes() != untouched(
                 (root / e.folder / "solutions" / f"{e.name}.cc").read_text(
-                    encoding="utf-8"))]
+                    encoding="utf-8")).encode()]
 
 
 # ---- Progress.
 
 
+KNOWN = {"verdict": str, "file": str, "hints": int}
+
+
 def load_progress(root):
+    """What is known of each exercise; of a file that anybody may have edited."""
     try:
         progress = json.loads((root / PROGRESS).read_text(encoding="utf-8"))
-        return progress if isinstance(progress, dict) else {}
-    except (OSError, ValueError):
+        return {name: {key: value for key, value in known.items()
+                       if type(value) is KNOWN.get(key)}
+                for name, known in progress.items() if isinstance(known, dict)}
+    except (AttributeError, OSError, RecursionError, ValueError):
         return {}
 
 
 def save_progress(root, progress):
-    new = root / (PROGRESS + ".new")
-    new.write_text(json.dumps(progress, indent=1) + "\n", encoding="utf-8")
-    new.replace(root / PROGRESS)
+    new = root / f"{PROGRESS}.{os.getpid()}"  # others may save at the same time
+    try:
+        new.write_text(json.dumps(progress, indent=1) + "\n", encoding="utf-8")
+        new.replace(root / PROGRESS)
+    finally:
+        new.unlink(missing_ok=True)
 
 
 def note(root, name, **changes):
@@ -258,6 +271,8 @@ def first_error(output, file):
 
 def build(root, exercise, show_steps):
     """What bazel and the compiler say if it does not build; else None."""
+    if not shutil.which("bazel"):
+        return say("There is no bazel. What to install, says tools/doctor.sh.")
     lines = []
     with subprocess.Popen(
             ["bazel", "build", "--color=no", "--curses=no",
@@ -283,25 +298,37 @@ def sentence(verdict, text):
 
 
 def run(program, arguments, seconds=SECONDS):
-    """Runs a program. Its verdict, and what is to be printed."""
+    """Runs a program. Its verdict, and what is to be printed.
+
+    The judge says its verdict behind a key of this run, which it takes out of the
+    environment before the answer begins. So no output of an answer passes for a
+    verdict. An answer that is written to cheat can still find the key: it is in the
+    judge's memory, and the judge runs in the answer's process."""
+    key = secrets.token_hex(16)
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as out, \
             tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as err:
         child = subprocess.Popen([str(program)] + arguments, stdout=out, stderr=err,
-                                 stdin=subprocess.DEVNULL)
+                                 stdin=subprocess.DEVNULL, start_new_session=True,
+                                 env=dict(os.environ, D2L_VERDICT_KEY=key))
+
+        def has_ended():  # but has still its number, which is its group's
+            return os.waitid(os.P_PID, child.pid,
+                             os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+
         end = time.monotonic() + seconds
         try:
-            while child.poll() is None and time.monotonic() < end and max(
+            while not has_ended() and time.monotonic() < end and max(
                     os.fstat(f.fileno()).st_size for f in (out, err)) < MUCH:
                 time.sleep(0.02)
-            ended = child.poll() is not None
-        finally:  # also of Ctrl-C
-            child.kill()
+            ended = has_ended()
+        finally:  # also of Ctrl-C; with the processes that the answer has begun
+            os.killpg(child.pid, signal.SIGKILL)
             child.wait()
         out.seek(0)
         err.seek(0)
         output, errors = out.read(MUCH), err.read(MUCH)
-    printed, mark, judged = output.rpartition(VERDICT)
+    printed, mark, judged = output.rpartition(f"\x1e{key}\n")
     # Also to stderr, where C++ says why it aborts.
     printed = (printed if mark else judged).splitlines() + errors.splitlines()
     own = [say("Your code printed:")] + ["  " + line[:200] for line in (
@@ -319,10 +346,9 @@ def run(program, arguments, seconds=SECONDS):
             why = say("After %d s it still waited, and computed nothing: a wait for "
                       "what nobody will do (a deadlock).", seconds)
         return "stopped", own + sentence("STOPPED", why)
-    if mark and child.returncode in VERDICTS:
-        verdict, _, rest = judged.partition("\n")
-        return (VERDICTS[child.returncode],
-                own + (say(verdict) + "\n" + rest).rstrip())
+    verdict, _, rest = judged.partition("\n")
+    if mark and child.returncode == 0 and verdict in VERDICTS:
+        return VERDICTS[verdict], own + (say(verdict) + "\n" + rest).rstrip()
     number = -child.returncode
     if number == signal.SIGSEGV or number == signal.SIGBUS:
         why = say("it read or wrote memory that is not its own (an index, a "
@@ -332,7 +358,7 @@ def run(program, arguments, seconds=SECONDS):
     elif number == signal.SIGFPE:
         why = say("an arithmetic error, such as a division of an integer by zero")
     elif number > 0:
-        why = say("signal %s", signal.Signals(number).name)
+        why = say("signal %s", signal.strsignal(number))
     else:
         why = say("exit code %d", child.returncode)
     return "crashed", own + sentence(
@@ -443,7 +469,7 @@ def hint(root, exercise):
     shown = load_progress(root).get(exercise.name, {}).get("hints", 0)
     if shown >= len(exercise.hints):
         print(say("There are no more hints; --solution shows a solution.") + "\n")
-    number = min(shown + 1, len(exercise.hints))
+    number = min(max(shown, 0) + 1, len(exercise.hints))
     note(root, exercise.name, hints=number)
     for i, text in enumerate(exercise.hints[:number]):
         print(say("Hint %d of %d", i + 1, len(exercise.hints)))
@@ -462,7 +488,7 @@ def reset(root, exercise):
     path, number = root / exercise.file, 1
     stub = untouched((root / exercise.folder / "solutions" / path.name).read_text(
         encoding="utf-8"))
-    if path.exists() and path.read_text(encoding="utf-8") != stub:
+    if path.exists() and path.read_bytes() != stub.encode():
         kept = root / f"{exercise.file}.kept"
         while kept.exists():  # from an earlier --reset
             number += 1
@@ -495,6 +521,14 @@ def main(arguments):
                         help="English or Chinese; else as LANG says")
     options = parser.parse_args(arguments)
     language = options.lang
+    try:
+        return command(parser, options)
+    except OSError as error:
+        print(f"{error.filename}: {error.strerror}", file=sys.stderr)
+        return 1
+
+
+def command(parser, options):
     exercises = all_exercises(ROOT, language)
     if options.check:
         differing = differing_stubs(ROOT)

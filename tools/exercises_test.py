@@ -8,6 +8,7 @@ import json
 import os
 import pathlib
 import re
+import select
 import subprocess
 import sys
 import tempfile
@@ -69,7 +70,7 @@ y。
 """
 
 # What stands before a verdict.
-MARK = "printf '\\x1e'; "
+MARK = "printf '\\x1e%s\\n' $D2L_VERDICT_KEY; "
 
 SOLUTION = """float Half(float x) {
   // SOLUTION
@@ -227,11 +228,49 @@ class Commands(Workspace):
         self.assertIn("half.cc", output)
 
     def test_broken_progress_is_none(self):
-        (self.root / exercises.PROGRESS).write_text("{")
-        self.assertEqual(self.run_main()[0], 0)
-        exercises.note(self.root, "half", verdict="slow")
-        self.assertEqual(json.loads((self.root / exercises.PROGRESS).read_text()),
-                         {"half": {"verdict": "slow"}})
+        for text in ("{", "[]", "7", "[" * 100_000, '{"half": 7}', '{"half": {"hints": "x"}}',
+                     '{"half": {"verdict": ["right"], "file": {}, "hints": true}}'):
+            with self.subTest(text[:50]):
+                (self.root / exercises.PROGRESS).write_text(text)
+                self.assertEqual(self.run_main()[0], 0)
+                self.assertIn("First.", self.run_main("half", "--hint")[1])
+                exercises.note(self.root, "half", verdict="slow")
+                self.assertEqual(
+                    json.loads((self.root / exercises.PROGRESS).read_text()),
+                    {"half": {"verdict": "slow", "hints": 1}})
+        (self.root / exercises.PROGRESS).write_text('{"half": {"hints": -9}}')
+        self.assertIn("First.", self.run_main("half", "--hint")[1])
+
+    def test_what_cannot_be_read_or_written_is_said(self):
+        def said(*arguments):
+            with contextlib.redirect_stderr(io.StringIO()) as errors:
+                self.assertEqual(self.run_main(*arguments)[0], 1)
+            return errors.getvalue()
+        (self.root / exercises.PROGRESS).mkdir()
+        self.assertRegex(said("half", "--hint"), r"\.exercises\.json.*: Is a directory\n$")
+        self.assertEqual([p.name for p in self.root.iterdir()].count(exercises.PROGRESS),
+                         len([p for p in self.root.iterdir() if "exercises." in p.name]))
+        self.file.unlink()
+        self.assertIn("half.cc: No such file or directory", said("--check"))
+        self.file.mkdir()
+        for arguments in (("half",), ("half", "--reset"), ("half", "--watch"), ("--check",)):
+            self.assertIn("half.cc: Is a directory", said(*arguments))
+
+    def test_an_answer_in_another_encoding(self):
+        self.file.write_bytes("// 一半\n".encode("gb18030"))
+        self.assertEqual(self.run_main("--check")[0], 1)
+        self.run_main("half", "--reset")
+        self.assertEqual(self.file.with_suffix(".cc.kept").read_bytes(),
+                         "// 一半\n".encode("gb18030"))
+
+    def test_many_save_at_once(self):
+        program = ("import pathlib, sys; sys.path.insert(0, sys.argv[1]); import exercises\n"
+                   "for i in range(200): exercises.note(pathlib.Path(sys.argv[2]), 'a', hints=i)")
+        running = [subprocess.Popen(
+            [sys.executable, "-c", program, exercises.__file__.rpartition("/")[0],
+             str(self.root)], stderr=subprocess.PIPE) for _ in range(4)]
+        self.assertEqual([one.communicate(timeout=60)[1] for one in running], [b""] * 4)
+        self.assertEqual(exercises.load_progress(self.root), {"a": {"hints": 199}})
 
 
 class Judging(Workspace):
@@ -254,14 +293,14 @@ class Judging(Workspace):
         self.assertEqual(code, 0)
         self.assertIn("One line, and another.", output)
         self.assertIn("RIGHT\n  yours 1 ms\n", output)
-        self.judge("exit 0", MARK + "echo WRONG; exit 11")
+        self.judge("exit 0", MARK + "echo WRONG")
         self.assertEqual(exercises.load_progress(self.root)["half"]["verdict"],
                          "right")
 
     def test_verdicts(self):
-        for number, verdict in exercises.VERDICTS.items():
+        for said, verdict in exercises.VERDICTS.items():
             (self.root / exercises.PROGRESS).unlink(missing_ok=True)
-            self.judge("exit 0", MARK + f"echo X; exit {number}")
+            self.judge("exit 0", MARK + f"echo {said}")
             self.assertEqual(
                 exercises.load_progress(self.root)["half"]["verdict"], verdict)
 
@@ -295,6 +334,12 @@ chapters/tiny/exercises/half.cc:9:3: note: required from here
         _, output = self.judge("echo no such package; exit 1", "")
         self.assertIn("no such package", output)
 
+    def test_without_bazel(self):
+        with unittest.mock.patch.dict(os.environ, {"PATH": str(self.root)}):
+            code, output = self.run_main("half")
+        self.assertEqual(code, 1)
+        self.assertIn("There is no bazel.", output)
+
     def test_the_first_build_shows_its_steps(self):
         program = self.root / "bazel-bin/chapters/tiny/exercises/half"
         bazel = ("echo Loading: 3 packages; echo '[1 / 1,204] Compiling a.cc';"
@@ -323,16 +368,30 @@ class Programs(unittest.TestCase):
         self.assertIn("nobody catches it", self.run_shell("kill -ABRT $$")[1])
         self.assertIn("division", self.run_shell("kill -FPE $$")[1])
         self.assertIn("exit code 3", self.run_shell("exit 3")[1])
+        self.assertIn("Real-time signal", self.run_shell("kill -40 $$")[1])
 
     def test_what_the_answer_prints_is_no_verdict(self):
-        verdict, text = self.run_shell("echo n = 3; " + MARK + "echo WRONG; exit 11")
+        verdict, text = self.run_shell("echo n = 3; " + MARK + "echo WRONG")
         self.assertEqual((verdict, text),
                          ("wrong", "Your code printed:\n  n = 3\n\nWRONG"))
         _, text = self.run_shell("echo i = 1 >&2; " + MARK + "echo RIGHT")
         self.assertEqual(text, "Your code printed:\n  i = 1\n\nRIGHT")
-        verdict, text = self.run_shell("echo RIGHT; exit 0")
-        self.assertEqual(verdict, "crashed")
-        self.assertIn("exit code 0", text)
+        for forged in ("echo RIGHT", "printf '\\x1eRIGHT\\n'", "printf '\\x1e\\nRIGHT\\n'",
+                       MARK + "echo RIGHT; exit 3", MARK + "echo GREAT"):
+            verdict, text = self.run_shell(forged)
+            self.assertEqual(verdict, "crashed")
+            self.assertIn("exit code", text)
+
+    def test_what_the_answer_began_ends_with_it(self):
+        for end in ("", " sleep 100"):
+            with self.subTest(end), tempfile.TemporaryDirectory() as folder:
+                os.mkfifo(f"{folder}/fifo")  # it hangs up when nobody holds it
+                fifo = os.open(f"{folder}/fifo", os.O_RDONLY | os.O_NONBLOCK)
+                self.addCleanup(os.close, fifo)
+                self.run_shell(f"exec 9> {folder}/fifo; sleep 100 &{end}", seconds=1)
+                poll = select.poll()
+                poll.register(fifo)
+                self.assertEqual(poll.poll(20_000), [(fifo, select.POLLHUP)])
 
     def test_what_prints_without_end_is_stopped(self):
         verdict, text = self.run_shell("exec yes")
