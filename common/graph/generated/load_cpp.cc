@@ -105,12 +105,15 @@ absl::StatusOr<std::string> Directory(std::string path) {
                    " cannot be made: ", std::strerror(errno),
                    "; set D2L_CACHE_DIRECTORY to one that can");
   }
-  struct stat there;
-  if (stat(path.c_str(), &there) != 0 || !S_ISDIR(there.st_mode)) {
+  struct stat itself, there;
+  if (lstat(path.c_str(), &itself) != 0 || stat(path.c_str(), &there) != 0 ||
+      !S_ISDIR(there.st_mode)) {
     return Refusal("the cache directory ", path, " is not a directory");
   }
-  if (there.st_uid != geteuid()) {
-    return Refusal("the cache directory ", path, " is user ", there.st_uid,
+  // Somebody else's link may lead to a directory of this user.
+  for (const uid_t owner : {itself.st_uid, there.st_uid}) {
+    if (owner == geteuid()) continue;
+    return Refusal("the cache directory ", path, " is user ", owner,
                    "'s, and this is user ", geteuid(),
                    "; set D2L_CACHE_DIRECTORY to one of yours");
   }

@@ -201,13 +201,23 @@ TEST_F(LoadCppTest, DirectoriesThatCannotBeTrusted) {
     options_.cache_directory = "/usr";  // root's
   }
   EXPECT_THAT(Failure(1), HasSubstr("'s, and this is user"));
+  // A link of somebody else to a directory of this user.
+  options_.cache_directory = "/proc/self";  // root's
+  if (geteuid() == 0) {
+    options_.cache_directory = root_ + "/link";
+    ASSERT_EQ(mkdir((root_ + "/mine").c_str(), 0700), 0);
+    fs::create_symlink(root_ + "/mine", root_ + "/link");
+    ASSERT_TRUE(Load(1).ok());
+    ASSERT_EQ(lchown((root_ + "/link").c_str(), 65534, 65534), 0);
+  }
+  EXPECT_THAT(Failure(1), HasSubstr("'s, and this is user"));
 }
 
 TEST_F(LoadCppTest, DirectoriesThatCannotBeWritten) {
   options_.cache_directory = "/proc/no/cache";
   EXPECT_THAT(Failure(1), HasSubstr("cannot be made"));
   // This user's, and nobody can write to it; root could to others.
-  options_.cache_directory = "/proc/self";
+  options_.cache_directory = absl::StrCat("/proc/", getpid());
   EXPECT_THAT(Failure(1), HasSubstr("nothing can be written"));
 }
 
