@@ -86,6 +86,21 @@ class RunProgram(unittest.TestCase):
             self.assertIn("--output=%s names a file that is read, " % output, said)
         self.assertIn("output_0 = ", self.run_program("my_mlp", "--input=x.safetensors"))
 
+    def test_a_program_without_end_is_ended(self):
+        weights = safetensors({})
+        self.write("long.safetensors", weights)
+        self.write("long.program", ("""d2l.program 1
+weights sha256 "%s"
+def once(%%x: float32[]) {
+  %%0 = expand(%%x) {shape="(100000000000)"} : float32[100000000000]
+  %%1 = sum(%%0) {dim=all, keepdim=false} : float32[]
+  return %%1
+}
+run once
+""" % hashlib.sha256(weights).hexdigest()).encode())
+        said = self.run_program("long", "--timeout_s=1", code=1)
+        self.assertIn("had not ended after 1 s. For longer say --timeout_s=10", said)
+
     def test_says_what_is_wrong(self):
         self.assertIn("name one program, without .program", self.run_program(code=1))
         said = self.run_program("my_mpl", code=1)

@@ -41,7 +41,7 @@ class Parser {
 
   Graph Parse() {
     Expect(kTextHeader);
-    const int version = static_cast<int>(Integer());
+    const std::int64_t version = Integer();
     if (version != kTextVersion) throw Version{version};
     EndOfLine();
     if (Take(kTextWeights)) {
@@ -60,7 +60,7 @@ class Parser {
   }
 
   struct Version {
-    int number;
+    std::int64_t number;
   };
   std::int64_t line() const {
     return 1 + std::count(text_.begin(),

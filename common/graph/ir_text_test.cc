@@ -241,12 +241,14 @@ TEST(IrTextTest, TheBytesOfAllValuesAreBounded) {
 }
 
 TEST(IrTextTest, ANewerVersionIsUnimplemented) {
-  const std::string text = absl::StrReplaceAll(
-      std::string(kText), {{"d2l.program 1", "d2l.program 2"}});
-  const absl::Status status = ParseText(text).status();
-  EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented);
-  EXPECT_EQ(status.message(),
-            "the program is of version 2; this library reads 1");
+  for (const std::string version : {"2", "4294967297"}) {  // 2^32 + 1
+    const std::string text = absl::StrReplaceAll(
+        std::string(kText), {{"d2l.program 1", "d2l.program " + version}});
+    const absl::Status status = ParseText(text).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented);
+    EXPECT_EQ(status.message(), "the program is of version " + version +
+                                    "; this library reads 1");
+  }
 }
 
 // A bomb: each function calls the one before it twice.

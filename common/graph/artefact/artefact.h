@@ -12,7 +12,10 @@
 // and each has memory of its own when it is loaded. Where the program writes to
 // its weights, this goes to the loaded ones, and not to the files.
 //
-// The files may be untrusted: see LoadProgram. Thread-safe.
+// The files may be untrusted: see LoadProgram. What a program takes is bounded
+// in memory, not in time: two lines can ask for a sum of 10^12 numbers. Whoever
+// runs a stranger's program sets the limit, as tools/run_program does with
+// --timeout_s. Thread-safe.
 
 #ifndef D2L_COMMON_GRAPH_ARTEFACT_ARTEFACT_H_
 #define D2L_COMMON_GRAPH_ARTEFACT_ARTEFACT_H_
