@@ -42,7 +42,7 @@ void CheckImages(const Module& module, const Tensor& x) {
       "[%s] expected 4D input, (batch, channels, height, width); got %s; "
       "requested at %s",
       module.Name(), x.defined() ? x.Describe() : "an undefined tensor",
-      internal::op_context.requested_by.ToString()));
+      internal::Caller().ToString()));
 }
 
 }  // namespace

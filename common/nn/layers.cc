@@ -30,6 +30,10 @@ double BoundOf(std::int64_t fan_in) {
   return fan_in > 0 ? 1 / std::sqrt(static_cast<double>(fan_in)) : 0;
 }
 
+SourceLocation Caller(SourceLocation here) {
+  return op_context.requested_by.known() ? op_context.requested_by : here;
+}
+
 }  // namespace d2l::internal
 
 namespace d2l::nn {
@@ -51,7 +55,7 @@ Tensor Linear::Forward(const Tensor& x) {
         ToString(*this), DTypeName(weight_.dtype()), in_features_,
         weight_.device().ToString(),
         x.defined() ? x.Describe() : "an undefined tensor",
-        internal::op_context.requested_by.ToString()));
+        internal::Caller().ToString()));
   }
   const Tensor y = MatMul(x, T(weight_));
   return bias_.defined() ? y + bias_ : y;

@@ -21,6 +21,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/base/source_location.h"
 #include "common/device/device.h"
 #include "common/nn/module.h"
 #include "common/tensor/shape.h"
@@ -130,6 +131,8 @@ namespace d2l::internal {
 Tensor UniformIn(double bound, const Shape& shape, Device device);
 // 1 / sqrt(fan_in): PyTorch's bound for weights and biases; 0 for 0.
 double BoundOf(std::int64_t fan_in);
+// The line that called the network; `here` if Forward was called without one.
+SourceLocation Caller(SourceLocation here = SourceLocation::Current());
 }  // namespace d2l::internal
 
 #endif  // D2L_COMMON_NN_LAYERS_H_

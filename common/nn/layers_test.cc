@@ -210,6 +210,9 @@ TEST_P(LayersTest, RefusesWhatItDoesNotTake) {
   EXPECT_REFUSED(takes + "an undefined tensor" + instead, net(Tensor()));
   const Tensor there = Ones({2, 4}, OtherDevice(device()));
   EXPECT_REFUSED(takes + there.Describe() + instead, net(there));
+  EXPECT_THAT([&] { net.Forward(wrong); },  // no call that names its line
+              testing::ThrowsMessage<std::invalid_argument>(
+                  testing::HasSubstr("requested at common/nn/layers.cc:")));
   EXPECT_THROW(Linear(-1, 2, true, device()), std::invalid_argument);
   EXPECT_THROW(Linear(2, -1, true, device()), std::invalid_argument);
 }

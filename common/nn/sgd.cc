@@ -27,10 +27,14 @@ void SGD::Step(absl::Span<const Tensor> gradients, SourceLocation at) {
   // Before any parameter is changed.
   for (std::size_t i = 0; i < gradients.size(); ++i) {
     CheckDefined("SGD", gradients[i], at);
-    if (gradients[i].Describe() == parameters_[i].Describe()) continue;
+    const Tensor &g = gradients[i], &parameter = parameters_[i];
+    if (g.shape() == parameter.shape() && g.dtype() == parameter.dtype() &&
+        g.device() == parameter.device()) {
+      continue;
+    }
     throw std::invalid_argument(absl::StrFormat(
         "[SGD] gradient %d is %s, its parameter %s; requested at %s", i,
-        gradients[i].Describe(), parameters_[i].Describe(), at.ToString()));
+        g.Describe(), parameter.Describe(), at.ToString()));
   }
   const NoGradGuard guard;
   for (std::size_t i = 0; i < gradients.size(); ++i) {
