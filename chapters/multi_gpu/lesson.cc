@@ -177,7 +177,8 @@ void C13(Cell& cell) {
   const int equal = EqualParameters(net, new_net);
   cell.Claim("It loads: {} parameters are those of the wrapped model.",
              Counted(loaded.ok() && equal == 2,
-                     std::string(loaded.status().message()) + "bit for bit",
+                     loaded.ok() ? "bit for bit"
+                                 : std::string(loaded.status().message()),
                      Say("%d of %d", equal, 2)));
 }
 // %%
@@ -200,7 +201,8 @@ void C14(Cell& cell) {
   }
   cell.Claim("It loads: {} parameters, on all devices, are those saved.",
              Counted(loaded.ok() && equal == 2 * devices,
-                     std::string(loaded.status().message()) + "bit for bit",
+                     loaded.ok() ? "bit for bit"
+                                 : std::string(loaded.status().message()),
                      Say("%d of %d", equal, 2 * devices)));
 }
 // %%

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -23,6 +24,7 @@
 #include "common/base/atomic_file.h"
 #include "common/base/child_process.h"
 #include "common/base/wrap.h"
+#include "common/lesson/source.h"
 
 namespace d2l {
 namespace {
@@ -38,6 +40,23 @@ constexpr int kMaxCodeLines = 55;
 constexpr int kMaxPrintedLines = 45;
 
 constexpr std::size_t kColumns = 80;
+
+// Cells whose code is longer, and how long it may be: as long as it is. When
+// one gets shorter its number falls; none is added.
+const std::map<std::string, int>& LongCells() {
+  static const auto& cells =
+      *new std::map<std::string, int>{{"004/In5", 74},
+                                      {"000/In7", 82},
+                                      {"d2l/overlap", 72},
+                                      {"002/two-device-graph", 59},
+                                      {"d2l/three-splits", 97},
+                                      {"d2l/parameter-server", 85},
+                                      {"d2l/lenet-scratch", 74},
+                                      {"d2l/several-machines", 116},
+                                      {"002/c2", 60},
+                                      {"d2l/forgotten-allreduce", 58}};
+  return cells;
+}
 
 std::string Path(const TestedLesson& lesson, const std::string& file) {
   return absl::StrCat("chapters/", lesson.name, "/", file);
@@ -186,19 +205,17 @@ void ExpectSourcePrinted(const TestedLesson& lesson) {
     if (entry.path().extension() == ".cc") file += ReadFile(entry.path());
   }
   for (const TestedCell& cell : lesson.cells) {
-    const std::string mark = absl::StrCat("// %% ", cell.id, "\n");
-    const std::size_t found = file.find(mark);
-    ASSERT_NE(found, std::string::npos) << cell.id;
-    const std::size_t begin = found + mark.size();
-    const std::size_t end = file.find("// %%\n", begin);
-    ASSERT_NE(end, std::string::npos) << cell.id;
-    const std::string source = file.substr(begin, end - begin);
-    EXPECT_LE(std::count(source.begin(), source.end(), '\n'), kMaxCodeLines)
+    // All that --code prints: a cell may have several blocks.
+    const absl::StatusOr<SourceExcerpt> source = ExtractCell(file, cell.id);
+    ASSERT_TRUE(source.ok()) << source.status();
+    const auto longer = LongCells().find(cell.id);
+    EXPECT_LE(std::count(source->text.begin(), source->text.end(), '\n'),
+              longer == LongCells().end() ? kMaxCodeLines : longer->second)
         << cell.id;
     if (&cell != &lesson.cells[0]) continue;
     const LessonRun& run =
         RunLesson(lesson, {"--devices=cpu:0", "--code", "--cell=" + cell.id});
-    EXPECT_THAT(run.output, HasSubstr(source));
+    EXPECT_THAT(run.output, HasSubstr(source->text));
   }
 }
 

@@ -73,8 +73,9 @@ void ExpectRightResults(const LessonRun& run);
 // every time is positive and says what kind of device it was measured on.
 void ExpectCellsAsListed(const TestedLesson& lesson, const LessonRun& run);
 
-// Every cell's code is marked, and short enough to read: 55 lines. With --code
-// the first cell's is printed as it stands.
+// Every cell's code is marked, and short enough to read: 55 lines in all its
+// blocks, but for the cells that lesson_testing.cc lists. With --code the first
+// cell's is printed as it stands.
 void ExpectSourcePrinted(const TestedLesson& lesson);
 
 // No cell prints more than 45 lines: about 25, and a small drawing or reasons
