@@ -58,15 +58,13 @@ std::vector<DeviceState> TableDevices(double seconds) {
   std::vector<DeviceState> states;
   for (std::size_t i = 0; i < busy.size(); ++i) {
     const DeviceInfo& info = Devices()[i];
-    const std::string full = info.Describe();  // "cpu:0 (virtual, …)"
-    const std::string name = info.device.ToString();
     GpuState state;
-    state.name = full.substr(name.size() + 2, full.size() - name.size() - 3);
+    state.name = absl::StrCat(DeviceKindName(info.kind), ", ", info.name);
     state.used_bytes = Memory(info.device).Stats().reserved;
     state.total_bytes = info.memory_bytes;
     state.utilization = 100 * busy[i] / kMoments;
     state.processes.push_back({getpid(), state.used_bytes});
-    states.push_back({name, state});
+    states.push_back({info.device.ToString(), state});
   }
   return states;
 }
