@@ -40,9 +40,9 @@ def uncommented(code):
 
 def literals(code):
     """As they stand, and without what joins them to others."""
-    found = {squeeze(line) for match in LITERALS.findall(uncommented(code))
+    found = {re.sub(r"\s+", " ", line) for match in LITERALS.findall(uncommented(code))
              for line in [text_of(match)] + text_of(match).split("\n")}
-    return found | {literal.strip(" ,:") for literal in found}
+    return found | {literal.strip(ends) for literal in found for ends in (" ", " ,:")}
 
 
 def sentences(code):
@@ -82,12 +82,14 @@ def conversions(text):
     return [kind for _, kind in found] + ["{}"] * text.count("{}")
 
 
-def is_put_together(key, parts, pieces=4):
-    """Whether the code can make it of its literals, as "a" + ", " + "b", and of
-    numbers."""
+def is_put_together(key, parts, pieces=3):
+    """Whether the code can make it of its literals with their spaces, as "Item" +
+    " behind it", and of numbers; or of them and of what is filled in."""
     def is_one(text):
-        text = text.strip(" ,:")
-        return text in parts or text.isdigit()
+        return text.isdigit() or text in ("s", ": ") or len(text) > 2 and text in parts
+    if "%s" in key and pieces == 3 and all(
+            text.strip(" .:") in parts for text in key.split("%s") if text.strip(" .:")):
+        return True
     return is_one(key) or pieces > 1 and any(
         is_one(key[:i]) and is_put_together(key[i:], parts, pieces - 1)
         for i in range(1, len(key)))
@@ -193,13 +195,21 @@ class TextsTest(unittest.TestCase):
             parts = common | literals(code_of(folder))
             with self.subTest(folder):
                 self.assertEqual([english for english, _ in table_of(folder)
-                                  if not is_put_together(english, parts)], [])
+                                  if english not in parts and
+                                  not is_put_together(english, parts)], [])
 
     def test_rows_have_the_same_conversions(self):
         for folder in CHAPTERS + [COMMON]:
             for english, chinese in table_of(folder):
                 with self.subTest(folder + ": " + english):
                     self.assertEqual(conversions(chinese), conversions(english))
+
+    def test_words_within_a_message_are_marked_where_it_is_none_of_say(self):
+        # Say would print the braces (TranslatedMessage of common/base/language.h).
+        for folder in CHAPTERS + [COMMON]:
+            said = sentences(code_of(folder))[0]
+            for english, chinese in table_of(folder):
+                self.assertFalse("{%" in chinese and english in said, english)
 
     def test_a_sentence_has_one_translation(self):
         seen = {}
@@ -245,10 +255,13 @@ class ParsingTest(unittest.TestCase):
                          [("a | b", "一")])
 
     def test_put_together(self):
-        parts = literals('"a" "b, "  + f("c", ": d")')
-        self.assertTrue(is_put_together("ab, c: d", parts))
-        self.assertTrue(is_put_together("ab, 12", parts))
-        self.assertFalse(is_put_together("ab, e", parts))
+        parts = literals('"an" "other, "  + f("one", ": done", " ", ",", "of", " on ")')
+        self.assertTrue(is_put_together("another, one: done", parts))
+        self.assertTrue(is_put_together("another, 12", parts))
+        self.assertTrue(is_put_together("%s done", parts))
+        for row in ("another, e", "one of", "one,", "one one", "one on one on", "%s gone",
+                    "of one done another"):
+            self.assertFalse(is_put_together(row, parts), row)
 
 
 if __name__ == "__main__":

@@ -90,8 +90,9 @@ std::map<std::string, Figure> ReportAll(Cell& cell, Device device,
 // Prints what a formula predicted beside what was measured in the same repeats,
 // and judges whether they are the same to within 1.5x.
 Judgement Predicts(const Figure& formula, const Figure& measured) {
-  std::cout << Say("  %s, %-18s  predicted %8s, measured %8s\n", measured.label,
-                   formula.label, FormatMedian(formula.value, "s"),
+  std::cout << Say("  %s, %-18s  predicted %8s, measured %8s\n",
+                   Translated(measured.label), Translated(formula.label),
+                   FormatMedian(formula.value, "s"),
                    FormatMedian(measured.value, "s"));
   return AboutEqual(formula, measured, 1.5);
 }
@@ -460,9 +461,9 @@ void QueueMemory(Cell& cell) {
     PrintPeaks(kind, uses);
     const MemoryUse& asking = uses["asking"];
     const auto claim = [&](const char* way, const char* does) {
-      cell.Claim(Worded("Only asking takes {} the %s of %s.", kind, does),
-                 Less(uses[way].peak, asking.peak, kClearly),
-                 WhyAsMuch(kind, asking));
+      cell.Claim(
+          Worded("Only asking takes {} the %s of %s.", Phrase(kind), does),
+          Less(uses[way].peak, asking.peak, kClearly), WhyAsMuch(kind, asking));
     };
     claim("synchronizing", "synchronizing");
     if (kind == "kept outputs") claim("reading", "reading them");
@@ -533,9 +534,9 @@ void Blockers(Cell& cell) {
   for (const auto& reader : readers) {
     const std::string& name = reader.first;
     const Timing& behind = t[name + " behind it"];
-    cell.Claim(Worded("%s takes {} as long behind a product: it waits.", name),
-               Less(t[name + " after it"].wait, behind.wait, 2),
-               WhyLate(behind));
+    cell.Claim(
+        Worded("%s takes {} as long behind a product: it waits.", Phrase(name)),
+        Less(t[name + " after it"].wait, behind.wait, 2), WhyLate(behind));
   }
 
   double each = 0, on_device = 0;

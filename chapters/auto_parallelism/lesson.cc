@@ -67,7 +67,8 @@ class Benchmark {
  public:
   explicit Benchmark(std::string prefix) : prefix_(std::move(prefix)) {}
   ~Benchmark() {
-    std::cout << Say("%s time: %.4f sec\n", prefix_, timer_.Seconds());
+    std::cout << Say("%s time: %.4f sec\n", Translated(prefix_),
+                     timer_.Seconds());
   }
 
  private:

@@ -71,7 +71,7 @@ void ClaimSplits(Cell& cell, const Timings& t, const Moves& moves) {
       Given(SeveralDevices(),
             Counted(bytes("data", 256) < bytes(least, 256),
                     Say("%s against %s, %s", FormatBytes(bytes("data", 256)),
-                        FormatBytes(bytes(least, 256)), least),
+                        FormatBytes(bytes(least, 256)), Translated(least)),
                     FormatFactor(bytes("data", 256) /
                                  std::max(bytes(least, 256), 1.0))),
             "devices"),
@@ -83,7 +83,7 @@ void ClaimSplits(Cell& cell, const Timings& t, const Moves& moves) {
              Faster(t["data"], *other, 1.05),
              OneDeviceOr(Say(
                  "Next best is %s, which moves %s; data parallelism moves %s.",
-                 other->completion.label,
+                 Translated(other->completion.label),
                  FormatBytes(moves.at(other->completion.label).at(256)),
                  FormatBytes(moves.at("data").at(256)))));
   const Timing& parts = t["layers, 4 parts"];

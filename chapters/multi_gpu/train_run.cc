@@ -229,7 +229,8 @@ class Training {
     const auto before = options.find(name);
     if (before == options.end() || before->second == now) return;
     Note(Say("It was made with %s, and this is %s: %s",
-             TranslatedMessage(before->second), TranslatedMessage(now), so));
+             TranslatedMessage(before->second), TranslatedMessage(now),
+             Translated(so)));
   }
 
   void Note(const std::string& sentences) {

@@ -64,7 +64,8 @@ double Seconds(const Work& work) {
 
 // "alone took 4.10 ms, beside other load 8.30 ms."
 std::string Took(const Figure& a, const Figure& b) {
-  return Say("%s took %s, %s %s.", a.label, Took(a), b.label, Took(b));
+  return Say("%s took %s, %s %s.", Translated(a.label), Took(a),
+             Translated(b.label), Took(b));
 }
 
 Figure Report(Cell& cell, const std::string& label, Device device,
@@ -373,7 +374,7 @@ void FalseVectorisation(Cell& cell) {
   const auto rows_cost = [&](const std::string& filled) {
     return Say("A row takes %s to be multiplied and %s to be %s.",
                Each(t["one by one"].completion, times * rows),
-               Each(t[filled].completion, times * rows), filled);
+               Each(t[filled].completion, times * rows), Translated(filled));
   };
   cell.Claim(
       "Filled on the host, as in the course, it takes {} as long as one by "
@@ -547,10 +548,10 @@ std::vector<SizePoint> SweepSizes(Cell& cell, Device device,
          {on_device, {device}, Loop(count, on_the_device)}});
     cell.CheckClose("x @ x", ToVector<float>(y), y_host, 1e-3);
     points.push_back({n, count, t[host].completion, t[on_device].completion});
-    std::cout << Say("  n = %-5d host %8s   device %8s   %s\n", n,
-                     Each(points.back().host, count),
-                     Each(points.back().device, count),
-                     FormatSummary(points.back().Ratio().ratio.value, "x"));
+    std::cout << Say(
+        "  n = %-5d host %8s   device %8s   %s\n", n,
+        Each(points.back().host, count), Each(points.back().device, count),
+        Measured(FormatSummary(points.back().Ratio().ratio.value, "x")));
   }
   return points;
 }

@@ -75,7 +75,7 @@ std::string FlagHelp(const std::string& command,
     const std::string now = flag->CurrentValue();
     absl::StrAppend(&text, "\n",
                     Say("%s (default: %s)", absl::StrCat("--", name),
-                        now.empty() ? "none" : now),
+                        now.empty() ? Translated("none") : now),
                     "\n");
     const std::string help = flag->Help();
     for (const absl::string_view line : absl::StrSplit(help, '\n')) {

@@ -12,6 +12,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -34,18 +35,19 @@ Spoken& TheLanguage() {
   return spoken;
 }
 
-// What stands around the conversions of a format, and which argument each of
-// them is of.
+// What stands around the conversions of a format, which argument each of them
+// is of, and whether that is a number.
 struct SplitFormat {
   explicit SplitFormat(const std::string& format) {
     static const std::regex& conversion =
-        *new std::regex("%(?:([0-9]+)[$])?[-.0-9]*[a-z]");
+        *new std::regex("%(?:([0-9]+)[$])?[-.0-9]*([a-z])");
     std::size_t at = 0;
     std::size_t next = 0;
     for (std::sregex_iterator i(format.begin(), format.end(), conversion), end;
          i != end; ++i) {
       literals.push_back(format.substr(at, i->position() - at));
       arguments.push_back((*i)[1].matched ? std::stoul((*i)[1]) - 1 : next++);
+      numbers.push_back((*i)[2] != "s");
       at = static_cast<std::size_t>(i->position() + i->length());
     }
     literals.push_back(format.substr(at));
@@ -54,25 +56,39 @@ struct SplitFormat {
     }
   }
 
-  // The arguments with which the format gives this text; false if none do.
+  // The arguments with which the format gives this text; false if none do, or
+  // if others do as well: who knows then which words are a user's?
   bool Match(absl::string_view text, std::vector<std::string>* words) const {
+    if (arguments.empty()) return text == literals.front();
     words->assign(arguments.size(), "");
-    if (!absl::ConsumePrefix(&text, literals[0])) return false;
-    for (std::size_t i = 0; i < arguments.size(); ++i) {
-      const std::string& literal = literals[i + 1];
-      const bool last = i + 1 == arguments.size();
-      if (last && !absl::EndsWith(text, literal)) return false;
-      const std::size_t at =
-          last ? text.size() - literal.size() : text.find(literal);
-      if (at == absl::string_view::npos) return false;
-      words->at(arguments[i]) = std::string(text.substr(0, at));
-      text.remove_prefix(at + literal.size());
+    if (!absl::ConsumePrefix(&text, literals.front()) ||
+        !absl::ConsumeSuffix(&text, literals.back())) {
+      return false;
     }
-    return text.empty();
+    absl::string_view rest = text;  // up to the last place of each literal
+    std::vector<std::size_t> last(arguments.size(), text.size());
+    for (std::size_t i = arguments.size(); i-- > 1;) {
+      last[i - 1] = rest.rfind(literals[i]);
+      if (last[i - 1] == rest.npos) return false;
+      rest = rest.substr(0, last[i - 1]);
+    }
+    std::size_t begin = 0;
+    for (std::size_t i = 0; i < arguments.size(); ++i) {
+      const bool is_last = i + 1 == arguments.size();
+      if (!is_last && text.find(literals[i + 1], begin) != last[i])
+        return false;
+      std::string& word = words->at(arguments[i]);
+      word = std::string(text.substr(begin, last[i] - begin));
+      double number = 0;
+      if (numbers[i] && !absl::SimpleAtod(word, &number)) return false;
+      begin = last[i] + literals[i + 1].size();
+    }
+    return true;
   }
 
   std::vector<std::string> literals;
   std::vector<std::size_t> arguments;
+  std::vector<bool> numbers;
 };
 
 constexpr char kSpace[] = " \n";
@@ -127,8 +143,15 @@ std::string TranslatedMessage(const std::string& english) {
   const SplitFormat format(*translation);
   std::string text = format.literals[0];
   for (std::size_t i = 0; i < format.arguments.size(); ++i) {
-    absl::StrAppend(&text, TranslatedMessage(words.at(format.arguments[i])),
-                    format.literals[i + 1]);
+    const std::string& word = words.at(format.arguments[i]);
+    absl::string_view after = format.literals[i + 1];
+    if (absl::EndsWith(format.literals[i], "{") &&
+        absl::ConsumePrefix(&after, "}")) {
+      text.pop_back();
+      absl::StrAppend(&text, TranslatedMessage(word), after);
+    } else {
+      absl::StrAppend(&text, word, after);
+    }
   }
   return text;
 }
@@ -186,7 +209,7 @@ std::string Format(const std::string& english,
   if (translate &&
       absl::FormatUntyped(&text, absl::UntypedFormatSpec(Translated(english)),
                           arguments)) {
-    return Measured(text);
+    return text;
   }
   text.clear();
   if (absl::FormatUntyped(&text, absl::UntypedFormatSpec(english), arguments)) {

@@ -7,8 +7,10 @@
 // sentences that the program has (common/lesson/language.h), whose conversions
 // are the same, in any order ("%2$s … %1$s"). Space around the sentence is no
 // part of the key, and how much space is in it does not matter. What has no row
-// is said in English. chapters/texts_test.py finds sentences without a row and
-// rows without a sentence; so the first argument is a literal.
+// is said in English. A user's text (a path, a name) stays as it is: only what
+// the code says is translated, see Say. chapters/texts_test.py finds sentences
+// without a row and rows without a sentence; so the first argument is a
+// literal.
 //
 // SetSentences is called once, before the rest; that is thread-safe.
 
@@ -21,7 +23,6 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
-#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 
 namespace d2l {
@@ -38,15 +39,16 @@ const std::string& Language();
 std::string Translated(const std::string& english);
 
 // As Translated, of a message that was put together by what knows no language:
-// by the most specific row whose conversions take its words. What they take is
-// translated in the same way.
+// by the most specific row whose conversions take its words in one way only. A
+// word stays as it is, unless the translation has braces around it: "{%s}" is
+// a message within the message.
 std::string TranslatedMessage(const std::string& english);
 
 // As TranslatedMessage, or, of text that no row takes, of each of its parts
 // between ", ", " / " and " and ": of a figure's label, or of a list.
 std::string TranslatedParts(const std::string& english);
 
-// A text's factors and counts as the language writes them: "1.62x" is 1.62倍.
+// A figure's factors and counts as the language writes them: "1.62x" is 1.62倍.
 std::string Measured(const std::string& text);
 
 // As Translated, with spaces up to this many columns: behind it, or before it
@@ -56,17 +58,29 @@ std::string Padded(const std::string& english, int columns);
 // As Translated, with a space behind it if something may follow: "Note: ".
 std::string Lead(const std::string& english);
 
+// A text that is also a key: the same in every language, and as it is shown.
+struct Phrase {
+  // NOLINTNEXTLINE(google-explicit-constructor): a literal is a phrase.
+  Phrase(const char* text) : Phrase(text, Translated(text)) {}
+  explicit Phrase(const std::string& text) : Phrase(text, Translated(text)) {}
+  Phrase(std::string english, std::string shown)
+      : english(std::move(english)), shown(std::move(shown)) {}
+
+  std::string english;
+  std::string shown;
+};
+
 namespace language_internal {
 
 std::string Format(const std::string& english,
                    absl::Span<const absl::FormatArg> arguments, bool translate);
 
-// Words are translated, numbers are what they are.
 template <typename T>
 auto Argument(const T& value, bool translate) {
-  if constexpr (std::is_convertible_v<const T&, absl::string_view>) {
-    const std::string text(static_cast<absl::string_view>(value));
-    return translate ? Translated(text) : text;
+  if constexpr (std::is_convertible_v<const T&, const char*>) {
+    return translate ? Translated(value) : std::string(value);
+  } else if constexpr (std::is_same_v<T, Phrase>) {
+    return translate ? value.shown : value.english;
   } else {
     return value;
   }
@@ -74,26 +88,16 @@ auto Argument(const T& value, bool translate) {
 
 }  // namespace language_internal
 
-// absl::StrFormat in the run's language. Strings among the arguments that have
-// a row are translated too. Throws std::logic_error if the arguments do not fit
-// the English format.
+// absl::StrFormat in the run's language. A literal among the arguments is
+// translated too, and a Phrase; a std::string is what it is, for it may be a
+// user's. Throws std::logic_error if the arguments do not fit the English
+// format.
 template <typename... Args>
 std::string Say(const char* english, const Args&... arguments) {
   using language_internal::Argument;
   return language_internal::Format(
       english, {absl::FormatArg(Argument(arguments, true))...}, true);
 }
-
-// A text that is also a key: the same in every language, and as it is shown.
-struct Phrase {
-  // NOLINTNEXTLINE(google-explicit-constructor): a literal is a phrase.
-  Phrase(const char* text) : Phrase(text, Translated(text)) {}
-  Phrase(std::string english, std::string shown)
-      : english(std::move(english)), shown(std::move(shown)) {}
-
-  std::string english;
-  std::string shown;
-};
 
 template <typename... Args>
 Phrase Worded(const char* english, const Args&... arguments) {

@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/base/language.h"
 #include "common/base/statistics.h"
 #include "common/base/wrap.h"
 
@@ -96,11 +97,18 @@ std::string FormatMedian(const Summary& summary, const std::string& unit) {
 std::string FormatSummary(const Summary& summary, const std::string& unit) {
   const std::string median = FormatMedian(summary, unit);
   if (summary.low == summary.high) return median;
-  const Scale scale = ScaleFor(summary.median, unit);
-  return absl::StrCat(median, " [", NumberIn(summary.low, scale), ", ",
-                      NumberIn(summary.high, scale), "]");
+  return absl::StrCat(median, " [", FormatInterval(summary, unit, ", "), "]");
 }
 
-std::string FormatFactor(double factor) { return Number(factor) + "x"; }
+std::string FormatInterval(const Summary& summary, const std::string& unit,
+                           const std::string& between) {
+  const Scale scale = ScaleFor(summary.median, unit);
+  return absl::StrCat(NumberIn(summary.low, scale), between,
+                      NumberIn(summary.high, scale));
+}
+
+std::string FormatFactor(double factor) {
+  return Measured(Number(factor) + "x");
+}
 
 }  // namespace d2l

@@ -34,7 +34,11 @@ std::string FormatSummary(const Summary& summary, const std::string& unit);
 // The median alone.
 std::string FormatMedian(const Summary& summary, const std::string& unit);
 
-// A factor: "1.62x", "13,000x".
+// The interval alone, in the median's unit, which is not said: "11.9, 13.0".
+std::string FormatInterval(const Summary& summary, const std::string& unit,
+                           const std::string& between);
+
+// A factor: "1.62x", "13,000x", as the language writes it.
 std::string FormatFactor(double factor);
 
 }  // namespace d2l

@@ -338,10 +338,10 @@ absl::Status RequireGpus(int count) {
                 "ones.",
                 cuda.devices.size());
   return absl::NotFoundError(
-      count == 1 ? absl::StrFormat("%d GPU required; the devices are %s. %s",
-                                   count, devices, why)
-                 : absl::StrFormat("%d GPUs required; the devices are %s. %s",
-                                   count, devices, why));
+      count == 1 ? absl::StrFormat("%d GPU required. %s The devices are %s.",
+                                   count, why, devices)
+                 : absl::StrFormat("%d GPUs required. %s The devices are %s.",
+                                   count, why, devices));
 }
 
 }  // namespace d2l

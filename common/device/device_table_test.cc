@@ -261,7 +261,7 @@ TEST(RequireGpusTest, SaysWhatThereIs) {
     const absl::Status status = RequireGpus(1);
     EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
     const std::string message(status.message());
-    EXPECT_THAT(message, HasSubstr("1 GPU required; the devices are "));
+    EXPECT_THAT(message, HasSubstr(" The devices are "));
     EXPECT_THAT(message, HasSubstr("cpu:0 (virtual"));
     EXPECT_THAT(message, HasSubstr("cpu:2 (virtual"));
     const std::string& why_none = CudaBackend().Inventory().why_none;

@@ -24,11 +24,6 @@
 namespace d2l {
 namespace {
 
-// As "%-8s", but in columns.
-std::string Padded(const std::string& text, std::size_t width) {
-  return text + std::string(width - std::min(width, TextColumns(text)), ' ');
-}
-
 struct WrongAnswerError : std::exception {
   explicit WrongAnswerError(WrongAnswer wrong) : wrong(std::move(wrong)) {}
   const char* what() const noexcept override { return "a wrong answer"; }
@@ -52,8 +47,7 @@ std::string Describe(const WrongAnswer& wrong) {
       {"input", wrong.input}, {"got", wrong.got}, {"expected", wrong.expected}};
   for (const auto& [name, value] : lines) {
     if (value.empty()) continue;
-    text += Wrap(Translated(value),
-                 absl::StrCat("  ", Padded(Translated(name), 8), "  "));
+    text += Wrap(Translated(value), absl::StrCat("  ", Padded(name, 8), "  "));
   }
   return absl::StrCat(text, "\n", Wrap(Translated(wrong.look), "  "));
 }
@@ -66,7 +60,7 @@ std::string Describe(const std::exception& thrown) {
                                ? Say("What your code made cannot be read:")
                                : Say("Your code threw an exception:"),
                            "  "),
-                      Wrap(Translated(thrown.what()), "  "));
+                      Wrap(thrown.what(), "  "));
 }
 
 // Written so that NaN is not close.
@@ -126,7 +120,7 @@ void Judging::Race(const Alternative& answer, const RaceAgainst& against) {
   const Figure& time = t["yours"].completion;
   const Figure ratio = RatioPerRepeat("", time, t["best"].completion);
   const auto line = [&](const std::string& label, const Summary& seconds) {
-    return absl::StrFormat("%s %9s", Padded(Translated(label), 28),
+    return absl::StrFormat("%s %9s", Padded(label, 28),
                            FormatMedian(seconds, "s"));
   };
   Note(line(answer.label, time.value));

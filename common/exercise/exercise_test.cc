@@ -14,6 +14,7 @@
 #include "common/device/device_table.h"
 #include "common/device/stream.h"
 #include "common/exercise/probes.h"
+#include "common/lesson/language.h"
 #include "common/ops/ops.h"
 #include "common/tensor/tensor.h"
 #include "gmock/gmock.h"
@@ -96,6 +97,14 @@ TEST(JudgeAnswer, SaysWhatTheAnswerThrew) {
   const Judged judged = JudgeHalfOf(&Throws);
   EXPECT_EQ(judged.verdict, ExerciseVerdict::kWrong);
   EXPECT_THAT(judged.text, HasSubstr("index 7 of 3"));
+}
+
+TEST(JudgeAnswer, LeavesTheAnswersWordsAsTheyAre) {
+  SetSentences("zh", {{"index 7 of 3", "下标"}, {"got", "得到"}});
+  EXPECT_THAT(JudgeHalfOf(&Throws).text, HasSubstr("index 7 of 3"));
+  EXPECT_THAT(JudgeHalfOf(&thirds::Half).text,
+              HasSubstr("  得到      1.16667"));
+  SetSentences("en", {});
 }
 
 TEST(JudgeAnswer, SaysThatTheJudgeCouldNotRead) {

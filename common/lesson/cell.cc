@@ -137,7 +137,7 @@ std::string MeasuredOn(const std::vector<Device>& devices) {
 
 std::string Claimed::Meaning() const {
   std::string meaning =
-      Measured(absl::StrReplaceAll(text.shown, {{"{}", judgement.number}}));
+      absl::StrReplaceAll(text.shown, {{"{}", judgement.number}});
   if (judgement.no_difference && judgement.verdict == Verdict::kFails) {
     meaning = Lead(meaning);
     absl::StrAppend(&meaning,

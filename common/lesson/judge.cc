@@ -11,7 +11,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "common/base/statistics.h"
 #include "common/base/text.h"
@@ -75,22 +74,16 @@ Judgement Judge(const Figure& figure, const std::string& asked, bool within,
                 bool outside) {
   const Summary& value = figure.value;
   Judgement judgement;
-  judgement.number = FormatMedian(value, figure.unit);
+  judgement.number = Measured(FormatMedian(value, figure.unit));
   judgement.evidence = asked;
   judgement.timed = figure.timed;
   judgement.no_difference =
       figure.unit == "x" && value.low * kSame > 1 && value.high < kSame;
-  const std::string summary = FormatSummary(value, figure.unit);
-  const std::size_t open = summary.find('[');
-  if (open != std::string::npos) {
-    const std::string range =
-        summary.substr(open + 1, summary.size() - open - 2);
-    absl::StrAppend(
-        &judgement.evidence,
-        Say("; 95 %%: %s",
-            absl::StrReplaceAll(
-                range, {{", ", value.low < 0 ? absl::StrCat(" ", Say("to"), " ")
-                                             : "-"}})));
+  if (value.low != value.high) {
+    const std::string to =
+        value.low < 0 ? absl::StrCat(" ", Say("to"), " ") : "-";
+    absl::StrAppend(&judgement.evidence,
+                    Say("; 95 %%: %s", FormatInterval(value, figure.unit, to)));
   }
   if (value.coverage < kCoverage) {
     judgement.reason =
@@ -110,7 +103,7 @@ Judgement Judge(const Figure& figure, const std::string& asked, bool within,
 }
 
 std::string Bound(const Figure& figure, double bound) {
-  return FormatMedian(Exactly(bound), figure.unit);
+  return Measured(FormatMedian(Exactly(bound), figure.unit));
 }
 
 }  // namespace
@@ -170,7 +163,7 @@ Judgement AboutEqual(const Figure& a, const Figure& b, double within) {
 Judgement Both(const Judgement& claim, const Judgement& control,
                const std::string& control_name) {
   Judgement both = claim;
-  both.evidence += Say("; %s: %s", control_name, control.number);
+  both.evidence += Say("; %s: %s", Translated(control_name), control.number);
   both.timed = claim.timed || control.timed;
   if (claim.verdict == Verdict::kHolds) {
     both.verdict = control.verdict;
@@ -185,7 +178,7 @@ Judgement Both(const Judgement& claim, const Judgement& control,
 Judgement Given(const Judgement& control, const Judgement& claim,
                 const std::string& control_name) {
   Judgement given = claim;
-  given.evidence += Say("; %s: %s", control_name, control.number);
+  given.evidence += Say("; %s: %s", Translated(control_name), control.number);
   given.timed = claim.timed || control.timed;
   if (control.verdict != Verdict::kHolds) {
     given.verdict = Verdict::kInconclusive;

@@ -8,6 +8,8 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "common/base/text.h"
 #include "common/lesson/source.h"
 
 namespace d2l {
@@ -25,6 +27,9 @@ constexpr char kChinese[] = R"md(# 句子
 | asking | 提交 |
 | asking, one | 一次提交 |
 | %d of %d | %s个，共%d个 |
+| %s lasts %d%% of %.1f \| %s. | %4$s的%3$.1f中，{%1$s}占%2$d%%。 |
+| cannot write %s: %s. %s | 无法写入%s：%s。{%s} |
+| Make %s. | 建立%s。 |
 | Note: | 注意： |
 | The %s takes {}. | %s需要{}。 |
 )md";
@@ -55,7 +60,7 @@ TEST_F(LanguageTest, SaysTheSentenceInTheLanguage) {
 }
 
 TEST_F(LanguageTest, FallsBackToEnglish) {
-  EXPECT_EQ(Say("nobody said %s", std::string("asking")), "nobody said 提交");
+  EXPECT_EQ(Say("nobody said %s", "asking"), "nobody said 提交");
   EXPECT_EQ(Translated("asking %s"), "asking %s");
   EXPECT_EQ(Translated("  asking\n"), "  提交\n");
   // A row that does not fit.
@@ -63,24 +68,49 @@ TEST_F(LanguageTest, FallsBackToEnglish) {
 }
 
 TEST_F(LanguageTest, RecognisesMessagesByTheirFormat) {
-  // %4$s的%3$.1f中，%1$s占%2$d%%。: in another order, words within words.
-  EXPECT_EQ(TranslatedMessage("asking takes 7% of 2.5 | x."),
+  // %4$s的%3$.1f中，{%1$s}占%2$d%%。: in another order, a message within.
+  EXPECT_EQ(TranslatedMessage("asking lasts 7% of 2.5 | x."),
             "x的2.5中，提交占7%。");
-  EXPECT_EQ(TranslatedMessage("asking takes 7% of 2.5 | x"),
-            "asking takes 7% of 2.5 | x");
+  EXPECT_EQ(TranslatedMessage("asking lasts 7% of 2.5 | x"),
+            "asking lasts 7% of 2.5 | x");
   EXPECT_EQ(TranslatedMessage("asking"), "提交");
   EXPECT_EQ(TranslatedMessage(""), "");
   Speak("en");
-  EXPECT_EQ(TranslatedMessage("asking takes 7% of 2.5 | x."),
-            "asking takes 7% of 2.5 | x.");
+  EXPECT_EQ(TranslatedMessage("asking lasts 7% of 2.5 | x."),
+            "asking lasts 7% of 2.5 | x.");
+}
+
+// A file may have any name: that of a row, of a factor, of half a message.
+TEST_F(LanguageTest, AUsersTextStaysAsItIs) {
+  for (const std::string name :
+       {"asking", "/tmp/zoom2x/t.json", "2x", "2 calls", "asking, one",
+        "Note:", "Make asking.", "cannot write it", "{", "%s", "主机", ""}) {
+    EXPECT_EQ(Say("nobody said %s", name), "nobody said " + name);
+    EXPECT_EQ(Say("The %s takes {}.", absl::string_view(name)),
+              name + "需要{}。");
+    const Phrase worded = Worded("The %s takes {}.", name);
+    EXPECT_EQ(worded.english, "The " + name + " takes {}.");
+    EXPECT_EQ(worded.shown, name + "需要{}。");
+    EXPECT_EQ(TranslatedMessage("Make " + name + "."), "建立" + name + "。");
+    EXPECT_EQ(
+        TranslatedMessage("cannot write " + name + ": asking. Make asking."),
+        "无法写入" + name + "：asking。建立asking。");
+  }
+  // Which of them is the file? And what is no number is none of "%d of %d".
+  for (const char* message :
+       {"cannot write a: b: asking. Make asking.",
+        "cannot write a: b. c. Make asking.", "asking of asking"}) {
+    EXPECT_EQ(TranslatedMessage(message), message);
+  }
 }
 
 TEST_F(LanguageTest, WritesFactorsAndCountsAsTheLanguageDoes) {
   EXPECT_EQ(Measured("1.62x, 1,193x。"), "1.62倍, 1,193倍。");
   EXPECT_EQ(Measured("3x3, 4x, 0xff, 29.4 calls"), "3x3, 4倍, 0xff, 29.4次");
-  EXPECT_EQ(Say("nobody said %s", "2.0x"), "nobody said 2.0倍");
+  EXPECT_EQ(FormatFactor(1.62), "1.62倍");
   Speak("en");
   EXPECT_EQ(Measured("1.62x, 29.4 calls"), "1.62x, 29.4 calls");
+  EXPECT_EQ(FormatFactor(1.62), "1.62x");
 }
 
 TEST_F(LanguageTest, PadsByColumns) {
@@ -109,6 +139,8 @@ TEST_F(LanguageTest, PhrasesKeepTheirKey) {
   const Phrase worded = Worded("The %s takes {}.", "asking");
   EXPECT_EQ(worded.english, "The asking takes {}.");
   EXPECT_EQ(worded.shown, "提交需要{}。");
+  EXPECT_EQ(Worded("The %s takes {}.", Phrase(std::string("asking"))).shown,
+            worded.shown);
   const Phrase literal = "asking";
   EXPECT_EQ(literal.english, "asking");
   EXPECT_EQ(literal.shown, "提交");

@@ -133,6 +133,30 @@ TEST(Runner, SpeaksChinese) {
   fs::remove(path);
   EXPECT_THAT(Sample({"--cell=s/after"}, {"LC_ALL=zh_CN.UTF-8"}).output,
               HasSubstr("1个单元，"));
+  // A message within a message.
+  const std::string refused =
+      Sample({"--require_gpus=1000", "--lang=zh"}).output;
+  EXPECT_THAT(refused, HasSubstr("需要1000块GPU。"));
+  EXPECT_THAT(refused, Not(HasSubstr("Rebuild")));
+}
+
+TEST(Runner, ChineseLeavesFileNamesAsTheyAre) {
+  const fs::path directory = TempPath("zoom2x");
+  fs::create_directories(directory);
+  const auto sample = [&](const std::string& json) {
+    return Sample(
+               {"--cell=s/after", "--lang=zh", "--json=" + json},
+               {absl::StrCat("BUILD_WORKING_DIRECTORY=", directory.string())})
+        .output;
+  };
+  // A word that has a row; and with what stands for a factor on its path.
+  EXPECT_THAT(sample("host"),
+              HasSubstr("已写入：" + (directory / "host").string() + "\n"));
+  const std::string refused = Unwrapped(sample("no3x/host"));
+  EXPECT_THAT(refused, HasSubstr((directory / "no3x/host").string() + "："));
+  EXPECT_THAT(refused,
+              HasSubstr("mkdir -p " + (directory / "no3x").string() + " "));
+  fs::remove_all(directory);
 }
 
 TEST(Runner, PrintedSourceIsTheFiles) {

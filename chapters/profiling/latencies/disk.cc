@@ -142,15 +142,15 @@ DiskLatencies MeasureDisk(const std::string& directory, std::int64_t file_bytes,
   const std::string of = FormatBytes(size);
   const std::string path = file.Describe();
   disk.random_read.how =
-      absl::StrFormat("4 KiB at a random place of a file of %s, %s.", of, path);
+      absl::StrFormat("4 KiB at a random place of a file of %s; %s.", of, path);
   disk.random_write.how = absl::StrFormat(
       "4 KiB at a random place and fdatasync, until the disk has them; of a "
-      "file of %s, %s.",
+      "file of %s; %s.",
       of, path);
   disk.sequential_read.how =
-      absl::StrFormat("1 MiB after the other of a file of %s, %s.", of, path);
+      absl::StrFormat("1 MiB after the other of a file of %s; %s.", of, path);
   disk.sequential_write.how = absl::StrFormat(
-      "1 MiB after the other, without fdatasync, of a file of %s, %s.", of,
+      "1 MiB after the other, without fdatasync, of a file of %s; %s.", of,
       path);
   return disk;
 }

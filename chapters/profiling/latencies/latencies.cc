@@ -183,7 +183,7 @@ std::string LatencyNotes(const std::vector<LatencyRow>& rows) {
                       Say(" Yours: %s", TranslatedMessage(row.yours.how)));
     }
     if (note.empty()) continue;
-    notes += Wrap(Say("%s.", row.what) + note, "- ", kTextWidth);
+    notes += Wrap(Say("%s.", Translated(row.what)) + note, "- ", kTextWidth);
   }
   return notes;
 }

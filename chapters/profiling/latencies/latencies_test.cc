@@ -224,7 +224,7 @@ TEST(MeasureDisk, LeavesNoFile) {
        {&disk.random_read, &disk.random_write, &disk.sequential_read,
         &disk.sequential_write}) {
     ExpectSamples(measurement->seconds);
-    EXPECT_THAT(measurement->how, HasSubstr("file of 8.0 MiB, "));
+    EXPECT_THAT(measurement->how, HasSubstr("file of 8.0 MiB; "));
   }
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }

@@ -111,14 +111,17 @@ void RefuseMisses(const Measurement& memory, Measurement* l3) {
                                  ? std::numeric_limits<double>::infinity()
                                  : Summarize(memory.seconds).median;
   if (load < std::min(kHit * from_memory, kSlowestHit)) return;
-  *l3 = NotMeasured(absl::StrFormat(
-      "most loads were misses, as where other cores or virtual machines use "
-      "the cache: they took %s%s. Measured: %s",
-      FormatDuration(load),
-      memory.seconds.empty() ? ""
-                             : absl::StrFormat(", and from memory %s",
-                                               FormatDuration(from_memory)),
-      l3->how));
+  *l3 = NotMeasured(
+      memory.seconds.empty()
+          ? absl::StrFormat(
+                "most loads were misses, as where other cores or virtual "
+                "machines use the cache: they took %s. Measured: %s",
+                FormatDuration(load), l3->how)
+          : absl::StrFormat(
+                "most loads were misses, as where other cores or virtual "
+                "machines use the cache: they took %s, and from memory %s. "
+                "Measured: %s",
+                FormatDuration(load), FormatDuration(from_memory), l3->how));
 }
 
 }  // namespace

@@ -61,7 +61,8 @@ void JudgeStartCopy(Judging& judging, StartCopy* answer) {
     JudgeOne(judging, answer, x, Say("%d floats", n));
   }
   const Tensor rows = FromVector(RandomNumbers(15, 4), {3, 5}, device);
-  JudgeOne(judging, answer, Select(rows, 0, 1), "the second of three rows");
+  JudgeOne(judging, answer, Select(rows, 0, 1),
+           Say("the second of three rows"));
 
   constexpr std::int64_t kLarge = 4'000'000;
   const Tensor x = FromVector(RandomNumbers(kLarge, 5), {kLarge}, device);
