@@ -24,6 +24,7 @@
 #include "common/device/device_table.h"
 #include "common/device/event.h"
 #include "common/device/failure.h"
+#include "common/device/listener.h"
 #include "common/device/memory.h"
 #include "common/device/stream.h"
 #include "common/device/testing.h"
@@ -406,6 +407,14 @@ TEST_P(StreamContractTest, PageableCopyThatIsSkippedThrows) {
 
 // --- work may not call into streams ---
 
+// How many requests to streams a listener is told of.
+class Requests : public DeviceListener {
+ public:
+  void OnStream(const StreamRecord&) override { ++count; }
+
+  int count = 0;
+};
+
 TEST_P(StreamContractTest, CallingIntoAStreamFromWorkIsALateFailure) {
   std::unique_ptr<Stream> other = MakeStream(GetParam(), 2);
   const Event event = other->Record();
@@ -415,8 +424,12 @@ TEST_P(StreamContractTest, CallingIntoAStreamFromWorkIsALateFailure) {
       calls = {
           {"Record", [](Stream& s) { s.Record(); }},
           {"Enqueue", [](Stream& s) { s.HostCallback([] {}); }},
-          {"Enqueue",
+          {"Copy",
            [&](Stream& s) { s.CopyAsync(&a, &b, 1, CopyKind::kHostToDevice); }},
+          {"Copy",
+           [&](Stream& s) {
+             s.CopyAsync(&a, &b, 1, CopyKind::kDeviceToDevice);
+           }},
           {"Wait", [&](Stream& s) { s.Wait(event); }},
           {"Synchronize", [](Stream& s) { s.Synchronize(); }},
           {"WaitFor", [](Stream& s) { s.WaitFor(0); }},
@@ -426,7 +439,9 @@ TEST_P(StreamContractTest, CallingIntoAStreamFromWorkIsALateFailure) {
     for (Stream* target : {stream_.get(), other.get()}) {
       SCOPED_TRACE(absl::StrCat(name, " of ", target->name()));
       bool logic_error = false;
+      Requests reported;
       stream_->HostCallback([&, &call = call] {
+        const ScopedDeviceListener listen(&reported, DeviceListener::kStreams);
         try {
           call(*target);
         } catch (const std::logic_error&) {
@@ -436,6 +451,7 @@ TEST_P(StreamContractTest, CallingIntoAStreamFromWorkIsALateFailure) {
       });
       auto error = LateError([&] { stream_->Synchronize(); });
       EXPECT_TRUE(logic_error);
+      EXPECT_EQ(reported.count, 0) << "it is refused, so it never was";
       ASSERT_NE(error, nullptr);
       EXPECT_THAT(error->what(), HasSubstr("called from work"));
       EXPECT_THAT(error->what(), HasSubstr(target->name()));

@@ -97,16 +97,17 @@ void CpuStream::Wait(const Event& event, SourceLocation requested_at) {
 
 void CpuStream::CopyAsync(void* dst, const void* src, std::size_t bytes,
                           CopyKind kind, SourceLocation requested_at) {
-  if (internal::StreamHasListeners()) {
-    internal::ReportStream(
-        {StreamRecord::Kind::kCopy, this, requested_at, 0, dst, src, bytes});
-  }
   const void* host = kind == CopyKind::kHostToDevice   ? src
                      : kind == CopyKind::kDeviceToHost ? dst
                                                        : nullptr;
   const bool pageable = host != nullptr && !IsPinned(host, bytes);
-  if (pageable && internal::enqueue_mode) {
-    internal::RefuseCall(*this, "CopyAsync");
+  if (internal::enqueue_mode) {
+    if (pageable) internal::RefuseCall(*this, "CopyAsync");
+    internal::RequireSink(*this, "CopyAsync");
+  }
+  if (internal::StreamHasListeners()) {
+    internal::ReportStream(
+        {StreamRecord::Kind::kCopy, this, requested_at, 0, dst, src, bytes});
   }
   const std::uint64_t number = Enqueue<TaskQueue::Kind::kBeside>(
       OpLabel("copy", requested_at), [dst, src, bytes] {

@@ -11,7 +11,8 @@ thread_local TaskSink* current = nullptr;
 
 }  // namespace
 
-ScopedTaskSink::ScopedTaskSink(TaskSink& sink) : previous_(current) {
+ScopedTaskSink::ScopedTaskSink(TaskSink& sink)
+    : previous_(current), mode_(internal::enqueue_mode) {
   if (internal::enqueue_mode != internal::kMayEnqueue &&
       internal::enqueue_mode != internal::kCapturing) {
     throw std::logic_error(
@@ -24,15 +25,19 @@ ScopedTaskSink::ScopedTaskSink(TaskSink& sink) : previous_(current) {
 
 ScopedTaskSink::~ScopedTaskSink() {
   current = previous_;
-  if (current == nullptr && internal::enqueue_mode == internal::kCapturing) {
-    internal::enqueue_mode = internal::kMayEnqueue;
+  // Not in a child that was forked meanwhile.
+  if (internal::enqueue_mode == internal::kCapturing) {
+    internal::enqueue_mode = mode_;
   }
 }
 
 namespace internal {
 
 TaskSink& RequireSink(const Stream& stream, const char* what) {
-  if (enqueue_mode != kCapturing) RefuseCall(stream, what);
+  // A CudaGraph captures, too, and takes no tasks.
+  if (enqueue_mode != kCapturing || current == nullptr) {
+    RefuseCall(stream, what);
+  }
   return *current;
 }
 

@@ -64,6 +64,7 @@ class ScopedTaskSink {
 
  private:
   TaskSink* const previous_;
+  const internal::EnqueueMode mode_;  // from before: also a CudaGraph captures
 };
 
 namespace internal {

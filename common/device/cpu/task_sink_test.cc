@@ -15,6 +15,7 @@
 #include "common/device/cpu/cpu_stream.h"
 #include "common/device/device_table.h"
 #include "common/device/failure.h"
+#include "common/device/listener.h"
 #include "common/device/op_label.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -142,11 +143,18 @@ TEST_F(TaskSinkTest, RefusesWhatCannotBeCaptured) {
                             CopyKind::kDeviceToHost);
         },
     };
+    class Requests : public DeviceListener {
+     public:
+      void OnStream(const StreamRecord&) override { ++count; }
+      int count = 0;
+    } reported;
+    const ScopedDeviceListener listen(&reported, DeviceListener::kStreams);
     for (const auto& call : calls) {
       EXPECT_THAT(LogicErrorOf(call),
                   HasSubstr("called while a TaskSink captures this thread's "
                             "tasks"));
     }
+    EXPECT_EQ(reported.count, 0) << "what is refused never was";
     EXPECT_EQ(program_.size(), 0u);
     char to[4] = {};
     stream_.CopyAsync(to, device, 4, CopyKind::kDeviceToDevice);

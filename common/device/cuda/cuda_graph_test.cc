@@ -2,6 +2,7 @@
 
 #include "common/device/cuda/cuda_graph.h"
 
+#include <cstdint>
 #include <functional>
 #include <future>
 #include <memory>
@@ -12,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/device/cpu/cpu_stream.h"
 #include "common/device/cuda/cuda_errors.h"
 #include "common/device/cuda/cuda_gpu.h"
 #include "common/device/cuda/cuda_stream.h"
@@ -174,6 +176,7 @@ TEST_F(CudaGraphTest, SeveralThreadsRecord) {
 TEST_F(CudaGraphTest, TakesNothingButLaunches) {
   const auto other = std::make_unique<CudaStream>(
       gpu_, Device{DeviceType::kCuda, 0}, 2, StreamOptions());
+  CpuStream cpu(Device(DeviceType::kCpu, 0), 1, StreamOptions());
   int number = 0;
   const std::function<void()> refused[] = {
       [&] { stream_->Record(); },
@@ -182,7 +185,9 @@ TEST_F(CudaGraphTest, TakesNothingButLaunches) {
       [&] { stream_->Synchronize(); },
       [&] { stream_->CopyAsync(&number, &number, 1, CopyKind::kHostToDevice); },
       [&] { CudaGraph inner(*stream_, [] {}); },
-      [&] { other->Launch(OpLabel("other"), [](const CudaLaunch&) {}); }};
+      [&] { other->Launch(OpLabel("other"), [](const CudaLaunch&) {}); },
+      [&] { cpu.Enqueue(OpLabel("add"), [] {}); },
+      [&] { cpu.CopyAsync(&number, &number, 1, CopyKind::kDeviceToDevice); }};
   for (const auto& call : refused) {
     EXPECT_THAT(WhyNot([&] {
                   Numbers({9})();
@@ -193,6 +198,32 @@ TEST_F(CudaGraphTest, TakesNothingButLaunches) {
   }
   // Nothing is left behind.
   EXPECT_EQ(cuda_.Calls("DestroyGraph"), cuda_.Calls("EndCapture"));
+}
+
+TEST_F(CudaGraphTest, GoesOnBehindAProgramThatIsCapturedMeanwhile) {
+  class Sink : public TaskSink {
+   public:
+    std::uint64_t Capture(CpuStream&, const OpLabel&,
+                          std::function<void()>) override {
+      return ++tasks;
+    }
+    std::uint64_t tasks = 0;
+  } sink;
+  CpuStream cpu(Device(DeviceType::kCpu, 0), 1, StreamOptions());
+  const CudaGraph graph(*stream_, [&] {
+    {
+      const ScopedTaskSink scope(sink);
+      cpu.Enqueue(OpLabel("add"), [] {});
+    }
+    Numbers({1})();
+  });
+  stream_->Synchronize();
+  EXPECT_EQ(sink.tasks, 1u);
+  EXPECT_THAT(seen_, IsEmpty()) << "it is recorded, not run";
+  Run(graph);
+  stream_->Synchronize();
+  EXPECT_THAT(seen_, ElementsAre(1));
+  ExpectAsBefore();
 }
 
 TEST_F(CudaGraphTest, SaysWhatCudaDoesNotDo) {

@@ -321,6 +321,7 @@ void CudaStream::CopyAsync(void* dst, const void* src, std::size_t bytes,
 
 void CudaStream::HostCallback(std::function<void()> callback,
                               SourceLocation requested_at) {
+  if (internal::enqueue_mode) internal::RefuseCall(*this, "HostCallback");
   if (internal::StreamHasListeners()) {
     internal::ReportStream(
         {StreamRecord::Kind::kHostCallback, this, requested_at});
