@@ -33,11 +33,12 @@ struct Entry {
   std::unique_ptr<DeviceMemory> pinned;
   std::unique_ptr<Stream> default_stream;
 
-  Mutex mutex;
+  Mutex making;  // held while a stream is made, which may wait for the device
+  Mutex mutex;   // never held that long
   // Beyond the default one.
   std::vector<std::unique_ptr<Stream>> streams ABSL_GUARDED_BY(mutex);
   // One of them, once made.
-  Stream* read_stream ABSL_GUARDED_BY(mutex) = nullptr;
+  std::atomic<Stream*> read_stream{nullptr};
 };
 
 struct Table {
@@ -129,12 +130,18 @@ Entry& GetEntry(Device device) {
 
 // A further stream.
 Stream& AddStream(Entry& entry, std::int64_t max_queued_operations)
-    ABSL_EXCLUSIVE_LOCKS_REQUIRED(entry.mutex) {
+    ABSL_EXCLUSIVE_LOCKS_REQUIRED(entry.making) {
   StreamOptions options = entry.stream_options;
   options.max_queued_operations = max_queued_operations;
-  entry.streams.push_back(entry.backend->NewStream(
-      entry.info.device, entry.info.physical_index,
-      static_cast<int>(entry.streams.size()) + 1, options));
+  int index = 1;
+  {
+    MutexLock lock(entry.mutex);
+    index += static_cast<int>(entry.streams.size());
+  }
+  std::unique_ptr<Stream> made = entry.backend->NewStream(
+      entry.info.device, entry.info.physical_index, index, options);
+  MutexLock lock(entry.mutex);
+  entry.streams.push_back(std::move(made));
   return *entry.streams.back();
 }
 
@@ -256,18 +263,22 @@ Stream& NewStream(Device device, std::int64_t max_queued_operations) {
     throw std::invalid_argument(
         absl::StrCat("[new_stream] ", std::string(right.message())));
   }
-  MutexLock lock(entry.mutex);
+  MutexLock lock(entry.making);
   return AddStream(entry, max_queued_operations);
 }
 
 Stream& ReadStream(Device device) {
   Entry& entry = GetEntry(device);
-  MutexLock lock(entry.mutex);
-  if (entry.read_stream == nullptr) {
-    entry.read_stream =
-        &AddStream(entry, entry.stream_options.max_queued_operations);
+  if (Stream* made = entry.read_stream.load(std::memory_order_acquire)) {
+    return *made;
   }
-  return *entry.read_stream;
+  MutexLock lock(entry.making);
+  if (entry.read_stream.load(std::memory_order_relaxed) == nullptr) {
+    entry.read_stream.store(
+        &AddStream(entry, entry.stream_options.max_queued_operations),
+        std::memory_order_release);
+  }
+  return *entry.read_stream.load(std::memory_order_relaxed);
 }
 
 DeviceMemory& Memory(Device device) { return *GetEntry(device).memory; }

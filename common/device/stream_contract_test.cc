@@ -162,6 +162,22 @@ TEST_P(StreamContractTest, StreamsAreNotOrderedByThemselves) {
   EXPECT_TRUE(ran);
 }
 
+// A GPU may let a stream that is being made wait for a stalled one.
+TEST_P(StreamContractTest, MakingAStreamHoldsUpNoOtherThread) {
+  Stream& read = ReadStream(GetParam());
+  StreamStall stall(*stream_);
+  std::future<void> made =
+      std::async(std::launch::async, [] { NewStream(GetParam()); });
+  made.wait_for(kGrace);
+  std::future<Stream*> asked =
+      std::async(std::launch::async, [] { return &ReadStream(GetParam()); });
+  EXPECT_EQ(asked.wait_for(std::chrono::seconds(10)),
+            std::future_status::ready);
+  stall.Release();
+  EXPECT_EQ(asked.get(), &read);
+  made.get();
+}
+
 TEST_P(StreamContractTest, KeepsTheOrderOfEachEnqueueingThread) {
   constexpr int kThreads = 4;
   std::vector<std::vector<int>> seen(kThreads);

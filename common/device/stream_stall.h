@@ -11,10 +11,11 @@
 // queue is full (see Room). With launch blocking every enqueue is such a wait,
 // so nothing is stalled then.
 //
-// On a GPU, run the operations once before, take no new memory, and free none
-// meanwhile: CUDA may wait for all streams of the GPU the first time that a
-// kernel is used, and to allocate and free device and pinned memory. What ran
-// before has left free blocks for what runs now.
+// On a GPU, run the operations once before, take no new memory, free none and
+// make no streams meanwhile: CUDA may wait for all streams of the GPU the first
+// time that a kernel is used, to allocate and free device and pinned memory,
+// and to make a stream or a graph. What ran before has left free blocks for
+// what runs now.
 //
 // Thread-safety: Release may be called by any thread, any number of times. The
 // stream outlives the StreamStall: declare it after the stream.

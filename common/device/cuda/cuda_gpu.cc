@@ -64,10 +64,12 @@ int CudaGpu::NewEvent(bool timed, std::shared_ptr<CudaEvent>* event) {
 }
 
 int CudaGpu::NewStreamMemory(StreamMemory** memory) {
-  std::lock_guard<std::mutex> lock(mutex_);
+  std::unique_lock<std::mutex> lock(mutex_);
   if (free_memory_.empty()) {
+    lock.unlock();  // this may wait for the GPU, and events may not
     void* data = nullptr;
     if (const int error = api_.AllocatePinned(kPage, &data)) return error;
+    lock.lock();
     auto* const first = static_cast<StreamMemory*>(data);
     for (std::size_t i = 0; i < kPage / sizeof(StreamMemory); ++i) {
       free_memory_.push_back(first + i);

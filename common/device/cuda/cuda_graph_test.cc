@@ -126,13 +126,13 @@ TEST_F(CudaGraphTest, CopiesBeforeAndBehind) {
 }
 
 TEST_F(CudaGraphTest, QueuedLaunchesOutliveIt) {
+  std::optional<CudaGraph> graph;
+  graph.emplace(*stream_, Numbers({1, 2}));
   std::promise<void> gate;
   Launch([open = gate.get_future().share()] { open.wait(); });
-  {
-    const CudaGraph graph(*stream_, Numbers({1, 2}));
-    Run(graph);
-    Run(graph);
-  }
+  Run(*graph);
+  Run(*graph);
+  graph.reset();
   EXPECT_EQ(cuda_.Calls("DestroyGraph"), 1);
   gate.set_value();
   stream_->Synchronize();

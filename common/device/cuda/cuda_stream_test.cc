@@ -734,6 +734,8 @@ TEST(CudaGpuTest, TheClockDoesNotWaitForAStalledStream) {
   const auto before = gpu.Clock();
   ASSERT_NE(before, nullptr);
   CudaGpu unread(cuda, 0, "sm_90", 4, {900});
+  cuda.FailNext("RecordEvent", kCudaMemoryAllocation);
+  EXPECT_EQ(unread.Clock(), nullptr);  // it has its stream now
   StreamStall stall(stream);
   EXPECT_EQ(unread.Clock(), nullptr) << "it would be reached after the stall";
   EXPECT_EQ(gpu.Clock(), before);
@@ -755,9 +757,32 @@ TEST_F(CudaStreamTest, ACopyToTheProgramNeedsNoEventBehindIt) {
   EXPECT_EQ(cuda_.Calls("RecordEvent"), events);
 }
 
+// Streams that are made wait for a stalled one, but others' events do not.
+TEST_F(CudaStreamTest, MakingAStreamHoldsUpNoEvents) {
+  constexpr int kInAPage = 4096 / sizeof(StreamMemory);
+  std::vector<StreamMemory*> taken(kInAPage - 1);  // one is of stream_
+  ASSERT_EQ(gpu_.MakeCurrent(), 0);
+  for (StreamMemory*& memory : taken) {
+    ASSERT_EQ(gpu_.NewStreamMemory(&memory), 0);
+  }
+  StreamStall stall(*stream_);
+  std::future<void> made =
+      std::async(std::launch::async, [this] { Make(2)->Synchronize(); });
+  EXPECT_EQ(made.wait_for(kGrace), std::future_status::timeout);
+  std::future<void> launched = std::async(std::launch::async, [this] {
+    for (int i = 0; i < 100; ++i) Launch(*stream_);
+  });
+  EXPECT_EQ(launched.wait_for(std::chrono::seconds(10)),
+            std::future_status::ready);
+  stall.Release();
+  made.get();
+  for (StreamMemory* const memory : taken) gpu_.ReturnStreamMemory(memory);
+}
+
 // Of the model: what would hang on a GPU must not pass here.
 TEST_F(CudaStreamTest, TheModelWaitsWhereCudaMay) {
   StreamStall stall(*stream_);
+  const auto make_stream = [this] { Make(2)->Synchronize(); };
   const auto allocate = [this](bool pinned) {
     return std::async(std::launch::async, [this, pinned] {
       EXPECT_EQ(gpu_.MakeCurrent(), 0);
@@ -768,7 +793,9 @@ TEST_F(CudaStreamTest, TheModelWaitsWhereCudaMay) {
     });
   };
   std::future<void> calls[] = {
-      allocate(false), allocate(true), std::async(std::launch::async, [this] {
+      allocate(false), allocate(true),
+      std::async(std::launch::async, make_stream),
+      std::async(std::launch::async, [this] {
         for (std::size_t i = 0; i < FakeCuda::Options().most_queued; ++i) {
           Launch(*stream_);
         }

@@ -122,6 +122,7 @@ int FakeCuda::SwitchDevice(int gpu) {
 int FakeCuda::CreateStream(CudaStreamHandle* stream) {
   Lock lock(mutex_);
   if (const int error = EnterCurrent("CreateStream")) return error;
+  WaitForWork(lock, "cudaStreamCreate", current_gpu);
   auto made = std::make_unique<Stream>();
   made->gpu = current_gpu;
   made->queue = static_cast<int>(streams_.size()) % options_.hardware_queues;
@@ -335,6 +336,7 @@ int FakeCuda::EndCapture(CudaStreamHandle handle, CudaGraphHandle* graph) {
   if (const int error = Enter("EndCapture", stream.gpu)) return error;
   if (made == nullptr) return kCudaIllegalState;
   if (made->spoiled) return kCudaStreamCaptureInvalidated;
+  WaitForWork(lock, "cudaGraphInstantiate", stream.gpu);
   *graph = reinterpret_cast<CudaGraphHandle>(made.get());
   graphs_[*graph] = made;
   return 0;

@@ -15,11 +15,12 @@
 // clocks of their own; once a GPU's context is lost every call on it fails, and
 // no host function is called any more. "Kernels" are functions of the test.
 //
-// It blocks where CUDA may block: allocating and freeing memory waits for all
-// work of the GPU, that of page-locked memory for all GPUs; what is enqueued
-// behind most_queued others waits for room. A wait of that kind that lasts for
-// half a minute, as one for a stalled stream does, ends the program with a
-// message.
+// It blocks where CUDA may block: allocating and freeing memory, and making
+// streams and graphs, waits for all work of the GPU, that of page-locked memory
+// for all GPUs. (Streams and graphs that are destroyed are CUDA's to free once
+// their work is done.) What is enqueued behind most_queued others waits for
+// room. A wait of that kind that lasts for half a minute, as one for a stalled
+// stream does, ends the program with a message.
 //
 // A GPU's memory is not the host's: on x86 processors with protection keys, an
 // access from a thread other than a stream's, or from a host function, faults,
