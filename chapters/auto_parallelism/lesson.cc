@@ -161,14 +161,14 @@ void In6(Cell& cell) {
 // %% 000/In7
 // How long a call takes that finds room in the queue.
 double RequestSeconds(Cell& cell, const Tensor& x) {
-  constexpr int kRequests = 500;  // for which CUDA's own queue has room
+  constexpr int kRequests = 250;  // for which a GPU's queue has room
   Stream& stream = NewStream(x.device(), StreamOptions::kUnbounded);
   Synchronize(x.device());  // this stream does not wait for the one of x
   const auto ask = [&] {
     const StreamGuard guard(stream);
     Run(x, kRequests);
   };
-  const Timing t = cell.Time("500 requests", x.device(), ask);
+  const Timing t = cell.Time("250 requests", x.device(), ask);
   return t.enqueue.value.median / kRequests;
 }
 // %%

@@ -18,7 +18,7 @@ void StreamStall::Release() {
 }
 
 int StreamStall::Room(Device device) {
-  constexpr int kOnGpu = 400;
+  constexpr int kOnGpu = 250;
   return device.type() == DeviceType::kCuda
              ? kOnGpu
              : static_cast<int>(StreamOptions().max_queued_operations) - 1;

@@ -42,9 +42,8 @@ class StreamStall {
   void Release();
 
   // How many kernels can be enqueued on a stalled stream of `device` with the
-  // default StreamOptions, profiled or not. A GPU's own queue is shorter: about
-  // a thousand kernels and events, or some dozens of host callbacks, then CUDA
-  // waits within the call. A profiled kernel brings an event along.
+  // default StreamOptions, profiled or not. On a GPU a profiled kernel brings
+  // an event along; of host callbacks there is room for two dozen.
   static int Room(Device device);
 
  private:

@@ -83,7 +83,8 @@ ABSL_FLAG(std::int64_t, trace_calls, d2l::ExportOptions().max_spans,
 ABSL_FLAG(std::int64_t, max_queued_operations,
           d2l::StreamOptions().max_queued_operations,
           "How far the program may run ahead of a device: it waits when a "
-          "stream's queue holds this many operations. At least 1.\n"
+          "stream's queue holds this many operations, on a GPU 512 at most. At "
+          "least 1.\n"
           "Example: --max_queued_operations=16");
 ABSL_FLAG(std::int64_t, max_bytes_in_flight,
           d2l::DeviceOptions().max_bytes_in_flight,

@@ -38,6 +38,12 @@ using CudaStreamHandle = CUstream_st*;  // the same type as cudaStream_t
 using CudaEventHandle = CUevent_st*;
 using CudaGraphHandle = CUgraphExec_st*;
 
+namespace internal {
+// How many kernels this thread has launched, which the calls below do not show;
+// see StreamOptions::max_queued_launches.
+inline thread_local std::uint64_t kernels_launched = 0;
+}  // namespace internal
+
 class CudaApi {
  public:
   virtual ~CudaApi() = default;

@@ -70,6 +70,7 @@ void CudaGraph::Launch(const CudaLaunch& to, absl::Span<const Copy> before,
             "copy for a graph");
     }
   };
+  internal::kernels_launched += before.size() + 1 + after.size();
   copy_all(before);
   Check(api, api.LaunchGraph(handle_, to.stream), "launch a graph");
   copy_all(after);

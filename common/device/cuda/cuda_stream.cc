@@ -49,6 +49,11 @@ void RunCallback(void* key) {
   log->RunCallback();
 }
 
+// How much room a host function takes in CUDA's queue, beside what every
+// operation does: 57 of them, with an event each, have been seen to fill it
+// (forums.developer.nvidia.com/t/220629).
+constexpr std::uint64_t kMoreOfHostFunction = 16;
+
 // Lets go on what waits for the word to reach `hold`.
 void Release(std::uint32_t* released, std::uint32_t hold) {
   std::uint32_t now = __atomic_load_n(released, __ATOMIC_RELAXED);
@@ -71,7 +76,7 @@ CudaStream::CudaStream(CudaGpu& gpu, Device device, int index,
       gpu_(gpu),
       api_(gpu.api()),
       bound_(static_cast<std::uint64_t>(options.max_queued_operations)),
-      full_(internal::QueueFullName(bound_)),
+      launch_bound_(static_cast<std::uint64_t>(options.max_queued_launches)),
       // When the queue is full, half of it must be told apart.
       checkpoint_every_(
           std::clamp<std::uint64_t>(bound_ / 2, 1, kCheckpointEvery)) {
@@ -141,6 +146,7 @@ std::uint64_t CudaStream::Enqueue(const OpLabel& label, bool may_take_long,
   int error = gpu_.MakeCurrent();
   if (may_take_long && last_checkpoint_ < log_->pushed()) RecordCheckpoint();
   const StreamLog::Ticket ticket = log_->Begin(label);
+  const std::uint64_t kernels = internal::kernels_launched;
   std::exception_ptr thrown;
   if (error == 0) {
     try {
@@ -150,6 +156,7 @@ std::uint64_t CudaStream::Enqueue(const OpLabel& label, bool may_take_long,
       error = api_.TakeLaunchError();
     }
   }
+  launches_ += std::max<std::uint64_t>(1, internal::kernels_launched - kernels);
   // Without a checkpoint one only waits for more than need be.
   if (ticket.number + 1 - last_checkpoint_ >= checkpoint_every_) {
     RecordCheckpoint();
@@ -171,18 +178,24 @@ std::uint64_t CudaStream::Enqueue(const OpLabel& label, bool may_take_long,
 }
 
 void CudaStream::AwaitRoom(Lock& lock) {
-  while (log_->pushed() - log_->completed() >= bound_) {
+  while (OperationsAreFull() || LaunchesAreFull()) {
     Poll();
-    const std::uint64_t done = log_->completed();
-    if (log_->pushed() - done < bound_) return;
+    const bool operations = OperationsAreFull();
+    if (!operations && !LaunchesAreFull()) return;
     // Woken for a single free place one would soon wait again.
-    const Checkpoint half =
-        CheckpointBehind(done + std::max<std::uint64_t>(1, bound_ / 2) - 1);
+    std::uint64_t end = log_->pushed();
+    if (operations) {
+      end = log_->completed() + std::max<std::uint64_t>(1, bound_ / 2);
+    } else if (!checkpoints_.empty()) {
+      end = checkpoints_[checkpoints_.size() / 2].end;
+    }
+    const Checkpoint half = CheckpointBehind(end - 1);
     waiting_for_room_.fetch_add(1, std::memory_order_relaxed);
     lock.unlock();
     {
-      const internal::WaitScope scope(full_, SourceLocation(),
-                                      /*for_room=*/true);
+      const internal::WaitScope scope(
+          internal::QueueFullName(operations ? bound_ : launch_bound_),
+          SourceLocation(), /*for_room=*/true);
       Await(half);
     }
     lock.lock();
@@ -210,10 +223,6 @@ std::uint64_t CudaStream::LaunchErased(
           return api_.TakeLaunchError();
         }
         StreamLog::Timing timing = {ticket.number, stamps, nullptr, nullptr};
-        const auto record = [this](std::shared_ptr<CudaEvent>* event) {
-          return gpu_.NewEvent(/*timed=*/true, event) == 0 &&
-                 api_.RecordEvent((*event)->handle(), stream_) == 0;
-        };
         // It begins when what comes before is done. If that has an event and
         // is not done yet, the event serves both.
         if (!checkpoints_.empty() && checkpoints_.back().end == ticket.number &&
@@ -221,11 +230,13 @@ std::uint64_t CudaStream::LaunchErased(
             checkpoints_.back().event->Query() == kCudaNotReady) {
           timing.begin = checkpoints_.back().event;
         }
-        const bool timed = timing.begin != nullptr || record(&timing.begin);
+        const bool timed = timing.begin != nullptr ||
+                           RecordEvent(/*timed=*/true, &timing.begin) == 0;
         launch(to);
         const int error = api_.TakeLaunchError();
-        if (timed && error == 0 && record(&timing.end)) {
-          AddCheckpoint({ticket.number + 1, timing.end});
+        if (timed && error == 0 &&
+            RecordEvent(/*timed=*/true, &timing.end) == 0) {
+          AddCheckpoint(ticket.number + 1, timing.end);
           log_->AddTiming(std::move(timing));
         }
         return error;
@@ -244,12 +255,9 @@ Event CudaStream::Record() {
       Enqueue(OpLabel("record"), /*may_take_long=*/false,
               [&](const StreamLog::Ticket& ticket) {
                 std::shared_ptr<CudaEvent> made;
-                int error = gpu_.NewEvent(/*timed=*/true, &made);
-                if (error == 0) {
-                  error = api_.RecordEvent(made->handle(), stream_);
-                }
+                const int error = RecordEvent(/*timed=*/true, &made);
                 if (error != 0) return error;
-                AddCheckpoint({ticket.number + 1, made});
+                AddCheckpoint(ticket.number + 1, made);
                 event = std::move(made);
                 return 0;
               });
@@ -333,6 +341,7 @@ void CudaStream::HostCallback(std::function<void()> callback,
         const int error = api_.LaunchHostFunction(
             stream_, RunCallback, reinterpret_cast<void*>(callback_key_));
         if (error != 0) log_->DropLastCallback();
+        launches_ += kMoreOfHostFunction;
         return error;
       });
   ThrowIfLost("host_callback", requested_at);
@@ -354,47 +363,55 @@ std::function<void()> CudaStream::Stall() {
 
 // ---- How far the stream is.
 
+int CudaStream::RecordEvent(bool timed, std::shared_ptr<CudaEvent>* event) {
+  int error = gpu_.NewEvent(timed, event);
+  if (error == 0) error = api_.RecordEvent((*event)->handle(), stream_);
+  ++launches_;
+  return error;
+}
+
 int CudaStream::RecordCheckpoint() {
-  Checkpoint checkpoint = {log_->pushed(), nullptr};
+  std::shared_ptr<CudaEvent> event;
   int error = gpu_.MakeCurrent();
-  if (error == 0) error = gpu_.NewEvent(/*timed=*/false, &checkpoint.event);
-  if (error == 0) {
-    error = api_.RecordEvent(checkpoint.event->handle(), stream_);
-  }
+  if (error == 0) error = RecordEvent(/*timed=*/false, &event);
   if (error != 0) {
     log_->NoteError(api_, error);
     return error;
   }
-  AddCheckpoint(std::move(checkpoint));
+  AddCheckpoint(log_->pushed(), std::move(event));
   return 0;
 }
 
-void CudaStream::AddCheckpoint(Checkpoint checkpoint) {
-  last_checkpoint_ = checkpoint.end;
-  checkpoints_.push_back(std::move(checkpoint));
+void CudaStream::AddCheckpoint(std::uint64_t end,
+                               std::shared_ptr<CudaEvent> event) {
+  last_checkpoint_ = end;
+  checkpoints_.push_back({end, std::move(event), launches_});
+}
+
+void CudaStream::ForgetDone() {
+  const std::uint64_t done = log_->completed();
+  while (!checkpoints_.empty() && checkpoints_.front().end <= done) {
+    launches_done_ = checkpoints_.front().launches;
+    checkpoints_.pop_front();
+  }
+  if (done == log_->pushed()) launches_done_ = launches_;
 }
 
 void CudaStream::Poll() {
-  while (!checkpoints_.empty()) {
+  for (ForgetDone(); !checkpoints_.empty(); ForgetDone()) {
     const Checkpoint& first = checkpoints_.front();
-    if (first.end > log_->completed()) {
-      const int error = first.event->Query();
-      if (error == kCudaNotReady) return;
-      if (error != 0) {
-        log_->NoteError(api_, error);
-        return;
-      }
-      log_->Complete(first.end);
+    const int error = first.event->Query();
+    if (error == kCudaNotReady) return;
+    if (error != 0) {
+      log_->NoteError(api_, error);
+      return;
     }
-    checkpoints_.pop_front();
+    log_->Complete(first.end);
   }
 }
 
 CudaStream::Checkpoint CudaStream::CheckpointBehind(std::uint64_t number) {
-  const std::uint64_t done = log_->completed();
-  while (!checkpoints_.empty() && checkpoints_.front().end <= done) {
-    checkpoints_.pop_front();
-  }
+  ForgetDone();
   if (log_->state() != StreamLog::State::kRunning) return {};
   if (last_checkpoint_ <= number) {
     const int error = RecordCheckpoint();

@@ -19,8 +19,9 @@
 //   - Waiting for an event of a CPU stream blocks the caller.
 //   - CUDA may run the host callbacks of all streams on one thread. One that
 //     waits for another stream's callback may wait for ever.
-//   - CUDA has a bound of its own on what is queued. Beyond it, enqueueing
-//     waits inside of CUDA, whatever the bound here.
+//   - CUDA has a bound of its own on what is queued. Whoever waits inside of
+//     CUDA for room holds up all threads that launch, so there is a second
+//     bound here, StreamOptions::max_queued_launches, which is met before.
 //
 // How far a stream is
 //
@@ -153,10 +154,11 @@ class CudaStream final : public Stream {
   friend class CudaGraph;
   using Lock = std::unique_lock<std::mutex>;
 
-  // Operations below `end` are done when the event is.
+  // Operations below `end` are done when the event is, and so many launches.
   struct Checkpoint {
     std::uint64_t end = 0;
     std::shared_ptr<CudaEvent> event;
+    std::uint64_t launches = 0;
   };
   // Makes the CUDA calls of an operation and returns their error.
   using Issue = absl::FunctionRef<int(const StreamLog::Ticket&)>;
@@ -168,13 +170,21 @@ class CudaStream final : public Stream {
   // Takes a number; on a stream that does not run, that is all. may_take_long:
   // for reasons of its own; see above.
   std::uint64_t Enqueue(const OpLabel& label, bool may_take_long, Issue issue);
+  bool OperationsAreFull() const {
+    return log_->pushed() - log_->completed() >= bound_;
+  }
+  bool LaunchesAreFull() const {
+    return launches_ - launches_done_ >= launch_bound_;
+  }
   void AwaitRoom(Lock& lock);
   void WaitForAll();
   void Await(const Checkpoint& checkpoint);
 
-  // These four with the lock. RecordCheckpoint returns CUDA's error.
+  // These with the lock. The first two return CUDA's error.
+  int RecordEvent(bool timed, std::shared_ptr<CudaEvent>* event);
   int RecordCheckpoint();
-  void AddCheckpoint(Checkpoint checkpoint);
+  void AddCheckpoint(std::uint64_t end, std::shared_ptr<CudaEvent> event);
+  void ForgetDone();
   void Poll();
   Checkpoint CheckpointBehind(std::uint64_t number);
 
@@ -185,7 +195,7 @@ class CudaStream final : public Stream {
   CudaGpu& gpu_;
   CudaApi& api_;
   const std::uint64_t bound_;
-  const char* const full_;  // the name of a wait for room
+  const std::uint64_t launch_bound_;
   const std::uint64_t checkpoint_every_;
   CudaStreamHandle stream_ = nullptr;
   StreamMemory* memory_ = nullptr;
@@ -200,6 +210,8 @@ class CudaStream final : public Stream {
   std::mutex mutex_;  // one thread enqueues; guards what follows
   std::deque<Checkpoint> checkpoints_;
   std::uint64_t last_checkpoint_ = 0;  // how many operations are before it
+  std::uint64_t launches_ = 0;         // see StreamOptions
+  std::uint64_t launches_done_ = 0;    // known to be
   std::uint32_t holds_ = 0;            // how often Stall was called
 
   std::atomic<std::int64_t> waiting_for_room_{0};

@@ -19,6 +19,7 @@
 #include "common/device/cuda/cuda_errors.h"
 #include "common/device/cuda/cuda_gpu.h"
 #include "common/device/cuda/fake_cuda.h"
+#include "common/device/listener.h"
 #include "common/device/nvtx_range.h"
 #include "common/device/stream_stall.h"
 #include "gmock/gmock.h"
@@ -70,9 +71,12 @@ class CudaStreamTest : public testing::Test {
       : cuda_(options) {}
   void TearDown() override { EXPECT_THAT(cuda_.violations(), IsEmpty()); }
 
-  std::unique_ptr<CudaStream> Make(int index, std::int64_t bound = 4096) {
+  std::unique_ptr<CudaStream> Make(
+      int index, std::int64_t bound = 4096,
+      std::int64_t launches = StreamOptions().max_queued_launches) {
     StreamOptions options;
     options.max_queued_operations = bound;
+    options.max_queued_launches = launches;
     return std::make_unique<CudaStream>(gpu_, kDevice, index, options);
   }
 
@@ -206,6 +210,76 @@ TEST_P(CudaBoundTest, IsNeverExceeded) {
   stream->Synchronize();
   EXPECT_EQ(ran, 1 + kThreads * per_thread);
   EXPECT_EQ(exceeded, 0);
+}
+
+// Waits for room, by their names.
+class WaitsForRoom : public DeviceListener {
+ public:
+  WaitsForRoom() { AddDeviceListener(this, kWaits); }
+  ~WaitsForRoom() override { RemoveDeviceListener(this, kWaits); }
+  void OnWait(const WaitRecord& record) noexcept override {
+    if (record.for_room) names.push_back(record.what);
+  }
+
+  std::vector<std::string> names;  // read once nobody enqueues any more
+};
+
+// Who waits within CUDA for room holds up everybody else who enqueues.
+TEST_F(CudaStreamTest, ItsOwnQueueIsFullBeforeCudasIs) {
+  struct Kind {
+    const char* name;
+    int count;
+    std::function<void(OpStamps* stamps)> enqueue;
+  };
+  const auto no_kernel = [] {};
+  const Kind kinds[] = {
+      {"kernels", 3000, [&](OpStamps*) { Launch(*stream_); }},
+      {"timed kernels", 3000,
+       [&](OpStamps* stamps) {
+         OpLabel label("kernel");
+         label.set_stamps(stamps);
+         stream_->Launch(label, [&](const CudaLaunch& to) {
+           cuda_.LaunchKernel(to.stream, no_kernel);
+         });
+       }},
+      {"operations of many kernels", 300,
+       [&](OpStamps*) {
+         stream_->Launch(OpLabel("conv2d"), [&](const CudaLaunch& to) {
+           for (int i = 0; i < 24; ++i)
+             cuda_.LaunchKernel(to.stream, no_kernel);
+         });
+       }},
+      {"callbacks", 300, [&](OpStamps*) { stream_->HostCallback([] {}); }},
+      {"records", 3000, [&](OpStamps*) { stream_->Record(); }}};
+  for (const Kind& kind : kinds) {
+    SCOPED_TRACE(kind.name);
+    std::vector<OpStamps> stamps(kind.count);
+    std::unique_ptr<CudaStream> other = Make(2);
+    Gate gate;
+    Launch(*stream_, gate.kernel());
+    std::atomic<int> enqueued{0};
+    const WaitsForRoom waits;
+    std::thread producer([&] {
+      for (OpStamps& of_one : stamps) {
+        kind.enqueue(&of_one);
+        ++enqueued;
+      }
+    });
+    // Until it waits.
+    int before;
+    do {
+      before = enqueued;
+      std::this_thread::sleep_for(kGrace);
+    } while (before == 0 || before != enqueued);
+    other->Finish(Launch(*other), "Item", {});
+    gate.Open();
+    producer.join();
+    stream_->Synchronize();
+    EXPECT_EQ(cuda_.waits_for_room(), 0);
+    EXPECT_THAT(waits.names, Not(IsEmpty()));
+    EXPECT_THAT(waits.names,
+                testing::Each("front end blocked: queue full 512/512"));
+  }
 }
 
 TEST_F(CudaStreamTest, RoomIsFoundOnceHalfOfTheQueueIsFree) {
@@ -361,8 +435,9 @@ class LongQueueTest : public CudaStreamTest {
 
 TEST_F(LongQueueTest, ALongChainOfWaitsIsFollowedToItsBeginning) {
   constexpr int kRounds = 5000;
-  std::unique_ptr<CudaStream> a = Make(2, StreamOptions::kUnbounded);
-  std::unique_ptr<CudaStream> b = Make(3, StreamOptions::kUnbounded);
+  constexpr std::int64_t kUnbounded = StreamOptions::kUnbounded;
+  std::unique_ptr<CudaStream> a = Make(2, kUnbounded, kUnbounded);
+  std::unique_ptr<CudaStream> b = Make(3, kUnbounded, kUnbounded);
   Gate gate;
   LaunchBad(*a, 7, gate.kernel());  // so that every wait is a pending one
   for (int i = 0; i < kRounds; ++i) {
@@ -661,8 +736,7 @@ TEST_F(CudaStreamTest, NoTimeBetweenTwoGpus) {
 }
 
 TEST_F(CudaStreamTest, TimedKernelsOnAStalledStreamFitCudasQueue) {
-  const std::size_t kCount = FakeCuda::Options().most_queued / 2 - 10;
-  ASSERT_LE(static_cast<std::size_t>(StreamStall::Room(kDevice)), kCount);
+  const int kCount = StreamStall::Room(kDevice);
   std::vector<OpStamps> stamps(kCount);
   StreamStall stall(*stream_);
   const std::int64_t events_before = cuda_.Calls("RecordEvent");
@@ -674,11 +748,10 @@ TEST_F(CudaStreamTest, TimedKernelsOnAStalledStreamFitCudasQueue) {
       cuda_.LaunchKernel(to.stream, [] {});
     });
   }
-  EXPECT_LE(cuda_.Calls("RecordEvent") - events_before,
-            static_cast<std::int64_t>(kCount) + 1);
+  EXPECT_LE(cuda_.Calls("RecordEvent") - events_before, kCount + 1);
   stall.Release();
   stream_->WaitFor(last);
-  for (std::size_t i = 0; i < kCount; ++i) {
+  for (int i = 0; i < kCount; ++i) {
     EXPECT_GT(stamps[i].begin, 0);
     EXPECT_LE(stamps[i].begin, stamps[i].end);
     if (i > 0) {
@@ -781,25 +854,40 @@ TEST_F(CudaStreamTest, MakingAStreamHoldsUpNoEvents) {
 
 // Of the model: what would hang on a GPU must not pass here.
 TEST_F(CudaStreamTest, TheModelWaitsWhereCudaMay) {
-  StreamStall stall(*stream_);
-  const auto make_stream = [this] { Make(2)->Synchronize(); };
-  const auto allocate = [this](bool pinned) {
-    return std::async(std::launch::async, [this, pinned] {
+  std::unique_ptr<CudaStream> full =
+      Make(2, /*bound=*/4096, /*launches=*/1 << 20);
+  std::unique_ptr<CudaStream> third = Make(3);
+  CudaStreamHandle captured = nullptr;
+  ASSERT_EQ(gpu_.MakeCurrent(), 0);
+  ASSERT_EQ(cuda_.CreateStream(&captured), 0);
+  ASSERT_EQ(cuda_.BeginCapture(captured), 0);
+  StreamStall stall(*full);
+  const auto start = [this](std::function<int()> call) {
+    return std::async(std::launch::async, [this, call] {
       EXPECT_EQ(gpu_.MakeCurrent(), 0);
-      void* data = nullptr;
-      EXPECT_EQ(
-          pinned ? cuda_.AllocatePinned(8, &data) : cuda_.Allocate(8, &data),
-          0);
+      EXPECT_EQ(call(), 0);
     });
   };
-  std::future<void> calls[] = {
-      allocate(false), allocate(true),
-      std::async(std::launch::async, make_stream),
-      std::async(std::launch::async, [this] {
-        for (std::size_t i = 0; i < FakeCuda::Options().most_queued; ++i) {
-          Launch(*stream_);
-        }
-      })};
+  void* data = nullptr;
+  void* pinned = nullptr;
+  CudaStreamHandle made = nullptr;
+  CudaGraphHandle graph = nullptr;
+  std::vector<std::future<void>> calls;
+  calls.push_back(start([&] { return cuda_.Allocate(8, &data); }));
+  calls.push_back(start([&] { return cuda_.AllocatePinned(8, &pinned); }));
+  calls.push_back(start([&] { return cuda_.CreateStream(&made); }));
+  calls.push_back(start([&] { return cuda_.EndCapture(captured, &graph); }));
+  calls.push_back(start([&] {
+    for (std::size_t i = 0; i < FakeCuda::Options().most_queued; ++i) {
+      Launch(*full);
+    }
+    return 0;
+  }));
+  while (cuda_.waits_for_room() == 0) std::this_thread::yield();
+  calls.push_back(start([&] {
+    Launch(*third);
+    return 0;
+  }));
   for (std::future<void>& call : calls) {
     EXPECT_EQ(call.wait_for(kGrace), std::future_status::timeout);
   }

@@ -52,6 +52,9 @@ class GpuMemoryAccess {
   const int before_;
 };
 
+// How much of a stream's queue a host function takes.
+constexpr std::size_t kHostFunctionEntries = 17;
+
 // A mapping has at least one byte.
 std::size_t MappedBytes(std::size_t bytes) { return bytes == 0 ? 1 : bytes; }
 
@@ -161,6 +164,7 @@ void FakeCuda::Serve(Stream& stream) {
     });
     if (lost_[stream.gpu] != 0) {
       stream.work.clear();
+      stream.entries = 0;
       stream.done = stream.pushed;
       changed_.notify_all();
     }
@@ -168,11 +172,12 @@ void FakeCuda::Serve(Stream& stream) {
       if (stream.closing) return;
       continue;
     }
-    const std::function<void()> work = std::move(stream.work.front());
+    const Work work = std::move(stream.work.front());
     stream.work.pop_front();
     lock.unlock();
-    work();
+    work.run();
     lock.lock();
+    stream.entries -= work.entries;
     ++stream.done;
     changed_.notify_all();
   }
@@ -185,18 +190,28 @@ bool FakeCuda::SharesStalledQueue(const Stream& stream) const {
   });
 }
 
-void FakeCuda::Push(Lock& lock, Stream& stream, std::function<void()> work) {
+void FakeCuda::Push(Lock& lock, Stream& stream, std::function<void()> work,
+                    std::size_t entries) {
   if (stream.capture != nullptr) {
     stream.capture->work.push_back(std::move(work));
     return;
   }
-  WaitUntil(lock, "a call that enqueues", [&] {
-    return stream.pushed - stream.done < options_.most_queued ||
+  constexpr char kCall[] = "a call that enqueues";
+  WaitUntil(lock, kCall, [&] { return !no_room_; });
+  const auto has_room = [&] {
+    return stream.entries + entries <= options_.most_queued ||
            lost_[stream.gpu] != 0;
-  });
+  };
+  if (!has_room()) {
+    ++waits_for_room_;
+    no_room_ = true;
+    WaitUntil(lock, kCall, has_room);
+    no_room_ = false;
+  }
   if (stream.closing) violations_.push_back("work on a destroyed stream");
   ++stream.pushed;
-  stream.work.push_back(std::move(work));
+  stream.entries += entries;
+  stream.work.push_back({std::move(work), entries});
   changed_.notify_all();
 }
 
@@ -232,6 +247,7 @@ int FakeCuda::CheckCurrent(const char* function, int gpu) {
 
 void FakeCuda::LaunchKernel(CudaStreamHandle handle,
                             std::function<void()> kernel) {
+  ++internal::kernels_launched;
   Lock lock(mutex_);
   auto& stream = *reinterpret_cast<Stream*>(handle);
   int error = EnterOn("LaunchKernel", stream);
@@ -255,14 +271,17 @@ int FakeCuda::LaunchHostFunction(CudaStreamHandle handle,
   Lock lock(mutex_);
   auto& stream = *reinterpret_cast<Stream*>(handle);
   if (const int error = EnterOn("LaunchHostFunction", stream)) return error;
-  Push(lock, stream, [this, function, data] {
-    Lock one_at_a_time(host_functions_, std::defer_lock);
-    if (options_.serial_host_functions) one_at_a_time.lock();
-    const GpuMemoryAccess no_access(/*open=*/false);
-    in_host_function = true;
-    function(data);
-    in_host_function = false;
-  });
+  Push(
+      lock, stream,
+      [this, function, data] {
+        Lock one_at_a_time(host_functions_, std::defer_lock);
+        if (options_.serial_host_functions) one_at_a_time.lock();
+        const GpuMemoryAccess no_access(/*open=*/false);
+        in_host_function = true;
+        function(data);
+        in_host_function = false;
+      },
+      kHostFunctionEntries);
   return 0;
 }
 
@@ -600,6 +619,11 @@ std::string FakeCuda::ErrorText(int error) {
 }
 
 // ---- What tests ask.
+
+std::int64_t FakeCuda::waits_for_room() {
+  Lock lock(mutex_);
+  return waits_for_room_;
+}
 
 std::int64_t FakeCuda::Calls(const std::string& function) {
   Lock lock(mutex_);

@@ -18,8 +18,9 @@
 // It blocks where CUDA may block: allocating and freeing memory, and making
 // streams and graphs, waits for all work of the GPU, that of page-locked memory
 // for all GPUs. (Streams and graphs that are destroyed are CUDA's to free once
-// their work is done.) What is enqueued behind most_queued others waits for
-// room. A wait of that kind that lasts for half a minute, as one for a stalled
+// their work is done.) A call that enqueues on a stream whose queue is full
+// waits for room, and until it has it every other call that enqueues waits,
+// too. A wait of that kind that lasts for half a minute, as one for a stalled
 // stream does, ends the program with a message.
 //
 // A GPU's memory is not the host's: on x86 processors with protection keys, an
@@ -69,8 +70,9 @@ class FakeCuda final : public CudaApi {
     bool serial_host_functions = true;
     // Which GPUs can use each other's memory; none if false.
     bool peers = true;
-    // On one stream. CUDA does not document its own number.
-    std::size_t most_queued = 1000;
+    // On one stream; a host function counts 17. CUDA does not document its own
+    // numbers.
+    std::size_t most_queued = 1024;
     // How many queues of the hardware the streams share, one after the other:
     // behind one that waits for a word, the others of its queue wait too.
     int hardware_queues = 1 << 20;
@@ -125,6 +127,8 @@ class FakeCuda final : public CudaApi {
   // From now on every call does: the runtime is gone.
   void Unload();
 
+  // How often a call waited for room in a stream's queue.
+  std::int64_t waits_for_room();
   // How often a function was called; of all, if it is "".
   std::int64_t Calls(const std::string& function);
   int events_created() { return static_cast<int>(Calls("CreateEvent")); }
@@ -152,9 +156,14 @@ class FakeCuda final : public CudaApi {
     std::shared_ptr<Point> latest;
     std::shared_ptr<Graph> captured_in;  // the latest record is a part of it
   };
+  struct Work {
+    std::function<void()> run;
+    std::size_t entries;  // of the stream's queue
+  };
   struct Stream {
     int gpu;
-    std::deque<std::function<void()>> work;
+    std::deque<Work> work;
+    std::size_t entries = 0;  // of all work that is not done
     int queue;
     bool stalled = false;            // it waits for a word
     std::shared_ptr<Graph> capture;  // null unless it is captured
@@ -180,7 +189,8 @@ class FakeCuda final : public CudaApi {
   int EnterCurrent(const char* function);
   void Serve(Stream& stream);
   // May wait for room.
-  void Push(Lock& lock, Stream& stream, std::function<void()> work);
+  void Push(Lock& lock, Stream& stream, std::function<void()> work,
+            std::size_t entries = 1);
   // Waits until `ready`; `what` is the call that does.
   void WaitUntil(Lock& lock, const char* what,
                  const std::function<bool()>& ready);
@@ -201,6 +211,8 @@ class FakeCuda final : public CudaApi {
   std::vector<int> lost_;  // by GPU: its error, or 0
   std::vector<std::size_t> used_;
   bool unloaded_ = false;
+  bool no_room_ = false;  // a call waits for room
+  std::int64_t waits_for_room_ = 0;
   std::vector<std::unique_ptr<Stream>> streams_;
   std::vector<std::unique_ptr<Event>> events_;
   std::map<CudaGraphHandle, std::shared_ptr<Graph>> graphs_;

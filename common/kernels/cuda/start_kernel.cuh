@@ -30,6 +30,7 @@ template <typename... T>
 void StartKernel(void (*kernel)(T...), dim3 blocks, dim3 threads,
                  CudaStreamHandle stream,
                  const typename Converted<T>::type&... args) {
+  ++d2l::internal::kernels_launched;
   kernel<<<blocks, threads, 0, stream>>>(args...);
 }
 
