@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <list>
 #include <memory>
 #include <new>
 #include <set>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/cleanup/cleanup.h"
 #include "common/base/mutex.h"
 #include "common/device/event.h"
 #include "common/device/listener.h"
@@ -23,7 +25,7 @@ struct Kept {
 
 struct All {
   Mutex mutex;
-  std::vector<Kept> kept ABSL_GUARDED_BY(mutex);
+  std::list<Kept> kept ABSL_GUARDED_BY(mutex);
 };
 
 // Never destroyed: a device may write until the process ends.
@@ -42,17 +44,26 @@ void Keep(std::shared_ptr<void>& memory, absl::Span<Stream* const> streams) {
   Kept kept;
   const std::set<Stream*> distinct(streams.begin(), streams.end());
   for (Stream* stream : distinct) kept.passed.push_back(stream->Record());
-  std::vector<Kept> passed;  // freed without the lock
+  // Events are asked, and memory is freed, without the lock: either may let go
+  // of something that comes here again.
+  std::list<Kept> waiting;
+  waiting.push_back(std::move(kept));
+  waiting.back().memory = std::move(memory);
   All& all = GetAll();
-  MutexLock lock(all.mutex);
-  all.kept.push_back(std::move(kept));
-  all.kept.back().memory = std::move(memory);
-  const auto first =
-      std::partition(all.kept.begin(), all.kept.end(),
-                     [](const Kept& one) { return !Passed(one); });
-  passed.assign(std::make_move_iterator(first),
-                std::make_move_iterator(all.kept.end()));
-  all.kept.erase(first, all.kept.end());
+  {
+    MutexLock lock(all.mutex);
+    waiting.splice(waiting.end(), all.kept);
+  }
+  const absl::Cleanup keep = [&] {
+    MutexLock lock(all.mutex);
+    all.kept.splice(all.kept.end(), waiting);
+  };
+  std::list<Kept> passed;
+  for (auto one = waiting.begin(); one != waiting.end();) {
+    const auto next = std::next(one);
+    if (Passed(*one)) passed.splice(passed.end(), waiting, one);
+    one = next;
+  }
 }
 
 }  // namespace

@@ -243,19 +243,28 @@ void DeviceMemory::RecordParked() {
 }
 
 void DeviceMemory::TakeBackPassed() {
-  Storage* leaving = nullptr;
-  {
-    std::lock_guard<SpinLock> lock(lock_);
-    while (Storage* block = parked_.TakePassed()) {
+  for (Event next = NextParked(); next.state() != nullptr && next.Query();
+       next = NextParked()) {
+    Storage* leaving = nullptr;
+    {
+      std::lock_guard<SpinLock> lock(lock_);
+      Storage* const block = parked_.TakePassed(next);
+      if (block == nullptr) continue;
       if (block->give_back_) {
-        block->next_ = std::exchange(leaving, block);
+        block->next_ = nullptr;
+        leaving = block;
       } else {
         stats_.in_flight -= static_cast<std::int64_t>(block->size_);
         PutFree(block);
       }
     }
+    GiveBack(leaving);
   }
-  GiveBack(leaving);
+}
+
+Event DeviceMemory::NextParked() {
+  std::lock_guard<SpinLock> lock(lock_);
+  return parked_.NextEvent();
 }
 
 void DeviceMemory::WaitForParked() {
@@ -265,18 +274,13 @@ void DeviceMemory::WaitForParked() {
 }
 
 bool DeviceMemory::WaitForOldest() {
-  Event next;
-  {
-    std::lock_guard<SpinLock> lock(lock_);
-    next = parked_.NextEvent();
-  }
+  const Event next = NextParked();
   if (next.state() == nullptr) return false;
   next.state()->Block();
   return true;
 }
 
 void DeviceMemory::PutFree(Storage* block) {
-  block->users_.clear();
   block->recorded_ = block->give_back_ = false;
   free_.Put(block);
 }

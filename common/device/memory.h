@@ -120,6 +120,7 @@ class DeviceMemory {
   // Records the events that are missing.
   void RecordParked();
   void TakeBackPassed();
+  Event NextParked();
   // Waits for all parked blocks and takes them back.
   void WaitForParked();
   // False if there is nothing to wait for.
@@ -160,7 +161,9 @@ class DeviceMemory {
   const Kind kind_;
   const std::int64_t free_limit_;
 
-  SpinLock lock_;  // guards all below
+  // Guards all below. No stream, event or listener is called with it: they may
+  // wait, and let go of tensors of this memory.
+  SpinLock lock_;
   std::int64_t max_bytes_in_flight_;
   FreeBlocks free_;
   ParkedBlocks parked_;

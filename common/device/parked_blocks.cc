@@ -27,19 +27,19 @@ Storage* ParkedBlocks::TakeUnrecorded() {
   return taken;
 }
 
-Storage* ParkedBlocks::TakePassed() {
-  Storage* const oldest = first_;
-  if (oldest == nullptr || !oldest->UsersPassed()) return nullptr;
-  first_ = oldest->next_;
-  return oldest;
-}
-
 Event ParkedBlocks::NextEvent() const {
   if (first_ == nullptr || !first_->recorded_) return Event();
-  for (const Storage::User& user : first_->users_) {
-    if (!user.passed.Query()) return user.passed;
-  }
-  return first_->users_.back().passed;  // passed meanwhile
+  return first_->users_.back().passed;
+}
+
+Storage* ParkedBlocks::TakePassed(const Event& passed) {
+  Storage* const oldest = first_;
+  // Another thread may have been here.
+  if (passed.state() != NextEvent().state()) return nullptr;
+  oldest->users_.pop_back();
+  if (!oldest->users_.empty()) return nullptr;
+  first_ = oldest->next_;
+  return oldest;
 }
 
 }  // namespace d2l

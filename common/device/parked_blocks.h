@@ -1,10 +1,12 @@
 // ParkedBlocks: returned blocks that queued work may still use.
 //
 //   parked.Push(block);  // its users_ are set; recorded_ if their events are
-//   Storage* done = parked.TakePassed();
+//   const Event next = parked.NextEvent();
+//   if (next.Query()) Storage* const done = parked.TakePassed(next);
 //
 // An intrusive queue, linked through next_, as are the lists that it returns.
-// Not thread-safe; nothing throws.
+// Not thread-safe; nothing throws. It asks no event and destroys none, so that
+// its owner's lock is held for neither.
 
 #ifndef D2L_COMMON_DEVICE_PARKED_BLOCKS_H_
 #define D2L_COMMON_DEVICE_PARKED_BLOCKS_H_
@@ -23,12 +25,13 @@ class ParkedBlocks {
 
   // Takes out the blocks that are not recorded.
   Storage* TakeUnrecorded();
-  // Takes out the oldest block if all its users have passed, or else null. With
-  // several streams a younger one may have passed, too; its turn comes.
-  Storage* TakePassed();
   // An event that the oldest block waits for. It is empty if there is no block
-  // or no event yet.
+  // or no event yet. With several streams a younger block's may have passed,
+  // too; its turn comes.
   Event NextEvent() const;
+  // `passed` has. Takes out the oldest block if it waited for that alone, or
+  // else null.
+  Storage* TakePassed(const Event& passed);
 
  private:
   Storage* first_ = nullptr;

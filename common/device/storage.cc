@@ -33,14 +33,6 @@ bool Storage::RecordUsers() noexcept {
   return recorded_;
 }
 
-bool Storage::UsersPassed() const {
-  if (!recorded_) return false;
-  for (const User& user : users_) {
-    if (!user.passed.Query()) return false;
-  }
-  return true;
-}
-
 void StorageRef::reset() noexcept {
   Storage* storage = std::exchange(storage_, nullptr);
   if (storage == nullptr) return;

@@ -76,7 +76,6 @@ class Storage {
   void AddUser(Stream& stream) noexcept;
   // Records the events of the users; on failure, nothing has changed.
   bool RecordUsers() noexcept;
-  bool UsersPassed() const;
 
   std::atomic<int> references_{0};
   SpinLock users_lock_;     // several threads may read one tensor

@@ -27,6 +27,7 @@ bool CudaEventState::Query() {
     // Whatever the error, the stream's progress cannot be known any more.
     CudaApi& api = event_->gpu().api();
     if (!log_->NoteError(api, error)) log_->Lose(api.ErrorText(error));
+    log_->DropPending();
     return true;
   }
   log_->Complete(number_ + 1);
@@ -47,6 +48,7 @@ void CudaEventState::Block() {
   }
   CudaApi& api = event_->gpu().api();
   if (!log_->NoteError(api, error)) log_->Lose(api.ErrorText(error));
+  log_->DropPending();
 }
 
 FailurePtr CudaEventState::failure() {

@@ -3,6 +3,9 @@
 // Blocking spins or sleeps as the CUDA runtime decides (it spins if there are
 // cores enough). A host callback of a CUDA stream must not call CUDA: there
 // Query returns what is known already, and Block throws std::logic_error.
+//
+// Both may find that the GPU is lost, and then destroy the callbacks that will
+// not run: call them without locks that tensors need.
 
 #ifndef D2L_COMMON_DEVICE_CUDA_CUDA_EVENT_H_
 #define D2L_COMMON_DEVICE_CUDA_CUDA_EVENT_H_

@@ -124,6 +124,7 @@ void CudaStream::Retire() {
   WaitForAll();
   internal::PrintUnnoticed(log_->Unreported());
   log_->End();
+  log_->DropPending();
 }
 
 void CudaStream::ThrowIfLost(const char* noticed_in,
@@ -138,7 +139,7 @@ void CudaStream::ThrowIfLost(const char* noticed_in,
 std::uint64_t CudaStream::Enqueue(const OpLabel& label, bool may_take_long,
                                   Issue issue) {
   if (internal::enqueue_mode) internal::RefuseCall(*this, "Enqueue");
-  Lock lock(mutex_);
+  Lock lock(*this);
   AwaitRoom(lock);
   if (log_->state() != StreamLog::State::kRunning) {
     return log_->Begin(label).number;
@@ -207,7 +208,7 @@ std::uint64_t CudaStream::LaunchErased(
     const OpLabel& label, absl::FunctionRef<void(const CudaLaunch&)> launch) {
   if (internal::enqueue_mode == internal::kCapturing) {
     if (CudaGraph* const graph = CudaGraph::RecordedOn(*this)) {
-      const Lock lock(mutex_);  // for library_state_
+      const Lock lock(*this);  // for library_state_
       graph->Add(label, launch);
       return 0;
     }
@@ -340,7 +341,7 @@ void CudaStream::HostCallback(std::function<void()> callback,
         log_->AddCallback(ticket.number, std::move(callback));
         const int error = api_.LaunchHostFunction(
             stream_, RunCallback, reinterpret_cast<void*>(callback_key_));
-        if (error != 0) log_->DropLastCallback();
+        if (error != 0) callback = log_->TakeLastCallback();
         launches_ += kMoreOfHostFunction;
         return error;
       });
@@ -434,6 +435,7 @@ void CudaStream::Await(const Checkpoint& checkpoint) {
   } else if (!log_->NoteError(api_, error)) {
     log_->Lose(api_.ErrorText(error));
   }
+  log_->DropPending();
 }
 
 void CudaStream::WaitForAll() {
@@ -448,7 +450,7 @@ void CudaStream::WaitFor(std::uint64_t number) {
   while (log_->completed() < count) {
     Checkpoint behind;
     {
-      Lock lock(mutex_);
+      Lock lock(*this);
       behind = CheckpointBehind(count - 1);
     }
     Await(behind);
@@ -457,7 +459,7 @@ void CudaStream::WaitFor(std::uint64_t number) {
 
 std::int64_t CudaStream::QueuedOperations() {
   if (!internal::enqueue_mode) {
-    Lock lock(mutex_);
+    Lock lock(*this);
     Poll();
     if (log_->completed() < log_->pushed() &&
         last_checkpoint_ < log_->pushed()) {

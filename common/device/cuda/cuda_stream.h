@@ -152,7 +152,19 @@ class CudaStream final : public Stream {
 
  private:
   friend class CudaGraph;
-  using Lock = std::unique_lock<std::mutex>;
+  // Holds mutex_. What a lost stream drops goes without it, see StreamLog.
+  class Lock : public std::unique_lock<std::mutex> {
+   public:
+    explicit Lock(CudaStream& stream)
+        : unique_lock(stream.mutex_), log_(*stream.log_) {}
+    ~Lock() {
+      if (owns_lock()) unlock();
+      log_.DropPending();
+    }
+
+   private:
+    StreamLog& log_;
+  };
 
   // Operations below `end` are done when the event is, and so many launches.
   struct Checkpoint {

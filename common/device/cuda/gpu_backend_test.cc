@@ -2,6 +2,8 @@
 
 #include "common/device/cuda/gpu_backend.h"
 
+#include <unistd.h>
+
 #include <cstdint>
 #include <cstring>
 #include <functional>
@@ -19,6 +21,7 @@
 #include "common/device/cuda/cuda_stream.h"
 #include "common/device/cuda/fake_cuda.h"
 #include "common/device/failure.h"
+#include "common/device/keep_until_passed.h"
 #include "common/device/memory.h"
 #include "common/device/op_label.h"
 #include "gmock/gmock.h"
@@ -47,6 +50,13 @@ DeviceInventory ListDevices() {
   }
   return inventory;
 }
+
+// Ends the program if a test hangs.
+class Watchdog {
+ public:
+  Watchdog() { alarm(60); }
+  ~Watchdog() { alarm(0); }
+};
 
 class GpuBackendTest : public testing::Test {
  protected:
@@ -203,6 +213,104 @@ TEST_F(GpuBackendTest, ALostGpuIsNotOutOfMemory) {
     for (int i = 0; i < 1000; ++i) memory->Allocate(100 + 64 * i, *stream);
   });
   EXPECT_THAT(lost, HasSubstr("scatter (operation 0"));
+}
+
+// How a loss of the GPU is found. `user` is at a kernel that loses it.
+struct Finding {
+  const char* name;
+  std::function<void(Stream& home, Stream& user, DeviceMemory& memory)> find;
+};
+
+class LostGpuTest : public testing::TestWithParam<Finding> {};
+
+INSTANTIATE_TEST_SUITE_P(
+    FoundBy, LostGpuTest,
+    testing::Values(
+        Finding{"Allocate",
+                [](Stream& home, Stream&, DeviceMemory& memory) {
+                  memory.Allocate(100, home);
+                }},
+        Finding{"EmptyCache",
+                [](Stream&, Stream&, DeviceMemory& memory) {
+                  memory.EmptyCache();
+                }},
+        Finding{"Query", [](Stream&, Stream& user,
+                            DeviceMemory&) { EXPECT_TRUE(user.Query()); }},
+        Finding{"Enqueue",
+                [](Stream&, Stream& user, DeviceMemory&) {
+                  EXPECT_THROW(user.HostCallback([] {}), AsyncError);
+                }},
+        Finding{"Record",
+                [](Stream&, Stream& user, DeviceMemory&) { user.Record(); }},
+        Finding{"WaitFor",
+                [](Stream&, Stream& user, DeviceMemory&) { user.WaitFor(0); }},
+        Finding{"Synchronize",
+                [](Stream&, Stream& user, DeviceMemory&) {
+                  EXPECT_THROW(user.Synchronize(), AsyncError);
+                }},
+        Finding{"KeepUntilPassed",
+                [](Stream&, Stream&, DeviceMemory&) {
+                  KeepUntilPassed(std::make_shared<int>(), {});
+                }}),
+    [](const testing::TestParamInfo<Finding>& info) {
+      return std::string(info.param.name);
+    });
+
+// A callback that is queued holds the last handle of a block, and something
+// that calls KeepUntilPassed when it goes. The GPU is lost, so it does go, on
+// the thread that finds out: which must hold no lock by then.
+TEST_P(LostGpuTest, CallbacksGoWithoutLocks) {
+  const Watchdog watchdog;
+  FakeCuda cuda(ThreeGpus());
+  GpuBackend backend(cuda, ListDevices(), {900});
+  const Device device(DeviceType::kCuda, 0);
+  const auto home = backend.NewStream(device, 0, 1, StreamOptions());
+  const auto user = backend.NewStream(device, 0, 2, StreamOptions());
+  DeviceMemory memory(backend, device, 0, DeviceMemory::Kind::kDevice,
+                      std::int64_t{1} << 30);
+  StorageRef parked = memory.Allocate(100, *home);
+  StorageRef held = memory.Allocate(1000, *home);
+  parked->MarkUsedBy(*user);
+  held->MarkUsedBy(*user);
+  std::promise<void> open, lost;
+  static_cast<CudaStream&>(*user).Launch(OpLabel("scatter"),
+                                         [&](const CudaLaunch& to) {
+                                           cuda.LaunchKernel(to.stream, [&] {
+                                             open.get_future().wait();
+                                             cuda.Crash(0, kCudaIllegalAddress);
+                                             lost.set_value();
+                                           });
+                                         });
+  parked.reset();
+  KeepUntilPassed(std::make_shared<int>(), {user.get()});
+  bool gone = false;
+  std::shared_ptr<void> kept(nullptr, [&gone](void*) {
+    KeepUntilPassed(std::make_shared<int>(), {});
+    gone = true;
+  });
+  user->HostCallback([held = std::move(held), kept = std::move(kept)] {});
+  EXPECT_FALSE(gone);
+  open.set_value();
+  lost.get_future().wait();
+  GetParam().find(*home, *user, memory);
+  EXPECT_TRUE(gone);
+  EXPECT_EQ(memory.Stats().in_use, 0);
+  EXPECT_THROW(user->Synchronize(), AsyncError);
+  // Nothing is kept for this GPU's events any more.
+  KeepUntilPassed(std::make_shared<int>(), {});
+  EXPECT_THAT(cuda.violations(), IsEmpty());
+}
+
+TEST_F(GpuBackendTest, ACallbackThatIsNotTakenMayHoldMemory) {
+  const Watchdog watchdog;
+  std::unique_ptr<Stream> home = Make(0, 0), user = Make(1, 0);
+  std::unique_ptr<DeviceMemory> memory = MemoryOf(0, 0);
+  StorageRef held = memory->Allocate(1000, *home);
+  held->MarkUsedBy(*user);
+  cuda_.FailNext("LaunchHostFunction", kCudaMemoryAllocation);
+  EXPECT_THROW(user->HostCallback([held = std::move(held)] {}), AsyncError);
+  EXPECT_EQ(memory->Stats().in_use, 0);
+  user->Synchronize();
 }
 
 TEST_F(GpuBackendTest, AThreadTakesPinnedMemoryOnAGpuInUse) {

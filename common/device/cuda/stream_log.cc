@@ -84,12 +84,12 @@ void StreamLog::AddCallback(std::uint64_t number,
   callbacks_.push_back({number, std::move(callback)});
 }
 
-void StreamLog::DropLastCallback() {
-  PendingCallback dropped;  // destroyed without the lock
+std::function<void()> StreamLog::TakeLastCallback() {
   MutexLock lock(mutex_);
-  if (callbacks_.empty()) return;  // the stream does not run any more
-  dropped = std::move(callbacks_.back());
+  if (callbacks_.empty()) return nullptr;  // the stream does not run any more
+  std::function<void()> last = std::move(callbacks_.back().function);
   callbacks_.pop_back();
+  return last;
 }
 
 void StreamLog::Complete(std::uint64_t done) {
@@ -149,7 +149,7 @@ void StreamLog::RunCallback() {
   PendingCallback next;  // destroyed without the lock
   {
     MutexLock lock(mutex_);
-    if (callbacks_.empty()) return;  // the stream does not run any more
+    if (state() != State::kRunning || callbacks_.empty()) return;
     next = std::move(callbacks_.front());
     callbacks_.pop_front();
   }
@@ -194,7 +194,6 @@ FailurePtr StreamLog::FailLaunch(std::uint64_t number, std::string what,
 }
 
 void StreamLog::Lose(const std::string& error_text) {
-  std::deque<PendingCallback> dropped;  // destroyed without the lock
   MutexLock lock(mutex_);
   if (state() != State::kRunning) return;
   const std::uint64_t first = completed_.load(std::memory_order_acquire);
@@ -219,8 +218,6 @@ void StreamLog::Lose(const std::string& error_text) {
   } else {
     failed_.Open(first, lost_);
   }
-  dropped.swap(callbacks_);
-  waits_.clear();
   if (on_failure_) on_failure_();
   state_.store(State::kLost, std::memory_order_release);
 }
@@ -240,12 +237,17 @@ bool StreamLog::NoteError(CudaApi& api, int error) {
 }
 
 void StreamLog::End() {
-  std::deque<PendingCallback> dropped;  // destroyed without the lock
   MutexLock lock(mutex_);
   if (state() != State::kRunning) return;
-  dropped.swap(callbacks_);
-  waits_.clear();
   state_.store(State::kEnded, std::memory_order_release);
+}
+
+void StreamLog::Drop() {
+  std::deque<PendingCallback> callbacks;  // destroyed without the lock
+  std::deque<PendingWait> waits;
+  MutexLock lock(mutex_);
+  callbacks.swap(callbacks_);
+  waits.swap(waits_);
 }
 
 void StreamLog::Detach() {

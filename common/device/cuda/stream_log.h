@@ -27,7 +27,8 @@
 //
 // It outlives its stream as long as an event needs it. Thread-safe, as stated:
 // Begin and Add… need the stream's lock. Only Complete calls CUDA. No lock is
-// held during calls of another log.
+// held during calls of another log, nor when a callback is destroyed, whose
+// tensors call into streams and memory: see DropPending.
 
 #ifndef D2L_COMMON_DEVICE_CUDA_STREAM_LOG_H_
 #define D2L_COMMON_DEVICE_CUDA_STREAM_LOG_H_
@@ -105,7 +106,7 @@ class StreamLog {
   // Operation `number` calls `callback`. They are run in the order in which
   // they are added, unless CUDA does not take the last one.
   void AddCallback(std::uint64_t number, std::function<void()> callback);
-  void DropLastCallback();
+  std::function<void()> TakeLastCallback();
 
   // ---- What happens to operations.
 
@@ -124,7 +125,7 @@ class StreamLog {
                         std::exception_ptr cause);
 
   // The GPU's context is lost: what was in flight has failed, and so will
-  // everything that comes.
+  // everything that comes. Behind this, NoteError and End comes DropPending.
   void Lose(const std::string& error_text);
   // The failure of Lose, which then counts as reported; null if the context is
   // not lost.
@@ -137,6 +138,11 @@ class StreamLog {
   void Abandon() { abandoned_.store(true, std::memory_order_release); }
   // From now on nothing is enqueued at all; it counts as skipped and done.
   void End();
+  // If the stream does not run any more: destroys the callbacks that will not
+  // run, and the waits. For a thread that holds no lock.
+  void DropPending() {
+    if (state() != State::kRunning) Drop();
+  }
 
   // The stream is going. Everything is done; the records may go too.
   void Detach();
@@ -169,6 +175,7 @@ class StreamLog {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return labels_[number & label_mask_];
   }
+  void Drop();
   // Operation `number` failed, unless that is the consequence of a failure
   // before it.
   void Open(std::uint64_t number, FailurePtr failure)
