@@ -298,16 +298,16 @@ std::int64_t DeviceMemory::SetMaxBytesInFlight(std::int64_t bytes) {
 }
 
 void DeviceMemory::ThrowOutOfMemory(std::size_t bytes) {
+  const MemoryStats stats = Stats();
   std::int64_t queued = 0;
-  MemoryStats stats;
-  {
-    std::lock_guard<SpinLock> lock(lock_);
-    stats = stats_;
-    for (std::size_t i = 0; i < free_.streams(); ++i) {
-      if (Stream* stream = free_.stream(i)) {
-        queued += stream->QueuedOperations();
-      }
+  for (std::size_t i = 0;; ++i) {
+    Stream* stream;
+    {
+      std::lock_guard<SpinLock> lock(lock_);
+      if (i == free_.streams()) break;
+      stream = free_.stream(i);
     }
+    if (stream != nullptr) queued += stream->QueuedOperations();
   }
   // Saturated: an absurd request is printed as the largest number.
   const std::int64_t asked = static_cast<std::int64_t>(

@@ -4,6 +4,7 @@
 
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdint>
 #include <cstring>
 #include <functional>
@@ -24,6 +25,7 @@
 #include "common/device/keep_until_passed.h"
 #include "common/device/memory.h"
 #include "common/device/op_label.h"
+#include "common/device/stream_stall.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -311,6 +313,37 @@ TEST_F(GpuBackendTest, ACallbackThatIsNotTakenMayHoldMemory) {
   EXPECT_THROW(user->HostCallback([held = std::move(held)] {}), AsyncError);
   EXPECT_EQ(memory->Stats().in_use, 0);
   user->Synchronize();
+}
+
+// It says what is queued, so it asks a stream that a thread enqueues on.
+TEST_F(GpuBackendTest, OutOfMemoryHoldsUpNobodyElse) {
+  const Watchdog watchdog;
+  StreamOptions options;
+  options.max_queued_launches = 1 << 20;  // so that the call waits within CUDA
+  std::unique_ptr<Stream> stream =
+      backend_.NewStream(Device(DeviceType::kCuda, 0), 0, 0, options);
+  std::unique_ptr<DeviceMemory> memory = MemoryOf(0, 0);
+  memory->Allocate(1000, *stream).reset();
+  StreamStall stall(*stream);
+  std::future<void> producer = std::async(std::launch::async, [&] {
+    for (std::size_t i = 0; i < FakeCuda::Options().most_queued; ++i) {
+      static_cast<CudaStream&>(*stream).Launch(
+          OpLabel("kernel"),
+          [&](const CudaLaunch& to) { cuda_.LaunchKernel(to.stream, [] {}); });
+    }
+  });
+  while (cuda_.waits_for_room() == 0) std::this_thread::yield();
+  std::future<void> asked = std::async(std::launch::async, [&] {
+    EXPECT_THROW(memory->Allocate(~std::size_t{0}, *stream), OutOfMemoryError);
+  });
+  // Time for it to come to where it asks.
+  EXPECT_EQ(asked.wait_for(std::chrono::milliseconds(50)),
+            std::future_status::timeout);
+  EXPECT_EQ(memory->Stats().in_use, 0);
+  memory->Allocate(1000, *stream).reset();
+  stall.Release();
+  asked.get();
+  producer.get();
 }
 
 TEST_F(GpuBackendTest, AThreadTakesPinnedMemoryOnAGpuInUse) {
