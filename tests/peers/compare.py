@@ -16,13 +16,15 @@ cell that needs two devices gets two logical ones on it.
 
 Each round runs every cell once in this library and in each peer, so that other
 load on the machine affects all of them alike. The figures are medians over the
-rounds.
+rounds. --json's file is written after each round, and the table is printed even
+if Ctrl-C or SIGTERM ends the comparison early.
 """
 import argparse
 import json
 import os
 import re
 import shlex
+import signal
 import subprocess
 import sys
 import time
@@ -34,8 +36,10 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 TARGET = "//tests/peers:cells_benchmark"
 MIN_SECONDS = "0.1"
 
-# A benchmark that takes longer hangs. Seconds; most cells take one or two.
-TIME_LIMIT = 300
+# A process that takes longer hangs: seconds to start, and seconds per benchmark, most
+# of which take one or two.
+START_LIMIT = 60
+BENCHMARK_LIMIT = 5
 
 # --devices of ours-all: a single virtual device has all cores.
 ALL_CORES = "cpu:0"
@@ -62,7 +66,11 @@ class CompareError(Exception):
 
 
 class CellError(Exception):
-    """One cell has no figure: "skipped: ..." or "failed: ..."."""
+    """Cells have no figure: "skipped: ..." or "failed: ..."."""
+
+
+class Stopped(Exception):
+    """SIGTERM has come."""
 
 
 def note(text):
@@ -72,22 +80,22 @@ def note(text):
 class Progress:
     """A line that is written over on a terminal; else a line per round."""
 
-    def __init__(self, rounds, cells):
+    def __init__(self, rounds):
         self.rounds = rounds
-        self.cells = cells
+        self.done = 0
         self.terminal = sys.stderr.isatty()
         self.start = time.monotonic()
 
-    def show(self, round_index, cell_index, name):
+    def show(self, text):
         if self.terminal:
-            sys.stderr.write("\r\033[Kround %d of %d, cell %d of %d: %s" % (
-                round_index + 1, self.rounds, cell_index + 1, self.cells, name))
+            sys.stderr.write("\r\033[Kround %d of %d, %s" % (self.done + 1, self.rounds, text))
             sys.stderr.flush()
 
-    def end_round(self, round_index):
+    def end_round(self):
+        self.done += 1
         if not self.terminal:
             note("round %d of %d done after %.0f s" % (
-                round_index + 1, self.rounds, time.monotonic() - self.start))
+                self.done, self.rounds, time.monotonic() - self.start))
 
     def clear(self):
         if self.terminal:
@@ -131,15 +139,16 @@ def benchmark_command(binary, devices):
     return command
 
 
-def run_command(command):
+def run_command(command, benchmarks=0):
     """What it prints. CellError if it fails."""
+    limit = START_LIMIT + BENCHMARK_LIMIT * benchmarks
     try:
         run = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                             timeout=TIME_LIMIT)
+                             timeout=limit)
     except OSError as error:
         raise CompareError("%s: %s" % (command[0], error.strerror))
     except subprocess.TimeoutExpired:
-        raise CellError("failed: not done after %d s: %s" % (TIME_LIMIT, shlex.join(command)))
+        raise CellError("failed: not done after %d s: %s" % (limit, shlex.join(command)))
     if run.returncode != 0:
         raise CellError("failed: %s ended with code %d:\n%s" % (
             shlex.join(command), run.returncode, run.stderr[-2000:].strip()))
@@ -157,36 +166,49 @@ def check_benchmark(binary, device):
 
 
 def run_benchmarks(binary, devices, names):
-    """{name: ns per item} of the benchmarks, and the binary's descriptions of the devices."""
-    printed = run_command(benchmark_command(binary, devices) + [
-        "--benchmark_format=json",
-        "--benchmark_min_time=" + MIN_SECONDS,
-        "--benchmark_filter=^(%s)/real_time$" % "|".join(names),
-    ])
+    """In one process: {name: ns per item}, {name: why it has no figure}, and the binary's
+    descriptions of the devices. If the process fails, each benchmark gets one of its own."""
+    try:
+        printed = run_command(benchmark_command(binary, devices) + [
+            "--benchmark_format=json",
+            "--benchmark_min_time=" + MIN_SECONDS,
+            "--benchmark_filter=^(%s)/real_time$" % "|".join(names),
+        ], len(names))
+    except CellError as error:
+        if len(names) == 1:
+            return {}, {names[0]: str(error)}, []
+        ns, failures, descriptions = {}, {}, []
+        for name in names:
+            one = run_benchmarks(binary, devices, [name])
+            ns.update(one[0])
+            failures.update(one[1])
+            descriptions += one[2]
+        return ns, failures, descriptions
     try:
         output = json.loads(printed)
     except ValueError:  # the output is not JSON if no benchmark matches
         output = {"benchmarks": [], "context": {}}
     descriptions = [text for key, text in output["context"].items()
                     if key.startswith(kind(devices) + ":")]
-    return read_benchmarks(output, names), descriptions
+    return (*read_benchmarks(output, names), descriptions)
 
 
 def read_benchmarks(output, names):
-    result = {}
+    ns, failures = {}, {}
     for benchmark in output["benchmarks"]:
+        name = benchmark["name"].rsplit("/real_time", 1)[0]
         # Before Google Benchmark 1.8 there are only errors: see Skip in
         # cells_benchmark.cc.
         message = benchmark.get("error_message") or benchmark.get("skip_message")
         if message:
             reason = message if message.startswith("skipped: ") else "failed: " + message
-            raise CellError("%s (%s)" % (reason, benchmark["name"]))
-        name = benchmark["name"].rsplit("/real_time", 1)[0]
-        result[name] = 1e9 / benchmark["items_per_second"]
-    missing = set(names) - set(result)
+            failures[name] = "%s (%s)" % (reason, benchmark["name"])
+        else:
+            ns[name] = 1e9 / benchmark["items_per_second"]
+    missing = set(names) - set(ns) - set(failures)
     if missing:
         raise CompareError("the benchmark does not have " + ", ".join(sorted(missing)))
-    return result
+    return ns, failures
 
 
 def peer_command(module, threads, device):
@@ -217,7 +239,11 @@ class Peer:
             return None
         self.process.stdin.write(cell + "\n")
         self.process.stdin.flush()
-        answer = self._read()
+        try:
+            answer = self._read()
+        except CompareError as error:  # the others have figures still
+            self.cells = {cell}
+            answer = {"error": str(error)}
         if "error" in answer:
             self.cells.remove(cell)
             note("%s fails in %s: %s" % (self.name, cell, answer["error"]))
@@ -260,39 +286,52 @@ class Samples:
         self.without = {}  # cell: why it has no figures
         self.devices = {}  # the binary's descriptions of them, in order; no values
 
-    def run_cell(self, binary, device, cell, peers):
-        if cell.name in self.without:
-            return
+    def run_round(self, binary, device, cells, peers, progress):
+        """All cells in ours, in a process per list of devices, then in the peers."""
+        cells = [cell for cell in cells if cell.name not in self.without]
+        for devices, benchmarks in processes(device, cells).items():
+            progress.show("ours on %s" % devices)
+            names = list(dict.fromkeys(benchmarks.values()))
+            ns, failures, descriptions = run_benchmarks(binary, devices, names)
+            self.devices.update(dict.fromkeys(descriptions))
+            for (cell, who), name in benchmarks.items():
+                if name in failures:
+                    self.without.setdefault(cell, failures[name])
+                else:
+                    self.ns.setdefault((cell, who), []).append(ns[name])
+        for index, cell in enumerate(cells):
+            progress.show("peers, cell %d of %d: %s" % (index + 1, len(cells), cell.name))
+            for peer in peers if cell.name not in self.without else []:
+                ns = peer.measure(cell.name)
+                if ns is not None:
+                    self.ns.setdefault((cell.name, peer.name), []).append(ns)
+
+    def rows(self, device, cells, peers):
+        """Of the cells that have figures."""
+        cells = [cell for cell in cells
+                 if (cell.name, "ours") in self.ns and cell.name not in self.without]
+        return make_rows(self.ns, cells, device, [peer.name for peer in peers])
+
+
+def processes(device, cells):
+    """{--devices: {(cell, who): benchmark}}, of ours."""
+    result = {}
+    for cell in cells:
+        on_them = result.setdefault(device_list(device, cell.device_count), {})
         benchmarks = {"ours": cell.name, "bound": cell.on(kind(device)).bound,
                       "in_turn": cell.in_turn}
-        benchmarks = {who: name for who, name in benchmarks.items() if name}
-        try:
-            measured = self.run_ours(binary, device_list(device, cell.device_count), benchmarks)
-            if cell.has_ours_all(kind(device)):
-                measured.update(self.run_ours(binary, ALL_CORES, {"ours_all": cell.name}))
-        except CellError as error:
-            self.without[cell.name] = str(error)
-            return
-        measured.update({peer.name: peer.measure(cell.name) for peer in peers})
-        for who, ns in measured.items():
-            if ns is not None:
-                self.ns.setdefault((cell.name, who), []).append(ns)
-
-    def run_ours(self, binary, devices, benchmarks):
-        """{who: ns per item} for {who: benchmark}."""
-        ns, descriptions = run_benchmarks(binary, devices, list(benchmarks.values()))
-        self.devices.update(dict.fromkeys(descriptions))
-        return {who: ns[name] for who, name in benchmarks.items()}
+        on_them.update({(cell.name, who): name for who, name in benchmarks.items() if name})
+        if cell.has_ours_all(kind(device)):
+            result.setdefault(ALL_CORES, {})[cell.name, "ours_all"] = cell.name
+    return result
 
 
-def run_rounds(binary, device, peers, cells, rounds, progress):
-    samples = Samples()
-    for r in range(rounds):
-        for c, cell in enumerate(cells):
-            progress.show(r, c, cell.name)
-            samples.run_cell(binary, device, cell, peers)
-        progress.end_round(r)
-    return samples
+def write_json(path, rows):
+    """What is there is replaced when all is written: this may be stopped."""
+    with open(path + ".part", "w") as file:
+        json.dump(rows, file, indent=1)
+        file.write("\n")
+    os.replace(path + ".part", path)
 
 
 # ---- The program.
@@ -331,33 +370,47 @@ def parse_arguments(words=None):
     return arguments
 
 
+def stop(*_):
+    raise Stopped
+
+
 def main():
     arguments = parse_arguments()
+    signal.signal(signal.SIGTERM, stop)
     device = arguments.device
     binary = os.path.abspath(arguments.binary) if arguments.binary else build(device)
     check_benchmark(binary, device)
     peers = start_peers(device, arguments.mpi)
     load = [os.getloadavg()[0]]
-    progress = Progress(arguments.rounds, len(arguments.cells))
+    progress = Progress(arguments.rounds)
+    samples = Samples()
+    stopped = None
     try:
-        samples = run_rounds(binary, device, peers, arguments.cells, arguments.rounds, progress)
+        while progress.done < arguments.rounds:
+            samples.run_round(binary, device, arguments.cells, peers, progress)
+            rows = samples.rows(device, arguments.cells, peers)
+            if arguments.json:
+                write_json(arguments.json, rows)
+            progress.end_round()
+        for peer in peers:
+            peer.close()
+    except (KeyboardInterrupt, Stopped) as why:
+        stopped = why
+        for peer in peers:
+            peer.process.kill()
+        rows = samples.rows(device, arguments.cells, peers)
     finally:
         progress.clear()
     load.append(os.getloadavg()[0])
-    for peer in peers:
-        peer.close()
-    cells = [cell for cell in arguments.cells if cell.name not in samples.without]
-    rows = make_rows(samples.ns, cells, device, [peer.name for peer in peers])
-    if arguments.json:
-        with open(arguments.json, "w") as file:
-            json.dump(rows, file, indent=1)
-            file.write("\n")
     libraries = [peer.library for peer in peers if peer.library]
-    lines = heading(device, libraries, samples.devices, arguments.rounds, load)
+    lines = heading(device, libraries, samples.devices, progress.done, load)
     print("\n".join(lines) + "\n")
     if rows:
         print(table(rows) + "\n")
-    print("\n".join(remarks(rows) + ["%s %s" % item for item in samples.without.items()]))
+    print("\n".join(remarks(rows) + ["%s %s" % item for item in samples.without.items()]),
+          flush=True)
+    if stopped:
+        raise stopped
     failed = [name for name, why in samples.without.items() if why.startswith("failed: ")]
     if failed:
         raise CompareError("no figures of " + ", ".join(failed))
@@ -370,3 +423,5 @@ if __name__ == "__main__":
         sys.exit("Error: %s" % error)
     except KeyboardInterrupt:
         sys.exit(130)
+    except Stopped:
+        sys.exit(143)

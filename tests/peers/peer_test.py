@@ -12,6 +12,9 @@ import peer
 
 # A peer's module: a cell, and one that the library cannot do.
 MODULE = """
+import os
+
+
 def set_up(threads, device):
     if device != "cpu":
         raise RuntimeError("no driver for %s\\nand more lines" % device)
@@ -22,7 +25,8 @@ def raises():
     raise MemoryError("too large")
 
 
-CELLS = {"works": (lambda: lambda: sum(range(1000)), 1), "raises": (lambda: raises, 1)}
+CELLS = {"works": (lambda: lambda: sum(range(1000)), 1), "raises": (lambda: raises, 1),
+         "dies": (lambda: os._exit(1), 1)}
 """
 
 
@@ -58,6 +62,12 @@ class PeerTest(unittest.TestCase):
             self.assertIsNone(process.measure("raises"))
         self.assertEqual(said.getvalue(), "peer fails in raises: too large\n")
         self.assertGreater(process.measure("works"), 0)
+
+    def test_a_peer_that_dies_has_no_more_figures_and_does_not_end_the_comparison(self):
+        process = self.start("module_cells", "cpu")
+        with contextlib.redirect_stderr(io.StringIO()):
+            self.assertIsNone(process.measure("dies"))
+            self.assertIsNone(process.measure("works"))
 
     def test_what_is_not_installed_is_missing(self):
         process = self.start("no_such_cells", "cpu")

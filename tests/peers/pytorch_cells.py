@@ -24,9 +24,10 @@ def set_up(threads, device):
         if threads == 1:
             CELLS.update(CELLS_OF_PROCESSES)
         return library, None
-    # Full float32, as ours.
+    # Full float32, as ours. Convolutions are TF32 without being asked.
     torch.set_float32_matmul_precision("highest")
     torch.backends.cuda.matmul.allow_tf32 = False
+    torch.backends.cudnn.allow_tf32 = False
     rand, randn, zeros, ones = (
         functools.partial(function, device=device) for function in (rand, randn, zeros, ones))
     synchronize = functools.partial(torch.cuda.synchronize, device)
