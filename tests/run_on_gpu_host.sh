@@ -42,12 +42,16 @@ steps="$all_steps"
 
 # Longest that a step may take, in seconds. A sanitizer makes a kernel up to a
 # hundred times slower.
-probe_limit=150 test_limit=300 suite_limit=60 sanitizer_limit=300 lesson_limit=300 benchmark_limit=400
+probe_limit=240 test_limit=300 suite_limit=60 sanitizer_limit=300 lesson_limit=300 benchmark_limit=400
 
 complain() {
   echo "run_on_gpu_host.sh: $*" >&2
   exit 2
 }
+
+# The cells that are compared first: small operations, large ones, and training.
+main_cells='^(003_c5|add_1|000_In6|mm_1000|randn_1e7|mul_add_1e7|sum_1e7|exp_1e6|softmax_128x1000'
+main_cells+='|mlp_8_captured|chain_1e7_eager|mlp_step|lenet_step|resnet18_step)$'
 
 read_flags() {
   local flag step
@@ -235,13 +239,12 @@ tests_of() {
         }'
 }
 
-# suites NAME LIST PATTERN COMMAND...: each suite as a step of its own on these
-# devices, so that one that hangs, or loses the GPU, ends no other.
+# suites NAME LIST PATTERN COMMAND...: each suite as a step of its own on the
+# devices of D2L_TEST_DEVICES, so that one that hangs, or loses the GPU, ends no
+# other. LIST names them in the report.
 suites() {
   local name="$1" list="$2" pattern="$3" suite tests
   shift 3
-  export D2L_TEST_DEVICES
-  D2L_TEST_DEVICES="$(test_devices "$list")"
   while read -r suite tests; do
     step "$name ${suite%.} on $list" "$suite_limit" \
       "$@" bin/all_tests "--gtest_filter=$tests" && continue
@@ -307,6 +310,7 @@ two_of() {
 
 run_all() {
   local list name lesson first
+  export D2L_TEST_DEVICES
   here="$(cd "$(dirname "$0")" && pwd)"
   [[ -e "$here/bin/all_tests" ]] \
     || complain "unpack what --pack has packed, and run it there; see --help."
@@ -347,12 +351,16 @@ run_all() {
     for list in $devices; do
       # On a CPU device there is nothing to tell apart.
       if [[ "$list" == *cuda* ]]; then
-        suites tests "$list" cuda env
+        D2L_TEST_DEVICES="$(test_devices "$list")" && suites tests "$list" cuda env
       else
         step "tests on $list" "$test_limit" env "D2L_TEST_DEVICES=$(test_devices "$list")" \
           bin/all_tests "--gtest_filter=$filter"
       fi
     done
+    # Many tests take the first device, or all: here these are GPUs.
+    if [[ "$first" == *cuda* ]]; then
+      D2L_TEST_DEVICES="$first,$first,$first,$first" && suites tests "$D2L_TEST_DEVICES" . env
+    fi
   fi
   if wanted exit; then
     step "exit on $first" "$suite_limit" env "D2L_TEST_DEVICES=$(two_of "$first")" \
@@ -363,10 +371,13 @@ run_all() {
     if ! python3 -c 'import torch' 2> /dev/null; then
       skip "beside PyTorch on $first" "python3 has no torch"
     else
-      step "beside PyTorch on $first" "$benchmark_limit" \
-        python3 peers/compare.py --binary=bin/all_benchmarks "--device=${first/#cpu:*/cpu}" \
-        "--json=$report/peers.json"
-      say "$(cat "$report"/beside-PyTorch*.log)"
+      local compare=(python3 peers/compare.py --binary=bin/all_benchmarks
+        "--device=${first/#cpu:*/cpu}")
+      step "main cells beside PyTorch on $first" "$benchmark_limit" \
+        "${compare[@]}" --rounds=1 "--filter=$main_cells" "--json=$report/main_cells.json"
+      step "beside PyTorch on $first" "$benchmark_limit" "${compare[@]}" "--json=$report/peers.json"
+      # Also what was stopped.
+      say "$(cat "$report"/*beside-PyTorch*.log*)"
     fi
   fi
   if wanted lessons; then
@@ -387,7 +398,7 @@ run_all() {
       # Without --filter, what has shared memory and many threads.
       local pattern=cuda
       if [[ "$filter" == "*" ]]; then pattern='(Reduc|Softmax|MatMul|Copy).*cuda'; fi
-      suite_limit="$sanitizer_limit"
+      suite_limit="$sanitizer_limit" D2L_TEST_DEVICES="$(test_devices "$first")"
       for name in memcheck racecheck; do
         suites "$name" "$first" "$pattern" compute-sanitizer "--tool=$name" --error-exitcode=3
       done
