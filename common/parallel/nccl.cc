@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <cstdlib>
 #include <map>
 #include <memory>
 #include <numeric>
@@ -55,7 +54,10 @@ void CheckGpus(absl::Span<CudaStream* const> streams) {
   }
 }
 
-// Looks after the groups of the process.
+// Looks after the groups of the process. Its thread is never ended: at the end
+// of the program it ends what waits for a process that is gone, or the streams,
+// which are retired behind what it could register with atexit, would wait for
+// ever.
 class Watch {
  public:
   static Watch& Get() {
@@ -74,12 +76,8 @@ class Watch {
     }
     slot.group = std::make_unique<NcclGroup>(**nccl, streams, ranks);
     const MutexLock lock(mutex_);
+    if (made_.empty()) std::thread([this] { Run(); }).detach();
     made_.push_back(slot.group.get());
-    if (!thread_.joinable()) {
-      thread_ = std::thread([this] { Run(); });
-      // Before the streams end, which came first.
-      std::atexit([] { Get().Stop(); });
-    }
     return *slot.group;
   }
 
@@ -95,35 +93,21 @@ class Watch {
     return slots_[streams];
   }
 
-  void Run() {
+  [[noreturn]] void Run() {
     for (;;) {
       std::vector<NcclGroup*> made;
       {
         const MutexLock lock(mutex_);
-        if (stopped_) return;
         made = made_;
       }
       for (NcclGroup* const group : made) group->Look();
-      const MutexLock lock(mutex_);
-      if (!stopped_) changed_.WaitFor(mutex_, std::chrono::milliseconds(100));
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
     }
-  }
-
-  void Stop() {
-    {
-      const MutexLock lock(mutex_);
-      stopped_ = true;
-      changed_.NotifyAll();
-    }
-    thread_.join();
   }
 
   Mutex mutex_;
-  CondVar changed_;
-  bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
   std::map<std::vector<CudaStream*>, Slot> slots_ ABSL_GUARDED_BY(mutex_);
   std::vector<NcclGroup*> made_ ABSL_GUARDED_BY(mutex_);
-  std::thread thread_;
 };
 
 }  // namespace

@@ -1,13 +1,17 @@
 // AllReduce by NCCL on tensors, on models of two GPUs: cuda:0 and cuda:1 are on
 // one each, cuda:2 shares that of cuda:0.
 
+#include <unistd.h>
+
 #include <cstdint>
+#include <cstdlib>
 #include <stdexcept>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "common/base/source_location.h"
 #include "common/device/cuda/cuda_stream.h"
 #include "common/device/cuda/fake_backend.h"
@@ -180,6 +184,32 @@ TEST(AllReduceByNccl, RefusesDevicesThatItCannotUse) {
                         "split (--allreduce=split); requested at "));
   EXPECT_THAT(error({kFirst, kCpu}),
               HasSubstr("NCCL adds on GPUs, and cpu:0 is none"));
+}
+
+TEST(AllReduceByNccl, IsRefusedWhereEachLaunchWaitsForItsKernel) {
+  const std::vector<Tensor> x = {Ones({3}, kFirst), Ones({3}, kSecond)};
+  setenv("CUDA_LAUNCH_BLOCKING", "1", /*overwrite=*/1);
+  const std::string two =
+      ErrorOf([&] { AllReduce(x, AllReduceAlgorithm::kNccl); });
+  const absl::Status one = CheckNccl({kFirst});
+  unsetenv("CUDA_LAUNCH_BLOCKING");
+  EXPECT_THAT(two, HasSubstr("the first GPU's kernel would wait for ever, "));
+  EXPECT_TRUE(one.ok()) << one;
+}
+
+// An atexit function that ran before the streams are retired must not stop the
+// thread that notices it.
+TEST(AllReduceByNcclDeathTest, TheEndOfTheProgramWaitsForNoProcessThatIsGone) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(
+      {
+        Nccl().Break(6);
+        AllReduce({Ones({3}, kFirst), Ones({3}, kSecond)},
+                  AllReduceAlgorithm::kNccl);
+        alarm(10);
+        std::exit(0);
+      },
+      testing::ExitedWithCode(0), "NCCL gave up");
 }
 
 // The last test: NCCL cannot be used after it.

@@ -1,5 +1,6 @@
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <map>
 #include <optional>
 #include <stdexcept>
@@ -9,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_format.h"
+#include "absl/types/span.h"
 #include "common/device/cpu/cpu_stream.h"
 #include "common/device/cuda/cuda_stream.h"
 #include "common/device/device_table.h"
@@ -320,6 +322,14 @@ absl::Status CheckNccl(absl::Span<const Device> devices) {
         "NCCL takes each GPU once, and %s and %s share GPU %d; add up by a "
         "schedule, such as split (--allreduce=split)",
         other->second.ToString(), device.ToString(), info.physical_index));
+  }
+  const char* const blocking = std::getenv("CUDA_LAUNCH_BLOCKING");
+  if (devices.size() > 1 && blocking != nullptr &&
+      std::string(blocking) == "1") {
+    return absl::InvalidArgumentError(
+        "with CUDA_LAUNCH_BLOCKING=1 the first GPU's kernel would wait for "
+        "ever, as the second's is launched behind it; unset it, or add up by a "
+        "schedule, such as split (--allreduce=split)");
   }
   return Nccl().status();
 }

@@ -3,6 +3,7 @@
 #include <stdexcept>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
 namespace d2l {

@@ -3,6 +3,7 @@
 #include <stdexcept>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/str_format.h"
 #include "common/parallel/mpi/mpi_world.h"
 
