@@ -4,9 +4,10 @@
 //   gpu_probe                  # all cases
 //   gpu_probe launches         # one
 //
-// Each case is a process of its own and ends after ten seconds at the latest: a
-// call that waits for a stalled stream would last for ever. It prints one line
-// per case; "blocked" in it is a result, and no error.
+// Each case is a process of its own and ends after ten seconds at the latest (a
+// minute, where all kernels and cuBLAS are loaded): a call that waits for a
+// stalled stream would last for ever. It prints one line per case; "blocked" in
+// it is a result, and no error.
 
 #include "tests/gpu_probe.h"
 
@@ -14,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <csignal>
 #include <cstdint>
 #include <cstdio>
@@ -21,6 +23,7 @@
 #include <cstring>
 #include <functional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -33,7 +36,7 @@
 namespace d2l {
 namespace {
 
-volatile int calls_made = 0;
+std::atomic<int> calls_made{0};
 
 void Check(int error) {
   if (error == 0) return;
@@ -43,8 +46,11 @@ void Check(int error) {
 
 void OnAlarm(int) {
   char text[64];
-  const int length = std::snprintf(text, sizeof(text),
-                                   "blocked, after %d calls\n", calls_made);
+  const int calls = calls_made;
+  const int length = calls == 0
+                         ? std::snprintf(text, sizeof(text), "blocked\n")
+                         : std::snprintf(text, sizeof(text),
+                                         "blocked, after %d calls\n", calls);
   if (write(STDOUT_FILENO, text, length) < 0) _exit(2);
   _exit(0);
 }
@@ -61,34 +67,166 @@ CudaEventHandle NewEvent() {
   return event;
 }
 
-// A stream on which nothing goes on, until *word is 1.
-CudaStreamHandle StalledStream(std::uint32_t** word) {
+std::uint32_t* NewWords() {
+  void* data = nullptr;
+  Check(RealCudaApi().AllocatePinned(64, &data));
+  std::memset(data, 0, 64);
+  return static_cast<std::uint32_t*>(data);
+}
+
+// A stream on which nothing goes on.
+CudaStreamHandle StalledStream() {
   const CudaStreamHandle stream = NewStream();
   LaunchNothing(stream);  // so that the kernel is loaded
   Check(cudaStreamSynchronize(stream));
-  void* data = nullptr;
-  Check(RealCudaApi().AllocatePinned(64, &data));
-  *word = static_cast<std::uint32_t*>(data);
-  **word = 0;
-  Check(RealCudaApi().WaitForWord(stream, *word, 1));
+  Check(RealCudaApi().WaitForWord(stream, NewWords(), 1));
   return stream;
+}
+
+using Calls = std::vector<std::pair<const char*, std::function<void()>>>;
+
+// Says how long each of them takes, in turn.
+void Time(const Calls& calls) {
+  for (const auto& [name, call] : calls) {
+    std::printf("%s ", name);
+    const Timer timer;
+    call();
+    std::printf("%.1f us; ", 1e-3 * static_cast<double>(timer.Nanos()));
+  }
+  std::printf("\n");
 }
 
 // Calls `call` behind a stall, and says how long it took.
 void Behind(const std::function<void(CudaStreamHandle)>& call) {
-  std::uint32_t* word = nullptr;
-  const CudaStreamHandle stream = StalledStream(&word);
-  const Timer timer;
-  call(stream);
-  std::printf("%.1f us\n", 1e-3 * static_cast<double>(timer.Nanos()));
+  const CudaStreamHandle stream = StalledStream();
+  Time({{"", [&] { call(stream); }}});
 }
 
 // Enqueues behind a stall until a call blocks.
 void Fill(const std::function<void(CudaStreamHandle)>& enqueue) {
-  std::uint32_t* word = nullptr;
-  const CudaStreamHandle stream = StalledStream(&word);
-  for (; calls_made < 100'000; calls_made = calls_made + 1) enqueue(stream);
-  std::printf("not blocked, after %d calls\n", calls_made);
+  const CudaStreamHandle stream = StalledStream();
+  for (; calls_made < 100'000; ++calls_made) enqueue(stream);
+  std::printf("not blocked, after %d calls\n", calls_made.load());
+}
+
+CudaGraphHandle NewGraph(int kernels) {
+  const CudaStreamHandle stream = NewStream();
+  CudaGraphHandle graph = nullptr;
+  Check(RealCudaApi().BeginCapture(stream));
+  for (int i = 0; i < kernels; ++i) LaunchNothing(stream);
+  Check(RealCudaApi().EndCapture(stream, &graph));
+  return graph;
+}
+
+void CallNothing(CudaStreamHandle stream) {
+  Check(RealCudaApi().LaunchHostFunction(
+      stream, [](void*) {}, nullptr));
+}
+
+// Loads cuBLAS and allocates.
+void FirstProduct() {
+  const Device gpu(DeviceType::kCuda, 0);
+  const Tensor a = Ones({1000, 1000}, gpu);
+  Synchronize(gpu);
+  Behind([&](CudaStreamHandle) {
+    MatMul(a, a);
+    Synchronize(gpu);
+  });
+}
+
+void Graphs() {
+  const CudaStreamHandle other = NewStream();
+  const CudaStreamHandle stalled = StalledStream();
+  CudaGraphHandle graph = nullptr;
+  Time({{"capture", [&] { graph = NewGraph(8); }},
+        {"launch", [&] { Check(RealCudaApi().LaunchGraph(graph, other)); }},
+        {"wait", [&] { Check(cudaStreamSynchronize(other)); }},
+        {"launch behind the stall",
+         [&] { Check(RealCudaApi().LaunchGraph(graph, stalled)); }},
+        {"destroy", [&] { Check(RealCudaApi().DestroyGraph(graph)); }}});
+}
+
+// Whether a copy that is queued behind a stall keeps others from the copy
+// engine.
+void Copies() {
+  constexpr std::size_t kBytes = 1 << 20;
+  void *device = nullptr, *host = nullptr;
+  Check(RealCudaApi().Allocate(2 * kBytes, &device));
+  Check(RealCudaApi().AllocatePinned(2 * kBytes, &host));
+  const CudaStreamHandle other = NewStream();
+  const CudaStreamHandle stalled = StalledStream();
+  const auto copy = [&](void* to, const void* from, CudaStreamHandle stream) {
+    Check(RealCudaApi().CopyAsync(to, from, kBytes, stream));
+    if (stream == other) Check(cudaStreamSynchronize(other));
+  };
+  char* const second = static_cast<char*>(device) + kBytes;
+  Time(
+      {{"to the device behind the stall", [&] { copy(device, host, stalled); }},
+       {"to it on another stream", [&] { copy(second, host, other); }},
+       {"from it", [&] { copy(host, second, other); }},
+       {"within it", [&] { copy(device, second, other); }}});
+}
+
+// What a thread can do while another one is blocked in a full queue.
+void BesideAFullQueue() {
+  const CudaStreamHandle other = NewStream();
+  const CudaEventHandle event = NewEvent();
+  Check(cudaEventRecord(event, other));
+  const CudaStreamHandle stalled = StalledStream();
+  std::thread([stalled] {
+    Check(cudaSetDevice(0));
+    for (;; ++calls_made) LaunchNothing(stalled);
+  }).detach();
+  for (int before = -1; before != calls_made;) {
+    before = calls_made;
+    sleep(1);
+  }
+  Time({{"cudaEventQuery", [&] { cudaEventQuery(event); }},
+        {"launch", [&] { LaunchNothing(other); }},
+        {"wait", [&] { Check(cudaStreamSynchronize(other)); }},
+        {"new stream", [&] { NewStream(); }}});
+}
+
+void DestroyStreams() {
+  const CudaStreamHandle idle = NewStream();
+  const CudaStreamHandle stalled = StalledStream();
+  Time({{"idle", [&] { Check(RealCudaApi().DestroyStream(idle)); }},
+        {"stalled", [&] { Check(RealCudaApi().DestroyStream(stalled)); }}});
+}
+
+// A host function is said to take many entries of the queue.
+void FortyPairs() {
+  const CudaStreamHandle other = NewStream();
+  const CudaEventHandle event = NewEvent();
+  const CudaStreamHandle stalled = StalledStream();
+  for (; calls_made < 40; ++calls_made) {
+    CallNothing(stalled);
+    Check(cudaEventRecord(event, stalled));
+  }
+  Time({{"launch on another stream", [&] { LaunchNothing(other); }},
+        {"wait", [&] { Check(cudaStreamSynchronize(other)); }}});
+}
+
+// Threads of the GPU and the host compare and set a word of page-locked memory.
+void Claims() {
+  constexpr int kRounds = 1000;
+  const CudaStreamHandle stream = NewStream();
+  std::uint32_t* const words = NewWords();
+  int wrong = 0, by_host = 0;
+  for (int round = 0; round < kRounds; ++round) {
+    words[0] = words[1] = 0;
+    LaunchClaims(stream, words);
+    for (const Timer timer; timer.Nanos() < round * 20;) {
+    }
+    std::uint32_t zero = 0;
+    const bool host = __atomic_compare_exchange_n(
+        words, &zero, 1, /*weak=*/false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+    Check(cudaStreamSynchronize(stream));
+    by_host += host ? 1 : 0;
+    wrong += words[1] + (host ? 1 : 0) == 1 ? 0 : 1;
+  }
+  std::printf("%d of %d not claimed once; the host claimed %d\n", wrong,
+              kRounds, by_host);
 }
 
 void Start() {
@@ -116,8 +254,7 @@ void Start() {
 }
 
 void Aliases() {
-  std::uint32_t* word = nullptr;
-  StalledStream(&word);
+  StalledStream();
   std::vector<std::pair<CudaStreamHandle, CudaEventHandle>> others;
   for (int i = 0; i < 40; ++i) {
     others.emplace_back(NewStream(), NewEvent());
@@ -138,7 +275,10 @@ void Aliases() {
 void Costs() {
   const CudaStreamHandle stream = NewStream();
   const CudaEventHandle event = NewEvent();
-  const std::pair<const char*, std::function<void()>> calls[] = {
+  void *from = nullptr, *to = nullptr;
+  Check(cudaMalloc(&from, 4096));
+  Check(cudaMalloc(&to, 4096));
+  const Calls calls = {
       {"cudaSetDevice", [] { cudaSetDevice(0); }},
       {"launch", [stream] { LaunchNothing(stream); }},
       {"cudaGetLastError", [] { cudaGetLastError(); }},
@@ -150,6 +290,15 @@ void Costs() {
          cudaEventSynchronize(event);
        }},
       {"cudaStreamSynchronize", [=] { cudaStreamSynchronize(stream); }},
+      {"copy of 4 KiB within the device",
+       [=] { Check(RealCudaApi().CopyAsync(to, from, 4096, stream)); }},
+      {"host function", [=] { CallNothing(stream); }},
+      {"graph of 1",
+       [=, graph = NewGraph(1)] { RealCudaApi().LaunchGraph(graph, stream); }},
+      {"graph of 8",
+       [=, graph = NewGraph(8)] { RealCudaApi().LaunchGraph(graph, stream); }},
+      {"graph of 64",
+       [=, graph = NewGraph(64)] { RealCudaApi().LaunchGraph(graph, stream); }},
   };
   for (const auto& [name, call] : calls) {
     constexpr int kCalls = 500;
@@ -179,49 +328,55 @@ void TimeBackwards() {
   std::printf("%.3f ms; it should be about -10\n", static_cast<double>(millis));
 }
 
-const std::vector<std::pair<const char*, std::function<void()>>>& Cases() {
+const Calls& Cases() {
   using Stream = CudaStreamHandle;
   static void* data = nullptr;
-  static const auto& cases =
-      *new std::vector<std::pair<const char*, std::function<void()>>>{
-          {"start_EAGER", Start},
-          {"start_LAZY", Start},
-          {"stalled_cudaMalloc",
-           [] { Behind([](Stream) { Check(cudaMalloc(&data, 1 << 20)); }); }},
-          {"stalled_cudaMalloc_and_cudaFree",
-           [] {
-             Behind([](Stream) {
-               Check(cudaMalloc(&data, 1 << 20));
-               Check(cudaFree(data));
-             });
-           }},
-          {"stalled_cudaHostAlloc",
-           [] {
-             Behind([](Stream) { Check(cudaHostAlloc(&data, 1 << 20, 0)); });
-           }},
-          {"stalled_new_stream", [] { Behind([](Stream) { NewStream(); }); }},
-          {"stalled_new_event", [] { Behind([](Stream) { NewEvent(); }); }},
-          {"kernels", [] { Fill(LaunchNothing); }},
-          {"kernels_and_two_timed_events",
-           [] {
-             const CudaEventHandle begin = NewEvent(), end = NewEvent();
-             Fill([=](Stream stream) {
-               Check(cudaEventRecord(begin, stream));
-               LaunchNothing(stream);
-               Check(cudaEventRecord(end, stream));
-             });
-           }},
-          {"host_functions",
-           [] {
-             Fill([](Stream stream) {
-               Check(cudaLaunchHostFunc(
-                   stream, [](void*) {}, nullptr));
-             });
-           }},
-          {"aliases", Aliases},
-          {"costs", Costs},
-          {"time_backwards", TimeBackwards},
-      };
+  static const auto& cases = *new Calls{
+      {"start_EAGER", Start},
+      {"start_LAZY", Start},
+      {"stalled_cudaMalloc",
+       [] { Behind([](Stream) { Check(cudaMalloc(&data, 1 << 20)); }); }},
+      {"stalled_cudaMalloc_and_cudaFree",
+       [] {
+         Behind([](Stream) {
+           Check(cudaMalloc(&data, 1 << 20));
+           Check(cudaFree(data));
+         });
+       }},
+      {"stalled_cudaHostAlloc",
+       [] { Behind([](Stream) { Check(cudaHostAlloc(&data, 1 << 20, 0)); }); }},
+      {"stalled_new_stream", [] { Behind([](Stream) { NewStream(); }); }},
+      {"stalled_new_event", [] { Behind([](Stream) { NewEvent(); }); }},
+      {"stalled_destroy_stream", DestroyStreams},
+      {"stalled_first_product", FirstProduct},
+      {"stalled_graph", Graphs},
+      {"stalled_copy", Copies},
+      {"stalled_forty_pairs", FortyPairs},
+      {"kernels", [] { Fill(LaunchNothing); }},
+      {"kernels_and_two_timed_events",
+       [] {
+         const CudaEventHandle begin = NewEvent(), end = NewEvent();
+         Fill([=](Stream stream) {
+           Check(cudaEventRecord(begin, stream));
+           LaunchNothing(stream);
+           Check(cudaEventRecord(end, stream));
+         });
+       }},
+      {"host_functions", [] { Fill(CallNothing); }},
+      {"host_functions_and_events",
+       [] {
+         const CudaEventHandle event = NewEvent();
+         Fill([=](Stream stream) {
+           CallNothing(stream);
+           Check(cudaEventRecord(event, stream));
+         });
+       }},
+      {"beside_a_full_queue", BesideAFullQueue},
+      {"claims", Claims},
+      {"aliases", Aliases},
+      {"costs", Costs},
+      {"time_backwards", TimeBackwards},
+  };
   return cases;
 }
 
@@ -256,11 +411,13 @@ int main(int argc, char** argv) {
   if (argc < 3) return d2l::RunAll(argv[0], argc == 2 ? argv[1] : nullptr);
   for (const auto& [name, function] : d2l::Cases()) {
     if (std::strcmp(argv[2], name) != 0) continue;
+    // What is printed of a case that is blocked then is kept.
+    std::setvbuf(stdout, nullptr, _IONBF, 0);
     std::signal(SIGALRM, d2l::OnAlarm);
-    alarm(10);
-    if (std::strncmp(name, "start", 5) != 0) d2l::Check(cudaSetDevice(0));
+    const bool starts = std::strncmp(name, "start", 5) == 0;
+    alarm(starts || std::strcmp(name, "stalled_first_product") == 0 ? 60 : 10);
+    if (!starts) d2l::Check(cudaSetDevice(0));
     function();
-    std::fflush(stdout);
     _exit(0);  // a stalled stream is not waited for
   }
   return 2;
