@@ -31,6 +31,7 @@ COMPARISONS = {"eq": "Equal", "lt": "Less", "le": "LessOrEqual", "gt": "Greater"
 REDUCTIONS = {"sum": "ReduceSum", "mean": "ReduceMean", "amax": "ReduceMax", "amin": "ReduceMin"}
 # The shape of the result, whatever it is made of.
 RESHAPES = ("view", "squeeze", "unsqueeze")
+POOLS = {"avg_pool2d": "AveragePool", "max_pool2d": "MaxPool"}
 
 QUOTED = r'"(?:[^"\\\n]|\\.)*"'
 VALUES = r"%[\w.+-]+(?:, %[\w.+-]+)*"
@@ -189,6 +190,28 @@ class Exporter:
     def cast(self, value, dtype):
         return self.add("Cast", [value], to=helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))
 
+    def gelu(self, x, dtype, name):
+        """x times the part of a normal distribution that lies below x."""
+        half, root = (self.constant(dtype.type(c)) for c in (0.5, np.sqrt(2)))
+        twice = self.add("Mul", [x, self.add("Add", [
+            self.constant(dtype.type(1)), self.add("Erf", [self.add("Div", [x, root])])])])
+        return self.add("Mul", [twice, half], name)
+
+    def floor_divide(self, a, b, dtype, name):
+        """ONNX's Div rounds integers towards 0, and a rounded quotient may have reached the
+        next integer: what is divided is a multiple of b, but for its rounding."""
+        if dtype.kind != "f":
+            return self.add("Div", [self.add("Sub", [a, self.add("Mod", [a, b])]), b], name)
+        zero = self.constant(dtype.type(0))
+        rest = self.add("Mod", [a, b], fmod=1)  # of the sign of a
+        signs = [self.add("Less", [x, zero]) for x in (rest, b)]
+        other = self.add("And", [self.add("Not", [self.add("Equal", [rest, zero])]),
+                                 self.add("Xor", signs)])
+        rest = self.add("Where", [other, self.add("Add", [rest, b]), rest])
+        down = self.add("Round", [self.add("Div", [self.add("Sub", [a, rest]), b])])
+        by_zero = self.add("Equal", [b, zero])
+        return self.add("Where", [by_zero, self.add("Div", [a, b]), down], name)
+
     def function(self, function, arguments):
         """Arguments and results are pairs of a name and a type."""
         values = {name: value for (name, _), value in zip(function.arguments, arguments)}
@@ -220,11 +243,15 @@ class Exporter:
             return self.add(UNARY[node.name], values, name)
         if node.name == "square":
             return self.add("Mul", values * 2, name)
-        if node.name in BINARY or node.name in COMPARISONS or node.name == "ne":
+        if node.name == "gelu":
+            return self.gelu(values[0], to.dtype, name)
+        if node.name in BINARY or node.name in COMPARISONS or node.name in ("ne", "floor_divide"):
             for at, key in ((0, "first"), (1, "second")):
                 if key in node.attributes:
                     dtype = to.dtype if node.name == "div" else of.dtype
                     values.insert(at, self.constant(number(node.attributes[key], dtype)))
+            if node.name == "floor_divide":
+                return self.floor_divide(*values, of.dtype, name)
             if node.name in BINARY:
                 if of.dtype != to.dtype:  # true division of integers
                     values = [self.cast(value, to.dtype) for value in values]
@@ -268,10 +295,40 @@ class Exporter:
             slices = [self.constant(np.array([a[key]], np.int64))
                       for key in ("start", "end", "dim", "step")]
             return self.add("Slice", values + slices, name)
+        if node.name in ("gather", "index_select"):
+            return self.add("GatherElements" if node.name == "gather" else "Gather", values, name,
+                            axis=int(node.attributes["dim"]))
+        if node.name == "argmax":
+            axis = 0
+            if node.attributes["dim"] == "all":
+                values = [self.add("Reshape", values + [self.constant(np.array([-1], np.int64))])]
+            else:
+                axis, = node.dims("dim")
+            first = self.add("ArgMax", values, axis=axis)
+            shape = self.constant(np.array(to.shape, np.int64))
+            return self.add("Reshape", [first, shape], name, allowzero=1)
+        if node.name == "conv2d" or node.name in POOLS:
+            window = {"strides": node.dims("stride"), "pads": node.dims("padding") * 2}
+            if node.name == "conv2d":
+                return self.add("Conv", values, name, **window)
+            window["kernel_shape"] = node.dims("kernel_size")
+            if node.name == "avg_pool2d":
+                window["count_include_pad"] = 1
+            return self.add(POOLS[node.name], values, name, **window)
+        if node.name == "batch_norm":
+            x, statistics, weight, bias = values
+            rows = [self.add("Gather", [statistics, self.constant(np.int64(i))]) for i in (0, 1)]
+            return self.add("BatchNormalization", [x, weight, bias] + rows, name,
+                            epsilon=float(node.attributes["eps"]))
         if node.name == "cat":
             return self.add("Concat", values, name, axis=int(node.attributes["dim"]))
         if node.name == "to":
             return self.add("Cast", values, name, to=to.onnx())
+        if node.name == "arange":
+            start, step = (number(node.attributes[key], to.dtype) for key in ("start", "step"))
+            return self.constant(start + np.arange(to.shape[0]).astype(to.dtype) * step, name)
+        if node.name == "eye":
+            return self.constant(np.eye(*to.shape, dtype=to.dtype), name)
         if node.name in ("full", "zeros", "ones"):
             return self.constant(np.full(to.shape, number(node.attributes["fill_value"], to.dtype)),
                                  name)

@@ -2,6 +2,7 @@
 """Compares what run_program and onnxruntime make of one program."""
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -72,14 +73,52 @@ CASES = {
   %7 = to(%u) {shape="(3, 4)", dtype=float32, device=cpu:0} : float32[3, 4]
   %8 = ge(%u) {second=1} : uint8[3, 4]
   %9 = where(%8, %i) {input=5} : int64[3, 4]
-  return %0, %1, %2, %3, %4, %5, %6, %7, %9""",
+  %10 = eq(%i) {second=2} : uint8[3, 4]
+  %11 = le(%x) {first=0.5} : uint8[3, 4]
+  return %0, %1, %2, %3, %4, %5, %6, %7, %9, %10, %11""",
     "reductions": """
   %0 = sum(%x) {dim=all, keepdim=false} : float32[]
   %1 = sum(%x) {dim="0, 1", keepdim=true} : float32[1, 1]
   %2 = mean(%x) {dim="-1", keepdim=false} : float32[3]
   %3 = amax(%x) {dim="0", keepdim=false} : float32[4]
   %4 = amin(%x) {dim="0", keepdim=true} : float32[1, 4]
-  return %0, %1, %2, %3, %4""",
+  %5 = argmax(%x) {dim=all, keepdim=false} : int64[]
+  %6 = argmax(%x) {dim="-1", keepdim=true} : int64[3, 1]
+  return %0, %1, %2, %3, %4, %5, %6""",
+    "quotients": """
+  %0 = gelu(%x) : float32[3, 4]
+  %1 = floor_divide(%x, %y) : float32[3, 4]
+  %2 = floor_divide(%i) {second=4} : int64[3, 4]
+  %3 = floor_divide(%i) {second=-4} : int64[3, 4]
+  %4 = floor_divide(%u) {second=2} : uint8[3, 4]
+  %5 = floor_divide(%x) {second=0.1} : float32[3, 4]
+  %6 = ones() {shape="(3, 4)", dtype=float32, device=cpu:0, fill_value=1} : float32[3, 4]
+  %7 = floor_divide(%6) {second=0.1} : float32[3, 4]
+  %8 = floor_divide(%x) {second=0} : float32[3, 4]
+  return %0, %1, %2, %3, %4, %5, %7, %8""",
+    "places": """
+  %0 = arange() {shape="(3)", dtype=int64, device=cpu:0, start=2, step=-1} : int64[3]
+  %1 = index_select(%x, %0) {dim=1} : float32[3, 3]
+  %2 = gt(%u) {second=1} : uint8[3, 4]
+  %3 = to(%2) {shape="(3, 4)", dtype=int64, device=cpu:0} : int64[3, 4]
+  %4 = gather(%x, %3) {dim=0} : float32[3, 4]
+  %5 = eye() {shape="(4, 3)", dtype=float32, device=cpu:0} : float32[4, 3]
+  %6 = matmul(%4, %5) : float32[3, 3]
+  %7 = arange() {shape="(4)", dtype=float32, device=cpu:0, start=0.5, step=0.1} : float32[4]
+  %8 = zeros() {shape="(2)", dtype=uint8, device=cpu:0, fill_value=0} : uint8[2]
+  return %1, %4, %6, %7, %8""",
+    "images": """
+  %0 = view(%x) {shape="(1, 2, 2, 3)"} : float32[1, 2, 2, 3]
+  %1 = view(%y) {shape="(3, 2, 2, 1)"} : float32[3, 2, 2, 1]
+  %2 = conv2d(%0, %1) {stride="(2, 1)", padding="(1, 0)"} : float32[1, 3, 2, 3]
+  %3 = avg_pool2d(%2) {kernel_size="(2, 3)", stride="(1, 2)", padding="(1, 1)"} : float32[1, 3, 3, 2]
+  %4 = max_pool2d(%3) {kernel_size="(2, 2)", stride="(2, 1)", padding="(1, 0)"} : float32[1, 3, 2, 1]
+  %5 = slice(%p) {dim=0, start=0, end=2, step=1} : float32[2, 4]
+  %6 = slice(%5) {dim=1, start=0, end=3, step=1} : float32[2, 3]
+  %7 = contiguous(%6) {shape="(2, 3)", dtype=float32, device=cpu:0} : float32[2, 3]
+  %w = constant [1, -2, 0.5] : float32[3]
+  %8 = batch_norm(%4, %7, %w, %w) {eps=0.25, training=false} : float32[1, 3, 2, 1]
+  return %2, %3, %4, %8""",
     "shapes": """
   %c = constant [1, -0, inf, 1e+30] : float32[4]
   %n = constant [2.5] : float32[]
@@ -100,11 +139,43 @@ CASES = {
   %12 = call twice(%11) : float32[3, 4]
   return %9, %12, %x""",
 }
+# Those of programs that compute no output from given inputs, and why.
+NOT_EXPORTED = {
+    "random numbers": ["rand", "randn", "randint"],
+    "numbers that nobody has written": ["empty"],
+    "writing in place": ["copy", "fill", "axpby"],
+    "losses, gradients and training": [
+        "cross_entropy", "cross_entropy_backward", "relu_backward", "tanh_backward",
+        "sigmoid_backward", "avg_pool2d_backward", "max_pool2d_backward", "conv2d_input_gradient",
+        "conv2d_weight_gradient", "batch_norm_stats", "batch_norm_backward_reduce",
+        "batch_norm_backward_elemt", "scatter_add", "index_add"],
+}
+
 TWICE = """def twice(%x: float32[3, 4]) {
   %0 = add(%x, %x) : float32[3, 4]
   return %0
 }
 """
+
+
+def operations():
+    """All that a program can name: the rows of op_tables.h, and make_primitive.cc's others."""
+    with open("common/kernels/op_tables.h") as tables, open("common/ops/make_primitive.cc") as make:
+        rows, source = tables.read(), make.read()
+    names = re.findall(r'Row<[^>]*>\(\s*\w+::\w+,\s*"(\w+)"\)', rows)
+    names += re.findall(r'name == "(\w+)"', source)
+    for several in re.findall(r'for \(const char\* const function : \{(.*?)\}\)', source):
+        names += re.findall(r'"(\w+)"', several)
+    return set(names) - {"from_vector"}  # a program holds a constant instead
+
+
+class Operations(unittest.TestCase):
+
+    def test_each_is_compared_with_onnxruntime_or_has_a_reason_not_to_be(self):
+        compared = set(re.findall(r"= (\w+)\(", "".join(CASES.values()))) - {"fused"}
+        not_exported = [name for names in NOT_EXPORTED.values() for name in names]
+        self.assertGreater(len(operations()), 60)
+        self.assertEqual(sorted(list(compared) + not_exported), sorted(operations()))
 
 
 @unittest.skipIf(MISSING, MISSING)
