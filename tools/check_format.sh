@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Lists the C++ and CUDA files that clang-format would change.  Exits 1 if there
 # are any.  --fix changes them.  Versions of clang-format differ in details;
-# 14, Debian 12's, is the one that counts.
+# 14, Debian 12's, is the one that counts.  Also lists the files that use a name of
+# Abseil without its header.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -15,6 +16,7 @@ if [[ "${1:-}" == --fix ]]; then
 fi
 
 status=0
+tools/check_includes.py "${files[@]}" || status=1
 for file in "${files[@]}"; do
   if ! clang-format "$file" | cmp --silent - "$file"; then
     echo "$file"

@@ -20,6 +20,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/string_view.h"
 #include "chapters/multi_gpu/processes.h"
 #include "chapters/multi_gpu/stopping.h"
 #include "chapters/multi_gpu/train_data.h"

@@ -10,9 +10,11 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 #include "chapters/multi_gpu/train_testing.h"
 #include "common/base/atomic_file.h"
 #include "common/base/child_process.h"

@@ -21,6 +21,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 #include "common/base/child_process.h"
 #include "common/base/temporary_directory.h"
 #include "common/base/timer.h"

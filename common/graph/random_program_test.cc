@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "common/device/testing.h"
 #include "common/graph/captured.h"
 #include "common/graph/interpreter.h"

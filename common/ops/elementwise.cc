@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_format.h"
+#include "absl/types/optional.h"
 #include "common/kernels/kernels.h"
 #include "common/kernels/nn_kernels.h"
 #include "common/ops/copy.h"

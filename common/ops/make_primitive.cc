@@ -14,6 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
+#include "absl/types/optional.h"
 #include "common/kernels/op_tables.h"
 #include "common/ops/copy_primitives.h"
 #include "common/ops/creation_primitives.h"

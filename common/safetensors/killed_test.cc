@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/atomic_file.h"
 #include "common/base/child_process.h"

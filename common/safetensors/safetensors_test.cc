@@ -16,6 +16,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "common/base/atomic_file.h"
 #include "common/base/sha256.h"
 #include "common/device/testing.h"
