@@ -21,8 +21,8 @@ namespace {
 constexpr std::size_t kNameColumns = 38;
 constexpr std::size_t kColumns = 12;
 
-DeviceMemory MemoryOf(const Profile& profile, int device, bool pinned) {
-  DeviceMemory memory;
+MemoryOfDevice MemoryOf(const Profile& profile, int device, bool pinned) {
+  MemoryOfDevice memory;
   memory.device = device;
   memory.pinned = pinned;
   for (const MemoryPoint& point : profile.memory) {
@@ -62,7 +62,7 @@ std::string SpanText(const Profile& profile, int span) {
   return absl::StrCat(name, " (", found.line().ToString(), ")");
 }
 
-std::string DeviceText(const Profile& profile, const DeviceMemory& memory) {
+std::string DeviceText(const Profile& profile, const MemoryOfDevice& memory) {
   const ProfiledDevice& device = profile.devices[memory.device];
   const std::string title = PrintableText(
       memory.pinned ? Say("pinned host memory of %s", device.device.ToString())
@@ -117,12 +117,12 @@ std::vector<OperationMemory> MemoryByOperation(const Profile& profile) {
   return operations;
 }
 
-std::vector<DeviceMemory> MemoryByDevice(const Profile& profile) {
-  std::vector<DeviceMemory> devices;
+std::vector<MemoryOfDevice> MemoryByDevice(const Profile& profile) {
+  std::vector<MemoryOfDevice> devices;
   for (std::size_t i = 0; i < profile.devices.size(); ++i) {
     const int device = static_cast<int>(i);
     devices.push_back(MemoryOf(profile, device, /*pinned=*/false));
-    const DeviceMemory pinned = MemoryOf(profile, device, /*pinned=*/true);
+    const MemoryOfDevice pinned = MemoryOf(profile, device, /*pinned=*/true);
     if (pinned.changed) devices.push_back(pinned);
   }
   return devices;
@@ -152,7 +152,7 @@ std::string MemoryTable(const Profile& profile, int row_limit) {
     table.SetRowsLeftOut(operations.size() - shown, row_limit);
     text = table.ToString();
   }
-  for (const DeviceMemory& memory : MemoryByDevice(profile)) {
+  for (const MemoryOfDevice& memory : MemoryByDevice(profile)) {
     absl::StrAppend(&text, DeviceText(profile, memory));
   }
   for (const std::string& note : profile.notes) text += WrapText(note);

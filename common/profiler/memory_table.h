@@ -28,7 +28,7 @@ struct OperationMemory {
 };
 
 // The memory of a device, or the pinned host memory beside it.
-struct DeviceMemory {
+struct MemoryOfDevice {
   int device = 0;  // in Profile::devices
   bool pinned = false;
   // False: nothing was taken or returned, and the figures below are unknown.
@@ -46,7 +46,7 @@ struct DeviceMemory {
 std::vector<OperationMemory> MemoryByOperation(const Profile& profile);
 
 // One for each device, and one more where pinned memory changed.
-std::vector<DeviceMemory> MemoryByDevice(const Profile& profile);
+std::vector<MemoryOfDevice> MemoryByDevice(const Profile& profile);
 
 // Both as text, with the first `row_limit` operations (negative: all) and the
 // Profile's notes. Ends in a newline.

@@ -116,7 +116,7 @@ TEST(MemoryByDeviceTest, APeakAtTheStart) {
   // 300 bytes in use and 50 in flight; 200 of them go to queued work.
   builder.profile().memory = {Point(1500, 0, -200, 100, 250, 500, 0),
                               Point(1600, 0, 10, 110, 0, 500, 0)};
-  const DeviceMemory memory = MemoryByDevice(builder.Build())[0];
+  const MemoryOfDevice memory = MemoryByDevice(builder.Build())[0];
   EXPECT_EQ(memory.in_use_at_start, 300);
   EXPECT_EQ(memory.peak, 350);
   EXPECT_EQ(memory.peak_time, 1000);
@@ -149,7 +149,7 @@ TEST(MemoryByDeviceTest, AgreesWithALookAtEachDevice) {
       profile.memory.push_back(
           Point(time, device, change, in_use[device], 0, in_use[device], -1));
     }
-    const std::vector<DeviceMemory> memory = MemoryByDevice(profile);
+    const std::vector<MemoryOfDevice> memory = MemoryByDevice(profile);
     ASSERT_EQ(memory.size(), static_cast<std::size_t>(devices));
     for (int i = 0; i < devices; ++i) {
       EXPECT_EQ(memory[i].device, i);
