@@ -19,10 +19,7 @@
 #include <utility>
 #include <vector>
 
-#include "absl/status/status.h"
 #include "common/autograd/tape.h"
-#include "common/kernels/op_tables.h"
-#include "common/ops/make_primitive.h"
 #include "common/ops/nn/batch_norm.h"
 #include "common/ops/nn/convolution_primitives.h"
 #include "common/ops/nn/cross_entropy.h"
@@ -594,12 +591,6 @@ class Names : public OpListener {
   std::set<std::string> names;
 };
 
-template <typename Op>
-void AddNames(std::set<std::string>& names) {
-  std::apply([&](const auto&... rows) { (names.insert(rows.name), ...); },
-             kernels::OpTable<Op>::kRows);
-}
-
 // A primitive that is added makes this fail until it has a rule and a case, or
 // stands among those that have none.
 TEST(GradientRules, EveryPrimitiveHasOneOrStandsHere) {
@@ -639,58 +630,7 @@ TEST(GradientRules, EveryPrimitiveHasOneOrStandsHere) {
                                          "batch_norm_stats",
                                          "batch_norm_backward_reduce",
                                          "batch_norm_backward_elemt"};
-  std::set<std::string> all;
-  AddNames<kernels::UnaryOp>(all);
-  AddNames<kernels::BinaryOp>(all);
-  AddNames<kernels::ReduceOp>(all);
-  AddNames<kernels::RandomOp>(all);
-  for (const char* const name : {"zeros",
-                                 "ones",
-                                 "full",
-                                 "to",
-                                 "clone",
-                                 "contiguous",
-                                 "copy",
-                                 "softmax",
-                                 "log_softmax",
-                                 "gather",
-                                 "index_select",
-                                 "arange",
-                                 "fill",
-                                 "transpose",
-                                 "select",
-                                 "squeeze",
-                                 "where",
-                                 "slice",
-                                 "empty",
-                                 "eye",
-                                 "matmul",
-                                 "cat",
-                                 "unsqueeze",
-                                 "view",
-                                 "expand",
-                                 "conv2d",
-                                 "conv2d_input_gradient",
-                                 "conv2d_weight_gradient",
-                                 "avg_pool2d",
-                                 "max_pool2d",
-                                 "avg_pool2d_backward",
-                                 "max_pool2d_backward",
-                                 "batch_norm",
-                                 "batch_norm_stats",
-                                 "batch_norm_backward_reduce",
-                                 "batch_norm_backward_elemt",
-                                 "cross_entropy",
-                                 "cross_entropy_backward",
-                                 "index_add",
-                                 "scatter_add",
-                                 "axpby"}) {
-    EXPECT_NE(MakePrimitive(name, {}).status().code(),
-              absl::StatusCode::kNotFound)
-        << name;
-    all.insert(name);
-  }
-  for (const std::string& name : all) {
+  for (const std::string& name : PrimitiveNames()) {
     EXPECT_NE(met.names.count(name) != 0, without.count(name) != 0) << name;
   }
 }

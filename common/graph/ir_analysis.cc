@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -63,18 +62,8 @@ bool Storages::touches_pinned(const Node& node) const {
 }
 
 bool MayFailLate(const Node& node, const Function& function) {
-  if (node.op.primitive == nullptr) return false;
-  const std::string_view name = node.op.primitive->name();
-  for (const char* const indexed :
-       {"gather", "index_select", "scatter_add", "index_add", "cross_entropy",
-        "cross_entropy_backward"}) {
-    if (name == indexed) return true;
-  }
-  const auto op =
-      kernels::OpNamed<kernels::BinaryOp>(node.op.primitive->name());
-  return (op == kernels::BinaryOp::kFloorDivide ||
-          op == kernels::BinaryOp::kPow) &&
-         !IsFloatingPoint(function.type(node.inputs[0]).dtype());
+  return node.op.primitive != nullptr && !node.inputs.empty() &&
+         node.op.primitive->MayFailLate(function.type(node.inputs[0]).dtype());
 }
 
 bool HasEffect(const Node& node, const Function& function) {

@@ -28,6 +28,11 @@ class BinaryPrimitive final : public Cloneable<BinaryPrimitive> {
   ValueSpec Infer(Inputs inputs, int) const override;
   std::uint64_t Launch(Stream& stream, const OpLabel& label, Inputs inputs,
                        Outputs outputs) const override;
+  bool MayFailLate(DType dtype) const override {
+    return (op_ == kernels::BinaryOp::kFloorDivide ||
+            op_ == kernels::BinaryOp::kPow) &&
+           !IsFloatingPoint(dtype);
+  }
   std::vector<Attribute> attributes() const override;
 
   kernels::BinaryOp op() const { return op_; }

@@ -39,6 +39,7 @@ class IndexPrimitive final : public Cloneable<IndexPrimitive> {
   ValueSpec Infer(Inputs inputs, int) const override;
   std::uint64_t Launch(Stream& stream, const OpLabel& label, Inputs inputs,
                        Outputs outputs) const override;
+  bool MayFailLate(DType) const override { return true; }
   std::vector<Attribute> attributes() const override;
 
   kernels::IndexOp op() const { return op_; }
@@ -59,6 +60,7 @@ class IndexAddPrimitive final : public Cloneable<IndexAddPrimitive> {
   ValueSpec Infer(Inputs inputs, int) const override;
   std::uint64_t Launch(Stream& stream, const OpLabel& label, Inputs inputs,
                        Outputs outputs) const override;
+  bool MayFailLate(DType) const override { return true; }
   std::vector<Attribute> attributes() const override;
 
   kernels::IndexOp op() const { return op_; }

@@ -1,17 +1,24 @@
 // Late errors name the line that requested the operation, whatever the
 // expression looks like.
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
+#include <regex>
+#include <set>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/device/cpu/cpu_stream.h"
+#include "common/ops/make_primitive.h"
 #include "common/ops/ops.h"
 #include "common/ops/primitive.h"
 #include "common/ops/record.h"
+#include "common/ops/replay.h"
 #include "common/ops/testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -381,6 +388,66 @@ TEST_P(LateErrorTest, APartWrittenAnewDoesNotMakeTheRestSound) {
 }
 
 INSTANTIATE_FOR_ALL_DEVICES(LateErrorTest);
+
+// A primitive of that name, with the first attributes that it takes.
+std::unique_ptr<Primitive> AnyPrimitive(const std::string& name) {
+  const std::map<std::string, std::string> values = {
+      {"dim", "0"},          {"dim0", "0"},         {"dim1", "1"},
+      {"dtype", "float32"},  {"device", "cpu:0"},   {"shape", "(3, 3)"},
+      {"keepdim", "false"},  {"training", "false"}, {"kernel_size", "(1, 1)"},
+      {"padding", "(0, 0)"}, {"stride", "(1, 1)"}};
+  std::vector<Attribute> attributes;
+  for (;;) {
+    auto made = MakePrimitive(name, attributes);
+    if (made.ok()) return std::move(*made);
+    const std::string error(made.status().message());
+    std::smatch missing;
+    if (!std::regex_search(error, missing,
+                           std::regex("attribute \"(\\w+)\" is missing"))) {
+      ADD_FAILURE() << error;
+      return nullptr;
+    }
+    const auto value = values.find(missing[1]);
+    attributes.push_back(
+        {missing[1], value == values.end() ? "1" : value->second});
+  }
+}
+
+// A program without it would lose its error, with nobody who uses its result.
+TEST_P(LateErrorTest, PrimitivesThatHaveThemSaySo) {
+  const std::vector<double> bad = {0, -5, 7, 2, 0, -1, 99, 3, -3};
+  std::vector<Tensor> operands;
+  for (const DType dtype : {DType::kFloat32, DType::kInt64}) {
+    operands.push_back(Place(bad, {3, 3}, device(), dtype));
+    operands.push_back(Place({0, -5, 7}, {3}, device(), dtype));
+  }
+  std::set<std::string> said, failed;
+  for (const std::string& name : PrimitiveNames()) {
+    const std::unique_ptr<Primitive> primitive = AnyPrimitive(name);
+    ASSERT_NE(primitive, nullptr);
+    if (primitive->effect() == Effect::kInPlace || IsView(*primitive)) continue;
+    // Every choice of one, two or three operands.
+    for (std::size_t choice = 1; choice < 125; ++choice) {
+      std::vector<const Tensor*> inputs;
+      for (std::size_t left = choice; left > 0; left /= 5) {
+        if (left % 5 > 0) inputs.push_back(&operands[left % 5 - 1]);
+      }
+      const bool says = primitive->MayFailLate(inputs[0]->dtype());
+      try {
+        ApplyMultiple(*primitive, inputs, SourceLocation::Current());
+        if (says) said.insert(name);
+        Synchronize(device());
+      } catch (const std::invalid_argument&) {
+        continue;  // they do not go together
+      } catch (const AsyncError& error) {
+        failed.insert(name);
+        EXPECT_TRUE(says) << error.what();
+      }
+    }
+  }
+  EXPECT_EQ(failed, said);
+  EXPECT_GE(failed.size(), 8u) << testing::PrintToString(failed);
+}
 
 }  // namespace
 }  // namespace d2l

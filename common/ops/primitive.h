@@ -90,6 +90,11 @@ class Primitive {
   // stream.
   virtual std::uint64_t Launch(Stream& stream, const OpLabel& label,
                                Inputs inputs, Outputs outputs) const = 0;
+  // Whether its kernels may find something wrong with the elements of the
+  // inputs, such as an index out of range: a compiler of programs then keeps
+  // it, and its error, even if nobody uses what it computes. dtype: of the
+  // first input.
+  virtual bool MayFailLate(DType) const { return false; }
   // Exact, and complete unless it holds the host's data.
   virtual std::vector<Attribute> attributes() const { return {}; }
   virtual std::unique_ptr<Primitive> Clone() const = 0;

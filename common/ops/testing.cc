@@ -6,14 +6,18 @@
 #include <cstdint>
 #include <limits>
 #include <random>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/device/device_table.h"
 #include "common/device/failure.h"
+#include "common/kernels/op_tables.h"
 #include "common/ops/creation.h"
+#include "common/ops/make_primitive.h"
 #include "common/ops/read.h"
 
 namespace d2l {
@@ -121,6 +125,11 @@ testing::AssertionResult Differs(std::size_t i, const Shape& shape, double got,
   return testing::AssertionFailure()
          << absl::StrFormat("element %d of %s is %.17g; expected %.17g", i,
                             shape.ToString(), got, expected);
+}
+
+template <typename Op>
+void AddNames(std::set<std::string>& names) {
+  for (const auto& info : kernels::kOpInfos<Op>) names.insert(info.name);
 }
 
 }  // namespace
@@ -355,6 +364,60 @@ void RunOnce(Device device, const std::function<void()>& f) {
   for (const DeviceInfo& info : Devices()) {
     CurrentStream(info.device).Record().state()->Block();
   }
+}
+
+std::set<std::string> PrimitiveNames() {
+  std::set<std::string> names = {"zeros",
+                                 "ones",
+                                 "full",
+                                 "to",
+                                 "clone",
+                                 "contiguous",
+                                 "copy",
+                                 "softmax",
+                                 "log_softmax",
+                                 "gather",
+                                 "index_select",
+                                 "arange",
+                                 "fill",
+                                 "transpose",
+                                 "select",
+                                 "squeeze",
+                                 "where",
+                                 "slice",
+                                 "empty",
+                                 "eye",
+                                 "matmul",
+                                 "cat",
+                                 "unsqueeze",
+                                 "view",
+                                 "expand",
+                                 "conv2d",
+                                 "conv2d_input_gradient",
+                                 "conv2d_weight_gradient",
+                                 "avg_pool2d",
+                                 "max_pool2d",
+                                 "avg_pool2d_backward",
+                                 "max_pool2d_backward",
+                                 "batch_norm",
+                                 "batch_norm_stats",
+                                 "batch_norm_backward_reduce",
+                                 "batch_norm_backward_elemt",
+                                 "cross_entropy",
+                                 "cross_entropy_backward",
+                                 "index_add",
+                                 "scatter_add",
+                                 "axpby"};
+  for (const std::string& name : names) {
+    EXPECT_NE(MakePrimitive(name, {}).status().code(),
+              absl::StatusCode::kNotFound)
+        << name;
+  }
+  AddNames<kernels::UnaryOp>(names);
+  AddNames<kernels::BinaryOp>(names);
+  AddNames<kernels::ReduceOp>(names);
+  AddNames<kernels::RandomOp>(names);
+  return names;
 }
 
 }  // namespace d2l

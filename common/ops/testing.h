@@ -15,6 +15,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -133,6 +134,9 @@ class DeviceTest : public testing::TestWithParam<Device> {
 // while a stream is stalled: the streams and the memory that it needs are
 // there. Taking more from a GPU may wait for the stalled stream.
 void RunOnce(Device device, const std::function<void()>& f);
+
+// What MakePrimitive makes.
+std::set<std::string> PrimitiveNames();
 
 }  // namespace d2l
 

@@ -19,6 +19,7 @@ class CrossEntropyPrimitive final : public Cloneable<CrossEntropyPrimitive> {
   ValueSpec Infer(Inputs inputs, int) const override;
   std::uint64_t Launch(Stream& stream, const OpLabel& label, Inputs inputs,
                        Outputs outputs) const override;
+  bool MayFailLate(DType) const override { return true; }
 };
 
 // Of the logits. Its inputs: the gradient of the losses, logits, labels.
@@ -29,6 +30,7 @@ class CrossEntropyGradientPrimitive final
   ValueSpec Infer(Inputs inputs, int) const override;
   std::uint64_t Launch(Stream& stream, const OpLabel& label, Inputs inputs,
                        Outputs outputs) const override;
+  bool MayFailLate(DType) const override { return true; }
 };
 
 }  // namespace d2l
