@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Compiles the core for 64-bit Arm, on any machine, and runs there, under qemu, the
-# kernels' tests that need no library but GoogleTest:
-#   sudo apt-get install g++-aarch64-linux-gnu qemu-user-static
+# kernels' tests that use no device:
+#   sudo apt-get install g++-aarch64-linux-gnu qemu-user
 #   tools/check_arm.sh [--compile_only]
 # Without qemu the tests are not run, and the script says so.
 set -euo pipefail
@@ -18,8 +18,9 @@ done
 mkdir "$work/include/openssl"
 ln -s /usr/include/openssl/*.h "/usr/include/$(g++ -dumpmachine)"/openssl/*.h \
   "$work/include/openssl/"
+googletest=/usr/src/googletest/googletest
 compile=(aarch64-linux-gnu-g++ -std=c++17 -ffp-contract=off -Wall -Wextra -Werror
-  -I. -isystem "$work/include")
+  -I. -isystem "$work/include" -isystem "$googletest")
 
 # parallel COMMAND...: one command for each line of the input, on all cores.
 parallel() { xargs -d '\n' -P "$(nproc)" -n 1 "$@"; }
@@ -31,20 +32,16 @@ parallel "${compile[@]}" -fsyntax-only < "$work/sources"
 echo "aarch64: $(wc -l < "$work/sources") files compiled"
 
 if [[ "${1:-}" == --compile_only ]]; then exit; fi
-qemu="$(command -v qemu-aarch64-static || command -v qemu-aarch64 || true)"
+qemu="$(command -v qemu-aarch64 || command -v qemu-aarch64-static || true)"
 if [[ -z "$qemu" ]]; then
-  echo "aarch64: no tests run, for want of qemu-aarch64-static"
+  echo "aarch64: no tests run, for want of qemu-aarch64 (Debian's package qemu-user)"
   exit
 fi
 
-# What the kernels need of outside libraries: Highway's few functions that are not
-# in its headers (all targets but the static one, NEON, are disabled, see
-# vector_targets.h), and a thread whose error messages need Abseil.
+# What Highway has outside of its headers (all targets but the static one, NEON,
+# are disabled, see vector_targets.h).
 cat > "$work/highway.cc" << 'END'
 #include <cstdlib>
-#include <functional>
-#include <string>
-#include <thread>
 #include "common/kernels/cpu/vector_targets.h"
 #include "hwy/highway.h"
 namespace hwy {
@@ -56,44 +53,37 @@ ChosenTarget& GetChosenTarget() {
 }
 void Abort(const char*, int, const char*, ...) { std::abort(); }
 }  // namespace hwy
-namespace d2l {
-std::thread StartThread(const std::string&, std::function<void()> work) {
-  return std::thread(std::move(work));
-}
-}  // namespace d2l
 END
-cpu=common/kernels/cpu
-tests=(common/kernels/ladder/matmul_ladder_test.cc
-  "$cpu"/{dots,random,gemm}_test.cc)
-googletest=/usr/src/googletest/googletest
-printf '%s\n' "$googletest"/src/gtest{-all,_main}.cc "$work/highway.cc" \
-  "$cpu"/{gemm,dots,random}.cc common/kernels/ladder/matmul_ladder.cc \
-  common/device/cpu/parallel_for.cc "${tests[@]}" \
-  > "$work/linked"
+tests=(common/kernels/{layout,math,philox}_test.cc
+  common/kernels/cpu/{dots,gemm,random}_test.cc
+  common/kernels/ladder/matmul_ladder_test.cc)
+# All that the kernels are made of: labels such as //common/device:stream.cc (null).
+bazel cquery --noshow_progress 'filter("^//common.*[.]cc$", kind("source file", deps(
+  //common/kernels/cpu:dots + //common/kernels/cpu:gemm + //common/kernels/cpu:random
+  + //common/kernels/ladder:matmul_ladder)))' 2> "$work/log" > "$work/labels" \
+  || { cat "$work/log"; exit 1; }
+{
+  sed 's# (.*##; s#^//##; s#:#/#' "$work/labels"
+  printf '%s\n' "${tests[@]}" "$work/highway.cc" "$googletest"/src/gtest{-all,_main}.cc
+} > "$work/linked"
+mkdir "$work/objects"
 # shellcheck disable=SC2016  # the inner shell expands it
-COMPILE="${compile[*]} -O1 -I $googletest -c" OUT="$work" \
-  parallel sh -c '$COMPILE "$1" -o "$OUT/$(basename "$1" .cc).o"' sh \
+COMPILE="${compile[*]} -O1 -c" OUT="$work/objects" \
+  parallel sh -c '$COMPILE "$1" -o "$OUT/$(echo "$1" | tr / _).o"' sh \
   < "$work/linked"
-objects=()
-while read -r source; do
-  case "$source" in
-    *_test.cc) ;;
-    *) objects+=("$work/$(basename "$source" .cc).o") ;;
-  esac
-done < "$work/linked"
-failed=0
-for test in "${tests[@]}"; do
-  name="$(basename "$test" .cc)"
-  aarch64-linux-gnu-g++ -static -pthread -o "$work/$name" "$work/$name.o" \
-    "${objects[@]}"
-  # Under qemu, all small products take many minutes.
-  if "$qemu" "$work/$name" --gtest_brief=1 \
-    --gtest_filter='-*SmallSides*' > "$work/log" 2>&1; then
-    echo "aarch64: $name: $(sed -n 's/.*PASSED  \] //p' "$work/log")"
-  else
-    cat "$work/log"
-    echo "aarch64: $name FAILED"
-    failed=1
-  fi
-done
-exit "$failed"
+find "$work/objects" -name '*.o' -not -name '*_test.cc.o' -print0 \
+  | xargs -0 aarch64-linux-gnu-ar rc "$work/core.a"
+# Abseil is not there for Arm: its functions make error messages, which no test here
+# asks for.
+aarch64-linux-gnu-g++ -static -pthread -o "$work/kernels" "$work"/objects/*_test.cc.o \
+  "$work/core.a" -Wl,--unresolved-symbols=ignore-all 2> "$work/log" \
+  || { cat "$work/log"; exit 1; }
+# Under qemu, all small products take many minutes.
+if "$qemu" "$work/kernels" --gtest_brief=1 --gtest_filter='-*SmallSides*' \
+  > "$work/log" 2>&1; then
+  echo "aarch64: $(sed -n 's/.*PASSED  \] //p' "$work/log")"
+else
+  cat "$work/log"
+  echo "aarch64: FAILED"
+  exit 1
+fi
