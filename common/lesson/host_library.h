@@ -8,6 +8,9 @@
 // Single precision and one thread, as a virtual device has (NumPy: double, and
 // as many threads as its BLAS takes).
 //
+// A program with it ends when it starts, with a sentence, if it may not have
+// the addresses that BLAS's threads need.
+//
 // Thread-safe. Matrices are row-major. Sizes that do not match throw
 // std::invalid_argument.
 
