@@ -31,6 +31,8 @@ Reads UnaryReads(const Primitive& primitive, int) {
     case UnaryOp::kAbs:
     case UnaryOp::kSquare:
     case UnaryOp::kLog:
+    case UnaryOp::kNdtr:
+    case UnaryOp::kGelu:
       return ReadsInput(0);
     case UnaryOp::kRelu:
     case UnaryOp::kExp:
@@ -38,8 +40,6 @@ Reads UnaryReads(const Primitive& primitive, int) {
     case UnaryOp::kTanh:
     case UnaryOp::kSigmoid:
       return kReadsOutput;
-    case UnaryOp::kGelu:
-      return ReadsInput(0) | kReadsOutput;
     case UnaryOp::kNegative:
     case UnaryOp::kCount:
       break;
@@ -51,6 +51,12 @@ Reads UnaryReads(const Primitive& primitive, int) {
 Tensor FromResult(BinaryOp op, const Tensor& dy, const Tensor& y,
                   SourceLocation at) {
   return Apply(BinaryPrimitive(op, Which::kNone, 0), {&dy, &y}, at);
+}
+
+// Of the normal distribution.
+Tensor Density(const Tensor& x, Line at) {
+  return at(Exp(at(at(x) * x) * -0.5, at)) *
+         (1 / std::sqrt(2 * 3.14159265358979323846));
 }
 
 Tensor UnaryGradient(const ForwardOp& op, int, const Tensor& dy) {
@@ -76,12 +82,12 @@ Tensor UnaryGradient(const ForwardOp& op, int, const Tensor& dy) {
       return FromResult(BinaryOp::kTanhGradient, dy, y, at);
     case UnaryOp::kSigmoid:
       return FromResult(BinaryOp::kSigmoidGradient, dy, y, at);
+    case UnaryOp::kNdtr:
+      return at(dy) * Density(x, at);
     case UnaryOp::kGelu: {
-      // The distribution and the density of the normal distribution at x.
-      const Tensor cdf = Where(at(x) == 0, 0.5, at(y) / x, at);
-      const Tensor pdf = at(Exp(at(at(x) * x) * -0.5, at)) *
-                         (1 / std::sqrt(2 * 3.14159265358979323846));
-      return at(dy) * (at(cdf) + at(x) * pdf);
+      // Not y / x, of which the derivatives near 0 are lost.
+      const Tensor cdf = Apply(UnaryPrimitive(UnaryOp::kNdtr), {&x}, at);
+      return at(dy) * (at(cdf) + at(x) * Density(x, at));
     }
     case UnaryOp::kCount:
       break;

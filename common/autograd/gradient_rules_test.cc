@@ -580,6 +580,41 @@ TEST_P(GradientRulesTest, GradientsOfGradientsAgreeWithDifferences) {
   }
 }
 
+// Of order `order`.
+Tensor GeluDerivative(int order, const Tensor& x) {
+  if (order == 0) return Gelu(x);
+  GradientTape tape({x});
+  const Tensor y = GeluDerivative(order - 1, x);
+  return tape.Backward(Sum(y))[0];
+}
+
+TEST_P(GradientRulesTest, GeluHasItsDerivativesAtZeroAndEverywhere) {
+  const std::vector<double> numbers = {0,    -0.0, 1e-30, -1e-12, 1e-8, -1e-6,
+                                       1e-3, 0.5,  -0.9,  -3.0,   6.0,  -8.0,
+                                       12.0, 40.0, -40.0, 1e10,   -1e12};
+  for (const DType dtype : {DType::kFloat32, DType::kFloat64}) {
+    const Tensor x = To(FromVector<double>(numbers, {17}, device()), dtype);
+    const double relative = dtype == DType::kFloat32 ? 1e-5 : 1e-13;
+    for (int order = 1; order <= 4; ++order) {
+      const std::vector<double> got = ValuesOf(GeluDerivative(order, x));
+      for (std::size_t i = 0; i < numbers.size(); ++i) {
+        const double at = ValuesOf(x)[i];
+        const double cdf = 0.5 * std::erfc(-at / std::sqrt(2.0));
+        const double pdf =
+            std::exp(-at * at / 2) / std::sqrt(2 * std::acos(-1.0));
+        const double slopes[] = {cdf + (pdf == 0 ? 0 : at * pdf),
+                                 pdf * (2 - at * at),
+                                 pdf * (at * at * at - 4 * at),
+                                 pdf * (-std::pow(at, 4) + 7 * at * at - 4)};
+        const double expected = pdf == 0 && order > 1 ? 0 : slopes[order - 1];
+        EXPECT_NEAR(got[i], expected,
+                    relative * (1 + at * at) * std::abs(expected) + 1e-37)
+            << DTypeName(dtype) << " " << at << ", order " << order;
+      }
+    }
+  }
+}
+
 // The names of all primitives whose gradients the cases need.
 class Names : public OpListener {
  public:

@@ -108,6 +108,13 @@ struct Sigmoid {
   }
 };
 
+struct Ndtr {
+  template <typename T>
+  D2L_HOST_DEVICE T operator()(T a) const {
+    return math::Ndtr(a);
+  }
+};
+
 struct Gelu {
   template <typename T>
   D2L_HOST_DEVICE T operator()(T a) const {

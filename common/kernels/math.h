@@ -64,7 +64,7 @@ struct Format<float> {
   static constexpr float kExpMax = 89.0f;
   // Tanh() is 1 above half of this.
   static constexpr float kTanhMax = 20.0f;
-  // Gelu() of a negative number beyond is 0.
+  // Gelu() and Ndtr() of a negative number beyond are 0.
   static constexpr float kGeluMax = 14.4f;
   static constexpr float kLog2E = 0x1.715476p+0f;
   // log(2) in two parts; the first times an exponent is exact.
@@ -280,11 +280,9 @@ D2L_HOST_DEVICE inline double GeluTail(double t) {
       -0x1.569d29a4291e2p-32, -0x1.457247d214878p-30);
 }
 
+// factor P(X > a).
 template <typename T>
-D2L_HOST_DEVICE inline T Gelu(T x) {
-  using F = Format<T>;
-  T a = CopySign(x, T{1});
-  a = Select(a > F::kGeluMax, F::kGeluMax, a);
+D2L_HOST_DEVICE inline T TimesNormalTail(T factor, T a) {
   // e^(-a^2/2), with what a^2 loses by rounding.
   const T square = a * a;
   const T lost = Fma(a, a, -square);
@@ -292,9 +290,26 @@ D2L_HOST_DEVICE inline T Gelu(T x) {
   const T normal = Fma(e, T{-0.5} * lost, e);
   const T inverse = T{1} / (a + T{4});
   const T tail = GeluTail((a - T{4}) * inverse) * inverse;
+  return factor * tail * normal;
+}
+
+template <typename T>
+D2L_HOST_DEVICE inline T Gelu(T x) {
+  using F = Format<T>;
+  T a = CopySign(x, T{1});
+  a = Select(a > F::kGeluMax, F::kGeluMax, a);
   // x P(X < x) is -a P(X > a) below zero, and x - a P(X > a) above.
-  const T rest = a * tail * normal;
+  const T rest = TimesNormalTail(a, a);
   return Select(x < T{0}, -rest, x - rest);
+}
+
+template <typename T>
+D2L_HOST_DEVICE inline T Ndtr(T x) {
+  using F = Format<T>;
+  T a = CopySign(x, T{1});
+  a = Select(a > F::kGeluMax, F::kGeluMax, a);
+  const T rest = TimesNormalTail(T{1}, a);
+  return Select(x < T{0}, rest, T{1} - rest);
 }
 
 }  // namespace internal
@@ -319,6 +334,10 @@ D2L_HOST_DEVICE inline double Sigmoid(double x) { return internal::Sigmoid(x); }
 // The limit, -0, of -infinity, where that formula gives NaN.
 D2L_HOST_DEVICE inline float Gelu(float x) { return internal::Gelu(x); }
 D2L_HOST_DEVICE inline double Gelu(double x) { return internal::Gelu(x); }
+
+// P(X < x), X of the standard normal distribution.
+D2L_HOST_DEVICE inline float Ndtr(float x) { return internal::Ndtr(x); }
+D2L_HOST_DEVICE inline double Ndtr(double x) { return internal::Ndtr(x); }
 
 }  // namespace d2l::kernels::math
 

@@ -86,6 +86,18 @@ struct GeluCase {
   static constexpr double kMaxUlps = 7;
 };
 
+struct NdtrCase {
+  template <typename T>
+  static T Apply(T x) {
+    return Ndtr(x);
+  }
+  template <typename R>
+  static R Reference(R x) {
+    return R{0.5} * std::erfc(-x / std::sqrt(R{2}));
+  }
+  static constexpr double kMaxUlps = 7;
+};
+
 // The distance from the true value in units of T's last place there. Infinity
 // counts as the number that would follow the largest one.
 template <typename T, typename R>
@@ -129,7 +141,8 @@ struct Worst {
 template <typename Case>
 class MathTest : public testing::Test {};
 
-using Cases = testing::Types<ExpCase, LogCase, TanhCase, SigmoidCase, GeluCase>;
+using Cases =
+    testing::Types<ExpCase, LogCase, TanhCase, SigmoidCase, GeluCase, NdtrCase>;
 TYPED_TEST_SUITE(MathTest, Cases, );
 
 TYPED_TEST(MathTest, FloatsOfAllMagnitudes) {

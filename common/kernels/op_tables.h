@@ -62,6 +62,7 @@ enum class UnaryOp {
   kSqrt,
   kTanh,
   kSigmoid,
+  kNdtr,
   kGelu,
   kCount,
 };
@@ -77,6 +78,7 @@ struct OpTable<UnaryOp> {
       Row<Sqrt, DTypes::kFloatingPoint>(UnaryOp::kSqrt, "sqrt"),
       Row<Tanh, DTypes::kFloatingPoint>(UnaryOp::kTanh, "tanh"),
       Row<Sigmoid, DTypes::kFloatingPoint>(UnaryOp::kSigmoid, "sigmoid"),
+      Row<Ndtr, DTypes::kFloatingPoint>(UnaryOp::kNdtr, "ndtr"),
       Row<Gelu, DTypes::kFloatingPoint>(UnaryOp::kGelu, "gelu"));
 };
 

@@ -177,6 +177,8 @@ T UnaryFormula(UnaryOp op, T a) {
         return static_cast<T>(std::tanh(x));
       case UnaryOp::kSigmoid:
         return static_cast<T>(1 / (1 + std::exp(-x)));
+      case UnaryOp::kNdtr:
+        return static_cast<T>(0.5L * std::erfc(-x / std::sqrt(2.0L)));
       case UnaryOp::kGelu:
         if (std::isinf(x) && x < 0) return T{0};  // the limit
         return static_cast<T>(x * 0.5L * std::erfc(-x / std::sqrt(2.0L)));
