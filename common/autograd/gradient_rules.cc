@@ -125,9 +125,14 @@ Reads BinaryReads(const Primitive& primitive, int input) {
     case BinaryOp::kMultiply:
       return first ? b : a;
     case BinaryOp::kDivide:
-      return first ? b : b | kReadsOutput;
+      return first ? b : a | b;
     case BinaryOp::kPow:
-      return first ? a | b : a | b | kReadsOutput;
+      if (first) return a | b;
+      // See PowGradient: whether a constant base is 0, its scalar says.
+      if (which == Which::kFirst && binary.scalar().To<double>() != 0) {
+        return kReadsOutput;
+      }
+      return a | b | kReadsOutput;
     case BinaryOp::kMaximum:
     case BinaryOp::kMinimum:
       return a | b;
@@ -177,7 +182,7 @@ Tensor BinaryGradient(const ForwardOp& op, int input, const Tensor& dy) {
       return at(dy) * (first ? in.b : in.a);
     case BinaryOp::kDivide:
       if (first) return at(dy) / in.b;
-      return -at(at(at(dy) * op.output()) / in.b);
+      return -at(at(at(dy) * (in.a / in.b)) / in.b);
     case BinaryOp::kPow:
       return PowGradient(in, first, op.output(), dy, at);
     case BinaryOp::kMaximum:

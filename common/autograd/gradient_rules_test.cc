@@ -615,6 +615,84 @@ TEST_P(GradientRulesTest, GeluHasItsDerivativesAtZeroAndEverywhere) {
   }
 }
 
+// A result that is overwritten is missed by the gradients that read it only,
+// and so is an operand.
+TEST_P(GradientRulesTest, WhatIsNotReadMayBeOverwritten) {
+  struct OneCase {
+    const char* name;
+    bool reads_result, reads_a, reads_b;
+    Tensor (*f)(const Tensor& a, const Tensor& b);
+  };
+  using T = Tensor;
+  const OneCase cases[] = {
+      {"neg", false, false, false, [](const T& a, const T&) { return -a; }},
+      {"abs", false, true, false, [](const T& a, const T&) { return Abs(a); }},
+      {"relu", true, false, false,
+       [](const T& a, const T&) { return Relu(a); }},
+      {"square", false, true, false,
+       [](const T& a, const T&) { return Square(a); }},
+      {"exp", true, false, false, [](const T& a, const T&) { return Exp(a); }},
+      {"log", false, true, false, [](const T& a, const T&) { return Log(a); }},
+      {"sqrt", true, false, false,
+       [](const T& a, const T&) { return Sqrt(a); }},
+      {"tanh", true, false, false,
+       [](const T& a, const T&) { return Tanh(a); }},
+      {"sigmoid", true, false, false,
+       [](const T& a, const T&) { return Sigmoid(a); }},
+      {"gelu", false, true, false,
+       [](const T& a, const T&) { return Gelu(a); }},
+      {"add", false, false, false,
+       [](const T& a, const T& b) { return a + b; }},
+      {"mul", false, true, true, [](const T& a, const T& b) { return a * b; }},
+      {"div", false, true, true, [](const T& a, const T& b) { return a / b; }},
+      {"div by a number", false, false, false,
+       [](const T& a, const T&) { return a / 2; }},
+      {"a number div", false, true, false,
+       [](const T& a, const T&) { return 2 / a; }},
+      {"pow", true, true, true,
+       [](const T& a, const T& b) { return Pow(a, b); }},
+      {"pow 3", false, true, false,
+       [](const T& a, const T&) { return Pow(a, 3); }},
+      {"pow of 3", true, false, false,
+       [](const T& a, const T&) { return Pow(3, a); }},
+      {"maximum", false, true, true,
+       [](const T& a, const T& b) { return Maximum(a, b); }},
+      {"where", false, false, false,
+       [](const T& a, const T& b) { return Where(a > b, a, b); }},
+      {"matmul", false, true, true,
+       [](const T& a, const T& b) { return MatMul(a, b); }},
+      {"sum", false, false, false,
+       [](const T& a, const T&) { return Sum(a, 1); }},
+      {"amax", true, true, false,
+       [](const T& a, const T&) { return Max(a, 1); }},
+      {"softmax", true, false, false,
+       [](const T& a, const T&) { return Softmax(a, 1); }},
+      {"index_add", false, false, false,
+       [](const T& a, const T& b) {
+         return IndexAdd(a, 0, Index({1, 0}, {2}, a.device()), b);
+       }},
+  };
+  for (const OneCase& one : cases) {
+    for (int what = 0; what < 3; ++what) {
+      SCOPED_TRACE(std::string(one.name) + ", " + std::to_string(what));
+      const Tensor x = Rand({2, 2}, device(), DType::kFloat64) + 0.5;
+      GradientTape tape({x});
+      Tensor a = x * 2, b = x + 1;
+      Tensor y = one.f(a, b);
+      const Tensor loss = Sum(y);
+      (what == 0 ? y : what == 1 ? a : b) += 1;
+      const bool reads = what == 0   ? one.reads_result
+                         : what == 1 ? one.reads_a
+                                     : one.reads_b;
+      if (reads) {
+        EXPECT_THROW(tape.Backward(loss), std::logic_error);
+      } else {
+        EXPECT_NO_THROW(tape.Backward(loss));
+      }
+    }
+  }
+}
+
 // The names of all primitives whose gradients the cases need.
 class Names : public OpListener {
  public:

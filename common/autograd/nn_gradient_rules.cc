@@ -99,6 +99,11 @@ Tensor CrossEntropyGradient(const ForwardOp& op, int, const Tensor& dy) {
                {&g, &op.input(0), &op.input(1)}, op.at);
 }
 
+Reads CrossEntropyGradientReads(const Primitive&, int input) {
+  return input == 0 ? ReadsInput(1) | ReadsInput(2)
+                    : ReadsInput(0) | ReadsInput(1);
+}
+
 // Of the gradient of the losses, logits, labels: with p = softmax(logits),
 // slope * (p - one_hot(labels)) for each sample.
 Tensor CrossEntropyGradientGradient(const ForwardOp& op, int input,
@@ -128,8 +133,7 @@ void AddNnGradientRules(GradientRules& rules) {
   rules[&typeid(CrossEntropyPrimitive)] = {
       Always<ReadsInput(0) | ReadsInput(1)>, CrossEntropyGradient};
   rules[&typeid(CrossEntropyGradientPrimitive)] = {
-      Always<ReadsInput(0) | ReadsInput(1) | ReadsInput(2)>,
-      CrossEntropyGradientGradient};
+      CrossEntropyGradientReads, CrossEntropyGradientGradient};
 }
 
 }  // namespace d2l

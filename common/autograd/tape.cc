@@ -19,69 +19,121 @@ SourceLocation LineOf(const OpRecord& record) {
                                      : record.requested_at;
 }
 
-bool CoversItsMemory(const Tensor& x) {
-  return x.is_contiguous() &&
-         static_cast<std::size_t>(x.numel()) * DTypeSize(x.dtype()) >=
-             x.storage()->bytes();
-}
-
 }  // namespace
 
 GradientTape::GradientTape(std::vector<Tensor> watched, SourceLocation at)
-    : watched_(std::move(watched)), listen_(this) {
+    : watched_(std::move(watched)), watched_at_(at), listen_(this) {
   // The first steps are not slowed by growth.
-  values_.reserve(64);
+  known_.reserve(64);
   nodes_.reserve(64);
-  value_of_.reserve(64);
   for (const Tensor& x : watched_) {
     CheckDefined("GradientTape", x, at);
     WithLine(at, [&] { CheckFloatingPoint("GradientTape", x); });
-    AddValue(x, at);
+    AddValue(x, KnownOf(x).family);
   }
 }
 
-void GradientTape::AddValue(const Tensor& x, SourceLocation at) {
-  value_of_[x.id()] = static_cast<int>(values_.size());
-  values_.push_back({x.id(), x.storage()->id(), at});
+void GradientTape::AddValue(const Tensor& x, std::uint64_t family) {
+  known_[x.id()] = {num_values_++, num_writes_, family};
 }
 
-int GradientTape::ValueOf(const Tensor& x) const {
-  const auto found = value_of_.find(x.id());
-  return found == value_of_.end() ? -1 : found->second;
+// A constant, of the family of all that is not detached. ~: no tensor's id.
+GradientTape::Known GradientTape::Unknown(const Tensor& x) {
+  return {-1, 0, ~x.storage()->id()};
+}
+
+GradientTape::Known GradientTape::KnownOf(const Tensor& x) const {
+  const auto found = known_.find(x.id());
+  return found == known_.end() ? Unknown(x) : found->second;
 }
 
 void GradientTape::OnOp(const OpRecord& record) {
   if (done_) return;
   const Tensor& output = record.outputs[0];
   if (record.in_place) writes_[output.storage()->id()] = LineOf(record);
-  const bool guarded = internal::no_grad_guards > 0;
-  if (guarded && !record.view) return;
+  if (internal::no_grad_guards > 0) {
+    if (record.view) known_[output.id()] = {-1, num_writes_, output.id()};
+    return;
+  }
+  // Integers have no gradient.
+  if (!IsFloatingPoint(output.dtype())) return;
   absl::InlinedVector<int, 2> values;
   bool differentiable = false;
+  const Known target = record.in_place ? KnownOf(output) : Unknown(output);
+  std::uint64_t family = target.family;
   for (const Tensor* input : record.inputs) {
-    values.push_back(ValueOf(*input));
-    differentiable = differentiable || values.back() >= 0;
+    const Known known = KnownOf(*input);
+    CheckRead(*input, known, record.primitive->name(), LineOf(record));
+    values.push_back(known.value);
+    differentiable = differentiable || known.value >= 0;
+    if (record.view) family = known.family;
   }
-  if (record.in_place) CheckWrite(record, differentiable);
+  if (record.in_place) {
+    if (target.value >= 0 && target.value < static_cast<int>(watched_.size())) {
+      Refuse(absl::StrFormat(
+          "[%s_] an operation in place, requested at %s, writes to %s that is "
+          "watched, known to the tape since %s: gradients would be wrong; make "
+          "a new tensor (x = x + y, Where, Cat, Clone), or write under a "
+          "NoGradGuard what needs no gradient",
+          record.primitive->name(), LineOf(record).ToString(),
+          output.Describe(), watched_at_.ToString()));
+    }
+    Writes& writes = families_[family];
+    writes.any = ++num_writes_;
+    if (differentiable) writes.differentiable = num_writes_;
+    writes.at = LineOf(record);
+  }
   if (differentiable) {
-    if (!guarded) Note(record, values);
-  } else if (record.in_place) {
-    value_of_.erase(output.id());  // a constant from now on
-  } else if (record.view) {
-    other_views_[output.storage()->id()] = LineOf(record);
+    Note(record, values, family);
+  } else if (record.in_place || record.view) {
+    known_[output.id()] = {-1, num_writes_, family};
   }
 }
 
+void GradientTape::CheckRead(const Tensor& x, const Known& known,
+                             const char* reader, SourceLocation at) {
+  if (num_writes_ == 0) return;
+  const auto found = families_.find(known.family);
+  if (found == families_.end()) return;
+  const Writes& writes = found->second;
+  // A constant stays one if only constants were written.
+  if (known.since >= (known.value >= 0 ? writes.any : writes.differentiable)) {
+    return;
+  }
+  Refuse(absl::StrFormat(
+      "[%s] requested at %s, reads %s that shares memory with one that was "
+      "written in place at %s: gradients would miss what was written; make the "
+      "view of the written tensor after the write, or a new tensor there "
+      "(x = x + y, Where, Cat, Clone), or read under a NoGradGuard what needs "
+      "no gradient",
+      reader, at.ToString(), x.Describe(), writes.at.ToString()));
+}
+
+Tensor GradientTape::CopyBeforeWrite(const Primitive& primitive,
+                                     absl::Span<const Tensor* const> inputs,
+                                     std::size_t input, SourceLocation at) {
+  if (done_ || internal::no_grad_guards > 0) return {};
+  const GradientRule* const rule = FindGradientRule(primitive);
+  Reads reads = 0;
+  for (std::size_t i = 0; i < inputs.size() && rule != nullptr; ++i) {
+    if (KnownOf(*inputs[i]).value < 0) continue;
+    reads |= rule->reads(primitive, static_cast<int>(i));
+  }
+  const bool read = (reads & ReadsInput(static_cast<int>(input))) != 0;
+  return read ? Clone(*inputs[input], at) : Tensor();
+}
+
 void GradientTape::Note(const OpRecord& record,
-                        const absl::InlinedVector<int, 2>& values) {
-  // Integers have no gradient.
+                        const absl::InlinedVector<int, 2>& values,
+                        std::uint64_t family) {
   const Tensor& output = record.outputs[0];
-  if (!IsFloatingPoint(output.dtype())) return;
   auto node = std::make_unique<Node>(record.primitive->Clone(), LineOf(record));
-  node->output = static_cast<int>(values_.size());
+  node->output = num_values_;
   node->num_outputs = static_cast<int>(record.outputs.size());
   node->input_values = values;
-  for (const Tensor& made : record.outputs) AddValue(made, node->at);
+  for (const Tensor& made : record.outputs) {
+    AddValue(made, node->num_outputs == 1 ? family : Unknown(made).family);
+  }
   Reads reads = 0;
   for (std::size_t i = 0; i < values.size(); ++i) {
     const Tensor& input = *record.inputs[i];
@@ -97,41 +149,12 @@ void GradientTape::Note(const OpRecord& record,
   for (int i = 0; i < static_cast<int>(values.size()) && i < kOutput; ++i) {
     if ((reads & ReadsInput(i)) == 0) continue;
     const Tensor& input = *record.inputs[i];
-    // In place, it has been overwritten already.
-    const bool lost =
-        record.in_place && input.storage().get() == output.storage().get();
-    node->saved.push_back({i, input.version() - (lost ? 1 : 0), input});
+    node->saved.push_back({i, input.version(), input});
   }
   if ((reads & kReadsOutput) != 0) {
     node->saved.push_back({kOutput, output.version(), output});
   }
   nodes_.push_back(std::move(node));
-}
-
-void GradientTape::CheckWrite(const OpRecord& record, bool differentiable) {
-  const Tensor& target = record.outputs[0];
-  const int known = ValueOf(target);
-  const char* const kShares = "that shares memory with another tensor";
-  const auto refuse = [&](const char* what, SourceLocation seen) {
-    Refuse(absl::StrFormat(
-        "[%s_] an operation in place, requested at %s, writes to %s %s, known "
-        "to the tape since %s: gradients would be wrong; make a new tensor "
-        "(x = x + y, Where, Cat, Clone), or write under a NoGradGuard what "
-        "needs no gradient",
-        record.primitive->name(), LineOf(record).ToString(), target.Describe(),
-        what, seen.ToString()));
-  };
-  for (std::size_t i = 0; i < values_.size(); ++i) {
-    const Value& value = values_[i];
-    if (value.storage != target.storage()->id()) continue;
-    if (value.id != target.id()) refuse(kShares, value.at);
-    if (i < watched_.size()) refuse("that is watched", value.at);
-  }
-  if (known >= 0 || !differentiable) return;
-  // What it is a view of, and its views, would not depend on what was written.
-  const auto view = other_views_.find(target.storage()->id());
-  if (view != other_views_.end()) refuse(kShares, view->second);
-  if (!CoversItsMemory(target)) refuse("that is a view", LineOf(record));
 }
 
 void GradientTape::Refuse(const std::string& what) {
@@ -170,8 +193,9 @@ std::vector<Tensor> GradientTape::Backward(const Tensor& y,
     throw std::logic_error(absl::StrCat(refused_, " ([backward] requested at ",
                                         at.ToString(), ")"));
   }
-  const int last = ValueOf(y);
-  if (last < 0) {
+  const Known last = KnownOf(y);
+  CheckRead(y, last, "backward", at);
+  if (last.value < 0) {
     throw std::invalid_argument(absl::StrFormat(
         "[backward] the loss, %s, does not depend on a tensor that the tape "
         "watches: make the tape, GradientTape tape(parameters), before the "
@@ -188,12 +212,12 @@ std::vector<Tensor> GradientTape::Backward(const Tensor& y,
   done_ = true;
   gone_back_ = at;
   const RequestedBy by(at);
-  std::vector<Tensor> gradients(values_.size());
-  gradients[last] = gradient;
+  std::vector<Tensor> gradients(num_values_);
+  gradients[last.value] = gradient;
   std::vector<Tensor> results(watched_.size());
   absl::flat_hash_set<std::uint64_t> taken = {gradient.storage()->id()};
   const auto give = [&](std::size_t i) {
-    const Tensor& sum = gradients[value_of_.at(watched_[i].id())];
+    const Tensor& sum = gradients[known_.at(watched_[i].id()).value];
     if (!sum.defined()) {
       results[i] = ZerosLike(watched_[i], at);
     } else {

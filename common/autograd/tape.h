@@ -18,18 +18,20 @@
 // Backward. So a tape inside another gives gradients of gradients, and a tracer
 // (ir::Trace) that listens meanwhile has a program of both passes.
 //
-// In place: an operation may write to a value of the tape itself, not to a
-// watched tensor and not to memory that the tape knows under another tensor,
-// such as a view. A view of a watched tensor made before the tape is a constant
-// to it: make views after it. Writes that the tape does not note (NoGradGuard)
-// may go anywhere; Backward refuses values that were overwritten.
+// In place: an operation may write to any tensor that is not watched.
+// Afterwards the tensors that share its memory, a view or what it is a view of,
+// cannot be read: make views after the write. A view of a watched tensor made
+// before the tape is a constant to it. What is detached, or a view under a
+// NoGradGuard, shares values only: writes through it change no other's
+// gradient, nor do writes under a guard. Backward refuses values that were
+// overwritten.
 //
 // Errors: std::invalid_argument for a watched tensor that is not
 // floating-point, for a loss that does not depend on a watched tensor or is not
 // one number. std::logic_error, with the lines of both operations, for a value
-// that was overwritten, and for a write that is not allowed, by the very call;
-// for an operation without a gradient; for a second Backward. AsyncError, with
-// the forward line, if a value could not be computed.
+// that was overwritten, and for a write or a read that is not allowed, by the
+// very call; for an operation without a gradient; for a second Backward.
+// AsyncError, with the forward line, if a value could not be computed.
 //
 // Thread-safety: none; it notes the operations of the thread that made it, and
 // ends there, before tapes and listeners that began earlier. Ownership: it
@@ -38,6 +40,7 @@
 #ifndef D2L_COMMON_AUTOGRAD_TAPE_H_
 #define D2L_COMMON_AUTOGRAD_TAPE_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -47,6 +50,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/inlined_vector.h"
+#include "absl/types/span.h"
 #include "common/autograd/gradient_rules.h"
 #include "common/base/source_location.h"
 #include "common/ops/no_grad.h"
@@ -99,19 +103,33 @@ class GradientTape : private OpListener {
     absl::InlinedVector<SavedValue, 2> saved;
     Reads transposed = 0;  // see ForwardOp
   };
-  // A value that depends on what is watched; the first are watched.
-  struct Value {
-    std::uint64_t id;
-    std::uint64_t storage;
+  // Of a tensor. Its family are those that share memory and gradients with it:
+  // its views, and what it is a view of.
+  struct Known {
+    int value;  // its number; -1 for a constant
+    int since;  // the number of the last write in place when it got this value
+    std::uint64_t family;
+  };
+  // The numbers of the last writes in place to a family, from 1 on.
+  struct Writes {
+    int any = 0;
+    int differentiable = 0;
     SourceLocation at;
   };
 
   void OnOp(const OpRecord& record) override;
-  void Note(const OpRecord& record, const absl::InlinedVector<int, 2>& values);
-  void AddValue(const Tensor& x, SourceLocation at);
-  int ValueOf(const Tensor& x) const;  // -1 if there is none
-  // Throws std::logic_error, and has Backward throw it.
-  void CheckWrite(const OpRecord& record, bool differentiable);
+  Tensor CopyBeforeWrite(const Primitive& primitive,
+                         absl::Span<const Tensor* const> inputs,
+                         std::size_t input, SourceLocation at) override;
+  void Note(const OpRecord& record, const absl::InlinedVector<int, 2>& values,
+            std::uint64_t family);
+  void AddValue(const Tensor& x, std::uint64_t family);
+  static Known Unknown(const Tensor& x);
+  Known KnownOf(const Tensor& x) const;
+  // Throws std::logic_error, and has Backward throw it, if x was written to
+  // through a tensor of which it does not know.
+  void CheckRead(const Tensor& x, const Known& known, const char* reader,
+                 SourceLocation at);
   [[noreturn]] void Refuse(const std::string& what);
   void CheckUnchanged(const Node& node) const;
   // Adds to the gradients of the inputs. dy: of the output.
@@ -120,13 +138,14 @@ class GradientTape : private OpListener {
 
   const std::vector<Tensor> watched_;
   OnGradient on_gradient_;
-  std::vector<Value> values_;
-  absl::flat_hash_map<std::uint64_t, int> value_of_;  // by a tensor's id
+  const SourceLocation watched_at_;
+  int num_values_ = 0;                               // the first are watched
+  absl::flat_hash_map<std::uint64_t, Known> known_;  // by a tensor's id
   std::vector<std::unique_ptr<Node>> nodes_;
+  int num_writes_ = 0;
+  absl::flat_hash_map<std::uint64_t, Writes> families_;
   // By the id of memory: the last operation in place.
   absl::flat_hash_map<std::uint64_t, SourceLocation> writes_;
-  // By the id of memory: the last view of what is not differentiable.
-  absl::flat_hash_map<std::uint64_t, SourceLocation> other_views_;
   std::string refused_;       // what it was, if a write was
   SourceLocation gone_back_;  // the line of Backward, if it was called
   bool done_ = false;

@@ -29,6 +29,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::AnyOfArray;
+using ::testing::DoubleEq;
 using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -146,6 +147,22 @@ TEST_P(TapeTest, NothingIsNotedUnderAGuardNorOfWhatIsDetached) {
               ElementsAre(6 + 9, 10 + 25));
 }
 
+TEST_P(TapeTest, UnderAGuardAViewThatShowsAllAsItIsIsAConstantToo) {
+  const Tensor a = Vector({3, 5}), m = Reshape(Vector({7, 9}), {1, 2});
+  const Tensor s = Reshape(Vector({4}), {});
+  GradientTape tape({a, m, s});
+  Values constants;
+  {
+    const NoGradGuard guard;
+    constants = {T(a), a[{}], m[{kAll, kAll}], Transpose(s, 0, -1)};
+  }
+  const Values slopes = tape.Backward(Sum(a * constants[0] * constants[1]) +
+                                      Sum(m * constants[2]) + s * constants[3]);
+  EXPECT_THAT(ValuesOf(slopes[0]), ElementsAre(9, 25));
+  EXPECT_THAT(ValuesOf(slopes[1]), ElementsAre(7, 9));
+  EXPECT_THAT(ValuesOf(slopes[2]), ElementsAre(4));
+}
+
 TEST_P(TapeTest, IntegersHaveNoGradient) {
   const Tensor a = Vector({1.5, 2.5});
   GradientTape tape({a});
@@ -250,15 +267,51 @@ TEST_P(TapeTest, AValueOverwrittenAfterItWasKeptIsRefusedWithBothLines) {
                    HasSubstr("[backward] requested at " + Line(written + 2))));
 }
 
-TEST_P(TapeTest, SoIsAnOperandThatTheOperationItselfOverwrote) {
-  const Tensor a = Vector({1, 2});
-  GradientTape tape({a});
-  Tensor x = a * 3;
-  x *= a;  // the gradient of a needs x as it was
-  const int line = __LINE__ - 1;
-  EXPECT_THAT(ErrorOf([&] { tape.Backward(Sum(x)); }),
-              AllOf(HasSubstr("mul, requested at " + Line(line)),
-                    HasSubstr("overwritten in place at " + Line(line))));
+// A copy of it is read, and made only if a gradient needs it.
+TEST_P(TapeTest, AnOperationInPlaceMayNeedWhatItOverwrites) {
+  const Tensor a = Vector({2, -3});
+  struct Counter : OpListener {
+    void OnOp(const OpRecord&) override { ++ops; }
+    int ops = 0;
+  };
+  const auto slopes_of = [&](int ops, const std::function<void(Tensor&)>& f) {
+    GradientTape outer({a});
+    GradientTape tape({a});
+    Tensor x = a * 3;
+    Counter counter;
+    {
+      const ScopedOpListener listen(&counter);
+      f(x);
+    }
+    EXPECT_EQ(counter.ops, ops);
+    std::vector<double> slopes = ValuesOf(tape.Backward(Sum(x))[0]);
+    EXPECT_EQ(slopes, ValuesOf(outer.Backward(Sum(x))[0]));
+    return slopes;
+  };
+  EXPECT_THAT(slopes_of(2, [&](Tensor& x) { x *= a; }), ElementsAre(12, -18));
+  EXPECT_THAT(slopes_of(3, [&](Tensor& x) { x *= x; }), ElementsAre(36, -54));
+  EXPECT_THAT(slopes_of(2, [&](Tensor& x) { x /= a; }), ElementsAre(0, 0));
+  EXPECT_THAT(slopes_of(2, [&](Tensor& x) { AbsInPlace(x); }),
+              ElementsAre(3, -3));
+  EXPECT_THAT(slopes_of(4,
+                        [&](Tensor& x) {
+                          AbsInPlace(x);
+                          LogInPlace(x);
+                        }),
+              ElementsAre(DoubleEq(0.5), DoubleEq(-1 / 3.0)));
+  const Tensor constant = Vector({5, 7});
+  EXPECT_THAT(slopes_of(1, [&](Tensor& x) { x *= constant; }),
+              ElementsAre(15, 21));
+  EXPECT_THAT(slopes_of(1, [&](Tensor& x) { x += a; }), ElementsAre(4, 4));
+  for (int i = 0; i < 2; ++i) {
+    const Tensor overwritten = Vector({5, 7});
+    EXPECT_THAT(slopes_of(2,
+                          [&](Tensor& x) {
+                            x = overwritten;
+                            x *= a;
+                          }),
+                ElementsAre(5, 7));
+  }
 }
 
 TEST_P(TapeTest, AWriteUnderAGuardIsSeenToo) {
@@ -286,70 +339,130 @@ TEST_P(TapeTest, AWriteToAWatchedTensorIsRefused) {
   EXPECT_THAT(ErrorOf([&] { tape.Backward(Sum(w)); }), HasSubstr(error));
 }
 
-TEST_P(TapeTest, AWriteThroughAViewIsRefused) {
+// What a write through another tensor of its memory changed, gradients would
+// miss: whoever reads it is told.
+TEST_P(TapeTest, WhatIsReadAfterAWriteElsewhereIsRefused) {
   const Tensor a = Vector({1, 2});
-  const auto error_of = [&](const std::function<void()>& f) {
+  int written = 0;
+  const auto refused = [&](const std::function<void(int& read)>& f) {
     GradientTape tape({a});
-    const std::string error = ErrorOf(f);
+    int read = 0;
+    const std::string error = ErrorOf([&] { f(read); });
+    EXPECT_THAT(error, AllOf(HasSubstr("requested at " + Line(read)),
+                             HasSubstr("shares memory with one that was "
+                                       "written in place at " +
+                                       Line(written))));
     EXPECT_THAT(ErrorOf([&] { tape.Backward(Sum(a)); }), HasSubstr(error));
-    return error;
   };
-  int made = 0;
-  const auto both_lines = [&made](const char* why) {
-    return AllOf(
-        HasSubstr("an operation in place, requested at " + Line(made + 1)),
-        HasSubstr(std::string(why) + ", known to the tape since " +
-                  Line(made)));
-  };
-  const char* const shares = "that shares memory with another tensor";
-  // Of a value of the tape, and of that value when it has a view.
-  std::string error = error_of([&] {
-    made = __LINE__ + 1;
+  // A value whose view was written, a view whose value was, another view.
+  refused([&](int& read) {
     const Tensor x = a * 2;
-    x[0] = 5;
+    x[0] = 5, written = __LINE__;
+    read = __LINE__ + 1;
+    Sum(x);
   });
-  EXPECT_THAT(error, both_lines(shares));
-  error = error_of([&] {
+  refused([&](int& read) {
     Tensor x = a * 2;
-    made = __LINE__ + 1;
     const Tensor view = Reshape(x, {2, 1});
-    x += 1;
+    x += 1, written = __LINE__;
+    read = __LINE__ + 1;
+    Sum(view);
   });
-  EXPECT_THAT(error, both_lines(shares));
-  error = error_of([&] {
-    Tensor x = Detach(a);
-    x += 1;
+  refused([&](int& read) {
+    const Tensor x = a * 2;
+    const Tensor view = x[0], other = Reshape(x, {2, 1});
+    Tensor view_of_view = Reshape(view, {1});
+    view_of_view *= 2, written = __LINE__;
+    read = __LINE__ + 1;
+    Reshape(other, {2});
   });
-  EXPECT_THAT(error, HasSubstr(shares));
-  // Of a constant: it would not know of the gradient.
-  error = error_of([&] {
-    Tensor x = Vector({0, 0});
-    made = __LINE__ + 1;
+  // A constant, to which something differentiable was added through a view that
+  // the tape has seen, or has not; and such views.
+  refused([&](int& read) {
+    const Tensor x = Vector({0, 0});
     Tensor view = Reshape(x, {2, 1});
-    view += Reshape(a, {2, 1});
+    view += Reshape(a, {2, 1}), written = __LINE__;
+    read = __LINE__ + 1;
+    Sum(x);
   });
-  EXPECT_THAT(error, both_lines(shares));
-  // Of a constant that has a view: the view would not know.
-  error = error_of([&] {
-    Tensor x = Vector({0, 0});
-    made = __LINE__ + 1;
-    const Tensor view = Reshape(x, {2, 1});
-    x += a;
+  const auto constant = [&] { return Vector({0, 0}); };
+  const Tensor c = constant(), view_of_c = Reshape(c, {2, 1});
+  refused([&](int& read) {
+    Tensor view = view_of_c;
+    view += Reshape(a, {2, 1}), written = __LINE__;
+    read = __LINE__ + 1;
+    Sum(c);
   });
-  EXPECT_THAT(error, both_lines(shares));
-  error = error_of([&] {
-    Tensor x = Vector({0, 0});
-    {
-      const NoGradGuard guard;
-      const Tensor view = Reshape(x, {2, 1});
-    }
-    x += a;
+  Tensor d = constant();
+  const Tensor part = Slice(d, 0, 0, 1), part_of_part = Reshape(part, {1, 1});
+  refused([&](int& read) {
+    d += a, written = __LINE__;
+    read = __LINE__ + 1;
+    Sum(part_of_part);
   });
-  EXPECT_THAT(error, HasSubstr(shares));
-  const Tensor before = Vector({0, 0});
-  Tensor part = Slice(before, 0, 0, 1);
-  error = error_of([&] { part += Slice(a, 0, 0, 1); });
-  EXPECT_THAT(error, HasSubstr("that is a view"));
+  refused([&](int& read) {
+    CopyTo(a, d), written = __LINE__;
+    read = __LINE__ + 1;
+    Tensor y = Vector({3}) * part;
+  });
+  // What was watched, through a view from before.
+  const Tensor e = constant();
+  Tensor before = Reshape(e, {2});
+  GradientTape tape({e});
+  before += 1;
+  EXPECT_THAT(ErrorOf([&] { Sum(e); }), HasSubstr("shares memory"));
+}
+
+TEST_P(TapeTest, AWriteThroughAViewIsAllowedIfNothingElseReadsTheMemory) {
+  const Tensor a = Vector({3, 5});
+  Tensor c = Vector({1, 1});
+  const Tensor view_of_c = Reshape(c, {1, 2});
+  const auto slopes_of = [&](const std::function<Tensor()>& f) {
+    GradientTape tape({a});
+    return ValuesOf(tape.Backward(Sum(f()))[0]);
+  };
+  EXPECT_THAT(slopes_of([&] {
+                Tensor view = Reshape(a * 2, {2, 1});
+                view *= 3;
+                return view;
+              }),
+              ElementsAre(6, 6));
+  // A view that was made after the write.
+  EXPECT_THAT(slopes_of([&] {
+                Tensor x = a * 2;
+                const Tensor early = Reshape(x, {1, 2});
+                x *= a;
+                return Reshape(x, {2, 1});
+              }),
+              ElementsAre(12, 20));
+  // A buffer that is used again.
+  EXPECT_THAT(slopes_of([&] {
+                c += a;
+                FillInPlace(c, 1);
+                return c[0] * a;
+              }),
+              ElementsAre(1, 1));
+  // Whole numbers and comparisons have no gradient.
+  EXPECT_THAT(slopes_of([&] {
+                c += a;
+                return a * To(To(view_of_c > 100, DType::kInt64), a.dtype());
+              }),
+              ElementsAre(0, 0));
+}
+
+// As of torch.Tensor.detach: the values are one, the gradients two.
+TEST_P(TapeTest, ADetachedTensorHasAGradientOfItsOwn) {
+  const Tensor a = Vector({3, 5});
+  GradientTape tape({a});
+  const Tensor y = a * 2;
+  const Tensor constant = Detach(y), copied = Detach(y);
+  const Tensor view_of_constant = Reshape(constant, {2});
+  CopyTo(y, copied);
+  Tensor written = Detach(a * 7);
+  written += a;
+  EXPECT_THAT(ValuesOf(tape.Backward(Sum(y * 100 + copied + constant +
+                                         view_of_constant + written))[0]),
+              ElementsAre(203, 203));
 }
 
 // A view that was asked to be a constant stays one.

@@ -49,7 +49,7 @@ TensorSlice Tensor::operator[](std::initializer_list<Index> indices) const {
     }
     next += index.is_range();
   }
-  return TensorSlice(*from, at);
+  return TensorSlice(from == this ? internal::WholeView(*this, at) : part, at);
 }
 
 const TensorSlice& TensorSlice::operator=(const Operand& value) const {

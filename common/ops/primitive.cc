@@ -259,8 +259,22 @@ void ApplyInPlace(const Primitive& primitive, Inputs inputs,
   // Memory has one last writer. If that failed, writing to a part must not
   // make the rest look computed.
   if (!CoversItsMemory(target)) CheckReadable(primitive, target, at);
-  Launch(listeners, primitive, CurrentStream(spec.device), inputs, {&target, 1},
-         /*in_place=*/true, at, host_begin);
+  absl::InlinedVector<const Tensor*, 2> operands(inputs.begin(), inputs.end());
+  Tensors copies;
+  copies.reserve(inputs.size());  // the operands point into it
+  for (std::size_t i = 0; i < inputs.size() && listeners.any(); ++i) {
+    if (!IsSameView(*inputs[i], target)) continue;
+    bool kept = false;
+    listeners.ForEach([&](OpListener& listener) {
+      if (kept) return;
+      const Tensor copy = listener.CopyBeforeWrite(primitive, inputs, i, at);
+      kept = copy.defined();
+      if (kept) copies.push_back(copy);
+    });
+    if (kept) operands[i] = &copies.back();
+  }
+  Launch(listeners, primitive, CurrentStream(spec.device), operands,
+         {&target, 1}, /*in_place=*/true, at, host_begin);
 }
 
 Tensor ApplyView(const ViewPrimitive& primitive, const Tensor& x,

@@ -19,11 +19,12 @@
 //
 // Thread-safety: a thread's listener is called on that thread; one of the
 // process is called on any thread, also concurrently, and must lock its state.
-// A listener must not request operations itself.
+// A listener must not request operations itself, but in CopyBeforeWrite.
 
 #ifndef D2L_COMMON_OPS_RECORD_H_
 #define D2L_COMMON_OPS_RECORD_H_
 
+#include <cstddef>
 #include <cstdint>
 
 #include "absl/types/span.h"
@@ -85,6 +86,16 @@ class OpListener {
  public:
   virtual ~OpListener() = default;
 
+  // An operation in place is about to be requested, which will overwrite this
+  // input. A listener that will need it as it was gives a copy, which it
+  // requests here, at that line; the operation reads the copy.
+  virtual Tensor CopyBeforeWrite(const Primitive& primitive,
+                                 absl::Span<const Tensor* const> inputs,
+                                 std::size_t input, SourceLocation at) {
+    static_cast<void>(primitive), static_cast<void>(inputs);
+    static_cast<void>(input), static_cast<void>(at);
+    return {};
+  }
   // An operation has been enqueued. With launch blocking, one that has failed
   // is not reported: its call throws.
   virtual void OnOp(const OpRecord& record) = 0;

@@ -11,6 +11,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "common/ops/copy.h"
+#include "common/ops/no_grad.h"
 #include "common/ops/primitive.h"
 #include "common/ops/view_primitives.h"
 
@@ -255,6 +256,10 @@ int WrapDim(const char* operation, int dim, int rank) {
   return dim < 0 ? dim + count : dim;
 }
 
+Tensor internal::WholeView(const Tensor& x, SourceLocation at) {
+  return no_grad_guards > 0 ? Expand(x, x.shape(), at) : x;
+}
+
 Tensor View(const Tensor& x, const Shape& shape, SourceLocation at) {
   return ApplyView(ReshapePrimitive(shape), x, at);
 }
@@ -272,7 +277,7 @@ Tensor Reshape(const Tensor& x, const Shape& shape, SourceLocation at) {
 }
 
 Tensor T(const Tensor& x, SourceLocation at) {
-  if (x.defined() && x.dim() < 2) return x;
+  if (x.defined() && x.dim() < 2) return internal::WholeView(x, at);
   if (x.defined() && x.dim() > 2) {
     throw std::invalid_argument(absl::StrFormat(
         "[t] a matrix wanted; got %s; name the two dimensions with "
@@ -287,7 +292,7 @@ Tensor Transpose(const Tensor& x, int dim0, int dim1, SourceLocation at) {
     return WithLine(at, [&] {
       WrapDim("transpose", dim0, 0);
       WrapDim("transpose", dim1, 0);
-      return x;
+      return internal::WholeView(x, at);
     });
   }
   return ApplyView(TransposePrimitive(dim0, dim1), x, at);

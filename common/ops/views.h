@@ -76,6 +76,12 @@ std::vector<Tensor> SplitWithSizes(
 // the operation, outside [-rank, rank).
 int WrapDim(const char* operation, int dim, int rank);
 
+namespace internal {
+// x, where a function's view of it would show all as it is; under a NoGradGuard
+// the view, since that is a constant.
+Tensor WholeView(const Tensor& x, SourceLocation at);
+}  // namespace internal
+
 }  // namespace d2l
 
 #endif  // D2L_COMMON_OPS_VIEWS_H_
