@@ -390,6 +390,12 @@ const std::vector<Case>& Cases() {
          return Exp(ScatterAdd(
              x[0], -1, Index({2, 2, 0, 1}, {2, 2}, x[0].device()), x[1]));
        }},
+      {"scatter_add, a shorter index",
+       {{3, 3, 2}, {2, 3, 3}},
+       [](const Values& x) {
+         return Exp(ScatterAdd(
+             x[0], 1, Index({2, 2, 0, 1}, {2, 2, 1}, x[0].device()), x[1]));
+       }},
       {"axpby",
        {{3}, {3}},
        [](const Values& x) {

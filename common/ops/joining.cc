@@ -85,44 +85,52 @@ const char* IndexPrimitive::name() const {
   return op_ == kernels::IndexOp::kGather ? "gather" : "index_select";
 }
 
-ValueSpec IndexPrimitive::Infer(Inputs inputs, int) const {
-  CheckInputCount(name(), inputs, 2);
-  const Tensor& x = *inputs[0];
-  const Tensor& index = *inputs[1];
-  CheckContiguous(name(), x);
-  CheckContiguous(name(), index);
+namespace {
+
+// What is taken from x.
+ValueSpec InferTaken(const char* name, kernels::IndexOp op, int given_dim,
+                     const Tensor& x, const Tensor& index) {
+  CheckContiguous(name, x);
+  CheckContiguous(name, index);
   if (index.dtype() != DType::kInt64) {
     throw std::invalid_argument(absl::StrFormat(
-        "[%s] an int64 index wanted; got %s", name(), index.Describe()));
+        "[%s] an int64 index wanted; got %s", name, index.Describe()));
   }
   if (x.dim() == 0) {
     throw std::invalid_argument(
-        absl::StrFormat("[%s] a scalar has no dimension to index", name()));
+        absl::StrFormat("[%s] a scalar has no dimension to index", name));
   }
-  const int dim = WrapDim(name(), dim_, x.dim());
+  const int dim = WrapDim(name, given_dim, x.dim());
   Shape shape = x.shape();
-  if (op_ == kernels::IndexOp::kGather) {
+  if (op == kernels::IndexOp::kGather) {
     bool fits = index.dim() == x.dim();
     for (int i = 0; i < x.dim() && fits; ++i) {
       fits = i == dim || index.size(i) == x.size(i);
     }
     if (!fits) {
       throw std::invalid_argument(absl::StrFormat(
-          "[gather] the index must have as many dimensions as the tensor, "
-          "none longer but dimension %d: index %s, tensor %s",
-          dim, index.shape().ToString(), x.shape().ToString()));
+          "[%s] the index must have as many dimensions as the tensor, none "
+          "longer but dimension %d: index %s, tensor %s",
+          name, dim, index.shape().ToString(), x.shape().ToString()));
     }
     shape = index.shape();
   } else {
     if (index.dim() != 1) {
       throw std::invalid_argument(
-          absl::StrFormat("[index_select] the index must be a vector; got %s",
+          absl::StrFormat("[%s] the index must be a vector; got %s", name,
                           index.shape().ToString()));
     }
     shape[dim] = index.size(0);
   }
-  CheckedNumel(name(), shape, DTypeSize(x.dtype()));
+  CheckedNumel(name, shape, DTypeSize(x.dtype()));
   return {shape, x.dtype(), x.device()};
+}
+
+}  // namespace
+
+ValueSpec IndexPrimitive::Infer(Inputs inputs, int) const {
+  CheckInputCount(name(), inputs, 2);
+  return InferTaken(name(), op_, dim_, *inputs[0], *inputs[1]);
 }
 
 std::uint64_t IndexPrimitive::Launch(Stream& stream, const OpLabel& label,
@@ -152,9 +160,7 @@ ValueSpec IndexAddPrimitive::Infer(Inputs inputs, int) const {
   const Tensor& source = *inputs[2];
   CheckFloatingPoint(name(), x);
   CheckContiguous(name(), source);
-  // Of the taking, the shapes are checked in the same way.
-  const ValueSpec taken =
-      IndexPrimitive(op_, dim_).Infer({inputs[0], inputs[1]}, 0);
+  const ValueSpec taken = InferTaken(name(), op_, dim_, x, *inputs[1]);
   if (source.shape() != taken.shape || source.dtype() != x.dtype()) {
     throw std::invalid_argument(absl::StrFormat(
         "[%s] a source of shape %s and of the tensor's dtype wanted; got %s to "
@@ -328,7 +334,49 @@ Tensor IndexAdd(const Tensor& x, int dim, const Tensor& index,
 
 Tensor ScatterAdd(const Tensor& x, int dim, const Tensor& index,
                   const Tensor& source, SourceLocation at) {
-  return ApplyIndexAdd(kernels::IndexOp::kGather, x, dim, index, source, at);
+  const char* const name = "scatter_add";
+  for (const Tensor* tensor : {&x, &index, &source})
+    CheckDefined(name, *tensor, at);
+  if (x.dim() == 0 || index.dim() == 0 || source.dim() == 0) {
+    // A scalar counts as a vector of one element.
+    const auto vector = [at](const Tensor& y) {
+      return y.dim() == 0 ? View(y, {1}, at) : y;
+    };
+    return Reshape(
+        ScatterAdd(vector(x), dim, vector(index), vector(source), at),
+        x.shape(), at);
+  }
+  const int along = WithLine(at, [&] { return WrapDim(name, dim, x.dim()); });
+  if (index.numel() == 0 && index.dtype() == DType::kInt64) return Clone(x, at);
+  bool fits = index.dim() == x.dim() && source.dim() == x.dim();
+  for (int i = 0; i < x.dim() && fits; ++i) {
+    fits = index.size(i) <= source.size(i) &&
+           (i == along || index.size(i) <= x.size(i));
+  }
+  if (!fits) {
+    throw std::invalid_argument(absl::StrFormat(
+        "[%s] an index wanted with as many dimensions as the tensor and the "
+        "source, none longer than theirs, but than the tensor's dimension %d: "
+        "index %s, tensor %s, source %s; requested at %s",
+        name, along, index.shape().ToString(), x.shape().ToString(),
+        source.shape().ToString(), at.ToString()));
+  }
+  // Where the index is shorter, the rest of the source is not looked at, and
+  // that of x stays as it is.
+  Tensor from = source;
+  for (int i = 0; i < x.dim(); ++i) {
+    const std::int64_t size = index.size(i);
+    if (size < from.size(i)) from = Slice(from, i, 0, size, 1, at);
+  }
+  for (int i = 0; i < x.dim(); ++i) {
+    const std::int64_t size = index.size(i);
+    if (i == along || size == x.size(i)) continue;
+    const Tensor rest = Slice(x, i, size, x.size(i), 1, at);
+    return Cat(
+        {ScatterAdd(Slice(x, i, 0, size, 1, at), dim, index, from, at), rest},
+        i, at);
+  }
+  return ApplyIndexAdd(kernels::IndexOp::kGather, x, dim, index, from, at);
 }
 
 }  // namespace d2l

@@ -45,7 +45,8 @@ Tensor Gather(const Tensor& x, int dim, const Tensor& index,
               SourceLocation at = SourceLocation::Current());
 // What undoes them: `x` with each element of the source added where IndexSelect
 // (torch.index_add) or Gather (torch.scatter_add) would take it from, one after
-// the other. float32 or float64; the source has the shape of their result.
+// the other. float32 or float64; the source has the shape of their result, or,
+// of ScatterAdd, is longer.
 Tensor IndexAdd(const Tensor& x, int dim, const Tensor& index,
                 const Tensor& source,
                 SourceLocation at = SourceLocation::Current());

@@ -118,6 +118,55 @@ TEST_P(UpdatesTest, IndexAddAgreesWithTheSlowVersion) {
   }
 }
 
+// Shorter than x outside of its dimension, and than the source, as in PyTorch.
+TEST_P(UpdatesTest, ScatterAddTakesAShorterIndex) {
+  struct OneCase {
+    Shape x, index, source;
+    int dim;
+  };
+  const OneCase cases[] = {{{3, 4}, {2, 2}, {2, 2}, 0},
+                           {{3, 4}, {2, 2}, {3, 5}, 1},
+                           {{3, 4}, {2, 9}, {2, 9}, 1},
+                           {{3, 4}, {7, 1}, {8, 3}, -2},
+                           {{4, 5, 3}, {2, 6, 1}, {2, 7, 3}, 1},
+                           {{2, 3, 2, 4}, {1, 2, 3, 2}, {1, 2, 3, 4}, 2},
+                           {{5}, {3}, {4}, 0},
+                           {{3, 4}, {0, 4}, {1, 1}, 0},
+                           {{3, 4}, {0}, {1}, 1},
+                           {{0, 4}, {0, 2}, {3, 2}, 0}};
+  for (const DType dtype : kFloatDTypes) {
+    for (const OneCase& one : cases) {
+      SCOPED_TRACE(one.x.ToString() + one.index.ToString());
+      const int dim = one.dim < 0 ? one.dim + one.x.rank() : one.dim;
+      const Tensor x =
+          RandomTensor(one.x, device(), dtype, Placement::kTransposed);
+      const Tensor source =
+          RandomTensor(one.source, device(), dtype, Placement::kTransposed);
+      const std::vector<double> xs = ValuesOf(x), sources = ValuesOf(source);
+      std::vector<double> expected = xs;
+      std::vector<std::int64_t> index;
+      for (const Position& position : PositionsIn(one.index)) {
+        const auto i = static_cast<std::int64_t>(index.size());
+        index.push_back((i * i + i / 3) % one.x[dim]);
+        Position to = position;
+        to[dim] = index.back();
+        double& sum = expected[NumberOf(to, one.x)];
+        sum = RoundTo(dtype, sum + sources[NumberOf(position, one.source)]);
+      }
+      const Tensor y = ScatterAdd(x, one.dim, Index(index, one.index), source);
+      EXPECT_TRUE(Matches(y, one.x, dtype, expected));
+      EXPECT_EQ(ValuesOf(x), xs);
+    }
+  }
+  // A scalar counts as a vector.
+  const Tensor scalar = Place({3}, {}, device());
+  EXPECT_TRUE(Matches(ScatterAdd(scalar, 0, Index({0}, {}), scalar), {},
+                      DType::kFloat32, {6}));
+  EXPECT_TRUE(Matches(
+      ScatterAdd(scalar, -1, Index({0, 0}, {2}), Place({2, 4}, {2}, device())),
+      {}, DType::kFloat32, {9}));
+}
+
 TEST_P(UpdatesTest, IndexAddInPlaceWritesToItsTarget) {
   const Tensor x = Place({1, 2, 3}, {3}, device());
   const Tensor index = Index({2, 0, 2}, {3});
@@ -157,6 +206,31 @@ TEST_P(UpdatesTest, IndexAddRefuses) {
       "got " +
           source.Describe() + " to add to " + x.Describe(),
       IndexAdd(x, 0, Index({0, 1}, {2}), source));
+  EXPECT_REFUSED("[index_add] the index must be a vector; got (1, 1)",
+                 IndexAdd(x, 0, Index({0}, {1, 1}), source));
+}
+
+TEST_P(UpdatesTest, ScatterAddRefuses) {
+  const Tensor x = Zeros({3, 2}, device()), source = Zeros({3, 2}, device());
+  for (const Shape& shape :
+       {Shape{3, 3}, Shape{4, 2}, Shape{1, 1, 1}, Shape{2}}) {
+    const Tensor index = Zeros(shape, device(), DType::kInt64);
+    EXPECT_REFUSED(
+        "[scatter_add] an index wanted with as many dimensions as the tensor "
+        "and the source, none longer than theirs, but than the tensor's "
+        "dimension 0: index " +
+            shape.ToString() + ", tensor (3, 2), source (3, 2)",
+        ScatterAdd(x, 0, index, source));
+  }
+  EXPECT_REFUSED("[scatter_add] an int64 index wanted; got " + x.Describe(),
+                 ScatterAdd(x, 0, x, source));
+  EXPECT_REFUSED("[scatter_add] dimension 2 is out of range; valid are -2 to 1",
+                 ScatterAdd(x, 2, Index({0}, {1, 1}), source));
+  const Tensor undefined{};
+  EXPECT_REFUSED(
+      "[scatter_add] an operand is an undefined tensor (a Tensor that was "
+      "declared and never assigned)",
+      ScatterAdd(x, 0, undefined, source));
 }
 
 }  // namespace
