@@ -270,11 +270,11 @@ Tensor ReduceGradient(const ForwardOp& op, int, const Tensor& dy) {
       return Expand(at(share) / count, shape, at);
     case ReduceOp::kMax:
     case ReduceOp::kMin: {
-      // Equals share it, as in PyTorch's amax.
-      const Tensor chosen = at(op.input(0)) == Reshape(op.output(), kept, at);
-      const Tensor equals =
-          Sum(To(chosen, dy.dtype(), at), primitive.dims(), true, at);
-      return Where(chosen, at(share) / equals, 0, at);
+      // As in PyTorch's amax: equals share it, and if NaN is chosen, which
+      // equals nothing, all are NaN.
+      const Tensor equal = at(op.input(0)) == Reshape(op.output(), kept, at);
+      const Tensor chosen = To(equal, dy.dtype(), at);
+      return at(at(share) * chosen) / Sum(chosen, primitive.dims(), true, at);
     }
     case ReduceOp::kArgMax:
       break;

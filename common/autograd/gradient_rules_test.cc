@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <fstream>
 #include <functional>
+#include <limits>
 #include <map>
 #include <random>
 #include <set>
@@ -48,6 +49,14 @@ struct Case {
 Tensor Index(const std::vector<std::int64_t>& values, const Shape& shape,
              Device device) {
   return FromVector<std::int64_t>(values, shape, device);
+}
+
+// What f's result changes with each of the tensors, one after the other.
+Tensor SlopesOf(const std::function<Tensor()>& f, const Values& x) {
+  GradientTape tape(x);
+  Values slopes = tape.Backward(Sum(f()));
+  for (Tensor& slope : slopes) slope = Reshape(slope, {-1});
+  return Cat(slopes);
 }
 
 // Steps of a path through a function that is used again.
@@ -619,6 +628,26 @@ TEST_P(GradientRulesTest, GeluHasItsDerivativesAtZeroAndEverywhere) {
       }
     }
   }
+}
+
+// As PyTorch has it.
+TEST_P(GradientRulesTest, OfNaN) {
+  constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+  const Tensor x =
+      FromVector<double>({1, kNaN, kNaN, 2, 5, 3, 7, 7}, {2, 4}, device());
+  const auto slopes_of = [&](const std::function<Tensor()>& f) {
+    return SlopesOf([&] { return Reshape(f(), {-1}); }, {x});
+  };
+  const std::vector<double> nan_and_equals = {kNaN, kNaN, kNaN, kNaN,
+                                              0,    0,    0.5,  0.5};
+  EXPECT_TRUE(Matches(slopes_of([&] { return Max(x, 1); }), {8},
+                      DType::kFloat64, nan_and_equals));
+  EXPECT_TRUE(Matches(slopes_of([&] { return -Max(-x, 1) + Min(x, 1); }), {8},
+                      DType::kFloat64, {kNaN, kNaN, kNaN, kNaN, 0, 2, 0, 0}));
+  // The last NaN of a window, the first of its largest.
+  EXPECT_TRUE(Matches(
+      slopes_of([&] { return MaxPool2d(Unsqueeze(x, 0), Size2d(1, 4)); }), {8},
+      DType::kFloat64, {0, 0, 1, 0, 0, 0, 1, 0}));
 }
 
 // A result that is overwritten is missed by the gradients that read it only,

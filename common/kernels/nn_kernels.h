@@ -87,7 +87,7 @@ struct MaxPool2dArgs {
 };
 
 // The gradient goes to the first of the largest, in reading order, or to the
-// first NaN. in: the forward input, in which it is found again.
+// last NaN. in: the forward input, in which it is found again.
 struct MaxPool2dGradientArgs {
   DType dtype;
   std::int64_t images;

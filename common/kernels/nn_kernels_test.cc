@@ -320,8 +320,7 @@ TEST_P(NnKernelsTest, MaxPool2d) {
         ForEachPair(w, [&](std::int64_t out, std::int64_t in, std::int64_t) {
           const double value = x[n * pixels + in];
           out += n * out_pixels;
-          if (at[out] < 0 || value > y[out] ||
-              (std::isnan(value) && !std::isnan(y[out]))) {
+          if (at[out] < 0 || value > y[out] || std::isnan(value)) {
             y[out] = value;
             at[out] = n * pixels + in;
           }

@@ -26,7 +26,7 @@ Tensor AvgPool2d(const Tensor& x, Size2d kernel,
                  SourceLocation at = SourceLocation::Current());
 
 // The largest of each window without its padding; NaN if one is there. The
-// gradient goes to the first of several.
+// gradient goes to the first of several, but to the last NaN.
 Tensor MaxPool2d(const Tensor& x, Size2d kernel,
                  absl::optional<Size2d> stride = absl::nullopt,
                  Size2d padding = 0,

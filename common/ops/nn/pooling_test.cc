@@ -69,7 +69,7 @@ std::int64_t Largest(const std::vector<double>& x,
                      const std::vector<std::int64_t>& seen) {
   std::int64_t best = seen[0];
   for (const std::int64_t i : seen) {
-    if (x[i] > x[best] || (std::isnan(x[i]) && !std::isnan(x[best]))) best = i;
+    if (x[i] > x[best] || std::isnan(x[i])) best = i;
   }
   return best;
 }

@@ -232,11 +232,11 @@ struct AvgGradient {
   }
 };
 
-// Whether a later element takes the place of the largest so far. Without
-// branches.
+// Whether a later element takes the place of the largest so far: of several
+// NaN, the last. Without branches.
 template <typename T>
 HWY_INLINE bool Beats(T later, T largest) {
-  return (later > largest) | (IsNan(later) & !IsNan(largest));
+  return (later > largest) | IsNan(later);
 }
 
 template <typename T>
@@ -294,8 +294,7 @@ struct MaxGradient {
     const hn::CappedTag<T, 4> d;
     const int lanes = static_cast<int>(hn::Lanes(d));
     const auto beats = [](auto later, auto largest) HWY_ATTR {
-      return hn::Or(hn::Gt(later, largest),
-                    hn::AndNot(hn::IsNaN(largest), hn::IsNaN(later)));
+      return hn::Or(hn::Gt(later, largest), hn::IsNaN(later));
     };
     for (; j + lanes <= w.out_width; j += lanes) {
       hn::Vec<decltype(d)> top_left, top_right, bottom_left, bottom_right;

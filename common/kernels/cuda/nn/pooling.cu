@@ -60,7 +60,7 @@ struct Largest {
   std::int64_t at;  // in the image
 };
 
-// The first in reading order, or the first NaN.
+// The first in reading order, or the last NaN.
 template <typename T>
 __device__ Largest<T> LargestInWindow(const T* image,
                                       const SlidingWindow& window,
@@ -74,8 +74,7 @@ __device__ Largest<T> LargestInWindow(const T* image,
     for (std::int64_t j = columns.begin; j < columns.end; ++j) {
       at = i * window.horizontal.size() + j;
       const T x = image[at];
-      const bool first_nan = x != x && largest.value == largest.value;
-      if (x > largest.value || first_nan) largest = {x, at};
+      if (x > largest.value || x != x) largest = {x, at};
     }
   }
   return largest;
