@@ -11,7 +11,6 @@
 #include "common/ops/elementwise_primitives.h"
 #include "common/ops/joining_primitives.h"
 #include "common/ops/matmul_primitives.h"
-#include "common/ops/nn/pooling_primitives.h"
 #include "common/ops/ops.h"
 #include "common/ops/reduction_primitives.h"
 #include "common/ops/view_primitives.h"
@@ -403,9 +402,7 @@ const GradientRule* FindGradientRule(const Primitive& primitive) {
   const bool none =
       found == rules.end() ||
       (found->first == &typeid(BinaryPrimitive) &&
-       As<BinaryPrimitive>(primitive).op() == BinaryOp::kFloorDivide) ||
-      (found->first == &typeid(Pool2dGradientPrimitive) &&
-       As<Pool2dGradientPrimitive>(primitive).pooling().max);
+       As<BinaryPrimitive>(primitive).op() == BinaryOp::kFloorDivide);
   return none ? nullptr : &found->second;
 }
 

@@ -190,7 +190,8 @@ PrimitivePtr MakeNn(const std::string& name, Attributes& a) {
     return Make<BatchNormPrimitive>(training, a.Double("eps"));
   }
   if (name == "batch_norm_backward_reduce") {
-    return Make<BatchNormSumsPrimitive>(a.Double("eps"));
+    const bool training = a.Bool("training");
+    return Make<BatchNormSumsPrimitive>(training, a.Double("eps"));
   }
   if (name == "batch_norm_backward_elemt") {
     return Make<BatchNormInputGradientPrimitive>(a.Double("eps"));

@@ -135,7 +135,7 @@ void BM_BatchNorm(benchmark::State& state) {
     const Tensor y =
         Apply(BatchNormPrimitive(true, 1e-5), {&x, &s, &w, &w}, kHere);
     const Tensor sums =
-        Apply(BatchNormSumsPrimitive(1e-5), {&y, &x, &s}, kHere);
+        Apply(BatchNormSumsPrimitive(true, 1e-5), {&y, &x, &s}, kHere);
     return Apply(BatchNormInputGradientPrimitive(1e-5), {&y, &x, &s, &w, &sums},
                  kHere);
   });

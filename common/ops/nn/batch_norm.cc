@@ -48,6 +48,11 @@ const kernels::NnKernels& NnKernelsOf(const Stream& stream) {
 std::vector<Attribute> EpsAttribute(double eps) {
   return {{"eps", Scalar(eps).ToString()}};
 }
+std::vector<Attribute> BothAttributes(bool training, double eps) {
+  std::vector<Attribute> attributes = EpsAttribute(eps);
+  attributes.push_back({"training", training ? "true" : "false"});
+  return attributes;
+}
 
 // (batch, channels, inner).
 Split3 SplitOf(const Tensor& x) { return SplitAround(x.shape(), 1); }
@@ -99,9 +104,7 @@ std::uint64_t BatchNormPrimitive::Launch(Stream& stream, const OpLabel& label,
 }
 
 std::vector<Attribute> BatchNormPrimitive::attributes() const {
-  std::vector<Attribute> attributes = EpsAttribute(eps_);
-  attributes.push_back({"training", training_ ? "true" : "false"});
-  return attributes;
+  return BothAttributes(training_, eps_);
 }
 
 ValueSpec BatchNormSumsPrimitive::Infer(Inputs inputs, int) const {
@@ -126,7 +129,7 @@ std::uint64_t BatchNormSumsPrimitive::Launch(Stream& stream,
 }
 
 std::vector<Attribute> BatchNormSumsPrimitive::attributes() const {
-  return EpsAttribute(eps_);
+  return BothAttributes(training_, eps_);
 }
 
 ValueSpec BatchNormInputGradientPrimitive::Infer(Inputs inputs, int) const {
@@ -178,13 +181,15 @@ Tensor BatchNorm(const Tensor& x, const Tensor& weight, const Tensor& bias,
     CheckImages(name, dense);
     CheckLike(name, "running_mean", running_mean, {x.size(1)}, x);
     CheckLike(name, "running_var", running_var, {x.size(1)}, x);
-    if (training && x.numel() <= x.size(1)) {
+    if (training && x.numel() != 0 && x.numel() == x.size(1)) {
       throw std::invalid_argument(absl::StrFormat(
           "[%s] Expected more than 1 value per channel when training, got "
           "input size %s; a larger batch, or training = false",
           name, x.shape().ToString()));
     }
   });
+  // Of no values there are no statistics: the running values stay.
+  training = training && x.numel() != 0;
   Tensor statistics;
   {
     // The gradient's rule knows what the statistics depend on.

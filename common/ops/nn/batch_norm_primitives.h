@@ -50,7 +50,9 @@ class BatchNormPrimitive final : public Cloneable<BatchNormPrimitive> {
 // gradient of the output, x, statistics.
 class BatchNormSumsPrimitive final : public Cloneable<BatchNormSumsPrimitive> {
  public:
-  explicit BatchNormSumsPrimitive(double eps) : eps_(eps) {}
+  // training: the statistics are those of x.
+  BatchNormSumsPrimitive(bool training, double eps)
+      : training_(training), eps_(eps) {}
 
   const char* name() const override { return "batch_norm_backward_reduce"; }
   ValueSpec Infer(Inputs inputs, int) const override;
@@ -58,7 +60,11 @@ class BatchNormSumsPrimitive final : public Cloneable<BatchNormSumsPrimitive> {
                        Outputs outputs) const override;
   std::vector<Attribute> attributes() const override;
 
+  bool training() const { return training_; }
+  double eps() const { return eps_; }
+
  private:
+  const bool training_;
   const double eps_;
 };
 
@@ -74,6 +80,8 @@ class BatchNormInputGradientPrimitive final
   std::uint64_t Launch(Stream& stream, const OpLabel& label, Inputs inputs,
                        Outputs outputs) const override;
   std::vector<Attribute> attributes() const override;
+
+  double eps() const { return eps_; }
 
  private:
   const double eps_;

@@ -146,7 +146,7 @@ TEST_P(BatchNormTest, GradientsAgreeWithTheSlowVersion) {
       const std::vector<double> xs = ValuesOf(x), g = ValuesOf(dy),
                                 w = ValuesOf(weight);
       const Tensor sums =
-          Apply(BatchNormSumsPrimitive(kEps), {&dy, &x, &statistics}, at);
+          Apply(BatchNormSumsPrimitive(true, kEps), {&dy, &x, &statistics}, at);
       const std::int64_t channels = shape[1];
       std::vector<double> expected(2 * channels), errors(2 * channels);
       std::vector<double> through(xs.size()), constant(xs.size()),
@@ -203,6 +203,20 @@ TEST_P(BatchNormTest, OfNothing) {
                       /*training=*/false)
                 .numel(),
             0);
+}
+
+// As in PyTorch: nothing is computed, and the running values stay.
+TEST_P(BatchNormTest, OfAnEmptyBatchInTraining) {
+  const Tensor one = Ones({3}, device());
+  for (const Shape& shape : {Shape{0, 3, 2}, Shape{0, 3}, Shape{2, 3, 0}}) {
+    const Tensor mean = Full({3}, 5, device()),
+                 variance = Full({3}, 7, device());
+    const Tensor y = BatchNorm(Zeros(shape, device()), one, one, mean, variance,
+                               /*training=*/true);
+    EXPECT_TRUE(Matches(y, shape, DType::kFloat32, {}));
+    EXPECT_TRUE(Matches(mean, {3}, DType::kFloat32, {5, 5, 5}));
+    EXPECT_TRUE(Matches(variance, {3}, DType::kFloat32, {7, 7, 7}));
+  }
 }
 
 TEST_P(BatchNormTest, Refuses) {
