@@ -16,9 +16,10 @@
 // result, of any size. The first one runs the interpreter, so that libraries
 // make what they need. This has run on a model of a GPU only.
 //
-// Results are bit for bit the interpreter's, and random generators advance as
-// there. An error of a step names the step and its line; it marks all results
-// of the call as failed.
+// Results are bit for bit the interpreter's, but for the sign and payload of a
+// NaN that generated C++ makes (below), and random generators advance as there.
+// An error of a step names the step and its line; it marks all results of the
+// call as failed.
 //
 // With generate_cpp, fused regions run as C++ that the system's compiler has
 // made of them (generated/cpp_code.h); it takes tenths of a second, or none
