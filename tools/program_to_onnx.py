@@ -190,11 +190,10 @@ class Exporter:
     def cast(self, value, dtype):
         return self.add("Cast", [value], to=helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))
 
-    def gelu(self, x, dtype, name):
-        """x times the part of a normal distribution that lies below x."""
-        half, root = (self.constant(dtype.type(c)) for c in (0.5, np.sqrt(2)))
-        twice = self.add("Mul", [x, self.add("Add", [
-            self.constant(dtype.type(1)), self.add("Erf", [self.add("Div", [x, root])])])])
+    def ndtr(self, x, dtype, name="value"):
+        """The part of the normal distribution that lies below x."""
+        half, one, root = (self.constant(dtype.type(c)) for c in (0.5, 1, np.sqrt(2)))
+        twice = self.add("Add", [one, self.add("Erf", [self.add("Div", [x, root])])])
         return self.add("Mul", [twice, half], name)
 
     def floor_divide(self, a, b, dtype, name):
@@ -243,8 +242,10 @@ class Exporter:
             return self.add(UNARY[node.name], values, name)
         if node.name == "square":
             return self.add("Mul", values * 2, name)
+        if node.name == "ndtr":
+            return self.ndtr(values[0], to.dtype, name)
         if node.name == "gelu":
-            return self.gelu(values[0], to.dtype, name)
+            return self.add("Mul", values + [self.ndtr(values[0], to.dtype)], name)
         if node.name in BINARY or node.name in COMPARISONS or node.name in ("ne", "floor_divide"):
             for at, key in ((0, "first"), (1, "second")):
                 if key in node.attributes:

@@ -95,7 +95,8 @@ CASES = {
   %6 = ones() {shape="(3, 4)", dtype=float32, device=cpu:0, fill_value=1} : float32[3, 4]
   %7 = floor_divide(%6) {second=0.1} : float32[3, 4]
   %8 = floor_divide(%x) {second=0} : float32[3, 4]
-  return %0, %1, %2, %3, %4, %5, %7, %8""",
+  %9 = ndtr(%x) : float32[3, 4]
+  return %0, %1, %2, %3, %4, %5, %7, %8, %9""",
     "places": """
   %0 = arange() {shape="(3)", dtype=int64, device=cpu:0, start=2, step=-1} : int64[3]
   %1 = index_select(%x, %0) {dim=1} : float32[3, 3]
