@@ -377,7 +377,7 @@ run_all() {
         "${compare[@]}" --rounds=1 "--filter=$main_cells" "--json=$report/main_cells.json"
       step "beside PyTorch on $first" "$benchmark_limit" "${compare[@]}" "--json=$report/peers.json"
       # Also what was stopped.
-      say "$(cat "$report"/*beside-PyTorch*.log*)"
+      say "$(cat "$report"/*beside-PyTorch*.log* 2> /dev/null)"
     fi
   fi
   if wanted lessons; then

@@ -399,6 +399,8 @@ def main():
         for peer in peers:
             peer.process.kill()
         rows = samples.rows(device, arguments.cells, peers)
+        if arguments.json:
+            write_json(arguments.json, rows)
     finally:
         progress.clear()
     load.append(os.getloadavg()[0])
