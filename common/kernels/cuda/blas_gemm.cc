@@ -41,7 +41,8 @@ void Launch(cublasHandle_t handle, const GemmCall& call, Gemm gemm,
 
 void LaunchBlasGemm(const CudaLaunch& launch, DType dtype,
                     const GemmCall& call) {
-  d2l::internal::kernels_launched += 2;  // the second adds up parts of a long sum
+  // The second adds up the parts of a long sum.
+  d2l::internal::kernels_launched += 2;
   const BlasLibrary& blas = Blas();
   const cublasHandle_t handle = BlasOf(launch);
   if (dtype == DType::kFloat64) {
