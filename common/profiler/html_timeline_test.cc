@@ -212,7 +212,7 @@ TEST(HtmlTimeline, IsInTheLanguageOfTheRun) {
   EXPECT_EQ(DataOf(ToHtmlTimeline(profile, options)).at("language"), "en");
   SetSentences("zh", {{"This file holds %d of %d calls, the first of each "
                        "range. %s",
-                       "含%2$d次调用中的%1$d次。%3$s"},
+                       "含%2$d次调用中的%1$d次。{%3$s}"},
                       {"More.", "更多。"}});
   const json data = DataOf(ToHtmlTimeline(profile, options));
   SetSentences("en", {});
