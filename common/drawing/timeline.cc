@@ -303,7 +303,7 @@ std::string Timeline::ToText(int width) const {
     free = end + 1;
   }
   // A mark stays with its meaning when lines are broken at spaces.
-  constexpr char kNoBreak[] = "\x01";
+  constexpr char kNoBreak[] = "\u00a0";
   std::string key = marks.Key(names, kNoBreak);
   const std::string blocked = Blocked();
   if (!blocked.empty()) {
