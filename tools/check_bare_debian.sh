@@ -29,6 +29,7 @@ inside() {
     root="$1" cache="$2" user="$3"
     mount -t proc proc "$root/proc"
     mount --rbind /dev "$root/dev"
+    mount --rbind /sys "$root/sys"
     if [[ -n "$cache" ]]; then mount --bind "$cache" "$root/cache"; fi
     exec chroot "$root" su --login "$user" --command "$4"
   ' bash "$root" "${cache:-}" "$@"

@@ -256,7 +256,7 @@ TEST_F(TrainMpiTest, ARankThatDoesNotStartIsWaitedForInVain) {
   EXPECT_EQ(r.exit_code, 1) << r.output;
   EXPECT_THAT(Unwrapped(r.output),
               HasSubstr("rank 0 of 2: not all of the 2 processes have started "
-                        "MPI within 3 s. Start this program"));
+                        "MPI within 20 s. Start this program"));
 }
 
 TEST_F(TrainMpiTest, WhatAllRefuseIsSaidOnce) {

@@ -108,7 +108,8 @@ ABSL_FLAG(int, max_in_flight, 2,
           "Example: --max_in_flight=1 --num_gpus=2");
 ABSL_FLAG(double, mpi_timeout_s, 60,
           "In several processes (mpirun): after so many seconds without an "
-          "answer, or without a start, a process is given up, and all end.\n"
+          "answer a process is given up, and all end; 20 at least for one "
+          "that has to start.\n"
           "Example: --mpi_timeout_s=10");
 ABSL_FLAG(std::int64_t, check_every, 100,
           "In several processes: after so many steps they compare their "

@@ -28,18 +28,19 @@ namespace d2l {
 namespace {
 
 // MPI waits for ever for a process that does not join, and cannot be asked to
-// stop.
+// stop. A start takes longer than an answer, seconds where the machine is busy.
 int InitInTime(double timeout_seconds, int* level) {
+  const double limit_seconds = std::clamp(timeout_seconds, 20.0, 1e6);
   std::promise<void> joined;
   std::thread watch = StartThread("MPI", [&] {
-    const std::chrono::duration<double> limit(std::min(timeout_seconds, 1e6));
+    const std::chrono::duration<double> limit(limit_seconds);
     if (joined.get_future().wait_for(limit) == std::future_status::ready) {
       return;
     }
     std::cerr << Wrap(
         Say("not all of the %d processes have started MPI within %g s. Start "
             "this program as every one of them.",
-            MpiWorld::StartedProcesses(), timeout_seconds),
+            MpiWorld::StartedProcesses(), limit_seconds),
         absl::StrFormat("rank %d of %d: ", MpiWorld::StartedProcess(),
                         MpiWorld::StartedProcesses()));
     _exit(1);

@@ -44,7 +44,7 @@
 namespace d2l {
 
 struct MpiOptions {
-  double timeout_seconds = 60;
+  double timeout_seconds = 60;  // to start, 20 at least
 };
 
 class MpiWorld {
