@@ -74,7 +74,8 @@ TEST(Runner, GoodCellPrintsAllItsParts) {
        "A stream is given work", "\nPredict: How long does it take?\n",
        "size 2, \"quoted\" \\n\n", "The course: Done: 0.0020 sec\n",
        // INCONCLUSIVE beside other load.
-       "  The call returns ", "x sooner than the work is done.", "(needs 1.30x",
+       "  The call returns ", "x sooner than the work is done.", "(needs",
+       "1.30x",
        "FAILS  The work is done when the call returns. (0 of 1; it takes "
        "two\n       milliseconds)\n       It is not.\n",
        "\nYou learn: To wait.",
