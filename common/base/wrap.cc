@@ -111,17 +111,17 @@ std::string PrintableText(absl::string_view text, absl::string_view kept) {
     const std::size_t length = Utf8Length(text);
     const absl::string_view sequence =
         text.substr(0, std::max<std::size_t>(length, 1));
-    if (absl::StrContains(kept, sequence)) {
+    const bool shown = absl::StrContains(kept, sequence) ||
+                       (length > 0 && !IsControl(sequence));
+    if (shown) {
       absl::StrAppend(&printable, sequence);
     } else if (sequence == "\n") {
       absl::StrAppend(&printable, "\\n");
-    } else if (length == 0 || IsControl(sequence)) {
+    } else {
       for (const char c : sequence) {
         absl::StrAppendFormat(&printable, "\\x%02x",
                               static_cast<unsigned char>(c));
       }
-    } else {
-      absl::StrAppend(&printable, sequence);
     }
     text.remove_prefix(sequence.size());
   }
