@@ -14,13 +14,18 @@ namespace {
 thread_local bool no_memory = false;
 }  // namespace
 
-void* operator new(std::size_t size) {
+// Not inlined, lest the compiler take them for a mismatched pair.
+[[gnu::noinline]] void* operator new(std::size_t size) {
   void* const memory = no_memory ? nullptr : std::malloc(size);
   if (memory == nullptr) throw std::bad_alloc();
   return memory;
 }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory) noexcept {
+  std::free(memory);
+}
+[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept {
+  std::free(memory);
+}
 
 namespace d2l {
 namespace {
