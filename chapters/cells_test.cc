@@ -70,12 +70,9 @@ const Course& TheCourse() {
       made->cells.push_back(chapter["cells"].front()["id"]);
       made->cells.push_back(chapter["cells"].back()["id"]);
     }
-    made->run =
-        RunProgram("course",
-                   {"--devices=cpu:0,cpu:1",
-                    absl::StrCat("--cell=", absl::StrJoin(made->cells, ","))},
-                   {absl::StrCat("OMPI_MCA_orte_tmpdir_base=",
-                                 ::testing::TempDir())});  // see RunLesson
+    made->run = RunWithMpi(
+        "course", {"--devices=cpu:0,cpu:1",
+                   absl::StrCat("--cell=", absl::StrJoin(made->cells, ","))});
     return made;
   }();
   return course;

@@ -132,6 +132,13 @@ TestedLesson ListedLesson(const std::string& chapter) {
   throw std::out_of_range(chapter + " is not in chapters/cells.json");
 }
 
+ProgramResult RunWithMpi(const std::string& program,
+                         const std::vector<std::string>& arguments) {
+  return RunProgram(
+      program, arguments,
+      {absl::StrCat("OMPI_MCA_orte_tmpdir_base=", ::testing::TempDir())});
+}
+
 const LessonRun& RunLesson(const TestedLesson& lesson,
                            const std::vector<std::string>& arguments) {
   static auto& runs = *new std::map<std::vector<std::string>, LessonRun>;
@@ -147,11 +154,7 @@ const LessonRun& RunLesson(const TestedLesson& lesson,
   std::vector<std::string> all = arguments;
   all.push_back("--size=small");
   all.push_back("--json=" + json);
-  // Two mpirun may have one process number, each in its sandbox, after which
-  // their folders are named.
-  ProgramResult result = RunProgram(
-      Path(lesson, "lesson"), all,
-      {absl::StrCat("OMPI_MCA_orte_tmpdir_base=", ::testing::TempDir())});
+  ProgramResult result = RunWithMpi(Path(lesson, "lesson"), all);
   run.arguments = arguments;
   run.exit_code = result.exit_code;
   run.output = std::move(result.output);

@@ -25,6 +25,7 @@
 #include <string>
 #include <vector>
 
+#include "common/base/child_process.h"
 #include "nlohmann/json.hpp"
 
 namespace d2l {
@@ -59,6 +60,12 @@ struct LessonRun {
   std::string output;
   nlohmann::json json;  // what --json wrote; null if it wrote nothing
 };
+
+// RunProgram, of a program that may start mpirun. Each mpirun gets a temporary
+// folder of its own: they name it by their process number, which two sandboxes
+// may both have.
+ProgramResult RunWithMpi(const std::string& program,
+                         const std::vector<std::string>& arguments);
 
 // Runs the lesson at --size=small, with further arguments.
 const LessonRun& RunLesson(const TestedLesson& lesson,
