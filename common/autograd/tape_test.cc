@@ -339,8 +339,8 @@ TEST_P(TapeTest, AWriteToAWatchedTensorIsRefused) {
   EXPECT_THAT(ErrorOf([&] { tape.Backward(Sum(w)); }), HasSubstr(error));
 }
 
-// What a write through another tensor of its memory changed, gradients would
-// miss: whoever reads it is told.
+// Gradients would miss what was written through another tensor of the same
+// memory, so reading it is an error.
 TEST_P(TapeTest, WhatIsReadAfterAWriteElsewhereIsRefused) {
   const Tensor a = Vector({1, 2});
   int written = 0;

@@ -423,7 +423,7 @@ TEST_P(StreamContractTest, PageableCopyThatIsSkippedThrows) {
 
 // --- work may not call into streams ---
 
-// How many requests to streams a listener is told of.
+// Counts the requests to streams that are reported to listeners.
 class Requests : public DeviceListener {
  public:
   void OnStream(const StreamRecord&) override { ++count; }
