@@ -95,29 +95,6 @@ def is_put_together(key, parts, pieces=3):
         for i in range(1, len(key)))
 
 
-# The book's chapter, d2l-en at 23d7a5a: how many sections a section has before its
-# exercises, and how many exercises for PyTorch and for MXNet.
-SECTIONS = {"13": 7, "13.1": 4, "13.1.3": 2, "13.2": 4, "13.3": 3, "13.4": 8,
-            "13.4.3": 3, "13.4.4": 3, "13.5": 7, "13.6": 4, "13.7": 5}
-EXERCISES = {"13.1": (1, 3), "13.2": (1, 2), "13.3": (5, 5), "13.4": (13, 13),
-             "13.5": (4, 4), "13.6": (2, 3), "13.7": (3, 3)}
-CITATION = re.compile(r"notebook 00[0-4]|d2l (13[\d.]+(?:(?:-|, )13[\d.]+)*)"
-                      r"(?:, exercise (\d+(?:, \d+)*)( \(MXNet\))?)?")
-
-
-def is_in_the_book(citation):
-    match = CITATION.fullmatch(citation)
-    if not match or not match[1]:
-        return bool(match)
-    for section in re.split("-|, ", match[1]):
-        while "." in section:
-            section, _, last = section.rpartition(".")
-            if not 1 <= int(last) <= SECTIONS.get(section, 0):
-                return False
-    there = EXERCISES[match[1][:4]][bool(match[3])]
-    return all(1 <= int(number) <= there for number in re.findall(r"\d+", match[2] or ""))
-
-
 CHAPTERS = sorted(os.path.dirname(path) for path in glob.glob("chapters/*/lesson.md"))
 COMMON = "common/lesson"
 # What else speaks by common/lesson/sentences.zh.md.
@@ -218,25 +195,8 @@ class TextsTest(unittest.TestCase):
                 self.assertEqual(seen.setdefault(english, chinese), chinese,
                                  "%s: %s" % (folder, english))
 
-    def test_what_is_cited_is_in_the_book(self):
-        for chapter in CHAPTERS:
-            text = read(chapter + "/lesson.md")
-            for section in re.split(r"^## ", text, flags=re.M)[1:]:
-                facts = dict(re.findall(r"^- (Book|Exercises): (.+)", section, re.M))
-                cited = ", exercise ".join(facts[fact] for fact in sorted(facts))
-                with self.subTest(section.split(":")[0]):
-                    self.assertTrue(not cited or is_in_the_book(cited), cited)
-
 
 class ParsingTest(unittest.TestCase):
-
-    def test_citations(self):
-        for there in ("d2l 13.4", "d2l 13.1.3.2, exercise 1, 2 (MXNet)", "notebook 000",
-                      "d2l 13.6.1, 13.6.3", "d2l 13.7.1-13.7.2, exercise 3"):
-            self.assertTrue(is_in_the_book(there), there)
-        for not_there in ("", "d2l 13.8", "d2l 13.1.3.3", "d2l 13.5.8", "d2l 13.4.5.1",
-                          "d2l 13.2, exercise 2", "d2l 13.7.2-13.7.6", "notebook 005"):
-            self.assertFalse(is_in_the_book(not_there), not_there)
 
     def test_sentences(self):
         said, unclear = sentences('Say("a %s\\n"\n  "b", x); cell.Claim(Worded("c")); '

@@ -19,7 +19,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import exercises  # noqa: E402
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "chapters"))
-from texts_test import is_in_the_book  # noqa: E402
+import book_test  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
@@ -455,10 +455,12 @@ class Repository(unittest.TestCase):
                         sorted(re.sub(r"%\d\$", "%", c) for c in
                                re.findall(r"%(?:\d\$)?[-\d.]*[a-z%]", chinese)))
 
-    def test_what_is_cited_is_in_the_book(self):
-        for e in exercises.all_exercises(ROOT):
-            with self.subTest(e.name):
-                self.assertTrue(is_in_the_book(e.book), e.book)
+    def test_exercises_and_the_map_of_the_book_agree(self):
+        text = (ROOT / "chapters/book.json").read_text(encoding="utf-8")
+        cited = {e.name: book_test.cited(e.book)
+                 for e in exercises.all_exercises(ROOT)}
+        named = book_test.named(book_test.parsed(text), are_exercises=True)
+        self.assertEqual(book_test.disagreements(named, cited), [])
 
     def test_the_table_lists_all(self):
         rows = [f"| [{e.name}]({e.chapter}/exercises/{e.name}.cc) | {e.book} | "
