@@ -77,6 +77,7 @@ struct Shown {
 struct CellResult {
   CellText text;
   std::string number = "";  // "2.1"
+  int predicted = 0;        // which of the choices, from 1; 0: none
   std::vector<Figure> figures = {};
   std::vector<Claimed> claims = {};
   int wrong_results = 0;

@@ -52,6 +52,10 @@ ABSL_FLAG(bool, verbose, false,
           "Also print all figures, with their intervals, and the cells' tables "
           "and larger drawings.\n"
           "Example: --verbose");
+ABSL_FLAG(bool, no_predict, false,
+          "Do not wait for your prediction before each cell. A lesson on a "
+          "terminal does; //:course does not.\n"
+          "Example: --no_predict");
 ABSL_FLAG(int, require_gpus, 0,
           "Stop unless there are this many GPUs, rather than share one or use "
           "virtual devices.\n"
@@ -111,6 +115,7 @@ constexpr const char* kFlags[] = {
     "lang",
     "code",
     "verbose",
+    "no_predict",
     "require_gpus",
     "json",
     "svg",
@@ -192,6 +197,7 @@ absl::StatusOr<LessonOptions> ParseLessonFlags(int argc, char** argv,
   }
   options.code = absl::GetFlag(FLAGS_code);
   options.verbose = absl::GetFlag(FLAGS_verbose);
+  options.no_predict = absl::GetFlag(FLAGS_no_predict);
   options.require_gpus = absl::GetFlag(FLAGS_require_gpus);
   StreamOptions& stream = options.device_options.stream;
   options.trace_calls = absl::GetFlag(FLAGS_trace_calls);

@@ -32,6 +32,7 @@ struct LessonOptions {
   std::vector<std::string> cells;  // ids or numbers; empty: all
   bool code = false;
   bool verbose = false;
+  bool no_predict = false;
   int require_gpus = 0;
   // Open for writing; no two are the same file.
   std::optional<AtomicFile> json;

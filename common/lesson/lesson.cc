@@ -1,6 +1,7 @@
 #include "common/lesson/lesson.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <deque>
 #include <string>
 #include <utility>
@@ -50,6 +51,15 @@ absl::Status FillIn(const Section& section, CellText* text) {
     } else if (label == "Predict" || label == "预测") {
       set(part.text, &text->predict);
       if (!part.items.empty()) text->choices = part.items;
+      for (std::size_t i = 0; i < text->choices.size(); ++i) {
+        absl::string_view choice = text->choices[i];
+        if (!absl::ConsumePrefix(&choice, "[x] ")) continue;
+        text->choices[i] = std::string(choice);
+        text->right = static_cast<int>(i) + 1;
+      }
+      if (text->right > static_cast<int>(text->choices.size())) {
+        return absl::InvalidArgumentError("fewer choices than in English");
+      }
     } else if (label == "You learn" || label == "你会学到") {
       set(part.text, &text->learn);
     } else {

@@ -19,7 +19,10 @@
 //   Done: 0.0020 sec
 //   ```
 //
-//   **Predict:** By how much does the time grow?
+//   **Predict:** Which time grows?
+//
+//   - the work's
+//   - [x] the clock's
 //
 //   **You learn:** Synchronize before you read the clock.
 //
@@ -39,13 +42,16 @@
 //
 //   The same, and then we wait.
 //
-//   Predict: By how much does the time grow?
+//   Predict: Which time grows?
 //
 //   Done: 0.1702 sec                               what its code prints
 //
 //   HOLDS  …                                       its claims
 //
 //   You learn: Synchronize before you read the clock.
+//
+// "[x]" marks the choice that is right on every machine. A lesson on a terminal
+// lists the choices, waits for one, and repeats it below the verdicts.
 //
 // With --code it prints the Python and what stands between two "// %%" lines
 // (Jupytext's mark of a cell), as it stands: the macro d2l_lesson (lesson.bzl)
@@ -56,7 +62,7 @@
 //
 // lesson.zh.md says the same in Chinese: titles, texts, questions and, in
 // tables, the sentences that the code says (language.h). What it leaves out is
-// said in English.
+// said in English. Its choices have the same order, and no mark.
 //
 // Lessons register while the program is loaded (static initialisation), on one
 // thread, and live as long as the process. LoadTexts is called before they run.
@@ -86,8 +92,9 @@ struct CellText {
   std::string python = "";                // the course's cell
   std::string course_printed = "";        // what the course shows below it
   std::string predict = "";               // a question, before the cell runs
-  std::vector<std::string> choices = {};  // answers to it, for a page
-  std::string learn = "";                 // one or two sentences, afterwards
+  std::vector<std::string> choices = {};  // answers to it
+  int right = 0;  // the one right on every machine, from 1; 0: it depends
+  std::string learn = "";  // one or two sentences, afterwards
 };
 
 struct LessonCell {

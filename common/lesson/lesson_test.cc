@@ -100,6 +100,28 @@ TEST(FillInTexts, AnotherLanguageLeavesWhatItDoesNotSay) {
   EXPECT_EQ(lesson.cells[1].text.title, "The true cost");
 }
 
+TEST(FillInTexts, AMarkedChoiceIsTheRightOne) {
+  const auto cell = [](const std::string& choices) {
+    return "# t\n## 004/In2: a\n**Predict:** how much?\n\n" + choices;
+  };
+  Lesson lesson = TwoCells();
+  const CellText& text = lesson.cells[0].text;
+  ASSERT_TRUE(FillInTexts("l.md", cell("- all\n- none\n"), &lesson).ok());
+  EXPECT_EQ(text.right, 0);
+  ASSERT_TRUE(
+      FillInTexts("l.md", cell("- all\n- [x] a\n  part\n- none\n"), &lesson)
+          .ok());
+  EXPECT_EQ(text.right, 2);
+  EXPECT_THAT(text.choices, ElementsAre("all", "a part", "none"));
+  // A translation has the same choices, without the mark.
+  ASSERT_TRUE(
+      FillInTexts("l.zh.md", cell("- 全部\n- 一部分\n- 没有\n"), &lesson).ok());
+  EXPECT_EQ(text.right, 2);
+  EXPECT_THAT(text.choices, ElementsAre("全部", "一部分", "没有"));
+  EXPECT_EQ(Message(FillInTexts("l.zh.md", cell("- 全部\n"), &lesson)),
+            "l.zh.md:2: 004/In2 has fewer choices than in English");
+}
+
 TEST(FillInTexts, ErrorsNameTheSection) {
   Lesson lesson = TwoCells();
   EXPECT_EQ(Message(FillInTexts("l.md", "# t\n\n## 9/x: y\n", &lesson)),

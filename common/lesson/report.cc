@@ -68,6 +68,7 @@ Json ToJson(const CellResult& cell) {
           {"course_printed", absl::StripAsciiWhitespace(text.course_printed)},
           {"predict", text.predict},
           {"choices", text.choices},
+          {"predicted", cell.predicted},
           {"learn", text.learn},
           {"source",
            {{"file", cell.source.file},
@@ -186,6 +187,18 @@ std::string ClaimsText(const CellResult& cell) {
     absl::StrAppend(&text, ClaimText(claim, false));
   }
   return text;
+}
+
+std::string PredictionText(const CellResult& cell) {
+  const int mine = cell.predicted, right = cell.text.right;
+  const std::vector<std::string>& choices = cell.text.choices;
+  if (mine == 0) return "";
+  if (mine == right) return Wrap(Say("You predicted %d: right.", right));
+  if (right == 0) {
+    return Wrap(Say("You predicted %d: %s.", mine, choices[mine - 1]));
+  }
+  return Wrap(Say("You predicted %d: %s. Right is %d: %s.", mine,
+                  choices[mine - 1], right, choices[right - 1]));
 }
 
 std::string OneLine(const std::string& text) {

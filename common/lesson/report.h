@@ -7,8 +7,9 @@
 //   {"lesson", "number", "title", "section", "lang", "size", "notes": [],
 //    "devices": [{"name", "kind", "description"}],
 //    "cells": [{"id", "number", "also": [], "title", "section", "exercises",
-//    "context", "python", "course_printed", "predict", "choices": [], "learn",
-//    "source": {"file", "line", "text"}, "output", "error", "seconds",
+//    "context", "python", "course_printed", "predict", "choices": [],
+//    "predicted", "learn", "source": {"file", "line", "text"}, "output",
+//    "error", "seconds",
 //    "figures": [{"name", "label", "unit", "median", "low", "high"}],
 //    "claims": [{"text", "verdict", "meaning", "number", "evidence",
 //    "reason"}],
@@ -20,7 +21,8 @@
 // number, and meaning and label are in the run's language ("lang"). The output
 // is what the cell's code printed; where a drawing was printed, its text is
 // part of it. The error is "" unless the cell threw one. The file of a drawing
-// is "" if none was written; the load is null if it is not known.
+// is "" if none was written; the load is null if it is not known. Predicted
+// is the number of the learner's choice, from 1; 0 for none.
 //
 // Pure functions; values own what they hold.
 
@@ -61,6 +63,10 @@ std::string FiguresText(const CellResult& cell);
 // Each claim: the verdict, its meaning and the evidence; and, unless it HOLDS,
 // the reason. "" if there are none.
 std::string ClaimsText(const CellResult& cell);
+
+// "You predicted 3: right."; or what was predicted, and what is right if that
+// is known. "" if nothing was.
+std::string PredictionText(const CellResult& cell);
 
 // All claims by cell, with what the course printed; without the evidence.
 std::string CourseText(const std::vector<LessonResult>& lessons);

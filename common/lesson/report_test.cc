@@ -38,8 +38,10 @@ LessonResult SampleResult() {
                .python = "\nwork()\n",
                .course_printed = "numpy: 0.2660 sec\ntorch: 0.0010 sec\n",
                .predict = "How long?",
+               .choices = {"no time", "a second"},
                .learn = "Wait."};
   cell.number = "2.2";
+  cell.predicted = 2;
   cell.figures = {
       {"ten products", "enqueue", "cpu:0, virtual", "s",
        Summarize({1e-5, 1e-5, 1e-5, 1.1e-5, 1e-5, 1e-5, 2e-5, 1e-5, 1e-5})},
@@ -99,7 +101,8 @@ TEST(LessonJson, HasExactlyThisShape) {
   cell["python"] = "work()";
   cell["course_printed"] = "numpy: 0.2660 sec\ntorch: 0.0010 sec";
   cell["predict"] = "How long?";
-  cell["choices"] = Json::array();
+  cell["choices"] = {"no time", "a second"};
+  cell["predicted"] = 2;
   cell["learn"] = "Wait.";
   cell["source"] = {
       {"file", "lesson.cc"}, {"line", 7}, {"text", "void In4();\n"}};
@@ -187,6 +190,18 @@ TEST(ClaimsText, HasMeaningEvidenceAndReason) {
       "INCONCLUSIVE  third (1.1x; needs 1.30x or more)\n"
       "       Noise.\n");
   EXPECT_EQ(ClaimsText({}), "");
+}
+
+TEST(PredictionText, SaysWhatIsRightWhereThatIsKnown) {
+  CellResult cell = SampleResult().cells[0];
+  EXPECT_EQ(PredictionText(cell), "You predicted 2: a second.\n");
+  cell.text.right = 2;
+  EXPECT_EQ(PredictionText(cell), "You predicted 2: right.\n");
+  cell.text.right = 1;
+  EXPECT_EQ(PredictionText(cell),
+            "You predicted 2: a second. Right is 1: no time.\n");
+  cell.predicted = 0;
+  EXPECT_EQ(PredictionText(cell), "");
 }
 
 TEST(JudgeLoad, DecidesNoTimesUnderLoad) {

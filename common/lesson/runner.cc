@@ -1,6 +1,7 @@
 #include "common/lesson/runner.h"
 
 #include <signal.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -20,6 +21,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -66,6 +68,7 @@ struct Run {
   bool chosen;  // some cells only
   bool code;
   bool verbose;
+  bool asks;  // for predictions
   std::vector<std::string> circumstances;
   std::string svg;      // a directory, or ""
   RunProfile* profile;  // null: nothing is recorded
@@ -236,10 +239,69 @@ void PrintCellHead(const Task& task, const Run& run) {
             << Wrap(text.context) << "\n";
   if (run.code) PrintCode(task);
   if (!text.predict.empty()) {
-    std::cout << WrapWords(text.predict, Lead("Predict:"), "", Columns())
-              << "\n";
+    std::cout << WrapWords(text.predict, Lead("Predict:"), "", Columns());
   }
-  std::cout << std::flush;
+}
+
+// Whether a person can be asked. In the background a program that reads is
+// stopped.
+bool CanAsk() {
+  return isatty(STDOUT_FILENO) == 1 && tcgetpgrp(STDIN_FILENO) == getpgrp();
+}
+
+// The terminal's settings before ReadKey, while it waits.
+termios settings_before;
+volatile sig_atomic_t settings_changed = 0;
+
+// For signal handlers, too.
+void RestoreTerminal() {
+  if (settings_changed != 0) {
+    tcsetattr(STDIN_FILENO, TCSANOW, &settings_before);
+  }
+  settings_changed = 0;
+}
+
+// Waits for a key, without Enter: "3"; "" for Enter; more for an arrow key or
+// what is pasted; nothing for Ctrl-D. Keys before the prompt do not count.
+std::optional<std::string> ReadKey(const std::string& prompt) {
+  if (tcgetattr(STDIN_FILENO, &settings_before) != 0) return std::nullopt;
+  termios settings = settings_before;
+  settings.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);
+  settings.c_cc[VMIN] = 1;
+  settings.c_cc[VTIME] = 0;
+  settings_changed = 1;
+  tcsetattr(STDIN_FILENO, TCSAFLUSH, &settings);
+  // Only now: a key that follows the prompt is not flushed.
+  std::cout << prompt << std::flush;
+  char typed[64];
+  const ssize_t size = read(STDIN_FILENO, typed, sizeof(typed));
+  RestoreTerminal();
+  std::string key(typed, typed + std::max<ssize_t>(size, 0));
+  if (absl::EndsWith(key, "\n")) key.pop_back();
+  const bool shown = key.size() == 1 && absl::ascii_isprint(key[0]);
+  std::cout << (shown ? key : "") << "\n";
+  const bool end =
+      size <= 0 || key == std::string(1, settings_before.c_cc[VEOF]);
+  return end ? std::nullopt : std::optional(key);
+}
+
+// The learner's choice, from 1; 0 if the question is skipped, nothing if all
+// further ones are.
+std::optional<int> AskForChoice(const std::vector<std::string>& choices) {
+  const int count = static_cast<int>(choices.size());
+  for (int i = 0; i < count; ++i) {
+    std::cout << Wrap(choices[i], absl::StrCat("  ", i + 1, "  "));
+  }
+  const std::string prompt =
+      Lead(Say("Your answer (1-%d, Enter to skip):", count));
+  while (const std::optional<std::string> key = ReadKey(prompt)) {
+    if (key->empty()) return 0;
+    const int digit = key->front() - '0';
+    if (key->size() == 1 && digit >= 1 && digit <= count) return digit;
+    std::cout << Wrap(Say("%s is none of 1-%d. Ctrl-D skips all questions.",
+                          QuotedText(*key), count));
+  }
+  return std::nullopt;
 }
 
 // What to do about a lack of memory.
@@ -356,6 +418,10 @@ void PrintCellResult(const CellResult& result, const Run& run,
   }
   const std::string claims = ClaimsText(result);
   if (!claims.empty()) std::cout << "\n" << claims;
+  const std::string prediction = PredictionText(result);
+  if (!prediction.empty()) {
+    std::cout << (claims.empty() ? "\n" : "") << prediction;
+  }
   const std::string figures = FiguresText(result);
   if (run.verbose && !figures.empty()) std::cout << "\n" << figures;
   std::string learn;
@@ -407,10 +473,12 @@ struct Failures {
   int errors = 0;
 };
 
+// asking: adds the seconds for which predictions were waited for.
 std::vector<LessonResult> RunAll(const std::vector<Task>& tasks, const Run& run,
-                                 Failures* failures) {
+                                 Failures* failures, double* asking) {
   std::vector<LessonResult> lessons;
   const Lesson* current = nullptr;
+  bool asks = run.asks;
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     const Task& task = tasks[i];
     if (task.lesson != current) {
@@ -427,6 +495,14 @@ std::vector<LessonResult> RunAll(const std::vector<Task>& tasks, const Run& run,
     }
     PrintCellHead(task, run);
     CellResult result = {task.cell->text, task.number};
+    if (asks && !result.text.choices.empty()) {
+      const Timer timer;
+      const std::optional<int> answer = AskForChoice(result.text.choices);
+      *asking += timer.Seconds();
+      asks = answer.has_value();
+      result.predicted = answer.value_or(0);
+    }
+    std::cout << (result.text.predict.empty() ? "" : "\n") << std::flush;
     if (absl::StatusOr<SourceExcerpt> source =
             CellSource(task.lesson->file, result.text.id);
         source.ok()) {
@@ -488,6 +564,7 @@ bool WriteFiles(LessonOptions* options, const std::string& json,
 // Does not wait for work in flight. Only calls that are safe in a signal
 // handler. The program ends by the signal, so that a loop of the shell stops.
 void StopAtOnce(int number) {
+  RestoreTerminal();
   RemoveTemporaryFiles();
   constexpr char kText[] = "\nInterrupted.\n";
   if (number == SIGINT && write(STDERR_FILENO, kText, sizeof(kText) - 1) < 0) {
@@ -564,6 +641,7 @@ int LessonMain(int argc, char** argv, Program program) {
                    !options->cells.empty(),
                    options->code,
                    options->verbose,
+                   !course && !options->no_predict && CanAsk(),
                    Circumstances(LaunchBlocking(), AllowTf32(), profiled,
                                  options->device_options.stream, Devices(),
                                  CpuBackend().Inventory().devices[0].cores),
@@ -571,7 +649,9 @@ int LessonMain(int argc, char** argv, Program program) {
                    profiled ? &recorded : nullptr};
   const Timer timer;
   Failures failures;
-  const std::vector<LessonResult> lessons = RunAll(*tasks, run, &failures);
+  double asking = 0;
+  const std::vector<LessonResult> lessons =
+      RunAll(*tasks, run, &failures, &asking);
 
   std::cout << "\n" << std::string(Columns(), '=') << "\n";
   if (course) std::cout << CourseText(lessons) << "\n";
@@ -582,7 +662,7 @@ int LessonMain(int argc, char** argv, Program program) {
   }
   std::cout << Wrap(CountsText(lessons))
             << Say("%d wrong results, %d errors. %s.", failures.wrong_results,
-                   failures.errors, FormatDuration(timer.Seconds()))
+                   failures.errors, FormatDuration(timer.Seconds() - asking))
             << "\n";
   const bool written = WriteFiles(
       &*options, course ? CourseJson(lessons) : LessonJson(lessons[0]),

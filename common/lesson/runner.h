@@ -10,6 +10,9 @@
 // and what is learnt (lesson.h); with --code the course's code and the C++
 // first, with --verbose the figures last.
 //
+// On a terminal a lesson without --no_predict waits for a prediction before it
+// runs a cell. This wait is in none of the times that it prints.
+//
 // If stderr is a terminal, it says there which cell runs, when that has taken
 // two seconds, and again every ten: "2.4 (cell 4 of 8): 12 s ...".
 //

@@ -633,9 +633,10 @@ TEST(Runner, HelpExplainsEachFlag) {
     const ProgramResult r = Sample({flag});
     EXPECT_EQ(r.exit_code, 0);
     for (const char* name :
-         {"devices", "size", "cell", "code", "verbose", "require_gpus", "json",
-          "svg", "trace", "html", "trace_calls", "max_queued_operations",
-          "max_bytes_in_flight", "launch_blocking", "allow_tf32"}) {
+         {"devices", "size", "cell", "code", "verbose", "no_predict",
+          "require_gpus", "json", "svg", "trace", "html", "trace_calls",
+          "max_queued_operations", "max_bytes_in_flight", "launch_blocking",
+          "allow_tf32"}) {
       EXPECT_THAT(r.output,
                   HasSubstr(absl::StrCat("\n--", name, " (default: ")));
       EXPECT_THAT(Unwrapped(r.output), HasSubstr(absl::StrCat(" --", name)));
@@ -674,11 +675,143 @@ TEST(Runner, OtherLoadIsSeen) {
   EXPECT_EQ(cell["claims"][1]["verdict"], "FAILS") << "it was counted";
 }
 
+// Runs a program on a terminal of its own. At each prompt for an answer it
+// types the next of the keys, at last Ctrl-C. The output ends with the state of
+// the terminal.
+constexpr char kOnTerminal[] = R"py(
+import os, pty, sys, termios
+keys, command = sys.argv[1].split("|"), sys.argv[2:]
+child, terminal = pty.fork()
+if child == 0:
+    os.execv(command[0], command)
+output, at = b"", 0
+prompts = [text.encode() for text in ("skip): ", "跳过）：")]
+while True:
+    try:
+        output += os.read(terminal, 4096)
+    except OSError:  # the program has ended
+        break
+    for prompt in prompts:
+        if prompt in output[at:]:
+            at = output.index(prompt, at) + len(prompt)
+            os.write(terminal, (keys.pop(0) if keys else "\x03").encode())
+lines = termios.tcgetattr(terminal)[3] & termios.ICANON
+sys.stdout.buffer.write(output.replace(b"\r\n", b"\n"))
+print("terminal:", "lines" if lines else "keys")
+code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+sys.exit(code if code >= 0 else 128 - code)
+)py";
+
+// keys: between bars.
+ProgramResult OnTerminal(const std::string& keys,
+                         const std::vector<std::string>& flags,
+                         const std::string& program = "sample") {
+  std::vector<std::string> arguments = {"-c", kOnTerminal, keys,
+                                        "common/lesson/" + program,
+                                        "--devices=cpu:0,cpu:1"};
+  arguments.insert(arguments.end(), flags.begin(), flags.end());
+  return RunProgram("python3", arguments);
+}
+
+TEST(Prediction, IsTakenByAKeyAndRepeatedBelowTheVerdicts) {
+  const std::string path = TempPath("predicted.json");
+  const ProgramResult r =
+      OnTerminal("2|1", {"--cell=s/good,s/after,s/wrong", "--json=" + path});
+  EXPECT_EQ(r.exit_code, 1) << "s/wrong is wrong";
+  ExpectParts(
+      r.output,
+      {"\n\nPredict: How long does it take?\n"
+       "  1  no time\n"
+       "  2  two milliseconds, which is long enough for this choice to be "
+       "wrapped as\n"
+       "     well\n"
+       "  3  a second\n"
+       "Your answer (1-3, Enter to skip): 2\n\nsize 2,",
+       "FAILS  ", "It is not.\nYou predicted 2: right.\n\nYou learn: ",
+       // A cell without a question.
+       "[s/wrong]\n\nA wrong result.\n\n",
+       // Choices without a right one, and a cell without claims.
+       "Predict: Does it run?\n  1  it does\n  2  no\n"
+       "Your answer (1-2, Enter to skip): 1\n\n",
+       "all is well\n\nYou predicted 1: it does.\n", "terminal: lines\n"});
+  const Json cells = Json::parse(ReadFile(path))["cells"];
+  ASSERT_EQ(cells.size(), 3u);
+  EXPECT_EQ(cells[0]["predicted"], 2);
+  EXPECT_EQ(cells[0]["choices"].size(), 3u);
+  EXPECT_EQ(cells[0]["output"], "size 2, \"quoted\" \\n\n");
+  EXPECT_EQ(cells[1]["predicted"], 0);
+  EXPECT_EQ(cells[2]["predicted"], 1);
+  fs::remove(path);
+}
+
+TEST(Prediction, AWrongOneIsToldWhatIsRight) {
+  EXPECT_THAT(OnTerminal("3", {"--cell=s/good"}).output,
+              HasSubstr("\nYou predicted 3: a second. Right is 2: two "
+                        "milliseconds, which is long enough\nfor this choice "
+                        "to be wrapped as well.\n\nYou learn: "));
+}
+
+TEST(Prediction, EnterSkipsOne) {
+  const ProgramResult r = OnTerminal("\n|2", {"--cell=s/good,s/after"});
+  EXPECT_EQ(r.exit_code, 0) << r.output;
+  ExpectParts(r.output, {"skip): \n\nsize 2,", "skip): 2\n\n", "all is well",
+                         "\nYou predicted 2: no.\n"});
+  EXPECT_EQ(r.output.find("You predicted"), r.output.rfind("You predicted"));
+}
+
+TEST(Prediction, AKeyThatIsNoChoiceIsAskedForAgain) {
+  // Too large, none, a letter, an arrow key; at last one with Enter.
+  const ProgramResult r = OnTerminal("4|0|x|\033[A|1\n", {"--cell=s/good"});
+  EXPECT_EQ(r.exit_code, 0) << r.output;
+  ExpectParts(
+      r.output,
+      {"skip): 4\n\"4\" is none of 1-3. Ctrl-D skips all questions.\n"
+       "Your answer (1-3, Enter to skip): 0\n\"0\" is none of",
+       "skip): x\n\"x\" is none of", "\"\\x1b[A\" is none of",
+       "skip): 1\n\nsize 2,", "You predicted 1: no time. Right is 2: "});
+}
+
+TEST(Prediction, TheEndOfTheInputSkipsAll) {
+  const ProgramResult r = OnTerminal("\004", {"--cell=s/good,s/after"});
+  EXPECT_EQ(r.exit_code, 0) << r.output;
+  ExpectParts(r.output, {"skip): ", "size 2,", "[s/after]",
+                         "\n\nPredict: Does it run?\n\n", "all is well\n",
+                         "terminal: lines\n"});
+  EXPECT_THAT(r.output, Not(HasSubstr("You predicted")));
+}
+
+TEST(Prediction, CtrlCLeavesTheTerminalAsItWas) {
+  const ProgramResult r = OnTerminal("\003", {"--cell=s/good"});
+  EXPECT_EQ(r.exit_code, 130) << r.output;
+  ExpectParts(r.output, {"skip): ", "Interrupted.\n", "terminal: lines\n"});
+}
+
+TEST(Prediction, IsMadeInChinese) {
+  const ProgramResult r = OnTerminal("5|3", {"--cell=s/good", "--lang=zh"});
+  EXPECT_EQ(r.exit_code, 0) << r.output;
+  ExpectParts(r.output, {"预测：要多久？\n  1  不需要时间\n  2  两毫秒\n",
+                         "你的答案（1-3，回车跳过）：5\n", "\"5\"不是1-3之一。",
+                         "你的预测是3：一秒。正确的是2：两毫秒。\n"});
+}
+
+// In a pipe, by the flag, and in the course the question stands alone, and
+// nothing is waited for.
+TEST(Prediction, IsNotAskedForOtherwise) {
+  for (const ProgramResult& r :
+       {OnTerminal("", {"--cell=s/good", "--no_predict"}),
+        OnTerminal("", {"--cell=s/good"}, "sample_course"),
+        Sample({"--cell=s/good"}),
+        Shell("echo 2 | common/lesson/sample --cell=s/good --devices=cpu:0")}) {
+    EXPECT_EQ(r.exit_code, 0) << r.output;
+    EXPECT_THAT(r.output,
+                HasSubstr("\n\nPredict: How long does it take?\n\nsize "));
+    EXPECT_THAT(r.output, Not(HasSubstr("You predicted")));
+  }
+}
+
 // On a terminal one is told what takes long.
 TEST(Runner, SaysWhatRunsForLong) {
-  const ProgramResult r = Shell(
-      "python3 -c 'import pty, sys; pty.spawn(sys.argv[1:])' "
-      "common/lesson/sample --cell=s/long --devices=cpu:0 --size=course");
+  const ProgramResult r = OnTerminal("", {"--cell=s/long", "--size=course"});
   EXPECT_THAT(r.output, HasSubstr("9.12 (cell 1 of 1): 2 s ...")) << r.output;
   EXPECT_THAT(Sample({"--cell=s/long"}).output, Not(HasSubstr("2 s ...")));
 }
