@@ -180,6 +180,9 @@ void ExpectCellsAsListed(const TestedLesson& lesson, const LessonRun& run) {
     const Json& cell = run.json["cells"][i];
     EXPECT_EQ(cell["id"], expected.id);
     EXPECT_EQ(cell["also"], Json(expected.also)) << expected.id;
+    EXPECT_NE(cell["predict"], "") << expected.id;
+    EXPECT_GE(cell["choices"].size(), 2u) << expected.id;
+    EXPECT_LE(cell["choices"].size(), 4u) << expected.id;
     EXPECT_EQ(cell["claims"].size(), static_cast<std::size_t>(expected.claims))
         << cell;
     EXPECT_GE(cell["figures"].size(),

@@ -75,9 +75,10 @@ const LessonRun& RunLesson(const TestedLesson& lesson,
 void ExpectRightResults(const LessonRun& run);
 
 // The cells in their order, with their ids and as many claims and figures as
-// listed. Every claim has evidence and, unless it HOLDS, a reason; every
-// figure of a cell has a name of its own, every interval holds its median,
-// every time is positive and says what kind of device it was measured on.
+// listed. Every cell asks a question that has two to four choices. Every claim
+// has evidence and, unless it HOLDS, a reason; every figure of a cell has a
+// name of its own, every interval holds its median, every time is positive and
+// says what kind of device it was measured on.
 void ExpectCellsAsListed(const TestedLesson& lesson, const LessonRun& run);
 
 // Every cell's code is marked, and short enough to read: 55 lines in all its

@@ -28,6 +28,8 @@ LessonRun Good() {
     "cells": [{
       "id": "s/good",
       "also": ["t/good"],
+      "predict": "Does it hold?",
+      "choices": ["yes", "no"],
       "figures": [{"name": "work (cpu:0, virtual)", "unit": "s",
                    "low": 1, "median": 2, "high": 3},
                   {"name": "gain", "unit": "%",
@@ -79,6 +81,20 @@ TEST(LessonTestingTest, RefusesAnIdThatIsNotPrinted) {
   LessonRun run = Good();
   run.output = "s/good\n";
   EXPECT_NONFATAL_FAILURE(ExpectListed(run), "[s/good]");
+}
+
+TEST(LessonTestingTest, RefusesACellWithoutAQuestion) {
+  LessonRun run = Good();
+  run.json["cells"][0]["predict"] = "";
+  EXPECT_NONFATAL_FAILURE(ExpectListed(run), "predict");
+}
+
+TEST(LessonTestingTest, RefusesTooFewAndTooManyChoices) {
+  LessonRun run = Good();
+  run.json["cells"][0]["choices"] = {"yes"};
+  EXPECT_NONFATAL_FAILURE(ExpectListed(run), "choices");
+  run.json["cells"][0]["choices"] = {"1", "2", "3", "4", "5"};
+  EXPECT_NONFATAL_FAILURE(ExpectListed(run), "choices");
 }
 
 TEST(LessonTestingTest, RefusesAMissingClaim) {
