@@ -704,19 +704,23 @@ sys.exit(code if code >= 0 else 128 - code)
 
 // keys: between bars.
 ProgramResult OnTerminal(const std::string& keys,
-                         const std::vector<std::string>& flags,
-                         const std::string& program = "sample") {
-  std::vector<std::string> arguments = {"-c", kOnTerminal, keys,
-                                        "common/lesson/" + program,
-                                        "--devices=cpu:0,cpu:1"};
-  arguments.insert(arguments.end(), flags.begin(), flags.end());
+                         const std::vector<std::string>& command) {
+  std::vector<std::string> arguments = {"-c", kOnTerminal, keys};
+  arguments.insert(arguments.end(), command.begin(), command.end());
   return RunProgram("python3", arguments);
+}
+
+ProgramResult SampleOnTerminal(const std::string& keys,
+                               std::vector<std::string> flags) {
+  flags.insert(flags.begin(),
+               {"common/lesson/sample", "--devices=cpu:0,cpu:1"});
+  return OnTerminal(keys, flags);
 }
 
 TEST(Prediction, IsTakenByAKeyAndRepeatedBelowTheVerdicts) {
   const std::string path = TempPath("predicted.json");
-  const ProgramResult r =
-      OnTerminal("2|1", {"--cell=s/good,s/after,s/wrong", "--json=" + path});
+  const ProgramResult r = SampleOnTerminal(
+      "2|1", {"--cell=s/good,s/after,s/wrong", "--json=" + path});
   EXPECT_EQ(r.exit_code, 1) << "s/wrong is wrong";
   ExpectParts(
       r.output,
@@ -745,14 +749,14 @@ TEST(Prediction, IsTakenByAKeyAndRepeatedBelowTheVerdicts) {
 }
 
 TEST(Prediction, AWrongOneIsToldWhatIsRight) {
-  EXPECT_THAT(OnTerminal("3", {"--cell=s/good"}).output,
+  EXPECT_THAT(SampleOnTerminal("3", {"--cell=s/good"}).output,
               HasSubstr("\nYou predicted 3: a second. Right is 2: two "
                         "milliseconds, which is long enough\nfor this choice "
                         "to be wrapped as well.\n\nYou learn: "));
 }
 
 TEST(Prediction, EnterSkipsOne) {
-  const ProgramResult r = OnTerminal("\n|2", {"--cell=s/good,s/after"});
+  const ProgramResult r = SampleOnTerminal("\n|2", {"--cell=s/good,s/after"});
   EXPECT_EQ(r.exit_code, 0) << r.output;
   ExpectParts(r.output, {"skip): \n\nsize 2,", "skip): 2\n\n", "all is well",
                          "\nYou predicted 2: no.\n"});
@@ -761,7 +765,8 @@ TEST(Prediction, EnterSkipsOne) {
 
 TEST(Prediction, AKeyThatIsNoChoiceIsAskedForAgain) {
   // Too large, none, a letter, an arrow key; at last one with Enter.
-  const ProgramResult r = OnTerminal("4|0|x|\033[A|1\n", {"--cell=s/good"});
+  const ProgramResult r =
+      SampleOnTerminal("4|0|x|\033[A|1\n", {"--cell=s/good"});
   EXPECT_EQ(r.exit_code, 0) << r.output;
   ExpectParts(
       r.output,
@@ -772,7 +777,7 @@ TEST(Prediction, AKeyThatIsNoChoiceIsAskedForAgain) {
 }
 
 TEST(Prediction, TheEndOfTheInputSkipsAll) {
-  const ProgramResult r = OnTerminal("\004", {"--cell=s/good,s/after"});
+  const ProgramResult r = SampleOnTerminal("\004", {"--cell=s/good,s/after"});
   EXPECT_EQ(r.exit_code, 0) << r.output;
   ExpectParts(r.output, {"skip): ", "size 2,", "[s/after]",
                          "\n\nPredict: Does it run?\n\n", "all is well\n",
@@ -781,25 +786,30 @@ TEST(Prediction, TheEndOfTheInputSkipsAll) {
 }
 
 TEST(Prediction, CtrlCLeavesTheTerminalAsItWas) {
-  const ProgramResult r = OnTerminal("\003", {"--cell=s/good"});
+  const ProgramResult r = SampleOnTerminal("\003", {"--cell=s/good"});
   EXPECT_EQ(r.exit_code, 130) << r.output;
   ExpectParts(r.output, {"skip): ", "Interrupted.\n", "terminal: lines\n"});
 }
 
 TEST(Prediction, IsMadeInChinese) {
-  const ProgramResult r = OnTerminal("5|3", {"--cell=s/good", "--lang=zh"});
+  const ProgramResult r =
+      SampleOnTerminal("5|3", {"--cell=s/good", "--lang=zh"});
   EXPECT_EQ(r.exit_code, 0) << r.output;
   ExpectParts(r.output, {"预测：要多久？\n  1  不需要时间\n  2  两毫秒\n",
                          "你的答案（1-3，回车跳过）：5\n", "\"5\"不是1-3之一。",
                          "你的预测是3：一秒。正确的是2：两毫秒。\n"});
 }
 
-// In a pipe, by the flag, and in the course the question stands alone, and
-// nothing is waited for.
+// By the flag, in the course, in the background and in a pipe the question
+// stands alone, and nothing is waited for.
 TEST(Prediction, IsNotAskedForOtherwise) {
   for (const ProgramResult& r :
-       {OnTerminal("", {"--cell=s/good", "--no_predict"}),
-        OnTerminal("", {"--cell=s/good"}, "sample_course"),
+       {SampleOnTerminal("", {"--cell=s/good", "--no_predict"}),
+        OnTerminal("", {"common/lesson/sample_course", "--cell=s/good",
+                        "--devices=cpu:0"}),
+        OnTerminal("", {"/bin/bash", "-c",
+                        "set -m; common/lesson/sample --cell=s/good "
+                        "--devices=cpu:0 & wait"}),
         Sample({"--cell=s/good"}),
         Shell("echo 2 | common/lesson/sample --cell=s/good --devices=cpu:0")}) {
     EXPECT_EQ(r.exit_code, 0) << r.output;
@@ -811,7 +821,8 @@ TEST(Prediction, IsNotAskedForOtherwise) {
 
 // On a terminal one is told what takes long.
 TEST(Runner, SaysWhatRunsForLong) {
-  const ProgramResult r = OnTerminal("", {"--cell=s/long", "--size=course"});
+  const ProgramResult r =
+      SampleOnTerminal("", {"--cell=s/long", "--size=course"});
   EXPECT_THAT(r.output, HasSubstr("9.12 (cell 1 of 1): 2 s ...")) << r.output;
   EXPECT_THAT(Sample({"--cell=s/long"}).output, Not(HasSubstr("2 s ...")));
 }
