@@ -14,6 +14,7 @@
 #include "absl/strings/str_join.h"
 #include "common/base/statistics.h"
 #include "common/base/text.h"
+#include "common/base/usable_cores.h"
 #include "common/base/wrap.h"
 #include "common/device/device_table.h"
 #include "common/device/failure.h"
@@ -63,8 +64,9 @@ std::string Describe(const std::exception& thrown) {
                       Wrap(thrown.what(), "  "));
 }
 
-// Written so that NaN is not close.
+// NaN is close to nothing, an infinity to itself only.
 bool Close(float got, float expected, double tolerance) {
+  if (std::isinf(expected)) return got == expected;
   return std::abs(double{got} - expected) <=
          tolerance * std::max(1.0, std::abs(double{expected}));
 }
@@ -135,9 +137,45 @@ void Judging::Race(const Alternative& answer, const RaceAgainst& against) {
              FormatFactor(time.value.median / against.bound)));
   }
   // Slow only if that is sure: noise does not fail a learner.
-  if (slow_.empty() && Above(ratio, against.slack).verdict == Verdict::kHolds) {
-    slow_ = against.look;
+  if (Above(ratio, against.slack).verdict == Verdict::kHolds) {
+    if (slow_.empty()) slow_ = against.look;
+    return;
   }
+  // Figures that seem to contradict the verdict are explained.
+  constexpr double kAlike = 1.1, kFarFromBound = 1.3;
+  const Summary& r = ratio.value;
+  if (r.median > kAlike || r.median < 1 / kAlike) {
+    if (r.low <= 1 && r.high >= 1) {
+      Explain(
+          Say("The 95 %% interval, %.2f to %.2f, holds 1: this is the noise of "
+              "the machine, not a difference.",
+              r.low, r.high));
+    } else if (r.median < 1) {
+      Explain(
+          Say("Yours takes less: the other is the best program known to the "
+              "judge, not a limit."));
+    } else {
+      Explain(
+          Say("This is near enough: slow is what surely takes more than %s.",
+              FormatFactor(against.slack)));
+    }
+  }
+  const double best_time = t["best"].completion.value.median;
+  if (against.bound > 0 && best_time > kFarFromBound * against.bound) {
+    Explain(Say(
+        "The best program takes %s of the bound, too. The bound is for cores "
+        "that do nothing else; this machine has %d, shared with other "
+        "programs.",
+        FormatFactor(best_time / against.bound), UsableCores()));
+  }
+}
+
+void Judging::Note(const std::string& line) {
+  notes_ += absl::StrCat("  ", line, "\n");
+}
+
+void Judging::Explain(const std::string& sentence) {
+  notes_ += Wrap(sentence, "  ");
 }
 
 std::vector<Answer>& Answers() {
@@ -165,9 +203,7 @@ Judged JudgeAnswer(const Answer& answer, bool timed) {
     const bool slow = !judging.slow().empty();
     judged = {slow ? ExerciseVerdict::kSlow : ExerciseVerdict::kRight,
               slow ? "RIGHT BUT SLOW\n" : "RIGHT\n"};
-    for (const std::string& note : judging.notes()) {
-      absl::StrAppend(&judged.text, "  ", note, "\n");
-    }
+    absl::StrAppend(&judged.text, judging.notes());
     if (slow)
       absl::StrAppend(&judged.text, "\n",
                       Wrap(Translated(judging.slow()), "  "));

@@ -72,7 +72,8 @@ struct RaceAgainst {
 };
 
 // Whether there are as many numbers, and
-// |got - expected| <= tolerance * max(1, |expected|) for each.
+// |got - expected| <= tolerance * max(1, |expected|) for each. An infinity is
+// close to itself only.
 bool AllClose(const std::vector<float>& got, const std::vector<float>& expected,
               double tolerance);
 
@@ -98,15 +99,17 @@ class Judging {
   void Race(const Alternative& answer, const RaceAgainst& against);
 
   // A line below the verdict of a right answer: a figure, a comparison.
-  void Note(const std::string& line) { notes_.push_back(line); }
+  void Note(const std::string& line);
+  // A sentence there, such as why a figure does not contradict the verdict.
+  void Explain(const std::string& sentence);
 
-  const std::vector<std::string>& notes() const { return notes_; }
+  const std::string& notes() const { return notes_; }
   // What to look at, if the answer lost a race; else "".
   const std::string& slow() const { return slow_; }
 
  private:
   const bool timed_;
-  std::vector<std::string> notes_;
+  std::string notes_;
   std::string slow_;
 };
 

@@ -138,6 +138,40 @@ TEST(JudgeAnswer, RacesOnlyIfItIsTimed) {
   EXPECT_THAT(timed.text, HasSubstr("\n  Sleep less.\n"));
 }
 
+// Sleeps of so many milliseconds, raced against one of `best`.
+std::string Race(int answer, int best, double slack, double bound) {
+  static int milliseconds[2];
+  static RaceAgainst against;
+  milliseconds[0] = answer;
+  milliseconds[1] = best;
+  const auto sleep = [](int which) {
+    return [which] {
+      std::this_thread::sleep_for(
+          std::chrono::milliseconds(milliseconds[which]));
+    };
+  };
+  against = {{"best", {}, sleep(1)}, slack, "Sleep less.", bound, "bound"};
+  [[maybe_unused]] static const bool registered = internal::RegisterJudge(
+      "race", +[](Judging& judging, void (*run)()) {
+        judging.Race({"yours", {}, run}, against);
+      });
+  return JudgeAnswer({"race", "", "", "", std::any(+[] {
+                        std::this_thread::sleep_for(
+                            std::chrono::milliseconds(milliseconds[0]));
+                      })},
+                     true)
+      .text;
+}
+
+TEST(Race, ExplainsFiguresThatSeemToContradictTheVerdict) {
+  const std::string slower = Race(20, 1, 100, 0);
+  EXPECT_THAT(slower, StartsWith("RIGHT\n"));
+  EXPECT_THAT(slower, HasSubstr("slow is what surely takes more than 100x"));
+  EXPECT_THAT(Race(1, 20, 2, 0), HasSubstr("\n  Yours takes less: "));
+  EXPECT_THAT(Race(1, 1, 100, 1e-4), HasSubstr("of the bound, too"));
+  EXPECT_THAT(Race(20, 1, 2, 1e-4), Not(HasSubstr("of the bound, too")));
+}
+
 // What ExpectClose throws, as the judge of an exercise would.
 std::string Compare(const std::vector<float>& got,
                     const std::vector<float>& expected) {
@@ -154,6 +188,9 @@ std::string Compare(const std::vector<float>& got,
 TEST(ExpectClose, ComparesNumbers) {
   EXPECT_EQ(Compare({}, {}), "RIGHT\n");
   EXPECT_EQ(Compare({0.005f, 100.9f}, {0, 100}), "RIGHT\n");
+  EXPECT_EQ(Compare({INFINITY, -INFINITY}, {INFINITY, -INFINITY}), "RIGHT\n");
+  EXPECT_THAT(Compare({5}, {INFINITY}), HasSubstr("5 at index 0"));
+  EXPECT_THAT(Compare({INFINITY}, {-INFINITY}), HasSubstr("inf at index 0"));
   EXPECT_THAT(Compare({0, 102}, {0, 100}), HasSubstr("102 at index 1"));
   EXPECT_THAT(Compare({NAN}, {1}), HasSubstr("nan at index 0"));
   EXPECT_THAT(Compare({1, 2}, {1, 2, 3}), HasSubstr("2 numbers: 1, 2\n"));
