@@ -44,6 +44,9 @@ ZH = {
     "profiling": "性能分析 (profiling)",
     "%d of %d exercises are done.": "已完成 %d / %d 道练习。",
     "Next: bazel run //:exercises -- %s": "下一步：bazel run //:exercises -- %s",
+    "This was the last exercise.": "这是最后一道练习。",
+    "In each chapter from easy to hard; the first two take five minutes each.":
+        "每章由易到难；前两道各需五分钟。",
     "+ right   ~ right but slow   - wrong   . not done":
         "+ 正确   ~ 正确但慢   - 错误   . 未完成",
     "changed since": "此后有改动",
@@ -365,7 +368,7 @@ def run(program, arguments, seconds=SECONDS):
         "CRASHED", say("Your code ended the program: %s.", why))
 
 
-def judge(root, exercise):
+def judge(root, exercises, exercise):
     """Builds and judges. Prints, remembers and returns the verdict."""
     first = not (root / "bazel-bin" / exercise.folder / exercise.name).exists()
     if first:
@@ -394,10 +397,14 @@ def judge(root, exercise):
     done = load_progress(root).get(exercise.name, {}).get("verdict")
     if done != "right" or verdict == "right":
         note(root, exercise.name, verdict=verdict, file=judged)
+    if verdict == "right":
+        if exercise.name == exercises[-1].name:
+            print(say("This was the last exercise."))
+        show_next(root, exercises, exercise.name)
     return verdict
 
 
-def watch(root, exercise):
+def watch(root, exercises, exercise):
     print(say("Watching %s; Ctrl-C ends it.", exercise.file), flush=True)
     seen = None
     try:
@@ -407,7 +414,7 @@ def watch(root, exercise):
             if now and now != seen:
                 seen, begin = now, time.time()
                 print(flush=True)
-                judge(root, exercise)
+                judge(root, exercises, exercise)
                 print("  " + say("%.1f s from your save to the verdict",
                                  time.time() - begin), flush=True)
             time.sleep(0.2)
@@ -443,9 +450,21 @@ def show(paragraph_list, first=""):
         print()
 
 
+def show_next(root, exercises, name=None):
+    """The first behind `name` that is not right yet, else the first of all."""
+    progress = load_progress(root)
+    names = [e.name for e in exercises]
+    behind = names.index(name) + 1 if name else 0
+    todo = [n for n in names[behind:] + names[:behind]
+            if progress.get(n, {}).get("verdict") != "right"]
+    if todo:
+        print(say("Next: bazel run //:exercises -- %s", todo[0]))
+
+
 def list_all(root, exercises):
     progress = load_progress(root)
     runnable = [e for e in exercises if not e.is_question]
+    print(say("In each chapter from easy to hard; the first two take five minutes each."))
     for chapter in dict.fromkeys(e.chapter for e in runnable):
         print("\n" + say(chapter))
         for e in (e for e in runnable if e.chapter == chapter):
@@ -454,13 +473,10 @@ def list_all(root, exercises):
             changed = known.get("file", "") not in ("", digest(root, e))
             print(f"  {MARKS.get(verdict, '-')} {e.name:22} {e.title}"
                   + f" ({say('changed since')})" * changed)
-    todo = [e for e in runnable
-            if progress.get(e.name, {}).get("verdict") != "right"]
+    right = sum(progress.get(e.name, {}).get("verdict") == "right" for e in runnable)
     print("\n" + say("+ right   ~ right but slow   - wrong   . not done"))
-    print(say("%d of %d exercises are done.", len(runnable) - len(todo),
-              len(runnable)))
-    if todo:
-        print(say("Next: bazel run //:exercises -- %s", todo[0].name))
+    print(say("%d of %d exercises are done.", right, len(runnable)))
+    show_next(root, runnable)
     if any(e.is_question for e in exercises):
         print(say("Questions to think about are in the book: bazel run //:book"))
 
@@ -557,7 +573,7 @@ def command(parser, options):
     elif options.reset:
         reset(ROOT, exercise)
     elif options.watch:
-        watch(ROOT, exercise)
+        watch(ROOT, list(runnable.values()), exercise)
     else:
         show(exercise.parts["task"])
         print(say("Your file: %s", exercise.file))
@@ -565,7 +581,8 @@ def command(parser, options):
         if (ROOT / types).exists():
             print(say("Its types: %s", types))
         print(flush=True)
-        return 0 if judge(ROOT, exercise) == "right" else 1
+        verdict = judge(ROOT, list(runnable.values()), exercise)
+        return 0 if verdict == "right" else 1
     return 0
 
 

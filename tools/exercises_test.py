@@ -157,6 +157,7 @@ class Commands(Workspace):
         _, output = self.run_main()
         self.assertIn("+ half", output)
         self.assertIn("1 of 1 exercises are done.", output)
+        self.assertTrue(output.startswith("In each chapter from easy to hard;"))
         self.assertNotIn("why", output)
         self.assertNotIn("changed", output)
 
@@ -276,9 +277,9 @@ class Commands(Workspace):
 class Judging(Workspace):
     """With a bazel and programs that the test writes."""
 
-    def judge(self, bazel, program):
+    def judge(self, bazel, program, *arguments, exercise="tiny/exercises/half"):
         for path, text in (("bin/bazel", bazel),
-                           ("bazel-bin/chapters/tiny/exercises/half", program)):
+                           (f"bazel-bin/chapters/{exercise}", program)):
             path = self.root / path
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text("#!/bin/bash\n" + text)
@@ -286,7 +287,31 @@ class Judging(Workspace):
         before = os.environ["PATH"]
         self.addCleanup(os.environ.__setitem__, "PATH", before)
         os.environ["PATH"] = f"{self.root}/bin:{before}"
-        return self.run_main("half")
+        return self.run_main(pathlib.Path(exercise).name, *arguments)
+
+    def test_the_next_exercise_is_named(self):
+        (self.root / "chapters/chapters.bzl").write_text(
+            'C = {\n    "tiny": 1,\n    "large": 1,\n}\n')
+        for chapter, names in (("tiny", ("half", "third")), ("large", ("whole",))):
+            folder = self.root / "chapters" / chapter / "exercises"
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / "exercises.md").write_text(
+                "".join(f"## {name}: A part\n\nTask.\n\n" for name in names))
+        next_is, all_done = "Next: bazel run //:exercises -- ", "This was the last exercise.\n"
+
+        def said(exercise, program="echo RIGHT", *arguments):
+            return self.judge("exit 0", MARK + program, *arguments, exercise=exercise)[1]
+
+        self.assertNotIn("Next", said("tiny/exercises/third", "echo WRONG"))
+        self.assertNotIn("Next", said("tiny/exercises/third", "echo RIGHT BUT SLOW"))
+        self.assertIn(next_is + "whole\n", said("tiny/exercises/third"))
+        self.assertIn(next_is + "whole\n", said("tiny/exercises/half"))  # third is right
+        exercises.note(self.root, "half", verdict="wrong")
+        self.assertIn(all_done + next_is + "half\n", said("large/exercises/whole"))
+        self.assertIn("这是最后一道练习。\n下一步：bazel run //:exercises -- half",
+                      said("large/exercises/whole", "echo RIGHT", "--lang=zh"))
+        self.assertNotIn("Next", said("tiny/exercises/half"))  # all are right
+        self.assertTrue(said("large/exercises/whole").endswith(all_done))
 
     def test_a_right_answer_is_remembered(self):
         code, output = self.judge("exit 0", MARK + "echo RIGHT; echo '  yours 1 ms'")
