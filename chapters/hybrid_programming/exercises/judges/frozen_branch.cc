@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <cstddef>
+#include <limits>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -37,10 +38,21 @@ std::vector<Input> Inputs(std::size_t n) {
   if (n > 1) nothing[0] = 3, nothing[1] = -3;
   const std::string one_sum =
       "One sum decides for all elements: compare Sum(x), not x.";
-  return {
+  std::vector<Input> inputs = {
       {Say("a positive sum"), positive, one_sum},
       {Say("a negative sum"), negative, one_sum},
       {Say("the sum 0"), nothing, "A sum of 0 is not positive: x is doubled."}};
+  // One arm is infinite, or both are.
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  for (const float first : {2e38f, -2e38f, kInfinity, -kInfinity}) {
+    std::vector<float> large(n, 0.f);
+    if (n > 1) large[1] = 1;
+    large[0] = first;
+    inputs.push_back({Say("%g as the first", first), large,
+                      "0 * infinity is NaN: let Where choose an arm; a sum of "
+                      "both, one times 0, has the numbers of both."});
+  }
+  return inputs;
 }
 
 void JudgeHalveOrDouble(Judging& judging, HalveOrDouble* answer) {
@@ -61,6 +73,12 @@ void JudgeHalveOrDouble(Judging& judging, HalveOrDouble* answer) {
       judging.ExpectClose(Say("%d numbers with %s", n, input.what),
                           ToVector<float>(answer(x)), expected, 1e-6,
                           input.look);
+      judging.ExpectClose(
+          Say("%d numbers with %s: x itself afterwards", n, input.what),
+          ToVector<float>(x), input.x, 0,
+          "x is the caller's. y = x is the same memory under "
+          "another name, and y *= 2 writes into it: return a "
+          "new tensor.");
       judging.ExpectClose(
           Say("%d numbers with %s, as a program that was traced with %s", n,
               input.what, inputs[0].what),

@@ -24,6 +24,9 @@ namespace {
 
 using IsX = bool(const WithConstant& op);
 
+constexpr float kNearlyOne = 1 + std::numeric_limits<float>::epsilon();
+constexpr float kNearlyZero = 1e-30f;
+
 // As C++ would print it, with the sign of zero.
 std::string Number(double value) { return absl::StrFormat("%.9g", value); }
 
@@ -56,8 +59,16 @@ bool SameBits(float a, float b) {
 }
 
 std::string LookAt(const WithConstant& op, float x) {
+  if (op.constant == kNearlyOne || op.constant == kNearlyZero) {
+    return "The constant is near to one that can be left out, and is another "
+           "one: compare with == only.";
+  }
   if (op.on_the_left && op.operation != '+' && op.operation != '*') {
     return "On which side is the constant? 1 / x is not x / 1.";
+  }
+  if (x == 0 && op.operation == '-') {
+    return "x - -0.0 is x + 0.0: of -0.0 it makes 0.0. Which zero is the "
+           "constant?";
   }
   if (x == 0) {
     return "There are two zeros: -0.0 + 0.0 is 0.0. Nearly always the sign "
@@ -83,9 +94,11 @@ void JudgeIsX(Judging& judging, IsX* answer) {
   floats.insert(floats.end(), random.begin(), random.end());
   const Tensor x =
       FromVector(floats, {static_cast<std::int64_t>(floats.size())}, TryGpu());
-  int left_out = 0;
-  for (const char operation : {'*', '/', '-', '+', '^'}) {
-    for (const double c : {1.0, 0.0, -0.0, 2.0, -1.0, 0.5}) {
+  const std::vector<double> constants = {1.0,  0.0, -0.0,       2.0,
+                                         -1.0, 0.5, kNearlyOne, kNearlyZero};
+  int left_out = 0, all = 0;
+  for (const char operation : {'*', '/', '+', '-', '^'}) {
+    for (const double c : constants) {
       for (const bool on_the_left : {false, true}) {
         const WithConstant op = {operation, c, on_the_left};
         const std::vector<float> results = ToVector<float>(Compute(op, x));
@@ -102,16 +115,21 @@ void JudgeIsX(Judging& judging, IsX* answer) {
                Number(results[differs]), LookAt(op, floats[differs])});
         }
         if (!got && is_x) {
-          judging.Wrong({Text(op), "the operation, computed", "x",
-                         "That is x for every x: it could have been left out. "
-                         "A rule that never fires is right, and useless."});
+          judging.Wrong(
+              {Text(op), "the operation, computed", "x",
+               operation == '+'
+                   ? "A sum of zeros is -0.0 if both are: so -0.0 can be left "
+                     "out of a sum, unlike 0.0."
+                   : "That is x for every x: it could have been left out. "
+                     "A rule that never fires is right, and useless."});
         }
+        ++all;
         left_out += got ? 1 : 0;
       }
     }
   }
-  judging.Note(
-      Say("Of 60 operations with a constant %d can be left out.", left_out));
+  judging.Note(Say("Of %d operations with a constant %d can be left out.", all,
+                   left_out));
 }
 
 D2L_JUDGE("one_pass", JudgeIsX);

@@ -45,19 +45,39 @@ void JudgeCallPadded(Judging& judging, CallPadded* answer) {
     const Tensor x = FromVector(
         RandomNumbers(static_cast<std::size_t>(rows * kColumns), rows),
         {rows, kColumns}, device);
-    const std::size_t programs = net.Report().programs.size();
+    const nn::HybridReport before = net.Report();
     const Tensor y = answer(net, x);
     const nn::HybridReport report = net.Report();
-    if (report.programs.size() > programs) {
-      // "float32[64, 8]", of the program that this call had traced
-      const std::string computed = report.programs.back().input;
-      const int padded = std::atoi(computed.c_str() + computed.find('[') + 1);
-      if (padded > 2 * rows) {
-        judging.Wrong({input, Say("a call with %d rows", padded),
-                       Say("with %d at most", 2 * rows),
-                       "A call with few rows computes many. Several sizes to "
-                       "pad to, each twice the one before, cost less."});
+    const std::int64_t calls = report.calls() - before.calls();
+    if (calls == 0) {
+      judging.Wrong({input, "no call of the compiled net", "one call",
+                     "net(x) runs a program; net.module() is the net as it was "
+                     "written, and runs statement by statement."});
+    }
+    if (calls > 1) {
+      judging.Wrong(
+          {input, Say("%d calls of the net", calls), "one call",
+           "Each call costs time, however few rows it has: pad x, and "
+           "call the net once for all rows."});
+    }
+    for (std::size_t i = 0; i < report.programs.size(); ++i) {
+      const bool traced = i >= before.programs.size();
+      if (!traced && report.programs[i].calls == before.programs[i].calls) {
+        continue;
       }
+      // "float32[64, 8]"
+      const std::string computed = report.programs[i].input;
+      const int padded = std::atoi(computed.c_str() + computed.find('[') + 1);
+      if (padded <= 2 * rows) continue;
+      judging.Wrong({input, Say("a call with %d rows", padded),
+                     Say("with %d at most", 2 * rows),
+                     traced
+                         ? "A call with few rows computes many. Several "
+                           "sizes to pad to, each twice the one before, cost "
+                           "less."
+                         : "An earlier call had more rows. The size to pad "
+                           "to depends on this x only: nothing is kept from "
+                           "call to call."});
     }
     if (report.programs.size() > kPrograms || report.eager_calls > 0) {
       judging.Wrong(

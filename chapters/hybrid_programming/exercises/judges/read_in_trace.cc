@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -21,8 +22,24 @@ namespace {
 
 using CheckedSqrt = std::vector<Tensor>(const Tensor& x);
 
+std::string LookAtCount(const std::vector<float>& count,
+                        const std::string& look) {
+  if (count.size() != 1) return look;
+  if (count[0] == 0) {
+    return "The check is lost: nothing says that there are negative elements.";
+  }
+  if (count[0] > 0 && count[0] < 1) {
+    return "That is a part of one: Mean divides by the number of elements, Sum "
+           "does not.";
+  }
+  return look;
+}
+
 void Compare(Judging& judging, const std::string& input,
-             const std::vector<Tensor>& got, const std::vector<float>& x) {
+             const std::vector<Tensor>& got, const std::vector<float>& x,
+             const std::string& look =
+                 "Count the elements that are negative: 1 for each, 0 for "
+                 "others.") {
   if (got.size() != 2) {
     judging.Wrong({input, Say("%d tensors", got.size()), "2 tensors",
                    "The roots first, then the count."});
@@ -30,10 +47,9 @@ void Compare(Judging& judging, const std::string& input,
   float negative = 0;
   std::vector<float> expected, roots = ToVector<float>(got[0]);
   for (std::size_t i = 0; i < x.size(); ++i) {
-    expected.push_back(x[i] < 0 ? 0 : std::sqrt(x[i]));
-    if (x[i] >= 0) continue;
-    ++negative;
-    if (i >= roots.size()) continue;
+    expected.push_back(x[i] >= 0 ? std::sqrt(x[i]) : 0);
+    if (x[i] < 0) ++negative;
+    if (x[i] >= 0 || i >= roots.size()) continue;
     if (!std::isnan(roots[i])) {
       judging.Wrong({input + Say(", the roots"),
                      Say("%.7g at index %d", roots[i], i), "nan",
@@ -43,13 +59,12 @@ void Compare(Judging& judging, const std::string& input,
     roots[i] = 0;  // NaN is like nothing
   }
   judging.ExpectClose(input + Say(", the roots"), roots, expected, 1e-5,
-                      "Sqrt(x), of all elements.");
+                      got[0].numel() == 1 && got[1].numel() != 1
+                          ? "The roots first, then the count."
+                          : "Sqrt(x), of all elements.");
   const std::vector<float> count = ToVector<float>(got[1]);
-  judging.ExpectClose(
-      input + Say(", the count"), count, {negative}, 0,
-      !count.empty() && count[0] == 0
-          ? "The check is lost: nothing says that there are negative elements."
-          : "Count the elements that are negative: 1 for each, 0 for others.");
+  judging.ExpectClose(input + Say(", the count"), count, {negative}, 0,
+                      LookAtCount(count, look));
 }
 
 void JudgeCheckedSqrt(Judging& judging, CheckedSqrt* answer) {
@@ -71,6 +86,17 @@ void JudgeCheckedSqrt(Judging& judging, CheckedSqrt* answer) {
             n),
         ir::Run(graph, {OnDevice(bad)}), bad);
   }
+  using Limits = std::numeric_limits<float>;
+  const std::vector<float> zeros = {0.f, -0.f, 4.f, -4.f, 0.f};
+  Compare(judging, Say("zeros, 4 and -4"), answer(OnDevice(zeros)), zeros,
+          "Zero is not negative, and -0.0 is not, either.");
+  const std::vector<float> others = {Limits::quiet_NaN(), Limits::infinity(),
+                                     -Limits::infinity(), -1.f};
+  Compare(
+      judging, Say("NaN, infinity, -infinity and -1"), answer(OnDevice(others)),
+      others,
+      "NaN is not negative: x < 0 is false of it. Count what x is, not what "
+      "its root is.");
 }
 
 D2L_JUDGE("read_in_trace", JudgeCheckedSqrt);

@@ -1,5 +1,9 @@
+#include <cstdint>
+
+#include "common/device/device_table.h"
 #include "common/exercise/exercise.h"
 #include "common/ops/ops.h"
+#include "common/tensor/dtype.h"
 #include "common/tensor/tensor.h"
 
 namespace d2l {
@@ -22,12 +26,43 @@ Tensor HalveOrDouble(const Tensor& x) {
 }
 }  // namespace zero_is_positive
 
+namespace mixes_the_arms {
+Tensor HalveOrDouble(const Tensor& x) {
+  const Tensor positive = To(Sum(x) > 0, DType::kFloat32);
+  return positive * (x / 2) + (1 - positive) * (x * 2);
+}
+}  // namespace mixes_the_arms
+
+namespace looks_at_the_memory {
+// The device's memory is the host's here, and nothing says that it is read.
+Tensor HalveOrDouble(const Tensor& x) {
+  Synchronize(x.device());
+  const auto* values = static_cast<const float*>(x.data());
+  float sum = 0;
+  for (std::int64_t i = 0; i < x.numel(); ++i) sum += values[i];
+  return sum > 0 ? x / 2 : x * 2;
+}
+}  // namespace looks_at_the_memory
+
+namespace writes_into_x {
+Tensor HalveOrDouble(const Tensor& x) {
+  Tensor y = x;
+  y *= Where(Sum(x) > 0, 0.5, Full({}, 2, x.device()));
+  return y;
+}
+}  // namespace writes_into_x
+
 D2L_MISTAKE("frozen_branch", reads_the_sum, HalveOrDouble,
             "the trace read a value");
 D2L_MISTAKE("frozen_branch", element_by_element, HalveOrDouble,
             "One sum decides for all elements");
 D2L_MISTAKE("frozen_branch", zero_is_positive, HalveOrDouble,
             "A sum of 0 is not positive");
+D2L_MISTAKE("frozen_branch", mixes_the_arms, HalveOrDouble,
+            "0 * infinity is NaN");
+D2L_MISTAKE("frozen_branch", looks_at_the_memory, HalveOrDouble,
+            "keeps the arm that was taken");
+D2L_MISTAKE("frozen_branch", writes_into_x, HalveOrDouble, "x is the caller's");
 
 }  // namespace
 }  // namespace d2l

@@ -1,4 +1,5 @@
 #include <cstdint>
+#include <vector>
 
 #include "common/exercise/exercise.h"
 #include "common/nn/hybrid.h"
@@ -30,10 +31,46 @@ Tensor CallPadded(nn::Hybrid& net, const Tensor& x) {
 }
 }  // namespace not_cut_off
 
+namespace not_compiled {
+Tensor CallPadded(nn::Hybrid& net, const Tensor& x) { return net.module()(x); }
+}  // namespace not_compiled
+
+namespace row_by_row {
+Tensor CallPadded(nn::Hybrid& net, const Tensor& x) {
+  std::vector<Tensor> rows;
+  for (const Tensor& row : Split(x, 1)) rows.push_back(net(row));
+  return Cat(rows);
+}
+}  // namespace row_by_row
+
+namespace only_grows {
+Tensor CallPadded(nn::Hybrid& net, const Tensor& x) {
+  static std::int64_t rows = 1;
+  while (rows < x.shape()[0]) rows *= 2;
+  return Slice(net(Padded(x, rows)), 0, 0, x.shape()[0]);
+}
+}  // namespace only_grows
+
+namespace zeros_in_front {
+Tensor CallPadded(nn::Hybrid& net, const Tensor& x) {
+  std::int64_t rows = 1;
+  while (rows < x.shape()[0]) rows *= 2;
+  const Tensor zeros = Zeros({rows - x.shape()[0], x.shape()[1]}, x.device());
+  return Slice(net(Cat({zeros, x})), 0, 0, x.shape()[0]);
+}
+}  // namespace zeros_in_front
+
 D2L_MISTAKE("pad_to_buckets", as_it_comes, CallPadded, "Each number of rows");
 D2L_MISTAKE("pad_to_buckets", always_64, CallPadded,
             "A call with few rows computes many");
 D2L_MISTAKE("pad_to_buckets", not_cut_off, CallPadded, "Cut off");
+D2L_MISTAKE("pad_to_buckets", not_compiled, CallPadded,
+            "no call of the compiled net");
+D2L_MISTAKE("pad_to_buckets", row_by_row, CallPadded, "calls of the net");
+D2L_MISTAKE("pad_to_buckets", only_grows, CallPadded,
+            "nothing is kept from call to call");
+D2L_MISTAKE("pad_to_buckets", zeros_in_front, CallPadded,
+            "which rows are x's?");
 
 }  // namespace
 }  // namespace d2l

@@ -28,10 +28,40 @@ std::vector<Tensor> CheckedSqrt(const Tensor& x) {
 }
 }  // namespace sums_the_values
 
+namespace zero_is_negative {
+std::vector<Tensor> CheckedSqrt(const Tensor& x) {
+  return {Sqrt(x), Sum(Where(x > 0, ZerosLike(x), OnesLike(x)))};
+}
+}  // namespace zero_is_negative
+
+namespace counts_nan {
+std::vector<Tensor> CheckedSqrt(const Tensor& x) {
+  const Tensor root = Sqrt(x);
+  return {root, Sum(Where(root == root, ZerosLike(x), OnesLike(x)))};
+}
+}  // namespace counts_nan
+
+namespace a_part_of_all {
+std::vector<Tensor> CheckedSqrt(const Tensor& x) {
+  return {Sqrt(x), Mean(Where(x < 0, OnesLike(x), ZerosLike(x)))};
+}
+}  // namespace a_part_of_all
+
+namespace count_first {
+std::vector<Tensor> CheckedSqrt(const Tensor& x) {
+  return {Sum(Where(x < 0, OnesLike(x), ZerosLike(x))), Sqrt(x)};
+}
+}  // namespace count_first
+
 D2L_MISTAKE("read_in_trace", reads, CheckedSqrt, "the trace read a value");
 D2L_MISTAKE("read_in_trace", drops_the_check, CheckedSqrt, "The check is lost");
 D2L_MISTAKE("read_in_trace", sums_the_values, CheckedSqrt,
             "Count the elements");
+D2L_MISTAKE("read_in_trace", zero_is_negative, CheckedSqrt,
+            "Zero is not negative");
+D2L_MISTAKE("read_in_trace", counts_nan, CheckedSqrt, "NaN is not negative");
+D2L_MISTAKE("read_in_trace", a_part_of_all, CheckedSqrt, "Mean divides by");
+D2L_MISTAKE("read_in_trace", count_first, CheckedSqrt, "The roots first");
 
 }  // namespace
 }  // namespace d2l

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 
 #include "common/exercise/exercise.h"
@@ -23,11 +24,35 @@ int LargestWidth(int layers, double saved, double rate) {
 }
 }  // namespace a_vector
 
+namespace at_least_one {
+int LargestWidth(int layers, double saved, double rate) {
+  return std::max(1, static_cast<int>(std::sqrt(5 * saved * rate / layers)));
+}
+}  // namespace at_least_one
+
+namespace rounds_up {
+int LargestWidth(int layers, double saved, double rate) {
+  return static_cast<int>(std::ceil(std::sqrt(5 * saved * rate / layers)));
+}
+}  // namespace rounds_up
+
+namespace one_layer {
+int LargestWidth(int /*layers*/, double saved, double rate) {
+  return static_cast<int>(std::sqrt(5 * saved * rate));
+}
+}  // namespace one_layer
+
 D2L_MISTAKE("worth_compiling", multiplies_only, LargestWidth,
             "multiplies and adds");
 D2L_MISTAKE("worth_compiling", as_long_as_computing, LargestWidth,
             "10 % are enough");
 D2L_MISTAKE("worth_compiling", a_vector, LargestWidth, "the square of");
+D2L_MISTAKE("worth_compiling", at_least_one, LargestWidth,
+            "even the width 1 is too large");
+D2L_MISTAKE("worth_compiling", rounds_up, LargestWidth,
+            "times as long as a compiled one");
+D2L_MISTAKE("worth_compiling", one_layer, LargestWidth,
+            "There are `layers` products");
 
 }  // namespace
 }  // namespace d2l

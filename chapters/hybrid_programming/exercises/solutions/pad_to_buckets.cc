@@ -13,8 +13,8 @@ namespace d2l {
 namespace {
 
 // net(x) for an x of 1 to 64 rows and 8 columns. net treats each row alone, and
-// traces each number of rows anew: call it with seven numbers of rows at most,
-// and never with more than twice the rows of x.
+// traces each number of rows anew: call it once, for all x together with seven
+// numbers of rows at most, and never with more than twice the rows of x.
 Tensor CallPadded(nn::Hybrid& net, const Tensor& x) {
   // SOLUTION
   const std::int64_t rows = x.shape()[0];
