@@ -10,6 +10,7 @@
 #include "common/base/source_location.h"
 #include "common/device/device.h"
 #include "common/device/device_table.h"
+#include "common/device/failure.h"
 #include "common/device/stream.h"
 #include "common/exercise/exercise.h"
 #include "common/exercise/probes.h"
@@ -20,17 +21,40 @@ namespace {
 
 using FailedLine = int(Device device, const std::function<void()>& program);
 
-// Programs of eight requests, on lines 101 to 108.
+// Eight requests, on lines 101 to 108.
+struct Program {
+  std::vector<int> failing;
+  bool on_second_stream = false;
+  bool waits = false;  // at its end, itself
+};
+
+int Call(const Judging& judging, FailedLine* answer, Device device,
+         const std::string& input, const std::function<void()>& program) {
+  try {
+    return answer(device, program);
+  } catch (const AsyncError&) {
+    judging.Wrong({input, "an AsyncError that left your function",
+                   "the line that it knows",
+                   "A program may wait itself, and then the error comes out of "
+                   "program(): call it within the try block, too."});
+  }
+}
+
 void JudgeOne(const Judging& judging, FailedLine* answer,
-              const std::vector<int>& failing) {
+              const Program& program) {
   const Device device = TryGpu();
-  Stream& stream = CurrentStream(device);
+  static Stream& second = NewStream(device);
+  Stream& stream = program.on_second_stream ? second : CurrentStream(device);
+  const std::vector<int>& failing = program.failing;
   std::string input = Say("requests on lines 101 to 108");
   for (const int line : failing) input += Say(", %d fails", line);
+  if (program.on_second_stream) input += Say(", on a second stream");
+  if (program.waits) input += Say(", and a wait at the end of the program");
   const int expected = failing.empty() ? 0 : failing.front();
-  bool called = false, at_its_end = false, waited = false;
-  const int got = answer(device, [&] {
-    called = true;
+  int calls = 0;
+  bool at_its_end = false, waited = false;
+  const int got = Call(judging, answer, device, input, [&] {
+    ++calls;
     Gate gate(stream);
     for (int line = 101; line <= 108; ++line) {
       bool fails = false;
@@ -43,11 +67,18 @@ void JudgeOne(const Judging& judging, FailedLine* answer,
     }
     waited = gate.TimedOut();
     at_its_end = true;
+    gate.Open();
+    if (program.waits) Synchronize(device);
   });
   const bool idle = stream.Query();
-  if (!called) {
+  if (calls == 0) {
     judging.Wrong({input, "program() was not called", "one call",
                    "Call program(): it asks for the work."});
+  }
+  if (calls > 1) {
+    judging.Wrong({input, Say("%d calls of program()", calls), "one call",
+                   "Each call enqueues all of its work once more. One is "
+                   "enough: the error knows its line."});
   }
   try {
     Synchronize(device);
@@ -56,8 +87,11 @@ void JudgeOne(const Judging& judging, FailedLine* answer,
       judging.Wrong(
           {input, "0, and the failure came later",
            absl::StrFormat("%d", expected),
-           "The program had returned, the work was not done. A failure shows "
-           "when somebody waits."});
+           program.on_second_stream
+               ? "A device has several streams. Synchronize(device) waits for "
+                 "all of them."
+               : "The program had returned, the work was not done. A failure "
+                 "shows when somebody waits."});
     }
   }
   if (waited || !at_its_end) {
@@ -85,11 +119,15 @@ void JudgeOne(const Judging& judging, FailedLine* answer,
 }
 
 void JudgeFailedLine(Judging& judging, FailedLine* answer) {
-  const std::vector<std::vector<int>> programs = {
-      {104}, {107, 108}, {101}, {}, {108}};
-  for (const std::vector<int>& failing : programs) {
-    JudgeOne(judging, answer, failing);
-  }
+  const std::vector<Program> programs = {
+      {{104}},
+      {{107, 108}},
+      {{101}},
+      {{}},
+      {{108}},
+      {{103}, /*on_second_stream=*/true},
+      {{105}, /*on_second_stream=*/false, /*waits=*/true}};
+  for (const Program& program : programs) JudgeOne(judging, answer, program);
 }
 
 D2L_JUDGE("late_error", JudgeFailedLine);

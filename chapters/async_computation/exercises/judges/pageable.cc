@@ -25,33 +25,68 @@ void JudgeOne(const Judging& judging, StartCopy* answer, const Tensor& x,
               const std::string& name) {
   const std::vector<float> expected = ToVector<float>(x);
   const Device device = x.device();
-  Gate gate(CurrentStream(device));
+  const Tensor values_of_x = Clone(x);
+  FillInPlace(x, 0.0);
+  Synchronize(device);
+  static Stream& stream = NewStream(device);
+  const StreamGuard guard(stream);
+  Gate gate(stream);
+  CopyTo(values_of_x, x);  // behind the gate
+  Requests asked;
   const StorageRef host = answer(x);
+  const StorageRef again = answer(x);
   const bool waited = gate.TimedOut();
+  // What stands in another stream's queue is done now, and too early.
+  DefaultStream(device).Synchronize();
   gate.Open();
   const std::string input = Say("%s, behind other work", name);
   if (!host) {
     judging.Wrong({input, "no memory", "a block with the values",
                    "Return the block that you copy to."});
   }
+  if (host->data() == x.storage()->data()) {
+    judging.Wrong({input, "the memory of x itself", "another block",
+                   "A device's memory is not the host's, though on a virtual "
+                   "device both are alike: copy it."});
+  }
   const bool pinned = IsPinned(host->data(), host->bytes());
   if (waited) {
     judging.Wrong(
         {input, "the call returned when the copy was done", "at once",
-         pinned ? "The memory is pinned, so the copy itself does not wait. "
-                  "Something else does; leave the wait to the reader."
-                : "The memory is not pinned. A device copies to pinned memory "
-                  "only by itself: for any other the call has to wait."});
+         asked.reads > 0
+             ? "ToVector and Item wait for the values, since they return "
+               "numbers. Enqueue a copy instead."
+         : pinned
+             ? "The memory is pinned, so the copy itself does not wait. "
+               "Something else does; leave the wait to the reader."
+             : "The memory is not pinned. A device copies to pinned memory "
+               "only by itself: for any other the call has to wait."});
   }
   Synchronize(device);
+  if (asked.copies == 0 && !expected.empty()) {
+    judging.Wrong({input, "no CopyAsync", "one copy by the device",
+                   "The host has copied, which a GPU's memory does not allow. "
+                   "CopyAsync enqueues a copy that the device does."});
+  }
+  if (host->data() == again->data() && !expected.empty()) {
+    judging.Wrong(
+        {input, "the same block from two calls", "a block for each call",
+         "The second copy overwrites the values of the first. A block "
+         "that the caller holds is the caller's."});
+  }
   if (host->bytes() < expected.size() * sizeof(float)) {
     judging.Wrong({input, Say("%d bytes", host->bytes()),
                    absl::StrFormat("%d", expected.size() * sizeof(float)),
                    "A float has four bytes; memory is counted in bytes."});
   }
   const auto* values = static_cast<const float*>(host->data());
-  judging.ExpectClose(input, {values, values + expected.size()}, expected, 0,
-                      "Copy all of it: bytes, not elements.");
+  const std::vector<float> got = {values, values + expected.size()};
+  judging.ExpectClose(
+      input, got, expected, 0,
+      !got.empty() && got[0] == 0
+          ? "These are the numbers from before the work: copy on the current "
+            "stream, CurrentStream(device), behind it."
+          : "Copy all of it: bytes, not elements.");
 }
 
 void JudgeStartCopy(Judging& judging, StartCopy* answer) {

@@ -30,31 +30,43 @@ void JudgeOne(const Judging& judging, RunSteps* answer, int steps) {
   Stream& stream = CurrentStream(device);
   const std::string input = Say("%d steps of 5 ms each", steps);
   const auto done = std::make_shared<std::atomic<int>>(0);
-  int asked = 0, most = 0;
-  std::optional<Gate> gate;  // within the first step
+  constexpr int kSlowStep = 10;
+  int asked = 0, most = 0, most_before_slow = 0;
+  int waited_for = -1;  // the first step that was, before the next was enqueued
+  std::optional<Gate> gate;  // holds each step but the last until the next
+  const auto look_at_gate = [&] {
+    if (!gate) return;
+    if (gate->TimedOut() && waited_for < 0) waited_for = asked - 1;
+    gate.reset();
+  };
   answer(steps, device, [&] {
-    if (asked == 0 && steps > 1) gate.emplace(stream);
-    if (asked == 1) gate->Open();
-    ++asked;
+    look_at_gate();
+    if (waited_for < 0 && asked < steps - 1) gate.emplace(stream);
+    const bool slow = asked++ == kSlowStep;
     most = std::max(most, asked - *done);
-    stream.HostCallback([done] {
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    if (asked <= kSlowStep) most_before_slow = most;
+    stream.HostCallback([done, slow] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(slow ? 200 : 5));
       ++*done;
     });
   });
   const int finished = *done;
-  const bool one_at_a_time = gate && gate->TimedOut();
-  gate.reset();
+  look_at_gate();
   if (asked != steps) {
     judging.Wrong({input, Say("%d calls of ask()", asked),
                    absl::StrFormat("%d", steps),
                    "Call it once for each step."});
   }
-  if (one_at_a_time) {
+  if (waited_for == 0) {
     judging.Wrong(
         {input, "one step in flight: each was waited for", "two in flight",
          "While the front end waits for a step and asks for the next, "
          "the device is idle. Wait for the step before the last."});
+  }
+  if (most > 2 && most_before_slow <= 2) {
+    judging.Wrong({input, Say("%d steps in flight", most), "2 at most",
+                   "One step took longer than the others, 200 ms. A sleep does "
+                   "not know when a step is done; its event does."});
   }
   if (most > 2) {
     judging.Wrong(
@@ -65,6 +77,13 @@ void JudgeOne(const Judging& judging, RunSteps* answer, int steps) {
                "Record an event behind each step, and wait for an older one."
              : "Wait before you ask, not after: with two in flight, the older "
                "one has to be done first."});
+  }
+  if (waited_for > 0) {
+    judging.Wrong(
+        {input, "two steps in flight, then both were waited for",
+         "one of them still in flight when the next is enqueued",
+         "A wait for both leaves the device idle until the next step is "
+         "enqueued, every second time. Wait for the older one only."});
   }
   if (finished != steps) {
     judging.Wrong({input, Say("%d steps were done at the return", finished),

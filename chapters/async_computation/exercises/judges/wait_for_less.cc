@@ -30,8 +30,9 @@ void JudgeSumFirst(Judging& judging, SumFirst* answer) {
         Say("%d numbers, and more() asks for long work", n);
     Requests asked;
     std::optional<Gate> gate;
-    int operations = 0, reads = 0;
+    int calls = 0, operations = 0, reads = 0;
     const double got = answer(x, [&] {
+      if (++calls > 1) return;
       operations = asked.operations;
       reads = asked.reads + asked.waits;
       gate.emplace(CurrentStream(device));
@@ -42,6 +43,10 @@ void JudgeSumFirst(Judging& judging, SumFirst* answer) {
     }
     const bool waited = gate->TimedOut();
     gate->Open();
+    if (calls > 1) {
+      judging.Wrong({input, Say("%d calls of more()", calls), "one call",
+                     "Each call enqueues the other work once more."});
+    }
     if (reads > 0) {
       judging.Wrong({input, "a wait before more() was called", "none",
                      "While you wait, you cannot ask for the other work, and "
@@ -59,10 +64,17 @@ void JudgeSumFirst(Judging& judging, SumFirst* answer) {
                      "Synchronize waits for all that the device was asked for. "
                      "What reads one tensor waits for that one."});
     }
+    if (asked.reads + asked.waits == 0) {
+      judging.Wrong({input, "a number that nobody waited for", "the sum",
+                     "Sum returned when its work was enqueued: the memory has "
+                     "the sum once the stream has done it. Item waits for it, "
+                     "and reads it."});
+    }
     const double sum = std::accumulate(numbers.begin(), numbers.end(), 0.0);
     judging.ExpectClose(input, {static_cast<float>(got)},
                         {static_cast<float>(sum)}, 1e-4,
-                        "Sum(x) is the sum of all elements.");
+                        n == 0 ? "The sum of no elements is 0."
+                               : "Sum(x) is the sum of all elements.");
   }
 
   const Tensor x = Rand({100'000}, device), a = Rand({300, 300}, device);

@@ -38,9 +38,16 @@ struct Loop {
 };
 
 std::string LookAt(const Loop& loop) {
+  if (loop.n == 0) {
+    return "Nothing is enqueued, and nothing is waited for: 0.";
+  }
   if (loop.k == 1) {
     return "The front end waits after each operation: t1, t2 and t3 come one "
            "after the other, every time.";
+  }
+  if (loop.n < loop.k) {
+    return "The last block has fewer than k operations, and here is the only "
+           "one: it takes its time, too, and is waited for.";
   }
   if (loop.k < loop.n) {
     return "The front end waits after every k operations: count the waits.";
@@ -97,7 +104,8 @@ void CompareWithMachine(Judging& judging, Predict* answer) {
 
 void JudgePredict(Judging& judging, Predict* answer) {
   const std::vector<Loop> loops = {
-      {3e-6, 7e-6, 40e-6, 10000, 1},   {6e-6, 7e-6, 30e-6, 10000, 10000},
+      {3e-6, 7e-6, 40e-6, 10000, 1},   {90e-6, 90e-6, 1e-6, 1000, 1},
+      {2e-6, 9e-6, 30e-6, 5, 100},     {6e-6, 7e-6, 30e-6, 10000, 10000},
       {13e-6, 4e-6, 50e-6, 999, 999},  {2e-6, 3e-6, 20e-6, 10000, 100},
       {3e-6, 5e-6, 400e-6, 1007, 100}, {2e-6, 9e-6, 1e-6, 1, 1},
       {2e-6, 9e-6, 1e-6, 0, 10}};

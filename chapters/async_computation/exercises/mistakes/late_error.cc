@@ -47,10 +47,52 @@ int FailedLine(Device device, const std::function<void()>& program) {
 }
 }  // namespace blocks_every_launch
 
+namespace only_around_the_wait {
+int FailedLine(Device device, const std::function<void()>& program) {
+  program();
+  try {
+    Synchronize(device);
+  } catch (const AsyncError& error) {
+    return error.failure().requested_at.line();
+  }
+  return 0;
+}
+}  // namespace only_around_the_wait
+
+namespace one_stream {
+int FailedLine(Device device, const std::function<void()>& program) {
+  try {
+    program();
+    CurrentStream(device).Synchronize();
+  } catch (const AsyncError& error) {
+    return error.failure().requested_at.line();
+  }
+  return 0;
+}
+}  // namespace one_stream
+
+namespace runs_it_twice {
+int FailedLine(Device device, const std::function<void()>& program) {
+  try {
+    program();
+    program();
+    Synchronize(device);
+  } catch (const AsyncError& error) {
+    return error.failure().requested_at.line();
+  }
+  return 0;
+}
+}  // namespace runs_it_twice
+
 D2L_MISTAKE("late_error", where_it_was_noticed, FailedLine,
             "where it was noticed");
 D2L_MISTAKE("late_error", does_not_wait, FailedLine, "the work was not done");
 D2L_MISTAKE("late_error", blocks_every_launch, FailedLine, "Launch blocking");
+D2L_MISTAKE("late_error", only_around_the_wait, FailedLine,
+            "call it within the try block");
+D2L_MISTAKE("late_error", one_stream, FailedLine,
+            "A device has several streams");
+D2L_MISTAKE("late_error", runs_it_twice, FailedLine, "calls of program()");
 
 }  // namespace
 }  // namespace d2l

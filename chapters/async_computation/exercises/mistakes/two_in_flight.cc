@@ -1,5 +1,7 @@
+#include <chrono>
 #include <functional>
 #include <queue>
+#include <thread>
 
 #include "common/device/device.h"
 #include "common/device/device_table.h"
@@ -41,12 +43,63 @@ void RunSteps(int steps, Device device, const std::function<void()>& ask) {
 }
 }  // namespace waits_after_asking
 
+namespace two_at_a_time {
+void RunSteps(int steps, Device device, const std::function<void()>& ask) {
+  for (int i = 0; i < steps; ++i) {
+    ask();
+    if (i % 2 == 1) Synchronize(device);
+  }
+  Synchronize(device);
+}
+}  // namespace two_at_a_time
+
+namespace leaves_the_last {
+void RunSteps(int steps, Device device, const std::function<void()>& ask) {
+  Event last;
+  for (int i = 0; i < steps; ++i) {
+    ask();
+    last.Synchronize();
+    last = CurrentStream(device).Record();
+  }
+}
+}  // namespace leaves_the_last
+
+namespace sleeps {
+void RunSteps(int steps, Device device, const std::function<void()>& ask) {
+  for (int i = 0; i < steps; ++i) {
+    ask();
+    std::this_thread::sleep_for(std::chrono::milliseconds(40));
+  }
+  Synchronize(device);
+}
+}  // namespace sleeps
+
+namespace one_too_few {
+void RunSteps(int steps, Device device, const std::function<void()>& ask) {
+  Event last;
+  for (int i = 1; i < steps; ++i) {
+    const Event before = last;
+    ask();
+    last = CurrentStream(device).Record();
+    before.Synchronize();
+  }
+  Synchronize(device);
+}
+}  // namespace one_too_few
+
 D2L_MISTAKE("two_in_flight", waits_for_each, RunSteps,
             "one step in flight: each was waited for");
 D2L_MISTAKE("two_in_flight", unbounded, RunSteps,
             "Nothing bounds the run-ahead");
 D2L_MISTAKE("two_in_flight", waits_after_asking, RunSteps,
             "Wait before you ask, not after");
+D2L_MISTAKE("two_in_flight", two_at_a_time, RunSteps,
+            "then both were waited for");
+D2L_MISTAKE("two_in_flight", leaves_the_last, RunSteps,
+            "still in flight at the end");
+D2L_MISTAKE("two_in_flight", sleeps, RunSteps, "A sleep does not know");
+D2L_MISTAKE("two_in_flight", one_too_few, RunSteps,
+            "Call it once for each step");
 
 }  // namespace
 }  // namespace d2l

@@ -32,11 +32,44 @@ double SumFirst(const Tensor& x, const std::function<void()>& more) {
 }
 }  // namespace asks_last
 
+namespace calls_it_twice {
+double SumFirst(const Tensor& x, const std::function<void()>& more) {
+  const Tensor sum = Sum(x);
+  more();
+  const double got = Item(sum);
+  more();
+  return got;
+}
+}  // namespace calls_it_twice
+
+namespace does_not_wait {
+// The device's memory is the host's here: what is read is the sum, or what was
+// there before.
+double SumFirst(const Tensor& x, const std::function<void()>& more) {
+  const Tensor sum = Sum(x);
+  more();
+  return *static_cast<const float*>(sum.data());
+}
+}  // namespace does_not_wait
+
+namespace mean_times_count {
+double SumFirst(const Tensor& x, const std::function<void()>& more) {
+  const Tensor mean = Mean(x);
+  more();
+  return Item(mean) * static_cast<double>(x.numel());
+}
+}  // namespace mean_times_count
+
 D2L_MISTAKE("wait_for_less", waits_for_all, SumFirst,
             "came when the other work was done");
 D2L_MISTAKE("wait_for_less", reads_first, SumFirst,
             "a wait before more() was called");
 D2L_MISTAKE("wait_for_less", asks_last, SumFirst, "behind the other work");
+D2L_MISTAKE("wait_for_less", calls_it_twice, SumFirst, "calls of more()");
+D2L_MISTAKE("wait_for_less", does_not_wait, SumFirst,
+            "a number that nobody waited for");
+D2L_MISTAKE("wait_for_less", mean_times_count, SumFirst,
+            "The sum of no elements is 0");
 
 }  // namespace
 }  // namespace d2l
