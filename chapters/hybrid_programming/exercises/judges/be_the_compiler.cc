@@ -1,0 +1,76 @@
+// Judges be_the_compiler: are the results the same, and which operations were
+// enqueued?
+
+#include <cstddef>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_format.h"
+#include "chapters/hybrid_programming/exercises/judges/traced.h"
+#include "common/exercise/exercise.h"
+#include "common/exercise/probes.h"
+#include "common/lesson/language.h"
+#include "common/ops/ops.h"
+#include "common/ops/primitive.h"
+#include "common/ops/record.h"
+#include "common/tensor/tensor.h"
+
+namespace d2l {
+namespace {
+
+using Shortened = Tensor(const Tensor& a, const Tensor& b);
+
+// How many operations of each name this thread enqueues while it lives.
+class Names : private OpListener {
+ public:
+  std::map<std::string, int> count;
+
+ private:
+  void OnOp(const OpRecord& record) override {
+    ++count[record.primitive->name()];
+  }
+
+  ScopedOpListener listener_{this};
+};
+
+void JudgeShortened(Judging& judging, Shortened* answer) {
+  for (const std::size_t n : {5, 1001, 1, 0}) {
+    const std::vector<float> a = RandomNumbers(n, 1), b = RandomNumbers(n, 2);
+    std::vector<float> expected;
+    for (std::size_t i = 0; i < n; ++i) {
+      expected.push_back((a[i] + b[i]) * (a[i] + b[i]));
+    }
+    const Tensor on_a = OnDevice(a), on_b = OnDevice(b);
+    Requests asked;
+    Names names;
+    const Tensor got = answer(on_a, on_b);
+    const std::string input = Say("%d numbers", n);
+    if (asked.reads > 0) {
+      judging.Wrong({input, "a value was read", "operations on tensors only",
+                     "A compiler does not see the numbers: what it leaves are "
+                     "operations, which the device does."});
+    }
+    const int operations = asked.operations;
+    judging.ExpectClose(input, ToVector<float>(got), expected, 0,
+                        "Bit for bit: floats are rounded after each operation, "
+                        "so other operations give other last digits. Keep the "
+                        "sum and the product as they are.");
+    judging.ExpectClose(Say("%d numbers, a afterwards", n),
+                        ToVector<float>(on_a), a, 0,
+                        "+= writes into the caller's tensor: make a new one.");
+    if (operations <= 2) continue;
+    judging.Wrong(
+        {input, Say("%d operations", operations), "2 operations",
+         names.count["sub"] > 0
+             ? "Who uses f? What nobody uses is not computed."
+         : names.count["add"] > 1
+             ? "e and g are the same: compute it once, and use it twice."
+             : "One sum and one product are enough."});
+  }
+}
+
+D2L_JUDGE("be_the_compiler", JudgeShortened);
+
+}  // namespace
+}  // namespace d2l
