@@ -25,7 +25,7 @@ int main(int argc, char** argv) {
   absl::Status status = d2l::SetLanguage(absl::GetFlag(FLAGS_lang));
   // Not the GPUs: a Gate is a host callback, and CUDA may run those of all
   // streams on one thread, so that it would hold other streams as well.
-  if (status.ok()) status = d2l::InitializeDevices("cpu:0,cpu:1");
+  if (status.ok()) status = d2l::InitializeDevices("cpu:0,cpu:1,cpu:2");
   if (!status.ok()) {
     std::cerr << status.message() << "\n";
     return 2;

@@ -225,6 +225,9 @@ TEST(Requests, CountsOperationsReadsWaitsAndCopies) {
   EXPECT_EQ(asked.before_record, -1);
   CurrentStream(device).Record();
   EXPECT_EQ(asked.before_record, 2);
+  EXPECT_EQ(asked.before_wait, -1);
+  NewStream(device).Wait(CurrentStream(device).Record());
+  EXPECT_EQ(asked.before_wait, 2);
   const Requests of_another(&NewStream(device));
   CurrentStream(device).Record();
   EXPECT_EQ(of_another.before_record, -1);

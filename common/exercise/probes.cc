@@ -46,7 +46,10 @@ Requests::Requests(const Stream* recorded)
       device_listener_(this, kWaits | kStreams) {}
 
 void Requests::OnStream(const StreamRecord& record) {
-  if (record.kind == StreamRecord::Kind::kWait) ++stream_waits;
+  if (record.kind == StreamRecord::Kind::kWait) {
+    ++stream_waits;
+    before_wait = operations;
+  }
   if (record.kind == StreamRecord::Kind::kRecord &&
       (recorded_ == nullptr || recorded_ == record.stream)) {
     before_record = operations;

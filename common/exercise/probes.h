@@ -43,6 +43,8 @@ class Requests : private OpListener, private DeviceListener {
   int stream_waits = 0;  // Stream::Wait: one stream waits for another
   // The operations before the last Stream::Record; -1: no event was recorded.
   int before_record = -1;
+  // The operations before the last Stream::Wait; -1: no stream has to wait.
+  int before_wait = -1;
 
  private:
   void OnOp(const OpRecord& record) override {
