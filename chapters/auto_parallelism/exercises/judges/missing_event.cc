@@ -67,11 +67,21 @@ void JudgeOne(const Judging& judging, OnTwoStreams* answer, Stream& first,
                    "The event was recorded too early: it stands for what the "
                    "stream had been asked for by then."});
   }
+  if (asked.before_wait > on_first) {
+    judging.Wrong({input, "a wait of the second stream behind y + 1",
+                   "before y + 1",
+                   "y + 1 was asked for before the stream was told to wait: "
+                   "only what comes behind the Wait waits."});
+  }
   if (race) {
-    judging.Wrong({input, "the second stream was done before the first one",
-                   "after it",
-                   "Nothing orders the two streams. It may be right a thousand "
-                   "times, when the first one happens to be faster."});
+    judging.Wrong(
+        {input, "the second stream was done before the first one", "after it",
+         asked.stream_waits > 0
+             ? "A stream waits, but not the second one for an event of the "
+               "first: it is the other way round. second.Wait(event) makes "
+               "the second one wait."
+             : "Nothing orders the two streams. It may be right a thousand "
+               "times, when the first one happens to be faster."});
   }
   Synchronize(first.device());
   judging.ExpectClose(input, ToVector<float>(z), expected, 1e-6,

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_join.h"
 #include "common/device/device.h"
 #include "common/device/device_table.h"
 #include "common/exercise/exercise.h"
@@ -12,12 +13,33 @@
 #include "common/lesson/language.h"
 #include "common/lesson/trace_program.h"
 #include "common/ops/ops.h"
+#include "common/ops/primitive.h"
+#include "common/ops/record.h"
 #include "common/tensor/tensor.h"
 
 namespace d2l {
 namespace {
 
 using SumOfAll = Tensor(const std::vector<Tensor>& xs);
+
+// This thread's operations while it lives.
+class Operations : private OpListener {
+ public:
+  int additions = 0;
+  std::vector<std::string> others;
+
+ private:
+  void OnOp(const OpRecord& record) override {
+    const std::string name = record.primitive->name();
+    if (name == "add") {
+      ++additions;
+    } else if (std::count(others.begin(), others.end(), name) == 0) {
+      others.push_back(name);
+    }
+  }
+
+  const ScopedOpListener listen_{this};
+};
 
 void JudgeOne(Judging& judging, SumOfAll* answer, int count) {
   const Device device = TryGpu();
@@ -31,12 +53,8 @@ void JudgeOne(Judging& judging, SumOfAll* answer, int count) {
   }
   const std::string input = Say("%d tensors", count);
   Tensor sum;
-  int additions = 0;
-  const TracedProgram program = TraceProgram([&] {
-    const Requests asked;
-    sum = answer(xs);
-    additions = asked.operations;
-  });
+  const Operations asked;
+  const TracedProgram program = TraceProgram([&] { sum = answer(xs); });
   for (int i = 0; i < count; ++i) {
     judging.ExpectClose(Say("%s: number %d of them", input, i),
                         ToVector<float>(xs[i]), numbers[i], 0,
@@ -50,13 +68,33 @@ void JudgeOne(Judging& judging, SumOfAll* answer, int count) {
   while (1 << depth < count) ++depth;
   // The tensors themselves are a level of the graph.
   const int got = std::max(0, program.graph.depth() - 1);
-  if (got > depth || additions != count - 1) {
+  const std::string expected_chain =
+      Say("%d additions, %d of them one behind the other", count - 1, depth);
+  if (asked.additions < count && !asked.others.empty()) {
     judging.Wrong(
         {input,
-         Say("%d additions, %d of them one behind the other", additions, got),
-         Say("%d additions, %d of them one behind the other", count - 1, depth),
-         "Each addition waits for the one before it. Which ones could "
-         "run at the same time?"});
+         Say("%d additions, and as other operations: %s", asked.additions,
+             absl::StrJoin(asked.others, ", ")),
+         expected_chain,
+         "Make the sum by `+` of two tensors only. Stack and Cat copy "
+         "all tensors first, and one Sum is one operation, which "
+         "runs on one device."});
+  }
+  if (got > depth || asked.additions != count - 1) {
+    judging.Wrong(
+        {input,
+         Say("%d additions, %d of them one behind the other", asked.additions,
+             got),
+         expected_chain,
+         asked.additions >= count
+             ? "n - 1 additions are enough. Adding zeros is one more: a tensor "
+               "that is left over takes part in the next round."
+         : got == count - 1
+             ? "Each addition waits for the one before it. Which ones could "
+               "run at the same time?"
+             : "The parts are added up at the same time, but within each part "
+               "each addition waits for the one before it. Divide the parts as "
+               "well."});
   }
   judging.Note(
       Say("%2d tensors: a chain of %d, instead of %d", count, got, count - 1));

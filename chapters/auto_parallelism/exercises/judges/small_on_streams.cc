@@ -49,6 +49,15 @@ void JudgeLargestSize(Judging& judging, LargestSize* answer) {
       look =
           "A tile at the edge takes as long as a whole one, however few "
           "numbers it has.";
+    } else if (expected == 0) {
+      look =
+          "With one unit, or on one stream, no two products run at the same "
+          "time: there is no such size, and the answer is 0.";
+    } else if (got < expected && Gain(units, tile, streams, expected) == 1.5 &&
+               Gain(units, tile, streams, got) > 1.5) {
+      look =
+          Say("At n = %d they are exactly 1.5 times as fast: that is enough.",
+              expected);
     } else if (got > expected) {
       look =
           Say("At n = %d the streams are only %.2f times as fast: that one "

@@ -26,12 +26,15 @@ void AskFor(Device device, std::chrono::milliseconds time) {
       [time] { std::this_thread::sleep_for(time); });
 }
 
-void JudgeOn(Judging& judging, SecondsOn* answer, Device device, Device other) {
-  constexpr std::chrono::milliseconds kWork(40);
-  const std::string input = Say("%s works for 40 ms; %s is busy all the time",
-                                device.ToString(), other.ToString());
+// Returns what was measured. before: the same, for another work.
+double JudgeOn(Judging& judging, SecondsOn* answer, Device device, Device other,
+               std::chrono::milliseconds work, double before) {
+  const double least = std::chrono::duration<double>(work).count();
+  const std::string input =
+      Say("%s works for %d ms; %s is busy all the time", device.ToString(),
+          work.count(), other.ToString());
   Gate gate(DefaultStream(other));
-  int calls = 0;
+  int calls = 0, waits_before_work = 0;
   const auto done = std::make_shared<std::atomic<bool>>(false);
   // When the earlier work was done, in seconds from the call.
   const auto earlier = std::make_shared<std::atomic<double>>(0);
@@ -39,9 +42,11 @@ void JudgeOn(Judging& judging, SecondsOn* answer, Device device, Device other) {
   const Timer timer;
   DefaultStream(device).HostCallback(
       [timer, earlier] { *earlier = timer.Seconds(); });
+  const Requests requests;
   const double got = answer(device, [&] {
     ++calls;
-    AskFor(device, kWork);
+    waits_before_work = requests.waits;
+    AskFor(device, work);
     DefaultStream(device).HostCallback([done] { *done = true; });
   });
   const bool was_done = *done;
@@ -58,14 +63,26 @@ void JudgeOn(Judging& judging, SecondsOn* answer, Device device, Device other) {
   }
   if (!was_done) {
     judging.Wrong({input, Say("%.3g seconds, and the work was not done", got),
-                   "0.04 seconds",
+                   Say("%g seconds", least),
                    "work() only asks. Wait for the device before you read the "
                    "clock."});
   }
+  if (requests.waits == waits_before_work) {
+    judging.Wrong({input, "no wait for the device after work()", "a wait",
+                   "The work happened to be done: a pause is too long or too "
+                   "short. Synchronize waits until the device is done, and no "
+                   "longer."});
+  }
+  if (got == before) {
+    judging.Wrong({input, Say("%.3g seconds, as for another work", got),
+                   Say("%g seconds", least),
+                   "Not every work takes as long: return what the clock has "
+                   "measured."});
+  }
   const double after_earlier = all - *earlier;
-  if (got < 0.04 || got > all) {
+  if (got < least || got > all) {
     judging.Wrong({input, Say("%.3g seconds", got),
-                   Say("0.04 to %.3f seconds", after_earlier),
+                   Say("%g to %.3f seconds", least, after_earlier),
                    "Start the clock right before work(), and read it after the "
                    "wait, in seconds."});
   }
@@ -73,17 +90,19 @@ void JudgeOn(Judging& judging, SecondsOn* answer, Device device, Device other) {
   if (got > after_earlier + 1e-8) {
     judging.Wrong({Say("%s; 200 ms of earlier work are queued", input),
                    Say("%.3g seconds, with the earlier work in it", got),
-                   Say("0.04 to %.3f seconds", after_earlier),
+                   Say("%g to %.3f seconds", least, after_earlier),
                    "Start the clock when the device is idle."});
   }
-  judging.Note(Say("40 ms of work on %s: you measured %s", device.ToString(),
-                   FormatDuration(got)));
+  judging.Note(Say("%d ms of work on %s: you measured %s", work.count(),
+                   device.ToString(), FormatDuration(got)));
+  return got;
 }
 
 void JudgeSecondsOn(Judging& judging, SecondsOn* answer) {
   const Device a = Devices()[0].device, b = Devices()[1].device;
-  JudgeOn(judging, answer, b, a);
-  JudgeOn(judging, answer, a, b);
+  using std::chrono::milliseconds;
+  const double first = JudgeOn(judging, answer, b, a, milliseconds(40), -1);
+  JudgeOn(judging, answer, a, b, milliseconds(90), first);
 }
 
 D2L_JUDGE("the_wrong_wait", JudgeSecondsOn);

@@ -50,12 +50,82 @@ std::vector<Tensor> SquareAll(const std::vector<Tensor>& xs,
 }
 }  // namespace leaves_the_rest_out
 
+// The products are made on the first device, and then spread.
+namespace results_only {
+std::vector<Tensor> SquareAll(const std::vector<Tensor>& xs,
+                              const std::vector<Device>& devices) {
+  std::vector<Tensor> squares;
+  for (std::size_t i = 0; i < xs.size(); ++i) {
+    squares.push_back(To(MatMul(xs[i], xs[i]), devices[i % devices.size()]));
+  }
+  return squares;
+}
+}  // namespace results_only
+
+namespace by_elements {
+std::vector<Tensor> SquareAll(const std::vector<Tensor>& xs,
+                              const std::vector<Device>& devices) {
+  std::vector<Tensor> squares;
+  for (std::size_t i = 0; i < xs.size(); ++i) {
+    const Tensor x = To(xs[i], devices[i % devices.size()]);
+    squares.push_back(x * x);
+  }
+  return squares;
+}
+}  // namespace by_elements
+
+// Right with two devices.
+namespace first_and_last {
+std::vector<Tensor> SquareAll(const std::vector<Tensor>& xs,
+                              const std::vector<Device>& devices) {
+  std::vector<Tensor> squares;
+  for (std::size_t i = 0; i < xs.size(); ++i) {
+    const Tensor x = To(xs[i], i % 2 == 0 ? devices.front() : devices.back());
+    squares.push_back(MatMul(x, x));
+  }
+  return squares;
+}
+}  // namespace first_and_last
+
+namespace through_the_host {
+std::vector<Tensor> SquareAll(const std::vector<Tensor>& xs,
+                              const std::vector<Device>& devices) {
+  std::vector<Tensor> squares;
+  for (std::size_t i = 0; i < xs.size(); ++i) {
+    const Tensor x = FromVector(ToVector<float>(xs[i]), xs[i].shape(),
+                                devices[i % devices.size()]);
+    squares.push_back(MatMul(x, x));
+  }
+  return squares;
+}
+}  // namespace through_the_host
+
+namespace brings_them_back {
+std::vector<Tensor> SquareAll(const std::vector<Tensor>& xs,
+                              const std::vector<Device>& devices) {
+  std::vector<Tensor> squares;
+  for (std::size_t i = 0; i < xs.size(); ++i) {
+    const Tensor x = To(xs[i], devices[i % devices.size()]);
+    squares.push_back(To(MatMul(x, x), devices[0]));
+  }
+  return squares;
+}
+}  // namespace brings_them_back
+
 D2L_MISTAKE("eight_operations", where_the_operands_are, SquareAll,
             "An operation runs where its operands are");
 D2L_MISTAKE("eight_operations", waits_for_each, SquareAll,
             "A caller that waits for one device cannot ask the other");
 D2L_MISTAKE("eight_operations", leaves_the_rest_out, SquareAll,
             "need not divide evenly");
+D2L_MISTAKE("eight_operations", results_only, SquareAll, "spreads the results");
+D2L_MISTAKE("eight_operations", by_elements, SquareAll, "not x * x");
+D2L_MISTAKE("eight_operations", first_and_last, SquareAll,
+            "Take all devices in turn");
+D2L_MISTAKE("eight_operations", through_the_host, SquareAll,
+            "by way of the host");
+D2L_MISTAKE("eight_operations", brings_them_back, SquareAll,
+            "Leave each result");
 
 }  // namespace
 }  // namespace d2l

@@ -39,12 +39,52 @@ Tensor OnTwoStreams(const Tensor& x, Stream& first, Stream& second) {
 }
 }  // namespace the_caller_waits
 
+namespace no_guard {
+Tensor OnTwoStreams(const Tensor& x, Stream& first, Stream& second) {
+  const Tensor y = 3 * x;
+  second.Wait(first.Record());
+  return y + 1;
+}
+}  // namespace no_guard
+
+namespace the_other_way_round {
+Tensor OnTwoStreams(const Tensor& x, Stream& first, Stream& second) {
+  const Tensor y = Triple(x, first);
+  first.Wait(second.Record());
+  return PlusOne(y, second);
+}
+}  // namespace the_other_way_round
+
+namespace waits_too_late {
+Tensor OnTwoStreams(const Tensor& x, Stream& first, Stream& second) {
+  const Tensor y = Triple(x, first);
+  const Tensor z = PlusOne(y, second);
+  second.Wait(first.Record());
+  return z;
+}
+}  // namespace waits_too_late
+
+namespace adds_first {
+Tensor OnTwoStreams(const Tensor& x, Stream& first, Stream& second) {
+  const Tensor y = PlusOne(x, first);
+  second.Wait(first.Record());
+  return Triple(y, second);
+}
+}  // namespace adds_first
+
 D2L_MISTAKE("missing_event", no_event, OnTwoStreams,
             "Nothing orders the two streams.");
 D2L_MISTAKE("missing_event", recorded_too_early, OnTwoStreams,
             "recorded too early");
 D2L_MISTAKE("missing_event", the_caller_waits, OnTwoStreams,
             "The caller need not wait");
+D2L_MISTAKE("missing_event", no_guard, OnTwoStreams,
+            "Operations go to the current stream");
+D2L_MISTAKE("missing_event", the_other_way_round, OnTwoStreams,
+            "the other way round");
+D2L_MISTAKE("missing_event", waits_too_late, OnTwoStreams,
+            "before the stream was told to wait");
+D2L_MISTAKE("missing_event", adds_first, OnTwoStreams, "The result is 3 x + 1");
 
 }  // namespace
 }  // namespace d2l

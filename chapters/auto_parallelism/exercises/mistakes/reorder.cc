@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <numeric>
+#include <set>
 #include <vector>
 
 #include "common/exercise/exercise.h"
@@ -50,9 +51,54 @@ std::vector<int> OrderOf(const std::vector<Task>& tasks) {
 }
 }  // namespace longest_first
 
+namespace critical_path_only {
+std::vector<int> OrderOf(const std::vector<Task>& tasks) {
+  // From the task that is done last, to the one before that takes longest.
+  std::vector<double> end(tasks.size());
+  int last = -1;
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    for (const int before : tasks[i].after)
+      end[i] = std::max(end[i], end[before]);
+    end[i] += tasks[i].seconds;
+    if (last < 0 || end[i] > end[last]) last = static_cast<int>(i);
+  }
+  std::vector<int> order;
+  while (last >= 0) {
+    order.insert(order.begin(), last);
+    int next = -1;
+    for (const int before : tasks[last].after) {
+      if (next < 0 || end[before] > end[next]) next = before;
+    }
+    last = next;
+  }
+  return order;
+}
+}  // namespace critical_path_only
+
+namespace most_tasks_after_it {
+std::vector<int> OrderOf(const std::vector<Task>& tasks) {
+  std::vector<std::set<int>> after(tasks.size());
+  for (int i = static_cast<int>(tasks.size()) - 1; i >= 0; --i) {
+    for (const int before : tasks[i].after) {
+      after[before].insert(i);
+      after[before].insert(after[i].begin(), after[i].end());
+    }
+  }
+  std::vector<int> order = as_it_stands::OrderOf(tasks);
+  std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
+    return after[a].size() > after[b].size();
+  });
+  return order;
+}
+}  // namespace most_tasks_after_it
+
 D2L_MISTAKE("reorder", as_it_stands, OrderOf, "nobody waits for");
 D2L_MISTAKE("reorder", shortest_first, OrderOf, "What counts is not how long");
 D2L_MISTAKE("reorder", longest_first, OrderOf, "no event of it yet");
+D2L_MISTAKE("reorder", critical_path_only, OrderOf,
+            "Every task has to be requested");
+D2L_MISTAKE("reorder", most_tasks_after_it, OrderOf,
+            "how many tasks come after it");
 
 }  // namespace
 }  // namespace d2l

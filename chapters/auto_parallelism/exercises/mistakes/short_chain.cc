@@ -41,10 +41,40 @@ Tensor SumOfAll(const std::vector<Tensor>& xs) {
 }
 }  // namespace without_the_last
 
+namespace stack_and_sum {
+Tensor SumOfAll(const std::vector<Tensor>& xs) { return Sum(Stack(xs), {0}); }
+}  // namespace stack_and_sum
+
+namespace two_halves {
+Tensor SumOfAll(const std::vector<Tensor>& xs) {
+  const std::size_t half = xs.size() / 2;
+  if (half == 0) return xs[0];
+  Tensor left = xs[0], right = xs[half];
+  for (std::size_t i = 1; i < half; ++i) left = left + xs[i];
+  for (std::size_t i = half + 1; i < xs.size(); ++i) right = right + xs[i];
+  return left + right;
+}
+}  // namespace two_halves
+
+// To a power of two.
+namespace pads_with_zeros {
+Tensor SumOfAll(const std::vector<Tensor>& xs) {
+  std::vector<Tensor> sums = xs;
+  while ((sums.size() & (sums.size() - 1)) != 0) sums.push_back(0 * xs[0]);
+  for (std::size_t half = sums.size() / 2; half > 0; half /= 2) {
+    for (std::size_t i = 0; i < half; ++i) sums[i] = sums[i] + sums[half + i];
+  }
+  return sums[0];
+}
+}  // namespace pads_with_zeros
+
 D2L_MISTAKE("short_chain", one_after_the_other, SumOfAll,
             "Each addition waits for the one before it");
 D2L_MISTAKE("short_chain", in_place, SumOfAll, "here to that of the caller's");
 D2L_MISTAKE("short_chain", without_the_last, SumOfAll, "number may be odd");
+D2L_MISTAKE("short_chain", stack_and_sum, SumOfAll, "one Sum is one operation");
+D2L_MISTAKE("short_chain", two_halves, SumOfAll, "within each part");
+D2L_MISTAKE("short_chain", pads_with_zeros, SumOfAll, "Adding zeros");
 
 }  // namespace
 }  // namespace d2l

@@ -1,4 +1,6 @@
+#include <chrono>
 #include <functional>
+#include <thread>
 
 #include "common/base/timer.h"
 #include "common/device/device.h"
@@ -38,10 +40,57 @@ double SecondsOn(Device device, const std::function<void()>& work) {
 }
 }  // namespace earlier_work
 
+namespace warms_up {
+double SecondsOn(Device device, const std::function<void()>& work) {
+  work();
+  Synchronize(device);
+  const Timer timer;
+  work();
+  Synchronize(device);
+  return timer.Seconds();
+}
+}  // namespace warms_up
+
+namespace in_milliseconds {
+double SecondsOn(Device device, const std::function<void()>& work) {
+  Synchronize(device);
+  const Timer timer;
+  work();
+  Synchronize(device);
+  return 1e3 * timer.Seconds();
+}
+}  // namespace in_milliseconds
+
+namespace always_the_same {
+double SecondsOn(Device device, const std::function<void()>& work) {
+  Synchronize(device);
+  work();
+  Synchronize(device);
+  return 0.04;
+}
+}  // namespace always_the_same
+
+namespace sleeps_long_enough {
+double SecondsOn(Device device, const std::function<void()>& work) {
+  Synchronize(device);
+  const Timer timer;
+  work();
+  std::this_thread::sleep_for(std::chrono::seconds(1));
+  return timer.Seconds();
+}
+}  // namespace sleeps_long_enough
+
 D2L_MISTAKE("the_wrong_wait", current_device, SecondsOn, "it waited for cpu:0");
 D2L_MISTAKE("the_wrong_wait", no_wait, SecondsOn, "the work was not done");
 D2L_MISTAKE("the_wrong_wait", earlier_work, SecondsOn,
             "with the earlier work in it");
+D2L_MISTAKE("the_wrong_wait", warms_up, SecondsOn,
+            "each call asks for all of its work");
+D2L_MISTAKE("the_wrong_wait", in_milliseconds, SecondsOn, "in seconds.");
+D2L_MISTAKE("the_wrong_wait", always_the_same, SecondsOn,
+            "return what the clock has measured");
+D2L_MISTAKE("the_wrong_wait", sleeps_long_enough, SecondsOn,
+            "a pause is too long or too short");
 
 }  // namespace
 }  // namespace d2l
