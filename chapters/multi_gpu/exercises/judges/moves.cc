@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <functional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -107,6 +108,19 @@ CollectiveSchedule ExpectAllReduce(const Judging& judging,
         {input, unsummed, "the sum of all ranks, on all ranks", look});
   }
   return schedule;
+}
+
+void ExpectFewSteps(const Judging& judging, const std::string& input,
+                    const std::vector<Move>& moves, int n) {
+  std::set<int> steps;
+  for (const Move& move : moves) steps.insert(move.step);
+  const int enough = 2 * (n - 1);
+  if (static_cast<int>(steps.size()) <= enough) return;
+  judging.Wrong({input, Say("%d steps", steps.size()),
+                 Say("%d steps at most", enough),
+                 "Moves of one step are made at the same time, and 2 (n - 1) "
+                 "steps are enough. Does a rank fetch what it has already? Do "
+                 "moves wait for others that have nothing to do with them?"});
 }
 
 }  // namespace d2l

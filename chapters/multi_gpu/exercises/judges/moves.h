@@ -26,6 +26,11 @@ CollectiveSchedule ExpectAllReduce(const Judging& judging,
                                    std::vector<Move> moves, int ranks,
                                    int chunks, const std::string& look);
 
+// Wrong if the moves, of an allreduce of n ranks, have more than 2 (n - 1)
+// steps.
+void ExpectFewSteps(const Judging& judging, const std::string& input,
+                    const std::vector<Move>& moves, int n);
+
 }  // namespace d2l
 
 #endif  // D2L_CHAPTERS_MULTI_GPU_EXERCISES_JUDGES_MOVES_H_

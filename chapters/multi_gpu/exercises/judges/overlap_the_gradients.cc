@@ -79,6 +79,8 @@ void JudgeFinish(Judging& judging, Finish* answer) {
       for (const double bucket : {1.0, 1e6, 4e6, 1e12}) {
         const Played played = Play(gradients, bucket, link);
         const double got = answer(gradients, bucket, link);
+        const double just_above =
+            std::nextafter(bucket, std::numeric_limits<double>::infinity());
         if (Close(got, played.finish)) continue;
         std::string look =
             "A message starts when its bucket's last gradient is ready and the "
@@ -89,6 +91,13 @@ void JudgeFinish(Judging& judging, Finish* answer) {
           look = "The link carries one message at a time: the next one waits.";
         } else if (Close(got, played.unsent)) {
           look = "The last bucket never gets full, and has to be sent, too.";
+        } else if (Close(got, Play(gradients, just_above, link).finish)) {
+          look = "A bucket that has exactly bucket_bytes is full, too.";
+        } else if (played.unsent == played.finish &&
+                   Close(got, played.finish + link.latency)) {
+          look =
+              "At the end this sends an empty bucket, which takes the latency: "
+              "send it only if something is in it.";
         }
         judging.Wrong(
             {Say("%d gradients, buckets of %s, %s a message, %.3g bytes a "

@@ -18,6 +18,29 @@ namespace {
 
 using AllReduceBook = void(std::vector<Tensor>& data);
 
+// Of a gradient that is neither the sum nor the device's own: what went wrong
+// with the addition.
+std::string WhichSum(const std::vector<float>& seen,
+                     const std::vector<float>& sum,
+                     const std::vector<std::vector<float>>& own) {
+  std::vector<float> scaled = seen;
+  for (float& number : scaled) number *= static_cast<float>(own.size());
+  if (AllClose(scaled, sum, 1e-4)) {
+    return "That is the mean. The book's allreduce adds up, and does not "
+           "divide.";
+  }
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    std::vector<float> with = seen;
+    for (std::size_t k = 0; k < with.size(); ++k) with[k] += own[i][k];
+    if (!AllClose(with, sum, 1e-4)) continue;
+    return Say(
+        "The gradient of device %d is missing in the sum: go through "
+        "all devices, however many there are.",
+        i);
+  }
+  return "A device's gradient was added more than once.";
+}
+
 void JudgeAllReduceBook(Judging& judging, AllReduceBook* answer) {
   std::vector<Device> all;
   for (const DeviceInfo& info : Devices()) all.push_back(info.device);
@@ -44,7 +67,7 @@ void JudgeAllReduceBook(Judging& judging, AllReduceBook* answer) {
       for (std::size_t i = 0; i < ranks; ++i) {
         const std::vector<float> seen = ToVector<float>(held[i]);
         if (AllClose(seen, sum, 1e-4)) continue;
-        std::string look = "A device's gradient was added more than once.";
+        std::string look = WhichSum(seen, sum, own);
         if (AllClose(ToVector<float>(data[i]), sum, 1e-4)) {
           look =
               "The sum is in data, but the network holds another handle to the "

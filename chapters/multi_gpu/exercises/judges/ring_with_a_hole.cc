@@ -51,6 +51,7 @@ void JudgeRingMoves(Judging& judging, RingMoves* answer) {
     }
     const CollectiveSchedule ring =
         ExpectAllReduce(judging, input, moves, n, n, look);
+    ExpectFewSteps(judging, input, moves, n);
     if (n != 8) continue;
     const auto seconds = [](const CollectiveSchedule& schedule) {
       return Simulate(Topology::Ring(8, 54e9), schedule, 160e6).seconds;

@@ -67,6 +67,7 @@ void JudgeSplitMoves(Judging& judging, SplitMoves* answer) {
                      "which sends to one after the other. Let rank r begin "
                      "with rank r + 1."});
     }
+    ExpectFewSteps(judging, input, moves, n);
     if (n != 4) continue;
     judging.Note(Say(
         "160 MB on 4 GPUs at 16 GB/s: %s, the book's 15 ms; with all sums on "

@@ -53,6 +53,7 @@ void JudgeTwoWayRing(Judging& judging, TwoWayRing* answer) {
     }
     const CollectiveSchedule schedule =
         ExpectAllReduce(judging, input, moves, n, 2 * n, look);
+    ExpectFewSteps(judging, input, moves, n);
     if (n < 3) continue;  // with two ranks both directions are one cable
     const Topology ring = Topology::Ring(n, 54e9);
     const double one_way =

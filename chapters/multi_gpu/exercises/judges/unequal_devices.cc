@@ -41,6 +41,11 @@ std::string LookAt(const std::vector<double>& seconds,
     return "The slowest device gets the most samples. A weight is a speed, "
            "samples a second.";
   }
+  // Rounding a weight of 20 changes it by 2.5 % at most.
+  if (*std::min_element(weights.begin(), weights.end()) >= 20) {
+    return "Weights are in proportion to 1 / seconds: the weight times the "
+           "seconds is the same for each device.";
+  }
   return "Weights are whole numbers: 1 and 1 is all that is left of 1 and 1.9. "
          "Scale them before you round.";
 }
@@ -51,6 +56,7 @@ void JudgeWeights(Judging& judging, Weights* answer) {
       {3e-4, 3e-4, 3e-4},
       {1.9e-5, 1e-5, 1.2e-5, 2.1e-5},
       {7e-3, 2e-3, 3.1e-3, 2.2e-3},
+      {1.5, 4.4},
       {5e-6}};
   for (const std::vector<double>& seconds : machines) {
     const std::string input =
@@ -59,12 +65,19 @@ void JudgeWeights(Judging& judging, Weights* answer) {
               *out += FormatDuration(s);
             }));
     const std::vector<int> weights = answer(seconds);
-    if (weights.size() != seconds.size() ||
-        *std::min_element(weights.begin(), weights.end()) < 1 ||
+    const bool all_there = weights.size() == seconds.size();
+    const bool zero =
+        all_there && *std::min_element(weights.begin(), weights.end()) < 1;
+    if (!all_there || zero ||
         *std::max_element(weights.begin(), weights.end()) > 1'000'000) {
       judging.Wrong({input, Say("the weights %s", absl::StrJoin(weights, ":")),
                      Say("%d weights, from 1 to 1,000,000", seconds.size()),
-                     "One for each device."});
+                     !all_there ? "One for each device."
+                     : zero ? "A weight of 0 leaves its device idle. 1 / s is "
+                              "less than 1 where a sample takes more than a "
+                              "second: scale before you round."
+                            : "Only the ratio of the weights counts: give the "
+                              "fastest device 1000, say, whatever its speed."});
     }
     double speed = 0;
     for (const double s : seconds) speed += 1 / s;

@@ -55,11 +55,75 @@ double Finish(const std::vector<Gradient>& gradients, double bucket_bytes,
 }
 }  // namespace last_one_lost
 
+namespace more_than_full {
+double Finish(const std::vector<Gradient>& gradients, double bucket_bytes,
+              const GradientLink& link) {
+  double free = 0, bucket = 0, ready = 0;
+  const auto send = [&] {
+    if (bucket == 0) return;
+    free =
+        std::max(free, ready) + link.latency + bucket / link.bytes_per_second;
+    bucket = 0;
+  };
+  for (const Gradient& gradient : gradients) {
+    bucket += gradient.bytes;
+    ready = gradient.ready;
+    if (bucket > bucket_bytes) send();
+  }
+  send();
+  return free;
+}
+}  // namespace more_than_full
+
+namespace sends_an_empty_bucket {
+double Finish(const std::vector<Gradient>& gradients, double bucket_bytes,
+              const GradientLink& link) {
+  double free = 0, bucket = 0, ready = 0;
+  const auto send = [&] {
+    free =
+        std::max(free, ready) + link.latency + bucket / link.bytes_per_second;
+    bucket = 0;
+  };
+  for (const Gradient& gradient : gradients) {
+    bucket += gradient.bytes;
+    ready = gradient.ready;
+    if (bucket >= bucket_bytes) send();
+  }
+  send();
+  return free;
+}
+}  // namespace sends_an_empty_bucket
+
+namespace without_latency {
+double Finish(const std::vector<Gradient>& gradients, double bucket_bytes,
+              const GradientLink& link) {
+  double free = 0, bucket = 0, ready = 0;
+  const auto send = [&] {
+    if (bucket == 0) return;
+    free = std::max(free, ready) + bucket / link.bytes_per_second;
+    bucket = 0;
+  };
+  for (const Gradient& gradient : gradients) {
+    bucket += gradient.bytes;
+    ready = gradient.ready;
+    if (bucket >= bucket_bytes) send();
+  }
+  send();
+  return free;
+}
+}  // namespace without_latency
+
 D2L_MISTAKE("overlap_the_gradients", one_after_the_other, Finish,
             "while gradients are computed");
 D2L_MISTAKE("overlap_the_gradients", all_at_once, Finish,
             "one message at a time");
 D2L_MISTAKE("overlap_the_gradients", last_one_lost, Finish, "never gets full");
+D2L_MISTAKE("overlap_the_gradients", more_than_full, Finish,
+            "exactly bucket_bytes");
+D2L_MISTAKE("overlap_the_gradients", sends_an_empty_bucket, Finish,
+            "an empty bucket");
+D2L_MISTAKE("overlap_the_gradients", without_latency, Finish,
+            "takes the latency, and its bytes");
 
 }  // namespace
 }  // namespace d2l

@@ -37,10 +37,42 @@ void AllReduceBook(std::vector<Tensor>& data) {
 }
 }  // namespace adds_twice
 
+// Right with two devices.
+namespace first_and_last {
+void AllReduceBook(std::vector<Tensor>& data) {
+  if (data.size() < 2) return;
+  data[0] += To(data.back(), data[0].device());
+  for (std::size_t i = 1; i < data.size(); ++i) CopyTo(data[0], data[i]);
+}
+}  // namespace first_and_last
+
+namespace mean {
+void AllReduceBook(std::vector<Tensor>& data) {
+  for (std::size_t i = 1; i < data.size(); ++i) {
+    data[0] += To(data[i], data[0].device());
+  }
+  data[0] /= static_cast<double>(data.size());
+  for (std::size_t i = 1; i < data.size(); ++i) CopyTo(data[0], data[i]);
+}
+}  // namespace mean
+
+namespace one_for_all {
+void AllReduceBook(std::vector<Tensor>& data) {
+  for (std::size_t i = 1; i < data.size(); ++i) {
+    data[0] += To(data[i], data[0].device());
+  }
+  data.resize(1);
+}
+}  // namespace one_for_all
+
 D2L_MISTAKE("rebound_gradient", rebinds, AllReduceBook, "binds the name");
 D2L_MISTAKE("rebound_gradient", only_adds, AllReduceBook,
             "still has its own gradient");
 D2L_MISTAKE("rebound_gradient", adds_twice, AllReduceBook, "more than once");
+D2L_MISTAKE("rebound_gradient", first_and_last, AllReduceBook,
+            "is missing in the sum");
+D2L_MISTAKE("rebound_gradient", mean, AllReduceBook, "That is the mean");
+D2L_MISTAKE("rebound_gradient", one_for_all, AllReduceBook, "not their list");
 
 }  // namespace
 }  // namespace d2l

@@ -70,11 +70,64 @@ Restore Checkpoint(Training& training) {
 }
 }  // namespace from_the_epochs_beginning
 
+namespace keeps_the_handles {
+Restore Checkpoint(Training& training) {
+  return [all = WithGenerator(training),
+          parameters = nn::Parameters(training.net)](Training& fresh) {
+    all(fresh);
+    const std::vector<Tensor> own = nn::Parameters(fresh.net);
+    for (std::size_t i = 0; i < own.size(); ++i) CopyTo(parameters[i], own[i]);
+  };
+}
+}  // namespace keeps_the_handles
+
+namespace without_the_steps {
+Restore Checkpoint(Training& training) {
+  return [all = WithGenerator(training)](Training& fresh) {
+    all(fresh);
+    fresh.steps = 0;
+  };
+}
+}  // namespace without_the_steps
+
+// The first training that is restored gets the clones themselves.
+namespace gives_its_clones_away {
+Restore Checkpoint(Training& training) {
+  return [all = WithGenerator(training),
+          momentum = Clones(training.sgd.momentum_buffers())](Training& fresh) {
+    all(fresh);
+    fresh.sgd.momentum_buffers() = momentum;
+  };
+}
+}  // namespace gives_its_clones_away
+
+// The network's handles stay as they are.
+namespace binds_names {
+Restore Checkpoint(Training& training) {
+  return [all = WithGenerator(training),
+          kept = Clones(nn::Parameters(training.net))](Training& fresh) {
+    const std::vector<Tensor> first = Clones(nn::Parameters(fresh.net));
+    all(fresh);
+    std::vector<Tensor> own = nn::Parameters(fresh.net);
+    for (std::size_t i = 0; i < own.size(); ++i) CopyTo(first[i], own[i]);
+    own = kept;
+  };
+}
+}  // namespace binds_names
+
 D2L_MISTAKE("resume", without_generator, Checkpoint,
             "drops out other elements");
 D2L_MISTAKE("resume", without_momentum, Checkpoint, "The momentum is another");
 D2L_MISTAKE("resume", from_the_epochs_beginning, Checkpoint,
             "The next batch is another");
+D2L_MISTAKE("resume", keeps_the_handles, Checkpoint,
+            "The parameters are those of three steps later");
+D2L_MISTAKE("resume", without_the_steps, Checkpoint,
+            "The learning rate is another");
+D2L_MISTAKE("resume", gives_its_clones_away, Checkpoint,
+            "This is the second restore");
+D2L_MISTAKE("resume", binds_names, Checkpoint,
+            "The parameters are still the first values");
 
 }  // namespace
 }  // namespace d2l

@@ -21,10 +21,32 @@ double LearningRate(double lr, int devices, int step) {
 }
 }  // namespace squared
 
+namespace warms_up_one_device {
+double LearningRate(double lr, int devices, int step) {
+  return lr * devices * std::min(1.0, (step + 1.0) / 30);
+}
+}  // namespace warms_up_one_device
+
+namespace integers {
+double LearningRate(double lr, int devices, int step) {
+  return lr * devices * std::min(30, step) / 30;
+}
+}  // namespace integers
+
+namespace too_slowly {
+double LearningRate(double lr, int devices, int step) {
+  return lr * (1 + (devices - 1) * std::min(1.0, (step + 1.0) / 1000));
+}
+}  // namespace too_slowly
+
 D2L_MISTAKE("scale_the_batch", unchanged, LearningRate, "no farther");
 D2L_MISTAKE("scale_the_batch", without_warm_up, LearningRate,
             "from the first step");
 D2L_MISTAKE("scale_the_batch", squared, LearningRate, "are averaged");
+D2L_MISTAKE("scale_the_batch", warms_up_one_device, LearningRate,
+            "On one device lr is right");
+D2L_MISTAKE("scale_the_batch", integers, LearningRate, "Do integers divide");
+D2L_MISTAKE("scale_the_batch", too_slowly, LearningRate, "some tens of steps");
 
 }  // namespace
 }  // namespace d2l

@@ -46,11 +46,59 @@ void SplitMoves(int n, const std::function<void(Move)>& move) {
 }
 }  // namespace not_given_back
 
+namespace adds_itself {
+void SplitMoves(int n, const std::function<void(Move)>& move) {
+  for (int step = 0; step < n; ++step) {
+    for (int rank = 0; rank < n; ++rank) {
+      move({step, rank, (rank + 1 + step) % n, rank, MoveOp::kAdd});
+    }
+  }
+  for (int step = 0; step < n - 1; ++step) {
+    for (int rank = 0; rank < n; ++rank) {
+      const int other = (rank + 1 + step) % n;
+      move({n + step, rank, other, other, MoveOp::kCopy});
+    }
+  }
+}
+}  // namespace adds_itself
+
+namespace counts_from_1 {
+void SplitMoves(int n, const std::function<void(Move)>& move) {
+  for (int step = 1; step < n; ++step) {
+    for (int rank = 1; rank <= n; ++rank) {
+      move({step, rank, (rank + step) % n + 1, rank, MoveOp::kAdd});
+    }
+  }
+}
+}  // namespace counts_from_1
+
+namespace one_move_a_step {
+void SplitMoves(int n, const std::function<void(Move)>& move) {
+  int step = 0;
+  for (int turn = 1; turn < n; ++turn) {
+    for (int rank = 0; rank < n; ++rank) {
+      move({step++, rank, (rank + turn) % n, rank, MoveOp::kAdd});
+    }
+  }
+  for (int turn = 1; turn < n; ++turn) {
+    for (int rank = 0; rank < n; ++rank) {
+      const int other = (rank + turn) % n;
+      move({step++, rank, other, other, MoveOp::kCopy});
+    }
+  }
+}
+}  // namespace one_move_a_step
+
 D2L_MISTAKE("split_allreduce", rank_0_adds, SplitMoves, "receives the most");
 D2L_MISTAKE("split_allreduce", all_ask_the_same, SplitMoves,
             "from the same rank");
 D2L_MISTAKE("split_allreduce", not_given_back, SplitMoves,
             "Every rank has a part of the sum");
+D2L_MISTAKE("split_allreduce", adds_itself, SplitMoves, "from all others");
+D2L_MISTAKE("split_allreduce", counts_from_1, SplitMoves,
+            "ranks and chunks of 0 to");
+D2L_MISTAKE("split_allreduce", one_move_a_step, SplitMoves,
+            "2 (n - 1) steps are enough");
 
 }  // namespace
 }  // namespace d2l
