@@ -65,26 +65,39 @@ void JudgeOne(const Judging& judging, CacheSizes* answer, double first,
               const std::vector<Cache>& caches) {
   std::vector<std::int64_t> expected;
   for (const Cache& cache : caches) expected.push_back(cache.bytes);
-  const std::vector<std::int64_t> got =
-      answer(Curve(first, caches, static_cast<unsigned>(caches.size())));
+  const std::vector<Latency> curve =
+      Curve(first, caches, static_cast<unsigned>(caches.size()));
+  const std::vector<std::int64_t> got = answer(curve);
   const std::string input = Say(
       "a curve that begins at %.1f ns; its caches: %s", first, Show(expected));
-  if (got.size() > expected.size()) {
-    judging.Wrong({input, Show(got), Show(expected),
-                   "A slope takes several points, and is one cache. Noise of "
-                   "some percent is none."});
+  std::vector<std::int64_t> rising = got;
+  std::sort(rising.begin(), rising.end());
+  std::vector<double> from_kilobytes;
+  for (const std::int64_t size : got) from_kilobytes.push_back(1024. * size);
+  const auto are_right = [&](const auto& sizes) {
+    return std::equal(sizes.begin(), sizes.end(), expected.begin(),
+                      expected.end(), WithinTwo);
+  };
+  if (are_right(got)) return;
+  const char* look =
+      "The size of a cache is the last that fits, where the curve begins to "
+      "rise, not where it is flat again.";
+  if (are_right(rising)) {
+    look = "The sizes are right; return them by rising size.";
+  } else if (are_right(from_kilobytes)) {
+    look = "These are kilobytes: return the sizes in bytes, as in the curve.";
+  } else if (got.size() > expected.size()) {
+    look = got.back() == curve.back().bytes
+               ? "What fits into no cache is memory, not a cache: the curve's "
+                 "last flat piece has no size."
+               : "A slope takes several points, and is one cache. Noise of "
+                 "some percent is none.";
+  } else if (got.size() < expected.size()) {
+    look =
+        "A step is a factor, not a number of nanoseconds: from 1 to 3 ns is as "
+        "large as from 30 to 90.";
   }
-  if (got.size() < expected.size()) {
-    judging.Wrong({input, Show(got), Show(expected),
-                   "A step is a factor, not a number of nanoseconds: from 1 "
-                   "to 3 ns is as large as from 30 to 90."});
-  }
-  for (std::size_t i = 0; i < got.size(); ++i) {
-    if (WithinTwo(got[i], expected[i])) continue;
-    judging.Wrong({input, Show(got), Show(expected),
-                   "The size of a cache is the last that fits, where the curve "
-                   "begins to rise, not where it is flat again."});
-  }
+  judging.Wrong({input, Show(got), Show(expected), look});
 }
 
 void JudgeCacheSizes(Judging& judging, CacheSizes* answer) {

@@ -58,9 +58,18 @@ void JudgeOne(const Judging& judging, Squares* answer, int count,
     // The mean of x * x is 1/3, that of its root 1/2. Of 10,000 numbers, six
     // standard deviations are 0.018.
     if (std::abs(mean - 1. / 3) > 0.02 || std::abs(roots - 0.5) > 0.02) {
-      judging.Wrong({input, Say("a mean of %.3f", mean), "0.333",
-                     "The mean of x * x is 1/3. That of the product of two "
-                     "draws is 1/4: draw once, and keep the tensor."});
+      judging.Wrong(
+          {input, Say("a mean of %.3f", mean), "0.333",
+           std::abs(mean - 0.5) < 0.02
+               ? "These are the numbers as drawn, not squares: "
+                 "multiply each by itself."
+               : "The mean of x * x is 1/3. That of the product of "
+                 "two draws is 1/4: draw once, and keep the tensor."});
+    }
+    if (ToVector<float>(answer(count, device)) == squares) {
+      judging.Wrong({input, "the same numbers again", "others in each call",
+                     "A seed that is set in the function, or a tensor that is "
+                     "kept in it, makes all calls alike."});
     }
   }
   if (operations > 3) {

@@ -72,9 +72,16 @@ void JudgeOne(const Judging& judging, Fused* answer, int rows, int columns) {
         {input, "a write beside the array", "none",
          "An index is below 0, or too large for the last row or tile."});
   }
+  std::vector<float> by_row = residual;  // with the bias of the row
+  for (std::size_t i = 0; i < count; ++i) {
+    by_row[i] += (x[i] + bias[i / columns % columns]) * kScale;
+  }
   judging.ExpectClose(
       input, y, expected, 1e-6,
-      "Each column has its bias; the residual is added last, unscaled.");
+      AllClose(y, by_row, 1e-6)
+          ? "This adds the bias of the row. There is one for each column: "
+            "bias[j]."
+          : "Each column has its bias; the residual is added last, unscaled.");
   y = x;
   answer(y.data(), bias.data(), residual.data(), kScale, y.data(), rows,
          columns);

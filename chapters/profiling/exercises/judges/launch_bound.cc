@@ -50,6 +50,10 @@ void JudgeOne(const Judging& judging, Normalize* answer, int n, int m) {
   judging.ExpectClose(input, ToVector<float>(y), expected, 1e-5,
                       "Each row has a sum of its own: sum along the dimension "
                       "1, not all of x and not the columns.");
+  judging.ExpectClose(Say("%s: x afterwards", input), ToVector<float>(x),
+                      numbers, 0,
+                      "This has changed x, which its owner still needs: /= "
+                      "writes to the memory of x, and / makes a new tensor.");
   if (reads > 0) {
     judging.Wrong({input, Say("%d waits for a value of the device", reads),
                    "none",

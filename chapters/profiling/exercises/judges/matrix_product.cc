@@ -115,7 +115,11 @@ void JudgeOne(const Judging& judging, Product* answer, int m, int k, int n) {
     const char* look =
         "The rows of b lie one after the other: the element in row p and "
         "column j is b[p * n + j].";
-    if (c[i] == kBefore) {
+    if (k == 0) {
+      look =
+          "Where k is 0 there is nothing to add up, and each sum is 0: begin "
+          "with that.";
+    } else if (c[i] == kBefore) {
       look =
           "Nobody wrote this element. Do the tiles cover the edge, where fewer "
           "rows or columns are left?";

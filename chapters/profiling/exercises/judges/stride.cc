@@ -55,6 +55,8 @@ void JudgeOne(const Judging& judging, ColumnSums* answer, int rows,
       look = "Without rows each sum is 0, and nothing of x may be read.";
     } else if (std::abs(got[j] - sum - kBefore) <= 1e-5 * size + 1e-3) {
       look = "sums has old values: begin with 0.";
+    } else if (std::abs(got[j] - sum - x[rows * columns + j]) <= 1e-5 * size) {
+      look = "That is a row too many: the rows are 0 to rows - 1.";
     }
     judging.Wrong({input, Say("%.7g in column %d", got[j], j),
                    absl::StrFormat("%.7g", sum), look});

@@ -50,10 +50,36 @@ std::vector<std::int64_t> CacheSizes(const std::vector<Latency>& curve) {
 }
 }  // namespace where_it_is_flat_again
 
+namespace largest_first {
+std::vector<std::int64_t> CacheSizes(const std::vector<Latency>& curve) {
+  const std::vector<std::int64_t> sizes = Slopes(curve, 1.25, 0, false);
+  return {sizes.rbegin(), sizes.rend()};
+}
+}  // namespace largest_first
+
+namespace memory_too {
+std::vector<std::int64_t> CacheSizes(const std::vector<Latency>& curve) {
+  std::vector<std::int64_t> sizes = Slopes(curve, 1.25, 0, false);
+  if (!curve.empty()) sizes.push_back(curve.back().bytes);
+  return sizes;
+}
+}  // namespace memory_too
+
+namespace in_kilobytes {
+std::vector<std::int64_t> CacheSizes(const std::vector<Latency>& curve) {
+  std::vector<std::int64_t> sizes = Slopes(curve, 1.25, 0, false);
+  for (std::int64_t& size : sizes) size /= 1024;
+  return sizes;
+}
+}  // namespace in_kilobytes
+
 D2L_MISTAKE("cache_sizes", every_rise, CacheSizes, "is one cache");
 D2L_MISTAKE("cache_sizes", nanoseconds, CacheSizes, "A step is a factor");
 D2L_MISTAKE("cache_sizes", where_it_is_flat_again, CacheSizes,
             "The size of a cache is the last");
+D2L_MISTAKE("cache_sizes", largest_first, CacheSizes, "by rising size");
+D2L_MISTAKE("cache_sizes", memory_too, CacheSizes, "is memory, not a cache");
+D2L_MISTAKE("cache_sizes", in_kilobytes, CacheSizes, "in bytes");
 
 }  // namespace
 }  // namespace d2l

@@ -59,9 +59,38 @@ int LineOfStall(const std::vector<Bar>& timeline) {
 }
 }  // namespace longest_idle_time
 
+namespace never {
+int LineOfStall(const std::vector<Bar>& timeline) { return 0; }
+}  // namespace never
+
+// Of those behind which the device is idle at all.
+namespace the_first_one {
+int LineOfStall(const std::vector<Bar>& timeline) {
+  int line = 0;
+  double first = 0;
+  for (const Bar& wait : timeline) {
+    if (wait.row != Bar::kWait || (line > 0 && wait.end > first)) continue;
+    bool busy = false, more = false;
+    for (const Bar& work : timeline) {
+      if (work.row != Bar::kDevice || work.end <= wait.end) continue;
+      more = true;
+      busy = busy || work.begin <= wait.end;
+    }
+    if (!more || busy) continue;
+    first = wait.end;
+    line = wait.line;
+  }
+  return line;
+}
+}  // namespace the_first_one
+
 D2L_MISTAKE("find_the_stall", last_wait, LineOfStall, "nothing is asked for");
 D2L_MISTAKE("find_the_stall", longest_wait, LineOfStall, "long and cost");
 D2L_MISTAKE("find_the_stall", longest_idle_time, LineOfStall, "nobody waits");
+D2L_MISTAKE("find_the_stall", never, LineOfStall,
+            "At the end of a wait the device is idle");
+D2L_MISTAKE("find_the_stall", the_first_one, LineOfStall,
+            "Behind another wait");
 
 }  // namespace
 }  // namespace d2l

@@ -32,10 +32,33 @@ void Fused(const float* x, const float* bias, const float* residual,
 }
 }  // namespace reads_x_again
 
+namespace counts_from_1 {
+void Fused(const float* x, const float* bias, const float* residual,
+           float scale, float* y, int rows, int columns) {
+  for (int i = 0; i < rows * columns; ++i) {
+    y[i + 1] = (x[i] + bias[i % columns]) * scale + residual[i];
+  }
+}
+}  // namespace counts_from_1
+
+namespace bias_of_the_row {
+void Fused(const float* x, const float* bias, const float* residual,
+           float scale, float* y, int rows, int columns) {
+  for (int i = 0; i < rows; ++i) {
+    for (int j = 0; j < columns; ++j) {
+      const int at = i * columns + j;
+      y[at] = (x[at] + bias[i % columns]) * scale + residual[at];
+    }
+  }
+}
+}  // namespace bias_of_the_row
+
 D2L_MISTAKE("fuse_by_hand", keeps_it_in_y, Fused, "has overwritten the");
 D2L_MISTAKE("fuse_by_hand", scales_the_residual, Fused,
             "is added last, unscaled");
 D2L_MISTAKE("fuse_by_hand", reads_x_again, Fused, "and once only");
+D2L_MISTAKE("fuse_by_hand", counts_from_1, Fused, "a write beside the array");
+D2L_MISTAKE("fuse_by_hand", bias_of_the_row, Fused, "bias[j]");
 
 }  // namespace
 }  // namespace d2l

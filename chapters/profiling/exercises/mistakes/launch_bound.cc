@@ -25,9 +25,23 @@ namespace columns {
 Tensor Normalize(const Tensor& x) { return x / Sum(x, {0}); }
 }  // namespace columns
 
+namespace in_place {
+Tensor Normalize(const Tensor& x) {
+  Tensor y = x;
+  y /= Sum(x, {1}, /*keepdim=*/true);
+  return y;
+}
+}  // namespace in_place
+
+namespace without_keepdim {
+Tensor Normalize(const Tensor& x) { return x / Sum(x, {1}); }
+}  // namespace without_keepdim
+
 D2L_MISTAKE("launch_bound", row_by_row, Normalize, "A loop over rows asks");
 D2L_MISTAKE("launch_bound", reads_the_sums, Normalize, "can stay on");
 D2L_MISTAKE("launch_bound", columns, Normalize, "a sum of its own");
+D2L_MISTAKE("launch_bound", in_place, Normalize, "has changed x");
+D2L_MISTAKE("launch_bound", without_keepdim, Normalize, "do not broadcast");
 
 }  // namespace
 }  // namespace d2l

@@ -32,9 +32,30 @@ void ColumnSums(const float* x, int rows, int columns, float* sums) {
 }
 }  // namespace columns_lie_together
 
+namespace a_row_too_many {
+void ColumnSums(const float* x, int rows, int columns, float* sums) {
+  std::fill(sums, sums + columns, 0.f);
+  for (int i = 0; i <= rows; ++i) {
+    for (int j = 0; j < columns; ++j) sums[j] += x[i * columns + j];
+  }
+}
+}  // namespace a_row_too_many
+
+namespace a_column_too_many {
+void ColumnSums(const float* x, int rows, int columns, float* sums) {
+  for (int j = 0; j <= columns; ++j) {
+    sums[j] = 0;
+    for (int i = 0; i < rows; ++i) sums[j] += x[i * columns + j];
+  }
+}
+}  // namespace a_column_too_many
+
 D2L_MISTAKE("stride", adds_to_old_values, ColumnSums, "has old values");
 D2L_MISTAKE("stride", begins_with_the_first_row, ColumnSums, "Without rows");
 D2L_MISTAKE("stride", columns_lie_together, ColumnSums, "one after the other");
+D2L_MISTAKE("stride", a_row_too_many, ColumnSums, "a row too many");
+D2L_MISTAKE("stride", a_column_too_many, ColumnSums,
+            "a write beside the array");
 
 }  // namespace
 }  // namespace d2l
