@@ -12,9 +12,9 @@
 namespace d2l {
 namespace {
 
-// The sum of n tensors of one shape, at least one, by n - 1 additions, of which
-// as few as possible stand one behind the other. Leaves the tensors as they
-// are.
+// The sum of n tensors of one shape, at least one, by n - 1 additions x + y and
+// no other operation; as few of them as possible stand one behind the other.
+// Leaves the tensors as they are.
 Tensor SumOfAll(const std::vector<Tensor>& xs) {
   // YOUR CODE
   throw NotDone();

@@ -14,8 +14,8 @@ namespace {
 
 // How many seconds `device` takes for what work() asks of it: of nothing that
 // it was asked for before, and however busy the other devices are. Timer is a
-// stopwatch that runs from its construction; Synchronize(device) waits for all
-// that the device has been asked for.
+// stopwatch that runs from its construction; Synchronize(device) waits until
+// the device is done.
 double SecondsOn(Device device, const std::function<void()>& work) {
   // YOUR CODE
   throw NotDone();

@@ -13,8 +13,9 @@ namespace {
 // An allreduce of n ranks, each array in n chunks: calls
 // move({step, to, from, chunk, op}) for each move, in an order in which they
 // could be made one after the other. Moves of one step are made at the same
-// time. Operations are MoveOp::kCopy and MoveOp::kAdd. The links are those of a
-// switch: each rank receives, and sends, one chunk at a time.
+// time, and 2 (n - 1) steps are enough. Operations are MoveOp::kCopy and
+// MoveOp::kAdd. The links are those of a switch: each rank receives, and sends,
+// one chunk at a time.
 void SplitMoves(int n, const std::function<void(Move)>& move) {
   // YOUR CODE
   throw NotDone();

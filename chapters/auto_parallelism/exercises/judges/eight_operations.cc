@@ -99,6 +99,11 @@ void JudgeOne(const Judging& judging, SquareAll* answer,
         "Each result is MatMul(x, x), not x * x, and they stand in "
         "the order of the matrices.");
   }
+  if (products.made_on.size() != xs.size()) {
+    judging.Wrong({input, Say("%d products", products.made_on.size()),
+                   Say("%d products", count),
+                   "Make each product once, on one of the devices."});
+  }
   std::vector<Device> results_on;
   for (const Tensor& square : squares) results_on.push_back(square.device());
   const auto [most, least] = MostAndLeast(products.made_on, devices);

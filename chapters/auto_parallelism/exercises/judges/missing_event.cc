@@ -70,7 +70,7 @@ void JudgeOne(const Judging& judging, OnTwoStreams* answer, Stream& first,
   if (asked.before_wait > on_first) {
     judging.Wrong({input, "a wait of the second stream behind y + 1",
                    "before y + 1",
-                   "y + 1 was asked for before the stream was told to wait: "
+                   "y + 1 was enqueued before the Wait: "
                    "only what comes behind the Wait waits."});
   }
   if (race) {

@@ -80,7 +80,7 @@ double JudgeOn(Judging& judging, SecondsOn* answer, Device device, Device other,
                    "measured."});
   }
   const double after_earlier = all - *earlier;
-  if (got < least || got > all) {
+  if (!(got >= least && got <= all)) {
     judging.Wrong({input, Say("%.3g seconds", got),
                    Say("%g to %.3f seconds", least, after_earlier),
                    "Start the clock right before work(), and read it after the "

@@ -112,6 +112,23 @@ std::vector<Tensor> SquareAll(const std::vector<Tensor>& xs,
 }
 }  // namespace brings_them_back
 
+// Takes one of the results.
+namespace on_each_device {
+std::vector<Tensor> SquareAll(const std::vector<Tensor>& xs,
+                              const std::vector<Device>& devices) {
+  std::vector<Tensor> squares;
+  for (std::size_t i = 0; i < xs.size(); ++i) {
+    std::vector<Tensor> all;
+    for (const Device device : devices) {
+      const Tensor x = To(xs[i], device);
+      all.push_back(MatMul(x, x));
+    }
+    squares.push_back(all[i % devices.size()]);
+  }
+  return squares;
+}
+}  // namespace on_each_device
+
 D2L_MISTAKE("eight_operations", where_the_operands_are, SquareAll,
             "An operation runs where its operands are");
 D2L_MISTAKE("eight_operations", waits_for_each, SquareAll,
@@ -126,6 +143,8 @@ D2L_MISTAKE("eight_operations", through_the_host, SquareAll,
             "by way of the host");
 D2L_MISTAKE("eight_operations", brings_them_back, SquareAll,
             "Leave each result");
+D2L_MISTAKE("eight_operations", on_each_device, SquareAll,
+            "Make each product once");
 
 }  // namespace
 }  // namespace d2l

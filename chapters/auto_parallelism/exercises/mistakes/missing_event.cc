@@ -83,7 +83,7 @@ D2L_MISTAKE("missing_event", no_guard, OnTwoStreams,
 D2L_MISTAKE("missing_event", the_other_way_round, OnTwoStreams,
             "the other way round");
 D2L_MISTAKE("missing_event", waits_too_late, OnTwoStreams,
-            "before the stream was told to wait");
+            "enqueued before the Wait");
 D2L_MISTAKE("missing_event", adds_first, OnTwoStreams, "The result is 3 x + 1");
 
 }  // namespace

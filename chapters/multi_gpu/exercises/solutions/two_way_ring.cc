@@ -14,7 +14,8 @@ namespace {
 
 // An allreduce over a ring of n ranks whose cables carry both directions at the
 // same time. The arrays have 2 n chunks. A rank may fetch from both of its
-// neighbours.
+// neighbours. Moves of one step are made at the same time, and there are as
+// many steps as in one ring, 2 (n - 1).
 void TwoWayRing(int n, const std::function<void(Move)>& move) {
   // SOLUTION
   OneWayRing(n, [&](Move m) {

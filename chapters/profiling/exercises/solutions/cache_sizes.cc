@@ -13,10 +13,12 @@
 namespace d2l {
 namespace {
 
-// curve: by rising size, about two points for each doubling. It is flat, but
-// for noise of some percent, while the memory fits into a cache, and then rises
-// by at least a factor of 1.8 within two doublings. Returns the sizes of the
-// caches in bytes, by rising size, each within a factor of two.
+// curve: by rising size, two points for each doubling. It is flat, but for
+// noise of 3 % up or down, while the memory fits into a cache. From the size of
+// the cache on it rises for one doubling and a half, to 2.5 times as much or
+// more, and is flat again. Returns the sizes of the caches in bytes, by rising
+// size, each within a factor of two; none where the curve has no rise, or no
+// points.
 std::vector<std::int64_t> CacheSizes(const std::vector<Latency>& curve) {
   // SOLUTION
   std::vector<std::int64_t> sizes;

@@ -10,8 +10,8 @@ namespace d2l {
 namespace {
 
 // x is (n, m). Returns a tensor of the same shape in which each row is divided
-// by its own sum. However many rows there are, the device is asked for five
-// operations at most.
+// by its own sum; x stays as it is. However many rows there are, the device is
+// asked for five operations at most. Sum(x, {1}) has the sums of all rows.
 Tensor Normalize(const Tensor& x) {
   // SOLUTION
   return x / Sum(x, {1}, /*keepdim=*/true);

@@ -1,0 +1,80 @@
+// Judges both_at_once: did the caller wait before both devices had work, and
+// were both done when it returned? Each of them once has the longer work.
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "common/device/device.h"
+#include "common/device/device_table.h"
+#include "common/device/stream.h"
+#include "common/exercise/exercise.h"
+#include "common/exercise/probes.h"
+#include "common/lesson/language.h"
+
+namespace d2l {
+namespace {
+
+using RunOnBoth = void(Device a, Device b,
+                       const std::function<void(Device)>& work);
+
+void JudgeWith(const Judging& judging, RunOnBoth* answer, Device a, Device b,
+               Device longer) {
+  struct Call {
+    Device device;
+    int waits_before;
+    std::shared_ptr<std::atomic<bool>> done;
+  };
+  const std::string input = Say("%s and %s; the work of %s is longer",
+                                a.ToString(), b.ToString(), longer.ToString());
+  std::vector<Call> calls;
+  const Requests requests;
+  answer(a, b, [&](Device device) {
+    const auto done = std::make_shared<std::atomic<bool>>(false);
+    calls.push_back({device, requests.waits, done});
+    const std::chrono::milliseconds time(device == longer ? 250 : 10);
+    DefaultStream(device).HostCallback([done, time] {
+      std::this_thread::sleep_for(time);
+      *done = true;
+    });
+  });
+  const Call* undone = nullptr;
+  for (const Call& call : calls) {
+    if (!*call.done) undone = &call;
+  }
+  if (calls.size() != 2 || calls[0].device == calls[1].device) {
+    judging.Wrong({input, Say("%d calls of work()", calls.size()),
+                   "work(a) and work(b)",
+                   "Each device has its work, and does it once."});
+  }
+  if (calls[1].waits_before > calls[0].waits_before) {
+    judging.Wrong({input,
+                   Say("a wait before %s had work", calls[1].device.ToString()),
+                   "no wait between work(a) and work(b)",
+                   "The caller waits for one device, and the other one has "
+                   "nothing to do meanwhile. Which line has to move?"});
+  }
+  if (undone == nullptr) return;
+  judging.Wrong(
+      {input, Say("a return while %s was at work", undone->device.ToString()),
+       "a return when both are done",
+       requests.waits == 0
+           ? "work() returns at once: wait for the devices behind both calls."
+           : "Synchronize(device) waits for that device only: each of them "
+             "needs one."});
+}
+
+void JudgeRunOnBoth(Judging& judging, RunOnBoth* answer) {
+  const Device a = Devices()[0].device, b = Devices()[1].device;
+  JudgeWith(judging, answer, a, b, a);
+  JudgeWith(judging, answer, a, b, b);
+}
+
+D2L_JUDGE("both_at_once", JudgeRunOnBoth);
+
+}  // namespace
+}  // namespace d2l
