@@ -124,6 +124,21 @@ void JudgeOrderOf(Judging& judging, OrderOf* answer) {
       "What counts is not how many tasks come after it, but how long "
       "they take.",
       all);
+  JudgeOne(judging, answer, {{0, 8, {}}, {0, 1, {}}, {1, 1, {1}}, {1, 9, {2}}},
+           "What counts is the whole chain of tasks behind a task, to the end "
+           "of the program, not the next one only.",
+           all);
+  JudgeOne(judging, answer,
+           {{0, 6, {}},
+            {0, 1, {}},
+            {1, 8, {1}},
+            {2, 1.5, {0}},
+            {3, 1.5, {0}},
+            {4, 1.5, {0}}},
+           "Tasks on different devices run at the same time: what counts is "
+           "the longest chain behind a task, not the sum of all that is after "
+           "it.",
+           all);
   JudgeOne(judging, answer, {}, "", all);
   for (unsigned seed = 1; seed <= 8; ++seed) {
     JudgeOne(judging, answer, RandomTasks(seed),
@@ -131,7 +146,7 @@ void JudgeOrderOf(Judging& judging, OrderOf* answer) {
              "its next task first.",
              all);
   }
-  judging.Note(Say("12 programs: %g s in all; the best orders take %g s",
+  judging.Note(Say("14 programs: %g s in all; the best orders take %g s",
                    all.yours, all.best));
 }
 

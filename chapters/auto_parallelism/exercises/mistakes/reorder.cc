@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <functional>
 #include <numeric>
 #include <set>
 #include <vector>
@@ -10,6 +11,38 @@
 
 namespace d2l {
 namespace {
+
+// Of the tasks that may be requested, the one of the highest rank first.
+std::vector<int> ReadyFirst(const std::vector<Task>& tasks,
+                            const std::function<double(int task)>& rank) {
+  std::vector<int> order;
+  std::vector<bool> requested(tasks.size());
+  while (order.size() < tasks.size()) {
+    int next = -1;
+    for (int i = 0; i < static_cast<int>(tasks.size()); ++i) {
+      const bool ready =
+          !requested[i] &&
+          std::all_of(tasks[i].after.begin(), tasks[i].after.end(),
+                      [&](int before) { return requested[before]; });
+      if (ready && (next < 0 || rank(i) > rank(next))) next = i;
+    }
+    requested[next] = true;
+    order.push_back(next);
+  }
+  return order;
+}
+
+// For each task those that are after it, directly or not.
+std::vector<std::set<int>> AfterEach(const std::vector<Task>& tasks) {
+  std::vector<std::set<int>> after(tasks.size());
+  for (int i = static_cast<int>(tasks.size()) - 1; i >= 0; --i) {
+    for (const int before : tasks[i].after) {
+      after[before].insert(i);
+      after[before].insert(after[i].begin(), after[i].end());
+    }
+  }
+  return after;
+}
 
 namespace as_it_stands {
 std::vector<int> OrderOf(const std::vector<Task>& tasks) {
@@ -21,24 +54,7 @@ std::vector<int> OrderOf(const std::vector<Task>& tasks) {
 
 namespace shortest_first {
 std::vector<int> OrderOf(const std::vector<Task>& tasks) {
-  std::vector<int> order;
-  std::vector<bool> requested(tasks.size());
-  while (order.size() < tasks.size()) {
-    int next = -1;
-    for (std::size_t i = 0; i < tasks.size(); ++i) {
-      const bool ready =
-          !requested[i] &&
-          std::all_of(tasks[i].after.begin(), tasks[i].after.end(),
-                      [&](int before) { return requested[before]; });
-      if (!ready) continue;
-      if (next < 0 || tasks[i].seconds < tasks[next].seconds) {
-        next = static_cast<int>(i);
-      }
-    }
-    requested[next] = true;
-    order.push_back(next);
-  }
-  return order;
+  return ReadyFirst(tasks, [&](int task) { return -tasks[task].seconds; });
 }
 }  // namespace shortest_first
 
@@ -77,20 +93,37 @@ std::vector<int> OrderOf(const std::vector<Task>& tasks) {
 
 namespace most_tasks_after_it {
 std::vector<int> OrderOf(const std::vector<Task>& tasks) {
-  std::vector<std::set<int>> after(tasks.size());
-  for (int i = static_cast<int>(tasks.size()) - 1; i >= 0; --i) {
-    for (const int before : tasks[i].after) {
-      after[before].insert(i);
-      after[before].insert(after[i].begin(), after[i].end());
-    }
-  }
-  std::vector<int> order = as_it_stands::OrderOf(tasks);
-  std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
-    return after[a].size() > after[b].size();
-  });
-  return order;
+  const std::vector<std::set<int>> after = AfterEach(tasks);
+  return ReadyFirst(
+      tasks, [&](int task) { return static_cast<double>(after[task].size()); });
 }
 }  // namespace most_tasks_after_it
+
+// Of those that may be requested, first the one that takes longest together
+// with the longest task right behind it.
+namespace one_task_ahead {
+std::vector<int> OrderOf(const std::vector<Task>& tasks) {
+  std::vector<double> next(tasks.size());
+  for (const Task& task : tasks) {
+    for (const int before : task.after) {
+      next[before] = std::max(next[before], task.seconds);
+    }
+  }
+  return ReadyFirst(tasks,
+                    [&](int task) { return tasks[task].seconds + next[task]; });
+}
+}  // namespace one_task_ahead
+
+namespace all_that_is_after_it {
+std::vector<int> OrderOf(const std::vector<Task>& tasks) {
+  const std::vector<std::set<int>> after = AfterEach(tasks);
+  return ReadyFirst(tasks, [&](int task) {
+    double seconds = tasks[task].seconds;
+    for (const int later : after[task]) seconds += tasks[later].seconds;
+    return seconds;
+  });
+}
+}  // namespace all_that_is_after_it
 
 D2L_MISTAKE("reorder", as_it_stands, OrderOf, "nobody waits for");
 D2L_MISTAKE("reorder", shortest_first, OrderOf, "What counts is not how long");
@@ -99,6 +132,8 @@ D2L_MISTAKE("reorder", critical_path_only, OrderOf,
             "Every task has to be requested");
 D2L_MISTAKE("reorder", most_tasks_after_it, OrderOf,
             "how many tasks come after it");
+D2L_MISTAKE("reorder", one_task_ahead, OrderOf, "not the next one only");
+D2L_MISTAKE("reorder", all_that_is_after_it, OrderOf, "not the sum of all");
 
 }  // namespace
 }  // namespace d2l

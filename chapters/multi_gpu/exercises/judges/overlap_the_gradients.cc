@@ -27,15 +27,17 @@ struct Played {
   double no_overlap = 0;  // nothing is sent before all is computed
 };
 
+// overfull: the last gradient of a bucket may bring it above bucket_bytes.
 Played Play(const std::vector<Gradient>& gradients, double bucket_bytes,
-            const GradientLink& link) {
+            const GradientLink& link, bool overfull = true) {
   struct Message {
     double ready, bytes;
     bool full;
   };
   std::vector<Message> messages;
   for (const Gradient& gradient : gradients) {
-    if (messages.empty() || messages.back().full) {
+    if (messages.empty() || messages.back().full ||
+        (!overfull && messages.back().bytes + gradient.bytes > bucket_bytes)) {
       messages.push_back({0, 0, false});
     }
     Message& message = messages.back();
@@ -91,6 +93,10 @@ void JudgeFinish(Judging& judging, Finish* answer) {
           look = "The link carries one message at a time: the next one waits.";
         } else if (Close(got, played.unsent)) {
           look = "The last bucket never gets full, and has to be sent, too.";
+        } else if (Close(got, Play(gradients, bucket, link, false).finish)) {
+          look =
+              "A gradient that brings a bucket above bucket_bytes is still put "
+              "into it, and then the bucket is sent.";
         } else if (Close(got, Play(gradients, just_above, link).finish)) {
           look = "A bucket that has exactly bucket_bytes is full, too.";
         } else if (played.unsent == played.finish &&

@@ -166,6 +166,15 @@ void JudgeLearningRate(Judging& judging, LearningRate* answer) {
                      "last: only what k adds to it may depend on the step."});
     }
   }
+  for (const int step : {0, 7, 1'000'000}) {
+    const double small = answer(0.001, 8, step);
+    const double got = answer(0.01, 8, step);
+    if (std::abs(got - 10 * small) <= 1e-6 * got) continue;
+    judging.Wrong({Say("lr %g, devices: %d, step %d", 0.01, 8, step),
+                   Say("%g", got), Say("%g", 10 * small),
+                   "lr is that of another network: for a rate ten times as "
+                   "large, return ten times as much."});
+  }
   const int one = SumOfSteps([](int) { return kRate; }, 1);
   judging.Note(Say("1 device, lr throughout: %d steps, %d samples", one / kRuns,
                    one / kRuns * kBatch));

@@ -113,6 +113,26 @@ double Finish(const std::vector<Gradient>& gradients, double bucket_bytes,
 }
 }  // namespace without_latency
 
+namespace never_above_the_size {
+double Finish(const std::vector<Gradient>& gradients, double bucket_bytes,
+              const GradientLink& link) {
+  double free = 0, bucket = 0, ready = 0;
+  const auto send = [&] {
+    if (bucket == 0) return;
+    free =
+        std::max(free, ready) + link.latency + bucket / link.bytes_per_second;
+    bucket = 0;
+  };
+  for (const Gradient& gradient : gradients) {
+    if (bucket + gradient.bytes > bucket_bytes) send();
+    bucket += gradient.bytes;
+    ready = gradient.ready;
+  }
+  send();
+  return free;
+}
+}  // namespace never_above_the_size
+
 D2L_MISTAKE("overlap_the_gradients", one_after_the_other, Finish,
             "while gradients are computed");
 D2L_MISTAKE("overlap_the_gradients", all_at_once, Finish,
@@ -124,6 +144,8 @@ D2L_MISTAKE("overlap_the_gradients", sends_an_empty_bucket, Finish,
             "an empty bucket");
 D2L_MISTAKE("overlap_the_gradients", without_latency, Finish,
             "takes the latency, and its bytes");
+D2L_MISTAKE("overlap_the_gradients", never_above_the_size, Finish,
+            "is still put into it");
 
 }  // namespace
 }  // namespace d2l

@@ -39,6 +39,13 @@ double LearningRate(double lr, int devices, int step) {
 }
 }  // namespace too_slowly
 
+namespace for_one_network {
+double LearningRate(double lr, int devices, int step) {
+  if (devices == 1) return lr;
+  return 0.015 * (1 + (devices - 1) * std::min(1.0, (step + 1.0) / 30));
+}
+}  // namespace for_one_network
+
 D2L_MISTAKE("scale_the_batch", unchanged, LearningRate, "no farther");
 D2L_MISTAKE("scale_the_batch", without_warm_up, LearningRate,
             "from the first step");
@@ -47,6 +54,8 @@ D2L_MISTAKE("scale_the_batch", warms_up_one_device, LearningRate,
             "On one device lr is right");
 D2L_MISTAKE("scale_the_batch", integers, LearningRate, "Do integers divide");
 D2L_MISTAKE("scale_the_batch", too_slowly, LearningRate, "some tens of steps");
+D2L_MISTAKE("scale_the_batch", for_one_network, LearningRate,
+            "that of another network");
 
 }  // namespace
 }  // namespace d2l

@@ -20,6 +20,7 @@ using LineOfStall = int(const std::vector<Bar>& timeline);
 struct Statement {
   double ask, work;
   int waits_for = -1;
+  double elsewhere = 0;  // or it waits so long for another device
 };
 
 struct Program {
@@ -41,9 +42,11 @@ std::vector<Bar> Play(const Program& program) {
     device = begin + statement.work;
     timeline.push_back({Bar::kDevice, line, begin, device});
     done.push_back(device);
-    if (statement.waits_for < 0) continue;
+    if (statement.waits_for < 0 && statement.elsewhere == 0) continue;
     const double until =
-        std::max(front_end, done[done.size() - 1 - statement.waits_for]);
+        statement.elsewhere > 0
+            ? front_end + statement.elsewhere
+            : std::max(front_end, done[done.size() - 1 - statement.waits_for]);
     timeline.push_back({Bar::kWait, line + 1, front_end, until});
     front_end = until;
   }
@@ -72,7 +75,11 @@ const char* LookAt(const std::vector<Bar>& timeline, int line) {
   double next = -1;
   for (const Bar& bar : timeline) {
     if (bar.row != Bar::kDevice || bar.end <= wait->end) continue;
-    if (bar.begin <= wait->end) {
+    if (bar.begin < wait->end) {
+      return "When this wait ended, the device was in the midst of its work: "
+             "until that is done it is not idle.";
+    }
+    if (bar.begin == wait->end) {
       return "When this wait ended, the device had more to do: a wait may be "
              "long and cost nothing.";
     }
@@ -94,9 +101,11 @@ void JudgeLineOfStall(Judging& judging, LineOfStall* answer) {
   // The longest wait is for an older request: the device goes on.
   const std::vector<Statement> bounded = {{1, 30},   {1, 9}, {1, 9, 2}, {1, 5},
                                           {1, 3, 0}, {2, 5}, {1, 5, 0}};
-  // In line 80 the front end is slow.
-  std::vector<Statement> slow = printed;
-  slow[7] = {60, 4};
+  // In line 80 the front end is slow. Behind the waits before, the device is
+  // idle for 3 and 1 ms.
+  std::vector<Statement> slow = loop;
+  slow[2].waits_for = slow[5].waits_for = 0;
+  slow[3].ask = 3, slow[7] = {60, 4};
   // Behind the waits the device is idle for 2, 5 and 3 ms.
   std::vector<Statement> thrice = loop;
   thrice[2].waits_for = thrice[5].waits_for = thrice[7].waits_for = 0;
@@ -105,8 +114,9 @@ void JudgeLineOfStall(Judging& judging, LineOfStall* answer) {
       {"a loop that prints its loss once", printed, 41},
       {"a loop that waits at its end only", loop, 0},
       {"a wait for an older request, and one for a value", bounded, 51},
-      {"a loop that prints once, and loads data once", slow, 41},
+      {"a loop that prints twice, and loads data once", slow, 31},
       {"a loop with three needless waits", thrice, 61},
+      {"a wait for another device", {{1, 9}, {1, 9, -1, 4}, {1, 9}}, 0},
       {"no waits", {{1, 2}, {1, 2}, {3, 1}}, 0},
       {"an empty timeline", {}, 0}};
   for (const Program& program : programs) {

@@ -84,6 +84,26 @@ int LineOfStall(const std::vector<Bar>& timeline) {
 }
 }  // namespace the_first_one
 
+// Looks at what begins behind a wait, and not at what is running then.
+namespace begins_only {
+int LineOfStall(const std::vector<Bar>& timeline) {
+  int line = 0;
+  double longest = 0;
+  for (const Bar& wait : timeline) {
+    if (wait.row != Bar::kWait) continue;
+    double next = 0;  // no work yet
+    for (const Bar& work : timeline) {
+      if (work.row != Bar::kDevice || work.begin < wait.end) continue;
+      next = next == 0 ? work.begin : std::min(next, work.begin);
+    }
+    if (next - wait.end <= longest) continue;
+    longest = next - wait.end;
+    line = wait.line;
+  }
+  return line;
+}
+}  // namespace begins_only
+
 D2L_MISTAKE("find_the_stall", last_wait, LineOfStall, "nothing is asked for");
 D2L_MISTAKE("find_the_stall", longest_wait, LineOfStall, "long and cost");
 D2L_MISTAKE("find_the_stall", longest_idle_time, LineOfStall, "nobody waits");
@@ -91,6 +111,8 @@ D2L_MISTAKE("find_the_stall", never, LineOfStall,
             "At the end of a wait the device is idle");
 D2L_MISTAKE("find_the_stall", the_first_one, LineOfStall,
             "Behind another wait");
+D2L_MISTAKE("find_the_stall", begins_only, LineOfStall,
+            "in the midst of its work");
 
 }  // namespace
 }  // namespace d2l
