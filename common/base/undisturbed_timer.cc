@@ -1,0 +1,131 @@
+#include "common/base/undisturbed_timer.h"
+
+#include <dirent.h>
+#include <time.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "common/base/atomic_file.h"
+#include "common/base/spin_wait.h"
+
+namespace d2l {
+namespace {
+
+// What it takes at most to wake a thread and to put it on a core.
+constexpr double kSliceSeconds = 25e-6;
+
+double SecondsOf(clockid_t clock) {
+  timespec time = {};
+  if (clock_gettime(clock, &time) != 0) return 0;
+  return static_cast<double>(time.tv_sec) +
+         1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+// The clock of a thread's run time, as pthread_getcpuclockid makes it.
+// schedstat has that, too, but of a thread that runs, only up to its last tick.
+clockid_t ClockOf(int thread) {
+  return static_cast<clockid_t>(~static_cast<unsigned>(thread) << 3 | 6);
+}
+
+}  // namespace
+
+void ProcessTimes::ReadWaits() {
+  const std::unique_ptr<DIR, int (*)(DIR*)> tasks(opendir("/proc/self/task"),
+                                                  &closedir);
+  if (tasks == nullptr) return;
+  while (const dirent* entry = readdir(tasks.get())) {
+    int id = 0;
+    if (!absl::SimpleAtoi(entry->d_name, &id)) continue;  // ".", ".."
+    // "RUN WAITED SLICES", in nanoseconds; zeros without CONFIG_SCHED_INFO.
+    const std::string text =
+        ReadFile(absl::StrCat("/proc/self/task/", id, "/schedstat"));
+    const std::vector<absl::string_view> words = absl::StrSplit(text, ' ');
+    std::uint64_t waited = 0, slices = 0;
+    if (words.size() != 3 || !absl::SimpleAtoi(words[1], &waited) ||
+        !absl::SimpleAtoi(words[2], &slices) || slices == 0) {
+      continue;
+    }
+    threads[id].waited = 1e-9 * static_cast<double>(waited);
+    threads[id].slices = static_cast<double>(slices);
+  }
+}
+
+void ProcessTimes::ReadRuns() {
+  for (auto& [id, thread] : threads) thread.run = SecondsOf(ClockOf(id));
+  spun = 1e-9 * static_cast<double>(SpinWait::SpunNanos());
+  run = SecondsOf(CLOCK_PROCESS_CPUTIME_ID);
+}
+
+std::optional<Bounds> Undisturbed(double seconds, const ProcessTimes& before,
+                                  const ProcessTimes& after) {
+  if (after.threads.empty()) return std::nullopt;
+  for (const auto& [id, then] : before.threads) {
+    if (after.threads.count(id) == 0) return std::nullopt;
+  }
+  const double run = after.run - before.run;
+  const double spun = after.spun - before.spun;
+  double busiest = 0;   // what one thread did
+  double none_ran = 0;  // while one thread waited
+  for (const auto& [id, now] : after.threads) {
+    ProcessTimes::Thread thread = now;
+    const auto then = before.threads.find(id);
+    if (then != before.threads.end()) {
+      thread.run -= then->second.run;
+      thread.waited -= then->second.waited;
+      thread.slices -= then->second.slices;
+    }
+    busiest =
+        std::max(busiest, thread.run - spun - kSliceSeconds * thread.slices);
+    // It may have begun to wait before the first reading.
+    none_ran = std::max(
+        none_ran, std::min(thread.waited, seconds) - (run - thread.run));
+  }
+  if (getenv("D2L_DEBUG")) {
+    fprintf(stderr, "D %.0f spun %.0f run %.0f:", 1e6 * seconds, 1e6 * spun, 1e6 * run);
+    for (const auto& [id, now] : after.threads) {
+      const auto then = before.threads.find(id);
+      if (then == before.threads.end()) continue;
+      fprintf(stderr, " [%.0f w%.0f s%.0f]", 1e6*(now.run-then->second.run), 1e6*(now.waited-then->second.waited), now.slices-then->second.slices);
+    }
+    fprintf(stderr, "\n");
+  }
+  const double most = std::clamp(seconds - none_ran, 0.0, seconds);
+  return Bounds{std::min(busiest, most), most};
+}
+
+// The clocks are read last here, and first below, or the reading of files would
+// count as work of this thread.
+UndisturbedTimer::UndisturbedTimer() {
+  before_.ReadWaits();
+  before_.ReadRuns();
+  timer_.Restart();
+}
+
+Elapsed UndisturbedTimer::Read() const {
+  const double seconds = Seconds();
+  ProcessTimes after = before_;
+  after.ReadRuns();
+  const ProcessTimes runs = after;
+  after.threads.clear();
+  after.ReadWaits();
+  // A thread that has begun since has run for as long as it has existed.
+  for (auto& [id, thread] : after.threads) {
+    const auto known = runs.threads.find(id);
+    thread.run = known != runs.threads.end() ? known->second.run
+                                             : SecondsOf(ClockOf(id));
+  }
+  return {seconds, Undisturbed(seconds, before_, after)};
+}
+
+}  // namespace d2l
