@@ -98,8 +98,30 @@ std::string Body(const ir::Graph& graph) {
   return text.substr(begin, text.rfind("run ") - begin);
 }
 
+// Whether e and f can be read on the way, statement by statement and compiled.
+void JudgeReading(Cell& cell, const std::vector<Tensor>& abcd) {
+  int read = 0;
+  const auto program = [&](const std::vector<Tensor>& in) {
+    const Tensor e = in[0] + in[1], f = in[2] + in[3];
+    for (const Tensor& value : {e, f}) read += Item(value) > 0 ? 1 : 0;
+    return std::vector<Tensor>{e + f};
+  };
+  program(abcd);
+  const int by_statements = std::exchange(read, 0);
+  try {
+    ir::Trace(program, abcd, {"fancy_func"});
+  } catch (const std::logic_error&) {  // while it is traced, e has no value
+  }
+  cell.Claim(
+      "Statement by statement, {} intermediate results can be read: easier to "
+      "debug.",
+      Counted(by_statements == 2 && read == 0, Say("compiled: %d", read),
+              absl::StrCat(by_statements)));
+}
+
 // %% 000/In1
-// FancyFunc and TraceAndOptimize: chapters/hybrid_programming/programs.cc
+// FancyFunc and TraceAndOptimize: chapters/hybrid_programming/programs.cc.
+// JudgeReading stands above this cell.
 void In1(Cell& cell) {
   const Device device = FusingDevice();
   std::vector<Tensor> small, large;
@@ -137,23 +159,36 @@ void In1(Cell& cell) {
                      Each(timing.completion, n),
                      FormatMedian((first ? eager : fused).value, "B"));
   }
-  const int asked = ir::CountOperations(traced);
+  JudgeReading(cell, small);
+  const int enqueued = ir::CountOperations(traced);
   const int left = ir::CountOperations(compiled.graph());
-  cell.Claim("Each call asks for its operation: {} where one would do.",
-             Counted(asked == 3 && left == 1, Say("compiled: %d", left),
-                     absl::StrCat(asked)),
-             Unless(device, Say("The compiled program has as many.")));
-  const double saved = t["statement by statement"].completion.value.median / n -
-                       t["compiled"].completion.value.median / n;
+  cell.Claim(
+      "Statement by statement, {} operations are enqueued; one would do.",
+      Counted(enqueued == 3 && left == 1, Say("compiled: %d", left),
+              absl::StrCat(enqueued)),
+      Unless(device, Say("The compiled program has as many.")));
   cell.Claim("The compiled program is {} as fast.",
              Faster(t["compiled"], t["statement by statement"], 1.1),
-             Say("It saves %s a call, two operations' requests.",
-                 FormatDuration(saved)));
+             Say("A call takes %s statement by statement, and %s compiled.",
+                 Each(t[0].completion, n), Each(t[1].completion, n)));
   cell.Claim("Keeping e and f takes {} the memory of the compiled program.",
              Less(fused, eager, kClearly),
              Unless(device, Say("The compiled program kept them as well.")));
 }
 // %%
+
+// Which framework is imperative, symbolic or hybrid.
+void PrintFrameworks() {
+  for (const char* framework :
+       {"Theano         symbolic",
+        "TensorFlow     symbolic; from version 2 imperative, or hybrid with "
+        "tf.function",
+        "Chainer        imperative",
+        "PyTorch        imperative, or hybrid with torch.compile",
+        "Gluon (MXNet)  imperative, or hybrid with net.hybridize()"}) {
+    std::cout << Translated(framework) << "\n";
+  }
+}
 
 // %% 001/c2
 std::string AddStr() {
@@ -173,7 +208,8 @@ std::string EvokeStr() {
   return AddStr() + FancyFuncStr() + "print(fancy_func(1, 2, 3, 4))\n";
 }
 
-// language::Compile: common/graph/language/language.h
+// language::Compile: common/graph/language/language.h; PrintFrameworks stands
+// above this cell.
 void C2(Cell& cell) {
   const std::string prog = EvokeStr();
   std::cout << prog;
@@ -186,16 +222,17 @@ void C2(Cell& cell) {
   const std::int64_t bytes = ir::Optimize(rewritten.graph).back().peak_bytes;
   std::cout << Padded("Fold:", 9)
             << language::ToPython(rewritten.graph, rewritten);
-  std::cout << Padded("Output:", 9) << language::Run(rewritten);
+  std::cout << Padded("Output:", 9) << language::Run(rewritten) << "\n";
+  PrintFrameworks();
   cell.Check(language::Run(y) == "10\n" && language::Run(rewritten) == "10\n",
              "what the programs print");
 
   const std::int64_t calls = language::CountCalls(y.graph);
   const std::int64_t calls_left = language::CountCalls(rewritten.graph);
-  cell.Claim("The program makes {} calls, rewritten it makes none.",
+  cell.Claim("The program makes {} calls; rewritten, it makes none.",
              Counted(calls == 4 && calls_left == 0,
                      Say("rewritten: %d", calls_left), absl::StrCat(calls)));
-  cell.Claim("It keeps {} in memory for its sums, rewritten nothing.",
+  cell.Claim("Its sums take {} of memory; rewritten, it needs none.",
              Counted(ir::PeakBytes(y.graph) > 0 && bytes == 0,
                      Say("rewritten: %s", FormatBytes(bytes)),
                      FormatBytes(ir::PeakBytes(y.graph))));
@@ -240,7 +277,7 @@ void MlpProgram(Cell& cell) {
              Counted(last.operations < first.operations,
                      Say("as written: %d", first.operations),
                      absl::StrCat(last.operations)));
-  cell.Claim("Between its operations it needs {}, less than as written.",
+  cell.Claim("Its intermediate results take {}, less than as written.",
              Counted(last.peak_bytes < first.peak_bytes,
                      Say("as written: %s", FormatBytes(first.peak_bytes)),
                      FormatBytes(last.peak_bytes)));
@@ -284,21 +321,21 @@ void HybridizeMlp(Cell& cell) {
   const Timing& without = t["without compiling"];
   const Figure& arithmetic = t["its products alone"].completion;
   const int operations = ir::CountOperations(net.traced());
-  const Figure predicted =
-      cell.Report(PerRepeat("predicted", "s", t["an addition"].completion,
-                            arithmetic, [&](double asking, double computing) {
-                              return std::max(operations * asking, computing);
-                            }));
+  const Figure predicted = cell.Report(
+      PerRepeat("predicted", "s", t["an addition"].completion, arithmetic,
+                [&](double enqueueing, double computing) {
+                  return std::max(operations * enqueueing, computing);
+                }));
   cell.Claim(
       "Compiled, the network is {} as fast.",
       Faster(t["compiled"], without, 1.05),
       Say("The products alone take %.0f %% of its time, and no compiler makes "
           "them faster.",
           100 * arithmetic.value.median / without.completion.value.median));
-  cell.Claim("max(operations * asking, products) predicts {} its time.",
+  cell.Claim("max(operations * enqueueing, products) predicts {} its time.",
              AboutEqual(predicted, without.completion, 1.5),
-             Say("%d operations, %s to ask for one, %s for the "
-                 "products: they do not hide each other.",
+             Say("Enqueueing each of %d operations takes %s, the products take "
+                 "%s: neither hides the other.",
                  operations, Each(t["an addition"].completion, n),
                  Each(arithmetic, n)));
 }
@@ -385,7 +422,7 @@ void FusedChain(Cell& cell) {
   if (!no_cpp.empty()) std::cout << Wrap(Say("No generated C++: %s.", no_cpp));
   cell.Claim("One by one, twenty operations take {} as long as one.",
              Less(figures[1][0], figures[20][0], 5),
-             Say("An operation costs more than its share of memory traffic."));
+             Say("An operation costs more than reading and writing memory."));
   const Figure &first = figures[1].back(), &last = figures[20].back();
   cell.Claim(
       Worded("Fused, as %s, twenty operations take {} as long as one.",
@@ -397,11 +434,13 @@ void FusedChain(Cell& cell) {
   cell.Claim(
       "Ten operations, in strips, are {} as fast as one by one.",
       Less(figures[10][1], figures[10][0], 2),
-      Unless(device, Say("Their arithmetic takes longer than their traffic.")));
+      Unless(device, Say("Their arithmetic takes longer than reading and "
+                         "writing memory.")));
 }
 // %%
 
-// Prints a line: what compiling costs, what it saves a call, and the quotient.
+// Prints a line: what compiling costs, what it saves a call, and after how many
+// calls it has paid.
 Figure CallsToPay(Cell& cell, const std::string& label, double cost, int calls,
                   const Timing& before, const Timing& after) {
   Figure figure = PerRepeat(
@@ -481,7 +520,7 @@ void BreakEven(Cell& cell) {
 
   cell.Claim("Tracing and all passes of the network take {}.",
              Below(compiling, 1e-3), Say("The passes take most of it."));
-  cell.Claim("8 wide, that has paid after {}.", Below(narrow, 1000),
+  cell.Claim("8 wide, tracing has paid after {}.", Below(narrow, 1000),
              Say("A call saves too little."));
   cell.Claim("The C++ compiler has paid after {} of the chain.", compiler_pays,
              no_cpp.empty() ? Say("A call saves too little.")
@@ -522,7 +561,7 @@ void HybridizeSave(Cell& cell) {
       for (std::size_t i = 0; i < got.size(); ++i) equal += got[i] == y[i];
     }
   }
-  cell.Claim("{} numbers of another binary are those of the network.",
+  cell.Claim("{} numbers that another binary computes are the network's.",
              Counted(equal == 2, "bit for bit", Say("%d of %d", equal, 2)),
              other.failure.empty()
                  ? Say("It has run on another kind of device.")
@@ -566,7 +605,7 @@ void ThreeSurprises(Cell& cell) {
   const std::vector<float> frozen = ToVector<float>(net(x));
   const std::vector<float> eager = ToVector<float>(module.Forward(x));
 
-  std::cout << Say("Forward reads a value. net of a larger x:\n");
+  std::cout << Say("Forward is to read a value. net(x) with a larger x:\n");
   module.reads = true;
   bool refused = false;
   try {
@@ -577,7 +616,7 @@ void ThreeSurprises(Cell& cell) {
   }
 
   cell.Claim(
-      "Of three calls {} printed: later ones run the program.",
+      "Of three calls {} printed: the later ones run the program.",
       Counted(prints == 1, "statement by statement: 3", absl::StrCat(prints)));
   cell.Claim("{} read in Forward was refused, and its line named.",
              Counted(refused, "a std::logic_error", refused ? "A" : "No"));
