@@ -116,7 +116,7 @@ void AdditionsWith(benchmark::State& state, Device device) {
   Additions(state, device, /*launch_blocking=*/true);
 }
 
-enum class Epoch { kAsking, kSynchronizing, kReading };
+enum class Epoch { kEnqueueing, kSynchronizing, kReading };
 
 // Minibatches whose inputs come from the host and whose outputs are kept until
 // the end, unless they are read. Counts the memory of the device and of staging
@@ -151,8 +151,8 @@ void RunEpoch(benchmark::State& state, Device device, Epoch epoch) {
   state.SetItemsProcessed(state.iterations() * kBatches);
 }
 
-void EpochAsking(benchmark::State& state, Device device) {
-  RunEpoch(state, device, Epoch::kAsking);
+void EpochEnqueueing(benchmark::State& state, Device device) {
+  RunEpoch(state, device, Epoch::kEnqueueing);
 }
 
 void EpochSynchronizing(benchmark::State& state, Device device) {
@@ -245,9 +245,9 @@ void AddOneOnce(benchmark::State& state, Device device) {
   state.SetItemsProcessed(state.iterations() * kAddOnes);
 }
 
-// t1 and t2: a thousand additions are asked for while the device is held up,
+// t1 and t2: a thousand additions are enqueued while the device is held up,
 // and then worked off; on a GPU, as many as fit.
-void HeldUp(benchmark::State& state, Device device, bool asking) {
+void HeldUp(benchmark::State& state, Device device, bool enqueueing) {
   const int held = std::min(1000, StreamStall::Room(device));
   const Tensor x = Ones({1, 2}, device);
   { const Tensor y = x + 1; }
@@ -256,21 +256,21 @@ void HeldUp(benchmark::State& state, Device device, bool asking) {
     StreamStall stall(DefaultStream(device));
     Timer timer;
     for (int i = 0; i < held; ++i) const Tensor y = x + 1;
-    const double asked = timer.Seconds();
+    const double enqueued = timer.Seconds();
     timer.Restart();
     stall.Release();
     Synchronize(device);
-    state.SetIterationTime(asking ? asked : timer.Seconds());
+    state.SetIterationTime(enqueueing ? enqueued : timer.Seconds());
   }
   state.SetItemsProcessed(state.iterations() * held);
 }
 
-void AskWhileHeldUp(benchmark::State& state, Device device) {
-  HeldUp(state, device, /*asking=*/true);
+void EnqueueWhileHeldUp(benchmark::State& state, Device device) {
+  HeldUp(state, device, /*enqueueing=*/true);
 }
 
 void ComputeWhatWasHeldUp(benchmark::State& state, Device device) {
-  HeldUp(state, device, /*asking=*/false);
+  HeldUp(state, device, /*enqueueing=*/false);
 }
 
 [[maybe_unused]] const bool registered[] = {
@@ -282,7 +282,7 @@ void ComputeWhatWasHeldUp(benchmark::State& state, Device device) {
     BenchmarkOnDevices("BM_004_In5_OnesMulAdd_Print", ThreeStatementsPrint),
     BenchmarkOnDevices("BM_000_launch_blocking_Add_Without", AdditionsWithout),
     BenchmarkOnDevices("BM_000_launch_blocking_Add_With", AdditionsWith),
-    BenchmarkOnDevices("BM_004_queue_memory_Epoch_Asking", EpochAsking),
+    BenchmarkOnDevices("BM_004_queue_memory_Epoch_Enqueueing", EpochEnqueueing),
     BenchmarkOnDevices("BM_004_queue_memory_Epoch_Synchronizing",
                        EpochSynchronizing),
     BenchmarkOnDevices("BM_004_queue_memory_Epoch_Reading", EpochReading),
@@ -295,7 +295,7 @@ void ComputeWhatWasHeldUp(benchmark::State& state, Device device) {
     BenchmarkOnDevices("BM_d2l_blockers_Mul_SumOnTheDevice", SumOnTheDevice),
     BenchmarkOnDevices("BM_d2l_t1_t2_t3_AddOne_Each", AddOneEach),
     BenchmarkOnDevices("BM_d2l_t1_t2_t3_AddOne_Once", AddOneOnce),
-    BenchmarkOnDevices("BM_d2l_t1_t2_t3_AddOne_Ask", AskWhileHeldUp,
+    BenchmarkOnDevices("BM_d2l_t1_t2_t3_AddOne_Enqueue", EnqueueWhileHeldUp,
                        BenchmarkTime::kManual),
     BenchmarkOnDevices("BM_d2l_t1_t2_t3_AddOne_Compute", ComputeWhatWasHeldUp,
                        BenchmarkTime::kManual),

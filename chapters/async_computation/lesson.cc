@@ -51,7 +51,7 @@ SourceLocation LineBelow(SourceLocation at = SourceLocation::Current()) {
   return {at.file(), at.line() + 1};
 }
 
-// Launch blocking as asked for, while it lives.
+// Turns launch blocking on or off while it lives.
 class LaunchBlockingGuard {
  public:
   explicit LaunchBlockingGuard(bool on) { SetLaunchBlocking(on); }
@@ -105,7 +105,7 @@ std::string Why(const Figure& t1, const Figure& t2) {
   }
   const double ratio = t1.value.median / t2.value.median;
   if (ratio > 1) {
-    return Say("t1 is %s t2, and asking costs more beside a device at work.",
+    return Say("t1 is %s t2, and enqueueing takes longer while a device works.",
                FormatFactor(ratio));
   }
   return Say("t2 is %s t1: the device is the slower one.",
@@ -116,8 +116,8 @@ std::string Why(const Figure& t1, const Figure& t2) {
 std::string WhyLate(const Timing& timing) {
   if (LaunchBlocking()) return Say("Launch blocking is on: every call waits.");
   return Say(
-      "Asking took %.0f %% of the time: the device works nearly as fast as it "
-      "is asked, or its queue was full.",
+      "Enqueueing took %.0f %% of the time: the device works nearly as fast as "
+      "the front end enqueues, or its queue was full.",
       100 * timing.enqueue.value.median / timing.completion.value.median);
 }
 
@@ -167,16 +167,16 @@ MemoryUse UseOf(
   return use;
 }
 
-// Why a way to run `kind` needs no less memory than asking alone.
-std::string WhyAsMuch(const std::string& kind, const MemoryUse& asking) {
+// Why a way to run `kind` needs no less memory than enqueueing alone.
+std::string WhyAsMuch(const std::string& kind, const MemoryUse& enqueueing) {
   if (kind == "kept outputs") {
     return Say("At the end the program itself held %s, the queue alone %s.",
-               FormatBytes(asking.held), FormatBytes(asking.queued));
+               FormatBytes(enqueueing.held), FormatBytes(enqueueing.queued));
   }
   return Say(
       "%d requests were served by %d blocks: a stream's next operation may use "
       "a block again at once.",
-      asking.requests, asking.blocks);
+      enqueueing.requests, enqueueing.blocks);
 }
 
 // %% 004/In2
@@ -241,7 +241,7 @@ void In4(Cell& cell) {
                                ten_products();
                                Synchronize(device);
                              }}});
-  const Timing& asked = t["not waited for"];
+  const Timing& enqueued = t["not waited for"];
   const Timing& done = t["synchronized"];
   for (const Timing& timing : t) {
     std::cout << Say("  %s  the clock shows %s\n",
@@ -252,20 +252,22 @@ void In4(Cell& cell) {
   cell.CheckClose("a @ a", ToVector<float>(b),
                   HostMatMul(a_values, a_values, n), 1e-3);
 
-  const Judgement left = Less(asked.enqueue, asked.completion, kClearly);
+  const Judgement left = Less(enqueued.enqueue, enqueued.completion, kClearly);
   cell.Claim("With Synchronize the clock shows {} what it shows without.",
-             Less(asked.enqueue, done.enqueue, kClearly), WhyLate(asked));
+             Less(enqueued.enqueue, done.enqueue, kClearly), WhyLate(enqueued));
   // The control: without Synchronize there is something left to wait for.
-  cell.Claim("That is {} the true cost: nothing is left to wait for.",
-             Both(AboutEqual(done.enqueue, done.completion, kClearly), left,
-                  "without Synchronize"),
-             WhyLate(asked));
+  cell.Claim(
+      "With Synchronize the clock shows {} the true cost: nothing is left to "
+      "wait for.",
+      Both(AboutEqual(done.enqueue, done.completion, kClearly), left,
+           "without Synchronize"),
+      WhyLate(enqueued));
 }
 // %%
 
 // %% 004/In5
-// A network with two branches: its graph, and when the front end asked and the
-// device worked.
+// A network with two branches: its graph, and when the front end enqueued and
+// the device worked.
 void ShowTwoBranches(Cell& cell, const Tensor& a, const Tensor& w) {
   const TracedProgram network = TraceProgram([&] {
     const Tensor left = Relu(MatMul(a, w) + 1);
@@ -290,8 +292,8 @@ std::string WhyNotBeside(Device device) {
         device.ToString());
   }
   return Say(
-      "What does not depend on each other takes as long on two streams as on "
-      "one: the front end asks no faster than the device works.");
+      "Independent chains take as long on two streams as on one: the front end "
+      "enqueues no faster than the device works.");
 }
 
 // %% 004/In5
@@ -344,10 +346,10 @@ void In5(Cell& cell) {
        {"c beside b", {device}, [&] { b_then_c(two, false); }},
        {"c depends on b", {device}, [&] { b_then_c(two, true); }}});
   const Timing& behind = t["print behind a @ a"];
-  cell.Claim(
-      "Behind a product the statements return {} sooner than it is done.",
-      Less(behind.enqueue, behind.completion, kClearly), WhyLate(behind));
-  cell.Claim("Printing takes {} as long behind a product: it waits for it.",
+  cell.Claim("Behind a product, the work takes {} as long as the statements.",
+             Less(behind.enqueue, behind.completion, kClearly),
+             WhyLate(behind));
+  cell.Claim("Printing takes {} as long behind a product: it waits.",
              Less(t["print"].wait, behind.wait, 2), WhyLate(behind));
   cell.Claim("Two chains take {} as long if the second depends on the first.",
              Given(Faster(t["c beside b"], t["b, c on one stream"], kClearly),
@@ -357,7 +359,30 @@ void In5(Cell& cell) {
 }
 // %%
 
+// Which of the two waits for each step. left: how many of the n steps are in
+// the queue when Synchronize is called.
+void JudgeSteps(Cell& cell, const Timings& t, std::int64_t left, int n) {
+  const Timing& blocking = t["launch blocking"];
+  const Timing& at_end = t["Synchronize at the end"];
+  const Judgement early = Less(at_end.enqueue, at_end.completion, kClearly);
+  // The control: without it there is something left to do.
+  cell.Claim(
+      "With launch blocking, the calls take {} the whole time: every step is "
+      "finished before the next.",
+      Both(AboutEqual(blocking.enqueue, blocking.completion, kClearly), early,
+           "without launch blocking"),
+      WhyLate(at_end));
+  cell.Claim(
+      "With Synchronize at the end, the calls take {} the whole time: every "
+      "step is finished before the next.",
+      AboutEqual(at_end.enqueue, at_end.completion, kClearly),
+      Say("When Synchronize is called, %d of %d additions are in the queue: it "
+          "waits once, for all of them.",
+          left, n));
+}
+
 // %% 000/launch-blocking
+// JudgeSteps stands above this cell.
 void ErrorsWithLaunchBlocking(Cell& cell) {
   const Device device = TryGpu();
   const Tensor x = Arange(10, device);
@@ -380,7 +405,7 @@ void ErrorsWithLaunchBlocking(Cell& cell) {
       cell.Check(false, "index 17 of 10 went unnoticed");
     } catch (const AsyncError& error) {
       std::cout << Wrap(error.what(), "  ");
-      cell.Check(error.failure().requested_at == request, "who asked");
+      cell.Check(error.failure().requested_at == request, "who enqueued");
       cell.Check(error.noticed_at() == (blocking ? request : wait), "where");
     }
   }
@@ -392,20 +417,18 @@ void ErrorsWithLaunchBlocking(Cell& cell) {
     const LaunchBlockingGuard guard(blocking);
     for (int i = 1; i <= n; ++i) b = a + i;
   };
+  std::int64_t left = 0;  // when Synchronize is called
   const Timings t = cell.TimeInterleaved(
-      {{"without", {device}, [&] { additions(false); }},
-       {"with launch blocking", {device}, [&] { additions(true); }}});
+      {{"Synchronize at the end",
+        {device},
+        [&] {
+          additions(false);
+          left = CurrentStream(device).QueuedOperations();
+        }},
+       {"launch blocking", {device}, [&] { additions(true); }}});
   cell.PrintTimes(t);
   cell.Check(Item(Min(b)) == n && Item(Max(b)) == n, "b");
-  const Timing& with = t["with launch blocking"];
-  const Timing& without = t["without"];
-  const Judgement early = Less(without.enqueue, without.completion, kClearly);
-  // The control: without it there is something left to do.
-  cell.Claim(
-      "With launch blocking, asking takes {} the whole time: every call waits.",
-      Both(AboutEqual(with.enqueue, with.completion, kClearly), early,
-           "without launch blocking"),
-      WhyLate(without));
+  JudgeSteps(cell, t, left, n);
 }
 // %%
 
@@ -416,7 +439,7 @@ void PrintPeaks(const std::string& kind,
     return FormatMedian(uses.at(way).peak.value, "B");
   };
   std::cout << absl::StrFormat("  %s%10s%15s%10s%10s\n", Padded(kind, 15),
-                               peak("asking"), peak("synchronizing"),
+                               peak("enqueueing"), peak("synchronizing"),
                                peak("bounds"), peak("reading"));
 }
 
@@ -431,7 +454,7 @@ void QueueMemory(Cell& cell) {
   Stream& unbounded = NewStream(device, StreamOptions::kUnbounded);
   Stream& bounded = NewStream(device, 8);
   std::cout << Say(
-      "  peak              asking  synchronizing    bounds   reading\n");
+      "  peak           enqueueing  synchronizing    bounds   reading\n");
   for (const std::string kind :
        {"temporaries", "kept outputs", "staging buffers"}) {
     const bool staging = kind == "staging buffers";
@@ -439,7 +462,7 @@ void QueueMemory(Cell& cell) {
     Plot plot("minibatches enqueued", "", "memory", "B");
     std::map<std::string, MemoryUse> uses;
     for (const std::string way :
-         {"asking", "synchronizing", "bounds", "reading"}) {
+         {"enqueueing", "synchronizing", "bounds", "reading"}) {
       const auto epoch = [&](const std::function<void()>& look) {
         const StreamGuard guard(way == "bounds" ? bounded : unbounded);
         std::vector<Tensor> outputs;
@@ -459,11 +482,15 @@ void QueueMemory(Cell& cell) {
                         way == "bounds" ? 4 * bytes : kNoBound, epoch);
     }
     PrintPeaks(kind, uses);
-    const MemoryUse& asking = uses["asking"];
+    const MemoryUse& enqueueing = uses["enqueueing"];
     const auto claim = [&](const char* way, const char* does) {
       cell.Claim(
-          Worded("Only asking takes {} the %s of %s.", Phrase(kind), does),
-          Less(uses[way].peak, asking.peak, kClearly), WhyAsMuch(kind, asking));
+          Worded(
+              "If a program only enqueues, %s take {} as much memory as with "
+              "%s.",
+              Phrase(kind), does),
+          Less(uses[way].peak, enqueueing.peak, kClearly),
+          WhyAsMuch(kind, enqueueing));
     };
     claim("synchronizing", "synchronizing");
     if (kind == "kept outputs") claim("reading", "reading them");
@@ -558,36 +585,80 @@ void Blockers(Cell& cell) {
   cell.Claim(
       "Reading each value takes {} as long as summing on the device.",
       Faster(sums["a sum on the device"], sums["a read for each"], kClearly),
-      Say("The sum takes a second operation for each value, here as long as a "
-          "read."));
+      Say("Summing takes a second operation for each value, which here takes "
+          "as long as a read."));
 }
 // %%
 
+constexpr int kProducts = 4;
+
+// Times a front end whose t1 is 10 times as long, since it pauses after each
+// call: n times x + 1, then some a @ a, which are also timed without pauses.
+void TimeSlowed(const Tensor& x, const Tensor& a, int n, double t1,
+                Repeat* repeat) {
+  const auto time = [&](const char* name, int times, double pause,
+                        const auto& call) {
+    const double seconds = Seconds([&] {
+      Tensor y;
+      for (int i = 0; i < times; ++i) {
+        y = call();
+        for (const Timer timer; timer.Seconds() < pause;) continue;
+      }
+      Synchronize(x.device());
+    });
+    repeat->push_back({name, seconds});
+  };
+  const auto product = [&] { return MatMul(a, a); };
+  time("additions, t1 x 10", n, 9 * t1, [&] { return x + 1; });
+  time("large products", kProducts, 0, product);
+  time("large products, t1 x 10", kProducts, 9 * t1, product);
+}
+
+void JudgeLanguage(Cell& cell, std::map<std::string, Figure>& f) {
+  const double t1 = f["t1"].value.median;
+  const std::string from =
+      Say("The front end sets the pace once its t1 is longer than t2: at %s "
+          "this t1 "
+          "for the additions, at %s for the products.",
+          FormatFactor(f["t2"].value.median / t1),
+          FormatFactor(f["large products"].value.median / kProducts / t1));
+  cell.Claim(
+      "The front end's language hardly matters: with 10 times the t1, "
+      "the additions take {} as long.",
+      AboutEqual(f["additions, t1 x 10"], f["once"], kClearly), from);
+  cell.Claim(
+      "The front end's language hardly matters: with 10 times the t1, "
+      "large products take {} as long.",
+      AboutEqual(f["large products, t1 x 10"], f["large products"], kClearly),
+      from);
+}
+
 // %% d2l/t1-t2-t3
+// TimeSlowed and JudgeLanguage stand above this cell; StreamStall:
+// common/device/stream_stall.h
 void T1T2T3(Cell& cell) {
   const Device device = TryGpu();
   const int n = cell.BySize(2000, 10000, 10000);
-  // StreamStall: common/device/stream_stall.h
   const int held = std::min(2 * n / 5, StreamStall::Room(device));
   Stream& stream = NewStream(device, StreamOptions().max_queued_operations);
   const StreamGuard guard(stream);
-  Tensor x = Ones({1, 2}, device), y;
-  const auto ask = [&](int operations) {
+  const int size = cell.BySize(200, 1000, 2000);
+  Tensor x = Ones({1, 2}, device), a = Rand({size, size}, device), y;
+  const auto enqueue = [&](int operations) {
     for (int i = 0; i < operations; ++i) y = x + 1;
   };
   const auto run = [&](int times, int operations) {
     for (int i = 0; i < times; ++i) {
-      ask(operations);
+      enqueue(operations);
       Synchronize(device);
     }
   };
-
   std::vector<Repeat> repeats;
   // With launch blocking nothing is held up, and one fit decides nothing.
   for (int i = 0; i < (LaunchBlocking() ? 1 : 21); ++i) {
     const double alone = Seconds([&] { run(500, 1); }) / 500;
     StreamStall stall(stream);
-    const double t1 = Seconds([&] { ask(held); }) / held;
+    const double t1 = Seconds([&] { enqueue(held); }) / held;
     stall.Release();
     const double t2 = Seconds([&] { Synchronize(device); }) / held;
     const double t3 = alone - t1 - t2;
@@ -599,6 +670,7 @@ void T1T2T3(Cell& cell) {
                        {"N max(t1, t2) + t3", n * std::max(t1, t2) + t3},
                        {"each", Seconds([&] { run(n, 1); })},
                        {"once", Seconds([&] { run(1, n); })}});
+    TimeSlowed(x, a, n, t1, &repeats.back());
   }
   cell.CheckClose("y", ToVector<float>(y), {2, 2}, 0);
   auto f = ReportAll(cell, device, repeats);
@@ -615,6 +687,7 @@ void T1T2T3(Cell& cell) {
              Predicts(f["t1 + N t2 + t3"], f["once"]), why);
   cell.Claim("Once: N max(t1, t2) + t3 predicts {} the cost.",
              Predicts(f["N max(t1, t2) + t3"], f["once"]), why);
+  JudgeLanguage(cell, f);
 }
 // %%
 

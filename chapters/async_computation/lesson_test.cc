@@ -95,10 +95,10 @@ TEST_P(LessonTest, MemoryIsCounted) {
   const double one = 256 * 256 * sizeof(float);
   const int batches = 24;
   for (const std::string way :
-       {"asking", "synchronizing", "bounds", "reading"}) {
+       {"enqueueing", "synchronizing", "bounds", "reading"}) {
     EXPECT_LT(peak("temporaries, " + way), 6 * one) << way;
   }
-  for (const std::string way : {"asking", "synchronizing", "bounds"}) {
+  for (const std::string way : {"enqueueing", "synchronizing", "bounds"}) {
     EXPECT_GE(peak("kept outputs, " + way), batches * one) << way;
   }
   EXPECT_LT(peak("kept outputs, reading"), 6 * one);
@@ -106,7 +106,7 @@ TEST_P(LessonTest, MemoryIsCounted) {
   EXPECT_EQ(peak("staging buffers, reading"), one);
   // Four in flight, and the one that is handed out next.
   EXPECT_LE(peak("staging buffers, bounds"), 6 * one);
-  EXPECT_LE(peak("staging buffers, asking"), batches * one);
+  EXPECT_LE(peak("staging buffers, enqueueing"), batches * one);
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -176,7 +176,7 @@ void ExpectBothErrors(const LessonRun& run) {
   EXPECT_THAT(at_once, HasSubstr("Noticed at index_select, " + request));
 }
 
-TEST(Lesson, ErrorsNameTheLineThatAsked) {
+TEST(Lesson, ErrorsNameTheLineThatEnqueued) {
   ExpectBothErrors(OnOneDevice());
   ExpectBothErrors(RunLesson(Tested(), kBlocking));
   ExpectBothErrors(RunLesson(Tested(), kQueueOfOne));
