@@ -151,7 +151,7 @@ void In6(Cell& cell) {
       "  That clock was read with %d of GPU2's %d products left.\n", left,
       p.count);
   cell.Claim(
-      "GPU2 takes {} as long as a wait for GPU1 shows.",
+      "GPU2 takes {} as long as the clock shows after a wait for GPU1.",
       Faster(t["GPU2, waiting for GPU1"], t["GPU2"], kGain),
       OneDeviceOr(Say("The clock was read with %d of GPU2's %d products left.",
                       left, p.count)));
@@ -164,11 +164,11 @@ double RequestSeconds(Cell& cell, const Tensor& x) {
   constexpr int kRequests = 250;  // for which a GPU's queue has room
   Stream& stream = NewStream(x.device(), StreamOptions::kUnbounded);
   Synchronize(x.device());  // this stream does not wait for the one of x
-  const auto ask = [&] {
+  const auto enqueue = [&] {
     const StreamGuard guard(stream);
     Run(x, kRequests);
   };
-  const Timing t = cell.Time("250 requests", x.device(), ask);
+  const Timing t = cell.Time("250 requests", x.device(), enqueue);
   return t.enqueue.value.median / kRequests;
 }
 // %%
@@ -196,13 +196,13 @@ void In7(Cell& cell) {
   const Timings t =
       cell.TimeInterleaved({{"GPU1, then GPU2", Both(), one_by_one},
                             {"both, the notebook's order", Both(), notebook},
-                            {"both, asked in turn", Both(), in_turn}});
+                            {"both, enqueued in turn", Both(), in_turn}});
   calls.erase(calls.begin());  // the warm-up
   cell.PrintTimes(t);
   CheckSquare(cell, "x1 @ x1", p.x1, y1);
   CheckSquare(cell, "x2 @ x2", p.x2, y2);
 
-  const Timing& both = t["both, asked in turn"];
+  const Timing& both = t["both, enqueued in turn"];
   const Judgement gain = Faster(both, t["GPU1, then GPU2"], kGain);
   cell.Claim("Two devices are {} as fast as one after the other.", gain,
              WhyNoGain(2 * p.count * request, both));
@@ -213,7 +213,7 @@ void In7(Cell& cell) {
   cell.Claim(Worded("The notebook's order loses {} of the possible gain: the "
                     "front end waited for room in %s's queue.",
                     First().ToString()),
-             Given(gain, Above(lost, 10), "asked in turn"),
+             Given(gain, Above(lost, 10), "enqueued in turn"),
              HeldUpFact(held_up, calls));
   cell.Show(
       DrawTimelines("both orders", {{"notebook", ProfileProgram(notebook)},
@@ -541,26 +541,46 @@ std::vector<Value> RunOnStreams(const std::vector<Step>& program,
   }
   return values;
 }
+// %%
 
+// On one stream, with launch blocking.
+std::vector<Value> RunBlocking(const std::vector<Step>& program,
+                               const Tensor& x) {
+  const bool before = LaunchBlocking();
+  SetLaunchBlocking(true);
+  std::vector<Value> values =
+      RunOnStreams(program, x, {&DefaultStream(First())});
+  SetLaunchBlocking(before);
+  return values;
+}
+
+// %% d2l/random-dag
+// RunBlocking stands above. Tally: chapters/auto_parallelism/random_program.h
 void RandomDag(Cell& cell) {
   const std::vector<Stream*> streams = TwoStreamsEach();
   const Tensor x = Tanh(Randn({24, 24}, First()));
   std::mt19937_64 random(13);
-  Tally tally;  // chapters/auto_parallelism/random_program.h
+  Tally on_streams, blocking;
   for (int i = 0; i < cell.BySize(50, 500, 500); ++i) {
     const std::vector<Step> program = RandomProgram(random, 30, streams);
-    tally.Count(program, streams);
-    tally.Compare(RunOnStreams(program, x, streams),
-                  RunOnStreams(program, x, {&DefaultStream(First())}));
+    const std::vector<Value> expected =
+        RunOnStreams(program, x, {&DefaultStream(First())});
+    on_streams.Count(program, streams);
+    on_streams.Compare(RunOnStreams(program, x, streams), expected);
+    blocking.Compare(RunBlocking(program, x), expected);
   }
   const std::vector<Step> drawn = RandomProgram(random, 8, streams);
   const TracedProgram run =
       TraceProgram([&] { RunOnStreams(drawn, x, streams); });
   cell.ShowIfVerbose(DrawGraph(run.graph, "one more, of 8 operations"));
-  const Judgement equal = tally.AllEqual();
+  const Judgement equal = on_streams.AllEqual(on_streams.Crossings());
   cell.Check(equal.verdict == Verdict::kHolds, equal.evidence);
   cell.Claim("{} values differ from those of one stream.", equal,
              Say("An operation did not wait for what it reads or overwrites."));
+  cell.Claim(
+      "With launch blocking, {} values differ: asynchrony is invisible to the "
+      "caller.",
+      blocking.AllEqual(Say("both on one stream")));
 }
 // %%
 

@@ -96,12 +96,15 @@ void Tally::Compare(const std::vector<Value>& got,
   }
 }
 
-Judgement Tally::AllEqual() const {
-  return Counted(wrong_ == 0,
-                 Say("%d of %d inputs came from another stream, %d of these "
-                     "from another device",
-                     from_another_stream_, inputs_, from_another_device_),
-                 Say("%d of %d", wrong_, values_));
+Judgement Tally::AllEqual(const std::string& evidence) const {
+  return Counted(wrong_ == 0, evidence, Say("%d of %d", wrong_, values_));
+}
+
+std::string Tally::Crossings() const {
+  return Say(
+      "%d of %d inputs came from another stream, %d of these from another "
+      "device",
+      from_another_stream_, inputs_, from_another_device_);
 }
 
 }  // namespace d2l

@@ -6,7 +6,7 @@
 //   Tally tally;
 //   tally.Count(program, streams);
 //   tally.Compare(Run(program, streams), Run(program, {streams[0]}));
-//   tally.AllEqual();  // a verdict
+//   tally.AllEqual(tally.Crossings());  // a verdict
 //
 // A program has value 0 from outside, on First(). Each of its steps makes the
 // next value, or overwrites one in place. How a step waits for what it needs is
@@ -18,6 +18,7 @@
 #define D2L_CHAPTERS_AUTO_PARALLELISM_RANDOM_PROGRAM_H_
 
 #include <random>
+#include <string>
 #include <vector>
 
 #include "common/device/event.h"
@@ -61,7 +62,9 @@ class Tally {
                const std::vector<Value>& expected);
 
   // HOLDS if no values differed.
-  Judgement AllEqual() const;
+  Judgement AllEqual(const std::string& evidence) const;
+  // What was counted, in words.
+  std::string Crossings() const;
 
  private:
   int inputs_ = 0;

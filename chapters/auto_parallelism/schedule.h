@@ -1,4 +1,4 @@
-// Whether the devices kept to the order that the data asks for.
+// Whether the devices kept to the order that the data needs.
 //
 //   const TracedProgram run = TraceProgram([&] { z = To(x, device) * y; });
 //   cell.Claim("{} operations began before their inputs were there.",

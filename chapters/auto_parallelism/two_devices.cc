@@ -28,7 +28,7 @@ double PercentOf(double part, const Timing& whole) {
 
 int MachineCores() { return CpuBackend().Inventory().devices[0].cores; }
 
-// Whether the calls are the bound.
+// Whether the calls take most of the time.
 std::string CallsFact(double calls, const Timing& timing) {
   if (LaunchBlocking()) return Blocking();
   const double percent = PercentOf(calls, timing);
@@ -39,9 +39,8 @@ std::string CallsFact(double calls, const Timing& timing) {
         percent);
   }
   return Say(
-      "The calls take %.0f %% of the time, so they are not the bound: what "
-      "runs "
-      "at the same time takes longer than alone.",
+      "The calls take %.0f %% of the time, so they do not limit it: operations "
+      "that run at the same time take longer than alone.",
       percent);
 }
 

@@ -46,8 +46,8 @@ Figure Speedup(Cell& cell, const Timing& a, const Timing& b);
 // what they took beyond `requests`, in seconds, as which they take where there
 // is room.
 Figure HeldUp(Cell& cell, const std::vector<double>& calls, double requests);
-// Of the gain of asking in turn, the part that the notebook's order lost while
-// it was held up, in %, and reported. 0 where there is no gain.
+// Of the gain of enqueueing in turn, the part that the notebook's order lost
+// while it was held up, in %, and reported. 0 where there is no gain.
 Figure LostShare(Cell& cell, const Timing& one_by_one, const Timing& notebook,
                  const Timing& in_turn, const Figure& held_up);
 
