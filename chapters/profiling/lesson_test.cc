@@ -71,9 +71,9 @@ TEST(Lesson, PrintsPyTorchsColumnsWithVerbose) {
   ExpectEightyColumns(run);
 }
 
-TEST(Lesson, PrintsHowLongAskingAndWorkingTook) {
+TEST(Lesson, PrintsHowLongEnqueueingAndWorkingTook) {
   EXPECT_THAT(OneDevice().output,
-              ContainsRegex("calls +CPU, asking +Device, working\n"
+              ContainsRegex("calls +CPU, enqueueing +Device, working\n"
                             "  transpose +100 .* each +-\n"
                             "  matmul +100 .* each .* each\n"));
 }

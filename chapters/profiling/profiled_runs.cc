@@ -34,12 +34,12 @@ ProfiledRuns RunProfiled(Cell& cell, const std::string& label, Device device,
                          const std::function<void()>& work) {
   work();
   Synchronize(device);
-  std::vector<double> asking(kRuns), total(kRuns), on_device(kRuns);
+  std::vector<double> enqueueing(kRuns), total(kRuns), on_device(kRuns);
   ProfiledRuns runs;
   for (int i = 0; i < kRuns; ++i) {
     const Timer timer;
     work();
-    asking[i] = timer.Seconds();
+    enqueueing[i] = timer.Seconds();
     Synchronize(device);
     total[i] = timer.Seconds();
 
@@ -61,14 +61,14 @@ ProfiledRuns RunProfiled(Cell& cell, const std::string& label, Device device,
       }
     }
     // The profiler makes requests longer, and a full queue the calls.
-    asking[i] = std::max(std::min(asking[i], requests), kTick);
+    enqueueing[i] = std::max(std::min(enqueueing[i], requests), kTick);
     on_device[i] = std::max(on_device[i], kTick);
   }
   const auto report = [&](const char* what, const std::vector<double>& times) {
     return cell.Report(Sampled(absl::StrCat(label, ": ", what),
                                MeasuredOn(device), "s", times));
   };
-  runs.asking = report("asking", asking);
+  runs.enqueueing = report("enqueueing", enqueueing);
   runs.device = report("on the device", on_device);
   runs.total = report("in all", total);
   return runs;
@@ -81,7 +81,7 @@ void PrintAverages(const Cell& cell, const KeyAverages& averages) {
   }
   const bool any = averages.total().measured_calls > 0;
   std::cout << "  " << Padded("", 18) << Padded("calls", -8)
-            << Padded("CPU, asking", -24)
+            << Padded("CPU, enqueueing", -24)
             << Padded(any ? "Device, working" : "", any ? -26 : 0) << "\n";
   for (const KeyAverage& row : averages.rows()) {
     const std::string working =

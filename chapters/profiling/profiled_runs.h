@@ -25,7 +25,7 @@ namespace d2l {
 struct ProfiledRuns {
   // Until the calls had returned, without what they waited for room in a full
   // queue.
-  Figure asking;
+  Figure enqueueing;
   // Until the work was done; without the profiler, whose time would count.
   Figure total;
   Figure device;  // the device's own time, of a profiled run beside it
@@ -37,7 +37,7 @@ struct ProfiledRuns {
 ProfiledRuns RunProfiled(Cell& cell, const std::string& label, Device device,
                          const std::function<void()>& work);
 
-// Prints how often each operation was called, how long asking for it took and
+// Prints how often each operation was called, how long enqueueing it took and
 // how long the device worked; with --verbose PyTorch's table.
 void PrintAverages(const Cell& cell, const KeyAverages& averages);
 
