@@ -121,8 +121,7 @@ void ThreeSplits(Cell& cell) {
   const Timings t = cell.TimeInterleaved(steps);
   Moves moves;
   std::cout << "  " << Padded("", 18) << Padded("a step", -10)
-            << Padded("moves at: 64", -14)
-            << "       256      1024      4096\n";
+            << Padded("at batch 64", -14) << "       256      1024      4096\n";
   for (const auto& [name, step] : splits) {
     std::cout << absl::StrFormat("  %s%10s    ", Padded(name, 18),
                                  FormatMedian(t[name].completion.value, "s"));
@@ -134,11 +133,11 @@ void ThreeSplits(Cell& cell) {
     std::cout << "\n";
   }
   const int p = stages;
-  std::cout << Wrap(
-      Say("Bubble of %d stages, (p - 1) / (m + p - 1): %.0f %% of "
-          "the time with 1 batch, %.0f %% with 4.",
-          p, 100.0 * (p - 1) / p, 100.0 * (p - 1) / (p + 3)),
-      "  ");
+  std::cout << Wrap(Say("In theory p = %d stages wait (p - 1) / (m + p - 1) of "
+                        "the time for m "
+                        "parts of a batch: %.0f %% for 1 part, %.0f %% for 4.",
+                        p, 100.0 * (p - 1) / p, 100.0 * (p - 1) / (p + 3)),
+                    "  ");
   ClaimSplits(cell, t, moves);
 }
 // %%
@@ -336,8 +335,8 @@ void ParameterServer(Cell& cell) {
   cell.Claim(
       "{} of the book's figures are those of the simulation.",
       Counted(equal == 4, "needs 4", Say("%d of %d", equal, 4)),
-      Say("In the ring each device sends 2 (n - 1) parts of an n-th: 5.19 "
-          "ms. The book's 5.93 ms leaves out (n - 1) / n."));
+      Say("In the ring each of n devices sends 2 (n - 1) times the n-th part: "
+          "5.19 ms. The book's 5.93 ms leaves out (n - 1) / n."));
   cell.Claim(
       "Shared among the devices, the adding is {} as fast as on one.",
       Given(SeveralDevices(), Faster(t["split"], t["star"], 1.1), "devices"),

@@ -109,9 +109,9 @@ void In11(Cell& cell) {
     std::cout << "\n" << Wrap(error.what(), "    ");
   }
   cell.Check(of_two == (last >= 3 ? 2u : 0u), "what {0, 3} restricts to");
-  cell.Claim("By default DataParallel uses all devices of the table: {}.",
+  cell.Claim("By default DataParallel uses all devices: {}.",
              Counted(all.devices().size() == Devices().size(),
-                     Say("the table has %d", Devices().size()),
+                     Say("there are %d", Devices().size()),
                      absl::StrCat(all.devices().size())));
   cell.Claim(
       "With one index in device_ids, DataParallel uses {} of the devices.",
@@ -158,7 +158,7 @@ void C12(Cell& cell) {
   cell.Claim(
       "Wrapping changed the structure: the unwrapped model has {} of the two "
       "saved names.",
-      Counted(!loaded.ok() && known == 0, "to load, both",
+      Counted(!loaded.ok() && known == 0, "loading needs both",
               absl::StrCat(known)));
 }
 // %%

@@ -121,10 +121,7 @@ class Training {
         view_.Line(TranslatedMessage(std::string(saved_.message())));
     }
     if (options_.save.empty()) steps_.CheckParameters("at the end");
-    for (const std::string& line :
-         ResultLines(options_, data_, processes_, Now().epochs)) {
-      view_.Line(line);
-    }
+    view_.Line(ResultText(options_, data_, processes_, Now().epochs));
     status = WriteFiles();
     if (!status.ok()) return status;
     return saved_.ok() ? 0 : 1;

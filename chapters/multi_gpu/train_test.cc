@@ -71,14 +71,12 @@ TEST_F(TrainTest, EndsWithTheCoursesLineAndNamesTheData) {
   EXPECT_EQ(r.exit_code, 0) << r.output;
   EXPECT_THAT(
       r.output,
-      AllOf(HasSubstr("generated data, seed 0: 600 images to train on, 100 to"),
-            ContainsRegex("\nepoch 3/3  loss [0-9.]+  training 0\\.[0-9]+  "
-                          "test 0\\.[0-9]+  [0-9.]+ s  [0-9]+/s\n"),
-            ContainsRegex("\nThe course's closing sentence, then in English:"
-                          "\n测试精度：[01]\\.[0-9][0-9]，[0-9]+\\.[0-9]秒/轮，"
-                          "在\\[device\\(type='cpu', index=0\\)\\]\n"
-                          "test accuracy [01]\\.[0-9][0-9] on generated data, "
-                          "seed 0, [0-9.]+ s/epoch, on \\[cpu:0\\]\n")));
+      AllOf(
+          HasSubstr("generated data, seed 0: 600 images to train on, 100 to"),
+          ContainsRegex("\nepoch 3/3  loss [0-9.]+  training 0\\.[0-9]+  "
+                        "test 0\\.[0-9]+  [0-9.]+ s  [0-9]+/s\n"),
+          ContainsRegex("\ntest accuracy [01]\\.[0-9][0-9] on generated data, "
+                        "seed 0, [0-9.]+ s/epoch, on \\[cpu:0\\]\n")));
   // No terminal: nothing is drawn or written over.
   EXPECT_THAT(r.output, AllOf(Not(HasSubstr("\033")), Not(HasSubstr("\r"))));
 
@@ -160,9 +158,7 @@ TEST_F(TrainTest, SeveralDevicesGoOnAsTheUnbrokenRun) {
   const ProgramResult first =
       Train(With(flags, {"--epochs=1", "--save=" + file}));
   EXPECT_EQ(first.exit_code, 0) << first.output;
-  EXPECT_THAT(first.output, AllOf(HasSubstr("在[device(type='cpu', index=0), "
-                                            "device(type='cpu', index=1)]\n"),
-                                  HasSubstr(" s/epoch, on [cpu:0, cpu:1]\n")));
+  EXPECT_THAT(first.output, HasSubstr(" s/epoch, on [cpu:0, cpu:1]\n"));
   const std::string one = InHex(file);
   const ProgramResult resumed = Train({"--resume=" + file, "--epochs=2"});
   EXPECT_EQ(resumed.exit_code, 0) << resumed.output;

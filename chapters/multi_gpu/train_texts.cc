@@ -44,26 +44,17 @@ std::string HeadText(const TrainOptions& options, const TrainData& data,
                   data.test.size()));
 }
 
-std::vector<std::string> ResultLines(const TrainOptions& options,
-                                     const TrainData& data,
-                                     const Processes& processes,
-                                     const std::vector<EpochRecord>& epochs) {
-  const double accuracy = epochs.back().test_accuracy;
+std::string ResultText(const TrainOptions& options, const TrainData& data,
+                       const Processes& processes,
+                       const std::vector<EpochRecord>& epochs) {
   double seconds = 0;
   for (const EpochRecord& epoch : epochs) seconds += epoch.seconds;
   seconds /= static_cast<double>(epochs.size());
-  const std::string as_python = DeviceList(options, [](Device device) {
-    return absl::StrFormat("device(type='%s', index=%d)",
-                           DeviceTypeName(device.type()), device.index());
-  });
   const std::string devices =
       DeviceList(options, [](Device device) { return device.ToString(); });
-  return {Translated("The course's closing sentence, then in English:"),
-          absl::StrFormat("测试精度：%.2f，%.1f秒/轮，在[%s]", accuracy,
-                          seconds, as_python),
-          Say("test accuracy %.2f on %s, %.1f s/epoch, on [%s]%s", accuracy,
-              TranslatedMessage(data.test.name), seconds, devices,
-              InEach(processes))};
+  return Say("test accuracy %.2f on %s, %.1f s/epoch, on [%s]%s",
+             epochs.back().test_accuracy, TranslatedMessage(data.test.name),
+             seconds, devices, InEach(processes));
 }
 
 std::string Hardware(const TrainOptions& options, const Processes& processes) {

@@ -23,11 +23,10 @@ namespace d2l {
 std::string HeadText(const TrainOptions& options, const TrainData& data,
                      const Processes& processes, std::int64_t parameters);
 
-// The course's closing line, and the same in English with the data's name.
-std::vector<std::string> ResultLines(const TrainOptions& options,
-                                     const TrainData& data,
-                                     const Processes& processes,
-                                     const std::vector<EpochRecord>& epochs);
+// The course's closing sentence, with the data's name.
+std::string ResultText(const TrainOptions& options, const TrainData& data,
+                       const Processes& processes,
+                       const std::vector<EpochRecord>& epochs);
 
 // "cpu (AMD EPYC), cpu (AMD EPYC)", as if all processes had this one's.
 std::string Hardware(const TrainOptions& options, const Processes& processes);

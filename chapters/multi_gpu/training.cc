@@ -100,8 +100,8 @@ void LeNetScratch(Cell& cell) {
             Counted(std::abs(by_one - by_two) <= 0.02, "needs 0.02 or less",
                     absl::StrFormat("%.3f", std::abs(by_one - by_two))),
             "accuracy"),
-      Say("Gradients differ in their last bits, and so do the ways they "
-          "lead."));
+      Say("The gradients differ in their last bits, so the two trainings go "
+          "different ways."));
   const Timing &slow = t[0], &fast = t[1];
   cell.Claim(
       "For a model this small no meaningful speed-up: {} as fast on two.",
@@ -113,8 +113,8 @@ void LeNetScratch(Cell& cell) {
               Median(slow.completion), Median(fast.completion),
               Median(slow.enqueue), Median(fast.enqueue)),
           OnCpus() ? Say(" Virtual devices launch work by a function call and "
-                         "have no "
-                         "link between them: little of a step is not work.")
+                         "have no link between them: nearly all of a step is "
+                         "computing.")
                    : "")));
 }
 // %%
@@ -138,11 +138,9 @@ std::vector<double> Train(Cell& cell, const std::string& init,
   }
   const Figure epoch = cell.Report(
       Sampled("an epoch, " + init, MeasuredOn(devices), "s", seconds));
-  std::cout << Wrap(
-      absl::StrFormat("%s, %s: 测试精度：%.2f，%.1f秒/轮，在%s", init,
-                      TranslatedMessage(training.name), accuracies.back(),
-                      epoch.value.median, Names(devices)),
-      "  ");
+  std::cout << Wrap(Say("%s: test acc: %.3f, %.2f sec/epoch on %s", init,
+                        accuracies.back(), epoch.value.median, Names(devices)),
+                    "  ");
   return accuracies;
 }
 // %%
@@ -222,7 +220,7 @@ void ResNet18(Cell& cell) {
     std::cout << "  " << Translated(gains.back().label) << ": "
               << FormatFactor(gains.back().value.median) << "\n";
   }
-  cell.Claim("Two devices do {} the samples of one, with ResNet-18.",
+  cell.Claim("With ResNet-18, two devices do {} the samples of one.",
              Given(SeveralDevices(), Above(gains[1], 1.5), "devices"),
              OneDeviceOr(
                  Say("A step adds up %s of gradients, with %d samples each: it "
@@ -333,13 +331,13 @@ void Straggler(Cell& cell) {
                     ToVector<float>(even[0][p]), 1e-3);
   }
   const std::string why =
-      Say("Asking takes %s of the %s that an even split takes.",
+      Say("Enqueueing takes %s of the %s that an even split takes.",
           Median(t["one slow, even"].enqueue),
           Median(t["one slow, even"].completion));
   cell.Claim("A slow device makes an even split take {} as long.",
              Faster(t["all fast, even"], t["one slow, even"], kClearly),
              OneDeviceOr(why));
-  cell.Claim("Split by speed, the step is {} as fast as split evenly.",
+  cell.Claim("Split by speed, a step is {} as fast as split evenly.",
              Faster(t["one slow, by speed"], t["one slow, even"], kClearly),
              OneDeviceOr(why));
 }
