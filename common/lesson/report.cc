@@ -326,8 +326,7 @@ std::string DevicesNote(int wanted, const std::vector<DeviceInfo>& devices,
   std::set<std::string> kinds;
   for (const DeviceInfo& info : devices) {
     running_on.push_back(info.device.ToString());
-    kinds.insert(
-        absl::StrCat("\"", Translated(DeviceKindName(info.kind)), "\""));
+    kinds.insert(Translated(DeviceKindName(info.kind)));
   }
   const bool enough = static_cast<int>(found.size()) >= wanted;
   const std::string advice =
@@ -336,15 +335,16 @@ std::string DevicesNote(int wanted, const std::vector<DeviceInfo>& devices,
   const std::string found_names =
       found.empty() ? "" : absl::StrCat(" (", absl::StrJoin(found, "; "), ")");
   const std::string used_names = AndList(running_on);
-  const std::string marks =
+  const std::string used_kinds =
       AndList(std::vector<std::string>(kinds.begin(), kinds.end()));
   return wanted == 1
-             ? Say("This lesson uses %d GPU; found %d%s. Running on %s; times "
-                   "are marked %s. %s",
-                   wanted, found.size(), found_names, used_names, marks, advice)
-             : Say("This lesson uses %d GPUs; found %d%s. Running on %s; times "
-                   "are marked %s. %s",
-                   wanted, found.size(), found_names, used_names, marks,
+             ? Say("This lesson uses %d GPU; found %d%s. Running on %s (%s). "
+                   "%s",
+                   wanted, found.size(), found_names, used_names, used_kinds,
+                   advice)
+             : Say("This lesson uses %d GPUs; found %d%s. Running on %s (%s). "
+                   "%s",
+                   wanted, found.size(), found_names, used_names, used_kinds,
                    advice);
 }
 

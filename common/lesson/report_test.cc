@@ -288,15 +288,14 @@ TEST(DevicesNote, SaysWhatTheLessonRunsOnInstead) {
                          Info("cuda:1", DeviceKind::kLogical)},
                         one),
             "This lesson uses 2 GPUs; found 1 (cuda:0, NVIDIA H200). Running "
-            "on cuda:0 and cuda:1; times are marked \"logical\". To insist on "
-            "hardware: --require_gpus=2.");
+            "on cuda:0 and cuda:1 (logical). To insist on hardware: "
+            "--require_gpus=2.");
   EXPECT_EQ(DevicesNote(1, {Info("cpu:0", DeviceKind::kVirtual)}, none),
-            "This lesson uses 1 GPU; found 0. Running on cpu:0; times are "
-            "marked \"virtual\". To insist on hardware: --require_gpus=1.");
+            "This lesson uses 1 GPU; found 0. Running on cpu:0 (virtual). To "
+            "insist on hardware: --require_gpus=1.");
   EXPECT_EQ(DevicesNote(1, {Info("cpu:0", DeviceKind::kVirtual)}, one),
             "This lesson uses 1 GPU; found 1 (cuda:0, NVIDIA H200). Running "
-            "on cpu:0; times are marked \"virtual\". To run on GPUs leave out "
-            "--devices.");
+            "on cpu:0 (virtual). To run on GPUs leave out --devices.");
   EXPECT_EQ(DevicesNote(2,
                         {Info("cuda:0", DeviceKind::kReal, 0),
                          Info("cuda:1", DeviceKind::kReal, 1)},
