@@ -68,7 +68,7 @@ TEST(Lesson, RunsTheSavedNetworkInAnotherBinary) {
   EXPECT_THAT(output, HasSubstr("my_mlp.program"));
   EXPECT_THAT(output, HasSubstr("my_mlp.safetensors"));
   EXPECT_THAT(output, HasSubstr("HOLDS  2 of 2 numbers that another binary "
-                        "computes are"));
+                                "computes are"));
 }
 
 // Without a compiler strips run, and the lesson says so.

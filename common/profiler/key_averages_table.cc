@@ -304,11 +304,11 @@ std::string KeyAverages::Footer(const std::vector<const KeyAverage*>& shown,
   if (device_label_ == "Device" && (has_device_times || options.show_memory)) {
     footer += WrapText(
         several_threads_
-            ? Say("CPU is the front end, the threads that ask; Device is the "
+            ? Say("CPU is the front end, whose threads enqueue; Device is the "
                   "work on %s.",
                   device_names_)
-            : Say("CPU is the front end, the thread that asks; Device is the "
-                  "work on %s.",
+            : Say("CPU is the front end, which enqueues; Device is the work on "
+                  "%s.",
                   device_names_));
   }
   if (options.show_memory) {

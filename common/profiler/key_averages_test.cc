@@ -325,7 +325,7 @@ TEST(KeyAveragesTableTest, Golden) {
 -----------  ------------  ------------  ------------  ------------  ------------  ------------  -------------  ------------  ---------------  ------------
 Self CPU time total: 1.000ms
 Self Device time total: 2.500ms
-CPU is the front end, the thread that asks; Device is the work on cpu:0, cpu:1.
+CPU is the front end, which enqueues; Device is the work on cpu:0, cpu:1.
 -: launches nothing on a device (a view, a read, a wait, a range itself).
 )");
 }
@@ -406,7 +406,7 @@ TEST(KeyAveragesTableTest, WhatIsNotMeasuredIsNeverZero) {
   EXPECT_EQ(table.substr(footer),
             R"(Self CPU time total: 60.000us
 Self Device time total: 28.000us* (4 of 11 operations have no device time)
-CPU is the front end, the thread that asks; Device is the work on cpu:0.
+CPU is the front end, which enqueues; Device is the work on cpu:0.
 -: launches nothing on a device (a view, a read, a wait, a range itself).
 n/a: no device time is known.
 *: of the device times that are known; some are not.
@@ -484,7 +484,7 @@ TEST(KeyAveragesTableTest, SeveralThreads) {
   const std::string table = KeyAverages(builder.Build()).Table();
   EXPECT_EQ(Cell(table, "add", "CPU total"), "2.000us");
   EXPECT_EQ(Cell(table, "add", "CPU total %"), "100.00%");
-  EXPECT_THAT(table, HasSubstr("the front end, the threads that ask;"));
+  EXPECT_THAT(table, HasSubstr("the front end, whose threads enqueue;"));
 }
 
 TEST(KeyAveragesTableTest, SortsByEachColumn) {
