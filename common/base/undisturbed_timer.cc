@@ -2,10 +2,9 @@
 
 #include <dirent.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -22,8 +21,8 @@
 namespace d2l {
 namespace {
 
-// What it takes at most to wake a thread and to put it on a core.
-constexpr double kSliceSeconds = 25e-6;
+// What a thread's sleep and its wake-up cost it, and the thread that wakes it.
+constexpr double kSliceSeconds = 10e-6;
 
 double SecondsOf(clockid_t clock) {
   timespec time = {};
@@ -63,7 +62,9 @@ void ProcessTimes::ReadWaits() {
 
 void ProcessTimes::ReadRuns() {
   for (auto& [id, thread] : threads) thread.run = SecondsOf(ClockOf(id));
-  spun = 1e-9 * static_cast<double>(SpinWait::SpunNanos());
+  self = gettid();
+  self_spun = 1e-9 * static_cast<double>(SpinWait::OwnNanos());
+  others_spun = 1e-9 * static_cast<double>(SpinWait::AllNanos()) - self_spun;
   run = SecondsOf(CLOCK_PROCESS_CPUTIME_ID);
 }
 
@@ -74,9 +75,9 @@ std::optional<Bounds> Undisturbed(double seconds, const ProcessTimes& before,
     if (after.threads.count(id) == 0) return std::nullopt;
   }
   const double run = after.run - before.run;
-  const double spun = after.spun - before.spun;
   double busiest = 0;   // what one thread did
   double none_ran = 0;  // while one thread waited
+  double slices = 0;    // of all threads
   for (const auto& [id, now] : after.threads) {
     ProcessTimes::Thread thread = now;
     const auto then = before.threads.find(id);
@@ -85,23 +86,24 @@ std::optional<Bounds> Undisturbed(double seconds, const ProcessTimes& before,
       thread.waited -= then->second.waited;
       thread.slices -= then->second.slices;
     }
-    busiest =
-        std::max(busiest, thread.run - spun - kSliceSeconds * thread.slices);
+    const double spun = id == after.self
+                            ? after.self_spun - before.self_spun
+                            : after.others_spun - before.others_spun;
+    busiest = std::max(busiest, thread.run - spun);
+    slices += thread.slices;
     // It may have begun to wait before the first reading.
-    none_ran = std::max(
-        none_ran, std::min(thread.waited, seconds) - (run - thread.run));
-  }
-  if (getenv("D2L_DEBUG")) {
-    fprintf(stderr, "D %.0f spun %.0f run %.0f:", 1e6 * seconds, 1e6 * spun, 1e6 * run);
-    for (const auto& [id, now] : after.threads) {
-      const auto then = before.threads.find(id);
-      if (then == before.threads.end()) continue;
-      fprintf(stderr, " [%.0f w%.0f s%.0f]", 1e6*(now.run-then->second.run), 1e6*(now.waited-then->second.waited), now.slices-then->second.slices);
-    }
-    fprintf(stderr, "\n");
+    none_ran = std::max(none_ran,
+                        std::min(thread.waited, seconds) - (run - thread.run));
   }
   const double most = std::clamp(seconds - none_ran, 0.0, seconds);
-  return Bounds{std::min(busiest, most), most};
+  const double least = busiest - kSliceSeconds * slices;
+  return Bounds{std::clamp(least, 0.0, most), most};
+}
+
+Elapsed Part(double seconds, const Elapsed& whole) {
+  if (!whole.undisturbed) return {seconds, std::nullopt};
+  const double lost = whole.seconds - whole.undisturbed->least;
+  return {seconds, Bounds{std::max(seconds - lost, 0.0), seconds}};
 }
 
 // The clocks are read last here, and first below, or the reading of files would

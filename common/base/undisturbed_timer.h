@@ -48,6 +48,9 @@ struct Elapsed {
   std::optional<Bounds> undisturbed;  // nothing where the kernel does not say
 };
 
+// A part of what `whole` took: what the threads waited may all lie in it.
+Elapsed Part(double seconds, const Elapsed& whole);
+
 // Of this process, in seconds.
 struct ProcessTimes {
   struct Thread {
@@ -57,7 +60,9 @@ struct ProcessTimes {
   };
   std::map<int, Thread> threads;  // by id; empty if the kernel does not say
   double run = 0;                 // all threads, those that have ended, too
-  double spun = 0;                // SpinWait
+  // SpinWait: of the calling thread, and of all others.
+  int self = 0;
+  double self_spun = 0, others_spun = 0;
 
   // Reads the threads, and what they waited.
   void ReadWaits();

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "common/base/pause.h"
+#include "common/base/spin_wait.h"
 #include "common/base/timer.h"
 #include "common/device/stream.h"
 
@@ -26,11 +27,13 @@ void CpuEventState::Complete(FailurePtr failure) {
 }
 
 void CpuEventState::Block() {
-  const std::int64_t until = NowNanos() + kSpinNanos;
-  do {
-    if (Query()) return;
-    for (int i = 0; i < 8; ++i) Pause();
-  } while (NowNanos() < until);
+  {
+    SpinWait spin(kSpinNanos);
+    do {
+      if (Query()) return;
+      for (int i = 0; i < 8; ++i) Pause();
+    } while (spin.ContinueSoon());
+  }
   internal::ThrowIfForked("Wait");
   // Bounded by the work before the event, which is queued already.
   MutexLock lock(mutex_);

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "common/base/pause.h"
-#include "common/base/timer.h"
+#include "common/base/spin_wait.h"
 #include "common/device/cpu/start_thread.h"
 #include "common/device/stream.h"
 
@@ -61,10 +61,10 @@ void ThreadPool::Run(std::int64_t n, std::int64_t grain, Part part,
   // the helpers asleep: of a helper and this thread at least one sees what the
   // other wrote.
   unclaimed_.store(parts, std::memory_order_seq_cst);
-  // Those that are awake find the parts themselves.
-  WakeHelpers(std::min<std::int64_t>(parts - 1, gate_.free()) -
-              static_cast<std::int64_t>(helpers_.size()) +
-              helpers_asleep_.load());
+  // Those that are awake find the parts themselves, and may have a core still.
+  const std::int64_t awake =
+      static_cast<std::int64_t>(helpers_.size()) - helpers_asleep_.load();
+  WakeHelpers(std::min<std::int64_t>(parts - 1 - awake, gate_.free()));
   RunParts(/*helping=*/false);
   AwaitParts();
   std::exception_ptr failure;
@@ -128,15 +128,14 @@ void ThreadPool::Help() {
 }
 
 bool ThreadPool::AwaitWork() const {
-  const std::int64_t until = NowNanos() + kSpinNanos;
+  SpinWait spin(kSpinNanos);
   do {
     for (int i = 0; i < kLooks; ++i) {
       if (unclaimed_.load(std::memory_order_relaxed) != 0) return true;
       Pause();
     }
     // The caller may be waiting for this very core.
-    std::this_thread::yield();
-  } while (NowNanos() < until);
+  } while (spin.Continue());
   return false;
 }
 
@@ -182,15 +181,16 @@ void ThreadPool::RunPart(std::int64_t index) {
 }
 
 void ThreadPool::AwaitParts() {
-  const std::int64_t until = NowNanos() + kSpinNanos;
-  do {
-    for (int i = 0; i < kLooks; ++i) {
-      if (unfinished_.load(std::memory_order_acquire) == 0) return;
-      Pause();
-    }
-    // A helper may be waiting for this very core.
-    std::this_thread::yield();
-  } while (NowNanos() < until);
+  {
+    SpinWait spin(kSpinNanos);
+    do {
+      for (int i = 0; i < kLooks; ++i) {
+        if (unfinished_.load(std::memory_order_acquire) == 0) return;
+        Pause();
+      }
+      // A helper may be waiting for this very core.
+    } while (spin.Continue());
+  }
 
   // Bounded by the parts that helpers are at.
   MutexLock lock(mutex_);

@@ -80,13 +80,13 @@ TaskQueue::~TaskQueue() {
 
 TaskQueue::Slot* TaskQueue::WaitForFront() {
   for (;;) {
-    const std::int64_t until = NowNanos() + SpinNanos();
-    do {
-      if (Slot* slot = TryFrontLater([] { return false; })) return slot;
-      // The producer may be waiting for this very core.
-      std::this_thread::yield();
-    } while (NowNanos() < until);
-
+    {
+      SpinWait spin(SpinNanos());
+      do {
+        if (Slot* slot = TryFrontLater([] { return false; })) return slot;
+        // The producer may be waiting for this very core.
+      } while (spin.Continue());
+    }
     {
       MutexLock lock(mutex_);
       asleep_.store(true, std::memory_order_seq_cst);
@@ -140,18 +140,18 @@ void TaskQueue::Stop() {
 void TaskQueue::WaitUntilCompleted(std::uint64_t count) {
   if (completed() >= count) return;
   hurry_.store(true, std::memory_order_relaxed);
-  const std::int64_t start = NowNanos();
-  std::int64_t waited = 0;
-  do {
-    if (completed() >= count) return;
-    // Reading the counter takes its cache line from the worker, so after the
-    // time of one small operation the looks become rare.
-    const bool soon = waited < kSoonNanos;
-    for (int i = 0; i < (soon ? 2 : 64); ++i) Pause();
-    // The worker may be waiting for this very core.
-    if (!soon) std::this_thread::yield();
-    waited = NowNanos() - start;
-  } while (waited < SpinNanos());
+  {
+    SpinWait spin(SpinNanos());
+    bool soon = true;
+    do {
+      if (completed() >= count) return;
+      // Reading the counter takes its cache line from the worker, so after the
+      // time of one small operation the looks become rare.
+      soon = spin.nanos() < kSoonNanos;
+      for (int i = 0; i < (soon ? 2 : 64); ++i) Pause();
+      // Later the worker may be waiting for this very core.
+    } while (soon ? spin.ContinueSoon() : spin.Continue());
+  }
   SleepUntilCompleted(count, count);
 }
 

@@ -38,6 +38,7 @@
 
 #include "common/base/mutex.h"
 #include "common/base/pause.h"
+#include "common/base/spin_wait.h"
 #include "common/device/failure.h"
 #include "common/device/op_label.h"
 
@@ -119,13 +120,15 @@ class TaskQueue {
     // Found in advance: otherwise a task there and back takes 0.1 us longer.
     Slot& slot = slots_[head_ & mask_];
     const std::uint64_t number = head_;
-    for (int i = 0; i < kPausesBetweenLooks && !stop(); ++i) {
+    int pauses = 0;
+    for (; pauses < kPausesBetweenLooks && !stop(); ++pauses) {
       Pause();
       if (hurry_.load(std::memory_order_relaxed)) {
         hurry_.store(false, std::memory_order_relaxed);
         break;
       }
     }
+    SpinWait::Count(pauses * kPauseNanos);
     return Holds(slot, number) ? &slot : nullptr;
   }
   // Waits for it. Null once Stop has been called and all tasks are done.
@@ -151,6 +154,7 @@ class TaskQueue {
   static constexpr std::uint64_t kKinds = 4;
   // Ten microseconds or so, as long as a hundred operations take.
   static constexpr int kPausesBetweenLooks = 256;
+  static constexpr std::int64_t kPauseNanos = 60;  // at most; see Pause
 
   static bool Holds(const Slot& slot, std::uint64_t number) {
     return slot.published.load(std::memory_order_acquire) / kKinds ==
