@@ -1,5 +1,6 @@
 #include "chapters/profiling/cold_start.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <stdexcept>
 #include <string>
@@ -9,8 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "common/base/statistics.h"
-#include "common/base/timer.h"
+#include "common/base/undisturbed_timer.h"
 #include "common/device/device.h"
 #include "common/device/device_table.h"
 #include "common/lesson/fresh_process.h"
@@ -21,8 +21,19 @@ namespace d2l {
 namespace {
 
 constexpr char kProbe[] = "profiling/cold_start";
-constexpr int kProcesses = 9;
+// A third of them counts beside other load.
+constexpr int kProcesses = 27;
 constexpr int kNextCalls = 100;
+
+Elapsed Sum(Elapsed a, const Elapsed& b) {
+  a.seconds += b.seconds;
+  if (!b.undisturbed) a.undisturbed.reset();
+  if (a.undisturbed) {
+    a.undisturbed->least += b.undisturbed->least;
+    a.undisturbed->most += b.undisturbed->most;
+  }
+  return a;
+}
 
 // Runs in the fresh process. The arguments: "host" or the only device, and the
 // number of products.
@@ -31,12 +42,12 @@ std::vector<double> Probe(const std::vector<std::string>& arguments) {
   const int products = std::stoi(arguments.at(1));
   const std::vector<float> x_host = {1, 2, 3, 4, 5, 6, 7, 8, 9};
   Tensor x, y;
-  // The seconds until `count` products are done.
+  // Until `count` products are done.
   const auto run = [&](int count) {
-    const Timer timer;
+    const UndisturbedTimer timer;
     if (where == "host") {
       for (int i = 0; i < count; ++i) HostMatMul(x_host, x_host, 3);
-      return timer.Seconds();
+      return timer.Read();
     }
     // Nothing of the device is touched before the clock runs.
     if (!x.defined()) {
@@ -46,14 +57,23 @@ std::vector<double> Probe(const std::vector<std::string>& arguments) {
     }
     for (int i = 0; i < count; ++i) y = MatMul(x, T(x));
     Synchronize(x.device());
-    return timer.Seconds();
+    return timer.Read();
   };
-  const double first_call = run(1);
-  const double first_run = first_call + run(products - 1);
-  const double next_run = run(products);
-  std::vector<double> calls;
+  const Elapsed first_call = run(1), others = run(products - 1);
+  const Elapsed next_run = run(products);
+  std::vector<Elapsed> calls;
   for (int i = 0; i < kNextCalls; ++i) calls.push_back(run(1));
-  return {first_call, Summarize(calls).median, first_run, next_run};
+  std::sort(calls.begin(), calls.end(), [](const Elapsed& a, const Elapsed& b) {
+    return a.seconds < b.seconds;
+  });
+  std::vector<double> result;
+  for (const Elapsed& e :
+       {first_call, calls[kNextCalls / 2], Sum(first_call, others), next_run}) {
+    // -1: not known.
+    const Bounds bounds = e.undisturbed.value_or(Bounds{-1, -1});
+    result.insert(result.end(), {e.seconds, bounds.least, bounds.most});
+  }
+  return result;
 }
 
 [[maybe_unused]] const bool registered = RegisterProbe(kProbe, Probe);
@@ -74,18 +94,21 @@ ColdStart MeasureColdStart(Cell& cell, const std::string& where, int products) {
   const std::string spec = SpecOf(where);
   std::vector<Device> devices;
   if (where != "host") devices.push_back(Device::Parse(where).value());
-  std::vector<std::vector<double>> samples(4);
+  std::vector<std::vector<Elapsed>> samples(4);
   for (int i = 0; i < kProcesses; ++i) {
     const absl::StatusOr<std::vector<double>> taken =
         RunInFreshProcess(kProbe, {spec, absl::StrCat(products)});
     if (!taken.ok()) throw std::runtime_error(taken.status().ToString());
     for (std::size_t f = 0; f < samples.size(); ++f) {
-      samples[f].push_back(taken->at(f));
+      Elapsed e{taken->at(3 * f),
+                Bounds{taken->at(3 * f + 1), taken->at(3 * f + 2)}};
+      if (e.undisturbed->least < 0) e.undisturbed.reset();
+      samples[f].push_back(e);
     }
   }
   const std::string on = absl::StrCat(MeasuredOn(devices), ", fresh processes");
   const auto figure = [&](const std::string& what, std::size_t f) {
-    return cell.Report(Sampled(what, on, "s", samples[f]));
+    return cell.ReportTimes(what, on, samples[f]);
   };
   return {figure("the first product", 0), figure("a later one", 1),
           figure(absl::StrFormat("the first %d", products), 2),

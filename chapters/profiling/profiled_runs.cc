@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/base/format.h"
-#include "common/base/timer.h"
+#include "common/base/undisturbed_timer.h"
 #include "common/device/device_table.h"
 #include "common/lesson/language.h"
 #include "common/profiler/profiler.h"
@@ -19,7 +19,6 @@ namespace d2l {
 namespace {
 
 constexpr int kRuns = 9;
-constexpr double kTick = 1e-9;  // the resolution of the clock
 
 // "2.10 ms, 210 ns each"
 std::string Times(std::int64_t nanos, std::int64_t calls) {
@@ -34,24 +33,26 @@ ProfiledRuns RunProfiled(Cell& cell, const std::string& label, Device device,
                          const std::function<void()>& work) {
   work();
   Synchronize(device);
-  std::vector<double> enqueueing(kRuns), total(kRuns), on_device(kRuns);
+  std::vector<Elapsed> enqueueing(kRuns), total(kRuns), on_device(kRuns);
   ProfiledRuns runs;
   for (int i = 0; i < kRuns; ++i) {
-    const Timer timer;
+    const UndisturbedTimer timer;
     work();
-    enqueueing[i] = timer.Seconds();
+    const double returned = timer.Seconds();
     Synchronize(device);
-    total[i] = timer.Seconds();
+    total[i] = timer.Read();
 
     Profiler profiler;
+    const UndisturbedTimer profiled;
     profiler.Start();
     work();
     Synchronize(device);
     profiler.Stop();
+    const Elapsed with_profiler = profiled.Read();
     runs.last = profiler.profile();
-    double requests = 0;
+    double requests = 0, device_time = 0;
     for (const ProfiledSpan& span : runs.last.spans) {
-      on_device[i] += 1e-9 * static_cast<double>(span.device_nanos());
+      device_time += 1e-9 * static_cast<double>(span.device_nanos());
       const double seconds = 1e-9 * static_cast<double>(span.host_nanos());
       if (span.kind == ProfiledKind::kOperation ||
           span.kind == ProfiledKind::kView) {
@@ -61,12 +62,13 @@ ProfiledRuns RunProfiled(Cell& cell, const std::string& label, Device device,
       }
     }
     // The profiler makes requests longer, and a full queue the calls.
-    enqueueing[i] = std::max(std::min(enqueueing[i], requests), kTick);
-    on_device[i] = std::max(on_device[i], kTick);
+    enqueueing[i] = Part(std::min(returned, requests),
+                         returned < requests ? total[i] : with_profiler);
+    on_device[i] = Part(device_time, with_profiler);
   }
-  const auto report = [&](const char* what, const std::vector<double>& times) {
-    return cell.Report(Sampled(absl::StrCat(label, ": ", what),
-                               MeasuredOn(device), "s", times));
+  const auto report = [&](const char* what, const std::vector<Elapsed>& times) {
+    return cell.ReportTimes(absl::StrCat(label, ": ", what), MeasuredOn(device),
+                            times);
   };
   runs.enqueueing = report("enqueueing", enqueueing);
   runs.device = report("on the device", on_device);

@@ -1,13 +1,17 @@
 #include "common/lesson/cell.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstddef>
 #include <filesystem>
 #include <functional>
 #include <iostream>
+#include <numeric>
+#include <optional>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -23,12 +27,14 @@
 #include "common/base/statistics.h"
 #include "common/base/text.h"
 #include "common/base/timer.h"
+#include "common/base/undisturbed_timer.h"
 #include "common/base/wrap.h"
 #include "common/device/device.h"
 #include "common/device/device_table.h"
 #include "common/drawing/drawing.h"
 #include "common/lesson/judge.h"
 #include "common/lesson/language.h"
+#include "common/lesson/other_load.h"
 #include "common/profiler/profiler.h"
 
 namespace d2l {
@@ -38,23 +44,44 @@ namespace {
 constexpr int kMinRepeats = 9;
 constexpr int kMaxRepeats = 99;
 constexpr double kEnoughSeconds = 0.2;
+// So long shows what other programs use.
+constexpr double kShortestWatch = 0.15;
 // The resolution of the clock.
 constexpr double kTick = 1e-9;
 
-// Calls `once` as often as it takes. enough: in seconds.
-void Repeat(double enough, const std::function<void()>& once) {
+// Calls `once` as often as it takes, and twice as often beside other load: the
+// repeats that it disturbs least are to count. enough: in seconds.
+void Repeat(double enough, const std::function<bool()>& disturbed,
+            const std::function<void()>& once) {
   const Timer timer;
-  for (int i = 0; i < kMaxRepeats; ++i) {
-    if (i >= kMinRepeats && timer.Seconds() >= enough) break;
-    once();
+  for (int all = 1; all <= 2; ++all) {
+    for (int i = 0; i < kMaxRepeats; ++i) {
+      if (i >= kMinRepeats && timer.Seconds() >= all * enough) break;
+      once();
+    }
+    if (!disturbed()) break;
   }
 }
 
-Figure Seconds(const std::string& label, const std::string& column,
-               const std::string& measured_on, std::vector<double> samples) {
-  Figure figure = Sampled(label, measured_on, "s", std::move(samples));
-  figure.column = column;
-  return figure;
+// The repeats that other programs disturbed least, in all of what was timed in
+// them: a third, nine at least.
+std::vector<std::size_t> LeastDisturbed(
+    const std::vector<const std::vector<Elapsed>*>& timed) {
+  std::vector<double> doubt(timed[0]->size());
+  for (const std::vector<Elapsed>* repeats : timed) {
+    for (std::size_t i = 0; i < doubt.size(); ++i) {
+      const std::optional<Bounds>& b = (*repeats)[i].undisturbed;
+      if (b && b->most > 0) doubt[i] += (b->most - b->least) / b->most;
+    }
+  }
+  std::vector<std::size_t> order(doubt.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(
+      order.begin(), order.end(),
+      [&](std::size_t a, std::size_t b) { return doubt[a] < doubt[b]; });
+  const std::size_t fewest = std::min<std::size_t>(kMinRepeats, order.size());
+  order.resize(std::max(order.size() / 3, fewest));
+  return order;
 }
 
 void WaitFor(const Alternative& alternative) {
@@ -114,6 +141,14 @@ std::string Difference(const std::vector<T>& got,
 const char* SizeName(Size size) {
   constexpr const char* kNames[] = {"small", "course", "large"};
   return kNames[static_cast<int>(size)];
+}
+
+int CoresNeeded() {
+  int needed = 1;
+  for (const DeviceInfo& info : Devices()) {
+    if (info.kind == DeviceKind::kVirtual) needed += info.cores;
+  }
+  return needed;
 }
 
 std::string MeasuredOn(Device device) {
@@ -186,40 +221,43 @@ Timings Cell::TimeInterleaved(const std::vector<Alternative>& alternatives) {
     WaitFor(alternative);
   }
   struct Samples {
-    std::vector<double> enqueue;
-    std::vector<double> completion;
-    std::vector<double> waiting;
+    std::vector<Elapsed> enqueue;
+    std::vector<Elapsed> completion;
+    std::vector<Elapsed> waiting;
   };
   std::vector<Samples> all(alternatives.size());
-  Repeat(kEnoughSeconds * static_cast<double>(alternatives.size()), [&] {
+  const auto disturbed = [&] { return Disturbing().has_value(); };
+  const double enough =
+      kEnoughSeconds * static_cast<double>(alternatives.size());
+  Repeat(enough, disturbed, [&] {
     for (std::size_t i = 0; i < alternatives.size(); ++i) {
       Samples& samples = all[i];
       idle();
       // In a profile, so that the alternatives are told apart.
       const RecordFunction range(absl::StrCat(alternatives[i].label, " #",
                                               samples.enqueue.size() + 1));
-      const Timer timer;
+      const UndisturbedTimer timer;
       alternatives[i].work();
-      const double enqueue = std::max(timer.Seconds(), kTick);
+      const double enqueue = timer.Seconds();
       WaitFor(alternatives[i]);
-      const double completion = std::max(timer.Seconds(), kTick);
-      samples.enqueue.push_back(enqueue);
+      const Elapsed completion = timer.Read();
+      samples.enqueue.push_back(Part(enqueue, completion));
       samples.completion.push_back(completion);
-      samples.waiting.push_back(std::max(completion - enqueue, kTick));
+      samples.waiting.push_back(Part(completion.seconds - enqueue, completion));
     }
   });
   idle();
+  std::vector<const std::vector<Elapsed>*> completions;
+  for (const Samples& samples : all) completions.push_back(&samples.completion);
+  const std::vector<std::size_t> kept = LeastDisturbed(completions);
   Timings timings;
   for (std::size_t i = 0; i < alternatives.size(); ++i) {
     const std::string& label = alternatives[i].label;
     const std::string on = MeasuredOn(alternatives[i].devices);
-    const auto figure = [&](const char* column, std::vector<double> samples) {
-      return Seconds(label, column, on, std::move(samples));
-    };
     timings.push_back(
-        {Report(figure("enqueue", std::move(all[i].enqueue))),
-         Report(figure("completion", std::move(all[i].completion))),
-         figure("wait", std::move(all[i].waiting))});
+        {Report(Seconds(label, "enqueue", on, all[i].enqueue, kept)),
+         Report(Seconds(label, "completion", on, all[i].completion, kept)),
+         Seconds(label, "wait", on, all[i].waiting, kept)});
   }
   return timings;
 }
@@ -227,13 +265,57 @@ Timings Cell::TimeInterleaved(const std::vector<Alternative>& alternatives) {
 Figure Cell::TimeHost(const std::string& label,
                       const std::function<void()>& work) {
   work();
-  std::vector<double> completion;
-  Repeat(kEnoughSeconds, [&] {
-    const Timer timer;
-    work();
-    completion.push_back(std::max(timer.Seconds(), kTick));
-  });
-  return Report(Seconds(label, "completion", "host", std::move(completion)));
+  std::vector<Elapsed> completion;
+  Repeat(
+      kEnoughSeconds, [&] { return Disturbing().has_value(); },
+      [&] {
+        const UndisturbedTimer timer;
+        work();
+        completion.push_back(timer.Read());
+      });
+  return Report(Seconds(label, "completion", "host", completion,
+                        LeastDisturbed({&completion})));
+}
+
+Figure Cell::Seconds(const std::string& label, const std::string& column,
+                     const std::string& measured_on,
+                     const std::vector<Elapsed>& repeats,
+                     const std::vector<std::size_t>& kept) const {
+  std::vector<double> samples;
+  for (const Elapsed& repeat : repeats) {
+    samples.push_back(std::max(repeat.seconds, kTick));
+  }
+  std::vector<Bounds> undisturbed;
+  for (const std::size_t i : kept) {
+    const std::optional<Bounds>& bounds = repeats[i].undisturbed;
+    if (!bounds) break;
+    undisturbed.push_back({std::max(bounds->least / LoadAllowance(), kTick),
+                           std::max(bounds->most * LoadAllowance(), kTick)});
+  }
+  Figure figure = Sampled(label, measured_on, "s", std::move(samples));
+  figure.column = column;
+  figure.exposed = undisturbed.size() < kept.size();
+  const std::optional<OtherLoad> load = Disturbing();
+  if (load && !figure.exposed) {
+    figure.disturbed = {*load, std::move(undisturbed)};
+  }
+  return figure;
+}
+
+std::optional<OtherLoad> Cell::Disturbing() const {
+  // The length of the measurement: the kernel counts hundredths of a second.
+  std::this_thread::sleep_for(
+      std::chrono::duration<double>(kShortestWatch - since_.Seconds()));
+  std::optional<OtherLoad> load = watch_.Seen();
+  if (load && !load->Disturbs(CoresNeeded())) load.reset();
+  return load;
+}
+
+Figure Cell::ReportTimes(const std::string& label,
+                         const std::string& measured_on,
+                         const std::vector<Elapsed>& repeats) {
+  return Report(
+      Seconds(label, "", measured_on, repeats, LeastDisturbed({&repeats})));
 }
 
 Figure Cell::Report(Figure figure) {

@@ -36,12 +36,15 @@
 #ifndef D2L_COMMON_LESSON_CELL_H_
 #define D2L_COMMON_LESSON_CELL_H_
 
+#include <cstddef>
 #include <functional>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "common/base/timer.h"
+#include "common/base/undisturbed_timer.h"
 #include "common/device/device.h"
 #include "common/drawing/drawing.h"
 #include "common/lesson/judge.h"
@@ -172,6 +175,10 @@ class Cell {
 
   // Adds a figure of another kind, or a derived one, to those reported.
   Figure Report(Figure figure);
+  // Adds what the cell timed itself, in repeats: so that it can be judged
+  // beside other programs.
+  Figure ReportTimes(const std::string& label, const std::string& measured_on,
+                     const std::vector<Elapsed>& repeats);
 
   // Prints a line for each: its label, how long it took, and how long the calls
   // took, if they returned before the work was done.
@@ -201,14 +208,27 @@ class Cell {
   void Check(bool right, const std::string& what);
 
  private:
+  // The figure of these times, which knows what other programs did to them
+  // since the cell began. kept: the repeats that they disturbed least.
+  Figure Seconds(const std::string& label, const std::string& column,
+                 const std::string& measured_on,
+                 const std::vector<Elapsed>& repeats,
+                 const std::vector<std::size_t>& kept) const;
+  // What other programs use since the cell began; nothing if that is little.
+  std::optional<OtherLoad> Disturbing() const;
   // Writes the SVG, if one is wanted. text: see Shown.
   void Keep(const Drawing& drawing, const std::string& text);
 
+  const LoadWatch watch_;
+  const Timer since_;
   const Size size_;
   const bool verbose_;
   const SvgOutput svg_;
   CellResult* const result_;
 };
+
+// How many cores the front end and the virtual devices keep busy.
+int CoresNeeded();
 
 // "cpu:0, virtual": what every figure says of where it was measured.
 std::string MeasuredOn(Device device);

@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "common/base/undisturbed_timer.h"
 #include "common/device/device_table.h"
 #include "common/drawing/drawing.h"
 #include "common/lesson/judge.h"
@@ -198,8 +199,10 @@ TEST_F(CellTest, InterleavedAlternativesTakeTurns) {
                  "\"c\"");
   }
   const Judgement faster = Faster(timings["a"], timings["b"], 1.1);
-  EXPECT_EQ(faster.verdict, Verdict::kHolds);
-  EXPECT_TRUE(faster.timed);
+  // Beside other programs it is not known: a callback that sleeps is not seen.
+  if (!faster.disturbed) EXPECT_EQ(faster.verdict, Verdict::kHolds);
+  // Where the kernel says what a thread waited, load is accounted for.
+  EXPECT_EQ(faster.exposed, !UndisturbedTimer().Read().undisturbed.has_value());
 }
 
 TEST_F(CellTest, PrintTimesTellsAskingFromWaiting) {

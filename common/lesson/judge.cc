@@ -1,8 +1,10 @@
 #include "common/lesson/judge.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <functional>
+#include <limits>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -14,6 +16,7 @@
 #include "absl/strings/str_split.h"
 #include "common/base/statistics.h"
 #include "common/base/text.h"
+#include "common/base/undisturbed_timer.h"
 #include "common/lesson/language.h"
 
 namespace d2l {
@@ -49,8 +52,26 @@ Figure Derive(const std::string& label, const std::string& unit,
   figure.unit = unit;
   figure.value.count = std::min(a.value.count, b.value.count);
   figure.value.coverage = std::min(a.value.coverage, b.value.coverage);
-  figure.timed = a.timed || b.timed;
+  figure.exposed = a.exposed || b.exposed;
   return figure;
+}
+
+// What the figure would have been without other programs.
+Summary WithoutLoad(const Figure& figure) {
+  if (!figure.disturbed) return figure.value;
+  std::vector<double> least, most;
+  for (const Bounds& b : figure.disturbed->undisturbed) {
+    least.push_back(b.least);
+    most.push_back(b.most);
+  }
+  Summary summary = Summarize(least);
+  summary.high = Summarize(most).high;
+  summary.median = std::clamp(figure.value.median, summary.low, summary.high);
+  return summary;
+}
+
+const OtherLoad& LoadOf(const Figure& a, const Figure& b) {
+  return (a.disturbed ? a : b).disturbed->load;
 }
 
 // a / b: per repeat if the two have as many samples, else by interval
@@ -65,26 +86,58 @@ Figure Ratio(const char* function, const Figure& a, const Figure& b) {
   ratio.value.median = a.value.median / b.value.median;
   ratio.value.low = a.value.low / b.value.high;
   ratio.value.high = a.value.high / b.value.low;
+  if (a.disturbed || b.disturbed) {
+    const Summary x = WithoutLoad(a), y = WithoutLoad(b);
+    ratio.disturbed = Figure::Disturbed{
+        LoadOf(a, b),
+        std::vector<Bounds>(std::min(x.count, y.count),
+                            Bounds{x.low / y.high, x.high / y.low})};
+  }
   return ratio;
 }
 
-// Judges one number. within and outside: whether its whole interval lies within
-// what is needed, or outside of it. If neither holds, nothing is decided.
-Judgement Judge(const Figure& figure, const std::string& asked, bool within,
-                bool outside) {
-  const Summary& value = figure.value;
+// Whether an interval lies within what is needed.
+using Decide = std::function<Verdict(double low, double high)>;
+
+Verdict Decided(bool within, bool outside) {
+  return within    ? Verdict::kHolds
+         : outside ? Verdict::kFails
+                   : Verdict::kInconclusive;
+}
+
+// What is known of a number without other programs: "1.10x to 1.90x", "at least
+// 61.0x", or "" if that is nothing.
+std::string WithoutLoad(const Figure& figure, const Summary& value,
+                        const Decide& decide) {
+  constexpr double kWide = 100;
+  constexpr double kNoEnd = std::numeric_limits<double>::infinity();
+  const auto end = [&](double x) {
+    return Measured(FormatMedian(Exactly(x), figure.unit));
+  };
+  if (value.high <= kWide * value.low) {
+    return Say("%s to %s", end(value.low), end(value.high));
+  }
+  if (decide(value.low, kNoEnd) != Verdict::kInconclusive) {
+    return Say("at least %s", end(value.low));
+  }
+  if (decide(0, value.high) != Verdict::kInconclusive) {
+    return Say("at most %s", end(value.high));
+  }
+  return "";
+}
+
+// Judges one number.
+Judgement Judge(const Figure& figure, const std::string& asked,
+                const Decide& decide) {
+  const Summary value = WithoutLoad(figure);
+  const Verdict verdict = decide(value.low, value.high);
   Judgement judgement;
   judgement.number = Measured(FormatMedian(value, figure.unit));
   judgement.evidence = asked;
-  judgement.timed = figure.timed;
+  judgement.exposed = figure.exposed;
+  judgement.disturbed = figure.disturbed.has_value();
   judgement.no_difference =
       figure.unit == "x" && value.low * kSame > 1 && value.high < kSame;
-  if (value.low != value.high) {
-    const std::string to =
-        value.low < 0 ? absl::StrCat(" ", Say("to"), " ") : "-";
-    absl::StrAppend(&judgement.evidence,
-                    Say("; 95 %%: %s", FormatInterval(value, figure.unit, to)));
-  }
   if (value.coverage < kCoverage) {
     judgement.reason =
         value.count == 1
@@ -94,16 +147,61 @@ Judgement Judge(const Figure& figure, const std::string& asked, bool within,
             : Say("The spread of %d samples is not known well enough; 6 are "
                   "needed.",
                   value.count);
-  } else if (within || outside) {
-    judgement.verdict = within ? Verdict::kHolds : Verdict::kFails;
   } else {
-    judgement.reason = Say("The repeats differ too much to decide.");
+    judgement.verdict = verdict;
+  }
+  if (!figure.disturbed) {
+    if (value.low != value.high) {
+      const std::string to =
+          value.low < 0 ? absl::StrCat(" ", Say("to"), " ") : "-";
+      absl::StrAppend(
+          &judgement.evidence,
+          Say("; 95 %%: %s", FormatInterval(value, figure.unit, to)));
+    }
+    if (verdict == Verdict::kInconclusive && judgement.reason.empty()) {
+      judgement.reason = Say("The repeats differ too much to decide.");
+    }
+    return judgement;
+  }
+  const std::string without = WithoutLoad(figure, value, decide);
+  if (verdict != Verdict::kInconclusive) {
+    absl::StrAppend(&judgement.evidence,
+                    Say("; without other programs %s", without));
+  } else if (judgement.reason.empty()) {
+    judgement.reason = absl::StrCat(
+        Lead(figure.disturbed->load.Text()),
+        without.empty() ? Say("What it is without them is not known.")
+                        : Say("Without them it may be %s.", without));
   }
   return judgement;
 }
 
 std::string Bound(const Figure& figure, double bound) {
   return Measured(FormatMedian(Exactly(bound), figure.unit));
+}
+
+// What `combine` would have been without other programs: at one of the corners,
+// since it grows or falls with each of the two.
+Figure::Disturbed UndisturbedPerRepeat(
+    const Figure& a, const Figure& b,
+    const std::function<double(double, double)>& combine) {
+  const auto bounds = [](const Figure& figure, std::size_t i) {
+    if (figure.disturbed) return figure.disturbed->undisturbed[i];
+    return Bounds{figure.value.low, figure.value.high};
+  };
+  const auto repeats = [](const Figure& figure) {
+    return figure.disturbed ? figure.disturbed->undisturbed.size()
+                            : figure.samples.size();
+  };
+  Figure::Disturbed both{LoadOf(a, b), {}};
+  for (std::size_t i = 0; i < std::min(repeats(a), repeats(b)); ++i) {
+    const Bounds x = bounds(a, i), y = bounds(b, i);
+    const auto [least, most] =
+        std::minmax({combine(x.least, y.least), combine(x.least, y.most),
+                     combine(x.most, y.least), combine(x.most, y.most)});
+    both.undisturbed.push_back({least, most});
+  }
+  return both;
 }
 
 }  // namespace
@@ -132,12 +230,15 @@ const char* VerdictName(Verdict verdict) {
 
 Judgement Above(const Figure& figure, double bound) {
   return Judge(figure, Say("needs %s or more", Bound(figure, bound)),
-               figure.value.low > bound, figure.value.high < bound);
+               [&](double low, double high) {
+                 return Decided(low > bound, high < bound);
+               });
 }
 
 Judgement Below(const Figure& figure, double bound) {
-  return Judge(figure, Say("needs less than %s", Bound(figure, bound)),
-               figure.value.high<bound, figure.value.low> bound);
+  return Judge(
+      figure, Say("needs less than %s", Bound(figure, bound)),
+      [&](double low, double high) { return Decided(high<bound, low> bound); });
 }
 
 Judgement Less(const Figure& a, const Figure& b, double by) {
@@ -154,17 +255,19 @@ Judgement AboutEqual(const Figure& a, const Figure& b, double within) {
         "[AboutEqual] within must be more than 1, got %g", within));
   }
   const Figure ratio = Ratio("AboutEqual", a, b);
-  const double low = ratio.value.low, high = ratio.value.high;
   return Judge(ratio, Say("needs to be within %s", Bound(ratio, within)),
-               low * within >= 1 && high <= within,
-               high * within < 1 || low > within);
+               [&](double low, double high) {
+                 return Decided(low * within >= 1 && high <= within,
+                                high * within < 1 || low > within);
+               });
 }
 
 Judgement Both(const Judgement& claim, const Judgement& control,
                const std::string& control_name) {
   Judgement both = claim;
   both.evidence += Say("; %s: %s", Translated(control_name), control.number);
-  both.timed = claim.timed || control.timed;
+  both.exposed = claim.exposed || control.exposed;
+  both.disturbed = claim.disturbed || control.disturbed;
   if (claim.verdict == Verdict::kHolds) {
     both.verdict = control.verdict;
     both.reason = control.reason;
@@ -179,7 +282,8 @@ Judgement Given(const Judgement& control, const Judgement& claim,
                 const std::string& control_name) {
   Judgement given = claim;
   given.evidence += Say("; %s: %s", Translated(control_name), control.number);
-  given.timed = claim.timed || control.timed;
+  given.exposed = claim.exposed || control.exposed;
+  given.disturbed = claim.disturbed || control.disturbed;
   if (control.verdict != Verdict::kHolds) {
     given.verdict = Verdict::kInconclusive;
     given.reason = Say("The control shows nothing to compare with.");
@@ -231,6 +335,9 @@ Figure PerRepeat(const std::string& label, const std::string& unit,
   Figure figure = Derive(label, unit, a, b);
   figure.value = Summarize(samples);
   figure.samples = std::move(samples);
+  if (a.disturbed || b.disturbed) {
+    figure.disturbed = UndisturbedPerRepeat(a, b, combine);
+  }
   return figure;
 }
 
@@ -245,7 +352,7 @@ Figure Sampled(const std::string& label, const std::string& measured_on,
                const std::string& unit, std::vector<double> samples) {
   Figure figure{label, "", measured_on, unit, Summarize(samples)};
   figure.samples = std::move(samples);
-  figure.timed = unit == "s";
+  figure.exposed = unit == "s";
   return figure;
 }
 

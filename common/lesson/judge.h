@@ -16,6 +16,11 @@
 // the samples. A figure known to less than kCoverage, which needs six samples,
 // decides nothing.
 //
+// Beside other programs a time is judged by what it would have been without
+// them (undisturbed_timer.h): of each repeat two bounds are known, of the
+// number an interval, and a verdict that holds for all of it stands. Of the
+// repeats, the third counts that other programs disturbed least.
+//
 // Judge a claim together with its control where the text could be wrong and
 // the number still as expected: compare the two (Less(with, control)), or
 // Both(claim, control, name). Given(control, claim, name) decides nothing where
@@ -31,10 +36,13 @@
 #define D2L_COMMON_LESSON_JUDGE_H_
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "common/base/statistics.h"
+#include "common/base/undisturbed_timer.h"
+#include "common/lesson/other_load.h"
 
 namespace d2l {
 
@@ -47,8 +55,16 @@ struct Figure {
   Summary value;
   // What the summary is of, by repeat; empty if that is not known.
   std::vector<double> samples = {};
-  // Whether it is a time or computed from times, which other load changes.
-  bool timed = false;
+  // Whether other load changes it by an unknown amount: a time, or computed
+  // from times.
+  bool exposed = false;
+  // What the samples would have been without the load that was there, in the
+  // repeats that it disturbed least.
+  struct Disturbed {
+    OtherLoad load;
+    std::vector<Bounds> undisturbed;
+  };
+  std::optional<Disturbed> disturbed = std::nullopt;
 
   // "10 x (randn, matmul), enqueue (cpu:0, virtual)"
   std::string Name() const;
@@ -66,7 +82,8 @@ struct Judgement {
   std::string number;          // what decided: "1.89x", "3 of 10"
   std::string evidence;        // "needs 1.10x or more; 95 %: 1.88-1.91"
   std::string reason = "";     // a sentence, where the judge has one
-  bool timed = false;          // see Figure::timed
+  bool exposed = false;        // see Figure::exposed
+  bool disturbed = false;      // other programs ran, and the judge knows it
   bool no_difference = false;  // a ratio that is surely 1.00x, to 5 %
 };
 
@@ -114,7 +131,7 @@ Figure PerRepeat(const std::string& label, const std::string& unit,
 Figure RatioPerRepeat(const std::string& label, const Figure& a,
                       const Figure& b);
 
-// What was measured in each repeat. Timed if its unit is "s".
+// What was measured in each repeat. Exposed to load if its unit is "s".
 Figure Sampled(const std::string& label, const std::string& measured_on,
                const std::string& unit, std::vector<double> samples);
 

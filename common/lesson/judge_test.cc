@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "common/base/statistics.h"
+#include "common/base/undisturbed_timer.h"
 
 namespace d2l {
 namespace {
@@ -69,7 +70,7 @@ TEST(Less, ComparesRepeatByRepeat) {
   const Judgement j = Less(drifts, twice, 1.9);
   EXPECT_EQ(j.verdict, Verdict::kHolds);
   EXPECT_EQ(j.evidence, "needs 1.90x or more");
-  EXPECT_TRUE(j.timed);
+  EXPECT_TRUE(j.exposed);
   EXPECT_EQ(Less(drifts, drifts, 1.1).verdict, Verdict::kFails);
   EXPECT_TRUE(Less(drifts, drifts, 1.1).no_difference);
 }
@@ -77,9 +78,10 @@ TEST(Less, ComparesRepeatByRepeat) {
 TEST(Less, BytesAreNotTimed) {
   const Figure a = d2l::Sampled("a", "", "B", std::vector<double>(6, 100));
   const Figure b = d2l::Sampled("b", "", "B", std::vector<double>(6, 300));
-  EXPECT_FALSE(Less(a, b).timed);
+  EXPECT_FALSE(Less(a, b).exposed);
   EXPECT_EQ(Less(a, b, 2).verdict, Verdict::kHolds);
-  EXPECT_TRUE(Less(d2l::Sampled("a", "", "s", {1}), Known("b", "s", 1)).timed);
+  EXPECT_TRUE(
+      Less(d2l::Sampled("a", "", "s", {1}), Known("b", "s", 1)).exposed);
 }
 
 TEST(Less, NoisyIsInconclusive) {
@@ -152,6 +154,80 @@ TEST(Less, IsSeldomWrong) {
   }
   EXPECT_LT(decided, trials / 20);
   EXPECT_EQ(reversed, 0);
+}
+
+// Measured beside other programs. bounds: of each repeat.
+Figure Disturbed(const std::vector<double>& samples,
+                 const std::vector<Bounds>& bounds) {
+  Figure figure = d2l::Sampled("a", "", "s", samples);
+  figure.exposed = false;
+  figure.disturbed = Figure::Disturbed{{1.4, 2}, bounds};
+  return figure;
+}
+
+TEST(BesideLoad, AVerdictStandsIfItHoldsForTheWholeInterval) {
+  // Both were measured at twice what they may have taken.
+  const Figure fast = Disturbed(kTwos, std::vector<Bounds>(9, {1, 2}));
+  std::vector<double> tens(9, 10);
+  const Figure slow = Disturbed(tens, std::vector<Bounds>(9, {5, 10}));
+  const Judgement holds = Less(fast, slow, 1.3);
+  EXPECT_EQ(holds.verdict, Verdict::kHolds);
+  EXPECT_EQ(holds.evidence,
+            "needs 1.30x or more; without other programs 2.50x to 10.0x");
+  EXPECT_TRUE(holds.disturbed);
+  EXPECT_FALSE(holds.exposed);
+  EXPECT_EQ(Less(slow, fast, 1.3).verdict, Verdict::kFails);
+  const Judgement open = Less(fast, slow, 3);
+  EXPECT_EQ(open.verdict, Verdict::kInconclusive);
+  EXPECT_EQ(open.evidence, "needs 3.00x or more");
+  EXPECT_EQ(open.reason,
+            "Other programs used 1.4 of 2 cores. Without them it may be 2.50x "
+            "to 10.0x.");
+  // Against what was measured while it was quiet.
+  const Figure quiet = d2l::Sampled("b", "", "s", kOnes);
+  EXPECT_EQ(Less(quiet, slow, 4).verdict, Verdict::kHolds);
+  EXPECT_EQ(Less(quiet, slow, 6).verdict, Verdict::kInconclusive);
+}
+
+TEST(BesideLoad, OneEndOfTheIntervalMayDecide) {
+  const Figure called = Disturbed(kOnes, std::vector<Bounds>(9, {1e-9, 1}));
+  const Figure done =
+      Disturbed(std::vector<double>(9, 80), std::vector<Bounds>(9, {60, 80}));
+  EXPECT_EQ(Less(called, done, 1.3).evidence,
+            "needs 1.30x or more; without other programs at least 60.0x");
+  EXPECT_EQ(Less(done, called, 1.3).evidence,
+            "needs 1.30x or more; without other programs at most 0.0167x");
+  const Judgement open = Less(called, called, 1.3);
+  EXPECT_EQ(open.verdict, Verdict::kInconclusive);
+  EXPECT_EQ(open.reason,
+            "Other programs used 1.4 of 2 cores. What it is without them is "
+            "not known.");
+}
+
+TEST(BesideLoad, TheNumberLiesInWhatIsPossible) {
+  // It was measured at 4, and cannot have been more than 2.
+  const Figure figure =
+      Disturbed({4, 4, 4, 4, 4, 4, 4, 4, 4}, std::vector<Bounds>(9, {1, 2}));
+  EXPECT_EQ(Below(figure, 3).verdict, Verdict::kHolds);
+  EXPECT_EQ(Below(figure, 3).number, "2.00 s");
+}
+
+TEST(BesideLoad, FiguresOfDifferentLengthsAreComparedByTheirIntervals) {
+  const Figure fast = Disturbed(kTwos, std::vector<Bounds>(9, {1, 2}));
+  const Figure slow =
+      Disturbed(std::vector<double>(20, 10), std::vector<Bounds>(20, {5, 10}));
+  EXPECT_EQ(Less(fast, slow, 1.3).verdict, Verdict::kHolds);
+  EXPECT_EQ(Less(fast, slow, 3).verdict, Verdict::kInconclusive);
+}
+
+TEST(BesideLoad, AControlThatIsOpenLeavesTheClaimOpen) {
+  const Figure fast = Disturbed(kTwos, std::vector<Bounds>(9, {1, 2}));
+  const Figure slow =
+      Disturbed(std::vector<double>(9, 10), std::vector<Bounds>(9, {5, 10}));
+  const Judgement holds = Less(fast, slow, 1.3), open = Less(fast, slow, 3);
+  EXPECT_EQ(Both(holds, open, "control").verdict, Verdict::kInconclusive);
+  EXPECT_TRUE(Both(Counted(true, "", ""), open, "control").disturbed);
+  EXPECT_TRUE(Given(open, Counted(true, "", ""), "control").disturbed);
 }
 
 TEST(AboutEqual, HoldsFailsOrCannotTell) {
@@ -233,7 +309,7 @@ TEST(Counted, IsExact) {
   EXPECT_EQ(j.verdict, Verdict::kFails);
   EXPECT_EQ(j.number, "3 of 31");
   EXPECT_EQ(j.evidence, "31 dependencies");
-  EXPECT_FALSE(j.timed);
+  EXPECT_FALSE(j.exposed);
 }
 
 TEST(SureFrom, IsTheSmallestSizeFromWhichAllAreSure) {

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "common/base/atomic_file.h"
 #include "common/base/cpu_times.h"
 #include "common/lesson/language.h"
 
@@ -41,6 +42,13 @@ bool OtherLoad::Disturbs(int needed) const {
 std::string OtherLoad::Text() const {
   return of == 1 ? Say("Other programs used %.1f of %d core.", cores, of)
                  : Say("Other programs used %.1f of %d cores.", cores, of);
+}
+
+double LoadAllowance() {
+  // "0", or "0,4" and "0-1" of two.
+  const std::string siblings =
+      ReadFile("/sys/devices/system/cpu/cpu0/topology/thread_siblings_list");
+  return siblings.find_first_of(",-") == std::string::npos ? 1.05 : 1.3;
 }
 
 LoadWatch::LoadWatch()

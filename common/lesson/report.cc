@@ -157,11 +157,21 @@ std::string CourseJson(const std::vector<LessonResult>& lessons) {
 
 void JudgeLoad(int needed, CellResult* cell) {
   if (!cell->load || !cell->load->Disturbs(needed)) return;
+  Judgement* last = nullptr;
   for (Claimed& claim : cell->claims) {
-    if (!claim.judgement.timed) continue;
-    claim.judgement.verdict = Verdict::kInconclusive;
-    claim.judgement.reason = cell->load->Text();
+    Judgement& judgement = claim.judgement;
+    if (judgement.exposed) {
+      judgement.verdict = Verdict::kInconclusive;
+      judgement.reason = cell->load->Text();
+    }
+    if ((judgement.exposed || judgement.disturbed) &&
+        judgement.verdict == Verdict::kInconclusive) {
+      last = &judgement;
+    }
   }
+  if (last == nullptr || cell->number.empty()) return;
+  last->reason = Lead(last->reason) +
+                 Say("Again, when they have ended: --cell=%s", cell->number);
 }
 
 std::string FiguresText(const CellResult& cell) {

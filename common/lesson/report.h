@@ -54,7 +54,8 @@ std::string LessonJson(const LessonResult& lesson);
 std::string CourseJson(const std::vector<LessonResult>& lessons);
 
 // Makes claims about times INCONCLUSIVE if other programs disturbed the cell,
-// which needs this many cores.
+// which needs this many cores, and it is not known by how much (judge.h). Says
+// behind the last that they left open how to run the cell again.
 void JudgeLoad(int needed, CellResult* cell);
 
 // The figures, a line each: median and interval; "" if there are none.

@@ -206,7 +206,7 @@ TEST(PredictionText, SaysWhatIsRightWhereThatIsKnown) {
 
 TEST(JudgeLoad, DecidesNoTimesUnderLoad) {
   CellResult cell = SampleResult().cells[0];
-  cell.claims[0].judgement.timed = true;
+  cell.claims[0].judgement.exposed = true;
   cell.load = OtherLoad{0.1, 2};
   JudgeLoad(3, &cell);
   EXPECT_EQ(cell.claims[0].judgement.verdict, Verdict::kHolds);
@@ -217,10 +217,25 @@ TEST(JudgeLoad, DecidesNoTimesUnderLoad) {
   JudgeLoad(3, &cell);
   EXPECT_EQ(cell.claims[0].judgement.verdict, Verdict::kInconclusive);
   EXPECT_EQ(cell.claims[0].judgement.reason,
-            "Other programs used 1.4 of 2 cores.");
+            "Other programs used 1.4 of 2 cores. Again, when they have ended: "
+            "--cell=2.2");
   // What was counted stays.
   EXPECT_EQ(cell.claims[1].judgement.verdict, Verdict::kFails);
   EXPECT_EQ(cell.claims[1].judgement.reason, "Asking takes longer.");
+}
+
+TEST(JudgeLoad, KeepsWhatIsKnownBesideLoad) {
+  CellResult cell = SampleResult().cells[0];
+  cell.claims[0].judgement.disturbed = true;
+  cell.load = OtherLoad{1.4, 2};
+  JudgeLoad(3, &cell);
+  EXPECT_EQ(cell.claims[0].judgement.verdict, Verdict::kHolds);
+  EXPECT_EQ(cell.claims[0].judgement.reason, "");
+  cell.claims[0].judgement.verdict = Verdict::kInconclusive;
+  cell.claims[0].judgement.reason = "It may be 1.1x.";
+  JudgeLoad(3, &cell);
+  EXPECT_EQ(cell.claims[0].judgement.reason,
+            "It may be 1.1x. Again, when they have ended: --cell=2.2");
 }
 
 TEST(CourseText, NamesEachClaimByItsCell) {

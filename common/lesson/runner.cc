@@ -447,15 +447,6 @@ void PrintCellResult(const CellResult& result, const Run& run,
   std::cout << std::flush;
 }
 
-// By the front end and by virtual devices.
-int CoresNeeded() {
-  int needed = 1;
-  for (const DeviceInfo& info : Devices()) {
-    if (info.kind == DeviceKind::kVirtual) needed += info.cores;
-  }
-  return needed;
-}
-
 // The number of the cell behind this one in its lesson, or "".
 std::string Next(const Task& task) {
   const std::vector<Task> all = AllTasks();
