@@ -128,7 +128,7 @@ void QuietMachine(Cell& cell) {
   std::cout << load.ToText();
 
   // Ten products take longer than a time slice, or the others get no turn.
-  const int n = cell.BySize(300, 300, 1000), threads = 2 * UsableCores();
+  const int n = cell.BySize(450, 450, 1000), threads = 2 * UsableCores();
   const Device device = TryGpu();
   const Tensor x = Rand({n, n}, device);
   Tensor y;

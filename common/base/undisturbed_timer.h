@@ -22,7 +22,9 @@
 //
 // What is not seen: other programs' use of shared caches and of a core's second
 // hyper-thread, what a host takes from a virtual machine, other processes of
-// this program, and threads that end while the timer runs.
+// this program, threads that end while the timer runs, and what goes on while a
+// thread waits without one of this program's, on a GPU or a sleeping thread's
+// clock.
 //
 // Used by one thread. To make one, and to read it, takes about 5 us for each
 // thread of the program, outside of what is timed.

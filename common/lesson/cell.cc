@@ -84,6 +84,12 @@ std::vector<std::size_t> LeastDisturbed(
   return order;
 }
 
+bool HasGpu() {
+  return std::any_of(
+      Devices().begin(), Devices().end(),
+      [](const DeviceInfo& info) { return info.kind != DeviceKind::kVirtual; });
+}
+
 void WaitFor(const Alternative& alternative) {
   if (alternative.wait != nullptr) {
     alternative.wait();
@@ -289,8 +295,10 @@ Figure Cell::Seconds(const std::string& label, const std::string& column,
   for (const std::size_t i : kept) {
     const std::optional<Bounds>& bounds = repeats[i].undisturbed;
     if (!bounds) break;
+    // A GPU may have worked while a thread waited for a core.
+    const double most = HasGpu() ? repeats[i].seconds : bounds->most;
     undisturbed.push_back({std::max(bounds->least / LoadAllowance(), kTick),
-                           std::max(bounds->most * LoadAllowance(), kTick)});
+                           std::max(most * LoadAllowance(), kTick)});
   }
   Figure figure = Sampled(label, measured_on, "s", std::move(samples));
   figure.column = column;
