@@ -267,10 +267,9 @@ TEST_F(CellTest, ShowWritesToTheDirectory) {
   }
   EXPECT_EQ(fs::file_size(result_.drawings[1].file), 12u);
   fs::remove_all(directory);
-  EXPECT_THROW(Output([&] {
-                 cell.Show({"gone", "", ""});
-               }),
-               std::runtime_error);
+  Output([&] {
+    EXPECT_THROW(cell.Show({"gone", "", ""}), std::runtime_error);
+  });
 }
 
 }  // namespace

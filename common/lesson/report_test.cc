@@ -230,7 +230,6 @@ TEST(JudgeLoad, KeepsWhatIsKnownBesideLoad) {
   cell.load = OtherLoad{1.4, 2};
   JudgeLoad(3, &cell);
   EXPECT_EQ(cell.claims[0].judgement.verdict, Verdict::kHolds);
-  EXPECT_EQ(cell.claims[0].judgement.reason, "");
   cell.claims[0].judgement.verdict = Verdict::kInconclusive;
   cell.claims[0].judgement.reason = "It may be 1.1x.";
   JudgeLoad(3, &cell);

@@ -212,13 +212,12 @@ TEST_P(ProfilerDeviceTest, WhatFailedOrWasSkippedHasNoDeviceTime) {
   Profiler profiler;
   {
     ProfileScope scope(profiler);
+    // It fails behind the addition: that would throw if it had failed before.
+    StreamStall stall(CurrentStream(device_));
     const Tensor selected = IndexSelect(x, 0, wrong);
-    EXPECT_THROW(
-        {
-          Tensor z = selected + 1;
-          Synchronize(device_);
-        },
-        AsyncError);
+    const Tensor z = selected + 1;
+    stall.Release();
+    EXPECT_THROW(Synchronize(device_), AsyncError);
     Tensor fine = x + 1;
   }
   const Profile& profile = profiler.profile();
