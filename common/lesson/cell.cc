@@ -232,7 +232,7 @@ Timings Cell::TimeInterleaved(const std::vector<Alternative>& alternatives) {
     std::vector<Elapsed> waiting;
   };
   std::vector<Samples> all(alternatives.size());
-  const auto disturbed = [&] { return Disturbing().has_value(); };
+  const auto disturbed = [&] { return Disturbed(); };
   const double enough =
       kEnoughSeconds * static_cast<double>(alternatives.size());
   Repeat(enough, disturbed, [&] {
@@ -273,7 +273,7 @@ Figure Cell::TimeHost(const std::string& label,
   work();
   std::vector<Elapsed> completion;
   Repeat(
-      kEnoughSeconds, [&] { return Disturbing().has_value(); },
+      kEnoughSeconds, [&] { return Disturbed(); },
       [&] {
         const UndisturbedTimer timer;
         work();
@@ -303,20 +303,18 @@ Figure Cell::Seconds(const std::string& label, const std::string& column,
   Figure figure = Sampled(label, measured_on, "s", std::move(samples));
   figure.column = column;
   figure.exposed = undisturbed.size() < kept.size();
-  const std::optional<OtherLoad> load = Disturbing();
-  if (load && !figure.exposed) {
-    figure.disturbed = {*load, std::move(undisturbed)};
+  if (!figure.exposed && Disturbed()) {
+    figure.undisturbed = std::move(undisturbed);
   }
   return figure;
 }
 
-std::optional<OtherLoad> Cell::Disturbing() const {
+bool Cell::Disturbed() const {
   // The length of the measurement: the kernel counts hundredths of a second.
   std::this_thread::sleep_for(
       std::chrono::duration<double>(kShortestWatch - since_.Seconds()));
-  std::optional<OtherLoad> load = watch_.Seen();
-  if (load && !load->Disturbs(CoresNeeded())) load.reset();
-  return load;
+  const std::optional<OtherLoad> load = watch_.Seen();
+  return load && load->Disturbs(CoresNeeded());
 }
 
 Figure Cell::ReportTimes(const std::string& label,

@@ -214,8 +214,8 @@ class Cell {
                  const std::string& measured_on,
                  const std::vector<Elapsed>& repeats,
                  const std::vector<std::size_t>& kept) const;
-  // What other programs use since the cell began; nothing if that is little.
-  std::optional<OtherLoad> Disturbing() const;
+  // Whether other programs have disturbed the cell since it began.
+  bool Disturbed() const;
   // Writes the SVG, if one is wanted. text: see Shown.
   void Keep(const Drawing& drawing, const std::string& text);
 

@@ -58,9 +58,9 @@ Figure Derive(const std::string& label, const std::string& unit,
 
 // What the figure would have been without other programs.
 Summary WithoutLoad(const Figure& figure) {
-  if (!figure.disturbed) return figure.value;
+  if (figure.undisturbed.empty()) return figure.value;
   std::vector<double> least, most;
-  for (const Bounds& b : figure.disturbed->undisturbed) {
+  for (const Bounds& b : figure.undisturbed) {
     least.push_back(b.least);
     most.push_back(b.most);
   }
@@ -70,8 +70,8 @@ Summary WithoutLoad(const Figure& figure) {
   return summary;
 }
 
-const OtherLoad& LoadOf(const Figure& a, const Figure& b) {
-  return (a.disturbed ? a : b).disturbed->load;
+bool IsDisturbed(const Figure& a, const Figure& b) {
+  return !a.undisturbed.empty() || !b.undisturbed.empty();
 }
 
 // a / b: per repeat if the two have as many samples, else by interval
@@ -86,12 +86,10 @@ Figure Ratio(const char* function, const Figure& a, const Figure& b) {
   ratio.value.median = a.value.median / b.value.median;
   ratio.value.low = a.value.low / b.value.high;
   ratio.value.high = a.value.high / b.value.low;
-  if (a.disturbed || b.disturbed) {
+  if (IsDisturbed(a, b)) {
     const Summary x = WithoutLoad(a), y = WithoutLoad(b);
-    ratio.disturbed = Figure::Disturbed{
-        LoadOf(a, b),
-        std::vector<Bounds>(std::min(x.count, y.count),
-                            Bounds{x.low / y.high, x.high / y.low})};
+    ratio.undisturbed.assign(std::min(x.count, y.count),
+                             {x.low / y.high, x.high / y.low});
   }
   return ratio;
 }
@@ -135,7 +133,7 @@ Judgement Judge(const Figure& figure, const std::string& asked,
   judgement.number = Measured(FormatMedian(value, figure.unit));
   judgement.evidence = asked;
   judgement.exposed = figure.exposed;
-  judgement.disturbed = figure.disturbed.has_value();
+  judgement.disturbed = !figure.undisturbed.empty();
   judgement.no_difference =
       figure.unit == "x" && value.low * kSame > 1 && value.high < kSame;
   if (value.coverage < kCoverage) {
@@ -150,7 +148,7 @@ Judgement Judge(const Figure& figure, const std::string& asked,
   } else {
     judgement.verdict = verdict;
   }
-  if (!figure.disturbed) {
+  if (!judgement.disturbed) {
     if (value.low != value.high) {
       const std::string to =
           value.low < 0 ? absl::StrCat(" ", Say("to"), " ") : "-";
@@ -168,10 +166,9 @@ Judgement Judge(const Figure& figure, const std::string& asked,
     absl::StrAppend(&judgement.evidence,
                     Say("; without other programs %s", without));
   } else if (judgement.reason.empty()) {
-    judgement.reason = absl::StrCat(
-        Lead(figure.disturbed->load.Text()),
-        without.empty() ? Say("What it is without them is not known.")
-                        : Say("Without them it may be %s.", without));
+    judgement.reason =
+        without.empty() ? Say("Without other programs it is not known.")
+                        : Say("Without other programs it may be %s.", without);
   }
   return judgement;
 }
@@ -182,24 +179,25 @@ std::string Bound(const Figure& figure, double bound) {
 
 // What `combine` would have been without other programs: at one of the corners,
 // since it grows or falls with each of the two.
-Figure::Disturbed UndisturbedPerRepeat(
+std::vector<Bounds> UndisturbedPerRepeat(
     const Figure& a, const Figure& b,
     const std::function<double(double, double)>& combine) {
   const auto bounds = [](const Figure& figure, std::size_t i) {
-    if (figure.disturbed) return figure.disturbed->undisturbed[i];
-    return Bounds{figure.value.low, figure.value.high};
+    return figure.undisturbed.empty()
+               ? Bounds{figure.value.low, figure.value.high}
+               : figure.undisturbed[i];
   };
   const auto repeats = [](const Figure& figure) {
-    return figure.disturbed ? figure.disturbed->undisturbed.size()
-                            : figure.samples.size();
+    return figure.undisturbed.empty() ? figure.samples.size()
+                                      : figure.undisturbed.size();
   };
-  Figure::Disturbed both{LoadOf(a, b), {}};
+  std::vector<Bounds> both;
   for (std::size_t i = 0; i < std::min(repeats(a), repeats(b)); ++i) {
     const Bounds x = bounds(a, i), y = bounds(b, i);
     const auto [least, most] =
         std::minmax({combine(x.least, y.least), combine(x.least, y.most),
                      combine(x.most, y.least), combine(x.most, y.most)});
-    both.undisturbed.push_back({least, most});
+    both.push_back({least, most});
   }
   return both;
 }
@@ -335,8 +333,8 @@ Figure PerRepeat(const std::string& label, const std::string& unit,
   Figure figure = Derive(label, unit, a, b);
   figure.value = Summarize(samples);
   figure.samples = std::move(samples);
-  if (a.disturbed || b.disturbed) {
-    figure.disturbed = UndisturbedPerRepeat(a, b, combine);
+  if (IsDisturbed(a, b)) {
+    figure.undisturbed = UndisturbedPerRepeat(a, b, combine);
   }
   return figure;
 }

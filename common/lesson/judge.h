@@ -36,13 +36,11 @@
 #define D2L_COMMON_LESSON_JUDGE_H_
 
 #include <functional>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "common/base/statistics.h"
 #include "common/base/undisturbed_timer.h"
-#include "common/lesson/other_load.h"
 
 namespace d2l {
 
@@ -58,13 +56,9 @@ struct Figure {
   // Whether other load changes it by an unknown amount: a time, or computed
   // from times.
   bool exposed = false;
-  // What the samples would have been without the load that was there, in the
-  // repeats that it disturbed least.
-  struct Disturbed {
-    OtherLoad load;
-    std::vector<Bounds> undisturbed;
-  };
-  std::optional<Disturbed> disturbed = std::nullopt;
+  // If other programs disturbed it: what the samples would have been without
+  // them, in the repeats that they disturbed least.
+  std::vector<Bounds> undisturbed = {};
 
   // "10 x (randn, matmul), enqueue (cpu:0, virtual)"
   std::string Name() const;

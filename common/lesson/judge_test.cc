@@ -161,7 +161,7 @@ Figure Disturbed(const std::vector<double>& samples,
                  const std::vector<Bounds>& bounds) {
   Figure figure = d2l::Sampled("a", "", "s", samples);
   figure.exposed = false;
-  figure.disturbed = Figure::Disturbed{{1.4, 2}, bounds};
+  figure.undisturbed = bounds;
   return figure;
 }
 
@@ -180,9 +180,7 @@ TEST(BesideLoad, AVerdictStandsIfItHoldsForTheWholeInterval) {
   const Judgement open = Less(fast, slow, 3);
   EXPECT_EQ(open.verdict, Verdict::kInconclusive);
   EXPECT_EQ(open.evidence, "needs 3.00x or more");
-  EXPECT_EQ(open.reason,
-            "Other programs used 1.4 of 2 cores. Without them it may be 2.50x "
-            "to 10.0x.");
+  EXPECT_EQ(open.reason, "Without other programs it may be 2.50x to 10.0x.");
   // Against what was measured while it was quiet.
   const Figure quiet = d2l::Sampled("b", "", "s", kOnes);
   EXPECT_EQ(Less(quiet, slow, 4).verdict, Verdict::kHolds);
@@ -199,9 +197,7 @@ TEST(BesideLoad, OneEndOfTheIntervalMayDecide) {
             "needs 1.30x or more; without other programs at most 0.0167x");
   const Judgement open = Less(called, called, 1.3);
   EXPECT_EQ(open.verdict, Verdict::kInconclusive);
-  EXPECT_EQ(open.reason,
-            "Other programs used 1.4 of 2 cores. What it is without them is "
-            "not known.");
+  EXPECT_EQ(open.reason, "Without other programs it is not known.");
 }
 
 TEST(BesideLoad, TheNumberLiesInWhatIsPossible) {

@@ -162,16 +162,17 @@ void JudgeLoad(int needed, CellResult* cell) {
     Judgement& judgement = claim.judgement;
     if (judgement.exposed) {
       judgement.verdict = Verdict::kInconclusive;
-      judgement.reason = cell->load->Text();
+      judgement.reason = Say("Without other programs it is not known.");
     }
     if ((judgement.exposed || judgement.disturbed) &&
         judgement.verdict == Verdict::kInconclusive) {
       last = &judgement;
     }
   }
-  if (last == nullptr || cell->number.empty()) return;
-  last->reason = Lead(last->reason) +
-                 Say("Again, when they have ended: --cell=%s", cell->number);
+  if (last == nullptr) return;
+  last->reason =
+      absl::StrCat(Lead(last->reason), Lead(cell->load->Text()),
+                   Say("Again, when they have ended: --cell=%s", cell->number));
 }
 
 std::string FiguresText(const CellResult& cell) {

@@ -217,8 +217,8 @@ TEST(JudgeLoad, DecidesNoTimesUnderLoad) {
   JudgeLoad(3, &cell);
   EXPECT_EQ(cell.claims[0].judgement.verdict, Verdict::kInconclusive);
   EXPECT_EQ(cell.claims[0].judgement.reason,
-            "Other programs used 1.4 of 2 cores. Again, when they have ended: "
-            "--cell=2.2");
+            "Without other programs it is not known. Other programs used 1.4 "
+            "of 2 cores. Again, when they have ended: --cell=2.2");
   // What was counted stays.
   EXPECT_EQ(cell.claims[1].judgement.verdict, Verdict::kFails);
   EXPECT_EQ(cell.claims[1].judgement.reason, "Asking takes longer.");
@@ -234,7 +234,8 @@ TEST(JudgeLoad, KeepsWhatIsKnownBesideLoad) {
   cell.claims[0].judgement.reason = "It may be 1.1x.";
   JudgeLoad(3, &cell);
   EXPECT_EQ(cell.claims[0].judgement.reason,
-            "It may be 1.1x. Again, when they have ended: --cell=2.2");
+            "It may be 1.1x. Other programs used 1.4 of 2 cores. Again, when "
+            "they have ended: --cell=2.2");
 }
 
 TEST(CourseText, NamesEachClaimByItsCell) {
