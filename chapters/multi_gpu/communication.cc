@@ -344,8 +344,7 @@ void ParameterServer(Cell& cell) {
   cell.Claim(
       "The ring is {} as fast as the split.",
       Given(SeveralDevices(), Faster(t["ring"], t["split"], 1.05), "devices"),
-      OneDeviceOr(
-          Say("%s The ring takes %d rounds, the split 2.", both, 2 * others)));
+      OneDeviceOr(Say("The ring takes %d rounds, the split 2.", 2 * others)));
 }
 // %%
 

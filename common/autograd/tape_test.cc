@@ -561,8 +561,8 @@ TEST_P(TapeTest, ALateErrorNamesTheForwardLine) {
   int line = 0;
   try {
     GradientTape tape({a});
+    line = __LINE__ + 1;  // set before: the product throws if it is late
     const Tensor y = IndexSelect(a, 0, index) * a;
-    line = __LINE__ - 1;
     const Values gradients = tape.Backward(Sum(y));
     WaitToRead(gradients[0]);
   } catch (const AsyncError& late) {

@@ -75,9 +75,9 @@ std::optional<Bounds> Undisturbed(double seconds, const ProcessTimes& before,
     if (after.threads.count(id) == 0) return std::nullopt;
   }
   const double run = after.run - before.run;
-  double busiest = 0;   // what one thread did
-  double none_ran = 0;  // while one thread waited
-  double slices = 0;    // of all threads
+  double busiest = 0;             // what one thread did
+  double none_ran = 0;            // while one thread waited
+  double waited = 0, slices = 0;  // of all threads
   for (const auto& [id, now] : after.threads) {
     ProcessTimes::Thread thread = now;
     const auto then = before.threads.find(id);
@@ -92,11 +92,14 @@ std::optional<Bounds> Undisturbed(double seconds, const ProcessTimes& before,
     busiest = std::max(busiest, thread.run - spun);
     slices += thread.slices;
     // It may have begun to wait before the first reading.
-    none_ran = std::max(none_ran,
-                        std::min(thread.waited, seconds) - (run - thread.run));
+    thread.waited = std::min(thread.waited, seconds);
+    waited += thread.waited;
+    none_ran = std::max(none_ran, thread.waited - (run - thread.run));
   }
   const double most = std::clamp(seconds - none_ran, 0.0, seconds);
-  const double least = busiest - kSliceSeconds * slices;
+  // All slept: until a time, or for a disk or a GPU.
+  const double asleep = std::max(seconds - run - waited, 0.0);
+  const double least = busiest + asleep - kSliceSeconds * slices;
   return Bounds{std::clamp(least, 0.0, most), most};
 }
 

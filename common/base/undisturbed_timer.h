@@ -12,9 +12,9 @@
 // Documentation/scheduler/sched-stats.rst). With cores of its own, the work
 // takes
 //
-//   at least what the busiest thread ran, less what is lost only where cores
-//   are short: looking for what another thread will do (SpinWait), and being
-//   put on a core again;
+//   at least what the busiest thread ran, and what all slept, less what is lost
+//   only where cores are short: looking for what another thread will do
+//   (SpinWait), and being put on a core again;
 //   at most what it took, less what a thread waited while none ran.
 //
 // So the bounds of work for one thread are narrow, and those of work in

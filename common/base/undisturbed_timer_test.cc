@@ -44,6 +44,14 @@ TEST(Undisturbed, IsWideWhereThreadsMayRunSideBySide) {
   EXPECT_DOUBLE_EQ(b->most, 4);
 }
 
+TEST(Undisturbed, CountsWhatAllSlept) {
+  // 1 s of work, 2 s asleep, and 3 s of waiting for a core.
+  const std::optional<Bounds> b =
+      Undisturbed(6, Of({{}, {}}), Of({{1, 3, 0}, {}}));
+  EXPECT_DOUBLE_EQ(b->least, 3);
+  EXPECT_DOUBLE_EQ(b->most, 3);
+}
+
 TEST(Undisturbed, LeavesOutLookingAndSwitching) {
   ProcessTimes after = Of({{3, 0, 0}, {1, 0, 0}});
   after.self_spun = 1.5;
