@@ -138,9 +138,13 @@ TEST(LateError, ReadingWhatWasSkippedThrowsForEver) {
     // What is not 0 stays in the memory that y and z are given.
     const Tensor first = Full({2}, 7, kCpu), second = Full({2}, 7, kCpu);
   }
-  const int line = __LINE__ + 1;
-  const Tensor y = Fail(x);
-  const Tensor z = 2 - y;
+  const int line = __LINE__ + 4;
+  Tensor y, z;
+  {
+    StreamStall hold(DefaultStream(kCpu));
+    y = Fail(x);
+    z = 2 - y;
+  }
   for (int i = 0; i < 3; ++i) {
     try {
       ToVector<float>(z);
