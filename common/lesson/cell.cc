@@ -291,14 +291,16 @@ Figure Cell::Seconds(const std::string& label, const std::string& column,
   for (const Elapsed& repeat : repeats) {
     samples.push_back(std::max(repeat.seconds, kTick));
   }
+  // A GPU may have worked while a thread waited for a core.
+  const bool has_gpu = HasGpu();
+  const double allowance = LoadAllowance();
   std::vector<Bounds> undisturbed;
   for (const std::size_t i : kept) {
     const std::optional<Bounds>& bounds = repeats[i].undisturbed;
     if (!bounds) break;
-    // A GPU may have worked while a thread waited for a core.
-    const double most = HasGpu() ? repeats[i].seconds : bounds->most;
-    undisturbed.push_back({std::max(bounds->least / LoadAllowance(), kTick),
-                           std::max(most * LoadAllowance(), kTick)});
+    const double most = has_gpu ? repeats[i].seconds : bounds->most;
+    undisturbed.push_back({std::max(bounds->least / allowance, kTick),
+                           std::max(most * allowance, kTick)});
   }
   Figure figure = Sampled(label, measured_on, "s", std::move(samples));
   figure.column = column;

@@ -105,8 +105,8 @@ Verdict Decided(bool within, bool outside) {
 
 // What is known of a number without other programs: "1.10x to 1.90x", "at least
 // 61.0x", or "" if that is nothing.
-std::string WithoutLoad(const Figure& figure, const Summary& value,
-                        const Decide& decide) {
+std::string TextWithoutLoad(const Figure& figure, const Summary& value,
+                            const Decide& decide) {
   constexpr double kWide = 100;
   constexpr double kNoEnd = std::numeric_limits<double>::infinity();
   const auto end = [&](double x) {
@@ -161,7 +161,7 @@ Judgement Judge(const Figure& figure, const std::string& asked,
     }
     return judgement;
   }
-  const std::string without = WithoutLoad(figure, value, decide);
+  const std::string without = TextWithoutLoad(figure, value, decide);
   if (verdict != Verdict::kInconclusive) {
     absl::StrAppend(&judgement.evidence,
                     Say("; without other programs %s", without));

@@ -127,8 +127,8 @@ void JudgeOne(const Judging& judging, SquareAll* answer,
                    Say("%d results on one device and %d on another",
                        most_results, least_results),
                    "as many, or one more",
-                   "Leave each result on the device that makes it: who wants "
-                   "it elsewhere can copy it."});
+                   "Leave each result on the device that makes it. A copy "
+                   "can take it elsewhere later."});
   }
 }
 

@@ -11,8 +11,8 @@ namespace {
 
 // Returns (count, 10, 10): the squares of `count` random matrices, each number
 // of them drawn from [0, 1) and multiplied by itself. However many there are,
-// the device is asked for three operations at most. Rand(shape, device) draws
-// the numbers of a tensor of any shape.
+// at most three operations are enqueued. Rand(shape, device) draws the numbers
+// of a tensor of any shape.
 Tensor Squares(int count, Device device) {
   // SOLUTION
   const Tensor x = Rand({count, 10, 10}, device);
