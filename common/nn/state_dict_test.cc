@@ -15,6 +15,7 @@
 #include "common/autograd/tape.h"
 #include "common/base/atomic_file.h"
 #include "common/device/failure.h"
+#include "common/device/stream_stall.h"
 #include "common/nn/layers.h"
 #include "common/nn/loss.h"
 #include "common/nn/sgd.h"
@@ -223,29 +224,32 @@ TEST_P(StateDictTest, LoadingMendsWhatFailed) {
   Linear net(700, 400, true, device());  // more than is read at once
   const Tensor x = RandomTensor({2, 700}, device());
   SGD sgd(Parameters(net), {0.1});
-  const auto step = [&](std::int64_t label) {
-    const Tensor labels = FromVector<std::int64_t>({1, label}, {2}, device());
+  const auto labels_of = [&](std::int64_t label) {
+    return FromVector<std::int64_t>({1, label}, {2}, device());
+  };
+  const auto step = [&](const Tensor& labels) {
     GradientTape tape(Parameters(net));
     sgd.Step(tape.Backward(CrossEntropyLoss(net(x), labels)));
   };
   ASSERT_TRUE(SaveStateDict(net, path).ok());
-  step(2);
+  step(labels_of(2));
   const std::vector<double> expected = ValuesOf(net.weight());
   for (const bool by_file : {true, false}) {
     ASSERT_TRUE(LoadStateDict(net, path).ok());
     const auto state = safetensors::LoadFile(path, device());
-    EXPECT_THROW(
-        {
-          step(400);
-          WaitToRead(net.weight());
-        },
-        AsyncError);
+    const Tensor bad = labels_of(400);
+    {
+      // Otherwise the step itself would throw where the device is faster.
+      StreamStall hold(DefaultStream(device()));
+      step(bad);
+    }
+    EXPECT_THROW(WaitToRead(net.weight()), AsyncError);
     RunOnce(device(), [] {});  // forgets it
     EXPECT_THROW(WaitToRead(net.weight()), AsyncError);
     const absl::StatusOr<IncompatibleKeys> keys =
         by_file ? LoadStateDict(net, path) : LoadStateDict(net, state->tensors);
     ASSERT_TRUE(keys.ok()) << keys.status();
-    step(2);
+    step(labels_of(2));
     EXPECT_EQ(ValuesOf(net.weight()), expected);
   }
 }
