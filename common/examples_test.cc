@@ -30,7 +30,6 @@
 #include "common/base/sha256.h"
 #include "common/base/spin_lock.h"
 #include "common/base/statistics.h"
-#include "common/base/temporary_directory.h"
 #include "common/base/text.h"
 #include "common/base/timer.h"
 #include "common/base/wrap.h"
@@ -125,20 +124,17 @@ namespace {
 const std::set<std::string>& NotCompiled() {
   static const auto& headers = *new std::set<std::string>{
       "common/base/atomic_file.h",
-      "common/base/cgroup.h",
       "common/base/child_process.h",
-      "common/base/cpu_times.h",
       "common/base/flag_help.h",
       "common/base/interned.h",
       "common/base/language.h",
       "common/base/listener_list.h",
+      "common/base/machine.h",
       "common/base/source_location.h",
       "common/base/spin_wait.h",
       "common/base/stdout.h",
       "common/base/ticks.h",
       "common/base/undisturbed_timer.h",
-      "common/base/usable_cores.h",
-      "common/base/user_path.h",
       "common/device/backend.h",
       "common/device/failed_intervals.h",
       "common/device/free_blocks.h",
@@ -339,13 +335,6 @@ TEST_F(ExamplesTest, Base) {
     ::unsetenv("BUILD_WORKING_DIRECTORY");
     EXPECT_EQ(ReadFile(directory.path() + "/run.json"), "{}");
     EXPECT_FALSE(svg.has_value());
-  }
-  {
-    // Example of common/base/temporary_directory.h
-    const TemporaryDirectory directory;
-    std::ofstream(directory.path() + "/a.txt") << "a";
-    // End of example
-    EXPECT_EQ(ReadFile(directory.path() + "/a.txt"), "a");
   }
   const auto Work = [] {};
   {

@@ -11,7 +11,6 @@
 
 #include "common/base/atomic_file.h"
 #include "common/base/child_process.h"
-#include "common/base/temporary_directory.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"

@@ -30,7 +30,6 @@
 #include "common/base/atomic_file.h"
 #include "common/base/language.h"
 #include "common/base/text.h"
-#include "common/base/user_path.h"
 #include "common/data/loader.h"
 #include "common/nn/module.h"
 #include "common/nn/sgd.h"

@@ -13,6 +13,7 @@
 #include <fstream>
 #include <random>
 #include <sstream>
+#include <stdexcept>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -82,11 +83,10 @@ void RemoveAndRelease(std::atomic<char*>* slot) {
   std::free(name);
 }
 
-// Calls make(name) with new names in the directory of the target until it makes
-// a file; it returns whether it did, and sets errno. Returns the registered
-// name, or null and errno.
-template <typename Make>
-std::atomic<char*>* MakeNamed(const std::string& target, const Make& make) {
+// Makes a file with a new name in the directory of the target. Returns its
+// descriptor, and where its name is registered; or -1, and sets errno.
+int OpenBeside(const std::string& target, mode_t mode,
+               std::atomic<char*>** registered) {
   std::random_device random;
   for (int i = 0; i < 100; ++i) {
     const std::string name = fs::path(target)
@@ -96,14 +96,19 @@ std::atomic<char*>* MakeNamed(const std::string& target, const Make& make) {
     std::atomic<char*>* slot = Register(name);
     if (slot == nullptr) {
       errno = EMFILE;
-      return nullptr;
+      return -1;
     }
-    if (make(name.c_str())) return slot;
+    const int file =
+        open(name.c_str(), O_WRONLY | O_CLOEXEC | O_CREAT | O_EXCL, mode);
+    if (file >= 0) {
+      *registered = slot;
+      return file;
+    }
     // The file, if there is one, is another's.
     std::free(slot->exchange(nullptr));
-    if (errno != EEXIST) return nullptr;
+    if (errno != EEXIST) return -1;
   }
-  return nullptr;
+  return -1;
 }
 
 // For what is not a regular file. A pipe without a reader would block.
@@ -138,25 +143,11 @@ absl::Status AtomicFile::OpenDirect(const struct stat& there) {
   return descriptor_ < 0 ? Unwritable(path_, errno) : absl::OkStatus();
 }
 
-absl::Status AtomicFile::OpenTemporary(const struct stat* old,
-                                       Temporary temporary) {
+absl::Status AtomicFile::OpenTemporary(const struct stat* old) {
   if (const int error = Resolve(path_, &target_)) {
     return Unwritable(path_, error);
   }
-  const std::string directory = fs::path(target_).parent_path().string();
-  const mode_t mode = old == nullptr ? 0666 : 0600;
-  constexpr int kFlags = O_WRONLY | O_CLOEXEC;
-  // A name is given to a nameless file by way of /proc.
-  if (temporary == Temporary::kNamelessIfPossible &&
-      access("/proc/self/fd", X_OK) == 0) {
-    descriptor_ = open(directory.c_str(), kFlags | O_TMPFILE, mode);
-  }
-  if (descriptor_ < 0) {
-    name_ = MakeNamed(target_, [&](const char* name) {
-      descriptor_ = open(name, kFlags | O_CREAT | O_EXCL, mode);
-      return descriptor_ >= 0;
-    });
-  }
+  descriptor_ = OpenBeside(target_, old == nullptr ? 0666 : 0600, &name_);
   if (descriptor_ < 0) return Unwritable(path_, errno);
   if (old != nullptr) {
     // Only root may give a file to another user; anyone else owns the new one.
@@ -168,8 +159,7 @@ absl::Status AtomicFile::OpenTemporary(const struct stat* old,
   return absl::OkStatus();
 }
 
-absl::StatusOr<AtomicFile> AtomicFile::Open(const std::string& path,
-                                            Temporary temporary) {
+absl::StatusOr<AtomicFile> AtomicFile::Open(const std::string& path) {
   if (path.empty()) {
     return absl::InvalidArgumentError("the name of the file is empty");
   }
@@ -188,8 +178,7 @@ absl::StatusOr<AtomicFile> AtomicFile::Open(const std::string& path,
     // A rename would replace a file that is protected against writing.
     if (access(path.c_str(), W_OK) != 0) return Unwritable(path, errno);
   }
-  const absl::Status opened =
-      file.OpenTemporary(exists ? &there : nullptr, temporary);
+  const absl::Status opened = file.OpenTemporary(exists ? &there : nullptr);
   if (!opened.ok()) return opened;
   return file;
 }
@@ -231,14 +220,6 @@ absl::Status AtomicFile::Commit() {
   const bool replaces = !target_.empty();
   // Else a crash soon after the rename may leave an empty file.
   if (replaces && error_ == 0) check(fsync(descriptor_) == 0);
-  if (replaces && name_ == nullptr && error_ == 0) {
-    const std::string nameless = absl::StrCat("/proc/self/fd/", descriptor_);
-    name_ = MakeNamed(target_, [&](const char* name) {
-      return linkat(AT_FDCWD, nameless.c_str(), AT_FDCWD, name,
-                    AT_SYMLINK_FOLLOW) == 0;
-    });
-    check(name_ != nullptr);
-  }
   check(close(std::exchange(descriptor_, -1)) == 0);
   if (replaces && error_ == 0) {
     char* name = name_->load();
@@ -284,6 +265,26 @@ std::string ReadFile(const std::string& path) {
   std::ostringstream text;
   text << in.rdbuf();
   return text.str();
+}
+
+std::string UserPath(const std::string& path) {
+  const char* typed_in = std::getenv("BUILD_WORKING_DIRECTORY");
+  if (path.empty() || typed_in == nullptr) return path;
+  return (fs::path(typed_in) / path).string();
+}
+
+TemporaryDirectory::TemporaryDirectory() {
+  path_ = (fs::temp_directory_path() / "d2l_XXXXXX").string();
+  if (mkdtemp(path_.data()) == nullptr) {
+    throw std::runtime_error("Cannot make a directory in " +
+                             fs::temp_directory_path().string() +
+                             ". Set TMPDIR to a folder that can be written.");
+  }
+}
+
+TemporaryDirectory::~TemporaryDirectory() {
+  std::error_code ignored;
+  fs::remove_all(path_, ignored);
 }
 
 }  // namespace d2l

@@ -1,16 +1,18 @@
-// AtomicFile: replaces a file atomically. Readers see the old file until Commit
-// has returned, and the new one afterwards.
+// Files: one that is replaced atomically (AtomicFile), a directory of one's own
+// (TemporaryDirectory), and a path as the user meant it (UserPath).
+//
+// Of an AtomicFile readers see the old file until Commit has returned, and the
+// new one afterwards.
 //
 //   absl::StatusOr<AtomicFile> file = AtomicFile::Open("weights.bin");
 //   if (!file.ok()) return file.status();  // before the work, not after it
 //   for (const std::string& part : parts) file->Write(part);
 //   return file->Commit();
 //
-// The bytes go to a temporary file in the same directory, which then replaces
-// the target and takes its permissions; a new file gets those of the umask.
-// Where the file system allows it the temporary file has no name, so that
-// nothing is left behind however the program ends; elsewhere see
-// RemoveTemporaryFiles.
+// The bytes go to a temporary file in the same directory, .d2l-*.tmp, which
+// then replaces the target and takes its permissions; a new file gets those of
+// the umask. A program that is killed leaves the temporary file behind, unless
+// it handles the signal (RemoveTemporaryFiles).
 //
 // A symbolic link is followed and stays, even if its target does not exist yet.
 // Files that are not regular (a pipe, a terminal, /dev/full) and this program's
@@ -35,13 +37,9 @@ namespace d2l {
 
 class AtomicFile {
  public:
-  enum class Temporary { kNamelessIfPossible, kNamed };
-
   // Opens the file for writing and leaves it as it is. A named pipe must have a
   // reader within a second.
-  static absl::StatusOr<AtomicFile> Open(
-      const std::string& path,
-      Temporary temporary = Temporary::kNamelessIfPossible);
+  static absl::StatusOr<AtomicFile> Open(const std::string& path);
 
   AtomicFile(AtomicFile&& other) noexcept;
   AtomicFile& operator=(AtomicFile&& other) noexcept;
@@ -61,7 +59,7 @@ class AtomicFile {
  private:
   AtomicFile() = default;
   absl::Status OpenDirect(const struct stat& there);
-  absl::Status OpenTemporary(const struct stat* old, Temporary temporary);
+  absl::Status OpenTemporary(const struct stat* old);
 
   std::string path_;
   std::string target_;  // path_ without links; "" if written to directly
@@ -69,19 +67,39 @@ class AtomicFile {
   ino_t inode_ = 0;     // 0 if there is none
   int descriptor_ = -1;
   int error_ = 0;  // the first errno
-  // Holds the temporary file's name while it has one.
+  // Holds the temporary file's name while there is one.
   std::atomic<char*>* name_ = nullptr;
 };
 
 // Opens, writes and commits.
 absl::Status WriteAtomically(const std::string& path, std::string_view text);
 
-// Removes the temporary files that have a name, which cannot be committed
-// afterwards. For handlers of signals that end the program: async-signal-safe.
+// Removes the temporary files, which cannot be committed afterwards. For
+// handlers of signals that end the program: async-signal-safe.
 void RemoveTemporaryFiles();
 
 // The bytes of the file; "" if it cannot be read.
 std::string ReadFile(const std::string& path);
+
+// A path as the user meant it, who typed it in another directory: `bazel run`
+// changes directory, and says in BUILD_WORKING_DIRECTORY where it was called; a
+// relative path is relative to that.
+std::string UserPath(const std::string& path);
+
+// An empty directory, removed with all that is in it.
+class TemporaryDirectory {
+ public:
+  // In $TMPDIR, or /tmp. Throws std::runtime_error if none can be made.
+  TemporaryDirectory();
+  ~TemporaryDirectory();
+  TemporaryDirectory(const TemporaryDirectory&) = delete;
+  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
+
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
 
 }  // namespace d2l
 

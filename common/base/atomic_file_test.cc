@@ -9,7 +9,7 @@
 
 #include <cerrno>
 #include <cstdio>
-#include <cstring>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -26,7 +26,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
-using Temporary = AtomicFile::Temporary;
 
 class AtomicFileTest : public ::testing::Test {
  protected:
@@ -255,25 +254,9 @@ TEST_F(AtomicFileTest, StdoutIsContinuedAndNotReplaced) {
   }
 }
 
-// The temporary file without a name, and that of file systems that know none.
-class TemporaryFileTest : public AtomicFileTest,
-                          public ::testing::WithParamInterface<Temporary> {
- protected:
-  absl::Status Write(const std::string& name, const std::string& text) {
-    absl::StatusOr<AtomicFile> file = AtomicFile::Open(Path(name), GetParam());
-    if (!file.ok()) return file.status();
-    file->Write(text);
-    return file->Commit();
-  }
-};
-
-INSTANTIATE_TEST_SUITE_P(Both, TemporaryFileTest,
-                         ::testing::Values(Temporary::kNamelessIfPossible,
-                                           Temporary::kNamed));
-
-TEST_P(TemporaryFileTest, PartsMakeUpTheFile) {
+TEST_F(AtomicFileTest, PartsMakeUpTheFile) {
   std::ofstream(Path("a")) << "old";
-  absl::StatusOr<AtomicFile> opened = AtomicFile::Open(Path("a"), GetParam());
+  absl::StatusOr<AtomicFile> opened = AtomicFile::Open(Path("a"));
   ASSERT_TRUE(opened.ok()) << opened.status();
   EXPECT_EQ(opened->path(), Path("a"));
   AtomicFile file = *std::move(opened);
@@ -289,10 +272,10 @@ TEST_P(TemporaryFileTest, PartsMakeUpTheFile) {
   EXPECT_EQ(FilesThere(), 1);
 }
 
-TEST_P(TemporaryFileTest, WithoutACommitTheOldFileStays) {
+TEST_F(AtomicFileTest, WithoutACommitTheOldFileStays) {
   std::ofstream(Path("a")) << "old";
   for (const char* name : {"a", "new"}) {
-    absl::StatusOr<AtomicFile> file = AtomicFile::Open(Path(name), GetParam());
+    absl::StatusOr<AtomicFile> file = AtomicFile::Open(Path(name));
     ASSERT_TRUE(file.ok()) << file.status();
     EXPECT_TRUE(file->Write("half"));
   }
@@ -300,9 +283,9 @@ TEST_P(TemporaryFileTest, WithoutACommitTheOldFileStays) {
   EXPECT_EQ(FilesThere(), 1);
 }
 
-TEST_P(TemporaryFileTest, OfTwoWritersTheLastWins) {
-  absl::StatusOr<AtomicFile> first = AtomicFile::Open(Path("a"), GetParam());
-  absl::StatusOr<AtomicFile> second = AtomicFile::Open(Path("a"), GetParam());
+TEST_F(AtomicFileTest, OfTwoWritersTheLastWins) {
+  absl::StatusOr<AtomicFile> first = AtomicFile::Open(Path("a"));
+  absl::StatusOr<AtomicFile> second = AtomicFile::Open(Path("a"));
   ASSERT_TRUE(first.ok() && second.ok());
   EXPECT_TRUE(first->Write("one") && second->Write("two"));
   EXPECT_TRUE(second->Commit().ok());
@@ -312,21 +295,21 @@ TEST_P(TemporaryFileTest, OfTwoWritersTheLastWins) {
   EXPECT_EQ(FilesThere(), 1);
 }
 
-TEST_P(TemporaryFileTest, PermissionsAreKept) {
+TEST_F(AtomicFileTest, PermissionsAreKept) {
   const mode_t before = umask(027);
-  EXPECT_TRUE(Write("new", "x").ok());
+  EXPECT_TRUE(WriteAtomically(Path("new"), "x").ok());
   EXPECT_EQ(Mode("new"), 0640u);
   for (const mode_t mode : {0600, 0666, 0755}) {
     ASSERT_EQ(chmod(Path("new").c_str(), mode), 0);
-    EXPECT_TRUE(Write("new", "y").ok());
+    EXPECT_TRUE(WriteAtomically(Path("new"), "y").ok());
     EXPECT_EQ(Mode("new"), mode);
   }
   umask(before);
 }
 
-TEST_P(TemporaryFileTest, ADirectoryThatHasGoneIsAnError) {
+TEST_F(AtomicFileTest, ADirectoryThatHasGoneIsAnError) {
   fs::create_directory(Path("d"));
-  absl::StatusOr<AtomicFile> file = AtomicFile::Open(Path("d/a"), GetParam());
+  absl::StatusOr<AtomicFile> file = AtomicFile::Open(Path("d/a"));
   ASSERT_TRUE(file.ok()) << file.status();
   EXPECT_TRUE(file->Write("x"));
   fs::rename(Path("d"), Path("e"));
@@ -335,34 +318,60 @@ TEST_P(TemporaryFileTest, ADirectoryThatHasGoneIsAnError) {
   EXPECT_FALSE(fs::exists(Path("e/a")));
 }
 
-void DieWhileWriting(const std::string& path, Temporary temporary,
-                     int signal_number) {
+void DieWhileWriting(const std::string& path, int signal_number) {
   signal(SIGTERM, [](int number) {
     RemoveTemporaryFiles();
     signal(number, SIG_DFL);
     raise(number);
   });
-  absl::StatusOr<AtomicFile> file = AtomicFile::Open(path, temporary);
+  absl::StatusOr<AtomicFile> file = AtomicFile::Open(path);
   if (!file.ok() || !file->Write(std::string(1'000'000, 'x'))) _exit(1);
   raise(signal_number);
 }
 
-TEST_P(TemporaryFileTest, ASignalInTheMiddleLeavesNothing) {
+TEST_F(AtomicFileTest, ASignalInTheMiddleLeavesNothing) {
   std::ofstream(Path("a")) << "old";
-  EXPECT_EXIT(DieWhileWriting(Path("a"), GetParam(), SIGTERM),
+  EXPECT_EXIT(DieWhileWriting(Path("a"), SIGTERM),
               ::testing::KilledBySignal(SIGTERM), "");
   EXPECT_EQ(ReadFile(Path("a")), "old");
   EXPECT_EQ(FilesThere(), 1);
 }
 
-TEST_F(AtomicFileTest, EvenSigkillLeavesNothingWhereFilesMayBeNameless) {
-  const int file = open(directory_.c_str(), O_WRONLY | O_TMPFILE, 0600);
-  if (file < 0) GTEST_SKIP() << "no O_TMPFILE here: " << std::strerror(errno);
-  close(file);
-  EXPECT_EXIT(
-      DieWhileWriting(Path("a"), Temporary::kNamelessIfPossible, SIGKILL),
-      ::testing::KilledBySignal(SIGKILL), "");
-  EXPECT_EQ(FilesThere(), 0);
+TEST_F(AtomicFileTest, SigkillLeavesTheOldFileWholeAndOneThatSaysWhatItIs) {
+  std::ofstream(Path("a")) << "old";
+  EXPECT_EXIT(DieWhileWriting(Path("a"), SIGKILL),
+              ::testing::KilledBySignal(SIGKILL), "");
+  EXPECT_EQ(ReadFile(Path("a")), "old");
+  EXPECT_EQ(FilesThere(), 2);
+  for (const auto& entry : fs::directory_iterator(directory_)) {
+    EXPECT_THAT(entry.path().filename().string(),
+                ::testing::AnyOf(
+                    "a", ::testing::MatchesRegex("[.]d2l-[0-9a-f]+[.]tmp")));
+  }
+  // It is in nobody's way.
+  EXPECT_TRUE(WriteAtomically(Path("a"), "new").ok());
+  EXPECT_EQ(ReadFile(Path("a")), "new");
+}
+
+TEST(TemporaryDirectory, GoesWithAllThatIsInIt) {
+  std::string path;
+  {
+    const TemporaryDirectory directory;
+    path = directory.path();
+    std::ofstream(path + "/a.txt") << "a";
+    EXPECT_EQ(ReadFile(path + "/a.txt"), "a");
+    EXPECT_NE(TemporaryDirectory().path(), path);
+  }
+  EXPECT_FALSE(fs::exists(path));
+}
+
+TEST(UserPath, IsRelativeToWhereTheUserTypedIt) {
+  ::setenv("BUILD_WORKING_DIRECTORY", "/typed/here", 1);
+  EXPECT_EQ(UserPath("a.txt"), "/typed/here/a.txt");
+  EXPECT_EQ(UserPath("/a.txt"), "/a.txt");
+  EXPECT_EQ(UserPath(""), "");
+  ::unsetenv("BUILD_WORKING_DIRECTORY");
+  EXPECT_EQ(UserPath("a.txt"), "a.txt");
 }
 
 }  // namespace

@@ -5,8 +5,8 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/base/atomic_file.h"
 #include "common/base/language.h"
-#include "common/base/user_path.h"
 
 namespace d2l {
 

@@ -22,7 +22,7 @@ namespace d2l {
 
 struct FlagFile {
   const char* flag;
-  std::string path;  // as typed (user_path.h); empty: no file
+  std::string path;  // as typed (UserPath); empty: no file
   std::optional<AtomicFile>* file;
 };
 

@@ -9,7 +9,7 @@
 #include <optional>
 #include <vector>
 
-#include "common/base/usable_cores.h"
+#include "common/base/machine.h"
 
 namespace d2l {
 namespace {

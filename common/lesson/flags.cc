@@ -21,7 +21,6 @@
 #include "common/base/atomic_file.h"
 #include "common/base/flag_files.h"
 #include "common/base/flag_help.h"
-#include "common/base/user_path.h"
 #include "common/device/device_table.h"
 #include "common/lesson/cell.h"
 #include "common/lesson/language.h"

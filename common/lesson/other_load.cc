@@ -8,7 +8,7 @@
 #include <string>
 
 #include "common/base/atomic_file.h"
-#include "common/base/cpu_times.h"
+#include "common/base/machine.h"
 #include "common/lesson/language.h"
 
 namespace d2l {

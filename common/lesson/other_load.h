@@ -16,7 +16,7 @@
 #include <optional>
 #include <string>
 
-#include "common/base/cpu_times.h"
+#include "common/base/machine.h"
 
 namespace d2l {
 

@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "common/base/usable_cores.h"
+#include "common/base/machine.h"
 
 namespace d2l {
 namespace {

@@ -16,7 +16,6 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/atomic_file.h"
 #include "common/base/child_process.h"
-#include "common/base/temporary_directory.h"
 #include "common/ops/ops.h"
 #include "common/safetensors/safetensors.h"
 #include "gmock/gmock.h"
@@ -43,12 +42,6 @@ ssize_t write(int file, const void* bytes, size_t size) {
 int fsync(int file) {
   Count();
   return static_cast<int>(syscall(SYS_fsync, file));
-}
-int linkat(int from_directory, const char* from, int to_directory,
-           const char* to, int flags) noexcept {
-  Count();
-  return static_cast<int>(
-      syscall(SYS_linkat, from_directory, from, to_directory, to, flags));
 }
 int rename(const char* from, const char* to) noexcept {
   Count();
@@ -116,14 +109,17 @@ TEST(KilledTest, TheOldFileOrTheNewOneIsWhole) {
     }
     for (const auto& entry :
          std::filesystem::directory_iterator(directory.path())) {
-      // Killed between its name and the rename, the new file is whole.
+      // Killed before the rename it leaves a part of the new file, under a name
+      // that nobody takes for a file of tensors.
       if (entry.path() == path) continue;
-      EXPECT_EQ(ReadFile(entry.path()), saved);
+      EXPECT_THAT(entry.path().filename().string(),
+                  testing::MatchesRegex("[.]d2l-[0-9a-f]+[.]tmp"));
+      EXPECT_THAT(saved, testing::StartsWith(ReadFile(entry.path())));
       std::filesystem::remove(entry.path());
     }
   }
-  // The header's size, the header, three tensors, fsync, the name, the rename,
-  // and the closing of the file and of its directory.
+  // The header's size, the header, three tensors, fsync, the closing, the
+  // rename, and fsync and the closing of the directory.
   EXPECT_GE(killed, 8);
   EXPECT_GE(replaced, 1);
 }

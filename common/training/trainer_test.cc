@@ -14,7 +14,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/autograd/tape.h"
-#include "common/base/temporary_directory.h"
+#include "common/base/atomic_file.h"
 #include "common/data/generated.h"
 #include "common/device/device_table.h"
 #include "common/device/testing.h"

@@ -14,7 +14,7 @@
 #include <mutex>
 #include <string>
 
-#include "common/base/usable_cores.h"
+#include "common/base/machine.h"
 #include "common/device/backend.h"
 #include "common/device/cpu/cpu_stream.h"
 #include "common/device/cpu/free_memory.h"

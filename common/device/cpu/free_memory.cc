@@ -10,7 +10,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "common/base/cgroup.h"
+#include "common/base/machine.h"
 
 namespace d2l {
 namespace {

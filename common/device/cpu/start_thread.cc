@@ -12,7 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "common/base/cgroup.h"
+#include "common/base/machine.h"
 
 namespace d2l {
 

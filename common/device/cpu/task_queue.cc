@@ -7,10 +7,10 @@
 #include <new>
 #include <thread>
 
+#include "common/base/machine.h"
 #include "common/base/pause.h"
 #include "common/base/source_location.h"
 #include "common/base/timer.h"
-#include "common/base/usable_cores.h"
 #include "common/device/listener.h"
 #include "common/device/stream.h"
 

@@ -7,8 +7,8 @@
 
 #include "absl/strings/str_format.h"
 #include "common/base/format.h"
+#include "common/base/machine.h"
 #include "common/base/timer.h"
-#include "common/base/usable_cores.h"
 #include "common/device/device.h"
 #include "common/device/device_table.h"
 #include "common/device/stream_stall.h"

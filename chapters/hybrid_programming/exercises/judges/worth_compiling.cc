@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_format.h"
 #include "common/base/format.h"
-#include "common/base/usable_cores.h"
+#include "common/base/machine.h"
 #include "common/device/device.h"
 #include "common/device/device_table.h"
 #include "common/exercise/exercise.h"

@@ -1,12 +1,12 @@
-#include "common/base/usable_cores.h"
+#include "common/base/machine.h"
 
 #include <sched.h>
 
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <string>
 
-#include "common/base/cgroup.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -91,6 +91,77 @@ TEST(UsableCoresTest, FollowsTheAffinityMask) {
   ASSERT_EQ(sched_setaffinity(0, sizeof(one), &one), 0);
   EXPECT_EQ(UsableCores(), 1);
   ASSERT_EQ(sched_setaffinity(0, sizeof(before), &before), 0);
+}
+
+// /proc/stat with this text.
+CpuTimes Read(const std::string& text, Cpus cpus) {
+  const std::filesystem::path root =
+      std::filesystem::path(::testing::TempDir()) / "cpu_times";
+  std::filesystem::create_directories(root / "proc");
+  std::ofstream(root / "proc/stat") << text;
+  const CpuTimes times = ReadCpuTimes(root.string(), cpus);
+  std::filesystem::remove_all(root);
+  return times;
+}
+
+constexpr char kLater[] =
+    "cpu  400 0 0 100 0 0 0 100 999 999\n"
+    "cpu0 200 0 0 100 0 0 0 0 999 999\n"
+    "cpu1 200 0 0 0 0 0 0 100 999 999\n"
+    "intr 1 2 3\n";
+
+TEST(CpuTimes, AreCountedInCores) {
+  const CpuTimes before =
+      Read("cpu  0 0 0 0 0 0 0 0\ncpu0 0\ncpu1 0\n", Cpus::kAll);
+  EXPECT_EQ(before.cpus, 2);
+  const std::optional<CpuUse> use =
+      UseBetween(before, Read(kLater, Cpus::kAll));
+  ASSERT_TRUE(use.has_value());
+  EXPECT_DOUBLE_EQ(use->ticks, 300);
+  EXPECT_DOUBLE_EQ(use->busy, 400.0 / 300);
+  EXPECT_DOUBLE_EQ(use->stolen, 100.0 / 300);
+  // A counter that goes back counts as standing still.
+  EXPECT_FALSE(UseBetween(Read(kLater, Cpus::kAll), before).has_value());
+}
+
+TEST(CpuTimes, AddsKindsOfWork) {
+  const CpuTimes times =
+      Read("cpu 1 2 4 8 16 32 64 128 5 5\ncpu0\n", Cpus::kAll);
+  EXPECT_EQ(times.busy, 1 + 2 + 4 + 32 + 64);
+  EXPECT_EQ(times.idle, 8 + 16);
+  EXPECT_EQ(times.steal, 128);
+}
+
+TEST(CpuTimes, OfTheUsableCpusOnly) {
+  cpu_set_t before;
+  ASSERT_EQ(sched_getaffinity(0, sizeof(before), &before), 0);
+  int first = 0;
+  while (!CPU_ISSET(first, &before)) ++first;
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(first, &one);
+  ASSERT_EQ(sched_setaffinity(0, sizeof(one), &one), 0);
+  const std::string name = "cpu" + std::to_string(first);
+  const CpuTimes times =
+      Read("cpu  9 0 0 9 0 0 0 0\n" + name + " 3 0 0 4 0 0 0 5\ncpu" +
+               std::to_string(first + 1) + " 6 0 0 5 0 0 0 0\n",
+           Cpus::kUsable);
+  ASSERT_EQ(sched_setaffinity(0, sizeof(before), &before), 0);
+  EXPECT_EQ(times.cpus, 1);
+  EXPECT_EQ(times.busy, 3);
+  EXPECT_EQ(times.idle, 4);
+  EXPECT_EQ(times.steal, 5);
+}
+
+TEST(CpuTimes, UnknownIsNotQuiet) {
+  const CpuTimes known = Read(kLater, Cpus::kAll);
+  for (const char* text : {"", "cpu\n", "cpu  1 2\ncpu0 1 2\n", "cpu  a b\n"}) {
+    const CpuTimes times = Read(text, Cpus::kAll);
+    EXPECT_FALSE(times.busy.has_value()) << text;
+    EXPECT_FALSE(UseBetween(times, known).has_value()) << text;
+    EXPECT_FALSE(UseBetween(known, times).has_value()) << text;
+  }
+  EXPECT_FALSE(UseBetween(known, known).has_value());
 }
 
 }  // namespace
