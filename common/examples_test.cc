@@ -24,15 +24,14 @@
 #include "common/autograd/gradient_rules.h"
 #include "common/autograd/tape.h"
 #include "common/base/atomic_file.h"
-#include "common/base/edit_distance.h"
-#include "common/base/flag_files.h"
+#include "common/base/command_line.h"
+#include "common/base/format.h"
 #include "common/base/mutex.h"
 #include "common/base/sha256.h"
 #include "common/base/spin_lock.h"
 #include "common/base/statistics.h"
 #include "common/base/text.h"
 #include "common/base/timer.h"
-#include "common/base/wrap.h"
 #include "common/data/dataset.h"
 #include "common/data/generated.h"
 #include "common/data/idx.h"
@@ -125,7 +124,6 @@ const std::set<std::string>& NotCompiled() {
   static const auto& headers = *new std::set<std::string>{
       "common/base/atomic_file.h",
       "common/base/child_process.h",
-      "common/base/flag_help.h",
       "common/base/interned.h",
       "common/base/language.h",
       "common/base/listener_list.h",
@@ -316,25 +314,30 @@ TEST_F(ExamplesTest, Base) {
     EXPECT_NEAR(s.coverage, 0.984, 1e-3);
   }
   {
-    // Example of common/base/edit_distance.h
-    EditDistance("kitten", "sitting");  // 3
-    // End of example
-    EXPECT_EQ(EditDistance("kitten", "sitting"), 3u);
-  }
-  {
     const TemporaryDirectory directory;
     ::setenv("BUILD_WORKING_DIRECTORY", directory.path().c_str(), 1);
-    // Example of common/base/flag_files.h
-    std::optional<AtomicFile> json, svg;
-    absl::Status status =
-        OpenFlagFiles({{"json", "run.json", &json}, {"svg", "", &svg}});
-    if (json.has_value()) json->Write("{}");
-    // End of example
-    EXPECT_TRUE(status.ok());
-    EXPECT_TRUE(json->Commit().ok());
+    const int argc = 0;
+    char** const argv = nullptr;
+    const auto main = [&] {
+      // Example of common/base/command_line.h
+      // Before ParseCommandLine:
+      if (AsksForHelp(argc, argv)) {
+        std::cout << FlagHelp("bazel run //:course", {"devices", "size"});
+        return 0;
+      }
+      absl::Status status = CheckFlagNames(argc, argv, {"devices", "size"});
+      std::optional<AtomicFile> json, svg;
+      status = OpenFlagFiles({{"json", "run.json", &json}, {"svg", "", &svg}});
+      if (json.has_value()) json->Write("{}");
+      // End of example
+      EXPECT_TRUE(status.ok());
+      EXPECT_TRUE(json->Commit().ok());
+      EXPECT_FALSE(svg.has_value());
+      return 1;
+    };
+    EXPECT_EQ(main(), 1);
     ::unsetenv("BUILD_WORKING_DIRECTORY");
     EXPECT_EQ(ReadFile(directory.path() + "/run.json"), "{}");
-    EXPECT_FALSE(svg.has_value());
   }
   const auto Work = [] {};
   {
@@ -377,16 +380,21 @@ TEST_F(ExamplesTest, Base) {
     // End of example
   }
   {
-    const Summary summary = Summarize({1, 2, 3});
     // Example of common/base/text.h
     std::cout << Wrap("A long sentence …", "  ");
-    FormatSummary(summary, "s");  // "12.3 ms [11.9, 13.0]"
+    WrapWords("A long sentence …", "Note: ", "      ", 80);
+    EditDistance("kitten", "sitting");  // 3
     // End of example
+    EXPECT_EQ(EditDistance("kitten", "sitting"), 3u);
   }
   {
-    // Example of common/base/wrap.h
-    WrapWords("A long sentence …", "Note: ", "      ", 80);
+    const Summary summary = Exactly(1);
+    // Example of common/base/format.h
+    FormatDuration(0.0123);       // "12.3 ms"
+    FormatSummary(summary, "s");  // "12.3 ms [11.9, 13.0]"
     // End of example
+    EXPECT_EQ(FormatDuration(0.0123), "12.3 ms");
+    EXPECT_EQ(FormatSummary(summary, "s"), "1.00 s");
   }
 }
 

@@ -30,7 +30,7 @@
 #include "absl/strings/string_view.h"
 #include "common/base/atomic_file.h"
 #include "common/base/stdout.h"
-#include "common/base/wrap.h"
+#include "common/base/text.h"
 #include "common/device/device_table.h"
 #include "common/graph/artefact/artefact.h"
 #include "common/graph/captured.h"

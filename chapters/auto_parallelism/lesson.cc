@@ -19,7 +19,6 @@
 #include "chapters/auto_parallelism/schedule.h"
 #include "chapters/auto_parallelism/two_devices.h"
 #include "common/base/format.h"
-#include "common/base/text.h"
 #include "common/base/timer.h"
 #include "common/device/backend.h"
 #include "common/device/device.h"

@@ -10,7 +10,6 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/format.h"
 #include "common/base/statistics.h"
-#include "common/base/text.h"
 #include "common/device/backend.h"
 #include "common/device/device_table.h"
 #include "common/lesson/language.h"

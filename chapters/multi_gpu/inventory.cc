@@ -13,7 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "common/base/wrap.h"
+#include "common/base/text.h"
 #include "common/device/device_table.h"
 #include "common/device/memory.h"
 #include "common/device/stream.h"

@@ -30,7 +30,7 @@
 #include "chapters/multi_gpu/train_data.h"
 #include "chapters/multi_gpu/train_options.h"
 #include "chapters/multi_gpu/train_run.h"
-#include "common/base/flag_help.h"
+#include "common/base/command_line.h"
 #include "common/base/stdout.h"
 #include "common/base/text.h"
 #include "common/lesson/language.h"

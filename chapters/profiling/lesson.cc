@@ -27,7 +27,6 @@
 #include "common/base/format.h"
 #include "common/base/machine.h"
 #include "common/base/statistics.h"
-#include "common/base/text.h"
 #include "common/base/timer.h"
 #include "common/base/undisturbed_timer.h"
 #include "common/device/device.h"

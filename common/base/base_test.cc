@@ -1,11 +1,9 @@
 #include <cstdint>
-#include <limits>
 #include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include "common/base/format.h"
 #include "common/base/source_location.h"
 #include "common/base/spin_lock.h"
 #include "common/base/ticks.h"
@@ -104,25 +102,6 @@ TEST(Ticks, OutsideTheTwoMomentsTheNearerOneCounts) {
   EXPECT_EQ(TickScale::ToNanos(long_before, begin, end),
             begin.ToNanos(long_before));
   EXPECT_EQ(TickScale::ToNanos(later, begin, end), end.ToNanos(later));
-}
-
-TEST(FormatBytes, TakesTheUnitThatFits) {
-  EXPECT_EQ(FormatBytes(0), "0 B");
-  EXPECT_EQ(FormatBytes(1023), "1023 B");
-  EXPECT_EQ(FormatBytes(1024), "1.0 KiB");
-  EXPECT_EQ(FormatBytes(std::int64_t{3} << 29), "1.5 GiB");
-  EXPECT_EQ(FormatBytes(std::numeric_limits<std::int64_t>::max()),
-            "8192.0 PiB");
-}
-
-TEST(FormatDuration, KeepsThreeFigures) {
-  EXPECT_EQ(FormatDuration(0), "0.00 ns");
-  EXPECT_EQ(FormatDuration(85.4e-9), "85.4 ns");
-  EXPECT_EQ(FormatDuration(1.25e-6), "1.25 us");
-  EXPECT_EQ(FormatDuration(999.6e-6), "1.00 ms");
-  EXPECT_EQ(FormatDuration(0.123), "123 ms");
-  EXPECT_EQ(FormatDuration(2.41), "2.41 s");
-  EXPECT_EQ(FormatDuration(7200), "7200 s");
 }
 
 }  // namespace

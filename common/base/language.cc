@@ -20,7 +20,8 @@
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "absl/types/span.h"
-#include "common/base/wrap.h"
+#include "common/base/format.h"
+#include "common/base/text.h"
 
 namespace d2l {
 namespace {
@@ -185,6 +186,10 @@ std::string Measured(const std::string& text) {
   static const std::regex& calls = *new std::regex("([0-9]) calls");
   return std::regex_replace(std::regex_replace(text, factor, "$1倍"), calls,
                             "$1次");
+}
+
+std::string FormatFactor(double factor) {
+  return Measured(FormatNumber(factor) + "x");
 }
 
 std::string Padded(const std::string& english, int columns) {

@@ -51,6 +51,9 @@ std::string TranslatedParts(const std::string& english);
 // A figure's factors and counts as the language writes them: "1.62x" is 1.62倍.
 std::string Measured(const std::string& text);
 
+// A factor: "1.62x", "13,000x", as the language writes it.
+std::string FormatFactor(double factor);
+
 // As Translated, with spaces up to this many columns: behind it, or before it
 // if `columns` is negative.
 std::string Padded(const std::string& english, int columns);

@@ -1,16 +1,23 @@
-// Layout of plain-text output: 80 columns, or fewer on a narrower terminal.
+// UTF-8 text, and its layout in lines of a limited width.
 //
 //   std::cout << Wrap("A long sentence …", "  ");
-//   FormatSummary(summary, "s");  // "12.3 ms [11.9, 13.0]"
+//   WrapWords("A long sentence …", "Note: ", "      ", 80);
+//   EditDistance("kitten", "sitting");  // 3
+//
+// Width is counted in columns of a terminal: two for a wide character of
+// Chinese, Japanese or Korean (UAX #11: East Asian Width W or F), one for any
+// other.
 //
 // All functions are thread-safe and own nothing.
 
 #ifndef D2L_COMMON_BASE_TEXT_H_
 #define D2L_COMMON_BASE_TEXT_H_
 
+#include <cstddef>
 #include <string>
+#include <vector>
 
-#include "common/base/statistics.h"
+#include "absl/strings/string_view.h"
 
 namespace d2l {
 
@@ -20,26 +27,44 @@ inline constexpr int kTextWidth = 80;
 // is a narrower terminal. Determined once.
 int TextWidth();
 
-// The text in lines of at most `width` columns, broken at spaces besides
-// its own line ends, each ended by a newline. `first` stands before the first
-// line, spaces of the same width before the others. A word that is too long
-// gets a line of its own.
+// The bytes of the first character; 0 if the text is empty or does not begin
+// with UTF-8 (RFC 3629, section 4).
+std::size_t Utf8Length(absl::string_view text);
+
+// How many columns text without control characters takes.
+std::size_t TextColumns(absl::string_view text);
+
+// The text on one line of valid UTF-8: a line end becomes \n, other control
+// characters and what is not UTF-8 become \x1b, but for those in `kept`.
+std::string PrintableText(absl::string_view text, absl::string_view kept = "");
+
+// Printable text, if it is wider than `columns` cut to them at most, with "..."
+// at its end. `columns` is at least 3.
+std::string CutText(absl::string_view text, std::size_t columns);
+
+// For messages, a text from outside, such as a file: made printable, cut to 100
+// columns, in quotation marks.
+std::string QuotedText(absl::string_view text);
+// The first ten of them: "a", "b" and 19990 more.
+std::string QuotedTexts(const std::vector<std::string>& texts);
+
+// The text in lines of at most `columns`, broken at spaces and beside wide
+// characters besides its own line ends, each ended by a newline. `first` stands
+// before the first line, `rest` before the others. Several spaces become one,
+// and none between two wide characters or behind a wide mark. A word that is
+// too long gets a line of its own. No line begins with a closing mark, as "，",
+// or ends with an opening one, as "（". Made printable, but for tabs.
+std::string WrapWords(absl::string_view text, absl::string_view first,
+                      absl::string_view rest, std::size_t columns);
+
+// As WrapWords: `first` stands before the first line, spaces of the same width
+// before the others.
 std::string Wrap(const std::string& text, const std::string& first = "",
                  int width = TextWidth());
 
-// The median in its unit, and the interval in the same. "s" and "B" are scaled
-// to what reads well (ms, MiB). The unit "" is a bare number.
-std::string FormatSummary(const Summary& summary, const std::string& unit);
-
-// The median alone.
-std::string FormatMedian(const Summary& summary, const std::string& unit);
-
-// The interval alone, in the median's unit, which is not said: "11.9, 13.0".
-std::string FormatInterval(const Summary& summary, const std::string& unit,
-                           const std::string& between);
-
-// A factor: "1.62x", "13,000x", as the language writes it.
-std::string FormatFactor(double factor);
+// How many characters to change, add or leave out to make one of the other,
+// whatever their case: for "did you mean".
+std::size_t EditDistance(absl::string_view a, absl::string_view b);
 
 }  // namespace d2l
 

@@ -17,7 +17,6 @@
 #include "common/base/format.h"
 #include "common/base/language.h"
 #include "common/base/text.h"
-#include "common/base/wrap.h"
 #include "common/drawing/drawing.h"
 #include "common/drawing/svg.h"
 #include "common/drawing/text_canvas.h"

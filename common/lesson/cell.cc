@@ -28,7 +28,6 @@
 #include "common/base/text.h"
 #include "common/base/timer.h"
 #include "common/base/undisturbed_timer.h"
-#include "common/base/wrap.h"
 #include "common/device/device.h"
 #include "common/device/device_table.h"
 #include "common/drawing/drawing.h"

@@ -14,8 +14,8 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "common/base/format.h"
 #include "common/base/statistics.h"
-#include "common/base/text.h"
 #include "common/base/undisturbed_timer.h"
 #include "common/lesson/language.h"
 

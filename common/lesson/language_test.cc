@@ -9,7 +9,6 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
-#include "common/base/text.h"
 #include "common/lesson/source.h"
 
 namespace d2l {

@@ -23,7 +23,7 @@
 #include "absl/strings/strip.h"
 #include "common/base/atomic_file.h"
 #include "common/base/child_process.h"
-#include "common/base/wrap.h"
+#include "common/base/text.h"
 #include "common/lesson/source.h"
 
 namespace d2l {

@@ -16,7 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/atomic_file.h"
 #include "common/base/child_process.h"
-#include "common/base/wrap.h"
+#include "common/base/text.h"
 #include "nlohmann/json.hpp"
 
 namespace d2l {

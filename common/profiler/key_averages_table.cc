@@ -12,7 +12,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "common/base/language.h"
-#include "common/base/wrap.h"
+#include "common/base/text.h"
 #include "common/profiler/key_averages.h"
 #include "common/profiler/text_table.h"
 #include "common/tensor/shape.h"

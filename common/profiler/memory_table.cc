@@ -11,7 +11,7 @@
 #include "absl/strings/string_view.h"
 #include "common/base/format.h"
 #include "common/base/language.h"
-#include "common/base/wrap.h"
+#include "common/base/text.h"
 #include "common/profiler/profile.h"
 #include "common/profiler/text_table.h"
 

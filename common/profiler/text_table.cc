@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "common/base/language.h"
-#include "common/base/wrap.h"
+#include "common/base/text.h"
 
 namespace d2l {
 namespace {

@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "common/base/wrap.h"
+#include "common/base/text.h"
 #include "nlohmann/json.hpp"
 
 namespace d2l::safetensors {

@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/autograd/tape.h"
-#include "common/base/wrap.h"
+#include "common/base/text.h"
 #include "common/nn/state_dict.h"
 #include "common/ops/copy.h"
 #include "common/ops/creation.h"

@@ -12,7 +12,6 @@
 #include "common/base/language.h"
 #include "common/base/text.h"
 #include "common/base/timer.h"
-#include "common/base/wrap.h"
 
 namespace d2l {
 namespace {

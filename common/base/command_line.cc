@@ -1,16 +1,17 @@
-#include "common/base/flag_help.h"
+#include "common/base/command_line.h"
 
 #include <algorithm>
 #include <cstddef>
+#include <utility>
 
 #include "absl/flags/commandlineflag.h"
 #include "absl/flags/reflection.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
-#include "common/base/edit_distance.h"
 #include "common/base/language.h"
 #include "common/base/text.h"
 
@@ -89,6 +90,28 @@ std::string FlagHelp(const std::string& command,
     }
   }
   return text;
+}
+
+absl::Status OpenFlagFiles(const std::vector<FlagFile>& files) {
+  for (const FlagFile& file : files) {
+    if (file.path.empty()) continue;
+    absl::StatusOr<AtomicFile> opened = AtomicFile::Open(UserPath(file.path));
+    if (!opened.ok()) {
+      return absl::Status(
+          opened.status().code(),
+          absl::StrCat(
+              "--", file.flag, ": ",
+              TranslatedMessage(std::string(opened.status().message()))));
+    }
+    for (const FlagFile& other : files) {
+      if (!*other.file || !(*other.file)->SameFile(*opened)) continue;
+      return absl::InvalidArgumentError(
+          Say("--%s=%s and --%s=%s name the same file. Name two files.",
+              other.flag, other.path, file.flag, file.path));
+    }
+    *file.file = *std::move(opened);
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace d2l
