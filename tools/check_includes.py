@@ -37,7 +37,7 @@ HEADERS = {
     "strings/numbers.h": r"absl::Simple\w+",
     "strings/str_cat.h": r"absl::(StrCat|StrAppend|AlphaNum|Hex|Dec|kZeroPad\d+)",
     "strings/str_format.h":
-        r"absl::(StrFormat|StrAppendFormat|FormatArg|FormatUntyped|UntypedFormatSpec)",
+        r"absl::(Str(Append)?Format|FormatArg|FormatSpec|FormatUntyped|UntypedFormatSpec)",
     "strings/str_join.h": r"absl::StrJoin",
     "strings/str_replace.h": r"absl::StrReplaceAll",
     "strings/str_split.h":

@@ -2,21 +2,23 @@
 
 #include <zlib.h>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <initializer_list>
+#include <new>
 #include <string>
 #include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/base/atomic_file.h"
+#include "common/base/format_error.h"
 
 namespace d2l {
 namespace {
@@ -29,140 +31,111 @@ constexpr std::uint64_t kMaxRatio = 1032;
 constexpr char kEndsEarly[] =
     "it ends early; was the download broken off? Download it again";
 
-// Reads the bytes of a file from the beginning; of a gzipped one, those that it
-// stands for.
-class Input {
- public:
-  explicit Input(std::string_view file)
-      : gzipped_(file.substr(0, 2) == "\x1f\x8b"),
-        most_(file.size() * (gzipped_ ? kMaxRatio : 1)),
-        plain_(gzipped_ ? "" : file) {
-    stream_.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(file.data()));
-    stream_.avail_in = static_cast<uInt>(file.size());
-    constexpr int kGzip = 16;  // with a header of gzip's
-    if (gzipped_) ready_ = inflateInit2(&stream_, kGzip + MAX_WBITS) == Z_OK;
-  }
-  ~Input() {
-    if (ready_) inflateEnd(&stream_);
-  }
-  Input(const Input&) = delete;
-  Input& operator=(const Input&) = delete;
+constexpr char kShorter[] = "the data in it is shorter than its header says";
+constexpr char kLonger[] = "there is more data in it than its header says";
 
-  // It cannot have more bytes than this.
-  std::uint64_t most() const { return most_; }
+using Bytes = std::vector<std::uint8_t>;
 
-  // Exactly that many.
-  absl::Status Read(std::uint8_t* to, std::size_t bytes) {
-    if (!gzipped_) {
-      if (bytes > plain_.size()) return absl::InvalidArgumentError(kEndsEarly);
-      std::copy_n(plain_.begin(), bytes, to);
-      plain_.remove_prefix(bytes);
-      return absl::OkStatus();
-    }
-    const absl::Status status = Inflate(to, bytes);
-    if (status.ok() && stream_.avail_out > 0) {
-      return absl::InvalidArgumentError(
-          "the data in it is shorter than its header says");
-    }
-    return status;
+bool IsGzipped(std::string_view file) {
+  return file.substr(0, 2) == "\x1f\x8b";
+}
+
+// The first bytes of a file, `most` of them if there are as many; of a gzipped
+// one, those that it stands for. gzread would not see what follows its end.
+Bytes FirstBytes(std::string_view file, std::size_t most) {
+  if (!IsGzipped(file)) {
+    const std::string_view first = file.substr(0, most);
+    return {first.begin(), first.end()};
   }
-
-  // There is nothing more, and the checksum is right.
-  absl::Status End() {
-    constexpr char kLonger[] = "there is more data in it than its header says";
-    std::size_t more = plain_.size();
-    if (gzipped_) {
-      std::uint8_t byte;
-      const absl::Status status = Inflate(&byte, 1);
-      if (!status.ok()) return status;
-      more = 1 - stream_.avail_out + stream_.avail_in;
-    }
-    return more == 0 ? absl::OkStatus() : absl::InvalidArgumentError(kLonger);
+  z_stream stream = {};
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(file.data()));
+  stream.avail_in = static_cast<uInt>(file.size());
+  constexpr int kGzip = 16;  // with a header of gzip's
+  if (inflateInit2(&stream, kGzip + MAX_WBITS) != Z_OK) throw std::bad_alloc();
+  const absl::Cleanup end = [&] { inflateEnd(&stream); };
+  Bytes bytes(most);
+  stream.next_out = bytes.data();
+  stream.avail_out = static_cast<uInt>(most);
+  const int result = inflate(&stream, Z_SYNC_FLUSH);
+  bytes.resize(most - stream.avail_out);
+  if (result == Z_STREAM_END) {
+    if (stream.avail_in > 0) Refuse(kLonger);
+  } else if (stream.avail_out > 0) {
+    if (result == Z_OK || result == Z_BUF_ERROR) Refuse(kEndsEarly);
+    Refuse("its gzip data is damaged (%s); download it again",
+           stream.msg != nullptr ? stream.msg : zError(result));
   }
-
- private:
-  // Less only at the end of the data.
-  absl::Status Inflate(std::uint8_t* to, std::size_t bytes) {
-    if (!ready_) return absl::ResourceExhaustedError("zlib has no memory");
-    stream_.next_out = to;
-    stream_.avail_out = static_cast<uInt>(bytes);
-    const int result = inflate(&stream_, Z_SYNC_FLUSH);
-    if (result == Z_STREAM_END || stream_.avail_out == 0) {
-      return absl::OkStatus();
-    }
-    if (result == Z_OK || result == Z_BUF_ERROR) {
-      return absl::InvalidArgumentError(kEndsEarly);
-    }
-    return absl::InvalidArgumentError(
-        absl::StrFormat("its gzip data is damaged (%s); download it again",
-                        stream_.msg != nullptr ? stream_.msg : zError(result)));
-  }
-
-  const bool gzipped_;
-  const std::uint64_t most_;
-  bool ready_ = false;
-  std::string_view plain_;  // what is left of a file that is not gzipped
-  z_stream stream_ = {};
-};
-
-absl::StatusOr<std::uint32_t> ReadNumber(Input& input) {
-  std::uint8_t bytes[4];
-  if (const absl::Status status = input.Read(bytes, 4); !status.ok()) {
-    return status;
-  }
-  std::uint32_t number = 0;
-  for (const std::uint8_t byte : bytes) number = number << 8 | byte;
-  return number;
+  return bytes;
 }
 
 // The bytes after the header. The sides are of an image: none for labels.
-absl::StatusOr<std::vector<std::uint8_t>> Parse(
-    std::string_view file, const char* kind, std::uint32_t magic,
-    std::initializer_list<std::uint32_t> sides) {
-  if (file.size() > kMaxBytes) {
-    return absl::InvalidArgumentError("it is larger than 1 GiB");
+// Throws FormatError.
+Bytes Parse(std::string_view file, const char* kind, std::uint32_t magic,
+            std::initializer_list<std::uint32_t> sides) {
+  if (file.size() > kMaxBytes) Refuse("it is larger than 1 GiB");
+  const bool gzipped = IsGzipped(file);
+  const char* const too_short = gzipped ? kShorter : kEndsEarly;
+  const std::size_t header_size = 4 * (2 + sides.size());
+  const Bytes header = FirstBytes(file, header_size);
+  auto byte = header.begin();
+  const auto next_number = [&] {
+    if (header.end() - byte < 4) Refuse("%s", too_short);
+    std::uint32_t number = 0;
+    for (int i = 0; i < 4; ++i) number = number << 8 | *byte++;
+    return number;
+  };
+  if (const std::uint32_t number = next_number(); number != magic) {
+    Refuse("it begins with %#010x; an IDX file of %s begins with %#010x",
+           number, kind, magic);
   }
-  Input input(file);
-  absl::StatusOr<std::uint32_t> number = ReadNumber(input);
-  if (!number.ok()) return number.status();
-  if (*number != magic) {
-    return absl::InvalidArgumentError(absl::StrFormat(
-        "it begins with %#010x; an IDX file of %s begins with %#010x", *number,
-        kind, magic));
-  }
-  number = ReadNumber(input);
-  if (!number.ok()) return number.status();
-  std::uint64_t bytes = *number;
+  const std::uint32_t count = next_number();
+  std::uint64_t bytes = count;
   for (const std::uint32_t wanted : sides) {
-    const absl::StatusOr<std::uint32_t> side = ReadNumber(input);
-    if (!side.ok()) return side.status();
-    if (*side != wanted) {
-      return absl::InvalidArgumentError(absl::StrFormat(
+    if (const std::uint32_t side = next_number(); side != wanted) {
+      Refuse(
           "it says that its images have a side of %d pixels; images of %dx%d "
           "are wanted",
-          *side, kImageSide, kImageSide));
+          side, kImageSide, kImageSide);
     }
     bytes *= wanted;
   }
   // Before memory is taken for them.
   if (bytes > kMaxBytes) {
-    return absl::InvalidArgumentError(absl::StrFormat(
-        "it says that it has %d %s, which is more than 1 GiB", *number, kind));
+    Refuse("it says that it has %d %s, which is more than 1 GiB", count, kind);
   }
-  if (bytes > input.most()) return absl::InvalidArgumentError(kEndsEarly);
-  std::vector<std::uint8_t> data(bytes);
-  absl::Status status = input.Read(data.data(), bytes);
-  if (status.ok()) status = input.End();
-  if (!status.ok()) return status;
+  if (bytes > file.size() * (gzipped ? kMaxRatio : 1)) Refuse(kEndsEarly);
+  // One byte more, of which there should be none.
+  Bytes data = FirstBytes(file, header_size + bytes + 1);
+  data.erase(data.begin(), data.begin() + static_cast<int>(header_size));
+  if (data.size() < bytes) Refuse("%s", too_short);
+  if (data.size() > bytes) Refuse(kLonger);
   return data;
 }
 
-using Parser = absl::StatusOr<std::vector<std::uint8_t>> (*)(std::string_view);
+Bytes ParseLabels(std::string_view file) {
+  Bytes labels = Parse(file, "labels", 0x801, {});
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    if (labels[i] < kClasses) continue;
+    Refuse("label %d of it is %d; labels are from 0 to %d", i, labels[i],
+           kClasses - 1);
+  }
+  return labels;
+}
+
+template <typename F>
+absl::StatusOr<Bytes> OrStatus(const F& parse) {
+  try {
+    return parse();
+  } catch (const FormatError& wrong) {
+    return absl::InvalidArgumentError(wrong.what);
+  }
+}
+
+using Parser = absl::StatusOr<Bytes> (*)(std::string_view);
 
 // The file of that name in the directory, or of that name and ".gz".
-absl::StatusOr<std::vector<std::uint8_t>> Load(const std::string& directory,
-                                               const std::string& name,
-                                               Parser parse) {
+absl::StatusOr<Bytes> Load(const std::string& directory,
+                           const std::string& name, Parser parse) {
   std::string path = (std::filesystem::path(directory) / name).string();
   std::error_code none;
   if (!std::filesystem::exists(path, none)) path += ".gz";
@@ -187,7 +160,7 @@ absl::StatusOr<std::vector<std::uint8_t>> Load(const std::string& directory,
         "ls -l %s",
         path, file.size(), size, path));
   }
-  absl::StatusOr<std::vector<std::uint8_t>> parsed = parse(file);
+  absl::StatusOr<Bytes> parsed = parse(file);
   if (parsed.ok()) return parsed;
   return absl::Status(
       parsed.status().code(),
@@ -196,32 +169,23 @@ absl::StatusOr<std::vector<std::uint8_t>> Load(const std::string& directory,
 
 }  // namespace
 
-absl::StatusOr<std::vector<std::uint8_t>> ParseIdxImages(
-    std::string_view file) {
-  return Parse(file, "images", 0x803, {kImageSide, kImageSide});
+absl::StatusOr<Bytes> ParseIdxImages(std::string_view file) {
+  return OrStatus([&] {
+    return Parse(file, "images", 0x803, {kImageSide, kImageSide});
+  });
 }
 
-absl::StatusOr<std::vector<std::uint8_t>> ParseIdxLabels(
-    std::string_view file) {
-  absl::StatusOr<std::vector<std::uint8_t>> labels =
-      Parse(file, "labels", 0x801, {});
-  if (!labels.ok()) return labels;
-  for (std::size_t i = 0; i < labels->size(); ++i) {
-    if ((*labels)[i] < kClasses) continue;
-    return absl::InvalidArgumentError(
-        absl::StrFormat("label %d of it is %d; labels are from 0 to %d", i,
-                        (*labels)[i], kClasses - 1));
-  }
-  return labels;
+absl::StatusOr<Bytes> ParseIdxLabels(std::string_view file) {
+  return OrStatus([&] { return ParseLabels(file); });
 }
 
 absl::StatusOr<Dataset> LoadFashionMnist(const std::string& directory,
                                          Split split) {
   const std::string prefix = split == Split::kTraining ? "train" : "t10k";
-  absl::StatusOr<std::vector<std::uint8_t>> images =
+  absl::StatusOr<Bytes> images =
       Load(directory, prefix + "-images-idx3-ubyte", ParseIdxImages);
   if (!images.ok()) return images.status();
-  absl::StatusOr<std::vector<std::uint8_t>> labels =
+  absl::StatusOr<Bytes> labels =
       Load(directory, prefix + "-labels-idx1-ubyte", ParseIdxLabels);
   if (!labels.ok()) return labels.status();
   if (images->size() != labels->size() * kImagePixels) {
