@@ -1,20 +1,29 @@
-#include "common/safetensors/header.h"
+// What the header of a safetensors file says.
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <iterator>
 #include <limits>
 #include <set>
 #include <stdexcept>
+#include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "common/base/format_error.h"
 #include "common/base/text.h"
+#include "common/safetensors/safetensors.h"
 #include "nlohmann/json.hpp"
 
 namespace d2l::safetensors {
 namespace {
+
+using Json = nlohmann::json;
 
 constexpr const char* kMetadata = "__metadata__";
 
@@ -26,117 +35,107 @@ constexpr struct {
                {"I64", DType::kInt64},
                {"U8", DType::kUInt8}};
 
-// Hears of the JSON value by value, so that a key that comes twice is noticed
-// and nothing is kept that the format does not have.
-class Handler : public nlohmann::json_sax<nlohmann::json> {
- public:
-  Header header;
-
-  bool start_object(std::size_t) override {
-    if (++depth_ > 2) Fail("an object where there is none in the format");
-    fields_.clear();
-    return true;
+// Of a value that the format does not have where it stands.
+std::string Describe(const Json& value) {
+  if (value.is_string()) return "a text";
+  if (value.is_array()) return "a list";
+  if (value.is_boolean()) return "true or false";
+  if (value.is_number_unsigned()) {
+    return absl::StrCat("the number ", value.get<std::uint64_t>());
   }
-  bool key(string_t& text) override {
-    if (depth_ == 1) {
-      if (!names_.insert(text).second) Fail(QuotedText(text) + " comes twice");
-      name_ = text;
-      if (name_ == kMetadata) return true;
-      header.entries.emplace_back();
-      header.entries.back().name = name_;
+  if (value.is_number_integer()) return "a negative number";
+  if (value.is_number()) return "a number that is no integer of 64 bits";
+  return "null";
+}
+
+// Refuses a key that comes twice, of which the parser keeps one, and what is
+// deeper than the format.
+Json ParseJson(std::string_view text) {
+  using Event = Json::parse_event_t;
+  std::set<std::string> names, fields;  // the keys of depth 1, and in the last
+  std::string name;
+  const auto hear = [&](int depth, Event event, const Json& value) {
+    std::string wrong;
+    if (event == Event::key) {
+      const auto& key = value.get_ref<const std::string&>();
+      const bool is_new = (depth == 1 ? names : fields).insert(key).second;
+      if (!is_new) wrong = absl::StrCat(QuotedText(key), " comes twice");
+      if (depth == 1) name = key;
+    } else if (event == Event::object_start) {
+      if (depth > 1) wrong = "an object where there is none in the format";
+      fields.clear();
+    } else if (event == Event::array_start && depth != 2) {
+      wrong = "a list";
+    }
+    if (wrong.empty()) return true;
+    if (depth > 1) absl::StrAppend(&wrong, " in ", QuotedText(name));
+    Refuse("the header has %s", wrong);
+  };
+  try {
+    return Json::parse(text.begin(), text.end(), hear);
+  } catch (const Json::parse_error& error) {
+    Refuse("the header is no JSON at its byte %d", error.byte);
+  } catch (const Json::out_of_range&) {
+    Refuse("the header has a number that is no integer of 64 bits");
+  }
+}
+
+// These three throw what is wrong in an object of the header.
+std::vector<std::int64_t> NumbersOf(const Json& list) {
+  constexpr auto kMost = std::numeric_limits<std::int64_t>::max();
+  for (const Json& value : list) {
+    const bool fits = value.is_number_unsigned() && value <= kMost;
+    if (!fits) Refuse("%s", Describe(value));
+  }
+  if (list.size() > kMaxRank) {
+    Refuse("more than %d numbers in a list", kMaxRank);
+  }
+  return list;
+}
+
+Entry EntryOf(const std::string& name, const Json& object) {
+  Entry entry;
+  entry.name = name;
+  for (const auto& [field, value] : object.items()) {
+    if (field == "dtype" && value.is_string()) {
+      const auto found =
+          std::find_if(std::begin(kDTypes), std::end(kDTypes),
+                       [&v = value](const auto& row) { return v == row.code; });
+      if (found == std::end(kDTypes)) {
+        Refuse("the dtype %s; F32, F64, I64 and U8 can be read",
+               QuotedText(value.get<std::string>()));
+      }
+      entry.dtype = found->dtype;
+    } else if (field == "shape" && value.is_array()) {
+      entry.shape = Shape(NumbersOf(value));
+    } else if (field == "data_offsets" && value.is_array()) {
+      const std::vector<std::int64_t> offsets = NumbersOf(value);
+      if (offsets.size() != 2) Refuse("not two \"data_offsets\"");
+      entry.begin = offsets[0];
+      entry.end = offsets[1];
     } else {
-      if (!fields_.insert(text).second) Fail(QuotedText(text) + " comes twice");
-      field_ = text;
+      Refuse("%s", Describe(value));
     }
-    return true;
   }
-  bool end_object() override {
-    if (depth_ == 2 && name_ != kMetadata && fields_.size() != 3) {
-      Fail("not \"dtype\", \"shape\" and \"data_offsets\"");
-    }
-    --depth_;
-    return true;
+  if (object.size() != 3) {
+    Refuse("not \"dtype\", \"shape\" and \"data_offsets\"");
   }
-  bool string(string_t& text) override {
-    if (depth_ == 2 && name_ == kMetadata) {
-      header.metadata[field_] = text;
-      return true;
-    }
-    if (depth_ != 2 || field_ != "dtype") Fail("a text");
-    for (const auto& [code, dtype] : kDTypes) {
-      if (text != code) continue;
-      header.entries.back().dtype = dtype;
-      return true;
-    }
-    Fail(absl::StrCat("the dtype ", QuotedText(text),
-                      "; F32, F64, I64 and U8 can be read"));
-  }
-  bool start_array(std::size_t) override {
-    if (depth_ != 2 || name_ == kMetadata ||
-        (field_ != "shape" && field_ != "data_offsets")) {
-      Fail("a list");
-    }
-    ++depth_;
-    numbers_.clear();
-    return true;
-  }
-  bool number_unsigned(number_unsigned_t number) override {
-    if (depth_ != 3 || number > std::numeric_limits<std::int64_t>::max()) {
-      Fail(absl::StrCat("the number ", number));
-    }
-    if (numbers_.size() == kMaxRank) {
-      Fail(absl::StrCat("more than ", kMaxRank, " numbers in a list"));
-    }
-    numbers_.push_back(static_cast<std::int64_t>(number));
-    return true;
-  }
-  bool end_array() override {
-    --depth_;
-    Entry& entry = header.entries.back();
-    if (field_ == "shape") {
-      entry.shape = Shape(numbers_);
-    } else if (numbers_.size() == 2) {
-      entry.begin = numbers_[0];
-      entry.end = numbers_[1];
-    } else {
-      Fail("not two \"data_offsets\"");
-    }
-    return true;
-  }
-  bool null() override { Fail("null"); }
-  bool boolean(bool) override { Fail("true or false"); }
-  bool number_integer(number_integer_t) override { Fail("a negative number"); }
-  bool number_float(number_float_t, const string_t&) override {
-    Fail("a number that is no integer of 64 bits");
-  }
-  bool binary(binary_t&) override { Fail("binary data"); }
-  bool parse_error(std::size_t at, const std::string&,
-                   const nlohmann::json::exception&) override {
-    throw FormatError{absl::StrCat("the header is no JSON at its byte ", at)};
-  }
+  return entry;
+}
 
- private:
-  [[noreturn]] void Fail(const std::string& what) const {
-    throw FormatError{depth_ < 2 ? absl::StrCat("the header has ", what)
-                                 : absl::StrCat("the header has ", what, " in ",
-                                                QuotedText(name_))};
+Metadata MetadataOf(const Json& object) {
+  for (const Json& value : object) {
+    if (!value.is_string()) Refuse("%s", Describe(value));
   }
+  return object;
+}
 
-  int depth_ = 0;
-  std::set<std::string> names_;
-  std::string name_;              // the last key of depth 1
-  std::set<std::string> fields_;  // the keys of the object in it
-  std::string field_;
-  std::vector<std::int64_t> numbers_;
-};
-
-std::uint64_t BytesOf(const Entry& entry) {
+std::uint64_t NumBytes(const Entry& entry) {
   const auto size = static_cast<std::int64_t>(DTypeSize(entry.dtype));
   try {
     return CheckedNumel("shape", entry.shape, size) * size;
   } catch (const std::invalid_argument& error) {
-    throw FormatError{absl::StrFormat("the tensor %s: %s",
-                                      QuotedText(entry.name), error.what())};
+    Refuse("the tensor %s: %s", QuotedText(entry.name), error.what());
   }
 }
 
@@ -144,47 +143,57 @@ std::uint64_t BytesOf(const Entry& entry) {
 
 Header ParseHeader(std::string_view json, std::uint64_t data_bytes) {
   if (json.empty() || json[0] != '{') {
-    throw FormatError{"the header does not begin with {"};
+    Refuse("the header does not begin with {");
   }
   // The parser would take it for the end.
   if (const std::size_t at = json.find('\0'); at != json.npos) {
-    throw FormatError{absl::StrCat("the header is no JSON at its byte ", at)};
+    Refuse("the header is no JSON at its byte %d", at);
   }
-  Handler handler;
-  nlohmann::json::sax_parse(json.begin(), json.end(), &handler);
-  std::vector<Entry>& entries = handler.header.entries;
+  Header header;
+  std::vector<Entry>& entries = header.entries;
+  const Json members = ParseJson(json);
+  for (const auto& [name, value] : members.items()) {
+    if (!value.is_object()) Refuse("the header has %s", Describe(value));
+    try {
+      if (name == kMetadata) {
+        header.metadata = MetadataOf(value);
+      } else {
+        entries.push_back(EntryOf(name, value));
+      }
+    } catch (const FormatError& wrong) {
+      Refuse("the header has %s in %s", wrong.what, QuotedText(name));
+    }
+  }
   std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
     return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
   });
   std::uint64_t end = 0;
   for (const Entry& entry : entries) {
     if (entry.begin != end || entry.end < entry.begin ||
-        entry.end - entry.begin != BytesOf(entry)) {
-      throw FormatError{absl::StrFormat(
+        entry.end - entry.begin != NumBytes(entry)) {
+      Refuse(
           "the tensor %s has the bytes from %d to %d; wanted are %d from %d on",
-          QuotedText(entry.name), entry.begin, entry.end, BytesOf(entry), end)};
+          QuotedText(entry.name), entry.begin, entry.end, NumBytes(entry), end);
     }
     end = entry.end;
   }
   if (end != data_bytes) {
-    throw FormatError{
-        absl::StrFormat("the file holds %d bytes of data; the header tells of "
-                        "%d",
-                        data_bytes, end)};
+    Refuse("the file holds %d bytes of data; the header tells of %d",
+           data_bytes, end);
   }
-  return std::move(handler.header);
+  return header;
 }
 
 std::string HeaderToJson(const Header& header) {
   std::vector<std::string> members;
   try {
     if (!header.metadata.empty()) {
-      members.push_back(absl::StrCat(
-          "\"", kMetadata, "\":", nlohmann::json(header.metadata).dump()));
+      members.push_back(
+          absl::StrCat("\"", kMetadata, "\":", Json(header.metadata).dump()));
     }
     for (const Entry& entry : header.entries) {
       if (entry.name == kMetadata) {
-        throw FormatError{"no tensor can be called __metadata__"};
+        Refuse("no tensor can be called __metadata__");
       }
       const char* code = "";
       for (const auto& [its_code, dtype] : kDTypes) {
@@ -192,11 +201,11 @@ std::string HeaderToJson(const Header& header) {
       }
       members.push_back(absl::StrFormat(
           R"(%s:{"dtype":"%s","shape":[%s],"data_offsets":[%d,%d]})",
-          nlohmann::json(entry.name).dump(), code,
-          absl::StrJoin(entry.shape, ","), entry.begin, entry.end));
+          Json(entry.name).dump(), code, absl::StrJoin(entry.shape, ","),
+          entry.begin, entry.end));
     }
-  } catch (const nlohmann::json::type_error&) {
-    throw FormatError{"the name of a tensor, or the metadata, is not UTF-8"};
+  } catch (const Json::type_error&) {
+    Refuse("the name of a tensor, or the metadata, is not UTF-8");
   }
   return absl::StrCat("{", absl::StrJoin(members, ","), "}");
 }

@@ -14,13 +14,13 @@
 #include <vector>
 
 #include "absl/strings/str_format.h"
+#include "common/base/format_error.h"
 #include "common/base/source_location.h"
 #include "common/device/failure.h"
 #include "common/device/memory.h"
 #include "common/ops/creation_primitives.h"
 #include "common/ops/ops.h"
 #include "common/ops/primitive.h"
-#include "common/safetensors/header.h"
 
 namespace d2l::safetensors {
 namespace {
@@ -145,8 +145,8 @@ void Reader::ReadBytes(void* to, std::uint64_t at, std::size_t bytes,
     const ssize_t n = pread(descriptor_, static_cast<char*>(to) + done,
                             bytes - done, static_cast<off_t>(at + done));
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0) throw FormatError{std::strerror(errno)};
-    if (n == 0) throw FormatError{"it became shorter while it was read"};
+    if (n < 0) Refuse("%s", std::strerror(errno));
+    if (n == 0) Refuse("it became shorter while it was read");
     done += static_cast<std::size_t>(n);
   }
   if (hash != nullptr) hash->Update({static_cast<char*>(to), bytes});
@@ -156,17 +156,16 @@ void Reader::ReadBytes(void* to, std::uint64_t at, std::size_t bytes,
 void Reader::ReadHeader(std::int64_t max_header_bytes, Sha256* hash) {
   struct stat there;
   if (fstat(descriptor_, &there) != 0 || !S_ISREG(there.st_mode)) {
-    throw FormatError{"it is not a regular file"};
+    Refuse("it is not a regular file");
   }
   const auto file_size = static_cast<std::uint64_t>(there.st_size);
   std::uint64_t size = 0;
-  if (file_size < sizeof(size)) throw FormatError{"it has less than 8 bytes"};
+  if (file_size < sizeof(size)) Refuse("it has less than 8 bytes");
   ReadBytes(&size, 0, sizeof(size), hash);
   const std::uint64_t most = std::min(
       file_size - sizeof(size), static_cast<std::uint64_t>(max_header_bytes));
   if (size > most) {
-    throw FormatError{absl::StrFormat(
-        "a header of %d bytes is announced; %d is the most", size, most)};
+    Refuse("a header of %d bytes is announced; %d is the most", size, most);
   }
   std::string json(size, '\0');
   ReadBytes(json.data(), sizeof(size), json.size(), hash);

@@ -28,6 +28,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -82,6 +83,12 @@ struct Header {
   std::vector<Entry> entries;  // in the order of the data
   Metadata metadata;
 };
+
+// Throws FormatError (common/base/format_error.h), also unless the tensors
+// cover data_bytes, each byte once.
+Header ParseHeader(std::string_view json, std::uint64_t data_bytes);
+// Throws it for text that is not UTF-8, and for a tensor "__metadata__".
+std::string HeaderToJson(const Header& header);
 
 // Reads tensors of an open file into memory that is there:
 //   auto reader = safetensors::Reader::Open("net.safetensors");

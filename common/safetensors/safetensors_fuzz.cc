@@ -11,7 +11,6 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "common/ops/ops.h"
-#include "common/safetensors/header.h"
 #include "common/safetensors/safetensors.h"
 
 namespace {
