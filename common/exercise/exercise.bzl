@@ -4,7 +4,7 @@ load("@rules_cc//cc:defs.bzl", "cc_binary", "cc_library", "cc_test")
 
 # What most exercises and judges include.
 _DEPS = [
-    "//common/base:text",
+    "//common/base",
     "//common/device",
     "//common/device:device_table",
     "//common/device:failure",
