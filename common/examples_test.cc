@@ -124,6 +124,7 @@ const std::set<std::string>& NotCompiled() {
   static const auto& headers = *new std::set<std::string>{
       "common/base/atomic_file.h",
       "common/base/child_process.h",
+      "common/base/event_count.h",
       "common/base/interned.h",
       "common/base/language.h",
       "common/base/listener_list.h",

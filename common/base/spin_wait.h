@@ -1,11 +1,8 @@
-// SpinWait: how long a thread looks for what it waits for before it sleeps.
+// SpinWait: how long a thread looks for what it waits for before it sleeps
+// (event_count.h).
 //
-//   {
-//     SpinWait spin(/*nanos=*/120'000);
-//     do {
-//       if (Done()) return;
-//     } while (spin.Continue());
-//   }
+//   const auto done = [&] { return finished.load(); };
+//   if (SpinWait::Until(/*nanos=*/120'000, done)) return;
 //   Sleep();
 //
 // Continue gives the core to another thread that waits for it. Beside other
@@ -25,6 +22,7 @@
 #include <cstdint>
 #include <thread>
 
+#include "common/base/pause.h"
 #include "common/base/timer.h"
 
 namespace d2l {
@@ -43,6 +41,22 @@ class SpinWait {
   }
   SpinWait(const SpinWait&) = delete;
   SpinWait& operator=(const SpinWait&) = delete;
+
+  // Looks whether it holds, until it does or the time is over. Who makes it
+  // hold may be waiting for this very core: it gives it up between, unless it
+  // `keeps_core`, for a short time.
+  template <typename Holds>
+  static bool Until(std::int64_t nanos, const Holds& holds,
+                    bool keeps_core = false) {
+    SpinWait spin(nanos);
+    do {
+      for (int i = 0; i < kLooks; ++i) {
+        if (holds()) return true;
+        Pause();
+      }
+    } while (keeps_core ? spin.ContinueSoon() : spin.Continue());
+    return false;
+  }
 
   // After a look in vain: whether to look again.
   bool Continue() {
@@ -68,6 +82,9 @@ class SpinWait {
   }
 
  private:
+  // How often Until looks before it lets another thread have the core: a
+  // microsecond or so.
+  static constexpr int kLooks = 32;
   // Longer than a look, shorter than a time slice.
   static constexpr std::int64_t kLostCoreNanos = 500'000;
   // How long all threads sleep at once.

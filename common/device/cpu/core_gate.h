@@ -16,9 +16,9 @@
 #define D2L_COMMON_DEVICE_CPU_CORE_GATE_H_
 
 #include <atomic>
+#include <cstdint>
 
-#include "absl/base/thread_annotations.h"
-#include "common/base/mutex.h"
+#include "common/base/event_count.h"
 
 namespace d2l {
 
@@ -32,7 +32,13 @@ class CoreGate {
     if (free_.fetch_sub(1) <= 0) WaitInLine();
   }
   // False, at once, if all are taken.
-  bool TryTake();
+  bool TryTake() {
+    int free = free_.load();
+    while (free > 0) {
+      if (free_.compare_exchange_weak(free, free - 1)) return true;
+    }
+    return false;
+  }
   // True if the core is free then; false if a thread that waited has it.
   bool Release() {
     if (free_.fetch_add(1) >= 0) return true;
@@ -46,22 +52,29 @@ class CoreGate {
   bool wanted() const { return free_.load(std::memory_order_relaxed) < 0; }
 
  private:
-  struct Waiter {
-    std::atomic<bool> served{false};
-    CondVar changed;
-    Waiter* next = nullptr;
-  };
+  // A stream that is about to wait for an event keeps its core for less than
+  // this; a turn is far longer (cpu_stream.cc).
+  static constexpr std::int64_t kSpinNanos = 2'000;
 
-  void WaitInLine();
-  void ServeFirst();
+  void WaitInLine() {
+    const std::uint64_t number = waited_.fetch_add(1);
+    // Bounded by the tasks that have the cores.
+    changed_.Await(
+        kSpinNanos, [&] { return served_.load() > number; },
+        /*keeps_core=*/true, EventCount::Lane(number));
+  }
+  void ServeFirst() {
+    const std::uint64_t number = served_.fetch_add(1);
+    changed_.Notify(EventCount::kAll, EventCount::Lane(number));
+  }
 
   // If negative, as many threads wait, or are about to.
   alignas(64) std::atomic<int> free_;
-  Mutex mutex_;
-  Waiter* first_ ABSL_GUARDED_BY(mutex_) = nullptr;
-  Waiter* last_ ABSL_GUARDED_BY(mutex_) = nullptr;  // if there is a first one
-  // Cores for threads that are about to wait.
-  int served_early_ ABSL_GUARDED_BY(mutex_) = 0;
+  // How many threads have begun to wait, and how many of them have got a core,
+  // perhaps before they began.
+  alignas(64) std::atomic<std::uint64_t> waited_{0};
+  std::atomic<std::uint64_t> served_{0};
+  EventCount changed_;
 };
 
 }  // namespace d2l

@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "common/base/pause.h"
 #include "common/base/spin_wait.h"
 #include "common/base/timer.h"
 #include "common/device/stream.h"
@@ -19,25 +18,16 @@ constexpr std::int64_t kSpinNanos = 10'000;
 void CpuEventState::Complete(FailurePtr failure) {
   failure_ = std::move(failure);
   nanos_ = NowNanos();
-  {
-    MutexLock lock(mutex_);
-    done_.store(true, std::memory_order_release);
-  }
-  changed_.NotifyAll();
+  done_.store(true, std::memory_order_seq_cst);
+  completed_.Notify();
 }
 
 void CpuEventState::Block() {
-  {
-    SpinWait spin(kSpinNanos);
-    do {
-      if (Query()) return;
-      for (int i = 0; i < 8; ++i) Pause();
-    } while (spin.ContinueSoon());
-  }
+  const auto done = [this] { return done_.load(std::memory_order_seq_cst); };
+  if (SpinWait::Until(kSpinNanos, done, /*keeps_core=*/true)) return;
   internal::ThrowIfForked("Wait");
   // Bounded by the work before the event, which is queued already.
-  MutexLock lock(mutex_);
-  while (!Query()) changed_.Wait(mutex_);
+  completed_.Sleep(done);
 }
 
 double CpuEventState::NanosSince(EventState& begin) {

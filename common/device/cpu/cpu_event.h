@@ -6,7 +6,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "common/base/mutex.h"
+#include "common/base/event_count.h"
 #include "common/device/event.h"
 #include "common/device/failure.h"
 
@@ -29,9 +29,7 @@ class CpuEventState final : public EventState {
   // Written once, before done_.
   FailurePtr failure_;
   std::int64_t nanos_ = 0;
-
-  Mutex mutex_;  // held to sleep and to wake
-  CondVar changed_;
+  EventCount completed_;
 };
 
 }  // namespace d2l

@@ -9,7 +9,6 @@
 #include <thread>
 #include <utility>
 
-#include "common/base/pause.h"
 #include "common/base/spin_wait.h"
 #include "common/device/cpu/start_thread.h"
 #include "common/device/stream.h"
@@ -25,9 +24,6 @@ constexpr std::int64_t kPartsPerCore = 4;
 // How long a thread looks for what it waits for before it sleeps: longer than
 // a wake-up takes (20 to 70 us), as in task_queue.cc.
 constexpr std::int64_t kSpinNanos = 120'000;
-// How often it looks before it lets another thread have the core: a
-// microsecond or so.
-constexpr int kLooks = 32;
 
 }  // namespace
 
@@ -38,11 +34,8 @@ ThreadPool::~ThreadPool() {
     for (std::thread& helper : helpers_) helper.detach();  // the parent's
     return;
   }
-  {
-    MutexLock lock(mutex_);
-    stopped_ = true;
-  }
-  work_.NotifyAll();
+  stopped_.store(true);
+  work_.Notify();
   for (std::thread& helper : helpers_) helper.join();
 }
 
@@ -57,16 +50,17 @@ void ThreadPool::Run(std::int64_t n, std::int64_t grain, Part part,
   const std::int64_t parts = std::min(grains, kPartsPerCore * cores_);
   job_ = {part, f, n, grain, parts, grains / parts, grains % parts};
   unfinished_.store(parts, std::memory_order_relaxed);
-  // Publishes all of the above. Sequentially consistent, as is the count of
-  // the helpers asleep: of a helper and this thread at least one sees what the
-  // other wrote.
+  // Publishes all of the above.
   unclaimed_.store(parts, std::memory_order_seq_cst);
   // Those that are awake find the parts themselves, and may have a core still.
   const std::int64_t awake =
-      static_cast<std::int64_t>(helpers_.size()) - helpers_asleep_.load();
-  WakeHelpers(std::min<std::int64_t>(parts - 1 - awake, gate_.free()));
+      static_cast<std::int64_t>(helpers_.size()) - work_.sleepers();
+  const std::int64_t wanted =
+      std::min<std::int64_t>(parts - 1 - awake, gate_.free());
+  if (wanted > 0) work_.Notify(static_cast<int>(wanted));
   RunParts(/*helping=*/false);
-  AwaitParts();
+  // Bounded by the parts that helpers are at.
+  done_.Await(kSpinNanos, [this] { return unfinished_.load() == 0; });
   std::exception_ptr failure;
   if (failed_.exchange(false, std::memory_order_relaxed)) {
     MutexLock lock(mutex_);
@@ -93,50 +87,25 @@ void ThreadPool::StartHelpers() {
   }
 }
 
-void ThreadPool::WakeHelpers(std::int64_t wanted) {
-  const std::int64_t asleep = helpers_asleep_.load(std::memory_order_seq_cst);
-  if (asleep == 0 || wanted <= 0) return;
-  // A helper that has counted itself and found no work is asleep from here on.
-  { MutexLock lock(mutex_); }
-  if (wanted >= asleep) {
-    work_.NotifyAll();
-  } else {
-    for (; wanted > 0; --wanted) work_.NotifyOne();
-  }
-}
-
 void ThreadPool::Help() {
   internal::enqueue_mode = internal::kOnWorker;
-  for (;;) {
-    if (AwaitWork() && gate_.TryTake()) {
+  const auto any = [this] { return unclaimed_.load() != 0; };
+  while (!stopped_.load()) {
+    if (SpinWait::Until(kSpinNanos, any) && gate_.TryTake()) {
       RunParts(/*helping=*/true);
       ReleaseCore();
       continue;
     }
-    MutexLock lock(mutex_);
-    helpers_asleep_.fetch_add(1, std::memory_order_seq_cst);
     // Run publishes the parts and then looks for free cores, ReleaseCore frees
-    // one and then looks for parts; either finds this helper asleep.
-    if (unclaimed_.load(std::memory_order_seq_cst) == 0 || gate_.free() <= 0) {
-      if (stopped_) return;
-      // Not bounded: an idle pool sleeps until there is work or its end. Once
-      // woken, too late perhaps, it stays up for the next operation.
-      work_.Wait(mutex_);
-    }
-    helpers_asleep_.fetch_sub(1, std::memory_order_relaxed);
+    // one and then looks for parts; either finds this helper asleep. Once
+    // woken, too late perhaps, it stays up for the next operation. Not bounded:
+    // an idle pool sleeps until there is work or its end.
+    bool woken = false;
+    work_.Sleep([&] {
+      return std::exchange(woken, true) || stopped_.load() ||
+             (any() && gate_.free() > 0);
+    });
   }
-}
-
-bool ThreadPool::AwaitWork() const {
-  SpinWait spin(kSpinNanos);
-  do {
-    for (int i = 0; i < kLooks; ++i) {
-      if (unclaimed_.load(std::memory_order_relaxed) != 0) return true;
-      Pause();
-    }
-    // The caller may be waiting for this very core.
-  } while (spin.Continue());
-  return false;
 }
 
 void ThreadPool::RunParts(bool helping) {
@@ -150,10 +119,8 @@ void ThreadPool::RunParts(bool helping) {
       continue;
     }
     RunPart(job_.parts - unclaimed);
-    if (unfinished_.fetch_sub(1, std::memory_order_seq_cst) == 1 &&
-        caller_asleep_.load(std::memory_order_seq_cst)) {
-      { MutexLock lock(mutex_); }
-      done_.NotifyOne();
+    if (unfinished_.fetch_sub(1, std::memory_order_seq_cst) == 1) {
+      done_.Notify();
     }
     if (helping && gate_.wanted()) return;  // a stream's turn
     unclaimed = unclaimed_.load(std::memory_order_relaxed);
@@ -178,25 +145,6 @@ void ThreadPool::RunPart(std::int64_t index) {
       failure_ = std::current_exception();
     }
   }
-}
-
-void ThreadPool::AwaitParts() {
-  {
-    SpinWait spin(kSpinNanos);
-    do {
-      for (int i = 0; i < kLooks; ++i) {
-        if (unfinished_.load(std::memory_order_acquire) == 0) return;
-        Pause();
-      }
-      // A helper may be waiting for this very core.
-    } while (spin.Continue());
-  }
-
-  // Bounded by the parts that helpers are at.
-  MutexLock lock(mutex_);
-  caller_asleep_.store(true, std::memory_order_seq_cst);
-  while (unfinished_.load(std::memory_order_seq_cst) != 0) done_.Wait(mutex_);
-  caller_asleep_.store(false, std::memory_order_relaxed);
 }
 
 }  // namespace d2l

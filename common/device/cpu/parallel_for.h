@@ -26,6 +26,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "common/base/event_count.h"
 #include "common/base/mutex.h"
 #include "common/device/cpu/core_gate.h"
 
@@ -49,7 +50,7 @@ class ThreadPool {
   // For the threads that run tasks: see CoreGate.
   void TakeCore() { gate_.Take(); }
   void ReleaseCore() {
-    if (gate_.Release() && unclaimed_.load() != 0) WakeHelpers(1);
+    if (gate_.Release() && unclaimed_.load() != 0) work_.Notify(1);
   }
   bool core_wanted() const { return gate_.wanted(); }
 
@@ -71,12 +72,9 @@ class ThreadPool {
   };
 
   void StartHelpers();
-  void WakeHelpers(std::int64_t wanted);
   void Help();
-  bool AwaitWork() const;
   void RunParts(bool helping);
   void RunPart(std::int64_t index);
-  void AwaitParts();
 
   const int cores_;
   CoreGate gate_;
@@ -95,12 +93,10 @@ class ThreadPool {
   alignas(64) std::atomic<std::int64_t> unclaimed_{0};
   alignas(64) std::atomic<std::int64_t> unfinished_{0};
 
-  alignas(64) std::atomic<int> helpers_asleep_{0};
-  std::atomic<bool> caller_asleep_{false};
-  Mutex mutex_;  // held to sleep and to wake, too
-  CondVar work_;
-  CondVar done_;
-  bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
+  alignas(64) EventCount work_;
+  EventCount done_;
+  std::atomic<bool> stopped_{false};
+  Mutex mutex_;
   std::int64_t failed_part_ ABSL_GUARDED_BY(mutex_) = 0;
   // Of the lowest part that failed.
   std::exception_ptr failure_ ABSL_GUARDED_BY(mutex_);

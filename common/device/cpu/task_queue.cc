@@ -83,23 +83,26 @@ TaskQueue::Slot* TaskQueue::WaitForFront() {
     {
       SpinWait spin(SpinNanos());
       do {
-        if (Slot* slot = TryFrontLater([] { return false; })) return slot;
+        int pauses = 0;  // spin counts them
+        Slot* const slot = FrontAfterPauses([] { return false; }, pauses);
+        if (slot != nullptr) return slot;
         // The producer may be waiting for this very core.
       } while (spin.Continue());
     }
-    {
-      MutexLock lock(mutex_);
+    // Not bounded: an idle stream sleeps until there is work or Stop.
+    consumer_.Sleep([this] {
       asleep_.store(true, std::memory_order_seq_cst);
       // Here either this thread sees the number a producer has taken, or that
       // producer sees the flag: both accesses are sequentially consistent.
-      if (tail_.load(std::memory_order_seq_cst) == head_) {
-        if (stopped_.load(std::memory_order_seq_cst)) return nullptr;
-        // Not bounded: an idle stream sleeps until there is work or Stop.
-        while (asleep_.load(std::memory_order_relaxed)) consumer_.Wait(mutex_);
-        continue;
+      if (tail_.load(std::memory_order_seq_cst) == head_ &&
+          !stopped_.load(std::memory_order_seq_cst)) {
+        return false;
       }
       asleep_.store(false, std::memory_order_relaxed);
-    }
+      return true;
+    });
+    if (Slot* const slot = TryFront()) return slot;
+    if (tail_.load(std::memory_order_seq_cst) == head_) return nullptr;
     // A producer has its number but has not filled the slot. It may have lost
     // its core to this thread.
     std::this_thread::yield();
@@ -111,25 +114,16 @@ void TaskQueue::PopFront() {
   // Sequentially consistent, as is the store of wake_at_: of a waiter and
   // this thread at least one sees what the other wrote.
   completed_.store(head_, std::memory_order_seq_cst);
-  if (wake_at_.load(std::memory_order_seq_cst) <= head_) NotifyWaiters();
-}
-
-void TaskQueue::NotifyWaiters() {
-  {
-    MutexLock lock(mutex_);
-    wake_at_.store(~std::uint64_t{0}, std::memory_order_relaxed);
+  if (wake_at_.load(std::memory_order_seq_cst) <= head_) {
+    wake_at_.store(~std::uint64_t{0}, std::memory_order_seq_cst);
+    waiters_.Notify();
   }
-  waiters_.NotifyAll();
 }
 
 void TaskQueue::Wake() {
-  {
-    MutexLock lock(mutex_);
-    if (!asleep_.load(std::memory_order_relaxed)) return;
-    asleep_.store(false, std::memory_order_relaxed);
-    wakeups_.fetch_add(1, std::memory_order_relaxed);
-  }
-  consumer_.NotifyOne();
+  if (!asleep_.exchange(false)) return;
+  wakeups_.fetch_add(1, std::memory_order_relaxed);
+  consumer_.Notify();
 }
 
 void TaskQueue::Stop() {
@@ -169,16 +163,14 @@ void TaskQueue::WaitForRoom(std::uint64_t number) {
 void TaskQueue::SleepUntilCompleted(std::uint64_t count,
                                     std::uint64_t wake_at) {
   internal::ThrowIfForked("Wait");
-  MutexLock lock(mutex_);
   // Bounded by the work ahead: tasks below `wake_at` are published already or
   // by producers that wait for a smaller number.
-  for (;;) {
-    if (wake_at < wake_at_.load(std::memory_order_relaxed)) {
-      wake_at_.store(wake_at, std::memory_order_seq_cst);
+  waiters_.Sleep([&] {
+    std::uint64_t first = wake_at_.load();
+    while (wake_at < first && !wake_at_.compare_exchange_weak(first, wake_at)) {
     }
-    if (completed_.load(std::memory_order_seq_cst) >= count) return;
-    waiters_.Wait(mutex_);
-  }
+    return completed_.load(std::memory_order_seq_cst) >= count;
+  });
 }
 
 }  // namespace d2l

@@ -36,7 +36,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "common/base/mutex.h"
+#include "common/base/event_count.h"
 #include "common/base/pause.h"
 #include "common/base/spin_wait.h"
 #include "common/device/failure.h"
@@ -117,19 +117,10 @@ class TaskQueue {
   // that the other's processor fetches ahead.
   template <typename Stop>
   Slot* TryFrontLater(Stop stop) {
-    // Found in advance: otherwise a task there and back takes 0.1 us longer.
-    Slot& slot = slots_[head_ & mask_];
-    const std::uint64_t number = head_;
     int pauses = 0;
-    for (; pauses < kPausesBetweenLooks && !stop(); ++pauses) {
-      Pause();
-      if (hurry_.load(std::memory_order_relaxed)) {
-        hurry_.store(false, std::memory_order_relaxed);
-        break;
-      }
-    }
+    Slot* const slot = FrontAfterPauses(stop, pauses);
     SpinWait::Count(pauses * kPauseNanos);
-    return Holds(slot, number) ? &slot : nullptr;
+    return slot;
   }
   // Waits for it. Null once Stop has been called and all tasks are done.
   Slot* WaitForFront();
@@ -159,6 +150,21 @@ class TaskQueue {
   static bool Holds(const Slot& slot, std::uint64_t number) {
     return slot.published.load(std::memory_order_acquire) / kKinds ==
            number + 1;
+  }
+
+  template <typename Stop>
+  Slot* FrontAfterPauses(Stop stop, int& pauses) {
+    // Found in advance: otherwise a task there and back takes 0.1 us longer.
+    Slot& slot = slots_[head_ & mask_];
+    const std::uint64_t number = head_;
+    for (; pauses < kPausesBetweenLooks && !stop(); ++pauses) {
+      Pause();
+      if (hurry_.load(std::memory_order_relaxed)) {
+        hurry_.store(false, std::memory_order_relaxed);
+        break;
+      }
+    }
+    return Holds(slot, number) ? &slot : nullptr;
   }
 
   // The function of a slot that holds an F.
@@ -222,7 +228,6 @@ class TaskQueue {
   static Slot* MapSlots(std::uint64_t count);
   void WaitForRoom(std::uint64_t number);
   void SleepUntilCompleted(std::uint64_t count, std::uint64_t wake_at);
-  void NotifyWaiters();
   void Wake();
 
   const std::uint64_t bound_;
@@ -232,7 +237,8 @@ class TaskQueue {
 
   // Written by producers.
   alignas(64) std::atomic<std::uint64_t> tail_{0};
-  // Written rarely, read by producers.
+  // Written rarely, read by producers. The first of them that finds the
+  // consumer asleep wakes it.
   alignas(64) std::atomic<std::uint64_t> known_completed_{0};
   std::atomic<bool> asleep_{false};
   std::atomic<bool> stopped_{false};
@@ -245,10 +251,8 @@ class TaskQueue {
   // The smallest number that a thread sleeps for.
   alignas(64) std::atomic<std::uint64_t> wake_at_{~std::uint64_t{0}};
 
-  // Held to sleep and to wake, on both sides; what they sleep for is atomic.
-  Mutex mutex_;
-  CondVar consumer_;
-  CondVar waiters_;
+  EventCount consumer_;
+  EventCount waiters_;
 };
 
 }  // namespace d2l
