@@ -141,7 +141,6 @@ const std::set<std::string>& NotCompiled() {
       "common/device/memory.h",
       "common/device/nvtx_range.h",
       "common/device/op_label.h",
-      "common/device/parked_blocks.h",
       "common/device/pinned_ranges.h",
       "common/device/storage.h",
       "common/drawing/graph_layers.h",

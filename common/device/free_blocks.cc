@@ -25,20 +25,19 @@ int FreeBlocks::SizeClass(std::size_t bytes) {
   return (log - 6) * kStepsPerDoubling + step + 1;
 }
 
-std::size_t FreeBlocks::ClassBytes(int size_class) {
-  const int doublings = size_class / kStepsPerDoubling;
-  const std::size_t step = size_class % kStepsPerDoubling;
+std::size_t FreeBlocks::BlockSize(std::size_t bytes) {
+  if (bytes > kLargestSmall) {
+    return (bytes + kGranule - 1) / kGranule * kGranule;
+  }
+  const int doublings = SizeClass(bytes) / kStepsPerDoubling;
+  const std::size_t step = SizeClass(bytes) % kStepsPerDoubling;
   return ((8 + step) * (kSmallest / 8)) << doublings;
 }
 
-int FreeBlocks::LargeClass(std::size_t size) {
-  // The class below the one that holds a byte more.
-  return SizeClass(size + 1) - kSmallClasses;
-}
-
-std::size_t FreeBlocks::BlockSize(std::size_t bytes) {
-  if (bytes <= kLargestSmall) return ClassBytes(SizeClass(bytes));
-  return (bytes + kGranule - 1) / kGranule * kGranule;
+int FreeBlocks::ListOf(std::size_t size) {
+  // Of a large block the class below the one that holds a byte more, which is
+  // the list after it, behind that of the largest small block.
+  return SizeClass(size <= kLargestSmall ? size : size + 1);
 }
 
 bool FreeBlocks::Holds(const Storage& block, std::size_t size) {
@@ -60,40 +59,29 @@ void FreeBlocks::AddStream(Stream* home) {
 }
 
 Storage* FreeBlocks::Take(Stream* home, std::size_t size) {
-  Pool* pool = PoolOf(home);
+  Pool* const pool = PoolOf(home);
   if (pool == nullptr) return nullptr;
-  if (size > kLargestSmall) return TakeLarge(*pool, size);
-  Storage*& head = pool->small[SizeClass(size)];
-  Storage* const block = head;
-  if (block != nullptr) head = block->next_;
-  return block;
-}
-
-Storage* FreeBlocks::TakeLarge(Pool& pool, std::size_t size) {
-  for (int i = LargeClass(size); i < kLargeClasses; ++i) {
+  const int first = ListOf(size);
+  const int last = size <= kLargestSmall ? first : kLists - 1;
+  for (int i = first; i <= last; ++i) {
     Storage* best = nullptr;
-    for (Storage* block = pool.large[i]; block != nullptr;
+    for (Storage* block = pool->lists[i]; block != nullptr;
          block = block->next_) {
       if (block->size_ < size) continue;
       if (best == nullptr || block->size_ < best->size_) best = block;
       if (best->size_ == size) break;
     }
     if (best == nullptr) continue;
-    Unlink(pool, best);
-    if (best->size_ > size) Cut(pool, best, size);
+    Unlink(best);
+    if (best->size_ > size) Cut(*pool, best, size);
     return best;
   }
   return nullptr;
 }
 
 void FreeBlocks::Cut(Pool& pool, Storage* block, std::size_t size) {
-  Storage* rest = spares_;
-  if (rest != nullptr) {
-    spares_ = rest->next_;
-  } else {
-    rest = new (std::nothrow) Storage;
-    if (rest == nullptr) return;  // then it is a larger block
-  }
+  Storage* const rest = new (std::nothrow) Storage;
+  if (rest == nullptr) return;  // then it is a larger block
   rest->memory_ = block->memory_;
   rest->home_ = block->home_;
   rest->data_ = static_cast<char*>(block->data_) + size;
@@ -108,17 +96,12 @@ void FreeBlocks::Cut(Pool& pool, Storage* block, std::size_t size) {
 
 void FreeBlocks::Put(Storage* block) {
   Pool& pool = *PoolOf(block->home_);
-  if (block->size_ <= kLargestSmall) {
-    Storage*& head = pool.small[SizeClass(block->size_)];
-    block->next_ = std::exchange(head, block);
-    return;
-  }
   if (Storage* right = block->right_; right != nullptr && right->free_) {
-    Unlink(pool, right);
+    Unlink(right);
     Absorb(block, right);
   }
   if (Storage* left = block->left_; left != nullptr && left->free_) {
-    Unlink(pool, left);
+    Unlink(left);
     Absorb(left, block);
     block = left;
   }
@@ -129,78 +112,50 @@ void FreeBlocks::Absorb(Storage* block, Storage* right) {
   block->size_ += right->size_;
   block->right_ = right->right_;
   if (block->right_ != nullptr) block->right_->left_ = block;
-  right->left_ = right->right_ = nullptr;
-  right->next_ = std::exchange(spares_, right);
+  delete right;
 }
 
 void FreeBlocks::Link(Pool& pool, Storage* block) {
   block->free_ = true;
-  // Too small for any request, until it is merged with its neighbours.
-  if (block->size_ <= kLargestSmall) return;
-  Storage*& head = pool.large[LargeClass(block->size_)];
-  block->previous_ = nullptr;
+  if (block->size_ <= kLargestSmall && block->IsPart()) {
+    // It fits no request, until it is merged with its neighbours.
+    block->link_ = nullptr;
+    return;
+  }
+  Storage*& head = pool.lists[ListOf(block->size_)];
+  block->link_ = &head;
   block->next_ = head;
-  if (head != nullptr) head->previous_ = block;
+  if (head != nullptr) head->link_ = &block->next_;
   head = block;
 }
 
-void FreeBlocks::Unlink(Pool& pool, Storage* block) {
+void FreeBlocks::Unlink(Storage* block) {
   block->free_ = false;
-  if (block->size_ <= kLargestSmall) return;
-  if (block->previous_ != nullptr) {
-    block->previous_->next_ = block->next_;
-  } else {
-    pool.large[LargeClass(block->size_)] = block->next_;
-  }
-  if (block->next_ != nullptr) block->next_->previous_ = block->previous_;
+  if (block->link_ == nullptr) return;
+  *block->link_ = block->next_;
+  if (block->next_ != nullptr) block->next_->link_ = block->link_;
 }
 
-Storage* FreeBlocks::TakePieces(std::size_t stream_index, std::int64_t bytes) {
+Storage* FreeBlocks::TakeSegments(std::size_t stream_index,
+                                  std::int64_t bytes) {
   if (pools_[stream_index] == nullptr) return nullptr;
   Pool& pool = *pools_[stream_index];
   Storage* taken = nullptr;
-  const auto take = [&taken, &bytes](Storage* block) {
-    bytes -= static_cast<std::int64_t>(block->size_);
-    block->next_ = std::exchange(taken, block);
-  };
-  const auto fits = [&bytes](const Storage* block) {
-    return static_cast<std::int64_t>(block->size_) <= bytes;
-  };
-  Storage* smallest = nullptr;  // of the large pieces that do not fit
-  for (int i = kLargeClasses - 1; i >= 0 && bytes > 0; --i) {
-    for (Storage* block = pool.large[i]; block != nullptr;) {
-      Storage* const next = block->next_;
-      if (block->left_ != nullptr || block->right_ != nullptr) {
-        // A part of a piece.
-      } else if (fits(block)) {
-        Unlink(pool, block);
-        take(block);
-      } else if (smallest == nullptr || block->size_ < smallest->size_) {
-        smallest = block;
-      }
-      block = next;
+  const auto take = [&](int list, bool more_than_missing) {
+    Storage* next = nullptr;
+    for (Storage* block = pool.lists[list]; block != nullptr && bytes > 0;
+         block = next) {
+      next = block->next_;
+      const auto size = static_cast<std::int64_t>(block->size_);
+      if (block->IsPart() || (size > bytes && !more_than_missing)) continue;
+      Unlink(block);
+      bytes -= size;
+      block->next_ = std::exchange(taken, block);
     }
-  }
-  const auto take_small = [&](int i) {
-    Storage* const block = pool.small[i];
-    pool.small[i] = block->next_;
-    take(block);
   };
-  for (int i = kSmallClasses - 1; i >= 0; --i) {
-    while (pool.small[i] != nullptr && fits(pool.small[i])) take_small(i);
-  }
-  for (int i = 0; i < kSmallClasses && bytes > 0; ++i) {
-    if (pool.small[i] != nullptr) take_small(i);
-  }
-  if (bytes > 0 && smallest != nullptr) {
-    Unlink(pool, smallest);
-    take(smallest);
-  }
+  for (int i = kLists - 1; i >= 0; --i) take(i, false);
+  for (int i = 0; i < kLists; ++i) take(i, true);
   return taken;
-}
-
-void FreeBlocks::Delete(Storage* storages) {
-  while (storages != nullptr) delete std::exchange(storages, storages->next_);
 }
 
 }  // namespace d2l

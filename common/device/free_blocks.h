@@ -4,12 +4,12 @@
 //   Storage* block = free.Take(stream, size);  // null: ask the device
 //   free.Put(block);
 //
-// Small blocks, up to a mebibyte, have one of eight sizes to each doubling and
-// keep it: a list for each size, so both ways cost a few nanoseconds. A large
-// block is cut from the smallest free one that holds it, and a free neighbour
-// is merged with it when it comes back. left_ and right_ lead to its neighbours
-// in the piece that the device allocated; a block without either is a whole
-// piece, which can be freed.
+// A segment is what the device allocated at once. Small blocks, up to a
+// mebibyte, are whole segments of one of eight sizes to each doubling, so both
+// ways cost a few nanoseconds. A large block is cut from the smallest free one
+// that holds it, and a free neighbour is merged with it when it comes back.
+// left_ and right_ lead to its neighbours in the segment; a block without
+// either is a whole segment, which can be freed.
 //
 // Not thread-safe. Nothing but AddStream throws.
 
@@ -20,7 +20,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <utility>
 #include <vector>
 
 #include "common/device/storage.h"
@@ -30,11 +29,6 @@ namespace d2l {
 class FreeBlocks {
  public:
   static constexpr std::size_t kLargestRequest = std::size_t{1} << 45;
-
-  FreeBlocks() = default;
-  ~FreeBlocks() { Delete(TakeSpares()); }
-  FreeBlocks(const FreeBlocks&) = delete;
-  FreeBlocks& operator=(const FreeBlocks&) = delete;
 
   // The size of a block for `bytes` bytes, which are at most kLargestRequest.
   static std::size_t BlockSize(std::size_t bytes);
@@ -51,10 +45,10 @@ class FreeBlocks {
   // `block`'s stream has lists.
   void Put(Storage* block);
 
-  // Takes out whole pieces of a stream, until they have at least `bytes`
+  // Takes out whole segments of a stream, until they have at least `bytes`
   // together or there are no more: large ones first, but none larger than what
   // is missing while smaller ones will do. A list through next_.
-  Storage* TakePieces(std::size_t stream_index, std::int64_t bytes);
+  Storage* TakeSegments(std::size_t stream_index, std::int64_t bytes);
 
   // The streams that have lists are some of these.
   std::size_t streams() const { return pools_.size(); }
@@ -63,36 +57,28 @@ class FreeBlocks {
     return pools_[index] == nullptr ? nullptr : pools_[index]->stream;
   }
 
-  // Takes out the Storages that are kept for the next cut, as a list.
-  Storage* TakeSpares() { return std::exchange(spares_, nullptr); }
-  static void Delete(Storage* storages);
-
  private:
   static constexpr int kStepsPerDoubling = 8;
-  static constexpr int kSmallClasses = 14 * kStepsPerDoubling + 1;
-  static constexpr int kLargeClasses = 26 * kStepsPerDoubling;
+  static constexpr int kSmallLists = 14 * kStepsPerDoubling + 1;
+  static constexpr int kLists = kSmallLists + 26 * kStepsPerDoubling;
 
   struct Pool {
     Stream* stream;
-    std::array<Storage*, kSmallClasses> small{};
-    // Blocks of this size and more, up to the next; the first one of each
-    // list has no previous_.
-    std::array<Storage*, kLargeClasses> large{};
+    // Small blocks of one size, then large ones of a size and more, up to the
+    // next.
+    std::array<Storage*, kLists> lists{};
   };
 
   static int SizeClass(std::size_t bytes);
-  static std::size_t ClassBytes(int size_class);
-  static int LargeClass(std::size_t size);
+  static int ListOf(std::size_t size);
 
   Pool* PoolOf(Stream* home);
-  Storage* TakeLarge(Pool& pool, std::size_t size);
-  void Cut(Pool& pool, Storage* block, std::size_t size);
-  void Absorb(Storage* block, Storage* right);
+  static void Cut(Pool& pool, Storage* block, std::size_t size);
+  static void Absorb(Storage* block, Storage* right);
   static void Link(Pool& pool, Storage* block);
-  static void Unlink(Pool& pool, Storage* block);
+  static void Unlink(Storage* block);
 
   std::vector<std::unique_ptr<Pool>> pools_;  // by the stream's index
-  Storage* spares_ = nullptr;
 };
 
 }  // namespace d2l

@@ -1,7 +1,6 @@
 #include "common/device/keep_until_passed.h"
 
 #include <algorithm>
-#include <iterator>
 #include <list>
 #include <memory>
 #include <new>
@@ -44,8 +43,6 @@ void Keep(std::shared_ptr<void>& memory, absl::Span<Stream* const> streams) {
   Kept kept;
   const std::set<Stream*> distinct(streams.begin(), streams.end());
   for (Stream* stream : distinct) kept.passed.push_back(stream->Record());
-  // Events are asked, and memory is freed, without the lock: either may let go
-  // of something that comes here again.
   std::list<Kept> waiting;
   waiting.push_back(std::move(kept));
   waiting.back().memory = std::move(memory);
@@ -54,16 +51,13 @@ void Keep(std::shared_ptr<void>& memory, absl::Span<Stream* const> streams) {
     MutexLock lock(all.mutex);
     waiting.splice(waiting.end(), all.kept);
   }
+  // Without the lock: to ask an event and to free memory may let go of
+  // something that comes here again.
   const absl::Cleanup keep = [&] {
     MutexLock lock(all.mutex);
     all.kept.splice(all.kept.end(), waiting);
   };
-  std::list<Kept> passed;
-  for (auto one = waiting.begin(); one != waiting.end();) {
-    const auto next = std::next(one);
-    if (Passed(*one)) passed.splice(passed.end(), waiting, one);
-    one = next;
-  }
+  waiting.remove_if(Passed);
 }
 
 }  // namespace

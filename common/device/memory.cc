@@ -1,8 +1,11 @@
 #include "common/device/memory.h"
 
+#include <malloc.h>
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <new>
@@ -22,17 +25,11 @@
 namespace d2l {
 namespace {
 
-// Where the memory of each DeviceMemory lies.
-struct Place {
-  DeviceMemory* memory;
-  const Backend* backend;
-  int physical_index;
-  DeviceMemory::Kind kind;
-};
+constexpr std::int64_t kAll = std::numeric_limits<std::int64_t>::max();
 
 struct AllMemories {
   Mutex mutex;
-  std::vector<Place> places ABSL_GUARDED_BY(mutex);
+  std::vector<DeviceMemory*> memories ABSL_GUARDED_BY(mutex);
 };
 
 AllMemories& All() {
@@ -40,16 +37,16 @@ AllMemories& All() {
   return all;
 }
 
-// Empties the caches of other devices on the same hardware.
-void EmptyCachesBeside(const Place& here) {
-  AllMemories& all = All();
-  MutexLock lock(all.mutex);
-  for (const Place& other : all.places) {
-    if (other.memory != here.memory && other.backend == here.backend &&
-        other.physical_index == here.physical_index &&
-        other.kind == here.kind) {
-      other.memory->EmptyCache();
-    }
+// True if all that is queued on a stream is done; null is none. Otherwise it
+// waits for that, if it may and can.
+bool IsIdle(Stream* stream, bool wait) {
+  if (stream == nullptr || stream->Query()) return true;
+  if (!wait) return false;
+  try {
+    stream->Record().state()->Block();
+    return true;
+  } catch (...) {  // no memory for an event, or no GPU any more
+    return false;
   }
 }
 
@@ -65,20 +62,18 @@ DeviceMemory::DeviceMemory(Backend& backend, Device device, int physical_index,
       max_bytes_in_flight_(max_bytes_in_flight) {
   AllMemories& all = All();
   MutexLock lock(all.mutex);
-  all.places.push_back({this, &backend_, physical_index_, kind_});
+  all.memories.push_back(this);
 }
 
 DeviceMemory::~DeviceMemory() {
   {
     AllMemories& all = All();
     MutexLock lock(all.mutex);
-    all.places.erase(std::find_if(
-        all.places.begin(), all.places.end(),
-        [this](const Place& place) { return place.memory == this; }));
+    all.memories.erase(
+        std::find(all.memories.begin(), all.memories.end(), this));
   }
   const internal::PartOfRequest part;
-  WaitForParked();
-  GiveBackAll();
+  ReclaimAll();
 }
 
 // ---- Allocating.
@@ -93,16 +88,15 @@ StorageRef DeviceMemory::AllocatePinned(std::size_t bytes) {
 
 StorageRef DeviceMemory::AllocateFor(std::size_t bytes, Stream* home) {
   if (bytes > FreeBlocks::kLargestRequest) ThrowOutOfMemory(bytes);
-  Request request{
-      FreeBlocks::BlockSize(bytes), home, internal::MemoryHasListeners(), {}};
+  const std::size_t size = FreeBlocks::BlockSize(bytes);
   Storage* block = nullptr;
   {
     std::lock_guard<SpinLock> lock(lock_);
-    if (parked_.empty()) block = TakeFree(request);
+    if (oldest_ == nullptr && unrecorded_ == nullptr) block = Reuse(size, home);
   }
   if (block == nullptr) {
     try {
-      block = AllocateSlowly(request);
+      block = AllocateSlowly(size, home);
     } catch (const std::bad_alloc&) {  // of the host
     } catch (const std::runtime_error&) {
       // The stream may know what made the device unusable.
@@ -116,14 +110,44 @@ StorageRef DeviceMemory::AllocateFor(std::size_t bytes, Stream* home) {
   block->version_ = 0;
   block->references_.store(1, std::memory_order_relaxed);
   StorageRef handle(block);
-  if (request.reported) {
-    Report(block->id_, static_cast<std::int64_t>(block->size_), request.after);
+  if (internal::MemoryHasListeners()) {
+    Report(block->id_, static_cast<std::int64_t>(block->size_));
   }
   return handle;
 }
 
-Storage* DeviceMemory::TakeFree(Request& request) {
-  Storage* const block = free_.Take(request.home, request.size);
+Storage* DeviceMemory::AllocateSlowly(std::size_t size, Stream* home) {
+  const internal::PartOfRequest part;
+  std::int64_t most;
+  {
+    std::lock_guard<SpinLock> lock(lock_);
+    free_.AddStream(home);
+    most = max_bytes_in_flight_;
+  }
+  const auto reuse = [&] {
+    std::lock_guard<SpinLock> lock(lock_);
+    return Reuse(size, home);
+  };
+  TakeBack(most);
+  if (Storage* block = reuse()) return block;
+  for (const bool wait : {false, true}) {
+    const std::int64_t beyond = FreeBeyondLimit(size);
+    if (beyond <= 0 || !MayReclaim(wait)) break;
+    if (wait && beyond + Stats().in_flight <= most) break;
+    Reclaim(beyond, wait, size, home);
+    if (Storage* block = reuse()) return block;
+  }
+  if (Storage* block = Grow(size, home)) return block;
+  // Work that runs on a stream cannot wait for streams.
+  if (internal::enqueue_mode) return nullptr;
+  ReclaimAll();
+  if (Storage* block = Grow(size, home)) return block;
+  EmptyCachesBeside();
+  return Grow(size, home);
+}
+
+Storage* DeviceMemory::Reuse(std::size_t size, Stream* home) {
+  Storage* const block = free_.Take(home, size);
   if (block == nullptr) return nullptr;
   ++stats_.allocations;
   stats_.in_use += static_cast<std::int64_t>(block->size_);
@@ -131,45 +155,22 @@ Storage* DeviceMemory::TakeFree(Request& request) {
   block->id_ = (static_cast<std::uint64_t>(device_.type()) << 62) |
                (static_cast<std::uint64_t>(kind_) << 61) |
                (static_cast<std::uint64_t>(device_.index()) << 48) | ++next_id_;
-  if (request.reported) request.after = stats_;
   return block;
 }
 
-Storage* DeviceMemory::AllocateSlowly(Request& request) {
-  const internal::PartOfRequest part;
-  TakeBack();
-  {
-    std::lock_guard<SpinLock> lock(lock_);
-    free_.AddStream(request.home);
-    if (Storage* block = TakeFree(request)) return block;
-  }
-  if (Storage* block = MakeRoom(request)) return block;
-  if (Storage* block = AllocateFromDevice(request)) return block;
-  // Work that runs on a stream cannot wait for streams.
-  if (internal::enqueue_mode) return nullptr;
-  WaitForParked();
-  GiveBackAll();
-  if (Storage* block = AllocateFromDevice(request)) return block;
-  EmptyCachesBeside({this, &backend_, physical_index_, kind_});
-  return AllocateFromDevice(request);
-}
-
-Storage* DeviceMemory::AllocateFromDevice(Request& request) {
-  std::unique_ptr<Storage> block(new Storage);
-  block->data_ = RawAllocate(request.size);
-  if (block->data_ == nullptr) {
-    // What was merged meanwhile may do.
-    std::lock_guard<SpinLock> lock(lock_);
-    return TakeFree(request);
-  }
-  block->memory_ = this;
-  block->home_ = request.home;
-  block->size_ = request.size;
+Storage* DeviceMemory::Grow(std::size_t size, Stream* home) {
+  std::unique_ptr<Storage> segment(new Storage);
+  segment->data_ = RawAllocate(size);
+  segment->memory_ = this;
+  segment->home_ = home;
+  segment->size_ = size;
   std::lock_guard<SpinLock> lock(lock_);
-  stats_.reserved += static_cast<std::int64_t>(request.size);
-  ++stats_.raw_allocations;
-  free_.Put(block.release());
-  return TakeFree(request);
+  if (segment->data_ != nullptr) {
+    stats_.reserved += static_cast<std::int64_t>(size);
+    ++stats_.raw_allocations;
+    free_.Put(segment.release());
+  }
+  return Reuse(size, home);
 }
 
 void* DeviceMemory::RawAllocate(std::size_t bytes) {
@@ -185,11 +186,109 @@ void* DeviceMemory::RawAllocate(std::size_t bytes) {
   return data;
 }
 
-void DeviceMemory::Report(std::uint64_t storage, std::int64_t change,
-                          const MemoryStats& stats) const {
-  internal::ReportMemory({device_, kind_ == Kind::kPinned, storage, change,
-                          stats.in_use, stats.in_flight, stats.reserved,
-                          NowTicks()});
+// ---- Giving back to the device.
+
+template <typename F>
+void DeviceMemory::ForEachStream(F f) {
+  for (std::size_t i = 0;; ++i) {
+    Stream* stream;
+    {
+      std::lock_guard<SpinLock> lock(lock_);
+      if (i == free_.streams()) return;
+      stream = free_.stream(i);
+    }
+    f(i, stream);
+  }
+}
+
+void DeviceMemory::Reclaim(std::int64_t bytes, bool wait, std::size_t size,
+                           Stream* home) {
+  ForEachStream([&](std::size_t index, Stream* stream) {
+    if (bytes <= 0 || (!wait && !IsIdle(stream, wait))) return;
+    Storage* segments;
+    {
+      std::lock_guard<SpinLock> lock(lock_);
+      segments = free_.TakeSegments(index, bytes);
+      for (Storage* one = segments; one != nullptr; one = one->next_) {
+        stats_.reserved -= static_cast<std::int64_t>(one->size_);
+      }
+    }
+    // Queued work may still use a free block. More can have come until now.
+    const bool idle = segments != nullptr && IsIdle(stream, wait);
+    while (segments != nullptr) {
+      Storage* const segment = std::exchange(segments, segments->next_);
+      const auto freed = static_cast<std::int64_t>(segment->size_);
+      if (idle) {
+        bytes -= freed;
+        if (home == nullptr || !FreeBlocks::Holds(*segment, size)) {
+          RawFree(segment);
+          continue;
+        }
+        segment->home_ = std::exchange(home, nullptr);
+      }
+      std::lock_guard<SpinLock> lock(lock_);
+      stats_.reserved += freed;
+      free_.Put(segment);
+    }
+  });
+}
+
+void DeviceMemory::RawFree(Storage* segment) {
+  if (kind_ == Kind::kPinned) {
+    internal::RemovePinnedRange(segment->data_);
+    backend_.FreePinned(segment->data_, segment->size_);
+  } else {
+    backend_.Free(physical_index_, segment->data_, segment->size_);
+  }
+  delete segment;
+}
+
+std::int64_t DeviceMemory::FreeBeyondLimit(std::size_t size) {
+  std::lock_guard<SpinLock> lock(lock_);
+  const std::int64_t used = stats_.in_use + stats_.in_flight;
+  return stats_.reserved - used -
+         std::max((used + static_cast<std::int64_t>(size)) / 2, free_limit_);
+}
+
+bool DeviceMemory::MayReclaim(bool wait) {
+  if (internal::enqueue_mode) return false;  // it may ask no stream
+  if (!backend_.FreeWaits()) return true;
+  // The streams that use pinned memory are unknown.
+  if (wait || kind_ == Kind::kPinned) return false;
+  bool idle = true;
+  ForEachStream([&idle](std::size_t, Stream* stream) {
+    idle = idle && IsIdle(stream, /*wait=*/false);
+  });
+  return idle;
+}
+
+void DeviceMemory::ReclaimAll() {
+  TakeBack(0);
+  Reclaim(kAll, /*wait=*/true, 0, nullptr);
+  // The C library keeps what small blocks and a million Storages took.
+  malloc_trim(0);
+}
+
+void DeviceMemory::EmptyCache() {
+  if (internal::enqueue_mode) {
+    throw std::logic_error(
+        "[empty_cache] called from work that runs on a stream, which cannot "
+        "wait for streams");
+  }
+  const internal::PartOfRequest part;
+  ReclaimAll();
+}
+
+// Other devices on the same hardware.
+void DeviceMemory::EmptyCachesBeside() {
+  AllMemories& all = All();
+  MutexLock lock(all.mutex);
+  for (DeviceMemory* other : all.memories) {
+    if (other != this && &other->backend_ == &backend_ &&
+        other->physical_index_ == physical_index_ && other->kind_ == kind_) {
+      other->EmptyCache();
+    }
+  }
 }
 
 // ---- Returned blocks.
@@ -197,92 +296,70 @@ void DeviceMemory::Report(std::uint64_t storage, std::int64_t change,
 void DeviceMemory::Return(Storage* block) noexcept {
   const auto size = static_cast<std::int64_t>(block->size_);
   const std::uint64_t id = block->id_;
-  const bool reported = internal::MemoryHasListeners();
-  MemoryStats after;
-  if (block->users_.empty()) {
-    std::lock_guard<SpinLock> lock(lock_);
-    stats_.in_use -= size;
-    free_.Put(block);
-    if (!reported) return;
-    after = stats_;
-  } else {
-    // If they cannot be recorded here, a later point is as safe.
-    if (!internal::enqueue_mode) block->RecordUsers();
-    std::lock_guard<SpinLock> lock(lock_);
-    stats_.in_use -= size;
-    stats_.in_flight += size;
-    parked_.Push(block);
-    after = stats_;
-  }
-  if (reported) Report(id, -size, after);
-}
-
-void DeviceMemory::TakeBack() {
-  RecordParked();
-  TakeBackPassed();
-  if (internal::enqueue_mode) return;  // which cannot wait for streams
-  const auto too_much = [this] {
-    std::lock_guard<SpinLock> lock(lock_);
-    return stats_.in_flight + leaving_ > max_bytes_in_flight_;
-  };
-  while (too_much() && WaitForOldest()) TakeBackPassed();
-}
-
-void DeviceMemory::RecordParked() {
-  if (internal::enqueue_mode) return;  // which cannot enqueue
-  Storage* blocks = nullptr;
+  const bool in_flight = !block->users_.empty();
   {
     std::lock_guard<SpinLock> lock(lock_);
-    if (parked_.any_unrecorded()) blocks = parked_.TakeUnrecorded();
+    stats_.in_use -= size;
+    if (in_flight) {
+      stats_.in_flight += size;
+    } else {
+      free_.Put(block);
+    }
   }
-  ForEach(blocks, [this](Storage* block) {
-    block->RecordUsers();  // may wait for room in a queue
-    std::lock_guard<SpinLock> lock(lock_);
-    parked_.Push(block);
-  });
+  if (in_flight) SetInFlight(block);
+  if (internal::MemoryHasListeners()) Report(id, -size);
 }
 
-void DeviceMemory::TakeBackPassed() {
-  for (Event next = NextParked(); next.state() != nullptr && next.Query();
-       next = NextParked()) {
-    Storage* leaving = nullptr;
+void DeviceMemory::SetInFlight(Storage* block) noexcept {
+  // Work that runs on a stream cannot enqueue. A later point is as safe.
+  const bool recorded = !internal::enqueue_mode && block->RecordUsers();
+  std::lock_guard<SpinLock> lock(lock_);
+  if (!recorded) {
+    block->next_ = std::exchange(unrecorded_, block);
+    return;
+  }
+  block->next_ = nullptr;
+  (oldest_ == nullptr ? oldest_ : youngest_->next_) = block;
+  youngest_ = block;
+}
+
+void DeviceMemory::TakeBack(std::int64_t most) {
+  Storage* unrecorded = nullptr;
+  if (!internal::enqueue_mode) {
+    std::lock_guard<SpinLock> lock(lock_);
+    unrecorded = std::exchange(unrecorded_, nullptr);
+  }
+  while (unrecorded != nullptr) {
+    SetInFlight(std::exchange(unrecorded, unrecorded->next_));
+  }
+  for (;;) {
+    Event next;
+    bool wait;
     {
       std::lock_guard<SpinLock> lock(lock_);
-      Storage* const block = parked_.TakePassed(next);
-      if (block == nullptr) continue;
-      if (block->give_back_) {
-        block->next_ = nullptr;
-        leaving = block;
-      } else {
-        stats_.in_flight -= static_cast<std::int64_t>(block->size_);
-        PutFree(block);
-      }
+      if (oldest_ == nullptr) return;
+      next = oldest_->users_.back().passed;
+      wait = stats_.in_flight > most && !internal::enqueue_mode;
     }
-    GiveBack(leaving);
+    // Asked without the lock: it may let go of tensors of this memory.
+    if (wait) {
+      next.state()->Block();
+    } else if (!next.Query()) {
+      return;
+    }
+    std::lock_guard<SpinLock> lock(lock_);
+    Storage* const block = oldest_;
+    // Another thread may have been here.
+    if (block == nullptr ||
+        block->users_.back().passed.state() != next.state()) {
+      continue;
+    }
+    block->users_.pop_back();
+    if (!block->users_.empty()) continue;
+    oldest_ = block->next_;
+    stats_.in_flight -= static_cast<std::int64_t>(block->size_);
+    free_.Put(block);
   }
-}
-
-Event DeviceMemory::NextParked() {
-  std::lock_guard<SpinLock> lock(lock_);
-  return parked_.NextEvent();
-}
-
-void DeviceMemory::WaitForParked() {
-  RecordParked();
-  TakeBackPassed();
-  while (WaitForOldest()) TakeBackPassed();
-}
-
-bool DeviceMemory::WaitForOldest() {
-  const Event next = NextParked();
-  if (next.state() == nullptr) return false;
-  next.state()->Block();
-  return true;
-}
-
-void DeviceMemory::PutFree(Storage* block) {
-  block->recorded_ = block->give_back_ = false;
-  free_.Put(block);
 }
 
 // ---- The account.
@@ -300,15 +377,9 @@ std::int64_t DeviceMemory::SetMaxBytesInFlight(std::int64_t bytes) {
 void DeviceMemory::ThrowOutOfMemory(std::size_t bytes) {
   const MemoryStats stats = Stats();
   std::int64_t queued = 0;
-  for (std::size_t i = 0;; ++i) {
-    Stream* stream;
-    {
-      std::lock_guard<SpinLock> lock(lock_);
-      if (i == free_.streams()) break;
-      stream = free_.stream(i);
-    }
+  ForEachStream([&queued](std::size_t, Stream* stream) {
     if (stream != nullptr) queued += stream->QueuedOperations();
-  }
+  });
   // Saturated: an absurd request is printed as the largest number.
   const std::int64_t asked = static_cast<std::int64_t>(
       std::min<std::uint64_t>(bytes, std::uint64_t{1} << 62));
@@ -320,6 +391,13 @@ void DeviceMemory::ThrowOutOfMemory(std::size_t bytes) {
       kind_ == Kind::kPinned ? " (pinned host memory)" : "",
       FormatBytes(backend_.FreeMemory(physical_index_)),
       FormatBytes(stats.in_use), FormatBytes(stats.in_flight), queued));
+}
+
+void DeviceMemory::Report(std::uint64_t storage, std::int64_t change) {
+  const MemoryStats stats = Stats();
+  internal::ReportMemory({device_, kind_ == Kind::kPinned, storage, change,
+                          stats.in_use, stats.in_flight, stats.reserved,
+                          NowTicks()});
 }
 
 MemoryStats DeviceMemory::Stats() {

@@ -9,16 +9,17 @@
 // its stream, although queued work may still use it: the block's next user on
 // that stream runs after that work. So a loop of temporaries reuses one or two
 // blocks, without waits, however far the program runs ahead. A block that other
-// streams used as well (MarkUsedBy) is parked with an event of each (recording
-// it may wait for room in a full queue). Later allocations take it back, oldest
-// first, once the events have completed. PyTorch's caching allocator works in
-// the same way.
+// streams used as well (MarkUsedBy) is in flight: it has an event of each
+// (recording it may wait for room in a full queue). Later allocations take it
+// back, oldest first, once the events have completed. PyTorch's caching
+// allocator works in the same way.
 //
-// An allocation and a return cost tens of nanoseconds; they touch the device
-// only when no free block fits. Then free blocks go back to the device if
-// they are more than half of what is in use and than kFreeLimit: at once, or
-// when the work queued on their stream is done. An allocation waits for that
-// work only if more than the bound on what is in flight is on its way.
+// An allocation reuses a free block, or else takes more from the device, or
+// else reclaims what is free and waits for it. A reuse and a return cost tens
+// of nanoseconds. Free blocks may be half of what is in use, or kFreeLimit.
+// Beyond that, an allocation that takes more gives back free segments of
+// streams that are idle first. It waits for a stream only if what is in flight
+// and what is free beyond the limit are more than the bound.
 //
 // On a GPU, giving back waits for all of its work. So the limit there is a
 // gibibyte, nothing is given back while a stream that uses this memory works,
@@ -37,7 +38,6 @@
 #include "common/device/backend.h"
 #include "common/device/device.h"
 #include "common/device/free_blocks.h"
-#include "common/device/parked_blocks.h"
 #include "common/device/pinned_ranges.h"
 #include "common/device/storage.h"
 #include "common/device/stream.h"
@@ -47,7 +47,7 @@ namespace d2l {
 // Bytes, at one moment.
 struct MemoryStats {
   std::int64_t in_use = 0;       // in blocks with a handle
-  std::int64_t in_flight = 0;    // parked: only queued work still needs them
+  std::int64_t in_flight = 0;    // only queued work still needs them
   std::int64_t peak = 0;         // the most that in_use + in_flight ever was
   std::int64_t reserved = 0;     // taken from the device: these and free blocks
   std::int64_t allocations = 0;  // calls so far
@@ -63,7 +63,7 @@ class DeviceMemory {
   static constexpr std::int64_t kFreeLimit = std::int64_t{32} << 20;
 
   // max_bytes_in_flight: an allocation waits while
-  // more than that is parked (back-pressure); at least 1.
+  // more than that is in flight (back-pressure); at least 1.
   DeviceMemory(Backend& backend, Device device, int physical_index, Kind kind,
                std::int64_t max_bytes_in_flight);
   // Every block must have been returned. Waits for queued work that may use
@@ -86,7 +86,7 @@ class DeviceMemory {
   MemoryStats Stats();
   // Restarts the peak from the bytes in use now.
   void ResetPeak();
-  // Changes the bound on what is parked; at least 1. Returns the one before.
+  // Changes the bound on what is in flight; at least 1. Returns the one before.
   std::int64_t SetMaxBytesInFlight(std::int64_t bytes);
   // Waits for the streams that used them and gives all free blocks back to
   // the device. Throws std::logic_error in work that runs on a stream.
@@ -95,64 +95,39 @@ class DeviceMemory {
  private:
   friend class StorageRef;
 
-  // An allocation in progress.
-  struct Request {
-    std::size_t size;  // of the block
-    Stream* home;
-    bool reported;      // to listeners
-    MemoryStats after;  // if it is reported
-  };
-
   StorageRef AllocateFor(std::size_t bytes, Stream* home);
+  // What follows if no block of `size` is free, or some are in flight. Null if
+  // there is no memory.
+  Storage* AllocateSlowly(std::size_t size, Stream* home);
+
   // A free block; null if none fits. Called with the lock.
-  Storage* TakeFree(Request& request);
-  // The rest of an allocation that finds no free block, or blocks to be taken
-  // back first. Null if there is no memory.
-  Storage* AllocateSlowly(Request& request);
-  Storage* AllocateFromDevice(Request& request);
+  Storage* Reuse(std::size_t size, Stream* home);
+  // A new segment; null if the device has none, and nothing fits meanwhile.
+  Storage* Grow(std::size_t size, Stream* home);
+  // Gives about `bytes` of free segments back to the device: of idle streams,
+  // or, with `wait`, of all. The first that holds `size` is made home's.
+  void Reclaim(std::int64_t bytes, bool wait, std::size_t size, Stream* home);
+  // Gives all of them back, also those in flight, and waits for both.
+  void ReclaimAll();
+  // How many bytes are free beyond the limit if `size` more were in use.
+  std::int64_t FreeBeyondLimit(std::size_t size);
+  // False where Reclaim would hold up work, or may not ask streams.
+  bool MayReclaim(bool wait);
+
   void Return(Storage* block) noexcept;
-  void Report(std::uint64_t storage, std::int64_t change,
-              const MemoryStats& stats) const;
+  // Records a returned block's events, if that is possible here.
+  void SetInFlight(Storage* block) noexcept;
+  // Takes back the blocks in flight that no queued work uses any more; waits
+  // while more than `most` are.
+  void TakeBack(std::int64_t most);
 
-  // Takes back the parked blocks that no queued work uses any more; waits only
-  // while too much is in flight.
-  void TakeBack();
-  // Records the events that are missing.
-  void RecordParked();
-  void TakeBackPassed();
-  Event NextParked();
-  // Waits for all parked blocks and takes them back.
-  void WaitForParked();
-  // False if there is nothing to wait for.
-  bool WaitForOldest();
-  // The next two are called with the lock.
-  void PutFree(Storage* block);
-  Storage* TakePieces(std::size_t stream, std::int64_t bytes);
-
-  // Gives back free blocks, so that the request stays within the limit: at
-  // once, or once the work queued on their stream is done. If one of them, of
-  // a stream that is idle, will do for the request, that is the result.
-  Storage* MakeRoom(Request& request);
-  bool MayGiveBack();
-  Storage* TakeOrGiveBack(Request& request, Storage* pieces);
-  void GiveBackLater(Stream& stream, Storage* pieces);
-  // Gives back all free blocks. Waits for the work that may use them.
-  void GiveBackAll();
-  // What becomes of a list of pieces: free again, or the device's.
-  void KeepPieces(Storage* pieces);
-  void GiveBack(Storage* pieces);
   void* RawAllocate(std::size_t bytes);
-
-  // Calls f for each block of a list; f may link it elsewhere.
+  void RawFree(Storage* segment);
+  void EmptyCachesBeside();
+  void Report(std::uint64_t storage, std::int64_t change);
+  // Calls f(index, stream) for each that allocates here; null is pinned memory.
   template <typename F>
-  static void ForEach(Storage* blocks, F f) {
-    while (blocks != nullptr) {
-      Storage* const block = blocks;
-      blocks = block->next_;
-      f(block);
-    }
-  }
-
+  void ForEachStream(F f);
   [[noreturn]] void ThrowOutOfMemory(std::size_t bytes);
 
   Backend& backend_;
@@ -166,9 +141,11 @@ class DeviceMemory {
   SpinLock lock_;
   std::int64_t max_bytes_in_flight_;
   FreeBlocks free_;
-  ParkedBlocks parked_;
-  // Pieces on their way to the device; part of stats_.reserved.
-  std::int64_t leaving_ = 0;
+  // The blocks in flight, linked by next_: a queue of those whose events are
+  // recorded, oldest first, and the others.
+  Storage* oldest_ = nullptr;
+  Storage* youngest_ = nullptr;  // if there is an oldest
+  Storage* unrecorded_ = nullptr;
   MemoryStats stats_;
   std::uint64_t next_id_ = 0;
 };

@@ -544,6 +544,15 @@ TEST_F(MemoryTest, WhatQueuedWorkMayUseIsGivenBackWhenItIsDone) {
   EXPECT_LT(memory_.Stats().reserved, 91 << 20);
 }
 
+TEST_F(MemoryTest, WhatABusyStreamHasFreeServesItMeanwhile) {
+  StreamStall stall(*stream_);
+  memory_.Allocate(100 << 20, *stream_).reset();
+  StorageRef second = memory_.Allocate(90 << 20, *other_);
+  StorageRef third = memory_.Allocate(100 << 20, *stream_);
+  EXPECT_EQ(memory_.Stats().raw_allocations, 2);
+  EXPECT_EQ(memory_.Stats().reserved, 190 << 20);
+}
+
 TEST_F(MemoryTest, AnAllocationWaitsIfTooMuchIsOnItsWayBack) {
   memory_.SetMaxBytesInFlight(150 << 20);
   StreamStall stall(*stream_);
@@ -653,6 +662,40 @@ TEST_F(MemoryTest, ManyThreadsNeverShareABlock) {
   memory.EmptyCache();
   EXPECT_EQ(memory.Stats().reserved, 0);
   EXPECT_EQ(memory.Stats().in_flight, 0);
+}
+
+// Beyond the limit, blocks go from stream to stream and to the device, but not
+// while queued work uses them.
+TEST_F(MemoryTest, ManyThreadsReclaimOnlyWhatNoWorkUses) {
+  constexpr int kThreads = 4;
+  constexpr int kRounds = 400;
+  std::vector<std::unique_ptr<Stream>> streams;
+  for (int t = 0; t < kThreads; ++t) {
+    streams.push_back(MakeStream(kCpu0, 10 + t));
+  }
+  std::atomic<int> overwritten{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&, t] {
+      std::mt19937_64 random(t);
+      for (int i = 0; i < kRounds; ++i) {
+        StorageRef block =
+            memory_.Allocate((1 + random() % 32) << 20, *streams[t]);
+        auto* const data = static_cast<std::uint64_t*>(block->data());
+        streams[t]->HostCallback([data, id = block->id(), &overwritten] {
+          *data = id;
+          std::this_thread::yield();
+          if (*data != id) ++overwritten;
+        });
+        if (random() % 4 == 0) streams[t]->Synchronize();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(overwritten, 0);
+  EXPECT_EQ(memory_.Stats().in_use, 0);
+  memory_.EmptyCache();
+  EXPECT_EQ(memory_.Stats().reserved, 0);
 }
 
 TEST_F(MemoryTest, IdsAreUniqueAcrossMemories) {

@@ -27,10 +27,10 @@ bool Storage::RecordUsers() noexcept {
   try {
     const internal::PartOfRequest part;
     for (User& user : users_) user.passed = user.stream->Record();
-    recorded_ = true;
+    return true;
   } catch (...) {  // no memory for an event, or no GPU any more
+    return false;
   }
-  return recorded_;
 }
 
 void StorageRef::reset() noexcept {

@@ -63,25 +63,24 @@ class Storage {
  private:
   friend class DeviceMemory;
   friend class FreeBlocks;
-  friend class ParkedBlocks;
   friend class StorageRef;
 
   // A stream other than home_, and the point up to which it needs the block.
   struct User {
     Stream* stream;
-    Event passed;  // see recorded_
+    Event passed;  // empty until the block is returned
   };
 
   Storage() = default;
   void AddUser(Stream& stream) noexcept;
   // Records the events of the users; on failure, nothing has changed.
   bool RecordUsers() noexcept;
+  // Part of a segment, of which the device knows only the whole.
+  bool IsPart() const { return left_ != nullptr || right_ != nullptr; }
 
   std::atomic<int> references_{0};
-  SpinLock users_lock_;     // several threads may read one tensor
-  bool free_ = false;       // in a free list
-  bool recorded_ = false;   // parked: users_ have their events
-  bool give_back_ = false;  // parked: on its way to the device
+  SpinLock users_lock_;  // several threads may read one tensor
+  bool free_ = false;    // among the FreeBlocks
   void* data_ = nullptr;
   std::size_t bytes_ = 0;
   std::uint64_t id_ = 0;
@@ -90,11 +89,10 @@ class Storage {
   std::uint64_t written_by_ = 0;
   std::uint64_t version_ = 0;
   DeviceMemory* memory_ = nullptr;
-  std::size_t size_ = 0;     // of the block, at least bytes_
-  Storage* next_ = nullptr;  // in a list
-  // Of large blocks: see FreeBlocks.
-  Storage* previous_ = nullptr;
-  Storage* left_ = nullptr;
+  std::size_t size_ = 0;      // of the block, at least bytes_
+  Storage* next_ = nullptr;   // in a list
+  Storage** link_ = nullptr;  // to this block there; null if it is in none
+  Storage* left_ = nullptr;   // in its segment
   Storage* right_ = nullptr;
   // With room for one, which is what most need.
   absl::InlinedVector<User, 1> users_;
