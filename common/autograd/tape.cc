@@ -69,7 +69,7 @@ void GradientTape::OnOp(const OpRecord& record) {
     if (record.view) family = known.family;
   }
   if (record.in_place) {
-    if (target.value >= 0 && target.value < static_cast<int>(watched_.size())) {
+    if (IsWatched(target.value)) {
       Refuse(absl::StrFormat(
           "[%s_] an operation in place, requested at %s, writes to %s that is "
           "watched, known to the tape since %s: gradients would be wrong; make "
@@ -175,9 +175,8 @@ std::vector<Tensor> GradientTape::Backward(const Tensor& loss,
   return Backward(loss, OnesLike(loss, at), at);
 }
 
-std::vector<Tensor> GradientTape::Backward(const Tensor& y,
-                                           const Tensor& gradient,
-                                           SourceLocation at) {
+int GradientTape::CheckBackward(const Tensor& y, const Tensor& gradient,
+                                SourceLocation at) {
   CheckDefined("backward", y, at);
   CheckDefined("backward", gradient, at);
   if (done_) {
@@ -209,14 +208,40 @@ std::vector<Tensor> GradientTape::Backward(const Tensor& y,
         "%s for %s; requested at %s",
         gradient.Describe(), y.Describe(), at.ToString()));
   }
+  return last.value;
+}
+
+std::vector<std::size_t> GradientTape::FirstUses() const {
+  std::vector<std::size_t> first_uses(watched_.size(), nodes_.size());
+  for (std::size_t i = nodes_.size(); i-- > 0;) {
+    for (const int value : nodes_[i]->input_values) {
+      if (IsWatched(value)) first_uses[value] = i;
+    }
+  }
+  return first_uses;
+}
+
+std::vector<Tensor> GradientTape::Backward(const Tensor& y,
+                                           const Tensor& gradient,
+                                           SourceLocation at) {
+  const int last = CheckBackward(y, gradient, at);
   done_ = true;
   gone_back_ = at;
   const RequestedBy by(at);
   std::vector<Tensor> gradients(num_values_);
-  gradients[last.value] = gradient;
+  gradients[last] = gradient;
+  std::vector<Tensor> results = Walk(gradients, gradient, at);
+  given_ = true;
+  return results;
+}
+
+std::vector<Tensor> GradientTape::Walk(std::vector<Tensor>& gradients,
+                                       const Tensor& gradient,
+                                       SourceLocation at) {
   std::vector<Tensor> results(watched_.size());
   absl::flat_hash_set<std::uint64_t> taken = {gradient.storage()->id()};
   const auto give = [&](std::size_t i) {
+    if (results[i].defined()) return;
     const Tensor& sum = gradients[known_.at(watched_[i].id()).value];
     if (!sum.defined()) {
       results[i] = ZerosLike(watched_[i], at);
@@ -227,16 +252,8 @@ std::vector<Tensor> GradientTape::Backward(const Tensor& y,
     }
     if (on_gradient_) on_gradient_(static_cast<int>(i), results[i]);
   };
-  // The first operation that uses a watched tensor is the last that adds to its
-  // gradient.
-  std::vector<std::size_t> first_use(on_gradient_ ? watched_.size() : 0);
-  for (std::size_t i = nodes_.size(); !first_use.empty() && i-- > 0;) {
-    for (const int value : nodes_[i]->input_values) {
-      if (value >= 0 && value < static_cast<int>(first_use.size())) {
-        first_use[value] = i;
-      }
-    }
-  }
+  const std::vector<std::size_t> first_uses =
+      on_gradient_ ? FirstUses() : std::vector<std::size_t>();
   while (!nodes_.empty()) {
     // With it go its values.
     const std::unique_ptr<Node> node = std::move(nodes_.back());
@@ -245,18 +262,12 @@ std::vector<Tensor> GradientTape::Backward(const Tensor& y,
       const Tensor dy = std::move(gradients[node->output + i]);
       if (dy.defined()) GoBack(*node, dy, gradients);
     }
-    if (first_use.empty()) continue;
+    if (first_uses.empty()) continue;
     for (const int value : node->input_values) {
-      if (value >= 0 && value < static_cast<int>(first_use.size()) &&
-          first_use[value] == nodes_.size() && !results[value].defined()) {
-        give(value);
-      }
+      if (IsWatched(value) && first_uses[value] == nodes_.size()) give(value);
     }
   }
-  for (std::size_t i = 0; i < watched_.size(); ++i) {
-    if (!results[i].defined()) give(i);
-  }
-  given_ = true;
+  for (std::size_t i = 0; i < watched_.size(); ++i) give(i);
   return results;
 }
 

@@ -132,6 +132,18 @@ class GradientTape : private OpListener {
                  SourceLocation at);
   [[noreturn]] void Refuse(const std::string& what);
   void CheckUnchanged(const Node& node) const;
+  bool IsWatched(int value) const {
+    return value >= 0 && value < static_cast<int>(watched_.size());
+  }
+  // The number of y. Throws what is wrong with Backward's arguments.
+  int CheckBackward(const Tensor& y, const Tensor& gradient, SourceLocation at);
+  // Of each watched tensor: the number of the first operation that uses it,
+  // which is the last that adds to its gradient.
+  std::vector<std::size_t> FirstUses() const;
+  // From the last operation to the first; gives the watched tensors' gradients.
+  // gradient: where the walk begins; its memory is the caller's.
+  std::vector<Tensor> Walk(std::vector<Tensor>& gradients,
+                           const Tensor& gradient, SourceLocation at);
   // Adds to the gradients of the inputs. dy: of the output.
   void GoBack(const Node& node, const Tensor& dy,
               std::vector<Tensor>& gradients) const;
