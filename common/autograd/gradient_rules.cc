@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <typeinfo>
 
@@ -23,186 +24,191 @@ using kernels::ReduceOp;
 using kernels::UnaryOp;
 using Which = BinaryPrimitive::Which;
 
-// ---- Element-wise.
+// ---- Element-wise: a row for each operation.
+
+// What a gradient is computed from, at the line of the forward operation: the
+// gradient of the result, the operands, of which one may be a number, and the
+// result. What the row does not read is undefined.
+struct Terms {
+  Line at;
+  Operand dy, a, b, y;
+};
+using T = const Terms&;
+using Gradient = Tensor (*)(T);
+
+constexpr Reads kA = ReadsInput(0), kB = ReadsInput(1), kY = kReadsOutput;
+
+template <typename Row, std::size_t kRows, typename Op>
+const Row* Find(const Row (&rows)[kRows], Op op) {
+  for (const Row& row : rows) {
+    if (row.op == op) return &row;
+  }
+  return nullptr;
+}
+
+// The gradient of an activation, from its result.
+template <BinaryOp kOp, Operand Terms::*kResult = &Terms::y>
+Tensor FromResult(T t) {
+  return Apply(BinaryPrimitive(kOp, Which::kNone, 0),
+               {t.dy.tensor(), (t.*kResult).tensor()}, t.at);
+}
+
+// Of the normal distribution, at a.
+Tensor Density(T t) {
+  return t.at(Exp(t.at(t.a * t.a) * -0.5, t.at)) *
+         (1 / std::sqrt(2 * 3.14159265358979323846));
+}
+
+Tensor GeluGradient(T t) {
+  // Not y / a, of which the derivatives near 0 are lost.
+  const Tensor cdf =
+      Apply(UnaryPrimitive(UnaryOp::kNdtr), {t.a.tensor()}, t.at);
+  return t.dy * (t.at(cdf) + t.a * Density(t));
+}
+
+Tensor AbsGradient(T t) {
+  return Where(t.a < 0, -t.dy, Where(t.a > 0, t.dy, 0, t.at), t.at);
+}
+
+constexpr struct {
+  UnaryOp op;
+  Reads reads;
+  Gradient gradient;
+} kUnaryRows[] = {
+    {UnaryOp::kNegative, 0, [](T t) { return -t.dy; }},
+    {UnaryOp::kAbs, kA, AbsGradient},
+    {UnaryOp::kRelu, kY, FromResult<BinaryOp::kReluGradient>},
+    {UnaryOp::kSquare, kA, [](T t) { return t.dy * (t.a * 2); }},
+    {UnaryOp::kExp, kY, [](T t) { return t.dy * t.y; }},
+    {UnaryOp::kLog, kA, [](T t) { return t.dy / t.a; }},
+    {UnaryOp::kSqrt, kY, [](T t) { return t.dy / (t.y * 2); }},
+    {UnaryOp::kTanh, kY, FromResult<BinaryOp::kTanhGradient>},
+    {UnaryOp::kSigmoid, kY, FromResult<BinaryOp::kSigmoidGradient>},
+    {UnaryOp::kNdtr, kA, [](T t) { return t.dy * Density(t); }},
+    {UnaryOp::kGelu, kA, GeluGradient},
+};
+
+// The gradients of powers, as PyTorch has them: where a power is constant, 0,
+// even if a logarithm or a power in the formula is infinite.
+Tensor PowBaseGradient(T t) {
+  if (t.b.tensor() == nullptr) {
+    const double power = t.b.scalar().To<double>();
+    if (power == 0) return ZerosLike(*t.dy.tensor(), t.at);
+    return t.dy * (t.at(Pow(t.a, power - 1)) * power);
+  }
+  const Tensor slope = t.b * Pow(t.a, t.b - 1);
+  return Where(t.b == 0, 0, t.dy * slope, t.at);
+}
+
+Tensor PowExponentGradient(T t) {
+  if (t.a.tensor() == nullptr) {
+    const double base = t.a.scalar().To<double>();
+    const Tensor dx = t.dy * (t.y * std::log(base));
+    return base == 0 ? Where(t.b >= 0, 0, dx, t.at) : dx;
+  }
+  const Tensor constant = t.at(t.a == 0) * (t.b >= 0);
+  return Where(constant, 0, t.dy * (t.y * Log(*t.a.tensor(), t.at)), t.at);
+}
+
+// Of a maximum or minimum, for the operand that is not chosen where it is less,
+// or greater. Each of two equals gets half, as in PyTorch.
+template <bool kLess>
+Tensor UnlessBeaten(T t) {
+  return Where(kLess ? t.a < t.b : t.a > t.b, 0,
+               Where(t.a == t.b, t.dy / 2, t.dy, t.at), t.at);
+}
+
+Tensor Same(T t) { return *t.dy.tensor(); }
+
+// For one of two operands. Without a function it is zeros.
+struct Part {
+  Reads reads;
+  Gradient gradient;
+};
+
+constexpr struct {
+  BinaryOp op;
+  Part a, b;
+} kBinaryRows[] = {
+    {BinaryOp::kAdd, {0, Same}, {0, Same}},
+    {BinaryOp::kSubtract, {0, Same}, {0, [](T t) { return -t.dy; }}},
+    {BinaryOp::kMultiply,
+     {kB, [](T t) { return t.dy * t.b; }},
+     {kA, [](T t) { return t.dy * t.a; }}},
+    {BinaryOp::kDivide,
+     {kB, [](T t) { return t.dy / t.b; }},
+     {kA | kB, [](T t) { return -t.at(t.at(t.dy * (t.a / t.b)) / t.b); }}},
+    {BinaryOp::kPow,
+     {kA | kB, PowBaseGradient},
+     {kA | kB | kY, PowExponentGradient}},
+    {BinaryOp::kMaximum,
+     {kA | kB, UnlessBeaten<true>},
+     {kA | kB, UnlessBeaten<false>}},
+    {BinaryOp::kMinimum,
+     {kA | kB, UnlessBeaten<false>},
+     {kA | kB, UnlessBeaten<true>}},
+    {BinaryOp::kReluGradient,
+     {kB, FromResult<BinaryOp::kReluGradient, &Terms::b>},
+     {0, nullptr}},
+    {BinaryOp::kTanhGradient,
+     {kB, FromResult<BinaryOp::kTanhGradient, &Terms::b>},
+     {kA | kB, [](T t) { return t.dy * (t.a * (t.b * -2)); }}},
+    {BinaryOp::kSigmoidGradient,
+     {kB, FromResult<BinaryOp::kSigmoidGradient, &Terms::b>},
+     {kA | kB, [](T t) { return t.dy * (t.a * (t.at(1) - t.b * 2)); }}},
+};
 
 Reads UnaryReads(const Primitive& primitive, int) {
-  switch (As<UnaryPrimitive>(primitive).op()) {
-    case UnaryOp::kAbs:
-    case UnaryOp::kSquare:
-    case UnaryOp::kLog:
-    case UnaryOp::kNdtr:
-    case UnaryOp::kGelu:
-      return ReadsInput(0);
-    case UnaryOp::kRelu:
-    case UnaryOp::kExp:
-    case UnaryOp::kSqrt:
-    case UnaryOp::kTanh:
-    case UnaryOp::kSigmoid:
-      return kReadsOutput;
-    case UnaryOp::kNegative:
-    case UnaryOp::kCount:
-      break;
-  }
-  return 0;
-}
-
-// The gradient of an activation, from the result.
-Tensor FromResult(BinaryOp op, const Tensor& dy, const Tensor& y,
-                  SourceLocation at) {
-  return Apply(BinaryPrimitive(op, Which::kNone, 0), {&dy, &y}, at);
-}
-
-// Of the normal distribution.
-Tensor Density(const Tensor& x, Line at) {
-  return at(Exp(at(at(x) * x) * -0.5, at)) *
-         (1 / std::sqrt(2 * 3.14159265358979323846));
+  return Find(kUnaryRows, As<UnaryPrimitive>(primitive).op())->reads;
 }
 
 Tensor UnaryGradient(const ForwardOp& op, int, const Tensor& dy) {
   const Line at(op);
-  const Tensor& x = op.input(0);
-  const Tensor& y = op.output();
-  switch (As<UnaryPrimitive>(op.primitive).op()) {
-    case UnaryOp::kNegative:
-      return -at(dy);
-    case UnaryOp::kAbs:
-      return Where(at(x) < 0, -at(dy), Where(at(x) > 0, dy, 0, at), at);
-    case UnaryOp::kRelu:
-      return FromResult(BinaryOp::kReluGradient, dy, y, at);
-    case UnaryOp::kSquare:
-      return at(dy) * (at(x) * 2);
-    case UnaryOp::kExp:
-      return at(dy) * y;
-    case UnaryOp::kLog:
-      return at(dy) / x;
-    case UnaryOp::kSqrt:
-      return at(dy) / (at(y) * 2);
-    case UnaryOp::kTanh:
-      return FromResult(BinaryOp::kTanhGradient, dy, y, at);
-    case UnaryOp::kSigmoid:
-      return FromResult(BinaryOp::kSigmoidGradient, dy, y, at);
-    case UnaryOp::kNdtr:
-      return at(dy) * Density(x, at);
-    case UnaryOp::kGelu: {
-      // Not y / x, of which the derivatives near 0 are lost.
-      const Tensor cdf = Apply(UnaryPrimitive(UnaryOp::kNdtr), {&x}, at);
-      return at(dy) * (at(cdf) + at(x) * Density(x, at));
-    }
-    case UnaryOp::kCount:
-      break;
-  }
-  return {};
+  const UnaryOp unary = As<UnaryPrimitive>(op.primitive).op();
+  return Find(kUnaryRows, unary)
+      ->gradient({at, at(dy), at(op.input(0)), at(0), at(op.output())});
 }
 
-// The operands of a binary primitive, one of which may be its scalar.
-struct Operands {
-  Operands(const ForwardOp& op, const BinaryPrimitive& primitive, Line at)
-      : a(primitive.which() == Which::kFirst
-              ? at(primitive.scalar().To<double>())
-              : at(op.input(0))),
-        b(primitive.which() == Which::kSecond
-              ? at(primitive.scalar().To<double>())
-              : at(op.input(primitive.which() == Which::kFirst ? 0 : 1))) {}
-
-  const Operand a;
-  const Operand b;
-};
-
-// Whether an input is the first operand.
-bool IsFirst(const BinaryPrimitive& primitive, int input) {
-  return input == 0 && primitive.which() != Which::kFirst;
+const Part& PartOf(const BinaryPrimitive& primitive, int input) {
+  const auto& row = *Find(kBinaryRows, primitive.op());
+  return input == 0 && primitive.which() != Which::kFirst ? row.a : row.b;
 }
 
 Reads BinaryReads(const Primitive& primitive, int input) {
   const auto& binary = As<BinaryPrimitive>(primitive);
   const Which which = binary.which();
-  const Reads a = which == Which::kFirst ? 0 : ReadsInput(0);
-  const Reads b =
-      which == Which::kSecond ? 0 : ReadsInput(which == Which::kFirst ? 0 : 1);
-  const bool first = IsFirst(binary, input);
-  switch (binary.op()) {
-    case BinaryOp::kMultiply:
-      return first ? b : a;
-    case BinaryOp::kDivide:
-      return first ? b : a | b;
-    case BinaryOp::kPow:
-      if (first) return a | b;
-      // See PowGradient: whether a constant base is 0, its scalar says.
-      if (which == Which::kFirst && binary.scalar().To<double>() != 0) {
-        return kReadsOutput;
-      }
-      return a | b | kReadsOutput;
-    case BinaryOp::kMaximum:
-    case BinaryOp::kMinimum:
-      return a | b;
-    case BinaryOp::kReluGradient:
-      return first ? b : 0;
-    case BinaryOp::kTanhGradient:
-    case BinaryOp::kSigmoidGradient:
-      return first ? b : a | b;
-    default:
-      return 0;
+  const Reads reads = PartOf(binary, input).reads;
+  if (which == Which::kNone) return reads;
+  if (which == Which::kSecond) return reads & ~kB;
+  // Whether a constant base is 0, its scalar says; else y is enough.
+  if (binary.op() == BinaryOp::kPow && binary.scalar().To<double>() != 0) {
+    return kY;
   }
-}
-
-// As PyTorch has it: where a power is constant, 0, even if a logarithm or a
-// power in the formula is infinite.
-Tensor PowGradient(const Operands& in, bool first, const Tensor& y,
-                   const Tensor& dy, Line at) {
-  if (first && in.b.tensor() == nullptr) {
-    const double power = in.b.scalar().To<double>();
-    if (power == 0) return ZerosLike(dy, at);
-    return at(dy) * (at(Pow(in.a, power - 1)) * power);
-  }
-  if (first) {
-    const Tensor slope = in.b * Pow(in.a, in.b - 1);
-    return Where(in.b == 0, 0, at(dy) * slope, at);
-  }
-  if (in.a.tensor() == nullptr) {
-    const double base = in.a.scalar().To<double>();
-    const Tensor dx = at(dy) * (at(y) * std::log(base));
-    return base == 0 ? Where(in.b >= 0, 0, dx, at) : dx;
-  }
-  const Tensor constant = at(in.a == 0) * (in.b >= 0);
-  return Where(constant, 0, at(dy) * (at(y) * Log(*in.a.tensor(), at)), at);
+  // b is the only input.
+  return (reads & kY) | ((reads & kB) != 0 ? ReadsInput(0) : 0);
 }
 
 Tensor BinaryGradient(const ForwardOp& op, int input, const Tensor& dy) {
-  const Line at(op);
   const auto& primitive = As<BinaryPrimitive>(op.primitive);
-  const Operands in(op, primitive, at);
-  const bool first = IsFirst(primitive, input);
-  switch (primitive.op()) {
-    case BinaryOp::kAdd:
-      return dy;
-    case BinaryOp::kSubtract:
-      return first ? dy : -at(dy);
-    case BinaryOp::kMultiply:
-      return at(dy) * (first ? in.b : in.a);
-    case BinaryOp::kDivide:
-      if (first) return at(dy) / in.b;
-      return -at(at(at(dy) * (in.a / in.b)) / in.b);
-    case BinaryOp::kPow:
-      return PowGradient(in, first, op.output(), dy, at);
-    case BinaryOp::kMaximum:
-    case BinaryOp::kMinimum: {
-      // Each of two equals gets half, as in PyTorch.
-      const bool less = first == (primitive.op() == BinaryOp::kMaximum);
-      return Where(less ? in.a < in.b : in.a > in.b, 0,
-                   Where(in.a == in.b, at(dy) / 2, dy, at), at);
-    }
-    case BinaryOp::kReluGradient:
-      if (!first) return {};
-      return FromResult(primitive.op(), dy, *in.b.tensor(), at);
-    case BinaryOp::kTanhGradient:
-      if (first) return FromResult(primitive.op(), dy, *in.b.tensor(), at);
-      return at(dy) * (in.a * (in.b * -2));
-    case BinaryOp::kSigmoidGradient:
-      if (first) return FromResult(primitive.op(), dy, *in.b.tensor(), at);
-      return at(dy) * (in.a * (1 - in.b * 2));
-    default:
-      return {};
+  const Gradient gradient = PartOf(primitive, input).gradient;
+  if (gradient == nullptr) return {};
+  const Line at(op);
+  const auto operand = [&](Which number, int i) {
+    return primitive.which() == number ? at(primitive.scalar().To<double>())
+                                       : at(op.input(i));
+  };
+  const int b = primitive.which() == Which::kFirst ? 0 : 1;
+  return gradient({at, at(dy), operand(Which::kFirst, 0),
+                   operand(Which::kSecond, b), at(op.output())});
+}
+
+// Of an operation whose class has rows.
+bool LacksRow(const Primitive& primitive) {
+  if (typeid(primitive) == typeid(UnaryPrimitive)) {
+    return Find(kUnaryRows, As<UnaryPrimitive>(primitive).op()) == nullptr;
   }
+  return typeid(primitive) == typeid(BinaryPrimitive) &&
+         Find(kBinaryRows, As<BinaryPrimitive>(primitive).op()) == nullptr;
 }
 
 Tensor WhereGradient(const ForwardOp& op, int input, const Tensor& dy) {
@@ -399,11 +405,7 @@ const GradientRule* FindGradientRule(const Primitive& primitive) {
     return all;
   }()};
   const auto found = rules.find(&typeid(primitive));
-  const bool none =
-      found == rules.end() ||
-      (found->first == &typeid(BinaryPrimitive) &&
-       As<BinaryPrimitive>(primitive).op() == BinaryOp::kFloorDivide);
-  return none ? nullptr : &found->second;
+  return found == rules.end() || LacksRow(primitive) ? nullptr : &found->second;
 }
 
 }  // namespace d2l

@@ -11,9 +11,10 @@
 // shape that the input broadcast to: the tape sums it. An undefined one stands
 // for zeros.
 //
-// Adding one: a function and a row in gradient_rules.cc or, for what networks
-// are made of, nn_gradient_rules.cc, and a case in gradient_rules_test.cc,
-// which fails while a primitive has neither a rule nor a line that says so.
+// Adding one: a row in gradient_rules.cc, for an element-wise operation or for
+// a class of primitives, or for what networks are made of in
+// nn_gradient_rules.cc, and a case in gradient_rules_test.cc, which fails while
+// a primitive has neither a rule nor a line that says so.
 //
 // Thread-safety: constants and pure functions.
 

@@ -20,6 +20,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/types/optional.h"
 #include "common/autograd/tape.h"
 #include "common/ops/nn/batch_norm.h"
 #include "common/ops/nn/convolution_primitives.h"
@@ -543,6 +544,16 @@ Values GradientsOfSquares(const Case& one, const Values& inputs) {
   return tape.Backward(loss);
 }
 
+// Fails for operations that name a rule's line, not that of the forward pass.
+class ForwardLines : public OpListener {
+ public:
+  void OnOp(const OpRecord& record) override {
+    const std::string line = record.requested_at.ToString();
+    EXPECT_NE(line.find("gradient_rules_test.cc"), line.npos)
+        << record.primitive->name() << " at " << line;
+  }
+};
+
 void CheckSecondGradients(const Case& one, Device device) {
   std::mt19937 random(11);
   std::vector<double> unused;
@@ -554,12 +565,15 @@ void CheckSecondGradients(const Case& one, Device device) {
     inputs.push_back(FromVector<double>(numbers.back(), shape, device));
   }
   GradientTape outer(inputs);
+  ForwardLines forward_lines;
+  absl::optional<ScopedOpListener> listen(absl::in_place, &forward_lines);
   Tensor sum;
   for (const Tensor& slope : GradientsOfSquares(one, inputs)) {
     const Tensor part = Sum(slope * WeightsFor(slope));
     sum = sum.defined() ? sum + part : part;
   }
   const Values gradients = outer.Backward(sum);
+  listen.reset();
   constexpr double kStep = 1e-5;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const std::vector<double> got = ValuesOf(gradients[i]);

@@ -153,7 +153,7 @@ struct Normalized {
     const Tensor centered = at(x) - mean;
     const Tensor variance =
         training ? Mean(Square(centered, at)) : Row(statistics, 1);
-    slope = 1 / at(Sqrt(at(variance) + eps, at));
+    slope = at(1) / at(Sqrt(at(variance) + eps, at));
     x_hat = at(centered) * slope;
   }
 
@@ -259,26 +259,25 @@ Tensor CrossEntropyGradientGradient(const ForwardOp& op, int input,
 }  // namespace
 
 void AddNnGradientRules(GradientRules& rules) {
-  rules[&typeid(Conv2dPrimitive)] = {Conv2dReads, Conv2dGradient};
-  rules[&typeid(Conv2dGradientPrimitive)] = {Conv2dReads,
-                                             Conv2dGradientGradient};
-  rules[&typeid(Pool2dPrimitive)] = {PoolReads, PoolGradient};
-  rules[&typeid(Pool2dGradientPrimitive)] = {PoolGradientReads,
-                                             PoolGradientGradient};
-  rules[&typeid(BatchNormPrimitive)] = {
-      Always<ReadsInput(0) | ReadsInput(1) | ReadsInput(2)>, nullptr,
-      BatchNormGradients};
-  rules[&typeid(BatchNormSumsPrimitive)] = {
-      Always<ReadsInput(0) | ReadsInput(1) | ReadsInput(2)>, nullptr,
-      BatchNormSumsGradients};
-  rules[&typeid(BatchNormInputGradientPrimitive)] = {
-      Always<ReadsInput(0) | ReadsInput(1) | ReadsInput(2) | ReadsInput(3) |
-             ReadsInput(4)>,
-      nullptr, BatchNormInputGradientGradients};
-  rules[&typeid(CrossEntropyPrimitive)] = {
-      Always<ReadsInput(0) | ReadsInput(1)>, CrossEntropyGradient};
-  rules[&typeid(CrossEntropyGradientPrimitive)] = {
-      CrossEntropyGradientReads, CrossEntropyGradientGradient};
+  constexpr Reads kFirst2 = ReadsInput(0) | ReadsInput(1);
+  constexpr Reads kFirst3 = kFirst2 | ReadsInput(2);
+  constexpr Reads kFirst5 = kFirst3 | ReadsInput(3) | ReadsInput(4);
+  rules.insert({
+      {&typeid(Conv2dPrimitive), {Conv2dReads, Conv2dGradient}},
+      {&typeid(Conv2dGradientPrimitive), {Conv2dReads, Conv2dGradientGradient}},
+      {&typeid(Pool2dPrimitive), {PoolReads, PoolGradient}},
+      {&typeid(Pool2dGradientPrimitive),
+       {PoolGradientReads, PoolGradientGradient}},
+      {&typeid(BatchNormPrimitive),
+       {Always<kFirst3>, nullptr, BatchNormGradients}},
+      {&typeid(BatchNormSumsPrimitive),
+       {Always<kFirst3>, nullptr, BatchNormSumsGradients}},
+      {&typeid(BatchNormInputGradientPrimitive),
+       {Always<kFirst5>, nullptr, BatchNormInputGradientGradients}},
+      {&typeid(CrossEntropyPrimitive), {Always<kFirst2>, CrossEntropyGradient}},
+      {&typeid(CrossEntropyGradientPrimitive),
+       {CrossEntropyGradientReads, CrossEntropyGradientGradient}},
+  });
 }
 
 }  // namespace d2l
