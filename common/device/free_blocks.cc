@@ -29,9 +29,9 @@ std::size_t FreeBlocks::BlockSize(std::size_t bytes) {
   if (bytes > kLargestSmall) {
     return (bytes + kGranule - 1) / kGranule * kGranule;
   }
-  const int doublings = SizeClass(bytes) / kStepsPerDoubling;
-  const std::size_t step = SizeClass(bytes) % kStepsPerDoubling;
-  return ((8 + step) * (kSmallest / 8)) << doublings;
+  const unsigned size_class = SizeClass(bytes);
+  const std::size_t step = size_class % kStepsPerDoubling;
+  return ((8 + step) * (kSmallest / 8)) << (size_class / kStepsPerDoubling);
 }
 
 int FreeBlocks::ListOf(std::size_t size) {
