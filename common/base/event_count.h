@@ -41,16 +41,19 @@ class EventCount {
   EventCount(const EventCount&) = delete;
   EventCount& operator=(const EventCount&) = delete;
 
+  // Sleeps until the next Notify, unless holds() already.
+  template <typename Holds>
+  void SleepUnless(Holds holds, std::uint32_t lanes = kAllLanes) {
+    sleepers_.fetch_add(1, std::memory_order_seq_cst);
+    const std::uint32_t round = round_.load(std::memory_order_seq_cst);
+    if (!holds()) SleepInRound(round, lanes);
+    sleepers_.fetch_sub(1, std::memory_order_relaxed);
+  }
   // Sleeps until holds(), which is called at first and after every Notify.
   template <typename Holds>
   void Sleep(Holds holds, std::uint32_t lanes = kAllLanes) {
-    sleepers_.fetch_add(1, std::memory_order_seq_cst);
-    for (;;) {
-      const std::uint32_t round = round_.load(std::memory_order_seq_cst);
-      if (holds()) break;
-      SleepInRound(round, lanes);
-    }
-    sleepers_.fetch_sub(1, std::memory_order_relaxed);
+    bool held = false;
+    while (!held) SleepUnless([&] { return held = holds(); }, lanes);
   }
   // The same, after having looked for so long: see SpinWait::Until.
   template <typename Holds>

@@ -100,11 +100,8 @@ void ThreadPool::Help() {
     // one and then looks for parts; either finds this helper asleep. Once
     // woken, too late perhaps, it stays up for the next operation. Not bounded:
     // an idle pool sleeps until there is work or its end.
-    bool woken = false;
-    work_.Sleep([&] {
-      return std::exchange(woken, true) || stopped_.load() ||
-             (any() && gate_.free() > 0);
-    });
+    work_.SleepUnless(
+        [&] { return stopped_.load() || (any() && gate_.free() > 0); });
   }
 }
 

@@ -89,23 +89,25 @@ TaskQueue::Slot* TaskQueue::WaitForFront() {
         // The producer may be waiting for this very core.
       } while (spin.Continue());
     }
-    // Not bounded: an idle stream sleeps until there is work or Stop.
-    consumer_.Sleep([this] {
+    // Not bounded: an idle stream sleeps until there is work or Stop. Once
+    // woken, by a producer whose task is done already perhaps, it looks again
+    // for a while.
+    consumer_.SleepUnless([this] {
       asleep_.store(true, std::memory_order_seq_cst);
       // Here either this thread sees the number a producer has taken, or that
       // producer sees the flag: both accesses are sequentially consistent.
-      if (tail_.load(std::memory_order_seq_cst) == head_ &&
-          !stopped_.load(std::memory_order_seq_cst)) {
-        return false;
-      }
-      asleep_.store(false, std::memory_order_relaxed);
-      return true;
+      return tail_.load(std::memory_order_seq_cst) != head_ ||
+             stopped_.load(std::memory_order_seq_cst);
     });
+    asleep_.store(false, std::memory_order_relaxed);
     if (Slot* const slot = TryFront()) return slot;
-    if (tail_.load(std::memory_order_seq_cst) == head_) return nullptr;
-    // A producer has its number but has not filled the slot. It may have lost
-    // its core to this thread.
-    std::this_thread::yield();
+    if (tail_.load(std::memory_order_seq_cst) != head_) {
+      // A producer has its number but has not filled the slot. It may have lost
+      // its core to this thread.
+      std::this_thread::yield();
+    } else if (stopped_.load(std::memory_order_seq_cst)) {
+      return nullptr;
+    }
   }
 }
 
