@@ -60,4 +60,70 @@ FailurePtr FailedIntervals::FailureOf(std::uint64_t number) {
   return summary;
 }
 
+FailurePtr FailureLedger::FailureOf(std::uint64_t number) {
+  if (!ever_failed()) return nullptr;
+  MutexLock lock(mutex_);
+  return failed_.FailureOf(number);
+}
+
+FailurePtr FailureLedger::Unreported() {
+  MutexLock lock(mutex_);
+  const FailedIntervals::Interval* const open = failed_.open();
+  // A thread that only waits may end as quietly as the program does.
+  if (open == nullptr || open->failure->end_of_program || lost_reported_) {
+    return nullptr;
+  }
+  return open->failure;
+}
+
+void FailureLedger::Report(std::uint64_t before, const char* noticed_in,
+                           SourceLocation noticed_at) {
+  if (!ever_failed()) return;
+  FailurePtr failure;
+  std::int64_t skipped = -1;
+  {
+    MutexLock lock(mutex_);
+    const FailedIntervals::Interval* const open = failed_.open();
+    if (lost_ != nullptr) {
+      failure = lost_;
+      lost_reported_ = true;
+    } else if (open != nullptr && open->first < before &&
+               !open->failure->end_of_program) {
+      failure = open->failure;
+      skipped = open->skipped;
+      // The stream decides to skip under this lock, so what it has skipped is
+      // below the end, and everything from the end on will run.
+      failed_.Close(Restart());
+    }
+  }
+  if (failure == nullptr) return;
+  throw AsyncError(std::move(failure), noticed_in, noticed_at, skipped);
+}
+
+void FailureLedger::Fail(std::uint64_t number, FailurePtr failure) {
+  MutexLock lock(mutex_);
+  Open(number, std::move(failure));
+}
+
+void FailureLedger::Open(std::uint64_t number, FailurePtr failure) {
+  if (IsConsequence(number)) return;
+  failed_.Open(number, std::move(failure));
+  set_ever_failed();
+}
+
+bool FailureLedger::IsConsequence(std::uint64_t number) {
+  // If a launch failed alone, one of its kernels was launched and wrote to the
+  // GPU's record, so that cannot tell what failed behind it.
+  const FailedIntervals::Interval* const known = failed_.Find(number);
+  return known != nullptr && !known->alone;
+}
+
+bool FailureLedger::Skip(std::uint64_t number) {
+  if (!ever_failed()) return false;
+  MutexLock lock(mutex_);
+  FailedIntervals::Interval* const interval = failed_.Find(number);
+  if (interval != nullptr) ++interval->skipped;
+  return interval != nullptr;
+}
+
 }  // namespace d2l

@@ -13,17 +13,21 @@
 // FailureOf makes a Failure that has the operation's number and line and says
 // that the cause is no longer kept.
 //
-// Not thread-safe: a stream calls it with its lock held.
+// Not thread-safe. A stream has a FailureLedger, which is: the intervals, and
+// whether their failures have been reported.
 
 #ifndef D2L_COMMON_DEVICE_FAILED_INTERVALS_H_
 #define D2L_COMMON_DEVICE_FAILED_INTERVALS_H_
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <string>
 #include <utility>
 
+#include "absl/base/thread_annotations.h"
+#include "common/base/mutex.h"
 #include "common/base/source_location.h"
 #include "common/device/failure.h"
 
@@ -71,6 +75,68 @@ class FailedIntervals {
   const std::string stream_;
   std::deque<Interval> intervals_;
   std::size_t summarised_ = 0;  // the first ones, which have no Failure
+};
+
+class FailureLedger {
+ public:
+  explicit FailureLedger(std::string stream) : failed_(std::move(stream)) {}
+  virtual ~FailureLedger() = default;
+  FailureLedger(const FailureLedger&) = delete;
+  FailureLedger& operator=(const FailureLedger&) = delete;
+
+  // How many operations the stream has taken.
+  virtual std::uint64_t pushed() const = 0;
+
+  // False if nothing has ever failed: a cheap check before the others.
+  bool ever_failed() const {
+    return ever_failed_.load(std::memory_order_acquire);
+  }
+  // Why operation `number` did not do its work; null if it did, or if that is
+  // not known yet.
+  FailurePtr FailureOf(std::uint64_t number);
+  // The failure that Report would throw; null if there is none.
+  FailurePtr Unreported();
+
+  // Throws an AsyncError if there is a failure below `before` that was not
+  // reported. Later operations are then valid again. A lost device, with which
+  // nothing ever is again, is reported every time.
+  void Report(std::uint64_t before, const char* noticed_in,
+              SourceLocation noticed_at);
+  void ThrowIfLost(const char* noticed_in, SourceLocation noticed_at) {
+    Report(0, noticed_in, noticed_at);  // no other failure is below 0
+  }
+
+  // ---- For the stream.
+
+  // Operation `number` failed, unless that is the consequence of a failure
+  // before it.
+  void Fail(std::uint64_t number, FailurePtr failure);
+  // True, and counted, if operation `number` is to be skipped.
+  bool Skip(std::uint64_t number);
+
+ protected:
+  // The same as Fail.
+  void Open(std::uint64_t number, FailurePtr failure)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // What goes wrong with operation `number` comes from a failure before it.
+  bool IsConsequence(std::uint64_t number)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void set_ever_failed() {
+    ever_failed_.store(true, std::memory_order_release);
+  }
+  // A failure has been reported. Returns from which operation on the stream
+  // runs again.
+  virtual std::uint64_t Restart() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return pushed();
+  }
+
+  Mutex mutex_;
+  FailedIntervals failed_ ABSL_GUARDED_BY(mutex_);
+  FailurePtr lost_ ABSL_GUARDED_BY(mutex_);  // why the device is lost
+
+ private:
+  std::atomic<bool> ever_failed_{false};
+  bool lost_reported_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace d2l

@@ -7,7 +7,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/mutex.h"
 #include "common/base/source_location.h"
+#include "common/device/failure.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -134,6 +136,52 @@ TEST(FailedIntervalsTest, AnOldFailureStillNamesItsLine) {
       failed.FailureOf(0)->ToString(),
       HasSubstr("an operation (operation 0 of stream cpu:0, requested at "
                 "net.cc:1) failed: the cause is no longer kept"));
+}
+
+// A stream that has taken ten operations.
+class Ledger final : public FailureLedger {
+ public:
+  Ledger() : FailureLedger("cpu:0") {}
+  std::uint64_t pushed() const override { return 10; }
+  void Lose(FailurePtr failure) {
+    MutexLock lock(mutex_);
+    lost_ = failure;
+    Open(7, failure);
+  }
+};
+
+TEST(FailureLedgerTest, ReportsAFailureOnceAndOnlyToWhoIsBehindIt) {
+  Ledger ledger;
+  EXPECT_FALSE(ledger.ever_failed());
+  ledger.Report(10, "Synchronize", {});
+  EXPECT_FALSE(ledger.Skip(3));
+  const FailurePtr failure = MakeFailure(3);
+  ledger.Fail(3, failure);
+  ledger.Fail(4, MakeFailure(4));  // a consequence
+  EXPECT_TRUE(ledger.ever_failed());
+  EXPECT_TRUE(ledger.Skip(5));
+  EXPECT_FALSE(ledger.Skip(2));
+  EXPECT_EQ(ledger.Unreported(), failure);
+  ledger.Report(3, "Finish", {});
+  ledger.ThrowIfLost("copy", {});
+  EXPECT_THROW(ledger.Report(4, "Finish", {}), AsyncError);
+  EXPECT_EQ(ledger.Unreported(), nullptr);
+  ledger.Report(10, "Synchronize", {});
+  EXPECT_EQ(ledger.FailureOf(9), failure);
+  EXPECT_EQ(ledger.FailureOf(10), nullptr);
+}
+
+TEST(FailureLedgerTest, ReportsALostDeviceEveryTime) {
+  Ledger ledger;
+  const FailurePtr lost = MakeFailure(7);
+  ledger.Lose(lost);
+  EXPECT_EQ(ledger.Unreported(), lost);
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_THROW(ledger.ThrowIfLost("copy", {}), AsyncError);
+    EXPECT_THROW(ledger.Report(3, "Finish", {}), AsyncError);
+  }
+  EXPECT_EQ(ledger.Unreported(), nullptr);
+  EXPECT_EQ(ledger.FailureOf(12), lost);
 }
 
 }  // namespace

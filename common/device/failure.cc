@@ -39,11 +39,12 @@ std::string WhatOf(const std::exception_ptr& thrown) {
   }
 }
 
-std::shared_ptr<Failure> MakeFailure(const OpLabel& label, std::uint64_t number,
-                                     std::string stream,
-                                     const std::exception_ptr& thrown) {
+FailurePtr MakeFailure(const OpLabel& label, std::uint64_t number,
+                       std::string stream, const std::exception_ptr& thrown) {
   try {
     std::rethrow_exception(thrown);
+  } catch (const AsyncError& error) {
+    return error.shared_failure();
   } catch (const StepError& error) {
     return MakeFailure(error.label(), number, std::move(stream), error.cause());
   } catch (...) {

@@ -94,11 +94,11 @@ class StepError : public std::exception {
 // What `thrown` says; it is not null.
 std::string WhatOf(const std::exception_ptr& thrown);
 
-// For back ends: the failure of an operation that threw `thrown`, that of a
-// step if it is a StepError.
-std::shared_ptr<Failure> MakeFailure(const OpLabel& label, std::uint64_t number,
-                                     std::string stream,
-                                     const std::exception_ptr& thrown);
+// For back ends: the failure of an operation that threw `thrown`. A StepError
+// is the failure of that step, and an AsyncError passes on the one it carries:
+// not the wait for it is what everyone behind wants to know.
+FailurePtr MakeFailure(const OpLabel& label, std::uint64_t number,
+                       std::string stream, const std::exception_ptr& thrown);
 // The same for one that threw nothing.
 std::shared_ptr<Failure> MakeFailure(const OpLabel& label, std::uint64_t number,
                                      std::string stream, std::string what);

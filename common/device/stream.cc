@@ -4,15 +4,20 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/device/listener.h"
+#include "common/device/pinned_ranges.h"
 
 namespace d2l {
 namespace {
@@ -27,6 +32,22 @@ constexpr char kForked[] =
     "called in a forked child, which has none of the threads that work for "
     "the parent's streams; fork before the first use of a device, or call exec "
     "in the child";
+
+// Before the request is carried out, but for a Record.
+void Tell(StreamRecord record, const Event& event = Event()) {
+  if (!internal::StreamHasListeners()) return;
+  record.event = event.id();
+  internal::ReportStream(record);
+}
+
+// At a stream's end. failure may be null.
+void PrintUnnoticed(const FailurePtr& failure) {
+  if (failure == nullptr) return;
+  std::fprintf(stderr,
+               "Unreported asynchronous error: %s. Call Synchronize before the "
+               "end of the program to catch it.\n",
+               failure->ToString().c_str());
+}
 
 }  // namespace
 
@@ -70,28 +91,114 @@ void ThrowIfForked(const char* what) {
   throw std::logic_error(absl::StrCat("[", what, "] ", kForked));
 }
 
-void ThrowToReader(FailurePtr failure, const char* noticed_in,
-                   SourceLocation noticed_at) {
+}  // namespace internal
+
+Stream::Stream(Device device, int index,
+               std::shared_ptr<FailureLedger> failures)
+    : device_(device), index_(index), failures_(std::move(failures)) {
+  internal::WatchForks();
+}
+
+Stream::~Stream() {
+  if (internal::forked_child.load(std::memory_order_relaxed)) return;
+  PrintUnnoticed(UnreportedFailure());
+}
+
+std::string Stream::NameOf(Device device, int index) {
+  if (index == 0) return device.ToString();
+  return absl::StrCat(device.ToString(), "/", index);
+}
+
+Event Stream::Record() {
+  if (internal::enqueue_mode) internal::RefuseCall(*this, "Record");
+  Event event(DoRecord());
+  Tell({StreamRecord::Kind::kRecord, this, {}}, event);
+  return event;
+}
+
+void Stream::Wait(const Event& event, SourceLocation requested_at) {
+  if (internal::enqueue_mode) internal::RefuseCall(*this, "Wait");
+  Tell({StreamRecord::Kind::kWait, this, requested_at}, event);
+  const std::shared_ptr<EventState>& state = event.state();
+  if (state == nullptr) return;
+  // A GPU cannot wait for a CPU stream.
+  if (device_.type() == DeviceType::kCuda &&
+      state->type() != DeviceType::kCuda) {
+    state->Block();
+  }
+  if (event.Query() && event.failure() == nullptr) return;
+  const OpLabel label("wait", requested_at);
+  AfterEnqueue(DoWait(label, state), label, /*waits=*/false);
+}
+
+void Stream::CopyAsync(void* dst, const void* src, std::size_t bytes,
+                       CopyKind kind, SourceLocation requested_at) {
+  const void* host = kind == CopyKind::kHostToDevice   ? src
+                     : kind == CopyKind::kDeviceToHost ? dst
+                                                       : nullptr;
+  const bool pageable = host != nullptr && !IsPinned(host, bytes);
+  if (internal::enqueue_mode && (pageable || !CapturesCopies())) {
+    internal::RefuseCall(*this, "CopyAsync");
+  }
+  Tell({StreamRecord::Kind::kCopy, this, requested_at, 0, dst, src, bytes});
+  const OpLabel label("copy", requested_at);
+  AfterEnqueue(DoCopy(label, dst, src, bytes, kind, pageable), label, pageable);
+}
+
+void Stream::HostCallback(std::function<void()> callback,
+                          SourceLocation requested_at) {
+  if (internal::enqueue_mode) internal::RefuseCall(*this, "HostCallback");
+  Tell({StreamRecord::Kind::kHostCallback, this, requested_at});
+  const OpLabel label("host_callback", requested_at);
+  AfterEnqueue(DoHostCallback(label, std::move(callback)), label,
+               /*waits=*/false);
+}
+
+void Stream::AfterEnqueue(std::uint64_t number, const OpLabel& label,
+                          bool waits) {
+  failures_->ThrowIfLost(label.name(), label.requested_at());
+  if (waits || LaunchBlocking()) {
+    Finish(number, label.name(), label.requested_at());
+  }
+}
+
+void Stream::Synchronize(SourceLocation noticed_at) {
+  if (internal::enqueue_mode) internal::RefuseCall(*this, "Synchronize");
+  const internal::WaitScope scope("stream_synchronize", noticed_at);
+  const std::uint64_t end = failures_->pushed();
+  AwaitDone(end);
+  failures_->Report(end, "Synchronize", noticed_at);
+}
+
+void Stream::WaitFor(std::uint64_t number) {
+  if (internal::enqueue_mode) internal::RefuseCall(*this, "WaitFor");
+  AwaitDone(number + 1);
+}
+
+void Stream::Finish(std::uint64_t number, const char* noticed_in,
+                    SourceLocation noticed_at) {
+  if (internal::enqueue_mode) internal::RefuseCall(*this, "Finish");
+  AwaitDone(number + 1);
+  if (!ever_failed()) return;
+  failures_->Report(number + 1, noticed_in, noticed_at);
+  FailurePtr failure = FailureOf(number);
+  if (failure == nullptr) return;
   if (failure->end_of_program && !ends_program &&
       program_ending.load(std::memory_order_relaxed)) {
-    std::this_thread::sleep_for(kLongestEnd);
+    std::this_thread::sleep_for(kLongestEnd);  // see BeginEndOfProgram
   }
   throw AsyncError(std::move(failure), noticed_in, noticed_at, -1);
 }
 
-void PrintUnnoticed(const FailurePtr& failure) {
-  if (failure == nullptr) return;
-  std::fprintf(stderr,
-               "Unreported asynchronous error: %s. Call Synchronize before the "
-               "end of the program to catch it.\n",
-               failure->ToString().c_str());
+std::function<void()> Stream::Stall() {
+  if (internal::enqueue_mode) internal::RefuseCall(*this, "Stall");
+  return DoStall();
 }
 
-}  // namespace internal
-
-std::string Stream::name() const {
-  if (index_ == 0) return device_.ToString();
-  return absl::StrCat(device_.ToString(), "/", index_);
+void Stream::Retire() {
+  AwaitDone(failures_->pushed());
+  PrintUnnoticed(UnreportedFailure());
+  DoRetire();
 }
 
 void ThrowIfFailed(Stream& stream, std::uint64_t number, const char* noticed_in,

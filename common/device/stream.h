@@ -24,8 +24,12 @@
 // and from then on the stream runs again. Results of failed and skipped
 // operations stay marked: see FailureOf.
 //
-// Each back end launches work in its own way: CpuStream::Enqueue,
-// CudaStream::Launch. The operations of tensors are in common/kernels.
+// Stream holds the contract: it refuses calls, tells listeners, finds out what
+// memory is pageable, waits under launch blocking, and throws late errors,
+// whose ledger is in failed_intervals.h. A back end does the rest in the
+// functions DoRecord, DoWait, …, and launches work in a way of its own:
+// CpuStream::Enqueue, CudaStream::Launch. The operations of tensors are in
+// common/kernels.
 
 #ifndef D2L_COMMON_DEVICE_STREAM_H_
 #define D2L_COMMON_DEVICE_STREAM_H_
@@ -34,12 +38,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 
 #include "common/base/source_location.h"
 #include "common/device/device.h"
 #include "common/device/event.h"
+#include "common/device/failed_intervals.h"
 #include "common/device/failure.h"
+#include "common/device/op_label.h"
 
 namespace d2l {
 
@@ -47,44 +54,41 @@ enum class CopyKind { kHostToDevice, kDeviceToHost, kDeviceToDevice };
 
 class Stream {
  public:
-  // index: its number among the streams of its device; 0 is the default one.
-  Stream(Device device, int index) : device_(device), index_(index) {}
   // Waits for everything enqueued. Prints a failure that was never reported.
-  virtual ~Stream() = default;
+  virtual ~Stream();
 
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 
   Device device() const { return device_; }
+  // Its number among the streams of its device; 0 is the default one.
   int index() const { return index_; }
   // "cpu:0" for the default stream, "cpu:0/1" for a further one.
-  std::string name() const;
+  std::string name() const { return NameOf(device_, index_); }
 
   // ---- For programs.
 
   // The point after everything enqueued so far.
-  virtual Event Record() = 0;
+  Event Record();
 
   // Work enqueued from here on starts after `event`. On a CPU stream its worker
   // waits, not the caller. A CUDA stream waits on the GPU for a CUDA event; for
   // an event of a CPU stream the caller waits.
-  virtual void Wait(const Event& event, SourceLocation requested_at =
-                                            SourceLocation::Current()) = 0;
+  void Wait(const Event& event,
+            SourceLocation requested_at = SourceLocation::Current());
 
   // Copies bytes. Asynchronous between devices and to or from pinned host
   // memory (see PinnedBuffer in memory.h). From or to any other host memory
   // it returns when the copy is done, on every back end, and throws
   // AsyncError if the copy was skipped.
-  virtual void CopyAsync(
-      void* dst, const void* src, std::size_t bytes, CopyKind kind,
-      SourceLocation requested_at = SourceLocation::Current()) = 0;
+  void CopyAsync(void* dst, const void* src, std::size_t bytes, CopyKind kind,
+                 SourceLocation requested_at = SourceLocation::Current());
 
   // Calls `callback` on a thread of the back end, in order. It is skipped,
   // and destroyed, on a poisoned stream. An exception it throws is the
   // failure of this operation.
-  virtual void HostCallback(
-      std::function<void()> callback,
-      SourceLocation requested_at = SourceLocation::Current()) = 0;
+  void HostCallback(std::function<void()> callback,
+                    SourceLocation requested_at = SourceLocation::Current());
 
   // How many operations are not done yet: enqueued, or waiting for room in the
   // queue.
@@ -95,30 +99,35 @@ class Stream {
 
   // Waits until everything enqueued so far is done. Throws AsyncError if any
   // of it failed or was skipped and that was not reported yet.
-  virtual void Synchronize(
-      SourceLocation noticed_at = SourceLocation::Current()) = 0;
+  void Synchronize(SourceLocation noticed_at = SourceLocation::Current());
 
   // ---- For tensors, profilers and the device table. Programs read a tensor,
   // take a profile or use a StreamStall instead.
 
   // Waits until operation `number` is done. Throws no AsyncError: see
   // FailureOf.
-  virtual void WaitFor(std::uint64_t number) = 0;
+  void WaitFor(std::uint64_t number);
 
   // Waits until operation `number` is done, to read its result. Throws
   // AsyncError if it failed or was skipped, every time; as after Synchronize,
   // the stream then runs again. noticed_in: the reader's name, for the message.
-  virtual void Finish(std::uint64_t number, const char* noticed_in,
-                      SourceLocation noticed_at) = 0;
+  void Finish(std::uint64_t number, const char* noticed_in,
+              SourceLocation noticed_at);
 
   // Why operation `number`, which has completed, did not do its work; null if
   // it did. Kept for the stream's life, see FailedIntervals.
-  virtual FailurePtr FailureOf(std::uint64_t number) = 0;
+  FailurePtr FailureOf(std::uint64_t number) {
+    return failures_->FailureOf(number);
+  }
+  // False if nothing has ever failed here: a cheap check before FailureOf.
+  bool ever_failed() const { return failures_->ever_failed(); }
+  // The failure that Synchronize would throw; null if there is none.
+  FailurePtr UnreportedFailure() { return failures_->Unreported(); }
 
   // For StreamStall. Returns once the stream is idle and stalled. The function
   // it returns ends the stall; any thread may call it, any number of times,
   // while the stream lives.
-  virtual std::function<void()> Stall() = 0;
+  std::function<void()> Stall();
 
   // For the end of the process: from Abandon on, the back end skips the work
   // that it can skip and marks its results as failed; events complete. All
@@ -129,22 +138,42 @@ class Stream {
   // objects enqueue later is skipped, even if its inputs were, and waits for it
   // return; so the stream must never be destroyed. A thread that reads a
   // skipped result is kept until the process ends, see BeginEndOfProgram.
-  virtual void Retire() = 0;
-
-  // False if nothing has ever failed here: a cheap check before FailureOf.
-  bool ever_failed() const {
-    return ever_failed_.load(std::memory_order_acquire);
-  }
+  void Retire();
 
  protected:
-  void set_ever_failed() {
-    ever_failed_.store(true, std::memory_order_release);
-  }
+  // failures: what has failed, which may outlive the stream.
+  Stream(Device device, int index, std::shared_ptr<FailureLedger> failures);
+
+  static std::string NameOf(Device device, int index);
+  const std::shared_ptr<FailureLedger>& failures() const { return failures_; }
+
+  // What a back end does for the functions of these names, once the call has
+  // been checked and told. They return the operation's number. pageable: the
+  // copy is from or to host memory that is not pinned.
+  virtual std::shared_ptr<EventState> DoRecord() = 0;
+  virtual std::uint64_t DoWait(const OpLabel& label,
+                               const std::shared_ptr<EventState>& event) = 0;
+  virtual std::uint64_t DoCopy(const OpLabel& label, void* dst, const void* src,
+                               std::size_t bytes, CopyKind kind,
+                               bool pageable) = 0;
+  virtual std::uint64_t DoHostCallback(const OpLabel& label,
+                                       std::function<void()> callback) = 0;
+  virtual std::function<void()> DoStall() = 0;
+  virtual void DoRetire() = 0;
+
+  // Waits until the operations below `end` are done.
+  virtual void AwaitDone(std::uint64_t end) = 0;
+  // True if what this thread copies is captured now, and not enqueued.
+  virtual bool CapturesCopies() const { return false; }
 
  private:
+  // Behind each request: throws if the device is lost, and, if it waits or with
+  // launch blocking, what the operation throws.
+  void AfterEnqueue(std::uint64_t number, const OpLabel& label, bool waits);
+
   const Device device_;
   const int index_;
-  std::atomic<bool> ever_failed_{false};
+  const std::shared_ptr<FailureLedger> failures_;
 };
 
 // Throws AsyncError if operation `number` of the stream is known to have
@@ -190,11 +219,6 @@ void WatchForks();
 [[noreturn]] void RefuseCall(const Stream& stream, const char* what);
 // For waits that would last for ever in a forked child: throws there.
 void ThrowIfForked(const char* what);
-// Throws AsyncError, or see BeginEndOfProgram.
-[[noreturn]] void ThrowToReader(FailurePtr failure, const char* noticed_in,
-                                SourceLocation noticed_at);
-// At a stream's end. failure may be null.
-void PrintUnnoticed(const FailurePtr& failure);
 }  // namespace internal
 
 inline bool LaunchBlocking() {

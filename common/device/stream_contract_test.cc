@@ -439,10 +439,10 @@ TEST_P(StreamContractTest, CallingIntoAStreamFromWorkIsALateFailure) {
   const std::vector<std::pair<const char*, std::function<void(Stream&)>>>
       calls = {
           {"Record", [](Stream& s) { s.Record(); }},
-          {"Enqueue", [](Stream& s) { s.HostCallback([] {}); }},
-          {"Copy",
+          {"HostCallback", [](Stream& s) { s.HostCallback([] {}); }},
+          {"CopyAsync",
            [&](Stream& s) { s.CopyAsync(&a, &b, 1, CopyKind::kHostToDevice); }},
-          {"Copy",
+          {"CopyAsync",
            [&](Stream& s) {
              s.CopyAsync(&a, &b, 1, CopyKind::kDeviceToDevice);
            }},
@@ -450,6 +450,7 @@ TEST_P(StreamContractTest, CallingIntoAStreamFromWorkIsALateFailure) {
           {"Synchronize", [](Stream& s) { s.Synchronize(); }},
           {"WaitFor", [](Stream& s) { s.WaitFor(0); }},
           {"Finish", [](Stream& s) { s.Finish(0, "Item", {}); }},
+          {"Stall", [](Stream& s) { s.Stall(); }},
       };
   for (const auto& [name, call] : calls) {
     for (Stream* target : {stream_.get(), other.get()}) {
@@ -469,7 +470,8 @@ TEST_P(StreamContractTest, CallingIntoAStreamFromWorkIsALateFailure) {
       EXPECT_TRUE(logic_error);
       EXPECT_EQ(reported.count, 0) << "it is refused, so it never was";
       ASSERT_NE(error, nullptr);
-      EXPECT_THAT(error->what(), HasSubstr("called from work"));
+      EXPECT_THAT(error->what(),
+                  HasSubstr(absl::StrCat("[", name, "] called from work")));
       EXPECT_THAT(error->what(), HasSubstr(target->name()));
     }
   }

@@ -76,33 +76,10 @@ class CpuStream final : public Stream {
     return number;
   }
 
-  // The same default arguments as in Stream: they are taken from the type of
-  // the expression, not of the object.
-  Event Record() override;
-  void Wait(const Event& event,
-            SourceLocation requested_at = SourceLocation::Current()) override;
-  void CopyAsync(
-      void* dst, const void* src, std::size_t bytes, CopyKind kind,
-      SourceLocation requested_at = SourceLocation::Current()) override;
-  void HostCallback(
-      std::function<void()> callback,
-      SourceLocation requested_at = SourceLocation::Current()) override;
   std::int64_t QueuedOperations() override;
-  void Synchronize(
-      SourceLocation noticed_at = SourceLocation::Current()) override;
-  void WaitFor(std::uint64_t number) override;
-  void Finish(std::uint64_t number, const char* noticed_in,
-              SourceLocation noticed_at) override;
-  FailurePtr FailureOf(std::uint64_t number) override;
-  std::function<void()> Stall() override;
-
-  // From Abandon on tasks are skipped and stalls end. After Retire the worker
-  // goes on skipping until the process is gone.
+  // From here on tasks are skipped and stalls end. Once the stream is retired
+  // the worker goes on skipping until the process is gone.
   void Abandon() override;
-  void Retire() override;
-  // The unreported failure, "relu (operation …) failed: …"; null if there is
-  // none.
-  FailurePtr UnreportedFailure();
 
   // How often the worker has been woken from sleep.
   std::int64_t wakeups() const { return queue_.wakeups(); }
@@ -141,10 +118,20 @@ class CpuStream final : public Stream {
       internal::ThrowNotCapturable(label);
     }
   }
-  // Throws the failure of the open interval, if it began before operation
-  // `before`, and closes the interval.
-  void Report(std::uint64_t before, const char* noticed_in,
-              SourceLocation noticed_at);
+
+  std::shared_ptr<EventState> DoRecord() override;
+  std::uint64_t DoWait(const OpLabel& label,
+                       const std::shared_ptr<EventState>& event) override;
+  std::uint64_t DoCopy(const OpLabel& label, void* dst, const void* src,
+                       std::size_t bytes, CopyKind kind,
+                       bool pageable) override;
+  std::uint64_t DoHostCallback(const OpLabel& label,
+                               std::function<void()> callback) override;
+  std::function<void()> DoStall() override;
+  void DoRetire() override { worker_.detach(); }
+  void AwaitDone(std::uint64_t end) override { queue_.WaitUntilCompleted(end); }
+  bool CapturesCopies() const override { return internal::HasTaskSink(); }
+
   void Work();
   void RunSlot(TaskQueue::Slot& slot);
   // Worker only.
@@ -153,14 +140,12 @@ class CpuStream final : public Stream {
   void ReleaseCore();
   void EndTurn();
   void Poison(FailurePtr failure);
-  void ClearPoisonIfReported();
 
   TaskQueue queue_;
   const std::shared_ptr<ThreadPool> pool_;
 
-  Mutex mutex_;
-  FailedIntervals failed_ ABSL_GUARDED_BY(mutex_);
   std::atomic<bool> abandoned_{false};
+  Mutex mutex_;  // held to stall and to end stalls
   CondVar stall_ended_;
 
   // Worker only.

@@ -33,11 +33,13 @@ ScopedTaskSink::~ScopedTaskSink() {
 
 namespace internal {
 
-TaskSink& RequireSink(const Stream& stream, const char* what) {
+bool HasTaskSink() {
   // A CudaGraph captures, too, and takes no tasks.
-  if (enqueue_mode != kCapturing || current == nullptr) {
-    RefuseCall(stream, what);
-  }
+  return enqueue_mode == kCapturing && current != nullptr;
+}
+
+TaskSink& RequireSink(const Stream& stream, const char* what) {
+  if (!HasTaskSink()) RefuseCall(stream, what);
   return *current;
 }
 

@@ -68,6 +68,7 @@ class ScopedTaskSink {
 };
 
 namespace internal {
+bool HasTaskSink();
 // This thread's sink; throws, as RefuseCall does, if it has none.
 TaskSink& RequireSink(const Stream& stream, const char* what);
 [[noreturn]] void ThrowNotCapturable(const OpLabel& label);

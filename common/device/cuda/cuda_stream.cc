@@ -18,7 +18,6 @@
 #include "common/device/cuda/cuda_event.h"
 #include "common/device/cuda/cuda_graph.h"
 #include "common/device/listener.h"
-#include "common/device/memory.h"
 #include "common/device/nvtx_range.h"
 
 namespace d2l {
@@ -72,7 +71,10 @@ void Throw(CudaApi& api, const std::string& stream, int error) {
 
 CudaStream::CudaStream(CudaGpu& gpu, Device device, int index,
                        const StreamOptions& options)
-    : Stream(device, index),
+    : Stream(device, index,
+             std::make_shared<StreamLog>(NameOf(device, index),
+                                         options.max_queued_operations)),
+      log_(std::static_pointer_cast<StreamLog>(failures())),
       gpu_(gpu),
       api_(gpu.api()),
       bound_(static_cast<std::uint64_t>(options.max_queued_operations)),
@@ -80,7 +82,6 @@ CudaStream::CudaStream(CudaGpu& gpu, Device device, int index,
       // When the queue is full, half of it must be told apart.
       checkpoint_every_(
           std::clamp<std::uint64_t>(bound_ / 2, 1, kCheckpointEvery)) {
-  internal::WatchForks();
   int error = gpu_.MakeCurrent();
   if (error == 0) error = gpu_.NewStreamMemory(&memory_);
   if (error == 0) error = api_.CreateStream(&stream_);
@@ -90,22 +91,19 @@ CudaStream::CudaStream(CudaGpu& gpu, Device device, int index,
   }
   gpu_.Clock();  // read while no stream that it may share a queue with is
                  // stalled
-  log_ = std::make_shared<StreamLog>(name(), options.max_queued_operations,
-                                     memory_->records,
-                                     [this] { set_ever_failed(); });
+  log_->UseRecords(memory_->records);
   std::lock_guard<std::mutex> lock(Keys().mutex);
   callback_key_ = ++Keys().last;
   Keys().logs.emplace(callback_key_, log_);
 }
 
 CudaStream::~CudaStream() {
-  WaitForAll();
-  internal::PrintUnnoticed(log_->Unreported());
+  AwaitDone(log_->pushed());
   {
     std::lock_guard<std::mutex> lock(Keys().mutex);
     Keys().logs.erase(callback_key_);
   }
-  log_->Detach();
+  log_->UseRecords(nullptr);
   // Without its context the GPU has nothing that could be given back.
   if (log_->state() != StreamLog::State::kRunning) return;
   gpu_.MakeCurrent();
@@ -120,18 +118,9 @@ void CudaStream::Abandon() {
   Release(&memory_->released, std::numeric_limits<std::int32_t>::max());
 }
 
-void CudaStream::Retire() {
-  WaitForAll();
-  internal::PrintUnnoticed(log_->Unreported());
+void CudaStream::DoRetire() {
   log_->End();
   log_->DropPending();
-}
-
-void CudaStream::ThrowIfLost(const char* noticed_in,
-                             SourceLocation noticed_at) {
-  if (FailurePtr lost = log_->TellLost()) {
-    throw AsyncError(std::move(lost), noticed_in, noticed_at, -1);
-  }
 }
 
 // ---- Enqueueing.
@@ -204,8 +193,8 @@ void CudaStream::AwaitRoom(Lock& lock) {
   }
 }
 
-std::uint64_t CudaStream::LaunchErased(
-    const OpLabel& label, absl::FunctionRef<void(const CudaLaunch&)> launch) {
+std::uint64_t CudaStream::LaunchErased(const OpLabel& label,
+                                       LaunchFunction launch) {
   if (internal::enqueue_mode == internal::kCapturing) {
     if (CudaGraph* const graph = CudaGraph::RecordedOn(*this)) {
       const Lock lock(*this);  // for library_state_
@@ -218,37 +207,39 @@ std::uint64_t CudaStream::LaunchErased(
         const CudaLaunch to = {stream_, ticket.errors, gpu_.multiprocessors(),
                                this};
         const NvtxRange range(label.name());
-        OpStamps* const stamps = label.stamps();
-        if (stamps == nullptr) {
-          launch(to);
-          return api_.TakeLaunchError();
+        if (label.stamps() != nullptr) {
+          return LaunchTimed({ticket.number, label.stamps(), nullptr, nullptr},
+                             to, launch);
         }
-        StreamLog::Timing timing = {ticket.number, stamps, nullptr, nullptr};
-        // It begins when what comes before is done. If that has an event and
-        // is not done yet, the event serves both.
-        if (!checkpoints_.empty() && checkpoints_.back().end == ticket.number &&
-            checkpoints_.back().event->timed() &&
-            checkpoints_.back().event->Query() == kCudaNotReady) {
-          timing.begin = checkpoints_.back().event;
-        }
-        const bool timed = timing.begin != nullptr ||
-                           RecordEvent(/*timed=*/true, &timing.begin) == 0;
         launch(to);
-        const int error = api_.TakeLaunchError();
-        if (timed && error == 0 &&
-            RecordEvent(/*timed=*/true, &timing.end) == 0) {
-          AddCheckpoint(ticket.number + 1, timing.end);
-          log_->AddTiming(std::move(timing));
-        }
-        return error;
+        return api_.TakeLaunchError();
       });
-  ThrowIfLost(label.name(), label.requested_at());
-  if (LaunchBlocking()) WaitFor(number);
+  log_->ThrowIfLost(label.name(), label.requested_at());
+  if (LaunchBlocking()) AwaitDone(number + 1);
   return number;
 }
 
-Event CudaStream::Record() {
-  if (internal::enqueue_mode) internal::RefuseCall(*this, "Record");
+int CudaStream::LaunchTimed(StreamLog::Timing timing, const CudaLaunch& to,
+                            LaunchFunction launch) {
+  // It begins when what comes before is done. If that has an event and is not
+  // done yet, the event serves both.
+  if (!checkpoints_.empty() && checkpoints_.back().end == timing.number &&
+      checkpoints_.back().event->timed() &&
+      checkpoints_.back().event->Query() == kCudaNotReady) {
+    timing.begin = checkpoints_.back().event;
+  }
+  const bool timed = timing.begin != nullptr ||
+                     RecordEvent(/*timed=*/true, &timing.begin) == 0;
+  launch(to);
+  const int error = api_.TakeLaunchError();
+  if (timed && error == 0 && RecordEvent(/*timed=*/true, &timing.end) == 0) {
+    AddCheckpoint(timing.number + 1, timing.end);
+    log_->AddTiming(std::move(timing));
+  }
+  return error;
+}
+
+std::shared_ptr<EventState> CudaStream::DoRecord() {
   std::shared_ptr<CudaEvent> event;
   // Throws nothing if the GPU is lost: it is called where blocks of memory are
   // let go of.
@@ -262,82 +253,45 @@ Event CudaStream::Record() {
                 event = std::move(made);
                 return 0;
               });
-  auto state = std::make_shared<CudaEventState>(log_, number, std::move(event));
-  if (internal::StreamHasListeners()) {
-    internal::ReportStream(
-        {StreamRecord::Kind::kRecord, this, {}, state->id()});
-  }
-  return Event(std::move(state));
+  return std::make_shared<CudaEventState>(log_, number, std::move(event));
 }
 
-void CudaStream::Wait(const Event& event, SourceLocation requested_at) {
-  if (internal::enqueue_mode) internal::RefuseCall(*this, "Wait");
-  if (internal::StreamHasListeners()) {
-    internal::ReportStream(
-        {StreamRecord::Kind::kWait, this, requested_at, event.id()});
-  }
-  const std::shared_ptr<EventState>& state = event.state();
-  if (state == nullptr) return;
-  const CudaEvent* cuda = nullptr;
-  if (state->type() == DeviceType::kCuda) {
-    cuda = static_cast<const CudaEventState&>(*state).event();
-  } else {
-    state->Block();  // a GPU cannot wait for a CPU stream
-  }
-  if (event.Query() && event.failure() == nullptr) return;
-  const std::uint64_t number = Enqueue(
-      OpLabel("wait", requested_at), /*may_take_long=*/true,
-      [&](const StreamLog::Ticket& ticket) {
-        log_->AddWait(ticket.number, state);
+std::uint64_t CudaStream::DoWait(const OpLabel& label,
+                                 const std::shared_ptr<EventState>& event) {
+  return Enqueue(
+      label, /*may_take_long=*/true, [&](const StreamLog::Ticket& ticket) {
+        log_->AddWait(ticket.number, event);
+        // One of a CPU stream is done, and poisoned.
+        if (event->type() != DeviceType::kCuda) return 0;
+        const CudaEvent* const cuda =
+            static_cast<const CudaEventState&>(*event).event();
         return cuda == nullptr ? 0 : api_.WaitEvent(stream_, cuda->handle());
       });
-  ThrowIfLost("wait", requested_at);
-  if (LaunchBlocking()) Finish(number, "wait", requested_at);
 }
 
-void CudaStream::CopyAsync(void* dst, const void* src, std::size_t bytes,
-                           CopyKind kind, SourceLocation requested_at) {
-  if (internal::enqueue_mode) internal::RefuseCall(*this, "Enqueue");
-  if (internal::StreamHasListeners()) {
-    internal::ReportStream(
-        {StreamRecord::Kind::kCopy, this, requested_at, 0, dst, src, bytes});
-  }
-  const void* host = kind == CopyKind::kHostToDevice   ? src
-                     : kind == CopyKind::kDeviceToHost ? dst
-                                                       : nullptr;
-  const bool pageable = host != nullptr && !IsPinned(host, bytes);
+std::uint64_t CudaStream::DoCopy(const OpLabel& label, void* dst,
+                                 const void* src, std::size_t bytes,
+                                 CopyKind kind, bool pageable) {
   // CUDA would take its time within the call, and overwrite what the program
   // has although nothing valid is to be had; so it waits here and looks first.
-  if (pageable) WaitForAll();
-  const std::uint64_t number =
-      Enqueue(OpLabel("copy", requested_at), /*may_take_long=*/false,
-              [&](const StreamLog::Ticket& ticket) {
-                if (pageable && log_->FailureOf(ticket.number) != nullptr) {
-                  log_->CountSkipped(ticket.number);
-                  return 0;
-                }
-                if (bytes == 0) return 0;
-                const int error = api_.CopyAsync(dst, src, bytes, stream_);
-                // It returns when it is done, so no event need say so.
-                if (error == 0 && pageable && kind == CopyKind::kDeviceToHost) {
-                  log_->Complete(ticket.number + 1);
-                }
-                return error;
-              });
-  ThrowIfLost("copy", requested_at);
-  if (pageable || LaunchBlocking()) Finish(number, "copy", requested_at);
+  if (pageable) AwaitDone(log_->pushed());
+  return Enqueue(
+      label, /*may_take_long=*/false, [&](const StreamLog::Ticket& ticket) {
+        if (pageable && log_->Skip(ticket.number)) return 0;
+        if (bytes == 0) return 0;
+        const int error = api_.CopyAsync(dst, src, bytes, stream_);
+        // It returns when it is done, so no event need say so.
+        if (error == 0 && pageable && kind == CopyKind::kDeviceToHost) {
+          log_->Complete(ticket.number + 1);
+        }
+        return error;
+      });
 }
 
-void CudaStream::HostCallback(std::function<void()> callback,
-                              SourceLocation requested_at) {
-  if (internal::enqueue_mode) internal::RefuseCall(*this, "HostCallback");
-  if (internal::StreamHasListeners()) {
-    internal::ReportStream(
-        {StreamRecord::Kind::kHostCallback, this, requested_at});
-  }
-  const std::uint64_t number = Enqueue(
-      OpLabel("host_callback", requested_at), /*may_take_long=*/true,
-      [&](const StreamLog::Ticket& ticket) {
+std::uint64_t CudaStream::DoHostCallback(const OpLabel& label,
+                                         std::function<void()> callback) {
+  return Enqueue(
+      label, /*may_take_long=*/true, [&](const StreamLog::Ticket& ticket) {
         log_->AddCallback(ticket.number, std::move(callback));
         const int error = api_.LaunchHostFunction(
             stream_, RunCallback, reinterpret_cast<void*>(callback_key_));
@@ -345,11 +299,9 @@ void CudaStream::HostCallback(std::function<void()> callback,
         launches_ += kMoreOfHostFunction;
         return error;
       });
-  ThrowIfLost("host_callback", requested_at);
-  if (LaunchBlocking()) Finish(number, "host_callback", requested_at);
 }
 
-std::function<void()> CudaStream::Stall() {
+std::function<void()> CudaStream::DoStall() {
   std::uint32_t hold = 0;
   // A checkpoint comes before it, so that what is there can be waited for.
   const std::uint64_t number = Enqueue(
@@ -357,8 +309,8 @@ std::function<void()> CudaStream::Stall() {
         hold = ++holds_;
         return api_.WaitForWord(stream_, &memory_->released, hold);
       });
-  ThrowIfLost("stall", SourceLocation());
-  if (number > 0) WaitFor(number - 1);
+  log_->ThrowIfLost("stall", SourceLocation());
+  AwaitDone(number);
   return [released = &memory_->released, hold] { Release(released, hold); };
 }
 
@@ -438,14 +390,8 @@ void CudaStream::Await(const Checkpoint& checkpoint) {
   log_->DropPending();
 }
 
-void CudaStream::WaitForAll() {
-  const std::uint64_t pushed = log_->pushed();
-  if (pushed > 0) WaitFor(pushed - 1);
-}
-
-void CudaStream::WaitFor(std::uint64_t number) {
-  if (internal::enqueue_mode) internal::RefuseCall(*this, "WaitFor");
-  const std::uint64_t count = std::min(number + 1, log_->pushed());
+void CudaStream::AwaitDone(std::uint64_t end) {
+  const std::uint64_t count = std::min(end, log_->pushed());
   // Once round, unless the stream is lost meanwhile.
   while (log_->completed() < count) {
     Checkpoint behind;
@@ -470,42 +416,6 @@ std::int64_t CudaStream::QueuedOperations() {
   const std::uint64_t done = log_->completed();
   return static_cast<std::int64_t>(log_->pushed() - done) +
          waiting_for_room_.load(std::memory_order_relaxed);
-}
-
-// ---- Failures.
-
-FailurePtr CudaStream::FailureOf(std::uint64_t number) {
-  if (!ever_failed()) return nullptr;
-  return log_->FailureOf(number);
-}
-
-void CudaStream::Synchronize(SourceLocation noticed_at) {
-  if (internal::enqueue_mode) internal::RefuseCall(*this, "Synchronize");
-  const internal::WaitScope scope("stream_synchronize", noticed_at);
-  const std::uint64_t pushed = log_->pushed();
-  WaitForAll();
-  ThrowIfLost("Synchronize", noticed_at);
-  Report(pushed, "Synchronize", noticed_at);
-}
-
-void CudaStream::Finish(std::uint64_t number, const char* noticed_in,
-                        SourceLocation noticed_at) {
-  if (internal::enqueue_mode) internal::RefuseCall(*this, "Finish");
-  WaitFor(number);
-  ThrowIfLost(noticed_in, noticed_at);
-  Report(number + 1, noticed_in, noticed_at);
-  if (FailurePtr failure = FailureOf(number)) {
-    internal::ThrowToReader(std::move(failure), noticed_in, noticed_at);
-  }
-}
-
-void CudaStream::Report(std::uint64_t before, const char* noticed_in,
-                        SourceLocation noticed_at) {
-  if (!ever_failed()) return;
-  std::int64_t skipped = 0;
-  if (FailurePtr failure = log_->Report(before, &skipped)) {
-    throw AsyncError(std::move(failure), noticed_in, noticed_at, skipped);
-  }
 }
 
 }  // namespace d2l

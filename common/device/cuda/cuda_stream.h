@@ -113,32 +113,13 @@ class CudaStream final : public Stream {
     return LaunchErased(label, launch);
   }
 
-  Event Record() override;
-  void Wait(const Event& event,
-            SourceLocation requested_at = SourceLocation::Current()) override;
-  void CopyAsync(
-      void* dst, const void* src, std::size_t bytes, CopyKind kind,
-      SourceLocation requested_at = SourceLocation::Current()) override;
-  void HostCallback(
-      std::function<void()> callback,
-      SourceLocation requested_at = SourceLocation::Current()) override;
-  // The GPU waits for a word of host memory (CudaApi::WaitForWord), which is no
-  // host callback. Abandon releases it, too.
-  std::function<void()> Stall() override;
   std::int64_t QueuedOperations() override;
-  void Synchronize(
-      SourceLocation noticed_at = SourceLocation::Current()) override;
-  void WaitFor(std::uint64_t number) override;
-  void Finish(std::uint64_t number, const char* noticed_in,
-              SourceLocation noticed_at) override;
-  FailurePtr FailureOf(std::uint64_t number) override;
 
   // For the end of the process, all streams first, then each: from Abandon on
-  // host callbacks are skipped; Retire waits for what is queued, reports an
-  // unnoticed failure on stderr, and from then on no CUDA is called: what is
-  // enqueued counts as skipped. The stream must not be destroyed after that.
+  // host callbacks are skipped, and nothing is stalled; Retire waits for what
+  // is queued, and from then on no CUDA is called: what is enqueued counts as
+  // skipped.
   void Abandon() override;
-  void Retire() override;
 
   CudaGpu& gpu() const { return gpu_; }
   // False once the GPU, or the program, is gone.
@@ -174,11 +155,27 @@ class CudaStream final : public Stream {
   };
   // Makes the CUDA calls of an operation and returns their error.
   using Issue = absl::FunctionRef<int(const StreamLog::Ticket&)>;
+  using LaunchFunction = absl::FunctionRef<void(const CudaLaunch&)>;
 
-  void ThrowIfLost(const char* noticed_in, SourceLocation noticed_at);
+  std::shared_ptr<EventState> DoRecord() override;
+  std::uint64_t DoWait(const OpLabel& label,
+                       const std::shared_ptr<EventState>& event) override;
+  std::uint64_t DoCopy(const OpLabel& label, void* dst, const void* src,
+                       std::size_t bytes, CopyKind kind,
+                       bool pageable) override;
+  std::uint64_t DoHostCallback(const OpLabel& label,
+                               std::function<void()> callback) override;
+  // The GPU waits for a word of host memory (CudaApi::WaitForWord), which is no
+  // host callback.
+  std::function<void()> DoStall() override;
+  void DoRetire() override;
+  void AwaitDone(std::uint64_t end) override;
 
-  std::uint64_t LaunchErased(const OpLabel& label,
-                             absl::FunctionRef<void(const CudaLaunch&)> launch);
+  std::uint64_t LaunchErased(const OpLabel& label, LaunchFunction launch);
+  // Launches between two events, which become the operation's stamps. Returns
+  // CUDA's error.
+  int LaunchTimed(StreamLog::Timing timing, const CudaLaunch& to,
+                  LaunchFunction launch);
   // Takes a number; on a stream that does not run, that is all. may_take_long:
   // for reasons of its own; see above.
   std::uint64_t Enqueue(const OpLabel& label, bool may_take_long, Issue issue);
@@ -189,7 +186,6 @@ class CudaStream final : public Stream {
     return launches_ - launches_done_ >= launch_bound_;
   }
   void AwaitRoom(Lock& lock);
-  void WaitForAll();
   void Await(const Checkpoint& checkpoint);
 
   // These with the lock. The first two return CUDA's error.
@@ -200,10 +196,7 @@ class CudaStream final : public Stream {
   void Poll();
   Checkpoint CheckpointBehind(std::uint64_t number);
 
-  // Throws the unreported failure, if it is below `before`.
-  void Report(std::uint64_t before, const char* noticed_in,
-              SourceLocation noticed_at);
-
+  const std::shared_ptr<StreamLog> log_;  // the ledger of failures, too
   CudaGpu& gpu_;
   CudaApi& api_;
   const std::uint64_t bound_;
@@ -211,7 +204,6 @@ class CudaStream final : public Stream {
   const std::uint64_t checkpoint_every_;
   CudaStreamHandle stream_ = nullptr;
   StreamMemory* memory_ = nullptr;
-  std::shared_ptr<StreamLog> log_;
   std::uintptr_t callback_key_ = 0;  // what CUDA is given for host callbacks
   std::shared_ptr<void> library_state_;
 

@@ -43,18 +43,20 @@ class InCallback {
 
 }  // namespace
 
-StreamLog::StreamLog(std::string stream_name, std::int64_t bound,
-                     ErrorRecord* records, std::function<void()> on_failure)
-    : stream_name_(std::move(stream_name)),
+StreamLog::StreamLog(std::string stream_name, std::int64_t bound)
+    : FailureLedger(stream_name),
+      stream_name_(std::move(stream_name)),
       label_mask_(RoundUp(bound) - 1),
       // Not constructed: of a large ring only what is used becomes memory.
       labels_(static_cast<OpLabel*>(
-          ::operator new((label_mask_ + 1) * sizeof(OpLabel)))),
-      records_(records),
-      on_failure_(std::move(on_failure)),
-      failed_(stream_name_) {}
+          ::operator new((label_mask_ + 1) * sizeof(OpLabel)))) {}
 
 StreamLog::~StreamLog() { ::operator delete(labels_); }
+
+void StreamLog::UseRecords(ErrorRecord* records) {
+  MutexLock lock(mutex_);
+  records_ = records;
+}
 
 StreamLog::Ticket StreamLog::Begin(const OpLabel& label) {
   MutexLock lock(mutex_);
@@ -118,20 +120,7 @@ void StreamLog::Complete(std::uint64_t done) {
 }
 
 void StreamLog::Resolve(std::uint64_t done) {
-  for (;;) {
-    PendingWait wait;
-    {
-      MutexLock lock(mutex_);
-      const std::uint64_t in_record = NewlyFailedInRecord();
-      if (waits_.empty() || waits_.front().number >= done ||
-          waits_.front().number > in_record) {
-        if (in_record >= done) return;
-        Open(in_record, MakeFailure(LabelOf(in_record), in_record, stream_name_,
-                                    DeviceErrorText(records_[record_])));
-        continue;
-      }
-      wait = waits_.front();
-    }
+  for (PendingWait wait; FirstWait(done, &wait); wait = {}) {
     // The wait is done, and so is what it waited for. Its stream's log may ask
     // this one in turn, about operations from before this wait; none of these
     // waits any more, so that goes no deeper than there are streams.
@@ -140,8 +129,31 @@ void StreamLog::Resolve(std::uint64_t done) {
     // Another thread may have been as far.
     if (waits_.empty() || waits_.front().number != wait.number) continue;
     waits_.pop_front();
-    if (failure != nullptr) Open(wait.number, std::move(failure));
+    if (failure == nullptr) continue;
+    OpenFromRecord(wait.number);
+    Open(wait.number, std::move(failure));
   }
+  MutexLock lock(mutex_);
+  OpenFromRecord(done);
+}
+
+bool StreamLog::FirstWait(std::uint64_t done, PendingWait* wait) {
+  MutexLock lock(mutex_);
+  if (waits_.empty() || waits_.front().number >= done) return false;
+  *wait = waits_.front();
+  return true;
+}
+
+void StreamLog::OpenFromRecord(std::uint64_t done) {
+  if (records_ == nullptr) return;
+  const ErrorRecord& record = records_[record_];
+  const unsigned long long claimed =
+      __atomic_load_n(&record.claimed_by, __ATOMIC_ACQUIRE);
+  if (claimed == 0 || claimed > done) return;
+  const std::uint64_t number = claimed - 1;
+  if (IsConsequence(number)) return;
+  Open(number, MakeFailure(LabelOf(number), number, stream_name_,
+                           DeviceErrorText(record)));
 }
 
 void StreamLog::RunCallback() {
@@ -156,23 +168,13 @@ void StreamLog::RunCallback() {
   const std::uint64_t number = next.number;
   // What comes before it is done.
   Resolve(number);
-  {
+  if (abandoned_.load(std::memory_order_acquire)) {
     MutexLock lock(mutex_);
-    if (abandoned_.load(std::memory_order_acquire)) {
-      Open(number, MakeSkippedAtEnd(LabelOf(number), number, stream_name_));
-    }
-    if (FailedIntervals::Interval* interval = failed_.Find(number)) {
-      ++interval->skipped;
-      return;
-    }
+    Open(number, MakeSkippedAtEnd(LabelOf(number), number, stream_name_));
   }
+  if (Skip(number)) return;
   try {
     next.function();
-  } catch (const AsyncError& error) {
-    // It waited for something that had failed: that is what others want to
-    // know.
-    MutexLock lock(mutex_);
-    Open(number, error.shared_failure());
   } catch (...) {
     const std::exception_ptr thrown = std::current_exception();
     MutexLock lock(mutex_);
@@ -188,7 +190,7 @@ FailurePtr StreamLog::FailLaunch(std::uint64_t number, std::string what,
   failure->cause = std::move(cause);
   if (failed_.open() == nullptr) {
     failed_.AddAlone(number, failure);
-    if (on_failure_) on_failure_();
+    set_ever_failed();
   }
   return failure;
 }
@@ -218,15 +220,8 @@ void StreamLog::Lose(const std::string& error_text) {
   } else {
     failed_.Open(first, lost_);
   }
-  if (on_failure_) on_failure_();
+  set_ever_failed();
   state_.store(State::kLost, std::memory_order_release);
-}
-
-FailurePtr StreamLog::TellLost() {
-  if (state() != State::kLost) return nullptr;
-  MutexLock lock(mutex_);
-  lost_told_ = true;
-  return lost_;
 }
 
 bool StreamLog::NoteError(CudaApi& api, int error) {
@@ -250,64 +245,11 @@ void StreamLog::Drop() {
   waits.swap(waits_);
 }
 
-void StreamLog::Detach() {
-  MutexLock lock(mutex_);
-  records_ = nullptr;
-  on_failure_ = nullptr;
-}
-
-FailurePtr StreamLog::FailureOf(std::uint64_t number) {
-  MutexLock lock(mutex_);
-  return failed_.FailureOf(number);
-}
-
-void StreamLog::CountSkipped(std::uint64_t number) {
-  MutexLock lock(mutex_);
-  FailedIntervals::Interval* const interval = failed_.Find(number);
-  if (interval != nullptr) ++interval->skipped;
-}
-
-FailurePtr StreamLog::Report(std::uint64_t before, std::int64_t* skipped) {
-  MutexLock lock(mutex_);
-  const FailedIntervals::Interval* const open = failed_.open();
-  if (open == nullptr || open->failure->end_of_program || lost_ != nullptr ||
-      open->first >= before) {
-    return nullptr;
-  }
-  failed_.Close(pushed_.load(std::memory_order_relaxed));
-  *skipped = open->skipped;
+std::uint64_t StreamLog::Restart() {
   // Whatever used the other record came before the failure, and is done.
   record_ = 1 - record_;
   __atomic_store_n(&records_[record_].claimed_by, 0ull, __ATOMIC_RELEASE);
-  return open->failure;
-}
-
-FailurePtr StreamLog::Unreported() {
-  MutexLock lock(mutex_);
-  const FailedIntervals::Interval* const open = failed_.open();
-  if (open == nullptr || open->failure->end_of_program || lost_told_) {
-    return nullptr;
-  }
-  return open->failure;
-}
-
-void StreamLog::Open(std::uint64_t number, FailurePtr failure) {
-  const FailedIntervals::Interval* const known = failed_.Find(number);
-  // If a launch failed alone, one of its kernels was launched and wrote to the
-  // record, so the record cannot tell what failed behind it.
-  if (known != nullptr && !known->alone) return;
-  failed_.Open(number, std::move(failure));
-  if (on_failure_) on_failure_();
-}
-
-std::uint64_t StreamLog::NewlyFailedInRecord() {
-  if (records_ == nullptr) return FailedIntervals::kOpen;
-  const unsigned long long claimed =
-      __atomic_load_n(&records_[record_].claimed_by, __ATOMIC_ACQUIRE);
-  if (claimed == 0) return FailedIntervals::kOpen;
-  const std::uint64_t number = claimed - 1;
-  const FailedIntervals::Interval* const known = failed_.Find(number);
-  return known == nullptr || known->alone ? number : FailedIntervals::kOpen;
+  return pushed();
 }
 
 }  // namespace d2l

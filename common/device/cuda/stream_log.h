@@ -15,8 +15,8 @@
 //   - through a wait for an event that turns out to be poisoned: checked when
 //     the wait is done;
 //   - at its launch: then it fails alone, since the call throws.
-// The first of them opens a failed interval of numbers, which lasts until
-// Report: all failures in between are only consequences.
+// The first of them opens a failed interval of the FailureLedger, which lasts
+// until Report: all failures in between are only consequences.
 //
 // There are two error records. Operations enqueued after a report write into
 // the other one, which those from before cannot reach any more: by then all
@@ -52,17 +52,14 @@
 
 namespace d2l {
 
-class StreamLog {
+class StreamLog final : public FailureLedger {
  public:
-  // records: two, both empty, that the log may use until Detach. on_failure is
-  // called, under a lock, when an operation is found to have failed.
-  StreamLog(std::string stream_name, std::int64_t bound, ErrorRecord* records,
-            std::function<void()> on_failure);
-  ~StreamLog();
-  StreamLog(const StreamLog&) = delete;
-  StreamLog& operator=(const StreamLog&) = delete;
+  StreamLog(std::string stream_name, std::int64_t bound);
+  ~StreamLog() override;
 
-  const std::string& stream_name() const { return stream_name_; }
+  // records: two, both empty, for the operations from here on; null once the
+  // stream is going and everything is done.
+  void UseRecords(ErrorRecord* records);
 
   enum class State {
     kRunning,
@@ -73,7 +70,7 @@ class StreamLog {
 
   // How many operations there are, and how many are known to be done. If the
   // stream does not run, nothing will become done any more: all count as done.
-  std::uint64_t pushed() const {
+  std::uint64_t pushed() const override {
     return pushed_.load(std::memory_order_acquire);
   }
   std::uint64_t completed() const {
@@ -127,9 +124,6 @@ class StreamLog {
   // The GPU's context is lost: what was in flight has failed, and so will
   // everything that comes. Behind this, NoteError and End comes DropPending.
   void Lose(const std::string& error_text);
-  // The failure of Lose, which then counts as reported; null if the context is
-  // not lost.
-  FailurePtr TellLost();
   // What a CUDA call on behalf of the stream has returned: loses or ends the
   // stream if it is that kind of error. True if the stream does not run.
   bool NoteError(CudaApi& api, int error);
@@ -143,23 +137,6 @@ class StreamLog {
   void DropPending() {
     if (state() != State::kRunning) Drop();
   }
-
-  // The stream is going. Everything is done; the records may go too.
-  void Detach();
-
-  // ---- What failed.
-
-  // Why operation `number` did not do its work; null if it did, or if that is
-  // not known yet.
-  FailurePtr FailureOf(std::uint64_t number);
-  // Counts an operation that was not even tried.
-  void CountSkipped(std::uint64_t number);
-
-  // The unreported failure, if it is below `before`; null if there is none. It
-  // then counts as reported: later operations are valid again. skipped: how
-  // many operations after it were not tried.
-  FailurePtr Report(std::uint64_t before, std::int64_t* skipped);
-  FailurePtr Unreported();
 
  private:
   struct PendingWait {
@@ -176,12 +153,11 @@ class StreamLog {
     return labels_[number & label_mask_];
   }
   void Drop();
-  // Operation `number` failed, unless that is the consequence of a failure
-  // before it.
-  void Open(std::uint64_t number, FailurePtr failure)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // The operation that the record names, if that is news; else kOpen.
-  std::uint64_t NewlyFailedInRecord() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The first wait, if it is below `done`.
+  bool FirstWait(std::uint64_t done, PendingWait* wait);
+  // The operation that the record names has failed, if it is below `done`.
+  void OpenFromRecord(std::uint64_t done) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::uint64_t Restart() override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const std::string stream_name_;
   const std::uint64_t label_mask_;
@@ -195,15 +171,10 @@ class StreamLog {
   Mutex timings_mutex_;  // held while CUDA is asked
   std::deque<Timing> timings_ ABSL_GUARDED_BY(timings_mutex_);
 
-  Mutex mutex_;
-  ErrorRecord* records_ ABSL_GUARDED_BY(mutex_);
+  ErrorRecord* records_ ABSL_GUARDED_BY(mutex_) = nullptr;
   int record_ ABSL_GUARDED_BY(mutex_) = 0;  // which of the two is in use
-  std::function<void()> on_failure_ ABSL_GUARDED_BY(mutex_);
-  FailedIntervals failed_ ABSL_GUARDED_BY(mutex_);
   std::deque<PendingWait> waits_ ABSL_GUARDED_BY(mutex_);
   std::deque<PendingCallback> callbacks_ ABSL_GUARDED_BY(mutex_);
-  FailurePtr lost_ ABSL_GUARDED_BY(mutex_);
-  bool lost_told_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 namespace internal {
