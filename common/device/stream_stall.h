@@ -25,6 +25,7 @@
 
 #include <functional>
 
+#include "common/device/backend.h"
 #include "common/device/device.h"
 #include "common/device/stream.h"
 
@@ -33,21 +34,27 @@ namespace d2l {
 class StreamStall {
  public:
   // Returns once everything enqueued before is done.
-  explicit StreamStall(Stream& stream);
+  explicit StreamStall(Stream& stream)
+      : release_(LaunchBlocking() ? [] {} : stream.Stall()) {}
   // Releases it.
-  ~StreamStall();
+  ~StreamStall() { Release(); }
   StreamStall(const StreamStall&) = delete;
   StreamStall& operator=(const StreamStall&) = delete;
 
-  void Release();
+  void Release() { release_(); }
 
   // How many kernels can be enqueued on a stalled stream of `device` with the
   // default StreamOptions, profiled or not. On a GPU a profiled kernel brings
   // an event along; of host callbacks there is room for two dozen.
-  static int Room(Device device);
+  static int Room(Device device) {
+    constexpr int kOnGpu = 250;
+    return device.type() == DeviceType::kCuda
+               ? kOnGpu
+               : static_cast<int>(StreamOptions().max_queued_operations) - 1;
+  }
 
  private:
-  std::function<void()> release_;  // null if nothing is stalled
+  const std::function<void()> release_;
 };
 
 }  // namespace d2l

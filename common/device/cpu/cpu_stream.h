@@ -105,7 +105,8 @@ class CpuStream final : public Stream {
   template <typename F>
   [[gnu::noinline, gnu::cold]] std::uint64_t Capture(const OpLabel& label,
                                                      F task) {
-    TaskSink& sink = internal::RequireSink(*this, "Enqueue");
+    TaskSink* const sink = internal::CurrentTaskSink();
+    if (sink == nullptr) internal::RefuseCall(*this, "Enqueue");
     if constexpr (std::is_copy_constructible_v<F>) {
       // What is captured is not run now, or never.
       const std::int64_t now = label.stamps() == nullptr ? 0 : NowNanos();
@@ -113,7 +114,7 @@ class CpuStream final : public Stream {
       StampEnd(label.stamps(), now);
       OpLabel without_stamps = label;
       without_stamps.set_stamps(nullptr);
-      return sink.Capture(*this, without_stamps, std::move(task));
+      return sink->Capture(*this, without_stamps, std::move(task));
     } else {
       internal::ThrowNotCapturable(label);
     }
@@ -130,7 +131,9 @@ class CpuStream final : public Stream {
   std::function<void()> DoStall() override;
   void DoRetire() override { worker_.detach(); }
   void AwaitDone(std::uint64_t end) override { queue_.WaitUntilCompleted(end); }
-  bool CapturesCopies() const override { return internal::HasTaskSink(); }
+  bool CapturesCopies() const override {
+    return internal::CurrentTaskSink() != nullptr;
+  }
 
   void Work();
   void RunSlot(TaskQueue::Slot& slot);

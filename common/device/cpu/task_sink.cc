@@ -33,14 +33,9 @@ ScopedTaskSink::~ScopedTaskSink() {
 
 namespace internal {
 
-bool HasTaskSink() {
+TaskSink* CurrentTaskSink() {
   // A CudaGraph captures, too, and takes no tasks.
-  return enqueue_mode == kCapturing && current != nullptr;
-}
-
-TaskSink& RequireSink(const Stream& stream, const char* what) {
-  if (!HasTaskSink()) RefuseCall(stream, what);
-  return *current;
+  return enqueue_mode == kCapturing ? current : nullptr;
 }
 
 void ThrowNotCapturable(const OpLabel& label) {

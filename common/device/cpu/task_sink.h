@@ -68,9 +68,8 @@ class ScopedTaskSink {
 };
 
 namespace internal {
-bool HasTaskSink();
-// This thread's sink; throws, as RefuseCall does, if it has none.
-TaskSink& RequireSink(const Stream& stream, const char* what);
+// This thread's sink; null if it has none.
+TaskSink* CurrentTaskSink();
 [[noreturn]] void ThrowNotCapturable(const OpLabel& label);
 }  // namespace internal
 

@@ -6,8 +6,6 @@
 #include <stdexcept>
 #include <utility>
 
-#include "common/device/cuda/cuda_errors.h"
-
 namespace d2l {
 
 CudaEventState::CudaEventState(std::shared_ptr<StreamLog> log,
@@ -21,16 +19,8 @@ CudaEventState::CudaEventState(std::shared_ptr<StreamLog> log,
 bool CudaEventState::Query() {
   if (log_->completed() > number_) return true;
   if (internal::in_cuda_callback) return false;
-  const int error = event_->Query();
-  if (error == kCudaNotReady) return false;
-  if (error != 0) {
-    // Whatever the error, the stream's progress cannot be known any more.
-    CudaApi& api = event_->gpu().api();
-    if (!log_->NoteError(api, error)) log_->Lose(api.ErrorText(error));
-    log_->DropPending();
-    return true;
-  }
-  log_->Complete(number_ + 1);
+  if (!log_->Look(*event_, number_ + 1)) return false;
+  log_->DropPending();
   return true;
 }
 
@@ -41,13 +31,7 @@ void CudaEventState::Block() {
         "[event] waited for in a host callback of a CUDA stream, which may "
         "not wait for a GPU");
   }
-  const int error = event_->Synchronize();
-  if (error == 0) {
-    log_->Complete(number_ + 1);
-    return;
-  }
-  CudaApi& api = event_->gpu().api();
-  if (!log_->NoteError(api, error)) log_->Lose(api.ErrorText(error));
+  log_->Await(*event_, number_ + 1);
   log_->DropPending();
 }
 

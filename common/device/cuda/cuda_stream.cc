@@ -62,11 +62,6 @@ void Release(std::uint32_t* released, std::uint32_t hold) {
   }
 }
 
-void Throw(CudaApi& api, const std::string& stream, int error) {
-  throw std::runtime_error(absl::StrCat("[stream] CUDA cannot make a stream, ",
-                                        stream, ": ", api.ErrorText(error)));
-}
-
 }  // namespace
 
 CudaStream::CudaStream(CudaGpu& gpu, Device device, int index,
@@ -87,7 +82,9 @@ CudaStream::CudaStream(CudaGpu& gpu, Device device, int index,
   if (error == 0) error = api_.CreateStream(&stream_);
   if (error != 0) {
     if (memory_ != nullptr) gpu_.ReturnStreamMemory(memory_);
-    Throw(api_, name(), error);
+    throw std::runtime_error(
+        absl::StrCat("[stream] CUDA cannot make a stream, ", name(), ": ",
+                     api_.ErrorText(error)));
   }
   gpu_.Clock();  // read while no stream that it may share a queue with is
                  // stalled
@@ -105,7 +102,7 @@ CudaStream::~CudaStream() {
   }
   log_->UseRecords(nullptr);
   // Without its context the GPU has nothing that could be given back.
-  if (log_->state() != StreamLog::State::kRunning) return;
+  if (!is_running()) return;
   gpu_.MakeCurrent();
   library_state_.reset();
   if (recorded_ != nullptr) api_.DestroyStream(recorded_);
@@ -130,41 +127,35 @@ std::uint64_t CudaStream::Enqueue(const OpLabel& label, bool may_take_long,
   if (internal::enqueue_mode) internal::RefuseCall(*this, "Enqueue");
   Lock lock(*this);
   AwaitRoom(lock);
-  if (log_->state() != StreamLog::State::kRunning) {
-    return log_->Begin(label).number;
-  }
+  if (!is_running()) return log_->Begin(label).number;
   int error = gpu_.MakeCurrent();
   if (may_take_long && last_checkpoint_ < log_->pushed()) RecordCheckpoint();
   const StreamLog::Ticket ticket = log_->Begin(label);
   const std::uint64_t kernels = internal::kernels_launched;
   std::exception_ptr thrown;
-  if (error == 0) {
-    try {
-      error = issue(ticket);
-    } catch (...) {
-      thrown = std::current_exception();
-      error = api_.TakeLaunchError();
-    }
+  try {
+    if (error == 0) error = issue(ticket);
+  } catch (...) {
+    thrown = std::current_exception();
+    error = api_.TakeLaunchError();
   }
   launches_ += std::max<std::uint64_t>(1, internal::kernels_launched - kernels);
   // Without a checkpoint one only waits for more than need be.
   if (ticket.number + 1 - last_checkpoint_ >= checkpoint_every_) {
     RecordCheckpoint();
   }
-  const bool failed =
-      error != 0 && !log_->NoteError(api_, error);  // and the stream goes on
-  if (failed || thrown != nullptr) {
-    FailurePtr failure = log_->FailLaunch(
-        ticket.number,
-        thrown != nullptr
-            ? WhatOf(thrown)
-            : LaunchFailureText(error, api_.ErrorText(error), gpu_.capability(),
-                                gpu_.built_archs()),
-        thrown);
-    throw AsyncError(std::move(failure), "the launch", label.requested_at(),
-                     -1);
-  }
-  return ticket.number;
+  // What a lost GPU means every call says; otherwise the stream goes on.
+  const bool lost = error != 0 && log_->NoteError(api_, error);
+  if (thrown == nullptr && (error == 0 || lost)) return ticket.number;
+  throw AsyncError(
+      log_->FailLaunch(
+          ticket.number,
+          thrown != nullptr
+              ? WhatOf(thrown)
+              : LaunchFailureText(error, api_.ErrorText(error),
+                                  gpu_.capability(), gpu_.built_archs()),
+          thrown),
+      "the launch", label.requested_at(), -1);
 }
 
 void CudaStream::AwaitRoom(Lock& lock) {
@@ -195,12 +186,10 @@ void CudaStream::AwaitRoom(Lock& lock) {
 
 std::uint64_t CudaStream::LaunchErased(const OpLabel& label,
                                        LaunchFunction launch) {
-  if (internal::enqueue_mode == internal::kCapturing) {
-    if (CudaGraph* const graph = CudaGraph::RecordedOn(*this)) {
-      const Lock lock(*this);  // for library_state_
-      graph->Add(label, launch);
-      return 0;
-    }
+  if (CudaGraph* const graph = CudaGraph::RecordedOn(*this)) {
+    const Lock lock(*this);  // for library_state_
+    graph->Add(label, launch);
+    return 0;
   }
   const std::uint64_t number = Enqueue(
       label, /*may_take_long=*/false, [&](const StreamLog::Ticket& ticket) {
@@ -353,19 +342,13 @@ void CudaStream::ForgetDone() {
 void CudaStream::Poll() {
   for (ForgetDone(); !checkpoints_.empty(); ForgetDone()) {
     const Checkpoint& first = checkpoints_.front();
-    const int error = first.event->Query();
-    if (error == kCudaNotReady) return;
-    if (error != 0) {
-      log_->NoteError(api_, error);
-      return;
-    }
-    log_->Complete(first.end);
+    if (!log_->Look(*first.event, first.end)) return;
   }
 }
 
 CudaStream::Checkpoint CudaStream::CheckpointBehind(std::uint64_t number) {
   ForgetDone();
-  if (log_->state() != StreamLog::State::kRunning) return {};
+  if (!is_running()) return {};
   if (last_checkpoint_ <= number) {
     const int error = RecordCheckpoint();
     if (error == 0) return checkpoints_.back();
@@ -381,12 +364,7 @@ CudaStream::Checkpoint CudaStream::CheckpointBehind(std::uint64_t number) {
 
 void CudaStream::Await(const Checkpoint& checkpoint) {
   if (checkpoint.event == nullptr) return;
-  const int error = checkpoint.event->Synchronize();
-  if (error == 0) {
-    log_->Complete(checkpoint.end);
-  } else if (!log_->NoteError(api_, error)) {
-    log_->Lose(api_.ErrorText(error));
-  }
+  log_->Await(*checkpoint.event, checkpoint.end);
   log_->DropPending();
 }
 

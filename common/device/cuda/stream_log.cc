@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "common/device/cuda/cuda_errors.h"
 #include "common/device/stream.h"
@@ -22,24 +23,6 @@ std::uint64_t RoundUp(std::int64_t n) {
   while (size < static_cast<std::uint64_t>(n)) size *= 2;
   return size;
 }
-
-// Marks a thread that runs a callback.
-class InCallback {
- public:
-  InCallback()
-      : worker_(std::exchange(internal::enqueue_mode, internal::kOnWorker)),
-        callback_(std::exchange(internal::in_cuda_callback, true)) {}
-  ~InCallback() {
-    internal::enqueue_mode = worker_;
-    internal::in_cuda_callback = callback_;
-  }
-  InCallback(const InCallback&) = delete;
-  InCallback& operator=(const InCallback&) = delete;
-
- private:
-  const internal::EnqueueMode worker_;
-  const bool callback_;
-};
 
 }  // namespace
 
@@ -119,6 +102,25 @@ void StreamLog::Complete(std::uint64_t done) {
   }
 }
 
+bool StreamLog::Look(CudaEvent& event, std::uint64_t end) {
+  const int error = event.Query();
+  if (error == kCudaNotReady) return false;
+  Conclude(event.gpu().api(), error, end);
+  return true;
+}
+
+void StreamLog::Await(CudaEvent& event, std::uint64_t end) {
+  Conclude(event.gpu().api(), event.Synchronize(), end);
+}
+
+void StreamLog::Conclude(CudaApi& api, int error, std::uint64_t end) {
+  if (error == 0) {
+    Complete(end);
+  } else if (!NoteError(api, error)) {
+    Lose(api.ErrorText(error));
+  }
+}
+
 void StreamLog::Resolve(std::uint64_t done) {
   for (PendingWait wait; FirstWait(done, &wait); wait = {}) {
     // The wait is done, and so is what it waited for. Its stream's log may ask
@@ -157,7 +159,12 @@ void StreamLog::OpenFromRecord(std::uint64_t done) {
 }
 
 void StreamLog::RunCallback() {
-  const InCallback in_callback;
+  const absl::Cleanup leave =
+      [mode = std::exchange(internal::enqueue_mode, internal::kOnWorker),
+       outer = std::exchange(internal::in_cuda_callback, true)] {
+        internal::enqueue_mode = mode;
+        internal::in_cuda_callback = outer;
+      };
   PendingCallback next;  // destroyed without the lock
   {
     MutexLock lock(mutex_);

@@ -26,9 +26,9 @@
 // a ring as large as the stream's bound.
 //
 // It outlives its stream as long as an event needs it. Thread-safe, as stated:
-// Begin and Add… need the stream's lock. Only Complete calls CUDA. No lock is
-// held during calls of another log, nor when a callback is destroyed, whose
-// tensors call into streams and memory: see DropPending.
+// Begin and Add… need the stream's lock. Only Complete, Look and Await call
+// CUDA. No lock is held during calls of another log, nor when a callback is
+// destroyed, whose tensors call into streams and memory: see DropPending.
 
 #ifndef D2L_COMMON_DEVICE_CUDA_STREAM_LOG_H_
 #define D2L_COMMON_DEVICE_CUDA_STREAM_LOG_H_
@@ -114,6 +114,12 @@ class StreamLog final : public FailureLedger {
   // The same for failures alone. For host callbacks: calls no CUDA.
   void Resolve(std::uint64_t done);
 
+  // Asks `event`, which is behind all operations below `end`, or waits for it.
+  // False if it is not done yet. If CUDA gives another error than that, the
+  // stream's progress cannot be known any more: it is lost.
+  bool Look(CudaEvent& event, std::uint64_t end);
+  void Await(CudaEvent& event, std::uint64_t end);
+
   // Runs the next host callback, or skips it: on the thread that CUDA calls.
   void RunCallback();
 
@@ -122,7 +128,8 @@ class StreamLog final : public FailureLedger {
                         std::exception_ptr cause);
 
   // The GPU's context is lost: what was in flight has failed, and so will
-  // everything that comes. Behind this, NoteError and End comes DropPending.
+  // everything that comes. Behind this, Look, Await, NoteError and End comes
+  // DropPending.
   void Lose(const std::string& error_text);
   // What a CUDA call on behalf of the stream has returned: loses or ends the
   // stream if it is that kind of error. True if the stream does not run.
@@ -152,6 +159,8 @@ class StreamLog final : public FailureLedger {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return labels_[number & label_mask_];
   }
+  // What CUDA says of an event behind all operations below `end`.
+  void Conclude(CudaApi& api, int error, std::uint64_t end);
   void Drop();
   // The first wait, if it is below `done`.
   bool FirstWait(std::uint64_t done, PendingWait* wait);
