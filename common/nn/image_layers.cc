@@ -31,11 +31,6 @@ std::string Given(Size2d size) {
   return size.height == size.width ? absl::StrCat(size.height) : Tuple(size);
 }
 
-std::string PoolRepr(Size2d kernel_size, Size2d stride, Size2d padding) {
-  return absl::StrFormat("kernel_size=%s, stride=%s, padding=%s",
-                         Given(kernel_size), Given(stride), Given(padding));
-}
-
 void CheckImages(const Module& module, const Tensor& x) {
   if (x.defined() && x.dim() == 4) return;
   throw std::invalid_argument(absl::StrFormat(
@@ -85,37 +80,25 @@ std::unique_ptr<Module> Conv2d::New() const {
                                   weight_.device());
 }
 
-AvgPool2d::AvgPool2d(Size2d kernel_size, absl::optional<Size2d> stride,
-                     Size2d padding)
-    : kernel_size_(kernel_size),
-      stride_(stride.value_or(kernel_size)),
-      padding_(padding) {}
+std::string Pool2d::ExtraRepr() const {
+  return absl::StrFormat("kernel_size=%s, stride=%s, padding=%s",
+                         Given(kernel_size_), Given(stride_), Given(padding_));
+}
 
 Tensor AvgPool2d::Forward(const Tensor& x) {
   return d2l::AvgPool2d(x, kernel_size_, stride_, padding_);
-}
-
-std::string AvgPool2d::ExtraRepr() const {
-  return PoolRepr(kernel_size_, stride_, padding_);
 }
 
 std::unique_ptr<Module> AvgPool2d::New() const {
   return std::make_unique<AvgPool2d>(kernel_size_, stride_, padding_);
 }
 
-MaxPool2d::MaxPool2d(Size2d kernel_size, absl::optional<Size2d> stride,
-                     Size2d padding)
-    : kernel_size_(kernel_size),
-      stride_(stride.value_or(kernel_size)),
-      padding_(padding) {}
-
 Tensor MaxPool2d::Forward(const Tensor& x) {
   return d2l::MaxPool2d(x, kernel_size_, stride_, padding_);
 }
 
 std::string MaxPool2d::ExtraRepr() const {
-  return PoolRepr(kernel_size_, stride_, padding_) +
-         ", dilation=1, ceil_mode=False";
+  return Pool2d::ExtraRepr() + ", dilation=1, ceil_mode=False";
 }
 
 std::unique_ptr<Module> MaxPool2d::New() const {
@@ -125,10 +108,6 @@ std::unique_ptr<Module> MaxPool2d::New() const {
 Tensor GlobalAvgPool2d::Forward(const Tensor& x) {
   CheckImages(*this, x);
   return Mean(x, {2, 3}, /*keepdim=*/true);
-}
-
-std::unique_ptr<Module> GlobalAvgPool2d::New() const {
-  return std::make_unique<GlobalAvgPool2d>();
 }
 
 BatchNorm2d::BatchNorm2d(std::int64_t num_features, double eps, double momentum,

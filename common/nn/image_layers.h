@@ -46,37 +46,42 @@ class Conv2d : public Module {
   Tensor bias_;    // (out_channels); undefined if there is none
 };
 
-// The mean of each window, of which the padding counts as zeros.
-class AvgPool2d : public Module {
+// What the two pools share.
+class Pool2d : public Module {
  public:
   // stride: the kernel's size, unless given.
-  explicit AvgPool2d(Size2d kernel_size,
-                     absl::optional<Size2d> stride = absl::nullopt,
-                     Size2d padding = 0);
+  explicit Pool2d(Size2d kernel_size,
+                  absl::optional<Size2d> stride = absl::nullopt,
+                  Size2d padding = 0)
+      : kernel_size_(kernel_size),
+        stride_(stride.value_or(kernel_size)),
+        padding_(padding) {}
 
-  Tensor Forward(const Tensor& x) override;
-  std::string Name() const override { return "AvgPool2d"; }
   std::string ExtraRepr() const override;
-  std::unique_ptr<Module> New() const override;
 
- private:
+ protected:
   Size2d kernel_size_, stride_, padding_;
 };
 
-// The largest of each window.
-class MaxPool2d : public Module {
+// The mean of each window, of which the padding counts as zeros.
+class AvgPool2d : public Pool2d {
  public:
-  explicit MaxPool2d(Size2d kernel_size,
-                     absl::optional<Size2d> stride = absl::nullopt,
-                     Size2d padding = 0);
+  using Pool2d::Pool2d;
+
+  Tensor Forward(const Tensor& x) override;
+  std::string Name() const override { return "AvgPool2d"; }
+  std::unique_ptr<Module> New() const override;
+};
+
+// The largest of each window.
+class MaxPool2d : public Pool2d {
+ public:
+  using Pool2d::Pool2d;
 
   Tensor Forward(const Tensor& x) override;
   std::string Name() const override { return "MaxPool2d"; }
   std::string ExtraRepr() const override;
   std::unique_ptr<Module> New() const override;
-
- private:
-  Size2d kernel_size_, stride_, padding_;
 };
 
 // The mean of each image: (batch, channels, 1, 1). PyTorch calls it
@@ -85,7 +90,9 @@ class GlobalAvgPool2d : public Module {
  public:
   Tensor Forward(const Tensor& x) override;
   std::string Name() const override { return "GlobalAvgPool2d"; }
-  std::unique_ptr<Module> New() const override;
+  std::unique_ptr<Module> New() const override {
+    return std::make_unique<GlobalAvgPool2d>();
+  }
 };
 
 // In training each channel is normalised by its mean and variance in the batch,

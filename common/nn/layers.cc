@@ -79,8 +79,6 @@ std::unique_ptr<Module> Linear::New() const {
 
 Tensor ReLU::Forward(const Tensor& x) { return Relu(x); }
 
-std::unique_ptr<Module> ReLU::New() const { return std::make_unique<ReLU>(); }
-
 Dropout::Dropout(double p) : p_(p) {
   if (p >= 0 && p <= 1) return;
   throw std::invalid_argument(absl::StrFormat(
@@ -120,10 +118,6 @@ Tensor Flatten::Forward(const Tensor& x) {
 }
 
 std::string Flatten::ExtraRepr() const { return "start_dim=1, end_dim=-1"; }
-
-std::unique_ptr<Module> Flatten::New() const {
-  return std::make_unique<Flatten>();
-}
 
 void Sequential::AddModule(const std::string& name,
                            std::unique_ptr<Module> module) {

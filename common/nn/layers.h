@@ -62,7 +62,9 @@ class ReLU : public Module {  // NOLINT(readability-identifier-naming)
  public:
   Tensor Forward(const Tensor& x) override;
   std::string Name() const override { return "ReLU"; }
-  std::unique_ptr<Module> New() const override;
+  std::unique_ptr<Module> New() const override {
+    return std::make_unique<ReLU>();
+  }
 };
 
 // In training each element is 0 with the probability p, and else divided by
@@ -88,7 +90,9 @@ class Flatten : public Module {
   Tensor Forward(const Tensor& x) override;
   std::string Name() const override { return "Flatten"; }
   std::string ExtraRepr() const override;
-  std::unique_ptr<Module> New() const override;
+  std::unique_ptr<Module> New() const override {
+    return std::make_unique<Flatten>();
+  }
 };
 
 // Its modules one after the other. They are called "0", "1", ….

@@ -47,8 +47,7 @@ std::string Cure(const Shapes& wanted, const Shapes& given) {
   return "";
 }
 
-absl::StatusOr<IncompatibleKeys> Compare(const std::string& name,
-                                         const Module& module,
+absl::StatusOr<IncompatibleKeys> Compare(const Module& module,
                                          const Shapes& given, bool strict) {
   Shapes wanted;
   IncompatibleKeys keys;
@@ -87,7 +86,7 @@ absl::StatusOr<IncompatibleKeys> Compare(const std::string& name,
     errors.push_back("No key is that of a parameter: nothing was loaded.");
   }
   return absl::InvalidArgumentError(absl::StrCat(
-      "Error(s) in loading state_dict for ", name, ":\n\t",
+      "Error(s) in loading state_dict for ", module.Name(), ":\n\t",
       absl::StrJoin(errors, "\n\t"), nothing ? Cure(wanted, given) : ""));
 }
 
@@ -102,8 +101,7 @@ absl::StatusOr<IncompatibleKeys> LoadStateDict(
     Module& module, const safetensors::NamedTensors& state, bool strict) {
   Shapes shapes;
   for (const auto& [key, tensor] : state) shapes[key] = tensor.shape();
-  absl::StatusOr<IncompatibleKeys> keys =
-      Compare(module.Name(), module, shapes, strict);
+  absl::StatusOr<IncompatibleKeys> keys = Compare(module, shapes, strict);
   if (!keys.ok()) return keys;
   const NoGradGuard no_grad;
   for (const auto& [key, tensor] : NamedState(module)) {
@@ -122,8 +120,7 @@ absl::StatusOr<IncompatibleKeys> LoadStateDict(Module& module,
   for (const safetensors::Entry& entry : reader->header().entries) {
     shapes[entry.name] = entry.shape;
   }
-  absl::StatusOr<IncompatibleKeys> keys =
-      Compare(module.Name(), module, shapes, strict);
+  absl::StatusOr<IncompatibleKeys> keys = Compare(module, shapes, strict);
   if (!keys.ok()) {
     return absl::InvalidArgumentError(
         absl::StrCat(path, ": ", keys.status().message()));
