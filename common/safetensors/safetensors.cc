@@ -131,6 +131,7 @@ absl::Status SaveFile(const NamedTensors& tensors, const std::string& path,
 Reader::Reader(Reader&& other) noexcept
     : path_(std::move(other.path_)),
       descriptor_(std::exchange(other.descriptor_, -1)),
+      hash_(other.hash_),
       data_at_(other.data_at_),
       header_(std::move(other.header_)) {}
 
@@ -139,8 +140,7 @@ Reader::~Reader() {
 }
 
 // Throws FormatError.
-void Reader::ReadBytes(void* to, std::uint64_t at, std::size_t bytes,
-                       Sha256* hash) {
+void Reader::ReadBytes(void* to, std::uint64_t at, std::size_t bytes) {
   for (std::size_t done = 0; done < bytes;) {
     const ssize_t n = pread(descriptor_, static_cast<char*>(to) + done,
                             bytes - done, static_cast<off_t>(at + done));
@@ -149,11 +149,11 @@ void Reader::ReadBytes(void* to, std::uint64_t at, std::size_t bytes,
     if (n == 0) Refuse("it became shorter while it was read");
     done += static_cast<std::size_t>(n);
   }
-  if (hash != nullptr) hash->Update({static_cast<char*>(to), bytes});
+  if (hash_ != nullptr) hash_->Update({static_cast<char*>(to), bytes});
 }
 
 // Throws FormatError.
-void Reader::ReadHeader(std::int64_t max_header_bytes, Sha256* hash) {
+void Reader::ReadHeader(std::int64_t max_header_bytes) {
   struct stat there;
   if (fstat(descriptor_, &there) != 0 || !S_ISREG(there.st_mode)) {
     Refuse("it is not a regular file");
@@ -161,14 +161,14 @@ void Reader::ReadHeader(std::int64_t max_header_bytes, Sha256* hash) {
   const auto file_size = static_cast<std::uint64_t>(there.st_size);
   std::uint64_t size = 0;
   if (file_size < sizeof(size)) Refuse("it has less than 8 bytes");
-  ReadBytes(&size, 0, sizeof(size), hash);
+  ReadBytes(&size, 0, sizeof(size));
   const std::uint64_t most = std::min(
       file_size - sizeof(size), static_cast<std::uint64_t>(max_header_bytes));
   if (size > most) {
     Refuse("a header of %d bytes is announced; %d is the most", size, most);
   }
   std::string json(size, '\0');
-  ReadBytes(json.data(), sizeof(size), json.size(), hash);
+  ReadBytes(json.data(), sizeof(size), json.size());
   data_at_ = sizeof(size) + size;
   header_ = ParseHeader(json, file_size - data_at_);
 }
@@ -183,6 +183,7 @@ absl::StatusOr<Reader> Reader::OpenHashed(const std::string& path,
                                           Sha256* hash) {
   Reader reader;
   reader.path_ = path;
+  reader.hash_ = hash;
   // A pipe without a writer would block.
   reader.descriptor_ = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (reader.descriptor_ < 0) {
@@ -190,7 +191,7 @@ absl::StatusOr<Reader> Reader::OpenHashed(const std::string& path,
         absl::StrFormat("cannot read %s: %s", path, std::strerror(errno)));
   }
   try {
-    reader.ReadHeader(max_header_bytes, hash);
+    reader.ReadHeader(max_header_bytes);
   } catch (const FormatError& wrong) {
     return NoSafetensors(path, wrong.what);
   }
@@ -198,11 +199,10 @@ absl::StatusOr<Reader> Reader::OpenHashed(const std::string& path,
 }
 
 // Throws FormatError.
-void Reader::ReadTensor(const Entry& entry, const Tensor& target,
-                        Sha256* hash) {
+void Reader::ReadTensor(const Entry& entry, const Tensor& target) {
   if (entry.dtype != target.dtype() || !target.is_contiguous()) {
     const Tensor read = Empty(entry.shape, target.device(), entry.dtype);
-    ReadTensor(entry, read, hash);
+    ReadTensor(entry, read);
     CopyTo(read, target);
     return;
   }
@@ -222,8 +222,7 @@ void Reader::ReadTensor(const Entry& entry, const Tensor& target,
     const std::int64_t n = std::min(step, target.numel() - i);
     StorageRef piece =
         PinnedMemory(target.device()).AllocatePinned(n * element);
-    ReadBytes(piece->data(), data_at_ + entry.begin + i * element, n * element,
-              hash);
+    ReadBytes(piece->data(), data_at_ + entry.begin + i * element, n * element);
     const FromVectorPrimitive copy({{n}, entry.dtype, target.device()},
                                    std::move(piece));
     ApplyInPlace(copy, {}, Slice(flat, 0, i, i + n), at);
@@ -252,7 +251,7 @@ absl::Status Reader::ReadInto(const NamedTensors& tensors) {
     for (const Entry& entry : header_.entries) {
       const auto target = tensors.find(entry.name);
       if (target == tensors.end()) continue;
-      ReadTensor(entry, target->second, nullptr);
+      ReadTensor(entry, target->second);
     }
   } catch (const FormatError& wrong) {
     return absl::DataLossError(absl::StrFormat(
@@ -274,7 +273,7 @@ absl::StatusOr<File> LoadFile(const std::string& path, Device device,
     for (const Entry& entry : reader->header_.entries) {
       Tensor& tensor = file.tensors[entry.name];
       tensor = Empty(entry.shape, device, entry.dtype);
-      reader->ReadTensor(entry, tensor, hashes);
+      reader->ReadTensor(entry, tensor);
     }
   } catch (const FormatError& wrong) {
     return NoSafetensors(path, wrong.what);

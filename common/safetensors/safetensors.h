@@ -117,12 +117,13 @@ class Reader {
   static absl::StatusOr<Reader> OpenHashed(const std::string& path,
                                            std::int64_t max_header_bytes,
                                            Sha256* hash);
-  void ReadHeader(std::int64_t max_header_bytes, Sha256* hash);
-  void ReadBytes(void* to, std::uint64_t at, std::size_t bytes, Sha256* hash);
-  void ReadTensor(const Entry& entry, const Tensor& target, Sha256* hash);
+  void ReadHeader(std::int64_t max_header_bytes);
+  void ReadBytes(void* to, std::uint64_t at, std::size_t bytes);
+  void ReadTensor(const Entry& entry, const Tensor& target);
 
   std::string path_;
   int descriptor_ = -1;
+  Sha256* hash_ = nullptr;     // of all that is read, unless it is null
   std::uint64_t data_at_ = 0;  // where the tensors begin
   Header header_;
 };
