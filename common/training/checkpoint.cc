@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/autograd/tape.h"
+#include "common/base/format_error.h"
 #include "common/base/text.h"
 #include "common/nn/state_dict.h"
 #include "common/ops/copy.h"
@@ -55,13 +56,8 @@ Json ToJson(const TrainingProgress& progress) {
           {"epochs", epochs}};
 }
 
-// What the metadata should have been.
-struct WrongMetadata {
-  std::string what;
-};
-
 void Check(bool right, const char* what) {
-  if (!right) throw WrongMetadata{what};
+  if (!right) Refuse("%s", what);
 }
 
 std::int64_t Count(const Json& json, const char* name) {
@@ -95,7 +91,7 @@ TrainingProgress ProgressFromJson(const Json& json) {
   return progress;
 }
 
-// These two throw WrongMetadata, nlohmann's exceptions and std::out_of_range.
+// These two throw FormatError, nlohmann's exceptions and std::out_of_range.
 std::map<std::string, std::string> OptionsFrom(
     const safetensors::Metadata& metadata) {
   const auto format = metadata.find("format");
@@ -138,7 +134,7 @@ auto Understand(const std::string& path, F read)
   };
   try {
     return read();
-  } catch (const WrongMetadata& wrong) {
+  } catch (const FormatError& wrong) {
     return error(wrong.what);
   } catch (const Json::exception& wrong) {
     return error(absl::StrCat("its metadata is no JSON as wanted: ",
