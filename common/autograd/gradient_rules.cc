@@ -373,7 +373,7 @@ Tensor AxpbyGradient(const ForwardOp& op, int input, const Tensor& dy) {
 
 const Tensor& ForwardOp::input(int i) const {
   static const auto& none = *new Tensor;
-  for (const SavedValue& value : saved) {
+  for (const SavedTensor& value : saved) {
     if (value.which == i) return value.value;
   }
   return none;

@@ -38,7 +38,7 @@ inline constexpr int kOutput = 31;
 inline constexpr Reads kReadsOutput = Reads{1} << kOutput;
 
 // A value that was kept for the way back.
-struct SavedValue {
+struct SavedTensor {
   int which;              // the number of an input, or kOutput
   std::uint64_t version;  // of its memory when it was kept
   Tensor value;
@@ -49,7 +49,7 @@ struct ForwardOp {
   const Primitive& primitive;
   SourceLocation at;
   const absl::InlinedVector<ValueSpec, 2>& inputs;
-  const absl::InlinedVector<SavedValue, 2>& saved;
+  const absl::InlinedVector<SavedTensor, 2>& saved;
   // The inputs that are stored column by column, as a transposed view is.
   Reads transposed;
 

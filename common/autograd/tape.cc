@@ -304,7 +304,7 @@ void GradientTape::GoBack(const Node& node, const Tensor& dy,
 }
 
 void GradientTape::CheckUnchanged(const Node& node) const {
-  for (const SavedValue& saved : node.saved) {
+  for (const SavedTensor& saved : node.saved) {
     if (saved.value.version() == saved.version) continue;
     const auto write = writes_.find(saved.value.storage()->id());
     throw std::logic_error(absl::StrFormat(

@@ -100,7 +100,7 @@ class GradientTape : private OpListener {
     int num_outputs;                           // numbered from there
     absl::InlinedVector<int, 2> input_values;  // -1: not differentiable
     absl::InlinedVector<ValueSpec, 2> inputs;
-    absl::InlinedVector<SavedValue, 2> saved;
+    absl::InlinedVector<SavedTensor, 2> saved;
     Reads transposed = 0;  // see ForwardOp
   };
   // Of a tensor. Its family are those that share memory and gradients with it:
