@@ -75,10 +75,9 @@
 #include "common/nn/module.h"
 #include "common/nn/sgd.h"
 #include "common/nn/state_dict.h"
-#include "common/ops/elementwise_primitives.h"
+#include "common/ops/fields.h"
 #include "common/ops/generator.h"
 #include "common/ops/make_primitive.h"
-#include "common/ops/matmul_primitives.h"
 #include "common/ops/nn/batch_norm.h"
 #include "common/ops/nn/convolution.h"
 #include "common/ops/nn/cross_entropy.h"
@@ -86,6 +85,7 @@
 #include "common/ops/no_grad.h"
 #include "common/ops/ops.h"
 #include "common/ops/primitive.h"
+#include "common/ops/primitives.h"
 #include "common/ops/record.h"
 #include "common/ops/replay.h"
 #include "common/parallel/checker.h"
@@ -714,6 +714,26 @@ TEST_F(ExamplesTest, Ops) {
     Tensor same = Replay(made.calls[0], {&x, &y})[0];
     // End of example
     EXPECT_TRUE(Equal(same, x * y));
+  }
+  {
+    // Example of common/ops/fields.h
+    double alpha = 0.5, beta = 1;
+    std::vector<Attribute> text;
+    Fields write("axpby", &text);
+    write("alpha", alpha)("beta", beta);  // {{"alpha", "0.5"}, {"beta", "1.0"}}
+    Fields read("axpby", text);
+    read("alpha", beta)("beta", alpha);   // so they are exchanged
+    // End of example
+    EXPECT_EQ(text, (std::vector<Attribute>{{"alpha", "0.5"}, {"beta", "1.0"}}));
+    EXPECT_EQ(alpha, 1);
+    EXPECT_EQ(beta, 0.5);
+  }
+  {
+    const SourceLocation at = SourceLocation::Current();
+    // Example of common/ops/primitives.h
+    Tensor y = Apply(SoftmaxPrimitive(/*log=*/false, -1), {&x}, at);
+    // End of example
+    EXPECT_TRUE(Equal(y, Softmax(x, -1)));
   }
   {
     // Example of common/ops/make_primitive.h

@@ -160,13 +160,18 @@ TWICE = """def twice(%x: float32[3, 4]) {
 
 
 def operations():
-    """All that a program can name: the rows of op_tables.h, and make_primitive.cc's others."""
-    with open("common/kernels/op_tables.h") as tables, open("common/ops/make_primitive.cc") as make:
-        rows, source = tables.read(), make.read()
-    names = re.findall(r'Row<[^>]*>\(\s*\w+::\w+,\s*"(\w+)"\)', rows)
-    names += re.findall(r'name == "(\w+)"', source)
-    for several in re.findall(r'for \(const char\* const function : \{(.*?)\}\)', source):
+    """All that a program can name: the rows of op_tables.h, and the names of other primitives."""
+    def read(path):
+        with open(f"common/{path}") as file:
+            return file.read()
+    names = re.findall(r'Row<[^>]*>\(\s*\w+::\w+,\s*"(\w+)"\)', read("kernels/op_tables.h"))
+    for header in ("ops/primitives.h", "ops/nn/primitives.h"):
+        for returned in re.findall(r'name\(\) const override \{(.*?)\}', read(header), re.DOTALL):
+            names += re.findall(r'"(\w+)"', returned)
+    made = read("ops/make_primitive.cc")
+    for several in re.findall(r'for \(const char\* const function : \{(.*?)\}\)', made):
         names += re.findall(r'"(\w+)"', several)
+    names += re.findall(r'add\(CopyPrimitive\("(\w+)"', made)
     return set(names) - {"from_vector"}  # a program holds a constant instead
 
 

@@ -8,13 +8,8 @@
 
 #include "common/autograd/rule_helpers.h"
 #include "common/kernels/kernels.h"
-#include "common/ops/copy_primitives.h"
-#include "common/ops/elementwise_primitives.h"
-#include "common/ops/joining_primitives.h"
-#include "common/ops/matmul_primitives.h"
 #include "common/ops/ops.h"
-#include "common/ops/reduction_primitives.h"
-#include "common/ops/view_primitives.h"
+#include "common/ops/primitives.h"
 
 namespace d2l {
 namespace {

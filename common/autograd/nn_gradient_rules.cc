@@ -2,12 +2,9 @@
 #include <typeinfo>
 
 #include "common/autograd/rule_helpers.h"
-#include "common/ops/nn/batch_norm_primitives.h"
 #include "common/ops/nn/convolution.h"
-#include "common/ops/nn/convolution_primitives.h"
-#include "common/ops/nn/cross_entropy_primitives.h"
 #include "common/ops/nn/pooling.h"
-#include "common/ops/nn/pooling_primitives.h"
+#include "common/ops/nn/primitives.h"
 #include "common/ops/ops.h"
 
 namespace d2l {

@@ -14,8 +14,8 @@
 #include "common/device/device_table.h"
 #include "common/device/memory.h"
 #include "common/kernels/philox.h"
-#include "common/ops/creation_primitives.h"
 #include "common/ops/primitive.h"
+#include "common/ops/primitives.h"
 
 namespace d2l {
 namespace {

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <utility>
 
-#include "common/ops/copy_primitives.h"
+#include "common/ops/primitives.h"
 
 namespace d2l::ir {
 namespace {

@@ -7,8 +7,7 @@
 
 #include "common/graph/ir.h"
 #include "common/kernels/op_tables.h"
-#include "common/ops/copy_primitives.h"
-#include "common/ops/elementwise_primitives.h"
+#include "common/ops/primitives.h"
 
 namespace d2l::ir {
 

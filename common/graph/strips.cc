@@ -12,8 +12,7 @@
 #include "absl/container/inlined_vector.h"
 #include "common/device/cpu/parallel_for.h"
 #include "common/kernels/cpu/strided_copy.h"
-#include "common/ops/copy_primitives.h"
-#include "common/ops/elementwise_primitives.h"
+#include "common/ops/primitives.h"
 
 namespace d2l::ir {
 

@@ -9,9 +9,9 @@
 #include "common/device/device_table.h"
 #include "common/device/listener.h"
 #include "common/kernels/kernels.h"
-#include "common/ops/copy_primitives.h"
 #include "common/ops/launch.h"
 #include "common/ops/primitive.h"
+#include "common/ops/primitives.h"
 #include "common/ops/read.h"
 
 namespace d2l {
@@ -94,10 +94,6 @@ std::uint64_t CopyPrimitive::Launch(Stream& stream, const OpLabel& label,
   const std::uint64_t number = CopyOn(stream, label, x, output);
   from.Wait(stream.Record(), label.requested_at());
   return number;
-}
-
-std::vector<Attribute> CopyPrimitive::attributes() const {
-  return ToAttributes(spec_);
 }
 
 namespace {

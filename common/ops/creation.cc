@@ -19,10 +19,10 @@
 #include "common/device/device_table.h"
 #include "common/device/memory.h"
 #include "common/kernels/kernels.h"
-#include "common/ops/creation_primitives.h"
 #include "common/ops/generator.h"
 #include "common/ops/launch.h"
 #include "common/ops/primitive.h"
+#include "common/ops/primitives.h"
 
 namespace d2l {
 ValueSpec Creation::Infer(Inputs inputs, int) const {
@@ -31,20 +31,16 @@ ValueSpec Creation::Infer(Inputs inputs, int) const {
   return spec_;
 }
 
-std::vector<Attribute> Creation::attributes() const {
-  return ToAttributes(spec_);
-}
-
 std::uint64_t EmptyPrimitive::Launch(Stream&, const OpLabel&, Inputs,
                                      Outputs) const {
   throw std::logic_error("[empty] launches nothing: use ApplyEmpty");
 }
 
 ValueSpec FullPrimitive::Infer(Inputs inputs, int) const {
-  if (!value_.FitsIn(spec().dtype)) {
+  if (!value_.FitsIn(spec_.dtype)) {
     throw std::invalid_argument(
         absl::StrFormat("[%s] %s is not a value of the dtype %s", name(),
-                        value_.ToString(), DTypeName(spec().dtype)));
+                        value_.ToString(), DTypeName(spec_.dtype)));
   }
   return Creation::Infer(inputs, 0);
 }
@@ -55,12 +51,6 @@ std::uint64_t FullPrimitive::Launch(Stream& stream, const OpLabel& label,
   return KernelsOf(stream).fill(
       stream, label,
       {output.dtype(), output.numel(), output.data(), value_, nullptr});
-}
-
-std::vector<Attribute> FullPrimitive::attributes() const {
-  std::vector<Attribute> attributes = Creation::attributes();
-  attributes.push_back({"fill_value", value_.ToString()});
-  return attributes;
 }
 
 namespace {
@@ -75,7 +65,7 @@ void CheckRank(const char* operation, const Shape& shape, int rank) {
 }  // namespace
 
 ValueSpec ArangePrimitive::Infer(Inputs inputs, int) const {
-  CheckRank(name(), spec().shape, 1);
+  CheckRank(name(), spec_.shape, 1);
   return Creation::Infer(inputs, 0);
 }
 
@@ -87,15 +77,8 @@ std::uint64_t ArangePrimitive::Launch(Stream& stream, const OpLabel& label,
       {output.dtype(), output.numel(), output.data(), start_, step_});
 }
 
-std::vector<Attribute> ArangePrimitive::attributes() const {
-  std::vector<Attribute> attributes = Creation::attributes();
-  attributes.push_back({"start", start_.ToString()});
-  attributes.push_back({"step", step_.ToString()});
-  return attributes;
-}
-
 ValueSpec EyePrimitive::Infer(Inputs inputs, int) const {
-  CheckRank(name(), spec().shape, 2);
+  CheckRank(name(), spec_.shape, 2);
   return Creation::Infer(inputs, 0);
 }
 
@@ -149,23 +132,23 @@ Generator& GeneratorOf(Device device) {
 }  // namespace
 
 ValueSpec RandomPrimitive::Infer(Inputs inputs, int) const {
-  if (!OpTakes(op_, spec().dtype)) {
+  if (!OpTakes(op_, spec_.dtype)) {
     throw std::invalid_argument(absl::StrFormat(
         "[%s] random numbers are float32 or float64, not %s; for integers "
         "use RandInt",
-        name(), DTypeName(spec().dtype)));
+        name(), DTypeName(spec_.dtype)));
   }
   if (op_ != kernels::RandomOp::kInteger) return Creation::Infer(inputs, 0);
   if (low_ >= high_) {
     throw std::invalid_argument(absl::StrFormat(
         "[randint] no integers from %d to %d - 1", low_, high_));
   }
-  if (!Scalar(low_).FitsIn(spec().dtype) ||
-      !Scalar(high_ - 1).FitsIn(spec().dtype)) {
+  if (!Scalar(low_).FitsIn(spec_.dtype) ||
+      !Scalar(high_ - 1).FitsIn(spec_.dtype)) {
     throw std::invalid_argument(absl::StrFormat(
         "[randint] not all integers from %d to %d - 1 are values of the "
         "dtype %s",
-        low_, high_, DTypeName(spec().dtype)));
+        low_, high_, DTypeName(spec_.dtype)));
   }
   return Creation::Infer(inputs, 0);
 }
@@ -191,14 +174,10 @@ std::uint64_t RandomPrimitive::Launch(Stream& stream, const OpLabel& label,
       {op_, output.dtype(), numel, output.data(), state, low_, range});
 }
 
-std::vector<Attribute> RandomPrimitive::attributes() const {
-  std::vector<Attribute> attributes = Creation::attributes();
-  if (op_ == kernels::RandomOp::kInteger) {
-    attributes.push_back({"low", absl::StrCat(low_)});
-    attributes.push_back({"high", absl::StrCat(high_)});
-  }
-  if (per_device_) attributes.push_back({"per_device", "true"});
-  return attributes;
+void RandomPrimitive::Visit(Fields& field) {
+  Creation::Visit(field);
+  if (op_ == kernels::RandomOp::kInteger) field("low", low_)("high", high_);
+  if (field.Has("per_device", per_device_)) field("per_device", per_device_);
 }
 
 namespace {

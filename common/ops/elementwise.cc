@@ -11,9 +11,9 @@
 #include "common/kernels/kernels.h"
 #include "common/kernels/nn_kernels.h"
 #include "common/ops/copy.h"
-#include "common/ops/elementwise_primitives.h"
 #include "common/ops/launch.h"
 #include "common/ops/primitive.h"
+#include "common/ops/primitives.h"
 #include "common/ops/views.h"
 
 namespace d2l {
@@ -94,16 +94,14 @@ std::uint64_t BinaryPrimitive::Launch(Stream& stream, const OpLabel& label,
        ToInput(a, scalar_), ToInput(b, scalar_), layout.get()});
 }
 
-std::vector<Attribute> BinaryPrimitive::attributes() const {
-  switch (which_) {
-    case Which::kNone:
-      return {};
-    case Which::kFirst:
-      return {{"first", scalar_.ToString()}};
-    case Which::kSecond:
-      return {{"second", scalar_.ToString()}};
+void BinaryPrimitive::Visit(Fields& field) {
+  if (field.Has("first", which_ == Which::kFirst)) {
+    which_ = Which::kFirst;
+    field("first", scalar_);
+  } else if (field.Has("second", which_ == Which::kSecond)) {
+    which_ = Which::kSecond;
+    field("second", scalar_);
   }
-  return {};
 }
 
 ValueSpec UnaryPrimitive::Infer(Inputs inputs, int) const {
@@ -162,13 +160,6 @@ std::uint64_t WherePrimitive::Launch(Stream& stream, const OpLabel& label,
        ToInput(a, a_.value_or(0)), ToInput(b, b_.value_or(0)), layout.get()});
 }
 
-std::vector<Attribute> WherePrimitive::attributes() const {
-  std::vector<Attribute> attributes;
-  if (a_.has_value()) attributes.push_back({"input", a_->ToString()});
-  if (b_.has_value()) attributes.push_back({"other", b_->ToString()});
-  return attributes;
-}
-
 ValueSpec AxpbyPrimitive::Infer(Inputs inputs, int) const {
   CheckInputCount(name(), inputs, 2);
   const Tensor& y = *inputs[0];
@@ -195,11 +186,6 @@ std::uint64_t AxpbyPrimitive::Launch(Stream& stream, const OpLabel& label,
               inputs[1]->data()});
 }
 
-std::vector<Attribute> AxpbyPrimitive::attributes() const {
-  return {{"alpha", Scalar(alpha_).ToString()},
-          {"beta", Scalar(beta_).ToString()}};
-}
-
 ValueSpec FillPrimitive::Infer(Inputs inputs, int) const {
   CheckInputCount(name(), inputs, 0);
   CheckScalarFits(name(), value_, spec_.dtype);
@@ -213,12 +199,6 @@ std::uint64_t FillPrimitive::Launch(Stream& stream, const OpLabel& label,
   return KernelsOf(stream).fill(
       stream, label,
       {output.dtype(), output.numel(), output.data(), value_, layout.get()});
-}
-
-std::vector<Attribute> FillPrimitive::attributes() const {
-  std::vector<Attribute> attributes = ToAttributes(spec_);
-  attributes.push_back({"value", value_.ToString()});
-  return attributes;
 }
 
 namespace {

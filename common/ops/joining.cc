@@ -14,9 +14,9 @@
 #include "common/kernels/nn_kernels.h"
 #include "common/ops/copy.h"
 #include "common/ops/creation.h"
-#include "common/ops/joining_primitives.h"
 #include "common/ops/launch.h"
 #include "common/ops/primitive.h"
+#include "common/ops/primitives.h"
 #include "common/ops/views.h"
 
 namespace d2l {
@@ -75,14 +75,6 @@ std::uint64_t CatPrimitive::Launch(Stream& stream, const OpLabel& label,
   }
   return KernelsOf(stream).cat(stream, label,
                                {outer, output.data(), element_size, pieces});
-}
-
-std::vector<Attribute> CatPrimitive::attributes() const {
-  return {{"dim", absl::StrCat(dim_)}};
-}
-
-const char* IndexPrimitive::name() const {
-  return op_ == kernels::IndexOp::kGather ? "gather" : "index_select";
 }
 
 namespace {
@@ -146,14 +138,6 @@ std::uint64_t IndexPrimitive::Launch(Stream& stream, const OpLabel& label,
        in.size, output.size(dim), in.inner});
 }
 
-std::vector<Attribute> IndexPrimitive::attributes() const {
-  return {{"dim", absl::StrCat(dim_)}};
-}
-
-const char* IndexAddPrimitive::name() const {
-  return op_ == kernels::IndexOp::kGather ? "scatter_add" : "index_add";
-}
-
 ValueSpec IndexAddPrimitive::Infer(Inputs inputs, int) const {
   CheckInputCount(name(), inputs, 3);
   const Tensor& x = *inputs[0];
@@ -183,10 +167,6 @@ std::uint64_t IndexAddPrimitive::Launch(Stream& stream, const OpLabel& label,
           {op_, output.dtype(), output.data(),
            static_cast<const std::int64_t*>(inputs[1]->data()), source.data(),
            split.outer, split.size, source.size(dim), split.inner});
-}
-
-std::vector<Attribute> IndexAddPrimitive::attributes() const {
-  return {{"dim", absl::StrCat(dim_)}};
 }
 
 namespace {

@@ -12,8 +12,8 @@
 #include "common/kernels/layout.h"
 #include "common/ops/copy.h"
 #include "common/ops/launch.h"
-#include "common/ops/matmul_primitives.h"
 #include "common/ops/primitive.h"
+#include "common/ops/primitives.h"
 
 namespace d2l {
 namespace {

@@ -8,13 +8,12 @@
 #include "benchmark/benchmark.h"
 #include "common/base/source_location.h"
 #include "common/base/timer.h"
-#include "common/ops/elementwise_primitives.h"
 #include "common/ops/nn/batch_norm.h"
-#include "common/ops/nn/batch_norm_primitives.h"
 #include "common/ops/nn/cross_entropy.h"
 #include "common/ops/nn/pooling.h"
-#include "common/ops/nn/pooling_primitives.h"
+#include "common/ops/nn/primitives.h"
 #include "common/ops/ops.h"
+#include "common/ops/primitives.h"
 
 namespace d2l {
 namespace {

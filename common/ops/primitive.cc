@@ -5,11 +5,13 @@
 #include <initializer_list>
 #include <numeric>
 #include <stdexcept>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/device/device_table.h"
 #include "common/device/failure.h"
+#include "common/ops/fields.h"
 #include "common/ops/record.h"
 
 namespace d2l {
@@ -181,12 +183,6 @@ void CheckDefined(const char* operation, const Tensor& x, SourceLocation at) {
       operation, at.ToString()));
 }
 
-std::vector<Attribute> ToAttributes(const ValueSpec& spec) {
-  return {{"shape", spec.shape.ToString()},
-          {"dtype", DTypeName(spec.dtype)},
-          {"device", spec.device.ToString()}};
-}
-
 void CheckInputCount(const char* operation, Inputs inputs, std::size_t count) {
   if (inputs.size() == count) return;
   throw std::invalid_argument(absl::StrFormat("[%s] %d inputs wanted; got %d",
@@ -207,6 +203,13 @@ void CheckFloatingPoint(const char* operation, const Tensor& x) {
       absl::StrFormat("[%s] float32 or float64 wanted; got %s; convert it: "
                       "To(x, DType::kFloat32)",
                       operation, x.Describe()));
+}
+
+std::vector<Attribute> Primitive::attributes() const {
+  std::vector<Attribute> attributes;
+  Fields writer(name(), &attributes);
+  Clone()->Visit(writer);
+  return attributes;
 }
 
 ValueSpec ViewPrimitive::Infer(Inputs inputs, int) const {

@@ -8,12 +8,11 @@
 // when the operation has been enqueued, not when it is done.
 //
 // A primitive is a small immutable value, made on the stack for each request; a
-// tracer keeps a Clone. They are public, a header for each family:
-// elementwise_primitives.h, view_primitives.h, and so on. Each has typed
-// accessors for what it holds; attributes() is the same as text, and
-// MakePrimitive (make_primitive.h) makes a primitive from it. Adding one means
-// a subclass with its shape inference and launch, a kernel per back end, a line
-// in make_primitive.cc, and tests.
+// tracer keeps a Clone. They are public: primitives.h, nn/primitives.h. Each
+// has typed accessors for what others use of it; attributes() is all that it
+// holds as text, and MakePrimitive (make_primitive.h) makes a primitive from
+// that. Adding one means a subclass with its fields, shape inference and
+// launch, a kernel per back end, a line in make_primitive.cc, and tests.
 //
 // Errors: the call throws std::invalid_argument, naming the operation, for
 // invalid shapes, dtypes and devices, and AsyncError for an input that a failed
@@ -54,9 +53,6 @@ struct ValueSpec {
 // A parameter of an operation that is not a tensor: {"scalar", "2"}.
 using Attribute = std::pair<std::string, std::string>;
 
-// Its shape, dtype and device.
-std::vector<Attribute> ToAttributes(const ValueSpec& spec);
-
 // The inputs; all defined, all on one device.
 using Inputs = absl::Span<const Tensor* const>;
 // What a launch fills: contiguous tensors as inferred, or, in place, the
@@ -72,6 +68,8 @@ enum class Effect {
   kInPlace,  // it has a target: use ApplyInPlace. (Other primitives may be
              // applied in place too.)
 };
+
+class Fields;
 
 class Primitive {
  public:
@@ -95,9 +93,13 @@ class Primitive {
   // it, and its error, even if nobody uses what it computes. dtype: of the
   // first input.
   virtual bool MayFailLate(DType) const { return false; }
-  // Exact, and complete unless it holds the host's data.
-  virtual std::vector<Attribute> attributes() const { return {}; }
+  // Hands each of its fields over by name, to be written or, of one that was
+  // just made, read (fields.h). Complete unless it holds the host's data.
+  virtual void Visit(Fields&) {}
   virtual std::unique_ptr<Primitive> Clone() const = 0;
+
+  // Its fields as text, exactly.
+  std::vector<Attribute> attributes() const;
 };
 
 // Gives a primitive its Clone: class Negate final : public Cloneable<Negate>.

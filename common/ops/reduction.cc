@@ -12,7 +12,7 @@
 #include "common/ops/copy.h"
 #include "common/ops/launch.h"
 #include "common/ops/primitive.h"
-#include "common/ops/reduction_primitives.h"
+#include "common/ops/primitives.h"
 #include "common/ops/views.h"
 
 namespace d2l {
@@ -62,9 +62,12 @@ std::uint64_t ReducePrimitive::Launch(Stream& stream, const OpLabel& label,
       stream, label, {op_, x.dtype(), output.data(), x.data(), &layout});
 }
 
-std::vector<Attribute> ReducePrimitive::attributes() const {
-  return {{"dim", dims_.empty() ? "all" : absl::StrJoin(dims_, ", ")},
-          {"keepdim", keepdim_ ? "true" : "false"}};
+void ReducePrimitive::Visit(Fields& field) {
+  std::vector<int> dims(dims_.begin(), dims_.end());
+  field("dim", dims)("keepdim", keepdim_);
+  Dims read;
+  for (const int dim : dims) read.Add(dim);
+  dims_ = read;
 }
 
 unsigned ReducePrimitive::ReducedDims(const Tensor& x) const {
@@ -99,10 +102,6 @@ std::uint64_t SoftmaxPrimitive::Launch(Stream& stream, const OpLabel& label,
   return KernelsOf(stream).softmax(stream, label,
                                    {log_, x.dtype(), output.data(), x.data(),
                                     split.outer, split.size, split.inner});
-}
-
-std::vector<Attribute> SoftmaxPrimitive::attributes() const {
-  return {{"dim", absl::StrCat(dim_)}};
 }
 
 namespace {

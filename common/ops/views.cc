@@ -13,7 +13,7 @@
 #include "common/ops/copy.h"
 #include "common/ops/no_grad.h"
 #include "common/ops/primitive.h"
-#include "common/ops/view_primitives.h"
+#include "common/ops/primitives.h"
 
 namespace d2l {
 namespace {
@@ -122,10 +122,6 @@ ReshapePrimitive::Spec ReshapePrimitive::View(const Tensor& x) const {
   return {x.offset(), shape, strides};
 }
 
-std::vector<Attribute> ReshapePrimitive::attributes() const {
-  return {{"shape", shape_.ToString()}};
-}
-
 TransposePrimitive::Spec TransposePrimitive::View(const Tensor& x) const {
   const int dim0 = CheckedDim(name(), dim0_, x);
   const int dim1 = CheckedDim(name(), dim1_, x);
@@ -133,10 +129,6 @@ TransposePrimitive::Spec TransposePrimitive::View(const Tensor& x) const {
   std::swap(spec.shape[dim0], spec.shape[dim1]);
   std::swap(spec.strides[dim0], spec.strides[dim1]);
   return spec;
-}
-
-std::vector<Attribute> TransposePrimitive::attributes() const {
-  return {{"dim0", absl::StrCat(dim0_)}, {"dim1", absl::StrCat(dim1_)}};
 }
 
 SlicePrimitive::Spec SlicePrimitive::View(const Tensor& x) const {
@@ -158,13 +150,6 @@ SlicePrimitive::Spec SlicePrimitive::View(const Tensor& x) const {
   return spec;
 }
 
-std::vector<Attribute> SlicePrimitive::attributes() const {
-  return {{"dim", absl::StrCat(dim_)},
-          {"start", absl::StrCat(start_)},
-          {"end", absl::StrCat(end_)},
-          {"step", absl::StrCat(step_)}};
-}
-
 SelectPrimitive::Spec SelectPrimitive::View(const Tensor& x) const {
   const int dim = CheckedDim(name(), dim_, x);
   const std::int64_t size = x.size(dim);
@@ -177,10 +162,6 @@ SelectPrimitive::Spec SelectPrimitive::View(const Tensor& x) const {
   const std::int64_t index = index_ < 0 ? index_ + size : index_;
   return {x.offset() + index * x.strides()[dim], Without(x.shape(), dim),
           Without(x.strides(), dim)};
-}
-
-std::vector<Attribute> SelectPrimitive::attributes() const {
-  return {{"dim", absl::StrCat(dim_)}, {"index", absl::StrCat(index_)}};
 }
 
 SqueezePrimitive::Spec SqueezePrimitive::View(const Tensor& x) const {
@@ -200,20 +181,11 @@ SqueezePrimitive::Spec SqueezePrimitive::View(const Tensor& x) const {
   return spec;
 }
 
-std::vector<Attribute> SqueezePrimitive::attributes() const {
-  if (dim_ == kAllDims) return {};
-  return {{"dim", absl::StrCat(dim_)}};
-}
-
 UnsqueezePrimitive::Spec UnsqueezePrimitive::View(const Tensor& x) const {
   const int dim = WrapDim(name(), dim_, x.dim() + 1);
   const std::int64_t stride =
       dim < x.dim() ? x.size(dim) * x.strides()[dim] : 1;
   return {x.offset(), With(x.shape(), dim, 1), With(x.strides(), dim, stride)};
-}
-
-std::vector<Attribute> UnsqueezePrimitive::attributes() const {
-  return {{"dim", absl::StrCat(dim_)}};
 }
 
 ExpandPrimitive::Spec ExpandPrimitive::View(const Tensor& x) const {
@@ -239,10 +211,6 @@ ExpandPrimitive::Spec ExpandPrimitive::View(const Tensor& x) const {
   }
   CheckedNumel(name(), spec.shape, DTypeSize(x.dtype()));
   return spec;
-}
-
-std::vector<Attribute> ExpandPrimitive::attributes() const {
-  return {{"shape", shape_.ToString()}};
 }
 
 int WrapDim(const char* operation, int dim, int rank) {

@@ -18,9 +18,9 @@
 #include "common/base/source_location.h"
 #include "common/device/failure.h"
 #include "common/device/memory.h"
-#include "common/ops/creation_primitives.h"
 #include "common/ops/ops.h"
 #include "common/ops/primitive.h"
+#include "common/ops/primitives.h"
 
 namespace d2l::safetensors {
 namespace {

@@ -17,8 +17,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/strings/substitute.h"
 #include "common/graph/strips.h"
-#include "common/ops/copy_primitives.h"
-#include "common/ops/elementwise_primitives.h"
+#include "common/ops/primitives.h"
 
 namespace d2l::ir {
 namespace {

@@ -16,8 +16,8 @@
 #include "common/graph/ir.h"
 #include "common/graph/passes/passes.h"
 #include "common/graph/trace.h"
-#include "common/ops/elementwise_primitives.h"
 #include "common/ops/ops.h"
+#include "common/ops/primitives.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

@@ -6,7 +6,7 @@
 #include <map>
 #include <vector>
 
-#include "common/ops/reduction_primitives.h"
+#include "common/ops/primitives.h"
 
 namespace d2l::ir {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "common/graph/passes/passes.h"
 #include "common/kernels/op_tables.h"
-#include "common/ops/elementwise_primitives.h"
+#include "common/ops/primitives.h"
 
 namespace d2l::ir {
 namespace {

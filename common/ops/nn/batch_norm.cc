@@ -10,7 +10,7 @@
 #include "common/ops/elementwise.h"
 #include "common/ops/joining.h"
 #include "common/ops/launch.h"
-#include "common/ops/nn/batch_norm_primitives.h"
+#include "common/ops/nn/primitives.h"
 #include "common/ops/no_grad.h"
 #include "common/ops/primitive.h"
 #include "common/ops/views.h"
@@ -43,15 +43,6 @@ Shape StatisticsShape(const Tensor& x) { return {2, x.size(1)}; }
 
 const kernels::NnKernels& NnKernelsOf(const Stream& stream) {
   return kernels::GetNnKernels(stream.device().type());
-}
-
-std::vector<Attribute> EpsAttribute(double eps) {
-  return {{"eps", Scalar(eps).ToString()}};
-}
-std::vector<Attribute> BothAttributes(bool training, double eps) {
-  std::vector<Attribute> attributes = EpsAttribute(eps);
-  attributes.push_back({"training", training ? "true" : "false"});
-  return attributes;
 }
 
 // (batch, channels, inner).
@@ -103,10 +94,6 @@ std::uint64_t BatchNormPrimitive::Launch(Stream& stream, const OpLabel& label,
        inputs[1]->data(), inputs[2]->data(), inputs[3]->data()});
 }
 
-std::vector<Attribute> BatchNormPrimitive::attributes() const {
-  return BothAttributes(training_, eps_);
-}
-
 ValueSpec BatchNormSumsPrimitive::Infer(Inputs inputs, int) const {
   CheckInputCount(name(), inputs, 3);
   const Tensor& x = *inputs[1];
@@ -126,10 +113,6 @@ std::uint64_t BatchNormSumsPrimitive::Launch(Stream& stream,
       stream, label,
       {x.dtype(), batch, channels, inner, eps_, outputs[0].data(),
        inputs[0]->data(), x.data(), inputs[2]->data()});
-}
-
-std::vector<Attribute> BatchNormSumsPrimitive::attributes() const {
-  return BothAttributes(training_, eps_);
 }
 
 ValueSpec BatchNormInputGradientPrimitive::Infer(Inputs inputs, int) const {
@@ -157,10 +140,6 @@ std::uint64_t BatchNormInputGradientPrimitive::Launch(Stream& stream,
       {x.dtype(), batch, channels, inner, eps_, outputs[0].data(),
        inputs[0]->data(), x.data(), inputs[2]->data(), inputs[3]->data(),
        inputs.size() == 5 ? inputs[4]->data() : nullptr});
-}
-
-std::vector<Attribute> BatchNormInputGradientPrimitive::attributes() const {
-  return EpsAttribute(eps_);
 }
 
 Tensor BatchNormStatistics(const Tensor& x, SourceLocation at) {

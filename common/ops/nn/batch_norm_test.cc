@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "common/ops/nn/batch_norm_primitives.h"
+#include "common/ops/nn/primitives.h"
 #include "common/ops/ops.h"
 #include "common/ops/testing.h"
 #include "gtest/gtest.h"

@@ -7,7 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "common/kernels/nn_kernels.h"
 #include "common/ops/copy.h"
-#include "common/ops/nn/convolution_primitives.h"
+#include "common/ops/nn/primitives.h"
 #include "common/ops/primitive.h"
 
 namespace d2l {
@@ -62,9 +62,9 @@ void CheckOperand(const char* operation, const Tensor& x, const Tensor& first) {
       operation, first.Describe(), x.Describe()));
 }
 
-std::vector<Attribute> AttributesOf(const Conv2dOptions& options) {
-  return {{"stride", ToShape(options.stride).ToString()},
-          {"padding", ToShape(options.padding).ToString()}};
+void VisitOptions(Fields& field, Conv2dOptions& options) {
+  VisitSize(field, "stride", options.stride);
+  VisitSize(field, "padding", options.padding);
 }
 
 std::uint64_t LaunchConv2d(Stream& stream, const OpLabel& label, Inputs inputs,
@@ -106,9 +106,7 @@ std::uint64_t Conv2dPrimitive::Launch(Stream& stream, const OpLabel& label,
       ArgsOf(name(), inputs[0]->shape(), inputs[1]->shape(), options_));
 }
 
-std::vector<Attribute> Conv2dPrimitive::attributes() const {
-  return AttributesOf(options_);
-}
+void Conv2dPrimitive::Visit(Fields& field) { VisitOptions(field, options_); }
 
 ValueSpec Conv2dGradientPrimitive::Infer(Inputs inputs, int) const {
   CheckInputCount(name(), inputs, 2);
@@ -140,10 +138,9 @@ std::uint64_t Conv2dGradientPrimitive::Launch(Stream& stream,
                  : ArgsOf(name(), shape_, other, options_));
 }
 
-std::vector<Attribute> Conv2dGradientPrimitive::attributes() const {
-  std::vector<Attribute> attributes = AttributesOf(options_);
-  attributes.push_back({"shape", shape_.ToString()});
-  return attributes;
+void Conv2dGradientPrimitive::Visit(Fields& field) {
+  VisitOptions(field, options_);
+  field("shape", shape_);
 }
 
 Tensor Conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias,

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "common/ops/make_primitive.h"
-#include "common/ops/nn/convolution_primitives.h"
+#include "common/ops/nn/primitives.h"
 #include "common/ops/ops.h"
 #include "common/ops/testing.h"
 #include "gtest/gtest.h"

@@ -6,7 +6,7 @@
 #include "absl/strings/str_format.h"
 #include "common/kernels/nn_kernels.h"
 #include "common/ops/copy.h"
-#include "common/ops/nn/cross_entropy_primitives.h"
+#include "common/ops/nn/primitives.h"
 #include "common/ops/primitive.h"
 
 namespace d2l {

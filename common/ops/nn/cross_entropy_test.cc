@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "common/device/failure.h"
-#include "common/ops/nn/cross_entropy_primitives.h"
+#include "common/ops/nn/primitives.h"
 #include "common/ops/ops.h"
 #include "common/ops/testing.h"
 #include "gtest/gtest.h"

@@ -9,7 +9,7 @@
 #include "common/kernels/nn_kernels.h"
 #include "common/ops/copy.h"
 #include "common/ops/launch.h"
-#include "common/ops/nn/pooling_primitives.h"
+#include "common/ops/nn/primitives.h"
 #include "common/ops/primitive.h"
 
 namespace d2l {
@@ -45,10 +45,10 @@ std::int64_t CountImages(const Shape& images) {
   return SplitAround(images, images.rank() - 2).outer;
 }
 
-std::vector<Attribute> PoolingAttributes(const Pooling& pooling) {
-  return {{"kernel_size", ToShape(pooling.kernel).ToString()},
-          {"stride", ToShape(pooling.stride).ToString()},
-          {"padding", ToShape(pooling.padding).ToString()}};
+void VisitPooling(Fields& field, Pooling& pooling) {
+  VisitSize(field, "kernel_size", pooling.kernel);
+  VisitSize(field, "stride", pooling.stride);
+  VisitSize(field, "padding", pooling.padding);
 }
 
 }  // namespace
@@ -78,9 +78,7 @@ std::uint64_t Pool2dPrimitive::Launch(Stream& stream, const OpLabel& label,
                             {x.dtype(), images, window, out, x.data()});
 }
 
-std::vector<Attribute> Pool2dPrimitive::attributes() const {
-  return PoolingAttributes(pooling_);
-}
+void Pool2dPrimitive::Visit(Fields& field) { VisitPooling(field, pooling_); }
 
 ValueSpec Pool2dGradientPrimitive::Infer(Inputs inputs, int) const {
   CheckInputCount(name(), inputs, pooling_.max ? 2 : 1);
@@ -121,10 +119,9 @@ std::uint64_t Pool2dGradientPrimitive::Launch(Stream& stream,
       stream, label, {dy.dtype(), images, window, out, dy.data()});
 }
 
-std::vector<Attribute> Pool2dGradientPrimitive::attributes() const {
-  std::vector<Attribute> attributes = PoolingAttributes(pooling_);
-  attributes.push_back({"shape", shape_.ToString()});
-  return attributes;
+void Pool2dGradientPrimitive::Visit(Fields& field) {
+  VisitPooling(field, pooling_);
+  field("shape", shape_);
 }
 
 namespace {

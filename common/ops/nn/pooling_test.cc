@@ -6,7 +6,7 @@
 #include <limits>
 #include <vector>
 
-#include "common/ops/nn/pooling_primitives.h"
+#include "common/ops/nn/primitives.h"
 #include "common/ops/ops.h"
 #include "common/ops/testing.h"
 #include "gtest/gtest.h"

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "common/device/failure.h"
-#include "common/ops/joining_primitives.h"
 #include "common/ops/ops.h"
+#include "common/ops/primitives.h"
 #include "common/ops/testing.h"
 #include "gtest/gtest.h"
 

@@ -18,13 +18,15 @@ std::int64_t OutSize(std::int64_t size, std::int64_t kernel,
 
 }  // namespace
 
-Size2d ToSize2d(const char* operation, const Shape& shape) {
+void VisitSize(Fields& field, const char* name, Size2d& size) {
+  Shape shape = ToShape(size);
+  field(name, shape);
   if (shape.rank() != 2) {
     throw std::invalid_argument(
         absl::StrFormat("[%s] two sizes, (height, width), wanted; got %s",
-                        operation, shape.ToString()));
+                        field.operation(), shape.ToString()));
   }
-  return {shape[0], shape[1]};
+  size = {shape[0], shape[1]};
 }
 
 kernels::Window2d MakeWindow(const char* operation, const Shape& images,

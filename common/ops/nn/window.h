@@ -12,6 +12,7 @@
 #include <cstdint>
 
 #include "common/kernels/nn_kernels.h"
+#include "common/ops/fields.h"
 #include "common/tensor/shape.h"
 
 namespace d2l {
@@ -27,10 +28,9 @@ struct Size2d {
   std::int64_t width;
 };
 
-// As in attributes: "(2, 3)".
 inline Shape ToShape(Size2d size) { return {size.height, size.width}; }
-// Throws std::invalid_argument, naming the operation, unless it has two sizes.
-Size2d ToSize2d(const char* operation, const Shape& shape);
+// As text it is a shape: "(2, 3)".
+void VisitSize(Fields& field, const char* name, Size2d& size);
 
 // Of images whose last two dimensions are height and width. Throws
 // std::invalid_argument, naming the operation, if the window is empty or larger
