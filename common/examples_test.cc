@@ -14,6 +14,7 @@
 #include <optional>
 #include <set>
 #include <sstream>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -87,6 +88,7 @@
 #include "common/ops/primitive.h"
 #include "common/ops/primitives.h"
 #include "common/ops/record.h"
+#include "common/ops/reject.h"
 #include "common/ops/replay.h"
 #include "common/parallel/checker.h"
 #include "common/parallel/collective.h"
@@ -734,6 +736,16 @@ TEST_F(ExamplesTest, Ops) {
     Tensor y = Apply(SoftmaxPrimitive(/*log=*/false, -1), {&x}, at);
     // End of example
     EXPECT_TRUE(Equal(y, Softmax(x, -1)));
+  }
+  {
+    const SourceLocation at = SourceLocation::Current();
+    const auto reject = [&] {
+      // Example of common/ops/reject.h
+      Reject("[matmul] inner sizes differ: %s @ %s", a.shape(), b.shape());
+      Reject(at, "[item] one element wanted; got %s", x);
+      // End of example
+    };
+    EXPECT_THROW(reject(), std::invalid_argument);
   }
   {
     // Example of common/ops/make_primitive.h

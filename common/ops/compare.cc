@@ -2,7 +2,6 @@
 
 #include <cmath>
 #include <cstdint>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -12,6 +11,7 @@
 #include "common/ops/elementwise.h"
 #include "common/ops/read.h"
 #include "common/ops/reduction.h"
+#include "common/ops/reject.h"
 #include "common/tensor/dtype.h"
 
 namespace d2l {
@@ -28,8 +28,7 @@ void CheckPair(const char* operation, const Tensor& a, const Tensor& b,
   } else {
     return;
   }
-  throw std::invalid_argument(absl::StrFormat(
-      "[%s] %s; requested at %s", operation, problem, at.ToString()));
+  Reject(at, "[%s] %s", operation, problem);
 }
 
 // Subtracting equal infinities would give NaN.
@@ -97,10 +96,7 @@ bool AllClose(const Tensor& a, const Tensor& b, const Tolerance& tolerance,
               SourceLocation at) {
   CheckPair("allclose", a, b, at);
   if (a.shape() != b.shape()) {
-    throw std::invalid_argument(absl::StrFormat(
-        "[allclose] the shapes differ: %s and %s; requested "
-        "at %s",
-        a.shape().ToString(), b.shape().ToString(), at.ToString()));
+    Reject(at, "[allclose] the shapes differ: %s and %s", a.shape(), b.shape());
   }
   return FindDifferences(a, b, tolerance, at).count == 0;
 }

@@ -1,11 +1,9 @@
 #include "common/ops/copy.h"
 
 #include <cstdint>
-#include <memory>
-#include <stdexcept>
-#include <vector>
 
-#include "absl/strings/str_format.h"
+#include "absl/container/inlined_vector.h"
+#include "absl/types/span.h"
 #include "common/device/device_table.h"
 #include "common/device/listener.h"
 #include "common/kernels/kernels.h"
@@ -13,6 +11,7 @@
 #include "common/ops/primitive.h"
 #include "common/ops/primitives.h"
 #include "common/ops/read.h"
+#include "common/ops/reject.h"
 
 namespace d2l {
 namespace {
@@ -70,9 +69,8 @@ ValueSpec CopyPrimitive::Infer(Inputs inputs, int) const {
   const Tensor& x = *inputs[0];
   if (x.shape() != spec_.shape &&
       BroadcastShapes(name(), x.shape(), spec_.shape) != spec_.shape) {
-    throw std::invalid_argument(
-        absl::StrFormat("[%s] shape %s does not broadcast to the target's %s",
-                        name(), x.shape().ToString(), spec_.shape.ToString()));
+    Reject("[%s] shape %s does not broadcast to the target's %s", name(),
+           x.shape(), spec_.shape);
   }
   CheckedNumel(name(), spec_.shape, DTypeSize(spec_.dtype));
   return spec_;
@@ -136,6 +134,21 @@ Tensor Contiguous(const Tensor& x, SourceLocation at) {
   CheckDefined("contiguous", x, at);
   if (x.is_contiguous()) return x;
   return Apply(CopyPrimitive("contiguous", SpecOf(x)), {&x}, at);
+}
+
+Tensor ApplyContiguous(const Primitive& primitive,
+                       absl::Span<const Tensor* const> inputs,
+                       SourceLocation at) {
+  absl::InlinedVector<const Tensor*, 4> operands(inputs.begin(), inputs.end());
+  absl::InlinedVector<Tensor, 4> copies;
+  copies.reserve(inputs.size());  // the operands point into it
+  for (const Tensor* x : inputs) CheckDefined(primitive.name(), *x, at);
+  for (const Tensor*& x : operands) {
+    if (x->is_contiguous()) continue;
+    copies.push_back(Contiguous(*x, at));
+    x = &copies.back();
+  }
+  return Apply(primitive, operands, at);
 }
 
 void CopyTo(const Tensor& source, const Tensor& target, bool non_blocking,

@@ -19,12 +19,15 @@
 #ifndef D2L_COMMON_OPS_COPY_H_
 #define D2L_COMMON_OPS_COPY_H_
 
+#include "absl/types/span.h"
 #include "common/base/source_location.h"
 #include "common/device/device.h"
 #include "common/tensor/dtype.h"
 #include "common/tensor/tensor.h"
 
 namespace d2l {
+
+class Primitive;
 
 // x itself if it is there already, and of that dtype (torch.Tensor.to).
 // Floating-point numbers become integers by dropping the fraction; beyond the
@@ -50,6 +53,12 @@ Tensor Contiguous(const Tensor& x,
 void CopyTo(const Tensor& source, const Tensor& target,
             bool non_blocking = false,
             SourceLocation at = SourceLocation::Current());
+
+// For operations whose kernels take contiguous inputs only: Apply, to
+// Contiguous of each.
+Tensor ApplyContiguous(const Primitive& primitive,
+                       absl::Span<const Tensor* const> inputs,
+                       SourceLocation at);
 
 }  // namespace d2l
 

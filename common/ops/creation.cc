@@ -8,13 +8,11 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
-#include <memory>
 #include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/device/device_table.h"
 #include "common/device/memory.h"
@@ -23,6 +21,7 @@
 #include "common/ops/launch.h"
 #include "common/ops/primitive.h"
 #include "common/ops/primitives.h"
+#include "common/ops/reject.h"
 
 namespace d2l {
 ValueSpec Creation::Infer(Inputs inputs, int) const {
@@ -38,9 +37,8 @@ std::uint64_t EmptyPrimitive::Launch(Stream&, const OpLabel&, Inputs,
 
 ValueSpec FullPrimitive::Infer(Inputs inputs, int) const {
   if (!value_.FitsIn(spec_.dtype)) {
-    throw std::invalid_argument(
-        absl::StrFormat("[%s] %s is not a value of the dtype %s", name(),
-                        value_.ToString(), DTypeName(spec_.dtype)));
+    Reject("[%s] %s is not a value of the dtype %s", name(), value_,
+           spec_.dtype);
   }
   return Creation::Infer(inputs, 0);
 }
@@ -57,9 +55,8 @@ namespace {
 
 void CheckRank(const char* operation, const Shape& shape, int rank) {
   if (shape.rank() == rank) return;
-  throw std::invalid_argument(
-      absl::StrFormat("[%s] a shape of %d dimensions wanted; got %s", operation,
-                      rank, shape.ToString()));
+  Reject("[%s] a shape of %d dimensions wanted; got %s", operation, rank,
+         shape);
 }
 
 }  // namespace
@@ -133,22 +130,21 @@ Generator& GeneratorOf(Device device) {
 
 ValueSpec RandomPrimitive::Infer(Inputs inputs, int) const {
   if (!OpTakes(op_, spec_.dtype)) {
-    throw std::invalid_argument(absl::StrFormat(
-        "[%s] random numbers are float32 or float64, not %s; for integers "
-        "use RandInt",
-        name(), DTypeName(spec_.dtype)));
+    Reject(
+        "[%s] random numbers are float32 or float64, not %s; for integers use "
+        "RandInt",
+        name(), spec_.dtype);
   }
   if (op_ != kernels::RandomOp::kInteger) return Creation::Infer(inputs, 0);
   if (low_ >= high_) {
-    throw std::invalid_argument(absl::StrFormat(
-        "[randint] no integers from %d to %d - 1", low_, high_));
+    Reject("[randint] no integers from %d to %d - 1", low_, high_);
   }
   if (!Scalar(low_).FitsIn(spec_.dtype) ||
       !Scalar(high_ - 1).FitsIn(spec_.dtype)) {
-    throw std::invalid_argument(absl::StrFormat(
-        "[randint] not all integers from %d to %d - 1 are values of the "
-        "dtype %s",
-        low_, high_, DTypeName(spec_.dtype)));
+    Reject(
+        "[randint] not all integers from %d to %d - 1 are values of the dtype "
+        "%s",
+        low_, high_, spec_.dtype);
   }
   return Creation::Infer(inputs, 0);
 }
@@ -184,9 +180,7 @@ namespace {
 
 ValueSpec SpecOf(const char* operation, const Tensor& x, SourceLocation at) {
   if (!x.defined()) {
-    throw std::invalid_argument(absl::StrFormat(
-        "[%s] the tensor to be like is undefined; requested at %s", operation,
-        at.ToString()));
+    Reject(at, "[%s] the tensor to be like is undefined", operation);
   }
   return {x.shape(), x.dtype(), x.device()};
 }
@@ -196,9 +190,7 @@ std::int64_t CountSteps(Scalar start, Scalar end, Scalar step, DType dtype) {
   for (const Scalar value : {start, end, step}) {
     if (!value.FitsIn(dtype) &&
         !(value.is_integer() && dtype == DType::kUInt8)) {
-      throw std::invalid_argument(
-          absl::StrFormat("%s is not a value of the dtype %s", value.ToString(),
-                          DTypeName(dtype)));
+      Reject("[arange] %s is not a value of the dtype %s", value, dtype);
     }
   }
   const std::string what =
@@ -207,12 +199,10 @@ std::int64_t CountSteps(Scalar start, Scalar end, Scalar step, DType dtype) {
   const double s = step.To<double>();
   const double distance = end.To<double>() - start.To<double>();
   if (!(s != 0) || !std::isfinite(s) || !std::isfinite(distance)) {
-    throw std::invalid_argument(
-        absl::StrCat(what, ": the numbers must be finite, and the step not 0"));
+    Reject("[arange] %s: the numbers must be finite, and the step not 0", what);
   }
   if (distance != 0 && (distance > 0) != (s > 0)) {
-    throw std::invalid_argument(
-        absl::StrCat(what, ": the step leads away from the end"));
+    Reject("[arange] %s: the step leads away from the end", what);
   }
   std::int64_t count;
   if (start.is_integer() && end.is_integer() && step.is_integer()) {
@@ -236,8 +226,7 @@ std::int64_t CountSteps(Scalar start, Scalar end, Scalar step, DType dtype) {
     const Scalar last =
         start.To<std::int64_t>() + (count - 1) * step.To<std::int64_t>();
     if (!start.FitsIn(dtype) || !last.FitsIn(dtype)) {
-      throw std::invalid_argument(
-          absl::StrCat(what, ": not all are values of the dtype uint8"));
+      Reject("[arange] %s: not all are values of the dtype uint8", what);
     }
   }
   return count;
@@ -266,13 +255,8 @@ Tensor Full(const Shape& shape, Scalar value, Device device, DType dtype,
 
 Tensor Arange(Scalar start, Scalar end, Scalar step, Device device, DType dtype,
               SourceLocation at) {
-  std::int64_t count = 0;
-  try {
-    count = CountSteps(start, end, step, dtype);
-  } catch (const std::invalid_argument& error) {
-    throw std::invalid_argument(absl::StrFormat("[arange] %s; requested at %s",
-                                                error.what(), at.ToString()));
-  }
+  const std::int64_t count =
+      WithLine(at, [&] { return CountSteps(start, end, step, dtype); });
   return Apply(ArangePrimitive({{count}, dtype, device}, start, step), {}, at);
 }
 
@@ -295,10 +279,8 @@ Tensor FromVector(const std::vector<T>& values, const Shape& shape,
   const ValueSpec spec = {shape, DTypeOf<T>::value, device};
   if (shape.numel() != static_cast<std::int64_t>(values.size())) {
     WithLine(at, [&] { CheckedNumel("from_vector", shape, sizeof(T)); });
-    throw std::invalid_argument(absl::StrFormat(
-        "[from_vector] %d numbers do not make a tensor of shape %s; requested "
-        "at %s",
-        values.size(), shape.ToString(), at.ToString()));
+    Reject(at, "[from_vector] %d numbers do not make a tensor of shape %s",
+           values.size(), shape);
   }
   const std::size_t bytes = values.size() * sizeof(T);
   StorageRef staging =

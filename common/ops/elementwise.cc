@@ -1,12 +1,8 @@
 #include "common/ops/elementwise.h"
 
 #include <cstdint>
-#include <memory>
-#include <stdexcept>
 #include <utility>
-#include <vector>
 
-#include "absl/strings/str_format.h"
 #include "absl/types/optional.h"
 #include "common/kernels/kernels.h"
 #include "common/kernels/nn_kernels.h"
@@ -14,6 +10,7 @@
 #include "common/ops/launch.h"
 #include "common/ops/primitive.h"
 #include "common/ops/primitives.h"
+#include "common/ops/reject.h"
 #include "common/ops/views.h"
 
 namespace d2l {
@@ -24,17 +21,16 @@ using kernels::UnaryOp;
 
 void CheckScalarFits(const char* operation, Scalar value, DType dtype) {
   if (value.FitsIn(dtype)) return;
-  throw std::invalid_argument(absl::StrFormat(
-      "[%s] the scalar %s is not a value of the tensor's dtype %s", operation,
-      value.ToString(), DTypeName(dtype)));
+  Reject("[%s] the scalar %s is not a value of the tensor's dtype %s",
+         operation, value, dtype);
 }
 
 void CheckSameDType(const char* operation, DType a, DType b) {
   if (a == b) return;
-  throw std::invalid_argument(absl::StrFormat(
+  Reject(
       "[%s] operands of two dtypes, %s and %s; convert one of them: To(x, "
       "DType)",
-      operation, DTypeName(a), DTypeName(b)));
+      operation, a, b);
 }
 
 Shape CheckedBroadcast(const char* operation, const Shape& a, const Shape& b,
@@ -51,9 +47,7 @@ kernels::Input ToInput(const Tensor* tensor, Scalar scalar) {
 }
 
 [[noreturn]] void ThrowNoTensor(const char* operation, SourceLocation at) {
-  throw std::invalid_argument(
-      absl::StrFormat("[%s] one operand must be a tensor; requested at %s",
-                      operation, at.ToString()));
+  Reject(at, "[%s] one operand must be a tensor", operation);
 }
 
 }  // namespace
@@ -67,10 +61,10 @@ ValueSpec BinaryPrimitive::Infer(Inputs inputs, int) const {
     CheckScalarFits(name(), scalar_, a.dtype());
     if (op_ == BinaryOp::kPow && which_ == Which::kSecond &&
         !IsFloatingPoint(a.dtype()) && scalar_.To<std::int64_t>() < 0) {
-      throw std::invalid_argument(absl::StrFormat(
+      Reject(
           "[pow] integers to a negative power, %s; convert them: To(x, "
           "DType::kFloat32)",
-          scalar_.ToString()));
+          scalar_);
     }
     return {a.shape(), result, a.device()};
   }
@@ -124,16 +118,15 @@ std::uint64_t UnaryPrimitive::Launch(Stream& stream, const OpLabel& label,
 ValueSpec WherePrimitive::Infer(Inputs inputs, int) const {
   CheckInputCount(name(), inputs, 1 + !a_.has_value() + !b_.has_value());
   if (a_.has_value() && b_.has_value()) {
-    throw std::invalid_argument("[where] one of the two must be a tensor");
+    Reject("[where] one of the two must be a tensor");
   }
   const Tensor& condition = *inputs[0];
   const Tensor& first = *inputs[1];
   const DType dtype = first.dtype();
   if (condition.dtype() != DType::kUInt8) {
-    throw std::invalid_argument(absl::StrFormat(
-        "[where] the condition must be uint8, as comparisons give it; got "
-        "%s",
-        condition.Describe()));
+    Reject(
+        "[where] the condition must be uint8, as comparisons give it; got %s",
+        condition);
   }
   if (a_.has_value()) CheckScalarFits(name(), *a_, dtype);
   if (b_.has_value()) CheckScalarFits(name(), *b_, dtype);
@@ -168,10 +161,8 @@ ValueSpec AxpbyPrimitive::Infer(Inputs inputs, int) const {
   CheckContiguous(name(), y);
   CheckContiguous(name(), x);
   if (x.shape() != y.shape() || x.dtype() != y.dtype()) {
-    throw std::invalid_argument(
-        absl::StrFormat("[%s] two tensors of one shape and dtype wanted; got "
-                        "%s and %s",
-                        name(), y.Describe(), x.Describe()));
+    Reject("[%s] two tensors of one shape and dtype wanted; got %s and %s",
+           name(), y, x);
   }
   return {y.shape(), y.dtype(), y.device()};
 }
@@ -385,10 +376,7 @@ void AxpbyInPlace(const Tensor& y, double alpha, const Tensor& x, double beta,
   }
 }
 void FillInPlace(const Tensor& x, Scalar value, SourceLocation at) {
-  if (!x.defined()) {
-    throw std::invalid_argument(absl::StrFormat(
-        "[fill_] the tensor is undefined; requested at %s", at.ToString()));
-  }
+  if (!x.defined()) Reject(at, "[fill_] the tensor is undefined");
   // Of an element that is repeated, one place is filled.
   Tensor target = x;
   for (int i = 0; i < x.dim(); ++i) {

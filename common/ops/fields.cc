@@ -3,7 +3,6 @@
 #include <charconv>
 #include <cstdint>
 #include <optional>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -12,9 +11,9 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "common/ops/reject.h"
 
 namespace d2l {
 namespace {
@@ -145,8 +144,7 @@ Fields& Fields::Set(const char* name, T& field, const std::optional<T>& value,
 }
 
 void Fields::Throw(std::string_view name, const char* what) const {
-  throw std::invalid_argument(
-      absl::StrFormat("[%s] the attribute \"%s\" %s", operation_, name, what));
+  Reject("[%s] the attribute \"%s\" %s", operation_, name, what);
 }
 
 }  // namespace d2l

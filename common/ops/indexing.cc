@@ -1,11 +1,10 @@
 #include "common/ops/indexing.h"
 
 #include <initializer_list>
-#include <stdexcept>
 
-#include "absl/strings/str_format.h"
 #include "common/ops/copy.h"
 #include "common/ops/elementwise.h"
+#include "common/ops/reject.h"
 #include "common/ops/views.h"
 
 namespace d2l {
@@ -34,10 +33,8 @@ TensorSlice Tensor::operator[](std::initializer_list<Index> indices) const {
   const SourceLocation at =
       indices.size() == 0 ? SourceLocation() : indices.begin()->at();
   if (defined() && static_cast<int>(indices.size()) > dim()) {
-    throw std::invalid_argument(absl::StrFormat(
-        "[index] %d indices into %s, which has %d dimension%s; requested at %s",
-        indices.size(), shape().ToString(), dim(), dim() == 1 ? "" : "s",
-        at.ToString()));
+    Reject(at, "[index] %d indices into %s, which has %d dimension%s",
+           indices.size(), shape(), dim(), dim() == 1 ? "" : "s");
   }
   Tensor part;
   const Tensor* from = this;

@@ -2,14 +2,10 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <memory>
-#include <stdexcept>
 #include <utility>
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "common/kernels/kernels.h"
 #include "common/kernels/nn_kernels.h"
 #include "common/ops/copy.h"
@@ -17,43 +13,40 @@
 #include "common/ops/launch.h"
 #include "common/ops/primitive.h"
 #include "common/ops/primitives.h"
+#include "common/ops/reject.h"
 #include "common/ops/views.h"
 
 namespace d2l {
 
 ValueSpec CatPrimitive::Infer(Inputs inputs, int) const {
-  if (inputs.empty()) {
-    throw std::invalid_argument("[cat] at least one tensor wanted; got none");
-  }
+  if (inputs.empty()) Reject("[cat] at least one tensor wanted; got none");
   for (const Tensor* x : inputs) CheckContiguous(name(), *x);
   const Tensor& first = *inputs[0];
   if (first.dim() == 0) {
-    throw std::invalid_argument(
-        "[cat] scalars cannot be joined along a dimension; use Stack");
+    Reject("[cat] scalars cannot be joined along a dimension; use Stack");
   }
   const int dim = WrapDim(name(), dim_, first.dim());
   Shape shape = first.shape();
   for (std::size_t i = 1; i < inputs.size(); ++i) {
     const Tensor& x = *inputs[i];
     if (x.dtype() != first.dtype()) {
-      throw std::invalid_argument(absl::StrFormat(
+      Reject(
           "[cat] tensor %d is %s, the first %s; convert one of them: To(x, "
           "DType)",
-          i, DTypeName(x.dtype()), DTypeName(first.dtype())));
+          i, x.dtype(), first.dtype());
     }
     bool fits = x.dim() == first.dim();
     for (int d = 0; d < first.dim() && fits; ++d) {
       fits = d == dim || x.size(d) == first.size(d);
     }
     if (!fits) {
-      throw std::invalid_argument(absl::StrFormat(
-          "[cat] sizes differ outside dimension %d: tensor %d is %s, the "
-          "first %s",
-          dim, i, x.shape().ToString(), first.shape().ToString()));
+      Reject(
+          "[cat] sizes differ outside dimension %d: tensor %d is %s, the first "
+          "%s",
+          dim, i, x.shape(), first.shape());
     }
     if (__builtin_add_overflow(shape[dim], x.size(dim), &shape[dim])) {
-      throw std::invalid_argument(
-          "[cat] the sizes add up to more than 64 bits can count");
+      Reject("[cat] the sizes add up to more than 64 bits can count");
     }
   }
   CheckedNumel(name(), shape, DTypeSize(first.dtype()));
@@ -85,13 +78,9 @@ ValueSpec InferTaken(const char* name, kernels::IndexOp op, int given_dim,
   CheckContiguous(name, x);
   CheckContiguous(name, index);
   if (index.dtype() != DType::kInt64) {
-    throw std::invalid_argument(absl::StrFormat(
-        "[%s] an int64 index wanted; got %s", name, index.Describe()));
+    Reject("[%s] an int64 index wanted; got %s", name, index);
   }
-  if (x.dim() == 0) {
-    throw std::invalid_argument(
-        absl::StrFormat("[%s] a scalar has no dimension to index", name));
-  }
+  if (x.dim() == 0) Reject("[%s] a scalar has no dimension to index", name);
   const int dim = WrapDim(name, given_dim, x.dim());
   Shape shape = x.shape();
   if (op == kernels::IndexOp::kGather) {
@@ -100,17 +89,15 @@ ValueSpec InferTaken(const char* name, kernels::IndexOp op, int given_dim,
       fits = i == dim || index.size(i) == x.size(i);
     }
     if (!fits) {
-      throw std::invalid_argument(absl::StrFormat(
+      Reject(
           "[%s] the index must have as many dimensions as the tensor, none "
           "longer but dimension %d: index %s, tensor %s",
-          name, dim, index.shape().ToString(), x.shape().ToString()));
+          name, dim, index.shape(), x.shape());
     }
     shape = index.shape();
   } else {
     if (index.dim() != 1) {
-      throw std::invalid_argument(
-          absl::StrFormat("[%s] the index must be a vector; got %s", name,
-                          index.shape().ToString()));
+      Reject("[%s] the index must be a vector; got %s", name, index.shape());
     }
     shape[dim] = index.size(0);
   }
@@ -146,10 +133,10 @@ ValueSpec IndexAddPrimitive::Infer(Inputs inputs, int) const {
   CheckContiguous(name(), source);
   const ValueSpec taken = InferTaken(name(), op_, dim_, x, *inputs[1]);
   if (source.shape() != taken.shape || source.dtype() != x.dtype()) {
-    throw std::invalid_argument(absl::StrFormat(
+    Reject(
         "[%s] a source of shape %s and of the tensor's dtype wanted; got %s to "
         "add to %s",
-        name(), taken.shape.ToString(), source.Describe(), x.Describe()));
+        name(), taken.shape, source, x);
   }
   return {x.shape(), x.dtype(), x.device()};
 }
@@ -171,40 +158,6 @@ std::uint64_t IndexAddPrimitive::Launch(Stream& stream, const OpLabel& label,
 
 namespace {
 
-Tensor ApplyIndexAdd(kernels::IndexOp op, const Tensor& x, int dim,
-                     const Tensor& index, const Tensor& source,
-                     SourceLocation at) {
-  const IndexAddPrimitive primitive(op, dim);
-  for (const Tensor* tensor : {&x, &index, &source})
-    CheckDefined(primitive.name(), *tensor, at);
-  const Tensor dense = Contiguous(x, at);
-  const Tensor positions = Contiguous(index, at);
-  const Tensor from = Contiguous(source, at);
-  return Apply(primitive, {&dense, &positions, &from}, at);
-}
-
-Tensor ApplyCat(absl::Span<const Tensor> tensors, int dim, SourceLocation at) {
-  // As in PyTorch, an empty vector may stand among tensors of any shape.
-  const bool of_one_rank =
-      std::all_of(tensors.begin(), tensors.end(), [&](const Tensor& x) {
-        return !x.defined() || x.dim() == tensors[0].dim();
-      });
-  absl::InlinedVector<const Tensor*, 8> inputs;
-  inputs.reserve(tensors.size());
-  std::vector<Tensor> copies;
-  copies.reserve(tensors.size());  // inputs point into it
-  for (const Tensor& x : tensors) {
-    if (!of_one_rank && x.defined() && x.shape() == Shape{0}) continue;
-    if (!x.defined() || x.is_contiguous()) {
-      inputs.push_back(&x);
-    } else {
-      copies.push_back(Contiguous(x, at));
-      inputs.push_back(&copies.back());
-    }
-  }
-  return Apply(CatPrimitive(dim), inputs, at);
-}
-
 // Joins what `view` makes of each tensor.
 template <typename F>
 Tensor CatViews(absl::Span<const Tensor> tensors, int dim, SourceLocation at,
@@ -212,24 +165,34 @@ Tensor CatViews(absl::Span<const Tensor> tensors, int dim, SourceLocation at,
   std::vector<Tensor> views;
   views.reserve(tensors.size());
   for (const Tensor& x : tensors) views.push_back(x.defined() ? view(x) : x);
-  return ApplyCat(views, dim, at);
+  return Cat(views, dim, at);
 }
 
 }  // namespace
 
 Tensor Cat(absl::Span<const Tensor> tensors, int dim, SourceLocation at) {
-  return ApplyCat(tensors, dim, at);
+  // As in PyTorch, an empty vector may stand among tensors of any shape.
+  const bool of_one_rank =
+      std::all_of(tensors.begin(), tensors.end(), [&](const Tensor& x) {
+        return !x.defined() || x.dim() == tensors[0].dim();
+      });
+  absl::InlinedVector<const Tensor*, 8> inputs;
+  inputs.reserve(tensors.size());
+  for (const Tensor& x : tensors) {
+    if (!of_one_rank && x.defined() && x.shape() == Shape{0}) continue;
+    inputs.push_back(&x);
+  }
+  return ApplyContiguous(CatPrimitive(dim), inputs, at);
 }
 
 Tensor Stack(absl::Span<const Tensor> tensors, int dim, SourceLocation at) {
   for (std::size_t i = 1; i < tensors.size(); ++i) {
     if (tensors[i].defined() && tensors[0].defined() &&
         tensors[i].shape() != tensors[0].shape()) {
-      throw std::invalid_argument(absl::StrFormat(
-          "[stack] tensors of one shape wanted: tensor %d is %s, the first "
-          "%s; requested at %s",
-          i, tensors[i].shape().ToString(), tensors[0].shape().ToString(),
-          at.ToString()));
+      Reject(
+          at,
+          "[stack] tensors of one shape wanted: tensor %d is %s, the first %s",
+          i, tensors[i].shape(), tensors[0].shape());
     }
   }
   // Counted in the result, which has one dimension more.
@@ -270,10 +233,9 @@ Tensor IndexSelect(const Tensor& x, int dim, const Tensor& index,
     return Apply(primitive, {&x, &index}, at);  // throws
   }
   // A scalar counts as a vector of one element.
-  const Tensor from = x.dim() == 0 ? View(x, {1}, at) : Contiguous(x, at);
-  const Tensor positions =
-      index.dim() == 0 ? View(index, {1}, at) : Contiguous(index, at);
-  const Tensor result = Apply(primitive, {&from, &positions}, at);
+  const Tensor from = x.dim() == 0 ? View(x, {1}, at) : x;
+  const Tensor positions = index.dim() == 0 ? View(index, {1}, at) : index;
+  const Tensor result = ApplyContiguous(primitive, {&from, &positions}, at);
   return x.dim() == 0 && result.numel() == 1 ? View(result, {}, at) : result;
 }
 
@@ -302,14 +264,13 @@ Tensor Gather(const Tensor& x, int dim, const Tensor& index,
       from = Slice(from, i, 0, index.size(i), 1, at);
     }
   }
-  from = Contiguous(from, at);
-  const Tensor positions = Contiguous(index, at);
-  return Apply(primitive, {&from, &positions}, at);
+  return ApplyContiguous(primitive, {&from, &index}, at);
 }
 
 Tensor IndexAdd(const Tensor& x, int dim, const Tensor& index,
                 const Tensor& source, SourceLocation at) {
-  return ApplyIndexAdd(kernels::IndexOp::kSelect, x, dim, index, source, at);
+  return ApplyContiguous(IndexAddPrimitive(kernels::IndexOp::kSelect, dim),
+                         {&x, &index, &source}, at);
 }
 
 Tensor ScatterAdd(const Tensor& x, int dim, const Tensor& index,
@@ -334,12 +295,11 @@ Tensor ScatterAdd(const Tensor& x, int dim, const Tensor& index,
            (i == along || index.size(i) <= x.size(i));
   }
   if (!fits) {
-    throw std::invalid_argument(absl::StrFormat(
-        "[%s] an index wanted with as many dimensions as the tensor and the "
-        "source, none longer than theirs, but than the tensor's dimension %d: "
-        "index %s, tensor %s, source %s; requested at %s",
-        name, along, index.shape().ToString(), x.shape().ToString(),
-        source.shape().ToString(), at.ToString()));
+    Reject(at,
+           "[%s] an index wanted with as many dimensions as the tensor and the "
+           "source, none longer than theirs, but than the tensor's dimension "
+           "%d: index %s, tensor %s, source %s",
+           name, along, index.shape(), x.shape(), source.shape());
   }
   // Where the index is shorter, the rest of the source is not looked at, and
   // that of x stays as it is.
@@ -356,7 +316,8 @@ Tensor ScatterAdd(const Tensor& x, int dim, const Tensor& index,
         {ScatterAdd(Slice(x, i, 0, size, 1, at), dim, index, from, at), rest},
         i, at);
   }
-  return ApplyIndexAdd(kernels::IndexOp::kGather, x, dim, index, from, at);
+  return ApplyContiguous(IndexAddPrimitive(kernels::IndexOp::kGather, dim),
+                         {&x, &index, &from}, at);
 }
 
 }  // namespace d2l

@@ -3,10 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
-#include <stdexcept>
 
-#include "absl/strings/str_format.h"
 #include "absl/types/span.h"
 #include "common/kernels/kernels.h"
 #include "common/kernels/layout.h"
@@ -14,6 +11,7 @@
 #include "common/ops/launch.h"
 #include "common/ops/primitive.h"
 #include "common/ops/primitives.h"
+#include "common/ops/reject.h"
 
 namespace d2l {
 namespace {
@@ -119,27 +117,24 @@ ValueSpec MatMulPrimitive::Infer(Inputs inputs, int) const {
   const Tensor& a = *inputs[0];
   const Tensor& b = *inputs[1];
   if (a.dim() == 0 || b.dim() == 0) {
-    throw std::invalid_argument(absl::StrFormat(
-        "[matmul] vectors, matrices or batches of them wanted; got %s @ %s; "
-        "to scale by a number write a * b",
-        a.shape().ToString(), b.shape().ToString()));
+    Reject(
+        "[matmul] vectors, matrices or batches of them wanted; got %s @ %s; to "
+        "scale by a number write a * b",
+        a.shape(), b.shape());
   }
   if (a.dtype() != b.dtype() || !IsFloatingPoint(a.dtype())) {
-    throw std::invalid_argument(absl::StrFormat(
-        "[matmul] two float32 or two float64 operands wanted; got %s and %s",
-        DTypeName(a.dtype()), DTypeName(b.dtype())));
+    Reject("[matmul] two float32 or two float64 operands wanted; got %s and %s",
+           a.dtype(), b.dtype());
   }
   const Matrices in_a = ToMatrices(a, Side::kLeft);
   const Matrices in_b = ToMatrices(b, Side::kRight);
   if (in_a.columns != in_b.rows) {
-    throw std::invalid_argument(
-        absl::StrFormat("[matmul] inner sizes differ: %s @ %s",
-                        a.shape().ToString(), b.shape().ToString()));
+    Reject("[matmul] inner sizes differ: %s @ %s", a.shape(), b.shape());
   }
   // The strides of what is empty, and so contiguous, say nothing.
   if ((in_a.ld < 0 && !a.is_contiguous()) ||
       (in_b.ld < 0 && !b.is_contiguous())) {
-    throw std::invalid_argument(
+    Reject(
         "[matmul] an operand has neither its rows nor its columns side by side "
         "in memory; copy it first: Contiguous(x)");
   }
@@ -184,10 +179,9 @@ Tensor MatMul(const Tensor& a, const Tensor& b, SourceLocation at) {
 
 Tensor Dot(const Tensor& a, const Tensor& b, SourceLocation at) {
   if (a.defined() && b.defined() && (a.dim() != 1 || b.dim() != 1)) {
-    throw std::invalid_argument(absl::StrFormat(
-        "[dot] two vectors wanted; got %s and %s; for matrices use MatMul; "
-        "requested at %s",
-        a.shape().ToString(), b.shape().ToString(), at.ToString()));
+    Reject(at,
+           "[dot] two vectors wanted; got %s and %s; for matrices use MatMul",
+           a.shape(), b.shape());
   }
   return MatMul(a, b, at);
 }

@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <initializer_list>
 #include <numeric>
 #include <stdexcept>
 #include <vector>
@@ -13,6 +12,7 @@
 #include "common/device/failure.h"
 #include "common/ops/fields.h"
 #include "common/ops/record.h"
+#include "common/ops/reject.h"
 
 namespace d2l {
 namespace {
@@ -59,11 +59,10 @@ void CheckInputs(const Primitive& primitive, Inputs inputs, SourceLocation at) {
     CheckDefined(primitive.name(), *input, at);
     if (first == nullptr) first = input;
     if (input->device() != first->device()) {
-      throw std::invalid_argument(absl::StrFormat(
-          "[%s] operands on two devices, %s and %s; copy one to the other's "
-          "device first; requested at %s",
-          primitive.name(), first->device().ToString(),
-          input->device().ToString(), at.ToString()));
+      Reject(at,
+             "[%s] operands on two devices, %s and %s; copy one to the other's "
+             "device first",
+             primitive.name(), first->device(), input->device());
     }
     CheckReadable(primitive, *input, at);
   }
@@ -144,31 +143,29 @@ void CheckTarget(const Primitive& primitive, const ValueSpec& spec,
                  Inputs inputs, const Tensor& target, SourceLocation at) {
   if (spec.shape != target.shape() || spec.dtype != target.dtype() ||
       spec.device != target.device()) {
-    throw std::invalid_argument(absl::StrFormat(
-        "[%s_] the result, %s of shape %s on %s, does not fit in place into "
-        "%s; requested at %s",
-        primitive.name(), DTypeName(spec.dtype), spec.shape.ToString(),
-        spec.device.ToString(), target.Describe(), at.ToString()));
+    Reject(
+        at,
+        "[%s_] the result, %s of shape %s on %s, does not fit in place into %s",
+        primitive.name(), spec.dtype, spec.shape, spec.device, target);
   }
   if (!target.is_contiguous()) {
     for (int i = 0; i < target.dim(); ++i) {
       if (target.strides()[i] == 0 && target.size(i) > 1) {
-        throw std::invalid_argument(absl::StrFormat(
-            "[%s_] the target, %s, repeats its elements in dimension %d, so "
-            "several results would go to one place; write to a copy of it, "
-            "Contiguous(x); requested at %s",
-            primitive.name(), target.Describe(), i, at.ToString()));
+        Reject(at,
+               "[%s_] the target, %s, repeats its elements in dimension %d, so "
+               "several results would go to one place; write to a copy of it, "
+               "Contiguous(x)",
+               primitive.name(), target, i);
       }
     }
   }
   for (const Tensor* input : inputs) {
     if (OverlapOf(*input, target) == Overlap::kCertain) {
-      throw std::invalid_argument(absl::StrFormat(
-          "[%s_] the target, %s, overlaps an operand of shape %s without "
-          "being the same: elements would be overwritten before they are "
-          "read; copy the operand first, Clone(x); requested at %s",
-          primitive.name(), target.Describe(), input->shape().ToString(),
-          at.ToString()));
+      Reject(at,
+             "[%s_] the target, %s, overlaps an operand of shape %s without "
+             "being the same: elements would be overwritten before they are "
+             "read; copy the operand first, Clone(x)",
+             primitive.name(), target, input->shape());
     }
   }
 }
@@ -177,32 +174,31 @@ void CheckTarget(const Primitive& primitive, const ValueSpec& spec,
 
 void CheckDefined(const char* operation, const Tensor& x, SourceLocation at) {
   if (x.defined()) return;
-  throw std::invalid_argument(absl::StrFormat(
-      "[%s] an operand is an undefined tensor (a Tensor that was declared and "
-      "never assigned); requested at %s",
-      operation, at.ToString()));
+  Reject(at,
+         "[%s] an operand is an undefined tensor (a Tensor that was declared "
+         "and never assigned)",
+         operation);
 }
 
 void CheckInputCount(const char* operation, Inputs inputs, std::size_t count) {
   if (inputs.size() == count) return;
-  throw std::invalid_argument(absl::StrFormat("[%s] %d inputs wanted; got %d",
-                                              operation, count, inputs.size()));
+  Reject("[%s] %d inputs wanted; got %d", operation, count, inputs.size());
 }
 
 void CheckContiguous(const char* operation, const Tensor& x) {
   if (x.is_contiguous()) return;
-  throw std::invalid_argument(absl::StrFormat(
+  Reject(
       "[%s] a contiguous input wanted; got %s with strides %s; copy it first: "
       "Contiguous(x)",
-      operation, x.Describe(), x.strides().ToString()));
+      operation, x, x.strides());
 }
 
 void CheckFloatingPoint(const char* operation, const Tensor& x) {
   if (IsFloatingPoint(x.dtype())) return;
-  throw std::invalid_argument(
-      absl::StrFormat("[%s] float32 or float64 wanted; got %s; convert it: "
-                      "To(x, DType::kFloat32)",
-                      operation, x.Describe()));
+  Reject(
+      "[%s] float32 or float64 wanted; got %s; convert it: To(x, "
+      "DType::kFloat32)",
+      operation, x);
 }
 
 std::vector<Attribute> Primitive::attributes() const {
@@ -310,8 +306,7 @@ Tensor ApplyEmpty(const Primitive& primitive, SourceLocation at) {
 namespace internal {
 
 void RethrowWithLine(const std::invalid_argument& error, SourceLocation at) {
-  throw std::invalid_argument(
-      absl::StrCat(error.what(), "; requested at ", at.ToString()));
+  Reject(at, "%s", error.what());
 }
 
 }  // namespace internal

@@ -24,7 +24,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <initializer_list>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -130,11 +129,6 @@ class ViewPrimitive : public Primitive {
 
 // Requests the operation and returns its output, of which there is one.
 Tensor Apply(const Primitive& primitive, Inputs inputs, SourceLocation at);
-inline Tensor Apply(const Primitive& primitive,
-                    std::initializer_list<const Tensor*> inputs,
-                    SourceLocation at) {
-  return Apply(primitive, Inputs(inputs.begin(), inputs.size()), at);
-}
 
 // The same for any number of outputs.
 using Tensors = absl::InlinedVector<Tensor, 2>;
@@ -149,11 +143,6 @@ Tensors ApplyMultiple(const Primitive& primitive, Inputs inputs,
 // The caller copies an input that may overlap (OverlapOf).
 void ApplyInPlace(const Primitive& primitive, Inputs inputs,
                   const Tensor& target, SourceLocation at);
-inline void ApplyInPlace(const Primitive& primitive,
-                         std::initializer_list<const Tensor*> inputs,
-                         const Tensor& target, SourceLocation at) {
-  ApplyInPlace(primitive, Inputs(inputs.begin(), inputs.size()), target, at);
-}
 
 // Makes the view: as cheap as copying a handle.
 Tensor ApplyView(const ViewPrimitive& primitive, const Tensor& x,

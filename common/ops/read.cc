@@ -2,14 +2,13 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <stdexcept>
 #include <vector>
 
-#include "absl/strings/str_format.h"
 #include "common/device/device_table.h"
 #include "common/device/listener.h"
 #include "common/kernels/functors.h"
 #include "common/ops/record.h"
+#include "common/ops/reject.h"
 
 namespace d2l {
 namespace {
@@ -20,10 +19,8 @@ class ReadScope {
   ReadScope(const char* reader, const Tensor& x, SourceLocation at)
       : record_{reader, {}, at, 0, 0} {
     if (!x.defined()) {
-      throw std::invalid_argument(absl::StrFormat(
-          "[%s] the tensor is undefined (declared and never assigned); "
-          "requested at %s",
-          reader, at.ToString()));
+      Reject(at, "[%s] the tensor is undefined (declared and never assigned)",
+             reader);
     }
     if (!listeners_.any()) return;
     record_.input = &x;
@@ -96,9 +93,7 @@ template <typename T>
 std::vector<T> ToVector(const Tensor& x, SourceLocation at) {
   ReadScope scope("to_vector", x, at);
   if (x.dtype() != DTypeOf<T>::value) {
-    throw std::invalid_argument(absl::StrFormat(
-        "[to_vector] %s elements asked of %s; requested at %s",
-        DTypeName(DTypeOf<T>::value), x.Describe(), at.ToString()));
+    Reject(at, "[to_vector] %s elements asked of %s", DTypeOf<T>::value, x);
   }
   WaitForWriter(x, "ToVector", at);
   std::vector<T> values = Read<T>(x, at);
@@ -114,11 +109,7 @@ template std::vector<std::uint8_t> ToVector(const Tensor&, SourceLocation);
 template <typename T>
 T Item(const Tensor& x, SourceLocation at) {
   ReadScope scope("item", x, at);
-  if (x.numel() != 1) {
-    throw std::invalid_argument(
-        absl::StrFormat("[item] one element wanted; got %s; requested at %s",
-                        x.Describe(), at.ToString()));
-  }
+  if (x.numel() != 1) Reject(at, "[item] one element wanted; got %s", x);
   WaitForWriter(x, "Item", at);
   const T value = VisitDType(x.dtype(), [&](auto zero) {
     // As To converts: NaN, infinities and what is too large have values too.

@@ -1,18 +1,14 @@
 #include "common/ops/reduction.h"
 
 #include <cstdint>
-#include <memory>
-#include <stdexcept>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
 #include "common/kernels/kernels.h"
 #include "common/ops/copy.h"
 #include "common/ops/launch.h"
 #include "common/ops/primitive.h"
 #include "common/ops/primitives.h"
+#include "common/ops/reject.h"
 #include "common/ops/views.h"
 
 namespace d2l {
@@ -24,8 +20,7 @@ ValueSpec ReducePrimitive::Infer(Inputs inputs, int) const {
   const Tensor& x = *inputs[0];
   if (!OpTakes(op_, x.dtype())) CheckFloatingPoint(name(), x);
   if (op_ == ReduceOp::kArgMax && dims_.end() - dims_.begin() > 1) {
-    throw std::invalid_argument(
-        "[argmax] one dimension wanted, or none for all elements");
+    Reject("[argmax] one dimension wanted, or none for all elements");
   }
   const unsigned reduced = ReducedDims(x);
   Shape shape;
@@ -37,10 +32,10 @@ ValueSpec ReducePrimitive::Infer(Inputs inputs, int) const {
   }
   const bool needs_elements = op_ != ReduceOp::kSum && op_ != ReduceOp::kMean;
   if (needs_elements && !any_elements) {
-    throw std::invalid_argument(absl::StrFormat(
+    Reject(
         "[%s] no elements to choose from: a dimension that is reduced has size "
         "0 in %s",
-        name(), x.shape().ToString()));
+        name(), x.shape());
   }
   return {shape, ResultDType(op_, x.dtype()), x.device()};
 }
@@ -76,8 +71,7 @@ unsigned ReducePrimitive::ReducedDims(const Tensor& x) const {
   for (const int given : dims_) {
     const unsigned bit = 1u << WrapDim(name(), given, x.dim());
     if ((reduced & bit) != 0) {
-      throw std::invalid_argument(
-          absl::StrFormat("[%s] dimension %d is named twice", name(), given));
+      Reject("[%s] dimension %d is named twice", name(), given);
     }
     reduced |= bit;
   }
@@ -111,13 +105,6 @@ Tensor Reduce(ReduceOp op, const Tensor& x, const Dims& dims, bool keepdim,
   return Apply(ReducePrimitive(op, dims, keepdim), {&x}, at);
 }
 
-Tensor ApplySoftmax(bool log, const Tensor& x, int dim, SourceLocation at) {
-  const SoftmaxPrimitive primitive(log, dim);
-  if (!x.defined() || x.is_contiguous()) return Apply(primitive, {&x}, at);
-  const Tensor contiguous = Contiguous(x, at);
-  return Apply(primitive, {&contiguous}, at);
-}
-
 }  // namespace
 
 Tensor Sum(const Tensor& x, const Dims& dims, bool keepdim, SourceLocation at) {
@@ -138,10 +125,10 @@ Tensor ArgMax(const Tensor& x, const Dims& dims, bool keepdim,
   return Reduce(ReduceOp::kArgMax, x, dims, keepdim, at);
 }
 Tensor Softmax(const Tensor& x, int dim, SourceLocation at) {
-  return ApplySoftmax(/*log=*/false, x, dim, at);
+  return ApplyContiguous(SoftmaxPrimitive(/*log=*/false, dim), {&x}, at);
 }
 Tensor LogSoftmax(const Tensor& x, int dim, SourceLocation at) {
-  return ApplySoftmax(/*log=*/true, x, dim, at);
+  return ApplyContiguous(SoftmaxPrimitive(/*log=*/true, dim), {&x}, at);
 }
 
 }  // namespace d2l

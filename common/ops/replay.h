@@ -20,7 +20,6 @@
 #ifndef D2L_COMMON_OPS_REPLAY_H_
 #define D2L_COMMON_OPS_REPLAY_H_
 
-#include <initializer_list>
 #include <memory>
 
 #include "common/base/source_location.h"
@@ -48,11 +47,6 @@ bool IsView(const Primitive& primitive);
 // `target`, which it writes to. A random operation draws new numbers. Throws as
 // Apply does, and std::invalid_argument for inputs that do not go together.
 Tensors Replay(const OpCall& call, Inputs inputs, const Tensor& target = {});
-inline Tensors Replay(const OpCall& call,
-                      std::initializer_list<const Tensor*> inputs,
-                      const Tensor& target = {}) {
-  return Replay(call, Inputs(inputs.begin(), inputs.size()), target);
-}
 
 }  // namespace d2l
 

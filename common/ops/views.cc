@@ -2,18 +2,16 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <memory>
-#include <stdexcept>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "common/ops/copy.h"
 #include "common/ops/no_grad.h"
 #include "common/ops/primitive.h"
 #include "common/ops/primitives.h"
+#include "common/ops/reject.h"
 
 namespace d2l {
 namespace {
@@ -33,8 +31,8 @@ Shape With(const Shape& shape, int dim, std::int64_t size) {
 // A dimension of x to go along; a scalar has none.
 int CheckedDim(const char* operation, int dim, const Tensor& x) {
   if (x.dim() == 0) {
-    throw std::invalid_argument(absl::StrFormat(
-        "[%s] the tensor is a scalar: it has no dimension %d", operation, dim));
+    Reject("[%s] the tensor is a scalar: it has no dimension %d", operation,
+           dim);
   }
   return WrapDim(operation, dim, x.dim());
 }
@@ -46,8 +44,7 @@ Shape FillIn(const char* operation, const Shape& shape, const Tensor& x) {
   for (int i = 0; i < shape.rank(); ++i) {
     if (shape[i] != -1) continue;
     if (unknown >= 0) {
-      throw std::invalid_argument(absl::StrFormat(
-          "[%s] only one size may be -1: %s", operation, shape.ToString()));
+      Reject("[%s] only one size may be -1: %s", operation, shape);
     }
     unknown = i;
     known[i] = 1;
@@ -56,15 +53,14 @@ Shape FillIn(const char* operation, const Shape& shape, const Tensor& x) {
   if (unknown >= 0 && numel > 0 && x.numel() % numel == 0) {
     known[unknown] = x.numel() / numel;
   } else if (unknown >= 0 && numel == 0) {
-    throw std::invalid_argument(absl::StrFormat(
+    Reject(
         "[%s] the -1 in %s could be any number: the other sizes have no "
         "elements",
-        operation, shape.ToString()));
+        operation, shape);
   }
   if (known.numel() != x.numel()) {
-    throw std::invalid_argument(absl::StrFormat(
-        "[%s] %s has %d elements, which do not make %s", operation,
-        x.shape().ToString(), x.numel(), shape.ToString()));
+    Reject("[%s] %s has %d elements, which do not make %s", operation,
+           x.shape(), x.numel(), shape);
   }
   return known;
 }
@@ -114,10 +110,10 @@ ReshapePrimitive::Spec ReshapePrimitive::View(const Tensor& x) const {
   const Shape shape = FillIn(name(), shape_, x);
   Shape strides;
   if (!FindStrides(x, shape, strides)) {
-    throw std::invalid_argument(absl::StrFormat(
+    Reject(
         "[view] %s with strides %s cannot be seen as %s; use Reshape, which "
         "copies if it must",
-        x.shape().ToString(), x.strides().ToString(), shape.ToString()));
+        x.shape(), x.strides(), shape);
   }
   return {x.offset(), shape, strides};
 }
@@ -133,10 +129,7 @@ TransposePrimitive::Spec TransposePrimitive::View(const Tensor& x) const {
 
 SlicePrimitive::Spec SlicePrimitive::View(const Tensor& x) const {
   const int dim = CheckedDim(name(), dim_, x);
-  if (step_ < 1) {
-    throw std::invalid_argument(
-        absl::StrFormat("[slice] the step must be at least 1; got %d", step_));
-  }
+  if (step_ < 1) Reject("[slice] the step must be at least 1; got %d", step_);
   const std::int64_t size = x.size(dim);
   const auto bound = [size](std::int64_t i) {
     return std::clamp<std::int64_t>(i < 0 ? i + size : i, 0, size);
@@ -154,10 +147,8 @@ SelectPrimitive::Spec SelectPrimitive::View(const Tensor& x) const {
   const int dim = CheckedDim(name(), dim_, x);
   const std::int64_t size = x.size(dim);
   if (index_ < -size || index_ >= size) {
-    throw std::invalid_argument(
-        absl::StrFormat("[select] index %d is out of range for dimension %d "
-                        "of %s",
-                        index_, dim, x.shape().ToString()));
+    Reject("[select] index %d is out of range for dimension %d of %s", index_,
+           dim, x.shape());
   }
   const std::int64_t index = index_ < 0 ? index_ + size : index_;
   return {x.offset() + index * x.strides()[dim], Without(x.shape(), dim),
@@ -204,10 +195,10 @@ ExpandPrimitive::Spec ExpandPrimitive::View(const Tensor& x) const {
     }
   }
   if (!fits) {
-    throw std::invalid_argument(absl::StrFormat(
-        "[expand] %s does not expand to %s: only dimensions of size 1 can "
-        "be repeated, and new ones come first",
-        x.shape().ToString(), shape_.ToString()));
+    Reject(
+        "[expand] %s does not expand to %s: only dimensions of size 1 can be "
+        "repeated, and new ones come first",
+        x.shape(), shape_);
   }
   CheckedNumel(name(), spec.shape, DTypeSize(x.dtype()));
   return spec;
@@ -217,9 +208,8 @@ int WrapDim(const char* operation, int dim, int rank) {
   // PyTorch counts a scalar as having one dimension here.
   const int count = std::max(rank, 1);
   if (dim < -count || dim >= count) {
-    throw std::invalid_argument(
-        absl::StrFormat("[%s] dimension %d is out of range; valid are %d to %d",
-                        operation, dim, -count, count - 1));
+    Reject("[%s] dimension %d is out of range; valid are %d to %d", operation,
+           dim, -count, count - 1);
   }
   return dim < 0 ? dim + count : dim;
 }
@@ -247,10 +237,10 @@ Tensor Reshape(const Tensor& x, const Shape& shape, SourceLocation at) {
 Tensor T(const Tensor& x, SourceLocation at) {
   if (x.defined() && x.dim() < 2) return internal::WholeView(x, at);
   if (x.defined() && x.dim() > 2) {
-    throw std::invalid_argument(absl::StrFormat(
-        "[t] a matrix wanted; got %s; name the two dimensions with "
-        "Transpose(x, dim0, dim1); requested at %s",
-        x.shape().ToString(), at.ToString()));
+    Reject(at,
+           "[t] a matrix wanted; got %s; name the two dimensions with "
+           "Transpose(x, dim0, dim1)",
+           x.shape());
   }
   return ApplyView(TransposePrimitive(0, 1), x, at);
 }
@@ -297,10 +287,10 @@ std::vector<Tensor> Split(const Tensor& x, std::int64_t size, int dim,
   dim = WithLine(at, [&] { return WrapDim("split", dim, x.dim()); });
   const bool nothing = x.dim() > 0 && x.size(dim) == 0 && size == 0;
   if (x.dim() == 0 || (size < 1 && !nothing)) {
-    throw std::invalid_argument(absl::StrFormat(
-        "[split] pieces of size %d of %s: the size must be at least 1, and "
-        "a dimension there; requested at %s",
-        size, x.Describe(), at.ToString()));
+    Reject(at,
+           "[split] pieces of size %d of %s: the size must be at least 1, and "
+           "a dimension there",
+           size, x);
   }
   std::vector<Tensor> pieces;
   std::int64_t start = 0;
@@ -323,11 +313,8 @@ std::vector<Tensor> SplitWithSizes(const Tensor& x,
     if (left < 0) break;
   }
   if (left != 0) {
-    throw std::invalid_argument(absl::StrFormat(
-        "[split] pieces of sizes %s do not add up to dimension %d of %s; "
-        "requested at %s",
-        absl::StrCat("(", absl::StrJoin(sizes, ", "), ")"), dim,
-        x.shape().ToString(), at.ToString()));
+    Reject(at, "[split] pieces of sizes %s do not add up to dimension %d of %s",
+           absl::StrCat("(", absl::StrJoin(sizes, ", "), ")"), dim, x.shape());
   }
   std::vector<Tensor> pieces;
   std::int64_t start = 0;

@@ -1,10 +1,7 @@
 #include "common/ops/nn/batch_norm.h"
 
 #include <cstdint>
-#include <stdexcept>
-#include <vector>
 
-#include "absl/strings/str_format.h"
 #include "common/kernels/nn_kernels.h"
 #include "common/ops/copy.h"
 #include "common/ops/elementwise.h"
@@ -13,6 +10,7 @@
 #include "common/ops/nn/primitives.h"
 #include "common/ops/no_grad.h"
 #include "common/ops/primitive.h"
+#include "common/ops/reject.h"
 #include "common/ops/views.h"
 #include "common/tensor/scalar.h"
 
@@ -23,18 +21,14 @@ void CheckImages(const char* name, const Tensor& x) {
   CheckContiguous(name, x);
   CheckFloatingPoint(name, x);
   if (x.dim() >= 2) return;
-  throw std::invalid_argument(
-      absl::StrFormat("[%s] a tensor of shape (batch, channels, …) wanted; got "
-                      "%s",
-                      name, x.Describe()));
+  Reject("[%s] a tensor of shape (batch, channels, …) wanted; got %s", name, x);
 }
 
 void CheckLike(const char* name, const char* what, const Tensor& y,
                const Shape& shape, const Tensor& x) {
   if (y.shape() != shape || y.dtype() != x.dtype()) {
-    throw std::invalid_argument(absl::StrFormat(
-        "[%s] %s: %s of shape %s wanted, as x has %d channels; got %s", name,
-        what, DTypeName(x.dtype()), shape.ToString(), x.size(1), y.Describe()));
+    Reject("[%s] %s: %s of shape %s wanted, as x has %d channels; got %s", name,
+           what, x.dtype(), shape, x.size(1), y);
   }
   CheckContiguous(name, y);
 }
@@ -56,9 +50,8 @@ ValueSpec BatchNormStatisticsPrimitive::Infer(Inputs inputs, int) const {
   CheckImages(name(), x);
   const Split3 split = SplitOf(x);
   if (split.outer * split.inner == 0) {
-    throw std::invalid_argument(absl::StrFormat(
-        "[%s] at least one value per channel wanted, got input size %s", name(),
-        x.shape().ToString()));
+    Reject("[%s] at least one value per channel wanted, got input size %s",
+           name(), x.shape());
   }
   return {StatisticsShape(x), x.dtype(), x.device()};
 }
@@ -143,9 +136,7 @@ std::uint64_t BatchNormInputGradientPrimitive::Launch(Stream& stream,
 }
 
 Tensor BatchNormStatistics(const Tensor& x, SourceLocation at) {
-  CheckDefined("batch_norm_stats", x, at);
-  const Tensor dense = Contiguous(x, at);
-  return Apply(BatchNormStatisticsPrimitive(), {&dense}, at);
+  return ApplyContiguous(BatchNormStatisticsPrimitive(), {&x}, at);
 }
 
 Tensor BatchNorm(const Tensor& x, const Tensor& weight, const Tensor& bias,
@@ -161,10 +152,10 @@ Tensor BatchNorm(const Tensor& x, const Tensor& weight, const Tensor& bias,
     CheckLike(name, "running_mean", running_mean, {x.size(1)}, x);
     CheckLike(name, "running_var", running_var, {x.size(1)}, x);
     if (training && x.numel() != 0 && x.numel() == x.size(1)) {
-      throw std::invalid_argument(absl::StrFormat(
+      Reject(
           "[%s] Expected more than 1 value per channel when training, got "
           "input size %s; a larger batch, or training = false",
-          name, x.shape().ToString()));
+          name, x.shape());
     }
   });
   // Of no values there are no statistics: the running values stay.
@@ -176,10 +167,8 @@ Tensor BatchNorm(const Tensor& x, const Tensor& weight, const Tensor& bias,
     statistics = training ? Apply(BatchNormStatisticsPrimitive(), {&dense}, at)
                           : Stack({running_mean, running_var}, 0, at);
   }
-  const Tensor w = Contiguous(weight, at);
-  const Tensor b = Contiguous(bias, at);
-  const Tensor y = Apply(BatchNormPrimitive(training, eps),
-                         {&dense, &statistics, &w, &b}, at);
+  const Tensor y = ApplyContiguous(BatchNormPrimitive(training, eps),
+                                   {&dense, &statistics, &weight, &bias}, at);
   if (training) {
     const NoGradGuard guard;
     const double n =

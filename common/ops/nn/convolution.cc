@@ -2,13 +2,12 @@
 
 #include <cstdint>
 #include <stdexcept>
-#include <vector>
 
-#include "absl/strings/str_format.h"
 #include "common/kernels/nn_kernels.h"
 #include "common/ops/copy.h"
 #include "common/ops/nn/primitives.h"
 #include "common/ops/primitive.h"
+#include "common/ops/reject.h"
 
 namespace d2l {
 namespace {
@@ -21,22 +20,22 @@ using kernels::Conv2dPass;
 Conv2dArgs ArgsOf(const char* operation, const Shape& x, const Shape& weight,
                   const Conv2dOptions& options) {
   if (x.rank() != 4) {
-    throw std::invalid_argument(absl::StrFormat(
+    Reject(
         "[%s] images of shape (batch, channels, height, width) wanted; got %s; "
         "for one image of three dimensions: Unsqueeze(x, 0)",
-        operation, x.ToString()));
+        operation, x);
   }
   if (weight.rank() != 4 || weight[0] < 1 || weight[1] < 1) {
-    throw std::invalid_argument(absl::StrFormat(
+    Reject(
         "[%s] a weight of shape (out_channels, in_channels, kernel_height, "
         "kernel_width), none of them 0, wanted; got %s",
-        operation, weight.ToString()));
+        operation, weight);
   }
   if (x[1] != weight[1]) {
-    throw std::invalid_argument(absl::StrFormat(
+    Reject(
         "[%s] a weight of shape %s wants images with %d channels; got %d, in "
         "%s",
-        operation, weight.ToString(), weight[1], x[1], x.ToString()));
+        operation, weight, weight[1], x[1], x);
   }
   Conv2dArgs args = {};
   args.batch = x[0];
@@ -56,10 +55,10 @@ void CheckOperand(const char* operation, const Tensor& x, const Tensor& first) {
   CheckFloatingPoint(operation, x);
   CheckContiguous(operation, x);
   if (x.dtype() == first.dtype()) return;
-  throw std::invalid_argument(absl::StrFormat(
+  Reject(
       "[%s] operands of one dtype wanted; got %s and %s; convert one of them: "
       "To(x, DType)",
-      operation, first.Describe(), x.Describe()));
+      operation, first, x);
 }
 
 void VisitOptions(Fields& field, Conv2dOptions& options) {
@@ -89,10 +88,10 @@ ValueSpec Conv2dPrimitive::Infer(Inputs inputs, int) const {
   const Conv2dArgs args =
       ArgsOf(name(), x.shape(), inputs[1]->shape(), options_);
   if (inputs.size() > 2 && inputs[2]->shape() != Shape({args.out_channels})) {
-    throw std::invalid_argument(absl::StrFormat(
+    Reject(
         "[%s] a bias of shape (%d), a number for each output channel of the "
         "weight, wanted; got %s",
-        name(), args.out_channels, inputs[2]->shape().ToString()));
+        name(), args.out_channels, inputs[2]->shape());
   }
   const Shape shape = OutputShape(args);
   CheckedNumel(name(), shape, DTypeSize(x.dtype()));
@@ -119,9 +118,8 @@ ValueSpec Conv2dGradientPrimitive::Infer(Inputs inputs, int) const {
                               ? ArgsOf(name(), other.shape(), shape_, options_)
                               : ArgsOf(name(), shape_, other.shape(), options_);
   if (dy.shape() != OutputShape(args)) {
-    throw std::invalid_argument(absl::StrFormat(
-        "[%s] the gradient of an output of shape %s wanted; got %s", name(),
-        OutputShape(args).ToString(), dy.shape().ToString()));
+    Reject("[%s] the gradient of an output of shape %s wanted; got %s", name(),
+           OutputShape(args), dy.shape());
   }
   return {shape_, dy.dtype(), dy.device()};
 }
@@ -145,15 +143,9 @@ void Conv2dGradientPrimitive::Visit(Fields& field) {
 
 Tensor Conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias,
               const Conv2dOptions& options, SourceLocation at) {
-  const auto contiguous = [at](const Tensor& operand) {
-    return operand.defined() ? Contiguous(operand, at) : operand;
-  };
-  const Tensor images = contiguous(x);
-  const Tensor kernels = contiguous(weight);
   const Conv2dPrimitive primitive(options);
-  if (!bias.defined()) return Apply(primitive, {&images, &kernels}, at);
-  const Tensor shifts = contiguous(bias);
-  return Apply(primitive, {&images, &kernels, &shifts}, at);
+  if (!bias.defined()) return ApplyContiguous(primitive, {&x, &weight}, at);
+  return ApplyContiguous(primitive, {&x, &weight, &bias}, at);
 }
 
 }  // namespace d2l

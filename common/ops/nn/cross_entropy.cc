@@ -1,13 +1,12 @@
 #include "common/ops/nn/cross_entropy.h"
 
 #include <cstdint>
-#include <stdexcept>
 
-#include "absl/strings/str_format.h"
 #include "common/kernels/nn_kernels.h"
 #include "common/ops/copy.h"
 #include "common/ops/nn/primitives.h"
 #include "common/ops/primitive.h"
+#include "common/ops/reject.h"
 
 namespace d2l {
 namespace {
@@ -17,11 +16,11 @@ void CheckSamples(const char* name, const Tensor& logits,
   if (logits.dim() != 2 || !IsFloatingPoint(logits.dtype()) ||
       labels.shape() != Shape{logits.size(0)} ||
       labels.dtype() != DType::kInt64) {
-    throw std::invalid_argument(absl::StrFormat(
+    Reject(
         "[%s] logits of shape (n, classes), float32 or float64, and labels of "
         "shape (n), int64, wanted; got %s and %s; convert labels with To(x, "
         "DType::kInt64), change a shape with Reshape",
-        name, logits.Describe(), labels.Describe()));
+        name, logits, labels);
   }
   CheckContiguous(name, logits);
   CheckContiguous(name, labels);
@@ -57,9 +56,8 @@ ValueSpec CrossEntropyGradientPrimitive::Infer(Inputs inputs, int) const {
   CheckSamples(name(), logits, *inputs[2]);
   CheckContiguous(name(), dy);
   if (dy.shape() != Shape{logits.size(0)} || dy.dtype() != logits.dtype()) {
-    throw std::invalid_argument(
-        absl::StrFormat("[%s] a gradient for each sample of %s wanted; got %s",
-                        name(), logits.Describe(), dy.Describe()));
+    Reject("[%s] a gradient for each sample of %s wanted; got %s", name(),
+           logits, dy);
   }
   return {logits.shape(), logits.dtype(), logits.device()};
 }
@@ -78,11 +76,7 @@ std::uint64_t CrossEntropyGradientPrimitive::Launch(Stream& stream,
 
 Tensor CrossEntropy(const Tensor& logits, const Tensor& labels,
                     SourceLocation at) {
-  CheckDefined("cross_entropy", logits, at);
-  CheckDefined("cross_entropy", labels, at);
-  const Tensor x = Contiguous(logits, at);
-  const Tensor y = Contiguous(labels, at);
-  return Apply(CrossEntropyPrimitive(), {&x, &y}, at);
+  return ApplyContiguous(CrossEntropyPrimitive(), {&logits, &labels}, at);
 }
 
 }  // namespace d2l

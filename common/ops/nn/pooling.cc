@@ -2,15 +2,13 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <stdexcept>
-#include <vector>
 
-#include "absl/strings/str_format.h"
 #include "common/kernels/nn_kernels.h"
 #include "common/ops/copy.h"
 #include "common/ops/launch.h"
 #include "common/ops/nn/primitives.h"
 #include "common/ops/primitive.h"
+#include "common/ops/reject.h"
 
 namespace d2l {
 namespace {
@@ -18,18 +16,18 @@ namespace {
 kernels::Window2d WindowOf(const char* operation, const Pooling& pooling,
                            const Shape& images) {
   if (images.rank() != 3 && images.rank() != 4) {
-    throw std::invalid_argument(absl::StrFormat(
+    Reject(
         "[%s] images of shape (batch, channels, height, width) or (channels, "
         "height, width) wanted; got %s",
-        operation, images.ToString()));
+        operation, images);
   }
   const Size2d kernel = pooling.kernel;
   const Size2d padding = pooling.padding;
   if (padding.height > kernel.height / 2 || padding.width > kernel.width / 2) {
-    throw std::invalid_argument(absl::StrFormat(
+    Reject(
         "[%s] a padding of at most half the kernel wanted; got padding %s, "
         "kernel %s",
-        operation, ToShape(padding).ToString(), ToShape(kernel).ToString()));
+        operation, ToShape(padding), ToShape(kernel));
   }
   return MakeWindow(operation, images, kernel, pooling.stride, padding);
 }
@@ -90,11 +88,11 @@ ValueSpec Pool2dGradientPrimitive::Infer(Inputs inputs, int) const {
                     (!pooling_.max || (inputs[1]->shape() == shape_ &&
                                        inputs[1]->dtype() == dy.dtype()));
   if (!fits) {
-    throw std::invalid_argument(absl::StrFormat(
+    Reject(
         "[%s] the gradient of an output of shape %s, and an input of shape %s "
         "and of its dtype, wanted; got %s and %s",
-        name(), wanted.ToString(), shape_.ToString(), dy.Describe(),
-        pooling_.max ? inputs[1]->Describe() : "no input"));
+        name(), wanted, shape_, dy,
+        pooling_.max ? inputs[1]->Describe() : "no input");
   }
   CheckedNumel(name(), shape_, DTypeSize(dy.dtype()));
   return {shape_, dy.dtype(), dy.device()};
@@ -128,11 +126,8 @@ namespace {
 
 Tensor Pool(bool max, const Tensor& x, Size2d kernel,
             absl::optional<Size2d> stride, Size2d padding, SourceLocation at) {
-  const Pool2dPrimitive primitive(
-      {max, kernel, stride.value_or(kernel), padding});
-  if (!x.defined() || x.is_contiguous()) return Apply(primitive, {&x}, at);
-  const Tensor contiguous = Contiguous(x, at);
-  return Apply(primitive, {&contiguous}, at);
+  const Pooling pooling = {max, kernel, stride.value_or(kernel), padding};
+  return ApplyContiguous(Pool2dPrimitive(pooling), {&x}, at);
 }
 
 }  // namespace

@@ -2,9 +2,8 @@
 
 #include <cstdint>
 #include <limits>
-#include <stdexcept>
 
-#include "absl/strings/str_format.h"
+#include "common/ops/reject.h"
 
 namespace d2l {
 namespace {
@@ -22,9 +21,8 @@ void VisitSize(Fields& field, const char* name, Size2d& size) {
   Shape shape = ToShape(size);
   field(name, shape);
   if (shape.rank() != 2) {
-    throw std::invalid_argument(
-        absl::StrFormat("[%s] two sizes, (height, width), wanted; got %s",
-                        field.operation(), shape.ToString()));
+    Reject("[%s] two sizes, (height, width), wanted; got %s", field.operation(),
+           shape);
   }
   size = {shape[0], shape[1]};
 }
@@ -37,30 +35,28 @@ kernels::Window2d MakeWindow(const char* operation, const Shape& images,
   const std::int64_t width = images[images.rank() - 1];
   for (const Size2d size : {kernel, stride}) {
     if (size.height >= 1 && size.width >= 1) continue;
-    throw std::invalid_argument(absl::StrFormat(
+    Reject(
         "[%s] a kernel and a stride of at least 1 wanted; got kernel %s, "
         "stride %s",
-        operation, ToShape(kernel).ToString(), ToShape(stride).ToString()));
+        operation, ToShape(kernel), ToShape(stride));
   }
   for (const Size2d size : {kernel, stride, padding, Size2d(height, width)}) {
     if (size.height >= 0 && size.height <= kMax && size.width >= 0 &&
         size.width <= kMax) {
       continue;
     }
-    throw std::invalid_argument(
-        absl::StrFormat("[%s] sizes from 0 to %d wanted; got %s", operation,
-                        kMax, ToShape(size).ToString()));
+    Reject("[%s] sizes from 0 to %d wanted; got %s", operation, kMax,
+           ToShape(size));
   }
   // Kernels keep parts of such an image.
   constexpr std::int64_t kMaxPadded = std::int64_t{1} << 28;
   const std::int64_t rows = height + 2 * padding.height;
   const std::int64_t columns = width + 2 * padding.width;
   if (columns > 0 && rows > kMaxPadded / columns) {
-    throw std::invalid_argument(absl::StrFormat(
+    Reject(
         "[%s] a padded image of at most %d elements wanted; got images of %s "
         "with padding %s",
-        operation, kMaxPadded, Shape({height, width}).ToString(),
-        ToShape(padding).ToString()));
+        operation, kMaxPadded, Shape({height, width}), ToShape(padding));
   }
   const kernels::Window2d window = {
       height,
@@ -74,11 +70,10 @@ kernels::Window2d MakeWindow(const char* operation, const Shape& images,
       padding.height,
       padding.width};
   if (window.out_height < 1 || window.out_width < 1) {
-    throw std::invalid_argument(absl::StrFormat(
+    Reject(
         "[%s] a kernel of %s does not fit into images of %s with padding %s; "
         "take a smaller kernel, or more padding",
-        operation, ToShape(kernel).ToString(),
-        Shape({height, width}).ToString(), ToShape(padding).ToString()));
+        operation, ToShape(kernel), Shape({height, width}), ToShape(padding));
   }
   return window;
 }
