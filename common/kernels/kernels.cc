@@ -2,18 +2,21 @@
 
 #include <cstdint>
 
-#include "common/kernels/nn_kernels.h"
+#include "common/device/cpu/cpu_stream.h"
+#include "common/device/device.h"
+#include "common/kernels/enqueue.h"
 #include "common/kernels/philox.h"
 
 namespace d2l::kernels {
 
-const Kernels& GetKernels(DeviceType type) {
-  return type == DeviceType::kCpu ? CpuKernels() : CudaKernels();
-}
-
-const NnKernels& GetNnKernels(DeviceType type) {
-  return type == DeviceType::kCpu ? CpuNnKernels() : CudaNnKernels();
-}
+#define D2L_ENQUEUE(Args)                                                   \
+  std::uint64_t Enqueue(Stream& stream, const OpLabel& label,               \
+                        const Args& args) {                                 \
+    return stream.device().type() == DeviceType::kCpu                       \
+               ? cpu::Enqueue(static_cast<CpuStream&>(stream), label, args) \
+               : cuda::Enqueue(stream, label, args);                        \
+  }
+D2L_FOR_EACH_KERNEL(D2L_ENQUEUE)
 
 std::int64_t RandomBlocks(RandomOp op, DType dtype, std::int64_t numel,
                           std::uint64_t range) {

@@ -1,12 +1,11 @@
-// Kernels: the arithmetic of a back end, on raw pointers and a stream.
+// The kernels: the arithmetic of a back end, on raw pointers and a stream.
 //
-//   const Kernels& kernels = GetKernels(stream.device().type());
-//   kernels.fill(stream, OpLabel("ones"),
-//                {DType::kFloat32, n, out, 1.0, nullptr});
+//   Enqueue(stream, OpLabel("ones"),
+//           FillArgs{DType::kFloat32, n, out, 1.0, nullptr});  // enqueue.h
 //
-// A dozen families, whose operations are listed in op_tables.h; a family is one
-// function, which enqueues one operation on the stream and returns the
-// operation's number in it. Nothing here knows a Tensor: shapes have been
+// A dozen families, whose operations are listed in op_tables.h; a family is the
+// struct of its arguments, for which each back end has a kernel. Nothing here
+// knows a Tensor: shapes have been
 // checked and memory allocated by common/ops, and the pointers stay valid until
 // the operation has run (common/device/memory.h says why). Values (an index, a
 // divisor) are checked by the kernel, which fails the operation: a late error.
@@ -16,8 +15,6 @@
 // std::invalid_argument for a dtype that the operation does not take.
 //
 // Results do not depend on how many threads compute them.
-//
-// Thread-safety: all functions may be called from any thread.
 
 #ifndef D2L_COMMON_KERNELS_KERNELS_H_
 #define D2L_COMMON_KERNELS_KERNELS_H_
@@ -25,9 +22,6 @@
 #include <cstdint>
 
 #include "absl/types/span.h"
-#include "common/device/device.h"
-#include "common/device/op_label.h"
-#include "common/device/stream.h"
 #include "common/kernels/layout.h"
 #include "common/kernels/op_tables.h"
 #include "common/tensor/dtype.h"
@@ -205,35 +199,6 @@ struct IndexArgs {
   const std::int64_t* index;
   std::int64_t outer, size, count, inner;
 };
-
-// A function for each family.
-struct Kernels {
-  template <typename Args>
-  using Function = std::uint64_t (*)(Stream& stream, const OpLabel& label,
-                                     const Args& args);
-
-  Function<FillArgs> fill;
-  Function<ArangeArgs> arange;
-  Function<RandomArgs> random;
-  Function<CopyArgs> copy;
-  Function<UnaryArgs> unary;
-  Function<BinaryArgs> binary;
-  Function<WhereArgs> where;
-  Function<ReduceArgs> reduce;
-  Function<SoftmaxArgs> softmax;
-  Function<MatMulArgs> matmul;
-  Function<CatArgs> cat;
-  Function<IndexArgs> index;
-};
-
-// The kernels for streams of this type of device. Throws std::runtime_error if
-// the binary has none for it.
-const Kernels& GetKernels(DeviceType type);
-
-// For GetKernels. CudaKernels is in kernels/cuda, or in no_cuda.cc, which
-// throws.
-const Kernels& CpuKernels();
-const Kernels& CudaKernels();
 
 }  // namespace d2l::kernels
 

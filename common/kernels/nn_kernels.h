@@ -1,24 +1,20 @@
-// NnKernels: the arithmetic of neural networks, a second table beside Kernels
-// (kernels.h), whose rules hold here as well.
+// The arithmetic of neural networks: further families of kernels, beside those
+// of kernels.h, whose rules hold here as well.
 //
-//   const NnKernels& kernels = GetNnKernels(stream.device().type());
-//   kernels.avg_pool2d(stream, OpLabel("avg_pool2d"),
-//                      {DType::kFloat32, images, window, out, in});
+//   Enqueue(stream, OpLabel("avg_pool2d"),
+//           Pool2dArgs{Pool2dOp::kAvg, DType::kFloat32, images, window, out,
+//           x});
 //
 // All operands are contiguous, float32 or float64, images in PyTorch's order
 // (batch, channels, height, width). No output overlaps an input, unless said.
 //
-// Results do not depend on how many threads compute them. Thread-safety: all
-// functions may be called from any thread.
+// Results do not depend on how many threads compute them.
 
 #ifndef D2L_COMMON_KERNELS_NN_KERNELS_H_
 #define D2L_COMMON_KERNELS_NN_KERNELS_H_
 
 #include <cstdint>
 
-#include "common/device/device.h"
-#include "common/device/op_label.h"
-#include "common/device/stream.h"
 #include "common/kernels/kernels.h"
 #include "common/tensor/dtype.h"
 
@@ -58,43 +54,23 @@ struct Conv2dArgs {
 };
 
 // ---- Pooling of each of `images` = batch * channels images.
-
-// The mean of the window; padding counts as zeros (count_include_pad).
-struct AvgPool2dArgs {
-  DType dtype;
-  std::int64_t images;
-  Window2d window;
-  void* out;
-  const void* in;
+enum class Pool2dOp {
+  kAvg,  // the mean of the window; padding counts as zeros (count_include_pad)
+  kMax,  // the largest of it without its padding; NaN if one is there
+  kAvgGradient,
+  // Goes to the first of the largest, in reading order, or to the last NaN.
+  kMaxGradient,
 };
 
-// out: the gradient of the input; dy: of the output.
-struct AvgPool2dGradientArgs {
+struct Pool2dArgs {
+  Pool2dOp op;
   DType dtype;
   std::int64_t images;
   Window2d window;
-  void* out;
-  const void* dy;
-};
-
-// The largest of the window without its padding; NaN if one is there.
-struct MaxPool2dArgs {
-  DType dtype;
-  std::int64_t images;
-  Window2d window;
-  void* out;
-  const void* in;
-};
-
-// The gradient goes to the first of the largest, in reading order, or to the
-// last NaN. in: the forward input, in which it is found again.
-struct MaxPool2dGradientArgs {
-  DType dtype;
-  std::int64_t images;
-  Window2d window;
-  void* out;
-  const void* dy;
-  const void* in;
+  void* out;       // y; of a gradient, that of x
+  const void* in;  // x; of a gradient, that of y
+  // x, in which kMaxGradient finds the largest again; else null.
+  const void* forward_input = nullptr;
 };
 
 // ---- Batch normalisation of x of shape (batch, channels, inner). `statistics`
@@ -198,34 +174,6 @@ struct AxpbyArgs {
   void* out;  // read and written; may be x
   const void* x;
 };
-
-// A function for each.
-struct NnKernels {
-  template <typename Args>
-  using Function = Kernels::Function<Args>;
-
-  Function<Conv2dArgs> conv2d;
-  Function<AvgPool2dArgs> avg_pool2d;
-  Function<AvgPool2dGradientArgs> avg_pool2d_gradient;
-  Function<MaxPool2dArgs> max_pool2d;
-  Function<MaxPool2dGradientArgs> max_pool2d_gradient;
-  Function<BatchNormStatisticsArgs> batch_norm_statistics;
-  Function<BatchNormArgs> batch_norm;
-  Function<BatchNormSumsArgs> batch_norm_sums;
-  Function<BatchNormInputGradientArgs> batch_norm_input_gradient;
-  Function<CrossEntropyArgs> cross_entropy;
-  Function<CrossEntropyGradientArgs> cross_entropy_gradient;
-  Function<IndexAddArgs> index_add;
-  Function<AxpbyArgs> axpby;
-};
-
-// The kernels for streams of this type of device. Throws std::runtime_error if
-// the binary has none for it.
-const NnKernels& GetNnKernels(DeviceType type);
-
-// For GetNnKernels, as CpuKernels and CudaKernels.
-const NnKernels& CpuNnKernels();
-const NnKernels& CudaNnKernels();
 
 }  // namespace d2l::kernels
 

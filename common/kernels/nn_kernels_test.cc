@@ -20,6 +20,7 @@
 #include "common/device/op_label.h"
 #include "common/device/stream.h"
 #include "common/device/testing.h"
+#include "common/kernels/enqueue.h"
 #include "common/tensor/dtype.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -95,7 +96,6 @@ void ExpectNear(const Doubles& got, const std::vector<Sum>& expected) {
 class NnKernelsTest : public testing::TestWithParam<Device> {
  protected:
   Stream& stream() { return DefaultStream(GetParam()); }
-  const NnKernels& Table() { return GetNnKernels(GetParam().type()); }
 
   // As T holds them: neither uniform nor centred.
   template <typename T>
@@ -228,9 +228,9 @@ TEST_P(NnKernelsTest, Conv2d) {
       const auto run = [&](Conv2dPass pass, std::size_t numel, T* first,
                            T* second, T* bias_or_null) {
         Array<T> out(stream(), Doubles(numel, 99));
-        Table().conv2d(stream(), label_,
-                       {pass, DTypeOf<T>::value, c.batch, c.in, c.out, w,
-                        out.data(), first, second, bias_or_null});
+        Enqueue(stream(), label_,
+                Conv2dArgs{pass, DTypeOf<T>::value, c.batch, c.in, c.out, w,
+                           out.data(), first, second, bias_or_null});
         return out.Read();
       };
       ExpectNear<T>(run(Conv2dPass::kForward, y.size(), x_array.data(),
@@ -288,12 +288,12 @@ TEST_P(NnKernelsTest, AvgPool2d) {
       Array<T> x_array(stream(), x), dy_array(stream(), dy);
       Array<T> y_array(stream(), Doubles(y.size(), 99));
       Array<T> dx_array(stream(), Doubles(dx.size(), 99));
-      Table().avg_pool2d(
-          stream(), label_,
-          {DTypeOf<T>::value, p.images, w, y_array.data(), x_array.data()});
-      Table().avg_pool2d_gradient(
-          stream(), label_,
-          {DTypeOf<T>::value, p.images, w, dx_array.data(), dy_array.data()});
+      Enqueue(stream(), label_,
+              Pool2dArgs{Pool2dOp::kAvg, DTypeOf<T>::value, p.images, w,
+                         y_array.data(), x_array.data()});
+      Enqueue(stream(), label_,
+              Pool2dArgs{Pool2dOp::kAvgGradient, DTypeOf<T>::value, p.images, w,
+                         dx_array.data(), dy_array.data()});
       ExpectNear<T>(y_array.Read(), y);
       ExpectNear<T>(dx_array.Read(), dx);
     }
@@ -331,13 +331,12 @@ TEST_P(NnKernelsTest, MaxPool2d) {
       Array<T> x_array(stream(), x), dy_array(stream(), dy);
       Array<T> y_array(stream(), Doubles(y.size(), 99));
       Array<T> dx_array(stream(), Doubles(dx.size(), 99));
-      Table().max_pool2d(
-          stream(), label_,
-          {DTypeOf<T>::value, p.images, w, y_array.data(), x_array.data()});
-      Table().max_pool2d_gradient(
-          stream(), label_,
-          {DTypeOf<T>::value, p.images, w, dx_array.data(), dy_array.data(),
-           x_array.data()});
+      Enqueue(stream(), label_,
+              Pool2dArgs{Pool2dOp::kMax, DTypeOf<T>::value, p.images, w,
+                         y_array.data(), x_array.data()});
+      Enqueue(stream(), label_,
+              Pool2dArgs{Pool2dOp::kMaxGradient, DTypeOf<T>::value, p.images, w,
+                         dx_array.data(), dy_array.data(), x_array.data()});
       EXPECT_THAT(y_array.Read(),
                   testing::Pointwise(testing::NanSensitiveDoubleEq(), y));
       ExpectNear<T>(dx_array.Read(), dx);
@@ -387,9 +386,9 @@ TEST_P(NnKernelsTest, BatchNorm) {
       Array<T> x_array(stream(), x), dy_array(stream(), dy);
       Array<T> weight_array(stream(), weight), bias_array(stream(), bias);
       Array<T> statistics(stream(), Doubles(2 * b.channels, 99));
-      Table().batch_norm_statistics(stream(), label_,
-                                    {kDType, b.batch, b.channels, b.inner,
-                                     statistics.data(), x_array.data()});
+      Enqueue(stream(), label_,
+              BatchNormStatisticsArgs{kDType, b.batch, b.channels, b.inner,
+                                      statistics.data(), x_array.data()});
       std::vector<Sum> expected;
       for (const long double m : mean) {
         expected.push_back({static_cast<double>(m), static_cast<double>(m)});
@@ -415,17 +414,17 @@ TEST_P(NnKernelsTest, BatchNorm) {
         sums[b.channels + channel(i)].Add(dy[i] * xhat(i));
       }
       Array<T> out(stream(), Doubles(x.size(), 99));
-      Table().batch_norm(stream(), label_,
-                         {kDType, b.batch, b.channels, b.inner, kEps,
-                          out.data(), x_array.data(), statistics.data(),
-                          weight_array.data(), bias_array.data()});
+      Enqueue(stream(), label_,
+              BatchNormArgs{kDType, b.batch, b.channels, b.inner, kEps,
+                            out.data(), x_array.data(), statistics.data(),
+                            weight_array.data(), bias_array.data()});
       ExpectNear<T>(out.Read(), expected);
 
       Array<T> sums_array(stream(), Doubles(2 * b.channels, 99));
-      Table().batch_norm_sums(
-          stream(), label_,
-          {kDType, b.batch, b.channels, b.inner, kEps, sums_array.data(),
-           dy_array.data(), x_array.data(), statistics.data()});
+      Enqueue(stream(), label_,
+              BatchNormSumsArgs{kDType, b.batch, b.channels, b.inner, kEps,
+                                sums_array.data(), dy_array.data(),
+                                x_array.data(), statistics.data()});
       const Doubles got_sums = sums_array.Read();
       ExpectNear<T>(got_sums, sums);
 
@@ -440,11 +439,12 @@ TEST_P(NnKernelsTest, BatchNorm) {
           expected[i].Add(-factor * got_sums[c] / count);
           expected[i].Add(-factor * xhat(i) * got_sums[b.channels + c] / count);
         }
-        Table().batch_norm_input_gradient(
+        Enqueue(
             stream(), label_,
-            {kDType, b.batch, b.channels, b.inner, kEps, out.data(),
-             dy_array.data(), x_array.data(), statistics.data(),
-             weight_array.data(), training ? sums_array.data() : nullptr});
+            BatchNormInputGradientArgs{
+                kDType, b.batch, b.channels, b.inner, kEps, out.data(),
+                dy_array.data(), x_array.data(), statistics.data(),
+                weight_array.data(), training ? sums_array.data() : nullptr});
         ExpectNear<T>(out.Read(), expected);
       }
     }
@@ -485,13 +485,13 @@ TEST_P(NnKernelsTest, CrossEntropy) {
       Array<std::int64_t> labels_array(stream(), labels);
       Array<T> out(stream(), Doubles(samples, 99));
       Array<T> dx(stream(), Doubles(logits.size(), 99));
-      Table().cross_entropy(stream(), label_,
-                            {DTypeOf<T>::value, samples, classes, out.data(),
-                             logits_array.data(), labels_array.data()});
-      Table().cross_entropy_gradient(
-          stream(), label_,
-          {DTypeOf<T>::value, samples, classes, dx.data(), dy_array.data(),
-           logits_array.data(), labels_array.data()});
+      Enqueue(stream(), label_,
+              CrossEntropyArgs{DTypeOf<T>::value, samples, classes, out.data(),
+                               logits_array.data(), labels_array.data()});
+      Enqueue(stream(), label_,
+              CrossEntropyGradientArgs{
+                  DTypeOf<T>::value, samples, classes, dx.data(),
+                  dy_array.data(), logits_array.data(), labels_array.data()});
       ExpectNear<T>(out.Read(), loss);
       ExpectNear<T>(dx.Read(), gradient);
     }
@@ -506,13 +506,13 @@ TEST_P(NnKernelsTest, ALabelOutOfRangeFailsLate) {
     const std::string text = "label " +
                              std::to_string(static_cast<int>(wrong)) +
                              " of sample 1 is out of range";
-    Table().cross_entropy(
-        stream(), label_,
-        {DType::kFloat32, 3, 2, out.data(), logits.data(), labels.data()});
+    Enqueue(stream(), label_,
+            CrossEntropyArgs{DType::kFloat32, 3, 2, out.data(), logits.data(),
+                             labels.data()});
     EXPECT_THAT(LateError(), testing::HasSubstr(text));
-    Table().cross_entropy_gradient(stream(), label_,
-                                   {DType::kFloat32, 3, 2, out.data(),
-                                    dy.data(), logits.data(), labels.data()});
+    Enqueue(stream(), label_,
+            CrossEntropyGradientArgs{DType::kFloat32, 3, 2, out.data(),
+                                     dy.data(), logits.data(), labels.data()});
     EXPECT_THAT(LateError(), testing::HasSubstr(text));
   }
 }
@@ -547,10 +547,10 @@ TEST_P(NnKernelsTest, IndexAdd) {
           to = static_cast<T>(static_cast<T>(to) + static_cast<T>(source[e]));
         }
         SCOPED_TRACE(&s - shapes);
-        Table().index_add(
-            stream(), label_,
-            {op, DTypeOf<T>::value, out.data(), index_array.data(),
-             source_array.data(), s.outer, s.size, s.count, s.inner});
+        Enqueue(stream(), label_,
+                IndexAddArgs{op, DTypeOf<T>::value, out.data(),
+                             index_array.data(), source_array.data(), s.outer,
+                             s.size, s.count, s.inner});
         EXPECT_EQ(out.Read(), expected);
       }
     }
@@ -562,15 +562,15 @@ TEST_P(NnKernelsTest, AnIndexOutOfRangeFailsLate) {
   Array<std::int64_t> index(stream(), {0, 1, 3, 1, 0, 1});
   const std::string text = "index 3 at position 2 is out of range";
   for (const std::int64_t inner : {0, 1, 2}) {
-    Table().index_add(stream(), label_,
-                      {IndexOp::kSelect, DType::kFloat32, out.data(),
-                       index.data(), source.data(), 1, 3, 3, inner});
+    Enqueue(stream(), label_,
+            IndexAddArgs{IndexOp::kSelect, DType::kFloat32, out.data(),
+                         index.data(), source.data(), 1, 3, 3, inner});
     EXPECT_THAT(LateError(), testing::HasSubstr(text)) << inner;
   }
   for (const std::int64_t inner : {1, 2}) {
-    Table().index_add(stream(), label_,
-                      {IndexOp::kGather, DType::kFloat32, out.data(),
-                       index.data(), source.data(), 1, 3, 3, inner});
+    Enqueue(stream(), label_,
+            IndexAddArgs{IndexOp::kGather, DType::kFloat32, out.data(),
+                         index.data(), source.data(), 1, 3, 3, inner});
     EXPECT_THAT(LateError(), testing::HasSubstr(text)) << inner;
   }
 }
@@ -595,11 +595,12 @@ TEST_P(NnKernelsTest, Axpby) {
         Array<T> x_array(stream(), x);
         // With beta = 0 it is not read.
         Array<T> out(stream(), beta == 0 ? Doubles(n, std::nan("")) : y);
-        Table().axpby(stream(), label_,
-                      {kDType, n, 0.3, beta, out.data(), x_array.data()});
+        Enqueue(stream(), label_,
+                AxpbyArgs{kDType, n, 0.3, beta, out.data(), x_array.data()});
         EXPECT_EQ(out.Read(), expected);
-        Table().axpby(stream(), label_,
-                      {kDType, n, 0.3, beta, x_array.data(), x_array.data()});
+        Enqueue(
+            stream(), label_,
+            AxpbyArgs{kDType, n, 0.3, beta, x_array.data(), x_array.data()});
         EXPECT_EQ(x_array.Read(), onto_itself);
       }
     }

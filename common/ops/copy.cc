@@ -6,7 +6,7 @@
 #include "absl/types/span.h"
 #include "common/device/device_table.h"
 #include "common/device/listener.h"
-#include "common/kernels/kernels.h"
+#include "common/kernels/enqueue.h"
 #include "common/ops/launch.h"
 #include "common/ops/primitive.h"
 #include "common/ops/primitives.h"
@@ -19,9 +19,9 @@ namespace {
 std::uint64_t CopyOn(Stream& stream, const OpLabel& label, const Tensor& x,
                      const Tensor& output) {
   const LaunchLayout layout(output, {&x});
-  return KernelsOf(stream).copy(stream, label,
-                                {output.dtype(), x.dtype(), output.numel(),
-                                 output.data(), x.data(), layout.get()});
+  return Enqueue(stream, label,
+                 kernels::CopyArgs{output.dtype(), x.dtype(), output.numel(),
+                                   output.data(), x.data(), layout.get()});
 }
 
 // Whether a copy to `output`, made by its device, can read x, which is on

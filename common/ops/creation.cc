@@ -16,7 +16,7 @@
 #include "absl/strings/str_format.h"
 #include "common/device/device_table.h"
 #include "common/device/memory.h"
-#include "common/kernels/kernels.h"
+#include "common/kernels/enqueue.h"
 #include "common/ops/generator.h"
 #include "common/ops/launch.h"
 #include "common/ops/primitive.h"
@@ -46,9 +46,9 @@ ValueSpec FullPrimitive::Infer(Inputs inputs, int) const {
 std::uint64_t FullPrimitive::Launch(Stream& stream, const OpLabel& label,
                                     Inputs, Outputs outputs) const {
   const Tensor& output = outputs[0];
-  return KernelsOf(stream).fill(
-      stream, label,
-      {output.dtype(), output.numel(), output.data(), value_, nullptr});
+  return Enqueue(stream, label,
+                 kernels::FillArgs{output.dtype(), output.numel(),
+                                   output.data(), value_, nullptr});
 }
 
 namespace {
@@ -69,9 +69,9 @@ ValueSpec ArangePrimitive::Infer(Inputs inputs, int) const {
 std::uint64_t ArangePrimitive::Launch(Stream& stream, const OpLabel& label,
                                       Inputs, Outputs outputs) const {
   const Tensor& output = outputs[0];
-  return KernelsOf(stream).arange(
-      stream, label,
-      {output.dtype(), output.numel(), output.data(), start_, step_});
+  return Enqueue(stream, label,
+                 kernels::ArangeArgs{output.dtype(), output.numel(),
+                                     output.data(), start_, step_});
 }
 
 ValueSpec EyePrimitive::Infer(Inputs inputs, int) const {
@@ -82,26 +82,27 @@ ValueSpec EyePrimitive::Infer(Inputs inputs, int) const {
 std::uint64_t EyePrimitive::Launch(Stream& stream, const OpLabel& label, Inputs,
                                    Outputs outputs) const {
   const Tensor& output = outputs[0];
-  const kernels::Kernels& kernels = KernelsOf(stream);
   const std::uint64_t number =
-      kernels.fill(stream, label,
-                   {output.dtype(), output.numel(), output.data(), 0, nullptr});
+      Enqueue(stream, label,
+              kernels::FillArgs{output.dtype(), output.numel(), output.data(),
+                                0, nullptr});
   const std::int64_t diagonal = std::min(output.size(0), output.size(1));
   if (diagonal == 0) return number;
   kernels::StridedLayout layout;
   layout.shape = {diagonal};
   layout.out = {output.size(1) + 1};
-  return kernels.fill(stream, label,
-                      {output.dtype(), diagonal, output.data(), 1, &layout});
+  return Enqueue(
+      stream, label,
+      kernels::FillArgs{output.dtype(), diagonal, output.data(), 1, &layout});
 }
 
 std::uint64_t FromVectorPrimitive::Launch(Stream& stream, const OpLabel& label,
                                           Inputs, Outputs outputs) const {
   const Tensor& output = outputs[0];
   const std::uint64_t number =
-      KernelsOf(stream).copy(stream, label,
-                             {output.dtype(), output.dtype(), output.numel(),
-                              output.data(), staging_->data(), nullptr});
+      Enqueue(stream, label,
+              kernels::CopyArgs{output.dtype(), output.dtype(), output.numel(),
+                                output.data(), staging_->data(), nullptr});
   staging_->MarkUsedBy(stream);
   return number;
 }
@@ -165,9 +166,9 @@ std::uint64_t RandomPrimitive::Launch(Stream& stream, const OpLabel& label,
       seed, generator.offset.fetch_add(
                 kernels::RandomBlocks(op_, output.dtype(), numel, range),
                 std::memory_order_relaxed)};
-  return KernelsOf(stream).random(
-      stream, label,
-      {op_, output.dtype(), numel, output.data(), state, low_, range});
+  return Enqueue(stream, label,
+                 kernels::RandomArgs{op_, output.dtype(), numel, output.data(),
+                                     state, low_, range});
 }
 
 void RandomPrimitive::Visit(Fields& field) {

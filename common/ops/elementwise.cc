@@ -4,8 +4,7 @@
 #include <utility>
 
 #include "absl/types/optional.h"
-#include "common/kernels/kernels.h"
-#include "common/kernels/nn_kernels.h"
+#include "common/kernels/enqueue.h"
 #include "common/ops/copy.h"
 #include "common/ops/launch.h"
 #include "common/ops/primitive.h"
@@ -82,10 +81,10 @@ std::uint64_t BinaryPrimitive::Launch(Stream& stream, const OpLabel& label,
                     : which_ == Which::kFirst ? inputs[0]
                                               : inputs[1];
   const LaunchLayout layout(output, {a, b});
-  return KernelsOf(stream).binary(
-      stream, label,
-      {op_, inputs[0]->dtype(), output.numel(), output.data(),
-       ToInput(a, scalar_), ToInput(b, scalar_), layout.get()});
+  return Enqueue(stream, label,
+                 kernels::BinaryArgs{op_, inputs[0]->dtype(), output.numel(),
+                                     output.data(), ToInput(a, scalar_),
+                                     ToInput(b, scalar_), layout.get()});
 }
 
 void BinaryPrimitive::Visit(Fields& field) {
@@ -110,9 +109,9 @@ std::uint64_t UnaryPrimitive::Launch(Stream& stream, const OpLabel& label,
   const Tensor& output = outputs[0];
   const Tensor& x = *inputs[0];
   const LaunchLayout layout(output, {&x});
-  return KernelsOf(stream).unary(stream, label,
-                                 {op_, output.dtype(), output.numel(),
-                                  output.data(), x.data(), layout.get()});
+  return Enqueue(stream, label,
+                 kernels::UnaryArgs{op_, output.dtype(), output.numel(),
+                                    output.data(), x.data(), layout.get()});
 }
 
 ValueSpec WherePrimitive::Infer(Inputs inputs, int) const {
@@ -147,10 +146,11 @@ std::uint64_t WherePrimitive::Launch(Stream& stream, const OpLabel& label,
   const Tensor* const b =
       b_.has_value() ? nullptr : inputs[a_.has_value() ? 1 : 2];
   const LaunchLayout layout(output, {condition, a, b});
-  return KernelsOf(stream).where(
+  return Enqueue(
       stream, label,
-      {output.dtype(), output.numel(), output.data(), condition->data(),
-       ToInput(a, a_.value_or(0)), ToInput(b, b_.value_or(0)), layout.get()});
+      kernels::WhereArgs{output.dtype(), output.numel(), output.data(),
+                         condition->data(), ToInput(a, a_.value_or(0)),
+                         ToInput(b, b_.value_or(0)), layout.get()});
 }
 
 ValueSpec AxpbyPrimitive::Infer(Inputs inputs, int) const {
@@ -171,10 +171,9 @@ std::uint64_t AxpbyPrimitive::Launch(Stream& stream, const OpLabel& label,
                                      Inputs inputs, Outputs outputs) const {
   const Tensor& output = outputs[0];
   CopyUnlessSame(stream, label, *inputs[0], output);
-  return kernels::GetNnKernels(stream.device().type())
-      .axpby(stream, label,
-             {output.dtype(), output.numel(), alpha_, beta_, output.data(),
-              inputs[1]->data()});
+  return Enqueue(stream, label,
+                 kernels::AxpbyArgs{output.dtype(), output.numel(), alpha_,
+                                    beta_, output.data(), inputs[1]->data()});
 }
 
 ValueSpec FillPrimitive::Infer(Inputs inputs, int) const {
@@ -187,9 +186,9 @@ std::uint64_t FillPrimitive::Launch(Stream& stream, const OpLabel& label,
                                     Inputs, Outputs outputs) const {
   const Tensor& output = outputs[0];
   const LaunchLayout layout(output, {});
-  return KernelsOf(stream).fill(
-      stream, label,
-      {output.dtype(), output.numel(), output.data(), value_, layout.get()});
+  return Enqueue(stream, label,
+                 kernels::FillArgs{output.dtype(), output.numel(),
+                                   output.data(), value_, layout.get()});
 }
 
 namespace {

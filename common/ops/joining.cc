@@ -6,8 +6,7 @@
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
-#include "common/kernels/kernels.h"
-#include "common/kernels/nn_kernels.h"
+#include "common/kernels/enqueue.h"
 #include "common/ops/copy.h"
 #include "common/ops/creation.h"
 #include "common/ops/launch.h"
@@ -66,8 +65,8 @@ std::uint64_t CatPrimitive::Launch(Stream& stream, const OpLabel& label,
     outer = split.outer;
     pieces.push_back({input->data(), split.size * split.inner * element_size});
   }
-  return KernelsOf(stream).cat(stream, label,
-                               {outer, output.data(), element_size, pieces});
+  return Enqueue(stream, label,
+                 kernels::CatArgs{outer, output.data(), element_size, pieces});
 }
 
 namespace {
@@ -118,11 +117,12 @@ std::uint64_t IndexPrimitive::Launch(Stream& stream, const OpLabel& label,
   const Tensor& x = *inputs[0];
   const int dim = WrapDim(name(), dim_, x.dim());
   const Split3 in = SplitAround(x.shape(), dim);
-  return KernelsOf(stream).index(
+  return Enqueue(
       stream, label,
-      {op_, static_cast<std::int64_t>(DTypeSize(x.dtype())), output.data(),
-       x.data(), static_cast<const std::int64_t*>(inputs[1]->data()), in.outer,
-       in.size, output.size(dim), in.inner});
+      kernels::IndexArgs{op_, static_cast<std::int64_t>(DTypeSize(x.dtype())),
+                         output.data(), x.data(),
+                         static_cast<const std::int64_t*>(inputs[1]->data()),
+                         in.outer, in.size, output.size(dim), in.inner});
 }
 
 ValueSpec IndexAddPrimitive::Infer(Inputs inputs, int) const {
@@ -148,12 +148,12 @@ std::uint64_t IndexAddPrimitive::Launch(Stream& stream, const OpLabel& label,
   CopyUnlessSame(stream, label, *inputs[0], output);
   const int dim = WrapDim(name(), dim_, output.dim());
   const Split3 split = SplitAround(output.shape(), dim);
-  return kernels::GetNnKernels(stream.device().type())
-      .index_add(
-          stream, label,
-          {op_, output.dtype(), output.data(),
-           static_cast<const std::int64_t*>(inputs[1]->data()), source.data(),
-           split.outer, split.size, source.size(dim), split.inner});
+  return Enqueue(
+      stream, label,
+      kernels::IndexAddArgs{op_, output.dtype(), output.data(),
+                            static_cast<const std::int64_t*>(inputs[1]->data()),
+                            source.data(), split.outer, split.size,
+                            source.size(dim), split.inner});
 }
 
 namespace {

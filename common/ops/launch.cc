@@ -2,6 +2,7 @@
 
 #include <initializer_list>
 
+#include "common/kernels/enqueue.h"
 #include "common/ops/primitive.h"
 
 namespace d2l {
@@ -28,9 +29,9 @@ void CopyUnlessSame(Stream& stream, const OpLabel& label, const Tensor& input,
                     const Tensor& output) {
   CheckContiguous(label.name(), output);
   if (input.data() == output.data()) return;
-  KernelsOf(stream).copy(stream, label,
-                         {output.dtype(), input.dtype(), output.numel(),
-                          output.data(), input.data(), nullptr});
+  Enqueue(stream, label,
+          kernels::CopyArgs{output.dtype(), input.dtype(), output.numel(),
+                            output.data(), input.data(), nullptr});
 }
 
 void LaunchLayout::Make(const Tensor& output,

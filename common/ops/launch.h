@@ -1,7 +1,7 @@
 // Helpers of the primitives' kernel launches. For this package.
 //
 //   const LaunchLayout layout(output, {&a, &b});
-//   KernelsOf(stream).where(stream, label, {…, layout.get()});
+//   Enqueue(stream, label, kernels::WhereArgs{…, layout.get()});
 
 #ifndef D2L_COMMON_OPS_LAUNCH_H_
 #define D2L_COMMON_OPS_LAUNCH_H_
@@ -12,16 +12,11 @@
 #include "absl/types/optional.h"
 #include "common/device/op_label.h"
 #include "common/device/stream.h"
-#include "common/kernels/kernels.h"
 #include "common/kernels/layout.h"
 #include "common/tensor/shape.h"
 #include "common/tensor/tensor.h"
 
 namespace d2l {
-
-inline const kernels::Kernels& KernelsOf(const Stream& stream) {
-  return kernels::GetKernels(stream.device().type());
-}
 
 // The strides with which a tensor of these sizes and strides is seen as one of
 // shape `out`, to which it broadcasts.

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "absl/types/span.h"
-#include "common/kernels/kernels.h"
+#include "common/kernels/enqueue.h"
 #include "common/kernels/layout.h"
 #include "common/ops/copy.h"
 #include "common/ops/launch.h"
@@ -98,7 +98,7 @@ std::uint64_t LaunchBatches(Stream& stream, const OpLabel& label,
   };
   std::int64_t index[kMaxRank] = {};
   for (;;) {
-    const std::uint64_t number = KernelsOf(stream).matmul(stream, label, args);
+    const std::uint64_t number = Enqueue(stream, label, args);
     int d = last - 1;
     for (; d >= 0; --d) {
       advance(d, 1);
@@ -161,7 +161,7 @@ std::uint64_t MatMulPrimitive::Launch(Stream& stream, const OpLabel& label,
                            in_b.ld,        output.data(),  in_b.columns};
   if (output.numel() == 0) args.m = args.n = 0;
   if ((a.dim() <= 2 && b.dim() <= 2) || output.numel() == 0) {
-    return KernelsOf(stream).matmul(stream, label, args);
+    return Enqueue(stream, label, args);
   }
   return LaunchBatches(stream, label, a, b, args);
 }

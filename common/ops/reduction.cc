@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "common/kernels/kernels.h"
+#include "common/kernels/enqueue.h"
 #include "common/ops/copy.h"
 #include "common/ops/launch.h"
 #include "common/ops/primitive.h"
@@ -53,8 +53,9 @@ std::uint64_t ReducePrimitive::Launch(Stream& stream, const OpLabel& label,
         .push_back(x.strides()[i]);
   }
   kernels::Collapse(layout);
-  return KernelsOf(stream).reduce(
-      stream, label, {op_, x.dtype(), output.data(), x.data(), &layout});
+  return Enqueue(
+      stream, label,
+      kernels::ReduceArgs{op_, x.dtype(), output.data(), x.data(), &layout});
 }
 
 void ReducePrimitive::Visit(Fields& field) {
@@ -93,9 +94,9 @@ std::uint64_t SoftmaxPrimitive::Launch(Stream& stream, const OpLabel& label,
   const Tensor& x = *inputs[0];
   const int dim = WrapDim(name(), dim_, x.dim());
   const Split3 split = SplitAround(x.shape(), dim);
-  return KernelsOf(stream).softmax(stream, label,
-                                   {log_, x.dtype(), output.data(), x.data(),
-                                    split.outer, split.size, split.inner});
+  return Enqueue(stream, label,
+                 kernels::SoftmaxArgs{log_, x.dtype(), output.data(), x.data(),
+                                      split.outer, split.size, split.inner});
 }
 
 namespace {

@@ -17,7 +17,7 @@
 #include "common/device/listener.h"
 #include "common/device/op_label.h"
 #include "common/kernels/cpu/ordered_sum.h"
-#include "common/kernels/kernels.h"
+#include "common/kernels/enqueue.h"
 #include "common/ops/primitive.h"
 #include "common/ops/primitives.h"
 #include "common/ops/record.h"
@@ -207,15 +207,14 @@ class Executor {
                        label.requested_by());
     const auto add = [&](const OpLabel& as, const Tensor& to, const Tensor& a,
                          const Tensor& b) {
-      return kernels::GetKernels(stream.device().type())
-          .binary(stream, as,
-                  {kernels::BinaryOp::kAdd,
-                   dtype_,
-                   numel,
-                   to.data(),
-                   {a.data(), {}},
-                   {b.data(), {}},
-                   nullptr});
+      return Enqueue(stream, as,
+                     kernels::BinaryArgs{kernels::BinaryOp::kAdd,
+                                         dtype_,
+                                         numel,
+                                         to.data(),
+                                         {a.data(), {}},
+                                         {b.data(), {}},
+                                         nullptr});
     };
     if (move.op == MoveOp::kAdd) {
       return add(label, out, out, Reach(stream, part, move.from, move));
@@ -260,9 +259,9 @@ class Executor {
                      const Tensor& to, const Move& move) {
     const Tensor x = View(rank, move);
     if (x.device().type() == to.device().type()) {
-      return kernels::GetKernels(to.device().type())
-          .copy(stream, label,
-                {dtype_, dtype_, x.numel(), to.data(), x.data(), nullptr});
+      return Enqueue(stream, label,
+                     kernels::CopyArgs{dtype_, dtype_, x.numel(), to.data(),
+                                       x.data(), nullptr});
     }
     // By way of pinned memory, for which both devices' streams work.
     const StreamGuard source(*streams_[rank]);

@@ -58,7 +58,7 @@
 #include "common/device/backend.h"
 #include "common/device/cuda/cuda_api.h"
 #include "common/device/cuda/cuda_gpu.h"
-#include "common/device/cuda/error_record.h"
+#include "common/device/cuda/cuda_launch.h"
 #include "common/device/cuda/stream_log.h"
 #include "common/device/device.h"
 #include "common/device/event.h"
@@ -67,16 +67,6 @@
 #include "common/device/stream.h"
 
 namespace d2l {
-
-class CudaStream;
-
-// What an operation is launched with. Its GPU is the thread's current device.
-struct CudaLaunch {
-  CudaStreamHandle stream;  // a cudaStream_t
-  ErrorReporter errors;     // for kernels that check what they read
-  int multiprocessors;
-  CudaStream* owner;
-};
 
 class CudaStream final : public Stream {
  public:

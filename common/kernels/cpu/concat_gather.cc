@@ -8,9 +8,10 @@
 #include <vector>
 
 #include "absl/strings/str_format.h"
+#include "common/device/cpu/cpu_stream.h"
 #include "common/device/cpu/parallel_for.h"
-#include "common/kernels/cpu/enqueue.h"
 #include "common/kernels/cpu/indices.h"
+#include "common/kernels/enqueue.h"
 
 namespace d2l::kernels::cpu {
 
@@ -240,8 +241,8 @@ void Gather(const IndexArgs& args) {
 
 }  // namespace
 
-std::uint64_t EnqueueCat(CpuStream& stream, const OpLabel& label,
-                         const CatArgs& args) {
+std::uint64_t Enqueue(CpuStream& stream, const OpLabel& label,
+                      const CatArgs& args) {
   Cat cat = {args.outer, static_cast<char*>(args.out), 0};
   for (const CatPiece& piece : args.pieces) cat.row_bytes += piece.bytes;
   const std::size_t count = args.pieces.size();
@@ -258,8 +259,8 @@ std::uint64_t EnqueueCat(CpuStream& stream, const OpLabel& label,
   });
 }
 
-std::uint64_t EnqueueIndex(CpuStream& stream, const OpLabel& label,
-                           const IndexArgs& args) {
+std::uint64_t Enqueue(CpuStream& stream, const OpLabel& label,
+                      const IndexArgs& args) {
   // Picking single elements of a vector is gathering.
   if (args.op == IndexOp::kGather || (args.outer == 1 && args.inner == 1)) {
     switch (args.element_size) {

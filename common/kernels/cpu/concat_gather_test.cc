@@ -12,7 +12,7 @@
 #include "common/device/device.h"
 #include "common/device/failure.h"
 #include "common/device/op_label.h"
-#include "common/kernels/cpu/enqueue.h"
+#include "common/kernels/enqueue.h"
 #include "common/kernels/kernels.h"
 #include "gtest/gtest.h"
 
@@ -94,8 +94,8 @@ void ExpectCat(const CatCase& c, int cores) {
   }
   Output out(c.outer * row_bytes);
   const std::string failure = Run(cores, [&](CpuStream& stream) {
-    EnqueueCat(stream, OpLabel("cat"),
-               {c.outer, out.data(), c.element_size, pieces});
+    Enqueue(stream, OpLabel("cat"),
+            CatArgs{c.outer, out.data(), c.element_size, pieces});
     // The operation has its own copy of the list.
     pieces.assign(pieces.size(), {nullptr, 1});
   });
@@ -169,7 +169,7 @@ std::string RunIndex(const IndexCase& c, const std::vector<std::int64_t>& index,
   const IndexArgs args = {c.op,    es,     out.data(), in.data(), index.data(),
                           c.outer, c.size, c.count,    c.inner};
   const std::string failure = Run(cores, [&](CpuStream& stream) {
-    EnqueueIndex(stream, OpLabel("index"), args);
+    Enqueue(stream, OpLabel("index"), args);
   });
   const Bytes actual = out.Read();
   if (!failure.empty()) return failure;

@@ -13,7 +13,7 @@
 #include "common/device/op_label.h"
 #include "common/kernels/cpu/elementwise_loops.h"
 #include "common/kernels/cpu/elementwise_run.h"
-#include "common/kernels/cpu/enqueue.h"
+#include "common/kernels/enqueue.h"
 #include "common/kernels/kernels.h"
 #include "common/kernels/layout.h"
 #include "common/tensor/dtype.h"
@@ -341,8 +341,8 @@ std::uint64_t EnqueueChecked(CpuStream& stream, const OpLabel& label,
 
 // ---- The families.
 
-std::uint64_t EnqueueFill(CpuStream& stream, const OpLabel& label,
-                          const FillArgs& args) {
+std::uint64_t Enqueue(CpuStream& stream, const OpLabel& label,
+                      const FillArgs& args) {
   Operation<1> operation(args, args.dtype);
   Operand& number = operation.in[0];
   number.Set(Input{nullptr, args.value}, args.dtype, nullptr, 0);
@@ -355,8 +355,8 @@ std::uint64_t EnqueueFill(CpuStream& stream, const OpLabel& label,
   return Enqueue(stream, label, operation, FillLoop(args.dtype));
 }
 
-std::uint64_t EnqueueArange(CpuStream& stream, const OpLabel& label,
-                            const ArangeArgs& args) {
+std::uint64_t Enqueue(CpuStream& stream, const OpLabel& label,
+                      const ArangeArgs& args) {
   struct Task {
     LoopFn loop;
     char* out;
@@ -380,8 +380,8 @@ std::uint64_t EnqueueArange(CpuStream& stream, const OpLabel& label,
                   NumberSource(computed, args.step), SizeOf(args.dtype)});
 }
 
-std::uint64_t EnqueueCopy(CpuStream& stream, const OpLabel& label,
-                          const CopyArgs& args) {
+std::uint64_t Enqueue(CpuStream& stream, const OpLabel& label,
+                      const CopyArgs& args) {
   const bool moves = args.out_dtype == args.in_dtype;
   if (moves && args.layout == nullptr) {
     const std::int64_t bytes = args.numel * SizeOf(args.out_dtype);
@@ -402,20 +402,21 @@ std::uint64_t EnqueueCopy(CpuStream& stream, const OpLabel& label,
                  CopyLoop(args.out_dtype, args.in_dtype));
 }
 
-std::uint64_t EnqueueUnary(CpuStream& stream, const OpLabel& label,
-                           const UnaryArgs& args) {
+std::uint64_t Enqueue(CpuStream& stream, const OpLabel& label,
+                      const UnaryArgs& args) {
   return EnqueueUnaryLoop(stream, label, args, UnaryLoop(args.op, args.dtype));
 }
 
-std::uint64_t EnqueueBinary(CpuStream& stream, const OpLabel& label,
-                            const BinaryArgs& args) {
+std::uint64_t Enqueue(CpuStream& stream, const OpLabel& label,
+                      const BinaryArgs& args) {
   const bool power = args.op == BinaryOp::kPow;
   bool wide = false;  // a float32 to the power of a double
   if (power && args.b.data == nullptr) {
     const double exponent = args.b.scalar.To<double>();
     if (exponent == 0) {
-      return EnqueueFill(stream, label,
-                         {args.dtype, args.numel, args.out, 1, args.layout});
+      return Enqueue(
+          stream, label,
+          FillArgs{args.dtype, args.numel, args.out, 1, args.layout});
     }
     if (const LoopFn loop = PowerLoop(exponent, args.dtype)) {
       return EnqueueUnaryLoop(
@@ -445,8 +446,8 @@ std::uint64_t EnqueueBinary(CpuStream& stream, const OpLabel& label,
   return Enqueue(stream, label, operation, loop);
 }
 
-std::uint64_t EnqueueWhere(CpuStream& stream, const OpLabel& label,
-                           const WhereArgs& args) {
+std::uint64_t Enqueue(CpuStream& stream, const OpLabel& label,
+                      const WhereArgs& args) {
   Operation<3> operation(args, args.dtype);
   operation.in[0].Set(args.condition, DType::kUInt8, args.layout, 0);
   operation.in[1].Set(args.a, args.dtype, args.layout, 1);

@@ -21,7 +21,7 @@
 #include "common/device/op_label.h"
 #include "common/device/stream.h"
 #include "common/device/testing.h"
-#include "common/kernels/cpu/enqueue.h"
+#include "common/kernels/enqueue.h"
 #include "common/kernels/kernels.h"
 #include "common/kernels/layout.h"
 #include "common/tensor/dtype.h"
@@ -445,9 +445,9 @@ TEST_P(ElementwiseTest, UnaryOfEveryTypeAndLayout) {
         Guarded<T> out(Span(layout.shape, layout.out));
         StridedLayout strided = {layout.shape, layout.out, {layout.a}};
         const StridedLayout* collapsed = Collapsed(strided, 1);
-        EnqueueUnary(stream(), OpLabel("test"),
-                     {op, DTypeOf<T>::value, layout.shape.numel(), out.data(),
-                      in.first, collapsed});
+        Enqueue(stream(), OpLabel("test"),
+                UnaryArgs{op, DTypeOf<T>::value, layout.shape.numel(),
+                          out.data(), in.first, collapsed});
         stream().Synchronize();
         Check<T>(out, layout, 7, std::string(layout.name) + ", " + name,
                  [&, op = op](int64_t i) {
@@ -501,7 +501,7 @@ TEST_P(ElementwiseTest, BinaryOfEveryTypeAndLayout) {
             using Out = decltype(result);
             Guarded<Out> out(Span(used.shape, used.out));
             args.out = out.data();
-            EnqueueBinary(stream(), OpLabel("test"), args);
+            Enqueue(stream(), OpLabel("test"), args);
             stream().Synchronize();
             Check<Out>(out, used, ulps, what, [&](int64_t i) {
               return BinaryFormula<Out>(op,
@@ -534,10 +534,10 @@ TEST_P(ElementwiseTest, CopyBetweenAllTypesAndLayouts) {
         });
         Guarded<Out> out(Span(layout.shape, layout.out));
         StridedLayout strided = {layout.shape, layout.out, {layout.a}};
-        EnqueueCopy(
-            stream(), OpLabel("test"),
-            {DTypeOf<Out>::value, DTypeOf<In>::value, layout.shape.numel(),
-             out.data(), in.first, Collapsed(strided, 1)});
+        Enqueue(stream(), OpLabel("test"),
+                CopyArgs{DTypeOf<Out>::value, DTypeOf<In>::value,
+                         layout.shape.numel(), out.data(), in.first,
+                         Collapsed(strided, 1)});
         stream().Synchronize();
         Check<Out>(out, layout, 0, std::string(layout.name) + ", copy",
                    [&](int64_t i) {
@@ -555,9 +555,9 @@ TEST_P(ElementwiseTest, FillOfEveryTypeAndLayout) {
     for (const LayoutCase& layout : LayoutCases()) {
       Guarded<T> out(Span(layout.shape, layout.out));
       StridedLayout strided = {layout.shape, layout.out, {}};
-      EnqueueFill(stream(), OpLabel("test"),
-                  {DTypeOf<T>::value, layout.shape.numel(), out.data(), 42,
-                   Collapsed(strided, 0)});
+      Enqueue(stream(), OpLabel("test"),
+              FillArgs{DTypeOf<T>::value, layout.shape.numel(), out.data(), 42,
+                       Collapsed(strided, 0)});
       stream().Synchronize();
       Check<T>(out, layout, 0, std::string(layout.name) + ", fill",
                [](int64_t) { return T{42}; });
@@ -592,7 +592,7 @@ TEST_P(ElementwiseTest, WhereOfEveryTypeAndLayout) {
                           Collapsed(strided, 3)};
         if ((kind & 1) != 0) args.a = {nullptr, *a.first};
         if ((kind & 2) != 0) args.b = {nullptr, *b.first};
-        EnqueueWhere(stream(), OpLabel("test"), args);
+        Enqueue(stream(), OpLabel("test"), args);
         stream().Synchronize();
         Check<T>(
             out, used, 0,
@@ -614,8 +614,8 @@ TEST_P(ElementwiseTest, ArangeOfEveryType) {
   const int64_t n = layout.shape.numel();
   {
     Guarded<float> out(n);
-    EnqueueArange(stream(), OpLabel("test"),
-                  {DType::kFloat32, n, out.data(), -1.5, 0.1});
+    Enqueue(stream(), OpLabel("test"),
+            ArangeArgs{DType::kFloat32, n, out.data(), -1.5, 0.1});
     stream().Synchronize();
     Check<float>(out, layout, 0, "float", [](int64_t i) {
       return static_cast<float>(-1.5 + static_cast<double>(i) * 0.1);
@@ -623,8 +623,8 @@ TEST_P(ElementwiseTest, ArangeOfEveryType) {
   }
   {
     Guarded<double> out(n);
-    EnqueueArange(stream(), OpLabel("test"),
-                  {DType::kFloat64, n, out.data(), 1, -0.3});
+    Enqueue(stream(), OpLabel("test"),
+            ArangeArgs{DType::kFloat64, n, out.data(), 1, -0.3});
     stream().Synchronize();
     Check<double>(out, layout, 0, "double",
                   [](int64_t i) { return 1 + static_cast<double>(i) * -0.3; });
@@ -632,16 +632,16 @@ TEST_P(ElementwiseTest, ArangeOfEveryType) {
   {
     Guarded<int64_t> out(n);
     const int64_t large = (int64_t{1} << 53) + 1;
-    EnqueueArange(stream(), OpLabel("test"),
-                  {DType::kInt64, n, out.data(), large, -3});
+    Enqueue(stream(), OpLabel("test"),
+            ArangeArgs{DType::kInt64, n, out.data(), large, -3});
     stream().Synchronize();
     Check<int64_t>(out, layout, 0, "int64",
                    [&](int64_t i) { return large - 3 * i; });
   }
   {
     Guarded<uint8_t> out(n);
-    EnqueueArange(stream(), OpLabel("test"),
-                  {DType::kUInt8, n, out.data(), 3, 2});
+    Enqueue(stream(), OpLabel("test"),
+            ArangeArgs{DType::kUInt8, n, out.data(), 3, 2});
     stream().Synchronize();
     Check<uint8_t>(out, layout, 0, "uint8",
                    [](int64_t i) { return static_cast<uint8_t>(3 + 2 * i); });
@@ -651,28 +651,29 @@ TEST_P(ElementwiseTest, ArangeOfEveryType) {
 TEST_P(ElementwiseTest, NothingIsWrittenForNoElements) {
   Guarded<float> out(4);
   const float in[4] = {};
-  EnqueueBinary(stream(), OpLabel("test"),
-                {BinaryOp::kAdd,
-                 DType::kFloat32,
-                 0,
-                 out.data(),
-                 {in, {}},
-                 {in, {}},
-                 nullptr});
-  EnqueueFill(stream(), OpLabel("test"),
-              {DType::kFloat32, 0, out.data(), 1, nullptr});
-  EnqueueArange(stream(), OpLabel("test"),
-                {DType::kFloat32, 0, out.data(), 1, 1});
-  EnqueueCopy(stream(), OpLabel("test"),
-              {DType::kFloat32, DType::kFloat32, 0, out.data(), in, nullptr});
-  EnqueueBinary(stream(), OpLabel("test"),
-                {BinaryOp::kFloorDivide,
-                 DType::kInt64,
-                 0,
-                 out.data(),
-                 {in, {}},
-                 {nullptr, 0},
-                 nullptr});
+  Enqueue(stream(), OpLabel("test"),
+          BinaryArgs{BinaryOp::kAdd,
+                     DType::kFloat32,
+                     0,
+                     out.data(),
+                     {in, {}},
+                     {in, {}},
+                     nullptr});
+  Enqueue(stream(), OpLabel("test"),
+          FillArgs{DType::kFloat32, 0, out.data(), 1, nullptr});
+  Enqueue(stream(), OpLabel("test"),
+          ArangeArgs{DType::kFloat32, 0, out.data(), 1, 1});
+  Enqueue(
+      stream(), OpLabel("test"),
+      CopyArgs{DType::kFloat32, DType::kFloat32, 0, out.data(), in, nullptr});
+  Enqueue(stream(), OpLabel("test"),
+          BinaryArgs{BinaryOp::kFloorDivide,
+                     DType::kInt64,
+                     0,
+                     out.data(),
+                     {in, {}},
+                     {nullptr, 0},
+                     nullptr});
   stream().Synchronize();
   for (int i = 0; i < 4; ++i) EXPECT_TRUE(out.IsPoison(i));
 }
@@ -687,25 +688,25 @@ TEST_P(ElementwiseTest, LargeOutputsAtAnyAddress) {
   }
   for (const int64_t shift : {0, 1, 15}) {
     Guarded<float> out(n, shift);
-    EnqueueBinary(stream(), OpLabel("test"),
-                  {BinaryOp::kSubtract,
-                   DType::kFloat32,
-                   n,
-                   out.data(),
-                   {a.data(), {}},
-                   {b.data(), {}},
-                   nullptr});
+    Enqueue(stream(), OpLabel("test"),
+            BinaryArgs{BinaryOp::kSubtract,
+                       DType::kFloat32,
+                       n,
+                       out.data(),
+                       {a.data(), {}},
+                       {b.data(), {}},
+                       nullptr});
     stream().Synchronize();
     ASSERT_TRUE(out.GuardsIntact());
     for (int64_t i = 0; i < n; ++i) ASSERT_EQ(out.Get(i), a[i] - b[i]) << i;
-    EnqueueCopy(
-        stream(), OpLabel("test"),
-        {DType::kFloat32, DType::kFloat32, n, out.data(), a.data(), nullptr});
+    Enqueue(stream(), OpLabel("test"),
+            CopyArgs{DType::kFloat32, DType::kFloat32, n, out.data(), a.data(),
+                     nullptr});
     stream().Synchronize();
     ASSERT_TRUE(out.GuardsIntact());
     for (int64_t i = 0; i < n; ++i) ASSERT_EQ(out.Get(i), a[i]) << i;
-    EnqueueFill(stream(), OpLabel("test"),
-                {DType::kFloat32, n, out.data(), 2.5, nullptr});
+    Enqueue(stream(), OpLabel("test"),
+            FillArgs{DType::kFloat32, n, out.data(), 2.5, nullptr});
     stream().Synchronize();
     ASSERT_TRUE(out.GuardsIntact());
     for (int64_t i = 0; i < n; ++i) ASSERT_EQ(out.Get(i), 2.5f) << i;
@@ -715,14 +716,14 @@ TEST_P(ElementwiseTest, LargeOutputsAtAnyAddress) {
     Guarded<uint8_t> out(bytes, shift);
     std::vector<double> x(bytes);
     for (int64_t i = 0; i < bytes; ++i) x[i] = static_cast<double>(i % 300);
-    EnqueueBinary(stream(), OpLabel("test"),
-                  {BinaryOp::kGreater,
-                   DType::kFloat64,
-                   bytes,
-                   out.data(),
-                   {nullptr, 150.0},
-                   {x.data(), {}},
-                   nullptr});
+    Enqueue(stream(), OpLabel("test"),
+            BinaryArgs{BinaryOp::kGreater,
+                       DType::kFloat64,
+                       bytes,
+                       out.data(),
+                       {nullptr, 150.0},
+                       {x.data(), {}},
+                       nullptr});
     stream().Synchronize();
     ASSERT_TRUE(out.GuardsIntact());
     for (int64_t i = 0; i < bytes; ++i) ASSERT_EQ(out.Get(i), 150 > x[i]) << i;
@@ -735,9 +736,9 @@ TEST_P(ElementwiseTest, LargeTransposes) {
   for (int64_t i = 0; i < rows * cols; ++i) in[i] = static_cast<float>(i);
   Guarded<float> out(rows * cols);
   const StridedLayout layout = {{rows, cols}, {cols, 1}, {{1, rows}}};
-  EnqueueCopy(stream(), OpLabel("test"),
-              {DType::kFloat32, DType::kFloat32, rows * cols, out.data(),
-               in.data(), &layout});
+  Enqueue(stream(), OpLabel("test"),
+          CopyArgs{DType::kFloat32, DType::kFloat32, rows * cols, out.data(),
+                   in.data(), &layout});
   stream().Synchronize();
   ASSERT_TRUE(out.GuardsIntact());
   for (int64_t r = 0; r < rows; ++r) {
@@ -756,20 +757,20 @@ TEST_P(ElementwiseTest, InPlace) {
       x.Set(i, static_cast<double>(i % 101));
       y[i] = static_cast<double>(i % 7);
     }
-    EnqueueBinary(stream(), OpLabel("test"),
-                  {BinaryOp::kSubtract,
-                   DType::kFloat64,
-                   n,
-                   x.data(),
-                   {y.data(), {}},
-                   {x.data(), {}},
-                   nullptr});
-    EnqueueUnary(
-        stream(), OpLabel("test"),
-        {UnaryOp::kSquare, DType::kFloat64, n, x.data(), x.data(), nullptr});
-    EnqueueCopy(
-        stream(), OpLabel("test"),
-        {DType::kFloat64, DType::kFloat64, n, x.data(), x.data(), nullptr});
+    Enqueue(stream(), OpLabel("test"),
+            BinaryArgs{BinaryOp::kSubtract,
+                       DType::kFloat64,
+                       n,
+                       x.data(),
+                       {y.data(), {}},
+                       {x.data(), {}},
+                       nullptr});
+    Enqueue(stream(), OpLabel("test"),
+            UnaryArgs{UnaryOp::kSquare, DType::kFloat64, n, x.data(), x.data(),
+                      nullptr});
+    Enqueue(stream(), OpLabel("test"),
+            CopyArgs{DType::kFloat64, DType::kFloat64, n, x.data(), x.data(),
+                     nullptr});
     stream().Synchronize();
     ASSERT_TRUE(x.GuardsIntact());
     for (int64_t i = 0; i < n; ++i) {
@@ -788,14 +789,14 @@ TEST_P(ElementwiseTest, InPlace) {
   }
   const StridedLayout layout = {
       {rows, cols}, {1, rows}, {{1, rows}, {cols, 1}}};
-  EnqueueBinary(stream(), OpLabel("test"),
-                {BinaryOp::kAdd,
-                 DType::kInt64,
-                 rows * cols,
-                 x.data(),
-                 {x.data(), {}},
-                 {y.data(), {}},
-                 &layout});
+  Enqueue(stream(), OpLabel("test"),
+          BinaryArgs{BinaryOp::kAdd,
+                     DType::kInt64,
+                     rows * cols,
+                     x.data(),
+                     {x.data(), {}},
+                     {y.data(), {}},
+                     &layout});
   stream().Synchronize();
   for (int64_t r = 0; r < rows; ++r) {
     for (int64_t c = 0; c < cols; ++c) {
@@ -813,14 +814,14 @@ TEST_P(ElementwiseTest, FloorDivisionOfSpecialNumbers) {
       {1, kNaN, kNaN}, {1e308, 1e-10, kInf}, {-5e-324, 3, -1}};
   for (const auto& numbers : kNumbers) {
     Guarded<double> out(1);
-    EnqueueBinary(stream(), OpLabel("test"),
-                  {BinaryOp::kFloorDivide,
-                   DType::kFloat64,
-                   1,
-                   out.data(),
-                   {&numbers[0], {}},
-                   {&numbers[1], {}},
-                   nullptr});
+    Enqueue(stream(), OpLabel("test"),
+            BinaryArgs{BinaryOp::kFloorDivide,
+                       DType::kFloat64,
+                       1,
+                       out.data(),
+                       {&numbers[0], {}},
+                       {&numbers[1], {}},
+                       nullptr});
     stream().Synchronize();
     EXPECT_TRUE(Agree(out.Get(0), numbers[2], 0))
         << numbers[0] << " // " << numbers[1] << " = " << out.Get(0);
@@ -834,14 +835,14 @@ TEST_P(ElementwiseTest, PowersWithAnExponentForAll) {
   for (const double exponent :
        {2.0, 3.0, 1.0, 0.0, 0.5, -1.0, 4.5, -2.0, 2.1, 1e-300}) {
     Guarded<double> out(n);
-    EnqueueBinary(stream(), OpLabel("test"),
-                  {BinaryOp::kPow,
-                   DType::kFloat64,
-                   n,
-                   out.data(),
-                   {x.data(), {}},
-                   {nullptr, exponent},
-                   nullptr});
+    Enqueue(stream(), OpLabel("test"),
+            BinaryArgs{BinaryOp::kPow,
+                       DType::kFloat64,
+                       n,
+                       out.data(),
+                       {x.data(), {}},
+                       {nullptr, exponent},
+                       nullptr});
     stream().Synchronize();
     for (int64_t i = 0; i < n; ++i) {
       ASSERT_TRUE(Agree(out.Get(i), std::pow(x[i], exponent), 4))
@@ -858,14 +859,14 @@ TEST_P(ElementwiseTest, AnExponentForAllFloatsKeepsItsDigits) {
       Guarded<float> out(Span(layout.shape, layout.out));
       const Shape zeros = Shape::Filled(layout.shape.rank(), 0);
       StridedLayout strided = {layout.shape, layout.out, {layout.a, zeros}};
-      EnqueueBinary(stream(), OpLabel("test"),
-                    {BinaryOp::kPow,
-                     DType::kFloat32,
-                     layout.shape.numel(),
-                     out.data(),
-                     {in.first, {}},
-                     {nullptr, exponent},
-                     Collapsed(strided, 2)});
+      Enqueue(stream(), OpLabel("test"),
+              BinaryArgs{BinaryOp::kPow,
+                         DType::kFloat32,
+                         layout.shape.numel(),
+                         out.data(),
+                         {in.first, {}},
+                         {nullptr, exponent},
+                         Collapsed(strided, 2)});
       stream().Synchronize();
       Check<float>(
           out, layout, 1, std::string(layout.name) + ", power", [&](int64_t i) {
@@ -884,8 +885,8 @@ TEST_P(ElementwiseTest, AnOperationThrowsForADTypeThatItDoesNotTake) {
   for (const StridedLayout* const layout : layouts) {
     for (const auto& info : kOpInfos<UnaryOp>) {
       const auto enqueue = [&] {
-        EnqueueUnary(stream(), OpLabel("test"),
-                     {info.op, DType::kInt64, 40, out, x, layout});
+        Enqueue(stream(), OpLabel("test"),
+                UnaryArgs{info.op, DType::kInt64, 40, out, x, layout});
       };
       if (OpTakes(info.op, DType::kInt64)) {
         enqueue();
@@ -919,14 +920,14 @@ TEST_P(ElementwiseTest, DivisionByZeroIsALateError) {
   b[17] = 0;
   b[40] = 0;
   const auto divide = [&](Input divisor, const StridedLayout* layout) {
-    EnqueueBinary(stream(), OpLabel("test"),
-                  {BinaryOp::kFloorDivide,
-                   DType::kInt64,
-                   n,
-                   out.data(),
-                   {a.data(), {}},
-                   divisor,
-                   layout});
+    Enqueue(stream(), OpLabel("test"),
+            BinaryArgs{BinaryOp::kFloorDivide,
+                       DType::kInt64,
+                       n,
+                       out.data(),
+                       {a.data(), {}},
+                       divisor,
+                       layout});
     return LateError(stream());
   };
   EXPECT_THAT(divide({b.data(), {}}, nullptr),
@@ -946,14 +947,14 @@ TEST_P(ElementwiseTest, DivisionByZeroIsALateError) {
   // In place: the result is looked at by nobody.
   std::vector<uint8_t> c(n, 3);
   c[5] = 0;
-  EnqueueBinary(stream(), OpLabel("test"),
-                {BinaryOp::kFloorDivide,
-                 DType::kUInt8,
-                 n,
-                 c.data(),
-                 {nullptr, 200},
-                 {c.data(), {}},
-                 nullptr});
+  Enqueue(stream(), OpLabel("test"),
+          BinaryArgs{BinaryOp::kFloorDivide,
+                     DType::kUInt8,
+                     n,
+                     c.data(),
+                     {nullptr, 200},
+                     {c.data(), {}},
+                     nullptr});
   EXPECT_THAT(LateError(stream()), HasSubstr("division by zero at element 5"));
 }
 
@@ -962,14 +963,14 @@ TEST_P(ElementwiseTest, NegativeExponentIsALateError) {
   std::vector<int64_t> a(n, 2), b(n, 5), out(n);
   b[7] = -2;
   const auto power = [&](Input exponent) {
-    EnqueueBinary(stream(), OpLabel("test"),
-                  {BinaryOp::kPow,
-                   DType::kInt64,
-                   n,
-                   out.data(),
-                   {a.data(), {}},
-                   exponent,
-                   nullptr});
+    Enqueue(stream(), OpLabel("test"),
+            BinaryArgs{BinaryOp::kPow,
+                       DType::kInt64,
+                       n,
+                       out.data(),
+                       {a.data(), {}},
+                       exponent,
+                       nullptr});
     return LateError(stream());
   };
   EXPECT_THAT(power({b.data(), {}}),

@@ -1,8 +1,9 @@
 #include <cstdint>
 
+#include "common/device/cpu/cpu_stream.h"
 #include "common/device/cpu/parallel_for.h"
-#include "common/kernels/cpu/enqueue.h"
 #include "common/kernels/cpu/random.h"
+#include "common/kernels/enqueue.h"
 #include "common/tensor/dtype.h"
 
 namespace d2l::kernels::cpu {
@@ -53,8 +54,8 @@ std::uint64_t EnqueueInteger(CpuStream& stream, const OpLabel& label,
 
 }  // namespace
 
-std::uint64_t EnqueueRandom(CpuStream& stream, const OpLabel& label,
-                            const RandomArgs& args) {
+std::uint64_t Enqueue(CpuStream& stream, const OpLabel& label,
+                      const RandomArgs& args) {
   if (!OpTakes(args.op, args.dtype)) ThrowNoLoop(OpName(args.op), args.dtype);
   const bool is_double = args.dtype == DType::kFloat64;
   switch (args.op) {

@@ -12,7 +12,7 @@
 #include "common/device/cpu/parallel_for.h"
 #include "common/device/device.h"
 #include "common/device/op_label.h"
-#include "common/kernels/cpu/enqueue.h"
+#include "common/kernels/enqueue.h"
 #include "common/kernels/kernels.h"
 #include "common/kernels/philox.h"
 #include "common/tensor/dtype.h"
@@ -59,7 +59,7 @@ std::vector<unsigned char> Draw(RandomArgs args, int cores) {
   args.out = memory.data() + kGuards;
   CpuStream stream(kDevice, 0, StreamOptions(),
                    std::make_shared<ThreadPool>(cores));
-  EnqueueRandom(stream, OpLabel("draw"), args);
+  Enqueue(stream, OpLabel("draw"), args);
   stream.Synchronize();
   for (std::size_t i = 0; i < kGuards; ++i) {
     EXPECT_EQ(memory[i], kGuard);
@@ -122,8 +122,8 @@ TEST(DrawDTypeTest, UniformAndNormalNumbersAreNotIntegers) {
                    std::make_shared<ThreadPool>(1));
   std::int64_t out = 0;
   for (const RandomOp op : {RandomOp::kUniform, RandomOp::kNormal}) {
-    EXPECT_THROW(EnqueueRandom(stream, OpLabel("draw"),
-                               {op, DType::kInt64, 1, &out, {}, 0, 1}),
+    EXPECT_THROW(Enqueue(stream, OpLabel("draw"),
+                         RandomArgs{op, DType::kInt64, 1, &out, {}, 0, 1}),
                  std::invalid_argument);
   }
 }

@@ -3,10 +3,11 @@
 #include <initializer_list>
 #include <limits>
 
+#include "common/device/cpu/cpu_stream.h"
 #include "common/device/cpu/parallel_for.h"
 #include "common/kernels/cpu/dots.h"
-#include "common/kernels/cpu/enqueue.h"
 #include "common/kernels/cpu/gemm.h"
+#include "common/kernels/enqueue.h"
 
 namespace d2l::kernels::cpu {
 namespace {
@@ -159,8 +160,8 @@ std::uint64_t EnqueueOf(CpuStream& stream, const OpLabel& label,
 
 }  // namespace
 
-std::uint64_t EnqueueMatMul(CpuStream& stream, const OpLabel& label,
-                            const MatMulArgs& args) {
+std::uint64_t Enqueue(CpuStream& stream, const OpLabel& label,
+                      const MatMulArgs& args) {
   return args.dtype == DType::kFloat64 ? EnqueueOf<double>(stream, label, args)
                                        : EnqueueOf<float>(stream, label, args);
 }

@@ -11,7 +11,7 @@
 #include "common/device/op_label.h"
 #include "common/device/stream.h"
 #include "common/device/testing.h"
-#include "common/kernels/cpu/enqueue.h"
+#include "common/kernels/enqueue.h"
 #include "common/kernels/kernels.h"
 #include "gtest/gtest.h"
 
@@ -22,7 +22,7 @@ namespace {
 class MatMulKernelTest : public testing::Test {
  protected:
   void Run(const MatMulArgs& args) {
-    EnqueueMatMul(static_cast<CpuStream&>(*stream_), OpLabel("matmul"), args);
+    Enqueue(static_cast<CpuStream&>(*stream_), OpLabel("matmul"), args);
     stream_->Synchronize();
   }
 

@@ -8,9 +8,10 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "common/device/cpu/cpu_stream.h"
 #include "common/device/cpu/parallel_for.h"
-#include "common/kernels/cpu/enqueue.h"
 #include "common/kernels/cpu/vector_targets.h"
+#include "common/kernels/enqueue.h"
 #include "common/kernels/layout.h"
 #include "common/tensor/dtype.h"
 #include "common/tensor/shape.h"
@@ -541,8 +542,8 @@ bool HasColumns(const ReduceLayout& layout) {
 
 }  // namespace
 
-std::uint64_t EnqueueReduce(CpuStream& stream, const OpLabel& label,
-                            const ReduceArgs& args) {
+std::uint64_t Enqueue(CpuStream& stream, const OpLabel& label,
+                      const ReduceArgs& args) {
   ReduceLayout sorted;
   const ReduceLayout* layout = args.layout;
   if (layout->reduced.rank() > 1 && args.op != ReduceOp::kArgMax) {

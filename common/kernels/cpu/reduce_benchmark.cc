@@ -18,7 +18,7 @@
 #include "common/device/cpu/cpu_stream.h"
 #include "common/device/device.h"
 #include "common/device/op_label.h"
-#include "common/kernels/cpu/enqueue.h"
+#include "common/kernels/enqueue.h"
 #include "common/kernels/kernels.h"
 #include "common/kernels/layout.h"
 #include "common/tensor/dtype.h"
@@ -63,8 +63,8 @@ void BM_Reduce(benchmark::State& state, ReduceOp op, std::int64_t rows,
                         : ReduceLayout{{columns}, {1}, {rows}, {columns}};
   }
   Measure(state, n, [&](CpuStream& stream) {
-    EnqueueReduce(stream, OpLabel("reduce"),
-                  {op, DType::kFloat32, out.data(), in.data(), &layout});
+    Enqueue(stream, OpLabel("reduce"),
+            ReduceArgs{op, DType::kFloat32, out.data(), in.data(), &layout});
   });
 }
 
@@ -74,9 +74,9 @@ void BM_Softmax(benchmark::State& state, bool log, std::int64_t outer,
   const std::vector<float> in = Numbers(n);
   std::vector<float> out(static_cast<std::size_t>(n));
   Measure(state, n, [&](CpuStream& stream) {
-    EnqueueSoftmax(
-        stream, OpLabel("softmax"),
-        {log, DType::kFloat32, out.data(), in.data(), outer, size, inner});
+    Enqueue(stream, OpLabel("softmax"),
+            SoftmaxArgs{log, DType::kFloat32, out.data(), in.data(), outer,
+                        size, inner});
   });
 }
 

@@ -15,8 +15,8 @@
 #include "common/device/cpu/parallel_for.h"
 #include "common/device/device.h"
 #include "common/device/op_label.h"
-#include "common/kernels/cpu/enqueue.h"
 #include "common/kernels/cpu/targets.h"
+#include "common/kernels/enqueue.h"
 #include "common/kernels/kernels.h"
 #include "common/kernels/layout.h"
 #include "common/tensor/dtype.h"
@@ -147,8 +147,8 @@ template <typename Out, typename T>
 std::vector<Out> Reduced(CpuStream& stream, ReduceOp op, const T* in,
                          const ReduceLayout& layout) {
   Output<Out> out(layout.kept.numel());
-  EnqueueReduce(stream, OpLabel("reduce"),
-                {op, DTypeOf<T>::value, out.data(), in, &layout});
+  Enqueue(stream, OpLabel("reduce"),
+          ReduceArgs{op, DTypeOf<T>::value, out.data(), in, &layout});
   stream.Synchronize();
   return out.values();
 }
@@ -395,8 +395,8 @@ TEST(ReduceDTypeTest, IntegersHaveNoMean) {
   std::int64_t out = 0;
   const ReduceLayout layout = {{}, {}, {4}, {1}};
   EXPECT_THROW(
-      EnqueueReduce(*stream, OpLabel("mean"),
-                    {ReduceOp::kMean, DType::kInt64, &out, in, &layout}),
+      Enqueue(*stream, OpLabel("mean"),
+              ReduceArgs{ReduceOp::kMean, DType::kInt64, &out, in, &layout}),
       std::invalid_argument);
 }
 
@@ -434,9 +434,9 @@ std::vector<T> RunSoftmax(CpuStream& stream, bool log, const std::vector<T>& in,
                           std::int64_t inner, bool in_place) {
   Output<T> out(outer * size * inner);
   if (in_place) std::copy(in.begin(), in.end(), out.data());
-  EnqueueSoftmax(stream, OpLabel("softmax"),
-                 {log, DTypeOf<T>::value, out.data(),
-                  in_place ? out.data() : in.data(), outer, size, inner});
+  Enqueue(stream, OpLabel("softmax"),
+          SoftmaxArgs{log, DTypeOf<T>::value, out.data(),
+                      in_place ? out.data() : in.data(), outer, size, inner});
   stream.Synchronize();
   return out.values();
 }

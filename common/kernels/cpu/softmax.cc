@@ -2,9 +2,10 @@
 #include <cstdint>
 #include <vector>
 
+#include "common/device/cpu/cpu_stream.h"
 #include "common/device/cpu/parallel_for.h"
-#include "common/kernels/cpu/enqueue.h"
 #include "common/kernels/cpu/vector_targets.h"
+#include "common/kernels/enqueue.h"
 #include "common/kernels/math.h"
 #include "common/tensor/dtype.h"
 
@@ -292,8 +293,8 @@ namespace d2l::kernels::cpu {
 
 HWY_EXPORT(ChooseSoftmax);
 
-std::uint64_t EnqueueSoftmax(CpuStream& stream, const OpLabel& label,
-                             const SoftmaxArgs& args) {
+std::uint64_t Enqueue(CpuStream& stream, const OpLabel& label,
+                      const SoftmaxArgs& args) {
   const auto function =
       HWY_DYNAMIC_DISPATCH(ChooseSoftmax)(args.dtype, args.log);
   return stream.Enqueue(

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "common/kernels/cuda/elementwise.cuh"
-#include "common/kernels/cuda/elementwise.h"
+#include "common/kernels/cuda/launch.h"
 #include "common/kernels/cuda/start_kernel.cuh"
 #include "common/kernels/functors.h"
 #include "common/kernels/op_tables.h"
@@ -56,7 +56,7 @@ __global__ void ReportKernel(ErrorReporter errors, DeviceError error,
   ReportError(errors, error, 0, b);
 }
 
-using BinaryFunction = void (*)(const Launch&, const BinaryArgs&);
+using BinaryFunction = void (*)(const CudaLaunch&, const BinaryArgs&);
 
 template <typename T>
 Operand<T> OperandOf(const Input& input) {
@@ -65,7 +65,7 @@ Operand<T> OperandOf(const Input& input) {
 }
 
 template <typename F, typename T>
-void Run(const Launch& launch, const BinaryArgs& args) {
+void Run(const CudaLaunch& launch, const BinaryArgs& args) {
   using Out = decltype(F()(T{}, T{}));
   Elementwise(launch, Of<F>(), args.numel, static_cast<Out*>(args.out),
               args.layout, Order::kAny, OperandOf<T>(args.a),
@@ -74,7 +74,7 @@ void Run(const Launch& launch, const BinaryArgs& args) {
 
 // The elements keep their order, because the message numbers them.
 template <typename F, typename T>
-void RunChecked(const Launch& launch, const BinaryArgs& args) {
+void RunChecked(const CudaLaunch& launch, const BinaryArgs& args) {
   if (args.b.data == nullptr && IsBad<F>(args.b.scalar.To<T>())) {
     // Every element is wrong: the first is reported.
     if (args.numel > 0) {
@@ -118,7 +118,7 @@ constexpr auto kTable = TableOf<BinaryOp>([](auto row) {
   });
 });
 
-void RunPowerOfFloat(const Launch& launch, const BinaryArgs& args) {
+void RunPowerOfFloat(const CudaLaunch& launch, const BinaryArgs& args) {
   Elementwise(launch, Of<PowerOfFloat>(), args.numel,
               static_cast<float*>(args.out), args.layout, Order::kAny,
               OperandOf<float>(args.a), OperandOf<double>(args.b));
@@ -126,7 +126,7 @@ void RunPowerOfFloat(const Launch& launch, const BinaryArgs& args) {
 
 }  // namespace
 
-void LaunchBinary(const Launch& launch, const BinaryArgs& args) {
+void Launch(const CudaLaunch& launch, const BinaryArgs& args) {
   if (args.op == BinaryOp::kPow && args.b.data == nullptr) {
     if (LaunchPower(launch, args.b.scalar.To<double>(), args)) return;
     if (args.dtype == DType::kFloat32) return RunPowerOfFloat(launch, args);

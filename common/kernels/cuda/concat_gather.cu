@@ -2,9 +2,9 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "common/kernels/cuda/concat_gather.h"
 #include "common/kernels/cuda/elementwise.cuh"
 #include "common/kernels/cuda/gather_plan.h"
+#include "common/kernels/cuda/launch.h"
 #include "common/kernels/cuda/start_kernel.cuh"
 
 namespace d2l::kernels::cuda {
@@ -50,7 +50,7 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 template <typename Unit>
-void Cat(const Launch& launch, const CatArgs& args) {
+void Cat(const CudaLaunch& launch, const CatArgs& args) {
   constexpr std::int64_t kUnit = sizeof(Unit);
   std::int64_t out_row = 0;
   for (const CatPiece& piece : args.pieces) out_row += piece.bytes / kUnit;
@@ -100,7 +100,7 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 template <typename Unit>
-void Pick(const Launch& launch, const IndexArgs& args, IndexMap map,
+void Pick(const CudaLaunch& launch, const IndexArgs& args, IndexMap map,
           void* out) {
   if (map.units == 0) return;
   const LaunchGeometry geometry =
@@ -113,7 +113,7 @@ void Pick(const Launch& launch, const IndexArgs& args, IndexMap map,
 
 }  // namespace
 
-void LaunchCat(const Launch& launch, const CatArgs& args) {
+void Launch(const CudaLaunch& launch, const CatArgs& args) {
   WidestUnit unit;
   unit.Add(args.out);
   for (const CatPiece& piece : args.pieces) {
@@ -125,7 +125,7 @@ void LaunchCat(const Launch& launch, const CatArgs& args) {
             [&](auto zero) { Cat<decltype(zero)>(launch, args); });
 }
 
-void LaunchIndex(const Launch& launch, const IndexArgs& args) {
+void Launch(const CudaLaunch& launch, const IndexArgs& args) {
   const std::int64_t row = args.inner * args.element_size;
   if (args.op == IndexOp::kSelect && args.outer * row == 0) {
     // Nothing to copy, but a wrong index is an error all the same.

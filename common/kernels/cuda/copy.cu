@@ -6,7 +6,7 @@
 #include <type_traits>
 
 #include "common/kernels/cuda/elementwise.cuh"
-#include "common/kernels/cuda/elementwise.h"
+#include "common/kernels/cuda/launch.h"
 #include "common/kernels/cuda/start_kernel.cuh"
 #include "common/kernels/cuda/transposition.h"
 #include "common/kernels/functors.h"
@@ -58,7 +58,7 @@ __global__ void __launch_bounds__(kTransposedTile* kTileRows)
 }
 
 template <typename Bits>
-void Move(const Launch& launch, const CopyArgs& args) {
+void Move(const CudaLaunch& launch, const CopyArgs& args) {
   Bits* const out = static_cast<Bits*>(args.out);
   const Bits* const in = static_cast<const Bits*>(args.in);
   StridedLayout layout = *args.layout;
@@ -78,7 +78,7 @@ void Move(const Launch& launch, const CopyArgs& args) {
 // ---- From type to type.
 
 template <typename Out, typename In>
-void Convert(const Launch& launch, const CopyArgs& args) {
+void Convert(const CudaLaunch& launch, const CopyArgs& args) {
   Elementwise(launch, Of<ConvertTo<Out>>(), args.numel,
               static_cast<Out*>(args.out), args.layout, Order::kAny,
               Operand<In>{static_cast<const In*>(args.in), In{}});
@@ -86,7 +86,7 @@ void Convert(const Launch& launch, const CopyArgs& args) {
 
 }  // namespace
 
-void LaunchCopy(const Launch& launch, const CopyArgs& args) {
+void Launch(const CudaLaunch& launch, const CopyArgs& args) {
   if (args.numel == 0) return;
   if (args.out_dtype != args.in_dtype) {
     VisitDType(args.out_dtype, [&](auto out) {

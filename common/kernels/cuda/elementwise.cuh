@@ -175,8 +175,8 @@ inline constexpr int kVectorSize = kVectorBytes /
                                    static_cast<int>(std::max({sizeof(T)...}));
 
 template <typename F, typename Out, typename... In>
-void LaunchContiguous(const Launch& launch, F f, std::int64_t numel, Out* out,
-                      Operand<In>... in) {
+void LaunchContiguous(const CudaLaunch& launch, F f, std::int64_t numel,
+                      Out* out, Operand<In>... in) {
   constexpr int kSize = kVectorSize<Out, In...>;
   Alignment alignment(kSize);
   alignment.Add(out, sizeof(Out));
@@ -239,8 +239,8 @@ __global__ void __launch_bounds__(kThreads)
 
 // layout: collapsed; its inputs are the arrays among the operands, in order.
 template <typename F, typename Out, typename... In>
-void LaunchStrided(const Launch& launch, F f, Out* out, StridedLayout layout,
-                   Operand<In>... in) {
+void LaunchStrided(const CudaLaunch& launch, F f, Out* out,
+                   StridedLayout layout, Operand<In>... in) {
   constexpr int kOperands = 1 + sizeof...(In);
   constexpr int kSize = kVectorSize<Out, In...>;
   const void* const data[kOperands] = {out, in.data...};
@@ -283,7 +283,7 @@ enum class Order { kAny, kOfLayout };
 // given: as in kernels.h, with one input for each operand; that of a number is
 // not looked at.
 template <typename F, typename Out, typename... In>
-void Elementwise(const Launch& launch, F f, std::int64_t numel, Out* out,
+void Elementwise(const CudaLaunch& launch, F f, std::int64_t numel, Out* out,
                  const StridedLayout* given, Order order, Operand<In>... in) {
   constexpr int kInputs = sizeof...(In);
   if (numel == 0) return;

@@ -5,7 +5,7 @@
 #include <type_traits>
 
 #include "common/kernels/cuda/elementwise.cuh"
-#include "common/kernels/cuda/elementwise.h"
+#include "common/kernels/cuda/launch.h"
 #include "common/tensor/dtype.h"
 
 namespace d2l::kernels::cuda {
@@ -19,7 +19,7 @@ struct Constant {
 };
 
 template <typename Bits, typename T>
-void Fill(const Launch& launch, const FillArgs& args, T number) {
+void Fill(const CudaLaunch& launch, const FillArgs& args, T number) {
   static_assert(sizeof(Bits) == sizeof(T));
   Constant<Bits> constant;
   std::memcpy(&constant.bits, &number, sizeof(number));
@@ -42,7 +42,7 @@ struct Sequence {
 
 }  // namespace
 
-void LaunchFill(const Launch& launch, const FillArgs& args) {
+void Launch(const CudaLaunch& launch, const FillArgs& args) {
   switch (args.dtype) {
     case DType::kFloat32:
       return Fill<std::uint32_t>(launch, args, args.value.To<float>());
@@ -55,7 +55,7 @@ void LaunchFill(const Launch& launch, const FillArgs& args) {
   }
 }
 
-void LaunchArange(const Launch& launch, const ArangeArgs& args) {
+void Launch(const CudaLaunch& launch, const ArangeArgs& args) {
   VisitDType(args.dtype, [&](auto zero) {
     using T = decltype(zero);
     Sequence<T> sequence;

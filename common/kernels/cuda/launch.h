@@ -1,27 +1,105 @@
-// What a family's launcher is given beside its arguments.
+// Launch: starts a family's kernels on a GPU. What they compute is in kernels.h
+// and nn_kernels.h; enqueue.cc makes operations of them.
 //
-//   stream.Launch(label, [&](const Launch& launch) {
-//     LaunchBinary(launch, args);
+//   stream.Launch(label, [&](const CudaLaunch& launch) {
+//     Launch(launch, args);
 //   });
 //
 // A launcher starts its kernels on launch.stream and returns; it waits for
 // nothing, and leaves a launch that went wrong to cudaGetLastError. What it
 // cannot launch at all, such as a dimension too long for a kernel, it throws
-// as std::invalid_argument. Thread-safe, as long as the stream lives.
+// as std::invalid_argument; a product or a convolution throws
+// std::runtime_error if cuBLAS is needed and not found, or refuses.
+// Thread-safe, as long as the stream lives.
 
 #ifndef D2L_COMMON_KERNELS_CUDA_LAUNCH_H_
 #define D2L_COMMON_KERNELS_CUDA_LAUNCH_H_
 
-#include "common/device/cuda/cuda_api.h"
-#include "common/device/cuda/error_record.h"
+#include <cstddef>
+#include <cstdint>
+
+#include "common/device/cuda/cuda_launch.h"
+#include "common/kernels/kernels.h"
+#include "common/kernels/nn_kernels.h"
 
 namespace d2l::kernels::cuda {
 
-struct Launch {
-  CudaStreamHandle stream;
-  int multiprocessors;   // of the stream's GPU
-  ErrorReporter errors;  // for what a kernel finds wrong
+void Launch(const CudaLaunch& launch, const FillArgs& args);
+void Launch(const CudaLaunch& launch, const ArangeArgs& args);
+void Launch(const CudaLaunch& launch, const RandomArgs& args);
+void Launch(const CudaLaunch& launch, const CopyArgs& args);
+void Launch(const CudaLaunch& launch, const UnaryArgs& args);
+void Launch(const CudaLaunch& launch, const BinaryArgs& args);
+void Launch(const CudaLaunch& launch, const WhereArgs& args);
+void Launch(const CudaLaunch& launch, const SoftmaxArgs& args);
+// By cuBLAS, or, if it is small, by a kernel of our own (gemm_call.h says
+// which).
+void Launch(const CudaLaunch& launch, const MatMulArgs& args);
+void Launch(const CudaLaunch& launch, const CatArgs& args);
+void Launch(const CudaLaunch& launch, const IndexArgs& args);
+void Launch(const CudaLaunch& launch, const Pool2dArgs& args);
+void Launch(const CudaLaunch& launch, const BatchNormArgs& args);
+void Launch(const CudaLaunch& launch, const BatchNormInputGradientArgs& args);
+void Launch(const CudaLaunch& launch, const CrossEntropyArgs& args);
+void Launch(const CudaLaunch& launch, const CrossEntropyGradientArgs& args);
+void Launch(const CudaLaunch& launch, const AxpbyArgs& args);
+
+// ---- What needs memory of the device besides: so many bytes, aligned to 16
+// and in use until the kernels have run; null for 0 bytes.
+
+std::size_t ScratchBytes(const ReduceArgs& args);  // 0 for most
+void Launch(const CudaLaunch& launch, const ReduceArgs& args, void* scratch);
+
+// At most 64 MB or what one image needs: images go through it in groups.
+std::size_t ScratchBytes(const Conv2dArgs& args);
+void Launch(const CudaLaunch& launch, const Conv2dArgs& args, void* scratch);
+
+std::size_t ScratchBytes(const BatchNormStatisticsArgs& args);
+void Launch(const CudaLaunch& launch, const BatchNormStatisticsArgs& args,
+            void* scratch);
+std::size_t ScratchBytes(const BatchNormSumsArgs& args);
+void Launch(const CudaLaunch& launch, const BatchNormSumsArgs& args,
+            void* scratch);
+
+std::size_t ScratchBytes(const IndexAddArgs& args);
+void Launch(const CudaLaunch& launch, const IndexAddArgs& args, void* scratch);
+
+// The other families need none.
+template <typename Args>
+std::size_t ScratchBytes(const Args&) {
+  return 0;
+}
+template <typename Args>
+void Launch(const CudaLaunch& launch, const Args& args, void*) {
+  Launch(launch, args);
+}
+
+// ---- Parts of a family.
+
+// args.a to the power of `exponent`, if that is 0, 1, 2, 3, or, of
+// floating-point numbers, 0.5 or -1. Returns whether it was one of these.
+bool LaunchPower(const CudaLaunch& launch, double exponent,
+                 const BinaryArgs& args);
+
+// Products that are over before cuBLAS has launched them: see IsSmallProduct.
+// Right for any sizes; the products of an element of c are added up from the
+// first to the last, each with one rounding.
+void LaunchSmallProduct(const CudaLaunch& launch, const MatMulArgs& args);
+
+// Of a convolution. `patches` is a matrix of what the windows see, in
+// `channels` images each of `batch`: its rows are (channels, kernel_height,
+// kernel_width), its columns (batch, out_height, out_width). x is (batch,
+// channels, height, width).
+struct PatchesArgs {
+  DType dtype;
+  std::int64_t batch, channels;
+  Window2d window;
 };
+void LaunchPatches(const CudaLaunch& launch, const PatchesArgs& args,
+                   void* patches, const void* x);
+// The reverse: each element of x is the sum of its places in the patches.
+void LaunchAddPatches(const CudaLaunch& launch, const PatchesArgs& args,
+                      void* x, const void* patches);
 
 }  // namespace d2l::kernels::cuda
 

@@ -1,7 +1,7 @@
 #include <cstdint>
 
 #include "common/kernels/cuda/elementwise.cuh"
-#include "common/kernels/cuda/random.h"
+#include "common/kernels/cuda/launch.h"
 #include "common/kernels/cuda/random_blocks.h"
 #include "common/kernels/cuda/start_kernel.cuh"
 #include "common/tensor/dtype.h"
@@ -34,7 +34,7 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 template <class Numbers>
-void Make(const Launch& launch, const RandomArgs& args, Numbers numbers) {
+void Make(const CudaLaunch& launch, const RandomArgs& args, Numbers numbers) {
   using T = typename Numbers::T;
   if (args.numel == 0) return;
   const bool aligned = reinterpret_cast<std::uintptr_t>(args.out) %
@@ -48,7 +48,7 @@ void Make(const Launch& launch, const RandomArgs& args, Numbers numbers) {
 }
 
 template <template <typename> class Numbers>
-void MakeReal(const Launch& launch, const RandomArgs& args) {
+void MakeReal(const CudaLaunch& launch, const RandomArgs& args) {
   if (args.dtype == DType::kFloat64) {
     Make(launch, args, Numbers<double>());
   } else {
@@ -58,7 +58,7 @@ void MakeReal(const Launch& launch, const RandomArgs& args) {
 
 }  // namespace
 
-void LaunchRandom(const Launch& launch, const RandomArgs& args) {
+void Launch(const CudaLaunch& launch, const RandomArgs& args) {
   switch (args.op) {
     case RandomOp::kUniform:
       return MakeReal<UniformNumbers>(launch, args);

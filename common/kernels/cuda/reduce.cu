@@ -3,7 +3,7 @@
 #include <type_traits>
 
 #include "common/kernels/cuda/elementwise.cuh"
-#include "common/kernels/cuda/reduce.h"
+#include "common/kernels/cuda/launch.h"
 #include "common/kernels/cuda/reduce_ops.cuh"
 #include "common/kernels/cuda/reduce_plan.h"
 #include "common/kernels/cuda/start_kernel.cuh"
@@ -180,7 +180,7 @@ ReducePlan PlanFor(const ReduceLayout& layout) {
 }
 
 template <class Op>
-void Run(const Launch& launch, const ReduceArgs& args, void* scratch) {
+void Run(const CudaLaunch& launch, const ReduceArgs& args, void* scratch) {
   using State = typename Op::State;
   auto* const out = static_cast<typename Op::Out*>(args.out);
   const ReduceLayout layout = LayoutOf(args);
@@ -210,7 +210,7 @@ void Run(const Launch& launch, const ReduceArgs& args, void* scratch) {
 }
 
 template <typename T>
-void RunOf(const Launch& launch, const ReduceArgs& args, void* scratch) {
+void RunOf(const CudaLaunch& launch, const ReduceArgs& args, void* scratch) {
   switch (args.op) {
     case ReduceOp::kSum:
       return Run<Sum<T>>(launch, args, scratch);
@@ -230,7 +230,7 @@ void RunOf(const Launch& launch, const ReduceArgs& args, void* scratch) {
 
 }  // namespace
 
-std::size_t ReduceScratchBytes(const ReduceArgs& args) {
+std::size_t ScratchBytes(const ReduceArgs& args) {
   const ReduceLayout layout = LayoutOf(args);
   const std::int64_t outputs = layout.kept.numel();
   if (outputs == 0) return 0;
@@ -242,7 +242,7 @@ std::size_t ReduceScratchBytes(const ReduceArgs& args) {
                    sizeof(ArgMax<double>::State);
 }
 
-void LaunchReduce(const Launch& launch, const ReduceArgs& args, void* scratch) {
+void Launch(const CudaLaunch& launch, const ReduceArgs& args, void* scratch) {
   VisitDType(args.dtype,
              [&](auto zero) { RunOf<decltype(zero)>(launch, args, scratch); });
 }

@@ -2,7 +2,7 @@
 #include <cstdint>
 
 #include "common/kernels/cuda/gemm_call.h"
-#include "common/kernels/cuda/small_product.h"
+#include "common/kernels/cuda/launch.h"
 #include "common/kernels/cuda/start_kernel.cuh"
 #include "common/kernels/math.h"
 #include "common/tensor/dtype.h"
@@ -101,7 +101,7 @@ __global__ void __launch_bounds__(kSmallTile* kThreadRows)
 }
 
 template <typename T>
-void Run(const Launch& launch, const MatMulArgs& args) {
+void Run(const CudaLaunch& launch, const MatMulArgs& args) {
   const auto matrix = [](const void* data, bool transpose, std::int64_t ld,
                          std::int64_t batch) {
     const T* const first = static_cast<const T*>(data);
@@ -122,7 +122,7 @@ void Run(const Launch& launch, const MatMulArgs& args) {
 
 }  // namespace
 
-void LaunchSmallProduct(const Launch& launch, const MatMulArgs& args) {
+void LaunchSmallProduct(const CudaLaunch& launch, const MatMulArgs& args) {
   if (args.m == 0 || args.n == 0 || args.batch == 0) return;
   if (args.dtype == DType::kFloat64) {
     Run<double>(launch, args);

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "common/kernels/cuda/reduce.h"
+#include "common/kernels/cuda/launch.h"
 #include "common/kernels/cuda/reduce_plan.h"
 #include "common/kernels/cuda/softmax_sum.cuh"
 #include "common/kernels/cuda/start_kernel.cuh"
@@ -41,7 +41,7 @@ __global__ void __launch_bounds__(kReduceThreads)
 }
 
 template <typename T>
-void Run(const Launch& launch, const SoftmaxArgs& args) {
+void Run(const CudaLaunch& launch, const SoftmaxArgs& args) {
   const std::int64_t outputs = args.outer * args.inner;
   if (outputs == 0 || args.size == 0) return;
   const ReducePlan plan = PlanWhole(outputs, args.size, args.inner > 1);
@@ -55,7 +55,7 @@ void Run(const Launch& launch, const SoftmaxArgs& args) {
 
 }  // namespace
 
-void LaunchSoftmax(const Launch& launch, const SoftmaxArgs& args) {
+void Launch(const CudaLaunch& launch, const SoftmaxArgs& args) {
   if (args.dtype == DType::kFloat64) {
     Run<double>(launch, args);
   } else {

@@ -4,7 +4,7 @@
 #include <cstddef>
 
 #include "common/kernels/cuda/elementwise.cuh"
-#include "common/kernels/cuda/elementwise.h"
+#include "common/kernels/cuda/launch.h"
 #include "common/kernels/functors.h"
 #include "common/kernels/op_tables.h"
 #include "common/tensor/dtype.h"
@@ -12,10 +12,10 @@
 namespace d2l::kernels::cuda {
 namespace {
 
-using UnaryFunction = void (*)(const Launch&, const UnaryArgs&);
+using UnaryFunction = void (*)(const CudaLaunch&, const UnaryArgs&);
 
 template <typename F, typename T>
-void Run(const Launch& launch, const UnaryArgs& args) {
+void Run(const CudaLaunch& launch, const UnaryArgs& args) {
   Elementwise(launch, Of<F>(), args.numel, static_cast<T*>(args.out),
               args.layout, Order::kAny,
               Operand<T>{static_cast<const T*>(args.in), T{}});
@@ -52,14 +52,14 @@ constexpr FunctionTable kReciprocal =
 
 }  // namespace
 
-void LaunchUnary(const Launch& launch, const UnaryArgs& args) {
+void Launch(const CudaLaunch& launch, const UnaryArgs& args) {
   const UnaryFunction function =
       Find(kTable[static_cast<std::size_t>(args.op)], args.dtype);
   if (function == nullptr) ThrowNoLoop(OpName(args.op), args.dtype);
   function(launch, args);
 }
 
-bool LaunchPower(const Launch& launch, double exponent,
+bool LaunchPower(const CudaLaunch& launch, double exponent,
                  const BinaryArgs& args) {
   const UnaryArgs unary = {UnaryOp::kSquare, args.dtype,  args.numel,
                            args.out,         args.a.data, args.layout};
@@ -69,16 +69,16 @@ bool LaunchPower(const Launch& launch, double exponent,
     return function != nullptr;
   };
   if (exponent == 0) {
-    LaunchFill(launch, {args.dtype, args.numel, args.out, 1, args.layout});
+    Launch(launch, FillArgs{args.dtype, args.numel, args.out, 1, args.layout});
     return true;
   }
   if (exponent == 1) {
-    LaunchCopy(launch, {args.dtype, args.dtype, args.numel, args.out,
-                        args.a.data, args.layout});
+    Launch(launch, CopyArgs{args.dtype, args.dtype, args.numel, args.out,
+                            args.a.data, args.layout});
     return true;
   }
   if (exponent == 2) {
-    LaunchUnary(launch, unary);
+    Launch(launch, unary);
     return true;
   }
   if (exponent == 3) return run(kCube);

@@ -2,7 +2,7 @@
 #include <cstring>
 
 #include "common/kernels/cuda/elementwise.cuh"
-#include "common/kernels/cuda/elementwise.h"
+#include "common/kernels/cuda/launch.h"
 #include "common/kernels/functors.h"
 #include "common/tensor/dtype.h"
 #include "common/tensor/scalar.h"
@@ -23,7 +23,7 @@ Operand<Bits> OperandOf(const Input& input) {
 }
 
 template <typename Bits, typename T>
-void Where(const Launch& launch, const WhereArgs& args) {
+void Where(const CudaLaunch& launch, const WhereArgs& args) {
   const Operand<std::uint8_t> condition = {
       static_cast<const std::uint8_t*>(args.condition), 0};
   Elementwise(launch, Of<Select>(), args.numel, static_cast<Bits*>(args.out),
@@ -33,7 +33,7 @@ void Where(const Launch& launch, const WhereArgs& args) {
 
 }  // namespace
 
-void LaunchWhere(const Launch& launch, const WhereArgs& args) {
+void Launch(const CudaLaunch& launch, const WhereArgs& args) {
   switch (args.dtype) {
     case DType::kFloat32:
       return Where<std::uint32_t, float>(launch, args);

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "common/kernels/nn_kernels.h"
+#include "common/kernels/enqueue.h"
 #include "common/ops/copy.h"
 #include "common/ops/elementwise.h"
 #include "common/ops/joining.h"
@@ -35,10 +35,6 @@ void CheckLike(const char* name, const char* what, const Tensor& y,
 
 Shape StatisticsShape(const Tensor& x) { return {2, x.size(1)}; }
 
-const kernels::NnKernels& NnKernelsOf(const Stream& stream) {
-  return kernels::GetNnKernels(stream.device().type());
-}
-
 // (batch, channels, inner).
 Split3 SplitOf(const Tensor& x) { return SplitAround(x.shape(), 1); }
 
@@ -62,9 +58,10 @@ std::uint64_t BatchNormStatisticsPrimitive::Launch(Stream& stream,
                                                    Outputs outputs) const {
   const Tensor& x = *inputs[0];
   const auto [batch, channels, inner] = SplitOf(x);
-  return NnKernelsOf(stream).batch_norm_statistics(
+  return Enqueue(
       stream, label,
-      {x.dtype(), batch, channels, inner, outputs[0].data(), x.data()});
+      kernels::BatchNormStatisticsArgs{x.dtype(), batch, channels, inner,
+                                       outputs[0].data(), x.data()});
 }
 
 ValueSpec BatchNormPrimitive::Infer(Inputs inputs, int) const {
@@ -81,10 +78,11 @@ std::uint64_t BatchNormPrimitive::Launch(Stream& stream, const OpLabel& label,
                                          Inputs inputs, Outputs outputs) const {
   const Tensor& x = *inputs[0];
   const auto [batch, channels, inner] = SplitOf(x);
-  return NnKernelsOf(stream).batch_norm(
+  return Enqueue(
       stream, label,
-      {x.dtype(), batch, channels, inner, eps_, outputs[0].data(), x.data(),
-       inputs[1]->data(), inputs[2]->data(), inputs[3]->data()});
+      kernels::BatchNormArgs{x.dtype(), batch, channels, inner, eps_,
+                             outputs[0].data(), x.data(), inputs[1]->data(),
+                             inputs[2]->data(), inputs[3]->data()});
 }
 
 ValueSpec BatchNormSumsPrimitive::Infer(Inputs inputs, int) const {
@@ -102,10 +100,10 @@ std::uint64_t BatchNormSumsPrimitive::Launch(Stream& stream,
                                              Outputs outputs) const {
   const Tensor& x = *inputs[1];
   const auto [batch, channels, inner] = SplitOf(x);
-  return NnKernelsOf(stream).batch_norm_sums(
-      stream, label,
-      {x.dtype(), batch, channels, inner, eps_, outputs[0].data(),
-       inputs[0]->data(), x.data(), inputs[2]->data()});
+  return Enqueue(stream, label,
+                 kernels::BatchNormSumsArgs{
+                     x.dtype(), batch, channels, inner, eps_, outputs[0].data(),
+                     inputs[0]->data(), x.data(), inputs[2]->data()});
 }
 
 ValueSpec BatchNormInputGradientPrimitive::Infer(Inputs inputs, int) const {
@@ -128,11 +126,12 @@ std::uint64_t BatchNormInputGradientPrimitive::Launch(Stream& stream,
                                                       Outputs outputs) const {
   const Tensor& x = *inputs[1];
   const auto [batch, channels, inner] = SplitOf(x);
-  return NnKernelsOf(stream).batch_norm_input_gradient(
+  return Enqueue(
       stream, label,
-      {x.dtype(), batch, channels, inner, eps_, outputs[0].data(),
-       inputs[0]->data(), x.data(), inputs[2]->data(), inputs[3]->data(),
-       inputs.size() == 5 ? inputs[4]->data() : nullptr});
+      kernels::BatchNormInputGradientArgs{
+          x.dtype(), batch, channels, inner, eps_, outputs[0].data(),
+          inputs[0]->data(), x.data(), inputs[2]->data(), inputs[3]->data(),
+          inputs.size() == 5 ? inputs[4]->data() : nullptr});
 }
 
 Tensor BatchNormStatistics(const Tensor& x, SourceLocation at) {

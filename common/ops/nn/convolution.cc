@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <stdexcept>
 
-#include "common/kernels/nn_kernels.h"
+#include "common/kernels/enqueue.h"
 #include "common/ops/copy.h"
 #include "common/ops/nn/primitives.h"
 #include "common/ops/primitive.h"
@@ -75,8 +75,7 @@ std::uint64_t LaunchConv2d(Stream& stream, const OpLabel& label, Inputs inputs,
   args.first = inputs[0]->data();
   args.second = inputs[1]->data();
   if (inputs.size() > 2) args.bias = inputs[2]->data();
-  return kernels::GetNnKernels(stream.device().type())
-      .conv2d(stream, label, args);
+  return Enqueue(stream, label, args);
 }
 
 }  // namespace

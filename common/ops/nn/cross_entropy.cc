@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "common/kernels/nn_kernels.h"
+#include "common/kernels/enqueue.h"
 #include "common/ops/copy.h"
 #include "common/ops/nn/primitives.h"
 #include "common/ops/primitive.h"
@@ -43,10 +43,10 @@ std::uint64_t CrossEntropyPrimitive::Launch(Stream& stream,
                                             const OpLabel& label, Inputs inputs,
                                             Outputs outputs) const {
   const Tensor& logits = *inputs[0];
-  return kernels::GetNnKernels(stream.device().type())
-      .cross_entropy(stream, label,
-                     {logits.dtype(), logits.size(0), logits.size(1),
-                      outputs[0].data(), logits.data(), LabelsOf(*inputs[1])});
+  return Enqueue(stream, label,
+                 kernels::CrossEntropyArgs{
+                     logits.dtype(), logits.size(0), logits.size(1),
+                     outputs[0].data(), logits.data(), LabelsOf(*inputs[1])});
 }
 
 ValueSpec CrossEntropyGradientPrimitive::Infer(Inputs inputs, int) const {
@@ -67,11 +67,11 @@ std::uint64_t CrossEntropyGradientPrimitive::Launch(Stream& stream,
                                                     Inputs inputs,
                                                     Outputs outputs) const {
   const Tensor& logits = *inputs[1];
-  return kernels::GetNnKernels(stream.device().type())
-      .cross_entropy_gradient(
-          stream, label,
-          {logits.dtype(), logits.size(0), logits.size(1), outputs[0].data(),
-           inputs[0]->data(), logits.data(), LabelsOf(*inputs[2])});
+  return Enqueue(
+      stream, label,
+      kernels::CrossEntropyGradientArgs{
+          logits.dtype(), logits.size(0), logits.size(1), outputs[0].data(),
+          inputs[0]->data(), logits.data(), LabelsOf(*inputs[2])});
 }
 
 Tensor CrossEntropy(const Tensor& logits, const Tensor& labels,

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "common/kernels/nn_kernels.h"
+#include "common/kernels/enqueue.h"
 #include "common/ops/copy.h"
 #include "common/ops/launch.h"
 #include "common/ops/nn/primitives.h"
@@ -63,17 +63,12 @@ ValueSpec Pool2dPrimitive::Infer(Inputs inputs, int) const {
 std::uint64_t Pool2dPrimitive::Launch(Stream& stream, const OpLabel& label,
                                       Inputs inputs, Outputs outputs) const {
   const Tensor& x = *inputs[0];
-  const kernels::NnKernels& kernels =
-      kernels::GetNnKernels(stream.device().type());
-  const kernels::Window2d window = WindowOf(name(), pooling_, x.shape());
-  const std::int64_t images = CountImages(x.shape());
-  void* const out = outputs[0].data();
-  if (pooling_.max) {
-    return kernels.max_pool2d(stream, label,
-                              {x.dtype(), images, window, out, x.data()});
-  }
-  return kernels.avg_pool2d(stream, label,
-                            {x.dtype(), images, window, out, x.data()});
+  return Enqueue(
+      stream, label,
+      kernels::Pool2dArgs{
+          pooling_.max ? kernels::Pool2dOp::kMax : kernels::Pool2dOp::kAvg,
+          x.dtype(), CountImages(x.shape()),
+          WindowOf(name(), pooling_, x.shape()), outputs[0].data(), x.data()});
 }
 
 void Pool2dPrimitive::Visit(Fields& field) { VisitPooling(field, pooling_); }
@@ -103,18 +98,13 @@ std::uint64_t Pool2dGradientPrimitive::Launch(Stream& stream,
                                               Inputs inputs,
                                               Outputs outputs) const {
   const Tensor& dy = *inputs[0];
-  const kernels::NnKernels& kernels =
-      kernels::GetNnKernels(stream.device().type());
-  const kernels::Window2d window = WindowOf(name(), pooling_, shape_);
-  const std::int64_t images = CountImages(shape_);
-  void* const out = outputs[0].data();
-  if (pooling_.max) {
-    return kernels.max_pool2d_gradient(
-        stream, label,
-        {dy.dtype(), images, window, out, dy.data(), inputs[1]->data()});
-  }
-  return kernels.avg_pool2d_gradient(
-      stream, label, {dy.dtype(), images, window, out, dy.data()});
+  return Enqueue(stream, label,
+                 kernels::Pool2dArgs{
+                     pooling_.max ? kernels::Pool2dOp::kMaxGradient
+                                  : kernels::Pool2dOp::kAvgGradient,
+                     dy.dtype(), CountImages(shape_),
+                     WindowOf(name(), pooling_, shape_), outputs[0].data(),
+                     dy.data(), pooling_.max ? inputs[1]->data() : nullptr});
 }
 
 void Pool2dGradientPrimitive::Visit(Fields& field) {

@@ -1,9 +1,10 @@
 #include <cstdint>
 
+#include "common/device/cpu/cpu_stream.h"
 #include "common/device/cpu/parallel_for.h"
 #include "common/kernels/cpu/independent.h"
-#include "common/kernels/cpu/nn/enqueue.h"
 #include "common/kernels/cpu/vector_targets.h"
+#include "common/kernels/enqueue.h"
 #include "common/tensor/dtype.h"
 
 // Compiles what follows once for each kind of vector.
@@ -65,8 +66,8 @@ namespace d2l::kernels::cpu {
 
 HWY_EXPORT(RunAxpby);
 
-std::uint64_t EnqueueAxpby(CpuStream& stream, const OpLabel& label,
-                           const AxpbyArgs& args) {
+std::uint64_t Enqueue(CpuStream& stream, const OpLabel& label,
+                      const AxpbyArgs& args) {
   return stream.Enqueue(label, [args] {
     HWY_DYNAMIC_DISPATCH(RunAxpby)(args);
   });

@@ -4,9 +4,10 @@
 #include <cstring>
 #include <vector>
 
+#include "common/device/cpu/cpu_stream.h"
 #include "common/device/cpu/parallel_for.h"
-#include "common/kernels/cpu/nn/enqueue.h"
 #include "common/kernels/cpu/vector_targets.h"
+#include "common/kernels/enqueue.h"
 #include "common/tensor/dtype.h"
 
 // Compiles what follows once for each kind of vector.
@@ -305,31 +306,29 @@ HWY_EXPORT(RunBatchNorm);
 HWY_EXPORT(RunBatchNormSums);
 HWY_EXPORT(RunBatchNormInputGradient);
 
-std::uint64_t EnqueueBatchNormStatistics(CpuStream& stream,
-                                         const OpLabel& label,
-                                         const BatchNormStatisticsArgs& args) {
+std::uint64_t Enqueue(CpuStream& stream, const OpLabel& label,
+                      const BatchNormStatisticsArgs& args) {
   return stream.Enqueue(label, [args] {
     HWY_DYNAMIC_DISPATCH(RunBatchNormStatistics)(args);
   });
 }
 
-std::uint64_t EnqueueBatchNorm(CpuStream& stream, const OpLabel& label,
-                               const BatchNormArgs& args) {
+std::uint64_t Enqueue(CpuStream& stream, const OpLabel& label,
+                      const BatchNormArgs& args) {
   return stream.Enqueue(label, [args] {
     HWY_DYNAMIC_DISPATCH(RunBatchNorm)(args);
   });
 }
 
-std::uint64_t EnqueueBatchNormSums(CpuStream& stream, const OpLabel& label,
-                                   const BatchNormSumsArgs& args) {
+std::uint64_t Enqueue(CpuStream& stream, const OpLabel& label,
+                      const BatchNormSumsArgs& args) {
   return stream.Enqueue(label, [args] {
     HWY_DYNAMIC_DISPATCH(RunBatchNormSums)(args);
   });
 }
 
-std::uint64_t EnqueueBatchNormInputGradient(
-    CpuStream& stream, const OpLabel& label,
-    const BatchNormInputGradientArgs& args) {
+std::uint64_t Enqueue(CpuStream& stream, const OpLabel& label,
+                      const BatchNormInputGradientArgs& args) {
   return stream.Enqueue(label, [args] {
     HWY_DYNAMIC_DISPATCH(RunBatchNormInputGradient)(args);
   });

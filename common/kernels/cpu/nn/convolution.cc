@@ -4,11 +4,13 @@
 #include <cstdint>
 #include <memory>
 
+#include "common/device/cpu/cpu_stream.h"
 #include "common/device/cpu/parallel_for.h"
 #include "common/kernels/cpu/gemm.h"
 #include "common/kernels/cpu/nn/patches.h"
 #include "common/kernels/cpu/nn/scratch.h"
 #include "common/kernels/cpu/nn/winograd.h"
+#include "common/kernels/enqueue.h"
 
 namespace d2l::kernels::cpu {
 namespace {
@@ -248,8 +250,8 @@ void Conv2d(const Conv2dArgs& args) {
 template void Conv2d<float>(const Conv2dArgs& args);
 template void Conv2d<double>(const Conv2dArgs& args);
 
-std::uint64_t EnqueueConv2d(CpuStream& stream, const OpLabel& label,
-                            const Conv2dArgs& args) {
+std::uint64_t Enqueue(CpuStream& stream, const OpLabel& label,
+                      const Conv2dArgs& args) {
   // Too large for a task.
   return stream.Enqueue(label, [all = std::make_shared<Conv2dArgs>(args)] {
     if (all->dtype == DType::kFloat64) {

@@ -14,10 +14,6 @@
 #ifndef D2L_COMMON_KERNELS_CPU_NN_CONVOLUTION_H_
 #define D2L_COMMON_KERNELS_CPU_NN_CONVOLUTION_H_
 
-#include <cstdint>
-
-#include "common/device/cpu/cpu_stream.h"
-#include "common/device/op_label.h"
 #include "common/kernels/nn_kernels.h"
 
 namespace d2l::kernels::cpu {
@@ -25,9 +21,6 @@ namespace d2l::kernels::cpu {
 // T is float or double.
 template <typename T>
 void Conv2d(const Conv2dArgs& args);
-
-std::uint64_t EnqueueConv2d(CpuStream& stream, const OpLabel& label,
-                            const Conv2dArgs& args);
 
 }  // namespace d2l::kernels::cpu
 

@@ -16,6 +16,7 @@
 #include "common/device/op_label.h"
 #include "common/kernels/cpu/nn/winograd.h"
 #include "common/kernels/cpu/targets.h"
+#include "common/kernels/enqueue.h"
 #include "common/kernels/nn_kernels.h"
 #include "common/tensor/dtype.h"
 #include "gtest/gtest.h"
@@ -285,7 +286,7 @@ std::vector<float> RunOnCores(int cores, const Problem<float>& problem,
   CpuStream stream(Device(DeviceType::kCpu, 0), 1, {},
                    std::make_shared<ThreadPool>(cores));
   return problem.Run(pass, [&stream](const Conv2dArgs& args) {
-    EnqueueConv2d(stream, OpLabel("conv2d"), args);
+    Enqueue(stream, OpLabel("conv2d"), args);
     stream.Synchronize();
   });
 }

@@ -4,9 +4,10 @@
 #include <vector>
 
 #include "absl/strings/str_format.h"
+#include "common/device/cpu/cpu_stream.h"
 #include "common/device/cpu/parallel_for.h"
-#include "common/kernels/cpu/nn/enqueue.h"
 #include "common/kernels/cpu/vector_targets.h"
+#include "common/kernels/enqueue.h"
 #include "common/kernels/math.h"
 #include "common/tensor/dtype.h"
 
@@ -156,16 +157,15 @@ namespace d2l::kernels::cpu {
 HWY_EXPORT(RunCrossEntropy);
 HWY_EXPORT(RunCrossEntropyGradient);
 
-std::uint64_t EnqueueCrossEntropy(CpuStream& stream, const OpLabel& label,
-                                  const CrossEntropyArgs& args) {
+std::uint64_t Enqueue(CpuStream& stream, const OpLabel& label,
+                      const CrossEntropyArgs& args) {
   return stream.Enqueue(label, [args] {
     HWY_DYNAMIC_DISPATCH(RunCrossEntropy)(args);
   });
 }
 
-std::uint64_t EnqueueCrossEntropyGradient(
-    CpuStream& stream, const OpLabel& label,
-    const CrossEntropyGradientArgs& args) {
+std::uint64_t Enqueue(CpuStream& stream, const OpLabel& label,
+                      const CrossEntropyGradientArgs& args) {
   return stream.Enqueue(label, [args] {
     HWY_DYNAMIC_DISPATCH(RunCrossEntropyGradient)(args);
   });

@@ -1,9 +1,10 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "common/device/cpu/cpu_stream.h"
 #include "common/device/cpu/parallel_for.h"
 #include "common/kernels/cpu/indices.h"
-#include "common/kernels/cpu/nn/enqueue.h"
+#include "common/kernels/enqueue.h"
 #include "common/tensor/dtype.h"
 
 namespace d2l::kernels::cpu {
@@ -56,8 +57,8 @@ void RunIndexAdd(const IndexAddArgs& args) {
 
 }  // namespace
 
-std::uint64_t EnqueueIndexAdd(CpuStream& stream, const OpLabel& label,
-                              const IndexAddArgs& args) {
+std::uint64_t Enqueue(CpuStream& stream, const OpLabel& label,
+                      const IndexAddArgs& args) {
   return stream.Enqueue(label, [args] {
     args.dtype == DType::kFloat64 ? RunIndexAdd<double>(args)
                                   : RunIndexAdd<float>(args);

@@ -4,9 +4,10 @@
 #include <type_traits>
 #include <vector>
 
+#include "common/device/cpu/cpu_stream.h"
 #include "common/device/cpu/parallel_for.h"
-#include "common/kernels/cpu/nn/enqueue.h"
 #include "common/kernels/cpu/vector_targets.h"
+#include "common/kernels/enqueue.h"
 #include "common/tensor/dtype.h"
 
 // Compiles what follows once for each kind of vector.
@@ -50,15 +51,15 @@ struct PoolWindow {
       stride_height, stride_width, padding_height, padding_width;
 };
 
+// As Pool2dArgs.
 struct PoolTask {
   std::int64_t images;
   PoolWindow window;
   void* out;
-  const void* in;  // forward: of the input; of a gradient: of the output
-  const void* forward_input = nullptr;  // of the gradient of a maximum
+  const void* in;
+  const void* forward_input;
 };
 using PoolFunction = void (*)(const PoolTask& task);
-enum class PoolKind { kAvg, kMax, kAvgGradient, kMaxGradient };
 
 }  // namespace d2l::kernels::cpu
 #endif  // D2L_COMMON_KERNELS_CPU_NN_POOLING_CC_
@@ -353,22 +354,22 @@ void RunMaxGradient(const PoolTask& task) {
 }
 
 template <typename T>
-PoolFunction PoolOf(PoolKind kind) {
-  switch (kind) {
-    case PoolKind::kAvg:
+PoolFunction PoolOf(Pool2dOp op) {
+  switch (op) {
+    case Pool2dOp::kAvg:
       return RunPool<PoolSum, T>;
-    case PoolKind::kMax:
+    case Pool2dOp::kMax:
       return RunPool<PoolMax, T>;
-    case PoolKind::kAvgGradient:
+    case Pool2dOp::kAvgGradient:
       return RunAvgGradient<T>;
-    case PoolKind::kMaxGradient:
+    case Pool2dOp::kMaxGradient:
       break;
   }
   return RunMaxGradient<T>;
 }
 
-PoolFunction ChoosePool(PoolKind kind, DType dtype) {
-  return dtype == DType::kFloat64 ? PoolOf<double>(kind) : PoolOf<float>(kind);
+PoolFunction ChoosePool(Pool2dOp op, DType dtype) {
+  return dtype == DType::kFloat64 ? PoolOf<double>(op) : PoolOf<float>(op);
 }
 
 }  // namespace HWY_NAMESPACE
@@ -381,39 +382,13 @@ namespace d2l::kernels::cpu {
 
 HWY_EXPORT(ChoosePool);
 
-namespace {
-
-std::uint64_t EnqueuePool(CpuStream& stream, const OpLabel& label,
-                          PoolKind kind, DType dtype, const PoolTask& task) {
-  const PoolFunction function = HWY_DYNAMIC_DISPATCH(ChoosePool)(kind, dtype);
+std::uint64_t Enqueue(CpuStream& stream, const OpLabel& label,
+                      const Pool2dArgs& args) {
+  const PoolFunction function =
+      HWY_DYNAMIC_DISPATCH(ChoosePool)(args.op, args.dtype);
+  const PoolTask task = {args.images, PoolWindow(args.window), args.out,
+                         args.in, args.forward_input};
   return stream.Enqueue(label, [function, task] { function(task); });
-}
-
-}  // namespace
-
-std::uint64_t EnqueueAvgPool2d(CpuStream& stream, const OpLabel& label,
-                               const AvgPool2dArgs& args) {
-  return EnqueuePool(stream, label, PoolKind::kAvg, args.dtype,
-                     {args.images, PoolWindow(args.window), args.out, args.in});
-}
-
-std::uint64_t EnqueueMaxPool2d(CpuStream& stream, const OpLabel& label,
-                               const MaxPool2dArgs& args) {
-  return EnqueuePool(stream, label, PoolKind::kMax, args.dtype,
-                     {args.images, PoolWindow(args.window), args.out, args.in});
-}
-
-std::uint64_t EnqueueAvgPool2dGradient(CpuStream& stream, const OpLabel& label,
-                                       const AvgPool2dGradientArgs& args) {
-  return EnqueuePool(stream, label, PoolKind::kAvgGradient, args.dtype,
-                     {args.images, PoolWindow(args.window), args.out, args.dy});
-}
-
-std::uint64_t EnqueueMaxPool2dGradient(CpuStream& stream, const OpLabel& label,
-                                       const MaxPool2dGradientArgs& args) {
-  return EnqueuePool(
-      stream, label, PoolKind::kMaxGradient, args.dtype,
-      {args.images, PoolWindow(args.window), args.out, args.dy, args.in});
 }
 
 }  // namespace d2l::kernels::cpu

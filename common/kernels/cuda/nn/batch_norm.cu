@@ -8,8 +8,8 @@
 #include "common/device/cuda/launch_geometry.h"
 #include "common/kernels/cuda/elementwise.cuh"
 #include "common/kernels/cuda/gather_plan.h"
+#include "common/kernels/cuda/launch.h"
 #include "common/kernels/cuda/nn/for_each.cuh"
-#include "common/kernels/cuda/nn/launches.h"
 #include "common/kernels/cuda/reduce_ops.cuh"
 #include "common/kernels/cuda/reduce_plan.h"
 #include "common/kernels/cuda/start_kernel.cuh"
@@ -220,7 +220,7 @@ __global__ void __launch_bounds__(kReduceThreads)
 }
 
 template <typename Args>
-std::size_t ScratchBytes(const Args& args) {
+std::size_t StateBytes(const Args& args) {
   const std::int64_t segments = ChannelsOf(args).plan.segments;
   return segments == 1 ? 0
                        : static_cast<std::size_t>(segments * args.channels) *
@@ -228,7 +228,7 @@ std::size_t ScratchBytes(const Args& args) {
 }
 
 template <class Sums>
-void LaunchSums(const Launch& launch, const Channels& in, void* out,
+void LaunchSums(const CudaLaunch& launch, const Channels& in, void* out,
                 void* scratch, Sums sums) {
   if (in.channels == 0) return;
   auto* const result = static_cast<typename Sums::T*>(out);
@@ -272,7 +272,7 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 template <typename Args, class Elements>
-void LaunchRows(const Launch& launch, const Args& args,
+void LaunchRows(const CudaLaunch& launch, const Args& args,
                 const typename Elements::T* dy, Elements elements) {
   using T = typename Elements::T;
   const std::int64_t rows = args.batch * args.channels;
@@ -338,16 +338,15 @@ struct InputGradient {
 
 }  // namespace
 
-std::size_t BatchNormScratchBytes(const BatchNormStatisticsArgs& args) {
-  return ScratchBytes(args);
+std::size_t ScratchBytes(const BatchNormStatisticsArgs& args) {
+  return StateBytes(args);
 }
-std::size_t BatchNormScratchBytes(const BatchNormSumsArgs& args) {
-  return ScratchBytes(args);
+std::size_t ScratchBytes(const BatchNormSumsArgs& args) {
+  return StateBytes(args);
 }
 
-void LaunchBatchNormStatistics(const Launch& launch,
-                               const BatchNormStatisticsArgs& args,
-                               void* scratch) {
+void Launch(const CudaLaunch& launch, const BatchNormStatisticsArgs& args,
+            void* scratch) {
   VisitFloat(args.dtype, [&](auto zero) {
     using T = decltype(zero);
     LaunchSums(launch, ChannelsOf(args), args.out, scratch,
@@ -355,7 +354,7 @@ void LaunchBatchNormStatistics(const Launch& launch,
   });
 }
 
-void LaunchBatchNorm(const Launch& launch, const BatchNormArgs& args) {
+void Launch(const CudaLaunch& launch, const BatchNormArgs& args) {
   VisitFloat(args.dtype, [&](auto zero) {
     using T = decltype(zero);
     LaunchRows(launch, args, nullptr,
@@ -366,8 +365,8 @@ void LaunchBatchNorm(const Launch& launch, const BatchNormArgs& args) {
   });
 }
 
-void LaunchBatchNormSums(const Launch& launch, const BatchNormSumsArgs& args,
-                         void* scratch) {
+void Launch(const CudaLaunch& launch, const BatchNormSumsArgs& args,
+            void* scratch) {
   VisitFloat(args.dtype, [&](auto zero) {
     using T = decltype(zero);
     LaunchSums(launch, ChannelsOf(args), args.out, scratch,
@@ -378,8 +377,7 @@ void LaunchBatchNormSums(const Launch& launch, const BatchNormSumsArgs& args,
   });
 }
 
-void LaunchBatchNormInputGradient(const Launch& launch,
-                                  const BatchNormInputGradientArgs& args) {
+void Launch(const CudaLaunch& launch, const BatchNormInputGradientArgs& args) {
   VisitFloat(args.dtype, [&](auto zero) {
     using T = decltype(zero);
     LaunchRows(launch, args, static_cast<const T*>(args.dy),

@@ -1,11 +1,9 @@
-// With patches of a group of images as columns (launches.h), and y's channels
+// With patches of a group of images as columns (launch.h), and y's channels
 // as rows, over the same columns:
 //   y = weight patches,  patches' = weight^T y',  weight' = sum y' patches^T
 // where the sum is over the groups, one after the other. A group's columns are
 // one product, so that it is wide even where images are small; between rows of
 // y and y itself, which has its images outermost, lies a copy.
-
-#include "common/kernels/cuda/nn/convolution.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -13,11 +11,8 @@
 #include <utility>
 
 #include "common/kernels/cuda/blas_gemm.h"
-#include "common/kernels/cuda/elementwise.h"
 #include "common/kernels/cuda/gemm_call.h"
 #include "common/kernels/cuda/launch.h"
-#include "common/kernels/cuda/matmul.h"
-#include "common/kernels/cuda/nn/launches.h"
 #include "common/kernels/kernels.h"
 #include "common/kernels/layout.h"
 #include "common/kernels/op_tables.h"
@@ -58,7 +53,7 @@ struct Plan {
 };
 
 struct Group {
-  const Launch& launch;
+  const CudaLaunch& launch;
   const Conv2dArgs& args;
   const Plan& plan;
   std::int64_t images;
@@ -77,34 +72,32 @@ struct Group {
     const std::int64_t numel = images * plan.y_image;
     const StridedLayout layout = Layout();
     if (args.bias != nullptr) {
-      LaunchBinary(launch, {BinaryOp::kAdd,
-                            args.dtype,
-                            numel,
-                            y,
-                            {rows, {}},
-                            {args.bias, {}},
-                            &layout});
+      Launch(launch, BinaryArgs{BinaryOp::kAdd,
+                                args.dtype,
+                                numel,
+                                y,
+                                {rows, {}},
+                                {args.bias, {}},
+                                &layout});
     } else if (rows != y) {
-      LaunchCopy(launch, {args.dtype, args.dtype, numel, y, rows, &layout});
+      Launch(launch, CopyArgs{args.dtype, args.dtype, numel, y, rows, &layout});
     }
   }
   void LoadRows(const void* y) const {
     StridedLayout layout = Layout();
     std::swap(layout.out, layout.in[0]);
-    LaunchCopy(launch, {args.dtype, args.dtype, images * plan.y_image, rows, y,
-                        &layout});
+    Launch(launch, CopyArgs{args.dtype, args.dtype, images * plan.y_image, rows,
+                            y, &layout});
   }
 };
 
 }  // namespace
 
-std::size_t Conv2dScratchBytes(const Conv2dArgs& args) {
+std::size_t ScratchBytes(const Conv2dArgs& args) {
   return static_cast<std::size_t>(Plan(args).bytes);
 }
 
-void LaunchConv2d(const CudaLaunch& launch, const Conv2dArgs& args,
-                  void* scratch) {
-  const Launch to = {launch.stream, launch.multiprocessors, launch.errors};
+void Launch(const CudaLaunch& launch, const Conv2dArgs& args, void* scratch) {
   const Plan plan(args);
   const bool forward = args.pass == Conv2dPass::kForward;
   const bool of_weight = args.pass == Conv2dPass::kWeightGradient;
@@ -113,7 +106,7 @@ void LaunchConv2d(const CudaLaunch& launch, const Conv2dArgs& args,
     if (!forward) {
       const std::int64_t numel =
           of_weight ? args.out_channels * plan.taps : args.batch * plan.x_image;
-      LaunchFill(to, {args.dtype, numel, args.out, 0.0, nullptr});
+      Launch(launch, FillArgs{args.dtype, numel, args.out, 0.0, nullptr});
     }
     return;
   }
@@ -129,14 +122,14 @@ void LaunchConv2d(const CudaLaunch& launch, const Conv2dArgs& args,
                                   args.window};
     // Of one image, rows are what y is.
     const bool direct = images == 1;
-    Group group = {to, args, plan, images, patches + plan.patch_bytes};
+    Group group = {launch, args, plan, images, patches + plan.patch_bytes};
     if (forward) {
       void* const y = static_cast<char*>(args.out) + y_offset;
       if (direct) group.rows = y;
-      LaunchPatches(to, of_group, patches, x + x_offset);
-      LaunchMatMul(launch, {args.dtype, false, false, args.out_channels,
-                            columns, plan.taps, args.second, plan.taps, patches,
-                            columns, group.rows, columns});
+      LaunchPatches(launch, of_group, patches, x + x_offset);
+      Launch(launch, MatMulArgs{args.dtype, false, false, args.out_channels,
+                                columns, plan.taps, args.second, plan.taps,
+                                patches, columns, group.rows, columns});
       group.StoreRows(y);
       continue;
     }
@@ -144,14 +137,14 @@ void LaunchConv2d(const CudaLaunch& launch, const Conv2dArgs& args,
     if (!direct) group.LoadRows(dy);
     const void* const rows = direct ? dy : group.rows;
     if (!of_weight) {
-      LaunchMatMul(launch, {args.dtype, true, false, plan.taps, columns,
-                            args.out_channels, args.second, plan.taps, rows,
-                            columns, patches, columns});
-      LaunchAddPatches(to, of_group, static_cast<char*>(args.out) + x_offset,
-                       patches);
+      Launch(launch, MatMulArgs{args.dtype, true, false, plan.taps, columns,
+                                args.out_channels, args.second, plan.taps, rows,
+                                columns, patches, columns});
+      LaunchAddPatches(launch, of_group,
+                       static_cast<char*>(args.out) + x_offset, patches);
       continue;
     }
-    LaunchPatches(to, of_group, patches, x + x_offset);
+    LaunchPatches(launch, of_group, patches, x + x_offset);
     GemmCall call = MakeGemmCall({args.dtype, false, true, args.out_channels,
                                   plan.taps, columns, rows, columns, patches,
                                   columns, args.out, plan.taps});

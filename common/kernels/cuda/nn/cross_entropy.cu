@@ -1,7 +1,7 @@
 #include <cstdint>
 
+#include "common/kernels/cuda/launch.h"
 #include "common/kernels/cuda/nn/for_each.cuh"
-#include "common/kernels/cuda/nn/launches.h"
 #include "common/kernels/cuda/reduce_plan.h"
 #include "common/kernels/cuda/softmax_sum.cuh"
 #include "common/kernels/cuda/start_kernel.cuh"
@@ -44,7 +44,7 @@ __global__ void __launch_bounds__(kReduceThreads)
   }
 }
 
-void Start(const Launch& launch, DType dtype, void* out, const void* dy,
+void Start(const CudaLaunch& launch, DType dtype, void* out, const void* dy,
            const void* logits, const std::int64_t* labels, std::int64_t samples,
            std::int64_t classes) {
   if (samples == 0) return;
@@ -60,13 +60,12 @@ void Start(const Launch& launch, DType dtype, void* out, const void* dy,
 
 }  // namespace
 
-void LaunchCrossEntropy(const Launch& launch, const CrossEntropyArgs& args) {
+void Launch(const CudaLaunch& launch, const CrossEntropyArgs& args) {
   Start(launch, args.dtype, args.out, nullptr, args.logits, args.labels,
         args.samples, args.classes);
 }
 
-void LaunchCrossEntropyGradient(const Launch& launch,
-                                const CrossEntropyGradientArgs& args) {
+void Launch(const CudaLaunch& launch, const CrossEntropyGradientArgs& args) {
   Start(launch, args.dtype, args.out, args.dy, args.logits, args.labels,
         args.samples, args.classes);
 }

@@ -28,7 +28,8 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 template <typename T, class F>
-void LaunchForEach(const Launch& launch, void* out, std::int64_t numel, F f) {
+void LaunchForEach(const CudaLaunch& launch, void* out, std::int64_t numel,
+                   F f) {
   if (numel == 0) return;
   const LaunchGeometry geometry = GeometryFor(numel, launch.multiprocessors);
   StartKernel(ForEachKernel<T, F>, geometry.blocks, geometry.threads,

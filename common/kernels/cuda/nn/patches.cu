@@ -3,8 +3,8 @@
 #include <cstdint>
 
 #include "common/device/cuda/launch_geometry.h"
+#include "common/kernels/cuda/launch.h"
 #include "common/kernels/cuda/nn/for_each.cuh"
-#include "common/kernels/cuda/nn/launches.h"
 #include "common/kernels/cuda/nn/sliding_window.h"
 #include "common/kernels/cuda/start_kernel.cuh"
 
@@ -91,8 +91,8 @@ struct SumOfPatches {
 
 }  // namespace
 
-void LaunchPatches(const Launch& launch, const PatchesArgs& args, void* patches,
-                   const void* x) {
+void LaunchPatches(const CudaLaunch& launch, const PatchesArgs& args,
+                   void* patches, const void* x) {
   const Patches p(args);
   if (p.window.outputs == 0) return;
   const LaunchGeometry geometry =
@@ -105,8 +105,8 @@ void LaunchPatches(const Launch& launch, const PatchesArgs& args, void* patches,
   });
 }
 
-void LaunchAddPatches(const Launch& launch, const PatchesArgs& args, void* x,
-                      const void* patches) {
+void LaunchAddPatches(const CudaLaunch& launch, const PatchesArgs& args,
+                      void* x, const void* patches) {
   const Patches p(args);
   VisitFloat(args.dtype, [&](auto zero) {
     using T = decltype(zero);

@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
+#include "common/kernels/cuda/launch.h"
 #include "common/kernels/cuda/nn/for_each.cuh"
-#include "common/kernels/cuda/nn/launches.h"
 #include "common/kernels/cuda/nn/sliding_window.h"
 #include "common/kernels/cuda/start_kernel.cuh"
 
@@ -118,45 +118,32 @@ struct MaxGradient {
   }
 };
 
+template <typename T>
+void Run(const CudaLaunch& launch, const Pool2dArgs& args) {
+  const SlidingWindow window(args.window, args.images);
+  const T* const in = static_cast<const T*>(args.in);
+  switch (args.op) {
+    case Pool2dOp::kAvg:
+      return LaunchForEach<T>(launch, args.out, window.outputs,
+                              MeanOfWindow<T>{in, window});
+    case Pool2dOp::kMax:
+      return LaunchForEach<T>(launch, args.out, window.outputs,
+                              MaxOfWindow<T>{in, window});
+    case Pool2dOp::kAvgGradient:
+      return LaunchForEach<T>(launch, args.out, window.inputs,
+                              MeanGradient<T>{in, window});
+    case Pool2dOp::kMaxGradient:
+      return LaunchForEach<T>(
+          launch, args.out, window.inputs,
+          MaxGradient<T>{in, static_cast<const T*>(args.forward_input),
+                         window});
+  }
+}
+
 }  // namespace
 
-void LaunchAvgPool2d(const Launch& launch, const AvgPool2dArgs& args) {
-  const SlidingWindow window(args.window, args.images);
-  VisitFloat(args.dtype, [&](auto zero) {
-    using T = decltype(zero);
-    LaunchForEach<T>(launch, args.out, window.outputs,
-                     MeanOfWindow<T>{static_cast<const T*>(args.in), window});
-  });
-}
-
-void LaunchAvgPool2dGradient(const Launch& launch,
-                             const AvgPool2dGradientArgs& args) {
-  const SlidingWindow window(args.window, args.images);
-  VisitFloat(args.dtype, [&](auto zero) {
-    using T = decltype(zero);
-    LaunchForEach<T>(launch, args.out, window.inputs,
-                     MeanGradient<T>{static_cast<const T*>(args.dy), window});
-  });
-}
-
-void LaunchMaxPool2d(const Launch& launch, const MaxPool2dArgs& args) {
-  const SlidingWindow window(args.window, args.images);
-  VisitFloat(args.dtype, [&](auto zero) {
-    using T = decltype(zero);
-    LaunchForEach<T>(launch, args.out, window.outputs,
-                     MaxOfWindow<T>{static_cast<const T*>(args.in), window});
-  });
-}
-
-void LaunchMaxPool2dGradient(const Launch& launch,
-                             const MaxPool2dGradientArgs& args) {
-  const SlidingWindow window(args.window, args.images);
-  VisitFloat(args.dtype, [&](auto zero) {
-    using T = decltype(zero);
-    LaunchForEach<T>(launch, args.out, window.inputs,
-                     MaxGradient<T>{static_cast<const T*>(args.dy),
-                                    static_cast<const T*>(args.in), window});
-  });
+void Launch(const CudaLaunch& launch, const Pool2dArgs& args) {
+  VisitFloat(args.dtype, [&](auto zero) { Run<decltype(zero)>(launch, args); });
 }
 
 }  // namespace d2l::kernels::cuda

@@ -3,10 +3,9 @@
 
 #include "common/device/cuda/launch_geometry.h"
 #include "common/kernels/cuda/elementwise.cuh"
-#include "common/kernels/cuda/elementwise.h"
 #include "common/kernels/cuda/gather_plan.h"
+#include "common/kernels/cuda/launch.h"
 #include "common/kernels/cuda/nn/for_each.cuh"
-#include "common/kernels/cuda/nn/launches.h"
 #include "common/kernels/cuda/start_kernel.cuh"
 #include "common/kernels/kernels.h"
 #include "common/tensor/dtype.h"
@@ -90,10 +89,11 @@ bool HasChains(const IndexAddArgs& args) {
 }
 
 template <typename T>
-void AddChains(const Launch& launch, const IndexAddArgs& args, void* scratch) {
+void AddChains(const CudaLaunch& launch, const IndexAddArgs& args,
+               void* scratch) {
   auto* const next = static_cast<std::int64_t*>(scratch);
   auto* const follows = reinterpret_cast<std::uint8_t*>(next + args.count);
-  LaunchFill(launch, {DType::kUInt8, args.count, follows, 0, nullptr});
+  Launch(launch, FillArgs{DType::kUInt8, args.count, follows, 0, nullptr});
   LaunchGeometry geometry = GeometryFor(args.count, launch.multiprocessors);
   StartKernel(LinkKernel, geometry.blocks, geometry.threads, launch.stream,
               next, follows, args.index, args.count, args.size, launch.errors);
@@ -108,7 +108,7 @@ void AddChains(const Launch& launch, const IndexAddArgs& args, void* scratch) {
 }
 
 template <typename T>
-void AddColumns(const Launch& launch, const IndexAddArgs& args) {
+void AddColumns(const CudaLaunch& launch, const IndexAddArgs& args) {
   const std::int64_t columns = args.outer * args.inner;
   if (columns == 0) return;
   const LaunchGeometry geometry = GeometryFor(columns, launch.multiprocessors);
@@ -137,14 +137,13 @@ struct ScaleAndAdd {
 
 }  // namespace
 
-std::size_t IndexAddScratchBytes(const IndexAddArgs& args) {
+std::size_t ScratchBytes(const IndexAddArgs& args) {
   return HasChains(args)
              ? static_cast<std::size_t>(args.count) * (sizeof(std::int64_t) + 1)
              : 0;
 }
 
-void LaunchIndexAdd(const Launch& launch, const IndexAddArgs& args,
-                    void* scratch) {
+void Launch(const CudaLaunch& launch, const IndexAddArgs& args, void* scratch) {
   if (args.count == 0) return;
   VisitFloat(args.dtype, [&](auto zero) {
     using T = decltype(zero);
@@ -156,7 +155,7 @@ void LaunchIndexAdd(const Launch& launch, const IndexAddArgs& args,
   });
 }
 
-void LaunchAxpby(const Launch& launch, const AxpbyArgs& args) {
+void Launch(const CudaLaunch& launch, const AxpbyArgs& args) {
   if (args.numel == 0) return;
   VisitFloat(args.dtype, [&](auto zero) {
     using T = decltype(zero);

@@ -1,0 +1,49 @@
+// The CUDA kernels as operations: each launches what its file launches.
+
+#include "common/kernels/enqueue.h"
+
+#include <cstddef>
+#include <cstdint>
+
+#include "common/device/cuda/cuda_graph.h"
+#include "common/device/cuda/cuda_stream.h"
+#include "common/device/device_table.h"
+#include "common/device/memory.h"
+#include "common/device/storage.h"
+#include "common/kernels/cuda/launch.h"
+
+namespace d2l::kernels::cuda {
+namespace {
+
+// From the stream's own free list, to which it returns at the end of the
+// caller's scope, or of the graph that is recorded: whatever gets it next on
+// this stream runs after what has been launched until then. Null for 0 bytes.
+StorageRef AllocateScratch(Stream& stream, std::size_t bytes) {
+  StorageRef scratch;
+  if (bytes > 0) {
+    scratch = Memory(stream.device()).Allocate(bytes, stream);
+    CudaGraph::Keep(scratch);
+  }
+  return scratch;
+}
+
+template <typename Args>
+std::uint64_t EnqueueOf(Stream& stream, const OpLabel& label,
+                        const Args& args) {
+  const StorageRef scratch = AllocateScratch(stream, ScratchBytes(args));
+  return static_cast<CudaStream&>(stream).Launch(
+      label, [&](const CudaLaunch& to) {
+        Launch(to, args, scratch ? scratch->data() : nullptr);
+      });
+}
+
+}  // namespace
+
+#define D2L_ENQUEUE(Args)                                     \
+  std::uint64_t Enqueue(Stream& stream, const OpLabel& label, \
+                        const Args& args) {                   \
+    return EnqueueOf(stream, label, args);                    \
+  }
+D2L_FOR_EACH_KERNEL(D2L_ENQUEUE)
+
+}  // namespace d2l::kernels::cuda
