@@ -182,7 +182,7 @@ class TextsTest(unittest.TestCase):
                     self.assertEqual(conversions(chinese), conversions(english))
 
     def test_words_within_a_message_are_marked_where_it_is_none_of_say(self):
-        # Say would print the braces (TranslatedMessage of common/base/language.h).
+        # Say would print the braces (TranslatedMessage of common/base/console/language.h).
         for folder in CHAPTERS + [COMMON]:
             said = sentences(code_of(folder))[0]
             for english, chinese in table_of(folder):

@@ -8,7 +8,7 @@
 #define D2L_COMMON_D2L_H_
 
 #include "common/autograd/tape.h"           // IWYU pragma: export
-#include "common/base/atomic_file.h"        // IWYU pragma: export
+#include "common/base/files/atomic_file.h"  // IWYU pragma: export
 #include "common/device/device_table.h"     // IWYU pragma: export
 #include "common/device/event.h"            // IWYU pragma: export
 #include "common/device/failure.h"          // IWYU pragma: export

@@ -24,14 +24,14 @@
 #include "absl/status/statusor.h"
 #include "common/autograd/gradient_rules.h"
 #include "common/autograd/tape.h"
-#include "common/base/atomic_file.h"
-#include "common/base/command_line.h"
-#include "common/base/format.h"
+#include "common/base/console/command_line.h"
+#include "common/base/console/format.h"
+#include "common/base/console/text.h"
+#include "common/base/files/atomic_file.h"
+#include "common/base/files/sha256.h"
 #include "common/base/mutex.h"
-#include "common/base/sha256.h"
 #include "common/base/spin_lock.h"
 #include "common/base/statistics.h"
-#include "common/base/text.h"
 #include "common/base/timer.h"
 #include "common/data/dataset.h"
 #include "common/data/generated.h"
@@ -76,20 +76,20 @@
 #include "common/nn/module.h"
 #include "common/nn/sgd.h"
 #include "common/nn/state_dict.h"
-#include "common/ops/fields.h"
-#include "common/ops/generator.h"
-#include "common/ops/make_primitive.h"
 #include "common/ops/nn/batch_norm.h"
 #include "common/ops/nn/convolution.h"
 #include "common/ops/nn/cross_entropy.h"
 #include "common/ops/nn/pooling.h"
 #include "common/ops/no_grad.h"
 #include "common/ops/ops.h"
-#include "common/ops/primitive.h"
-#include "common/ops/primitives.h"
-#include "common/ops/record.h"
-#include "common/ops/reject.h"
-#include "common/ops/replay.h"
+#include "common/ops/primitive/fields.h"
+#include "common/ops/primitive/generator.h"
+#include "common/ops/primitive/make_primitive.h"
+#include "common/ops/primitive/primitive.h"
+#include "common/ops/primitive/primitives.h"
+#include "common/ops/primitive/record.h"
+#include "common/ops/primitive/reject.h"
+#include "common/ops/primitive/replay.h"
 #include "common/parallel/checker.h"
 #include "common/parallel/collective.h"
 #include "common/parallel/data_parallel.h"
@@ -124,27 +124,27 @@ namespace {
 // tool beside the GPU.
 const std::set<std::string>& NotCompiled() {
   static const auto& headers = *new std::set<std::string>{
-      "common/base/atomic_file.h",
+      "common/base/files/atomic_file.h",
       "common/base/child_process.h",
       "common/base/event_count.h",
       "common/base/interned.h",
-      "common/base/language.h",
+      "common/base/console/language.h",
       "common/base/listener_list.h",
       "common/base/machine.h",
       "common/base/source_location.h",
       "common/base/spin_wait.h",
-      "common/base/stdout.h",
+      "common/base/console/stdout.h",
       "common/base/ticks.h",
       "common/base/undisturbed_timer.h",
       "common/device/backend.h",
       "common/device/failed_intervals.h",
-      "common/device/free_blocks.h",
-      "common/device/keep_until_passed.h",
-      "common/device/memory.h",
+      "common/device/memory/free_blocks.h",
+      "common/device/memory/keep_until_passed.h",
+      "common/device/memory/memory.h",
       "common/device/nvtx_range.h",
       "common/device/op_label.h",
-      "common/device/pinned_ranges.h",
-      "common/device/storage.h",
+      "common/device/memory/pinned_ranges.h",
+      "common/device/memory/storage.h",
       "common/drawing/graph_layers.h",
       "common/drawing/graph_layout.h",
       "common/graph/ir_text.h",
@@ -163,11 +163,11 @@ const std::set<std::string>& NotCompiled() {
       "common/lesson/sections.h",
       "common/lesson/source.h",
       "common/ops/compare.h",
-      "common/ops/launch.h",
+      "common/ops/primitive/launch.h",
       "common/ops/nn/window.h",
-      "common/ops/operand.h",
+      "common/ops/primitive/operand.h",
       "common/ops/ops.h",
-      "common/ops/primitive.h",
+      "common/ops/primitive/primitive.h",
       "common/parallel/fake_nccl.h",
       "common/parallel/nccl.h",
       "common/parallel/nccl_library.h",
@@ -321,7 +321,7 @@ TEST_F(ExamplesTest, Base) {
     const int argc = 0;
     char** const argv = nullptr;
     const auto main = [&] {
-      // Example of common/base/command_line.h
+      // Example of common/base/console/command_line.h
       // Before ParseCommandLine:
       if (AsksForHelp(argc, argv)) {
         std::cout << FlagHelp("bazel run //:course", {"devices", "size"});
@@ -366,7 +366,7 @@ TEST_F(ExamplesTest, Base) {
     Account().Add(1);
   }
   {
-    // Example of common/base/sha256.h
+    // Example of common/base/files/sha256.h
     Sha256 hash;
     hash.Update("ab");
     hash.Update("c");
@@ -382,7 +382,7 @@ TEST_F(ExamplesTest, Base) {
     // End of example
   }
   {
-    // Example of common/base/text.h
+    // Example of common/base/console/text.h
     std::cout << Wrap("A long sentence …", "  ");
     WrapWords("A long sentence …", "Note: ", "      ", 80);
     EditDistance("kitten", "sitting");  // 3
@@ -391,7 +391,7 @@ TEST_F(ExamplesTest, Base) {
   }
   {
     const Summary summary = Exactly(1);
-    // Example of common/base/format.h
+    // Example of common/base/console/format.h
     FormatDuration(0.0123);       // "12.3 ms"
     FormatSummary(summary, "s");  // "12.3 ms [11.9, 13.0]"
     // End of example
@@ -554,7 +554,7 @@ TEST_F(ExamplesTest, Tensor) {
 
 TEST_F(ExamplesTest, Ops) {
   {
-    // Example of common/ops/generator.h
+    // Example of common/ops/primitive/generator.h
     const GeneratorState before = GetGeneratorState(device);
     Tensor x = Rand({3}, device);
     SetGeneratorState(before, device);
@@ -684,7 +684,7 @@ TEST_F(ExamplesTest, Ops) {
     EXPECT_EQ(text, "tensor([[3., 3.]], device='cpu:0')");
   }
   {
-    // Example of common/ops/record.h
+    // Example of common/ops/primitive/record.h
     class Counter : public OpListener {
      public:
       void OnOp(const OpRecord& record) override { ++ops; }
@@ -700,7 +700,7 @@ TEST_F(ExamplesTest, Ops) {
     EXPECT_EQ(counter.ops, 2);
   }
   {
-    // Example of common/ops/replay.h
+    // Example of common/ops/primitive/replay.h
     class Calls : public OpListener {
      public:
       void OnOp(const OpRecord& record) override {
@@ -718,7 +718,7 @@ TEST_F(ExamplesTest, Ops) {
     EXPECT_TRUE(Equal(same, x * y));
   }
   {
-    // Example of common/ops/fields.h
+    // Example of common/ops/primitive/fields.h
     double alpha = 0.5, beta = 1;
     std::vector<Attribute> text;
     Fields write("axpby", &text);
@@ -732,7 +732,7 @@ TEST_F(ExamplesTest, Ops) {
   }
   {
     const SourceLocation at = SourceLocation::Current();
-    // Example of common/ops/primitives.h
+    // Example of common/ops/primitive/primitives.h
     Tensor y = Apply(SoftmaxPrimitive(/*log=*/false, -1), {&x}, at);
     // End of example
     EXPECT_TRUE(Equal(y, Softmax(x, -1)));
@@ -740,7 +740,7 @@ TEST_F(ExamplesTest, Ops) {
   {
     const SourceLocation at = SourceLocation::Current();
     const auto reject = [&] {
-      // Example of common/ops/reject.h
+      // Example of common/ops/primitive/reject.h
       Reject("[matmul] inner sizes differ: %s @ %s", a.shape(), b.shape());
       Reject(at, "[item] one element wanted; got %s", x);
       // End of example
@@ -748,7 +748,7 @@ TEST_F(ExamplesTest, Ops) {
     EXPECT_THROW(reject(), std::invalid_argument);
   }
   {
-    // Example of common/ops/make_primitive.h
+    // Example of common/ops/primitive/make_primitive.h
     std::unique_ptr<Primitive> add =
         MakePrimitive("add", {{"second", "2"}}).value();
     Tensor y = Apply(*add, {&x}, SourceLocation::Current());

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "common/base/atomic_file.h"
 #include "common/base/child_process.h"
+#include "common/base/files/atomic_file.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"

@@ -48,7 +48,7 @@ cc_library(
 )
 
 # Its headers. The library, too large to be carried along, is loaded when it is
-# first used: common/device/cuda/blas_library.h.
+# first used: common/device/cuda/blas/blas_library.h.
 cc_library(
     name = "cublas",
     defines = ['D2L_CUDA_LIBRARY_FOLDER=\\\\"{lib}\\\\"'],

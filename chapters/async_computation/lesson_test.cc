@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "absl/strings/ascii.h"
-#include "common/base/atomic_file.h"
 #include "common/base/child_process.h"
+#include "common/base/files/atomic_file.h"
 #include "common/lesson/lesson_testing.h"
 #include "nlohmann/json.hpp"
 

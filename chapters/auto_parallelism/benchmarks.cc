@@ -12,7 +12,7 @@
 #include "common/base/timer.h"
 #include "common/device/device.h"
 #include "common/device/device_table.h"
-#include "common/device/memory.h"
+#include "common/device/memory/memory.h"
 #include "common/device/stream.h"
 #include "common/lesson/benchmark_devices.h"
 #include "common/ops/ops.h"

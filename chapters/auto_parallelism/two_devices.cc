@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "common/base/format.h"
+#include "common/base/console/format.h"
 #include "common/base/statistics.h"
 #include "common/device/backend.h"
 #include "common/device/device_table.h"

@@ -5,7 +5,7 @@
 #include <system_error>
 
 #include "absl/strings/str_format.h"
-#include "common/base/format.h"
+#include "common/base/console/format.h"
 
 namespace d2l {
 

@@ -13,9 +13,9 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "common/base/text.h"
+#include "common/base/console/text.h"
 #include "common/device/device_table.h"
-#include "common/device/memory.h"
+#include "common/device/memory/memory.h"
 #include "common/device/stream.h"
 #include "common/profiler/text_table.h"
 

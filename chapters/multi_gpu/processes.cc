@@ -13,9 +13,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "common/base/language.h"
-#include "common/base/sha256.h"
-#include "common/base/text.h"
+#include "common/base/console/language.h"
+#include "common/base/console/text.h"
+#include "common/base/files/sha256.h"
 #include "common/ops/ops.h"
 #include "common/parallel/split_batch.h"
 

@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <cstring>
 
-#include "common/base/atomic_file.h"
+#include "common/base/files/atomic_file.h"
 
 namespace d2l {
 namespace {

@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "common/device/device.h"
-#include "common/ops/record.h"
+#include "common/ops/primitive/record.h"
 #include "common/tensor/tensor.h"
 
 namespace d2l::multi_gpu {

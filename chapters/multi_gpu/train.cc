@@ -30,9 +30,9 @@
 #include "chapters/multi_gpu/train_data.h"
 #include "chapters/multi_gpu/train_options.h"
 #include "chapters/multi_gpu/train_run.h"
-#include "common/base/command_line.h"
-#include "common/base/stdout.h"
-#include "common/base/text.h"
+#include "common/base/console/command_line.h"
+#include "common/base/console/stdout.h"
+#include "common/base/console/text.h"
 #include "common/lesson/language.h"
 #include "common/parallel/mpi/mpi_world.h"
 

@@ -6,7 +6,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_format.h"
-#include "common/base/sha256.h"
+#include "common/base/files/sha256.h"
 #include "common/data/generated.h"
 #include "common/data/idx.h"
 #include "common/device/device_table.h"

@@ -20,8 +20,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "chapters/multi_gpu/train_testing.h"
-#include "common/base/atomic_file.h"
 #include "common/base/child_process.h"
+#include "common/base/files/atomic_file.h"
 #include "common/ops/read.h"
 #include "common/training/checkpoint.h"
 

@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "common/base/atomic_file.h"
+#include "common/base/files/atomic_file.h"
 #include "common/device/device.h"
 #include "common/nn/module.h"
 #include "common/parallel/data_parallel.h"

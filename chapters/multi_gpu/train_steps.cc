@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "chapters/multi_gpu/stopping.h"
-#include "common/base/language.h"
+#include "common/base/console/language.h"
 #include "common/base/source_location.h"
 #include "common/ops/ops.h"
 #include "common/parallel/collective.h"

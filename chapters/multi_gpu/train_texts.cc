@@ -5,8 +5,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "common/base/language.h"
-#include "common/base/text.h"
+#include "common/base/console/language.h"
+#include "common/base/console/text.h"
 #include "common/device/device.h"
 #include "common/device/device_table.h"
 

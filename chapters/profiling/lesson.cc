@@ -24,7 +24,7 @@
 #include "chapters/profiling/latencies/latencies.h"
 #include "chapters/profiling/machine_load/machine_load.h"
 #include "chapters/profiling/profiled_runs.h"
-#include "common/base/format.h"
+#include "common/base/console/format.h"
 #include "common/base/machine.h"
 #include "common/base/statistics.h"
 #include "common/base/timer.h"

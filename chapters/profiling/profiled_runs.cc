@@ -9,7 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "common/base/format.h"
+#include "common/base/console/format.h"
 #include "common/base/undisturbed_timer.h"
 #include "common/device/device_table.h"
 #include "common/lesson/language.h"

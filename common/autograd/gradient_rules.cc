@@ -9,7 +9,7 @@
 #include "common/autograd/rule_helpers.h"
 #include "common/kernels/kernels.h"
 #include "common/ops/ops.h"
-#include "common/ops/primitives.h"
+#include "common/ops/primitive/primitives.h"
 
 namespace d2l {
 namespace {

@@ -25,7 +25,7 @@
 
 #include "absl/container/inlined_vector.h"
 #include "common/base/source_location.h"
-#include "common/ops/primitive.h"
+#include "common/ops/primitive/primitive.h"
 #include "common/tensor/shape.h"
 #include "common/tensor/tensor.h"
 

@@ -27,8 +27,8 @@
 #include "common/ops/nn/pooling.h"
 #include "common/ops/nn/primitives.h"
 #include "common/ops/ops.h"
-#include "common/ops/record.h"
-#include "common/ops/testing.h"
+#include "common/ops/primitive/record.h"
+#include "common/ops/testing/testing.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
 

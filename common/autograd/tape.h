@@ -54,8 +54,8 @@
 #include "common/autograd/gradient_rules.h"
 #include "common/base/source_location.h"
 #include "common/ops/no_grad.h"
-#include "common/ops/primitive.h"
-#include "common/ops/record.h"
+#include "common/ops/primitive/primitive.h"
+#include "common/ops/primitive/record.h"
 #include "common/tensor/tensor.h"
 
 namespace d2l {

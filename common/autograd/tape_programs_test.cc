@@ -17,7 +17,7 @@
 #include "absl/types/optional.h"
 #include "common/autograd/tape.h"
 #include "common/ops/ops.h"
-#include "common/ops/testing.h"
+#include "common/ops/testing/testing.h"
 #include "gtest/gtest.h"
 
 namespace d2l {

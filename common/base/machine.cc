@@ -19,7 +19,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
-#include "common/base/atomic_file.h"
+#include "common/base/files/atomic_file.h"
 
 namespace d2l {
 

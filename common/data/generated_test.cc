@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "common/base/sha256.h"
+#include "common/base/files/sha256.h"
 #include "common/data/dataset.h"
 #include "gtest/gtest.h"
 

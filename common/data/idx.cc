@@ -17,8 +17,8 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "common/base/atomic_file.h"
-#include "common/base/format_error.h"
+#include "common/base/files/atomic_file.h"
+#include "common/base/files/format_error.h"
 
 namespace d2l {
 namespace {

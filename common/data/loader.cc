@@ -12,10 +12,10 @@
 #include "absl/numeric/int128.h"
 #include "absl/strings/str_format.h"
 #include "common/device/device_table.h"
-#include "common/device/memory.h"
+#include "common/device/memory/memory.h"
 #include "common/kernels/philox.h"
-#include "common/ops/primitive.h"
-#include "common/ops/primitives.h"
+#include "common/ops/primitive/primitive.h"
+#include "common/ops/primitive/primitives.h"
 
 namespace d2l {
 namespace {

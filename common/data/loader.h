@@ -29,7 +29,7 @@
 #include "common/data/dataset.h"
 #include "common/data/prefetcher.h"
 #include "common/device/device.h"
-#include "common/device/storage.h"
+#include "common/device/memory/storage.h"
 #include "common/tensor/tensor.h"
 
 namespace d2l {

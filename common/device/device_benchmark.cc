@@ -15,7 +15,7 @@
 #include "common/base/timer.h"
 #include "common/device/cpu/cpu_stream.h"
 #include "common/device/cpu/parallel_for.h"
-#include "common/device/memory.h"
+#include "common/device/memory/memory.h"
 #include "common/device/op_label.h"
 
 namespace d2l {

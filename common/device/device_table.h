@@ -35,7 +35,7 @@
 #include "common/base/source_location.h"
 #include "common/device/backend.h"
 #include "common/device/device.h"
-#include "common/device/memory.h"
+#include "common/device/memory/memory.h"
 #include "common/device/stream.h"
 
 namespace d2l {

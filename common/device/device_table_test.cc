@@ -22,7 +22,7 @@
 #include "common/device/device.h"
 #include "common/device/failure.h"
 #include "common/device/stream.h"
-#include "common/device/testing.h"
+#include "common/device/testing/testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

@@ -16,8 +16,8 @@
 //
 // Any number of listeners may be present, for one thread or for the process;
 // each is called for the topics it was registered with. Callbacks for
-// operations and reads are in common/ops/record.h. Without a listener an
-// allocation, a wait or a request costs two loads more.
+// operations and reads are in common/ops/primitive/record.h. Without a listener
+// an allocation, a wait or a request costs two loads more.
 //
 // Thread-safety: a thread's listener is called on that thread; one of the
 // process is called on any thread, also concurrently, and must lock its state.

@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "common/device/device_table.h"
-#include "common/device/keep_until_passed.h"
-#include "common/device/memory.h"
+#include "common/device/memory/keep_until_passed.h"
+#include "common/device/memory/memory.h"
 #include "common/device/stream.h"
 #include "common/device/stream_stall.h"
-#include "common/device/testing.h"
+#include "common/device/testing/testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

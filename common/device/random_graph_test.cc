@@ -15,9 +15,9 @@
 #include "common/device/device.h"
 #include "common/device/device_table.h"
 #include "common/device/event.h"
-#include "common/device/memory.h"
+#include "common/device/memory/memory.h"
 #include "common/device/stream.h"
-#include "common/device/testing.h"
+#include "common/device/testing/testing.h"
 #include "gtest/gtest.h"
 
 namespace d2l {

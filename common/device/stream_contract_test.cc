@@ -25,9 +25,9 @@
 #include "common/device/event.h"
 #include "common/device/failure.h"
 #include "common/device/listener.h"
-#include "common/device/memory.h"
+#include "common/device/memory/memory.h"
 #include "common/device/stream.h"
-#include "common/device/testing.h"
+#include "common/device/testing/testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

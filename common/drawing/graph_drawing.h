@@ -10,7 +10,7 @@
 
 #include <string>
 
-#include "common/base/text.h"
+#include "common/base/console/text.h"
 #include "common/drawing/drawing.h"
 #include "common/graph/program_graph.h"
 

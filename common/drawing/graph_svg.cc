@@ -7,9 +7,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "common/base/format.h"
-#include "common/base/language.h"
-#include "common/base/text.h"
+#include "common/base/console/format.h"
+#include "common/base/console/language.h"
+#include "common/base/console/text.h"
 #include "common/drawing/graph_drawing.h"
 #include "common/drawing/graph_layout.h"
 #include "common/drawing/svg.h"

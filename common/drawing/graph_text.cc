@@ -9,14 +9,14 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "common/base/format.h"
-#include "common/base/language.h"
-#include "common/base/text.h"
+#include "common/base/console/format.h"
+#include "common/base/console/language.h"
+#include "common/base/console/text.h"
 #include "common/drawing/graph_drawing.h"
 #include "common/drawing/graph_layers.h"
 #include "common/drawing/graph_layout.h"
 #include "common/graph/program_graph.h"
-#include "common/ops/primitive.h"
+#include "common/ops/primitive/primitive.h"
 #include "common/tensor/dtype.h"
 
 namespace d2l {

@@ -22,7 +22,7 @@
 #include <vector>
 
 #include "absl/types/optional.h"
-#include "common/base/text.h"
+#include "common/base/console/text.h"
 #include "common/drawing/drawing.h"
 #include "cstddef"
 

@@ -10,7 +10,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
-#include "common/base/text.h"
+#include "common/base/console/text.h"
 
 namespace d2l {
 namespace {

@@ -38,7 +38,7 @@
 #include <string>
 #include <vector>
 
-#include "common/base/text.h"
+#include "common/base/console/text.h"
 #include "common/drawing/drawing.h"
 #include "common/profiler/profile.h"
 

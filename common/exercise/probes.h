@@ -20,7 +20,7 @@
 
 #include "common/device/listener.h"
 #include "common/device/stream.h"
-#include "common/ops/record.h"
+#include "common/ops/primitive/record.h"
 
 namespace d2l {
 

@@ -21,11 +21,11 @@
 #include "common/base/timer.h"
 #include "common/device/cpu/cpu_stream.h"
 #include "common/device/cpu/task_sink.h"
-#include "common/device/cuda/cuda_graph.h"
-#include "common/device/cuda/cuda_stream.h"
+#include "common/device/cuda/stream/cuda_graph.h"
+#include "common/device/cuda/stream/cuda_stream.h"
 #include "common/device/device_table.h"
 #include "common/device/failure.h"
-#include "common/device/memory.h"
+#include "common/device/memory/memory.h"
 #include "common/graph/captured_plan.h"
 #include "common/graph/generated/cpp_code.h"
 #include "common/graph/generated/load_cpp.h"
@@ -33,7 +33,7 @@
 #include "common/graph/passes/passes.h"
 #include "common/graph/strips.h"
 #include "common/kernels/tf32.h"
-#include "common/ops/record.h"
+#include "common/ops/primitive/record.h"
 
 namespace d2l::ir {
 namespace {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "common/device/cuda/cuda_errors.h"
-#include "common/device/cuda/fake_backend.h"
-#include "common/device/cuda/fake_cuda.h"
+#include "common/device/cuda/fake/fake_backend.h"
+#include "common/device/cuda/fake/fake_cuda.h"
 #include "common/device/device_table.h"
 #include "common/device/failure.h"
 #include "common/graph/captured.h"

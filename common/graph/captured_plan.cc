@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <utility>
 
-#include "common/ops/primitives.h"
+#include "common/ops/primitive/primitives.h"
 
 namespace d2l::ir {
 namespace {

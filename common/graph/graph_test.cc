@@ -12,7 +12,7 @@
 #include "common/graph/program_testing.h"
 #include "common/graph/tracer.h"
 #include "common/ops/ops.h"
-#include "common/ops/record.h"
+#include "common/ops/primitive/record.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

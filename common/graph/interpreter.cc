@@ -8,7 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/types/span.h"
 #include "common/ops/copy.h"
-#include "common/ops/replay.h"
+#include "common/ops/primitive/replay.h"
 
 namespace d2l::ir {
 namespace {

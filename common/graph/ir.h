@@ -43,8 +43,8 @@
 
 #include "absl/status/status.h"
 #include "common/base/source_location.h"
-#include "common/ops/primitive.h"
-#include "common/ops/replay.h"
+#include "common/ops/primitive/primitive.h"
+#include "common/ops/primitive/replay.h"
 #include "common/tensor/tensor.h"
 
 namespace d2l::ir {

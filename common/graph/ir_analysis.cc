@@ -7,7 +7,7 @@
 
 #include "common/graph/ir.h"
 #include "common/kernels/op_tables.h"
-#include "common/ops/primitives.h"
+#include "common/ops/primitive/primitives.h"
 
 namespace d2l::ir {
 

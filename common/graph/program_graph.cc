@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "common/ops/record.h"
+#include "common/ops/primitive/record.h"
 
 namespace d2l {
 namespace {

@@ -34,8 +34,8 @@
 #include <vector>
 
 #include "common/base/source_location.h"
-#include "common/ops/primitive.h"
-#include "common/ops/record.h"
+#include "common/ops/primitive/primitive.h"
+#include "common/ops/primitive/record.h"
 
 namespace d2l {
 

@@ -19,8 +19,8 @@
 
 #include "common/base/source_location.h"
 #include "common/graph/program_graph.h"
-#include "common/ops/primitive.h"
-#include "common/ops/record.h"
+#include "common/ops/primitive/primitive.h"
+#include "common/ops/primitive/record.h"
 #include "common/tensor/dtype.h"
 #include "common/tensor/shape.h"
 

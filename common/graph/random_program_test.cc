@@ -8,7 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "common/device/testing.h"
+#include "common/device/testing/testing.h"
 #include "common/graph/captured.h"
 #include "common/graph/interpreter.h"
 #include "common/graph/ir.h"

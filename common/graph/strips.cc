@@ -12,7 +12,7 @@
 #include "absl/container/inlined_vector.h"
 #include "common/device/cpu/parallel_for.h"
 #include "common/kernels/cpu/strided_copy.h"
-#include "common/ops/primitives.h"
+#include "common/ops/primitive/primitives.h"
 
 namespace d2l::ir {
 

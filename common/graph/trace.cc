@@ -12,8 +12,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/device/stream.h"
+#include "common/ops/primitive/record.h"
 #include "common/ops/read.h"
-#include "common/ops/record.h"
 
 namespace d2l::ir {
 namespace {

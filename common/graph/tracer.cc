@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "common/device/stream.h"
-#include "common/ops/primitive.h"
-#include "common/ops/record.h"
+#include "common/ops/primitive/primitive.h"
+#include "common/ops/primitive/record.h"
 
 namespace d2l {
 

@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "common/graph/program_graph.h"
-#include "common/ops/record.h"
+#include "common/ops/primitive/record.h"
 
 namespace d2l {
 

@@ -14,7 +14,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "common/base/format.h"
+#include "common/base/console/format.h"
 #include "common/base/statistics.h"
 #include "common/base/undisturbed_timer.h"
 #include "common/lesson/language.h"

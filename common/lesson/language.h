@@ -11,7 +11,7 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "common/base/language.h"  // IWYU pragma: export
+#include "common/base/console/language.h"  // IWYU pragma: export
 
 namespace d2l {
 

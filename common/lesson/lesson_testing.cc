@@ -21,9 +21,9 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
-#include "common/base/atomic_file.h"
 #include "common/base/child_process.h"
-#include "common/base/text.h"
+#include "common/base/console/text.h"
+#include "common/base/files/atomic_file.h"
 #include "common/lesson/source.h"
 
 namespace d2l {

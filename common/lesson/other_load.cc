@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "common/base/atomic_file.h"
+#include "common/base/files/atomic_file.h"
 #include "common/base/machine.h"
 #include "common/lesson/language.h"
 

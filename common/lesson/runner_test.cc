@@ -14,9 +14,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "common/base/atomic_file.h"
 #include "common/base/child_process.h"
-#include "common/base/text.h"
+#include "common/base/console/text.h"
+#include "common/base/files/atomic_file.h"
 #include "nlohmann/json.hpp"
 
 namespace d2l {

@@ -14,7 +14,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
-#include "common/base/text.h"
+#include "common/base/console/text.h"
 
 namespace d2l {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "common/graph/program_graph.h"
 #include "common/graph/tracer.h"
-#include "common/ops/record.h"
+#include "common/ops/primitive/record.h"
 #include "common/profiler/profile.h"
 #include "common/profiler/profiler.h"
 

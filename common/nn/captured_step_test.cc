@@ -16,7 +16,7 @@
 #include "common/ops/nn/convolution.h"
 #include "common/ops/nn/pooling.h"
 #include "common/ops/ops.h"
-#include "common/ops/testing.h"
+#include "common/ops/testing/testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

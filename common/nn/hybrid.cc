@@ -25,7 +25,7 @@
 #include "common/base/timer.h"
 #include "common/graph/artefact/artefact.h"
 #include "common/graph/trace.h"
-#include "common/ops/record.h"
+#include "common/ops/primitive/record.h"
 
 namespace d2l::nn {
 namespace {

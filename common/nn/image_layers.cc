@@ -9,7 +9,7 @@
 #include "common/ops/nn/batch_norm.h"
 #include "common/ops/nn/pooling.h"
 #include "common/ops/no_grad.h"
-#include "common/ops/record.h"
+#include "common/ops/primitive/record.h"
 #include "common/ops/reduction.h"
 #include "common/tensor/dtype.h"
 #include "common/tensor/shape.h"

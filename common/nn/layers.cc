@@ -13,9 +13,9 @@
 #include "common/ops/creation.h"
 #include "common/ops/elementwise.h"
 #include "common/ops/matmul.h"
-#include "common/ops/primitive.h"
-#include "common/ops/primitives.h"
-#include "common/ops/record.h"
+#include "common/ops/primitive/primitive.h"
+#include "common/ops/primitive/primitives.h"
+#include "common/ops/primitive/record.h"
 #include "common/ops/views.h"
 #include "common/tensor/dtype.h"
 

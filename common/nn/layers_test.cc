@@ -11,8 +11,8 @@
 #include "common/device/device_table.h"
 #include "common/nn/module.h"
 #include "common/ops/ops.h"
-#include "common/ops/record.h"
-#include "common/ops/testing.h"
+#include "common/ops/primitive/record.h"
+#include "common/ops/testing/testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

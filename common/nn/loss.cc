@@ -1,8 +1,8 @@
 #include "common/nn/loss.h"
 
 #include "common/ops/nn/cross_entropy.h"
-#include "common/ops/primitive.h"
-#include "common/ops/record.h"
+#include "common/ops/primitive/primitive.h"
+#include "common/ops/primitive/record.h"
 #include "common/ops/reduction.h"
 
 namespace d2l::nn {

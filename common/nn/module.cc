@@ -17,7 +17,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
 #include "common/ops/copy.h"
-#include "common/ops/record.h"
+#include "common/ops/primitive/record.h"
 #include "common/tensor/dtype.h"
 
 namespace d2l::nn {

@@ -14,7 +14,7 @@
 #include "common/nn/init.h"
 #include "common/nn/layers.h"
 #include "common/ops/ops.h"
-#include "common/ops/testing.h"
+#include "common/ops/testing/testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

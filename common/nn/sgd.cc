@@ -8,7 +8,7 @@
 #include "common/ops/copy.h"
 #include "common/ops/elementwise.h"
 #include "common/ops/no_grad.h"
-#include "common/ops/primitive.h"
+#include "common/ops/primitive/primitive.h"
 
 namespace d2l::nn {
 

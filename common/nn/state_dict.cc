@@ -8,7 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "common/autograd/tape.h"
-#include "common/base/text.h"
+#include "common/base/console/text.h"
 #include "common/ops/copy.h"
 #include "common/tensor/shape.h"
 

@@ -13,14 +13,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/autograd/tape.h"
-#include "common/base/atomic_file.h"
+#include "common/base/files/atomic_file.h"
 #include "common/device/failure.h"
 #include "common/device/stream_stall.h"
 #include "common/nn/layers.h"
 #include "common/nn/loss.h"
 #include "common/nn/sgd.h"
 #include "common/ops/ops.h"
-#include "common/ops/testing.h"
+#include "common/ops/testing/testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

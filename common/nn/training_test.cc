@@ -11,14 +11,14 @@
 
 #include "common/autograd/tape.h"
 #include "common/device/failure.h"
-#include "common/device/testing.h"
+#include "common/device/testing/testing.h"
 #include "common/nn/hybrid.h"
 #include "common/nn/layers.h"
 #include "common/nn/loss.h"
 #include "common/nn/module.h"
 #include "common/nn/sgd.h"
 #include "common/ops/ops.h"
-#include "common/ops/testing.h"
+#include "common/ops/testing/testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

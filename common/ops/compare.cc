@@ -9,9 +9,9 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "common/ops/elementwise.h"
+#include "common/ops/primitive/reject.h"
 #include "common/ops/read.h"
 #include "common/ops/reduction.h"
-#include "common/ops/reject.h"
 #include "common/tensor/dtype.h"
 
 namespace d2l {

@@ -7,11 +7,11 @@
 #include "common/device/device_table.h"
 #include "common/device/listener.h"
 #include "common/kernels/enqueue.h"
-#include "common/ops/launch.h"
-#include "common/ops/primitive.h"
-#include "common/ops/primitives.h"
+#include "common/ops/primitive/launch.h"
+#include "common/ops/primitive/primitive.h"
+#include "common/ops/primitive/primitives.h"
+#include "common/ops/primitive/reject.h"
 #include "common/ops/read.h"
-#include "common/ops/reject.h"
 
 namespace d2l {
 namespace {

@@ -22,7 +22,7 @@
 #include "common/ops/indexing.h"
 #include "common/ops/joining.h"
 #include "common/ops/read.h"
-#include "common/ops/testing.h"
+#include "common/ops/testing/testing.h"
 #include "common/ops/views.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

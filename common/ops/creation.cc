@@ -15,13 +15,13 @@
 
 #include "absl/strings/str_format.h"
 #include "common/device/device_table.h"
-#include "common/device/memory.h"
+#include "common/device/memory/memory.h"
 #include "common/kernels/enqueue.h"
-#include "common/ops/generator.h"
-#include "common/ops/launch.h"
-#include "common/ops/primitive.h"
-#include "common/ops/primitives.h"
-#include "common/ops/reject.h"
+#include "common/ops/primitive/generator.h"
+#include "common/ops/primitive/launch.h"
+#include "common/ops/primitive/primitive.h"
+#include "common/ops/primitive/primitives.h"
+#include "common/ops/primitive/reject.h"
 
 namespace d2l {
 ValueSpec Creation::Infer(Inputs inputs, int) const {

@@ -21,7 +21,7 @@
 #define D2L_COMMON_OPS_ELEMENTWISE_H_
 
 #include "common/base/source_location.h"
-#include "common/ops/operand.h"
+#include "common/ops/primitive/operand.h"
 #include "common/tensor/scalar.h"
 #include "common/tensor/tensor.h"
 

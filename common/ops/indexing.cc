@@ -4,7 +4,7 @@
 
 #include "common/ops/copy.h"
 #include "common/ops/elementwise.h"
-#include "common/ops/reject.h"
+#include "common/ops/primitive/reject.h"
 #include "common/ops/views.h"
 
 namespace d2l {

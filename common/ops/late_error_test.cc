@@ -14,12 +14,12 @@
 #include <vector>
 
 #include "common/device/cpu/cpu_stream.h"
-#include "common/ops/make_primitive.h"
 #include "common/ops/ops.h"
-#include "common/ops/primitive.h"
-#include "common/ops/record.h"
-#include "common/ops/replay.h"
-#include "common/ops/testing.h"
+#include "common/ops/primitive/make_primitive.h"
+#include "common/ops/primitive/primitive.h"
+#include "common/ops/primitive/record.h"
+#include "common/ops/primitive/replay.h"
+#include "common/ops/testing/testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

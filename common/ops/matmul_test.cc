@@ -11,7 +11,7 @@
 #include "absl/types/span.h"
 #include "common/ops/creation.h"
 #include "common/ops/read.h"
-#include "common/ops/testing.h"
+#include "common/ops/testing/testing.h"
 #include "common/ops/views.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

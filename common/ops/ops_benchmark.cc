@@ -13,7 +13,7 @@
 #include "common/ops/nn/pooling.h"
 #include "common/ops/nn/primitives.h"
 #include "common/ops/ops.h"
-#include "common/ops/primitives.h"
+#include "common/ops/primitive/primitives.h"
 
 namespace d2l {
 namespace {

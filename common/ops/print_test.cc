@@ -8,7 +8,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "common/device/testing.h"
+#include "common/device/testing/testing.h"
 #include "common/ops/ops.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"

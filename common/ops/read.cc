@@ -7,8 +7,8 @@
 #include "common/device/device_table.h"
 #include "common/device/listener.h"
 #include "common/kernels/functors.h"
-#include "common/ops/record.h"
-#include "common/ops/reject.h"
+#include "common/ops/primitive/record.h"
+#include "common/ops/primitive/reject.h"
 
 namespace d2l {
 namespace {

@@ -5,10 +5,10 @@
 
 #include "common/kernels/enqueue.h"
 #include "common/ops/copy.h"
-#include "common/ops/launch.h"
-#include "common/ops/primitive.h"
-#include "common/ops/primitives.h"
-#include "common/ops/reject.h"
+#include "common/ops/primitive/launch.h"
+#include "common/ops/primitive/primitive.h"
+#include "common/ops/primitive/primitives.h"
+#include "common/ops/primitive/reject.h"
 #include "common/ops/views.h"
 
 namespace d2l {

@@ -9,9 +9,9 @@
 #include "absl/strings/str_join.h"
 #include "common/ops/copy.h"
 #include "common/ops/no_grad.h"
-#include "common/ops/primitive.h"
-#include "common/ops/primitives.h"
-#include "common/ops/reject.h"
+#include "common/ops/primitive/primitive.h"
+#include "common/ops/primitive/primitives.h"
+#include "common/ops/primitive/reject.h"
 
 namespace d2l {
 namespace {

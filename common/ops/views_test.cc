@@ -10,7 +10,7 @@
 #include "common/ops/creation.h"
 #include "common/ops/elementwise.h"
 #include "common/ops/read.h"
-#include "common/ops/testing.h"
+#include "common/ops/testing/testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

@@ -15,8 +15,8 @@
 #include "common/device/device_table.h"
 #include "common/device/listener.h"
 #include "common/device/op_label.h"
-#include "common/ops/primitive.h"
-#include "common/ops/record.h"
+#include "common/ops/primitive/primitive.h"
+#include "common/ops/primitive/record.h"
 
 namespace d2l {
 namespace {

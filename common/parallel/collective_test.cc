@@ -12,7 +12,7 @@
 #include "common/device/device_table.h"
 #include "common/device/stream_stall.h"
 #include "common/ops/ops.h"
-#include "common/ops/testing.h"
+#include "common/ops/testing/testing.h"
 #include "common/parallel/collective_testing.h"
 #include "common/parallel/plan.h"
 #include "common/parallel/schedule.h"

@@ -15,7 +15,7 @@
 #include "common/device/device.h"
 #include "common/device/device_table.h"
 #include "common/ops/ops.h"
-#include "common/ops/testing.h"
+#include "common/ops/testing/testing.h"
 #include "common/parallel/schedule.h"
 #include "common/tensor/dtype.h"
 #include "common/tensor/tensor.h"

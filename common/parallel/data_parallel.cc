@@ -12,8 +12,8 @@
 #include "common/device/device_table.h"
 #include "common/device/failure.h"
 #include "common/ops/ops.h"
-#include "common/ops/primitive.h"
-#include "common/ops/record.h"
+#include "common/ops/primitive/primitive.h"
+#include "common/ops/primitive/record.h"
 #include "common/parallel/split_batch.h"
 
 namespace d2l {

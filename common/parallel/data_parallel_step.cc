@@ -17,9 +17,9 @@
 #include "common/base/mutex.h"
 #include "common/device/device_table.h"
 #include "common/device/failure.h"
-#include "common/ops/generator.h"
 #include "common/ops/ops.h"
-#include "common/ops/record.h"
+#include "common/ops/primitive/generator.h"
+#include "common/ops/primitive/record.h"
 #include "common/parallel/data_parallel.h"
 #include "common/parallel/split_batch.h"
 

@@ -15,13 +15,13 @@
 #include "common/autograd/tape.h"
 #include "common/device/device.h"
 #include "common/device/device_table.h"
-#include "common/device/testing.h"
+#include "common/device/testing/testing.h"
 #include "common/nn/layers.h"
 #include "common/nn/loss.h"
 #include "common/nn/module.h"
 #include "common/nn/sgd.h"
 #include "common/ops/ops.h"
-#include "common/ops/testing.h"
+#include "common/ops/testing/testing.h"
 #include "common/parallel/data_parallel.h"
 
 namespace d2l {

@@ -33,7 +33,7 @@
 #include <vector>
 
 #include "common/device/cuda/cuda_api.h"
-#include "common/device/cuda/fake_cuda.h"
+#include "common/device/cuda/fake/fake_cuda.h"
 #include "common/parallel/nccl_library.h"
 
 struct ncclComm {

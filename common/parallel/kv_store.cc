@@ -6,8 +6,8 @@
 #include "absl/strings/str_format.h"
 #include "common/ops/copy.h"
 #include "common/ops/elementwise.h"
-#include "common/ops/primitive.h"
-#include "common/ops/record.h"
+#include "common/ops/primitive/primitive.h"
+#include "common/ops/primitive/record.h"
 
 namespace d2l {
 

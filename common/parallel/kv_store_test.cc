@@ -5,9 +5,9 @@
 
 #include "common/device/device_table.h"
 #include "common/device/failure.h"
-#include "common/device/testing.h"
+#include "common/device/testing/testing.h"
 #include "common/ops/ops.h"
-#include "common/ops/testing.h"
+#include "common/ops/testing/testing.h"
 #include "gtest/gtest.h"
 
 namespace d2l {

@@ -13,8 +13,8 @@
 
 #include "absl/status/status.h"
 #include "common/base/source_location.h"
-#include "common/device/cuda/cuda_stream.h"
-#include "common/device/cuda/fake_backend.h"
+#include "common/device/cuda/fake/fake_backend.h"
+#include "common/device/cuda/stream/cuda_stream.h"
 #include "common/device/device.h"
 #include "common/device/device_table.h"
 #include "common/device/failure.h"

@@ -13,7 +13,7 @@
 #include "absl/strings/str_split.h"
 #include "common/ops/copy.h"
 #include "common/ops/joining.h"
-#include "common/ops/primitive.h"
+#include "common/ops/primitive/primitive.h"
 #include "common/ops/views.h"
 
 namespace d2l {

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "common/device/device.h"
-#include "common/device/testing.h"
+#include "common/device/testing/testing.h"
 #include "common/ops/ops.h"
-#include "common/ops/testing.h"
+#include "common/ops/testing/testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

@@ -7,8 +7,9 @@
 //   const Profile profile = recording->ToProfile();
 //
 // There is one for the process. It listens to operations, reads and waits
-// (common/ops/record.h, common/device/listener.h) while at least one recording
-// is active. Recordings may overlap: each gets all events of its time.
+// (common/ops/primitive/record.h, common/device/listener.h) while at least one
+// recording is active. Recordings may overlap: each gets all events of its
+// time.
 //
 // For speed each thread writes into a chunk of its own, 128 bytes for a call,
 // without a lock, and devices write the times of an operation into its record.
@@ -59,7 +60,7 @@
 #include "common/device/listener.h"
 #include "common/device/op_label.h"
 #include "common/device/stream.h"
-#include "common/ops/record.h"
+#include "common/ops/primitive/record.h"
 #include "common/profiler/profile.h"
 
 namespace d2l {

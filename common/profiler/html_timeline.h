@@ -5,8 +5,8 @@
 // It has a row for each thread of the front end, for each stream, and for the
 // memory of each device; one zooms, searches, and selects a call to see all
 // that is known of it and when it ran. The notes of the profile stand on top.
-// It speaks the language of the run (common/base/language.h), or what its
-// address asks for: "profile.html?lang=zh".
+// It speaks the language of the run (common/base/console/language.h), or what
+// its address asks for: "profile.html?lang=zh".
 //
 // Pure functions of a Profile, thread-safe.
 

@@ -18,7 +18,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "common/base/language.h"
+#include "common/base/console/language.h"
 #include "common/profiler/profile_testing.h"
 
 // What the page does with the data is tested in a browser: html_page_test.cc.

@@ -3,7 +3,7 @@
 #include <cstddef>
 
 #include "absl/strings/str_cat.h"
-#include "common/base/text.h"
+#include "common/base/console/text.h"
 
 namespace d2l {
 namespace {

@@ -13,7 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
-#include "common/base/text.h"
+#include "common/base/console/text.h"
 #include "common/device/device.h"
 #include "common/profiler/profile.h"
 #include "common/profiler/profile_testing.h"

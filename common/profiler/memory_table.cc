@@ -9,9 +9,9 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "common/base/format.h"
-#include "common/base/language.h"
-#include "common/base/text.h"
+#include "common/base/console/format.h"
+#include "common/base/console/language.h"
+#include "common/base/console/text.h"
 #include "common/profiler/profile.h"
 #include "common/profiler/text_table.h"
 

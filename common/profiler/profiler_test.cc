@@ -16,7 +16,7 @@
 #include "common/device/failure.h"
 #include "common/device/nvtx_range.h"
 #include "common/device/stream_stall.h"
-#include "common/device/testing.h"
+#include "common/device/testing/testing.h"
 #include "common/ops/ops.h"
 #include "common/profiler/key_averages.h"
 #include "common/profiler/profile.h"

@@ -9,8 +9,8 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "common/base/language.h"
-#include "common/base/text.h"
+#include "common/base/console/language.h"
+#include "common/base/console/text.h"
 
 namespace d2l {
 namespace {

@@ -15,8 +15,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "common/base/format_error.h"
-#include "common/base/text.h"
+#include "common/base/console/text.h"
+#include "common/base/files/format_error.h"
 #include "common/safetensors/safetensors.h"
 #include "nlohmann/json.hpp"
 

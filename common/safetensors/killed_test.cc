@@ -14,8 +14,8 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "common/base/atomic_file.h"
 #include "common/base/child_process.h"
+#include "common/base/files/atomic_file.h"
 #include "common/ops/ops.h"
 #include "common/safetensors/safetensors.h"
 #include "gmock/gmock.h"

@@ -14,13 +14,13 @@
 #include <vector>
 
 #include "absl/strings/str_format.h"
-#include "common/base/format_error.h"
+#include "common/base/files/format_error.h"
 #include "common/base/source_location.h"
 #include "common/device/failure.h"
-#include "common/device/memory.h"
+#include "common/device/memory/memory.h"
 #include "common/ops/ops.h"
-#include "common/ops/primitive.h"
-#include "common/ops/primitives.h"
+#include "common/ops/primitive/primitive.h"
+#include "common/ops/primitive/primitives.h"
 
 namespace d2l::safetensors {
 namespace {

@@ -12,7 +12,7 @@
 //
 // Saving waits for the tensors, from whatever device. A tensor that is not
 // contiguous is saved as if it were, and memory that two share is saved twice.
-// The file is replaced atomically (common/base/atomic_file.h).
+// The file is replaced atomically (common/base/files/atomic_file.h).
 //
 // Files may be untrusted: a header that does not describe all of the file, and
 // each byte once, is refused, and so are keys that come twice.
@@ -33,8 +33,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "common/base/atomic_file.h"
-#include "common/base/sha256.h"
+#include "common/base/files/atomic_file.h"
+#include "common/base/files/sha256.h"
 #include "common/device/device.h"
 #include "common/tensor/dtype.h"
 #include "common/tensor/shape.h"
@@ -84,8 +84,8 @@ struct Header {
   Metadata metadata;
 };
 
-// Throws FormatError (common/base/format_error.h), also unless the tensors
-// cover data_bytes, each byte once.
+// Throws FormatError (common/base/files/format_error.h), also unless the
+// tensors cover data_bytes, each byte once.
 Header ParseHeader(std::string_view json, std::uint64_t data_bytes);
 // Throws it for text that is not UTF-8, and for a tensor "__metadata__".
 std::string HeaderToJson(const Header& header);

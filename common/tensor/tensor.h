@@ -10,7 +10,7 @@
 // printing) waits.
 //
 // Ownership: the memory is returned when the last handle goes, at once, even
-// if queued work still uses it: see common/device/memory.h.
+// if queued work still uses it: see common/device/memory/memory.h.
 //
 // Thread-safety: as of a std::shared_ptr. Different threads may use different
 // handles to one tensor; order writes to it yourself.
@@ -24,7 +24,7 @@
 #include <utility>
 
 #include "common/device/device.h"
-#include "common/device/memory.h"
+#include "common/device/memory/memory.h"
 #include "common/tensor/dtype.h"
 #include "common/tensor/shape.h"
 

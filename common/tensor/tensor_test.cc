@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "common/device/device_table.h"
-#include "common/device/testing.h"
+#include "common/device/testing/testing.h"
 #include "common/tensor/dtype.h"
 #include "common/tensor/shape.h"
 #include "gmock/gmock.h"

@@ -16,8 +16,8 @@
 #include "common/base/timer.h"
 #include "common/nn/loss.h"
 #include "common/ops/ops.h"
-#include "common/ops/primitive.h"
-#include "common/ops/record.h"
+#include "common/ops/primitive/primitive.h"
+#include "common/ops/primitive/record.h"
 
 namespace d2l {
 namespace {

@@ -14,10 +14,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/autograd/tape.h"
-#include "common/base/atomic_file.h"
+#include "common/base/files/atomic_file.h"
 #include "common/data/generated.h"
 #include "common/device/device_table.h"
-#include "common/device/testing.h"
+#include "common/device/testing/testing.h"
 #include "common/nn/layers.h"
 #include "common/nn/loss.h"
 #include "common/nn/state_dict.h"

@@ -21,7 +21,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_format.h"
 #include "common/autograd/tape.h"
-#include "common/base/atomic_file.h"
+#include "common/base/files/atomic_file.h"
 #include "common/nn/loss.h"
 #include "common/nn/models.h"
 #include "common/nn/sgd.h"

@@ -9,7 +9,7 @@
 #include "chapters/profiling/latencies/measure.h"
 #include "common/base/timer.h"
 #include "common/device/device_table.h"
-#include "common/device/memory.h"
+#include "common/device/memory/memory.h"
 #include "common/device/stream.h"
 #include "common/ops/ops.h"
 #include "common/tensor/tensor.h"

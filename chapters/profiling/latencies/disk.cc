@@ -19,7 +19,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "chapters/profiling/latencies/measure.h"
-#include "common/base/format.h"
+#include "common/base/console/format.h"
 #include "common/base/timer.h"
 
 namespace d2l {

@@ -11,9 +11,9 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "chapters/profiling/latencies/measure.h"
-#include "common/base/format.h"
+#include "common/base/console/format.h"
+#include "common/base/console/text.h"
 #include "common/base/statistics.h"
-#include "common/base/text.h"
 #include "common/device/device_table.h"
 #include "common/lesson/language.h"
 

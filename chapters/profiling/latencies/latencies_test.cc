@@ -23,7 +23,7 @@
 #include "absl/strings/str_cat.h"
 #include "chapters/profiling/latencies/measure.h"
 #include "chapters/profiling/latencies/pointer_chase.h"
-#include "common/base/atomic_file.h"
+#include "common/base/files/atomic_file.h"
 #include "common/device/device.h"
 #include "common/device/device_table.h"
 

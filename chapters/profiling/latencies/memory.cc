@@ -12,7 +12,7 @@
 #include "chapters/profiling/latencies/latencies.h"
 #include "chapters/profiling/latencies/measure.h"
 #include "chapters/profiling/latencies/pointer_chase.h"
-#include "common/base/format.h"
+#include "common/base/console/format.h"
 #include "common/base/statistics.h"
 
 namespace d2l {

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "common/base/atomic_file.h"
+#include "common/base/files/atomic_file.h"
 #include "common/lesson/other_load.h"
 
 namespace d2l {

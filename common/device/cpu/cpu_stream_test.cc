@@ -17,7 +17,7 @@
 #include "common/device/device.h"
 #include "common/device/failure.h"
 #include "common/device/op_label.h"
-#include "common/device/testing.h"
+#include "common/device/testing/testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

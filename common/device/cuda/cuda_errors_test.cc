@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "common/device/cuda/error_record.h"
+#include "common/device/cuda/stream/error_record.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

@@ -26,7 +26,7 @@
 #include <vector>
 
 #include "common/device/cuda/cuda_api.h"
-#include "common/device/cuda/error_record.h"
+#include "common/device/cuda/stream/error_record.h"
 
 namespace d2l {
 

@@ -10,7 +10,7 @@
 #define D2L_COMMON_DEVICE_CUDA_CUDA_LAUNCH_H_
 
 #include "common/device/cuda/cuda_api.h"
-#include "common/device/cuda/error_record.h"
+#include "common/device/cuda/stream/error_record.h"
 
 namespace d2l {
 

@@ -8,7 +8,7 @@
 #include "common/device/device_table.h"
 #include "common/device/event.h"
 #include "common/device/stream.h"
-#include "common/device/testing.h"
+#include "common/device/testing/testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

@@ -12,8 +12,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/device/cuda/cuda_errors.h"
-#include "common/device/cuda/cuda_stream.h"
-#include "common/device/cuda/stream_log.h"
+#include "common/device/cuda/stream/cuda_stream.h"
+#include "common/device/cuda/stream/stream_log.h"
 
 namespace d2l {
 namespace {

@@ -16,7 +16,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "common/base/atomic_file.h"
+#include "common/base/files/atomic_file.h"
 #include "common/device/cpu/free_memory.h"
 #include "common/device/failure.h"
 #include "common/graph/ir_text.h"

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "common/base/atomic_file.h"
-#include "common/device/testing.h"
+#include "common/base/files/atomic_file.h"
+#include "common/device/testing/testing.h"
 #include "common/graph/artefact/artefact_testing.h"
 #include "common/graph/captured.h"
 #include "common/graph/interpreter.h"

@@ -17,7 +17,7 @@
 #include "common/graph/passes/passes.h"
 #include "common/graph/trace.h"
 #include "common/ops/ops.h"
-#include "common/ops/primitives.h"
+#include "common/ops/primitive/primitives.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

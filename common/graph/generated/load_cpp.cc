@@ -23,9 +23,9 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
-#include "common/base/atomic_file.h"
 #include "common/base/child_process.h"
-#include "common/base/sha256.h"
+#include "common/base/files/atomic_file.h"
+#include "common/base/files/sha256.h"
 
 namespace d2l::ir {
 namespace {

@@ -16,7 +16,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "common/base/atomic_file.h"
+#include "common/base/files/atomic_file.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

@@ -23,7 +23,7 @@
 #include "common/graph/language/tokens.h"
 #include "common/kernels/op_tables.h"
 #include "common/ops/creation.h"
-#include "common/ops/primitives.h"
+#include "common/ops/primitive/primitives.h"
 #include "common/tensor/dtype.h"
 
 namespace d2l::language {

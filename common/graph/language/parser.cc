@@ -12,7 +12,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "common/base/text.h"
+#include "common/base/console/text.h"
 #include "common/graph/language/language.h"
 
 namespace d2l::language {

@@ -20,7 +20,7 @@
 #include "common/graph/language/parser.h"
 #include "common/graph/language/tokens.h"
 #include "common/kernels/op_tables.h"
-#include "common/ops/primitives.h"
+#include "common/ops/primitive/primitives.h"
 #include "common/ops/read.h"
 #include "common/tensor/dtype.h"
 

@@ -6,7 +6,7 @@
 #include <map>
 #include <vector>
 
-#include "common/ops/primitives.h"
+#include "common/ops/primitive/primitives.h"
 
 namespace d2l::ir {
 namespace {

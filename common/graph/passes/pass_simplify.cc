@@ -5,7 +5,7 @@
 
 #include "common/graph/passes/passes.h"
 #include "common/kernels/op_tables.h"
-#include "common/ops/primitives.h"
+#include "common/ops/primitive/primitives.h"
 
 namespace d2l::ir {
 namespace {

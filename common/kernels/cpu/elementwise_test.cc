@@ -20,7 +20,7 @@
 #include "common/device/device.h"
 #include "common/device/op_label.h"
 #include "common/device/stream.h"
-#include "common/device/testing.h"
+#include "common/device/testing/testing.h"
 #include "common/kernels/enqueue.h"
 #include "common/kernels/kernels.h"
 #include "common/kernels/layout.h"

@@ -4,9 +4,9 @@
 
 #include <cstdint>
 
-#include "common/device/cuda/blas_library.h"
-#include "common/device/cuda/cuda_blas.h"
-#include "common/kernels/cuda/gemm_call.h"
+#include "common/device/cuda/blas/blas_library.h"
+#include "common/device/cuda/blas/cuda_blas.h"
+#include "common/kernels/cuda/index/gemm_call.h"
 #include "common/kernels/tf32.h"
 #include "common/tensor/dtype.h"
 

@@ -3,8 +3,8 @@
 #ifndef D2L_COMMON_KERNELS_CUDA_BLAS_GEMM_H_
 #define D2L_COMMON_KERNELS_CUDA_BLAS_GEMM_H_
 
-#include "common/device/cuda/cuda_stream.h"
-#include "common/kernels/cuda/gemm_call.h"
+#include "common/device/cuda/stream/cuda_stream.h"
+#include "common/kernels/cuda/index/gemm_call.h"
 #include "common/tensor/dtype.h"
 
 namespace d2l::kernels::cuda {

@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "common/kernels/cuda/elementwise.cuh"
-#include "common/kernels/cuda/gather_plan.h"
+#include "common/kernels/cuda/index/gather_plan.h"
 #include "common/kernels/cuda/launch.h"
 #include "common/kernels/cuda/start_kernel.cuh"
 

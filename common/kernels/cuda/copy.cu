@@ -6,9 +6,9 @@
 #include <type_traits>
 
 #include "common/kernels/cuda/elementwise.cuh"
+#include "common/kernels/cuda/index/transposition.h"
 #include "common/kernels/cuda/launch.h"
 #include "common/kernels/cuda/start_kernel.cuh"
-#include "common/kernels/cuda/transposition.h"
 #include "common/kernels/functors.h"
 #include "common/tensor/dtype.h"
 

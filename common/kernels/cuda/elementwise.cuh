@@ -21,10 +21,10 @@
 
 #include "absl/types/span.h"
 #include "common/device/cuda/launch_geometry.h"
+#include "common/kernels/cuda/index/strided.h"
+#include "common/kernels/cuda/index/vector_split.h"
 #include "common/kernels/cuda/launch.h"
 #include "common/kernels/cuda/start_kernel.cuh"
-#include "common/kernels/cuda/strided.h"
-#include "common/kernels/cuda/vector_split.h"
 #include "common/kernels/layout.h"
 #include "common/tensor/shape.h"
 

@@ -5,11 +5,11 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "common/device/cuda/cuda_graph.h"
-#include "common/device/cuda/cuda_stream.h"
+#include "common/device/cuda/stream/cuda_graph.h"
+#include "common/device/cuda/stream/cuda_stream.h"
 #include "common/device/device_table.h"
-#include "common/device/memory.h"
-#include "common/device/storage.h"
+#include "common/device/memory/memory.h"
+#include "common/device/memory/storage.h"
 #include "common/kernels/cuda/launch.h"
 
 namespace d2l::kernels::cuda {

@@ -1,5 +1,5 @@
 #include "common/kernels/cuda/blas_gemm.h"
-#include "common/kernels/cuda/gemm_call.h"
+#include "common/kernels/cuda/index/gemm_call.h"
 #include "common/kernels/cuda/launch.h"
 
 namespace d2l::kernels::cuda {

@@ -1,8 +1,8 @@
 #include <cstdint>
 
 #include "common/kernels/cuda/elementwise.cuh"
+#include "common/kernels/cuda/index/random_blocks.h"
 #include "common/kernels/cuda/launch.h"
-#include "common/kernels/cuda/random_blocks.h"
 #include "common/kernels/cuda/start_kernel.cuh"
 #include "common/tensor/dtype.h"
 

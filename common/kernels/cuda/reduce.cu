@@ -3,11 +3,11 @@
 #include <type_traits>
 
 #include "common/kernels/cuda/elementwise.cuh"
+#include "common/kernels/cuda/index/reduce_plan.h"
+#include "common/kernels/cuda/index/strided.h"
 #include "common/kernels/cuda/launch.h"
 #include "common/kernels/cuda/reduce_ops.cuh"
-#include "common/kernels/cuda/reduce_plan.h"
 #include "common/kernels/cuda/start_kernel.cuh"
-#include "common/kernels/cuda/strided.h"
 #include "common/kernels/layout.h"
 #include "common/tensor/dtype.h"
 

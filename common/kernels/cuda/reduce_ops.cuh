@@ -14,7 +14,7 @@
 #include <limits>
 #include <type_traits>
 
-#include "common/kernels/cuda/reduce_plan.h"
+#include "common/kernels/cuda/index/reduce_plan.h"
 #include "common/kernels/cuda/start_kernel.cuh"
 
 namespace d2l::kernels::cuda {

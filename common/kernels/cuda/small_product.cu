@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "common/kernels/cuda/gemm_call.h"
+#include "common/kernels/cuda/index/gemm_call.h"
 #include "common/kernels/cuda/launch.h"
 #include "common/kernels/cuda/start_kernel.cuh"
 #include "common/kernels/math.h"

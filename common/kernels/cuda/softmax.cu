@@ -5,8 +5,8 @@
 
 #include <cstdint>
 
+#include "common/kernels/cuda/index/reduce_plan.h"
 #include "common/kernels/cuda/launch.h"
-#include "common/kernels/cuda/reduce_plan.h"
 #include "common/kernels/cuda/softmax_sum.cuh"
 #include "common/kernels/cuda/start_kernel.cuh"
 #include "common/kernels/math.h"

@@ -6,8 +6,8 @@
 
 #include <cstdint>
 
+#include "common/kernels/cuda/index/reduce_plan.h"
 #include "common/kernels/cuda/reduce_ops.cuh"
-#include "common/kernels/cuda/reduce_plan.h"
 #include "common/kernels/cuda/start_kernel.cuh"
 #include "common/kernels/math.h"
 

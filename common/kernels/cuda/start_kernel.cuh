@@ -16,7 +16,7 @@
 #include <cstdint>
 
 #include "common/device/cuda/cuda_api.h"
-#include "common/device/cuda/error_record.h"
+#include "common/device/cuda/stream/error_record.h"
 
 namespace d2l::kernels::cuda {
 
@@ -45,7 +45,7 @@ __device__ inline void ReportError(const ErrorReporter& errors,
 
 #else
 
-#include "common/kernels/cuda/emulation.h"
+#include "common/kernels/cuda/fake/emulation.h"
 
 #endif
 

@@ -4,7 +4,7 @@
 //
 // All matrices are float, row-major and contiguous; c overlaps neither a nor b.
 // Sides may be 0. The README beside this file says what each step brings;
-// common/kernels/cpu/gemm.h is the product that tensors use.
+// common/kernels/cpu/matmul/gemm.h is the product that tensors use.
 //
 // Thread-safe. The last two throw std::bad_alloc if there is no memory for the
 // copies.

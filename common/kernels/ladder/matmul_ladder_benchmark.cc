@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "benchmark/benchmark.h"
-#include "common/kernels/cpu/gemm.h"
+#include "common/kernels/cpu/matmul/gemm.h"
 #include "common/kernels/ladder/matmul_ladder.h"
 
 namespace d2l::kernels::ladder {

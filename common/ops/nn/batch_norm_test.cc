@@ -7,7 +7,7 @@
 
 #include "common/ops/nn/primitives.h"
 #include "common/ops/ops.h"
-#include "common/ops/testing.h"
+#include "common/ops/testing/testing.h"
 #include "gtest/gtest.h"
 
 namespace d2l {

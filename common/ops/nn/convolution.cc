@@ -6,8 +6,8 @@
 #include "common/kernels/enqueue.h"
 #include "common/ops/copy.h"
 #include "common/ops/nn/primitives.h"
-#include "common/ops/primitive.h"
-#include "common/ops/reject.h"
+#include "common/ops/primitive/primitive.h"
+#include "common/ops/primitive/reject.h"
 
 namespace d2l {
 namespace {

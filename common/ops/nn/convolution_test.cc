@@ -5,10 +5,10 @@
 #include <cstdint>
 #include <vector>
 
-#include "common/ops/make_primitive.h"
 #include "common/ops/nn/primitives.h"
 #include "common/ops/ops.h"
-#include "common/ops/testing.h"
+#include "common/ops/primitive/make_primitive.h"
+#include "common/ops/testing/testing.h"
 #include "gtest/gtest.h"
 
 namespace d2l {

@@ -8,10 +8,10 @@
 
 #include <cstdint>
 
-#include "common/ops/fields.h"
 #include "common/ops/nn/convolution.h"
 #include "common/ops/nn/window.h"
-#include "common/ops/primitive.h"
+#include "common/ops/primitive/fields.h"
+#include "common/ops/primitive/primitive.h"
 #include "common/tensor/shape.h"
 
 namespace d2l {

@@ -8,8 +8,8 @@
 
 #include "common/device/failure.h"
 #include "common/ops/ops.h"
-#include "common/ops/primitives.h"
-#include "common/ops/testing.h"
+#include "common/ops/primitive/primitives.h"
+#include "common/ops/testing/testing.h"
 #include "gtest/gtest.h"
 
 namespace d2l {

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <limits>
 
-#include "common/ops/reject.h"
+#include "common/ops/primitive/reject.h"
 
 namespace d2l {
 namespace {

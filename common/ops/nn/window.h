@@ -12,7 +12,7 @@
 #include <cstdint>
 
 #include "common/kernels/nn_kernels.h"
-#include "common/ops/fields.h"
+#include "common/ops/primitive/fields.h"
 #include "common/tensor/shape.h"
 
 namespace d2l {

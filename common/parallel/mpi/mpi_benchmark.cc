@@ -26,7 +26,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_format.h"
-#include "common/base/format.h"
+#include "common/base/console/format.h"
 #include "common/base/timer.h"
 #include "common/device/device_table.h"
 #include "common/ops/ops.h"

@@ -13,13 +13,13 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_format.h"
-#include "common/base/language.h"
-#include "common/base/text.h"
+#include "common/base/console/language.h"
+#include "common/base/console/text.h"
 #include "common/device/cpu/cpu_stream.h"
 #include "common/device/cpu/start_thread.h"
 #include "common/device/device.h"
 #include "common/device/op_label.h"
-#include "common/ops/record.h"
+#include "common/ops/primitive/record.h"
 #include "common/parallel/mpi/exchange.h"
 #include "common/tensor/tensor.h"
 

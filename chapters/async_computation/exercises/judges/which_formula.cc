@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_format.h"
-#include "common/base/format.h"
+#include "common/base/console/format.h"
 #include "common/base/machine.h"
 #include "common/base/timer.h"
 #include "common/device/device.h"

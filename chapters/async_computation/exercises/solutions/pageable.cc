@@ -6,7 +6,7 @@
 
 #include "common/device/device.h"
 #include "common/device/device_table.h"
-#include "common/device/storage.h"
+#include "common/device/memory/storage.h"
 #include "common/device/stream.h"
 #include "common/exercise/exercise.h"
 #include "common/tensor/tensor.h"

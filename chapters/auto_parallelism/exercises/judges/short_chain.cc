@@ -13,8 +13,8 @@
 #include "common/lesson/language.h"
 #include "common/lesson/trace_program.h"
 #include "common/ops/ops.h"
-#include "common/ops/primitive.h"
-#include "common/ops/record.h"
+#include "common/ops/primitive/primitive.h"
+#include "common/ops/primitive/record.h"
 #include "common/tensor/tensor.h"
 
 namespace d2l {

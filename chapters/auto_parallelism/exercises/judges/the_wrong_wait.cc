@@ -7,7 +7,7 @@
 #include <string>
 #include <thread>
 
-#include "common/base/format.h"
+#include "common/base/console/format.h"
 #include "common/base/timer.h"
 #include "common/device/device.h"
 #include "common/device/device_table.h"

@@ -22,13 +22,13 @@
 #include "common/device/device_table.h"
 #include "common/device/event.h"
 #include "common/device/listener.h"
-#include "common/device/storage.h"
+#include "common/device/memory/storage.h"
 #include "common/device/stream.h"
 #include "common/exercise/exercise.h"
 #include "common/exercise/probes.h"
 #include "common/lesson/language.h"
 #include "common/ops/ops.h"
-#include "common/ops/record.h"
+#include "common/ops/primitive/record.h"
 #include "common/tensor/tensor.h"
 
 namespace d2l {

@@ -12,8 +12,8 @@
 #include "common/exercise/probes.h"
 #include "common/lesson/language.h"
 #include "common/ops/ops.h"
-#include "common/ops/primitive.h"
-#include "common/ops/record.h"
+#include "common/ops/primitive/primitive.h"
+#include "common/ops/primitive/record.h"
 #include "common/tensor/tensor.h"
 
 namespace d2l {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "common/base/format.h"
+#include "common/base/console/format.h"
 #include "common/exercise/exercise.h"
 #include "common/exercise/probes.h"
 #include "common/lesson/language.h"

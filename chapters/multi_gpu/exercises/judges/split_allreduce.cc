@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "chapters/multi_gpu/exercises/judges/moves.h"
-#include "common/base/format.h"
+#include "common/base/console/format.h"
 #include "common/exercise/exercise.h"
 #include "common/lesson/language.h"
 #include "common/parallel/schedule.h"

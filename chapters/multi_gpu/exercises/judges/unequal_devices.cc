@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_join.h"
-#include "common/base/format.h"
+#include "common/base/console/format.h"
 #include "common/exercise/exercise.h"
 #include "common/lesson/language.h"
 #include "common/parallel/split_batch.h"

@@ -14,7 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "chapters/profiling/latencies/latencies.h"
-#include "common/base/format.h"
+#include "common/base/console/format.h"
 #include "common/exercise/exercise.h"
 
 namespace d2l {

@@ -6,7 +6,7 @@
 
 #include "common/device/cpu/cpu_stream.h"
 #include "common/device/cpu/parallel_for.h"
-#include "common/kernels/cpu/gemm.h"
+#include "common/kernels/cpu/matmul/gemm.h"
 #include "common/kernels/cpu/nn/patches.h"
 #include "common/kernels/cpu/nn/scratch.h"
 #include "common/kernels/cpu/nn/winograd.h"

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "benchmark/benchmark.h"
-#include "common/kernels/cpu/gemm.h"
+#include "common/kernels/cpu/matmul/gemm.h"
 #include "common/kernels/cpu/nn/convolution.h"
 #include "common/kernels/nn_kernels.h"
 #include "common/tensor/dtype.h"

@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "common/device/cpu/parallel_for.h"
-#include "common/kernels/cpu/gemm.h"
+#include "common/kernels/cpu/matmul/gemm.h"
 #include "common/kernels/cpu/nn/scratch.h"
 #include "common/kernels/cpu/nn/winograd_tiles.h"
 

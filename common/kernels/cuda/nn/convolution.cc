@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "common/kernels/cuda/blas_gemm.h"
-#include "common/kernels/cuda/gemm_call.h"
+#include "common/kernels/cuda/index/gemm_call.h"
 #include "common/kernels/cuda/launch.h"
 #include "common/kernels/kernels.h"
 #include "common/kernels/layout.h"

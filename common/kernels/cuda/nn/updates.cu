@@ -3,7 +3,7 @@
 
 #include "common/device/cuda/launch_geometry.h"
 #include "common/kernels/cuda/elementwise.cuh"
-#include "common/kernels/cuda/gather_plan.h"
+#include "common/kernels/cuda/index/gather_plan.h"
 #include "common/kernels/cuda/launch.h"
 #include "common/kernels/cuda/nn/for_each.cuh"
 #include "common/kernels/cuda/start_kernel.cuh"

@@ -1,0 +1,117 @@
+#include "common/base/console/command_line.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+
+#include "absl/flags/commandlineflag.h"
+#include "absl/flags/reflection.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
+#include "common/base/console/language.h"
+#include "common/base/console/text.h"
+
+namespace d2l {
+
+bool AsksForHelp(int argc, char** argv) {
+  for (int i = 1; i < argc; ++i) {
+    const std::string argument = argv[i];
+    if (argument == "--") return false;
+    if (argument == "--help" || argument == "-help" || argument == "-h") {
+      return true;
+    }
+  }
+  return false;
+}
+
+absl::Status CheckFlagNames(int argc, char** argv,
+                            const std::vector<const char*>& flags) {
+  for (int i = 1; i < argc; ++i) {
+    const absl::string_view argument = argv[i];
+    if (argument == "--") break;
+    absl::string_view name = argument;
+    if (!absl::ConsumePrefix(&name, "-") || name.empty()) continue;
+    absl::ConsumePrefix(&name, "-");
+    const std::size_t equals = name.find('=');
+    const absl::string_view value =
+        equals == absl::string_view::npos ? "" : name.substr(equals);
+    name = name.substr(0, equals);
+    const absl::CommandLineFlag* flag = absl::FindCommandLineFlag(name);
+    if (flag != nullptr) {
+      // Else its value is the next argument.
+      if (value.empty() && !flag->IsOfType<bool>()) ++i;
+      continue;
+    }
+    absl::string_view positive = name;
+    if (absl::ConsumePrefix(&positive, "no") &&
+        absl::FindCommandLineFlag(positive) != nullptr) {
+      continue;
+    }
+    const char* const nearest = *std::min_element(
+        flags.begin(), flags.end(), [&](const char* a, const char* b) {
+          return EditDistance(name, a) < EditDistance(name, b);
+        });
+    // Half of its letters may be wrong.
+    const bool near = 2 * EditDistance(name, nearest) <= name.size();
+    return absl::InvalidArgumentError(
+        near ? Say("%s asked for; there is no such flag. Say --%s%s, or --help "
+                   "for a list of all flags.",
+                   argument, nearest, value)
+             : Say("%s asked for; there is no such flag. Say --help for a list "
+                   "of all flags.",
+                   argument));
+  }
+  return absl::OkStatus();
+}
+
+std::string FlagHelp(const std::string& command,
+                     const std::vector<const char*>& flags) {
+  std::string text = Say("Usage: %s -- [flags]", command) + "\n";
+  for (const char* name : flags) {
+    absl::CommandLineFlag* flag = absl::FindCommandLineFlag(name);
+    const std::string now = flag->CurrentValue();
+    absl::StrAppend(&text, "\n",
+                    Say("%s (default: %s)", absl::StrCat("--", name),
+                        now.empty() ? Translated("none") : now),
+                    "\n");
+    const std::string help = flag->Help();
+    for (const absl::string_view line : absl::StrSplit(help, '\n')) {
+      std::string said = Translated(std::string(line));
+      for (const char* lead : {"Example:", "Examples:"}) {
+        absl::string_view rest = line;
+        if (!absl::ConsumePrefix(&rest, lead)) continue;
+        said = Lead(lead) + std::string(absl::StripAsciiWhitespace(rest));
+      }
+      absl::StrAppend(&text, Wrap(said, "    "));
+    }
+  }
+  return text;
+}
+
+absl::Status OpenFlagFiles(const std::vector<FlagFile>& files) {
+  for (const FlagFile& file : files) {
+    if (file.path.empty()) continue;
+    absl::StatusOr<AtomicFile> opened = AtomicFile::Open(UserPath(file.path));
+    if (!opened.ok()) {
+      return absl::Status(
+          opened.status().code(),
+          absl::StrCat(
+              "--", file.flag, ": ",
+              TranslatedMessage(std::string(opened.status().message()))));
+    }
+    for (const FlagFile& other : files) {
+      if (!*other.file || !(*other.file)->SameFile(*opened)) continue;
+      return absl::InvalidArgumentError(
+          Say("--%s=%s and --%s=%s name the same file. Name two files.",
+              other.flag, other.path, file.flag, file.path));
+    }
+    *file.file = *std::move(opened);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace d2l

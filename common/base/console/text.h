@@ -1,0 +1,71 @@
+// UTF-8 text, and its layout in lines of a limited width.
+//
+//   std::cout << Wrap("A long sentence …", "  ");
+//   WrapWords("A long sentence …", "Note: ", "      ", 80);
+//   EditDistance("kitten", "sitting");  // 3
+//
+// Width is counted in columns of a terminal: two for a wide character of
+// Chinese, Japanese or Korean (UAX #11: East Asian Width W or F), one for any
+// other.
+//
+// All functions are thread-safe and own nothing.
+
+#ifndef D2L_COMMON_BASE_CONSOLE_TEXT_H_
+#define D2L_COMMON_BASE_CONSOLE_TEXT_H_
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+
+namespace d2l {
+
+inline constexpr int kTextWidth = 80;
+
+// The columns of this run's output: kTextWidth, or fewer, down to 40, if stdout
+// is a narrower terminal. Determined once.
+int TextWidth();
+
+// The bytes of the first character; 0 if the text is empty or does not begin
+// with UTF-8 (RFC 3629, section 4).
+std::size_t Utf8Length(absl::string_view text);
+
+// How many columns text without control characters takes.
+std::size_t TextColumns(absl::string_view text);
+
+// The text on one line of valid UTF-8: a line end becomes \n, other control
+// characters and what is not UTF-8 become \x1b, but for those in `kept`.
+std::string PrintableText(absl::string_view text, absl::string_view kept = "");
+
+// Printable text, if it is wider than `columns` cut to them at most, with "..."
+// at its end. `columns` is at least 3.
+std::string CutText(absl::string_view text, std::size_t columns);
+
+// For messages, a text from outside, such as a file: made printable, cut to 100
+// columns, in quotation marks.
+std::string QuotedText(absl::string_view text);
+// The first ten of them: "a", "b" and 19990 more.
+std::string QuotedTexts(const std::vector<std::string>& texts);
+
+// The text in lines of at most `columns`, broken at spaces and beside wide
+// characters besides its own line ends, each ended by a newline. `first` stands
+// before the first line, `rest` before the others. Several spaces become one,
+// and none between two wide characters or behind a wide mark. A word that is
+// too long gets a line of its own. No line begins with a closing mark, as "，",
+// or ends with an opening one, as "（". Made printable, but for tabs.
+std::string WrapWords(absl::string_view text, absl::string_view first,
+                      absl::string_view rest, std::size_t columns);
+
+// As WrapWords: `first` stands before the first line, spaces of the same width
+// before the others.
+std::string Wrap(const std::string& text, const std::string& first = "",
+                 int width = TextWidth());
+
+// How many characters to change, add or leave out to make one of the other,
+// whatever their case: for "did you mean".
+std::size_t EditDistance(absl::string_view a, absl::string_view b);
+
+}  // namespace d2l
+
+#endif  // D2L_COMMON_BASE_CONSOLE_TEXT_H_

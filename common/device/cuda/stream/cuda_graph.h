@@ -1,0 +1,83 @@
+// CudaGraph: launches of a CUDA stream that are recorded once, by CUDA's stream
+// capture, and run again by one call, as torch.cuda.CUDAGraph.
+//
+//   CudaGraph graph(stream, [&] {
+//     primitive.Launch(stream, label, inputs, outputs);  // not run
+//   });
+//   stream.Launch(OpLabel("program"), [&](const CudaLaunch& to) {
+//     graph.Launch(to, {{x_of_graph, x, bytes}}, {{y, y_of_graph, bytes}});
+//   });
+//
+// A launch has the arguments of its recording: the same addresses, so memory of
+// the caller's that must be there, and the same random numbers. The scratch
+// memory of kernels is kept.
+//
+// CUDA records another stream beside this one, so what other threads, and the
+// stream itself, enqueue meanwhile is no part of it; one graph at a time. In
+// the recording thread the stream takes launches only; anything else throws
+// std::logic_error. A recorded kernel has no ErrorRecord, so none that may
+// report an error can be recorded. Libraries that make what they need at their
+// first launch (cuBLAS) have made it before.
+//
+// Errors: the constructor throws what `launches` throws, and
+// std::runtime_error, with CUDA's words, if CUDA does not record it. Launch
+// throws std::runtime_error, which the stream's Launch makes an AsyncError.
+// Thread-safety: Launch is const, and in one stream only. Ownership: the stream
+// outlives it. Launches that are enqueued still run when it is destroyed.
+//
+// It has run on a model of a GPU (fake_cuda.h) only.
+
+#ifndef D2L_COMMON_DEVICE_CUDA_STREAM_CUDA_GRAPH_H_
+#define D2L_COMMON_DEVICE_CUDA_STREAM_CUDA_GRAPH_H_
+
+#include <cstddef>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/types/span.h"
+#include "common/device/cuda/cuda_api.h"
+#include "common/device/cuda/stream/cuda_stream.h"
+#include "common/device/memory/storage.h"
+#include "common/device/op_label.h"
+
+namespace d2l {
+
+class CudaGraph {
+ public:
+  // Between the GPU's memories.
+  struct Copy {
+    void* to;
+    const void* from;
+    std::size_t bytes;
+  };
+
+  CudaGraph(CudaStream& stream, absl::FunctionRef<void()> launches);
+  ~CudaGraph();
+  CudaGraph(const CudaGraph&) = delete;
+  CudaGraph& operator=(const CudaGraph&) = delete;
+
+  // In a launch of the stream: the copies before it, the graph, and the copies
+  // behind it.
+  void Launch(const CudaLaunch& to, absl::Span<const Copy> before,
+              absl::Span<const Copy> after) const;
+
+  // If this thread records: keeps the memory, which kernels use, as long as
+  // the graph.
+  static void Keep(const StorageRef& memory);
+
+ private:
+  friend class CudaStream;
+
+  // The one that this thread records on `stream`; else null.
+  static CudaGraph* RecordedOn(const CudaStream& stream);
+  void Add(const OpLabel& label,
+           absl::FunctionRef<void(const CudaLaunch&)> launch);
+
+  CudaStream& stream_;
+  CudaGraphHandle handle_ = nullptr;
+  std::vector<StorageRef> kept_;
+};
+
+}  // namespace d2l
+
+#endif  // D2L_COMMON_DEVICE_CUDA_STREAM_CUDA_GRAPH_H_

@@ -1,0 +1,369 @@
+// CudaGraph, and what FakeCuda says of captures, on a model of a GPU.
+
+#include "common/device/cuda/stream/cuda_graph.h"
+
+#include <cstdint>
+#include <functional>
+#include <future>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "common/device/cpu/cpu_stream.h"
+#include "common/device/cuda/cuda_errors.h"
+#include "common/device/cuda/cuda_gpu.h"
+#include "common/device/cuda/fake/fake_cuda.h"
+#include "common/device/cuda/stream/cuda_stream.h"
+#include "common/device/failure.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace d2l {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class CudaGraphTest : public testing::Test {
+ protected:
+  void TearDown() override { EXPECT_THAT(cuda_.violations(), IsEmpty()); }
+
+  void Launch(std::function<void()> kernel) {
+    stream_->Launch(OpLabel("kernel", SourceLocation("net.cc", 88)),
+                    [&](const CudaLaunch& to) {
+                      cuda_.LaunchKernel(to.stream, std::move(kernel));
+                    });
+  }
+  // Launches that write these numbers down.
+  std::function<void()> Numbers(std::vector<int> numbers) {
+    return [this, numbers] {
+      for (const int n : numbers) Launch([this, n] { seen_.push_back(n); });
+    };
+  }
+  void Run(const CudaGraph& graph) {
+    stream_->Launch(OpLabel("program"),
+                    [&](const CudaLaunch& to) { graph.Launch(to, {}, {}); });
+  }
+  // Why it cannot be made.
+  std::string WhyNot(const std::function<void()>& launches) {
+    try {
+      const CudaGraph graph(*stream_, launches);
+    } catch (const std::exception& error) {
+      return error.what();
+    }
+    return "it can";
+  }
+  // The stream and the thread work as before.
+  void ExpectAsBefore() {
+    seen_.clear();
+    Numbers({1, 2})();
+    stream_->Synchronize();
+    EXPECT_THAT(seen_, ElementsAre(1, 2));
+    const CudaGraph graph(*stream_, Numbers({3}));
+    Run(graph);
+    stream_->Synchronize();
+    EXPECT_THAT(seen_, ElementsAre(1, 2, 3));
+  }
+
+  FakeCuda cuda_;
+  CudaGpu gpu_{cuda_, 0, "sm_75", 4, {800, 900}};
+  std::unique_ptr<CudaStream> stream_ = std::make_unique<CudaStream>(
+      gpu_, Device{DeviceType::kCuda, 0}, 1, StreamOptions());
+  std::vector<int> seen_;  // on the stream
+};
+
+TEST_F(CudaGraphTest, RunsWhatWasRecordedAgainAndAgain) {
+  const CudaGraph graph(*stream_, Numbers({1, 2, 3}));
+  stream_->Synchronize();
+  EXPECT_THAT(seen_, IsEmpty()) << "recorded, not run";
+  Numbers({4})();
+  Run(graph);
+  Numbers({5})();
+  Run(graph);
+  stream_->Synchronize();
+  EXPECT_THAT(seen_, ElementsAre(4, 1, 2, 3, 5, 1, 2, 3));
+}
+
+TEST_F(CudaGraphTest, MayBeEmpty) {
+  const CudaGraph graph(*stream_, [] {});
+  Run(graph);
+  stream_->Synchronize();
+}
+
+// One call for all of it; and no checkpoints in it.
+TEST_F(CudaGraphTest, IsOneOperationAndOneCall) {
+  const std::int64_t events = cuda_.Calls("RecordEvent");
+  const CudaGraph graph(*stream_, Numbers(std::vector<int>(100, 1)));
+  EXPECT_EQ(cuda_.Calls("RecordEvent"), events);
+  const std::int64_t calls = cuda_.Calls("");
+  Run(graph);
+  EXPECT_EQ(cuda_.Calls("LaunchGraph"), 1);
+  EXPECT_EQ(cuda_.Calls(""), calls + 2) << "and TakeLaunchError";
+  stream_->Synchronize();
+  EXPECT_EQ(seen_.size(), 100u);
+}
+
+TEST_F(CudaGraphTest, CopiesBeforeAndBehind) {
+  void* memory = nullptr;
+  ASSERT_EQ(gpu_.MakeCurrent(), 0);
+  ASSERT_EQ(cuda_.AllocatePinned(4 * sizeof(int), &memory), 0);
+  auto* const n = static_cast<int*>(memory);
+  n[0] = 20;
+  const CudaGraph graph(*stream_, [&] { Launch([n] { n[2] = n[1] + 1; }); });
+  const CudaGraph::Copy before = {&n[1], &n[0], sizeof(int)};
+  const CudaGraph::Copy after = {&n[3], &n[2], sizeof(int)};
+  stream_->Launch(OpLabel("program"), [&](const CudaLaunch& to) {
+    graph.Launch(to, {before}, {after});
+  });
+  stream_->Synchronize();
+  EXPECT_EQ(n[3], 21);
+  EXPECT_EQ(cuda_.FreePinned(memory), 0);
+}
+
+TEST_F(CudaGraphTest, QueuedLaunchesOutliveIt) {
+  std::optional<CudaGraph> graph;
+  graph.emplace(*stream_, Numbers({1, 2}));
+  std::promise<void> gate;
+  Launch([open = gate.get_future().share()] { open.wait(); });
+  Run(*graph);
+  Run(*graph);
+  graph.reset();
+  EXPECT_EQ(cuda_.Calls("DestroyGraph"), 1);
+  gate.set_value();
+  stream_->Synchronize();
+  EXPECT_THAT(seen_, ElementsAre(1, 2, 1, 2));
+}
+
+TEST_F(CudaGraphTest, OtherThreadsEnqueueMeanwhile) {
+  const CudaGraph graph(*stream_, [&] {
+    Numbers({1})();
+    std::thread([this] {
+      Numbers({7})();
+      stream_->Synchronize();
+    }).join();
+    Numbers({2})();
+  });
+  EXPECT_THAT(seen_, ElementsAre(7));
+  Run(graph);
+  stream_->Synchronize();
+  EXPECT_THAT(seen_, ElementsAre(7, 1, 2));
+}
+
+TEST_F(CudaGraphTest, SeveralThreadsRecord) {
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([this, i] {
+      for (int k = 0; k < 20; ++k) {
+        const CudaGraph graph(*stream_, Numbers({2 * i, 2 * i + 1}));
+        Run(graph);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  stream_->Synchronize();
+  ASSERT_EQ(seen_.size(), 160u);
+  for (std::size_t k = 0; k < seen_.size(); k += 2) {
+    EXPECT_EQ(seen_[k] % 2, 0);
+    EXPECT_EQ(seen_[k + 1], seen_[k] + 1);
+  }
+}
+
+TEST_F(CudaGraphTest, TakesNothingButLaunches) {
+  const auto other = std::make_unique<CudaStream>(
+      gpu_, Device{DeviceType::kCuda, 0}, 2, StreamOptions());
+  CpuStream cpu(Device(DeviceType::kCpu, 0), 1, StreamOptions());
+  int number = 0;
+  const std::function<void()> refused[] = {
+      [&] { stream_->Record(); },
+      [&] { stream_->Wait(Event()); },
+      [&] { stream_->HostCallback([] {}); },
+      [&] { stream_->Synchronize(); },
+      [&] { stream_->CopyAsync(&number, &number, 1, CopyKind::kHostToDevice); },
+      [&] { CudaGraph inner(*stream_, [] {}); },
+      [&] { other->Launch(OpLabel("other"), [](const CudaLaunch&) {}); },
+      [&] { cpu.Enqueue(OpLabel("add"), [] {}); },
+      [&] { cpu.CopyAsync(&number, &number, 1, CopyKind::kDeviceToDevice); }};
+  for (const auto& call : refused) {
+    EXPECT_THAT(WhyNot([&] {
+                  Numbers({9})();
+                  call();
+                }),
+                HasSubstr("captures this thread's"));
+    ExpectAsBefore();
+  }
+  // Nothing is left behind.
+  EXPECT_EQ(cuda_.Calls("DestroyGraph"), cuda_.Calls("EndCapture"));
+}
+
+TEST_F(CudaGraphTest, GoesOnBehindAProgramThatIsCapturedMeanwhile) {
+  class Sink : public TaskSink {
+   public:
+    std::uint64_t Capture(CpuStream&, const OpLabel&,
+                          std::function<void()>) override {
+      return ++tasks;
+    }
+    std::uint64_t tasks = 0;
+  } sink;
+  CpuStream cpu(Device(DeviceType::kCpu, 0), 1, StreamOptions());
+  const CudaGraph graph(*stream_, [&] {
+    {
+      const ScopedTaskSink scope(sink);
+      cpu.Enqueue(OpLabel("add"), [] {});
+    }
+    Numbers({1})();
+  });
+  stream_->Synchronize();
+  EXPECT_EQ(sink.tasks, 1u);
+  EXPECT_THAT(seen_, IsEmpty()) << "it is recorded, not run";
+  Run(graph);
+  stream_->Synchronize();
+  EXPECT_THAT(seen_, ElementsAre(1));
+  ExpectAsBefore();
+}
+
+TEST_F(CudaGraphTest, SaysWhatCudaDoesNotDo) {
+  const auto fail = [&](const char* function, int error) {
+    cuda_.FailNext(function, error);
+    return WhyNot(Numbers({1, 2}));
+  };
+  EXPECT_EQ(fail("CreateStream", kCudaMemoryAllocation),
+            "CUDA does not make a stream to record: cudaErrorMemoryAllocation: "
+            "out of memory");
+  ExpectAsBefore();
+  EXPECT_EQ(fail("BeginCapture", kCudaNotPermitted),
+            "CUDA does not record a graph: error 800");
+  ExpectAsBefore();
+  EXPECT_EQ(fail("LaunchKernel", kCudaStreamCaptureUnsupported),
+            "CUDA does not record kernel, requested at net.cc:88: error 900");
+  ExpectAsBefore();
+  EXPECT_EQ(fail("EndCapture", kCudaStreamCaptureInvalidated),
+            "CUDA does not record a graph: error 901");
+  ExpectAsBefore();
+}
+
+TEST_F(CudaGraphTest, ALaunchThatFailsIsTheCallers) {
+  const CudaGraph graph(*stream_, Numbers({1}));
+  cuda_.FailNext("LaunchGraph", kCudaMemoryAllocation);
+  try {
+    Run(graph);
+    FAIL() << "nothing thrown";
+  } catch (const AsyncError& error) {
+    EXPECT_EQ(error.failure().operation, "program");
+    EXPECT_THAT(error.what(), HasSubstr("CUDA does not launch a graph: "
+                                        "cudaErrorMemoryAllocation"));
+  }
+  Run(graph);
+  stream_->Synchronize();
+  EXPECT_THAT(seen_, ElementsAre(1));
+}
+
+TEST_F(CudaGraphTest, TheGpuIsLost) {
+  std::optional<CudaGraph> graph;
+  graph.emplace(*stream_, [this] {
+    Launch([this] { cuda_.Crash(0, kCudaIllegalAddress); });
+    Launch([] {});
+  });
+  const auto run = [&] {
+    Run(*graph);  // which may see it already
+    stream_->Synchronize();
+  };
+  EXPECT_THROW(run(), AsyncError);
+  const std::int64_t calls = cuda_.Calls("DestroyGraph");
+  graph.reset();
+  EXPECT_EQ(cuda_.Calls("DestroyGraph"), calls);
+  EXPECT_THAT(WhyNot(Numbers({1})), HasSubstr("cudaErrorIllegalAddress"));
+}
+
+// ---- The model.
+
+class CaptureTest : public testing::Test {
+ protected:
+  CaptureTest() {
+    cuda_.SetDevice(0);
+    cuda_.CreateStream(&stream_);
+    cuda_.CreateStream(&other_);
+    cuda_.CreateEvent(false, &event_);
+    EXPECT_EQ(cuda_.BeginCapture(stream_), 0);
+  }
+  ~CaptureTest() override {
+    cuda_.DestroyStream(stream_);
+    cuda_.DestroyStream(other_);
+  }
+  // Everything fails from then on, until its end.
+  void ExpectSpoiled() {
+    EXPECT_EQ(cuda_.RecordEvent(event_, stream_),
+              kCudaStreamCaptureInvalidated);
+    cuda_.LaunchKernel(stream_, [] {});
+    EXPECT_EQ(cuda_.TakeLaunchError(), kCudaStreamCaptureInvalidated);
+    EXPECT_EQ(cuda_.EndCapture(stream_, &graph_),
+              kCudaStreamCaptureInvalidated);
+    cuda_.LaunchKernel(stream_, [] {});
+    EXPECT_EQ(cuda_.TakeLaunchError(), 0);
+    EXPECT_THAT(cuda_.violations(), IsEmpty());
+  }
+
+  FakeCuda cuda_;
+  CudaStreamHandle stream_ = nullptr;
+  CudaStreamHandle other_ = nullptr;
+  CudaEventHandle event_ = nullptr;
+  CudaGraphHandle graph_ = nullptr;
+};
+
+TEST_F(CaptureTest, AnEventOfItCannotBeAskedFor) {
+  EXPECT_EQ(cuda_.RecordEvent(event_, stream_), 0);
+  EXPECT_EQ(cuda_.WaitEvent(stream_, event_), 0) << "an order within it";
+  EXPECT_EQ(cuda_.QueryEvent(event_), kCudaCapturedEvent);
+  ExpectSpoiled();
+}
+
+TEST_F(CaptureTest, AnEventOfItCannotBeWaitedFor) {
+  EXPECT_EQ(cuda_.RecordEvent(event_, stream_), 0);
+  EXPECT_EQ(cuda_.SynchronizeEvent(event_), kCudaCapturedEvent);
+  ExpectSpoiled();
+}
+
+TEST_F(CaptureTest, ItCannotWaitForWhatIsOutside) {
+  EXPECT_EQ(cuda_.RecordEvent(event_, other_), 0);
+  EXPECT_EQ(cuda_.QueryEvent(event_) == 0 ||
+                cuda_.QueryEvent(event_) == kCudaNotReady,
+            true);
+  EXPECT_EQ(cuda_.WaitEvent(stream_, event_), kCudaStreamCaptureIsolation);
+  ExpectSpoiled();
+}
+
+TEST_F(CaptureTest, PageableMemoryCannotBeCopied) {
+  char from = 0, to = 0;
+  EXPECT_EQ(cuda_.CopyAsync(&to, &from, 1, stream_),
+            kCudaStreamCaptureUnsupported);
+  ExpectSpoiled();
+}
+
+TEST_F(CaptureTest, BeginsAndEndsOnce) {
+  EXPECT_EQ(cuda_.BeginCapture(stream_), kCudaIllegalState);
+  EXPECT_EQ(cuda_.EndCapture(stream_, &graph_), 0);
+  EXPECT_EQ(cuda_.EndCapture(stream_, &graph_), kCudaIllegalState);
+}
+
+// In relaxed mode.
+TEST_F(CaptureTest, MemoryCanBeAllocatedMeanwhile) {
+  void* data = nullptr;
+  EXPECT_EQ(cuda_.Allocate(100, &data), 0);
+  EXPECT_EQ(cuda_.EndCapture(stream_, &graph_), 0);
+  EXPECT_EQ(cuda_.Free(data), 0);
+}
+
+TEST_F(CaptureTest, ADestroyedGraphCannotBeLaunched) {
+  EXPECT_EQ(cuda_.EndCapture(stream_, &graph_), 0);
+  EXPECT_EQ(cuda_.DestroyGraph(graph_), 0);
+  EXPECT_EQ(cuda_.LaunchGraph(graph_, other_), kCudaInvalidValue);
+  EXPECT_EQ(cuda_.DestroyGraph(graph_), kCudaInvalidValue);
+  EXPECT_EQ(cuda_.violations().size(), 2u);
+}
+
+}  // namespace
+}  // namespace d2l

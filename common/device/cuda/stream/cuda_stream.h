@@ -1,0 +1,216 @@
+// CudaStream: a stream of a GPU, one of CUDA's streams and a log of what is
+// on it.
+//
+//   CudaStream& stream = static_cast<CudaStream&>(CurrentStream(device));
+//   stream.Launch(OpLabel("axpy"), [=](const CudaLaunch& to) {
+//     const LaunchGeometry shape = GeometryFor(n, to.multiprocessors);
+//     Axpy<<<shape.blocks, shape.threads, 0, to.stream>>>(n, a, x, y);
+//   });
+//
+// Contract: see Stream. What is different from a CPU stream:
+//   - The GPU skips nothing. Behind a failed operation kernels and copies to
+//     and from pinned memory run on with garbage, host callbacks and pageable
+//     copies are skipped, and all of them are marked as failed (StreamLog).
+//   - A failure becomes known when the operation is found to be done: by a
+//     wait, by an event, or because the queue is full.
+//   - An error that loses the GPU's context (an illegal address) cannot be
+//     mended: from then on every call throws it, except Record, whose event is
+//     complete and poisoned.
+//   - Waiting for an event of a CPU stream blocks the caller.
+//   - CUDA may run the host callbacks of all streams on one thread. One that
+//     waits for another stream's callback may wait for ever.
+//   - CUDA has a bound of its own on what is queued. Whoever waits inside of
+//     CUDA for room holds up all threads that launch, so there is a second
+//     bound here, StreamOptions::max_queued_launches, which is met before.
+//
+// How far a stream is
+//
+// CUDA reports no operation numbers. The stream's progress is known from
+// events: one after every kCheckpointEvery operations, one before an operation
+// of unknown duration (a host callback, a wait), those that Record makes, those
+// behind operations with stamps, and one at the end for a wait that none of
+// these covers. So a wait for an operation lasts at most kCheckpointEvery - 1
+// kernels and copies longer, and never includes a callback after it, as
+// cudaStreamSynchronize would if another thread enqueued one. An event behind
+// every operation would make that exact, but would be another call into the
+// driver for each, as would a word that the stream writes
+// (cuStreamWriteValue64). With one event to sixteen operations, an operation
+// costs what its launch does, plus a label that is copied and two uncontended
+// locks, well below 0.1 us on the host
+// (`bazel run //common/device/cuda:benchmarks`, without a GPU). Sixteen is a
+// choice; on a GPU it has not been measured.
+//
+// QueuedOperations is as coarse, but 0 only, and always, when all is done.
+
+#ifndef D2L_COMMON_DEVICE_CUDA_STREAM_CUDA_STREAM_H_
+#define D2L_COMMON_DEVICE_CUDA_STREAM_CUDA_STREAM_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+
+#include "absl/functional/function_ref.h"
+#include "common/base/source_location.h"
+#include "common/device/backend.h"
+#include "common/device/cuda/cuda_api.h"
+#include "common/device/cuda/cuda_gpu.h"
+#include "common/device/cuda/cuda_launch.h"
+#include "common/device/cuda/stream/stream_log.h"
+#include "common/device/device.h"
+#include "common/device/event.h"
+#include "common/device/failure.h"
+#include "common/device/op_label.h"
+#include "common/device/stream.h"
+
+namespace d2l {
+
+class CudaStream final : public Stream {
+ public:
+  static constexpr std::uint64_t kCheckpointEvery = 16;
+
+  // Throws std::runtime_error if CUDA makes no stream.
+  CudaStream(CudaGpu& gpu, Device device, int index,
+             const StreamOptions& options);
+  ~CudaStream() override;
+
+  // Calls `launch`, a callable `void(const CudaLaunch&)`, which launches one or
+  // several kernels on the stream it is given, and returns the operation's
+  // number. Only one thread is in a launch of this stream at a time; `launch`
+  // must not wait and must not call into streams, but for launches on further
+  // streams (NcclGroup): then it makes this GPU current again. Waits while the
+  // queue is full; with launch blocking, until the operation is done (Finish
+  // then says whether it failed).
+  //
+  // The label's stamps, if it has any, are written when the operation is known
+  // to be done. Events are the source of these times, and the clock of CudaGpu
+  // turns them into the host's: the beginning is when what comes before is
+  // done, some microseconds before the first kernel begins. An operation behind
+  // another that has stamps adds one event to the queue.
+  //
+  // The launch is an NvtxRange under the label's name.
+  //
+  // While this thread records a CudaGraph the launch is a part of that, and
+  // nothing of the above holds; the number means nothing.
+  //
+  // If CUDA does not take the launch, or `launch` throws, the operation has
+  // failed, and this call throws AsyncError; the stream goes on.
+  template <typename F>
+  std::uint64_t Launch(const OpLabel& label, const F& launch) {
+    return LaunchErased(label, launch);
+  }
+
+  std::int64_t QueuedOperations() override;
+
+  // For the end of the process, all streams first, then each: from Abandon on
+  // host callbacks are skipped, and nothing is stalled; Retire waits for what
+  // is queued, and from then on no CUDA is called: what is enqueued counts as
+  // skipped.
+  void Abandon() override;
+
+  CudaGpu& gpu() const { return gpu_; }
+  // False once the GPU, or the program, is gone.
+  bool is_running() const {
+    return log_->state() == StreamLog::State::kRunning;
+  }
+
+  // A library's state for this stream (see cuda_blas.h). Used within a launch,
+  // and destroyed before CUDA's stream is.
+  std::shared_ptr<void>& library_state() { return library_state_; }
+
+ private:
+  friend class CudaGraph;
+  // Holds mutex_. What a lost stream drops goes without it, see StreamLog.
+  class Lock : public std::unique_lock<std::mutex> {
+   public:
+    explicit Lock(CudaStream& stream)
+        : unique_lock(stream.mutex_), log_(*stream.log_) {}
+    ~Lock() {
+      if (owns_lock()) unlock();
+      log_.DropPending();
+    }
+
+   private:
+    StreamLog& log_;
+  };
+
+  // Operations below `end` are done when the event is, and so many launches.
+  struct Checkpoint {
+    std::uint64_t end = 0;
+    std::shared_ptr<CudaEvent> event;
+    std::uint64_t launches = 0;
+  };
+  // Makes the CUDA calls of an operation and returns their error.
+  using Issue = absl::FunctionRef<int(const StreamLog::Ticket&)>;
+  using LaunchFunction = absl::FunctionRef<void(const CudaLaunch&)>;
+
+  std::shared_ptr<EventState> DoRecord() override;
+  std::uint64_t DoWait(const OpLabel& label,
+                       const std::shared_ptr<EventState>& event) override;
+  std::uint64_t DoCopy(const OpLabel& label, void* dst, const void* src,
+                       std::size_t bytes, CopyKind kind,
+                       bool pageable) override;
+  std::uint64_t DoHostCallback(const OpLabel& label,
+                               std::function<void()> callback) override;
+  // The GPU waits for a word of host memory (CudaApi::WaitForWord), which is no
+  // host callback.
+  std::function<void()> DoStall() override;
+  void DoRetire() override;
+  void AwaitDone(std::uint64_t end) override;
+
+  std::uint64_t LaunchErased(const OpLabel& label, LaunchFunction launch);
+  // Launches between two events, which become the operation's stamps. Returns
+  // CUDA's error.
+  int LaunchTimed(StreamLog::Timing timing, const CudaLaunch& to,
+                  LaunchFunction launch);
+  // Takes a number; on a stream that does not run, that is all. may_take_long:
+  // for reasons of its own; see above.
+  std::uint64_t Enqueue(const OpLabel& label, bool may_take_long, Issue issue);
+  bool OperationsAreFull() const {
+    return log_->pushed() - log_->completed() >= bound_;
+  }
+  bool LaunchesAreFull() const {
+    return launches_ - launches_done_ >= launch_bound_;
+  }
+  void AwaitRoom(Lock& lock);
+  void Await(const Checkpoint& checkpoint);
+
+  // These with the lock. The first two return CUDA's error.
+  int RecordEvent(bool timed, std::shared_ptr<CudaEvent>* event);
+  int RecordCheckpoint();
+  void AddCheckpoint(std::uint64_t end, std::shared_ptr<CudaEvent> event);
+  void ForgetDone();
+  void Poll();
+  Checkpoint CheckpointBehind(std::uint64_t number);
+
+  const std::shared_ptr<StreamLog> log_;  // the ledger of failures, too
+  CudaGpu& gpu_;
+  CudaApi& api_;
+  const std::uint64_t bound_;
+  const std::uint64_t launch_bound_;
+  const std::uint64_t checkpoint_every_;
+  CudaStreamHandle stream_ = nullptr;
+  StreamMemory* memory_ = nullptr;
+  std::uintptr_t callback_key_ = 0;  // what CUDA is given for host callbacks
+  std::shared_ptr<void> library_state_;
+
+  std::mutex recording_;  // held while a graph is
+  // What CUDA records. It stays, since a library's state may know it.
+  CudaStreamHandle recorded_ = nullptr;
+
+  std::mutex mutex_;  // one thread enqueues; guards what follows
+  std::deque<Checkpoint> checkpoints_;
+  std::uint64_t last_checkpoint_ = 0;  // how many operations are before it
+  std::uint64_t launches_ = 0;         // see StreamOptions
+  std::uint64_t launches_done_ = 0;    // known to be
+  std::uint32_t holds_ = 0;            // how often Stall was called
+
+  std::atomic<std::int64_t> waiting_for_room_{0};
+};
+
+}  // namespace d2l
+
+#endif  // D2L_COMMON_DEVICE_CUDA_STREAM_CUDA_STREAM_H_

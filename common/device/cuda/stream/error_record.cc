@@ -1,0 +1,85 @@
+#include "common/device/cuda/stream/error_record.h"
+
+#include <string>
+
+#include "absl/strings/str_format.h"
+
+namespace d2l {
+
+static_assert(sizeof(ErrorRecord) == 64);
+
+namespace {
+
+// Of ncclResult_t, whose numbers NCCL keeps.
+const char* NcclErrorName(std::int64_t error) {
+  switch (error) {
+    case 1:
+      return "a CUDA call failed";
+    case 2:
+      return "a call of the system failed";
+    case 3:
+      return "an internal error";
+    case 4:
+    case 5:
+      return "a wrong call";
+    case 6:
+      return "another process is gone, or the network";
+    case 7:
+      return "another process has not answered in time";
+    case 8:
+      return "a timeout";
+    default:
+      return "unknown";
+  }
+}
+
+}  // namespace
+
+// The words are those of common/kernels/cpu.
+std::string DeviceErrorText(const ErrorRecord& record) {
+  switch (record.code) {
+    case DeviceError::kIndexOutOfRange:
+      if (record.b == 0) {
+        return absl::StrFormat(
+            "index %d at position %d is out of range; there is nothing to "
+            "index",
+            record.a, record.position);
+      }
+      return absl::StrFormat(
+          "index %d at position %d is out of range; valid are 0..%d", record.a,
+          record.position, record.b - 1);
+    case DeviceError::kDivisionByZero:
+      return absl::StrFormat("division by zero at element %d", record.position);
+    case DeviceError::kNegativeExponent:
+      return absl::StrFormat("negative integer exponent %d at element %d",
+                             record.a, record.position);
+    case DeviceError::kLabelOutOfRange:
+      return absl::StrFormat(
+          "label %d of sample %d is out of range; there are %d classes, from 0 "
+          "on",
+          record.a, record.position, record.b);
+    case DeviceError::kNccl:
+      return absl::StrFormat(
+          "NCCL gave up its communication between GPUs, with error %d (%s); "
+          "NCCL_DEBUG=INFO makes it say more",
+          record.a, NcclErrorName(record.a));
+  }
+  return absl::StrFormat("error %d of a kernel, at element %d",
+                         static_cast<int>(record.code), record.position);
+}
+
+void ReportFromHost(const ErrorReporter& errors, DeviceError code,
+                    std::int64_t position, std::int64_t a, std::int64_t b) {
+  unsigned long long empty = 0;  // NOLINT(google-runtime-int)
+  if (!__atomic_compare_exchange_n(&errors.record->claimed_by, &empty,
+                                   errors.number + 1, false, __ATOMIC_ACQ_REL,
+                                   __ATOMIC_ACQUIRE)) {
+    return;
+  }
+  errors.record->code = code;
+  errors.record->position = position;
+  errors.record->a = a;
+  errors.record->b = b;
+}
+
+}  // namespace d2l

@@ -1,0 +1,197 @@
+// StreamLog: the state of one CUDA stream's operations: how many there are, how
+// many are done, which failed, and why.
+//
+//   const StreamLog::Ticket ticket = log.Begin(label);  // operation 41
+//   … the kernel is launched, and reports errors to ticket.errors …
+//   log.Complete(42);                                   // 0 to 41 are done
+//   if (FailurePtr failure = log.FailureOf(41)) …
+//
+// A GPU skips nothing: behind a failed operation kernels and copies run on,
+// with garbage. So the log records from where on results are invalid, which is
+// known late, when operations are known to be done. An operation fails
+//   - through a host callback that throws, which is known at once;
+//   - through a kernel that writes an error to the stream's ErrorRecord, which
+//     is read when the operation is done;
+//   - through a wait for an event that turns out to be poisoned: checked when
+//     the wait is done;
+//   - at its launch: then it fails alone, since the call throws.
+// The first of them opens a failed interval of the FailureLedger, which lasts
+// until Report: all failures in between are only consequences.
+//
+// There are two error records. Operations enqueued after a report write into
+// the other one, which those from before cannot reach any more: by then all
+// operations that used it are done.
+//
+// The log keeps the label of every operation that is not known to be done, in
+// a ring as large as the stream's bound.
+//
+// It outlives its stream as long as an event needs it. Thread-safe, as stated:
+// Begin and Add… need the stream's lock. Only Complete, Look and Await call
+// CUDA. No lock is held during calls of another log, nor when a callback is
+// destroyed, whose tensors call into streams and memory: see DropPending.
+
+#ifndef D2L_COMMON_DEVICE_CUDA_STREAM_STREAM_LOG_H_
+#define D2L_COMMON_DEVICE_CUDA_STREAM_STREAM_LOG_H_
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "common/base/mutex.h"
+#include "common/device/cuda/cuda_gpu.h"
+#include "common/device/cuda/stream/error_record.h"
+#include "common/device/event.h"
+#include "common/device/failed_intervals.h"
+#include "common/device/failure.h"
+#include "common/device/op_label.h"
+
+namespace d2l {
+
+class StreamLog final : public FailureLedger {
+ public:
+  StreamLog(std::string stream_name, std::int64_t bound);
+  ~StreamLog() override;
+
+  // records: two, both empty, for the operations from here on; null once the
+  // stream is going and everything is done.
+  void UseRecords(ErrorRecord* records);
+
+  enum class State {
+    kRunning,
+    kLost,   // the GPU's context is; see Lose
+    kEnded,  // the program is; see End
+  };
+  State state() const { return state_.load(std::memory_order_acquire); }
+
+  // How many operations there are, and how many are known to be done. If the
+  // stream does not run, nothing will become done any more: all count as done.
+  std::uint64_t pushed() const override {
+    return pushed_.load(std::memory_order_acquire);
+  }
+  std::uint64_t completed() const {
+    return state() == State::kRunning
+               ? completed_.load(std::memory_order_acquire)
+               : pushed();
+  }
+
+  // ---- For enqueueing, one thread at a time.
+
+  struct Ticket {
+    std::uint64_t number;
+    ErrorReporter errors;
+  };
+  // Takes the next number. Fewer than `bound` operations are not done.
+  Ticket Begin(const OpLabel& label);
+
+  // Operation `number` waits for `event`, and fails if that is poisoned.
+  void AddWait(std::uint64_t number, std::shared_ptr<EventState> event);
+
+  // Stamps that Complete writes.
+  struct Timing {
+    std::uint64_t number;
+    OpStamps* stamps;
+    std::shared_ptr<CudaEvent> begin;
+    std::shared_ptr<CudaEvent> end;
+  };
+  void AddTiming(Timing timing);
+
+  // Operation `number` calls `callback`. They are run in the order in which
+  // they are added, unless CUDA does not take the last one.
+  void AddCallback(std::uint64_t number, std::function<void()> callback);
+  std::function<void()> TakeLastCallback();
+
+  // ---- What happens to operations.
+
+  // All operations below `done` are done. Writes their stamps and finds out
+  // which failed, and then says so in completed().
+  void Complete(std::uint64_t done);
+
+  // The same for failures alone. For host callbacks: calls no CUDA.
+  void Resolve(std::uint64_t done);
+
+  // Asks `event`, which is behind all operations below `end`, or waits for it.
+  // False if it is not done yet. If CUDA gives another error than that, the
+  // stream's progress cannot be known any more: it is lost.
+  bool Look(CudaEvent& event, std::uint64_t end);
+  void Await(CudaEvent& event, std::uint64_t end);
+
+  // Runs the next host callback, or skips it: on the thread that CUDA calls.
+  void RunCallback();
+
+  // The launch of `number` failed. Returns the failure for the caller.
+  FailurePtr FailLaunch(std::uint64_t number, std::string what,
+                        std::exception_ptr cause);
+
+  // The GPU's context is lost: what was in flight has failed, and so will
+  // everything that comes. Behind this, Look, Await, NoteError and End comes
+  // DropPending.
+  void Lose(const std::string& error_text);
+  // What a CUDA call on behalf of the stream has returned: loses or ends the
+  // stream if it is that kind of error. True if the stream does not run.
+  bool NoteError(CudaApi& api, int error);
+
+  // The program is ending: from now on host callbacks are skipped.
+  void Abandon() { abandoned_.store(true, std::memory_order_release); }
+  // From now on nothing is enqueued at all; it counts as skipped and done.
+  void End();
+  // If the stream does not run any more: destroys the callbacks that will not
+  // run, and the waits. For a thread that holds no lock.
+  void DropPending() {
+    if (state() != State::kRunning) Drop();
+  }
+
+ private:
+  struct PendingWait {
+    std::uint64_t number = 0;
+    std::shared_ptr<EventState> event;
+  };
+  struct PendingCallback {
+    std::uint64_t number = 0;
+    std::function<void()> function;
+  };
+
+  const OpLabel& LabelOf(std::uint64_t number) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return labels_[number & label_mask_];
+  }
+  // What CUDA says of an event behind all operations below `end`.
+  void Conclude(CudaApi& api, int error, std::uint64_t end);
+  void Drop();
+  // The first wait, if it is below `done`.
+  bool FirstWait(std::uint64_t done, PendingWait* wait);
+  // The operation that the record names has failed, if it is below `done`.
+  void OpenFromRecord(std::uint64_t done) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::uint64_t Restart() override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const std::string stream_name_;
+  const std::uint64_t label_mask_;
+  OpLabel* const labels_;  // by number
+
+  std::atomic<std::uint64_t> pushed_{0};
+  std::atomic<std::uint64_t> completed_{0};
+  std::atomic<State> state_{State::kRunning};
+  std::atomic<bool> abandoned_{false};
+
+  Mutex timings_mutex_;  // held while CUDA is asked
+  std::deque<Timing> timings_ ABSL_GUARDED_BY(timings_mutex_);
+
+  ErrorRecord* records_ ABSL_GUARDED_BY(mutex_) = nullptr;
+  int record_ ABSL_GUARDED_BY(mutex_) = 0;  // which of the two is in use
+  std::deque<PendingWait> waits_ ABSL_GUARDED_BY(mutex_);
+  std::deque<PendingCallback> callbacks_ ABSL_GUARDED_BY(mutex_);
+};
+
+namespace internal {
+// True on the thread that runs a host callback of a CUDA stream, while it does:
+// there CUDA may not be called.
+inline thread_local bool in_cuda_callback = false;
+}  // namespace internal
+
+}  // namespace d2l
+
+#endif  // D2L_COMMON_DEVICE_CUDA_STREAM_STREAM_LOG_H_

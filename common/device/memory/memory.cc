@@ -1,0 +1,413 @@
+#include "common/device/memory/memory.h"
+
+#include <malloc.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/strings/str_format.h"
+#include "common/base/console/format.h"
+#include "common/base/mutex.h"
+#include "common/base/ticks.h"
+#include "common/device/event.h"
+#include "common/device/failure.h"
+#include "common/device/listener.h"
+
+namespace d2l {
+namespace {
+
+constexpr std::int64_t kAll = std::numeric_limits<std::int64_t>::max();
+
+struct AllMemories {
+  Mutex mutex;
+  std::vector<DeviceMemory*> memories ABSL_GUARDED_BY(mutex);
+};
+
+AllMemories& All() {
+  static AllMemories& all = *new AllMemories;  // outlives every DeviceMemory
+  return all;
+}
+
+// True if all that is queued on a stream is done; null is none. Otherwise it
+// waits for that, if it may and can.
+bool IsIdle(Stream* stream, bool wait) {
+  if (stream == nullptr || stream->Query()) return true;
+  if (!wait) return false;
+  try {
+    stream->Record().state()->Block();
+    return true;
+  } catch (...) {  // no memory for an event, or no GPU any more
+    return false;
+  }
+}
+
+}  // namespace
+
+DeviceMemory::DeviceMemory(Backend& backend, Device device, int physical_index,
+                           Kind kind, std::int64_t max_bytes_in_flight)
+    : backend_(backend),
+      device_(device),
+      physical_index_(physical_index),
+      kind_(kind),
+      free_limit_(backend.FreeWaits() ? 32 * kFreeLimit : kFreeLimit),
+      max_bytes_in_flight_(max_bytes_in_flight) {
+  AllMemories& all = All();
+  MutexLock lock(all.mutex);
+  all.memories.push_back(this);
+}
+
+DeviceMemory::~DeviceMemory() {
+  {
+    AllMemories& all = All();
+    MutexLock lock(all.mutex);
+    all.memories.erase(
+        std::find(all.memories.begin(), all.memories.end(), this));
+  }
+  const internal::PartOfRequest part;
+  ReclaimAll();
+}
+
+// ---- Allocating.
+
+StorageRef DeviceMemory::Allocate(std::size_t bytes, Stream& stream) {
+  return AllocateFor(bytes, &stream);
+}
+
+StorageRef DeviceMemory::AllocatePinned(std::size_t bytes) {
+  return AllocateFor(bytes, nullptr);
+}
+
+StorageRef DeviceMemory::AllocateFor(std::size_t bytes, Stream* home) {
+  if (bytes > FreeBlocks::kLargestRequest) ThrowOutOfMemory(bytes);
+  const std::size_t size = FreeBlocks::BlockSize(bytes);
+  Storage* block = nullptr;
+  {
+    std::lock_guard<SpinLock> lock(lock_);
+    if (oldest_ == nullptr && unrecorded_ == nullptr) block = Reuse(size, home);
+  }
+  if (block == nullptr) {
+    try {
+      block = AllocateSlowly(size, home);
+    } catch (const std::bad_alloc&) {  // of the host
+    } catch (const std::runtime_error&) {
+      // The stream may know what made the device unusable.
+      if (home != nullptr && !internal::enqueue_mode) home->Synchronize();
+      throw;
+    }
+    if (block == nullptr) ThrowOutOfMemory(bytes);
+  }
+  block->bytes_ = bytes;
+  block->writer_ = nullptr;
+  block->version_ = 0;
+  block->references_.store(1, std::memory_order_relaxed);
+  StorageRef handle(block);
+  if (internal::MemoryHasListeners()) {
+    Report(block->id_, static_cast<std::int64_t>(block->size_));
+  }
+  return handle;
+}
+
+Storage* DeviceMemory::AllocateSlowly(std::size_t size, Stream* home) {
+  const internal::PartOfRequest part;
+  std::int64_t most;
+  {
+    std::lock_guard<SpinLock> lock(lock_);
+    free_.AddStream(home);
+    most = max_bytes_in_flight_;
+  }
+  const auto reuse = [&] {
+    std::lock_guard<SpinLock> lock(lock_);
+    return Reuse(size, home);
+  };
+  TakeBack(most);
+  if (Storage* block = reuse()) return block;
+  for (const bool wait : {false, true}) {
+    const std::int64_t beyond = FreeBeyondLimit(size);
+    if (beyond <= 0 || !MayReclaim(wait)) break;
+    if (wait && beyond + Stats().in_flight <= most) break;
+    Reclaim(beyond, wait, size, home);
+    if (Storage* block = reuse()) return block;
+  }
+  if (Storage* block = Grow(size, home)) return block;
+  // Work that runs on a stream cannot wait for streams.
+  if (internal::enqueue_mode) return nullptr;
+  ReclaimAll();
+  if (Storage* block = Grow(size, home)) return block;
+  EmptyCachesBeside();
+  return Grow(size, home);
+}
+
+Storage* DeviceMemory::Reuse(std::size_t size, Stream* home) {
+  Storage* const block = free_.Take(home, size);
+  if (block == nullptr) return nullptr;
+  ++stats_.allocations;
+  stats_.in_use += static_cast<std::int64_t>(block->size_);
+  stats_.peak = std::max(stats_.peak, stats_.in_use + stats_.in_flight);
+  block->id_ = (static_cast<std::uint64_t>(device_.type()) << 62) |
+               (static_cast<std::uint64_t>(kind_) << 61) |
+               (static_cast<std::uint64_t>(device_.index()) << 48) | ++next_id_;
+  return block;
+}
+
+Storage* DeviceMemory::Grow(std::size_t size, Stream* home) {
+  std::unique_ptr<Storage> segment(new Storage);
+  segment->data_ = RawAllocate(size);
+  segment->memory_ = this;
+  segment->home_ = home;
+  segment->size_ = size;
+  std::lock_guard<SpinLock> lock(lock_);
+  if (segment->data_ != nullptr) {
+    stats_.reserved += static_cast<std::int64_t>(size);
+    ++stats_.raw_allocations;
+    free_.Put(segment.release());
+  }
+  return Reuse(size, home);
+}
+
+void* DeviceMemory::RawAllocate(std::size_t bytes) {
+  if (kind_ == Kind::kDevice) return backend_.Allocate(physical_index_, bytes);
+  void* const data = backend_.AllocatePinned(bytes);
+  if (data == nullptr) return nullptr;
+  try {
+    internal::AddPinnedRange(data, bytes);
+  } catch (const std::bad_alloc&) {
+    backend_.FreePinned(data, bytes);
+    return nullptr;
+  }
+  return data;
+}
+
+// ---- Giving back to the device.
+
+template <typename F>
+void DeviceMemory::ForEachStream(F f) {
+  for (std::size_t i = 0;; ++i) {
+    Stream* stream;
+    {
+      std::lock_guard<SpinLock> lock(lock_);
+      if (i == free_.streams()) return;
+      stream = free_.stream(i);
+    }
+    f(i, stream);
+  }
+}
+
+void DeviceMemory::Reclaim(std::int64_t bytes, bool wait, std::size_t size,
+                           Stream* home) {
+  ForEachStream([&](std::size_t index, Stream* stream) {
+    if (bytes <= 0 || (!wait && !IsIdle(stream, wait))) return;
+    Storage* segments;
+    {
+      std::lock_guard<SpinLock> lock(lock_);
+      segments = free_.TakeSegments(index, bytes);
+      for (Storage* one = segments; one != nullptr; one = one->next_) {
+        stats_.reserved -= static_cast<std::int64_t>(one->size_);
+      }
+    }
+    // Queued work may still use a free block. More can have come until now.
+    const bool idle = segments != nullptr && IsIdle(stream, wait);
+    while (segments != nullptr) {
+      Storage* const segment = std::exchange(segments, segments->next_);
+      const auto freed = static_cast<std::int64_t>(segment->size_);
+      if (idle) {
+        bytes -= freed;
+        if (home == nullptr || !FreeBlocks::Holds(*segment, size)) {
+          RawFree(segment);
+          continue;
+        }
+        segment->home_ = std::exchange(home, nullptr);
+      }
+      std::lock_guard<SpinLock> lock(lock_);
+      stats_.reserved += freed;
+      free_.Put(segment);
+    }
+  });
+}
+
+void DeviceMemory::RawFree(Storage* segment) {
+  if (kind_ == Kind::kPinned) {
+    internal::RemovePinnedRange(segment->data_);
+    backend_.FreePinned(segment->data_, segment->size_);
+  } else {
+    backend_.Free(physical_index_, segment->data_, segment->size_);
+  }
+  delete segment;
+}
+
+std::int64_t DeviceMemory::FreeBeyondLimit(std::size_t size) {
+  std::lock_guard<SpinLock> lock(lock_);
+  const std::int64_t used = stats_.in_use + stats_.in_flight;
+  return stats_.reserved - used -
+         std::max((used + static_cast<std::int64_t>(size)) / 2, free_limit_);
+}
+
+bool DeviceMemory::MayReclaim(bool wait) {
+  if (internal::enqueue_mode) return false;  // it may ask no stream
+  if (!backend_.FreeWaits()) return true;
+  // The streams that use pinned memory are unknown.
+  if (wait || kind_ == Kind::kPinned) return false;
+  bool idle = true;
+  ForEachStream([&idle](std::size_t, Stream* stream) {
+    idle = idle && IsIdle(stream, /*wait=*/false);
+  });
+  return idle;
+}
+
+void DeviceMemory::ReclaimAll() {
+  TakeBack(0);
+  Reclaim(kAll, /*wait=*/true, 0, nullptr);
+  // The C library keeps what small blocks and a million Storages took.
+  malloc_trim(0);
+}
+
+void DeviceMemory::EmptyCache() {
+  if (internal::enqueue_mode) {
+    throw std::logic_error(
+        "[empty_cache] called from work that runs on a stream, which cannot "
+        "wait for streams");
+  }
+  const internal::PartOfRequest part;
+  ReclaimAll();
+}
+
+// Other devices on the same hardware.
+void DeviceMemory::EmptyCachesBeside() {
+  AllMemories& all = All();
+  MutexLock lock(all.mutex);
+  for (DeviceMemory* other : all.memories) {
+    if (other != this && &other->backend_ == &backend_ &&
+        other->physical_index_ == physical_index_ && other->kind_ == kind_) {
+      other->EmptyCache();
+    }
+  }
+}
+
+// ---- Returned blocks.
+
+void DeviceMemory::Return(Storage* block) noexcept {
+  const auto size = static_cast<std::int64_t>(block->size_);
+  const std::uint64_t id = block->id_;
+  const bool in_flight = !block->users_.empty();
+  {
+    std::lock_guard<SpinLock> lock(lock_);
+    stats_.in_use -= size;
+    if (in_flight) {
+      stats_.in_flight += size;
+    } else {
+      free_.Put(block);
+    }
+  }
+  if (in_flight) SetInFlight(block);
+  if (internal::MemoryHasListeners()) Report(id, -size);
+}
+
+void DeviceMemory::SetInFlight(Storage* block) noexcept {
+  // Work that runs on a stream cannot enqueue. A later point is as safe.
+  const bool recorded = !internal::enqueue_mode && block->RecordUsers();
+  std::lock_guard<SpinLock> lock(lock_);
+  if (!recorded) {
+    block->next_ = std::exchange(unrecorded_, block);
+    return;
+  }
+  block->next_ = nullptr;
+  (oldest_ == nullptr ? oldest_ : youngest_->next_) = block;
+  youngest_ = block;
+}
+
+void DeviceMemory::TakeBack(std::int64_t most) {
+  Storage* unrecorded = nullptr;
+  if (!internal::enqueue_mode) {
+    std::lock_guard<SpinLock> lock(lock_);
+    unrecorded = std::exchange(unrecorded_, nullptr);
+  }
+  while (unrecorded != nullptr) {
+    SetInFlight(std::exchange(unrecorded, unrecorded->next_));
+  }
+  for (;;) {
+    Event next;
+    bool wait;
+    {
+      std::lock_guard<SpinLock> lock(lock_);
+      if (oldest_ == nullptr) return;
+      next = oldest_->users_.back().passed;
+      wait = stats_.in_flight > most && !internal::enqueue_mode;
+    }
+    // Asked without the lock: it may let go of tensors of this memory.
+    if (wait) {
+      next.state()->Block();
+    } else if (!next.Query()) {
+      return;
+    }
+    std::lock_guard<SpinLock> lock(lock_);
+    Storage* const block = oldest_;
+    // Another thread may have been here.
+    if (block == nullptr ||
+        block->users_.back().passed.state() != next.state()) {
+      continue;
+    }
+    block->users_.pop_back();
+    if (!block->users_.empty()) continue;
+    oldest_ = block->next_;
+    stats_.in_flight -= static_cast<std::int64_t>(block->size_);
+    free_.Put(block);
+  }
+}
+
+// ---- The account.
+
+std::int64_t DeviceMemory::SetMaxBytesInFlight(std::int64_t bytes) {
+  if (bytes < 1) {
+    throw std::invalid_argument(absl::StrFormat(
+        "A bound of %d bytes in flight was asked for; it must be at least 1.",
+        bytes));
+  }
+  std::lock_guard<SpinLock> lock(lock_);
+  return std::exchange(max_bytes_in_flight_, bytes);
+}
+
+void DeviceMemory::ThrowOutOfMemory(std::size_t bytes) {
+  const MemoryStats stats = Stats();
+  std::int64_t queued = 0;
+  ForEachStream([&queued](std::size_t, Stream* stream) {
+    if (stream != nullptr) queued += stream->QueuedOperations();
+  });
+  // Saturated: an absurd request is printed as the largest number.
+  const std::int64_t asked = static_cast<std::int64_t>(
+      std::min<std::uint64_t>(bytes, std::uint64_t{1} << 62));
+  throw OutOfMemoryError(absl::StrFormat(
+      "[out of memory] %s asked for on %s%s, which has %s free; %s in use, %s "
+      "in flight, %d operations queued. Use smaller tensors, or let go of "
+      "some.",
+      FormatBytes(asked), device_.ToString(),
+      kind_ == Kind::kPinned ? " (pinned host memory)" : "",
+      FormatBytes(backend_.FreeMemory(physical_index_)),
+      FormatBytes(stats.in_use), FormatBytes(stats.in_flight), queued));
+}
+
+void DeviceMemory::Report(std::uint64_t storage, std::int64_t change) {
+  const MemoryStats stats = Stats();
+  internal::ReportMemory({device_, kind_ == Kind::kPinned, storage, change,
+                          stats.in_use, stats.in_flight, stats.reserved,
+                          NowTicks()});
+}
+
+MemoryStats DeviceMemory::Stats() {
+  std::lock_guard<SpinLock> lock(lock_);
+  return stats_;
+}
+
+void DeviceMemory::ResetPeak() {
+  std::lock_guard<SpinLock> lock(lock_);
+  stats_.peak = stats_.in_use + stats_.in_flight;
+}
+
+}  // namespace d2l

@@ -1,0 +1,136 @@
+// Storage: a block of device memory, and StorageRef, a counted handle to it.
+//
+//   StorageRef block = Memory(device).Allocate(1 << 20, stream);
+//   stream.Enqueue(...);  // uses block->data(), a raw pointer
+//   block.reset();        // at once: no need to wait for the stream
+//
+// Where blocks come from, and when they are used again: memory.h.
+//
+// Thread-safety: the counting of handles and MarkUsedBy are thread-safe;
+// MarkWritten is for the one thread that writes. Ownership: streams, and the
+// DeviceMemory, outlive every Storage.
+
+#ifndef D2L_COMMON_DEVICE_MEMORY_STORAGE_H_
+#define D2L_COMMON_DEVICE_MEMORY_STORAGE_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include "absl/container/inlined_vector.h"
+#include "common/base/spin_lock.h"
+#include "common/device/event.h"
+#include "common/device/stream.h"
+
+namespace d2l {
+
+class DeviceMemory;
+
+// A block of memory and what is known about it. Use it through StorageRef.
+class Storage {
+ public:
+  Storage(const Storage&) = delete;
+  Storage& operator=(const Storage&) = delete;
+
+  // An address on the device; aligned to 64 bytes.
+  void* data() const { return data_; }
+  // As requested; the block may be larger.
+  std::size_t bytes() const { return bytes_; }
+  // Unique in the process; never used again.
+  std::uint64_t id() const { return id_; }
+
+  // The stream that last wrote to this memory, and the number of the
+  // operation that did; null before the first write.
+  Stream* writer() const { return writer_; }
+  std::uint64_t written_by() const { return written_by_; }
+  // How often it was written.
+  std::uint64_t version() const { return version_; }
+
+  // Operation `number` of `stream`, just enqueued, writes to this memory.
+  void MarkWritten(Stream& stream, std::uint64_t number) {
+    writer_ = &stream;
+    written_by_ = number;
+    ++version_;
+    MarkUsedBy(stream);
+  }
+
+  // Work just enqueued on `stream` reads or writes this memory.
+  void MarkUsedBy(Stream& stream) {
+    if (&stream != home_) AddUser(stream);
+  }
+
+ private:
+  friend class DeviceMemory;
+  friend class FreeBlocks;
+  friend class StorageRef;
+
+  // A stream other than home_, and the point up to which it needs the block.
+  struct User {
+    Stream* stream;
+    Event passed;  // empty until the block is returned
+  };
+
+  Storage() = default;
+  void AddUser(Stream& stream) noexcept;
+  // Records the events of the users; on failure, nothing has changed.
+  bool RecordUsers() noexcept;
+  // Part of a segment, of which the device knows only the whole.
+  bool IsPart() const { return left_ != nullptr || right_ != nullptr; }
+
+  std::atomic<int> references_{0};
+  SpinLock users_lock_;  // several threads may read one tensor
+  bool free_ = false;    // among the FreeBlocks
+  void* data_ = nullptr;
+  std::size_t bytes_ = 0;
+  std::uint64_t id_ = 0;
+  Stream* home_ = nullptr;  // whose free list it belongs to; null if pinned
+  Stream* writer_ = nullptr;
+  std::uint64_t written_by_ = 0;
+  std::uint64_t version_ = 0;
+  DeviceMemory* memory_ = nullptr;
+  std::size_t size_ = 0;      // of the block, at least bytes_
+  Storage* next_ = nullptr;   // in a list
+  Storage** link_ = nullptr;  // to this block there; null if it is in none
+  Storage* left_ = nullptr;   // in its segment
+  Storage* right_ = nullptr;
+  // With room for one, which is what most need.
+  absl::InlinedVector<User, 1> users_;
+};
+
+// A counted handle; the last one to go returns the block.
+class StorageRef {
+ public:
+  StorageRef() = default;
+  StorageRef(const StorageRef& other) : storage_(other.storage_) {
+    if (storage_ != nullptr) {
+      storage_->references_.fetch_add(1, std::memory_order_relaxed);
+    }
+  }
+  StorageRef(StorageRef&& other) noexcept
+      : storage_(std::exchange(other.storage_, nullptr)) {}
+  StorageRef& operator=(StorageRef other) noexcept {
+    std::swap(storage_, other.storage_);
+    return *this;
+  }
+  ~StorageRef() { reset(); }
+
+  // Allocates nothing and throws nothing. It may wait for room in the queues
+  // of the streams that used the block.
+  void reset() noexcept;
+
+  Storage* get() const { return storage_; }
+  Storage* operator->() const { return storage_; }
+  Storage& operator*() const { return *storage_; }
+  explicit operator bool() const { return storage_ != nullptr; }
+
+ private:
+  friend class DeviceMemory;
+  explicit StorageRef(Storage* storage) : storage_(storage) {}
+
+  Storage* storage_ = nullptr;
+};
+
+}  // namespace d2l
+
+#endif  // D2L_COMMON_DEVICE_MEMORY_STORAGE_H_

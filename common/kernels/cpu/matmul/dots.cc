@@ -1,0 +1,131 @@
+#include "common/kernels/cpu/matmul/dots.h"
+
+#include <algorithm>
+#include <cstdint>
+
+#include "common/kernels/cpu/vector_targets.h"
+
+// Compiles what follows once for each kind of vector.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "common/kernels/cpu/matmul/dots.cc"
+#include "hwy/foreach_target.h"
+//
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace d2l::kernels::cpu {
+namespace HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+template <typename T>
+using Tag = hn::CappedTag<T, kDotParts<T>>;
+template <typename T>
+constexpr int kLanes = static_cast<int>(hn::MaxLanes(Tag<T>()));
+// Vectors that hold the partial sums of one product.
+template <typename T>
+constexpr int kVecs = kDotParts<T> / kLanes<T>;
+// Products at once, so that a vector of `a` is loaded once for all: as many as
+// the registers hold.
+template <typename T>
+constexpr int kAtOnce = kVecs<T> <= 2 ? 4 : 2;
+
+template <typename T, int kColumns>
+HWY_INLINE void Dot(const T* HWY_RESTRICT a, const T* HWY_RESTRICT b,
+                    std::int64_t ldb, std::int64_t k, T* c,
+                    std::int64_t c_column) {
+  const Tag<T> d;
+  hn::Vec<Tag<T>> sum[kColumns][kVecs<T>];
+  for (int j = 0; j < kColumns; ++j) {
+    for (int v = 0; v < kVecs<T>; ++v) sum[j][v] = hn::Zero(d);
+  }
+  const std::int64_t whole = k / kDotParts<T> * kDotParts<T>;
+  for (std::int64_t p = 0; p < whole; p += kDotParts<T>) {
+    for (int v = 0; v < kVecs<T>; ++v) {
+      const auto x = hn::LoadU(d, a + p + v * kLanes<T>);
+      for (int j = 0; j < kColumns; ++j) {
+        const auto y = hn::LoadU(d, b + j * ldb + p + v * kLanes<T>);
+        sum[j][v] = hn::MulAdd(x, y, sum[j][v]);
+      }
+    }
+  }
+  if (whole < k) {
+    // The rest, filled up with zeros.
+    HWY_ALIGN T x[kDotParts<T>] = {};
+    std::copy(a + whole, a + k, x);
+    for (int j = 0; j < kColumns; ++j) {
+      HWY_ALIGN T y[kDotParts<T>] = {};
+      std::copy(b + j * ldb + whole, b + j * ldb + k, y);
+      for (int v = 0; v < kVecs<T>; ++v) {
+        sum[j][v] = hn::MulAdd(hn::Load(d, x + v * kLanes<T>),
+                               hn::Load(d, y + v * kLanes<T>), sum[j][v]);
+      }
+    }
+  }
+  for (int j = 0; j < kColumns; ++j) {
+    for (int n = kVecs<T> / 2; n > 0; n /= 2) {
+      for (int v = 0; v < n; ++v) sum[j][v] = hn::Add(sum[j][v], sum[j][v + n]);
+    }
+    HWY_ALIGN T lanes[kLanes<T>];
+    hn::Store(sum[j][0], d, lanes);
+    for (int n = kLanes<T> / 2; n > 0; n /= 2) {
+      for (int i = 0; i < n; ++i) lanes[i] += lanes[i + n];
+    }
+    c[j * c_column] = lanes[0];
+  }
+}
+
+template <typename T>
+HWY_INLINE void DotsOf(const DotsArgs<T>& args, std::int64_t begin,
+                       std::int64_t end) {
+  for (std::int64_t j = begin; j < end; j += kAtOnce<T>) {
+    const std::int64_t columns = std::min<std::int64_t>(kAtOnce<T>, end - j);
+    for (std::int64_t i = 0; i < args.rows; ++i) {
+      const T* a = args.a + i * args.lda;
+      const T* b = args.b + j * args.ldb;
+      T* c = args.c + i * args.c_row + j * args.c_column;
+      if (columns == kAtOnce<T>) {
+        Dot<T, kAtOnce<T>>(a, b, args.ldb, args.k, c, args.c_column);
+        continue;
+      }
+      for (std::int64_t rest = 0; rest < columns; ++rest) {
+        Dot<T, 1>(a, b + rest * args.ldb, args.ldb, args.k,
+                  c + rest * args.c_column, args.c_column);
+      }
+    }
+  }
+}
+
+void DotsOfFloats(const DotsArgs<float>& args, std::int64_t begin,
+                  std::int64_t end) {
+  DotsOf(args, begin, end);
+}
+void DotsOfDoubles(const DotsArgs<double>& args, std::int64_t begin,
+                   std::int64_t end) {
+  DotsOf(args, begin, end);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace d2l::kernels::cpu
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+
+namespace d2l::kernels::cpu {
+
+HWY_EXPORT(DotsOfFloats);
+HWY_EXPORT(DotsOfDoubles);
+
+template <>
+void Dots(const DotsArgs<float>& args, std::int64_t begin, std::int64_t end) {
+  HWY_DYNAMIC_DISPATCH(DotsOfFloats)(args, begin, end);
+}
+
+template <>
+void Dots(const DotsArgs<double>& args, std::int64_t begin, std::int64_t end) {
+  HWY_DYNAMIC_DISPATCH(DotsOfDoubles)(args, begin, end);
+}
+
+}  // namespace d2l::kernels::cpu
+
+#endif  // HWY_ONCE

@@ -1,0 +1,25 @@
+// What BLAS computes, as work of a FakeCuda's stream.
+
+#include <cstdint>
+
+#include "common/device/cuda/fake/fake_backend.h"
+#include "common/kernels/cuda/blas_gemm.h"
+#include "common/kernels/cuda/fake/reference_gemm.h"
+
+namespace d2l {
+
+namespace kernels::cuda {
+
+void LaunchBlasGemm(const CudaLaunch& launch, DType dtype,
+                    const GemmCall& call) {
+  FakeCudaOfBackend().LaunchKernel(launch.stream, [=] {
+    if (dtype == DType::kFloat64) {
+      ReferenceGemm<double>(call);
+    } else {
+      ReferenceGemm<float>(call);
+    }
+  });
+}
+
+}  // namespace kernels::cuda
+}  // namespace d2l

@@ -1,0 +1,122 @@
+// Which element goes where when rows are put together or picked, for kernels
+// that move units of 1 to 16 bytes and do not know what they are.
+//
+// Pure functions and plain values; thread-safe.
+
+#ifndef D2L_COMMON_KERNELS_CUDA_INDEX_GATHER_PLAN_H_
+#define D2L_COMMON_KERNELS_CUDA_INDEX_GATHER_PLAN_H_
+
+#include <cstdint>
+#include <limits>
+
+#include "common/kernels/cuda/index/divider.h"
+#include "common/kernels/host_device.h"
+
+namespace d2l::kernels::cuda {
+
+// Collects sizes and addresses; the widest unit is what divides all of them.
+class WidestUnit {
+ public:
+  void Add(std::int64_t bytes) { all_ |= static_cast<std::uint64_t>(bytes); }
+  void Add(const void* address) {
+    all_ |= reinterpret_cast<std::uintptr_t>(address);
+  }
+  // 1, 2, 4, 8 or 16.
+  int bytes() const {
+    int unit = 16;
+    while (all_ % static_cast<std::uint64_t>(unit) != 0) unit /= 2;
+    return unit;
+  }
+
+ private:
+  std::uint64_t all_ = 0;
+};
+
+// Quotient and remainder by a size, for numbers below `end`: fast if they fit
+// a Divider.
+class Splitter {
+ public:
+  Splitter() = default;
+  Splitter(std::int64_t size, std::int64_t end) : size_(size) {
+    if (end <= std::numeric_limits<std::int32_t>::max() && size > 0 &&
+        size <= end) {
+      divider_ = Divider(static_cast<std::uint32_t>(size));
+      fast_ = true;
+    }
+  }
+
+  D2L_HOST_DEVICE std::int64_t Split(std::int64_t n,
+                                     std::int64_t* remainder) const {
+    const std::int64_t quotient =
+        fast_ ? divider_.Quotient(static_cast<std::uint32_t>(n)) : n / size_;
+    *remainder = n - quotient * size_;
+    return quotient;
+  }
+
+ private:
+  std::int64_t size_ = 1;
+  Divider divider_;
+  bool fast_ = false;
+};
+
+// A piece of a Cat: `outer` rows of row_units units, which go to unit `begin`
+// of each row of the output.
+struct CatPart {
+  const void* data;
+  std::int64_t units;  // outer * row_units
+  std::int64_t begin;
+  Splitter row;  // by row_units
+
+  // Where unit e goes, if the output has rows of `out_row` units.
+  D2L_HOST_DEVICE std::int64_t Target(std::int64_t e,
+                                      std::int64_t out_row) const {
+    std::int64_t within;
+    const std::int64_t r = row.Split(e, &within);
+    return r * out_row + begin + within;
+  }
+};
+
+// Index, of an input (outer, size, inner) in units.
+struct IndexMap {
+  // What unit e of the output is made of.
+  struct Place {
+    std::int64_t position;  // of the index that says which
+    std::int64_t block;     // of the input
+    std::int64_t within;    // a row
+  };
+
+  bool gather;
+  std::int64_t size;
+  std::int64_t inner;
+  std::int64_t units;  // of the output: outer * count * inner
+  Splitter by_inner;
+  Splitter by_count;
+
+  D2L_HOST_DEVICE Place At(std::int64_t e) const {
+    Place place;
+    std::int64_t i;
+    place.block = by_count.Split(by_inner.Split(e, &place.within), &i);
+    place.position = gather ? e : i;
+    return place;
+  }
+  D2L_HOST_DEVICE std::int64_t Source(const Place& place,
+                                      std::int64_t index) const {
+    return (place.block * size + index) * inner + place.within;
+  }
+};
+
+inline IndexMap MakeIndexMap(bool gather, std::int64_t outer, std::int64_t size,
+                             std::int64_t count, std::int64_t inner) {
+  const std::int64_t rows = outer * count;
+  const std::int64_t units = rows * inner;
+  return {gather,
+          size,
+          inner,
+          units,
+          Splitter(inner, units),
+          Splitter(count, rows)};
+}
+
+}  // namespace d2l::kernels::cuda
+
+#endif  // D2L_COMMON_KERNELS_CUDA_INDEX_GATHER_PLAN_H_

@@ -1,0 +1,101 @@
+// A product in the words of BLAS, whose matrices lie column by column.
+//
+//   const GemmCall call = MakeGemmCall(args);  // of kernels.h
+//   // cublasSgemm(handle, call.transpose_first ? T : N, …, call.m, call.n, …)
+//
+// A row-major matrix is, column by column, its transpose; c = a b becomes
+// c' = b' a'. So the operands change places, and so do m and n.
+//
+// Pure functions; thread-safe.
+
+#ifndef D2L_COMMON_KERNELS_CUDA_INDEX_GEMM_CALL_H_
+#define D2L_COMMON_KERNELS_CUDA_INDEX_GEMM_CALL_H_
+
+#include <algorithm>
+#include <cstdint>
+
+#include "common/kernels/kernels.h"
+
+namespace d2l::kernels::cuda {
+
+// c, (m, n), is first times second, (m, k) and (k, n); each is stored column by
+// column, `transpose`d if it says so.
+struct GemmCall {
+  bool transpose_first;
+  bool transpose_second;
+  std::int64_t m, n, k;
+  const void* first;
+  std::int64_t ld_first;
+  const void* second;
+  std::int64_t ld_second;
+  void* c;
+  std::int64_t ld_c;
+  std::int64_t batch;
+  std::int64_t stride_first, stride_second, stride_c;
+  bool accumulate = false;  // adds to what c is
+};
+
+// A batch against one b, as in a layer of a network, as a single product with
+// more rows, if it lies in memory that way.
+inline MatMulArgs Unbatched(MatMulArgs args) {
+  if (args.batch > 1 && !args.transpose_a && args.b_stride == 0 &&
+      args.a_stride == args.m * args.lda &&
+      args.c_stride == args.m * args.ldc) {
+    args.m *= args.batch;
+    args.batch = 1;
+  }
+  return args;
+}
+
+inline GemmCall MakeGemmCall(const MatMulArgs& args) {
+  // Of what is empty, BLAS too wants rows of one element at least.
+  const auto at_least_one = [](std::int64_t ld) {
+    return std::max<std::int64_t>(ld, 1);
+  };
+  return {args.transpose_b,
+          args.transpose_a,
+          args.n,
+          args.m,
+          args.k,
+          args.b,
+          at_least_one(args.ldb),
+          args.a,
+          at_least_one(args.lda),
+          args.c,
+          at_least_one(args.ldc),
+          args.batch,
+          args.b_stride,
+          args.a_stride,
+          args.c_stride};
+}
+
+// ---- Products for which cuBLAS takes longer to choose and launch a kernel
+// than the arithmetic takes.
+
+// The sides of c that a block of threads computes.
+inline constexpr int kSmallTile = 16;
+
+inline std::int64_t SmallTiles(const MatMulArgs& args) {
+  return (args.m + kSmallTile - 1) / kSmallTile *
+         ((args.n + kSmallTile - 1) / kSmallTile) * args.batch;
+}
+
+// Whether small_product.cu computes it. The bounds have not been measured on a
+// GPU: they keep each thread's sum short, and all tiles of a (100, 100) product
+// on different multiprocessors.
+inline bool IsSmallProduct(const MatMulArgs& args) {
+  constexpr std::int64_t kDepth = 128;
+  constexpr std::int64_t kTiles = 64;
+  constexpr std::int64_t kTinyDepth = 32;
+  // c is 0 then; BLAS need not look at it.
+  if (args.k == 0) return true;
+  // Each matrix of a batch fits one block, however many they are.
+  if (args.m <= kSmallTile && args.n <= kSmallTile && args.k <= kTinyDepth) {
+    return true;
+  }
+  return args.k <= kDepth && SmallTiles(args) <= kTiles;
+}
+
+}  // namespace d2l::kernels::cuda
+
+#endif  // D2L_COMMON_KERNELS_CUDA_INDEX_GEMM_CALL_H_

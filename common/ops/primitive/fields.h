@@ -1,0 +1,78 @@
+// Fields: goes over what a primitive holds, by name, to write it as text or to
+// read it from text.
+//
+//   double alpha = 0.5, beta = 1;
+//   std::vector<Attribute> text;
+//   Fields write("axpby", &text);
+//   write("alpha", alpha)("beta", beta);  // {{"alpha", "0.5"}, {"beta",
+//   "1.0"}} Fields read("axpby", text); read("alpha", beta)("beta", alpha); //
+//   so they are exchanged
+//
+// A primitive hands its fields to either in one function, Visit: attributes()
+// writes them, MakePrimitive reads them. Errors, of reading only:
+// std::invalid_argument for a text that is missing or not of the field's type.
+
+#ifndef D2L_COMMON_OPS_PRIMITIVE_FIELDS_H_
+#define D2L_COMMON_OPS_PRIMITIVE_FIELDS_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/types/optional.h"
+#include "common/ops/primitive/primitive.h"
+#include "common/tensor/scalar.h"
+#include "common/tensor/shape.h"
+
+namespace d2l {
+
+class Fields {
+ public:
+  // Writes to `attributes`.
+  Fields(const char* operation, std::vector<Attribute>* attributes)
+      : operation_(operation), written_(attributes) {}
+  // Reads `attributes`, in any order.
+  Fields(const char* operation, std::vector<Attribute> attributes)
+      : operation_(operation), left_(std::move(attributes)) {}
+
+  // The field of that name.
+  Fields& operator()(const char* name, bool& field);
+  Fields& operator()(const char* name, int& field);
+  Fields& operator()(const char* name, std::int64_t& field);
+  Fields& operator()(const char* name, double& field);
+  Fields& operator()(const char* name, Scalar& field);
+  Fields& operator()(const char* name, Shape& field);
+  // Dimensions: none stands for all.
+  Fields& operator()(const char* name, std::vector<int>& field);
+  // "shape", "dtype" and "device".
+  Fields& operator()(ValueSpec& field);
+  // A field that need not be there. has: whether it is, if the fields are
+  // written; returns the same of what is read.
+  bool Has(const char* name, bool has) const;
+  Fields& operator()(const char* name, absl::optional<Scalar>& field);
+
+  // Throws std::invalid_argument unless all that was given has been read.
+  void CheckNoneLeft() const;
+  const char* operation() const { return operation_; }
+
+ private:
+  Fields& Write(const char* name, std::string text);
+  // Takes out what is to be read.
+  std::string Take(const char* name);
+  // wrong: what its text is, if there is no value.
+  template <typename T>
+  Fields& Set(const char* name, T& field, const std::optional<T>& value,
+              const char* wrong);
+  [[noreturn]] void Throw(std::string_view name, const char* what) const;
+
+  const char* const operation_;
+  std::vector<Attribute>* const written_ = nullptr;
+  std::vector<Attribute> left_;
+};
+
+}  // namespace d2l
+
+#endif  // D2L_COMMON_OPS_PRIMITIVE_FIELDS_H_

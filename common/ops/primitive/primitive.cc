@@ -1,0 +1,337 @@
+#include "common/ops/primitive/primitive.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <stdexcept>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "common/device/device_table.h"
+#include "common/device/failure.h"
+#include "common/ops/primitive/fields.h"
+#include "common/ops/primitive/record.h"
+#include "common/ops/primitive/reject.h"
+
+namespace d2l {
+namespace {
+
+// Takes the whole record: spans that are passed on the stack and copied at once
+// stall the processor.
+void Tell(const internal::Listeners& listeners, const OpRecord& record) {
+  listeners.ForEach([&](OpListener& listener) { listener.OnOp(record); });
+}
+
+// Of what launches nothing.
+void TellUnlaunched(const internal::Listeners& listeners,
+                    const Primitive& primitive, Inputs inputs,
+                    const Tensor& output, bool view, SourceLocation at,
+                    std::int64_t host_begin) {
+  if (!listeners.any()) return;
+  Tell(listeners, {&primitive,
+                   /*number=*/0,
+                   /*stream=*/nullptr,
+                   inputs,
+                   {&output, 1},
+                   /*in_place=*/false,
+                   view,
+                   at,
+                   internal::op_context.requested_by,
+                   host_begin,
+                   listeners.Now(),
+                   /*stamps=*/nullptr});
+}
+
+// Garbage never looks like a result: what a failed operation should have
+// written cannot be computed with.
+void CheckReadable(const Primitive& primitive, const Tensor& input,
+                   SourceLocation at) {
+  const Storage& storage = *input.storage();
+  Stream* const writer = storage.writer();
+  if (writer == nullptr || !writer->ever_failed()) return;
+  ThrowIfFailed(*writer, storage.written_by(), primitive.name(), at);
+}
+
+void CheckInputs(const Primitive& primitive, Inputs inputs, SourceLocation at) {
+  const Tensor* first = nullptr;
+  for (const Tensor* input : inputs) {
+    CheckDefined(primitive.name(), *input, at);
+    if (first == nullptr) first = input;
+    if (input->device() != first->device()) {
+      Reject(at,
+             "[%s] operands on two devices, %s and %s; copy one to the other's "
+             "device first",
+             primitive.name(), first->device(), input->device());
+    }
+    CheckReadable(primitive, *input, at);
+  }
+}
+
+// Enqueues, and notes who wrote and who read which memory.
+void Launch(const internal::Listeners& listeners, const Primitive& primitive,
+            Stream& stream, Inputs inputs, Outputs outputs, bool in_place,
+            SourceLocation at, std::int64_t host_begin) {
+  OpLabel label(primitive.name(), at, internal::op_context.requested_by);
+  for (const Tensor* input : inputs) {
+    label.AddInput({input->shape().data(), input->shape().size()});
+  }
+  if (listeners.any()) label.set_stamps(listeners.NewStamps(stream));
+  const std::uint64_t number = primitive.Launch(stream, label, inputs, outputs);
+  for (const Tensor* input : inputs) input->storage()->MarkUsedBy(stream);
+  for (const Tensor& output : outputs) output.storage()->MarkUsedBy(stream);
+  // Once more: an input may have failed, and another thread's Synchronize may
+  // have reported that, between the first look and the launch.
+  for (const Tensor* input : inputs) CheckReadable(primitive, *input, at);
+  for (const Tensor& output : outputs) {
+    output.storage()->MarkWritten(stream, number);
+  }
+  // After the marks: what failed to be written must not look written.
+  if (LaunchBlocking()) stream.Finish(number, primitive.name(), at);
+  if (listeners.any()) {
+    Tell(listeners, {&primitive, number, &stream, inputs, outputs, in_place,
+                     /*view=*/false, label.requested_at(), label.requested_by(),
+                     host_begin, listeners.Now(), label.stamps()});
+  }
+}
+
+ValueSpec Infer(const Primitive& primitive, Inputs inputs, int output,
+                SourceLocation at) {
+  return WithLine(at, [&] { return primitive.Infer(inputs, output); });
+}
+
+Stream& StreamOf(Device device, SourceLocation at) {
+  return WithLine(at, [device]() -> Stream& { return CurrentStream(device); });
+}
+
+Tensor AllocateFor(const ValueSpec& spec, Stream& stream, SourceLocation at) {
+  const std::size_t bytes = spec.shape.numel() * DTypeSize(spec.dtype);
+  try {
+    return Tensor(Memory(spec.device).Allocate(bytes, stream), spec.device,
+                  spec.dtype, spec.shape);
+  } catch (const OutOfMemoryError& error) {
+    throw OutOfMemoryError(
+        absl::StrCat(error.what(), " Requested at ", at.ToString(), "."));
+  }
+}
+
+// How far, in elements, a view reaches beyond its first element. Strides are
+// not negative.
+std::int64_t Reach(const Tensor& x) {
+  std::int64_t reach = 0;
+  for (int i = 0; i < x.dim(); ++i) reach += (x.size(i) - 1) * x.strides()[i];
+  return reach;
+}
+
+// The greatest distance, in elements, of which all steps of x are multiples; 0
+// if it makes none.
+std::int64_t Pitch(const Tensor& x) {
+  std::int64_t pitch = 0;
+  for (int i = 0; i < x.dim(); ++i) {
+    if (x.size(i) > 1) pitch = std::gcd(pitch, x.strides()[i]);
+  }
+  return pitch;
+}
+
+// Whether writing to all of x leaves nothing in its memory as it was.
+bool CoversItsMemory(const Tensor& x) {
+  return x.is_contiguous() &&
+         x.numel() * DTypeSize(x.dtype()) >= x.storage()->bytes();
+}
+
+void CheckTarget(const Primitive& primitive, const ValueSpec& spec,
+                 Inputs inputs, const Tensor& target, SourceLocation at) {
+  if (spec.shape != target.shape() || spec.dtype != target.dtype() ||
+      spec.device != target.device()) {
+    Reject(
+        at,
+        "[%s_] the result, %s of shape %s on %s, does not fit in place into %s",
+        primitive.name(), spec.dtype, spec.shape, spec.device, target);
+  }
+  if (!target.is_contiguous()) {
+    for (int i = 0; i < target.dim(); ++i) {
+      if (target.strides()[i] == 0 && target.size(i) > 1) {
+        Reject(at,
+               "[%s_] the target, %s, repeats its elements in dimension %d, so "
+               "several results would go to one place; write to a copy of it, "
+               "Contiguous(x)",
+               primitive.name(), target, i);
+      }
+    }
+  }
+  for (const Tensor* input : inputs) {
+    if (OverlapOf(*input, target) == Overlap::kCertain) {
+      Reject(at,
+             "[%s_] the target, %s, overlaps an operand of shape %s without "
+             "being the same: elements would be overwritten before they are "
+             "read; copy the operand first, Clone(x)",
+             primitive.name(), target, input->shape());
+    }
+  }
+}
+
+}  // namespace
+
+void CheckDefined(const char* operation, const Tensor& x, SourceLocation at) {
+  if (x.defined()) return;
+  Reject(at,
+         "[%s] an operand is an undefined tensor (a Tensor that was declared "
+         "and never assigned)",
+         operation);
+}
+
+void CheckInputCount(const char* operation, Inputs inputs, std::size_t count) {
+  if (inputs.size() == count) return;
+  Reject("[%s] %d inputs wanted; got %d", operation, count, inputs.size());
+}
+
+void CheckContiguous(const char* operation, const Tensor& x) {
+  if (x.is_contiguous()) return;
+  Reject(
+      "[%s] a contiguous input wanted; got %s with strides %s; copy it first: "
+      "Contiguous(x)",
+      operation, x, x.strides());
+}
+
+void CheckFloatingPoint(const char* operation, const Tensor& x) {
+  if (IsFloatingPoint(x.dtype())) return;
+  Reject(
+      "[%s] float32 or float64 wanted; got %s; convert it: To(x, "
+      "DType::kFloat32)",
+      operation, x);
+}
+
+std::vector<Attribute> Primitive::attributes() const {
+  std::vector<Attribute> attributes;
+  Fields writer(name(), &attributes);
+  Clone()->Visit(writer);
+  return attributes;
+}
+
+ValueSpec ViewPrimitive::Infer(Inputs inputs, int) const {
+  CheckInputCount(name(), inputs, 1);
+  return {View(*inputs[0]).shape, inputs[0]->dtype(), inputs[0]->device()};
+}
+
+std::uint64_t ViewPrimitive::Launch(Stream&, const OpLabel&, Inputs,
+                                    Outputs) const {
+  throw std::logic_error(
+      absl::StrFormat("[%s] a view launches nothing: use ApplyView", name()));
+}
+
+Tensor Apply(const Primitive& primitive, Inputs inputs, SourceLocation at) {
+  const internal::Listeners listeners;
+  const std::int64_t host_begin = listeners.Now();
+  CheckInputs(primitive, inputs, at);
+  const ValueSpec spec = Infer(primitive, inputs, 0, at);
+  Stream& stream = StreamOf(spec.device, at);
+  Tensor output = AllocateFor(spec, stream, at);
+  Launch(listeners, primitive, stream, inputs, {&output, 1}, /*in_place=*/false,
+         at, host_begin);
+  return output;
+}
+
+Tensors ApplyMultiple(const Primitive& primitive, Inputs inputs,
+                      SourceLocation at) {
+  const internal::Listeners listeners;
+  const std::int64_t host_begin = listeners.Now();
+  CheckInputs(primitive, inputs, at);
+  Stream& stream = StreamOf(Infer(primitive, inputs, 0, at).device, at);
+  Tensors outputs;
+  outputs.reserve(primitive.num_outputs());
+  for (int i = 0; i < primitive.num_outputs(); ++i) {
+    outputs.push_back(AllocateFor(Infer(primitive, inputs, i, at), stream, at));
+  }
+  Launch(listeners, primitive, stream, inputs, outputs, /*in_place=*/false, at,
+         host_begin);
+  return outputs;
+}
+
+void ApplyInPlace(const Primitive& primitive, Inputs inputs,
+                  const Tensor& target, SourceLocation at) {
+  const internal::Listeners listeners;
+  const std::int64_t host_begin = listeners.Now();
+  CheckInputs(primitive, inputs, at);
+  CheckDefined(primitive.name(), target, at);
+  const ValueSpec spec = Infer(primitive, inputs, 0, at);
+  CheckTarget(primitive, spec, inputs, target, at);
+  // Memory has one last writer. If that failed, writing to a part must not
+  // make the rest look computed.
+  if (!CoversItsMemory(target)) CheckReadable(primitive, target, at);
+  absl::InlinedVector<const Tensor*, 2> operands(inputs.begin(), inputs.end());
+  Tensors copies;
+  copies.reserve(inputs.size());  // the operands point into it
+  for (std::size_t i = 0; i < inputs.size() && listeners.any(); ++i) {
+    if (!IsSameView(*inputs[i], target)) continue;
+    bool kept = false;
+    listeners.ForEach([&](OpListener& listener) {
+      if (kept) return;
+      const Tensor copy = listener.CopyBeforeWrite(primitive, inputs, i, at);
+      kept = copy.defined();
+      if (kept) copies.push_back(copy);
+    });
+    if (kept) operands[i] = &copies.back();
+  }
+  Launch(listeners, primitive, CurrentStream(spec.device), operands,
+         {&target, 1}, /*in_place=*/true, at, host_begin);
+}
+
+Tensor ApplyView(const ViewPrimitive& primitive, const Tensor& x,
+                 SourceLocation at) {
+  const internal::Listeners listeners;
+  const std::int64_t host_begin = listeners.Now();
+  CheckDefined(primitive.name(), x, at);
+  const ViewPrimitive::Spec spec =
+      WithLine(at, [&] { return primitive.View(x); });
+  Tensor view = Tensor::View(x, spec.offset, spec.shape, spec.strides);
+  TellUnlaunched(listeners, primitive, {&x}, view, /*view=*/true, at,
+                 host_begin);
+  return view;
+}
+
+Tensor ApplyEmpty(const Primitive& primitive, SourceLocation at) {
+  const internal::Listeners listeners;
+  const std::int64_t host_begin = listeners.Now();
+  if (primitive.effect() != Effect::kUninitialized) {
+    throw std::logic_error(absl::StrFormat(
+        "[%s] computes its output: use Apply", primitive.name()));
+  }
+  const ValueSpec spec = Infer(primitive, {}, 0, at);
+  Tensor output = AllocateFor(spec, StreamOf(spec.device, at), at);
+  TellUnlaunched(listeners, primitive, {}, output, /*view=*/false, at,
+                 host_begin);
+  return output;
+}
+
+namespace internal {
+
+void RethrowWithLine(const std::invalid_argument& error, SourceLocation at) {
+  Reject(at, "%s", error.what());
+}
+
+}  // namespace internal
+
+bool IsSameView(const Tensor& a, const Tensor& b) {
+  return a.storage().get() == b.storage().get() && a.offset() == b.offset() &&
+         a.shape() == b.shape() && a.strides() == b.strides();
+}
+
+Overlap OverlapOf(const Tensor& a, const Tensor& b) {
+  if (a.storage().get() != b.storage().get()) return Overlap::kNone;
+  if (a.numel() == 0 || b.numel() == 0) return Overlap::kNone;
+  if (IsSameView(a, b)) return Overlap::kNone;
+  // Views of one memory have one dtype, so elements can be counted.
+  if (a.offset() + Reach(a) < b.offset() ||
+      b.offset() + Reach(b) < a.offset()) {
+    return Overlap::kNone;
+  }
+  if (a.is_contiguous() && b.is_contiguous()) return Overlap::kCertain;
+  // Columns of one matrix, for example, never meet.
+  const std::int64_t pitch = std::gcd(Pitch(a), Pitch(b));
+  if (pitch > 1 && (a.offset() - b.offset()) % pitch != 0) {
+    return Overlap::kNone;
+  }
+  return Overlap::kPossible;
+}
+
+}  // namespace d2l

@@ -1,0 +1,188 @@
+// Primitive: an operation as an object (JAX's and MLX's term), and Apply, which
+// requests one.
+//
+//   Tensor c = Apply(MatMulPrimitive(), {&a, &b}, at);
+//
+// Apply checks, allocates the outputs, launches the kernel on the current
+// stream of the device, and hands an OpRecord to the listeners. It returns
+// when the operation has been enqueued, not when it is done.
+//
+// A primitive is a small immutable value, made on the stack for each request; a
+// tracer keeps a Clone. They are public: primitives.h, nn/primitives.h. Each
+// has typed accessors for what others use of it; attributes() is all that it
+// holds as text, and MakePrimitive (make_primitive.h) makes a primitive from
+// that. Adding one means a subclass with its fields, shape inference and
+// launch, a kernel per back end, a line in make_primitive.cc, and tests.
+//
+// Errors: the call throws std::invalid_argument, naming the operation, for
+// invalid shapes, dtypes and devices, and AsyncError for an input that a failed
+// operation should have written. Errors on the device surface in a later wait
+// and name the line `at`.
+
+#ifndef D2L_COMMON_OPS_PRIMITIVE_PRIMITIVE_H_
+#define D2L_COMMON_OPS_PRIMITIVE_PRIMITIVE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/inlined_vector.h"
+#include "absl/types/span.h"
+#include "common/base/source_location.h"
+#include "common/device/device.h"
+#include "common/device/op_label.h"
+#include "common/device/stream.h"
+#include "common/tensor/dtype.h"
+#include "common/tensor/shape.h"
+#include "common/tensor/tensor.h"
+
+namespace d2l {
+
+// The shape, dtype and device of an output.
+struct ValueSpec {
+  Shape shape;
+  DType dtype = DType::kFloat32;
+  Device device;
+};
+
+// A parameter of an operation that is not a tensor: {"scalar", "2"}.
+using Attribute = std::pair<std::string, std::string>;
+
+// The inputs; all defined, all on one device.
+using Inputs = absl::Span<const Tensor* const>;
+// What a launch fills: contiguous tensors as inferred, or, in place, the
+// target.
+using Outputs = absl::Span<const Tensor>;
+
+// The effect of a primitive, for compilers of programs.
+enum class Effect {
+  kPure,           // its outputs are a function of its inputs
+  kRandom,         // it advances the generator of its device
+  kHostData,       // it holds numbers of the host's, which no text describes
+  kUninitialized,  // it leaves its output as it was
+  kInPlace,  // it has a target: use ApplyInPlace. (Other primitives may be
+             // applied in place too.)
+};
+
+class Fields;
+
+class Primitive {
+ public:
+  virtual ~Primitive() = default;
+
+  // PyTorch's name of the function: "add". A string literal.
+  virtual const char* name() const = 0;
+  virtual Effect effect() const { return Effect::kPure; }
+  // At least 1; all outputs are on one device.
+  virtual int num_outputs() const { return 1; }
+  // What output number `output` will be. Throws std::invalid_argument if the
+  // inputs do not go together, in every way that Launch relies on: loaded
+  // programs are untrusted.
+  virtual ValueSpec Infer(Inputs inputs, int output) const = 0;
+  // Enqueues the work that fills the outputs, and returns its number in the
+  // stream.
+  virtual std::uint64_t Launch(Stream& stream, const OpLabel& label,
+                               Inputs inputs, Outputs outputs) const = 0;
+  // Whether its kernels may find something wrong with the elements of the
+  // inputs, such as an index out of range: a compiler of programs then keeps
+  // it, and its error, even if nobody uses what it computes. dtype: of the
+  // first input.
+  virtual bool MayFailLate(DType) const { return false; }
+  // Hands each of its fields over by name, to be written or, of one that was
+  // just made, read (fields.h). Complete unless it holds the host's data.
+  virtual void Visit(Fields&) {}
+  virtual std::unique_ptr<Primitive> Clone() const = 0;
+
+  // Its fields as text, exactly.
+  std::vector<Attribute> attributes() const;
+};
+
+// Gives a primitive its Clone: class Negate final : public Cloneable<Negate>.
+template <typename Derived, typename Base = Primitive>
+class Cloneable : public Base {
+ public:
+  using Base::Base;
+  std::unique_ptr<Primitive> Clone() const final {
+    return std::make_unique<Derived>(static_cast<const Derived&>(*this));
+  }
+};
+
+// A view of its one input: it launches nothing.
+class ViewPrimitive : public Primitive {
+ public:
+  // Where the view's elements are, as in Tensor::View.
+  struct Spec {
+    std::int64_t offset;
+    Shape shape;
+    Shape strides;
+  };
+  // Throws std::invalid_argument if there is no such view.
+  virtual Spec View(const Tensor& x) const = 0;
+
+  ValueSpec Infer(Inputs inputs, int) const final;
+  std::uint64_t Launch(Stream&, const OpLabel&, Inputs, Outputs) const final;
+};
+
+// Requests the operation and returns its output, of which there is one.
+Tensor Apply(const Primitive& primitive, Inputs inputs, SourceLocation at);
+
+// The same for any number of outputs.
+using Tensors = absl::InlinedVector<Tensor, 2>;
+Tensors ApplyMultiple(const Primitive& primitive, Inputs inputs,
+                      SourceLocation at);
+
+// Requests the operation with `target` as its output, which may be one of the
+// inputs. Throws std::invalid_argument if the result has another shape, dtype
+// or device, if several elements of the target share memory, or if an input is
+// known to overlap the target without being the same view of it.
+//
+// The caller copies an input that may overlap (OverlapOf).
+void ApplyInPlace(const Primitive& primitive, Inputs inputs,
+                  const Tensor& target, SourceLocation at);
+
+// Makes the view: as cheap as copying a handle.
+Tensor ApplyView(const ViewPrimitive& primitive, const Tensor& x,
+                 SourceLocation at);
+
+// An uninitialized tensor (torch.empty): only allocates.
+Tensor ApplyEmpty(const Primitive& primitive, SourceLocation at);
+
+namespace internal {
+[[noreturn]] void RethrowWithLine(const std::invalid_argument& error,
+                                  SourceLocation at);
+}  // namespace internal
+
+// Calls `check`, and adds the line of the request to a std::invalid_argument
+// that it throws.
+template <typename F>
+decltype(auto) WithLine(SourceLocation at, const F& check) {
+  try {
+    return check();
+  } catch (const std::invalid_argument& error) {
+    internal::RethrowWithLine(error, at);
+  }
+}
+
+// Throws std::invalid_argument, naming the operation and the line.
+void CheckDefined(const char* operation, const Tensor& x, SourceLocation at);
+// Throws std::invalid_argument if x is neither float32 nor float64.
+void CheckFloatingPoint(const char* operation, const Tensor& x);
+// Throws std::invalid_argument if the number of inputs differs.
+void CheckInputCount(const char* operation, Inputs inputs, std::size_t count);
+// Throws std::invalid_argument, for primitives whose kernels need it; the
+// functions for users copy first.
+void CheckContiguous(const char* operation, const Tensor& x);
+
+// Whether two views of one memory have elements in common, unless they are
+// the same view, element for element.
+enum class Overlap { kNone, kPossible, kCertain };
+Overlap OverlapOf(const Tensor& a, const Tensor& b);
+bool IsSameView(const Tensor& a, const Tensor& b);
+
+}  // namespace d2l
+
+#endif  // D2L_COMMON_OPS_PRIMITIVE_PRIMITIVE_H_

@@ -1,0 +1,53 @@
+// Replay: requests again an operation that was recorded, or read from text.
+//
+//   class Calls : public OpListener {
+//    public:
+//     void OnOp(const OpRecord& record) override {
+//       calls.push_back(ToCall(record));
+//     }
+//     std::vector<OpCall> calls;
+//   };
+//   Calls made;
+//   {
+//     ScopedOpListener listen(&made);
+//     Tensor z = x * y;
+//   }
+//   Tensor same = Replay(made.calls[0], {&x, &y})[0];
+//
+// It takes every kind of operation: plain, view, in place, empty, with one
+// output or several. Thread-safety: as of Apply.
+
+#ifndef D2L_COMMON_OPS_PRIMITIVE_REPLAY_H_
+#define D2L_COMMON_OPS_PRIMITIVE_REPLAY_H_
+
+#include <memory>
+
+#include "common/base/source_location.h"
+#include "common/ops/primitive/primitive.h"
+#include "common/ops/primitive/record.h"
+#include "common/tensor/tensor.h"
+
+namespace d2l {
+
+// An operation without its operands. A value; copies share the primitive.
+struct OpCall {
+  std::shared_ptr<const Primitive> primitive;
+  bool in_place = false;
+  // The lines that messages name.
+  SourceLocation requested_at;
+  SourceLocation requested_by;
+};
+
+OpCall ToCall(const OpRecord& record);
+
+// Whether the operation makes a view of its input.
+bool IsView(const Primitive& primitive);
+
+// Requests the operation with other operands and returns its outputs: in place,
+// `target`, which it writes to. A random operation draws new numbers. Throws as
+// Apply does, and std::invalid_argument for inputs that do not go together.
+Tensors Replay(const OpCall& call, Inputs inputs, const Tensor& target = {});
+
+}  // namespace d2l
+
+#endif  // D2L_COMMON_OPS_PRIMITIVE_REPLAY_H_
