@@ -127,7 +127,6 @@ const std::set<std::string>& NotCompiled() {
       "common/base/files/atomic_file.h",
       "common/base/child_process.h",
       "common/base/event_count.h",
-      "common/base/interned.h",
       "common/base/console/language.h",
       "common/base/listener_list.h",
       "common/base/machine.h",

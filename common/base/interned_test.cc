@@ -1,9 +1,8 @@
-#include "common/base/interned.h"
-
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "common/base/source_location.h"
 #include "gtest/gtest.h"
 
 namespace d2l {

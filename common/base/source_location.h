@@ -8,12 +8,15 @@
 // call's location.
 //
 // A SourceLocation is a value of two words. The file name lives as long as the
-// process: it is a string literal or interned (interned.h).
+// process: it is a string literal or interned.
+//
+//   OpLabel label(Intern(name_in_file), SourceLocation(Intern(file), line));
 
 #ifndef D2L_COMMON_BASE_SOURCE_LOCATION_H_
 #define D2L_COMMON_BASE_SOURCE_LOCATION_H_
 
 #include <string>
+#include <string_view>
 
 namespace d2l {
 
@@ -47,6 +50,12 @@ class SourceLocation {
   const char* file_ = "";
   int line_ = 0;
 };
+
+// A null-terminated copy of `text` that lives as long as the process, the same
+// one for equal texts: for names and files that are read at run time, not for
+// data. The text holds no null characters. Costs a lock and a hash table
+// lookup. Thread-safe.
+const char* Intern(std::string_view text);
 
 }  // namespace d2l
 

@@ -18,7 +18,7 @@
 #include <thread>
 
 #include "absl/base/thread_annotations.h"
-#include "common/base/pause.h"
+#include "common/base/spin_wait.h"
 
 namespace d2l {
 

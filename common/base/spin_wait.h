@@ -12,7 +12,7 @@
 // all threads sleep at once for the next 4 ms, and for twice as long if it soon
 // happens again.
 //
-// Each is used by one thread.
+// Each SpinWait is used by one thread.
 
 #ifndef D2L_COMMON_BASE_SPIN_WAIT_H_
 #define D2L_COMMON_BASE_SPIN_WAIT_H_
@@ -22,10 +22,19 @@
 #include <cstdint>
 #include <thread>
 
-#include "common/base/pause.h"
 #include "common/base/timer.h"
 
 namespace d2l {
+
+// The hint to the processor that this thread spins: lets the other hardware
+// thread run and saves power; 5 to 60 ns.
+inline void Pause() {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield" ::: "memory");
+#endif
+}
 
 class SpinWait {
  public:

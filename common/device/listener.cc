@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string>
 
-#include "common/base/interned.h"
+#include "common/base/source_location.h"
 
 namespace d2l {
 namespace {

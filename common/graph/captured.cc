@@ -17,7 +17,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
-#include "common/base/interned.h"
+#include "common/base/source_location.h"
 #include "common/base/timer.h"
 #include "common/device/cpu/cpu_stream.h"
 #include "common/device/cpu/task_sink.h"

@@ -22,7 +22,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
-#include "common/base/interned.h"
+#include "common/base/source_location.h"
 #include "common/graph/ir_text.h"
 #include "common/ops/creation.h"
 #include "common/ops/primitive/make_primitive.h"

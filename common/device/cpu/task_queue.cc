@@ -8,8 +8,8 @@
 #include <thread>
 
 #include "common/base/machine.h"
-#include "common/base/pause.h"
 #include "common/base/source_location.h"
+#include "common/base/spin_wait.h"
 #include "common/base/timer.h"
 #include "common/device/listener.h"
 #include "common/device/stream.h"

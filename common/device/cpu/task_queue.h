@@ -37,7 +37,6 @@
 #include <utility>
 
 #include "common/base/event_count.h"
-#include "common/base/pause.h"
 #include "common/base/spin_wait.h"
 #include "common/device/failure.h"
 #include "common/device/op_label.h"

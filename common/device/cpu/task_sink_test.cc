@@ -10,7 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "common/base/interned.h"
 #include "common/base/source_location.h"
 #include "common/device/cpu/cpu_stream.h"
 #include "common/device/device_table.h"

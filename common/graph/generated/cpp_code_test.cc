@@ -9,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "common/base/interned.h"
 #include "common/base/source_location.h"
 #include "common/graph/captured.h"
 #include "common/graph/generated/generated_testing.h"

@@ -17,7 +17,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
-#include "common/base/interned.h"
+#include "common/base/source_location.h"
 #include "common/graph/language/language.h"
 #include "common/graph/language/parser.h"
 #include "common/graph/language/tokens.h"
