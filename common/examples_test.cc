@@ -721,7 +721,7 @@ TEST_F(ExamplesTest, Ops) {
     double alpha = 0.5, beta = 1;
     std::vector<Attribute> text;
     Fields write("axpby", &text);
-    write("alpha", alpha)("beta", beta);  // {{"alpha", "0.5"}, {"beta", "1.0"}}
+    write("alpha", alpha)("beta", beta);  // alpha 0.5, beta 1.0
     Fields read("axpby", text);
     read("alpha", beta)("beta", alpha);   // so they are exchanged
     // End of example

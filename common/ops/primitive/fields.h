@@ -4,9 +4,9 @@
 //   double alpha = 0.5, beta = 1;
 //   std::vector<Attribute> text;
 //   Fields write("axpby", &text);
-//   write("alpha", alpha)("beta", beta);  // {{"alpha", "0.5"}, {"beta",
-//   "1.0"}} Fields read("axpby", text); read("alpha", beta)("beta", alpha); //
-//   so they are exchanged
+//   write("alpha", alpha)("beta", beta);  // alpha 0.5, beta 1.0
+//   Fields read("axpby", text);
+//   read("alpha", beta)("beta", alpha);   // so they are exchanged
 //
 // A primitive hands its fields to either in one function, Visit: attributes()
 // writes them, MakePrimitive reads them. Errors, of reading only:
