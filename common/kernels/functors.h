@@ -39,7 +39,20 @@ using WrappingT = typename Wrapping<T>::type;
 
 }  // namespace internal
 
+// What only moves elements knows their size alone: an unsigned integer of T's.
+template <typename T>
+using BitsOf = std::conditional_t<
+    sizeof(T) == 1, std::uint8_t,
+    std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>>;
+
 // ---- Of one operand.
+
+struct Same {
+  template <typename T>
+  D2L_HOST_DEVICE T operator()(T a) const {
+    return a;
+  }
+};
 
 struct Negative {
   template <typename T>

@@ -1,6 +1,7 @@
 #include "common/kernels/layout.h"
 
 #include <cstdint>
+#include <utility>
 
 #include "absl/types/span.h"
 
@@ -30,6 +31,17 @@ void CollapseDims(Shape& shape, absl::Span<Shape* const> strides) {
   for (Shape* s : strides) *s = Shape(absl::MakeConstSpan(s->data(), to));
 }
 
+// Swaps dimensions until the first of `strides` falls from one to the next.
+// There are few.
+template <int kCount>
+void SortDims(Shape* const (&shapes)[kCount], const Shape& strides) {
+  for (int i = 1; i < strides.rank(); ++i) {
+    for (int j = i; j > 0 && strides[j - 1] < strides[j]; --j) {
+      for (Shape* shape : shapes) std::swap((*shape)[j - 1], (*shape)[j]);
+    }
+  }
+}
+
 }  // namespace
 
 bool Collapse(StridedLayout& layout, int inputs) {
@@ -53,6 +65,29 @@ void Collapse(ReduceLayout& layout) {
   Shape* const reduced = &layout.reduced_strides;
   CollapseDims(layout.kept, {kept});
   CollapseDims(layout.reduced, {reduced});
+}
+
+bool SortAndCollapse(StridedLayout& layout, int inputs) {
+  // Not used, but moved along: an unused input has no dimensions.
+  for (int i = inputs; i < kMaxInputs; ++i) {
+    layout.in[i] = Shape::Filled(layout.shape.rank(), 0);
+  }
+  SortDims(
+      {&layout.shape, &layout.in[0], &layout.in[1], &layout.in[2], &layout.out},
+      layout.out);
+  return Collapse(layout, inputs);
+}
+
+void SortReduced(ReduceLayout& layout) {
+  SortDims({&layout.reduced, &layout.reduced_strides}, layout.reduced_strides);
+  Collapse(layout);
+}
+
+bool HasColumns(const ReduceLayout& layout) {
+  const int kept = layout.kept.rank();
+  const int reduced = layout.reduced.rank();
+  if (kept == 0 || layout.kept_strides[kept - 1] != 1) return false;
+  return reduced == 0 || layout.reduced_strides[reduced - 1] != 1;
 }
 
 }  // namespace d2l::kernels

@@ -28,6 +28,10 @@ struct StridedLayout {
 // operand turned out contiguous: then no layout is needed.
 bool Collapse(StridedLayout& layout, int inputs);
 
+// Collapse of the dimensions in the order of the output's memory. For
+// operations that do not mind in which order the elements are numbered.
+bool SortAndCollapse(StridedLayout& layout, int inputs);
+
 // For a reduction: how the input is stepped through for each output, and from
 // one output to the next. The outputs are contiguous.
 struct ReduceLayout {
@@ -40,6 +44,13 @@ struct ReduceLayout {
 // As above, for each half: no dimension may be left, then there is one element
 // in it. The order of the reduced elements stays as it is.
 void Collapse(ReduceLayout& layout);
+
+// Collapse of the reduced dimensions in the order of the input's memory.
+void SortReduced(ReduceLayout& layout);
+
+// Whether neighbouring outputs lie side by side, and the elements of one do
+// not.
+bool HasColumns(const ReduceLayout& layout);
 
 }  // namespace d2l::kernels
 

@@ -31,21 +31,6 @@ LoopFn Find(const LoopTable& table, DType dtype) {
   return table[static_cast<std::size_t>(dtype)];
 }
 
-// What only moves elements knows their size alone.
-
-struct Same {
-  template <typename T>
-  T operator()(T a) const {
-    return a;
-  }
-};
-
-// An unsigned integer of T's size.
-template <typename T>
-using BitsOf = std::conditional_t<
-    sizeof(T) == 1, std::uint8_t,
-    std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>>;
-
 constexpr LoopTable kFillLoops = ByDType([](auto zero) -> LoopFn {
   using T = BitsOf<decltype(zero)>;
   return Loop1<T, Same, ScalarOf<T>>;

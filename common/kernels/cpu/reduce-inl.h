@@ -23,6 +23,8 @@
 #include <type_traits>
 
 #include "common/kernels/cpu/independent.h"
+#include "common/kernels/functors.h"
+#include "common/kernels/reductions.h"
 #include "hwy/highway.h"
 
 #if defined(D2L_COMMON_KERNELS_CPU_REDUCE_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -46,35 +48,6 @@ constexpr int kLanes = 256 / sizeof(T);
 constexpr int kStrip = 64;           // rows
 constexpr std::int64_t kTile = 512;  // columns, at most
 
-// Lane: in which a block is summed. Total: the sum of blocks. Integers wrap
-// around, so they are unsigned.
-template <typename T>
-struct SumTypes;
-template <>
-struct SumTypes<float> {
-  using Lane = float;
-  using Total = double;
-};
-template <>
-struct SumTypes<double> {
-  using Lane = double;
-  using Total = double;
-};
-template <>
-struct SumTypes<std::int64_t> {
-  using Lane = std::uint64_t;
-  using Total = std::uint64_t;
-};
-template <>
-struct SumTypes<std::uint8_t> {
-  using Lane = std::uint32_t;
-  using Total = std::uint64_t;
-};
-template <typename T>
-using SumLane = typename SumTypes<T>::Lane;
-template <typename T>
-using SumTotal = typename SumTypes<T>::Total;
-
 // Adds the lanes as a tree; they are overwritten.
 template <int kCount, typename T>
 HWY_INLINE T SumLanes(T* lanes) {
@@ -88,10 +61,11 @@ HWY_INLINE T SumLanes(T* lanes) {
 
 // x[0] + … + x[n - 1], n <= kBlock.
 template <typename T>
-HWY_INLINE SumTotal<T> BlockSum(const T* x, std::int64_t n) {
+HWY_INLINE typename Sum<T>::State BlockSum(const T* x, std::int64_t n) {
   if constexpr (std::is_integral_v<T>) {
-    SumLane<T> sum = 0;
-    for (std::int64_t i = 0; i < n; ++i) sum += static_cast<SumLane<T>>(x[i]);
+    typename Sum<T>::Part sum = 0;
+    for (std::int64_t i = 0; i < n; ++i)
+      sum += static_cast<typename Sum<T>::Part>(x[i]);
     return sum;
   } else {
     constexpr int kWide = kLanes<T>;
@@ -121,8 +95,9 @@ HWY_INLINE SumTotal<T> BlockSum(const T* x, std::int64_t n) {
 // width <= kTile.
 template <typename T>
 HWY_INLINE void StripSum(const T* x, const std::int64_t* offsets, int rows,
-                         std::int64_t width, SumTotal<T>* HWY_RESTRICT total) {
-  using Lane = SumLane<T>;
+                         std::int64_t width,
+                         typename Sum<T>::State* HWY_RESTRICT total) {
+  using Lane = typename Sum<T>::Part;
   Lane sum[kTile];
   for (std::int64_t j = 0; j < width; ++j) sum[j] = 0;
   int r = 0;
@@ -151,47 +126,6 @@ HWY_INLINE void StripSum(const T* x, const std::int64_t* offsets, int rows,
   }
   for (std::int64_t j = 0; j < width; ++j) total[j] += sum[j];
 }
-
-// Whether a comes before b, and what comes after everything.
-struct Greater {
-  template <typename T>
-  static HWY_INLINE bool Before(T a, T b) {
-    return a > b;
-  }
-  template <typename T>
-  static constexpr T Last() {
-    if constexpr (std::is_integral_v<T>) return std::numeric_limits<T>::min();
-    return -std::numeric_limits<T>::infinity();
-  }
-};
-struct Smaller {
-  template <typename T>
-  static HWY_INLINE bool Before(T a, T b) {
-    return a < b;
-  }
-  template <typename T>
-  static constexpr T Last() {
-    if constexpr (std::is_integral_v<T>) return std::numeric_limits<T>::max();
-    return std::numeric_limits<T>::infinity();
-  }
-};
-
-template <typename T>
-HWY_INLINE bool IsNan(T x) {
-  return x != x;
-}
-
-// The first of two numbers in the order, or NaN if one is.
-template <class Order, typename T>
-HWY_INLINE T First(T a, T b) {
-  return Order::Before(b, a) || IsNan(b) ? b : a;
-}
-
-// An integer as large as T.
-template <typename T>
-using IndexOf = std::conditional_t<
-    sizeof(T) == 1, std::uint8_t,
-    std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>>;
 
 // As SumLanes; no lane is NaN.
 template <class Order, int kCount, typename T>
@@ -223,7 +157,7 @@ HWY_INLINE T BlockFirst(const T* x, std::int64_t n) {
     if (n >= kWide) {
       // NaN is noted apart: then the selection is one instruction.
       T lanes[kWide];
-      IndexOf<T> nans[kWide] = {};
+      BitsOf<T> nans[kWide] = {};
       for (int j = 0; j < kWide; ++j) lanes[j] = first;
       for (; i + kWide <= n; i += kWide) {
         for (int j = 0; j < kWide; ++j) {
@@ -233,7 +167,7 @@ HWY_INLINE T BlockFirst(const T* x, std::int64_t n) {
         }
       }
       first = FirstOfLanes<Order, kWide>(lanes);
-      IndexOf<T> any = 0;
+      BitsOf<T> any = 0;
       for (int j = 0; j < kWide; ++j) any |= nans[j];
       nan = any != 0;
     }

@@ -1,9 +1,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
-#include <limits>
 #include <memory>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -12,7 +10,10 @@
 #include "common/device/cpu/parallel_for.h"
 #include "common/kernels/cpu/vector_targets.h"
 #include "common/kernels/enqueue.h"
+#include "common/kernels/functors.h"
 #include "common/kernels/layout.h"
+#include "common/kernels/op_tables.h"
+#include "common/kernels/reductions.h"
 #include "common/tensor/dtype.h"
 #include "common/tensor/shape.h"
 
@@ -28,21 +29,19 @@ HWY_BEFORE_NAMESPACE();
 namespace d2l::kernels::cpu {
 namespace HWY_NAMESPACE {
 
+// is_mean: the sum is divided by how many were added.
 using ReduceFunction = void (*)(void* out, const void* in,
-                                const ReduceLayout& layout);
+                                const ReduceLayout& layout, bool is_mean);
 
-// ---- The operations. A State is what is known of an output so far:
+// ---- The operations of reductions.h, and their loops:
 //   AddBlock  takes in a block of a row, whose first element has this index;
-//   AddStrip  takes in a strip, which has a State for each column;
-//   Merge     takes in a State of elements that come later.
+//   AddStrip  takes in a strip, which has a State for each column.
 
 template <typename Element>
-struct Sum {
+struct SumLoops : Sum<Element> {
   using T = Element;
-  using State = SumTotal<T>;
-  using Out = std::conditional_t<std::is_integral_v<T>, std::int64_t, T>;
+  using State = typename Sum<T>::State;
 
-  static State Init() { return 0; }
   static HWY_NOINLINE void AddBlock(State& state, const T* x, std::int64_t n,
                                     std::int64_t) {
     state += BlockSum(x, n);
@@ -52,70 +51,30 @@ struct Sum {
                                     std::int64_t width, std::int64_t) {
     StripSum(x, offsets, rows, width, states);
   }
-  static HWY_INLINE void Merge(State& state, const State& later) {
-    state += later;
-  }
-  static HWY_INLINE Out Finish(const State& state, std::int64_t) {
-    return static_cast<Out>(state);
-  }
 };
 
-template <typename T>
-struct Mean : Sum<T> {
-  static HWY_INLINE T Finish(double state, std::int64_t n) {
-    return static_cast<T>(state / static_cast<double>(n));
-  }
-};
-
-template <typename Element, class Order>
-struct Extreme {
-  using T = Element;
-  using State = T;
-  using Out = T;
-
-  static State Init() { return Order::template Last<T>(); }
-  static HWY_NOINLINE void AddBlock(State& state, const T* x, std::int64_t n,
+template <typename T, class Order>
+struct ExtremeLoops : Extreme<T, Order> {
+  static HWY_NOINLINE void AddBlock(T& state, const T* x, std::int64_t n,
                                     std::int64_t) {
     state = First<Order>(state, BlockFirst<Order>(x, n));
   }
-  static HWY_NOINLINE void AddStrip(State* states, const T* x,
+  static HWY_NOINLINE void AddStrip(T* states, const T* x,
                                     const std::int64_t* offsets, int rows,
                                     std::int64_t width, std::int64_t) {
     StripFirst<Order>(x, offsets, rows, width, states);
   }
-  static HWY_INLINE void Merge(State& state, const State& later) {
-    state = First<Order>(state, later);
-  }
-  static HWY_INLINE Out Finish(const State& state, std::int64_t) {
-    return state;
-  }
 };
 
-template <typename T>
-using Max = Extreme<T, Greater>;
-template <typename T>
-using Min = Extreme<T, Smaller>;
-
 template <typename Element>
-struct ArgMax {
+struct ArgMaxLoops : ArgMax<Element> {
   using T = Element;
-  struct State {
-    T value;
-    std::int64_t index;  // -1: no element yet
-  };
-  using Out = std::int64_t;
-
-  static State Init() { return {T{}, -1}; }
-
-  // Whether a later y takes x's place.
-  static HWY_INLINE bool Beats(T y, T x) {
-    return y > x || (IsNan(y) && !IsNan(x));
-  }
+  using State = typename ArgMax<T>::State;
 
   static HWY_NOINLINE void AddBlock(State& state, const T* x, std::int64_t n,
                                     std::int64_t begin) {
-    const T max = BlockFirst<Greater>(x, n);
-    if (state.index < 0 || Beats(max, state.value)) {
+    const T max = BlockFirst<Larger>(x, n);
+    if (state.index < 0 || ArgMax<T>::Beats(max, state.value)) {
       state = {max, begin + Find(x, n, max)};
     }
   }
@@ -124,7 +83,7 @@ struct ArgMax {
                                     const std::int64_t* offsets, int rows,
                                     std::int64_t width, std::int64_t begin) {
     // As wide as the elements, so that both fit the same vectors.
-    using Index = IndexOf<T>;
+    using Index = BitsOf<T>;
     T value[kTile];
     Index index[kTile];
     const T* const top = x + offsets[0];
@@ -142,15 +101,9 @@ struct ArgMax {
       }
     }
     for (std::int64_t j = 0; j < width; ++j) {
-      Merge(states[j], {value[j], begin + static_cast<std::int64_t>(index[j])});
+      ArgMax<T>::Merge(states[j],
+                       {value[j], begin + static_cast<std::int64_t>(index[j])});
     }
-  }
-
-  static HWY_INLINE void Merge(State& state, const State& later) {
-    if (state.index < 0 || Beats(later.value, state.value)) state = later;
-  }
-  static HWY_INLINE Out Finish(const State& state, std::int64_t) {
-    return state.index;
   }
 
  private:
@@ -159,7 +112,7 @@ struct ArgMax {
     std::int64_t i = 0;
     constexpr int kWide = kLanes<T>;
     for (; i + kWide <= n; i += kWide) {
-      IndexOf<T> found = 0;
+      BitsOf<T> found = 0;
       for (int j = 0; j < kWide; ++j) found |= Is(x[i + j], value) ? 1 : 0;
       if (found != 0) break;
     }
@@ -266,7 +219,7 @@ HWY_NOINLINE typename Op::State ReduceRow(const typename Op::T* in,
                                           std::int64_t begin,
                                           std::int64_t end) {
   using T = typename Op::T;
-  typename Op::State state = Op::Init();
+  typename Op::State state = Op::Nothing();
   const int rank = layout.reduced.rank();
   if (rank == 0 || (rank == 1 && layout.reduced_strides[0] == 1)) {
     for (std::int64_t i = begin; i < end; i += kBlock<T>) {
@@ -285,61 +238,66 @@ HWY_NOINLINE typename Op::State ReduceRow(const typename Op::T* in,
   return state;
 }
 
+// Reduces to `outputs` outputs, with a body (Rows, Columns) that takes in
+// `pieces` pieces of each of `parts` parts: with one part into out, else into
+// states, of all outputs for each part. work: elements of a piece.
+template <class Op, class Body>
+void RunParts(Body body, void* out_memory, std::int64_t outputs,
+              std::int64_t pieces, std::int64_t parts, std::int64_t work) {
+  using State = typename Op::State;
+  auto* const out = static_cast<typename Op::Out*>(out_memory);
+  if (parts == 1) {
+    body.out = out;
+    ParallelFor(pieces, std::max<std::int64_t>(kGrain / work, 1), body);
+    return;
+  }
+  std::vector<State> states(static_cast<std::size_t>(outputs * parts));
+  body.states = states.data();
+  ParallelFor(pieces * parts, 1, body);
+  MergeParts<Op>(states.data(), outputs, parts);
+  for (std::int64_t k = 0; k < outputs; ++k) {
+    out[k] = Op::Finish(states[k], body.divisor);
+  }
+}
+
 template <class Op>
-struct ShortRows {
-  typename Op::Out* out;
-  const typename Op::T* in;
+struct Rows {
   const ReduceLayout& layout;
+  const typename Op::T* in;
+  std::int64_t outputs;
   std::int64_t n;
+  std::int64_t divisor;
+  typename Op::Out* out = nullptr;
+  typename Op::State* states = nullptr;
 
   void operator()(std::int64_t begin, std::int64_t end) const {
-    Walk walk(layout.kept, layout.kept_strides, begin);
-    for (std::int64_t k = begin; k < end; ++k) {
-      out[k] = Op::Finish(ReduceRow<Op>(in + walk.offset(), layout, 0, n), n);
+    // After the last output it is at the first one again.
+    Walk walk(layout.kept, layout.kept_strides, begin % outputs);
+    for (std::int64_t i = begin; i < end; ++i) {
+      const typename Op::T* const row = in + walk.offset();
+      if (out != nullptr) {
+        out[i] = Op::Finish(ReduceRow<Op>(row, layout, 0, n), divisor);
+      } else {
+        const std::int64_t from = i / outputs * kRowPart;
+        states[i] =
+            ReduceRow<Op>(row, layout, from, std::min(from + kRowPart, n));
+      }
       walk.Advance(1);
     }
   }
 };
 
-// States of parts, part by part and for each part of all outputs.
 template <class Op>
-struct LongRows {
-  typename Op::State* states;
-  const typename Op::T* in;
-  const ReduceLayout& layout;
-  std::int64_t outputs;
-  std::int64_t n;
-
-  void operator()(std::int64_t begin, std::int64_t end) const {
-    for (std::int64_t i = begin; i < end; ++i) {
-      const Walk walk(layout.kept, layout.kept_strides, i % outputs);
-      const std::int64_t from = i / outputs * kRowPart;
-      states[i] = ReduceRow<Op>(in + walk.offset(), layout, from,
-                                std::min(from + kRowPart, n));
-    }
-  }
-};
-
-template <class Op>
-void ReduceRows(void* out_memory, const void* in_memory,
-                const ReduceLayout& layout) {
-  auto* const out = static_cast<typename Op::Out*>(out_memory);
-  const auto* const in = static_cast<const typename Op::T*>(in_memory);
+void ReduceRows(void* out, const void* in, const ReduceLayout& layout,
+                bool is_mean) {
   const std::int64_t outputs = layout.kept.numel();
   const std::int64_t n = layout.reduced.numel();
-  if (n <= kRowPart) {
-    const std::int64_t grain = kGrain / std::max<std::int64_t>(n, 1);
-    ParallelFor(outputs, std::max<std::int64_t>(grain, 1),
-                ShortRows<Op>{out, in, layout, n});
-    return;
-  }
-  const std::int64_t parts = CeilDiv(n, kRowPart);
-  std::vector<typename Op::State> states(
-      static_cast<std::size_t>(outputs * parts));
-  ParallelFor(outputs * parts, 1,
-              LongRows<Op>{states.data(), in, layout, outputs, n});
-  MergeParts<Op>(states.data(), outputs, parts);
-  for (std::int64_t k = 0; k < outputs; ++k) out[k] = Op::Finish(states[k], n);
+  if (outputs == 0) return;
+  const Rows<Op> rows = {layout, static_cast<const typename Op::T*>(in),
+                         outputs, n, is_mean ? n : 1};
+  RunParts<Op>(rows, out, outputs, outputs,
+               std::max<std::int64_t>(CeilDiv(n, kRowPart), 1),
+               std::max<std::int64_t>(n, 1));
 }
 
 // ---- Neighbouring outputs side by side: the last kept dimension has stride 1.
@@ -353,9 +311,10 @@ template <class Op>
 struct Columns {
   const ReduceLayout& layout;
   const typename Op::T* in = nullptr;
-  typename Op::Out* out = nullptr;       // if there is one part
-  typename Op::State* states = nullptr;  // else: of all outputs, for each part
-  std::int64_t n = 0;                    // rows
+  typename Op::Out* out = nullptr;
+  typename Op::State* states = nullptr;
+  std::int64_t n = 0;  // rows
+  std::int64_t divisor = 1;
   std::int64_t part_rows = 0;
   std::int64_t outer = 0;  // the product of the other kept dimensions
   std::int64_t inner = 0;  // the last
@@ -368,13 +327,13 @@ struct Columns {
       const std::int64_t output = i / tiles % outer * inner + tile * kTile;
       const std::int64_t width = std::min(kTile, inner - tile * kTile);
       typename Op::State totals[kTile];
-      std::fill_n(totals, width, Op::Init());
+      std::fill_n(totals, width, Op::Nothing());
       Reduce(in + Walk(layout.kept, layout.kept_strides, output).offset(),
              width, part * part_rows, std::min(n, (part + 1) * part_rows),
              totals);
       if (out != nullptr) {
         for (std::int64_t j = 0; j < width; ++j) {
-          out[output + j] = Op::Finish(totals[j], n);
+          out[output + j] = Op::Finish(totals[j], divisor);
         }
       } else {
         std::copy_n(totals, width, states + part * outer * inner + output);
@@ -401,40 +360,24 @@ struct Columns {
 };
 
 template <class Op>
-void ReduceColumns(void* out_memory, const void* in_memory,
-                   const ReduceLayout& layout) {
+void ReduceColumns(void* out, const void* in, const ReduceLayout& layout,
+                   bool is_mean) {
   const std::int64_t outputs = layout.kept.numel();
   if (outputs == 0) return;
-  auto* const out = static_cast<typename Op::Out*>(out_memory);
   Columns<Op> columns{layout};
-  columns.in = static_cast<const typename Op::T*>(in_memory);
+  columns.in = static_cast<const typename Op::T*>(in);
   columns.n = layout.reduced.numel();
+  columns.divisor = is_mean ? columns.n : 1;
   columns.inner = layout.kept[layout.kept.rank() - 1];
   columns.outer = outputs / columns.inner;
   columns.tiles = CeilDiv(columns.inner, kTile);
   const std::int64_t width = std::min(columns.inner, kTile);
   const std::int64_t tiles = columns.outer * columns.tiles;
-  columns.part_rows = std::max<std::int64_t>(columns.n, 1);
-  if (tiles < kManyTiles) {
-    columns.part_rows = CeilDiv(kTilePart / width, kStrip) * kStrip;
-  }
-  const std::int64_t parts =
-      std::max<std::int64_t>(CeilDiv(columns.n, columns.part_rows), 1);
-  if (parts == 1) {
-    const std::int64_t grain =
-        kGrain / (width * std::max<std::int64_t>(columns.n, 1));
-    columns.out = out;
-    ParallelFor(tiles, std::max<std::int64_t>(grain, 1), columns);
-    return;
-  }
-  std::vector<typename Op::State> states(
-      static_cast<std::size_t>(outputs * parts));
-  columns.states = states.data();
-  ParallelFor(tiles * parts, 1, columns);
-  MergeParts<Op>(states.data(), outputs, parts);
-  for (std::int64_t k = 0; k < outputs; ++k) {
-    out[k] = Op::Finish(states[k], columns.n);
-  }
+  const std::int64_t rows = std::max<std::int64_t>(columns.n, 1);
+  columns.part_rows =
+      tiles < kManyTiles ? CeilDiv(kTilePart / width, kStrip) * kStrip : rows;
+  RunParts<Op>(columns, out, outputs, tiles, CeilDiv(rows, columns.part_rows),
+               width * rows);
 }
 
 // ---- The choice.
@@ -444,30 +387,21 @@ ReduceFunction FunctionFor(bool columns) {
   return columns ? ReduceColumns<Op> : ReduceRows<Op>;
 }
 
-// Null for the mean of integers.
-template <typename T>
-ReduceFunction FunctionOf(ReduceOp op, bool columns) {
-  switch (op) {
-    case ReduceOp::kSum:
-      return FunctionFor<Sum<T>>(columns);
-    case ReduceOp::kMean:
-      if constexpr (std::is_floating_point_v<T>) {
-        return FunctionFor<Mean<T>>(columns);
-      }
-      break;
-    case ReduceOp::kMax:
-      return FunctionFor<Max<T>>(columns);
-    case ReduceOp::kMin:
-      return FunctionFor<Min<T>>(columns);
-    case ReduceOp::kArgMax:
-      return FunctionFor<ArgMax<T>>(columns);
-  }
-  return nullptr;
-}
-
 ReduceFunction ChooseFunction(ReduceOp op, DType dtype, bool columns) {
-  return VisitDType(dtype, [op, columns](auto zero) {
-    return FunctionOf<decltype(zero)>(op, columns);
+  return VisitDType(dtype, [op, columns](auto zero) -> ReduceFunction {
+    using T = decltype(zero);
+    switch (op) {
+      case ReduceOp::kSum:
+      case ReduceOp::kMean:
+        return FunctionFor<SumLoops<T>>(columns);
+      case ReduceOp::kMax:
+        return FunctionFor<ExtremeLoops<T, Larger>>(columns);
+      case ReduceOp::kMin:
+        return FunctionFor<ExtremeLoops<T, Smaller>>(columns);
+      case ReduceOp::kArgMax:
+        break;
+    }
+    return FunctionFor<ArgMaxLoops<T>>(columns);
   });
 }
 
@@ -520,26 +454,6 @@ bool IsMatrix(const ReduceLayout& layout, bool columns) {
          (layout.kept.empty() || layout.kept_strides[0] == layout.reduced[0]);
 }
 
-// Where the order of the elements does not matter: in the order of memory.
-void SortReduced(ReduceLayout& layout) {
-  Shape& sizes = layout.reduced;
-  Shape& strides = layout.reduced_strides;
-  for (int i = 1; i < sizes.rank(); ++i) {
-    for (int j = i; j > 0 && strides[j - 1] < strides[j]; --j) {
-      std::swap(sizes[j - 1], sizes[j]);
-      std::swap(strides[j - 1], strides[j]);
-    }
-  }
-  Collapse(layout);
-}
-
-bool HasColumns(const ReduceLayout& layout) {
-  const int kept = layout.kept.rank();
-  const int reduced = layout.reduced.rank();
-  if (kept == 0 || layout.kept_strides[kept - 1] != 1) return false;
-  return reduced == 0 || layout.reduced_strides[reduced - 1] != 1;
-}
-
 }  // namespace
 
 std::uint64_t Enqueue(CpuStream& stream, const OpLabel& label,
@@ -551,10 +465,11 @@ std::uint64_t Enqueue(CpuStream& stream, const OpLabel& label,
     SortReduced(sorted);
     layout = &sorted;
   }
+  if (!OpTakes(args.op, args.dtype)) ThrowNoLoop(OpName(args.op), args.dtype);
   const bool columns = HasColumns(*layout);
   const auto function =
       HWY_DYNAMIC_DISPATCH(ChooseFunction)(args.op, args.dtype, columns);
-  if (function == nullptr) ThrowNoLoop(OpName(args.op), args.dtype);
+  const bool is_mean = args.op == ReduceOp::kMean;
   void* const out = args.out;
   const void* const in = args.in;
   if (IsMatrix(*layout, columns)) {
@@ -564,16 +479,19 @@ std::uint64_t Enqueue(CpuStream& stream, const OpLabel& label,
     return stream.Enqueue(label, [=] {
       function(out, in,
                columns ? ReduceLayout{{kept}, {1}, {reduced}, {kept}}
-                       : ReduceLayout{{kept}, {reduced}, {reduced}, {1}});
+                       : ReduceLayout{{kept}, {reduced}, {reduced}, {1}},
+               is_mean);
     });
   }
   if (SmallLayout::Fits(*layout)) {
     const SmallLayout small(*layout);
-    return stream.Enqueue(label, [=] { function(out, in, small.Unpacked()); });
+    return stream.Enqueue(
+        label, [=] { function(out, in, small.Unpacked(), is_mean); });
   }
   auto copy = std::make_shared<ReduceLayout>(*layout);
-  return stream.Enqueue(
-      label, [=, copy = std::move(copy)] { function(out, in, *copy); });
+  return stream.Enqueue(label, [=, copy = std::move(copy)] {
+    function(out, in, *copy, is_mean);
+  });
 }
 
 }  // namespace d2l::kernels::cpu

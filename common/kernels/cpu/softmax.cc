@@ -60,7 +60,7 @@ struct ShortRows {
     T differences[kBlock<T>];
     T e[kBlock<T>];
     for (std::int64_t r = 0; r < rows; ++r) {
-      const T max = BlockFirst<Greater>(x + r * n, n);
+      const T max = BlockFirst<Larger>(x + r * n, n);
       for (std::int64_t i = r * n; i < (r + 1) * n; ++i) {
         differences[i] = x[i] - max;
       }
@@ -76,8 +76,9 @@ struct ShortRows {
   }
 };
 
-// ---- Longer rows, in parts for threads to share. The cuts are where they are
-// whether threads share them or not.
+// ---- Longer rows, in parts: threads share the rows of one part, and the parts
+// of longer rows. The cuts are where they are whether threads share them or
+// not.
 constexpr std::int64_t kRowPart = 65536;
 
 template <typename T>
@@ -88,11 +89,11 @@ struct MaxOfParts {
 
   void operator()(std::int64_t begin, std::int64_t end) const {
     for (std::int64_t part = begin; part < end; ++part) {
-      T max = Greater::Last<T>();
+      T max = Larger::Last<T>();
       const std::int64_t stop = std::min(n, (part + 1) * kRowPart);
       for (std::int64_t i = part * kRowPart; i < stop; i += kBlock<T>) {
-        max = First<Greater>(
-            max, BlockFirst<Greater>(x + i, std::min(kBlock<T>, stop - i)));
+        max = First<Larger>(
+            max, BlockFirst<Larger>(x + i, std::min(kBlock<T>, stop - i)));
       }
       maxima[part] = max;
     }
@@ -143,37 +144,26 @@ struct FinishParts {
 };
 
 template <typename T, bool kLog>
-HWY_FLATTEN void LongRow(T* out, const T* x, std::int64_t n) {
-  const std::int64_t parts = (n + kRowPart - 1) / kRowPart;
-  std::vector<T> maxima(static_cast<std::size_t>(parts));
-  ParallelFor(parts, 1, MaxOfParts<T>{x, n, maxima.data()});
-  T max = maxima[0];
-  for (const T m : maxima) max = First<Greater>(max, m);
-  std::vector<double> sums(static_cast<std::size_t>(parts));
-  ParallelFor(parts, 1, ExpOfParts<T, kLog>{out, x, n, max, sums.data()});
-  double sum = 0;
-  for (const double s : sums) sum += s;
-  const T last = Last<kLog>(static_cast<T>(sum));
-  ParallelFor(parts, 1, FinishParts<T, kLog>{out, x, n, max, last});
-}
-
-// Rows between the two are one part.
-template <typename T, bool kLog>
-struct MediumRows {
+struct LongRows {
   T* out;
   const T* in;
   std::int64_t n;
 
   HWY_FLATTEN void operator()(std::int64_t begin, std::int64_t end) const {
+    const std::int64_t parts = (n + kRowPart - 1) / kRowPart;
+    std::vector<T> maxima(static_cast<std::size_t>(parts));
+    std::vector<double> sums(static_cast<std::size_t>(parts));
     for (std::int64_t row = begin; row < end; ++row) {
       T* const y = out + row * n;
       const T* const x = in + row * n;
-      T max;
-      double sum;
-      MaxOfParts<T>{x, n, &max}(0, 1);
-      ExpOfParts<T, kLog>{y, x, n, max, &sum}(0, 1);
+      ParallelFor(parts, 1, MaxOfParts<T>{x, n, maxima.data()});
+      T max = maxima[0];
+      for (const T m : maxima) max = First<Larger>(max, m);
+      ParallelFor(parts, 1, ExpOfParts<T, kLog>{y, x, n, max, sums.data()});
+      double sum = 0;
+      for (const double s : sums) sum += s;
       const T last = Last<kLog>(static_cast<T>(sum));
-      FinishParts<T, kLog>{y, x, n, max, last}(0, 1);
+      ParallelFor(parts, 1, FinishParts<T, kLog>{y, x, n, max, last});
     }
   }
 };
@@ -206,11 +196,11 @@ struct Columns {
     T max[kSoftmaxTile];
     double sum[kSoftmaxTile];
     for (std::int64_t j = 0; j < width; ++j) {
-      max[j] = Greater::Last<T>();
+      max[j] = Larger::Last<T>();
       sum[j] = 0;
     }
     for (std::int64_t row = 0; row < size; row += kStrip) {
-      StripFirst<Greater>(x + row * inner, offsets, Rows(row), width, max);
+      StripFirst<Larger>(x + row * inner, offsets, Rows(row), width, max);
     }
     T buffer[kLog ? kStrip * kSoftmaxTile : 1];
     for (int r = 0; kLog && r < kStrip; ++r) offsets[r] = r * width;
@@ -264,11 +254,12 @@ void Softmax(void* out_memory, const void* in_memory, std::int64_t outer,
   } else if (size <= kBlock<T>) {
     ParallelFor(outer, std::max<std::int64_t>(kGrain / size, 1),
                 ShortRows<T, kLog>{out, in, size});
-  } else if (size <= kRowPart) {
-    ParallelFor(outer, 1, MediumRows<T, kLog>{out, in, size});
   } else {
-    for (std::int64_t row = 0; row < outer; ++row) {
-      LongRow<T, kLog>(out + row * size, in + row * size, size);
+    const LongRows<T, kLog> rows = {out, in, size};
+    if (size <= kRowPart) {
+      ParallelFor(outer, 1, rows);
+    } else {
+      rows(0, outer);
     }
   }
 }

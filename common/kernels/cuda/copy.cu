@@ -17,13 +17,6 @@ namespace {
 
 // ---- The same type: only its size matters.
 
-struct Same {
-  template <typename T>
-  __device__ T operator()(T x) const {
-    return x;
-  }
-};
-
 constexpr int kTileRows = 8;  // of threads; each takes several rows of a tile
 
 template <typename Bits>
@@ -108,14 +101,8 @@ void Launch(const CudaLaunch& launch, const CopyArgs& args) {
         cudaMemcpyDefault, launch.stream));
     return;
   }
-  switch (size) {
-    case 1:
-      return Move<std::uint8_t>(launch, args);
-    case 4:
-      return Move<std::uint32_t>(launch, args);
-    default:
-      return Move<std::uint64_t>(launch, args);
-  }
+  VisitDType(args.out_dtype,
+             [&](auto zero) { Move<BitsOf<decltype(zero)>>(launch, args); });
 }
 
 }  // namespace d2l::kernels::cuda

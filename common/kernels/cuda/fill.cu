@@ -6,6 +6,7 @@
 
 #include "common/kernels/cuda/elementwise.cuh"
 #include "common/kernels/cuda/launch.h"
+#include "common/kernels/functors.h"
 #include "common/tensor/dtype.h"
 
 namespace d2l::kernels::cuda {
@@ -17,15 +18,6 @@ struct Constant {
   Bits bits;
   __device__ Bits operator()(std::int64_t) const { return bits; }
 };
-
-template <typename Bits, typename T>
-void Fill(const CudaLaunch& launch, const FillArgs& args, T number) {
-  static_assert(sizeof(Bits) == sizeof(T));
-  Constant<Bits> constant;
-  std::memcpy(&constant.bits, &number, sizeof(number));
-  Elementwise(launch, constant, args.numel, static_cast<Bits*>(args.out),
-              args.layout, Order::kAny);
-}
 
 // As on the CPU: computed in double, or in integers that wrap around.
 template <typename T>
@@ -43,16 +35,14 @@ struct Sequence {
 }  // namespace
 
 void Launch(const CudaLaunch& launch, const FillArgs& args) {
-  switch (args.dtype) {
-    case DType::kFloat32:
-      return Fill<std::uint32_t>(launch, args, args.value.To<float>());
-    case DType::kFloat64:
-      return Fill<std::uint64_t>(launch, args, args.value.To<double>());
-    case DType::kInt64:
-      return Fill<std::uint64_t>(launch, args, args.value.To<std::int64_t>());
-    case DType::kUInt8:
-      return Fill<std::uint8_t>(launch, args, args.value.To<std::uint8_t>());
-  }
+  VisitDType(args.dtype, [&](auto zero) {
+    using T = decltype(zero);
+    const T number = args.value.To<T>();
+    Constant<BitsOf<T>> constant;
+    std::memcpy(&constant.bits, &number, sizeof(number));
+    Elementwise(launch, constant, args.numel, static_cast<BitsOf<T>*>(args.out),
+                args.layout, Order::kAny);
+  });
 }
 
 void Launch(const CudaLaunch& launch, const ArangeArgs& args) {

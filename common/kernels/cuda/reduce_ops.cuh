@@ -1,154 +1,67 @@
-// What is reduced, and how. Each operation has
-//   Part    what a lane's run of elements is taken into, `Add` by `Add`
-//   State   what is known of an output so far
-//   Flush   takes four parts into a state
-//   Merge   takes in another state
+// The kernels of reductions. What is reduced is a value R of a struct with
+//   Op                             of reductions.h
+//   OfLane(output, walk, begin)    the state of one lane of a segment: the
+//                                  elements of the walk, counted from `begin`
+//   Store(output, state)           the result
+//   runs                           whether an output's elements lie side by
+//   side
 //
-// A part of a floating-point sum is of the elements' type and short; states are
-// double. For .cu files.
+//   StartReduce(launch, plan, outputs, n, states, R{…});
+//
+// For .cu files.
 
 #ifndef D2L_COMMON_KERNELS_CUDA_REDUCE_OPS_CUH_
 #define D2L_COMMON_KERNELS_CUDA_REDUCE_OPS_CUH_
 
+#include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <type_traits>
 
+#include "common/kernels/cuda/elementwise.cuh"
 #include "common/kernels/cuda/index/reduce_plan.h"
+#include "common/kernels/cuda/launch.h"
 #include "common/kernels/cuda/start_kernel.cuh"
+#include "common/kernels/reductions.h"
 
 namespace d2l::kernels::cuda {
 
 // Steps until parts go into the state: so few roundings to float.
 inline constexpr int kReduceChain = 16;
 
-template <typename T>
-__device__ inline bool IsNan(T x) {
-  return x != x;
+// Takes the parts of a step into the state.
+template <class Op>
+__device__ inline void Flush(typename Op::State& state,
+                             typename Op::Part (&part)[kReduceStep]) {
+  Op::Merge(part[0], part[1]);
+  Op::Merge(part[2], part[3]);
+  Op::Merge(part[0], part[2]);
+  Op::Merge(state, static_cast<typename Op::State>(part[0]));
 }
 
-// Integers wrap around, so they are unsigned. A chain of bytes fits 32 bits.
-template <typename Element>
-struct Sum {
-  using T = Element;
-  using Part = std::conditional_t<
-      std::is_floating_point_v<T>, T,
-      std::conditional_t<sizeof(T) == 1, std::uint32_t, std::uint64_t>>;
-  using State =
-      std::conditional_t<std::is_floating_point_v<T>, double, std::uint64_t>;
-  using Out = std::conditional_t<std::is_integral_v<T>, std::int64_t, T>;
-
-  __device__ static Part Init() { return 0; }
-  __device__ static State Nothing() { return 0; }
-  __device__ static void Add(Part& part, T x, std::int64_t) {
-    part += static_cast<Part>(x);
-  }
-  __device__ static void Flush(State& state, const Part (&part)[kReduceStep]) {
-    state += static_cast<State>((part[0] + part[1]) + (part[2] + part[3]));
-  }
-  __device__ static void Merge(State& state, const State& other) {
-    state += other;
-  }
-  __device__ static Out Finish(const State& state, std::int64_t) {
-    return static_cast<Out>(state);
-  }
-};
-
+// Elements that lie side by side, for ReduceLane: a step is one load, if it is
+// aligned.
 template <typename T>
-struct Mean : Sum<T> {
-  __device__ static T Finish(double state, std::int64_t n) {
-    return static_cast<T>(state / static_cast<double>(n));
-  }
-};
+struct Contiguous {
+  const T* in;
 
-struct Larger {
-  template <typename T>
-  __device__ static bool Before(T a, T b) {
-    return a > b;
-  }
-  template <typename T>
-  __device__ static T Last() {
-    if constexpr (std::is_integral_v<T>) return std::numeric_limits<T>::min();
-    return -std::numeric_limits<T>::infinity();
-  }
-};
-struct Smaller {
-  template <typename T>
-  __device__ static bool Before(T a, T b) {
-    return a < b;
-  }
-  template <typename T>
-  __device__ static T Last() {
-    if constexpr (std::is_integral_v<T>) return std::numeric_limits<T>::max();
-    return std::numeric_limits<T>::infinity();
-  }
-};
-
-// The first in the order, or NaN if one is.
-template <typename Element, class Ordering>
-struct Extreme {
-  using T = Element;
-  using Part = T;
-  using State = T;
-  using Out = T;
-
-  __device__ static Part Init() { return Ordering::template Last<T>(); }
-  __device__ static State Nothing() { return Init(); }
-  __device__ static void Add(Part& part, T x, std::int64_t) { Merge(part, x); }
-  __device__ static void Flush(State& state, const Part (&part)[kReduceStep]) {
-    for (const Part& p : part) Merge(state, p);
-  }
-  __device__ static void Merge(State& state, const State& other) {
-    if (Ordering::Before(other, state) || IsNan(other)) state = other;
-  }
-  __device__ static Out Finish(const State& state, std::int64_t) {
-    return state;
-  }
-};
-
-template <typename T>
-using Max = Extreme<T, Larger>;
-template <typename T>
-using Min = Extreme<T, Smaller>;
-
-// Where the largest is; of equals the first, and NaN is larger than all.
-template <typename Element>
-struct ArgMax {
-  using T = Element;
-  struct Part {
-    T value;
-    std::int64_t index;  // -1: no element yet
-  };
-  using State = Part;
-  using Out = std::int64_t;
-
-  __device__ static Part Init() { return {T{}, -1}; }
-  __device__ static State Nothing() { return Init(); }
-  __device__ static void Add(Part& part, T x, std::int64_t index) {
-    Merge(part, {x, index});
-  }
-  __device__ static void Flush(State& state, const Part (&part)[kReduceStep]) {
-    for (const Part& p : part) Merge(state, p);
-  }
-  // Lanes take turns, so what is merged later may lie before.
-  __device__ static void Merge(State& state, const State& other) {
-    if (other.index < 0) return;
-    const bool equal = other.value == state.value ||
-                       (IsNan(other.value) && IsNan(state.value));
-    const bool better = other.value > state.value ||
-                        (IsNan(other.value) && !IsNan(state.value));
-    if (state.index < 0 || better || (equal && other.index < state.index)) {
-      state = other;
+  __device__ T operator()(std::int64_t element) const { return in[element]; }
+  __device__ void LoadStep(std::int64_t element, T (&x)[kReduceStep]) const {
+    using Step = Vector<T, kReduceStep>;
+    const T* const first = in + element;
+    if (reinterpret_cast<std::uintptr_t>(first) % alignof(Step) == 0) {
+      const Step step = *reinterpret_cast<const Step*>(first);
+#pragma unroll
+      for (int j = 0; j < kReduceStep; ++j) x[j] = step.at[j];
+    } else {
+#pragma unroll
+      for (int j = 0; j < kReduceStep; ++j) x[j] = first[j];
     }
-  }
-  __device__ static Out Finish(const State& state, std::int64_t) {
-    return state.index;
   }
 };
 
 // One segment of one output, by one lane; its elements are counted from
-// `begin`. load(step, x) loads the elements of a step, load(i) is element i.
-// kUnroll: steps whose loads are under way together.
+// `begin`. load(i) is element i. kUnroll: steps whose loads are under way
+// together; with 1 not even those of a step, where they are a lot of code.
 template <class Op, int kUnroll, typename Load>
 __device__ typename Op::State ReduceLane(const LaneWalk& walk,
                                          std::int64_t begin, Load load) {
@@ -156,23 +69,31 @@ __device__ typename Op::State ReduceLane(const LaneWalk& walk,
   using Part = typename Op::Part;
   typename Op::State state = Op::Nothing();
   for (std::int64_t step = 0; step < walk.full_steps();) {
-    Part part[kReduceStep] = {Op::Init(), Op::Init(), Op::Init(), Op::Init()};
+    Part part[kReduceStep] = {Op::NoElement(), Op::NoElement(), Op::NoElement(),
+                              Op::NoElement()};
     const std::int64_t left = walk.full_steps() - step;
     const int chain =
         left < kReduceChain ? static_cast<int>(left) : kReduceChain;
 #pragma unroll kUnroll
     for (int c = 0; c < chain; ++c, ++step) {
       T x[kReduceStep];
-      load(step, x);
+      if constexpr (std::is_same_v<Load, Contiguous<T>>) {
+        load.LoadStep(walk.Element(step, 0), x);
+      } else {
+#pragma unroll(kUnroll == 1 ? 1 : kReduceStep)
+        for (int j = 0; j < kReduceStep; ++j)
+          x[j] = load(walk.Element(step, j));
+      }
 #pragma unroll
       for (int j = 0; j < kReduceStep; ++j) {
         Op::Add(part[j], x[j], begin + walk.Element(step, j));
       }
     }
-    Op::Flush(state, part);
+    Flush<Op>(state, part);
   }
   // A sum of its own for each, as in a full step.
-  Part part[kReduceStep] = {Op::Init(), Op::Init(), Op::Init(), Op::Init()};
+  Part part[kReduceStep] = {Op::NoElement(), Op::NoElement(), Op::NoElement(),
+                            Op::NoElement()};
 #pragma unroll
   for (int j = 0; j < kReduceStep - 1; ++j) {
     if (j < walk.rest()) {
@@ -180,7 +101,7 @@ __device__ typename Op::State ReduceLane(const LaneWalk& walk,
       Op::Add(part[j], load(element), begin + element);
     }
   }
-  Op::Flush(state, part);
+  Flush<Op>(state, part);
   return state;
 }
 
@@ -202,6 +123,85 @@ __device__ typename Op::State MergeLanes(const ReducePlan& plan,
     }
   }
   return state;
+}
+
+// Block (x, y): segment y of outputs from x * plan.Outputs() on. With one
+// segment the results are stored, else the states go to `states`, segment by
+// segment.
+template <class R>
+__global__ void __launch_bounds__(kReduceThreads)
+    ReduceKernel(R reduction, ReducePlan plan, std::int64_t outputs,
+                 std::int64_t n, typename R::Op::State* states) {
+  using Op = typename R::Op;
+  __shared__ typename Op::State shared[kReduceThreads];
+  const int lane = plan.LaneOf(threadIdx.x);
+  const std::int64_t output =
+      static_cast<std::int64_t>(blockIdx.x) * plan.Outputs() +
+      plan.OutputOf(threadIdx.x);
+  const std::int64_t begin = blockIdx.y * plan.segment;
+  const std::int64_t left = n - begin;
+  typename Op::State state = Op::Nothing();
+  if (output < outputs) {
+    const LaneWalk walk(plan.lane_bits, lane, reduction.runs,
+                        left < plan.segment ? left : plan.segment);
+    state = reduction.OfLane(output, walk, begin);
+  }
+  state = MergeLanes<Op>(plan, state, shared);
+  if (lane != 0 || output >= outputs) return;
+  if (plan.segments == 1) {
+    reduction.Store(output, state);
+  } else {
+    states[blockIdx.y * outputs + output] = state;
+  }
+}
+
+// Puts the states of all segments of each output together.
+template <class R>
+__global__ void __launch_bounds__(kReduceThreads)
+    MergeKernel(R reduction, ReducePlan plan, std::int64_t outputs,
+                std::int64_t segments, const typename R::Op::State* states) {
+  using Op = typename R::Op;
+  __shared__ typename Op::State shared[kReduceThreads];
+  const int lane = plan.LaneOf(threadIdx.x);
+  const std::int64_t output =
+      static_cast<std::int64_t>(blockIdx.x) * plan.Outputs() +
+      plan.OutputOf(threadIdx.x);
+  typename Op::State state = Op::Nothing();
+  if (output < outputs) {
+    for (std::int64_t s = lane; s < segments; s += plan.Lanes()) {
+      Op::Merge(state, states[s * outputs + output]);
+    }
+  }
+  state = MergeLanes<Op>(plan, state, shared);
+  if (lane == 0 && output < outputs) reduction.Store(output, state);
+}
+
+// ---- On the host.
+
+// How much memory StartReduce needs for states; 0 for most.
+inline std::size_t StateBytes(const ReducePlan& plan, std::int64_t outputs,
+                              std::size_t state_size) {
+  return plan.segments == 1
+             ? 0
+             : static_cast<std::size_t>(plan.segments * outputs) * state_size;
+}
+
+// n: the elements of each output.
+template <class R>
+void StartReduce(const CudaLaunch& launch, const ReducePlan& plan,
+                 std::int64_t outputs, std::int64_t n, void* states,
+                 const R& reduction) {
+  if (outputs == 0) return;
+  auto* const parts = static_cast<typename R::Op::State*>(states);
+  const dim3 blocks(static_cast<unsigned>(plan.blocks),
+                    static_cast<unsigned>(plan.segments));
+  StartKernel(ReduceKernel<R>, blocks, kReduceThreads, launch.stream, reduction,
+              plan, outputs, n, parts);
+  if (plan.segments == 1) return;
+  const ReducePlan merge = PlanWhole(outputs, plan.segments, /*columns=*/true);
+  StartKernel(MergeKernel<R>, static_cast<unsigned>(merge.blocks),
+              kReduceThreads, launch.stream, reduction, merge, outputs,
+              plan.segments, parts);
 }
 
 }  // namespace d2l::kernels::cuda

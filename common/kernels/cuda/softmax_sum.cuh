@@ -10,6 +10,7 @@
 #include "common/kernels/cuda/reduce_ops.cuh"
 #include "common/kernels/cuda/start_kernel.cuh"
 #include "common/kernels/math.h"
+#include "common/kernels/reductions.h"
 
 namespace d2l::kernels::cuda {
 
@@ -57,7 +58,7 @@ __device__ ExponentialSum<T> SumExponentials(const ReducePlan& plan,
           part[j] += math::Exp(x[walk.Element(step, j) * stride] - max);
         }
       }
-      Sum<T>::Flush(sum, part);
+      Flush<Sum<T>>(sum, part);
     }
     for (int j = 0; j < walk.rest(); ++j) {
       sum += static_cast<double>(

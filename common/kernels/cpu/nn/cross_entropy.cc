@@ -60,7 +60,7 @@ HWY_INLINE void ExpOfRows(T* HWY_RESTRICT e, T* HWY_RESTRICT maxima,
                           const T* HWY_RESTRICT x, std::int64_t rows,
                           std::int64_t n) {
   for (std::int64_t r = 0; r < rows; ++r) {
-    const T max = BlockFirst<Greater>(x + r * n, n);
+    const T max = BlockFirst<Larger>(x + r * n, n);
     maxima[r] = max;
     for (std::int64_t i = r * n; i < (r + 1) * n; ++i) e[i] = x[i] - max;
   }

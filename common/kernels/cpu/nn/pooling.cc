@@ -92,7 +92,7 @@ struct PoolMax {
   }
   template <typename T>
   static HWY_INLINE T Join(T a, T b) {
-    return First<Greater>(a, b);
+    return First<Larger>(a, b);
   }
 };
 

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <limits>
 #include <stdexcept>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
@@ -13,17 +12,6 @@ namespace d2l::kernels::cuda {
 namespace {
 
 constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
-
-// Swaps dimensions until the first of `strides` falls from one to the next.
-// There are few.
-template <int kCount>
-void SortDims(Shape* const (&shapes)[kCount], const Shape& strides) {
-  for (int i = 1; i < strides.rank(); ++i) {
-    for (int j = i; j > 0 && strides[j - 1] < strides[j]; --j) {
-      for (Shape* shape : shapes) std::swap((*shape)[j - 1], (*shape)[j]);
-    }
-  }
-}
 
 }  // namespace
 
@@ -60,17 +48,6 @@ template StridedDims<3> MakeStridedDims(const Shape&,
 template StridedDims<4> MakeStridedDims(const Shape&,
                                         const Shape* const (&)[4]);
 
-bool SortAndCollapse(StridedLayout& layout, int inputs) {
-  // Not used, but moved along: an unused input has no dimensions.
-  for (int i = inputs; i < kMaxInputs; ++i) {
-    layout.in[i] = Shape::Filled(layout.shape.rank(), 0);
-  }
-  SortDims(
-      {&layout.shape, &layout.in[0], &layout.in[1], &layout.in[2], &layout.out},
-      layout.out);
-  return Collapse(layout, inputs);
-}
-
 bool SplitRows(int vector, Shape& shape, absl::Span<StridedArray> arrays) {
   const int last = shape.rank() - 1;
   if (shape[last] % vector != 0) return false;
@@ -91,11 +68,6 @@ bool SplitRows(int vector, Shape& shape, absl::Span<StridedArray> arrays) {
     if (!array.repeated) (*array.strides)[last] = vector;
   }
   return true;
-}
-
-void SortReduced(ReduceLayout& layout) {
-  SortDims({&layout.reduced, &layout.reduced_strides}, layout.reduced_strides);
-  Collapse(layout);
 }
 
 }  // namespace d2l::kernels::cuda

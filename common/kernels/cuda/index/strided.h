@@ -64,12 +64,6 @@ template <int kOperands>
 StridedDims<kOperands> MakeStridedDims(
     const Shape& shape, const Shape* const (&strides)[kOperands]);
 
-// Orders the dimensions so that the output is walked through in the order of
-// its memory, and collapses them. For operations that do not mind in which
-// order the elements are numbered. Returns whether every operand turned out
-// contiguous.
-bool SortAndCollapse(StridedLayout& layout, int inputs);
-
 // An operand that is an array, for SplitRows.
 struct StridedArray {
   Shape* strides;
@@ -85,10 +79,6 @@ struct StridedArray {
 // on, or, but for the first array, which is the output, are one element.
 // Otherwise returns false and changes no stride.
 bool SplitRows(int vector, Shape& shape, absl::Span<StridedArray> arrays);
-
-// SortAndCollapse for a reduction: the reduced dimensions in the order of the
-// input's memory.
-void SortReduced(ReduceLayout& layout);
 
 }  // namespace d2l::kernels::cuda
 

@@ -20,37 +20,33 @@ namespace {
 
 // ---- Sums.
 
-struct SumState {
-  double sum, products;
+// The sum of a, and of a b, of elements or of states.
+template <typename T>
+struct Pair {
+  T a, b;
+  template <typename U>
+  __device__ explicit operator Pair<U>() const {
+    return {static_cast<U>(a), static_cast<U>(b)};
+  }
 };
 
-// The sum of a, and of a b, as an operation of reduce_ops.cuh.
+// As an operation of reductions.h.
 template <typename Element>
 struct ProductSum {
-  struct T {
-    Element a, b;
-  };
-  struct Part {
-    Element sum, products;
-  };
-  using State = SumState;
+  using T = Pair<Element>;
+  using Part = Pair<Element>;
+  using State = Pair<double>;
 
-  __device__ static Part Init() { return {0, 0}; }
+  __device__ static Part NoElement() { return {0, 0}; }
   __device__ static State Nothing() { return {0, 0}; }
   __device__ static void Add(Part& part, const T& x, std::int64_t) {
-    part.sum += x.a;
-    part.products += x.a * x.b;
+    part.a += x.a;
+    part.b += x.a * x.b;
   }
-  __device__ static void Flush(State& state, const Part (&part)[kReduceStep]) {
-    state.sum += static_cast<double>((part[0].sum + part[1].sum) +
-                                     (part[2].sum + part[3].sum));
-    state.products +=
-        static_cast<double>((part[0].products + part[1].products) +
-                            (part[2].products + part[3].products));
-  }
-  __device__ static void Merge(State& state, const State& other) {
-    state.sum += other.sum;
-    state.products += other.products;
+  template <typename S>
+  __device__ static void Merge(S& state, const S& later) {
+    state.a += later.a;
+    state.b += later.b;
   }
 };
 
@@ -86,7 +82,7 @@ struct Statistics {
   struct Terms {
     const T* x;
     T origin;
-    __device__ typename ProductSum<T>::T operator()(std::int64_t place) const {
+    __device__ Pair<T> operator()(std::int64_t place) const {
       const T difference = x[place] - origin;
       return {difference, difference};
     }
@@ -101,10 +97,10 @@ struct Statistics {
     return {x, Origin(in, channel)};
   }
   __device__ void Store(const Channels& in, std::int64_t channel,
-                        const SumState& state, T* out) const {
+                        const Pair<double>& state, T* out) const {
     const double n = static_cast<double>(in.n);
-    const double mean = state.sum / n;
-    const double variance = state.products / n - mean * mean;
+    const double mean = state.a / n;
+    const double variance = state.b / n - mean * mean;
     out[channel] =
         static_cast<T>(static_cast<double>(Origin(in, channel)) + mean);
     out[in.channels + channel] =
@@ -130,7 +126,7 @@ struct GradientSums {
     const T* dy;
     const T* x;
     Normalize<T> normalize;
-    __device__ typename ProductSum<T>::T operator()(std::int64_t place) const {
+    __device__ Pair<T> operator()(std::int64_t place) const {
       return {dy[place], normalize(x[place])};
     }
   };
@@ -144,104 +140,42 @@ struct GradientSums {
     return {dy, x, Normalize<T>(statistics, in.channels, channel, eps)};
   }
   __device__ void Store(const Channels& in, std::int64_t channel,
-                        const SumState& state, T* out) const {
-    out[channel] = static_cast<T>(state.sum);
-    out[in.channels + channel] = static_cast<T>(state.products);
+                        const Pair<double>& state, T* out) const {
+    out[channel] = static_cast<T>(state.a);
+    out[in.channels + channel] = static_cast<T>(state.b);
   }
 };
 
-template <class Terms>
-struct TermsLoader {
-  const LaneWalk& walk;
-  const Terms& terms;
-  const Channels& in;
-  std::int64_t channel, begin;
-
-  __device__ auto operator()(std::int64_t element) const {
-    return terms(in.Place(channel, begin + element));
-  }
-  template <typename T>
-  __device__ void operator()(std::int64_t step, T (&x)[kReduceStep]) const {
-#pragma unroll
-    for (int j = 0; j < kReduceStep; ++j) x[j] = (*this)(walk.Element(step, j));
-  }
-};
-
-// As ReduceKernel and MergeKernel in reduce.cu.
+// Sums, one of the above, of each channel.
 template <class Sums>
-__global__ void __launch_bounds__(kReduceThreads)
-    ChannelSumsKernel(typename Sums::T* out, SumState* states, Sums sums,
-                      Channels in) {
-  using Op = ProductSum<typename Sums::T>;
-  __shared__ SumState shared[kReduceThreads];
-  const ReducePlan& plan = in.plan;
-  const int lane = plan.LaneOf(threadIdx.x);
-  const std::int64_t channel =
-      static_cast<std::int64_t>(blockIdx.x) * plan.Outputs() +
-      plan.OutputOf(threadIdx.x);
-  const std::int64_t begin = blockIdx.y * plan.segment;
-  const std::int64_t left = in.n - begin;
-  SumState state = Op::Nothing();
-  if (channel < in.channels) {
+struct ChannelSums {
+  using T = typename Sums::T;
+  using Op = ProductSum<T>;
+
+  T* out;
+  Sums sums;
+  Channels in;
+  bool runs = false;
+
+  __device__ typename Op::State OfLane(std::int64_t channel,
+                                       const LaneWalk& walk,
+                                       std::int64_t begin) const {
     const auto terms = sums.Of(in, channel);
-    const LaneWalk walk(plan.lane_bits, lane, /*runs=*/false,
-                        left < plan.segment ? left : plan.segment);
-    state = ReduceLane<Op, 2>(
-        walk, begin,
-        TermsLoader<typename Sums::Terms>{walk, terms, in, channel, begin});
+    return ReduceLane<Op, 2>(walk, begin, [&](std::int64_t i) {
+      return terms(in.Place(channel, begin + i));
+    });
   }
-  state = MergeLanes<Op>(plan, state, shared);
-  if (lane != 0 || channel >= in.channels) return;
-  if (plan.segments == 1) {
+  __device__ void Store(std::int64_t channel,
+                        const typename Op::State& state) const {
     sums.Store(in, channel, state, out);
-  } else {
-    states[blockIdx.y * in.channels + channel] = state;
   }
-}
-
-template <class Sums>
-__global__ void __launch_bounds__(kReduceThreads)
-    MergeSumsKernel(typename Sums::T* out, const SumState* states, Sums sums,
-                    Channels in, ReducePlan plan) {
-  using Op = ProductSum<double>;
-  __shared__ SumState shared[kReduceThreads];
-  const int lane = plan.LaneOf(threadIdx.x);
-  const std::int64_t channel =
-      static_cast<std::int64_t>(blockIdx.x) * plan.Outputs() +
-      plan.OutputOf(threadIdx.x);
-  SumState state = Op::Nothing();
-  if (channel < in.channels) {
-    for (std::int64_t s = lane; s < in.plan.segments; s += plan.Lanes()) {
-      Op::Merge(state, states[s * in.channels + channel]);
-    }
-  }
-  state = MergeLanes<Op>(plan, state, shared);
-  if (lane == 0 && channel < in.channels) sums.Store(in, channel, state, out);
-}
-
-template <typename Args>
-std::size_t StateBytes(const Args& args) {
-  const std::int64_t segments = ChannelsOf(args).plan.segments;
-  return segments == 1 ? 0
-                       : static_cast<std::size_t>(segments * args.channels) *
-                             sizeof(SumState);
-}
+};
 
 template <class Sums>
 void LaunchSums(const CudaLaunch& launch, const Channels& in, void* out,
-                void* scratch, Sums sums) {
-  if (in.channels == 0) return;
-  auto* const result = static_cast<typename Sums::T*>(out);
-  auto* const states = static_cast<SumState*>(scratch);
-  const dim3 blocks(static_cast<unsigned>(in.plan.blocks),
-                    static_cast<unsigned>(in.plan.segments));
-  StartKernel(ChannelSumsKernel<Sums>, blocks, kReduceThreads, launch.stream,
-              result, states, sums, in);
-  if (in.plan.segments == 1) return;
-  const ReducePlan merge = PlanWhole(in.channels, in.plan.segments,
-                                     /*columns=*/true);
-  StartKernel(MergeSumsKernel<Sums>, static_cast<unsigned>(merge.blocks),
-              kReduceThreads, launch.stream, result, states, sums, in, merge);
+                void* scratch, const Sums& sums) {
+  StartReduce(launch, in.plan, in.channels, in.n, scratch,
+              ChannelSums<Sums>{static_cast<typename Sums::T*>(out), sums, in});
 }
 
 // ---- Elements.
@@ -339,10 +273,10 @@ struct InputGradient {
 }  // namespace
 
 std::size_t ScratchBytes(const BatchNormStatisticsArgs& args) {
-  return StateBytes(args);
+  return StateBytes(ChannelsOf(args).plan, args.channels, sizeof(Pair<double>));
 }
 std::size_t ScratchBytes(const BatchNormSumsArgs& args) {
-  return StateBytes(args);
+  return StateBytes(ChannelsOf(args).plan, args.channels, sizeof(Pair<double>));
 }
 
 void Launch(const CudaLaunch& launch, const BatchNormStatisticsArgs& args,
