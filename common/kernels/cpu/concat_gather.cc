@@ -5,8 +5,8 @@
 #include <stdexcept>
 #include <string>
 #include <utility>
-#include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/strings/str_format.h"
 #include "common/device/cpu/cpu_stream.h"
 #include "common/device/cpu/parallel_for.h"
@@ -50,100 +50,71 @@ std::int64_t GrainRows(std::int64_t row_bytes) {
 
 // ---- Cat.
 
-// Three pieces fit into a slot of the queue beside the rest.
-constexpr std::size_t kInlinePieces = 3;
-
 struct Cat {
   std::int64_t outer;
   char* out;
   std::int64_t row_bytes;  // of out
+  // So many fit into a slot of the queue beside the rest.
+  absl::InlinedVector<CatPiece, 3> pieces;
 };
 
 // Copies `rows` rows of kBytes bytes, or of `bytes` if kBytes is 0.
 template <std::int64_t kBytes>
-void CopyColumn(char* out, std::int64_t out_stride, const char* in,
-                std::int64_t bytes, std::int64_t rows) {
-  if constexpr (kBytes != 0) bytes = kBytes;
+void CopyRows(char* out, std::int64_t out_stride, const char* in,
+              std::int64_t in_stride, std::int64_t bytes, std::int64_t rows) {
+  if constexpr (kBytes != 0) bytes = in_stride = kBytes;
   for (std::int64_t i = 0; i < rows; ++i) {
-    std::memcpy(out + i * out_stride, in + i * bytes,
+    std::memcpy(out + i * out_stride, in + i * in_stride,
                 static_cast<std::size_t>(bytes));
   }
 }
 
-void CopyColumn(char* out, std::int64_t out_stride, const CatPiece& piece,
-                std::int64_t first_row, std::int64_t rows) {
-  const std::int64_t bytes = piece.bytes;
-  const char* in = static_cast<const char*>(piece.data) + first_row * bytes;
-  // With a constant for the size it is two instructions, not a call.
-  switch (bytes) {
-    case 0:
-      return;
-    case 1:
-      return CopyColumn<1>(out, out_stride, in, bytes, rows);
-    case 4:
-      return CopyColumn<4>(out, out_stride, in, bytes, rows);
-    case 8:
-      return CopyColumn<8>(out, out_stride, in, bytes, rows);
-    case 16:
-      return CopyColumn<16>(out, out_stride, in, bytes, rows);
-    default:
-      return CopyColumn<0>(out, out_stride, in, bytes, rows);
-  }
-}
-
-// Rows [begin, end), one piece after the other: of each as many rows at once
-// as keep that part of out in the cache. With pieces of one element this is a
-// transposition in tiles.
-void CatRows(const Cat& cat, const CatPiece* pieces, std::size_t count,
-             std::int64_t begin, std::int64_t end) {
+// Of the output rows [begin, end), and of each row bytes [first, last): of each
+// piece as many rows at once as keep that part of out in the cache. With pieces
+// of one element this is a transposition in tiles.
+void CatBlock(const Cat& cat, std::int64_t begin, std::int64_t end,
+              std::int64_t first, std::int64_t last) {
   constexpr std::int64_t kTileBytes = 16 << 10;
   // A cache line of a piece of floats.
   constexpr std::int64_t kLeastRows = 16;
+  const std::int64_t stride = cat.row_bytes;
   const std::int64_t tile = std::max(
-      kTileBytes / std::max<std::int64_t>(cat.row_bytes, 1), kLeastRows);
+      kTileBytes / std::max<std::int64_t>(last - first, 1), kLeastRows);
   for (std::int64_t row = begin; row < end; row += tile) {
     const std::int64_t rows = std::min(tile, end - row);
-    char* out = cat.out + row * cat.row_bytes;
-    for (std::size_t i = 0; i < count; ++i) {
-      CopyColumn(out, cat.row_bytes, pieces[i], row, rows);
-      out += pieces[i].bytes;
+    char* const out = cat.out + row * stride;
+    std::int64_t at = 0;  // where the piece goes
+    for (const CatPiece& piece : cat.pieces) {
+      const std::int64_t from = std::max(first, at);
+      const std::int64_t bytes = std::min(last, at + piece.bytes) - from;
+      const char* const in = static_cast<const char*>(piece.data) +
+                             row * piece.bytes + (from - at);
+      at += piece.bytes;
+      if (bytes <= 0) continue;
+      // With a constant for the size it is two instructions, not a call.
+      const auto copy = bytes != piece.bytes ? CopyRows<0>
+                        : bytes == 1         ? CopyRows<1>
+                        : bytes == 4         ? CopyRows<4>
+                        : bytes == 8         ? CopyRows<8>
+                        : bytes == 16        ? CopyRows<16>
+                                             : CopyRows<0>;
+      copy(out + from, stride, in, piece.bytes, bytes, rows);
     }
   }
 }
 
-// Bytes [begin, end) of out, in the order in which they lie there.
-void CatBytes(const Cat& cat, const CatPiece* pieces, std::size_t count,
-              std::int64_t begin, std::int64_t end) {
-  std::int64_t row = begin / cat.row_bytes;
-  std::int64_t at = row * cat.row_bytes;  // where the piece goes
-  for (; at < end; ++row) {
-    for (std::size_t i = 0; i < count; ++i) {
-      const std::int64_t bytes = pieces[i].bytes;
-      const std::int64_t from = std::max(begin, at);
-      const std::int64_t to = std::min(end, at + bytes);
-      if (from < to) {
-        std::memcpy(cat.out + from,
-                    static_cast<const char*>(pieces[i].data) + row * bytes +
-                        (from - at),
-                    static_cast<std::size_t>(to - from));
-      }
-      at += bytes;
-    }
-  }
-}
-
-void RunCat(const Cat& cat, const CatPiece* pieces, std::size_t count) {
-  // From here on a call of memcpy costs next to nothing beside the copying.
-  constexpr std::int64_t kLargePiece = 4 << 10;
-  if (cat.row_bytes >= kLargePiece * static_cast<std::int64_t>(count)) {
-    ParallelFor(cat.outer * cat.row_bytes, kGrainBytes,
+// Threads share the rows or, of few, the bytes of each.
+void RunCat(const Cat& cat) {
+  constexpr std::int64_t kFewRows = 16;
+  if (cat.outer < kFewRows) {
+    ParallelFor(cat.row_bytes, GrainRows(cat.outer),
                 [&](std::int64_t begin, std::int64_t end) {
-                  CatBytes(cat, pieces, count, begin, end);
+                  CatBlock(cat, 0, cat.outer, begin, end);
                 });
   } else {
     ParallelFor(cat.outer, GrainRows(cat.row_bytes),
                 [&](std::int64_t begin, std::int64_t end) {
-                  CatRows(cat, pieces, count, begin, end);
+                  CatBlock(cat, begin, end, 0, cat.row_bytes);
                 });
   }
 }
@@ -243,20 +214,12 @@ void Gather(const IndexArgs& args) {
 
 std::uint64_t Enqueue(CpuStream& stream, const OpLabel& label,
                       const CatArgs& args) {
-  Cat cat = {args.outer, static_cast<char*>(args.out), 0};
+  Cat cat = {args.outer,
+             static_cast<char*>(args.out),
+             0,
+             {args.pieces.begin(), args.pieces.end()}};
   for (const CatPiece& piece : args.pieces) cat.row_bytes += piece.bytes;
-  const std::size_t count = args.pieces.size();
-  if (count <= kInlinePieces) {
-    struct {
-      CatPiece piece[kInlinePieces];
-    } pieces = {};
-    std::copy(args.pieces.begin(), args.pieces.end(), pieces.piece);
-    return stream.Enqueue(label, [=] { RunCat(cat, pieces.piece, count); });
-  }
-  std::vector<CatPiece> pieces(args.pieces.begin(), args.pieces.end());
-  return stream.Enqueue(label, [cat, pieces = std::move(pieces)] {
-    RunCat(cat, pieces.data(), pieces.size());
-  });
+  return stream.Enqueue(label, [cat = std::move(cat)] { RunCat(cat); });
 }
 
 std::uint64_t Enqueue(CpuStream& stream, const OpLabel& label,
