@@ -5,11 +5,10 @@
 //
 // A dozen families, whose operations are listed in op_tables.h; a family is the
 // struct of its arguments, for which each back end has a kernel. Nothing here
-// knows a Tensor: shapes have been
-// checked and memory allocated by common/ops, and the pointers stay valid until
-// the operation has run (common/device/memory/memory.h says why). Values (an
-// index, a divisor) are checked by the kernel, which fails the operation: a
-// late error.
+// knows a Tensor: shapes have been checked and memory allocated by common/ops,
+// and the pointers stay valid until the operation has run
+// (common/device/memory/memory.h says why). Values (an index, a divisor) are
+// checked by the kernel, which fails the operation: a late error.
 //
 // An element-wise function is written once, in functors.h; the CPU loop and
 // the CUDA kernel instantiate the same one. A family throws

@@ -2,8 +2,7 @@
 // of kernels.h, whose rules hold here as well.
 //
 //   Enqueue(stream, OpLabel("avg_pool2d"),
-//           Pool2dArgs{Pool2dOp::kAvg, DType::kFloat32, images, window, out,
-//           x});
+//           Pool2dArgs{Pool2dOp::kAvg, dtype, images, window, out, x});
 //
 // All operands are contiguous, float32 or float64, images in PyTorch's order
 // (batch, channels, height, width). No output overlaps an input, unless said.
