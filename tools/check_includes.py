@@ -45,7 +45,7 @@ HEADERS = {
     "strings/string_view.h": r"absl::string_view",
     "strings/strip.h": r"absl::(Consume|Strip)(Prefix|Suffix)",
     "strings/substitute.h": r"absl::Substitute",
-    "types/optional.h": r"absl::(optional|nullopt|make_optional)",
+    "types/optional.h": r"absl::(optional|nullopt|make_optional|in_place)",
     "types/span.h": r"absl::(Span|Make(Const)?Span)",
 }
 USE = re.compile(r"\babsl::\w+|\bABSL_\w+")
