@@ -130,8 +130,10 @@ TEST(UndisturbedTimer, KnowsWhatAThreadDidBesideOtherPrograms) {
   const double did = ThreadSeconds() - begin;
   const Elapsed took = timer.Read();
   if (!took.undisturbed) GTEST_SKIP() << "the kernel does not say";
-  EXPECT_LE(took.undisturbed->least, did + 0.001);
-  EXPECT_GE(took.undisturbed->most, did - 0.001);
+  // The kernel's accounts of both may differ by a tick of its clock.
+  constexpr double kTick = 0.004;
+  EXPECT_LE(took.undisturbed->least, did + kTick);
+  EXPECT_GE(took.undisturbed->most, did - kTick);
   EXPECT_LE(took.undisturbed->most, took.seconds);
   // Three threads for each core: it waited for most of the time. The kernel
   // counts that it waited, so little else is left.
