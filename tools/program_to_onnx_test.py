@@ -165,10 +165,10 @@ def operations():
         with open(f"common/{path}") as file:
             return file.read()
     names = re.findall(r'Row<[^>]*>\(\s*\w+::\w+,\s*"(\w+)"\)', read("kernels/op_tables.h"))
-    for header in ("ops/primitives.h", "ops/nn/primitives.h"):
+    for header in ("ops/primitive/primitives.h", "ops/nn/primitives.h"):
         for returned in re.findall(r'name\(\) const override \{(.*?)\}', read(header), re.DOTALL):
             names += re.findall(r'"(\w+)"', returned)
-    made = read("ops/make_primitive.cc")
+    made = read("ops/primitive/make_primitive.cc")
     for several in re.findall(r'for \(const char\* const function : \{(.*?)\}\)', made):
         names += re.findall(r'"(\w+)"', several)
     names += re.findall(r'add\(CopyPrimitive\("(\w+)"', made)
