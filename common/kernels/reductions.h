@@ -3,8 +3,8 @@
 //
 //   using Op = Sum<float>;
 //   Op::State state = Op::Nothing();
-//   Op::Merge(state, Op::State{1.5});              // of elements that come
-//   later float mean = Op::Finish(state, /*divisor=*/n);  // and of a sum 1
+//   Op::Merge(state, Op::State{1.5});  // of elements that come later
+//   float mean = Op::Finish(state, /*divisor=*/n);  // and of a sum 1
 //
 // Each operation has
 //   Part    what a short run of elements is taken into, `Add` by `Add`
