@@ -740,7 +740,7 @@ TEST_F(ExamplesTest, Ops) {
     const auto reject = [&] {
       // Example of common/ops/primitive/reject.h
       Reject("[matmul] inner sizes differ: %s @ %s", a.shape(), b.shape());
-      Reject(at, "[item] one element wanted; got %s", x);
+      RejectAt(at, "[item] one element wanted; got %s", x);
       // End of example
     };
     EXPECT_THROW(reject(), std::invalid_argument);

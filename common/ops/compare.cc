@@ -28,7 +28,7 @@ void CheckPair(const char* operation, const Tensor& a, const Tensor& b,
   } else {
     return;
   }
-  Reject(at, "[%s] %s", operation, problem);
+  RejectAt(at, "[%s] %s", operation, problem);
 }
 
 // Subtracting equal infinities would give NaN.
@@ -96,7 +96,8 @@ bool AllClose(const Tensor& a, const Tensor& b, const Tolerance& tolerance,
               SourceLocation at) {
   CheckPair("allclose", a, b, at);
   if (a.shape() != b.shape()) {
-    Reject(at, "[allclose] the shapes differ: %s and %s", a.shape(), b.shape());
+    RejectAt(at, "[allclose] the shapes differ: %s and %s", a.shape(),
+             b.shape());
   }
   return FindDifferences(a, b, tolerance, at).count == 0;
 }

@@ -181,7 +181,7 @@ namespace {
 
 ValueSpec SpecOf(const char* operation, const Tensor& x, SourceLocation at) {
   if (!x.defined()) {
-    Reject(at, "[%s] the tensor to be like is undefined", operation);
+    RejectAt(at, "[%s] the tensor to be like is undefined", operation);
   }
   return {x.shape(), x.dtype(), x.device()};
 }
@@ -280,8 +280,8 @@ Tensor FromVector(const std::vector<T>& values, const Shape& shape,
   const ValueSpec spec = {shape, DTypeOf<T>::value, device};
   if (shape.numel() != static_cast<std::int64_t>(values.size())) {
     WithLine(at, [&] { CheckedNumel("from_vector", shape, sizeof(T)); });
-    Reject(at, "[from_vector] %d numbers do not make a tensor of shape %s",
-           values.size(), shape);
+    RejectAt(at, "[from_vector] %d numbers do not make a tensor of shape %s",
+             values.size(), shape);
   }
   const std::size_t bytes = values.size() * sizeof(T);
   StorageRef staging =

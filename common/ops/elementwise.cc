@@ -46,7 +46,7 @@ kernels::Input ToInput(const Tensor* tensor, Scalar scalar) {
 }
 
 [[noreturn]] void ThrowNoTensor(const char* operation, SourceLocation at) {
-  Reject(at, "[%s] one operand must be a tensor", operation);
+  RejectAt(at, "[%s] one operand must be a tensor", operation);
 }
 
 }  // namespace
@@ -375,7 +375,7 @@ void AxpbyInPlace(const Tensor& y, double alpha, const Tensor& x, double beta,
   }
 }
 void FillInPlace(const Tensor& x, Scalar value, SourceLocation at) {
-  if (!x.defined()) Reject(at, "[fill_] the tensor is undefined");
+  if (!x.defined()) RejectAt(at, "[fill_] the tensor is undefined");
   // Of an element that is repeated, one place is filled.
   Tensor target = x;
   for (int i = 0; i < x.dim(); ++i) {

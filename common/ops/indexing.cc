@@ -33,8 +33,8 @@ TensorSlice Tensor::operator[](std::initializer_list<Index> indices) const {
   const SourceLocation at =
       indices.size() == 0 ? SourceLocation() : indices.begin()->at();
   if (defined() && static_cast<int>(indices.size()) > dim()) {
-    Reject(at, "[index] %d indices into %s, which has %d dimension%s",
-           indices.size(), shape(), dim(), dim() == 1 ? "" : "s");
+    RejectAt(at, "[index] %d indices into %s, which has %d dimension%s",
+             indices.size(), shape(), dim(), dim() == 1 ? "" : "s");
   }
   Tensor part;
   const Tensor* from = this;

@@ -189,7 +189,7 @@ Tensor Stack(absl::Span<const Tensor> tensors, int dim, SourceLocation at) {
   for (std::size_t i = 1; i < tensors.size(); ++i) {
     if (tensors[i].defined() && tensors[0].defined() &&
         tensors[i].shape() != tensors[0].shape()) {
-      Reject(
+      RejectAt(
           at,
           "[stack] tensors of one shape wanted: tensor %d is %s, the first %s",
           i, tensors[i].shape(), tensors[0].shape());
@@ -295,11 +295,12 @@ Tensor ScatterAdd(const Tensor& x, int dim, const Tensor& index,
            (i == along || index.size(i) <= x.size(i));
   }
   if (!fits) {
-    Reject(at,
-           "[%s] an index wanted with as many dimensions as the tensor and the "
-           "source, none longer than theirs, but than the tensor's dimension "
-           "%d: index %s, tensor %s, source %s",
-           name, along, index.shape(), x.shape(), source.shape());
+    RejectAt(
+        at,
+        "[%s] an index wanted with as many dimensions as the tensor and the "
+        "source, none longer than theirs, but than the tensor's dimension "
+        "%d: index %s, tensor %s, source %s",
+        name, along, index.shape(), x.shape(), source.shape());
   }
   // Where the index is shorter, the rest of the source is not looked at, and
   // that of x stays as it is.

@@ -179,9 +179,9 @@ Tensor MatMul(const Tensor& a, const Tensor& b, SourceLocation at) {
 
 Tensor Dot(const Tensor& a, const Tensor& b, SourceLocation at) {
   if (a.defined() && b.defined() && (a.dim() != 1 || b.dim() != 1)) {
-    Reject(at,
-           "[dot] two vectors wanted; got %s and %s; for matrices use MatMul",
-           a.shape(), b.shape());
+    RejectAt(at,
+             "[dot] two vectors wanted; got %s and %s; for matrices use MatMul",
+             a.shape(), b.shape());
   }
   return MatMul(a, b, at);
 }

@@ -19,8 +19,8 @@ class ReadScope {
   ReadScope(const char* reader, const Tensor& x, SourceLocation at)
       : record_{reader, {}, at, 0, 0} {
     if (!x.defined()) {
-      Reject(at, "[%s] the tensor is undefined (declared and never assigned)",
-             reader);
+      RejectAt(at, "[%s] the tensor is undefined (declared and never assigned)",
+               reader);
     }
     if (!listeners_.any()) return;
     record_.input = &x;
@@ -93,7 +93,7 @@ template <typename T>
 std::vector<T> ToVector(const Tensor& x, SourceLocation at) {
   ReadScope scope("to_vector", x, at);
   if (x.dtype() != DTypeOf<T>::value) {
-    Reject(at, "[to_vector] %s elements asked of %s", DTypeOf<T>::value, x);
+    RejectAt(at, "[to_vector] %s elements asked of %s", DTypeOf<T>::value, x);
   }
   WaitForWriter(x, "ToVector", at);
   std::vector<T> values = Read<T>(x, at);
@@ -109,7 +109,7 @@ template std::vector<std::uint8_t> ToVector(const Tensor&, SourceLocation);
 template <typename T>
 T Item(const Tensor& x, SourceLocation at) {
   ReadScope scope("item", x, at);
-  if (x.numel() != 1) Reject(at, "[item] one element wanted; got %s", x);
+  if (x.numel() != 1) RejectAt(at, "[item] one element wanted; got %s", x);
   WaitForWriter(x, "Item", at);
   const T value = VisitDType(x.dtype(), [&](auto zero) {
     // As To converts: NaN, infinities and what is too large have values too.

@@ -237,10 +237,10 @@ Tensor Reshape(const Tensor& x, const Shape& shape, SourceLocation at) {
 Tensor T(const Tensor& x, SourceLocation at) {
   if (x.defined() && x.dim() < 2) return internal::WholeView(x, at);
   if (x.defined() && x.dim() > 2) {
-    Reject(at,
-           "[t] a matrix wanted; got %s; name the two dimensions with "
-           "Transpose(x, dim0, dim1)",
-           x.shape());
+    RejectAt(at,
+             "[t] a matrix wanted; got %s; name the two dimensions with "
+             "Transpose(x, dim0, dim1)",
+             x.shape());
   }
   return ApplyView(TransposePrimitive(0, 1), x, at);
 }
@@ -287,10 +287,11 @@ std::vector<Tensor> Split(const Tensor& x, std::int64_t size, int dim,
   dim = WithLine(at, [&] { return WrapDim("split", dim, x.dim()); });
   const bool nothing = x.dim() > 0 && x.size(dim) == 0 && size == 0;
   if (x.dim() == 0 || (size < 1 && !nothing)) {
-    Reject(at,
-           "[split] pieces of size %d of %s: the size must be at least 1, and "
-           "a dimension there",
-           size, x);
+    RejectAt(
+        at,
+        "[split] pieces of size %d of %s: the size must be at least 1, and "
+        "a dimension there",
+        size, x);
   }
   std::vector<Tensor> pieces;
   std::int64_t start = 0;
@@ -313,8 +314,9 @@ std::vector<Tensor> SplitWithSizes(const Tensor& x,
     if (left < 0) break;
   }
   if (left != 0) {
-    Reject(at, "[split] pieces of sizes %s do not add up to dimension %d of %s",
-           absl::StrCat("(", absl::StrJoin(sizes, ", "), ")"), dim, x.shape());
+    RejectAt(
+        at, "[split] pieces of sizes %s do not add up to dimension %d of %s",
+        absl::StrCat("(", absl::StrJoin(sizes, ", "), ")"), dim, x.shape());
   }
   std::vector<Tensor> pieces;
   std::int64_t start = 0;

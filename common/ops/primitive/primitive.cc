@@ -59,10 +59,11 @@ void CheckInputs(const Primitive& primitive, Inputs inputs, SourceLocation at) {
     CheckDefined(primitive.name(), *input, at);
     if (first == nullptr) first = input;
     if (input->device() != first->device()) {
-      Reject(at,
-             "[%s] operands on two devices, %s and %s; copy one to the other's "
-             "device first",
-             primitive.name(), first->device(), input->device());
+      RejectAt(
+          at,
+          "[%s] operands on two devices, %s and %s; copy one to the other's "
+          "device first",
+          primitive.name(), first->device(), input->device());
     }
     CheckReadable(primitive, *input, at);
   }
@@ -143,7 +144,7 @@ void CheckTarget(const Primitive& primitive, const ValueSpec& spec,
                  Inputs inputs, const Tensor& target, SourceLocation at) {
   if (spec.shape != target.shape() || spec.dtype != target.dtype() ||
       spec.device != target.device()) {
-    Reject(
+    RejectAt(
         at,
         "[%s_] the result, %s of shape %s on %s, does not fit in place into %s",
         primitive.name(), spec.dtype, spec.shape, spec.device, target);
@@ -151,21 +152,22 @@ void CheckTarget(const Primitive& primitive, const ValueSpec& spec,
   if (!target.is_contiguous()) {
     for (int i = 0; i < target.dim(); ++i) {
       if (target.strides()[i] == 0 && target.size(i) > 1) {
-        Reject(at,
-               "[%s_] the target, %s, repeats its elements in dimension %d, so "
-               "several results would go to one place; write to a copy of it, "
-               "Contiguous(x)",
-               primitive.name(), target, i);
+        RejectAt(
+            at,
+            "[%s_] the target, %s, repeats its elements in dimension %d, so "
+            "several results would go to one place; write to a copy of it, "
+            "Contiguous(x)",
+            primitive.name(), target, i);
       }
     }
   }
   for (const Tensor* input : inputs) {
     if (OverlapOf(*input, target) == Overlap::kCertain) {
-      Reject(at,
-             "[%s_] the target, %s, overlaps an operand of shape %s without "
-             "being the same: elements would be overwritten before they are "
-             "read; copy the operand first, Clone(x)",
-             primitive.name(), target, input->shape());
+      RejectAt(at,
+               "[%s_] the target, %s, overlaps an operand of shape %s without "
+               "being the same: elements would be overwritten before they are "
+               "read; copy the operand first, Clone(x)",
+               primitive.name(), target, input->shape());
     }
   }
 }
@@ -174,10 +176,10 @@ void CheckTarget(const Primitive& primitive, const ValueSpec& spec,
 
 void CheckDefined(const char* operation, const Tensor& x, SourceLocation at) {
   if (x.defined()) return;
-  Reject(at,
-         "[%s] an operand is an undefined tensor (a Tensor that was declared "
-         "and never assigned)",
-         operation);
+  RejectAt(at,
+           "[%s] an operand is an undefined tensor (a Tensor that was declared "
+           "and never assigned)",
+           operation);
 }
 
 void CheckInputCount(const char* operation, Inputs inputs, std::size_t count) {
@@ -306,7 +308,7 @@ Tensor ApplyEmpty(const Primitive& primitive, SourceLocation at) {
 namespace internal {
 
 void RethrowWithLine(const std::invalid_argument& error, SourceLocation at) {
-  Reject(at, "%s", error.what());
+  RejectAt(at, "%s", error.what());
 }
 
 }  // namespace internal

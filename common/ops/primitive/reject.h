@@ -1,7 +1,7 @@
-// Reject: throws std::invalid_argument, for arguments that are wrong.
+// Reject, RejectAt: throw std::invalid_argument, for arguments that are wrong.
 //
 //   Reject("[matmul] inner sizes differ: %s @ %s", a.shape(), b.shape());
-//   Reject(at, "[item] one element wanted; got %s", x);
+//   RejectAt(at, "[item] one element wanted; got %s", x);
 //
 // The second names the line of the request: "…; requested at lesson.cc:12".
 // %s takes tensors, which are described, dtypes, and what has a ToString.
@@ -49,9 +49,9 @@ template <typename... Args>
 }
 
 template <typename... Args>
-[[noreturn]] void Reject(SourceLocation at,
-                         const internal::RejectionFormat<Args...>& format,
-                         const Args&... args) {
+[[noreturn]] void RejectAt(SourceLocation at,
+                           const internal::RejectionFormat<Args...>& format,
+                           const Args&... args) {
   throw std::invalid_argument(
       absl::StrCat(absl::StrFormat(format, internal::Shown(args, 0)...),
                    "; requested at ", at.ToString()));
