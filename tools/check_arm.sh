@@ -55,7 +55,7 @@ void Abort(const char*, int, const char*, ...) { std::abort(); }
 }  // namespace hwy
 END
 tests=(common/kernels/{layout,math,philox}_test.cc
-  common/kernels/cpu/{dots,gemm,random}_test.cc
+  common/kernels/cpu/{matmul/dots,matmul/gemm,random}_test.cc
   common/kernels/ladder/matmul_ladder_test.cc)
 # All that the kernels are made of: labels such as //common/device:stream.cc (null).
 bazel cquery --noshow_progress 'filter("^//common.*[.]cc$", kind("source file", deps(
