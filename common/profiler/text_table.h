@@ -9,7 +9,7 @@
 //   std::cout << table.ToString();
 //
 // A column is as wide as asked, or as its widest cell. Width is that of a
-// terminal (common/base/wrap.h), so Chinese names line up as well. Not
+// terminal (common/base/console/text.h), so Chinese names line up as well. Not
 // thread-safe.
 
 #ifndef D2L_COMMON_PROFILER_TEXT_TABLE_H_
