@@ -125,52 +125,48 @@ class BatchNormStatisticsPrimitive final
                        Outputs outputs) const override;
 };
 
-// Its inputs: x, statistics, weight, bias.
-class BatchNormPrimitive final : public Cloneable<BatchNormPrimitive> {
+// The base of what is told whether the statistics are those of x.
+class BatchNormBase : public Primitive {
  public:
-  // training: the statistics are those of x, so that the gradient of x goes
-  // through them as well. They are no way for gradients of their own.
-  BatchNormPrimitive(bool training, double eps)
-      : training_(training), eps_(eps) {}
+  // training: they are.
+  BatchNormBase(bool training, double eps) : training_(training), eps_(eps) {}
+
+  void Visit(Fields& field) override {
+    field("eps", eps_)("training", training_);
+  }
+
+  bool training() const { return training_; }
+  double eps() const { return eps_; }
+
+ protected:
+  bool training_;
+  double eps_;
+};
+
+// Its inputs: x, statistics, weight, bias. In training the gradient of x goes
+// through the statistics as well; they are no way for gradients of their own.
+class BatchNormPrimitive final
+    : public Cloneable<BatchNormPrimitive, BatchNormBase> {
+ public:
+  using Cloneable::Cloneable;
 
   const char* name() const override { return "batch_norm"; }
   ValueSpec Infer(Inputs inputs, int) const override;
   std::uint64_t Launch(Stream& stream, const OpLabel& label, Inputs inputs,
                        Outputs outputs) const override;
-  void Visit(Fields& field) override {
-    field("eps", eps_)("training", training_);
-  }
-
-  bool training() const { return training_; }
-  double eps() const { return eps_; }
-
- private:
-  bool training_;
-  double eps_;
 };
 
 // The gradients of the bias and of the weight, (2, channels). Its inputs: the
 // gradient of the output, x, statistics.
-class BatchNormSumsPrimitive final : public Cloneable<BatchNormSumsPrimitive> {
+class BatchNormSumsPrimitive final
+    : public Cloneable<BatchNormSumsPrimitive, BatchNormBase> {
  public:
-  // training: the statistics are those of x.
-  BatchNormSumsPrimitive(bool training, double eps)
-      : training_(training), eps_(eps) {}
+  using Cloneable::Cloneable;
 
   const char* name() const override { return "batch_norm_backward_reduce"; }
   ValueSpec Infer(Inputs inputs, int) const override;
   std::uint64_t Launch(Stream& stream, const OpLabel& label, Inputs inputs,
                        Outputs outputs) const override;
-  void Visit(Fields& field) override {
-    field("eps", eps_)("training", training_);
-  }
-
-  bool training() const { return training_; }
-  double eps() const { return eps_; }
-
- private:
-  bool training_;
-  double eps_;
 };
 
 // Its inputs: the gradient of the output, x, statistics, weight and, if the

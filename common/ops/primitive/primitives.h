@@ -202,10 +202,26 @@ class CatPrimitive final : public Cloneable<CatPrimitive> {
   int dim_;
 };
 
-// Its inputs, x and the index, are contiguous, and equal in size but in `dim`.
-class IndexPrimitive final : public Cloneable<IndexPrimitive> {
+// The base of what an index along a dimension says.
+class IndexBase : public Primitive {
  public:
-  IndexPrimitive(kernels::IndexOp op, int dim) : op_(op), dim_(dim) {}
+  IndexBase(kernels::IndexOp op, int dim) : op_(op), dim_(dim) {}
+
+  bool MayFailLate(DType) const override { return true; }
+  void Visit(Fields& field) override { field("dim", dim_); }
+
+  kernels::IndexOp op() const { return op_; }
+  int dim() const { return dim_; }
+
+ protected:
+  kernels::IndexOp op_;
+  int dim_;
+};
+
+// Its inputs, x and the index, are contiguous, and equal in size but in `dim`.
+class IndexPrimitive final : public Cloneable<IndexPrimitive, IndexBase> {
+ public:
+  using Cloneable::Cloneable;
 
   const char* name() const override {
     return op_ == kernels::IndexOp::kGather ? "gather" : "index_select";
@@ -213,22 +229,13 @@ class IndexPrimitive final : public Cloneable<IndexPrimitive> {
   ValueSpec Infer(Inputs inputs, int) const override;
   std::uint64_t Launch(Stream& stream, const OpLabel& label, Inputs inputs,
                        Outputs outputs) const override;
-  bool MayFailLate(DType) const override { return true; }
-  void Visit(Fields& field) override { field("dim", dim_); }
-
-  kernels::IndexOp op() const { return op_; }
-  int dim() const { return dim_; }
-
- private:
-  kernels::IndexOp op_;
-  int dim_;
 };
 
 // Its inputs, x, the index and the source, are contiguous: the source as what
 // IndexPrimitive would take from x. In one pass if applied in place to x.
-class IndexAddPrimitive final : public Cloneable<IndexAddPrimitive> {
+class IndexAddPrimitive final : public Cloneable<IndexAddPrimitive, IndexBase> {
  public:
-  IndexAddPrimitive(kernels::IndexOp op, int dim) : op_(op), dim_(dim) {}
+  using Cloneable::Cloneable;
 
   const char* name() const override {
     return op_ == kernels::IndexOp::kGather ? "scatter_add" : "index_add";
@@ -236,15 +243,6 @@ class IndexAddPrimitive final : public Cloneable<IndexAddPrimitive> {
   ValueSpec Infer(Inputs inputs, int) const override;
   std::uint64_t Launch(Stream& stream, const OpLabel& label, Inputs inputs,
                        Outputs outputs) const override;
-  bool MayFailLate(DType) const override { return true; }
-  void Visit(Fields& field) override { field("dim", dim_); }
-
-  kernels::IndexOp op() const { return op_; }
-  int dim() const { return dim_; }
-
- private:
-  kernels::IndexOp op_;
-  int dim_;
 };
 
 // ---- copy.h, and the assignment to x[...]
