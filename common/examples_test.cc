@@ -711,7 +711,7 @@ TEST_F(ExamplesTest, Ops) {
       ScopedOpListener listen(&made);
       Tensor z = x * y;
     }
-    Tensor same = Replay(made.calls[0], {&x, &y})[0];
+    Tensor same = Replay(made.calls[0], {&x, &y});
     // End of example
     EXPECT_TRUE(Equal(same, x * y));
   }

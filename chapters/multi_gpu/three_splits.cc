@@ -159,7 +159,7 @@ Step DataShards(const SplitNet& net, const std::vector<Device>& devices) {
 }
 
 void BytesMoved::OnOp(const OpRecord& record) {
-  const Tensor& out = record.outputs[0];
+  const Tensor& out = record.output;
   for (const Tensor* in : record.inputs) {
     if (in->device() != out.device()) {
       bytes_ += in->numel() * static_cast<std::int64_t>(DTypeSize(in->dtype()));

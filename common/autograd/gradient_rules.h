@@ -37,6 +37,9 @@ constexpr Reads ReadsInput(int input) { return Reads{1} << input; }
 inline constexpr int kOutput = 31;
 inline constexpr Reads kReadsOutput = Reads{1} << kOutput;
 
+// Of several inputs.
+using Tensors = absl::InlinedVector<Tensor, 2>;
+
 // A value that was kept for the way back.
 struct SavedTensor {
   int which;              // the number of an input, or kOutput

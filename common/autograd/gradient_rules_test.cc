@@ -755,7 +755,7 @@ class Names : public OpListener {
  public:
   void OnOp(const OpRecord& record) override {
     if (FindGradientRule(*record.primitive) == nullptr) return;
-    if (!IsFloatingPoint(record.outputs[0].dtype())) return;
+    if (!IsFloatingPoint(record.output.dtype())) return;
     names.insert(record.primitive->name());
   }
   std::set<std::string> names;

@@ -49,7 +49,7 @@ GradientTape::Known GradientTape::KnownOf(const Tensor& x) const {
 
 void GradientTape::OnOp(const OpRecord& record) {
   if (done_) return;
-  const Tensor& output = record.outputs[0];
+  const Tensor& output = record.output;
   if (record.in_place) writes_[output.storage()->id()] = LineOf(record);
   if (internal::no_grad_guards > 0) {
     if (record.view) known_[output.id()] = {-1, num_writes_, output.id()};
@@ -126,14 +126,11 @@ Tensor GradientTape::CopyBeforeWrite(const Primitive& primitive,
 void GradientTape::Note(const OpRecord& record,
                         const absl::InlinedVector<int, 2>& values,
                         std::uint64_t family) {
-  const Tensor& output = record.outputs[0];
+  const Tensor& output = record.output;
   auto node = std::make_unique<Node>(record.primitive->Clone(), LineOf(record));
   node->output = num_values_;
-  node->num_outputs = static_cast<int>(record.outputs.size());
   node->input_values = values;
-  for (const Tensor& made : record.outputs) {
-    AddValue(made, node->num_outputs == 1 ? family : Unknown(made).family);
-  }
+  AddValue(output, family);
   Reads reads = 0;
   for (std::size_t i = 0; i < values.size(); ++i) {
     const Tensor& input = *record.inputs[i];
@@ -258,10 +255,8 @@ std::vector<Tensor> GradientTape::Walk(std::vector<Tensor>& gradients,
     // With it go its values.
     const std::unique_ptr<Node> node = std::move(nodes_.back());
     nodes_.pop_back();
-    for (int i = 0; i < node->num_outputs; ++i) {
-      const Tensor dy = std::move(gradients[node->output + i]);
-      if (dy.defined()) GoBack(*node, dy, gradients);
-    }
+    const Tensor dy = std::move(gradients[node->output]);
+    if (dy.defined()) GoBack(*node, dy, gradients);
     if (first_uses.empty()) continue;
     for (const int value : node->input_values) {
       if (IsWatched(value) && first_uses[value] == nodes_.size()) give(value);

@@ -97,7 +97,6 @@ class GradientTape : private OpListener {
     const GradientRule* const rule;  // null if there is none
     const SourceLocation at;
     int output;                                // the number of the value
-    int num_outputs;                           // numbered from there
     absl::InlinedVector<int, 2> input_values;  // -1: not differentiable
     absl::InlinedVector<ValueSpec, 2> inputs;
     absl::InlinedVector<SavedTensor, 2> saved;

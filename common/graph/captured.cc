@@ -363,12 +363,8 @@ class Captured::OnStream {
       const Shape& shape = inputs.back()->shape();
       label.AddInput({shape.data(), shape.size()});
     }
-    absl::InlinedVector<Tensor, 1> outputs;
-    if (node.target >= 0) outputs.push_back(At(tensors, node.target));
-    for (const ValueId value : node.outputs) {
-      outputs.push_back(At(tensors, value));
-    }
-    node.op.primitive->Launch(stream_, label, inputs, outputs);
+    const ValueId output = node.target >= 0 ? node.target : node.outputs[0];
+    node.op.primitive->Launch({stream_, label, inputs, At(tensors, output)});
   }
 
   const Graph& graph_;

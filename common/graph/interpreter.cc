@@ -64,11 +64,10 @@ std::vector<Tensor> RunFunction(const Graph& graph, const Function& function,
         for (const ValueId value : node.inputs) {
           operands.push_back(&values[value]);
         }
-        Tensors results = node.kind == NodeKind::kInPlace
-                              ? Replay(node.op, operands, values[node.target])
-                              : Replay(node.op, operands);
-        for (std::size_t k = 0; k < node.outputs.size(); ++k) {
-          values[node.outputs[k]] = std::move(results[k]);
+        if (node.kind == NodeKind::kInPlace) {
+          Replay(node.op, operands, values[node.target]);
+        } else {
+          values[node.outputs[0]] = Replay(node.op, operands);
         }
       }
     }

@@ -233,7 +233,7 @@ std::vector<Tensor> InferTypes(const Node& node, const Function& function,
         node.target >= static_cast<int>(function.values.size())) {
       throw std::invalid_argument(absl::StrCat("no value ", node.target));
     }
-    CheckTarget(node, primitive.Infer(inputs, 0), function);
+    CheckTarget(node, primitive.Infer(inputs), function);
     return {};
   }
   if (const auto* view = dynamic_cast<const ViewPrimitive*>(&primitive)) {
@@ -245,11 +245,7 @@ std::vector<Tensor> InferTypes(const Node& node, const Function& function,
     throw std::invalid_argument(absl::StrFormat(
         "[%s] writes in place and has no target", primitive.name()));
   }
-  std::vector<Tensor> types;
-  for (int i = 0; i < primitive.num_outputs(); ++i) {
-    types.push_back(TypeOf(primitive.Infer(inputs, i)));
-  }
-  return types;
+  return {TypeOf(primitive.Infer(inputs))};
 }
 
 absl::Status Verify(const Graph& graph) {

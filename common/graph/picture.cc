@@ -18,9 +18,8 @@ class Named final : public Primitive {
   explicit Named(std::string name) : name_(std::move(name)) {}
 
   const char* name() const override { return name_.c_str(); }
-  ValueSpec Infer(Inputs, int) const override { throw std::logic_error(name_); }
-  std::uint64_t Launch(Stream&, const OpLabel&, Inputs,
-                       Outputs) const override {
+  ValueSpec Infer(Inputs) const override { throw std::logic_error(name_); }
+  std::uint64_t Launch(const LaunchContext&) const override {
     throw std::logic_error(name_);
   }
   std::unique_ptr<Primitive> Clone() const override {

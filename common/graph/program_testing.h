@@ -32,9 +32,8 @@ class FakePrimitive final : public Primitive {
   explicit FakePrimitive(std::string name) : name_(std::move(name)) {}
 
   const char* name() const override { return name_.c_str(); }
-  ValueSpec Infer(Inputs, int) const override { throw std::logic_error(name_); }
-  std::uint64_t Launch(Stream&, const OpLabel&, Inputs,
-                       Outputs) const override {
+  ValueSpec Infer(Inputs) const override { throw std::logic_error(name_); }
+  std::uint64_t Launch(const LaunchContext&) const override {
     throw std::logic_error(name_);
   }
   std::unique_ptr<Primitive> Clone() const override {

@@ -43,12 +43,12 @@ class Listener : public OpListener {
     }
     if (record.in_place) {
       node.kind = NodeKind::kInPlace;
-      node.target = ValueOf(record.outputs[0]);
+      node.target = ValueOf(record.output);
     }
     const std::vector<ValueId>& outputs =
         function_.Add(std::move(node), &graph_).outputs;
     for (std::size_t i = 0; i < outputs.size(); ++i) {
-      known_[record.outputs[i].id()] = {outputs[i], record.requested_at};
+      known_[record.output.id()] = {outputs[i], record.requested_at};
     }
   }
 

@@ -16,9 +16,7 @@ void Tracer::OnOp(const OpRecord& record) {
   for (const Tensor* input : record.inputs) {
     op.inputs.push_back(ToRecord(*input));
   }
-  for (const Tensor& output : record.outputs) {
-    op.outputs.push_back(ToRecord(output));
-  }
+  op.outputs.push_back(ToRecord(record.output));
   op.in_place = record.in_place;
   op.view = record.view;
   op.line =

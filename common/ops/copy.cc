@@ -6,7 +6,6 @@
 #include "absl/types/span.h"
 #include "common/device/device_table.h"
 #include "common/device/listener.h"
-#include "common/kernels/enqueue.h"
 #include "common/ops/primitive/launch.h"
 #include "common/ops/primitive/primitive.h"
 #include "common/ops/primitive/primitives.h"
@@ -43,8 +42,9 @@ bool CanReach(const Tensor& output, const Tensor& x) {
 // there, converted and without gaps, and the output's takes it from there.
 // Overwriting x needs no further wait: the stream that reads x also orders its
 // later writes.
-std::uint64_t CopyByWay(Stream& from, Stream& stream, const OpLabel& label,
-                        const Tensor& x, const Tensor& output) {
+std::uint64_t CopyByWay(Stream& from, const LaunchContext& ctx) {
+  const auto& [stream, label, inputs, output] = ctx;
+  const Tensor& x = *inputs[0];
   const Device gpu =
       x.device().type() == DeviceType::kCuda ? x.device() : output.device();
   const Tensor staging(
@@ -64,7 +64,7 @@ std::uint64_t CopyByWay(Stream& from, Stream& stream, const OpLabel& label,
 
 }  // namespace
 
-ValueSpec CopyPrimitive::Infer(Inputs inputs, int) const {
+ValueSpec CopyPrimitive::Infer(Inputs inputs) const {
   CheckInputCount(name(), inputs, 1);
   const Tensor& x = *inputs[0];
   if (x.shape() != spec_.shape &&
@@ -76,21 +76,19 @@ ValueSpec CopyPrimitive::Infer(Inputs inputs, int) const {
   return spec_;
 }
 
-std::uint64_t CopyPrimitive::Launch(Stream& stream, const OpLabel& label,
-                                    Inputs inputs, Outputs outputs) const {
-  const Tensor& output = outputs[0];
-  const Tensor& x = *inputs[0];
-  if (x.device() == output.device()) {
-    return CopyOn(stream, label, x, output);
+std::uint64_t CopyPrimitive::Launch(const LaunchContext& ctx) const {
+  const Tensor& x = *ctx.inputs[0];
+  if (x.device() == ctx.output.device()) {
+    return CopyOn(ctx.stream, ctx.label, x, ctx.output);
   }
   Stream& from = CurrentStream(x.device());
   const internal::PartOfRequest part;
-  if (!CanReach(output, x)) return CopyByWay(from, stream, label, x, output);
+  if (!CanReach(ctx.output, x)) return CopyByWay(from, ctx);
   // The copy runs after the source stream's earlier work and before its later
   // work, which may overwrite the source.
-  stream.Wait(from.Record(), label.requested_at());
-  const std::uint64_t number = CopyOn(stream, label, x, output);
-  from.Wait(stream.Record(), label.requested_at());
+  ctx.stream.Wait(from.Record(), ctx.label.requested_at());
+  const std::uint64_t number = CopyOn(ctx.stream, ctx.label, x, ctx.output);
+  from.Wait(ctx.stream.Record(), ctx.label.requested_at());
   return number;
 }
 

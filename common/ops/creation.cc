@@ -16,7 +16,6 @@
 #include "absl/strings/str_format.h"
 #include "common/device/device_table.h"
 #include "common/device/memory/memory.h"
-#include "common/kernels/enqueue.h"
 #include "common/ops/primitive/generator.h"
 #include "common/ops/primitive/launch.h"
 #include "common/ops/primitive/primitive.h"
@@ -24,31 +23,27 @@
 #include "common/ops/primitive/reject.h"
 
 namespace d2l {
-ValueSpec Creation::Infer(Inputs inputs, int) const {
+ValueSpec Creation::Infer(Inputs inputs) const {
   CheckInputCount(name(), inputs, 0);
   CheckedNumel(name(), spec_.shape, DTypeSize(spec_.dtype));
   return spec_;
 }
 
-std::uint64_t EmptyPrimitive::Launch(Stream&, const OpLabel&, Inputs,
-                                     Outputs) const {
+std::uint64_t EmptyPrimitive::Launch(const LaunchContext&) const {
   throw std::logic_error("[empty] launches nothing: use ApplyEmpty");
 }
 
-ValueSpec FullPrimitive::Infer(Inputs inputs, int) const {
+ValueSpec FullPrimitive::Infer(Inputs inputs) const {
   if (!value_.FitsIn(spec_.dtype)) {
     Reject("[%s] %s is not a value of the dtype %s", name(), value_,
            spec_.dtype);
   }
-  return Creation::Infer(inputs, 0);
+  return Creation::Infer(inputs);
 }
 
-std::uint64_t FullPrimitive::Launch(Stream& stream, const OpLabel& label,
-                                    Inputs, Outputs outputs) const {
-  const Tensor& output = outputs[0];
-  return Enqueue(stream, label,
-                 kernels::FillArgs{output.dtype(), output.numel(),
-                                   output.data(), value_, nullptr});
+std::uint64_t FullPrimitive::Launch(const LaunchContext& ctx) const {
+  return Enqueue(ctx, kernels::FillArgs{ctx.output.dtype(), ctx.output.numel(),
+                                        ctx.output.data(), value_, nullptr});
 }
 
 namespace {
@@ -61,49 +56,42 @@ void CheckRank(const char* operation, const Shape& shape, int rank) {
 
 }  // namespace
 
-ValueSpec ArangePrimitive::Infer(Inputs inputs, int) const {
+ValueSpec ArangePrimitive::Infer(Inputs inputs) const {
   CheckRank(name(), spec_.shape, 1);
-  return Creation::Infer(inputs, 0);
+  return Creation::Infer(inputs);
 }
 
-std::uint64_t ArangePrimitive::Launch(Stream& stream, const OpLabel& label,
-                                      Inputs, Outputs outputs) const {
-  const Tensor& output = outputs[0];
-  return Enqueue(stream, label,
-                 kernels::ArangeArgs{output.dtype(), output.numel(),
-                                     output.data(), start_, step_});
+std::uint64_t ArangePrimitive::Launch(const LaunchContext& ctx) const {
+  return Enqueue(ctx,
+                 kernels::ArangeArgs{ctx.output.dtype(), ctx.output.numel(),
+                                     ctx.output.data(), start_, step_});
 }
 
-ValueSpec EyePrimitive::Infer(Inputs inputs, int) const {
+ValueSpec EyePrimitive::Infer(Inputs inputs) const {
   CheckRank(name(), spec_.shape, 2);
-  return Creation::Infer(inputs, 0);
+  return Creation::Infer(inputs);
 }
 
-std::uint64_t EyePrimitive::Launch(Stream& stream, const OpLabel& label, Inputs,
-                                   Outputs outputs) const {
-  const Tensor& output = outputs[0];
+std::uint64_t EyePrimitive::Launch(const LaunchContext& ctx) const {
   const std::uint64_t number =
-      Enqueue(stream, label,
-              kernels::FillArgs{output.dtype(), output.numel(), output.data(),
-                                0, nullptr});
-  const std::int64_t diagonal = std::min(output.size(0), output.size(1));
+      Enqueue(ctx, kernels::FillArgs{ctx.output.dtype(), ctx.output.numel(),
+                                     ctx.output.data(), 0, nullptr});
+  const std::int64_t diagonal =
+      std::min(ctx.output.size(0), ctx.output.size(1));
   if (diagonal == 0) return number;
   kernels::StridedLayout layout;
   layout.shape = {diagonal};
-  layout.out = {output.size(1) + 1};
-  return Enqueue(
-      stream, label,
-      kernels::FillArgs{output.dtype(), diagonal, output.data(), 1, &layout});
+  layout.out = {ctx.output.size(1) + 1};
+  return Enqueue(ctx, kernels::FillArgs{ctx.output.dtype(), diagonal,
+                                        ctx.output.data(), 1, &layout});
 }
 
-std::uint64_t FromVectorPrimitive::Launch(Stream& stream, const OpLabel& label,
-                                          Inputs, Outputs outputs) const {
-  const Tensor& output = outputs[0];
+std::uint64_t FromVectorPrimitive::Launch(const LaunchContext& ctx) const {
   const std::uint64_t number =
-      Enqueue(stream, label,
-              kernels::CopyArgs{output.dtype(), output.dtype(), output.numel(),
-                                output.data(), staging_->data(), nullptr});
-  staging_->MarkUsedBy(stream);
+      Enqueue(ctx, kernels::CopyArgs{ctx.output.dtype(), ctx.output.dtype(),
+                                     ctx.output.numel(), ctx.output.data(),
+                                     staging_->data(), nullptr});
+  staging_->MarkUsedBy(ctx.stream);
   return number;
 }
 
@@ -129,14 +117,14 @@ Generator& GeneratorOf(Device device) {
 
 }  // namespace
 
-ValueSpec RandomPrimitive::Infer(Inputs inputs, int) const {
+ValueSpec RandomPrimitive::Infer(Inputs inputs) const {
   if (!OpTakes(op_, spec_.dtype)) {
     Reject(
         "[%s] random numbers are float32 or float64, not %s; for integers use "
         "RandInt",
         name(), spec_.dtype);
   }
-  if (op_ != kernels::RandomOp::kInteger) return Creation::Infer(inputs, 0);
+  if (op_ != kernels::RandomOp::kInteger) return Creation::Infer(inputs);
   if (low_ >= high_) {
     Reject("[randint] no integers from %d to %d - 1", low_, high_);
   }
@@ -147,28 +135,26 @@ ValueSpec RandomPrimitive::Infer(Inputs inputs, int) const {
         "%s",
         low_, high_, spec_.dtype);
   }
-  return Creation::Infer(inputs, 0);
+  return Creation::Infer(inputs);
 }
 
-std::uint64_t RandomPrimitive::Launch(Stream& stream, const OpLabel& label,
-                                      Inputs, Outputs outputs) const {
-  const Tensor& output = outputs[0];
-  Generator& generator = GeneratorOf(stream.device());
-  const std::int64_t numel = output.numel();
+std::uint64_t RandomPrimitive::Launch(const LaunchContext& ctx) const {
+  Generator& generator = GeneratorOf(ctx.stream.device());
+  const std::int64_t numel = ctx.output.numel();
   const std::uint64_t range =
       static_cast<std::uint64_t>(high_) - static_cast<std::uint64_t>(low_);
   std::uint64_t seed = generator.seed.load(std::memory_order_relaxed);
   if (per_device_) {  // a seed that is hardly anybody's
     seed ^= std::uint64_t{0x9E3779B97F4A7C15} *
-            (first_device_index + stream.device().index() + 1);
+            (first_device_index + ctx.stream.device().index() + 1);
   }
   const kernels::RandomState state = {
       seed, generator.offset.fetch_add(
-                kernels::RandomBlocks(op_, output.dtype(), numel, range),
+                kernels::RandomBlocks(op_, ctx.output.dtype(), numel, range),
                 std::memory_order_relaxed)};
-  return Enqueue(stream, label,
-                 kernels::RandomArgs{op_, output.dtype(), numel, output.data(),
-                                     state, low_, range});
+  return Enqueue(ctx,
+                 kernels::RandomArgs{op_, ctx.output.dtype(), numel,
+                                     ctx.output.data(), state, low_, range});
 }
 
 void RandomPrimitive::Visit(Fields& field) {

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "absl/types/optional.h"
-#include "common/kernels/enqueue.h"
 #include "common/ops/copy.h"
 #include "common/ops/primitive/launch.h"
 #include "common/ops/primitive/primitive.h"
@@ -51,7 +50,7 @@ kernels::Input ToInput(const Tensor* tensor, Scalar scalar) {
 
 }  // namespace
 
-ValueSpec BinaryPrimitive::Infer(Inputs inputs, int) const {
+ValueSpec BinaryPrimitive::Infer(Inputs inputs) const {
   CheckInputCount(name(), inputs, which_ == Which::kNone ? 2 : 1);
   const Tensor& a = *inputs[0];
   if (!OpTakes(op_, a.dtype())) CheckFloatingPoint(name(), a);
@@ -73,18 +72,16 @@ ValueSpec BinaryPrimitive::Infer(Inputs inputs, int) const {
           a.device()};
 }
 
-std::uint64_t BinaryPrimitive::Launch(Stream& stream, const OpLabel& label,
-                                      Inputs inputs, Outputs outputs) const {
-  const Tensor& output = outputs[0];
-  const Tensor* a = which_ == Which::kFirst ? nullptr : inputs[0];
+std::uint64_t BinaryPrimitive::Launch(const LaunchContext& ctx) const {
+  const Tensor* a = which_ == Which::kFirst ? nullptr : ctx.inputs[0];
   const Tensor* b = which_ == Which::kSecond  ? nullptr
-                    : which_ == Which::kFirst ? inputs[0]
-                                              : inputs[1];
-  const LaunchLayout layout(output, {a, b});
-  return Enqueue(stream, label,
-                 kernels::BinaryArgs{op_, inputs[0]->dtype(), output.numel(),
-                                     output.data(), ToInput(a, scalar_),
-                                     ToInput(b, scalar_), layout.get()});
+                    : which_ == Which::kFirst ? ctx.inputs[0]
+                                              : ctx.inputs[1];
+  const LaunchLayout layout(ctx.output, {a, b});
+  return Enqueue(
+      ctx, kernels::BinaryArgs{op_, ctx.inputs[0]->dtype(), ctx.output.numel(),
+                               ctx.output.data(), ToInput(a, scalar_),
+                               ToInput(b, scalar_), layout.get()});
 }
 
 void BinaryPrimitive::Visit(Fields& field) {
@@ -97,24 +94,22 @@ void BinaryPrimitive::Visit(Fields& field) {
   }
 }
 
-ValueSpec UnaryPrimitive::Infer(Inputs inputs, int) const {
+ValueSpec UnaryPrimitive::Infer(Inputs inputs) const {
   CheckInputCount(name(), inputs, 1);
   const Tensor& x = *inputs[0];
   if (!OpTakes(op_, x.dtype())) CheckFloatingPoint(name(), x);
   return {x.shape(), x.dtype(), x.device()};
 }
 
-std::uint64_t UnaryPrimitive::Launch(Stream& stream, const OpLabel& label,
-                                     Inputs inputs, Outputs outputs) const {
-  const Tensor& output = outputs[0];
-  const Tensor& x = *inputs[0];
-  const LaunchLayout layout(output, {&x});
-  return Enqueue(stream, label,
-                 kernels::UnaryArgs{op_, output.dtype(), output.numel(),
-                                    output.data(), x.data(), layout.get()});
+std::uint64_t UnaryPrimitive::Launch(const LaunchContext& ctx) const {
+  const Tensor& x = *ctx.inputs[0];
+  const LaunchLayout layout(ctx.output, {&x});
+  return Enqueue(ctx,
+                 kernels::UnaryArgs{op_, ctx.output.dtype(), ctx.output.numel(),
+                                    ctx.output.data(), x.data(), layout.get()});
 }
 
-ValueSpec WherePrimitive::Infer(Inputs inputs, int) const {
+ValueSpec WherePrimitive::Infer(Inputs inputs) const {
   CheckInputCount(name(), inputs, 1 + !a_.has_value() + !b_.has_value());
   if (a_.has_value() && b_.has_value()) {
     Reject("[where] one of the two must be a tensor");
@@ -138,22 +133,20 @@ ValueSpec WherePrimitive::Infer(Inputs inputs, int) const {
   return {shape, dtype, condition.device()};
 }
 
-std::uint64_t WherePrimitive::Launch(Stream& stream, const OpLabel& label,
-                                     Inputs inputs, Outputs outputs) const {
-  const Tensor& output = outputs[0];
-  const Tensor* const condition = inputs[0];
-  const Tensor* const a = a_.has_value() ? nullptr : inputs[1];
+std::uint64_t WherePrimitive::Launch(const LaunchContext& ctx) const {
+  const Tensor* const condition = ctx.inputs[0];
+  const Tensor* const a = a_.has_value() ? nullptr : ctx.inputs[1];
   const Tensor* const b =
-      b_.has_value() ? nullptr : inputs[a_.has_value() ? 1 : 2];
-  const LaunchLayout layout(output, {condition, a, b});
-  return Enqueue(
-      stream, label,
-      kernels::WhereArgs{output.dtype(), output.numel(), output.data(),
-                         condition->data(), ToInput(a, a_.value_or(0)),
-                         ToInput(b, b_.value_or(0)), layout.get()});
+      b_.has_value() ? nullptr : ctx.inputs[a_.has_value() ? 1 : 2];
+  const LaunchLayout layout(ctx.output, {condition, a, b});
+  return Enqueue(ctx,
+                 kernels::WhereArgs{ctx.output.dtype(), ctx.output.numel(),
+                                    ctx.output.data(), condition->data(),
+                                    ToInput(a, a_.value_or(0)),
+                                    ToInput(b, b_.value_or(0)), layout.get()});
 }
 
-ValueSpec AxpbyPrimitive::Infer(Inputs inputs, int) const {
+ValueSpec AxpbyPrimitive::Infer(Inputs inputs) const {
   CheckInputCount(name(), inputs, 2);
   const Tensor& y = *inputs[0];
   const Tensor& x = *inputs[1];
@@ -167,28 +160,24 @@ ValueSpec AxpbyPrimitive::Infer(Inputs inputs, int) const {
   return {y.shape(), y.dtype(), y.device()};
 }
 
-std::uint64_t AxpbyPrimitive::Launch(Stream& stream, const OpLabel& label,
-                                     Inputs inputs, Outputs outputs) const {
-  const Tensor& output = outputs[0];
-  CopyUnlessSame(stream, label, *inputs[0], output);
-  return Enqueue(stream, label,
-                 kernels::AxpbyArgs{output.dtype(), output.numel(), alpha_,
-                                    beta_, output.data(), inputs[1]->data()});
+std::uint64_t AxpbyPrimitive::Launch(const LaunchContext& ctx) const {
+  CopyUnlessSame(ctx);
+  return Enqueue(
+      ctx, kernels::AxpbyArgs{ctx.output.dtype(), ctx.output.numel(), alpha_,
+                              beta_, ctx.output.data(), ctx.inputs[1]->data()});
 }
 
-ValueSpec FillPrimitive::Infer(Inputs inputs, int) const {
+ValueSpec FillPrimitive::Infer(Inputs inputs) const {
   CheckInputCount(name(), inputs, 0);
   CheckScalarFits(name(), value_, spec_.dtype);
   return spec_;
 }
 
-std::uint64_t FillPrimitive::Launch(Stream& stream, const OpLabel& label,
-                                    Inputs, Outputs outputs) const {
-  const Tensor& output = outputs[0];
-  const LaunchLayout layout(output, {});
-  return Enqueue(stream, label,
-                 kernels::FillArgs{output.dtype(), output.numel(),
-                                   output.data(), value_, layout.get()});
+std::uint64_t FillPrimitive::Launch(const LaunchContext& ctx) const {
+  const LaunchLayout layout(ctx.output, {});
+  return Enqueue(ctx,
+                 kernels::FillArgs{ctx.output.dtype(), ctx.output.numel(),
+                                   ctx.output.data(), value_, layout.get()});
 }
 
 namespace {

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
-#include "common/kernels/enqueue.h"
 #include "common/ops/copy.h"
 #include "common/ops/creation.h"
 #include "common/ops/primitive/launch.h"
@@ -17,7 +16,7 @@
 
 namespace d2l {
 
-ValueSpec CatPrimitive::Infer(Inputs inputs, int) const {
+ValueSpec CatPrimitive::Infer(Inputs inputs) const {
   if (inputs.empty()) Reject("[cat] at least one tensor wanted; got none");
   for (const Tensor* x : inputs) CheckContiguous(name(), *x);
   const Tensor& first = *inputs[0];
@@ -52,21 +51,19 @@ ValueSpec CatPrimitive::Infer(Inputs inputs, int) const {
   return {shape, first.dtype(), first.device()};
 }
 
-std::uint64_t CatPrimitive::Launch(Stream& stream, const OpLabel& label,
-                                   Inputs inputs, Outputs outputs) const {
-  const Tensor& output = outputs[0];
-  const int dim = WrapDim(name(), dim_, output.dim());
-  const std::int64_t element_size = DTypeSize(output.dtype());
+std::uint64_t CatPrimitive::Launch(const LaunchContext& ctx) const {
+  const int dim = WrapDim(name(), dim_, ctx.output.dim());
+  const std::int64_t element_size = DTypeSize(ctx.output.dtype());
   absl::InlinedVector<kernels::CatPiece, 8> pieces;
-  pieces.reserve(inputs.size());
+  pieces.reserve(ctx.inputs.size());
   std::int64_t outer = 1;
-  for (const Tensor* input : inputs) {
+  for (const Tensor* input : ctx.inputs) {
     const Split3 split = SplitAround(input->shape(), dim);
     outer = split.outer;
     pieces.push_back({input->data(), split.size * split.inner * element_size});
   }
-  return Enqueue(stream, label,
-                 kernels::CatArgs{outer, output.data(), element_size, pieces});
+  return Enqueue(
+      ctx, kernels::CatArgs{outer, ctx.output.data(), element_size, pieces});
 }
 
 namespace {
@@ -106,26 +103,24 @@ ValueSpec InferTaken(const char* name, kernels::IndexOp op, int given_dim,
 
 }  // namespace
 
-ValueSpec IndexPrimitive::Infer(Inputs inputs, int) const {
+ValueSpec IndexPrimitive::Infer(Inputs inputs) const {
   CheckInputCount(name(), inputs, 2);
   return InferTaken(name(), op_, dim_, *inputs[0], *inputs[1]);
 }
 
-std::uint64_t IndexPrimitive::Launch(Stream& stream, const OpLabel& label,
-                                     Inputs inputs, Outputs outputs) const {
-  const Tensor& output = outputs[0];
-  const Tensor& x = *inputs[0];
+std::uint64_t IndexPrimitive::Launch(const LaunchContext& ctx) const {
+  const Tensor& x = *ctx.inputs[0];
   const int dim = WrapDim(name(), dim_, x.dim());
   const Split3 in = SplitAround(x.shape(), dim);
-  return Enqueue(
-      stream, label,
-      kernels::IndexArgs{op_, static_cast<std::int64_t>(DTypeSize(x.dtype())),
-                         output.data(), x.data(),
-                         static_cast<const std::int64_t*>(inputs[1]->data()),
-                         in.outer, in.size, output.size(dim), in.inner});
+  return Enqueue(ctx,
+                 kernels::IndexArgs{
+                     op_, static_cast<std::int64_t>(DTypeSize(x.dtype())),
+                     ctx.output.data(), x.data(),
+                     static_cast<const std::int64_t*>(ctx.inputs[1]->data()),
+                     in.outer, in.size, ctx.output.size(dim), in.inner});
 }
 
-ValueSpec IndexAddPrimitive::Infer(Inputs inputs, int) const {
+ValueSpec IndexAddPrimitive::Infer(Inputs inputs) const {
   CheckInputCount(name(), inputs, 3);
   const Tensor& x = *inputs[0];
   const Tensor& source = *inputs[2];
@@ -141,19 +136,17 @@ ValueSpec IndexAddPrimitive::Infer(Inputs inputs, int) const {
   return {x.shape(), x.dtype(), x.device()};
 }
 
-std::uint64_t IndexAddPrimitive::Launch(Stream& stream, const OpLabel& label,
-                                        Inputs inputs, Outputs outputs) const {
-  const Tensor& output = outputs[0];
-  const Tensor& source = *inputs[2];
-  CopyUnlessSame(stream, label, *inputs[0], output);
-  const int dim = WrapDim(name(), dim_, output.dim());
-  const Split3 split = SplitAround(output.shape(), dim);
-  return Enqueue(
-      stream, label,
-      kernels::IndexAddArgs{op_, output.dtype(), output.data(),
-                            static_cast<const std::int64_t*>(inputs[1]->data()),
-                            source.data(), split.outer, split.size,
-                            source.size(dim), split.inner});
+std::uint64_t IndexAddPrimitive::Launch(const LaunchContext& ctx) const {
+  const Tensor& source = *ctx.inputs[2];
+  CopyUnlessSame(ctx);
+  const int dim = WrapDim(name(), dim_, ctx.output.dim());
+  const Split3 split = SplitAround(ctx.output.shape(), dim);
+  return Enqueue(ctx,
+                 kernels::IndexAddArgs{
+                     op_, ctx.output.dtype(), ctx.output.data(),
+                     static_cast<const std::int64_t*>(ctx.inputs[1]->data()),
+                     source.data(), split.outer, split.size, source.size(dim),
+                     split.inner});
 }
 
 namespace {

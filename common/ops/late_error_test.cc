@@ -33,13 +33,13 @@ using ::testing::HasSubstr;
 class FailPrimitive final : public Primitive {
  public:
   const char* name() const override { return "fail"; }
-  ValueSpec Infer(Inputs inputs, int) const override {
+  ValueSpec Infer(Inputs inputs) const override {
     return {inputs[0]->shape(), inputs[0]->dtype(), inputs[0]->device()};
   }
-  std::uint64_t Launch(Stream& stream, const OpLabel& label, Inputs,
-                       Outputs) const override {
-    return static_cast<CpuStream&>(stream).Enqueue(
-        label, [] { throw std::runtime_error("index 17 is out of range"); });
+  std::uint64_t Launch(const LaunchContext& ctx) const override {
+    return static_cast<CpuStream&>(ctx.stream).Enqueue(ctx.label, [] {
+      throw std::runtime_error("index 17 is out of range");
+    });
   }
   std::unique_ptr<Primitive> Clone() const override {
     return std::make_unique<FailPrimitive>(*this);
@@ -438,7 +438,7 @@ TEST_P(LateErrorTest, PrimitivesThatHaveThemSaySo) {
       }
       const bool says = primitive->MayFailLate(inputs[0]->dtype());
       try {
-        ApplyMultiple(*primitive, inputs, SourceLocation::Current());
+        Apply(*primitive, inputs, SourceLocation::Current());
         if (says) said.insert(name);
         Synchronize(device());
       } catch (const std::invalid_argument&) {

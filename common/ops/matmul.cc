@@ -5,7 +5,6 @@
 #include <cstdint>
 
 #include "absl/types/span.h"
-#include "common/kernels/enqueue.h"
 #include "common/kernels/layout.h"
 #include "common/ops/copy.h"
 #include "common/ops/primitive/launch.h"
@@ -77,9 +76,9 @@ kernels::StridedLayout BatchLayout(const Tensor& a, const Tensor& b,
 }
 
 // args: of the first product.
-std::uint64_t LaunchBatches(Stream& stream, const OpLabel& label,
-                            const Tensor& a, const Tensor& b,
+std::uint64_t LaunchBatches(const LaunchContext& ctx,
                             kernels::MatMulArgs args) {
+  const Tensor &a = *ctx.inputs[0], &b = *ctx.inputs[1];
   const kernels::StridedLayout layout = BatchLayout(a, b, args.m * args.n);
   const int last = layout.shape.rank() - 1;
   args.batch = layout.shape[last];
@@ -98,7 +97,7 @@ std::uint64_t LaunchBatches(Stream& stream, const OpLabel& label,
   };
   std::int64_t index[kMaxRank] = {};
   for (;;) {
-    const std::uint64_t number = Enqueue(stream, label, args);
+    const std::uint64_t number = Enqueue(ctx, args);
     int d = last - 1;
     for (; d >= 0; --d) {
       advance(d, 1);
@@ -112,7 +111,7 @@ std::uint64_t LaunchBatches(Stream& stream, const OpLabel& label,
 
 }  // namespace
 
-ValueSpec MatMulPrimitive::Infer(Inputs inputs, int) const {
+ValueSpec MatMulPrimitive::Infer(Inputs inputs) const {
   CheckInputCount(name(), inputs, 2);
   const Tensor& a = *inputs[0];
   const Tensor& b = *inputs[1];
@@ -148,22 +147,20 @@ ValueSpec MatMulPrimitive::Infer(Inputs inputs, int) const {
   return {shape, a.dtype(), a.device()};
 }
 
-std::uint64_t MatMulPrimitive::Launch(Stream& stream, const OpLabel& label,
-                                      Inputs inputs, Outputs outputs) const {
-  const Tensor& output = outputs[0];
-  const Tensor& a = *inputs[0];
-  const Tensor& b = *inputs[1];
+std::uint64_t MatMulPrimitive::Launch(const LaunchContext& ctx) const {
+  const Tensor& a = *ctx.inputs[0];
+  const Tensor& b = *ctx.inputs[1];
   const Matrices in_a = ToMatrices(a, Side::kLeft);
   const Matrices in_b = ToMatrices(b, Side::kRight);
-  kernels::MatMulArgs args{output.dtype(), in_a.transpose, in_b.transpose,
-                           in_a.rows,      in_b.columns,   in_a.columns,
-                           a.data(),       in_a.ld,        b.data(),
-                           in_b.ld,        output.data(),  in_b.columns};
-  if (output.numel() == 0) args.m = args.n = 0;
-  if ((a.dim() <= 2 && b.dim() <= 2) || output.numel() == 0) {
-    return Enqueue(stream, label, args);
+  kernels::MatMulArgs args{
+      ctx.output.dtype(), in_a.transpose, in_b.transpose,    in_a.rows,
+      in_b.columns,       in_a.columns,   a.data(),          in_a.ld,
+      b.data(),           in_b.ld,        ctx.output.data(), in_b.columns};
+  if (ctx.output.numel() == 0) args.m = args.n = 0;
+  if ((a.dim() <= 2 && b.dim() <= 2) || ctx.output.numel() == 0) {
+    return Enqueue(ctx, args);
   }
-  return LaunchBatches(stream, label, a, b, args);
+  return LaunchBatches(ctx, args);
 }
 
 Tensor MatMul(const Tensor& a, const Tensor& b, SourceLocation at) {

@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "common/kernels/enqueue.h"
 #include "common/ops/copy.h"
 #include "common/ops/primitive/launch.h"
 #include "common/ops/primitive/primitive.h"
@@ -15,7 +14,7 @@ namespace d2l {
 
 using kernels::ReduceOp;
 
-ValueSpec ReducePrimitive::Infer(Inputs inputs, int) const {
+ValueSpec ReducePrimitive::Infer(Inputs inputs) const {
   CheckInputCount(name(), inputs, 1);
   const Tensor& x = *inputs[0];
   if (!OpTakes(op_, x.dtype())) CheckFloatingPoint(name(), x);
@@ -40,10 +39,8 @@ ValueSpec ReducePrimitive::Infer(Inputs inputs, int) const {
   return {shape, ResultDType(op_, x.dtype()), x.device()};
 }
 
-std::uint64_t ReducePrimitive::Launch(Stream& stream, const OpLabel& label,
-                                      Inputs inputs, Outputs outputs) const {
-  const Tensor& output = outputs[0];
-  const Tensor& x = *inputs[0];
+std::uint64_t ReducePrimitive::Launch(const LaunchContext& ctx) const {
+  const Tensor& x = *ctx.inputs[0];
   const unsigned reduced = ReducedDims(x);
   kernels::ReduceLayout layout;
   for (int i = 0; i < x.dim(); ++i) {
@@ -53,9 +50,8 @@ std::uint64_t ReducePrimitive::Launch(Stream& stream, const OpLabel& label,
         .push_back(x.strides()[i]);
   }
   kernels::Collapse(layout);
-  return Enqueue(
-      stream, label,
-      kernels::ReduceArgs{op_, x.dtype(), output.data(), x.data(), &layout});
+  return Enqueue(ctx, kernels::ReduceArgs{op_, x.dtype(), ctx.output.data(),
+                                          x.data(), &layout});
 }
 
 void ReducePrimitive::Visit(Fields& field) {
@@ -79,7 +75,7 @@ unsigned ReducePrimitive::ReducedDims(const Tensor& x) const {
   return reduced;
 }
 
-ValueSpec SoftmaxPrimitive::Infer(Inputs inputs, int) const {
+ValueSpec SoftmaxPrimitive::Infer(Inputs inputs) const {
   CheckInputCount(name(), inputs, 1);
   const Tensor& x = *inputs[0];
   CheckContiguous(name(), x);
@@ -88,15 +84,13 @@ ValueSpec SoftmaxPrimitive::Infer(Inputs inputs, int) const {
   return {x.shape(), x.dtype(), x.device()};
 }
 
-std::uint64_t SoftmaxPrimitive::Launch(Stream& stream, const OpLabel& label,
-                                       Inputs inputs, Outputs outputs) const {
-  const Tensor& output = outputs[0];
-  const Tensor& x = *inputs[0];
+std::uint64_t SoftmaxPrimitive::Launch(const LaunchContext& ctx) const {
+  const Tensor& x = *ctx.inputs[0];
   const int dim = WrapDim(name(), dim_, x.dim());
   const Split3 split = SplitAround(x.shape(), dim);
-  return Enqueue(stream, label,
-                 kernels::SoftmaxArgs{log_, x.dtype(), output.data(), x.data(),
-                                      split.outer, split.size, split.inner});
+  return Enqueue(
+      ctx, kernels::SoftmaxArgs{log_, x.dtype(), ctx.output.data(), x.data(),
+                                split.outer, split.size, split.inner});
 }
 
 namespace {

@@ -34,11 +34,8 @@ class MovePrimitive final : public Cloneable<MovePrimitive> {
   explicit MovePrimitive(const char* name) : name_(name) {}
   const char* name() const override { return name_; }
   Effect effect() const override { return Effect::kInPlace; }
-  ValueSpec Infer(Inputs, int) const override { Refuse(); }
-  std::uint64_t Launch(Stream&, const OpLabel&, Inputs,
-                       Outputs) const override {
-    Refuse();
-  }
+  ValueSpec Infer(Inputs) const override { Refuse(); }
+  std::uint64_t Launch(const LaunchContext&) const override { Refuse(); }
 
  private:
   [[noreturn]] void Refuse() const {
@@ -266,7 +263,7 @@ class Executor {
     // By way of pinned memory, for which both devices' streams work.
     const StreamGuard source(*streams_[rank]);
     return CopyPrimitive(primitive_.name(), {to.shape(), dtype_, to.device()})
-        .Launch(stream, label, {&x}, {&to, 1});
+        .Launch({stream, label, {&x}, to});
   }
 
   void Tell(const internal::Listeners& listeners, Stream& stream,
@@ -282,7 +279,7 @@ class Executor {
                           number,
                           &stream,
                           inputs,
-                          {&output, 1},
+                          output,
                           /*in_place=*/true,
                           /*view=*/false,
                           label.requested_at(),

@@ -64,11 +64,9 @@ class Results : public OpListener {
     if (record.view || record.primitive->effect() == Effect::kUninitialized) {
       return;
     }
-    for (const Tensor& output : record.outputs) {
-      if (!IsFloatingPoint(output.dtype())) continue;
-      results_.push_back({record.primitive->name(), record.requested_at,
-                          record.requested_by, output});
-    }
+    if (!IsFloatingPoint(record.output.dtype())) return;
+    results_.push_back({record.primitive->name(), record.requested_at,
+                        record.requested_by, record.output});
   }
 
   std::vector<Result> results_;

@@ -29,7 +29,7 @@ void FoldFunction(Function& function) {
     if (inputs.size() != node.inputs.size()) continue;
     const ValueId output = node.outputs[0];
     if (IsView(*node.op.primitive)) {
-      known[output] = Replay(node.op, inputs)[0];
+      known[output] = Replay(node.op, inputs);
       continue;
     }
     // A creation that the program returns is as cheap as a copy of it.
@@ -37,7 +37,7 @@ void FoldFunction(Function& function) {
         BytesOf(function.type(output)) > kMaxFoldedBytes) {
       continue;
     }
-    known[output] = Replay(node.op, inputs)[0];
+    known[output] = Replay(node.op, inputs);
     WaitToRead(known[output]);
     node.kind = NodeKind::kConstant;
     node.constant = known[output];

@@ -2,7 +2,6 @@
 
 #include <cstdint>
 
-#include "common/kernels/enqueue.h"
 #include "common/ops/copy.h"
 #include "common/ops/elementwise.h"
 #include "common/ops/joining.h"
@@ -40,7 +39,7 @@ Split3 SplitOf(const Tensor& x) { return SplitAround(x.shape(), 1); }
 
 }  // namespace
 
-ValueSpec BatchNormStatisticsPrimitive::Infer(Inputs inputs, int) const {
+ValueSpec BatchNormStatisticsPrimitive::Infer(Inputs inputs) const {
   CheckInputCount(name(), inputs, 1);
   const Tensor& x = *inputs[0];
   CheckImages(name(), x);
@@ -52,19 +51,16 @@ ValueSpec BatchNormStatisticsPrimitive::Infer(Inputs inputs, int) const {
   return {StatisticsShape(x), x.dtype(), x.device()};
 }
 
-std::uint64_t BatchNormStatisticsPrimitive::Launch(Stream& stream,
-                                                   const OpLabel& label,
-                                                   Inputs inputs,
-                                                   Outputs outputs) const {
-  const Tensor& x = *inputs[0];
+std::uint64_t BatchNormStatisticsPrimitive::Launch(
+    const LaunchContext& ctx) const {
+  const Tensor& x = *ctx.inputs[0];
   const auto [batch, channels, inner] = SplitOf(x);
   return Enqueue(
-      stream, label,
-      kernels::BatchNormStatisticsArgs{x.dtype(), batch, channels, inner,
-                                       outputs[0].data(), x.data()});
+      ctx, kernels::BatchNormStatisticsArgs{x.dtype(), batch, channels, inner,
+                                            ctx.output.data(), x.data()});
 }
 
-ValueSpec BatchNormPrimitive::Infer(Inputs inputs, int) const {
+ValueSpec BatchNormPrimitive::Infer(Inputs inputs) const {
   CheckInputCount(name(), inputs, 4);
   const Tensor& x = *inputs[0];
   CheckImages(name(), x);
@@ -74,18 +70,16 @@ ValueSpec BatchNormPrimitive::Infer(Inputs inputs, int) const {
   return {x.shape(), x.dtype(), x.device()};
 }
 
-std::uint64_t BatchNormPrimitive::Launch(Stream& stream, const OpLabel& label,
-                                         Inputs inputs, Outputs outputs) const {
-  const Tensor& x = *inputs[0];
+std::uint64_t BatchNormPrimitive::Launch(const LaunchContext& ctx) const {
+  const Tensor& x = *ctx.inputs[0];
   const auto [batch, channels, inner] = SplitOf(x);
-  return Enqueue(
-      stream, label,
-      kernels::BatchNormArgs{x.dtype(), batch, channels, inner, eps_,
-                             outputs[0].data(), x.data(), inputs[1]->data(),
-                             inputs[2]->data(), inputs[3]->data()});
+  return Enqueue(ctx, kernels::BatchNormArgs{
+                          x.dtype(), batch, channels, inner, eps_,
+                          ctx.output.data(), x.data(), ctx.inputs[1]->data(),
+                          ctx.inputs[2]->data(), ctx.inputs[3]->data()});
 }
 
-ValueSpec BatchNormSumsPrimitive::Infer(Inputs inputs, int) const {
+ValueSpec BatchNormSumsPrimitive::Infer(Inputs inputs) const {
   CheckInputCount(name(), inputs, 3);
   const Tensor& x = *inputs[1];
   CheckImages(name(), x);
@@ -94,19 +88,16 @@ ValueSpec BatchNormSumsPrimitive::Infer(Inputs inputs, int) const {
   return {StatisticsShape(x), x.dtype(), x.device()};
 }
 
-std::uint64_t BatchNormSumsPrimitive::Launch(Stream& stream,
-                                             const OpLabel& label,
-                                             Inputs inputs,
-                                             Outputs outputs) const {
-  const Tensor& x = *inputs[1];
+std::uint64_t BatchNormSumsPrimitive::Launch(const LaunchContext& ctx) const {
+  const Tensor& x = *ctx.inputs[1];
   const auto [batch, channels, inner] = SplitOf(x);
-  return Enqueue(stream, label,
-                 kernels::BatchNormSumsArgs{
-                     x.dtype(), batch, channels, inner, eps_, outputs[0].data(),
-                     inputs[0]->data(), x.data(), inputs[2]->data()});
+  return Enqueue(
+      ctx, kernels::BatchNormSumsArgs{x.dtype(), batch, channels, inner, eps_,
+                                      ctx.output.data(), ctx.inputs[0]->data(),
+                                      x.data(), ctx.inputs[2]->data()});
 }
 
-ValueSpec BatchNormInputGradientPrimitive::Infer(Inputs inputs, int) const {
+ValueSpec BatchNormInputGradientPrimitive::Infer(Inputs inputs) const {
   const bool training = inputs.size() == 5;
   CheckInputCount(name(), inputs, training ? 5 : 4);
   const Tensor& x = *inputs[1];
@@ -120,18 +111,16 @@ ValueSpec BatchNormInputGradientPrimitive::Infer(Inputs inputs, int) const {
   return {x.shape(), x.dtype(), x.device()};
 }
 
-std::uint64_t BatchNormInputGradientPrimitive::Launch(Stream& stream,
-                                                      const OpLabel& label,
-                                                      Inputs inputs,
-                                                      Outputs outputs) const {
-  const Tensor& x = *inputs[1];
+std::uint64_t BatchNormInputGradientPrimitive::Launch(
+    const LaunchContext& ctx) const {
+  const Tensor& x = *ctx.inputs[1];
   const auto [batch, channels, inner] = SplitOf(x);
-  return Enqueue(
-      stream, label,
-      kernels::BatchNormInputGradientArgs{
-          x.dtype(), batch, channels, inner, eps_, outputs[0].data(),
-          inputs[0]->data(), x.data(), inputs[2]->data(), inputs[3]->data(),
-          inputs.size() == 5 ? inputs[4]->data() : nullptr});
+  return Enqueue(ctx,
+                 kernels::BatchNormInputGradientArgs{
+                     x.dtype(), batch, channels, inner, eps_, ctx.output.data(),
+                     ctx.inputs[0]->data(), x.data(), ctx.inputs[2]->data(),
+                     ctx.inputs[3]->data(),
+                     ctx.inputs.size() == 5 ? ctx.inputs[4]->data() : nullptr});
 }
 
 Tensor BatchNormStatistics(const Tensor& x, SourceLocation at) {

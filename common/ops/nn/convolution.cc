@@ -3,9 +3,9 @@
 #include <cstdint>
 #include <stdexcept>
 
-#include "common/kernels/enqueue.h"
 #include "common/ops/copy.h"
 #include "common/ops/nn/primitives.h"
+#include "common/ops/primitive/launch.h"
 #include "common/ops/primitive/primitive.h"
 #include "common/ops/primitive/reject.h"
 
@@ -66,21 +66,20 @@ void VisitOptions(Fields& field, Conv2dOptions& options) {
   VisitSize(field, "padding", options.padding);
 }
 
-std::uint64_t LaunchConv2d(Stream& stream, const OpLabel& label, Inputs inputs,
-                           const Tensor& output, Conv2dPass pass,
+std::uint64_t LaunchConv2d(const LaunchContext& ctx, Conv2dPass pass,
                            Conv2dArgs args) {
   args.pass = pass;
-  args.dtype = output.dtype();
-  args.out = output.data();
-  args.first = inputs[0]->data();
-  args.second = inputs[1]->data();
-  if (inputs.size() > 2) args.bias = inputs[2]->data();
-  return Enqueue(stream, label, args);
+  args.dtype = ctx.output.dtype();
+  args.out = ctx.output.data();
+  args.first = ctx.inputs[0]->data();
+  args.second = ctx.inputs[1]->data();
+  if (ctx.inputs.size() > 2) args.bias = ctx.inputs[2]->data();
+  return Enqueue(ctx, args);
 }
 
 }  // namespace
 
-ValueSpec Conv2dPrimitive::Infer(Inputs inputs, int) const {
+ValueSpec Conv2dPrimitive::Infer(Inputs inputs) const {
   if (inputs.size() != 2) CheckInputCount(name(), inputs, 3);
   const Tensor& x = *inputs[0];
   for (const Tensor* input : inputs) CheckOperand(name(), *input, x);
@@ -97,16 +96,15 @@ ValueSpec Conv2dPrimitive::Infer(Inputs inputs, int) const {
   return {shape, x.dtype(), x.device()};
 }
 
-std::uint64_t Conv2dPrimitive::Launch(Stream& stream, const OpLabel& label,
-                                      Inputs inputs, Outputs outputs) const {
+std::uint64_t Conv2dPrimitive::Launch(const LaunchContext& ctx) const {
   return LaunchConv2d(
-      stream, label, inputs, outputs[0], Conv2dPass::kForward,
-      ArgsOf(name(), inputs[0]->shape(), inputs[1]->shape(), options_));
+      ctx, Conv2dPass::kForward,
+      ArgsOf(name(), ctx.inputs[0]->shape(), ctx.inputs[1]->shape(), options_));
 }
 
 void Conv2dPrimitive::Visit(Fields& field) { VisitOptions(field, options_); }
 
-ValueSpec Conv2dGradientPrimitive::Infer(Inputs inputs, int) const {
+ValueSpec Conv2dGradientPrimitive::Infer(Inputs inputs) const {
   CheckInputCount(name(), inputs, 2);
   const Tensor& dy = *inputs[0];
   const Tensor& other = *inputs[1];
@@ -123,13 +121,10 @@ ValueSpec Conv2dGradientPrimitive::Infer(Inputs inputs, int) const {
   return {shape_, dy.dtype(), dy.device()};
 }
 
-std::uint64_t Conv2dGradientPrimitive::Launch(Stream& stream,
-                                              const OpLabel& label,
-                                              Inputs inputs,
-                                              Outputs outputs) const {
-  const Shape& other = inputs[1]->shape();
+std::uint64_t Conv2dGradientPrimitive::Launch(const LaunchContext& ctx) const {
+  const Shape& other = ctx.inputs[1]->shape();
   return LaunchConv2d(
-      stream, label, inputs, outputs[0],
+      ctx,
       of_weight_ ? Conv2dPass::kWeightGradient : Conv2dPass::kInputGradient,
       of_weight_ ? ArgsOf(name(), other, shape_, options_)
                  : ArgsOf(name(), shape_, other, options_));

@@ -2,9 +2,9 @@
 
 #include <cstdint>
 
-#include "common/kernels/enqueue.h"
 #include "common/ops/copy.h"
 #include "common/ops/nn/primitives.h"
+#include "common/ops/primitive/launch.h"
 #include "common/ops/primitive/primitive.h"
 #include "common/ops/primitive/reject.h"
 
@@ -32,24 +32,22 @@ const std::int64_t* LabelsOf(const Tensor& labels) {
 
 }  // namespace
 
-ValueSpec CrossEntropyPrimitive::Infer(Inputs inputs, int) const {
+ValueSpec CrossEntropyPrimitive::Infer(Inputs inputs) const {
   CheckInputCount(name(), inputs, 2);
   const Tensor& logits = *inputs[0];
   CheckSamples(name(), logits, *inputs[1]);
   return {{logits.size(0)}, logits.dtype(), logits.device()};
 }
 
-std::uint64_t CrossEntropyPrimitive::Launch(Stream& stream,
-                                            const OpLabel& label, Inputs inputs,
-                                            Outputs outputs) const {
-  const Tensor& logits = *inputs[0];
-  return Enqueue(stream, label,
-                 kernels::CrossEntropyArgs{
-                     logits.dtype(), logits.size(0), logits.size(1),
-                     outputs[0].data(), logits.data(), LabelsOf(*inputs[1])});
+std::uint64_t CrossEntropyPrimitive::Launch(const LaunchContext& ctx) const {
+  const Tensor& logits = *ctx.inputs[0];
+  return Enqueue(
+      ctx, kernels::CrossEntropyArgs{logits.dtype(), logits.size(0),
+                                     logits.size(1), ctx.output.data(),
+                                     logits.data(), LabelsOf(*ctx.inputs[1])});
 }
 
-ValueSpec CrossEntropyGradientPrimitive::Infer(Inputs inputs, int) const {
+ValueSpec CrossEntropyGradientPrimitive::Infer(Inputs inputs) const {
   CheckInputCount(name(), inputs, 3);
   const Tensor& dy = *inputs[0];
   const Tensor& logits = *inputs[1];
@@ -62,16 +60,13 @@ ValueSpec CrossEntropyGradientPrimitive::Infer(Inputs inputs, int) const {
   return {logits.shape(), logits.dtype(), logits.device()};
 }
 
-std::uint64_t CrossEntropyGradientPrimitive::Launch(Stream& stream,
-                                                    const OpLabel& label,
-                                                    Inputs inputs,
-                                                    Outputs outputs) const {
-  const Tensor& logits = *inputs[1];
-  return Enqueue(
-      stream, label,
-      kernels::CrossEntropyGradientArgs{
-          logits.dtype(), logits.size(0), logits.size(1), outputs[0].data(),
-          inputs[0]->data(), logits.data(), LabelsOf(*inputs[2])});
+std::uint64_t CrossEntropyGradientPrimitive::Launch(
+    const LaunchContext& ctx) const {
+  const Tensor& logits = *ctx.inputs[1];
+  return Enqueue(ctx, kernels::CrossEntropyGradientArgs{
+                          logits.dtype(), logits.size(0), logits.size(1),
+                          ctx.output.data(), ctx.inputs[0]->data(),
+                          logits.data(), LabelsOf(*ctx.inputs[2])});
 }
 
 Tensor CrossEntropy(const Tensor& logits, const Tensor& labels,

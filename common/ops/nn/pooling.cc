@@ -3,7 +3,6 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "common/kernels/enqueue.h"
 #include "common/ops/copy.h"
 #include "common/ops/nn/primitives.h"
 #include "common/ops/primitive/launch.h"
@@ -51,7 +50,7 @@ void VisitPooling(Fields& field, Pooling& pooling) {
 
 }  // namespace
 
-ValueSpec Pool2dPrimitive::Infer(Inputs inputs, int) const {
+ValueSpec Pool2dPrimitive::Infer(Inputs inputs) const {
   CheckInputCount(name(), inputs, 1);
   const Tensor& x = *inputs[0];
   CheckContiguous(name(), x);
@@ -60,20 +59,19 @@ ValueSpec Pool2dPrimitive::Infer(Inputs inputs, int) const {
           x.device()};
 }
 
-std::uint64_t Pool2dPrimitive::Launch(Stream& stream, const OpLabel& label,
-                                      Inputs inputs, Outputs outputs) const {
-  const Tensor& x = *inputs[0];
+std::uint64_t Pool2dPrimitive::Launch(const LaunchContext& ctx) const {
+  const Tensor& x = *ctx.inputs[0];
   return Enqueue(
-      stream, label,
+      ctx,
       kernels::Pool2dArgs{
           pooling_.max ? kernels::Pool2dOp::kMax : kernels::Pool2dOp::kAvg,
           x.dtype(), CountImages(x.shape()),
-          WindowOf(name(), pooling_, x.shape()), outputs[0].data(), x.data()});
+          WindowOf(name(), pooling_, x.shape()), ctx.output.data(), x.data()});
 }
 
 void Pool2dPrimitive::Visit(Fields& field) { VisitPooling(field, pooling_); }
 
-ValueSpec Pool2dGradientPrimitive::Infer(Inputs inputs, int) const {
+ValueSpec Pool2dGradientPrimitive::Infer(Inputs inputs) const {
   CheckInputCount(name(), inputs, pooling_.max ? 2 : 1);
   const Tensor& dy = *inputs[0];
   CheckFloatingPoint(name(), dy);
@@ -93,18 +91,15 @@ ValueSpec Pool2dGradientPrimitive::Infer(Inputs inputs, int) const {
   return {shape_, dy.dtype(), dy.device()};
 }
 
-std::uint64_t Pool2dGradientPrimitive::Launch(Stream& stream,
-                                              const OpLabel& label,
-                                              Inputs inputs,
-                                              Outputs outputs) const {
-  const Tensor& dy = *inputs[0];
-  return Enqueue(stream, label,
-                 kernels::Pool2dArgs{
-                     pooling_.max ? kernels::Pool2dOp::kMaxGradient
-                                  : kernels::Pool2dOp::kAvgGradient,
-                     dy.dtype(), CountImages(shape_),
-                     WindowOf(name(), pooling_, shape_), outputs[0].data(),
-                     dy.data(), pooling_.max ? inputs[1]->data() : nullptr});
+std::uint64_t Pool2dGradientPrimitive::Launch(const LaunchContext& ctx) const {
+  const Tensor& dy = *ctx.inputs[0];
+  return Enqueue(
+      ctx, kernels::Pool2dArgs{pooling_.max ? kernels::Pool2dOp::kMaxGradient
+                                            : kernels::Pool2dOp::kAvgGradient,
+                               dy.dtype(), CountImages(shape_),
+                               WindowOf(name(), pooling_, shape_),
+                               ctx.output.data(), dy.data(),
+                               pooling_.max ? ctx.inputs[1]->data() : nullptr});
 }
 
 void Pool2dGradientPrimitive::Visit(Fields& field) {

@@ -24,9 +24,8 @@ class Conv2dPrimitive final : public Cloneable<Conv2dPrimitive> {
   explicit Conv2dPrimitive(const Conv2dOptions& options) : options_(options) {}
 
   const char* name() const override { return "conv2d"; }
-  ValueSpec Infer(Inputs inputs, int) const override;
-  std::uint64_t Launch(Stream& stream, const OpLabel& label, Inputs inputs,
-                       Outputs outputs) const override;
+  ValueSpec Infer(Inputs inputs) const override;
+  std::uint64_t Launch(const LaunchContext& ctx) const override;
   void Visit(Fields& field) override;
 
   const Conv2dOptions& options() const { return options_; }
@@ -49,9 +48,8 @@ class Conv2dGradientPrimitive final
   const char* name() const override {
     return of_weight_ ? "conv2d_weight_gradient" : "conv2d_input_gradient";
   }
-  ValueSpec Infer(Inputs inputs, int) const override;
-  std::uint64_t Launch(Stream& stream, const OpLabel& label, Inputs inputs,
-                       Outputs outputs) const override;
+  ValueSpec Infer(Inputs inputs) const override;
+  std::uint64_t Launch(const LaunchContext& ctx) const override;
   void Visit(Fields& field) override;
 
   bool of_weight() const { return of_weight_; }
@@ -78,9 +76,8 @@ class Pool2dPrimitive final : public Cloneable<Pool2dPrimitive> {
   const char* name() const override {
     return pooling_.max ? "max_pool2d" : "avg_pool2d";
   }
-  ValueSpec Infer(Inputs inputs, int) const override;
-  std::uint64_t Launch(Stream& stream, const OpLabel& label, Inputs inputs,
-                       Outputs outputs) const override;
+  ValueSpec Infer(Inputs inputs) const override;
+  std::uint64_t Launch(const LaunchContext& ctx) const override;
   void Visit(Fields& field) override;
 
   const Pooling& pooling() const { return pooling_; }
@@ -100,9 +97,8 @@ class Pool2dGradientPrimitive final
   const char* name() const override {
     return pooling_.max ? "max_pool2d_backward" : "avg_pool2d_backward";
   }
-  ValueSpec Infer(Inputs inputs, int) const override;
-  std::uint64_t Launch(Stream& stream, const OpLabel& label, Inputs inputs,
-                       Outputs outputs) const override;
+  ValueSpec Infer(Inputs inputs) const override;
+  std::uint64_t Launch(const LaunchContext& ctx) const override;
   void Visit(Fields& field) override;
 
   const Pooling& pooling() const { return pooling_; }
@@ -120,9 +116,8 @@ class BatchNormStatisticsPrimitive final
     : public Cloneable<BatchNormStatisticsPrimitive> {
  public:
   const char* name() const override { return "batch_norm_stats"; }
-  ValueSpec Infer(Inputs inputs, int) const override;
-  std::uint64_t Launch(Stream& stream, const OpLabel& label, Inputs inputs,
-                       Outputs outputs) const override;
+  ValueSpec Infer(Inputs inputs) const override;
+  std::uint64_t Launch(const LaunchContext& ctx) const override;
 };
 
 // The base of what is told whether the statistics are those of x.
@@ -151,9 +146,8 @@ class BatchNormPrimitive final
   using Cloneable::Cloneable;
 
   const char* name() const override { return "batch_norm"; }
-  ValueSpec Infer(Inputs inputs, int) const override;
-  std::uint64_t Launch(Stream& stream, const OpLabel& label, Inputs inputs,
-                       Outputs outputs) const override;
+  ValueSpec Infer(Inputs inputs) const override;
+  std::uint64_t Launch(const LaunchContext& ctx) const override;
 };
 
 // The gradients of the bias and of the weight, (2, channels). Its inputs: the
@@ -164,9 +158,8 @@ class BatchNormSumsPrimitive final
   using Cloneable::Cloneable;
 
   const char* name() const override { return "batch_norm_backward_reduce"; }
-  ValueSpec Infer(Inputs inputs, int) const override;
-  std::uint64_t Launch(Stream& stream, const OpLabel& label, Inputs inputs,
-                       Outputs outputs) const override;
+  ValueSpec Infer(Inputs inputs) const override;
+  std::uint64_t Launch(const LaunchContext& ctx) const override;
 };
 
 // Its inputs: the gradient of the output, x, statistics, weight and, if the
@@ -177,9 +170,8 @@ class BatchNormInputGradientPrimitive final
   explicit BatchNormInputGradientPrimitive(double eps) : eps_(eps) {}
 
   const char* name() const override { return "batch_norm_backward_elemt"; }
-  ValueSpec Infer(Inputs inputs, int) const override;
-  std::uint64_t Launch(Stream& stream, const OpLabel& label, Inputs inputs,
-                       Outputs outputs) const override;
+  ValueSpec Infer(Inputs inputs) const override;
+  std::uint64_t Launch(const LaunchContext& ctx) const override;
   void Visit(Fields& field) override { field("eps", eps_); }
 
   double eps() const { return eps_; }
@@ -194,9 +186,8 @@ class BatchNormInputGradientPrimitive final
 class CrossEntropyPrimitive final : public Cloneable<CrossEntropyPrimitive> {
  public:
   const char* name() const override { return "cross_entropy"; }
-  ValueSpec Infer(Inputs inputs, int) const override;
-  std::uint64_t Launch(Stream& stream, const OpLabel& label, Inputs inputs,
-                       Outputs outputs) const override;
+  ValueSpec Infer(Inputs inputs) const override;
+  std::uint64_t Launch(const LaunchContext& ctx) const override;
   bool MayFailLate(DType) const override { return true; }
 };
 
@@ -205,9 +196,8 @@ class CrossEntropyGradientPrimitive final
     : public Cloneable<CrossEntropyGradientPrimitive> {
  public:
   const char* name() const override { return "cross_entropy_backward"; }
-  ValueSpec Infer(Inputs inputs, int) const override;
-  std::uint64_t Launch(Stream& stream, const OpLabel& label, Inputs inputs,
-                       Outputs outputs) const override;
+  ValueSpec Infer(Inputs inputs) const override;
+  std::uint64_t Launch(const LaunchContext& ctx) const override;
   bool MayFailLate(DType) const override { return true; }
 };
 

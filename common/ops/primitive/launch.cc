@@ -2,9 +2,6 @@
 
 #include <initializer_list>
 
-#include "common/kernels/enqueue.h"
-#include "common/ops/primitive/primitive.h"
-
 namespace d2l {
 
 Shape BroadcastStrides(const Shape& sizes, const Shape& strides,
@@ -25,13 +22,12 @@ Split3 SplitAround(const Shape& shape, int dim) {
   return split;
 }
 
-void CopyUnlessSame(Stream& stream, const OpLabel& label, const Tensor& input,
-                    const Tensor& output) {
-  CheckContiguous(label.name(), output);
+void CopyUnlessSame(const LaunchContext& ctx) {
+  const Tensor &input = *ctx.inputs[0], &output = ctx.output;
+  CheckContiguous(ctx.label.name(), output);
   if (input.data() == output.data()) return;
-  Enqueue(stream, label,
-          kernels::CopyArgs{output.dtype(), input.dtype(), output.numel(),
-                            output.data(), input.data(), nullptr});
+  Enqueue(ctx, kernels::CopyArgs{output.dtype(), input.dtype(), output.numel(),
+                                 output.data(), input.data(), nullptr});
 }
 
 void LaunchLayout::Make(const Tensor& output,

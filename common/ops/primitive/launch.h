@@ -1,7 +1,7 @@
 // Helpers of the primitives' kernel launches. For this package.
 //
-//   const LaunchLayout layout(output, {&a, &b});
-//   Enqueue(stream, label, kernels::WhereArgs{…, layout.get()});
+//   const LaunchLayout layout(ctx.output, {&a, &b});
+//   return Enqueue(ctx, kernels::WhereArgs{…, layout.get()});
 
 #ifndef D2L_COMMON_OPS_PRIMITIVE_LAUNCH_H_
 #define D2L_COMMON_OPS_PRIMITIVE_LAUNCH_H_
@@ -10,9 +10,9 @@
 #include <initializer_list>
 
 #include "absl/types/optional.h"
-#include "common/device/op_label.h"
-#include "common/device/stream.h"
+#include "common/kernels/enqueue.h"
 #include "common/kernels/layout.h"
+#include "common/ops/primitive/primitive.h"
 #include "common/tensor/shape.h"
 #include "common/tensor/tensor.h"
 
@@ -29,10 +29,15 @@ struct Split3 {
 };
 Split3 SplitAround(const Shape& shape, int dim);
 
-// For kernels that add to what is there: copies `input`, contiguous, to the
-// output unless that is its memory.
-void CopyUnlessSame(Stream& stream, const OpLabel& label, const Tensor& input,
-                    const Tensor& output);
+// The kernel of these arguments, in the name of the operation.
+template <typename Args>
+std::uint64_t Enqueue(const LaunchContext& ctx, const Args& args) {
+  return Enqueue(ctx.stream, ctx.label, args);
+}
+
+// For kernels that add to what is there: copies the first input, contiguous, to
+// the output unless that is its memory.
+void CopyUnlessSame(const LaunchContext& ctx);
 
 // How the operands of an element-wise operation lie in memory.
 class LaunchLayout {

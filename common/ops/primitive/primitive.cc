@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/device/device_table.h"
@@ -29,18 +30,13 @@ void TellUnlaunched(const internal::Listeners& listeners,
                     const Tensor& output, bool view, SourceLocation at,
                     std::int64_t host_begin) {
   if (!listeners.any()) return;
-  Tell(listeners, {&primitive,
-                   /*number=*/0,
-                   /*stream=*/nullptr,
-                   inputs,
-                   {&output, 1},
-                   /*in_place=*/false,
-                   view,
-                   at,
-                   internal::op_context.requested_by,
-                   host_begin,
-                   listeners.Now(),
-                   /*stamps=*/nullptr});
+  Tell(listeners,
+       {&primitive,
+        /*number=*/0,
+        /*stream=*/nullptr, inputs, output,
+        /*in_place=*/false, view, at, internal::op_context.requested_by,
+        host_begin, listeners.Now(),
+        /*stamps=*/nullptr});
 }
 
 // Garbage never looks like a result: what a failed operation should have
@@ -71,34 +67,32 @@ void CheckInputs(const Primitive& primitive, Inputs inputs, SourceLocation at) {
 
 // Enqueues, and notes who wrote and who read which memory.
 void Launch(const internal::Listeners& listeners, const Primitive& primitive,
-            Stream& stream, Inputs inputs, Outputs outputs, bool in_place,
+            Stream& stream, Inputs inputs, const Tensor& output, bool in_place,
             SourceLocation at, std::int64_t host_begin) {
   OpLabel label(primitive.name(), at, internal::op_context.requested_by);
   for (const Tensor* input : inputs) {
     label.AddInput({input->shape().data(), input->shape().size()});
   }
   if (listeners.any()) label.set_stamps(listeners.NewStamps(stream));
-  const std::uint64_t number = primitive.Launch(stream, label, inputs, outputs);
+  const std::uint64_t number =
+      primitive.Launch({stream, label, inputs, output});
   for (const Tensor* input : inputs) input->storage()->MarkUsedBy(stream);
-  for (const Tensor& output : outputs) output.storage()->MarkUsedBy(stream);
+  output.storage()->MarkUsedBy(stream);
   // Once more: an input may have failed, and another thread's Synchronize may
   // have reported that, between the first look and the launch.
   for (const Tensor* input : inputs) CheckReadable(primitive, *input, at);
-  for (const Tensor& output : outputs) {
-    output.storage()->MarkWritten(stream, number);
-  }
+  output.storage()->MarkWritten(stream, number);
   // After the marks: what failed to be written must not look written.
   if (LaunchBlocking()) stream.Finish(number, primitive.name(), at);
   if (listeners.any()) {
-    Tell(listeners, {&primitive, number, &stream, inputs, outputs, in_place,
+    Tell(listeners, {&primitive, number, &stream, inputs, output, in_place,
                      /*view=*/false, label.requested_at(), label.requested_by(),
                      host_begin, listeners.Now(), label.stamps()});
   }
 }
 
-ValueSpec Infer(const Primitive& primitive, Inputs inputs, int output,
-                SourceLocation at) {
-  return WithLine(at, [&] { return primitive.Infer(inputs, output); });
+ValueSpec Infer(const Primitive& primitive, Inputs inputs, SourceLocation at) {
+  return WithLine(at, [&] { return primitive.Infer(inputs); });
 }
 
 Stream& StreamOf(Device device, SourceLocation at) {
@@ -210,13 +204,12 @@ std::vector<Attribute> Primitive::attributes() const {
   return attributes;
 }
 
-ValueSpec ViewPrimitive::Infer(Inputs inputs, int) const {
+ValueSpec ViewPrimitive::Infer(Inputs inputs) const {
   CheckInputCount(name(), inputs, 1);
   return {View(*inputs[0]).shape, inputs[0]->dtype(), inputs[0]->device()};
 }
 
-std::uint64_t ViewPrimitive::Launch(Stream&, const OpLabel&, Inputs,
-                                    Outputs) const {
+std::uint64_t ViewPrimitive::Launch(const LaunchContext&) const {
   throw std::logic_error(
       absl::StrFormat("[%s] a view launches nothing: use ApplyView", name()));
 }
@@ -225,28 +218,12 @@ Tensor Apply(const Primitive& primitive, Inputs inputs, SourceLocation at) {
   const internal::Listeners listeners;
   const std::int64_t host_begin = listeners.Now();
   CheckInputs(primitive, inputs, at);
-  const ValueSpec spec = Infer(primitive, inputs, 0, at);
+  const ValueSpec spec = Infer(primitive, inputs, at);
   Stream& stream = StreamOf(spec.device, at);
   Tensor output = AllocateFor(spec, stream, at);
-  Launch(listeners, primitive, stream, inputs, {&output, 1}, /*in_place=*/false,
-         at, host_begin);
-  return output;
-}
-
-Tensors ApplyMultiple(const Primitive& primitive, Inputs inputs,
-                      SourceLocation at) {
-  const internal::Listeners listeners;
-  const std::int64_t host_begin = listeners.Now();
-  CheckInputs(primitive, inputs, at);
-  Stream& stream = StreamOf(Infer(primitive, inputs, 0, at).device, at);
-  Tensors outputs;
-  outputs.reserve(primitive.num_outputs());
-  for (int i = 0; i < primitive.num_outputs(); ++i) {
-    outputs.push_back(AllocateFor(Infer(primitive, inputs, i, at), stream, at));
-  }
-  Launch(listeners, primitive, stream, inputs, outputs, /*in_place=*/false, at,
+  Launch(listeners, primitive, stream, inputs, output, /*in_place=*/false, at,
          host_begin);
-  return outputs;
+  return output;
 }
 
 void ApplyInPlace(const Primitive& primitive, Inputs inputs,
@@ -255,13 +232,13 @@ void ApplyInPlace(const Primitive& primitive, Inputs inputs,
   const std::int64_t host_begin = listeners.Now();
   CheckInputs(primitive, inputs, at);
   CheckDefined(primitive.name(), target, at);
-  const ValueSpec spec = Infer(primitive, inputs, 0, at);
+  const ValueSpec spec = Infer(primitive, inputs, at);
   CheckTarget(primitive, spec, inputs, target, at);
   // Memory has one last writer. If that failed, writing to a part must not
   // make the rest look computed.
   if (!CoversItsMemory(target)) CheckReadable(primitive, target, at);
   absl::InlinedVector<const Tensor*, 2> operands(inputs.begin(), inputs.end());
-  Tensors copies;
+  absl::InlinedVector<Tensor, 2> copies;
   copies.reserve(inputs.size());  // the operands point into it
   for (std::size_t i = 0; i < inputs.size() && listeners.any(); ++i) {
     if (!IsSameView(*inputs[i], target)) continue;
@@ -274,8 +251,8 @@ void ApplyInPlace(const Primitive& primitive, Inputs inputs,
     });
     if (kept) operands[i] = &copies.back();
   }
-  Launch(listeners, primitive, CurrentStream(spec.device), operands,
-         {&target, 1}, /*in_place=*/true, at, host_begin);
+  Launch(listeners, primitive, CurrentStream(spec.device), operands, target,
+         /*in_place=*/true, at, host_begin);
 }
 
 Tensor ApplyView(const ViewPrimitive& primitive, const Tensor& x,
@@ -298,7 +275,7 @@ Tensor ApplyEmpty(const Primitive& primitive, SourceLocation at) {
     throw std::logic_error(absl::StrFormat(
         "[%s] computes its output: use Apply", primitive.name()));
   }
-  const ValueSpec spec = Infer(primitive, {}, 0, at);
+  const ValueSpec spec = Infer(primitive, {}, at);
   Tensor output = AllocateFor(spec, StreamOf(spec.device, at), at);
   TellUnlaunched(listeners, primitive, {}, output, /*view=*/false, at,
                  host_begin);

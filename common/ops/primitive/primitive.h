@@ -3,7 +3,7 @@
 //
 //   Tensor c = Apply(MatMulPrimitive(), {&a, &b}, at);
 //
-// Apply checks, allocates the outputs, launches the kernel on the current
+// Apply checks, allocates the output, launches the kernel on the current
 // stream of the device, and hands an OpRecord to the listeners. It returns
 // when the operation has been enqueued, not when it is done.
 //
@@ -30,7 +30,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/container/inlined_vector.h"
 #include "absl/types/span.h"
 #include "common/base/source_location.h"
 #include "common/device/device.h"
@@ -54,13 +53,18 @@ using Attribute = std::pair<std::string, std::string>;
 
 // The inputs; all defined, all on one device.
 using Inputs = absl::Span<const Tensor* const>;
-// What a launch fills: contiguous tensors as inferred, or, in place, the
-// target.
-using Outputs = absl::Span<const Tensor>;
+
+// What a launch is given.
+struct LaunchContext {
+  Stream& stream;
+  const OpLabel& label;
+  Inputs inputs;
+  const Tensor& output;  // contiguous and as inferred, or, in place, the target
+};
 
 // The effect of a primitive, for compilers of programs.
 enum class Effect {
-  kPure,           // its outputs are a function of its inputs
+  kPure,           // its output is a function of its inputs
   kRandom,         // it advances the generator of its device
   kHostData,       // it holds numbers of the host's, which no text describes
   kUninitialized,  // it leaves its output as it was
@@ -77,16 +81,13 @@ class Primitive {
   // PyTorch's name of the function: "add". A string literal.
   virtual const char* name() const = 0;
   virtual Effect effect() const { return Effect::kPure; }
-  // At least 1; all outputs are on one device.
-  virtual int num_outputs() const { return 1; }
-  // What output number `output` will be. Throws std::invalid_argument if the
-  // inputs do not go together, in every way that Launch relies on: loaded
-  // programs are untrusted.
-  virtual ValueSpec Infer(Inputs inputs, int output) const = 0;
-  // Enqueues the work that fills the outputs, and returns its number in the
+  // What the output will be. Throws std::invalid_argument if the inputs do not
+  // go together, in every way that Launch relies on: loaded programs are
+  // untrusted.
+  virtual ValueSpec Infer(Inputs inputs) const = 0;
+  // Enqueues the work that fills the output, and returns its number in the
   // stream.
-  virtual std::uint64_t Launch(Stream& stream, const OpLabel& label,
-                               Inputs inputs, Outputs outputs) const = 0;
+  virtual std::uint64_t Launch(const LaunchContext& ctx) const = 0;
   // Whether its kernels may find something wrong with the elements of the
   // inputs, such as an index out of range: a compiler of programs then keeps
   // it, and its error, even if nobody uses what it computes. dtype: of the
@@ -123,17 +124,12 @@ class ViewPrimitive : public Primitive {
   // Throws std::invalid_argument if there is no such view.
   virtual Spec View(const Tensor& x) const = 0;
 
-  ValueSpec Infer(Inputs inputs, int) const final;
-  std::uint64_t Launch(Stream&, const OpLabel&, Inputs, Outputs) const final;
+  ValueSpec Infer(Inputs inputs) const final;
+  std::uint64_t Launch(const LaunchContext&) const final;
 };
 
-// Requests the operation and returns its output, of which there is one.
+// Requests the operation and returns its output.
 Tensor Apply(const Primitive& primitive, Inputs inputs, SourceLocation at);
-
-// The same for any number of outputs.
-using Tensors = absl::InlinedVector<Tensor, 2>;
-Tensors ApplyMultiple(const Primitive& primitive, Inputs inputs,
-                      SourceLocation at);
 
 // Requests the operation with `target` as its output, which may be one of the
 // inputs. Throws std::invalid_argument if the result has another shape, dtype

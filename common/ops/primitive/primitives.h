@@ -33,9 +33,8 @@ class BinaryPrimitive final : public Cloneable<BinaryPrimitive> {
       : op_(op), which_(which), scalar_(scalar) {}
 
   const char* name() const override { return OpName(op_); }
-  ValueSpec Infer(Inputs inputs, int) const override;
-  std::uint64_t Launch(Stream& stream, const OpLabel& label, Inputs inputs,
-                       Outputs outputs) const override;
+  ValueSpec Infer(Inputs inputs) const override;
+  std::uint64_t Launch(const LaunchContext& ctx) const override;
   bool MayFailLate(DType dtype) const override {
     return (op_ == kernels::BinaryOp::kFloorDivide ||
             op_ == kernels::BinaryOp::kPow) &&
@@ -59,9 +58,8 @@ class UnaryPrimitive final : public Cloneable<UnaryPrimitive> {
   explicit UnaryPrimitive(kernels::UnaryOp op) : op_(op) {}
 
   const char* name() const override { return OpName(op_); }
-  ValueSpec Infer(Inputs inputs, int) const override;
-  std::uint64_t Launch(Stream& stream, const OpLabel& label, Inputs inputs,
-                       Outputs outputs) const override;
+  ValueSpec Infer(Inputs inputs) const override;
+  std::uint64_t Launch(const LaunchContext& ctx) const override;
 
   kernels::UnaryOp op() const { return op_; }
 
@@ -77,9 +75,8 @@ class WherePrimitive final : public Cloneable<WherePrimitive> {
       : a_(a), b_(b) {}
 
   const char* name() const override { return "where"; }
-  ValueSpec Infer(Inputs inputs, int) const override;
-  std::uint64_t Launch(Stream& stream, const OpLabel& label, Inputs inputs,
-                       Outputs outputs) const override;
+  ValueSpec Infer(Inputs inputs) const override;
+  std::uint64_t Launch(const LaunchContext& ctx) const override;
   void Visit(Fields& field) override { field("input", a_)("other", b_); }
 
   // The values where the condition holds and where not; nullopt for a tensor.
@@ -97,9 +94,8 @@ class AxpbyPrimitive final : public Cloneable<AxpbyPrimitive> {
   AxpbyPrimitive(double alpha, double beta) : alpha_(alpha), beta_(beta) {}
 
   const char* name() const override { return "axpby"; }
-  ValueSpec Infer(Inputs inputs, int) const override;
-  std::uint64_t Launch(Stream& stream, const OpLabel& label, Inputs inputs,
-                       Outputs outputs) const override;
+  ValueSpec Infer(Inputs inputs) const override;
+  std::uint64_t Launch(const LaunchContext& ctx) const override;
   void Visit(Fields& field) override { field("alpha", alpha_)("beta", beta_); }
 
   double alpha() const { return alpha_; }
@@ -117,9 +113,8 @@ class FillPrimitive final : public Cloneable<FillPrimitive> {
 
   const char* name() const override { return "fill"; }
   Effect effect() const override { return Effect::kInPlace; }
-  ValueSpec Infer(Inputs, int) const override;
-  std::uint64_t Launch(Stream& stream, const OpLabel& label, Inputs,
-                       Outputs outputs) const override;
+  ValueSpec Infer(Inputs) const override;
+  std::uint64_t Launch(const LaunchContext& ctx) const override;
   void Visit(Fields& field) override { field(spec_)("value", value_); }
 
  private:
@@ -135,9 +130,8 @@ class ReducePrimitive final : public Cloneable<ReducePrimitive> {
       : op_(op), dims_(dims), keepdim_(keepdim) {}
 
   const char* name() const override { return OpName(op_); }
-  ValueSpec Infer(Inputs inputs, int) const override;
-  std::uint64_t Launch(Stream& stream, const OpLabel& label, Inputs inputs,
-                       Outputs outputs) const override;
+  ValueSpec Infer(Inputs inputs) const override;
+  std::uint64_t Launch(const LaunchContext& ctx) const override;
   void Visit(Fields& field) override;
 
   kernels::ReduceOp op() const { return op_; }
@@ -159,9 +153,8 @@ class SoftmaxPrimitive final : public Cloneable<SoftmaxPrimitive> {
   SoftmaxPrimitive(bool log, int dim) : log_(log), dim_(dim) {}
 
   const char* name() const override { return log_ ? "log_softmax" : "softmax"; }
-  ValueSpec Infer(Inputs inputs, int) const override;
-  std::uint64_t Launch(Stream& stream, const OpLabel& label, Inputs inputs,
-                       Outputs outputs) const override;
+  ValueSpec Infer(Inputs inputs) const override;
+  std::uint64_t Launch(const LaunchContext& ctx) const override;
   void Visit(Fields& field) override { field("dim", dim_); }
 
   // The logarithm of it.
@@ -178,9 +171,8 @@ class SoftmaxPrimitive final : public Cloneable<SoftmaxPrimitive> {
 class MatMulPrimitive final : public Cloneable<MatMulPrimitive> {
  public:
   const char* name() const override { return "matmul"; }
-  ValueSpec Infer(Inputs inputs, int) const override;
-  std::uint64_t Launch(Stream& stream, const OpLabel& label, Inputs inputs,
-                       Outputs outputs) const override;
+  ValueSpec Infer(Inputs inputs) const override;
+  std::uint64_t Launch(const LaunchContext& ctx) const override;
 };
 
 // ---- joining.h
@@ -191,9 +183,8 @@ class CatPrimitive final : public Cloneable<CatPrimitive> {
   explicit CatPrimitive(int dim) : dim_(dim) {}
 
   const char* name() const override { return "cat"; }
-  ValueSpec Infer(Inputs inputs, int) const override;
-  std::uint64_t Launch(Stream& stream, const OpLabel& label, Inputs inputs,
-                       Outputs outputs) const override;
+  ValueSpec Infer(Inputs inputs) const override;
+  std::uint64_t Launch(const LaunchContext& ctx) const override;
   void Visit(Fields& field) override { field("dim", dim_); }
 
   int dim() const { return dim_; }
@@ -226,9 +217,8 @@ class IndexPrimitive final : public Cloneable<IndexPrimitive, IndexBase> {
   const char* name() const override {
     return op_ == kernels::IndexOp::kGather ? "gather" : "index_select";
   }
-  ValueSpec Infer(Inputs inputs, int) const override;
-  std::uint64_t Launch(Stream& stream, const OpLabel& label, Inputs inputs,
-                       Outputs outputs) const override;
+  ValueSpec Infer(Inputs inputs) const override;
+  std::uint64_t Launch(const LaunchContext& ctx) const override;
 };
 
 // Its inputs, x, the index and the source, are contiguous: the source as what
@@ -240,9 +230,8 @@ class IndexAddPrimitive final : public Cloneable<IndexAddPrimitive, IndexBase> {
   const char* name() const override {
     return op_ == kernels::IndexOp::kGather ? "scatter_add" : "index_add";
   }
-  ValueSpec Infer(Inputs inputs, int) const override;
-  std::uint64_t Launch(Stream& stream, const OpLabel& label, Inputs inputs,
-                       Outputs outputs) const override;
+  ValueSpec Infer(Inputs inputs) const override;
+  std::uint64_t Launch(const LaunchContext& ctx) const override;
 };
 
 // ---- copy.h, and the assignment to x[...]
@@ -258,9 +247,8 @@ class CopyPrimitive final : public Cloneable<CopyPrimitive> {
 
   const char* name() const override { return name_; }
   Effect effect() const override { return effect_; }
-  ValueSpec Infer(Inputs inputs, int) const override;
-  std::uint64_t Launch(Stream& stream, const OpLabel& label, Inputs inputs,
-                       Outputs outputs) const override;
+  ValueSpec Infer(Inputs inputs) const override;
+  std::uint64_t Launch(const LaunchContext& ctx) const override;
   void Visit(Fields& field) override { field(spec_); }
 
  private:
@@ -276,7 +264,7 @@ class Creation : public Primitive {
  public:
   explicit Creation(const ValueSpec& spec) : spec_(spec) {}
 
-  ValueSpec Infer(Inputs inputs, int) const override;
+  ValueSpec Infer(Inputs inputs) const override;
   void Visit(Fields& field) override { field(spec_); }
 
  protected:
@@ -289,7 +277,7 @@ class EmptyPrimitive final : public Cloneable<EmptyPrimitive, Creation> {
 
   const char* name() const override { return "empty"; }
   Effect effect() const override { return Effect::kUninitialized; }
-  std::uint64_t Launch(Stream&, const OpLabel&, Inputs, Outputs) const override;
+  std::uint64_t Launch(const LaunchContext&) const override;
 };
 
 class FullPrimitive final : public Cloneable<FullPrimitive, Creation> {
@@ -299,9 +287,8 @@ class FullPrimitive final : public Cloneable<FullPrimitive, Creation> {
       : Cloneable(spec), name_(name), value_(value) {}
 
   const char* name() const override { return name_; }
-  ValueSpec Infer(Inputs inputs, int) const override;
-  std::uint64_t Launch(Stream& stream, const OpLabel& label, Inputs,
-                       Outputs outputs) const override;
+  ValueSpec Infer(Inputs inputs) const override;
+  std::uint64_t Launch(const LaunchContext& ctx) const override;
   void Visit(Fields& field) override { field(spec_)("fill_value", value_); }
 
  private:
@@ -315,9 +302,8 @@ class ArangePrimitive final : public Cloneable<ArangePrimitive, Creation> {
       : Cloneable(spec), start_(start), step_(step) {}
 
   const char* name() const override { return "arange"; }
-  ValueSpec Infer(Inputs inputs, int) const override;
-  std::uint64_t Launch(Stream& stream, const OpLabel& label, Inputs,
-                       Outputs outputs) const override;
+  ValueSpec Infer(Inputs inputs) const override;
+  std::uint64_t Launch(const LaunchContext& ctx) const override;
   void Visit(Fields& field) override {
     field(spec_)("start", start_)("step", step_);
   }
@@ -331,9 +317,8 @@ class EyePrimitive final : public Cloneable<EyePrimitive, Creation> {
   using Cloneable::Cloneable;
 
   const char* name() const override { return "eye"; }
-  ValueSpec Infer(Inputs inputs, int) const override;
-  std::uint64_t Launch(Stream& stream, const OpLabel& label, Inputs inputs,
-                       Outputs outputs) const override;
+  ValueSpec Infer(Inputs inputs) const override;
+  std::uint64_t Launch(const LaunchContext& ctx) const override;
 };
 
 // The copy of a staging buffer. A tracer that keeps it keeps the buffer.
@@ -345,8 +330,7 @@ class FromVectorPrimitive final
 
   const char* name() const override { return "from_vector"; }
   Effect effect() const override { return Effect::kHostData; }
-  std::uint64_t Launch(Stream& stream, const OpLabel& label, Inputs inputs,
-                       Outputs outputs) const override;
+  std::uint64_t Launch(const LaunchContext& ctx) const override;
 
  private:
   StorageRef staging_;
@@ -368,9 +352,8 @@ class RandomPrimitive final : public Cloneable<RandomPrimitive, Creation> {
 
   const char* name() const override { return OpName(op_); }
   Effect effect() const override { return Effect::kRandom; }
-  ValueSpec Infer(Inputs inputs, int) const override;
-  std::uint64_t Launch(Stream& stream, const OpLabel& label, Inputs inputs,
-                       Outputs outputs) const override;
+  ValueSpec Infer(Inputs inputs) const override;
+  std::uint64_t Launch(const LaunchContext& ctx) const override;
   void Visit(Fields& field) override;
 
  private:

@@ -58,13 +58,12 @@ struct OpRecord {
   std::uint64_t number;  // in its stream
   Stream* stream;        // null if it launched nothing: a view, Empty
   absl::Span<const Tensor* const> inputs;  // ToRecord gives their unique ids
-  // What it made, or, in place, the one tensor it wrote to. At least one.
-  absl::Span<const Tensor> outputs;
+  const Tensor& output;  // what it made, or, in place, wrote to
   bool in_place;
   bool view;                    // the output is the memory of the first input
   SourceLocation requested_at;  // the innermost line
   SourceLocation requested_by;  // the user's line, where a layer called
-  // NowTicks before memory was taken for the outputs, and when the operation
+  // NowTicks before memory was taken for the output, and when the operation
   // had been enqueued. 0 unless a listener wants times.
   std::int64_t host_begin;
   std::int64_t host_end;

@@ -42,7 +42,7 @@ class Recorder : public OpListener {
   void OnOp(const OpRecord& record) override {
     Op op{record.primitive->Clone(),
           {},
-          ToRecord(record.outputs[0]),
+          ToRecord(record.output),
           record.in_place,
           record.view,
           record.stream,
@@ -234,50 +234,6 @@ TEST(OpRecord, AClonedPrimitiveIsTheSameOperation) {
   for (const Tensor& result : results) {
     EXPECT_TRUE(Equal(values.at(result.id()), result)) << result;
   }
-}
-
-// The lower and the upper half of a vector, as one operation.
-class HalvesPrimitive final : public Primitive {
- public:
-  const char* name() const override { return "halves"; }
-  int num_outputs() const override { return 2; }
-  ValueSpec Infer(Inputs inputs, int output) const override {
-    const Tensor& x = *inputs[0];
-    const std::int64_t lower = x.numel() / 2;
-    return {{output == 0 ? lower : x.numel() - lower}, x.dtype(), x.device()};
-  }
-  std::uint64_t Launch(Stream& stream, const OpLabel& label, Inputs inputs,
-                       Outputs outputs) const override {
-    return static_cast<CpuStream&>(stream).Enqueue(
-        label, [from = static_cast<const float*>(inputs[0]->data()),
-                lower = static_cast<float*>(outputs[0].data()),
-                upper = static_cast<float*>(outputs[1].data()),
-                middle = outputs[0].numel(), size = inputs[0]->numel()] {
-          std::copy(from, from + middle, lower);
-          std::copy(from + middle, from + size, upper);
-        });
-  }
-  std::unique_ptr<Primitive> Clone() const override {
-    return std::make_unique<HalvesPrimitive>(*this);
-  }
-};
-
-TEST(OpRecord, AnOperationMayHaveSeveralOutputs) {
-  class Outputs final : public OpListener {
-   public:
-    void OnOp(const OpRecord& record) override {
-      for (const Tensor& output : record.outputs) ids.push_back(output.id());
-    }
-    std::vector<std::uint64_t> ids;
-  } seen;
-  const Tensor x = Arange(5, kCpu);
-  const ScopedOpListener listen(&seen);
-  const Tensors halves =
-      ApplyMultiple(HalvesPrimitive(), Inputs({&x}), SourceLocation::Current());
-  ASSERT_EQ(halves.size(), 2u);
-  EXPECT_THAT(ToVector<float>(halves[0]), ElementsAre(0, 1));
-  EXPECT_THAT(ToVector<float>(halves[1]), ElementsAre(2, 3, 4));
-  EXPECT_THAT(seen.ids, ElementsAre(halves[0].id(), halves[1].id()));
 }
 
 TEST(OpRecord, ValueIdsAreNotReusedWhenMemoryIs) {

@@ -13,25 +13,22 @@ bool IsView(const Primitive& primitive) {
   return dynamic_cast<const ViewPrimitive*>(&primitive) != nullptr;
 }
 
-Tensors Replay(const OpCall& call, Inputs inputs, const Tensor& target) {
+Tensor Replay(const OpCall& call, Inputs inputs, const Tensor& target) {
   const Primitive& primitive = *call.primitive;
   const SourceLocation at = call.requested_at;
   const RequestedBy by(call.requested_by);
   if (call.in_place) {
     ApplyInPlace(primitive, inputs, target, at);
-    return {target};
+    return target;
   }
   if (const auto* view = dynamic_cast<const ViewPrimitive*>(&primitive)) {
     WithLine(at, [&] { CheckInputCount(primitive.name(), inputs, 1); });
-    return {ApplyView(*view, *inputs[0], at)};
+    return ApplyView(*view, *inputs[0], at);
   }
   if (primitive.effect() == Effect::kUninitialized) {
-    return {ApplyEmpty(primitive, at)};
+    return ApplyEmpty(primitive, at);
   }
-  if (primitive.num_outputs() > 1) {
-    return ApplyMultiple(primitive, inputs, at);
-  }
-  return {Apply(primitive, inputs, at)};
+  return Apply(primitive, inputs, at);
 }
 
 }  // namespace d2l

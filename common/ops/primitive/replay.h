@@ -12,10 +12,10 @@
 //     ScopedOpListener listen(&made);
 //     Tensor z = x * y;
 //   }
-//   Tensor same = Replay(made.calls[0], {&x, &y})[0];
+//   Tensor same = Replay(made.calls[0], {&x, &y});
 //
-// It takes every kind of operation: plain, view, in place, empty, with one
-// output or several. Thread-safety: as of Apply.
+// It takes every kind of operation: plain, view, in place, empty.
+// Thread-safety: as of Apply.
 
 #ifndef D2L_COMMON_OPS_PRIMITIVE_REPLAY_H_
 #define D2L_COMMON_OPS_PRIMITIVE_REPLAY_H_
@@ -43,10 +43,10 @@ OpCall ToCall(const OpRecord& record);
 // Whether the operation makes a view of its input.
 bool IsView(const Primitive& primitive);
 
-// Requests the operation with other operands and returns its outputs: in place,
+// Requests the operation with other operands and returns its output: in place,
 // `target`, which it writes to. A random operation draws new numbers. Throws as
 // Apply does, and std::invalid_argument for inputs that do not go together.
-Tensors Replay(const OpCall& call, Inputs inputs, const Tensor& target = {});
+Tensor Replay(const OpCall& call, Inputs inputs, const Tensor& target = {});
 
 }  // namespace d2l
 

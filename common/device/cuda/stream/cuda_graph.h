@@ -2,7 +2,7 @@
 // capture, and run again by one call, as torch.cuda.CUDAGraph.
 //
 //   CudaGraph graph(stream, [&] {
-//     primitive.Launch(stream, label, inputs, outputs);  // not run
+//     primitive.Launch({stream, label, inputs, output});  // not run
 //   });
 //   stream.Launch(OpLabel("program"), [&](const CudaLaunch& to) {
 //     graph.Launch(to, {{x_of_graph, x, bytes}}, {{y, y_of_graph, bytes}});
