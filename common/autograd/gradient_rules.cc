@@ -154,29 +154,29 @@ constexpr struct {
 };
 
 Reads UnaryReads(const Primitive& primitive, int) {
-  return Find(kUnaryRows, As<UnaryPrimitive>(primitive).op())->reads;
+  return Find(kUnaryRows, As<UnaryPrimitive>(primitive).op)->reads;
 }
 
 Tensor UnaryGradient(const ForwardOp& op, int, const Tensor& dy) {
   const Line at(op);
-  const UnaryOp unary = As<UnaryPrimitive>(op.primitive).op();
+  const UnaryOp unary = As<UnaryPrimitive>(op.primitive).op;
   return Find(kUnaryRows, unary)
       ->gradient({at, at(dy), at(op.input(0)), at(0), at(op.output())});
 }
 
 const Part& PartOf(const BinaryPrimitive& primitive, int input) {
-  const auto& row = *Find(kBinaryRows, primitive.op());
-  return input == 0 && primitive.which() != Which::kFirst ? row.a : row.b;
+  const auto& row = *Find(kBinaryRows, primitive.op);
+  return input == 0 && primitive.which != Which::kFirst ? row.a : row.b;
 }
 
 Reads BinaryReads(const Primitive& primitive, int input) {
   const auto& binary = As<BinaryPrimitive>(primitive);
-  const Which which = binary.which();
+  const Which which = binary.which;
   const Reads reads = PartOf(binary, input).reads;
   if (which == Which::kNone) return reads;
   if (which == Which::kSecond) return reads & ~kB;
   // Whether a constant base is 0, its scalar says; else y is enough.
-  if (binary.op() == BinaryOp::kPow && binary.scalar().To<double>() != 0) {
+  if (binary.op == BinaryOp::kPow && binary.scalar.To<double>() != 0) {
     return kY;
   }
   // b is the only input.
@@ -189,10 +189,10 @@ Tensor BinaryGradient(const ForwardOp& op, int input, const Tensor& dy) {
   if (gradient == nullptr) return {};
   const Line at(op);
   const auto operand = [&](Which number, int i) {
-    return primitive.which() == number ? at(primitive.scalar().To<double>())
-                                       : at(op.input(i));
+    return primitive.which == number ? at(primitive.scalar.To<double>())
+                                     : at(op.input(i));
   };
-  const int b = primitive.which() == Which::kFirst ? 0 : 1;
+  const int b = primitive.which == Which::kFirst ? 0 : 1;
   return gradient({at, at(dy), operand(Which::kFirst, 0),
                    operand(Which::kSecond, b), at(op.output())});
 }
@@ -200,15 +200,15 @@ Tensor BinaryGradient(const ForwardOp& op, int input, const Tensor& dy) {
 // Of an operation whose class has rows.
 bool LacksRow(const Primitive& primitive) {
   if (typeid(primitive) == typeid(UnaryPrimitive)) {
-    return Find(kUnaryRows, As<UnaryPrimitive>(primitive).op()) == nullptr;
+    return Find(kUnaryRows, As<UnaryPrimitive>(primitive).op) == nullptr;
   }
   return typeid(primitive) == typeid(BinaryPrimitive) &&
-         Find(kBinaryRows, As<BinaryPrimitive>(primitive).op()) == nullptr;
+         Find(kBinaryRows, As<BinaryPrimitive>(primitive).op) == nullptr;
 }
 
 Tensor WhereGradient(const ForwardOp& op, int input, const Tensor& dy) {
   const Line at(op);
-  const bool is_a = input == 1 && !As<WherePrimitive>(op.primitive).a();
+  const bool is_a = input == 1 && !As<WherePrimitive>(op.primitive).a;
   return is_a ? Where(op.input(0), dy, 0, at) : Where(op.input(0), 0, dy, at);
 }
 
@@ -240,7 +240,7 @@ Tensor MatMulGradient(const ForwardOp& op, int input, const Tensor& dy) {
 }
 
 Reads ReduceReads(const Primitive& primitive, int) {
-  const ReduceOp op = As<ReducePrimitive>(primitive).op();
+  const ReduceOp op = As<ReducePrimitive>(primitive).op;
   const bool adds = op == ReduceOp::kSum || op == ReduceOp::kMean;
   return adds ? 0 : ReadsInput(0) | kReadsOutput;
 }
@@ -250,7 +250,7 @@ Tensor ReduceGradient(const ForwardOp& op, int, const Tensor& dy) {
   const auto& primitive = As<ReducePrimitive>(op.primitive);
   const Shape& shape = op.inputs[0].shape;
   Dims dims;
-  for (const int dim : primitive.dims()) {
+  for (const int dim : primitive.dims) {
     dims.Add(WrapDim(primitive.name(), dim, shape.rank()));
   }
   Shape kept = shape;  // with keepdim
@@ -263,7 +263,7 @@ Tensor ReduceGradient(const ForwardOp& op, int, const Tensor& dy) {
     kept[i] = 1;
   }
   const Tensor share = Reshape(dy, kept, at);
-  switch (primitive.op()) {
+  switch (primitive.op) {
     case ReduceOp::kSum:
       return Expand(share, shape, at);
     case ReduceOp::kMean:
@@ -274,7 +274,7 @@ Tensor ReduceGradient(const ForwardOp& op, int, const Tensor& dy) {
       // equals nothing, all are NaN.
       const Tensor equal = at(op.input(0)) == Reshape(op.output(), kept, at);
       const Tensor chosen = To(equal, dy.dtype(), at);
-      return at(at(share) * chosen) / Sum(chosen, primitive.dims(), true, at);
+      return at(at(share) * chosen) / Sum(chosen, primitive.dims, true, at);
     }
     case ReduceOp::kArgMax:
       break;
@@ -286,11 +286,11 @@ Tensor SoftmaxGradient(const ForwardOp& op, int, const Tensor& dy) {
   const Line at(op);
   const auto& primitive = As<SoftmaxPrimitive>(op.primitive);
   const Tensor& y = op.output();
-  if (primitive.log()) {
-    return at(dy) - at(Exp(y, at)) * Sum(dy, primitive.dim(), true, at);
+  if (primitive.log) {
+    return at(dy) - at(Exp(y, at)) * Sum(dy, primitive.dim, true, at);
   }
   return at(y) *
-         (at(dy) - Sum(at(dy) * y, primitive.dim(), /*keepdim=*/true, at));
+         (at(dy) - Sum(at(dy) * y, primitive.dim, /*keepdim=*/true, at));
 }
 
 // ---- Views, copies, joining, picking.
@@ -301,7 +301,7 @@ Tensor ReshapeGradient(const ForwardOp& op, int, const Tensor& dy) {
 
 Tensor TransposeGradient(const ForwardOp& op, int, const Tensor& dy) {
   const auto& primitive = As<TransposePrimitive>(op.primitive);
-  return Transpose(dy, primitive.dim0(), primitive.dim1(), op.at);
+  return Transpose(dy, primitive.dim0, primitive.dim1, op.at);
 }
 
 Tensor ExpandGradient(const ForwardOp&, int, const Tensor& dy) { return dy; }
@@ -309,16 +309,16 @@ Tensor ExpandGradient(const ForwardOp&, int, const Tensor& dy) { return dy; }
 Tensor SelectGradient(const ForwardOp& op, int, const Tensor& dy) {
   const auto& primitive = As<SelectPrimitive>(op.primitive);
   const Shape& shape = op.inputs[0].shape;
-  const int dim = WrapDim(primitive.name(), primitive.dim(), shape.rank());
-  return PutInZeros(Unsqueeze(dy, dim, op.at), shape, dim, primitive.index(), 1,
+  const int dim = WrapDim(primitive.name(), primitive.dim, shape.rank());
+  return PutInZeros(Unsqueeze(dy, dim, op.at), shape, dim, primitive.index, 1,
                     op.at);
 }
 
 Tensor SliceGradient(const ForwardOp& op, int, const Tensor& dy) {
   const auto& primitive = As<SlicePrimitive>(op.primitive);
   const Shape& shape = op.inputs[0].shape;
-  const int dim = WrapDim(primitive.name(), primitive.dim(), shape.rank());
-  return PutInZeros(dy, shape, dim, primitive.start(), primitive.step(), op.at);
+  const int dim = WrapDim(primitive.name(), primitive.dim, shape.rank());
+  return PutInZeros(dy, shape, dim, primitive.start, primitive.step, op.at);
 }
 
 Tensor CopyGradient(const ForwardOp& op, int, const Tensor& dy) {
@@ -330,7 +330,7 @@ Tensor CopyGradient(const ForwardOp& op, int, const Tensor& dy) {
 }
 
 Tensor CatGradient(const ForwardOp& op, int input, const Tensor& dy) {
-  const int dim = WrapDim("cat", As<CatPrimitive>(op.primitive).dim(),
+  const int dim = WrapDim("cat", As<CatPrimitive>(op.primitive).dim,
                           op.inputs[0].shape.rank());
   std::int64_t start = 0;
   for (int i = 0; i < input; ++i) start += op.inputs[i].shape[dim];
@@ -342,7 +342,7 @@ Tensor IndexGradient(const ForwardOp& op, int, const Tensor& dy) {
   const ValueSpec& x = op.inputs[0];
   const Tensor dx = Zeros(x.shape, x.device, x.dtype, op.at);
   const Tensor source = Contiguous(dy, op.at);
-  ApplyInPlace(IndexAddPrimitive(primitive.op(), primitive.dim()),
+  ApplyInPlace(IndexAddPrimitive(primitive.op, primitive.dim),
                {&dx, &op.input(1), &source}, dx, op.at);
   return dx;
 }
@@ -355,13 +355,13 @@ Tensor IndexAddGradient(const ForwardOp& op, int input, const Tensor& dy) {
   const auto& primitive = As<IndexAddPrimitive>(op.primitive);
   if (input == 0) return dy;
   const Tensor from = Contiguous(dy, op.at);
-  return Apply(IndexPrimitive(primitive.op(), primitive.dim()),
+  return Apply(IndexPrimitive(primitive.op, primitive.dim),
                {&from, &op.input(1)}, op.at);
 }
 
 Tensor AxpbyGradient(const ForwardOp& op, int input, const Tensor& dy) {
   const auto& primitive = As<AxpbyPrimitive>(op.primitive);
-  return Line(op)(dy) * (input == 0 ? primitive.beta() : primitive.alpha());
+  return Line(op)(dy) * (input == 0 ? primitive.beta : primitive.alpha);
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ Reads Conv2dReads(const Primitive&, int input) {
 }
 
 Tensor Conv2dGradient(const ForwardOp& op, int input, const Tensor& dy) {
-  const Conv2dOptions& options = As<Conv2dPrimitive>(op.primitive).options();
+  const Conv2dOptions& options = As<Conv2dPrimitive>(op.primitive).options;
   if (input == 2) return Sum(dy, {0, 2, 3}, /*keepdim=*/false, op.at);
   const Tensor from = Contiguous(dy, op.at);
   return Apply(Conv2dGradientPrimitive(/*of_weight=*/input == 1, options,
@@ -30,13 +30,12 @@ Tensor Conv2dGradientGradient(const ForwardOp& op, int input, const Tensor& g) {
   const auto& primitive = As<Conv2dGradientPrimitive>(op.primitive);
   const Tensor& other = op.input(1 - input);
   if (input == 0) {
-    return primitive.of_weight()
-               ? Conv2d(other, g, {}, primitive.options(), op.at)
-               : Conv2d(g, other, {}, primitive.options(), op.at);
+    return primitive.of_weight ? Conv2d(other, g, {}, primitive.options, op.at)
+                               : Conv2d(g, other, {}, primitive.options, op.at);
   }
   const Tensor from = Contiguous(g, op.at);
-  return Apply(Conv2dGradientPrimitive(!primitive.of_weight(),
-                                       primitive.options(), op.inputs[1].shape),
+  return Apply(Conv2dGradientPrimitive(!primitive.of_weight, primitive.options,
+                                       op.inputs[1].shape),
                {&other, &from}, op.at);
 }
 
@@ -44,11 +43,11 @@ Tensor Conv2dGradientGradient(const ForwardOp& op, int input, const Tensor& g) {
 
 // Of a mean, none; of a maximum, in which places the values were.
 Reads PoolReads(const Primitive& primitive, int) {
-  return As<Pool2dPrimitive>(primitive).pooling().max ? ReadsInput(0) : 0;
+  return As<Pool2dPrimitive>(primitive).pooling.max ? ReadsInput(0) : 0;
 }
 
 Tensor PoolGradient(const ForwardOp& op, int, const Tensor& dy) {
-  const Pooling& pooling = As<Pool2dPrimitive>(op.primitive).pooling();
+  const Pooling& pooling = As<Pool2dPrimitive>(op.primitive).pooling;
   const Pool2dGradientPrimitive gradient(pooling, op.inputs[0].shape);
   const Tensor g = Contiguous(dy, op.at);
   if (!pooling.max) return Apply(gradient, {&g}, op.at);
@@ -93,14 +92,14 @@ Tensor AtLargest(const Pooling& pooling, const Tensor& x, const Tensor& g,
 }
 
 Reads PoolGradientReads(const Primitive& primitive, int input) {
-  const bool max = As<Pool2dGradientPrimitive>(primitive).pooling().max;
+  const bool max = As<Pool2dGradientPrimitive>(primitive).pooling.max;
   return max && input == 0 ? ReadsInput(1) : 0;
 }
 
 // A mean's spreads each element of dy over a window, a maximum's brings it to
 // one place, which small changes of the forward input do not move.
 Tensor PoolGradientGradient(const ForwardOp& op, int input, const Tensor& g) {
-  const Pooling& pooling = As<Pool2dGradientPrimitive>(op.primitive).pooling();
+  const Pooling& pooling = As<Pool2dGradientPrimitive>(op.primitive).pooling;
   if (input == 1) return {};
   if (pooling.max) {
     return AtLargest(pooling, op.input(1), g, op.inputs[0].shape, Line(op));
@@ -119,16 +118,16 @@ Tensors BatchNormGradients(const ForwardOp& op, Reads wanted,
   const Tensor g = Contiguous(dy, op.at);
   Tensors gradients(4);
   Tensor sums;
-  if (primitive.training() || (wanted & (ReadsInput(2) | ReadsInput(3))) != 0) {
-    sums = Apply(BatchNormSumsPrimitive(primitive.training(), primitive.eps()),
+  if (primitive.training || (wanted & (ReadsInput(2) | ReadsInput(3))) != 0) {
+    sums = Apply(BatchNormSumsPrimitive(primitive.training, primitive.eps),
                  {&g, &x, &statistics}, op.at);
     gradients[2] = Select(sums, 0, 1, op.at);
     gradients[3] = Select(sums, 0, 0, op.at);
   }
   if ((wanted & ReadsInput(0)) != 0) {
-    const BatchNormInputGradientPrimitive gradient(primitive.eps());
+    const BatchNormInputGradientPrimitive gradient(primitive.eps);
     gradients[0] =
-        primitive.training()
+        primitive.training
             ? Apply(gradient, {&g, &x, &statistics, &weight, &sums}, op.at)
             : Apply(gradient, {&g, &x, &statistics, &weight}, op.at);
   }
@@ -177,15 +176,15 @@ Tensors BatchNormSumsGradients(const ForwardOp& op, Reads wanted,
                                const Tensor& g) {
   const auto& primitive = As<BatchNormSumsPrimitive>(op.primitive);
   const Line at(op);
-  const Normalized n(op.input(1), op.input(2), primitive.training(),
-                     primitive.eps(), at);
+  const Normalized n(op.input(1), op.input(2), primitive.training,
+                     primitive.eps, at);
   const Tensor of_dy = n.Row(g, 0);
   const Tensor of_product = n.Row(g, 1);
   Tensors gradients(3);
   gradients[0] = at(of_dy) + at(of_product) * n.x_hat;
   if ((wanted & ReadsInput(1)) != 0) {
     const Tensor h = at(of_product) * op.input(0);
-    gradients[1] = primitive.training() ? n.OfX(h) : at(h) * n.slope;
+    gradients[1] = primitive.training ? n.OfX(h) : at(h) * n.slope;
   }
   return gradients;
 }
@@ -198,7 +197,7 @@ Tensors BatchNormInputGradientGradients(const ForwardOp& op, Reads wanted,
   const Line at(op);
   const bool training = op.inputs.size() == 5;
   const Tensor& x = op.input(1);
-  const Normalized n(x, op.input(2), training, primitive.eps(), at);
+  const Normalized n(x, op.input(2), training, primitive.eps, at);
   const Tensor weight = Reshape(op.input(3), n.per_channel, at);
   const double count =
       static_cast<double>(x.numel()) / static_cast<double>(x.size(1));

@@ -92,7 +92,7 @@ bool IsFusable(const Node& node, const Function& function) {
   const Primitive* const primitive = node.op.primitive.get();
   const auto* binary = dynamic_cast<const BinaryPrimitive*>(primitive);
   if (binary != nullptr
-          ? binary->op() == kernels::BinaryOp::kPow
+          ? binary->op == kernels::BinaryOp::kPow
           : dynamic_cast<const UnaryPrimitive*>(primitive) == nullptr &&
                 dynamic_cast<const WherePrimitive*>(primitive) == nullptr &&
                 dynamic_cast<const CopyPrimitive*>(primitive) == nullptr) {

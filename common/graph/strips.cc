@@ -148,7 +148,7 @@ class Strips::Builder {
     Step step = {};
     if (const auto* unary = dynamic_cast<const UnaryPrimitive*>(primitive)) {
       step.in[0] = Use(node.inputs[0], false);
-      step.loop = cpu::UnaryLoop(unary->op(), dtype);
+      step.loop = cpu::UnaryLoop(unary->op, dtype);
     } else if (const auto* binary =
                    dynamic_cast<const BinaryPrimitive*>(primitive)) {
       BuildBinary(*binary, node, dtype, step);
@@ -156,10 +156,10 @@ class Strips::Builder {
                    dynamic_cast<const WherePrimitive*>(primitive)) {
       std::size_t next = 0;
       step.in[0] = Use(node.inputs[next++], false);
-      step.in[1] = where->a().has_value() ? UseNumber(*where->a(), result)
-                                          : Use(node.inputs[next++], true);
-      step.in[2] = where->b().has_value() ? UseNumber(*where->b(), result)
-                                          : Use(node.inputs[next++], true);
+      step.in[1] = where->a.has_value() ? UseNumber(*where->a, result)
+                                        : Use(node.inputs[next++], true);
+      step.in[2] = where->b.has_value() ? UseNumber(*where->b, result)
+                                        : Use(node.inputs[next++], true);
       step.loop = cpu::WhereLoop(
           result, cpu::OperandsOf(IsScalar(step.in[1]), IsScalar(step.in[2])));
     } else {  // a CopyPrimitive
@@ -174,7 +174,7 @@ class Strips::Builder {
                    Step& step) {
     using Which = BinaryPrimitive::Which;
     Ref a, b;
-    if (binary.which() == Which::kNone) {
+    if (binary.which == Which::kNone) {
       // There is no loop for two scalars: then the first is a row.
       const bool b_is_one =
           StepsOf(body_.type(node.inputs[1]), shape_) == Steps::kOne;
@@ -182,11 +182,11 @@ class Strips::Builder {
       b = Use(node.inputs[1], true);
     } else {
       a = Use(node.inputs[0], false);
-      b = UseNumber(binary.scalar(), dtype);
-      if (binary.which() == Which::kFirst) std::swap(a, b);
+      b = UseNumber(binary.scalar, dtype);
+      if (binary.which == Which::kFirst) std::swap(a, b);
     }
-    const BinaryOp op = kernels::WithoutGreater(binary.op());
-    if (op != binary.op()) std::swap(a, b);
+    const BinaryOp op = kernels::WithoutGreater(binary.op);
+    if (op != binary.op) std::swap(a, b);
     if (IsScalar(a) && kernels::Commutes(op)) std::swap(a, b);
     step.in[0] = a;
     step.in[1] = b;

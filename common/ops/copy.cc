@@ -67,13 +67,13 @@ std::uint64_t CopyByWay(Stream& from, const LaunchContext& ctx) {
 ValueSpec CopyPrimitive::Infer(Inputs inputs) const {
   CheckInputCount(name(), inputs, 1);
   const Tensor& x = *inputs[0];
-  if (x.shape() != spec_.shape &&
-      BroadcastShapes(name(), x.shape(), spec_.shape) != spec_.shape) {
+  if (x.shape() != spec.shape &&
+      BroadcastShapes(name(), x.shape(), spec.shape) != spec.shape) {
     Reject("[%s] shape %s does not broadcast to the target's %s", name(),
-           x.shape(), spec_.shape);
+           x.shape(), spec.shape);
   }
-  CheckedNumel(name(), spec_.shape, DTypeSize(spec_.dtype));
-  return spec_;
+  CheckedNumel(name(), spec.shape, DTypeSize(spec.dtype));
+  return spec;
 }
 
 std::uint64_t CopyPrimitive::Launch(const LaunchContext& ctx) const {
@@ -158,7 +158,7 @@ void CopyTo(const Tensor& source, const Tensor& target, bool non_blocking,
   if (OverlapOf(source, target) == Overlap::kPossible) {
     return CopyTo(Clone(source, at), target, non_blocking, at);
   }
-  const CopyPrimitive primitive("copy", SpecOf(target), Effect::kInPlace);
+  const CopyPrimitive primitive("copy", SpecOf(target), /*in_place=*/true);
   ApplyInPlace(primitive, {&source}, target, at);
   if (MustWait(source, target, non_blocking)) WaitToRead(target, at);
 }

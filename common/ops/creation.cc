@@ -25,8 +25,8 @@
 namespace d2l {
 ValueSpec Creation::Infer(Inputs inputs) const {
   CheckInputCount(name(), inputs, 0);
-  CheckedNumel(name(), spec_.shape, DTypeSize(spec_.dtype));
-  return spec_;
+  CheckedNumel(name(), spec.shape, DTypeSize(spec.dtype));
+  return spec;
 }
 
 std::uint64_t EmptyPrimitive::Launch(const LaunchContext&) const {
@@ -34,16 +34,15 @@ std::uint64_t EmptyPrimitive::Launch(const LaunchContext&) const {
 }
 
 ValueSpec FullPrimitive::Infer(Inputs inputs) const {
-  if (!value_.FitsIn(spec_.dtype)) {
-    Reject("[%s] %s is not a value of the dtype %s", name(), value_,
-           spec_.dtype);
+  if (!value.FitsIn(spec.dtype)) {
+    Reject("[%s] %s is not a value of the dtype %s", name(), value, spec.dtype);
   }
   return Creation::Infer(inputs);
 }
 
 std::uint64_t FullPrimitive::Launch(const LaunchContext& ctx) const {
   return Enqueue(ctx, kernels::FillArgs{ctx.output.dtype(), ctx.output.numel(),
-                                        ctx.output.data(), value_, nullptr});
+                                        ctx.output.data(), value, nullptr});
 }
 
 namespace {
@@ -57,18 +56,18 @@ void CheckRank(const char* operation, const Shape& shape, int rank) {
 }  // namespace
 
 ValueSpec ArangePrimitive::Infer(Inputs inputs) const {
-  CheckRank(name(), spec_.shape, 1);
+  CheckRank(name(), spec.shape, 1);
   return Creation::Infer(inputs);
 }
 
 std::uint64_t ArangePrimitive::Launch(const LaunchContext& ctx) const {
   return Enqueue(ctx,
                  kernels::ArangeArgs{ctx.output.dtype(), ctx.output.numel(),
-                                     ctx.output.data(), start_, step_});
+                                     ctx.output.data(), start, step});
 }
 
 ValueSpec EyePrimitive::Infer(Inputs inputs) const {
-  CheckRank(name(), spec_.shape, 2);
+  CheckRank(name(), spec.shape, 2);
   return Creation::Infer(inputs);
 }
 
@@ -90,8 +89,8 @@ std::uint64_t FromVectorPrimitive::Launch(const LaunchContext& ctx) const {
   const std::uint64_t number =
       Enqueue(ctx, kernels::CopyArgs{ctx.output.dtype(), ctx.output.dtype(),
                                      ctx.output.numel(), ctx.output.data(),
-                                     staging_->data(), nullptr});
-  staging_->MarkUsedBy(ctx.stream);
+                                     staging->data(), nullptr});
+  staging->MarkUsedBy(ctx.stream);
   return number;
 }
 
@@ -118,22 +117,21 @@ Generator& GeneratorOf(Device device) {
 }  // namespace
 
 ValueSpec RandomPrimitive::Infer(Inputs inputs) const {
-  if (!OpTakes(op_, spec_.dtype)) {
+  if (!OpTakes(op, spec.dtype)) {
     Reject(
         "[%s] random numbers are float32 or float64, not %s; for integers use "
         "RandInt",
-        name(), spec_.dtype);
+        name(), spec.dtype);
   }
-  if (op_ != kernels::RandomOp::kInteger) return Creation::Infer(inputs);
-  if (low_ >= high_) {
-    Reject("[randint] no integers from %d to %d - 1", low_, high_);
+  if (op != kernels::RandomOp::kInteger) return Creation::Infer(inputs);
+  if (low >= high) {
+    Reject("[randint] no integers from %d to %d - 1", low, high);
   }
-  if (!Scalar(low_).FitsIn(spec_.dtype) ||
-      !Scalar(high_ - 1).FitsIn(spec_.dtype)) {
+  if (!Scalar(low).FitsIn(spec.dtype) || !Scalar(high - 1).FitsIn(spec.dtype)) {
     Reject(
         "[randint] not all integers from %d to %d - 1 are values of the dtype "
         "%s",
-        low_, high_, spec_.dtype);
+        low, high, spec.dtype);
   }
   return Creation::Infer(inputs);
 }
@@ -142,25 +140,25 @@ std::uint64_t RandomPrimitive::Launch(const LaunchContext& ctx) const {
   Generator& generator = GeneratorOf(ctx.stream.device());
   const std::int64_t numel = ctx.output.numel();
   const std::uint64_t range =
-      static_cast<std::uint64_t>(high_) - static_cast<std::uint64_t>(low_);
+      static_cast<std::uint64_t>(high) - static_cast<std::uint64_t>(low);
   std::uint64_t seed = generator.seed.load(std::memory_order_relaxed);
-  if (per_device_) {  // a seed that is hardly anybody's
+  if (per_device) {  // a seed that is hardly anybody's
     seed ^= std::uint64_t{0x9E3779B97F4A7C15} *
             (first_device_index + ctx.stream.device().index() + 1);
   }
   const kernels::RandomState state = {
       seed, generator.offset.fetch_add(
-                kernels::RandomBlocks(op_, ctx.output.dtype(), numel, range),
+                kernels::RandomBlocks(op, ctx.output.dtype(), numel, range),
                 std::memory_order_relaxed)};
-  return Enqueue(ctx,
-                 kernels::RandomArgs{op_, ctx.output.dtype(), numel,
-                                     ctx.output.data(), state, low_, range});
+  return Enqueue(
+      ctx, kernels::RandomArgs{op, ctx.output.dtype(), numel, ctx.output.data(),
+                               state, low, range});
 }
 
 void RandomPrimitive::Visit(Fields& field) {
   Creation::Visit(field);
-  if (op_ == kernels::RandomOp::kInteger) field("low", low_)("high", high_);
-  if (field.Has("per_device", per_device_)) field("per_device", per_device_);
+  if (op == kernels::RandomOp::kInteger) field("low", low)("high", high);
+  if (field.Has("per_device", per_device)) field("per_device", per_device);
 }
 
 namespace {

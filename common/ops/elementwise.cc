@@ -51,18 +51,18 @@ kernels::Input ToInput(const Tensor* tensor, Scalar scalar) {
 }  // namespace
 
 ValueSpec BinaryPrimitive::Infer(Inputs inputs) const {
-  CheckInputCount(name(), inputs, which_ == Which::kNone ? 2 : 1);
+  CheckInputCount(name(), inputs, which == Which::kNone ? 2 : 1);
   const Tensor& a = *inputs[0];
-  if (!OpTakes(op_, a.dtype())) CheckFloatingPoint(name(), a);
-  const DType result = ResultDType(op_, a.dtype());
-  if (which_ != Which::kNone) {
-    CheckScalarFits(name(), scalar_, a.dtype());
-    if (op_ == BinaryOp::kPow && which_ == Which::kSecond &&
-        !IsFloatingPoint(a.dtype()) && scalar_.To<std::int64_t>() < 0) {
+  if (!OpTakes(op, a.dtype())) CheckFloatingPoint(name(), a);
+  const DType result = ResultDType(op, a.dtype());
+  if (which != Which::kNone) {
+    CheckScalarFits(name(), scalar, a.dtype());
+    if (op == BinaryOp::kPow && which == Which::kSecond &&
+        !IsFloatingPoint(a.dtype()) && scalar.To<std::int64_t>() < 0) {
       Reject(
           "[pow] integers to a negative power, %s; convert them: To(x, "
           "DType::kFloat32)",
-          scalar_);
+          scalar);
     }
     return {a.shape(), result, a.device()};
   }
@@ -73,31 +73,31 @@ ValueSpec BinaryPrimitive::Infer(Inputs inputs) const {
 }
 
 std::uint64_t BinaryPrimitive::Launch(const LaunchContext& ctx) const {
-  const Tensor* a = which_ == Which::kFirst ? nullptr : ctx.inputs[0];
-  const Tensor* b = which_ == Which::kSecond  ? nullptr
-                    : which_ == Which::kFirst ? ctx.inputs[0]
-                                              : ctx.inputs[1];
+  const Tensor* a = which == Which::kFirst ? nullptr : ctx.inputs[0];
+  const Tensor* b = which == Which::kSecond  ? nullptr
+                    : which == Which::kFirst ? ctx.inputs[0]
+                                             : ctx.inputs[1];
   const LaunchLayout layout(ctx.output, {a, b});
   return Enqueue(
-      ctx, kernels::BinaryArgs{op_, ctx.inputs[0]->dtype(), ctx.output.numel(),
-                               ctx.output.data(), ToInput(a, scalar_),
-                               ToInput(b, scalar_), layout.get()});
+      ctx, kernels::BinaryArgs{op, ctx.inputs[0]->dtype(), ctx.output.numel(),
+                               ctx.output.data(), ToInput(a, scalar),
+                               ToInput(b, scalar), layout.get()});
 }
 
 void BinaryPrimitive::Visit(Fields& field) {
-  if (field.Has("first", which_ == Which::kFirst)) {
-    which_ = Which::kFirst;
-    field("first", scalar_);
-  } else if (field.Has("second", which_ == Which::kSecond)) {
-    which_ = Which::kSecond;
-    field("second", scalar_);
+  if (field.Has("first", which == Which::kFirst)) {
+    which = Which::kFirst;
+    field("first", scalar);
+  } else if (field.Has("second", which == Which::kSecond)) {
+    which = Which::kSecond;
+    field("second", scalar);
   }
 }
 
 ValueSpec UnaryPrimitive::Infer(Inputs inputs) const {
   CheckInputCount(name(), inputs, 1);
   const Tensor& x = *inputs[0];
-  if (!OpTakes(op_, x.dtype())) CheckFloatingPoint(name(), x);
+  if (!OpTakes(op, x.dtype())) CheckFloatingPoint(name(), x);
   return {x.shape(), x.dtype(), x.device()};
 }
 
@@ -105,13 +105,13 @@ std::uint64_t UnaryPrimitive::Launch(const LaunchContext& ctx) const {
   const Tensor& x = *ctx.inputs[0];
   const LaunchLayout layout(ctx.output, {&x});
   return Enqueue(ctx,
-                 kernels::UnaryArgs{op_, ctx.output.dtype(), ctx.output.numel(),
+                 kernels::UnaryArgs{op, ctx.output.dtype(), ctx.output.numel(),
                                     ctx.output.data(), x.data(), layout.get()});
 }
 
 ValueSpec WherePrimitive::Infer(Inputs inputs) const {
-  CheckInputCount(name(), inputs, 1 + !a_.has_value() + !b_.has_value());
-  if (a_.has_value() && b_.has_value()) {
+  CheckInputCount(name(), inputs, 1 + !a.has_value() + !b.has_value());
+  if (a.has_value() && b.has_value()) {
     Reject("[where] one of the two must be a tensor");
   }
   const Tensor& condition = *inputs[0];
@@ -122,11 +122,11 @@ ValueSpec WherePrimitive::Infer(Inputs inputs) const {
         "[where] the condition must be uint8, as comparisons give it; got %s",
         condition);
   }
-  if (a_.has_value()) CheckScalarFits(name(), *a_, dtype);
-  if (b_.has_value()) CheckScalarFits(name(), *b_, dtype);
+  if (a.has_value()) CheckScalarFits(name(), *a, dtype);
+  if (b.has_value()) CheckScalarFits(name(), *b, dtype);
   Shape shape =
       CheckedBroadcast(name(), condition.shape(), first.shape(), dtype);
-  if (!a_.has_value() && !b_.has_value()) {
+  if (!a.has_value() && !b.has_value()) {
     CheckSameDType(name(), dtype, inputs[2]->dtype());
     shape = CheckedBroadcast(name(), shape, inputs[2]->shape(), dtype);
   }
@@ -135,15 +135,15 @@ ValueSpec WherePrimitive::Infer(Inputs inputs) const {
 
 std::uint64_t WherePrimitive::Launch(const LaunchContext& ctx) const {
   const Tensor* const condition = ctx.inputs[0];
-  const Tensor* const a = a_.has_value() ? nullptr : ctx.inputs[1];
-  const Tensor* const b =
-      b_.has_value() ? nullptr : ctx.inputs[a_.has_value() ? 1 : 2];
-  const LaunchLayout layout(ctx.output, {condition, a, b});
-  return Enqueue(ctx,
-                 kernels::WhereArgs{ctx.output.dtype(), ctx.output.numel(),
-                                    ctx.output.data(), condition->data(),
-                                    ToInput(a, a_.value_or(0)),
-                                    ToInput(b, b_.value_or(0)), layout.get()});
+  const Tensor* const in_a = a.has_value() ? nullptr : ctx.inputs[1];
+  const Tensor* const in_b =
+      b.has_value() ? nullptr : ctx.inputs[a.has_value() ? 1 : 2];
+  const LaunchLayout layout(ctx.output, {condition, in_a, in_b});
+  return Enqueue(
+      ctx, kernels::WhereArgs{ctx.output.dtype(), ctx.output.numel(),
+                              ctx.output.data(), condition->data(),
+                              ToInput(in_a, a.value_or(0)),
+                              ToInput(in_b, b.value_or(0)), layout.get()});
 }
 
 ValueSpec AxpbyPrimitive::Infer(Inputs inputs) const {
@@ -163,21 +163,21 @@ ValueSpec AxpbyPrimitive::Infer(Inputs inputs) const {
 std::uint64_t AxpbyPrimitive::Launch(const LaunchContext& ctx) const {
   CopyUnlessSame(ctx);
   return Enqueue(
-      ctx, kernels::AxpbyArgs{ctx.output.dtype(), ctx.output.numel(), alpha_,
-                              beta_, ctx.output.data(), ctx.inputs[1]->data()});
+      ctx, kernels::AxpbyArgs{ctx.output.dtype(), ctx.output.numel(), alpha,
+                              beta, ctx.output.data(), ctx.inputs[1]->data()});
 }
 
 ValueSpec FillPrimitive::Infer(Inputs inputs) const {
   CheckInputCount(name(), inputs, 0);
-  CheckScalarFits(name(), value_, spec_.dtype);
-  return spec_;
+  CheckScalarFits(name(), value, spec.dtype);
+  return spec;
 }
 
 std::uint64_t FillPrimitive::Launch(const LaunchContext& ctx) const {
   const LaunchLayout layout(ctx.output, {});
   return Enqueue(ctx,
                  kernels::FillArgs{ctx.output.dtype(), ctx.output.numel(),
-                                   ctx.output.data(), value_, layout.get()});
+                                   ctx.output.data(), value, layout.get()});
 }
 
 namespace {

@@ -23,7 +23,7 @@ ValueSpec CatPrimitive::Infer(Inputs inputs) const {
   if (first.dim() == 0) {
     Reject("[cat] scalars cannot be joined along a dimension; use Stack");
   }
-  const int dim = WrapDim(name(), dim_, first.dim());
+  const int dim = WrapDim(name(), this->dim, first.dim());
   Shape shape = first.shape();
   for (std::size_t i = 1; i < inputs.size(); ++i) {
     const Tensor& x = *inputs[i];
@@ -52,7 +52,7 @@ ValueSpec CatPrimitive::Infer(Inputs inputs) const {
 }
 
 std::uint64_t CatPrimitive::Launch(const LaunchContext& ctx) const {
-  const int dim = WrapDim(name(), dim_, ctx.output.dim());
+  const int dim = WrapDim(name(), this->dim, ctx.output.dim());
   const std::int64_t element_size = DTypeSize(ctx.output.dtype());
   absl::InlinedVector<kernels::CatPiece, 8> pieces;
   pieces.reserve(ctx.inputs.size());
@@ -105,16 +105,16 @@ ValueSpec InferTaken(const char* name, kernels::IndexOp op, int given_dim,
 
 ValueSpec IndexPrimitive::Infer(Inputs inputs) const {
   CheckInputCount(name(), inputs, 2);
-  return InferTaken(name(), op_, dim_, *inputs[0], *inputs[1]);
+  return InferTaken(name(), op, dim, *inputs[0], *inputs[1]);
 }
 
 std::uint64_t IndexPrimitive::Launch(const LaunchContext& ctx) const {
   const Tensor& x = *ctx.inputs[0];
-  const int dim = WrapDim(name(), dim_, x.dim());
+  const int dim = WrapDim(name(), this->dim, x.dim());
   const Split3 in = SplitAround(x.shape(), dim);
   return Enqueue(ctx,
                  kernels::IndexArgs{
-                     op_, static_cast<std::int64_t>(DTypeSize(x.dtype())),
+                     op, static_cast<std::int64_t>(DTypeSize(x.dtype())),
                      ctx.output.data(), x.data(),
                      static_cast<const std::int64_t*>(ctx.inputs[1]->data()),
                      in.outer, in.size, ctx.output.size(dim), in.inner});
@@ -126,7 +126,7 @@ ValueSpec IndexAddPrimitive::Infer(Inputs inputs) const {
   const Tensor& source = *inputs[2];
   CheckFloatingPoint(name(), x);
   CheckContiguous(name(), source);
-  const ValueSpec taken = InferTaken(name(), op_, dim_, x, *inputs[1]);
+  const ValueSpec taken = InferTaken(name(), op, dim, x, *inputs[1]);
   if (source.shape() != taken.shape || source.dtype() != x.dtype()) {
     Reject(
         "[%s] a source of shape %s and of the tensor's dtype wanted; got %s to "
@@ -139,11 +139,11 @@ ValueSpec IndexAddPrimitive::Infer(Inputs inputs) const {
 std::uint64_t IndexAddPrimitive::Launch(const LaunchContext& ctx) const {
   const Tensor& source = *ctx.inputs[2];
   CopyUnlessSame(ctx);
-  const int dim = WrapDim(name(), dim_, ctx.output.dim());
+  const int dim = WrapDim(name(), this->dim, ctx.output.dim());
   const Split3 split = SplitAround(ctx.output.shape(), dim);
   return Enqueue(ctx,
                  kernels::IndexAddArgs{
-                     op_, ctx.output.dtype(), ctx.output.data(),
+                     op, ctx.output.dtype(), ctx.output.data(),
                      static_cast<const std::int64_t*>(ctx.inputs[1]->data()),
                      source.data(), split.outer, split.size, source.size(dim),
                      split.inner});

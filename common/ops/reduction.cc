@@ -17,8 +17,8 @@ using kernels::ReduceOp;
 ValueSpec ReducePrimitive::Infer(Inputs inputs) const {
   CheckInputCount(name(), inputs, 1);
   const Tensor& x = *inputs[0];
-  if (!OpTakes(op_, x.dtype())) CheckFloatingPoint(name(), x);
-  if (op_ == ReduceOp::kArgMax && dims_.end() - dims_.begin() > 1) {
+  if (!OpTakes(op, x.dtype())) CheckFloatingPoint(name(), x);
+  if (op == ReduceOp::kArgMax && dims.end() - dims.begin() > 1) {
     Reject("[argmax] one dimension wanted, or none for all elements");
   }
   const unsigned reduced = ReducedDims(x);
@@ -27,16 +27,16 @@ ValueSpec ReducePrimitive::Infer(Inputs inputs) const {
   for (int i = 0; i < x.dim(); ++i) {
     const bool gone = (reduced >> i & 1) != 0;
     if (gone && x.size(i) == 0) any_elements = false;
-    if (!gone || keepdim_) shape.push_back(gone ? 1 : x.size(i));
+    if (!gone || keepdim) shape.push_back(gone ? 1 : x.size(i));
   }
-  const bool needs_elements = op_ != ReduceOp::kSum && op_ != ReduceOp::kMean;
+  const bool needs_elements = op != ReduceOp::kSum && op != ReduceOp::kMean;
   if (needs_elements && !any_elements) {
     Reject(
         "[%s] no elements to choose from: a dimension that is reduced has size "
         "0 in %s",
         name(), x.shape());
   }
-  return {shape, ResultDType(op_, x.dtype()), x.device()};
+  return {shape, ResultDType(op, x.dtype()), x.device()};
 }
 
 std::uint64_t ReducePrimitive::Launch(const LaunchContext& ctx) const {
@@ -50,22 +50,22 @@ std::uint64_t ReducePrimitive::Launch(const LaunchContext& ctx) const {
         .push_back(x.strides()[i]);
   }
   kernels::Collapse(layout);
-  return Enqueue(ctx, kernels::ReduceArgs{op_, x.dtype(), ctx.output.data(),
+  return Enqueue(ctx, kernels::ReduceArgs{op, x.dtype(), ctx.output.data(),
                                           x.data(), &layout});
 }
 
 void ReducePrimitive::Visit(Fields& field) {
-  std::vector<int> dims(dims_.begin(), dims_.end());
-  field("dim", dims)("keepdim", keepdim_);
+  std::vector<int> dims(this->dims.begin(), this->dims.end());
+  field("dim", dims)("keepdim", keepdim);
   Dims read;
   for (const int dim : dims) read.Add(dim);
-  dims_ = read;
+  this->dims = read;
 }
 
 unsigned ReducePrimitive::ReducedDims(const Tensor& x) const {
-  if (dims_.empty()) return ~0u;
+  if (dims.empty()) return ~0u;
   unsigned reduced = 0;
-  for (const int given : dims_) {
+  for (const int given : dims) {
     const unsigned bit = 1u << WrapDim(name(), given, x.dim());
     if ((reduced & bit) != 0) {
       Reject("[%s] dimension %d is named twice", name(), given);
@@ -80,16 +80,16 @@ ValueSpec SoftmaxPrimitive::Infer(Inputs inputs) const {
   const Tensor& x = *inputs[0];
   CheckContiguous(name(), x);
   CheckFloatingPoint(name(), x);
-  WrapDim(name(), dim_, x.dim());
+  WrapDim(name(), dim, x.dim());
   return {x.shape(), x.dtype(), x.device()};
 }
 
 std::uint64_t SoftmaxPrimitive::Launch(const LaunchContext& ctx) const {
   const Tensor& x = *ctx.inputs[0];
-  const int dim = WrapDim(name(), dim_, x.dim());
+  const int dim = WrapDim(name(), this->dim, x.dim());
   const Split3 split = SplitAround(x.shape(), dim);
   return Enqueue(
-      ctx, kernels::SoftmaxArgs{log_, x.dtype(), ctx.output.data(), x.data(),
+      ctx, kernels::SoftmaxArgs{log, x.dtype(), ctx.output.data(), x.data(),
                                 split.outer, split.size, split.inner});
 }
 

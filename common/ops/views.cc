@@ -107,7 +107,7 @@ bool FindStrides(const Tensor& x, const Shape& shape, Shape& strides) {
 }  // namespace
 
 ReshapePrimitive::Spec ReshapePrimitive::View(const Tensor& x) const {
-  const Shape shape = FillIn(name(), shape_, x);
+  const Shape shape = FillIn(name(), this->shape, x);
   Shape strides;
   if (!FindStrides(x, shape, strides)) {
     Reject(
@@ -119,8 +119,8 @@ ReshapePrimitive::Spec ReshapePrimitive::View(const Tensor& x) const {
 }
 
 TransposePrimitive::Spec TransposePrimitive::View(const Tensor& x) const {
-  const int dim0 = CheckedDim(name(), dim0_, x);
-  const int dim1 = CheckedDim(name(), dim1_, x);
+  const int dim0 = CheckedDim(name(), this->dim0, x);
+  const int dim1 = CheckedDim(name(), this->dim1, x);
   Spec spec = {x.offset(), x.shape(), x.strides()};
   std::swap(spec.shape[dim0], spec.shape[dim1]);
   std::swap(spec.strides[dim0], spec.strides[dim1]);
@@ -128,29 +128,29 @@ TransposePrimitive::Spec TransposePrimitive::View(const Tensor& x) const {
 }
 
 SlicePrimitive::Spec SlicePrimitive::View(const Tensor& x) const {
-  const int dim = CheckedDim(name(), dim_, x);
-  if (step_ < 1) Reject("[slice] the step must be at least 1; got %d", step_);
+  const int dim = CheckedDim(name(), this->dim, x);
+  if (step < 1) Reject("[slice] the step must be at least 1; got %d", step);
   const std::int64_t size = x.size(dim);
   const auto bound = [size](std::int64_t i) {
     return std::clamp<std::int64_t>(i < 0 ? i + size : i, 0, size);
   };
-  const std::int64_t start = bound(start_);
-  const std::int64_t length = std::max<std::int64_t>(bound(end_) - start, 0);
+  const std::int64_t start = bound(this->start);
+  const std::int64_t length = std::max<std::int64_t>(bound(end) - start, 0);
   Spec spec = {x.offset() + start * x.strides()[dim], x.shape(), x.strides()};
-  spec.shape[dim] = length / step_ + (length % step_ != 0);
+  spec.shape[dim] = length / step + (length % step != 0);
   // A step beyond the end is never taken.
-  if (spec.shape[dim] > 1) spec.strides[dim] *= step_;
+  if (spec.shape[dim] > 1) spec.strides[dim] *= step;
   return spec;
 }
 
 SelectPrimitive::Spec SelectPrimitive::View(const Tensor& x) const {
-  const int dim = CheckedDim(name(), dim_, x);
+  const int dim = CheckedDim(name(), this->dim, x);
   const std::int64_t size = x.size(dim);
-  if (index_ < -size || index_ >= size) {
-    Reject("[select] index %d is out of range for dimension %d of %s", index_,
+  if (index < -size || index >= size) {
+    Reject("[select] index %d is out of range for dimension %d of %s", index,
            dim, x.shape());
   }
-  const std::int64_t index = index_ < 0 ? index_ + size : index_;
+  const std::int64_t index = this->index < 0 ? this->index + size : this->index;
   return {x.offset() + index * x.strides()[dim], Without(x.shape(), dim),
           Without(x.strides(), dim)};
 }
@@ -161,8 +161,8 @@ SqueezePrimitive::Spec SqueezePrimitive::View(const Tensor& x) const {
     spec.shape = Without(spec.shape, dim);
     spec.strides = Without(spec.strides, dim);
   };
-  if (dim_ != kAllDims) {
-    const int dim = WrapDim(name(), dim_, x.dim());
+  if (dim != kAllDims) {
+    const int dim = WrapDim(name(), this->dim, x.dim());
     if (x.dim() > 0 && x.size(dim) == 1) drop(dim);
     return spec;
   }
@@ -173,21 +173,21 @@ SqueezePrimitive::Spec SqueezePrimitive::View(const Tensor& x) const {
 }
 
 UnsqueezePrimitive::Spec UnsqueezePrimitive::View(const Tensor& x) const {
-  const int dim = WrapDim(name(), dim_, x.dim() + 1);
+  const int dim = WrapDim(name(), this->dim, x.dim() + 1);
   const std::int64_t stride =
       dim < x.dim() ? x.size(dim) * x.strides()[dim] : 1;
   return {x.offset(), With(x.shape(), dim, 1), With(x.strides(), dim, stride)};
 }
 
 ExpandPrimitive::Spec ExpandPrimitive::View(const Tensor& x) const {
-  const int missing = shape_.rank() - x.dim();
-  Spec spec = {x.offset(), shape_, Shape::Filled(shape_.rank(), 0)};
+  const int missing = shape.rank() - x.dim();
+  Spec spec = {x.offset(), shape, Shape::Filled(shape.rank(), 0)};
   bool fits = missing >= 0;
-  for (int i = 0; i < shape_.rank() && fits; ++i) {
+  for (int i = 0; i < shape.rank() && fits; ++i) {
     const int own = i - missing;
     if (own < 0) {
-      fits = shape_[i] >= 0;
-    } else if (shape_[i] == -1 || shape_[i] == x.size(own)) {
+      fits = shape[i] >= 0;
+    } else if (shape[i] == -1 || shape[i] == x.size(own)) {
       spec.shape[i] = x.size(own);
       spec.strides[i] = x.strides()[own];
     } else {
@@ -198,7 +198,7 @@ ExpandPrimitive::Spec ExpandPrimitive::View(const Tensor& x) const {
     Reject(
         "[expand] %s does not expand to %s: only dimensions of size 1 can be "
         "repeated, and new ones come first",
-        x.shape(), shape_);
+        x.shape(), shape);
   }
   CheckedNumel(name(), spec.shape, DTypeSize(x.dtype()));
   return spec;

@@ -152,7 +152,7 @@ LoopFn LoopOf(const Node& node, const Function& body) {
   const DType result = body.type(node.outputs[0]).dtype();
   const auto* const unary = dynamic_cast<const UnaryPrimitive*>(primitive);
   if (unary != nullptr && Forms().count(primitive->name()) == 0) {
-    return kernels::cpu::UnaryLoop(unary->op(), dtype);
+    return kernels::cpu::UnaryLoop(unary->op, dtype);
   }
   const bool saturates =
       dynamic_cast<const CopyPrimitive*>(primitive) != nullptr &&
@@ -284,24 +284,24 @@ class RegionWriter {
     }
     if (const auto* binary = dynamic_cast<const BinaryPrimitive*>(primitive)) {
       using Which = BinaryPrimitive::Which;
-      if (binary->which() != Which::kNone) {
-        in.insert(binary->which() == Which::kFirst ? in.begin() : in.end(),
-                  number(binary->scalar(), dtype));
+      if (binary->which != Which::kNone) {
+        in.insert(binary->which == Which::kFirst ? in.begin() : in.end(),
+                  number(binary->scalar, dtype));
       }
       // As the kernels do: the minimum of 0 and -0 is the second.
-      if (kernels::Commutes(binary->op()) &&
-          (binary->which() == Which::kNone
+      if (kernels::Commutes(binary->op) &&
+          (binary->which == Which::kNone
                ? IsNumber(node.inputs[0]) && !IsNumber(node.inputs[1])
-               : binary->which() == Which::kFirst)) {
+               : binary->which == Which::kFirst)) {
         std::swap(in[0], in[1]);
       }
-      if (binary->op() == kernels::BinaryOp::kDivide && dtype != result) {
+      if (binary->op == kernels::BinaryOp::kDivide && dtype != result) {
         for (std::string& operand : in) operand.insert(0, "(float)");
       }
     }
     if (const auto* where = dynamic_cast<const WherePrimitive*>(primitive)) {
-      if (where->a()) in.insert(in.begin() + 1, number(*where->a(), result));
-      if (where->b()) in.push_back(number(*where->b(), result));
+      if (where->a) in.insert(in.begin() + 1, number(*where->a, result));
+      if (where->b) in.push_back(number(*where->b, result));
     }
     const auto form = Forms().find(primitive->name());
     if (form == Forms().end()) return "";

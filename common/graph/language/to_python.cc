@@ -292,13 +292,13 @@ class Writer {
       expressions_[step.outputs[0]] = expressions_[step.inputs[0]];
       return;
     }
-    if (unary != nullptr && unary->op() == kernels::UnaryOp::kNegative) {
+    if (unary != nullptr && unary->op == kernels::UnaryOp::kNegative) {
       Define(step, "-" + Operand(step.inputs[0], kProductLevel), kUnaryLevel);
       return;
     }
-    if (binary != nullptr && binary->which() == BinaryPrimitive::Which::kNone) {
+    if (binary != nullptr && binary->which == BinaryPrimitive::Which::kNone) {
       for (const Operator& o : kOperators) {
-        if (o.op != binary->op()) continue;
+        if (o.op != binary->op) continue;
         Define(step,
                absl::StrFormat("%s %c %s", Operand(step.inputs[0], o.level),
                                o.sign, Operand(step.inputs[1], o.level)),

@@ -16,10 +16,10 @@ using Which = BinaryPrimitive::Which;
 
 // Whether it is its operand, of that dtype, bit for bit.
 bool IsIdentity(const BinaryPrimitive& binary, DType dtype) {
-  if (binary.which() == Which::kNone) return false;
-  const double number = binary.scalar().To<double>();
-  const bool second = binary.which() == Which::kSecond;
-  switch (binary.op()) {
+  if (binary.which == Which::kNone) return false;
+  const double number = binary.scalar.To<double>();
+  const bool second = binary.which == Which::kSecond;
+  switch (binary.op) {
     case BinaryOp::kMultiply:
       return number == 1;
     case BinaryOp::kDivide:  // of integers, it gives floats
@@ -85,11 +85,11 @@ class Simplifier {
               ? nullptr
               : dynamic_cast<const UnaryPrimitive*>(
                     inner_node->op.primitive.get());
-      if (inner == nullptr || inner->op() != unary->op()) return self;
-      if (unary->op() == UnaryOp::kRelu) return x;
+      if (inner == nullptr || inner->op != unary->op) return self;
+      if (unary->op == UnaryOp::kRelu) return x;
       const ValueId innermost = inner_node->inputs[0];
       // It may have been written since.
-      if (unary->op() == UnaryOp::kNegative && IsPlain(innermost) &&
+      if (unary->op == UnaryOp::kNegative && IsPlain(innermost) &&
           !storages_.pinned(innermost)) {
         return innermost;
       }

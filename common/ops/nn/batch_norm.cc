@@ -74,7 +74,7 @@ std::uint64_t BatchNormPrimitive::Launch(const LaunchContext& ctx) const {
   const Tensor& x = *ctx.inputs[0];
   const auto [batch, channels, inner] = SplitOf(x);
   return Enqueue(ctx, kernels::BatchNormArgs{
-                          x.dtype(), batch, channels, inner, eps_,
+                          x.dtype(), batch, channels, inner, eps,
                           ctx.output.data(), x.data(), ctx.inputs[1]->data(),
                           ctx.inputs[2]->data(), ctx.inputs[3]->data()});
 }
@@ -92,7 +92,7 @@ std::uint64_t BatchNormSumsPrimitive::Launch(const LaunchContext& ctx) const {
   const Tensor& x = *ctx.inputs[1];
   const auto [batch, channels, inner] = SplitOf(x);
   return Enqueue(
-      ctx, kernels::BatchNormSumsArgs{x.dtype(), batch, channels, inner, eps_,
+      ctx, kernels::BatchNormSumsArgs{x.dtype(), batch, channels, inner, eps,
                                       ctx.output.data(), ctx.inputs[0]->data(),
                                       x.data(), ctx.inputs[2]->data()});
 }
@@ -117,7 +117,7 @@ std::uint64_t BatchNormInputGradientPrimitive::Launch(
   const auto [batch, channels, inner] = SplitOf(x);
   return Enqueue(ctx,
                  kernels::BatchNormInputGradientArgs{
-                     x.dtype(), batch, channels, inner, eps_, ctx.output.data(),
+                     x.dtype(), batch, channels, inner, eps, ctx.output.data(),
                      ctx.inputs[0]->data(), x.data(), ctx.inputs[2]->data(),
                      ctx.inputs[3]->data(),
                      ctx.inputs.size() == 5 ? ctx.inputs[4]->data() : nullptr});

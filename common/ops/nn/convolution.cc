@@ -84,7 +84,7 @@ ValueSpec Conv2dPrimitive::Infer(Inputs inputs) const {
   const Tensor& x = *inputs[0];
   for (const Tensor* input : inputs) CheckOperand(name(), *input, x);
   const Conv2dArgs args =
-      ArgsOf(name(), x.shape(), inputs[1]->shape(), options_);
+      ArgsOf(name(), x.shape(), inputs[1]->shape(), options);
   if (inputs.size() > 2 && inputs[2]->shape() != Shape({args.out_channels})) {
     Reject(
         "[%s] a bias of shape (%d), a number for each output channel of the "
@@ -99,10 +99,10 @@ ValueSpec Conv2dPrimitive::Infer(Inputs inputs) const {
 std::uint64_t Conv2dPrimitive::Launch(const LaunchContext& ctx) const {
   return LaunchConv2d(
       ctx, Conv2dPass::kForward,
-      ArgsOf(name(), ctx.inputs[0]->shape(), ctx.inputs[1]->shape(), options_));
+      ArgsOf(name(), ctx.inputs[0]->shape(), ctx.inputs[1]->shape(), options));
 }
 
-void Conv2dPrimitive::Visit(Fields& field) { VisitOptions(field, options_); }
+void Conv2dPrimitive::Visit(Fields& field) { VisitOptions(field, options); }
 
 ValueSpec Conv2dGradientPrimitive::Infer(Inputs inputs) const {
   CheckInputCount(name(), inputs, 2);
@@ -110,29 +110,28 @@ ValueSpec Conv2dGradientPrimitive::Infer(Inputs inputs) const {
   const Tensor& other = *inputs[1];
   CheckOperand(name(), dy, dy);
   CheckOperand(name(), other, dy);
-  CheckedNumel(name(), shape_, DTypeSize(dy.dtype()));
-  const Conv2dArgs args = of_weight_
-                              ? ArgsOf(name(), other.shape(), shape_, options_)
-                              : ArgsOf(name(), shape_, other.shape(), options_);
+  CheckedNumel(name(), shape, DTypeSize(dy.dtype()));
+  const Conv2dArgs args = of_weight
+                              ? ArgsOf(name(), other.shape(), shape, options)
+                              : ArgsOf(name(), shape, other.shape(), options);
   if (dy.shape() != OutputShape(args)) {
     Reject("[%s] the gradient of an output of shape %s wanted; got %s", name(),
            OutputShape(args), dy.shape());
   }
-  return {shape_, dy.dtype(), dy.device()};
+  return {shape, dy.dtype(), dy.device()};
 }
 
 std::uint64_t Conv2dGradientPrimitive::Launch(const LaunchContext& ctx) const {
   const Shape& other = ctx.inputs[1]->shape();
   return LaunchConv2d(
-      ctx,
-      of_weight_ ? Conv2dPass::kWeightGradient : Conv2dPass::kInputGradient,
-      of_weight_ ? ArgsOf(name(), other, shape_, options_)
-                 : ArgsOf(name(), shape_, other, options_));
+      ctx, of_weight ? Conv2dPass::kWeightGradient : Conv2dPass::kInputGradient,
+      of_weight ? ArgsOf(name(), other, shape, options)
+                : ArgsOf(name(), shape, other, options));
 }
 
 void Conv2dGradientPrimitive::Visit(Fields& field) {
-  VisitOptions(field, options_);
-  field("shape", shape_);
+  VisitOptions(field, options);
+  field("shape", shape);
 }
 
 Tensor Conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias,

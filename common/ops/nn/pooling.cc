@@ -55,56 +55,55 @@ ValueSpec Pool2dPrimitive::Infer(Inputs inputs) const {
   const Tensor& x = *inputs[0];
   CheckContiguous(name(), x);
   CheckFloatingPoint(name(), x);
-  return {Pooled(x.shape(), WindowOf(name(), pooling_, x.shape())), x.dtype(),
+  return {Pooled(x.shape(), WindowOf(name(), pooling, x.shape())), x.dtype(),
           x.device()};
 }
 
 std::uint64_t Pool2dPrimitive::Launch(const LaunchContext& ctx) const {
   const Tensor& x = *ctx.inputs[0];
-  return Enqueue(
-      ctx,
-      kernels::Pool2dArgs{
-          pooling_.max ? kernels::Pool2dOp::kMax : kernels::Pool2dOp::kAvg,
-          x.dtype(), CountImages(x.shape()),
-          WindowOf(name(), pooling_, x.shape()), ctx.output.data(), x.data()});
+  return Enqueue(ctx, kernels::Pool2dArgs{pooling.max ? kernels::Pool2dOp::kMax
+                                                      : kernels::Pool2dOp::kAvg,
+                                          x.dtype(), CountImages(x.shape()),
+                                          WindowOf(name(), pooling, x.shape()),
+                                          ctx.output.data(), x.data()});
 }
 
-void Pool2dPrimitive::Visit(Fields& field) { VisitPooling(field, pooling_); }
+void Pool2dPrimitive::Visit(Fields& field) { VisitPooling(field, pooling); }
 
 ValueSpec Pool2dGradientPrimitive::Infer(Inputs inputs) const {
-  CheckInputCount(name(), inputs, pooling_.max ? 2 : 1);
+  CheckInputCount(name(), inputs, pooling.max ? 2 : 1);
   const Tensor& dy = *inputs[0];
   CheckFloatingPoint(name(), dy);
   for (const Tensor* input : inputs) CheckContiguous(name(), *input);
-  const Shape wanted = Pooled(shape_, WindowOf(name(), pooling_, shape_));
+  const Shape wanted = Pooled(shape, WindowOf(name(), pooling, shape));
   const bool fits = dy.shape() == wanted &&
-                    (!pooling_.max || (inputs[1]->shape() == shape_ &&
-                                       inputs[1]->dtype() == dy.dtype()));
+                    (!pooling.max || (inputs[1]->shape() == shape &&
+                                      inputs[1]->dtype() == dy.dtype()));
   if (!fits) {
     Reject(
         "[%s] the gradient of an output of shape %s, and an input of shape %s "
         "and of its dtype, wanted; got %s and %s",
-        name(), wanted, shape_, dy,
-        pooling_.max ? inputs[1]->Describe() : "no input");
+        name(), wanted, shape, dy,
+        pooling.max ? inputs[1]->Describe() : "no input");
   }
-  CheckedNumel(name(), shape_, DTypeSize(dy.dtype()));
-  return {shape_, dy.dtype(), dy.device()};
+  CheckedNumel(name(), shape, DTypeSize(dy.dtype()));
+  return {shape, dy.dtype(), dy.device()};
 }
 
 std::uint64_t Pool2dGradientPrimitive::Launch(const LaunchContext& ctx) const {
   const Tensor& dy = *ctx.inputs[0];
   return Enqueue(
-      ctx, kernels::Pool2dArgs{pooling_.max ? kernels::Pool2dOp::kMaxGradient
-                                            : kernels::Pool2dOp::kAvgGradient,
-                               dy.dtype(), CountImages(shape_),
-                               WindowOf(name(), pooling_, shape_),
+      ctx, kernels::Pool2dArgs{pooling.max ? kernels::Pool2dOp::kMaxGradient
+                                           : kernels::Pool2dOp::kAvgGradient,
+                               dy.dtype(), CountImages(shape),
+                               WindowOf(name(), pooling, shape),
                                ctx.output.data(), dy.data(),
-                               pooling_.max ? ctx.inputs[1]->data() : nullptr});
+                               pooling.max ? ctx.inputs[1]->data() : nullptr});
 }
 
 void Pool2dGradientPrimitive::Visit(Fields& field) {
-  VisitPooling(field, pooling_);
-  field("shape", shape_);
+  VisitPooling(field, pooling);
+  field("shape", shape);
 }
 
 namespace {

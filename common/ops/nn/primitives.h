@@ -19,46 +19,36 @@ namespace d2l {
 // ---- convolution.h
 
 // Its inputs: x, the weight and, if there is one, the bias.
-class Conv2dPrimitive final : public Cloneable<Conv2dPrimitive> {
- public:
-  explicit Conv2dPrimitive(const Conv2dOptions& options) : options_(options) {}
+struct Conv2dPrimitive final : Cloneable<Conv2dPrimitive> {
+  explicit Conv2dPrimitive(const Conv2dOptions& options) : options(options) {}
 
   const char* name() const override { return "conv2d"; }
   ValueSpec Infer(Inputs inputs) const override;
   std::uint64_t Launch(const LaunchContext& ctx) const override;
   void Visit(Fields& field) override;
 
-  const Conv2dOptions& options() const { return options_; }
-
- private:
-  Conv2dOptions options_;
+  Conv2dOptions options;
 };
 
 // The gradient of x or of the weight, of this shape. Its inputs: the gradient
 // of y, and the other of the two. As a convolution is linear in each, the
 // gradients of these are convolutions and such gradients again.
-class Conv2dGradientPrimitive final
-    : public Cloneable<Conv2dGradientPrimitive> {
- public:
+struct Conv2dGradientPrimitive final : Cloneable<Conv2dGradientPrimitive> {
   // of_weight: else of x.
   Conv2dGradientPrimitive(bool of_weight, const Conv2dOptions& options,
                           const Shape& shape)
-      : of_weight_(of_weight), options_(options), shape_(shape) {}
+      : of_weight(of_weight), options(options), shape(shape) {}
 
   const char* name() const override {
-    return of_weight_ ? "conv2d_weight_gradient" : "conv2d_input_gradient";
+    return of_weight ? "conv2d_weight_gradient" : "conv2d_input_gradient";
   }
   ValueSpec Infer(Inputs inputs) const override;
   std::uint64_t Launch(const LaunchContext& ctx) const override;
   void Visit(Fields& field) override;
 
-  bool of_weight() const { return of_weight_; }
-  const Conv2dOptions& options() const { return options_; }
-
- private:
-  bool of_weight_;
-  Conv2dOptions options_;
-  Shape shape_;
+  bool of_weight;
+  Conv2dOptions options;
+  Shape shape;
 };
 
 // ---- pooling.h
@@ -69,80 +59,63 @@ struct Pooling {
   Size2d kernel, stride, padding;
 };
 
-class Pool2dPrimitive final : public Cloneable<Pool2dPrimitive> {
- public:
-  explicit Pool2dPrimitive(const Pooling& pooling) : pooling_(pooling) {}
+struct Pool2dPrimitive final : Cloneable<Pool2dPrimitive> {
+  explicit Pool2dPrimitive(const Pooling& pooling) : pooling(pooling) {}
 
   const char* name() const override {
-    return pooling_.max ? "max_pool2d" : "avg_pool2d";
+    return pooling.max ? "max_pool2d" : "avg_pool2d";
   }
   ValueSpec Infer(Inputs inputs) const override;
   std::uint64_t Launch(const LaunchContext& ctx) const override;
   void Visit(Fields& field) override;
 
-  const Pooling& pooling() const { return pooling_; }
-
- private:
-  Pooling pooling_;
+  Pooling pooling;
 };
 
 // The gradient of the forward input, of this shape. Its inputs: that of the
 // output and, of a maximum, the forward input.
-class Pool2dGradientPrimitive final
-    : public Cloneable<Pool2dGradientPrimitive> {
- public:
+struct Pool2dGradientPrimitive final : Cloneable<Pool2dGradientPrimitive> {
   Pool2dGradientPrimitive(const Pooling& pooling, const Shape& shape)
-      : pooling_(pooling), shape_(shape) {}
+      : pooling(pooling), shape(shape) {}
 
   const char* name() const override {
-    return pooling_.max ? "max_pool2d_backward" : "avg_pool2d_backward";
+    return pooling.max ? "max_pool2d_backward" : "avg_pool2d_backward";
   }
   ValueSpec Infer(Inputs inputs) const override;
   std::uint64_t Launch(const LaunchContext& ctx) const override;
   void Visit(Fields& field) override;
 
-  const Pooling& pooling() const { return pooling_; }
-
- private:
-  Pooling pooling_;
-  Shape shape_;
+  Pooling pooling;
+  Shape shape;
 };
 
 // ---- batch_norm.h: x and what is as x have the shape (batch, channels, …),
 // statistics (2, channels), the others (channels).
 
 // Of x: the means, then the variances.
-class BatchNormStatisticsPrimitive final
-    : public Cloneable<BatchNormStatisticsPrimitive> {
- public:
+struct BatchNormStatisticsPrimitive final
+    : Cloneable<BatchNormStatisticsPrimitive> {
   const char* name() const override { return "batch_norm_stats"; }
   ValueSpec Infer(Inputs inputs) const override;
   std::uint64_t Launch(const LaunchContext& ctx) const override;
 };
 
 // The base of what is told whether the statistics are those of x.
-class BatchNormBase : public Primitive {
- public:
+struct BatchNormBase : Primitive {
   // training: they are.
-  BatchNormBase(bool training, double eps) : training_(training), eps_(eps) {}
+  BatchNormBase(bool training, double eps) : training(training), eps(eps) {}
 
   void Visit(Fields& field) override {
-    field("eps", eps_)("training", training_);
+    field("eps", eps)("training", training);
   }
 
-  bool training() const { return training_; }
-  double eps() const { return eps_; }
-
- protected:
-  bool training_;
-  double eps_;
+  bool training;
+  double eps;
 };
 
 // Its inputs: x, statistics, weight, bias. In training the gradient of x goes
 // through the statistics as well; they are no way for gradients of their own.
-class BatchNormPrimitive final
-    : public Cloneable<BatchNormPrimitive, BatchNormBase> {
- public:
+struct BatchNormPrimitive final : Cloneable<BatchNormPrimitive, BatchNormBase> {
   using Cloneable::Cloneable;
 
   const char* name() const override { return "batch_norm"; }
@@ -152,9 +125,8 @@ class BatchNormPrimitive final
 
 // The gradients of the bias and of the weight, (2, channels). Its inputs: the
 // gradient of the output, x, statistics.
-class BatchNormSumsPrimitive final
-    : public Cloneable<BatchNormSumsPrimitive, BatchNormBase> {
- public:
+struct BatchNormSumsPrimitive final
+    : Cloneable<BatchNormSumsPrimitive, BatchNormBase> {
   using Cloneable::Cloneable;
 
   const char* name() const override { return "batch_norm_backward_reduce"; }
@@ -164,27 +136,22 @@ class BatchNormSumsPrimitive final
 
 // Its inputs: the gradient of the output, x, statistics, weight and, if the
 // statistics are those of x, the sums.
-class BatchNormInputGradientPrimitive final
-    : public Cloneable<BatchNormInputGradientPrimitive> {
- public:
-  explicit BatchNormInputGradientPrimitive(double eps) : eps_(eps) {}
+struct BatchNormInputGradientPrimitive final
+    : Cloneable<BatchNormInputGradientPrimitive> {
+  explicit BatchNormInputGradientPrimitive(double eps) : eps(eps) {}
 
   const char* name() const override { return "batch_norm_backward_elemt"; }
   ValueSpec Infer(Inputs inputs) const override;
   std::uint64_t Launch(const LaunchContext& ctx) const override;
-  void Visit(Fields& field) override { field("eps", eps_); }
+  void Visit(Fields& field) override { field("eps", eps); }
 
-  double eps() const { return eps_; }
-
- private:
-  double eps_;
+  double eps;
 };
 
 // ---- cross_entropy.h
 
 // Its inputs: logits, labels.
-class CrossEntropyPrimitive final : public Cloneable<CrossEntropyPrimitive> {
- public:
+struct CrossEntropyPrimitive final : Cloneable<CrossEntropyPrimitive> {
   const char* name() const override { return "cross_entropy"; }
   ValueSpec Infer(Inputs inputs) const override;
   std::uint64_t Launch(const LaunchContext& ctx) const override;
@@ -192,9 +159,8 @@ class CrossEntropyPrimitive final : public Cloneable<CrossEntropyPrimitive> {
 };
 
 // Of the logits. Its inputs: the gradient of the losses, logits, labels.
-class CrossEntropyGradientPrimitive final
-    : public Cloneable<CrossEntropyGradientPrimitive> {
- public:
+struct CrossEntropyGradientPrimitive final
+    : Cloneable<CrossEntropyGradientPrimitive> {
   const char* name() const override { return "cross_entropy_backward"; }
   ValueSpec Infer(Inputs inputs) const override;
   std::uint64_t Launch(const LaunchContext& ctx) const override;

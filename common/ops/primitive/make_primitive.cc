@@ -46,7 +46,7 @@ std::map<std::string, PrimitivePtr> MakePrototypes() {
   for (const char* const function : {"to", "clone", "contiguous"}) {
     add(CopyPrimitive(function, {}));
   }
-  add(CopyPrimitive("copy", {}, Effect::kInPlace));
+  add(CopyPrimitive("copy", {}, /*in_place=*/true));
   // Both of what comes in two kinds.
   for (const bool first : {false, true}) {
     const IndexOp index = first ? IndexOp::kGather : IndexOp::kSelect;

@@ -25,151 +25,115 @@ namespace d2l {
 // ---- elementwise.h
 
 // A function of two operands, one of which may be a scalar.
-class BinaryPrimitive final : public Cloneable<BinaryPrimitive> {
- public:
+struct BinaryPrimitive final : Cloneable<BinaryPrimitive> {
   enum class Which { kNone, kFirst, kSecond };
 
   BinaryPrimitive(kernels::BinaryOp op, Which which, Scalar scalar)
-      : op_(op), which_(which), scalar_(scalar) {}
+      : op(op), which(which), scalar(scalar) {}
 
-  const char* name() const override { return OpName(op_); }
+  const char* name() const override { return OpName(op); }
   ValueSpec Infer(Inputs inputs) const override;
   std::uint64_t Launch(const LaunchContext& ctx) const override;
   bool MayFailLate(DType dtype) const override {
-    return (op_ == kernels::BinaryOp::kFloorDivide ||
-            op_ == kernels::BinaryOp::kPow) &&
+    return (op == kernels::BinaryOp::kFloorDivide ||
+            op == kernels::BinaryOp::kPow) &&
            !IsFloatingPoint(dtype);
   }
   void Visit(Fields& field) override;
 
-  kernels::BinaryOp op() const { return op_; }
-  // Which operand is the scalar.
-  Which which() const { return which_; }
-  Scalar scalar() const { return scalar_; }
-
- private:
-  kernels::BinaryOp op_;
-  Which which_;
-  Scalar scalar_;
+  kernels::BinaryOp op;
+  Which which;  // operand is the scalar
+  Scalar scalar;
 };
 
-class UnaryPrimitive final : public Cloneable<UnaryPrimitive> {
- public:
-  explicit UnaryPrimitive(kernels::UnaryOp op) : op_(op) {}
+struct UnaryPrimitive final : Cloneable<UnaryPrimitive> {
+  explicit UnaryPrimitive(kernels::UnaryOp op) : op(op) {}
 
-  const char* name() const override { return OpName(op_); }
+  const char* name() const override { return OpName(op); }
   ValueSpec Infer(Inputs inputs) const override;
   std::uint64_t Launch(const LaunchContext& ctx) const override;
 
-  kernels::UnaryOp op() const { return op_; }
-
- private:
-  kernels::UnaryOp op_;
+  kernels::UnaryOp op;
 };
 
 // condition ? a : b. Its inputs are the condition and those of a and b that are
 // tensors; at least one is.
-class WherePrimitive final : public Cloneable<WherePrimitive> {
- public:
+struct WherePrimitive final : Cloneable<WherePrimitive> {
   WherePrimitive(absl::optional<Scalar> a, absl::optional<Scalar> b)
-      : a_(a), b_(b) {}
+      : a(a), b(b) {}
 
   const char* name() const override { return "where"; }
   ValueSpec Infer(Inputs inputs) const override;
   std::uint64_t Launch(const LaunchContext& ctx) const override;
-  void Visit(Fields& field) override { field("input", a_)("other", b_); }
+  void Visit(Fields& field) override { field("input", a)("other", b); }
 
   // The values where the condition holds and where not; nullopt for a tensor.
-  const absl::optional<Scalar>& a() const { return a_; }
-  const absl::optional<Scalar>& b() const { return b_; }
-
- private:
-  absl::optional<Scalar> a_, b_;
+  absl::optional<Scalar> a, b;
 };
 
 // alpha * x + beta * y of the inputs y and x, contiguous and alike; in one pass
 // if applied in place to y.
-class AxpbyPrimitive final : public Cloneable<AxpbyPrimitive> {
- public:
-  AxpbyPrimitive(double alpha, double beta) : alpha_(alpha), beta_(beta) {}
+struct AxpbyPrimitive final : Cloneable<AxpbyPrimitive> {
+  AxpbyPrimitive(double alpha, double beta) : alpha(alpha), beta(beta) {}
 
   const char* name() const override { return "axpby"; }
   ValueSpec Infer(Inputs inputs) const override;
   std::uint64_t Launch(const LaunchContext& ctx) const override;
-  void Visit(Fields& field) override { field("alpha", alpha_)("beta", beta_); }
+  void Visit(Fields& field) override { field("alpha", alpha)("beta", beta); }
 
-  double alpha() const { return alpha_; }
-  double beta() const { return beta_; }
-
- private:
-  double alpha_, beta_;
+  double alpha, beta;
 };
 
-class FillPrimitive final : public Cloneable<FillPrimitive> {
- public:
+struct FillPrimitive final : Cloneable<FillPrimitive> {
   // spec: of the target.
   FillPrimitive(const ValueSpec& spec, Scalar value)
-      : spec_(spec), value_(value) {}
+      : spec(spec), value(value) {}
 
   const char* name() const override { return "fill"; }
   Effect effect() const override { return Effect::kInPlace; }
   ValueSpec Infer(Inputs) const override;
   std::uint64_t Launch(const LaunchContext& ctx) const override;
-  void Visit(Fields& field) override { field(spec_)("value", value_); }
+  void Visit(Fields& field) override { field(spec)("value", value); }
 
- private:
-  ValueSpec spec_;
-  Scalar value_;
+  ValueSpec spec;
+  Scalar value;
 };
 
 // ---- reduction.h
 
-class ReducePrimitive final : public Cloneable<ReducePrimitive> {
- public:
+struct ReducePrimitive final : Cloneable<ReducePrimitive> {
   ReducePrimitive(kernels::ReduceOp op, const Dims& dims, bool keepdim)
-      : op_(op), dims_(dims), keepdim_(keepdim) {}
+      : op(op), dims(dims), keepdim(keepdim) {}
 
-  const char* name() const override { return OpName(op_); }
+  const char* name() const override { return OpName(op); }
   ValueSpec Infer(Inputs inputs) const override;
   std::uint64_t Launch(const LaunchContext& ctx) const override;
   void Visit(Fields& field) override;
 
-  kernels::ReduceOp op() const { return op_; }
-  // Empty: all.
-  const Dims& dims() const { return dims_; }
-
- private:
   // Bit i: dimension i is reduced.
   unsigned ReducedDims(const Tensor& x) const;
 
-  kernels::ReduceOp op_;
-  Dims dims_;
-  bool keepdim_;
+  kernels::ReduceOp op;
+  Dims dims;  // empty: all
+  bool keepdim;
 };
 
 // Its input is contiguous.
-class SoftmaxPrimitive final : public Cloneable<SoftmaxPrimitive> {
- public:
-  SoftmaxPrimitive(bool log, int dim) : log_(log), dim_(dim) {}
+struct SoftmaxPrimitive final : Cloneable<SoftmaxPrimitive> {
+  SoftmaxPrimitive(bool log, int dim) : log(log), dim(dim) {}
 
-  const char* name() const override { return log_ ? "log_softmax" : "softmax"; }
+  const char* name() const override { return log ? "log_softmax" : "softmax"; }
   ValueSpec Infer(Inputs inputs) const override;
   std::uint64_t Launch(const LaunchContext& ctx) const override;
-  void Visit(Fields& field) override { field("dim", dim_); }
+  void Visit(Fields& field) override { field("dim", dim); }
 
-  // The logarithm of it.
-  bool log() const { return log_; }
-  int dim() const { return dim_; }
-
- private:
-  bool log_;
-  int dim_;
+  bool log;  // the logarithm of it
+  int dim;
 };
 
 // ---- matmul.h
 
-class MatMulPrimitive final : public Cloneable<MatMulPrimitive> {
- public:
+struct MatMulPrimitive final : Cloneable<MatMulPrimitive> {
   const char* name() const override { return "matmul"; }
   ValueSpec Infer(Inputs inputs) const override;
   std::uint64_t Launch(const LaunchContext& ctx) const override;
@@ -178,44 +142,34 @@ class MatMulPrimitive final : public Cloneable<MatMulPrimitive> {
 // ---- joining.h
 
 // Its inputs are contiguous.
-class CatPrimitive final : public Cloneable<CatPrimitive> {
- public:
-  explicit CatPrimitive(int dim) : dim_(dim) {}
+struct CatPrimitive final : Cloneable<CatPrimitive> {
+  explicit CatPrimitive(int dim) : dim(dim) {}
 
   const char* name() const override { return "cat"; }
   ValueSpec Infer(Inputs inputs) const override;
   std::uint64_t Launch(const LaunchContext& ctx) const override;
-  void Visit(Fields& field) override { field("dim", dim_); }
+  void Visit(Fields& field) override { field("dim", dim); }
 
-  int dim() const { return dim_; }
-
- private:
-  int dim_;
+  int dim;
 };
 
 // The base of what an index along a dimension says.
-class IndexBase : public Primitive {
- public:
-  IndexBase(kernels::IndexOp op, int dim) : op_(op), dim_(dim) {}
+struct IndexBase : Primitive {
+  IndexBase(kernels::IndexOp op, int dim) : op(op), dim(dim) {}
 
   bool MayFailLate(DType) const override { return true; }
-  void Visit(Fields& field) override { field("dim", dim_); }
+  void Visit(Fields& field) override { field("dim", dim); }
 
-  kernels::IndexOp op() const { return op_; }
-  int dim() const { return dim_; }
-
- protected:
-  kernels::IndexOp op_;
-  int dim_;
+  kernels::IndexOp op;
+  int dim;
 };
 
 // Its inputs, x and the index, are contiguous, and equal in size but in `dim`.
-class IndexPrimitive final : public Cloneable<IndexPrimitive, IndexBase> {
- public:
+struct IndexPrimitive final : Cloneable<IndexPrimitive, IndexBase> {
   using Cloneable::Cloneable;
 
   const char* name() const override {
-    return op_ == kernels::IndexOp::kGather ? "gather" : "index_select";
+    return op == kernels::IndexOp::kGather ? "gather" : "index_select";
   }
   ValueSpec Infer(Inputs inputs) const override;
   std::uint64_t Launch(const LaunchContext& ctx) const override;
@@ -223,12 +177,11 @@ class IndexPrimitive final : public Cloneable<IndexPrimitive, IndexBase> {
 
 // Its inputs, x, the index and the source, are contiguous: the source as what
 // IndexPrimitive would take from x. In one pass if applied in place to x.
-class IndexAddPrimitive final : public Cloneable<IndexAddPrimitive, IndexBase> {
- public:
+struct IndexAddPrimitive final : Cloneable<IndexAddPrimitive, IndexBase> {
   using Cloneable::Cloneable;
 
   const char* name() const override {
-    return op_ == kernels::IndexOp::kGather ? "scatter_add" : "index_add";
+    return op == kernels::IndexOp::kGather ? "scatter_add" : "index_add";
   }
   ValueSpec Infer(Inputs inputs) const override;
   std::uint64_t Launch(const LaunchContext& ctx) const override;
@@ -237,42 +190,38 @@ class IndexAddPrimitive final : public Cloneable<IndexAddPrimitive, IndexBase> {
 // ---- copy.h, and the assignment to x[...]
 
 // The input, broadcast to a shape and converted, on a device.
-class CopyPrimitive final : public Cloneable<CopyPrimitive> {
- public:
+struct CopyPrimitive final : Cloneable<CopyPrimitive> {
   // name: of the function that copies, a literal.
-  // effect: kInPlace of CopyTo, else kPure.
-  CopyPrimitive(const char* name, const ValueSpec& spec,
-                Effect effect = Effect::kPure)
-      : name_(name), effect_(effect), spec_(spec) {}
+  // in_place: of CopyTo.
+  CopyPrimitive(const char* name, const ValueSpec& spec, bool in_place = false)
+      : function(name), in_place(in_place), spec(spec) {}
 
-  const char* name() const override { return name_; }
-  Effect effect() const override { return effect_; }
+  const char* name() const override { return function; }
+  Effect effect() const override {
+    return in_place ? Effect::kInPlace : Effect::kPure;
+  }
   ValueSpec Infer(Inputs inputs) const override;
   std::uint64_t Launch(const LaunchContext& ctx) const override;
-  void Visit(Fields& field) override { field(spec_); }
+  void Visit(Fields& field) override { field(spec); }
 
- private:
-  const char* name_;
-  Effect effect_;
-  ValueSpec spec_;  // of the output, to which the input broadcasts
+  const char* function;
+  bool in_place;
+  ValueSpec spec;  // of the output, to which the input broadcasts
 };
 
 // ---- creation.h
 
 // The base of all creations: a shape, a dtype and a device, but no input.
-class Creation : public Primitive {
- public:
-  explicit Creation(const ValueSpec& spec) : spec_(spec) {}
+struct Creation : Primitive {
+  explicit Creation(const ValueSpec& spec) : spec(spec) {}
 
   ValueSpec Infer(Inputs inputs) const override;
-  void Visit(Fields& field) override { field(spec_); }
+  void Visit(Fields& field) override { field(spec); }
 
- protected:
-  ValueSpec spec_;
+  ValueSpec spec;
 };
 
-class EmptyPrimitive final : public Cloneable<EmptyPrimitive, Creation> {
- public:
+struct EmptyPrimitive final : Cloneable<EmptyPrimitive, Creation> {
   using Cloneable::Cloneable;
 
   const char* name() const override { return "empty"; }
@@ -280,40 +229,35 @@ class EmptyPrimitive final : public Cloneable<EmptyPrimitive, Creation> {
   std::uint64_t Launch(const LaunchContext&) const override;
 };
 
-class FullPrimitive final : public Cloneable<FullPrimitive, Creation> {
- public:
+struct FullPrimitive final : Cloneable<FullPrimitive, Creation> {
   // name: "ones", "full", a literal.
   FullPrimitive(const char* name, const ValueSpec& spec, Scalar value)
-      : Cloneable(spec), name_(name), value_(value) {}
+      : Cloneable(spec), function(name), value(value) {}
 
-  const char* name() const override { return name_; }
+  const char* name() const override { return function; }
   ValueSpec Infer(Inputs inputs) const override;
   std::uint64_t Launch(const LaunchContext& ctx) const override;
-  void Visit(Fields& field) override { field(spec_)("fill_value", value_); }
+  void Visit(Fields& field) override { field(spec)("fill_value", value); }
 
- private:
-  const char* name_;
-  Scalar value_;
+  const char* function;
+  Scalar value;
 };
 
-class ArangePrimitive final : public Cloneable<ArangePrimitive, Creation> {
- public:
+struct ArangePrimitive final : Cloneable<ArangePrimitive, Creation> {
   ArangePrimitive(const ValueSpec& spec, Scalar start, Scalar step)
-      : Cloneable(spec), start_(start), step_(step) {}
+      : Cloneable(spec), start(start), step(step) {}
 
   const char* name() const override { return "arange"; }
   ValueSpec Infer(Inputs inputs) const override;
   std::uint64_t Launch(const LaunchContext& ctx) const override;
   void Visit(Fields& field) override {
-    field(spec_)("start", start_)("step", step_);
+    field(spec)("start", start)("step", step);
   }
 
- private:
-  Scalar start_, step_;
+  Scalar start, step;
 };
 
-class EyePrimitive final : public Cloneable<EyePrimitive, Creation> {
- public:
+struct EyePrimitive final : Cloneable<EyePrimitive, Creation> {
   using Cloneable::Cloneable;
 
   const char* name() const override { return "eye"; }
@@ -322,156 +266,119 @@ class EyePrimitive final : public Cloneable<EyePrimitive, Creation> {
 };
 
 // The copy of a staging buffer. A tracer that keeps it keeps the buffer.
-class FromVectorPrimitive final
-    : public Cloneable<FromVectorPrimitive, Creation> {
- public:
+struct FromVectorPrimitive final : Cloneable<FromVectorPrimitive, Creation> {
   FromVectorPrimitive(const ValueSpec& spec, StorageRef staging)
-      : Cloneable(spec), staging_(std::move(staging)) {}
+      : Cloneable(spec), staging(std::move(staging)) {}
 
   const char* name() const override { return "from_vector"; }
   Effect effect() const override { return Effect::kHostData; }
   std::uint64_t Launch(const LaunchContext& ctx) const override;
 
- private:
-  StorageRef staging_;
+  StorageRef staging;
 };
 
-class RandomPrimitive final : public Cloneable<RandomPrimitive, Creation> {
- public:
+struct RandomPrimitive final : Cloneable<RandomPrimitive, Creation> {
   // Integers are from low to high - 1.
   // per_device: with one seed devices of one type draw other sequences, not the
   // same. Those of one index, as cpu:0 and cuda:0, still do.
   RandomPrimitive(kernels::RandomOp op, const ValueSpec& spec,
                   std::int64_t low = 0, std::int64_t high = 1,
                   bool per_device = false)
-      : Cloneable(spec),
-        op_(op),
-        per_device_(per_device),
-        low_(low),
-        high_(high) {}
+      : Cloneable(spec), op(op), per_device(per_device), low(low), high(high) {}
 
-  const char* name() const override { return OpName(op_); }
+  const char* name() const override { return OpName(op); }
   Effect effect() const override { return Effect::kRandom; }
   ValueSpec Infer(Inputs inputs) const override;
   std::uint64_t Launch(const LaunchContext& ctx) const override;
   void Visit(Fields& field) override;
 
- private:
-  kernels::RandomOp op_;
-  bool per_device_;
-  std::int64_t low_, high_;
+  kernels::RandomOp op;
+  bool per_device;
+  std::int64_t low, high;
 };
 
 // ---- views.h
 
-class ReshapePrimitive final
-    : public Cloneable<ReshapePrimitive, ViewPrimitive> {
- public:
+struct ReshapePrimitive final : Cloneable<ReshapePrimitive, ViewPrimitive> {
   // One size may be -1: whatever is left.
-  explicit ReshapePrimitive(const Shape& shape) : shape_(shape) {}
+  explicit ReshapePrimitive(const Shape& shape) : shape(shape) {}
 
   const char* name() const override { return "view"; }
   Spec View(const Tensor& x) const override;
-  void Visit(Fields& field) override { field("shape", shape_); }
+  void Visit(Fields& field) override { field("shape", shape); }
 
- private:
-  Shape shape_;
+  Shape shape;
 };
 
-class TransposePrimitive final
-    : public Cloneable<TransposePrimitive, ViewPrimitive> {
- public:
-  TransposePrimitive(int dim0, int dim1) : dim0_(dim0), dim1_(dim1) {}
+struct TransposePrimitive final : Cloneable<TransposePrimitive, ViewPrimitive> {
+  TransposePrimitive(int dim0, int dim1) : dim0(dim0), dim1(dim1) {}
 
   const char* name() const override { return "transpose"; }
   Spec View(const Tensor& x) const override;
-  void Visit(Fields& field) override { field("dim0", dim0_)("dim1", dim1_); }
+  void Visit(Fields& field) override { field("dim0", dim0)("dim1", dim1); }
 
-  int dim0() const { return dim0_; }
-  int dim1() const { return dim1_; }
-
- private:
-  int dim0_, dim1_;
+  int dim0, dim1;
 };
 
-class SlicePrimitive final : public Cloneable<SlicePrimitive, ViewPrimitive> {
- public:
+struct SlicePrimitive final : Cloneable<SlicePrimitive, ViewPrimitive> {
   SlicePrimitive(int dim, std::int64_t start, std::int64_t end,
                  std::int64_t step)
-      : dim_(dim), start_(start), end_(end), step_(step) {}
+      : dim(dim), start(start), end(end), step(step) {}
 
   const char* name() const override { return "slice"; }
   Spec View(const Tensor& x) const override;
   void Visit(Fields& field) override {
-    field("dim", dim_)("start", start_)("end", end_)("step", step_);
+    field("dim", dim)("start", start)("end", end)("step", step);
   }
 
-  int dim() const { return dim_; }
-  std::int64_t start() const { return start_; }
-  std::int64_t step() const { return step_; }
-
- private:
-  int dim_;
-  std::int64_t start_, end_, step_;
+  int dim;
+  std::int64_t start, end, step;
 };
 
-class SelectPrimitive final : public Cloneable<SelectPrimitive, ViewPrimitive> {
- public:
-  SelectPrimitive(int dim, std::int64_t index) : dim_(dim), index_(index) {}
+struct SelectPrimitive final : Cloneable<SelectPrimitive, ViewPrimitive> {
+  SelectPrimitive(int dim, std::int64_t index) : dim(dim), index(index) {}
 
   const char* name() const override { return "select"; }
   Spec View(const Tensor& x) const override;
-  void Visit(Fields& field) override { field("dim", dim_)("index", index_); }
+  void Visit(Fields& field) override { field("dim", dim)("index", index); }
 
-  int dim() const { return dim_; }
-  std::int64_t index() const { return index_; }
-
- private:
-  int dim_;
-  std::int64_t index_;
+  int dim;
+  std::int64_t index;
 };
 
-class SqueezePrimitive final
-    : public Cloneable<SqueezePrimitive, ViewPrimitive> {
- public:
+struct SqueezePrimitive final : Cloneable<SqueezePrimitive, ViewPrimitive> {
   static constexpr int kAllDims = kMaxRank;
 
-  explicit SqueezePrimitive(int dim) : dim_(dim) {}
+  explicit SqueezePrimitive(int dim) : dim(dim) {}
 
   const char* name() const override { return "squeeze"; }
   Spec View(const Tensor& x) const override;
   void Visit(Fields& field) override {
-    if (field.Has("dim", dim_ != kAllDims)) field("dim", dim_);
+    if (field.Has("dim", dim != kAllDims)) field("dim", dim);
   }
 
- private:
-  int dim_;
+  int dim;
 };
 
-class UnsqueezePrimitive final
-    : public Cloneable<UnsqueezePrimitive, ViewPrimitive> {
- public:
-  explicit UnsqueezePrimitive(int dim) : dim_(dim) {}
+struct UnsqueezePrimitive final : Cloneable<UnsqueezePrimitive, ViewPrimitive> {
+  explicit UnsqueezePrimitive(int dim) : dim(dim) {}
 
   const char* name() const override { return "unsqueeze"; }
   Spec View(const Tensor& x) const override;
-  void Visit(Fields& field) override { field("dim", dim_); }
+  void Visit(Fields& field) override { field("dim", dim); }
 
- private:
-  int dim_;
+  int dim;
 };
 
-class ExpandPrimitive final : public Cloneable<ExpandPrimitive, ViewPrimitive> {
- public:
+struct ExpandPrimitive final : Cloneable<ExpandPrimitive, ViewPrimitive> {
   // A size of -1: as in the input.
-  explicit ExpandPrimitive(const Shape& shape) : shape_(shape) {}
+  explicit ExpandPrimitive(const Shape& shape) : shape(shape) {}
 
   const char* name() const override { return "expand"; }
   Spec View(const Tensor& x) const override;
-  void Visit(Fields& field) override { field("shape", shape_); }
+  void Visit(Fields& field) override { field("shape", shape); }
 
- private:
-  Shape shape_;
+  Shape shape;
 };
 
 }  // namespace d2l
