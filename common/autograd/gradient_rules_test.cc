@@ -233,8 +233,8 @@ const std::vector<Case>& Cases() {
          const Tensor weight = Contiguous(x[1]);
          const Tensor dy = Contiguous(x[2]);
          const auto at = SourceLocation::Current();
-         const Conv2dGradientPrimitive of_x(false, {}, images.shape());
-         const Conv2dGradientPrimitive of_weight(true, {}, weight.shape());
+         const Conv2dBackwardPrimitive of_x(false, {}, images.shape());
+         const Conv2dBackwardPrimitive of_weight(true, {}, weight.shape());
          const Tensor dw = Apply(of_weight, {&dy, &images}, at);
          return Apply(of_x, {&dy, &weight}, at) * Sum(dw * dw);
        }},

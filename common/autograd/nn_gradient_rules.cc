@@ -20,21 +20,21 @@ Tensor Conv2dGradient(const ForwardOp& op, int input, const Tensor& dy) {
   const Conv2dOptions& options = As<Conv2dPrimitive>(op.primitive).options;
   if (input == 2) return Sum(dy, {0, 2, 3}, /*keepdim=*/false, op.at);
   const Tensor from = Contiguous(dy, op.at);
-  return Apply(Conv2dGradientPrimitive(/*of_weight=*/input == 1, options,
+  return Apply(Conv2dBackwardPrimitive(/*of_weight=*/input == 1, options,
                                        op.inputs[input].shape),
                {&from, &op.input(1 - input)}, op.at);
 }
 
 // With g, the gradient of such a gradient, for x or the weight.
-Tensor Conv2dGradientGradient(const ForwardOp& op, int input, const Tensor& g) {
-  const auto& primitive = As<Conv2dGradientPrimitive>(op.primitive);
+Tensor Conv2dBackwardGradient(const ForwardOp& op, int input, const Tensor& g) {
+  const auto& primitive = As<Conv2dBackwardPrimitive>(op.primitive);
   const Tensor& other = op.input(1 - input);
   if (input == 0) {
     return primitive.of_weight ? Conv2d(other, g, {}, primitive.options, op.at)
                                : Conv2d(g, other, {}, primitive.options, op.at);
   }
   const Tensor from = Contiguous(g, op.at);
-  return Apply(Conv2dGradientPrimitive(!primitive.of_weight, primitive.options,
+  return Apply(Conv2dBackwardPrimitive(!primitive.of_weight, primitive.options,
                                        op.inputs[1].shape),
                {&other, &from}, op.at);
 }
@@ -48,7 +48,7 @@ Reads PoolReads(const Primitive& primitive, int) {
 
 Tensor PoolGradient(const ForwardOp& op, int, const Tensor& dy) {
   const Pooling& pooling = As<Pool2dPrimitive>(op.primitive).pooling;
-  const Pool2dGradientPrimitive gradient(pooling, op.inputs[0].shape);
+  const Pool2dBackwardPrimitive gradient(pooling, op.inputs[0].shape);
   const Tensor g = Contiguous(dy, op.at);
   if (!pooling.max) return Apply(gradient, {&g}, op.at);
   return Apply(gradient, {&g, &op.input(0)}, op.at);
@@ -91,15 +91,15 @@ Tensor AtLargest(const Pooling& pooling, const Tensor& x, const Tensor& g,
   return picked;
 }
 
-Reads PoolGradientReads(const Primitive& primitive, int input) {
-  const bool max = As<Pool2dGradientPrimitive>(primitive).pooling.max;
+Reads PoolBackwardReads(const Primitive& primitive, int input) {
+  const bool max = As<Pool2dBackwardPrimitive>(primitive).pooling.max;
   return max && input == 0 ? ReadsInput(1) : 0;
 }
 
 // A mean's spreads each element of dy over a window, a maximum's brings it to
 // one place, which small changes of the forward input do not move.
-Tensor PoolGradientGradient(const ForwardOp& op, int input, const Tensor& g) {
-  const Pooling& pooling = As<Pool2dGradientPrimitive>(op.primitive).pooling;
+Tensor PoolBackwardGradient(const ForwardOp& op, int input, const Tensor& g) {
+  const Pooling& pooling = As<Pool2dBackwardPrimitive>(op.primitive).pooling;
   if (input == 1) return {};
   if (pooling.max) {
     return AtLargest(pooling, op.input(1), g, op.inputs[0].shape, Line(op));
@@ -119,13 +119,14 @@ Tensors BatchNormGradients(const ForwardOp& op, Reads wanted,
   Tensors gradients(4);
   Tensor sums;
   if (primitive.training || (wanted & (ReadsInput(2) | ReadsInput(3))) != 0) {
-    sums = Apply(BatchNormSumsPrimitive(primitive.training, primitive.eps),
-                 {&g, &x, &statistics}, op.at);
+    sums = Apply(
+        BatchNormBackwardReducePrimitive(primitive.training, primitive.eps),
+        {&g, &x, &statistics}, op.at);
     gradients[2] = Select(sums, 0, 1, op.at);
     gradients[3] = Select(sums, 0, 0, op.at);
   }
   if ((wanted & ReadsInput(0)) != 0) {
-    const BatchNormInputGradientPrimitive gradient(primitive.eps);
+    const BatchNormBackwardPrimitive gradient(primitive.eps);
     gradients[0] =
         primitive.training
             ? Apply(gradient, {&g, &x, &statistics, &weight, &sums}, op.at)
@@ -172,9 +173,9 @@ struct Normalized {
 };
 
 // Of the sums of dy and of dy * x_hat; their inputs: dy, x, statistics.
-Tensors BatchNormSumsGradients(const ForwardOp& op, Reads wanted,
-                               const Tensor& g) {
-  const auto& primitive = As<BatchNormSumsPrimitive>(op.primitive);
+Tensors BatchNormBackwardReduceGradients(const ForwardOp& op, Reads wanted,
+                                         const Tensor& g) {
+  const auto& primitive = As<BatchNormBackwardReducePrimitive>(op.primitive);
   const Line at(op);
   const Normalized n(op.input(1), op.input(2), primitive.training,
                      primitive.eps, at);
@@ -191,9 +192,9 @@ Tensors BatchNormSumsGradients(const ForwardOp& op, Reads wanted,
 
 // Of weight * slope * (dy - (sums[0] + x_hat * sums[1]) / count), without the
 // sums unless in training; its inputs: dy, x, statistics, weight, sums.
-Tensors BatchNormInputGradientGradients(const ForwardOp& op, Reads wanted,
-                                        const Tensor& g) {
-  const auto& primitive = As<BatchNormInputGradientPrimitive>(op.primitive);
+Tensors BatchNormBackwardGradients(const ForwardOp& op, Reads wanted,
+                                   const Tensor& g) {
+  const auto& primitive = As<BatchNormBackwardPrimitive>(op.primitive);
   const Line at(op);
   const bool training = op.inputs.size() == 5;
   const Tensor& x = op.input(1);
@@ -229,18 +230,18 @@ Tensors BatchNormInputGradientGradients(const ForwardOp& op, Reads wanted,
 
 Tensor CrossEntropyGradient(const ForwardOp& op, int, const Tensor& dy) {
   const Tensor g = Contiguous(dy, op.at);
-  return Apply(CrossEntropyGradientPrimitive(),
+  return Apply(CrossEntropyBackwardPrimitive(),
                {&g, &op.input(0), &op.input(1)}, op.at);
 }
 
-Reads CrossEntropyGradientReads(const Primitive&, int input) {
+Reads CrossEntropyBackwardReads(const Primitive&, int input) {
   return input == 0 ? ReadsInput(1) | ReadsInput(2)
                     : ReadsInput(0) | ReadsInput(1);
 }
 
 // Of the gradient of the losses, logits, labels: with p = softmax(logits),
 // slope * (p - one_hot(labels)) for each sample.
-Tensor CrossEntropyGradientGradient(const ForwardOp& op, int input,
+Tensor CrossEntropyBackwardGradient(const ForwardOp& op, int input,
                                     const Tensor& dy) {
   const Line at(op);
   const Tensor p = Softmax(op.input(1), 1, at);
@@ -260,19 +261,19 @@ void AddNnGradientRules(GradientRules& rules) {
   constexpr Reads kFirst5 = kFirst3 | ReadsInput(3) | ReadsInput(4);
   rules.insert({
       {&typeid(Conv2dPrimitive), {Conv2dReads, Conv2dGradient}},
-      {&typeid(Conv2dGradientPrimitive), {Conv2dReads, Conv2dGradientGradient}},
+      {&typeid(Conv2dBackwardPrimitive), {Conv2dReads, Conv2dBackwardGradient}},
       {&typeid(Pool2dPrimitive), {PoolReads, PoolGradient}},
-      {&typeid(Pool2dGradientPrimitive),
-       {PoolGradientReads, PoolGradientGradient}},
+      {&typeid(Pool2dBackwardPrimitive),
+       {PoolBackwardReads, PoolBackwardGradient}},
       {&typeid(BatchNormPrimitive),
        {Always<kFirst3>, nullptr, BatchNormGradients}},
-      {&typeid(BatchNormSumsPrimitive),
-       {Always<kFirst3>, nullptr, BatchNormSumsGradients}},
-      {&typeid(BatchNormInputGradientPrimitive),
-       {Always<kFirst5>, nullptr, BatchNormInputGradientGradients}},
+      {&typeid(BatchNormBackwardReducePrimitive),
+       {Always<kFirst3>, nullptr, BatchNormBackwardReduceGradients}},
+      {&typeid(BatchNormBackwardPrimitive),
+       {Always<kFirst5>, nullptr, BatchNormBackwardGradients}},
       {&typeid(CrossEntropyPrimitive), {Always<kFirst2>, CrossEntropyGradient}},
-      {&typeid(CrossEntropyGradientPrimitive),
-       {CrossEntropyGradientReads, CrossEntropyGradientGradient}},
+      {&typeid(CrossEntropyBackwardPrimitive),
+       {CrossEntropyBackwardReads, CrossEntropyBackwardGradient}},
   });
 }
 

@@ -105,7 +105,7 @@ BENCHMARK_CAPTURE(BM_Pool, max, true)->UseRealTime();
 void BM_PoolGradient(benchmark::State& state, bool max) {
   const Tensor x = Rand({256, 20, 24, 24}, TryGpu());
   const Tensor dy = Rand({256, 20, 12, 12}, TryGpu());
-  const Pool2dGradientPrimitive gradient({max, 2, 2, 0}, x.shape());
+  const Pool2dBackwardPrimitive gradient({max, 2, 2, 0}, x.shape());
   Measure(state, max ? 26.5 : 14.7, [&] {
     return max ? Apply(gradient, {&dy, &x}, kHere)
                : Apply(gradient, {&dy}, kHere);
@@ -133,9 +133,9 @@ void BM_BatchNorm(benchmark::State& state) {
     const Tensor s = BatchNormStatistics(x);
     const Tensor y =
         Apply(BatchNormPrimitive(true, 1e-5), {&x, &s, &w, &w}, kHere);
-    const Tensor sums =
-        Apply(BatchNormSumsPrimitive(true, 1e-5), {&y, &x, &s}, kHere);
-    return Apply(BatchNormInputGradientPrimitive(1e-5), {&y, &x, &s, &w, &sums},
+    const Tensor sums = Apply(BatchNormBackwardReducePrimitive(true, 1e-5),
+                              {&y, &x, &s}, kHere);
+    return Apply(BatchNormBackwardPrimitive(1e-5), {&y, &x, &s, &w, &sums},
                  kHere);
   });
 }

@@ -79,7 +79,7 @@ std::uint64_t BatchNormPrimitive::Launch(const LaunchContext& ctx) const {
                           ctx.inputs[2]->data(), ctx.inputs[3]->data()});
 }
 
-ValueSpec BatchNormSumsPrimitive::Infer(Inputs inputs) const {
+ValueSpec BatchNormBackwardReducePrimitive::Infer(Inputs inputs) const {
   CheckInputCount(name(), inputs, 3);
   const Tensor& x = *inputs[1];
   CheckImages(name(), x);
@@ -88,7 +88,8 @@ ValueSpec BatchNormSumsPrimitive::Infer(Inputs inputs) const {
   return {StatisticsShape(x), x.dtype(), x.device()};
 }
 
-std::uint64_t BatchNormSumsPrimitive::Launch(const LaunchContext& ctx) const {
+std::uint64_t BatchNormBackwardReducePrimitive::Launch(
+    const LaunchContext& ctx) const {
   const Tensor& x = *ctx.inputs[1];
   const auto [batch, channels, inner] = SplitOf(x);
   return Enqueue(
@@ -97,7 +98,7 @@ std::uint64_t BatchNormSumsPrimitive::Launch(const LaunchContext& ctx) const {
                                       x.data(), ctx.inputs[2]->data()});
 }
 
-ValueSpec BatchNormInputGradientPrimitive::Infer(Inputs inputs) const {
+ValueSpec BatchNormBackwardPrimitive::Infer(Inputs inputs) const {
   const bool training = inputs.size() == 5;
   CheckInputCount(name(), inputs, training ? 5 : 4);
   const Tensor& x = *inputs[1];
@@ -111,7 +112,7 @@ ValueSpec BatchNormInputGradientPrimitive::Infer(Inputs inputs) const {
   return {x.shape(), x.dtype(), x.device()};
 }
 
-std::uint64_t BatchNormInputGradientPrimitive::Launch(
+std::uint64_t BatchNormBackwardPrimitive::Launch(
     const LaunchContext& ctx) const {
   const Tensor& x = *ctx.inputs[1];
   const auto [batch, channels, inner] = SplitOf(x);

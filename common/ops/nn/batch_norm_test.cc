@@ -145,8 +145,8 @@ TEST_P(BatchNormTest, GradientsAgreeWithTheSlowVersion) {
       const Tensor statistics = BatchNormStatistics(x);
       const std::vector<double> xs = ValuesOf(x), g = ValuesOf(dy),
                                 w = ValuesOf(weight);
-      const Tensor sums =
-          Apply(BatchNormSumsPrimitive(true, kEps), {&dy, &x, &statistics}, at);
+      const Tensor sums = Apply(BatchNormBackwardReducePrimitive(true, kEps),
+                                {&dy, &x, &statistics}, at);
       const std::int64_t channels = shape[1];
       std::vector<double> expected(2 * channels), errors(2 * channels);
       std::vector<double> through(xs.size()), constant(xs.size()),
@@ -179,7 +179,7 @@ TEST_P(BatchNormTest, GradientsAgreeWithTheSlowVersion) {
         ++c;
       }
       EXPECT_TRUE(IsNear(sums, {2, channels}, dtype, expected, errors));
-      const BatchNormInputGradientPrimitive gradient(kEps);
+      const BatchNormBackwardPrimitive gradient(kEps);
       EXPECT_TRUE(
           IsNear(Apply(gradient, {&dy, &x, &statistics, &weight, &sums}, at),
                  shape, dtype, through, dx_errors));

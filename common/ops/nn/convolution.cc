@@ -104,7 +104,7 @@ std::uint64_t Conv2dPrimitive::Launch(const LaunchContext& ctx) const {
 
 void Conv2dPrimitive::Visit(Fields& field) { VisitOptions(field, options); }
 
-ValueSpec Conv2dGradientPrimitive::Infer(Inputs inputs) const {
+ValueSpec Conv2dBackwardPrimitive::Infer(Inputs inputs) const {
   CheckInputCount(name(), inputs, 2);
   const Tensor& dy = *inputs[0];
   const Tensor& other = *inputs[1];
@@ -121,7 +121,7 @@ ValueSpec Conv2dGradientPrimitive::Infer(Inputs inputs) const {
   return {shape, dy.dtype(), dy.device()};
 }
 
-std::uint64_t Conv2dGradientPrimitive::Launch(const LaunchContext& ctx) const {
+std::uint64_t Conv2dBackwardPrimitive::Launch(const LaunchContext& ctx) const {
   const Shape& other = ctx.inputs[1]->shape();
   return LaunchConv2d(
       ctx, of_weight ? Conv2dPass::kWeightGradient : Conv2dPass::kInputGradient,
@@ -129,7 +129,7 @@ std::uint64_t Conv2dGradientPrimitive::Launch(const LaunchContext& ctx) const {
                 : ArgsOf(name(), shape, other, options));
 }
 
-void Conv2dGradientPrimitive::Visit(Fields& field) {
+void Conv2dBackwardPrimitive::Visit(Fields& field) {
   VisitOptions(field, options);
   field("shape", shape);
 }

@@ -61,10 +61,10 @@ TEST_P(ConvolutionTest, AgreesWithTheSlowVersion) {
       const Tensor slopes = Contiguous(dy);
       const SourceLocation at = SourceLocation::Current();
       const Tensor dx =
-          Apply(Conv2dGradientPrimitive(false, one.options, one.x),
+          Apply(Conv2dBackwardPrimitive(false, one.options, one.x),
                 {&slopes, &kernels}, at);
       const Tensor dw =
-          Apply(Conv2dGradientPrimitive(true, one.options, one.weight),
+          Apply(Conv2dBackwardPrimitive(true, one.options, one.weight),
                 {&slopes, &images}, at);
 
       const std::vector<double> a = ValuesOf(x), b = ValuesOf(weight);

@@ -47,7 +47,7 @@ std::uint64_t CrossEntropyPrimitive::Launch(const LaunchContext& ctx) const {
                                      logits.data(), LabelsOf(*ctx.inputs[1])});
 }
 
-ValueSpec CrossEntropyGradientPrimitive::Infer(Inputs inputs) const {
+ValueSpec CrossEntropyBackwardPrimitive::Infer(Inputs inputs) const {
   CheckInputCount(name(), inputs, 3);
   const Tensor& dy = *inputs[0];
   const Tensor& logits = *inputs[1];
@@ -60,7 +60,7 @@ ValueSpec CrossEntropyGradientPrimitive::Infer(Inputs inputs) const {
   return {logits.shape(), logits.dtype(), logits.device()};
 }
 
-std::uint64_t CrossEntropyGradientPrimitive::Launch(
+std::uint64_t CrossEntropyBackwardPrimitive::Launch(
     const LaunchContext& ctx) const {
   const Tensor& logits = *ctx.inputs[1];
   return Enqueue(ctx, kernels::CrossEntropyGradientArgs{

@@ -36,7 +36,7 @@ std::vector<std::int64_t> LabelsFor(std::int64_t samples,
 
 Tensor Gradient(const Tensor& dy, const Tensor& logits, const Tensor& labels,
                 SourceLocation at = SourceLocation::Current()) {
-  return Apply(CrossEntropyGradientPrimitive(), {&dy, &logits, &labels}, at);
+  return Apply(CrossEntropyBackwardPrimitive(), {&dy, &logits, &labels}, at);
 }
 
 TEST_P(CrossEntropyTest, AgreesWithTheSlowVersion) {

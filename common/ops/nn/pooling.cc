@@ -70,7 +70,7 @@ std::uint64_t Pool2dPrimitive::Launch(const LaunchContext& ctx) const {
 
 void Pool2dPrimitive::Visit(Fields& field) { VisitPooling(field, pooling); }
 
-ValueSpec Pool2dGradientPrimitive::Infer(Inputs inputs) const {
+ValueSpec Pool2dBackwardPrimitive::Infer(Inputs inputs) const {
   CheckInputCount(name(), inputs, pooling.max ? 2 : 1);
   const Tensor& dy = *inputs[0];
   CheckFloatingPoint(name(), dy);
@@ -90,7 +90,7 @@ ValueSpec Pool2dGradientPrimitive::Infer(Inputs inputs) const {
   return {shape, dy.dtype(), dy.device()};
 }
 
-std::uint64_t Pool2dGradientPrimitive::Launch(const LaunchContext& ctx) const {
+std::uint64_t Pool2dBackwardPrimitive::Launch(const LaunchContext& ctx) const {
   const Tensor& dy = *ctx.inputs[0];
   return Enqueue(
       ctx, kernels::Pool2dArgs{pooling.max ? kernels::Pool2dOp::kMaxGradient
@@ -101,7 +101,7 @@ std::uint64_t Pool2dGradientPrimitive::Launch(const LaunchContext& ctx) const {
                                pooling.max ? ctx.inputs[1]->data() : nullptr});
 }
 
-void Pool2dGradientPrimitive::Visit(Fields& field) {
+void Pool2dBackwardPrimitive::Visit(Fields& field) {
   VisitPooling(field, pooling);
   field("shape", shape);
 }

@@ -77,7 +77,7 @@ std::int64_t Largest(const std::vector<double>& x,
 Tensor Gradient(bool max, const PoolCase& one, const Tensor& dy,
                 const Tensor& x,
                 SourceLocation at = SourceLocation::Current()) {
-  const Pool2dGradientPrimitive primitive(
+  const Pool2dBackwardPrimitive primitive(
       {max, one.kernel, one.stride, one.padding}, one.shape);
   return max ? Apply(primitive, {&dy, &x}, at) : Apply(primitive, {&dy}, at);
 }

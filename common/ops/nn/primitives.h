@@ -33,9 +33,9 @@ struct Conv2dPrimitive final : Cloneable<Conv2dPrimitive> {
 // The gradient of x or of the weight, of this shape. Its inputs: the gradient
 // of y, and the other of the two. As a convolution is linear in each, the
 // gradients of these are convolutions and such gradients again.
-struct Conv2dGradientPrimitive final : Cloneable<Conv2dGradientPrimitive> {
+struct Conv2dBackwardPrimitive final : Cloneable<Conv2dBackwardPrimitive> {
   // of_weight: else of x.
-  Conv2dGradientPrimitive(bool of_weight, const Conv2dOptions& options,
+  Conv2dBackwardPrimitive(bool of_weight, const Conv2dOptions& options,
                           const Shape& shape)
       : of_weight(of_weight), options(options), shape(shape) {}
 
@@ -74,8 +74,8 @@ struct Pool2dPrimitive final : Cloneable<Pool2dPrimitive> {
 
 // The gradient of the forward input, of this shape. Its inputs: that of the
 // output and, of a maximum, the forward input.
-struct Pool2dGradientPrimitive final : Cloneable<Pool2dGradientPrimitive> {
-  Pool2dGradientPrimitive(const Pooling& pooling, const Shape& shape)
+struct Pool2dBackwardPrimitive final : Cloneable<Pool2dBackwardPrimitive> {
+  Pool2dBackwardPrimitive(const Pooling& pooling, const Shape& shape)
       : pooling(pooling), shape(shape) {}
 
   const char* name() const override {
@@ -125,8 +125,8 @@ struct BatchNormPrimitive final : Cloneable<BatchNormPrimitive, BatchNormBase> {
 
 // The gradients of the bias and of the weight, (2, channels). Its inputs: the
 // gradient of the output, x, statistics.
-struct BatchNormSumsPrimitive final
-    : Cloneable<BatchNormSumsPrimitive, BatchNormBase> {
+struct BatchNormBackwardReducePrimitive final
+    : Cloneable<BatchNormBackwardReducePrimitive, BatchNormBase> {
   using Cloneable::Cloneable;
 
   const char* name() const override { return "batch_norm_backward_reduce"; }
@@ -136,9 +136,9 @@ struct BatchNormSumsPrimitive final
 
 // Its inputs: the gradient of the output, x, statistics, weight and, if the
 // statistics are those of x, the sums.
-struct BatchNormInputGradientPrimitive final
-    : Cloneable<BatchNormInputGradientPrimitive> {
-  explicit BatchNormInputGradientPrimitive(double eps) : eps(eps) {}
+struct BatchNormBackwardPrimitive final
+    : Cloneable<BatchNormBackwardPrimitive> {
+  explicit BatchNormBackwardPrimitive(double eps) : eps(eps) {}
 
   const char* name() const override { return "batch_norm_backward_elemt"; }
   ValueSpec Infer(Inputs inputs) const override;
@@ -159,8 +159,8 @@ struct CrossEntropyPrimitive final : Cloneable<CrossEntropyPrimitive> {
 };
 
 // Of the logits. Its inputs: the gradient of the losses, logits, labels.
-struct CrossEntropyGradientPrimitive final
-    : Cloneable<CrossEntropyGradientPrimitive> {
+struct CrossEntropyBackwardPrimitive final
+    : Cloneable<CrossEntropyBackwardPrimitive> {
   const char* name() const override { return "cross_entropy_backward"; }
   ValueSpec Infer(Inputs inputs) const override;
   std::uint64_t Launch(const LaunchContext& ctx) const override;

@@ -54,9 +54,9 @@ std::map<std::string, PrimitivePtr> MakePrototypes() {
     add(SoftmaxPrimitive(/*log=*/first, 0));
     add(IndexPrimitive(index, 0));
     add(IndexAddPrimitive(index, 0));
-    add(Conv2dGradientPrimitive(/*of_weight=*/first, {}, {}));
+    add(Conv2dBackwardPrimitive(/*of_weight=*/first, {}, {}));
     add(Pool2dPrimitive(pooling));
-    add(Pool2dGradientPrimitive(pooling, {}));
+    add(Pool2dBackwardPrimitive(pooling, {}));
   }
   add(AxpbyPrimitive(0, 0));
   add(ArangePrimitive({}, 0, 0));
@@ -74,12 +74,12 @@ std::map<std::string, PrimitivePtr> MakePrototypes() {
   add(TransposePrimitive(0, 0));
   add(UnsqueezePrimitive(0));
   add(BatchNormPrimitive(false, 0));
-  add(BatchNormInputGradientPrimitive(0));
+  add(BatchNormBackwardPrimitive(0));
   add(BatchNormStatisticsPrimitive());
-  add(BatchNormSumsPrimitive(false, 0));
+  add(BatchNormBackwardReducePrimitive(false, 0));
   add(Conv2dPrimitive(Conv2dOptions()));
   add(CrossEntropyPrimitive());
-  add(CrossEntropyGradientPrimitive());
+  add(CrossEntropyBackwardPrimitive());
   return all;
 }
 
