@@ -21,6 +21,7 @@
 #include "common/device/stream.h"
 #include "common/device/testing/testing.h"
 #include "common/kernels/enqueue.h"
+#include "common/kernels/philox.h"
 #include "common/tensor/dtype.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -605,6 +606,69 @@ TEST_P(NnKernelsTest, Axpby) {
       }
     }
   });
+}
+
+// ---- Random numbers.
+
+// Element i of a draw, by philox.h. Word: which one or two of a block make it.
+template <typename T, typename Word>
+double WholeNumberAt(std::int64_t i, const RandomArgs& args) {
+  constexpr std::int64_t kPerBlock = kElementsPerBlock<Word>;
+  Word words[kPerBlock];
+  Words(Philox(args.state.seed, args.state.offset + i / kPerBlock), words);
+  return static_cast<double>(static_cast<T>(
+      args.low +
+      static_cast<std::int64_t>(Scaled(words[i % kPerBlock], args.range))));
+}
+
+template <typename T>
+double RealNumberAt(std::int64_t i, const RandomArgs& args) {
+  constexpr std::int64_t kPerBlock = kElementsPerBlock<T>;
+  const PhiloxBlock block =
+      Philox(args.state.seed, args.state.offset + i / kPerBlock);
+  T made[kPerBlock];
+  args.op == RandomOp::kUniform ? Uniforms(block, made) : Normals(block, made);
+  return static_cast<double>(made[i % kPerBlock]);
+}
+
+TEST_P(NnKernelsTest, RandomNumbersAreWhatPhiloxSays) {
+  // Block indices wrap around within the call.
+  const RandomState state = {0x123456789ABCDEF, ~std::uint64_t{0} - 5};
+  const auto check = [&](auto zero, RandomArgs args, auto at) {
+    using T = decltype(zero);
+    for (const std::int64_t n : {0, 1, 3, 4, 5, 1003}) {
+      Array<T> out(stream(), Doubles(n, 99));
+      args.dtype = DTypeOf<T>::value;
+      args.numel = n;
+      args.out = out.data();
+      args.state = state;
+      Enqueue(stream(), label_, args);
+      Doubles expected;
+      for (std::int64_t i = 0; i < n; ++i) expected.push_back(at(i, args));
+      EXPECT_EQ(out.Read(), expected) << OpName(args.op) << args.range;
+    }
+  };
+  ForBoth([&](auto zero) {
+    using T = decltype(zero);
+    for (const RandomOp op : {RandomOp::kUniform, RandomOp::kNormal}) {
+      check(zero, {op, {}, 0, nullptr, {}, 0, 1}, RealNumberAt<T>);
+    }
+  });
+  for (const std::uint64_t range :
+       {std::uint64_t{1}, std::uint64_t{255}, std::uint64_t{1} << 32}) {
+    const RandomArgs args = {RandomOp::kInteger, {}, 0, nullptr, {}, 0, range};
+    check(float{}, args, WholeNumberAt<float, std::uint32_t>);
+    check(double{}, args, WholeNumberAt<double, std::uint32_t>);
+    check(std::int64_t{}, args, WholeNumberAt<std::int64_t, std::uint32_t>);
+    if (range > 256) continue;
+    check(std::uint8_t{}, args, WholeNumberAt<std::uint8_t, std::uint32_t>);
+  }
+  for (const std::uint64_t range :
+       {(std::uint64_t{1} << 32) + 1, std::uint64_t{1} << 53}) {
+    const RandomArgs args = {RandomOp::kInteger, {}, 0, nullptr, {}, -7, range};
+    check(double{}, args, WholeNumberAt<double, std::uint64_t>);
+    check(std::int64_t{}, args, WholeNumberAt<std::int64_t, std::uint64_t>);
+  }
 }
 
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(NnKernelsTest);

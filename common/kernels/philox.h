@@ -19,8 +19,15 @@
 //   double  element i is made of words 2 (i mod 2) and 2 (i mod 2) + 1 of
 //           block offset + i / 2; the call uses ceil(n / 2) blocks
 //
-// RandomBlocks<T>(n) is that number: the next call's offset is that much more.
-// Block indices wrap around at 2^64.
+// Whole numbers low + k, k in [0, range), are made, whatever their type, of one
+// word as a float is, if range <= 2^32, and else of two, as a double is: the
+// first is the upper half of a 64-bit number. k is the upper half of that
+// number, or word, times range; the sum wraps around and is then converted to
+// the type. Some numbers are likelier than others, by one part in
+// 2^32 / range (2^64 / range), rounded down.
+//
+// RandomBlocks<T>(n) is how many blocks a call uses: the next call's offset is
+// that much more. Block indices wrap around at 2^64.
 //
 // Uniforms are k * 2^-24 (double: k * 2^-53), k the top 24 (53) bits, so they
 // are in [0, 1), evenly spaced, and the same bits on every machine.
@@ -268,6 +275,33 @@ D2L_HOST_DEVICE inline void Normals(const PhiloxBlock& block, float* out) {
 
 D2L_HOST_DEVICE inline void Normals(const PhiloxBlock& block, double* out) {
   NormalPair(block.word[0], block.word[1], block.word[2], block.word[3], out);
+}
+
+D2L_HOST_DEVICE inline void Words(const PhiloxBlock& block,
+                                  std::uint32_t* out) {
+  for (int i = 0; i < 4; ++i) out[i] = block.word[i];
+}
+
+D2L_HOST_DEVICE inline void Words(const PhiloxBlock& block,
+                                  std::uint64_t* out) {
+  out[0] = std::uint64_t{block.word[0]} << 32 | block.word[1];
+  out[1] = std::uint64_t{block.word[2]} << 32 | block.word[3];
+}
+
+// The upper half of word * range: a number in [0, range).
+D2L_HOST_DEVICE inline std::uint64_t Scaled(std::uint32_t word,
+                                            std::uint64_t range) {
+  return (word * range) >> 32;
+}
+
+D2L_HOST_DEVICE inline std::uint64_t Scaled(std::uint64_t word,
+                                            std::uint64_t range) {
+#ifdef __CUDA_ARCH__
+  return __umul64hi(word, range);
+#else
+  __extension__ using Wide = unsigned __int128;
+  return static_cast<std::uint64_t>(static_cast<Wide>(word) * range >> 64);
+#endif
 }
 
 }  // namespace d2l::kernels

@@ -93,6 +93,17 @@ TEST(PhiloxTest, BlocksAreMadeOfTheirWordsInOrder) {
 }
 
 // Box and Muller's formula in long double, from the same words.
+TEST(PhiloxTest, ScaledIsTheUpperHalf) {
+  __extension__ using Wide = unsigned __int128;
+  std::mt19937_64 random(3);
+  for (int i = 0; i < 100000; ++i) {
+    const std::uint64_t word = random() >> random() % 64;
+    const std::uint64_t range = random() >> random() % 64;
+    ASSERT_EQ(Scaled(word, range), static_cast<std::uint64_t>(
+                                       static_cast<Wide>(word) * range >> 64));
+  }
+}
+
 TEST(PhiloxTest, NormalsAreBoxAndMullers) {
   const long double half_pi = std::acos(-1.0L) / 2;
   for (std::uint64_t index = 0; index < 10'000; ++index) {

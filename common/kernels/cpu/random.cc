@@ -4,8 +4,12 @@
 #include <cstdint>
 #include <cstring>
 
+#include "common/device/cpu/cpu_stream.h"
+#include "common/device/cpu/parallel_for.h"
 #include "common/kernels/cpu/vector_targets.h"
+#include "common/kernels/enqueue.h"
 #include "common/kernels/philox.h"
+#include "common/tensor/dtype.h"
 
 // Compiles what follows once for each kind of vector.
 #undef HWY_TARGET_INCLUDE
@@ -22,14 +26,6 @@ namespace HWY_NAMESPACE {
 
 // One lane: philox.h itself.
 
-inline void WordsOf(const PhiloxBlock& block, std::uint32_t* out) {
-  for (int i = 0; i < 4; ++i) out[i] = block.word[i];
-}
-inline void WordsOf(const PhiloxBlock& block, std::uint64_t* out) {
-  out[0] = std::uint64_t{block.word[0]} << 32 | block.word[1];
-  out[1] = std::uint64_t{block.word[2]} << 32 | block.word[3];
-}
-
 template <typename Element, void (*kApply)(const PhiloxBlock&, Element*)>
 struct Transform {
   using T = Element;
@@ -39,8 +35,8 @@ using UniformFloat = Transform<float, Uniforms>;
 using UniformDouble = Transform<double, Uniforms>;
 using NormalFloat = Transform<float, Normals>;
 using NormalDouble = Transform<double, Normals>;
-using Word32 = Transform<std::uint32_t, WordsOf>;
-using Word64 = Transform<std::uint64_t, WordsOf>;
+using Word32 = Transform<std::uint32_t, Words>;
+using Word64 = Transform<std::uint64_t, Words>;
 
 template <class Transform>
 void Fill(typename Transform::T* out, std::int64_t begin, std::int64_t end,
@@ -352,29 +348,54 @@ void Fill(typename Transform::T* HWY_RESTRICT out, std::int64_t begin,
 
 #endif  // HWY_TARGET == HWY_SCALAR
 
-void UniformFloats(float* out, std::int64_t begin, std::int64_t end,
-                   std::uint64_t seed, std::uint64_t offset) {
-  Fill<UniformFloat>(out, begin, end, seed, offset);
+// A batch of words, which stays in the cache, then whole numbers of it.
+template <class Words, typename T>
+void FillIntegers(const RandomArgs& args, std::int64_t begin,
+                  std::int64_t end) {
+  using Word = typename Words::T;
+  constexpr std::int64_t kPerBlock = kElementsPerBlock<Word>;
+  constexpr std::int64_t kBatch = 1024;  // whole blocks
+  T* const out = static_cast<T*>(args.out);
+  const std::uint64_t low = static_cast<std::uint64_t>(args.low);
+  const std::uint64_t range = args.range;
+  Word words[kBatch];
+  while (begin < end) {
+    const std::int64_t block = begin / kPerBlock;
+    const std::int64_t first = begin % kPerBlock;
+    const std::int64_t last = std::min(first + end - begin, kBatch);
+    Fill<Words>(words, first, last, args.state.seed,
+                args.state.offset + static_cast<std::uint64_t>(block));
+    for (std::int64_t i = first; i < last; ++i) {
+      out[begin++] = static_cast<T>(
+          static_cast<std::int64_t>(low + Scaled(words[i], range)));
+    }
+  }
 }
-void UniformDoubles(double* out, std::int64_t begin, std::int64_t end,
-                    std::uint64_t seed, std::uint64_t offset) {
-  Fill<UniformDouble>(out, begin, end, seed, offset);
+
+template <class Transform>
+void FillReals(const RandomArgs& args, std::int64_t begin, std::int64_t end) {
+  Fill<Transform>(static_cast<typename Transform::T*>(args.out), begin, end,
+                  args.state.seed, args.state.offset);
 }
-void NormalFloats(float* out, std::int64_t begin, std::int64_t end,
-                  std::uint64_t seed, std::uint64_t offset) {
-  Fill<NormalFloat>(out, begin, end, seed, offset);
-}
-void NormalDoubles(double* out, std::int64_t begin, std::int64_t end,
-                   std::uint64_t seed, std::uint64_t offset) {
-  Fill<NormalDouble>(out, begin, end, seed, offset);
-}
-void Words32(std::uint32_t* out, std::int64_t begin, std::int64_t end,
-             std::uint64_t seed, std::uint64_t offset) {
-  Fill<Word32>(out, begin, end, seed, offset);
-}
-void Words64(std::uint64_t* out, std::int64_t begin, std::int64_t end,
-             std::uint64_t seed, std::uint64_t offset) {
-  Fill<Word64>(out, begin, end, seed, offset);
+
+using FillFunction = void (*)(const RandomArgs& args, std::int64_t begin,
+                              std::int64_t end);
+
+FillFunction ChooseFill(RandomOp op, DType dtype, std::uint64_t range) {
+  const bool is_double = dtype == DType::kFloat64;
+  switch (op) {
+    case RandomOp::kUniform:
+      return is_double ? FillReals<UniformDouble> : FillReals<UniformFloat>;
+    case RandomOp::kNormal:
+      return is_double ? FillReals<NormalDouble> : FillReals<NormalFloat>;
+    case RandomOp::kInteger:
+      break;
+  }
+  return VisitDType(dtype, [range](auto zero) -> FillFunction {
+    using T = decltype(zero);
+    return range <= std::uint64_t{1} << 32 ? FillIntegers<Word32, T>
+                                           : FillIntegers<Word64, T>;
+  });
 }
 
 }  // namespace HWY_NAMESPACE
@@ -385,90 +406,26 @@ HWY_AFTER_NAMESPACE();
 
 namespace d2l::kernels::cpu {
 
-HWY_EXPORT(UniformFloats);
-HWY_EXPORT(UniformDoubles);
-HWY_EXPORT(NormalFloats);
-HWY_EXPORT(NormalDoubles);
-HWY_EXPORT(Words32);
-HWY_EXPORT(Words64);
+HWY_EXPORT(ChooseFill);
 
-void UniformFill(float* out, std::int64_t begin, std::int64_t end,
-                 std::uint64_t seed, std::uint64_t offset) {
-  HWY_DYNAMIC_DISPATCH(UniformFloats)(out, begin, end, seed, offset);
+void FillRandom(const RandomArgs& args, std::int64_t begin, std::int64_t end) {
+  HWY_DYNAMIC_DISPATCH(ChooseFill)
+  (args.op, args.dtype, args.range)(args, begin, end);
 }
 
-void UniformFill(double* out, std::int64_t begin, std::int64_t end,
-                 std::uint64_t seed, std::uint64_t offset) {
-  HWY_DYNAMIC_DISPATCH(UniformDoubles)(out, begin, end, seed, offset);
+std::uint64_t Enqueue(CpuStream& stream, const OpLabel& label,
+                      const RandomArgs& args) {
+  if (!OpTakes(args.op, args.dtype)) ThrowNoLoop(OpName(args.op), args.dtype);
+  return stream.Enqueue(label, [args] {
+    // What is worth a thread of its own; whole blocks, of which none is made
+    // twice.
+    constexpr std::int64_t kGrain = 16 << 10;
+    ParallelFor(args.numel, kGrain,
+                [&args](std::int64_t begin, std::int64_t end) {
+                  FillRandom(args, begin, end);
+                });
+  });
 }
-
-void NormalFill(float* out, std::int64_t begin, std::int64_t end,
-                std::uint64_t seed, std::uint64_t offset) {
-  HWY_DYNAMIC_DISPATCH(NormalFloats)(out, begin, end, seed, offset);
-}
-
-void NormalFill(double* out, std::int64_t begin, std::int64_t end,
-                std::uint64_t seed, std::uint64_t offset) {
-  HWY_DYNAMIC_DISPATCH(NormalDoubles)(out, begin, end, seed, offset);
-}
-
-namespace {
-
-// The upper half of word * range: a number in [0, range).
-std::uint64_t Scaled(std::uint32_t word, std::uint64_t range) {
-  return (word * range) >> 32;
-}
-std::uint64_t Scaled(std::uint64_t word, std::uint64_t range) {
-  std::uint64_t upper;
-  hwy::Mul128(word, range, &upper);
-  return upper;
-}
-
-// A batch of words, which stays in the cache, then numbers of it.
-template <typename Word, typename T, typename Fill>
-void IntegerFillOf(Fill fill, T* out, std::int64_t begin, std::int64_t end,
-                   std::int64_t low, std::uint64_t range, std::uint64_t seed,
-                   std::uint64_t offset) {
-  constexpr std::int64_t kPerBlock = kElementsPerBlock<Word>;
-  constexpr std::int64_t kBatch = 1024;  // whole blocks
-  Word words[kBatch];
-  while (begin < end) {
-    const std::int64_t block = begin / kPerBlock;
-    const std::int64_t first = begin % kPerBlock;
-    const std::int64_t last = std::min(first + end - begin, kBatch);
-    fill(words, first, last, seed, offset + static_cast<std::uint64_t>(block));
-    for (std::int64_t i = first; i < last; ++i) {
-      out[begin++] = static_cast<T>(static_cast<std::int64_t>(
-          static_cast<std::uint64_t>(low) + Scaled(words[i], range)));
-    }
-  }
-}
-
-}  // namespace
-
-template <typename T>
-void IntegerFill(T* out, std::int64_t begin, std::int64_t end, std::int64_t low,
-                 std::uint64_t range, std::uint64_t seed,
-                 std::uint64_t offset) {
-  if (range <= std::uint64_t{1} << 32) {
-    IntegerFillOf<std::uint32_t>(HWY_DYNAMIC_DISPATCH(Words32), out, begin, end,
-                                 low, range, seed, offset);
-  } else {
-    IntegerFillOf<std::uint64_t>(HWY_DYNAMIC_DISPATCH(Words64), out, begin, end,
-                                 low, range, seed, offset);
-  }
-}
-
-template void IntegerFill(float*, std::int64_t, std::int64_t, std::int64_t,
-                          std::uint64_t, std::uint64_t, std::uint64_t);
-template void IntegerFill(double*, std::int64_t, std::int64_t, std::int64_t,
-                          std::uint64_t, std::uint64_t, std::uint64_t);
-template void IntegerFill(std::int64_t*, std::int64_t, std::int64_t,
-                          std::int64_t, std::uint64_t, std::uint64_t,
-                          std::uint64_t);
-template void IntegerFill(std::uint8_t*, std::int64_t, std::int64_t,
-                          std::int64_t, std::uint64_t, std::uint64_t,
-                          std::uint64_t);
 
 }  // namespace d2l::kernels::cpu
 

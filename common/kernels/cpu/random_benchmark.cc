@@ -15,27 +15,23 @@
 #include "common/kernels/cpu/random.h"
 #include "common/kernels/cpu/targets.h"
 #include "common/kernels/philox.h"
+#include "common/tensor/dtype.h"
 #include "hwy/highway.h"
 
 namespace d2l::kernels::cpu {
 namespace {
 
 template <typename T>
-using FillFunction = void (*)(T*, std::int64_t, std::int64_t, std::uint64_t,
-                              std::uint64_t);
-
-template <typename T>
-void BM_Fill(benchmark::State& state, FillFunction<T> fill,
-             std::int64_t target) {
+void BM_Fill(benchmark::State& state, RandomOp op, std::int64_t target) {
   const ScopedTarget scope(target);
   const std::int64_t n = state.range(0);
   std::vector<T> out(static_cast<std::size_t>(n));
-  std::uint64_t offset = 0;
+  RandomArgs args = {op, DTypeOf<T>::value, n, out.data(), {42, 0}, 0, 1};
   for (auto _ : state) {
-    fill(out.data(), 0, n, 42, offset);
+    FillRandom(args, 0, n);
     benchmark::DoNotOptimize(out.data());
     benchmark::ClobberMemory();
-    offset += RandomBlocks<T>(n);
+    args.state.offset += RandomBlocks<T>(n);
   }
   state.SetItemsProcessed(state.iterations() * n);
   state.SetBytesProcessed(state.iterations() * n *
@@ -43,11 +39,11 @@ void BM_Fill(benchmark::State& state, FillFunction<T> fill,
 }
 
 template <typename T>
-void Register(const std::string& name, FillFunction<T> fill) {
+void Register(const std::string& name, RandomOp op) {
   for (const std::int64_t target : Targets()) {
     benchmark::RegisterBenchmark((name + "/" + hwy::TargetName(target)).c_str(),
-                                 [fill, target](benchmark::State& state) {
-                                   BM_Fill<T>(state, fill, target);
+                                 [op, target](benchmark::State& state) {
+                                   BM_Fill<T>(state, op, target);
                                  })
         ->Arg(100)
         ->Arg(1 << 14)
@@ -56,10 +52,10 @@ void Register(const std::string& name, FillFunction<T> fill) {
 }
 
 const int kRegistered = [] {
-  Register<float>("BM_UniformFloat", UniformFill);
-  Register<float>("BM_NormalFloat", NormalFill);
-  Register<double>("BM_UniformDouble", UniformFill);
-  Register<double>("BM_NormalDouble", NormalFill);
+  Register<float>("BM_UniformFloat", RandomOp::kUniform);
+  Register<float>("BM_NormalFloat", RandomOp::kNormal);
+  Register<double>("BM_UniformDouble", RandomOp::kUniform);
+  Register<double>("BM_NormalDouble", RandomOp::kNormal);
   return 0;
 }();
 

@@ -7,6 +7,7 @@
 
 #include "common/kernels/cpu/random.h"
 #include "common/kernels/philox.h"
+#include "common/tensor/dtype.h"
 #include "gtest/gtest.h"
 
 namespace d2l::kernels::cpu {
@@ -17,12 +18,18 @@ constexpr std::int64_t kPart = 1 << 15;
 
 // The bits of the largest |x| of kDraws floats. They are ordered as the
 // magnitudes are, with infinity and NaN above every number.
-template <typename Fill>
-float LargestMagnitude(Fill fill) {
+float LargestMagnitude(RandomOp op) {
   std::vector<float> out(kPart);
   std::uint32_t largest = 0;
   for (std::int64_t i = 0; i < kDraws; i += kPart) {
-    fill(out.data(), RandomBlocks<float>(i));
+    FillRandom({op,
+                DType::kFloat32,
+                kPart,
+                out.data(),
+                {2024, RandomBlocks<float>(i)},
+                0,
+                1},
+               0, kPart);
     std::uint32_t part[8] = {};  // eight chains of maxima, not one
     for (std::size_t j = 0; j < out.size(); j += 8) {
       std::uint32_t bits[8];
@@ -39,17 +46,13 @@ float LargestMagnitude(Fill fill) {
 }
 
 TEST(RandomDrawsTest, NoUniformIsOne) {
-  const float largest = LargestMagnitude([](float* out, std::uint64_t offset) {
-    UniformFill(out, 0, kPart, 2024, offset);
-  });
+  const float largest = LargestMagnitude(RandomOp::kUniform);
   // The largest possible; 64 of the draws reach it, on average.
   EXPECT_EQ(largest, 1.0f - 0x1p-24f);
 }
 
 TEST(RandomDrawsTest, NoNormalIsInfinite) {
-  const float largest = LargestMagnitude([](float* out, std::uint64_t offset) {
-    NormalFill(out, 0, kPart, 2024, offset);
-  });
+  const float largest = LargestMagnitude(RandomOp::kNormal);
   EXPECT_LE(largest, 6.661f);
   // Of 2^30 true normals, the largest is below 5.6 once in 10^10 times.
   EXPECT_GE(largest, 5.6f);

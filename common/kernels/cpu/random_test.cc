@@ -12,6 +12,7 @@
 
 #include "common/kernels/cpu/targets.h"
 #include "common/kernels/philox.h"
+#include "common/tensor/dtype.h"
 #include "gtest/gtest.h"
 #include "hwy/highway.h"
 
@@ -29,6 +30,22 @@ std::vector<T> Reference(std::int64_t n, std::uint64_t seed,
     out.push_back(block[i % kElementsPerBlock<T>]);
   }
   return out;
+}
+
+constexpr std::int64_t kAny = 0;  // FillRandom does not look at it
+
+template <typename T>
+void IntegerFill(T* out, std::int64_t begin, std::int64_t end, std::int64_t low,
+                 std::uint64_t range, std::uint64_t seed,
+                 std::uint64_t offset) {
+  FillRandom({RandomOp::kInteger,
+              DTypeOf<T>::value,
+              kAny,
+              out,
+              {seed, offset},
+              low,
+              range},
+             begin, end);
 }
 
 // How many elements differ in any bit.
@@ -49,7 +66,14 @@ struct Uniform {
   static constexpr double kTolerance = 0;
   static void Fill(T* out, std::int64_t begin, std::int64_t end,
                    std::uint64_t seed, std::uint64_t offset) {
-    UniformFill(out, begin, end, seed, offset);
+    FillRandom({RandomOp::kUniform,
+                DTypeOf<T>::value,
+                kAny,
+                out,
+                {seed, offset},
+                0,
+                1},
+               begin, end);
   }
   static std::vector<T> Expected(std::int64_t n, std::uint64_t seed,
                                  std::uint64_t offset) {
@@ -70,7 +94,9 @@ struct Normal {
   static constexpr double kTolerance = sizeof(T) == 4 ? 4e-6 : 1e-14;
   static void Fill(T* out, std::int64_t begin, std::int64_t end,
                    std::uint64_t seed, std::uint64_t offset) {
-    NormalFill(out, begin, end, seed, offset);
+    FillRandom(
+        {RandomOp::kNormal, DTypeOf<T>::value, kAny, out, {seed, offset}, 0, 1},
+        begin, end);
   }
   static std::vector<T> Expected(std::int64_t n, std::uint64_t seed,
                                  std::uint64_t offset) {

@@ -3,7 +3,7 @@
 //   for (const std::int64_t target : Targets()) {
 //     SCOPED_TRACE(hwy::TargetName(target));
 //     const ScopedTarget scope(target);
-//     NormalFill(…);  // with these vectors
+//     FillRandom(…);  // with these vectors
 //   }
 //
 // For one thread at a time: the choice is the process's.

@@ -1,13 +1,42 @@
 #include <cstdint>
 
 #include "common/kernels/cuda/elementwise.cuh"
-#include "common/kernels/cuda/index/random_blocks.h"
 #include "common/kernels/cuda/launch.h"
 #include "common/kernels/cuda/start_kernel.cuh"
+#include "common/kernels/philox.h"
 #include "common/tensor/dtype.h"
 
 namespace d2l::kernels::cuda {
 namespace {
+
+// The elements of a block, which one thread makes.
+template <typename Element, void (*kTransform)(const PhiloxBlock&, Element*)>
+struct RealNumbers {
+  using T = Element;
+  static constexpr int kElements = kElementsPerBlock<T>;
+
+  __device__ void operator()(const PhiloxBlock& block, T* out) const {
+    kTransform(block, out);
+  }
+};
+
+// Word: of 64 bits for a range beyond 2^32.
+template <typename Element, typename Word>
+struct WholeNumbers {
+  using T = Element;
+  static constexpr int kElements = kElementsPerBlock<Word>;
+  std::int64_t low;
+  std::uint64_t range;
+
+  __device__ void operator()(const PhiloxBlock& block, T* out) const {
+    Word words[kElements];
+    Words(block, words);
+    for (int i = 0; i < kElements; ++i) {
+      out[i] = static_cast<T>(static_cast<std::int64_t>(
+          static_cast<std::uint64_t>(low) + Scaled(words[i], range)));
+    }
+  }
+};
 
 // A thread makes whole blocks. aligned: a block's elements are stored at once.
 template <class Numbers>
@@ -47,32 +76,28 @@ void Make(const CudaLaunch& launch, const RandomArgs& args, Numbers numbers) {
               args.state, aligned);
 }
 
-template <template <typename> class Numbers>
+template <typename T>
 void MakeReal(const CudaLaunch& launch, const RandomArgs& args) {
-  if (args.dtype == DType::kFloat64) {
-    Make(launch, args, Numbers<double>());
+  if (args.op == RandomOp::kUniform) {
+    Make(launch, args, RealNumbers<T, Uniforms>());
   } else {
-    Make(launch, args, Numbers<float>());
+    Make(launch, args, RealNumbers<T, Normals>());
   }
 }
 
 }  // namespace
 
 void Launch(const CudaLaunch& launch, const RandomArgs& args) {
-  switch (args.op) {
-    case RandomOp::kUniform:
-      return MakeReal<UniformNumbers>(launch, args);
-    case RandomOp::kNormal:
-      return MakeReal<NormalNumbers>(launch, args);
-    case RandomOp::kInteger:
-      break;
+  if (args.op != RandomOp::kInteger) {
+    return args.dtype == DType::kFloat64 ? MakeReal<double>(launch, args)
+                                         : MakeReal<float>(launch, args);
   }
   VisitDType(args.dtype, [&](auto zero) {
     using T = decltype(zero);
     if (args.range > std::uint64_t{1} << 32) {
-      Make(launch, args, IntegerNumbers<T, true>{args.low, args.range});
+      Make(launch, args, WholeNumbers<T, std::uint64_t>{args.low, args.range});
     } else {
-      Make(launch, args, IntegerNumbers<T, false>{args.low, args.range});
+      Make(launch, args, WholeNumbers<T, std::uint32_t>{args.low, args.range});
     }
   });
 }
