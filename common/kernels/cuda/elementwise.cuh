@@ -8,7 +8,12 @@
 // written, by the same thread: out may be an input.
 //
 // Both kernels stride over the elements with the whole grid, several at a time,
-// whose loads are all under way before the first is used. For .cu files.
+// whose loads are all under way before the first is used.
+//
+//   ForEach<float>(launch, out, numel, Mean<float>{in, window});
+//
+// computes each element by itself: f is a value of less than 4 KB, and
+// out[e] = f(e). out is nothing that f reads. For .cu files.
 
 #ifndef D2L_COMMON_KERNELS_CUDA_ELEMENTWISE_CUH_
 #define D2L_COMMON_KERNELS_CUDA_ELEMENTWISE_CUH_
@@ -67,6 +72,36 @@ __device__ inline std::int64_t ThreadInGrid() {
 __device__ inline std::int64_t ThreadsOfGrid() {
   return static_cast<std::int64_t>(gridDim.x) * blockDim.x;
 }
+
+// Starts a kernel whose threads stride over `count` items, so many at a time.
+template <typename... T>
+void StartGrid(const CudaLaunch& launch, std::int64_t count, int at_once,
+               void (*kernel)(T...),
+               const typename Converted<T>::type&... args) {
+  const LaunchGeometry geometry =
+      GeometryFor(count, launch.multiprocessors, at_once);
+  StartKernel(kernel, geometry.blocks, geometry.threads, launch.stream,
+              args...);
+}
+
+// ---- What is computed from anything.
+
+template <typename T, class F>
+__global__ void __launch_bounds__(kThreads)
+    ForEachKernel(T* __restrict__ out, std::int64_t numel, F f) {
+  for (std::int64_t e = ThreadInGrid(); e < numel; e += ThreadsOfGrid()) {
+    out[e] = f(e);
+  }
+}
+
+template <typename T, class F>
+void ForEach(const CudaLaunch& launch, void* out, std::int64_t numel, F f) {
+  if (numel == 0) return;
+  StartGrid(launch, numel, 1, ForEachKernel<T, F>, static_cast<T*>(out), numel,
+            f);
+}
+
+// ---- Loads and stores of vectors.
 
 // The elements at kBatch places, of which the first `count` are there.
 template <int kSize, int kBatch, typename T>
@@ -182,12 +217,10 @@ void LaunchContiguous(const CudaLaunch& launch, F f, std::int64_t numel,
   alignment.Add(out, sizeof(Out));
   ((in.data != nullptr ? alignment.Add(in.data, sizeof(In)) : void()), ...);
   const VectorSplit split = SplitVectors(numel, alignment);
-  const LaunchGeometry geometry =
-      split.vectors > 0 ? GeometryFor(split.vectors, launch.multiprocessors,
-                                      kVectorsAtOnce<kSize>)
-                        : GeometryFor(numel, launch.multiprocessors);
-  StartKernel(ContiguousKernel<kSize, F, Out, In...>, geometry.blocks,
-              geometry.threads, launch.stream, f, out, split, in...);
+  const bool vectors = split.vectors > 0;
+  StartGrid(launch, vectors ? split.vectors : numel,
+            vectors ? kVectorsAtOnce<kSize> : 1,
+            ContiguousKernel<kSize, F, Out, In...>, f, out, split, in...);
 }
 
 // ---- Operands with strides.
@@ -259,11 +292,8 @@ void LaunchStrided(const CudaLaunch& launch, F f, Out* out,
   }
   const auto start = [&](auto* kernel) {
     const std::int64_t vectors = layout.shape.numel();
-    const LaunchGeometry geometry =
-        GeometryFor(vectors, launch.multiprocessors, kStridedAtOnce);
-    StartKernel(kernel, geometry.blocks, geometry.threads, launch.stream, f,
-                out, vectors, MakeStridedDims<kOperands>(layout.shape, strides),
-                in...);
+    StartGrid(launch, vectors, kStridedAtOnce, kernel, f, out, vectors,
+              MakeStridedDims<kOperands>(layout.shape, strides), in...);
   };
   if (SplitRows(kSize, layout.shape, absl::MakeSpan(arrays, count))) {
     // A number's is the output's: false.

@@ -21,6 +21,7 @@
 #include "common/device/cuda/cuda_launch.h"
 #include "common/kernels/kernels.h"
 #include "common/kernels/nn_kernels.h"
+#include "common/tensor/dtype.h"
 
 namespace d2l::kernels::cuda {
 
@@ -75,6 +76,16 @@ void Launch(const CudaLaunch& launch, const Args& args, void*) {
 }
 
 // ---- Parts of a family.
+
+// Calls f(T{}), T float or double.
+template <class F>
+void VisitFloat(DType dtype, F f) {
+  if (dtype == DType::kFloat64) {
+    f(double{});
+  } else {
+    f(float{});
+  }
+}
 
 // args.a to the power of `exponent`, if that is 0, 1, 2, 3, or, of
 // floating-point numbers, 0.5 or -1. Returns whether it was one of these.

@@ -69,11 +69,9 @@ void Make(const CudaLaunch& launch, const RandomArgs& args, Numbers numbers) {
   const bool aligned = reinterpret_cast<std::uintptr_t>(args.out) %
                            alignof(Vector<T, Numbers::kElements>) ==
                        0;
-  const LaunchGeometry geometry =
-      GeometryFor(args.numel, launch.multiprocessors, Numbers::kElements);
-  StartKernel(RandomKernel<Numbers>, geometry.blocks, geometry.threads,
-              launch.stream, numbers, static_cast<T*>(args.out), args.numel,
-              args.state, aligned);
+  StartGrid(launch, args.numel, Numbers::kElements, RandomKernel<Numbers>,
+            numbers, static_cast<T*>(args.out), args.numel, args.state,
+            aligned);
 }
 
 template <typename T>
@@ -89,8 +87,8 @@ void MakeReal(const CudaLaunch& launch, const RandomArgs& args) {
 
 void Launch(const CudaLaunch& launch, const RandomArgs& args) {
   if (args.op != RandomOp::kInteger) {
-    return args.dtype == DType::kFloat64 ? MakeReal<double>(launch, args)
-                                         : MakeReal<float>(launch, args);
+    return VisitFloat(
+        args.dtype, [&](auto zero) { MakeReal<decltype(zero)>(launch, args); });
   }
   VisitDType(args.dtype, [&](auto zero) {
     using T = decltype(zero);

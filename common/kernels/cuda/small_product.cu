@@ -124,11 +124,7 @@ void Run(const CudaLaunch& launch, const MatMulArgs& args) {
 
 void LaunchSmallProduct(const CudaLaunch& launch, const MatMulArgs& args) {
   if (args.m == 0 || args.n == 0 || args.batch == 0) return;
-  if (args.dtype == DType::kFloat64) {
-    Run<double>(launch, args);
-  } else {
-    Run<float>(launch, args);
-  }
+  VisitFloat(args.dtype, [&](auto zero) { Run<decltype(zero)>(launch, args); });
 }
 
 }  // namespace d2l::kernels::cuda

@@ -56,11 +56,7 @@ void Run(const CudaLaunch& launch, const SoftmaxArgs& args) {
 }  // namespace
 
 void Launch(const CudaLaunch& launch, const SoftmaxArgs& args) {
-  if (args.dtype == DType::kFloat64) {
-    Run<double>(launch, args);
-  } else {
-    Run<float>(launch, args);
-  }
+  VisitFloat(args.dtype, [&](auto zero) { Run<decltype(zero)>(launch, args); });
 }
 
 }  // namespace d2l::kernels::cuda

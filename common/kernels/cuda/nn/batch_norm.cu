@@ -5,12 +5,10 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "common/device/cuda/launch_geometry.h"
 #include "common/kernels/cuda/elementwise.cuh"
 #include "common/kernels/cuda/index/gather_plan.h"
 #include "common/kernels/cuda/index/reduce_plan.h"
 #include "common/kernels/cuda/launch.h"
-#include "common/kernels/cuda/nn/for_each.cuh"
 #include "common/kernels/cuda/reduce_ops.cuh"
 #include "common/kernels/cuda/start_kernel.cuh"
 #include "common/kernels/math.h"
@@ -215,12 +213,10 @@ void LaunchRows(const CudaLaunch& launch, const Args& args,
   const int lane_bits =
       std::max(internal::Bits(args.inner, 5),
                internal::Bits(internal::CeilDiv(args.inner, 4), 8));
-  const LaunchGeometry geometry =
-      GeometryFor(rows << lane_bits, launch.multiprocessors);
-  StartKernel(RowsKernel<Elements>, geometry.blocks, geometry.threads,
-              launch.stream, static_cast<T*>(args.out), dy,
-              static_cast<const T*>(args.x), elements, rows, args.channels,
-              args.inner, Splitter(args.channels, rows), lane_bits);
+  StartGrid(launch, rows << lane_bits, 1, RowsKernel<Elements>,
+            static_cast<T*>(args.out), dy, static_cast<const T*>(args.x),
+            elements, rows, args.channels, args.inner,
+            Splitter(args.channels, rows), lane_bits);
 }
 
 template <typename Element>

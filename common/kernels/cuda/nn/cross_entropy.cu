@@ -2,7 +2,6 @@
 
 #include "common/kernels/cuda/index/reduce_plan.h"
 #include "common/kernels/cuda/launch.h"
-#include "common/kernels/cuda/nn/for_each.cuh"
 #include "common/kernels/cuda/softmax_sum.cuh"
 #include "common/kernels/cuda/start_kernel.cuh"
 #include "common/kernels/math.h"

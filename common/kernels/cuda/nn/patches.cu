@@ -2,9 +2,8 @@
 
 #include <cstdint>
 
-#include "common/device/cuda/launch_geometry.h"
+#include "common/kernels/cuda/elementwise.cuh"
 #include "common/kernels/cuda/launch.h"
-#include "common/kernels/cuda/nn/for_each.cuh"
 #include "common/kernels/cuda/nn/sliding_window.h"
 #include "common/kernels/cuda/start_kernel.cuh"
 
@@ -95,13 +94,10 @@ void LaunchPatches(const CudaLaunch& launch, const PatchesArgs& args,
                    void* patches, const void* x) {
   const Patches p(args);
   if (p.window.outputs == 0) return;
-  const LaunchGeometry geometry =
-      GeometryFor(p.window.outputs, launch.multiprocessors);
   VisitFloat(args.dtype, [&](auto zero) {
     using T = decltype(zero);
-    StartKernel(PatchesKernel<T>, geometry.blocks, geometry.threads,
-                launch.stream, static_cast<T*>(patches),
-                static_cast<const T*>(x), p);
+    StartGrid(launch, p.window.outputs, 1, PatchesKernel<T>,
+              static_cast<T*>(patches), static_cast<const T*>(x), p);
   });
 }
 
@@ -110,8 +106,8 @@ void LaunchAddPatches(const CudaLaunch& launch, const PatchesArgs& args,
   const Patches p(args);
   VisitFloat(args.dtype, [&](auto zero) {
     using T = decltype(zero);
-    LaunchForEach<T>(launch, x, p.window.inputs,
-                     SumOfPatches<T>{static_cast<const T*>(patches), p});
+    ForEach<T>(launch, x, p.window.inputs,
+               SumOfPatches<T>{static_cast<const T*>(patches), p});
   });
 }
 

@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
+#include "common/kernels/cuda/elementwise.cuh"
 #include "common/kernels/cuda/launch.h"
-#include "common/kernels/cuda/nn/for_each.cuh"
 #include "common/kernels/cuda/nn/sliding_window.h"
 #include "common/kernels/cuda/start_kernel.cuh"
 
@@ -124,16 +124,16 @@ void Run(const CudaLaunch& launch, const Pool2dArgs& args) {
   const T* const in = static_cast<const T*>(args.in);
   switch (args.op) {
     case Pool2dOp::kAvg:
-      return LaunchForEach<T>(launch, args.out, window.outputs,
-                              MeanOfWindow<T>{in, window});
+      return ForEach<T>(launch, args.out, window.outputs,
+                        MeanOfWindow<T>{in, window});
     case Pool2dOp::kMax:
-      return LaunchForEach<T>(launch, args.out, window.outputs,
-                              MaxOfWindow<T>{in, window});
+      return ForEach<T>(launch, args.out, window.outputs,
+                        MaxOfWindow<T>{in, window});
     case Pool2dOp::kAvgGradient:
-      return LaunchForEach<T>(launch, args.out, window.inputs,
-                              MeanGradient<T>{in, window});
+      return ForEach<T>(launch, args.out, window.inputs,
+                        MeanGradient<T>{in, window});
     case Pool2dOp::kMaxGradient:
-      return LaunchForEach<T>(
+      return ForEach<T>(
           launch, args.out, window.inputs,
           MaxGradient<T>{in, static_cast<const T*>(args.forward_input),
                          window});
