@@ -23,28 +23,24 @@
 #include "common/kernels/kernels.h"
 #include "common/kernels/nn_kernels.h"
 
-#define D2L_FOR_EACH_KERNEL(DO)  \
-  DO(FillArgs)                   \
-  DO(ArangeArgs)                 \
-  DO(RandomArgs)                 \
-  DO(CopyArgs)                   \
-  DO(UnaryArgs)                  \
-  DO(BinaryArgs)                 \
-  DO(WhereArgs)                  \
-  DO(ReduceArgs)                 \
-  DO(SoftmaxArgs)                \
-  DO(MatMulArgs)                 \
-  DO(CatArgs)                    \
-  DO(IndexArgs)                  \
-  DO(Conv2dArgs)                 \
-  DO(Pool2dArgs)                 \
-  DO(BatchNormStatisticsArgs)    \
-  DO(BatchNormArgs)              \
-  DO(BatchNormSumsArgs)          \
-  DO(BatchNormInputGradientArgs) \
-  DO(CrossEntropyArgs)           \
-  DO(CrossEntropyGradientArgs)   \
-  DO(IndexAddArgs)               \
+#define D2L_FOR_EACH_KERNEL(DO) \
+  DO(FillArgs)                  \
+  DO(ArangeArgs)                \
+  DO(RandomArgs)                \
+  DO(CopyArgs)                  \
+  DO(UnaryArgs)                 \
+  DO(BinaryArgs)                \
+  DO(WhereArgs)                 \
+  DO(ReduceArgs)                \
+  DO(SoftmaxArgs)               \
+  DO(MatMulArgs)                \
+  DO(CatArgs)                   \
+  DO(IndexArgs)                 \
+  DO(Conv2dArgs)                \
+  DO(Pool2dArgs)                \
+  DO(BatchNormArgs)             \
+  DO(CrossEntropyArgs)          \
+  DO(IndexAddArgs)              \
   DO(AxpbyArgs)
 
 namespace d2l {

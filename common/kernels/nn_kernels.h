@@ -74,78 +74,49 @@ struct Pool2dArgs {
 
 // ---- Batch normalisation of x of shape (batch, channels, inner). `statistics`
 // are (2, channels): the means, then the variances (biased). With
-// xhat = (x - mean) / sqrt(variance + eps):
-
-// out: the statistics of x. batch * inner is at least 1.
-struct BatchNormStatisticsArgs {
-  DType dtype;
-  std::int64_t batch, channels, inner;
-  void* out;
-  const void* x;
+// xhat = (x - mean) / sqrt(variance + eps) and count = batch * inner:
+enum class BatchNormPass {
+  // out: the statistics of x. count is at least 1.
+  kStatistics,
+  // out = xhat * weight + bias. weight and bias are (channels).
+  kForward,
+  // out, (2, channels): for each channel the sum of dy, which is the gradient
+  // of the bias, and of dy * xhat, that of the weight.
+  kSums,
+  // out: the gradient of x. If the statistics are those of x (training),
+  //   weight / sqrt(variance + eps)
+  //     * (dy - sums[0] / count - xhat * sums[1] / count),
+  // and if they are constants, where sums is null, without what is subtracted.
+  kInputGradient,
 };
 
-// out = xhat * weight + bias. weight and bias are (channels).
+// What a pass does not read is null.
 struct BatchNormArgs {
+  BatchNormPass pass;
   DType dtype;
   std::int64_t batch, channels, inner;
   double eps;
   void* out;
   const void* x;
-  const void* statistics;
-  const void* weight;
-  const void* bias;
+  const void* statistics = nullptr;
+  const void* weight = nullptr;
+  const void* bias = nullptr;
+  const void* dy = nullptr;
+  const void* sums = nullptr;
 };
 
-// out, (2, channels): for each channel the sum of dy, which is the gradient of
-// the bias, and of dy * xhat, that of the weight.
-struct BatchNormSumsArgs {
-  DType dtype;
-  std::int64_t batch, channels, inner;
-  double eps;
-  void* out;
-  const void* dy;
-  const void* x;
-  const void* statistics;
-};
-
-// out: the gradient of x. With count = batch * inner, if the statistics are
-// those of x (training),
-//   weight / sqrt(variance + eps)
-//     * (dy - sums[0] / count - xhat * sums[1] / count),
-// and if they are constants, where sums is null, without what is subtracted.
-struct BatchNormInputGradientArgs {
-  DType dtype;
-  std::int64_t batch, channels, inner;
-  double eps;
-  void* out;
-  const void* dy;
-  const void* x;
-  const void* statistics;
-  const void* weight;
-  const void* sums;
-};
-
-// ---- Cross-entropy of (samples, classes) logits.
-
-// out[i] = -log(softmax(logits[i])[labels[i]]). A label outside [0, classes)
-// fails late.
+// ---- Cross-entropy of (samples, classes) logits:
+//   out[i] = -log(softmax(logits[i])[labels[i]])
+// and, if there is dy, (samples), its gradient:
+//   out[i, j] = dy[i] * (softmax(logits[i])[j] - (j == labels[i]))
+// A label outside [0, classes) fails late.
 struct CrossEntropyArgs {
   DType dtype;
   std::int64_t samples, classes;
   void* out;
   const void* logits;
   const std::int64_t* labels;
-};
-
-// out[i, j] = dy[i] * (softmax(logits[i])[j] - (j == labels[i])). A label
-// outside [0, classes) fails late.
-struct CrossEntropyGradientArgs {
-  DType dtype;
-  std::int64_t samples, classes;
-  void* out;
-  const void* dy;
-  const void* logits;
-  const std::int64_t* labels;
+  const void* dy = nullptr;
 };
 
 // ---- Updates.

@@ -387,9 +387,10 @@ TEST_P(NnKernelsTest, BatchNorm) {
       Array<T> x_array(stream(), x), dy_array(stream(), dy);
       Array<T> weight_array(stream(), weight), bias_array(stream(), bias);
       Array<T> statistics(stream(), Doubles(2 * b.channels, 99));
-      Enqueue(stream(), label_,
-              BatchNormStatisticsArgs{kDType, b.batch, b.channels, b.inner,
-                                      statistics.data(), x_array.data()});
+      Enqueue(
+          stream(), label_,
+          BatchNormArgs{BatchNormPass::kStatistics, kDType, b.batch, b.channels,
+                        b.inner, kEps, statistics.data(), x_array.data()});
       std::vector<Sum> expected;
       for (const long double m : mean) {
         expected.push_back({static_cast<double>(m), static_cast<double>(m)});
@@ -416,16 +417,18 @@ TEST_P(NnKernelsTest, BatchNorm) {
       }
       Array<T> out(stream(), Doubles(x.size(), 99));
       Enqueue(stream(), label_,
-              BatchNormArgs{kDType, b.batch, b.channels, b.inner, kEps,
-                            out.data(), x_array.data(), statistics.data(),
+              BatchNormArgs{BatchNormPass::kForward, kDType, b.batch,
+                            b.channels, b.inner, kEps, out.data(),
+                            x_array.data(), statistics.data(),
                             weight_array.data(), bias_array.data()});
       ExpectNear<T>(out.Read(), expected);
 
       Array<T> sums_array(stream(), Doubles(2 * b.channels, 99));
-      Enqueue(stream(), label_,
-              BatchNormSumsArgs{kDType, b.batch, b.channels, b.inner, kEps,
-                                sums_array.data(), dy_array.data(),
-                                x_array.data(), statistics.data()});
+      Enqueue(
+          stream(), label_,
+          BatchNormArgs{BatchNormPass::kSums, kDType, b.batch, b.channels,
+                        b.inner, kEps, sums_array.data(), x_array.data(),
+                        statistics.data(), nullptr, nullptr, dy_array.data()});
       const Doubles got_sums = sums_array.Read();
       ExpectNear<T>(got_sums, sums);
 
@@ -440,12 +443,12 @@ TEST_P(NnKernelsTest, BatchNorm) {
           expected[i].Add(-factor * got_sums[c] / count);
           expected[i].Add(-factor * xhat(i) * got_sums[b.channels + c] / count);
         }
-        Enqueue(
-            stream(), label_,
-            BatchNormInputGradientArgs{
-                kDType, b.batch, b.channels, b.inner, kEps, out.data(),
-                dy_array.data(), x_array.data(), statistics.data(),
-                weight_array.data(), training ? sums_array.data() : nullptr});
+        Enqueue(stream(), label_,
+                BatchNormArgs{BatchNormPass::kInputGradient, kDType, b.batch,
+                              b.channels, b.inner, kEps, out.data(),
+                              x_array.data(), statistics.data(),
+                              weight_array.data(), nullptr, dy_array.data(),
+                              training ? sums_array.data() : nullptr});
         ExpectNear<T>(out.Read(), expected);
       }
     }
@@ -490,9 +493,9 @@ TEST_P(NnKernelsTest, CrossEntropy) {
               CrossEntropyArgs{DTypeOf<T>::value, samples, classes, out.data(),
                                logits_array.data(), labels_array.data()});
       Enqueue(stream(), label_,
-              CrossEntropyGradientArgs{
-                  DTypeOf<T>::value, samples, classes, dx.data(),
-                  dy_array.data(), logits_array.data(), labels_array.data()});
+              CrossEntropyArgs{DTypeOf<T>::value, samples, classes, dx.data(),
+                               logits_array.data(), labels_array.data(),
+                               dy_array.data()});
       ExpectNear<T>(out.Read(), loss);
       ExpectNear<T>(dx.Read(), gradient);
     }
@@ -512,8 +515,8 @@ TEST_P(NnKernelsTest, ALabelOutOfRangeFailsLate) {
                              labels.data()});
     EXPECT_THAT(LateError(), testing::HasSubstr(text));
     Enqueue(stream(), label_,
-            CrossEntropyGradientArgs{DType::kFloat32, 3, 2, out.data(),
-                                     dy.data(), logits.data(), labels.data()});
+            CrossEntropyArgs{DType::kFloat32, 3, 2, out.data(), logits.data(),
+                             labels.data(), dy.data()});
     EXPECT_THAT(LateError(), testing::HasSubstr(text));
   }
 }

@@ -39,10 +39,7 @@ void Launch(const CudaLaunch& launch, const MatMulArgs& args);
 void Launch(const CudaLaunch& launch, const CatArgs& args);
 void Launch(const CudaLaunch& launch, const IndexArgs& args);
 void Launch(const CudaLaunch& launch, const Pool2dArgs& args);
-void Launch(const CudaLaunch& launch, const BatchNormArgs& args);
-void Launch(const CudaLaunch& launch, const BatchNormInputGradientArgs& args);
 void Launch(const CudaLaunch& launch, const CrossEntropyArgs& args);
-void Launch(const CudaLaunch& launch, const CrossEntropyGradientArgs& args);
 void Launch(const CudaLaunch& launch, const AxpbyArgs& args);
 
 // ---- What needs memory of the device besides: so many bytes, aligned to 16
@@ -55,12 +52,8 @@ void Launch(const CudaLaunch& launch, const ReduceArgs& args, void* scratch);
 std::size_t ScratchBytes(const Conv2dArgs& args);
 void Launch(const CudaLaunch& launch, const Conv2dArgs& args, void* scratch);
 
-std::size_t ScratchBytes(const BatchNormStatisticsArgs& args);
-void Launch(const CudaLaunch& launch, const BatchNormStatisticsArgs& args,
-            void* scratch);
-std::size_t ScratchBytes(const BatchNormSumsArgs& args);
-void Launch(const CudaLaunch& launch, const BatchNormSumsArgs& args,
-            void* scratch);
+std::size_t ScratchBytes(const BatchNormArgs& args);
+void Launch(const CudaLaunch& launch, const BatchNormArgs& args, void* scratch);
 
 std::size_t ScratchBytes(const IndexAddArgs& args);
 void Launch(const CudaLaunch& launch, const IndexAddArgs& args, void* scratch);

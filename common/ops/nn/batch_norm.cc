@@ -56,8 +56,9 @@ std::uint64_t BatchNormStatisticsPrimitive::Launch(
   const Tensor& x = *ctx.inputs[0];
   const auto [batch, channels, inner] = SplitOf(x);
   return Enqueue(
-      ctx, kernels::BatchNormStatisticsArgs{x.dtype(), batch, channels, inner,
-                                            ctx.output.data(), x.data()});
+      ctx, kernels::BatchNormArgs{kernels::BatchNormPass::kStatistics,
+                                  x.dtype(), batch, channels, inner, /*eps=*/0,
+                                  ctx.output.data(), x.data()});
 }
 
 ValueSpec BatchNormPrimitive::Infer(Inputs inputs) const {
@@ -73,10 +74,11 @@ ValueSpec BatchNormPrimitive::Infer(Inputs inputs) const {
 std::uint64_t BatchNormPrimitive::Launch(const LaunchContext& ctx) const {
   const Tensor& x = *ctx.inputs[0];
   const auto [batch, channels, inner] = SplitOf(x);
-  return Enqueue(ctx, kernels::BatchNormArgs{
-                          x.dtype(), batch, channels, inner, eps,
-                          ctx.output.data(), x.data(), ctx.inputs[1]->data(),
-                          ctx.inputs[2]->data(), ctx.inputs[3]->data()});
+  return Enqueue(
+      ctx, kernels::BatchNormArgs{
+               kernels::BatchNormPass::kForward, x.dtype(), batch, channels,
+               inner, eps, ctx.output.data(), x.data(), ctx.inputs[1]->data(),
+               ctx.inputs[2]->data(), ctx.inputs[3]->data()});
 }
 
 ValueSpec BatchNormBackwardReducePrimitive::Infer(Inputs inputs) const {
@@ -92,10 +94,11 @@ std::uint64_t BatchNormBackwardReducePrimitive::Launch(
     const LaunchContext& ctx) const {
   const Tensor& x = *ctx.inputs[1];
   const auto [batch, channels, inner] = SplitOf(x);
-  return Enqueue(
-      ctx, kernels::BatchNormSumsArgs{x.dtype(), batch, channels, inner, eps,
-                                      ctx.output.data(), ctx.inputs[0]->data(),
-                                      x.data(), ctx.inputs[2]->data()});
+  return Enqueue(ctx, kernels::BatchNormArgs{kernels::BatchNormPass::kSums,
+                                             x.dtype(), batch, channels, inner,
+                                             eps, ctx.output.data(), x.data(),
+                                             ctx.inputs[2]->data(), nullptr,
+                                             nullptr, ctx.inputs[0]->data()});
 }
 
 ValueSpec BatchNormBackwardPrimitive::Infer(Inputs inputs) const {
@@ -116,12 +119,13 @@ std::uint64_t BatchNormBackwardPrimitive::Launch(
     const LaunchContext& ctx) const {
   const Tensor& x = *ctx.inputs[1];
   const auto [batch, channels, inner] = SplitOf(x);
-  return Enqueue(ctx,
-                 kernels::BatchNormInputGradientArgs{
-                     x.dtype(), batch, channels, inner, eps, ctx.output.data(),
-                     ctx.inputs[0]->data(), x.data(), ctx.inputs[2]->data(),
-                     ctx.inputs[3]->data(),
-                     ctx.inputs.size() == 5 ? ctx.inputs[4]->data() : nullptr});
+  return Enqueue(
+      ctx,
+      kernels::BatchNormArgs{
+          kernels::BatchNormPass::kInputGradient, x.dtype(), batch, channels,
+          inner, eps, ctx.output.data(), x.data(), ctx.inputs[2]->data(),
+          ctx.inputs[3]->data(), nullptr, ctx.inputs[0]->data(),
+          ctx.inputs.size() == 5 ? ctx.inputs[4]->data() : nullptr});
 }
 
 Tensor BatchNormStatistics(const Tensor& x, SourceLocation at) {

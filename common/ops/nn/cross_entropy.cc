@@ -60,13 +60,15 @@ ValueSpec CrossEntropyBackwardPrimitive::Infer(Inputs inputs) const {
   return {logits.shape(), logits.dtype(), logits.device()};
 }
 
-std::uint64_t CrossEntropyBackwardPrimitive::Launch(
-    const LaunchContext& ctx) const {
+std::uint64_t CrossEntropyGradientPrimitive::Launch(Stream& stream,
+                                                    const OpLabel& label,
+                                                    Inputs inputs,
+                                                    Outputs outputs) const {
   const Tensor& logits = *ctx.inputs[1];
-  return Enqueue(ctx, kernels::CrossEntropyGradientArgs{
+  return Enqueue(ctx, kernels::CrossEntropyArgs{
                           logits.dtype(), logits.size(0), logits.size(1),
-                          ctx.output.data(), ctx.inputs[0]->data(),
-                          logits.data(), LabelsOf(*ctx.inputs[2])});
+                          ctx.output.data(), logits.data(),
+                          LabelsOf(*ctx.inputs[2]), ctx.inputs[0]->data()});
 }
 
 Tensor CrossEntropy(const Tensor& logits, const Tensor& labels,

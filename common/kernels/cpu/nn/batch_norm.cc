@@ -102,7 +102,7 @@ HWY_INLINE void AddSquares(Lanes<T>& lanes, const T* x, T center,
 
 template <typename T>
 struct BatchNormStatisticsOf {
-  BatchNormStatisticsArgs args;
+  BatchNormArgs args;
 
   HWY_FLATTEN void operator()(std::int64_t begin, std::int64_t end) const {
     const std::int64_t inner = args.inner;
@@ -151,7 +151,7 @@ HWY_INLINE T Inverse(const void* statistics, std::int64_t channels,
 
 template <typename T>
 struct BatchNormSumsOf {
-  BatchNormSumsArgs args;
+  BatchNormArgs args;
 
   HWY_FLATTEN void operator()(std::int64_t begin, std::int64_t end) const {
     const std::int64_t inner = args.inner;
@@ -225,72 +225,57 @@ struct BatchNormRows {
   }
 };
 
-template <typename T>
-void BatchNormAs(const BatchNormArgs& args) {
-  std::vector<Terms<T>> terms(static_cast<std::size_t>(args.channels));
-  for (std::int64_t c = 0; c < args.channels; ++c) {
-    terms[c] = {static_cast<const T*>(args.statistics)[c],
-                Inverse<T>(args.statistics, args.channels, c, args.eps) *
-                    static_cast<const T*>(args.weight)[c],
-                T{0}, static_cast<const T*>(args.bias)[c]};
-  }
-  ParallelFor(args.batch * args.channels,
-              kBatchNormGrain / std::max<std::int64_t>(args.inner, 1) + 1,
-              BatchNormRows<T, false>{args.channels, args.inner, terms.data(),
-                                      static_cast<T*>(args.out),
-                                      static_cast<const T*>(args.x), nullptr});
-}
-
-template <typename T>
-void BatchNormInputGradientAs(const BatchNormInputGradientArgs& args) {
+template <typename T, bool kGradient>
+void RunRows(const BatchNormArgs& args) {
+  const T* const statistics = static_cast<const T*>(args.statistics);
   const T* const sums = static_cast<const T*>(args.sums);
   const T count = static_cast<T>(args.batch * args.inner);
   std::vector<Terms<T>> terms(static_cast<std::size_t>(args.channels));
   for (std::int64_t c = 0; c < args.channels; ++c) {
-    const T inverse = Inverse<T>(args.statistics, args.channels, c, args.eps);
+    const T inverse = Inverse<T>(statistics, args.channels, c, args.eps);
     const T scale = inverse * static_cast<const T*>(args.weight)[c];
-    terms[c] = {static_cast<const T*>(args.statistics)[c], T{0}, scale, T{0}};
+    Terms<T>& t = terms[c];
+    t = {statistics[c], T{0}, T{0}, T{0}};
+    if (!kGradient) {
+      t.factor = scale;
+      t.offset = static_cast<const T*>(args.bias)[c];
+      continue;
+    }
+    t.dy_factor = scale;
     if (sums == nullptr) continue;
-    terms[c].factor = -scale * inverse * (sums[args.channels + c] / count);
-    terms[c].offset = -scale * (sums[c] / count);
+    t.factor = -scale * inverse * (sums[args.channels + c] / count);
+    t.offset = -scale * (sums[c] / count);
   }
-  ParallelFor(args.batch * args.channels,
-              kBatchNormGrain / std::max<std::int64_t>(args.inner, 1) + 1,
-              BatchNormRows<T, true>{args.channels, args.inner, terms.data(),
-                                     static_cast<T*>(args.out),
-                                     static_cast<const T*>(args.x),
-                                     static_cast<const T*>(args.dy)});
+  ParallelFor(
+      args.batch * args.channels,
+      kBatchNormGrain / std::max<std::int64_t>(args.inner, 1) + 1,
+      BatchNormRows<T, kGradient>{
+          args.channels, args.inner, terms.data(), static_cast<T*>(args.out),
+          static_cast<const T*>(args.x), static_cast<const T*>(args.dy)});
 }
 
-template <typename F>
-void OverChannels(std::int64_t channels, std::int64_t count, const F& f) {
-  ParallelFor(channels, kBatchNormGrain / std::max<std::int64_t>(count, 1) + 1,
-              f);
+template <class F>
+void OverChannels(const BatchNormArgs& args) {
+  const std::int64_t count = std::max<std::int64_t>(args.batch * args.inner, 1);
+  ParallelFor(args.channels, kBatchNormGrain / count + 1, F{args});
 }
 
-void RunBatchNormStatistics(const BatchNormStatisticsArgs& args) {
-  const std::int64_t count = args.batch * args.inner;
-  if (args.dtype == DType::kFloat64) {
-    OverChannels(args.channels, count, BatchNormStatisticsOf<double>{args});
-  } else {
-    OverChannels(args.channels, count, BatchNormStatisticsOf<float>{args});
+template <typename T>
+void RunPass(const BatchNormArgs& args) {
+  switch (args.pass) {
+    case BatchNormPass::kStatistics:
+      return OverChannels<BatchNormStatisticsOf<T>>(args);
+    case BatchNormPass::kForward:
+      return RunRows<T, false>(args);
+    case BatchNormPass::kSums:
+      return OverChannels<BatchNormSumsOf<T>>(args);
+    case BatchNormPass::kInputGradient:
+      return RunRows<T, true>(args);
   }
 }
+
 void RunBatchNorm(const BatchNormArgs& args) {
-  args.dtype == DType::kFloat64 ? BatchNormAs<double>(args)
-                                : BatchNormAs<float>(args);
-}
-void RunBatchNormSums(const BatchNormSumsArgs& args) {
-  const std::int64_t count = args.batch * args.inner;
-  if (args.dtype == DType::kFloat64) {
-    OverChannels(args.channels, count, BatchNormSumsOf<double>{args});
-  } else {
-    OverChannels(args.channels, count, BatchNormSumsOf<float>{args});
-  }
-}
-void RunBatchNormInputGradient(const BatchNormInputGradientArgs& args) {
-  args.dtype == DType::kFloat64 ? BatchNormInputGradientAs<double>(args)
-                                : BatchNormInputGradientAs<float>(args);
+  args.dtype == DType::kFloat64 ? RunPass<double>(args) : RunPass<float>(args);
 }
 
 }  // namespace HWY_NAMESPACE
@@ -301,36 +286,12 @@ HWY_AFTER_NAMESPACE();
 
 namespace d2l::kernels::cpu {
 
-HWY_EXPORT(RunBatchNormStatistics);
 HWY_EXPORT(RunBatchNorm);
-HWY_EXPORT(RunBatchNormSums);
-HWY_EXPORT(RunBatchNormInputGradient);
-
-std::uint64_t Enqueue(CpuStream& stream, const OpLabel& label,
-                      const BatchNormStatisticsArgs& args) {
-  return stream.Enqueue(label, [args] {
-    HWY_DYNAMIC_DISPATCH(RunBatchNormStatistics)(args);
-  });
-}
 
 std::uint64_t Enqueue(CpuStream& stream, const OpLabel& label,
                       const BatchNormArgs& args) {
   return stream.Enqueue(label, [args] {
     HWY_DYNAMIC_DISPATCH(RunBatchNorm)(args);
-  });
-}
-
-std::uint64_t Enqueue(CpuStream& stream, const OpLabel& label,
-                      const BatchNormSumsArgs& args) {
-  return stream.Enqueue(label, [args] {
-    HWY_DYNAMIC_DISPATCH(RunBatchNormSums)(args);
-  });
-}
-
-std::uint64_t Enqueue(CpuStream& stream, const OpLabel& label,
-                      const BatchNormInputGradientArgs& args) {
-  return stream.Enqueue(label, [args] {
-    HWY_DYNAMIC_DISPATCH(RunBatchNormInputGradient)(args);
   });
 }
 

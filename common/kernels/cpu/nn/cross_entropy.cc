@@ -101,7 +101,7 @@ struct CrossEntropyOf {
 
 template <typename T>
 struct CrossEntropyGradientOf {
-  CrossEntropyGradientArgs args;
+  CrossEntropyArgs args;
 
   HWY_FLATTEN void operator()(std::int64_t begin, std::int64_t end) const {
     CheckLabels(args.labels, begin, end, args.classes);
@@ -128,22 +128,18 @@ struct CrossEntropyGradientOf {
   }
 };
 
-void RunCrossEntropy(const CrossEntropyArgs& args) {
+template <typename T>
+void RunAs(const CrossEntropyArgs& args) {
   const std::int64_t grain = SamplesGrain(args.classes);
-  if (args.dtype == DType::kFloat64) {
-    ParallelFor(args.samples, grain, CrossEntropyOf<double>{args});
+  if (args.dy == nullptr) {
+    ParallelFor(args.samples, grain, CrossEntropyOf<T>{args});
   } else {
-    ParallelFor(args.samples, grain, CrossEntropyOf<float>{args});
+    ParallelFor(args.samples, grain, CrossEntropyGradientOf<T>{args});
   }
 }
 
-void RunCrossEntropyGradient(const CrossEntropyGradientArgs& args) {
-  const std::int64_t grain = SamplesGrain(args.classes);
-  if (args.dtype == DType::kFloat64) {
-    ParallelFor(args.samples, grain, CrossEntropyGradientOf<double>{args});
-  } else {
-    ParallelFor(args.samples, grain, CrossEntropyGradientOf<float>{args});
-  }
+void RunCrossEntropy(const CrossEntropyArgs& args) {
+  args.dtype == DType::kFloat64 ? RunAs<double>(args) : RunAs<float>(args);
 }
 
 }  // namespace HWY_NAMESPACE
@@ -155,19 +151,11 @@ HWY_AFTER_NAMESPACE();
 namespace d2l::kernels::cpu {
 
 HWY_EXPORT(RunCrossEntropy);
-HWY_EXPORT(RunCrossEntropyGradient);
 
 std::uint64_t Enqueue(CpuStream& stream, const OpLabel& label,
                       const CrossEntropyArgs& args) {
   return stream.Enqueue(label, [args] {
     HWY_DYNAMIC_DISPATCH(RunCrossEntropy)(args);
-  });
-}
-
-std::uint64_t Enqueue(CpuStream& stream, const OpLabel& label,
-                      const CrossEntropyGradientArgs& args) {
-  return stream.Enqueue(label, [args] {
-    HWY_DYNAMIC_DISPATCH(RunCrossEntropyGradient)(args);
   });
 }
 

@@ -63,8 +63,7 @@ struct Channels {
   }
 };
 
-template <typename Args>
-Channels ChannelsOf(const Args& args) {
+Channels ChannelsOf(const BatchNormArgs& args) {
   const std::int64_t n = args.batch * args.inner;
   // A plan is for one output at least.
   const std::int64_t outputs = std::max<std::int64_t>(args.channels, 1);
@@ -170,10 +169,12 @@ struct ChannelSums {
 };
 
 template <class Sums>
-void LaunchSums(const CudaLaunch& launch, const Channels& in, void* out,
+void LaunchSums(const CudaLaunch& launch, const BatchNormArgs& args,
                 void* scratch, const Sums& sums) {
-  StartReduce(launch, in.plan, in.channels, in.n, scratch,
-              ChannelSums<Sums>{static_cast<typename Sums::T*>(out), sums, in});
+  const Channels in = ChannelsOf(args);
+  StartReduce(
+      launch, in.plan, in.channels, in.n, scratch,
+      ChannelSums<Sums>{static_cast<typename Sums::T*>(args.out), sums, in});
 }
 
 // ---- Elements.
@@ -203,9 +204,9 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-template <typename Args, class Elements>
-void LaunchRows(const CudaLaunch& launch, const Args& args,
-                const typename Elements::T* dy, Elements elements) {
+template <class Elements>
+void LaunchRows(const CudaLaunch& launch, const BatchNormArgs& args,
+                Elements elements) {
   using T = typename Elements::T;
   const std::int64_t rows = args.batch * args.channels;
   if (rows * args.inner == 0) return;
@@ -214,9 +215,9 @@ void LaunchRows(const CudaLaunch& launch, const Args& args,
       std::max(internal::Bits(args.inner, 5),
                internal::Bits(internal::CeilDiv(args.inner, 4), 8));
   StartGrid(launch, rows << lane_bits, 1, RowsKernel<Elements>,
-            static_cast<T*>(args.out), dy, static_cast<const T*>(args.x),
-            elements, rows, args.channels, args.inner,
-            Splitter(args.channels, rows), lane_bits);
+            static_cast<T*>(args.out), static_cast<const T*>(args.dy),
+            static_cast<const T*>(args.x), elements, rows, args.channels,
+            args.inner, Splitter(args.channels, rows), lane_bits);
 }
 
 template <typename Element>
@@ -266,57 +267,45 @@ struct InputGradient {
   }
 };
 
+template <typename T>
+void Run(const CudaLaunch& launch, const BatchNormArgs& args, void* scratch) {
+  const T* const x = static_cast<const T*>(args.x);
+  const T* const statistics = static_cast<const T*>(args.statistics);
+  const T* const weight = static_cast<const T*>(args.weight);
+  const T eps = static_cast<T>(args.eps);
+  switch (args.pass) {
+    case BatchNormPass::kStatistics:
+      return LaunchSums(launch, args, scratch, Statistics<T>{x});
+    case BatchNormPass::kForward:
+      return LaunchRows(launch, args,
+                        Normalized<T>{statistics, weight,
+                                      static_cast<const T*>(args.bias), eps});
+    case BatchNormPass::kSums:
+      return LaunchSums(
+          launch, args, scratch,
+          GradientSums<T>{static_cast<const T*>(args.dy), x, statistics, eps});
+    case BatchNormPass::kInputGradient:
+      return LaunchRows(
+          launch, args,
+          InputGradient<T>{statistics, weight, static_cast<const T*>(args.sums),
+                           eps, static_cast<T>(args.batch * args.inner)});
+  }
+}
+
 }  // namespace
 
-std::size_t ScratchBytes(const BatchNormStatisticsArgs& args) {
+std::size_t ScratchBytes(const BatchNormArgs& args) {
+  if (args.pass == BatchNormPass::kForward ||
+      args.pass == BatchNormPass::kInputGradient) {
+    return 0;
+  }
   return StateBytes(ChannelsOf(args).plan, args.channels, sizeof(Pair<double>));
 }
-std::size_t ScratchBytes(const BatchNormSumsArgs& args) {
-  return StateBytes(ChannelsOf(args).plan, args.channels, sizeof(Pair<double>));
-}
 
-void Launch(const CudaLaunch& launch, const BatchNormStatisticsArgs& args,
+void Launch(const CudaLaunch& launch, const BatchNormArgs& args,
             void* scratch) {
-  VisitFloat(args.dtype, [&](auto zero) {
-    using T = decltype(zero);
-    LaunchSums(launch, ChannelsOf(args), args.out, scratch,
-               Statistics<T>{static_cast<const T*>(args.x)});
-  });
-}
-
-void Launch(const CudaLaunch& launch, const BatchNormArgs& args) {
-  VisitFloat(args.dtype, [&](auto zero) {
-    using T = decltype(zero);
-    LaunchRows(launch, args, nullptr,
-               Normalized<T>{static_cast<const T*>(args.statistics),
-                             static_cast<const T*>(args.weight),
-                             static_cast<const T*>(args.bias),
-                             static_cast<T>(args.eps)});
-  });
-}
-
-void Launch(const CudaLaunch& launch, const BatchNormSumsArgs& args,
-            void* scratch) {
-  VisitFloat(args.dtype, [&](auto zero) {
-    using T = decltype(zero);
-    LaunchSums(launch, ChannelsOf(args), args.out, scratch,
-               GradientSums<T>{static_cast<const T*>(args.dy),
-                               static_cast<const T*>(args.x),
-                               static_cast<const T*>(args.statistics),
-                               static_cast<T>(args.eps)});
-  });
-}
-
-void Launch(const CudaLaunch& launch, const BatchNormInputGradientArgs& args) {
-  VisitFloat(args.dtype, [&](auto zero) {
-    using T = decltype(zero);
-    LaunchRows(launch, args, static_cast<const T*>(args.dy),
-               InputGradient<T>{static_cast<const T*>(args.statistics),
-                                static_cast<const T*>(args.weight),
-                                static_cast<const T*>(args.sums),
-                                static_cast<T>(args.eps),
-                                static_cast<T>(args.batch * args.inner)});
-  });
+  VisitFloat(args.dtype,
+             [&](auto zero) { Run<decltype(zero)>(launch, args, scratch); });
 }
 
 }  // namespace d2l::kernels::cuda
