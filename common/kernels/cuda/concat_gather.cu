@@ -186,8 +186,8 @@ bool HasChains(const IndexAddArgs& args) {
 
 template <typename T>
 void AddChains(const CudaLaunch& launch, const IndexAddArgs& args,
-               void* scratch) {
-  auto* const next = static_cast<std::int64_t*>(scratch);
+               void* workspace) {
+  auto* const next = static_cast<std::int64_t*>(workspace);
   auto* const follows = reinterpret_cast<std::uint8_t*>(next + args.count);
   Launch(launch, FillArgs{DType::kUInt8, args.count, follows, 0, nullptr});
   StartGrid(launch, args.count, 1, LinkKernel, next, follows, args.index,
@@ -247,18 +247,19 @@ void Launch(const CudaLaunch& launch, const IndexArgs& args) {
   });
 }
 
-std::size_t ScratchBytes(const IndexAddArgs& args) {
+std::size_t WorkspaceBytes(const IndexAddArgs& args) {
   return HasChains(args)
              ? static_cast<std::size_t>(args.count) * (sizeof(std::int64_t) + 1)
              : 0;
 }
 
-void Launch(const CudaLaunch& launch, const IndexAddArgs& args, void* scratch) {
+void Launch(const CudaLaunch& launch, const IndexAddArgs& args,
+            void* workspace) {
   if (args.count == 0) return;
   VisitFloat(args.dtype, [&](auto zero) {
     using T = decltype(zero);
     if (HasChains(args)) {
-      AddChains<T>(launch, args, scratch);
+      AddChains<T>(launch, args, workspace);
     } else {
       AddColumns<T>(launch, args);
     }

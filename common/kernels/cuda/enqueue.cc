@@ -18,22 +18,22 @@ namespace {
 // From the stream's own free list, to which it returns at the end of the
 // caller's scope, or of the graph that is recorded: whatever gets it next on
 // this stream runs after what has been launched until then. Null for 0 bytes.
-StorageRef AllocateScratch(Stream& stream, std::size_t bytes) {
-  StorageRef scratch;
+StorageRef AllocateWorkspace(Stream& stream, std::size_t bytes) {
+  StorageRef workspace;
   if (bytes > 0) {
-    scratch = Memory(stream.device()).Allocate(bytes, stream);
-    CudaGraph::Keep(scratch);
+    workspace = Memory(stream.device()).Allocate(bytes, stream);
+    CudaGraph::Keep(workspace);
   }
-  return scratch;
+  return workspace;
 }
 
 template <typename Args>
 std::uint64_t EnqueueOf(Stream& stream, const OpLabel& label,
                         const Args& args) {
-  const StorageRef scratch = AllocateScratch(stream, ScratchBytes(args));
+  const StorageRef workspace = AllocateWorkspace(stream, WorkspaceBytes(args));
   return static_cast<CudaStream&>(stream).Launch(
       label, [&](const CudaLaunch& to) {
-        Launch(to, args, scratch ? scratch->data() : nullptr);
+        Launch(to, args, workspace ? workspace->data() : nullptr);
       });
 }
 

@@ -45,22 +45,24 @@ void Launch(const CudaLaunch& launch, const AxpbyArgs& args);
 // ---- What needs memory of the device besides: so many bytes, aligned to 16
 // and in use until the kernels have run; null for 0 bytes.
 
-std::size_t ScratchBytes(const ReduceArgs& args);  // 0 for most
-void Launch(const CudaLaunch& launch, const ReduceArgs& args, void* scratch);
+std::size_t WorkspaceBytes(const ReduceArgs& args);  // 0 for most
+void Launch(const CudaLaunch& launch, const ReduceArgs& args, void* workspace);
 
 // At most 64 MB or what one image needs: images go through it in groups.
-std::size_t ScratchBytes(const Conv2dArgs& args);
-void Launch(const CudaLaunch& launch, const Conv2dArgs& args, void* scratch);
+std::size_t WorkspaceBytes(const Conv2dArgs& args);
+void Launch(const CudaLaunch& launch, const Conv2dArgs& args, void* workspace);
 
-std::size_t ScratchBytes(const BatchNormArgs& args);
-void Launch(const CudaLaunch& launch, const BatchNormArgs& args, void* scratch);
+std::size_t WorkspaceBytes(const BatchNormArgs& args);
+void Launch(const CudaLaunch& launch, const BatchNormArgs& args,
+            void* workspace);
 
-std::size_t ScratchBytes(const IndexAddArgs& args);
-void Launch(const CudaLaunch& launch, const IndexAddArgs& args, void* scratch);
+std::size_t WorkspaceBytes(const IndexAddArgs& args);
+void Launch(const CudaLaunch& launch, const IndexAddArgs& args,
+            void* workspace);
 
 // The other families need none.
 template <typename Args>
-std::size_t ScratchBytes(const Args&) {
+std::size_t WorkspaceBytes(const Args&) {
   return 0;
 }
 template <typename Args>
@@ -94,16 +96,16 @@ void LaunchSmallProduct(const CudaLaunch& launch, const MatMulArgs& args);
 // `channels` images each of `batch`: its rows are (channels, kernel_height,
 // kernel_width), its columns (batch, out_height, out_width). x is (batch,
 // channels, height, width).
-struct PatchesArgs {
+struct Im2colArgs {
   DType dtype;
   std::int64_t batch, channels;
   Window2d window;
 };
-void LaunchPatches(const CudaLaunch& launch, const PatchesArgs& args,
-                   void* patches, const void* x);
+void LaunchIm2col(const CudaLaunch& launch, const Im2colArgs& args,
+                  void* patches, const void* x);
 // The reverse: each element of x is the sum of its places in the patches.
-void LaunchAddPatches(const CudaLaunch& launch, const PatchesArgs& args,
-                      void* x, const void* patches);
+void LaunchCol2im(const CudaLaunch& launch, const Im2colArgs& args, void* x,
+                  const void* patches);
 
 }  // namespace d2l::kernels::cuda
 

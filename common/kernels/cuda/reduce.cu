@@ -71,7 +71,7 @@ ReducePlan PlanFor(const ReduceLayout& layout) {
 }
 
 template <class Op>
-void Start(const CudaLaunch& launch, const ReduceArgs& args, void* scratch) {
+void Start(const CudaLaunch& launch, const ReduceArgs& args, void* workspace) {
   const ReduceLayout layout = LayoutOf(args);
   const std::int64_t outputs = layout.kept.numel();
   if (outputs == 0) return;
@@ -82,7 +82,7 @@ void Start(const CudaLaunch& launch, const ReduceArgs& args, void* scratch) {
       !plan.columns &&
       (rank == 0 || (rank == 1 && layout.reduced_strides[0] == 1));
   StartReduce(
-      launch, plan, outputs, n, scratch,
+      launch, plan, outputs, n, workspace,
       Strided<Op>{static_cast<typename Op::Out*>(args.out),
                   static_cast<const typename Op::T*>(args.in),
                   MakeStridedDims<1>(layout.kept, {&layout.kept_strides}),
@@ -92,7 +92,7 @@ void Start(const CudaLaunch& launch, const ReduceArgs& args, void* scratch) {
 
 }  // namespace
 
-std::size_t ScratchBytes(const ReduceArgs& args) {
+std::size_t WorkspaceBytes(const ReduceArgs& args) {
   const ReduceLayout layout = LayoutOf(args);
   const std::int64_t outputs = layout.kept.numel();
   if (outputs == 0) return 0;
@@ -100,20 +100,20 @@ std::size_t ScratchBytes(const ReduceArgs& args) {
   return StateBytes(PlanFor(layout), outputs, sizeof(ArgMax<double>::State));
 }
 
-void Launch(const CudaLaunch& launch, const ReduceArgs& args, void* scratch) {
+void Launch(const CudaLaunch& launch, const ReduceArgs& args, void* workspace) {
   if (!OpTakes(args.op, args.dtype)) ThrowNoLoop(OpName(args.op), args.dtype);
   VisitDType(args.dtype, [&](auto zero) {
     using T = decltype(zero);
     switch (args.op) {
       case ReduceOp::kSum:
       case ReduceOp::kMean:
-        return Start<Sum<T>>(launch, args, scratch);
+        return Start<Sum<T>>(launch, args, workspace);
       case ReduceOp::kMax:
-        return Start<Max<T>>(launch, args, scratch);
+        return Start<Max<T>>(launch, args, workspace);
       case ReduceOp::kMin:
-        return Start<Min<T>>(launch, args, scratch);
+        return Start<Min<T>>(launch, args, workspace);
       case ReduceOp::kArgMax:
-        return Start<ArgMax<T>>(launch, args, scratch);
+        return Start<ArgMax<T>>(launch, args, workspace);
     }
   });
 }

@@ -7,9 +7,6 @@
 #include "common/device/cpu/cpu_stream.h"
 #include "common/device/cpu/parallel_for.h"
 #include "common/kernels/cpu/matmul/gemm.h"
-#include "common/kernels/cpu/nn/patches.h"
-#include "common/kernels/cpu/nn/scratch.h"
-#include "common/kernels/cpu/nn/winograd.h"
 #include "common/kernels/enqueue.h"
 
 namespace d2l::kernels::cpu {
@@ -61,8 +58,8 @@ class Convolution {
     ParallelFor(
         blocks * Groups(), 1, [&](std::int64_t begin, std::int64_t end) {
           T* const patches =
-              Scratch<T>(Borrower::kPart,
-                         (channels * taps_ + args_.out_channels) * columns);
+              Workspace<T>(Borrower::kPart,
+                           (channels * taps_ + args_.out_channels) * columns);
           T* const memory = patches + channels * taps_ * columns;
           Matrix dy = {};
           for (std::int64_t i = begin; i < end; ++i) {
@@ -71,14 +68,14 @@ class Convolution {
               dy = Gather(rows, first_, memory);
             }
             const std::int64_t c = i % blocks * channels;
-            const PatchRange range = {c,
-                                      std::min(c + channels, args_.in_channels),
-                                      rows.first, rows.last};
+            const Im2colRange range = {
+                c, std::min(c + channels, args_.in_channels), rows.first,
+                rows.last};
             Gemm<T>({/*transpose_a=*/true, /*transpose_b=*/false,
                      (range.last_channel - c) * taps_, dy.columns,
                      args_.out_channels, second_ + c * taps_, depth_, dy.data,
                      dy.step, patches, dy.columns});
-            AddPatches(args_, range, patches, out_);
+            Col2im(args_, range, patches, out_);
           }
         });
   }
@@ -143,9 +140,9 @@ class Convolution {
     const std::int64_t columns = Columns(rows);
     const std::int64_t channels = args_.out_channels;
     T* const patches =
-        Scratch<T>(Borrower::kPart, (depth_ + channels) * columns);
-    CopyPatches(args_, {0, args_.in_channels, rows.first, rows.last}, first_,
-                patches);
+        Workspace<T>(Borrower::kPart, (depth_ + channels) * columns);
+    Im2col(args_, {0, args_.in_channels, rows.first, rows.last}, first_,
+           patches);
     T* y = out_ + Offset(rows);
     // Of several images, the rows of the product are put together from theirs.
     const bool several = columns > plane_;
@@ -175,16 +172,15 @@ class Convolution {
     const std::int64_t columns =
         images_ > 1 ? images_ * plane_ : rows_ * args_.window.out_width;
     const std::int64_t rows = (end - begin) * taps_;
-    T* const patches = Scratch<T>(Borrower::kPart,
-                                  rows * columns + channels * (columns + rows));
+    T* const patches = Workspace<T>(
+        Borrower::kPart, rows * columns + channels * (columns + rows));
     T* const memory = patches + rows * columns;
     T* const sum = memory + channels * columns;
     std::fill_n(sum, rows * channels, T{0});
     const bool transposed = depth_ > channels;
     for (std::int64_t i = 0; i < pieces_ * Groups(); ++i) {
       const Rows piece = Piece(i);
-      CopyPatches(args_, {begin, end, piece.first, piece.last}, second_,
-                  patches);
+      Im2col(args_, {begin, end, piece.first, piece.last}, second_, patches);
       const Matrix dy = Gather(piece, first_, memory);
       const std::int64_t n = dy.columns;
       if (transposed) {

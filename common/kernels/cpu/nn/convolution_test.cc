@@ -14,7 +14,6 @@
 #include "common/device/cpu/parallel_for.h"
 #include "common/device/device.h"
 #include "common/device/op_label.h"
-#include "common/kernels/cpu/nn/winograd.h"
 #include "common/kernels/cpu/targets.h"
 #include "common/kernels/enqueue.h"
 #include "common/kernels/nn_kernels.h"

@@ -1,12 +1,10 @@
-#include "common/kernels/cpu/nn/winograd.h"
-
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
 
 #include "common/device/cpu/parallel_for.h"
 #include "common/kernels/cpu/matmul/gemm.h"
-#include "common/kernels/cpu/nn/scratch.h"
+#include "common/kernels/cpu/nn/convolution.h"
 #include "common/kernels/cpu/nn/winograd_tiles.h"
 
 namespace d2l::kernels::cpu {
@@ -215,7 +213,7 @@ void ConvolveTiles(const Planes& planes, Tiles tiles, const float* x,
                    const Kernels& u, const float* bias, float* y) {
   const std::int64_t columns = CeilDiv(tiles.count(), kTileLanes) * kTileLanes;
   const InputRows input(planes, tiles);
-  float* const v = Scratch<float>(
+  float* const v = Workspace<float>(
       Borrower::kPart,
       kTileNumbers * columns * (planes.channels + planes.out_channels) +
           input.size());
@@ -261,8 +259,8 @@ void Convolve(const Planes& planes, bool backward, std::int64_t batch,
               float* y) {
   const Kernels u(
       planes.out_channels, planes.channels,
-      Scratch<float>(Borrower::kOperation,
-                     Kernels::Size(planes.out_channels, planes.channels)));
+      Workspace<float>(Borrower::kOperation,
+                       Kernels::Size(planes.out_channels, planes.channels)));
   TransformKernels(weight, planes, backward, u);
   const std::int64_t tiles = batch * planes.tiles();
   ParallelFor(
@@ -283,7 +281,7 @@ void WeightGradient(const Planes& planes, std::int64_t batch, const float* dy,
   const std::int64_t depth =
       std::min(kDepth, CeilDiv(all, kTileLanes) * kTileLanes);
   const std::int64_t size = Kernels::Size(out, in);
-  float* const memory = Scratch<float>(
+  float* const memory = Workspace<float>(
       Borrower::kOperation, size + kTileNumbers * depth * (in + out));
   const Kernels sum(out, in, memory);
   if (all == 0) std::fill_n(memory, size, 0.0f);
@@ -295,7 +293,7 @@ void WeightGradient(const Planes& planes, std::int64_t batch, const float* dy,
     ParallelFor(in / kTileLanes, 1, [&](std::int64_t begin, std::int64_t end) {
       const InputRows input(planes, tiles);
       float* const rows =
-          Scratch<float>(Borrower::kPart, input.size() * kTileLanes);
+          Workspace<float>(Borrower::kPart, input.size() * kTileLanes);
       InputTiles taken;
       for (std::int64_t c = begin * kTileLanes; c < end * kTileLanes;
            c += kTileLanes) {

@@ -1,4 +1,4 @@
-// The transforms of winograd.h, of sixteen tiles at a time, with vectors: lane
+// The transforms of winograd.cc, of sixteen tiles at a time, with vectors: lane
 // l of what is read and written belongs to tile l.
 //
 // A transformed tile has 36 numbers, number i of lane l at [i * step + l]. The

@@ -170,10 +170,10 @@ struct ChannelSums {
 
 template <class Sums>
 void LaunchSums(const CudaLaunch& launch, const BatchNormArgs& args,
-                void* scratch, const Sums& sums) {
+                void* workspace, const Sums& sums) {
   const Channels in = ChannelsOf(args);
   StartReduce(
-      launch, in.plan, in.channels, in.n, scratch,
+      launch, in.plan, in.channels, in.n, workspace,
       ChannelSums<Sums>{static_cast<typename Sums::T*>(args.out), sums, in});
 }
 
@@ -268,21 +268,21 @@ struct InputGradient {
 };
 
 template <typename T>
-void Run(const CudaLaunch& launch, const BatchNormArgs& args, void* scratch) {
+void Run(const CudaLaunch& launch, const BatchNormArgs& args, void* workspace) {
   const T* const x = static_cast<const T*>(args.x);
   const T* const statistics = static_cast<const T*>(args.statistics);
   const T* const weight = static_cast<const T*>(args.weight);
   const T eps = static_cast<T>(args.eps);
   switch (args.pass) {
     case BatchNormPass::kStatistics:
-      return LaunchSums(launch, args, scratch, Statistics<T>{x});
+      return LaunchSums(launch, args, workspace, Statistics<T>{x});
     case BatchNormPass::kForward:
       return LaunchRows(launch, args,
                         Normalized<T>{statistics, weight,
                                       static_cast<const T*>(args.bias), eps});
     case BatchNormPass::kSums:
       return LaunchSums(
-          launch, args, scratch,
+          launch, args, workspace,
           GradientSums<T>{static_cast<const T*>(args.dy), x, statistics, eps});
     case BatchNormPass::kInputGradient:
       return LaunchRows(
@@ -294,7 +294,7 @@ void Run(const CudaLaunch& launch, const BatchNormArgs& args, void* scratch) {
 
 }  // namespace
 
-std::size_t ScratchBytes(const BatchNormArgs& args) {
+std::size_t WorkspaceBytes(const BatchNormArgs& args) {
   if (args.pass == BatchNormPass::kForward ||
       args.pass == BatchNormPass::kInputGradient) {
     return 0;
@@ -303,9 +303,9 @@ std::size_t ScratchBytes(const BatchNormArgs& args) {
 }
 
 void Launch(const CudaLaunch& launch, const BatchNormArgs& args,
-            void* scratch) {
+            void* workspace) {
   VisitFloat(args.dtype,
-             [&](auto zero) { Run<decltype(zero)>(launch, args, scratch); });
+             [&](auto zero) { Run<decltype(zero)>(launch, args, workspace); });
 }
 
 }  // namespace d2l::kernels::cuda

@@ -22,9 +22,9 @@
 namespace d2l::kernels::cuda {
 namespace {
 
-constexpr std::int64_t kMostScratchBytes = std::int64_t{64} << 20;
+constexpr std::int64_t kMostWorkspaceBytes = std::int64_t{64} << 20;
 
-// The groups of a convolution, and what the scratch memory holds of one.
+// The groups of a convolution, and what the workspace memory holds of one.
 struct Plan {
   explicit Plan(const Conv2dArgs& args)
       : element(static_cast<std::int64_t>(DTypeSize(args.dtype))),
@@ -35,7 +35,7 @@ struct Plan {
         y_image(args.out_channels * pixels) {
     const std::int64_t of_image = (taps + args.out_channels) * pixels * element;
     const std::int64_t fit = std::clamp<std::int64_t>(
-        kMostScratchBytes / std::max<std::int64_t>(of_image, 1), 1,
+        kMostWorkspaceBytes / std::max<std::int64_t>(of_image, 1), 1,
         std::max<std::int64_t>(args.batch, 1));
     // Groups of about one size.
     const std::int64_t groups = (args.batch + fit - 1) / fit;
@@ -93,11 +93,11 @@ struct Group {
 
 }  // namespace
 
-std::size_t ScratchBytes(const Conv2dArgs& args) {
+std::size_t WorkspaceBytes(const Conv2dArgs& args) {
   return static_cast<std::size_t>(Plan(args).bytes);
 }
 
-void Launch(const CudaLaunch& launch, const Conv2dArgs& args, void* scratch) {
+void Launch(const CudaLaunch& launch, const Conv2dArgs& args, void* workspace) {
   const Plan plan(args);
   const bool forward = args.pass == Conv2dPass::kForward;
   const bool of_weight = args.pass == Conv2dPass::kWeightGradient;
@@ -110,7 +110,7 @@ void Launch(const CudaLaunch& launch, const Conv2dArgs& args, void* scratch) {
     }
     return;
   }
-  char* const patches = static_cast<char*>(scratch);
+  char* const patches = static_cast<char*>(workspace);
   const char* const x =
       static_cast<const char*>(forward ? args.first : args.second);
   for (std::int64_t first = 0; first < args.batch; first += plan.group) {
@@ -118,15 +118,15 @@ void Launch(const CudaLaunch& launch, const Conv2dArgs& args, void* scratch) {
     const std::int64_t columns = images * plan.pixels;
     const std::int64_t x_offset = first * plan.x_image * plan.element;
     const std::int64_t y_offset = first * plan.y_image * plan.element;
-    const PatchesArgs of_group = {args.dtype, images, args.in_channels,
-                                  args.window};
+    const Im2colArgs of_group = {args.dtype, images, args.in_channels,
+                                 args.window};
     // Of one image, rows are what y is.
     const bool direct = images == 1;
     Group group = {launch, args, plan, images, patches + plan.patch_bytes};
     if (forward) {
       void* const y = static_cast<char*>(args.out) + y_offset;
       if (direct) group.rows = y;
-      LaunchPatches(launch, of_group, patches, x + x_offset);
+      LaunchIm2col(launch, of_group, patches, x + x_offset);
       Launch(launch, MatMulArgs{args.dtype, false, false, args.out_channels,
                                 columns, plan.taps, args.second, plan.taps,
                                 patches, columns, group.rows, columns});
@@ -140,11 +140,11 @@ void Launch(const CudaLaunch& launch, const Conv2dArgs& args, void* scratch) {
       Launch(launch, MatMulArgs{args.dtype, true, false, plan.taps, columns,
                                 args.out_channels, args.second, plan.taps, rows,
                                 columns, patches, columns});
-      LaunchAddPatches(launch, of_group,
-                       static_cast<char*>(args.out) + x_offset, patches);
+      LaunchCol2im(launch, of_group, static_cast<char*>(args.out) + x_offset,
+                   patches);
       continue;
     }
-    LaunchPatches(launch, of_group, patches, x + x_offset);
+    LaunchIm2col(launch, of_group, patches, x + x_offset);
     GemmCall call = MakeGemmCall({args.dtype, false, true, args.out_channels,
                                   plan.taps, columns, rows, columns, patches,
                                   columns, args.out, plan.taps});

@@ -1,14 +1,14 @@
-#include "common/kernels/cpu/nn/patches.h"
-
 #include <algorithm>
 #include <cstdint>
 
+#include "common/kernels/cpu/nn/convolution.h"
 #include "common/kernels/cpu/vector_targets.h"
 #include "common/kernels/nn_kernels.h"
+#include "common/tensor/dtype.h"
 
 // Compiles what follows once for each kind of vector.
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "common/kernels/cpu/nn/patches.cc"
+#define HWY_TARGET_INCLUDE "common/kernels/cpu/nn/im2col.cc"
 #include "hwy/foreach_target.h"
 //
 #include "hwy/highway.h"
@@ -99,7 +99,7 @@ HWY_INLINE void Move(const Rectangle<T>& all, std::int64_t from_column,
 // begins, `row` is the image's part of the matrix's row.
 template <typename F>
 HWY_INLINE void ForEachRectangle(const Conv2dArgs& args,
-                                 const PatchRange& range, const F& f) {
+                                 const Im2colRange& range, const F& f) {
   const Window2d& w = args.window;
   std::int64_t row = 0;
   for (std::int64_t c = range.first_channel; c < range.last_channel; ++c) {
@@ -133,7 +133,7 @@ HWY_INLINE void ForEachRectangle(const Conv2dArgs& args,
 }
 
 template <typename T>
-HWY_INLINE void Copy(const Conv2dArgs& args, const PatchRange& range,
+HWY_INLINE void Copy(const Conv2dArgs& args, const Im2colRange& range,
                      const T* x, T* patches) {
   const Window2d& w = args.window;
   ForEachRectangle(
@@ -149,7 +149,7 @@ HWY_INLINE void Copy(const Conv2dArgs& args, const PatchRange& range,
 }
 
 template <typename T>
-HWY_INLINE void Add(const Conv2dArgs& args, const PatchRange& range,
+HWY_INLINE void Add(const Conv2dArgs& args, const Im2colRange& range,
                     const T* patches, T* x) {
   const Window2d& w = args.window;
   const std::int64_t size = w.height * w.width;
@@ -169,21 +169,26 @@ HWY_INLINE void Add(const Conv2dArgs& args, const PatchRange& range,
       });
 }
 
-void CopyFloats(const Conv2dArgs& args, const PatchRange& range, const float* x,
-                float* patches) {
-  Copy(args, range, x, patches);
+void RunIm2col(const Conv2dArgs& args, const Im2colRange& range, const void* x,
+               void* patches) {
+  if (args.dtype == DType::kFloat64) {
+    Copy(args, range, static_cast<const double*>(x),
+         static_cast<double*>(patches));
+  } else {
+    Copy(args, range, static_cast<const float*>(x),
+         static_cast<float*>(patches));
+  }
 }
-void CopyDoubles(const Conv2dArgs& args, const PatchRange& range,
-                 const double* x, double* patches) {
-  Copy(args, range, x, patches);
-}
-void AddFloats(const Conv2dArgs& args, const PatchRange& range,
-               const float* patches, float* x) {
-  Add(args, range, patches, x);
-}
-void AddDoubles(const Conv2dArgs& args, const PatchRange& range,
-                const double* patches, double* x) {
-  Add(args, range, patches, x);
+
+void RunCol2im(const Conv2dArgs& args, const Im2colRange& range,
+               const void* patches, void* x) {
+  if (args.dtype == DType::kFloat64) {
+    Add(args, range, static_cast<const double*>(patches),
+        static_cast<double*>(x));
+  } else {
+    Add(args, range, static_cast<const float*>(patches),
+        static_cast<float*>(x));
+  }
 }
 
 }  // namespace HWY_NAMESPACE
@@ -193,30 +198,17 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 
 namespace d2l::kernels::cpu {
-namespace {
 
-HWY_EXPORT(CopyFloats);
-HWY_EXPORT(CopyDoubles);
-HWY_EXPORT(AddFloats);
-HWY_EXPORT(AddDoubles);
+HWY_EXPORT(RunIm2col);
+HWY_EXPORT(RunCol2im);
 
-}  // namespace
-
-void CopyPatches(const Conv2dArgs& args, const PatchRange& range,
-                 const float* x, float* patches) {
-  HWY_DYNAMIC_DISPATCH(CopyFloats)(args, range, x, patches);
+void Im2col(const Conv2dArgs& args, const Im2colRange& range, const void* x,
+            void* patches) {
+  HWY_DYNAMIC_DISPATCH(RunIm2col)(args, range, x, patches);
 }
-void CopyPatches(const Conv2dArgs& args, const PatchRange& range,
-                 const double* x, double* patches) {
-  HWY_DYNAMIC_DISPATCH(CopyDoubles)(args, range, x, patches);
-}
-void AddPatches(const Conv2dArgs& args, const PatchRange& range,
-                const float* patches, float* x) {
-  HWY_DYNAMIC_DISPATCH(AddFloats)(args, range, patches, x);
-}
-void AddPatches(const Conv2dArgs& args, const PatchRange& range,
-                const double* patches, double* x) {
-  HWY_DYNAMIC_DISPATCH(AddDoubles)(args, range, patches, x);
+void Col2im(const Conv2dArgs& args, const Im2colRange& range,
+            const void* patches, void* x) {
+  HWY_DYNAMIC_DISPATCH(RunCol2im)(args, range, patches, x);
 }
 
 }  // namespace d2l::kernels::cpu

@@ -13,7 +13,7 @@ namespace {
 // The patches' columns and x's images lie one after the other, channel by
 // channel and image by image.
 struct Patches {
-  explicit Patches(const PatchesArgs& args)
+  explicit Patches(const Im2colArgs& args)
       : window(args.window, args.channels * args.batch),
         channels(args.channels),
         batch(args.batch),
@@ -32,7 +32,7 @@ struct Patches {
 // they read most is the same.
 template <typename T>
 __global__ void __launch_bounds__(kThreads)
-    PatchesKernel(T* __restrict__ out, const T* __restrict__ x, Patches p) {
+    Im2colKernel(T* __restrict__ out, const T* __restrict__ x, Patches p) {
   const SlidingAxis& vertical = p.window.vertical;
   const SlidingAxis& horizontal = p.window.horizontal;
   for (std::int64_t e = ThreadInGrid(); e < p.window.outputs;
@@ -60,7 +60,7 @@ __global__ void __launch_bounds__(kThreads)
 
 // An element of x, from all windows that see it, in a fixed order.
 template <typename T>
-struct SumOfPatches {
+struct Col2im {
   const T* patches;
   Patches p;
 
@@ -90,24 +90,24 @@ struct SumOfPatches {
 
 }  // namespace
 
-void LaunchPatches(const CudaLaunch& launch, const PatchesArgs& args,
-                   void* patches, const void* x) {
+void LaunchIm2col(const CudaLaunch& launch, const Im2colArgs& args,
+                  void* patches, const void* x) {
   const Patches p(args);
   if (p.window.outputs == 0) return;
   VisitFloat(args.dtype, [&](auto zero) {
     using T = decltype(zero);
-    StartGrid(launch, p.window.outputs, 1, PatchesKernel<T>,
+    StartGrid(launch, p.window.outputs, 1, Im2colKernel<T>,
               static_cast<T*>(patches), static_cast<const T*>(x), p);
   });
 }
 
-void LaunchAddPatches(const CudaLaunch& launch, const PatchesArgs& args,
-                      void* x, const void* patches) {
+void LaunchCol2im(const CudaLaunch& launch, const Im2colArgs& args, void* x,
+                  const void* patches) {
   const Patches p(args);
   VisitFloat(args.dtype, [&](auto zero) {
     using T = decltype(zero);
     ForEach<T>(launch, x, p.window.inputs,
-               SumOfPatches<T>{static_cast<const T*>(patches), p});
+               Col2im<T>{static_cast<const T*>(patches), p});
   });
 }
 
