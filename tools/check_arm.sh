@@ -55,12 +55,11 @@ void Abort(const char*, int, const char*, ...) { std::abort(); }
 }  // namespace hwy
 END
 tests=(common/kernels/{layout,math,philox}_test.cc
-  common/kernels/cpu/{matmul/dots,matmul/gemm,random}_test.cc
+  common/kernels/cpu/{matmul/gemm,matmul/gemv,random}_test.cc
   common/kernels/ladder/matmul_ladder_test.cc)
 # All that the kernels are made of: labels such as //common/device:stream.cc (null).
 bazel cquery --noshow_progress 'filter("^//common.*[.]cc$", kind("source file", deps(
-  //common/kernels/cpu:dots + //common/kernels/cpu:gemm + //common/kernels/cpu:random
-  + //common/kernels/ladder:matmul_ladder)))' 2> "$work/log" > "$work/labels" \
+  //common/kernels/cpu:kernels + //common/kernels/ladder:matmul_ladder)))' 2> "$work/log" > "$work/labels" \
   || { cat "$work/log"; exit 1; }
 {
   sed 's# (.*##; s#^//##; s#:#/#' "$work/labels"

@@ -12,7 +12,7 @@
 #include <cstdint>
 
 #include "common/kernels/cpu/elementwise_loops.h"
-#include "common/kernels/cpu/independent.h"
+#include "common/kernels/cpu/vector_targets.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();

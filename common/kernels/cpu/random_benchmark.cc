@@ -1,6 +1,6 @@
 // What random numbers cost, with each kind of vector that this machine has.
 //
-//   bazel run //common/kernels/cpu:random_benchmark
+//   bazel run //common/kernels/cpu:kernels_benchmark
 //
 // A name ends in what Highway calls the vectors, AVX3 for AVX-512, and the
 // number of elements: 2^14 stay in the first two caches, 10^7 do not. The last

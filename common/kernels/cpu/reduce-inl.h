@@ -22,7 +22,7 @@
 #include <limits>
 #include <type_traits>
 
-#include "common/kernels/cpu/independent.h"
+#include "common/kernels/cpu/vector_targets.h"
 #include "common/kernels/functors.h"
 #include "common/kernels/reductions.h"
 #include "hwy/highway.h"

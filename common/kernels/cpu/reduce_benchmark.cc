@@ -1,6 +1,6 @@
 // What reductions and softmax cost on one core.
 //
-//   bazel run //common/kernels/cpu:reduce_benchmark
+//   bazel run //common/kernels/cpu:kernels_benchmark
 //
 // Small operations are enqueued many at a time before the end is awaited: the
 // time of one is what the stream's worker needs, or what enqueueing costs if
@@ -80,7 +80,7 @@ void BM_Softmax(benchmark::State& state, bool log, std::int64_t outer,
   });
 }
 
-void RegisterAll() {
+const int kRegistered = [] {
   const std::pair<const char*, ReduceOp> ops[] = {
       {"sum", ReduceOp::kSum},
       {"mean", ReduceOp::kMean},
@@ -127,14 +127,8 @@ void RegisterAll() {
           ->UseRealTime();
     }
   }
-}
+  return 0;
+}();
 
 }  // namespace
 }  // namespace d2l::kernels::cpu
-
-int main(int argc, char** argv) {
-  d2l::kernels::cpu::RegisterAll();
-  benchmark::Initialize(&argc, argv);
-  benchmark::RunSpecifiedBenchmarks();
-  return 0;
-}

@@ -1,8 +1,21 @@
 // Which kinds of vector the kernels are compiled for: all that Highway has but
-// those named here. Include it before any header of Highway.
+// those named here. Include it before any header of Highway. And
+// D2L_INDEPENDENT, for a loop whose output may be an input's memory, element
+// for element:
+//
+//   D2L_INDEPENDENT
+//   for (std::int64_t i = 0; i < n; ++i) out[i] = f(in[i]);
+//
+// The compiler then need not compare addresses before it makes vectors of it.
 
 #ifndef D2L_COMMON_KERNELS_CPU_VECTOR_TARGETS_H_
 #define D2L_COMMON_KERNELS_CPU_VECTOR_TARGETS_H_
+
+#ifdef __clang__
+#define D2L_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define D2L_INDEPENDENT _Pragma("GCC ivdep")
+#endif
 
 // SSSE3 (hardly a processor stops there) and AVX3_DL (no kernel uses what it
 // adds to AVX3) would make every kernel compile half as long again. A vector of

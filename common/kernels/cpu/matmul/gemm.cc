@@ -64,12 +64,12 @@ constexpr std::int64_t Grain(std::int64_t each) {
 }
 
 // The calling thread's memory for a packed block of b and packed rows of a.
-struct Workspace {
+struct Packed {
   alignas(4096) std::byte b[kGemmDepth * kBlockBytes];
   alignas(4096) std::byte a[kGemmDepth * kBlockRows * sizeof(double)];
 
-  static Workspace& OfThread() {
-    thread_local const std::unique_ptr<Workspace> workspace(new Workspace);
+  static Packed& OfThread() {
+    thread_local const std::unique_ptr<Packed> workspace(new Packed);
     return *workspace;
   }
 };
@@ -129,7 +129,7 @@ class Product {
  public:
   explicit Product(const GemmArgs<T>& args)
       : args_(args),
-        packed_b_(reinterpret_cast<T*>(Workspace::OfThread().b)),
+        packed_b_(reinterpret_cast<T*>(Packed::OfThread().b)),
         pack_b_(args.transpose_b ||
                 (args.m >= 3 * kRows && args.n * args.k > kInPlace)),
         pack_a_(args.transpose_a && args.n > kVecs * kLanes<T> &&
@@ -242,7 +242,7 @@ class Product {
       std::int64_t a_step = args_.transpose_a ? args_.lda : 1;
       std::int64_t a_strip = kRows * a_row;
       if (pack_a_) {
-        T* const packed = reinterpret_cast<T*>(Workspace::OfThread().a);
+        T* const packed = reinterpret_cast<T*>(Packed::OfThread().a);
         PackTransposedA(a, args_.lda, block.depth, rows, packed);
         a = packed;
         a_step = kRows;

@@ -11,8 +11,9 @@
 // last, and then these sums. A multiplication and the addition that follows
 // round once where the machine has an instruction for it, else twice.
 //
-// Thread-safety: any thread may call Gemm; each keeps about a megabyte for its
-// next call. Throws std::bad_alloc if it cannot get that.
+// Thread-safety: any thread may call these; for Gemm each keeps about a
+// megabyte for its next call, and it throws std::bad_alloc if it cannot get
+// that.
 
 #ifndef D2L_COMMON_KERNELS_CPU_MATMUL_GEMM_H_
 #define D2L_COMMON_KERNELS_CPU_MATMUL_GEMM_H_
@@ -44,6 +45,40 @@ struct GemmArgs {
 // T is float or double.
 template <typename T>
 void Gemm(const GemmArgs<T>& args);
+
+// ---- Products of few rows with many: what a matrix product is if one side is
+// hardly more than a vector, and both lie in memory along k.
+//
+//   // y = W x, W (n, k): torch.mv
+//   Gemv<float>({1, n, k, x, 0, w, k, y, 0, 1}, 0, n);
+//
+// c[i * c_row + j * c_column] = sum over p of a[i * lda + p] * b[j * ldb + p].
+// A general product would copy b to bring its rows side by side,
+// which costs more than these products do.
+//
+// The order of additions is fixed: kGemvParts<T> partial sums, each of every
+// kGemvParts-th product, are added up as a tree of halves. It does not depend
+// on the vectors of the machine nor on which columns are asked for.
+// A multiplication and the addition that follows round once where the machine
+// has an instruction for it, else twice.
+
+template <typename T>
+inline constexpr int kGemvParts = 128 / static_cast<int>(sizeof(T));
+
+template <typename T>
+struct GemvArgs {
+  std::int64_t rows, columns, k;
+  const T* a;
+  std::int64_t lda;
+  const T* b;
+  std::int64_t ldb;
+  T* c;
+  std::int64_t c_row, c_column;
+};
+
+// All rows, columns [begin, end). T is float or double.
+template <typename T>
+void Gemv(const GemvArgs<T>& args, std::int64_t begin, std::int64_t end);
 
 }  // namespace d2l::kernels::cpu
 

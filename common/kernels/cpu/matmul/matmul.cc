@@ -5,7 +5,6 @@
 
 #include "common/device/cpu/cpu_stream.h"
 #include "common/device/cpu/parallel_for.h"
-#include "common/kernels/cpu/matmul/dots.h"
 #include "common/kernels/cpu/matmul/gemm.h"
 #include "common/kernels/enqueue.h"
 
@@ -68,17 +67,17 @@ struct Products {
 // A product of few rows with b as it is stored by a linear layer, transposed;
 // or with one column. Both sides then lie in memory along k.
 template <typename T>
-struct FewRows {
+struct SkinnyGemm {
   // Columns in a cache line of c, which no two cores share.
   static constexpr std::int64_t kLine = 64 / sizeof(T);
 
-  DotsArgs<T> args;
+  GemvArgs<T> args;
 
   void operator()() const {
     const std::int64_t each = Work(args.rows, 1, args.k);
     ParallelFor(args.columns, kLine * Grain(kLine * each),
                 [this](std::int64_t begin, std::int64_t end) {
-                  Dots(args, begin, end);
+                  Gemv(args, begin, end);
                 });
   }
 };
@@ -88,23 +87,23 @@ constexpr std::int64_t kManyRows = 8;
 
 // Whether it is such a product.
 template <typename T>
-bool AsFewRows(const MatMulArgs& args, FewRows<T>& few) {
+bool AsSkinnyGemm(const MatMulArgs& args, SkinnyGemm<T>& skinny) {
   const T* a = static_cast<const T*>(args.a);
   const T* b = static_cast<const T*>(args.b);
   T* c = static_cast<T*>(args.c);
   // Below, a tile of a general product is as fast.
-  if (args.batch != 1 || args.k < kDotParts<T>) return false;
+  if (args.batch != 1 || args.k < kGemvParts<T>) return false;
   const bool a_along_k = !args.transpose_a || (args.m == 1 && args.lda == 1);
   const bool b_along_k = args.transpose_b || (args.n == 1 && args.ldb == 1);
   if (!a_along_k || !b_along_k) return false;
   if (args.m < kManyRows && args.m <= args.n) {
-    few.args = {args.m, args.n,   args.k, a,        args.lda,
-                b,      args.ldb, c,      args.ldc, 1};
+    skinny.args = {args.m, args.n,   args.k, a,        args.lda,
+                   b,      args.ldb, c,      args.ldc, 1};
     return true;
   }
   if (args.n < kManyRows) {
-    few.args = {args.n, args.m,   args.k, b, args.ldb,
-                a,      args.lda, c,      1, args.ldc};
+    skinny.args = {args.n, args.m,   args.k, b, args.ldb,
+                   a,      args.lda, c,      1, args.ldc};
     return true;
   }
   return false;
@@ -120,7 +119,8 @@ std::uint64_t EnqueueOf(CpuStream& stream, const OpLabel& label,
   const T* a = static_cast<const T*>(args.a);
   const T* b = static_cast<const T*>(args.b);
   T* c = static_cast<T*>(args.c);
-  if (FewRows<T> few; AsFewRows(args, few)) return stream.Enqueue(label, few);
+  if (SkinnyGemm<T> skinny; AsSkinnyGemm(args, skinny))
+    return stream.Enqueue(label, skinny);
   std::int64_t m = args.m;
   std::int64_t batch = args.batch;
   // A batch against one b, as in a layer of a network, is a single product

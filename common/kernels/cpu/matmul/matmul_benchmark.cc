@@ -1,7 +1,7 @@
 // What a matrix product costs, with each kind of vector that this machine has,
 // and with OpenBLAS.
 //
-//   bazel run //common/kernels/cpu:matmul_benchmark
+//   bazel run //common/kernels/cpu:kernels_benchmark -- --benchmark_filter=Gemm
 //
 // A name ends in the sides m/k/n. AVX3 is what Highway calls AVX-512.
 // items_per_second counts floating-point operations: 2 m n k per product.

@@ -2,7 +2,6 @@
 
 #include "common/device/cpu/cpu_stream.h"
 #include "common/device/cpu/parallel_for.h"
-#include "common/kernels/cpu/independent.h"
 #include "common/kernels/cpu/vector_targets.h"
 #include "common/kernels/enqueue.h"
 #include "common/tensor/dtype.h"

@@ -1,7 +1,7 @@
 // What the convolutions of LeNet (batch 256) and of ResNet-18 (batch 32, images
 // of 28 x 28) cost on one core, and for comparison a matrix product.
 //
-//   bazel run //common/kernels/cpu/nn:convolution_benchmark
+//   bazel run //common/kernels/cpu:kernels_benchmark -- --benchmark_filter=Conv
 //
 // A name has the input channels, the output channels, the image's side, the
 // kernel's, the stride. items_per_second counts the floating-point operations

@@ -1,13 +1,13 @@
-#include "common/kernels/cpu/matmul/dots.h"
-
 #include <algorithm>
 #include <cstdint>
+#include <type_traits>
 
+#include "common/kernels/cpu/matmul/gemm.h"
 #include "common/kernels/cpu/vector_targets.h"
 
 // Compiles what follows once for each kind of vector.
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "common/kernels/cpu/matmul/dots.cc"
+#define HWY_TARGET_INCLUDE "common/kernels/cpu/matmul/gemv.cc"
 #include "hwy/foreach_target.h"
 //
 #include "hwy/highway.h"
@@ -19,12 +19,12 @@ namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 template <typename T>
-using Tag = hn::CappedTag<T, kDotParts<T>>;
+using Tag = hn::CappedTag<T, kGemvParts<T>>;
 template <typename T>
 constexpr int kLanes = static_cast<int>(hn::MaxLanes(Tag<T>()));
 // Vectors that hold the partial sums of one product.
 template <typename T>
-constexpr int kVecs = kDotParts<T> / kLanes<T>;
+constexpr int kVecs = kGemvParts<T> / kLanes<T>;
 // Products at once, so that a vector of `a` is loaded once for all: as many as
 // the registers hold.
 template <typename T>
@@ -39,8 +39,8 @@ HWY_INLINE void Dot(const T* HWY_RESTRICT a, const T* HWY_RESTRICT b,
   for (int j = 0; j < kColumns; ++j) {
     for (int v = 0; v < kVecs<T>; ++v) sum[j][v] = hn::Zero(d);
   }
-  const std::int64_t whole = k / kDotParts<T> * kDotParts<T>;
-  for (std::int64_t p = 0; p < whole; p += kDotParts<T>) {
+  const std::int64_t whole = k / kGemvParts<T> * kGemvParts<T>;
+  for (std::int64_t p = 0; p < whole; p += kGemvParts<T>) {
     for (int v = 0; v < kVecs<T>; ++v) {
       const auto x = hn::LoadU(d, a + p + v * kLanes<T>);
       for (int j = 0; j < kColumns; ++j) {
@@ -51,10 +51,10 @@ HWY_INLINE void Dot(const T* HWY_RESTRICT a, const T* HWY_RESTRICT b,
   }
   if (whole < k) {
     // The rest, filled up with zeros.
-    HWY_ALIGN T x[kDotParts<T>] = {};
+    HWY_ALIGN T x[kGemvParts<T>] = {};
     std::copy(a + whole, a + k, x);
     for (int j = 0; j < kColumns; ++j) {
-      HWY_ALIGN T y[kDotParts<T>] = {};
+      HWY_ALIGN T y[kGemvParts<T>] = {};
       std::copy(b + j * ldb + whole, b + j * ldb + k, y);
       for (int v = 0; v < kVecs<T>; ++v) {
         sum[j][v] = hn::MulAdd(hn::Load(d, x + v * kLanes<T>),
@@ -76,7 +76,7 @@ HWY_INLINE void Dot(const T* HWY_RESTRICT a, const T* HWY_RESTRICT b,
 }
 
 template <typename T>
-HWY_INLINE void DotsOf(const DotsArgs<T>& args, std::int64_t begin,
+HWY_INLINE void GemvOf(const GemvArgs<T>& args, std::int64_t begin,
                        std::int64_t end) {
   for (std::int64_t j = begin; j < end; j += kAtOnce<T>) {
     const std::int64_t columns = std::min<std::int64_t>(kAtOnce<T>, end - j);
@@ -96,13 +96,13 @@ HWY_INLINE void DotsOf(const DotsArgs<T>& args, std::int64_t begin,
   }
 }
 
-void DotsOfFloats(const DotsArgs<float>& args, std::int64_t begin,
+void GemvOfFloats(const GemvArgs<float>& args, std::int64_t begin,
                   std::int64_t end) {
-  DotsOf(args, begin, end);
+  GemvOf(args, begin, end);
 }
-void DotsOfDoubles(const DotsArgs<double>& args, std::int64_t begin,
+void GemvOfDoubles(const GemvArgs<double>& args, std::int64_t begin,
                    std::int64_t end) {
-  DotsOf(args, begin, end);
+  GemvOf(args, begin, end);
 }
 
 }  // namespace HWY_NAMESPACE
@@ -113,18 +113,20 @@ HWY_AFTER_NAMESPACE();
 
 namespace d2l::kernels::cpu {
 
-HWY_EXPORT(DotsOfFloats);
-HWY_EXPORT(DotsOfDoubles);
+HWY_EXPORT(GemvOfFloats);
+HWY_EXPORT(GemvOfDoubles);
 
-template <>
-void Dots(const DotsArgs<float>& args, std::int64_t begin, std::int64_t end) {
-  HWY_DYNAMIC_DISPATCH(DotsOfFloats)(args, begin, end);
+template <typename T>
+void Gemv(const GemvArgs<T>& args, std::int64_t begin, std::int64_t end) {
+  if constexpr (std::is_same_v<T, float>) {
+    HWY_DYNAMIC_DISPATCH(GemvOfFloats)(args, begin, end);
+  } else {
+    HWY_DYNAMIC_DISPATCH(GemvOfDoubles)(args, begin, end);
+  }
 }
 
-template <>
-void Dots(const DotsArgs<double>& args, std::int64_t begin, std::int64_t end) {
-  HWY_DYNAMIC_DISPATCH(DotsOfDoubles)(args, begin, end);
-}
+template void Gemv(const GemvArgs<float>&, std::int64_t, std::int64_t);
+template void Gemv(const GemvArgs<double>&, std::int64_t, std::int64_t);
 
 }  // namespace d2l::kernels::cpu
 

@@ -1,5 +1,3 @@
-#include "common/kernels/cpu/matmul/dots.h"
-
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -9,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "common/kernels/cpu/matmul/gemm.h"
 #include "common/kernels/cpu/targets.h"
 #include "gtest/gtest.h"
 #include "hwy/highway.h"
@@ -16,16 +15,16 @@
 namespace d2l::kernels::cpu {
 namespace {
 
-// As dots.h defines it, one product at a time; a product and the addition that
+// As gemm.h defines it, one product at a time; a product and the addition that
 // follows round once.
 template <typename T>
 T InOrder(const T* a, const T* b, std::int64_t k) {
-  std::vector<T> parts(kDotParts<T>, T{0});
+  std::vector<T> parts(kGemvParts<T>, T{0});
   for (std::int64_t p = 0; p < k; ++p) {
-    T& part = parts[p % kDotParts<T>];
+    T& part = parts[p % kGemvParts<T>];
     part = std::fma(a[p], b[p], part);
   }
-  for (int n = kDotParts<T> / 2; n > 0; n /= 2) {
+  for (int n = kGemvParts<T> / 2; n > 0; n /= 2) {
     for (int i = 0; i < n; ++i) parts[i] += parts[i + n];
   }
   return parts[0];
@@ -49,7 +48,7 @@ std::vector<T> Random(std::int64_t count, unsigned seed) {
   return values;
 }
 
-class DotsTest : public testing::TestWithParam<std::int64_t> {
+class GemvTest : public testing::TestWithParam<std::int64_t> {
  protected:
   template <typename T>
   void Check(std::int64_t rows, std::int64_t columns, std::int64_t k) {
@@ -59,15 +58,15 @@ class DotsTest : public testing::TestWithParam<std::int64_t> {
     const T nan = std::numeric_limits<T>::quiet_NaN();
     // One in front, one behind, and gaps that stay as they are.
     std::vector<T> c(rows * 2 * columns + 2, nan);
-    const DotsArgs<T> args = {rows,         columns, k,     &a[1], lda,
+    const GemvArgs<T> args = {rows,         columns, k,     &a[1], lda,
                               b.data() + 1, ldb,     &c[1], 1,     2 * rows};
-    Dots(args, 0, columns);
+    Gemv(args, 0, columns);
     std::vector<T> in_parts(c.size(), nan);
-    DotsArgs<T> parts = args;
+    GemvArgs<T> parts = args;
     parts.c = &in_parts[1];
     const std::int64_t cut = columns / 3;
-    Dots(parts, cut, columns);
-    Dots(parts, 0, cut);
+    Gemv(parts, cut, columns);
+    Gemv(parts, 0, cut);
     EXPECT_EQ(std::memcmp(c.data(), in_parts.data(), c.size() * sizeof(T)), 0);
 
     // Highway's own code for one lane rounds twice.
@@ -97,7 +96,7 @@ class DotsTest : public testing::TestWithParam<std::int64_t> {
   const ScopedTarget scope_{GetParam()};
 };
 
-TEST_P(DotsTest, AllSizes) {
+TEST_P(GemvTest, AllSizes) {
   for (const std::int64_t rows : {1, 2, 5}) {
     for (const std::int64_t columns : {0, 1, 2, 3, 4, 5, 9, 64}) {
       for (const std::int64_t k : {0, 1, 7, 15, 16, 31, 32, 33, 100, 513}) {
@@ -108,23 +107,23 @@ TEST_P(DotsTest, AllSizes) {
   }
 }
 
-TEST_P(DotsTest, NanAndInfinity) {
+TEST_P(GemvTest, NanAndInfinity) {
   constexpr double kInf = std::numeric_limits<double>::infinity();
   for (const std::int64_t at : {0, 5, 31, 40}) {
     std::vector<double> a(41, 1), b(41, 1);
     a[at] = kInf;
     double c = 0;
-    const DotsArgs<double> args = {1,        1,  41, a.data(), 41,
+    const GemvArgs<double> args = {1,        1,  41, a.data(), 41,
                                    b.data(), 41, &c, 1,        1};
-    Dots(args, 0, 1);
+    Gemv(args, 0, 1);
     EXPECT_EQ(c, kInf);
     b[at] = 0;
-    Dots(args, 0, 1);
+    Gemv(args, 0, 1);
     EXPECT_TRUE(std::isnan(c)) << at;
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, DotsTest, testing::ValuesIn(Targets()),
+INSTANTIATE_TEST_SUITE_P(All, GemvTest, testing::ValuesIn(Targets()),
                          [](const auto& info) {
                            return std::string(hwy::TargetName(info.param));
                          });
