@@ -1,5 +1,3 @@
-#include "common/kernels/cuda/blas_gemm.h"
-
 #include <cublas_v2.h>
 
 #include <cstdint>
@@ -7,6 +5,7 @@
 #include "common/device/cuda/blas/blas_library.h"
 #include "common/device/cuda/blas/cuda_blas.h"
 #include "common/kernels/cuda/index/gemm_call.h"
+#include "common/kernels/cuda/launch.h"
 #include "common/kernels/tf32.h"
 #include "common/tensor/dtype.h"
 

@@ -1,7 +1,5 @@
 // Products by cuBLAS, with one that computes at once, on the CPU.
 
-#include "common/kernels/cuda/blas_gemm.h"
-
 #include <cublas_v2.h>
 
 #include <cstddef>
@@ -23,6 +21,7 @@
 #include "common/device/op_label.h"
 #include "common/kernels/cuda/fake/reference_gemm.h"
 #include "common/kernels/cuda/index/gemm_call.h"
+#include "common/kernels/cuda/launch.h"
 #include "common/kernels/tf32.h"
 #include "common/tensor/dtype.h"
 #include "gmock/gmock.h"

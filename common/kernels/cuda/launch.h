@@ -19,6 +19,7 @@
 #include <cstdint>
 
 #include "common/device/cuda/cuda_launch.h"
+#include "common/kernels/cuda/index/gemm_call.h"
 #include "common/kernels/kernels.h"
 #include "common/kernels/nn_kernels.h"
 #include "common/tensor/dtype.h"
@@ -87,10 +88,11 @@ void VisitFloat(DType dtype, F f) {
 bool LaunchPower(const CudaLaunch& launch, double exponent,
                  const BinaryArgs& args);
 
-// Products that are over before cuBLAS has launched them: see IsSmallProduct.
-// Right for any sizes; the products of an element of c are added up from the
-// first to the last, each with one rounding.
-void LaunchSmallProduct(const CudaLaunch& launch, const MatMulArgs& args);
+// A product by a library: in blas_gemm.cc by cuBLAS, in emulated_gemm.cc for
+// tests without a GPU. Throws std::runtime_error if cuBLAS is not found or
+// refuses.
+void LaunchBlasGemm(const CudaLaunch& launch, DType dtype,
+                    const GemmCall& call);
 
 // Of a convolution. `patches` is a matrix of what the windows see, in
 // `channels` images each of `batch`: its rows are (channels, kernel_height,

@@ -3,8 +3,8 @@
 #include <cstdint>
 
 #include "common/device/cuda/fake/fake_backend.h"
-#include "common/kernels/cuda/blas_gemm.h"
 #include "common/kernels/cuda/fake/reference_gemm.h"
+#include "common/kernels/cuda/launch.h"
 
 namespace d2l {
 

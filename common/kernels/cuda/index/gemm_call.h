@@ -80,7 +80,7 @@ inline std::int64_t SmallTiles(const MatMulArgs& args) {
          ((args.n + kSmallTile - 1) / kSmallTile) * args.batch;
 }
 
-// Whether small_product.cu computes it. The bounds have not been measured on a
+// Whether matmul.cu computes it. The bounds have not been measured on a
 // GPU: they keep each thread's sum short, and all tiles of a (100, 100) product
 // on different multiprocessors.
 inline bool IsSmallProduct(const MatMulArgs& args) {

@@ -10,7 +10,6 @@
 #include <cstdint>
 #include <utility>
 
-#include "common/kernels/cuda/blas_gemm.h"
 #include "common/kernels/cuda/index/gemm_call.h"
 #include "common/kernels/cuda/launch.h"
 #include "common/kernels/kernels.h"

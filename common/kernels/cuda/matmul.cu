@@ -1,3 +1,8 @@
+// Products, by a library or, if they are over before it has launched them (see
+// IsSmallProduct), by a kernel of our own, which is right for any sizes: the
+// products of an element of c are added up from the first to the last, each
+// with one rounding.
+
 #include <algorithm>
 #include <cstdint>
 
@@ -122,9 +127,14 @@ void Run(const CudaLaunch& launch, const MatMulArgs& args) {
 
 }  // namespace
 
-void LaunchSmallProduct(const CudaLaunch& launch, const MatMulArgs& args) {
+void Launch(const CudaLaunch& launch, const MatMulArgs& args) {
   if (args.m == 0 || args.n == 0 || args.batch == 0) return;
-  VisitFloat(args.dtype, [&](auto zero) { Run<decltype(zero)>(launch, args); });
+  const MatMulArgs product = Unbatched(args);
+  if (!IsSmallProduct(product)) {
+    return LaunchBlasGemm(launch, product.dtype, MakeGemmCall(product));
+  }
+  VisitFloat(product.dtype,
+             [&](auto zero) { Run<decltype(zero)>(launch, product); });
 }
 
 }  // namespace d2l::kernels::cuda
