@@ -1,5 +1,6 @@
-// What the element-wise kernels cost on one core, with each kind of vector
-// that this machine has, beside what the memory allows.
+// What element-wise kernels, random numbers, reductions and softmax cost on one
+// core, beside what the memory allows: the first two with each kind of vector
+// that this machine has.
 //
 //   bazel run //common/kernels/cpu:kernels_benchmark
 //
@@ -9,23 +10,43 @@
 // Highway 1.0 "SCALAR" is what the compiler makes for any x86-64, vectors of
 // four floats.
 //
+// Random numbers are made 100 or 2^14 at a time, which stay in the first two
+// caches, or 10^7. The last kind of vector is the one that every machine runs:
+// with Highway 1.0 that is SCALAR, which is philox.h an element at a time;
+// later it is SSE2.
+//
+// Small reductions are enqueued many at a time before the end is awaited: the
+// time of one is what the stream's worker needs, or what enqueueing costs if
+// that is more. "full" reduces n elements to one; "rows" the last dimension of
+// a matrix, "columns" the first.
+//
 // Bytes count each operand and the result once; what the memory moves is more
 // when a line is read before it is overwritten. The bounds, BM_MemCopy and
 // BM_StreamCopy, are counted in the same way.
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "benchmark/benchmark.h"
+#include "common/device/backend.h"
+#include "common/device/cpu/cpu_stream.h"
+#include "common/device/device.h"
+#include "common/device/op_label.h"
 #include "common/kernels/cpu/elementwise_loops.h"
 #include "common/kernels/cpu/elementwise_run.h"
+#include "common/kernels/cpu/random.h"
 #include "common/kernels/cpu/strided_copy.h"
 #include "common/kernels/cpu/targets.h"
+#include "common/kernels/enqueue.h"
 #include "common/kernels/functors.h"
 #include "common/kernels/kernels.h"
+#include "common/kernels/layout.h"
+#include "common/kernels/philox.h"
 #include "common/tensor/dtype.h"
 #include "hwy/highway.h"
 
@@ -192,6 +213,135 @@ void BM_StreamCopy(benchmark::State& state) {
   Count(state, 2);
 }
 
+// ---- Random numbers.
+
+template <typename T>
+void BM_Random(benchmark::State& state, RandomOp op, std::int64_t target) {
+  const ScopedTarget scope(target);
+  const std::int64_t n = state.range(0);
+  std::vector<T> out(static_cast<std::size_t>(n));
+  RandomArgs args = {op, DTypeOf<T>::value, n, out.data(), {42, 0}, 0, 1};
+  for (auto _ : state) {
+    FillRandom(args, 0, n);
+    benchmark::DoNotOptimize(out.data());
+    benchmark::ClobberMemory();
+    args.state.offset += RandomBlocks<T>(n);
+  }
+  state.SetItemsProcessed(state.iterations() * n);
+  state.SetBytesProcessed(state.iterations() * n *
+                          static_cast<std::int64_t>(sizeof(T)));
+}
+
+template <typename T>
+void RegisterRandom(const std::string& name, RandomOp op) {
+  for (const std::int64_t target : Targets()) {
+    benchmark::RegisterBenchmark((name + "/" + hwy::TargetName(target)).c_str(),
+                                 [op, target](benchmark::State& state) {
+                                   BM_Random<T>(state, op, target);
+                                 })
+        ->Arg(100)
+        ->Arg(1 << 14)
+        ->Arg(10'000'000);
+  }
+}
+
+// ---- Reductions and softmax.
+
+template <typename Enqueue>
+void Measure(benchmark::State& state, std::int64_t elements,
+             const Enqueue& enqueue) {
+  CpuStream stream(Device(DeviceType::kCpu, 0), 1, StreamOptions());
+  const std::int64_t batch =
+      std::clamp<std::int64_t>(1'000'000 / elements, 1, 1000);
+  enqueue(stream);  // brings the data into the caches, as far as they hold it
+  stream.Synchronize();
+  while (state.KeepRunningBatch(batch)) {
+    for (std::int64_t i = 0; i < batch; ++i) enqueue(stream);
+    stream.Synchronize();
+  }
+  state.SetItemsProcessed(state.iterations() * elements);
+}
+
+// 0 columns: the full reduction.
+void BM_Reduce(benchmark::State& state, ReduceOp op, std::int64_t rows,
+               std::int64_t columns, bool along_rows) {
+  const std::int64_t n = columns == 0 ? rows : rows * columns;
+  Arrays arrays(n);
+  std::vector<std::int64_t> out(static_cast<std::size_t>(n));
+  ReduceLayout layout = {{}, {}, {n}, {1}};
+  if (columns != 0) {
+    layout = along_rows ? ReduceLayout{{rows}, {columns}, {columns}, {1}}
+                        : ReduceLayout{{columns}, {1}, {rows}, {columns}};
+  }
+  Measure(state, n, [&](CpuStream& stream) {
+    Enqueue(stream, OpLabel("reduce"),
+            ReduceArgs{op, DType::kFloat32, out.data(), arrays[1], &layout});
+  });
+}
+
+void BM_Softmax(benchmark::State& state, bool log, std::int64_t outer,
+                std::int64_t size, std::int64_t inner) {
+  const std::int64_t n = outer * size * inner;
+  Arrays arrays(n);
+  std::vector<float> out(static_cast<std::size_t>(n));
+  Measure(state, n, [&](CpuStream& stream) {
+    Enqueue(stream, OpLabel("softmax"),
+            SoftmaxArgs{log, DType::kFloat32, out.data(), arrays[1], outer,
+                        size, inner});
+  });
+}
+
+void RegisterReductions() {
+  const std::pair<const char*, ReduceOp> ops[] = {
+      {"sum", ReduceOp::kSum},
+      {"mean", ReduceOp::kMean},
+      {"max", ReduceOp::kMax},
+      {"argmax", ReduceOp::kArgMax},
+  };
+  for (const auto& [name, op] : ops) {
+    for (const std::int64_t n : {10, 1'000, 100'000, 10'000'000}) {
+      benchmark::RegisterBenchmark(
+          (std::string(name) + "/full/" + std::to_string(n)).c_str(),
+          [op = op, n](benchmark::State& state) {
+            BM_Reduce(state, op, n, 0, true);
+          })
+          ->UseRealTime();
+    }
+    const std::pair<std::int64_t, std::int64_t> shapes[] = {{1000, 1000},
+                                                            {256, 10}};
+    for (const auto& [rows, columns] : shapes) {
+      for (const bool along_rows : {true, false}) {
+        benchmark::RegisterBenchmark(
+            (std::string(name) + (along_rows ? "/rows/" : "/columns/") +
+             std::to_string(rows) + "x" + std::to_string(columns))
+                .c_str(),
+            [op = op, rows = rows, columns = columns,
+             along_rows](benchmark::State& state) {
+              BM_Reduce(state, op, rows, columns, along_rows);
+            })
+            ->UseRealTime();
+      }
+    }
+  }
+  static constexpr std::int64_t shapes[][3] = {
+      {256, 10, 1}, {128, 1000, 1}, {1, 1'000'000, 1}, {1, 1000, 100}};
+  for (const bool log : {false, true}) {
+    for (const auto& shape : shapes) {
+      benchmark::RegisterBenchmark(
+          (std::string(log ? "log_softmax/" : "softmax/") +
+           std::to_string(shape[0]) + "x" + std::to_string(shape[1]) + "x" +
+           std::to_string(shape[2]))
+              .c_str(),
+          [log, &shape](benchmark::State& state) {
+            BM_Softmax(state, log, shape[0], shape[1], shape[2]);
+          })
+          ->UseRealTime();
+    }
+  }
+}
+
+// ---- All of them.
+
 template <typename F>
 void Register(const std::string& name, F f) {
   benchmark::RegisterBenchmark(name.c_str(), f)
@@ -232,6 +382,11 @@ const int kRegistered = [] {
   RegisterPlain("BM_Exp", OfFirst<Exp>(), 2);
   RegisterPlain("BM_Tanh", OfFirst<Tanh>(), 2);
   RegisterPlain("BM_Sigmoid", OfFirst<Sigmoid>(), 2);
+  RegisterRandom<float>("BM_UniformFloat", RandomOp::kUniform);
+  RegisterRandom<float>("BM_NormalFloat", RandomOp::kNormal);
+  RegisterRandom<double>("BM_UniformDouble", RandomOp::kUniform);
+  RegisterRandom<double>("BM_NormalDouble", RandomOp::kNormal);
+  RegisterReductions();
   return 0;
 }();
 
