@@ -5,7 +5,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/types/span.h"
 #include "common/device/cpu/cpu_stream.h"
 #include "common/device/cpu/parallel_for.h"
 #include "common/kernels/cpu/vector_targets.h"
@@ -416,35 +415,6 @@ namespace {
 
 HWY_EXPORT(ChooseFunction);
 
-// A layout of up to two kept dimensions and one reduced, which fits a slot.
-struct SmallLayout {
-  explicit SmallLayout(const ReduceLayout& layout)
-      : kept_rank(layout.kept.rank()), reduced_rank(layout.reduced.rank()) {
-    std::copy_n(layout.kept.data(), kept_rank, kept);
-    std::copy_n(layout.kept_strides.data(), kept_rank, kept_strides);
-    std::copy_n(layout.reduced.data(), reduced_rank, &reduced);
-    std::copy_n(layout.reduced_strides.data(), reduced_rank, &reduced_stride);
-  }
-
-  static bool Fits(const ReduceLayout& layout) {
-    return layout.kept.rank() <= 2 && layout.reduced.rank() <= 1;
-  }
-
-  ReduceLayout Unpacked() const {
-    return {Shape(absl::MakeConstSpan(kept, kept_rank)),
-            Shape(absl::MakeConstSpan(kept_strides, kept_rank)),
-            Shape(absl::MakeConstSpan(&reduced, reduced_rank)),
-            Shape(absl::MakeConstSpan(&reduced_stride, reduced_rank))};
-  }
-
-  std::int64_t kept[2];
-  std::int64_t kept_strides[2];
-  std::int64_t reduced;
-  std::int64_t reduced_stride;
-  int kept_rank;
-  int reduced_rank;
-};
-
 // Whether it is a contiguous matrix: of rows, if not `columns`.
 bool IsMatrix(const ReduceLayout& layout, bool columns) {
   if (layout.kept.rank() > 1 || layout.reduced.rank() != 1) return false;
@@ -482,11 +452,6 @@ std::uint64_t Enqueue(CpuStream& stream, const OpLabel& label,
                        : ReduceLayout{{kept}, {reduced}, {reduced}, {1}},
                is_mean);
     });
-  }
-  if (SmallLayout::Fits(*layout)) {
-    const SmallLayout small(*layout);
-    return stream.Enqueue(
-        label, [=] { function(out, in, small.Unpacked(), is_mean); });
   }
   auto copy = std::make_shared<ReduceLayout>(*layout);
   return stream.Enqueue(label, [=, copy = std::move(copy)] {
