@@ -1,8 +1,10 @@
-// Copies within a device, from one layout or type to another.
+// What moves elements and needs to know only their size: fills, copies within a
+// device, choices between two operands. And conversions and sequences.
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <type_traits>
 
 #include "common/kernels/cuda/elementwise.cuh"
@@ -11,11 +13,48 @@
 #include "common/kernels/cuda/start_kernel.cuh"
 #include "common/kernels/functors.h"
 #include "common/tensor/dtype.h"
+#include "common/tensor/scalar.h"
 
 namespace d2l::kernels::cuda {
 namespace {
 
-// ---- The same type: only its size matters.
+// ---- Fills, sequences and choices.
+
+template <typename Bits>
+struct Constant {
+  Bits bits;
+  __device__ Bits operator()(std::int64_t) const { return bits; }
+};
+
+// As on the CPU: computed in double, or in integers that wrap around.
+template <typename T>
+struct Sequence {
+  using Computed =
+      std::conditional_t<std::is_floating_point_v<T>, double, std::uint64_t>;
+  Computed start;
+  Computed step;
+
+  __device__ T operator()(std::int64_t i) const {
+    return static_cast<T>(start + static_cast<Computed>(i) * step);
+  }
+};
+
+// The bits of a number of type T.
+template <typename T>
+BitsOf<T> BitsOfNumber(const Scalar& scalar) {
+  const T number = scalar.To<T>();
+  BitsOf<T> bits;
+  std::memcpy(&bits, &number, sizeof(number));
+  return bits;
+}
+
+template <typename T>
+Operand<BitsOf<T>> OperandOf(const Input& input) {
+  return {static_cast<const BitsOf<T>*>(input.data),
+          input.data == nullptr ? BitsOfNumber<T>(input.scalar) : BitsOf<T>{0}};
+}
+
+// ---- Copies of the same type.
 
 constexpr int kTileRows = 8;  // of threads; each takes several rows of a tile
 
@@ -68,7 +107,7 @@ void Move(const CudaLaunch& launch, const CopyArgs& args) {
               Operand<Bits>{in, 0});
 }
 
-// ---- From type to type.
+// ---- Copies from type to type.
 
 template <typename Out, typename In>
 void Convert(const CudaLaunch& launch, const CopyArgs& args) {
@@ -78,6 +117,30 @@ void Convert(const CudaLaunch& launch, const CopyArgs& args) {
 }
 
 }  // namespace
+
+void Launch(const CudaLaunch& launch, const FillArgs& args) {
+  VisitDType(args.dtype, [&](auto zero) {
+    using T = decltype(zero);
+    Elementwise(launch, Constant<BitsOf<T>>{BitsOfNumber<T>(args.value)},
+                args.numel, static_cast<BitsOf<T>*>(args.out), args.layout,
+                Order::kAny);
+  });
+}
+
+void Launch(const CudaLaunch& launch, const ArangeArgs& args) {
+  VisitDType(args.dtype, [&](auto zero) {
+    using T = decltype(zero);
+    Sequence<T> sequence;
+    if constexpr (std::is_floating_point_v<T>) {
+      sequence = {args.start.To<double>(), args.step.To<double>()};
+    } else {
+      sequence = {static_cast<std::uint64_t>(args.start.To<std::int64_t>()),
+                  static_cast<std::uint64_t>(args.step.To<std::int64_t>())};
+    }
+    Elementwise(launch, sequence, args.numel, static_cast<T*>(args.out),
+                nullptr, Order::kOfLayout);
+  });
+}
 
 void Launch(const CudaLaunch& launch, const CopyArgs& args) {
   if (args.numel == 0) return;
@@ -103,6 +166,17 @@ void Launch(const CudaLaunch& launch, const CopyArgs& args) {
   }
   VisitDType(args.out_dtype,
              [&](auto zero) { Move<BitsOf<decltype(zero)>>(launch, args); });
+}
+
+void Launch(const CudaLaunch& launch, const WhereArgs& args) {
+  const Operand<std::uint8_t> condition = {
+      static_cast<const std::uint8_t*>(args.condition), 0};
+  VisitDType(args.dtype, [&](auto zero) {
+    using T = decltype(zero);
+    Elementwise(launch, Of<Select>(), args.numel,
+                static_cast<BitsOf<T>*>(args.out), args.layout, Order::kAny,
+                condition, OperandOf<T>(args.a), OperandOf<T>(args.b));
+  });
 }
 
 }  // namespace d2l::kernels::cuda

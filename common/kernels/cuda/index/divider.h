@@ -4,6 +4,8 @@
 //   const Divider by_seven(7);          // on the host
 //   by_seven.Quotient(100);             // 14, on the host or on the device
 //
+// Splitter divides any numbers so, if they are small enough.
+//
 // q = (n * m / 2^32 + n) / 2^s, where 2^s is the divisor rounded up to a power
 // of two and m = 2^32 (2^s - d) / d + 1 (T. Granlund, P. L. Montgomery,
 // "Division by invariant integers using multiplication", PLDI'94). Exact for
@@ -15,6 +17,7 @@
 #define D2L_COMMON_KERNELS_CUDA_INDEX_DIVIDER_H_
 
 #include <cstdint>
+#include <limits>
 
 #include "common/kernels/host_device.h"
 
@@ -42,6 +45,33 @@ class Divider {
   std::uint32_t divisor_ = 1;
   std::uint32_t multiplier_ = 1;
   std::uint32_t shift_ = 0;
+};
+
+// Quotient and remainder by a size, for numbers below `end`: fast if they fit
+// a Divider.
+class Splitter {
+ public:
+  Splitter() = default;
+  Splitter(std::int64_t size, std::int64_t end) : size_(size) {
+    if (end <= std::numeric_limits<std::int32_t>::max() && size > 0 &&
+        size <= end) {
+      divider_ = Divider(static_cast<std::uint32_t>(size));
+      fast_ = true;
+    }
+  }
+
+  D2L_HOST_DEVICE std::int64_t Split(std::int64_t n,
+                                     std::int64_t* remainder) const {
+    const std::int64_t quotient =
+        fast_ ? divider_.Quotient(static_cast<std::uint32_t>(n)) : n / size_;
+    *remainder = n - quotient * size_;
+    return quotient;
+  }
+
+ private:
+  std::int64_t size_ = 1;
+  Divider divider_;
+  bool fast_ = false;
 };
 
 }  // namespace d2l::kernels::cuda

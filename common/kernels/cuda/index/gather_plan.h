@@ -7,7 +7,6 @@
 #define D2L_COMMON_KERNELS_CUDA_INDEX_GATHER_PLAN_H_
 
 #include <cstdint>
-#include <limits>
 
 #include "common/kernels/cuda/index/divider.h"
 #include "common/kernels/host_device.h"
@@ -30,33 +29,6 @@ class WidestUnit {
 
  private:
   std::uint64_t all_ = 0;
-};
-
-// Quotient and remainder by a size, for numbers below `end`: fast if they fit
-// a Divider.
-class Splitter {
- public:
-  Splitter() = default;
-  Splitter(std::int64_t size, std::int64_t end) : size_(size) {
-    if (end <= std::numeric_limits<std::int32_t>::max() && size > 0 &&
-        size <= end) {
-      divider_ = Divider(static_cast<std::uint32_t>(size));
-      fast_ = true;
-    }
-  }
-
-  D2L_HOST_DEVICE std::int64_t Split(std::int64_t n,
-                                     std::int64_t* remainder) const {
-    const std::int64_t quotient =
-        fast_ ? divider_.Quotient(static_cast<std::uint32_t>(n)) : n / size_;
-    *remainder = n - quotient * size_;
-    return quotient;
-  }
-
- private:
-  std::int64_t size_ = 1;
-  Divider divider_;
-  bool fast_ = false;
 };
 
 // A piece of a Cat: `outer` rows of row_units units, which go to unit `begin`

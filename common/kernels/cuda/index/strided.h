@@ -11,6 +11,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
+#include <stdexcept>
+#include <string>
 
 #include "absl/types/span.h"
 #include "common/kernels/cuda/index/divider.h"
@@ -62,7 +65,27 @@ struct StridedDims {
 // else std::invalid_argument is thrown. strides: of each operand.
 template <int kOperands>
 StridedDims<kOperands> MakeStridedDims(
-    const Shape& shape, const Shape* const (&strides)[kOperands]);
+    const Shape& shape, const Shape* const (&strides)[kOperands]) {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
+  StridedDims<kOperands> dims;
+  dims.rank = shape.rank();
+  dims.wide = shape.numel() > kMost;
+  for (int d = 0; d < shape.rank(); ++d) {
+    if (d > 0) {
+      if (shape[d] > kMost) {
+        throw std::invalid_argument(
+            "[kernels] a dimension of " + std::to_string(shape[d]) +
+            " elements behind another one is too long for CUDA; the most is " +
+            std::to_string(kMost));
+      }
+      // Nothing is walked through if a size is 0.
+      dims.divider[d] =
+          Divider(shape[d] == 0 ? 1 : static_cast<std::uint32_t>(shape[d]));
+    }
+    for (int k = 0; k < kOperands; ++k) dims.stride[d][k] = (*strides[k])[d];
+  }
+  return dims;
+}
 
 // An operand that is an array, for SplitRows.
 struct StridedArray {
@@ -78,7 +101,28 @@ struct StridedArray {
 // vector lie side by side in every array, from a multiple of the vector's size
 // on, or, but for the first array, which is the output, are one element.
 // Otherwise returns false and changes no stride.
-bool SplitRows(int vector, Shape& shape, absl::Span<StridedArray> arrays);
+inline bool SplitRows(int vector, Shape& shape,
+                      absl::Span<StridedArray> arrays) {
+  const int last = shape.rank() - 1;
+  if (shape[last] % vector != 0) return false;
+  for (StridedArray& array : arrays) {
+    const Shape& strides = *array.strides;
+    array.repeated = strides[last] == 0 && &array != &arrays[0];
+    if (array.repeated) continue;
+    const std::size_t bytes =
+        array.element_size * static_cast<std::size_t>(vector);
+    if (strides[last] != 1) return false;
+    if (reinterpret_cast<std::uintptr_t>(array.data) % bytes != 0) return false;
+    for (int d = 0; d < last; ++d) {
+      if (strides[d] % vector != 0) return false;
+    }
+  }
+  shape[last] /= vector;
+  for (const StridedArray& array : arrays) {
+    if (!array.repeated) (*array.strides)[last] = vector;
+  }
+  return true;
+}
 
 }  // namespace d2l::kernels::cuda
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "common/kernels/cuda/elementwise.cuh"
-#include "common/kernels/cuda/index/gather_plan.h"
+#include "common/kernels/cuda/index/divider.h"
 #include "common/kernels/cuda/index/reduce_plan.h"
 #include "common/kernels/cuda/launch.h"
 #include "common/kernels/cuda/reduce_ops.cuh"

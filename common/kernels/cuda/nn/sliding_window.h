@@ -13,7 +13,7 @@
 
 #include <cstdint>
 
-#include "common/kernels/cuda/index/gather_plan.h"
+#include "common/kernels/cuda/index/divider.h"
 #include "common/kernels/host_device.h"
 #include "common/kernels/nn_kernels.h"
 
