@@ -1,6 +1,8 @@
 // What the machine, and the limits of this process on it, leave to be used:
-// cores, and time on them; memory is in common/device/cpu/free_memory.h.
+// cores, and time on them, memory and threads.
 //
+//   std::thread worker = StartThread("the loader", [] { Load(); });
+//   if (FreeHostMemory(promised) < bytes) return nullptr;  // or Linux kills us
 //   std::printf("%d threads\n", UsableCores());
 //   const CpuTimes before = ReadCpuTimes("/", Cpus::kUsable);
 //   …
@@ -14,8 +16,11 @@
 #ifndef D2L_COMMON_BASE_MACHINE_H_
 #define D2L_COMMON_BASE_MACHINE_H_
 
+#include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace d2l {
@@ -26,24 +31,19 @@ namespace d2l {
 // (std::thread::hardware_concurrency ignores the quota.)
 int UsableCores();
 
-// A control group, such as a container's, that the process is in.
-struct Cgroup {
-  std::string folder;  // of its files; ends in a slash
-  bool v2;             // the version of the interface
-};
-
-// The groups from the innermost one up, including folders that are not there:
-// a container may not see its group's own. controller: "cpu", "memory", "pids".
-std::vector<Cgroup> Cgroups(const std::string& controller,
+// The memory that this process may still allocate, in bytes; the largest number
+// if nothing limits it: the least of what /proc/meminfo calls available, what
+// is left below the limits of the process's memory cgroups (v1 and v2, up to
+// the root), and what RLIMIT_AS leaves of its address space. promised: bytes
+// allocated to this process that it may not have touched yet; Linux counts
+// memory only when it is touched.
+std::int64_t FreeHostMemory(std::int64_t promised,
                             const std::string& root = "");
 
-// The contents, without the line's end, of a file of each of them; groups
-// without the file are left out. v1_file, v2_file: the file's name in either
-// version.
-std::vector<std::string> CgroupValues(const std::string& controller,
-                                      const std::string& v1_file,
-                                      const std::string& v2_file,
-                                      const std::string& root = "");
+// Throws std::runtime_error, with the limits on threads and what to do about
+// them, if the system starts no thread. name: the thread's user, for the
+// message.
+std::thread StartThread(const std::string& name, std::function<void()> run);
 
 // How long the cores have worked, from /proc/stat, in the kernel's ticks since
 // the machine was started. Doubles: sums of whatever the file says cannot
@@ -70,6 +70,14 @@ struct CpuUse {
 std::optional<CpuUse> UseBetween(const CpuTimes& before, const CpuTimes& after);
 
 namespace internal {
+// The contents, without the line's end, of a file of each control group that
+// the process is in, from the innermost one up; groups without the file are
+// left out. controller: "cpu", "memory", "pids". v1_file, v2_file: the file's
+// name in either version of the interface.
+std::vector<std::string> CgroupValues(const std::string& controller,
+                                      const std::string& v1_file,
+                                      const std::string& v2_file,
+                                      const std::string& root = "");
 // The smallest quota, in cores; 0 if there is none.
 double CpuQuota(const std::string& root);
 }  // namespace internal

@@ -36,7 +36,7 @@ class CgroupTest : public testing::Test {
 };
 
 TEST_F(CgroupTest, NoFilesNoLimit) {
-  EXPECT_THAT(CgroupValues("cpu", "a", "b", root_), IsEmpty());
+  EXPECT_THAT(internal::CgroupValues("cpu", "a", "b", root_), IsEmpty());
   EXPECT_EQ(internal::CpuQuota(root_), 0);
 }
 
@@ -45,7 +45,7 @@ TEST_F(CgroupTest, Version2FromTheInnermostUp) {
   Write("/sys/fs/cgroup/a/b/c/cpu.max", "max 100000\n");
   Write("/sys/fs/cgroup/a/cpu.max", "150000 100000\n");
   Write("/sys/fs/cgroup/cpu.max", "400000 100000\n");
-  EXPECT_THAT(CgroupValues("cpu", "none", "cpu.max", root_),
+  EXPECT_THAT(internal::CgroupValues("cpu", "none", "cpu.max", root_),
               ElementsAre("max 100000", "150000 100000", "400000 100000"));
   EXPECT_EQ(internal::CpuQuota(root_), 1.5);
 }
@@ -53,7 +53,7 @@ TEST_F(CgroupTest, Version2FromTheInnermostUp) {
 TEST_F(CgroupTest, Version2AtTheRoot) {
   Write("/proc/self/cgroup", "0::/\n");
   Write("/sys/fs/cgroup/cpu.max", "100000 100000\n");
-  EXPECT_THAT(CgroupValues("cpu", "none", "cpu.max", root_),
+  EXPECT_THAT(internal::CgroupValues("cpu", "none", "cpu.max", root_),
               ElementsAre("100000 100000"));
   EXPECT_EQ(internal::CpuQuota(root_), 1);
 }

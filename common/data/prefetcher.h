@@ -23,8 +23,8 @@
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
+#include "common/base/machine.h"
 #include "common/base/mutex.h"
-#include "common/device/cpu/start_thread.h"
 
 namespace d2l {
 

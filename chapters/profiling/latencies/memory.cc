@@ -13,6 +13,7 @@
 #include "chapters/profiling/latencies/measure.h"
 #include "chapters/profiling/latencies/pointer_chase.h"
 #include "common/base/console/format.h"
+#include "common/base/machine.h"
 #include "common/base/statistics.h"
 
 namespace d2l {
@@ -34,30 +35,9 @@ std::string ReadWord(const std::string& path) {
   return word;
 }
 
-// Half of what is free, for the machine has others to serve. In a container
-// that is less than the machine has: what its cgroup allows, version 2 or 1.
+// Half of what is free, for the machine has others to serve.
 std::int64_t MemoryLimit(std::int64_t max_bytes) {
-  double free = std::numeric_limits<double>::infinity();
-  std::ifstream meminfo("/proc/meminfo");
-  for (std::string word; meminfo >> word;) {
-    double kib = 0;
-    if (word == "MemAvailable:" && meminfo >> kib) free = 1024 * kib;
-  }
-  for (const auto& [limit_file, used_file] :
-       {std::pair("memory.max", "memory.current"),
-        std::pair("memory/memory.limit_in_bytes",
-                  "memory/memory.usage_in_bytes")}) {
-    double limit = 0;
-    double used = 0;
-    const std::string cgroup = "/sys/fs/cgroup/";
-    // Without a limit, version 2 says "max" and version 1 a huge number.
-    if (std::ifstream(cgroup + limit_file) >> limit &&
-        std::ifstream(cgroup + used_file) >> used) {
-      free = std::min(free, std::max(limit - used, 0.0));
-    }
-  }
-  const double limit = std::min(static_cast<double>(max_bytes), free / 2);
-  return static_cast<std::int64_t>(limit);
+  return std::min(max_bytes, FreeHostMemory(/*promised=*/0) / 2);
 }
 
 std::vector<double> SampleLoads(std::int64_t bytes, const Budget& budget) {

@@ -17,7 +17,6 @@
 #include "common/base/machine.h"
 #include "common/device/backend.h"
 #include "common/device/cpu/cpu_stream.h"
-#include "common/device/cpu/free_memory.h"
 #include "common/device/cpu/parallel_for.h"
 #include "common/device/device.h"
 

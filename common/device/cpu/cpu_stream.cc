@@ -9,8 +9,8 @@
 #include <string>
 #include <utility>
 
+#include "common/base/machine.h"
 #include "common/device/cpu/cpu_event.h"
-#include "common/device/cpu/start_thread.h"
 
 namespace d2l {
 namespace {

@@ -9,8 +9,8 @@
 #include <thread>
 #include <utility>
 
+#include "common/base/machine.h"
 #include "common/base/spin_wait.h"
-#include "common/device/cpu/start_thread.h"
 #include "common/device/stream.h"
 
 namespace d2l {

@@ -17,7 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/base/files/atomic_file.h"
-#include "common/device/cpu/free_memory.h"
+#include "common/base/machine.h"
 #include "common/device/failure.h"
 #include "common/graph/ir_text.h"
 #include "common/graph/passes/memory_plan.h"

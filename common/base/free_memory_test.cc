@@ -1,5 +1,3 @@
-#include "common/device/cpu/free_memory.h"
-
 #include <unistd.h>
 
 #include <cstdint>
@@ -8,6 +6,7 @@
 #include <limits>
 #include <string>
 
+#include "common/base/machine.h"
 #include "gtest/gtest.h"
 
 namespace d2l {
