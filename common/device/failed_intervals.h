@@ -7,11 +7,8 @@
 //   failed.FailureOf(45);      // still `failure`
 //
 // Intervals are disjoint and sorted, so FailureOf is a binary search, and one
-// comparison for an operation after the last failure. An interval is kept for
-// the stream's life, in some 60 bytes. Its Failure, with texts and an exception
-// of any size, is kept for the last kDetailed intervals only; for older ones
-// FailureOf makes a Failure that has the operation's number and line and says
-// that the cause is no longer kept.
+// comparison for an operation after the last failure. They are kept for the
+// stream's life.
 //
 // Not thread-safe. A stream has a FailureLedger, which is: the intervals, and
 // whether their failures have been reported.
@@ -20,10 +17,8 @@
 #define D2L_COMMON_DEVICE_FAILED_INTERVALS_H_
 
 #include <atomic>
-#include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <string>
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
@@ -36,20 +31,15 @@ namespace d2l {
 class FailedIntervals {
  public:
   static constexpr std::uint64_t kOpen = ~std::uint64_t{0};
-  static constexpr std::size_t kDetailed = 1000;
 
   // Operations `first` up to, not including, `end` did not do their work.
   struct Interval {
     std::uint64_t first;
-    std::uint64_t end;            // kOpen until the failure has been reported
-    FailurePtr failure;           // null once it is no longer kept
-    SourceLocation requested_at;  // the failure's
-    std::int32_t skipped = 0;     // so far; without the failed operation
-    bool alone = false;  // one launch that failed, which its caller knows
+    std::uint64_t end;  // kOpen until the failure has been reported
+    FailurePtr failure;
+    std::int32_t skipped = 0;  // so far; without the failed operation
+    bool alone = false;        // one launch that failed, which its caller knows
   };
-
-  // stream: its name, for failures that are no longer kept.
-  explicit FailedIntervals(std::string stream) : stream_(std::move(stream)) {}
 
   // Operation `first` failed. Intervals from `first` on become part of this
   // one. Those before it must be closed.
@@ -57,7 +47,10 @@ class FailedIntervals {
   // Operations from `end` on run again. There is an open interval.
   void Close(std::uint64_t end) { intervals_.back().end = end; }
   // Operation `number`, behind all intervals, failed and no other did.
-  void AddAlone(std::uint64_t number, FailurePtr failure);
+  void AddAlone(std::uint64_t number, FailurePtr failure) {
+    intervals_.push_back(
+        {number, number + 1, std::move(failure), 0, /*alone=*/true});
+  }
 
   // The open interval; null if there is none.
   Interval* open();
@@ -66,20 +59,13 @@ class FailedIntervals {
   // Why operation `number` did not do its work; null if it did.
   FailurePtr FailureOf(std::uint64_t number);
 
-  // How many intervals still have their Failure.
-  std::size_t detailed() const { return intervals_.size() - summarised_; }
-
  private:
-  void Add(Interval interval);
-
-  const std::string stream_;
   std::deque<Interval> intervals_;
-  std::size_t summarised_ = 0;  // the first ones, which have no Failure
 };
 
 class FailureLedger {
  public:
-  explicit FailureLedger(std::string stream) : failed_(std::move(stream)) {}
+  FailureLedger() = default;
   virtual ~FailureLedger() = default;
   FailureLedger(const FailureLedger&) = delete;
   FailureLedger& operator=(const FailureLedger&) = delete;

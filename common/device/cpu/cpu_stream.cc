@@ -21,8 +21,7 @@ constexpr std::int64_t kTurnNanos = 1'000'000;
 
 class Failures final : public FailureLedger {
  public:
-  Failures(std::string stream, const TaskQueue& queue)
-      : FailureLedger(std::move(stream)), queue_(queue) {}
+  explicit Failures(const TaskQueue& queue) : queue_(queue) {}
   std::uint64_t pushed() const override { return queue_.pushed(); }
 
  private:
@@ -33,8 +32,7 @@ class Failures final : public FailureLedger {
 
 CpuStream::CpuStream(Device device, int index, const StreamOptions& options,
                      std::shared_ptr<ThreadPool> pool)
-    : Stream(device, index,
-             std::make_shared<Failures>(NameOf(device, index), queue_)),
+    : Stream(device, index, std::make_shared<Failures>(queue_)),
       queue_(options.max_queued_operations),
       pool_(pool != nullptr ? std::move(pool)
                             : std::make_shared<ThreadPool>(1)),

@@ -27,8 +27,7 @@ std::uint64_t RoundUp(std::int64_t n) {
 }  // namespace
 
 StreamLog::StreamLog(std::string stream_name, std::int64_t bound)
-    : FailureLedger(stream_name),
-      stream_name_(std::move(stream_name)),
+    : stream_name_(std::move(stream_name)),
       label_mask_(RoundUp(bound) - 1),
       // Not constructed: of a large ring only what is used becomes memory.
       labels_(static_cast<OpLabel*>(
