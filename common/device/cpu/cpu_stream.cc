@@ -1,5 +1,6 @@
 #include "common/device/cpu/cpu_stream.h"
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -9,8 +10,9 @@
 #include <string>
 #include <utility>
 
+#include "common/base/event_count.h"
 #include "common/base/machine.h"
-#include "common/device/cpu/cpu_event.h"
+#include "common/base/spin_wait.h"
 
 namespace d2l {
 namespace {
@@ -18,6 +20,45 @@ namespace {
 // How long a stream computes on while another waits for a core: far longer
 // than it takes to wake that one.
 constexpr std::int64_t kTurnNanos = 1'000'000;
+
+// The state behind an event of a CPU stream. See Event.
+class CpuEventState final : public EventState {
+ public:
+  CpuEventState() : EventState(DeviceType::kCpu) {}
+
+  // Marks the point as reached. failure: null, or what poisons the event.
+  void Complete(FailurePtr failure) {
+    failure_ = std::move(failure);
+    nanos_ = NowNanos();
+    done_.store(true, std::memory_order_seq_cst);
+    completed_.Notify();
+  }
+
+  bool Query() override { return done_.load(std::memory_order_acquire); }
+  void Block() override {
+    const auto done = [this] { return done_.load(std::memory_order_seq_cst); };
+    if (SpinWait::Until(kSpinNanos, done, /*keeps_core=*/true)) return;
+    internal::ThrowIfForked("Wait");
+    // Bounded by the work before the event, which is queued already.
+    completed_.Sleep(done);
+  }
+  FailurePtr failure() override { return failure_; }
+  double NanosSince(EventState& begin) override {
+    return static_cast<double>(nanos_ -
+                               static_cast<CpuEventState&>(begin).nanos_);
+  }
+
+ private:
+  // See task_queue.cc; here the waiter is often another stream's worker, which
+  // should not keep a core that the awaited work could use.
+  static constexpr std::int64_t kSpinNanos = 10'000;
+
+  std::atomic<bool> done_{false};
+  // Written once, before done_.
+  FailurePtr failure_;
+  std::int64_t nanos_ = 0;
+  EventCount completed_;
+};
 
 class Failures final : public FailureLedger {
  public:
