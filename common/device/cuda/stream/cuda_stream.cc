@@ -15,7 +15,6 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/timer.h"
 #include "common/device/cuda/cuda_errors.h"
-#include "common/device/cuda/stream/cuda_event.h"
 #include "common/device/cuda/stream/cuda_graph.h"
 #include "common/device/listener.h"
 #include "common/device/nvtx_range.h"

@@ -1,5 +1,5 @@
 // StreamLog: the state of one CUDA stream's operations: how many there are, how
-// many are done, which failed, and why.
+// many are done, which failed, and why. CudaEventState: an event among them.
 //
 //   const StreamLog::Ticket ticket = log.Begin(label);  // operation 41
 //   … the kernel is launched, and reports errors to ticket.errors …
@@ -184,6 +184,37 @@ class StreamLog final : public FailureLedger {
   int record_ ABSL_GUARDED_BY(mutex_) = 0;  // which of the two is in use
   std::deque<PendingWait> waits_ ABSL_GUARDED_BY(mutex_);
   std::deque<PendingCallback> callbacks_ ABSL_GUARDED_BY(mutex_);
+};
+
+// The state behind an event of a CUDA stream. See Event.
+//
+// Blocking spins or sleeps as the CUDA runtime decides (it spins if there are
+// cores enough). A host callback of a CUDA stream must not call CUDA: there
+// Query returns what is known already, and Block throws std::logic_error.
+//
+// Both may find that the GPU is lost, and then destroy the callbacks that will
+// not run: call them without locks that tensors need.
+class CudaEventState final : public EventState {
+ public:
+  // Operation `number` of the stream, which recorded `event`; null if the
+  // stream does not run any more.
+  CudaEventState(std::shared_ptr<StreamLog> log, std::uint64_t number,
+                 std::shared_ptr<CudaEvent> event);
+
+  // Null if there is nothing to wait for.
+  const CudaEvent* event() const { return event_.get(); }
+
+  bool Query() override;
+  void Block() override;
+  FailurePtr failure() override;
+  // By the GPU's clock. NaN if CUDA cannot be called any more. Throws
+  // std::invalid_argument if the events are of two GPUs.
+  double NanosSince(EventState& begin) override;
+
+ private:
+  const std::shared_ptr<StreamLog> log_;
+  const std::uint64_t number_;
+  const std::shared_ptr<CudaEvent> event_;
 };
 
 namespace internal {
