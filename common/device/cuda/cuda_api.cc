@@ -29,6 +29,8 @@ static_assert(kCudaInvalidValue == cudaErrorInvalidValue);
 static_assert(kCudaMemoryAllocation == cudaErrorMemoryAllocation);
 static_assert(kCudaCudartUnloading == cudaErrorCudartUnloading);
 static_assert(kCudaEccUncorrectable == cudaErrorECCUncorrectable);
+static_assert(kCudaInsufficientDriver == cudaErrorInsufficientDriver);
+static_assert(kCudaNoDevice == cudaErrorNoDevice);
 static_assert(kCudaNoKernelImageForDevice == cudaErrorNoKernelImageForDevice);
 static_assert(kCudaNvlinkUncorrectable == cudaErrorNvlinkUncorrectable);
 static_assert(kCudaUnsupportedPtxVersion == cudaErrorUnsupportedPtxVersion);

@@ -15,16 +15,12 @@
 #include "common/device/backend.h"
 #include "common/device/cuda/built_archs.h"
 #include "common/device/cuda/cuda_api.h"
+#include "common/device/cuda/cuda_errors.h"
 #include "common/device/cuda/gpu_backend.h"
 #include "common/device/cuda/nvtx_ranges.h"
-#include "common/device/cuda/why_no_cuda.h"
 
 namespace d2l {
 namespace {
-
-static_assert(kCudaErrorInsufficientDriver ==
-              static_cast<int>(cudaErrorInsufficientDriver));
-static_assert(kCudaErrorNoDevice == static_cast<int>(cudaErrorNoDevice));
 
 // An error stays with the thread until it is taken; later calls must not find
 // it.

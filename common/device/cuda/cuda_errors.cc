@@ -1,5 +1,6 @@
 #include "common/device/cuda/cuda_errors.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,70 @@ std::string ListArchs(absl::Span<const int> archs) {
   const std::string last = names.back();
   names.pop_back();
   return absl::StrCat(absl::StrJoin(names, ", "), " and ", last);
+}
+
+constexpr char kOnCpu[] = " Until then use --devices=cpu:0,cpu:1.";
+
+std::string NoDriver(const CudaProbe& probe) {
+  if (probe.wsl && probe.wsl_has_driver) {
+    return absl::StrCat(
+        "Windows's NVIDIA driver is in /usr/lib/wsl/lib, but this program "
+        "could not load it. Run `sudo ldconfig /usr/lib/wsl/lib`, or put that "
+        "folder into LD_LIBRARY_PATH.",
+        kOnCpu);
+  }
+  if (probe.wsl) {
+    return absl::StrCat(
+        "There is no NVIDIA driver: /usr/lib/wsl/lib has no libcuda.so.1. "
+        "Under WSL the driver is Windows's: install it there, never within "
+        "WSL, and run `wsl --shutdown`.",
+        kOnCpu);
+  }
+  if (probe.gpus_in_proc > 0) {
+    return absl::StrFormat(
+        "The kernel has an NVIDIA driver, and %d GPU%s, but this program "
+        "cannot load its library, libcuda.so.1. In a container, start it with "
+        "--gpus=all; elsewhere install the driver's CUDA library (Debian: "
+        "libcuda1).%s",
+        probe.gpus_in_proc, probe.gpus_in_proc == 1 ? "" : "s", kOnCpu);
+  }
+  return absl::StrCat(
+      "This machine has no NVIDIA driver, or no NVIDIA GPU. If it has a GPU, "
+      "install the driver; in a container, start it with --gpus=all.",
+      kOnCpu);
+}
+
+std::string DriverTooOld(const CudaProbe& probe) {
+  return absl::StrFormat(
+      "The driver supports CUDA %s, this binary needs %s. nvidia-smi's \"CUDA "
+      "Version\" is the driver's maximum, not your toolkit's version. Update "
+      "the driver%s, or build with a toolkit of CUDA %s or older.%s",
+      CudaVersion(probe.driver_version), CudaVersion(probe.runtime_version),
+      probe.wsl ? " in Windows" : "", CudaVersion(probe.driver_version),
+      kOnCpu);
+}
+
+std::string NoDevice(const CudaProbe& probe) {
+  // With the variable set, "no device" nearly always means that it hides them:
+  // it is empty, or its first entry is -1 or names no GPU.
+  if (probe.visible_devices.has_value() && probe.gpus_in_proc != 0) {
+    return absl::StrFormat(
+        "CUDA_VISIBLE_DEVICES=%s hides %s. Unset it, or list GPUs that are "
+        "there, as in CUDA_VISIBLE_DEVICES=0.",
+        probe.visible_devices->empty() ? "\"\"" : *probe.visible_devices,
+        probe.gpus_in_proc > 0
+            ? absl::StrFormat("the %d GPU%s of this machine",
+                              probe.gpus_in_proc,
+                              probe.gpus_in_proc == 1 ? "" : "s")
+            : "every GPU");
+  }
+  return absl::StrFormat(
+      "The NVIDIA driver (CUDA %s) finds no GPU. %s%s",
+      CudaVersion(probe.driver_version),
+      probe.wsl ? "Look whether Windows sees one: run nvidia-smi there."
+                : "In a container, start it with --gpus=all; elsewhere look at "
+                  "what nvidia-smi and dmesg say.",
+      kOnCpu);
 }
 
 }  // namespace
@@ -100,6 +165,38 @@ std::string StickyErrorText(const std::string& error_text,
       in_flight,
       " Work on another stream may be the cause. To find the operation, run "
       "again with --launch_blocking, or under compute-sanitizer.");
+}
+
+std::string WhyNoCuda(const CudaProbe& probe) {
+  if (probe.error == 0 && probe.device_count > 0) return "";
+  if (probe.error == 0) return NoDevice(probe);
+  // The code for an old driver is also that for none.
+  if (probe.error == kCudaInsufficientDriver) {
+    return probe.driver_version == 0 ? NoDriver(probe) : DriverTooOld(probe);
+  }
+  if (probe.error == kCudaNoDevice) {
+    return probe.driver_version == 0 ? NoDriver(probe) : NoDevice(probe);
+  }
+  return absl::StrFormat(
+      "CUDA cannot be used: %s (error %d; the driver supports CUDA %s, this "
+      "binary was built with %s). nvidia-smi may say more.%s",
+      probe.error_text, probe.error, CudaVersion(probe.driver_version),
+      CudaVersion(probe.runtime_version), kOnCpu);
+}
+
+std::string RenumberedBy(const std::optional<std::string>& visible_devices) {
+  if (!visible_devices.has_value()) return "";
+  // "0,1,2" may leave out later ones, but every number is what it was.
+  std::string in_order;
+  for (int i = 0; in_order.size() < visible_devices->size(); ++i) {
+    absl::StrAppend(&in_order, i > 0 ? "," : "", i);
+    if (in_order == *visible_devices) return "";
+  }
+  return absl::StrCat("CUDA_VISIBLE_DEVICES=", *visible_devices);
+}
+
+std::string CudaVersion(int version) {
+  return absl::StrCat(version / 1000, ".", version % 1000 / 10);
 }
 
 }  // namespace d2l

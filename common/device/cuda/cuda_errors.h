@@ -1,13 +1,23 @@
-// The meaning of CUDA's error codes for a stream, and their messages.
+// The meaning of CUDA's error codes for a stream, and their messages; and why a
+// program finds no GPU, as a sentence for the user.
 //
 //   if (KindOf(error) == CudaErrorKind::kSticky) …
 //   throw std::runtime_error(LaunchFailureText(error, text, "sm_75", {800}));
+//
+//   CudaProbe probe;
+//   probe.error = cudaGetDeviceCount(&count);
+//   …
+//   std::cerr << WhyNoCuda(probe) << "\n";
+//
+// CUDA gives the same code for causes with different remedies, so WhyNoCuda
+// looks at more than the code.
 //
 // Pure functions, without CUDA's headers; thread-safe.
 
 #ifndef D2L_COMMON_DEVICE_CUDA_CUDA_ERRORS_H_
 #define D2L_COMMON_DEVICE_CUDA_CUDA_ERRORS_H_
 
+#include <optional>
 #include <string>
 
 #include "absl/types/span.h"
@@ -20,6 +30,8 @@ inline constexpr int kCudaSuccess = 0;
 inline constexpr int kCudaInvalidValue = 1;
 inline constexpr int kCudaMemoryAllocation = 2;
 inline constexpr int kCudaCudartUnloading = 4;
+inline constexpr int kCudaInsufficientDriver = 35;
+inline constexpr int kCudaNoDevice = 100;
 inline constexpr int kCudaNoKernelImageForDevice = 209;
 inline constexpr int kCudaEccUncorrectable = 214;
 inline constexpr int kCudaNvlinkUncorrectable = 220;
@@ -73,6 +85,33 @@ std::string LaunchFailureText(int error, const std::string& error_text,
 // were, and the same if one was.
 std::string StickyErrorText(const std::string& error_text,
                             const std::string& first, const std::string& last);
+
+// The state of the machine before the first device is used.
+struct CudaProbe {
+  int error = 0;           // of cudaGetDeviceCount; 0 is success
+  std::string error_text;  // "cudaErrorUnknown: unknown error"
+  int device_count = 0;
+  // As 13000 for 13.0; 0 if there is no driver.
+  int driver_version = 0;
+  int runtime_version = 0;
+  std::optional<std::string> visible_devices;  // $CUDA_VISIBLE_DEVICES
+  // How many GPUs the kernel driver knows (/proc/driver/nvidia/gpus);
+  // negative if that cannot be seen.
+  int gpus_in_proc = -1;
+  bool wsl = false;             // within Windows
+  bool wsl_has_driver = false;  // /usr/lib/wsl/lib/libcuda.so.1 is there
+};
+
+// Why there is no device to use, and what to do about it; empty if there is
+// one.
+std::string WhyNoCuda(const CudaProbe& probe);
+
+// "CUDA_VISIBLE_DEVICES=4,5" if that leaves out devices or changes their
+// numbers; empty if it is not set, or lists 0, 1, 2, … as they are.
+std::string RenumberedBy(const std::optional<std::string>& visible_devices);
+
+// "12.2" for 12020.
+std::string CudaVersion(int version);
 
 }  // namespace d2l
 

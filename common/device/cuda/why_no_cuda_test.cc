@@ -1,8 +1,7 @@
-#include "common/device/cuda/why_no_cuda.h"
-
 #include <optional>
 #include <string>
 
+#include "common/device/cuda/cuda_errors.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -30,15 +29,15 @@ TEST(WhyNoCudaTest, SaysNothingWhenThereIsADevice) {
 
 TEST(WhyNoCudaTest, NoDriver) {
   // What the runtime says where there is no libcuda.so.1.
-  const std::string why = WhyNoCuda(Probe(kCudaErrorInsufficientDriver, 0));
+  const std::string why = WhyNoCuda(Probe(kCudaInsufficientDriver, 0));
   EXPECT_THAT(why, StartsWith("This machine has no NVIDIA driver"));
   EXPECT_THAT(why, HasSubstr("--devices=cpu:0,cpu:1"));
   EXPECT_THAT(why, Not(HasSubstr("0.0"))) << "not a driver of version 0";
-  EXPECT_EQ(WhyNoCuda(Probe(kCudaErrorNoDevice, 0)), why);
+  EXPECT_EQ(WhyNoCuda(Probe(kCudaNoDevice, 0)), why);
 }
 
 TEST(WhyNoCudaTest, DriverWithoutItsLibrary) {
-  CudaProbe probe = Probe(kCudaErrorInsufficientDriver, 0);
+  CudaProbe probe = Probe(kCudaInsufficientDriver, 0);
   probe.gpus_in_proc = 2;
   EXPECT_THAT(WhyNoCuda(probe),
               AllOf(HasSubstr("2 GPUs"), HasSubstr("libcuda.so.1"),
@@ -48,7 +47,7 @@ TEST(WhyNoCudaTest, DriverWithoutItsLibrary) {
 }
 
 TEST(WhyNoCudaTest, DriverTooOld) {
-  CudaProbe probe = Probe(kCudaErrorInsufficientDriver, 12020);
+  CudaProbe probe = Probe(kCudaInsufficientDriver, 12020);
   EXPECT_THAT(
       WhyNoCuda(probe),
       StartsWith("The driver supports CUDA 12.2, this binary needs 13.0. "
@@ -63,7 +62,7 @@ TEST(WhyNoCudaTest, DriverTooOld) {
 }
 
 TEST(WhyNoCudaTest, HiddenByTheEnvironment) {
-  CudaProbe probe = Probe(kCudaErrorNoDevice, 13000);
+  CudaProbe probe = Probe(kCudaNoDevice, 13000);
   probe.visible_devices = "-1";
   probe.gpus_in_proc = 4;
   EXPECT_THAT(WhyNoCuda(probe),
@@ -82,7 +81,7 @@ TEST(WhyNoCudaTest, HiddenByTheEnvironment) {
 }
 
 TEST(WhyNoCudaTest, DriverWithoutAGpu) {
-  CudaProbe probe = Probe(kCudaErrorNoDevice, 13000);
+  CudaProbe probe = Probe(kCudaNoDevice, 13000);
   EXPECT_THAT(WhyNoCuda(probe),
               StartsWith("The NVIDIA driver (CUDA 13.0) finds no GPU."));
   probe.wsl = true;
@@ -92,7 +91,7 @@ TEST(WhyNoCudaTest, DriverWithoutAGpu) {
 }
 
 TEST(WhyNoCudaTest, WithinWindows) {
-  CudaProbe probe = Probe(kCudaErrorInsufficientDriver, 0);
+  CudaProbe probe = Probe(kCudaInsufficientDriver, 0);
   probe.wsl = true;
   EXPECT_THAT(WhyNoCuda(probe), AllOf(HasSubstr("/usr/lib/wsl/lib"),
                                       HasSubstr("never within WSL")));
