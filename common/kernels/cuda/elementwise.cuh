@@ -25,7 +25,7 @@
 #include <utility>
 
 #include "absl/types/span.h"
-#include "common/device/cuda/launch_geometry.h"
+#include "common/device/cuda/cuda_launch.h"
 #include "common/kernels/cuda/index/strided.h"
 #include "common/kernels/cuda/index/vector_split.h"
 #include "common/kernels/cuda/launch.h"

@@ -60,10 +60,8 @@ ValueSpec CrossEntropyBackwardPrimitive::Infer(Inputs inputs) const {
   return {logits.shape(), logits.dtype(), logits.device()};
 }
 
-std::uint64_t CrossEntropyGradientPrimitive::Launch(Stream& stream,
-                                                    const OpLabel& label,
-                                                    Inputs inputs,
-                                                    Outputs outputs) const {
+std::uint64_t CrossEntropyBackwardPrimitive::Launch(
+    const LaunchContext& ctx) const {
   const Tensor& logits = *ctx.inputs[1];
   return Enqueue(ctx, kernels::CrossEntropyArgs{
                           logits.dtype(), logits.size(0), logits.size(1),

@@ -1,4 +1,4 @@
-#include "common/device/cuda/launch_geometry.h"
+#include "common/device/cuda/cuda_launch.h"
 
 #include <cstdint>
 #include <limits>
