@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/base/child_process.h"
-#include "common/device/cuda/built_archs.h"
+#include "common/device/cuda/cuda_api.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

@@ -89,7 +89,7 @@ class RecordFunction {
  private:
   friend class Profiler;
   RecordFunction(ProfiledKind kind, const std::string& name, SourceLocation at)
-      : nvtx_range_(name) {
+      : nvtx_range_(name.c_str()) {
     if (internal::profiling.load(std::memory_order_acquire)) {
       Begin(kind, name, at);
     }

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "common/device/cuda/built_archs.h"
+#include "common/device/cuda/cuda_api.h"
 
 namespace d2l {
 

@@ -25,6 +25,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 // The runtime's own names: cudaStream_t, cudaEvent_t and cudaGraphExec_t point
 // to these.
@@ -125,6 +126,10 @@ class CudaApi {
 // The CUDA runtime; lives as long as the process. In cuda_api.cc, which is
 // there only with --config=cuda.
 CudaApi& RealCudaApi();
+
+// The GPU architectures that a binary built so has machine code for
+// (--//:cuda_archs), rising: {800, 900} for sm_80,sm_90. In built_archs.cu.
+std::vector<int> BuiltArchs();
 
 }  // namespace d2l
 

@@ -13,11 +13,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/device/backend.h"
-#include "common/device/cuda/built_archs.h"
 #include "common/device/cuda/cuda_api.h"
 #include "common/device/cuda/cuda_errors.h"
 #include "common/device/cuda/gpu_backend.h"
-#include "common/device/cuda/nvtx_ranges.h"
+#include "common/device/nvtx_range.h"
 
 namespace d2l {
 namespace {

@@ -1,11 +1,8 @@
-#include "common/device/cuda/nvtx_ranges.h"
+// NVTX is headers only; it calls a tool that has injected itself into the
+// program.
 
 #include <nvtx3/nvToolsExt.h>
 
-#include <mutex>
-#include <string>
-
-#include "absl/container/flat_hash_map.h"
 #include "common/device/nvtx_range.h"
 
 namespace d2l {
@@ -15,41 +12,18 @@ class NvtxMarker final : public RangeMarker {
  public:
   explicit NvtxMarker(nvtxDomainHandle_t domain) : domain_(domain) {}
 
-  void Push(const char* literal) override {
-    nvtxEventAttributes_t range = Range();
-    range.messageType = NVTX_MESSAGE_TYPE_REGISTERED;
-    range.message.registered = Register(literal);
-    nvtxDomainRangePushEx(domain_, &range);
-  }
-  void Push(const std::string& name) override {
-    nvtxEventAttributes_t range = Range();
+  void Push(const char* name) override {
+    nvtxEventAttributes_t range = {};
+    range.version = NVTX_VERSION;
+    range.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
     range.messageType = NVTX_MESSAGE_TYPE_ASCII;
-    range.message.ascii = name.c_str();
+    range.message.ascii = name;
     nvtxDomainRangePushEx(domain_, &range);
   }
   void Pop() override { nvtxDomainRangePop(domain_); }
 
  private:
-  static nvtxEventAttributes_t Range() {
-    nvtxEventAttributes_t range = {};
-    range.version = NVTX_VERSION;
-    range.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
-    return range;
-  }
-
-  // The tool's handle for a name, so that it need not copy it for every range.
-  nvtxStringHandle_t Register(const char* literal) {
-    std::lock_guard<std::mutex> lock(mutex_);
-    nvtxStringHandle_t& handle = handles_[literal];
-    if (handle == nullptr) {
-      handle = nvtxDomainRegisterStringA(domain_, literal);
-    }
-    return handle;
-  }
-
   const nvtxDomainHandle_t domain_;
-  std::mutex mutex_;  // guards handles_
-  absl::flat_hash_map<const char*, nvtxStringHandle_t> handles_;
 };
 
 }  // namespace

@@ -698,8 +698,7 @@ TEST_F(CudaStreamTest, StampsAreOnTheHostsClock) {
 // Writes down what it is told.
 class Marker : public RangeMarker {
  public:
-  void Push(const char* literal) override { Push(std::string(literal)); }
-  void Push(const std::string& name) override { told.push_back(name); }
+  void Push(const char* name) override { told.push_back(name); }
   void Pop() override { told.push_back("end"); }
 
   std::vector<std::string> told;
