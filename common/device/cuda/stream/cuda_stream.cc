@@ -5,12 +5,12 @@
 #include <exception>
 #include <functional>
 #include <limits>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <stdexcept>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/timer.h"
@@ -22,29 +22,15 @@
 namespace d2l {
 namespace {
 
-// Which log a host callback belongs to. CUDA is given a number and not an
-// address: when a GPU's context is lost nobody can say whether a callback that
-// was enqueued is still to come.
-struct CallbackKeys {
-  std::mutex mutex;
-  std::uintptr_t last = 0;
-  std::map<std::uintptr_t, std::shared_ptr<StreamLog>> logs;
-};
+void RunCallback(void* log) { static_cast<StreamLog*>(log)->RunCallback(); }
 
-CallbackKeys& Keys() {
-  static CallbackKeys& keys = *new CallbackKeys;  // outlives every stream
-  return keys;
-}
-
-void RunCallback(void* key) {
-  std::shared_ptr<StreamLog> log;
-  {
-    std::lock_guard<std::mutex> lock(Keys().mutex);
-    const auto it = Keys().logs.find(reinterpret_cast<std::uintptr_t>(key));
-    if (it == Keys().logs.end()) return;
-    log = it->second;
-  }
-  log->RunCallback();
+// When a GPU's context is lost nobody can say whether a callback that was
+// enqueued is still to come, so its log stays.
+void KeepForEver(std::shared_ptr<StreamLog> log) {
+  static std::mutex& mutex = *new std::mutex;
+  static auto& kept = *new std::vector<std::shared_ptr<StreamLog>>;
+  const std::lock_guard<std::mutex> lock(mutex);
+  kept.push_back(std::move(log));
 }
 
 // How much room a host function takes in CUDA's queue, beside what every
@@ -88,20 +74,16 @@ CudaStream::CudaStream(CudaGpu& gpu, Device device, int index,
   gpu_.Clock();  // read while no stream that it may share a queue with is
                  // stalled
   log_->UseRecords(memory_->records);
-  std::lock_guard<std::mutex> lock(Keys().mutex);
-  callback_key_ = ++Keys().last;
-  Keys().logs.emplace(callback_key_, log_);
 }
 
 CudaStream::~CudaStream() {
   AwaitDone(log_->pushed());
-  {
-    std::lock_guard<std::mutex> lock(Keys().mutex);
-    Keys().logs.erase(callback_key_);
-  }
   log_->UseRecords(nullptr);
   // Without its context the GPU has nothing that could be given back.
-  if (!is_running()) return;
+  if (!is_running()) {
+    KeepForEver(log_);
+    return;
+  }
   gpu_.MakeCurrent();
   library_state_.reset();
   if (recorded_ != nullptr) api_.DestroyStream(recorded_);
@@ -281,8 +263,8 @@ std::uint64_t CudaStream::DoHostCallback(const OpLabel& label,
   return Enqueue(
       label, /*may_take_long=*/true, [&](const StreamLog::Ticket& ticket) {
         log_->AddCallback(ticket.number, std::move(callback));
-        const int error = api_.LaunchHostFunction(
-            stream_, RunCallback, reinterpret_cast<void*>(callback_key_));
+        const int error =
+            api_.LaunchHostFunction(stream_, RunCallback, log_.get());
         if (error != 0) callback = log_->TakeLastCallback();
         launches_ += kMoreOfHostFunction;
         return error;

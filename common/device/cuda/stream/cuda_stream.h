@@ -194,7 +194,6 @@ class CudaStream final : public Stream {
   const std::uint64_t checkpoint_every_;
   CudaStreamHandle stream_ = nullptr;
   StreamMemory* memory_ = nullptr;
-  std::uintptr_t callback_key_ = 0;  // what CUDA is given for host callbacks
   std::shared_ptr<void> library_state_;
 
   std::mutex recording_;  // held while a graph is
