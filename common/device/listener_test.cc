@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "common/device/device_table.h"
-#include "common/device/memory/keep_until_passed.h"
+#include "common/device/memory/host_memory.h"
 #include "common/device/memory/memory.h"
 #include "common/device/stream.h"
 #include "common/device/stream_stall.h"

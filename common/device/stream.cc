@@ -17,7 +17,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/device/listener.h"
-#include "common/device/memory/pinned_ranges.h"
+#include "common/device/memory/host_memory.h"
 
 namespace d2l {
 namespace {

@@ -16,7 +16,7 @@
 #include "common/base/mutex.h"
 #include "common/base/ticks.h"
 #include "common/device/listener.h"
-#include "common/device/memory/keep_until_passed.h"
+#include "common/device/memory/host_memory.h"
 #include "common/device/stream.h"
 #include "common/ops/primitive/primitive.h"
 #include "common/ops/primitive/record.h"

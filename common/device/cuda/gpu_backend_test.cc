@@ -22,7 +22,7 @@
 #include "common/device/cuda/fake/fake_cuda.h"
 #include "common/device/cuda/stream/cuda_stream.h"
 #include "common/device/failure.h"
-#include "common/device/memory/keep_until_passed.h"
+#include "common/device/memory/host_memory.h"
 #include "common/device/memory/memory.h"
 #include "common/device/op_label.h"
 #include "common/device/stream_stall.h"

@@ -21,6 +21,7 @@
 #include "common/device/event.h"
 #include "common/device/failure.h"
 #include "common/device/listener.h"
+#include "common/device/memory/host_memory.h"
 
 namespace d2l {
 namespace {

@@ -38,7 +38,6 @@
 #include "common/device/backend.h"
 #include "common/device/device.h"
 #include "common/device/memory/free_blocks.h"
-#include "common/device/memory/pinned_ranges.h"
 #include "common/device/memory/storage.h"
 #include "common/device/stream.h"
 

@@ -29,6 +29,7 @@
 #include "common/device/device.h"
 #include "common/device/device_table.h"
 #include "common/device/failure.h"
+#include "common/device/memory/host_memory.h"
 #include "common/device/stream.h"
 #include "common/device/testing/testing.h"
 #include "gmock/gmock.h"

@@ -15,7 +15,7 @@
 #include "common/device/backend.h"
 #include "common/device/device.h"
 #include "common/device/failure.h"
-#include "common/device/memory/keep_until_passed.h"
+#include "common/device/memory/host_memory.h"
 #include "common/device/memory/memory.h"
 #include "common/device/stream.h"
 #include "common/device/testing/testing.h"

@@ -8,7 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "common/device/device.h"
 #include "common/device/device_table.h"
-#include "common/device/memory/pinned_ranges.h"
+#include "common/device/memory/host_memory.h"
 #include "common/device/memory/storage.h"
 #include "common/exercise/exercise.h"
 #include "common/exercise/probes.h"

@@ -1,7 +1,9 @@
-#include "common/device/memory/keep_until_passed.h"
+#include "common/device/memory/host_memory.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <list>
+#include <map>
 #include <memory>
 #include <new>
 #include <set>
@@ -16,6 +18,17 @@
 
 namespace d2l {
 namespace {
+
+struct Ranges {
+  Mutex mutex;
+  // From start to end.
+  std::map<std::uintptr_t, std::uintptr_t> end_of ABSL_GUARDED_BY(mutex);
+};
+
+Ranges& GetRanges() {
+  static Ranges& ranges = *new Ranges;  // outlives every block
+  return ranges;
+}
 
 struct Kept {
   std::shared_ptr<void> memory;
@@ -62,6 +75,16 @@ void Keep(std::shared_ptr<void>& memory, absl::Span<Stream* const> streams) {
 
 }  // namespace
 
+bool IsPinned(const void* data, std::size_t bytes) {
+  const auto start = reinterpret_cast<std::uintptr_t>(data);
+  Ranges& ranges = GetRanges();
+  MutexLock lock(ranges.mutex);
+  auto it = ranges.end_of.upper_bound(start);
+  if (it == ranges.end_of.begin()) return false;
+  --it;
+  return start <= it->second && bytes <= it->second - start;
+}
+
 void KeepUntilPassed(std::shared_ptr<void> memory,
                      absl::Span<Stream* const> streams) noexcept {
   try {
@@ -74,4 +97,20 @@ void KeepUntilPassed(std::shared_ptr<void> memory,
   }
 }
 
+namespace internal {
+
+void AddPinnedRange(const void* data, std::size_t bytes) {
+  const auto start = reinterpret_cast<std::uintptr_t>(data);
+  Ranges& ranges = GetRanges();
+  MutexLock lock(ranges.mutex);
+  ranges.end_of[start] = start + bytes;
+}
+
+void RemovePinnedRange(const void* data) noexcept {
+  Ranges& ranges = GetRanges();
+  MutexLock lock(ranges.mutex);
+  ranges.end_of.erase(reinterpret_cast<std::uintptr_t>(data));
+}
+
+}  // namespace internal
 }  // namespace d2l

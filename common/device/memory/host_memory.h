@@ -1,19 +1,27 @@
-// KeepUntilPassed: keeps memory alive that a device may still write to.
+// The host memory that devices use.
 //
+//   if (IsPinned(host, bytes)) return;  // the copy is asynchronous
 //   KeepUntilPassed(std::move(stamps), {&stream});
 //
 // An operation writes its OpStamps when it runs, perhaps long after their owner
 // is gone, and the owner's destructor must not wait for it.
+//
+// Thread-safe.
 
-#ifndef D2L_COMMON_DEVICE_MEMORY_KEEP_UNTIL_PASSED_H_
-#define D2L_COMMON_DEVICE_MEMORY_KEEP_UNTIL_PASSED_H_
+#ifndef D2L_COMMON_DEVICE_MEMORY_HOST_MEMORY_H_
+#define D2L_COMMON_DEVICE_MEMORY_HOST_MEMORY_H_
 
+#include <cstddef>
 #include <memory>
 
 #include "absl/types/span.h"
 #include "common/device/stream.h"
 
 namespace d2l {
+
+// True if [data, data + bytes) lies in one block of pinned memory, of whatever
+// back end.
+bool IsPinned(const void* data, std::size_t bytes);
 
 // Holds `memory` until each of `streams`, which may contain duplicates, has
 // done all that is enqueued on it now. A later call releases it, or the end of
@@ -23,6 +31,13 @@ namespace d2l {
 void KeepUntilPassed(std::shared_ptr<void> memory,
                      absl::Span<Stream* const> streams) noexcept;
 
+namespace internal {
+
+// A range of pinned memory, which begins where no other does; std::bad_alloc.
+void AddPinnedRange(const void* data, std::size_t bytes);
+void RemovePinnedRange(const void* data) noexcept;
+
+}  // namespace internal
 }  // namespace d2l
 
-#endif  // D2L_COMMON_DEVICE_MEMORY_KEEP_UNTIL_PASSED_H_
+#endif  // D2L_COMMON_DEVICE_MEMORY_HOST_MEMORY_H_
