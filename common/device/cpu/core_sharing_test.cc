@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "common/base/timer.h"
-#include "common/device/cpu/core_gate.h"
 #include "common/device/cpu/cpu_stream.h"
 #include "common/device/cpu/parallel_for.h"
 #include "common/device/device.h"
