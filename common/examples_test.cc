@@ -10,7 +10,6 @@
 #include <fstream>
 #include <iostream>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <sstream>
@@ -30,7 +29,6 @@
 #include "common/base/files/atomic_file.h"
 #include "common/base/files/sha256.h"
 #include "common/base/mutex.h"
-#include "common/base/spin_lock.h"
 #include "common/base/statistics.h"
 #include "common/base/timer.h"
 #include "common/data/dataset.h"
@@ -371,12 +369,6 @@ TEST_F(ExamplesTest, Base) {
     // End of example
     EXPECT_EQ(text.substr(0, 8), "ba7816bf");
     EXPECT_EQ(text.size(), 64u);
-  }
-  {
-    // Example of common/base/spin_lock.h
-    SpinLock lock;
-    std::lock_guard<SpinLock> guard(lock);
-    // End of example
   }
   {
     // Example of common/base/console/text.h

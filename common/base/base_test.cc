@@ -4,8 +4,8 @@
 #include <thread>
 #include <vector>
 
+#include "common/base/mutex.h"
 #include "common/base/source_location.h"
-#include "common/base/spin_lock.h"
 #include "common/base/ticks.h"
 #include "common/base/timer.h"
 #include "gtest/gtest.h"

@@ -34,7 +34,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "common/base/spin_lock.h"
+#include "common/base/mutex.h"
 #include "common/device/backend.h"
 #include "common/device/device.h"
 #include "common/device/memory/free_blocks.h"

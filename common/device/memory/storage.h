@@ -19,7 +19,7 @@
 #include <utility>
 
 #include "absl/container/inlined_vector.h"
-#include "common/base/spin_lock.h"
+#include "common/base/mutex.h"
 #include "common/device/event.h"
 #include "common/device/stream.h"
 
