@@ -130,7 +130,6 @@ const std::set<std::string>& NotCompiled() {
       "common/base/machine.h",
       "common/base/source_location.h",
       "common/base/spin_wait.h",
-      "common/base/console/stdout.h",
       "common/base/ticks.h",
       "common/base/undisturbed_timer.h",
       "common/device/backend.h",

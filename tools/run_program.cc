@@ -28,7 +28,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
-#include "common/base/console/stdout.h"
+#include "common/base/console/command_line.h"
 #include "common/base/console/text.h"
 #include "common/base/files/atomic_file.h"
 #include "common/device/device_table.h"

@@ -31,7 +31,6 @@
 #include "chapters/multi_gpu/train_options.h"
 #include "chapters/multi_gpu/train_run.h"
 #include "common/base/console/command_line.h"
-#include "common/base/console/stdout.h"
 #include "common/base/console/text.h"
 #include "common/lesson/language.h"
 #include "common/parallel/mpi/mpi_world.h"

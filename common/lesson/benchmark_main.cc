@@ -17,7 +17,7 @@
 #include "absl/flags/parse.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "common/base/console/stdout.h"
+#include "common/base/console/command_line.h"
 #include "common/device/backend.h"
 #include "common/device/device_table.h"
 

@@ -1,6 +1,7 @@
 // What a program does with its own flags: what --help prints, what is said of a
-// flag that is none, and files that flags name. (Abseil's --help lists the
-// flags of every library, and exits with an error in some versions.)
+// flag that is none, and files that flags name; and with its output. (Abseil's
+// --help lists the flags of every library, and exits with an error in some
+// versions.)
 //
 //   // Before ParseCommandLine:
 //   if (AsksForHelp(argc, argv)) {
@@ -47,6 +48,14 @@ struct FlagFile {
 // Opens them, before the work and not after it. An error names the flag, and
 // says so if two flags name one file.
 absl::Status OpenFlagFiles(const std::vector<FlagFile>& files);
+
+// At exit, by return from main or by exit(), flushes stdout; if any output
+// could not be written, prints so on stderr and exits with code 1. Call it
+// first in main, before anything opens a file: it opens closed standard streams
+// so that files do not get their descriptors. A file that may not grow any
+// larger (ulimit -f) is an error of writing from then on, and not the end of
+// the program.
+void CheckStdoutAtExit();
 
 }  // namespace d2l
 
