@@ -83,11 +83,6 @@ void VisitFloat(DType dtype, F f) {
   }
 }
 
-// args.a to the power of `exponent`, if that is 0, 1, 2, 3, or, of
-// floating-point numbers, 0.5 or -1. Returns whether it was one of these.
-bool LaunchPower(const CudaLaunch& launch, double exponent,
-                 const BinaryArgs& args);
-
 // A product by a library: in blas_gemm.cc by cuBLAS, in emulated_gemm.cc for
 // tests without a GPU. Throws std::runtime_error if cuBLAS is not found or
 // refuses.

@@ -1,5 +1,7 @@
-// Functions of two operands.
+// Functions of one operand, among them the powers that are one, because x * x
+// is not pow(); and functions of two.
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
@@ -14,6 +16,77 @@
 
 namespace d2l::kernels::cuda {
 namespace {
+
+// ---- Of one operand.
+
+using UnaryFunction = void (*)(const CudaLaunch&, const UnaryArgs&);
+
+template <typename F, typename T>
+void RunUnary(const CudaLaunch& launch, const UnaryArgs& args) {
+  Elementwise(launch, Of<F>(), args.numel, static_cast<T*>(args.out),
+              args.layout, Order::kAny,
+              Operand<T>{static_cast<const T*>(args.in), T{}});
+}
+
+using FunctionTable = std::array<UnaryFunction, 4>;  // by DType
+
+UnaryFunction Find(const FunctionTable& table, DType dtype) {
+  return table[static_cast<std::size_t>(dtype)];
+}
+
+template <typename F, DTypes kDTypes = DTypes::kAny>
+constexpr FunctionTable FunctionsOf() {
+  return ByDType([](auto zero) -> UnaryFunction {
+    using T = decltype(zero);
+    if constexpr (Contains(kDTypes, DTypeOf<T>::value)) {
+      return RunUnary<F, T>;
+    } else {
+      return nullptr;
+    }
+  });
+}
+
+constexpr auto kUnaryTable = TableOf<UnaryOp>([](auto row) {
+  using Row = decltype(row);
+  return FunctionsOf<typename Row::Functor, Row::kDTypes>();
+});
+
+constexpr FunctionTable kCube = FunctionsOf<Cube>();
+constexpr FunctionTable kHalf =
+    FunctionsOf<PowerOfHalf, DTypes::kFloatingPoint>();
+constexpr FunctionTable kReciprocal =
+    FunctionsOf<Reciprocal, DTypes::kFloatingPoint>();
+
+// args.a to the power of `exponent`, if that is 0, 1, 2, 3, or, of
+// floating-point numbers, 0.5 or -1. Returns whether it was one of these.
+bool RunPower(const CudaLaunch& launch, double exponent,
+              const BinaryArgs& args) {
+  const UnaryArgs unary = {UnaryOp::kSquare, args.dtype,  args.numel,
+                           args.out,         args.a.data, args.layout};
+  const auto run = [&](const FunctionTable& table) {
+    const UnaryFunction function = Find(table, args.dtype);
+    if (function != nullptr) function(launch, unary);
+    return function != nullptr;
+  };
+  if (exponent == 0) {
+    Launch(launch, FillArgs{args.dtype, args.numel, args.out, 1, args.layout});
+    return true;
+  }
+  if (exponent == 1) {
+    Launch(launch, CopyArgs{args.dtype, args.dtype, args.numel, args.out,
+                            args.a.data, args.layout});
+    return true;
+  }
+  if (exponent == 2) {
+    Launch(launch, unary);
+    return true;
+  }
+  if (exponent == 3) return run(kCube);
+  if (exponent == 0.5) return run(kHalf);
+  return exponent == -1 && run(kReciprocal);
+}
+
+// ---- Of two.
 
 // powf() of CUDA is off by up to 4 units in the last place, that of the C
 // library by hardly more than half of one, because it computes in double.
@@ -65,7 +138,7 @@ Operand<T> OperandOf(const Input& input) {
 }
 
 template <typename F, typename T>
-void Run(const CudaLaunch& launch, const BinaryArgs& args) {
+void RunBinary(const CudaLaunch& launch, const BinaryArgs& args) {
   using Out = decltype(F()(T{}, T{}));
   Elementwise(launch, Of<F>(), args.numel, static_cast<Out*>(args.out),
               args.layout, Order::kAny, OperandOf<T>(args.a),
@@ -98,15 +171,15 @@ constexpr BinaryFunction FunctionOf() {
     if constexpr (std::is_integral_v<T>)
       return RunChecked<F, T>;
     else if constexpr (std::is_same_v<F, Power>)
-      return Run<DevicePower, T>;
+      return RunBinary<DevicePower, T>;
     else
-      return Run<F, T>;
+      return RunBinary<F, T>;
   } else {
-    return Run<F, T>;
+    return RunBinary<F, T>;
   }
 }
 
-constexpr auto kTable = TableOf<BinaryOp>([](auto row) {
+constexpr auto kBinaryTable = TableOf<BinaryOp>([](auto row) {
   return ByDType([](auto zero) -> BinaryFunction {
     using Row = decltype(row);
     using T = decltype(zero);
@@ -126,9 +199,16 @@ void RunPowerOfFloat(const CudaLaunch& launch, const BinaryArgs& args) {
 
 }  // namespace
 
+void Launch(const CudaLaunch& launch, const UnaryArgs& args) {
+  const UnaryFunction function =
+      Find(kUnaryTable[static_cast<std::size_t>(args.op)], args.dtype);
+  if (function == nullptr) ThrowNoLoop(OpName(args.op), args.dtype);
+  function(launch, args);
+}
+
 void Launch(const CudaLaunch& launch, const BinaryArgs& args) {
   if (args.op == BinaryOp::kPow && args.b.data == nullptr) {
-    if (LaunchPower(launch, args.b.scalar.To<double>(), args)) return;
+    if (RunPower(launch, args.b.scalar.To<double>(), args)) return;
     if (args.dtype == DType::kFloat32) return RunPowerOfFloat(launch, args);
   }
   BinaryArgs ordered = args;
@@ -142,8 +222,9 @@ void Launch(const CudaLaunch& launch, const BinaryArgs& args) {
       ordered.layout = &layout;
     }
   }
-  const BinaryFunction function = kTable[static_cast<std::size_t>(ordered.op)]
-                                        [static_cast<std::size_t>(args.dtype)];
+  const BinaryFunction function =
+      kBinaryTable[static_cast<std::size_t>(ordered.op)]
+                  [static_cast<std::size_t>(args.dtype)];
   if (function == nullptr) ThrowNoLoop(OpName(args.op), args.dtype);
   function(launch, ordered);
 }
