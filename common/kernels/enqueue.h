@@ -1,5 +1,5 @@
 // Enqueue: launches a kernel. The stream says the back end, the arguments say
-// the kernel (kernels.h, nn_kernels.h).
+// the kernel (kernels.h).
 //
 //   Enqueue(stream, OpLabel("ones"),
 //           FillArgs{DType::kFloat32, n, out, 1.0, nullptr});
@@ -21,7 +21,6 @@
 #include "common/device/op_label.h"
 #include "common/device/stream.h"
 #include "common/kernels/kernels.h"
-#include "common/kernels/nn_kernels.h"
 
 #define D2L_FOR_EACH_KERNEL(DO) \
   DO(FillArgs)                  \

@@ -1,7 +1,6 @@
-// The kernels of neural networks against slow obvious versions in double, on
-// every GPU of the table. Through operations, they are tested in common/ops.
-
-#include "common/kernels/nn_kernels.h"
+// The kernels of neural networks and of random numbers against slow obvious
+// versions, on every GPU of the table. Through operations, they are tested in
+// common/ops.
 
 #include <cmath>
 #include <cstddef>
@@ -21,6 +20,7 @@
 #include "common/device/stream.h"
 #include "common/device/testing/testing.h"
 #include "common/kernels/enqueue.h"
+#include "common/kernels/kernels.h"
 #include "common/kernels/philox.h"
 #include "common/tensor/dtype.h"
 #include "gmock/gmock.h"

@@ -1,5 +1,5 @@
-// Launch: starts a family's kernels on a GPU. What they compute is in kernels.h
-// and nn_kernels.h; enqueue.cc makes operations of them.
+// Launch: starts a family's kernels on a GPU. What they compute is in
+// kernels.h; enqueue.cc makes operations of them.
 //
 //   stream.Launch(label, [&](const CudaLaunch& launch) {
 //     Launch(launch, args);
@@ -21,7 +21,6 @@
 #include "common/device/cuda/cuda_launch.h"
 #include "common/kernels/cuda/index/gemm_call.h"
 #include "common/kernels/kernels.h"
-#include "common/kernels/nn_kernels.h"
 #include "common/tensor/dtype.h"
 
 namespace d2l::kernels::cuda {

@@ -11,7 +11,7 @@
 
 #include <cstdint>
 
-#include "common/kernels/nn_kernels.h"
+#include "common/kernels/kernels.h"
 #include "common/ops/primitive/fields.h"
 #include "common/tensor/shape.h"
 

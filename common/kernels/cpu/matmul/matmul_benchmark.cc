@@ -22,7 +22,7 @@
 #include "common/kernels/cpu/matmul/gemm.h"
 #include "common/kernels/cpu/nn/convolution.h"
 #include "common/kernels/cpu/targets.h"
-#include "common/kernels/nn_kernels.h"
+#include "common/kernels/kernels.h"
 #include "common/tensor/dtype.h"
 #include "hwy/highway.h"
 

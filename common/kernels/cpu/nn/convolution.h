@@ -1,4 +1,4 @@
-// Convolution on the CPU (Conv2dArgs, nn_kernels.h): as matrix products of the
+// Convolution on the CPU (Conv2dArgs, kernels.h): as matrix products of the
 // patches that the kernel sees (im2col), or by Winograd's algorithm.
 //
 //   Conv2d<float>(args);  // by the device's cores, as gemm.h says
@@ -19,7 +19,7 @@
 #include <memory>
 #include <new>
 
-#include "common/kernels/nn_kernels.h"
+#include "common/kernels/kernels.h"
 
 namespace d2l::kernels::cpu {
 

@@ -16,7 +16,7 @@
 #include "common/device/op_label.h"
 #include "common/kernels/cpu/targets.h"
 #include "common/kernels/enqueue.h"
-#include "common/kernels/nn_kernels.h"
+#include "common/kernels/kernels.h"
 #include "common/tensor/dtype.h"
 #include "gtest/gtest.h"
 #include "hwy/highway.h"

@@ -3,7 +3,7 @@
 
 #include "common/kernels/cpu/nn/convolution.h"
 #include "common/kernels/cpu/vector_targets.h"
-#include "common/kernels/nn_kernels.h"
+#include "common/kernels/kernels.h"
 #include "common/tensor/dtype.h"
 
 // Compiles what follows once for each kind of vector.

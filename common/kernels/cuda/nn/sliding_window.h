@@ -15,7 +15,7 @@
 
 #include "common/kernels/cuda/index/divider.h"
 #include "common/kernels/host_device.h"
-#include "common/kernels/nn_kernels.h"
+#include "common/kernels/kernels.h"
 
 namespace d2l::kernels::cuda {
 
