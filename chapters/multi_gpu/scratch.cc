@@ -14,8 +14,7 @@
 #include "common/device/device_table.h"
 #include "common/lesson/language.h"
 #include "common/nn/loss.h"
-#include "common/ops/nn/convolution.h"
-#include "common/ops/nn/pooling.h"
+#include "common/ops/nn/functional.h"
 #include "common/ops/ops.h"
 #include "common/parallel/split_batch.h"
 

@@ -22,9 +22,7 @@
 
 #include "absl/types/optional.h"
 #include "common/autograd/tape.h"
-#include "common/ops/nn/batch_norm.h"
-#include "common/ops/nn/cross_entropy.h"
-#include "common/ops/nn/pooling.h"
+#include "common/ops/nn/functional.h"
 #include "common/ops/nn/primitives.h"
 #include "common/ops/ops.h"
 #include "common/ops/primitive/record.h"

@@ -2,8 +2,7 @@
 #include <typeinfo>
 
 #include "common/autograd/rule_helpers.h"
-#include "common/ops/nn/convolution.h"
-#include "common/ops/nn/pooling.h"
+#include "common/ops/nn/functional.h"
 #include "common/ops/nn/primitives.h"
 #include "common/ops/ops.h"
 

@@ -15,7 +15,7 @@
 #include "common/graph/interpreter.h"
 #include "common/graph/ir_testing.h"
 #include "common/graph/trace.h"
-#include "common/ops/nn/batch_norm.h"
+#include "common/ops/nn/functional.h"
 #include "common/ops/ops.h"
 #include "common/ops/primitive/record.h"
 #include "common/ops/testing/testing.h"

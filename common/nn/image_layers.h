@@ -19,8 +19,7 @@
 #include "common/device/device.h"
 #include "common/nn/layers.h"
 #include "common/nn/module.h"
-#include "common/ops/nn/convolution.h"
-#include "common/ops/nn/window.h"
+#include "common/ops/nn/functional.h"
 #include "common/tensor/tensor.h"
 
 namespace d2l::nn {

@@ -19,7 +19,7 @@
 #include "common/nn/loss.h"
 #include "common/nn/models.h"
 #include "common/nn/sgd.h"
-#include "common/ops/nn/pooling.h"
+#include "common/ops/nn/functional.h"
 #include "common/ops/ops.h"
 #include "common/ops/testing/testing.h"
 #include "gmock/gmock.h"

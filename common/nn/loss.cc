@@ -1,6 +1,6 @@
 #include "common/nn/loss.h"
 
-#include "common/ops/nn/cross_entropy.h"
+#include "common/ops/nn/functional.h"
 #include "common/ops/primitive/primitive.h"
 #include "common/ops/primitive/record.h"
 #include "common/ops/reduction.h"

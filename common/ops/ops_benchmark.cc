@@ -8,9 +8,7 @@
 #include "benchmark/benchmark.h"
 #include "common/base/source_location.h"
 #include "common/base/timer.h"
-#include "common/ops/nn/batch_norm.h"
-#include "common/ops/nn/cross_entropy.h"
-#include "common/ops/nn/pooling.h"
+#include "common/ops/nn/functional.h"
 #include "common/ops/nn/primitives.h"
 #include "common/ops/ops.h"
 #include "common/ops/primitive/primitives.h"
@@ -130,7 +128,7 @@ void BM_BatchNorm(benchmark::State& state) {
   const Tensor w = Ones({channels}, TryGpu());
   // x; x, y; y, x; y, x, dx.
   Measure(state, 8 * 12.85, [&] {
-    const Tensor s = BatchNormStatistics(x);
+    const Tensor s = Apply(BatchNormStatisticsPrimitive(), {&x}, kHere);
     const Tensor y =
         Apply(BatchNormPrimitive(true, 1e-5), {&x, &s, &w, &w}, kHere);
     const Tensor sums = Apply(BatchNormBackwardReducePrimitive(true, 1e-5),

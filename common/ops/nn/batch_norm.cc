@@ -1,10 +1,9 @@
-#include "common/ops/nn/batch_norm.h"
-
 #include <cstdint>
 
 #include "common/ops/copy.h"
 #include "common/ops/elementwise.h"
 #include "common/ops/joining.h"
+#include "common/ops/nn/functional.h"
 #include "common/ops/nn/primitives.h"
 #include "common/ops/no_grad.h"
 #include "common/ops/primitive/launch.h"
@@ -126,10 +125,6 @@ std::uint64_t BatchNormBackwardPrimitive::Launch(
           inner, eps, ctx.output.data(), x.data(), ctx.inputs[2]->data(),
           ctx.inputs[3]->data(), nullptr, ctx.inputs[0]->data(),
           ctx.inputs.size() == 5 ? ctx.inputs[4]->data() : nullptr});
-}
-
-Tensor BatchNormStatistics(const Tensor& x, SourceLocation at) {
-  return ApplyContiguous(BatchNormStatisticsPrimitive(), {&x}, at);
 }
 
 Tensor BatchNorm(const Tensor& x, const Tensor& weight, const Tensor& bias,

@@ -1,9 +1,8 @@
-#include "common/ops/nn/convolution.h"
-
 #include <cstdint>
 #include <stdexcept>
 
 #include "common/ops/copy.h"
+#include "common/ops/nn/functional.h"
 #include "common/ops/nn/primitives.h"
 #include "common/ops/primitive/launch.h"
 #include "common/ops/primitive/primitive.h"

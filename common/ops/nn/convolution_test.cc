@@ -1,10 +1,9 @@
-#include "common/ops/nn/convolution.h"
-
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
+#include "common/ops/nn/functional.h"
 #include "common/ops/nn/primitives.h"
 #include "common/ops/ops.h"
 #include "common/ops/primitive/make_primitive.h"

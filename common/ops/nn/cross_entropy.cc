@@ -1,8 +1,7 @@
-#include "common/ops/nn/cross_entropy.h"
-
 #include <cstdint>
 
 #include "common/ops/copy.h"
+#include "common/ops/nn/functional.h"
 #include "common/ops/nn/primitives.h"
 #include "common/ops/primitive/launch.h"
 #include "common/ops/primitive/primitive.h"

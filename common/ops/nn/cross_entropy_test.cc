@@ -1,5 +1,3 @@
-#include "common/ops/nn/cross_entropy.h"
-
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -8,6 +6,7 @@
 #include <vector>
 
 #include "common/device/failure.h"
+#include "common/ops/nn/functional.h"
 #include "common/ops/nn/primitives.h"
 #include "common/ops/ops.h"
 #include "common/ops/testing/testing.h"

@@ -1,9 +1,9 @@
-#include "common/ops/nn/pooling.h"
-
 #include <cstddef>
 #include <cstdint>
 
+#include "absl/types/optional.h"
 #include "common/ops/copy.h"
+#include "common/ops/nn/functional.h"
 #include "common/ops/nn/primitives.h"
 #include "common/ops/primitive/launch.h"
 #include "common/ops/primitive/primitive.h"

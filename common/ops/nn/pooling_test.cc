@@ -1,11 +1,10 @@
-#include "common/ops/nn/pooling.h"
-
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
 #include <vector>
 
+#include "common/ops/nn/functional.h"
 #include "common/ops/nn/primitives.h"
 #include "common/ops/ops.h"
 #include "common/ops/testing/testing.h"

@@ -8,15 +8,27 @@
 
 #include <cstdint>
 
-#include "common/ops/nn/convolution.h"
-#include "common/ops/nn/window.h"
+#include "common/kernels/kernels.h"
+#include "common/ops/nn/functional.h"
 #include "common/ops/primitive/fields.h"
 #include "common/ops/primitive/primitive.h"
 #include "common/tensor/shape.h"
 
 namespace d2l {
 
-// ---- convolution.h
+// ---- Windows over images, for convolution and pooling.
+
+inline Shape ToShape(Size2d size) { return {size.height, size.width}; }
+// As text it is a shape: "(2, 3)".
+void VisitSize(Fields& field, const char* name, Size2d& size);
+
+// Of images whose last two dimensions are height and width. Throws
+// std::invalid_argument, naming the operation, if the window is empty or larger
+// than the padded image.
+kernels::Window2d MakeWindow(const char* operation, const Shape& images,
+                             Size2d kernel, Size2d stride, Size2d padding);
+
+// ---- Convolution.
 
 // Its inputs: x, the weight and, if there is one, the bias.
 struct Conv2dPrimitive final : Cloneable<Conv2dPrimitive> {
@@ -51,7 +63,7 @@ struct Conv2dBackwardPrimitive final : Cloneable<Conv2dBackwardPrimitive> {
   Shape shape;
 };
 
-// ---- pooling.h
+// ---- Pooling.
 
 // What is made of a window, and how it slides.
 struct Pooling {
@@ -89,8 +101,8 @@ struct Pool2dBackwardPrimitive final : Cloneable<Pool2dBackwardPrimitive> {
   Shape shape;
 };
 
-// ---- batch_norm.h: x and what is as x have the shape (batch, channels, …),
-// statistics (2, channels), the others (channels).
+// ---- Batch normalisation: x and what is as x have the shape (batch, channels,
+// …), statistics (2, channels), the others (channels).
 
 // Of x: the means, then the variances.
 struct BatchNormStatisticsPrimitive final
@@ -148,7 +160,7 @@ struct BatchNormBackwardPrimitive final
   double eps;
 };
 
-// ---- cross_entropy.h
+// ---- Cross-entropy.
 
 // Its inputs: logits, labels.
 struct CrossEntropyPrimitive final : Cloneable<CrossEntropyPrimitive> {

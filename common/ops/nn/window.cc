@@ -1,8 +1,7 @@
-#include "common/ops/nn/window.h"
-
 #include <cstdint>
 #include <limits>
 
+#include "common/ops/nn/primitives.h"
 #include "common/ops/primitive/reject.h"
 
 namespace d2l {

@@ -1,0 +1,92 @@
+// What networks for images are made of (torch.nn.functional).
+//
+//   Tensor x = Randn({8, 1, 28, 28});      // (batch, channels, height, width)
+//   Tensor weight = Randn({20, 1, 5, 5});  // (out, in channels, height, width)
+//   Tensor y = Conv2d(x, weight, Zeros({20}));      // (8, 20, 24, 24)
+//   Conv2dOptions options;
+//   options.stride = 2;
+//   options.padding = Size2d(2, 1);
+//   Tensor z = Conv2d(x, weight, {}, options);      // (8, 20, 14, 13)
+//   Tensor mean = Zeros({20}), variance = Ones({20});
+//   y = BatchNorm(y, Ones({20}), Zeros({20}), mean, variance,
+//                 /*training=*/true);
+//   y = MaxPool2d(y, /*kernel=*/3, /*stride=*/2, /*padding=*/1);
+//   y = AvgPool2d(y, 2);                            // (8, 20, 6, 6)
+//   Tensor labels = RandInt(0, 10, {8});
+//   Tensor losses = CrossEntropy(Randn({8, 10}), labels);  // (8)
+//
+// Asynchronous. All operands of one dtype, float32 or float64, and on one
+// device. Those that are not contiguous are copied first.
+//
+// Thread-safety: pure functions, but BatchNorm, which writes to the running
+// values. Errors: std::invalid_argument for shapes and dtypes that do not go
+// together.
+
+#ifndef D2L_COMMON_OPS_NN_FUNCTIONAL_H_
+#define D2L_COMMON_OPS_NN_FUNCTIONAL_H_
+
+#include <cstdint>
+
+#include "absl/types/optional.h"
+#include "common/base/source_location.h"
+#include "common/tensor/tensor.h"
+
+namespace d2l {
+
+// Of a kernel, a stride or a padding: one number for both directions, or two.
+struct Size2d {
+  Size2d(std::int64_t both)  // NOLINT(google-explicit-constructor)
+      : height(both), width(both) {}
+  Size2d(std::int64_t height, std::int64_t width)
+      : height(height), width(width) {}
+
+  std::int64_t height;
+  std::int64_t width;
+};
+
+struct Conv2dOptions {
+  Size2d stride = 1;
+  Size2d padding = 0;  // of zeros, on each side
+};
+
+// Each output channel is the sum over the input channels of their
+// cross-correlation with its kernels, and its bias, if that is defined. A
+// kernel larger than the padded images is refused.
+Tensor Conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias = {},
+              const Conv2dOptions& options = {},
+              SourceLocation at = SourceLocation::Current());
+
+// The mean of each window, whose padding counts as zeros. x: images of 3 or 4
+// dimensions. stride: the kernel's size, unless given. A kernel that does not
+// fit, and a padding of more than half the kernel, are refused.
+Tensor AvgPool2d(const Tensor& x, Size2d kernel,
+                 absl::optional<Size2d> stride = absl::nullopt,
+                 Size2d padding = 0,
+                 SourceLocation at = SourceLocation::Current());
+
+// The largest of each window without its padding; NaN if one is there. The
+// gradient goes to the first of several, but to the last NaN.
+Tensor MaxPool2d(const Tensor& x, Size2d kernel,
+                 absl::optional<Size2d> stride = absl::nullopt,
+                 Size2d padding = 0,
+                 SourceLocation at = SourceLocation::Current());
+
+// (x - mean) / sqrt(variance + eps) * weight + bias, channel by channel; x is
+// (batch, channels, …), all others (channels).
+// Training: of x itself; and the running values become (1 - momentum) times
+// what they were plus momentum times those of x, the variance with n - 1 in the
+// denominator; one value per channel is refused. Else: the running values.
+Tensor BatchNorm(const Tensor& x, const Tensor& weight, const Tensor& bias,
+                 const Tensor& running_mean, const Tensor& running_var,
+                 bool training, double momentum = 0.1, double eps = 1e-5,
+                 SourceLocation at = SourceLocation::Current());
+
+// -log(softmax(logits)[label]) of each of n samples: (n). logits: (n, classes);
+// labels: (n), int64. A label outside [0, classes) fails late, and the message
+// names it and the line of the request.
+Tensor CrossEntropy(const Tensor& logits, const Tensor& labels,
+                    SourceLocation at = SourceLocation::Current());
+
+}  // namespace d2l
+
+#endif  // D2L_COMMON_OPS_NN_FUNCTIONAL_H_
