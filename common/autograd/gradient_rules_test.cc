@@ -431,14 +431,14 @@ const std::vector<Case>& Cases() {
          y += x[0];
          y *= 3;
          y -= x[1];
-         TanhInPlace(y);
+         ApplyUnaryInPlace(kernels::UnaryOp::kTanh, y);
          return y * x[0];
        }},
       {"div in place",
        {{3}, {3}},
        [](const Values& x) {
          Tensor y = x[0] * 2;
-         ReluInPlace(y);
+         ApplyUnaryInPlace(kernels::UnaryOp::kRelu, y);
          Tensor z = y + 1;
          z /= x[1];
          return z * x[0];

@@ -216,7 +216,7 @@ class RandomProgram {
            return a / c;
          }},
         {"tanh", [](const T& a, const T&) { return Tanh(a); },
-         [](T& a, const T&) { TanhInPlace(a); },
+         [](T& a, const T&) { ApplyUnaryInPlace(kernels::UnaryOp::kTanh, a); },
          [](double a, double, double& da, double& db) {
            const double y = std::tanh(a);
            da = 1 - y * y;
@@ -224,7 +224,7 @@ class RandomProgram {
            return y;
          }},
         {"abs", [](const T& a, const T&) { return Abs(a); },
-         [](T& a, const T&) { AbsInPlace(a); },
+         [](T& a, const T&) { ApplyUnaryInPlace(kernels::UnaryOp::kAbs, a); },
          [](double a, double, double& da, double& db) {
            da = a < 0 ? -1 : a > 0;
            db = 0;

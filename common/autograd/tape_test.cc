@@ -291,12 +291,14 @@ TEST_P(TapeTest, AnOperationInPlaceMayNeedWhatItOverwrites) {
   EXPECT_THAT(slopes_of(2, [&](Tensor& x) { x *= a; }), ElementsAre(12, -18));
   EXPECT_THAT(slopes_of(3, [&](Tensor& x) { x *= x; }), ElementsAre(36, -54));
   EXPECT_THAT(slopes_of(2, [&](Tensor& x) { x /= a; }), ElementsAre(0, 0));
-  EXPECT_THAT(slopes_of(2, [&](Tensor& x) { AbsInPlace(x); }),
-              ElementsAre(3, -3));
+  EXPECT_THAT(
+      slopes_of(
+          2, [&](Tensor& x) { ApplyUnaryInPlace(kernels::UnaryOp::kAbs, x); }),
+      ElementsAre(3, -3));
   EXPECT_THAT(slopes_of(4,
                         [&](Tensor& x) {
-                          AbsInPlace(x);
-                          LogInPlace(x);
+                          ApplyUnaryInPlace(kernels::UnaryOp::kAbs, x);
+                          ApplyUnaryInPlace(kernels::UnaryOp::kLog, x);
                         }),
               ElementsAre(DoubleEq(0.5), DoubleEq(-1 / 3.0)));
   const Tensor constant = Vector({5, 7});

@@ -214,70 +214,55 @@ Tensor& ApplyBinaryInPlace(BinaryOp op, Tensor& x, const Operand& y) {
   return x;
 }
 
-Tensor ApplyUnary(UnaryOp op, const Tensor& x, SourceLocation at) {
-  return Apply(UnaryPrimitive(op), {&x}, at);
-}
-
-void ApplyUnaryInPlace(UnaryOp op, const Tensor& x, SourceLocation at) {
-  ApplyInPlace(UnaryPrimitive(op), {&x}, x, at);
-}
-
 }  // namespace
 
-Tensor operator+(const Operand& a, const Operand& b) {
-  return ApplyBinary(BinaryOp::kAdd, a, b);
-}
-Tensor operator-(const Operand& a, const Operand& b) {
-  return ApplyBinary(BinaryOp::kSubtract, a, b);
-}
-Tensor operator*(const Operand& a, const Operand& b) {
-  return ApplyBinary(BinaryOp::kMultiply, a, b);
-}
-Tensor operator/(const Operand& a, const Operand& b) {
-  return ApplyBinary(BinaryOp::kDivide, a, b);
-}
-Tensor FloorDivide(const Operand& a, const Operand& b) {
-  return ApplyBinary(BinaryOp::kFloorDivide, a, b);
-}
-Tensor Pow(const Operand& a, const Operand& b) {
-  return ApplyBinary(BinaryOp::kPow, a, b);
-}
-Tensor Maximum(const Operand& a, const Operand& b) {
-  return ApplyBinary(BinaryOp::kMaximum, a, b);
-}
-Tensor Minimum(const Operand& a, const Operand& b) {
-  return ApplyBinary(BinaryOp::kMinimum, a, b);
-}
-Tensor operator==(const Operand& a, const Operand& b) {
-  return ApplyBinary(BinaryOp::kEqual, a, b);
-}
-Tensor operator!=(const Operand& a, const Operand& b) {
-  return ApplyBinary(BinaryOp::kNotEqual, a, b);
-}
-Tensor operator<(const Operand& a, const Operand& b) {
-  return ApplyBinary(BinaryOp::kLess, a, b);
-}
-Tensor operator<=(const Operand& a, const Operand& b) {
-  return ApplyBinary(BinaryOp::kLessEqual, a, b);
-}
-Tensor operator>(const Operand& a, const Operand& b) {
-  return ApplyBinary(BinaryOp::kGreater, a, b);
-}
-Tensor operator>=(const Operand& a, const Operand& b) {
-  return ApplyBinary(BinaryOp::kGreaterEqual, a, b);
-}
+// A function of each row of op_tables.h that users call.
+#define D2L_BINARY(Function, kOp)                       \
+  Tensor Function(const Operand& a, const Operand& b) { \
+    return ApplyBinary(BinaryOp::kOp, a, b);            \
+  }
+#define D2L_BINARY_IN_PLACE(Function, kOp)          \
+  Tensor& Function(Tensor& x, const Operand& y) {   \
+    return ApplyBinaryInPlace(BinaryOp::kOp, x, y); \
+  }
+#define D2L_UNARY(Function, kOp)                          \
+  Tensor Function(const Tensor& x, SourceLocation at) {   \
+    return Apply(UnaryPrimitive(UnaryOp::kOp), {&x}, at); \
+  }
 
-Tensor& operator+=(Tensor& x, const Operand& y) {
-  return ApplyBinaryInPlace(BinaryOp::kAdd, x, y);
-}
-Tensor& operator-=(Tensor& x, const Operand& y) {
-  return ApplyBinaryInPlace(BinaryOp::kSubtract, x, y);
-}
-Tensor& operator*=(Tensor& x, const Operand& y) {
-  return ApplyBinaryInPlace(BinaryOp::kMultiply, x, y);
-}
-Tensor& operator/=(Tensor& x, const Operand& y) {
-  return ApplyBinaryInPlace(BinaryOp::kDivide, x, y);
+D2L_BINARY(operator+, kAdd)
+D2L_BINARY(operator-, kSubtract)
+D2L_BINARY(operator*, kMultiply)
+D2L_BINARY(operator/, kDivide)
+D2L_BINARY(FloorDivide, kFloorDivide)
+D2L_BINARY(Pow, kPow)
+D2L_BINARY(Maximum, kMaximum)
+D2L_BINARY(Minimum, kMinimum)
+D2L_BINARY(operator==, kEqual)
+D2L_BINARY(operator!=, kNotEqual)
+D2L_BINARY(operator<, kLess)
+D2L_BINARY(operator<=, kLessEqual)
+D2L_BINARY(operator>, kGreater)
+D2L_BINARY(operator>=, kGreaterEqual)
+
+D2L_BINARY_IN_PLACE(operator+=, kAdd)
+D2L_BINARY_IN_PLACE(operator-=, kSubtract)
+D2L_BINARY_IN_PLACE(operator*=, kMultiply)
+D2L_BINARY_IN_PLACE(operator/=, kDivide)
+
+D2L_UNARY(Abs, kAbs)
+D2L_UNARY(Relu, kRelu)
+D2L_UNARY(Square, kSquare)
+D2L_UNARY(Exp, kExp)
+D2L_UNARY(Log, kLog)
+D2L_UNARY(Sqrt, kSqrt)
+D2L_UNARY(Tanh, kTanh)
+D2L_UNARY(Sigmoid, kSigmoid)
+D2L_UNARY(Gelu, kGelu)
+
+Tensor operator-(const Operand& x) {
+  if (x.tensor() == nullptr) ThrowNoTensor("neg", x.at());
+  return Apply(UnaryPrimitive(UnaryOp::kNegative), {x.tensor()}, x.at());
 }
 
 Tensor Where(const Tensor& condition, const Operand& a, const Operand& b,
@@ -293,60 +278,6 @@ Tensor Where(const Tensor& condition, const Operand& a, const Operand& b,
   const Tensor* only = a.tensor() != nullptr ? a.tensor() : b.tensor();
   if (only == nullptr) ThrowNoTensor("where", at);
   return Apply(primitive, {&condition, only}, at);
-}
-
-Tensor operator-(const Operand& x) {
-  if (x.tensor() == nullptr) ThrowNoTensor("neg", x.at());
-  return ApplyUnary(UnaryOp::kNegative, *x.tensor(), x.at());
-}
-Tensor Abs(const Tensor& x, SourceLocation at) {
-  return ApplyUnary(UnaryOp::kAbs, x, at);
-}
-Tensor Relu(const Tensor& x, SourceLocation at) {
-  return ApplyUnary(UnaryOp::kRelu, x, at);
-}
-Tensor Square(const Tensor& x, SourceLocation at) {
-  return ApplyUnary(UnaryOp::kSquare, x, at);
-}
-Tensor Exp(const Tensor& x, SourceLocation at) {
-  return ApplyUnary(UnaryOp::kExp, x, at);
-}
-Tensor Log(const Tensor& x, SourceLocation at) {
-  return ApplyUnary(UnaryOp::kLog, x, at);
-}
-Tensor Sqrt(const Tensor& x, SourceLocation at) {
-  return ApplyUnary(UnaryOp::kSqrt, x, at);
-}
-Tensor Tanh(const Tensor& x, SourceLocation at) {
-  return ApplyUnary(UnaryOp::kTanh, x, at);
-}
-Tensor Sigmoid(const Tensor& x, SourceLocation at) {
-  return ApplyUnary(UnaryOp::kSigmoid, x, at);
-}
-Tensor Gelu(const Tensor& x, SourceLocation at) {
-  return ApplyUnary(UnaryOp::kGelu, x, at);
-}
-
-void AbsInPlace(const Tensor& x, SourceLocation at) {
-  ApplyUnaryInPlace(UnaryOp::kAbs, x, at);
-}
-void ReluInPlace(const Tensor& x, SourceLocation at) {
-  ApplyUnaryInPlace(UnaryOp::kRelu, x, at);
-}
-void ExpInPlace(const Tensor& x, SourceLocation at) {
-  ApplyUnaryInPlace(UnaryOp::kExp, x, at);
-}
-void LogInPlace(const Tensor& x, SourceLocation at) {
-  ApplyUnaryInPlace(UnaryOp::kLog, x, at);
-}
-void SqrtInPlace(const Tensor& x, SourceLocation at) {
-  ApplyUnaryInPlace(UnaryOp::kSqrt, x, at);
-}
-void TanhInPlace(const Tensor& x, SourceLocation at) {
-  ApplyUnaryInPlace(UnaryOp::kTanh, x, at);
-}
-void SigmoidInPlace(const Tensor& x, SourceLocation at) {
-  ApplyUnaryInPlace(UnaryOp::kSigmoid, x, at);
 }
 
 void AxpbyInPlace(const Tensor& y, double alpha, const Tensor& x, double beta,

@@ -81,18 +81,6 @@ Tensor Sigmoid(const Tensor& x, SourceLocation at = SourceLocation::Current());
 // -infinity the limit, -0.
 Tensor Gelu(const Tensor& x, SourceLocation at = SourceLocation::Current());
 
-// In place (PyTorch's relu_ and so on).
-void AbsInPlace(const Tensor& x, SourceLocation at = SourceLocation::Current());
-void ReluInPlace(const Tensor& x,
-                 SourceLocation at = SourceLocation::Current());
-void ExpInPlace(const Tensor& x, SourceLocation at = SourceLocation::Current());
-void LogInPlace(const Tensor& x, SourceLocation at = SourceLocation::Current());
-void SqrtInPlace(const Tensor& x,
-                 SourceLocation at = SourceLocation::Current());
-void TanhInPlace(const Tensor& x,
-                 SourceLocation at = SourceLocation::Current());
-void SigmoidInPlace(const Tensor& x,
-                    SourceLocation at = SourceLocation::Current());
 // y becomes alpha * x + beta * y, in one pass. float32 or float64, of one
 // shape.
 void AxpbyInPlace(const Tensor& y, double alpha, const Tensor& x, double beta,

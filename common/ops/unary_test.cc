@@ -51,22 +51,29 @@ using X = const Tensor&;
 const UnaryCase kUnaryCases[] = {
     {"neg", [](X x) { return -x; }, nullptr, [](double x) { return -x; },
      nullptr},
-    {"abs", [](X x) { return Abs(x); }, [](X x) { AbsInPlace(x); },
+    {"abs", [](X x) { return Abs(x); },
+     [](X x) { ApplyUnaryInPlace(kernels::UnaryOp::kAbs, x); },
      [](double x) { return std::fabs(x); }, nullptr},
-    {"relu", [](X x) { return Relu(x); }, [](X x) { ReluInPlace(x); },
+    {"relu", [](X x) { return Relu(x); },
+     [](X x) { ApplyUnaryInPlace(kernels::UnaryOp::kRelu, x); },
      [](double x) { return x < 0 ? 0 : x; }, nullptr},
     {"square", [](X x) { return Square(x); }, nullptr,
      [](double x) { return x * x; }, nullptr},
-    {"sqrt", [](X x) { return Sqrt(x); }, [](X x) { SqrtInPlace(x); },
+    {"sqrt", [](X x) { return Sqrt(x); },
+     [](X x) { ApplyUnaryInPlace(kernels::UnaryOp::kSqrt, x); },
      [](double x) { return std::sqrt(x); }, nullptr, 0, /*positive=*/true},
-    {"exp", [](X x) { return Exp(x); }, [](X x) { ExpInPlace(x); }, nullptr,
+    {"exp", [](X x) { return Exp(x); },
+     [](X x) { ApplyUnaryInPlace(kernels::UnaryOp::kExp, x); }, nullptr,
      [](long double x) { return std::exp(x); }, 1},
-    {"log", [](X x) { return Log(x); }, [](X x) { LogInPlace(x); }, nullptr,
+    {"log", [](X x) { return Log(x); },
+     [](X x) { ApplyUnaryInPlace(kernels::UnaryOp::kLog, x); }, nullptr,
      [](long double x) { return std::log(x); }, 1, /*positive=*/true},
-    {"tanh", [](X x) { return Tanh(x); }, [](X x) { TanhInPlace(x); }, nullptr,
+    {"tanh", [](X x) { return Tanh(x); },
+     [](X x) { ApplyUnaryInPlace(kernels::UnaryOp::kTanh, x); }, nullptr,
      [](long double x) { return std::tanh(x); }, 2},
-    {"sigmoid", [](X x) { return Sigmoid(x); }, [](X x) { SigmoidInPlace(x); },
-     nullptr, [](long double x) { return 1 / (1 + std::exp(-x)); }, 2},
+    {"sigmoid", [](X x) { return Sigmoid(x); },
+     [](X x) { ApplyUnaryInPlace(kernels::UnaryOp::kSigmoid, x); }, nullptr,
+     [](long double x) { return 1 / (1 + std::exp(-x)); }, 2},
     {"gelu", [](X x) { return Gelu(x); }, nullptr, nullptr, GeluReference, 7},
 };
 
@@ -343,7 +350,7 @@ TEST_P(UnaryTest, VersionsAreTheMemorys) {
   FillInPlace(row, 5);
   EXPECT_EQ(x.version(), version + 3);
   EXPECT_EQ(same.version(), version + 3);
-  ReluInPlace(T(x));
+  ApplyUnaryInPlace(kernels::UnaryOp::kRelu, T(x));
   CopyTo(Ones({3}, device()), row);
   EXPECT_EQ(x.version(), version + 5);
   const Tensor y = x + 1;

@@ -15,6 +15,7 @@
 #include "common/device/cpu/cpu_stream.h"
 #include "common/ops/ops.h"
 #include "common/ops/primitive/primitive.h"
+#include "common/ops/testing/testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -174,7 +175,7 @@ TEST(OpRecord, WhatWritesInPlaceSaysSo) {
   {
     ScopedOpListener listen(&seen);
     x *= 2;
-    ReluInPlace(x);
+    ApplyUnaryInPlace(kernels::UnaryOp::kRelu, x);
     FillInPlace(x, 1);
     CopyTo(row, x);
     x[0] = row;  // a view, then the copy

@@ -18,6 +18,7 @@
 #include "common/kernels/op_tables.h"
 #include "common/ops/creation.h"
 #include "common/ops/primitive/make_primitive.h"
+#include "common/ops/primitive/primitives.h"
 #include "common/ops/read.h"
 
 namespace d2l {
@@ -352,6 +353,11 @@ testing::AssertionResult IsRefused(const std::function<void()>& f,
   if (got == expected) return testing::AssertionSuccess();
   return testing::AssertionFailure()
          << "thrown:   " << got << "\nexpected: " << expected;
+}
+
+void ApplyUnaryInPlace(kernels::UnaryOp op, const Tensor& x,
+                       SourceLocation at) {
+  ApplyInPlace(UnaryPrimitive(op), {&x}, x, at);
 }
 
 void RunOnce(Device device, const std::function<void()>& f) {

@@ -22,6 +22,7 @@
 #include "common/base/source_location.h"
 #include "common/device/device.h"
 #include "common/device/testing/testing.h"
+#include "common/kernels/kernels.h"
 #include "common/tensor/dtype.h"
 #include "common/tensor/shape.h"
 #include "common/tensor/tensor.h"
@@ -129,6 +130,10 @@ class DeviceTest : public testing::TestWithParam<Device> {
   INSTANTIATE_TEST_SUITE_P(All, suite,                               \
                            ::testing::ValuesIn(::d2l::AllDevices()), \
                            ::d2l::DeviceTestName)
+
+// An operation of one operand in place, as passes of programs make them.
+void ApplyUnaryInPlace(kernels::UnaryOp op, const Tensor& x,
+                       SourceLocation at = SourceLocation::Current());
 
 // Calls f, waits for the device, and forgets what failed. Then f can be called
 // while a stream is stalled: the streams and the memory that it needs are
