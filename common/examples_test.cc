@@ -79,7 +79,6 @@
 #include "common/ops/ops.h"
 #include "common/ops/primitive/fields.h"
 #include "common/ops/primitive/generator.h"
-#include "common/ops/primitive/make_primitive.h"
 #include "common/ops/primitive/primitive.h"
 #include "common/ops/primitive/primitives.h"
 #include "common/ops/primitive/record.h"
@@ -717,7 +716,7 @@ TEST_F(ExamplesTest, Ops) {
     EXPECT_THROW(reject(), std::invalid_argument);
   }
   {
-    // Example of common/ops/primitive/make_primitive.h
+    // Example of common/ops/primitive/replay.h
     std::unique_ptr<Primitive> add =
         MakePrimitive("add", {{"second", "2"}}).value();
     Tensor y = Apply(*add, {&x}, SourceLocation::Current());

@@ -168,7 +168,7 @@ def operations():
     for header in ("ops/primitive/primitives.h", "ops/nn/primitives.h"):
         for returned in re.findall(r'name\(\) const override \{(.*?)\}', read(header), re.DOTALL):
             names += re.findall(r'"(\w+)"', returned)
-    made = read("ops/primitive/make_primitive.cc")
+    made = read("ops/primitive/replay.cc")
     for several in re.findall(r'for \(const char\* const function : \{(.*?)\}\)', made):
         names += re.findall(r'"(\w+)"', several)
     names += re.findall(r'add\(CopyPrimitive\("(\w+)"', made)

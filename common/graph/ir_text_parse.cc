@@ -25,7 +25,7 @@
 #include "common/base/source_location.h"
 #include "common/graph/ir_text.h"
 #include "common/ops/creation.h"
-#include "common/ops/primitive/make_primitive.h"
+#include "common/ops/primitive/replay.h"
 
 namespace d2l::ir {
 namespace {

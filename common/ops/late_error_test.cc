@@ -15,7 +15,6 @@
 
 #include "common/device/cpu/cpu_stream.h"
 #include "common/ops/ops.h"
-#include "common/ops/primitive/make_primitive.h"
 #include "common/ops/primitive/primitive.h"
 #include "common/ops/primitive/record.h"
 #include "common/ops/primitive/replay.h"

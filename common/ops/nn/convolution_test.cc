@@ -6,7 +6,7 @@
 #include "common/ops/nn/functional.h"
 #include "common/ops/nn/primitives.h"
 #include "common/ops/ops.h"
-#include "common/ops/primitive/make_primitive.h"
+#include "common/ops/primitive/replay.h"
 #include "common/ops/testing/testing.h"
 #include "gtest/gtest.h"
 

@@ -10,9 +10,9 @@
 // A primitive is a small immutable value, made on the stack for each request; a
 // tracer keeps a Clone. They are public, with their fields: primitives.h,
 // nn/primitives.h. attributes() is all that one holds as text, and
-// MakePrimitive (make_primitive.h) makes a primitive from that. Adding one
+// MakePrimitive (replay.h) makes a primitive from that. Adding one
 // means a subclass with its fields, shape inference and launch, a kernel per
-// back end, a line in make_primitive.cc, and tests.
+// back end, a line in replay.cc, and tests.
 //
 // Errors: the call throws std::invalid_argument, naming the operation, for
 // invalid shapes, dtypes and devices, and AsyncError for an input that a failed

@@ -1,4 +1,5 @@
-// Replay: requests again an operation that was recorded, or read from text.
+// Replay requests again an operation that was recorded; MakePrimitive makes one
+// from its text.
 //
 //   class Calls : public OpListener {
 //    public:
@@ -16,12 +17,22 @@
 //
 // It takes every kind of operation: plain, view, in place, empty.
 // Thread-safety: as of Apply.
+//
+//   std::unique_ptr<Primitive> add =
+//       MakePrimitive("add", {{"second", "2"}}).value();
+//   Tensor y = Apply(*add, {&x}, SourceLocation::Current());
+//
+// The text may be untrusted: the attributes are checked here, and against the
+// inputs by Infer.
 
 #ifndef D2L_COMMON_OPS_PRIMITIVE_REPLAY_H_
 #define D2L_COMMON_OPS_PRIMITIVE_REPLAY_H_
 
 #include <memory>
+#include <string>
+#include <vector>
 
+#include "absl/status/statusor.h"
 #include "common/base/source_location.h"
 #include "common/ops/primitive/primitive.h"
 #include "common/ops/primitive/record.h"
@@ -47,6 +58,13 @@ bool IsView(const Primitive& primitive);
 // `target`, which it writes to. A random operation draws new numbers. Throws as
 // Apply does, and std::invalid_argument for inputs that do not go together.
 Tensor Replay(const OpCall& call, Inputs inputs, const Tensor& target = {});
+
+// The primitive whose name() and attributes() these are, in any order. Errors:
+// NotFound for an unknown name, InvalidArgument for attributes that are
+// missing, unknown, given twice or not of their type, Unimplemented for
+// "from_vector", whose numbers no attribute holds.
+absl::StatusOr<std::unique_ptr<Primitive>> MakePrimitive(
+    const std::string& name, const std::vector<Attribute>& attributes);
 
 }  // namespace d2l
 

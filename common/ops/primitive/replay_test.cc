@@ -13,7 +13,6 @@
 
 #include "common/device/testing/testing.h"
 #include "common/ops/ops.h"
-#include "common/ops/primitive/make_primitive.h"
 #include "common/ops/primitive/primitive.h"
 #include "common/ops/primitive/record.h"
 #include "common/ops/testing/testing.h"

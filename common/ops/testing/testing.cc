@@ -17,8 +17,8 @@
 #include "common/device/failure.h"
 #include "common/kernels/op_tables.h"
 #include "common/ops/creation.h"
-#include "common/ops/primitive/make_primitive.h"
 #include "common/ops/primitive/primitives.h"
+#include "common/ops/primitive/replay.h"
 #include "common/ops/read.h"
 
 namespace d2l {
