@@ -74,11 +74,11 @@
 #include "common/nn/module.h"
 #include "common/nn/sgd.h"
 #include "common/nn/state_dict.h"
+#include "common/ops/creation.h"
 #include "common/ops/nn/functional.h"
 #include "common/ops/no_grad.h"
 #include "common/ops/ops.h"
 #include "common/ops/primitive/fields.h"
-#include "common/ops/primitive/generator.h"
 #include "common/ops/primitive/primitive.h"
 #include "common/ops/primitive/primitives.h"
 #include "common/ops/primitive/record.h"
@@ -155,7 +155,6 @@ const std::set<std::string>& NotCompiled() {
       "common/lesson/source.h",
       "common/ops/compare.h",
       "common/ops/primitive/launch.h",
-      "common/ops/primitive/operand.h",
       "common/ops/ops.h",
       "common/ops/primitive/primitive.h",
       "common/parallel/fake_nccl.h",
@@ -537,7 +536,7 @@ TEST_F(ExamplesTest, Tensor) {
 
 TEST_F(ExamplesTest, Ops) {
   {
-    // Example of common/ops/primitive/generator.h
+    // Example of common/ops/creation.h
     const GeneratorState before = GetGeneratorState(device);
     Tensor x = Rand({3}, device);
     SetGeneratorState(before, device);
@@ -636,16 +635,11 @@ TEST_F(ExamplesTest, Ops) {
   }
   {
     const Tensor x = Ones({1}, device), y = Ones({1}, device);
+    const Tensor z = Ones({1, 2}, device) * 3;
     // Example of common/ops/read.h
     double loss = Item(x);
     std::int64_t label = Item<std::int64_t>(y);
     std::vector<float> values = ToVector<float>(x);
-    std::cout << x;  // common/ops/print.h
-    // End of example
-  }
-  {
-    const Tensor z = Ones({1, 2}, device) * 3;
-    // Example of common/ops/print.h
     std::cout << z;   // tensor([[3., 3.]], device='cpu:0')
     std::string text = ToString(z);
     // End of example

@@ -29,7 +29,7 @@
 #include "common/data/dataset.h"
 #include "common/nn/module.h"
 #include "common/nn/sgd.h"
-#include "common/ops/primitive/generator.h"
+#include "common/ops/creation.h"
 #include "common/parallel/mpi/mpi_world.h"
 #include "common/parallel/nccl_library.h"
 

@@ -8,7 +8,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "common/autograd/gradient_rules.h"
 #include "common/base/source_location.h"
-#include "common/ops/primitive/operand.h"
+#include "common/ops/elementwise.h"
 #include "common/ops/primitive/primitive.h"
 
 namespace d2l {

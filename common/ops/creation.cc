@@ -16,7 +16,6 @@
 #include "absl/strings/str_format.h"
 #include "common/device/device_table.h"
 #include "common/device/memory/memory.h"
-#include "common/ops/primitive/generator.h"
 #include "common/ops/primitive/launch.h"
 #include "common/ops/primitive/primitive.h"
 #include "common/ops/primitive/primitives.h"

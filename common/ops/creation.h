@@ -12,6 +12,11 @@
 // Random numbers depend only on the device's seed and on how many it has drawn
 // since, not on the kind of device or the number of threads. With one seed
 // every device draws the same sequence.
+//
+//   const GeneratorState before = GetGeneratorState(device);
+//   Tensor x = Rand({3}, device);
+//   SetGeneratorState(before, device);
+//   Tensor same = Rand({3}, device);  // the numbers of x
 
 #ifndef D2L_COMMON_OPS_CREATION_H_
 #define D2L_COMMON_OPS_CREATION_H_
@@ -98,6 +103,22 @@ Tensor RandnLike(const Tensor& x,
 // numbers there.
 void ManualSeed(std::uint64_t seed);
 void ManualSeed(std::uint64_t seed, Device device);
+
+// Where a device's generator stands (torch.get_rng_state). Both throw
+// std::invalid_argument if the device is not in the table. Not while another
+// thread draws numbers there.
+struct GeneratorState {
+  std::uint64_t seed = 0;
+  std::uint64_t offset = 0;  // grows with the numbers drawn
+};
+GeneratorState GetGeneratorState(Device device);
+void SetGeneratorState(const GeneratorState& state, Device device);
+
+// What is to differ between devices, as dropout does, is drawn by a device's
+// index too. Where each of several processes has only some of the devices, this
+// says how many come before this process's: device i draws what device first +
+// i of one process would.
+void SetFirstDeviceIndex(int first);
 
 }  // namespace d2l
 

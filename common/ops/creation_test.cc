@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "common/device/device_table.h"
-#include "common/ops/primitive/generator.h"
 #include "common/ops/read.h"
 #include "common/ops/testing/testing.h"
 #include "gmock/gmock.h"

@@ -20,12 +20,39 @@
 #ifndef D2L_COMMON_OPS_ELEMENTWISE_H_
 #define D2L_COMMON_OPS_ELEMENTWISE_H_
 
+#include <type_traits>
+
 #include "common/base/source_location.h"
-#include "common/ops/primitive/operand.h"
 #include "common/tensor/scalar.h"
 #include "common/tensor/tensor.h"
 
 namespace d2l {
+
+// One side of an operator, and its source line. An operator takes no default
+// arguments, so it cannot capture the line of its use; the conversion of its
+// operands can. An Operand lives as long as the expression; it does not own the
+// tensor.
+class Operand {
+ public:
+  // Not explicit: these conversions are what the class is for.
+  Operand(const Tensor& tensor,  // NOLINT
+          SourceLocation at = SourceLocation::Current())
+      : tensor_(&tensor), at_(at) {}
+  template <typename T, typename = std::enable_if_t<std::is_arithmetic_v<T>>>
+  Operand(T scalar,  // NOLINT
+          SourceLocation at = SourceLocation::Current())
+      : scalar_(scalar), at_(at) {}
+
+  // Null for a scalar.
+  const Tensor* tensor() const { return tensor_; }
+  Scalar scalar() const { return scalar_; }
+  SourceLocation at() const { return at_; }
+
+ private:
+  const Tensor* tensor_ = nullptr;
+  Scalar scalar_;
+  SourceLocation at_;
+};
 
 // At least one side of each is a tensor.
 Tensor operator+(const Operand& a, const Operand& b);

@@ -26,7 +26,7 @@
 #include <utility>
 
 #include "common/base/source_location.h"
-#include "common/ops/primitive/operand.h"
+#include "common/ops/elementwise.h"
 #include "common/tensor/tensor.h"
 
 namespace d2l {

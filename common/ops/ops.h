@@ -19,7 +19,6 @@
 #include "common/ops/indexing.h"         // IWYU pragma: export
 #include "common/ops/joining.h"          // IWYU pragma: export
 #include "common/ops/matmul.h"           // IWYU pragma: export
-#include "common/ops/print.h"            // IWYU pragma: export
 #include "common/ops/read.h"             // IWYU pragma: export
 #include "common/ops/reduction.h"        // IWYU pragma: export
 #include "common/ops/views.h"            // IWYU pragma: export

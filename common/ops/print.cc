@@ -1,4 +1,3 @@
-#include "common/ops/print.h"
 
 #include <algorithm>
 #include <cmath>

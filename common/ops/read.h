@@ -3,7 +3,8 @@
 //   double loss = Item(x);
 //   std::int64_t label = Item<std::int64_t>(y);
 //   std::vector<float> values = ToVector<float>(x);
-//   std::cout << x;  // common/ops/print.h
+//   std::cout << z;   // tensor([[3., 3.]], device='cpu:0')
+//   std::string text = ToString(z);
 //
 // These are the calls that wait: until the operation that last wrote the
 // tensor is done, no longer. They throw AsyncError if it failed or was
@@ -12,6 +13,8 @@
 #ifndef D2L_COMMON_OPS_READ_H_
 #define D2L_COMMON_OPS_READ_H_
 
+#include <ostream>
+#include <string>
 #include <vector>
 
 #include "common/base/source_location.h"
@@ -34,6 +37,15 @@ T Item(const Tensor& x, SourceLocation at = SourceLocation::Current());
 // Waits until x has been computed (MXNet's wait_to_read), and for nothing
 // that was requested after it.
 void WaitToRead(const Tensor& x, SourceLocation at = SourceLocation::Current());
+
+// PyTorch's repr, character for character: four digits, scientific where
+// numbers differ too much in size, 80 columns, and beyond 1000 elements three
+// at each end of a dimension (torch/_tensor_str.py). Unlike PyTorch it always
+// names the device: here even a CPU device is one among several, with a queue
+// of its own.
+std::string ToString(const Tensor& x,
+                     SourceLocation at = SourceLocation::Current());
+std::ostream& operator<<(std::ostream& out, const Tensor& x);
 
 }  // namespace d2l
 

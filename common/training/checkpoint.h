@@ -33,7 +33,7 @@
 #include "common/device/device.h"
 #include "common/nn/module.h"
 #include "common/nn/sgd.h"
-#include "common/ops/primitive/generator.h"
+#include "common/ops/creation.h"
 #include "common/safetensors/safetensors.h"
 
 namespace d2l {

@@ -79,7 +79,10 @@ struct ReadRecord {
   std::int64_t host_end;
 };
 
-ValueRecord ToRecord(const Tensor& value);
+inline ValueRecord ToRecord(const Tensor& value) {
+  return {value.id(), value.storage()->id(), value.version(), value.shape(),
+          value.dtype()};
+}
 
 class OpListener {
  public:
@@ -115,31 +118,6 @@ class OpListener {
   }
 };
 
-// Listens to this thread's operations while it lives.
-class ScopedOpListener : public ScopedListener<OpListener> {
- public:
-  explicit ScopedOpListener(OpListener* listener);
-};
-
-// Listens to all threads' operations. After Remove the listener must stay alive
-// while an operation that was being requested may still call it.
-void AddProcessOpListener(OpListener* listener);
-void RemoveProcessOpListener(OpListener* listener);
-
-// While it lives, operations requested on this thread are also attributed to
-// `location`: the user's line, where a layer or a library makes the call. The
-// outermost one counts.
-class RequestedBy {
- public:
-  explicit RequestedBy(SourceLocation location);
-  ~RequestedBy();
-  RequestedBy(const RequestedBy&) = delete;
-  RequestedBy& operator=(const RequestedBy&) = delete;
-
- private:
-  const bool outermost_;
-};
-
 namespace internal {
 
 struct OpContext {
@@ -148,6 +126,45 @@ struct OpContext {
 };
 inline thread_local OpContext op_context;
 inline ListenerList<OpListener> process_op_listeners;
+
+}  // namespace internal
+
+// Listens to this thread's operations while it lives.
+class ScopedOpListener : public ScopedListener<OpListener> {
+ public:
+  explicit ScopedOpListener(OpListener* listener)
+      : ScopedListener(internal::op_context.listeners, listener) {}
+};
+
+// Listens to all threads' operations. After Remove the listener must stay alive
+// while an operation that was being requested may still call it.
+inline void AddProcessOpListener(OpListener* listener) {
+  internal::process_op_listeners.Add(listener);
+}
+inline void RemoveProcessOpListener(OpListener* listener) {
+  internal::process_op_listeners.Remove(listener);
+}
+
+// While it lives, operations requested on this thread are also attributed to
+// `location`: the user's line, where a layer or a library makes the call. The
+// outermost one counts.
+class RequestedBy {
+ public:
+  explicit RequestedBy(SourceLocation location)
+      : outermost_(!internal::op_context.requested_by.known()) {
+    if (outermost_) internal::op_context.requested_by = location;
+  }
+  ~RequestedBy() {
+    if (outermost_) internal::op_context.requested_by = SourceLocation();
+  }
+  RequestedBy(const RequestedBy&) = delete;
+  RequestedBy& operator=(const RequestedBy&) = delete;
+
+ private:
+  const bool outermost_;
+};
+
+namespace internal {
 
 // The listeners at the time of a request; usually none.
 class Listeners {

@@ -20,8 +20,8 @@
 #include "common/lesson/language.h"
 #include "common/nn/loss.h"
 #include "common/nn/module.h"
+#include "common/ops/creation.h"
 #include "common/ops/ops.h"
-#include "common/ops/primitive/generator.h"
 #include "common/tensor/tensor.h"
 
 namespace d2l {

@@ -10,8 +10,8 @@
 
 #include "common/exercise/exercise.h"
 #include "common/nn/module.h"
+#include "common/ops/creation.h"
 #include "common/ops/ops.h"
-#include "common/ops/primitive/generator.h"
 #include "common/tensor/tensor.h"
 
 namespace d2l {
