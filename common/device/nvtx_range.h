@@ -39,8 +39,8 @@ inline void SetRangeMarker(RangeMarker* marker) {
 }
 
 // Marks the process's ranges from now on, if there is a tool. Call it once.
-// Returns whether there is one. In device/cuda/nvtx_ranges.cc, which is there
-// only with --config=cuda.
+// Returns whether there is one. In device/cuda/cuda_backend.cc, which is
+// there only with --config=cuda.
 bool MarkRangesForNvtx();
 
 // From here to the end of the block. Ranges nest.

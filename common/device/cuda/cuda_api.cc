@@ -15,7 +15,6 @@
 #include <type_traits>
 
 #include "absl/strings/str_cat.h"
-#include "common/device/cuda/cuda_errors.h"
 
 namespace d2l {
 namespace {
@@ -23,45 +22,6 @@ namespace {
 static_assert(std::is_same_v<CudaStreamHandle, cudaStream_t>);
 static_assert(std::is_same_v<CudaEventHandle, cudaEvent_t>);
 static_assert(std::is_same_v<CudaGraphHandle, cudaGraphExec_t>);
-
-static_assert(kCudaSuccess == cudaSuccess);
-static_assert(kCudaInvalidValue == cudaErrorInvalidValue);
-static_assert(kCudaMemoryAllocation == cudaErrorMemoryAllocation);
-static_assert(kCudaCudartUnloading == cudaErrorCudartUnloading);
-static_assert(kCudaEccUncorrectable == cudaErrorECCUncorrectable);
-static_assert(kCudaInsufficientDriver == cudaErrorInsufficientDriver);
-static_assert(kCudaNoDevice == cudaErrorNoDevice);
-static_assert(kCudaNoKernelImageForDevice == cudaErrorNoKernelImageForDevice);
-static_assert(kCudaNvlinkUncorrectable == cudaErrorNvlinkUncorrectable);
-static_assert(kCudaUnsupportedPtxVersion == cudaErrorUnsupportedPtxVersion);
-static_assert(kCudaInvalidResourceHandle == cudaErrorInvalidResourceHandle);
-static_assert(kCudaIllegalState == cudaErrorIllegalState);
-static_assert(kCudaNotReady == cudaErrorNotReady);
-static_assert(kCudaIllegalAddress == cudaErrorIllegalAddress);
-static_assert(kCudaLaunchOutOfResources == cudaErrorLaunchOutOfResources);
-static_assert(kCudaLaunchTimeout == cudaErrorLaunchTimeout);
-static_assert(kCudaContextIsDestroyed == cudaErrorContextIsDestroyed);
-static_assert(kCudaAssert == cudaErrorAssert);
-static_assert(kCudaHardwareStackError == cudaErrorHardwareStackError);
-static_assert(kCudaIllegalInstruction == cudaErrorIllegalInstruction);
-static_assert(kCudaMisalignedAddress == cudaErrorMisalignedAddress);
-static_assert(kCudaInvalidAddressSpace == cudaErrorInvalidAddressSpace);
-static_assert(kCudaInvalidPc == cudaErrorInvalidPc);
-static_assert(kCudaLaunchFailure == cudaErrorLaunchFailure);
-static_assert(kCudaNotPermitted == cudaErrorNotPermitted);
-static_assert(kCudaMpsClientTerminated == cudaErrorMpsClientTerminated);
-static_assert(kCudaStreamCaptureUnsupported ==
-              cudaErrorStreamCaptureUnsupported);
-static_assert(kCudaStreamCaptureInvalidated ==
-              cudaErrorStreamCaptureInvalidated);
-static_assert(kCudaStreamCaptureIsolation == cudaErrorStreamCaptureIsolation);
-static_assert(kCudaCapturedEvent == cudaErrorCapturedEvent);
-static_assert(kCudaExternalDevice == cudaErrorExternalDevice);
-#if CUDART_VERSION >= 13000
-static_assert(kCudaContained == cudaErrorContained);
-static_assert(kCudaTensorMemoryLeak == cudaErrorTensorMemoryLeak);
-#endif
-static_assert(kCudaUnknown == cudaErrorUnknown);
 
 // An error stays with the thread until it is taken; a kernel launch that comes
 // later must not find it.

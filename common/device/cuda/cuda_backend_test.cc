@@ -1,5 +1,7 @@
 // The CUDA back end on whatever machine this is, with or without a GPU.
 
+#include <cuda_runtime_api.h>
+
 #include <cstdlib>
 #include <memory>
 #include <stdexcept>
@@ -7,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "common/device/backend.h"
+#include "common/device/cuda/cuda_errors.h"
 #include "common/device/device.h"
 #include "common/device/device_table.h"
 #include "common/device/stream.h"
@@ -17,6 +20,46 @@ namespace d2l {
 namespace {
 
 using testing::MatchesRegex;
+
+// The numbers of cuda_errors.h.
+static_assert(kCudaSuccess == cudaSuccess);
+static_assert(kCudaInvalidValue == cudaErrorInvalidValue);
+static_assert(kCudaMemoryAllocation == cudaErrorMemoryAllocation);
+static_assert(kCudaCudartUnloading == cudaErrorCudartUnloading);
+static_assert(kCudaEccUncorrectable == cudaErrorECCUncorrectable);
+static_assert(kCudaInsufficientDriver == cudaErrorInsufficientDriver);
+static_assert(kCudaNoDevice == cudaErrorNoDevice);
+static_assert(kCudaNoKernelImageForDevice == cudaErrorNoKernelImageForDevice);
+static_assert(kCudaNvlinkUncorrectable == cudaErrorNvlinkUncorrectable);
+static_assert(kCudaUnsupportedPtxVersion == cudaErrorUnsupportedPtxVersion);
+static_assert(kCudaInvalidResourceHandle == cudaErrorInvalidResourceHandle);
+static_assert(kCudaIllegalState == cudaErrorIllegalState);
+static_assert(kCudaNotReady == cudaErrorNotReady);
+static_assert(kCudaIllegalAddress == cudaErrorIllegalAddress);
+static_assert(kCudaLaunchOutOfResources == cudaErrorLaunchOutOfResources);
+static_assert(kCudaLaunchTimeout == cudaErrorLaunchTimeout);
+static_assert(kCudaContextIsDestroyed == cudaErrorContextIsDestroyed);
+static_assert(kCudaAssert == cudaErrorAssert);
+static_assert(kCudaHardwareStackError == cudaErrorHardwareStackError);
+static_assert(kCudaIllegalInstruction == cudaErrorIllegalInstruction);
+static_assert(kCudaMisalignedAddress == cudaErrorMisalignedAddress);
+static_assert(kCudaInvalidAddressSpace == cudaErrorInvalidAddressSpace);
+static_assert(kCudaInvalidPc == cudaErrorInvalidPc);
+static_assert(kCudaLaunchFailure == cudaErrorLaunchFailure);
+static_assert(kCudaNotPermitted == cudaErrorNotPermitted);
+static_assert(kCudaMpsClientTerminated == cudaErrorMpsClientTerminated);
+static_assert(kCudaStreamCaptureUnsupported ==
+              cudaErrorStreamCaptureUnsupported);
+static_assert(kCudaStreamCaptureInvalidated ==
+              cudaErrorStreamCaptureInvalidated);
+static_assert(kCudaStreamCaptureIsolation == cudaErrorStreamCaptureIsolation);
+static_assert(kCudaCapturedEvent == cudaErrorCapturedEvent);
+static_assert(kCudaExternalDevice == cudaErrorExternalDevice);
+#if CUDART_VERSION >= 13000
+static_assert(kCudaContained == cudaErrorContained);
+static_assert(kCudaTensorMemoryLeak == cudaErrorTensorMemoryLeak);
+#endif
+static_assert(kCudaUnknown == cudaErrorUnknown);
 
 TEST(CudaBackendTest, ListsItsDevicesOrSaysWhyThereAreNone) {
   const DeviceInventory& inventory = CudaBackend().Inventory();

@@ -25,7 +25,8 @@
 namespace d2l {
 
 // The codes that are distinguished, by their names in the CUDA runtime. They
-// are part of its binary interface; cuda_api.cc checks that they are these.
+// are part of its binary interface; cuda_backend_test.cc checks that they are
+// these.
 inline constexpr int kCudaSuccess = 0;
 inline constexpr int kCudaInvalidValue = 1;
 inline constexpr int kCudaMemoryAllocation = 2;
