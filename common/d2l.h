@@ -13,11 +13,9 @@
 #include "common/device/event.h"            // IWYU pragma: export
 #include "common/device/failure.h"          // IWYU pragma: export
 #include "common/nn/hybrid.h"               // IWYU pragma: export
-#include "common/nn/image_layers.h"         // IWYU pragma: export
-#include "common/nn/init.h"                 // IWYU pragma: export
 #include "common/nn/layers.h"               // IWYU pragma: export
-#include "common/nn/loss.h"                 // IWYU pragma: export
 #include "common/nn/models.h"               // IWYU pragma: export
+#include "common/nn/module.h"
 #include "common/nn/sgd.h"                  // IWYU pragma: export
 #include "common/nn/state_dict.h"           // IWYU pragma: export
 #include "common/ops/no_grad.h"             // IWYU pragma: export

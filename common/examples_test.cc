@@ -66,10 +66,7 @@
 #include "common/lesson/host_library.h"
 #include "common/lesson/trace_program.h"
 #include "common/nn/hybrid.h"
-#include "common/nn/image_layers.h"
-#include "common/nn/init.h"
 #include "common/nn/layers.h"
-#include "common/nn/loss.h"
 #include "common/nn/models.h"
 #include "common/nn/module.h"
 #include "common/nn/sgd.h"
@@ -888,17 +885,19 @@ TEST_F(ExamplesTest, Networks) {
     Tensor y = net(Ones({2, 20}));
     std::cout << net;                // as PyTorch prints it
     nn::NamedParameters(net);        // "hidden.weight", "hidden.bias", …
+    nn::InitXavierUniform(net);      // its first values were PyTorch's
     net.Eval();                      // for Dropout and BatchNorm2d, in it
     // End of example
     EXPECT_EQ(y.shape(), (Shape{2, 10}));
     EXPECT_EQ(nn::NamedParameters(net)[1].first, "hidden.bias");
+    EXPECT_EQ(Item(Sum(nn::Parameters(net)[1])), 0);
   }
   {
     nn::Linear net(4, 3);
     const Tensor images = Ones({2, 4});
     const Tensor labels = FromVector<std::int64_t>({2, 0}, {2});
     {
-      // Example of common/nn/loss.h
+      // Example of common/nn/layers.h
       Tensor logits = net(images);  // of shape (n, classes)
       Tensor loss = nn::CrossEntropyLoss(logits, labels);  // one number
       // End of example
@@ -925,7 +924,7 @@ TEST_F(ExamplesTest, Networks) {
     EXPECT_EQ(y.shape(), (Shape{8, 2}));
   }
   {
-    // Example of common/nn/image_layers.h
+    // Example of common/nn/layers.h
     nn::Sequential net(nn::Conv2d(1, 20, /*kernel_size=*/3),
                        nn::BatchNorm2d(20), nn::ReLU(), nn::MaxPool2d(2),
                        nn::GlobalAvgPool2d(), nn::Flatten());
@@ -939,13 +938,6 @@ TEST_F(ExamplesTest, Networks) {
     Tensor logits = net(Randn({8, 1, 28, 28}));  // of shape (8, 10)
     // End of example
     EXPECT_EQ(logits.shape(), (Shape{8, 10}));
-  }
-  {
-    // Example of common/nn/init.h
-    nn::Sequential net(nn::Linear(20, 256), nn::ReLU(), nn::Linear(256, 10));
-    nn::InitXavierUniform(net);
-    // End of example
-    EXPECT_EQ(Item(Sum(nn::Parameters(net)[1])), 0);
   }
   {
     nn::Linear net(4, 3);

@@ -13,7 +13,7 @@
 #include "common/data/loader.h"
 #include "common/device/device_table.h"
 #include "common/lesson/language.h"
-#include "common/nn/loss.h"
+#include "common/nn/layers.h"
 #include "common/ops/nn/functional.h"
 #include "common/ops/ops.h"
 #include "common/parallel/split_batch.h"

@@ -28,9 +28,9 @@
 #include "common/device/backend.h"
 #include "common/device/device_table.h"
 #include "common/lesson/language.h"
-#include "common/nn/init.h"
 #include "common/nn/layers.h"
 #include "common/nn/models.h"
+#include "common/nn/module.h"
 #include "common/ops/creation.h"
 #include "common/parallel/mpi/mpi_world.h"
 

@@ -27,7 +27,6 @@
 #include "common/lesson/cell.h"
 #include "common/lesson/judge.h"
 #include "common/lesson/language.h"
-#include "common/nn/init.h"
 #include "common/nn/layers.h"
 #include "common/nn/models.h"
 #include "common/nn/module.h"

@@ -11,7 +11,7 @@
 #include "common/graph/ir_testing.h"
 #include "common/graph/passes/passes.h"
 #include "common/graph/trace.h"
-#include "common/nn/loss.h"
+#include "common/nn/layers.h"
 #include "common/nn/sgd.h"
 #include "common/ops/nn/functional.h"
 #include "common/ops/ops.h"
@@ -42,8 +42,8 @@ class CapturedStepTest : public DeviceTest {
     return parameters;
   }
   static Tensor Forward(const Tensor& x, const Values& p) {
-    const Tensor h1 = AvgPool2d(Relu(Conv2d(x, p[0], p[1])), 2);
-    const Tensor h2 = MaxPool2d(Relu(Conv2d(h1, p[2], p[3])), 2);
+    const Tensor h1 = d2l::AvgPool2d(Relu(d2l::Conv2d(x, p[0], p[1])), 2);
+    const Tensor h2 = d2l::MaxPool2d(Relu(d2l::Conv2d(h1, p[2], p[3])), 2);
     const Tensor h3 = Relu(MatMul(Reshape(h2, {kBatch, 800}), p[4]) + p[5]);
     return MatMul(h3, p[6]) + p[7];
   }

@@ -1,7 +1,5 @@
 // Layers for images, and the networks made of them.
 
-#include "common/nn/image_layers.h"
-
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -15,9 +13,9 @@
 #include "common/data/generated.h"
 #include "common/data/loader.h"
 #include "common/nn/hybrid.h"
-#include "common/nn/init.h"
-#include "common/nn/loss.h"
+#include "common/nn/layers.h"
 #include "common/nn/models.h"
+#include "common/nn/module.h"
 #include "common/nn/sgd.h"
 #include "common/ops/nn/functional.h"
 #include "common/ops/ops.h"

@@ -7,42 +7,74 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/base/source_location.h"
 #include "common/ops/copy.h"
 #include "common/ops/creation.h"
 #include "common/ops/elementwise.h"
 #include "common/ops/matmul.h"
+#include "common/ops/nn/functional.h"
+#include "common/ops/no_grad.h"
 #include "common/ops/primitive/primitive.h"
 #include "common/ops/primitive/primitives.h"
 #include "common/ops/primitive/record.h"
+#include "common/ops/reduction.h"
 #include "common/ops/views.h"
 #include "common/tensor/dtype.h"
+#include "common/tensor/shape.h"
 
-namespace d2l::internal {
+namespace d2l::nn {
+namespace {
 
+// A first value for a parameter: uniform in ±bound. A clone gets its own.
 Tensor UniformIn(double bound, const Shape& shape, Device device) {
-  if (IsCloning()) return Empty(shape, device);
+  if (internal::IsCloning()) return Empty(shape, device);
   return Rand(shape, device) * (2 * bound) - bound;
 }
 
+// 1 / sqrt(fan_in): PyTorch's bound for weights and biases; 0 for 0.
 double BoundOf(std::int64_t fan_in) {
   return fan_in > 0 ? 1 / std::sqrt(static_cast<double>(fan_in)) : 0;
 }
 
-SourceLocation Caller(SourceLocation here) {
-  return op_context.requested_by.known() ? op_context.requested_by : here;
+// The line that called the network; `here` if Forward was called without one.
+SourceLocation Caller(SourceLocation here = SourceLocation::Current()) {
+  const SourceLocation by = internal::op_context.requested_by;
+  return by.known() ? by : here;
 }
 
-}  // namespace d2l::internal
+bool operator==(Size2d a, Size2d b) {
+  return a.height == b.height && a.width == b.width;
+}
 
-namespace d2l::nn {
+// As Python prints a tuple.
+std::string Tuple(Size2d size) {
+  return absl::StrFormat("(%d, %d)", size.height, size.width);
+}
+
+// As it was given to PyTorch's pools: one number, if both are the same.
+std::string Given(Size2d size) {
+  return size.height == size.width ? absl::StrCat(size.height) : Tuple(size);
+}
+
+void CheckImages(const Module& module, const Tensor& x) {
+  if (x.defined() && x.dim() == 4) return;
+  throw std::invalid_argument(absl::StrFormat(
+      "[%s] expected 4D input, (batch, channels, height, width); got %s; "
+      "requested at %s",
+      module.Name(), x.defined() ? x.Describe() : "an undefined tensor",
+      Caller().ToString()));
+}
+
+}  // namespace
+
 Linear::Linear(std::int64_t in_features, std::int64_t out_features, bool bias,
                Device device)
     : in_features_(in_features), out_features_(out_features) {
-  const double bound = internal::BoundOf(in_features);
-  weight_ = internal::UniformIn(bound, {out_features, in_features}, device);
-  if (bias) bias_ = internal::UniformIn(bound, {out_features}, device);
+  const double bound = BoundOf(in_features);
+  weight_ = UniformIn(bound, {out_features, in_features}, device);
+  if (bias) bias_ = UniformIn(bound, {out_features}, device);
 }
 
 Tensor Linear::Forward(const Tensor& x) {
@@ -55,7 +87,7 @@ Tensor Linear::Forward(const Tensor& x) {
         ToString(*this), DTypeName(weight_.dtype()), in_features_,
         weight_.device().ToString(),
         x.defined() ? x.Describe() : "an undefined tensor",
-        internal::Caller().ToString()));
+        Caller().ToString()));
   }
   const Tensor y = MatMul(x, T(weight_));
   return bias_.defined() ? y + bias_ : y;
@@ -148,6 +180,166 @@ std::unique_ptr<Module> Sequential::New() const {
     copy->AddModule(name, child->New());
   }
   return copy;
+}
+
+Conv2d::Conv2d(std::int64_t in_channels, std::int64_t out_channels,
+               Size2d kernel_size, const Conv2dOptions& options, bool bias,
+               Device device)
+    : kernel_size_(kernel_size), options_(options) {
+  const double bound =
+      BoundOf(in_channels * kernel_size.height * kernel_size.width);
+  weight_ = UniformIn(
+      bound, {out_channels, in_channels, kernel_size.height, kernel_size.width},
+      device);
+  if (bias) bias_ = UniformIn(bound, {out_channels}, device);
+}
+
+Tensor Conv2d::Forward(const Tensor& x) {
+  return d2l::Conv2d(x, weight_, bias_, options_);
+}
+
+std::string Conv2d::ExtraRepr() const {
+  std::string text = absl::StrFormat(
+      "%d, %d, kernel_size=%s, stride=%s", weight_.size(1), weight_.size(0),
+      Tuple(kernel_size_), Tuple(options_.stride));
+  if (!(options_.padding == Size2d(0))) {
+    absl::StrAppend(&text, ", padding=", Tuple(options_.padding));
+  }
+  if (!bias_.defined()) absl::StrAppend(&text, ", bias=False");
+  return text;
+}
+
+void Conv2d::Members(MemberVisitor& visitor) {
+  visitor.Parameter("weight", weight_);
+  if (bias_.defined()) visitor.Parameter("bias", bias_);
+}
+
+std::unique_ptr<Module> Conv2d::New() const {
+  return std::make_unique<Conv2d>(weight_.size(1), weight_.size(0),
+                                  kernel_size_, options_, bias_.defined(),
+                                  weight_.device());
+}
+
+std::string Pool2d::ExtraRepr() const {
+  return absl::StrFormat("kernel_size=%s, stride=%s, padding=%s",
+                         Given(kernel_size_), Given(stride_), Given(padding_));
+}
+
+Tensor AvgPool2d::Forward(const Tensor& x) {
+  return d2l::AvgPool2d(x, kernel_size_, stride_, padding_);
+}
+
+std::unique_ptr<Module> AvgPool2d::New() const {
+  return std::make_unique<AvgPool2d>(kernel_size_, stride_, padding_);
+}
+
+Tensor MaxPool2d::Forward(const Tensor& x) {
+  return d2l::MaxPool2d(x, kernel_size_, stride_, padding_);
+}
+
+std::string MaxPool2d::ExtraRepr() const {
+  return Pool2d::ExtraRepr() + ", dilation=1, ceil_mode=False";
+}
+
+std::unique_ptr<Module> MaxPool2d::New() const {
+  return std::make_unique<MaxPool2d>(kernel_size_, stride_, padding_);
+}
+
+Tensor GlobalAvgPool2d::Forward(const Tensor& x) {
+  CheckImages(*this, x);
+  return Mean(x, {2, 3}, /*keepdim=*/true);
+}
+
+BatchNorm2d::BatchNorm2d(std::int64_t num_features, double eps, double momentum,
+                         Device device)
+    : eps_(eps),
+      momentum_(momentum),
+      weight_(Ones({num_features}, device)),
+      bias_(Zeros({num_features}, device)),
+      running_mean_(Zeros({num_features}, device)),
+      running_var_(Ones({num_features}, device)),
+      num_batches_tracked_(Zeros({}, device, DType::kInt64)) {}
+
+Tensor BatchNorm2d::Forward(const Tensor& x) {
+  CheckImages(*this, x);
+  Tensor y = BatchNorm(x, weight_, bias_, running_mean_, running_var_,
+                       training(), momentum_, eps_);
+  if (training()) {
+    const NoGradGuard no_grad;
+    num_batches_tracked_ += 1;
+  }
+  return y;
+}
+
+std::string BatchNorm2d::ExtraRepr() const {
+  return absl::StrFormat(
+      "%d, eps=%g, momentum=%g, affine=True, track_running_stats=True",
+      weight_.size(0), eps_, momentum_);
+}
+
+void BatchNorm2d::Members(MemberVisitor& visitor) {
+  visitor.Parameter("weight", weight_);
+  visitor.Parameter("bias", bias_);
+  visitor.Buffer("running_mean", running_mean_);
+  visitor.Buffer("running_var", running_var_);
+  visitor.Buffer("num_batches_tracked", num_batches_tracked_);
+}
+
+std::unique_ptr<Module> BatchNorm2d::New() const {
+  return std::make_unique<BatchNorm2d>(weight_.size(0), eps_, momentum_,
+                                       weight_.device());
+}
+
+Residual::Residual(std::int64_t input_channels, std::int64_t num_channels,
+                   bool use_1x1conv, std::int64_t strides, Device device)
+    : input_channels_(input_channels),
+      num_channels_(num_channels),
+      strides_(strides),
+      conv1_(input_channels, num_channels, 3, {strides, 1}, true, device),
+      conv2_(num_channels, num_channels, 3, {1, 1}, true, device),
+      bn1_(num_channels, 1e-5, 0.1, device),
+      bn2_(num_channels, 1e-5, 0.1, device) {
+  if (use_1x1conv) {
+    conv3_ = std::make_unique<Conv2d>(input_channels, num_channels, 1,
+                                      Conv2dOptions{strides, 0}, true, device);
+  }
+}
+
+Tensor Residual::Forward(const Tensor& x) {
+  const Tensor y =
+      bn2_.Forward(conv2_.Forward(Relu(bn1_.Forward(conv1_.Forward(x)))));
+  return Relu(y + (conv3_ == nullptr ? x : conv3_->Forward(x)));
+}
+
+void Residual::Members(MemberVisitor& visitor) {
+  visitor.Child("conv1", conv1_);
+  visitor.Child("conv2", conv2_);
+  if (conv3_ != nullptr) visitor.Child("conv3", *conv3_);
+  visitor.Child("bn1", bn1_);
+  visitor.Child("bn2", bn2_);
+}
+
+std::unique_ptr<Module> Residual::New() const {
+  return std::make_unique<Residual>(input_channels_, num_channels_,
+                                    conv3_ != nullptr, strides_,
+                                    nn::Parameters(conv1_)[0].device());
+}
+
+Tensor CrossEntropyLoss(const Tensor& logits, const Tensor& labels,
+                        Reduction reduction, SourceLocation at) {
+  CheckDefined("CrossEntropyLoss", logits, at);
+  CheckDefined("CrossEntropyLoss", labels, at);
+  const RequestedBy by(at);
+  const Tensor losses = CrossEntropy(logits, labels, at);
+  switch (reduction) {
+    case Reduction::kMean:
+      return Mean(losses, {}, /*keepdim=*/false, at);
+    case Reduction::kSum:
+      return Sum(losses, {}, /*keepdim=*/false, at);
+    case Reduction::kNone:
+      break;
+  }
+  return losses;
 }
 
 }  // namespace d2l::nn

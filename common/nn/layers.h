@@ -1,4 +1,4 @@
-// Layers, with PyTorch's names, initial values and text.
+// Layers and a loss, with PyTorch's names, initial values and text.
 //
 //   nn::Sequential net(nn::Linear(512, 256), nn::ReLU(), nn::Linear(256, 2));
 //   Tensor y = net(Randn({8, 512}));  // of shape (8, 2)
@@ -8,6 +8,14 @@
 //   //   (1): ReLU()
 //   //   (2): Linear(in_features=256, out_features=2, bias=True)
 //   // )
+//
+//   nn::Sequential net(nn::Conv2d(1, 20, /*kernel_size=*/3),
+//                      nn::BatchNorm2d(20), nn::ReLU(), nn::MaxPool2d(2),
+//                      nn::GlobalAvgPool2d(), nn::Flatten());
+//   Tensor y = net(Randn({8, 1, 28, 28}));  // of shape (8, 20)
+//
+//   Tensor logits = net(images);  // of shape (n, classes)
+//   Tensor loss = nn::CrossEntropyLoss(logits, labels);  // one number
 //
 // Ownership, thread-safety and errors: see module.h.
 
@@ -21,9 +29,11 @@
 #include <utility>
 #include <vector>
 
+#include "absl/types/optional.h"
 #include "common/base/source_location.h"
 #include "common/device/device.h"
 #include "common/nn/module.h"
+#include "common/ops/nn/functional.h"
 #include "common/tensor/shape.h"
 #include "common/tensor/tensor.h"
 
@@ -128,15 +138,131 @@ class Sequential : public Module {
   std::vector<std::pair<std::string, std::unique_ptr<Module>>> children_;
 };
 
-}  // namespace d2l::nn
+// ---- Layers for images, of shape (batch, channels, height, width).
 
-namespace d2l::internal {
-// A first value for a parameter: uniform in ±bound.
-Tensor UniformIn(double bound, const Shape& shape, Device device);
-// 1 / sqrt(fan_in): PyTorch's bound for weights and biases; 0 for 0.
-double BoundOf(std::int64_t fan_in);
-// The line that called the network; `here` if Forward was called without one.
-SourceLocation Caller(SourceLocation here = SourceLocation::Current());
-}  // namespace d2l::internal
+class Conv2d : public Module {
+ public:
+  // The parameters are float32, uniform in ±1/sqrt(in_channels * kernel_height
+  // * kernel_width), from the device's generator. options: {stride, padding}.
+  Conv2d(std::int64_t in_channels, std::int64_t out_channels,
+         Size2d kernel_size, const Conv2dOptions& options = {},
+         bool bias = true, Device device = Device());
+
+  Tensor Forward(const Tensor& x) override;
+  std::string Name() const override { return "Conv2d"; }
+  std::string ExtraRepr() const override;
+  void Members(MemberVisitor& visitor) override;
+  std::unique_ptr<Module> New() const override;
+
+ private:
+  Size2d kernel_size_;
+  Conv2dOptions options_;
+  Tensor weight_;  // (out_channels, in_channels, height, width)
+  Tensor bias_;    // (out_channels); undefined if there is none
+};
+
+// What the two pools share.
+class Pool2d : public Module {
+ public:
+  // stride: the kernel's size, unless given.
+  explicit Pool2d(Size2d kernel_size,
+                  absl::optional<Size2d> stride = absl::nullopt,
+                  Size2d padding = 0)
+      : kernel_size_(kernel_size),
+        stride_(stride.value_or(kernel_size)),
+        padding_(padding) {}
+
+  std::string ExtraRepr() const override;
+
+ protected:
+  Size2d kernel_size_, stride_, padding_;
+};
+
+// The mean of each window, of which the padding counts as zeros.
+class AvgPool2d : public Pool2d {
+ public:
+  using Pool2d::Pool2d;
+
+  Tensor Forward(const Tensor& x) override;
+  std::string Name() const override { return "AvgPool2d"; }
+  std::unique_ptr<Module> New() const override;
+};
+
+// The largest of each window.
+class MaxPool2d : public Pool2d {
+ public:
+  using Pool2d::Pool2d;
+
+  Tensor Forward(const Tensor& x) override;
+  std::string Name() const override { return "MaxPool2d"; }
+  std::string ExtraRepr() const override;
+  std::unique_ptr<Module> New() const override;
+};
+
+// The mean of each image: (batch, channels, 1, 1). PyTorch calls it
+// AdaptiveAvgPool2d(output_size=1).
+class GlobalAvgPool2d : public Module {
+ public:
+  Tensor Forward(const Tensor& x) override;
+  std::string Name() const override { return "GlobalAvgPool2d"; }
+  std::unique_ptr<Module> New() const override {
+    return std::make_unique<GlobalAvgPool2d>();
+  }
+};
+
+// In training each channel is normalised by its mean and variance in the batch,
+// which also move the running ones; else by those. In training it throws
+// std::invalid_argument for a batch with one value per channel.
+class BatchNorm2d : public Module {
+ public:
+  explicit BatchNorm2d(std::int64_t num_features, double eps = 1e-5,
+                       double momentum = 0.1, Device device = Device());
+
+  Tensor Forward(const Tensor& x) override;
+  std::string Name() const override { return "BatchNorm2d"; }
+  std::string ExtraRepr() const override;
+  void Members(MemberVisitor& visitor) override;
+  std::unique_ptr<Module> New() const override;
+
+ private:
+  double eps_, momentum_;
+  Tensor weight_, bias_;               // ones, zeros
+  Tensor running_mean_, running_var_;  // zeros, ones
+  Tensor num_batches_tracked_;         // int64
+};
+
+// The residual block of the book: relu(f(x) + x), where f is two 3×3
+// convolutions, each followed by a batch normalisation, the first by a ReLU as
+// well. With use_1x1conv, which other numbers of channels and strides need, a
+// convolution of one pixel is made of x.
+class Residual : public Module {
+ public:
+  Residual(std::int64_t input_channels, std::int64_t num_channels,
+           bool use_1x1conv = false, std::int64_t strides = 1,
+           Device device = Device());
+
+  Tensor Forward(const Tensor& x) override;
+  std::string Name() const override { return "Residual"; }
+  void Members(MemberVisitor& visitor) override;
+  std::unique_ptr<Module> New() const override;
+
+ private:
+  std::int64_t input_channels_, num_channels_, strides_;
+  Conv2d conv1_, conv2_;
+  std::unique_ptr<Conv2d> conv3_;  // null without use_1x1conv
+  BatchNorm2d bn1_, bn2_;
+};
+
+// ---- Losses
+
+enum class Reduction { kMean, kSum, kNone };
+
+// -log(softmax(logits)[label]) of each of n samples: their mean, their sum, or
+// all of them. logits: (n, classes), float32 or float64; labels: (n), int64.
+Tensor CrossEntropyLoss(const Tensor& logits, const Tensor& labels,
+                        Reduction reduction = Reduction::kMean,
+                        SourceLocation at = SourceLocation::Current());
+
+}  // namespace d2l::nn
 
 #endif  // D2L_COMMON_NN_LAYERS_H_

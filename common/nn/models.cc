@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "common/nn/image_layers.h"
+#include "common/nn/layers.h"
 
 namespace d2l::nn {
 

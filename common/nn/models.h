@@ -3,8 +3,8 @@
 //   nn::Sequential net = nn::LeNet();
 //   Tensor logits = net(Randn({8, 1, 28, 28}));  // of shape (8, 10)
 //
-// The first values are PyTorch's: see init.h for others. Their state dicts have
-// the names of the book's networks in PyTorch.
+// The first values are PyTorch's: see module.h for others. Their state dicts
+// have the names of the book's networks in PyTorch.
 
 #ifndef D2L_COMMON_NN_MODELS_H_
 #define D2L_COMMON_NN_MODELS_H_

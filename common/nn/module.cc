@@ -1,6 +1,7 @@
 #include "common/nn/module.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -13,10 +14,14 @@
 #include <vector>
 
 #include "absl/cleanup/cleanup.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
 #include "common/ops/copy.h"
+#include "common/ops/creation.h"
+#include "common/ops/elementwise.h"
+#include "common/ops/no_grad.h"
 #include "common/ops/primitive/record.h"
 #include "common/tensor/dtype.h"
 
@@ -77,6 +82,18 @@ Lister List(const Module& module) {
 }
 
 thread_local bool cloning = false;
+
+template <typename Draw>
+void Init(Module& module, const Draw& draw) {
+  const NoGradGuard no_grad;
+  for (const auto& [name, parameter] : NamedParameters(module)) {
+    if (parameter.dim() >= 2) {
+      CopyTo(draw(parameter), parameter);
+    } else if (name == "bias" || absl::EndsWith(name, ".bias")) {
+      CopyTo(ZerosLike(parameter), parameter);
+    }
+  }
+}
 
 }  // namespace
 
@@ -184,6 +201,26 @@ void Apply(Module& module, const std::function<void(Module&)>& function) {
   children.function = &function;
   module.Members(children);
   function(module);
+}
+
+void InitNormal(Module& module, double standard_deviation) {
+  Init(module, [&](const Tensor& weight) {
+    return RandnLike(weight) * standard_deviation;
+  });
+}
+
+void InitXavierUniform(Module& module) {
+  Init(module, [](const Tensor& weight) {
+    // (out, in), or (out, in, height, width) of a convolution.
+    double window = 1;
+    for (int i = 2; i < weight.dim(); ++i) {
+      window *= static_cast<double>(weight.size(i));
+    }
+    const double fans =
+        window * static_cast<double>(weight.size(0) + weight.size(1));
+    const double bound = fans > 0 ? std::sqrt(6 / fans) : 0;
+    return RandLike(weight) * (2 * bound) - bound;
+  });
 }
 
 std::string ToString(const Module& module) {

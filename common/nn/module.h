@@ -20,6 +20,7 @@
 //   Tensor y = net(Ones({2, 20}));
 //   std::cout << net;                // as PyTorch prints it
 //   nn::NamedParameters(net);        // "hidden.weight", "hidden.bias", …
+//   nn::InitXavierUniform(net);      // its first values were PyTorch's
 //   net.Eval();                      // for Dropout and BatchNorm2d, in it
 //
 // Members lists everything once; names, counts, printing, moving to a device,
@@ -125,6 +126,14 @@ std::unique_ptr<Module> Clone(const Module& module, Device device);
 // Calls the function with the module's children, theirs first, and with itself
 // (torch.nn.Module.apply).
 void Apply(Module& module, const std::function<void(Module&)>& function);
+
+// First values (torch.nn.init): weights, the parameters of two or more
+// dimensions, are drawn from the generators of their devices; biases become 0;
+// others, such as the scale of a normalisation, stay. They are written in
+// place, and no tape notes it. Normal, with the mean 0:
+void InitNormal(Module& module, double standard_deviation);
+// Uniform in ±sqrt(6 / (fan_in + fan_out)).
+void InitXavierUniform(Module& module);
 
 // "Linear(in_features=2, out_features=1, bias=True)"; one with children on
 // several lines, as PyTorch prints it.

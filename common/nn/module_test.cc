@@ -11,7 +11,6 @@
 
 #include "common/autograd/tape.h"
 #include "common/nn/hybrid.h"
-#include "common/nn/init.h"
 #include "common/nn/layers.h"
 #include "common/ops/ops.h"
 #include "common/ops/testing/testing.h"

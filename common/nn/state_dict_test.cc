@@ -17,7 +17,6 @@
 #include "common/device/failure.h"
 #include "common/device/stream_stall.h"
 #include "common/nn/layers.h"
-#include "common/nn/loss.h"
 #include "common/nn/sgd.h"
 #include "common/ops/ops.h"
 #include "common/ops/testing/testing.h"

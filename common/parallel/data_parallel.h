@@ -67,7 +67,7 @@
 #include "common/base/source_location.h"
 #include "common/device/device.h"
 #include "common/device/event.h"
-#include "common/nn/loss.h"
+#include "common/nn/layers.h"
 #include "common/nn/module.h"
 #include "common/nn/sgd.h"
 #include "common/parallel/collective.h"

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "common/nn/hybrid.h"
-#include "common/nn/image_layers.h"
 #include "common/nn/layers.h"
 #include "common/nn/models.h"
 #include "common/nn/module.h"

@@ -12,7 +12,6 @@
 #include "common/device/failure.h"
 #include "common/device/testing/testing.h"
 #include "common/nn/layers.h"
-#include "common/nn/loss.h"
 #include "common/nn/module.h"
 #include "common/nn/sgd.h"
 #include "common/ops/ops.h"

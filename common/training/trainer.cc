@@ -14,7 +14,7 @@
 #include "common/autograd/tape.h"
 #include "common/base/source_location.h"
 #include "common/base/timer.h"
-#include "common/nn/loss.h"
+#include "common/nn/layers.h"
 #include "common/ops/ops.h"
 #include "common/ops/primitive/primitive.h"
 #include "common/ops/primitive/record.h"

@@ -19,7 +19,6 @@
 #include "common/device/device_table.h"
 #include "common/device/testing/testing.h"
 #include "common/nn/layers.h"
-#include "common/nn/loss.h"
 #include "common/nn/state_dict.h"
 #include "common/ops/ops.h"
 #include "common/safetensors/safetensors.h"

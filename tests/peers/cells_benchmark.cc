@@ -28,7 +28,6 @@
 #include "common/graph/passes/passes.h"
 #include "common/graph/trace.h"
 #include "common/nn/layers.h"
-#include "common/nn/loss.h"
 #include "common/nn/models.h"
 #include "common/nn/module.h"
 #include "common/nn/sgd.h"

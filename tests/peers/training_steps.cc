@@ -22,7 +22,7 @@
 #include "absl/strings/str_format.h"
 #include "common/autograd/tape.h"
 #include "common/base/files/atomic_file.h"
-#include "common/nn/loss.h"
+#include "common/nn/layers.h"
 #include "common/nn/models.h"
 #include "common/nn/sgd.h"
 #include "common/nn/state_dict.h"

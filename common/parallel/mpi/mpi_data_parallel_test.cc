@@ -17,7 +17,6 @@
 #include "absl/strings/str_split.h"
 #include "common/base/child_process.h"
 #include "common/device/device_table.h"
-#include "common/nn/image_layers.h"
 #include "common/nn/layers.h"
 #include "common/ops/creation.h"
 #include "common/ops/ops.h"

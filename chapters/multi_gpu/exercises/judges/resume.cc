@@ -18,7 +18,7 @@
 #include "common/exercise/exercise.h"
 #include "common/exercise/probes.h"
 #include "common/lesson/language.h"
-#include "common/nn/loss.h"
+#include "common/nn/layers.h"
 #include "common/nn/module.h"
 #include "common/ops/creation.h"
 #include "common/ops/ops.h"

@@ -17,7 +17,6 @@
 #include "common/exercise/exercise.h"
 #include "common/lesson/language.h"
 #include "common/nn/layers.h"
-#include "common/nn/loss.h"
 #include "common/nn/module.h"
 #include "common/nn/sgd.h"
 #include "common/ops/ops.h"
