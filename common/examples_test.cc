@@ -32,8 +32,6 @@
 #include "common/base/statistics.h"
 #include "common/base/timer.h"
 #include "common/data/dataset.h"
-#include "common/data/generated.h"
-#include "common/data/idx.h"
 #include "common/data/loader.h"
 #include "common/data/prefetcher.h"
 #include "common/device/device.h"
@@ -382,23 +380,14 @@ TEST_F(ExamplesTest, Base) {
 TEST_F(ExamplesTest, Data) {
   {
     // Example of common/data/dataset.h
-    Dataset data = GenerateImages(1000);  // or LoadFashionMnist: idx.h
-    data.name;                            // "generated data, seed 0"
-    // End of example
-    EXPECT_EQ(data.name, "generated data, seed 0");
-  }
-  {
-    // Example of common/data/generated.h
     Dataset training = GenerateImages(12'000);
     Dataset test = GenerateImages(2'000, /*seed=*/0, /*first=*/12'000);
+    training.name;  // "generated data, seed 0"
+    absl::StatusOr<Dataset> fashion =
+        LoadFashionMnist("/data/fashion", DatasetSplit::kTraining);
     // End of example
+    EXPECT_EQ(training.name, "generated data, seed 0");
     EXPECT_EQ(test.size(), 2000);
-  }
-  {
-    // Example of common/data/idx.h
-    absl::StatusOr<Dataset> training =
-        LoadFashionMnist("/data/fashion", Split::kTraining);
-    // End of example
   }
   const Dataset data = GenerateImages(600);
   {

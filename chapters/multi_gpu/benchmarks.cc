@@ -13,7 +13,7 @@
 #include "chapters/multi_gpu/networks.h"
 #include "chapters/multi_gpu/scratch.h"
 #include "chapters/multi_gpu/three_splits.h"
-#include "common/data/generated.h"
+#include "common/data/dataset.h"
 #include "common/data/loader.h"
 #include "common/device/device.h"
 #include "common/device/device_table.h"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "chapters/multi_gpu/three_splits.h"
-#include "common/data/generated.h"
+#include "common/data/dataset.h"
 #include "common/data/loader.h"
 #include "common/ops/ops.h"
 

@@ -7,8 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_format.h"
 #include "common/base/files/sha256.h"
-#include "common/data/generated.h"
-#include "common/data/idx.h"
+#include "common/data/dataset.h"
 #include "common/device/device_table.h"
 #include "nlohmann/json.hpp"
 
@@ -22,9 +21,10 @@ absl::StatusOr<TrainData> LoadData(const std::string& data_dir,
                      GenerateImages(test, /*seed=*/0, /*first=*/images)};
   }
   absl::StatusOr<Dataset> training =
-      LoadFashionMnist(data_dir, Split::kTraining);
+      LoadFashionMnist(data_dir, DatasetSplit::kTraining);
   if (!training.ok()) return training.status();
-  absl::StatusOr<Dataset> test = LoadFashionMnist(data_dir, Split::kTest);
+  absl::StatusOr<Dataset> test =
+      LoadFashionMnist(data_dir, DatasetSplit::kTest);
   if (!test.ok()) return test.status();
   if (training->size() == 0 || test->size() == 0) {
     return absl::InvalidArgumentError(absl::StrFormat(

@@ -19,7 +19,7 @@
 #include "common/base/console/format.h"
 #include "common/base/console/text.h"
 #include "common/base/timer.h"
-#include "common/data/generated.h"
+#include "common/data/dataset.h"
 #include "common/data/loader.h"
 #include "common/device/device.h"
 #include "common/device/device_table.h"

@@ -1,5 +1,3 @@
-#include "common/data/generated.h"
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -9,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_format.h"
+#include "common/data/dataset.h"
 #include "common/kernels/philox.h"
 
 // The same bits everywhere: +, -, *, / and sqrt are rounded correctly, and the

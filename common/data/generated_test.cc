@@ -1,4 +1,3 @@
-#include "common/data/generated.h"
 
 #include <algorithm>
 #include <cstddef>

@@ -1,5 +1,3 @@
-#include "common/data/idx.h"
-
 #include <zlib.h>
 
 #include <cstddef>
@@ -15,10 +13,12 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/base/files/atomic_file.h"
 #include "common/base/files/format_error.h"
+#include "common/data/dataset.h"
 
 namespace d2l {
 namespace {
@@ -180,8 +180,9 @@ absl::StatusOr<Bytes> ParseIdxLabels(std::string_view file) {
 }
 
 absl::StatusOr<Dataset> LoadFashionMnist(const std::string& directory,
-                                         Split split) {
-  const std::string prefix = split == Split::kTraining ? "train" : "t10k";
+                                         DatasetSplit split) {
+  const std::string prefix =
+      split == DatasetSplit::kTraining ? "train" : "t10k";
   absl::StatusOr<Bytes> images =
       Load(directory, prefix + "-images-idx3-ubyte", ParseIdxImages);
   if (!images.ok()) return images.status();

@@ -13,7 +13,6 @@
 
 #include "absl/status/statusor.h"
 #include "common/data/dataset.h"
-#include "common/data/idx.h"
 
 namespace {
 

@@ -1,4 +1,3 @@
-#include "common/data/idx.h"
 
 #include <zlib.h>
 
@@ -189,7 +188,7 @@ class FashionMnistTest : public testing::Test {
     std::ofstream(directory_ + "/" + name, std::ios::binary) << bytes;
   }
   absl::Status Load() {
-    return LoadFashionMnist(directory_, Split::kTraining).status();
+    return LoadFashionMnist(directory_, DatasetSplit::kTraining).status();
   }
 
   std::string directory_;
@@ -201,12 +200,12 @@ TEST_F(FashionMnistTest, LoadsBothSplits) {
   Write("train-labels-idx1-ubyte", LabelFile(2, "\x07\x03"));
   Write("t10k-images-idx3-ubyte", ImageFile(1, pixels.substr(784)));
   Write("t10k-labels-idx1-ubyte.gz", Gzip(LabelFile(1, "\x05")));
-  const auto training = LoadFashionMnist(directory_, Split::kTraining);
+  const auto training = LoadFashionMnist(directory_, DatasetSplit::kTraining);
   ASSERT_TRUE(training.ok()) << training.status();
   EXPECT_EQ(training->name, "Fashion-MNIST, " + directory_);
   EXPECT_EQ(AsText(training->images), pixels);
   EXPECT_EQ(training->labels, (std::vector<std::uint8_t>{7, 3}));
-  const auto test = LoadFashionMnist(directory_, Split::kTest);
+  const auto test = LoadFashionMnist(directory_, DatasetSplit::kTest);
   ASSERT_TRUE(test.ok()) << test.status();
   EXPECT_EQ(AsText(test->images), pixels.substr(784));
   EXPECT_EQ(test->labels, (std::vector<std::uint8_t>{5}));

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "common/data/dataset.h"
-#include "common/data/generated.h"
 #include "common/device/device_table.h"
 #include "common/device/memory/memory.h"
 #include "common/device/stream_stall.h"

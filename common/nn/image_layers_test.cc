@@ -10,7 +10,6 @@
 
 #include "common/autograd/tape.h"
 #include "common/data/dataset.h"
-#include "common/data/generated.h"
 #include "common/data/loader.h"
 #include "common/nn/hybrid.h"
 #include "common/nn/layers.h"

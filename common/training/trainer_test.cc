@@ -15,7 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/autograd/tape.h"
 #include "common/base/files/atomic_file.h"
-#include "common/data/generated.h"
+#include "common/data/dataset.h"
 #include "common/device/device_table.h"
 #include "common/device/testing/testing.h"
 #include "common/nn/layers.h"
