@@ -366,6 +366,33 @@ Tensor AxpbyGradient(const ForwardOp& op, int input, const Tensor& dy) {
 
 }  // namespace
 
+Tensor PutInZeros(const Tensor& x, const Shape& shape, int dim,
+                  std::int64_t start, std::int64_t step, SourceLocation at) {
+  std::int64_t outer = 1;
+  std::int64_t inner = 1;
+  for (int i = 0; i < shape.rank(); ++i) {
+    if (i != dim) (i < dim ? outer : inner) *= shape[i];
+  }
+  const auto zeros = [&](const Shape& of) {
+    return Zeros(of, x.device(), x.dtype(), at);
+  };
+  const std::int64_t count = x.size(dim);
+  Tensor y = Reshape(x, {outer, count, inner}, at);
+  if (count > 1 && step > 1) {
+    // Each with the gap behind it; the last gap may reach beyond the end.
+    const Tensor gaps = zeros({outer, count, step - 1, inner});
+    y = Reshape(Cat({Unsqueeze(y, 2, at), gaps}, 2, at),
+                {outer, count * step, inner}, at);
+    y = Slice(y, 1, 0, (count - 1) * step + 1, 1, at);
+  }
+  const std::int64_t size = shape[dim];
+  start = std::clamp<std::int64_t>(start < 0 ? start + size : start, 0, size);
+  const std::int64_t rest = size - start - y.size(1);
+  y = Cat({zeros({outer, start, inner}), y, zeros({outer, rest, inner})}, 1,
+          at);
+  return Reshape(y, shape, at);
+}
+
 const Tensor& ForwardOp::input(int i) const {
   static const auto& none = *new Tensor;
   for (const SavedTensor& value : saved) {

@@ -26,7 +26,6 @@
 #include "absl/container/inlined_vector.h"
 #include "common/base/source_location.h"
 #include "common/ops/primitive/primitive.h"
-#include "common/tensor/shape.h"
 #include "common/tensor/tensor.h"
 
 namespace d2l {
@@ -74,14 +73,6 @@ struct GradientRule {
 
 // Null if there is none.
 const GradientRule* FindGradientRule(const Primitive& primitive);
-
-// x, summed over what was repeated to broadcast from `shape`.
-Tensor SumToShape(const Tensor& x, const Shape& shape, SourceLocation at);
-
-// Zeros of `shape` whose Slice(dim, start, ..., step) is x. Joined, not written
-// in place, so that a tape that listens has its gradient.
-Tensor PutInZeros(const Tensor& x, const Shape& shape, int dim,
-                  std::int64_t start, std::int64_t step, SourceLocation at);
 
 }  // namespace d2l
 

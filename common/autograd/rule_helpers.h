@@ -10,6 +10,8 @@
 #include "common/base/source_location.h"
 #include "common/ops/elementwise.h"
 #include "common/ops/primitive/primitive.h"
+#include "common/tensor/shape.h"
+#include "common/tensor/tensor.h"
 
 namespace d2l {
 
@@ -46,6 +48,11 @@ template <Reads kReads>
 Reads Always(const Primitive&, int) {
   return kReads;
 }
+
+// Zeros of `shape` whose Slice(dim, start, ..., step) is x. Joined, not written
+// in place, so that a tape that listens has its gradient.
+Tensor PutInZeros(const Tensor& x, const Shape& shape, int dim,
+                  std::int64_t start, std::int64_t step, SourceLocation at);
 
 }  // namespace d2l
 

@@ -19,6 +19,19 @@ SourceLocation LineOf(const OpRecord& record) {
                                      : record.requested_at;
 }
 
+// x, summed over what was repeated to broadcast from `shape`.
+Tensor SumToShape(const Tensor& x, const Shape& shape, SourceLocation at) {
+  if (x.shape() == shape) return x;
+  const int missing = x.dim() - shape.rank();
+  Dims dims;
+  for (int i = 0; i < x.dim(); ++i) {
+    const bool repeated = i < missing || shape[i - missing] == 1;
+    if (repeated && x.size(i) != 1) dims.Add(i);
+  }
+  return Reshape(dims.empty() ? x : Sum(x, dims, /*keepdim=*/true, at), shape,
+                 at);
+}
+
 }  // namespace
 
 GradientTape::GradientTape(std::vector<Tensor> watched, SourceLocation at)
