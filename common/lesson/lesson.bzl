@@ -38,7 +38,7 @@ def d2l_lesson(
     # For //chapters:texts_test.
     native.filegroup(
         name = name + "_texts",
-        srcs = native.glob(["*.cc", "*.h", stem + ".md", "*.zh.md"]),
+        srcs = native.glob(["*.cc", "*.h", "train/*.cc", stem + ".md", "*.zh.md"]),
         visibility = ["//chapters:__pkg__"],
         **kwargs
     )

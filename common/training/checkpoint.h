@@ -3,7 +3,7 @@
 //
 //   Checkpoint checkpoint;
 //   checkpoint.options["batch_size"] = "256";
-//   checkpoint.progress = trainer.progress();
+//   checkpoint.progress = progress;
 //   checkpoint.state = CopyState(net, sgd, {device});
 //   absl::Status saved = SaveCheckpoint(checkpoint, "lenet.safetensors");
 //   auto loaded = LoadCheckpoint("lenet.safetensors", device);

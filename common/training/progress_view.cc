@@ -44,7 +44,9 @@ Plot TrainingCurves(const std::vector<EpochRecord>& epochs) {
 int ProgressView::TerminalRows() {
   const char* const terminal = std::getenv("TERM");
   struct winsize size = {};
-  if (isatty(STDOUT_FILENO) == 0 || terminal == nullptr ||
+  // mpirun gives its processes a terminal, which is not what one sees.
+  if (std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr ||
+      isatty(STDOUT_FILENO) == 0 || terminal == nullptr ||
       std::string(terminal) == "dumb" ||
       ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0) {
     return 0;

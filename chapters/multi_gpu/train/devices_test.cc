@@ -1,7 +1,6 @@
-#include "chapters/multi_gpu/train_devices.h"
-
 #include <string>
 
+#include "chapters/multi_gpu/train/options.h"
 #include "gtest/gtest.h"
 
 namespace d2l {

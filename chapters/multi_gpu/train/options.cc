@@ -1,9 +1,10 @@
-#include "chapters/multi_gpu/train_options.h"
+#include "chapters/multi_gpu/train/options.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
+#include <iterator>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -20,7 +21,6 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
-#include "chapters/multi_gpu/train_devices.h"
 #include "common/base/console/command_line.h"
 #include "common/base/console/text.h"
 #include "common/base/files/atomic_file.h"
@@ -28,10 +28,6 @@
 #include "common/device/backend.h"
 #include "common/device/device_table.h"
 #include "common/lesson/language.h"
-#include "common/nn/layers.h"
-#include "common/nn/models.h"
-#include "common/nn/module.h"
-#include "common/ops/creation.h"
 #include "common/parallel/mpi/mpi_world.h"
 
 ABSL_FLAG(std::string, net, "lenet",
@@ -129,88 +125,33 @@ ABSL_FLAG(std::string, svg, "",
 namespace d2l {
 namespace {
 
-const std::vector<const char*> kFlags = {"net",
-                                         "init",
-                                         "epochs",
-                                         "batch_size",
-                                         "lr",
-                                         "momentum",
-                                         "seed",
-                                         "data_dir",
-                                         "images",
-                                         "save",
-                                         "resume",
-                                         "devices",
-                                         "num_gpus",
-                                         "allreduce",
-                                         "split",
-                                         "max_in_flight",
-                                         "mpi_timeout_s",
-                                         "check_every",
-                                         "lang",
-                                         "json",
-                                         "svg"};
+constexpr const char* kNames[] = {"net",
+                                  "init",
+                                  "epochs",
+                                  "batch_size",
+                                  "lr",
+                                  "momentum",
+                                  "seed",
+                                  "data_dir",
+                                  "images",
+                                  "save",
+                                  "resume",
+                                  "devices",
+                                  "num_gpus",
+                                  "allreduce",
+                                  "split",
+                                  "max_in_flight",
+                                  "mpi_timeout_s",
+                                  "check_every",
+                                  "lang",
+                                  "json",
+                                  "svg"};
+const std::vector<const char*> kFlags(std::begin(kNames), std::end(kNames));
 
 // A checkpoint keeps these; the first ones must not change.
 constexpr const char* kFixed[] = {"net",  "init",     "batch_size", "momentum",
                                   "seed", "num_gpus", "allreduce",  "split"};
 constexpr const char* kMayChange[] = {"epochs", "lr", "data_dir", "images"};
-
-struct Network {
-  const char* name;
-  std::unique_ptr<nn::Module> (*make)(Device device);
-};
-constexpr Network kNetworks[] = {
-    {"lenet",
-     [](Device device) -> std::unique_ptr<nn::Module> {
-       return std::make_unique<nn::Sequential>(nn::LeNet(device));
-     }},
-    {"resnet18",
-     [](Device device) -> std::unique_ptr<nn::Module> {
-       return std::make_unique<nn::Sequential>(
-           nn::ResNet18(/*num_classes=*/10, /*in_channels=*/1, device));
-     }},
-    {"mlp",
-     [](Device device) -> std::unique_ptr<nn::Module> {
-       return std::make_unique<nn::Sequential>(
-           nn::Flatten(), nn::Linear(784, 256, device), nn::ReLU(),
-           nn::Linear(256, 10, device));
-     }},
-    {"linear",
-     [](Device device) -> std::unique_ptr<nn::Module> {
-       return std::make_unique<nn::Sequential>(nn::Flatten(),
-                                               nn::Linear(784, 10, device));
-     }},
-};
-
-struct Initializer {
-  const char* name;
-  void (*run)(nn::Module& net);
-};
-constexpr Initializer kInitializers[] = {
-    {"xavier", [](nn::Module& net) { nn::InitXavierUniform(net); }},
-    {"book", [](nn::Module& net) { nn::InitNormal(net, 0.01); }},
-};
-
-// The one that is called so; NotFound.
-template <typename Named, std::size_t n>
-absl::StatusOr<const Named*> Find(const Named (&all)[n], const char* flag,
-                                  const std::string& name) {
-  const Named* nearest = &all[0];
-  for (const Named& each : all) {
-    if (name == each.name) return &each;
-    if (EditDistance(name, each.name) < EditDistance(name, nearest->name)) {
-      nearest = &each;
-    }
-  }
-  const std::string names =
-      absl::StrJoin(all, ", ", [](std::string* out, const Named& each) {
-        absl::StrAppend(out, each.name);
-      });
-  return absl::NotFoundError(
-      absl::StrFormat("--%s=%s asked for; there are %s. Say --%s=%s.", flag,
-                      name, names, flag, nearest->name));
-}
 
 absl::Status CheckRanges() {
   const auto at_least_1 = [](const char* flag, std::int64_t value) {
@@ -219,10 +160,7 @@ absl::Status CheckRanges() {
         "--%s=%d asked for; the least is 1. Say --%s=1 or more.", flag, value,
         flag));
   };
-  absl::Status status;
-  status.Update(Find(kNetworks, "net", absl::GetFlag(FLAGS_net)).status());
-  status.Update(
-      Find(kInitializers, "init", absl::GetFlag(FLAGS_init)).status());
+  absl::Status status = CheckNet();
   status.Update(at_least_1("epochs", absl::GetFlag(FLAGS_epochs)));
   status.Update(at_least_1("batch_size", absl::GetFlag(FLAGS_batch_size)));
   status.Update(at_least_1("images", absl::GetFlag(FLAGS_images)));
@@ -438,14 +376,6 @@ double MpiTimeout(int argc, char** argv) {
 
 std::string TrainHelp() {
   return FlagHelp("bazel run //chapters/multi_gpu:train", kFlags);
-}
-
-std::unique_ptr<nn::Module> MakeNet(const TrainOptions& options) {
-  ManualSeed(options.seed);
-  std::unique_ptr<nn::Module> net =
-      (*Find(kNetworks, "net", options.net))->make(options.devices[0]);
-  (*Find(kInitializers, "init", options.init))->run(*net);
-  return net;
 }
 
 }  // namespace d2l

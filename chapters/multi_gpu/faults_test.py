@@ -2,7 +2,7 @@
 """What training with mpirun does when something breaks: a table in Markdown.
 
   bazel build //chapters/multi_gpu:train
-  sudo chapters/multi_gpu/faults.py
+  sudo chapters/multi_gpu/faults_test.py
   bazel test //chapters/multi_gpu:faults_test   # --quick
 
 Every row is a training on two ranks that is broken in the middle and then goes

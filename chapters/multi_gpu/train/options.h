@@ -1,4 +1,5 @@
-// The flags of train.cc, and what a checkpoint says about them.
+// The flags of train.cc, what a checkpoint says about them, and the devices,
+// the network and the images that they name.
 //
 //   absl::StatusOr<TrainOptions> options = ParseTrainOptions(argc, argv);
 //   checkpoint.options = options->ForCheckpoint();
@@ -18,8 +19,10 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/base/files/atomic_file.h"
+#include "common/data/dataset.h"
 #include "common/device/device.h"
 #include "common/nn/module.h"
 #include "common/parallel/data_parallel.h"
@@ -74,8 +77,32 @@ double MpiTimeout(int argc, char** argv);
 // What --help prints.
 std::string TrainHelp();
 
+// These three are ParseTrainOptions's. Whether there are a --net and an --init
+// of these names.
+absl::Status CheckNet();
+// The devices of the table that are to train, and how they add up.
+absl::Status TakeDevices(TrainOptions* options);
+// What --devices means in a process of several on a machine: with "auto" it has
+// the `count` GPUs behind those of the processes before it, if there are so
+// many that it can see (with CUDA_VISIBLE_DEVICES its own ones).
+std::string DevicesOfProcess(const std::string& devices, int count, int process,
+                             int gpus);
+
 // The network that --net names, with the initial values that --init does.
 std::unique_ptr<nn::Module> MakeNet(const TrainOptions& options);
+
+struct TrainData {
+  Dataset training;
+  Dataset test;
+  // "12000 images with the SHA-256 57ab…", the same for the same images
+  // wherever they are.
+  std::string training_fingerprint;
+  std::string test_fingerprint;
+};
+
+// The images of --data_dir, with Fashion-MNIST's files, or, if there is none,
+// --images generated ones and a sixth as many to test on.
+absl::StatusOr<TrainData> LoadData(const TrainOptions& options);
 
 }  // namespace d2l
 

@@ -1,5 +1,7 @@
-#include "chapters/multi_gpu/train_devices.h"
-
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,12 +13,22 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "chapters/multi_gpu/train/options.h"
+#include "common/base/console/text.h"
+#include "common/base/files/sha256.h"
+#include "common/data/dataset.h"
 #include "common/device/device.h"
 #include "common/device/device_table.h"
+#include "common/nn/layers.h"
+#include "common/nn/models.h"
+#include "common/nn/module.h"
+#include "common/ops/creation.h"
 #include "common/parallel/collective.h"
 #include "common/parallel/schedule.h"
 #include "common/parallel/split_batch.h"
 
+ABSL_DECLARE_FLAG(std::string, net);
+ABSL_DECLARE_FLAG(std::string, init);
 ABSL_DECLARE_FLAG(std::string, devices);
 ABSL_DECLARE_FLAG(int, num_gpus);
 ABSL_DECLARE_FLAG(std::string, allreduce);
@@ -25,6 +37,71 @@ ABSL_DECLARE_FLAG(int, max_in_flight);
 
 namespace d2l {
 namespace {
+
+struct Network {
+  const char* name;
+  std::unique_ptr<nn::Module> (*make)(Device device);
+};
+constexpr Network kNetworks[] = {
+    {"lenet",
+     [](Device device) -> std::unique_ptr<nn::Module> {
+       return std::make_unique<nn::Sequential>(nn::LeNet(device));
+     }},
+    {"resnet18",
+     [](Device device) -> std::unique_ptr<nn::Module> {
+       return std::make_unique<nn::Sequential>(
+           nn::ResNet18(/*num_classes=*/10, /*in_channels=*/1, device));
+     }},
+    {"mlp",
+     [](Device device) -> std::unique_ptr<nn::Module> {
+       return std::make_unique<nn::Sequential>(
+           nn::Flatten(), nn::Linear(784, 256, device), nn::ReLU(),
+           nn::Linear(256, 10, device));
+     }},
+    {"linear",
+     [](Device device) -> std::unique_ptr<nn::Module> {
+       return std::make_unique<nn::Sequential>(nn::Flatten(),
+                                               nn::Linear(784, 10, device));
+     }},
+};
+
+struct Initializer {
+  const char* name;
+  void (*run)(nn::Module& net);
+};
+constexpr Initializer kInitializers[] = {
+    {"xavier", [](nn::Module& net) { nn::InitXavierUniform(net); }},
+    {"book", [](nn::Module& net) { nn::InitNormal(net, 0.01); }},
+};
+
+// The one that is called so; NotFound.
+template <typename Named, std::size_t n>
+absl::StatusOr<const Named*> Find(const Named (&all)[n], const char* flag,
+                                  const std::string& name) {
+  const Named* nearest = &all[0];
+  for (const Named& each : all) {
+    if (name == each.name) return &each;
+    if (EditDistance(name, each.name) < EditDistance(name, nearest->name)) {
+      nearest = &each;
+    }
+  }
+  const std::string names =
+      absl::StrJoin(all, ", ", [](std::string* out, const Named& each) {
+        absl::StrAppend(out, each.name);
+      });
+  return absl::NotFoundError(
+      absl::StrFormat("--%s=%s asked for; there are %s. Say --%s=%s.", flag,
+                      name, names, flag, nearest->name));
+}
+
+std::string Fingerprint(const Dataset& data) {
+  Sha256 hash;
+  for (const std::vector<std::uint8_t>* part : {&data.images, &data.labels}) {
+    hash.Update({reinterpret_cast<const char*>(part->data()), part->size()});
+  }
+  return absl::StrFormat("%d images with the SHA-256 %s", data.size(),
+                         hash.Hex().substr(0, 16));
+}
 
 // Sums in a CPU device's memory need one.
 absl::Status CheckHost(const TrainOptions& options) {
@@ -140,6 +217,50 @@ std::string DevicesOfProcess(const std::string& devices, int count, int process,
     names.push_back(absl::StrCat("cuda:", first + i));
   }
   return absl::StrJoin(names, ",");
+}
+
+absl::Status CheckNet() {
+  absl::Status status =
+      Find(kNetworks, "net", absl::GetFlag(FLAGS_net)).status();
+  status.Update(
+      Find(kInitializers, "init", absl::GetFlag(FLAGS_init)).status());
+  return status;
+}
+
+std::unique_ptr<nn::Module> MakeNet(const TrainOptions& options) {
+  ManualSeed(options.seed);
+  std::unique_ptr<nn::Module> net =
+      (*Find(kNetworks, "net", options.net))->make(options.devices[0]);
+  (*Find(kInitializers, "init", options.init))->run(*net);
+  return net;
+}
+
+absl::StatusOr<TrainData> LoadData(const TrainOptions& options) {
+  const auto with_fingerprints = [](Dataset training, Dataset test) {
+    std::string of_training = Fingerprint(training);
+    std::string of_test = Fingerprint(test);
+    return TrainData{std::move(training), std::move(test),
+                     std::move(of_training), std::move(of_test)};
+  };
+  if (options.data_dir.empty()) {
+    const std::int64_t test = std::max<std::int64_t>(10, options.images / 6);
+    return with_fingerprints(
+        GenerateImages(options.images),
+        GenerateImages(test, /*seed=*/0, /*first=*/options.images));
+  }
+  absl::StatusOr<Dataset> training =
+      LoadFashionMnist(options.data_dir, DatasetSplit::kTraining);
+  if (!training.ok()) return training.status();
+  absl::StatusOr<Dataset> test =
+      LoadFashionMnist(options.data_dir, DatasetSplit::kTest);
+  if (!test.ok()) return test.status();
+  if (training->size() == 0 || test->size() == 0) {
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "%s has %d images to train on and %d to test on; at least one of each "
+        "is needed. Name another --data_dir, or none for generated images.",
+        training->name, training->size(), test->size()));
+  }
+  return with_fingerprints(*std::move(training), *std::move(test));
 }
 
 }  // namespace d2l

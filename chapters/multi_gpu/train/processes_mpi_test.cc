@@ -10,7 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_format.h"
-#include "chapters/multi_gpu/processes.h"
+#include "chapters/multi_gpu/train/processes.h"
 #include "common/base/child_process.h"
 #include "common/parallel/mpi/mpi_testing.h"
 #include "common/parallel/mpi/mpi_world.h"

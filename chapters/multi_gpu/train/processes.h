@@ -10,10 +10,8 @@
 // between them throws, AsyncError or std::runtime_error, with the rank that was
 // waited for; then Abort. Thread-safety: none.
 
-#ifndef D2L_CHAPTERS_MULTI_GPU_PROCESSES_H_
-#define D2L_CHAPTERS_MULTI_GPU_PROCESSES_H_
-
-#include <sys/types.h>
+#ifndef D2L_CHAPTERS_MULTI_GPU_TRAIN_PROCESSES_H_
+#define D2L_CHAPTERS_MULTI_GPU_TRAIN_PROCESSES_H_
 
 #include <cstdint>
 #include <map>
@@ -26,10 +24,12 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "chapters/multi_gpu/train/options.h"
 #include "common/data/dataset.h"
 #include "common/nn/module.h"
 #include "common/nn/sgd.h"
 #include "common/ops/creation.h"
+#include "common/parallel/data_parallel.h"
 #include "common/parallel/mpi/mpi_world.h"
 #include "common/parallel/nccl_library.h"
 
@@ -45,6 +45,12 @@ class CommonError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
+
+// The signal that came; 0 if none has.
+int StopSignal();
+// What the first signal writes, at most 1000 bytes; "" for nothing. One
+// thread's.
+void SetStopText(const std::string& text);
 
 class Processes {
  public:
@@ -73,8 +79,12 @@ class Processes {
   // By which NCCL's ranks find each other: made by the first process. Throws
   // CommonError if it cannot make one.
   NcclId SharedNcclId();
-  // The first process, if it is on this machine; or else 0.
-  pid_t FirstHere();
+  // The options' ones, with what adds up between the processes.
+  DataParallelOptions Connect(const TrainOptions& options);
+  // The first Ctrl-C or SIGTERM is noted, and the text of SetStopText written
+  // to stderr, in the second process only if the first is not on this machine,
+  // or gone; the second signal ends the program at once.
+  void StopOnSignals();
   // This process's part.
   Dataset Part(Dataset data) const;
 
@@ -94,4 +104,4 @@ class Processes {
 
 }  // namespace d2l
 
-#endif  // D2L_CHAPTERS_MULTI_GPU_PROCESSES_H_
+#endif  // D2L_CHAPTERS_MULTI_GPU_TRAIN_PROCESSES_H_

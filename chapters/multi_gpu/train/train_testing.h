@@ -1,8 +1,8 @@
 // What the tests of train share: a small training, the program while it runs,
 // and what it saved.
 
-#ifndef D2L_CHAPTERS_MULTI_GPU_TRAIN_TESTING_H_
-#define D2L_CHAPTERS_MULTI_GPU_TRAIN_TESTING_H_
+#ifndef D2L_CHAPTERS_MULTI_GPU_TRAIN_TRAIN_TESTING_H_
+#define D2L_CHAPTERS_MULTI_GPU_TRAIN_TRAIN_TESTING_H_
 
 #include <fcntl.h>
 #include <poll.h>
@@ -163,4 +163,4 @@ inline std::string InHex(const std::string& file) {
 
 }  // namespace d2l
 
-#endif  // D2L_CHAPTERS_MULTI_GPU_TRAIN_TESTING_H_
+#endif  // D2L_CHAPTERS_MULTI_GPU_TRAIN_TRAIN_TESTING_H_

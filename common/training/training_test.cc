@@ -1,17 +1,15 @@
-// Training against a plain loop, resuming at every batch, and what goes wrong.
+// A step, resuming at every batch, and what is refused.
 
-#include "common/training/trainer.h"
-
-#include <cmath>
 #include <cstdint>
 #include <cstring>
-#include <limits>
-#include <memory>
+#include <functional>
+#include <optional>
 #include <sstream>
 #include <string>
-#include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "common/autograd/tape.h"
 #include "common/base/files/atomic_file.h"
@@ -24,6 +22,7 @@
 #include "common/safetensors/safetensors.h"
 #include "common/training/checkpoint.h"
 #include "common/training/progress_view.h"
+#include "common/training/train_step.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -64,27 +63,36 @@ class RunningShift : public nn::Module {
 // Everything a program that trains has. 70 images: the last batch is smaller.
 struct ARun {
   explicit ARun(std::uint64_t seed, const nn::SGDOptions& options = {0.1},
-                TrainerHooks hooks = {}, std::int64_t batch_size = 16,
-                Device on = AllDevices()[0])
+                std::int64_t batch_size = 16, Device on = AllDevices()[0])
       : device(Seeded(seed, on)),
         net(nn::Flatten(), nn::Linear(784, 8, device), nn::Dropout(0.5),
             RunningShift(device), nn::Linear(8, 10, device)),
         sgd(nn::Parameters(net), options),
-        batches(data, {batch_size, true, false, /*seed=*/3}, device),
-        trainer(net, sgd, batches, std::move(hooks)) {}
+        batches(data, {batch_size, true, false, /*seed=*/3}, device) {}
 
   static Device Seeded(std::uint64_t seed, Device device) {
     ManualSeed(seed, device);
     return device;
   }
 
-  // To the end of this many epochs; false if it was stopped.
-  bool Train(std::int64_t epochs) {
-    while (trainer.progress().next.epoch < epochs) {
-      if (!*trainer.RunEpoch()) return false;
-      trainer.FinishEpoch(*Accuracy(net, batches_of_test));
+  // Until these epochs are over, or the loader is at that batch of all epochs.
+  void Train(std::int64_t epochs, std::int64_t stop_at = 1'000'000) {
+    while (batches.position().epoch < epochs) {
+      progress.next = batches.position();
+      if (progress.next.epoch * batches.batches() + progress.next.batch ==
+          stop_at) {
+        return;
+      }
+      const std::optional<Batch> batch = batches.Next();
+      if (!batch) {
+        progress.epochs.push_back({1, progress.loss_sum, 0, 0.5});
+        progress.loss_sum = 0;
+        progress.next = batches.position();
+        continue;
+      }
+      const StepResult result = TrainStep(net, sgd, *batch);
+      progress.loss_sum += Item(result.loss);
     }
-    return true;
   }
 
   std::string StateInHex() {
@@ -109,47 +117,40 @@ struct ARun {
   nn::SGD sgd;
   DataLoader batches;
   DataLoader batches_of_test{test, {7, false}, device};
-  Trainer trainer;
+  TrainingProgress progress;
 };
 
-void ExpectSame(const TrainingProgress& a, const TrainingProgress& b) {
-  ASSERT_EQ(a.epochs.size(), b.epochs.size());
-  for (std::size_t i = 0; i < a.epochs.size(); ++i) {
-    EXPECT_EQ(a.epochs[i].loss, b.epochs[i].loss);
-    EXPECT_EQ(a.epochs[i].training_accuracy, b.epochs[i].training_accuracy);
-    EXPECT_EQ(a.epochs[i].test_accuracy, b.epochs[i].test_accuracy);
+TEST(TrainStep, IsForwardBackwardAndAnUpdate) {
+  ARun run(1, kWithMomentum);
+  ARun plain(1, kWithMomentum);
+  ManualSeed(5, run.device);  // Dropout's
+  std::vector<double> figures;
+  while (const std::optional<Batch> batch = run.batches.Next()) {
+    const StepResult result = TrainStep(run.net, run.sgd, *batch);
+    figures.push_back(Item(result.loss));
+    figures.push_back(Item(result.right));
   }
-}
-
-TEST(Trainer, IsThePlainLoop) {
-  ARun run(1, kWithMomentum, {}, /*batch_size=*/3);  // 24 steps: three looks
-  ASSERT_TRUE(run.Train(2));
-
-  ARun plain(1, kWithMomentum, {}, 3);
-  for (int epoch = 0; epoch < 2; ++epoch) {
-    double loss_sum = 0;
-    std::int64_t right = 0;
-    while (const std::optional<Batch> batch = plain.batches.Next()) {
-      GradientTape tape(nn::Parameters(plain.net));
-      const Tensor logits = plain.net(batch->images);
-      const Tensor loss = nn::CrossEntropyLoss(logits, batch->labels);
-      plain.sgd.Step(tape.Backward(loss));
-      const auto labels = ToVector<std::int64_t>(batch->labels);
-      loss_sum += Item(loss) * static_cast<double>(labels.size());
-      const auto guesses = ToVector<std::int64_t>(ArgMax(logits, 1));
-      for (std::size_t i = 0; i < labels.size(); ++i) {
-        right += guesses[i] == labels[i] ? 1 : 0;
-      }
+  ManualSeed(5, run.device);
+  std::vector<double> wanted;
+  while (const std::optional<Batch> batch = plain.batches.Next()) {
+    GradientTape tape(nn::Parameters(plain.net));
+    const Tensor logits = plain.net(batch->images);
+    const Tensor loss = nn::CrossEntropyLoss(logits, batch->labels);
+    plain.sgd.Step(tape.Backward(loss));
+    const auto labels = ToVector<std::int64_t>(batch->labels);
+    const auto guesses = ToVector<std::int64_t>(ArgMax(logits, 1));
+    int right = 0;
+    for (std::size_t i = 0; i < labels.size(); ++i) {
+      right += guesses[i] == labels[i] ? 1 : 0;
     }
-    const EpochRecord& record = run.trainer.progress().epochs[epoch];
-    EXPECT_EQ(record.loss, loss_sum / 70);
-    EXPECT_EQ(record.training_accuracy, static_cast<double>(right) / 70);
-    EXPECT_GT(record.seconds, 0);
+    wanted.push_back(Item(loss));
+    wanted.push_back(right);
   }
+  EXPECT_EQ(figures, wanted);
   EXPECT_TRUE(run.StateInHex() == plain.StateInHex());
 }
 
-TEST(Trainer, AccuracyIsOfEveryImageWithoutDropout) {
+TEST(Accuracy, IsOfEveryImageWithoutDropout) {
   ARun run(1);
   const double accuracy = *Accuracy(run.net, run.batches_of_test);
   EXPECT_TRUE(run.net.training());
@@ -170,19 +171,14 @@ TEST(Checkpoint, ResumedAtAnyBatchEqualsTheUnbrokenRun) {
   const TemporaryDirectory directory;
   const std::string file = directory.path() + "/run.safetensors";
   ARun unbroken(1, kWithMomentum);
-  ASSERT_TRUE(unbroken.Train(2));  // of 5 batches
+  unbroken.Train(2);  // of 5 batches
   const std::string expected = unbroken.StateInHex();
   for (int stop_at = 0; stop_at <= 10; ++stop_at) {
-    int asked = 0;
-    ARun broken(1, kWithMomentum,
-                {[&] { return asked++ == stop_at + (stop_at > 5 ? 1 : 0); }});
-    ASSERT_FALSE(broken.Train(2)) << stop_at;
-    EXPECT_EQ(broken.trainer.progress().next.epoch * 5 +
-                  broken.trainer.progress().next.batch,
-              stop_at);
+    ARun broken(1, kWithMomentum);
+    broken.Train(2, stop_at);
     ASSERT_TRUE(
         SaveCheckpoint({{{"net", "a net"}},
-                        broken.trainer.progress(),
+                        broken.progress,
                         CopyState(broken.net, broken.sgd, {broken.device})},
                        file)
             .ok());
@@ -195,10 +191,15 @@ TEST(Checkpoint, ResumedAtAnyBatchEqualsTheUnbrokenRun) {
     ASSERT_TRUE(
         RestoreState(loaded->state, resumed.net, resumed.sgd, {resumed.device})
             .ok());
-    resumed.trainer.SetProgress(loaded->progress);
-    ASSERT_TRUE(resumed.Train(2));
+    resumed.batches.SetPosition(loaded->progress.next);
+    resumed.progress = loaded->progress;
+    resumed.Train(2);
     EXPECT_TRUE(resumed.StateInHex() == expected) << stop_at;
-    ExpectSame(resumed.trainer.progress(), unbroken.trainer.progress());
+    ASSERT_EQ(resumed.progress.epochs.size(), 2u);
+    for (int epoch = 0; epoch < 2; ++epoch) {
+      EXPECT_EQ(resumed.progress.epochs[epoch].loss,
+                unbroken.progress.epochs[epoch].loss);
+    }
   }
 }
 
@@ -206,9 +207,9 @@ TEST(Checkpoint, TheWeightsHaveTheNetworksNames) {
   const TemporaryDirectory directory;
   const std::string file = directory.path() + "/run.safetensors";
   ARun run(1, kWithMomentum);
-  ASSERT_TRUE(run.Train(1));
+  run.Train(1);
   TrainingState state = CopyState(run.net, run.sgd, {run.device});
-  ASSERT_TRUE(SaveCheckpoint({{}, run.trainer.progress(), state}, file).ok());
+  ASSERT_TRUE(SaveCheckpoint({{}, run.progress, state}, file).ok());
   ARun other(2);
   const auto keys = nn::LoadStateDict(other.net, file, /*strict=*/false);
   ASSERT_TRUE(keys.ok()) << keys.status();
@@ -243,104 +244,6 @@ TEST(Checkpoint, OptionsOfAFileArePrintable) {
   ASSERT_TRUE(options.ok()) << options.status();
   EXPECT_EQ(options->at("net"), "\\x1b[2J\\n网");
   EXPECT_EQ(options->at("data").size(), 1000u);
-}
-
-TEST(Trainer, SaysWhereTheTrainingLeftTheFiniteNumbers) {
-  ARun run(1, {/*lr=*/1e30});
-  const absl::StatusOr<bool> over = run.trainer.RunEpoch();
-  ASSERT_FALSE(over.ok());
-  EXPECT_THAT(std::string(over.status().message()),
-              AllOf(HasSubstr("batch 2 of epoch 1, where the loss was "),
-                    HasSubstr("First: matmul"),
-                    HasSubstr("requested at common/nn/layers.cc:")));
-  EXPECT_EQ(run.StateInHex().find("7fc00000"), std::string::npos);
-}
-
-// Whichever batch it is, also the last, after which no loss is computed.
-TEST(Trainer, FindsTheBatchAfterWhichAParameterIsInfinite) {
-  for (const int bad : {0, 7, 8, 12, 23}) {
-    SCOPED_TRACE(bad);
-    ARun run(1, {0.1}, {}, /*batch_size=*/3);
-    const TrainStep step = MakeTrainStep(run.net, run.sgd);
-    Trainer trainer(run.net, run.sgd, run.batches, {}, [&](const Batch& batch) {
-      const StepResult result = step(batch);
-      // The loader is at the next batch.
-      if (run.batches.position().batch == bad + 1) {
-        const NoGradGuard guard;
-        FillInPlace(nn::Parameters(run.net)[1],
-                    std::numeric_limits<double>::infinity());
-      }
-      return result;
-    });
-    const absl::Status status = trainer.RunEpoch().status();
-    EXPECT_THAT(std::string(status.message()),
-                HasSubstr(absl::StrCat("batch ", bad + 1, " of epoch 1")));
-    // It is as before that batch, which would now be trained rightly.
-    EXPECT_EQ(run.StateInHex().find("7f800000"), std::string::npos);
-  }
-}
-
-TEST(Trainer, DrawsTheNumbersOfAllItsDevicesAgain) {
-  ARun run(1, {0.1}, {}, /*batch_size=*/3);
-  const Device other = AllDevices()[1];
-  ManualSeed(5, other);
-  const TrainStep step = MakeTrainStep(run.net, run.sgd);
-  std::int64_t bad = 0;
-  Trainer trainer(run.net, run.sgd, run.batches, {},
-                  [&](const Batch& batch) {
-                    const StepResult result = step(batch);
-                    if (Item(Rand({}, other)) > 0.8) {
-                      if (bad == 0) bad = run.batches.position().batch;
-                      const NoGradGuard guard;
-                      FillInPlace(nn::Parameters(run.net)[1],
-                                  std::numeric_limits<double>::infinity());
-                    }
-                    return result;
-                  },
-                  {run.device, other});
-  const absl::Status status = trainer.RunEpoch().status();
-  ASSERT_GT(bad, 1);
-  EXPECT_THAT(std::string(status.message()),
-              HasSubstr(absl::StrCat("batch ", bad, " of epoch 1")));
-}
-
-TEST(Trainer, RefusesProgressThatIsNotOfItsBatch) {
-  ARun run(1);
-  TrainingProgress progress;
-  progress.next = {0, 5};  // of 5
-  for (const std::int64_t samples :
-       {std::int64_t{0}, std::int64_t{69}, std::int64_t{1} << 53}) {
-    progress.samples = samples;
-    EXPECT_THAT(ThrownText([&] { run.trainer.SetProgress(progress); }),
-                HasSubstr("there are 70 samples before it"));
-  }
-  progress.samples = 70;
-  progress.right = 71;
-  EXPECT_THAT(ThrownText([&] { run.trainer.SetProgress(progress); }),
-              HasSubstr("71 of 70 samples right"));
-  progress.right = 70;
-  run.trainer.SetProgress(progress);
-}
-
-TEST(Trainer, RefusesParametersElsewhereAndNoImages) {
-  const std::vector<Device> devices = AllDevices();
-  ASSERT_GE(devices.size(), 2u);
-  ARun run(1);
-  nn::Linear elsewhere(784, 10, true, devices[1]);
-  nn::SGD sgd(nn::Parameters(elsewhere), {0.1});
-  EXPECT_THAT(ThrownText([&] { Trainer(elsewhere, sgd, run.batches); }),
-              AllOf(HasSubstr("parameter \"weight\" is"),
-                    HasSubstr(devices[1].ToString()),
-                    HasSubstr("batches are on " + devices[0].ToString()),
-                    HasSubstr("nn::To")));
-  const Dataset none = {"nothing", {}, {}};
-  DataLoader empty(none, {4}, devices[0]);
-  EXPECT_THAT(ThrownText([&] { Trainer(run.net, run.sgd, empty); }),
-              HasSubstr("nothing, which has 0 images"));
-  const Batch batch = {Empty({0, 1, 28, 28}, devices[0]),
-                       Empty({0}, devices[0], DType::kInt64)};
-  EXPECT_THAT(ThrownText([&] { MakeTrainStep(run.net, run.sgd)(batch); }),
-              HasSubstr("a batch of at least one image wanted"));
 }
 
 TEST(Checkpoint, AnotherNetworksStateChangesNothing) {

@@ -1,13 +1,15 @@
-#include "chapters/multi_gpu/processes.h"
+#include "chapters/multi_gpu/train/processes.h"
 
+#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstring>
 #include <iostream>
 #include <numeric>
+#include <optional>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -15,8 +17,10 @@
 #include "absl/strings/str_join.h"
 #include "common/base/console/language.h"
 #include "common/base/console/text.h"
+#include "common/base/files/atomic_file.h"
 #include "common/base/files/sha256.h"
 #include "common/ops/ops.h"
+#include "common/parallel/collective.h"
 #include "common/parallel/split_batch.h"
 
 namespace d2l {
@@ -28,20 +32,26 @@ std::uint64_t Short(Sha256& hash) {
   return hex ? value : 0;
 }
 
-template <typename T>
-void Update(Sha256& hash, const std::vector<T>& values) {
-  hash.Update({reinterpret_cast<const char*>(values.data()),
-               values.size() * sizeof(T)});
-}
+std::atomic<int> stop_signal{0};
+std::atomic<pid_t> speaker{0};  // instead of this process
 
-void Update(Sha256& hash, const Tensor& x) {
-  switch (x.dtype()) {
-    case DType::kFloat32:
-      return Update(hash, ToVector<float>(x));
-    case DType::kInt64:
-      return Update(hash, ToVector<std::int64_t>(x));
-    default:
-      return Update(hash, ToVector<double>(To(x, DType::kFloat64)));
+// Written in turn, so that a signal finds one that is complete: to spoil it,
+// the other one must be replaced twice while it is written out.
+char texts[2][1000];
+std::atomic<const char*> text{texts[0]};
+
+// Has only calls that are safe in a signal handler.
+void OnSignal(int number) {
+  if (stop_signal.exchange(number) != 0) {
+    RemoveTemporaryFiles();
+    signal(number, SIG_DFL);
+    raise(number);
+    return;
+  }
+  if (speaker != 0 && kill(speaker, 0) == 0) return;
+  const char* const to_say = text;
+  if (write(STDERR_FILENO, to_say, std::strlen(to_say)) < 0) {
+    // There is nowhere to report it.
   }
 }
 
@@ -55,9 +65,14 @@ std::uint64_t HashOf(absl::string_view bytes) {
 
 std::uint64_t HashOf(const nn::Module& net, nn::SGD& sgd) {
   Sha256 hash;
-  for (const auto& [name, x] : nn::NamedState(net)) Update(hash, x);
+  const auto update = [&](const Tensor& x) {
+    const auto values = ToVector<double>(To(x, DType::kFloat64));  // exact
+    hash.Update({reinterpret_cast<const char*>(values.data()),
+                 values.size() * sizeof(double)});
+  };
+  for (const auto& [name, x] : nn::NamedState(net)) update(x);
   for (const Tensor& x : sgd.momentum_buffers()) {
-    if (x.defined()) Update(hash, x);
+    if (x.defined()) update(x);
   }
   return Short(hash);
 }
@@ -165,23 +180,68 @@ NcclId Processes::SharedNcclId() {
   }
   made = Agree(made);
   if (!made.ok()) throw CommonError(std::string(made.message()));
-  std::array<std::uint64_t, sizeof(id.bytes) / sizeof(std::uint64_t)> words;
-  std::memcpy(words.data(), id.bytes.data(), sizeof(words));
   if (several()) {
-    for (std::uint64_t& word : words) word = world_->Gather(word)[0];
+    const std::string mine(id.bytes.begin(), id.bytes.end());
+    const std::string first = Gather(mine)[0];
+    std::copy(first.begin(), first.end(), id.bytes.begin());
   }
-  std::memcpy(id.bytes.data(), words.data(), sizeof(words));
   return id;
 }
 
-pid_t Processes::FirstHere() {
-  if (!several()) return getpid();
-  std::array<char, 256> name = {};
-  gethostname(name.data(), name.size() - 1);
-  const std::uint64_t machine = HashOf(name.data());
-  const std::vector<std::uint64_t> pids = world_->Gather(getpid());
-  const bool here = world_->Gather(machine)[0] == machine;
-  return here ? static_cast<pid_t>(pids[0]) : 0;
+DataParallelOptions Processes::Connect(const TrainOptions& options) {
+  DataParallelOptions parallel = options.parallel;
+  if (!several()) return parallel;
+  parallel.process = rank();
+  parallel.processes = size();
+  if (parallel.allreduce == AllReduceAlgorithm::kNccl) {
+    const int here = static_cast<int>(options.devices.size());
+    const NcclRanks ranks = {SharedNcclId(), here * rank(), here * size(),
+                             options.mpi_timeout_s};
+    parallel.sum = [ranks](Replicas local, SourceLocation at) {
+      return AllReduceByNccl(local, at, ranks);
+    };
+    return parallel;
+  }
+  parallel.sum = [world = world_.get(),
+                  algorithm = options.by_mpi
+                                  ? std::nullopt
+                                  : std::optional(parallel.allreduce)](
+                     Replicas local, SourceLocation at) {
+    return world->AllReduceAsync(local, algorithm, at);
+  };
+  return parallel;
+}
+
+void Processes::StopOnSignals() {
+  if (several()) {
+    const auto first = static_cast<pid_t>(world_->Gather(getpid())[0]);
+    if (rank() == 1 && MpiWorld::StartedProcessOfMachine() > 0) speaker = first;
+  } else {
+    SetStopText(Translated(
+        "\nStopping after the steps that were begun; once more: at once.\n"));
+  }
+  for (const int number : {SIGINT, SIGTERM}) {
+    struct sigaction action = {};
+    // In the background, where Ctrl-C does not count, the shell says so.
+    if (sigaction(number, nullptr, &action) == 0 &&
+        action.sa_handler == SIG_IGN) {
+      continue;
+    }
+    action = {};
+    action.sa_handler = OnSignal;
+    action.sa_flags = SA_RESTART;
+    sigaction(number, &action, nullptr);
+  }
+}
+
+int StopSignal() { return stop_signal; }
+
+void SetStopText(const std::string& new_text) {
+  char* const other = text == texts[0] ? texts[1] : texts[0];
+  const std::size_t size = std::min(new_text.size(), sizeof(texts[0]) - 1);
+  std::memcpy(other, new_text.data(), size);
+  other[size] = '\0';
+  text = other;
 }
 
 Dataset Processes::Part(Dataset data) const {

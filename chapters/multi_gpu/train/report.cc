@@ -1,0 +1,143 @@
+#include "chapters/multi_gpu/train/report.h"
+
+#include <cmath>
+#include <cstddef>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "common/base/console/language.h"
+#include "common/base/console/text.h"
+#include "common/device/device.h"
+#include "common/device/device_table.h"
+#include "nlohmann/json.hpp"
+
+namespace d2l {
+namespace {
+
+// "cpu:0, cpu:1", or with what f makes of each.
+template <typename F>
+std::string DeviceList(const TrainOptions& options, F f) {
+  return absl::StrJoin(options.devices, ", ",
+                       [f](std::string* out, Device device) {
+                         absl::StrAppend(out, f(device));
+                       });
+}
+
+std::string InEach(const Processes& processes) {
+  return processes.several() ? Say(" in each of %d processes", processes.size())
+                             : "";
+}
+
+}  // namespace
+
+std::string HeadText(const TrainOptions& options, const TrainData& data,
+                     const Processes& processes, std::int64_t parameters) {
+  const std::string devices = DeviceList(options, [](Device device) {
+    return TranslatedMessage(GetDeviceInfo(device).Describe());
+  });
+  return Wrap(Say("%s, %d parameters, --init=%s, --batch_size=%d, --lr=%g, "
+                  "--momentum=%g, --seed=%d, on %s%s",
+                  options.net, parameters, options.init, options.batch_size,
+                  options.lr, options.momentum, options.seed, devices,
+                  InEach(processes))) +
+         Wrap(Say("%s: %d images to train on, %d to test",
+                  TranslatedMessage(data.training.name), data.training.size(),
+                  data.test.size()));
+}
+
+std::string ResultText(const TrainOptions& options, const TrainData& data,
+                       const Processes& processes,
+                       const std::vector<EpochRecord>& epochs) {
+  double seconds = 0;
+  for (const EpochRecord& epoch : epochs) seconds += epoch.seconds;
+  seconds /= static_cast<double>(epochs.size());
+  const std::string devices =
+      DeviceList(options, [](Device device) { return device.ToString(); });
+  return Say("test accuracy %.2f on %s, %.1f s/epoch, on [%s]%s",
+             epochs.back().test_accuracy, TranslatedMessage(data.test.name),
+             seconds, devices, InEach(processes));
+}
+
+std::string NotFiniteText(const TrainOptions& options,
+                          const TrainingProgress& progress, double loss,
+                          std::optional<std::size_t> saved_epoch) {
+  // Of the step that was added last.
+  const std::int64_t batch =
+      (progress.samples + options.batch_size - 1) / options.batch_size;
+  const double lr = options.lr / 10;
+  return absl::StrCat(
+      Say("the training left the finite numbers in batch %d of epoch %d, where "
+          "the loss was %s.",
+          batch, progress.next.epoch + 1,
+          std::isnan(loss) ? "NaN" : absl::StrCat(loss)),
+      " ",
+      saved_epoch
+          ? Say("Training stopped. Try a smaller learning rate: --lr=%.2g, or "
+                "go on with it from %s, which is of the end of epoch %d.",
+                lr, options.save, *saved_epoch)
+          : Say("Training stopped. Try a smaller learning rate: --lr=%.2g.",
+                lr));
+}
+
+std::string ChanceText(const TrainOptions& options,
+                       const TrainingProgress& progress, std::int64_t batches) {
+  const std::int64_t steps = progress.next.epoch * batches;
+  const EpochRecord& last = progress.epochs.back();
+  constexpr double kChance = 1.5 / kClasses;
+  if (steps < 35 || last.training_accuracy > kChance ||
+      last.test_accuracy > kChance) {
+    return "";
+  }
+  return options.init == "book"
+             ? Say("Still at chance after %d steps: try --init=xavier.\nThe "
+                   "book's N(0, 0.01) keeps LeNet there for about 970 steps at "
+                   "--lr=0.2, xavier for 35.",
+                   steps)
+             : Say("Still at chance after %d steps: try another --lr.", steps);
+}
+
+std::string HowToGoOnText(const TrainOptions& options, bool saved) {
+  const std::string& file = saved ? options.save : options.resume;
+  return file.empty()
+             ? Translated(
+                   "Nothing was saved: --save=FILE saves after each epoch.\n")
+             : absl::StrCat(Translated("Go on from what was saved with"),
+                            "\n  ", options.CommandToResume(file), "\n");
+}
+
+std::string ReportJson(const TrainOptions& options, const TrainData& data,
+                       std::int64_t parameters,
+                       const std::vector<EpochRecord>& epochs) {
+  nlohmann::ordered_json curves = nlohmann::ordered_json::array();
+  for (const EpochRecord& epoch : epochs) {
+    curves.push_back({{"training_loss", epoch.loss},
+                      {"training_accuracy", epoch.training_accuracy},
+                      {"test_accuracy", epoch.test_accuracy},
+                      {"seconds", epoch.seconds}});
+  }
+  nlohmann::ordered_json devices = nlohmann::ordered_json::array();
+  for (const Device device : options.devices) {
+    const DeviceInfo& info = GetDeviceInfo(device);
+    devices.push_back({{"name", info.device.ToString()},
+                       {"kind", DeviceKindName(info.kind)},
+                       {"hardware", info.name}});
+  }
+  const nlohmann::ordered_json json = {
+      {"program", "train"},
+      {"data",
+       {{"name", data.training.name},
+        {"training", data.training_fingerprint},
+        {"test", data.test_fingerprint}}},
+      {"options", options.ForCheckpoint()},
+      {"parameters", parameters},
+      {"devices", devices},
+      {"versions", {{"compiler", __VERSION__}}},
+      {"epochs", curves}};
+  // `replace`: a path may be no UTF-8; that must not throw.
+  return json.dump(2, ' ', false,
+                   nlohmann::ordered_json::error_handler_t::replace) +
+         "\n";
+}
+
+}  // namespace d2l
