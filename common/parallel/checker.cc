@@ -75,33 +75,20 @@ absl::StatusOr<std::vector<Addends>> AddendsAfter(
 absl::Status CheckResult(const CollectiveSchedule& schedule) {
   absl::StatusOr<std::vector<Addends>> held = AddendsAfter(schedule);
   if (!held.ok()) return held.status();
-  const CollectiveKind kind = schedule.kind();
   const int chunks = schedule.chunks();
   for (int rank = 0; rank < schedule.ranks(); ++rank) {
-    if (kind == CollectiveKind::kReduce && rank != schedule.root()) continue;
     for (int chunk = 0; chunk < chunks; ++chunk) {
-      if (kind == CollectiveKind::kScatter && chunk != rank) continue;
       const Addends& found = (*held)[rank * chunks + chunk];
-      Addends wanted = {kind == CollectiveKind::kAllGather ? chunk
-                                                           : schedule.root()};
-      if (kind == CollectiveKind::kReduce ||
-          kind == CollectiveKind::kAllReduce) {
-        // Each rank once; in an order that is rank 0's.
-        wanted = kind == CollectiveKind::kReduce ? found : (*held)[chunk];
-        Addends all = found;
-        std::sort(all.begin(), all.end());
-        for (int r = 0; r < schedule.ranks(); ++r) {
-          if (static_cast<int>(all.size()) != schedule.ranks() || all[r] != r) {
-            wanted.clear();
-            break;
-          }
-        }
-      }
-      if (found != wanted) {
-        return absl::FailedPreconditionError(absl::StrFormat(
-            "%s of %d: rank %d ends with chunk %d of %s", schedule.name(),
-            schedule.ranks(), rank, chunk, absl::StrJoin(found, " + ")));
-      }
+      // Each rank once; in an order that is rank 0's.
+      Addends all = found;
+      std::sort(all.begin(), all.end());
+      bool right = found == (*held)[chunk] &&
+                   static_cast<int>(all.size()) == schedule.ranks();
+      for (int r = 0; r < schedule.ranks() && right; ++r) right = all[r] == r;
+      if (right) continue;
+      return absl::FailedPreconditionError(absl::StrFormat(
+          "%s of %d: rank %d ends with chunk %d of %s", schedule.name(),
+          schedule.ranks(), rank, chunk, absl::StrJoin(found, " + ")));
     }
   }
   return absl::OkStatus();

@@ -33,8 +33,8 @@ using Addends = std::vector<int>;
 absl::StatusOr<std::vector<Addends>> AddendsAfter(
     const CollectiveSchedule& schedule);
 
-// Whether the moves, one after the other, do what the schedule's kind says. All
-// ranks of an allreduce must have added in the same order.
+// Whether the moves, one after the other, give every rank the sum of all, all
+// of them added in the same order.
 absl::Status CheckResult(const CollectiveSchedule& schedule);
 
 // Whether every two moves that touch the same chunk, one of them writing, are

@@ -6,7 +6,6 @@
 #include <set>
 #include <stdexcept>
 #include <string>
-#include <tuple>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_format.h"
@@ -22,30 +21,20 @@ namespace d2l {
 namespace {
 
 // A plan is made once. They live as long as the process.
-const Plan& PlanOf(const CollectiveSchedule& schedule) {
+const Plan& PlanOf(AllReduceAlgorithm algorithm, int ranks) {
   struct Plans {
     Mutex mutex;
-    std::map<std::tuple<std::string, CollectiveKind, int, int>,
-             std::unique_ptr<const Plan>>
-        of ABSL_GUARDED_BY(mutex);
+    std::map<std::pair<AllReduceAlgorithm, int>, std::unique_ptr<const Plan>> of
+        ABSL_GUARDED_BY(mutex);
   };
   static Plans& plans = *new Plans;
   MutexLock lock(plans.mutex);
-  std::unique_ptr<const Plan>& plan = plans.of[{
-      schedule.name(), schedule.kind(), schedule.ranks(), schedule.root()}];
-  if (plan == nullptr) plan = std::make_unique<Plan>(MakePlan(schedule));
+  std::unique_ptr<const Plan>& plan = plans.of[{algorithm, ranks}];
+  if (plan == nullptr) {
+    plan =
+        std::make_unique<Plan>(MakePlan(AllReduceSchedule(algorithm, ranks)));
+  }
   return *plan;
-}
-
-// make(ranks) is the schedule.
-template <typename F>
-Work Run(const char* name, Replicas replicas, SourceLocation at,
-         const F& make) {
-  CheckReplicas(name, replicas, at);
-  const int ranks = static_cast<int>(replicas.size());
-  const Plan& plan =
-      WithLine(at, [&]() -> const Plan& { return PlanOf(make(ranks)); });
-  return RunPlan(name, plan, replicas, at);
 }
 
 }  // namespace
@@ -130,35 +119,14 @@ Work AllReduceAsync(Replicas replicas, AllReduceAlgorithm algorithm,
   if (algorithm == AllReduceAlgorithm::kNccl) {
     return AllReduceByNccl(replicas, at);
   }
-  return Run("allreduce", replicas, at,
-             [&](int ranks) { return AllReduceSchedule(algorithm, ranks); });
+  CheckReplicas("allreduce", replicas, at);
+  const int ranks = static_cast<int>(replicas.size());
+  return RunPlan("allreduce", PlanOf(algorithm, ranks), replicas, at);
 }
 
 void AllReduce(Replicas replicas, AllReduceAlgorithm algorithm,
                SourceLocation at) {
   AllReduceAsync(replicas, algorithm, at).Wait(at);
-}
-
-void Broadcast(Replicas replicas, int root, SourceLocation at) {
-  Run("broadcast", replicas, at, [&](int ranks) {
-    return BroadcastSchedule(ranks, root);
-  }).Wait(at);
-}
-
-void Reduce(Replicas replicas, int root, SourceLocation at) {
-  Run("reduce", replicas, at, [&](int ranks) {
-    return ReduceSchedule(ranks, root);
-  }).Wait(at);
-}
-
-void Scatter(Replicas replicas, int root, SourceLocation at) {
-  Run("scatter", replicas, at, [&](int ranks) {
-    return ScatterSchedule(ranks, root);
-  }).Wait(at);
-}
-
-void AllGather(Replicas replicas, SourceLocation at) {
-  Run("all_gather", replicas, at, AllGatherSchedule).Wait(at);
 }
 
 }  // namespace d2l

@@ -82,20 +82,6 @@ void AllReduce(Replicas replicas,
                AllReduceAlgorithm algorithm = AllReduceAlgorithm::kSplit,
                SourceLocation at = SourceLocation::Current());
 
-// Every tensor becomes a copy of number `root`.
-void Broadcast(Replicas replicas, int root = 0,
-               SourceLocation at = SourceLocation::Current());
-// Number `root` becomes the sum of all, in order; the others stay.
-void Reduce(Replicas replicas, int root = 0,
-            SourceLocation at = SourceLocation::Current());
-// Part r of tensor r becomes that of number `root`; what else they hold stays.
-// The parts are those of ChunkBegin(numel, replicas.size(), r).
-void Scatter(Replicas replicas, int root = 0,
-             SourceLocation at = SourceLocation::Current());
-// Part r of every tensor becomes that of tensor r.
-void AllGather(Replicas replicas,
-               SourceLocation at = SourceLocation::Current());
-
 // The stream on which the device's part of collectives runs.
 Stream& CommunicationStream(Device device);
 

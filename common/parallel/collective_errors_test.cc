@@ -151,13 +151,11 @@ TEST(AllReduce, RefusesWhatIsNoListOfReplicas) {
       "was declared and never assigned)",
       AllReduce({a, Tensor()}));
   EXPECT_REFUSED(
-      "[broadcast] contiguous tensors wanted; got a float32 tensor "
+      "[allreduce] contiguous tensors wanted; got a float32 tensor "
       "of shape (3, 2) on cpu:0 with strides (1, 3); copy it first: "
       "Contiguous(x)",
-      Broadcast(
+      AllReduce(
           {Transpose(Ones({2, 3}, kFirst), 0, 1), Ones({3, 2}, kSecond)}));
-  EXPECT_REFUSED("[reduce] root 2 wanted; there are the ranks 0 to 1",
-                 Reduce({a, b}, 2));
   EXPECT_REFUSED(
       "[allreduce] a plan for 3 devices; got 2 tensors",
       RunPlan("allreduce",

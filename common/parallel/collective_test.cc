@@ -68,42 +68,6 @@ TEST(AllReduce, OfAnyDTypeAndOfPartsOfMemory) {
   }
 }
 
-TEST(Collectives, MoveWhatTheySay) {
-  for (const std::vector<Device>& devices : Groups()) {
-    const int ranks = std::min(5, static_cast<int>(devices.size()));
-    for (const std::int64_t length : {0, 1, 7, 1'001}) {
-      for (const int root : {0, ranks - 1}) {
-        const auto arrays = RandomArrays(ranks, length);
-        const auto run = [&](auto collective) {
-          std::vector<Tensor> x = Place(arrays, devices);
-          collective(x);
-          return x;
-        };
-        const auto broadcast = run([&](auto& x) { Broadcast(x, root); });
-        const auto reduce = run([&](auto& x) { Reduce(x, root); });
-        const auto scatter = run([&](auto& x) { Scatter(x, root); });
-        const auto gather = run([&](auto& x) { AllGather(x); });
-        Values gathered(length);
-        for (int r = 0; r < ranks; ++r) {
-          const std::int64_t begin = ChunkBegin(length, ranks, r);
-          const std::int64_t end = ChunkBegin(length, ranks, r + 1);
-          std::copy(arrays[r].begin() + begin, arrays[r].begin() + end,
-                    gathered.begin() + begin);
-          Values scattered = arrays[r];
-          std::copy(arrays[root].begin() + begin, arrays[root].begin() + end,
-                    scattered.begin() + begin);
-          EXPECT_TRUE(SameBits(scatter[r], scattered));
-          EXPECT_TRUE(SameBits(broadcast[r], arrays[root]));
-          EXPECT_TRUE(SameBits(
-              reduce[r], r == root ? Expected(arrays, AllReduceAlgorithm::kStar)
-                                   : arrays[r]));
-        }
-        for (const Tensor& x : gather) EXPECT_TRUE(SameBits(x, gathered));
-      }
-    }
-  }
-}
-
 // ---- Order.
 
 // Streams begin in a random order, and moves are delayed at random; what comes

@@ -1,7 +1,8 @@
 // Plan: a schedule with the waits that streams need to execute it, one stream
 // for each rank.
 //
-//   const Plan plan = MakePlan(AllGatherSchedule(4));
+//   const auto star = AllReduceSchedule(AllReduceAlgorithm::kStar, 4);
+//   const Plan plan = MakePlan(star);
 //   for (const PlannedMove& planned : plan.moves) {
 //     // rank planned.move.to waits for plan.moves[w], for each w of
 //     // planned.waits, and then makes the move

@@ -11,18 +11,6 @@ namespace {
 
 using Visitor = CollectiveSchedule::Visitor;
 
-void Check(const char* name, int ranks, int root = 0) {
-  if (ranks < 1) {
-    throw std::invalid_argument(
-        absl::StrFormat("[%s] at least 1 device wanted; got %d", name, ranks));
-  }
-  if (root < 0 || root >= ranks) {
-    throw std::invalid_argument(
-        absl::StrFormat("[%s] root %d wanted; there are the ranks 0 to %d",
-                        name, root, ranks - 1));
-  }
-}
-
 int Modulo(int a, int n) { return (a % n + n) % n; }
 
 // Chunk r goes from rank r to all others. In each step every rank sends one and
@@ -108,49 +96,15 @@ std::vector<Move> CollectiveSchedule::Moves() const {
   return moves;
 }
 
-CollectiveSchedule BroadcastSchedule(int ranks, int root) {
-  Check("broadcast", ranks, root);
-  return CollectiveSchedule(
-      "broadcast", CollectiveKind::kBroadcast, ranks, 1,
-      [=](Visitor visit) { Fan(ranks, 0, root, visit); }, root);
-}
-
-CollectiveSchedule ScatterSchedule(int ranks, int root) {
-  Check("scatter", ranks, root);
-  return CollectiveSchedule(
-      "scatter", CollectiveKind::kScatter, ranks, ranks,
-      [=](Visitor visit) {
-        for (int to = 0; to < ranks; ++to) {
-          if (to != root) visit({0, to, root, to, MoveOp::kCopy});
-        }
-      },
-      root);
-}
-
-CollectiveSchedule AllGatherSchedule(int ranks) {
-  Check("all_gather", ranks);
-  return CollectiveSchedule("all_gather", CollectiveKind::kAllGather, ranks,
-                            ranks,
-                            [=](Visitor visit) { Gather(ranks, 0, visit); });
-}
-
-CollectiveSchedule ReduceSchedule(int ranks, int root) {
-  Check("reduce", ranks, root);
-  return CollectiveSchedule(
-      "reduce", CollectiveKind::kReduce, ranks, 1,
-      [=](Visitor visit) {
-        if (ranks > 1) visit({0, root, 0, 0, MoveOp::kSum});
-      },
-      root);
-}
-
 CollectiveSchedule AllReduceSchedule(AllReduceAlgorithm algorithm, int ranks) {
-  Check("allreduce", ranks);
+  if (ranks < 1) {
+    throw std::invalid_argument(
+        absl::StrFormat("[allreduce] at least 1 device wanted; got %d", ranks));
+  }
   const auto make = [&](int chunks, std::function<void(Visitor)> generate) {
     if (ranks == 1) generate = [](Visitor) {};
-    return CollectiveSchedule(AllReduceAlgorithmName(algorithm),
-                              CollectiveKind::kAllReduce, ranks, chunks,
-                              std::move(generate), /*root=*/0,
+    return CollectiveSchedule(AllReduceAlgorithmName(algorithm), ranks, chunks,
+                              std::move(generate),
                               algorithm == AllReduceAlgorithm::kHost);
   };
   switch (algorithm) {

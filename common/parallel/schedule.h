@@ -52,15 +52,6 @@ struct Move {
   MoveOp op;
 };
 
-// What a collective is to do, in torch.distributed's words.
-enum class CollectiveKind : std::uint8_t {
-  kBroadcast,  // every rank gets the root's array
-  kScatter,    // rank r gets chunk r of the root's
-  kAllGather,  // every rank gets chunk r of rank r
-  kReduce,     // the root gets the sum
-  kAllReduce,  // every rank gets the sum
-};
-
 // How the sum is made that every rank gets.
 enum class AllReduceAlgorithm : std::uint8_t {
   kSplit,  // rank r adds chunk r of all, in the ranks' order; all copy it
@@ -88,22 +79,18 @@ class CollectiveSchedule {
   using Visitor = absl::FunctionRef<void(const Move&)>;
 
   // generate calls the visitor for each move in order, the same each time.
-  CollectiveSchedule(std::string name, CollectiveKind kind, int ranks,
-                     int chunks, std::function<void(Visitor)> generate,
-                     int root = 0, bool uses_host = false)
+  CollectiveSchedule(std::string name, int ranks, int chunks,
+                     std::function<void(Visitor)> generate,
+                     bool uses_host = false)
       : name_(std::move(name)),
-        kind_(kind),
         ranks_(ranks),
         chunks_(chunks),
-        root_(root),
         uses_host_(uses_host),
         generate_(std::move(generate)) {}
 
   const std::string& name() const { return name_; }
-  CollectiveKind kind() const { return kind_; }
   int ranks() const { return ranks_; }
   int chunks() const { return chunks_; }
-  int root() const { return root_; }
   // Whether the CPU's memory takes part, as number ranks().
   bool uses_host() const { return uses_host_; }
   int participants() const { return ranks_ + (uses_host_ ? 1 : 0); }
@@ -113,20 +100,14 @@ class CollectiveSchedule {
 
  private:
   std::string name_;
-  CollectiveKind kind_;
   int ranks_;
   int chunks_;
-  int root_;
   bool uses_host_;
   std::function<void(Visitor)> generate_;
 };
 
-// All throw std::invalid_argument for fewer ranks than one, for a root that is
-// no rank, and for an algorithm that is no schedule.
-CollectiveSchedule BroadcastSchedule(int ranks, int root);
-CollectiveSchedule ScatterSchedule(int ranks, int root);
-CollectiveSchedule AllGatherSchedule(int ranks);
-CollectiveSchedule ReduceSchedule(int ranks, int root);
+// Throws std::invalid_argument for fewer ranks than one, and for an algorithm
+// that is no schedule.
 CollectiveSchedule AllReduceSchedule(AllReduceAlgorithm algorithm, int ranks);
 
 // The first element of a chunk of an array that is cut into `chunks`; of number

@@ -1,7 +1,6 @@
 #include "common/parallel/schedule.h"
 
 #include <algorithm>
-#include <set>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -19,29 +18,22 @@ std::vector<CollectiveSchedule> AllSchedules(int ranks) {
   for (const AllReduceAlgorithm algorithm : kAllReduceAlgorithms) {
     all.push_back(AllReduceSchedule(algorithm, ranks));
   }
-  all.push_back(AllGatherSchedule(ranks));
-  for (const int root : std::set<int>{0, ranks / 2, ranks - 1}) {
-    all.push_back(BroadcastSchedule(ranks, root));
-    all.push_back(ScatterSchedule(ranks, root));
-    all.push_back(ReduceSchedule(ranks, root));
-  }
   return all;
 }
 
 std::string Name(const CollectiveSchedule& schedule) {
-  return schedule.name() + " of " + std::to_string(schedule.ranks()) +
-         ", root " + std::to_string(schedule.root());
+  return schedule.name() + " of " + std::to_string(schedule.ranks());
 }
 
 // The same schedule with these moves.
 CollectiveSchedule With(const CollectiveSchedule& schedule,
                         std::vector<Move> moves) {
   return CollectiveSchedule(
-      schedule.name(), schedule.kind(), schedule.ranks(), schedule.chunks(),
+      schedule.name(), schedule.ranks(), schedule.chunks(),
       [moves = std::move(moves)](CollectiveSchedule::Visitor visit) {
         for (const Move& move : moves) visit(move);
       },
-      schedule.root(), schedule.uses_host());
+      schedule.uses_host());
 }
 
 TEST(Schedule, EveryOneDoesWhatItSays) {
@@ -200,9 +192,8 @@ TEST(Schedule, NamesAreReadAndWrongOnesRefused) {
   EXPECT_EQ(ParseAllReduceAlgorithm("nccl").value(), AllReduceAlgorithm::kNccl);
   EXPECT_THROW(AllReduceSchedule(AllReduceAlgorithm::kNccl, 2),
                std::invalid_argument);
-  EXPECT_THROW(AllGatherSchedule(0), std::invalid_argument);
-  EXPECT_THROW(BroadcastSchedule(2, 2), std::invalid_argument);
-  EXPECT_THROW(ReduceSchedule(2, -1), std::invalid_argument);
+  EXPECT_THROW(AllReduceSchedule(AllReduceAlgorithm::kSplit, 0),
+               std::invalid_argument);
 }
 
 }  // namespace

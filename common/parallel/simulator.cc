@@ -172,20 +172,9 @@ double LowerBound(const Topology& topology, const CollectiveSchedule& schedule,
     speed = std::max(speed, topology.Bandwidth(r));
   }
   const double others = (ranks - 1.0) / ranks;
-  switch (schedule.kind()) {
-    case CollectiveKind::kBroadcast:
-    case CollectiveKind::kReduce:
-      return bytes / speed;
-    case CollectiveKind::kScatter:
-    case CollectiveKind::kAllGather:
-      return others * bytes / speed;
-    case CollectiveKind::kAllReduce:
-      // Where the CPU adds, a rank sends its array once and receives the sum
-      // once. Else 2 (n - 1) arrays are received in all (P. Patarasuk and
-      // X. Yuan, 2009).
-      return (schedule.uses_host() ? 1 : 2 * others) * bytes / speed;
-  }
-  return 0;
+  // Where the CPU adds, a rank sends its array once and receives the sum once.
+  // Else 2 (n - 1) arrays are received in all (P. Patarasuk and X. Yuan, 2009).
+  return (schedule.uses_host() ? 1 : 2 * others) * bytes / speed;
 }
 
 }  // namespace d2l

@@ -108,23 +108,17 @@ int Topology::AddSwitch(const std::string& name) {
   return static_cast<int>(names_.size()) - 1;
 }
 
-void Topology::Connect(int a, int b, double bytes_per_second, double latency,
-                       Duplex duplex) {
+void Topology::Connect(int a, int b, double bytes_per_second, double latency) {
   if (bytes_per_second <= 0 || latency < 0) {
     throw std::invalid_argument(absl::StrFormat(
         "[topology] a link of %g bytes per second and %g seconds",
         bytes_per_second, latency));
   }
-  const bool full = duplex == Duplex::kFull;
-  const auto add = [&](int from, int to) {
-    links_.push_back(
-        {absl::StrCat(names_.at(from), full ? " > " : " - ", names_.at(to)),
-         bytes_per_second, latency});
-    return static_cast<int>(links_.size()) - 1;
-  };
-  const int there = add(a, b);
-  edges_[a].push_back({b, there});
-  edges_[b].push_back({a, full ? add(b, a) : there});
+  for (const auto& [from, to] : {std::pair{a, b}, std::pair{b, a}}) {
+    edges_[from].push_back({to, static_cast<int>(links_.size())});
+    links_.push_back({absl::StrCat(names_.at(from), " > ", names_.at(to)),
+                      bytes_per_second, latency});
+  }
   ways_.clear();
 }
 

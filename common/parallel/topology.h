@@ -8,8 +8,7 @@
 // Nodes are devices, the CPU's memory and switches. Devices come first: rank r
 // is node r, and the CPU's memory, where there is one, is node ranks(). A link
 // takes `latency` and bytes / bandwidth for each transfer, one after the other.
-// A full-duplex cable is two links, one for each direction, a half-duplex one a
-// single link for both.
+// A cable is two links, one for each direction.
 //
 // A route is a shortest one by the number of links; of equal ones always the
 // same.
@@ -25,15 +24,13 @@
 namespace d2l {
 
 struct Link {
-  std::string name;  // "gpu0 > switch", or "gpu0 - switch" for both ways
+  std::string name;  // "gpu0 > switch"
   double bytes_per_second;
   double latency;  // seconds
 };
 
 class Topology {
  public:
-  enum class Duplex { kFull, kHalf };
-
   // Without links. has_host: the CPU's memory is a node.
   Topology(std::string name, int ranks, bool has_host);
 
@@ -63,8 +60,7 @@ class Topology {
 
   // Adds a switch, and returns its node.
   int AddSwitch(const std::string& name);
-  void Connect(int a, int b, double bytes_per_second, double latency,
-               Duplex duplex = Duplex::kFull);
+  void Connect(int a, int b, double bytes_per_second, double latency);
 
   const std::string& name() const { return name_; }
   int ranks() const { return ranks_; }

@@ -98,7 +98,7 @@ CollectiveSchedule ExpectAllReduce(const Judging& judging,
   }
   ExpectIndependent(judging, input, moves);
   const CollectiveSchedule schedule(
-      "yours", CollectiveKind::kAllReduce, ranks, chunks,
+      "yours", ranks, chunks,
       [moves = std::move(moves)](CollectiveSchedule::Visitor visit) {
         for (const Move& move : moves) visit(move);
       });
