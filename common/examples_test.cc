@@ -79,16 +79,16 @@
 #include "common/ops/primitive/record.h"
 #include "common/ops/primitive/reject.h"
 #include "common/ops/primitive/replay.h"
-#include "common/parallel/checker.h"
-#include "common/parallel/collective.h"
-#include "common/parallel/data_parallel.h"
-#include "common/parallel/kv_store.h"
-#include "common/parallel/pictures.h"
-#include "common/parallel/plan.h"
-#include "common/parallel/schedule.h"
-#include "common/parallel/simulator.h"
-#include "common/parallel/split_batch.h"
-#include "common/parallel/topology.h"
+#include "common/parallel/collective/checker.h"
+#include "common/parallel/collective/collective.h"
+#include "common/parallel/collective/plan.h"
+#include "common/parallel/collective/schedule.h"
+#include "common/parallel/data_parallel/data_parallel.h"
+#include "common/parallel/data_parallel/kv_store.h"
+#include "common/parallel/data_parallel/split_batch.h"
+#include "common/parallel/simulator/pictures.h"
+#include "common/parallel/simulator/simulator.h"
+#include "common/parallel/simulator/topology.h"
 #include "common/profiler/chrome_trace.h"
 #include "common/profiler/html_timeline.h"
 #include "common/profiler/key_averages.h"
@@ -152,9 +152,9 @@ const std::set<std::string>& NotCompiled() {
       "common/ops/primitive/launch.h",
       "common/ops/ops.h",
       "common/ops/primitive/primitive.h",
-      "common/parallel/fake_nccl.h",
-      "common/parallel/nccl.h",
-      "common/parallel/nccl_library.h",
+      "common/parallel/nccl/fake_nccl.h",
+      "common/parallel/nccl/nccl.h",
+      "common/parallel/nccl/nccl_library.h",
       "common/profiler/collector.h",
       "common/profiler/export.h",
       "common/profiler/json_text.h",
@@ -1091,7 +1091,7 @@ TEST_F(ExamplesTest, GraphAndDrawing) {
 TEST_F(ExamplesTest, Parallel) {
   const Device cpu0 = kCpu, cpu1 = Device(DeviceType::kCpu, 1);
   {
-    // Example of common/parallel/schedule.h
+    // Example of common/parallel/collective/schedule.h
     const auto ring = AllReduceSchedule(AllReduceAlgorithm::kRing, 4);
     ring.ForEach([](const Move& move) {
       std::cout << move.to << " adds part " << move.chunk << " of "
@@ -1100,7 +1100,7 @@ TEST_F(ExamplesTest, Parallel) {
     // End of example
   }
   {
-    // Example of common/parallel/plan.h
+    // Example of common/parallel/collective/plan.h
     const auto star = AllReduceSchedule(AllReduceAlgorithm::kStar, 4);
     const Plan plan = MakePlan(star);
     for (const PlannedMove& planned : plan.moves) {
@@ -1111,7 +1111,7 @@ TEST_F(ExamplesTest, Parallel) {
     EXPECT_EQ(plan.moves.size(), 4u + 4u + 4u);
   }
   {
-    // Example of common/parallel/checker.h
+    // Example of common/parallel/collective/checker.h
     const auto ring = AllReduceSchedule(AllReduceAlgorithm::kRing, 4);
     CheckResult(ring).ok();           // all ranks end with the sum of all
     CheckOrder(MakePlan(ring)).ok();  // no two moves meet
@@ -1120,7 +1120,7 @@ TEST_F(ExamplesTest, Parallel) {
     EXPECT_EQ(AddendsAfter(ring)->at(2), (Addends{2, 3, 0, 1}));
   }
   {
-    // Example of common/parallel/collective.h
+    // Example of common/parallel/collective/collective.h
     std::vector<Tensor> gradients = {Full({3}, 1, cpu0), Full({3}, 2, cpu1)};
     AllReduce(gradients);  // both are 3
     Work work = AllReduceAsync(gradients, AllReduceAlgorithm::kRing);
@@ -1130,7 +1130,7 @@ TEST_F(ExamplesTest, Parallel) {
     EXPECT_EQ(ToVector<float>(gradients[1]), (std::vector<float>{6, 6, 6}));
   }
   {
-    // Example of common/parallel/split_batch.h
+    // Example of common/parallel/data_parallel/split_batch.h
     const Device second = Device::Parse("cpu:1").value();
     Tensor images = Ones({5, 784});
     std::vector<Tensor> shards = SplitBatch(images, {Device(), second});
@@ -1142,7 +1142,7 @@ TEST_F(ExamplesTest, Parallel) {
     EXPECT_EQ(shards[1].device(), cpu1);
   }
   {
-    // Example of common/parallel/data_parallel.h
+    // Example of common/parallel/data_parallel/data_parallel.h
     nn::Linear net(10, 1);
     std::cout << DataParallel(std::move(net));  // on all devices
     // DataParallel(
@@ -1157,7 +1157,7 @@ TEST_F(ExamplesTest, Parallel) {
     EXPECT_EQ(y.size(0), 5);
   }
   {
-    // Example of common/parallel/kv_store.h
+    // Example of common/parallel/data_parallel/kv_store.h
     KvStore store(cpu0);
     store.Init("w", Zeros({3}, cpu0));
     store.Push("w", {Full({3}, 1, cpu0), Full({3}, 2, cpu1)});
@@ -1167,7 +1167,7 @@ TEST_F(ExamplesTest, Parallel) {
     EXPECT_EQ(ToVector<float>(weights[1]), (std::vector<float>{3, 3, 3}));
   }
   {
-    // Example of common/parallel/topology.h
+    // Example of common/parallel/simulator/topology.h
     const Topology pcie = Topology::PcieSwitch(4, 16e9);
     for (const int link : pcie.Route(0, 3)) {
       std::cout << pcie.links()[link].name << "\n";  // "gpu0 > switch", …
@@ -1176,7 +1176,7 @@ TEST_F(ExamplesTest, Parallel) {
     EXPECT_EQ(pcie.Route(0, 3).size(), 2u);
   }
   {
-    // Example of common/parallel/simulator.h
+    // Example of common/parallel/simulator/simulator.h
     const Topology pcie = Topology::PcieSwitch(4, 16e9);
     const auto star = AllReduceSchedule(AllReduceAlgorithm::kStar, 4);
     Simulate(pcie, star, 160e6).seconds;  // 0.060
@@ -1184,7 +1184,7 @@ TEST_F(ExamplesTest, Parallel) {
     EXPECT_DOUBLE_EQ(Simulate(pcie, star, 160e6).seconds, 0.060);
   }
   {
-    // Example of common/parallel/pictures.h
+    // Example of common/parallel/simulator/pictures.h
     const Topology tree = Topology::PcieTree(8, 4, 16e9);
     const Simulation run =
         Simulate(tree, AllReduceSchedule(AllReduceAlgorithm::kRing, 8), 160e6);

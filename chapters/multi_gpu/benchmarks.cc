@@ -21,9 +21,9 @@
 #include "common/nn/layers.h"
 #include "common/nn/models.h"
 #include "common/ops/ops.h"
-#include "common/parallel/collective.h"
-#include "common/parallel/data_parallel.h"
-#include "common/parallel/schedule.h"
+#include "common/parallel/collective/collective.h"
+#include "common/parallel/collective/schedule.h"
+#include "common/parallel/data_parallel/data_parallel.h"
 #include "common/tensor/tensor.h"
 
 namespace d2l::multi_gpu {

@@ -26,14 +26,14 @@
 #include "common/lesson/language.h"
 #include "common/nn/module.h"
 #include "common/ops/ops.h"
-#include "common/parallel/collective.h"
-#include "common/parallel/data_parallel.h"
-#include "common/parallel/kv_store.h"
-#include "common/parallel/pictures.h"
-#include "common/parallel/schedule.h"
-#include "common/parallel/simulator.h"
-#include "common/parallel/split_batch.h"
-#include "common/parallel/topology.h"
+#include "common/parallel/collective/collective.h"
+#include "common/parallel/collective/schedule.h"
+#include "common/parallel/data_parallel/data_parallel.h"
+#include "common/parallel/data_parallel/kv_store.h"
+#include "common/parallel/data_parallel/split_batch.h"
+#include "common/parallel/simulator/pictures.h"
+#include "common/parallel/simulator/simulator.h"
+#include "common/parallel/simulator/topology.h"
 #include "common/tensor/tensor.h"
 
 namespace d2l::multi_gpu {
@@ -202,7 +202,7 @@ void AllReduceCell(Cell& cell) {
 
 // %% d2l/overlap-link
 // LinkedMlp: chapters/multi_gpu/networks.cc; EmulatedLink:
-// common/parallel/data_parallel.h
+// common/parallel/data_parallel/data_parallel.h
 void OverlapLink(Cell& cell) {
   const std::int64_t batch = cell.BySize(64, 1024, 8192);
   const Tensor x = Rand({batch, 784}, TryGpu());
@@ -258,7 +258,8 @@ void OverlapLink(Cell& cell) {
 namespace {
 
 // %% d2l/parameter-server
-// Simulate: common/parallel/simulator.h; schedules: schedule.h
+// In common/parallel: Simulate in simulator/simulator.h, schedules in
+// collective/schedule.h
 int PrintFormulas() {
   struct Row {
     const char* name;

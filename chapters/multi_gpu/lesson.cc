@@ -27,7 +27,7 @@
 #include "common/nn/module.h"
 #include "common/nn/state_dict.h"
 #include "common/ops/ops.h"
-#include "common/parallel/data_parallel.h"
+#include "common/parallel/data_parallel/data_parallel.h"
 #include "common/tensor/tensor.h"
 
 namespace d2l::multi_gpu {

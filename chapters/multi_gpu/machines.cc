@@ -29,11 +29,11 @@
 #include "common/lesson/judge.h"
 #include "common/lesson/language.h"
 #include "common/ops/ops.h"
-#include "common/parallel/collective.h"
+#include "common/parallel/collective/collective.h"
+#include "common/parallel/collective/schedule.h"
 #include "common/parallel/mpi/mpi_world.h"
-#include "common/parallel/schedule.h"
-#include "common/parallel/simulator.h"
-#include "common/parallel/topology.h"
+#include "common/parallel/simulator/simulator.h"
+#include "common/parallel/simulator/topology.h"
 #include "common/tensor/tensor.h"
 
 namespace d2l::multi_gpu {

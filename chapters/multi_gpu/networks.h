@@ -21,7 +21,7 @@
 #include "common/data/loader.h"
 #include "common/device/device.h"
 #include "common/nn/module.h"
-#include "common/parallel/data_parallel.h"
+#include "common/parallel/data_parallel/data_parallel.h"
 
 namespace d2l::multi_gpu {
 

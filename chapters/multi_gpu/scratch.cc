@@ -16,7 +16,7 @@
 #include "common/nn/layers.h"
 #include "common/ops/nn/functional.h"
 #include "common/ops/ops.h"
-#include "common/parallel/split_batch.h"
+#include "common/parallel/data_parallel/split_batch.h"
 
 namespace d2l::multi_gpu {
 namespace {

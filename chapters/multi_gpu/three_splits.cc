@@ -8,7 +8,7 @@
 #include "chapters/multi_gpu/scratch.h"
 #include "common/autograd/tape.h"
 #include "common/ops/ops.h"
-#include "common/parallel/split_batch.h"
+#include "common/parallel/data_parallel/split_batch.h"
 #include "common/tensor/dtype.h"
 
 namespace d2l::multi_gpu {

@@ -31,7 +31,7 @@
 #include "common/nn/models.h"
 #include "common/nn/module.h"
 #include "common/ops/ops.h"
-#include "common/parallel/data_parallel.h"
+#include "common/parallel/data_parallel/data_parallel.h"
 #include "common/tensor/tensor.h"
 
 namespace d2l::multi_gpu {

@@ -25,7 +25,7 @@
 #include "common/data/dataset.h"
 #include "common/device/device.h"
 #include "common/nn/module.h"
-#include "common/parallel/data_parallel.h"
+#include "common/parallel/data_parallel/data_parallel.h"
 #include "common/training/checkpoint.h"
 
 namespace d2l {

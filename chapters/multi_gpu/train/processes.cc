@@ -20,8 +20,8 @@
 #include "common/base/files/atomic_file.h"
 #include "common/base/files/sha256.h"
 #include "common/ops/ops.h"
-#include "common/parallel/collective.h"
-#include "common/parallel/split_batch.h"
+#include "common/parallel/collective/collective.h"
+#include "common/parallel/data_parallel/split_batch.h"
 
 namespace d2l {
 namespace {

@@ -29,9 +29,9 @@
 #include "common/nn/module.h"
 #include "common/nn/sgd.h"
 #include "common/ops/creation.h"
-#include "common/parallel/data_parallel.h"
+#include "common/parallel/data_parallel/data_parallel.h"
 #include "common/parallel/mpi/mpi_world.h"
-#include "common/parallel/nccl_library.h"
+#include "common/parallel/nccl/nccl_library.h"
 
 namespace d2l {
 

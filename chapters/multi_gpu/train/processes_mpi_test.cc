@@ -14,7 +14,7 @@
 #include "common/base/child_process.h"
 #include "common/parallel/mpi/mpi_testing.h"
 #include "common/parallel/mpi/mpi_world.h"
-#include "common/parallel/nccl_library.h"
+#include "common/parallel/nccl/nccl_library.h"
 
 namespace d2l {
 namespace {

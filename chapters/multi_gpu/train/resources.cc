@@ -23,9 +23,9 @@
 #include "common/nn/models.h"
 #include "common/nn/module.h"
 #include "common/ops/creation.h"
-#include "common/parallel/collective.h"
-#include "common/parallel/schedule.h"
-#include "common/parallel/split_batch.h"
+#include "common/parallel/collective/collective.h"
+#include "common/parallel/collective/schedule.h"
+#include "common/parallel/data_parallel/split_batch.h"
 
 ABSL_DECLARE_FLAG(std::string, net);
 ABSL_DECLARE_FLAG(std::string, init);

@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "common/parallel/schedule.h"
+#include "common/parallel/collective/schedule.h"
 #include "common/tensor/dtype.h"
 
 namespace d2l::mpi {

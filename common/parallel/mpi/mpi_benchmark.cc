@@ -31,8 +31,8 @@
 #include "common/device/device_table.h"
 #include "common/ops/ops.h"
 #include "common/parallel/mpi/mpi_world.h"
-#include "common/parallel/simulator.h"
-#include "common/parallel/topology.h"
+#include "common/parallel/simulator/simulator.h"
+#include "common/parallel/simulator/topology.h"
 
 namespace d2l {
 namespace {

@@ -20,10 +20,10 @@
 #include "common/nn/layers.h"
 #include "common/ops/creation.h"
 #include "common/ops/ops.h"
-#include "common/parallel/data_parallel.h"
+#include "common/parallel/data_parallel/data_parallel.h"
+#include "common/parallel/data_parallel/split_batch.h"
 #include "common/parallel/mpi/mpi_testing.h"
 #include "common/parallel/mpi/mpi_world.h"
-#include "common/parallel/split_batch.h"
 #include "gtest/gtest.h"
 
 namespace d2l {

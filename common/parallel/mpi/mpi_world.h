@@ -38,8 +38,8 @@
 #include "absl/status/statusor.h"
 #include "common/base/source_location.h"
 #include "common/device/stream.h"
-#include "common/parallel/collective.h"
-#include "common/parallel/schedule.h"
+#include "common/parallel/collective/collective.h"
+#include "common/parallel/collective/schedule.h"
 
 namespace d2l {
 

@@ -23,7 +23,7 @@
 #include "common/device/device_table.h"
 #include "common/device/failure.h"
 #include "common/ops/ops.h"
-#include "common/parallel/collective.h"
+#include "common/parallel/collective/collective.h"
 #include "common/parallel/mpi/mpi_testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

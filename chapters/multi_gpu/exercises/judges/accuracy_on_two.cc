@@ -19,7 +19,7 @@
 #include "common/nn/layers.h"
 #include "common/nn/module.h"
 #include "common/ops/ops.h"
-#include "common/parallel/data_parallel.h"
+#include "common/parallel/data_parallel/data_parallel.h"
 #include "common/tensor/tensor.h"
 
 namespace d2l {

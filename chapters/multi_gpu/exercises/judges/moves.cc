@@ -12,8 +12,8 @@
 #include "absl/strings/str_join.h"
 #include "common/exercise/exercise.h"
 #include "common/lesson/language.h"
-#include "common/parallel/checker.h"
-#include "common/parallel/schedule.h"
+#include "common/parallel/collective/checker.h"
+#include "common/parallel/collective/schedule.h"
 
 namespace d2l {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "common/exercise/exercise.h"
-#include "common/parallel/schedule.h"
+#include "common/parallel/collective/schedule.h"
 
 namespace d2l {
 

@@ -9,9 +9,9 @@
 #include "common/base/console/format.h"
 #include "common/exercise/exercise.h"
 #include "common/lesson/language.h"
-#include "common/parallel/schedule.h"
-#include "common/parallel/simulator.h"
-#include "common/parallel/topology.h"
+#include "common/parallel/collective/schedule.h"
+#include "common/parallel/simulator/simulator.h"
+#include "common/parallel/simulator/topology.h"
 
 namespace d2l {
 namespace {

@@ -11,7 +11,7 @@
 #include "common/base/console/format.h"
 #include "common/exercise/exercise.h"
 #include "common/lesson/language.h"
-#include "common/parallel/split_batch.h"
+#include "common/parallel/data_parallel/split_batch.h"
 
 namespace d2l {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "common/exercise/exercise.h"
 #include "common/ops/ops.h"
-#include "common/parallel/data_parallel.h"
+#include "common/parallel/data_parallel/data_parallel.h"
 #include "common/tensor/tensor.h"
 
 namespace d2l {

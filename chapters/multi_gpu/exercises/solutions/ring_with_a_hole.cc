@@ -5,7 +5,7 @@
 #include <functional>
 
 #include "common/exercise/exercise.h"
-#include "common/parallel/schedule.h"
+#include "common/parallel/collective/schedule.h"
 
 namespace d2l {
 namespace {

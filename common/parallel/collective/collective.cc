@@ -1,0 +1,132 @@
+#include "common/parallel/collective/collective.h"
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <stdexcept>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/strings/str_format.h"
+#include "common/base/mutex.h"
+#include "common/device/cpu/cpu_stream.h"
+#include "common/device/device_table.h"
+#include "common/device/listener.h"
+#include "common/device/op_label.h"
+#include "common/ops/primitive/primitive.h"
+#include "common/ops/primitive/record.h"
+
+namespace d2l {
+namespace {
+
+// A plan is made once. They live as long as the process.
+const Plan& PlanOf(AllReduceAlgorithm algorithm, int ranks) {
+  struct Plans {
+    Mutex mutex;
+    std::map<std::pair<AllReduceAlgorithm, int>, std::unique_ptr<const Plan>> of
+        ABSL_GUARDED_BY(mutex);
+  };
+  static Plans& plans = *new Plans;
+  MutexLock lock(plans.mutex);
+  std::unique_ptr<const Plan>& plan = plans.of[{algorithm, ranks}];
+  if (plan == nullptr) {
+    plan =
+        std::make_unique<Plan>(MakePlan(AllReduceSchedule(algorithm, ranks)));
+  }
+  return *plan;
+}
+
+}  // namespace
+
+Stream& CommunicationStream(Device device) {
+  struct Streams {
+    Mutex mutex;
+    std::map<Device, Stream*> of ABSL_GUARDED_BY(mutex);
+  };
+  static Streams& streams = *new Streams;
+  MutexLock lock(streams.mutex);
+  Stream*& stream = streams.of[device];
+  if (stream == nullptr) stream = &NewStream(device);
+  return *stream;
+}
+
+void Work::Wait(SourceLocation at) {
+  const internal::PartOfRequest part;
+  for (const auto& [device, event] : done_) {
+    CurrentStream(device).Wait(event, at);
+  }
+  done_.clear();
+}
+
+void CheckReplicas(const char* name, Replicas replicas, SourceLocation at) {
+  const auto refuse = [&](const std::string& what) {
+    throw std::invalid_argument(
+        absl::StrFormat("[%s] %s; requested at %s", name, what, at.ToString()));
+  };
+  if (replicas.empty()) refuse("a tensor for each device wanted; got none");
+  std::set<Device> devices;
+  for (const Tensor& x : replicas) {
+    CheckDefined(name, x, at);
+    if (x.numel() != replicas[0].numel() || x.dtype() != replicas[0].dtype()) {
+      refuse(
+          absl::StrFormat("tensors of one dtype and length wanted; got %s "
+                          "and %s",
+                          replicas[0].Describe(), x.Describe()));
+    }
+    if (!x.is_contiguous()) {
+      refuse(
+          absl::StrFormat("contiguous tensors wanted; got %s with strides "
+                          "%s; copy it first: Contiguous(x)",
+                          x.Describe(), x.strides().ToString()));
+    }
+    if (!devices.insert(x.device()).second) {
+      refuse(absl::StrFormat(
+          "each tensor must be on a device of its own; two are on %s",
+          x.device().ToString()));
+    }
+  }
+  // What failed is not computed with (Apply).
+  for (const Tensor& x : replicas) {
+    Stream* const writer = x.storage()->writer();
+    if (writer == nullptr || !writer->ever_failed()) continue;
+    ThrowIfFailed(*writer, x.storage()->written_by(), name, at);
+  }
+}
+
+Work RunOnOneStream(const char* name, Replicas replicas,
+                    std::function<void()> work, SourceLocation at) {
+  CheckReplicas(name, replicas, at);
+  const internal::PartOfRequest part;
+  auto& stream =
+      static_cast<CpuStream&>(CommunicationStream(replicas[0].device()));
+  for (const Tensor& x : replicas) {
+    stream.Wait(CurrentStream(x.device()).Record(), at);
+    x.storage()->MarkUsedBy(stream);
+  }
+  const std::uint64_t number = stream.Enqueue(
+      OpLabel(name, at, internal::op_context.requested_by), std::move(work));
+  Work done;
+  for (const Tensor& x : replicas) {
+    x.storage()->MarkWritten(stream, number);
+    done.done_.emplace_back(x.device(), stream.Record());
+  }
+  return done;
+}
+
+Work AllReduceAsync(Replicas replicas, AllReduceAlgorithm algorithm,
+                    SourceLocation at) {
+  if (algorithm == AllReduceAlgorithm::kNccl) {
+    return AllReduceByNccl(replicas, at);
+  }
+  CheckReplicas("allreduce", replicas, at);
+  const int ranks = static_cast<int>(replicas.size());
+  return RunPlan("allreduce", PlanOf(algorithm, ranks), replicas, at);
+}
+
+void AllReduce(Replicas replicas, AllReduceAlgorithm algorithm,
+               SourceLocation at) {
+  AllReduceAsync(replicas, algorithm, at).Wait(at);
+}
+
+}  // namespace d2l

@@ -1,0 +1,367 @@
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <map>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_format.h"
+#include "absl/types/span.h"
+#include "common/device/cpu/cpu_stream.h"
+#include "common/device/cuda/stream/cuda_stream.h"
+#include "common/device/device_table.h"
+#include "common/device/listener.h"
+#include "common/device/op_label.h"
+#include "common/kernels/cpu/ordered_sum.h"
+#include "common/kernels/enqueue.h"
+#include "common/ops/primitive/primitive.h"
+#include "common/ops/primitive/primitives.h"
+#include "common/ops/primitive/record.h"
+#include "common/parallel/collective/collective.h"
+#include "common/parallel/nccl/nccl.h"
+#include "common/parallel/nccl/nccl_library.h"
+
+namespace d2l {
+namespace {
+
+// Names a move in the records of profilers. It is never applied.
+class MovePrimitive final : public Cloneable<MovePrimitive> {
+ public:
+  explicit MovePrimitive(const char* name) : name_(name) {}
+  const char* name() const override { return name_; }
+  Effect effect() const override { return Effect::kInPlace; }
+  ValueSpec Infer(Inputs) const override { Refuse(); }
+  std::uint64_t Launch(const LaunchContext&) const override { Refuse(); }
+
+ private:
+  [[noreturn]] void Refuse() const {
+    throw std::invalid_argument(absl::StrFormat(
+        "[%s] a collective is not part of a program that can be replayed; call "
+        "it outside of the function that is traced",
+        name_));
+  }
+
+  const char* const name_;
+};
+
+// The device whose memory stands for the CPU's.
+Device HostDevice(const char* name, SourceLocation at) {
+  for (const DeviceInfo& info : Devices()) {
+    if (info.device.type() == DeviceType::kCpu) return info.device;
+  }
+  throw std::invalid_argument(absl::StrFormat(
+      "[%s] the algorithm \"host\" adds in a CPU device's memory, and there is "
+      "no such device; add cpu:0 to --devices, or choose another algorithm; "
+      "requested at %s",
+      name, at.ToString()));
+}
+
+// One execution.
+class Executor {
+ public:
+  Executor(const char* name, const Plan& plan, Replicas replicas,
+           SourceLocation at)
+      : plan_(plan),
+        numel_(replicas[0].numel()),
+        dtype_(replicas[0].dtype()),
+        at_(at),
+        primitive_(name),
+        memory_(replicas.begin(), replicas.end()) {
+    if (plan.participants > plan.ranks) {
+      const Device host = HostDevice(name, at);
+      memory_.push_back(NewTensor(host, numel_));
+    }
+    for (const Tensor& x : memory_) {
+      all_cpu_ = all_cpu_ && x.device().type() == DeviceType::kCpu;
+      streams_.push_back(&CommunicationStream(x.device()));
+    }
+  }
+
+  std::vector<std::pair<Device, Event>> Run(const PlanHooks& hooks) {
+    const internal::PartOfRequest part;
+    std::vector<Event> events(plan_.moves.size());
+    for (std::size_t i = 0; i < plan_.moves.size(); ++i) {
+      const PlannedMove& planned = plan_.moves[i];
+      Stream& stream = *streams_[planned.move.to];
+      for (const int other : planned.waits) stream.Wait(events[other], at_);
+      if (hooks.before) hooks.before(static_cast<int>(i), stream);
+      Make(planned.move);
+      if (hooks.after) hooks.after(static_cast<int>(i), stream);
+      if (planned.awaited) events[i] = stream.Record();
+    }
+    std::vector<std::pair<Device, Event>> done;
+    for (int rank = 0; rank < plan_.ranks; ++rank) {
+      done.emplace_back(memory_[rank].device(), streams_[rank]->Record());
+    }
+    return done;
+  }
+
+  // One operation of all devices, as which the plan has no moves.
+  std::vector<std::pair<Device, Event>> RunByNccl(
+      const std::optional<NcclRanks>& ranks) {
+    const internal::PartOfRequest part;
+    const internal::Listeners listeners;
+    const std::int64_t host_begin = listeners.Now();
+    std::vector<Event> ready;
+    for (const Tensor& x : memory_) {
+      ready.push_back(CurrentStream(x.device()).Record());
+    }
+    std::vector<CudaStream*> streams;
+    std::vector<OpLabel> labels;
+    std::vector<void*> data;
+    for (std::size_t i = 0; i < memory_.size(); ++i) {
+      // For all, so that a failure of one reaches all.
+      for (const Event& event : ready) streams_[i]->Wait(event, at_);
+      memory_[i].storage()->MarkUsedBy(*streams_[i]);
+      streams.push_back(static_cast<CudaStream*>(streams_[i]));
+      labels.emplace_back(primitive_.name(), at_,
+                          internal::op_context.requested_by);
+      labels.back().AddInput({numel_});
+      if (listeners.any()) {
+        labels.back().set_stamps(listeners.NewStamps(*streams_[i]));
+      }
+      data.push_back(memory_[i].data());
+    }
+    const std::vector<NcclGroup::Sum> sums =
+        NcclGroupOf(streams, ranks).AllReduce(labels, data, numel_, dtype_);
+    std::vector<std::pair<Device, Event>> done;
+    for (std::size_t i = 0; i < memory_.size(); ++i) {
+      memory_[i].storage()->MarkWritten(*streams_[i], sums[i].number);
+      done.emplace_back(memory_[i].device(), sums[i].done);
+      if (!listeners.any()) continue;
+      const Move move = {0, static_cast<int>(i), 0, 0, MoveOp::kSum};
+      Tell(listeners, *streams_[i], labels[i], move, Sources(move),
+           sums[i].number, host_begin);
+    }
+    return done;
+  }
+
+ private:
+  struct Range {
+    std::int64_t begin;
+    std::int64_t numel;
+  };
+  Range RangeOf(const Move& move) const {
+    const std::int64_t begin = ChunkBegin(numel_, plan_.chunks, move.chunk);
+    return {begin, ChunkBegin(numel_, plan_.chunks, move.chunk + 1) - begin};
+  }
+
+  Tensor NewTensor(Device device, std::int64_t numel) const {
+    return Tensor(Memory(device).Allocate(numel * DTypeSize(dtype_),
+                                          CommunicationStream(device)),
+                  device, dtype_, {numel});
+  }
+
+  Tensor View(int rank, const Move& move) const {
+    const Range range = RangeOf(move);
+    return Tensor::View(memory_[rank], memory_[rank].offset() + range.begin,
+                        {range.numel}, {1});
+  }
+
+  std::vector<int> Sources(const Move& move) const {
+    if (move.op != MoveOp::kSum) return {move.from};
+    std::vector<int> all(plan_.ranks);
+    for (int rank = 0; rank < plan_.ranks; ++rank) all[rank] = rank;
+    return all;
+  }
+
+  void Make(const Move& move) {
+    Stream& stream = *streams_[move.to];
+    Storage& target = *memory_[move.to].storage();
+    if (move.op == MoveOp::kBegin) {
+      stream.Wait(CurrentStream(stream.device()).Record(), at_);
+      target.MarkUsedBy(stream);
+    }
+    if (move.op == MoveOp::kBegin || move.op == MoveOp::kEnd) return;
+    const internal::Listeners listeners;
+    const std::int64_t host_begin = listeners.Now();
+    OpLabel label(primitive_.name(), at_, internal::op_context.requested_by);
+    label.AddInput({RangeOf(move).numel});
+    if (listeners.any()) label.set_stamps(listeners.NewStamps(stream));
+    const std::vector<int> sources = Sources(move);
+    const std::uint64_t number = Launch(stream, label, move, sources);
+    for (const int rank : sources) {
+      memory_[rank].storage()->MarkUsedBy(stream);
+    }
+    target.MarkWritten(stream, number);
+    if (listeners.any()) {
+      Tell(listeners, stream, label, move, sources, number, host_begin);
+    }
+  }
+
+  std::uint64_t Launch(Stream& stream, const OpLabel& label, const Move& move,
+                       const std::vector<int>& sources) {
+    const std::int64_t numel = RangeOf(move).numel;
+    const Tensor out = View(move.to, move);
+    if (move.op == MoveOp::kCopy)
+      return Copy(stream, label, move.from, out, move);
+    // Of all operations but the last: stamps are written once.
+    const OpLabel part(label.name(), label.requested_at(),
+                       label.requested_by());
+    const auto add = [&](const OpLabel& as, const Tensor& to, const Tensor& a,
+                         const Tensor& b) {
+      return Enqueue(stream, as,
+                     kernels::BinaryArgs{kernels::BinaryOp::kAdd,
+                                         dtype_,
+                                         numel,
+                                         to.data(),
+                                         {a.data(), {}},
+                                         {b.data(), {}},
+                                         nullptr});
+    };
+    if (move.op == MoveOp::kAdd) {
+      return add(label, out, out, Reach(stream, part, move.from, move));
+    }
+    if (all_cpu_) {
+      std::vector<const void*> inputs;
+      for (const int rank : sources) inputs.push_back(View(rank, move).data());
+      return kernels::cpu::EnqueueOrderedSum(
+          static_cast<CpuStream&>(stream), label,
+          {dtype_, numel, out.data(), std::move(inputs)});
+    }
+    // Rank by rank. The sum of those before `to` needs memory of its own.
+    const Tensor before = NewTensor(stream.device(), numel);
+    Tensor sum = Reach(stream, part, 0, move);
+    std::uint64_t number = 0;
+    for (int rank = 1; rank < plan_.ranks; ++rank) {
+      const bool last = rank + 1 == plan_.ranks;
+      const Tensor& to = rank < move.to && !last ? before : out;
+      number =
+          add(last ? label : part, to, sum, Reach(stream, part, rank, move));
+      sum = to;
+    }
+    return number;
+  }
+
+  // The chunk of that rank, or a copy, where the stream's kernels can use it.
+  Tensor Reach(Stream& stream, const OpLabel& label, int rank,
+               const Move& move) {
+    const Tensor x = View(rank, move);
+    if (x.device() == stream.device() ||
+        (x.device().type() == stream.device().type() &&
+         GetDeviceInfo(x.device()).physical_index ==
+             GetDeviceInfo(stream.device()).physical_index)) {
+      return x;
+    }
+    Tensor copy = NewTensor(stream.device(), x.numel());
+    Copy(stream, label, rank, copy, move);
+    return copy;
+  }
+
+  std::uint64_t Copy(Stream& stream, const OpLabel& label, int rank,
+                     const Tensor& to, const Move& move) {
+    const Tensor x = View(rank, move);
+    if (x.device().type() == to.device().type()) {
+      return Enqueue(stream, label,
+                     kernels::CopyArgs{dtype_, dtype_, x.numel(), to.data(),
+                                       x.data(), nullptr});
+    }
+    // By way of pinned memory, for which both devices' streams work.
+    const StreamGuard source(*streams_[rank]);
+    return CopyPrimitive(primitive_.name(), {to.shape(), dtype_, to.device()})
+        .Launch({stream, label, {&x}, to});
+  }
+
+  void Tell(const internal::Listeners& listeners, Stream& stream,
+            const OpLabel& label, const Move& move,
+            const std::vector<int>& sources, std::uint64_t number,
+            std::int64_t host_begin) const {
+    std::vector<Tensor> views;
+    for (const int rank : sources) views.push_back(View(rank, move));
+    std::vector<const Tensor*> inputs;
+    for (const Tensor& view : views) inputs.push_back(&view);
+    const Tensor output = View(move.to, move);
+    const OpRecord record{&primitive_,
+                          number,
+                          &stream,
+                          inputs,
+                          output,
+                          /*in_place=*/true,
+                          /*view=*/false,
+                          label.requested_at(),
+                          label.requested_by(),
+                          host_begin,
+                          listeners.Now(),
+                          label.stamps()};
+    listeners.ForEach([&](OpListener& listener) { listener.OnOp(record); });
+  }
+
+  const Plan& plan_;
+  const std::int64_t numel_;
+  const DType dtype_;
+  const SourceLocation at_;
+  const MovePrimitive primitive_;
+  std::vector<Tensor> memory_;  // of each rank, and the CPU's
+  std::vector<Stream*> streams_;
+  bool all_cpu_ = true;
+};
+
+}  // namespace
+
+absl::Status CheckNccl(absl::Span<const Device> devices) {
+  std::map<int, Device> on;
+  for (const Device device : devices) {
+    const DeviceInfo& info = GetDeviceInfo(device);
+    if (device.type() != DeviceType::kCuda) {
+      return absl::InvalidArgumentError(absl::StrFormat(
+          "NCCL adds on GPUs, and %s is none; add up by a schedule, such as "
+          "split (--allreduce=split)",
+          device.ToString()));
+    }
+    const auto [other, first] = on.emplace(info.physical_index, device);
+    if (first) continue;
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "NCCL takes each GPU once, and %s and %s share GPU %d; add up by a "
+        "schedule, such as split (--allreduce=split)",
+        other->second.ToString(), device.ToString(), info.physical_index));
+  }
+  const char* const blocking = std::getenv("CUDA_LAUNCH_BLOCKING");
+  if (devices.size() > 1 && blocking != nullptr &&
+      std::string(blocking) == "1") {
+    return absl::InvalidArgumentError(
+        "with CUDA_LAUNCH_BLOCKING=1 the first GPU's kernel would wait for "
+        "ever, as the second's is launched behind it; unset it, or add up by a "
+        "schedule, such as split (--allreduce=split)");
+  }
+  return Nccl().status();
+}
+
+Work AllReduceByNccl(Replicas replicas, SourceLocation at,
+                     const std::optional<NcclRanks>& ranks) {
+  constexpr char kName[] = "allreduce";
+  CheckReplicas(kName, replicas, at);
+  std::vector<Device> devices;
+  for (const Tensor& x : replicas) devices.push_back(x.device());
+  const absl::Status status = CheckNccl(devices);
+  if (!status.ok()) {
+    const std::string text = absl::StrFormat("[%s] %s; requested at %s", kName,
+                                             status.message(), at.ToString());
+    if (absl::IsInvalidArgument(status)) throw std::invalid_argument(text);
+    throw std::runtime_error(text);
+  }
+  const int count = static_cast<int>(replicas.size());
+  const Plan whole = {count, count, /*chunks=*/1, {}};
+  Work work;
+  work.done_ = Executor(kName, whole, replicas, at).RunByNccl(ranks);
+  return work;
+}
+
+Work RunPlan(const char* name, const Plan& plan, Replicas replicas,
+             SourceLocation at, const PlanHooks& hooks) {
+  CheckReplicas(name, replicas, at);
+  const int count = static_cast<int>(replicas.size());
+  if (count != plan.ranks) {
+    throw std::invalid_argument(absl::StrFormat(
+        "[%s] a plan for %d devices; got %d tensors; requested at %s", name,
+        plan.ranks, count, at.ToString()));
+  }
+  Work work;
+  work.done_ = Executor(name, plan, replicas, at).Run(hooks);
+  return work;
+}
+
+}  // namespace d2l

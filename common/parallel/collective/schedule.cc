@@ -1,0 +1,138 @@
+#include "common/parallel/collective/schedule.h"
+
+#include <stdexcept>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+
+namespace d2l {
+namespace {
+
+using Visitor = CollectiveSchedule::Visitor;
+
+int Modulo(int a, int n) { return (a % n + n) % n; }
+
+// Chunk r goes from rank r to all others. In each step every rank sends one and
+// receives one.
+void Gather(int ranks, int first_step, Visitor visit) {
+  for (int i = 1; i < ranks; ++i) {
+    for (int to = 0; to < ranks; ++to) {
+      const int from = (to + i) % ranks;
+      visit({first_step + i - 1, to, from, from, MoveOp::kCopy});
+    }
+  }
+}
+
+void Fan(int ranks, int step, int from, Visitor visit) {
+  for (int to = 0; to < ranks; ++to) {
+    if (to != from) visit({step, to, from, 0, MoveOp::kCopy});
+  }
+}
+
+// In step s of a ring in which rank r receives from r - direction. Chunk c's
+// sum begins at rank c and grows in ring order; it is complete at the rank
+// before c, from which the result goes round once more.
+Move RingMove(int ranks, int step, int to, int direction) {
+  const bool adds = step < ranks - 1;
+  const int round = adds ? step + 1 : step - (ranks - 1);
+  return {step, to, Modulo(to - direction, ranks),
+          Modulo(to - direction * round, ranks),
+          adds ? MoveOp::kAdd : MoveOp::kCopy};
+}
+
+// One direction after the other: where a rank has one link for both, as at a
+// switch, every link then serves a whole direction before the next one. Rank by
+// rank, each transfer would wait for its neighbour's, round the whole ring.
+void Ring(int ranks, bool both_directions, Visitor visit) {
+  for (int step = 0; step < 2 * (ranks - 1); ++step) {
+    for (int to = 0; to < ranks; ++to) visit(RingMove(ranks, step, to, 1));
+    for (int to = 0; both_directions && to < ranks; ++to) {
+      Move back = RingMove(ranks, step, to, -1);
+      back.chunk += ranks;
+      visit(back);
+    }
+  }
+}
+
+}  // namespace
+
+const char* AllReduceAlgorithmName(AllReduceAlgorithm algorithm) {
+  switch (algorithm) {
+    case AllReduceAlgorithm::kSplit:
+      return "split";
+    case AllReduceAlgorithm::kStar:
+      return "star";
+    case AllReduceAlgorithm::kHost:
+      return "host";
+    case AllReduceAlgorithm::kRing:
+      return "ring";
+    case AllReduceAlgorithm::kBidirectionalRing:
+      return "bidirectional_ring";
+    case AllReduceAlgorithm::kNccl:
+      return "nccl";
+  }
+  throw std::logic_error("no such algorithm");
+}
+
+absl::StatusOr<AllReduceAlgorithm> ParseAllReduceAlgorithm(
+    absl::string_view name) {
+  std::string known;
+  for (const AllReduceAlgorithm algorithm : kAllReduceAlgorithms) {
+    if (name == AllReduceAlgorithmName(algorithm)) return algorithm;
+    absl::StrAppend(&known, AllReduceAlgorithmName(algorithm), ", ");
+  }
+  known += AllReduceAlgorithmName(AllReduceAlgorithm::kNccl);
+  if (name == AllReduceAlgorithmName(AllReduceAlgorithm::kNccl)) {
+    return AllReduceAlgorithm::kNccl;
+  }
+  return absl::InvalidArgumentError(absl::StrFormat(
+      "no allreduce algorithm \"%s\"; there are %s", name, known));
+}
+
+std::vector<Move> CollectiveSchedule::Moves() const {
+  std::vector<Move> moves;
+  ForEach([&](const Move& move) { moves.push_back(move); });
+  return moves;
+}
+
+CollectiveSchedule AllReduceSchedule(AllReduceAlgorithm algorithm, int ranks) {
+  if (ranks < 1) {
+    throw std::invalid_argument(
+        absl::StrFormat("[allreduce] at least 1 device wanted; got %d", ranks));
+  }
+  const auto make = [&](int chunks, std::function<void(Visitor)> generate) {
+    if (ranks == 1) generate = [](Visitor) {};
+    return CollectiveSchedule(AllReduceAlgorithmName(algorithm), ranks, chunks,
+                              std::move(generate),
+                              algorithm == AllReduceAlgorithm::kHost);
+  };
+  switch (algorithm) {
+    case AllReduceAlgorithm::kSplit:
+      return make(ranks, [=](Visitor visit) {
+        for (int to = 0; to < ranks; ++to) {
+          visit({0, to, to, to, MoveOp::kSum});
+        }
+        Gather(ranks, 1, visit);
+      });
+    case AllReduceAlgorithm::kStar:
+    case AllReduceAlgorithm::kHost: {
+      const int center = algorithm == AllReduceAlgorithm::kHost ? ranks : 0;
+      return make(1, [=](Visitor visit) {
+        visit({0, center, 0, 0, MoveOp::kSum});
+        Fan(ranks, 1, center, visit);
+      });
+    }
+    case AllReduceAlgorithm::kRing:
+      return make(ranks, [=](Visitor visit) { Ring(ranks, false, visit); });
+    case AllReduceAlgorithm::kBidirectionalRing:
+      return make(2 * ranks, [=](Visitor visit) { Ring(ranks, true, visit); });
+    case AllReduceAlgorithm::kNccl:
+      throw std::invalid_argument(
+          "[allreduce] \"nccl\" is no schedule: NVIDIA's library adds as it "
+          "likes, and only on GPUs (AllReduce)");
+  }
+  throw std::logic_error("no such algorithm");
+}
+
+}  // namespace d2l

@@ -1,0 +1,121 @@
+// CollectiveSchedule: a collective operation of several devices as data, a list
+// of moves from memory to memory.
+//
+//   const auto ring = AllReduceSchedule(AllReduceAlgorithm::kRing, 4);
+//   ring.ForEach([](const Move& move) {
+//     std::cout << move.to << " adds part " << move.chunk << " of "
+//               << move.from << "\n";
+//   });
+//
+// One list serves all that deals with collectives: devices execute it
+// (collective.h), the checker proves it (checker.h), and the simulator times it
+// on hardware that is not there (simulator.h).
+//
+// Every device, or rank, holds an array of the same length, cut into the same
+// chunks. A move writes one chunk of one rank, and is made by that rank, which
+// pulls from the others: a device's memory has one writer. The order of moves
+// is one in which they could be made one after the other; what may happen at
+// the same time follows from what they read and write (Plan).
+//
+// Values; immutable, so any thread may use them. The moves are generated each
+// time: a ring of 4,096 ranks has 33 million of them.
+
+#ifndef D2L_COMMON_PARALLEL_COLLECTIVE_SCHEDULE_H_
+#define D2L_COMMON_PARALLEL_COLLECTIVE_SCHEDULE_H_
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace d2l {
+
+enum class MoveOp : std::uint8_t {
+  kCopy,  // to = from
+  kAdd,   // to = to + from
+  kSum,   // to = rank 0 + rank 1 + …, in this order; `from` means nothing
+  // In plans only, and of all chunks: the work before the collective is done
+  // with rank `to`, and the work behind it may begin.
+  kBegin,
+  kEnd,
+};
+
+struct Move {
+  int step;  // moves of one step do not depend on each other
+  int to;
+  int from;
+  int chunk;
+  MoveOp op;
+};
+
+// How the sum is made that every rank gets.
+enum class AllReduceAlgorithm : std::uint8_t {
+  kSplit,  // rank r adds chunk r of all, in the ranks' order; all copy it
+  kStar,   // rank 0 adds everything; all copy it
+  kHost,   // the same in the CPU's memory
+  kRing,   // sums go round a ring, chunk by chunk, then the results do
+  kBidirectionalRing,  // two rings in opposite directions, half of it each
+  kNccl,  // no schedule: NVIDIA's library adds, on GPUs, as it likes
+};
+
+// Those that are schedules.
+inline constexpr AllReduceAlgorithm kAllReduceAlgorithms[] = {
+    AllReduceAlgorithm::kSplit, AllReduceAlgorithm::kStar,
+    AllReduceAlgorithm::kHost, AllReduceAlgorithm::kRing,
+    AllReduceAlgorithm::kBidirectionalRing};
+
+// "split", "star", "host", "ring", "bidirectional_ring", "nccl".
+const char* AllReduceAlgorithmName(AllReduceAlgorithm algorithm);
+// The reverse; InvalidArgument, with what there is, for anything else.
+absl::StatusOr<AllReduceAlgorithm> ParseAllReduceAlgorithm(
+    absl::string_view name);
+
+class CollectiveSchedule {
+ public:
+  using Visitor = absl::FunctionRef<void(const Move&)>;
+
+  // generate calls the visitor for each move in order, the same each time.
+  CollectiveSchedule(std::string name, int ranks, int chunks,
+                     std::function<void(Visitor)> generate,
+                     bool uses_host = false)
+      : name_(std::move(name)),
+        ranks_(ranks),
+        chunks_(chunks),
+        uses_host_(uses_host),
+        generate_(std::move(generate)) {}
+
+  const std::string& name() const { return name_; }
+  int ranks() const { return ranks_; }
+  int chunks() const { return chunks_; }
+  // Whether the CPU's memory takes part, as number ranks().
+  bool uses_host() const { return uses_host_; }
+  int participants() const { return ranks_ + (uses_host_ ? 1 : 0); }
+
+  void ForEach(Visitor visitor) const { generate_(visitor); }
+  std::vector<Move> Moves() const;
+
+ private:
+  std::string name_;
+  int ranks_;
+  int chunks_;
+  bool uses_host_;
+  std::function<void(Visitor)> generate_;
+};
+
+// Throws std::invalid_argument for fewer ranks than one, and for an algorithm
+// that is no schedule.
+CollectiveSchedule AllReduceSchedule(AllReduceAlgorithm algorithm, int ranks);
+
+// The first element of a chunk of an array that is cut into `chunks`; of number
+// `chunks`, the array's end. Sizes differ by at most one.
+inline std::int64_t ChunkBegin(std::int64_t length, int chunks, int chunk) {
+  return length / chunks * chunk + length % chunks * chunk / chunks;
+}
+
+}  // namespace d2l
+
+#endif  // D2L_COMMON_PARALLEL_COLLECTIVE_SCHEDULE_H_

@@ -1,0 +1,281 @@
+#include "common/parallel/data_parallel/data_parallel.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <numeric>
+#include <stdexcept>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "common/autograd/tape.h"
+#include "common/device/device_table.h"
+#include "common/device/failure.h"
+#include "common/ops/ops.h"
+#include "common/ops/primitive/primitive.h"
+#include "common/ops/primitive/record.h"
+#include "common/parallel/data_parallel/split_batch.h"
+
+namespace d2l {
+namespace {
+
+std::vector<Device> DevicesOf(const std::vector<int>& ids) {
+  const std::vector<DeviceInfo>& table = Devices();
+  std::vector<Device> devices;
+  for (const int id : ids) {
+    if (id < 0 || id >= static_cast<int>(table.size())) {
+      std::vector<std::string> there;
+      for (std::size_t i = 0; i < table.size(); ++i) {
+        there.push_back(
+            absl::StrFormat("%d: %s", i, table[i].device.ToString()));
+      }
+      throw std::invalid_argument(absl::StrFormat(
+          "[DataParallel] device_ids %s: there is no device %d; there are %s "
+          "(--devices= makes others)",
+          absl::StrJoin(ids, ", "), id, absl::StrJoin(there, ", ")));
+    }
+    if (std::count(ids.begin(), ids.end(), id) > 1) {
+      throw std::invalid_argument(absl::StrFormat(
+          "[DataParallel] device_ids %s: device %d, %s, is there twice; name "
+          "each device once",
+          absl::StrJoin(ids, ", "), id, table[id].device.ToString()));
+    }
+    devices.push_back(table[id].device);
+  }
+  if (ids.empty()) {
+    for (const DeviceInfo& info : table) devices.push_back(info.device);
+  }
+  return devices;
+}
+
+std::vector<Tensor> WithoutNames(
+    const std::vector<std::pair<std::string, Tensor>>& named) {
+  std::vector<Tensor> tensors;
+  for (const auto& [name, tensor] : named) tensors.push_back(tensor);
+  return tensors;
+}
+
+}  // namespace
+
+DataParallel::DataParallel(std::unique_ptr<nn::Module> net,
+                           const std::vector<int>& device_ids,
+                           DataParallelOptions options)
+    : options_(std::move(options)), devices_(DevicesOf(device_ids)) {
+  if (options_.max_in_flight < 1) {
+    throw std::invalid_argument(absl::StrFormat(
+        "[DataParallel] max_in_flight, the number of steps under way, must be "
+        "at least 1; got %d",
+        options_.max_in_flight));
+  }
+  if (options_.process < 0 || options_.process >= options_.processes ||
+      (options_.processes > 1 && !options_.sum)) {
+    throw std::invalid_argument(absl::StrFormat(
+        "[DataParallel] process %d of %d wanted, and a function that adds up "
+        "for them; got %s",
+        options_.process, options_.processes,
+        options_.sum ? "both" : "no function: see mpi/mpi_world.h"));
+  }
+  if (options_.split.empty()) options_.split.assign(ranks(), 1);
+  if (static_cast<int>(options_.split.size()) != ranks()) {
+    throw std::invalid_argument(absl::StrFormat(
+        "[DataParallel] the split %s has %d weight%s for %d device%s",
+        absl::StrJoin(options_.split, ":"), options_.split.size(),
+        options_.split.size() == 1 ? "" : "s", ranks(),
+        ranks() == 1 ? "" : "s"));
+  }
+  ShardSizes(0, options_.split);  // throws if they are no weights
+  nn::To(*net, devices_[0]);
+  for (std::size_t i = 0; i < devices_.size(); ++i) {
+    std::unique_ptr<nn::Module> replica =
+        i == 0 ? std::move(net) : nn::Clone(module(), devices_[i]);
+    std::vector<Tensor> parameters = nn::Parameters(*replica);
+    std::vector<Tensor> state = WithoutNames(nn::NamedState(*replica));
+    nn::SGD sgd(parameters, {/*lr=*/0});
+    replicas_.push_back({std::move(replica),
+                         std::move(parameters),
+                         std::move(state),
+                         std::move(sgd),
+                         {}});
+  }
+  MakeBuckets();
+  RememberVersions();
+}
+
+void DataParallel::MakeBuckets() {
+  const std::vector<Tensor>& parameters = replicas_[0].parameters;
+  bucket_of_.resize(parameters.size());
+  bool full = true;
+  for (std::size_t i = parameters.size(); i-- > 0;) {
+    const DType dtype = parameters[i].dtype();
+    if (full || parameters[buckets_.back().parameters[0]].dtype() != dtype) {
+      buckets_.emplace_back();
+    }
+    Bucket& bucket = buckets_.back();
+    bucket.parameters.push_back(static_cast<int>(i));
+    bucket.numel += parameters[i].numel();
+    bucket_of_[i] = buckets_.size() - 1;
+    full = bucket.numel * static_cast<std::int64_t>(DTypeSize(dtype)) >=
+           (buckets_.size() == 1 ? options_.first_bucket_bytes
+                                 : options_.bucket_bytes);
+  }
+  if (!buckets_.empty()) ++buckets_.back().numel;  // the loss
+}
+
+void DataParallel::Members(nn::MemberVisitor& visitor) {
+  visitor.Child("module", module());
+}
+
+void DataParallel::Train(bool mode) {
+  nn::Module::Train(mode);
+  for (Replica& replica : replicas_) replica.net->Train(mode);
+}
+
+void DataParallel::CheckBatch(const Tensor& x, SourceLocation at) const {
+  CheckDefined("DataParallel", x, at);
+  if (x.dim() > 0 && x.size(0) > 0) return;
+  throw std::invalid_argument(absl::StrFormat(
+      "[DataParallel] a batch of at least one sample wanted; got %s; requested "
+      "at %s",
+      x.Describe(), at.ToString()));
+}
+
+DataParallel::Share DataParallel::ShareOf(std::int64_t samples) const {
+  const std::vector<std::int64_t> all = ShardSizes(samples, options_.split);
+  const auto first =
+      all.begin() +
+      options_.process * static_cast<std::ptrdiff_t>(devices_.size());
+  return {std::accumulate(all.begin(), first, std::int64_t{0}),
+          {first, first + static_cast<std::ptrdiff_t>(devices_.size())}};
+}
+
+Tensor DataParallel::Forward(const Tensor& x) {
+  const SourceLocation at = internal::op_context.requested_by;
+  CheckBatch(x, at);
+  FollowModule(at);
+  const NoGradGuard guard;
+  const std::vector<Tensor> shards =
+      options_.processes > 1
+          ? SplitBatch(x, devices_, {}, at)
+          : SplitBatch(x, devices_, ShardSizes(x.size(0), options_.split), at);
+  std::vector<Tensor> outputs;
+  for (std::size_t i = 0; i < shards.size(); ++i) {
+    if (shards[i].size(0) > 0) {
+      outputs.push_back(replicas_[i].net->Forward(shards[i]));
+    }
+  }
+  return JoinShards(outputs, devices_[0], at);
+}
+
+void DataParallel::FollowModule(SourceLocation at) {
+  bool written = false;
+  for (const Replica& replica : replicas_) {
+    const auto named = nn::NamedState(*replica.net);
+    for (std::size_t i = 0; i < replica.state.size(); ++i) {
+      const Tensor& kept = replica.state[i];
+      const Tensor* now = i < named.size() ? &named[i].second : nullptr;
+      if (now == nullptr || !IsSameView(*now, kept)) {
+        throw std::invalid_argument(absl::StrFormat(
+            "[DataParallel] %s of the module was %s after the DataParallel was "
+            "made, which updates the tensor that it found, %s; write into that "
+            "one (nn::LoadStateDict, CopyTo), or make a DataParallel of the "
+            "changed module; requested at %s",
+            now == nullptr ? "a tensor" : named[i].first,
+            now == nullptr ? "removed"
+            : now->device() != kept.device()
+                ? absl::StrCat("moved to ", now->device().ToString())
+                : "replaced",
+            kept.Describe(), at.ToString()));
+      }
+      written = written || kept.version() != replica.versions[i];
+    }
+  }
+  if (written || MomentumChanged()) CopyToReplicas(at);
+}
+
+bool DataParallel::MomentumChanged() {
+  const std::vector<Tensor>& buffers = sgd().momentum_buffers();
+  if (buffers.size() != momentum_.size()) return true;
+  for (std::size_t i = 0; i < buffers.size(); ++i) {
+    const auto [id, version] = momentum_[i];
+    if (buffers[i].defined()
+            ? buffers[i].id() != id || buffers[i].version() != version
+            : id != 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
+void DataParallel::CopyToReplicas(SourceLocation at) {
+  // What failed before is overwritten now. Its streams are to run again.
+  for (const Device device : devices_) {
+    try {
+      Synchronize(device, at);
+    } catch (const AsyncError&) {  // NOLINT(bugprone-empty-catch)
+    }
+  }
+  in_flight_.clear();
+  const NoGradGuard guard;
+  for (std::size_t d = 1; d < replicas_.size(); ++d) {
+    for (std::size_t i = 0; i < replicas_[d].state.size(); ++i) {
+      CopyTo(replicas_[0].state[i], replicas_[d].state[i],
+             /*non_blocking=*/true, at);
+    }
+    std::vector<Tensor>& copies = replicas_[d].sgd.momentum_buffers();
+    copies.clear();
+    for (const Tensor& buffer : sgd().momentum_buffers()) {
+      copies.emplace_back();
+      if (!buffer.defined()) continue;
+      copies.back() = Empty(buffer.shape(), devices_[d], buffer.dtype(), at);
+      CopyTo(buffer, copies.back(), /*non_blocking=*/true, at);
+    }
+  }
+  RememberVersions();
+}
+
+void DataParallel::RememberVersions() {
+  for (Replica& replica : replicas_) {
+    replica.versions.clear();
+    for (const Tensor& x : replica.state) {
+      replica.versions.push_back(x.version());
+    }
+  }
+  momentum_.clear();
+  for (const Tensor& x : sgd().momentum_buffers()) {
+    momentum_.emplace_back(x.defined() ? x.id() : 0,
+                           x.defined() ? x.version() : 0);
+  }
+}
+
+std::string DataParallel::Plan(std::int64_t samples) const {
+  const std::vector<std::int64_t> sizes = ShareOf(samples).sizes;
+  std::string text =
+      absl::StrFormat("A step with %d samples on %d devices", samples, ranks());
+  if (options_.processes > 1) {
+    absl::StrAppendFormat(&text, ", of which process %d of %d has",
+                          options_.process, options_.processes);
+  }
+  text += ":\n";
+  for (std::size_t d = 0; d < devices_.size(); ++d) {
+    absl::StrAppendFormat(&text, "  %s: %d samples\n", devices_[d].ToString(),
+                          sizes[d]);
+  }
+  absl::StrAppendFormat(
+      &text, "  gradients, added up by %s %s:\n",
+      AllReduceAlgorithmName(options_.allreduce),
+      options_.overlap ? "while others are computed" : "when all are computed");
+  const auto named = nn::NamedParameters(*this);
+  for (std::size_t b = 0; b < buckets_.size(); ++b) {
+    std::vector<std::string> names;
+    for (const int i : buckets_[b].parameters) names.push_back(named[i].first);
+    absl::StrAppendFormat(
+        &text, "  bucket %d, %d bytes: %s\n", b,
+        buckets_[b].numel *
+            static_cast<std::int64_t>(
+                DTypeSize(named[buckets_[b].parameters[0]].second.dtype())),
+        absl::StrJoin(names, ", "));
+  }
+  return text;
+}
+
+}  // namespace d2l

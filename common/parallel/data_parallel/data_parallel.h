@@ -1,0 +1,233 @@
+// DataParallel: one network on several devices, each of which computes a part
+// of every batch (torch.nn.DataParallel).
+//
+//   nn::Linear net(10, 1);
+//   std::cout << DataParallel(std::move(net));  // on all devices
+//   // DataParallel(
+//   //   (module): Linear(in_features=10, out_features=1, bias=True)
+//   // )
+//   DataParallel mlp(nn::Linear(20, 3), /*device_ids=*/{0, 1});
+//   Tensor x = Randn({5, 20});
+//   Tensor labels = RandInt(0, 3, {5});
+//   Tensor loss = mlp.Step(x, labels, {/*lr=*/0.1}).loss;  // trains
+//   Tensor y = mlp(x);                                     // only computes
+//
+// Step splits the batch (split_batch.h). Each device computes the loss of its
+// shard, summed, and the gradients of that divided by the size of the whole
+// batch, so that shards need no weights. The gradients lie in buckets, filled
+// from the last parameter to the first; a full one is added up among the
+// devices (AllReduce) while the gradients before it are computed. Then every
+// device updates its own replica. All replicas stay the same in every bit; by
+// the default algorithm they are what one device gets that computes the shards
+// and adds their gradients one after the other.
+//
+// Batch normalisation takes the statistics of each shard; running statistics
+// are the mean of the devices', weighted with the sizes of their shards. That
+// is so after Step; Forward is for modules under Eval: under Train, the first
+// device's running statistics are what is left of it.
+// Dropout differs between devices.
+//
+// One thread requests everything: nothing waits, but for the step before the
+// last (max_in_flight).
+//
+// Several processes, each with as many devices, train one network together if
+// the options have their number and a `sum` (mpi/mpi_world.h). Each gives every
+// Step the whole batch, and computes its devices' shards of it: all replicas
+// have the bits of one process with all the devices. Forward is of one process.
+//
+// The module is that of the first device. Values written to it, as by
+// nn::LoadStateDict, and to the momentum in sgd(), reach the other devices at
+// the next call. The module's tensors must stay: calls throw
+// std::invalid_argument after one was moved or replaced.
+//
+// Failures: if a device cannot compute its part, no device gets the sum;
+// waiting for any of them throws AsyncError with the line of the operation that
+// failed, and the parameters cannot be used. Then load them, and the momentum
+// if there is any, and go on.
+//
+// Ownership: it owns the module and its replicas. Thread-safety: none. Errors:
+// std::invalid_argument for devices that are not in the table or repeated, and
+// for batches without samples.
+
+#ifndef D2L_COMMON_PARALLEL_DATA_PARALLEL_DATA_PARALLEL_H_
+#define D2L_COMMON_PARALLEL_DATA_PARALLEL_DATA_PARALLEL_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "common/base/source_location.h"
+#include "common/device/device.h"
+#include "common/device/event.h"
+#include "common/nn/layers.h"
+#include "common/nn/module.h"
+#include "common/nn/sgd.h"
+#include "common/parallel/collective/collective.h"
+#include "common/tensor/tensor.h"
+
+namespace d2l {
+
+// An emulated connection: each device's part of an AllReduce takes this much
+// longer, as a sleep that needs no core.
+struct EmulatedLink {
+  double seconds = 0;  // for each AllReduce
+  double bytes_per_second = 1e9;
+};
+
+struct DataParallelOptions {
+  AllReduceAlgorithm allreduce = AllReduceAlgorithm::kSplit;
+  // For each device, of all processes, see ShardSizes; evenly if there are
+  // none.
+  std::vector<int> split;
+  // Whether buckets are added up while gradients are computed, or afterwards.
+  bool overlap = true;
+  // How many steps may have been requested and not be done; at least 1.
+  int max_in_flight = 2;
+  // A bucket is full when it has so many bytes. The first is small, so that the
+  // communication begins early.
+  std::int64_t first_bucket_bytes = std::int64_t{1} << 20;
+  std::int64_t bucket_bytes = std::int64_t{25} << 20;
+  std::optional<EmulatedLink> emulated_link;
+  // How many processes train together, and which this is: its device i is
+  // number `process` * devices + i of all.
+  int processes = 1;
+  int process = 0;
+  // Adds up a tensor of each of this process's devices and those of the others,
+  // all of which call it in the same order. None: AllReduceAsync, of one
+  // process, by the algorithm above.
+  std::function<Work(Replicas, SourceLocation)> sum;
+};
+
+class DataParallel : public nn::Module {
+ public:
+  // The sum of the losses of the samples of a shard.
+  using Loss =
+      std::function<Tensor(const Tensor& outputs, const Tensor& labels)>;
+
+  // device_ids: numbers of devices in the table (Devices()); all if there are
+  // none. The net is moved to the first, if need be, and cloned to the others.
+  explicit DataParallel(std::unique_ptr<nn::Module> net,
+                        const std::vector<int>& device_ids = {},
+                        DataParallelOptions options = {});
+  template <typename Net,
+            typename = std::enable_if_t<std::is_base_of_v<nn::Module, Net>>>
+  explicit DataParallel(Net net, const std::vector<int>& device_ids = {},
+                        DataParallelOptions options = {})
+      : DataParallel(std::make_unique<Net>(std::move(net)), device_ids,
+                     std::move(options)) {}
+
+  // The outputs for the whole batch, on the first device. They are a constant
+  // to a tape: train with Step.
+  Tensor Forward(const Tensor& x) override;
+  std::string Name() const override { return "DataParallel"; }
+  void Members(nn::MemberVisitor& visitor) override;
+  void Train(bool mode) override;
+  using nn::Module::Train;
+
+  struct Result {
+    Tensor loss;  // the batch's mean, one number on the first device
+    // Of each of this process's shards that has samples, where it was computed;
+    // see JoinShards.
+    std::vector<Tensor> outputs;
+  };
+  // One step of training with a batch. Asynchronous.
+  Result Step(const Tensor& x, const Tensor& labels,
+              const nn::SGDOptions& options,
+              SourceLocation at = SourceLocation::Current());
+  // The same with another loss than nn::CrossEntropyLoss.
+  Result Step(const Tensor& x, const Tensor& labels,
+              const nn::SGDOptions& options, const Loss& loss,
+              SourceLocation at = SourceLocation::Current());
+
+  nn::Module& module() { return *replicas_[0].net; }
+  // On devices()[i]; 0 is the module.
+  nn::Module& replica(int i) { return *replicas_[i].net; }
+  const std::vector<Device>& devices() const { return devices_; }
+  const DataParallelOptions& options() const { return options_; }
+
+  // The optimiser of the module. Its momentum may be read and written.
+  nn::SGD& sgd() { return replicas_[0].sgd; }
+
+  // What a step with so many samples does, for people: shards, buckets, bytes.
+  std::string Plan(std::int64_t samples) const;
+
+  // This process's part of a batch: rows [begin, begin + the sum of the sizes).
+  struct Share {
+    std::int64_t begin = 0;
+    std::vector<std::int64_t> sizes;  // of the devices' shards
+  };
+  Share ShareOf(std::int64_t samples) const;
+
+ private:
+  struct Replica {
+    std::unique_ptr<nn::Module> net;
+    std::vector<Tensor> parameters;
+    std::vector<Tensor> state;  // these and the buffers
+    nn::SGD sgd;
+    std::vector<std::uint64_t> versions;  // of the state, when all were equal
+  };
+  // Gradients of some parameters, one behind the other; in the last one the
+  // loss comes behind them.
+  struct Bucket {
+    std::vector<int> parameters;
+    std::int64_t numel = 0;
+  };
+
+  void MakeBuckets();
+  void CheckBatch(const Tensor& x, SourceLocation at) const;
+  // Checks that the replicas are what they were, and copies what was written to
+  // the module since.
+  void FollowModule(SourceLocation at);
+  // Whether the module's momentum was written or replaced.
+  bool MomentumChanged();
+  void CopyToReplicas(SourceLocation at);
+  void RememberVersions();
+  void WaitForRoom(SourceLocation at);
+  // Has the failure that is being handled reach the parameters of all devices.
+  void FailEverywhere(SourceLocation at);
+  Result RequestStep(const Tensor& x, const Tensor& labels, const Loss& loss,
+                     SourceLocation at);
+  // Requests the gradients of a shard, and hands each bucket to `fill`. Returns
+  // the outputs.
+  Tensor FillBuckets(
+      Replica& replica, const Tensor& x, const Tensor& labels, double scale,
+      const Loss& loss,
+      const std::function<void(std::size_t bucket, const Tensor& flat)>& fill,
+      SourceLocation at);
+  void Update(const std::vector<std::vector<Tensor>>& sums, SourceLocation at);
+  void AverageBuffers(const std::vector<std::int64_t>& sizes,
+                      std::int64_t samples, SourceLocation at);
+  // Has the first device write the buffers that a step writes.
+  void TouchBuffers(const Tensor& x, SourceLocation at);
+  // Adds up one tensor of each device, on streams of its own, behind the
+  // events.
+  void Reduce(const std::vector<Tensor>& tensors,
+              const std::vector<Event>& ready, SourceLocation at);
+  // Has the devices' current streams wait for that.
+  void AwaitReductions(SourceLocation at);
+  // Devices of all processes.
+  int ranks() const {
+    return static_cast<int>(devices_.size()) * options_.processes;
+  }
+
+  DataParallelOptions options_;
+  std::vector<Device> devices_;
+  std::vector<Replica> replicas_;
+  std::vector<Bucket> buckets_;
+  std::vector<std::size_t> bucket_of_;  // by parameter
+  // Of the module's momentum, when it was equal: ids and versions.
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> momentum_;
+  std::deque<std::vector<Event>> in_flight_;  // the ends of steps
+};
+
+}  // namespace d2l
+
+#endif  // D2L_COMMON_PARALLEL_DATA_PARALLEL_DATA_PARALLEL_H_

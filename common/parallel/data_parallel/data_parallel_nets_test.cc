@@ -1,0 +1,115 @@
+// DataParallel with the layers and networks of the chapter: they have the bits
+// of one device that computes the shards in order.
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/nn/hybrid.h"
+#include "common/nn/layers.h"
+#include "common/nn/models.h"
+#include "common/nn/module.h"
+#include "common/nn/sgd.h"
+#include "common/ops/ops.h"
+#include "common/parallel/data_parallel/data_parallel.h"
+#include "common/parallel/data_parallel/data_parallel_testing.h"
+#include "common/parallel/data_parallel/split_batch.h"
+#include "gtest/gtest.h"
+
+namespace d2l {
+namespace {
+
+TestBatch Images(std::int64_t samples, std::int64_t size, unsigned seed) {
+  return {Randn({samples, 1, size, size}, First()) * 2.0 + 0.5,
+          MakeBatch(samples, seed).labels};
+}
+
+// Trains both with batches of these sizes, and compares all bits.
+void ExpectSameTraining(OneDevice one, DataParallel& many, std::int64_t size,
+                        const std::vector<std::int64_t>& batches) {
+  const nn::SGDOptions sgd = {0.05, 0.9};
+  for (std::size_t step = 0; step < batches.size(); ++step) {
+    const TestBatch batch = Images(batches[step], size, step);
+    const Tensor expected =
+        one.Step(batch, ShardSizes(batches[step], many.options().split));
+    const Tensor loss = many.Step(batch.x, batch.labels, sgd).loss;
+    EXPECT_EQ(BitsOf(loss), BitsOf(expected)) << "step " << step;
+  }
+  for (std::size_t i = 0; i < many.devices().size(); ++i) {
+    EXPECT_EQ(BitsOf(many.replica(i)), BitsOf(one.net())) << "device " << i;
+  }
+}
+
+nn::Sequential ConvNet() {
+  return nn::Sequential(nn::Conv2d(1, 6, 3, {}, true, First()),
+                        nn::BatchNorm2d(6, 1e-5, 0.1, First()), nn::ReLU(),
+                        nn::Flatten(),
+                        nn::Linear(6 * 4 * 4, kClasses, true, First()));
+}
+
+// Statistics are of the shards; running ones, of all devices, also of those
+// that got nothing, are the weighted mean.
+TEST(DataParallelTest, BatchNormHasTheStatisticsOfTheShards) {
+  for (int count = 1; count <= static_cast<int>(Ids(4).size()); ++count) {
+    for (const bool overlap : {true, false}) {
+      ManualSeed(count);
+      nn::Sequential net = ConvNet();
+      OneDevice one(net, {0.05, 0.9});
+      DataParallel many(std::move(net), Ids(count), WithBuckets(300, overlap));
+      ExpectSameTraining(std::move(one), many, 6, {5, 1, 9, 2, 8, 3});
+      const auto counted = nn::NamedBuffers(many.replica(count - 1))[2];
+      EXPECT_EQ(counted.first, "1.num_batches_tracked");
+      EXPECT_EQ(Item(counted.second), 6);
+    }
+  }
+}
+
+// Of all steps but the last, only what the running statistics say is used: a
+// device that had others would answer differently.
+TEST(DataParallelTest, BatchNormAnswersTheSameOnAllDevices) {
+  ManualSeed(1);
+  DataParallel net(ConvNet(), Ids(2));
+  for (int step = 0; step < 3; ++step) {
+    const TestBatch batch = Images(7, 6, step);
+    net.Step(batch.x, batch.labels, {0.05});
+  }
+  net.Eval();
+  const Tensor image = Randn({1, 1, 6, 6}, First());
+  const Tensor two = net(Cat({image, image}));  // one on each device
+  EXPECT_EQ(BitsOf(two[0]), BitsOf(two[1]));
+}
+
+// 11 million parameters, so buckets as they are by default.
+TEST(DataParallelTest, ResNet18HasTheBitsOfOneDevice) {
+  ManualSeed(18);
+  nn::Sequential net = nn::ResNet18(kClasses, 1, First());
+  OneDevice one(net, {0.05, 0.9});
+  DataParallel many(std::move(net), Ids(2));
+  EXPECT_NE(many.Plan(5).find("bucket 2"), std::string::npos);
+  ExpectSameTraining(std::move(one), many, 8, {5, 4, 6});
+}
+
+// Each replica compiles programs of its own. Steps are recorded for gradients,
+// so they run as they are, also where there is a program for their shape.
+TEST(DataParallelTest, AHybridizedNetHasTheBitsOfOneDevice) {
+  ManualSeed(4);
+  DataParallel many(nn::Hybridize(ConvNet()), Ids(2));
+  many(Images(4, 6, 9).x);
+  const auto hybrid = [&](int i) -> nn::Hybrid& {
+    return dynamic_cast<nn::Hybrid&>(many.replica(i));
+  };
+  EXPECT_EQ(hybrid(1).Report().programs.size(), 1u);
+  OneDevice one(hybrid(0).module(), {0.05, 0.9});
+  ExpectSameTraining(std::move(one), many, 6, {4, 4, 5, 4});
+  many.Eval();
+  const TestBatch batch = Images(4, 6, 9);
+  const Tensor first = many(batch.x);
+  EXPECT_EQ(BitsOf(many(batch.x)), BitsOf(first));
+  EXPECT_EQ(hybrid(1).Report().programs.size(), 2u);
+  EXPECT_EQ(hybrid(1).Report().calls(), 7);
+}
+
+}  // namespace
+}  // namespace d2l

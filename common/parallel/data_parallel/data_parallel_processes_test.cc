@@ -1,0 +1,199 @@
+// Several processes have the bits of one with all the devices: here threads,
+// which add up in memory. With MPI: mpi/mpi_data_parallel_test.cc.
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <stdexcept>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "common/base/mutex.h"
+#include "common/base/source_location.h"
+#include "common/device/device.h"
+#include "common/device/device_table.h"
+#include "common/device/failure.h"
+#include "common/device/testing/testing.h"
+#include "common/nn/module.h"
+#include "common/nn/sgd.h"
+#include "common/ops/ops.h"
+#include "common/ops/testing/testing.h"
+#include "common/parallel/collective/collective.h"
+#include "common/parallel/data_parallel/data_parallel.h"
+#include "common/parallel/data_parallel/data_parallel_testing.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace d2l {
+namespace {
+
+using testing::HasSubstr;
+
+// Where the processes leave their arrays, and find the sums.
+class Meeting {
+ public:
+  explicit Meeting(int processes) : arrays_(processes) {}
+
+  // For DataParallelOptions.
+  Work Sum(int process, Replicas local, SourceLocation at) {
+    std::vector<float*> arrays;
+    for (const Tensor& x : local) {
+      arrays.push_back(static_cast<float*>(x.data()));
+    }
+    const std::int64_t numel = local[0].numel();
+    return RunOnOneStream(
+        "meeting", local, [=] { Meet(process, arrays, numel); }, at);
+  }
+
+ private:
+  void Meet(int process, const std::vector<float*>& arrays,
+            std::int64_t numel) {
+    MutexLock lock(mutex_);
+    const int round = round_;
+    arrays_[process] = {arrays, numel};
+    if (++arrived_ == static_cast<int>(arrays_.size())) {
+      AddUp();
+      arrived_ = 0;
+      ++round_;
+      changed_.NotifyAll();
+    }
+    const auto deadline =
+        std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    while (round_ == round) {
+      if (std::chrono::steady_clock::now() > deadline) {
+        throw std::runtime_error("the others did not come");
+      }
+      changed_.WaitFor(mutex_, std::chrono::seconds(1));
+    }
+  }
+
+  void AddUp() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    for (std::int64_t i = 0; i < arrays_[0].second; ++i) {
+      float sum = 0;
+      bool first = true;
+      for (const auto& [arrays, numel] : arrays_) {
+        ASSERT_EQ(numel, arrays_[0].second);
+        for (const float* array : arrays) {
+          sum = first ? array[i] : sum + array[i];
+          first = false;
+        }
+      }
+      for (const auto& [arrays, numel] : arrays_) {
+        for (float* array : arrays) array[i] = sum;
+      }
+    }
+  }
+
+  Mutex mutex_;
+  CondVar changed_;
+  std::vector<std::pair<std::vector<float*>, std::int64_t>> arrays_
+      ABSL_GUARDED_BY(mutex_);
+  int arrived_ ABSL_GUARDED_BY(mutex_) = 0;
+  int round_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+// What 20 steps leave in all replicas, and the losses.
+std::vector<std::vector<std::uint32_t>> Train(
+    std::unique_ptr<nn::Module> net, const std::vector<int>& ids,
+    const DataParallelOptions& options) {
+  const Device device = Devices()[ids[0]].device;
+  DataParallel many(std::move(net), ids, options);
+  std::vector<std::vector<std::uint32_t>> result;
+  for (int step = 0; step < 20; ++step) {
+    const std::int64_t samples = 1 + step * 5 % 9;
+    std::vector<float> values;
+    std::vector<std::int64_t> labels;
+    for (std::int64_t i = 0; i < samples; ++i) {
+      labels.push_back((step + 3 * i) % kClasses);
+      for (int k = 0; k < 7; ++k) {
+        values.push_back(
+            static_cast<float>((step * 31 + i * 17 + k * k) % 23) / 7 - 1.5f);
+      }
+    }
+    result.push_back(
+        BitsOf(many.Step(FromVector(values, {samples, 7}, device),
+                         FromVector(labels, {samples}, device), {0.1, 0.9})
+                   .loss));
+  }
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    for (auto& bits : BitsOf(many.replica(static_cast<int>(i)))) {
+      result.push_back(std::move(bits));
+    }
+  }
+  return result;
+}
+
+TEST(DataParallelProcessesTest, TrainToTheBitsOfOne) {
+  const std::vector<int> ids = Ids(4);
+  if (ids.size() < 4) GTEST_SKIP() << "needs 4 devices";
+  for (const int id : ids) {
+    if (Devices()[id].device.type() != DeviceType::kCpu) {
+      GTEST_SKIP() << "the threads meet in the memory of CPU devices";
+    }
+  }
+  ManualSeed(3);
+  const nn::Sequential net = Mlp();
+  for (const bool overlap : {true, false}) {
+    for (const int each : {1, 2}) {
+      const int processes = 4 / each;
+      DataParallelOptions options = WithBuckets(300, overlap);
+      const auto expected = Train(nn::Clone(net, First()), ids, options);
+      Meeting meeting(processes);
+      std::vector<std::vector<std::vector<std::uint32_t>>> got(processes);
+      // Made here: a thread that copied from another's device would wait for
+      // it.
+      std::vector<std::unique_ptr<nn::Module>> nets;
+      for (int p = 0; p < processes; ++p) {
+        nets.push_back(nn::Clone(net, Devices()[ids[p * each]].device));
+      }
+      for (const int id : ids) Synchronize(Devices()[id].device);
+      std::vector<std::thread> threads;
+      for (int p = 0; p < processes; ++p) {
+        threads.emplace_back([&, p] {
+          DataParallelOptions mine = options;
+          mine.processes = processes;
+          mine.process = p;
+          mine.sum = [&, p](Replicas local, SourceLocation at) {
+            return meeting.Sum(p, local, at);
+          };
+          got[p] = Train(std::move(nets[p]),
+                         {ids.begin() + p * each, ids.begin() + (p + 1) * each},
+                         mine);
+        });
+      }
+      for (std::thread& thread : threads) thread.join();
+      for (int p = 0; p < processes; ++p) {
+        // All replicas are alike.
+        ASSERT_LE(got[p].size(), expected.size());
+        for (std::size_t i = 0; i < got[p].size(); ++i) {
+          EXPECT_EQ(got[p][i], expected[i]) << p << ": " << i;
+        }
+      }
+    }
+  }
+}
+
+TEST(DataParallelProcessesTest, SeveralNeedAFunctionThatAddsUp) {
+  DataParallelOptions options;
+  options.processes = 2;
+  EXPECT_THAT(ThrownText([&] { DataParallel(Mlp(), {0}, options); }),
+              HasSubstr("process 0 of 2 wanted, and a function that adds up"));
+}
+
+TEST(DataParallelProcessesTest, AShareIsTheDevicesPartOfTheBatch) {
+  DataParallelOptions options;
+  options.processes = 3;
+  options.process = 1;
+  options.sum = [](Replicas, SourceLocation) { return Work(); };
+  options.split = {2, 1, 1};
+  const DataParallel net(Mlp(), {0}, options);
+  EXPECT_EQ(net.ShareOf(9).begin, 5);
+  EXPECT_EQ(net.ShareOf(9).sizes, std::vector<std::int64_t>{2});
+  EXPECT_EQ(net.ShareOf(1).sizes, std::vector<std::int64_t>{0});
+}
+
+}  // namespace
+}  // namespace d2l

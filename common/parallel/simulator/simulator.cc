@@ -1,0 +1,180 @@
+#include "common/parallel/simulator/simulator.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <limits>
+#include <stdexcept>
+
+#include "absl/strings/str_format.h"
+
+namespace d2l {
+namespace {
+
+// When a rank's chunk was written, and when the last transfer has read it.
+struct Times {
+  double written = 0;
+  double read = 0;
+};
+
+class Simulator {
+ public:
+  Simulator(const Topology& topology, const CollectiveSchedule& schedule,
+            double bytes, bool keep_timeline)
+      : topology_(topology),
+        ranks_(schedule.ranks()),
+        participants_(schedule.participants()),
+        chunks_(schedule.chunks()),
+        bytes_(bytes / schedule.chunks()),
+        keep_timeline_(keep_timeline),
+        times_(static_cast<std::size_t>(participants_) * chunks_),
+        routes_(participants_),
+        free_(topology.links().size(), 0) {
+    result_.link_seconds.resize(topology.links().size(), 0);
+  }
+
+  void Visit(const Move& move) {
+    if (!sums_.empty() &&
+        (move.op != MoveOp::kSum || move.step != sums_.back().step)) {
+      AddSums();
+    }
+    if (move.op == MoveOp::kSum) {
+      sums_.push_back(move);
+      return;
+    }
+    Times& to = At(move.to, move.chunk);
+    Make(move, move.from, std::max(to.written, to.read), &to.written);
+  }
+
+  Simulation Finish() {
+    AddSums();
+    return std::move(result_);
+  }
+
+ private:
+  struct Route {
+    int from = -1;
+    std::vector<int> links;
+    double seconds = 0;  // for a chunk
+  };
+
+  // By diagonals, which is how rings go through memory: a step's transfers are
+  // beside each other.
+  Times& At(int rank, int chunk) {
+    int diagonal = (chunk - rank) % chunks_;
+    if (diagonal < 0) diagonal += chunks_;
+    return times_[static_cast<std::size_t>(diagonal) * participants_ + rank];
+  }
+
+  // The CPU's memory is the node behind all devices of the topology.
+  int NodeOf(int rank) const {
+    return rank < ranks_ ? rank : topology_.ranks();
+  }
+
+  // A rank often receives from one other only, so its last route is kept.
+  const Route& RouteTo(int to, int from) {
+    Route& route = routes_[to];
+    if (route.from == from) return route;
+    route = {from, topology_.Route(NodeOf(from), NodeOf(to)), 0};
+    double speed = std::numeric_limits<double>::infinity();
+    for (const int link : route.links) {
+      route.seconds += topology_.links()[link].latency;
+      speed = std::min(speed, topology_.links()[link].bytes_per_second);
+    }
+    route.seconds += bytes_ / speed;
+    return route;
+  }
+
+  // The transfer from that rank, not before `ready`; *written becomes its end,
+  // if that is later.
+  void Make(const Move& move, int rank, double ready, double* written) {
+    const Route& route = RouteTo(move.to, rank);
+    Times& from = At(rank, move.chunk);
+    double begin = std::max(ready, from.written);
+    for (const int link : route.links) begin = std::max(begin, free_[link]);
+    const double end = begin + route.seconds;
+    for (const int link : route.links) {
+      free_[link] = end;
+      result_.link_seconds[link] += route.seconds;
+    }
+    from.read = std::max(from.read, end);
+    *written = std::max(*written, end);
+    result_.seconds = std::max(result_.seconds, end);
+    result_.bytes += bytes_;
+    ++result_.transfers;
+    if (keep_timeline_) {
+      result_.timeline.push_back({rank, move.to, move.chunk, begin, end});
+    }
+  }
+
+  // Round by round: in round i rank r receives from rank r + i, and the CPU's
+  // memory, number ranks_, from rank i.
+  void AddSums() {
+    std::vector<double> written(sums_.size(), 0);
+    for (int round = 1; round <= ranks_; ++round) {
+      for (std::size_t i = 0; i < sums_.size(); ++i) {
+        const Move& sum = sums_[i];
+        const int rank = (sum.to + round) % ranks_;
+        if (rank != sum.to) Make(sum, rank, 0, &written[i]);
+      }
+    }
+    for (std::size_t i = 0; i < sums_.size(); ++i) {
+      Times& to = At(sums_[i].to, sums_[i].chunk);
+      to.written = std::max({written[i], to.written, to.read});
+    }
+    sums_.clear();
+  }
+
+  const Topology& topology_;
+  const int ranks_;
+  const int participants_;
+  const int chunks_;
+  const double bytes_;  // of a chunk
+  const bool keep_timeline_;
+  std::vector<Times> times_;
+  std::vector<Route> routes_;  // the last one to each rank
+  std::vector<double> free_;   // when each link is
+  std::vector<Move> sums_;     // of one step
+  Simulation result_;
+};
+
+void Check(const Topology& topology, const CollectiveSchedule& schedule) {
+  if (topology.ranks() < schedule.ranks()) {
+    throw std::invalid_argument(absl::StrFormat(
+        "[simulate] %s of %d devices on a %s of %d", schedule.name(),
+        schedule.ranks(), topology.name(), topology.ranks()));
+  }
+  if (schedule.uses_host() && !topology.has_host()) {
+    throw std::invalid_argument(absl::StrFormat(
+        "[simulate] \"%s\" adds in the CPU's memory, and the %s has none; "
+        "choose another algorithm, or Topology::PcieSwitch or PcieTree",
+        schedule.name(), topology.name()));
+  }
+}
+
+}  // namespace
+
+Simulation Simulate(const Topology& topology,
+                    const CollectiveSchedule& schedule, double bytes,
+                    bool keep_timeline) {
+  Check(topology, schedule);
+  Simulator simulator(topology, schedule, bytes, keep_timeline);
+  schedule.ForEach([&](const Move& move) { simulator.Visit(move); });
+  return simulator.Finish();
+}
+
+double LowerBound(const Topology& topology, const CollectiveSchedule& schedule,
+                  double bytes) {
+  Check(topology, schedule);
+  const int ranks = schedule.ranks();
+  if (ranks == 1) return 0;
+  double speed = 0;
+  for (int r = 0; r < ranks; ++r) {
+    speed = std::max(speed, topology.Bandwidth(r));
+  }
+  const double others = (ranks - 1.0) / ranks;
+  // Where the CPU adds, a rank sends its array once and receives the sum once.
+  // Else 2 (n - 1) arrays are received in all (P. Patarasuk and X. Yuan, 2009).
+  return (schedule.uses_host() ? 1 : 2 * others) * bytes / speed;
+}
+
+}  // namespace d2l

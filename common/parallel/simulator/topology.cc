@@ -1,0 +1,166 @@
+#include "common/parallel/simulator/topology.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <stdexcept>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+
+namespace d2l {
+
+Topology::Topology(std::string name, int ranks, bool has_host)
+    : name_(std::move(name)), ranks_(ranks), has_host_(has_host) {
+  if (ranks < 1) {
+    throw std::invalid_argument(
+        absl::StrFormat("[topology] at least 1 device wanted; got %d", ranks));
+  }
+  for (int r = 0; r < ranks; ++r) AddSwitch(absl::StrCat("gpu", r));
+  if (has_host) AddSwitch("cpu");
+}
+
+Topology Topology::PcieSwitch(int ranks, double bytes_per_second,
+                              double latency) {
+  Topology topology("PCIe switch", ranks, /*has_host=*/true);
+  const int center = topology.AddSwitch("switch");
+  for (int node = 0; node <= ranks; ++node) {
+    topology.Connect(node, center, bytes_per_second, latency);
+  }
+  return topology;
+}
+
+Topology Topology::PcieTree(int ranks, int per_switch, double bytes_per_second,
+                            double latency) {
+  Topology topology("PCIe tree", ranks, /*has_host=*/true);
+  int above = 0;
+  for (int r = 0; r < ranks; ++r) {
+    if (r % per_switch == 0) {
+      above = topology.AddSwitch(absl::StrCat("switch", r / per_switch));
+      topology.Connect(above, ranks, bytes_per_second, latency);
+    }
+    topology.Connect(r, above, bytes_per_second, latency);
+  }
+  return topology;
+}
+
+Topology Topology::Ring(int ranks, double bytes_per_second, double latency) {
+  Topology topology("ring", ranks, /*has_host=*/false);
+  for (int r = 0; r < ranks; ++r) {
+    const int next = (r + 1) % ranks;
+    // Two devices have one cable.
+    if (next == r || (next == 0 && ranks == 2)) continue;
+    topology.Connect(r, next, bytes_per_second, latency);
+  }
+  return topology;
+}
+
+Topology Topology::HybridCube(double bytes_per_second, double latency) {
+  Topology topology("hybrid cube", 8, /*has_host=*/false);
+  for (int a = 0; a < 8; ++a) {
+    for (int b = a + 1; b < 8; ++b) {
+      if (a / 4 == b / 4 || b == a + 4) {
+        topology.Connect(a, b, bytes_per_second, latency);
+      }
+    }
+  }
+  return topology;
+}
+
+Topology Topology::NvSwitch(int ranks, double bytes_per_second,
+                            double latency) {
+  Topology topology("NVSwitch", ranks, /*has_host=*/false);
+  const int center = topology.AddSwitch("switch");
+  for (int r = 0; r < ranks; ++r) {
+    topology.Connect(r, center, bytes_per_second, latency);
+  }
+  return topology;
+}
+
+Topology Topology::Racks(int racks, int per_rack, int per_machine,
+                         double device_bytes_per_second,
+                         double network_bytes_per_second,
+                         double network_latency) {
+  Topology topology("racks", racks * per_rack * per_machine,
+                    /*has_host=*/false);
+  const int core = topology.AddSwitch("core");
+  int rank = 0;
+  for (int i = 0; i < racks; ++i) {
+    const int rack = topology.AddSwitch(absl::StrCat("rack", i));
+    topology.Connect(rack, core, per_rack * network_bytes_per_second,
+                     network_latency);
+    for (int j = 0; j < per_rack; ++j) {
+      const int machine =
+          topology.AddSwitch(absl::StrCat("machine", i * per_rack + j));
+      topology.Connect(machine, rack, network_bytes_per_second,
+                       network_latency);
+      for (int k = 0; k < per_machine; ++k) {
+        topology.Connect(rank++, machine, device_bytes_per_second, 0);
+      }
+    }
+  }
+  return topology;
+}
+
+int Topology::AddSwitch(const std::string& name) {
+  names_.push_back(name);
+  edges_.emplace_back();
+  return static_cast<int>(names_.size()) - 1;
+}
+
+void Topology::Connect(int a, int b, double bytes_per_second, double latency) {
+  if (bytes_per_second <= 0 || latency < 0) {
+    throw std::invalid_argument(absl::StrFormat(
+        "[topology] a link of %g bytes per second and %g seconds",
+        bytes_per_second, latency));
+  }
+  for (const auto& [from, to] : {std::pair{a, b}, std::pair{b, a}}) {
+    edges_[from].push_back({to, static_cast<int>(links_.size())});
+    links_.push_back({absl::StrCat(names_.at(from), " > ", names_.at(to)),
+                      bytes_per_second, latency});
+  }
+  ways_.clear();
+}
+
+// Breadth first from the destination. Every edge has one back.
+const std::vector<Topology::Edge>& Topology::WaysTo(int to) const {
+  if (ways_.empty()) ways_.resize(names_.size());
+  std::vector<Edge>& ways = ways_.at(to);
+  if (!ways.empty()) return ways;
+  ways.assign(names_.size(), {-1, -1});
+  std::vector<int> reached = {to};
+  for (std::size_t i = 0; i < reached.size(); ++i) {
+    for (const Edge& out : edges_[reached[i]]) {
+      if (out.node == to || ways[out.node].node >= 0) continue;
+      for (const Edge& back : edges_[out.node]) {
+        if (back.node == reached[i]) ways[out.node] = back;
+      }
+      reached.push_back(out.node);
+    }
+  }
+  return ways;
+}
+
+std::vector<int> Topology::Route(int from, int to) const {
+  const std::vector<Edge>& ways = WaysTo(to);
+  std::vector<int> route;
+  for (int node = from; node != to; node = ways[node].node) {
+    if (ways[node].node < 0) {
+      throw std::invalid_argument(
+          absl::StrFormat("[topology] no way from %s to %s in the %s",
+                          names_[from], names_[to], name_));
+    }
+    route.push_back(ways[node].link);
+  }
+  return route;
+}
+
+double Topology::Bandwidth(int rank) const {
+  double sum = 0;
+  for (const Edge& edge : edges_.at(rank)) {
+    sum += links_[edge.link].bytes_per_second;
+  }
+  return sum;
+}
+
+}  // namespace d2l

@@ -1,0 +1,97 @@
+// Topology: which devices are connected by which links, for the simulator.
+//
+//   const Topology pcie = Topology::PcieSwitch(4, 16e9);
+//   for (const int link : pcie.Route(0, 3)) {
+//     std::cout << pcie.links()[link].name << "\n";  // "gpu0 > switch", …
+//   }
+//
+// Nodes are devices, the CPU's memory and switches. Devices come first: rank r
+// is node r, and the CPU's memory, where there is one, is node ranks(). A link
+// takes `latency` and bytes / bandwidth for each transfer, one after the other.
+// A cable is two links, one for each direction.
+//
+// A route is a shortest one by the number of links; of equal ones always the
+// same.
+//
+// Values; Route keeps what it finds and is not thread-safe.
+
+#ifndef D2L_COMMON_PARALLEL_SIMULATOR_TOPOLOGY_H_
+#define D2L_COMMON_PARALLEL_SIMULATOR_TOPOLOGY_H_
+
+#include <string>
+#include <vector>
+
+namespace d2l {
+
+struct Link {
+  std::string name;  // "gpu0 > switch"
+  double bytes_per_second;
+  double latency;  // seconds
+};
+
+class Topology {
+ public:
+  // Without links. has_host: the CPU's memory is a node.
+  Topology(std::string name, int ranks, bool has_host);
+
+  // Devices and the CPU on one switch, which connects all of them at full
+  // speed: the book's machine.
+  static Topology PcieSwitch(int ranks, double bytes_per_second,
+                             double latency = 0);
+  // Switches of `per_switch` devices each, connected by the CPU's root complex.
+  static Topology PcieTree(int ranks, int per_switch, double bytes_per_second,
+                           double latency = 0);
+  // Each device is connected with the next, the last with the first.
+  static Topology Ring(int ranks, double bytes_per_second, double latency = 0);
+  // Eight devices, four cables each, as NVLink connects V100s: two fully
+  // connected groups of four, and a cable from each device to its counterpart
+  // in the other group.
+  static Topology HybridCube(double bytes_per_second, double latency = 0);
+  // A switch that connects all devices at full speed; no CPU.
+  static Topology NvSwitch(int ranks, double bytes_per_second,
+                           double latency = 0);
+  // Machines of `per_machine` devices on a switch of their own, in racks of
+  // `per_rack` machines. A machine has one network cable to its rack's switch,
+  // and a rack one cable per machine to the core, as one link of their sum.
+  static Topology Racks(int racks, int per_rack, int per_machine,
+                        double device_bytes_per_second,
+                        double network_bytes_per_second,
+                        double network_latency);
+
+  // Adds a switch, and returns its node.
+  int AddSwitch(const std::string& name);
+  void Connect(int a, int b, double bytes_per_second, double latency);
+
+  const std::string& name() const { return name_; }
+  int ranks() const { return ranks_; }
+  bool has_host() const { return has_host_; }
+  const std::vector<Link>& links() const { return links_; }
+
+  // The links from one node to another, in order. Throws std::invalid_argument
+  // if there is no way.
+  std::vector<int> Route(int from, int to) const;
+
+  // What all of a rank's links can receive, bytes per second.
+  double Bandwidth(int rank) const;
+
+ private:
+  struct Edge {
+    int node;  // at its other end
+    int link;
+  };
+
+  const std::vector<Edge>& WaysTo(int to) const;
+
+  std::string name_;
+  int ranks_;
+  bool has_host_;
+  std::vector<std::string> names_;        // of the nodes
+  std::vector<std::vector<Edge>> edges_;  // out of each node
+  std::vector<Link> links_;
+  // For each destination asked for, the first edge from each node.
+  mutable std::vector<std::vector<Edge>> ways_;
+};
+
+}  // namespace d2l
+
+#endif  // D2L_COMMON_PARALLEL_SIMULATOR_TOPOLOGY_H_
