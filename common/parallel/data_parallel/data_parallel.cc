@@ -247,35 +247,4 @@ void DataParallel::RememberVersions() {
   }
 }
 
-std::string DataParallel::Plan(std::int64_t samples) const {
-  const std::vector<std::int64_t> sizes = ShareOf(samples).sizes;
-  std::string text =
-      absl::StrFormat("A step with %d samples on %d devices", samples, ranks());
-  if (options_.processes > 1) {
-    absl::StrAppendFormat(&text, ", of which process %d of %d has",
-                          options_.process, options_.processes);
-  }
-  text += ":\n";
-  for (std::size_t d = 0; d < devices_.size(); ++d) {
-    absl::StrAppendFormat(&text, "  %s: %d samples\n", devices_[d].ToString(),
-                          sizes[d]);
-  }
-  absl::StrAppendFormat(
-      &text, "  gradients, added up by %s %s:\n",
-      AllReduceAlgorithmName(options_.allreduce),
-      options_.overlap ? "while others are computed" : "when all are computed");
-  const auto named = nn::NamedParameters(*this);
-  for (std::size_t b = 0; b < buckets_.size(); ++b) {
-    std::vector<std::string> names;
-    for (const int i : buckets_[b].parameters) names.push_back(named[i].first);
-    absl::StrAppendFormat(
-        &text, "  bucket %d, %d bytes: %s\n", b,
-        buckets_[b].numel *
-            static_cast<std::int64_t>(
-                DTypeSize(named[buckets_[b].parameters[0]].second.dtype())),
-        absl::StrJoin(names, ", "));
-  }
-  return text;
-}
-
 }  // namespace d2l

@@ -156,9 +156,6 @@ class DataParallel : public nn::Module {
   // The optimiser of the module. Its momentum may be read and written.
   nn::SGD& sgd() { return replicas_[0].sgd; }
 
-  // What a step with so many samples does, for people: shards, buckets, bytes.
-  std::string Plan(std::int64_t samples) const;
-
   // This process's part of a batch: rows [begin, begin + the sum of the sizes).
   struct Share {
     std::int64_t begin = 0;

@@ -260,32 +260,6 @@ TEST(DataParallelTest, AFailureOnOneDeviceReachesAllAndLoadingCuresIt) {
 }
 
 // It is shown the plan of what it does.
-TEST(DataParallelTest, SaysItsPlan) {
-  DataParallelOptions options;
-  options.first_bucket_bytes = 100;
-  const DataParallel net(Mlp(), Ids(2), options);
-  EXPECT_EQ(net.Plan(5),
-            "A step with 5 samples on 2 devices:\n  " +
-                net.devices()[0].ToString() + ": 3 samples\n  " +
-                net.devices()[1].ToString() +
-                ": 2 samples\n"
-                "  gradients, added up by split while others are computed:\n"
-                "  bucket 0, 560 bytes: module.2.bias, module.2.weight\n"
-                "  bucket 1, 420 bytes: module.0.bias, module.0.weight\n");
-}
-
-TEST(DataParallelTest, SaysWhichPartOfThePlanIsOfThisProcess) {
-  DataParallelOptions options;
-  options.processes = 2;
-  options.process = 1;
-  options.sum = [](Replicas, SourceLocation) { return Work(); };
-  const DataParallel net(Mlp(), Ids(2), options);
-  EXPECT_THAT(net.Plan(7), testing::StartsWith(
-                               "A step with 7 samples on 4 devices, of which "
-                               "process 1 of 2 has:\n  " +
-                               net.devices()[0].ToString() + ": 2 samples\n"));
-}
-
 TEST(DataParallelTest, AnEmulatedLinkChangesNoResult) {
   DataParallelOptions options = WithBuckets(1, true);
   options.emulated_link = EmulatedLink{1e-4, 1e9};
