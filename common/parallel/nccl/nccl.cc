@@ -6,7 +6,6 @@
 #include <map>
 #include <memory>
 #include <numeric>
-#include <set>
 #include <stdexcept>
 #include <thread>
 #include <utility>
@@ -36,22 +35,6 @@ int NcclType(DType dtype) {
   }
   throw std::invalid_argument(
       absl::StrFormat("[nccl] it cannot add %s", DTypeName(dtype)));
-}
-
-void CheckGpus(absl::Span<CudaStream* const> streams) {
-  if (streams.empty()) {
-    throw std::invalid_argument(
-        "[nccl] a stream for each GPU wanted; got none");
-  }
-  std::set<int> gpus;
-  for (const CudaStream* stream : streams) {
-    if (gpus.insert(stream->gpu().index()).second) continue;
-    throw std::invalid_argument(absl::StrFormat(
-        "[nccl] NCCL takes each GPU once; two of the devices, %s for one, are "
-        "on GPU %d; add up by a schedule, such as "
-        "AllReduceAlgorithm::kSplit (--allreduce=split)",
-        stream->device().ToString(), stream->gpu().index()));
-  }
 }
 
 // Looks after the groups of the process. Its thread is never ended: at the end
@@ -126,7 +109,6 @@ struct NcclGroup::Call {
 NcclGroup::NcclGroup(const NcclLibrary& nccl, std::vector<CudaStream*> streams,
                      const std::optional<NcclRanks>& ranks)
     : nccl_(nccl), streams_(std::move(streams)) {
-  CheckGpus(streams_);
   order_.resize(streams_.size());
   std::iota(order_.begin(), order_.end(), 0);
   std::sort(order_.begin(), order_.end(), [&](std::size_t a, std::size_t b) {

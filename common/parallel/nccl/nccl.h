@@ -13,15 +13,15 @@
 // the ranks of several processes, each of which makes its group at the same
 // time and makes the same calls.
 //
-// Errors: std::invalid_argument for GPUs that are named twice and for other
-// dtypes than NCCL's; std::runtime_error if NCCL makes no communicator; if it
-// takes no work, the operation has failed on every stream (AsyncError). NCCL
-// finds other errors later, as that another process is gone, and its kernels
-// then wait for ever: Look ends them, and the oldest operation that is not done
-// fails on every stream, with NCCL's error. So it is if another process is
-// there and does not answer for NcclRanks::timeout_seconds, after the streams
-// have reached the operation; the constructor and AllReduce wait no longer than
-// that either. From then on every call fails.
+// Errors: std::invalid_argument for other dtypes than NCCL's;
+// std::runtime_error if NCCL makes no communicator; if it takes no work, the
+// operation has failed on every stream (AsyncError). NCCL finds other errors
+// later, as that another process is gone, and its kernels then wait for ever:
+// Look ends them, and the oldest operation that is not done fails on every
+// stream, with NCCL's error. So it is if another process is there and does not
+// answer for NcclRanks::timeout_seconds, after the streams have reached the
+// operation; the constructor and AllReduce wait no longer than that either.
+// From then on every call fails.
 //
 // Thread-safe. A group lives as long as its streams and what was enqueued.
 

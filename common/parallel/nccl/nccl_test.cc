@@ -353,15 +353,6 @@ TEST_F(NcclTest, AnErrorThatComesLaterEndsTheKernelsAndFails) {
 }
 
 TEST_F(NcclTest, SaysWhyThereIsNoGroup) {
-  EXPECT_EQ(ErrorOf([&] { NcclGroup(nccl_.library(), {}); }),
-            "[nccl] a stream for each GPU wanted; got none");
-  const std::unique_ptr<CudaStream> second = NewStream(1);
-  EXPECT_EQ(ErrorOf([&] {
-              NcclGroup(nccl_.library(), {streams_[1].get(), second.get()});
-            }),
-            "[nccl] NCCL takes each GPU once; two of the devices, cuda:1 for "
-            "one, are on GPU 1; add up by a schedule, such as "
-            "AllReduceAlgorithm::kSplit (--allreduce=split)");
   for (const char* function : {"comm_init_rank", "group_end"}) {
     nccl_.FailNext(function, 5);
     EXPECT_EQ(ErrorOf([&] { NcclGroup(nccl_.library(), Streams(2)); }),
