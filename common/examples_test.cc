@@ -819,13 +819,12 @@ TEST_F(ExamplesTest, Programs) {
         "print(add(add(1, 2), add(3, 4)))\n";
     language::Program program = language::Compile(text, "add.py").value();
     ir::Inline(program.graph);
-    std::cout << language::ToPython(program.graph, program);
-    // print((1 + 2) + (3 + 4))
+    std::cout << language::ToPython(program);  // print((1 + 2) + (3 + 4))
     ir::Fold(program.graph);
-    std::cout << language::ToPython(program.graph, program);  // print(10)
-    std::cout << language::Run(program);                      // 10
+    std::cout << language::ToPython(program);  // print(10)
+    std::cout << language::Run(program);       // 10
     // End of example
-    EXPECT_EQ(language::ToPython(program.graph, program), "print(10)\n");
+    EXPECT_EQ(language::ToPython(program), "print(10)\n");
     EXPECT_EQ(language::Run(program), "10\n");
   }
 }

@@ -218,17 +218,16 @@ void C2(Cell& cell) {
   language::Program rewritten = y;
   std::cout << Padded("Inline:", 9);
   ir::Inline(rewritten.graph);
-  std::cout << language::ToPython(rewritten.graph, rewritten);
+  std::cout << language::ToPython(rewritten);
   const std::int64_t bytes = ir::Optimize(rewritten.graph).back().peak_bytes;
-  std::cout << Padded("Fold:", 9)
-            << language::ToPython(rewritten.graph, rewritten);
+  std::cout << Padded("Fold:", 9) << language::ToPython(rewritten);
   std::cout << Padded("Output:", 9) << language::Run(rewritten) << "\n";
   PrintFrameworks();
   cell.Check(language::Run(y) == "10\n" && language::Run(rewritten) == "10\n",
              "what the programs print");
 
-  const std::int64_t calls = language::CountCalls(y.graph);
-  const std::int64_t calls_left = language::CountCalls(rewritten.graph);
+  const int calls = language::CountCalls(y.graph);
+  const int calls_left = language::CountCalls(rewritten.graph);
   cell.Claim("The program makes {} calls; rewritten, it makes none.",
              Counted(calls == 4 && calls_left == 0,
                      Say("rewritten: %d", calls_left), absl::StrCat(calls)));

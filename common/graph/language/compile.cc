@@ -1,26 +1,30 @@
-// Compile: instructions become an ir::Graph.
+// Compile: text becomes an ir::Graph.
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <map>
-#include <optional>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "common/base/source_location.h"
 #include "common/graph/language/language.h"
-#include "common/graph/language/parser.h"
-#include "common/graph/language/tokens.h"
+#include "common/graph/language/syntax.h"
+#include "common/graph/passes/passes.h"
 #include "common/kernels/op_tables.h"
 #include "common/ops/creation.h"
 #include "common/ops/primitive/primitives.h"
@@ -31,255 +35,388 @@ namespace {
 
 using kernels::BinaryOp;
 
-// Goes through the program with its numbers, for what would be a wrong result
-// in int64 or an exception in Python, and for the number of steps.
-class Checker {
- public:
-  explicit Checker(const std::vector<Definition>& definitions)
-      : definitions_(definitions) {}
+struct Token {
+  char kind = 0;  // the symbol, '\n', or one of these:
+  static constexpr char kName = 'a';
+  static constexpr char kNumber = '0';
+  static constexpr char kEnd = '\0';
 
-  struct Result {
-    std::optional<Number> value;
-    std::int64_t printed = 0;
-  };
-
-  Result Run(const Definition& function, const std::vector<Number>& arguments,
-             int depth = 1) {
-    Result result;
-    std::vector<Number> values(function.code.size());
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      const Instruction& in = function.code[i];
-      std::vector<Number> operands;
-      for (const int value : in.operands) operands.push_back(values[value]);
-      Count(in, 1);
-      switch (in.code) {
-        case Code::kArgument:
-          values[i] = arguments[i];
-          break;
-        case Code::kLiteral:
-          values[i] = in.number;
-          break;
-        case Code::kCall: {
-          if (depth == kMaxCallDepth) {
-            Fail(in.at, absl::StrFormat("calls in each other, more than %d",
-                                        kMaxCallDepth - 1));
-          }
-          const Result call = Run(definitions_[in.callee], operands, depth + 1);
-          Count(in, call.printed);  // they are results of each call
-          result.printed += call.printed;
-          if (call.value.has_value()) values[i] = *call.value;
-          break;
-        }
-        case Code::kPrint:
-          Count(in, static_cast<std::int64_t>(operands.size()));
-          result.printed += 1 + static_cast<std::int64_t>(operands.size());
-          break;
-        case Code::kReturn:
-          if (!operands.empty()) result.value = operands[0];
-          return result;
-        case Code::kNegate:
-          if (const auto* real = std::get_if<double>(&operands[0])) {
-            values[i] = -*real;
-          } else {
-            values[i] = Integer(in, BinaryOp::kSubtract, 0,
-                                std::get<std::int64_t>(operands[0]));
-          }
-          break;
-        case Code::kBinary:
-          values[i] = Binary(in, operands[0], operands[1]);
-          break;
-      }
-    }
-    return result;
-  }
-
- private:
-  void Count(const Instruction& in, std::int64_t steps) {
-    steps_ += steps;
-    if (steps_ <= kMaxSteps) return;
-    Fail(in.at, absl::StrFormat("the program takes more than %d steps here",
-                                kMaxSteps));
-  }
-
-  static std::int64_t Integer(const Instruction& in, BinaryOp op,
-                              std::int64_t a, std::int64_t b) {
-    std::int64_t result = 0;
-    if (op == BinaryOp::kAdd        ? __builtin_add_overflow(a, b, &result)
-        : op == BinaryOp::kSubtract ? __builtin_sub_overflow(a, b, &result)
-                                    : __builtin_mul_overflow(a, b, &result)) {
-      Fail(in.at,
-           "the result is beyond int64, -2**63 to 2**63 - 1; with a float, "
-           "such as 2.0, it is one");
-    }
-    return result;
-  }
-
-  static double Real(const Instruction& in, double a, double b) {
-    if (in.op == BinaryOp::kAdd) return a + b;
-    if (in.op == BinaryOp::kSubtract) return a - b;
-    if (in.op == BinaryOp::kMultiply) return a * b;
-    if (b == 0) Fail(in.at, "division by zero");
-    return a / b;
-  }
-
-  Number Binary(const Instruction& in, const Number& a, const Number& b) {
-    const auto* const x = std::get_if<std::int64_t>(&a);
-    const auto* const y = std::get_if<std::int64_t>(&b);
-    const bool integers = x != nullptr && y != nullptr;
-    if (integers && in.op != BinaryOp::kDivide) {
-      return Integer(in, in.op, *x, *y);
-    }
-    Count(in, (x != nullptr) + (y != nullptr));  // they are converted
-    return Real(in, ToReal(in, a, integers), ToReal(in, b, integers));
-  }
-
-  // exactly: Python divides integers as such, and rounds once.
-  static double ToReal(const Instruction& in, const Number& number,
-                       bool exactly) {
-    if (const auto* real = std::get_if<double>(&number)) return *real;
-    const std::int64_t integer = std::get<std::int64_t>(number);
-    const auto real = static_cast<double>(integer);
-    if (exactly &&
-        (real == 0x1p63 || static_cast<std::int64_t>(real) != integer)) {
-      Fail(in.at, absl::StrFormat("%d has no exact float64 to divide; nearest "
-                                  "is %.0f",
-                                  integer, real));
-    }
-    return real;
-  }
-
-  const std::vector<Definition>& definitions_;
-  std::int64_t steps_ = 0;
+  absl::string_view text;
+  int line = 1;
+  int column = 1;
 };
 
-class Lowering {
+struct CompileError {
+  Token at;
+  std::string what;
+};
+
+template <typename... Args>
+[[noreturn]] void Fail(const Token& at, const absl::FormatSpec<Args...>& format,
+                       const Args&... args) {
+  throw CompileError{at, absl::StrFormat(format, args...)};
+}
+
+bool IsWordCharacter(char c) {
+  return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_';
+}
+
+// How long the name or the number is. "1e-3" is one, and so is what is no
+// number: "1x" and "1.2.3".
+std::size_t WordSize(absl::string_view text, bool is_number) {
+  std::size_t size = 0;
+  for (; size < text.size(); ++size) {
+    const char c = text[size];
+    const bool is_sign =
+        (c == '+' || c == '-') && size > 0 && (text[size - 1] | 32) == 'e';
+    if (!IsWordCharacter(c) && !(is_number && (c == '.' || is_sign))) break;
+  }
+  return size;
+}
+
+// A '\n' ends each line that is not blank; within parentheses it is a space.
+std::vector<Token> Tokenize(absl::string_view text) {
+  std::vector<Token> tokens;
+  Token token;
+  int parentheses = 0;
+  for (; !text.empty(); text.remove_prefix(token.text.size())) {
+    const char c = text[0];
+    token.kind = c;
+    token.text = text.substr(0, 1);
+    if (c == '\n') {
+      if (parentheses == 0 && !tokens.empty() && tokens.back().kind != '\n') {
+        tokens.push_back(token);
+      }
+      ++token.line;
+      token.column = 1;
+      continue;
+    }
+    if (c == '#') {
+      token.text = text.substr(0, text.find('\n'));
+    } else if (IsWordCharacter(c) || c == '.') {
+      const bool is_number =
+          c == '.' || absl::ascii_isdigit(static_cast<unsigned char>(c));
+      token.kind = is_number ? Token::kNumber : Token::kName;
+      token.text = text.substr(0, WordSize(text, is_number));
+      tokens.push_back(token);
+    } else if (absl::StrContains("+-*/(),:=", token.text)) {
+      parentheses += (c == '(') - (c == ')');
+      tokens.push_back(token);
+    } else if (c != ' ' && c != '\r') {
+      Fail(token, "no character of this language: \"%s\"",
+           absl::CHexEscape(token.text));
+    }
+    token.column += static_cast<int>(token.text.size());
+  }
+  token.text = "";
+  if (!tokens.empty() && tokens.back().kind != '\n') {
+    token.kind = '\n';
+    tokens.push_back(token);
+  }
+  token.kind = Token::kEnd;
+  tokens.push_back(token);
+  return tokens;
+}
+
+// Parses text into a graph. A function is parsed where it stands, with integers
+// as its arguments, which finds its errors, and again for each combination of
+// types that it is called with.
+class Compiler {
  public:
-  Lowering(const std::vector<Definition>& definitions, const char* file,
-           Device device)
-      : definitions_(definitions), file_(file), device_(device) {}
+  Compiler(absl::string_view text, std::string_view file, Device device)
+      : tokens_(Tokenize(text)), file_(Intern(file)), device_(device) {}
 
   Program Run() {
-    Lower(static_cast<int>(definitions_.size()) - 1, {});
+    Scope module;
+    scope_ = &module;
+    while (Now().kind != Token::kEnd) {
+      if (Now().column != 1) Fail(Now(), "this line is indented");
+      if (Now().text == "def") {
+        Define();
+      } else {
+        Statement();
+      }
+    }
+    AddToGraph("main", module);
     return std::move(program_);
   }
 
  private:
-  using Types = std::vector<DType>;
-
-  // Returns the number of the function of the graph.
-  int Lower(int definition, const Types& types) {
-    const auto key = std::make_pair(definition, types);
-    const auto found = lowered_.find(key);
-    if (found != lowered_.end()) return found->second;
-    const Definition& from = definitions_[definition];
-    ir::Function to;
-    FunctionInfo info;
-    info.returns_value = from.returns_value;
-    std::vector<ir::ValueId> values(from.code.size(), -1);
-    std::vector<ir::ValueId> printed;
+  struct Definition {
+    std::size_t begin = 0;  // its "(", in tokens_
+    std::size_t arguments = 0;
+    std::map<std::vector<DType>, int> functions;  // of the graph
+  };
+  // What a function, or the module, has while it is parsed.
+  enum class Kind { kModule, kFunction, kCheck };  // kCheck: calls nothing
+  struct Scope {
+    Kind kind = Kind::kModule;
+    ir::Function function;
+    std::map<absl::string_view, ir::ValueId> variables;
     Names names;
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      const Instruction& in = from.code[i];
-      std::vector<ir::ValueId> operands;
-      for (const int value : in.operands) operands.push_back(values[value]);
-      const SourceLocation at(file_, in.at.line);
-      switch (in.code) {
-        case Code::kArgument:
-          values[i] = to.AddArgument(ir::TypeOf({{}, types[i], device_}));
-          break;
-        case Code::kLiteral:
-          values[i] = to.AddConstant(std::visit(
-              [&](auto x) { return FromVector<decltype(x)>({x}, {}, device_); },
-              in.number));
-          break;
-        case Code::kPrint:
-          info.prints.push_back({static_cast<int>(operands.size()), false});
-          printed.insert(printed.end(), operands.begin(), operands.end());
-          break;
-        case Code::kCall: {
-          Types wanted;
-          for (const ir::ValueId x : operands) {
-            wanted.push_back(to.type(x).dtype());
-          }
-          const int callee = Lower(in.callee, wanted);
-          const FunctionInfo& called =
-              program_.functions[program_.graph.functions[callee].name];
-          const std::vector<ir::ValueId> results =
-              to.AddCall(program_.graph, callee, operands, at);
-          if (called.returns_value) values[i] = results[0];
-          printed.insert(printed.end(),
-                         results.begin() + (called.returns_value ? 1 : 0),
-                         results.end());
-          for (const Print& print : called.prints) {
-            info.prints.push_back({print.arguments, true});
-          }
-          break;
-        }
-        case Code::kNegate:
-          values[i] = to.AddOp(UnaryPrimitive(kernels::UnaryOp::kNegative),
-                               operands, at);
-          break;
-        case Code::kBinary:
-          values[i] = Binary(in.op, operands, at, to);
-          break;
-        case Code::kReturn:
-          to.returns = operands;
-          break;
-      }
-      if (values[i] >= 0 && !in.name.empty()) {
-        to.values[values[i]].name = Unique(in.name, names);
-      }
+  };
+
+  // ---- Tokens.
+
+  const Token& Now() const { return tokens_[at_]; }
+  bool Take(char kind) {
+    const bool is = Now().kind == kind;
+    at_ += is ? 1 : 0;
+    return is;
+  }
+  void Expect(char kind, absl::string_view what) {
+    if (Take(kind)) return;
+    const bool is_end = Now().kind == '\n' || Now().kind == Token::kEnd;
+    Fail(Now(), "expected %s; got %s", what,
+         is_end ? "the end of the line" : absl::StrCat("\"", Now().text, "\""));
+  }
+  // f() for each of a list in parentheses.
+  template <typename F>
+  void List(const F& f) {
+    Expect('(', "\"(\"");
+    if (Take(')')) return;
+    do {
+      f();
+    } while (Take(','));
+    Expect(')', "an operator, \",\" or \")\"");
+  }
+  const Token& Name(absl::string_view what) {
+    const Token& name = Now();
+    Expect(Token::kName, what);
+    for (const absl::string_view word : {"def", "print", "return"}) {
+      if (name.text == word) Fail(name, "\"%s\" cannot stand here", word);
     }
-    to.returns.insert(to.returns.end(), printed.begin(), printed.end());
-    to.name = Unique(from.name, names_);
-    program_.functions[to.name] = std::move(info);
-    program_.graph.functions.push_back(std::move(to));
-    const int index = static_cast<int>(program_.graph.functions.size()) - 1;
-    lowered_.emplace(key, index);
-    return index;
+    return name;
+  }
+
+  // ---- Functions and statements.
+
+  void Define() {
+    ++at_;
+    const Token& name = Name("the name of the function");
+    if (definitions_.count(name.text) + scope_->variables.count(name.text)) {
+      Fail(name, "\"%s\" is defined already", name.text);
+    }
+    Definition definition;
+    definition.begin = at_;
+    Scope check;
+    check.kind = Kind::kCheck;
+    definition.arguments = Function(name, {}, check);
+    definitions_[name.text] = std::move(definition);
+  }
+
+  // Parses it from its "(" on, and returns how many arguments it has. types:
+  // theirs, or none if all are integers.
+  std::size_t Function(const Token& name, const std::vector<DType>& types,
+                       Scope& scope) {
+    Scope* const outer = std::exchange(scope_, &scope);
+    std::size_t arguments = 0;
+    List([&] {
+      const Token& argument = Name("the name of an argument");
+      if (scope.variables.count(argument.text) > 0) {
+        Fail(argument, "a second argument is called \"%s\"", argument.text);
+      }
+      Assign(argument, scope.function.AddArgument(NumberType(
+                           types.empty() ? DType::kInt64 : types[arguments])));
+      ++arguments;
+    });
+    Expect(':', "\":\"");
+    const bool is_block = Take('\n');
+    const int column = Now().column;
+    for (;;) {
+      if (Now().kind == Token::kEnd || (is_block && Now().column == 1)) {
+        Fail(Now(),
+             "expected the body of \"%s\", indented, with a return at "
+             "its end",
+             name.text);
+      }
+      if (is_block && Now().column != column) {
+        Fail(Now(), "expected %d spaces, as in the lines above; got %d",
+             column - 1, Now().column - 1);
+      }
+      if (Now().text == "return") break;
+      Statement();
+    }
+    ++at_;
+    scope.function.returns = {Expression()};
+    EndOfLine();
+    scope_ = outer;
+    return arguments;
+  }
+
+  // Of the module; in a function, no print.
+  void Statement() {
+    const Token& first = Now();
+    if (first.text == "print" && scope_->kind == Kind::kModule) {
+      ++at_;
+      std::vector<ir::ValueId>& printed = scope_->function.returns;
+      const std::size_t before = printed.size();
+      List([&] { printed.push_back(Expression()); });
+      program_.prints.push_back(static_cast<int>(printed.size() - before));
+    } else if (first.kind == Token::kName && tokens_[at_ + 1].kind == '=') {
+      const Token& name = Name("");
+      ++at_;
+      Assign(name, Expression());
+    } else {
+      Expression();  // nothing needs its value
+    }
+    EndOfLine();
+  }
+  void EndOfLine() { Expect('\n', "an operator or the end of the line"); }
+
+  void Assign(const Token& name, ir::ValueId value) {
+    std::string& first = scope_->function.values[value].name;
+    if (first.empty()) first = Unique(std::string(name.text), scope_->names);
+    scope_->variables[name.text] = value;
+  }
+
+  int AddToGraph(absl::string_view name, Scope& scope) {
+    scope.function.name = Unique(std::string(name), names_);
+    program_.graph.functions.push_back(std::move(scope.function));
+    return static_cast<int>(program_.graph.functions.size()) - 1;
+  }
+
+  // ---- Expressions.
+
+  Tensor NumberType(DType dtype) const {
+    return ir::TypeOf({{}, dtype, device_});
+  }
+  SourceLocation At(const Token& token) const { return {file_, token.line}; }
+  ir::ValueId Add(const Primitive& primitive, std::vector<ir::ValueId> operands,
+                  const Token& at) {
+    return scope_->function.AddOp(primitive, std::move(operands), At(at));
+  }
+
+  ir::ValueId Expression(int level = kSumLevel) {
+    if (level == kUnaryLevel) return Factor();
+    ir::ValueId left = Expression(level + 1);
+    for (;;) {
+      const Token& token = Now();
+      const auto* const found = std::find_if(
+          std::begin(kOperators), std::end(kOperators), [&](const auto& o) {
+            return o.sign == token.kind && o.level == level;
+          });
+      if (found == std::end(kOperators)) return left;
+      ++at_;
+      left = Binary(found->op, {left, Expression(level + 1)}, token);
+    }
   }
 
   ir::ValueId Binary(BinaryOp op, std::vector<ir::ValueId> operands,
-                     SourceLocation at, ir::Function& to) const {
-    const auto is_float = [&](int i) {
-      return to.type(operands[i]).dtype() == DType::kFloat64;
+                     const Token& at) {
+    const auto is_integer = [&](ir::ValueId value) {
+      return scope_->function.type(value).dtype() == DType::kInt64;
     };
-    if (op == BinaryOp::kDivide || is_float(0) || is_float(1)) {
-      for (int i = 0; i < 2; ++i) {
-        if (is_float(i)) continue;
-        operands[i] =
-            to.AddOp(CopyPrimitive("to", {{}, DType::kFloat64, device_}),
-                     {operands[i]}, at);
+    if (op == BinaryOp::kDivide ||
+        is_integer(operands[0]) != is_integer(operands[1])) {
+      const CopyPrimitive to_float("to", {{}, DType::kFloat64, device_});
+      for (ir::ValueId& value : operands) {
+        if (is_integer(value)) value = Add(to_float, {value}, at);
       }
     }
-    return to.AddOp(BinaryPrimitive(op, BinaryPrimitive::Which::kNone, 0),
-                    operands, at);
+    return Add(BinaryPrimitive(op, BinaryPrimitive::Which::kNone, 0), operands,
+               at);
   }
 
-  const std::vector<Definition>& definitions_;
+  ir::ValueId Factor() {
+    const Token& first = Now();
+    if (++nesting_ > kMaxNesting) {
+      Fail(first, "more than %d expressions and calls in each other",
+           kMaxNesting);
+    }
+    ir::ValueId value = -1;
+    if (Take('-')) {
+      value = Now().kind == Token::kNumber
+                  ? Literal("-")
+                  : Add(UnaryPrimitive(kernels::UnaryOp::kNegative), {Factor()},
+                        first);
+    } else if (Take('(')) {
+      value = Expression();
+      Expect(')', "an operator or \")\"");
+    } else if (first.kind == Token::kNumber) {
+      value = Literal("");
+    } else {
+      Name("a number, a name or \"(\"");
+      value = Now().kind == '(' ? Call(first) : Variable(first);
+    }
+    --nesting_;
+    return value;
+  }
+
+  // The sign belongs to it, so that the least integer has a literal.
+  ir::ValueId Literal(absl::string_view sign) {
+    const Token& token = Now();
+    ++at_;
+    const std::string text = absl::StrCat(sign, token.text);
+    std::int64_t integer = 0;
+    double real = 0;  // beyond the largest it is infinity, as in Python
+    if (absl::SimpleAtoi(text, &integer)) return Constant(integer);
+    if (std::all_of(token.text.begin(), token.text.end(),
+                    absl::ascii_isdigit)) {
+      Fail(token, "an integer beyond int64, -2**63 to 2**63 - 1");
+    }
+    const bool is_decimal = token.text.find_first_not_of("0123456789.eE+-") ==
+                            absl::string_view::npos;
+    if (is_decimal && absl::SimpleAtod(text, &real)) return Constant(real);
+    Fail(token, "\"%s\" is no number", token.text);
+  }
+  template <typename T>
+  ir::ValueId Constant(T number) {
+    return scope_->function.AddConstant(FromVector<T>({number}, {}, device_));
+  }
+
+  ir::ValueId Variable(const Token& name) const {
+    const auto found = scope_->variables.find(name.text);
+    if (found != scope_->variables.end()) return found->second;
+    Fail(name,
+         definitions_.count(name.text) > 0
+             ? "\"%s\" is a function; a call has ( )"
+             : "\"%s\" is not defined here",
+         name.text);
+  }
+
+  ir::ValueId Call(const Token& name) {
+    const auto found = definitions_.find(name.text);
+    if (scope_->variables.count(name.text) > 0 || found == definitions_.end()) {
+      Fail(name, "no function \"%s\" is defined above", name.text);
+    }
+    Definition& callee = found->second;
+    std::vector<ir::ValueId> operands;
+    List([&] { operands.push_back(Expression()); });
+    if (operands.size() != callee.arguments) {
+      Fail(name, "\"%s\" takes %d argument%s; got %d", name.text,
+           callee.arguments, callee.arguments == 1 ? "" : "s", operands.size());
+    }
+    ir::Function& function = scope_->function;
+    if (scope_->kind == Kind::kCheck) {
+      return function.AddArgument(NumberType(DType::kInt64));
+    }
+    std::vector<DType> types;
+    for (const ir::ValueId value : operands) {
+      types.push_back(function.type(value).dtype());
+    }
+    const auto [to, is_new] = callee.functions.emplace(types, -1);
+    if (is_new) {
+      const std::size_t after = std::exchange(at_, callee.begin);
+      Scope scope;
+      scope.kind = Kind::kFunction;
+      Function(name, types, scope);
+      to->second = AddToGraph(name.text, scope);
+      at_ = after;
+    }
+    return function.AddCall(program_.graph, to->second, operands, At(name))[0];
+  }
+
+  const std::vector<Token> tokens_;
   const char* const file_;
   const Device device_;
-  Names names_;  // of functions
-  std::map<std::pair<int, Types>, int> lowered_;
+  std::size_t at_ = 0;
+  std::map<absl::string_view, Definition> definitions_;
+  Names names_;  // of functions of the graph
+  Scope* scope_ = nullptr;
+  int nesting_ = 0;
   Program program_;
 };
-
-// The line of the text, what is around the column if it is long, and a caret.
-std::string Show(absl::string_view text, Position at) {
-  constexpr std::size_t kWidth = 76;
-  const std::vector<absl::string_view> lines = absl::StrSplit(text, '\n');
-  std::string line(lines[at.line - 1]);
-  std::size_t column = at.column - 1;
-  if (line.size() > kWidth) {
-    const std::size_t begin = column > kWidth / 2 ? column - kWidth / 2 : 0;
-    line = line.substr(begin, kWidth);
-    column -= begin;
-  }
-  for (char& c : line) {
-    if (absl::ascii_iscntrl(static_cast<unsigned char>(c))) c = ' ';
-  }
-  return absl::StrCat("    ", line, "\n    ", std::string(column, ' '), "^");
-}
 
 }  // namespace
 
@@ -287,19 +424,20 @@ absl::StatusOr<Program> Compile(std::string_view text, std::string_view file,
                                 Device device) {
   const absl::string_view code(text.data(), text.size());
   const std::string name(file);
-  if (code.size() > kMaxBytes) {
-    return absl::InvalidArgumentError(
-        absl::StrFormat("%s: a program of %d bytes; at most %d are taken", name,
-                        code.size(), kMaxBytes));
-  }
   try {
-    const std::vector<Definition> definitions = Parse(code);
-    Checker(definitions).Run(definitions.back(), {});
-    return Lowering(definitions, Intern(file), device).Run();
+    Program program = Compiler(code, file, device).Run();
+    // Functions that call each other twice take ever more.
+    ir::Graph inlined = program.graph;
+    ir::Inline(inlined);
+    return program;
   } catch (const CompileError& error) {
+    const std::vector<absl::string_view> lines = absl::StrSplit(code, '\n');
     return absl::InvalidArgumentError(
-        absl::StrFormat("%s:%d:%d: %s\n%s", name, error.at.line,
-                        error.at.column, error.what, Show(code, error.at)));
+        absl::StrFormat("%s:%d:%d: %s\n    %s\n    %s^", name, error.at.line,
+                        error.at.column, error.what, lines[error.at.line - 1],
+                        std::string(error.at.column - 1, ' ')));
+  } catch (const std::invalid_argument& error) {
+    return absl::InvalidArgumentError(absl::StrCat(name, ": ", error.what()));
   }
 }
 

@@ -1,5 +1,6 @@
 #include "common/graph/language/language.h"
 
+#include <stdexcept>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -7,6 +8,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 #include "common/graph/ir.h"
 #include "common/graph/passes/passes.h"
 #include "gtest/gtest.h"
@@ -46,12 +49,12 @@ std::string Error(const std::string& text) {
 std::string After(void (*pass)(ir::Graph&), Program& program) {
   pass(program.graph);
   EXPECT_TRUE(ir::Verify(program.graph).ok()) << ir::Verify(program.graph);
-  return ToPython(program.graph, program);
+  return ToPython(program);
 }
 
 TEST(LanguageTest, TheCoursesProgramPassByPass) {
   Program program = Compiled(kFancy);
-  EXPECT_EQ(ToPython(program.graph, program), R"(def add(a, b):
+  EXPECT_EQ(ToPython(program), R"(def add(a, b):
     return a + b
 
 def fancy_func(a, b, c, d):
@@ -98,7 +101,7 @@ TEST(LanguageTest, NumbersAreWrittenAsPythonWritesThem) {
     EXPECT_EQ(language::Run(program), absl::StrCat(printed, "\n")) << text;
     // Such literals it writes, too.
     ir::Optimize(program.graph);
-    const std::string again = ToPython(program.graph, program);
+    const std::string again = ToPython(program);
     EXPECT_EQ(Printed(again), absl::StrCat(printed, "\n")) << again;
   }
 }
@@ -118,62 +121,44 @@ TEST(LanguageTest, WhatPythonReadsThisReads) {
                     "  # not in the way\n"
                     "\n"
                     "  return x\n"
-                    "  y = 2\n"
                     "y = f(5)\n"
                     "x = x + y\n"
                     "print(x)\n"),
             "7\n");
 }
 
-TEST(LanguageTest, CallsPrintWhenTheyAreMade) {
-  const char kText[] = R"(def show(a):
-    print(a, a)
-    return a + 1
+// A function is there for each combination of types.
+TEST(LanguageTest, FunctionsTakeIntegersAndFloats) {
+  const char kText[] = R"(def twice(a):
+    return a * 2
 
-def twice(a):
-    print()
-    return show(show(a)) * 2
-
-def nothing(a):
-    print(a / 2)
-
-print(show(1), twice(2.5))
-nothing(3)
-show(7)
-print(4)
+print(twice(1), twice(2.5), twice(twice(3)))
+print(twice(1) / twice(2.5))
 )";
-  const char kPrinted[] = "1 1\n\n2.5 2.5\n3.5 3.5\n2 9.0\n1.5\n7 7\n4\n";
   Program program = Compiled(kText);
-  EXPECT_EQ(language::Run(program), kPrinted);
-  // A function is there for each combination of types.
-  EXPECT_EQ(ToPython(program.graph, program), R"(def show(a):
-    print(a, a)
-    return a + 1
+  EXPECT_EQ(language::Run(program), "2 5.0 12\n0.4\n");
+  EXPECT_EQ(ToPython(program), R"(def twice(a):
+    return a * 2
 
-def show_2(a):
-    print(a, a)
-    return a + 1
+def twice_2(a):
+    return a * 2
 
-def twice(a):
-    print()
-    v = show_2(a)
-    v_2 = show_2(v)
-    return v_2 * 2
-
-def nothing(a):
-    print(a / 2)
-
-v = show(1)
-v_2 = twice(2.5)
-print(v, v_2)
-nothing(3)
-show(7)
-print(4)
+print(twice(1), twice_2(2.5), twice(twice(3)))
+print(twice(1) / twice_2(2.5))
 )");
-  EXPECT_EQ(Printed(ToPython(program.graph, program)), kPrinted);
   EXPECT_EQ(CountCalls(program.graph), 6);
-  ir::Inline(program.graph);
-  EXPECT_EQ(Printed(ToPython(program.graph, program)), kPrinted);
+}
+
+// A value of a function's own may be called as another function is.
+TEST(LanguageTest, WritesNamesThatAreNotTaken) {
+  Program program = Compiled(
+      "def g(a):\n"
+      "    f_2 = a + 1\n"
+      "    return f_2 * f_2\n"
+      "def f(a): return g(a)\n"
+      "print(f(1), f(1.5))\n");
+  const std::string again = ToPython(program);
+  EXPECT_EQ(Printed(again), "4 6.25\n") << again;
 }
 
 TEST(LanguageTest, ValuesUsedTwiceAreVariables) {
@@ -186,49 +171,30 @@ TEST(LanguageTest, ValuesUsedTwiceAreVariables) {
             "side = 1.5 + 2\n"
             "print(side * side, side * side, "
             "(-(side - 1) / (2 * 3)) * -4)\n");
-  EXPECT_EQ(After(ir::Fuse, program),
-            "v = 1.5 + 2\n"
-            "print(v * v, v * v, "
-            "(-(v - 1) / (2 * 3)) * -4)\n");
+  // What Fuse makes has no words in the language.
+  ir::Fuse(program.graph);
+  EXPECT_THROW(ToPython(program), std::invalid_argument);
 }
 
-// The region stands below the call, and what it computes is printed above.
-TEST(LanguageTest, FusionMovesNoPrint) {
-  Program program = Compiled(
-      "def f():\n"
-      "    print(7)\n"
-      "    return 0\n"
-      "x = 1 + 2\n"
-      "print(x)\n"
-      "f()\n"
-      "print(x * 4)\n");
-  EXPECT_EQ(After(ir::Fuse, program),
-            "def f():\n"
-            "    print(7)\n"
-            "    return 0\n\n"
-            "v = 1 + 2\n"
-            "print(v)\n"
-            "f()\n"
-            "print(v * 4)\n");
-  EXPECT_EQ(language::Run(program), "3\n7\n12\n");
+TEST(LanguageTest, LongLinesAreSpread) {
+  std::string sum = "print(1";
+  for (int i = 1; i < 40'000; ++i) sum += "+1";
+  const Program program = Compiled(sum + ")");
+  EXPECT_EQ(language::Run(program), "40000\n");
+  const std::string again = ToPython(program);
+  EXPECT_EQ(Printed(again), "40000\n");
+  for (const absl::string_view line : absl::StrSplit(again, '\n')) {
+    EXPECT_LT(line.size(), 80u);
+  }
 }
 
 TEST(LanguageTest, ErrorsShowThePlace) {
   EXPECT_EQ(Error("def add(a, b):\n"
                   "    return a + b\n"
                   "e = ad(1, 2)  # oh\n"),
-            "test.py:3:5: \"ad\" is not defined here. Did you mean \"add\"?\n"
+            "test.py:3:5: no function \"ad\" is defined above\n"
             "    e = ad(1, 2)  # oh\n"
             "        ^");
-  EXPECT_EQ(Error("def half(x):\n  return x / 0\nprint(half(3))"),
-            "test.py:2:12: division by zero\n"
-            "      return x / 0\n"
-            "               ^");
-  // Of a long line, the part around.
-  EXPECT_EQ(Error(std::string(100, ' ') + "x = y" + std::string(100, ' ')),
-            "test.py:1:101: this line is indented\n    " +
-                std::string(38, ' ') + "x = y" + std::string(33, ' ') +
-                "\n    " + std::string(38, ' ') + "^");
 }
 
 TEST(LanguageTest, ErrorsSayWhatIsWrong) {
@@ -236,26 +202,24 @@ TEST(LanguageTest, ErrorsSayWhatIsWrong) {
       // Names.
       {"x", "1:1", "\"x\" is not defined here"},
       {"def f(): return x\nx = 1\nprint(f())", "1:17", "is not defined here"},
-      {"x = 1\ndef f(): return x", "2:17",
-       "\"x\" is not defined here, but in the module; give it to \"f\" as"},
-      {"def f(): return f()", "1:17",
-       "but at line 1; a function is called "
-       "below it only"},
-      {"f()\ndef f(): return 1", "1:1", "but at line 2"},
+      {"x = 1\ndef f(): return x", "2:17", "is not defined here"},
+      {"def f(): return f()", "1:17", "no function \"f\" is defined above"},
+      {"f()\ndef f(): return 1", "1:1", "no function \"f\""},
       {"def f(): return 1\nprint(f)", "2:7", "is a function; a call has ( )"},
-      {"def f(): return 1\nf = 2", "2:1", "give the variable another name"},
-      {"def f(): return 1\ndef g(f): return 1", "2:7", "is a function"},
       {"def f(): return 1\ndef f(): return 2", "2:5", "is defined already"},
       {"f = 1\ndef f(): return 2", "2:5", "is defined already"},
-      {"x = 1\nx()", "2:1", "is a variable, no function"},
+      {"x = 1\nx()", "2:1", "no function \"x\" is defined above"},
       {"def f(a, a): return 1", "1:10", "a second argument is called \"a\""},
-      {"if = 2", "1:1", "\"if\" cannot stand here"},
+      {"if 2", "1:1", "\"if\" is not defined here"},
       {"return 1", "1:1", "\"return\" cannot stand here"},
       {"x = print(1)", "1:5", "\"print\" cannot stand here"},
       {"def f():\n  def g(): return 1", "2:3", "\"def\" cannot stand here"},
       // Values.
-      {"def f(a): print(a)\nx = f(1)", "2:5", "\"f\" returns no value"},
-      {"def f(a): return\nprint(f(1) + 1)", "2:7", "\"f\" returns no value"},
+      {"def f(a): print(a)", "1:11", "\"print\" cannot stand here"},
+      {"def f(a):\n  print(a)\n  return a", "2:3", "\"print\" cannot stand"},
+      {"def f(a): return\nprint(f(1) + 1)", "1:17", "expected a number"},
+      {"def f(a):\n  a = 1\nprint(f(1))", "3:1", "with a return at its end"},
+      {"def f(a):\n  return a\n  a = 1", "3:3", "this line is indented"},
       {"def f(a): return a\nf(1, 2)", "2:1", "takes 1 argument; got 2"},
       {"def f(): return 1\nf(1)", "2:1", "takes 0 arguments; got 1"},
       // What a line looks like.
@@ -266,7 +230,7 @@ TEST(LanguageTest, ErrorsSayWhatIsWrong) {
       {"x = (1 + 2", "1:11", "expected an operator or \")\""},
       {"x = \"a\"", "1:5", "no character of this language: \"\\\"\""},
       {"x = \xc3\xa9", "1:5", "no character of this language: \"\\xc3\""},
-      {"x = 1\n\ty = 2", "2:1", "a tab"},
+      {"x = 1\n\ty = 2", "2:1", "no character of this language: \"\\t\""},
       {"  x = 1", "1:3", "this line is indented"},
       {"def f():\nreturn 1", "2:1", "expected the body of \"f\", indented"},
       {"def f():", "1:9", "expected the body of \"f\", indented"},
@@ -282,23 +246,8 @@ TEST(LanguageTest, ErrorsSayWhatIsWrong) {
       {"x = 1.2.3", "1:5", "\"1.2.3\" is no number"},
       {"x = 1e", "1:5", "\"1e\" is no number"},
       {"x = .", "1:5", "\".\" is no number"},
-      {"x = 1 + aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
-       "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
-       "1:9", "a word of more than 100 characters"},
-      {"x = 012", "1:5", "an integer begins with another digit than 0"},
       {"x = 9223372036854775808", "1:5", "an integer beyond int64"},
       {"x = 1 - 9223372036854775808", "1:9", "an integer beyond int64"},
-      // What the numbers come to.
-      {"x = 9223372036854775807\nprint(1 + x)", "2:9", "is beyond int64"},
-      {"x = -9223372036854775808\nx = x - 1", "2:7", "is beyond int64"},
-      {"x = -9223372036854775808\nx = -x", "2:5", "is beyond int64"},
-      {"x = 4294967296\nx = x * x", "2:7", "is beyond int64"},
-      {"x = 1.5 / 0", "1:9", "division by zero"},
-      {"x = 1 / -0.0", "1:7", "division by zero"},
-      {"x = 9007199254740993 / 3", "1:22",
-       "9007199254740993 has no exact float64 to divide; nearest is "
-       "9007199254740992"},
-      {"x = 9223372036854775807 / 3", "1:25", "has no exact float64"},
   };
   for (const auto& [text, at, what] : cases) {
     const std::string error = Error(text);
@@ -309,47 +258,26 @@ TEST(LanguageTest, ErrorsSayWhatIsWrong) {
   }
 }
 
-// f1 calls f0 twice, f2 calls f1 twice, …
-std::string Doubling(int functions, const char* body) {
-  std::string text = absl::StrCat("def f0(a):\n    ", body, "\n");
+// f1 calls f0 `calls` times, f2 calls f1, …
+std::string Chain(int functions, int calls) {
+  std::string text = "def f0(a): return a + 1\n";
   for (int i = 1; i < functions; ++i) {
-    absl::StrAppend(&text, "def f", i, "(a): return f", i - 1, "(f", i - 1,
-                    "(a))\n");
+    absl::StrAppend(&text, "def f", i, "(a): return f", i - 1,
+                    calls == 1 ? "(a)" : absl::StrCat("(f", i - 1, "(a))"),
+                    "\n");
   }
   return absl::StrCat(text, "print(f", functions - 1, "(0))\n");
 }
 
 TEST(LanguageTest, Limits) {
-  // Ever more with each function; the next is too much.
-  for (const char* body :
-       {"return a + 1", "print(a)\n    return a", "return a"}) {
-    int n = 1;
-    while (Compile(Doubling(n, body), "test.py").ok()) ++n;
-    EXPECT_GT(n, 10) << body;
-    EXPECT_LT(n, 17) << body;
-    EXPECT_NE(Error(Doubling(n, body)).find("more than 100000 steps here"),
-              std::string::npos);
-    EXPECT_NE(Error(Doubling(90, body)).find("more than 100000 steps here"),
-              std::string::npos);
-    // What is let through, all of it can be rewritten and run.
-    Program program = Compiled(Doubling(n - 1, body));
-    const std::string printed = language::Run(program);
-    ir::Inline(program.graph);
-    EXPECT_EQ(language::Run(program), printed);
-    EXPECT_EQ(Printed(ToPython(program.graph, program)), printed);
-  }
-  // Calls in each other.
-  const auto chain = [](int functions) {
-    std::string text = "def f0(a): return a + 1\n";
-    for (int i = 1; i < functions; ++i) {
-      absl::StrAppend(&text, "def f", i, "(a): return f", i - 1, "(a)\n");
-    }
-    return absl::StrCat(text, "print(f", functions - 1, "(0))\n");
-  };
-  EXPECT_EQ(Printed(chain(kMaxCallDepth - 1)), "1\n");
-  EXPECT_NE(Error(chain(kMaxCallDepth)).find("calls in each other"),
+  // Calls of calls; the next is too much.
+  EXPECT_EQ(Printed(Chain(15, 2)), "16384\n");
+  EXPECT_NE(Error(Chain(90, 2)).find("more than 100000 operations"),
             std::string::npos);
-  // Expressions in each other: parentheses, minuses, calls.
+  // Calls and expressions in each other: parentheses, minuses, calls.
+  EXPECT_EQ(Printed(Chain(kMaxNesting - 1, 1)), "1\n");
+  EXPECT_NE(Error(Chain(kMaxNesting + 1, 1)).find("calls in each other"),
+            std::string::npos);
   const auto nested = [](const char* open, const char* close, int n) {
     std::string text = "def f(a): return a\nprint(";
     for (int i = 1; i < n; ++i) text += open;
@@ -359,35 +287,19 @@ TEST(LanguageTest, Limits) {
   };
   for (const auto& [open, close] :
        {std::make_pair("(", ")"), {"- ", ""}, {"f(", ")"}, {"(1*", ")"}}) {
-    const bool is_chain = *close == '\0';
     EXPECT_TRUE(Compile(nested(open, close, kMaxNesting - 1), "f").ok());
-    EXPECT_NE(Error(nested(open, close, kMaxNesting + 1 + (is_chain ? 1 : 0)))
+    EXPECT_NE(Error(nested(open, close, kMaxNesting + 2))
                   .find("more than 200 expressions"),
               std::string::npos)
         << open;
     EXPECT_FALSE(Compile(nested(open, close, 300'000), "f").ok()) << open;
   }
-  // Not nested: as long as the steps last.
-  std::string sum = "print(1";
-  for (int i = 1; i < 40'000; ++i) sum += "+1";
-  Program program = Compiled(sum + ")");
-  EXPECT_EQ(language::Run(program), "40000\n");
-  EXPECT_EQ(Printed(ToPython(program.graph, program)), "40000\n");
-  EXPECT_NE(Error(std::string(kMaxBytes, '\n') + "x").find("at most 1048576"),
-            std::string::npos);
-  EXPECT_EQ(Printed(std::string(kMaxBytes, '\n')), "");
-  // What stands after a return takes no steps.
-  std::string dead = "def f(a):\n  return a\n";
-  for (int i = 0; i < 60'000; ++i) dead += "  -a*2\n";
-  for (int i = 0; i < 20'000; ++i) dead += "f(1)\n";
-  EXPECT_EQ(Printed(dead + "print(f(2))"), "2\n");
   // Many functions, and names that are assigned to again and again.
   std::string many;
   for (int i = 0; i < 15'000; ++i) {
     absl::StrAppend(&many, "def f", i, "(a): return a\nf", i, "(1)\n");
   }
-  program = Compiled(many + "print(f0(2))");
-  EXPECT_EQ(Printed(ToPython(program.graph, program)), "2\n");
+  EXPECT_EQ(Printed(ToPython(Compiled(many + "print(f0(2))"))), "2\n");
   std::string again = "x = 1\n";
   for (int i = 0; i < 20'000; ++i) again += "x = x + 1\n";
   EXPECT_EQ(Printed(again + "print(x)"), "20001\n");
