@@ -46,18 +46,17 @@
 #include "common/drawing/svg.h"
 #include "common/drawing/text_canvas.h"
 #include "common/drawing/timeline.h"
-#include "common/graph/artefact/artefact.h"
 #include "common/graph/captured.h"
 #include "common/graph/generated/cpp_code.h"
 #include "common/graph/generated/load_cpp.h"
 #include "common/graph/interpreter.h"
 #include "common/graph/ir.h"
-#include "common/graph/ir_text.h"
 #include "common/graph/language/language.h"
 #include "common/graph/passes/memory_plan.h"
 #include "common/graph/passes/passes.h"
 #include "common/graph/picture.h"
 #include "common/graph/program_graph.h"
+#include "common/graph/saved/saved.h"
 #include "common/graph/trace.h"
 #include "common/graph/tracer.h"
 #include "common/lesson/cell.h"
@@ -133,7 +132,6 @@ const std::set<std::string>& NotCompiled() {
       "common/device/memory/storage.h",
       "common/drawing/graph_layers.h",
       "common/drawing/graph_layout.h",
-      "common/graph/ir_text.h",
       "common/graph/strips.h",
       "common/lesson/benchmark_devices.h",
       "common/lesson/cell.h",
@@ -731,7 +729,7 @@ TEST_F(ExamplesTest, Programs) {
   }
   {
     ir::Graph graph = ir::Trace(fn, {x});
-    // Example of common/graph/artefact/artefact.h
+    // Example of common/graph/saved/saved.h
     absl::Status saved = ir::SaveProgram(graph, "my_mlp");
     absl::StatusOr<ir::Graph> loaded = ir::LoadProgram("my_mlp");
     std::vector<Tensor> y = ir::Run(*loaded, {x});

@@ -5,13 +5,11 @@ Usage: tools/program_to_onnx.py my_mlp [my_mlp.onnx]
 
 Reads my_mlp.program and my_mlp.safetensors, and writes my_mlp.onnx. Needs numpy and
 onnx: pip install onnx. The text of a program is described in common/graph/ir_text.h.
-The model's inputs are called as the program's arguments are, without their %, and
-its outputs output_0, output_1, ....
+The model's inputs are called as the program's arguments are, and its outputs output_0,
+output_1, ....
 """
-import hashlib
 import json
 import os
-import re
 import sys
 
 import numpy as np
@@ -19,6 +17,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 OPSET = 18
+VERSION = 2
 DTYPES = {"float32": np.float32, "float64": np.float64, "int64": np.int64, "uint8": np.uint8}
 SAFETENSORS = {"F32": np.float32, "F64": np.float64, "I64": np.int64, "U8": np.uint8}
 
@@ -33,114 +32,35 @@ REDUCTIONS = {"sum": "ReduceSum", "mean": "ReduceMean", "amax": "ReduceMax", "am
 RESHAPES = ("view", "squeeze", "unsqueeze")
 POOLS = {"avg_pool2d": "AveragePool", "max_pool2d": "MaxPool"}
 
-QUOTED = r'"(?:[^"\\\n]|\\.)*"'
-VALUES = r"%[\w.+-]+(?:, %[\w.+-]+)*"
-
-
 class Wrong(Exception):
     """The program is none, or cannot be exported."""
 
 
 class Type:
-    """"float32[2, 3] strides (1, 2) on cpu:1"; ONNX has neither strides nor devices."""
-    PATTERN = r"\w+\[[\d, ]*\](?: strides \([\d, ]*\))?(?: on \w+:\d+)?"
+    """ONNX has neither strides nor devices."""
 
-    def __init__(self, text):
-        name, sizes = re.match(r"(\w+)\[([\d, ]*)\]", text).groups()
-        if name not in DTYPES:
-            raise Wrong("no dtype is called %s" % name)
-        self.dtype = np.dtype(DTYPES[name])
-        self.shape = [int(size) for size in sizes.split(",") if size.strip()]
+    def __init__(self, value):
+        if value["dtype"] not in DTYPES:
+            raise Wrong("no dtype is called %s" % value["dtype"])
+        self.dtype = np.dtype(DTYPES[value["dtype"]])
+        self.shape = value["shape"]
 
     def onnx(self):
         return helper.np_dtype_to_tensor_dtype(self.dtype)
 
 
-class Node:
-    """A line of a function: what it makes, the operation, and what it takes."""
+class Operation:
+    """Of one result."""
 
-    def __init__(self, line):
-        self.body = None
-        self.attributes = {}
-        self.inputs = []
-        line = re.sub(r' @"(?:[^"\\]|\\.)*":\d+(?: by "(?:[^"\\]|\\.)*":\d+)?$', "", line)
-        line = re.sub(r' by "(?:[^"\\]|\\.)*":\d+$', "", line)
-        match = re.fullmatch(r"(?:(%s) = )?(.*?)(?: : (%s(?:, %s)*))?" % (
-            VALUES, Type.PATTERN, Type.PATTERN), line)
-        self.outputs = (match[1] or "").split(", ")
-        self.types = [Type(t) for t in re.findall(Type.PATTERN, match[3] or "")]
-        what = match[2]
-        named = re.fullmatch(r"weight (%s)" % QUOTED, what)
-        constant = re.fullmatch(r"constant \[(.*)\]", what)
-        call = re.fullmatch(r"(call |write %%\S+ = )?([\w.]+)\((%s)?\)(?: \{(.*)\})?( \{)?" %
-                            VALUES, what)
-        if named:
-            self.name, self.weight = "weight", unquoted(named[1])
-        elif constant:
-            self.name, self.numbers = "constant", constant[1]
-        elif call:
-            self.name = {"call ": "call", None: call[2]}.get(call[1], "write")
-            self.callee = call[2]
-            self.inputs = call[3].split(", ") if call[3] else []
-            for key, value in re.findall(r"(\w+)=(%s|[^,}]+)" % QUOTED, call[4] or ""):
-                self.attributes[key] = unquoted(value) if value[0] == '"' else value
-        else:
-            raise Wrong("not a line of a program: %s" % line)
+    def __init__(self, node):
+        self.name = node["op"]
+        self.attributes = node["attributes"]
+        if "target" in node:
+            raise Wrong("the operation \"%s\" cannot be exported: it writes in place" % self.name)
+        self.type = Type(node["outputs"][0])
 
     def dims(self, name):
         return [int(d) for d in self.attributes[name].strip("()").split(",") if d.strip()]
-
-
-class Function:
-    """Also the body of a fused region."""
-
-    def __init__(self, lines, arguments):
-        self.arguments = arguments  # name, and type if it says so
-        self.nodes = []
-        for number, text in lines:
-            try:
-                if text.startswith("return"):
-                    self.returns = re.findall(r"%[\w.+-]+", text)
-                    if next(lines)[1] != "}":
-                        raise Wrong("} expected after return")
-                    return
-                self.nodes.append(Node(text))
-                if self.nodes[-1].name == "fused":
-                    names = re.findall(r"%[\w.+-]+", next(lines)[1])
-                    self.nodes[-1].body = Function(lines, [(name, None) for name in names])
-            except Wrong as wrong:
-                raise Wrong("line %d: %s" % (number, wrong)) from None
-        raise Wrong("the text ends before the function does")
-
-
-class Program:
-
-    def __init__(self, text):
-        lines = iter([(i + 1, line.strip()) for i, line in enumerate(text.split("\n"))])
-        if next(lines)[1] != "d2l.program 1":
-            raise Wrong("it does not begin with \"d2l.program 1\", which this script reads")
-        self.hash, self.functions, self.main = None, {}, None
-        for number, line in lines:
-            weights = re.fullmatch(r'weights sha256 "(\w+)"', line)
-            define = re.fullmatch(r"def ([\w.]+)\((.*)\) \{", line)
-            run = re.fullmatch(r"run ([\w.]+)", line)
-            if weights:
-                self.hash = weights[1]
-            elif define:
-                arguments = re.findall(r"(%%[\w.+-]+): (%s)" % Type.PATTERN, define[2])
-                self.functions[define[1]] = Function(
-                    lines, [(name, Type(text)) for name, text in arguments])
-            elif run and run[1] in self.functions:
-                self.main = self.functions[run[1]]
-                return
-            else:
-                raise Wrong("line %d: not a line of a program: %s" % (number, line))
-
-
-def unquoted(text):
-    """C's escapes, of which the bytes are UTF-8."""
-    return text[1:-1].encode("latin-1", "backslashreplace").decode("unicode_escape").encode(
-        "latin-1").decode()
 
 
 def number(text, dtype):
@@ -150,22 +70,33 @@ def number(text, dtype):
     return dtype.type(float(text) if dtype.kind == "f" else int(text))
 
 
-def read_safetensors(data):
+def read(path):
+    """The functions of a saved program, and its tensors."""
+    with open(path, "rb") as file:
+        data = file.read()
     size = int.from_bytes(data[:8], "little")
+    header = json.loads(data[8:8 + size])
+    metadata = header.pop("__metadata__", {})
+    if "d2l.program" not in metadata:
+        raise Wrong("it holds tensors, and no program; save one: net.Save(\"my_mlp\")")
+    program = json.loads(metadata["d2l.program"])
+    if program["version"] != VERSION:
+        raise Wrong("the program is of version %s; this script reads %d" % (
+            program["version"], VERSION))
     tensors = {}
-    for name, entry in json.loads(data[8:8 + size]).items():
-        if name != "__metadata__":
-            begin, end = entry["data_offsets"]
-            tensors[name] = np.frombuffer(data[8 + size:][begin:end], SAFETENSORS[
-                entry["dtype"]]).reshape(entry["shape"])
-    return tensors
+    for name, entry in header.items():
+        begin, end = entry["data_offsets"]
+        tensors[name] = np.frombuffer(data[8 + size:][begin:end], SAFETENSORS[
+            entry["dtype"]]).reshape(entry["shape"])
+    return program["functions"], tensors
 
 
 class Exporter:
     """Writes the nodes of a function, those that it calls and its regions in place."""
 
-    def __init__(self, program, weights):
-        self.program, self.weights = program, weights
+    def __init__(self, functions, tensors):
+        self.functions = {function["name"]: function for function in functions}
+        self.tensors = tensors
         self.nodes, self.initializers, self.names = [], [], set()
 
     def new_name(self, wanted):
@@ -213,29 +144,25 @@ class Exporter:
 
     def function(self, function, arguments):
         """Arguments and results are pairs of a name and a type."""
-        values = {name: value for (name, _), value in zip(function.arguments, arguments)}
-        for node in function.nodes:
-            inputs = [values[name] for name in node.inputs]
-            if node.body:
-                results = self.function(node.body, inputs)
-            elif node.name == "call":
-                results = self.function(self.program.functions[node.callee], inputs)
+        values = list(arguments)
+        for node in function["nodes"]:
+            inputs = [values[i] for i in node["inputs"]]
+            if "fused" in node:
+                values += self.function(node["fused"], inputs)
+            elif "call" in node:
+                values += self.function(self.functions[node["call"]], inputs)
+            elif "op" in node:
+                operation = Operation(node)
+                name = node["outputs"][0].get("name", operation.name)
+                values.append((self.operation(operation, inputs, name), operation.type))
             else:
-                wanted = node.outputs[0].lstrip("%")
-                name = self.operation(node, inputs, wanted if not wanted.isdigit() else node.name)
-                results = [(name, node.types[0])]
-            values.update(zip(node.outputs, results))
-        return [values[name] for name in function.returns]
+                kind = "weight" if "weight" in node else "constant"
+                name = self.constant(self.tensors[node[kind]], node[kind])
+                values.append((name, Type(node["outputs"][0])))
+        return [values[i] for i in function["returns"]]
 
     def operation(self, node, inputs, name):
-        if node.name == "weight":
-            return self.constant(self.weights[node.weight], name=node.weight)
-        if len(node.types) != 1:
-            raise Wrong("the operation \"%s\" cannot be exported: it writes in place" % node.callee)
-        to = node.types[0]
-        if node.name == "constant":
-            numbers = [number(n, to.dtype) for n in node.numbers.split(", ") if n]
-            return self.constant(np.array(numbers, to.dtype).reshape(to.shape), name)
+        to = node.type
         values = [value for value, _ in inputs]
         of = inputs[0][1] if inputs else None
         if node.name in UNARY:
@@ -338,18 +265,13 @@ class Exporter:
 
 def export(prefix):
     """The ONNX model of a saved program."""
-    with open(prefix + ".program", encoding="utf-8") as file:
-        program = Program(file.read())
-    with open(prefix + ".safetensors", "rb") as file:
-        data = file.read()
-    if hashlib.sha256(data).hexdigest() != program.hash:
-        raise Wrong("%s.safetensors are not the weights that the program was saved with" % prefix)
-    exporter = Exporter(program, read_safetensors(data))
+    functions, tensors = read(prefix + ".safetensors")
+    exporter, main_function = Exporter(functions, tensors), functions[-1]
     inputs, outputs = [], []
-    exporter.names.update("output_%d" % i for i in range(len(program.main.returns)))
-    for name, its in program.main.arguments:
-        inputs.append((exporter.new_name(name.lstrip("%")), its))
-    for i, (value, its) in enumerate(exporter.function(program.main, inputs)):
+    exporter.names.update("output_%d" % i for i in range(len(main_function["returns"])))
+    for i, argument in enumerate(main_function["arguments"]):
+        inputs.append((exporter.new_name(argument.get("name", str(i))), Type(argument)))
+    for i, (value, its) in enumerate(exporter.function(main_function, inputs)):
         outputs.append(("output_%d" % i, its))
         exporter.nodes.append(helper.make_node("Identity", [value], ["output_%d" % i]))
     described = [[helper.make_tensor_value_info(name, its.onnx(), its.shape) for name, its in all_of]
@@ -371,9 +293,9 @@ def main(arguments):
         onnx.save(export(prefix), to)
     except (Wrong, OSError) as error:
         sys.exit("program_to_onnx.py: %s: %s" % (prefix, error))
-    except (KeyError, StopIteration, ValueError, AttributeError) as error:
-        # The loader of run_program says which line is wrong, and why.
-        sys.exit("program_to_onnx.py: %s: the files are damaged (%r). To see where: "
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        # The loader of run_program says which node is wrong, and why.
+        sys.exit("program_to_onnx.py: %s: the file is damaged (%r). To see where: "
                  "bazel run //tools:run_program -- %s" % (prefix, error, prefix))
     print("Wrote %s." % to)
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Compares what run_program and onnxruntime make of one program."""
-import hashlib
+import json
 import os
 import re
 import shutil
@@ -152,11 +152,80 @@ NOT_EXPORTED = {
         "batch_norm_backward_elemt", "scatter_add", "index_add"],
 }
 
-TWICE = """def twice(%x: float32[3, 4]) {
+TWICE = """
   %0 = add(%x, %x) : float32[3, 4]
-  return %0
-}
-"""
+  return %0"""
+
+
+TYPE = r"(\w+)\[([\d, ]*)\]"
+VALUES = r"%\w+(?:, %\w+)*"
+
+
+def typed(text):
+    dtype, sizes = re.match(TYPE, text).groups()
+    return {"dtype": dtype, "shape": [int(size) for size in sizes.split(",") if size.strip()]}
+
+
+class Lines:
+    """The lines of a function as the saved program's JSON. Weights and constants are tensors."""
+
+    def __init__(self, lines, tensors):
+        self.lines, self.tensors = lines, tensors
+
+    def function(self, name, arguments):
+        names = {value: i for i, (value, _) in enumerate(arguments)}
+        made = {"name": name, "nodes": [], "arguments": [
+            self.named(value, its) for value, its in arguments]}
+        for line in self.lines:
+            line = re.sub(r' @".*', "", line.strip())
+            if line.startswith("return"):
+                made["returns"] = [names[value] for value in re.findall(r"%\w+", line)]
+                return made
+            if line:
+                self.node(line, names, made["nodes"])
+
+    @staticmethod
+    def named(value, its):
+        if not value[1:].isdigit():
+            its["name"] = value[1:]
+        return its
+
+    def node(self, line, names, nodes):
+        write, outputs, what, types = re.fullmatch(
+            r"(write )?(?:(%s) = )?(.*?)(?: : (%s(?:, %s)*))?" % (VALUES, TYPE, TYPE), line).group(
+                1, 2, 3, 4)
+        outputs_of = [typed(t[0]) for t in re.findall("(%s)" % TYPE, types or "")]
+        node = {"inputs": [], "outputs": outputs_of}
+        named = re.fullmatch(r'weight "(.*)"|constant \[(.*)\]', what)
+        if named and named[1]:
+            node["weight"] = named[1]
+        elif named:
+            node["constant"] = "c%d" % len(self.tensors)
+            its = node["outputs"][0]
+            numbers = [float(number) for number in named[2].split(", ")]
+            self.tensors[node["constant"]] = np.array(numbers, its["dtype"]).reshape(its["shape"])
+        else:
+            call, name, inputs, attributes = re.fullmatch(
+                r"(call )?(\w+)\((%s)?\)(?: \{(.*)\}?)?" % VALUES, what).groups()
+            node["inputs"] = [names[value] for value in (inputs or "").split(", ") if value]
+            if name == "fused":
+                arguments = re.findall(r"%\w+", next(self.lines))
+                node["fused"] = self.function("", [(value, {}) for value in arguments])
+                next(self.lines)  # }
+                node["outputs"] = [node["fused"]["nodes"][-1]["outputs"][0]]
+            elif call:
+                node["call"] = name
+            else:
+                node["op"] = name
+                node["attributes"] = {key: value.strip('"') for key, value in re.findall(
+                    r'(\w+)=("[^"]*"|[^,}]+)', attributes or "")}
+        if write:
+            node.update(target=names[outputs], outputs=[])
+        else:
+            for value, its in zip(outputs.split(", "), node["outputs"]):
+                names[value] = max(names.values(), default=-1) + 1
+                self.named(value, its)
+        nodes.append(node)
 
 
 def operations():
@@ -195,16 +264,18 @@ class ProgramToOnnx(unittest.TestCase):
     def path(self, name):
         return os.path.join(self.folder, name)
 
-    def save(self, body):
+    def save(self, body, version=2):
         """A program of these lines, whose weights Python's safetensors writes."""
         weights = {"0.weight": self.floats(5, 4), "0.bias": self.floats(5),
                    "1.weight": self.floats(2, 5)}
-        safetensors.save_file(weights, self.path("p.safetensors"))
-        with open(self.path("p.safetensors"), "rb") as file:
-            digest = hashlib.sha256(file.read()).hexdigest()
-        with open(self.path("p.program"), "w") as file:
-            file.write('d2l.program 1\nweights sha256 "%s"\n%sdef f(%s) {%s\n}\nrun f\n' % (
-                digest, TWICE, HEAD, body))
+        arguments = [argument.split(": ") for argument in re.split(", (?=%)", HEAD)]
+        twice = Lines(iter(TWICE.split("\n")), weights).function(
+            "twice", [("%x", typed("float32[3, 4]"))])
+        main = Lines(iter(body.split("\n")), weights).function(
+            "f", [(name, typed(text)) for name, text in arguments])
+        program = {"version": version, "functions": [twice, main]}
+        safetensors.save_file(weights, self.path("p.safetensors"),
+                              {"d2l.program": json.dumps(program)})
 
     def floats(self, *shape):
         return self.random.standard_normal(shape).astype(np.float32)
@@ -248,16 +319,16 @@ class ProgramToOnnx(unittest.TestCase):
         self.save("\n  %0 = rand() {shape=\"(2)\", dtype=float32, device=cpu:0} : float32[2]\n"
                   "  return %0")
         self.assertIn('the operation "rand" cannot be exported', self.export(code=1))
-        self.save("\n  %0 = relu %x : float32[3, 4]\n  return %0")
-        self.assertIn("line 8: not a line of a program: %0 = relu %x", self.export(code=1))
-        self.save("\n  return %x")
+        self.save("\n  return %x", version=3)
+        self.assertIn("the program is of version 3; this script reads 2", self.export(code=1))
+        self.save("\n  %w = weight \"none\" : float32[2]\n  return %w")
+        self.assertIn("the file is damaged (KeyError('none'))", self.export(code=1))
         safetensors.save_file({"w": self.floats(2)}, self.path("p.safetensors"))
-        self.assertIn("are not the weights", self.export(code=1))
-        os.remove(self.path("p.program"))
+        self.assertIn("it holds tensors, and no program", self.export(code=1))
+        os.remove(self.path("p.safetensors"))
         self.assertIn("No such file", self.export(code=1))
 
-    def test_names_and_numbers(self):
-        self.assertEqual(program_to_onnx.unquoted(r'"a\"\\\n\xc3\xa9"'), 'a"\\\n\u00e9')
+    def test_numbers(self):
         nan = program_to_onnx.number("0x7fc00001", np.dtype(np.float32))
         self.assertEqual(nan.view(np.uint32), 0x7fc00001)
 

@@ -1,5 +1,5 @@
-// Runs a program that was saved as my_mlp.program and my_mlp.safetensors; none
-// of the code that made it is linked here.
+// Runs a program that was saved as my_mlp.safetensors; none of the code that
+// made it is linked here.
 //
 //   bazel run //tools:run_program -- my_mlp --print_program
 //   bazel run //tools:run_program -- my_mlp --input=x.safetensors
@@ -32,10 +32,9 @@
 #include "common/base/console/text.h"
 #include "common/base/files/atomic_file.h"
 #include "common/device/device_table.h"
-#include "common/graph/artefact/artefact.h"
 #include "common/graph/captured.h"
 #include "common/graph/ir.h"
-#include "common/graph/ir_text.h"
+#include "common/graph/saved/saved.h"
 #include "common/ops/ops.h"
 #include "common/safetensors/safetensors.h"
 #include "common/tensor/dtype.h"
@@ -127,8 +126,7 @@ int Complain(absl::string_view what) {
 absl::Status Run(const std::string& prefix) {
   const std::string input = UserPath(absl::GetFlag(FLAGS_input));
   const std::string output = UserPath(absl::GetFlag(FLAGS_output));
-  for (const std::string& read : {UserPath(prefix) + ".program",
-                                  UserPath(prefix) + ".safetensors", input}) {
+  for (const std::string& read : {UserPath(prefix) + ".safetensors", input}) {
     std::error_code none;
     if (std::filesystem::equivalent(read, output, none)) {
       return absl::InvalidArgumentError(absl::StrFormat(
@@ -179,8 +177,8 @@ int main(int argc, char** argv) {
       "[--print_program] [--timeout_s=600]");
   const std::vector<char*> words = absl::ParseCommandLine(argc, argv);
   if (words.size() != 2) {
-    std::cerr << "Error: name one program, without .program:\n  bazel run "
-                 "//tools:run_program -- my_mlp\n";
+    std::cerr << "Error: name one program, without .safetensors:\n  "
+                 "bazel run //tools:run_program -- my_mlp\n";
     return 1;
   }
   try {

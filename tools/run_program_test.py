@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
 """run_program with programs that another language wrote."""
-import hashlib
 import json
 import os
 import shutil
@@ -11,29 +10,42 @@ import unittest
 
 RUN = os.path.abspath("tools/run_program")
 
-MLP = """d2l.program 1
-weights sha256 "%s"
-def my_mlp(%%x: float32[1, 2]) {
-  %%w = weight "w" : float32[3, 2]
-  %%0 = transpose(%%w) {dim0=0, dim1=1} : float32[2, 3]
-  %%h = matmul(%%x, %%0) : float32[1, 3] @"net.cc":88
-  %%1 = relu(%%h) : float32[1, 3]
-  return %%1
-}
-run my_mlp
-"""
 
 
-def safetensors(tensors):
-    """Of pairs of a shape and floats, by name."""
-    header, data = {}, b""
+def floats(*shape, **more):
+    return dict(dtype="float32", shape=shape, **more)
+
+
+def operation(op, inputs, output, **attributes):
+    return {"op": op, "attributes": attributes, "inputs": inputs, "outputs": [output],
+            "at": ["net.cc", 88]}
+
+
+def program(arguments, *nodes):
+    """It returns what the last node makes."""
+    main = {"name": "my_mlp", "arguments": arguments, "nodes": nodes,
+            "returns": [len(arguments) + len(nodes) - 1]}
+    return json.dumps({"version": 2, "functions": [main]})
+
+
+MLP = program([floats(1, 2, name="x")],
+              {"weight": "w", "inputs": [], "outputs": [floats(3, 2, name="w")]},
+              operation("transpose", [1], floats(2, 3), dim0="0", dim1="1"),
+              operation("matmul", [0, 2], floats(1, 3, name="h")),
+              operation("relu", [3], floats(1, 3)))
+WEIGHTS = {"w": ([3, 2], [1, 2, 3, 4, -5, -6])}
+
+
+def safetensors(tensors, text=None):
+    """Of pairs of a shape and floats, by name; text: of a program."""
+    header, data = {"__metadata__": {"d2l.program": text}} if text else {}, b""
     for name, (shape, values) in tensors.items():
         added = struct.pack("<%df" % len(values), *values)
         header[name] = {"dtype": "F32", "shape": shape,
                         "data_offsets": [len(data), len(data) + len(added)]}
         data += added
-    text = json.dumps(header).encode()
-    return struct.pack("<Q", len(text)) + text + data
+    head = json.dumps(header).encode()
+    return struct.pack("<Q", len(head)) + head + data
 
 
 class RunProgram(unittest.TestCase):
@@ -41,9 +53,7 @@ class RunProgram(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.mkdtemp()
         self.addCleanup(shutil.rmtree, self.folder)
-        weights = safetensors({"w": ([3, 2], [1, 2, 3, 4, -5, -6])})
-        self.write("my_mlp.safetensors", weights)
-        self.write("my_mlp.program", (MLP % hashlib.sha256(weights).hexdigest()).encode())
+        self.write("my_mlp.safetensors", safetensors(WEIGHTS, MLP))
 
     def write(self, name, data):
         with open(os.path.join(self.folder, name), "wb") as file:
@@ -81,30 +91,23 @@ class RunProgram(unittest.TestCase):
     def test_does_not_replace_what_it_reads(self):
         self.write("x.safetensors", safetensors({"x": ([1, 2], [10, 1])}))
         os.symlink("my_mlp.safetensors", os.path.join(self.folder, "link"))
-        for output in ("my_mlp.safetensors", "my_mlp.program", "x.safetensors", "link"):
+        for output in ("my_mlp.safetensors", "x.safetensors", "link"):
             said = self.run_program("my_mlp", "--input=x.safetensors", "--output=" + output, code=1)
             self.assertIn("--output=%s names a file that is read, " % output, said)
         self.assertIn("output_0 = ", self.run_program("my_mlp", "--input=x.safetensors"))
 
     def test_a_program_without_end_is_ended(self):
-        weights = safetensors({})
-        self.write("long.safetensors", weights)
-        self.write("long.program", ("""d2l.program 1
-weights sha256 "%s"
-def once(%%x: float32[]) {
-  %%0 = expand(%%x) {shape="(100000000000)"} : float32[100000000000]
-  %%1 = sum(%%0) {dim=all, keepdim=false} : float32[]
-  return %%1
-}
-run once
-""" % hashlib.sha256(weights).hexdigest()).encode())
+        text = program([floats()],
+                       operation("expand", [0], floats(10**11), shape="(100000000000)"),
+                       operation("sum", [1], floats(), dim="all", keepdim="false"))
+        self.write("long.safetensors", safetensors({}, text))
         said = self.run_program("long", "--timeout_s=1", code=1)
         self.assertIn("had not ended after 1 s. For longer say --timeout_s=10", said)
 
     def test_says_what_is_wrong(self):
-        self.assertIn("name one program, without .program", self.run_program(code=1))
+        self.assertIn("name one program, without .safetensors", self.run_program(code=1))
         said = self.run_program("my_mpl", code=1)
-        self.assertIn("cannot read %s/my_mpl.program: No such file" % self.folder, said)
+        self.assertIn("cannot read %s/my_mpl.safetensors: No such file" % self.folder, said)
         said = self.run_program("my_mlp", "--input=my_mlp.safetensors", code=1)
         self.assertIn('my_mlp.safetensors has no tensor "x"; it has "w". The program takes '
                       "x: float32[1, 2].", said)
@@ -122,17 +125,16 @@ run once
         self.assertEqual(said.count("\n"), 1)
         said = self.run_program("my_mlp", "--output=/dev/full", code=1)
         self.assertIn("cannot write /dev/full: No space left on device", said)
-        with open(os.path.join(self.folder, "my_mlp.program")) as file:
-            text = file.read()
-        self.write("my_mlp.program", text.replace('"w" :', '"\\x1b[2J\\n" :').encode())
+        self.write("my_mlp.safetensors", safetensors(WEIGHTS, MLP.replace(
+            '"weight": "w"', '"weight": "\\u001b[2J\\n"')))
         said = self.run_program("my_mlp", code=1)
         self.assertIn("\\x1b[2J\\n", said)
         self.assertNotIn("\x1b", said)
-        self.write("my_mlp.program", text.encode())
-        self.write("my_mlp.safetensors", safetensors({"w": ([3, 2], [1, 2, 3, 4, -5, 6])}))
+        # The two files of version 1.
+        self.write("my_mlp.safetensors", safetensors(WEIGHTS))
+        self.write("my_mlp.program", b"d2l.program 1\n")
         said = self.run_program("my_mlp", code=1)
-        self.assertIn("are not the weights that %s/my_mlp.program was saved with" % self.folder,
-                      said)
+        self.assertIn("in the format of two files, with %s/my_mlp.program" % self.folder, said)
 
 
 if __name__ == "__main__":

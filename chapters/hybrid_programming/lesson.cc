@@ -30,7 +30,6 @@
 #include "common/device/memory/memory.h"
 #include "common/graph/captured.h"
 #include "common/graph/ir.h"
-#include "common/graph/ir_text.h"
 #include "common/graph/language/language.h"
 #include "common/graph/passes/memory_plan.h"
 #include "common/graph/passes/passes.h"

@@ -23,7 +23,7 @@
 
 namespace d2l::ir {
 
-// The graph is valid, as a trace, ParseText and passes make it.
+// The graph is valid, as a trace, LoadProgram and passes make it.
 std::vector<Tensor> Run(const Graph& graph, absl::Span<const Tensor> inputs);
 
 // Throws std::invalid_argument unless the program may be run with these.

@@ -4,7 +4,7 @@
 //   ir::Graph graph = ir::Trace(fn, {x});                     // trace.h
 //   ir::Optimize(graph);                                      // passes.h
 //   std::vector<Tensor> y = ir::Captured(graph).Run({x});     // captured.h
-//   std::cout << ir::ToText(graph);                           // ir_text.h
+//   std::cout << ir::ToText(graph);
 //
 // or by hand:
 //
@@ -137,10 +137,38 @@ struct Graph {
 
   std::vector<Weight> weights;
   std::vector<Function> functions;
-  // In text: the hash of the file with the weights (artefact.h), if there is
-  // one.
-  std::string weights_sha256;
 };
+
+// A program's text, for people:
+//
+//   d2l.program 1
+//   def my_mlp(%x: float32[1, 512]) {
+//     %w = weight "0.weight" : float32[256, 512]
+//     %0 = transpose(%w) {dim0=0, dim1=1} : float32[512, 256]
+//     %h = matmul(%x, %0) : float32[1, 256] @"net.cc":88
+//     return %h
+//   }
+//   run my_mlp
+//
+// One node per line; other forms are
+//
+//   write %y = add(%y) {second=1.0}          in place, into the memory of %y
+//   %c = constant [1.0, -0.0, inf] : float32[3]
+//   %a, %b = call f(%x) : float32[2], int64[]
+//   %z = fused(%x, %w) {                     the same, its values are its own
+//     …
+//   }
+//
+// Numbers are exact; a NaN is written as its bits, 0x7fc00000. A value without
+// a name is numbered. `@` names the line that requested the operation, and
+// `by` that of the user, where a layer did.
+//
+// with_lines: also `@`. Throws std::invalid_argument for what no text
+// describes, "from_vector". It reads constants, and waits for them.
+std::string ToText(const Graph& graph, bool with_lines = true);
+
+// What Inline makes, and a saved program holds, at most.
+inline constexpr int kMaxNodes = 100'000;
 
 // What the node's outputs will be. Throws std::invalid_argument.
 std::vector<Tensor> InferTypes(const Node& node, const Function& function,

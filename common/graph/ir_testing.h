@@ -10,9 +10,11 @@
 #ifndef D2L_COMMON_GRAPH_IR_TESTING_H_
 #define D2L_COMMON_GRAPH_IR_TESTING_H_
 
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <memory>
 #include <random>
 #include <stdexcept>
 #include <string>
@@ -20,7 +22,9 @@
 
 #include "common/graph/ir.h"
 #include "common/graph/trace.h"
+#include "common/kernels/op_tables.h"
 #include "common/ops/ops.h"
+#include "common/ops/primitive/primitives.h"
 
 namespace d2l::ir {
 
@@ -45,6 +49,46 @@ inline std::vector<std::string> Bits(const std::vector<Tensor>& tensors) {
   std::vector<std::string> all;
   for (const Tensor& x : tensors) all.push_back(Bits(x));
   return all;
+}
+
+// A program with one of each kind of node.
+inline Graph EveryKindOfNode() {
+  const auto add = [](BinaryPrimitive::Which which, Scalar number) {
+    return BinaryPrimitive(kernels::BinaryOp::kAdd, which, number);
+  };
+  const BinaryPrimitive sum = add(BinaryPrimitive::Which::kNone, 0);
+  const BinaryPrimitive one_more = add(BinaryPrimitive::Which::kSecond, 1.0);
+  const BinaryPrimitive from_zero = add(BinaryPrimitive::Which::kFirst, -0.0);
+  const Tensor type = TypeOf(ValueSpec{{2, 3}, DType::kFloat32, Device()});
+  Graph graph;
+  Function twice("twice");
+  const ValueId t = twice.AddArgument(type, "x");
+  twice.returns = {twice.AddOp(sum, {t, t}, {"a \"b\".cc", 7})};
+  graph.functions.push_back(twice);
+  // A name that a saved constant cannot have then.
+  const Tensor strided = T(Full({3, 2}, 5));
+  const int weight = graph.AddWeight("constant.0", strided);
+  graph.Bind("constant.0", strided);
+  Function main("main");
+  const ValueId x = main.AddArgument(type, "x");
+  main.AddWeight(graph, weight);
+  const ValueId c = main.AddConstant(
+      FromVector<float>({1, -0.0F, INFINITY,
+                         std::numeric_limits<float>::quiet_NaN(), 1e30F, 0.1F},
+                        {2, 3}));
+  const ValueId y = main.AddCall(graph, 0, {x}, {"main.cc", 2})[0];
+  main.AddInPlace(one_more, {y}, y, {"main.cc", 3});
+  Node fused;
+  fused.kind = NodeKind::kFused;
+  fused.inputs = {x, y};
+  Function body;
+  const ValueId a = body.AddArgument(type, "a");
+  const ValueId b = body.AddArgument(type, "b");
+  body.returns = {body.AddOp(from_zero, {body.AddOp(sum, {a, b}, {})}, {})};
+  fused.body = std::make_shared<const Function>(body);
+  main.returns = {main.Add(fused).outputs[0], c, y};
+  graph.functions.push_back(main);
+  return graph;
 }
 
 class RandomProgram {

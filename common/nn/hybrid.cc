@@ -23,7 +23,7 @@
 #include "absl/strings/str_join.h"
 #include "common/base/mutex.h"
 #include "common/base/timer.h"
-#include "common/graph/artefact/artefact.h"
+#include "common/graph/saved/saved.h"
 #include "common/graph/trace.h"
 #include "common/ops/primitive/record.h"
 

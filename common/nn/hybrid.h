@@ -113,9 +113,9 @@ class Hybrid : public Module {
   const ir::Graph& traced() const;
   // What runs graph(); its C++, for example.
   const ir::Captured& captured() const;
-  // Writes graph(), with the parameters' values, as PREFIX.program and
-  // PREFIX.safetensors, which run without the module's code. Errors: as of
-  // ir::SaveProgram (common/graph/artefact).
+  // Writes graph(), with the parameters' values, as PREFIX.safetensors, which
+  // runs without the module's code. Errors: as of ir::SaveProgram
+  // (common/graph/saved).
   absl::Status Save(const std::string& prefix) const;
 
  private:

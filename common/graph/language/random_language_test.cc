@@ -20,7 +20,6 @@
 #include "common/graph/interpreter.h"
 #include "common/graph/ir.h"
 #include "common/graph/ir_testing.h"
-#include "common/graph/ir_text.h"
 #include "common/graph/language/language.h"
 #include "common/graph/passes/passes.h"
 #include "gtest/gtest.h"

@@ -4,7 +4,6 @@
 #include "common/graph/interpreter.h"
 #include "common/graph/ir.h"
 #include "common/graph/ir_testing.h"
-#include "common/graph/ir_text.h"
 #include "common/graph/passes/passes.h"
 #include "common/graph/trace.h"
 #include "common/ops/ops.h"

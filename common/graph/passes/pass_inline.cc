@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_format.h"
-#include "common/graph/ir_text.h"
+#include "common/graph/ir.h"
 #include "common/graph/passes/passes.h"
 
 namespace d2l::ir {

@@ -4,42 +4,53 @@
 #include "common/graph/interpreter.h"
 #include "common/graph/ir.h"
 #include "common/graph/ir_testing.h"
-#include "common/graph/ir_text.h"
 #include "common/graph/passes/passes.h"
-#include "common/graph/trace.h"
+#include "common/kernels/op_tables.h"
 #include "common/ops/ops.h"
+#include "common/ops/primitive/primitives.h"
 #include "gtest/gtest.h"
 
 namespace d2l::ir {
 namespace {
 
-using Values = std::vector<Tensor>;
+Tensor Floats(const Shape& shape) {
+  return TypeOf(ValueSpec{shape, DType::kFloat32, Device()});
+}
 
-// The program's own text, after the pass.
-std::string Inlined(const std::string& text) {
-  Graph graph = ParseText(text).value();
-  Inline(graph);
-  EXPECT_TRUE(Verify(graph).ok()) << Verify(graph);
-  return ToText(graph);
+// A number is added if the operation is given one operand.
+BinaryPrimitive Binary(kernels::BinaryOp op, double number = 0) {
+  return {op,
+          number == 0 ? BinaryPrimitive::Which::kNone
+                      : BinaryPrimitive::Which::kSecond,
+          number};
 }
 
 // (1+2) + (3+4), as three calls.
 TEST(InlineTest, PutsBodiesWhereTheyAreCalled) {
-  EXPECT_EQ(Inlined(R"(d2l.program 1
-def sum(%a: float32[], %b: float32[]) {
-  %w = weight "w" : float32[]
-  %0 = add(%a, %b) : float32[] @"sum.d2l":2
-  %1 = add(%0, %w) : float32[] @"sum.d2l":3 by "caller.d2l":9
-  return %1
-}
-def main(%a: float32[]) {
-  %one = constant [1] : float32[]
-  %p = call sum(%a, %one) : float32[] @"main.d2l":1
-  %q = call sum(%p, %p) : float32[] @"main.d2l":2
-  return %q, %a
-}
-run main
-)"),
+  const BinaryPrimitive add = Binary(kernels::BinaryOp::kAdd);
+  Graph graph;
+  const int weight = graph.AddWeight("w", Floats({}));
+  Function sum("sum");
+  const ValueId a = sum.AddArgument(Floats({}), "a");
+  const ValueId b = sum.AddArgument(Floats({}), "b");
+  const ValueId w = sum.AddWeight(graph, weight);
+  sum.returns = {sum.AddOp(add, {sum.AddOp(add, {a, b}, {"sum.d2l", 2}), w},
+                           {"sum.d2l", 3})};
+  sum.nodes.back().op.requested_by = {"caller.d2l", 9};
+  graph.functions.push_back(sum);
+  Function main("main");
+  const ValueId x = main.AddArgument(Floats({}), "a");
+  const ValueId one = main.AddConstant(FromVector<float>({1}, {}));
+  const ValueId p = main.AddCall(graph, 0, {x, one}, {"main.d2l", 1})[0];
+  const ValueId q = main.AddCall(graph, 0, {p, p}, {"main.d2l", 2})[0];
+  main.values[one].name = "one";
+  main.values[p].name = "p";
+  main.values[q].name = "q";
+  main.returns = {q, x};
+  graph.functions.push_back(main);
+  Inline(graph);
+  ASSERT_TRUE(Verify(graph).ok()) << Verify(graph);
+  EXPECT_EQ(ToText(graph),
             R"(d2l.program 1
 def main(%a: float32[]) {
   %one = constant [1] : float32[]
@@ -55,25 +66,22 @@ run main
 }
 
 TEST(InlineTest, CallsInCallsAndWritesToArguments) {
-  const std::string text = R"(d2l.program 1
-def increment(%x: float32[2]) {
-  write %x = add(%x) {second=1}
-  return %x
-}
-def twice(%x: float32[2]) {
-  %a = call increment(%x) : float32[2]
-  %b = call increment(%a) : float32[2]
-  return
-}
-def main(%x: float32[2]) {
-  %y = mul(%x) {second=2} : float32[2]
-  call twice(%y)
-  %z = relu(%y) : float32[2]
-  return %y, %z
-}
-run main
-)";
-  Graph graph = ParseText(text).value();
+  Graph graph;
+  Function increment("increment");
+  const ValueId i = increment.AddArgument(Floats({2}));
+  increment.AddInPlace(Binary(kernels::BinaryOp::kAdd, 1), {i}, i);
+  increment.returns = {i};
+  graph.functions.push_back(increment);
+  Function twice("twice");
+  const ValueId t = twice.AddArgument(Floats({2}));
+  twice.AddCall(graph, 0, twice.AddCall(graph, 0, {t}));
+  graph.functions.push_back(twice);
+  Function main("main");
+  const ValueId x = main.AddArgument(Floats({2}));
+  const ValueId y = main.AddOp(Binary(kernels::BinaryOp::kMultiply, 2), {x});
+  main.AddCall(graph, 1, {y});
+  main.returns = {y, main.AddOp(UnaryPrimitive(kernels::UnaryOp::kRelu), {y})};
+  graph.functions.push_back(main);
   const std::vector<std::string> before = Bits(ir::Run(graph, {Ones({2})}));
   EXPECT_EQ(before[1], Bits(Full({2}, 4)));
   // What a call may write is left as it is.

@@ -1,5 +1,5 @@
-// Whatever the text of a program is, the answer is a program that prints and
-// parses back, or an error that says something. A small one is run as well.
+// Whatever the JSON of a program is, the answer is a program that is written
+// and read back, or an error that says something. A small one is run as well.
 
 #include <cstddef>
 #include <cstdint>
@@ -15,10 +15,11 @@
 #include "common/graph/captured.h"
 #include "common/graph/interpreter.h"
 #include "common/graph/ir.h"
-#include "common/graph/ir_text.h"
 #include "common/graph/passes/memory_plan.h"
 #include "common/graph/passes/passes.h"
+#include "common/graph/saved/saved.h"
 #include "common/ops/ops.h"
+#include "common/safetensors/safetensors.h"
 
 namespace {
 
@@ -69,14 +70,20 @@ void Run(d2l::ir::Graph graph) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data,
                                       std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
-  absl::StatusOr<d2l::ir::Graph> graph = d2l::ir::ParseText(text);
+  const d2l::safetensors::NamedTensors tensors = {
+      {"w", d2l::Ones({2, 3})},
+      {"c", d2l::Ones({3}, d2l::Device(), d2l::DType::kInt64)}};
+  absl::StatusOr<d2l::ir::Graph> graph =
+      d2l::ir::ProgramFromJson(text, tensors);
   if (!graph.ok()) {
     Check(!graph.status().message().empty());
     return 0;
   }
-  const std::string printed = d2l::ir::ToText(*graph);
-  const absl::StatusOr<d2l::ir::Graph> again = d2l::ir::ParseText(printed);
-  Check(again.ok() && d2l::ir::ToText(*again) == printed);
+  d2l::safetensors::NamedTensors written;
+  const std::string json = d2l::ir::ProgramToJson(*graph, written);
+  const absl::StatusOr<d2l::ir::Graph> again =
+      d2l::ir::ProgramFromJson(json, written);
+  Check(again.ok() && d2l::ir::ToText(*again) == d2l::ir::ToText(*graph));
   try {
     d2l::ir::Inline(*graph);
   } catch (const std::invalid_argument&) {

@@ -1,4 +1,4 @@
-#include "common/graph/artefact/artefact.h"
+#include "common/graph/saved/saved.h"
 
 #include <filesystem>
 #include <stdexcept>
@@ -8,12 +8,12 @@
 #include "absl/status/status.h"
 #include "common/base/files/atomic_file.h"
 #include "common/device/testing/testing.h"
-#include "common/graph/artefact/artefact_testing.h"
 #include "common/graph/captured.h"
 #include "common/graph/interpreter.h"
+#include "common/graph/ir.h"
 #include "common/graph/ir_testing.h"
-#include "common/graph/ir_text.h"
 #include "common/graph/passes/passes.h"
+#include "common/graph/saved/saved_testing.h"
 #include "common/graph/trace.h"
 #include "common/ops/ops.h"
 #include "common/safetensors/safetensors.h"
@@ -25,10 +25,9 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
-using testing::UnorderedElementsAre;
 using Values = std::vector<Tensor>;
 
-TEST(ArtefactTest, ALoadedProgramRunsAsTheSavedOne) {
+TEST(SavedTest, ALoadedProgramRunsAsTheSavedOne) {
   for (const Device device : AllDevices()) {
     const std::string prefix = NewPrefix();
     const Mlp mlp(device);
@@ -38,8 +37,7 @@ TEST(ArtefactTest, ALoadedProgramRunsAsTheSavedOne) {
     for (const bool optimized : {false, true}) {
       if (optimized) Optimize(graph);
       ASSERT_EQ(ErrorOf(SaveProgram(graph, prefix)), "none");
-      EXPECT_THAT(FilesBeside(prefix),
-                  UnorderedElementsAre("my_mlp.program", "my_mlp.safetensors"));
+      EXPECT_THAT(FilesBeside(prefix), ElementsAre("my_mlp.safetensors"));
       absl::StatusOr<Graph> loaded = LoadProgram(prefix, device);
       ASSERT_TRUE(loaded.ok()) << loaded.status();
       EXPECT_EQ(ToText(*loaded), ToText(graph));
@@ -51,7 +49,7 @@ TEST(ArtefactTest, ALoadedProgramRunsAsTheSavedOne) {
 
 // Other layouts than row by row, and repeated elements, are the loaded ones'
 // too: the program's types say so.
-TEST(ArtefactTest, WeightsKeepTheirStrides) {
+TEST(SavedTest, WeightsKeepTheirStrides) {
   const std::string prefix = NewPrefix();
   const Tensor a = T(Rand({3, 4})), b = Expand(Rand({4, 1}), {4, 3});
   const Tensor c = Slice(Rand({4, 7}), 1, 1, 4), d = Empty({3, 0});
@@ -70,7 +68,7 @@ TEST(ArtefactTest, WeightsKeepTheirStrides) {
   EXPECT_EQ(Bits(Captured(*loaded).Run({x})), Bits(ir::Run(graph, {x})));
 }
 
-TEST(ArtefactTest, TheProgramMovesToTheDevice) {
+TEST(SavedTest, TheProgramMovesToTheDevice) {
   const std::string prefix = NewPrefix();
   const Tensor w = Rand({2, 3});
   const Graph graph = Trace(
@@ -90,7 +88,7 @@ TEST(ArtefactTest, TheProgramMovesToTheDevice) {
 }
 
 // What a program writes to its weights is not seen in the files.
-TEST(ArtefactTest, WrittenWeightsAreTheLoadedOnes) {
+TEST(SavedTest, WrittenWeightsAreTheLoadedOnes) {
   const std::string prefix = NewPrefix();
   Tensor count = Full({2}, 5);
   const Graph graph = Trace(
@@ -114,7 +112,7 @@ TEST(ArtefactTest, WrittenWeightsAreTheLoadedOnes) {
   EXPECT_EQ(ReadFile(prefix + ".safetensors"), bytes);
 }
 
-TEST(ArtefactTest, SharedMemoryIsSavedTwiceUnlessItIsWritten) {
+TEST(SavedTest, SharedMemoryIsSavedTwiceUnlessItIsWritten) {
   const std::string prefix = NewPrefix();
   Tensor w = Rand({4});
   Tensor half = Slice(w, 0, 0, 2);
@@ -134,13 +132,13 @@ TEST(ArtefactTest, SharedMemoryIsSavedTwiceUnlessItIsWritten) {
         return {w * 2};
       },
       {}, names);
-  const std::string before = ReadFile(prefix + ".program");
+  const std::string before = ReadFile(prefix + ".safetensors");
   EXPECT_THAT(ErrorOf(SaveProgram(writes, prefix)),
               HasSubstr("main writes to weights that share memory"));
-  EXPECT_EQ(ReadFile(prefix + ".program"), before);
+  EXPECT_EQ(ReadFile(prefix + ".safetensors"), before);
 }
 
-TEST(ArtefactTest, SavesTheWeightsThatAreUsed) {
+TEST(SavedTest, SavesTheWeightsThatAreUsed) {
   const std::string prefix = NewPrefix();
   const Mlp mlp;
   Graph graph = mlp.Program(Rand({1, 3}));
@@ -153,29 +151,27 @@ TEST(ArtefactTest, SavesTheWeightsThatAreUsed) {
   EXPECT_THROW(SaveProgram(graph, prefix).IgnoreError(), std::invalid_argument);
 }
 
-// Every file that a save leaves behind is of one moment.
-TEST(ArtefactTest, WhatCannotBeWrittenLeavesTheOldFiles) {
+TEST(SavedTest, WhatCannotBeWrittenLeavesTheOldFile) {
   const std::string prefix = NewPrefix();
-  const Tensor x = Rand({1, 3});
-  const Graph first = Mlp().Program(x), second = Mlp().Program(x);
-  EXPECT_THAT(ErrorOf(SaveProgram(first, prefix + "/none/p")),
+  const Graph graph = Mlp().Program(Rand({1, 3}));
+  EXPECT_THAT(ErrorOf(SaveProgram(graph, prefix + "/none/p")),
               HasSubstr("cannot write"));
-  for (const char* const full : {".program", ".safetensors"}) {
-    std::filesystem::remove(prefix + ".program");
-    std::filesystem::remove(prefix + ".safetensors");
-    ASSERT_EQ(ErrorOf(SaveProgram(first, prefix)), "none");
-    const std::string bytes = ReadFile(prefix + ".safetensors");
-    std::filesystem::remove(prefix + full);
-    std::filesystem::create_symlink("/dev/full", prefix + full);
-    EXPECT_THAT(ErrorOf(SaveProgram(second, prefix)),
-                HasSubstr("No space left on device"));
-    EXPECT_THAT(FilesBeside(prefix),
-                UnorderedElementsAre("my_mlp.program", "my_mlp.safetensors"));
-    if (full == std::string(".program")) {
-      EXPECT_EQ(ReadFile(prefix + ".safetensors"), bytes);
-    }
-    EXPECT_FALSE(LoadProgram(prefix).ok());
-  }
+  std::filesystem::create_symlink("/dev/full", prefix + ".safetensors");
+  EXPECT_THAT(ErrorOf(SaveProgram(graph, prefix)),
+              HasSubstr("No space left on device"));
+  EXPECT_THAT(FilesBeside(prefix), ElementsAre("my_mlp.safetensors"));
+  EXPECT_FALSE(LoadProgram(prefix).ok());
+}
+
+TEST(SavedTest, EveryKindOfNode) {
+  const std::string prefix = NewPrefix();
+  const Graph graph = EveryKindOfNode();
+  ASSERT_EQ(ErrorOf(SaveProgram(graph, prefix)), "none");
+  const absl::StatusOr<Graph> loaded = LoadProgram(prefix);
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  EXPECT_EQ(ToText(*loaded), ToText(graph));
+  const Tensor x = Rand({2, 3});
+  EXPECT_EQ(Bits(ir::Run(*loaded, {x})), Bits(ir::Run(graph, {x})));
 }
 
 }  // namespace

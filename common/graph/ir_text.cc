@@ -14,7 +14,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
-#include "common/graph/ir_text.h"
+#include "common/graph/ir.h"
 #include "common/ops/read.h"
 
 namespace d2l::ir {
@@ -22,6 +22,16 @@ namespace {
 
 std::string Quoted(absl::string_view text) {
   return absl::StrCat("\"", absl::CHexEscape(text), "\"");
+}
+
+// Letters, digits and "_.+-:" stand without quotes.
+bool IsPlain(absl::string_view text) {
+  return !text.empty() &&
+         std::all_of(text.begin(), text.end(), [](unsigned char c) {
+           return absl::ascii_isalnum(c) ||
+                  absl::string_view("_.+-:").find(static_cast<char>(c)) !=
+                      absl::string_view::npos;
+         });
 }
 
 template <typename T>
@@ -46,11 +56,7 @@ class Printer {
       : graph_(graph), with_lines_(with_lines) {}
 
   std::string Print() {
-    absl::StrAppend(&text_, kTextHeader, kTextVersion, "\n");
-    if (!graph_.weights_sha256.empty()) {
-      absl::StrAppend(&text_, kTextWeights, Quoted(graph_.weights_sha256),
-                      "\n");
-    }
+    text_ = "d2l.program 1\n";
     for (const Function& function : graph_.functions) {
       Name(function);
       absl::StrAppend(&text_, "def ", function.name, "(");
@@ -196,15 +202,6 @@ class Printer {
 };
 
 }  // namespace
-
-bool IsPlain(absl::string_view text) {
-  return !text.empty() &&
-         std::all_of(text.begin(), text.end(), [](unsigned char c) {
-           return absl::ascii_isalnum(c) ||
-                  absl::string_view("_.+-:").find(static_cast<char>(c)) !=
-                      absl::string_view::npos;
-         });
-}
 
 std::string ToText(const Graph& graph, bool with_lines) {
   CheckValid(graph);

@@ -1,7 +1,7 @@
-// For tests of artefacts: where they lie, and a program to save.
+// For tests of saved programs: where they lie, and a program to save.
 
-#ifndef D2L_COMMON_GRAPH_ARTEFACT_ARTEFACT_TESTING_H_
-#define D2L_COMMON_GRAPH_ARTEFACT_ARTEFACT_TESTING_H_
+#ifndef D2L_COMMON_GRAPH_SAVED_SAVED_TESTING_H_
+#define D2L_COMMON_GRAPH_SAVED_SAVED_TESTING_H_
 
 #include <unistd.h>
 
@@ -22,7 +22,7 @@ namespace d2l::ir {
 inline std::string NewPrefix() {
   static int next = 0;
   const std::string directory =
-      absl::StrCat(testing::TempDir(), "/artefact-", getpid(), "-", next++);
+      absl::StrCat(testing::TempDir(), "/saved-", getpid(), "-", next++);
   std::filesystem::create_directories(directory);
   return directory + "/my_mlp";
 }
@@ -59,4 +59,4 @@ struct Mlp {
 
 }  // namespace d2l::ir
 
-#endif  // D2L_COMMON_GRAPH_ARTEFACT_ARTEFACT_TESTING_H_
+#endif  // D2L_COMMON_GRAPH_SAVED_SAVED_TESTING_H_

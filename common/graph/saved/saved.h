@@ -1,0 +1,88 @@
+// Saved programs: a program and its weights in one file, PREFIX.safetensors,
+// which runs without the code that made it.
+//
+//   absl::Status saved = ir::SaveProgram(graph, "my_mlp");
+//   absl::StatusOr<ir::Graph> loaded = ir::LoadProgram("my_mlp");
+//   std::vector<Tensor> y = ir::Run(*loaded, {x});
+//
+// The tensors of the file are weights and constants; its metadata holds the
+// program as JSON, under "d2l.program":
+//
+//   {"version": 2, "functions": [{
+//      "name": "my_mlp",
+//      "arguments": [{"name": "x", "dtype": "float32", "shape": [1, 512]}],
+//      "nodes": [
+//        {"weight": "0.weight", "inputs": [],
+//         "outputs": [{"name": "w", "dtype": "float32", "shape": [256, 512]}]},
+//        {"op": "transpose", "attributes": {"dim0": "0", "dim1": "1"},
+//         "inputs": [1], "outputs": [{"dtype": "float32", "shape": [512,
+//         256]}], "at": ["net.cc", 88]}],
+//      "returns": [2]}]}
+//
+// Values are numbered as they are made: arguments first. Their types are
+// claims, inferred again. "by" is the line of the user, where a layer requested
+// the operation at "at". A type has "strides" unless they are the usual ones.
+// Other nodes have, in the place of "op",
+//
+//   "constant": the name of a tensor    "call": the name of a function above
+//   "fused": a function without a name  "target" beside "op": writes there
+//
+// The last function is the program. ir::ToText prints what a person reads.
+//
+// A weight is saved with the values that it has then, which saving waits for,
+// and each has memory of its own when it is loaded. Where the program writes to
+// its weights, this goes to the loaded ones, and not to the file.
+//
+// The file may be untrusted: see LoadProgram. What a program takes is bounded
+// in memory, not in time: two lines can ask for a sum of 10^12 numbers. Whoever
+// runs a stranger's program sets the limit, as tools/run_program does with
+// --timeout_s. Thread-safe.
+
+#ifndef D2L_COMMON_GRAPH_SAVED_SAVED_H_
+#define D2L_COMMON_GRAPH_SAVED_SAVED_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/device/device.h"
+#include "common/graph/ir.h"
+#include "common/safetensors/safetensors.h"
+#include "common/tensor/tensor.h"
+
+namespace d2l::ir {
+
+inline constexpr std::int64_t kSavedVersion = 2;
+
+// Throws std::invalid_argument for a graph that is not valid, that holds
+// "from_vector", or that uses a weight that is not bound. Errors: of the file;
+// FailedPrecondition if the program writes to weights that share memory, since
+// loaded ones would not.
+absl::Status SaveProgram(const Graph& graph, const std::string& prefix);
+
+// The program, its weights bound. All of it is on `device`, whatever devices
+// it was saved on.
+//
+// Errors: InvalidArgument, which names the file, and the function and node, for
+// a file that is damaged; Unimplemented for another version; NotFound;
+// ResourceExhausted if weights or values need more memory than there is.
+absl::StatusOr<Graph> LoadProgram(const std::string& prefix,
+                                  Device device = Device());
+
+// The JSON, and the tensors that it names, which must be on `device` to be
+// read.
+std::string ProgramToJson(const Graph& graph,
+                          safetensors::NamedTensors& tensors);
+absl::StatusOr<Graph> ProgramFromJson(std::string_view json,
+                                      const safetensors::NamedTensors& tensors,
+                                      Device device = Device());
+
+// The values in memory of the strides that the type has; `values` itself if it
+// is contiguous. Of values that a stride of 0 repeats, the first counts.
+Tensor WithStrides(const Tensor& values, const Tensor& type);
+
+}  // namespace d2l::ir
+
+#endif  // D2L_COMMON_GRAPH_SAVED_SAVED_H_
