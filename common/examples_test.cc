@@ -138,7 +138,7 @@ const std::set<std::string>& NotCompiled() {
       "common/lesson/flags.h",
       "common/lesson/fresh_process.h",
       "common/lesson/judge.h",
-      "common/lesson/language.h",
+      "common/base/console/language.h",
       "common/lesson/lesson.h",
       "common/lesson/other_load.h",
       "common/lesson/report.h",

@@ -1,11 +1,18 @@
-"""What //:book and //:exercises both read: the list of chapters, the sections of their
-Markdown (common/lesson/sections.h has its form), and the language of the run.
+"""What //:book, //:exercises and //:doctor read: the list of chapters, the sections of their
+Markdown (common/lesson/sections.h has its form), the language of the run, and what they say
+in it.
 
 Needs only Python's library.
 """
 import collections
+import functools
 import os
 import re
+import sys
+
+PO = os.path.join(os.path.dirname(os.path.realpath(__file__)), "../po")
+sys.path.append(PO)
+import catalogue  # noqa: E402
 
 # parts: {label: Markdown}, of "**Hint 1:** text"; what stands before the first is "".
 Section = collections.namedtuple("Section", "name title facts parts")
@@ -34,6 +41,13 @@ def system_language():
         if os.environ.get(name):
             return "zh" if os.environ[name].startswith("zh") else "en"
     return "en"
+
+
+@functools.lru_cache(maxsize=None)
+def translator(lang):
+    """A function from English to that language; what is not in po/zh.po stays English."""
+    found = catalogue.read(os.path.join(PO, "zh.po")) if lang == "zh" else {}
+    return lambda text: found.get(text, text)
 
 
 def sections(text):

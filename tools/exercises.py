@@ -36,78 +36,12 @@ VERDICTS = {"RIGHT": "right", "RIGHT BUT SLOW": "slow", "WRONG": "wrong",
             "NOT DONE": "not done"}
 MARKS = {"right": "+", "slow": "~", "wrong": "-", "not done": "."}
 
-ZH = {
-    "hybrid_programming": "编译器和解释器 (hybrid_programming)",
-    "async_computation": "异步计算 (async_computation)",
-    "auto_parallelism": "自动并行 (auto_parallelism)",
-    "multi_gpu": "多GPU训练 (multi_gpu)",
-    "profiling": "性能分析 (profiling)",
-    "%d of %d exercises are done.": "已完成 %d / %d 道练习。",
-    "Next: bazel run //:exercises -- %s": "下一步：bazel run //:exercises -- %s",
-    "This was the last exercise.": "这是最后一道练习。",
-    "In each chapter from easy to hard; the first two take five minutes each.":
-        "每章由易到难；前两道各需五分钟。",
-    "+ right   ~ right but slow   - wrong   . not done":
-        "+ 正确   ~ 正确但慢   - 错误   . 未完成",
-    "changed since": "此后有改动",
-    "There is no exercise %s.": "没有名为 %s 的练习。",
-    "Did you mean %s?": "是不是想找 %s？",
-    "bazel run //:exercises lists them all.": "bazel run //:exercises 列出全部练习。",
-    "Hint %d of %d": "提示 %d / %d",
-    "Notice: ": "注意：",
-    "Your file: %s": "你的文件：%s",
-    "Its types: %s": "它的类型：%s",
-    "NOT DONE": "未完成",
-    "RIGHT BUT SLOW": "正确但慢",
-    "RIGHT": "正确",
-    "WRONG": "错误",
-    "DOES NOT COMPILE": "编译不通过",
-    "CRASHED": "崩溃",
-    "STOPPED": "已中止",
-    "Replace // YOUR CODE and the line below it.":
-        "请替换 // YOUR CODE 以及它下面的一行。",
-    "What to notice: bazel run //:exercises -- %s --solution":
-        "值得注意之处：bazel run //:exercises -- %s --solution",
-    "A hint: bazel run //:exercises -- %s --hint":
-        "提示：bazel run //:exercises -- %s --hint",
-    "Building the libraries, once; that takes minutes.":
-        "正在构建各个库，只需一次；这要几分钟。",
-    "Building: %s of %s steps": "正在构建：第 %s 步，共 %s 步",
-    "Your code printed:": "你的代码输出了：",
-    "bazel could not build it:": "bazel 无法构建：",
-    "There is no bazel. What to install, says tools/doctor.sh.":
-        "没有 bazel。要安装什么，见 tools/doctor.sh。",
-    "Your code ended the program: %s.": "你的代码结束了程序：%s。",
-    "it read or wrote memory that is not its own (an index, a dangling pointer)":
-        "读写了不属于它的内存（下标越界或悬空指针）",
-    "an exception in a place where nobody catches it, or abort":
-        "异常没有被捕获，或调用了 abort",
-    "an arithmetic error, such as a division of an integer by zero":
-        "算术错误，例如整数除以零",
-    "signal %s": "信号 %s",
-    "exit code %d": "退出码 %d",
-    "It printed without end.": "它不停地输出。",
-    "After %d s it still computed: a loop that does not end?":
-        "%d 秒后仍在计算：循环没有结束？",
-    "After %d s it still waited, and computed nothing: a wait for what nobody will "
-    "do (a deadlock).":
-        "%d 秒后仍在等待，什么也没有计算：等待的事情没有人会去做（死锁）。",
-    "Restored: %s": "已恢复：%s",
-    "Your answer is kept in %s": "你的答案保存在 %s",
-    "Watching %s; Ctrl-C ends it.": "正在监视 %s；按 Ctrl-C 结束。",
-    "%.1f s from your save to the verdict": "从保存到判定 %.1f 秒",
-    "There are no more hints; --solution shows a solution.":
-        "没有更多提示；--solution 显示一个解答。",
-    "Questions to think about are in the book: bazel run //:book":
-        "思考题见书：bazel run //:book",
-}
 language = "en"
 
 
 def say(text, *values):
     """The text in the run's language, and so what its commands will say."""
-    if language == "zh":
-        text = ZH.get(text, text)
+    text = course_texts.translator(language)(text)
     text = text % values if values else text
     if language != course_texts.system_language():
         text = re.sub(r"bazel run //:\w+( -- [\w-]+(?: --\w+)?)?",

@@ -16,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/base/console/format.h"
+#include "common/base/console/language.h"
 #include "common/base/console/text.h"
 #include "common/base/source_location.h"
 #include "common/base/timer.h"
@@ -32,7 +33,6 @@
 #include "common/lesson/cell.h"
 #include "common/lesson/host_library.h"
 #include "common/lesson/judge.h"
-#include "common/lesson/language.h"
 #include "common/lesson/trace_program.h"
 #include "common/ops/ops.h"
 #include "common/tensor/tensor.h"
@@ -91,7 +91,7 @@ std::map<std::string, Figure> ReportAll(Cell& cell, Device device,
 // and judges whether they are the same to within 1.5x.
 Judgement Predicts(const Figure& formula, const Figure& measured) {
   std::cout << Say("  %s, %-18s  predicted %8s, measured %8s\n",
-                   Translated(measured.label), Translated(formula.label),
+                   measured.label.shown, formula.label.shown,
                    FormatMedian(formula.value, "s"),
                    FormatMedian(measured.value, "s"));
   return AboutEqual(formula, measured, 1.5);
@@ -162,7 +162,7 @@ MemoryUse UseOf(
     use.blocks = now.raw_allocations - before.raw_allocations;
   }
   plot.AddLine(way, steps, bytes);
-  use.peak = cell.Report(Sampled(absl::StrCat(kind, ", ", way),
+  use.peak = cell.Report(Sampled(Worded("%s, %s", Phrase(kind), Phrase(way)),
                                  MeasuredOn(TryGpu()), "B", std::move(peaks)));
   return use;
 }
@@ -495,7 +495,7 @@ void QueueMemory(Cell& cell) {
     claim("synchronizing", "synchronizing");
     if (kind == "kept outputs") claim("reading", "reading them");
     if (staging) claim("bounds", "a bounded queue");
-    cell.ShowIfVerbose(plot.Draw("memory of " + kind));
+    cell.ShowIfVerbose(plot.Draw(Worded("memory of %s", Phrase(kind))));
   }
 }
 // %%
@@ -553,17 +553,18 @@ void Blockers(Cell& cell) {
       {"A branch", [&] { sign = Item(s) > 0 ? 1 : -1; }}};
   std::vector<Alternative> alternatives;
   for (const auto& [name, read] : readers) {
-    alternatives.push_back({name + " behind it", {device}, product, read});
-    alternatives.push_back({name + " after it", {device}, done_product, read});
+    alternatives.push_back(
+        {Worded("%s behind it", Phrase(name)), {device}, product, read});
+    alternatives.push_back(
+        {Worded("%s after it", Phrase(name)), {device}, done_product, read});
   }
   const Timings t = cell.TimeInterleaved(alternatives);
   cell.Check(sign == 1, "s is positive");
-  for (const auto& reader : readers) {
-    const std::string& name = reader.first;
-    const Timing& behind = t[name + " behind it"];
-    cell.Claim(
-        Worded("%s takes {} as long behind a product: it waits.", Phrase(name)),
-        Less(t[name + " after it"].wait, behind.wait, 2), WhyLate(behind));
+  for (std::size_t i = 0; i < readers.size(); ++i) {
+    const Timing &behind = t[2 * i], &after = t[2 * i + 1];
+    cell.Claim(Worded("%s takes {} as long behind a product: it waits.",
+                      Phrase(readers[i].first)),
+               Less(after.wait, behind.wait, 2), WhyLate(behind));
   }
 
   double each = 0, on_device = 0;

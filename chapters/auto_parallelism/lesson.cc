@@ -19,6 +19,7 @@
 #include "chapters/auto_parallelism/schedule.h"
 #include "chapters/auto_parallelism/two_devices.h"
 #include "common/base/console/format.h"
+#include "common/base/console/language.h"
 #include "common/base/timer.h"
 #include "common/device/backend.h"
 #include "common/device/device.h"
@@ -31,7 +32,6 @@
 #include "common/lesson/cell.h"
 #include "common/lesson/host_library.h"
 #include "common/lesson/judge.h"
-#include "common/lesson/language.h"
 #include "common/lesson/trace_program.h"
 #include "common/ops/ops.h"
 #include "common/tensor/tensor.h"
@@ -50,7 +50,7 @@ void CheckSquare(Cell& cell, const std::string& what, const Tensor& x,
 // %% 000/In2
 void In2(Cell& cell) {
   for (const DeviceInfo& info : Devices()) {
-    std::cout << "  " << TranslatedMessage(info.Describe()) << "\n";
+    std::cout << "  " << info.Describe() << "\n";
   }
   std::cout << Say("  GPU1 is %s, GPU2 is %s.\n", First().ToString(),
                    Second().ToString());
@@ -493,13 +493,13 @@ void SizeSweep(Cell& cell) {
     Tensor y1, y2;
     const auto on_one = [&] { y1 = Run(x1, 2 * k); };
     const auto on_two = [&] { RunInTurn(x1, x2, k, &y1, &y2); };
-    const std::string size = absl::StrCat("n = ", n);
-    const Timings t = cell.TimeInterleaved({{size + ", one", {First()}, on_one},
-                                            {size + ", two", Both(), on_two}});
+    const Timings t = cell.TimeInterleaved(
+        {{Worded("n = %d, %s", n, "one"), {First()}, on_one},
+         {Worded("n = %d, %s", n, "two"), Both(), on_two}});
     CheckSquare(cell, "x1 @ x1", x1, y1);
     CheckSquare(cell, "x2 @ x2", x2, y2);
-    const Timing& two = t[size + ", two"];
-    sweep.push_back({1.0 * n, Speedup(cell, two, t[size + ", one"])});
+    const Timing &one = t[0], &two = t[1];
+    sweep.push_back({1.0 * n, Speedup(cell, two, one)});
     x.push_back(n);
     gains.push_back(sweep.back().ratio.value.median);
     std::cout << Say("  n = %-4d  two devices take %8s a product: %s as fast\n",

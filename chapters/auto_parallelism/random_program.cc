@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "chapters/auto_parallelism/two_devices.h"
+#include "common/base/console/language.h"
 #include "common/device/device.h"
 #include "common/device/device_table.h"
-#include "common/lesson/language.h"
 #include "common/ops/ops.h"
 
 namespace d2l {

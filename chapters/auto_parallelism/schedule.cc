@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "common/base/console/language.h"
 #include "common/graph/program_graph.h"
-#include "common/lesson/language.h"
 
 namespace d2l {
 

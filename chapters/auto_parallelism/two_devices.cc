@@ -9,10 +9,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/console/format.h"
+#include "common/base/console/language.h"
 #include "common/base/statistics.h"
 #include "common/device/backend.h"
 #include "common/device/device_table.h"
-#include "common/lesson/language.h"
 
 namespace d2l {
 namespace {
@@ -67,9 +67,9 @@ std::vector<Device> Distinct(std::vector<Device> devices) {
 }
 
 Figure Speedup(Cell& cell, const Timing& a, const Timing& b) {
-  Figure speedup = RatioPerRepeat(
-      absl::StrCat(b.completion.label, " / ", a.completion.label), b.completion,
-      a.completion);
+  Figure speedup =
+      RatioPerRepeat(Worded("%s / %s", b.completion.label, a.completion.label),
+                     b.completion, a.completion);
   speedup.measured_on = a.completion.measured_on;
   return cell.Report(speedup);
 }
@@ -106,7 +106,7 @@ Figure LostShare(Cell& cell, const Timing& one_by_one, const Timing& notebook,
 Judgement CanOverlap(Device device) {
   const DeviceInfo& info = GetDeviceInfo(device);
   if (info.kind != DeviceKind::kVirtual) {
-    return Counted(true, "needs 2 cores", TranslatedMessage(info.Describe()));
+    return Counted(true, "needs 2 cores", info.Describe());
   }
   return Counted(info.cores > 1, "needs 2",
                  info.cores == 1 ? Say("%d core", info.cores)

@@ -23,6 +23,7 @@
 #include "chapters/hybrid_programming/programs.h"
 #include "common/base/child_process.h"
 #include "common/base/console/format.h"
+#include "common/base/console/language.h"
 #include "common/base/console/text.h"
 #include "common/base/files/atomic_file.h"
 #include "common/device/device.h"
@@ -36,7 +37,6 @@
 #include "common/graph/trace.h"
 #include "common/lesson/cell.h"
 #include "common/lesson/judge.h"
-#include "common/lesson/language.h"
 #include "common/nn/hybrid.h"
 #include "common/nn/layers.h"
 #include "common/nn/module.h"
@@ -71,7 +71,7 @@ std::string Unless(Device device, const std::string& reason) {
 
 // Bytes that the device's memory holds at most for a program that `make` makes
 // and that runs three times. Six samples.
-Figure PeakOf(Cell& cell, const std::string& label, Device device,
+Figure PeakOf(Cell& cell, const Phrase& label, Device device,
               const std::function<std::function<void()>()>& make) {
   std::vector<double> peaks;
   for (int i = 0; i < 6; ++i) {
@@ -353,9 +353,11 @@ void WidthSweep(Cell& cell) {
         TraceAndOptimize(ProductsOf(net.module()), {x}, "products"));
     const std::vector<Tensor> in = {x};
     Tensor y, compiled = net(x);
-    const std::string at = absl::StrFormat(", width %d", width);
-    const std::string statements = "statements" + at, whole = "compiled" + at,
-                      alone = "products" + at;
+    const auto at = [&](const Phrase& what) {
+      return Worded("%s, width %d", what, width);
+    };
+    const Phrase statements = at("statements"), whole = at("compiled"),
+                 alone = at("products");
     const Timings t = cell.TimeInterleaved(
         {{statements, {device}, Loop(n, [&] { y = net.module()(x); })},
          {whole, {device}, Loop(n, [&] { compiled = net(x); })},
@@ -363,7 +365,7 @@ void WidthSweep(Cell& cell) {
     cell.Check(ToVector<float>(y) == ToVector<float>(compiled),
                absl::StrCat("the result at width ", width, ", bit for bit"));
     gains.push_back(cell.Report(RatioPerRepeat(
-        "gain" + at, t[statements].completion, t[whole].completion)));
+        at("gain"), t[statements].completion, t[whole].completion)));
     if (width == 8) narrowest = Faster(t[whole], t[statements], kClearly);
     std::cout << absl::StrFormat(
         "  %5d  %10s  %10s  %10s   %s\n", width,
@@ -397,13 +399,15 @@ void FusedChain(Cell& cell) {
     ir::Captured strips(graph), generated(graph, options);
     no_cpp = generated.not_generated();
     std::vector<Tensor> a, b, c;
-    const std::string of = absl::StrCat(", ", length);
+    const auto of = [&](const Phrase& what) {
+      return Worded("%s, %d", what, length);
+    };
     std::vector<Alternative> alternatives = {
-        {"one by one" + of, {device}, [&] { a = chain(in); }},
-        {"strips" + of, {device}, [&] { b = strips.Run(in); }}};
+        {of("one by one"), {device}, [&] { a = chain(in); }},
+        {of("strips"), {device}, [&] { b = strips.Run(in); }}};
     if (no_cpp.empty()) {
       alternatives.push_back(
-          {"generated" + of, {device}, [&] { c = generated.Run(in); }});
+          {of("generated"), {device}, [&] { c = generated.Run(in); }});
     }
     std::cout << absl::StrFormat("  %10d", length);
     for (const Timing& timing : cell.TimeInterleaved(alternatives)) {
@@ -439,11 +443,11 @@ void FusedChain(Cell& cell) {
 
 // Prints a line: what compiling costs, what it saves a call, and after how many
 // calls it has paid.
-Figure CallsToPay(Cell& cell, const std::string& label, double cost, int calls,
+Figure CallsToPay(Cell& cell, const Phrase& label, double cost, int calls,
                   const Timing& before, const Timing& after) {
   Figure figure = PerRepeat(
-      "calls to pay, " + label, "calls", before.completion, after.completion,
-      [&](double slow, double fast) {
+      Worded("calls to pay, %s", label), "calls", before.completion,
+      after.completion, [&](double slow, double fast) {
         return std::min(cost * calls / std::max(slow - fast, 1e-12), 1e6);
       });
   const double saved =
@@ -465,14 +469,13 @@ Figure NetworkPays(Cell& cell, Device device, std::int64_t width,
   const Tensor x = Randn({1, width}, device);
   nn::Hybrid net = nn::Hybridize(Mlp(width, device));
   net(x);
-  const Timings t = cell.TimeInterleaved({{absl::StrCat("statements, ", width),
-                                           {device},
-                                           Loop(n, [&] { net.module()(x); })},
-                                          {absl::StrCat("compiled, ", width),
-                                           {device},
-                                           Loop(n, [&] { net(x); })}});
-  const std::string name = absl::StrCat("network ", width, " wide, traced");
-  *compiling = cell.TimeHost("compiling, " + name, [&] {
+  const Timings t = cell.TimeInterleaved(
+      {{Worded("statements, %d", width),
+        {device},
+        Loop(n, [&] { net.module()(x); })},
+       {Worded("compiled, %d", width), {device}, Loop(n, [&] { net(x); })}});
+  const Phrase name = Worded("network %d wide, traced", width);
+  *compiling = cell.TimeHost(Worded("compiling, %s", name), [&] {
     const auto forward = [&](const std::vector<Tensor>& in) {
       return std::vector<Tensor>{net.module()(in[0])};
     };

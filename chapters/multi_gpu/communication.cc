@@ -18,12 +18,12 @@
 #include "chapters/multi_gpu/scratch.h"
 #include "chapters/multi_gpu/three_splits.h"
 #include "common/base/console/format.h"
+#include "common/base/console/language.h"
 #include "common/base/console/text.h"
 #include "common/device/device.h"
 #include "common/device/device_table.h"
 #include "common/lesson/cell.h"
 #include "common/lesson/judge.h"
-#include "common/lesson/language.h"
 #include "common/nn/module.h"
 #include "common/ops/ops.h"
 #include "common/parallel/collective/collective.h"
@@ -47,7 +47,7 @@ void ClaimSplits(Cell& cell, const Timings& t, const Moves& moves) {
   const Timing* other = nullptr;  // the fastest besides data
   std::string least;              // the one besides data that moves least
   for (const Timing& timing : t) {
-    const std::string& name = timing.completion.label;
+    const std::string& name = timing.completion.label.english;
     if (name == "one device" || name == "data") continue;
     if (other == nullptr ||
         timing.completion.value.median < other->completion.value.median) {
@@ -83,8 +83,8 @@ void ClaimSplits(Cell& cell, const Timings& t, const Moves& moves) {
              Faster(t["data"], *other, 1.05),
              OneDeviceOr(Say(
                  "Next best is %s, which moves %s; data parallelism moves %s.",
-                 Translated(other->completion.label),
-                 FormatBytes(moves.at(other->completion.label).at(256)),
+                 other->completion.label.shown,
+                 FormatBytes(moves.at(other->completion.label.english).at(256)),
                  FormatBytes(moves.at("data").at(256)))));
   const Timing& parts = t["layers, 4 parts"];
   cell.Claim("Micro-batches make the pipeline {} as fast.",
@@ -213,8 +213,8 @@ void OverlapLink(Cell& cell) {
     for (const bool overlap : {false, true}) {
       ManualSeed(5);
       nets.push_back(LinkedMlp(AllDevices(), overlap, link));
-      steps.push_back({absl::StrCat(link ? "emulated link" : "memory",
-                                    overlap ? ", overlapped" : ", at the end"),
+      steps.push_back({Worded("%s, %s", link ? "emulated link" : "memory",
+                              overlap ? "overlapped" : "at the end"),
                        AllDevices(), [&x, &y, net = nets.back()] {
                          net->Step(x, y, {/*lr=*/0.01});
                        }});
@@ -320,7 +320,7 @@ void ParameterServer(Cell& cell) {
   const Timings t = cell.TimeInterleaved(alternatives);
   std::cout << "  "
             << Say("Measured, %s on %s:", FormatBytes(4 * n),
-                   TranslatedParts(MeasuredOn(devices)))
+                   MeasuredOn(devices))
             << "\n";
   cell.PrintTimes(t);
   cell.ShowIfVerbose(PlotTimeByDevices({2, 4, 8, 16, 32}, 160e6, [](int gpus) {

@@ -20,6 +20,7 @@
 #include "chapters/multi_gpu/scratch.h"
 #include "common/base/child_process.h"
 #include "common/base/console/format.h"
+#include "common/base/console/language.h"
 #include "common/base/console/text.h"
 #include "common/base/timer.h"
 #include "common/device/device.h"
@@ -27,7 +28,6 @@
 #include "common/lesson/cell.h"
 #include "common/lesson/fresh_process.h"
 #include "common/lesson/judge.h"
-#include "common/lesson/language.h"
 #include "common/ops/ops.h"
 #include "common/parallel/collective/collective.h"
 #include "common/parallel/collective/schedule.h"
@@ -158,11 +158,11 @@ void SeveralMachines(Cell& cell) {
   std::vector<Alternative> alternatives;
   for (const AllReduceAlgorithm algorithm : kShown) {
     alternatives.push_back(
-        {absl::StrCat(AllReduceAlgorithmName(algorithm), ", one process"),
-         devices, [&data, algorithm] { AllReduce(data, algorithm); }});
+        {Worded("%s, one process", AllReduceAlgorithmName(algorithm)), devices,
+         [&data, algorithm] { AllReduce(data, algorithm); }});
   }
   const Timings one = cell.TimeInterleaved(alternatives);
-  const auto two = [&](const std::string& label, int column) {
+  const auto two = [&](const Phrase& label, int column) {
     std::vector<double> samples;
     for (int round = 0; round < kRounds; ++round) {
       samples.push_back(returned->at(1 + 5 * round + column));
@@ -175,10 +175,10 @@ void SeveralMachines(Cell& cell) {
       "  %-18s%s%s%s\n", FormatBytes(4 * n), Padded("one process", -14),
       Padded("two processes", -16), Padded("simulated", -14));
   for (std::size_t i = 0; i < std::size(kShown); ++i) {
-    const std::string name = AllReduceAlgorithmName(kShown[i]);
-    measured.push_back(two(name + ", two processes", 1 + i));
+    const char* const name = AllReduceAlgorithmName(kShown[i]);
+    measured.push_back(two(Worded("%s, two processes", name), 1 + i));
     simulated.push_back(cell.Report(
-        PerRepeat(name + ", simulated", "s", eighth, measured[0],
+        PerRepeat(Worded("%s, simulated", name), "s", eighth, measured[0],
                   [&](double part, double star) {
                     return SimulatedOverLink(kShown[i], 4.0 * n, part, star);
                   })));

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "common/autograd/tape.h"
+#include "common/base/console/language.h"
 #include "common/data/loader.h"
 #include "common/device/device_table.h"
-#include "common/lesson/language.h"
 #include "common/nn/layers.h"
 #include "common/ops/nn/functional.h"
 #include "common/ops/ops.h"

@@ -17,6 +17,7 @@
 #include "chapters/multi_gpu/networks.h"
 #include "chapters/multi_gpu/scratch.h"
 #include "common/base/console/format.h"
+#include "common/base/console/language.h"
 #include "common/base/console/text.h"
 #include "common/base/timer.h"
 #include "common/data/dataset.h"
@@ -26,7 +27,6 @@
 #include "common/drawing/plot.h"
 #include "common/lesson/cell.h"
 #include "common/lesson/judge.h"
-#include "common/lesson/language.h"
 #include "common/nn/layers.h"
 #include "common/nn/models.h"
 #include "common/nn/module.h"
@@ -71,9 +71,7 @@ void LeNetScratch(Cell& cell) {
   const Dataset training = GenerateImages(cell.BySize(2'560, 12'800, 60'000));
   const Dataset test = GenerateImages(1000, 0, /*first=*/100'000);
   const int epochs = cell.BySize(2, 4, 10), size = cell.BySize(64, 256, 256);
-  std::cout << "  "
-            << Say("%s, batch %d", TranslatedMessage(training.name), size)
-            << "\n";
+  std::cout << "  " << Say("%s, batch %d", training.name, size) << "\n";
   const double by_one = TrainLeNet(one, size, 0.2, epochs, training, test);
   const double by_two = TrainLeNet(two, size, 0.2, epochs, training, test);
 
@@ -135,8 +133,8 @@ std::vector<double> Train(Cell& cell, const std::string& init,
     seconds.push_back(TrainEpoch(net, loader, lr));
     accuracies.push_back(EvaluateAccuracy(net, test, devices[0]));
   }
-  const Figure epoch = cell.Report(
-      Sampled("an epoch, " + init, MeasuredOn(devices), "s", seconds));
+  const Figure epoch = cell.Report(Sampled(Worded("an epoch, %s", Phrase(init)),
+                                           MeasuredOn(devices), "s", seconds));
   std::cout << Wrap(Say("%s: test acc: %.3f, %.2f sec/epoch on %s", init,
                         accuracies.back(), epoch.value.median, Names(devices)),
                     "  ");
@@ -202,7 +200,8 @@ void ResNet18(Cell& cell) {
           small ? nn::LeNet(TryGpu()) : nn::ResNet18(10, 1, TryGpu()),
           NumbersOf(its));
       parameters = nn::NumParameters(*net);
-      steps.push_back({name + (steps.size() % 2 == 0 ? ", one" : ", two"), its,
+      const char* const devices_of = steps.size() % 2 == 0 ? "one" : "two";
+      steps.push_back({Worded("%s, %s", Phrase(name), devices_of), its,
                        Stepper(net, small ? lenet : each)});
     }
   }
@@ -212,11 +211,11 @@ void ResNet18(Cell& cell) {
   std::vector<Figure> gains;
   for (const int i : {0, 2}) {
     gains.push_back(cell.Report(PerRepeat(
-        t[i].completion.label + " and two, gain", "x", t[i].completion,
+        Worded("%s and two, gain", t[i].completion.label), "x", t[i].completion,
         t[i + 1].completion, [n](double one, double two_devices) {
           return n * one / two_devices;
         })));
-    std::cout << "  " << Translated(gains.back().label) << ": "
+    std::cout << "  " << gains.back().label.shown << ": "
               << FormatFactor(gains.back().value.median) << "\n";
   }
   cell.Claim("With ResNet-18, two devices do {} the samples of one.",
@@ -266,7 +265,7 @@ void Forgotten(Cell& cell) {
   const auto forget = [](std::vector<Tensor>&) {};
   DataLoader loader(training, {}, devices[0]);
   std::cout
-      << "  " << TranslatedMessage(training.name) << "\n"
+      << "  " << training.name << "\n"
       << Say("           with allreduce             without\n")
       << Say("    step   apart   accuracies         apart   accuracies\n");
   const int steps = cell.BySize(60, 200, 400);

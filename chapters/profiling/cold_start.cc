@@ -106,13 +106,13 @@ ColdStart MeasureColdStart(Cell& cell, const std::string& where, int products) {
       samples[f].push_back(e);
     }
   }
-  const std::string on = absl::StrCat(MeasuredOn(devices), ", fresh processes");
-  const auto figure = [&](const std::string& what, std::size_t f) {
+  const Phrase on = Worded("%s, fresh processes", MeasuredOn(devices));
+  const auto figure = [&](const Phrase& what, std::size_t f) {
     return cell.ReportTimes(what, on, samples[f]);
   };
   return {figure("the first product", 0), figure("a later one", 1),
-          figure(absl::StrFormat("the first %d", products), 2),
-          figure(absl::StrFormat("the next %d", products), 3)};
+          figure(Worded("the first %d", products), 2),
+          figure(Worded("the next %d", products), 3)};
 }
 
 }  // namespace d2l

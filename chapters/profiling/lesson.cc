@@ -25,6 +25,7 @@
 #include "chapters/profiling/machine_load/machine_load.h"
 #include "chapters/profiling/profiled_runs.h"
 #include "common/base/console/format.h"
+#include "common/base/console/language.h"
 #include "common/base/machine.h"
 #include "common/base/statistics.h"
 #include "common/base/timer.h"
@@ -37,7 +38,6 @@
 #include "common/lesson/cell.h"
 #include "common/lesson/host_library.h"
 #include "common/lesson/judge.h"
-#include "common/lesson/language.h"
 #include "common/ops/ops.h"
 #include "common/profiler/key_averages.h"
 #include "common/profiler/profiler.h"
@@ -64,11 +64,11 @@ double Seconds(const Work& work) {
 
 // "alone took 4.10 ms, beside other load 8.30 ms."
 std::string Took(const Figure& a, const Figure& b) {
-  return Say("%s took %s, %s %s.", Translated(a.label), Took(a),
-             Translated(b.label), Took(b));
+  return Say("%s took %s, %s %s.", a.label.shown, Took(a), b.label.shown,
+             Took(b));
 }
 
-Figure Report(Cell& cell, const std::string& label, Device device,
+Figure Report(Cell& cell, const Phrase& label, Device device,
               const std::vector<double>& seconds) {
   return cell.Report(Sampled(label, MeasuredOn(device), "s", seconds));
 }
@@ -153,8 +153,7 @@ void QuietMachine(Cell& cell) {
   cell.Claim(
       Worded("Beside %d busy threads the products take {} as long.", threads),
       Less(quiet, busy, kClearly),
-      Say("On %s, %s%s", TranslatedMessage(GetDeviceInfo(device).Describe()),
-          Took(quiet, busy),
+      Say("On %s, %s%s", GetDeviceInfo(device).Describe(), Took(quiet, busy),
           load.warnings.empty() ? ""
                                 : Say(" The machine was not quiet before.")));
 }
@@ -343,12 +342,12 @@ void LargeOnTheDevice(Cell& cell) {
   const Figure tiny =
       RatioPerRepeat("host / device, 3x3", t["host, 3x3"].completion,
                      t["device, 3x3"].completion);
-  cell.Claim(Worded("With n = %d the device is {} as fast as the host.", n),
-             Both(Above(large, kClearly), Less(tiny, large, kClearly),
-                  "gain over 3x3"),
-             Say("%s against one thread; with 3x3 it is %s as fast.",
-                 TranslatedMessage(GetDeviceInfo(device).Describe()),
-                 FormatFactor(tiny.value.median)));
+  cell.Claim(
+      Worded("With n = %d the device is {} as fast as the host.", n),
+      Both(Above(large, kClearly), Less(tiny, large, kClearly),
+           "gain over 3x3"),
+      Say("%s against one thread; with 3x3 it is %s as fast.",
+          GetDeviceInfo(device).Describe(), FormatFactor(tiny.value.median)));
 }
 // %%
 
@@ -373,7 +372,7 @@ void OneByOne(Cell& cell) {
              Say("An operation takes %s to enqueue, without waits for room in "
                  "the queue, and %s to compute on %s.",
                  Each(runs.enqueueing, 2 * count), Each(runs.device, 2 * count),
-                 TranslatedMessage(GetDeviceInfo(device).Describe())));
+                 GetDeviceInfo(device).Describe()));
 }
 // %%
 
@@ -574,8 +573,8 @@ std::vector<SizePoint> SweepSizes(Cell& cell, Device device,
     std::vector<float> y_host;
     const auto on_the_host = [&] { y_host = HostMatMul(x_host, x_host, n); };
     const auto on_the_device = [&] { y = MatMul(x, x); };
-    const std::string host = absl::StrCat("host, n = ", n);
-    const std::string on_device = absl::StrCat("device, n = ", n);
+    const Phrase host = Worded("host, n = %d", n);
+    const Phrase on_device = Worded("device, n = %d", n);
     const Timings t = cell.TimeInterleaved(
         {{host, {}, Loop(count, on_the_host)},
          {on_device, {device}, Loop(count, on_the_device)}});
@@ -602,13 +601,13 @@ void JudgeSizes(Cell& cell, Device device,
            "gain at the largest n / gain here"),
       Say("A product takes %s on the host, %s on the device.",
           Each(small.host, small.count), Each(small.device, small.count)));
-  cell.Claim("The device is surely faster than the host from {} on.",
-             SureFrom("n", ratios, 1),
-             Say("At n = %d a product takes %s on one thread of the host, "
-                 "%s on %s.",
-                 large.n, Each(large.host, large.count),
-                 Each(large.device, large.count),
-                 TranslatedMessage(GetDeviceInfo(device).Describe())));
+  cell.Claim(
+      "The device is surely faster than the host from {} on.",
+      SureFrom("n", ratios, 1),
+      Say("At n = %d a product takes %s on one thread of the host, "
+          "%s on %s.",
+          large.n, Each(large.host, large.count),
+          Each(large.device, large.count), GetDeviceInfo(device).Describe()));
 }
 
 // %% 003/summary

@@ -10,9 +10,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/base/console/format.h"
+#include "common/base/console/language.h"
 #include "common/base/undisturbed_timer.h"
 #include "common/device/device_table.h"
-#include "common/lesson/language.h"
 #include "common/profiler/profiler.h"
 
 namespace d2l {
@@ -29,7 +29,7 @@ std::string Times(std::int64_t nanos, std::int64_t calls) {
 
 }  // namespace
 
-ProfiledRuns RunProfiled(Cell& cell, const std::string& label, Device device,
+ProfiledRuns RunProfiled(Cell& cell, const Phrase& label, Device device,
                          const std::function<void()>& work) {
   work();
   Synchronize(device);
@@ -67,7 +67,7 @@ ProfiledRuns RunProfiled(Cell& cell, const std::string& label, Device device,
     on_device[i] = Part(device_time, with_profiler);
   }
   const auto report = [&](const char* what, const std::vector<Elapsed>& times) {
-    return cell.ReportTimes(absl::StrCat(label, ": ", what), MeasuredOn(device),
+    return cell.ReportTimes(Worded("%s: %s", label, what), MeasuredOn(device),
                             times);
   };
   runs.enqueueing = report("enqueueing", enqueueing);

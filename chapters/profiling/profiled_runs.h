@@ -34,7 +34,7 @@ struct ProfiledRuns {
 
 // Runs `work`, which enqueues on `device`, once to warm up; then nine times
 // without a profiler and with one, in turn. Each waits until it is done.
-ProfiledRuns RunProfiled(Cell& cell, const std::string& label, Device device,
+ProfiledRuns RunProfiled(Cell& cell, const Phrase& label, Device device,
                          const std::function<void()>& work);
 
 // Prints how often each operation was called, how long enqueueing it took and

@@ -16,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
+#include "common/base/console/language.h"
 
 namespace d2l {
 namespace {
@@ -128,7 +129,8 @@ ProgramResult RunProgram(const std::string& program,
         (options.separate_stderr ? error_output : output).ends[1], &child);
   }
   if (error != 0) {
-    result.failure = absl::StrCat("cannot be run: ", std::strerror(error));
+    result.failure =
+        Say("cannot be run: %s", std::string(std::strerror(error)));
     return result;
   }
   // Else the pipes would never end.

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_format.h"
+#include "common/base/console/language.h"
 #include "common/data/dataset.h"
 #include "common/kernels/philox.h"
 
@@ -143,7 +144,7 @@ Dataset GenerateImages(std::int64_t count, std::uint64_t seed,
         count, first));
   }
   Dataset data;
-  data.name = absl::StrFormat("generated data, seed %d", seed);
+  data.name = Say("generated data, seed %d", seed);
   data.images.resize(count * kImagePixels);
   data.labels.resize(count);
   for (std::int64_t i = 0; i < count; ++i) {

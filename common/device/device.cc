@@ -7,6 +7,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/base/console/language.h"
 
 namespace d2l {
 
@@ -23,7 +24,7 @@ absl::StatusOr<Device> Device::Parse(absl::string_view text) {
   } else if (name == "cuda") {
     type = DeviceType::kCuda;
   } else {
-    return absl::InvalidArgumentError(absl::StrFormat(
+    return absl::InvalidArgumentError(Say(
         "\"%s\" is not a device. Devices are written cpu:0, cpu:1, cuda:0, …",
         text));
   }
@@ -34,9 +35,9 @@ absl::StatusOr<Device> Device::Parse(absl::string_view text) {
   const bool plain = !digits.empty() && absl::ascii_isdigit(digits[0]) &&
                      absl::ascii_isdigit(digits[digits.size() - 1]);
   if (!plain || !absl::SimpleAtoi(digits, &index)) {
-    return absl::InvalidArgumentError(absl::StrFormat(
-        "\"%s\" is not a device: after \"%s:\" comes a number, as in %s:0.",
-        text, name, name));
+    return absl::InvalidArgumentError(
+        Say("\"%s\" is not a device: after \"%s:\" comes a number, as in %s:0.",
+            text, name, name));
   }
   return Device(type, index);
 }

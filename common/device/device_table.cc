@@ -18,6 +18,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "common/base/console/language.h"
 #include "common/base/mutex.h"
 #include "common/device/listener.h"
 
@@ -180,21 +181,17 @@ const char* DeviceKindName(DeviceKind kind) {
 }
 
 std::string DeviceInfo::Describe() const {
-  // Whole sentences, each with a row in common/lesson/sentences.zh.md.
   const std::string id = device.ToString();
   switch (kind) {
     case DeviceKind::kVirtual:
-      return cores == 1 ? absl::StrFormat("%s (virtual, %d core of %s)", id,
-                                          cores, name)
-                        : absl::StrFormat("%s (virtual, %d cores of %s)", id,
-                                          cores, name);
+      return cores == 1 ? Say("%s (virtual, %d core of %s)", id, cores, name)
+                        : Say("%s (virtual, %d cores of %s)", id, cores, name);
     case DeviceKind::kLogical:
-      return absl::StrFormat("%s (logical, on GPU %d, %s)", id, physical_index,
-                             name);
+      return Say("%s (logical, on GPU %d, %s)", id, physical_index, name);
     case DeviceKind::kReal:
-      return absl::StrFormat("%s (real, %s)", id, name);
+      return Say("%s (real, %s)", id, name);
     case DeviceKind::kModelled:
-      return absl::StrFormat("%s (modelled, %s)", id, name);
+      return Say("%s (modelled, %s)", id, name);
   }
   return id;
 }
@@ -343,16 +340,15 @@ absl::Status RequireGpus(int count) {
   const std::string why =
       cuda.devices.empty() || cuda.modelled
           ? cuda.why_none
-          : absl::StrFormat(
-                "This machine has %d. Ask for fewer with "
+          : Say("This machine has %d. Ask for fewer with "
                 "--require_gpus, or leave it out to run on shared "
                 "ones.",
                 cuda.devices.size());
   return absl::NotFoundError(
-      count == 1 ? absl::StrFormat("%d GPU required. %s The devices are %s.",
-                                   count, why, devices)
-                 : absl::StrFormat("%d GPUs required. %s The devices are %s.",
-                                   count, why, devices));
+      count == 1
+          ? Say("%d GPU required. %s The devices are %s.", count, why, devices)
+          : Say("%d GPUs required. %s The devices are %s.", count, why,
+                devices));
 }
 
 }  // namespace d2l

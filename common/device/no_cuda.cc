@@ -5,6 +5,7 @@
 #include <memory>
 #include <stdexcept>
 
+#include "common/base/console/language.h"
 #include "common/device/backend.h"
 
 namespace d2l {
@@ -14,8 +15,8 @@ class NoCuda final : public Backend {
  public:
   NoCuda() {
     inventory_.why_none =
-        "This binary was built without CUDA. Rebuild with --config=cuda, or "
-        "use --devices=cpu:0,cpu:1.";
+        Say("This binary was built without CUDA. Rebuild with --config=cuda, "
+            "or use --devices=cpu:0,cpu:1.");
   }
 
   DeviceType type() const override { return DeviceType::kCuda; }

@@ -13,6 +13,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
+#include "common/base/console/language.h"
 #include "common/device/device_table.h"
 
 namespace d2l {
@@ -99,35 +100,35 @@ absl::StatusOr<std::vector<DeviceInfo>> FromList(absl::string_view spec,
   for (absl::string_view item : absl::StrSplit(spec, ',')) {
     item = absl::StripAsciiWhitespace(item);
     if (item.empty()) {
-      return absl::InvalidArgumentError(absl::StrFormat(
-          "--devices=%s names no device in one place. Write a list such as "
-          "cpu:0,cpu:1 or cuda:0,cuda:0, or auto.",
-          spec));
+      return absl::InvalidArgumentError(
+          Say("--devices=%s names no device in one place. Write a list such as "
+              "cpu:0,cpu:1 or cuda:0,cuda:0, or auto.",
+              spec));
     }
     absl::StatusOr<Device> device = Device::Parse(item);
     if (!device.ok()) return device.status();
     if (device->type() == DeviceType::kCpu) {
       if (device->index() != next_cpu) {
-        return absl::InvalidArgumentError(absl::StrFormat(
-            "%s asked for where cpu:%d comes next: virtual devices are "
-            "numbered without gaps, as in --devices=cpu:0,cpu:1,cpu:2.",
-            device->ToString(), next_cpu));
+        return absl::InvalidArgumentError(
+            Say("%s asked for where cpu:%d comes next: virtual devices are "
+                "numbered without gaps, as in --devices=cpu:0,cpu:1,cpu:2.",
+                device->ToString(), next_cpu));
       }
       devices.push_back(MakeVirtual(next_cpu++, cpu.devices[0]));
       continue;
     }
     if (cuda.devices.empty()) {
-      return absl::NotFoundError(absl::StrFormat(
-          "%s asked for. %s", device->ToString(), cuda.why_none));
+      return absl::NotFoundError(
+          Say("%s asked for. %s", device->ToString(), cuda.why_none));
     }
     if (device->index() >= static_cast<int>(cuda.devices.size())) {
-      return absl::NotFoundError(absl::StrFormat(
-          "%s asked for; %s.", device->ToString(), Visible(cuda)));
+      return absl::NotFoundError(
+          Say("%s asked for; %s.", device->ToString(), Visible(cuda)));
     }
     devices.push_back(MakeCuda(next_cuda++, device->index(), cuda));
   }
   if (devices.size() > kMaxDevices) {
-    return absl::InvalidArgumentError(absl::StrFormat(
+    return absl::InvalidArgumentError(Say(
         "%d devices asked for; there can be %d.", devices.size(), kMaxDevices));
   }
   return devices;
@@ -140,8 +141,8 @@ absl::StatusOr<std::vector<DeviceInfo>> ResolveDevices(
     const DeviceInventory& cuda) {
   if (min_devices < 1 || min_devices > kMaxDevices) {
     return absl::InvalidArgumentError(
-        absl::StrFormat("%d devices asked for; there can be 1 to %d.",
-                        min_devices, kMaxDevices));
+        Say("%d devices asked for; there can be 1 to %d.", min_devices,
+            kMaxDevices));
   }
   std::vector<DeviceInfo> devices;
   if (spec == "auto") {

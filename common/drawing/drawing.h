@@ -13,10 +13,12 @@
 
 #include <string>
 
+#include "common/base/console/language.h"
+
 namespace d2l {
 
 struct Drawing {
-  std::string name;  // the heading, and part of the file's name
+  Phrase name;       // the heading, and part of the file's name
   std::string text;  // whole lines
   std::string svg;
 };

@@ -48,10 +48,10 @@ double RoundStep(double value) {
 
 }  // namespace
 
-Plot::Plot(std::string x_label, std::string x_unit, std::string y_label,
+Plot::Plot(const Phrase& x_label, std::string x_unit, const Phrase& y_label,
            std::string y_unit)
-    : x_{std::move(x_label), std::move(x_unit)},
-      y_{std::move(y_label), std::move(y_unit)} {}
+    : x_{x_label.shown, std::move(x_unit)},
+      y_{y_label.shown, std::move(y_unit)} {}
 
 Plot& Plot::LogX() {
   x_.log = true;
@@ -63,16 +63,16 @@ Plot& Plot::LogY() {
   return *this;
 }
 
-int Plot::AddLine(const std::string& name, const std::vector<double>& x,
+int Plot::AddLine(const Phrase& name, const std::vector<double>& x,
                   const std::vector<double>& y) {
   if (x.size() != y.size()) {
     throw std::invalid_argument(absl::StrFormat(
-        "[Plot] \"%s\" has %d x and %d y", name, x.size(), y.size()));
+        "[Plot] \"%s\" has %d x and %d y", name.english, x.size(), y.size()));
   }
-  Series series{name, {}};
+  Series series{name.shown, {}};
   for (std::size_t i = 0; i < x.size(); ++i) {
-    CheckValue(x[i], x_.log, name);
-    CheckValue(y[i], y_.log, name);
+    CheckValue(x[i], x_.log, name.english);
+    CheckValue(y[i], y_.log, name.english);
     series.points.push_back({x[i], y[i]});
   }
   series_.push_back(std::move(series));
@@ -218,18 +218,14 @@ void Plot::MarkCrossover(int a, int b) {
   crossovers_.push_back({a, b});
 }
 
-std::string Plot::SeriesName(std::size_t series) const {
-  return TranslatedParts(series_[series].name);
-}
-
 std::string Plot::CrossoverText(int a, int b) const {
   const absl::optional<PlotPoint> at = Crossover(a, b);
   if (!at.has_value()) {
-    return Say("%s and %s do not cross.", SeriesName(a), SeriesName(b));
+    return Say("%s and %s do not cross.", series_[a].name, series_[b].name);
   }
-  return Say("X: %s and %s cross at %s = %s, %s = %s.", SeriesName(a),
-             SeriesName(b), TranslatedParts(x_.label), Label(at->x, x_),
-             TranslatedParts(y_.label), Label(at->y, y_));
+  return Say("X: %s and %s cross at %s = %s, %s = %s.", series_[a].name,
+             series_[b].name, x_.label, Label(at->x, x_), y_.label,
+             Label(at->y, y_));
 }
 
 template <typename Same>
@@ -255,7 +251,7 @@ std::string Plot::LiesOn(std::size_t series, Same same) const {
         std::all_of(points.begin(), points.end(), [&](const PlotPoint& point) {
           return HasPointAt(i, point, same);
         })) {
-      return Say(" (as %s)", SeriesName(i));
+      return Say(" (as %s)", series_[i].name);
     }
   }
   return "";
@@ -333,7 +329,7 @@ std::string Plot::ToText(int width) const {
                                : '9');
     }
     absl::StrAppend(&legend, i == 0 ? "" : ", ", std::string(1, Glyph(i)), " ",
-                    SeriesName(i), LiesOn(i, same));
+                    series_[i].name, LiesOn(i, same));
   }
   if (meet) legend += Say("; 2, 3, ...: so many lines at one place");
   std::string notes = Wrap(legend, "", width);
@@ -344,9 +340,9 @@ std::string Plot::ToText(int width) const {
     absl::StrAppend(&notes, Wrap(CrossoverText(a, b), "", width));
   }
   // Wide characters have no place on the canvas, whose first line is empty.
-  const std::string x_label = TranslatedParts(x_.label);
+  const std::string x_label = x_.label;
   const int before_label = width - static_cast<int>(TextColumns(x_label));
-  return absl::StrCat(TranslatedParts(y_.label), canvas.ToString(),
+  return absl::StrCat(y_.label, canvas.ToString(),
                       std::string(std::max(left, before_label), ' '), x_label,
                       "\n", notes);
 }
@@ -377,9 +373,8 @@ std::string Plot::ToSvg(const std::string& title) const {
     svg.Text(kLeft - 6, y_of(tick) + 4, Label(tick, y_), {11, "end"});
   }
   svg.Rect(kLeft, kTop, plot_width, kHeight, {"none", "#333333"});
-  svg.Text(kLeft + plot_width / 2, bottom + 34, TranslatedParts(x_.label),
-           {12, "middle"});
-  svg.Text(20, kTop + kHeight / 2, TranslatedParts(y_.label),
+  svg.Text(kLeft + plot_width / 2, bottom + 34, x_.label, {12, "middle"});
+  svg.Text(20, kTop + kHeight / 2, y_.label,
            {12, "middle", "#222222", false, -90});
   const auto same = [&](const PlotPoint& a, const PlotPoint& b) {
     return std::hypot(x_of(a.x) - x_of(b.x), y_of(a.y) - y_of(b.y)) < 2;
@@ -402,12 +397,12 @@ std::string Plot::ToSvg(const std::string& title) const {
       svg.Circle(x_of(point.x), y_of(point.y), 3.5 + 2.5 * beneath,
                  beneath == 0 ? Svg::Shape{colour, "#333333", 0.6}
                               : Svg::Shape{"none", colour, 1.5},
-                 absl::StrCat(SeriesName(i), ": ", Label(point.x, x_), ", ",
+                 absl::StrCat(series_[i].name, ": ", Label(point.x, x_), ", ",
                               Label(point.y, y_)));
     }
     svg.Line(kLeft, key_y - 4, kLeft + 22, key_y - 4, stroke);
     svg.Circle(kLeft + 11, key_y - 4, 3.5, {colour, "#333333", 0.6});
-    svg.Text(kLeft + 30, key_y, SeriesName(i) + lies_on, {12});
+    svg.Text(kLeft + 30, key_y, series_[i].name + lies_on, {12});
     key_y += 18;
   }
   for (const auto& [a, b] : crossovers_) {
@@ -422,8 +417,8 @@ std::string Plot::ToSvg(const std::string& title) const {
   return svg.ToString();
 }
 
-Drawing Plot::Draw(const std::string& name) const {
-  return {name, ToText(TextWidth()), ToSvg(name)};
+Drawing Plot::Draw(const Phrase& name) const {
+  return {name, ToText(TextWidth()), ToSvg(name.english)};
 }
 
 }  // namespace d2l

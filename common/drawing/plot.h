@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "absl/types/optional.h"
+#include "common/base/console/language.h"
 #include "common/base/console/text.h"
 #include "common/drawing/drawing.h"
 #include "cstddef"
@@ -35,7 +36,7 @@ struct PlotPoint {
 
 class Plot {
  public:
-  Plot(std::string x_label, std::string x_unit, std::string y_label,
+  Plot(const Phrase& x_label, std::string x_unit, const Phrase& y_label,
        std::string y_unit);
 
   // Logarithmic axes. Call before adding series.
@@ -44,7 +45,7 @@ class Plot {
 
   // Points, joined in the order given. Returns the number of the series, from
   // 0.
-  int AddLine(const std::string& name, const std::vector<double>& x,
+  int AddLine(const Phrase& name, const std::vector<double>& x,
               const std::vector<double>& y);
 
   // Where two lines, whose x increases, first cross: the first is below the
@@ -57,9 +58,10 @@ class Plot {
   // For a terminal: 16 rows, axes and a legend.
   std::string ToText(int width = kTextWidth) const;
   std::string ToSvg(const std::string& title = "") const;
-  Drawing Draw(const std::string& name) const;
+  Drawing Draw(const Phrase& name) const;
 
  private:
+  // Names and labels are as they are shown.
   struct Series {
     std::string name;
     std::vector<PlotPoint> points;
@@ -94,8 +96,6 @@ class Plot {
   template <typename Same>
   std::string LiesOn(std::size_t series, Same same) const;
   // "X: host and device cross at n = 210, time = 1.20 ms"
-  // As it is shown.
-  std::string SeriesName(std::size_t series) const;
   std::string CrossoverText(int a, int b) const;
 
   Axis x_;

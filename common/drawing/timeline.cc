@@ -188,7 +188,8 @@ void Timeline::Add(const std::string& alternative, const Profile& profile) {
   }
   const std::size_t first = rows_.size();
   for (const ProfiledThread& thread : profile.threads) {
-    rows_.push_back({alternative, thread.name, /*is_stream=*/false, {}});
+    rows_.push_back(
+        {alternative, Translated(thread.name), /*is_stream=*/false, {}});
   }
   for (const ProfiledStream& stream : profile.streams) {
     rows_.push_back({alternative, stream.name, /*is_stream=*/true, {}});
@@ -202,7 +203,10 @@ void Timeline::Add(const std::string& alternative, const Profile& profile) {
       // Within the call before it.
       const TimelineSpan around = calls.empty() ? TimelineSpan() : calls.back();
       if (around.end > begin) calls.back().end = begin;
-      calls.push_back({SpanKind::kBlocked, span.name, begin, end});
+      const std::string full = span.name.substr(span.name.rfind(' ') + 1);
+      calls.push_back({SpanKind::kBlocked,
+                       Say("front end blocked: queue full %s", full), begin,
+                       end});
       if (around.end > end) {
         calls.push_back({around.kind, around.name, end, around.end});
       }
@@ -265,10 +269,9 @@ std::string Timeline::ToText(int width) const {
   std::size_t row_names = 0;
   for (const TimelineRow& row : rows_) {
     if (!row.alternative.empty()) {
-      alternatives = std::max(
-          alternatives, TextColumns(TranslatedParts(row.alternative)) + 1);
+      alternatives = std::max(alternatives, TextColumns(row.alternative) + 1);
     }
-    row_names = std::max(row_names, TextColumns(TranslatedParts(row.name)) + 1);
+    row_names = std::max(row_names, TextColumns(row.name) + 1);
   }
   const int name_width = static_cast<int>(alternatives + row_names);
   constexpr int kShareWidth = 6;  // " 100 %"
@@ -281,9 +284,9 @@ std::string Timeline::ToText(int width) const {
   for (const TimelineRow& row : rows_) {
     absl::StrAppendFormat(
         &text, "%s%s|%s| %3.0f %%\n",
-        Padded(row.alternative == above ? "" : TranslatedParts(row.alternative),
+        Padded({"", row.alternative == above ? "" : row.alternative},
                static_cast<int>(alternatives)),
-        Padded(TranslatedParts(row.name), static_cast<int>(row_names)),
+        Padded({"", row.name}, static_cast<int>(row_names)),
         RowColumns(row, columns, per_column, marks),
         100 * row.busy_seconds / Seconds(std::max<std::int64_t>(row.nanos, 1)));
     above = row.alternative;
@@ -306,7 +309,7 @@ std::string Timeline::ToText(int width) const {
   std::string key = marks.Key(names, kNoBreak);
   const std::string blocked = Blocked();
   if (!blocked.empty()) {
-    absl::StrAppend(&key, ", x", kNoBreak, TranslatedParts(blocked));
+    absl::StrAppend(&key, ", x", kNoBreak, blocked);
   }
   absl::StrAppend(&key, ", :", kNoBreak,
                   Say("waiting, blank idle. A column is %s.",
@@ -340,7 +343,7 @@ std::string Timeline::ToSvg(const std::string& title) const {
     }
   }
   if (!Blocked().empty()) {
-    key.emplace_back(kBlocked, TranslatedParts(Blocked()));
+    key.emplace_back(kBlocked, Blocked());
   }
   key.emplace_back("#eeeeee", Translated("waiting"));
 
@@ -348,8 +351,7 @@ std::string Timeline::ToSvg(const std::string& title) const {
   double bottom = kTop;
   std::string above;
   for (const TimelineRow& row : rows_) {
-    names_width =
-        std::max(names_width, Svg::TextWidth(TranslatedParts(row.name), 12));
+    names_width = std::max(names_width, Svg::TextWidth(row.name, 12));
     bottom += kRow + (row.alternative == above ? 0 : kHeading);
     above = row.alternative;
   }
@@ -381,12 +383,11 @@ std::string Timeline::ToSvg(const std::string& title) const {
   for (const TimelineRow& row : rows_) {
     if (row.alternative != above) {
       above = row.alternative;
-      svg.Text(kMargin, y + kHeading - 6, TranslatedParts(above),
+      svg.Text(kMargin, y + kHeading - 6, above,
                {12, "start", "#111111", true});
       y += kHeading;
     }
-    svg.Text(left - 10, y + kRow / 2 + 4, TranslatedParts(row.name),
-             {12, "end"});
+    svg.Text(left - 10, y + kRow / 2 + 4, row.name, {12, "end"});
     svg.Line(left, y + kRow - 3, left + kPlot, y + kRow - 3, {"#cccccc", 1});
     for (std::size_t i = 0; i < row.spans.size();) {
       // Neighbours too thin to be seen apart are drawn as one.
@@ -407,11 +408,8 @@ std::string Timeline::ToSvg(const std::string& title) const {
       }
       const double begin = x_of(span.begin);
       const double wide = std::max(kGap, x_of(span.end) - begin);
-      const std::string shown = span.kind == SpanKind::kBlocked
-                                    ? TranslatedParts(span.name)
-                                    : span.name;
       const std::string tooltip =
-          Say("%s%s%s: %s from %s", shown,
+          Say("%s%s%s: %s from %s", span.name,
               IsWait(span) ? ", " + Translated("waiting") : "",
               count == 1 ? "" : Say(", %d spans", count),
               FormatDuration(Seconds(span.end - span.begin)),
@@ -425,8 +423,8 @@ std::string Timeline::ToSvg(const std::string& title) const {
                {span.kind == SpanKind::kBlocked ? kBlocked : colours[span.name],
                 wide > 4 ? "#333333" : "none", 0.5},
                tooltip);
-      if (wide > Svg::TextWidth(shown, 10) + 4) {
-        svg.Text(begin + wide / 2, y + kRow / 2 + 3, shown, {10, "middle"});
+      if (wide > Svg::TextWidth(span.name, 10) + 4) {
+        svg.Text(begin + wide / 2, y + kRow / 2 + 3, span.name, {10, "middle"});
       }
     }
     y += kRow;
@@ -439,8 +437,8 @@ std::string Timeline::ToSvg(const std::string& title) const {
   return svg.ToString();
 }
 
-Drawing Timeline::Draw(const std::string& name) const {
-  return {name, ToText(TextWidth()), ToSvg(name)};
+Drawing Timeline::Draw(const Phrase& name) const {
+  return {name, ToText(TextWidth()), ToSvg(name.english)};
 }
 
 }  // namespace d2l

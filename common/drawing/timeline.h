@@ -38,6 +38,7 @@
 #include <string>
 #include <vector>
 
+#include "common/base/console/language.h"
 #include "common/base/console/text.h"
 #include "common/drawing/drawing.h"
 #include "common/profiler/profile.h"
@@ -55,6 +56,7 @@ struct TimelineSpan {
 };
 
 struct TimelineRow {
+  // As they are shown.
   std::string alternative;          // "" if there is only one
   std::string name;                 // "front end", "cpu:0/1"
   bool is_stream = false;           // or a thread
@@ -65,7 +67,7 @@ struct TimelineRow {
 };
 
 struct NamedProfile {
-  std::string name;
+  Phrase name;
   Profile profile;
 };
 
@@ -74,7 +76,9 @@ class Timeline {
   // Of operations, views, reads and waits; ranges and steps are left out.
   explicit Timeline(const Profile& profile) { Add("", profile); }
   explicit Timeline(const std::vector<NamedProfile>& alternatives) {
-    for (const auto& [name, profile] : alternatives) Add(name, profile);
+    for (const auto& [name, profile] : alternatives) {
+      Add(name.shown, profile);
+    }
   }
 
   const std::vector<TimelineRow>& rows() const { return rows_; }
@@ -91,7 +95,7 @@ class Timeline {
 
   std::string ToSvg(const std::string& title = "") const;
 
-  Drawing Draw(const std::string& name) const;
+  Drawing Draw(const Phrase& name) const;
 
  private:
   void Add(const std::string& alternative, const Profile& profile);
@@ -105,7 +109,7 @@ class Timeline {
   std::int64_t nanos_ = 0;
 };
 
-inline Drawing DrawTimelines(const std::string& name,
+inline Drawing DrawTimelines(const Phrase& name,
                              const std::vector<NamedProfile>& alternatives) {
   return Timeline(alternatives).Draw(name);
 }

@@ -11,7 +11,6 @@ _DEPS = [
     "//common/exercise:probes",
     "//common/lesson:cell",
     "//common/lesson:judge",
-    "//common/lesson:language",
     "//common/ops",
     "//common/tensor",
     "@com_google_absl//absl/strings",
@@ -61,20 +60,6 @@ def d2l_exercises(name, exercises):
         visibility = ["//:__subpackages__"],
     )
 
-    # What the judges say in Chinese.
-    native.genrule(
-        name = "sentences",
-        srcs = ["exercises.zh.md"],
-        outs = ["sentences.cc"],
-        cmd = "$(location //common/lesson:embed_source.sh) $< > $@",
-        tools = ["//common/lesson:embed_source.sh"],
-    )
-    cc_library(
-        name = "embedded_sentences",
-        srcs = ["sentences.cc"],
-        deps = ["//common/lesson:source"],
-        alwayslink = True,
-    )
     for exercise, deps in exercises.items():
         native.genrule(
             name = exercise + "_untouched",
@@ -98,7 +83,6 @@ def d2l_exercises(name, exercises):
             tags = ["manual"],
             deps = _DEPS + deps + [
                 ":%s_judge" % exercise,
-                ":embedded_sentences",
                 "//common/exercise:exercise_main",
             ],
         )

@@ -13,6 +13,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "common/base/console/format.h"
+#include "common/base/console/language.h"
 #include "common/base/console/text.h"
 #include "common/base/machine.h"
 #include "common/base/statistics.h"
@@ -20,7 +21,6 @@
 #include "common/device/failure.h"
 #include "common/lesson/cell.h"
 #include "common/lesson/judge.h"
-#include "common/lesson/language.h"
 
 namespace d2l {
 namespace {
@@ -121,7 +121,7 @@ void Judging::Race(const Alternative& answer, const RaceAgainst& against) {
   const Timings t = cell.TimeInterleaved({yours, best});
   const Figure& time = t["yours"].completion;
   const Figure ratio = RatioPerRepeat("", time, t["best"].completion);
-  const auto line = [&](const std::string& label, const Summary& seconds) {
+  const auto line = [&](const Phrase& label, const Summary& seconds) {
     return absl::StrFormat("%s %9s", Padded(label, 28),
                            FormatMedian(seconds, "s"));
   };

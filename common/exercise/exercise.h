@@ -28,7 +28,7 @@
 //
 // What is said of an answer is English, and shown in the run's language: plain
 // texts are keys of a table of exercises.zh.md, and so are the formats of Say
-// (common/lesson/language.h).
+// (common/base/console/language.h).
 //
 // Registration happens before main; the rest is for one thread.
 

@@ -8,10 +8,10 @@
 #include "absl/flags/flag.h"
 #include "absl/flags/parse.h"
 #include "absl/status/status.h"
+#include "common/base/console/language.h"
 #include "common/device/device_table.h"
 #include "common/device/stream.h"
 #include "common/exercise/exercise.h"
-#include "common/lesson/language.h"
 
 ABSL_FLAG(std::string, lang, "", "en or zh.\nExample: --lang=zh");
 

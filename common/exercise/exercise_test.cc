@@ -10,11 +10,11 @@
 #include <vector>
 
 #include "absl/strings/str_format.h"
+#include "common/base/console/language.h"
 #include "common/device/device.h"
 #include "common/device/device_table.h"
 #include "common/device/stream.h"
 #include "common/exercise/probes.h"
-#include "common/lesson/language.h"
 #include "common/ops/ops.h"
 #include "common/tensor/tensor.h"
 #include "gmock/gmock.h"
@@ -100,11 +100,12 @@ TEST(JudgeAnswer, SaysWhatTheAnswerThrew) {
 }
 
 TEST(JudgeAnswer, LeavesTheAnswersWordsAsTheyAre) {
-  SetSentences("zh", {{"index 7 of 3", "下标"}, {"got", "得到"}});
+  AddTranslations({{"index 7 of 3", "下标"}, {"got", "得到"}});
+  ASSERT_TRUE(SetLanguage("zh").ok());
   EXPECT_THAT(JudgeHalfOf(&Throws).text, HasSubstr("index 7 of 3"));
   EXPECT_THAT(JudgeHalfOf(&thirds::Half).text,
               HasSubstr("  得到      1.16667"));
-  SetSentences("en", {});
+  ASSERT_TRUE(SetLanguage("en").ok());
 }
 
 TEST(JudgeAnswer, SaysThatTheJudgeCouldNotRead) {

@@ -23,6 +23,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "common/base/console/format.h"
+#include "common/base/console/language.h"
 #include "common/base/console/text.h"
 #include "common/base/files/atomic_file.h"
 #include "common/base/statistics.h"
@@ -32,7 +33,6 @@
 #include "common/device/device_table.h"
 #include "common/drawing/drawing.h"
 #include "common/lesson/judge.h"
-#include "common/lesson/language.h"
 #include "common/lesson/other_load.h"
 #include "common/profiler/profiler.h"
 
@@ -156,23 +156,29 @@ int CoresNeeded() {
   return needed;
 }
 
-std::string MeasuredOn(Device device) {
+Phrase MeasuredOn(Device device) {
   return MeasuredOn(std::vector<Device>{device});
 }
 
-std::string MeasuredOn(const std::vector<Device>& devices) {
+Phrase MeasuredOn(const std::vector<Device>& devices) {
   if (devices.empty()) return "host";
-  std::vector<std::string> names;
-  std::vector<std::string> kinds;
+  std::vector<Phrase> names;
+  std::vector<Phrase> kinds;
   for (const Device device : devices) {
-    const std::string kind = DeviceKindName(GetDeviceInfo(device).kind);
-    names.push_back(device.ToString());
+    const Phrase kind = DeviceKindName(GetDeviceInfo(device).kind);
+    const std::string name = device.ToString();
+    names.push_back({name, name});
     if (std::find(kinds.begin(), kinds.end(), kind) == kinds.end()) {
       kinds.push_back(kind);
     }
   }
-  return absl::StrCat(absl::StrJoin(names, " and "), ", ",
-                      absl::StrJoin(kinds, " and "));
+  const auto both = [](const Phrase& a, const Phrase& b) {
+    return Worded("%s and %s", a, b);
+  };
+  const auto all = [&](const std::vector<Phrase>& them) {
+    return std::accumulate(them.begin() + 1, them.end(), them[0], both);
+  };
+  return Worded("%s, %s", all(names), all(kinds));
 }
 
 std::string Claimed::Meaning() const {
@@ -188,15 +194,15 @@ std::string Claimed::Meaning() const {
   return meaning;
 }
 
-const Timing& Timings::operator[](const std::string& label) const {
+const Timing& Timings::operator[](const Phrase& label) const {
   std::vector<std::string> labels;
   for (const Timing& timing : *this) {
     if (timing.completion.label == label) return timing;
-    labels.push_back(absl::StrCat("\"", timing.completion.label, "\""));
+    labels.push_back(absl::StrCat("\"", timing.completion.label.english, "\""));
   }
   throw std::out_of_range(
       absl::StrFormat("there is no \"%s\" among the timings; there are %s",
-                      label, absl::StrJoin(labels, ", ")));
+                      label.english, absl::StrJoin(labels, ", ")));
 }
 
 std::string Each(const Figure& time, int count) {
@@ -207,7 +213,7 @@ Judgement Faster(const Timing& a, const Timing& b, double by) {
   return Less(a.completion, b.completion, by);
 }
 
-Timing Cell::Time(const std::string& label, Device device,
+Timing Cell::Time(const Phrase& label, Device device,
                   const std::function<void()>& work,
                   const std::function<void()>& wait) {
   return TimeInterleaved({{label, {device}, work, wait}})[0];
@@ -221,7 +227,7 @@ Timings Cell::TimeInterleaved(const std::vector<Alternative>& alternatives) {
   };
   // The first run holds initialisation: memory, threads, libraries.
   for (const Alternative& alternative : alternatives) {
-    const RecordFunction range(alternative.label + ", warm-up");
+    const RecordFunction range(alternative.label.english + ", warm-up");
     alternative.work();
     WaitFor(alternative);
   }
@@ -239,8 +245,8 @@ Timings Cell::TimeInterleaved(const std::vector<Alternative>& alternatives) {
       Samples& samples = all[i];
       idle();
       // In a profile, so that the alternatives are told apart.
-      const RecordFunction range(absl::StrCat(alternatives[i].label, " #",
-                                              samples.enqueue.size() + 1));
+      const RecordFunction range(absl::StrCat(
+          alternatives[i].label.english, " #", samples.enqueue.size() + 1));
       const UndisturbedTimer timer;
       alternatives[i].work();
       const double enqueue = timer.Seconds();
@@ -257,8 +263,8 @@ Timings Cell::TimeInterleaved(const std::vector<Alternative>& alternatives) {
   const std::vector<std::size_t> kept = LeastDisturbed(completions);
   Timings timings;
   for (std::size_t i = 0; i < alternatives.size(); ++i) {
-    const std::string& label = alternatives[i].label;
-    const std::string on = MeasuredOn(alternatives[i].devices);
+    const Phrase& label = alternatives[i].label;
+    const Phrase on = MeasuredOn(alternatives[i].devices);
     timings.push_back(
         {Report(Seconds(label, "enqueue", on, all[i].enqueue, kept)),
          Report(Seconds(label, "completion", on, all[i].completion, kept)),
@@ -267,8 +273,7 @@ Timings Cell::TimeInterleaved(const std::vector<Alternative>& alternatives) {
   return timings;
 }
 
-Figure Cell::TimeHost(const std::string& label,
-                      const std::function<void()>& work) {
+Figure Cell::TimeHost(const Phrase& label, const std::function<void()>& work) {
   work();
   std::vector<Elapsed> completion;
   Repeat(
@@ -282,8 +287,8 @@ Figure Cell::TimeHost(const std::string& label,
                         LeastDisturbed({&completion})));
 }
 
-Figure Cell::Seconds(const std::string& label, const std::string& column,
-                     const std::string& measured_on,
+Figure Cell::Seconds(const Phrase& label, const std::string& column,
+                     const Phrase& measured_on,
                      const std::vector<Elapsed>& repeats,
                      const std::vector<std::size_t>& kept) const {
   std::vector<double> samples;
@@ -318,8 +323,7 @@ bool Cell::Disturbed() const {
   return load && load->Disturbs(CoresNeeded());
 }
 
-Figure Cell::ReportTimes(const std::string& label,
-                         const std::string& measured_on,
+Figure Cell::ReportTimes(const Phrase& label, const Phrase& measured_on,
                          const std::vector<Elapsed>& repeats) {
   return Report(
       Seconds(label, "", measured_on, repeats, LeastDisturbed({&repeats})));
@@ -333,7 +337,7 @@ Figure Cell::Report(Figure figure) {
 void Cell::PrintTimes(const Timings& timings) {
   std::size_t width = 0;
   for (const Timing& timing : timings) {
-    width = std::max(width, TextColumns(Translated(timing.completion.label)));
+    width = std::max(width, TextColumns(timing.completion.label.shown));
   }
   for (const Timing& timing : timings) {
     const Summary& asked = timing.enqueue.value;
@@ -350,7 +354,7 @@ void Cell::PrintTimes(const Timings& timings) {
 
 void Cell::Show(const Drawing& drawing) {
   const std::string text =
-      absl::StrCat("\n", Translated(drawing.name), "\n\n", drawing.text);
+      absl::StrCat("\n", drawing.name.shown, "\n\n", drawing.text);
   std::cout << text;
   Keep(drawing, text);
 }
@@ -365,7 +369,7 @@ void Cell::Keep(const Drawing& drawing, const std::string& text) {
   if (!svg_.directory.empty()) {
     const std::string name =
         absl::StrCat(FilePart(svg_.lesson), "_", FilePart(result_->text.id),
-                     "_", FilePart(drawing.name));
+                     "_", FilePart(drawing.name.english));
     const std::filesystem::path directory = svg_.directory;
     shown.file = (directory / (name + ".svg")).string();
     const auto is_taken = [&](const Shown& other) {

@@ -43,12 +43,12 @@
 #include <utility>
 #include <vector>
 
+#include "common/base/console/language.h"
 #include "common/base/timer.h"
 #include "common/base/undisturbed_timer.h"
 #include "common/device/device.h"
 #include "common/drawing/drawing.h"
 #include "common/lesson/judge.h"
-#include "common/lesson/language.h"
 #include "common/lesson/lesson.h"
 #include "common/lesson/other_load.h"
 #include "common/lesson/source.h"
@@ -72,7 +72,7 @@ struct Claimed {
 
 // A drawing that was shown.
 struct Shown {
-  std::string name;
+  Phrase name;
   std::string file;  // of the SVG; "" if none was written
   std::string text;  // as it stands in the cell's output; "" if not printed
 };
@@ -111,7 +111,7 @@ struct Timing {
 struct Timings : std::vector<Timing> {
   using std::vector<Timing>::operator[];
   // Throws std::out_of_range, which lists the labels, if there is none such.
-  const Timing& operator[](const std::string& label) const;
+  const Timing& operator[](const Phrase& label) const;
 };
 
 // How long one of `count` calls took: "1.20 us".
@@ -131,7 +131,7 @@ Judgement Faster(const Timing& a, const Timing& b, double by);
 
 // One of several ways to do a thing.
 struct Alternative {
-  std::string label;
+  Phrase label;
   // All that it works on: idle before, synchronized after. None: the work is
   // done when the call returns.
   std::vector<Device> devices;
@@ -161,7 +161,7 @@ class Cell {
   // and up to 99 times while that takes less than 0.2 s; each begins with an
   // idle device: start the clock, work(), read it (enqueue), wait, read it
   // again (completion). `wait` is Synchronize(device) unless given.
-  Timing Time(const std::string& label, Device device,
+  Timing Time(const Phrase& label, Device device,
               const std::function<void()>& work,
               const std::function<void()>& wait = nullptr);
 
@@ -171,13 +171,13 @@ class Cell {
   Timings TimeInterleaved(const std::vector<Alternative>& alternatives);
 
   // Times `work` on the calling thread, a call that returns when it is done.
-  Figure TimeHost(const std::string& label, const std::function<void()>& work);
+  Figure TimeHost(const Phrase& label, const std::function<void()>& work);
 
   // Adds a figure of another kind, or a derived one, to those reported.
   Figure Report(Figure figure);
   // Adds what the cell timed itself, in repeats: so that it can be judged
   // beside other programs.
-  Figure ReportTimes(const std::string& label, const std::string& measured_on,
+  Figure ReportTimes(const Phrase& label, const Phrase& measured_on,
                      const std::vector<Elapsed>& repeats);
 
   // Prints a line for each: its label, how long it took, and how long the calls
@@ -210,9 +210,8 @@ class Cell {
  private:
   // The figure of these times, which knows what other programs did to them
   // since the cell began. kept: the repeats that they disturbed least.
-  Figure Seconds(const std::string& label, const std::string& column,
-                 const std::string& measured_on,
-                 const std::vector<Elapsed>& repeats,
+  Figure Seconds(const Phrase& label, const std::string& column,
+                 const Phrase& measured_on, const std::vector<Elapsed>& repeats,
                  const std::vector<std::size_t>& kept) const;
   // Whether other programs have disturbed the cell since it began.
   bool Disturbed() const;
@@ -231,9 +230,9 @@ class Cell {
 int CoresNeeded();
 
 // "cpu:0, virtual": what every figure says of where it was measured.
-std::string MeasuredOn(Device device);
+Phrase MeasuredOn(Device device);
 // "cpu:0 and cpu:1, virtual"; "host" for none.
-std::string MeasuredOn(const std::vector<Device>& devices);
+Phrase MeasuredOn(const std::vector<Device>& devices);
 
 }  // namespace d2l
 

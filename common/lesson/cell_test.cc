@@ -57,12 +57,13 @@ TEST_F(CellTest, TimeTellsEnqueueFromCompletion) {
   // Order, not speed: every repeat reads the clock for enqueue first.
   EXPECT_LE(timing.enqueue.value.median, timing.completion.value.median);
   EXPECT_LE(timing.wait.value.median, timing.completion.value.high);
-  EXPECT_EQ(timing.wait.Name(), "sleep, wait (" + MeasuredOn(device) + ")");
+  EXPECT_EQ(timing.wait.Name(),
+            "sleep, wait (" + MeasuredOn(device).english + ")");
   ASSERT_EQ(result_.figures.size(), 2u);
   EXPECT_EQ(result_.figures[0].Name(),
-            "sleep, enqueue (" + MeasuredOn(device) + ")");
+            "sleep, enqueue (" + MeasuredOn(device).english + ")");
   EXPECT_EQ(result_.figures[1].Name(),
-            "sleep, completion (" + MeasuredOn(device) + ")");
+            "sleep, completion (" + MeasuredOn(device).english + ")");
   EXPECT_EQ(result_.figures[1].unit, "s");
 }
 

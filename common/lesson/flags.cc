@@ -19,10 +19,10 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "common/base/console/command_line.h"
+#include "common/base/console/language.h"
 #include "common/base/files/atomic_file.h"
 #include "common/device/device_table.h"
 #include "common/lesson/cell.h"
-#include "common/lesson/language.h"
 #include "common/profiler/export.h"
 
 ABSL_FLAG(std::string, devices, "auto",

@@ -15,9 +15,9 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "common/base/console/format.h"
+#include "common/base/console/language.h"
 #include "common/base/statistics.h"
 #include "common/base/undisturbed_timer.h"
-#include "common/lesson/language.h"
 
 namespace d2l {
 namespace {
@@ -29,25 +29,25 @@ void CheckUnits(const char* function, const Figure& a, const Figure& b) {
   if (a.unit == b.unit) return;
   throw std::invalid_argument(
       absl::StrFormat("[%s] units differ: %s in \"%s\", %s in \"%s\"", function,
-                      a.Name(), a.unit, b.Name(), b.unit));
+                      a.Name().english, a.unit, b.Name().english, b.unit));
 }
 
 void CheckPositive(const char* function, const Figure& a, const Figure& b) {
   for (const Figure* figure : {&a, &b}) {
     if (figure->value.min > 0) continue;
     throw std::invalid_argument(absl::StrFormat(
-        "[%s] both figures must be positive: %s: %s", function, figure->Name(),
-        FormatSummary(figure->value, figure->unit)));
+        "[%s] both figures must be positive: %s: %s", function,
+        figure->Name().english, FormatSummary(figure->value, figure->unit)));
   }
 }
 
-Figure Derive(const std::string& label, const std::string& unit,
-              const Figure& a, const Figure& b) {
+Figure Derive(const Phrase& label, const std::string& unit, const Figure& a,
+              const Figure& b) {
   Figure figure;
   figure.label = label;
   figure.measured_on = a.measured_on;
   if (a.measured_on != b.measured_on) {
-    absl::StrAppend(&figure.measured_on, "; ", b.measured_on);
+    figure.measured_on = Worded("%s; %s", a.measured_on, b.measured_on);
   }
   figure.unit = unit;
   figure.value.count = std::min(a.value.count, b.value.count);
@@ -204,21 +204,10 @@ std::vector<Bounds> UndisturbedPerRepeat(
 
 }  // namespace
 
-std::string Figure::Name() const {
-  std::string name = label;
-  if (!column.empty()) absl::StrAppend(&name, ", ", column);
-  if (!measured_on.empty()) absl::StrAppend(&name, " (", measured_on, ")");
-  return name;
-}
-
-std::string Figure::Label() const {
-  if (Language() == "en") return Name();
-  std::string shown = TranslatedParts(label);
-  if (!column.empty()) absl::StrAppend(&shown, "，", Translated(column));
-  if (measured_on.empty()) return shown;
-  std::vector<std::string> places = absl::StrSplit(measured_on, "; ");
-  for (std::string& place : places) place = TranslatedParts(place);
-  return absl::StrCat(shown, "（", absl::StrJoin(places, "；"), "）");
+Phrase Figure::Name() const {
+  const Phrase name =
+      column.empty() ? label : Worded("%s, %s", label, Phrase(column));
+  return measured_on == "" ? name : Worded("%s (%s)", name, measured_on);
 }
 
 const char* VerdictName(Verdict verdict) {
@@ -317,14 +306,15 @@ Judgement SureFrom(const std::string& name,
   return judgement;
 }
 
-Figure PerRepeat(const std::string& label, const std::string& unit,
-                 const Figure& a, const Figure& b,
+Figure PerRepeat(const Phrase& label, const std::string& unit, const Figure& a,
+                 const Figure& b,
                  const std::function<double(double, double)>& combine) {
   if (a.samples.empty() || a.samples.size() != b.samples.size()) {
     throw std::invalid_argument(absl::StrFormat(
         "[PerRepeat] the figures must come from the same repeats: %s has %d "
         "samples, %s has %d",
-        a.Name(), a.samples.size(), b.Name(), b.samples.size()));
+        a.Name().english, a.samples.size(), b.Name().english,
+        b.samples.size()));
   }
   std::vector<double> samples;
   for (std::size_t i = 0; i < a.samples.size(); ++i) {
@@ -339,14 +329,13 @@ Figure PerRepeat(const std::string& label, const std::string& unit,
   return figure;
 }
 
-Figure RatioPerRepeat(const std::string& label, const Figure& a,
-                      const Figure& b) {
+Figure RatioPerRepeat(const Phrase& label, const Figure& a, const Figure& b) {
   CheckUnits("RatioPerRepeat", a, b);
   CheckPositive("RatioPerRepeat", a, b);
   return PerRepeat(label, "x", a, b, [](double x, double y) { return x / y; });
 }
 
-Figure Sampled(const std::string& label, const std::string& measured_on,
+Figure Sampled(const Phrase& label, const Phrase& measured_on,
                const std::string& unit, std::vector<double> samples) {
   Figure figure{label, "", measured_on, unit, Summarize(samples)};
   figure.samples = std::move(samples);
@@ -354,7 +343,7 @@ Figure Sampled(const std::string& label, const std::string& measured_on,
   return figure;
 }
 
-Figure Known(const std::string& label, const std::string& unit, double value) {
+Figure Known(const Phrase& label, const std::string& unit, double value) {
   Figure figure;
   figure.label = label;
   figure.unit = unit;

@@ -39,6 +39,7 @@
 #include <string>
 #include <vector>
 
+#include "common/base/console/language.h"
 #include "common/base/statistics.h"
 #include "common/base/undisturbed_timer.h"
 
@@ -46,10 +47,10 @@ namespace d2l {
 
 // One measured quantity.
 struct Figure {
-  std::string label;        // what was measured: "10 x (randn, matmul)"
-  std::string column;       // "enqueue", "completion", or "" for neither
-  std::string measured_on;  // "cpu:0, virtual"; "host"; "" if derived
-  std::string unit;         // "s", "B", "x", …
+  Phrase label;        // what was measured: "10 x (randn, matmul)"
+  std::string column;  // "enqueue", "completion", or "" for neither
+  Phrase measured_on;  // "cpu:0, virtual"; "host"; "" if derived
+  std::string unit;    // "s", "B", "x", …
   Summary value;
   // What the summary is of, by repeat; empty if that is not known.
   std::vector<double> samples = {};
@@ -61,9 +62,7 @@ struct Figure {
   std::vector<Bounds> undisturbed = {};
 
   // "10 x (randn, matmul), enqueue (cpu:0, virtual)"
-  std::string Name() const;
-  // The same in the run's language.
-  std::string Label() const;
+  Phrase Name() const;
 };
 
 enum class Verdict { kHolds, kFails, kInconclusive };
@@ -118,19 +117,18 @@ Judgement SureFrom(const std::string& name,
 
 // A figure computed in each repeat from those that were measured in it, and
 // then summarised. Throws if the two have no samples, or not the same number.
-Figure PerRepeat(const std::string& label, const std::string& unit,
-                 const Figure& a, const Figure& b,
+Figure PerRepeat(const Phrase& label, const std::string& unit, const Figure& a,
+                 const Figure& b,
                  const std::function<double(double, double)>& combine);
 // a / b, of two positive figures of one unit; unit "x".
-Figure RatioPerRepeat(const std::string& label, const Figure& a,
-                      const Figure& b);
+Figure RatioPerRepeat(const Phrase& label, const Figure& a, const Figure& b);
 
 // What was measured in each repeat. Exposed to load if its unit is "s".
-Figure Sampled(const std::string& label, const std::string& measured_on,
+Figure Sampled(const Phrase& label, const Phrase& measured_on,
                const std::string& unit, std::vector<double> samples);
 
 // A figure that is known, such as a bound.
-Figure Known(const std::string& label, const std::string& unit, double value);
+Figure Known(const Phrase& label, const std::string& unit, double value);
 
 }  // namespace d2l
 

@@ -51,7 +51,6 @@ def d2l_lesson(
         visibility = visibility,
         deps = deps + [
             "//common/lesson:cell",
-            "//common/lesson:language",
             "//common/lesson:lesson",
             "//common/lesson:source",
         ],

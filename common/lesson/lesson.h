@@ -60,9 +60,8 @@
 // 004/In4"; of a helper in another file the code names the file in a comment.
 // What the code may do is in cell.h.
 //
-// lesson.zh.md says the same in Chinese: titles, texts, questions and, in
-// tables, the sentences that the code says (language.h). What it leaves out is
-// said in English. Its choices have the same order, and no mark.
+// lesson.zh.md says the same in Chinese: titles, texts and questions. What it
+// leaves out is said in English. Its choices have the same order, and no mark.
 //
 // Lessons register while the program is loaded (static initialisation), on one
 // thread, and live as long as the process. LoadTexts is called before they run.

@@ -7,9 +7,9 @@
 #include <optional>
 #include <string>
 
+#include "common/base/console/language.h"
 #include "common/base/files/atomic_file.h"
 #include "common/base/machine.h"
-#include "common/lesson/language.h"
 
 namespace d2l {
 namespace {

@@ -14,12 +14,12 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "common/base/console/format.h"
+#include "common/base/console/language.h"
 #include "common/base/console/text.h"
 #include "common/device/backend.h"
 #include "common/device/device_table.h"
 #include "common/lesson/cell.h"
 #include "common/lesson/judge.h"
-#include "common/lesson/language.h"
 #include "common/lesson/lesson.h"
 #include "nlohmann/json.hpp"
 
@@ -33,8 +33,8 @@ using Json = nlohmann::ordered_json;
 Json ToJson(const CellResult& cell) {
   Json figures = Json::array();
   for (const Figure& figure : cell.figures) {
-    figures.push_back({{"name", figure.Name()},
-                       {"label", figure.Label()},
+    figures.push_back({{"name", figure.Name().english},
+                       {"label", figure.Name().shown},
                        {"unit", figure.unit},
                        {"median", figure.value.median},
                        {"low", figure.value.low},
@@ -51,8 +51,8 @@ Json ToJson(const CellResult& cell) {
   }
   Json drawings = Json::array();
   for (const Shown& drawing : cell.drawings) {
-    drawings.push_back({{"name", drawing.name},
-                        {"label", Translated(drawing.name)},
+    drawings.push_back({{"name", drawing.name.english},
+                        {"label", drawing.name.shown},
                         {"file", drawing.file},
                         {"text", drawing.text}});
   }
@@ -90,7 +90,7 @@ Json ToJson(const LessonResult& lesson) {
   for (const DeviceInfo& info : lesson.devices) {
     devices.push_back({{"name", info.device.ToString()},
                        {"kind", DeviceKindName(info.kind)},
-                       {"description", TranslatedMessage(info.Describe())}});
+                       {"description", info.Describe()}});
   }
   Json cells = Json::array();
   for (const CellResult& cell : lesson.cells) cells.push_back(ToJson(cell));
@@ -180,7 +180,7 @@ std::string FiguresText(const CellResult& cell) {
   const auto width = static_cast<std::size_t>(TextWidth());
   std::string text = Say("median [95 %% interval]") + "\n";
   for (const Figure& figure : cell.figures) {
-    const std::string name = figure.Label();
+    const std::string name = figure.Name().shown;
     const std::string value = FormatSummary(figure.value, figure.unit);
     const std::size_t used = TextColumns(name) + TextColumns(value);
     if (used + 2 <= width) {

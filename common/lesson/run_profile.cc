@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/console/language.h"
 #include "common/profiler/merge.h"
 #include "common/profiler/profiler.h"
 
@@ -33,7 +34,7 @@ Profile RunProfile::Finish() {
   parts_.clear();
   if (profile.cut > 0) {
     profile.notes.push_back(
-        "To record more calls of a cell, run fewer cells: --cell=ID.");
+        Say("To record more calls of a cell, run fewer cells: --cell=ID."));
   }
   return profile;
 }

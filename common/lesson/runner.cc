@@ -27,6 +27,7 @@
 #include "absl/strings/str_join.h"
 #include "common/base/console/command_line.h"
 #include "common/base/console/format.h"
+#include "common/base/console/language.h"
 #include "common/base/console/text.h"
 #include "common/base/files/atomic_file.h"
 #include "common/base/mutex.h"
@@ -39,7 +40,6 @@
 #include "common/lesson/cell.h"
 #include "common/lesson/flags.h"
 #include "common/lesson/fresh_process.h"
-#include "common/lesson/language.h"
 #include "common/lesson/lesson.h"
 #include "common/lesson/other_load.h"
 #include "common/lesson/report.h"
@@ -75,8 +75,7 @@ struct Run {
 std::size_t Columns() { return static_cast<std::size_t>(TextWidth()); }
 
 int Complain(const absl::Status& status) {
-  std::cerr << Wrap(TranslatedMessage(std::string(status.message())),
-                    Lead("Error:"))
+  std::cerr << Wrap(std::string(status.message()), Lead("Error:"))
             << std::flush;
   return 1;
 }
@@ -159,7 +158,7 @@ void PrintLessonHead(const Lesson& lesson, const Run& run) {
             << Wrap(lesson.section) << "\n"
             << Say("Devices, at size %s:", SizeName(run.size)) << "\n";
   for (const DeviceInfo& info : Devices()) {
-    std::cout << Wrap(TranslatedMessage(info.Describe()), "  ");
+    std::cout << Wrap(info.Describe(), "  ");
   }
   const std::string note =
       DevicesNote(lesson.devices, Devices(), CudaBackend().Inventory());
@@ -540,11 +539,11 @@ bool WriteFiles(LessonOptions* options, const std::string& json,
   write(options->trace, [&] { return ToChromeTrace(profile, as); });
   write(options->html, [&] { return ToHtmlTimeline(profile, as); });
   if (options->trace || options->html) {
-    const std::string note = TranslatedMessage(FitSpans(profile, as).note);
+    const std::string note = FitSpans(profile, as).note;
     if (!note.empty()) std::cout << Wrap(note, Lead("Note:"));
   }
   for (const std::string& note : profile.notes) {
-    std::cout << Wrap(TranslatedMessage(note), Lead("Note:"));
+    std::cout << Wrap(note, Lead("Note:"));
   }
   std::cout << std::flush;
   return all_written;

@@ -19,6 +19,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
+#include "common/base/console/language.h"
 #include "common/device/device_table.h"
 #include "common/device/failure.h"
 #include "common/drawing/graph_drawing.h"
@@ -27,7 +28,6 @@
 #include "common/lesson/cell.h"
 #include "common/lesson/fresh_process.h"
 #include "common/lesson/judge.h"
-#include "common/lesson/language.h"
 #include "common/lesson/lesson.h"
 #include "common/lesson/trace_program.h"
 #include "common/ops/ops.h"
@@ -35,6 +35,12 @@
 
 namespace d2l {
 namespace {
+
+[[maybe_unused]] const bool translated = AddTranslations({
+    {"two milliseconds", "两毫秒"},
+    {"The call returns {} sooner than the work is done.", "调用早{}返回。"},
+    {"It is not.", "并没有。"},
+});
 
 // %% s/good, s/plot
 // Work that takes this long.

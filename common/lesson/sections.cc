@@ -10,7 +10,6 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
@@ -18,8 +17,6 @@
 
 namespace d2l {
 namespace {
-
-using Row = std::pair<std::string, std::string>;
 
 constexpr absl::string_view kFence = "```";
 
@@ -33,20 +30,6 @@ void Join(absl::string_view line, std::string* text) {
                      IsWide(line.substr(0, Utf8Length(line)));
   absl::StrAppend(
       text, text->empty() || text->back() == '\n' || glued ? "" : " ", line);
-}
-
-// The two cells of a table's row: "| English | 中文 |". False if it has not
-// two; "\|" is a bar.
-bool ParseRow(absl::string_view line, Row* row) {
-  const std::string text = absl::StrReplaceAll(line, {{"\\|", "\x01"}});
-  const std::vector<std::string> cells = absl::StrSplit(text, '|');
-  if (cells.size() != 4 || !cells[0].empty() || !cells[3].empty()) return false;
-  const auto cell = [](absl::string_view value) {
-    return absl::StrReplaceAll(absl::StripAsciiWhitespace(value),
-                               {{"\x01", "|"}});
-  };
-  *row = {cell(cells[1]), cell(cells[2])};
-  return true;
 }
 
 // "**Predict:** text" or "**预测：** text".
@@ -112,7 +95,6 @@ class Parser {
     }
     if (absl::StartsWith(line, "### ")) return absl::OkStatus();
     if (absl::ConsumePrefix(&line, kFence)) return TakeCode(line);
-    if (absl::StartsWith(line, "|")) return TakeRow(line);
     TakeProse(line);
     return absl::OkStatus();
   }
@@ -129,23 +111,6 @@ class Parser {
     }
     at_ = begin;
     return Error("the code that begins here has no end: add a line ```");
-  }
-
-  absl::Status TakeRow(absl::string_view line) {
-    Row row;
-    if (!ParseRow(line, &row)) {
-      return Error(
-          "a row has two cells: \"| English | … |\"; a bar is \"\\|\"");
-    }
-    auto& sentences = result_.sections.back().sentences;
-    if (absl::StartsWith(row.first, "---")) {
-      // What stood above the rule was the header.
-      if (sentences.empty()) return Error("a table begins with a header");
-      sentences.pop_back();
-    } else {
-      sentences.push_back(std::move(row));
-    }
-    return absl::OkStatus();
   }
 
   void TakeProse(absl::string_view line) {

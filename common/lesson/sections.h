@@ -30,10 +30,9 @@
 //   cell.Text("Predict");        // "which time grows?"
 //   cell.parts.at("Predict").items;  // {"asking", "the work"}
 //
-// Only these constructs are known, and tables of two columns: the sentences of
-// a cell, in English and in another language. The lines of a paragraph are
-// joined by spaces, or by nothing between two wide characters; paragraphs by an
-// empty line. Text is taken as it stands: "*" is a star.
+// Only these constructs are known. The lines of a paragraph are joined by
+// spaces, or by nothing between two wide characters; paragraphs by an empty
+// line. Text is taken as it stands: "*" is a star.
 //
 // A pure function. What it cannot read is an error with file and line.
 
@@ -42,7 +41,6 @@
 
 #include <map>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -68,8 +66,6 @@ struct Section {
   // what comes first.
   std::map<std::string, Part> parts;
   std::map<std::string, std::string> code;  // by the language of the fence
-  // The rows of tables, without headers.
-  std::vector<std::pair<std::string, std::string>> sentences;
 };
 
 struct Markdown {

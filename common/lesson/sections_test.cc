@@ -12,8 +12,6 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::Pair;
 
 Markdown Parse(const std::string& text) {
   const absl::StatusOr<Markdown> parsed = ParseSections("l.md", text);
@@ -24,7 +22,7 @@ Markdown Parse(const std::string& text) {
 TEST(ParseSections, TakesTitleHeadAndSections) {
   const Markdown m = Parse(
       "# A: title\n\nOne line\nhttps://a.b\n\n"
-      "## 1/a: Kept: whole\n\n## judge.cc\n\n### 句子\n");
+      "## 1/a: Kept: whole\n\n## judge.cc\n\n### More\n");
   EXPECT_EQ(m.title, "A: title");
   EXPECT_EQ(m.head, "One line\nhttps://a.b");
   ASSERT_EQ(m.sections.size(), 2u);
@@ -35,7 +33,6 @@ TEST(ParseSections, TakesTitleHeadAndSections) {
   EXPECT_EQ(m.sections[0].Listed("Book"), "");
   EXPECT_EQ(m.sections[1].id, "judge.cc");
   EXPECT_EQ(m.sections[1].title, "");
-  EXPECT_THAT(m.sections[1].sentences, IsEmpty());
 }
 
 TEST(ParseSections, JoinsTheLinesOfAParagraph) {
@@ -76,15 +73,6 @@ TEST(ParseSections, CodeIsAsItStands) {
   EXPECT_EQ(s.code.at("python"), "# one\n## two\n\n  - x");
   EXPECT_EQ(s.code.at("text"), "");
   EXPECT_EQ(s.Text(""), "");
-}
-
-TEST(ParseSections, TablesAreSentences) {
-  const Section s =
-      Parse(
-          "# t\n## a: b\n### 句子\n\n| English | 中文 |\n|---|---|\n"
-          "| a \\| b | 一 |\n|c|二|\n")
-          .sections.at(0);
-  EXPECT_THAT(s.sentences, ElementsAre(Pair("a | b", "一"), Pair("c", "二")));
 }
 
 struct Bad {

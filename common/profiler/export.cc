@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/base/console/language.h"
 
 namespace d2l {
 namespace {
@@ -108,9 +109,8 @@ SpansThatFit FitSpans(const Profile& profile, const ExportOptions& options) {
   }
   for (const auto& [range, at] : cut_at) fit.cut_at.push_back(at);
   std::sort(fit.cut_at.begin(), fit.cut_at.end());
-  fit.note = absl::StrFormat(
-      "This file holds %d of %d calls, the first of each range. %s", max, all,
-      options.more_spans);
+  fit.note = Say("This file holds %d of %d calls, the first of each range. %s",
+                 max, all, options.more_spans);
   return fit;
 }
 

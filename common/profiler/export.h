@@ -33,7 +33,7 @@ struct SpansThatFit {
   std::int64_t cut = 0;    // how many are not kept
   // Where the first that is left out of each range begins; by time.
   std::vector<std::int64_t> cut_at;
-  std::string note;  // on the cut, in English; "" if there is none
+  std::string note;  // on the cut; "" if there is none
 };
 
 // At most max_spans spans: first the ranges and steps, the earliest first; then

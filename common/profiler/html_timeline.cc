@@ -63,10 +63,6 @@ class DataWriter {
     std::vector<std::string> notes = profile_.notes;
     if (fit_.cut > 0) notes.push_back(fit_.note);
     Texts("notes", notes);
-    if (Language() != "en") {
-      for (std::string& note : notes) note = TranslatedMessage(note);
-      Texts(absl::StrCat("notes_", Language()), notes);
-    }
     std::vector<std::string> devices;
     for (const ProfiledDevice& device : profile_.devices) {
       devices.push_back(DescriptionOf(device));

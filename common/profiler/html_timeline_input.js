@@ -266,7 +266,7 @@ element('summary').textContent =
     say(spanCount === 1 ? '{0} call in {1}.' : '{0} calls in {1}.',
         spanCount.toLocaleString('en'), timeText(data.duration));
 appendItems('devices', data.devices);
-appendItems('notes', data['notes_' + language] || data.notes);
+appendItems('notes', data.notes);
 for (const [id, text] of [['devices', say('Devices')], ['notes', say('Notes')],
                           ['panel', say('The selected call')],
                           ['canvas', say('Timeline of {0}',

@@ -153,15 +153,7 @@ std::string Label(const KeyAverage& row, bool by_shape) {
   return absl::StrCat(row.name, " ", FormatShapes(row.input_shapes));
 }
 
-// "3 of 10 calls have no device time".
-std::string MissingOf(std::int64_t missing, std::int64_t all,
-                      const char* what) {
-  return Say("%d of %d %s no device time", missing, all,
-             Translated(absl::StrCat(what, all == 1 ? "" : "s",
-                                     missing == 1 ? " has" : " have")));
-}
-
-// "mm: 3 of 10 calls have no device time (…).".
+// "mm: no device time for 3 of 10 calls (…).".
 std::string Footnote(const KeyAverage& row, bool by_shape) {
   std::vector<std::string> reasons;
   if (row.not_run_calls > 0) {
@@ -173,9 +165,9 @@ std::string Footnote(const KeyAverage& row, bool by_shape) {
                           ? Say("%d was not timed", row.unmeasured_calls)
                           : Say("%d were not timed", row.unmeasured_calls));
   }
-  return absl::StrCat(Label(row, by_shape), ": ",
-                      MissingOf(MissingCalls(row), row.calls, "call"), " (",
-                      absl::StrJoin(reasons, ", "), ").");
+  return Say("%s: no device time for %d of %d calls (%s).",
+             Label(row, by_shape), MissingCalls(row), row.calls,
+             absl::StrJoin(reasons, ", "));
 }
 
 std::vector<std::string> Headers(const TableOptions& options,
@@ -236,11 +228,10 @@ std::string DeviceTotal(const KeyAverage& total) {
     case Known::kNothingToKnow:
       break;
     case Known::kPart:
-      return absl::StrCat(
-          FormatTime(static_cast<double>(total.self_device_nanos)), "* (",
-          MissingOf(MissingCalls(total),
-                    total.measured_calls + MissingCalls(total), "operation"),
-          ")");
+      return Say("%s* (no device time for %d of %d operations)",
+                 FormatTime(static_cast<double>(total.self_device_nanos)),
+                 MissingCalls(total),
+                 total.measured_calls + MissingCalls(total));
     case Known::kNone:
       return "n/a";
   }

@@ -405,13 +405,13 @@ TEST(KeyAveragesTableTest, WhatIsNotMeasuredIsNeverZero) {
   const std::size_t footer = table.find("Self CPU time total");
   EXPECT_EQ(table.substr(footer),
             R"(Self CPU time total: 60.000us
-Self Device time total: 28.000us* (4 of 11 operations have no device time)
+Self Device time total: 28.000us* (no device time for 4 of 11 operations)
 CPU is the front end, which enqueues; Device is the work on cpu:0.
 -: launches nothing on a device (a view, a read, a wait, a range itself).
 n/a: no device time is known.
 *: of the device times that are known; some are not.
-relu: 1 of 1 call has no device time (1 was not timed).
-mm: 3 of 10 calls have no device time (2 failed or came after a failure, 1 was
+relu: no device time for 1 of 1 calls (1 was not timed).
+mm: no device time for 3 of 10 calls (2 failed or came after a failure, 1 was
   not timed).
 GPU times were refused.
 )");
@@ -425,9 +425,9 @@ TEST(KeyAveragesTableTest, OneOfSomething) {
   builder.Operation("add", 0, 10, 0, 20, 30);
   builder.Operation("add", 10, 20, 0, DeviceTime::kNotRun);
   const std::string table = KeyAverages(builder.Build()).Table();
-  EXPECT_THAT(table, HasSubstr("Self Device time total: 0.010us* (1 of 2 "
-                               "operations has no device time)\n"));
-  EXPECT_THAT(table, HasSubstr("\nadd: 1 of 2 calls has no device time (1 "
+  EXPECT_THAT(table, HasSubstr("Self Device time total: 0.010us* (no device "
+                               "time for 1 of 2 operations)\n"));
+  EXPECT_THAT(table, HasSubstr("\nadd: no device time for 1 of 2 calls (1 "
                                "failed or came after a failure).\n"));
 }
 
@@ -440,8 +440,8 @@ TEST(KeyAveragesTableTest, WithoutAnyDeviceTime) {
   const std::string table = KeyAverages(builder.Build()).Table();
   EXPECT_EQ(Cell(table, "op3", "Self Device"), "n/a");
   EXPECT_THAT(table, HasSubstr("Self Device time total: n/a\n"));
-  EXPECT_THAT(table, HasSubstr("op9: 1 of 1 call has no device time"));
-  EXPECT_THAT(table, Not(HasSubstr("op10: 1 of")));
+  EXPECT_THAT(table, HasSubstr("op9: no device time for 1 of 1 calls"));
+  EXPECT_THAT(table, Not(HasSubstr("op10: no device")));
   EXPECT_THAT(table, HasSubstr("The same holds for calls of more rows: 2.\n"));
 }
 

@@ -132,8 +132,8 @@ struct Profile {
   std::vector<ProfiledDevice> devices;
   // How many records there was no room for: see ProfilerOptions::max_records.
   std::int64_t cut = 0;
-  // Whole sentences on what could not be recorded or measured, and why. Every
-  // table and trace shows them.
+  // Sentences on what could not be recorded or measured, and why, in the run's
+  // language. Every table and trace shows them.
   std::vector<std::string> notes;
 };
 

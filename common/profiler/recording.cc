@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/base/console/language.h"
 #include "common/base/ticks.h"
 #include "common/device/device_table.h"
 #include "common/device/stream.h"
@@ -151,20 +152,21 @@ class Builder {
     if (open_ > 0) {
       profile_.notes.push_back(
           open_ == 1
-              ? "1 range was still open when the recording ended; it is "
-                "counted up to there."
-              : absl::StrFormat("%d ranges were still open when the recording "
-                                "ended; they are counted up to there.",
-                                open_));
+              ? Say("1 range was still open when the recording ended; it is "
+                    "counted up to there.")
+              : Say("%d ranges were still open when the recording "
+                    "ended; they are counted up to there.",
+                    open_));
     }
     if (unmeasured_ > 0) {
       profile_.notes.push_back(
           unmeasured_ == 1
-              ? "1 operation has no device time: the device did the work, but "
-                "could not take the time."
-              : absl::StrFormat("%d operations have no device time: the device "
-                                "did the work, but could not take the time.",
-                                unmeasured_));
+              ? Say("1 operation has no device time: the device did the work, "
+                    "but "
+                    "could not take the time.")
+              : Say("%d operations have no device time: the device "
+                    "did the work, but could not take the time.",
+                    unmeasured_));
     }
   }
 
@@ -270,15 +272,15 @@ Profile Recording::ToProfile() const {
   profile.cut = cut_;
   if (cut_ > 0) {
     profile.notes.push_back(
-        absl::StrFormat("%d calls were not recorded: there was room for %d "
-                        "(ProfilerOptions::max_records).",
-                        cut_, options_.max_records));
+        Say("%d calls were not recorded: there was room for %d "
+            "(ProfilerOptions::max_records).",
+            cut_, options_.max_records));
   }
   if (memory_cut_ > 0) {
-    profile.notes.push_back(absl::StrFormat(
-        "%d allocations and returns of memory were not recorded: there was "
-        "room for %d (ProfilerOptions::max_records).",
-        memory_cut_, options_.max_records));
+    profile.notes.push_back(
+        Say("%d allocations and returns of memory were not recorded: there was "
+            "room for %d (ProfilerOptions::max_records).",
+            memory_cut_, options_.max_records));
   }
   return profile;
 }

@@ -15,7 +15,6 @@ import pygments.util
 
 import course_texts
 import results
-from words import CHINESE
 
 HERE = os.path.dirname(os.path.realpath(__file__))
 UNITS = {"sec": 1, "s": 1, "ms": 1e-3, "us": 1e-6}
@@ -165,9 +164,6 @@ class Book:
         self.rows = results.json.loads(read(HERE, "rows.json"))
         self.sources = {}  # {(page, language): what it shows}
 
-    def words(self, lang):
-        return (lambda text: CHINESE.get(text, text)) if lang == "zh" else (lambda text: text)
-
     def write(self, name, text):
         path = os.path.join(self.out, name)
         os.makedirs(os.path.dirname(path), exist_ok=True)
@@ -178,12 +174,12 @@ class Book:
         environment = jinja2.Environment(
             loader=jinja2.FileSystemLoader(os.path.join(HERE, "templates")), autoescape=True,
             trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined)
-        word = self.words(lang)
+        word = course_texts.translator(lang)
         environment.filters.update(
             prose=prose, slug=slug, word=word,
             value=lambda value, unit: results.format_value(value, word(unit)))
         environment.globals.update(
-            _=self.words(lang), lang=lang, code=code,
+            _=word, lang=lang, code=code,
             lang_flag="" if lang == "en" else f"--lang={lang}",
             page=lambda other: page_name(other, lang),
             translations=[(other, LANGUAGES[other], page_name(name, other))
@@ -286,14 +282,14 @@ class Book:
                 for name, one in english.items()]
 
     def svgs(self, lesson, cell, lang):
-        found = []
+        found, _ = [], course_texts.translator(lang)
         for i, one in enumerate(cell["drawings"]):
             text = one["file"] and read(self.drawings, lesson["lang"],
                                         os.path.basename(one["file"]))
             svg = text and drawing(
                 text, slug(f"{lesson['lesson']}-{cell['id']}-{i}"), one["name"],
-                self.words(lang)("A drawing of what this cell measured. The verdicts, and "
-                                 "all figures, say it in words and numbers."))
+                _("A drawing of what this cell measured. The verdicts, and all figures, say it "
+                  "in words and numbers."))
             if svg:
                 # It stands for the one that was printed.
                 if one["text"]:

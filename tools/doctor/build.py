@@ -2,6 +2,8 @@
 import os
 import re
 
+from texts import _
+
 BAZEL = "/usr/local/bin/bazel"
 BAZEL_7 = "https://github.com/bazelbuild/bazel/releases/download/7.7.1/bazel-7.7.1-linux-"
 PACKAGES = "third_party/debian-packages.txt"
@@ -23,8 +25,9 @@ def check_place(m):
     path = m.shown(m.repository)
     if " " in path:
         to = "~/" + os.path.basename(path).replace(" ", "_")
-        m.fact("checkout", "wrong", path, "Bazel refuses a path with a space in it. Move the "
-               "checkout, for example:", "mv '%s' %s && cd %s" % (path, to, to), gpu=False)
+        m.fact("checkout", "wrong", path, _(
+            "Bazel refuses a path with a space in it. Move the checkout, for example:"),
+               "mv '%s' %s && cd %s" % (path, to, to), gpu=False)
 
 
 def check_compiler(m):
@@ -32,14 +35,14 @@ def check_compiler(m):
     name = m.env.get("CC") or "gcc"
     path = m.which(name)
     if not path and m.env.get("CC"):
-        m.fact("compiler", "missing", "CC=%s is no program here" % name,
-               "There is no compiler %s, which CC asks for." % name, "unset CC", gpu=False)
+        m.fact("compiler", "missing", _("CC={} is no program here").format(name),
+               _("There is no compiler {}, which CC asks for.").format(name), "unset CC", gpu=False)
         return []
     # Bazel calls it for C++ too. Without the package g++ it takes only C.
     if not path or m.ask(path, "-x", "c++", "-fsyntax-only", "-include", "vector",
                          "/dev/null")[0] != 0:
-        m.fact("compiler", "missing", "none for C++ (%s)" % (
-            m.shown(path) if path else "no gcc on PATH"))
+        m.fact("compiler", "missing", _("none for C++ ({})").format(m.shown(path)) if path else
+               _("none for C++ (no gcc on PATH)"))
         return ["g++"]
     version = m.ask(path, "-dumpfullversion")[1] or m.ask(path, "-dumpversion")[1]
     m.fact("compiler", "ok", "%s %s (%s)" % (name, version, m.shown(path)))
@@ -52,10 +55,10 @@ def check_bazel(m):
         m.sudo, BAZEL, BAZEL_7, "arm64" if m.arm else "x86_64")
     path = m.which("bazel")
     if not path:
-        m.fact("Bazel", "missing", "none on PATH")
+        m.fact("Bazel", "missing", _("none on PATH"))
         if m.os_id == "debian":
             return ["bazel-bootstrap"], False
-        m.add("There is no Bazel.", install)
+        m.add(_("There is no Bazel."), install)
         return [], True
     said = m.ask(path, "--version")[1].split("\n")[0]
     version = re.sub("^bazel ", "", said)
@@ -67,9 +70,11 @@ def check_bazel(m):
         return [], version.startswith("7.")
     known = version[:1].isdigit()
     m.fact("Bazel", "wrong", "%s (%s)" % (version, m.shown(path)) if known else
-           "of unknown version (%s): %s" % (m.shown(path), said or "it says nothing"))
-    why = ("Bazel %s will not do." % version if known else "Bazel does not say its version."
-           ) + " The course is built with Bazel 4.2.3, which Debian 12 has, or 7."
+           _("of unknown version ({}): {}").format(m.shown(path), said or _("it says nothing")))
+    why = _("Bazel {} will not do. The course is built with Bazel 4.2.3, which Debian 12 has, "
+            "or 7.").format(version) if known else _(
+                "Bazel does not say its version. The course is built with Bazel 4.2.3, which "
+                "Debian 12 has, or 7.")
     asked = m.env.get("USE_BAZEL_VERSION")
     hidden = m.has_package("bazel-bootstrap") and m.shown(path) != "/usr/bin/bazel"
     with open(path, "rb") as program:
@@ -77,9 +82,10 @@ def check_bazel(m):
     if bazelisk:
         m.add(why, "export USE_BAZEL_VERSION=7.7.1")
     elif asked:
-        m.add("%s USE_BAZEL_VERSION asks for %s." % (why, asked), "unset USE_BAZEL_VERSION")
+        m.add(_("{} USE_BAZEL_VERSION asks for {}.").format(why, asked), "unset USE_BAZEL_VERSION")
     elif hidden:
-        m.add(why + " Debian's is there, but comes later on PATH.", "alias bazel=/usr/bin/bazel")
+        m.add(_("{} Debian's is there, but comes later on PATH.").format(why),
+              "alias bazel=/usr/bin/bazel")
     else:
         m.add(why, install)
     return [], bazelisk or not (asked or hidden)
@@ -103,27 +109,29 @@ def check(m):
     more, downloaded = check_bazel(m)
     m.fact("glibc", "", m.ask("getconf", "GNU_LIBC_VERSION")[1].replace("glibc ", ""))
     packages = PACKAGES_7
-    text = " ".join(packages) + "; Bazel 7 downloads the others"
+    text = _("{}; Bazel 7 downloads the others").format(" ".join(packages))
     if not downloaded:
         with open(os.path.join(m.repository, PACKAGES)) as file:
             packages = [line.strip() for line in file if not line.startswith("#")]
-        text = "all of " + PACKAGES
+        text = _("all of {}").format(PACKAGES)
     absent = [p for p in packages
               if p not in ("g++", "bazel-bootstrap") and not has_library(m, p)]
     needed = [p for p in absent if p not in OPTIONAL]
     m.fact("libraries", "missing" if needed else "ok",
-           "no " + " ".join(absent) if absent else text)
+           _("no {}").format(" ".join(absent)) if absent else text)
     missing += more + needed
     if not missing:
         return absent
     missing += [p for p in absent if p in OPTIONAL]
     if m.which("apt-get"):
-        m.add("Packages are missing: %s." % " ".join(missing), m.apt_get(*missing) + m.shutdown)
+        m.add(_("Packages are missing: {}.").format(" ".join(missing)),
+              m.apt_get(*missing) + m.shutdown)
     else:
-        m.add("Install what Debian calls %s; this system has its own names." % " ".join(missing))
+        m.add(_("Install what Debian calls {}; this system has its own names.").format(
+            " ".join(missing)))
     return []
 
 
 def add_optional(m, packages):
-    m.add("The lessons run without %s; the processes of cell 4.17 and //:book do not."
-          % " ".join(packages), m.apt_get(*packages) + m.shutdown)
+    m.add(_("The lessons run without {}; the processes of cell 4.17 and //:book do not.").format(
+        " ".join(packages)), m.apt_get(*packages) + m.shutdown)

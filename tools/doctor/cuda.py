@@ -3,12 +3,10 @@ import glob
 import os
 import re
 
-from machine import plural
+from texts import _, ngettext
 
-RESTART = "and start the machine again"
 REPOSITORIES = "https://developer.download.nvidia.com/compute/cuda/repos/"
 KEYRING = "cuda-keyring_1.1-1_all.deb"
-MAXIMUM = "nvidia-smi's \"CUDA Version\" is the driver's maximum, not your toolkit's version."
 PATIENCE = 20  # seconds for nvidia-smi, which waits for a driver that hangs
 IN_CONTAINER = "docker run --gpus=all -it IMAGE"
 
@@ -21,7 +19,8 @@ def numbers(version):
 def from_nvidia(m, why, package, after=""):
     """What to do: install a package from NVIDIA's own repository, or see where it is."""
     if m.os_id not in ("debian", "ubuntu") or not m.os_version:
-        return "%s See https://developer.nvidia.com/cuda-downloads for %s." % (why, package), ""
+        return _("{} See https://developer.nvidia.com/cuda-downloads for {}.").format(
+            why, package), ""
     system = m.os_id + m.os_version.replace(".", "")
     if m.wsl and m.os_id == "ubuntu":
         system = "wsl-ubuntu"
@@ -37,7 +36,7 @@ def find_toolkit(m):
     settings = [(name, m.env[name]) for name in ("CUDA_PATH", "CUDA_HOME") if m.env.get(name)]
     nvcc = m.which("nvcc")
     on_path = [os.path.realpath(nvcc).replace("/bin/nvcc", "")] if nvcc else []
-    for folder in [f for _, f in settings] + on_path + [m.root + "/usr/local/cuda"]:
+    for folder in [f for _name, f in settings] + on_path + [m.root + "/usr/local/cuda"]:
         if os.path.exists(folder + "/bin/nvcc"):
             return folder.rstrip("/"), ""
     return None, ", ".join(["=".join(s) for s in settings] + ["PATH", "/usr/local/cuda"])
@@ -47,42 +46,46 @@ def check_toolkit(m):
     """Returns its version ("13.0", or empty), whether a build can use it, and the package that
     completes it, with the reason; "X" in its name stands for the driver's version of CUDA."""
     if m.env.get("CUDA_PATH") == "none":
-        m.fact("CUDA toolkit", "hidden", "CUDA_PATH=none hides it",
-               "CUDA_PATH=none pretends that there is no CUDA toolkit.",
+        m.fact("CUDA toolkit", "hidden", _("CUDA_PATH=none hides it"),
+               _("CUDA_PATH=none pretends that there is no CUDA toolkit."),
                "unset CUDA_PATH" + m.shutdown)
         return "", False, None
     folder, looked = find_toolkit(m)
     if not folder:
-        m.fact("CUDA toolkit", "none", "no nvcc (looked at %s)" % looked)
-        return "", False, ("There is no CUDA toolkit, which --config=cuda needs.", "cuda-toolkitX")
+        m.fact("CUDA toolkit", "none", _("no nvcc (looked at {})").format(looked))
+        return "", False, (_("There is no CUDA toolkit, which --config=cuda needs."),
+                           "cuda-toolkitX")
     found = re.search(r"Build cuda_(\d+\.\d+)", m.ask(folder + "/bin/nvcc", "--version")[1])
     version = found[1] if found else ""
-    text = "%s (%s)" % (version or "of unknown version", m.shown(folder))
+    text = _("{} ({})").format(version or _("of unknown version"), m.shown(folder))
     libraries = ("lib64", "lib", "targets/x86_64-linux/lib", "targets/sbsa-linux/lib")
     if not any(os.path.exists("%s/%s/libcudart_static.a" % (folder, l)) for l in libraries):
-        m.fact("CUDA toolkit", "partial", text + ", without libcudart_static.a")
-        return version, False, ("The CUDA toolkit in %s is not complete." % m.shown(folder),
-                                "cuda-toolkit" + (version and "-" + version.replace(".", "-")))
+        m.fact("CUDA toolkit", "partial", _("{}, without libcudart_static.a").format(text))
+        return version, False, (
+            _("The CUDA toolkit in {} is not complete.").format(m.shown(folder)),
+            "cuda-toolkit" + (version and "-" + version.replace(".", "-")))
 
     # The check in nvcc's own header.
     found = re.search(r"^#if __GNUC__ > (\d+)",
                       m.read(m.shown(folder) + "/include/crt/host_config.h"), re.M)
     newest = int(found[1]) if found else 0
-    text += ", takes gcc up to %d" % newest if newest else ""
+    if newest:
+        text = _("{}, takes gcc up to {}").format(text, newest)
     ccbin = re.findall(r"--//:cuda_ccbin=(\S*)", m.read(m.shown(m.repository) + "/.bazelrc.user"))
     # The gcc that nvcc calls in a build, unless it is given another.
     have = m.ask(m.root + "/usr/bin/gcc", "-dumpversion")[1].split(".")[0]
     todo = ()
     if ccbin:
-        text += "; .bazelrc.user gives it " + ccbin[-1]
+        given = _("{}; .bazelrc.user gives it {}")
         if not os.access(m.root + ccbin[-1], os.X_OK):
-            text += ", which is not there"
-            todo = ("--//:cuda_ccbin=%s in .bazelrc.user names no program." % ccbin[-1],
+            given = _("{}; .bazelrc.user gives it {}, which is not there")
+            todo = (_("--//:cuda_ccbin={} in .bazelrc.user names no program.").format(ccbin[-1]),
                     "sed -i /cuda_ccbin/d .bazelrc.user")
+        text = given.format(text, ccbin[-1])
     elif newest and have.isdigit() and int(have) > newest:
-        text += "; found " + have
+        text = _("{}; found {}").format(text, have)
         older = [n for n in range(newest, 8, -1) if m.exists("usr/bin/g++-%d" % n)]
-        todo = ("CUDA %s takes gcc up to %d; found %s. Give nvcc an older one:" % (
+        todo = (_("CUDA {} takes gcc up to {}; found {}. Give nvcc an older one:").format(
             version, newest, have), "%secho 'build --//:cuda_ccbin=/usr/bin/g++-%d' >> "
                 ".bazelrc.user" % ("" if older else m.apt_get("g++-%d" % newest) + " && ",
                                    (older or [newest])[0]))
@@ -97,7 +100,7 @@ def check_driver(m, toolkit):
     driver, cuda = found[1] if found else "", ""
     code, said = m.ask(m.smi, seconds=PATIENCE) if m.smi else (127, "")
     if code == 124:
-        m.smi, said = None, "nothing, for %d s" % PATIENCE
+        m.smi, said = None, _("nothing, for {} s").format(PATIENCE)
     # From driver 610 on it is "KMD Version" and "CUDA UMD Version".
     for what, version in re.findall(r"(Driver|KMD|CUDA|CUDA UMD) Version: *(\d+\.[\d.]+)", said):
         if what.startswith("CUDA"):
@@ -109,24 +112,25 @@ def check_driver(m, toolkit):
     if cuda:
         return compare(m, driver, cuda, toolkit), cuda
     if "No devices" in said:
-        m.fact("driver", "ok", driver or "there; nvidia-smi does not say which")
+        m.fact("driver", "ok", driver or _("there; nvidia-smi does not say which"))
         return True, ""
     if driver and code not in (0, 127):
-        m.fact("driver", "broken", "%s; nvidia-smi says: %s" % (driver, said),
-               "The NVIDIA driver does not answer. After an update of it the machine must be "
-               "started again.", m.sudo + "reboot")
+        m.fact("driver", "broken", _("{}; nvidia-smi says: {}").format(driver, said),
+               _("The NVIDIA driver does not answer. After an update of it the machine must be "
+                 "started again."), m.sudo + "reboot")
     elif not driver:
-        m.fact("driver", "none", "no NVIDIA driver" + (said and "; nvidia-smi says: " + said),
-               *how_to_install_driver(m))
+        m.fact("driver", "none", _("no NVIDIA driver; nvidia-smi says: {}").format(said) if said
+               else _("no NVIDIA driver"), *how_to_install_driver(m))
     elif ldconfig and "libcuda.so.1" in m.ask(ldconfig, "-p")[1]:
-        m.fact("driver", "ok", driver + "; for CUDA of unknown version, without nvidia-smi")
+        m.fact("driver", "ok", _(
+            "{}; for CUDA of unknown version, without nvidia-smi").format(driver))
         return True, ""
     else:
-        why = "The kernel has an NVIDIA driver, but "
-        m.fact("driver", "partial", driver + ", without its library libcuda.so.1",
-               *((why + "this container has no libcuda.so.1. Start it with --gpus=all:",
-                  IN_CONTAINER) if m.container else
-                 (why + "its library libcuda.so.1 is missing.", m.apt_get("libcuda1"))))
+        m.fact("driver", "partial", _("{}, without its library libcuda.so.1").format(driver), *(
+            (_("The kernel has an NVIDIA driver, but this container has no libcuda.so.1. Start it "
+               "with --gpus=all:"), IN_CONTAINER) if m.container else
+            (_("The kernel has an NVIDIA driver, but its library libcuda.so.1 is missing."),
+             m.apt_get("libcuda1"))))
     return False, ""
 
 
@@ -134,40 +138,48 @@ def compare(m, driver, cuda, toolkit):
     """What NVIDIA guarantees: programs of an older toolkit run, and those of the same
     major version."""
     text, major = "CUDA " + cuda + (driver and " (%s)" % driver), numbers(cuda)[0]
+    maximum = _("nvidia-smi's \"CUDA Version\" is the driver's maximum, not your toolkit's "
+                "version.")
     older = bool(toolkit) and numbers(cuda) < numbers(toolkit)
     if not older or numbers(toolkit)[0] == major:
         if older:  # such a driver does not compile the toolkit's PTX
-            text += ", older than the toolkit: it runs what --//:cuda_archs names, no PTX. " + MAXIMUM
+            text = _("{}, older than the toolkit: it runs what --//:cuda_archs names, no PTX. "
+                     "{}").format(text, maximum)
         m.fact("driver", "ok", text)
         return True
-    why = "The driver supports CUDA %s, programs of this toolkit need %s. %s Update the driver " % (
-        cuda, toolkit, MAXIMUM)
     if m.wsl or m.container:  # the driver is not this system's
-        why += "in Windows" if m.wsl else "outside of this container"
-        todo = from_nvidia(m, why + ", or build with an older toolkit:", "cuda-toolkit-%d" % major,
-                           " && export CUDA_PATH=/usr/local/cuda-%d%s" % (major, m.shutdown))
+        update = _("Update the driver in Windows, or build with an older toolkit:") if m.wsl else (
+            _("Update the driver outside of this container, or build with an older toolkit:"))
+        package = ("cuda-toolkit-%d" % major,
+                   " && export CUDA_PATH=/usr/local/cuda-%d%s" % (major, m.shutdown))
     else:
-        why += RESTART + ", or build with a toolkit of CUDA %s or older." % cuda
-        todo = from_nvidia(m, why, "cuda-drivers")
-    m.fact("driver", "too old", "%s; the toolkit needs %s" % (text, toolkit), *todo)
+        update = _("Update the driver and start the machine again, or build with a toolkit of "
+                   "CUDA {} or older.").format(cuda)
+        package = ("cuda-drivers",)
+    why = _("The driver supports CUDA {}, programs of this toolkit need {}. {} {}").format(
+        cuda, toolkit, maximum, update)
+    m.fact("driver", "too old", _("{}; the toolkit needs {}").format(text, toolkit),
+           *from_nvidia(m, why, *package))
     return False
 
 
 def how_to_install_driver(m):
     """Where there is no driver at all."""
     if m.wsl and m.exists("usr/lib/wsl/lib/libcuda.so.1"):
-        return ("Windows's NVIDIA driver is in /usr/lib/wsl/lib, but programs cannot load it.",
+        return (_("Windows's NVIDIA driver is in /usr/lib/wsl/lib, but programs cannot load it."),
                 m.sudo + "ldconfig /usr/lib/wsl/lib")
     if m.wsl:
-        return ("There is no NVIDIA driver: /usr/lib/wsl/lib has no libcuda.so.1. Under WSL the "
-                "driver is Windows's: install it there (https://www.nvidia.com/drivers), never "
-                "within WSL, and run there:", "wsl --shutdown")
+        return (_("There is no NVIDIA driver: /usr/lib/wsl/lib has no libcuda.so.1. Under WSL the "
+                  "driver is Windows's: install it there (https://www.nvidia.com/drivers), never "
+                  "within WSL, and run there:"), "wsl --shutdown")
     if m.container:
-        return ("This container sees no NVIDIA driver. If the machine has a GPU, start the "
-                "container with --gpus=all:", IN_CONTAINER)
-    why = "There is an NVIDIA GPU, but no driver. Install it " if m.pci_gpus else (
-        "This machine has no NVIDIA driver, or no NVIDIA GPU. If it has a GPU, install the driver ")
-    return from_nvidia(m, why + RESTART + ".", "cuda-drivers")
+        return (_("This container sees no NVIDIA driver. If the machine has a GPU, start the "
+                  "container with --gpus=all:"), IN_CONTAINER)
+    return from_nvidia(
+        m, _("There is an NVIDIA GPU, but no driver. Install it and start the machine again.")
+        if m.pci_gpus else
+        _("This machine has no NVIDIA driver, or no NVIDIA GPU. If it has a GPU, install the "
+          "driver and start the machine again."), "cuda-drivers")
 
 
 def list_gpus(m):
@@ -179,12 +191,14 @@ def list_gpus(m):
     for name, total, free, capability, uuid in re.findall("^(.*), (.*), (.*), (.*), (.*)$", said, re.M):
         about = "sm_" + capability.replace(".", "")
         if total.isdigit() and free.isdigit():
-            about += ", %.1f of %.1f GiB free" % tuple(int(n) * 10 // 1024 / 10 for n in (free, total))
+            about = _("{}, {} of {} GiB free").format(
+                about, *("%.1f" % (int(n) * 10 // 1024 / 10) for n in (free, total)))
         gpus.append((name, uuid, about))
     files = [] if gpus else sorted(
         glob.glob(glob.escape(m.root) + "/proc/driver/nvidia/gpus/*/information"))
-    return gpus + [(m.field(m.shown(file), "Model") or "a GPU", m.field(m.shown(file), "GPU UUID"),
-                    "its memory is not known without nvidia-smi") for file in files]
+    return gpus + [(m.field(m.shown(file), "Model") or _("a GPU"),
+                    m.field(m.shown(file), "GPU UUID"),
+                    _("its memory is not known without nvidia-smi")) for file in files]
 
 
 def apply_visible_devices(m, gpus):
@@ -195,8 +209,8 @@ def apply_visible_devices(m, gpus):
         return list(range(real)), ""
     for entry in re.findall(r"[^, ]+", m.env["CUDA_VISIBLE_DEVICES"]):
         if entry.startswith("MIG-") and real:
-            gpus.append((entry, entry, "part of a GPU"))
-        found = [i for i, (_, uuid, _) in enumerate(gpus)
+            gpus.append((entry, entry, _("part of a GPU")))
+        found = [i for i, (_name, uuid, _about) in enumerate(gpus)
                  if entry == str(i) or entry.startswith(("GPU-", "MIG-")) and uuid.startswith(entry)]
         if not found:
             return visible, entry
@@ -214,36 +228,42 @@ def check_devices(m, driver_ok):
     if real and visible:
         say_visible(m, gpus, visible, setting)
         if not_there:
-            m.add("%s: there is no GPU %s, and CUDA ignores what follows it." % (
+            m.add(_("{}: there is no GPU {}, and CUDA ignores what follows it.").format(
                 setting, not_there), unset, gpu=True)
     elif real:
-        text = "%s hides the %s of this machine" % (setting, plural(real, "GPU"))
-        m.fact("devices", "hidden", text, text + ".", unset)
+        count = ngettext("{} GPU", "{} GPUs", real).format(real)
+        m.fact("devices", "hidden", _("{} hides the {} of this machine").format(setting, count),
+               _("{} hides the {} of this machine.").format(setting, count), unset)
     elif driver_ok:
-        m.fact("devices", "none", "the NVIDIA driver finds no GPU",
-               "The NVIDIA driver finds no GPU. In a container, start it with --gpus=all; "
-               "elsewhere look at what the kernel says.", m.sudo + "dmesg | grep -i nvrm")
+        m.fact("devices", "none", _("the NVIDIA driver finds no GPU"),
+               _("The NVIDIA driver finds no GPU. In a container, start it with --gpus=all; "
+                 "elsewhere look at what the kernel says."), m.sudo + "dmesg | grep -i nvrm")
     elif m.pci_gpus:
-        m.fact("devices", "unusable", plural(m.pci_gpus, "NVIDIA GPU") + " without a driver")
+        m.fact("devices", "unusable", ngettext(
+            "{} NVIDIA GPU without a driver", "{} NVIDIA GPUs without a driver",
+            m.pci_gpus).format(m.pci_gpus))
     else:
-        m.fact("devices", "", "no GPU")
+        m.fact("devices", "", _("no GPU"))
     return visible if real else []
 
 
 def say_visible(m, gpus, visible, setting):
     real = m.real_gpus
     for i, gpu in enumerate(visible):
-        m.fact("" if i else "devices", "", "cuda:%d (real, %s), %s" % (i, gpus[gpu][0], gpus[gpu][2]))
-    order = ["cuda:%d is GPU %d" % (i, gpu) for i, gpu in enumerate(visible) if i != gpu < real]
+        name, _uuid, about = gpus[gpu]
+        m.fact("" if i else "devices", "", _("cuda:{} (real, {}), {}").format(i, name, about))
+    order = [_("cuda:{} is GPU {}").format(i, gpu)
+             for i, gpu in enumerate(visible) if i != gpu < real]
     if order:
-        m.fact("", "", "%s renumbers them: %s" % (setting, ", ".join(order)))
+        m.fact("", "", _("{} renumbers them: {}").format(setting, ", ".join(order)))
     elif len(visible) < real:
-        m.fact("", "", "%s leaves %d of %s" % (setting, len(visible), plural(real, "GPU")))
+        m.fact("", "", ngettext("{} leaves {} of {} GPU", "{} leaves {} of {} GPUs", real).format(
+            setting, len(visible), real))
     # Among GPUs of one kind the order does not matter.
-    if len({name for name, _, _ in gpus[:real]}) > 1 and (
+    if len({gpu[0] for gpu in gpus[:real]}) > 1 and (
             m.env.get("CUDA_DEVICE_ORDER") != "PCI_BUS_ID"):
-        m.fact("", "", "CUDA may number the fastest first; CUDA_DEVICE_ORDER=PCI_BUS_ID keeps "
-               "this order")
+        m.fact("", "", _("CUDA may number the fastest first; "
+                          "CUDA_DEVICE_ORDER=PCI_BUS_ID keeps this order"))
 
 
 def check(m):

@@ -6,10 +6,11 @@ import re
 import sys
 
 import build
-import chinese
 import cuda
 import host
-from machine import Machine, plural
+import texts
+from machine import Machine
+from texts import _, ngettext, padded
 
 
 def count_pci_gpus(m):
@@ -19,41 +20,46 @@ def count_pci_gpus(m):
                for f in folders)
 
 
-def virtual(cores, count):
-    return plural(max(cores // count, 1), "core")
+def share(cores, count):
+    """The cores of each of so many virtual devices."""
+    cores = max(cores // count, 1)
+    return ngettext("{} core", "{} cores", cores).format(cores)
 
 
 def runs_on(needs, gpus, cores):
     """What --devices=auto gives to a lesson that uses `needs` devices
     (common/device/resolve_devices.cc)."""
     if not gpus:
-        names = ", ".join("cpu:%d" % i for i in range(needs))
-        return "virtual: %s (%s%s)" % (names, virtual(cores, needs), " each" if needs > 1 else "")
+        return (_("virtual: {} ({} each)") if needs > 1 else _("virtual: {} ({})")).format(
+            ", ".join("cpu:%d" % i for i in range(needs)), share(cores, needs))
     real, logical = [], []
     for i in range(max(needs, gpus)):
         # On GPU i % gpus; shared if another device of the list is on it too.
         if i >= gpus or i + gpus < needs:
-            logical.append("cuda:%d on GPU %d" % (i, i % gpus))
+            logical.append(_("cuda:{} on GPU {}").format(i, i % gpus))
         else:
             real.append("cuda:%d" % i)
-    return "; ".join(kind + ": " + ", ".join(names)
-                     for kind, names in (("real", real), ("logical", logical)) if names)
+    return "; ".join(kind.format(", ".join(names)) for kind, names in (
+        (_("real: {}"), real), (_("logical: {}"), logical)) if names)
 
 
 def say_lessons(m, visible, use_gpus, cores):
     m.say()
-    m.say("What the lessons run on" + (", built with --config=cuda" if use_gpus else ""))
+    m.say(_("What the lessons run on, built with --config=cuda") if use_gpus else
+          _("What the lessons run on"))
     path = "chapters/chapters.bzl"
     chapters = re.findall(r'^ *"(\w+)": (\d+),', m.read(m.shown(m.repository) + "/" + path), re.M)
     if not chapters:
-        m.say("not known: %s is not there" % path, "  ")
+        m.say(_("not known: {} is not there").format(path), "  ")
         return
     for name, devices in chapters:
+        count = ngettext("{} device", "{} devices", int(devices)).format(devices)
         m.say(runs_on(int(devices), visible if use_gpus else 0, cores),
-              "  %-20s%s" % (name, m.padded(plural(int(devices), "device"), 11)))
+              "  %-20s%s" % (name, padded(count, 11)))
     if visible and not use_gpus:
-        m.say("The %s cannot be used before what is said below is done." % plural(visible, "GPU"),
-              "  ")
+        m.say(ngettext("The {} GPU cannot be used before what is said below is done.",
+                       "The {} GPUs cannot be used before what is said below is done.",
+                       visible).format(visible), "  ")
 
 
 def examine(m):
@@ -61,14 +67,14 @@ def examine(m):
     m.pci_gpus = count_pci_gpus(m)
     m.smi = m.which("nvidia-smi", "/usr/lib/wsl/lib")
     cores = host.count_cores(m)
-    m.say("This machine")
+    m.say(_("This machine"))
     optional = build.check(m)
     needed = len(m.todo)  # what is found so far, no build does without
     if optional:
         build.add_optional(m, optional)
     builds, visible = cuda.check(m)
-    m.fact("", "", "cpu:0 (virtual, %s), or cpu:0 and cpu:1 (virtual, %s each)" % (
-        virtual(cores, 1), virtual(cores, 2)))
+    m.fact("", "", _("cpu:0 (virtual, {}), or cpu:0 and cpu:1 (virtual, {} each)").format(
+        share(cores, 1), share(cores, 2)))
     host.check(m, cores)
     use_gpus = builds and visible > 0
     say_lessons(m, visible, use_gpus, cores)
@@ -78,18 +84,19 @@ def examine(m):
         m.todo, m.todo_gpu = m.todo + m.todo_gpu, []
     m.say()
     if m.todo:
-        m.say("To do, in %s:" % m.shown(m.repository))
+        m.say(_("To do, in {}:").format(m.shown(m.repository)))
         m.say_numbered(m.todo)
     else:
-        m.say("Nothing is missing. To run the course: bazel run%s //:course" % (
-            " --config=cuda" if use_gpus else ""))
+        m.say(_("Nothing is missing. To run the course: {}").format(
+            "bazel run --config=cuda //:course" if use_gpus else "bazel run //:course"))
     if needed:
         m.say()
-        m.say("The lessons cannot be built before %s%d is done." % (
-            "1 to " if needed > 1 else "", needed))
+        m.say(ngettext("The lessons cannot be built before {} is done.",
+                       "The lessons cannot be built before 1 to {} is done.",
+                       needed).format(needed))
     if m.todo_gpu:
         m.say()
-        m.say("The lessons run without a GPU. To use one:")
+        m.say(_("The lessons run without a GPU. To use one:"))
         m.say_numbered(m.todo_gpu)
     return 1 if needed else 0
 
@@ -99,16 +106,16 @@ def main():
         prog="bazel run //:doctor --",
         description="Says what this machine has for the course, and what is missing.")
     parser.add_argument("--lang", choices=["en", "zh"], help="English or Chinese; else as LANG says")
-    lang = parser.parse_args().lang
+    texts.language = parser.parse_args().lang or texts.course_texts.system_language()
     repository = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
-    m = Machine(repository, dict(os.environ, LC_ALL="C"), os.environ.get("D2L_DOCTOR_ROOT", ""),
-                lang == "zh" if lang else chinese.is_wanted(os.environ))
+    m = Machine(repository, dict(os.environ, LC_ALL="C"), os.environ.get("D2L_DOCTOR_ROOT", ""))
     code = examine(m)
     try:
         with open(1, "wb", closefd=False) as out:
             out.write(os.fsencode("\n".join(m.lines) + "\n"))
     except OSError as error:
-        sys.stderr.write("The doctor could not write its report: %s.\n" % error.strerror)
+        sys.stderr.write(_("The doctor could not write its report: {}.").format(
+            error.strerror) + "\n")
         code = 2
     sys.exit(code)
 

@@ -1,17 +1,20 @@
 #!/usr/bin/env python3
 """The doctor on machines with and without what a build needs: it must name what is
 missing, and say the command that mends it."""
+import glob
 import os
 import pty
 import re
 import subprocess
 import termios
 import unittest
+import unittest.mock
 
-import chinese
 import doctor
+import texts
 from machine import Machine
-from testing import NOTHING, REPOSITORY, SUDO, DoctorTest, apt_get
+from testing import HERE, NOTHING, REPOSITORY, SUDO, DoctorTest, apt_get
+from texts import course_texts
 
 DOCTOR = os.path.join(REPOSITORY, "tools/doctor.sh")
 
@@ -31,30 +34,51 @@ class Machines(DoctorTest):
             "The lessons run without a GPU", lacks=["checkout"])
         self.assertIn("Nothing is missing. To run the course: bazel run //:course\n", r.output)
 
+    def examine_in_chinese(self):
+        with unittest.mock.patch.object(texts, "language", "zh"):
+            machine = Machine(self.path("repo"), self.env(), self.root)
+            self.assertEqual(doctor.examine(machine), 0)
+        return machine.lines
+
     def test_speaks_chinese(self):
-        machine = Machine(self.path("repo"), self.env(), self.root, in_chinese=True)
-        self.assertEqual(doctor.examine(machine), 0)
-        text = "\n".join(machine.lines)
+        lines = self.examine_in_chinese()
+        text = "\n".join(lines)
         for part in ("编译器        gcc 12.2.0 (/usr/bin/gcc)", "内存          8.0/16.0 GiB空闲",
                      "设备          没有GPU", "  duet                2个设备    虚拟：cpu:0, cpu:1（各4个核心）",
                      "什么都不缺。运行课程：bazel run //:course"):
             self.assertIn(part, text)
-        for line in (line for line in machine.lines if "\n" not in line):  # no command
-            self.assertLessEqual(chinese.columns(line), 80, line)
+        for line in (line for line in lines if "\n" not in line):  # no command
+            self.assertLessEqual(texts.columns(line), 80, line)
             if line.endswith("ok"):
-                self.assertEqual(chinese.columns(line), 80, line)
+                self.assertEqual(texts.columns(line), 80, line)
 
     def test_the_environment_decides_on_chinese(self):
-        for env, wanted in (({}, False), ({"LANG": "zh_CN.UTF-8"}, True), ({"LANG": "C"}, False),
-                            ({"LC_ALL": "", "LC_MESSAGES": "zh"}, True),
-                            ({"LC_ALL": "C", "LANG": "zh_TW"}, False)):
-            self.assertEqual(chinese.is_wanted(env), wanted, env)
+        for env, wanted in (({}, "en"), ({"LANG": "zh_CN.UTF-8"}, "zh"), ({"LANG": "C"}, "en"),
+                            ({"LC_ALL": "", "LC_MESSAGES": "zh"}, "zh"),
+                            ({"LC_ALL": "C", "LANG": "zh_TW"}, "en")):
+            with unittest.mock.patch.dict(os.environ, env, clear=True):
+                self.assertEqual(course_texts.system_language(), wanted, env)
 
     def test_chinese_lines_end_where_they_may(self):
-        self.assertEqual(chinese.wrap("异步，计算 a b", 6, "- ", "  "), ["- 异", "  步，", "  计算", "  a b"])
-        self.assertEqual(chinese.translated("no NVIDIA driver"), "没有NVIDIA驱动程序")
-        self.assertEqual(chinese.translated("no gcc x"), "没有gcc x")
-        self.assertEqual(chinese.translated("nothing like it"), "nothing like it")
+        self.assertEqual(texts.wrap("异步，计算 a b", 6, "- ", "  "), ["- 异", "  步，", "  计算", "  a b"])
+
+    def test_all_that_it_says_has_a_translation(self):
+        catalogue, said = course_texts.catalogue, set()
+        for file in glob.glob(os.path.join(HERE, "*.py")):
+            said |= catalogue.messages(file, _=1, ngettext=2)
+            said |= {"doctor\4" + word for word in catalogue.messages(file, fact=2)}
+        chinese = catalogue.read(os.path.join(REPOSITORY, "po/zh.po"))
+        self.assertGreater(len(said), 100)
+        self.assertEqual(said - set(chinese), set())
+        for english in said:
+            values = ["<%d>" % i for i in range(english.count("{}"))]
+            for value in values:
+                self.assertIn(value, chinese[english].format(*values))
+
+    def test_what_the_machine_says_stays_as_it_is(self):
+        self.toolkit("13.0")
+        self.gpus("no GPU")
+        self.assertIn("cuda:0（真实，no GPU），", "\n".join(self.examine_in_chinese()))
 
     def test_healthy_with_a_gpu(self):
         self.toolkit("13.0")

@@ -1,7 +1,7 @@
 """Memory, cores and load, of the machine and of the container."""
 import re
 
-from machine import plural
+from texts import _, ngettext
 
 
 def gib(kib):
@@ -28,16 +28,16 @@ def check_memory(m):
     def field(key):
         return int(re.match(r"\d*", m.field("proc/meminfo", key))[0] or 0)
     total, available = field("MemTotal"), field("MemAvailable")
-    text, status, least = "%s of %s GiB free" % (gib(available), gib(total)), "", total
+    text, least = _("{} of {} GiB free").format(gib(available), gib(total)), total
     for group in cgroups(m, "memory"):
         # Of one version or the other.
         limit = m.number(group + "memory.max") or m.number(group + "memory.limit_in_bytes")
         used = m.number(group + "memory.current") or m.number(group + "memory.usage_in_bytes")
         if limit and limit // 1024 < least:
-            least, status = limit // 1024, "limited"
-            text = ("%s of the machine's %s GiB free; this container may have %s GiB and "
-                    "uses %s" % (gib(available), gib(total), gib(least), gib((used or 0) // 1024)))
-    m.fact("memory", status, text)
+            least = limit // 1024
+            text = _("{} of the machine's {} GiB free; this container may have {} GiB and "
+                     "uses {}").format(*map(gib, (available, total, least, (used or 0) // 1024)))
+    m.fact("memory", "limited" if least < total else "", text)
 
 
 def count_cores(m):
@@ -58,22 +58,22 @@ def check_cores(m, cores):
         if len(quota) == 2 and all(q.isdigit() and int(q) > 0 for q in quota):
             share = min(share, int(quota[0]) * 100 // int(quota[1]))
     name = m.field("proc/cpuinfo", "model name")
-    text, status = "%d%s" % (cores, name and ", " + name), ""
-    if share < cores * 100:
-        status = "limited"
-        text += "; this container has the time of %d.%02d of them, so figures will vary" % (
-            share // 100, share % 100)
-    m.fact("cores", status, text)
+    text, limited = "%d%s" % (cores, name and ", " + name), share < cores * 100
+    if limited:
+        text = _("{}; this container has the time of {} of them, so figures will vary").format(
+            text, "%d.%02d" % (share // 100, share % 100))
+    m.fact("cores", "limited" if limited else "", text)
 
 
 def check_load(m, cores):
     load = m.read("proc/loadavg").split(" ")[0]
-    text = "%s on %s" % (load, plural(cores, "core"))
+    text = ngettext("{} on {} core", "{} on {} cores", cores).format(load, cores)
     if not re.fullmatch(r"\d+\.\d\d", load):
-        m.fact("load", "", "not known")
+        m.fact("load", "", _("not known"))
     elif float(load) > cores / 2:
-        m.fact("load", "high", text, "Something else keeps the processor busy, load %s: figures "
-               "will be noisy. See what it is, and end it:" % text, "top -o %CPU", gpu=False)
+        m.fact("load", "high", text, _(
+            "Something else keeps the processor busy, load {}: figures will be noisy. See what "
+            "it is, and end it:").format(text), "top -o %CPU", gpu=False)
     else:
         m.fact("load", "ok", text)
 

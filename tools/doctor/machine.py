@@ -5,34 +5,18 @@ import re
 import shutil
 import subprocess
 import sys
-import textwrap
 import threading
 
-import chinese
+from texts import _, columns, padded, pgettext, wrap
 
 ESCAPES = re.compile(r"\x1b\[[0-9;]*m")  # colours
-
-
-def wrap(text, width=80, first="", rest=""):
-    """Lines of text. A word longer than a line, such as a path, stays in one piece."""
-    text = re.sub(r"[\x00-\x1f\x7f]", " ", text)
-    if chinese.columns(first + text) > len(first + text):
-        return chinese.wrap(text, width, first, rest)
-    return textwrap.wrap(text, width, initial_indent=first,
-                         subsequent_indent=rest, break_long_words=False,
-                         break_on_hyphens=False) or [""]
-
-
-def plural(count, noun):
-    return "%d %s%s" % (count, noun, "" if count == 1 else "s")
 
 
 class Machine:
     """Paths are as on the machine; `root` is a folder that stands for /, in tests."""
 
-    def __init__(self, repository, env, root="", in_chinese=False):
+    def __init__(self, repository, env, root=""):
         self.repository, self.env, self.root = repository, env, root
-        self.tr = chinese.translated if in_chinese else str
         system = "etc/os-release"
         self.os_id, self.os_version = self.field(system, "ID"), self.field(system, "VERSION_ID")
         self.wsl = "icrosoft" in self.read("proc/sys/kernel/osrelease")
@@ -84,8 +68,8 @@ class Machine:
         except OSError:
             return 127, ""
         waiting = threading.Timer(min(5, seconds / 2), sys.stderr.write, [
-            self.tr("Waiting for %s, %d s at most." % (
-                os.path.basename(command[0]), seconds)) + "\n"])
+            _("Waiting for {}, {} s at most.").format(
+                os.path.basename(command[0]), seconds) + "\n"])
         waiting.start()
         try:
             said = child.communicate(timeout=seconds)[0]
@@ -114,19 +98,16 @@ class Machine:
 
     def say(self, text="", first=""):
         """A paragraph; what `first` is in its first line are spaces in the others."""
-        self.lines += wrap(self.tr(text), first=first, rest=" " * chinese.columns(first))
-
-    def padded(self, text, width):
-        text = self.tr(text)
-        return text + " " * (width - chinese.columns(text))
+        self.lines += wrap(text, first=first, rest=" " * columns(first))
 
     def fact(self, label, status, text, *todo, gpu=True):
-        """A line, or a few; the status is at the right. todo: as of add."""
-        status = self.tr(status)
-        for line in wrap(self.tr(text), 55):
+        """A line, or a few; the status is at the right. The label and the status are as in
+        English. todo: as of add."""
+        label, status = pgettext("doctor", label), pgettext("doctor", status)
+        for line in wrap(text, 55):
             self.lines.append("".join((
-                "  ", self.padded(label, 14), line,
-                " " * (64 - chinese.columns(line + status)), status)).rstrip())
+                "  ", padded(label, 14), line,
+                " " * (64 - columns(line + status)), status)).rstrip())
             label = status = ""
         if todo:
             self.add(*todo, gpu=gpu)

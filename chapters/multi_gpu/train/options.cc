@@ -22,12 +22,12 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
 #include "common/base/console/command_line.h"
+#include "common/base/console/language.h"
 #include "common/base/console/text.h"
 #include "common/base/files/atomic_file.h"
 #include "common/data/dataset.h"
 #include "common/device/backend.h"
 #include "common/device/device_table.h"
-#include "common/lesson/language.h"
 #include "common/parallel/mpi/mpi_world.h"
 
 ABSL_FLAG(std::string, net, "lenet",
@@ -156,9 +156,9 @@ constexpr const char* kMayChange[] = {"epochs", "lr", "data_dir", "images"};
 absl::Status CheckRanges() {
   const auto at_least_1 = [](const char* flag, std::int64_t value) {
     if (value >= 1) return absl::OkStatus();
-    return absl::InvalidArgumentError(absl::StrFormat(
-        "--%s=%d asked for; the least is 1. Say --%s=1 or more.", flag, value,
-        flag));
+    return absl::InvalidArgumentError(
+        Say("--%s=%d asked for; the least is 1. Say --%s=1 or more.", flag,
+            value, flag));
   };
   absl::Status status = CheckNet();
   status.Update(at_least_1("epochs", absl::GetFlag(FLAGS_epochs)));
@@ -169,22 +169,22 @@ absl::Status CheckRanges() {
   status.Update(at_least_1("check_every", absl::GetFlag(FLAGS_check_every)));
   const double timeout = absl::GetFlag(FLAGS_mpi_timeout_s);
   if (status.ok() && !(timeout > 0)) {
-    return absl::InvalidArgumentError(absl::StrFormat(
+    return absl::InvalidArgumentError(Say(
         "--mpi_timeout_s=%g asked for; it is a number of seconds above 0. Say "
         "--mpi_timeout_s=60.",
         timeout));
   }
   const double lr = absl::GetFlag(FLAGS_lr);
   if (status.ok() && !(lr > 0 && std::isfinite(lr))) {
-    return absl::InvalidArgumentError(absl::StrFormat(
-        "--lr=%g asked for; it is a number above 0. Say --lr=0.2.", lr));
+    return absl::InvalidArgumentError(
+        Say("--lr=%g asked for; it is a number above 0. Say --lr=0.2.", lr));
   }
   const double momentum = absl::GetFlag(FLAGS_momentum);
   if (status.ok() && !(momentum >= 0 && momentum < 1)) {
     return absl::InvalidArgumentError(
-        absl::StrFormat("--momentum=%g asked for; it is at least 0 and below "
-                        "1. Say --momentum=0.9.",
-                        momentum));
+        Say("--momentum=%g asked for; it is at least 0 and below "
+            "1. Say --momentum=0.9.",
+            momentum));
   }
   return status;
 }
@@ -198,7 +198,7 @@ absl::Status CheckMemory() {
   const std::int64_t free = CpuBackend().FreeMemory(0);
   const double bytes = static_cast<double>(images) * kBytes;
   if (bytes <= static_cast<double>(free)) return absl::OkStatus();
-  return absl::ResourceExhaustedError(absl::StrFormat(
+  return absl::ResourceExhaustedError(Say(
       "--images=%d asked for, which take %.3g GB of memory; %.3g GB are free. "
       "Say --images=%d, or fewer.",
       images, bytes / 1e9, static_cast<double>(free) / 1e9,
@@ -216,9 +216,9 @@ absl::Status TakeOptions(const std::string& file, int argc, char** argv) {
     std::string error;
     if (option == options->end() || !flag->ParseFrom(option->second, &error)) {
       return absl::InvalidArgumentError(
-          absl::StrFormat("%s is no checkpoint of this program: it does not "
-                          "say a --%s that can be. %s",
-                          file, name, error));
+          Say("%s is no checkpoint of this program: it does not "
+              "say a --%s that can be. %s",
+              file, name, error));
     }
     kept[name] = flag->CurrentValue();
     return absl::OkStatus();
@@ -231,7 +231,7 @@ absl::Status TakeOptions(const std::string& file, int argc, char** argv) {
   for (const char* name : kFixed) {
     const std::string typed = absl::FindCommandLineFlag(name)->CurrentValue();
     if (typed == kept[name]) continue;
-    return absl::InvalidArgumentError(absl::StrFormat(
+    return absl::InvalidArgumentError(Say(
         "--%s=%s asked for; the training in %s has --%s=%s. Leave the flag out "
         "to go on with it, or --resume to begin anew.",
         name, typed, file, name, kept[name]));
@@ -302,9 +302,9 @@ absl::StatusOr<TrainOptions> ParseTrainOptions(int argc, char** argv,
   status = SetLanguage(absl::GetFlag(FLAGS_lang));
   if (!status.ok()) return status;
   if (rest.size() > 1) {
-    return absl::InvalidArgumentError(absl::StrFormat(
-        "\"%s\" is not a flag; they all look like --net=lenet. See --help.",
-        rest[1]));
+    return absl::InvalidArgumentError(
+        Say("\"%s\" is not a flag; they all look like --net=lenet. See --help.",
+            rest[1]));
   }
   options.resume = absl::GetFlag(FLAGS_resume);
   if (!options.resume.empty()) {

@@ -104,11 +104,11 @@ void Processes::CheckSame(const std::map<std::string, std::string>& values) {
     const std::vector<std::string> all = Gather(value);
     for (int rank = 1; rank < size(); ++rank) {
       if (all[rank] == all[0]) continue;
-      throw CommonError(absl::StrFormat(
+      throw CommonError(Say(
           "%s is \"%s\" in rank 0 and \"%s\" in rank %d. Give all %d ranks the "
           "same flags and data, since ranks that differ do not train one "
           "network.",
-          name, all[0], all[rank], rank, size()));
+          Translated(name), all[0], all[rank], rank, size()));
     }
   }
 }
@@ -259,7 +259,7 @@ Dataset Processes::Part(Dataset data) const {
 
 int Processes::Complain(const absl::Status& status) const {
   if (absl::IsCancelled(status)) return 1;
-  std::cerr << Wrap(TranslatedMessage(std::string(status.message())),
+  std::cerr << Wrap(std::string(status.message()),
                     several() ? Name() + ": " : Lead("Error:"))
             << std::flush;
   return 1;

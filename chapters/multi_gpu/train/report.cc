@@ -33,17 +33,15 @@ std::string InEach(const Processes& processes) {
 
 std::string HeadText(const TrainOptions& options, const TrainData& data,
                      const Processes& processes, std::int64_t parameters) {
-  const std::string devices = DeviceList(options, [](Device device) {
-    return TranslatedMessage(GetDeviceInfo(device).Describe());
-  });
+  const std::string devices = DeviceList(
+      options, [](Device device) { return GetDeviceInfo(device).Describe(); });
   return Wrap(Say("%s, %d parameters, --init=%s, --batch_size=%d, --lr=%g, "
                   "--momentum=%g, --seed=%d, on %s%s",
                   options.net, parameters, options.init, options.batch_size,
                   options.lr, options.momentum, options.seed, devices,
                   InEach(processes))) +
-         Wrap(Say("%s: %d images to train on, %d to test",
-                  TranslatedMessage(data.training.name), data.training.size(),
-                  data.test.size()));
+         Wrap(Say("%s: %d images to train on, %d to test", data.training.name,
+                  data.training.size(), data.test.size()));
 }
 
 std::string ResultText(const TrainOptions& options, const TrainData& data,
@@ -55,8 +53,8 @@ std::string ResultText(const TrainOptions& options, const TrainData& data,
   const std::string devices =
       DeviceList(options, [](Device device) { return device.ToString(); });
   return Say("test accuracy %.2f on %s, %.1f s/epoch, on [%s]%s",
-             epochs.back().test_accuracy, TranslatedMessage(data.test.name),
-             seconds, devices, InEach(processes));
+             epochs.back().test_accuracy, data.test.name, seconds, devices,
+             InEach(processes));
 }
 
 std::string NotFiniteText(const TrainOptions& options,

@@ -14,6 +14,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "chapters/multi_gpu/train/options.h"
+#include "common/base/console/language.h"
 #include "common/base/console/text.h"
 #include "common/base/files/sha256.h"
 #include "common/data/dataset.h"
@@ -90,8 +91,8 @@ absl::StatusOr<const Named*> Find(const Named (&all)[n], const char* flag,
         absl::StrAppend(out, each.name);
       });
   return absl::NotFoundError(
-      absl::StrFormat("--%s=%s asked for; there are %s. Say --%s=%s.", flag,
-                      name, names, flag, nearest->name));
+      Say("--%s=%s asked for; there are %s. Say --%s=%s.", flag, name, names,
+          flag, nearest->name));
 }
 
 std::string Fingerprint(const Dataset& data) {
@@ -99,8 +100,8 @@ std::string Fingerprint(const Dataset& data) {
   for (const std::vector<std::uint8_t>* part : {&data.images, &data.labels}) {
     hash.Update({reinterpret_cast<const char*>(part->data()), part->size()});
   }
-  return absl::StrFormat("%d images with the SHA-256 %s", data.size(),
-                         hash.Hex().substr(0, 16));
+  return Say("%d images with the SHA-256 %s", data.size(),
+             hash.Hex().substr(0, 16));
 }
 
 // Sums in a CPU device's memory need one.
@@ -113,20 +114,20 @@ absl::Status CheckHost(const TrainOptions& options) {
     absl::StrAppend(&named, DeviceTypeName(device.type()), ":",
                     GetDeviceInfo(device).physical_index, ",");
   }
-  return absl::InvalidArgumentError(absl::StrFormat(
-      "--allreduce=host asked for, which adds in a CPU device's memory; "
-      "--devices=%s has none. Say --devices=%scpu:0 --num_gpus=%d.",
-      absl::GetFlag(FLAGS_devices), named, options.devices.size()));
+  return absl::InvalidArgumentError(
+      Say("--allreduce=host asked for, which adds in a CPU device's memory; "
+          "--devices=%s has none. Say --devices=%scpu:0 --num_gpus=%d.",
+          absl::GetFlag(FLAGS_devices), named, options.devices.size()));
 }
 
 absl::Status TakeAllReduce(TrainOptions* options) {
   const std::string name = absl::GetFlag(FLAGS_allreduce);
   options->by_mpi = name == "mpi";
   if (options->by_mpi && options->processes == 1) {
-    return absl::InvalidArgumentError(
+    return absl::InvalidArgumentError(Say(
         "--allreduce=mpi asked for, which adds between processes; this is one. "
         "Start several, mpirun -np 2 bazel-bin/chapters/multi_gpu/train, or "
-        "say --allreduce=split.");
+        "say --allreduce=split."));
   }
   if (options->by_mpi) return absl::OkStatus();
   const auto algorithm = ParseAllReduceAlgorithm(name);
@@ -141,7 +142,7 @@ absl::Status TakeAllReduce(TrainOptions* options) {
   }
   if (options->processes > 1 &&
       options->devices[0].type() != DeviceType::kCpu) {
-    return absl::InvalidArgumentError(absl::StrFormat(
+    return absl::InvalidArgumentError(Say(
         "--allreduce=%s asked for, by which %d processes exchange what is on "
         "CPU devices; this one has %s. Say --devices=cpu:0, or "
         "--allreduce=nccl with a GPU for each.",
@@ -149,7 +150,7 @@ absl::Status TakeAllReduce(TrainOptions* options) {
   }
   if (*algorithm != AllReduceAlgorithm::kHost) return absl::OkStatus();
   if (options->processes > 1) {
-    return absl::InvalidArgumentError(absl::StrFormat(
+    return absl::InvalidArgumentError(Say(
         "--allreduce=host asked for, which adds in the memory of one process; "
         "there are %d. Say --allreduce=split.",
         options->processes));
@@ -165,7 +166,7 @@ absl::Status TakeDevices(TrainOptions* options) {
   const int asked = in_all / options->processes;  // in this process
   const std::string list = absl::GetFlag(FLAGS_devices);
   if (asked > there && !options->resume.empty()) {
-    return absl::InvalidArgumentError(absl::StrFormat(
+    return absl::InvalidArgumentError(Say(
         "the training in %s is on %d devices; --devices=%s has %d. Leave "
         "--devices out, or name as many.",
         options->resume, in_all,
@@ -173,7 +174,7 @@ absl::Status TakeDevices(TrainOptions* options) {
         there));
   }
   if (in_all % options->processes != 0) {
-    return absl::InvalidArgumentError(absl::StrFormat(
+    return absl::InvalidArgumentError(Say(
         "%d devices asked for by %s; %d processes cannot have as many each. "
         "Start %d processes with one each: mpirun -np %d",
         in_all,
@@ -182,7 +183,7 @@ absl::Status TakeDevices(TrainOptions* options) {
         options->processes, in_all, in_all));
   }
   if (asked < 0 || asked > there) {
-    return absl::InvalidArgumentError(absl::StrFormat(
+    return absl::InvalidArgumentError(Say(
         "--num_gpus=%d asked for; --devices=%s has %d. Say --num_gpus=%d, or "
         "name more devices, such as --devices=cpu:0,cpu:1.",
         asked, list, there, there));
@@ -255,7 +256,7 @@ absl::StatusOr<TrainData> LoadData(const TrainOptions& options) {
       LoadFashionMnist(options.data_dir, DatasetSplit::kTest);
   if (!test.ok()) return test.status();
   if (training->size() == 0 || test->size() == 0) {
-    return absl::InvalidArgumentError(absl::StrFormat(
+    return absl::InvalidArgumentError(Say(
         "%s has %d images to train on and %d to test on; at least one of each "
         "is needed. Name another --data_dir, or none for generated images.",
         training->name, training->size(), test->size()));

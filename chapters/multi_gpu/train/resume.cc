@@ -58,8 +58,7 @@ absl::StatusOr<TrainingProgress> RestoreTraining(const TrainOptions& options,
                                                  DataLoader& batches) {
   const auto error = [&](absl::string_view what) {
     return absl::InvalidArgumentError(
-        Say("cannot go on from %s: %s", options.resume,
-            TranslatedMessage(std::string(what))));
+        Say("cannot go on from %s: %s", options.resume, std::string(what)));
   };
   const Checkpoint& from = *options.checkpoint;
   const auto trained_on = from.options.find("data");
@@ -70,8 +69,7 @@ absl::StatusOr<TrainingProgress> RestoreTraining(const TrainOptions& options,
     return error(
         Say("it was trained on %s; %s has %s. Name the same data with "
             "--data_dir or --images.",
-            TranslatedMessage(before), TranslatedMessage(data.training.name),
-            TranslatedMessage(data.training_fingerprint)));
+            Translated(before), data.training.name, data.training_fingerprint));
   }
   TrainingState state = from.state;
   const std::size_t each = options.devices.size();
@@ -126,9 +124,7 @@ std::vector<std::string> ChangesSince(const TrainOptions& options,
       continue;
     }
     changes.push_back(Say("It was made with %s, and this is %s: %s",
-                          TranslatedMessage(before->second),
-                          TranslatedMessage(change.now),
-                          Translated(change.so)));
+                          before->second, change.now, Translated(change.so)));
   }
   return changes;
 }

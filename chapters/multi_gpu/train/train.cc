@@ -41,11 +41,11 @@
 #include "chapters/multi_gpu/train/report.h"
 #include "chapters/multi_gpu/train/resume.h"
 #include "common/base/console/command_line.h"
+#include "common/base/console/language.h"
 #include "common/base/console/text.h"
 #include "common/base/files/atomic_file.h"
 #include "common/base/timer.h"
 #include "common/data/loader.h"
-#include "common/lesson/language.h"
 #include "common/nn/module.h"
 #include "common/ops/creation.h"
 #include "common/ops/ops.h"
@@ -117,7 +117,7 @@ class Training {
       const bool written = processes_.Sum(saved.ok() ? 0 : 1) == 0;
       if (written) saved_epoch_ = progress_.epochs.size();
       if (!saved.ok()) {
-        view_.Line(TranslatedMessage(std::string(saved.message())));
+        view_.Line(std::string(saved.message()));
       }
     }
     if (options_.save.empty()) CheckParameters("at the end");
@@ -410,9 +410,7 @@ int RunProcess(int argc, char** argv) {
       Processes::Start(MpiTimeout(argc, argv));
   if (!started.ok()) {
     if (MpiWorld::StartedProcess() > 0) return 0;  // the first says it
-    std::cerr << Wrap(
-        TranslatedMessage(std::string(started.status().message())),
-        Lead("Error:"));
+    std::cerr << Wrap(std::string(started.status().message()), Lead("Error:"));
     return 1;
   }
   Processes& processes = **started;

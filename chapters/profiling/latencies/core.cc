@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "chapters/profiling/latencies/measure.h"
+#include "common/base/console/language.h"
 #include "common/base/statistics.h"
 #include "common/base/timer.h"
 
@@ -59,7 +60,7 @@ Measurement MeasureAddition(const Budget& budget) {
     return nanos;
   });
   return {std::move(samples),
-          "additions of doubles, each to the sum that the last one gave."};
+          Say("additions of doubles, each to the sum that the last one gave.")};
 }
 
 Measurement MeasureMispredict(const Budget& budget) {
@@ -79,12 +80,13 @@ Measurement MeasureMispredict(const Budget& budget) {
     seconds = (seconds - predicted) / 0.5;
     if (seconds <= 0) {
       return NotMeasured(
-          "random branches took no longer than sorted ones in a sample.");
+          Say("random branches took no longer than sorted ones in a sample."));
     }
   }
-  return {std::move(samples),
-          "branches in random order, less the time of the same ones sorted, "
-          "for each of the half that cannot be predicted."};
+  return {
+      std::move(samples),
+      Say("branches in random order, less the time of the same ones sorted, "
+          "for each of the half that cannot be predicted.")};
 }
 
 Measurement MeasureMutex(const Budget& budget) {
@@ -94,18 +96,18 @@ Measurement MeasureMutex(const Budget& budget) {
                        mutex.lock();
                        mutex.unlock();
                      }),
-          "std::mutex, locked and unlocked; no other thread wants it."};
+          Say("std::mutex, locked and unlocked; no other thread wants it.")};
 }
 
 Measurement MeasureAtomic(const Budget& budget) {
   std::atomic<std::int64_t> counter{0};
   return {SampleEach(budget, [&] { counter.fetch_add(1); }),
-          "std::atomic::fetch_add; no other thread uses the number."};
+          Say("std::atomic::fetch_add; no other thread uses the number.")};
 }
 
 Measurement MeasureSystemCall(const Budget& budget) {
   return {SampleEach(budget, [] { KeepValue(syscall(SYS_getppid)); }),
-          "getppid: into the kernel and back."};
+          Say("getppid: into the kernel and back.")};
 }
 
 }  // namespace d2l

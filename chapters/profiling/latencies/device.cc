@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/str_format.h"
 #include "chapters/profiling/latencies/measure.h"
+#include "common/base/console/language.h"
 #include "common/base/timer.h"
 #include "common/device/device_table.h"
 #include "common/device/memory/memory.h"
@@ -34,13 +34,12 @@ Measurement MeasureAdd(Device device, const char* until, Sample sample) {
     throw std::runtime_error("1 + 2 is not 3 on this device");
   }
   const std::string on = GetDeviceInfo(device).Describe();
-  return {samples,
-          LaunchBlocking()
-              ? absl::StrFormat("x + y of one element, %s; with launch "
-                                "blocking, every call waits until its work is "
-                                "done. On %s.",
-                                until, on)
-              : absl::StrFormat("x + y of one element, %s. On %s.", until, on)};
+  return {samples, LaunchBlocking()
+                       ? Say("x + y of one element, %s; with launch "
+                             "blocking, every call waits until its work is "
+                             "done. On %s.",
+                             until, on)
+                       : Say("x + y of one element, %s. On %s.", until, on)};
 }
 
 }  // namespace
@@ -99,10 +98,10 @@ CopyLatencies MeasureCopies(Device device, const Budget& budget) {
   const char* const which =
       gpu ? "." : "; from memory to memory, since this device has no other.";
   const std::string on = GetDeviceInfo(device).Describe();
-  result.to_device.how = absl::StrFormat(
+  result.to_device.how = Say(
       "from pinned host memory, 1 MiB, and Synchronize%s On %s.", which, on);
-  result.from_device.how = absl::StrFormat(
-      "to pinned host memory, 1 MiB, and Synchronize%s On %s.", which, on);
+  result.from_device.how =
+      Say("to pinned host memory, 1 MiB, and Synchronize%s On %s.", which, on);
   return result;
 }
 

@@ -20,6 +20,7 @@
 #include "absl/strings/str_format.h"
 #include "chapters/profiling/latencies/measure.h"
 #include "common/base/console/format.h"
+#include "common/base/console/language.h"
 #include "common/base/timer.h"
 
 namespace d2l {
@@ -79,11 +80,11 @@ class TemporaryFile {
     struct statfs system = {};
     if (fstatfs(fd_, &system) == 0 &&
         (system.f_type == TMPFS_MAGIC || system.f_type == RAMFS_MAGIC)) {
-      return "which is in memory (tmpfs), not on a disk";
+      return Say("which is in memory (tmpfs), not on a disk");
     }
-    return direct_ ? "past the page cache (O_DIRECT)"
-                   : "through the page cache, which may answer instead of the "
-                     "disk (O_DIRECT was refused)";
+    return direct_ ? Say("past the page cache (O_DIRECT)")
+                   : Say("through the page cache, which may answer instead of "
+                         "the disk (O_DIRECT was refused)");
   }
 
  private:
@@ -142,16 +143,16 @@ DiskLatencies MeasureDisk(const std::string& directory, std::int64_t file_bytes,
   const std::string of = FormatBytes(size);
   const std::string path = file.Describe();
   disk.random_read.how =
-      absl::StrFormat("4 KiB at a random place of a file of %s; %s.", of, path);
-  disk.random_write.how = absl::StrFormat(
+      Say("4 KiB at a random place of a file of %s; %s.", of, path);
+  disk.random_write.how = Say(
       "4 KiB at a random place and fdatasync, until the disk has them; of a "
       "file of %s; %s.",
       of, path);
   disk.sequential_read.how =
-      absl::StrFormat("1 MiB after the other of a file of %s; %s.", of, path);
-  disk.sequential_write.how = absl::StrFormat(
-      "1 MiB after the other, without fdatasync, of a file of %s; %s.", of,
-      path);
+      Say("1 MiB after the other of a file of %s; %s.", of, path);
+  disk.sequential_write.how =
+      Say("1 MiB after the other, without fdatasync, of a file of %s; %s.", of,
+          path);
   return disk;
 }
 

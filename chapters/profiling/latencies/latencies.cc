@@ -12,10 +12,10 @@
 #include "absl/strings/str_join.h"
 #include "chapters/profiling/latencies/measure.h"
 #include "common/base/console/format.h"
+#include "common/base/console/language.h"
 #include "common/base/console/text.h"
 #include "common/base/statistics.h"
 #include "common/device/device_table.h"
-#include "common/lesson/language.h"
 
 namespace d2l {
 namespace {
@@ -43,7 +43,7 @@ std::string BookFigure(double seconds) {
   return absl::StrFormat("%g ns", seconds * 1e9);
 }
 
-std::string Line(const std::string& what, const std::string& book,
+std::string Line(const Phrase& what, const std::string& book,
                  const std::string& yours, const std::string& ratio) {
   std::string line = absl::StrFormat("%s%10s   %-27s%10s", Padded(what, 29),
                                      book, yours, ratio);
@@ -82,7 +82,7 @@ std::vector<LatencyRow> MeasureLatencies(Device device,
     return result;
   };
   const Measurement needs_kernel = NotMeasured(
-      "it needs a GPU kernel that chases pointers, which is not here.");
+      Say("it needs a GPU kernel that chases pointers, which is not here."));
   const char* const tested = "TinyMemBench on a Broadwell E5-2690v4, local CPU";
   const char* const pcie =
       "PCI-E GPU, ~12 GB/s on a PCIe 3.0 x16 link; either direction";
@@ -104,8 +104,8 @@ std::vector<LatencyRow> MeasureLatencies(Device device,
        "L3 cache hit, modified in another core: 75 cycles",
        tried(MeasureCacheLine, budget)},
       {"64 MB of memory", 46 * kNano, tested, memory.mib64},
-      {"Memory beyond the caches", 75 * kNano,
-       absl::StrFormat("256 MB, %s", tested), memory.beyond},
+      {"Memory beyond the caches", 75 * kNano, Say("256 MB, %s", tested),
+       memory.beyond},
       {"System call", none, "", tried(MeasureSystemCall, budget)},
       {"Context switch", none, "", tried(MeasureContextSwitch, budget)},
       {"Wake a thread", none, "", tried(MeasureWakeUp, budget)},
@@ -118,8 +118,9 @@ std::vector<LatencyRow> MeasureLatencies(Device device,
       {"1 MB to the device", 80 * kMicro, pcie, copies.to_device},
       {"1 MB from the device", 80 * kMicro, pcie, copies.from_device},
       {"1 MB to an NVLink GPU", 30 * kMicro, "~33 GB/s on NVIDIA NVLink",
-       NotMeasured("it needs GPUs that NVLink joins, and how they are joined "
-                   "is not asked here.")},
+       NotMeasured(
+           Say("it needs GPUs that NVLink joins, and how they are joined "
+               "is not asked here."))},
       {"GPU shared memory", 30 * kNano,
        "30 to 90 cycles; bank conflicts add latency", needs_kernel},
       {"GPU global memory", 200 * kNano, "200 to 800 cycles", needs_kernel},
@@ -135,7 +136,7 @@ std::vector<LatencyRow> MeasureLatencies(Device device,
       {"TCP to this machine and back", none, "",
        tried(MeasureLoopback, budget)},
       {"Datacenter and back", 500 * kMicro, "a ping one way takes ~250 us",
-       NotMeasured("it needs a second machine.")},
+       NotMeasured(Say("it needs a second machine."))},
   };
 }
 
@@ -149,11 +150,11 @@ std::string LatencyTable(const std::vector<LatencyRow>& rows, bool all) {
     const std::string figure = book ? BookFigure(*book) : "-";
     if (!yours.seconds.empty()) {
       const Summary summary = Summarize(yours.seconds);
-      table += Line(what, figure, FormatSummary(summary, "s"),
+      table += Line(Phrase(what), figure, FormatSummary(summary, "s"),
                     book ? FormatFactor(summary.median / *book) : "");
       continue;
     }
-    table += Line(what, figure, "n/a", "");
+    table += Line(Phrase(what), figure, "n/a", "");
     if (reasons.empty() || reasons.back().first != yours.why_not) {
       reasons.push_back({yours.why_not, {}});
     }
@@ -164,9 +165,8 @@ std::string LatencyTable(const std::vector<LatencyRow>& rows, bool all) {
       &table, Say("Yours: the median [and its 95 %% interval]; ratio: yours "
                   "/ the book's.\n"));
   for (const auto& [why_not, whats] : reasons) {
-    table += Wrap(Say("n/a: %s: %s", absl::StrJoin(whats, "; "),
-                      TranslatedMessage(why_not)),
-                  "", kTextWidth);
+    table += Wrap(Say("n/a: %s: %s", absl::StrJoin(whats, "; "), why_not), "",
+                  kTextWidth);
   }
   return table;
 }
@@ -176,12 +176,10 @@ std::string LatencyNotes(const std::vector<LatencyRow>& rows) {
   for (const LatencyRow& row : rows) {
     std::string note;
     if (!row.book_text.empty()) {
-      absl::StrAppend(&note,
-                      Say(" The book: %s.", TranslatedMessage(row.book_text)));
+      absl::StrAppend(&note, Say(" The book: %s.", Translated(row.book_text)));
     }
     if (!row.yours.how.empty()) {
-      absl::StrAppend(&note,
-                      Say(" Yours: %s", TranslatedMessage(row.yours.how)));
+      absl::StrAppend(&note, Say(" Yours: %s", row.yours.how));
     }
     if (note.empty()) continue;
     notes += Wrap(Say("%s.", Translated(row.what)) + note, "- ", kTextWidth);

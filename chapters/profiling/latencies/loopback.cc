@@ -13,6 +13,7 @@
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "chapters/profiling/latencies/measure.h"
+#include "common/base/console/language.h"
 
 namespace d2l {
 namespace {
@@ -73,18 +74,19 @@ Measurement MeasureLoopback(const Budget& budget) {
     echo.join();
   };
   char sent = 'a';
-  return {SampleEach(budget,
-                     [&] {
-                       sent = sent == 'z' ? 'a' : static_cast<char>(sent + 1);
-                       char received = 0;
-                       if (!Send(client, sent) || !Receive(client, &received) ||
-                           received != sent) {
-                         throw std::runtime_error(
-                             "a byte sent to 127.0.0.1 did not come back");
-                       }
-                     }),
-          "a byte over TCP to a thread of this program and back, on 127.0.0.1 "
-          "with TCP_NODELAY."};
+  return {
+      SampleEach(budget,
+                 [&] {
+                   sent = sent == 'z' ? 'a' : static_cast<char>(sent + 1);
+                   char received = 0;
+                   if (!Send(client, sent) || !Receive(client, &received) ||
+                       received != sent) {
+                     throw std::runtime_error(
+                         "a byte sent to 127.0.0.1 did not come back");
+                   }
+                 }),
+      Say("a byte over TCP to a thread of this program and back, on 127.0.0.1 "
+          "with TCP_NODELAY.")};
 }
 
 }  // namespace d2l

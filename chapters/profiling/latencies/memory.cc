@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "chapters/profiling/latencies/latencies.h"
 #include "chapters/profiling/latencies/measure.h"
 #include "chapters/profiling/latencies/pointer_chase.h"
 #include "common/base/console/format.h"
+#include "common/base/console/language.h"
 #include "common/base/machine.h"
 #include "common/base/statistics.h"
 
@@ -53,33 +53,32 @@ std::vector<double> SampleLoads(std::int64_t bytes, const Budget& budget) {
 Measurement MeasureLoads(std::int64_t bytes, std::int64_t limit,
                          const std::string& what, const Budget& budget) {
   if (bytes > limit) {
-    return NotMeasured(absl::StrFormat(
+    return NotMeasured(Say(
         "it needs %s; here at most %s are used (the size of the run, or half "
         "of what is free).",
         FormatBytes(bytes), FormatBytes(limit)));
   }
   return {SampleLoads(bytes, budget),
-          absl::StrFormat("a load whose address the load before it gave, in "
-                          "random order through %s.",
-                          what)};
+          Say("a load whose address the load before it gave, in "
+              "random order through %s.",
+              what)};
 }
 
 Measurement MeasureCache(int level, std::int64_t limit, const Budget& budget) {
   const std::optional<std::int64_t> cache = CacheBytes(level);
   if (!cache) {
-    return NotMeasured(absl::StrFormat(
-        "/sys/devices/system/cpu does not say the size of the L%d cache; "
-        "virtual machines may hide it.",
-        level));
+    return NotMeasured(
+        Say("/sys/devices/system/cpu does not say the size of the L%d cache; "
+            "virtual machines may hide it.",
+            level));
   }
   std::int64_t bytes = *cache / 2;
   // Others use the L3 cache too, so no more of it than the L2 cannot hold.
   if (level == 3) bytes = std::min(bytes, 4 * CacheBytes(2).value_or(bytes));
-  return MeasureLoads(
-      bytes, limit,
-      absl::StrFormat("%s of the L%d cache's %s", FormatBytes(bytes), level,
-                      FormatBytes(*cache)),
-      budget);
+  return MeasureLoads(bytes, limit,
+                      Say("%s of the L%d cache's %s", FormatBytes(bytes), level,
+                          FormatBytes(*cache)),
+                      budget);
 }
 
 // What is shared with other virtual machines may hold little of ours: then the
@@ -93,12 +92,10 @@ void RefuseMisses(const Measurement& memory, Measurement* l3) {
   if (load < std::min(kHit * from_memory, kSlowestHit)) return;
   *l3 = NotMeasured(
       memory.seconds.empty()
-          ? absl::StrFormat(
-                "most loads were misses, as where other cores or virtual "
+          ? Say("most loads were misses, as where other cores or virtual "
                 "machines use the cache: they took %s. Measured: %s",
                 FormatDuration(load), l3->how)
-          : absl::StrFormat(
-                "most loads were misses, as where other cores or virtual "
+          : Say("most loads were misses, as where other cores or virtual "
                 "machines use the cache: they took %s, and from memory %s. "
                 "Measured: %s",
                 FormatDuration(load), FormatDuration(from_memory), l3->how));
@@ -134,21 +131,20 @@ MemoryLatencies MeasureMemory(std::int64_t max_bytes, const Budget& budget) {
   result.l3 = MeasureCache(3, limit, budget);
   result.mib64 = MeasureLoads(
       64 * kMiB, limit,
-      64 * kMiB <= l3 ? absl::StrFormat("%s, which fit in the L3 cache here",
-                                        FormatBytes(64 * kMiB))
-                      : FormatBytes(64 * kMiB),
+      64 * kMiB <= l3
+          ? Say("%s, which fit in the L3 cache here", FormatBytes(64 * kMiB))
+          : FormatBytes(64 * kMiB),
       budget);
   // Four times the L3 cache, or twice as much if there is no room for more.
   const std::int64_t least = std::max(256 * kMiB, 2 * l3);
   const std::int64_t bytes = std::max(least, std::min(4 * l3, limit));
   result.beyond = MeasureLoads(
       bytes, limit,
-      l3 > 0 ? absl::StrFormat(
-                   "%s, of which the L3 cache holds %.0f %% at most",
+      l3 > 0 ? Say("%s, of which the L3 cache holds %.0f %% at most",
                    FormatBytes(bytes),
                    100.0 * static_cast<double>(l3) / static_cast<double>(bytes))
-             : absl::StrFormat("%s (the size of the L3 cache is not known)",
-                               FormatBytes(bytes)),
+             : Say("%s (the size of the L3 cache is not known)",
+                   FormatBytes(bytes)),
       budget);
   RefuseMisses(result.beyond.seconds.empty() && 2 * l3 <= 64 * kMiB
                    ? result.mib64

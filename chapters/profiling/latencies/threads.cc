@@ -13,8 +13,8 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "chapters/profiling/latencies/measure.h"
+#include "common/base/console/language.h"
 #include "common/base/mutex.h"
 
 namespace d2l {
@@ -140,12 +140,12 @@ Measurement MeasureBetweenCores(const char* how, const Budget& budget) {
   const std::vector<int> cores = AllowedCores();
   if (cores.size() < 2) {
     return NotMeasured(
-        "it needs two cores, and this process may use only one.");
+        Say("it needs two cores, and this process may use only one."));
   }
   return {SampleOneWay<Word>(cores[0], cores[1], budget),
-          absl::StrFormat("half of a round trip between threads on CPU %d and "
-                          "CPU %d that %s in turn.",
-                          cores[0], cores[1], how)};
+          Say("half of a round trip between threads on CPU %d and "
+              "CPU %d that %s in turn.",
+              cores[0], cores[1], how)};
 }
 
 }  // namespace
@@ -162,15 +162,15 @@ Measurement MeasureWakeUp(const Budget& budget) {
 Measurement MeasureContextSwitch(const Budget& budget) {
   const int cpu = AllowedCores().at(0);
   return {SampleOneWay<AwaitedWord>(cpu, cpu, budget),
-          absl::StrFormat("half of a round trip between two threads, both on "
-                          "CPU %d, that sleep on a condition variable in turn: "
-                          "one wakes the other, and one switch.",
-                          cpu)};
+          Say("half of a round trip between two threads, both on "
+              "CPU %d, that sleep on a condition variable in turn: "
+              "one wakes the other, and one switch.",
+              cpu)};
 }
 
 Measurement MeasureThread(const Budget& budget) {
   return {SampleEach(budget, [] { std::thread([] {}).join(); }),
-          "a std::thread that does nothing, created and joined."};
+          Say("a std::thread that does nothing, created and joined.")};
 }
 
 }  // namespace d2l

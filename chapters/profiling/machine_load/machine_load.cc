@@ -21,10 +21,10 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "common/base/child_process.h"
+#include "common/base/console/language.h"
 #include "common/base/console/text.h"
 #include "common/base/files/atomic_file.h"
 #include "common/base/timer.h"
-#include "common/lesson/language.h"
 #include "common/lesson/other_load.h"
 
 namespace d2l {
@@ -196,8 +196,7 @@ std::string MachineLoad::ToText() const {
                  absl::StrFormat("%5.1f  ", process.cores));
   }
   if (!gpu_note.empty())
-    text += Wrap(
-        Say("Users of GPUs are not known: %s", TranslatedMessage(gpu_note)));
+    text += Wrap(Say("Users of GPUs are not known: %s", gpu_note));
   if (warnings.empty()) {
     return text + Say("Nothing was seen that would spoil the figures.\n");
   }

@@ -100,15 +100,9 @@ std::string FlagHelp(const std::string& command,
                     Say("%s (default: %s)", absl::StrCat("--", name),
                         now.empty() ? Translated("none") : now),
                     "\n");
-    const std::string help = flag->Help();
+    const std::string help = Translated(flag->Help());
     for (const absl::string_view line : absl::StrSplit(help, '\n')) {
-      std::string said = Translated(std::string(line));
-      for (const char* lead : {"Example:", "Examples:"}) {
-        absl::string_view rest = line;
-        if (!absl::ConsumePrefix(&rest, lead)) continue;
-        said = Lead(lead) + std::string(absl::StripAsciiWhitespace(rest));
-      }
-      absl::StrAppend(&text, Wrap(said, "    "));
+      absl::StrAppend(&text, Wrap(std::string(line), "    "));
     }
   }
   return text;
@@ -119,11 +113,9 @@ absl::Status OpenFlagFiles(const std::vector<FlagFile>& files) {
     if (file.path.empty()) continue;
     absl::StatusOr<AtomicFile> opened = AtomicFile::Open(UserPath(file.path));
     if (!opened.ok()) {
-      return absl::Status(
-          opened.status().code(),
-          absl::StrCat(
-              "--", file.flag, ": ",
-              TranslatedMessage(std::string(opened.status().message()))));
+      return absl::Status(opened.status().code(),
+                          absl::StrCat("--", file.flag, ": ",
+                                       std::string(opened.status().message())));
     }
     for (const FlagFile& other : files) {
       if (!*other.file || !(*other.file)->SameFile(*opened)) continue;

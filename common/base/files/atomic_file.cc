@@ -20,6 +20,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/base/console/language.h"
 
 namespace d2l {
 namespace {
@@ -27,21 +28,21 @@ namespace {
 namespace fs = std::filesystem;
 
 absl::Status Unwritable(const std::string& path, int error) {
-  std::string advice = "Name a file in a directory that you may write to.";
+  std::string advice = Say("Name a file in a directory that you may write to.");
   if (error == ENOENT) {
     const std::string parent = fs::path(path).parent_path().string();
-    advice = absl::StrFormat("Make the directory first: mkdir -p %s",
-                             parent.empty() ? "." : parent);
+    advice = Say("Make the directory first: mkdir -p %s",
+                 parent.empty() ? "." : parent);
   } else if (error == ENOSPC) {
-    advice = "The disk is full.";
+    advice = Say("The disk is full.");
   } else if (error == EFBIG) {
-    advice = "ulimit -f limits the size of files.";
+    advice = Say("ulimit -f limits the size of files.");
   } else if (error == ENXIO) {
-    advice = absl::StrCat(
-        "The pipe has no reader; start the reader first: cat ", path);
+    advice =
+        Say("The pipe has no reader; start the reader first: cat %s", path);
   }
-  return absl::UnavailableError(absl::StrFormat("cannot write %s: %s. %s", path,
-                                                std::strerror(error), advice));
+  return absl::UnavailableError(Say("cannot write %s: %s. %s", path,
+                                    std::string(std::strerror(error)), advice));
 }
 
 // Follows links of the last component: a rename must replace what a symbolic

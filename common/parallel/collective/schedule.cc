@@ -5,6 +5,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/base/console/language.h"
 
 namespace d2l {
 namespace {
@@ -86,8 +87,8 @@ absl::StatusOr<AllReduceAlgorithm> ParseAllReduceAlgorithm(
   if (name == AllReduceAlgorithmName(AllReduceAlgorithm::kNccl)) {
     return AllReduceAlgorithm::kNccl;
   }
-  return absl::InvalidArgumentError(absl::StrFormat(
-      "no allreduce algorithm \"%s\"; there are %s", name, known));
+  return absl::InvalidArgumentError(
+      Say("no allreduce algorithm \"%s\"; there are %s", name, known));
 }
 
 std::vector<Move> CollectiveSchedule::Moves() const {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_format.h"
+#include "common/base/console/language.h"
 #include "common/base/source_location.h"
 #include "common/device/device.h"
 #include "common/device/device_table.h"
@@ -14,7 +15,6 @@
 #include "common/device/stream.h"
 #include "common/exercise/exercise.h"
 #include "common/exercise/probes.h"
-#include "common/lesson/language.h"
 
 namespace d2l {
 namespace {

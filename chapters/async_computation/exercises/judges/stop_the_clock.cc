@@ -10,13 +10,13 @@
 #include <thread>
 
 #include "absl/strings/str_format.h"
+#include "common/base/console/language.h"
 #include "common/base/timer.h"
 #include "common/device/device.h"
 #include "common/device/device_table.h"
 #include "common/device/stream.h"
 #include "common/exercise/exercise.h"
 #include "common/exercise/probes.h"
-#include "common/lesson/language.h"
 
 namespace d2l {
 namespace {

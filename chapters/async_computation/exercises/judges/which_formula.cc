@@ -7,13 +7,13 @@
 
 #include "absl/strings/str_format.h"
 #include "common/base/console/format.h"
+#include "common/base/console/language.h"
 #include "common/base/machine.h"
 #include "common/base/timer.h"
 #include "common/device/device.h"
 #include "common/device/device_table.h"
 #include "common/device/stream_stall.h"
 #include "common/exercise/exercise.h"
-#include "common/lesson/language.h"
 #include "common/ops/ops.h"
 #include "common/tensor/tensor.h"
 

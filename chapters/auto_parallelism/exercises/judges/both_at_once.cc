@@ -9,12 +9,12 @@
 #include <thread>
 #include <vector>
 
+#include "common/base/console/language.h"
 #include "common/device/device.h"
 #include "common/device/device_table.h"
 #include "common/device/stream.h"
 #include "common/exercise/exercise.h"
 #include "common/exercise/probes.h"
-#include "common/lesson/language.h"
 
 namespace d2l {
 namespace {

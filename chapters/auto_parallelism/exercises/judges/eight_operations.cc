@@ -11,12 +11,12 @@
 #include <vector>
 
 #include "chapters/auto_parallelism/exercises/judges/square.h"
+#include "common/base/console/language.h"
 #include "common/base/timer.h"
 #include "common/device/device.h"
 #include "common/device/device_table.h"
 #include "common/exercise/exercise.h"
 #include "common/exercise/probes.h"
-#include "common/lesson/language.h"
 #include "common/ops/ops.h"
 #include "common/ops/primitive/primitive.h"
 #include "common/ops/primitive/record.h"

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "absl/strings/str_join.h"
+#include "common/base/console/language.h"
 #include "common/exercise/exercise.h"
-#include "common/lesson/language.h"
 
 namespace d2l {
 namespace {

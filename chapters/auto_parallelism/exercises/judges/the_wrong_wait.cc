@@ -8,12 +8,12 @@
 #include <thread>
 
 #include "common/base/console/format.h"
+#include "common/base/console/language.h"
 #include "common/base/timer.h"
 #include "common/device/device.h"
 #include "common/device/device_table.h"
 #include "common/exercise/exercise.h"
 #include "common/exercise/probes.h"
-#include "common/lesson/language.h"
 
 namespace d2l {
 namespace {

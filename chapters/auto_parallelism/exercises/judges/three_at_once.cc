@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "chapters/auto_parallelism/exercises/judges/square.h"
+#include "common/base/console/language.h"
 #include "common/base/timer.h"
 #include "common/device/device.h"
 #include "common/device/device_table.h"
@@ -26,7 +27,6 @@
 #include "common/device/stream.h"
 #include "common/exercise/exercise.h"
 #include "common/exercise/probes.h"
-#include "common/lesson/language.h"
 #include "common/ops/ops.h"
 #include "common/ops/primitive/record.h"
 #include "common/tensor/tensor.h"

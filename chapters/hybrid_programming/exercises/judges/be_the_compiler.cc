@@ -8,9 +8,9 @@
 
 #include "absl/strings/str_format.h"
 #include "chapters/hybrid_programming/exercises/judges/traced.h"
+#include "common/base/console/language.h"
 #include "common/exercise/exercise.h"
 #include "common/exercise/probes.h"
-#include "common/lesson/language.h"
 #include "common/ops/ops.h"
 #include "common/ops/primitive/primitive.h"
 #include "common/ops/primitive/record.h"

@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "chapters/hybrid_programming/exercises/judges/traced.h"
+#include "common/base/console/language.h"
 #include "common/exercise/exercise.h"
 #include "common/exercise/probes.h"
 #include "common/graph/interpreter.h"
 #include "common/graph/ir.h"
-#include "common/lesson/language.h"
 #include "common/ops/ops.h"
 #include "common/tensor/tensor.h"
 

@@ -11,11 +11,11 @@
 #include <vector>
 
 #include "absl/strings/str_format.h"
+#include "common/base/console/language.h"
 #include "common/device/device.h"
 #include "common/device/device_table.h"
 #include "common/exercise/exercise.h"
 #include "common/exercise/probes.h"
-#include "common/lesson/language.h"
 #include "common/ops/ops.h"
 #include "common/tensor/tensor.h"
 

@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
+#include "common/base/console/language.h"
 #include "common/device/device_table.h"
 #include "common/exercise/exercise.h"
 #include "common/graph/ir.h"
 #include "common/graph/trace.h"
-#include "common/lesson/language.h"
 #include "common/ops/ops.h"
 #include "common/tensor/tensor.h"
 

@@ -7,12 +7,12 @@
 
 #include "absl/strings/str_format.h"
 #include "common/base/console/format.h"
+#include "common/base/console/language.h"
 #include "common/base/machine.h"
 #include "common/device/device.h"
 #include "common/device/device_table.h"
 #include "common/exercise/exercise.h"
 #include "common/lesson/cell.h"
-#include "common/lesson/language.h"
 #include "common/nn/hybrid.h"
 #include "common/nn/layers.h"
 #include "common/nn/module.h"

@@ -10,8 +10,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_join.h"
+#include "common/base/console/language.h"
 #include "common/exercise/exercise.h"
-#include "common/lesson/language.h"
 #include "common/parallel/collective/checker.h"
 #include "common/parallel/collective/schedule.h"
 

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "common/base/console/format.h"
+#include "common/base/console/language.h"
 #include "common/exercise/exercise.h"
 #include "common/exercise/probes.h"
-#include "common/lesson/language.h"
 
 namespace d2l {
 namespace {

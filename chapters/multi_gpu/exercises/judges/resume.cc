@@ -14,10 +14,10 @@
 
 #include "absl/strings/str_format.h"
 #include "common/autograd/tape.h"
+#include "common/base/console/language.h"
 #include "common/device/device_table.h"
 #include "common/exercise/exercise.h"
 #include "common/exercise/probes.h"
-#include "common/lesson/language.h"
 #include "common/nn/layers.h"
 #include "common/nn/module.h"
 #include "common/ops/creation.h"

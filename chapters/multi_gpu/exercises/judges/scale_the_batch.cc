@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "common/autograd/tape.h"
+#include "common/base/console/language.h"
 #include "common/device/device_table.h"
 #include "common/exercise/exercise.h"
-#include "common/lesson/language.h"
 #include "common/nn/layers.h"
 #include "common/nn/module.h"
 #include "common/nn/sgd.h"

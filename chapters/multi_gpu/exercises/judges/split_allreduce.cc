@@ -8,8 +8,8 @@
 
 #include "chapters/multi_gpu/exercises/judges/moves.h"
 #include "common/base/console/format.h"
+#include "common/base/console/language.h"
 #include "common/exercise/exercise.h"
-#include "common/lesson/language.h"
 #include "common/parallel/collective/schedule.h"
 #include "common/parallel/simulator/simulator.h"
 #include "common/parallel/simulator/topology.h"

@@ -9,8 +9,8 @@
 
 #include "absl/strings/str_join.h"
 #include "common/base/console/format.h"
+#include "common/base/console/language.h"
 #include "common/exercise/exercise.h"
-#include "common/lesson/language.h"
 #include "common/parallel/data_parallel/split_batch.h"
 
 namespace d2l {

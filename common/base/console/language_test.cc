@@ -1,4 +1,4 @@
-#include "common/lesson/language.h"
+#include "common/base/console/language.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,32 +9,23 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
-#include "common/lesson/source.h"
 
 namespace d2l {
 namespace {
 
 using ::testing::HasSubstr;
 
-constexpr char kChinese[] = R"md(# 句子
-
-## one.cc
-
-| English | 中文 |
-|---|---|
-| %s takes %d%% of %.1f \| %s. | %4$s的%3$.1f中，%1$s占%2$d%%。 |
-| asking | 提交 |
-| asking, one | 一次提交 |
-| %d of %d | %s个，共%d个 |
-| %s lasts %d%% of %.1f \| %s. | %4$s的%3$.1f中，{%1$s}占%2$d%%。 |
-| cannot write %s: %s. %s | 无法写入%s：%s。{%s} |
-| Make %s. | 建立%s。 |
-| Note: | 注意： |
-| The %s takes {}. | %s需要{}。 |
-)md";
-
-[[maybe_unused]] const bool registered =
-    RegisterSource("one.zh.md", kChinese) && RegisterSource("one.md", "broken");
+[[maybe_unused]] const bool added = AddTranslations({
+    {"%s takes %d%% of %.1f | %s.", "%4$s的%3$.1f中，%1$s占%2$d%%。"},
+    {"asking", "提交"},
+    {"  asking\n", "  提交\n"},
+    {"%d of %d", "%s个，共%d个"},
+    {"Note:", "注意："},
+    {"The %s takes {}.", "%s需要{}。"},
+    {"--lang=%s asked for; there are en (English) and zh (Chinese). Say "
+     "--lang=en.",
+     "没有--lang=%s；可选en。"},
+});
 
 class LanguageTest : public ::testing::Test {
  protected:
@@ -62,44 +53,21 @@ TEST_F(LanguageTest, FallsBackToEnglish) {
   EXPECT_EQ(Say("nobody said %s", "asking"), "nobody said 提交");
   EXPECT_EQ(Translated("asking %s"), "asking %s");
   EXPECT_EQ(Translated("  asking\n"), "  提交\n");
-  // A row that does not fit.
+  // A translation that does not fit.
   EXPECT_EQ(Say("%d of %d", 1, 2), "1 of 2");
 }
 
-TEST_F(LanguageTest, RecognisesMessagesByTheirFormat) {
-  // %4$s的%3$.1f中，{%1$s}占%2$d%%。: in another order, a message within.
-  EXPECT_EQ(TranslatedMessage("asking lasts 7% of 2.5 | x."),
-            "x的2.5中，提交占7%。");
-  EXPECT_EQ(TranslatedMessage("asking lasts 7% of 2.5 | x"),
-            "asking lasts 7% of 2.5 | x");
-  EXPECT_EQ(TranslatedMessage("asking"), "提交");
-  EXPECT_EQ(TranslatedMessage(""), "");
-  Speak("en");
-  EXPECT_EQ(TranslatedMessage("asking lasts 7% of 2.5 | x."),
-            "asking lasts 7% of 2.5 | x.");
-}
-
-// A file may have any name: that of a row, of a factor, of half a message.
+// A file may have any name: that of a text, of a factor.
 TEST_F(LanguageTest, AUsersTextStaysAsItIs) {
   for (const std::string name :
-       {"asking", "/tmp/zoom2x/t.json", "2x", "2 calls", "asking, one",
-        "Note:", "Make asking.", "cannot write it", "{", "%s", "主机", ""}) {
+       {"asking", "/tmp/zoom2x/t.json", "2x", "2 calls", "Note:", "{", "%s",
+        "主机", ""}) {
     EXPECT_EQ(Say("nobody said %s", name), "nobody said " + name);
     EXPECT_EQ(Say("The %s takes {}.", absl::string_view(name)),
               name + "需要{}。");
     const Phrase worded = Worded("The %s takes {}.", name);
     EXPECT_EQ(worded.english, "The " + name + " takes {}.");
     EXPECT_EQ(worded.shown, name + "需要{}。");
-    EXPECT_EQ(TranslatedMessage("Make " + name + "."), "建立" + name + "。");
-    EXPECT_EQ(
-        TranslatedMessage("cannot write " + name + ": asking. Make asking."),
-        "无法写入" + name + "：asking。建立asking。");
-  }
-  // Which of them is the file? And what is no number is none of "%d of %d".
-  for (const char* message :
-       {"cannot write a: b: asking. Make asking.",
-        "cannot write a: b. c. Make asking.", "asking of asking"}) {
-    EXPECT_EQ(TranslatedMessage(message), message);
   }
 }
 
@@ -123,15 +91,6 @@ TEST_F(LanguageTest, LeadsHaveASpaceWhereOneIsNeeded) {
   EXPECT_EQ(Lead("Note:"), "注意：");
   EXPECT_EQ(Lead("Other:"), "Other: ");
   EXPECT_EQ(Lead("没有差别。"), "没有差别。");
-}
-
-TEST_F(LanguageTest, PartsAreJoinedAsTheLanguageDoes) {
-  EXPECT_EQ(TranslatedParts("asking, asking"), "提交，提交");
-  EXPECT_EQ(TranslatedParts("asking, one / asking"), "一次提交 / 提交");
-  EXPECT_EQ(TranslatedParts("asking, asking / asking, one"),
-            "提交，提交 / 一次提交");
-  EXPECT_EQ(TranslatedParts("asking, one; asking"), "一次提交；提交");
-  EXPECT_EQ(TranslatedParts("N max(t1, t2)"), "N max(t1, t2)");
 }
 
 TEST_F(LanguageTest, PhrasesKeepTheirKey) {

@@ -1,0 +1,71 @@
+#!/usr/bin/env python3
+"""po/zh.po, the gettext catalogue of what the course says in Chinese.
+
+    chinese = catalogue.read("po/zh.po")        # {English: Chinese}
+    catalogue.py po/zh.po > zh.cc               # the same for C++: //po:zh
+
+Reads what the catalogue uses of the format: comments, msgctxt, msgid and msgstr. So neither
+the build nor the doctor needs gettext; //po:zh_test holds the file against gettext's own tools.
+"""
+import ast
+import re
+import sys
+
+
+def entries(path):
+    """[(msgid, msgstr)] of the file, without its header. A msgctxt stands before the msgid,
+    with \\4 between them, as gettext has it."""
+    found, key = [{}], None
+    with open(path, encoding="utf-8") as file:
+        for number, line in enumerate(file, 1):
+            word, _, rest = line.strip().partition(" ")
+            if word in ("msgctxt", "msgid", "msgstr"):
+                if "msgstr" in found[-1]:
+                    found.append({})
+                key, found[-1][word] = word, ast.literal_eval(rest)
+            elif word.startswith('"') and key:
+                found[-1][key] += ast.literal_eval(line.strip())
+            elif word and not word.startswith("#"):
+                raise ValueError(f"{path}:{number}: {line.strip()} is none of msgctxt, msgid, "
+                                 "msgstr, a text in double quotes, or a comment")
+            else:
+                key = None
+    return [("\4".join(entry[part] for part in ("msgctxt", "msgid") if part in entry),
+             entry["msgstr"]) for entry in found if entry.get("msgid")]
+
+
+def read(path):
+    """{English: Chinese} of the file."""
+    return {english: chinese for english, chinese in entries(path) if chinese}
+
+
+def messages(path, **keywords):
+    """What a Python program says: the literals in the first arguments of these functions.
+    keywords: how many, as in messages(path, _=1, ngettext=2). And what a template says by _."""
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    if not path.endswith(".py"):
+        return set(re.findall(r"""\b_\(['"](.+?)['"]\)""", text))
+    calls = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call)]
+    return {part.value for call in calls
+            for argument in call.args[:keywords.get(
+                getattr(call.func, "id", getattr(call.func, "attr", "")), 0)]
+            for part in ast.walk(argument)
+            if isinstance(part, ast.Constant) and isinstance(part.value, str) and part.value}
+
+
+def cpp_literal(text):
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
+
+
+def main():
+    print('#include "common/base/console/language.h"\n\n'
+          "[[maybe_unused]] static const bool added = d2l::AddTranslations({")
+    for english, chinese in read(sys.argv[1]).items():
+        if "\4" not in english:  # C++ says nothing with a context
+            print(f"    {{{cpp_literal(english)},\n     {cpp_literal(chinese)}}},")
+    print("});")
+
+
+if __name__ == "__main__":
+    main()
