@@ -475,7 +475,7 @@ TEST_F(ExamplesTest, Device) {
     class Peak : public DeviceListener {
      public:
       void OnMemory(const MemoryRecord& record) noexcept override {
-        peak = std::max(peak, record.in_use);
+        peak = std::max(peak, record.allocated);
       }
       std::int64_t peak = 0;
     };

@@ -153,11 +153,12 @@ MemoryUse UseOf(
       now = memory.Stats();
       steps.push_back(static_cast<double>(steps.size() + 1));
       bytes.push_back(
-          static_cast<double>(now.in_use + now.in_flight - before.in_use));
+          static_cast<double>(now.allocated + now.pending - before.allocated));
     });
-    peaks.push_back(static_cast<double>(memory.Stats().peak - before.in_use));
-    use.held = now.in_use - before.in_use;
-    use.queued = now.in_flight;
+    peaks.push_back(
+        static_cast<double>(memory.Stats().peak - before.allocated));
+    use.held = now.allocated - before.allocated;
+    use.queued = now.pending;
     use.requests = now.allocations - before.allocations;
     use.blocks = now.raw_allocations - before.raw_allocations;
   }

@@ -79,7 +79,7 @@ Figure PeakOf(Cell& cell, const Phrase& label, Device device,
     DeviceMemory& memory = Memory(device);
     memory.EmptyCache();
     memory.ResetPeak();
-    const std::int64_t before = memory.Stats().in_use;
+    const std::int64_t before = memory.Stats().allocated;
     const std::function<void()> run = make();
     for (int call = 0; call < 3; ++call) {
       run();

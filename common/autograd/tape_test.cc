@@ -576,7 +576,7 @@ TEST_P(TapeTest, ALateErrorNamesTheForwardLine) {
 
 // ---- Memory.
 
-std::int64_t InUse(Device device) { return Memory(device).Stats().in_use; }
+std::int64_t InUse(Device device) { return Memory(device).Stats().allocated; }
 
 TEST_P(TapeTest, AStepKeepsNoMemory) {
   Tensor w = Rand({64, 64}, device());

@@ -198,12 +198,12 @@ TEST_P(DataLoaderTest, GivesItsMemoryBack) {
   LoaderOptions options;
   options.batch_size = 8;
   Synchronize(device_);
-  const std::int64_t before = PinnedMemory(device_).Stats().in_use;
+  const std::int64_t before = PinnedMemory(device_).Stats().allocated;
   for (int taken = 0; taken < 10; ++taken) {
     DataLoader loader(data, options, device_);
     for (int i = 0; i < taken; ++i) loader.Next();
   }
-  EXPECT_EQ(PinnedMemory(device_).Stats().in_use, before);
+  EXPECT_EQ(PinnedMemory(device_).Stats().allocated, before);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, DataLoaderTest, testing::ValuesIn(AllDevices()),

@@ -98,8 +98,8 @@ void StopStreams() {
     ForEachStream(*entry,
                   [&streams](Stream& stream) { streams.push_back(&stream); });
   }
-  for (Stream* stream : streams) stream->Abandon();
-  for (Stream* stream : streams) stream->Retire();
+  for (Stream* stream : streams) stream->Shutdown();
+  for (Stream* stream : streams) stream->Drain();
 }
 
 Table& GetTable() {

@@ -4,7 +4,7 @@
 //   class Peak : public DeviceListener {
 //    public:
 //     void OnMemory(const MemoryRecord& record) noexcept override {
-//       peak = std::max(peak, record.in_use);
+//       peak = std::max(peak, record.allocated);
 //     }
 //     std::int64_t peak = 0;
 //   };
@@ -47,8 +47,8 @@ struct MemoryRecord {
   bool pinned;            // the host memory beside the device
   std::uint64_t storage;  // the block's id in this use of it
   std::int64_t change;    // negative for a return
-  std::int64_t in_use;
-  std::int64_t in_flight;
+  std::int64_t allocated;
+  std::int64_t pending;
   std::int64_t reserved;
   std::int64_t time;  // NowTicks
 };

@@ -63,7 +63,7 @@ TEST_P(ListenerTest, IsToldOfEachBlockWhatTheAccountSaysAfterIt) {
     StorageRef block = memory_.Allocate(1000, stream_);
     id = block->id();
     ASSERT_EQ(seen.memory.size(), 1u);
-    EXPECT_EQ(seen.memory[0].in_use, memory_.Stats().in_use);
+    EXPECT_EQ(seen.memory[0].allocated, memory_.Stats().allocated);
     EXPECT_EQ(seen.memory[0].reserved, memory_.Stats().reserved);
     StorageRef second = block;
     block.reset();
@@ -79,7 +79,7 @@ TEST_P(ListenerTest, IsToldOfEachBlockWhatTheAccountSaysAfterIt) {
   }
   EXPECT_GE(records[0].change, 1000);
   EXPECT_EQ(records[1].change, -records[0].change);
-  EXPECT_EQ(records[1].in_use, before.in_use);
+  EXPECT_EQ(records[1].allocated, before.allocated);
   EXPECT_LE(records[0].time, records[1].time);
 }
 
@@ -88,13 +88,13 @@ TEST_P(ListenerTest, ABlockThatAnotherStreamUsesIsInFlight) {
   const std::unique_ptr<Stream> other = MakeStream(device_, 1);
   Seen seen;
   StorageRef block = memory_.Allocate(1000, stream_);
-  const std::int64_t before = memory_.Stats().in_flight;
+  const std::int64_t before = memory_.Stats().pending;
   {
     StreamStall stall(*other);
-    block->MarkUsedBy(*other);
+    block->RecordStream(*other);
     block.reset();
     ASSERT_EQ(seen.memory.size(), 2u);
-    EXPECT_EQ(seen.memory[1].in_flight, before + seen.memory[0].change);
+    EXPECT_EQ(seen.memory[1].pending, before + seen.memory[0].change);
   }
   other->Synchronize();
   memory_.EmptyCache();

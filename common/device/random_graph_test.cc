@@ -186,13 +186,13 @@ class RandomGraphTest : public testing::Test {
       at[n] = static_cast<std::uint64_t*>(blocks[n]->data());
       WaitForInputs(graph, n, events, Edge());
       EnqueueNode(graph, n, at, &result);
-      blocks[n]->MarkUsedBy(stream);
+      blocks[n]->RecordStream(stream);
       if (node.read_elsewhere) events[n] = stream.Record();
       if (node.last_reader < 0) blocks[n].reset();
       for (int i = 0; i < node.inputs; ++i) {
         const int from = node.input[i];
         if (!blocks[from]) continue;  // read twice by this node
-        blocks[from]->MarkUsedBy(stream);
+        blocks[from]->RecordStream(stream);
         if (graph[from].last_reader == n) blocks[from].reset();
       }
     }
@@ -259,7 +259,7 @@ TEST_F(RandomGraphTest, EqualsTheSerialResult) {
     ASSERT_EQ(result.streams, serial.streams) << "graph " << g;
   }
   EXPECT_GT(edges_across, 100 * kGraphs) << "or it would prove little";
-  for (const auto& memory : memories_) EXPECT_EQ(memory->Stats().in_use, 0);
+  for (const auto& memory : memories_) EXPECT_EQ(memory->Stats().allocated, 0);
 }
 
 TEST_F(RandomGraphTest, OneEventLeftOutMakesAnotherResult) {

@@ -79,8 +79,8 @@ void RefuseCall(const Stream& stream, const char* what) {
         "must not call into streams, or the queue could wait for itself";
   } else if (enqueue_mode == kCapturing) {
     why =
-        "called while a TaskSink captures this thread's tasks; it can be a "
-        "part of no captured program, so call it before or behind";
+        "called while a StreamCapture captures this thread's tasks; it can be "
+        "a part of no captured program, so call it before or behind";
   }
   throw std::logic_error(
       absl::StrCat("[", what, "] ", why, " (here ", stream.name(), ")"));
@@ -195,7 +195,7 @@ std::function<void()> Stream::Stall() {
   return DoStall();
 }
 
-void Stream::Retire() {
+void Stream::Drain() {
   AwaitDone(failures_->pushed());
   PrintUnnoticed(UnreportedFailure());
   DoRetire();

@@ -129,16 +129,16 @@ class Stream {
   // while the stream lives.
   std::function<void()> Stall();
 
-  // For the end of the process: from Abandon on, the back end skips the work
+  // For the end of the process: from Shutdown on, the back end skips the work
   // that it can skip and marks its results as failed; events complete. All
-  // streams first, then Retire each: one may wait for an event of another.
-  virtual void Abandon() = 0;
-  // After Abandon: waits until everything enqueued so far is done or skipped,
+  // streams first, then Drain each: one may wait for an event of another.
+  virtual void Shutdown() = 0;
+  // After Shutdown: waits until everything enqueued so far is done or skipped,
   // and prints a failure that was never reported. What threads and static
   // objects enqueue later is skipped, even if its inputs were, and waits for it
   // return; so the stream must never be destroyed. A thread that reads a
   // skipped result is kept until the process ends, see BeginEndOfProgram.
-  void Retire();
+  void Drain();
 
  protected:
   // failures: what has failed, which may outlive the stream.
@@ -190,7 +190,7 @@ void ThrowIfFailed(Stream& stream, std::uint64_t number, const char* noticed_in,
 void SetLaunchBlocking(bool on);
 
 // Call on the thread that ends the program, which calls exit or has returned
-// from main, before Abandon. From then on other threads that read a skipped
+// from main, before Shutdown. From then on other threads that read a skipped
 // result wait for the process to end, for ten seconds at most, and then get
 // their AsyncError. There is no value for them to read, and an exception that
 // they do not catch would abort the program instead of returning main's exit
@@ -206,7 +206,7 @@ enum EnqueueMode : unsigned char {
   kMayEnqueue = 0,
   kOnWorker,     // it runs a stream's work
   kForkedChild,  // of a process that has streams
-  kCapturing,    // a TaskSink takes its tasks
+  kCapturing,    // a StreamCapture takes its tasks
 };
 inline thread_local EnqueueMode enqueue_mode = kMayEnqueue;
 

@@ -487,10 +487,10 @@ TEST_P(StreamContractTest, BlockIsReusedAtOnceOnItsOwnStream) {
     StreamStall stall(*stream_);
     StorageRef block = memory->Allocate(1000, *stream_);
     void* const data = block->data();
-    block->MarkUsedBy(*stream_);
+    block->RecordStream(*stream_);
     stream_->HostCallback([] {});
     block.reset();
-    EXPECT_EQ(memory->Stats().in_flight, 0);
+    EXPECT_EQ(memory->Stats().pending, 0);
     block = memory->Allocate(1000, *stream_);
     EXPECT_EQ(block->data(), data) << "the stream itself keeps the order";
   }
@@ -518,17 +518,17 @@ TEST_P(StreamContractTest, BlockThatAnotherStreamUsesIsParked) {
     StorageRef block = memory->Allocate(1000, *stream_);
     void* const data = block->data();
     user->HostCallback([] {});
-    block->MarkUsedBy(*user);
+    block->RecordStream(*user);
     block.reset();
-    EXPECT_GE(memory->Stats().in_flight, 1000);
-    EXPECT_EQ(memory->Stats().in_use, 0);
+    EXPECT_GE(memory->Stats().pending, 1000);
+    EXPECT_EQ(memory->Stats().allocated, 0);
     StorageRef second = memory->Allocate(1000, *stream_);
     EXPECT_NE(second->data(), data) << "the other stream still needs it";
     stall.Release();
     user->Synchronize();
     StorageRef third = memory->Allocate(1000, *stream_);
     EXPECT_EQ(third->data(), data);
-    EXPECT_EQ(memory->Stats().in_flight, 0);
+    EXPECT_EQ(memory->Stats().pending, 0);
   }
 }
 
@@ -542,8 +542,8 @@ TEST_P(StreamContractTest, BlockUsedByTwoOthersWaitsForBoth) {
     StreamStall hold_second(*second);
     StorageRef block = memory->Allocate(1000, *stream_);
     void* const data = block->data();
-    block->MarkUsedBy(*first);
-    block->MarkUsedBy(*second);
+    block->RecordStream(*first);
+    block->RecordStream(*second);
     block.reset();
     hold_first.Release();
     first->Synchronize();
@@ -563,11 +563,11 @@ TEST_P(StreamContractTest, BlockFreedByACallbackIsParkedToo) {
     LeaveFree(*memory, 2, 1000);
     auto block = std::make_shared<StorageRef>(memory->Allocate(1000, *stream_));
     void* const data = (*block)->data();
-    (*block)->MarkUsedBy(*user);
+    (*block)->RecordStream(*user);
     user->HostCallback([block] { block->reset(); });
     user->Synchronize();
     EXPECT_FALSE(*block);
-    EXPECT_GE(memory->Stats().in_flight, 1000);
+    EXPECT_GE(memory->Stats().pending, 1000);
     // No event could be recorded there and then. So what counts is what the
     // user has queued by the time somebody allocates.
     StreamStall stall(*user);
@@ -590,15 +590,15 @@ TEST_P(StreamContractTest, AllocationWaitsWhileTooMuchIsInFlight) {
     for (int i = 0; i < 2; ++i) {
       // The first 4096 bytes are within the bound.
       StorageRef block = memory->Allocate(4096, *stream_);
-      block->MarkUsedBy(*user);
+      block->RecordStream(*user);
     }
-    EXPECT_EQ(memory->Stats().in_flight, 8192);
+    EXPECT_EQ(memory->Stats().pending, 8192);
     std::future<StorageRef> waiting = std::async(
         std::launch::async, [&] { return memory->Allocate(64, *stream_); });
     EXPECT_EQ(waiting.wait_for(kGrace), std::future_status::timeout);
     stall.Release();
     StorageRef block = waiting.get();
-    EXPECT_LE(memory->Stats().in_flight, 4096);
+    EXPECT_LE(memory->Stats().pending, 4096);
   }
 }
 
@@ -813,7 +813,7 @@ TEST_P(StreamContractTest, WorkMayAllocateWhileMuchIsParked) {
   StorageRef block = memory->Allocate(100, *home);
   StreamStall stall(*stream_);
   stream_->HostCallback([&] { memory->Allocate(1000, *home); });
-  block->MarkUsedBy(*stream_);
+  block->RecordStream(*stream_);
   block.reset();  // parked behind the callback
   stall.Release();
   stream_->Synchronize();
@@ -972,7 +972,7 @@ TEST_P(StreamContractTest, DestructionInEveryOrder) {
     std::unique_ptr<DeviceMemory> memory = MakeMemory();
     std::atomic<int> ran{0};
     StorageRef block = memory->Allocate(100, *a);
-    block->MarkUsedBy(*b);
+    block->RecordStream(*b);
     for (int i = 0; i < 5; ++i) {
       a->HostCallback([&ran] { ++ran; });
       b->Wait(a->Record());

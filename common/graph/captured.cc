@@ -20,7 +20,7 @@
 #include "common/base/source_location.h"
 #include "common/base/timer.h"
 #include "common/device/cpu/cpu_stream.h"
-#include "common/device/cpu/task_sink.h"
+#include "common/device/cpu/stream_capture.h"
 #include "common/device/cuda/stream/cuda_graph.h"
 #include "common/device/cuda/stream/cuda_stream.h"
 #include "common/device/device_table.h"
@@ -44,7 +44,7 @@ struct Task {
   std::function<void()> run;
 };
 
-class Sink : public TaskSink {
+class Sink : public StreamCapture {
  public:
   explicit Sink(std::vector<Task>& tasks) : tasks_(tasks) {}
   std::uint64_t Capture(CpuStream&, const OpLabel& label,
@@ -156,7 +156,7 @@ class Captured::OnStream {
         tensors_[node.outputs[0]] = graph.weights[node.index].tensor;
       } else if (node.kind == NodeKind::kConstant) {
         tensors_[node.outputs[0]] = node.constant;
-        node.constant.storage()->MarkUsedBy(stream);
+        node.constant.storage()->RecordStream(stream);
       }
     }
     for (std::size_t i = 0; i < tensors_.size(); ++i)
@@ -246,13 +246,13 @@ class Captured::OnStream {
                   label,
                   [tape = tape_, call = std::move(call)] { tape->Run(*call); });
     for (const Tensor& x : inputs) {
-      x.storage()->MarkUsedBy(stream_);
+      x.storage()->RecordStream(stream_);
       // Once more, as an operation does: another thread may have noticed and
       // reported a failure meanwhile.
       CheckReadable(x, name_, at);
     }
     for (const Weight& weight : graph_.weights) {
-      weight.tensor.storage()->MarkUsedBy(stream_);
+      weight.tensor.storage()->RecordStream(stream_);
     }
     for (const Tensor& result : results) {
       result.storage()->MarkWritten(stream_, number);
@@ -349,7 +349,7 @@ class Captured::OnStream {
       return;
     }
     Sink sink(tasks);
-    const ScopedTaskSink scope(sink);
+    const ScopedStreamCapture scope(sink);
     Request(node, tensors);
   }
 

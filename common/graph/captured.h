@@ -5,11 +5,11 @@
 //   std::vector<Tensor> y = captured.Run({x});  // asynchronous, as operations
 //
 // The first call on a stream lets the kernels enqueue their tasks and keeps
-// these (TaskSink) instead of queueing them; later calls run them again. What
-// is between operations lies in one arena per stream (memory_plan.h), fused
-// regions run as strips (strips.h), and small arguments and results are copied
-// into and out of the arena. Only steps that touch larger ones, and random
-// ones, are launched anew by each call.
+// these (StreamCapture) instead of queueing them; later calls run them again.
+// What is between operations lies in one arena per stream (memory_plan.h),
+// fused regions run as strips (strips.h), and small arguments and results are
+// copied into and out of the arena. Only steps that touch larger ones, and
+// random ones, are launched anew by each call.
 //
 // On a GPU the second call on a stream records the kernels' launches
 // (cuda_graph.h): a call is then one launch and a copy for each argument and

@@ -53,12 +53,12 @@ std::uint64_t CopyByWay(Stream& from, const LaunchContext& ctx) {
   CopyOn(from,
          OpLabel(label.name(), label.requested_at(), label.requested_by()), x,
          staging);
-  x.storage()->MarkUsedBy(from);
-  staging.storage()->MarkUsedBy(from);
+  x.storage()->RecordStream(from);
+  staging.storage()->RecordStream(from);
   // A GPU cannot wait for a CPU stream; then the caller does, here.
   stream.Wait(from.Record(), label.requested_at());
   const std::uint64_t number = CopyOn(stream, label, staging, output);
-  staging.storage()->MarkUsedBy(stream);
+  staging.storage()->RecordStream(stream);
   return number;
 }
 

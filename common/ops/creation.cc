@@ -89,7 +89,7 @@ std::uint64_t FromVectorPrimitive::Launch(const LaunchContext& ctx) const {
       Enqueue(ctx, kernels::CopyArgs{ctx.output.dtype(), ctx.output.dtype(),
                                      ctx.output.numel(), ctx.output.data(),
                                      staging->data(), nullptr});
-  staging->MarkUsedBy(ctx.stream);
+  staging->RecordStream(ctx.stream);
   return number;
 }
 

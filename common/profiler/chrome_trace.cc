@@ -229,8 +229,8 @@ class Writer {
         counter.Text("name", name);
         counter.Key("args");
         Object args(&out_);
-        args.Number("bytes in use", point.in_use);
-        args.Number("bytes in flight", point.in_flight);
+        args.Number("bytes in use", point.allocated);
+        args.Number("bytes in flight", point.pending);
         args.End();
         counter.End();
       }

@@ -24,10 +24,10 @@ void KeepPeaks(const std::vector<MemoryPoint>& points, std::size_t begin,
   std::array<std::size_t, 4> keep = {begin, begin, begin, end - 1};
   for (std::size_t i = begin; i < end; ++i) {
     const MemoryPoint& point = points[i];
-    if (point.in_use > points[keep[0]].in_use) keep[0] = i;
-    if (point.in_flight > points[keep[1]].in_flight) keep[1] = i;
-    if (point.in_use + point.in_flight >
-        points[keep[2]].in_use + points[keep[2]].in_flight) {
+    if (point.allocated > points[keep[0]].allocated) keep[0] = i;
+    if (point.pending > points[keep[1]].pending) keep[1] = i;
+    if (point.allocated + point.pending >
+        points[keep[2]].allocated + points[keep[2]].pending) {
       keep[2] = i;
     }
   }

@@ -197,10 +197,10 @@ class DataWriter {
       PointColumn("time", curve, [&](const MemoryPoint& point) {
         return point.time - profile_.begin;
       });
-      PointColumn("in_use", curve,
-                  [](const MemoryPoint& point) { return point.in_use; });
-      PointColumn("in_flight", curve,
-                  [](const MemoryPoint& point) { return point.in_flight; });
+      PointColumn("allocated", curve,
+                  [](const MemoryPoint& point) { return point.allocated; });
+      PointColumn("pending", curve,
+                  [](const MemoryPoint& point) { return point.pending; });
       PointColumn("reserved", curve,
                   [](const MemoryPoint& point) { return point.reserved; });
       out_.push_back('}');

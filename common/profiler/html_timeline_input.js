@@ -45,8 +45,8 @@ function memoryFacts(memory, time) {
   if (k < 0) return null;
   return [
     ['at', timeText(time)],
-    ['in use', bytesText(memory.in_use[k])],
-    ['in flight', bytesText(memory.in_flight[k])],
+    ['in use', bytesText(memory.allocated[k])],
+    ['in flight', bytesText(memory.pending[k])],
     ['reserved', bytesText(memory.reserved[k])],
   ];
 }

@@ -102,7 +102,7 @@ function makeRows() {
       if (memory.device !== d) continue;
       memory.peak = 1;
       memory.time.forEach((_, k) => {
-        const both = memory.in_use[k] + memory.in_flight[k];
+        const both = memory.allocated[k] + memory.pending[k];
         memory.peak = Math.max(memory.peak, both);
       });
       const [what, device] = memory.name.split(' of ');

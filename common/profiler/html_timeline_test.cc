@@ -340,8 +340,8 @@ TEST(HtmlTimeline, DrawsMemoryOfEachDevice) {
     point.time = 200 + i;
     point.device = 1;
     point.pinned = i == 2;
-    point.in_use = 10 + i;
-    point.in_flight = 20 + i;
+    point.allocated = 10 + i;
+    point.pending = 20 + i;
     point.reserved = 30 + i;
     builder.profile().memory.push_back(point);
   }
@@ -349,14 +349,14 @@ TEST(HtmlTimeline, DrawsMemoryOfEachDevice) {
   const json expected = {{{"name", "memory of cpu:1"},
                           {"device", 1},
                           {"time", {100, 101}},
-                          {"in_use", {10, 11}},
-                          {"in_flight", {20, 21}},
+                          {"allocated", {10, 11}},
+                          {"pending", {20, 21}},
                           {"reserved", {30, 31}}},
                          {{"name", "pinned memory of cpu:1"},
                           {"device", 1},
                           {"time", {102}},
-                          {"in_use", {12}},
-                          {"in_flight", {22}},
+                          {"allocated", {12}},
+                          {"pending", {22}},
                           {"reserved", {32}}}};
   EXPECT_EQ(data.at("memory"), expected);
 }

@@ -226,8 +226,8 @@ function drawMemory(memory, top) {
     const right = Math.floor(Math.min(
         k + 1 < count ? xOf(memory.time[k + 1]) : xOf(duration), width));
     const wide = Math.max(right - left, 1);
-    const used = memory.in_use[k] * scale;
-    const flying = memory.in_flight[k] * scale;
+    const used = memory.allocated[k] * scale;
+    const flying = memory.pending[k] * scale;
     pen.fillStyle = colours['in-use'];
     pen.fillRect(left, bottom - used, wide, used);
     pen.fillStyle = colours['in-flight'];

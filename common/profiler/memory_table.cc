@@ -29,15 +29,15 @@ MemoryOfDevice MemoryOf(const Profile& profile, int device, bool pinned) {
     if (point.device != device || point.pinned != pinned) continue;
     if (!memory.changed) {
       memory.changed = true;
-      memory.in_use_at_start = point.in_use - point.change;
-      // A return to queued work makes in_flight what was in_use.
+      memory.in_use_at_start = point.allocated - point.change;
+      // A return to queued work makes pending what was allocated.
       memory.peak =
           memory.in_use_at_start +
           std::max<std::int64_t>(
-              0, point.in_flight + std::min<std::int64_t>(0, point.change));
+              0, point.pending + std::min<std::int64_t>(0, point.change));
       memory.peak_time = profile.begin;
     }
-    const std::int64_t needed = point.in_use + point.in_flight;
+    const std::int64_t needed = point.allocated + point.pending;
     if (needed > memory.peak) {
       memory.peak = needed;
       memory.peak_time = point.time;

@@ -25,10 +25,10 @@ constexpr Device kCpu1(DeviceType::kCpu, 1);
 constexpr std::int64_t kKiB = 1024;
 
 MemoryPoint Point(std::int64_t time, int device, std::int64_t change,
-                  std::int64_t in_use, std::int64_t in_flight,
+                  std::int64_t allocated, std::int64_t pending,
                   std::int64_t reserved, int span) {
-  return {time,   device,    /*pinned=*/false, change,
-          in_use, in_flight, reserved,         span};
+  return {time,      device,  /*pinned=*/false, change,
+          allocated, pending, reserved,         span};
 }
 
 // 100 KiB in use on cpu:0 at the start; two products; a copy's pinned memory.
@@ -130,7 +130,7 @@ TEST(MemoryByDeviceTest, AgreesWithALookAtEachDevice) {
   for (int devices = 1; devices <= 3; ++devices) {
     ProfileBuilder builder({});
     Profile& profile = builder.profile();
-    std::vector<std::int64_t> in_use(devices, 1000);
+    std::vector<std::int64_t> allocated(devices, 1000);
     std::vector<std::int64_t> peak(devices, 1000);
     std::vector<std::int64_t> peak_time(devices, 0);
     for (int i = 0; i < devices; ++i) {
@@ -140,14 +140,14 @@ TEST(MemoryByDeviceTest, AgreesWithALookAtEachDevice) {
     for (std::int64_t time = 1; time <= 500; ++time) {
       const int device = static_cast<int>(random() % devices);
       const std::int64_t change =
-          static_cast<std::int64_t>(random() % 200) - in_use[device] / 10;
-      in_use[device] += change;
-      if (in_use[device] > peak[device]) {
-        peak[device] = in_use[device];
+          static_cast<std::int64_t>(random() % 200) - allocated[device] / 10;
+      allocated[device] += change;
+      if (allocated[device] > peak[device]) {
+        peak[device] = allocated[device];
         peak_time[device] = time;
       }
-      profile.memory.push_back(
-          Point(time, device, change, in_use[device], 0, in_use[device], -1));
+      profile.memory.push_back(Point(time, device, change, allocated[device], 0,
+                                     allocated[device], -1));
     }
     const std::vector<MemoryOfDevice> memory = MemoryByDevice(profile);
     ASSERT_EQ(memory.size(), static_cast<std::size_t>(devices));

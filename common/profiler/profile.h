@@ -114,8 +114,8 @@ struct MemoryPoint {
   int device = 0;              // in Profile::devices
   bool pinned = false;         // the host memory beside the device
   std::int64_t change = 0;     // bytes; negative for a return
-  std::int64_t in_use = 0;     // bytes in blocks with a handle
-  std::int64_t in_flight = 0;  // bytes that only queued work still needs
+  std::int64_t allocated = 0;  // bytes in blocks with a handle
+  std::int64_t pending = 0;    // bytes that only queued work still needs
   std::int64_t reserved = 0;   // bytes taken from the device
   int span = -1;               // in whose course; -1 for none that is known
 };

@@ -236,7 +236,7 @@ TEST_P(ProfilerDeviceTest, MemoryIsWhatTheDevicesAccountSays) {
   Profiler profiler(options);
   const Tensor x = Ones({1000}, device_);
   Synchronize(device_);
-  const std::int64_t before = Memory(device_).Stats().in_use;
+  const std::int64_t before = Memory(device_).Stats().allocated;
   {
     ProfileScope scope(profiler);
     Tensor y = x + 1;
@@ -250,11 +250,11 @@ TEST_P(ProfilerDeviceTest, MemoryIsWhatTheDevicesAccountSays) {
   const MemoryPoint& taken = profile.memory[0];
   EXPECT_EQ(taken.span, 0);
   EXPECT_EQ(taken.change, profile.spans[0].allocated_bytes);
-  EXPECT_EQ(taken.in_use, before + taken.change);
-  EXPECT_GE(taken.reserved, taken.in_use);
+  EXPECT_EQ(taken.allocated, before + taken.change);
+  EXPECT_GE(taken.reserved, taken.allocated);
   const MemoryPoint& returned = profile.memory[1];
   EXPECT_EQ(returned.change, -taken.change);
-  EXPECT_EQ(returned.in_use, before);
+  EXPECT_EQ(returned.allocated, before);
   EXPECT_EQ(returned.span, -1) << "no call was going on";
 }
 

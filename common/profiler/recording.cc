@@ -137,8 +137,8 @@ class Builder {
       point.device = DeviceOf(record.device);
       point.pinned = record.pinned;
       point.change = record.change;
-      point.in_use = record.in_use;
-      point.in_flight = record.in_flight;
+      point.allocated = record.allocated;
+      point.pending = record.pending;
       point.reserved = record.reserved;
       point.span = SpanAround(timed.thread, point.time);
       if (point.span >= 0 && record.change > 0 && !record.pinned) {

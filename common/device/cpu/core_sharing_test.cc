@@ -56,9 +56,9 @@ class Meter {
 
 // ---- The gate.
 
-TEST(CoreGateTest, LetsInAsManyAsThereAreCores) {
+TEST(FairSemaphoreTest, LetsInAsManyAsThereAreCores) {
   for (const int cores : {1, 2, 3}) {
-    CoreGate gate(cores);
+    FairSemaphore gate(cores);
     Meter meter;
     std::vector<std::thread> threads;
     for (int t = 0; t < 5; ++t) {
@@ -81,8 +81,8 @@ TEST(CoreGateTest, LetsInAsManyAsThereAreCores) {
   }
 }
 
-TEST(CoreGateTest, AReleasedCoreBelongsToTheThreadThatWaits) {
-  CoreGate gate(1);
+TEST(FairSemaphoreTest, AReleasedCoreBelongsToTheThreadThatWaits) {
+  FairSemaphore gate(1);
   gate.Take();
   std::atomic<bool> done{false};
   std::thread waits([&] {

@@ -88,7 +88,7 @@ CpuStream::~CpuStream() {
   worker_.join();
 }
 
-void CpuStream::Abandon() {
+void CpuStream::Shutdown() {
   // Sequentially consistent: an event for which a worker goes on waiting was
   // recorded before this, and its stream will complete it.
   abandoned_.store(true, std::memory_order_seq_cst);

@@ -18,8 +18,8 @@
 // for one. Copies, host callbacks, and waits for events take no core.
 //
 // Contract: see Stream. Tasks own nothing: pass raw pointers, which stay
-// valid as memory.h explains. A TaskSink (task_sink.h) captures the tasks of a
-// thread instead of queueing them.
+// valid as memory.h explains. A StreamCapture (stream_capture.h) captures the
+// tasks of a thread instead of queueing them.
 
 #ifndef D2L_COMMON_DEVICE_CPU_CPU_STREAM_H_
 #define D2L_COMMON_DEVICE_CPU_CPU_STREAM_H_
@@ -40,8 +40,8 @@
 #include "common/base/timer.h"
 #include "common/device/backend.h"
 #include "common/device/cpu/parallel_for.h"
+#include "common/device/cpu/stream_capture.h"
 #include "common/device/cpu/task_queue.h"
-#include "common/device/cpu/task_sink.h"
 #include "common/device/device.h"
 #include "common/device/event.h"
 #include "common/device/failed_intervals.h"
@@ -79,7 +79,7 @@ class CpuStream final : public Stream {
   std::int64_t QueuedOperations() override;
   // From here on tasks are skipped and stalls end. Once the stream is retired
   // the worker goes on skipping until the process is gone.
-  void Abandon() override;
+  void Shutdown() override;
 
   // How often the worker has been woken from sleep.
   std::int64_t wakeups() const { return queue_.wakeups(); }
@@ -99,13 +99,13 @@ class CpuStream final : public Stream {
     }
   };
 
-  // For a thread that may not enqueue: hands the task to the thread's TaskSink
-  // or, if it has none, throws.
-  // Out of line, so that Enqueue stays as small as it is without.
+  // For a thread that may not enqueue: hands the task to the thread's
+  // StreamCapture or, if it has none, throws. Out of line, so that Enqueue
+  // stays as small as it is without.
   template <typename F>
   [[gnu::noinline, gnu::cold]] std::uint64_t Capture(const OpLabel& label,
                                                      F task) {
-    TaskSink* const sink = internal::CurrentTaskSink();
+    StreamCapture* const sink = internal::CurrentStreamCapture();
     if (sink == nullptr) internal::RefuseCall(*this, "Enqueue");
     if constexpr (std::is_copy_constructible_v<F>) {
       // What is captured is not run now, or never.
@@ -132,7 +132,7 @@ class CpuStream final : public Stream {
   void DoRetire() override { worker_.detach(); }
   void AwaitDone(std::uint64_t end) override { queue_.WaitUntilCompleted(end); }
   bool CapturesCopies() const override {
-    return internal::CurrentTaskSink() != nullptr;
+    return internal::CurrentStreamCapture() != nullptr;
   }
 
   void Work();

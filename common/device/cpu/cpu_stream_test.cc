@@ -277,7 +277,7 @@ TEST(CpuStreamTest, AbandonSkipsWhatIsQueuedAndCompletesEvents) {
       last = stream.Enqueue(OpLabel("task"), [owned, &ran] { ran = true; });
     }
     const Event event = stream.Record();
-    stream.Abandon();
+    stream.Shutdown();
     stall.Release();
     event.Synchronize();  // who only waits sees nothing
     stream.Synchronize();

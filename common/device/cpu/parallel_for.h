@@ -35,11 +35,11 @@ namespace d2l {
 // wait get a core in the order in which they came. While there are cores
 // enough, taking and releasing one is an atomic addition each. A thread that
 // has a core must wait for nothing but threads that have one, too.
-class CoreGate {
+class FairSemaphore {
  public:
-  explicit CoreGate(int cores) : free_(cores) {}
-  CoreGate(const CoreGate&) = delete;
-  CoreGate& operator=(const CoreGate&) = delete;
+  explicit FairSemaphore(int cores) : free_(cores) {}
+  FairSemaphore(const FairSemaphore&) = delete;
+  FairSemaphore& operator=(const FairSemaphore&) = delete;
 
   void Take() {
     if (free_.fetch_sub(1) <= 0) WaitInLine();
@@ -105,7 +105,7 @@ class ThreadPool {
 
   int cores() const { return cores_; }
 
-  // For the threads that run tasks: see CoreGate.
+  // For the threads that run tasks: see FairSemaphore.
   void TakeCore() { gate_.Take(); }
   void ReleaseCore() {
     if (gate_.Release() && unclaimed_.load() != 0) work_.Notify(1);
@@ -135,7 +135,7 @@ class ThreadPool {
   void RunPart(std::int64_t index);
 
   const int cores_;
-  CoreGate gate_;
+  FairSemaphore gate_;
 
   // The thread that sets it may use the pool.
   alignas(64) std::atomic<bool> busy_{false};

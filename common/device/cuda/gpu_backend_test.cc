@@ -272,8 +272,8 @@ TEST_P(LostGpuTest, CallbacksGoWithoutLocks) {
                       std::int64_t{1} << 30);
   StorageRef parked = memory.Allocate(100, *home);
   StorageRef held = memory.Allocate(1000, *home);
-  parked->MarkUsedBy(*user);
-  held->MarkUsedBy(*user);
+  parked->RecordStream(*user);
+  held->RecordStream(*user);
   std::promise<void> open, lost;
   static_cast<CudaStream&>(*user).Launch(OpLabel("scatter"),
                                          [&](const CudaLaunch& to) {
@@ -296,7 +296,7 @@ TEST_P(LostGpuTest, CallbacksGoWithoutLocks) {
   lost.get_future().wait();
   GetParam().find(*home, *user, memory);
   EXPECT_TRUE(gone);
-  EXPECT_EQ(memory.Stats().in_use, 0);
+  EXPECT_EQ(memory.Stats().allocated, 0);
   EXPECT_THROW(user->Synchronize(), AsyncError);
   // Nothing is kept for this GPU's events any more.
   KeepUntilPassed(std::make_shared<int>(), {});
@@ -308,10 +308,10 @@ TEST_F(GpuBackendTest, ACallbackThatIsNotTakenMayHoldMemory) {
   std::unique_ptr<Stream> home = Make(0, 0), user = Make(1, 0);
   std::unique_ptr<DeviceMemory> memory = MemoryOf(0, 0);
   StorageRef held = memory->Allocate(1000, *home);
-  held->MarkUsedBy(*user);
+  held->RecordStream(*user);
   cuda_.FailNext("LaunchHostFunction", kCudaMemoryAllocation);
   EXPECT_THROW(user->HostCallback([held = std::move(held)] {}), AsyncError);
-  EXPECT_EQ(memory->Stats().in_use, 0);
+  EXPECT_EQ(memory->Stats().allocated, 0);
   user->Synchronize();
 }
 
@@ -339,7 +339,7 @@ TEST_F(GpuBackendTest, OutOfMemoryHoldsUpNobodyElse) {
   // Time for it to come to where it asks.
   EXPECT_EQ(asked.wait_for(std::chrono::milliseconds(50)),
             std::future_status::timeout);
-  EXPECT_EQ(memory->Stats().in_use, 0);
+  EXPECT_EQ(memory->Stats().allocated, 0);
   memory->Allocate(1000, *stream).reset();
   stall.Release();
   asked.get();

@@ -134,7 +134,7 @@ Storage* DeviceMemory::AllocateSlowly(std::size_t size, Stream* home) {
   for (const bool wait : {false, true}) {
     const std::int64_t beyond = FreeBeyondLimit(size);
     if (beyond <= 0 || !MayReclaim(wait)) break;
-    if (wait && beyond + Stats().in_flight <= most) break;
+    if (wait && beyond + Stats().pending <= most) break;
     Reclaim(beyond, wait, size, home);
     if (Storage* block = reuse()) return block;
   }
@@ -151,8 +151,8 @@ Storage* DeviceMemory::Reuse(std::size_t size, Stream* home) {
   Storage* const block = free_.Take(home, size);
   if (block == nullptr) return nullptr;
   ++stats_.allocations;
-  stats_.in_use += static_cast<std::int64_t>(block->size_);
-  stats_.peak = std::max(stats_.peak, stats_.in_use + stats_.in_flight);
+  stats_.allocated += static_cast<std::int64_t>(block->size_);
+  stats_.peak = std::max(stats_.peak, stats_.allocated + stats_.pending);
   block->id_ = (static_cast<std::uint64_t>(device_.type()) << 62) |
                (static_cast<std::uint64_t>(kind_) << 61) |
                (static_cast<std::uint64_t>(device_.index()) << 48) | ++next_id_;
@@ -246,7 +246,7 @@ void DeviceMemory::RawFree(Storage* segment) {
 
 std::int64_t DeviceMemory::FreeBeyondLimit(std::size_t size) {
   std::lock_guard<SpinLock> lock(lock_);
-  const std::int64_t used = stats_.in_use + stats_.in_flight;
+  const std::int64_t used = stats_.allocated + stats_.pending;
   return stats_.reserved - used -
          std::max((used + static_cast<std::int64_t>(size)) / 2, free_limit_);
 }
@@ -297,17 +297,17 @@ void DeviceMemory::EmptyCachesBeside() {
 void DeviceMemory::Return(Storage* block) noexcept {
   const auto size = static_cast<std::int64_t>(block->size_);
   const std::uint64_t id = block->id_;
-  const bool in_flight = !block->users_.empty();
+  const bool pending = !block->users_.empty();
   {
     std::lock_guard<SpinLock> lock(lock_);
-    stats_.in_use -= size;
-    if (in_flight) {
-      stats_.in_flight += size;
+    stats_.allocated -= size;
+    if (pending) {
+      stats_.pending += size;
     } else {
       free_.Put(block);
     }
   }
-  if (in_flight) SetInFlight(block);
+  if (pending) SetInFlight(block);
   if (internal::MemoryHasListeners()) Report(id, -size);
 }
 
@@ -340,7 +340,7 @@ void DeviceMemory::TakeBack(std::int64_t most) {
       std::lock_guard<SpinLock> lock(lock_);
       if (oldest_ == nullptr) return;
       next = oldest_->users_.back().passed;
-      wait = stats_.in_flight > most && !internal::enqueue_mode;
+      wait = stats_.pending > most && !internal::enqueue_mode;
     }
     // Asked without the lock: it may let go of tensors of this memory.
     if (wait) {
@@ -358,7 +358,7 @@ void DeviceMemory::TakeBack(std::int64_t most) {
     block->users_.pop_back();
     if (!block->users_.empty()) continue;
     oldest_ = block->next_;
-    stats_.in_flight -= static_cast<std::int64_t>(block->size_);
+    stats_.pending -= static_cast<std::int64_t>(block->size_);
     free_.Put(block);
   }
 }
@@ -391,13 +391,13 @@ void DeviceMemory::ThrowOutOfMemory(std::size_t bytes) {
       FormatBytes(asked), device_.ToString(),
       kind_ == Kind::kPinned ? " (pinned host memory)" : "",
       FormatBytes(backend_.FreeMemory(physical_index_)),
-      FormatBytes(stats.in_use), FormatBytes(stats.in_flight), queued));
+      FormatBytes(stats.allocated), FormatBytes(stats.pending), queued));
 }
 
 void DeviceMemory::Report(std::uint64_t storage, std::int64_t change) {
   const MemoryStats stats = Stats();
   internal::ReportMemory({device_, kind_ == Kind::kPinned, storage, change,
-                          stats.in_use, stats.in_flight, stats.reserved,
+                          stats.allocated, stats.pending, stats.reserved,
                           NowTicks()});
 }
 
@@ -408,7 +408,7 @@ MemoryStats DeviceMemory::Stats() {
 
 void DeviceMemory::ResetPeak() {
   std::lock_guard<SpinLock> lock(lock_);
-  stats_.peak = stats_.in_use + stats_.in_flight;
+  stats_.peak = stats_.allocated + stats_.pending;
 }
 
 }  // namespace d2l

@@ -9,7 +9,7 @@
 // its stream, although queued work may still use it: the block's next user on
 // that stream runs after that work. So a loop of temporaries reuses one or two
 // blocks, without waits, however far the program runs ahead. A block that other
-// streams used as well (MarkUsedBy) is in flight: it has an event of each
+// streams used as well (RecordStream) is in flight: it has an event of each
 // (recording it may wait for room in a full queue). Later allocations take it
 // back, oldest first, once the events have completed. PyTorch's caching
 // allocator works in the same way.
@@ -45,9 +45,9 @@ namespace d2l {
 
 // Bytes, at one moment.
 struct MemoryStats {
-  std::int64_t in_use = 0;       // in blocks with a handle
-  std::int64_t in_flight = 0;    // only queued work still needs them
-  std::int64_t peak = 0;         // the most that in_use + in_flight ever was
+  std::int64_t allocated = 0;    // in blocks with a handle
+  std::int64_t pending = 0;      // only queued work still needs them
+  std::int64_t peak = 0;         // the most that allocated + pending ever was
   std::int64_t reserved = 0;     // taken from the device: these and free blocks
   std::int64_t allocations = 0;  // calls so far
   std::int64_t raw_allocations = 0;  // of these, the ones the device served

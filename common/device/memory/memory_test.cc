@@ -131,7 +131,7 @@ TEST_F(MemoryTest, BlocksAreAlignedAndLargeEnough) {
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(block->data()) % 64, 0u);
     EXPECT_EQ(block->bytes(), bytes);
     std::memset(block->data(), 0xa5, bytes);  // AddressSanitizer looks on
-    EXPECT_GE(memory_.Stats().in_use, static_cast<std::int64_t>(bytes));
+    EXPECT_GE(memory_.Stats().allocated, static_cast<std::int64_t>(bytes));
   }
 }
 
@@ -140,7 +140,7 @@ TEST_F(MemoryTest, AtMostAnEighthOfABlockIsWasted) {
   for (int i = 0; i < 2000; ++i) {
     const std::size_t bytes = 64 + random() % (std::size_t{1} << (6 + i % 16));
     StorageRef block = memory_.Allocate(bytes, *stream_);
-    const std::int64_t size = memory_.Stats().in_use;
+    const std::int64_t size = memory_.Stats().allocated;
     EXPECT_GE(size, static_cast<std::int64_t>(bytes));
     EXPECT_LE(size, static_cast<std::int64_t>(bytes + bytes / 8 + 1));
   }
@@ -188,10 +188,10 @@ TEST_F(MemoryTest, TheLastHandleReturnsTheBlock) {
   EXPECT_FALSE(a);
   b = b;
   c.reset();
-  EXPECT_EQ(memory_.Stats().in_use, 104);
+  EXPECT_EQ(memory_.Stats().allocated, 104);
   EXPECT_EQ(b->data(), data);
   b = StorageRef();
-  EXPECT_EQ(memory_.Stats().in_use, 0);
+  EXPECT_EQ(memory_.Stats().allocated, 0);
   b.reset();  // again: nothing to do
 }
 
@@ -200,10 +200,10 @@ TEST_F(MemoryTest, StatsAddUp) {
   StorageRef a = memory_.Allocate(1024, *stream_);
   StorageRef b = memory_.Allocate(512, *stream_);
   MemoryStats stats = memory_.Stats();
-  EXPECT_EQ(stats.in_use, 1536);
+  EXPECT_EQ(stats.allocated, 1536);
   EXPECT_EQ(stats.peak, 1536);
   EXPECT_EQ(stats.reserved, 1536);
-  EXPECT_EQ(stats.in_flight, 0);
+  EXPECT_EQ(stats.pending, 0);
   EXPECT_EQ(stats.allocations, 2);
   EXPECT_EQ(stats.raw_allocations, 2);
 
@@ -215,14 +215,14 @@ TEST_F(MemoryTest, StatsAddUp) {
   EXPECT_EQ(stats.peak, 1536);
 
   StreamStall stall(*other_);
-  a->MarkUsedBy(*other_);
+  a->RecordStream(*other_);
   a.reset();
   stats = memory_.Stats();
-  EXPECT_EQ(stats.in_use, 512);
-  EXPECT_EQ(stats.in_flight, 1024);
+  EXPECT_EQ(stats.allocated, 512);
+  EXPECT_EQ(stats.pending, 1024);
   StorageRef c = memory_.Allocate(1024, *stream_);
   stats = memory_.Stats();
-  EXPECT_EQ(stats.in_use, 1536);
+  EXPECT_EQ(stats.allocated, 1536);
   EXPECT_EQ(stats.peak, 2560) << "what is in flight counts";
   EXPECT_EQ(stats.reserved, 2560);
   b.reset();
@@ -231,15 +231,15 @@ TEST_F(MemoryTest, StatsAddUp) {
   stall.Release();
   memory_.EmptyCache();
   stats = memory_.Stats();
-  EXPECT_EQ(stats.in_flight, 0);
+  EXPECT_EQ(stats.pending, 0);
   EXPECT_EQ(stats.reserved, 1024) << "what somebody holds";
-  EXPECT_EQ(stats.in_use, 1024);
+  EXPECT_EQ(stats.allocated, 1024);
 }
 
 TEST_F(MemoryTest, TheBoundOnWhatIsParkedCanBeChanged) {
   const auto park = [this] {
     StorageRef block = memory_.Allocate(1024, *stream_);
-    block->MarkUsedBy(*other_);
+    block->RecordStream(*other_);
   };
   EXPECT_EQ(memory_.SetMaxBytesInFlight(2048), kNoBound);
   {
@@ -247,10 +247,10 @@ TEST_F(MemoryTest, TheBoundOnWhatIsParkedCanBeChanged) {
     std::thread producer([&] {
       for (int i = 0; i < 20; ++i) {
         park();
-        EXPECT_LE(memory_.Stats().in_flight, 2048 + 1024);
+        EXPECT_LE(memory_.Stats().pending, 2048 + 1024);
       }
     });
-    while (memory_.Stats().in_flight <= 2048) std::this_thread::yield();
+    while (memory_.Stats().pending <= 2048) std::this_thread::yield();
     stall.Release();
     producer.join();
   }
@@ -258,7 +258,7 @@ TEST_F(MemoryTest, TheBoundOnWhatIsParkedCanBeChanged) {
   memory_.EmptyCache();
   StreamStall stall(*other_);
   for (int i = 0; i < 20; ++i) park();
-  EXPECT_EQ(memory_.Stats().in_flight, 20 * 1024) << "nobody waited";
+  EXPECT_EQ(memory_.Stats().pending, 20 * 1024) << "nobody waited";
   EXPECT_THROW(memory_.SetMaxBytesInFlight(0), std::invalid_argument);
 }
 
@@ -306,7 +306,7 @@ TEST_F(MemoryTest, PinnedBlockWaitsForTheStreamsThatUseIt) {
     StorageRef block = pinned.AllocatePinned(100);
     void* const data = block->data();
     StreamStall stall(*stream_);
-    block->MarkUsedBy(*stream_);
+    block->RecordStream(*stream_);
     block.reset();
     StorageRef second = pinned.AllocatePinned(100);
     EXPECT_NE(second->data(), data);
@@ -338,7 +338,7 @@ TEST_F(MemoryTest, MoreThanTheMachineHas) {
     EXPECT_THAT(error.what(), HasSubstr("16.0 TiB asked for on cpu:0 (pinned "
                                         "host memory), which has "));
   }
-  EXPECT_EQ(memory_.Stats().in_use, 0);
+  EXPECT_EQ(memory_.Stats().allocated, 0);
   memory_.Allocate(100, *stream_);  // and life goes on
 }
 
@@ -360,7 +360,7 @@ TEST_F(MemoryTest, OutOfMemorySaysWhatWasAskedAndWhatThereIs) {
           "free; 4.0 KiB in use, 0 B in flight, 4 operations queued. Use "
           "smaller tensors, or let go of some.");
     }
-    EXPECT_EQ(memory.Stats().in_use, 4096);
+    EXPECT_EQ(memory.Stats().allocated, 4096);
     EXPECT_EQ(memory.Stats().allocations, 1);
   }
 }
@@ -377,7 +377,7 @@ TEST_F(MemoryTest, WhatIsCachedIsGivenBackBeforeItGivesUp) {
   EXPECT_EQ(backend.FreeMemory(0), 0) << "cached";
   StorageRef large = memory.Allocate(8192, *other_);
   EXPECT_EQ(memory.Stats().reserved, 8192);
-  EXPECT_EQ(memory.Stats().in_use, 8192);
+  EXPECT_EQ(memory.Stats().allocated, 8192);
   EXPECT_EQ(backend.FreeMemory(0), 2048);
 }
 
@@ -393,7 +393,7 @@ TEST_F(MemoryTest, ALargeBlockIsCutAndMerged) {
       parts[i] = memory_.Allocate(2 << 20, *stream_);
       EXPECT_EQ(parts[i]->data(), data + (i << 21));
     }
-    EXPECT_EQ(memory_.Stats().in_use, 8 << 20);
+    EXPECT_EQ(memory_.Stats().allocated, 8 << 20);
     for (const int i : order) parts[i].reset();
     whole = memory_.Allocate(8 << 20, *stream_);
     EXPECT_EQ(whole->data(), data);
@@ -495,9 +495,9 @@ TEST_P(MemoryLoadTest, ReservesAtMostHalfMoreThanWasLive) {
     asked += static_cast<std::int64_t>(bytes);
     peak_asked = std::max(peak_asked, asked);
     const MemoryStats stats = memory.Stats();
-    ASSERT_GE(stats.in_use, asked);
-    ASSERT_LE(stats.in_use, asked + asked / 8 + 64 * load.live);
-    ASSERT_LE(stats.in_use, stats.reserved);
+    ASSERT_GE(stats.allocated, asked);
+    ASSERT_LE(stats.allocated, asked + asked / 8 + 64 * load.live);
+    ASSERT_LE(stats.allocated, stats.reserved);
     peak_reserved = std::max(peak_reserved, stats.reserved);
   }
   EXPECT_LE(peak_reserved, peak_asked + peak_asked / 2);
@@ -538,7 +538,7 @@ TEST_F(MemoryTest, WhatQueuedWorkMayUseIsGivenBackWhenItIsDone) {
   StorageRef second = memory_.Allocate(90 << 20, *other_);
   EXPECT_NE(second->data(), data);
   EXPECT_EQ(memory_.Stats().reserved, 190 << 20) << "it is still there";
-  EXPECT_EQ(memory_.Stats().in_flight, 0);
+  EXPECT_EQ(memory_.Stats().pending, 0);
   stall.Release();
   stream_->Synchronize();
   memory_.Allocate(8, *stream_).reset();
@@ -591,14 +591,14 @@ TEST_F(MemoryTest, WhatIsInFlightIsWaitedForBeforeItGivesUp) {
   {
     StreamStall stall(*other_);
     StorageRef block = memory.Allocate(8192, *stream_);
-    block->MarkUsedBy(*other_);
+    block->RecordStream(*other_);
     block.reset();
     std::future<StorageRef> waiting = std::async(
         std::launch::async, [&] { return memory.Allocate(6144, *stream_); });
     EXPECT_EQ(waiting.wait_for(kGrace), std::future_status::timeout);
     stall.Release();
     StorageRef other = waiting.get();
-    EXPECT_EQ(memory.Stats().in_flight, 0);
+    EXPECT_EQ(memory.Stats().pending, 0);
     EXPECT_EQ(memory.Stats().reserved, 6144);
   }
 }
@@ -638,7 +638,7 @@ TEST_F(MemoryTest, ManyThreadsNeverShareABlock) {
         data[0] = block->id();
         data[block->bytes() / 8 - 1] = block->id();
         if (i % 7 == 0) {
-          block->MarkUsedBy(*streams[(t + 3) % kThreads]);
+          block->RecordStream(*streams[(t + 3) % kThreads]);
           std::lock_guard<std::mutex> lock(mutex);
           passed_on.push_back(std::move(block));
           if (passed_on.size() > 50) {
@@ -657,12 +657,12 @@ TEST_F(MemoryTest, ManyThreadsNeverShareABlock) {
   passed_on.clear();
   EXPECT_EQ(overwritten, 0);
   const MemoryStats stats = memory.Stats();
-  EXPECT_EQ(stats.in_use, 0);
+  EXPECT_EQ(stats.allocated, 0);
   EXPECT_EQ(stats.allocations, kThreads * kRounds);
   EXPECT_LT(stats.raw_allocations, stats.allocations);
   memory.EmptyCache();
   EXPECT_EQ(memory.Stats().reserved, 0);
-  EXPECT_EQ(memory.Stats().in_flight, 0);
+  EXPECT_EQ(memory.Stats().pending, 0);
 }
 
 // Beyond the limit, blocks go from stream to stream and to the device, but not
@@ -694,7 +694,7 @@ TEST_F(MemoryTest, ManyThreadsReclaimOnlyWhatNoWorkUses) {
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(overwritten, 0);
-  EXPECT_EQ(memory_.Stats().in_use, 0);
+  EXPECT_EQ(memory_.Stats().allocated, 0);
   memory_.EmptyCache();
   EXPECT_EQ(memory_.Stats().reserved, 0);
 }

@@ -67,17 +67,17 @@ class OutOfMemoryTest : public testing::Test {
 TEST_F(OutOfMemoryTest, ABlockThatAnotherStreamUsedIsReturned) {
   StorageRef block = memory_.Allocate(1000, *stream_);
   void* const data = block->data();
-  block->MarkUsedBy(*other_);
+  block->RecordStream(*other_);
   {
     const NoHostMemory none(kAll);
     block.reset();
   }
-  EXPECT_EQ(memory_.Stats().in_use, 0);
-  EXPECT_GE(memory_.Stats().in_flight, 1000);
+  EXPECT_EQ(memory_.Stats().allocated, 0);
+  EXPECT_GE(memory_.Stats().pending, 1000);
   memory_.Allocate(8, *stream_).reset();  // records what was not
   other_->Synchronize();
   EXPECT_EQ(memory_.Allocate(1000, *stream_)->data(), data);
-  EXPECT_EQ(memory_.Stats().in_flight, 0);
+  EXPECT_EQ(memory_.Stats().pending, 0);
 }
 
 TEST_F(OutOfMemoryTest, ManyUsersAreMarkedAndReturned) {
@@ -86,7 +86,7 @@ TEST_F(OutOfMemoryTest, ManyUsersAreMarkedAndReturned) {
   StorageRef block = memory_.Allocate(1000, *stream_);
   {
     const NoHostMemory none(kAll);
-    for (const auto& stream : streams) block->MarkUsedBy(*stream);
+    for (const auto& stream : streams) block->RecordStream(*stream);
     block.reset();
   }
   memory_.EmptyCache();
@@ -106,7 +106,7 @@ TEST_F(OutOfMemoryTest, PartsOfABlockAreReturned) {
     // It cannot be cut, so it is given as it is.
     StorageRef large = memory_.Allocate(3 << 20, *stream_);
   }
-  EXPECT_EQ(memory_.Stats().in_use, 0);
+  EXPECT_EQ(memory_.Stats().allocated, 0);
   EXPECT_EQ(memory_.Stats().raw_allocations, 1);
 }
 
@@ -119,7 +119,7 @@ TEST_F(OutOfMemoryTest, AnAllocationSaysSo) {
   EXPECT_THROW(allocate(100), OutOfMemoryError);
   EXPECT_THROW(allocate(100 << 20), OutOfMemoryError);
   memory_.Allocate(100, *stream_);  // and life goes on
-  EXPECT_EQ(memory_.Stats().in_use, 0);
+  EXPECT_EQ(memory_.Stats().allocated, 0);
   memory_.EmptyCache();
   EXPECT_EQ(memory_.Stats().reserved, 0);
 }

@@ -6,7 +6,7 @@
 //
 // Where blocks come from, and when they are used again: memory.h.
 //
-// Thread-safety: the counting of handles and MarkUsedBy are thread-safe;
+// Thread-safety: the counting of handles and RecordStream are thread-safe;
 // MarkWritten is for the one thread that writes. Ownership: streams, and the
 // DeviceMemory, outlive every Storage.
 
@@ -52,11 +52,11 @@ class Storage {
     writer_ = &stream;
     written_by_ = number;
     ++version_;
-    MarkUsedBy(stream);
+    RecordStream(stream);
   }
 
   // Work just enqueued on `stream` reads or writes this memory.
-  void MarkUsedBy(Stream& stream) {
+  void RecordStream(Stream& stream) {
     if (&stream != home_) AddUser(stream);
   }
 

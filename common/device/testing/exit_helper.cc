@@ -19,7 +19,7 @@
 #include "absl/status/status.h"
 #include "common/device/cpu/cpu_stream.h"
 #include "common/device/cpu/parallel_for.h"
-#include "common/device/cpu/task_sink.h"
+#include "common/device/cpu/stream_capture.h"
 #include "common/device/device.h"
 #include "common/device/device_table.h"
 #include "common/device/event.h"
@@ -192,7 +192,7 @@ int LeaveSomething() {
   for (int i = 0; i < 10'000; ++i) {
     leftovers.blocks.push_back(
         Memory(kCpu0).Allocate(1000, DefaultStream(kCpu0)));
-    leftovers.blocks.back()->MarkUsedBy(*leftovers.stream);
+    leftovers.blocks.back()->RecordStream(*leftovers.stream);
   }
   Queue(*leftovers.stream, 2000);
   leftovers.event = leftovers.stream->Record();
@@ -276,7 +276,7 @@ int ExitInStall() {
 }
 
 int ExitInCapture() {
-  class Sink : public TaskSink {
+  class Sink : public StreamCapture {
     std::uint64_t Capture(CpuStream&, const OpLabel&,
                           std::function<void()>) override {
       return 0;
@@ -286,7 +286,7 @@ int ExitInCapture() {
   Stream& stream = DefaultStream(kCpu0);
   stream.HostCallback([] { throw std::runtime_error("alas"); });
   while (!stream.Query()) std::this_thread::yield();
-  const ScopedTaskSink scope(sink);
+  const ScopedStreamCapture scope(sink);
   std::exit(0);
 }
 
@@ -331,7 +331,7 @@ int InForkedChild(int (*f)()) {
   Make();
   leftovers.blocks.push_back(
       Memory(kCpu0).Allocate(1000, DefaultStream(kCpu0)));
-  leftovers.blocks.back()->MarkUsedBy(DefaultStream(kCpu1));
+  leftovers.blocks.back()->RecordStream(DefaultStream(kCpu1));
   static std::atomic<bool> go{false};
   DefaultStream(kCpu0).HostCallback([] {
     while (!go) std::this_thread::yield();

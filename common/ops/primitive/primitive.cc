@@ -76,8 +76,8 @@ void Launch(const internal::Listeners& listeners, const Primitive& primitive,
   if (listeners.any()) label.set_stamps(listeners.NewStamps(stream));
   const std::uint64_t number =
       primitive.Launch({stream, label, inputs, output});
-  for (const Tensor* input : inputs) input->storage()->MarkUsedBy(stream);
-  output.storage()->MarkUsedBy(stream);
+  for (const Tensor* input : inputs) input->storage()->RecordStream(stream);
+  output.storage()->RecordStream(stream);
   // Once more: an input may have failed, and another thread's Synchronize may
   // have reported that, between the first look and the launch.
   for (const Tensor* input : inputs) CheckReadable(primitive, *input, at);

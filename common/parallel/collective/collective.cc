@@ -102,7 +102,7 @@ Work RunOnOneStream(const char* name, Replicas replicas,
       static_cast<CpuStream&>(CommunicationStream(replicas[0].device()));
   for (const Tensor& x : replicas) {
     stream.Wait(CurrentStream(x.device()).Record(), at);
-    x.storage()->MarkUsedBy(stream);
+    x.storage()->RecordStream(stream);
   }
   const std::uint64_t number = stream.Enqueue(
       OpLabel(name, at, internal::op_context.requested_by), std::move(work));

@@ -116,7 +116,7 @@ class Executor {
     for (std::size_t i = 0; i < memory_.size(); ++i) {
       // For all, so that a failure of one reaches all.
       for (const Event& event : ready) streams_[i]->Wait(event, at_);
-      memory_[i].storage()->MarkUsedBy(*streams_[i]);
+      memory_[i].storage()->RecordStream(*streams_[i]);
       streams.push_back(static_cast<CudaStream*>(streams_[i]));
       labels.emplace_back(primitive_.name(), at_,
                           internal::op_context.requested_by);
@@ -174,7 +174,7 @@ class Executor {
     Storage& target = *memory_[move.to].storage();
     if (move.op == MoveOp::kBegin) {
       stream.Wait(CurrentStream(stream.device()).Record(), at_);
-      target.MarkUsedBy(stream);
+      target.RecordStream(stream);
     }
     if (move.op == MoveOp::kBegin || move.op == MoveOp::kEnd) return;
     const internal::Listeners listeners;
@@ -185,7 +185,7 @@ class Executor {
     const std::vector<int> sources = Sources(move);
     const std::uint64_t number = Launch(stream, label, move, sources);
     for (const int rank : sources) {
-      memory_[rank].storage()->MarkUsedBy(stream);
+      memory_[rank].storage()->RecordStream(stream);
     }
     target.MarkWritten(stream, number);
     if (listeners.any()) {

@@ -201,7 +201,7 @@ TEST_F(CudaGraphTest, TakesNothingButLaunches) {
 }
 
 TEST_F(CudaGraphTest, GoesOnBehindAProgramThatIsCapturedMeanwhile) {
-  class Sink : public TaskSink {
+  class Sink : public StreamCapture {
    public:
     std::uint64_t Capture(CpuStream&, const OpLabel&,
                           std::function<void()>) override {
@@ -212,7 +212,7 @@ TEST_F(CudaGraphTest, GoesOnBehindAProgramThatIsCapturedMeanwhile) {
   CpuStream cpu(Device(DeviceType::kCpu, 0), 1, StreamOptions());
   const CudaGraph graph(*stream_, [&] {
     {
-      const ScopedTaskSink scope(sink);
+      const ScopedStreamCapture scope(sink);
       cpu.Enqueue(OpLabel("add"), [] {});
     }
     Numbers({1})();

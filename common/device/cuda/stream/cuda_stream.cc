@@ -91,8 +91,8 @@ CudaStream::~CudaStream() {
   gpu_.ReturnStreamMemory(memory_);
 }
 
-void CudaStream::Abandon() {
-  log_->Abandon();
+void CudaStream::Shutdown() {
+  log_->Shutdown();
   Release(&memory_->released, std::numeric_limits<std::int32_t>::max());
 }
 

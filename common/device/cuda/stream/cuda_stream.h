@@ -105,11 +105,11 @@ class CudaStream final : public Stream {
 
   std::int64_t QueuedOperations() override;
 
-  // For the end of the process, all streams first, then each: from Abandon on
-  // host callbacks are skipped, and nothing is stalled; Retire waits for what
+  // For the end of the process, all streams first, then each: from Shutdown on
+  // host callbacks are skipped, and nothing is stalled; Drain waits for what
   // is queued, and from then on no CUDA is called: what is enqueued counts as
   // skipped.
-  void Abandon() override;
+  void Shutdown() override;
 
   CudaGpu& gpu() const { return gpu_; }
   // False once the GPU, or the program, is gone.

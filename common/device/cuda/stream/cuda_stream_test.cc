@@ -915,10 +915,10 @@ TEST(CudaStreamEndTest, NoCudaIsCalledOnceTheStreamIsRetired) {
     cuda.LaunchKernel(to.stream, [&ran] { ran += 100; });
   });
   const Event before = stream.Record();
-  stream.Abandon();
+  stream.Shutdown();
   gate.Open();
   testing::internal::CaptureStderr();
-  stream.Retire();
+  stream.Drain();
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
   // The gate may or may not have been skipped; nothing behind it ran but the
   // kernel.

@@ -136,7 +136,7 @@ class StreamLog final : public FailureLedger {
   bool NoteError(CudaApi& api, int error);
 
   // The program is ending: from now on host callbacks are skipped.
-  void Abandon() { abandoned_.store(true, std::memory_order_release); }
+  void Shutdown() { abandoned_.store(true, std::memory_order_release); }
   // From now on nothing is enqueued at all; it counts as skipped and done.
   void End();
   // If the stream does not run any more: destroys the callbacks that will not

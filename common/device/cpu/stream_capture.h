@@ -1,7 +1,7 @@
-// TaskSink: takes the tasks that a thread enqueues on CPU streams, instead of
-// their queues.
+// StreamCapture: takes the tasks that a thread enqueues on CPU streams, instead
+// of their queues.
 //
-//   class Program : public TaskSink {
+//   class Program : public StreamCapture {
 //    public:
 //     std::uint64_t Capture(CpuStream&, const OpLabel& label,
 //                           std::function<void()> task) override {
@@ -11,7 +11,7 @@
 //     …
 //   };
 //   {
-//     const ScopedTaskSink scope(program);
+//     const ScopedStreamCapture scope(program);
 //     y = MatMul(x, w);  // captured, not run
 //   }
 //   stream.Enqueue(OpLabel("program"), [&program] { program.RunSteps(); });
@@ -27,10 +27,11 @@
 // and reads, and all requests to CUDA streams. Stamps of captured operations
 // show no duration.
 //
-// Thread-safety: a sink is called on the thread of its ScopedTaskSink only.
+// Thread-safety: a sink is called on the thread of its ScopedStreamCapture
+// only.
 
-#ifndef D2L_COMMON_DEVICE_CPU_TASK_SINK_H_
-#define D2L_COMMON_DEVICE_CPU_TASK_SINK_H_
+#ifndef D2L_COMMON_DEVICE_CPU_STREAM_CAPTURE_H_
+#define D2L_COMMON_DEVICE_CPU_STREAM_CAPTURE_H_
 
 #include <cstdint>
 #include <functional>
@@ -42,9 +43,9 @@ namespace d2l {
 
 class CpuStream;
 
-class TaskSink {
+class StreamCapture {
  public:
-  virtual ~TaskSink() = default;
+  virtual ~StreamCapture() = default;
 
   // Takes the task that `stream` would have run and returns the operation's
   // number, which the caller gets. Copy the label to keep it. Exceptions
@@ -55,24 +56,24 @@ class TaskSink {
 
 // Gives this thread's tasks to `sink` while it lives; the innermost one of
 // several. Throws std::logic_error on a thread that may not enqueue.
-class ScopedTaskSink {
+class ScopedStreamCapture {
  public:
-  explicit ScopedTaskSink(TaskSink& sink);
-  ~ScopedTaskSink();
-  ScopedTaskSink(const ScopedTaskSink&) = delete;
-  ScopedTaskSink& operator=(const ScopedTaskSink&) = delete;
+  explicit ScopedStreamCapture(StreamCapture& sink);
+  ~ScopedStreamCapture();
+  ScopedStreamCapture(const ScopedStreamCapture&) = delete;
+  ScopedStreamCapture& operator=(const ScopedStreamCapture&) = delete;
 
  private:
-  TaskSink* const previous_;
+  StreamCapture* const previous_;
   const internal::EnqueueMode mode_;  // from before: also a CudaGraph captures
 };
 
 namespace internal {
 // This thread's sink; null if it has none.
-TaskSink* CurrentTaskSink();
+StreamCapture* CurrentStreamCapture();
 [[noreturn]] void ThrowNotCapturable(const OpLabel& label);
 }  // namespace internal
 
 }  // namespace d2l
 
-#endif  // D2L_COMMON_DEVICE_CPU_TASK_SINK_H_
+#endif  // D2L_COMMON_DEVICE_CPU_STREAM_CAPTURE_H_

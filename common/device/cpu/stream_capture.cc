@@ -1,4 +1,4 @@
-#include "common/device/cpu/task_sink.h"
+#include "common/device/cpu/stream_capture.h"
 
 #include <stdexcept>
 
@@ -7,23 +7,23 @@
 namespace d2l {
 namespace {
 
-thread_local TaskSink* current = nullptr;
+thread_local StreamCapture* current = nullptr;
 
 }  // namespace
 
-ScopedTaskSink::ScopedTaskSink(TaskSink& sink)
+ScopedStreamCapture::ScopedStreamCapture(StreamCapture& sink)
     : previous_(current), mode_(internal::enqueue_mode) {
   if (internal::enqueue_mode != internal::kMayEnqueue &&
       internal::enqueue_mode != internal::kCapturing) {
     throw std::logic_error(
-        "[task_sink] on a thread that may not enqueue: one that runs a "
+        "[stream_capture] on a thread that may not enqueue: one that runs a "
         "stream's work, or one of a forked child");
   }
   current = &sink;
   internal::enqueue_mode = internal::kCapturing;
 }
 
-ScopedTaskSink::~ScopedTaskSink() {
+ScopedStreamCapture::~ScopedStreamCapture() {
   current = previous_;
   // Not in a child that was forked meanwhile.
   if (internal::enqueue_mode == internal::kCapturing) {
@@ -33,7 +33,7 @@ ScopedTaskSink::~ScopedTaskSink() {
 
 namespace internal {
 
-TaskSink* CurrentTaskSink() {
+StreamCapture* CurrentStreamCapture() {
   // A CudaGraph captures, too, and takes no tasks.
   return enqueue_mode == kCapturing ? current : nullptr;
 }

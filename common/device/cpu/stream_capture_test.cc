@@ -1,4 +1,4 @@
-#include "common/device/cpu/task_sink.h"
+#include "common/device/cpu/stream_capture.h"
 
 #include <atomic>
 #include <cstdint>
@@ -27,7 +27,7 @@ using testing::HasSubstr;
 const Device kDevice(DeviceType::kCpu, 1);
 
 // The steps of a program, which name themselves when they fail.
-class Program : public TaskSink {
+class Program : public StreamCapture {
  public:
   std::uint64_t Capture(CpuStream&, const OpLabel& label,
                         std::function<void()> task) override {
@@ -65,17 +65,17 @@ std::string LogicErrorOf(const std::function<void()>& f) {
   return "nothing thrown";
 }
 
-class TaskSinkTest : public testing::Test {
+class StreamCaptureTest : public testing::Test {
  protected:
   CpuStream stream_{kDevice, 3, StreamOptions()};
   Program program_;
 };
 
-TEST_F(TaskSinkTest, CapturesInsteadOfRunning) {
+TEST_F(StreamCaptureTest, CapturesInsteadOfRunning) {
   std::vector<int> seen;
   std::vector<int>* const out = &seen;
   {
-    const ScopedTaskSink scope(program_);
+    const ScopedStreamCapture scope(program_);
     for (int i = 0; i < 3; ++i) {
       EXPECT_EQ(
           stream_.Enqueue(OpLabel("step"), [out, i] { out->push_back(i); }),
@@ -96,9 +96,9 @@ TEST_F(TaskSinkTest, CapturesInsteadOfRunning) {
   EXPECT_EQ(seen, (std::vector<int>{0, 1, 2, 0, 1, 2, 0, 1, 2}));
 }
 
-TEST_F(TaskSinkTest, OtherThreadsEnqueueAsBefore) {
+TEST_F(StreamCaptureTest, OtherThreadsEnqueueAsBefore) {
   std::atomic<int> ran{0};
-  const ScopedTaskSink scope(program_);
+  const ScopedStreamCapture scope(program_);
   std::thread([&] {
     stream_.Enqueue(OpLabel("task"), [&ran] { ++ran; });
     stream_.Synchronize();
@@ -107,13 +107,13 @@ TEST_F(TaskSinkTest, OtherThreadsEnqueueAsBefore) {
   EXPECT_EQ(program_.size(), 0u);
 }
 
-TEST_F(TaskSinkTest, ScopesNest) {
+TEST_F(StreamCaptureTest, ScopesNest) {
   Program inner;
   {
-    const ScopedTaskSink outer_scope(program_);
+    const ScopedStreamCapture outer_scope(program_);
     stream_.Enqueue(OpLabel("a"), [] {});
     {
-      const ScopedTaskSink inner_scope(inner);
+      const ScopedStreamCapture inner_scope(inner);
       stream_.Enqueue(OpLabel("b"), [] {});
     }
     stream_.Enqueue(OpLabel("c"), [] {});
@@ -123,13 +123,13 @@ TEST_F(TaskSinkTest, ScopesNest) {
   EXPECT_STREQ(program_.label(1).name(), "c");
 }
 
-TEST_F(TaskSinkTest, RefusesWhatCannotBeCaptured) {
+TEST_F(StreamCaptureTest, RefusesWhatCannotBeCaptured) {
   const Event event = stream_.Record();
   event.Synchronize();
   int pageable = 0;
   char device[sizeof(int)] = {};
   {
-    const ScopedTaskSink scope(program_);
+    const ScopedStreamCapture scope(program_);
     const std::vector<std::function<void()>> calls = {
         [&] { stream_.Record(); },
         [&] { stream_.Wait(event); },
@@ -149,9 +149,10 @@ TEST_F(TaskSinkTest, RefusesWhatCannotBeCaptured) {
     } reported;
     const ScopedDeviceListener listen(&reported, DeviceListener::kStreams);
     for (const auto& call : calls) {
-      EXPECT_THAT(LogicErrorOf(call),
-                  HasSubstr("called while a TaskSink captures this thread's "
-                            "tasks"));
+      EXPECT_THAT(
+          LogicErrorOf(call),
+          HasSubstr("called while a StreamCapture captures this thread's "
+                    "tasks"));
     }
     EXPECT_EQ(reported.count, 0) << "what is refused never was";
     EXPECT_EQ(program_.size(), 0u);
@@ -172,9 +173,9 @@ TEST_F(TaskSinkTest, RefusesWhatCannotBeCaptured) {
   stream_.Synchronize();
 }
 
-TEST_F(TaskSinkTest, WorkCannotCapture) {
+TEST_F(StreamCaptureTest, WorkCannotCapture) {
   stream_.Enqueue(OpLabel("task"),
-                  [this] { const ScopedTaskSink scope(program_); });
+                  [this] { const ScopedStreamCapture scope(program_); });
   try {
     stream_.Synchronize();
     FAIL() << "nothing thrown";
@@ -183,22 +184,22 @@ TEST_F(TaskSinkTest, WorkCannotCapture) {
   }
 }
 
-TEST_F(TaskSinkTest, LaunchBlockingDoesNotWaitForACapturedTask) {
+TEST_F(StreamCaptureTest, LaunchBlockingDoesNotWaitForACapturedTask) {
   SetLaunchBlocking(true);
   {
-    const ScopedTaskSink scope(program_);
+    const ScopedStreamCapture scope(program_);
     stream_.Enqueue(OpLabel("task"), [] {});
   }
   SetLaunchBlocking(false);
   EXPECT_EQ(program_.size(), 1u);
 }
 
-TEST_F(TaskSinkTest, StampsOfCapturedTasksAreWrittenAtOnce) {
+TEST_F(StreamCaptureTest, StampsOfCapturedTasksAreWrittenAtOnce) {
   OpStamps stamps;
   OpLabel label("task");
   label.set_stamps(&stamps);
   {
-    const ScopedTaskSink scope(program_);
+    const ScopedStreamCapture scope(program_);
     stream_.Enqueue(label, [] {});
   }
   EXPECT_GT(stamps.end, 0);
@@ -206,23 +207,23 @@ TEST_F(TaskSinkTest, StampsOfCapturedTasksAreWrittenAtOnce) {
   EXPECT_EQ(program_.label(0).stamps(), nullptr);
 }
 
-TEST_F(TaskSinkTest, MemoryLetGoOfMeanwhileIsReusedAfterwards) {
+TEST_F(StreamCaptureTest, MemoryLetGoOfMeanwhileIsReusedAfterwards) {
   DeviceMemory& memory = Memory(kDevice);
-  const std::int64_t in_use = memory.Stats().in_use;
+  const std::int64_t allocated = memory.Stats().allocated;
   {
     StorageRef block = memory.Allocate(1000, DefaultStream(kDevice));
-    block->MarkUsedBy(stream_);
-    const ScopedTaskSink scope(program_);
+    block->RecordStream(stream_);
+    const ScopedStreamCapture scope(program_);
     block.reset();
     memory.Allocate(1000, DefaultStream(kDevice));
   }
   memory.Allocate(1000, DefaultStream(kDevice));
-  EXPECT_EQ(memory.Stats().in_use, in_use);
+  EXPECT_EQ(memory.Stats().allocated, allocated);
 }
 
 // The name and the line of the step, and what it threw, from a loaded program,
 // whose texts are gone.
-TEST_F(TaskSinkTest, AFailureNamesTheStep) {
+TEST_F(StreamCaptureTest, AFailureNamesTheStep) {
   {
     std::string name = "floor_divide";
     std::string file = "my_mlp.program";
@@ -230,7 +231,7 @@ TEST_F(TaskSinkTest, AFailureNamesTheStep) {
     label.AddInput({2, 3});
     name.assign(100, 'x');
     file.assign(100, 'x');
-    const ScopedTaskSink scope(program_);
+    const ScopedStreamCapture scope(program_);
     stream_.Enqueue(OpLabel("fine"), [] {});
     stream_.Enqueue(label, [] { throw std::runtime_error("alas"); });
   }
