@@ -1,8 +1,7 @@
 // Trains a network on images, on one device or, each with a part of every
 // batch, on several:
 //
-//   bazel run //chapters/multi_gpu:train -- --net=lenet
-//   --save=lenet.safetensors
+//   bazel run //chapters/multi_gpu:train -- --save=lenet.safetensors
 //
 // and, where there is Open MPI, in several processes that have as many devices
 // each:

@@ -17,14 +17,12 @@
 // literals. It means what it means in Python, and prints the same, but for
 // this:
 //
-//   - A function's body is assignments and, at its end, a `return` with a
-//   value;
-//     it is indented, or stands on the line of the `def`. Only the module
+//   - A function's body is assignments and, at its end, a `return` of a value.
+//     It is indented, or stands on the line of the `def`. Only the module
 //     prints.
-//   - A function calls functions above it only, so there is no recursion. It
-//   has
-//     its arguments and what it assigns, and does not see the module's
-//     variables.
+//   - A function calls functions above it only, so there is no recursion. Its
+//     variables are its arguments and what it assigns; it does not see those
+//     of the module.
 //   - Integers are int64 and wrap around. Division is float64's: 1 / 0 is inf.
 //
 // The program becomes an ir::Graph of numbers, int64[] and float64[]. A

@@ -15,8 +15,8 @@
 //        {"weight": "0.weight", "inputs": [],
 //         "outputs": [{"name": "w", "dtype": "float32", "shape": [256, 512]}]},
 //        {"op": "transpose", "attributes": {"dim0": "0", "dim1": "1"},
-//         "inputs": [1], "outputs": [{"dtype": "float32", "shape": [512,
-//         256]}], "at": ["net.cc", 88]}],
+//         "inputs": [1], "at": ["net.cc", 88],
+//         "outputs": [{"dtype": "float32", "shape": [512, 256]}]}],
 //      "returns": [2]}]}
 //
 // Values are numbered as they are made: arguments first. Their types are
