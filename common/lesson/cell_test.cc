@@ -201,7 +201,9 @@ TEST_F(CellTest, InterleavedAlternativesTakeTurns) {
   }
   const Judgement faster = Faster(timings["a"], timings["b"], 1.1);
   // Beside other programs it is not known: a callback that sleeps is not seen.
-  if (!faster.disturbed) EXPECT_EQ(faster.verdict, Verdict::kHolds);
+  if (!faster.disturbed) {
+    EXPECT_EQ(faster.verdict, Verdict::kHolds);
+  }
   // Where the kernel says what a thread waited, load is accounted for.
   EXPECT_EQ(faster.exposed, !UndisturbedTimer().Read().undisturbed.has_value());
 }
