@@ -59,9 +59,8 @@ TEST_F(LanguageTest, FallsBackToEnglish) {
 
 // A file may have any name: that of a text, of a factor.
 TEST_F(LanguageTest, AUsersTextStaysAsItIs) {
-  for (const std::string name :
-       {"asking", "/tmp/zoom2x/t.json", "2x", "2 calls", "Note:", "{", "%s",
-        "主机", ""}) {
+  for (const std::string name : {"asking", "/tmp/zoom2x/t.json", "2x",
+                                 "2 calls", "Note:", "{", "%s", "主机", ""}) {
     EXPECT_EQ(Say("nobody said %s", name), "nobody said " + name);
     EXPECT_EQ(Say("The %s takes {}.", absl::string_view(name)),
               name + "需要{}。");
