@@ -597,7 +597,6 @@ TEST_F(ExamplesTest, Ops) {
     y = AvgPool2d(y, 2);                            // (8, 20, 6, 6)
     Tensor labels = RandInt(0, 10, {8});
     Tensor losses = CrossEntropy(Randn({8, 10}), labels);  // (8)
-    
     // End of example
   }
   {
