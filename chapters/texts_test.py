@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """The lessons' texts in both languages, held against each other and the code.
 
 Every cell has a section in lesson.md and lesson.zh.md, a mark in the code and
@@ -59,7 +60,7 @@ def said(files):
         subprocess.run(["xgettext", "--language=C++", "--from-code=UTF-8", "-k", "-o", found] +
                        ["--keyword=" + keyword for keyword in KEYWORDS] + files, check=True,
                        stderr=subprocess.DEVNULL)
-        return {english for english, _ in catalogue.entries(found)}
+        return {english for english, _, _ in catalogue.entries(found)}
 
 
 CHAPTERS = sorted(os.path.dirname(path) for path in glob.glob("chapters/*/lesson.md"))

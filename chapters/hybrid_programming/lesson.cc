@@ -399,15 +399,13 @@ void FusedChain(Cell& cell) {
     ir::Captured strips(graph), generated(graph, options);
     no_cpp = generated.not_generated();
     std::vector<Tensor> a, b, c;
-    const auto of = [&](const Phrase& what) {
-      return Worded("%s, %d", what, length);
-    };
     std::vector<Alternative> alternatives = {
-        {of("one by one"), {device}, [&] { a = chain(in); }},
-        {of("strips"), {device}, [&] { b = strips.Run(in); }}};
+        {Worded("one by one, %d", length), {device}, [&] { a = chain(in); }},
+        {Worded("strips, %d", length), {device}, [&] { b = strips.Run(in); }}};
     if (no_cpp.empty()) {
-      alternatives.push_back(
-          {of("generated"), {device}, [&] { c = generated.Run(in); }});
+      alternatives.push_back({Worded("generated, %d", length), {device}, [&] {
+                                c = generated.Run(in);
+                              }});
     }
     std::cout << absl::StrFormat("  %10d", length);
     for (const Timing& timing : cell.TimeInterleaved(alternatives)) {
