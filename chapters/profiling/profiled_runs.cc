@@ -66,13 +66,13 @@ ProfiledRuns RunProfiled(Cell& cell, const Phrase& label, Device device,
                          returned < requests ? total[i] : with_profiler);
     on_device[i] = Part(device_time, with_profiler);
   }
-  const auto report = [&](const char* what, const std::vector<Elapsed>& times) {
-    return cell.ReportTimes(Worded("%s: %s", label, what), MeasuredOn(device),
-                            times);
+  const auto report = [&](const Phrase& what,
+                          const std::vector<Elapsed>& times) {
+    return cell.ReportTimes(what, MeasuredOn(device), times);
   };
-  runs.enqueueing = report("enqueueing", enqueueing);
-  runs.device = report("on the device", on_device);
-  runs.total = report("in all", total);
+  runs.enqueueing = report(Worded("%s: enqueueing", label), enqueueing);
+  runs.device = report(Worded("%s: on the device", label), on_device);
+  runs.total = report(Worded("%s: in all", label), total);
   return runs;
 }
 
