@@ -100,8 +100,9 @@ std::string Fingerprint(const Dataset& data) {
   for (const std::vector<std::uint8_t>* part : {&data.images, &data.labels}) {
     hash.Update({reinterpret_cast<const char*>(part->data()), part->size()});
   }
-  return Say("%d images with the SHA-256 %s", data.size(),
-             hash.Hex().substr(0, 16));
+  // In checkpoints: the same in every language.
+  return absl::StrFormat("%d images with the SHA-256 %s", data.size(),
+                         hash.Hex().substr(0, 16));
 }
 
 // Sums in a CPU device's memory need one.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <stdexcept>
 
 #include "absl/status/status.h"
@@ -34,6 +35,16 @@ std::string HowMany(const TrainOptions& options, const Processes& processes) {
                          devices == 1 ? "" : "s");
 }
 
+// What a checkpoint says of its data, in the run's language.
+std::string InWords(const std::string& fingerprint) {
+  long long images = 0;
+  char hash[17] = "";
+  return std::sscanf(fingerprint.c_str(), "%lld images with the SHA-256 %16s",
+                     &images, hash) == 2
+             ? Say("%d images with the SHA-256 %s", images, std::string(hash))
+             : fingerprint;
+}
+
 }  // namespace
 
 Checkpoint MakeCheckpoint(const TrainOptions& options, const TrainData& data,
@@ -63,13 +74,14 @@ absl::StatusOr<TrainingProgress> RestoreTraining(const TrainOptions& options,
   const Checkpoint& from = *options.checkpoint;
   const auto trained_on = from.options.find("data");
   const std::string before = trained_on == from.options.end()
-                                 ? "nothing that it names"
+                                 ? Translated("nothing that it names")
                                  : trained_on->second;
   if (before != data.training_fingerprint) {
     return error(
         Say("it was trained on %s; %s has %s. Name the same data with "
             "--data_dir or --images.",
-            Translated(before), data.training.name, data.training_fingerprint));
+            InWords(before), data.training.name,
+            InWords(data.training_fingerprint)));
   }
   TrainingState state = from.state;
   const std::size_t each = options.devices.size();
@@ -124,7 +136,8 @@ std::vector<std::string> ChangesSince(const TrainOptions& options,
       continue;
     }
     changes.push_back(Say("It was made with %s, and this is %s: %s",
-                          before->second, change.now, Translated(change.so)));
+                          InWords(before->second), InWords(change.now),
+                          Translated(change.so)));
   }
   return changes;
 }
