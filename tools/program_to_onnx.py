@@ -3,8 +3,8 @@
 
 Usage: tools/program_to_onnx.py my_mlp [my_mlp.onnx]
 
-Reads my_mlp.program and my_mlp.safetensors, and writes my_mlp.onnx. Needs numpy and
-onnx: pip install onnx. The text of a program is described in common/graph/ir_text.h.
+Reads my_mlp.safetensors, and writes my_mlp.onnx. Needs numpy and onnx: pip install onnx.
+The file is described in common/graph/saved/saved.h.
 The model's inputs are called as the program's arguments are, and its outputs output_0,
 output_1, ....
 """
@@ -73,9 +73,9 @@ def number(text, dtype):
 def read(path):
     """The functions of a saved program, and its tensors."""
     with open(path, "rb") as file:
-        data = file.read()
+        data = memoryview(file.read())
     size = int.from_bytes(data[:8], "little")
-    header = json.loads(data[8:8 + size])
+    header = json.loads(bytes(data[8:8 + size]))
     metadata = header.pop("__metadata__", {})
     if "d2l.program" not in metadata:
         raise Wrong("it holds tensors, and no program; save one: net.Save(\"my_mlp\")")
@@ -293,7 +293,8 @@ def main(arguments):
         onnx.save(export(prefix), to)
     except (Wrong, OSError) as error:
         sys.exit("program_to_onnx.py: %s: %s" % (prefix, error))
-    except (LookupError, TypeError, ValueError, AttributeError) as error:
+    except (LookupError, TypeError, ValueError, AttributeError, RecursionError,
+            MemoryError) as error:
         # The loader of run_program says which node is wrong, and why.
         sys.exit("program_to_onnx.py: %s: the file is damaged (%r). To see where: "
                  "bazel run //tools:run_program -- %s" % (prefix, error, prefix))

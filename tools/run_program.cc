@@ -5,8 +5,8 @@
 //   bazel run //tools:run_program -- my_mlp --input=x.safetensors
 //       --output=y.safetensors
 //
-// The tensors of --input are called as the program's arguments are, without
-// their %. Those of --output are output_0, output_1, ….
+// The tensors of --input are called as the program's arguments are. Those of
+// --output are output_0, output_1, ….
 
 #include <unistd.h>
 

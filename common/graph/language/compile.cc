@@ -368,11 +368,10 @@ class Compiler {
   ir::ValueId Variable(const Token& name) const {
     const auto found = scope_->variables.find(name.text);
     if (found != scope_->variables.end()) return found->second;
-    Fail(name,
-         definitions_.count(name.text) > 0
-             ? "\"%s\" is a function; a call has ( )"
-             : "\"%s\" is not defined here",
-         name.text);
+    if (definitions_.count(name.text) > 0) {
+      Fail(name, "\"%s\" is a function; a call has ( )", name.text);
+    }
+    Fail(name, "\"%s\" is not defined here", name.text);
   }
 
   ir::ValueId Call(const Token& name) {

@@ -29,6 +29,12 @@ class Inliner {
   }
 
  private:
+  void CheckCount(std::size_t count) const {
+    if (count < kMaxNodes) return;
+    throw std::invalid_argument(absl::StrFormat(
+        "[inline] %s has more than %d operations", to_.name, kMaxNodes));
+  }
+
   // Returns the values that `from` returns.
   std::vector<ValueId> Copy(const Function& from,
                             const std::vector<ValueId>& arguments,
@@ -37,6 +43,7 @@ class Inliner {
     for (std::size_t i = 0; i < arguments.size(); ++i) {
       map[from.arguments[i]] = arguments[i];
     }
+    CheckCount(++copied_);  // of a function of calls alone, too
     for (const Node& node : from.nodes) {
       Node copy = node;
       for (ValueId& value : copy.inputs) value = map[value];
@@ -53,10 +60,7 @@ class Inliner {
       } else if (node.kind == NodeKind::kWeight && weights_[node.index] >= 0) {
         outputs = {weights_[node.index]};
       } else {
-        if (to_.nodes.size() >= kMaxNodes) {
-          throw std::invalid_argument(absl::StrFormat(
-              "[inline] %s has more than %d operations", to_.name, kMaxNodes));
-        }
+        CheckCount(to_.nodes.size());
         outputs = to_.Add(std::move(copy), &graph_).outputs;
         if (node.kind == NodeKind::kWeight) weights_[node.index] = outputs[0];
       }
@@ -76,6 +80,7 @@ class Inliner {
 
   const Graph& graph_;
   const bool fused_;              // these regions, too
+  std::size_t copied_ = 0;        // functions
   std::vector<ValueId> weights_;  // the value of each
   Function to_;
 };

@@ -145,6 +145,23 @@ std::string ErrorOfNode(const std::function<void(Json&)>& change,
   return ErrorOfJson(ProgramOf(Json::array({node})).dump());
 }
 
+// Each function calls the one before it twice, and none has an operation.
+TEST_F(BadSavedTest, CallsThatDoubleAreBounded) {
+  Json functions = {FunctionOf("f0", Json::array())};
+  for (int i = 1; i <= 40; ++i) {
+    const Json call = {{"call", absl::StrCat("f", i - 1)},
+                       {"inputs", {0}},
+                       {"outputs", {Type()}}};
+    functions.push_back(
+        FunctionOf(absl::StrCat("f", i), Json::array({call, call})));
+  }
+  const Json program = {{"version", 2}, {"functions", functions}};
+  ASSERT_TRUE(safetensors::SaveFile({{"w", Ones({2, 3})}}, path(),
+                                    {{"d2l.program", program.dump()}})
+                  .ok());
+  EXPECT_THAT(Error(), HasSubstr("more than 100000 operations"));
+}
+
 TEST(BadProgramTest, SaysWhatIsWrongAndWhere) {
   const struct {
     std::function<void(Json&)> change;

@@ -180,13 +180,19 @@ class Reader {
 
  private:
   static std::int64_t Integer(const Json& json) {
-    if (!json.is_number_integer()) {
+    if (!json.is_number_integer() ||
+        (json.is_number_unsigned() &&
+         json.get<std::uint64_t>() >
+             std::uint64_t{std::numeric_limits<std::int64_t>::max()})) {
       Refuse("%s stands where an integer is expected", json.type_name());
     }
     return json.get<std::int64_t>();
   }
   static std::vector<std::int64_t> Integers(const Json& json) {
     std::vector<std::int64_t> integers;
+    if (!json.is_array()) {
+      Refuse("%s stands where a list is expected", json.type_name());
+    }
     for (const Json& each : json) integers.push_back(Integer(each));
     return integers;
   }
