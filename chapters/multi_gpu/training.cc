@@ -265,7 +265,7 @@ void Forgotten(Cell& cell) {
   const auto forget = [](std::vector<Tensor>&) {};
   DataLoader loader(training, {}, devices[0]);
   std::cout
-      << "  " << training.name << "\n"
+      << "  " << training.name.shown << "\n"
       << Say("           with allreduce             without\n")
       << Say("    step   apart   accuracies         apart   accuracies\n");
   const int steps = cell.BySize(60, 200, 400);

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "common/base/console/language.h"
 
 namespace d2l {
 
@@ -27,7 +28,7 @@ inline constexpr int kImagePixels = kImageSide * kImageSide;
 inline constexpr int kClasses = 10;
 
 struct Dataset {
-  std::string name;
+  Phrase name;
   std::vector<std::uint8_t> images;  // row by row, 0 is black
   std::vector<std::uint8_t> labels;  // below kClasses
 

@@ -144,7 +144,7 @@ Dataset GenerateImages(std::int64_t count, std::uint64_t seed,
         count, first));
   }
   Dataset data;
-  data.name = Say("generated data, seed %d", seed);
+  data.name = Worded("generated data, seed %d", seed);
   data.images.resize(count * kImagePixels);
   data.labels.resize(count);
   for (std::int64_t i = 0; i < count; ++i) {

@@ -41,9 +41,10 @@ std::int64_t CountBatches(const Dataset& data, const LoaderOptions& options) {
 
 void Check(const Dataset& data) {
   if (data.images.size() != data.labels.size() * kImagePixels) {
-    throw std::invalid_argument(absl::StrFormat(
-        "DataLoader: %d labels need %d pixels; %s has %d", data.labels.size(),
-        data.labels.size() * kImagePixels, data.name, data.images.size()));
+    throw std::invalid_argument(
+        absl::StrFormat("DataLoader: %d labels need %d pixels; %s has %d",
+                        data.labels.size(), data.labels.size() * kImagePixels,
+                        data.name.english, data.images.size()));
   }
   const auto wrong =
       std::find_if(data.labels.begin(), data.labels.end(),
@@ -51,7 +52,7 @@ void Check(const Dataset& data) {
   if (wrong == data.labels.end()) return;
   throw std::invalid_argument(absl::StrFormat(
       "DataLoader: label %d of %s is %d; labels are from 0 to %d",
-      wrong - data.labels.begin(), data.name, *wrong, kClasses - 1));
+      wrong - data.labels.begin(), data.name.english, *wrong, kClasses - 1));
 }
 
 }  // namespace

@@ -333,7 +333,7 @@ absl::Status RequireGpus(int count) {
   std::vector<std::string> there;
   for (const DeviceInfo& info : Devices()) {
     there.push_back(absl::StrCat(info.device.ToString(), " (",
-                                 DeviceKindName(info.kind), ")"));
+                                 Translated(DeviceKindName(info.kind)), ")"));
   }
   const std::string devices = absl::StrJoin(there, ", ");
   const DeviceInventory& cuda = GetBackend(DeviceType::kCuda).Inventory();

@@ -27,7 +27,7 @@
 // judge may Race the answer. chapters/README.md says how to write an exercise.
 //
 // What is said of an answer is English, and shown in the run's language: plain
-// texts are keys of a table of exercises.zh.md, and so are the formats of Say
+// texts and the formats of Say are keys of po/zh.po
 // (common/base/console/language.h).
 //
 // Registration happens before main; the rest is for one thread.

@@ -139,8 +139,8 @@ absl::StatusOr<Size> ParseSize(const std::string& text) {
 absl::Status Check(const char* flag, std::int64_t value, std::int64_t least) {
   if (value >= least) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      Say("--%s=%d asked for; the least is %d. Say --%s=%d or more.", flag,
-          value, least, flag, least));
+      Say("--%s=%d asked for; the least is %d. Say --%s=%d or more.",
+          std::string(flag), value, least, std::string(flag), least));
 }
 
 absl::Status PrepareDirectory(const std::string& directory) {
@@ -179,7 +179,7 @@ absl::StatusOr<LessonOptions> ParseLessonFlags(int argc, char** argv,
   if (rest.size() > 1) {
     return absl::InvalidArgumentError(Say(
         "\"%s\" is not a flag; they all look like --size=small. See --help.",
-        rest[1]));
+        std::string(rest[1])));
   }
 
   const absl::Status language = SetLanguage(absl::GetFlag(FLAGS_lang));

@@ -534,8 +534,7 @@ bool WriteFiles(LessonOptions* options, const std::string& json,
       Lessons(), ", ",
       [](std::string* out, const Lesson* lesson) { *out += lesson->title; });
   as.max_spans = options->trace_calls;
-  as.more_spans =
-      absl::StrFormat("--trace_calls=%d holds all.", profile.spans.size());
+  as.more_spans = Say("--trace_calls=%d holds all.", profile.spans.size());
   write(options->trace, [&] { return ToChromeTrace(profile, as); });
   write(options->html, [&] { return ToHtmlTimeline(profile, as); });
   if (options->trace || options->html) {

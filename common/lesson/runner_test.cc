@@ -140,6 +140,10 @@ TEST(Runner, SpeaksChinese) {
       Sample({"--require_gpus=1000", "--lang=zh"}).output;
   EXPECT_THAT(refused, HasSubstr("需要1000块GPU。"));
   EXPECT_THAT(refused, Not(HasSubstr("Rebuild")));
+  // What one types is no text of the program: "devices" and "host" are keys.
+  EXPECT_THAT(Sample({"--devics=cpu:0", "--lang=zh"}).output,
+              HasSubstr("--devices=cpu:0"));
+  EXPECT_THAT(Sample({"--lang=zh", "host"}).output, HasSubstr("host"));
 }
 
 TEST(Runner, ChineseLeavesFileNamesAsTheyAre) {

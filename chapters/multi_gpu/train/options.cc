@@ -99,7 +99,7 @@ ABSL_FLAG(std::string, split, "",
           "same.\n"
           "Example: --split=3:1 --num_gpus=2");
 ABSL_FLAG(int, max_in_flight, 2,
-          "How many steps several devices may be behind the program.\n"
+          "How many steps the devices may be behind the program.\n"
           "Example: --max_in_flight=1 --num_gpus=2");
 ABSL_FLAG(double, mpi_timeout_s, 60,
           "In several processes (mpirun): after so many seconds without an "
@@ -157,8 +157,8 @@ absl::Status CheckRanges() {
   const auto at_least_1 = [](const char* flag, std::int64_t value) {
     if (value >= 1) return absl::OkStatus();
     return absl::InvalidArgumentError(
-        Say("--%s=%d asked for; the least is 1. Say --%s=1 or more.", flag,
-            value, flag));
+        Say("--%s=%d asked for; the least is 1. Say --%s=1 or more.",
+            std::string(flag), value, std::string(flag)));
   };
   absl::Status status = CheckNet();
   status.Update(at_least_1("epochs", absl::GetFlag(FLAGS_epochs)));
@@ -218,7 +218,7 @@ absl::Status TakeOptions(const std::string& file, int argc, char** argv) {
       return absl::InvalidArgumentError(
           Say("%s is no checkpoint of this program: it does not "
               "say a --%s that can be. %s",
-              file, name, error));
+              file, std::string(name), error));
     }
     kept[name] = flag->CurrentValue();
     return absl::OkStatus();
@@ -234,7 +234,7 @@ absl::Status TakeOptions(const std::string& file, int argc, char** argv) {
     return absl::InvalidArgumentError(Say(
         "--%s=%s asked for; the training in %s has --%s=%s. Leave the flag out "
         "to go on with it, or --resume to begin anew.",
-        name, typed, file, name, kept[name]));
+        std::string(name), typed, file, std::string(name), kept[name]));
   }
   return absl::OkStatus();
 }
@@ -304,7 +304,7 @@ absl::StatusOr<TrainOptions> ParseTrainOptions(int argc, char** argv,
   if (rest.size() > 1) {
     return absl::InvalidArgumentError(
         Say("\"%s\" is not a flag; they all look like --net=lenet. See --help.",
-            rest[1]));
+            std::string(rest[1])));
   }
   options.resume = absl::GetFlag(FLAGS_resume);
   if (!options.resume.empty()) {
@@ -356,7 +356,7 @@ absl::StatusOr<TrainOptions> ParseTrainOptions(int argc, char** argv,
     }
     return absl::InvalidArgumentError(
         Say("--%s=%s and --%s=%s name the same file. Name two files.", "resume",
-            options.resume, name, file));
+            options.resume, std::string(name), file));
   }
   std::optional<AtomicFile> save;  // Only tried: it is written again and again.
   status = OpenFlagFiles({{"save", options.save, &save},

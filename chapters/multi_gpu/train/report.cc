@@ -124,7 +124,7 @@ std::string ReportJson(const TrainOptions& options, const TrainData& data,
   const nlohmann::ordered_json json = {
       {"program", "train"},
       {"data",
-       {{"name", data.training.name},
+       {{"name", data.training.name.english},
         {"training", data.training_fingerprint},
         {"test", data.test_fingerprint}}},
       {"options", options.ForCheckpoint()},

@@ -91,8 +91,8 @@ absl::StatusOr<const Named*> Find(const Named (&all)[n], const char* flag,
         absl::StrAppend(out, each.name);
       });
   return absl::NotFoundError(
-      Say("--%s=%s asked for; there are %s. Say --%s=%s.", flag, name, names,
-          flag, nearest->name));
+      Say("--%s=%s asked for; there are %s. Say --%s=%s.", std::string(flag),
+          name, names, std::string(flag), std::string(nearest->name)));
 }
 
 std::string Fingerprint(const Dataset& data) {

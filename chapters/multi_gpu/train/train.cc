@@ -168,8 +168,11 @@ class Training {
     for (const Step& step : in_flight) {
       if (!Add(step)) return NotFinite();
     }
-    for (const Tensor& parameter : nn::Parameters(net_.module())) {
-      if (!std::isfinite(Item(Sum(parameter * 0)))) return NotFinite();
+    for (const auto& [name, value] : nn::NamedState(net_.module())) {
+      if (IsFloatingPoint(value.dtype()) &&
+          !std::isfinite(Item(Sum(value * 0)))) {
+        return NotFinite();
+      }
     }
     progress_.seconds = seconds_before + timer.Seconds();
     // At its end the loader is in the next epoch, and the progress in this one
@@ -351,10 +354,10 @@ class Training {
     absl::Status status = write(
         options_.json,
         ReportJson(options_, data_, nn::NumParameters(net_), progress_.epochs));
-    status.Update(write(
-        options_.svg,
-        TrainingCurves(progress_.epochs)
-            .ToSvg(absl::StrCat(options_.net, " on ", data_.training.name))));
+    status.Update(write(options_.svg,
+                        TrainingCurves(progress_.epochs)
+                            .ToSvg(absl::StrCat(options_.net, " on ",
+                                                data_.training.name.english))));
     return status;
   }
 

@@ -82,7 +82,7 @@ absl::Status CheckFlagNames(int argc, char** argv,
     return absl::InvalidArgumentError(
         near ? Say("%s asked for; there is no such flag. Say --%s%s, or --help "
                    "for a list of all flags.",
-                   argument, nearest, value)
+                   argument, std::string(nearest), value)
              : Say("%s asked for; there is no such flag. Say --help for a list "
                    "of all flags.",
                    argument));
@@ -121,7 +121,8 @@ absl::Status OpenFlagFiles(const std::vector<FlagFile>& files) {
       if (!*other.file || !(*other.file)->SameFile(*opened)) continue;
       return absl::InvalidArgumentError(
           Say("--%s=%s and --%s=%s name the same file. Name two files.",
-              other.flag, other.path, file.flag, file.path));
+              std::string(other.flag), other.path, std::string(file.flag),
+              file.path));
     }
     *file.file = *std::move(opened);
   }
