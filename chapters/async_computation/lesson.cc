@@ -484,7 +484,7 @@ void QueueMemory(Cell& cell) {
     }
     PrintPeaks(kind, uses);
     const MemoryUse& enqueueing = uses["enqueueing"];
-    const auto claim = [&](const char* way, const char* does) {
+    const auto claim = [&](const char* way, const Phrase& does) {
       cell.Claim(
           Worded(
               "If a program only enqueues, %s take {} as much memory as with "

@@ -426,7 +426,7 @@ void FusedChain(Cell& cell) {
   const Figure &first = figures[1].back(), &last = figures[20].back();
   cell.Claim(
       Worded("Fused, as %s, twenty operations take {} as long as one.",
-             no_cpp.empty() ? "generated C++" : "strips"),
+             Phrase(no_cpp.empty() ? "generated C++" : "strips")),
       AboutEqual(last, first, 2),
       Unless(device,
              Say("Arithmetic in the cache is not free: %s for 19 more.",

@@ -213,11 +213,11 @@ void OverlapLink(Cell& cell) {
     for (const bool overlap : {false, true}) {
       ManualSeed(5);
       nets.push_back(LinkedMlp(AllDevices(), overlap, link));
-      steps.push_back({Worded("%s, %s", link ? "emulated link" : "memory",
-                              overlap ? "overlapped" : "at the end"),
-                       AllDevices(), [&x, &y, net = nets.back()] {
-                         net->Step(x, y, {/*lr=*/0.01});
-                       }});
+      steps.push_back(
+          {Worded("%s, %s", Phrase(link ? "emulated link" : "memory"),
+                  Phrase(overlap ? "overlapped" : "at the end")),
+           AllDevices(),
+           [&x, &y, net = nets.back()] { net->Step(x, y, {/*lr=*/0.01}); }});
     }
   }
   const Timings t = cell.TimeInterleaved(steps);

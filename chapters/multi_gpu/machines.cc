@@ -158,8 +158,8 @@ void SeveralMachines(Cell& cell) {
   std::vector<Alternative> alternatives;
   for (const AllReduceAlgorithm algorithm : kShown) {
     alternatives.push_back(
-        {Worded("%s, one process", AllReduceAlgorithmName(algorithm)), devices,
-         [&data, algorithm] { AllReduce(data, algorithm); }});
+        {Worded("%s, one process", Phrase(AllReduceAlgorithmName(algorithm))),
+         devices, [&data, algorithm] { AllReduce(data, algorithm); }});
   }
   const Timings one = cell.TimeInterleaved(alternatives);
   const auto two = [&](const Phrase& label, int column) {
@@ -175,14 +175,14 @@ void SeveralMachines(Cell& cell) {
       "  %-18s%s%s%s\n", FormatBytes(4 * n), Padded("one process", -14),
       Padded("two processes", -16), Padded("simulated", -14));
   for (std::size_t i = 0; i < std::size(kShown); ++i) {
-    const char* const name = AllReduceAlgorithmName(kShown[i]);
+    const Phrase name = AllReduceAlgorithmName(kShown[i]);
     measured.push_back(two(Worded("%s, two processes", name), 1 + i));
     simulated.push_back(cell.Report(
         PerRepeat(Worded("%s, simulated", name), "s", eighth, measured[0],
                   [&](double part, double star) {
                     return SimulatedOverLink(kShown[i], 4.0 * n, part, star);
                   })));
-    std::cout << absl::StrFormat("  %-18s%14s%16s%14s\n", name,
+    std::cout << absl::StrFormat("  %-18s%14s%16s%14s\n", name.english,
                                  Median(one[i].completion), Median(measured[i]),
                                  Median(simulated[i]));
   }

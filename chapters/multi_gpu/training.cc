@@ -200,7 +200,7 @@ void ResNet18(Cell& cell) {
           small ? nn::LeNet(TryGpu()) : nn::ResNet18(10, 1, TryGpu()),
           NumbersOf(its));
       parameters = nn::NumParameters(*net);
-      const char* const devices_of = steps.size() % 2 == 0 ? "one" : "two";
+      const Phrase devices_of = steps.size() % 2 == 0 ? "one" : "two";
       steps.push_back({Worded("%s, %s", Phrase(name), devices_of), its,
                        Stepper(net, small ? lenet : each)});
     }

@@ -156,7 +156,8 @@ void PrintLessonHead(const Lesson& lesson, const Run& run) {
   std::cout << std::string(Columns(), '=') << "\n"
             << lesson.title << "\n"
             << Wrap(lesson.section) << "\n"
-            << Say("Devices, at size %s:", SizeName(run.size)) << "\n";
+            << Say("Devices, at size %s:", std::string(SizeName(run.size)))
+            << "\n";
   for (const DeviceInfo& info : Devices()) {
     std::cout << Wrap(info.Describe(), "  ");
   }
@@ -215,8 +216,9 @@ void PrintCode(const Task& task) {
   const absl::StatusOr<SourceExcerpt> source =
       CellSource(task.lesson->file, text.id);
   if (source.ok()) {
-    PrintBlock(Say("Here (C++), %s:%d", source->file, source->line),
-               source->text);
+    PrintBlock(
+        Say("Here (C++), %s:%d", std::string(source->file), source->line),
+        source->text);
   } else {
     PrintBlock(Say("Here (C++)"), std::string(source.status().message()));
   }

@@ -24,7 +24,7 @@ constexpr std::size_t kCopied = std::size_t{1} << 20;
 
 // x + y of one element; `sample` is given a function that enqueues it.
 template <typename Sample>
-Measurement MeasureAdd(Device device, const char* until, Sample sample) {
+Measurement MeasureAdd(Device device, const Phrase& until, Sample sample) {
   const Tensor x = Ones({1}, device);
   const Tensor y = Full({1}, 2, device);
   Tensor sum;
@@ -95,7 +95,7 @@ CopyLatencies MeasureCopies(Device device, const Budget& budget) {
   }
   const DeviceKind kind = GetDeviceInfo(device).kind;
   const bool gpu = kind == DeviceKind::kReal || kind == DeviceKind::kLogical;
-  const char* const which =
+  const Phrase which =
       gpu ? "." : "; from memory to memory, since this device has no other.";
   const std::string on = GetDeviceInfo(device).Describe();
   result.to_device.how = Say(

@@ -136,7 +136,7 @@ std::vector<double> SampleOneWay(int here, int there, const Budget& budget) {
 }
 
 template <typename Word>
-Measurement MeasureBetweenCores(const char* how, const Budget& budget) {
+Measurement MeasureBetweenCores(const Phrase& how, const Budget& budget) {
   const std::vector<int> cores = AllowedCores();
   if (cores.size() < 2) {
     return NotMeasured(

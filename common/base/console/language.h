@@ -90,6 +90,9 @@ std::string Format(const std::string& english,
 
 template <typename T>
 auto Argument(const T& value, bool translate) {
+  static_assert(!std::is_pointer_v<T>,
+                "Phrase(x) for a text of the program, std::string(x) for what "
+                "a user or a flag is called");
   if constexpr (std::is_convertible_v<const T&, const char*>) {
     return translate ? Translated(value) : std::string(value);
   } else if constexpr (std::is_same_v<T, Phrase>) {
@@ -103,8 +106,8 @@ auto Argument(const T& value, bool translate) {
 
 // absl::StrFormat in the run's language. A literal among the arguments is
 // translated too, and a Phrase; a std::string is what it is, for it may be a
-// user's. Throws std::logic_error if the arguments do not fit the English
-// format.
+// user's. A pointer may be either, and does not compile. Throws
+// std::logic_error if the arguments do not fit the English format.
 template <typename... Args>
 std::string Say(const char* english, const Args&... arguments) {
   using language_internal::Argument;
