@@ -198,7 +198,7 @@ std::function<void()> Stream::Stall() {
 void Stream::Drain() {
   AwaitDone(failures_->pushed());
   PrintUnnoticed(UnreportedFailure());
-  DoRetire();
+  DoDrain();
 }
 
 void ThrowIfFailed(Stream& stream, std::uint64_t number, const char* noticed_in,

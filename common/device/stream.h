@@ -159,7 +159,7 @@ class Stream {
   virtual std::uint64_t DoHostCallback(const OpLabel& label,
                                        std::function<void()> callback) = 0;
   virtual std::function<void()> DoStall() = 0;
-  virtual void DoRetire() = 0;
+  virtual void DoDrain() = 0;
 
   // Waits until the operations below `end` are done.
   virtual void AwaitDone(std::uint64_t end) = 0;

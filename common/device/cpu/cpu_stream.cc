@@ -91,7 +91,7 @@ CpuStream::~CpuStream() {
 void CpuStream::Shutdown() {
   // Sequentially consistent: an event for which a worker goes on waiting was
   // recorded before this, and its stream will complete it.
-  abandoned_.store(true, std::memory_order_seq_cst);
+  shut_down_.store(true, std::memory_order_seq_cst);
   MutexLock lock(mutex_);
   stall_ended_.NotifyAll();
 }
@@ -114,7 +114,7 @@ std::uint64_t CpuStream::DoWait(const OpLabel& label,
   // On a poisoned stream too: what is enqueued once the failure has been
   // reported must find the order it asked for.
   return queue_.PushAlways(label, [this, event](const FailurePtr& poison) {
-    if (abandoned_.load(std::memory_order_seq_cst)) return;
+    if (shut_down_.load(std::memory_order_seq_cst)) return;
     if (!event->Query()) ReleaseCore();
     event->Block();
     FailurePtr failure = event->failure();
@@ -149,7 +149,7 @@ std::function<void()> CpuStream::DoStall() {
     ReleaseCore();
     gate->reached.Complete(nullptr);
     MutexLock lock(mutex_);
-    while (!gate->open && !abandoned_.load(std::memory_order_relaxed)) {
+    while (!gate->open && !shut_down_.load(std::memory_order_relaxed)) {
       stall_ended_.Wait(mutex_);
     }
   });
@@ -207,7 +207,7 @@ void CpuStream::EndTurn() {
 void CpuStream::RunSlot(TaskQueue::Slot& slot) {
   const TaskQueue::Kind kind = slot.kind();
   if ((kind == TaskQueue::Kind::kCompute) != has_core_) ChangeCore(kind);
-  if (poison_ == nullptr && abandoned_.load(std::memory_order_acquire)) {
+  if (poison_ == nullptr && shut_down_.load(std::memory_order_acquire)) {
     Poison(MakeSkippedAtEnd(slot.label, queue_.front_number(), name()));
   }
   try {

@@ -77,7 +77,7 @@ class CpuStream final : public Stream {
   }
 
   std::int64_t QueuedOperations() override;
-  // From here on tasks are skipped and stalls end. Once the stream is retired
+  // From here on tasks are skipped and stalls end. Once the stream is drained
   // the worker goes on skipping until the process is gone.
   void Shutdown() override;
 
@@ -105,8 +105,8 @@ class CpuStream final : public Stream {
   template <typename F>
   [[gnu::noinline, gnu::cold]] std::uint64_t Capture(const OpLabel& label,
                                                      F task) {
-    StreamCapture* const sink = internal::CurrentStreamCapture();
-    if (sink == nullptr) internal::RefuseCall(*this, "Enqueue");
+    StreamCapture* const capture = internal::CurrentStreamCapture();
+    if (capture == nullptr) internal::RefuseCall(*this, "Enqueue");
     if constexpr (std::is_copy_constructible_v<F>) {
       // What is captured is not run now, or never.
       const std::int64_t now = label.stamps() == nullptr ? 0 : NowNanos();
@@ -114,7 +114,7 @@ class CpuStream final : public Stream {
       StampEnd(label.stamps(), now);
       OpLabel without_stamps = label;
       without_stamps.set_stamps(nullptr);
-      return sink->Capture(*this, without_stamps, std::move(task));
+      return capture->Capture(*this, without_stamps, std::move(task));
     } else {
       internal::ThrowNotCapturable(label);
     }
@@ -129,7 +129,7 @@ class CpuStream final : public Stream {
   std::uint64_t DoHostCallback(const OpLabel& label,
                                std::function<void()> callback) override;
   std::function<void()> DoStall() override;
-  void DoRetire() override { worker_.detach(); }
+  void DoDrain() override { worker_.detach(); }
   void AwaitDone(std::uint64_t end) override { queue_.WaitUntilCompleted(end); }
   bool CapturesCopies() const override {
     return internal::CurrentStreamCapture() != nullptr;
@@ -147,7 +147,7 @@ class CpuStream final : public Stream {
   TaskQueue queue_;
   const std::shared_ptr<ThreadPool> pool_;
 
-  std::atomic<bool> abandoned_{false};
+  std::atomic<bool> shut_down_{false};
   Mutex mutex_;  // held to stall and to end stalls
   CondVar stall_ended_;
 

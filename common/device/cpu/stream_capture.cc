@@ -11,7 +11,7 @@ thread_local StreamCapture* current = nullptr;
 
 }  // namespace
 
-ScopedStreamCapture::ScopedStreamCapture(StreamCapture& sink)
+ScopedStreamCapture::ScopedStreamCapture(StreamCapture& capture)
     : previous_(current), mode_(internal::enqueue_mode) {
   if (internal::enqueue_mode != internal::kMayEnqueue &&
       internal::enqueue_mode != internal::kCapturing) {
@@ -19,7 +19,7 @@ ScopedStreamCapture::ScopedStreamCapture(StreamCapture& sink)
         "[stream_capture] on a thread that may not enqueue: one that runs a "
         "stream's work, or one of a forked child");
   }
-  current = &sink;
+  current = &capture;
   internal::enqueue_mode = internal::kCapturing;
 }
 

@@ -22,12 +22,12 @@
 // writes: memory that is let go of may be handed out again at once. A step that
 // throws is named in the error if the caller throws a StepError (failure.h).
 //
-// While a thread has a sink, what cannot be captured throws std::logic_error:
-// Record, Wait, HostCallback, copies from and to pageable host memory, waits
-// and reads, and all requests to CUDA streams. Stamps of captured operations
-// show no duration.
+// While a thread has a capture, what cannot be captured throws
+// std::logic_error: Record, Wait, HostCallback, copies from and to pageable
+// host memory, waits and reads, and all requests to CUDA streams. Stamps of
+// captured operations show no duration.
 //
-// Thread-safety: a sink is called on the thread of its ScopedStreamCapture
+// Thread-safety: a capture is called on the thread of its ScopedStreamCapture
 // only.
 
 #ifndef D2L_COMMON_DEVICE_CPU_STREAM_CAPTURE_H_
@@ -54,11 +54,11 @@ class StreamCapture {
                                 std::function<void()> task) = 0;
 };
 
-// Gives this thread's tasks to `sink` while it lives; the innermost one of
+// Gives this thread's tasks to `capture` while it lives; the innermost one of
 // several. Throws std::logic_error on a thread that may not enqueue.
 class ScopedStreamCapture {
  public:
-  explicit ScopedStreamCapture(StreamCapture& sink);
+  explicit ScopedStreamCapture(StreamCapture& capture);
   ~ScopedStreamCapture();
   ScopedStreamCapture(const ScopedStreamCapture&) = delete;
   ScopedStreamCapture& operator=(const ScopedStreamCapture&) = delete;
@@ -69,7 +69,7 @@ class ScopedStreamCapture {
 };
 
 namespace internal {
-// This thread's sink; null if it has none.
+// This thread's capture; null if it has none.
 StreamCapture* CurrentStreamCapture();
 [[noreturn]] void ThrowNotCapturable(const OpLabel& label);
 }  // namespace internal

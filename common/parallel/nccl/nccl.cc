@@ -39,7 +39,7 @@ int NcclType(DType dtype) {
 
 // Looks after the groups of the process. Its thread is never ended: at the end
 // of the program it ends what waits for a process that is gone, or the streams,
-// which are retired behind what it could register with atexit, would wait for
+// which are drained behind what it could register with atexit, would wait for
 // ever.
 class Watch {
  public:

@@ -197,7 +197,7 @@ TEST(AllReduceByNccl, IsRefusedWhereEachLaunchWaitsForItsKernel) {
   EXPECT_TRUE(one.ok()) << one;
 }
 
-// An atexit function that ran before the streams are retired must not stop the
+// An atexit function that ran before the streams are drained must not stop the
 // thread that notices it.
 TEST(AllReduceByNcclDeathTest, TheEndOfTheProgramWaitsForNoProcessThatIsGone) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");

@@ -96,7 +96,7 @@ void CudaStream::Shutdown() {
   Release(&memory_->released, std::numeric_limits<std::int32_t>::max());
 }
 
-void CudaStream::DoRetire() {
+void CudaStream::DoDrain() {
   log_->End();
   log_->DropPending();
 }

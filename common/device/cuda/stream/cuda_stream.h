@@ -158,7 +158,7 @@ class CudaStream final : public Stream {
   // The GPU waits for a word of host memory (CudaApi::WaitForWord), which is no
   // host callback.
   std::function<void()> DoStall() override;
-  void DoRetire() override;
+  void DoDrain() override;
   void AwaitDone(std::uint64_t end) override;
 
   std::uint64_t LaunchErased(const OpLabel& label, LaunchFunction launch);

@@ -896,16 +896,16 @@ TEST_F(CudaStreamTest, TheModelWaitsWhereCudaMay) {
 
 // ---- The end.
 
-// Streams that have been retired are not destroyed, nor what they use.
-std::vector<std::unique_ptr<CudaStream>>& Retired() {
+// Streams that have been drained are not destroyed, nor what they use.
+std::vector<std::unique_ptr<CudaStream>>& Drained() {
   static auto& streams = *new std::vector<std::unique_ptr<CudaStream>>;
   return streams;
 }
 
-TEST(CudaStreamEndTest, NoCudaIsCalledOnceTheStreamIsRetired) {
+TEST(CudaStreamEndTest, NoCudaIsCalledOnceTheStreamIsDrained) {
   FakeCuda& cuda = *new FakeCuda;
   CudaGpu& gpu = *new CudaGpu(cuda, 0, "sm_90", 4, {900});
-  auto& stream = *Retired().emplace_back(std::make_unique<CudaStream>(
+  auto& stream = *Drained().emplace_back(std::make_unique<CudaStream>(
       gpu, Device(DeviceType::kCuda, 0), 0, StreamOptions()));
   std::atomic<int> ran{0};
   Gate gate;
@@ -945,7 +945,7 @@ TEST(CudaStreamEndTest, NoCudaIsCalledOnceTheStreamIsRetired) {
 TEST(CudaStreamEndTest, ARuntimeThatIsGoneIsNoError) {
   FakeCuda& cuda = *new FakeCuda;
   CudaGpu& gpu = *new CudaGpu(cuda, 0, "sm_90", 4, {900});
-  auto& stream = *Retired().emplace_back(std::make_unique<CudaStream>(
+  auto& stream = *Drained().emplace_back(std::make_unique<CudaStream>(
       gpu, Device(DeviceType::kCuda, 0), 0, StreamOptions()));
   stream.HostCallback([] {});
   stream.Synchronize();

@@ -176,7 +176,7 @@ void StreamLog::RunCallback() {
   const std::uint64_t number = next.number;
   // What comes before it is done.
   Resolve(number);
-  if (abandoned_.load(std::memory_order_acquire)) {
+  if (shut_down_.load(std::memory_order_acquire)) {
     MutexLock lock(mutex_);
     Open(number, MakeSkippedAtEnd(LabelOf(number), number, stream_name_));
   }

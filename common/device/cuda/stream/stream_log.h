@@ -136,7 +136,7 @@ class StreamLog final : public FailureLedger {
   bool NoteError(CudaApi& api, int error);
 
   // The program is ending: from now on host callbacks are skipped.
-  void Shutdown() { abandoned_.store(true, std::memory_order_release); }
+  void Shutdown() { shut_down_.store(true, std::memory_order_release); }
   // From now on nothing is enqueued at all; it counts as skipped and done.
   void End();
   // If the stream does not run any more: destroys the callbacks that will not
@@ -175,7 +175,7 @@ class StreamLog final : public FailureLedger {
   std::atomic<std::uint64_t> pushed_{0};
   std::atomic<std::uint64_t> completed_{0};
   std::atomic<State> state_{State::kRunning};
-  std::atomic<bool> abandoned_{false};
+  std::atomic<bool> shut_down_{false};
 
   Mutex timings_mutex_;  // held while CUDA is asked
   std::deque<Timing> timings_ ABSL_GUARDED_BY(timings_mutex_);
