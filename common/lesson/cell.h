@@ -32,6 +32,8 @@
 // non-zero; the cell goes on. A claim that fails is a finding, not an error.
 //
 // A Cell is used by one thread, the one that runs the cell.
+//
+// A lesson includes this and common/d2l.h, and nothing else of common.
 
 #ifndef D2L_COMMON_LESSON_CELL_H_
 #define D2L_COMMON_LESSON_CELL_H_
@@ -43,13 +45,15 @@
 #include <utility>
 #include <vector>
 
-#include "common/base/console/language.h"
+#include "common/base/console/format.h"    // IWYU pragma: export
+#include "common/base/console/language.h"  // IWYU pragma: export
+#include "common/base/console/text.h"      // IWYU pragma: export
 #include "common/base/timer.h"
 #include "common/base/undisturbed_timer.h"
 #include "common/device/device.h"
 #include "common/drawing/drawing.h"
-#include "common/lesson/judge.h"
-#include "common/lesson/lesson.h"
+#include "common/lesson/judge.h"   // IWYU pragma: export
+#include "common/lesson/lesson.h"  // IWYU pragma: export
 #include "common/lesson/other_load.h"
 #include "common/lesson/source.h"
 
@@ -87,10 +91,11 @@ struct CellResult {
   std::vector<Shown> drawings = {};
   // While the cell ran; nothing if it is not known.
   std::optional<OtherLoad> load = std::nullopt;
-  std::string output = "";    // what its code printed
-  SourceExcerpt source = {};  // its code
-  std::string error = "";     // what it threw; "" if it returned
-  double seconds = 0;         // how long it ran
+  std::string output = "";      // what its code printed
+  SourceExcerpt source = {};    // the program that it teaches
+  SourceExcerpt measured = {};  // how that is measured; empty: source shows it
+  std::string error = "";       // what it threw; "" if it returned
+  double seconds = 0;           // how long it ran
 };
 
 // Where the SVGs of a run go.

@@ -29,6 +29,8 @@
 // Its code is the lesson.cc beside it, and at the end of that the list:
 //
 //   // %% 004/In4
+//   void TenProducts(Device device) { … }
+//   // %% 004/In4, measured
 //   void In4(Cell& cell) { … }
 //   // %%
 //
@@ -55,10 +57,11 @@
 //
 // With --code it prints the Python and what stands between two "// %%" lines
 // (Jupytext's mark of a cell), as it stands: the macro d2l_lesson (lesson.bzl)
-// embeds the files in the binary. Helper code that a reader needs is marked
-// with the id as well, "// %% 004/In4", or with several, "// %% 004/In2,
-// 004/In4"; of a helper in another file the code names the file in a comment.
-// What the code may do is in cell.h.
+// embeds the files in the binary. That is the program that is taught, complete,
+// in at most 40 lines; what measures it is marked ", measured", and shown with
+// --code --verbose. Helper code that a reader needs is marked with the id as
+// well, or with several, "// %% 004/In2, 004/In4"; of a helper in another file
+// the code names the file in a comment. What the code may do is in cell.h.
 //
 // lesson.zh.md says the same in Chinese: titles, texts and questions. What it
 // leaves out is said in English. Its choices have the same order, and no mark.

@@ -37,6 +37,7 @@ using Json = nlohmann::json;
 
 // What one can read at a time, of a cell's code and of its output.
 constexpr int kMaxCodeLines = 55;
+constexpr int kMaxTaughtLines = 40;
 constexpr int kMaxPrintedLines = 45;
 
 constexpr std::size_t kColumns = 80;
@@ -205,23 +206,41 @@ void ExpectCellsAsListed(const TestedLesson& lesson, const LessonRun& run) {
 }
 
 void ExpectSourcePrinted(const TestedLesson& lesson) {
-  std::string file;
+  // A taught program that stands in a folder of its own (from_scratch/) is
+  // read alone.
+  const std::filesystem::path directory =
+      std::filesystem::path(Path(lesson, "")).parent_path();
+  std::string beside, below;
   for (const auto& entry :
-       std::filesystem::directory_iterator(Path(lesson, ""))) {
-    if (entry.path().extension() == ".cc") file += ReadFile(entry.path());
+       std::filesystem::recursive_directory_iterator(directory)) {
+    const std::filesystem::path path = entry.path();
+    if (path.extension() != ".cc") continue;
+    const bool is_beside = path.parent_path() == directory;
+    (is_beside ? beside : below) += ReadFile(path);
   }
+  const auto lines = [](const std::string& file, const std::string& id,
+                        CodePart part) {
+    const std::string text =
+        ExtractCell(file, id, part).value_or(SourceExcerpt()).text;
+    return std::count(text.begin(), text.end(), '\n');
+  };
   for (const TestedCell& cell : lesson.cells) {
-    // All that --code prints: a cell may have several blocks.
-    const absl::StatusOr<SourceExcerpt> source = ExtractCell(file, cell.id);
-    ASSERT_TRUE(source.ok()) << source.status();
+    const auto taught = lines(beside, cell.id, CodePart::kTaught);
+    const auto measured = lines(beside, cell.id, CodePart::kMeasured);
+    const auto apart = lines(below, cell.id, CodePart::kTaught);
+    EXPECT_GT(taught + apart, 0) << "nothing is marked " << cell.id;
     const auto longer = LongCells().find(cell.id);
-    EXPECT_LE(std::count(source->text.begin(), source->text.end(), '\n'),
+    EXPECT_LE(taught + measured,
               longer == LongCells().end() ? kMaxCodeLines : longer->second)
+        << cell.id;
+    EXPECT_LE(taught, measured > 0 ? kMaxTaughtLines : kMaxCodeLines)
         << cell.id;
     if (&cell != &lesson.cells[0]) continue;
     const LessonRun& run =
         RunLesson(lesson, {"--devices=cpu:0", "--code", "--cell=" + cell.id});
-    EXPECT_THAT(run.output, HasSubstr(source->text));
+    EXPECT_THAT(
+        run.output,
+        HasSubstr(ExtractCell(apart > 0 ? below : beside, cell.id)->text));
   }
 }
 

@@ -30,6 +30,10 @@ namespace {
 // header says.
 using Json = nlohmann::ordered_json;
 
+Json ToJson(const SourceExcerpt& code) {
+  return {{"file", code.file}, {"line", code.line}, {"text", code.text}};
+}
+
 Json ToJson(const CellResult& cell) {
   Json figures = Json::array();
   for (const Figure& figure : cell.figures) {
@@ -70,10 +74,8 @@ Json ToJson(const CellResult& cell) {
           {"choices", text.choices},
           {"predicted", cell.predicted},
           {"learn", text.learn},
-          {"source",
-           {{"file", cell.source.file},
-            {"line", cell.source.line},
-            {"text", cell.source.text}}},
+          {"source", ToJson(cell.source)},
+          {"measured", ToJson(cell.measured)},
           {"output", cell.output},
           {"error", cell.error},
           {"seconds", cell.seconds},

@@ -8,8 +8,8 @@
 //    "devices": [{"name", "kind", "description"}],
 //    "cells": [{"id", "number", "also": [], "title", "section", "exercises",
 //    "context", "python", "course_printed", "predict", "choices": [],
-//    "predicted", "learn", "source": {"file", "line", "text"}, "output",
-//    "error", "seconds",
+//    "predicted", "learn", "source": {"file", "line", "text"}, "measured":
+//    {"file", "line", "text"}, "output", "error", "seconds",
 //    "figures": [{"name", "label", "unit", "median", "low", "high"}],
 //    "claims": [{"text", "verdict", "meaning", "number", "evidence",
 //    "reason"}],
@@ -21,8 +21,9 @@
 // number, and meaning and label are in the run's language ("lang"). The output
 // is what the cell's code printed; where a drawing was printed, its text is
 // part of it. The error is "" unless the cell threw one. The file of a drawing
-// is "" if none was written; the load is null if it is not known. Predicted
-// is the number of the learner's choice, from 1; 0 for none.
+// is "" if none was written; the load is null if it is not known. Source is the
+// program that is taught, measured what measures it, empty if source does.
+// Predicted is the number of the learner's choice, from 1; 0 for none.
 //
 // Pure functions; values own what they hold.
 

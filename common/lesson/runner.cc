@@ -210,7 +210,8 @@ class SlownessNotice {
   std::thread thread_;
 };
 
-void PrintCode(const Task& task) {
+// measuring: whether to print how the program is measured too.
+void PrintCode(const Task& task, bool measuring) {
   const CellText& text = task.cell->text;
   if (!text.python.empty()) PrintBlock(Say("The course (Python)"), text.python);
   const absl::StatusOr<SourceExcerpt> source =
@@ -221,6 +222,17 @@ void PrintCode(const Task& task) {
         source->text);
   } else {
     PrintBlock(Say("Here (C++)"), std::string(source.status().message()));
+  }
+  const absl::StatusOr<SourceExcerpt> measured =
+      CellSource(task.lesson->file, text.id, CodePart::kMeasured);
+  if (measured.ok()) {
+    const std::string where = Say("How it is measured, %s:%d",
+                                  std::string(measured->file), measured->line);
+    if (measuring) {
+      PrintBlock(where, measured->text);
+    } else {
+      std::cout << "\n" << Wrap(where + Say(" (printed with --verbose)"));
+    }
   }
   std::cout << "\n";
 }
@@ -236,7 +248,7 @@ void PrintCellHead(const Task& task, const Run& run) {
             << std::string(Columns(), '=') << "\n"
             << Apart(absl::StrCat(task.number, "  ", text.title), place) << "\n"
             << Wrap(text.context) << "\n";
-  if (run.code) PrintCode(task);
+  if (run.code) PrintCode(task, run.verbose);
   if (!text.predict.empty()) {
     std::cout << WrapWords(text.predict, Lead("Predict:"), "", Columns());
   }
@@ -493,11 +505,12 @@ std::vector<LessonResult> RunAll(const std::vector<Task>& tasks, const Run& run,
       result.predicted = answer.value_or(0);
     }
     std::cout << (result.text.predict.empty() ? "" : "\n") << std::flush;
-    if (absl::StatusOr<SourceExcerpt> source =
-            CellSource(task.lesson->file, result.text.id);
-        source.ok()) {
-      result.source = *std::move(source);
-    }
+    const auto code = [&](CodePart part) {
+      return CellSource(task.lesson->file, result.text.id, part)
+          .value_or(SourceExcerpt());
+    };
+    result.source = code(CodePart::kTaught);
+    result.measured = code(CodePart::kMeasured);
     const LoadWatch watch;
     {
       const SlownessNotice notice(

@@ -29,9 +29,11 @@ bool IsMark(absl::string_view line) {
   return absl::StartsWith(absl::StripLeadingAsciiWhitespace(line), kMark);
 }
 
-bool IsMarkOf(absl::string_view line, const std::string& id) {
+bool IsMarkOf(absl::string_view line, const std::string& id, CodePart part) {
   absl::string_view ids = absl::StripAsciiWhitespace(line);
   if (!absl::ConsumePrefix(&ids, kMark)) return false;
+  const bool measured = absl::ConsumeSuffix(&ids, ", measured");
+  if (measured != (part == CodePart::kMeasured)) return false;
   for (const absl::string_view marked : absl::StrSplit(ids, ',')) {
     if (!id.empty() && absl::StripAsciiWhitespace(marked) == id) return true;
   }
@@ -54,12 +56,13 @@ std::size_t Indentation(absl::string_view line) {
 }  // namespace
 
 absl::StatusOr<SourceExcerpt> ExtractCell(const std::string& file_text,
-                                          const std::string& id) {
+                                          const std::string& id,
+                                          CodePart part) {
   const std::vector<absl::string_view> lines = absl::StrSplit(file_text, '\n');
   SourceExcerpt excerpt;
   bool found = false;
   for (std::size_t mark = 0; mark < lines.size(); ++mark) {
-    if (!IsMarkOf(lines[mark], id)) continue;
+    if (!IsMarkOf(lines[mark], id, part)) continue;
     std::size_t begin = mark + 1;
     std::size_t end = begin;
     while (end < lines.size() && !IsMark(lines[end])) ++end;
@@ -82,7 +85,8 @@ absl::StatusOr<SourceExcerpt> ExtractCell(const std::string& file_text,
   }
   if (found) return excerpt;
   return absl::NotFoundError(
-      absl::StrCat("there is no line \"", kMark, " ", id, "\""));
+      absl::StrCat("there is no line \"", kMark, " ", id,
+                   part == CodePart::kMeasured ? ", measured" : "", "\""));
 }
 
 bool RegisterSource(const char* file, const char* text) {
@@ -98,7 +102,7 @@ const char* EmbeddedFile(const std::string& file) {
 }
 
 absl::StatusOr<SourceExcerpt> CellSource(const std::string& file,
-                                         const std::string& id) {
+                                         const std::string& id, CodePart part) {
   const char* text = EmbeddedFile(file);
   if (text == nullptr) {
     return absl::NotFoundError(absl::StrCat(
@@ -106,14 +110,14 @@ absl::StatusOr<SourceExcerpt> CellSource(const std::string& file,
   }
   const std::string directory = Directory(file);
   for (const auto& [name, embedded] : Sources()) {
-    if (Directory(name) != directory) continue;
-    absl::StatusOr<SourceExcerpt> excerpt = ExtractCell(embedded, id);
+    if (!absl::StartsWith(name, directory)) continue;
+    absl::StatusOr<SourceExcerpt> excerpt = ExtractCell(embedded, id, part);
     if (!excerpt.ok()) continue;
     excerpt->file = name.c_str();
     return excerpt;
   }
   return absl::NotFoundError(absl::StrCat(
-      file, ": ", std::string(ExtractCell(text, id).status().message())));
+      file, ": ", std::string(ExtractCell(text, id, part).status().message())));
 }
 
 }  // namespace d2l

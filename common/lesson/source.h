@@ -9,9 +9,12 @@
 //
 // A cell begins after the line "// %% 004/In4" and ends before the next line
 // that begins with "// %%"; blank lines at either end are left out, and so is
-// the indentation that all its lines share. It may have several such parts, as
-// helpers that stand further up, and share one: "// %% 004/In2, 004/In4". All
-// are in one file.
+// the indentation that all its lines share. It may have several such blocks, as
+// helpers that stand further up, and share one: "// %% 004/In2, 004/In4".
+//
+// "// %% 004/In4" is what the cell teaches, "// %% 004/In4, measured" how that
+// is measured. The blocks of each are in one file: lesson.cc, another beside
+// it, or one in a folder below.
 //
 // RegisterSource is for static initialisers; the rest is thread-safe.
 
@@ -25,16 +28,19 @@
 
 namespace d2l {
 
+enum class CodePart { kTaught, kMeasured };
+
 struct SourceExcerpt {
-  std::string text;  // whole lines; a blank one between two parts
+  std::string text;  // whole lines; a blank one between two blocks
   int line = 0;      // of the first one in the file, from 1
   // Of CellSource, and never deleted; ExtractCell does not know it.
   const char* file = "";
 };
 
-// NotFound if there is no such cell in `file_text`.
+// NotFound if `file_text` has no such block.
 absl::StatusOr<SourceExcerpt> ExtractCell(const std::string& file_text,
-                                          const std::string& id);
+                                          const std::string& id,
+                                          CodePart part = CodePart::kTaught);
 
 // Keeps the pointers. Returns true.
 bool RegisterSource(const char* file, const char* text);
@@ -45,10 +51,11 @@ const std::map<std::string, const char*>& EmbeddedFiles();
 // The text of an embedded file; null if it is not there.
 const char* EmbeddedFile(const std::string& file);
 
-// From the embedded files of that directory. NotFound too if `file` is not
-// embedded.
+// From the embedded files of that directory and below. NotFound too if `file`
+// is not embedded.
 absl::StatusOr<SourceExcerpt> CellSource(const std::string& file,
-                                         const std::string& id);
+                                         const std::string& id,
+                                         CodePart part = CodePart::kTaught);
 
 }  // namespace d2l
 
