@@ -25,7 +25,6 @@
 #include "common/base/console/language.h"
 #include "common/base/console/text.h"
 #include "common/drawing/drawing.h"
-#include "cstddef"
 
 namespace d2l {
 

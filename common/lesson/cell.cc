@@ -32,6 +32,7 @@
 #include "common/device/device.h"
 #include "common/device/device_table.h"
 #include "common/drawing/drawing.h"
+#include "common/lesson/figure_drawings.h"
 #include "common/lesson/judge.h"
 #include "common/lesson/other_load.h"
 #include "common/profiler/profiler.h"
@@ -262,12 +263,18 @@ Timings Cell::TimeInterleaved(const std::vector<Alternative>& alternatives) {
   for (const Samples& samples : all) completions.push_back(&samples.completion);
   const std::vector<std::size_t> kept = LeastDisturbed(completions);
   Timings timings;
+  // One alone is no group: it stands beside the others of its kind.
+  if (alternatives.size() > 1) ++last_group_;
+  const auto report = [&](Figure figure) {
+    if (alternatives.size() > 1) figure.group = last_group_;
+    return Report(std::move(figure));
+  };
   for (std::size_t i = 0; i < alternatives.size(); ++i) {
     const Phrase& label = alternatives[i].label;
     const Phrase on = MeasuredOn(alternatives[i].devices);
     timings.push_back(
-        {Report(Seconds(label, "enqueue", on, all[i].enqueue, kept)),
-         Report(Seconds(label, "completion", on, all[i].completion, kept)),
+        {report(Seconds(label, "enqueue", on, all[i].enqueue, kept)),
+         report(Seconds(label, "completion", on, all[i].completion, kept)),
          Seconds(label, "wait", on, all[i].waiting, kept)});
   }
   return timings;
@@ -330,6 +337,7 @@ Figure Cell::ReportTimes(const Phrase& label, const Phrase& measured_on,
 }
 
 Figure Cell::Report(Figure figure) {
+  figure.place = place_;
   result_->figures.push_back(figure);
   return figure;
 }
@@ -362,6 +370,17 @@ void Cell::Show(const Drawing& drawing) {
 void Cell::ShowIfVerbose(const Drawing& drawing) {
   if (verbose_) return Show(drawing);
   Keep(drawing, "");
+}
+
+void Cell::ShowFigures() {
+  std::vector<AskedFor> asked_for;
+  for (const Claimed& claim : result_->claims) {
+    const std::vector<AskedFor>& of_claim = claim.judgement.asked_for;
+    asked_for.insert(asked_for.end(), of_claim.begin(), of_claim.end());
+  }
+  for (const Drawing& drawing : DrawFigures(result_->figures, asked_for)) {
+    ShowIfVerbose(drawing);
+  }
 }
 
 void Cell::Keep(const Drawing& drawing, const std::string& text) {

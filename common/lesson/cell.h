@@ -180,6 +180,12 @@ class Cell {
 
   // Adds a figure of another kind, or a derived one, to those reported.
   Figure Report(Figure figure);
+  // What is reported from here on, until the next call, was taken at this place
+  // of a sweep: At("n", 64). The figures are drawn as curves, one for each
+  // label.
+  void At(const Phrase& axis, double value) { place_ = {axis, value}; }
+  // From here on figures have no place.
+  void AtNoPlace() { place_.reset(); }
   // Adds what the cell timed itself, in repeats: so that it can be judged
   // beside other programs.
   Figure ReportTimes(const Phrase& label, const Phrase& measured_on,
@@ -194,6 +200,10 @@ class Cell {
   void Show(const Drawing& drawing);
   // The same, but prints it with --verbose only: for large drawings.
   void ShowIfVerbose(const Drawing& drawing);
+
+  // Draws what has been reported (figure_drawings.h). The runner calls it when
+  // the cell's code has returned.
+  void ShowFigures();
 
   // The verdict on an assertion of the course. text: the assertion, with "{}"
   // where the judgement's number belongs; without, the number comes first in
@@ -229,6 +239,8 @@ class Cell {
   const bool verbose_;
   const SvgOutput svg_;
   CellResult* const result_;
+  std::optional<Place> place_;  // see At
+  int last_group_ = 0;          // see Figure::group
 };
 
 // How many cores the front end and the virtual devices keep busy.

@@ -205,8 +205,11 @@ std::vector<Bounds> UndisturbedPerRepeat(
 }  // namespace
 
 Phrase Figure::Name() const {
-  const Phrase name =
-      column.empty() ? label : Worded("%s, %s", label, Phrase(column));
+  Phrase name = label;
+  if (place) {
+    name = Worded("%s, %s = %s", name, place->axis, absl::StrCat(place->value));
+  }
+  if (!column.empty()) name = Worded("%s, %s", name, Phrase(column));
   return measured_on == "" ? name : Worded("%s (%s)", name, measured_on);
 }
 
@@ -216,16 +219,21 @@ const char* VerdictName(Verdict verdict) {
 }
 
 Judgement Above(const Figure& figure, double bound) {
-  return Judge(figure, Say("needs %s or more", Bound(figure, bound)),
-               [&](double low, double high) {
-                 return Decided(low > bound, high < bound);
-               });
+  Judgement judgement =
+      Judge(figure, Say("needs %s or more", Bound(figure, bound)),
+            [&](double low, double high) {
+              return Decided(low > bound, high < bound);
+            });
+  judgement.asked_for = {{figure.Name().english, bound}};
+  return judgement;
 }
 
 Judgement Below(const Figure& figure, double bound) {
-  return Judge(
+  Judgement judgement = Judge(
       figure, Say("needs less than %s", Bound(figure, bound)),
       [&](double low, double high) { return Decided(high<bound, low> bound); });
+  judgement.asked_for = {{figure.Name().english, bound}};
+  return judgement;
 }
 
 Judgement Less(const Figure& a, const Figure& b, double by) {
@@ -233,7 +241,9 @@ Judgement Less(const Figure& a, const Figure& b, double by) {
     throw std::invalid_argument(
         absl::StrFormat("[Less] by must be at least 1, got %g", by));
   }
-  return Above(Ratio("Less", b, a), by);
+  Judgement judgement = Above(Ratio("Less", b, a), by);
+  judgement.asked_for = {{a.Name().english, b.value.median / by}};
+  return judgement;
 }
 
 Judgement AboutEqual(const Figure& a, const Figure& b, double within) {
@@ -242,11 +252,16 @@ Judgement AboutEqual(const Figure& a, const Figure& b, double within) {
         "[AboutEqual] within must be more than 1, got %g", within));
   }
   const Figure ratio = Ratio("AboutEqual", a, b);
-  return Judge(ratio, Say("needs to be within %s", Bound(ratio, within)),
-               [&](double low, double high) {
-                 return Decided(low * within >= 1 && high <= within,
-                                high * within < 1 || low > within);
-               });
+  Judgement judgement =
+      Judge(ratio, Say("needs to be within %s", Bound(ratio, within)),
+            [&](double low, double high) {
+              return Decided(low * within >= 1 && high <= within,
+                             high * within < 1 || low > within);
+            });
+  for (const double end : {b.value.median / within, b.value.median * within}) {
+    judgement.asked_for.push_back({a.Name().english, end});
+  }
+  return judgement;
 }
 
 Judgement Both(const Judgement& claim, const Judgement& control,

@@ -36,6 +36,7 @@
 #define D2L_COMMON_LESSON_JUDGE_H_
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -44,6 +45,12 @@
 #include "common/base/undisturbed_timer.h"
 
 namespace d2l {
+
+// A place on the axis of a sweep: n = 64.
+struct Place {
+  Phrase axis;
+  double value;
+};
 
 // One measured quantity.
 struct Figure {
@@ -60,8 +67,11 @@ struct Figure {
   // If other programs disturbed it: what the samples would have been without
   // them, in the repeats that they disturbed least.
   std::vector<Bounds> undisturbed = {};
+  std::optional<Place> place = std::nullopt;  // see Cell::At
+  int group = 0;  // those that were timed in turn have one; 0: none
 
-  // "10 x (randn, matmul), enqueue (cpu:0, virtual)"
+  // "10 x (randn, matmul), enqueue (cpu:0, virtual)"; with its place,
+  // "one device, n = 64, completion (cpu:0, virtual)".
   Phrase Name() const;
 };
 
@@ -69,6 +79,12 @@ enum class Verdict { kHolds, kFails, kInconclusive };
 
 // "HOLDS", "FAILS", "INCONCLUSIVE".
 const char* VerdictName(Verdict verdict);
+
+// A value that a figure is asked to reach, or not to reach: for drawings.
+struct AskedFor {
+  std::string figure;  // its name, in English
+  double value;
+};
 
 struct Judgement {
   Verdict verdict = Verdict::kInconclusive;
@@ -78,6 +94,7 @@ struct Judgement {
   bool exposed = false;        // see Figure::exposed
   bool disturbed = false;      // other programs ran, and the judge knows it
   bool no_difference = false;  // a ratio that is surely 1.00x, to 5 %
+  std::vector<AskedFor> asked_for = {};
 };
 
 // Is the figure surely more, or less, than this?

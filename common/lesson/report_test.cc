@@ -60,6 +60,7 @@ LessonResult SampleResult() {
   cell.load = OtherLoad{0.5, 2};
   cell.output = "printed \"this\"\n";
   cell.source = {"void In4();\n", 7, "lesson.cc"};
+  cell.measured = {"Time();\n", 9, "lesson.cc"};
   cell.error = "[matmul] inner sizes";
   cell.seconds = 1.5;
   return {
@@ -106,6 +107,8 @@ TEST(LessonJson, HasExactlyThisShape) {
   cell["learn"] = "Wait.";
   cell["source"] = {
       {"file", "lesson.cc"}, {"line", 7}, {"text", "void In4();\n"}};
+  cell["measured"] = {
+      {"file", "lesson.cc"}, {"line", 9}, {"text", "Time();\n"}};
   cell["output"] = "printed \"this\"\n";
   cell["error"] = "[matmul] inner sizes";
   cell["seconds"] = 1.5;

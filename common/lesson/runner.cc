@@ -385,6 +385,7 @@ bool RunCell(const Task& task, const Run& run, CellResult* result) {
     task.cell->run(cell);
     // An operation whose result was not read may still fail: here, not later.
     WaitForAllDevices();
+    cell.ShowFigures();
     end();
     return true;
   } catch (const OutOfMemoryError& e) {

@@ -55,6 +55,20 @@ TEST(ExtractCell, TakesEveryPart) {
   EXPECT_FALSE(ExtractCell(kParts, "a/1, b/2").ok());
 }
 
+TEST(ExtractCell, WhatMeasuresIsApart) {
+  constexpr char kFile[] =
+      "// %% a/1, b/2\nshared();\n// %% a/1, measured\ntimes();\n"
+      "// %% a/1, b/2, measured\nboth();\n// %%\n";
+  EXPECT_EQ(ExtractCell(kFile, "a/1")->text, "shared();\n");
+  EXPECT_EQ(ExtractCell(kFile, "a/1", CodePart::kMeasured)->text,
+            "times();\n\nboth();\n");
+  EXPECT_EQ(ExtractCell(kFile, "b/2", CodePart::kMeasured)->text, "both();\n");
+  EXPECT_EQ(ExtractCell(kFile, "b/2", CodePart::kMeasured)->line, 6);
+  EXPECT_FALSE(ExtractCell(kFile, "measured").ok());
+  const auto none = ExtractCell("// %% c\n", "c", CodePart::kMeasured).status();
+  EXPECT_EQ(none.message(), "there is no line \"// %% c, measured\"");
+}
+
 TEST(ExtractCell, MayEndWithTheFile) {
   const absl::StatusOr<SourceExcerpt> cell = ExtractCell(kFile, "last/cell");
   ASSERT_TRUE(cell.ok()) << cell.status();

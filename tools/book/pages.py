@@ -254,6 +254,7 @@ class Book:
             cell["timeline"] = timeline if os.path.isfile(
                 os.path.join(self.out, timeline)) else ""
             cell["source_page"] = self.source_page(lesson, cell["source"], lang)
+            cell["measured_page"] = self.source_page(lesson, cell["measured"], lang)
             cell["to_do"] = [one for one in to_do if one["cell"] == cell["id"]]
             files = [one["file"] for one in cell["drawings"] if one["file"]]
             cell["output"] = "\n".join(
@@ -287,14 +288,14 @@ class Book:
             text = one["file"] and read(self.drawings, lesson["lang"],
                                         os.path.basename(one["file"]))
             svg = text and drawing(
-                text, slug(f"{lesson['lesson']}-{cell['id']}-{i}"), one["name"],
+                text, slug(f"{lesson['lesson']}-{cell['id']}-{i}"), one["label"] or one["name"],
                 _("A drawing of what this cell measured. The verdicts, and all figures, say it "
                   "in words and numbers."))
             if svg:
                 # It stands for the one that was printed.
                 if one["text"]:
                     cell["output"] = cell["output"].replace(one["text"].strip("\n"), "")
-                found.append((one["name"], svg))
+                found.append((one["label"] or one["name"], svg))
         return found
 
     def three_columns(self, cell):
@@ -314,7 +315,7 @@ class Book:
     def source_page(self, lesson, source, lang):
         """The page with the lesson's whole source, which write_all writes; "" if the file
         is none of the lessons'."""
-        if not re.fullmatch(r"chapters/\w+/\w+\.cc", source["file"]):
+        if not re.fullmatch(r"chapters/\w+(/\w+)?/\w+\.cc", source["file"]):
             return ""
         name = source["file"][len("chapters/"):-len(".cc")].replace("/", "-")
         if (name, lang) not in self.sources:

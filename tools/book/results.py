@@ -14,11 +14,12 @@ CELL = {
     "course_printed": "", "choices": [""], "output": "", "error": "",
     "seconds": 0.0, "load": {"cores": 0.0, "of": 0},  # of other programs, meanwhile
     "source": {"file": "", "line": 0, "text": ""},
+    "measured": {"file": "", "line": 0, "text": ""},
     "figures": [{"name": "", "label": "", "unit": "", "median": 0.0, "low": 0.0,
                  "high": 0.0}],
     "claims": [{"text": "", "verdict": "", "meaning": "", "number": "",
                 "evidence": "", "reason": ""}],
-    "drawings": [{"name": "", "file": "", "text": ""}],
+    "drawings": [{"name": "", "label": "", "file": "", "text": ""}],
 }
 LESSON = {
     "lesson": "", "number": 0, "title": "", "section": "", "lang": "", "size": "",
