@@ -144,7 +144,6 @@ const std::set<std::string>& NotCompiled() {
       "common/lesson/report.h",
       "common/lesson/run_profile.h",
       "common/lesson/runner.h",
-      "common/lesson/sections.h",
       "common/lesson/source.h",
       "common/ops/compare.h",
       "common/ops/primitive/launch.h",

@@ -1,6 +1,14 @@
-"""What //:book, //:exercises and //:doctor read: the list of chapters, the sections of their
-Markdown (common/lesson/sections.h has its form), the language of the run, and what they say
-in it.
+"""What //:book, //:exercises, //:doctor and the build of a lesson read: the list of chapters,
+the sections of their Markdown, the language of the run, and what they say in it.
+
+    ## wait_for_less: Wait for less          a Section: its name and title,
+
+    - Book: d2l 13.2.2                       its facts,
+
+    The loop waits                           its parts: paragraphs of text and of code; what
+    in every step.                           stands before the first label is ""
+
+    **Hint 1:** Look at the line             and "Hint 1"
 
 Needs only Python's library.
 """
@@ -15,7 +23,7 @@ sys.path.append(PO)
 import catalogue  # noqa: E402
 
 # parts: {label: Markdown}, of "**Hint 1:** text"; what stands before the first is "".
-Section = collections.namedtuple("Section", "name title facts parts")
+Section = collections.namedtuple("Section", "name title line facts parts")
 
 
 def chapters(root):
@@ -51,26 +59,56 @@ def translator(lang):
 
 
 def sections(text):
-    """{name: Section} of "## NAME: TITLE", a list "- Fact: value", and text."""
-    found, lines, in_code = {}, None, False
-    for line in text.splitlines():
-        in_code ^= line.startswith("```")
-        heading = not in_code and re.fullmatch(r"## ([\w-]+)[:：] ?(.*)", line)
+    """{name: Section} of "## NAME: TITLE", a list "- Fact: value", and text. A ValueError says
+    the line, and what is wrong there."""
+    found, lines, code = {}, [], 0
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.startswith("```"):
+            code = 0 if code else number
+        heading = not code and re.fullmatch(r"## ([\w/.-]+)[:：] ?(.*)", line)
         if heading:
-            lines = found[heading[1]] = [heading[2]]
-        elif lines and (in_code or not line.startswith("#")):
+            if heading[1] in found:
+                raise ValueError(f"{number}: {heading[1]} is there twice")
+            lines = found[heading[1]] = [heading[2], number]
+        elif not code and line.startswith("## "):
+            raise ValueError(f'{number}: "{line}" is not "## NAME: TITLE"')
+        elif code or not line.startswith("### "):
             lines.append(line)
-        else:  # before the first section, or behind a heading of another kind
-            lines = None
+    if code:
+        raise ValueError(f"{code}: the code that begins here has no end: add a line ```")
     return {name: _section(name, *lines) for name, lines in found.items()}
 
 
-def _section(name, title, *lines):
+def _section(name, title, number, *lines):
     text = "\n".join(lines).strip() + "\n"
     facts = re.match(r"(?:- \w+: .*\n(?: +.*\n)*)*", text)
     parts = re.split(r"(?m)^\*\*([^*:：]+)[:：]\*\*", text[facts.end():])
     return Section(
-        name, title,
+        name, title, number,
         {key: " ".join(value.split())
          for key, value in re.findall(r"(?m)^- (\w+): (.*(?:\n +.*)*)", facts[0])},
         {label: body.strip() for label, body in zip(["", *parts[1::2]], parts[::2])})
+
+
+def paragraphs(text):
+    """A part's, with wrapped lines joined: by spaces, or by nothing between two Chinese
+    characters. A list's items and a block of code stay apart."""
+    result, open_code = [], False
+    for line in [*text.splitlines(), ""]:
+        fresh = not result or result[-1] == ""
+        if line.startswith("```"):
+            open_code = not open_code
+            result += [line] if open_code else []
+            if not open_code:
+                result[-1] += "\n```"
+                result.append("")
+        elif open_code:
+            result[-1] += "\n" + line
+        elif not line.strip():
+            result += [] if fresh else [""]
+        elif fresh or line.startswith("- "):
+            result += [line.strip()]
+        else:
+            cjk = all(ord(c) > 0x2E00 for c in (result[-1][-1], line.strip()[0]))
+            result[-1] += ("" if cjk else " ") + line.strip()
+    return [p for p in result if p]

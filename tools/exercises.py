@@ -61,7 +61,7 @@ class Exercise:
         self.book, self.teaches = (section.facts.get(fact, "")
                                    for fact in ("Book", "Teaches"))
         # Paragraphs, by "task", "hint 1", "notice", …
-        self.parts = {PARTS.get(label, label.lower()): paragraphs(text)
+        self.parts = {PARTS.get(label, label.lower()): course_texts.paragraphs(text)
                       for label, text in translated.parts.items()}
 
     @property
@@ -87,29 +87,6 @@ class Exercise:
 
 PARTS = {"": "task", "提示 1": "hint 1", "提示 2": "hint 2", "提示 3": "hint 3",
          "注意": "notice", "问题": "question", "答案": "answer"}
-
-
-def paragraphs(text):
-    """Joins wrapped lines. A list's items and a block of code stay apart."""
-    result, open_code = [], False
-    for line in [*text.splitlines(), ""]:
-        fresh = not result or result[-1] == ""
-        if line.startswith("```"):
-            open_code = not open_code
-            result += [line] if open_code else []
-            if not open_code:
-                result[-1] += "\n```"
-                result.append("")
-        elif open_code:
-            result[-1] += "\n" + line
-        elif not line.strip():
-            result += [] if fresh else [""]
-        elif fresh or line.startswith("- "):
-            result += [line.strip()]
-        else:
-            cjk = all(ord(c) > 0x2E00 for c in (result[-1][-1], line.strip()[0]))
-            result[-1] += ("" if cjk else " ") + line.strip()
-    return [p for p in result if p]
 
 
 def read_exercises(root, chapter, lang):

@@ -29,8 +29,11 @@ def d2l_lesson(
         name = embedded,
         srcs = [src] + more_srcs + native.glob([stem + ".md", stem + ".zh.md"]),
         outs = [embedded + ".cc"],
-        cmd = "$(location //common/lesson:embed_source.sh) $(SRCS) > $@",
-        tools = ["//common/lesson:embed_source.sh"],
+        cmd = "python3 -B $(location //common/lesson:embed_lesson.py) $(SRCS) > $@",
+        tools = [
+            "//common/lesson:embed_lesson.py",
+            "//tools:course_texts",
+        ],
         visibility = ["//visibility:private"],
         **kwargs
     )

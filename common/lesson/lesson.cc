@@ -3,19 +3,14 @@
 #include <algorithm>
 #include <cstddef>
 #include <deque>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
-#include "absl/strings/string_view.h"
-#include "absl/strings/strip.h"
 #include "common/base/source_location.h"
-#include "common/lesson/sections.h"
-#include "common/lesson/source.h"
 
 namespace d2l {
 namespace {
@@ -26,48 +21,11 @@ std::deque<Lesson>& Registered() {
   return lessons;
 }
 
-// Replaces what the section has.
-absl::Status FillIn(const Section& section, CellText* text) {
-  const auto set = [](std::string value, std::string* member) {
-    if (!value.empty()) *member = std::move(value);
-  };
-  text->id = section.id;
-  set(section.title, &text->title);
-  set(section.Listed("Book"), &text->section);
-  set(section.Listed("Exercises"), &text->exercises);
-  if (const std::string also = section.Listed("Also"); !also.empty()) {
-    text->also = absl::StrSplit(also, ", ");
-  }
-  for (const auto& [language, code] : section.code) {
-    if (language != "python" && language != "text") {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "code in \"", language, "\"; there are python and text"));
-    }
-    set(code, language == "python" ? &text->python : &text->course_printed);
-  }
-  for (const auto& [label, part] : section.parts) {
-    if (label.empty()) {
-      set(part.text, &text->context);
-    } else if (label == "Predict" || label == "预测") {
-      set(part.text, &text->predict);
-      if (!part.items.empty()) text->choices = part.items;
-      for (std::size_t i = 0; i < text->choices.size(); ++i) {
-        absl::string_view choice = text->choices[i];
-        if (!absl::ConsumePrefix(&choice, "[x] ")) continue;
-        text->choices[i] = std::string(choice);
-        text->right = static_cast<int>(i) + 1;
-      }
-      if (text->right > static_cast<int>(text->choices.size())) {
-        return absl::InvalidArgumentError("fewer choices than in English");
-      }
-    } else if (label == "You learn" || label == "你会学到") {
-      set(part.text, &text->learn);
-    } else {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "a part \"", label, "\"; there are Predict and You learn"));
-    }
-  }
-  return absl::OkStatus();
+// By the name of the lesson.cc, and the language.
+std::map<std::pair<std::string, std::string>, LessonText>& Texts() {
+  static auto& texts =
+      *new std::map<std::pair<std::string, std::string>, LessonText>;
+  return texts;
 }
 
 }  // namespace
@@ -83,48 +41,35 @@ bool RegisterLesson(Lesson lesson, SourceLocation at) {
   return true;
 }
 
-absl::Status FillInTexts(const std::string& file, absl::string_view markdown,
-                         Lesson* lesson) {
-  const absl::StatusOr<Markdown> parsed = ParseSections(file, markdown);
-  if (!parsed.ok()) return parsed.status();
-  lesson->title = parsed->title;
-  lesson->section = parsed->head;
-  auto cell = lesson->cells.begin();
-  for (const Section& section : parsed->sections) {
-    const auto error = [&](absl::string_view what) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          file, ":", section.line, ": ", section.id, " has ", what));
-    };
-    cell = std::find_if(
-        cell, lesson->cells.end(),
-        [&](const LessonCell& other) { return other.id == section.id; });
-    if (cell == lesson->cells.end()) {
-      return error(
-          "no cell in the lesson's list, or stands behind a later one");
-    }
-    const absl::Status filled = FillIn(section, &cell->text);
-    if (!filled.ok()) return error(std::string(filled.message()));
-    ++cell;
-  }
-  return absl::OkStatus();
+bool RegisterTexts(const char* file, const char* language, LessonText text) {
+  Texts()[{file, language}] = std::move(text);
+  return true;
 }
 
 absl::Status LoadTexts(const std::string& language) {
   for (Lesson& lesson : Registered()) {
-    const absl::string_view stem = absl::StripSuffix(lesson.file, ".cc");
-    std::vector<std::string> files = {absl::StrCat(stem, ".md")};
-    if (language != "en")
-      files.push_back(absl::StrCat(stem, ".", language, ".md"));
-    for (const std::string& file : files) {
-      const char* markdown = EmbeddedFile(file);
-      if (markdown == nullptr) continue;
-      const absl::Status filled = FillInTexts(file, markdown, &lesson);
-      if (!filled.ok()) return filled;
+    auto text = Texts().find({lesson.file, language});
+    if (text == Texts().end()) text = Texts().find({lesson.file, "en"});
+    if (text == Texts().end()) {
+      return absl::NotFoundError(
+          absl::StrCat(lesson.file,
+                       " has no texts in this binary: build it with "
+                       "d2l_lesson, beside a lesson.md"));
     }
-    for (const LessonCell& cell : lesson.cells) {
-      if (!cell.text.title.empty()) continue;
-      return absl::NotFoundError(absl::StrCat(files[0], " has no section \"## ",
-                                              cell.id, ": TITLE\""));
+    lesson.title = text->second.title;
+    lesson.section = text->second.section;
+    const std::vector<CellText>& said = text->second.cells;
+    for (std::size_t i = 0; i < std::max(said.size(), lesson.cells.size());
+         ++i) {
+      const std::string listed =
+          i < lesson.cells.size() ? lesson.cells[i].id : "no more cells";
+      const std::string section = i < said.size() ? said[i].id : "no more";
+      if (listed != section) {
+        return absl::InvalidArgumentError(absl::StrCat(
+            lesson.file, " lists ", listed, " where its lesson.md has ",
+            section, "; both need the same cells in the same order"));
+      }
+      lesson.cells[i].text = said[i];
     }
   }
   return absl::OkStatus();

@@ -1,5 +1,5 @@
 // Lesson: a notebook of the course, in C++. Its text is Markdown, a section for
-// each cell, in the lesson's order (lesson.md; sections.h says what is read):
+// each cell, in the lesson's order (lesson.md):
 //
 //   # Asynchronous computation
 //
@@ -25,6 +25,11 @@
 //   - [x] the clock's
 //
 //   **You learn:** Synchronize before you read the clock.
+//
+// A section has these constructs and no others. The lines of a paragraph are
+// joined by spaces, or by nothing between two Chinese characters; text is taken
+// as it stands: "*" is a star. The build reads it (embed_lesson.py), and fails
+// with file and line if it cannot.
 //
 // Its code is the lesson.cc beside it, and at the end of that the list:
 //
@@ -76,7 +81,6 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/strings/string_view.h"
 #include "common/base/source_location.h"
 
 namespace d2l {
@@ -99,6 +103,13 @@ struct CellText {
   std::string learn = "";  // one or two sentences, afterwards
 };
 
+// What a lesson.md says, or with it a lesson.zh.md.
+struct LessonText {
+  std::string title;    // "Asynchronous computation"
+  std::string section;  // of the book, with its address
+  std::vector<CellText> cells;
+};
+
 struct LessonCell {
   std::string id;
   void (*run)(Cell& cell);
@@ -116,22 +127,20 @@ struct Lesson {
   // The lesson.cc, as the compiler was given it; RegisterLesson fills it in.
   const char* file = "";
   // LoadTexts fills these in.
-  std::string title = "";    // "Asynchronous computation"
-  std::string section = "";  // of the book, with its address
+  std::string title = "";
+  std::string section = "";
 };
 
 // Returns true. Call it without `at`, in the lesson.cc itself.
 bool RegisterLesson(Lesson lesson,
                     SourceLocation at = SourceLocation::Current());
 
-// Fills in every lesson's texts: from lesson.md, which must hold all cells, and
-// then, unless the language is "en", from lesson.LANGUAGE.md if there is one.
-absl::Status LoadTexts(const std::string& language);
+// Of the lesson.cc of that name. embed_lesson.py calls it. Returns true.
+bool RegisterTexts(const char* file, const char* language, LessonText text);
 
-// What the file, named in messages, says of the lesson. Its sections are of
-// cells, in their order; some may be missing. Exposed for tests.
-absl::Status FillInTexts(const std::string& file, absl::string_view markdown,
-                         Lesson* lesson);
+// Fills in every lesson's texts in that language, or in English where there are
+// none: of the same cells in the same order as the lesson lists.
+absl::Status LoadTexts(const std::string& language);
 
 // Every lesson linked into this program, by number.
 std::vector<const Lesson*> Lessons();
