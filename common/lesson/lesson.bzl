@@ -1,6 +1,75 @@
-"""d2l_lesson: the targets of one lesson.cc."""
+"""d2l_chapter: the targets of a chapter. d2l_lesson: those of one lesson.cc."""
 
-load("@rules_cc//cc:defs.bzl", "cc_binary", "cc_library")
+load("@rules_cc//cc:defs.bzl", "cc_binary", "cc_library", "cc_test")
+load("//tests:test.bzl", "d2l_benchmarks")
+
+# What every lesson and its benchmarks include.
+_DEPS = [
+    "//common/device",
+    "//common/device:device_table",
+    "//common/ops",
+    "//common/tensor",
+]
+
+def d2l_chapter(
+        name,
+        more_srcs = [],
+        deps = [],
+        benchmark_deps = [],
+        test_size = "medium"):
+    """A chapter: its lesson, its benchmarks and the test of both.
+
+    Makes what d2l_lesson makes of lesson.cc; NAME_test of lesson_test.cc; and
+    benchmarks of benchmarks.cc.
+
+    Args:
+      name: of the lesson's program; "lesson" in every chapter.
+      more_srcs: as d2l_lesson's.
+      deps: of the lesson, besides the usual.
+      benchmark_deps: of the benchmarks, besides the usual.
+      test_size: of the test.
+    """
+    d2l_lesson(
+        name = name,
+        src = "lesson.cc",
+        more_srcs = more_srcs,
+        visibility = ["//:__pkg__"],
+        deps = deps + _DEPS + [
+            "//common/base",
+            "//common/lesson:judge",
+            "@com_google_absl//absl/strings",
+            "@com_google_absl//absl/strings:str_format",
+        ],
+    )
+    d2l_benchmarks(
+        name = "benchmarks",
+        srcs = ["benchmarks.cc"],
+        visibility = ["//chapters:__pkg__"],
+        deps = benchmark_deps + _DEPS + ["//common/lesson:benchmark_devices"],
+    )
+    cc_test(
+        name = name + "_test",
+        size = test_size,
+        srcs = ["lesson_test.cc"],
+        data = ["lesson.cc"] + more_srcs + [
+            ":benchmarks",
+            ":" + name,
+            "//chapters:cells.json",
+        ],
+        deps = [
+            "//common/base",
+            "//common/lesson:lesson_testing",
+            "@com_google_absl//absl/strings",
+            "@com_google_googletest//:gtest_main",
+            "@nlohmann_json//:json",
+        ],
+    )
+
+    # For //chapters:cells_test.
+    native.exports_files(
+        ["README.md"],
+        visibility = ["//chapters:__pkg__"],
+    )
 
 def d2l_lesson(
         name,
