@@ -79,6 +79,13 @@ def sections(text):
     return {name: _section(name, *lines) for name, lines in found.items()}
 
 
+def head(text):
+    """The Section above the others, "# TITLE"; None if there is none. The book's index shows the
+    drawing of the cell that its fact Drawing names, and its part Afterwards."""
+    found = re.match(r"# (.+)\n((?:(?!## ).*\n?)*)", text)
+    return found and _section("", found[1].strip(), 1, *found[2].splitlines())
+
+
 def _section(name, title, number, *lines):
     text = "\n".join(lines).strip() + "\n"
     facts = re.match(r"(?:- \w+: .*\n(?: +.*\n)*)*", text)

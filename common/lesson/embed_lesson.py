@@ -54,9 +54,9 @@ def cell(section):
 
 
 def lesson(file, text, english=None):
-    """(title, head, [cell]) of the file's text. A translation is given what the English says,
+    """(title, place in the book, [cell]) of the file's text. A translation is given what the English says,
     and leaves what it does not say."""
-    head = re.search(r"(?m)^# (.+)\n((?:(?!## ).*\n)*)", text)
+    head = course_texts.head(text)
     if not head:
         raise ValueError(f'{file}:1: there is no line "# TITLE"')
     try:
@@ -80,7 +80,7 @@ def lesson(file, text, english=None):
             cells = cells[:at] + [{**cells[at], **said}] + cells[at + 1:]
         except ValueError as error:
             raise ValueError(f"{file}:{section.line}: {section.name} {error}") from None
-    return head[1].strip(), head[2].strip(), cells
+    return head.title, head.parts[""], cells
 
 
 def cpp(value):
@@ -101,11 +101,11 @@ def main(files):
         if not file.endswith(".md"):
             print(f"    d2l::RegisterSource({cpp(file)}, {cpp(text)}),")
             continue
-        title, head, cells = lesson(file, text, english)
-        english = english or (title, head, cells)
+        title, place, cells = lesson(file, text, english)
+        english = english or (title, place, cells)
         language = re.search(r"(?:\.(\w+))?\.md$", file)[1] or "en"
         print(f"    d2l::RegisterTexts({cpp(files[0])}, {cpp(language)},\n"
-              f"        {{{cpp(title)}, {cpp(head)}, {{")
+              f"        {{{cpp(title)}, {cpp(place)}, {{")
         for one in cells:
             print("     {%s}," % ", ".join(cpp(one.get(m, empty.get(m, ""))) for m in MEMBERS))
         print("    }}),")

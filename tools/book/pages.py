@@ -265,6 +265,14 @@ class Book:
             cell["rows"] = self.three_columns(cell)
             cells.append(cell)
         lesson["cells"] = cells
+        english = course_texts.head(read(folder, "lesson.md")) if folder else None
+        said = course_texts.head(read(folder, f"lesson.{lang}.md")) if folder else None
+        lesson["afterwards"] = next(
+            (one.parts[label] for one in (said, english) if one
+             for label in ("Afterwards", "学完之后") if label in one.parts), "")
+        shown = english.facts.get("Drawing") if english else ""
+        lesson["drawing"] = next((cell["svgs"][0] for cell in cells
+                                  if cell["id"] == shown and cell["svgs"]), None)
         ids = [cell["id"] for cell in cells]
         lesson["to_do"] = [one for one in to_do if one["cell"] not in ids]
         lesson["judged"] = [one for one in to_do if one["judged"]]
