@@ -13,8 +13,13 @@ import embed_lesson  # noqa: E402
 
 ENGLISH = """# A: Asynchronous computation
 
+- Drawing: 004/In4
+
 D2L 13.2
 https://d2l.ai
+
+**Afterwards:** You can
+tell the time.
 
 ## 004/In2: A clock: it lies
 
@@ -76,6 +81,14 @@ def read(text, english=None):
 
 
 class LessonTest(unittest.TestCase):
+
+    def test_the_head_says_more_for_the_books_index(self):
+        head = embed_lesson.course_texts.head(ENGLISH)
+        self.assertEqual(head.title, "A: Asynchronous computation")
+        self.assertEqual(head.facts, {"Drawing": "004/In4"})
+        self.assertEqual(head.parts["Afterwards"], "You can\ntell the time.")
+        self.assertEqual(embed_lesson.course_texts.head(CHINESE).parts, {"": ""})
+        self.assertIsNone(embed_lesson.course_texts.head("## 004/In2: A clock\n"))
 
     def test_a_section_says_all(self):
         title, head, cells = read(ENGLISH)

@@ -372,6 +372,26 @@ class Pages(unittest.TestCase):
         self.assertIn("-- --lang=zh --cell=004/In2", pages["async_computation.zh.html"])
         self.assertIn("虚拟：cpu:0", pages["async_computation.zh.html"])
 
+    def test_the_index_shows_what_a_chapter_measured_and_what_one_can_do_then(self):
+        pages = self.make(lesson(cell(id="004/In4")), drawings=[("a.svg", SVG)])
+        self.assertIn("You can time work on a device", pages["index.html"])
+        self.assertIn("能给设备上的工作计时", pages["index.zh.html"])
+        self.assertIn("the drawing</title>", pages["index.html"])
+        # Of another cell than the one that lesson.md names.
+        self.assertNotIn("<svg", self.make(lesson(cell()), drawings=[("a.svg", SVG)])[
+            "index.html"])
+
+    def test_how_a_cell_is_measured_is_folded(self):
+        measured = {"file": "chapters/async_computation/lesson.cc", "line": 5,
+                    "text": "Measure(x);"}
+        page = self.make(lesson(cell(measured=measured)))["async_computation.html"]
+        folded = re.search(r"<details class=.code.>.*?</details>", page, re.DOTALL)[0]
+        self.assertIn("How it is measured", folded)
+        self.assertIn("Measure", folded)
+        self.assertIn("async_computation-lesson.html#line-5", folded)
+        self.assertNotIn("How it is measured", self.make(lesson(cell()))[
+            "async_computation.html"])
+
     def test_python_column(self):
         one = lesson(cell(), pytorch={"version": "PyTorch 9", "cells": [
             {"id": "004/In2", "printed": "numpy: 0.5000 sec\nSelf CPU time total: 25.3ms\n",
