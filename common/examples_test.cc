@@ -1060,7 +1060,6 @@ TEST_F(ExamplesTest, GraphAndDrawing) {
     plot.LogX().LogY();
     plot.AddLine("host", {64, 256, 1024}, host_seconds);
     plot.AddLine("device", {64, 256, 1024}, device_seconds);
-    plot.MarkCrossover(0, 1);
     cell.Show(plot.Draw("host against device"));
     // End of example
   }

@@ -11,7 +11,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/types/optional.h"
 #include "common/base/console/format.h"
 #include "common/base/console/language.h"
 #include "common/base/console/text.h"
@@ -63,8 +62,8 @@ Plot& Plot::LogY() {
   return *this;
 }
 
-int Plot::AddLine(const Phrase& name, const std::vector<double>& x,
-                  const std::vector<double>& y) {
+void Plot::AddLine(const Phrase& name, const std::vector<double>& x,
+                   const std::vector<double>& y) {
   if (x.size() != y.size()) {
     throw std::invalid_argument(absl::StrFormat(
         "[Plot] \"%s\" has %d x and %d y", name.english, x.size(), y.size()));
@@ -76,7 +75,6 @@ int Plot::AddLine(const Phrase& name, const std::vector<double>& x,
     series.points.push_back({x[i], y[i]});
   }
   series_.push_back(std::move(series));
-  return static_cast<int>(series_.size()) - 1;
 }
 
 double Plot::Range::Place(double value) const {
@@ -157,75 +155,6 @@ std::string Plot::Label(double value, const Axis& axis) const {
   while (text[last - 1] == '0') --last;
   if (text[last - 1] == '.') --last;
   return text.erase(last, end - last);
-}
-
-absl::optional<PlotPoint> Plot::Crossover(int a, int b) const {
-  const std::vector<PlotPoint>& first = series_.at(a).points;
-  const std::vector<PlotPoint>& second = series_.at(b).points;
-  const auto x_of = [&](double x) { return x_.log ? std::log(x) : x; };
-  const auto y_of = [&](double y) { return y_.log ? std::log(y) : y; };
-  // The height of a line at x, or nothing beyond its ends.
-  const auto height = [&](const std::vector<PlotPoint>& points,
-                          double x) -> absl::optional<double> {
-    for (std::size_t i = 0; i < points.size(); ++i) {
-      if (points[i].x == x) return y_of(points[i].y);
-      if (i == 0 || points[i - 1].x > x || points[i].x < x) continue;
-      const double t = (x_of(x) - x_of(points[i - 1].x)) /
-                       (x_of(points[i].x) - x_of(points[i - 1].x));
-      return y_of(points[i - 1].y) +
-             t * (y_of(points[i].y) - y_of(points[i - 1].y));
-    }
-    return absl::nullopt;
-  };
-  std::vector<double> xs;
-  for (const auto* points : {&first, &second}) {
-    for (const PlotPoint& point : *points) xs.push_back(point.x);
-  }
-  std::sort(xs.begin(), xs.end());
-  absl::optional<PlotPoint> touch;  // since last_x
-  double last_x = 0;
-  double last_gap = 0;  // of what came before; 0 for nothing
-  for (const double x : xs) {
-    const absl::optional<double> y1 = height(first, x);
-    const absl::optional<double> y2 = height(second, x);
-    if (!y1.has_value() || !y2.has_value()) continue;
-    const double gap = *y1 - *y2;
-    if (gap == 0) {
-      // They touch; whether they cross is to be seen.
-      if (!touch.has_value())
-        touch = PlotPoint{x, y_.log ? std::exp(*y1) : *y1};
-      continue;
-    }
-    if (last_gap * gap < 0) {
-      if (touch.has_value()) return touch;
-      const double t = last_gap / (last_gap - gap);
-      double at = x_of(last_x) + t * (x_of(x) - x_of(last_x));
-      if (x_.log) at = std::exp(at);
-      at = std::clamp(at, last_x, x);
-      const double y = *height(first, at);
-      return PlotPoint{at, y_.log ? std::exp(y) : y};
-    }
-    touch.reset();
-    last_x = x;
-    last_gap = gap;
-  }
-  return absl::nullopt;
-}
-
-void Plot::MarkCrossover(int a, int b) {
-  series_.at(a);
-  series_.at(b);
-  crossovers_.push_back({a, b});
-}
-
-std::string Plot::CrossoverText(int a, int b) const {
-  const absl::optional<PlotPoint> at = Crossover(a, b);
-  if (!at.has_value()) {
-    return Say("%s and %s do not cross.", series_[a].name, series_[b].name);
-  }
-  return Say("X: %s and %s cross at %s = %s, %s = %s.", series_[a].name,
-             series_[b].name, x_.label, Label(at->x, x_), y_.label,
-             Label(at->y, y_));
 }
 
 template <typename Same>
@@ -332,19 +261,12 @@ std::string Plot::ToText(int width) const {
                     series_[i].name, LiesOn(i, same));
   }
   if (meet) legend += Say("; 2, 3, ...: so many lines at one place");
-  std::string notes = Wrap(legend, "", width);
-  for (const auto& [a, b] : crossovers_) {
-    if (const auto at = Crossover(a, b)) {
-      canvas.Put(column_of(at->x), row_of(at->y), 'X');
-    }
-    absl::StrAppend(&notes, Wrap(CrossoverText(a, b), "", width));
-  }
   // Wide characters have no place on the canvas, whose first line is empty.
   const std::string x_label = x_.label;
   const int before_label = width - static_cast<int>(TextColumns(x_label));
   return absl::StrCat(y_.label, canvas.ToString(),
                       std::string(std::max(left, before_label), ' '), x_label,
-                      "\n", notes);
+                      "\n", Wrap(legend, "", width));
 }
 
 std::string Plot::ToSvg(const std::string& title) const {
@@ -361,7 +283,7 @@ std::string Plot::ToSvg(const std::string& title) const {
   const auto x_of = [&](double v) { return kLeft + plot_width * x.Place(v); };
   const auto y_of = [&](double v) { return bottom - kHeight * y.Place(v); };
 
-  const double lines = static_cast<double>(series_.size() + crossovers_.size());
+  const auto lines = static_cast<double>(series_.size());
   Svg svg(kWidth, bottom + 56 + 18 * lines, Translated(title));
   svg.Text(kLeft, 24, Translated(title), {14, "start", "#111111", true});
   for (const double tick : x.Ticks(8)) {
@@ -403,15 +325,6 @@ std::string Plot::ToSvg(const std::string& title) const {
     svg.Line(kLeft, key_y - 4, kLeft + 22, key_y - 4, stroke);
     svg.Circle(kLeft + 11, key_y - 4, 3.5, {colour, "#333333", 0.6});
     svg.Text(kLeft + 30, key_y, series_[i].name + lies_on, {12});
-    key_y += 18;
-  }
-  for (const auto& [a, b] : crossovers_) {
-    if (const auto at = Crossover(a, b)) {
-      svg.Circle(x_of(at->x), y_of(at->y), 8, {"none", "#B22222", 2});
-      svg.Text(x_of(at->x) + 10, y_of(at->y) - 8, "X",
-               {12, "start", "#B22222"});
-    }
-    svg.Text(kLeft, key_y, CrossoverText(a, b), {12, "start", "#B22222"});
     key_y += 18;
   }
   return svg.ToString();

@@ -4,7 +4,6 @@
 //   plot.LogX().LogY();
 //   plot.AddLine("host", {64, 256, 1024}, host_seconds);
 //   plot.AddLine("device", {64, 256, 1024}, device_seconds);
-//   plot.MarkCrossover(0, 1);
 //   cell.Show(plot.Draw("host against device"));
 //
 // Units are text.h's: "s" and "B" are scaled, "" is a bare number.
@@ -18,10 +17,8 @@
 
 #include <cstddef>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "absl/types/optional.h"
 #include "common/base/console/language.h"
 #include "common/base/console/text.h"
 #include "common/drawing/drawing.h"
@@ -42,17 +39,9 @@ class Plot {
   Plot& LogX();
   Plot& LogY();
 
-  // Points, joined in the order given. Returns the number of the series, from
-  // 0.
-  int AddLine(const Phrase& name, const std::vector<double>& x,
-              const std::vector<double>& y);
-
-  // Where two lines, whose x increases, first cross: the first is below the
-  // other on one side and above it on the other. Between points it lies on the
-  // straight line as drawn. Nothing if they do not.
-  absl::optional<PlotPoint> Crossover(int a, int b) const;
-  // Marks it in the drawings, which otherwise say that there is none.
-  void MarkCrossover(int a, int b);
+  // Points, joined in the order given.
+  void AddLine(const Phrase& name, const std::vector<double>& x,
+               const std::vector<double>& y);
 
   // For a terminal: 16 rows, axes and a legend.
   std::string ToText(int width = kTextWidth) const;
@@ -94,13 +83,10 @@ class Plot {
   // " (as host)": the earlier series that has all points of this one, or "".
   template <typename Same>
   std::string LiesOn(std::size_t series, Same same) const;
-  // "X: host and device cross at n = 210, time = 1.20 ms"
-  std::string CrossoverText(int a, int b) const;
 
   Axis x_;
   Axis y_;
   std::vector<Series> series_;
-  std::vector<std::pair<int, int>> crossovers_;  // of two series
 };
 
 }  // namespace d2l

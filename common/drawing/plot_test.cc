@@ -93,48 +93,6 @@ TEST(Plot, LinesThatCoincideAreSeen) {
   EXPECT_THAT(svg, HasSubstr("r=\"8.5\" fill=\"none\""));
 }
 
-TEST(Crossover, OnALinearAxis) {
-  Plot plot("n", "", "time", "s");
-  plot.AddLine("a", {0, 4}, {0, 4});
-  plot.AddLine("b", {0, 1, 4}, {2, 2, 2});
-  const auto at = plot.Crossover(0, 1);
-  ASSERT_TRUE(at.has_value());
-  EXPECT_DOUBLE_EQ(at->x, 2);
-  EXPECT_DOUBLE_EQ(at->y, 2);
-  plot.MarkCrossover(0, 1);
-  EXPECT_THAT(plot.ToText(),
-              HasSubstr("X: a and b cross at n = 2, time = 2 s"));
-  EXPECT_THAT(plot.ToSvg(), HasSubstr("a and b cross at n = 2"));
-}
-
-TEST(Crossover, OnLogarithmicAxes) {
-  // 1e-6 n against 1e-3: straight lines there, which meet at 1000.
-  Plot plot("n", "", "time", "s");
-  plot.LogX().LogY();
-  plot.AddLine("a", {1, 1e6}, {1e-6, 1});
-  plot.AddLine("b", {1, 1e6}, {1e-3, 1e-3});
-  const auto at = plot.Crossover(0, 1);
-  ASSERT_TRUE(at.has_value());
-  EXPECT_NEAR(at->x, 1000, 1e-6);
-  EXPECT_NEAR(at->y, 1e-3, 1e-12);
-}
-
-TEST(Crossover, TouchingIsNotCrossing) {
-  Plot plot("n", "", "time", "s");
-  plot.AddLine("a", {0, 1, 2}, {1, 2, 1});
-  plot.AddLine("b", {0, 1, 2}, {2, 2, 2});
-  plot.AddLine("far", {5, 6}, {0, 9});
-  EXPECT_FALSE(plot.Crossover(0, 1).has_value());
-  EXPECT_FALSE(plot.Crossover(0, 2).has_value());
-  plot.MarkCrossover(0, 1);
-  EXPECT_THAT(plot.ToText(), HasSubstr("a and b do not cross."));
-  // Through a common point, it is one.
-  plot.AddLine("c", {0, 1, 2}, {3, 2, 1.5});
-  ASSERT_TRUE(plot.Crossover(1, 3).has_value());
-  EXPECT_DOUBLE_EQ(plot.Crossover(1, 3)->x, 1);
-  EXPECT_DOUBLE_EQ(plot.Crossover(1, 3)->y, 2);
-}
-
 TEST(Plot, RefusesWhatHasNoPlace) {
   Plot plot("n", "", "time", "s");
   plot.LogX();
@@ -144,8 +102,6 @@ TEST(Plot, RefusesWhatHasNoPlace) {
   EXPECT_THROW(
       plot.AddLine("a", {1}, {std::numeric_limits<double>::infinity()}),
       std::invalid_argument);
-  EXPECT_EQ(plot.AddLine("a", {1}, {0}), 0);
-  EXPECT_THROW(plot.MarkCrossover(0, 1), std::out_of_range);
 }
 
 }  // namespace

@@ -308,6 +308,17 @@ TEST(Runner, SvgsAreWrittenWhereTheUserTypedTheCommand) {
   fs::remove_all(directory);
 }
 
+TEST(Runner, HowACellIsMeasuredIsFolded) {
+  const std::string folded = Sample({"--cell=s/plot", "--code"}).output;
+  EXPECT_THAT(folded, HasSubstr("void WaitOn("));
+  EXPECT_THAT(folded, Not(HasSubstr("void PlotSizes(")));
+  EXPECT_THAT(folded, HasSubstr("How it is measured, common/lesson/"));
+  const std::string all =
+      Sample({"--cell=s/plot", "--code", "--verbose"}).output;
+  EXPECT_THAT(all, HasSubstr("void PlotSizes("));
+  EXPECT_THAT(all, HasSubstr("--- How it is measured, common/lesson/"));
+}
+
 TEST(Runner, WithoutTheFlagNoDrawingIsWritten) {
   const fs::path directory = TempPath("no_svg");
   fs::remove_all(directory);
@@ -319,7 +330,7 @@ TEST(Runner, WithoutTheFlagNoDrawingIsWritten) {
   EXPECT_THAT(r.output, HasSubstr("z = x * y + 2\n\n[1 input (1, 2)]"));
   EXPECT_THAT(r.output, HasSubstr("sample_lesson"));
   EXPECT_THAT(r.output, HasSubstr("front end |"));
-  EXPECT_THAT(r.output, HasSubstr("on one and on both"));
+  EXPECT_THAT(r.output, HasSubstr("* on one, o on both"));
   EXPECT_TRUE(fs::is_empty(directory));
   std::istringstream lines(r.output);
   for (std::string line; std::getline(lines, line);) {

@@ -23,7 +23,6 @@
 #include "common/device/device_table.h"
 #include "common/device/failure.h"
 #include "common/drawing/graph_drawing.h"
-#include "common/drawing/plot.h"
 #include "common/drawing/timeline.h"
 #include "common/lesson/cell.h"
 #include "common/lesson/fresh_process.h"
@@ -83,31 +82,24 @@ void Draw(Cell& cell) {
 // %%
 
 // %% s/plot
+void WaitOn(Device device, int microseconds) {
+  Wait(device, std::chrono::microseconds(microseconds));
+}
+// %% s/plot, measured
 void PlotSizes(Cell& cell) {
   const Device device = Devices()[0].device;
   const Device other = Devices().back().device;
-  const auto wait = [](Device on, int microseconds) {
-    Wait(on, std::chrono::microseconds(microseconds));
-  };
-  std::vector<double> sizes, one, both;
   for (const int n : {1, 2, 4}) {
+    cell.At("n", n);
     const Timings times = cell.TimeInterleaved(
-        {{"on one", {device}, [&] { wait(device, 400 * n); }},
+        {{"on one", {device}, [&] { WaitOn(device, 400 * n); }},
          {"on both", {device, other}, [&] {
-            wait(device, 500 + 100 * n);
-            wait(other, 500 + 100 * n);
+            WaitOn(device, 500 + 100 * n);
+            WaitOn(other, 500 + 100 * n);
           }}});
-    sizes.push_back(n);
-    one.push_back(times["on one"].completion.value.median);
-    both.push_back(times["on both"].completion.value.median);
     cell.Report(RatioPerRepeat("one / both", times["on one"].completion,
                                times["on both"].completion));
   }
-  Plot plot("n", "", "time", "s");
-  plot.LogX();
-  plot.MarkCrossover(plot.AddLine("on one", sizes, one),
-                     plot.AddLine("on both", sizes, both));
-  cell.ShowIfVerbose(plot.Draw("time against size"));
 }
 // %%
 
