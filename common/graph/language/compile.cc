@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <iterator>
 #include <map>
 #include <stdexcept>
 #include <string>
@@ -12,7 +11,6 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
@@ -23,12 +21,10 @@
 #include "absl/strings/string_view.h"
 #include "common/base/source_location.h"
 #include "common/graph/language/language.h"
-#include "common/graph/language/syntax.h"
 #include "common/graph/passes/passes.h"
 #include "common/kernels/op_tables.h"
 #include "common/ops/creation.h"
 #include "common/ops/primitive/primitives.h"
-#include "common/tensor/dtype.h"
 
 namespace d2l::language {
 namespace {
@@ -57,21 +53,10 @@ template <typename... Args>
   throw CompileError{at, absl::StrFormat(format, args...)};
 }
 
+// Of a name or a number; "1.5" and "1x" are one word, and no number.
 bool IsWordCharacter(char c) {
-  return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_';
-}
-
-// How long the name or the number is. "1e-3" is one, and so is what is no
-// number: "1x" and "1.2.3".
-std::size_t WordSize(absl::string_view text, bool is_number) {
-  std::size_t size = 0;
-  for (; size < text.size(); ++size) {
-    const char c = text[size];
-    const bool is_sign =
-        (c == '+' || c == '-') && size > 0 && (text[size - 1] | 32) == 'e';
-    if (!IsWordCharacter(c) && !(is_number && (c == '.' || is_sign))) break;
-  }
-  return size;
+  return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_' ||
+         c == '.';
 }
 
 // A '\n' ends each line that is not blank; within parentheses it is a space.
@@ -93,13 +78,15 @@ std::vector<Token> Tokenize(absl::string_view text) {
     }
     if (c == '#') {
       token.text = text.substr(0, text.find('\n'));
-    } else if (IsWordCharacter(c) || c == '.') {
-      const bool is_number =
-          c == '.' || absl::ascii_isdigit(static_cast<unsigned char>(c));
-      token.kind = is_number ? Token::kNumber : Token::kName;
-      token.text = text.substr(0, WordSize(text, is_number));
+    } else if (IsWordCharacter(c)) {
+      const bool is_name =
+          absl::ascii_isalpha(static_cast<unsigned char>(c)) || c == '_';
+      const auto* const end =
+          std::find_if_not(text.begin(), text.end(), IsWordCharacter);
+      token.kind = is_name ? Token::kName : Token::kNumber;
+      token.text = text.substr(0, end - text.begin());
       tokens.push_back(token);
-    } else if (absl::StrContains("+-*/(),:=", token.text)) {
+    } else if (absl::StrContains("+-*(),:=", token.text)) {
       parentheses += (c == '(') - (c == ')');
       tokens.push_back(token);
     } else if (c != ' ' && c != '\r') {
@@ -118,17 +105,13 @@ std::vector<Token> Tokenize(absl::string_view text) {
   return tokens;
 }
 
-// Parses text into a graph. A function is parsed where it stands, with integers
-// as its arguments, which finds its errors, and again for each combination of
-// types that it is called with.
-class Compiler {
+// Parses text into a graph, by recursive descent.
+class Parser {
  public:
-  Compiler(absl::string_view text, std::string_view file, Device device)
+  Parser(absl::string_view text, std::string_view file, Device device)
       : tokens_(Tokenize(text)), file_(Intern(file)), device_(device) {}
 
   Program Run() {
-    Scope module;
-    scope_ = &module;
     while (Now().kind != Token::kEnd) {
       if (Now().column != 1) Fail(Now(), "this line is indented");
       if (Now().text == "def") {
@@ -137,23 +120,19 @@ class Compiler {
         Statement();
       }
     }
-    AddToGraph("main", module);
+    module_.function.name = "main";
+    while (functions_.count(module_.function.name) > 0) {
+      module_.function.name += "_";
+    }
+    program_.graph.functions.push_back(std::move(module_.function));
     return std::move(program_);
   }
 
  private:
-  struct Definition {
-    std::size_t begin = 0;  // its "(", in tokens_
-    std::size_t arguments = 0;
-    std::map<std::vector<DType>, int> functions;  // of the graph
-  };
   // What a function, or the module, has while it is parsed.
-  enum class Kind { kModule, kFunction, kCheck };  // kCheck: calls nothing
   struct Scope {
-    Kind kind = Kind::kModule;
     ir::Function function;
     std::map<absl::string_view, ir::ValueId> variables;
-    Names names;
   };
 
   // ---- Tokens.
@@ -194,31 +173,18 @@ class Compiler {
   void Define() {
     ++at_;
     const Token& name = Name("the name of the function");
-    if (definitions_.count(name.text) + scope_->variables.count(name.text)) {
+    if (functions_.count(name.text) + module_.variables.count(name.text) > 0) {
       Fail(name, "\"%s\" is defined already", name.text);
     }
-    Definition definition;
-    definition.begin = at_;
-    Scope check;
-    check.kind = Kind::kCheck;
-    definition.arguments = Function(name, {}, check);
-    definitions_[name.text] = std::move(definition);
-  }
-
-  // Parses it from its "(" on, and returns how many arguments it has. types:
-  // theirs, or none if all are integers.
-  std::size_t Function(const Token& name, const std::vector<DType>& types,
-                       Scope& scope) {
-    Scope* const outer = std::exchange(scope_, &scope);
-    std::size_t arguments = 0;
+    Scope scope;
+    scope_ = &scope;
     List([&] {
       const Token& argument = Name("the name of an argument");
       if (scope.variables.count(argument.text) > 0) {
         Fail(argument, "a second argument is called \"%s\"", argument.text);
       }
-      Assign(argument, scope.function.AddArgument(NumberType(
-                           types.empty() ? DType::kInt64 : types[arguments])));
-      ++arguments;
+      Assign(argument, scope.function.AddArgument(
+                           ir::TypeOf({{}, DType::kInt64, device_})));
     });
     Expect(':', "\":\"");
     const bool is_block = Take('\n');
@@ -240,14 +206,16 @@ class Compiler {
     ++at_;
     scope.function.returns = {Expression()};
     EndOfLine();
-    scope_ = outer;
-    return arguments;
+    scope_ = &module_;
+    functions_[name.text] = static_cast<int>(program_.graph.functions.size());
+    scope.function.name = std::string(name.text);
+    program_.graph.functions.push_back(std::move(scope.function));
   }
 
   // Of the module; in a function, no print.
   void Statement() {
     const Token& first = Now();
-    if (first.text == "print" && scope_->kind == Kind::kModule) {
+    if (first.text == "print" && scope_ == &module_) {
       ++at_;
       std::vector<ir::ValueId>& printed = scope_->function.returns;
       const std::size_t before = printed.size();
@@ -265,64 +233,47 @@ class Compiler {
   void EndOfLine() { Expect('\n', "an operator or the end of the line"); }
 
   void Assign(const Token& name, ir::ValueId value) {
+    const bool is_new =
+        scope_->variables.insert_or_assign(name.text, value).second;
     std::string& first = scope_->function.values[value].name;
-    if (first.empty()) first = Unique(std::string(name.text), scope_->names);
-    scope_->variables[name.text] = value;
-  }
-
-  int AddToGraph(absl::string_view name, Scope& scope) {
-    scope.function.name = Unique(std::string(name), names_);
-    program_.graph.functions.push_back(std::move(scope.function));
-    return static_cast<int>(program_.graph.functions.size()) - 1;
+    if (is_new && first.empty()) first = std::string(name.text);
   }
 
   // ---- Expressions.
 
-  Tensor NumberType(DType dtype) const {
-    return ir::TypeOf({{}, dtype, device_});
-  }
   SourceLocation At(const Token& token) const { return {file_, token.line}; }
   ir::ValueId Add(const Primitive& primitive, std::vector<ir::ValueId> operands,
                   const Token& at) {
     return scope_->function.AddOp(primitive, std::move(operands), At(at));
   }
 
-  ir::ValueId Expression(int level = kSumLevel) {
-    if (level == kUnaryLevel) return Factor();
-    ir::ValueId left = Expression(level + 1);
-    for (;;) {
-      const Token& token = Now();
-      const auto* const found = std::find_if(
-          std::begin(kOperators), std::end(kOperators), [&](const auto& o) {
-            return o.sign == token.kind && o.level == level;
-          });
-      if (found == std::end(kOperators)) return left;
-      ++at_;
-      left = Binary(found->op, {left, Expression(level + 1)}, token);
+  ir::ValueId Expression() {
+    ir::ValueId left = Product();
+    while (Now().kind == '+' || Now().kind == '-') {
+      const Token& sign = tokens_[at_++];
+      left = Binary(sign.kind == '+' ? BinaryOp::kAdd : BinaryOp::kSubtract,
+                    left, Product(), sign);
     }
+    return left;
   }
-
-  ir::ValueId Binary(BinaryOp op, std::vector<ir::ValueId> operands,
-                     const Token& at) {
-    const auto is_integer = [&](ir::ValueId value) {
-      return scope_->function.type(value).dtype() == DType::kInt64;
-    };
-    if (op == BinaryOp::kDivide ||
-        is_integer(operands[0]) != is_integer(operands[1])) {
-      const CopyPrimitive to_float("to", {{}, DType::kFloat64, device_});
-      for (ir::ValueId& value : operands) {
-        if (is_integer(value)) value = Add(to_float, {value}, at);
-      }
+  ir::ValueId Product() {
+    ir::ValueId left = Factor();
+    while (Now().kind == '*') {
+      const Token& sign = tokens_[at_++];
+      left = Binary(BinaryOp::kMultiply, left, Factor(), sign);
     }
-    return Add(BinaryPrimitive(op, BinaryPrimitive::Which::kNone, 0), operands,
-               at);
+    return left;
+  }
+  ir::ValueId Binary(BinaryOp op, ir::ValueId left, ir::ValueId right,
+                     const Token& at) {
+    return Add(BinaryPrimitive(op, BinaryPrimitive::Which::kNone, 0),
+               {left, right}, at);
   }
 
   ir::ValueId Factor() {
     const Token& first = Now();
     if (++nesting_ > kMaxNesting) {
-      Fail(first, "more than %d expressions and calls in each other",
-           kMaxNesting);
+      Fail(first, "more than %d expressions in each other", kMaxNesting);
     }
     ir::ValueId value = -1;
     if (Take('-')) {
@@ -347,73 +298,48 @@ class Compiler {
   ir::ValueId Literal(absl::string_view sign) {
     const Token& token = Now();
     ++at_;
-    const std::string text = absl::StrCat(sign, token.text);
     std::int64_t integer = 0;
-    double real = 0;  // beyond the largest it is infinity, as in Python
-    if (absl::SimpleAtoi(text, &integer)) return Constant(integer);
-    if (std::all_of(token.text.begin(), token.text.end(),
-                    absl::ascii_isdigit)) {
-      Fail(token, "an integer beyond int64, -2**63 to 2**63 - 1");
+    if (!absl::SimpleAtoi(absl::StrCat(sign, token.text), &integer)) {
+      Fail(token, "\"%s\" is no integer from -2**63 to 2**63 - 1", token.text);
     }
-    const bool is_decimal = token.text.find_first_not_of("0123456789.eE+-") ==
-                            absl::string_view::npos;
-    if (is_decimal && absl::SimpleAtod(text, &real)) return Constant(real);
-    Fail(token, "\"%s\" is no number", token.text);
-  }
-  template <typename T>
-  ir::ValueId Constant(T number) {
-    return scope_->function.AddConstant(FromVector<T>({number}, {}, device_));
+    return scope_->function.AddConstant(
+        FromVector<std::int64_t>({integer}, {}, device_));
   }
 
   ir::ValueId Variable(const Token& name) const {
     const auto found = scope_->variables.find(name.text);
     if (found != scope_->variables.end()) return found->second;
-    if (definitions_.count(name.text) > 0) {
+    if (functions_.count(name.text) > 0) {
       Fail(name, "\"%s\" is a function; a call has ( )", name.text);
     }
     Fail(name, "\"%s\" is not defined here", name.text);
   }
 
   ir::ValueId Call(const Token& name) {
-    const auto found = definitions_.find(name.text);
-    if (scope_->variables.count(name.text) > 0 || found == definitions_.end()) {
+    const auto callee = functions_.find(name.text);
+    if (scope_->variables.count(name.text) > 0 || callee == functions_.end()) {
       Fail(name, "no function \"%s\" is defined above", name.text);
     }
-    Definition& callee = found->second;
     std::vector<ir::ValueId> operands;
     List([&] { operands.push_back(Expression()); });
-    if (operands.size() != callee.arguments) {
-      Fail(name, "\"%s\" takes %d argument%s; got %d", name.text,
-           callee.arguments, callee.arguments == 1 ? "" : "s", operands.size());
+    const std::size_t arguments =
+        program_.graph.functions[callee->second].arguments.size();
+    if (operands.size() != arguments) {
+      Fail(name, "\"%s\" takes %d argument%s; got %d", name.text, arguments,
+           arguments == 1 ? "" : "s", operands.size());
     }
-    ir::Function& function = scope_->function;
-    if (scope_->kind == Kind::kCheck) {
-      return function.AddArgument(NumberType(DType::kInt64));
-    }
-    std::vector<DType> types;
-    for (const ir::ValueId value : operands) {
-      types.push_back(function.type(value).dtype());
-    }
-    const auto [to, is_new] = callee.functions.emplace(types, -1);
-    if (is_new) {
-      const std::size_t after = std::exchange(at_, callee.begin);
-      Scope scope;
-      scope.kind = Kind::kFunction;
-      Function(name, types, scope);
-      to->second = AddToGraph(name.text, scope);
-      at_ = after;
-    }
-    return function.AddCall(program_.graph, to->second, operands, At(name))[0];
+    return scope_->function.AddCall(program_.graph, callee->second, operands,
+                                    At(name))[0];
   }
 
   const std::vector<Token> tokens_;
   const char* const file_;
   const Device device_;
   std::size_t at_ = 0;
-  std::map<absl::string_view, Definition> definitions_;
-  Names names_;  // of functions of the graph
-  Scope* scope_ = nullptr;
   int nesting_ = 0;
+  std::map<absl::string_view, int> functions_;  // of the graph
+  Scope module_;
+  Scope* scope_ = &module_;
   Program program_;
 };
 
@@ -424,7 +350,8 @@ absl::StatusOr<Program> Compile(std::string_view text, std::string_view file,
   const absl::string_view code(text.data(), text.size());
   const std::string name(file);
   try {
-    Program program = Compiler(code, file, device).Run();
+    Program program = Parser(code, file, device).Run();
+    ir::CheckValid(program.graph);  // calls may be nested too deep
     // Functions that call each other twice take ever more.
     ir::Graph inlined = program.graph;
     ir::Inline(inlined);

@@ -13,9 +13,8 @@
 //   std::cout << language::Run(program);       // 10
 //
 // A program is a list of `def`s, assignments, `print(…)` and expressions:
-// + - * /, unary minus, parentheses, calls, and integers and floats as
-// literals. It means what it means in Python, and prints the same, but for
-// this:
+// + - *, unary minus, parentheses, calls, and integers. It means what it means
+// in Python, and prints the same, but for this:
 //
 //   - A function's body is assignments and, at its end, a `return` of a value.
 //     It is indented, or stands on the line of the `def`. Only the module
@@ -23,12 +22,10 @@
 //   - A function calls functions above it only, so there is no recursion. Its
 //     variables are its arguments and what it assigns; it does not see those
 //     of the module.
-//   - Integers are int64 and wrap around. Division is float64's: 1 / 0 is inf.
+//   - Integers are int64 and wrap around.
 //
-// The program becomes an ir::Graph of numbers, int64[] and float64[]. A
-// function is there once for each combination of types that it is called with,
-// and not at all if nothing calls it. main returns what the program prints, in
-// order.
+// The program becomes an ir::Graph of numbers, int64[]. main returns what the
+// program prints, in order.
 //
 // Errors: Compile returns InvalidArgument: file, line and column, what is
 // wrong, and the line with a caret below; also for a program that takes more
@@ -47,7 +44,7 @@
 
 namespace d2l::language {
 
-// Expressions and calls in each other that Compile takes.
+// Expressions in each other that Compile takes.
 inline constexpr int kMaxNesting = 200;
 
 struct Program {
@@ -61,8 +58,8 @@ struct Program {
 absl::StatusOr<Program> Compile(std::string_view text, std::string_view file,
                                 Device device = Device());
 
-// Runs the program's graph and returns what it prints, as Python writes it.
-// Throws what ir::Run throws.
+// Runs the program's graph and returns what it prints. Throws what ir::Run
+// throws.
 std::string Run(const Program& program);
 
 // The program after any passes in the language again. A value that is used once

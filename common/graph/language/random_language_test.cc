@@ -28,30 +28,20 @@ namespace d2l::language {
 namespace {
 
 // Runs each of the programs of a file, which \x1e separates. Where the language
-// differs, what one prints is "differs" instead: integers beyond int64,
-// quotients of those that float cannot hold, and division by zero.
+// differs, at integers beyond int64, what one prints is "differs" instead.
 constexpr char kOracle[] = R"(
 import ast, contextlib, io, sys
 
 def checked(x):
-    if isinstance(x, int) and not -2**63 <= x < 2**63:
+    if not -2**63 <= x < 2**63:
         raise OverflowError
     return x
-
-def divided(a, b):
-    if isinstance(a, int) and isinstance(b, int):
-        if int(float(a)) != a or int(float(b)) != b:
-            raise OverflowError
-    return a / b
 
 class Check(ast.NodeTransformer):
     def visit_UnaryOp(self, node):
         return call('checked', [self.generic_visit(node)], node)
     def visit_BinOp(self, node):
-        self.generic_visit(node)
-        if isinstance(node.op, ast.Div):
-            return call('divided', [node.left, node.right], node)
-        return call('checked', [node], node)
+        return call('checked', [self.generic_visit(node)], node)
 
 def call(name, arguments, node):
     name = ast.Name('@' + name, ast.Load())
@@ -65,8 +55,8 @@ for program in open(sys.argv[1]).read().split('\x1e'):
     text = io.StringIO()
     with contextlib.redirect_stdout(text):
         try:
-            exec(code, {'@checked': checked, '@divided': divided})
-        except ArithmeticError:
+            exec(code, {'@checked': checked})
+        except OverflowError:
             text = io.StringIO('differs')
     results.append(text.getvalue())
 print('\x1e'.join(results), end='')
@@ -162,38 +152,16 @@ class Generator {
     if (kind < 9 && !callees_.empty()) {
       return Call(Any(callees_), depth);
     }
-    static const std::vector<std::string> kOperators = {" + ", " - ", " * ",
-                                                        " / "};
+    static const std::vector<std::string> kOperators = {" + ", " - ", " * "};
     return absl::StrCat(Expression(depth - 1), Any(kOperators),
                         Expression(depth - 1));
   }
 
   std::string Literal() {
-    static const std::vector<std::string> kSpecial = {"0",
-                                                      "0.0",
-                                                      "1e308",
-                                                      "5e-324",
-                                                      "1e16",
-                                                      "9999999999999998.0",
-                                                      "0.0001",
-                                                      "0.00001",
-                                                      "123456789.125",
-                                                      "9223372036854775807",
-                                                      "9007199254740993",
-                                                      "4611686018427387904",
-                                                      "1e999",
-                                                      ".5",
-                                                      "2."};
-    switch (Int(8)) {
-      case 0:
-        return Any(kSpecial);
-      case 1:
-        return absl::StrCat(0.001 * (1 + Int(1000)), "1");
-      case 2:
-        return absl::StrCat(1 + Int(100000), ".", Int(1000), "e", Int(41) - 20);
-      default:
-        return absl::StrCat(1 + Int(9));
-    }
+    static const std::vector<std::string> kSpecial = {
+        "0", "9223372036854775807", "9007199254740993", "4611686018427387904"};
+    if (Int(8) == 0) return Any(kSpecial);
+    return absl::StrCat(1 + Int(9));
   }
 
   std::mt19937 random_;

@@ -1,52 +1,53 @@
-// ToPython and Run: programs, and what they print, as Python writes them.
+// ToPython and Run: a program's text, and what it prints.
 
-#include <charconv>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
-#include <iterator>
+#include <map>
 #include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "common/graph/interpreter.h"
 #include "common/graph/language/language.h"
-#include "common/graph/language/syntax.h"
 #include "common/kernels/op_tables.h"
 #include "common/ops/primitive/primitives.h"
 #include "common/ops/read.h"
-#include "common/tensor/dtype.h"
 
 namespace d2l::language {
 namespace {
 
-// repr(x): the shortest digits that read back as x, with an exponent below
-// 1e-4 and from 1e16.
-std::string Repr(double x) {
-  if (std::isnan(x)) return "nan";
-  if (std::isinf(x)) return x < 0 ? "-inf" : "inf";
-  char digits[32];  // at most -1.2345678901234567e-308
-  const auto to_chars = [&](std::chars_format format) {
-    const auto [end, unused] =
-        std::to_chars(std::begin(digits), std::end(digits), x, format);
-    return std::string(digits, end);
-  };
-  std::string text = to_chars(std::chars_format::scientific);
-  const int exponent = std::atoi(text.c_str() + text.find('e') + 1);
-  if (exponent < -4 || exponent >= 16) return text;
-  text = to_chars(std::chars_format::fixed);
-  return text.find('.') == std::string::npos ? text + ".0" : text;
+// Operators of a higher level hold more tightly.
+constexpr int kSumLevel = 0;
+constexpr int kProductLevel = 1;
+constexpr int kUnaryLevel = 2;
+constexpr int kAtomLevel = 3;
+constexpr struct {
+  char sign;
+  int level;
+  kernels::BinaryOp op;
+} kOperators[] = {{'+', kSumLevel, kernels::BinaryOp::kAdd},
+                  {'-', kSumLevel, kernels::BinaryOp::kSubtract},
+                  {'*', kProductLevel, kernels::BinaryOp::kMultiply}};
+
+// Names that are taken, and the last number at the end of each.
+using Names = std::map<std::string, int>;
+
+// The name, or the name with a number if it is taken. It is taken then.
+std::string Unique(const std::string& name, Names& names) {
+  const auto [taken, is_new] = names.emplace(name, 1);
+  if (is_new) return name;
+  for (;;) {
+    std::string numbered = absl::StrCat(name, "_", ++taken->second);
+    if (names.emplace(numbered, 1).second) return numbered;
+  }
 }
 
-std::string Repr(const Tensor& x) {
-  return x.dtype() == DType::kInt64 ? absl::StrCat(Item<std::int64_t>(x))
-                                    : Repr(Item(x));
+std::string Number(const Tensor& x) {
+  return absl::StrCat(Item<std::int64_t>(x));
 }
 
 // Writes one function.
@@ -69,7 +70,10 @@ class Writer {
       text_ = absl::StrFormat("def %s(%s):\n", function_.name,
                               Join(function_.arguments));
     }
-    CountUses();
+    for (const ir::ValueId value : function_.returns) ++uses_[value];
+    for (const ir::Node& node : function_.nodes) {
+      for (const ir::ValueId value : node.inputs) ++uses_[value];
+    }
     for (const ir::Node& node : function_.nodes) Write(node);
     for (const std::string& name : taken_) names_.erase(name);
     if (!is_main_) {
@@ -89,22 +93,6 @@ class Writer {
     std::string text;
     int level = kAtomLevel;
   };
-
-  // The language converts without a word: int + float.
-  static bool IsConversion(const ir::Node& node) {
-    return dynamic_cast<const CopyPrimitive*>(node.op.primitive.get()) !=
-           nullptr;
-  }
-
-  void CountUses() {
-    for (const ir::ValueId value : function_.returns) ++uses_[value];
-    for (auto node = function_.nodes.rbegin(); node != function_.nodes.rend();
-         ++node) {
-      for (const ir::ValueId value : node->inputs) {
-        uses_[value] += IsConversion(*node) ? uses_[node->outputs[0]] : 1;
-      }
-    }
-  }
 
   void Line(const std::string& line) {
     absl::StrAppend(&text_, is_main_ ? "" : "    ", line, "\n");
@@ -127,10 +115,6 @@ class Writer {
   }
 
   void Write(const ir::Node& node) {
-    if (node.kind == ir::NodeKind::kOp && IsConversion(node)) {
-      expressions_[node.outputs[0]] = expressions_[node.inputs[0]];
-      return;
-    }
     Expression e = ExpressionOf(node);
     const ir::ValueId value = node.outputs[0];
     constexpr std::size_t kMaxSize = 60;
@@ -144,7 +128,10 @@ class Writer {
   }
 
   Expression ExpressionOf(const ir::Node& node) const {
-    if (node.kind == ir::NodeKind::kConstant) return Literal(node.constant);
+    if (node.kind == ir::NodeKind::kConstant) {
+      const std::string text = Number(node.constant);
+      return {text, text[0] == '-' ? kUnaryLevel : kAtomLevel};
+    }
     if (node.kind == ir::NodeKind::kCall) {
       return {absl::StrCat(program_.graph.functions[node.index].name, "(",
                            Join(node.inputs), ")")};
@@ -171,14 +158,6 @@ class Writer {
                                       : primitive->name()));
   }
 
-  // Infinity and NaN have no literals, but values.
-  static Expression Literal(const Tensor& x) {
-    std::string text = Repr(x);
-    if (text == "nan") return {"1e999 - 1e999", kSumLevel};
-    if (absl::EndsWith(text, "inf")) text.replace(text.size() - 3, 3, "1e999");
-    return {text, text[0] == '-' ? kUnaryLevel : kAtomLevel};
-  }
-
   const Program& program_;
   const ir::Function& function_;
   Names& names_;
@@ -200,7 +179,7 @@ std::string Run(const Program& program) {
     absl::StrAppend(&text,
                     absl::StrJoin(result, result + count, " ",
                                   [](std::string* out, const Tensor& x) {
-                                    out->append(Repr(x));
+                                    out->append(Number(x));
                                   }),
                     "\n");
     result += count;
