@@ -57,6 +57,7 @@ namespace d2l::ir {
 
 struct CapturedPlan;
 struct CompiledRegion;
+class StreamExecutor;
 
 struct CapturedOptions {
   bool generate_cpp = false;
@@ -96,10 +97,8 @@ class Captured {
   std::int64_t arena_bytes() const;
 
  private:
-  class OnStream;
-
   // Null if the interpreter is to run the call.
-  OnStream* On(Stream& stream);
+  StreamExecutor* On(Stream& stream);
   // For the fused regions, in their order; none if there are none.
   std::vector<CompiledRegion> Generate(const CapturedOptions& options);
 
@@ -113,7 +112,7 @@ class Captured {
   mutable Mutex mutex_;
   std::string not_captured_ ABSL_GUARDED_BY(mutex_);
   // With whether TF32 was allowed: a CUDA graph keeps that.
-  std::map<std::pair<Stream*, bool>, std::unique_ptr<OnStream>> streams_
+  std::map<std::pair<Stream*, bool>, std::unique_ptr<StreamExecutor>> streams_
       ABSL_GUARDED_BY(mutex_);
 };
 

@@ -1,0 +1,195 @@
+// A program on a CPU's stream: the kernels' tasks are recorded once (Sink), and
+// a call is one task that runs them again (Tape).
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/container/inlined_vector.h"
+#include "common/device/cpu/cpu_stream.h"
+#include "common/device/cpu/stream_capture.h"
+#include "common/device/failure.h"
+#include "common/graph/stream_executor.h"
+
+namespace d2l::ir {
+namespace {
+
+// A kernel's task.
+struct Task {
+  OpLabel label;
+  std::function<void()> run;
+};
+
+class Sink : public StreamCapture {
+ public:
+  explicit Sink(std::vector<Task>& tasks) : tasks_(tasks) {}
+  std::uint64_t Capture(CpuStream&, const OpLabel& label,
+                        std::function<void()> run) override {
+    tasks_.push_back({label, std::move(run)});
+    return 0;
+  }
+
+ private:
+  std::vector<Task>& tasks_;
+};
+
+class CpuExecutor final : public StreamExecutor {
+ public:
+  CpuExecutor(const Graph& graph, const CapturedPlan& plan, Stream& stream,
+              const char* name)
+      : StreamExecutor(graph, plan, stream, name),
+        tape_(std::make_shared<Tape>()) {
+    const Function& f = plan.function;
+    for (std::size_t i = 0; i < f.nodes.size(); ++i) {
+      const Node& node = f.nodes[i];
+      if (!Runs(node)) continue;
+      if (plan.IsLaunched(node)) {
+        Tape::Item item = {0, 0, static_cast<int>(launched_.size())};
+        tape_->items.push_back(item);
+        launched_.push_back(i);
+        continue;
+      }
+      const std::size_t begin = tape_->tasks.size();
+      AddTasks(i, {}, tape_->tasks);
+      std::vector<Tape::Item>& items = tape_->items;
+      if (!items.empty() && items.back().launched < 0) {
+        items.back().end = tape_->tasks.size();
+      } else {
+        items.push_back({begin, tape_->tasks.size()});
+      }
+    }
+    // What launched nodes and results need of a call.
+    std::vector<bool> needed(f.values.size(), false);
+    for (const std::size_t i : launched_) {
+      const Node& node = f.nodes[i];
+      for (const ValueId value : node.inputs) needed[value] = true;
+      for (const ValueId value : node.outputs) needed[value] = true;
+      if (node.target >= 0) needed[node.target] = true;
+    }
+    for (const ValueId value : f.returns) needed[value] = true;
+    for (std::size_t i = 0; i < needed.size(); ++i) {
+      const CapturedPlan::Place place = plan.places[i];
+      if (needed[i] && (place == CapturedPlan::Place::kArgument ||
+                        place == CapturedPlan::Place::kResult)) {
+        of_call_.push_back(static_cast<int>(i));
+      }
+    }
+  }
+
+ private:
+  // What a call adds to the tasks that are there.
+  struct Call {
+    Copies copies;
+    std::vector<Task> tasks;
+    std::vector<std::size_t> ends;  // of each launched node's
+  };
+  // The worker frees what the caller has allocated. Up to this size glibc's
+  // malloc needs no lock for that; waiting for it took half of a small call.
+  static_assert(sizeof(Call) <= 120);
+
+  // The tasks in their order: of nodes that were captured, and places for those
+  // of nodes that each call launches. It owns no memory of a device, so that it
+  // may be destroyed on a worker.
+  struct Tape {
+    struct Item {
+      std::size_t begin, end;  // in tasks, or
+      int launched = -1;       // number in Call::ends
+    };
+
+    void Run(const Call& call) const {
+      for (const Copy& copy : call.copies.before) {
+        std::memcpy(copy.to, copy.from, copy.bytes);
+      }
+      for (const Item& item : items) {
+        if (item.launched < 0) {
+          RunTasks(tasks, item.begin, item.end);
+        } else {
+          RunTasks(call.tasks,
+                   item.launched == 0 ? 0 : call.ends[item.launched - 1],
+                   call.ends[item.launched]);
+        }
+      }
+      for (const Copy& copy : call.copies.after) {
+        std::memcpy(copy.to, copy.from, copy.bytes);
+      }
+    }
+
+    static void RunTasks(const std::vector<Task>& tasks, std::size_t begin,
+                         std::size_t end) {
+      std::size_t i = begin;
+      try {
+        for (; i < end; ++i) tasks[i].run();
+      } catch (...) {
+        throw StepError(tasks[i].label, std::current_exception());
+      }
+    }
+
+    std::vector<Task> tasks;
+    std::vector<Item> items;
+  };
+
+  std::uint64_t Enqueue(const OpLabel& label, absl::Span<const Tensor> inputs,
+                        const std::vector<Tensor>& results,
+                        Copies copies) override {
+    auto call = std::make_unique<Call>();
+    call->copies = std::move(copies);
+    if (!launched_.empty()) LaunchForCall(inputs, results, *call);
+    return static_cast<CpuStream&>(stream_).Enqueue(
+        label, [tape = tape_, call = std::move(call)] { tape->Run(*call); });
+  }
+
+  void LaunchForCall(absl::Span<const Tensor> inputs,
+                     const std::vector<Tensor>& results, Call& call) const {
+    std::vector<Tensor> tensors(
+        of_call_.empty() ? 0 : plan_.function.values.size());
+    for (const ValueId value : of_call_) {
+      tensors[value] = OfCall(value, inputs, results);
+    }
+    for (const std::size_t i : launched_) {
+      AddTasks(i, tensors, call.tasks);
+      call.ends.push_back(call.tasks.size());
+    }
+  }
+
+  // Adds the tasks of node i.
+  void AddTasks(std::size_t i, const std::vector<Tensor>& tensors,
+                std::vector<Task>& tasks) const {
+    const Node& node = plan_.function.nodes[i];
+    if (node.kind == NodeKind::kFused) {
+      absl::InlinedVector<void*, 8> memory;
+      for (const ValueId value : node.inputs) {
+        memory.push_back(At(tensors, value).data());
+      }
+      for (const ValueId value : node.outputs) {
+        memory.push_back(At(tensors, value).data());
+      }
+      OpLabel label("fused", node.op.requested_at, node.op.requested_by);
+      tasks.push_back(
+          {label, [strips = plan_.strips[i], memory] { strips->Run(memory); }});
+      return;
+    }
+    Sink sink(tasks);
+    const ScopedStreamCapture scope(sink);
+    Launch(node, tensors);
+  }
+
+  std::shared_ptr<Tape> tape_;
+  std::vector<std::size_t> launched_;  // nodes
+  std::vector<ValueId> of_call_;       // values of launched nodes
+};
+
+}  // namespace
+
+std::unique_ptr<StreamExecutor> MakeCpuExecutor(const Graph& graph,
+                                                const CapturedPlan& plan,
+                                                Stream& stream,
+                                                const char* name) {
+  return std::make_unique<CpuExecutor>(graph, plan, stream, name);
+}
+
+}  // namespace d2l::ir
