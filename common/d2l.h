@@ -20,7 +20,6 @@
 #include "common/graph/captured.h"                        // IWYU pragma: export
 #include "common/graph/ir.h"                              // IWYU pragma: export
 #include "common/graph/language/language.h"               // IWYU pragma: export
-#include "common/graph/passes/memory_plan.h"              // IWYU pragma: export
 #include "common/graph/passes/passes.h"                   // IWYU pragma: export
 #include "common/graph/trace.h"                           // IWYU pragma: export
 #include "common/nn/hybrid.h"                             // IWYU pragma: export

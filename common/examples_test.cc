@@ -52,7 +52,6 @@
 #include "common/graph/interpreter.h"
 #include "common/graph/ir.h"
 #include "common/graph/language/language.h"
-#include "common/graph/passes/memory_plan.h"
 #include "common/graph/passes/passes.h"
 #include "common/graph/picture.h"
 #include "common/graph/program_graph.h"
@@ -793,7 +792,7 @@ TEST_F(ExamplesTest, Programs) {
       EXPECT_TRUE(status.ok()) << status;
     }
     {
-      // Example of common/graph/passes/memory_plan.h
+      // Example of common/graph/passes/passes.h
       ir::MemoryPlan plan = ir::PlanMemory(graph.main());
       plan.arena_bytes;  // how large the arena is
       // End of example

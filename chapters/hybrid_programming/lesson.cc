@@ -32,7 +32,6 @@
 #include "common/graph/captured.h"
 #include "common/graph/ir.h"
 #include "common/graph/language/language.h"
-#include "common/graph/passes/memory_plan.h"
 #include "common/graph/passes/passes.h"
 #include "common/graph/trace.h"
 #include "common/lesson/cell.h"

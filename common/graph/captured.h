@@ -6,7 +6,7 @@
 //
 // The first call on a stream lets the kernels enqueue their tasks and keeps
 // these (StreamCapture) instead of queueing them; later calls run them again.
-// What is between operations lies in one arena per stream (memory_plan.h),
+// What is between operations lies in one arena per stream (PlanMemory),
 // fused regions run as strips (strips.h), and small arguments and results are
 // copied into and out of the arena. Only steps that touch larger ones, and
 // random ones, are launched anew by each call.

@@ -26,7 +26,7 @@
 #include "common/device/op_label.h"
 #include "common/device/stream.h"
 #include "common/graph/ir.h"
-#include "common/graph/passes/memory_plan.h"
+#include "common/graph/passes/passes.h"
 #include "common/graph/strips.h"
 #include "common/kernels/cpu/elementwise_loops.h"
 

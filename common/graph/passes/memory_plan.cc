@@ -1,11 +1,10 @@
-#include "common/graph/passes/memory_plan.h"
-
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <vector>
 
+#include "common/graph/passes/passes.h"
 #include "common/ops/primitive/primitives.h"
 
 namespace d2l::ir {

@@ -1,4 +1,3 @@
-#include "common/graph/passes/memory_plan.h"
 
 #include <string>
 #include <vector>

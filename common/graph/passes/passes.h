@@ -7,9 +7,12 @@
 //   }
 //   // fuse: 1 operations, 36 bytes at the peak, 0.002 ms
 //
-// Each pass is a function in a file of its own, takes a valid graph and leaves
-// one. What is pinned (ir.h) stays as it is, and so do random operations and
-// those that may fail late, in their order.
+//   ir::MemoryPlan plan = ir::PlanMemory(graph.main());
+//   plan.arena_bytes;  // how large the arena is
+//
+// Each pass is a function that takes a valid graph and leaves one. What is
+// pinned (ir.h) stays as it is, and so do random operations and those that may
+// fail late, in their order.
 //
 // Errors: Inline throws std::invalid_argument for a program of more than
 // kMaxNodes operations; folding throws what the operations throw. Pure
@@ -54,6 +57,28 @@ void Simplify(Graph& graph);
 // Makes fused regions of chains of element-wise operations.
 void Fuse(Graph& graph);
 
+// Where the values of a program lie in one arena, so that those which are not
+// needed at the same time share memory. Where an operand's memory is not used
+// again and is of the result's size, an element-wise operation, a softmax or a
+// fused region writes in place.
+struct MemoryPlan {
+  std::vector<std::int64_t> offset;  // by Storages::root; multiples of 64
+  std::int64_t arena_bytes = 0;
+  int in_place = 0;  // operations that write to an operand's memory
+};
+
+// wanted: by value, whether the memory of that root lies in the arena. An
+// argument that does is there from the start.
+MemoryPlan PlanMemory(const Function& function, const Storages& storages,
+                      const std::vector<bool>& wanted);
+
+// The same of all values that the program makes and that are no constants.
+MemoryPlan PlanMemory(const Function& function);
+
+// The most bytes that the values which the program makes need at once, each in
+// memory of its own, as the interpreter runs it.
+std::int64_t PeakBytes(const Graph& graph);
+
 struct PassReport {
   std::string name;
   int operations = 0;           // after the pass
@@ -64,7 +89,7 @@ struct PassReport {
 };
 
 // All of them in their order. The first report is of the program as it came,
-// the last of it with its values in one arena (memory_plan.h). observe: called
+// the last of it with its values in one arena (PlanMemory). observe: called
 // with the name of each pass and the graph after it, to draw it.
 std::vector<PassReport> Optimize(
     Graph& graph,

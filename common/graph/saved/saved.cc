@@ -11,7 +11,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/base/machine.h"
-#include "common/graph/passes/memory_plan.h"
 #include "common/graph/passes/passes.h"
 #include "common/ops/ops.h"
 

@@ -15,7 +15,6 @@
 #include "common/graph/captured.h"
 #include "common/graph/interpreter.h"
 #include "common/graph/ir.h"
-#include "common/graph/passes/memory_plan.h"
 #include "common/graph/passes/passes.h"
 #include "common/graph/saved/saved.h"
 #include "common/ops/ops.h"
