@@ -89,13 +89,6 @@ Figure PeakOf(Cell& cell, const Phrase& label, Device device,
   return cell.Report(Sampled(label, MeasuredOn(device), "B", std::move(peaks)));
 }
 
-// The program without its first line, the version, and the last, its name.
-std::string Body(const ir::Graph& graph) {
-  const std::string text = ir::ToText(graph, /*with_lines=*/false);
-  const std::size_t begin = text.find('\n') + 1;
-  return text.substr(begin, text.rfind("run ") - begin);
-}
-
 // Whether e and f can be read on the way, statement by statement and compiled.
 void JudgeReading(Cell& cell, const std::vector<Tensor>& abcd) {
   int read = 0;
@@ -251,7 +244,8 @@ void MlpProgram(Cell& cell) {
   nn::Hybrid compiled = nn::Hybridize(Mlp(512, device));
   compiled(Randn({1, 512}, device));
   if (cell.verbose()) {
-    std::cout << net << Say("\nAs it was traced:\n") << Body(compiled.traced());
+    std::cout << net << Say("\nAs it was traced:\n")
+              << ir::ToText(compiled.traced(), /*with_lines=*/false);
   }
   const std::vector<ir::PassReport> passes =
       compiled.Report().programs.back().passes;
@@ -266,7 +260,8 @@ void MlpProgram(Cell& cell) {
     ir::CapturedOptions options;
     options.generate_cpp = true;
     const ir::Captured generated(compiled.graph(), options);
-    std::cout << Say("\nAfter the passes:\n") << Body(compiled.graph())
+    std::cout << Say("\nAfter the passes:\n")
+              << ir::ToText(compiled.graph(), /*with_lines=*/false)
               << Say("\nThe generated C++:\n") << generated.generated_source();
   }
   const ir::PassReport &first = passes.front(), &last = passes.back();

@@ -12,7 +12,7 @@
 #include "common/device/device_table.h"
 #include "common/device/failure.h"
 #include "common/device/memory/memory.h"
-#include "common/graph/interpreter.h"
+#include "common/graph/ir.h"
 #include "common/graph/ir_testing.h"
 #include "common/graph/trace.h"
 #include "common/ops/nn/functional.h"

@@ -18,7 +18,7 @@
 #include "common/device/device_table.h"
 #include "common/graph/generated/cpp_code.h"
 #include "common/graph/generated/load_cpp.h"
-#include "common/graph/interpreter.h"
+#include "common/graph/ir.h"
 #include "common/graph/passes/passes.h"
 #include "common/graph/stream_executor.h"
 #include "common/kernels/tf32.h"
@@ -72,7 +72,7 @@ std::string WhyNoGraph(const Function& function) {
 
 Captured::Captured(Graph graph, const CapturedOptions& options)
     : graph_(std::move(graph)) {
-  CheckValid(graph_);
+  Verify(graph_);
   Inline(graph_);
   name_ = Intern(graph_.main().name);
   if (!graph_.main().values.empty()) {

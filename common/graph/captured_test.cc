@@ -9,7 +9,6 @@
 #include "common/device/device_table.h"
 #include "common/device/failure.h"
 #include "common/device/memory/memory.h"
-#include "common/graph/interpreter.h"
 #include "common/graph/ir.h"
 #include "common/graph/ir_testing.h"
 #include "common/graph/passes/passes.h"

@@ -1,4 +1,4 @@
-#include "common/graph/interpreter.h"
+// The interpreter: ir::Run.
 
 #include <cstddef>
 #include <stdexcept>
@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_format.h"
 #include "absl/types/span.h"
+#include "common/graph/ir.h"
 #include "common/ops/copy.h"
 #include "common/ops/primitive/replay.h"
 

@@ -41,7 +41,7 @@
 #include <string_view>
 #include <vector>
 
-#include "absl/status/status.h"
+#include "absl/types/span.h"
 #include "common/base/source_location.h"
 #include "common/ops/primitive/primitive.h"
 #include "common/ops/primitive/replay.h"
@@ -141,16 +141,14 @@ struct Graph {
 
 // A program's text, for people:
 //
-//   d2l.program 1
 //   def my_mlp(%x: float32[1, 512]) {
 //     %w = weight "0.weight" : float32[256, 512]
 //     %0 = transpose(%w) {dim0=0, dim1=1} : float32[512, 256]
 //     %h = matmul(%x, %0) : float32[1, 256] @"net.cc":88
 //     return %h
 //   }
-//   run my_mlp
 //
-// One node per line; other forms are
+// The last function is the program. One node per line; other forms are
 //
 //   write %y = add(%y) {second=1.0}          in place, into the memory of %y
 //   %c = constant [1.0, -0.0, inf] : float32[3]
@@ -174,12 +172,10 @@ inline constexpr int kMaxNodes = 100'000;
 std::vector<Tensor> InferTypes(const Node& node, const Function& function,
                                const Graph* graph);
 
-// InvalidArgument, naming the function and the line, unless every operand is
-// defined before it is used, every type is what inference says, and names are
-// unique. What passes and executors rely on.
-absl::Status Verify(const Graph& graph);
-// The same as an exception, std::invalid_argument.
-void CheckValid(const Graph& graph);
+// Throws std::invalid_argument, naming the function and the line, unless every
+// operand is defined before it is used, every type is what inference says, and
+// names are unique. What passes and executors rely on.
+void Verify(const Graph& graph);
 
 // Which values share memory, by value.
 struct Storages {
@@ -227,6 +223,21 @@ void ReplaceUses(const std::vector<ValueId>& map, Function& function);
 std::vector<int> LastUses(const Function& function, const Storages& storages);
 // Drops the values that nothing defines.
 void DropUnusedValues(Function& function);
+
+// The interpreter: runs the operations one by one, as the function that was
+// traced did. Its results are the reference for every other executor: bit for
+// bit those of the operations themselves, and so are late errors, random
+// numbers, and what listeners are told. A value's memory is let go of after its
+// last use.
+//
+// The graph is valid, as a trace, LoadProgram and passes make it. Throws
+// std::invalid_argument for inputs that are not of the arguments' types,
+// strides included (whether an operation copied or made a view was decided for
+// those), and for a weight that is not bound; else what the operations throw.
+std::vector<Tensor> Run(const Graph& graph, absl::Span<const Tensor> inputs);
+
+// Throws std::invalid_argument unless the program may be run with these.
+void CheckArguments(const Graph& graph, absl::Span<const Tensor> inputs);
 
 }  // namespace d2l::ir
 

@@ -56,7 +56,6 @@ class Printer {
       : graph_(graph), with_lines_(with_lines) {}
 
   std::string Print() {
-    text_ = "d2l.program 1\n";
     for (const Function& function : graph_.functions) {
       Name(function);
       absl::StrAppend(&text_, "def ", function.name, "(");
@@ -70,7 +69,6 @@ class Printer {
       Body(function, "  ");
       absl::StrAppend(&text_, "}\n");
     }
-    absl::StrAppend(&text_, "run ", graph_.main().name, "\n");
     return std::move(text_);
   }
 
@@ -204,7 +202,7 @@ class Printer {
 }  // namespace
 
 std::string ToText(const Graph& graph, bool with_lines) {
-  CheckValid(graph);
+  Verify(graph);
   return Printer(graph, with_lines).Print();
 }
 

@@ -14,8 +14,7 @@ namespace {
 using testing::HasSubstr;
 
 TEST(IrTextTest, PrintsEveryForm) {
-  EXPECT_EQ(ToText(EveryKindOfNode()), R"(d2l.program 1
-def twice(%x: float32[2, 3]) {
+  EXPECT_EQ(ToText(EveryKindOfNode()), R"(def twice(%x: float32[2, 3]) {
   %0 = add(%x, %x) : float32[2, 3] @"a \"b\".cc":7
   return %0
 }
@@ -32,7 +31,6 @@ def main(%x: float32[2, 3]) {
   }
   return %3, %1, %2
 }
-run main
 )");
 }
 
@@ -43,14 +41,13 @@ TEST(IrTextTest, ATracePrintsAsItRuns) {
         return {Relu(x[0] * w)};
       },
       {Ones({2, 3})}, {"scale", {{"scale.weight", w}}});
-  EXPECT_EQ(ToText(graph, /*with_lines=*/false), R"(d2l.program 1
-def scale(%0: float32[2, 3]) {
+  EXPECT_EQ(ToText(graph, /*with_lines=*/false),
+            R"(def scale(%0: float32[2, 3]) {
   %1 = weight "scale.weight" : float32[3]
   %2 = mul(%0, %1) : float32[2, 3]
   %3 = relu(%2) : float32[2, 3]
   return %3
 }
-run scale
 )");
   EXPECT_THAT(ToText(graph), HasSubstr("ir_text_test.cc\":"));
 }

@@ -8,7 +8,6 @@
 #include <string_view>
 #include <vector>
 
-#include "absl/status/status.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -74,76 +73,88 @@ bool IsName(std::string_view name) {
 }
 
 // A value is defined once, and used after that.
-absl::Status CheckOrder(const Function& function) {
+void CheckOrder(const Function& function) {
   const int count = static_cast<int>(function.values.size());
   std::vector<bool> defined(count, false);
-  const auto error = [&](std::string_view what, ValueId value) {
-    return absl::InvalidArgumentError(absl::StrFormat(
-        "function %s: value %d %s", function.name, value, what));
+  const auto refuse = [&](ValueId value, std::string_view what) {
+    throw std::invalid_argument(absl::StrFormat("function %s: value %d %s",
+                                                function.name, value, what));
   };
-  const auto define = [&](const std::vector<ValueId>& values) -> absl::Status {
+  const auto define = [&](const std::vector<ValueId>& values) {
     for (const ValueId value : values) {
-      if (value < 0 || value >= count) return error("does not exist", value);
-      if (defined[value]) return error("is defined twice", value);
+      if (value < 0 || value >= count) refuse(value, "does not exist");
+      if (defined[value]) refuse(value, "is defined twice");
       defined[value] = true;
     }
-    return absl::OkStatus();
   };
-  const auto use = [&](const std::vector<ValueId>& values) -> absl::Status {
+  const auto use = [&](const std::vector<ValueId>& values) {
     for (const ValueId value : values) {
-      if (value < 0 || value >= count) return error("does not exist", value);
-      if (!defined[value]) return error("is used before it is defined", value);
+      if (value < 0 || value >= count) refuse(value, "does not exist");
+      if (!defined[value]) refuse(value, "is used before it is defined");
     }
-    return absl::OkStatus();
   };
-  if (absl::Status s = define(function.arguments); !s.ok()) return s;
+  define(function.arguments);
   for (const Node& node : function.nodes) {
-    if (absl::Status s = use(node.inputs); !s.ok()) return s;
-    if (node.kind == NodeKind::kInPlace) {
-      if (absl::Status s = use({node.target}); !s.ok()) return s;
-    }
-    if (absl::Status s = define(node.outputs); !s.ok()) return s;
+    use(node.inputs);
+    if (node.kind == NodeKind::kInPlace) use({node.target});
+    define(node.outputs);
   }
-  if (absl::Status s = use(function.returns); !s.ok()) return s;
+  use(function.returns);
   std::set<std::string> names;
   for (int value = 0; value < count; ++value) {
     const std::string& name = function.values[value].name;
     if (!defined[value] || name.empty()) continue;
-    if (!IsName(name)) return error("has a name that text cannot hold", value);
+    if (!IsName(name)) refuse(value, "has a name that text cannot hold");
     if (!names.insert(name).second) {
-      return error(absl::StrCat("has the name of another, ", name), value);
+      refuse(value, absl::StrCat("has the name of another, ", name));
     }
   }
-  return absl::OkStatus();
 }
 
-absl::Status VerifyFused(const Function& body) {
+void VerifyFused(const Function& body) {
   std::vector<bool> returned(body.values.size(), false);
   for (const ValueId value : body.arguments) returned[value] = true;
   for (const ValueId value : body.returns) {
     if (returned[value]) {
-      return absl::InvalidArgumentError(
+      throw std::invalid_argument(
           "a fused region returns each of its results once, and no argument");
     }
     returned[value] = true;
   }
   if (body.nodes.empty()) {
-    return absl::InvalidArgumentError("a fused region holds no operation");
+    throw std::invalid_argument("a fused region holds no operation");
   }
   for (const Node& node : body.nodes) {
     if (!IsFusable(node, body) ||
         body.type(node.outputs[0]).shape() !=
             body.type(body.nodes[0].outputs[0]).shape()) {
-      return absl::InvalidArgumentError(
+      throw std::invalid_argument(
           "a fused region holds element-wise operations with results of one "
           "shape, which cannot fail, on contiguous values, rows and numbers");
     }
   }
-  return absl::OkStatus();
 }
 
-absl::Status VerifyFunction(const Function& function, const Graph* graph) {
-  if (absl::Status s = CheckOrder(function); !s.ok()) return s;
+// What inference says of the node is what the function claims.
+void CheckTypes(const Node& node, const Function& function,
+                const Graph* graph) {
+  const std::vector<Tensor> types = InferTypes(node, function, graph);
+  if (types.size() != node.outputs.size()) {
+    throw std::invalid_argument(absl::StrFormat(
+        "%d outputs wanted; got %d", types.size(), node.outputs.size()));
+  }
+  for (std::size_t i = 0; i < types.size(); ++i) {
+    const Tensor& claimed = function.type(node.outputs[i]);
+    if (!SameType(types[i], claimed) || types[i].offset() != claimed.offset()) {
+      throw std::invalid_argument(
+          absl::StrFormat("%s is claimed; inference says %s",
+                          TypeToString(claimed), TypeToString(types[i])));
+    }
+  }
+}
+
+void VerifyFunction(const Function& function, const Graph* graph) {
+  CheckOrder(function);
   for (const Node& node : function.nodes) {
     try {
       if (node.kind == NodeKind::kCall &&
@@ -152,33 +163,17 @@ absl::Status VerifyFunction(const Function& function, const Graph* graph) {
         throw std::invalid_argument(
             "[call] a function calls only those before it");
       }
-      const std::vector<Tensor> types = InferTypes(node, function, graph);
-      if (types.size() != node.outputs.size()) {
-        throw std::invalid_argument(absl::StrFormat(
-            "%d outputs wanted; got %d", types.size(), node.outputs.size()));
-      }
-      for (std::size_t i = 0; i < types.size(); ++i) {
-        const Tensor& claimed = function.type(node.outputs[i]);
-        if (!SameType(types[i], claimed) ||
-            types[i].offset() != claimed.offset()) {
-          throw std::invalid_argument(
-              absl::StrFormat("%s is claimed; inference says %s",
-                              TypeToString(claimed), TypeToString(types[i])));
-        }
-      }
+      CheckTypes(node, function, graph);
     } catch (const std::invalid_argument& error) {
-      return absl::InvalidArgumentError(
+      throw std::invalid_argument(
           absl::StrFormat("function %s: %s; requested at %s", function.name,
                           error.what(), node.op.requested_at.ToString()));
     }
     if (node.kind == NodeKind::kFused) {
-      if (absl::Status s = VerifyFunction(*node.body, nullptr); !s.ok()) {
-        return s;
-      }
-      if (absl::Status s = VerifyFused(*node.body); !s.ok()) return s;
+      VerifyFunction(*node.body, nullptr);
+      VerifyFused(*node.body);
     }
   }
-  return absl::OkStatus();
 }
 
 }  // namespace
@@ -248,38 +243,30 @@ std::vector<Tensor> InferTypes(const Node& node, const Function& function,
   return {TypeOf(primitive.Infer(inputs))};
 }
 
-absl::Status Verify(const Graph& graph) {
+void Verify(const Graph& graph) {
   if (graph.functions.empty()) {
-    return absl::InvalidArgumentError("a program has at least one function");
+    throw std::invalid_argument("a program has at least one function");
   }
   std::set<std::string> names;
   std::vector<int> depth;  // of calls
   for (const Function& function : graph.functions) {
     if (!IsName(function.name) || !names.insert(function.name).second) {
-      return absl::InvalidArgumentError(
+      throw std::invalid_argument(
           absl::StrCat("a function is called ", function.name,
                        ", which is no name or that of another"));
     }
-    if (absl::Status s = VerifyFunction(function, &graph); !s.ok()) {
-      return s;
-    }
+    VerifyFunction(function, &graph);
     depth.push_back(1);
     for (const Node& node : function.nodes) {
       if (node.kind != NodeKind::kCall) continue;
       depth.back() = std::max(depth.back(), 1 + depth[node.index]);
     }
     if (depth.back() > kMaxCallDepth) {
-      return absl::InvalidArgumentError(
+      throw std::invalid_argument(
           absl::StrFormat("function %s: calls are nested more than %d deep",
                           function.name, kMaxCallDepth));
     }
   }
-  return absl::OkStatus();
-}
-
-void CheckValid(const Graph& graph) {
-  const absl::Status status = Verify(graph);
-  if (!status.ok()) throw std::invalid_argument(std::string(status.message()));
 }
 
 }  // namespace d2l::ir

@@ -94,7 +94,7 @@ class Listener : public OpListener {
       node.op.primitive = nullptr;
     }
     graph_.functions.push_back(std::move(function_));
-    CheckValid(graph_);
+    Verify(graph_);
     return std::move(graph_);
   }
 

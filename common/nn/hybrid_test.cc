@@ -16,7 +16,6 @@
 #include "common/base/source_location.h"
 #include "common/device/device_table.h"
 #include "common/device/memory/memory.h"
-#include "common/graph/interpreter.h"
 #include "common/graph/ir.h"
 #include "common/graph/ir_testing.h"
 #include "common/graph/passes/passes.h"

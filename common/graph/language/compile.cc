@@ -351,7 +351,7 @@ absl::StatusOr<Program> Compile(std::string_view text, std::string_view file,
   const std::string name(file);
   try {
     Program program = Parser(code, file, device).Run();
-    ir::CheckValid(program.graph);  // calls may be nested too deep
+    ir::Verify(program.graph);  // calls may be nested too deep
     // Functions that call each other twice take ever more.
     ir::Graph inlined = program.graph;
     ir::Inline(inlined);

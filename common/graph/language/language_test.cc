@@ -48,7 +48,7 @@ std::string Error(const std::string& text) {
 
 std::string After(void (*pass)(ir::Graph&), Program& program) {
   pass(program.graph);
-  EXPECT_TRUE(ir::Verify(program.graph).ok()) << ir::Verify(program.graph);
+  EXPECT_NO_THROW(ir::Verify(program.graph));
   return ToPython(program);
 }
 

@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "common/graph/interpreter.h"
+#include "common/graph/ir.h"
 #include "common/graph/language/language.h"
 #include "common/kernels/op_tables.h"
 #include "common/ops/primitive/primitives.h"

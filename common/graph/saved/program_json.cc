@@ -402,7 +402,7 @@ class Reader {
 
 std::string ProgramToJson(const Graph& graph,
                           safetensors::NamedTensors& tensors) {
-  CheckValid(graph);
+  Verify(graph);
   // Names of files may not be UTF-8.
   return Writer(graph, tensors)
       .Write()
@@ -426,7 +426,11 @@ absl::StatusOr<Graph> ProgramFromJson(std::string_view json,
                           version.dump(), kSavedVersion));
     }
     Graph graph = reader.Read(program);
-    if (absl::Status s = Verify(graph); !s.ok()) return s;
+    try {
+      Verify(graph);
+    } catch (const std::invalid_argument& wrong) {
+      return absl::InvalidArgumentError(wrong.what());  // names the function
+    }
     return graph;
   } catch (const FormatError& wrong) {
     return error(wrong.what);

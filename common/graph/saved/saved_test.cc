@@ -9,7 +9,6 @@
 #include "common/base/files/atomic_file.h"
 #include "common/device/testing/testing.h"
 #include "common/graph/captured.h"
-#include "common/graph/interpreter.h"
 #include "common/graph/ir.h"
 #include "common/graph/ir_testing.h"
 #include "common/graph/passes/passes.h"

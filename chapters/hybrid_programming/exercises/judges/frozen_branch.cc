@@ -12,7 +12,6 @@
 #include "common/base/console/language.h"
 #include "common/exercise/exercise.h"
 #include "common/exercise/probes.h"
-#include "common/graph/interpreter.h"
 #include "common/graph/ir.h"
 #include "common/ops/ops.h"
 #include "common/tensor/tensor.h"
