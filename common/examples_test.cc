@@ -56,7 +56,6 @@
 #include "common/graph/program_graph.h"
 #include "common/graph/saved/saved.h"
 #include "common/graph/trace.h"
-#include "common/graph/tracer.h"
 #include "common/lesson/cell.h"
 #include "common/lesson/host_library.h"
 #include "common/lesson/trace_program.h"
@@ -991,20 +990,10 @@ TEST_F(ExamplesTest, GraphAndDrawing) {
     }
     const ProgramGraph graph = tracer.Graph();
     graph.depth();  // 3: inputs, mul, add
+    graph.ops()[0].primitive->name();  // "mul"
     DrawGraph(graph, "z = x * y + 2").text;  // common/drawing
     // End of example
     EXPECT_EQ(graph.depth(), 3);
-  }
-  {
-    // Example of common/graph/tracer.h
-    Tracer tracer;
-    {
-      ScopedOpListener listen(&tracer);
-      z = x * y + 2;
-    }
-    const ProgramGraph graph = tracer.Graph();
-    graph.ops()[0].primitive->name();  // "mul"
-    // End of example
     // Example of common/drawing/graph_drawing.h
     cell.Show(DrawGraph(graph, "z = x * y + 2"));
     std::cout << GraphToText(graph);

@@ -14,7 +14,6 @@
 #include "common/drawing/graph_layout.h"
 #include "common/graph/program_graph.h"
 #include "common/graph/program_testing.h"
-#include "common/graph/tracer.h"
 #include "common/ops/ops.h"
 #include "common/ops/primitive/record.h"
 #include "gmock/gmock.h"

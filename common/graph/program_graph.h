@@ -1,4 +1,5 @@
-// ProgramGraph: the dependencies between a program's operations.
+// ProgramGraph: the dependencies between a program's operations, and Tracer,
+// which records them.
 //
 //   Tracer tracer;
 //   {
@@ -7,6 +8,7 @@
 //   }
 //   const ProgramGraph graph = tracer.Graph();
 //   graph.depth();  // 3: inputs, mul, add
+//   graph.ops()[0].primitive->name();  // "mul"
 //   DrawGraph(graph, "z = x * y + 2").text;  // common/drawing
 //
 // A node is an operation, or a value that comes from outside the program. An
@@ -23,7 +25,8 @@
 // Operations keep their primitives, with typed attributes; labels are made when
 // the graph is drawn. They may be made by hand or come from a Tracer.
 //
-// Thread-safety: a value; const methods may be called at the same time.
+// Thread-safety: a value; const methods may be called at the same time. A
+// Tracer is for one thread.
 
 #ifndef D2L_COMMON_GRAPH_PROGRAM_GRAPH_H_
 #define D2L_COMMON_GRAPH_PROGRAM_GRAPH_H_
@@ -108,6 +111,26 @@ class ProgramGraph {
   int width_ = 0;
   double critical_path_seconds_ = 0;
   double total_seconds_ = 0;
+};
+
+// Records the operations that a thread requests, as plain data. It keeps no
+// tensor alive and takes no times: a profiler that runs meanwhile does that
+// (see TraceProgram in common/lesson/trace_program.h). It listens to one
+// thread.
+class Tracer : public OpListener {
+ public:
+  void OnOp(const OpRecord& record) override;
+
+  // In the order of their requests. Times may be filled in.
+  std::vector<GraphOp>& ops() { return ops_; }
+  // The names of the streams that operations ran on, as they first appeared.
+  const std::vector<std::string>& streams() const { return streams_; }
+
+  ProgramGraph Graph() const { return ProgramGraph(ops_, streams_); }
+
+ private:
+  std::vector<GraphOp> ops_;
+  std::vector<std::string> streams_;
 };
 
 }  // namespace d2l

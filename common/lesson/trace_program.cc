@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "common/graph/program_graph.h"
-#include "common/graph/tracer.h"
 #include "common/ops/primitive/record.h"
 #include "common/profiler/profile.h"
 #include "common/profiler/profiler.h"
