@@ -166,7 +166,7 @@ std::string RowColumns(const TimelineRow& row, int columns,
 bool IsWait(const TimelineSpan& span) { return span.kind == SpanKind::kWait; }
 
 bool IsShown(const ProfiledSpan& span) {
-  return span.kind != ProfiledKind::kRange && span.kind != ProfiledKind::kStep;
+  return span.kind != ProfiledKind::kRange;
 }
 
 }  // namespace

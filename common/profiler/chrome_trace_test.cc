@@ -325,7 +325,7 @@ TEST(ChromeTrace, SaysNothingOfACutWhereThereIsNone) {
 // A parent that lasts to the end stays around what is left of its children.
 TEST(ChromeTrace, KeepsAParentWhoseChildrenAreCut) {
   ProfileBuilder builder(kTwoDevices);
-  builder.Begin(ProfiledKind::kStep, "ProfilerStep#0", 0);
+  builder.Begin(ProfiledKind::kRange, "step", 0);
   builder.Operation("add", 0, 10, 0, 20, 30);
   builder.Operation("add", 15, 20, 0, 30, 40);
   builder.End(100);
@@ -334,7 +334,7 @@ TEST(ChromeTrace, KeepsAParentWhoseChildrenAreCut) {
   const json trace = Validated(ToChromeTrace(builder.Build(), options));
   const std::vector<json> slices = EventsOf(trace, "X");
   ASSERT_EQ(slices.size(), 1u);
-  EXPECT_EQ(slices[0].at("name"), "ProfilerStep#0");
+  EXPECT_EQ(slices[0].at("name"), "step");
   EXPECT_EQ(Nanos(slices[0].at("dur")), 100);
 }
 

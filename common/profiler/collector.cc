@@ -340,15 +340,15 @@ void Collector::OnWait(const WaitRecord& wait) noexcept {
               wait.requested_at, {});
 }
 
-CallRecord* Collector::BeginRange(ProfiledKind kind, std::string name,
-                                  SourceLocation at, ChunkPtr* chunk) {
+CallRecord* Collector::BeginRange(std::string name, SourceLocation at,
+                                  ChunkPtr* chunk) {
   ThreadLog* const log = Room();
   if (log == nullptr) return nullptr;
   CallRecord& record = log->next();
   record.stream = nullptr;
   log->chunk->names.push_front(std::move(name));
-  Fill(record, kind, log->chunk->names.front().c_str(), NowTicks(), /*end=*/0,
-       at, {});
+  Fill(record, ProfiledKind::kRange, log->chunk->names.front().c_str(),
+       NowTicks(), /*end=*/0, at, {});
   *chunk = log->chunk;
   log->Commit();
   return &record;

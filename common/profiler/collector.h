@@ -175,8 +175,7 @@ class Collector : public OpListener, public DeviceListener {
 
   // A range of the user's on this thread. BeginRange returns null if nothing is
   // recorded; else the record, and *chunk, which keeps it.
-  CallRecord* BeginRange(ProfiledKind kind, std::string name, SourceLocation at,
-                         ChunkPtr* chunk);
+  CallRecord* BeginRange(std::string name, SourceLocation at, ChunkPtr* chunk);
 
   void OnOp(const OpRecord& record) override;
   void AfterRead(const ReadRecord& record) override;

@@ -15,7 +15,7 @@ namespace d2l {
 namespace {
 
 bool IsRange(const ProfiledSpan& span) {
-  return span.kind == ProfiledKind::kRange || span.kind == ProfiledKind::kStep;
+  return span.kind == ProfiledKind::kRange;
 }
 
 // The points of one bucket that must stay, in their order.
@@ -173,8 +173,8 @@ const char* WhyNoDeviceTime(DeviceTime device_time) {
 }
 
 const char* KindName(ProfiledKind kind) {
-  constexpr const char* kNames[] = {"operation",  "view",  "read", "wait",
-                                    "queue full", "range", "step"};
+  constexpr const char* kNames[] = {"operation", "view",       "read",
+                                    "wait",      "queue full", "range"};
   return kNames[static_cast<int>(kind)];
 }
 

@@ -36,8 +36,8 @@ struct SpansThatFit {
   std::string note;  // on the cut; "" if there is none
 };
 
-// At most max_spans spans: first the ranges and steps, the earliest first; then
-// of each of them, and of what is in none, the same number of calls, its first.
+// At most max_spans spans: first the ranges, the earliest first; then of
+// each of them, and of what is in none, the same number of calls, its first.
 // The parent of one that is kept is kept.
 SpansThatFit FitSpans(const Profile& profile, const ExportOptions& options);
 
@@ -76,7 +76,7 @@ std::string MemoryCurveName(const Profile& profile, const MemoryCurve& curve);
 // Why an operation has no device time: a phrase; "" for kMeasured.
 const char* WhyNoDeviceTime(DeviceTime device_time);
 
-// "operation", "view", "read", "wait", "queue full", "range", "step".
+// "operation", "view", "read", "wait", "queue full", "range".
 const char* KindName(ProfiledKind kind);
 
 // The description of a device, or its name where there is none.

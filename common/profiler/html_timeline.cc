@@ -84,8 +84,7 @@ class DataWriter {
     Texts("kinds",
           {KindName(ProfiledKind::kOperation), KindName(ProfiledKind::kView),
            KindName(ProfiledKind::kRead), KindName(ProfiledKind::kWait),
-           KindName(ProfiledKind::kQueueFull), KindName(ProfiledKind::kRange),
-           KindName(ProfiledKind::kStep)});
+           KindName(ProfiledKind::kQueueFull), KindName(ProfiledKind::kRange)});
     Texts("reasons", {WhyNoDeviceTime(DeviceTime::kMeasured),
                       WhyNoDeviceTime(DeviceTime::kNothing),
                       WhyNoDeviceTime(DeviceTime::kNotRun),

@@ -256,7 +256,7 @@ TEST(HtmlTimeline, HasItsWordsInBothLanguages) {
   }
   std::vector<std::pair<std::string, std::string>> said =
       matches(code, "say\\(\\s*'([^'\n]+)'()");
-  for (int kind = 0; kind <= static_cast<int>(ProfiledKind::kStep); ++kind) {
+  for (int kind = 0; kind <= static_cast<int>(ProfiledKind::kRange); ++kind) {
     said.emplace_back(KindName(static_cast<ProfiledKind>(kind)), "");
   }
   for (const DeviceTime why :

@@ -96,7 +96,7 @@ for (let i = 0; i < spanCount; ++i) {
 
 function coloursOf(i) {
   const kind = spans.kind[i];
-  if (kind === KIND.range || kind === KIND.step) {
+  if (kind === KIND.range) {
     return {fill: colours['frame-fill'], text: colours.text,
             frame: colours.frame};
   }

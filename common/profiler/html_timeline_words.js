@@ -56,7 +56,6 @@ const CHINESE = {
   'wait': '等待',
   'queue full': '队列已满',
   'range': '区间',
-  'step': '步',
   'none: it launches nothing on a device': '无：没有在设备上启动任务',
   'none: it failed, or was skipped after an earlier failure':
       '无：它出错了，或因之前的错误而跳过',

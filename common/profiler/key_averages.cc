@@ -59,17 +59,10 @@ std::vector<Subtree> SubtreesOf(const std::vector<ProfiledSpan>& spans) {
   return subtrees;
 }
 
-absl::string_view RowName(const ProfiledSpan& span) {
-  if (span.kind == ProfiledKind::kStep) return "ProfilerStep*";
-  return span.name;
-}
-
 // A view and an operation may share a name (a reshape that has to copy), and
 // then are one row; a user's range is not what it is named after.
-ProfiledKind RowKind(const ProfiledSpan& span) {
-  const bool user =
-      span.kind == ProfiledKind::kRange || span.kind == ProfiledKind::kStep;
-  return user ? span.kind : ProfiledKind::kOperation;
+bool IsRange(const ProfiledSpan& span) {
+  return span.kind == ProfiledKind::kRange;
 }
 
 // In which row a span counts, as the key of a hash table.
@@ -78,8 +71,8 @@ struct RowKey {
   bool by_shape;
 
   friend bool operator==(const RowKey& a, const RowKey& b) {
-    return RowKind(*a.span) == RowKind(*b.span) &&
-           RowName(*a.span) == RowName(*b.span) &&
+    return IsRange(*a.span) == IsRange(*b.span) &&
+           a.span->name == b.span->name &&
            (!a.by_shape ||
             std::equal(a.span->inputs.begin(), a.span->inputs.end(),
                        b.span->inputs.begin(), b.span->inputs.end(),
@@ -89,7 +82,7 @@ struct RowKey {
   }
   template <typename H>
   friend H AbslHashValue(H h, const RowKey& key) {
-    h = H::combine(std::move(h), RowKind(*key.span), RowName(*key.span));
+    h = H::combine(std::move(h), IsRange(*key.span), key.span->name);
     if (!key.by_shape) return h;
     for (const ProfiledInput& input : key.span->inputs) {
       h = H::combine_contiguous(std::move(h), input.shape.data(),
@@ -131,7 +124,7 @@ std::vector<KeyAverage> RowsOf(const std::vector<ProfiledSpan>& spans,
     row_of[i] = found->second;
     if (is_new) {
       rows.emplace_back();
-      rows.back().name = std::string(RowName(span));
+      rows.back().name = span.name;
       if (by_shape) {
         for (const ProfiledInput& input : span.inputs) {
           rows.back().input_shapes.push_back(input.shape);

@@ -52,7 +52,7 @@ struct TableOptions {
 };
 
 // The calls of one name. A user's range is apart from an operation of the same
-// name; all steps of a schedule are one row, "ProfilerStep*".
+// name.
 struct KeyAverage {
   std::string name;
   std::vector<Shape> input_shapes;  // if grouped by them

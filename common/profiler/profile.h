@@ -39,7 +39,6 @@ enum class ProfiledKind : std::uint8_t {
   kWait,       // the host waited: Synchronize
   kQueueFull,  // within a request: the host waited for room in a queue
   kRange,      // the user's: RecordFunction
-  kStep,       // a step of a schedule: "ProfilerStep#3"
 };
 
 // What is known of the time of an operation on its device.

@@ -132,9 +132,7 @@ inline Profile RandomProfile(unsigned seed, int spans) {
       now += below(200);
       const int choice = below(10);
       if (choice < 3 && depth < 6) {
-        builder.Begin(choice == 0 ? ProfiledKind::kStep : ProfiledKind::kRange,
-                      choice == 0 ? absl::StrCat("ProfilerStep#", below(3))
-                                  : absl::StrCat("range ", below(3)),
+        builder.Begin(ProfiledKind::kRange, absl::StrCat("range ", below(3)),
                       now);
         ++depth;
       } else if (choice < 5 && depth > 0) {

@@ -26,20 +26,6 @@
 // Several profilers may run at the same time, one inside another or not: each
 // records all that happens while it runs. PyTorch allows one.
 //
-// A Schedule records some of a program's steps only, as torch.profiler.schedule
-// does:
-//
-//   ProfilerOptions options;
-//   options.schedule = {/*wait=*/1, /*warmup=*/1, /*active=*/3, /*repeat=*/2};
-//   options.on_ready = [](const Profile& profile) { … };
-//   Profiler profiler(options);
-//   profiler.Start();
-//   for (…) {
-//     …;
-//     profiler.Step();
-//   }
-//   profiler.Stop();
-//
 // Thread-safety: what is recorded may be done by any thread at any time; a
 // Profiler itself is used by one thread.
 //
@@ -52,7 +38,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -79,7 +64,9 @@ class RecordFunction {
  public:
   explicit RecordFunction(const std::string& name,
                           SourceLocation at = SourceLocation::Current())
-      : RecordFunction(ProfiledKind::kRange, name, at) {}
+      : nvtx_range_(name.c_str()) {
+    if (internal::profiling.load(std::memory_order_acquire)) Begin(name, at);
+  }
   ~RecordFunction() {
     if (record_ != nullptr) End();
   }
@@ -87,29 +74,12 @@ class RecordFunction {
   RecordFunction& operator=(const RecordFunction&) = delete;
 
  private:
-  friend class Profiler;
-  RecordFunction(ProfiledKind kind, const std::string& name, SourceLocation at)
-      : nvtx_range_(name.c_str()) {
-    if (internal::profiling.load(std::memory_order_acquire)) {
-      Begin(kind, name, at);
-    }
-  }
-  void Begin(ProfiledKind kind, const std::string& name, SourceLocation at);
+  void Begin(const std::string& name, SourceLocation at);
   void End();
 
   const NvtxRange nvtx_range_;
   internal::CallRecord* record_ = nullptr;
   std::shared_ptr<internal::Chunk> chunk_;
-};
-
-// Which steps are recorded: of each cycle, `wait` are not, `warmup` are and
-// thrown away, `active` are kept. After `repeat` cycles nothing is; 0 goes on
-// for ever.
-struct Schedule {
-  int wait = 0;
-  int warmup = 0;
-  int active = 0;  // 0: no schedule; all is recorded, from Start to Stop
-  int repeat = 0;
 };
 
 struct ProfilerOptions {
@@ -119,10 +89,6 @@ struct ProfilerOptions {
   // How many calls are recorded, at least; rounded up to 512 for each thread.
   // Each takes 128 bytes, and some 300 in a Profile.
   std::int64_t max_records = 500'000;
-  Schedule schedule;
-  // Called at the end of each cycle of the schedule, by Step or Stop, when the
-  // devices have done what is in it.
-  std::function<void(const Profile&)> on_ready;
 };
 
 class Profiler {
@@ -139,40 +105,20 @@ class Profiler {
   void Stop(SourceLocation at = SourceLocation::Current());
   bool running() const { return running_; }
 
-  // The end of a step of the schedule. Steps are ranges called
-  // "ProfilerStep#0" and so on. Without a schedule it does nothing.
-  void Step(SourceLocation at = SourceLocation::Current());
-
-  // What was recorded: between Start and Stop, or in the last active steps of
-  // the schedule. The first call waits until the devices have done it.
+  // What was recorded between Start and Stop. The first call waits until the
+  // devices have done it.
   const Profile& profile(SourceLocation at = SourceLocation::Current());
   // The same as a table's rows, by name or by name and shapes of inputs.
   d2l::KeyAverages KeyAverages(bool group_by_input_shape = false,
                                SourceLocation at = SourceLocation::Current());
 
  private:
-  enum class Phase { kWait, kWarmUp, kActive };
-
-  bool scheduled() const { return options_.schedule.active > 0; }
-  // How many steps a cycle of the schedule has.
-  std::int64_t Cycle() const;
-  // Of the step that begins.
-  Phase PhaseOf(std::int64_t step) const;
-  void StartRecording();
-  void StopRecording();
-  void BeginStep(SourceLocation at);
-  // Ends the step's range. last: nothing comes after it.
-  void EndStep(bool last);
-
   const ProfilerOptions options_;
   bool running_ = false;
   SourceLocation started_at_;
   SourceLocation stopped_at_;
-  std::int64_t step_ = 0;
-  std::unique_ptr<RecordFunction> step_range_;
   std::shared_ptr<internal::Recording> recording_;  // goes on, or has
-  bool recording_on_ = false;
-  std::optional<Profile> profile_;  // of recording_, once requested
+  std::optional<Profile> profile_;                  // of it, once requested
 };
 
 // Starts the profiler, and stops it at the end of the block, unless that was
