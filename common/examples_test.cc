@@ -152,7 +152,6 @@ const std::set<std::string>& NotCompiled() {
       "common/profiler/collector.h",
       "common/profiler/export.h",
       "common/profiler/json_text.h",
-      "common/profiler/text_table.h",
       "common/tensor/dtype.h",
   };
   return headers;

@@ -17,7 +17,6 @@
 #include "common/device/device_table.h"
 #include "common/device/memory/memory.h"
 #include "common/device/stream.h"
-#include "common/profiler/text_table.h"
 
 namespace d2l::multi_gpu {
 namespace {

@@ -14,7 +14,6 @@
 #include "absl/strings/string_view.h"
 #include "common/device/device.h"
 #include "common/profiler/profile.h"
-#include "common/tensor/shape.h"
 
 namespace d2l {
 namespace {
@@ -24,7 +23,6 @@ struct Subtree {
   std::int64_t device_nanos = 0;
   std::int64_t measured = 0;
   std::int64_t missing = 0;
-  std::int64_t bytes = 0;
   std::int64_t children_host_nanos = 0;  // of its direct children only
 };
 
@@ -42,7 +40,6 @@ std::vector<Subtree> SubtreesOf(const std::vector<ProfiledSpan>& spans) {
     subtree.device_nanos += span.device_nanos();
     subtree.measured += span.device_time == DeviceTime::kMeasured ? 1 : 0;
     subtree.missing += IsMissing(span.device_time) ? 1 : 0;
-    subtree.bytes += span.allocated_bytes;
     if (span.parent < 0) continue;
     if (static_cast<std::size_t>(span.parent) >= i) {
       throw std::invalid_argument(absl::StrCat("[key_averages] span ", i,
@@ -53,52 +50,16 @@ std::vector<Subtree> SubtreesOf(const std::vector<ProfiledSpan>& spans) {
     parent.device_nanos += subtree.device_nanos;
     parent.measured += subtree.measured;
     parent.missing += subtree.missing;
-    parent.bytes += subtree.bytes;
     parent.children_host_nanos += span.host_nanos();
   }
   return subtrees;
 }
-
-// A view and an operation may share a name (a reshape that has to copy), and
-// then are one row; a user's range is not what it is named after.
-bool IsRange(const ProfiledSpan& span) {
-  return span.kind == ProfiledKind::kRange;
-}
-
-// In which row a span counts, as the key of a hash table.
-struct RowKey {
-  const ProfiledSpan* span;
-  bool by_shape;
-
-  friend bool operator==(const RowKey& a, const RowKey& b) {
-    return IsRange(*a.span) == IsRange(*b.span) &&
-           a.span->name == b.span->name &&
-           (!a.by_shape ||
-            std::equal(a.span->inputs.begin(), a.span->inputs.end(),
-                       b.span->inputs.begin(), b.span->inputs.end(),
-                       [](const ProfiledInput& x, const ProfiledInput& y) {
-                         return x.shape == y.shape;
-                       }));
-  }
-  template <typename H>
-  friend H AbslHashValue(H h, const RowKey& key) {
-    h = H::combine(std::move(h), IsRange(*key.span), key.span->name);
-    if (!key.by_shape) return h;
-    for (const ProfiledInput& input : key.span->inputs) {
-      h = H::combine_contiguous(std::move(h), input.shape.data(),
-                                input.shape.size());
-      h = H::combine(std::move(h), input.shape.size());
-    }
-    return h;
-  }
-};
 
 void AddCall(const ProfiledSpan& span, const Subtree& subtree, bool outermost,
              KeyAverage& row) {
   ++row.calls;
   row.self_host_nanos += span.host_nanos() - subtree.children_host_nanos;
   row.self_device_nanos += span.device_nanos();
-  row.self_bytes += span.allocated_bytes;
   row.measured_calls += span.device_time == DeviceTime::kMeasured ? 1 : 0;
   row.not_run_calls += span.device_time == DeviceTime::kNotRun ? 1 : 0;
   row.unmeasured_calls += span.device_time == DeviceTime::kUnmeasured ? 1 : 0;
@@ -108,28 +69,24 @@ void AddCall(const ProfiledSpan& span, const Subtree& subtree, bool outermost,
   row.device_nanos += subtree.device_nanos;
   row.measured_within += subtree.measured;
   row.missing_within += subtree.missing;
-  row.bytes += subtree.bytes;
 }
 
 std::vector<KeyAverage> RowsOf(const std::vector<ProfiledSpan>& spans,
-                               const std::vector<Subtree>& subtrees,
-                               bool by_shape) {
+                               const std::vector<Subtree>& subtrees) {
   std::vector<KeyAverage> rows;
-  absl::flat_hash_map<RowKey, std::size_t> row_numbers;
+  // A view and an operation may share a name (a reshape that has to copy), and
+  // then are one row; a user's range is not what it is named after.
+  absl::flat_hash_map<std::pair<bool, absl::string_view>, std::size_t> numbers;
   std::vector<std::size_t> row_of(spans.size());
   for (std::size_t i = 0; i < spans.size(); ++i) {
     const ProfiledSpan& span = spans[i];
+    const bool is_range = span.kind == ProfiledKind::kRange;
     const auto [found, is_new] =
-        row_numbers.try_emplace(RowKey{&span, by_shape}, rows.size());
+        numbers.try_emplace({is_range, span.name}, rows.size());
     row_of[i] = found->second;
     if (is_new) {
       rows.emplace_back();
       rows.back().name = span.name;
-      if (by_shape) {
-        for (const ProfiledInput& input : span.inputs) {
-          rows.back().input_shapes.push_back(input.shape);
-        }
-      }
     }
     int around = span.parent;
     while (around >= 0 && row_of[around] != row_of[i]) {
@@ -159,10 +116,9 @@ double KeyAverage::device_nanos_avg() const {
   return known_calls == 0 ? 0 : static_cast<double>(device_nanos) / known_calls;
 }
 
-KeyAverages::KeyAverages(const Profile& profile, bool group_by_input_shape)
-    : by_shape_(group_by_input_shape), notes_(profile.notes) {
+KeyAverages::KeyAverages(const Profile& profile) : notes_(profile.notes) {
   const std::vector<Subtree> subtrees = SubtreesOf(profile.spans);
-  rows_ = RowsOf(profile.spans, subtrees, by_shape_);
+  rows_ = RowsOf(profile.spans, subtrees);
   total_ = TotalOf(profile.spans, subtrees);
   several_threads_ = profile.threads.size() > 1;
   const bool all_cuda =

@@ -26,7 +26,6 @@
 
 #include "absl/strings/string_view.h"
 #include "common/profiler/profile.h"
-#include "common/tensor/shape.h"
 
 namespace d2l {
 
@@ -35,27 +34,18 @@ namespace d2l {
 enum class SortBy {
   kNone,            // in the order of their first calls
   kSelfCpuTime,     // "Self CPU"
-  kCpuTime,         // "CPU total"
-  kCpuTimeAvg,      // "CPU time avg"
   kSelfDeviceTime,  // "Self CUDA", "Self Device"
-  kDeviceTime,      // "CUDA total", "Device total"
-  kDeviceTimeAvg,   // "CUDA time avg", "Device time avg"
-  kSelfMemory,      // "Self CUDA Mem", "Self Device Mem"
-  kMemory,          // "CUDA Mem", "Device Mem"
-  kCalls,           // "# of Calls"
 };
 
 struct TableOptions {
   SortBy sort_by = SortBy::kNone;
   int row_limit = 100;  // negative: no limit
-  bool show_memory = false;
 };
 
 // The calls of one name. A user's range is apart from an operation of the same
 // name.
 struct KeyAverage {
   std::string name;
-  std::vector<Shape> input_shapes;  // if grouped by them
   std::int64_t calls = 0;
 
   // Nanoseconds of the front end. A call within one of the same row is in
@@ -81,11 +71,6 @@ struct KeyAverage {
   // operations of which none was measured.
   std::int64_t known_calls = 0;
 
-  // Bytes taken from the devices' memory, whether returned since or not.
-  // (PyTorch's are what is left after returns.)
-  std::int64_t self_bytes = 0;
-  std::int64_t bytes = 0;
-
   // The total over the number of calls.
   double host_nanos_avg() const;
   // The total over known_calls; 0 if there are none.
@@ -95,9 +80,7 @@ struct KeyAverage {
 class KeyAverages {
  public:
   // Throws std::invalid_argument if a span stands before its parent.
-  // group_by_input_shape: a row for each name and shapes of inputs.
-  explicit KeyAverages(const Profile& profile,
-                       bool group_by_input_shape = false);
+  explicit KeyAverages(const Profile& profile);
 
   // In the order of their first calls.
   const std::vector<KeyAverage>& rows() const { return rows_; }
@@ -112,11 +95,9 @@ class KeyAverages {
   std::string Table(const TableOptions& options = {}) const;
 
  private:
-  std::string Footer(const std::vector<const KeyAverage*>& shown,
-                     const TableOptions& options) const;
+  std::string Footer(const std::vector<const KeyAverage*>& shown) const;
 
   std::vector<KeyAverage> rows_;
-  bool by_shape_;
   KeyAverage total_;
   std::string device_label_;  // "CUDA" if all devices are GPUs, else "Device"
   std::string device_names_;  // "cpu:0, cpu:1"

@@ -8,21 +8,21 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
 #include "common/base/console/language.h"
 #include "common/base/console/text.h"
 #include "common/profiler/key_averages.h"
-#include "common/profiler/text_table.h"
-#include "common/tensor/shape.h"
 
 namespace d2l {
 namespace {
 
 constexpr std::size_t kColumns = 12;
 constexpr std::size_t kMaxNameColumns = 55;
-constexpr std::size_t kMaxShapesColumns = 80;
+constexpr std::size_t kLineColumns = 80;
 // Lines below the table on rows whose calls have no device time.
 constexpr std::size_t kMaxFootnotes = 10;
 
@@ -33,36 +33,16 @@ std::string FormatTime(double nanos) {
   return absl::StrFormat("%.3fus", nanos / 1e3);
 }
 
-// "512 B", "39.06 KB".
-std::string FormatMemory(std::int64_t bytes) {
-  const double size = static_cast<double>(bytes);
-  constexpr double kKilo = 1024;
-  if (size >= kKilo * kKilo * kKilo) {
-    return absl::StrFormat("%.2f GB", size / (kKilo * kKilo * kKilo));
-  }
-  if (size >= kKilo * kKilo) {
-    return absl::StrFormat("%.2f MB", size / (kKilo * kKilo));
-  }
-  if (size >= kKilo) return absl::StrFormat("%.2f KB", size / kKilo);
-  return absl::StrCat(bytes, " B");
-}
-
 std::string FormatShare(std::int64_t part, std::int64_t whole) {
   if (whole == 0) return "n/a";
   return absl::StrFormat(
       "%.2f%%", 100.0 * static_cast<double>(part) / static_cast<double>(whole));
 }
 
-// "[[3, 3], [3, 3]]".
-std::string FormatShapes(const std::vector<Shape>& shapes) {
-  return absl::StrCat("[",
-                      absl::StrJoin(shapes, ", ",
-                                    [](std::string* out, const Shape& shape) {
-                                      absl::StrAppend(
-                                          out, "[", absl::StrJoin(shape, ", "),
-                                          "]");
-                                    }),
-                      "]");
+// The text, made printable, in lines of at most 80 columns, those after the
+// first indented. A word that is too long gets a line of its own.
+std::string WrapText(absl::string_view text) {
+  return WrapWords(PrintableText(text), "", "  ", kLineColumns);
 }
 
 // What is known of a sum of device times.
@@ -99,62 +79,22 @@ std::string DeviceCell(Known known, const std::string& value) {
   return "n/a";
 }
 
-struct SortKey {
-  // 0 for figures; after them what launches nothing, then what is not known.
-  int group = 0;
-  double value = 0;
-
-  friend bool operator<(const SortKey& a, const SortKey& b) {
-    if (a.group != b.group) return a.group < b.group;
-    return a.value > b.value;
-  }
-};
-
-SortKey DeviceKey(Known known, double value) {
-  if (known == Known::kNothingToKnow) return {1, 0};
-  if (known == Known::kNone) return {2, 0};
-  return {0, value};
-}
-
-SortKey SortKeyOf(const KeyAverage& row, SortBy sort_by) {
-  switch (sort_by) {
-    case SortBy::kNone:
-      break;
-    case SortBy::kSelfCpuTime:
-      return {0, static_cast<double>(row.self_host_nanos)};
-    case SortBy::kCpuTime:
-      return {0, static_cast<double>(row.host_nanos)};
-    case SortBy::kCpuTimeAvg:
-      return {0, row.host_nanos_avg()};
-    case SortBy::kSelfDeviceTime:
-      return DeviceKey(SelfKnown(row),
-                       static_cast<double>(row.self_device_nanos));
-    case SortBy::kDeviceTime:
-      return DeviceKey(TotalKnown(row), static_cast<double>(row.device_nanos));
-    case SortBy::kDeviceTimeAvg:
-      return DeviceKey(TotalKnown(row), row.device_nanos_avg());
-    case SortBy::kSelfMemory:
-      return {0, static_cast<double>(row.self_bytes)};
-    case SortBy::kMemory:
-      return {0, static_cast<double>(row.bytes)};
-    case SortBy::kCalls:
-      return {0, static_cast<double>(row.calls)};
-  }
-  return {};
+// Rows with a smaller key come first: those with figures, the largest first;
+// then what launches nothing, then what is not known.
+std::pair<int, std::int64_t> SortKeyOf(const KeyAverage& row, SortBy sort_by) {
+  if (sort_by == SortBy::kNone) return {};
+  if (sort_by == SortBy::kSelfCpuTime) return {0, -row.self_host_nanos};
+  if (SelfKnown(row) == Known::kNothingToKnow) return {1, 0};
+  if (SelfKnown(row) == Known::kNone) return {2, 0};
+  return {0, -row.self_device_nanos};
 }
 
 bool HasDeviceTimes(const KeyAverage& total) {
   return total.measured_within + total.missing_within > 0;
 }
 
-// "mm", or "mm [[3, 3], [3, 3]]" by shape.
-std::string Label(const KeyAverage& row, bool by_shape) {
-  if (!by_shape) return row.name;
-  return absl::StrCat(row.name, " ", FormatShapes(row.input_shapes));
-}
-
 // "mm: no device time for 3 of 10 calls (…).".
-std::string Footnote(const KeyAverage& row, bool by_shape) {
+std::string Footnote(const KeyAverage& row) {
   std::vector<std::string> reasons;
   if (row.not_run_calls > 0) {
     reasons.push_back(
@@ -165,15 +105,14 @@ std::string Footnote(const KeyAverage& row, bool by_shape) {
                           ? Say("%d was not timed", row.unmeasured_calls)
                           : Say("%d were not timed", row.unmeasured_calls));
   }
-  return Say("%s: no device time for %d of %d calls (%s).",
-             Label(row, by_shape), MissingCalls(row), row.calls,
-             absl::StrJoin(reasons, ", "));
+  return Say("%s: no device time for %d of %d calls (%s).", row.name,
+             MissingCalls(row), row.calls, absl::StrJoin(reasons, ", "));
 }
 
-std::vector<std::string> Headers(const TableOptions& options,
-                                 const KeyAverage& total,
+std::vector<std::string> Headers(const KeyAverage& total,
                                  const std::string& device) {
-  std::vector<std::string> headers = {"Self CPU %", "Self CPU", "CPU total %",
+  std::vector<std::string> headers = {"Name",      "Self CPU %",
+                                      "Self CPU",  "CPU total %",
                                       "CPU total", "CPU time avg"};
   if (HasDeviceTimes(total)) {
     headers.push_back(absl::StrCat("Self ", device));
@@ -181,17 +120,11 @@ std::vector<std::string> Headers(const TableOptions& options,
     headers.push_back(absl::StrCat(device, " total"));
     headers.push_back(absl::StrCat(device, " time avg"));
   }
-  if (options.show_memory) {
-    headers.push_back(absl::StrCat(device, " Mem"));
-    headers.push_back(absl::StrCat("Self ", device, " Mem"));
-  }
   headers.push_back("# of Calls");
   return headers;
 }
 
-std::vector<std::string> Cells(const KeyAverage& row,
-                               const TableOptions& options, bool by_shape,
-                               const KeyAverage& total) {
+std::vector<std::string> Cells(const KeyAverage& row, const KeyAverage& total) {
   std::vector<std::string> cells = {
       CutText(PrintableText(row.name), kMaxNameColumns),
       FormatShare(row.self_host_nanos, total.self_host_nanos),
@@ -210,15 +143,21 @@ std::vector<std::string> Cells(const KeyAverage& row,
         DeviceCell(within, FormatTime(static_cast<double>(row.device_nanos))));
     cells.push_back(DeviceCell(within, FormatTime(row.device_nanos_avg())));
   }
-  if (options.show_memory) {
-    cells.push_back(FormatMemory(row.bytes));
-    cells.push_back(FormatMemory(row.self_bytes));
-  }
   cells.push_back(absl::StrCat(row.calls));
-  if (by_shape) {
-    cells.push_back(CutText(FormatShapes(row.input_shapes), kMaxShapesColumns));
-  }
   return cells;
+}
+
+// A row of the table, two spaces between the cells, which stand at the right;
+// without spaces at its end.
+std::string Line(const std::vector<std::string>& cells,
+                 const std::vector<std::size_t>& widths) {
+  std::string line;
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    const std::size_t columns = TextColumns(cells[i]);
+    absl::StrAppend(&line, i == 0 ? "" : "  ",
+                    std::string(widths[i] - columns, ' '), cells[i]);
+  }
+  return absl::StrCat(absl::StripTrailingAsciiWhitespace(line), "\n");
 }
 
 // The sum of the device times, and how much of it is known.
@@ -245,45 +184,51 @@ std::string KeyAverages::Table(const TableOptions& options) const {
   for (const std::string& note : notes_) notes += WrapText(note);
   if (total_.calls == 0) return "Nothing was recorded.\n" + notes;
 
-  std::vector<std::pair<SortKey, const KeyAverage*>> sorted;
+  std::vector<const KeyAverage*> shown;
   std::size_t name_columns = 0;
-  std::size_t shapes_columns = 0;
   for (const KeyAverage& row : rows_) {
-    sorted.emplace_back(SortKeyOf(row, options.sort_by), &row);
+    shown.push_back(&row);
     name_columns = std::max(name_columns, TextColumns(PrintableText(row.name)));
-    if (by_shape_) {
-      shapes_columns =
-          std::max(shapes_columns, FormatShapes(row.input_shapes).size());
+  }
+  std::stable_sort(shown.begin(), shown.end(),
+                   [&](const KeyAverage* a, const KeyAverage* b) {
+                     return SortKeyOf(*a, options.sort_by) <
+                            SortKeyOf(*b, options.sort_by);
+                   });
+  std::size_t more = 0;
+  if (options.row_limit >= 0 &&
+      shown.size() > static_cast<std::size_t>(options.row_limit)) {
+    more = shown.size() - options.row_limit;
+    shown.resize(options.row_limit);
+  }
+
+  // The headers first. A column is as wide as its widest cell, or more.
+  std::vector<std::vector<std::string>> lines = {
+      Headers(total_, device_label_)};
+  for (const KeyAverage* row : shown) lines.push_back(Cells(*row, total_));
+  std::vector<std::size_t> widths(lines[0].size(), kColumns);
+  widths[0] = std::min(name_columns + 4, kMaxNameColumns);
+  for (const std::vector<std::string>& cells : lines) {
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+      widths[i] = std::max(widths[i], TextColumns(cells[i]));
     }
   }
-  std::stable_sort(
-      sorted.begin(), sorted.end(),
-      [](const auto& a, const auto& b) { return a.first < b.first; });
-  const std::size_t limit = options.row_limit < 0
-                                ? sorted.size()
-                                : static_cast<std::size_t>(options.row_limit);
-
-  TextTable table;
-  table.AddColumn("Name", std::min(name_columns + 4, kMaxNameColumns));
-  for (std::string& header : Headers(options, total_, device_label_)) {
-    table.AddColumn(std::move(header), kColumns);
+  std::vector<std::string> dashes;
+  for (const std::size_t width : widths) dashes.emplace_back(width, '-');
+  const std::string rule = Line(dashes, widths);
+  std::string table = absl::StrCat(rule, Line(lines[0], widths), rule);
+  for (std::size_t i = 1; i < lines.size(); ++i)
+    table += Line(lines[i], widths);
+  if (more == 1) {
+    table += Say("(%d row more; row_limit is %d)\n", more, options.row_limit);
+  } else if (more > 1) {
+    table += Say("(%d rows more; row_limit is %d)\n", more, options.row_limit);
   }
-  if (by_shape_) {
-    table.AddColumn("Input Shapes",
-                    std::min(shapes_columns + 4, kMaxShapesColumns));
-  }
-  std::vector<const KeyAverage*> shown;
-  for (const auto& [key, row] : sorted) {
-    if (shown.size() == limit) break;
-    shown.push_back(row);
-    table.AddRow(Cells(*row, options, by_shape_, total_));
-  }
-  table.SetRowsLeftOut(sorted.size() - shown.size(), options.row_limit);
-  return absl::StrCat(table.ToString(), Footer(shown, options), notes);
+  return absl::StrCat(table, rule, Footer(shown), notes);
 }
 
-std::string KeyAverages::Footer(const std::vector<const KeyAverage*>& shown,
-                                const TableOptions& options) const {
+std::string KeyAverages::Footer(
+    const std::vector<const KeyAverage*>& shown) const {
   const bool has_device_times = HasDeviceTimes(total_);
   std::string footer = absl::StrCat(
       "Self CPU time total: ",
@@ -292,7 +237,7 @@ std::string KeyAverages::Footer(const std::vector<const KeyAverage*>& shown,
     absl::StrAppend(&footer, "Self ", device_label_,
                     " time total: ", DeviceTotal(total_), "\n");
   }
-  if (device_label_ == "Device" && (has_device_times || options.show_memory)) {
+  if (device_label_ == "Device" && has_device_times) {
     footer += WrapText(
         several_threads_
             ? Say("CPU is the front end, whose threads enqueue; Device is the "
@@ -301,12 +246,6 @@ std::string KeyAverages::Footer(const std::vector<const KeyAverage*>& shown,
             : Say("CPU is the front end, which enqueues; Device is the work on "
                   "%s.",
                   device_names_));
-  }
-  if (options.show_memory) {
-    footer += WrapText(
-        Say("%s Mem is what was taken, whether returned since or not; 1 KB is "
-            "1,024 bytes.",
-            device_label_));
   }
   if (!has_device_times) return footer;
 
@@ -320,9 +259,7 @@ std::string KeyAverages::Footer(const std::vector<const KeyAverage*>& shown,
       unknown = unknown || known == Known::kNone;
       parts = parts || known == Known::kPart;
     }
-    if (MissingCalls(*row) > 0) {
-      footnotes.push_back(Footnote(*row, by_shape_));
-    }
+    if (MissingCalls(*row) > 0) footnotes.push_back(Footnote(*row));
   }
   if (dashes) {
     footer += Translated(

@@ -17,8 +17,6 @@
 #include "common/device/device.h"
 #include "common/profiler/profile.h"
 #include "common/profiler/profile_testing.h"
-#include "common/tensor/dtype.h"
-#include "common/tensor/shape.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -37,17 +35,9 @@ constexpr Device kCuda0(DeviceType::kCuda, 0);
 ProfileBuilder Small(Device a, Device b) {
   ProfileBuilder builder({a, b});
   builder.Begin(ProfiledKind::kRange, "forward", 1'000'000);
-  ProfiledSpan& first = builder.Operation("matmul", 1'010'000, 1'030'000, 0,
-                                          1'035'000, 3'035'000);
-  first.inputs = {{Shape{3, 4}, DType::kFloat32},
-                  {Shape{4, 5}, DType::kFloat32}};
-  first.allocated_bytes = 40'000;
-  ProfiledSpan& second = builder.Operation("matmul", 1'040'000, 1'050'000, 1,
-                                           1'060'000, 1'560'000);
-  second.inputs = {{Shape{6}, DType::kFloat32}, {Shape{6, 1}, DType::kFloat32}};
-  second.allocated_bytes = 500;
-  builder.Add(ProfiledKind::kView, "reshape", 1'060'000, 1'062'500).inputs = {
-      {Shape{3, 5}, DType::kFloat32}};
+  builder.Operation("matmul", 1'010'000, 1'030'000, 0, 1'035'000, 3'035'000);
+  builder.Operation("matmul", 1'040'000, 1'050'000, 1, 1'060'000, 1'560'000);
+  builder.Add(ProfiledKind::kView, "reshape", 1'060'000, 1'062'500);
   builder.End(1'100'000);
   builder.Add(ProfiledKind::kRead, "item", 1'100'000, 2'000'000);
   return builder;
@@ -100,24 +90,17 @@ struct Expected {
   std::int64_t measured_within = 0;
   std::int64_t missing_within = 0;
   std::int64_t known_calls = 0;
-  std::int64_t self_bytes = 0;
-  std::int64_t bytes = 0;
 };
 
-std::string Key(const ProfiledSpan& span, bool by_shape) {
+std::string Key(const ProfiledSpan& span) {
   std::string key =
       (span.kind == ProfiledKind::kRange ? "range|" : "call|") + span.name;
-  if (by_shape) {
-    for (const ProfiledInput& input : span.inputs) {
-      key += "|" + input.shape.ToString();
-    }
-  }
   return key;
 }
 
 // Looks at every nanosecond of every thread: it is the innermost call's own,
 // and counts in the total of every row that is on the stack, once.
-std::map<std::string, Expected> Oracle(const Profile& profile, bool by_shape) {
+std::map<std::string, Expected> Oracle(const Profile& profile) {
   std::map<std::string, Expected> rows;
   const std::vector<ProfiledSpan>& spans = profile.spans;
   for (std::size_t thread = 0; thread < profile.threads.size(); ++thread) {
@@ -128,16 +111,16 @@ std::map<std::string, Expected> Oracle(const Profile& profile, bool by_shape) {
         if (span.thread != static_cast<int>(thread)) continue;
         if (span.host_begin > now || now >= span.host_end) continue;
         innermost = &span;
-        on_stack.insert(Key(span, by_shape));
+        on_stack.insert(Key(span));
       }
       if (innermost == nullptr) continue;
-      ++rows[Key(*innermost, by_shape)].self_host_nanos;
+      ++rows[Key(*innermost)].self_host_nanos;
       for (const std::string& key : on_stack) ++rows[key].host_nanos;
     }
   }
   for (std::size_t i = 0; i < spans.size(); ++i) {
     const ProfiledSpan& span = spans[i];
-    Expected& own = rows[Key(span, by_shape)];
+    Expected& own = rows[Key(span)];
     ++own.calls;
     bool measured = false;
     bool missing = false;
@@ -151,15 +134,13 @@ std::map<std::string, Expected> Oracle(const Profile& profile, bool by_shape) {
                 time == DeviceTime::kUnmeasured;
     }
     if (measured || !missing) ++own.known_calls;
-    own.self_bytes += span.allocated_bytes;
     own.self_device_nanos += span.device_end - span.device_begin;
-    std::set<std::string> around = {Key(span, by_shape)};
+    std::set<std::string> around = {Key(span)};
     for (int j = span.parent; j >= 0; j = spans[j].parent) {
-      around.insert(Key(spans[j], by_shape));
+      around.insert(Key(spans[j]));
     }
     for (const std::string& key : around) {
       Expected& row = rows[key];
-      row.bytes += span.allocated_bytes;
       row.device_nanos += span.device_end - span.device_begin;
       if (span.device_time == DeviceTime::kMeasured) ++row.measured_within;
       if (span.device_time == DeviceTime::kNotRun ||
@@ -171,14 +152,13 @@ std::map<std::string, Expected> Oracle(const Profile& profile, bool by_shape) {
   return rows;
 }
 
-void ExpectRows(const Profile& profile, const std::vector<KeyAverage>& rows,
-                bool by_shape) {
-  const std::map<std::string, Expected> expected = Oracle(profile, by_shape);
+void ExpectRows(const Profile& profile, const std::vector<KeyAverage>& rows) {
+  const std::map<std::string, Expected> expected = Oracle(profile);
   ASSERT_EQ(rows.size(), expected.size());
   // Rows are in the order of their first calls.
   std::vector<std::string> keys;
   for (const ProfiledSpan& span : profile.spans) {
-    const std::string key = Key(span, by_shape);
+    const std::string key = Key(span);
     if (!testing::Value(keys, testing::Contains(key))) keys.push_back(key);
   }
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -194,8 +174,6 @@ void ExpectRows(const Profile& profile, const std::vector<KeyAverage>& rows,
     EXPECT_EQ(row.measured_within, other.measured_within);
     EXPECT_EQ(row.missing_within, other.missing_within);
     EXPECT_EQ(row.known_calls, other.known_calls);
-    EXPECT_EQ(row.self_bytes, other.self_bytes);
-    EXPECT_EQ(row.bytes, other.bytes);
   }
 }
 
@@ -203,9 +181,7 @@ TEST(KeyAveragesTest, AgreeWithLookingAtEveryNanosecond) {
   for (unsigned seed = 0; seed < 6; ++seed) {
     SCOPED_TRACE(seed);
     const Profile profile = RandomProfile(seed, 60);
-    for (const bool by_shape : {false, true}) {
-      ExpectRows(profile, KeyAverages(profile, by_shape).rows(), by_shape);
-    }
+    ExpectRows(profile, KeyAverages(profile).rows());
   }
 }
 
@@ -215,40 +191,31 @@ TEST(KeyAveragesTest, SelfTimesAddUpToTheWhole) {
     const Profile profile = RandomProfile(seed, 400);
     std::int64_t top_level = 0;
     std::int64_t device = 0;
-    std::int64_t bytes = 0;
     for (const ProfiledSpan& span : profile.spans) {
       if (span.parent < 0) top_level += span.host_end - span.host_begin;
       device += span.device_end - span.device_begin;
-      bytes += span.allocated_bytes;
     }
     const KeyAverages averages(profile);
-    const KeyAverages by_shape(profile, /*group_by_input_shape=*/true);
-    for (const auto* const rows : {&averages.rows(), &by_shape.rows()}) {
-      std::int64_t self_host = 0;
-      std::int64_t self_device = 0;
-      std::int64_t self_bytes = 0;
-      std::int64_t calls = 0;
-      for (const KeyAverage& row : *rows) {
-        self_host += row.self_host_nanos;
-        self_device += row.self_device_nanos;
-        self_bytes += row.self_bytes;
-        calls += row.calls;
-        EXPECT_GE(row.self_host_nanos, 0);
-        EXPECT_LE(row.self_host_nanos, row.host_nanos);
-        EXPECT_LE(row.host_nanos, top_level);
-        EXPECT_LE(row.device_nanos, device);
-      }
-      EXPECT_EQ(self_host, top_level);
-      EXPECT_EQ(self_device, device);
-      EXPECT_EQ(self_bytes, bytes);
-      EXPECT_EQ(calls, static_cast<std::int64_t>(profile.spans.size()));
+    std::int64_t self_host = 0;
+    std::int64_t self_device = 0;
+    std::int64_t calls = 0;
+    for (const KeyAverage& row : averages.rows()) {
+      self_host += row.self_host_nanos;
+      self_device += row.self_device_nanos;
+      calls += row.calls;
+      EXPECT_GE(row.self_host_nanos, 0);
+      EXPECT_LE(row.self_host_nanos, row.host_nanos);
+      EXPECT_LE(row.host_nanos, top_level);
+      EXPECT_LE(row.device_nanos, device);
     }
+    EXPECT_EQ(self_host, top_level);
+    EXPECT_EQ(self_device, device);
+    EXPECT_EQ(calls, static_cast<std::int64_t>(profile.spans.size()));
     const KeyAverage& total = averages.total();
     EXPECT_EQ(total.self_host_nanos, top_level);
     EXPECT_EQ(total.host_nanos, top_level);
     EXPECT_EQ(total.self_device_nanos, device);
     EXPECT_EQ(total.device_nanos, device);
-    EXPECT_EQ(total.bytes, bytes);
     EXPECT_EQ(total.measured_calls, total.measured_within);
     EXPECT_EQ(total.not_run_calls + total.unmeasured_calls,
               total.missing_within);
@@ -280,7 +247,7 @@ TEST(KeyAveragesTest, RecursionIsNotCountedTwice) {
   builder.Begin(ProfiledKind::kRange, "f", 0);
   builder.Begin(ProfiledKind::kRange, "g", 10);
   builder.Begin(ProfiledKind::kRange, "f", 20);
-  builder.Operation("add", 30, 40, 0, 50, 250).allocated_bytes = 64;
+  builder.Operation("add", 30, 40, 0, 50, 250);
   builder.End(60);
   builder.End(70);
   builder.End(100);
@@ -291,8 +258,6 @@ TEST(KeyAveragesTest, RecursionIsNotCountedTwice) {
   EXPECT_EQ(f.self_host_nanos, 40 + 30);
   EXPECT_EQ(f.device_nanos, 200);
   EXPECT_EQ(f.measured_within, 1);
-  EXPECT_EQ(f.bytes, 64);
-  EXPECT_EQ(f.self_bytes, 0);
   EXPECT_EQ(Cell(averages.Table(), "f", "CPU total %"), "100.00%");
   EXPECT_EQ(Cell(averages.Table(), "f", "CPU time avg"), "0.050us");
 }
@@ -327,26 +292,23 @@ CPU is the front end, which enqueues; Device is the work on cpu:0, cpu:1.
 )");
 }
 
-TEST(KeyAveragesTableTest, GoldenByShapeWithMemory) {
-  const KeyAverages averages(Small(kCuda0, kCuda0).Build(),
-                             /*group_by_input_shape=*/true);
+TEST(KeyAveragesTableTest, GoldenOfAGpu) {
+  const KeyAverages averages(Small(kCuda0, kCuda0).Build());
   TableOptions options;
-  options.sort_by = SortBy::kMemory;
+  options.sort_by = SortBy::kSelfDeviceTime;
   options.row_limit = 3;
-  options.show_memory = true;
   EXPECT_EQ(
       averages.Table(options),
-      R"(-----------  ------------  ------------  ------------  ------------  ------------  ------------  ------------  ------------  -------------  ------------  -------------  ------------  --------------------
-       Name    Self CPU %      Self CPU   CPU total %     CPU total  CPU time avg     Self CUDA   Self CUDA %    CUDA total  CUDA time avg      CUDA Mem  Self CUDA Mem    # of Calls          Input Shapes
------------  ------------  ------------  ------------  ------------  ------------  ------------  ------------  ------------  -------------  ------------  -------------  ------------  --------------------
-    forward         6.75%      67.500us        10.00%     100.000us     100.000us             -             -       2.500ms        2.500ms      39.55 KB            0 B             1                    []
-     matmul         2.00%      20.000us         2.00%      20.000us      20.000us       2.000ms        80.00%       2.000ms        2.000ms      39.06 KB       39.06 KB             1      [[3, 4], [4, 5]]
-     matmul         1.00%      10.000us         1.00%      10.000us      10.000us     500.000us        20.00%     500.000us      500.000us         500 B          500 B             1         [[6], [6, 1]]
-(2 rows more; row_limit is 3)
------------  ------------  ------------  ------------  ------------  ------------  ------------  ------------  ------------  -------------  ------------  -------------  ------------  --------------------
+      R"(-----------  ------------  ------------  ------------  ------------  ------------  ------------  ------------  ------------  -------------  ------------
+       Name    Self CPU %      Self CPU   CPU total %     CPU total  CPU time avg     Self CUDA   Self CUDA %    CUDA total  CUDA time avg    # of Calls
+-----------  ------------  ------------  ------------  ------------  ------------  ------------  ------------  ------------  -------------  ------------
+     matmul         3.00%      30.000us         3.00%      30.000us      15.000us       2.500ms       100.00%       2.500ms        1.250ms             2
+    forward         6.75%      67.500us        10.00%     100.000us     100.000us             -             -       2.500ms        2.500ms             1
+    reshape         0.25%       2.500us         0.25%       2.500us       2.500us             -             -             -              -             1
+(1 row more; row_limit is 3)
+-----------  ------------  ------------  ------------  ------------  ------------  ------------  ------------  ------------  -------------  ------------
 Self CPU time total: 1.000ms
 Self CUDA time total: 2.500ms
-CUDA Mem is what was taken, whether returned since or not; 1 KB is 1,024 bytes.
 -: launches nothing on a device (a view, a read, a wait, a range itself).
 )");
 }
@@ -484,7 +446,7 @@ TEST(KeyAveragesTableTest, SeveralThreads) {
   EXPECT_THAT(table, HasSubstr("the front end, whose threads enqueue;"));
 }
 
-TEST(KeyAveragesTableTest, SortsByEachColumn) {
+TEST(KeyAveragesTableTest, SortsByOwnTimes) {
   ProfileBuilder builder({kCpu0});
   // A range: all of the time, nothing of its own.
   builder.Begin(ProfiledKind::kRange, "range", 0);
@@ -493,8 +455,8 @@ TEST(KeyAveragesTableTest, SortsByEachColumn) {
     builder.Operation("many", 100 * i, 100 * i + 100, 0, 1000 + 100 * i,
                       1040 + 100 * i);
   }
-  builder.Operation("long", 500, 700, 0, 2000, 2100).allocated_bytes = 8;
-  builder.Operation("device", 700, 750, 0, 3000, 3150).allocated_bytes = 16;
+  builder.Operation("long", 500, 700, 0, 2000, 2100);
+  builder.Operation("device", 700, 750, 0, 3000, 3150);
   builder.Operation("lost", 750, 1000, 0, DeviceTime::kNotRun);
   builder.End(1000);
   builder.Add(ProfiledKind::kView, "view", 1000, 1010);
@@ -506,23 +468,9 @@ TEST(KeyAveragesTableTest, SortsByEachColumn) {
               ElementsAre("range", "many", "long", "device", "lost", "view"));
   EXPECT_THAT(names(SortBy::kSelfCpuTime),
               ElementsAre("many", "lost", "long", "device", "view", "range"));
-  EXPECT_THAT(names(SortBy::kCpuTime),
-              ElementsAre("range", "many", "lost", "long", "device", "view"));
-  EXPECT_THAT(names(SortBy::kCpuTimeAvg),
-              ElementsAre("range", "lost", "long", "many", "device", "view"));
   // What is not known is last, what launches nothing before it.
   EXPECT_THAT(names(SortBy::kSelfDeviceTime),
               ElementsAre("many", "device", "long", "range", "view", "lost"));
-  EXPECT_THAT(names(SortBy::kDeviceTime),
-              ElementsAre("range", "many", "device", "long", "view", "lost"));
-  EXPECT_THAT(names(SortBy::kDeviceTimeAvg),
-              ElementsAre("range", "device", "long", "many", "view", "lost"));
-  EXPECT_THAT(names(SortBy::kSelfMemory),
-              ElementsAre("device", "long", "range", "many", "lost", "view"));
-  EXPECT_THAT(names(SortBy::kMemory),
-              ElementsAre("range", "device", "long", "many", "lost", "view"));
-  EXPECT_THAT(names(SortBy::kCalls),
-              ElementsAre("many", "range", "long", "device", "lost", "view"));
 }
 
 TEST(KeyAveragesTableTest, TheRowLimitSaysWhatItLeavesOut) {
@@ -567,40 +515,6 @@ TEST(KeyAveragesTableTest, TheNamesColumnIsAsWideAsTheNames) {
   builder.Add(ProfiledKind::kRange, "前向前向前", 0, 10);
   EXPECT_THAT(KeyAverages(builder.Build()).Table(),
               testing::StartsWith("--------------  ------------"));
-}
-
-TEST(KeyAveragesTableTest, ManyShapesAreCut) {
-  ProfileBuilder builder({kCpu0});
-  ProfiledSpan& span = builder.Operation("cat", 0, 10, 0, 20, 30);
-  for (int i = 0; i < 40; ++i) {
-    span.inputs.push_back({Shape{i, 7}, DType::kInt64});
-  }
-  span.inputs.push_back({Shape{}, DType::kFloat32});
-  const KeyAverages averages(builder.Build(), /*group_by_input_shape=*/true);
-  ASSERT_EQ(averages.rows()[0].input_shapes.size(), 41u);
-  EXPECT_EQ(averages.rows()[0].input_shapes[39], (Shape{39, 7}));
-  const std::string cell = Cell(averages.Table(), "cat", "Input Shapes");
-  EXPECT_EQ(cell.size(), 80u);
-  EXPECT_THAT(cell, testing::StartsWith("[[0, 7], [1, 7], "));
-  EXPECT_THAT(cell, testing::EndsWith("..."));
-}
-
-TEST(KeyAveragesTableTest, UnitsOfMemory) {
-  ProfileBuilder builder({kCpu0});
-  const std::int64_t sizes[] = {0, 1023, 1024, 1 << 20, std::int64_t{5} << 29};
-  for (const std::int64_t size : sizes) {
-    builder.Operation(absl::StrCat("n", size), 0, 0, 0, 0, 0).allocated_bytes =
-        size;
-  }
-  TableOptions options;
-  options.show_memory = true;
-  const std::string table = KeyAverages(builder.Build()).Table(options);
-  std::vector<std::string> cells;
-  for (const std::int64_t size : sizes) {
-    cells.push_back(Cell(table, absl::StrCat("n", size), "Self Device Mem"));
-  }
-  EXPECT_THAT(cells,
-              ElementsAre("0 B", "1023 B", "1.00 KB", "1.00 MB", "2.50 GB"));
 }
 
 }  // namespace

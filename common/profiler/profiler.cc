@@ -75,9 +75,8 @@ const Profile& Profiler::profile(SourceLocation at) {
   return *profile_;
 }
 
-d2l::KeyAverages Profiler::KeyAverages(bool group_by_input_shape,
-                                       SourceLocation at) {
-  return d2l::KeyAverages(profile(at), group_by_input_shape);
+d2l::KeyAverages Profiler::KeyAverages(SourceLocation at) {
+  return d2l::KeyAverages(profile(at));
 }
 
 }  // namespace d2l

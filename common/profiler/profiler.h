@@ -108,9 +108,8 @@ class Profiler {
   // What was recorded between Start and Stop. The first call waits until the
   // devices have done it.
   const Profile& profile(SourceLocation at = SourceLocation::Current());
-  // The same as a table's rows, by name or by name and shapes of inputs.
-  d2l::KeyAverages KeyAverages(bool group_by_input_shape = false,
-                               SourceLocation at = SourceLocation::Current());
+  // The same as a table's rows.
+  d2l::KeyAverages KeyAverages(SourceLocation at = SourceLocation::Current());
 
  private:
   const ProfilerOptions options_;
