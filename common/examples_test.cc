@@ -151,7 +151,6 @@ const std::set<std::string>& NotCompiled() {
       "common/parallel/nccl/nccl_library.h",
       "common/profiler/collector.h",
       "common/profiler/export.h",
-      "common/profiler/json_text.h",
       "common/tensor/dtype.h",
   };
   return headers;

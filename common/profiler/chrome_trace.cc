@@ -1,48 +1,29 @@
 #include "common/profiler/chrome_trace.h"
 
 #include <cstddef>
-#include <vector>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/string_view.h"
 #include "common/base/files/atomic_file.h"
 #include "common/profiler/export.h"
-#include "common/profiler/json_text.h"
 
 namespace d2l {
 namespace {
 
-// Writes the members of one JSON object, one after the other.
-class Object {
- public:
-  explicit Object(std::string* out) : out_(out) { out_->push_back('{'); }
-  void End() { out_->push_back('}'); }
+// Members stay in the order in which they are written.
+using Json = nlohmann::ordered_json;
 
-  void Key(absl::string_view key) {
-    if (!first_) out_->push_back(',');
-    first_ = false;
-    AppendJsonString(key, out_);
-    out_->push_back(':');
-  }
-  void Text(absl::string_view key, absl::string_view value) {
-    Key(key);
-    AppendJsonString(value, out_);
-  }
-  template <typename Integer>
-  void Number(absl::string_view key, Integer value) {
-    Key(key);
-    absl::StrAppend(out_, value);
-  }
-  void Micros(absl::string_view key, std::int64_t nanos) {
-    Key(key);
-    AppendMicros(nanos, out_);
-  }
+// What is no UTF-8 becomes U+FFFD.
+std::string Dumped(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
 
- private:
-  std::string* const out_;
-  bool first_ = true;
-};
+// A double is exact to the nanosecond for fifty days.
+double Micros(std::int64_t nanos) { return static_cast<double>(nanos) / 1e3; }
 
 class Writer {
  public:
@@ -52,9 +33,8 @@ class Writer {
         fit_(FitSpans(profile, options)) {}
 
   std::string Write() {
-    out_ = "{\"displayTimeUnit\":\"ns\",\n\"otherData\":";
-    WriteOtherData();
-    absl::StrAppend(&out_, ",\n\"traceEvents\":[");
+    out_ = absl::StrCat("{\"displayTimeUnit\":\"ns\",\n\"otherData\":",
+                        Dumped(OtherData()), ",\n\"traceEvents\":[");
     WriteNames();
     WriteSpans();
     WriteMemory();
@@ -75,50 +55,47 @@ class Writer {
     return ThreadTrack(static_cast<int>(profile_.threads.size())) + stream;
   }
 
-  Object Event(absl::string_view phase, int process, int track) {
-    out_ += first_event_ ? "\n" : ",\n";
-    first_event_ = false;
-    Object event(&out_);
-    event.Text("ph", phase);
-    event.Number("pid", process);
-    event.Number("tid", track);
+  static Json Event(const char* phase, int process, int track) {
+    Json event;
+    event["ph"] = phase;
+    event["pid"] = process;
+    event["tid"] = track;
     return event;
   }
-  void Time(std::int64_t nanos, Object* event) {
-    event->Micros("ts", nanos - profile_.begin);
+  Json EventAt(std::int64_t nanos, const char* phase, int process, int track) {
+    Json event = Event(phase, process, track);
+    event["ts"] = Micros(nanos - profile_.begin);
+    return event;
+  }
+  // One at a time: a tree of all of them would take gigabytes.
+  void Write(const Json& event) {
+    absl::StrAppend(&out_, first_event_ ? "\n" : ",\n", Dumped(event));
+    first_event_ = false;
   }
 
-  void WriteOtherData() {
-    std::vector<std::string> devices;
+  Json OtherData() const {
+    Json other;
+    other["devices"] = Json::array();
     for (const ProfiledDevice& device : profile_.devices) {
-      devices.push_back(DescriptionOf(device));
+      other["devices"].push_back(DescriptionOf(device));
     }
-    std::vector<std::string> notes = profile_.notes;
-    if (fit_.cut > 0) notes.push_back(fit_.note);
-    Object other(&out_);
-    other.Key("devices");
-    AppendJsonStrings(devices, &out_);
-    other.Key("notes");
-    AppendJsonStrings(notes, &out_);
-    other.Number("not_recorded", profile_.cut);
-    other.Number("cut", fit_.cut);
-    other.End();
+    other["notes"] = profile_.notes;
+    if (fit_.cut > 0) other["notes"].push_back(fit_.note);
+    other["not_recorded"] = profile_.cut;
+    other["cut"] = fit_.cut;
+    return other;
   }
 
-  void WriteMetadata(absl::string_view what, int process, int track,
-                     absl::string_view name, int sort_index) {
-    const auto write = [&](absl::string_view suffix, auto&& add_to) {
-      Object event = Event("M", process, track);
-      event.Text("name", absl::StrCat(what, suffix));
-      event.Key("args");
-      Object args(&out_);
-      add_to(&args);
-      args.End();
-      event.End();
-    };
-    write("_name", [&](Object* args) { args->Text("name", name); });
-    write("_sort_index",
-          [&](Object* args) { args->Number("sort_index", sort_index); });
+  void WriteMetadata(const std::string& what, int process, int track,
+                     const std::string& name, std::size_t sort_index) {
+    Json event = Event("M", process, track);
+    event["name"] = what + "_name";
+    event["args"]["name"] = name;
+    Write(event);
+    event = Event("M", process, track);
+    event["name"] = what + "_sort_index";
+    event["args"]["sort_index"] = sort_index;
+    Write(event);
   }
 
   void WriteNames() {
@@ -138,68 +115,61 @@ class Writer {
     }
   }
 
-  void WriteArguments(const ProfiledSpan& span) {
-    const bool computes = span.kind == ProfiledKind::kOperation ||
-                          span.kind == ProfiledKind::kView;
-    Object args(&out_);
+  Json Arguments(const ProfiledSpan& span) const {
+    Json args;
     if (!span.inputs.empty()) {
-      args.Text("shapes", absl::StrJoin(span.inputs, ", ",
-                                        [](std::string* out, const auto& in) {
-                                          *out += in.shape.ToString();
-                                        }));
-      args.Text("dtypes", absl::StrJoin(span.inputs, ", ",
-                                        [](std::string* out, const auto& in) {
-                                          *out += DTypeName(in.dtype);
-                                        }));
+      args["shapes"] = absl::StrJoin(span.inputs, ", ",
+                                     [](std::string* out, const auto& input) {
+                                       *out += input.shape.ToString();
+                                     });
+      args["dtypes"] = absl::StrJoin(span.inputs, ", ",
+                                     [](std::string* out, const auto& input) {
+                                       *out += DTypeName(input.dtype);
+                                     });
     }
-    if (span.in_place) {
-      args.Key("in_place");
-      out_ += "true";
-    }
-    if (span.line().known()) args.Text("line", span.line().ToString());
+    if (span.in_place) args["in_place"] = true;
+    if (span.line().known()) args["line"] = span.line().ToString();
     if (span.requested_at.known() && span.requested_at != span.line()) {
-      args.Text("requested_at", span.requested_at.ToString());
+      args["requested_at"] = span.requested_at.ToString();
     }
     if (span.stream >= 0) {
-      args.Text("stream", profile_.streams[span.stream].name);
-      args.Number("number", span.number);
+      args["stream"] = profile_.streams[span.stream].name;
+      args["number"] = span.number;
     }
     if (span.allocated_bytes != 0) {
-      args.Number("allocated_bytes", span.allocated_bytes);
+      args["allocated_bytes"] = span.allocated_bytes;
     }
-    args.Micros("host_us", span.host_nanos());
+    args["host_us"] = Micros(span.host_nanos());
     if (HasDeviceWork(span)) {
-      args.Micros("queue_us", span.queue_nanos());
-      args.Micros("device_us", span.device_nanos());
-    } else if (computes) {
-      args.Text("device", WhyNoDeviceTime(span.device_time));
+      args["queue_us"] = Micros(span.queue_nanos());
+      args["device_us"] = Micros(span.device_nanos());
+    } else if (span.kind == ProfiledKind::kOperation ||
+               span.kind == ProfiledKind::kView) {
+      args["device"] = WhyNoDeviceTime(span.device_time);
     }
-    args.End();
+    return args;
   }
 
   void WriteSlice(const ProfiledSpan& span, int process, int track,
                   std::int64_t begin, std::int64_t end) {
-    Object slice = Event("X", process, track);
-    Time(begin, &slice);
-    slice.Micros("dur", end - begin);
-    slice.Text("name", span.name);
-    slice.Text("cat", KindName(span.kind));
-    slice.Key("args");
-    WriteArguments(span);
-    slice.End();
+    Json slice = EventAt(begin, "X", process, track);
+    slice["dur"] = Micros(end - begin);
+    slice["name"] = span.name;
+    slice["cat"] = KindName(span.kind);
+    slice["args"] = Arguments(span);
+    Write(slice);
   }
 
   // An end of the arrow from a request to its execution. Viewers bind it to the
   // slice that was opened last, so it must follow its slice in the file.
-  void WriteArrow(absl::string_view phase, std::size_t id, int process,
-                  int track, std::int64_t time) {
-    Object arrow = Event(phase, process, track);
-    Time(time, &arrow);
-    arrow.Number("id", id);
-    arrow.Text("name", "launch");
-    arrow.Text("cat", "launch");
-    if (phase == "f") arrow.Text("bp", "e");
-    arrow.End();
+  void WriteArrow(const char* phase, std::size_t id, int process, int track,
+                  std::int64_t time) {
+    Json arrow = EventAt(time, phase, process, track);
+    arrow["id"] = id;
+    arrow["name"] = "launch";
+    arrow["cat"] = "launch";
+    if (*phase == 'f') arrow["bp"] = "e";
+    Write(arrow);
   }
 
   void WriteSpans() {
@@ -224,26 +194,21 @@ class Writer {
       const std::string name = MemoryCurveName(profile_, curve);
       const int process = DeviceProcess(curve.device);
       for (const MemoryPoint& point : curve.points) {
-        Object counter = Event("C", process, process);
-        Time(point.time, &counter);
-        counter.Text("name", name);
-        counter.Key("args");
-        Object args(&out_);
-        args.Number("bytes in use", point.allocated);
-        args.Number("bytes in flight", point.pending);
-        args.End();
-        counter.End();
+        Json counter = EventAt(point.time, "C", process, process);
+        counter["name"] = name;
+        counter["args"]["bytes in use"] = point.allocated;
+        counter["args"]["bytes in flight"] = point.pending;
+        Write(counter);
       }
     }
   }
 
   void WriteCut(std::int64_t at) {
-    Object instant = Event("i", kFrontEnd, ThreadTrack(0));
-    Time(at, &instant);
-    instant.Text("s", "g");
-    instant.Text("name", absl::StrCat("cut here: ", fit_.note));
-    instant.Text("cat", "cut");
-    instant.End();
+    Json instant = EventAt(at, "i", kFrontEnd, ThreadTrack(0));
+    instant["s"] = "g";
+    instant["name"] = "cut here: " + fit_.note;
+    instant["cat"] = "cut";
+    Write(instant);
   }
 
   const Profile& profile_;

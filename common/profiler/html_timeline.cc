@@ -1,118 +1,99 @@
 #include "common/profiler/html_timeline.h"
 
 #include <cstddef>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
 #include "common/base/console/language.h"
 #include "common/base/files/atomic_file.h"
 #include "common/profiler/export.h"
 #include "common/profiler/html_timeline_page.h"
-#include "common/profiler/json_text.h"
 
 namespace d2l {
 namespace {
 
-// The page's data, a JSON object: what html_timeline_model.js reads. Spans are
-// columns of numbers, which are a fifth as long as an object for each; texts
-// are indices into "texts", of which the first is "". Times are nanoseconds:
-// "begin" from the begin of the span before, "drawn_begin" from the span's own
-// begin.
-class DataWriter {
- public:
-  DataWriter(const Profile& profile, const ExportOptions& options)
-      : profile_(profile),
-        options_(options),
-        fit_(FitSpans(profile, options)) {}
+// Members stay in the order in which they are written.
+using Json = nlohmann::ordered_json;
 
-  std::string Write() {
-    out_ = "{\"title\":";
-    AppendJsonString(options_.title, &out_);
-    Key("language");
-    AppendJsonString(Language(), &out_);
-    Key("duration");
-    absl::StrAppend(&out_, profile_.end - profile_.begin);
-    Key("cut_at");
-    absl::StrAppend(&out_, "[",
-                    absl::StrJoin(fit_.cut_at, ",",
-                                  [&](std::string* out, std::int64_t at) {
-                                    absl::StrAppend(out, at - profile_.begin);
-                                  }),
-                    "]");
-    WriteNames();
-    WriteSpans();
-    WriteMemory();
-    out_ += "}";
-    return std::move(out_);
+// The page's data: what html_timeline_model.js reads. Spans are columns of
+// numbers, which are a fifth as long as an object for each; texts are indices
+// into "texts", of which the first is "". Times are nanoseconds: "begin" from
+// the begin of the span before, "drawn_begin" from the span's own begin.
+class PageData {
+ public:
+  PageData(const Profile& profile, const ExportOptions& options)
+      : profile_(profile), fit_(FitSpans(profile, options)) {
+    data_["title"] = options.title;
+    data_["language"] = Language();
+    data_["duration"] = profile_.end - profile_.begin;
+    data_["cut_at"] = Json::array();
+    for (const std::int64_t at : fit_.cut_at) {
+      data_["cut_at"].push_back(at - profile_.begin);
+    }
+    AddNames();
+    AddSpans();
+    AddMemory(ThinnedMemory(profile, options.max_memory_points));
+  }
+
+  // What is no UTF-8 becomes U+FFFD. '<', which is in strings only, is an
+  // escape: the text stands in an HTML <script>.
+  std::string ToString() const {
+    return absl::StrReplaceAll(
+        data_.dump(-1, ' ', false, Json::error_handler_t::replace),
+        {{"<", "\\u003c"}});
   }
 
  private:
-  void Key(absl::string_view key) {
-    absl::StrAppend(&out_, ",\n\"", key, "\":");
-  }
-
-  void Texts(absl::string_view key, const std::vector<std::string>& texts) {
-    Key(key);
-    AppendJsonStrings(texts, &out_);
-  }
-
-  void WriteNames() {
-    std::vector<std::string> notes = profile_.notes;
-    if (fit_.cut > 0) notes.push_back(fit_.note);
-    Texts("notes", notes);
-    std::vector<std::string> devices;
+  void AddNames() {
+    data_["notes"] = profile_.notes;
+    if (fit_.cut > 0) data_["notes"].push_back(fit_.note);
+    for (const char* key : {"devices", "threads", "streams"}) {
+      data_[key] = Json::array();
+    }
     for (const ProfiledDevice& device : profile_.devices) {
-      devices.push_back(DescriptionOf(device));
+      data_["devices"].push_back(DescriptionOf(device));
     }
-    Texts("devices", devices);
-    std::vector<std::string> threads;
     for (const ProfiledThread& thread : profile_.threads) {
-      threads.push_back(thread.name);
+      data_["threads"].push_back(thread.name);
     }
-    Texts("threads", threads);
-    Key("streams");
-    out_.push_back('[');
-    for (std::size_t i = 0; i < profile_.streams.size(); ++i) {
-      out_ += i > 0 ? ",{\"name\":" : "{\"name\":";
-      AppendJsonString(profile_.streams[i].name, &out_);
-      absl::StrAppend(&out_, ",\"device\":", profile_.streams[i].device, "}");
+    for (const ProfiledStream& stream : profile_.streams) {
+      data_["streams"].push_back(
+          {{"name", stream.name}, {"device", stream.device}});
     }
-    out_.push_back(']');
-    Texts("kinds",
-          {KindName(ProfiledKind::kOperation), KindName(ProfiledKind::kView),
-           KindName(ProfiledKind::kRead), KindName(ProfiledKind::kWait),
-           KindName(ProfiledKind::kQueueFull), KindName(ProfiledKind::kRange)});
-    Texts("reasons", {WhyNoDeviceTime(DeviceTime::kMeasured),
-                      WhyNoDeviceTime(DeviceTime::kNothing),
-                      WhyNoDeviceTime(DeviceTime::kNotRun),
-                      WhyNoDeviceTime(DeviceTime::kUnmeasured)});
+    for (int kind = 0; kind <= static_cast<int>(ProfiledKind::kRange); ++kind) {
+      data_["kinds"].push_back(KindName(static_cast<ProfiledKind>(kind)));
+    }
+    for (int why = 0; why <= static_cast<int>(DeviceTime::kUnmeasured); ++why) {
+      data_["reasons"].push_back(WhyNoDeviceTime(static_cast<DeviceTime>(why)));
+    }
   }
 
-  int Text(std::string text) {
+  int Text(const std::string& text) {
     const auto [known, is_new] =
-        text_of_.emplace(std::move(text), static_cast<int>(texts_.size()));
-    if (is_new) texts_.push_back(known->first);
+        text_of_.emplace(text, static_cast<int>(text_of_.size()));
+    if (is_new) data_["texts"].push_back(text);
     return known->second;
   }
 
   // value_of: of the index of a span that is kept, an integer.
   template <typename F>
-  void Column(absl::string_view key, F&& value_of) {
-    absl::StrAppend(&out_, first_column_ ? "\n\"" : ",\n\"", key, "\":[");
-    first_column_ = false;
-    bool first = true;
+  void AddColumn(const char* key, F&& value_of) {
+    Json column = Json::array();
     for (std::size_t i = 0; i < profile_.spans.size(); ++i) {
-      if (!fit_.kept[i]) continue;
-      absl::StrAppend(&out_, first ? "" : ",", value_of(i));
-      first = false;
+      if (fit_.kept[i]) column.push_back(value_of(i));
     }
-    out_.push_back(']');
+    data_["spans"][key] = std::move(column);
   }
 
-  void WriteSpans() {
+  void AddSpans() {
     const std::vector<ProfiledSpan>& spans = profile_.spans;
     const std::vector<DrawnInterval> drawn = DrawnDeviceWork(profile_);
     std::vector<int> written_as(spans.size(), -1);
@@ -124,95 +105,70 @@ class DataWriter {
       return at.known() ? at.ToString() : std::string();
     };
     Text("");
-    Key("spans");
-    out_.push_back('{');
     const auto whole = [](auto value) { return static_cast<int>(value); };
-    Column("kind", [&](std::size_t i) { return whole(spans[i].kind); });
-    Column("name", [&](std::size_t i) { return Text(spans[i].name); });
-    Column("thread", [&](std::size_t i) { return spans[i].thread; });
-    Column("parent", [&](std::size_t i) {
+    AddColumn("kind", [&](std::size_t i) { return whole(spans[i].kind); });
+    AddColumn("name", [&](std::size_t i) { return Text(spans[i].name); });
+    AddColumn("thread", [&](std::size_t i) { return spans[i].thread; });
+    AddColumn("parent", [&](std::size_t i) {
       return spans[i].parent < 0 ? -1 : written_as[spans[i].parent];
     });
     std::int64_t before = profile_.begin;
-    Column("begin", [&](std::size_t i) {
+    AddColumn("begin", [&](std::size_t i) {
       const std::int64_t step = spans[i].host_begin - before;
       before = spans[i].host_begin;
       return step;
     });
-    Column("host", [&](std::size_t i) { return spans[i].host_nanos(); });
-    Column("inputs", [&](std::size_t i) {
+    AddColumn("host", [&](std::size_t i) { return spans[i].host_nanos(); });
+    AddColumn("inputs", [&](std::size_t i) {
       return Text(absl::StrJoin(spans[i].inputs, ", ",
                                 [](std::string* out, const auto& input) {
                                   absl::StrAppend(out, input.shape.ToString(),
                                                   " ", DTypeName(input.dtype));
                                 }));
     });
-    Column("in_place", [&](std::size_t i) { return whole(spans[i].in_place); });
-    Column("line", [&](std::size_t i) { return Text(place(spans[i].line())); });
+    AddColumn("in_place",
+              [&](std::size_t i) { return whole(spans[i].in_place); });
+    AddColumn("line",
+              [&](std::size_t i) { return Text(place(spans[i].line())); });
     // Only where it is another line.
-    Column("requested_at", [&](std::size_t i) {
+    AddColumn("requested_at", [&](std::size_t i) {
       return spans[i].requested_at == spans[i].line()
                  ? Text("")
                  : Text(place(spans[i].requested_at));
     });
-    Column("allocated",
-           [&](std::size_t i) { return spans[i].allocated_bytes; });
-    Column("stream", [&](std::size_t i) { return spans[i].stream; });
-    Column("number", [&](std::size_t i) { return spans[i].number; });
-    Column("device_time",
-           [&](std::size_t i) { return whole(spans[i].device_time); });
-    Column("drawn_begin", [&](std::size_t i) {
+    AddColumn("allocated",
+              [&](std::size_t i) { return spans[i].allocated_bytes; });
+    AddColumn("stream", [&](std::size_t i) { return spans[i].stream; });
+    AddColumn("number", [&](std::size_t i) { return spans[i].number; });
+    AddColumn("device_time",
+              [&](std::size_t i) { return whole(spans[i].device_time); });
+    AddColumn("drawn_begin", [&](std::size_t i) {
       return HasDeviceWork(spans[i]) ? drawn[i].begin - spans[i].host_begin : 0;
     });
-    Column("drawn",
-           [&](std::size_t i) { return drawn[i].end - drawn[i].begin; });
-    Column("queue", [&](std::size_t i) { return spans[i].queue_nanos(); });
-    Column("device", [&](std::size_t i) { return spans[i].device_nanos(); });
-    out_.push_back('}');
-    Texts("texts", texts_);
+    AddColumn("drawn",
+              [&](std::size_t i) { return drawn[i].end - drawn[i].begin; });
+    AddColumn("queue", [&](std::size_t i) { return spans[i].queue_nanos(); });
+    AddColumn("device", [&](std::size_t i) { return spans[i].device_nanos(); });
   }
 
-  template <typename F>
-  void PointColumn(absl::string_view key, const MemoryCurve& curve,
-                   F&& value_of) {
-    absl::StrAppend(&out_, ",\"", key, "\":[",
-                    absl::StrJoin(curve.points, ",",
-                                  [&](std::string* out, const MemoryPoint& p) {
-                                    absl::StrAppend(out, value_of(p));
-                                  }),
-                    "]");
-  }
-
-  void WriteMemory() {
-    Key("memory");
-    out_.push_back('[');
-    bool first = true;
-    for (const MemoryCurve& curve :
-         ThinnedMemory(profile_, options_.max_memory_points)) {
-      out_ += first ? "{\"name\":" : ",\n{\"name\":";
-      first = false;
-      AppendJsonString(MemoryCurveName(profile_, curve), &out_);
-      absl::StrAppend(&out_, ",\"device\":", curve.device);
-      PointColumn("time", curve, [&](const MemoryPoint& point) {
-        return point.time - profile_.begin;
-      });
-      PointColumn("allocated", curve,
-                  [](const MemoryPoint& point) { return point.allocated; });
-      PointColumn("pending", curve,
-                  [](const MemoryPoint& point) { return point.pending; });
-      PointColumn("reserved", curve,
-                  [](const MemoryPoint& point) { return point.reserved; });
-      out_.push_back('}');
+  void AddMemory(const std::vector<MemoryCurve>& curves) {
+    data_["memory"] = Json::array();
+    for (const MemoryCurve& curve : curves) {
+      Json memory = {{"name", MemoryCurveName(profile_, curve)},
+                     {"device", curve.device}};
+      for (const MemoryPoint& point : curve.points) {
+        memory["time"].push_back(point.time - profile_.begin);
+        memory["allocated"].push_back(point.allocated);
+        memory["pending"].push_back(point.pending);
+        memory["reserved"].push_back(point.reserved);
+      }
+      data_["memory"].push_back(std::move(memory));
     }
-    out_.push_back(']');
   }
 
   const Profile& profile_;
-  const ExportOptions& options_;
   const SpansThatFit fit_;
-  std::string out_;
-  bool first_column_ = true;
-  std::vector<std::string> texts_;
+  Json data_;
   std::unordered_map<std::string, int> text_of_;
 };
 
@@ -223,7 +179,7 @@ std::string ToHtmlTimeline(const Profile& profile,
   constexpr absl::string_view kPlace = "@profile@";
   const absl::string_view page = kHtmlTimelinePage;
   const std::size_t at = page.find(kPlace);
-  return absl::StrCat(page.substr(0, at), DataWriter(profile, options).Write(),
+  return absl::StrCat(page.substr(0, at), PageData(profile, options).ToString(),
                       page.substr(at + kPlace.size()));
 }
 
