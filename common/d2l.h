@@ -36,8 +36,7 @@
 #include "common/parallel/data_parallel/kv_store.h"       // IWYU pragma: export
 #include "common/parallel/simulator/simulator.h"          // IWYU pragma: export
 #include "common/parallel/simulator/topology.h"           // IWYU pragma: export
-#include "common/profiler/chrome_trace.h"                 // IWYU pragma: export
-#include "common/profiler/html_timeline.h"                // IWYU pragma: export
+#include "common/profiler/export.h"                       // IWYU pragma: export
 #include "common/profiler/profiler.h"                     // IWYU pragma: export
 
 #endif  // D2L_COMMON_D2L_H_

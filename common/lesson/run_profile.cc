@@ -5,7 +5,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/console/language.h"
-#include "common/profiler/merge.h"
 #include "common/profiler/profiler.h"
 
 namespace d2l {

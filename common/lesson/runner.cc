@@ -45,8 +45,7 @@
 #include "common/lesson/report.h"
 #include "common/lesson/run_profile.h"
 #include "common/lesson/source.h"
-#include "common/profiler/chrome_trace.h"
-#include "common/profiler/html_timeline.h"
+#include "common/profiler/export.h"
 #include "common/profiler/profile.h"
 
 namespace d2l {

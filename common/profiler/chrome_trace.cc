@@ -1,4 +1,4 @@
-#include "common/profiler/chrome_trace.h"
+// ToChromeTrace: the Trace Event Format.
 
 #include <cstddef>
 #include <cstdint>
@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/base/files/atomic_file.h"

@@ -1,5 +1,3 @@
-#include "common/profiler/chrome_trace.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -20,6 +18,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "common/profiler/export.h"
 #include "common/profiler/profile_testing.h"
 
 namespace d2l {

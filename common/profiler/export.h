@@ -1,10 +1,30 @@
-// What the exports of a Profile share: their options, the spans that fit, the
-// intervals of a device's work, the points of a memory curve that are kept.
+// Exports of a Profile: a trace, and a page to look at in a browser.
 //
-//   const SpansThatFit fit = FitSpans(profile, options);
-//   if (fit.kept[i]) Write(profile.spans[i]);
+//   absl::Status written = WriteChromeTrace(profile, "trace.json");
+//   written = WriteHtmlTimeline(profile, "profile.html");
 //
-// Pure functions of a Profile.
+// The trace is a file that Perfetto (https://ui.perfetto.dev) and
+// chrome://tracing open: the Trace Event Format, a JSON object. It contains:
+//   - a process for the front end, with a track for each of its threads, and
+//     one for each device, with a track for each stream;
+//   - for each span a slice on its thread; for each operation whose time on the
+//     device was measured also a slice on its stream, and an arrow from the one
+//     to the other. Their arguments: the input's shapes and dtypes, the source
+//     line, the number in the stream, host_us, queue_us and device_us. Where
+//     there is no device time, the argument `device` says why;
+//   - counters of the memory of each device, pinned memory apart;
+//   - in otherData, which chrome://tracing shows as metadata: the devices, the
+//     notes of the profile, and what was cut.
+// Times are in microseconds from Profile::begin, to the nanosecond.
+//
+// The page is one file that needs no network. It has a row for each thread of
+// the front end, for each stream, and for the memory of each device; one zooms,
+// searches, and selects a call to see all that is known of it and when it ran.
+// The notes of the profile stand on top. It speaks the language of the run
+// (common/base/console/language.h), or what its address asks for:
+// "profile.html?lang=zh".
+//
+// Pure functions of a Profile, thread-safe.
 
 #ifndef D2L_COMMON_PROFILER_EXPORT_H_
 #define D2L_COMMON_PROFILER_EXPORT_H_
@@ -13,6 +33,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "common/profiler/profile.h"
 
 namespace d2l {
@@ -27,6 +48,20 @@ struct ExportOptions {
   // How to get more spans, for the note.
   std::string more_spans = "The option max_spans sets how many.";
 };
+
+std::string ToChromeTrace(const Profile& profile,
+                          const ExportOptions& options = {});
+std::string ToHtmlTimeline(const Profile& profile,
+                           const ExportOptions& options = {});
+
+// Replace the file as a whole, or not at all; the error names it.
+absl::Status WriteChromeTrace(const Profile& profile, const std::string& path,
+                              const ExportOptions& options = {});
+absl::Status WriteHtmlTimeline(const Profile& profile, const std::string& path,
+                               const ExportOptions& options = {});
+
+// What the two share: the spans that fit, the intervals of a device's work, the
+// points of a memory curve that are kept.
 
 struct SpansThatFit {
   std::vector<bool> kept;  // for each span of the profile

@@ -4,7 +4,7 @@
 
 #include "common/base/child_process.h"
 #include "common/device/device.h"
-#include "common/profiler/html_timeline.h"
+#include "common/profiler/export.h"
 #include "common/profiler/profile.h"
 #include "common/profiler/profile_testing.h"
 #include "gtest/gtest.h"

@@ -1,4 +1,4 @@
-#include "common/profiler/html_timeline.h"
+// ToHtmlTimeline: the page of html_timeline.html, with its data.
 
 #include <cstddef>
 #include <cstdint>
@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"

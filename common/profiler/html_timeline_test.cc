@@ -1,5 +1,3 @@
-#include "common/profiler/html_timeline.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -19,6 +17,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/console/language.h"
+#include "common/profiler/export.h"
 #include "common/profiler/profile_testing.h"
 
 // What the page does with the data is tested in a browser: html_page_test.cc.

@@ -15,6 +15,19 @@
 // long a call took until it returned, which for an operation is the time to
 // request it. *Device* times are those of the work itself. All are NowNanos.
 //
+// Profiles of successive parts of a program become one, so that each part has
+// room for its calls, however many the parts before it made:
+//
+//   std::vector<Profile> parts;
+//   for (int i = 0; i < 3; ++i) {
+//     Profiler profiler(options);  // with a bound of its own
+//     profiler.Start();
+//     z = MatMul(x, y);
+//     profiler.Stop();
+//     parts.push_back(profiler.profile());
+//   }
+//   WriteChromeTrace(Merge(std::move(parts)), "trace.json");
+//
 // A Profile refers to nothing, neither tensors nor streams; copying and reading
 // it is as thread-safe as any value's.
 
@@ -135,6 +148,15 @@ struct Profile {
   // language. Every table and trace shows them.
   std::vector<std::string> notes;
 };
+
+// The parts are in the order of their time, and do not overlap. Threads and
+// streams of the same name, and the same devices, become one. From the first
+// begin to the last end; the time between parts is empty. All notes are kept.
+Profile Merge(std::vector<Profile> parts);
+
+// Puts devices and streams into their order: cpu:0 before cpu:1, a device's
+// default stream before its others.
+void SortDevices(Profile* profile);
 
 }  // namespace d2l
 

@@ -17,7 +17,6 @@
 #include "common/device/device_table.h"
 #include "common/device/stream.h"
 #include "common/profiler/collector.h"
-#include "common/profiler/merge.h"
 #include "common/profiler/profile.h"
 
 namespace d2l {

@@ -1,4 +1,4 @@
-#include "common/profiler/merge.h"
+#include "common/profiler/profile.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,7 +12,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/device/device.h"
-#include "common/profiler/profile.h"
 #include "common/profiler/profile_testing.h"
 
 namespace d2l {

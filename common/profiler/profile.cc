@@ -1,4 +1,4 @@
-#include "common/profiler/merge.h"
+#include "common/profiler/profile.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -6,8 +6,6 @@
 #include <tuple>
 #include <utility>
 #include <vector>
-
-#include "common/profiler/profile.h"
 
 namespace d2l {
 namespace {
