@@ -138,20 +138,15 @@ def count(path, counts):
     except OSError as error:
         counts.fail(path, error.strerror)
         return
-    malformed = []
     for number, line in enumerate(lines, 1):
         try:
-            events.add(json.loads(line), counts)
-        except (ValueError, TypeError, AttributeError, KeyError):
-            malformed.append(number)
-    for (label, _, _), result in sorted(events.results.items(), key=lambda item: str(item[0])):
-        try:
-            count_result(label, result, counts)
-        except (TypeError, AttributeError):
-            counts.fail(label, "its result is not one that bazel writes")
-    if malformed:  # bazel was killed while writing, or this is no file of its
-        counts.fail(path, "%d of its %d lines, first line %d, are not build events" % (
-            len(malformed), len(lines), malformed[0]))
+            event = json.loads(line)
+        except ValueError:  # bazel was killed while writing
+            counts.fail(path, "its line %d is no build event" % number)
+            continue
+        events.add(event, counts)
+    for (label, _, _), result in sorted(events.results.items()):
+        count_result(label, result, counts)
 
 
 def main():
