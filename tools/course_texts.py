@@ -17,10 +17,13 @@ import functools
 import os
 import re
 import sys
+import unicodedata
 
 PO = os.path.join(os.path.dirname(os.path.realpath(__file__)), "../po")
 sys.path.append(PO)
 import catalogue  # noqa: E402
+
+CLOSING = "，。：；、！？）”"
 
 # parts: {label: Markdown}, of "**Hint 1:** text"; what stands before the first is "".
 Section = collections.namedtuple("Section", "name title line facts parts")
@@ -56,6 +59,27 @@ def translator(lang):
     """A function from English to that language; what is not in po/zh.po stays English."""
     found = catalogue.read(os.path.join(PO, "zh.po")) if lang == "zh" else {}
     return lambda text: found.get(text, text)
+
+
+def columns(text):
+    """Of a terminal: a Chinese character takes two."""
+    return sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
+
+
+def wrap(text, width=80, first="", rest=""):
+    """Lines of text. They end between words and beside wide characters, but not before
+    closing punctuation. A word longer than a line, such as a path, stays in one piece."""
+    lines, line, empty = [], first, True
+    for word in re.split(" +", re.sub(r"[\x00-\x1f\x7f]", " ", text).strip(" ")):
+        space = " "
+        for piece in re.findall("[\u2e80-\uffef][%s]*|[^\u2e80-\uffef]+[%s]*" % (
+                CLOSING, CLOSING), word):
+            if not empty and columns(line + space + piece) > width:
+                lines.append(line)
+                line, empty = rest, True
+            line += piece if empty else space + piece
+            space, empty = "", False
+    return lines + [line]
 
 
 def sections(text):

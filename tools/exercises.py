@@ -124,17 +124,11 @@ def differing_stubs(root):
 # ---- Progress.
 
 
-KNOWN = {"verdict": str, "file": str, "hints": int}
-
-
 def load_progress(root):
-    """What is known of each exercise; of a file that anybody may have edited."""
+    """What is known of each exercise: its verdict, the file's digest, hints shown."""
     try:
-        progress = json.loads((root / PROGRESS).read_text(encoding="utf-8"))
-        return {name: {key: value for key, value in known.items()
-                       if type(value) is KNOWN.get(key)}
-                for name, known in progress.items() if isinstance(known, dict)}
-    except (AttributeError, OSError, RecursionError, ValueError):
+        return json.loads((root / PROGRESS).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
         return {}
 
 
@@ -337,18 +331,7 @@ def watch(root, exercises, exercise):
 
 
 def fill(text, indent=""):
-    """The text in lines of 80 columns, of which a Chinese character takes two. A
-    line may end behind one, but punctuation does not begin the next."""
-    lines, columns = [""], 0
-    for token in re.findall(r"[\u2e80-\uffff][，。：；、！？）”]*|[^\s\u2e80-\uffff]+ ?| ",
-                            text):
-        width = sum(2 if c > "\u2e80" else 1 for c in token.rstrip())
-        if lines[-1] and len(indent) + columns + width > 80:
-            lines.append("")
-            columns = 0
-        lines[-1] += token
-        columns += width + len(token) - len(token.rstrip())
-    return "\n".join(indent + line.rstrip() for line in lines)
+    return "\n".join(course_texts.wrap(text, first=indent, rest=indent))
 
 
 def show(paragraph_list, first=""):
@@ -396,7 +379,7 @@ def hint(root, exercise):
     shown = load_progress(root).get(exercise.name, {}).get("hints", 0)
     if shown >= len(exercise.hints):
         print(say("There are no more hints; --solution shows a solution.") + "\n")
-    number = min(max(shown, 0) + 1, len(exercise.hints))
+    number = min(shown + 1, len(exercise.hints))
     note(root, exercise.name, hints=number)
     for i, text in enumerate(exercise.hints[:number]):
         print(say("Hint %d of %d", i + 1, len(exercise.hints)))
