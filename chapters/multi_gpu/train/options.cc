@@ -4,8 +4,6 @@
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
-#include <iterator>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -125,28 +123,27 @@ ABSL_FLAG(std::string, svg, "",
 namespace d2l {
 namespace {
 
-constexpr const char* kNames[] = {"net",
-                                  "init",
-                                  "epochs",
-                                  "batch_size",
-                                  "lr",
-                                  "momentum",
-                                  "seed",
-                                  "data_dir",
-                                  "images",
-                                  "save",
-                                  "resume",
-                                  "devices",
-                                  "num_gpus",
-                                  "allreduce",
-                                  "split",
-                                  "max_in_flight",
-                                  "mpi_timeout_s",
-                                  "check_every",
-                                  "lang",
-                                  "json",
-                                  "svg"};
-const std::vector<const char*> kFlags(std::begin(kNames), std::end(kNames));
+const std::vector<const char*> kFlags = {"net",
+                                         "init",
+                                         "epochs",
+                                         "batch_size",
+                                         "lr",
+                                         "momentum",
+                                         "seed",
+                                         "data_dir",
+                                         "images",
+                                         "save",
+                                         "resume",
+                                         "devices",
+                                         "num_gpus",
+                                         "allreduce",
+                                         "split",
+                                         "max_in_flight",
+                                         "mpi_timeout_s",
+                                         "check_every",
+                                         "lang",
+                                         "json",
+                                         "svg"};
 
 // A checkpoint keeps these; the first ones must not change.
 constexpr const char* kFixed[] = {"net",  "init",     "batch_size", "momentum",
@@ -347,17 +344,6 @@ absl::StatusOr<TrainOptions> ParseTrainOptions(int argc, char** argv,
   options.save = absl::GetFlag(FLAGS_save);
   if (options.save.empty()) options.save = options.resume;
   if (process > 0) return options;
-  for (const char* name : {"json", "svg"}) {
-    const std::string file = absl::FindCommandLineFlag(name)->CurrentValue();
-    std::error_code none;
-    if (!std::filesystem::equivalent(UserPath(options.resume), UserPath(file),
-                                     none)) {
-      continue;
-    }
-    return absl::InvalidArgumentError(
-        Say("--%s=%s and --%s=%s name the same file. Name two files.", "resume",
-            options.resume, std::string(name), file));
-  }
   std::optional<AtomicFile> save;  // Only tried: it is written again and again.
   status = OpenFlagFiles({{"save", options.save, &save},
                           {"json", absl::GetFlag(FLAGS_json), &options.json},

@@ -26,12 +26,6 @@
 namespace d2l {
 namespace {
 
-std::uint64_t Short(Sha256& hash) {
-  std::uint64_t value = 0;
-  const bool hex = absl::SimpleHexAtoi(hash.Hex().substr(0, 16), &value);
-  return hex ? value : 0;
-}
-
 std::atomic<int> stop_signal{0};
 std::atomic<pid_t> speaker{0};  // instead of this process
 
@@ -55,13 +49,18 @@ void OnSignal(int number) {
   }
 }
 
+// What the first signal writes, cut to 1000 bytes. One thread's.
+void SetStopText(const std::string& new_text) {
+  char* const other = text == texts[0] ? texts[1] : texts[0];
+  const std::size_t size = std::min(new_text.size(), sizeof(texts[0]) - 1);
+  std::memcpy(other, new_text.data(), size);
+  other[size] = '\0';
+  text = other;
+}
+
 }  // namespace
 
-std::uint64_t HashOf(absl::string_view bytes) {
-  Sha256 hash;
-  hash.Update({bytes.data(), bytes.size()});
-  return Short(hash);
-}
+int StopSignal() { return stop_signal; }
 
 std::uint64_t HashOf(const nn::Module& net, nn::SGD& sgd) {
   Sha256 hash;
@@ -74,7 +73,9 @@ std::uint64_t HashOf(const nn::Module& net, nn::SGD& sgd) {
   for (const Tensor& x : sgd.momentum_buffers()) {
     if (x.defined()) update(x);
   }
-  return Short(hash);
+  std::uint64_t value = 0;
+  const bool hex = absl::SimpleHexAtoi(hash.Hex().substr(0, 16), &value);
+  return hex ? value : 0;
 }
 
 absl::StatusOr<std::unique_ptr<Processes>> Processes::Start(
@@ -90,12 +91,10 @@ absl::StatusOr<std::unique_ptr<Processes>> Processes::Start(
 
 absl::Status Processes::Agree(const absl::Status& mine) {
   if (!several()) return mine;
-  const std::uint64_t hash = mine.ok() ? 0 : HashOf(mine.message());
-  const std::vector<std::uint64_t> all = world_->Gather(hash);
-  if (std::count(all.begin(), all.end(), 0) == size()) return mine;
-  const bool first = std::find(all.begin(), all.end(), hash) - all.begin() ==
-                     world_->process();
-  return !mine.ok() && first ? mine : absl::CancelledError();
+  const std::vector<std::uint64_t> failed = world_->Gather(mine.ok() ? 0 : 1);
+  const auto first = std::find(failed.begin(), failed.end(), 1);
+  if (first == failed.end() || first - failed.begin() == rank()) return mine;
+  return absl::CancelledError();
 }
 
 void Processes::CheckSame(const std::map<std::string, std::string>& values) {
@@ -221,27 +220,20 @@ void Processes::StopOnSignals() {
         "\nStopping after the steps that were begun; once more: at once.\n"));
   }
   for (const int number : {SIGINT, SIGTERM}) {
-    struct sigaction action = {};
     // In the background, where Ctrl-C does not count, the shell says so.
-    if (sigaction(number, nullptr, &action) == 0 &&
-        action.sa_handler == SIG_IGN) {
-      continue;
-    }
-    action = {};
-    action.sa_handler = OnSignal;
-    action.sa_flags = SA_RESTART;
-    sigaction(number, &action, nullptr);
+    if (signal(number, OnSignal) == SIG_IGN) signal(number, SIG_IGN);
   }
 }
 
-int StopSignal() { return stop_signal; }
-
-void SetStopText(const std::string& new_text) {
-  char* const other = text == texts[0] ? texts[1] : texts[0];
-  const std::size_t size = std::min(new_text.size(), sizeof(texts[0]) - 1);
-  std::memcpy(other, new_text.data(), size);
-  other[size] = '\0';
-  text = other;
+void Processes::SetDuring(const std::string& where) {
+  if (!several()) return;
+  world_->SetDuring(where);
+  if (rank() > 1) return;  // the second says it, should the first be gone
+  SetStopText(absl::StrCat(
+      "\n",
+      Say("%s: asked to stop in %s. Unless it says that it has saved there:",
+          Name(), where),
+      "\n", how_to_go_on_));
 }
 
 Dataset Processes::Part(Dataset data) const {
@@ -263,6 +255,14 @@ int Processes::Complain(const absl::Status& status) const {
                     several() ? Name() + ": " : Lead("Error:"))
             << std::flush;
   return 1;
+}
+
+int Processes::Fail(const std::exception& error) const {
+  Complain(absl::UnknownError(error.what()));
+  if (!several()) return 1;
+  std::cerr << how_to_go_on_ << std::flush;
+  SetStopText("");  // mpirun asks this process as well
+  MpiWorld::Abort(1);
 }
 
 std::string Processes::Name() const {

@@ -14,6 +14,7 @@
 #define D2L_CHAPTERS_MULTI_GPU_TRAIN_PROCESSES_H_
 
 #include <cstdint>
+#include <exception>
 #include <map>
 #include <memory>
 #include <stdexcept>
@@ -23,7 +24,6 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 #include "chapters/multi_gpu/train/options.h"
 #include "common/data/dataset.h"
 #include "common/nn/module.h"
@@ -35,8 +35,6 @@
 
 namespace d2l {
 
-// Of bytes, the same on every machine.
-std::uint64_t HashOf(absl::string_view bytes);
 // Of the parameters, the buffers and the momentum. Waits for them.
 std::uint64_t HashOf(const nn::Module& net, nn::SGD& sgd);
 
@@ -48,9 +46,6 @@ class CommonError : public std::runtime_error {
 
 // The signal that came; 0 if none has.
 int StopSignal();
-// What the first signal writes, at most 1000 bytes; "" for nothing. One
-// thread's.
-void SetStopText(const std::string& text);
 
 class Processes {
  public:
@@ -62,11 +57,9 @@ class Processes {
   int rank() const { return world_ == nullptr ? 0 : world_->process(); }
   int size() const { return world_ == nullptr ? 1 : world_->processes(); }
   bool several() const { return size() > 1; }
-  // Null without MPI.
-  MpiWorld* world() { return world_.get(); }
 
-  // OK if it is so in all processes. Of equal errors the first process returns
-  // the error, and the others Cancelled, of which Complain says nothing.
+  // OK if it is so in all processes. Else the first process that has an error
+  // returns it, and the others Cancelled, of which Complain says nothing.
   absl::Status Agree(const absl::Status& mine);
   // Throws CommonError, with two ranks and their values, unless these are the
   // same in all. By name; all have the same names.
@@ -81,15 +74,22 @@ class Processes {
   NcclId SharedNcclId();
   // The options' ones, with what adds up between the processes.
   DataParallelOptions Connect(const TrainOptions& options);
-  // The first Ctrl-C or SIGTERM is noted, and the text of SetStopText written
-  // to stderr, in the second process only if the first is not on this machine,
-  // or gone; the second signal ends the program at once.
+  // The first Ctrl-C or SIGTERM is noted, and the first process says so on
+  // stderr, or the second if the first is not on this machine, or gone; the
+  // second signal ends the program at once.
   void StopOnSignals();
+  // What several processes say if they end early: how to go on, and the batch
+  // that they are in.
+  void SetHowToGoOn(const std::string& text) { how_to_go_on_ = text; }
+  void SetDuring(const std::string& where);
   // This process's part.
   Dataset Part(Dataset data) const;
 
   // To stderr, with the rank where there are several. Returns 1.
   int Complain(const absl::Status& status) const;
+  // The same for what was thrown; several processes say how to go on, and all
+  // end at once.
+  int Fail(const std::exception& error) const;
   // "rank 2 of 4"
   std::string Name() const;
 
@@ -99,7 +99,8 @@ class Processes {
   explicit Processes(std::unique_ptr<MpiWorld> world)
       : world_(std::move(world)) {}
 
-  const std::unique_ptr<MpiWorld> world_;
+  const std::unique_ptr<MpiWorld> world_;  // null without MPI
+  std::string how_to_go_on_;
 };
 
 }  // namespace d2l

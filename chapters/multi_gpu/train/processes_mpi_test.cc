@@ -12,6 +12,7 @@
 #include "absl/strings/str_format.h"
 #include "chapters/multi_gpu/train/processes.h"
 #include "common/base/child_process.h"
+#include "common/base/files/sha256.h"
 #include "common/parallel/mpi/mpi_testing.h"
 #include "common/parallel/mpi/mpi_world.h"
 #include "common/parallel/nccl/nccl_library.h"
@@ -34,6 +35,12 @@ int MakeId(NcclId* id) {
   return kNcclSuccess;
 }
 
+std::string HashOf(const NcclId& id) {
+  Sha256 hash;
+  hash.Update({id.bytes.data(), id.bytes.size()});
+  return hash.Hex();
+}
+
 // Of one process.
 int Rank(const std::string& what) {
   NcclLibrary nccl = {};
@@ -46,8 +53,7 @@ int Rank(const std::string& what) {
   std::string text;
   try {
     const NcclId id = (*processes)->SharedNcclId();
-    const std::string bytes(id.bytes.begin(), id.bytes.end());
-    text = absl::StrFormat("asked %d times, has %016x", asked, HashOf(bytes));
+    text = absl::StrFormat("asked %d times, has %s", asked, HashOf(id));
   } catch (const CommonError& error) {
     text = absl::StrFormat("error (%s)", error.what());
   }
@@ -59,8 +65,7 @@ int Rank(const std::string& what) {
 TEST(ProcessesTest, TheFirstMakesTheIdOfNccl) {
   NcclId id;
   MakeId(&id);  // that of rank 0
-  const std::string hash = absl::StrFormat(
-      "%016x", HashOf(std::string(id.bytes.begin(), id.bytes.end())));
+  const std::string hash = HashOf(id);
   const ProgramResult run = MpiRun(3, "shares");
   EXPECT_EQ(run.exit_code, 0) << run.output;
   EXPECT_THAT(run.output,

@@ -2,6 +2,8 @@
 
 #include <cmath>
 #include <cstddef>
+#include <cstdio>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -22,6 +24,24 @@ std::string DeviceList(const TrainOptions& options, F f) {
                        [f](std::string* out, Device device) {
                          absl::StrAppend(out, f(device));
                        });
+}
+
+// "2 processes of 1 device"
+std::string HowMany(const TrainOptions& options, const Processes& processes) {
+  const std::size_t devices = options.devices.size();
+  return absl::StrFormat("%d process%s of %d device%s", processes.size(),
+                         processes.several() ? "es" : "", devices,
+                         devices == 1 ? "" : "s");
+}
+
+// What a checkpoint says of its data, in the run's language.
+std::string InWords(const std::string& fingerprint) {
+  long long images = 0;
+  char hash[17] = "";
+  return std::sscanf(fingerprint.c_str(), "%lld images with the SHA-256 %16s",
+                     &images, hash) == 2
+             ? Say("%d images with the SHA-256 %s", images, std::string(hash))
+             : fingerprint;
 }
 
 std::string InEach(const Processes& processes) {
@@ -102,6 +122,65 @@ std::string HowToGoOnText(const TrainOptions& options, bool saved) {
                    "Nothing was saved: --save=FILE saves after each epoch.\n")
              : absl::StrCat(Translated("Go on from what was saved with"),
                             "\n  ", options.CommandToResume(file), "\n");
+}
+
+std::map<std::string, std::string> Surroundings(const TrainOptions& options,
+                                                const TrainData& data,
+                                                const Processes& processes) {
+  // "cpu (AMD EPYC), cpu (AMD EPYC)", as if all processes had this one's.
+  const std::string own = DeviceList(options, [](Device device) {
+    return absl::StrCat(DeviceTypeName(device.type()), " (",
+                        GetDeviceInfo(device).name, ")");
+  });
+  return {
+      {"data", data.training_fingerprint},
+      {"test_data", data.test_fingerprint},
+      {"hardware",
+       absl::StrJoin(std::vector<std::string>(processes.size(), own), ", ")},
+      {"processes", HowMany(options, processes)}};
+}
+
+std::string OtherDataText(const TrainOptions& options, const TrainData& data) {
+  const auto before = options.checkpoint->options.find("data");
+  if (before != options.checkpoint->options.end() &&
+      before->second == data.training_fingerprint) {
+    return "";
+  }
+  return Say(
+      "it was trained on %s; %s has %s. Name the same data with "
+      "--data_dir or --images.",
+      before == options.checkpoint->options.end()
+          ? Translated("nothing that it names")
+          : InWords(before->second),
+      data.training.name, InWords(data.training_fingerprint));
+}
+
+std::vector<std::string> ChangesSince(const TrainOptions& options,
+                                      const TrainData& data,
+                                      const Processes& processes) {
+  std::vector<std::string> changes;
+  const auto surroundings = Surroundings(options, data, processes);
+  for (const auto& [name, so] :
+       {std::pair{"hardware",
+                  "from here on the numbers may differ in their last bits."},
+        {"processes",
+         options.by_mpi
+             ? "MPI_Allreduce may add in another order, so from here on the "
+               "numbers may differ in their last bits."
+             : "as many devices in all, so the numbers stay the same, bit for "
+               "bit."},
+        {"test_data",
+         "from here on the test accuracies are of other images."}}) {
+    const std::string& now = surroundings.at(name);
+    const auto before = options.checkpoint->options.find(name);
+    if (before == options.checkpoint->options.end() || before->second == now) {
+      continue;
+    }
+    changes.push_back(Say("It was made with %s, and this is %s: %s",
+                          InWords(before->second), InWords(now),
+                          Translated(so)));
+  }
+  return changes;
 }
 
 std::string ReportJson(const TrainOptions& options, const TrainData& data,

@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -42,6 +43,19 @@ std::string ChanceText(const TrainOptions& options,
 // The command that goes on after an end without a save; saved: this run did so
 // before.
 std::string HowToGoOnText(const TrainOptions& options, bool saved);
+
+// What a checkpoint also says of a run: its "data", "test_data", "hardware" and
+// "processes".
+std::map<std::string, std::string> Surroundings(const TrainOptions& options,
+                                                const TrainData& data,
+                                                const Processes& processes);
+// That the checkpoint was trained on other images, by its surroundings, than
+// this run has; or nothing.
+std::string OtherDataText(const TrainOptions& options, const TrainData& data);
+// What else is not as it was when it was made, and so: sentences.
+std::vector<std::string> ChangesSince(const TrainOptions& options,
+                                      const TrainData& data,
+                                      const Processes& processes);
 
 // What --json writes.
 std::string ReportJson(const TrainOptions& options, const TrainData& data,

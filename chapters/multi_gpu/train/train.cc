@@ -27,6 +27,7 @@
 #include <memory>
 #include <numeric>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -38,7 +39,6 @@
 #include "chapters/multi_gpu/train/options.h"
 #include "chapters/multi_gpu/train/processes.h"
 #include "chapters/multi_gpu/train/report.h"
-#include "chapters/multi_gpu/train/resume.h"
 #include "common/base/console/command_line.h"
 #include "common/base/console/language.h"
 #include "common/base/console/text.h"
@@ -82,6 +82,7 @@ class Training {
         processes.rank() * static_cast<int>(options_.devices.size());
     SetFirstDeviceIndex(first);
     if (first > 0) ManualSeed(options_.seed, options_.devices[0]);
+    processes_.SetHowToGoOn(HowToGoOnText(options_, /*saved=*/false));
   }
 
   // The exit code.
@@ -113,22 +114,17 @@ class Training {
       if (options_.save.empty()) continue;
       saved = Save(options_.save);
       // Only the first process knows whether it could write.
-      const bool written = processes_.Sum(saved.ok() ? 0 : 1) == 0;
-      if (written) saved_epoch_ = progress_.epochs.size();
-      if (!saved.ok()) {
-        view_.Line(std::string(saved.message()));
+      if (processes_.Sum(saved.ok() ? 0 : 1) == 0) {
+        saved_epoch_ = progress_.epochs.size();
+        processes_.SetHowToGoOn(HowToGoOnText(options_, /*saved=*/true));
       }
+      if (!saved.ok()) view_.Line(std::string(saved.message()));
     }
     if (options_.save.empty()) CheckParameters("at the end");
     view_.Line(ResultText(options_, data_, processes_, progress_.epochs));
     status = WriteFiles();
     if (!status.ok()) return status;
     return saved.ok() ? 0 : 1;
-  }
-
-  // After an end without a save.
-  std::string HowToGoOn() const {
-    return HowToGoOnText(options_, saved_epoch_.has_value());
   }
 
  private:
@@ -205,17 +201,16 @@ class Training {
     if (!processes_.several()) return {{result.loss, right}, {}, samples};
     // Of all processes: how many were right, and whether one of them is to
     // stop, so that all do at the same step.
-    std::vector<Tensor> sums;
-    for (const Device each : options_.devices) {
-      sums.push_back(Zeros({2}, each, DType::kFloat64));
+    std::vector<Tensor> sums = {
+        Cat({Reshape(To(right, DType::kFloat64), {1}),
+             Full({1}, StopSignal() != 0 ? 1 : 0, device, DType::kFloat64)})};
+    for (std::size_t i = 1; i < options_.devices.size(); ++i) {
+      sums.push_back(Zeros({2}, options_.devices[i], DType::kFloat64));
     }
-    const Tensor all_right = Select(sums[0], 0, 0);
-    const Tensor stop = Select(sums[0], 0, 1);
-    CopyTo(To(right, DType::kFloat64), all_right, true);
-    CopyTo(Full({}, StopSignal() != 0 ? 1 : 0, device, DType::kFloat64), stop,
-           true);
     net_.options().sum(sums, SourceLocation::Current()).Wait();
-    return {{result.loss, To(all_right, DType::kInt64)}, stop, samples};
+    return {{result.loss, To(Select(sums[0], 0, 0), DType::kInt64)},
+            Select(sums[0], 0, 1),
+            samples};
   }
 
   // In several processes: what they say should a step be the last, and whether
@@ -224,16 +219,7 @@ class Training {
     const LoaderPosition next = batches_.position();  // of the step after it
     const std::string where =
         Say("batch %d of epoch %d", next.batch, next.epoch + 1);
-    processes_.world()->SetDuring(where);
-    // The second one, should the first be gone.
-    if (processes_.rank() < 2) {
-      SetStopText(absl::StrCat(
-          "\n",
-          Say("%s: asked to stop in %s. Unless it says that it has saved "
-              "there:",
-              processes_.Name(), where),
-          "\n", HowToGoOn()));
-    }
+    processes_.SetDuring(where);
     const std::int64_t before =
         next.epoch * batches_.batches() + next.batch - 1;
     if (before > 0 && before % options_.check_every == 0) {
@@ -294,8 +280,11 @@ class Training {
 
   absl::Status Save(const std::string& file) {
     CheckParameters("before saving");
-    const Checkpoint checkpoint = MakeCheckpoint(
-        options_, data_, progress_, net_.module(), sgd_, processes_);
+    Checkpoint checkpoint = {options_.ForCheckpoint(), progress_,
+                             CopyState(net_.module(), sgd_, options_.devices)};
+    checkpoint.options.merge(Surroundings(options_, data_, processes_));
+    checkpoint.state.generators =
+        processes_.Gather(checkpoint.state.generators);
     if (processes_.rank() != 0) return absl::OkStatus();
     return SaveCheckpoint(checkpoint, UserPath(file));
   }
@@ -319,10 +308,12 @@ class Training {
 
   absl::Status Resume() {
     if (!options_.checkpoint) return absl::OkStatus();
-    absl::StatusOr<TrainingProgress> progress = RestoreTraining(
-        options_, data_, processes_, net_.module(), sgd_, batches_);
-    if (!progress.ok()) return progress.status();
-    progress_ = *std::move(progress);
+    const absl::Status restored = Restore(*options_.checkpoint);
+    if (!restored.ok()) {
+      return absl::InvalidArgumentError(Say("cannot go on from %s: %s",
+                                            options_.resume,
+                                            std::string(restored.message())));
+    }
     view_.Line(Say("Resumed from %s: epoch %d, after batch %d of %d",
                    options_.resume, progress_.next.epoch + 1,
                    progress_.next.batch, batches_.batches()));
@@ -333,6 +324,29 @@ class Training {
     if (progress_.next.epoch >= options_.epochs) {
       view_.Line(Say("All its epochs are trained; for more, say --epochs=%d.",
                      2 * options_.epochs));
+    }
+    return absl::OkStatus();
+  }
+
+  // The network, the optimiser, the generators, the batches' position.
+  absl::Status Restore(const Checkpoint& from) {
+    const std::string other = OtherDataText(options_, data_);
+    if (!other.empty()) return absl::InvalidArgumentError(other);
+    TrainingState state = from.state;
+    const auto each = static_cast<std::ptrdiff_t>(options_.devices.size());
+    if (static_cast<std::ptrdiff_t>(state.generators.size()) ==
+        each * processes_.size()) {
+      const auto own = from.state.generators.begin() + each * processes_.rank();
+      state.generators.assign(own, own + each);
+    }
+    const absl::Status restored =
+        RestoreState(state, net_.module(), sgd_, options_.devices);
+    if (!restored.ok()) return restored;
+    progress_ = from.progress;
+    try {
+      batches_.SetPosition(progress_.next);
+    } catch (const std::invalid_argument& wrong) {
+      return absl::InvalidArgumentError(wrong.what());
     }
     return absl::OkStatus();
   }
@@ -377,8 +391,7 @@ class Training {
   std::optional<std::size_t> saved_epoch_;
 };
 
-// In several processes it ends all of them if one is lost; throws CommonError
-// where all have met the same.
+// The exit code.
 absl::StatusOr<int> TrainMain(int argc, char** argv, Processes& processes) {
   absl::StatusOr<TrainOptions> options =
       ParseTrainOptions(argc, argv, processes.rank(), processes.size());
@@ -391,20 +404,10 @@ absl::StatusOr<int> TrainMain(int argc, char** argv, Processes& processes) {
   if (!status.ok()) return status;
   processes.StopOnSignals();
   Training training(*std::move(options), *std::move(data), processes);
-  try {
-    const absl::StatusOr<int> exit_code = training.Run();
-    status = processes.Agree(exit_code.status());
-    if (!status.ok()) return status;
-    return exit_code;
-  } catch (const CommonError&) {
-    throw;
-  } catch (const std::exception& error) {
-    if (!processes.several()) throw;
-    processes.Complain(absl::UnknownError(error.what()));
-    std::cerr << training.HowToGoOn() << std::flush;
-    SetStopText("");  // mpirun asks this process as well
-    MpiWorld::Abort(1);
-  }
+  const absl::StatusOr<int> exit_code = training.Run();
+  status = processes.Agree(exit_code.status());
+  if (!status.ok()) return status;
+  return exit_code;
 }
 
 int RunProcess(int argc, char** argv) {
@@ -425,12 +428,11 @@ int RunProcess(int argc, char** argv) {
   } catch (const CommonError& error) {
     // The others wait in MPI's end until the first has printed it.
     if (processes.rank() > 0) return 1;
-    processes.Complain(absl::InternalError(error.what()));
+    processes.SetHowToGoOn("");
+    return processes.Fail(error);
   } catch (const std::exception& error) {
-    processes.Complain(absl::UnknownError(error.what()));
+    return processes.Fail(error);
   }
-  if (processes.several()) MpiWorld::Abort(1);
-  return 1;
 }
 
 }  // namespace
