@@ -10,7 +10,6 @@
 #include "common/autograd/tape.h"
 #include "common/base/console/text.h"
 #include "common/base/files/format_error.h"
-#include "common/nn/state_dict.h"
 #include "common/ops/copy.h"
 #include "common/ops/creation.h"
 #include "nlohmann/json.hpp"
@@ -21,24 +20,14 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr char kFormat[] = "d2l training checkpoint 2";
-// In these "model." stands before the names of the network's tensors.
-constexpr char kOldFormat[] = "d2l training checkpoint 1";
-
-std::string MomentumName(const std::string& name) {
-  return absl::StrCat("momentum.", name);
-}
 
 // The momentum buffers' names, in their order.
 std::vector<std::string> MomentumNames(const nn::Module& net) {
   std::vector<std::string> names;
   for (const auto& [name, parameter] : nn::NamedParameters(net)) {
-    names.push_back(MomentumName(name));
+    names.push_back(absl::StrCat("momentum.", name));
   }
   return names;
-}
-
-bool Alike(const Tensor& a, const Tensor& b) {
-  return a.shape() == b.shape() && a.dtype() == b.dtype();
 }
 
 Json ToJson(const TrainingProgress& progress) {
@@ -95,8 +84,7 @@ TrainingProgress ProgressFromJson(const Json& json) {
 std::map<std::string, std::string> OptionsFrom(
     const safetensors::Metadata& metadata) {
   const auto format = metadata.find("format");
-  Check(format != metadata.end() &&
-            (format->second == kFormat || format->second == kOldFormat),
+  Check(format != metadata.end() && format->second == kFormat,
         "its metadata has no \"format\": \"d2l training checkpoint 2\"; "
         "nn::LoadStateDict loads weights alone");
   auto options = Json::parse(metadata.at("options"))
@@ -118,9 +106,7 @@ Checkpoint FromFile(safetensors::File file) {
           "its generators are no numbers");
     checkpoint.state.generators.push_back({generator.at(0), generator.at(1)});
   }
-  checkpoint.state.tensors = file.metadata.at("format") == kFormat
-                                 ? std::move(file.tensors)
-                                 : nn::ConsumePrefix(file.tensors, "model.");
+  checkpoint.state.tensors = std::move(file.tensors);
   return checkpoint;
 }
 
@@ -187,7 +173,8 @@ absl::Status RestoreState(const TrainingState& state, const nn::Module& net,
       return absl::InvalidArgumentError(absl::StrFormat(
           "it has no \"%s\", which %s needs", name, net.Name()));
     }
-    if (!Alike(found->second, tensor)) {
+    if (found->second.shape() != tensor.shape() ||
+        found->second.dtype() != tensor.dtype()) {
       return absl::InvalidArgumentError(absl::StrFormat(
           "its \"%s\" is %s, and that of %s is %s", name,
           found->second.Describe(), net.Name(), tensor.Describe()));

@@ -217,20 +217,6 @@ TEST(Checkpoint, TheWeightsHaveTheNetworksNames) {
   EXPECT_THAT(keys->unexpected_keys, Each(StartsWith("momentum.")));
   EXPECT_EQ(ToVector<float>(nn::StateDict(other.net).at("4.weight")),
             ToVector<float>(state.tensors.at("4.weight")));
-
-  // Files of before had "model." before the names.
-  safetensors::File old = safetensors::LoadFile(file, run.device).value();
-  old.metadata["format"] = "d2l training checkpoint 1";
-  for (const auto& [name, tensor] : nn::StateDict(run.net)) {
-    old.tensors["model." + name] = tensor;
-    old.tensors.erase(name);
-  }
-  ASSERT_TRUE(safetensors::SaveFile(old.tensors, file, old.metadata).ok());
-  const absl::StatusOr<Checkpoint> loaded = LoadCheckpoint(file, other.device);
-  ASSERT_TRUE(loaded.ok()) << loaded.status();
-  ASSERT_TRUE(
-      RestoreState(loaded->state, other.net, other.sgd, {other.device}).ok());
-  EXPECT_TRUE(other.StateInHex() == run.StateInHex());
 }
 
 TEST(Checkpoint, OptionsOfAFileArePrintable) {
