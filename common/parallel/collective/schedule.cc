@@ -1,5 +1,6 @@
 #include "common/parallel/collective/schedule.h"
 
+#include <algorithm>
 #include <stdexcept>
 
 #include "absl/status/status.h"
@@ -56,6 +57,31 @@ void Ring(int ranks, bool both_directions, Visitor visit) {
   }
 }
 
+std::string Describe(const Move& move) {
+  if (move.op == MoveOp::kSum) {
+    return absl::StrFormat("%d sums chunk %d of all", move.to, move.chunk);
+  }
+  return absl::StrFormat("%d %s chunk %d of %d", move.to,
+                         move.op == MoveOp::kAdd ? "adds" : "copies",
+                         move.chunk, move.from);
+}
+
+absl::StatusOr<Addends> Add(const Addends& a, const Addends& b,
+                            const Move& move) {
+  if (a.empty() || b.empty()) {
+    return absl::FailedPreconditionError(absl::StrFormat(
+        "step %d: %s, where nothing was written", move.step, Describe(move)));
+  }
+  if (a.size() > 1 && b.size() > 1) {
+    return absl::FailedPreconditionError(absl::StrFormat(
+        "step %d: %s: both are sums already", move.step, Describe(move)));
+  }
+  Addends sum = a.size() > 1 ? a : b;
+  sum.push_back(a.size() > 1 ? b[0] : a[0]);
+  if (sum.size() == 2) std::sort(sum.begin(), sum.end());
+  return sum;
+}
+
 }  // namespace
 
 const char* AllReduceAlgorithmName(AllReduceAlgorithm algorithm) {
@@ -95,6 +121,34 @@ std::vector<Move> CollectiveSchedule::Moves() const {
   std::vector<Move> moves;
   ForEach([&](const Move& move) { moves.push_back(move); });
   return moves;
+}
+
+absl::StatusOr<std::vector<Addends>> AddendsAfter(
+    const CollectiveSchedule& schedule) {
+  const int chunks = schedule.chunks();
+  std::vector<Addends> held(schedule.participants() * chunks);
+  for (int i = 0; i < schedule.ranks() * chunks; ++i) held[i] = {i / chunks};
+  absl::Status status;
+  schedule.ForEach([&](const Move& move) {
+    if (!status.ok()) return;
+    const auto at = [&](int rank) -> Addends& {
+      return held[rank * chunks + move.chunk];
+    };
+    absl::StatusOr<Addends> result = at(move.from);
+    if (move.op == MoveOp::kAdd) {
+      result = Add(at(move.to), at(move.from), move);
+    } else if (move.op == MoveOp::kSum) {
+      result = at(0);
+      for (int rank = 1; rank < schedule.ranks() && result.ok(); ++rank) {
+        result = Add(*result, at(rank), move);
+      }
+    }
+    status = result.status();
+    if (status.ok() && result->empty()) status = Add({}, {}, move).status();
+    if (status.ok()) at(move.to) = *std::move(result);
+  });
+  if (!status.ok()) return status;
+  return held;
 }
 
 CollectiveSchedule AllReduceSchedule(AllReduceAlgorithm algorithm, int ranks) {

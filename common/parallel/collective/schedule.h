@@ -6,10 +6,11 @@
 //     std::cout << move.to << " adds part " << move.chunk << " of "
 //               << move.from << "\n";
 //   });
+//   AddendsAfter(ring)->at(2);  // of rank 0, chunk 2: {2, 3, 0, 1}
 //
 // One list serves all that deals with collectives: devices execute it
-// (collective.h), the checker proves it (checker.h), and the simulator times it
-// on hardware that is not there (simulator.h).
+// (collective.h), symbols instead of numbers prove it (AddendsAfter), and the
+// simulator times it on hardware that is not there (simulator.h).
 //
 // Every device, or rank, holds an array of the same length, cut into the same
 // chunks. A move writes one chunk of one rank, and is made by that rank, which
@@ -109,6 +110,17 @@ class CollectiveSchedule {
 // Throws std::invalid_argument for fewer ranks than one, and for an algorithm
 // that is no schedule.
 CollectiveSchedule AllReduceSchedule(AllReduceAlgorithm algorithm, int ranks);
+
+// The ranks whose initial values a chunk is the sum of, in the order in which
+// they were added: {2, 3, 0} is (2 + 3) + 0. As a + b is b + a, the first two
+// are the lower one first. Empty for memory that nothing was written to.
+using Addends = std::vector<int>;
+
+// What chunk c of rank r holds after all moves, at r * chunks + c, if they are
+// made one after the other. FailedPrecondition, naming the move, if one reads
+// what was never written, or adds two sums.
+absl::StatusOr<std::vector<Addends>> AddendsAfter(
+    const CollectiveSchedule& schedule);
 
 // The first element of a chunk of an array that is cut into `chunks`; of number
 // `chunks`, the array's end. Sizes differ by at most one.

@@ -12,7 +12,6 @@
 #include "absl/strings/str_join.h"
 #include "common/base/console/language.h"
 #include "common/exercise/exercise.h"
-#include "common/parallel/collective/checker.h"
 #include "common/parallel/collective/schedule.h"
 
 namespace d2l {

@@ -1,4 +1,4 @@
-// Judges ring_with_a_hole: with symbols instead of numbers (checker.h).
+// Judges ring_with_a_hole: with symbols instead of numbers (AddendsAfter).
 
 #include <algorithm>
 #include <functional>

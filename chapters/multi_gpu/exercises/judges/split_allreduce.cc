@@ -1,4 +1,4 @@
-// Judges split_allreduce: with symbols (checker.h), by the bytes that the
+// Judges split_allreduce: with symbols (AddendsAfter), by the bytes that the
 // busiest rank receives, then by the time that they take in the simulator.
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// Judges two_way_ring: with symbols (checker.h), then by time in the simulator.
+// Judges two_way_ring: with symbols (AddendsAfter), then by time in the
+// simulator.
 
 #include <algorithm>
 #include <functional>
