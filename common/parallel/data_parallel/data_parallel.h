@@ -177,6 +177,16 @@ class DataParallel : public nn::Module {
     std::vector<int> parameters;
     std::int64_t numel = 0;
   };
+  // A step's, by bucket and device; they become the sums.
+  struct Gradients {
+    Gradients(std::size_t count, std::size_t devices)
+        : buckets(count, std::vector<Tensor>(devices)),
+          ready(count, std::vector<Event>(devices)) {}
+
+    std::vector<std::vector<Tensor>> buckets;
+    std::vector<std::vector<Event>> ready;
+    std::size_t reduced = 0;  // in the order of buckets, as in every process
+  };
 
   void MakeBuckets();
   void CheckBatch(const Tensor& x, SourceLocation at) const;
@@ -192,13 +202,20 @@ class DataParallel : public nn::Module {
   void FailEverywhere(SourceLocation at);
   Result RequestStep(const Tensor& x, const Tensor& labels, const Loss& loss,
                      SourceLocation at);
-  // Requests the gradients of a shard, and hands each bucket to `fill`. Returns
-  // the outputs.
-  Tensor FillBuckets(
-      Replica& replica, const Tensor& x, const Tensor& labels, double scale,
-      const Loss& loss,
-      const std::function<void(std::size_t bucket, const Tensor& flat)>& fill,
-      SourceLocation at);
+  // This process's part of the batch, on its devices.
+  std::vector<Tensor> SplitShare(const Tensor& all, const Share& share,
+                                 SourceLocation at) const;
+  // Of a device without samples.
+  void FillWithNothing(std::size_t device, Gradients& gradients,
+                       SourceLocation at);
+  // Requests the gradients of a shard. Returns the outputs.
+  Tensor Backward(std::size_t device, const Tensor& x, const Tensor& labels,
+                  double scale, const Loss& loss, Gradients& gradients,
+                  SourceLocation at);
+  // Adds up the buckets that all devices have filled.
+  void ReduceFull(Gradients& gradients, SourceLocation at);
+  // Adds up the others, and has the devices wait for all.
+  void AllReduceGradients(Gradients& gradients, SourceLocation at);
   void Update(const std::vector<std::vector<Tensor>>& sums, SourceLocation at);
   void AverageBuffers(const std::vector<std::int64_t>& sizes,
                       std::int64_t samples, SourceLocation at);

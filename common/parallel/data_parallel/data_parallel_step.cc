@@ -119,98 +119,105 @@ DataParallel::Result DataParallel::RequestStep(const Tensor& x,
                                                const Tensor& labels,
                                                const Loss& loss,
                                                SourceLocation at) {
-  const std::size_t n = devices_.size();
-  const auto [begin, sizes] = ShareOf(x.size(0));
-  const double scale = 1.0 / static_cast<double>(x.size(0));
-  const std::int64_t own =
-      std::accumulate(sizes.begin(), sizes.end(), std::int64_t{0});
-  const auto split = [&, begin = begin, &sizes = sizes](const Tensor& all) {
-    return SplitBatch(
-        own == all.size(0) ? all : Slice(all, 0, begin, begin + own, 1, at),
-        devices_, sizes, at);
-  };
-  const std::vector<Tensor> xs = split(x);
-  const std::vector<Tensor> shard_labels = split(labels);
-  // By bucket and device.
-  std::vector<std::vector<Tensor>> filled(buckets_.size(),
-                                          std::vector<Tensor>(n));
-  std::vector<std::vector<Event>> ready(buckets_.size(), std::vector<Event>(n));
-  const auto fill = [&](std::size_t bucket, std::size_t d, const Tensor& flat) {
-    filled[bucket][d] = flat;
-    ready[bucket][d] = CurrentStream(devices_[d]).Record();
-  };
-  std::size_t last = 0;  // the last device that has samples
-  for (std::size_t d = 0; d < n; ++d) {
-    if (sizes[d] > 0) last = d;
-    for (std::size_t b = 0; sizes[d] == 0 && b < buckets_.size(); ++b) {
-      const int first = buckets_[b].parameters[0];
-      fill(b, d,
-           NothingToAdd(buckets_[b].numel, devices_[d],
-                        replicas_[d].parameters[first].dtype(), at));
-    }
+  const Share share = ShareOf(x.size(0));
+  const std::vector<Tensor> xs = SplitShare(x, share, at);
+  const std::vector<Tensor> shard_labels = SplitShare(labels, share, at);
+  Gradients gradients(buckets_.size(), devices_.size());
+  for (std::size_t d = 0; d < devices_.size(); ++d) {
+    if (share.sizes[d] == 0) FillWithNothing(d, gradients, at);
   }
   Result result;
-  std::size_t reduced = 0;  // in the order of buckets, as in every process
-  for (std::size_t d = 0; d < n; ++d) {
-    if (sizes[d] == 0) continue;
-    const auto fill_here = [&](std::size_t bucket, const Tensor& flat) {
-      fill(bucket, d, flat);
-      if (!options_.overlap || d != last) return;
-      for (; reduced < buckets_.size() && filled[reduced][d].defined();
-           ++reduced) {
-        Reduce(filled[reduced], ready[reduced], at);
-      }
-    };
-    result.outputs.push_back(FillBuckets(replicas_[d], xs[d], shard_labels[d],
-                                         scale, loss, fill_here, at));
+  for (std::size_t d = 0; d < devices_.size(); ++d) {
+    if (share.sizes[d] == 0) continue;
+    result.outputs.push_back(Backward(d, xs[d], shard_labels[d],
+                                      1.0 / static_cast<double>(x.size(0)),
+                                      loss, gradients, at));
   }
-  for (; reduced < buckets_.size(); ++reduced) {
-    for (std::size_t d = 0; d < n; ++d) {
-      ready[reduced][d] = CurrentStream(devices_[d]).Record();
-    }
-    Reduce(filled[reduced], ready[reduced], at);
-  }
-  AwaitReductions(at);
-  if (own == 0) TouchBuffers(x, at);
-  AverageBuffers(sizes, x.size(0), at);
-  Update(filled, at);
+  AllReduceGradients(gradients, at);
+  if (result.outputs.empty()) TouchBuffers(x, at);
+  AverageBuffers(share.sizes, x.size(0), at);
+  Update(gradients.buckets, at);
   // A copy: the bucket goes.
-  result.loss =
-      Clone(Select(filled.back()[0], 0, buckets_.back().numel - 1, at), at);
+  result.loss = Clone(
+      Select(gradients.buckets.back()[0], 0, buckets_.back().numel - 1, at),
+      at);
   return result;
 }
 
-Tensor DataParallel::FillBuckets(
-    Replica& replica, const Tensor& x, const Tensor& labels, double scale,
-    const Loss& loss,
-    const std::function<void(std::size_t bucket, const Tensor& flat)>& fill,
-    SourceLocation at) {
+std::vector<Tensor> DataParallel::SplitShare(const Tensor& all,
+                                             const Share& share,
+                                             SourceLocation at) const {
+  const std::int64_t end =
+      std::accumulate(share.sizes.begin(), share.sizes.end(), share.begin);
+  const bool whole = end - share.begin == all.size(0);
+  return SplitBatch(whole ? all : Slice(all, 0, share.begin, end, 1, at),
+                    devices_, share.sizes, at);
+}
+
+void DataParallel::FillWithNothing(std::size_t d, Gradients& gradients,
+                                   SourceLocation at) {
+  for (std::size_t b = 0; b < buckets_.size(); ++b) {
+    const int first = buckets_[b].parameters[0];
+    gradients.buckets[b][d] =
+        NothingToAdd(buckets_[b].numel, devices_[d],
+                     replicas_[d].parameters[first].dtype(), at);
+    gradients.ready[b][d] = CurrentStream(devices_[d]).Record();
+  }
+}
+
+Tensor DataParallel::Backward(std::size_t d, const Tensor& x,
+                              const Tensor& labels, double scale,
+                              const Loss& loss, Gradients& gradients,
+                              SourceLocation at) {
+  Replica& replica = replicas_[d];
   GradientTape tape(replica.parameters, at);
   const Tensor outputs = replica.net->Forward(x);
   const Tensor sum = loss(outputs, labels);
   const Tensor seed = FullLike(sum, scale, at);
-  std::vector<Tensor> gradients(replica.parameters.size());
+  std::vector<Tensor> of_parameters(replica.parameters.size());
   std::vector<std::size_t> missing;
   for (const Bucket& bucket : buckets_) {
     missing.push_back(bucket.parameters.size());
   }
   tape.set_on_gradient([&](int i, const Tensor& gradient) {
-    gradients[i] = gradient;
+    of_parameters[i] = gradient;
     const std::size_t b = bucket_of_[i];
     if (--missing[b] > 0) return;
     std::vector<Tensor> parts;
     for (const int part : buckets_[b].parameters) {
-      parts.push_back(Reshape(gradients[part], {-1}, at));
-      gradients[part] = Tensor();
+      parts.push_back(Reshape(of_parameters[part], {-1}, at));
+      of_parameters[part] = Tensor();
     }
     if (b + 1 == buckets_.size()) {
       const Tensor mean = Operand(Detach(sum, at), at) * Operand(seed, at);
       parts.push_back(Reshape(To(mean, parts[0].dtype(), at), {1}, at));
     }
-    fill(b, Cat(parts, 0, at));
+    gradients.buckets[b][d] = Cat(parts, 0, at);
+    gradients.ready[b][d] = CurrentStream(devices_[d]).Record();
+    if (options_.overlap) ReduceFull(gradients, at);
   });
   tape.Backward(sum, seed, at);
   return outputs;
+}
+
+void DataParallel::ReduceFull(Gradients& gradients, SourceLocation at) {
+  for (std::size_t& b = gradients.reduced; b < buckets_.size(); ++b) {
+    for (const Tensor& flat : gradients.buckets[b]) {
+      if (!flat.defined()) return;
+    }
+    Reduce(gradients.buckets[b], gradients.ready[b], at);
+  }
+}
+
+void DataParallel::AllReduceGradients(Gradients& gradients, SourceLocation at) {
+  // Without overlap no bucket is added up before all are there.
+  for (std::size_t b = gradients.reduced; b < buckets_.size(); ++b) {
+    for (std::size_t d = 0; d < devices_.size(); ++d) {
+      gradients.ready[b][d] = CurrentStream(devices_[d]).Record();
+    }
+  }
+  ReduceFull(gradients, at);
+  AwaitReductions(at);
 }
 
 void DataParallel::Update(const std::vector<std::vector<Tensor>>& sums,
