@@ -31,7 +31,6 @@
 #include "common/parallel/data_parallel/data_parallel.h"
 #include "common/parallel/data_parallel/kv_store.h"
 #include "common/parallel/data_parallel/split_batch.h"
-#include "common/parallel/simulator/pictures.h"
 #include "common/parallel/simulator/simulator.h"
 #include "common/parallel/simulator/topology.h"
 #include "common/tensor/tensor.h"

@@ -3,6 +3,13 @@
 //   const Topology pcie = Topology::PcieSwitch(4, 16e9);
 //   const auto star = AllReduceSchedule(AllReduceAlgorithm::kStar, 4);
 //   Simulate(pcie, star, 160e6).seconds;  // 0.060
+//   const Topology tree = Topology::PcieTree(8, 4, 16e9);
+//   const Simulation run =
+//       Simulate(tree, AllReduceSchedule(AllReduceAlgorithm::kRing, 8), 160e6);
+//   cell.Show(DrawLinkLoads("A ring on a PCIe tree", tree, run));
+//   cell.Show(PlotTimeByDevices({2, 4, 8, 16}, 160e6, [](int devices) {
+//     return Topology::NvSwitch(devices, 54e9);
+//   }).Draw("allreduce of 160 MB"));
 //
 // A transfer waits for the chunk it reads and for the one it overwrites, then
 // for every link of its route, and occupies all of them until it is done:
@@ -25,8 +32,12 @@
 #define D2L_COMMON_PARALLEL_SIMULATOR_SIMULATOR_H_
 
 #include <cstdint>
+#include <functional>
+#include <string>
 #include <vector>
 
+#include "common/drawing/drawing.h"
+#include "common/drawing/plot.h"
 #include "common/parallel/collective/schedule.h"
 #include "common/parallel/simulator/topology.h"
 
@@ -60,6 +71,16 @@ Simulation Simulate(const Topology& topology,
 // some rank must receive, by the speed of the fastest rank's links.
 double LowerBound(const Topology& topology, const CollectiveSchedule& schedule,
                   double bytes);
+
+// For each link, in the topology's order, what part of the time it is busy. If
+// there are more than `most`, the busiest.
+Drawing DrawLinkLoads(const std::string& name, const Topology& topology,
+                      const Simulation& simulation, int most = 32);
+
+// The time of an allreduce of so many bytes by the number of devices, a line
+// for each algorithm that the topologies allow, and the bound.
+Plot PlotTimeByDevices(const std::vector<int>& devices, double bytes,
+                       const std::function<Topology(int)>& topology_of);
 
 }  // namespace d2l
 

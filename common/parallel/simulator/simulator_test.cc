@@ -11,7 +11,6 @@
 
 #include "absl/strings/match.h"
 #include "common/parallel/collective/schedule.h"
-#include "common/parallel/simulator/pictures.h"
 #include "common/parallel/simulator/topology.h"
 #include "gtest/gtest.h"
 
