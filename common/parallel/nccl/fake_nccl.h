@@ -24,6 +24,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <exception>
 #include <iterator>
 #include <map>
 #include <memory>
@@ -47,6 +48,17 @@ struct ncclComm {
 };
 
 namespace d2l {
+
+// What a call throws.
+template <typename F>
+std::string ErrorOf(F f) {
+  try {
+    f();
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+  return "nothing thrown";
+}
 
 class FakeNccl {
  public:

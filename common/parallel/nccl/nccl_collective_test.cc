@@ -40,16 +40,6 @@ constexpr Device kSecond(DeviceType::kCuda, 1);
 constexpr Device kShares(DeviceType::kCuda, 2);
 constexpr Device kCpu(DeviceType::kCpu, 0);
 
-template <typename F>
-std::string ErrorOf(F f) {
-  try {
-    f();
-  } catch (const std::exception& error) {
-    return error.what();
-  }
-  return "nothing thrown";
-}
-
 // Lives as long as the streams of the table.
 FakeNccl& Nccl() {
   static FakeNccl& nccl = *[] {

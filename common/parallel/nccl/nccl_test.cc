@@ -38,16 +38,6 @@ FakeCuda::Options Gpus() {
   return options;
 }
 
-template <typename F>
-std::string ErrorOf(F f) {
-  try {
-    f();
-  } catch (const std::exception& error) {
-    return error.what();
-  }
-  return "nothing thrown";
-}
-
 class NcclTest : public testing::Test {
  protected:
   NcclTest() : cuda_(Gpus()), nccl_(cuda_) {
