@@ -1,17 +1,23 @@
 #include "common/parallel/collective/schedule.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <iterator>
 #include <stdexcept>
 
 #include "absl/status/status.h"
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "common/base/console/language.h"
 
 namespace d2l {
 namespace {
 
 using Visitor = CollectiveSchedule::Visitor;
+
+// In the order of AllReduceAlgorithm.
+constexpr const char* kNames[] = {
+    "split", "star", "host", "ring", "bidirectional_ring", "nccl"};
 
 int Modulo(int a, int n) { return (a % n + n) % n; }
 
@@ -85,36 +91,19 @@ absl::StatusOr<Addends> Add(const Addends& a, const Addends& b,
 }  // namespace
 
 const char* AllReduceAlgorithmName(AllReduceAlgorithm algorithm) {
-  switch (algorithm) {
-    case AllReduceAlgorithm::kSplit:
-      return "split";
-    case AllReduceAlgorithm::kStar:
-      return "star";
-    case AllReduceAlgorithm::kHost:
-      return "host";
-    case AllReduceAlgorithm::kRing:
-      return "ring";
-    case AllReduceAlgorithm::kBidirectionalRing:
-      return "bidirectional_ring";
-    case AllReduceAlgorithm::kNccl:
-      return "nccl";
-  }
-  throw std::logic_error("no such algorithm");
+  return kNames[static_cast<std::size_t>(algorithm)];
 }
 
 absl::StatusOr<AllReduceAlgorithm> ParseAllReduceAlgorithm(
     absl::string_view name) {
-  std::string known;
-  for (const AllReduceAlgorithm algorithm : kAllReduceAlgorithms) {
-    if (name == AllReduceAlgorithmName(algorithm)) return algorithm;
-    absl::StrAppend(&known, AllReduceAlgorithmName(algorithm), ", ");
-  }
-  known += AllReduceAlgorithmName(AllReduceAlgorithm::kNccl);
-  if (name == AllReduceAlgorithmName(AllReduceAlgorithm::kNccl)) {
-    return AllReduceAlgorithm::kNccl;
+  const auto* const found =
+      std::find(std::begin(kNames), std::end(kNames), name);
+  if (found != std::end(kNames)) {
+    return static_cast<AllReduceAlgorithm>(found - std::begin(kNames));
   }
   return absl::InvalidArgumentError(
-      Say("no allreduce algorithm \"%s\"; there are %s", name, known));
+      Say("no allreduce algorithm \"%s\"; there are %s", name,
+          absl::StrJoin(kNames, ", ")));
 }
 
 std::vector<Move> CollectiveSchedule::Moves() const {
