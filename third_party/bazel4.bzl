@@ -15,10 +15,6 @@ cc_test = native.cc_test
 cc_toolchain = native.cc_toolchain
 cc_toolchain_suite = native.cc_toolchain_suite
 """,
-        "cc/cc_binary.bzl": "cc_binary = native.cc_binary\n",
-        "cc/cc_import.bzl": "cc_import = native.cc_import\n",
-        "cc/cc_library.bzl": "cc_library = native.cc_library\n",
-        "cc/cc_test.bzl": "cc_test = native.cc_test\n",
         "cc/builtins.bzl": "builtins = struct(cc_common = cc_common, CcInfo = CcInfo)\n",
         "cc/common/cc_common.bzl": "load(\"//cc:builtins.bzl\", \"builtins\")\ncc_common = builtins.cc_common\n",
         "cc/common/cc_info.bzl": "load(\"//cc:builtins.bzl\", \"builtins\")\nCcInfo = builtins.CcInfo\n",

@@ -4,8 +4,35 @@ load("@rules_cc//cc:find_cc_toolchain.bzl", "find_cc_toolchain", "use_cc_toolcha
 load("@rules_cc//cc/common:cc_common.bzl", "cc_common")
 load("@rules_cc//cc/common:cc_info.bzl", "CcInfo")
 load(":build_settings.bzl", "BuildSettingInfo")
-load(":cuda_toolkit.bzl", "CudaToolkitInfo")
 load(":missing.bzl", "fail_when_built")
+
+CudaToolkitInfo = provider(
+    doc = "The CUDA toolkit of this machine.",
+    fields = {
+        "host_problem": "why nvcc rejects the system's gcc; empty if it does not",
+        "nvcc": "absolute path",
+        "problem": "why there is no usable toolkit; empty if there is one",
+        "version": "what nvcc says of itself",
+    },
+)
+
+def _cuda_toolkit_impl(ctx):
+    return CudaToolkitInfo(
+        host_problem = ctx.attr.host_problem,
+        nvcc = ctx.attr.nvcc,
+        problem = ctx.attr.problem,
+        version = ctx.attr.version,
+    )
+
+cuda_toolkit = rule(
+    implementation = _cuda_toolkit_impl,
+    attrs = {
+        "host_problem": attr.string(),
+        "nvcc": attr.string(),
+        "problem": attr.string(),
+        "version": attr.string(),
+    },
+)
 
 def if_cuda(then, otherwise = []):
     """One list with --config=cuda, another without: deps = if_cuda([":cuda"], [":no_cuda"])."""

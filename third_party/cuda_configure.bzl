@@ -8,7 +8,7 @@ built needs one of them.
 """
 
 _HEADER = """load("@rules_cc//cc:defs.bzl", "cc_library")
-load("@d2l//third_party:cuda_toolkit.bzl", "cuda_toolkit")
+load("@d2l//third_party:cuda.bzl", "cuda_toolkit")
 load("@d2l//third_party:missing.bzl", "missing_library")
 
 package(default_visibility = ["//visibility:public"])
@@ -30,15 +30,6 @@ cc_library(
         exclude = ["include/cccl/**", "include/nvtx3/**"],
     ),
     includes = ["include"],
-)
-
-# Thrust, CUB, libcu++, for C++ sources; nvcc finds them by itself.  Before CUDA
-# 13 they lie among the other headers.
-cc_library(
-    name = "cccl",
-    hdrs = glob(["include/cccl/**"], allow_empty = True),
-    includes = ["include/cccl"],
-    deps = [":headers"],
 )
 
 cc_library(
@@ -142,7 +133,7 @@ def _cuda_configure_impl(ctx):
     lib = _library_dir(ctx, dirs, "libcudart_static.a")
     if not lib:
         problem = repr(_NO_CUDART.format(root = root, dirs = ", ".join(dirs)) if root else _NOT_FOUND.format(looked = looked))
-        names = ["headers", "cccl", "cudart", "cublas", "nvtx"]
+        names = ["headers", "cudart", "cublas", "nvtx"]
         ctx.file("BUILD", _HEADER + _NO_TOOLKIT.format(problem = problem) + "".join(
             [_MISSING.format(name = name, problem = problem) for name in names],
         ))
