@@ -7,12 +7,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <cstddef>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <string>
-#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -124,21 +122,6 @@ absl::StatusOr<std::string> Directory(std::string path) {
   return path;
 }
 
-// Of the file `key`, whose content is `object`.
-std::string Seal(std::string_view key, std::string_view object) {
-  Sha256 hash;
-  hash.Update(key);
-  hash.Update(object);
-  return hash.Hex();
-}
-
-bool IsSealed(std::string_view key, std::string_view file) {
-  constexpr std::size_t kSize = 64;
-  if (file.size() < kSize) return false;
-  const std::string_view object = file.substr(0, file.size() - kSize);
-  return file.substr(object.size()) == Seal(key, object);
-}
-
 // The compiler's first error, for a message.
 std::string FirstLine(const std::string& output) {
   const std::vector<absl::string_view> lines =
@@ -151,8 +134,7 @@ std::string FirstLine(const std::string& output) {
 }
 
 // Compiles the source to the file `to`.
-absl::Status Compile(const Compiler& compiler, const std::string& key,
-                     const std::string& source,
+absl::Status Compile(const Compiler& compiler, const std::string& source,
                      const std::vector<std::string>& flags,
                      const std::string& to, double seconds_limit) {
   // Under names of its own: others may be at it, too.
@@ -181,7 +163,7 @@ absl::Status Compile(const Compiler& compiler, const std::string& key,
       return Refusal("the compiler ", absl::StrJoin(compiler.command, " "),
                      " has made nothing");
     }
-    return WriteAtomically(to, absl::StrCat(object, Seal(key, object)));
+    return WriteAtomically(to, object);
   };
   const absl::Status status = compile();
   std::error_code ignored;
@@ -209,13 +191,12 @@ absl::StatusOr<CompiledCpp> LoadCpp(const std::string& source,
         absl::StrJoin(flags, " "), source}) {
     hash.Update(absl::StrCat(part.size(), " ", part));
   }
-  const std::string key = hash.Hex();
-  const std::string path = absl::StrCat(*directory, "/", key, ".so");
+  const std::string path = absl::StrCat(*directory, "/", hash.Hex(), ".so");
   CompiledCpp result;
-  result.from_cache = IsSealed(key, ReadFile(path));
+  result.from_cache = fs::exists(path);
   if (!result.from_cache) {
     const absl::Status status =
-        Compile(*compiler, key, source, flags, path, options.seconds_limit);
+        Compile(*compiler, source, flags, path, options.seconds_limit);
     if (!status.ok()) return status;
   }
   result.handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);

@@ -10,10 +10,9 @@
 // output is cached: a program that was compiled before is loaded without
 // compiling it. The cache is the directory that is named, or
 // $D2L_CACHE_DIRECTORY, $XDG_CACHE_HOME/d2l, or ~/.cache/d2l. A file's name is
-// the hash of source, flags and compiler, and its end the hash of its content;
-// a file whose end is wrong is made anew. The directory is made with mode 0700,
-// and refused if it is another user's or others may write to it: what lies
-// there is run.
+// the hash of source, flags and compiler; it is there as a whole or not at all.
+// The directory is made with mode 0700, and refused if it is another user's or
+// others may write to it: what lies there is run.
 //
 // Errors: FailedPrecondition, of the compiler or the directory. Thread-safe;
 // several processes may use a directory at once. What is loaded stays.

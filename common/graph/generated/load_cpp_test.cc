@@ -122,34 +122,6 @@ TEST_F(LoadCppTest, OtherFlagsAndCompilersAreOtherFiles) {
   EXPECT_EQ(Files().size(), 3u);
 }
 
-// A file that was cut off, changed, or is another's, is not loaded.
-TEST_F(LoadCppTest, DamagedFilesAreMadeAnew) {
-  ASSERT_TRUE(Load(1).ok());
-  const std::string file = Files().at(0);
-  const std::string whole = ReadFile(file);
-  ASSERT_TRUE(Load(2).ok());
-  const std::string other = ReadFile(Files().at(Files().at(0) == file ? 1 : 0));
-  std::string changed = whole;
-  changed[whole.size() / 2] ^= 1;
-  std::vector<std::string> damaged = {changed, whole + "x", other};
-  for (const std::size_t size :
-       {std::size_t{0}, std::size_t{1}, std::size_t{63}, std::size_t{64},
-        whole.size() / 2, whole.size() - 65, whole.size() - 64,
-        whole.size() - 1}) {
-    damaged.push_back(whole.substr(0, size));
-  }
-  for (std::size_t i = 0; i < damaged.size(); ++i) {
-    // A new file: the old one is mapped.
-    fs::remove(file);
-    std::ofstream(file, std::ios::binary) << damaged[i];
-    const auto code = Load(1);
-    ASSERT_TRUE(code.ok()) << code.status();
-    EXPECT_FALSE(code->from_cache) << i;
-    EXPECT_EQ(Call(*code), 1);
-    EXPECT_EQ(ReadFile(file), whole) << i;
-  }
-}
-
 TEST_F(LoadCppTest, CompilerFails) {
   SetCompiler("echo about to; echo 'x.cc:1: error: no' >&2; exit 3");
   EXPECT_THAT(Failure(1), AllOf(HasSubstr("/compiler ended with exit code 3"),
