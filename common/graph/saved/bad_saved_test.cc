@@ -27,6 +27,7 @@ namespace d2l::ir {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 using Json = nlohmann::json;
 
 class BadSavedTest : public testing::Test {
@@ -288,6 +289,25 @@ TEST(BadProgramTest, SaysWhatIsWrongAndWhere) {
   for (const char* const json : {"", "7", "[]", "null", "{", "GIF89a"}) {
     EXPECT_THAT(ErrorOfJson(json), HasSubstr("the program: ")) << json;
   }
+}
+
+// The words are the reader's, and not those of nlohmann's exceptions.
+TEST(BadProgramTest, ErrorsNameNoException) {
+  for (const char* const json : {"{", R"({"version": 2})", R"([])"}) {
+    EXPECT_THAT(ErrorOfJson(json), Not(HasSubstr("exception"))) << json;
+  }
+}
+
+TEST(BadProgramTest, WeightsThatNeedTooMuchMemory) {
+  const absl::Status status = ProgramFromJson(R"({"version": 2, "functions": [{
+        "name": "f", "arguments": [], "nodes": [{
+          "weight": "w", "inputs": [], "outputs": [{
+            "dtype": "float32", "shape": [2], "strides": [35184372088832]}]}],
+        "returns": [0]}]})",
+                                              {{"w", Ones({2})}})
+                                  .status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;
+  EXPECT_THAT(status.message(), HasSubstr("f, node 0: "));
 }
 
 TEST(BadProgramTest, AnotherVersionIsUnimplemented) {

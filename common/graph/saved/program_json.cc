@@ -19,6 +19,7 @@
 #include "absl/strings/str_format.h"
 #include "common/base/files/format_error.h"
 #include "common/base/source_location.h"
+#include "common/device/failure.h"
 #include "common/graph/ir.h"
 #include "common/graph/saved/saved.h"
 #include "common/ops/primitive/replay.h"
@@ -434,9 +435,15 @@ absl::StatusOr<Graph> ProgramFromJson(std::string_view json,
     return graph;
   } catch (const FormatError& wrong) {
     return error(wrong.what);
+  } catch (const Json::exception& wrong) {
+    // Without nlohmann's name for it, "[json.exception.out_of_range.403] ".
+    const std::string_view what = wrong.what();
+    return error(what.substr(what.find("] ") + 2));
+  } catch (const OutOfMemoryError& wrong) {
+    return absl::ResourceExhaustedError(
+        absl::StrFormat("%s: %s", reader.where(), wrong.what()));
   } catch (const std::exception& wrong) {
-    // JSON of another form, what operations refuse, or no memory for weights.
-    return error(wrong.what());
+    return error(wrong.what());  // what operations refuse
   }
 }
 
