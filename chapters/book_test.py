@@ -126,7 +126,7 @@ class MapTest(unittest.TestCase):
             self.assertEqual(malformed(kind, found[kind], found["sections"]), [])
 
     def test_cells_and_the_map_agree(self):
-        parts = set().union(*map(headings, glob.glob("chapters/*/README.md")))
+        parts = set().union(*map(headings, glob.glob("chapters/**/README.md", recursive=True)))
         places = named(parsed(read("chapters/book.json")), are_exercises=False)
         self.assertEqual(disagreements(places, cells(), parts), [])
 

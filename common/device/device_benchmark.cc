@@ -1,5 +1,5 @@
 // What a device's queue, events and memory cost. The table that these figures
-// stand in is in common/README.md.
+// stand in is in docs/performance.md.
 //
 //   bazel run //common/device:benchmarks
 

@@ -1,5 +1,5 @@
 // What one operation costs from the caller's line to the kernel. The table
-// that these figures stand in is in common/README.md.
+// that these figures stand in is in docs/performance.md.
 //
 //   bazel run //common/ops:benchmarks
 

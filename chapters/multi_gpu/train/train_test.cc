@@ -343,7 +343,7 @@ TEST_F(TrainTest, PyTorchLoadsWhatWasSaved) {
       "strict=False)";
   EXPECT_THAT(Unwrapped(Train({"--help"}).output), HasSubstr(line));
   for (const char* name : {"README.md", "README.zh.md"}) {
-    EXPECT_THAT(ReadFile(absl::StrCat("chapters/multi_gpu/", name)),
+    EXPECT_THAT(ReadFile(absl::StrCat("chapters/multi_gpu/train/", name)),
                 HasSubstr(line));
   }
 }
