@@ -1,0 +1,44 @@
+// A chapter of one cell, to be copied: ../README.md. It is no part of the
+// course. A sum is enqueued, then made; lesson.md has the text.
+
+#include "common/lesson/lesson.h"
+
+#include <cstdint>
+#include <vector>
+
+#include "common/base/console/language.h"
+#include "common/device/device.h"
+#include "common/device/device_table.h"
+#include "common/lesson/cell.h"
+#include "common/lesson/judge.h"
+#include "common/ops/ops.h"
+#include "common/tensor/tensor.h"
+
+namespace d2l {
+namespace {
+
+// %% tiny/add
+Tensor PlusOne(const Tensor& x) { return x + 1; }
+
+// %% tiny/add, measured
+void Add(Cell& cell) {
+  const std::int64_t n = cell.BySize(100'000, 1'000'000, 100'000'000);
+  const Device device = TryGpu();
+  const Tensor x = Ones({n}, device);
+  Tensor y;
+  const Timings t =
+      cell.TimeInterleaved({{"x + 1", {device}, [&] { y = PlusOne(x); }}});
+  cell.PrintTimes(t);
+  cell.CheckClose("y", ToVector<float>(y), std::vector<float>(n, 2), 0);
+  const Timing& sum = t["x + 1"];
+  cell.Claim("The sum is there {} later than the call returns.",
+             Less(sum.enqueue, sum.completion, 1.3),
+             Say("Enqueueing an operation takes as long as this one."));
+}
+// %%
+
+[[maybe_unused]] const bool registered =
+    RegisterLesson({6, "tiny", 1, {{"tiny/add", Add}}});
+
+}  // namespace
+}  // namespace d2l
