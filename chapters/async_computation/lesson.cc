@@ -1,7 +1,5 @@
 // Asynchronous computation: the calls return before the work is done.
 
-#include "common/lesson/lesson.h"
-
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -9,35 +7,25 @@
 #include <functional>
 #include <iostream>
 #include <map>
+#include <sstream>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "common/base/console/format.h"
-#include "common/base/console/language.h"
-#include "common/base/console/text.h"
-#include "common/base/source_location.h"
-#include "common/base/timer.h"
-#include "common/device/backend.h"
-#include "common/device/device.h"
-#include "common/device/device_table.h"
-#include "common/device/failure.h"
-#include "common/device/memory/memory.h"
-#include "common/device/stream.h"
+#include "chapters/async_computation/programs.h"
+#include "common/d2l.h"
 #include "common/device/stream_stall.h"
 #include "common/drawing/graph_drawing.h"
 #include "common/drawing/plot.h"
 #include "common/drawing/timeline.h"
 #include "common/lesson/cell.h"
 #include "common/lesson/host_library.h"
-#include "common/lesson/judge.h"
+#include "common/lesson/source.h"
 #include "common/lesson/trace_program.h"
-#include "common/ops/ops.h"
-#include "common/tensor/tensor.h"
 
-namespace d2l {
+namespace d2l::async_computation {
 namespace {
 
 // Two times that differ by less may differ because the machine is noisy.
@@ -46,9 +34,13 @@ constexpr double kClearly = 1.3;
 // Bytes in flight: as good as none.
 constexpr std::int64_t kNoBound = std::int64_t{1} << 60;
 
-// The line below the call, to be compared with what an error says.
-SourceLocation LineBelow(SourceLocation at = SourceLocation::Current()) {
-  return {at.file(), at.line() + 1};
+// Whether b is the product of a with itself.
+void CheckSquare(Cell& cell, const std::string& what, const Tensor& a,
+                 const Tensor& b, double tolerance) {
+  const std::vector<float> values = ToVector<float>(a);
+  const int n = static_cast<int>(a.size(0));
+  cell.CheckClose(what, ToVector<float>(b), HostMatMul(values, values, n),
+                  tolerance);
 }
 
 // Turns launch blocking on or off while it lives.
@@ -62,6 +54,14 @@ class LaunchBlockingGuard {
  private:
   const bool before_ = LaunchBlocking();
 };
+
+// The work, and then it is waited for.
+std::function<void()> Done(Device device, const std::function<void()>& work) {
+  return [device, work] {
+    work();
+    Synchronize(device);
+  };
+}
 
 // How long a call takes.
 double Seconds(const std::function<void()>& call) {
@@ -168,44 +168,17 @@ MemoryUse UseOf(
   return use;
 }
 
-// Why a way to run `kind` needs no less memory than enqueueing alone.
-std::string WhyAsMuch(const std::string& kind, const MemoryUse& enqueueing) {
-  if (kind == "kept outputs") {
-    return Say("At the end the program itself held %s, the queue alone %s.",
-               FormatBytes(enqueueing.held), FormatBytes(enqueueing.queued));
-  }
-  return Say(
-      "%d requests were served by %d blocks: a stream's next operation may use "
-      "a block again at once.",
-      enqueueing.requests, enqueueing.blocks);
-}
-
-// %% 004/In2
+// %% 004/In2, measured
 void In2(Cell& cell) {
   const int n = cell.BySize(200, 1000, 2000);
   const Device device = TryGpu();
-
-  const auto on_the_host = [&] {
-    for (int i = 0; i < 10; ++i) {
-      const std::vector<float> a = HostRandn(n * n);
-      const std::vector<float> b = HostMatMul(a, a, n);
-    }
-  };
-  Tensor a, b;
-  const auto on_the_device = [&] {
-    for (int i = 0; i < 10; ++i) {
-      a = Randn({n, n}, device);
-      b = MatMul(a, a);
-    }
-  };
+  std::pair<Tensor, Tensor> last;
   // In turn: host, tensors, host, tensors, and so on.
-  const Timings t =
-      cell.TimeInterleaved({{"host library", {}, on_the_host},
-                            {"tensors", {device}, on_the_device}});
+  const Timings t = cell.TimeInterleaved(
+      {{"host library", {}, [&] { TenProductsOnTheHost(n); }},
+       {"tensors", {device}, [&] { last = TenProducts(n, device); }}});
   cell.PrintTimes(t);
-  const std::vector<float> a_values = ToVector<float>(a);
-  cell.CheckClose("a @ a", ToVector<float>(b),
-                  HostMatMul(a_values, a_values, n), 1e-3);
+  CheckSquare(cell, "a @ a", last.first, last.second, 1e-3);
 
   const Figure& host = t["host library"].completion;
   const Timing& tensors = t["tensors"];
@@ -223,25 +196,15 @@ void In2(Cell& cell) {
 }
 // %%
 
-// %% 004/In4
+// %% 004/In4, measured
 void In4(Cell& cell) {
   const int n = cell.BySize(200, 1000, 2000);
   const Device device = TryGpu();
-
-  Tensor a, b;
-  const auto ten_products = [&] {
-    for (int i = 0; i < 10; ++i) {
-      a = Randn({n, n}, device);
-      b = MatMul(a, a);
-    }
-  };
+  std::pair<Tensor, Tensor> last;
   // The clock is read when these return, and again when the device is done.
-  const Timings t =
-      cell.TimeInterleaved({{"not waited for", {device}, ten_products},
-                            {"synchronized", {device}, [&] {
-                               ten_products();
-                               Synchronize(device);
-                             }}});
+  const Timings t = cell.TimeInterleaved(
+      {{"not waited for", {device}, [&] { last = TenProducts(n, device); }},
+       {"synchronized", {device}, [&] { last = TenProductsDone(n, device); }}});
   const Timing& enqueued = t["not waited for"];
   const Timing& done = t["synchronized"];
   for (const Timing& timing : t) {
@@ -249,9 +212,7 @@ void In4(Cell& cell) {
                      Padded(timing.enqueue.label, 14),
                      FormatMedian(timing.enqueue.value, "s"));
   }
-  const std::vector<float> a_values = ToVector<float>(a);
-  cell.CheckClose("a @ a", ToVector<float>(b),
-                  HostMatMul(a_values, a_values, n), 1e-3);
+  CheckSquare(cell, "a @ a", last.first, last.second, 1e-3);
 
   const Judgement left = Less(enqueued.enqueue, enqueued.completion, kClearly);
   cell.Claim("With Synchronize the clock shows {} what it shows without.",
@@ -266,21 +227,24 @@ void In4(Cell& cell) {
 }
 // %%
 
-// %% 004/In5
-// A network with two branches: its graph, and when the front end enqueued and
-// the device worked.
-void ShowTwoBranches(Cell& cell, const Tensor& a, const Tensor& w) {
-  const TracedProgram network = TraceProgram([&] {
-    const Tensor left = Relu(MatMul(a, w) + 1);
-    const Tensor right = Tanh(MatMul(w, a) - 1);
-    Item(Mean(MatMul(left * right, w)));
-  });
+// The graphs of both programs, and when the front end enqueued the second and
+// the device worked. Returns the first one's result.
+Tensor ShowPrograms(Cell& cell, const Tensor& a) {
+  const Tensor w = Rand(a.shape(), a.device());
+  Tensor z;
+  const TracedProgram statements =
+      TraceProgram([&] { z = ThreeStatements(a.device()); });
+  std::cout << z << "\n\n";
+  cell.CheckClose("z", ToVector<float>(z), {3, 3}, 0);
+  cell.Check(statements.graph.depth() == 3, "three levels");
+  cell.Show(DrawGraph(statements.graph, "z = x * y + 2"));
+  const TracedProgram network = TraceProgram([&] { TwoBranches(a, w); });
   cell.Check(network.graph.depth() == 7, "seven levels");
   cell.ShowIfVerbose(DrawGraph(network.graph, "two branches"));
   cell.ShowIfVerbose(
       Timeline(network.profile).Draw("timeline of two branches"));
+  return z;
 }
-// %%
 
 // Why independent work may not run in parallel on one device.
 std::string WhyNotBeside(Device device) {
@@ -297,55 +261,26 @@ std::string WhyNotBeside(Device device) {
       "enqueues no faster than the device works.");
 }
 
-// %% 004/In5
+// %% 004/In5, measured
+// ShowPrograms, which draws their graphs, stands above this cell.
 void In5(Cell& cell) {
-  const int n = cell.BySize(400, 1000, 2000), products = 300;
+  const int n = cell.BySize(400, 1000, 2000);
   const Device device = TryGpu();
-  const Tensor a = Rand({n, n}, device), w = Rand({n, n}, device);
-  const Tensor small = Rand({64, 64}, device);
-  Tensor z;
-  const auto three_statements = [&] {
-    const Tensor x = Ones({1, 2}, device);
-    const Tensor y = Ones({1, 2}, device);
-    z = x * y + 2;
+  const Tensor a = Rand({n, n}, device), small = Rand({64, 64}, device);
+  Stream &one = CurrentStream(device), &two = NewStream(device);
+  Tensor z = ShowPrograms(cell, a);
+  const auto statements = [&] { z = ThreeStatements(device); };
+  const auto behind_product = [&] {
+    MatMul(a, a);
+    statements();
   };
-  const TracedProgram run = TraceProgram(three_statements);
-  std::cout << z << "\n\n";
-  cell.CheckClose("z", ToVector<float>(z), {3, 3}, 0);
-  cell.Check(run.graph.depth() == 3, "three levels");
-  cell.Show(DrawGraph(run.graph, "z = x * y + 2"));
-  ShowTwoBranches(cell, a, w);
-
   const auto print = [&] { ToString(z); };
-  Stream& one = CurrentStream(device);
-  Stream& two = NewStream(device);
-  const auto chain = [&] {
-    for (int i = 0; i < products; ++i) MatMul(small, small);
-  };
-  const auto b_then_c = [&](Stream& stream_of_c, bool depends) {
-    chain();  // b
-    if (depends) stream_of_c.Wait(one.Record());
-    const StreamGuard guard(stream_of_c);
-    chain();  // c
-  };
   const Timings t = cell.TimeInterleaved(
-      {{"print behind a @ a",
-        {device},
-        [&] {
-          MatMul(a, a);
-          three_statements();
-        },
-        print},
-       {"print",
-        {device},
-        [&] {
-          three_statements();
-          Synchronize(device);
-        },
-        print},
-       {"b, c on one stream", {device}, [&] { b_then_c(one, false); }},
-       {"c beside b", {device}, [&] { b_then_c(two, false); }},
-       {"c depends on b", {device}, [&] { b_then_c(two, true); }}});
+      {{"print behind a @ a", {device}, behind_product, print},
+       {"print", {device}, Done(device, statements), print},
+       {"b, c on one stream", {device}, [&] { BThenC(small, one, false); }},
+       {"c beside b", {device}, [&] { BThenC(small, two, false); }},
+       {"c depends on b", {device}, [&] { BThenC(small, two, true); }}});
   const Timing& behind = t["print behind a @ a"];
   cell.Claim("Behind a product, the work takes {} as long as the statements.",
              Less(behind.enqueue, behind.completion, kClearly),
@@ -359,6 +294,14 @@ void In5(Cell& cell) {
              WhyNotBeside(device));
 }
 // %%
+
+// Whether that line of a program holds this text.
+bool LineHolds(const SourceLocation& line, const std::string& text) {
+  std::istringstream lines(EmbeddedFile(line.file()));
+  std::string at;
+  for (int i = 0; i < line.line(); ++i) std::getline(lines, at);
+  return at.find(text) != std::string::npos;
+}
 
 // Which of the two waits for each step. left: how many of the n steps are in
 // the queue when Synchronize is called.
@@ -382,59 +325,47 @@ void JudgeSteps(Cell& cell, const Timings& t, std::int64_t left, int n) {
           left, n));
 }
 
-// %% 000/launch-blocking
-// JudgeSteps stands above this cell.
+// %% 000/launch-blocking, measured
+// LaunchBlockingGuard, LineHolds and JudgeSteps stand above this cell.
 void ErrorsWithLaunchBlocking(Cell& cell) {
   const Device device = TryGpu();
-  const Tensor x = Arange(10, device);
-  const Tensor index = FromVector<std::int64_t>({3, 17}, {2}, device);
-  SourceLocation request, wait;
-  const auto program = [&] {
-    const Tensor y = x * 2;
-    request = LineBelow();
-    const Tensor rows = IndexSelect(y, 0, index);
-    const Tensor z = y + 1;
-    wait = LineBelow();
-    Synchronize(device);
-  };
   for (const bool blocking : {false, true}) {
     const LaunchBlockingGuard guard(blocking);
     std::cout << (blocking ? Say("With launch blocking:\n")
                            : Say("Without launch blocking:\n"));
     try {
-      program();
+      IndexOutOfRange(device);
       cell.Check(false, "index 17 of 10 went unnoticed");
     } catch (const AsyncError& error) {
       std::cout << Wrap(error.what(), "  ");
-      cell.Check(error.failure().requested_at == request, "who enqueued");
-      cell.Check(error.noticed_at() == (blocking ? request : wait), "where");
+      cell.Check(LineHolds(error.failure().requested_at, "IndexSelect("),
+                 "who enqueued");
+      cell.Check(LineHolds(error.noticed_at(),
+                           blocking ? "IndexSelect(" : "Synchronize("),
+                 "where");
     }
   }
 
   const int n = cell.BySize(50, 100, 100), size = cell.BySize(400, 1000, 4000);
   const Tensor a = Zeros({size, size}, device);
   Tensor b;
-  const auto additions = [&](bool blocking) {
-    const LaunchBlockingGuard guard(blocking);
-    for (int i = 1; i <= n; ++i) b = a + i;
-  };
   std::int64_t left = 0;  // when Synchronize is called
   const Timings t = cell.TimeInterleaved(
       {{"Synchronize at the end",
         {device},
         [&] {
-          additions(false);
+          b = Additions(a, n, false);
           left = CurrentStream(device).QueuedOperations();
         }},
-       {"launch blocking", {device}, [&] { additions(true); }}});
+       {"launch blocking", {device}, [&] { b = Additions(a, n, true); }}});
   cell.PrintTimes(t);
   cell.Check(Item(Min(b)) == n && Item(Max(b)) == n, "b");
   JudgeSteps(cell, t, left, n);
 }
 // %%
 
-// A row of the table: the peaks of the four programs.
-void PrintPeaks(const std::string& kind,
+// Prints a row of the table, the peaks of the four programs, and judges them.
+void JudgePeaks(Cell& cell, const std::string& kind,
                 const std::map<std::string, MemoryUse>& uses) {
   const auto peak = [&](const char* way) {
     return FormatMedian(uses.at(way).peak.value, "B");
@@ -442,9 +373,28 @@ void PrintPeaks(const std::string& kind,
   std::cout << absl::StrFormat("  %s%10s%15s%10s%10s\n", Padded(kind, 15),
                                peak("enqueueing"), peak("synchronizing"),
                                peak("bounds"), peak("reading"));
+  const MemoryUse& enqueueing = uses.at("enqueueing");
+  const std::string as_much =
+      kind == "kept outputs"
+          ? Say("At the end the program itself held %s, the queue alone %s.",
+                FormatBytes(enqueueing.held), FormatBytes(enqueueing.queued))
+          : Say("%d requests were served by %d blocks: a stream's next "
+                "operation may use a block again at once.",
+                enqueueing.requests, enqueueing.blocks);
+  const auto claim = [&](const char* way, const Phrase& does) {
+    cell.Claim(
+        Worded("If a program only enqueues, %s take {} as much memory as with "
+               "%s.",
+               Phrase(kind), does),
+        Less(uses.at(way).peak, enqueueing.peak, kClearly), as_much);
+  };
+  claim("synchronizing", "synchronizing");
+  if (kind == "kept outputs") claim("reading", "reading them");
+  if (kind == "staging buffers") claim("bounds", "a bounded queue");
 }
 
-// %% 004/queue-memory
+// %% 004/queue-memory, measured
+// UseOf and JudgePeaks stand above this cell.
 void QueueMemory(Cell& cell) {
   const int n = cell.BySize(256, 512, 1024), batches = cell.BySize(24, 32, 64);
   const Device device = TryGpu();
@@ -458,70 +408,44 @@ void QueueMemory(Cell& cell) {
       "  peak           enqueueing  synchronizing    bounds   reading\n");
   for (const std::string kind :
        {"temporaries", "kept outputs", "staging buffers"}) {
-    const bool staging = kind == "staging buffers";
-    DeviceMemory& memory = staging ? PinnedMemory(device) : Memory(device);
+    DeviceMemory& memory =
+        kind == "staging buffers" ? PinnedMemory(device) : Memory(device);
     Plot plot("minibatches enqueued", "", "memory", "B");
     std::map<std::string, MemoryUse> uses;
     for (const std::string way :
          {"enqueueing", "synchronizing", "bounds", "reading"}) {
+      const bool bounds = way == "bounds";
       const auto epoch = [&](const std::function<void()>& look) {
-        const StreamGuard guard(way == "bounds" ? bounded : unbounded);
-        std::vector<Tensor> outputs;
-        double mean = 0;
-        for (int i = 1; i <= batches; ++i) {
-          const Tensor in = staging ? FromVector(host, {n, n}, device) : ones;
-          if (kind != "kept outputs" || way == "reading") outputs.clear();
-          outputs.push_back(Relu(MatMul(in, ones)) + i);
-          if (way == "synchronizing") Synchronize(device);
-          if (way == "reading") mean = Item(Mean(outputs[0]));
-          look();
-        }
-        for (const Tensor& output : outputs) mean = Item(Mean(output));
+        const StreamGuard guard(bounds ? bounded : unbounded);
+        const double mean = Epoch(kind, way, host, ones, batches, look);
         cell.Check(std::abs(mean - n - batches) < 0.5, "the last mean");
       };
       uses[way] = UseOf(cell, plot, kind, way, memory,
-                        way == "bounds" ? 4 * bytes : kNoBound, epoch);
+                        bounds ? 4 * bytes : kNoBound, epoch);
     }
-    PrintPeaks(kind, uses);
-    const MemoryUse& enqueueing = uses["enqueueing"];
-    const auto claim = [&](const char* way, const Phrase& does) {
-      cell.Claim(
-          Worded(
-              "If a program only enqueues, %s take {} as much memory as with "
-              "%s.",
-              Phrase(kind), does),
-          Less(uses[way].peak, enqueueing.peak, kClearly),
-          WhyAsMuch(kind, enqueueing));
-    };
-    claim("synchronizing", "synchronizing");
-    if (kind == "kept outputs") claim("reading", "reading them");
-    if (staging) claim("bounds", "a bounded queue");
+    JudgePeaks(cell, kind, uses);
     cell.ShowIfVerbose(plot.Draw(Worded("memory of %s", Phrase(kind))));
   }
 }
 // %%
 
-// %% d2l/barriers
+// %% d2l/barriers, measured
 void Barriers(Cell& cell) {
   const int n = cell.BySize(400, 1000, 2000);
   const Device device = TryGpu();
   const Tensor a = Rand({n, n}, device);
   Tensor b, c;
-  const auto alone = [&] { b = MatMul(a, a); };
-  const auto more_behind = [&] {
-    b = MatMul(a, a);
-    for (int i = 0; i < 3; ++i) c = MatMul(a, a);
-  };
-  const auto all = [&] { Synchronize(device); };
-  const auto read = [&] { WaitToRead(b); };
+  const auto alone = [&] { b = Products(a, 0).first; };
+  const auto more_behind = [&] { std::tie(b, c) = Products(a, 3); };
+  const auto all = [&] { WaitForAll(b); };
+  const auto read = [&] { WaitForOne(b); };
   const Timings t = cell.TimeInterleaved(
       {{"b, waitall", {device}, alone, all},
        {"b, wait_to_read", {device}, alone, read},
        {"more behind b, waitall", {device}, more_behind, all},
        {"more behind b, wait_to_read", {device}, more_behind, read}});
   cell.PrintTimes(t);
-  const std::vector<float> values = ToVector<float>(a);
-  cell.CheckClose("b", ToVector<float>(b), HostMatMul(values, values, n), 1e-4);
+  CheckSquare(cell, "b", a, b, 1e-4);
   cell.CheckClose("c", ToVector<float>(c), ToVector<float>(b), 0);
   cell.Claim("For b alone waitall takes {} as long as wait_to_read.",
              AboutEqual(t["b, waitall"].completion,
@@ -535,52 +459,31 @@ void Barriers(Cell& cell) {
 }
 // %%
 
-// %% d2l/blockers
+// %% d2l/blockers, measured
 void Blockers(Cell& cell) {
   const int n = cell.BySize(400, 1000, 2000), reads = 10 * n;
   const Device device = TryGpu();
   const Tensor a = Rand({n, n}, device), x = Ones({}, device);
   Tensor s;
-  int sign = 0;
   const auto product = [&] { s = Sum(MatMul(a, a)); };
-  const auto done_product = [&] {
-    product();
-    Synchronize(device);
-  };
-  const std::vector<std::pair<std::string, std::function<void()>>> readers = {
-      {"Printing", [&] { ToString(s); }},
-      {"Item", [&] { Item(s); }},
-      {"ToVector", [&] { ToVector<float>(s); }},
-      {"A branch", [&] { sign = Item(s) > 0 ? 1 : -1; }}};
-  std::vector<Alternative> alternatives;
-  for (const auto& [name, read] : readers) {
-    alternatives.push_back(
-        {Worded("%s behind it", Phrase(name)), {device}, product, read});
-    alternatives.push_back(
-        {Worded("%s after it", Phrase(name)), {device}, done_product, read});
+  const auto done = Done(device, product);
+  for (const auto& [name, reader] : Readers()) {
+    const auto read = [&s, reader = reader] { reader(s); };
+    const Timings t = cell.TimeInterleaved(
+        {{Worded("%s behind it", Phrase(name)), {device}, product, read},
+         {Worded("%s after it", Phrase(name)), {device}, done, read}});
+    cell.Claim(
+        Worded("%s takes {} as long behind a product: it waits.", Phrase(name)),
+        Less(t[1].wait, t[0].wait, 2), WhyLate(t[0]));
   }
-  const Timings t = cell.TimeInterleaved(alternatives);
-  cell.Check(sign == 1, "s is positive");
-  for (std::size_t i = 0; i < readers.size(); ++i) {
-    const Timing &behind = t[2 * i], &after = t[2 * i + 1];
-    cell.Claim(Worded("%s takes {} as long behind a product: it waits.",
-                      Phrase(readers[i].first)),
-               Less(after.wait, behind.wait, 2), WhyLate(behind));
-  }
+  cell.Check(Item(s) > 0, "s is positive");
 
   double each = 0, on_device = 0;
-  const auto read_each = [&] {
-    each = 0;
-    for (int i = 0; i < reads; ++i) each += Item(x * (i % 10));
-  };
-  const auto sum_on_device = [&] {
-    Tensor sum = Zeros({}, device);
-    for (int i = 0; i < reads; ++i) sum += x * (i % 10);
-    on_device = Item(sum);
-  };
-  const Timings sums =
-      cell.TimeInterleaved({{"a read for each", {device}, read_each},
-                            {"a sum on the device", {device}, sum_on_device}});
+  const Timings sums = cell.TimeInterleaved(
+      {{"a read for each", {device}, [&] { each = ReadEach(x, reads); }},
+       {"a sum on the device", {device}, [&] {
+          on_device = SumOnTheDevice(x, reads);
+        }}});
   cell.PrintTimes(sums);
   cell.CheckClose("sums", std::vector<double>{each, on_device},
                   std::vector<double>{4.5 * reads, 4.5 * reads}, 0);
@@ -594,13 +497,15 @@ void Blockers(Cell& cell) {
 
 constexpr int kProducts = 4;
 
-// Times a front end whose t1 is 10 times as long, since it pauses after each
-// call: n times x + 1, then some a @ a, which are also timed without pauses.
-void TimeSlowed(const Tensor& x, const Tensor& a, int n, double t1,
-                Repeat* repeat) {
-  const auto time = [&](const char* name, int times, double pause,
-                        const auto& call) {
-    const double seconds = Seconds([&] {
+// What the costs are, and the times that they are to predict. Last, of a front
+// end whose t1 is 10 times as long, since it pauses after each call: n times
+// x + 1, then some a @ a, which are also timed without pauses.
+Repeat MeasureCosts(const Tensor& x, const Tensor& a, int n, int held) {
+  const auto each = [&](int times) {
+    return Seconds([&] { AddOnes(x, times, /*wait_each_time=*/true); });
+  };
+  const auto paused = [&](int times, double pause, const auto& call) {
+    return Seconds([&] {
       Tensor y;
       for (int i = 0; i < times; ++i) {
         y = call();
@@ -608,12 +513,23 @@ void TimeSlowed(const Tensor& x, const Tensor& a, int n, double t1,
       }
       Synchronize(x.device());
     });
-    repeat->push_back({name, seconds});
   };
+  const auto addition = [&] { return x + 1; };
   const auto product = [&] { return MatMul(a, a); };
-  time("additions, t1 x 10", n, 9 * t1, [&] { return x + 1; });
-  time("large products", kProducts, 0, product);
-  time("large products, t1 x 10", kProducts, 9 * t1, product);
+  const double alone = each(500) / 500;
+  const auto [t1, t2] = T1AndT2(x, held);
+  const double t3 = alone - t1 - t2;
+  return {{"t1", t1},
+          {"t2", t2},
+          {"t3", t3},
+          {"N (t1 + t2 + t3)", n * (t1 + t2 + t3)},
+          {"t1 + N t2 + t3", t1 + n * t2 + t3},
+          {"N max(t1, t2) + t3", n * std::max(t1, t2) + t3},
+          {"each", each(n)},
+          {"once", Seconds([&] { AddOnes(x, n, /*wait_each_time=*/false); })},
+          {"additions, t1 x 10", paused(n, 9 * t1, addition)},
+          {"large products", paused(kProducts, 0, product)},
+          {"large products, t1 x 10", paused(kProducts, 9 * t1, product)}};
 }
 
 void JudgeLanguage(Cell& cell, std::map<std::string, Figure>& f) {
@@ -635,9 +551,8 @@ void JudgeLanguage(Cell& cell, std::map<std::string, Figure>& f) {
       from);
 }
 
-// %% d2l/t1-t2-t3
-// TimeSlowed and JudgeLanguage stand above this cell; StreamStall:
-// common/device/stream_stall.h
+// %% d2l/t1-t2-t3, measured
+// MeasureCosts and JudgeLanguage stand above this cell.
 void T1T2T3(Cell& cell) {
   const Device device = TryGpu();
   const int n = cell.BySize(2000, 10000, 10000);
@@ -645,36 +560,13 @@ void T1T2T3(Cell& cell) {
   Stream& stream = NewStream(device, StreamOptions().max_queued_operations);
   const StreamGuard guard(stream);
   const int size = cell.BySize(200, 1000, 2000);
-  Tensor x = Ones({1, 2}, device), a = Rand({size, size}, device), y;
-  const auto enqueue = [&](int operations) {
-    for (int i = 0; i < operations; ++i) y = x + 1;
-  };
-  const auto run = [&](int times, int operations) {
-    for (int i = 0; i < times; ++i) {
-      enqueue(operations);
-      Synchronize(device);
-    }
-  };
+  const Tensor x = Ones({1, 2}, device), a = Rand({size, size}, device);
   std::vector<Repeat> repeats;
   // With launch blocking nothing is held up, and one fit decides nothing.
   for (int i = 0; i < (LaunchBlocking() ? 1 : 21); ++i) {
-    const double alone = Seconds([&] { run(500, 1); }) / 500;
-    StreamStall stall(stream);
-    const double t1 = Seconds([&] { enqueue(held); }) / held;
-    stall.Release();
-    const double t2 = Seconds([&] { Synchronize(device); }) / held;
-    const double t3 = alone - t1 - t2;
-    repeats.push_back({{"t1", t1},
-                       {"t2", t2},
-                       {"t3", t3},
-                       {"N (t1 + t2 + t3)", n * (t1 + t2 + t3)},
-                       {"t1 + N t2 + t3", t1 + n * t2 + t3},
-                       {"N max(t1, t2) + t3", n * std::max(t1, t2) + t3},
-                       {"each", Seconds([&] { run(n, 1); })},
-                       {"once", Seconds([&] { run(1, n); })}});
-    TimeSlowed(x, a, n, t1, &repeats.back());
+    repeats.push_back(MeasureCosts(x, a, n, held));
   }
-  cell.CheckClose("y", ToVector<float>(y), {2, 2}, 0);
+  cell.CheckClose("y", ToVector<float>(AddOnes(x, n, false)), {2, 2}, 0);
   auto f = ReportAll(cell, device, repeats);
   for (const char* cost : {"t1", "t2", "t3"}) {
     std::cout << "  " << cost << " " << FormatMedian(f[cost].value, "s");
@@ -707,4 +599,4 @@ void T1T2T3(Cell& cell) {
                      {"d2l/t1-t2-t3", T1T2T3}}});
 
 }  // namespace
-}  // namespace d2l
+}  // namespace d2l::async_computation

@@ -23,7 +23,7 @@ using ::testing::Not;
 using Json = nlohmann::json;
 
 constexpr char kLesson[] = "chapters/async_computation/lesson";
-constexpr char kSource[] = "chapters/async_computation/lesson.cc";
+constexpr char kSource[] = "chapters/async_computation/programs.cc";
 constexpr char kBenchmarks[] = "chapters/async_computation/benchmarks";
 
 const TestedLesson& Tested() {
@@ -157,7 +157,7 @@ void ExpectBothErrors(const LessonRun& run) {
   const std::string file = std::string(kSource) + ":";
   const std::string request =
       file + std::to_string(LineOf("const Tensor rows = IndexSelect("));
-  const int lines_to_wait = 3;
+  const int lines_to_wait = 2;
   const std::string wait =
       file + std::to_string(LineOf("const Tensor rows = IndexSelect(") +
                             lines_to_wait);

@@ -2,10 +2,12 @@
 
 #include <benchmark/benchmark.h>
 
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/timer.h"
 #include "common/device/device.h"
 #include "common/device/device_table.h"
 
@@ -64,6 +66,39 @@ bool BenchmarkOnDevices(const std::string& name, DeviceBenchmark function,
              [function, device](benchmark::State& s) { function(s, device); });
   }
   return true;
+}
+
+bool BenchmarkWork(const std::string& name, int items, const MakeWork& make) {
+  return BenchmarkOnDevices(
+      name, [items, make](benchmark::State& state, Device device) {
+        const std::function<void()> work = make(device);
+        work();
+        Synchronize(device);
+        for (auto _ : state) {
+          work();
+          Synchronize(device);
+        }
+        state.SetItemsProcessed(state.iterations() * items);
+      });
+}
+
+bool BenchmarkCalls(const std::string& name, int items, const MakeWork& make,
+                    int iterations) {
+  return BenchmarkOnDevices(
+      name,
+      [items, make](benchmark::State& state, Device device) {
+        const std::function<void()> work = make(device);
+        work();
+        Synchronize(device);
+        for (auto _ : state) {
+          const Timer timer;
+          work();
+          state.SetIterationTime(timer.Seconds());
+          Synchronize(device);
+        }
+        state.SetItemsProcessed(state.iterations() * items);
+      },
+      BenchmarkTime::kManual, iterations);
 }
 
 bool BenchmarkOnDevicePairs(const std::string& name,

@@ -1,12 +1,13 @@
 // Benchmarks that mirror a lesson's cells, one for each kind of device.
 //
-//   void Synchronized(benchmark::State& state, Device device) { … }
 //   [[maybe_unused]] const bool registered =
-//       BenchmarkOnDevices("BM_004_In4_RandnMatMul_Synchronized",
-//       Synchronized);
+//       BenchmarkWork("BM_d2l_barriers_MatMul", 1, [](Device device) {
+//         return [a = Rand({1000, 1000}, device)] { MatMul(a, a); };
+//       });
 //
-// registers BM_004_In4_RandnMatMul_Synchronized/device:cpu:0, and the same on
-// cuda:0; BenchmarkOnDevicePairs does so for two devices of a kind, as
+// registers BM_d2l_barriers_MatMul/device:cpu:0, and the same on cuda:0. What
+// is not timed so is a function of its own, for BenchmarkOnDevices; and
+// BenchmarkOnDevicePairs registers it for two devices of a kind, as
 // NAME/devices:cpu:0,cpu:1. A benchmark whose device is absent is listed and
 // says so when it is run. `//common/lesson:benchmark_main` is the main() to
 // link with.
@@ -18,13 +19,15 @@
 
 #include <benchmark/benchmark.h>
 
+#include <functional>
 #include <string>
 
 #include "common/device/device.h"
 
 namespace d2l {
 
-using DeviceBenchmark = void (*)(benchmark::State& state, Device device);
+using DeviceBenchmark =
+    std::function<void(benchmark::State& state, Device device)>;
 using DevicePairBenchmark = void (*)(benchmark::State& state, Device first,
                                      Device second);
 
@@ -40,7 +43,18 @@ enum class BenchmarkTime {
 bool BenchmarkOnDevices(const std::string& name, DeviceBenchmark function,
                         BenchmarkTime time = BenchmarkTime::kReal,
                         int iterations = 0);
-// The same with two devices, both idle when it begins.
+
+// Makes the work of a benchmark, on a device and from what it needs there.
+using MakeWork = std::function<std::function<void()>(Device device)>;
+
+// Times the work until the device has done it. items: how many an iteration
+// processes.
+bool BenchmarkWork(const std::string& name, int items, const MakeWork& make);
+// Times the calls until they return; the rest is waited for outside the clock.
+bool BenchmarkCalls(const std::string& name, int items, const MakeWork& make,
+                    int iterations = 0);
+
+// The same as BenchmarkOnDevices with two devices, both idle when it begins.
 bool BenchmarkOnDevicePairs(const std::string& name,
                             DevicePairBenchmark function,
                             BenchmarkTime time = BenchmarkTime::kReal,

@@ -3,30 +3,28 @@
 load("@rules_cc//cc:defs.bzl", "cc_binary", "cc_library", "cc_test")
 load("//tests:test.bzl", "d2l_benchmarks")
 
-# What every lesson and its benchmarks include.
+# What most lessons include.
 _DEPS = [
-    "//common/device",
-    "//common/device:device_table",
-    "//common/ops",
-    "//common/tensor",
+    "//common:d2l",
+    "//common/base",
+    "//common/drawing",
+    "//common/lesson:host_library",
+    "@com_google_absl//absl/status",
+    "@com_google_absl//absl/status:statusor",
+    "@com_google_absl//absl/strings",
+    "@com_google_absl//absl/strings:str_format",
 ]
 
-def d2l_chapter(
-        name,
-        more_srcs = [],
-        deps = [],
-        benchmark_deps = [],
-        test_size = "medium"):
+def d2l_chapter(name, more_srcs = [], deps = [], test_size = "medium"):
     """A chapter: its lesson, its benchmarks and the test of both.
 
-    Makes what d2l_lesson makes of lesson.cc; NAME_test of lesson_test.cc; and
-    benchmarks of benchmarks.cc.
+    Makes what d2l_lesson makes of lesson.cc; benchmarks of benchmarks.cc, which
+    times the lesson's programs; and NAME_test of lesson_test.cc.
 
     Args:
       name: of the lesson's program; "lesson" in every chapter.
       more_srcs: as d2l_lesson's.
       deps: of the lesson, besides the usual.
-      benchmark_deps: of the benchmarks, besides the usual.
       test_size: of the test.
     """
     d2l_lesson(
@@ -34,18 +32,16 @@ def d2l_chapter(
         src = "lesson.cc",
         more_srcs = more_srcs,
         visibility = ["//:__pkg__"],
-        deps = deps + _DEPS + [
-            "//common/base",
-            "//common/lesson:judge",
-            "@com_google_absl//absl/strings",
-            "@com_google_absl//absl/strings:str_format",
-        ],
+        deps = deps + _DEPS,
     )
     d2l_benchmarks(
         name = "benchmarks",
         srcs = ["benchmarks.cc"],
         visibility = ["//chapters:__pkg__"],
-        deps = benchmark_deps + _DEPS + ["//common/lesson:benchmark_devices"],
+        deps = _DEPS + [
+            ":%s_cells" % name,
+            "//common/lesson:benchmark_devices",
+        ],
     )
     cc_test(
         name = name + "_test",
@@ -110,7 +106,14 @@ def d2l_lesson(
     # For //chapters:texts_test.
     native.filegroup(
         name = name + "_texts",
-        srcs = native.glob(["*.cc", "*.h", "train/*.cc", stem + ".md", "*.zh.md"]),
+        srcs = native.glob([
+            "*.cc",
+            "*.h",
+            "from_scratch/*.cc",
+            "train/*.cc",
+            stem + ".md",
+            "*.zh.md",
+        ]),
         visibility = ["//chapters:__pkg__"],
         **kwargs
     )
