@@ -1,170 +1,115 @@
-// The cells of the lesson as benchmarks, at the course's size.
+// The programs of the cells as benchmarks, at the course's size.
 
 #include <benchmark/benchmark.h>
 
 #include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
 #include <vector>
 
 #include "chapters/hybrid_programming/programs.h"
-#include "common/device/device.h"
-#include "common/device/device_table.h"
-#include "common/graph/captured.h"
-#include "common/graph/ir.h"
-#include "common/graph/language/language.h"
-#include "common/graph/passes/passes.h"
+#include "common/d2l.h"
 #include "common/lesson/benchmark_devices.h"
-#include "common/nn/hybrid.h"
-#include "common/nn/module.h"
-#include "common/ops/ops.h"
-#include "common/tensor/tensor.h"
+#include "common/lesson/cell.h"
 
-namespace d2l {
+namespace d2l::hybrid_programming {
 namespace {
-
-using hybrid::Chain;
-using hybrid::FancyFuncOf;
-using hybrid::Mlp;
-using hybrid::TraceAndOptimize;
 
 // Of a cell that runs its program again and again.
 constexpr int kCalls = 1000;
 
-template <typename Call>
-void Repeat(benchmark::State& state, Device device, int calls,
-            const Call& call) {
-  call();
-  Synchronize(device);
-  for (auto _ : state) {
-    for (int i = 0; i < calls; ++i) call();
-    Synchronize(device);
-  }
-  state.SetItemsProcessed(state.iterations() * calls);
+void RunText(benchmark::State& state, bool rewritten) {
+  language::Program program =
+      language::Compile(EvokeStr(), "prog.py", TryGpu()).value();
+  if (rewritten) ir::Optimize(program.graph);
+  for (auto _ : state) benchmark::DoNotOptimize(language::Run(program));
 }
-
-std::vector<Tensor> OneToFour(Device device) {
-  std::vector<Tensor> numbers;
-  for (const float value : {1.F, 2.F, 3.F, 4.F}) {
-    numbers.push_back(Full({1}, value, device));
-  }
-  return numbers;
-}
-
-void Statements(benchmark::State& state, Device device) {
-  const std::vector<Tensor> in = OneToFour(device);
-  Repeat(state, device, kCalls, [&] { FancyFuncOf(in); });
-}
-[[maybe_unused]] const bool registered_statements =
-    BenchmarkOnDevices("BM_000_In1_FancyFunc_Statements", Statements);
-
-void Compiled(benchmark::State& state, Device device) {
-  const std::vector<Tensor> in = OneToFour(device);
-  ir::Captured program(TraceAndOptimize(FancyFuncOf, in, "fancy_func"));
-  Repeat(state, device, kCalls, [&] { program.Run(in); });
-}
-[[maybe_unused]] const bool registered_compiled =
-    BenchmarkOnDevices("BM_000_In1_FancyFunc_Compiled", Compiled);
-
-constexpr char kProgram[] =
-    "def add(a, b):\n"
-    "    return a + b\n"
-    "def fancy_func(a, b, c, d):\n"
-    "    e = add(a, b)\n"
-    "    f = add(c, d)\n"
-    "    g = add(e, f)\n"
-    "    return g\n"
-    "print(fancy_func(1, 2, 3, 4))\n";
 
 void BM_001_c2_Text_AsWritten_Host(benchmark::State& state) {
-  const language::Program program =
-      language::Compile(kProgram, "prog.py", TryGpu()).value();
-  for (auto _ : state) benchmark::DoNotOptimize(language::Run(program));
+  RunText(state, /*rewritten=*/false);
 }
 BENCHMARK(BM_001_c2_Text_AsWritten_Host)->UseRealTime();
 
 void BM_001_c2_Text_Rewritten_Host(benchmark::State& state) {
-  language::Program program =
-      language::Compile(kProgram, "prog.py", TryGpu()).value();
-  ir::Optimize(program.graph);
-  for (auto _ : state) benchmark::DoNotOptimize(language::Run(program));
+  RunText(state, /*rewritten=*/true);
 }
 BENCHMARK(BM_001_c2_Text_Rewritten_Host)->UseRealTime();
 
-void NetworkStatements(benchmark::State& state, Device device, int width) {
-  nn::Sequential net = Mlp(width, device);
-  const Tensor x = Randn({1, width}, device);
-  Repeat(state, device, kCalls, [&] { net(x); });
+bool BenchmarkNetwork(const std::string& name, int width, bool compiled) {
+  return BenchmarkWork(
+      name, kCalls, [width, compiled](Device device) -> std::function<void()> {
+        const auto net =
+            std::make_shared<nn::Hybrid>(CompiledMlp(width, device));
+        const Tensor x = Randn({1, width}, device);
+        if (compiled) return Loop(kCalls, [net, x] { (*net)(x); });
+        return Loop(kCalls, [net, x] { net->module()(x); });
+      });
 }
-
-void NetworkCompiled(benchmark::State& state, Device device, int width) {
-  nn::Hybrid net = nn::Hybridize(Mlp(width, device));
-  const Tensor x = Randn({1, width}, device);
-  Repeat(state, device, kCalls, [&] { net(x); });
-}
-
-void Statements512(benchmark::State& state, Device device) {
-  NetworkStatements(state, device, 512);
-}
-void Compiled512(benchmark::State& state, Device device) {
-  NetworkCompiled(state, device, 512);
-}
-void Statements8(benchmark::State& state, Device device) {
-  NetworkStatements(state, device, 8);
-}
-void Compiled8(benchmark::State& state, Device device) {
-  NetworkCompiled(state, device, 8);
-}
-[[maybe_unused]] const bool registered_networks =
-    BenchmarkOnDevices("BM_d2l_hybridize_mlp_Statements", Statements512) &&
-    BenchmarkOnDevices("BM_d2l_hybridize_mlp_Compiled", Compiled512) &&
-    BenchmarkOnDevices("BM_d2l_width_sweep_8Wide_Statements", Statements8) &&
-    BenchmarkOnDevices("BM_d2l_width_sweep_8Wide_Compiled", Compiled8);
-
-constexpr std::int64_t kNumbers = 10'000'000;
 
 std::vector<Tensor> TenOperations(const std::vector<Tensor>& in) {
   return Chain(10, in);
 }
 
-void ChainStatements(benchmark::State& state, Device device) {
-  const std::vector<Tensor> in = {Randn({kNumbers}, device),
-                                  Randn({kNumbers}, device)};
-  Repeat(state, device, 1, [&] { TenOperations(in); });
-}
-
-void ChainFused(benchmark::State& state, Device device) {
-  const std::vector<Tensor> in = {Randn({kNumbers}, device),
-                                  Randn({kNumbers}, device)};
-  ir::Captured chain(TraceAndOptimize(TenOperations, in, "chain"));
-  Repeat(state, device, 1, [&] { chain.Run(in); });
+std::vector<Tensor> TwoVectors(Device device) {
+  constexpr std::int64_t kNumbers = 10'000'000;
+  return {Randn({kNumbers}, device), Randn({kNumbers}, device)};
 }
 
 void ChainGenerated(benchmark::State& state, Device device) {
-  const std::vector<Tensor> in = {Randn({kNumbers}, device),
-                                  Randn({kNumbers}, device)};
-  ir::CapturedOptions options;
-  options.generate_cpp = true;
-  ir::Captured chain(TraceAndOptimize(TenOperations, in, "chain"), options);
+  const std::vector<Tensor> in = TwoVectors(device);
+  ir::Captured chain(TraceAndOptimize(TenOperations, in, "chain"),
+                     GenerateCpp());
   if (!chain.not_generated().empty()) {
     state.SkipWithError(chain.not_generated().c_str());
     return;
   }
-  Repeat(state, device, 1, [&] { chain.Run(in); });
+  TimeWork(state, device, 1, [&] { chain.Run(in); });
 }
-[[maybe_unused]] const bool registered_chains =
-    BenchmarkOnDevices("BM_d2l_fused_chain_Ten_Statements", ChainStatements) &&
-    BenchmarkOnDevices("BM_d2l_fused_chain_Ten_Strips", ChainFused) &&
-    BenchmarkOnDevices("BM_d2l_fused_chain_Ten_Generated", ChainGenerated);
 
-void TraceAndPasses(benchmark::State& state, Device device) {
-  nn::Sequential net = Mlp(512, device);
-  const std::vector<Tensor> in = {Randn({1, 512}, device)};
-  const auto forward = [&](const std::vector<Tensor>& x) {
-    return std::vector<Tensor>{net(x[0])};
-  };
-  Repeat(state, device, 1, [&] { TraceAndOptimize(forward, in, "mlp"); });
+// A function's program on these inputs.
+std::function<void()> Captured(const ir::TensorFunction& function,
+                               const std::vector<Tensor>& in) {
+  const auto program =
+      std::make_shared<ir::Captured>(TraceAndOptimize(function, in, "program"));
+  return [program, in] { program->Run(in); };
 }
-[[maybe_unused]] const bool registered_trace =
-    BenchmarkOnDevices("BM_d2l_break_even_TraceAndPasses", TraceAndPasses);
+
+[[maybe_unused]] const bool registered[] = {
+    BenchmarkWork("BM_000_In1_FancyFunc_Statements", kCalls,
+                  [](Device device) {
+                    return Loop(kCalls,
+                                [in = OneToFour(1, device)] { FancyFunc(in); });
+                  }),
+    BenchmarkWork("BM_000_In1_FancyFunc_Compiled", kCalls,
+                  [](Device device) {
+                    return Loop(kCalls,
+                                Captured(FancyFunc, OneToFour(1, device)));
+                  }),
+    BenchmarkNetwork("BM_d2l_hybridize_mlp_Statements", 512, false),
+    BenchmarkNetwork("BM_d2l_hybridize_mlp_Compiled", 512, true),
+    BenchmarkNetwork("BM_d2l_width_sweep_8Wide_Statements", 8, false),
+    BenchmarkNetwork("BM_d2l_width_sweep_8Wide_Compiled", 8, true),
+    BenchmarkWork("BM_d2l_fused_chain_Ten_Statements", 1,
+                  [](Device device) {
+                    return [in = TwoVectors(device)] { TenOperations(in); };
+                  }),
+    BenchmarkWork("BM_d2l_fused_chain_Ten_Strips", 1,
+                  [](Device device) {
+                    return Captured(TenOperations, TwoVectors(device));
+                  }),
+    BenchmarkOnDevices("BM_d2l_fused_chain_Ten_Generated", ChainGenerated),
+    BenchmarkWork("BM_d2l_break_even_TraceAndPasses", 1,
+                  [](Device device) {
+                    const auto net =
+                        std::make_shared<nn::Sequential>(Mlp(512, device));
+                    const std::vector<Tensor> in = {Randn({1, 512}, device)};
+                    const auto forward = [net](const std::vector<Tensor>& x) {
+                      return std::vector<Tensor>{(*net)(x[0])};
+                    };
+                    return [=] { TraceAndOptimize(forward, in, "mlp"); };
+                  }),
+};
 
 }  // namespace
-}  // namespace d2l
+}  // namespace d2l::hybrid_programming

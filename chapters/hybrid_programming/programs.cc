@@ -1,35 +1,87 @@
 #include "chapters/hybrid_programming/programs.h"
 
-#include <utility>
-
-#include "common/graph/passes/passes.h"
-#include "common/nn/module.h"
-#include "common/ops/ops.h"
-
-namespace d2l::hybrid {
+namespace d2l::hybrid_programming {
 namespace {
 
+// %% 000/In1
+// Statements, each of which enqueues an operation.
 Tensor Add(const Tensor& a, const Tensor& b) { return a + b; }
+// %%
 
 }  // namespace
 
-Tensor FancyFunc(const Tensor& a, const Tensor& b, const Tensor& c,
-                 const Tensor& d) {
-  const Tensor e = Add(a, b);
-  const Tensor f = Add(c, d);
-  Tensor g = Add(e, f);
-  return g;
+// %% 000/In1
+std::vector<Tensor> FancyFunc(const std::vector<Tensor>& abcd) {
+  const Tensor e = Add(abcd[0], abcd[1]);
+  const Tensor f = Add(abcd[2], abcd[3]);
+  const Tensor g = Add(e, f);
+  return {g};
+}
+// %% 000/In1, d2l/fused-chain, d2l/break-even
+// A program of a function's operations, rewritten by all passes. ir::Captured
+// runs it.
+ir::Graph TraceAndOptimize(const ir::TensorFunction& function,
+                           const std::vector<Tensor>& inputs,
+                           const char* name) {
+  ir::Graph graph = ir::Trace(function, inputs, {name});
+  ir::Optimize(graph);
+  return graph;
+}
+// %%
+
+std::vector<Tensor> OneToFour(std::int64_t n, Device device) {
+  std::vector<Tensor> numbers;
+  for (const float value : {1.F, 2.F, 3.F, 4.F}) {
+    numbers.push_back(Full({n}, value, device));
+  }
+  return numbers;
 }
 
-std::vector<Tensor> FancyFuncOf(const std::vector<Tensor>& abcd) {
-  return {FancyFunc(abcd[0], abcd[1], abcd[2], abcd[3])};
+ir::CapturedOptions GenerateCpp() {
+  ir::CapturedOptions options;
+  options.generate_cpp = true;
+  return options;
 }
 
+// %% 001/c2
+std::string AddStr() {
+  return "def add(a, b):\n"
+         "    return a + b\n";
+}
+
+std::string FancyFuncStr() {
+  return "def fancy_func(a, b, c, d):\n"
+         "    e = add(a, b)\n"
+         "    f = add(c, d)\n"
+         "    g = add(e, f)\n"
+         "    return g\n";
+}
+
+std::string EvokeStr() {
+  return AddStr() + FancyFuncStr() + "print(fancy_func(1, 2, 3, 4))\n";
+}
+// %% d2l/mlp-program, d2l/hybridize-mlp, d2l/width-sweep, d2l/hybridize-save
 nn::Sequential Mlp(std::int64_t n, Device device) {
   return nn::Sequential(nn::Linear(n, n / 2, device), nn::ReLU(),
                         nn::Linear(n / 2, n / 4, device), nn::ReLU(),
                         nn::Linear(n / 4, 2, device));
 }
+// %% d2l/mlp-program, d2l/hybridize-mlp, d2l/width-sweep
+// The first call traces the network; the later ones run the program.
+nn::Hybrid CompiledMlp(std::int64_t n, Device device) {
+  nn::Hybrid net = nn::Hybridize(Mlp(n, device));
+  net(Randn({1, n}, device));
+  return net;
+}
+// %% d2l/hybridize-save
+// Writes the program and the weights. The network may go: they are all that
+// another program needs (tools/run_program).
+absl::Status SaveMlp(const Tensor& x, const std::string& prefix, Tensor* y) {
+  nn::Hybrid net = nn::Hybridize(Mlp(512, x.device()));
+  *y = net(x);
+  return net.Save(prefix);
+}
+// %%
 
 ir::TensorFunction ProductsOf(const nn::Module& mlp) {
   std::vector<Tensor> weights;
@@ -43,18 +95,13 @@ ir::TensorFunction ProductsOf(const nn::Module& mlp) {
   };
 }
 
+// %% d2l/fused-chain
+// A chain of element-wise operations.
 std::vector<Tensor> Chain(int operations, const std::vector<Tensor>& in) {
   Tensor x = in[0];
   for (int i = 0; i < operations; ++i) x = i % 2 == 0 ? x + in[1] : x * 0.5;
   return {x};
 }
+// %%
 
-ir::Graph TraceAndOptimize(const ir::TensorFunction& function,
-                           const std::vector<Tensor>& inputs,
-                           const char* name) {
-  ir::Graph graph = ir::Trace(function, inputs, {name});
-  ir::Optimize(graph);
-  return graph;
-}
-
-}  // namespace d2l::hybrid
+}  // namespace d2l::hybrid_programming

@@ -1,29 +1,41 @@
-// The programs that this chapter compiles, for its lesson and its benchmarks.
-// Pure functions.
+// The programs that this chapter teaches: its lesson judges them, its
+// benchmarks time them. programs.cc marks each with its cells' ids.
+//
+//   nn::Hybrid net = CompiledMlp(512, TryGpu());
+//   net(Randn({1, 512}, TryGpu()));
+//
+// Threads and errors: as what they call.
 
 #ifndef D2L_CHAPTERS_HYBRID_PROGRAMMING_PROGRAMS_H_
 #define D2L_CHAPTERS_HYBRID_PROGRAMMING_PROGRAMS_H_
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
-#include "common/device/device.h"
-#include "common/graph/captured.h"
-#include "common/graph/ir.h"
-#include "common/graph/trace.h"
-#include "common/nn/layers.h"
-#include "common/tensor/tensor.h"
+#include "absl/status/status.h"
+#include "common/d2l.h"
 
-namespace d2l::hybrid {
+namespace d2l::hybrid_programming {
 
-// The course's (000/In1): (a + b) + (c + d), each sum in a call.
-Tensor FancyFunc(const Tensor& a, const Tensor& b, const Tensor& c,
-                 const Tensor& d);
-// The same for ir::Trace.
-std::vector<Tensor> FancyFuncOf(const std::vector<Tensor>& abcd);
+// The course's (000/In1): (a + b) + (c + d), each sum in a call. `abcd` is the
+// inputs, and OneToFour makes them: vectors of n ones, twos, threes and fours.
+std::vector<Tensor> FancyFunc(const std::vector<Tensor>& abcd);
+std::vector<Tensor> OneToFour(std::int64_t n, Device device);
 
-// Layers of n, n/2, n/4 and 2 (d2l 13.1, where n is 512).
+// Trace and all passes.
+ir::Graph TraceAndOptimize(const ir::TensorFunction& function,
+                           const std::vector<Tensor>& inputs, const char* name);
+// For an ir::Captured that runs generated C++.
+ir::CapturedOptions GenerateCpp();
+
+// The text of a program, in Python (001/c2).
+std::string EvokeStr();
+
+// Layers of n, n/2, n/4 and 2 (d2l 13.1, where n is 512). The second has been
+// called once, and is compiled.
 nn::Sequential Mlp(std::int64_t n, Device device);
+nn::Hybrid CompiledMlp(std::int64_t n, Device device);
 
 // The products of an MLP's layers, one after the other, and nothing else.
 ir::TensorFunction ProductsOf(const nn::Module& mlp);
@@ -31,10 +43,9 @@ ir::TensorFunction ProductsOf(const nn::Module& mlp);
 // So many element-wise operations, in turn x + y and x * 0.5. `in` is x and y.
 std::vector<Tensor> Chain(int operations, const std::vector<Tensor>& in);
 
-// Trace and all passes.
-ir::Graph TraceAndOptimize(const ir::TensorFunction& function,
-                           const std::vector<Tensor>& inputs, const char* name);
+// Saves an Mlp as PREFIX.safetensors. *y: what it makes of x.
+absl::Status SaveMlp(const Tensor& x, const std::string& prefix, Tensor* y);
 
-}  // namespace d2l::hybrid
+}  // namespace d2l::hybrid_programming
 
 #endif  // D2L_CHAPTERS_HYBRID_PROGRAMMING_PROGRAMS_H_

@@ -68,17 +68,21 @@ bool BenchmarkOnDevices(const std::string& name, DeviceBenchmark function,
   return true;
 }
 
+void TimeWork(benchmark::State& state, Device device, int items,
+              const std::function<void()>& work) {
+  work();
+  Synchronize(device);
+  for (auto _ : state) {
+    work();
+    Synchronize(device);
+  }
+  state.SetItemsProcessed(state.iterations() * items);
+}
+
 bool BenchmarkWork(const std::string& name, int items, const MakeWork& make) {
   return BenchmarkOnDevices(
       name, [items, make](benchmark::State& state, Device device) {
-        const std::function<void()> work = make(device);
-        work();
-        Synchronize(device);
-        for (auto _ : state) {
-          work();
-          Synchronize(device);
-        }
-        state.SetItemsProcessed(state.iterations() * items);
+        TimeWork(state, device, items, make(device));
       });
 }
 

@@ -44,11 +44,15 @@ bool BenchmarkOnDevices(const std::string& name, DeviceBenchmark function,
                         BenchmarkTime time = BenchmarkTime::kReal,
                         int iterations = 0);
 
+// Times the work until the device has done it. items: how many an iteration
+// processes.
+void TimeWork(benchmark::State& state, Device device, int items,
+              const std::function<void()>& work);
+
 // Makes the work of a benchmark, on a device and from what it needs there.
 using MakeWork = std::function<std::function<void()>(Device device)>;
 
-// Times the work until the device has done it. items: how many an iteration
-// processes.
+// A benchmark that does TimeWork.
 bool BenchmarkWork(const std::string& name, int items, const MakeWork& make);
 // Times the calls until they return; the rest is waited for outside the clock.
 bool BenchmarkCalls(const std::string& name, int items, const MakeWork& make,
