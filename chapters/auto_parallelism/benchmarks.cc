@@ -1,24 +1,18 @@
-// The cells of the lesson as benchmarks, at the course's size. What a pair of
-// devices does is to be set against what one does: BM_000_In7_... against twice
-// BM_000_In6_....
+// The programs of the lesson's cells as benchmarks, at the course's size. What
+// a pair of devices does is to be set against what one does: BM_000_In7_...
+// against twice BM_000_In6_....
 
 #include <benchmark/benchmark.h>
 
 #include <cstddef>
-#include <cstdint>
 #include <map>
 #include <vector>
 
-#include "common/base/timer.h"
-#include "common/device/device.h"
-#include "common/device/device_table.h"
-#include "common/device/memory/memory.h"
-#include "common/device/stream.h"
+#include "chapters/auto_parallelism/programs.h"
+#include "common/d2l.h"
 #include "common/lesson/benchmark_devices.h"
-#include "common/ops/ops.h"
-#include "common/tensor/tensor.h"
 
-namespace d2l {
+namespace d2l::auto_parallelism {
 namespace {
 
 constexpr int kSmall = 100;
@@ -36,35 +30,24 @@ std::vector<Stream*> Streams(Device device, std::size_t count) {
   return {made.begin(), made.begin() + count};
 }
 
+// Times `work` until the devices are done, once it has run without the clock.
+template <typename Work>
+void UntilDone(benchmark::State& state, const std::vector<Device>& devices,
+               const Work& work) {
+  const auto work_and_wait = [&] {
+    work();
+    for (const Device device : devices) Synchronize(device);
+  };
+  work_and_wait();
+  for (auto _ : state) work_and_wait();
+}
+
 void SetProducts(benchmark::State& state, double n, int products) {
   SetRate(state, "FLOP", products * 2 * n * n * n);
   state.SetItemsProcessed(state.iterations() * products);
 }
 
-void Run(const Tensor& x, int products) {
-  Tensor y;
-  for (int i = 0; i < products; ++i) y = MatMul(x, x);
-}
-
-void RunInTurn(const Tensor& x1, const Tensor& x2, int products) {
-  Tensor y1, y2;
-  for (int i = 0; i < products; ++i) {
-    y1 = MatMul(x1, x1);
-    y2 = MatMul(x2, x2);
-  }
-}
-
-void RunOn(const std::vector<Stream*>& streams, const Tensor& x, int products) {
-  Tensor y;
-  for (int i = 0; i < products; ++i) {
-    const StreamGuard guard(*streams[i % streams.size()]);
-    y = MatMul(x, x);
-  }
-}
-
-// --- 000/In3, 000/In6: one device -----------------------------------------
-
-void AskFor1000(benchmark::State& state, Device device) {
+void Enqueue1000(benchmark::State& state, Device device) {
   const Tensor x = Rand({kSmall, kSmall}, device);
   Run(x, 1000);
   Synchronize(device);
@@ -78,51 +61,37 @@ void AskFor1000(benchmark::State& state, Device device) {
 }
 
 template <int n, int products>
-void RunAndWait(benchmark::State& state, Device device) {
+void OneDevice(benchmark::State& state, Device device) {
   const Tensor x = Rand({n, n}, device);
-  Run(x, products);
-  Synchronize(device);
-  for (auto _ : state) {
-    Run(x, products);
-    Synchronize(device);
-  }
+  UntilDone(state, {device}, [&] { Run(x, products); });
   SetProducts(state, n, products);
 }
 
-// --- 000/In7, d2l/mm-4000, d2l/size-sweep: two devices ----------------------
-
-// Times `work(x1, x2)`, each device's share of which is `products`.
-template <typename F>
-void RunBoth(benchmark::State& state, Device first, Device second, int n,
-             int products, const F& work) {
-  const Tensor x1 = Rand({n, n}, first);
-  const Tensor x2 = Rand({n, n}, second);
-  const auto work_and_wait = [&] {
-    work(x1, x2);
-    Synchronize(first);
-    Synchronize(second);
-  };
-  work_and_wait();
-  for (auto _ : state) work_and_wait();
+// work(x1, x2, products): so many on each device.
+template <int n, int products, auto work>
+void TwoDevices(benchmark::State& state, Device first, Device second) {
+  const Tensor x1 = Rand({n, n}, first), x2 = Rand({n, n}, second);
+  UntilDone(state, {first, second}, [&] { work(x1, x2, products); });
   SetProducts(state, n, 2 * products);
 }
 
-void CourseOrder(benchmark::State& state, Device first, Device second) {
-  RunBoth(state, first, second, kSmall, kSmallProducts,
-          [](const Tensor& x1, const Tensor& x2) {
-            Run(x1, kSmallProducts);
-            Run(x2, kSmallProducts);
-          });
+void KeepOnOne(benchmark::State& state, Device device) {
+  const Tensor x = Rand({kLarge, kLarge}, device);
+  std::vector<Tensor> y;
+  UntilDone(state, {device}, [&] { RunAndKeep(x, kLargeProducts, &y); });
+  SetProducts(state, kLarge, kLargeProducts);
 }
 
-template <int n, int products>
-void InTurn(benchmark::State& state, Device first, Device second) {
-  RunBoth(
-      state, first, second, n, products,
-      [](const Tensor& x1, const Tensor& x2) { RunInTurn(x1, x2, products); });
+void KeepOnTwo(benchmark::State& state, Device first, Device second) {
+  const Tensor x1 = Rand({kLarge, kLarge}, first);
+  const Tensor x2 = Rand({kLarge, kLarge}, second);
+  std::vector<Tensor> y1, y2;
+  UntilDone(state, {first, second}, [&] {
+    RunAndKeep(x1, kLargeProducts, &y1);
+    RunAndKeep(x2, kLargeProducts, &y2);
+  });
+  SetProducts(state, kLarge, 2 * kLargeProducts);
 }
-
-// --- d2l/overlap ------------------------------------------------------------
 
 enum class Copies { kNone, kOnly, kSameStream, kOwnStream };
 
@@ -130,97 +99,54 @@ enum class Copies { kNone, kOnly, kSameStream, kOwnStream };
 template <Copies copies, bool pinned>
 void Overlap(benchmark::State& state, Device device) {
   constexpr int kSteps = 20;
-  constexpr std::size_t kBytes = sizeof(float) * kLarge * kLarge;
-  const Tensor a = Rand({kLarge, 32}, device);
-  const Tensor b = Rand({32, kLarge}, device);
-  std::vector<Tensor> y(kSteps, MatMul(a, b));
-  const StorageRef memory =
-      PinnedMemory(device).AllocatePinned(kSteps * kBytes);
-  std::vector<char> pageable(pinned ? 0 : kSteps * kBytes);
-  char* const host =
-      pinned ? static_cast<char*>(memory->data()) : pageable.data();
-
-  Stream& products = CurrentStream(device);
-  Stream& other = *Streams(device, 1)[0];
-  Stream& stream = copies == Copies::kOwnStream ? other : products;
-  const auto all = [&] {
-    for (int i = 0; i < kSteps; ++i) {
-      if (copies != Copies::kOnly) y[i] = MatMul(a, b);
-      if (copies == Copies::kNone) continue;
-      if (copies == Copies::kOwnStream) stream.Wait(products.Record());
-      stream.CopyAsync(host + i * kBytes, y[i].data(), kBytes,
-                       CopyKind::kDeviceToHost);
+  ThinProducts p(device, kSteps, kLarge, 32);
+  float* const host = pinned ? p.pinned : p.pageable;
+  Stream& stream = copies == Copies::kOwnStream ? *Streams(device, 1)[0]
+                                                : CurrentStream(device);
+  MultiplyAndCopy(p, stream, host);
+  UntilDone(state, {device}, [&] {
+    if (copies != Copies::kNone && copies != Copies::kOnly) {
+      return MultiplyAndCopy(p, stream, host);
     }
-    Synchronize(device);
-  };
-  all();
-  for (auto _ : state) all();
+    for (int i = 0; i < kSteps; ++i) {
+      if (copies == Copies::kNone) p.y[i] = MatMul(p.a[i], p.b);
+      if (copies == Copies::kOnly) CopyToHost(p, i, stream, host);
+    }
+  });
   state.SetItemsProcessed(state.iterations() * kSteps);
-}
-
-// --- 002/two-device-graph ---------------------------------------------------
-
-struct Mlp {
-  Tensor x, y, w1, w2;
-};
-
-// As in the lesson: half of the batch on each of two devices.
-Tensor Gradient(const Mlp& mlp, const std::vector<Device>& devices) {
-  std::vector<Mlp> halves;
-  const std::int64_t rows = mlp.x.size(0) / 2;
-  for (int i = 0; i < 2; ++i) {
-    const Range half{i * rows, (i + 1) * rows};
-    halves.push_back({To(mlp.x[half], devices[i]), To(mlp.y[half], devices[i]),
-                      To(mlp.w1, devices[i]), To(mlp.w2, devices[i])});
-  }
-  std::vector<Tensor> gradients;
-  for (const auto& [x, y, w1, w2] : halves) {
-    const Tensor h = Relu(MatMul(x, w1));
-    gradients.push_back(MatMul(T(h), MatMul(h, w2) - y));
-  }
-  const Device home = mlp.x.device();
-  return To(gradients[0], home) + To(gradients[1], home);
 }
 
 void GradientOnTwo(benchmark::State& state, Device first, Device second) {
   const Mlp mlp = {Randn({4096, 784}, first), Randn({4096, 10}, first),
                    Randn({784, 512}, first), Randn({512, 10}, first)};
-  WaitToRead(Gradient(mlp, {first, second}));
-  for (auto _ : state) WaitToRead(Gradient(mlp, {first, second}));
+  UntilDone(state, {}, [&] { WaitToRead(Gradient(mlp, {first, second})); });
 }
 
 void GradientOnOne(benchmark::State& state, Device device) {
   GradientOnTwo(state, device, device);
 }
 
-// --- d2l/streams ------------------------------------------------------------
-
 template <int n, int products, int streams>
 void OnStreams(benchmark::State& state, Device device) {
   const Tensor x = Rand({n, n}, device);
   Synchronize(device);  // these streams do not wait for the default one
-  RunOn(Streams(device, streams), x, products);
-  Synchronize(device);
-  for (auto _ : state) {
-    RunOn(Streams(device, streams), x, products);
-    Synchronize(device);
-  }
+  UntilDone(state, {device},
+            [&] { RunOn(Streams(device, streams), x, products); });
   SetProducts(state, n, products);
 }
 
 [[maybe_unused]] const bool registered[] = {
-    BenchmarkOnDevices("BM_000_In3_Products_Enqueue", AskFor1000,
+    BenchmarkOnDevices("BM_000_In3_Products_Enqueue", Enqueue1000,
                        BenchmarkTime::kManual, /*iterations=*/50),
     BenchmarkOnDevices("BM_000_In3_Products_Synchronized",
-                       RunAndWait<kSmall, 1000>),
-    BenchmarkOnDevices("BM_000_In6_MatMul", RunAndWait<kSmall, kSmallProducts>),
-    BenchmarkOnDevicePairs("BM_000_In7_MatMul_CourseOrder", CourseOrder),
+                       OneDevice<kSmall, 1000>),
+    BenchmarkOnDevices("BM_000_In6_MatMul", OneDevice<kSmall, kSmallProducts>),
+    BenchmarkOnDevicePairs("BM_000_In7_MatMul_CourseOrder",
+                           TwoDevices<kSmall, kSmallProducts, RunInOrder>),
     BenchmarkOnDevicePairs("BM_000_In7_MatMul_InTurn",
-                           InTurn<kSmall, kSmallProducts>),
-    BenchmarkOnDevices("BM_d2l_mm_4000_OneDevice",
-                       RunAndWait<kLarge, kLargeProducts>),
-    BenchmarkOnDevicePairs("BM_d2l_mm_4000_TwoDevices",
-                           InTurn<kLarge, kLargeProducts>),
+                           TwoDevices<kSmall, kSmallProducts, RunInTurn>),
+    BenchmarkOnDevices("BM_d2l_mm_4000_OneDevice", KeepOnOne),
+    BenchmarkOnDevicePairs("BM_d2l_mm_4000_TwoDevices", KeepOnTwo),
     BenchmarkOnDevices("BM_d2l_overlap_Products", Overlap<Copies::kNone, true>),
     BenchmarkOnDevices("BM_d2l_overlap_Copies", Overlap<Copies::kOnly, true>),
     BenchmarkOnDevices("BM_d2l_overlap_OneStream",
@@ -236,13 +162,16 @@ void OnStreams(benchmark::State& state, Device device) {
     BenchmarkOnDevices("BM_d2l_streams_LargeOneStream",
                        OnStreams<kLarge, 8, 1>),
     BenchmarkOnDevices("BM_d2l_streams_LargeFour", OnStreams<kLarge, 8, 4>),
-    BenchmarkOnDevices("BM_d2l_size_sweep_8_OneDevice", RunAndWait<8, 4000>),
-    BenchmarkOnDevicePairs("BM_d2l_size_sweep_8_TwoDevices", InTurn<8, 2000>),
-    BenchmarkOnDevices("BM_d2l_size_sweep_64_OneDevice", RunAndWait<64, 760>),
-    BenchmarkOnDevicePairs("BM_d2l_size_sweep_64_TwoDevices", InTurn<64, 380>),
-    BenchmarkOnDevices("BM_d2l_size_sweep_512_OneDevice", RunAndWait<512, 4>),
-    BenchmarkOnDevicePairs("BM_d2l_size_sweep_512_TwoDevices", InTurn<512, 2>),
+    BenchmarkOnDevices("BM_d2l_size_sweep_8_OneDevice", OneDevice<8, 4000>),
+    BenchmarkOnDevicePairs("BM_d2l_size_sweep_8_TwoDevices",
+                           TwoDevices<8, 2000, RunInTurn>),
+    BenchmarkOnDevices("BM_d2l_size_sweep_64_OneDevice", OneDevice<64, 760>),
+    BenchmarkOnDevicePairs("BM_d2l_size_sweep_64_TwoDevices",
+                           TwoDevices<64, 380, RunInTurn>),
+    BenchmarkOnDevices("BM_d2l_size_sweep_512_OneDevice", OneDevice<512, 4>),
+    BenchmarkOnDevicePairs("BM_d2l_size_sweep_512_TwoDevices",
+                           TwoDevices<512, 2, RunInTurn>),
 };
 
 }  // namespace
-}  // namespace d2l
+}  // namespace d2l::auto_parallelism

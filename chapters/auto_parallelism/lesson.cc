@@ -1,9 +1,6 @@
 // Automatic parallelism: independent operations run at the same time.
 
-#include "common/lesson/lesson.h"
-
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <functional>
@@ -13,30 +10,19 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
+#include "chapters/auto_parallelism/programs.h"
 #include "chapters/auto_parallelism/random_program.h"
 #include "chapters/auto_parallelism/schedule.h"
 #include "chapters/auto_parallelism/two_devices.h"
-#include "common/base/console/format.h"
-#include "common/base/console/language.h"
-#include "common/base/timer.h"
-#include "common/device/backend.h"
-#include "common/device/device.h"
-#include "common/device/device_table.h"
-#include "common/device/memory/memory.h"
-#include "common/device/stream.h"
+#include "common/d2l.h"
 #include "common/drawing/graph_drawing.h"
 #include "common/drawing/plot.h"
 #include "common/drawing/timeline.h"
 #include "common/lesson/cell.h"
 #include "common/lesson/host_library.h"
-#include "common/lesson/judge.h"
 #include "common/lesson/trace_program.h"
-#include "common/ops/ops.h"
-#include "common/tensor/tensor.h"
 
-namespace d2l {
+namespace d2l::auto_parallelism {
 namespace {
 
 void CheckSquare(Cell& cell, const std::string& what, const Tensor& x,
@@ -45,6 +31,12 @@ void CheckSquare(Cell& cell, const std::string& what, const Tensor& x,
   cell.CheckClose(what, ToVector<float>(got),
                   HostMatMul(values, values, static_cast<int>(x.size(0))),
                   1e-4);
+}
+
+void CheckSquares(Cell& cell, const Tensor& x1, const Tensor& x2,
+                  const std::pair<Tensor, Tensor>& y) {
+  CheckSquare(cell, "x1 @ x1", x1, y.first);
+  CheckSquare(cell, "x2 @ x2", x2, y.second);
 }
 
 // %% 000/In2
@@ -56,67 +48,22 @@ void In2(Cell& cell) {
                    Second().ToString());
   const int count = static_cast<int>(Devices().size());
   cell.Claim("Devices: {}.",
-             Counted(count >= 2, "needs 2", absl::StrCat(count)),
+             Counted(count >= 2, "needs 2", std::to_string(count)),
              OneDeviceOr(""));
 }
 // %%
 
-// %% 000/In3
-class Benchmark {
- public:
-  explicit Benchmark(std::string prefix) : prefix_(std::move(prefix)) {}
-  ~Benchmark() {
-    std::cout << Say("%s time: %.4f sec\n", Translated(prefix_),
-                     timer_.Seconds());
-  }
-
- private:
-  const std::string prefix_;
-  const Timer timer_;
-};
-
+// %% 000/In3, measured
 void In3(Cell& cell) {
   const Tensor x = Rand({100, 100}, First());
   Tensor y = MatMul(x, x);  // warm-up: the first call starts threads
-  const auto thousand_products = [&] {
-    for (int i = 0; i < 1000; ++i) y = MatMul(x, x);
-  };
-  Synchronize(First());
-  {
-    const Benchmark benchmark("1000 products, not waited for,");
-    thousand_products();
-  }
-  Synchronize(First());
-  {
-    const Benchmark benchmark("1000 products, waited for,");
-    thousand_products();
-    Synchronize(First());
-  }
+  TimeProducts(x);
   // Time() takes both, many times: enqueue is the first, completion the second.
-  cell.Time("1000 products", First(), thousand_products);
+  cell.Time("1000 products", First(), [&] { y = Run(x, 1000); });
   CheckSquare(cell, "x @ x", x, y);
 }
 // %%
 
-// %% 000/In6, 000/In7, d2l/size-sweep
-Tensor Run(const Tensor& x, int products) {
-  Tensor y;
-  for (int i = 0; i < products; ++i) y = MatMul(x, x);
-  return y;
-}
-// %%
-
-// %% 000/In7, d2l/size-sweep
-void RunInTurn(const Tensor& x1, const Tensor& x2, int products, Tensor* y1,
-               Tensor* y2) {
-  for (int i = 0; i < products; ++i) {
-    *y1 = MatMul(x1, x1);
-    *y2 = MatMul(x2, x2);
-  }
-}
-// %%
-
-// %% 000/In6, 000/In7
 struct Products {
   int count;
   Tensor x1, x2;
@@ -126,9 +73,8 @@ Products SmallProducts(const Cell& cell) {
   return {cell.BySize(6000, 20000, 20000), Rand({n, n}, First()),
           Rand({n, n}, Second())};
 }
-// %%
 
-// %% 000/In6
+// %% 000/In6, measured
 void In6(Cell& cell) {
   const Products p = SmallProducts(cell);
   Tensor y1, y2;
@@ -136,16 +82,14 @@ void In6(Cell& cell) {
   const auto run2 = [&] { y2 = Run(p.x2, p.count); };
   std::int64_t left = 0;  // of GPU2's products, when the clock is read
   const auto wait_for_gpu1 = [&] {
-    Synchronize(First());
-    left = CurrentStream(Second()).QueuedOperations();
+    left = LeftAfterWaitingFor(First(), Second());
   };
   const Timings t = cell.TimeInterleaved(
       {{"GPU1", {First()}, run1},
        {"GPU2", {Second()}, run2},
        {"GPU2, waiting for GPU1", {Second()}, run2, wait_for_gpu1}});
   cell.PrintTimes(t);
-  CheckSquare(cell, "x1 @ x1", p.x1, y1);
-  CheckSquare(cell, "x2 @ x2", p.x2, y2);
+  CheckSquares(cell, p.x1, p.x2, {y1, y2});
   std::cout << Say(
       "  That clock was read with %d of GPU2's %d products left.\n", left,
       p.count);
@@ -157,7 +101,6 @@ void In6(Cell& cell) {
 }
 // %%
 
-// %% 000/In7
 // How long a call takes that finds room in the queue.
 double RequestSeconds(Cell& cell, const Tensor& x) {
   constexpr int kRequests = 250;  // for which a GPU's queue has room
@@ -170,62 +113,40 @@ double RequestSeconds(Cell& cell, const Tensor& x) {
   const Timing t = cell.Time("250 requests", x.device(), enqueue);
   return t.enqueue.value.median / kRequests;
 }
-// %%
 
-// %% 000/In7
+// %% 000/In7, measured
+// RequestSeconds stands above; ClaimHeldUp: two_devices.cc
 void In7(Cell& cell) {
   const Products p = SmallProducts(cell);
-  const double request = RequestSeconds(cell, p.x1);
-  Tensor y1, y2;
-  const auto run1 = [&] { y1 = Run(p.x1, p.count); };
-  const auto run2 = [&] { y2 = Run(p.x2, p.count); };
+  const double requests = p.count * RequestSeconds(cell, p.x1);
   std::vector<double> calls;  // how long those for GPU1 took
+  std::pair<Tensor, Tensor> y;
   const auto one_by_one = [&] {
-    run1();
+    Run(p.x1, p.count);
     Synchronize(First());
-    run2();
+    Run(p.x2, p.count);
   };
   const auto notebook = [&] {
-    const Timer timer;
-    run1();
-    calls.push_back(timer.Seconds());
-    run2();
+    calls.push_back(RunInOrder(p.x1, p.x2, p.count));
   };
-  const auto in_turn = [&] { RunInTurn(p.x1, p.x2, p.count, &y1, &y2); };
+  const auto in_turn = [&] { y = RunInTurn(p.x1, p.x2, p.count); };
   const Timings t =
       cell.TimeInterleaved({{"GPU1, then GPU2", Both(), one_by_one},
                             {"both, the notebook's order", Both(), notebook},
                             {"both, enqueued in turn", Both(), in_turn}});
-  calls.erase(calls.begin());  // the warm-up
   cell.PrintTimes(t);
-  CheckSquare(cell, "x1 @ x1", p.x1, y1);
-  CheckSquare(cell, "x2 @ x2", p.x2, y2);
-
-  const Timing& both = t["both, enqueued in turn"];
-  const Judgement gain = Faster(both, t["GPU1, then GPU2"], kGain);
+  CheckSquares(cell, p.x1, p.x2, y);
+  const Judgement gain = Faster(t[2], t[0], kGain);
   cell.Claim("Two devices are {} as fast as one after the other.", gain,
-             WhyNoGain(2 * p.count * request, both));
-  // HeldUp, LostShare: chapters/auto_parallelism/two_devices.h
-  const Figure held_up = HeldUp(cell, calls, p.count * request);
-  const Figure lost = LostShare(cell, t["GPU1, then GPU2"],
-                                t["both, the notebook's order"], both, held_up);
-  cell.Claim(Worded("The notebook's order loses {} of the possible gain: the "
-                    "front end waited for room in %s's queue.",
-                    First().ToString()),
-             Given(gain, Above(lost, 10), "enqueued in turn"),
-             HeldUpFact(held_up, calls));
+             WhyNoGain(2 * requests, t[2]));
+  ClaimHeldUp(cell, t, gain, calls, requests);
   cell.Show(
       DrawTimelines("both orders", {{"notebook", ProfileProgram(notebook)},
                                     {"in turn", ProfileProgram(in_turn)}}));
 }
 // %%
 
-// %% d2l/mm-4000
-void RunAndKeep(const Tensor& x, int products, std::vector<Tensor>* y) {
-  y->clear();  // so that their memory can be used again
-  for (int i = 0; i < products; ++i) y->push_back(MatMul(x, x));
-}
-
+// %% d2l/mm-4000, measured
 void Mm4000(Cell& cell) {
   const int n = cell.BySize(400, 1000, 4000);
   const int products = cell.BySize(10, 10, 50);
@@ -256,80 +177,45 @@ void Mm4000(Cell& cell) {
 }
 // %%
 
-// %% d2l/overlap
-// What is computed, y[i] = a[i] @ b, and where it is copied to.
-struct ThinProducts {
-  explicit ThinProducts(const Cell& cell)
-      : steps(cell.BySize(40, 40, 20)),
-        m(cell.BySize(512, 1000, 4000)),
-        bytes(sizeof(float) * m * m),
-        a(Rand({steps, m, cell.BySize(32, 32, 1000)}, First())),
-        b(Rand({a.size(2), m}, First())),
-        y(steps),
-        pinned_memory(PinnedMemory(First()).AllocatePinned(steps * bytes)),
-        pageable_memory(steps * bytes),
-        pinned(static_cast<char*>(pinned_memory->data())),
-        pageable(pageable_memory.data()) {}
-
-  const int steps;
-  const std::int64_t m;
-  const std::size_t bytes;  // of one product
-  const Tensor a, b;
-  std::vector<Tensor> y;
-  const StorageRef pinned_memory;
-  std::vector<char> pageable_memory;
-  char* const pinned;
-  char* const pageable;
-};
-// %%
-
 // That `run` copies every product to `host`, and the right ones.
-void CheckCopies(Cell& cell, const ThinProducts& p, char* host,
+void CheckCopies(Cell& cell, const ThinProducts& p, float* host,
                  const std::function<void()>& run) {
-  std::memset(host, 0, p.steps * p.bytes);
+  const std::vector<float> nothing(p.pageable_memory.size());
+  std::copy(nothing.begin(), nothing.end(), host);
   run();
   Synchronize(First());
-  for (int i = 0; i < p.steps; ++i) {
+  for (std::size_t i = 0; i < p.y.size(); ++i) {
+    const std::string name = "y[" + std::to_string(i) + "]";
     const std::vector<float> y = ToVector<float>(p.y[i]);
-    cell.CheckClose(absl::StrFormat("y[%d]", i), y,
-                    ToVector<float>(MatMul(p.a[i], p.b)), 0);
-    cell.Check(std::memcmp(host + i * p.bytes, y.data(), p.bytes) == 0,
-               absl::StrFormat("the copy of y[%d] is not y[%d]", i, i));
+    cell.CheckClose(name, y, ToVector<float>(MatMul(p.a[i], p.b)), 0);
+    cell.Check(std::memcmp(host + i * y.size(), y.data(),
+                           sizeof(float) * y.size()) == 0,
+               "the copy of " + name + " is not " + name);
   }
 }
 
-// %% d2l/overlap
+// %% d2l/overlap, measured
 void Overlap(Cell& cell) {
   const Device device = First();
-  ThinProducts p(cell);
-  Stream& stream = CurrentStream(device);
-  Stream& second = NewStream(device);
-  const auto compute = [&](int i) { p.y[i] = MatMul(p.a[i], p.b); };
-  const auto copy = [&](int i, char* host, Stream& on) {
-    on.CopyAsync(host + i * p.bytes, p.y[i].data(), p.bytes,
-                 CopyKind::kDeviceToHost);
+  const int steps = cell.BySize(40, 40, 20), m = cell.BySize(512, 1000, 4000);
+  ThinProducts p(device, steps, m, cell.BySize(32, 32, 1000));
+  Stream &one = CurrentStream(device), &two = NewStream(device);
+  const auto multiply = [&] {
+    for (int i = 0; i < steps; ++i) p.y[i] = MatMul(p.a[i], p.b);
   };
-  const auto only_copy = [&](int i) { copy(i, p.pinned, stream); };
-  const auto all = [&](const std::function<void(int)>& step) {
-    return [&p, step] {
-      for (int i = 0; i < p.steps; ++i) step(i);
-    };
+  const auto copy = [&] {
+    for (int i = 0; i < steps; ++i) CopyToHost(p, i, one, p.pinned);
   };
-  const auto run = [&](Stream& copies, char* host) {
-    return all([&compute, &copy, &stream, &copies, host](int i) {
-      compute(i);
-      copies.Wait(stream.Record());  // until y[i] is computed, no longer
-      copy(i, host, copies);
-    });
+  const auto run = [&p](Stream& copies, float* host) {
+    return [&p, &copies, host] { MultiplyAndCopy(p, copies, host); };
   };
-  const auto pinned = run(second, p.pinned);
-  const auto pageable = run(second, p.pageable);
+  const auto pinned = run(two, p.pinned), pageable = run(two, p.pageable);
   const Timings t = cell.TimeInterleaved(
-      {{"products alone", {device}, all(compute)},
-       {"copies alone", {device}, all(only_copy)},
-       {"one stream", {device}, run(stream, p.pinned)},
+      {{"products alone", {device}, multiply},
+       {"copies alone", {device}, copy},
+       {"one stream", {device}, run(one, p.pinned)},
        {"two streams", {device}, pinned},
-       {"one stream, pageable", {device}, run(stream, p.pageable)},
+       {"one stream, pageable", {device}, run(one, p.pageable)},
        {"two streams, pageable", {device}, pageable}});
   cell.PrintTimes(t);
   CheckCopies(cell, p, p.pinned, pinned);
@@ -338,26 +224,13 @@ void Overlap(Cell& cell) {
   const Judgement gain = Faster(t["two streams"], t["one stream"], kGain);
   cell.Claim("Two streams are {} as fast as one.", gain,
              WhyNoCopyBeside(device, t["products alone"], t["copies alone"]));
+  const Figure speedup =
+      Speedup(cell, t["two streams, pageable"], t["one stream, pageable"]);
   cell.Claim("To pageable memory they are {} as fast: each call waits.",
-             Given(gain,
-                   Below(Speedup(cell, t["two streams, pageable"],
-                                 t["one stream, pageable"]),
-                         kGain),
-                   "to pinned memory"),
+             Given(gain, Below(speedup, kGain), "to pinned memory"),
              CallsTake(t["two streams, pageable"], t["two streams"]));
 }
 // %%
-
-// %% 002/two-device-graph
-// The last two devices of the table; with three, the first only has the data.
-std::vector<Device> Workers() {
-  const std::vector<DeviceInfo>& all = Devices();
-  return {all[all.size() < 2 ? 0 : all.size() - 2].device, all.back().device};
-}
-
-struct Mlp {
-  Tensor x, y, w1, w2;
-};
 
 Mlp RandomMlp(const Cell& cell, Device home) {
   const int batch = cell.BySize(1024, 4096, 16384);
@@ -365,7 +238,6 @@ Mlp RandomMlp(const Cell& cell, Device home) {
   return {Randn({batch, 784}, home), Randn({batch, 10}, home),
           Randn({784, hidden}, home) * 0.04, Randn({hidden, 10}, home) * 0.04};
 }
-// %%
 
 // The same bits on one device and on two, and what the whole batch gives.
 void CheckGradient(Cell& cell, const Mlp& mlp, const Tensor& one,
@@ -378,22 +250,11 @@ void CheckGradient(Cell& cell, const Mlp& mlp, const Tensor& one,
                   ToVector<float>(whole), 1e-3);
 }
 
-// %% 002/two-device-graph
-Tensor Gradient(const Mlp& mlp, const std::vector<Device>& devices) {
-  std::vector<Mlp> halves;
-  const std::int64_t rows = mlp.x.size(0) / 2;
-  for (int i = 0; i < 2; ++i) {
-    const Range half{i * rows, (i + 1) * rows};
-    halves.push_back({To(mlp.x[half], devices[i]), To(mlp.y[half], devices[i]),
-                      To(mlp.w1, devices[i]), To(mlp.w2, devices[i])});
-  }
-  std::vector<Tensor> gradients;
-  for (const auto& [x, y, w1, w2] : halves) {
-    const Tensor h = Relu(MatMul(x, w1));
-    gradients.push_back(MatMul(T(h), MatMul(h, w2) - y));
-  }
-  const Device home = mlp.x.device();
-  return To(gradients[0], home) + To(gradients[1], home);
+// %% 002/two-device-graph, measured
+// The last two devices of the table; with three, the first only has the data.
+std::vector<Device> Workers() {
+  const std::vector<DeviceInfo>& all = Devices();
+  return {all[all.size() < 2 ? 0 : all.size() - 2].device, all.back().device};
 }
 
 void Graph(Cell& cell) {
@@ -423,22 +284,12 @@ void Graph(Cell& cell) {
 }
 // %%
 
-// %% d2l/streams
-Tensor RunOn(const std::vector<Stream*>& streams, const Tensor& x,
-             int products) {
-  Tensor y;
-  for (int i = 0; i < products; ++i) {
-    const StreamGuard guard(*streams[i % streams.size()]);
-    y = MatMul(x, x);
-  }
-  return y;
-}
-
+// %% d2l/streams, measured
 void Streams(Cell& cell) {
   const Device device = First();
-  std::vector<Stream*> one, four;
+  std::vector<Stream*> four;
   for (int i = 0; i < 4; ++i) four.push_back(&NewStream(device));
-  one = {four[0]};
+  const std::vector<Stream*> one = {four[0]};
   const int n = cell.BySize(512, 1000, 4000);
   const Tensor small = Rand({64, 64}, device);
   const Tensor large = Rand({n, n}, device);
@@ -472,7 +323,7 @@ void Streams(Cell& cell) {
 }
 // %%
 
-// %% d2l/size-sweep
+// %% d2l/size-sweep, measured
 // Enough products for ten milliseconds or so on a core, unless a queue has no
 // room for them.
 int ProductsOf(int n) {
@@ -490,14 +341,13 @@ void SizeSweep(Cell& cell) {
     const Tensor x1 = Rand({n, n}, First());
     const Tensor x2 = Rand({n, n}, Second());
     const int k = ProductsOf(n);
-    Tensor y1, y2;
-    const auto on_one = [&] { y1 = Run(x1, 2 * k); };
-    const auto on_two = [&] { RunInTurn(x1, x2, k, &y1, &y2); };
+    std::pair<Tensor, Tensor> y;
+    const auto on_one = [&] { Run(x1, 2 * k); };
+    const auto on_two = [&] { y = RunInTurn(x1, x2, k); };
     const Timings t = cell.TimeInterleaved(
         {{Worded("n = %d, %s", n, "one"), {First()}, on_one},
          {Worded("n = %d, %s", n, "two"), Both(), on_two}});
-    CheckSquare(cell, "x1 @ x1", x1, y1);
-    CheckSquare(cell, "x2 @ x2", x2, y2);
+    CheckSquares(cell, x1, x2, y);
     const Timing &one = t[0], &two = t[1];
     sweep.push_back({1.0 * n, Speedup(cell, two, one)});
     x.push_back(n);
@@ -553,7 +403,7 @@ std::vector<Value> RunBlocking(const std::vector<Step>& program,
   return values;
 }
 
-// %% d2l/random-dag
+// %% d2l/random-dag, measured
 // RunBlocking stands above. Tally: chapters/auto_parallelism/random_program.h
 void RandomDag(Cell& cell) {
   const std::vector<Stream*> streams = TwoStreamsEach();
@@ -599,4 +449,4 @@ void RandomDag(Cell& cell) {
                      {"d2l/random-dag", RandomDag}}});
 
 }  // namespace
-}  // namespace d2l
+}  // namespace d2l::auto_parallelism

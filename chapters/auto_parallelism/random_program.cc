@@ -6,10 +6,6 @@
 #include <vector>
 
 #include "chapters/auto_parallelism/two_devices.h"
-#include "common/base/console/language.h"
-#include "common/device/device.h"
-#include "common/device/device_table.h"
-#include "common/ops/ops.h"
 
 namespace d2l {
 namespace {

@@ -21,10 +21,8 @@
 #include <string>
 #include <vector>
 
-#include "common/device/event.h"
-#include "common/device/stream.h"
-#include "common/lesson/judge.h"
-#include "common/tensor/tensor.h"
+#include "common/d2l.h"
+#include "common/lesson/cell.h"
 
 namespace d2l {
 

@@ -7,12 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
-#include "common/base/console/format.h"
-#include "common/base/console/language.h"
 #include "common/base/statistics.h"
-#include "common/device/backend.h"
-#include "common/device/device_table.h"
+#include "common/d2l.h"
 
 namespace d2l {
 namespace {
@@ -53,6 +49,38 @@ std::string OneCoreFact(Device device) {
   return fact;
 }
 
+// For how long the calls waited for room, by repeat.
+Figure HeldUp(Cell& cell, const std::vector<double>& calls, double requests) {
+  std::vector<double> held_up;
+  for (const double seconds : calls) {
+    held_up.push_back(std::max(seconds - requests, 1e-9));
+  }
+  return cell.Report(Sampled("the notebook's order, waited for room",
+                             MeasuredOn(First()), "s", std::move(held_up)));
+}
+
+// Of the gain of enqueueing in turn, the part that the notebook's order lost
+// while it was held up, in %. 0 where there is no gain.
+Figure LostShare(Cell& cell, const Timing& one_by_one, const Timing& notebook,
+                 const Timing& in_turn, const Figure& held_up) {
+  const std::minus<double> minus;
+  const Figure lost =
+      PerRepeat("", "s", notebook.completion, in_turn.completion, minus);
+  const Figure due = PerRepeat("", "s", lost, held_up, [](double x, double y) {
+    return std::min(x, y);
+  });
+  const Figure possible =
+      PerRepeat("", "s", one_by_one.completion, in_turn.completion, minus);
+  Figure share =
+      PerRepeat("the notebook's order, lost of the possible gain", "%", due,
+                possible, [](double x, double y) {
+                  if (y <= 0) return 0.0;
+                  return std::clamp(std::round(100 * x / y), 0.0, 100.0);
+                });
+  share.measured_on = in_turn.completion.measured_on;
+  return cell.Report(share);
+}
+
 }  // namespace
 
 Device First() { return Devices()[0].device; }
@@ -74,33 +102,22 @@ Figure Speedup(Cell& cell, const Timing& a, const Timing& b) {
   return cell.Report(speedup);
 }
 
-Figure HeldUp(Cell& cell, const std::vector<double>& calls, double requests) {
-  std::vector<double> held_up;
-  for (const double seconds : calls) {
-    held_up.push_back(std::max(seconds - requests, 1e-9));
-  }
-  return cell.Report(Sampled("the notebook's order, waited for room",
-                             MeasuredOn(First()), "s", std::move(held_up)));
-}
-
-Figure LostShare(Cell& cell, const Timing& one_by_one, const Timing& notebook,
-                 const Timing& in_turn, const Figure& held_up) {
-  const std::minus<double> minus;
-  const Figure lost =
-      PerRepeat("", "s", notebook.completion, in_turn.completion, minus);
-  const Figure due = PerRepeat("", "s", lost, held_up, [](double x, double y) {
-    return std::min(x, y);
-  });
-  const Figure possible =
-      PerRepeat("", "s", one_by_one.completion, in_turn.completion, minus);
-  Figure share =
-      PerRepeat("the notebook's order, lost of the possible gain", "%", due,
-                possible, [](double x, double y) {
-                  if (y <= 0) return 0.0;
-                  return std::clamp(std::round(100 * x / y), 0.0, 100.0);
-                });
-  share.measured_on = in_turn.completion.measured_on;
-  return cell.Report(share);
+void ClaimHeldUp(Cell& cell, const Timings& t, const Judgement& gain,
+                 const std::vector<double>& calls, double requests) {
+  const std::vector<double> repeats(calls.begin() + 1, calls.end());
+  const Figure held_up = HeldUp(cell, repeats, requests);
+  const Figure lost = LostShare(cell, t[0], t[1], t[2], held_up);
+  const std::string fact =
+      LaunchBlocking()
+          ? Blocking()
+          : Say("Its calls for %s took %s; for %s of these it waited for room.",
+                First().ToString(), FormatDuration(Summarize(repeats).median),
+                FormatDuration(held_up.value.median));
+  cell.Claim(Worded("The notebook's order loses {} of the possible gain: the "
+                    "front end waited for room in %s's queue.",
+                    First().ToString()),
+             Given(gain, Above(lost, 10), "enqueued in turn"),
+             OneDeviceOr(fact));
 }
 
 Judgement CanOverlap(Device device) {
@@ -150,15 +167,6 @@ std::string WhyNoCopyBeside(Device device, const Timing& products,
             device.ToString(), info.cores);
   }
   return why;
-}
-
-std::string HeldUpFact(const Figure& held_up,
-                       const std::vector<double>& calls) {
-  if (LaunchBlocking()) return OneDeviceOr(Blocking());
-  return OneDeviceOr(
-      Say("Its calls for %s took %s; for %s of these it waited for room.",
-          First().ToString(), FormatDuration(Summarize(calls).median),
-          FormatDuration(held_up.value.median)));
 }
 
 std::string CallsTake(const Timing& pageable, const Timing& pinned) {

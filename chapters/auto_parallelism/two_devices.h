@@ -19,10 +19,9 @@
 #include <string>
 #include <vector>
 
-#include "common/device/device.h"
+#include "common/d2l.h"
 #include "common/drawing/timeline.h"
 #include "common/lesson/cell.h"
-#include "common/lesson/judge.h"
 
 namespace d2l {
 
@@ -42,14 +41,13 @@ std::vector<Device> Distinct(std::vector<Device> devices);
 // How many times as long b takes as a, repeat by repeat, and reported.
 Figure Speedup(Cell& cell, const Timing& a, const Timing& b);
 
-// For how long the calls waited for room in a queue, by repeat, and reported:
-// what they took beyond `requests`, in seconds, as which they take where there
-// is room.
-Figure HeldUp(Cell& cell, const std::vector<double>& calls, double requests);
-// Of the gain of enqueueing in turn, the part that the notebook's order lost
-// while it was held up, in %, and reported. 0 where there is no gain.
-Figure LostShare(Cell& cell, const Timing& one_by_one, const Timing& notebook,
-                 const Timing& in_turn, const Figure& held_up);
+// The claim that, of three alternatives, the second (all for one device, then
+// all for the other) loses a part of what the third (in turn) gains over the
+// first (one after the other), while its calls wait for room in a queue; and
+// reports both. calls: how long those for the first device took, the warm-up
+// first; requests: where there is room. In seconds.
+void ClaimHeldUp(Cell& cell, const Timings& t, const Judgement& gain,
+                 const std::vector<double>& calls, double requests);
 
 // Holds if a device can compute two operations at once: not with one core.
 Judgement CanOverlap(Device device);
@@ -66,8 +64,6 @@ std::string WhyNotFull(Device device, const Timing& one, const Timing& four,
 // Why copies beside products gain little.
 std::string WhyNoCopyBeside(Device device, const Timing& products,
                             const Timing& copies);
-// "Its calls for cpu:0 took 330 ms; for 312 ms of these it waited for room."
-std::string HeldUpFact(const Figure& held_up, const std::vector<double>& calls);
 // "The calls take 99 % of the time, to pinned memory 1 %."
 std::string CallsTake(const Timing& pageable, const Timing& pinned);
 // "On average 1.43 streams worked at the same time."
