@@ -9,13 +9,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "common/base/undisturbed_timer.h"
-#include "common/device/device.h"
-#include "common/device/device_table.h"
+#include "common/d2l.h"
 #include "common/lesson/fresh_process.h"
 #include "common/lesson/host_library.h"
-#include "common/ops/ops.h"
 
 namespace d2l {
 namespace {

@@ -13,7 +13,6 @@
 #include <string>
 
 #include "common/lesson/cell.h"
-#include "common/lesson/judge.h"
 
 namespace d2l {
 

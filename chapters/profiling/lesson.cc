@@ -7,43 +7,31 @@
 // "Host" is the library call on this thread, which returns when it is done.
 // "Device" is a GPU or a virtual device: this thread enqueues, another works.
 
-#include "common/lesson/lesson.h"
-
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <iostream>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "chapters/profiling/busy_cores.h"
 #include "chapters/profiling/cold_start.h"
 #include "chapters/profiling/latencies/latencies.h"
 #include "chapters/profiling/machine_load/machine_load.h"
 #include "chapters/profiling/profiled_runs.h"
-#include "common/base/console/format.h"
-#include "common/base/console/language.h"
+#include "chapters/profiling/programs.h"
 #include "common/base/machine.h"
-#include "common/base/statistics.h"
-#include "common/base/timer.h"
-#include "common/base/undisturbed_timer.h"
-#include "common/device/device.h"
-#include "common/device/device_table.h"
+#include "common/d2l.h"
 #include "common/drawing/drawing.h"
 #include "common/drawing/plot.h"
 #include "common/drawing/timeline.h"
 #include "common/lesson/cell.h"
 #include "common/lesson/host_library.h"
-#include "common/lesson/judge.h"
-#include "common/ops/ops.h"
-#include "common/profiler/key_averages.h"
-#include "common/profiler/profiler.h"
-#include "common/tensor/tensor.h"
 
-namespace d2l {
+namespace d2l::profiling {
 namespace {
 
 // Two times that differ by less may differ because the machine is noisy.
@@ -86,22 +74,11 @@ std::vector<float> HostSquare(const std::vector<float>& x, int n) {
   return HostMatMul(x, Transposed(x, n), n);
 }
 
-// x @ x_t on this thread, under a profiler whose table is printed.
-std::vector<float> ProfileOnTheHost(const Cell& cell,
-                                    const std::vector<float>& x,
-                                    const std::vector<float>& x_t, int n,
-                                    int count) {
-  std::vector<float> y;
-  Profiler p;
-  {
-    ProfileScope scope(p);
-    for (int i = 0; i < count; ++i) {
-      RecordFunction call("HostMatMul");
-      y = HostMatMul(x, x_t, n);
-    }
-  }
-  PrintAverages(cell, p.KeyAverages());
-  return y;
+// Prints what a profiler sees of `work`.
+void PrintProfile(const Cell& cell, const std::function<void()>& work) {
+  Profiler profiler;
+  Profiled(profiler, work);
+  PrintAverages(cell, profiler.KeyAverages());
 }
 
 // A size at which ten products take about `seconds` on this thread, measured.
@@ -120,7 +97,7 @@ int LargeSize(const Cell& cell) {
   return FittedSize(cell.size() == Size::kCourse ? 0.2 : 0.01);
 }
 
-// %% 003/c1
+// %% 003/c1, measured
 // BusyCores: chapters/profiling/busy_cores.h
 void QuietMachine(Cell& cell) {
   const MachineLoad load = LookAtMachine({});
@@ -132,7 +109,7 @@ void QuietMachine(Cell& cell) {
   const Tensor x = Rand({n, n}, device);
   Tensor y;
   const auto products = [&] {
-    for (int i = 0; i < 10; ++i) y = MatMul(x, T(x));
+    y = Products(x, 10);
     Synchronize(device);
   };
   products();
@@ -159,26 +136,18 @@ void QuietMachine(Cell& cell) {
 }
 // %%
 
-// %% 003/c2
+// %% 003/c2, measured
 void FirstProfile(Cell& cell) {
   const Device device = TryGpu();
   const Tensor x = Rand({3, 3}, device);
-  Tensor y, z, w;
-  const auto hundred_times = [&] {
-    for (int i = 0; i < 100; ++i) {
-      y = MatMul(x, T(x));
-      z = y * y;
-      w = z + x;
-    }
-    Synchronize(device);
-  };
+  Tensor w;
+  const auto hundred_times = [&] { w = HundredTimes(x); };
   hundred_times();
   Profiler prof;
   std::vector<double> without, with;
   for (int i = 0; i < 9; ++i) {  // few, so that --trace stays small
     without.push_back(Seconds(hundred_times));
-    ProfileScope scope(prof);
-    with.push_back(Seconds(hundred_times));
+    Profiled(prof, [&] { with.push_back(Seconds(hundred_times)); });
   }
   const KeyAverages averages = prof.KeyAverages();
   PrintAverages(cell, averages);
@@ -227,14 +196,14 @@ void JudgeRepeats(Cell& cell, const std::vector<float>& x, int more) {
           more, Took(all)));
 }
 
-// %% 003/c5
-// ProfileOnTheHost stands at the top, JudgeRepeats above this cell;
+// %% 003/c5, measured
+// PrintProfile stands at the top, JudgeRepeats above this cell;
 // MeasureColdStart: cold_start.cc
 void SmallOnTheHost(Cell& cell) {
   const int count = cell.BySize(1000, 10000, 10000);
-  const std::vector<float> x = HostRandn(9);
-  const std::vector<float> y =
-      ProfileOnTheHost(cell, x, Transposed(x, 3), 3, count);
+  const std::vector<float> x = HostRandn(9), x_t = Transposed(x, 3);
+  std::vector<float> y;
+  PrintProfile(cell, [&] { y = HostProducts(x, x_t, 3, count); });
   const Tensor on_a_device = FromVector(x, {3, 3}, TryGpu());
   cell.CheckClose("x @ x.T", y,
                   ToVector<float>(MatMul(on_a_device, T(on_a_device))), 1e-5);
@@ -255,14 +224,14 @@ void SmallOnTheHost(Cell& cell) {
 }
 // %%
 
-// %% 003/c9
+// %% 003/c9, measured
 // RunProfiled: chapters/profiling/profiled_runs.cc
 void SmallOnTheDevice(Cell& cell) {
   const int count = cell.BySize(1000, 10000, 10000);
   const Device device = TryGpu();
   const Tensor x = Rand({3, 3}, device);
   Tensor y;
-  const auto products = Loop(count, [&] { y = MatMul(x, T(x)); });
+  const auto products = [&] { y = Products(x, count); };
   const ProfiledRuns runs = RunProfiled(cell, "products", device, products);
   PrintAverages(cell, KeyAverages(runs.last));
   const std::vector<float> x_host = ToVector<float>(x);
@@ -286,14 +255,17 @@ void SmallOnTheDevice(Cell& cell) {
 }
 // %%
 
-// %% 003/c12
+// %% 003/c12, measured
 void LargeOnTheHost(Cell& cell) {
   const int n = LargeSize(cell);
   const std::vector<float> x = HostRandn(n * n), x_t = Transposed(x, n);
-  const std::vector<float> y = ProfileOnTheHost(cell, x, x_t, n, 1);
-  const auto product = [&] { HostMatMul(x, x_t, n); };
-  const Figure one = cell.TimeHost("one product", product);
-  const Figure ten = cell.TimeHost("ten products", Loop(10, product));
+  std::vector<float> y;
+  const auto products = [&](int count) {
+    return [&, count] { y = HostProducts(x, x_t, n, count); };
+  };
+  PrintProfile(cell, products(1));
+  const Figure one = cell.TimeHost("one product", products(1));
+  const Figure ten = cell.TimeHost("ten products", products(10));
   std::cout << Say(
       "n = %d: one product %s, ten %s; %.2g multiplications a second.\n", n,
       Took(one), Took(ten), std::pow(n, 3) / one.value.median);
@@ -307,33 +279,30 @@ void LargeOnTheHost(Cell& cell) {
 }
 // %%
 
-// %% 003/c16
+// %% 003/c16, measured
 void LargeOnTheDevice(Cell& cell) {
   const int n = LargeSize(cell);
   const Device device = TryGpu();
   const Tensor x = Rand({n, n}, device), small = Rand({3, 3}, device);
   Tensor y;
-  const auto products = Loop(10, [&] { y = MatMul(x, T(x)); });
-  Profiler p;
-  {
-    ProfileScope scope(p);
+  const auto products = [&] { y = Products(x, 10); };
+  PrintProfile(cell, [&] {
     products();
     Synchronize(device);
-  }
-  PrintAverages(cell, p.KeyAverages());
+  });
 
   const std::vector<float> x_host = ToVector<float>(x);
   const std::vector<float> x_host_t = Transposed(x_host, n);
   const std::vector<float> small_host = ToVector<float>(small);
   std::vector<float> y_host;
   const auto on_the_host = [&] { y_host = HostMatMul(x_host, x_host_t, n); };
-  const auto tiny_there = [&] { MatMul(small, T(small)); };
+  const auto tiny_there = [&] { Products(small, 1000); };
   const auto tiny_here = [&] { HostSquare(small_host, 3); };
   const Timings t =
       cell.TimeInterleaved({{"host, large", {}, Loop(10, on_the_host)},
                             {"device, large", {device}, products},
                             {"host, 3x3", {}, Loop(1000, tiny_here)},
-                            {"device, 3x3", {device}, Loop(1000, tiny_there)}});
+                            {"device, 3x3", {device}, tiny_there}});
   cell.PrintTimes(t);
   cell.CheckClose("x @ x.T", ToVector<float>(y), y_host, 1e-3);
   const Figure large =
@@ -351,22 +320,18 @@ void LargeOnTheDevice(Cell& cell) {
 }
 // %%
 
-// %% 003/c18
+// %% 003/c18, measured
 // RunProfiled: chapters/profiling/profiled_runs.cc
 void OneByOne(Cell& cell) {
   const int count = cell.BySize(2000, 20000, 20000);
   const Device device = TryGpu();
-  Tensor x, y;
-  const auto rand_and_multiply = [&] {
-    x = Rand({10, 10}, device);
-    y = x * x;
-  };
-  const ProfiledRuns runs =
-      RunProfiled(cell, "loop", device, Loop(count, rand_and_multiply));
+  std::pair<Tensor, Tensor> last;
+  const ProfiledRuns runs = RunProfiled(
+      cell, "loop", device, [&] { last = RandAndMultiply(count, device); });
   PrintAverages(cell, KeyAverages(runs.last));
-  std::vector<float> expected = ToVector<float>(x);
+  std::vector<float> expected = ToVector<float>(last.first);
   for (float& value : expected) value *= value;
-  cell.CheckClose("x * x", ToVector<float>(y), expected, 0);
+  cell.CheckClose("x * x", ToVector<float>(last.second), expected, 0);
   cell.Claim("The loop enqueues for {} as long as the device works.",
              Less(runs.device, runs.enqueueing, kClearly),
              Say("An operation takes %s to enqueue, without waits for room in "
@@ -376,30 +341,18 @@ void OneByOne(Cell& cell) {
 }
 // %%
 
-// %% 003/c20
+// %% 003/c20, measured
 void FalseVectorisation(Cell& cell) {
   const int times = cell.BySize(2, 20, 20), rows = 1000;
   const Device device = TryGpu();
-  Tensor x, y, vec = Zeros({rows, 10, 10}, device);
+  Tensor y, vec = Zeros({rows, 10, 10}, device);
   std::vector<float> host(vec.numel());
-  const auto one_by_one = Loop(times * rows, [&] {
-    x = Rand({10, 10}, device);
-    y = x * x;
-  });
-  const auto on_the_device = Loop(times, [&] {
-    for (int j = 0; j < rows; ++j) vec[j] = Rand({10, 10}, device);
-    y = vec * vec;
-  });
-  const auto on_the_host = [&] {  // as the course, but even without its product
-    for (int i = 0; i < times * rows; ++i) {
-      const std::vector<float> row = ToVector<float>(Rand({10, 10}, device));
-      std::copy(row.begin(), row.end(), host.begin() + i % rows * 100);
-    }
-  };
-  const Timings t =
-      cell.TimeInterleaved({{"one by one", {device}, one_by_one},
-                            {"filled on the device", {device}, on_the_device},
-                            {"filled on the host", {device}, on_the_host}});
+  const auto on_the_device = [&] { y = FillOnTheDevice(times, vec); };
+  const auto on_the_host = [&] { FillOnTheHost(times, device, &host); };
+  const Timings t = cell.TimeInterleaved(
+      {{"one by one", {device}, [&] { RandAndMultiply(times * rows, device); }},
+       {"filled on the device", {device}, on_the_device},
+       {"filled on the host", {device}, on_the_host}});
   cell.PrintTimes(t);
   on_the_device();
   cell.Check(Equal(y, vec * vec) && Item(Min(vec)) < Item(Max(vec)), "vec");
@@ -419,72 +372,21 @@ void FalseVectorisation(Cell& cell) {
 }
 // %%
 
-// Of 100 small tensors and `count` hundreds of them, the products b[i][j] *
-// a[j]; on the device or, as in the course, copied to the host when each is
-// done.
-struct Products {
-  std::vector<Tensor> a;
-  std::vector<std::vector<Tensor>> b;
-  Tensor on_device = {};  // (count, 10, 10, 100)
-  std::vector<float> on_host = {};
-
-  Products(int count, Device device)
-      : on_device(Zeros({count, 10, 10, 100}, device)),
-        on_host(std::size_t{10000} * count) {
-    const auto hundred = [&] {
-      std::vector<Tensor> tensors;
-      for (int j = 0; j < 100; ++j) tensors.push_back(Rand({10, 10}, device));
-      return tensors;
-    };
-    a = hundred();
-    for (int i = 0; i < count; ++i) b.push_back(hundred());
-  }
-
-  // What came of b[i][j], or, with j = -1, of all of b[i].
-  void Put(int i, int j, const Tensor& product, bool to_host) {
-    if (to_host) {
-      const std::vector<float> values = ToVector<float>(product);
-      float* const at = &on_host[i * 10000 + std::max(j, 0)];
-      for (std::size_t k = 0; k < values.size(); ++k) {
-        at[k * (j < 0 ? 1 : 100)] = values[k];
-      }
-    } else if (j < 0) {
-      on_device[i] = product;
-    } else {
-      on_device[{i, kAll, kAll, j}] = product;
-    }
-  }
-};
-
-// %% 003/c21
-void Stacked(Products& p, bool to_host, bool anew = false) {
-  Tensor a_tensor = DStack(p.a);
-  for (std::size_t i = 0; i < p.b.size(); ++i) {
-    if (anew) a_tensor = DStack(p.a);
-    p.Put(i, -1, a_tensor * DStack(p.b[i]), to_host);
-  }
-}
-
-void DoubleLoop(Products& p, bool to_host) {
-  for (std::size_t i = 0; i < p.b.size(); ++i) {
-    for (int j = 0; j < 100; ++j) p.Put(i, j, p.a[j] * p.b[i][j], to_host);
-  }
-}
-
+// %% 003/c21, measured
 void Reuse(Cell& cell) {
   const Device device = TryGpu();
-  Products p(cell.BySize(20, 200, 200), device), slow = p;
-  slow.on_device = Zeros(p.on_device.shape(), device);
+  Hundreds h(cell.BySize(20, 200, 200), device), slow = h;
+  slow.on_device = Zeros(h.on_device.shape(), device);
   const Timings t = cell.TimeInterleaved(
-      {{"stacked, to the host", {device}, [&] { Stacked(p, true); }},
+      {{"stacked, to the host", {device}, [&] { Stacked(h, true); }},
        {"loop, to the host", {device}, [&] { DoubleLoop(slow, true); }},
-       {"stacked anew each time", {device}, [&] { Stacked(p, false, true); }},
-       {"stacked", {device}, [&] { Stacked(p, false); }},
+       {"stacked anew each time", {device}, [&] { Stacked(h, false, true); }},
+       {"stacked", {device}, [&] { Stacked(h, false); }},
        {"loop", {device}, [&] { DoubleLoop(slow, false); }}});
   cell.PrintTimes(t);
-  const bool equal = p.on_host == slow.on_host &&
-                     Equal(p.on_device, slow.on_device) &&
-                     ToVector<float>(p.on_device) == p.on_host;
+  const bool equal = h.on_host == slow.on_host &&
+                     Equal(h.on_device, slow.on_device) &&
+                     ToVector<float>(h.on_device) == h.on_host;
   std::cout << (equal ? "True" : "False") << "\n";
   cell.Check(equal, "the loop and the stacked product are equal");
   const Judgement alone = Faster(t["stacked"], t["loop"], kClearly);
@@ -520,7 +422,7 @@ Drawing LatencyPlot(const LatencyOptions& options) {
     const auto size = static_cast<double>(CacheBytes(level).value_or(0));
     if (size <= bytes.front() || size >= bytes.back()) continue;
     plot.AddLine(
-        absl::StrFormat("L%d, %s", level, FormatBytes(*CacheBytes(level))),
+        "L" + std::to_string(level) + ", " + FormatBytes(*CacheBytes(level)),
         {size, size}, {*low, *high});
   }
   return plot.Draw("latency by size");
@@ -610,7 +512,7 @@ void JudgeSizes(Cell& cell, Device device,
           Each(large.device, large.count), GetDeviceInfo(device).Describe()));
 }
 
-// %% 003/summary
+// %% 003/summary, measured
 // SweepSizes and JudgeSizes stand above this cell.
 void ThreeQuestions(Cell& cell) {
   const Device device = TryGpu();
@@ -626,12 +528,10 @@ void ThreeQuestions(Cell& cell) {
   std::vector<Tensor> list;  // the same numbers
   for (int i = 0; i < rows; ++i) list.push_back(Clone(all[i]));
   Tensor y, sum, sum_of_list;
-  const auto one_operation = [&] { y = all * 2; };
-  const auto loop = [&] {
-    for (int i = 0; i < rows; ++i) y = all[i] * 2;
-  };
-  const auto tensor = [&] { sum = Sum(all, {0}); };
-  const auto of_a_list = [&] { sum_of_list = Sum(Stack(list), {0}); };
+  const auto one_operation = [&] { y = Doubled(all); };
+  const auto loop = [&] { y = DoubledByRow(all); };
+  const auto tensor = [&] { sum = SumOfRows(all); };
+  const auto of_a_list = [&] { sum_of_list = SumOfRows(list); };
   const Timings t =
       cell.TimeInterleaved({{"one operation", {device}, one_operation},
                             {"a loop over rows", {device}, loop},
@@ -667,4 +567,4 @@ void ThreeQuestions(Cell& cell) {
                      {"003/summary", ThreeQuestions}}});
 
 }  // namespace
-}  // namespace d2l
+}  // namespace d2l::profiling

@@ -7,13 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "common/base/console/format.h"
-#include "common/base/console/language.h"
 #include "common/base/undisturbed_timer.h"
-#include "common/device/device_table.h"
-#include "common/profiler/profiler.h"
 
 namespace d2l {
 namespace {

@@ -13,11 +13,8 @@
 #include <functional>
 #include <string>
 
-#include "common/device/device.h"
+#include "common/d2l.h"
 #include "common/lesson/cell.h"
-#include "common/lesson/judge.h"
-#include "common/profiler/key_averages.h"
-#include "common/profiler/profile.h"
 
 namespace d2l {
 

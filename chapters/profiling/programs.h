@@ -1,0 +1,66 @@
+// The programs of this chapter's cells, for its lesson and its benchmarks. They
+// return when all is enqueued, unless they say that they wait. "Host" is the
+// library call on this thread, which returns when it is done.
+//
+// Used by one thread, as the tensors that they are given.
+
+#ifndef D2L_CHAPTERS_PROFILING_PROGRAMS_H_
+#define D2L_CHAPTERS_PROFILING_PROGRAMS_H_
+
+#include <cstddef>
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "common/d2l.h"
+
+namespace d2l::profiling {
+
+// Runs `work`; the profiler keeps what it does.
+void Profiled(Profiler& profiler, const std::function<void()>& work);
+
+// x @ x.T, so many times.
+Tensor Products(const Tensor& x, int count);
+// x @ x_t of n x n matrices on the host; a profiler sees each as "HostMatMul".
+std::vector<float> HostProducts(const std::vector<float>& x,
+                                const std::vector<float>& x_t, int n,
+                                int count);
+
+// (x @ x.T) * (x @ x.T) + x a hundred times, in 300 operations; waits.
+Tensor HundredTimes(const Tensor& x);
+
+// A random (10, 10) tensor and its product with itself, so many times.
+std::pair<Tensor, Tensor> RandAndMultiply(int count, Device device);
+// Fills `vec`, which has (10, 10) rows, and multiplies it by itself.
+Tensor FillOnTheDevice(int times, Tensor& vec);
+// Fills it on the host; waits.
+void FillOnTheHost(int times, Device device, std::vector<float>* vec);
+
+// Of 100 small tensors and `count` hundreds of them, the products b[i][j] *
+// a[j]; on the device or, as in the course, copied to the host when each is
+// done.
+struct Hundreds {
+  Hundreds(int count, Device device);
+
+  // What came of b[i][j], or, with j = -1, of all of b[i].
+  void Put(int i, int j, const Tensor& product, bool to_host);
+
+  std::vector<Tensor> a;
+  std::vector<std::vector<Tensor>> b;
+  Tensor on_device;  // (count, 10, 10, 100)
+  std::vector<float> on_host;
+};
+// anew: stacks a[j] for each hundred.
+void Stacked(Hundreds& h, bool to_host, bool anew = false);
+void DoubleLoop(Hundreds& h, bool to_host);
+
+// Each row times 2, in one operation or in one for each.
+Tensor Doubled(const Tensor& all);
+Tensor DoubledByRow(const Tensor& all);
+// The sum of all rows.
+Tensor SumOfRows(const Tensor& all);
+Tensor SumOfRows(const std::vector<Tensor>& list);
+
+}  // namespace d2l::profiling
+
+#endif  // D2L_CHAPTERS_PROFILING_PROGRAMS_H_
