@@ -17,7 +17,6 @@
 #include <utility>
 #include <vector>
 
-#include "chapters/profiling/busy_cores.h"
 #include "chapters/profiling/cold_start.h"
 #include "chapters/profiling/latencies/latencies.h"
 #include "chapters/profiling/machine_load/machine_load.h"
@@ -98,7 +97,7 @@ int LargeSize(const Cell& cell) {
 }
 
 // %% 003/c1, measured
-// BusyCores: chapters/profiling/busy_cores.h
+// BusyCores: chapters/profiling/programs.h
 void QuietMachine(Cell& cell) {
   const MachineLoad load = LookAtMachine({});
   std::cout << load.ToText();

@@ -7,8 +7,10 @@
 #ifndef D2L_CHAPTERS_PROFILING_PROGRAMS_H_
 #define D2L_CHAPTERS_PROFILING_PROGRAMS_H_
 
+#include <atomic>
 #include <cstddef>
 #include <functional>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -16,12 +18,46 @@
 
 namespace d2l::profiling {
 
+// Threads that compute nothing, on every core, while it lives: what another
+// program's load does to a measurement.
+//
+//   {
+//     const BusyCores others(4);
+//     Measure();
+//   }
+class BusyCores {
+ public:
+  // Returns when all threads are at it.
+  explicit BusyCores(int threads) {
+    for (int i = 0; i < threads; ++i) {
+      threads_.emplace_back([this] {
+        at_work_.fetch_add(1);
+        while (!stop_.load(std::memory_order_relaxed)) {
+        }
+      });
+    }
+    while (at_work_.load() < threads) std::this_thread::yield();
+  }
+  ~BusyCores() {
+    stop_.store(true, std::memory_order_relaxed);
+    for (std::thread& thread : threads_) thread.join();
+  }
+  BusyCores(const BusyCores&) = delete;
+  BusyCores& operator=(const BusyCores&) = delete;
+
+ private:
+  std::atomic<int> at_work_{0};
+  std::atomic<bool> stop_{false};
+  std::vector<std::thread> threads_;
+};
+
 // Runs `work`; the profiler keeps what it does.
 void Profiled(Profiler& profiler, const std::function<void()>& work);
 
 // x @ x.T, so many times.
 Tensor Products(const Tensor& x, int count);
-// x @ x_t of n x n matrices on the host; a profiler sees each as "HostMatMul".
+// x @ x_t of n x n matrices on the host; a profiler sees each as
+// "HostMatMul".
 std::vector<float> HostProducts(const std::vector<float>& x,
                                 const std::vector<float>& x_t, int n,
                                 int count);
