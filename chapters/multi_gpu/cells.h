@@ -1,30 +1,93 @@
-// The lesson's cells: in lesson.cc what there is, and DataParallel's names; the
-// others in these files.
+// What the lesson's cells and their benchmarks share. The cells are in
+// lesson.cc (what there is, and DataParallel's names), training.cc,
+// communication.cc and machines.cc; the longer programs that they teach are in
+// from_scratch/.
 
 #ifndef D2L_CHAPTERS_MULTI_GPU_CELLS_H_
 #define D2L_CHAPTERS_MULTI_GPU_CELLS_H_
 
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "common/device/device.h"
+#include "common/d2l.h"
 #include "common/lesson/cell.h"
-#include "common/lesson/judge.h"
+
+namespace d2l {
+class MpiWorld;
+}  // namespace d2l
 
 namespace d2l::multi_gpu {
 
 // Two times that differ by less may differ because the machine is noisy.
 inline constexpr double kClearly = 1.3;
 
-// The devices, or the only one twice: then two replicas share it.
+// The table's GPUs; without one, all its devices (d2l.try_all_gpus).
+std::vector<Device> AllDevices();
+// The first two of them, or the only one.
+std::vector<Device> AtMostTwo();
+// All of them, or the only one twice: then two replicas share it.
 std::vector<Device> AtLeastTwo();
+
+// As DataParallel takes them: places in the device table.
+std::vector<int> NumbersOf(const std::vector<Device>& devices);
+// "[device(type='cuda', index=0)]", as the course prints them.
+std::string Names(const std::vector<Device>& devices);
 
 // Some reasons are true only of devices in one CPU.
 bool OnCpus();
+// The claim, which one device cannot decide.
+Judgement OnSeveral(const Judgement& claim);
+// That there is only one of them, or else `fact`.
+std::string OneDeviceOr(const std::string& fact);
 
 std::string Median(const Figure& time);
+// Of its completion.
+std::string Median(const Timing& timing);
 
-Judgement SeveralDevices();
+// How many of the first module's parameters the second has, bit for bit.
+int EqualParameters(const nn::Module& a, const nn::Module& b);
+// Checks that two devices' parameters, or gradients, are the same.
+void CheckClose(Cell& cell, const std::string& what,
+                const std::vector<Tensor>& got,
+                const std::vector<Tensor>& expected);
+
+// Programs that the benchmarks time, too; asynchronous.
+
+// A step of training with so many random samples for each device.
+std::function<void()> Stepper(const std::shared_ptr<DataParallel>& net,
+                              std::int64_t each);
+// Linear(784, 512), ReLU, Linear(512, 512), ReLU, Linear(512, 10) on these
+// devices, with buckets of 256 KiB; over an emulated link if `link`: 0.2 ms,
+// and 0.25 GB/s.
+std::shared_ptr<DataParallel> LinkedMlp(const std::vector<Device>& devices,
+                                        bool overlap, bool link);
+
+// from_scratch/parameter_server.cc
+
+struct SimulatedServer {
+  Phrase name;
+  AllReduceAlgorithm algorithm;
+  int gpus;
+  double book;  // seconds, like the following
+  double simulated = 0;
+  double bound = 0;
+};
+std::vector<SimulatedServer> SimulateTheBook();
+
+// from_scratch/two_processes.cc
+
+bool SumsAsOneProcess(MpiWorld& world, AllReduceAlgorithm algorithm,
+                      std::int64_t n);
+double SecondsOfSum(MpiWorld& world, const Tensor& x,
+                    std::optional<AllReduceAlgorithm> algorithm);
+// What the simulator says of two processes. Their link is as star's seconds
+// show it: two transfers, one after the other.
+double SimulatedOverLink(AllReduceAlgorithm algorithm, double bytes,
+                         double star_of_an_eighth, double star);
 
 // training.cc
 void LeNetScratch(Cell& cell);

@@ -5,153 +5,129 @@
 #include <cstddef>
 #include <cstdint>
 #include <iostream>
-#include <map>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "chapters/multi_gpu/cells.h"
-#include "chapters/multi_gpu/networks.h"
-#include "chapters/multi_gpu/scratch.h"
-#include "chapters/multi_gpu/three_splits.h"
-#include "common/base/console/format.h"
-#include "common/base/console/language.h"
-#include "common/base/console/text.h"
-#include "common/device/device.h"
-#include "common/device/device_table.h"
+#include "chapters/multi_gpu/from_scratch/data_parallel.h"
+#include "chapters/multi_gpu/from_scratch/three_splits.h"
+#include "common/d2l.h"
 #include "common/lesson/cell.h"
-#include "common/lesson/judge.h"
-#include "common/nn/module.h"
-#include "common/ops/ops.h"
-#include "common/parallel/collective/collective.h"
-#include "common/parallel/collective/schedule.h"
-#include "common/parallel/data_parallel/data_parallel.h"
-#include "common/parallel/data_parallel/kv_store.h"
 #include "common/parallel/data_parallel/split_batch.h"
-#include "common/parallel/simulator/simulator.h"
-#include "common/parallel/simulator/topology.h"
-#include "common/tensor/tensor.h"
 
 namespace d2l::multi_gpu {
 namespace {
 
-// %% d2l/three-splits
-// Bytes moved, by split and batch.
-using Moves = std::map<std::string, std::map<std::int64_t, std::int64_t>>;
+using Splits = std::vector<std::pair<std::string, Step>>;
 
-void ClaimSplits(Cell& cell, const Timings& t, const Moves& moves) {
-  const Timing* other = nullptr;  // the fastest besides data
-  std::string least;              // the one besides data that moves least
-  for (const Timing& timing : t) {
-    const std::string& name = timing.completion.label.english;
-    if (name == "one device" || name == "data") continue;
-    if (other == nullptr ||
-        timing.completion.value.median < other->completion.value.median) {
-      other = &timing;
+// A line for each split. Returns, for each, how many bytes it moves by batch.
+std::vector<std::vector<double>> PrintSplits(const Splits& splits,
+                                             const Timings& t,
+                                             std::int64_t width,
+                                             Device device) {
+  std::vector<std::vector<double>> moves;
+  std::cout << "  " << Padded("", 18) << Padded("a step", -10)
+            << Padded("at batch 64", -14) << "       256      1024      4096\n";
+  for (std::size_t i = 0; i < splits.size(); ++i) {
+    std::cout << absl::StrFormat("  %s%10s    ", Padded(splits[i].first, 18),
+                                 Median(t[i]));
+    std::vector<double>& its = moves.emplace_back();
+    for (const std::int64_t batch : {64, 256, 1024, 4096}) {
+      const Tensor rows = Randn({batch, width}, device);
+      const std::int64_t bytes = BytesOf(splits[i].second, rows, rows);
+      std::cout << absl::StrFormat("%10s", FormatBytes(bytes));
+      its.push_back(static_cast<double>(bytes));
     }
-    if (least.empty() || moves.at(name).at(256) < moves.at(least).at(256)) {
-      least = name;
-    }
+    std::cout << "\n";
   }
-  const auto bytes = [&](const std::string& name, std::int64_t batch) {
-    return static_cast<double>(moves.at(name).at(batch));
-  };
-  // Both grow linearly with the batch.
-  const auto slope = [&](const std::string& name) {
-    return (bytes(name, 1024) - bytes(name, 256)) / 768;
-  };
-  const double from = 256 + (bytes("data", 256) - bytes(least, 256)) /
-                                (slope(least) - slope("data"));
-  cell.Claim(
-      "At batch 256 data parallelism moves {} as much as the next best.",
-      Given(SeveralDevices(),
-            Counted(bytes("data", 256) < bytes(least, 256),
-                    Say("%s against %s, %s", FormatBytes(bytes("data", 256)),
-                        FormatBytes(bytes(least, 256)), Translated(least)),
-                    FormatFactor(bytes("data", 256) /
-                                 std::max(bytes(least, 256), 1.0))),
-            "devices"),
-      OneDeviceOr(Say(
-          "It moves all weights there and back, whatever the batch; it is the "
-          "least from batch %.0f on.",
-          from)));
-  cell.Claim("Data parallelism is {} as fast as the next best.",
-             Faster(t["data"], *other, 1.05),
-             OneDeviceOr(Say(
-                 "Next best is %s, which moves %s; data parallelism moves %s.",
-                 other->completion.label.shown,
-                 FormatBytes(moves.at(other->completion.label.english).at(256)),
-                 FormatBytes(moves.at("data").at(256)))));
-  const Timing& parts = t["layers, 4 parts"];
-  cell.Claim("Micro-batches make the pipeline {} as fast.",
-             Faster(t["layers, 4 parts"], t["layers, 1 batch"], 1.1),
-             OneDeviceOr(Say("With 4 parts its calls take %s of %s.",
-                             Median(parts.enqueue), Median(parts.completion))));
+  return moves;
 }
-// %%
+
+// Returns how many of the simulated figures are the book's.
+int PrintFormulas(const std::vector<SimulatedServer>& servers) {
+  std::cout << "  " << Padded("160 MB", 24) << Padded("the book", -12)
+            << Padded("simulated", -12) << Padded("bound", -12) << "\n";
+  int equal = 0;
+  for (const SimulatedServer& server : servers) {
+    std::cout << absl::StrFormat("  %s%9.2f ms%9.2f ms%9.2f ms\n",
+                                 Padded(server.name, 24), 1e3 * server.book,
+                                 1e3 * server.simulated, 1e3 * server.bound);
+    equal += std::abs(server.simulated - server.book) < 1e-6 ? 1 : 0;
+  }
+  return equal;
+}
+
+bool Quicker(const Timing& a, const Timing& b) {
+  return a.completion.value.median < b.completion.value.median;
+}
+
+// The batch from which on the first moves less. The second and the third number
+// of each are of 256 and 1024 samples; they grow linearly.
+double EqualFrom(const std::vector<double>& a, const std::vector<double>& b) {
+  return 256 + 768 * (a[1] - b[1]) / ((b[2] - b[1]) - (a[2] - a[1]));
+}
 
 }  // namespace
 
-// %% d2l/three-splits
-// Pipeline, WithinLayers, DataShards: chapters/multi_gpu/three_splits.cc
+// %% d2l/three-splits, measured
 void ThreeSplits(Cell& cell) {
   const std::vector<Device> devices = AtLeastTwo();
-  const int stages = static_cast<int>(devices.size());
+  const int p = static_cast<int>(devices.size());
   const std::int64_t width = cell.BySize(64, 256, 1024);
-  const SplitNet net = MakeSplitNet(stages, width, 2 * width, devices[0]);
-  const std::vector<std::pair<std::string, Step>> splits = {
-      {"one device", OneDevice(net)},
-      {"layers, 1 batch", Pipeline(net, devices, 1)},
-      {"layers, 4 parts", Pipeline(net, devices, 4)},
-      {"within layers", WithinLayers(net, devices)},
-      {"data", DataShards(net, devices)}};
+  const SplitNet net = MakeSplitNet(p, width, 2 * width, devices[0]);
+  const Splits splits = {{"one device", OneDevice(net)},
+                         {"layers, 1 batch", Pipeline(net, devices, 1)},
+                         {"layers, 4 parts", Pipeline(net, devices, 4)},
+                         {"within layers", WithinLayers(net, devices)},
+                         {"data", DataShards(net, devices)}};
   const Tensor x = Randn({256, width}, devices[0]);
   const Tensor target = Randn(x.shape(), devices[0]);
   const std::vector<float> expected = OnHost(splits[0].second(x, target));
   std::vector<Alternative> steps;
   for (const auto& [name, step] : splits) {
     cell.CheckClose(name, OnHost(step(x, target)), expected, 1e-3);
-    const Step& its = step;
-    steps.push_back({name, AllDevices(), [&] { its(x, target); }});
+    steps.push_back({name, AllDevices(), [&, &its = step] { its(x, target); }});
   }
   const Timings t = cell.TimeInterleaved(steps);
-  Moves moves;
-  std::cout << "  " << Padded("", 18) << Padded("a step", -10)
-            << Padded("at batch 64", -14) << "       256      1024      4096\n";
-  for (const auto& [name, step] : splits) {
-    std::cout << absl::StrFormat("  %s%10s    ", Padded(name, 18),
-                                 FormatMedian(t[name].completion.value, "s"));
-    for (const std::int64_t batch : {64, 256, 1024, 4096}) {
-      const Tensor rows = Randn({batch, width}, devices[0]);
-      moves[name][batch] = BytesOf(step, rows, rows);
-      std::cout << absl::StrFormat("%10s", FormatBytes(moves[name][batch]));
-    }
-    std::cout << "\n";
-  }
-  const int p = stages;
+  const auto moves = PrintSplits(splits, t, width, devices[0]);
   std::cout << Wrap(Say("In theory p = %d stages wait (p - 1) / (m + p - 1) of "
                         "the time for m "
                         "parts of a batch: %.0f %% for 1 part, %.0f %% for 4.",
                         p, 100.0 * (p - 1) / p, 100.0 * (p - 1) / (p + 3)),
                     "  ");
-  ClaimSplits(cell, t, moves);
-}
-// %%
-
-// %% d2l/allreduce
-// SplitBatch: chapters/multi_gpu/scratch.cc
-static void RebindingAllReduce(std::vector<Tensor> data) {  // the book's first
-  for (std::size_t i = 1; i < data.size(); ++i) {
-    data[0] += To(data[i], data[0].device());
+  std::size_t fast = 1, least = 1;  // besides data: the best, at batch 256
+  for (const std::size_t i : {2, 3}) {
+    if (Quicker(t[i], t[fast])) fast = i;
+    if (moves[i][1] < moves[least][1]) least = i;
   }
-  for (std::size_t i = 1; i < data.size(); ++i) {
-    data[i] = To(data[0], data[i].device());
-  }
+  const std::vector<double>&data = moves[4], &next = moves[least];
+  cell.Claim(
+      "At batch 256 data parallelism moves {} as much as the next best.",
+      OnSeveral(
+          Counted(data[1] < next[1],
+                  Say("%s against %s, %s", FormatBytes(data[1]),
+                      FormatBytes(next[1]), Translated(splits[least].first)),
+                  FormatFactor(data[1] / std::max(next[1], 1.0)))),
+      OneDeviceOr(Say(
+          "It moves all weights there and back, whatever the batch; it is the "
+          "least from batch %.0f on.",
+          EqualFrom(data, next))));
+  cell.Claim("Data parallelism is {} as fast as the next best.",
+             Faster(t[4], t[fast], 1.05),
+             OneDeviceOr(Say(
+                 "Next best is %s, which moves %s; data parallelism moves %s.",
+                 t[fast].completion.label.shown, FormatBytes(moves[fast][1]),
+                 FormatBytes(data[1]))));
+  cell.Claim("Micro-batches make the pipeline {} as fast.",
+             Faster(t[2], t[1], 1.1),
+             OneDeviceOr(Say("With 4 parts its calls take %s of %s.",
+                             Median(t[2].enqueue), Median(t[2]))));
 }
 
+// %% d2l/allreduce, measured
 void AllReduceCell(Cell& cell) {
   const std::vector<Device> devices = AtLeastTwo();
   const auto print = [](const char* when, const std::vector<Tensor>& data) {
@@ -197,11 +173,23 @@ void AllReduceCell(Cell& cell) {
   cell.Claim("Written into its memory, the sum is on {}.",
              Counted(right == static_cast<int>(n), "needs all", of(right)));
 }
-// %%
 
 // %% d2l/overlap-link
-// LinkedMlp: chapters/multi_gpu/networks.cc; EmulatedLink:
-// common/parallel/data_parallel/data_parallel.h
+// EmulatedLink: common/parallel/data_parallel/data_parallel.h
+std::shared_ptr<DataParallel> LinkedMlp(const std::vector<Device>& devices,
+                                        bool overlap, bool link) {
+  DataParallelOptions options;
+  options.overlap = overlap;
+  options.first_bucket_bytes = options.bucket_bytes = std::int64_t{1} << 18;
+  if (link) options.emulated_link = EmulatedLink{2e-4, 2.5e8};
+  const Device first = devices[0];
+  return std::make_shared<DataParallel>(
+      nn::Sequential(nn::Linear(784, 512, first), nn::ReLU(),
+                     nn::Linear(512, 512, first), nn::ReLU(),
+                     nn::Linear(512, 10, first)),
+      NumbersOf(devices), options);
+}
+// %% d2l/overlap-link, measured
 void OverlapLink(Cell& cell) {
   const std::int64_t batch = cell.BySize(64, 1024, 8192);
   const Tensor x = Rand({batch, 784}, TryGpu());
@@ -221,80 +209,31 @@ void OverlapLink(Cell& cell) {
   }
   const Timings t = cell.TimeInterleaved(steps);
   cell.PrintTimes(t);
-  const std::vector<float> expected =
-      ToVector<float>(nn::Parameters(*nets[0])[0]);
   for (const auto& net : nets) {
-    cell.Check(ToVector<float>(nn::Parameters(*net)[0]) == expected,
+    cell.Check(EqualParameters(*net, *nets[0]) == 6,
                "the same parameters, bit for bit");
   }
-  const std::string at_end = Median(t["memory, at the end"].completion);
-  const std::string overlapped = Median(t["memory, overlapped"].completion);
-  cell.Claim(
-      "In one machine's memory, overlapping is {} as fast.",
-      Given(SeveralDevices(),
-            Faster(t["memory, overlapped"], t["memory, at the end"], 1.1),
-            "devices"),
-      OneDeviceOr(OnCpus() ? Say("A step takes %s at the end, %s "
-                                 "overlapped: the sums are work for the "
-                                 "same cores.",
-                                 at_end, overlapped)
-                           : Say("A step takes %s at the end, %s "
-                                 "overlapped.",
-                                 at_end, overlapped)));
+  const std::string at_end = Median(t[0]), overlapped = Median(t[1]);
+  cell.Claim("In one machine's memory, overlapping is {} as fast.",
+             OnSeveral(Faster(t[1], t[0], 1.1)),
+             OneDeviceOr(OnCpus() ? Say("A step takes %s at the end, %s "
+                                        "overlapped: the sums are work for the "
+                                        "same cores.",
+                                        at_end, overlapped)
+                                  : Say("A step takes %s at the end, %s "
+                                        "overlapped.",
+                                        at_end, overlapped)));
   cell.Claim("Over the emulated link, overlapping is {} as fast.",
-             Given(SeveralDevices(),
-                   Faster(t["emulated link, overlapped"],
-                          t["emulated link, at the end"], 1.1),
-                   "devices"),
+             OnSeveral(Faster(t[3], t[2], 1.1)),
              OneDeviceOr(Say(
                  "A step takes %s at the end, %s overlapped; without the link "
                  "%s.",
-                 Median(t["emulated link, at the end"].completion),
-                 Median(t["emulated link, overlapped"].completion), at_end)));
+                 Median(t[2]), Median(t[3]), at_end)));
 }
-// %%
 
-namespace {
-
-// %% d2l/parameter-server
-// In common/parallel: Simulate in simulator/simulator.h, schedules in
-// collective/schedule.h
-int PrintFormulas() {
-  struct Row {
-    const char* name;
-    AllReduceAlgorithm algorithm;
-    int gpus;
-    double book;  // seconds
-  };
-  const Row rows[] = {
-      {"4 GPUs, one adds", AllReduceAlgorithm::kStar, 4, 30e-3 + 30e-3},
-      {"4 GPUs, the CPU adds", AllReduceAlgorithm::kHost, 4, 40e-3 + 40e-3},
-      {"4 GPUs, each a quarter", AllReduceAlgorithm::kSplit, 4,
-       7.5e-3 + 7.5e-3},
-      {"8 GPUs, ring", AllReduceAlgorithm::kRing, 8, 2 * 160e6 / (3 * 18e9)},
-  };
-  std::cout << "  " << Padded("160 MB", 24) << Padded("the book", -12)
-            << Padded("simulated", -12) << Padded("bound", -12) << "\n";
-  int equal = 0;
-  for (const auto& [name, algorithm, gpus, book] : rows) {
-    const Topology topology =
-        gpus == 4 ? Topology::PcieSwitch(4, 16e9) : Topology::Ring(8, 3 * 18e9);
-    const CollectiveSchedule schedule = AllReduceSchedule(algorithm, gpus);
-    const double seconds = Simulate(topology, schedule, 160e6).seconds;
-    std::cout << absl::StrFormat("  %s%9.2f ms%9.2f ms%9.2f ms\n",
-                                 Padded(name, 24), 1e3 * book, 1e3 * seconds,
-                                 1e3 * LowerBound(topology, schedule, 160e6));
-    equal += std::abs(seconds - book) < 1e-6 ? 1 : 0;
-  }
-  return equal;
-}
-// %%
-
-}  // namespace
-
-// %% d2l/parameter-server
+// %% d2l/parameter-server, measured
 void ParameterServer(Cell& cell) {
-  const int equal = PrintFormulas();
+  const int equal = PrintFormulas(SimulateTheBook());
   const std::vector<Device> devices = AllDevices();
   const std::int64_t n = cell.BySize(1 << 20, 1 << 24, 1 << 26);
   std::vector<Tensor> data;
@@ -337,44 +276,49 @@ void ParameterServer(Cell& cell) {
       Counted(equal == 4, "needs 4", Say("%d of %d", equal, 4)),
       Say("In the ring each of n devices sends 2 (n - 1) times the n-th part: "
           "5.19 ms. The book's 5.93 ms leaves out (n - 1) / n."));
-  cell.Claim(
-      "Shared among the devices, the adding is {} as fast as on one.",
-      Given(SeveralDevices(), Faster(t["split"], t["star"], 1.1), "devices"),
-      OneDeviceOr(both));
+  cell.Claim("Shared among the devices, the adding is {} as fast as on one.",
+             OnSeveral(Faster(t["split"], t["star"], 1.1)), OneDeviceOr(both));
   cell.Claim(
       "The ring is {} as fast as the split.",
-      Given(SeveralDevices(), Faster(t["ring"], t["split"], 1.05), "devices"),
+      OnSeveral(Faster(t["ring"], t["split"], 1.05)),
       OneDeviceOr(Say("The ring takes %d rounds, the split 2.", 2 * others)));
 }
-// %%
 
 // %% d2l/key-value-store
+static Tensor Gradient(const Tensor& x, const Tensor& y, const Tensor& w) {
+  return MatMul(T(x), MatMul(x, w) - y);
+}
+
+// Each device is a worker with a shard of the rows. The store adds the workers'
+// gradients up and updates the weights. Returns each worker's.
+static std::vector<Tensor> TrainByStore(const Tensor& x, const Tensor& y,
+                                        const std::vector<Device>& devices,
+                                        int steps) {
+  KvStore store(devices[0], [](const std::string&, const Tensor& sum,
+                               Tensor stored) { stored -= sum * 0.1; });
+  store.Init("w", Zeros({3, 1}, devices[0]));
+  const std::vector<Tensor> xs = SplitBatch(x, devices);
+  const std::vector<Tensor> ys = SplitBatch(y, devices);
+  std::vector<Tensor> weights;
+  for (const Device device : devices) weights.push_back(Zeros({3, 1}, device));
+  for (int step = 0; step < steps; ++step) {
+    std::vector<Tensor> gradients;
+    for (std::size_t i = 0; i < devices.size(); ++i) {
+      gradients.push_back(Gradient(xs[i], ys[i], weights[i]));
+    }
+    store.Push("w", gradients);
+    store.Pull("w", weights);
+  }
+  return weights;
+}
+// %% d2l/key-value-store, measured
 void KeyValueStore(Cell& cell) {
   const std::vector<Device> devices = AtLeastTwo();
   const auto n = static_cast<std::int64_t>(devices.size());
   const Tensor x = Randn({n, 3}, devices[0]), y = Randn({n, 1}, devices[0]);
-  const auto gradient = [](const Tensor& x, const Tensor& y, const Tensor& w) {
-    return MatMul(T(x), MatMul(x, w) - y);
-  };
-  const auto sgd = [](const std::string&, const Tensor& sum, Tensor stored) {
-    stored -= sum * 0.1;
-  };
-  KvStore store(devices[0], sgd);
-  store.Init("w", Zeros({3, 1}, devices[0]));
-  const std::vector<Tensor> xs = SplitBatch(x, devices);
-  const std::vector<Tensor> ys = SplitBatch(y, devices);
-  std::vector<Tensor> weights;  // of the workers
-  for (const Device device : devices) weights.push_back(Zeros({3, 1}, device));
+  const std::vector<Tensor> weights = TrainByStore(x, y, devices, 20);
   Tensor whole = Zeros({3, 1}, devices[0]);  // of one device with all rows
-  for (int step = 0; step < 20; ++step) {
-    std::vector<Tensor> gradients;
-    for (std::size_t i = 0; i < devices.size(); ++i) {
-      gradients.push_back(gradient(xs[i], ys[i], weights[i]));
-    }
-    store.Push("w", gradients);
-    store.Pull("w", weights);
-    whole -= gradient(x, y, whole) * 0.1;
-  }
+  for (int step = 0; step < 20; ++step) whole -= Gradient(x, y, whole) * 0.1;
   int equal = 0;
   for (std::size_t i = 0; i < devices.size(); ++i) {
     std::cout << "  " << Say("worker %d: ", i) << T(weights[i]) << "\n";

@@ -7,30 +7,35 @@
 #include <iostream>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "chapters/multi_gpu/cells.h"
 #include "chapters/multi_gpu/inventory.h"
-#include "chapters/multi_gpu/scratch.h"
-#include "common/base/console/format.h"
-#include "common/base/console/language.h"
-#include "common/base/console/text.h"
-#include "common/base/files/atomic_file.h"
-#include "common/base/timer.h"
-#include "common/device/device.h"
-#include "common/device/device_table.h"
+#include "common/d2l.h"
 #include "common/lesson/cell.h"
-#include "common/lesson/judge.h"
-#include "common/nn/layers.h"
-#include "common/nn/module.h"
-#include "common/nn/state_dict.h"
-#include "common/ops/ops.h"
-#include "common/parallel/data_parallel/data_parallel.h"
-#include "common/tensor/tensor.h"
 
 namespace d2l::multi_gpu {
+
+std::vector<Device> AllDevices() {
+  std::vector<Device> gpus, all;
+  for (const DeviceInfo& info : Devices()) {
+    all.push_back(info.device);
+    if (info.device.type() == DeviceType::kCuda) gpus.push_back(info.device);
+  }
+  return gpus.empty() ? all : gpus;
+}
+
+std::vector<Device> AtMostTwo() {
+  std::vector<Device> devices = AllDevices();
+  if (devices.size() > 2) devices.resize(2);
+  return devices;
+}
 
 std::vector<Device> AtLeastTwo() {
   std::vector<Device> devices = AllDevices();
@@ -38,16 +43,67 @@ std::vector<Device> AtLeastTwo() {
   return devices;
 }
 
+std::vector<int> NumbersOf(const std::vector<Device>& devices) {
+  std::vector<int> numbers;
+  for (const Device device : devices) {
+    for (std::size_t i = 0; i < Devices().size(); ++i) {
+      if (Devices()[i].device == device) {
+        numbers.push_back(static_cast<int>(i));
+      }
+    }
+  }
+  return numbers;
+}
+
+std::string Names(const std::vector<Device>& devices) {
+  const auto add = [](std::string* text, Device device) {
+    absl::StrAppendFormat(text, "device(type='%s', index=%d)",
+                          DeviceTypeName(device.type()), device.index());
+  };
+  return "[" + absl::StrJoin(devices, ", ", add) + "]";
+}
+
 bool OnCpus() { return AllDevices()[0].type() == DeviceType::kCpu; }
+
+Judgement OnSeveral(const Judgement& claim) {
+  const std::size_t count = AllDevices().size();
+  return Given(Counted(count > 1, "needs 2", absl::StrCat(count)), claim,
+               "devices");
+}
+
+std::string OneDeviceOr(const std::string& fact) {
+  const std::vector<Device> devices = AllDevices();
+  if (devices.size() > 1) return fact;
+  return Say("There is only one device, %s.", devices[0].ToString());
+}
 
 std::string Median(const Figure& time) { return FormatMedian(time.value, "s"); }
 
-Judgement SeveralDevices() {
-  const std::size_t count = AllDevices().size();
-  return Counted(count > 1, "needs 2", absl::StrCat(count));
+std::string Median(const Timing& timing) { return Median(timing.completion); }
+
+void CheckClose(Cell& cell, const std::string& what,
+                const std::vector<Tensor>& got,
+                const std::vector<Tensor>& expected) {
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    cell.CheckClose(what, ToVector<float>(got[i]), ToVector<float>(expected[i]),
+                    1e-3);
+  }
+}
+
+int EqualParameters(const nn::Module& a, const nn::Module& b) {
+  const std::vector<Tensor> of_a = nn::Parameters(a), of_b = nn::Parameters(b);
+  int equal = 0;
+  for (std::size_t i = 0; i < of_a.size(); ++i) {
+    equal += ToVector<float>(of_a[i]) == ToVector<float>(of_b[i]) ? 1 : 0;
+  }
+  return equal;
 }
 
 namespace {
+
+std::string BitForBitOr(const absl::Status& failure) {
+  return failure.ok() ? "bit for bit" : std::string(failure.message());
+}
 
 // %% 000/In9
 // The table's columns: chapters/multi_gpu/inventory.h; NVML: nvml.h there.
@@ -88,21 +144,25 @@ void In10(Cell& cell) {
 // %%
 
 // %% 000/In11
+// A layer on all devices, or on those of these numbers.
+DataParallel Parallel(const std::vector<int>& device_ids = {}) {
+  return DataParallel(nn::Linear(10, 1, TryGpu()), device_ids);
+}
+// %% 000/In11, measured
 void In11(Cell& cell) {
-  const auto layer = [] { return nn::Linear(10, 1, TryGpu()); };
-  const DataParallel all(layer());
+  const DataParallel all = Parallel();
   std::cout << all << "\n";
   for (const auto& [name, parameter] : nn::NamedParameters(all)) {
     std::cout << "  " << name << ": " << parameter.Describe() << "\n";
   }
   const int last = static_cast<int>(Devices().size()) - 1;
-  const DataParallel restricted(layer(), /*device_ids=*/{last});
+  const DataParallel restricted = Parallel({last});
   std::cout << "  device_ids {" << last << "}: " << restricted.devices()[0]
             << "\n";
   std::size_t of_two = 0;
   std::cout << "  device_ids {0, 3}: ";
   try {
-    const DataParallel two(layer(), /*device_ids=*/{0, 3});
+    const DataParallel two = Parallel({0, 3});
     of_two = two.devices().size();
     std::cout << two.devices()[0] << " and " << two.devices()[1] << "\n";
   } catch (const std::invalid_argument& error) {
@@ -120,34 +180,30 @@ void In11(Cell& cell) {
               Devices()[last].device.ToString(),
               absl::StrCat(restricted.devices().size())));
 }
-// %%
-
 // %% 001/c12, 001/c13, 001/c14
-// How many of the first module's parameters the second has, bit for bit.
-int EqualParameters(const nn::Module& a, const nn::Module& b) {
-  const std::vector<Tensor> of_a = nn::Parameters(a), of_b = nn::Parameters(b);
-  int equal = 0;
-  for (std::size_t i = 0; i < of_a.size(); ++i) {
-    equal += ToVector<float>(of_a[i]) == ToVector<float>(of_b[i]) ? 1 : 0;
-  }
-  return equal;
-}
-
 nn::Linear NewLinear() { return {10, 1, TryGpu()}; }
-// %%
 
-// %% 001/c12
-void C12(Cell& cell) {
+// Returns what loading says.
+absl::Status SaveAndLoad(const nn::Module& net, nn::Module& new_net) {
   const TemporaryDirectory directory;
   const std::string path = directory.path() + "/model.safetensors";
-  DataParallel net(NewLinear());
-  cell.Check(nn::SaveStateDict(net, path).ok(), "saving");
+  const absl::Status saved = nn::SaveStateDict(net, path);
+  if (!saved.ok()) throw std::runtime_error(saved.ToString());
+  return nn::LoadStateDict(new_net, path).status();
+}
+// %% 001/c12
+// The names of the wrapped layer begin with "module."
+absl::Status LoadUnwrapped(const DataParallel& net, nn::Linear& new_net) {
+  return SaveAndLoad(net, new_net);
+}
+// %% 001/c12, measured
+void C12(Cell& cell) {
+  const DataParallel net(NewLinear());
   nn::Linear new_net = NewLinear();
   const std::vector<float> before = ToVector<float>(new_net.weight());
-  const auto loaded = nn::LoadStateDict(new_net, path);
+  const absl::Status loaded = LoadUnwrapped(net, new_net);
   std::cout << "nn::LoadStateDict(new_net, path):\n"
-            << Wrap(absl::StrReplaceAll(loaded.status().message(),
-                                        {{"\t", "  "}}),
+            << Wrap(absl::StrReplaceAll(loaded.message(), {{"\t", "  "}}),
                     "  ");
   cell.Check(ToVector<float>(new_net.weight()) == before, "nothing is loaded");
   int known = 0;
@@ -161,36 +217,33 @@ void C12(Cell& cell) {
       Counted(!loaded.ok() && known == 0, "loading needs both",
               absl::StrCat(known)));
 }
-// %%
-
 // %% 001/c13
+// Saves the layer that is wrapped.
+absl::Status LoadModule(DataParallel& net, nn::Linear& new_net) {
+  return SaveAndLoad(net.module(), new_net);
+}
+// %% 001/c13, measured
 void C13(Cell& cell) {
-  const TemporaryDirectory directory;
-  const std::string path = directory.path() + "/model.safetensors";
   DataParallel net(NewLinear());
-  cell.Check(nn::SaveStateDict(net.module(), path).ok(), "saving");
   nn::Linear new_net = NewLinear();
-  const auto loaded = nn::LoadStateDict(new_net, path);
+  const absl::Status loaded = LoadModule(net, new_net);
   for (const auto& [name, tensor] : nn::StateDict(net.module())) {
     std::cout << "  " << name << ": " << tensor.Describe() << "\n";
   }
   const int equal = EqualParameters(net, new_net);
   cell.Claim("It loads: {} parameters are those of the wrapped model.",
-             Counted(loaded.ok() && equal == 2,
-                     loaded.ok() ? "bit for bit"
-                                 : std::string(loaded.status().message()),
+             Counted(loaded.ok() && equal == 2, BitForBitOr(loaded),
                      Say("%d of %d", equal, 2)));
 }
-// %%
-
 // %% 001/c14
+// Wraps the new layer, too.
+absl::Status LoadWrapped(const DataParallel& net, DataParallel& new_net) {
+  return SaveAndLoad(net, new_net);
+}
+// %% 001/c14, measured
 void C14(Cell& cell) {
-  const TemporaryDirectory directory;
-  const std::string path = directory.path() + "/model.safetensors";
-  DataParallel net(NewLinear());
-  cell.Check(nn::SaveStateDict(net, path).ok(), "saving");
-  DataParallel new_net(NewLinear());
-  const auto loaded = nn::LoadStateDict(new_net, path);
+  DataParallel net(NewLinear()), new_net(NewLinear());
+  const absl::Status loaded = LoadWrapped(net, new_net);
   const Tensor x = Randn({5, 10}, TryGpu());
   cell.Check(ToVector<float>(new_net(x)) == ToVector<float>(net(x)),
              "the outputs of all devices");
@@ -200,9 +253,7 @@ void C14(Cell& cell) {
     equal += EqualParameters(net.module(), new_net.replica(i));
   }
   cell.Claim("It loads: {} parameters, on all devices, are those saved.",
-             Counted(loaded.ok() && equal == 2 * devices,
-                     loaded.ok() ? "bit for bit"
-                                 : std::string(loaded.status().message()),
+             Counted(loaded.ok() && equal == 2 * devices, BitForBitOr(loaded),
                      Say("%d of %d", equal, 2 * devices)));
 }
 // %%

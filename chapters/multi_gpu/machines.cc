@@ -1,6 +1,5 @@
 // The cell of several machines, and what each of its processes does.
 
-#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -17,24 +16,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "chapters/multi_gpu/cells.h"
-#include "chapters/multi_gpu/scratch.h"
 #include "common/base/child_process.h"
-#include "common/base/console/format.h"
-#include "common/base/console/language.h"
-#include "common/base/console/text.h"
-#include "common/base/timer.h"
-#include "common/device/device.h"
-#include "common/device/device_table.h"
+#include "common/d2l.h"
 #include "common/lesson/cell.h"
 #include "common/lesson/fresh_process.h"
-#include "common/lesson/judge.h"
-#include "common/ops/ops.h"
-#include "common/parallel/collective/collective.h"
-#include "common/parallel/collective/schedule.h"
 #include "common/parallel/mpi/mpi_world.h"
-#include "common/parallel/simulator/simulator.h"
-#include "common/parallel/simulator/topology.h"
-#include "common/tensor/tensor.h"
 
 namespace d2l::multi_gpu {
 namespace {
@@ -42,55 +28,35 @@ namespace {
 constexpr char kProbe[] = "multi_gpu/one_of_two";
 constexpr int kRounds = 9;
 
-// %% d2l/several-machines
 constexpr AllReduceAlgorithm kShown[] = {AllReduceAlgorithm::kStar,
                                          AllReduceAlgorithm::kSplit,
                                          AllReduceAlgorithm::kRing};
 
-// In each of two processes: MpiWorld, common/parallel/mpi/mpi_world.h. The
-// first returns how many algorithms gave the bits of two devices of its own,
-// and for each round the times: of an eighth by star, then of all by each
-// algorithm and by MPI_Allreduce.
+// In each of two processes. The first returns how many algorithms gave the bits
+// of two devices of its own, and for each round the times: of an eighth by
+// star, then of all by each algorithm and by MPI_Allreduce.
 std::vector<double> OneOfTwo(const std::vector<std::string>& arguments) {
   const absl::Status made = InitializeDevices("cpu:0,cpu:1");
   if (!made.ok()) throw std::runtime_error(std::string(made.message()));
   const auto world = MpiWorld::Start({/*timeout_seconds=*/20}).value();
   const std::int64_t n = std::stoll(arguments[0]);
-  const Device cpu0 = Devices()[0].device, cpu1 = Devices()[1].device;
-  const auto gradient = [&](int rank, Device device) {
-    ManualSeed(rank, device);
-    return Randn({n}, device);
-  };
   int equal = 0;
   for (const AllReduceAlgorithm algorithm : kShown) {
-    const std::vector<Tensor> own = {gradient(0, cpu0), gradient(1, cpu1)};
-    const Tensor mine = gradient(world->process(), cpu0);
-    AllReduce(own, algorithm);
-    world->AllReduceAsync({&mine, 1}, algorithm).Wait();
-    const bool same = ToVector<float>(mine) == ToVector<float>(own[0]);
-    equal += world->Gather(same ? 1 : 0) == std::vector<std::uint64_t>{1, 1};
+    equal += SumsAsOneProcess(*world, algorithm, n) ? 1 : 0;
   }
-  const auto seconds = [&](const Tensor& x,
-                           std::optional<AllReduceAlgorithm> algorithm) {
-    world->Gather(0);  // both begin together
-    const Timer timer;
-    world->AllReduceAsync({&x, 1}, algorithm).Wait();
-    Synchronize(cpu0);
-    return timer.Seconds();
-  };
+  const Device cpu0 = Devices()[0].device;
   const Tensor part = Zeros({n / 8}, cpu0), whole = Zeros({n}, cpu0);
   std::vector<double> returned = {static_cast<double>(equal)};
   for (int round = 0; round <= kRounds; ++round) {
     if (round == 1) returned.resize(1);  // the first was to warm up
-    returned.push_back(seconds(part, AllReduceAlgorithm::kStar));
+    returned.push_back(SecondsOfSum(*world, part, AllReduceAlgorithm::kStar));
     for (const AllReduceAlgorithm algorithm : kShown) {
-      returned.push_back(seconds(whole, algorithm));
+      returned.push_back(SecondsOfSum(*world, whole, algorithm));
     }
-    returned.push_back(seconds(whole, std::nullopt));
+    returned.push_back(SecondsOfSum(*world, whole, std::nullopt));
   }
   return world->process() == 0 ? returned : std::vector<double>();
 }
-// %%
 
 [[maybe_unused]] const bool registered = RegisterProbe(kProbe, OneOfTwo);
 
@@ -129,30 +95,14 @@ void ShowNothing(Cell& cell, const absl::Status& why) {
              because);
 }
 
-// %% d2l/several-machines
-// The processes' link, as star's times show it: two transfers, one after the
-// other.
-double SimulatedOverLink(AllReduceAlgorithm algorithm, double bytes,
-                         double star_of_an_eighth, double star) {
-  const double eighth = bytes / 8;
-  const double speed =
-      2 * (bytes - eighth) / std::max(star - star_of_an_eighth, 1e-9);
-  const double latency = std::max(star_of_an_eighth / 2 - eighth / speed, 0.0);
-  Topology link("two processes", /*ranks=*/2, /*has_host=*/false);
-  link.Connect(0, 1, speed, latency);
-  return Simulate(link, AllReduceSchedule(algorithm, 2), bytes).seconds;
-}
-// %%
-
 }  // namespace
 
-// %% d2l/several-machines
+// %% d2l/several-machines, measured
 void SeveralMachines(Cell& cell) {
   const std::int64_t n = cell.BySize(1 << 18, 1 << 22, 1 << 24);
   const absl::StatusOr<std::vector<double>> returned = RunTwo(n);
   if (!returned.ok()) return ShowNothing(cell, returned.status());
-  std::vector<Device> devices = AllDevices();
-  if (devices.size() > 2) devices.resize(2);
+  const std::vector<Device> devices = AtMostTwo();
   std::vector<Tensor> data;
   for (const Device device : devices) data.push_back(Zeros({n}, device));
   std::vector<Alternative> alternatives;
@@ -183,7 +133,7 @@ void SeveralMachines(Cell& cell) {
                     return SimulatedOverLink(kShown[i], 4.0 * n, part, star);
                   })));
     std::cout << absl::StrFormat("  %-18s%14s%16s%14s\n", name.english,
-                                 Median(one[i].completion), Median(measured[i]),
+                                 Median(one[i]), Median(measured[i]),
                                  Median(simulated[i]));
   }
   std::cout << absl::StrFormat("  %-18s%14s%16s\n", "MPI_Allreduce", "",
@@ -193,8 +143,7 @@ void SeveralMachines(Cell& cell) {
                      Say("%.0f of 3 algorithms", returned->front())));
   cell.Claim(
       "Between processes the split takes {} as long.",
-      Given(SeveralDevices(), Less(one[1].completion, measured[1], kClearly),
-            "devices"),
+      OnSeveral(Less(one[1].completion, measured[1], kClearly)),
       OneDeviceOr(Say("Both copy within one memory, MPI by way of a part of it "
                       "that the processes share.")));
   cell.Claim(

@@ -323,7 +323,7 @@ class Book:
     def source_page(self, lesson, source, lang):
         """The page with the lesson's whole source, which write_all writes; "" if the file
         is none of the lessons'."""
-        if not re.fullmatch(r"chapters/\w+(/\w+)?/\w+\.cc", source["file"]):
+        if not re.fullmatch(r"chapters/(\w+/)+\w+\.cc", source["file"]):
             return ""
         name = source["file"][len("chapters/"):-len(".cc")].replace("/", "-")
         if (name, lang) not in self.sources:

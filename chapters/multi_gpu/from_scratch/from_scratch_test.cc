@@ -1,5 +1,3 @@
-#include "chapters/multi_gpu/scratch.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,10 +6,10 @@
 #include <optional>
 #include <vector>
 
-#include "chapters/multi_gpu/three_splits.h"
-#include "common/data/dataset.h"
-#include "common/data/loader.h"
-#include "common/ops/ops.h"
+#include "chapters/multi_gpu/cells.h"
+#include "chapters/multi_gpu/from_scratch/data_parallel.h"
+#include "chapters/multi_gpu/from_scratch/three_splits.h"
+#include "common/d2l.h"
 
 namespace d2l::multi_gpu {
 namespace {

@@ -1,19 +1,18 @@
-#include "chapters/multi_gpu/three_splits.h"
+#include "chapters/multi_gpu/from_scratch/three_splits.h"
 
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
-#include "chapters/multi_gpu/scratch.h"
-#include "common/autograd/tape.h"
-#include "common/ops/ops.h"
+#include "chapters/multi_gpu/from_scratch/data_parallel.h"
 #include "common/parallel/data_parallel/split_batch.h"
-#include "common/tensor/dtype.h"
 
 namespace d2l::multi_gpu {
 namespace {
 
+// %% d2l/three-splits
+// The network is a chain of blocks, x + Branch(x, w1, w2).
 Tensor Branch(const Tensor& x, const Tensor& w1, const Tensor& w2) {
   return MatMul(Relu(MatMul(x, w1)), w2);
 }
@@ -29,7 +28,9 @@ Tensor Forward(Tensor x, const SplitNet& net) {
   }
   return x;
 }
+// %%
 
+// Gradients that are each in one part.
 SplitGradients Whole(const std::vector<Tensor>& gradients) {
   SplitGradients parts;
   for (const Tensor& gradient : gradients) parts.push_back({gradient});
@@ -71,6 +72,9 @@ Step OneDevice(const SplitNet& net) {
   };
 }
 
+// %% d2l/three-splits
+// By layers: block i is on device i * devices / blocks, for micro-batches in
+// turn.
 Step Pipeline(const SplitNet& net, const std::vector<Device>& devices,
               int micro_batches) {
   SplitNet placed;
@@ -97,6 +101,7 @@ Step Pipeline(const SplitNet& net, const std::vector<Device>& devices,
   };
 }
 
+// Within a layer: each device has columns of w1 and the same rows of w2.
 Step WithinLayers(const SplitNet& net, const std::vector<Device>& devices) {
   const std::size_t n = devices.size();
   std::vector<Tensor> shards;  // of the first weight, for each device, and on
@@ -134,6 +139,8 @@ Step WithinLayers(const SplitNet& net, const std::vector<Device>& devices) {
   };
 }
 
+// Data: each device has all weights, and a shard of the batch. BookAllReduce:
+// chapters/multi_gpu/from_scratch/data_parallel.cc
 Step DataShards(const SplitNet& net, const std::vector<Device>& devices) {
   const ReplicaSet replicas = Replicate(net, devices);
   return [=](const Tensor& x, const Tensor& target) {
@@ -157,6 +164,7 @@ Step DataShards(const SplitNet& net, const std::vector<Device>& devices) {
     return sums;
   };
 }
+// %%
 
 void BytesMoved::OnOp(const OpRecord& record) {
   const Tensor& out = record.output;

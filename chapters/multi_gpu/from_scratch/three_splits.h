@@ -11,17 +11,14 @@
 //
 // For the thread that runs a cell.
 
-#ifndef D2L_CHAPTERS_MULTI_GPU_THREE_SPLITS_H_
-#define D2L_CHAPTERS_MULTI_GPU_THREE_SPLITS_H_
+#ifndef D2L_CHAPTERS_MULTI_GPU_FROM_SCRATCH_THREE_SPLITS_H_
+#define D2L_CHAPTERS_MULTI_GPU_FROM_SCRATCH_THREE_SPLITS_H_
 
 #include <cstdint>
 #include <functional>
-#include <string>
 #include <vector>
 
-#include "common/device/device.h"
-#include "common/ops/primitive/record.h"
-#include "common/tensor/tensor.h"
+#include "common/d2l.h"
 
 namespace d2l::multi_gpu {
 
@@ -70,4 +67,4 @@ std::int64_t BytesOf(const Step& step, const Tensor& x, const Tensor& target);
 
 }  // namespace d2l::multi_gpu
 
-#endif  // D2L_CHAPTERS_MULTI_GPU_THREE_SPLITS_H_
+#endif  // D2L_CHAPTERS_MULTI_GPU_FROM_SCRATCH_THREE_SPLITS_H_
