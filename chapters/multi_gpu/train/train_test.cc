@@ -342,8 +342,8 @@ TEST_F(TrainTest, PyTorchLoadsWhatWasSaved) {
       "net.load_state_dict(safetensors.torch.load_file(\"lenet.safetensors\"), "
       "strict=False)";
   EXPECT_THAT(Unwrapped(Train({"--help"}).output), HasSubstr(line));
-  for (const char* name : {"README.md", "README.zh.md"}) {
-    EXPECT_THAT(ReadFile(absl::StrCat("chapters/multi_gpu/train/", name)),
+  for (const char* name : {"train.md", "train.zh.md"}) {
+    EXPECT_THAT(ReadFile(absl::StrCat("chapters/multi_gpu/", name)),
                 HasSubstr(line));
   }
 }
