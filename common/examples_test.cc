@@ -41,6 +41,7 @@
 #include "common/device/listener.h"
 #include "common/device/stream.h"
 #include "common/device/stream_stall.h"
+#include "common/drawing/bars.h"
 #include "common/drawing/graph_drawing.h"
 #include "common/drawing/plot.h"
 #include "common/drawing/svg.h"
@@ -129,6 +130,7 @@ const std::set<std::string>& NotCompiled() {
       "common/lesson/benchmark_devices.h",
       "common/lesson/cell.h",
       "common/lesson/flags.h",
+      "common/lesson/figure_drawings.h",
       "common/lesson/fresh_process.h",
       "common/lesson/judge.h",
       "common/base/console/language.h",
@@ -1023,6 +1025,12 @@ TEST_F(ExamplesTest, GraphAndDrawing) {
     cell.Show(DrawTimelines("both orders",
                             {{"notebook", ProfileProgram(course)},
                              {"in turn", ProfileProgram(in_turn)}}));
+    // End of example
+  }
+  {
+    // Example of common/drawing/bars.h
+    cell.Show(DrawBars("time", {{{"one by one", "58.0 ms", 58.0, 57.1, 59.2},
+                                 {"both", "30.7 ms", 30.7, 30.5, 31.0}}}));
     // End of example
   }
   {

@@ -148,8 +148,8 @@ TEST(Lesson, DrawsEachProgramAsItIs) {
   }
   EXPECT_THAT(part.substr(timeline), HasSubstr("front end |"));
   EXPECT_THAT(part.substr(timeline), HasSubstr("cpu:0     |"));
-  EXPECT_EQ(JsonOf(OnOneDevice(), "004/In5")["drawings"].size(), 3u);
-  EXPECT_EQ(JsonOf(OnOneDevice(), "004/queue-memory")["drawings"].size(), 3u);
+  EXPECT_EQ(JsonOf(OnOneDevice(), "004/In5")["drawings"].size(), 4u);
+  EXPECT_EQ(JsonOf(OnOneDevice(), "004/queue-memory")["drawings"].size(), 4u);
 }
 
 // Both ways in one run, whichever of them it was started with.

@@ -16,7 +16,6 @@
 #include "chapters/auto_parallelism/two_devices.h"
 #include "common/d2l.h"
 #include "common/drawing/graph_drawing.h"
-#include "common/drawing/plot.h"
 #include "common/drawing/timeline.h"
 #include "common/lesson/cell.h"
 #include "common/lesson/host_library.h"
@@ -334,10 +333,10 @@ void SizeSweep(Cell& cell) {
   const std::vector<int> sizes = cell.BySize<std::vector<int>>(
       {4, 16, 64, 256}, {2, 4, 8, 16, 32, 64, 128, 256, 512},
       {16, 64, 256, 1024, 4096});
-  std::vector<double> x, gains;
   std::vector<SweepPoint> sweep;
   std::string why;  // for the largest size
   for (const int n : sizes) {
+    cell.At("n", n);
     const Tensor x1 = Rand({n, n}, First());
     const Tensor x2 = Rand({n, n}, Second());
     const int k = ProductsOf(n);
@@ -345,21 +344,15 @@ void SizeSweep(Cell& cell) {
     const auto on_one = [&] { Run(x1, 2 * k); };
     const auto on_two = [&] { y = RunInTurn(x1, x2, k); };
     const Timings t = cell.TimeInterleaved(
-        {{Worded("n = %d, %s", n, "one"), {First()}, on_one},
-         {Worded("n = %d, %s", n, "two"), Both(), on_two}});
+        {{"one", {First()}, on_one}, {"two", Both(), on_two}});
     CheckSquares(cell, x1, x2, y);
     const Timing &one = t[0], &two = t[1];
     sweep.push_back({1.0 * n, Speedup(cell, two, one)});
-    x.push_back(n);
-    gains.push_back(sweep.back().ratio.value.median);
     std::cout << Say("  n = %-4d  two devices take %8s a product: %s as fast\n",
                      n, FormatDuration(two.completion.value.median / (2 * k)),
-                     FormatFactor(gains.back()));
+                     FormatFactor(sweep.back().ratio.value.median));
     why = WhyNoGain(two.enqueue.value.median, two);
   }
-  Plot plot("n", "", "two devices, as fast as one", "x");
-  plot.LogX().AddLine("one / two", x, gains);
-  cell.ShowIfVerbose(plot.Draw("from which size two devices beat one"));
   cell.Claim("Two devices are surely faster from {} on.",
              SureFrom("n", sweep, kGain), why);
 }

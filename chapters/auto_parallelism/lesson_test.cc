@@ -100,10 +100,9 @@ TEST(Lesson, ShowsGraphTimelineAndCurve) {
         names.push_back(drawing["name"]);
       }
     }
-    EXPECT_THAT(names,
-                testing::ElementsAre("both orders", "two-layer MLP", "timeline",
-                                     "from which size two devices beat one",
-                                     "one more, of 8 operations"));
+    EXPECT_THAT(names, testing::IsSupersetOf({"both orders", "two-layer MLP",
+                                              "timeline", "factor by n",
+                                              "one more, of 8 operations"}));
   }
 }
 

@@ -20,6 +20,8 @@
 #include "chapters/hybrid_programming/programs.h"
 #include "common/base/child_process.h"
 #include "common/d2l.h"
+#include "common/drawing/graph_drawing.h"
+#include "common/graph/picture.h"
 #include "common/lesson/cell.h"
 #include "common/safetensors/safetensors.h"
 
@@ -214,6 +216,10 @@ void MlpProgram(Cell& cell) {
               << ir::ToText(compiled.graph(), /*with_lines=*/false)
               << Say("\nThe generated C++:\n") << generated.generated_source();
   }
+  cell.ShowIfVerbose(DrawGraph(ir::ToProgramGraph(compiled.traced().main()),
+                               "as it was traced"));
+  cell.ShowIfVerbose(DrawGraph(ir::ToProgramGraph(compiled.graph().main()),
+                               "after the passes"));
   const ir::PassReport &first = passes.front(), &last = passes.back();
   cell.Claim("The program has {} operations, fewer than it was written with.",
              Counted(last.operations < first.operations,
@@ -294,30 +300,27 @@ void WidthSweep(Cell& cell) {
   std::vector<Figure> gains;
   Judgement narrowest;
   for (const std::int64_t width : {8, 32, 128, 256, 512}) {
+    cell.At("width", static_cast<double>(width));
     const Tensor x = Randn({1, width}, device);
     nn::Hybrid net = CompiledMlp(width, device);
     ir::Captured products(
         TraceAndOptimize(ProductsOf(net.module()), {x}, "products"));
     const std::vector<Tensor> in = {x};
     Tensor y, compiled;
-    const auto at = [&](const Phrase& what) {
-      return Worded("%s, width %d", what, width);
-    };
-    const Phrase statements = at("statements"), whole = at("compiled"),
-                 alone = at("products");
     const Timings t = cell.TimeInterleaved(
-        {{statements, {device}, Loop(n, [&] { y = net.module()(x); })},
-         {whole, {device}, Loop(n, [&] { compiled = net(x); })},
-         {alone, {device}, Loop(n, [&] { products.Run(in); })}});
+        {{"statements", {device}, Loop(n, [&] { y = net.module()(x); })},
+         {"compiled", {device}, Loop(n, [&] { compiled = net(x); })},
+         {"products", {device}, Loop(n, [&] { products.Run(in); })}});
+    const Timing &statements = t[0], &whole = t[1], &alone = t[2];
     cell.Check(ToVector<float>(y) == ToVector<float>(compiled),
                absl::StrCat("the result at width ", width, ", bit for bit"));
-    gains.push_back(cell.Report(RatioPerRepeat(
-        at("gain"), t[statements].completion, t[whole].completion)));
-    if (width == 8) narrowest = Faster(t[whole], t[statements], kClearly);
+    gains.push_back(cell.Report(
+        RatioPerRepeat("gain", statements.completion, whole.completion)));
+    if (width == 8) narrowest = Faster(whole, statements, kClearly);
     std::cout << absl::StrFormat(
-        "  %5d  %10s  %10s  %10s   %s\n", width,
-        Each(t[statements].completion, n), Each(t[whole].completion, n),
-        Each(t[alone].completion, n), FormatSummary(gains.back().value, "x"));
+        "  %5d  %10s  %10s  %10s   %s\n", width, Each(statements.completion, n),
+        Each(whole.completion, n), Each(alone.completion, n),
+        FormatSummary(gains.back().value, "x"));
   }
   const std::string why = Say("The gain is %s at width 8 and %s at 512.",
                               FormatFactor(gains.front().value.median),
@@ -360,6 +363,7 @@ void FusedChain(Cell& cell) {
   std::map<int, std::vector<Figure>> figures;  // by length
   std::string no_cpp;
   for (const int length : {1, 2, 5, 10, 20}) {
+    cell.At("operations", length);
     const auto chain = [&](const std::vector<Tensor>& x) {
       return Chain(length, x);
     };
@@ -368,12 +372,11 @@ void FusedChain(Cell& cell) {
     no_cpp = generated.not_generated();
     std::vector<Tensor> a, b, c;
     std::vector<Alternative> alternatives = {
-        {Worded("one by one, %d", length), {device}, [&] { a = chain(in); }},
-        {Worded("strips, %d", length), {device}, [&] { b = strips.Run(in); }}};
+        {"one by one", {device}, [&] { a = chain(in); }},
+        {"strips", {device}, [&] { b = strips.Run(in); }}};
     if (no_cpp.empty()) {
-      alternatives.push_back({Worded("generated, %d", length), {device}, [&] {
-                                c = generated.Run(in);
-                              }});
+      alternatives.push_back(
+          {"generated", {device}, [&] { c = generated.Run(in); }});
     }
     std::cout << absl::StrFormat("  %10d", length);
     for (const Timing& timing : cell.TimeInterleaved(alternatives)) {
@@ -549,12 +552,12 @@ void ThreeSurprises(Cell& cell) {
   const std::vector<float> first = ToVector<float>(net(x));
   for (int i = 0; i < 2; ++i) net(x);
   const int prints = module.prints;
-
+  cell.ShowIfVerbose(
+      DrawGraph(ir::ToProgramGraph(net.graph().main()), "what net(x) runs"));
   std::cout << Say("A flag is changed. net(x), and Forward(x):\n");
   module.halves = true;
   const std::vector<float> frozen = ToVector<float>(net(x));
   const std::vector<float> eager = ToVector<float>(module.Forward(x));
-
   std::cout << Say("Forward is to read a value. net(x) with a larger x:\n");
   module.reads = true;
   bool refused = false;
@@ -564,7 +567,6 @@ void ThreeSurprises(Cell& cell) {
     refused = true;
     std::cout << Wrap(error.what(), "  ");
   }
-
   cell.Claim(
       "Of three calls {} printed: the later ones run the program.",
       Counted(prints == 1, "statement by statement: 3", absl::StrCat(prints)));

@@ -17,7 +17,6 @@
 #include "chapters/multi_gpu/cells.h"
 #include "chapters/multi_gpu/from_scratch/data_parallel.h"
 #include "common/d2l.h"
-#include "common/drawing/plot.h"
 #include "common/lesson/cell.h"
 
 namespace d2l::multi_gpu {
@@ -121,9 +120,7 @@ static double TrainEpoch(DataParallel& net, DataLoader& loader, double lr) {
 void C2(Cell& cell) {
   const std::vector<Device> devices = AtMostTwo();  // num_gpus
   const Dataset training = TrainingImages(cell), test = TestImages();
-  std::vector<double> epochs;
-  for (int i = 1; i <= cell.BySize(2, 5, 10); ++i) epochs.push_back(i);
-  Plot plot("epoch", "", "test accuracy", "");
+  const std::size_t epochs = cell.BySize(2, 5, 10);
   std::map<std::string, std::vector<double>> accuracies;
   for (const char* init : {"N(0, 0.01)", "Xavier"}) {
     ManualSeed(3);
@@ -134,11 +131,15 @@ void C2(Cell& cell) {
     DataLoader loader(training, {cell.BySize(64, 256, 256)}, devices[0]);
     std::vector<double>& curve = accuracies[init];
     std::vector<double> seconds;
-    while (curve.size() < epochs.size()) {
+    while (curve.size() < epochs) {
       seconds.push_back(TrainEpoch(net, loader, /*lr=*/0.2));
       net.Eval();
       curve.push_back(Accuracy(std::ref(net), test, devices[0]));
+      cell.At("epoch", static_cast<double>(curve.size()));
+      cell.Report(
+          Known(Worded("accuracy, %s", Phrase(init)), "", curve.back()));
     }
+    cell.AtNoPlace();
     const Phrase label = Worded("an epoch, %s", Phrase(init));
     const Figure epoch =
         cell.Report(Sampled(label, MeasuredOn(devices), "s", seconds));
@@ -146,9 +147,7 @@ void C2(Cell& cell) {
         Say("%s: test acc: %.3f, %.2f sec/epoch on %s", std::string(init),
             curve.back(), epoch.value.median, Names(devices)),
         "  ");
-    plot.AddLine(init, epochs, curve);
   }
-  cell.Show(plot.Draw("test accuracy"));
   const auto learns = [](double accuracy) {
     return Counted(accuracy > 0.2, "chance: 0.10",
                    absl::StrFormat("%.2f", accuracy));
@@ -245,6 +244,11 @@ void Forgotten(Cell& cell) {
           accuracy, TestAccuracy(net, reduced.params.back(), test),
           Distance(forgotten), without,
           TestAccuracy(net, forgotten.params.back(), test));
+    }
+    if (step % 10 == 0) {
+      cell.At("step", step);
+      cell.Report(Known("apart, with allreduce", "", Distance(reduced)));
+      cell.Report(Known("apart, without", "", Distance(forgotten)));
     }
     std::optional<Batch> batch = loader.Next();
     if (!batch.has_value()) batch = loader.Next();  // the next epoch

@@ -466,6 +466,7 @@ std::vector<SizePoint> SweepSizes(Cell& cell, Device device,
                                   const std::vector<int>& sizes) {
   std::vector<SizePoint> points;
   for (const int n : sizes) {
+    cell.At("n", n);
     const int count =
         static_cast<int>(std::clamp(3e8 / n / n / n, 2.0, 2000.0));
     const Tensor x = Rand({n, n}, device);
@@ -474,18 +475,17 @@ std::vector<SizePoint> SweepSizes(Cell& cell, Device device,
     std::vector<float> y_host;
     const auto on_the_host = [&] { y_host = HostMatMul(x_host, x_host, n); };
     const auto on_the_device = [&] { y = MatMul(x, x); };
-    const Phrase host = Worded("host, n = %d", n);
-    const Phrase on_device = Worded("device, n = %d", n);
     const Timings t = cell.TimeInterleaved(
-        {{host, {}, Loop(count, on_the_host)},
-         {on_device, {device}, Loop(count, on_the_device)}});
+        {{"host", {}, Loop(count, on_the_host)},
+         {"device", {device}, Loop(count, on_the_device)}});
     cell.CheckClose("x @ x", ToVector<float>(y), y_host, 1e-3);
-    points.push_back({n, count, t[host].completion, t[on_device].completion});
+    points.push_back({n, count, t[0].completion, t[1].completion});
     std::cout << Say(
         "  n = %-5d host %8s   device %8s   %s\n", n,
         Each(points.back().host, count), Each(points.back().device, count),
         Measured(FormatSummary(points.back().Ratio().ratio.value, "x")));
   }
+  cell.AtNoPlace();
   return points;
 }
 

@@ -24,7 +24,12 @@ Phrase Quantity(const std::string& unit) {
   if (unit == "s") return "time";
   if (unit == "B") return "memory";
   if (unit == "x") return "factor";
-  return unit.empty() ? Phrase("number") : Phrase(unit);
+  return Phrase(unit);
+}
+
+// Up to the first comma: "accuracy, Xavier" is an accuracy.
+std::string Start(const std::string& text) {
+  return text.substr(0, std::min(text.find(", "), text.find("，")));
 }
 
 // What was measured: the time until the calls had returned is part of the time
@@ -65,6 +70,7 @@ std::vector<std::vector<Bar>> GroupsOf(const std::vector<Figure>& figures,
                                        const std::string& unit,
                                        const std::vector<AskedFor>& asked_for) {
   std::vector<std::vector<Bar>> groups;
+  if (unit.empty()) return groups;  // bare numbers have nothing in common
   std::vector<int> numbers;
   for (const Figure& figure : figures) {
     if (figure.unit != unit || figure.place || !IsDrawable(figure)) continue;
@@ -128,15 +134,20 @@ bool IsWide(const std::vector<Curve>& curves,
 
 Drawing Draw(const std::vector<Curve>& curves, const Phrase& axis,
              const std::string& unit) {
+  // A bare number is what its label says.
+  const Phrase& label = curves[0].label;
+  const Phrase quantity = unit.empty()
+                              ? Phrase(Start(label.english), Start(label.shown))
+                              : Quantity(unit);
   // Numbers on an axis need no word for their unit.
   const bool scaled = unit == "s" || unit == "B" || unit == "x";
-  Plot plot(axis, "", Quantity(unit), scaled ? unit : "");
+  Plot plot(axis, "", quantity, scaled ? unit : "");
   if (IsWide(curves, &Curve::x, kWideX)) plot.LogX();
   if (IsWide(curves, &Curve::y, kWideY)) plot.LogY();
   for (const Curve& curve : curves) {
     plot.AddLine(curve.label, curve.x, curve.y);
   }
-  return plot.Draw(Worded("%s by %s", Quantity(unit), axis));
+  return plot.Draw(Worded("%s by %s", quantity, axis));
 }
 
 }  // namespace

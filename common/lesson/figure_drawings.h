@@ -5,8 +5,8 @@
 //   }
 //
 // Figures of a sweep (Cell::At) are curves, one for each label; the others
-// bars, a drawing for each unit. Enqueueing and the work are one bar. One
-// figure alone is not drawn.
+// bars, a drawing for each unit, but for bare numbers. Enqueueing and the work
+// are one bar. A figure alone is drawn only if it has these two parts.
 //
 // A pure function.
 

@@ -77,6 +77,20 @@ TEST(DrawFigures, SweepsAreCurves) {
   EXPECT_THAT(drawings[0].text, Not(HasSubstr("another")));
 }
 
+TEST(DrawFigures, BareNumbersAreWhatTheirLabelSays) {
+  std::vector<Figure> figures;
+  for (const int step : {0, 10}) {
+    for (const char* label : {"apart, with it", "apart, without"}) {
+      figures.push_back(Known(label, "", 0.5 * step));
+      figures.back().place = Place{"step", 1.0 * step};
+    }
+  }
+  const std::vector<Drawing> drawings = DrawFigures(figures, {});
+  ASSERT_EQ(drawings.size(), 1u);
+  EXPECT_EQ(drawings[0].name, "apart by step");
+  EXPECT_TRUE(DrawFigures({Known("a", "", 1), Known("b", "", 2)}, {}).empty());
+}
+
 TEST(DrawFigures, APlaceIsPartOfTheName) {
   const Figure figure = Time("one", "completion", 1, Place{"n", 64});
   EXPECT_EQ(figure.Name().english, "one, n = 64, completion (cpu:0, virtual)");

@@ -39,6 +39,8 @@ struct TestedCell {
   bool has_benchmark = true;
   // Whether that is of the host library alone, and of no device.
   bool on_host = false;
+  // Why it has no drawing; "" if it has one.
+  std::string not_drawn = "";
 };
 
 struct TestedLesson {
