@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
+#include "absl/types/span.h"
 #include "common/device/cpu/cpu_stream.h"
 #include "common/device/cpu/stream_capture.h"
 #include "common/device/failure.h"

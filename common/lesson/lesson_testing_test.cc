@@ -34,6 +34,7 @@ LessonRun Good() {
                    "low": 1, "median": 2, "high": 3},
                   {"name": "gain", "unit": "%",
                    "low": -1, "median": 2, "high": 3}],
+      "drawings": [{"name": "time"}],
       "claims": [{"text": "It holds.", "meaning": "It holds.",
                   "verdict": "HOLDS", "evidence": "So it is."}]}]})json");
   return run;
@@ -122,6 +123,15 @@ TEST(LessonTestingTest, RefusesAFigureOfAnUnknownPlace) {
   LessonRun run = Good();
   run.json["cells"][0]["figures"][0]["name"] = "work";
   EXPECT_NONFATAL_FAILURE(ExpectListed(run), "virtual");
+}
+
+TEST(LessonTestingTest, RefusesACellWithoutADrawingOrAReason) {
+  LessonRun run = Good();
+  run.json["cells"][0]["drawings"].clear();
+  EXPECT_NONFATAL_FAILURE(ExpectListed(run), "drawings");
+  TestedLesson lesson = OneCell();
+  lesson.cells[0].not_drawn = "a state dict";
+  ExpectCellsAsListed(lesson, run);
 }
 
 TEST(LessonTestingTest, RefusesATimeOfZero) {
