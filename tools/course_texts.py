@@ -79,7 +79,19 @@ def wrap(text, width=80, first="", rest=""):
                 line, empty = rest, True
             line += piece if empty else space + piece
             space, empty = "", False
-    return lines + [line]
+    return [line.rstrip() for line in lines + [line]]
+
+
+def read_sections(*path):
+    """The sections of a file, none if there is no file. A ValueError names file and line."""
+    file = os.path.join(*path)
+    try:
+        with open(file, encoding="utf-8") as opened:
+            return sections(opened.read())
+    except OSError:
+        return {}
+    except ValueError as error:
+        raise ValueError(f"{file}:{error}") from None
 
 
 def sections(text):

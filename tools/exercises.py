@@ -91,14 +91,10 @@ PARTS = {"": "task", "提示 1": "hint 1", "提示 2": "hint 2", "提示 3": "hi
 
 def read_exercises(root, chapter, lang):
     """The sections of a chapter's exercises.md; texts of exercises.zh.md if wanted."""
-    def read(name):
-        path = root / "chapters" / chapter / "exercises" / name
-        return course_texts.sections(
-            path.read_text(encoding="utf-8") if path.exists() else "")
-
-    translated = read("exercises.zh.md") if lang == "zh" else {}
+    folder = root / "chapters" / chapter / "exercises"
+    translated = course_texts.read_sections(folder, "exercises.zh.md") if lang == "zh" else {}
     return [Exercise(chapter, section, translated.get(name, section))
-            for name, section in read("exercises.md").items()]
+            for name, section in course_texts.read_sections(folder, "exercises.md").items()]
 
 
 def all_exercises(root, lang="en"):
@@ -127,9 +123,12 @@ def differing_stubs(root):
 def load_progress(root):
     """What is known of each exercise: its verdict, the file's digest, hints shown."""
     try:
-        return json.loads((root / PROGRESS).read_text(encoding="utf-8"))
+        known = json.loads((root / PROGRESS).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
+    if not isinstance(known, dict):
+        return {}
+    return {name: one for name, one in known.items() if isinstance(one, dict)}
 
 
 def save_progress(root, progress):

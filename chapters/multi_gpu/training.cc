@@ -247,8 +247,8 @@ void Forgotten(Cell& cell) {
     }
     if (step % 10 == 0) {
       cell.At("step", step);
-      cell.Report(Known("apart, with allreduce", "", Distance(reduced)));
-      cell.Report(Known("apart, without", "", Distance(forgotten)));
+      cell.Report(Known("distance, with allreduce", "", Distance(reduced)));
+      cell.Report(Known("distance, without", "", Distance(forgotten)));
     }
     std::optional<Batch> batch = loader.Next();
     if (!batch.has_value()) batch = loader.Next();  // the next epoch

@@ -1,18 +1,16 @@
 #include <benchmark/benchmark.h>
 
-#include "common/device/device.h"
-#include "common/device/device_table.h"
+#include "chapters/tiny/programs.h"
+#include "common/d2l.h"
 #include "common/lesson/benchmark_devices.h"
-#include "common/ops/ops.h"
-#include "common/tensor/tensor.h"
 
-namespace d2l {
+namespace d2l::tiny {
 namespace {
 
 void Add(benchmark::State& state, Device device) {
   const Tensor x = Ones({1'000'000}, device);
   for (auto _ : state) {
-    const Tensor y = x + 1;
+    const Tensor y = PlusOne(x);
     Synchronize(device);
   }
 }
@@ -20,4 +18,4 @@ void Add(benchmark::State& state, Device device) {
     BenchmarkOnDevices("BM_tiny_add_PlusOne", Add);
 
 }  // namespace
-}  // namespace d2l
+}  // namespace d2l::tiny

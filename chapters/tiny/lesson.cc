@@ -1,24 +1,15 @@
 // A chapter of one cell, to be copied: ../README.md. It is no part of the
 // course. A sum is enqueued, then made; lesson.md has the text.
 
-#include "common/lesson/lesson.h"
-
 #include <cstdint>
 #include <vector>
 
-#include "common/base/console/language.h"
-#include "common/device/device.h"
-#include "common/device/device_table.h"
+#include "chapters/tiny/programs.h"
+#include "common/d2l.h"
 #include "common/lesson/cell.h"
-#include "common/lesson/judge.h"
-#include "common/ops/ops.h"
-#include "common/tensor/tensor.h"
 
-namespace d2l {
+namespace d2l::tiny {
 namespace {
-
-// %% tiny/add
-Tensor PlusOne(const Tensor& x) { return x + 1; }
 
 // %% tiny/add, measured
 void Add(Cell& cell) {
@@ -31,7 +22,7 @@ void Add(Cell& cell) {
   cell.PrintTimes(t);
   cell.CheckClose("y", ToVector<float>(y), std::vector<float>(n, 2), 0);
   const Timing& sum = t["x + 1"];
-  cell.Claim("The sum is there {} later than the call returns.",
+  cell.Claim("The sum takes {} as long as the call that enqueues it.",
              Less(sum.enqueue, sum.completion, 1.3),
              Say("Enqueueing an operation takes as long as this one."));
 }
@@ -41,4 +32,4 @@ void Add(Cell& cell) {
     RegisterLesson({6, "tiny", 1, {{"tiny/add", Add}}});
 
 }  // namespace
-}  // namespace d2l
+}  // namespace d2l::tiny

@@ -33,7 +33,7 @@
 //
 // A Cell is used by one thread, the one that runs the cell.
 //
-// A lesson includes this and common/d2l.h, and nothing else of common.
+// A lesson includes this and common/d2l.h, which hold nearly all that it uses.
 
 #ifndef D2L_COMMON_LESSON_CELL_H_
 #define D2L_COMMON_LESSON_CELL_H_

@@ -23,7 +23,9 @@ CODE = {"python": "python", "text": "course_printed"}
 
 def cell(section):
     """What a section says: {member: value}."""
-    said = {"id": section.name, "title": section.title}
+    said = {"id": section.name}
+    if section.title:
+        said["title"] = section.title
     for fact, member in (("Book", "section"), ("Exercises", "exercises")):
         if fact in section.facts:
             said[member] = section.facts[fact]
@@ -69,6 +71,8 @@ def lesson(file, text, english=None):
         try:
             said = cell(section)
             if not english:
+                if "title" not in said:
+                    raise ValueError("has no title")
                 cells = cells + [said]
                 continue
             ids = [one["id"] for one in cells]

@@ -1,6 +1,7 @@
 #include "common/lesson/figure_drawings.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <string>
 #include <utility>
@@ -20,16 +21,18 @@ namespace {
 constexpr double kWideX = 8;
 constexpr double kWideY = 20;
 
-Phrase Quantity(const std::string& unit) {
-  if (unit == "s") return "time";
-  if (unit == "B") return "memory";
-  if (unit == "x") return "factor";
-  return Phrase(unit);
-}
-
 // Up to the first comma: "accuracy, Xavier" is an accuracy.
 std::string Start(const std::string& text) {
   return text.substr(0, std::min(text.find(", "), text.find("，")));
+}
+
+// A bare number is what its label says.
+Phrase QuantityOf(const Figure& figure) {
+  if (figure.unit == "s") return "time";
+  if (figure.unit == "B") return "memory";
+  if (figure.unit == "x") return "factor";
+  if (!figure.unit.empty()) return figure.unit;
+  return {Start(figure.label.english), Start(figure.label.shown)};
 }
 
 // What was measured: the time until the calls had returned is part of the time
@@ -37,13 +40,16 @@ std::string Start(const std::string& text) {
 bool IsWhole(const Figure& figure) { return figure.column != "enqueue"; }
 
 bool IsDrawable(const Figure& figure) {
-  return IsWhole(figure) && figure.value.low >= 0;
+  const Summary& value = figure.value;
+  return IsWhole(figure) && value.low >= 0 && std::isfinite(value.high) &&
+         std::isfinite(value.median);
 }
 
 double EnqueueOf(const Figure& whole, const std::vector<Figure>& figures) {
   for (const Figure& figure : figures) {
     if (!IsWhole(figure) && figure.label == whole.label &&
-        figure.measured_on == whole.measured_on && !figure.place) {
+        figure.measured_on == whole.measured_on && figure.unit == whole.unit &&
+        figure.group == whole.group && !figure.place) {
       return std::min(figure.value.median, whole.value.median);
     }
   }
@@ -92,23 +98,26 @@ std::vector<std::vector<Bar>> GroupsOf(const std::vector<Figure>& figures,
 
 struct Curve {
   Phrase label;
+  Phrase measured_on;
   std::vector<double> x, y;
 };
 
-// The curves over an axis of one unit; none if nothing has two points.
+// The curves of a quantity over an axis; none if nothing has two points.
 std::vector<Curve> CurvesOf(const std::vector<Figure>& figures,
-                            const Phrase& axis, const std::string& unit) {
+                            const Phrase& axis, const Phrase& quantity) {
   std::vector<Curve> curves;
   for (const Figure& figure : figures) {
-    if (!IsWhole(figure) || figure.unit != unit || !figure.place ||
-        figure.place->axis != axis) {
+    if (!figure.place || figure.place->axis != axis || !IsDrawable(figure) ||
+        QuantityOf(figure) != quantity) {
       continue;
     }
     auto curve =
-        std::find_if(curves.begin(), curves.end(),
-                     [&](const Curve& c) { return c.label == figure.label; });
+        std::find_if(curves.begin(), curves.end(), [&](const Curve& c) {
+          return c.label == figure.label && c.measured_on == figure.measured_on;
+        });
     if (curve == curves.end()) {
-      curve = curves.insert(curve, Curve{figure.label, {}, {}});
+      curve =
+          curves.insert(curve, Curve{figure.label, figure.measured_on, {}, {}});
     }
     curve->x.push_back(figure.place->value);
     curve->y.push_back(figure.value.median);
@@ -133,12 +142,7 @@ bool IsWide(const std::vector<Curve>& curves,
 }
 
 Drawing Draw(const std::vector<Curve>& curves, const Phrase& axis,
-             const std::string& unit) {
-  // A bare number is what its label says.
-  const Phrase& label = curves[0].label;
-  const Phrase quantity = unit.empty()
-                              ? Phrase(Start(label.english), Start(label.shown))
-                              : Quantity(unit);
+             const Phrase& quantity, const std::string& unit) {
   // Numbers on an axis need no word for their unit.
   const bool scaled = unit == "s" || unit == "B" || unit == "x";
   Plot plot(axis, "", quantity, scaled ? unit : "");
@@ -154,26 +158,31 @@ Drawing Draw(const std::vector<Curve>& curves, const Phrase& axis,
 
 std::vector<Drawing> DrawFigures(const std::vector<Figure>& figures,
                                  const std::vector<AskedFor>& asked_for) {
-  std::vector<std::string> units;
-  std::vector<Phrase> axes;
-  const auto add = [](auto& list, const auto& value) {
-    if (std::find(list.begin(), list.end(), value) == list.end()) {
-      list.push_back(value);
-    }
+  struct Kind {
+    Phrase quantity, axis;  // no axis: bars
   };
-  for (const Figure& figure : figures) {
-    add(units, figure.unit);
-    if (figure.place) add(axes, figure.place->axis);
-  }
+  std::vector<Kind> done;
   std::vector<Drawing> drawings;
-  for (const std::string& unit : units) {
-    for (const Phrase& axis : axes) {
-      const std::vector<Curve> curves = CurvesOf(figures, axis, unit);
-      if (!curves.empty()) drawings.push_back(Draw(curves, axis, unit));
+  for (const Figure& figure : figures) {
+    const Kind kind = {QuantityOf(figure),
+                       figure.place ? figure.place->axis : Phrase()};
+    if (std::any_of(done.begin(), done.end(), [&](const Kind& other) {
+          return other.quantity == kind.quantity && other.axis == kind.axis;
+        })) {
+      continue;
     }
-    const std::vector<std::vector<Bar>> groups =
-        GroupsOf(figures, unit, asked_for);
-    if (!groups.empty()) drawings.push_back(DrawBars(Quantity(unit), groups));
+    done.push_back(kind);
+    if (figure.place) {
+      const std::vector<Curve> curves =
+          CurvesOf(figures, kind.axis, kind.quantity);
+      if (curves.empty()) continue;
+      drawings.push_back(Draw(curves, kind.axis, kind.quantity, figure.unit));
+    } else {
+      const std::vector<std::vector<Bar>> groups =
+          GroupsOf(figures, figure.unit, asked_for);
+      if (groups.empty()) continue;
+      drawings.push_back(DrawBars(kind.quantity, groups));
+    }
   }
   return drawings;
 }

@@ -1,7 +1,11 @@
 #include "common/lesson/figure_drawings.h"
 
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/base/console/language.h"
@@ -96,8 +100,28 @@ TEST(DrawFigures, APlaceIsPartOfTheName) {
   EXPECT_EQ(figure.Name().english, "one, n = 64, completion (cpu:0, virtual)");
 }
 
-TEST(DrawFigures, WhatIsNegativeIsLeftOut) {
-  EXPECT_TRUE(DrawFigures({Time("a", "", -1), Time("b", "", 1)}, {}).empty());
+TEST(DrawFigures, WhatHasNoLengthIsLeftOut) {
+  for (const double seconds : {-1.0, std::nan(""), HUGE_VAL}) {
+    Figure odd = Time("a", "", 1);
+    odd.value.low = odd.value.median = odd.value.high = seconds;
+    EXPECT_TRUE(DrawFigures({odd, Time("b", "", 1)}, {}).empty());
+    odd.place = Place{"n", 1};
+    EXPECT_TRUE(
+        DrawFigures({odd, Time("a", "", 1, Place{"n", 2})}, {}).empty());
+  }
+}
+
+TEST(DrawFigures, EqualLabelsOfTwoGroupsAreTwoBars) {
+  const std::vector<Drawing> drawings = DrawFigures(
+      {Time("a", "enqueue", 1, {}, 1), Time("a", "completion", 4, {}, 1),
+       Time("a", "enqueue", 3, {}, 2), Time("a", "completion", 4, {}, 2)},
+      {});
+  ASSERT_EQ(drawings.size(), 1u);
+  const std::string& text = drawings[0].text;
+  const std::size_t second = text.find("\n\n");
+  ASSERT_NE(second, std::string::npos);
+  EXPECT_LT(2 * std::count(text.begin(), text.begin() + second, '='),
+            std::count(text.begin() + second, text.end(), '='));
 }
 
 }  // namespace

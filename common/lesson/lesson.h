@@ -63,7 +63,8 @@
 // With --code it prints the Python and what stands between two "// %%" lines
 // (Jupytext's mark of a cell), as it stands: the macro d2l_lesson (lesson.bzl)
 // embeds the files in the binary. That is the program that is taught, complete,
-// in at most 40 lines; what measures it is marked ", measured", and shown with
+// in at most 40 lines, or several such that stand in a folder of their own;
+// what measures it is marked ", measured", and shown with
 // --code --verbose. Helper code that a reader needs is marked with the id as
 // well, or with several, "// %% 004/In2, 004/In4"; of a helper in another file
 // the code names the file in a comment. What the code may do is in cell.h.

@@ -157,6 +157,9 @@ class PageData {
     for (const MemoryCurve& curve : curves) {
       Json memory = {{"name", MemoryCurveName(profile_, curve)},
                      {"device", curve.device}};
+      for (const char* key : {"time", "allocated", "pending", "reserved"}) {
+        memory[key] = Json::array();
+      }
       for (const MemoryPoint& point : curve.points) {
         memory["time"].push_back(point.time - profile_.begin);
         memory["allocated"].push_back(point.allocated);

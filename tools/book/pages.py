@@ -280,9 +280,9 @@ class Book:
 
     def exercises(self, folder, lang):
         """The chapter's, each with the cell that it belongs to, the first it names."""
-        english = course_texts.sections(read(folder, "exercises", "exercises.md"))
-        translated = {} if lang == "en" else course_texts.sections(
-            read(folder, "exercises", f"exercises.{lang}.md"))
+        english = course_texts.read_sections(folder, "exercises", "exercises.md")
+        translated = {} if lang == "en" else course_texts.read_sections(
+            folder, "exercises", f"exercises.{lang}.md")
         return [{"name": name, "facts": one.facts,
                  "title": translated.get(name, one).title,
                  "parts": translated.get(name, one).parts,

@@ -12,6 +12,7 @@
 namespace d2l::multi_gpu {
 namespace {
 
+// %% d2l/lenet-scratch, d2l/forgotten-allreduce
 // Uniform, of the variance that keeps sums over `fan_in` inputs of size 1.
 Tensor Weight(const Shape& shape, std::int64_t fan_in, Device device) {
   return (Rand(shape, device) * 2 - 1) *

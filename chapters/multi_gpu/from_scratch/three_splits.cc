@@ -28,14 +28,15 @@ Tensor Forward(Tensor x, const SplitNet& net) {
   }
   return x;
 }
-// %%
 
-// Gradients that are each in one part.
+// Gradients that are each in one part. SplitNet, SplitGradients and Step:
+// chapters/multi_gpu/from_scratch/three_splits.h
 SplitGradients Whole(const std::vector<Tensor>& gradients) {
   SplitGradients parts;
   for (const Tensor& gradient : gradients) parts.push_back({gradient});
   return parts;
 }
+// %%
 
 }  // namespace
 

@@ -344,6 +344,17 @@ absl::StatusOr<TrainOptions> ParseTrainOptions(int argc, char** argv,
   options.save = absl::GetFlag(FLAGS_save);
   if (options.save.empty()) options.save = options.resume;
   if (process > 0) return options;
+  for (const char* name : {"json", "svg"}) {
+    const std::string file = absl::FindCommandLineFlag(name)->CurrentValue();
+    std::error_code none;
+    if (!std::filesystem::equivalent(UserPath(options.resume), UserPath(file),
+                                     none)) {
+      continue;
+    }
+    return absl::InvalidArgumentError(
+        Say("--%s=%s and --%s=%s name the same file. Name two files.", "resume",
+            options.resume, std::string(name), file));
+  }
   std::optional<AtomicFile> save;  // Only tried: it is written again and again.
   status = OpenFlagFiles({{"save", options.save, &save},
                           {"json", absl::GetFlag(FLAGS_json), &options.json},

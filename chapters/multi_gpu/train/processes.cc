@@ -221,7 +221,9 @@ void Processes::StopOnSignals() {
   }
   for (const int number : {SIGINT, SIGTERM}) {
     // In the background, where Ctrl-C does not count, the shell says so.
-    if (signal(number, OnSignal) == SIG_IGN) signal(number, SIG_IGN);
+    struct sigaction before = {};
+    sigaction(number, nullptr, &before);
+    if (before.sa_handler != SIG_IGN) signal(number, OnSignal);
   }
 }
 

@@ -105,6 +105,21 @@ std::string Fingerprint(const Dataset& data) {
                          hash.Hex().substr(0, 16));
 }
 
+absl::Status CheckHost(const TrainOptions& options) {
+  std::string named;
+  for (const DeviceInfo& info : Devices()) {
+    if (info.device.type() == DeviceType::kCpu) return absl::OkStatus();
+  }
+  for (const Device device : options.devices) {
+    absl::StrAppend(&named, DeviceTypeName(device.type()), ":",
+                    GetDeviceInfo(device).physical_index, ",");
+  }
+  return absl::InvalidArgumentError(
+      Say("--allreduce=host asked for, which adds in a CPU device's memory; "
+          "--devices=%s has none. Say --devices=%scpu:0 --num_gpus=%d.",
+          absl::GetFlag(FLAGS_devices), named, options.devices.size()));
+}
+
 absl::Status TakeAllReduce(TrainOptions* options) {
   const std::string name = absl::GetFlag(FLAGS_allreduce);
   options->by_mpi = name == "mpi";
@@ -133,13 +148,14 @@ absl::Status TakeAllReduce(TrainOptions* options) {
         "--allreduce=nccl with a GPU for each.",
         name, options->processes, options->devices[0].ToString()));
   }
-  if (*algorithm == AllReduceAlgorithm::kHost && options->processes > 1) {
+  if (*algorithm != AllReduceAlgorithm::kHost) return absl::OkStatus();
+  if (options->processes > 1) {
     return absl::InvalidArgumentError(Say(
         "--allreduce=host asked for, which adds in the memory of one process; "
         "there are %d. Say --allreduce=split.",
         options->processes));
   }
-  return absl::OkStatus();
+  return options->devices.size() > 1 ? CheckHost(*options) : absl::OkStatus();
 }
 
 }  // namespace

@@ -17,6 +17,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -347,6 +348,15 @@ class Training {
       batches_.SetPosition(progress_.next);
     } catch (const std::invalid_argument& wrong) {
       return absl::InvalidArgumentError(wrong.what());
+    }
+    const std::int64_t samples = std::min(
+        progress_.next.batch * options_.batch_size, data_.training.size());
+    if (progress_.samples != samples || progress_.right < 0 ||
+        progress_.right > samples) {
+      return absl::InvalidArgumentError(absl::StrFormat(
+          "%d of %d samples right before batch %d of an epoch; there are %d "
+          "samples before it",
+          progress_.right, progress_.samples, progress_.next.batch, samples));
     }
     return absl::OkStatus();
   }

@@ -194,6 +194,12 @@ TEST_F(TrainTest, SaysThatWhatItGoesOnWithIsOther) {
   EXPECT_THAT(Unwrapped(other.output),
               AllOf(HasSubstr("It was made with cuda (a GPU), and this is cpu"),
                     HasSubstr("It was made with others, and this is 100 ")));
+  checkpoint->progress.next.batch = 1;
+  checkpoint->progress.samples = std::int64_t{1} << 53;
+  ASSERT_TRUE(SaveCheckpoint(*checkpoint, file).ok());
+  EXPECT_THAT(Unwrapped(Train({"--resume=" + file, "--epochs=2"}).output),
+              AllOf(HasSubstr("cannot go on from " + file),
+                    HasSubstr("there are 32 samples before it")));
 }
 
 TEST_F(TrainTest, ASecondCtrlCEndsItAtOnce) {
@@ -408,6 +414,11 @@ TEST_F(TrainTest, WhatMakesNoSenseIsRefusedWithAdvice) {
         " GB are free. Say --images="}},
       {{"--images=9223372036854775807"}, {"take 9.65e+12 GB of memory"}},
       {{"--resume=" + file, "--json=" + file}, {"name the same file"}},
+      {{"--resume=" + file, "--save=" + File("b"), "--json=" + file},
+       {"--resume=", "--json=", "name the same file"}},
+      {{"--resume=" + file, "--save=" + File("b"),
+        "--svg=" + File("./a.saf") + "etensors"},
+       {"--svg=", "name the same file"}},
       {{"--net=\x1b[2J"}, {"--net=\\x1b[2J asked for"}},
       {{"--resume=/nowhere"}, {"cannot read /nowhere"}},
       {{"--resume=" + File("short")}, {"is no safetensors file"}},

@@ -193,7 +193,8 @@ absl::StatusOr<CompiledCpp> LoadCpp(const std::string& source,
   }
   const std::string path = absl::StrCat(*directory, "/", hash.Hex(), ".so");
   CompiledCpp result;
-  result.from_cache = fs::exists(path);
+  std::error_code none;
+  result.from_cache = fs::exists(path, none);
   if (!result.from_cache) {
     const absl::Status status =
         Compile(*compiler, source, flags, path, options.seconds_limit);
@@ -201,7 +202,10 @@ absl::StatusOr<CompiledCpp> LoadCpp(const std::string& source,
   }
   result.handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (result.handle == nullptr) {
-    return Refusal("what the compiler has made cannot be loaded: ", dlerror());
+    return Refusal(absl::StrCat("what the compiler has made cannot be loaded; "
+                                "delete ",
+                                path, ", and it is made again: "),
+                   dlerror());
   }
   return result;
 }

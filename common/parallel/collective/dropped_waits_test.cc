@@ -53,8 +53,8 @@ class Gate {
 };
 
 // Each wait of a plan is dropped, and what it waits for is held until the move
-// that should wait is done: that must be possible, and the result be wrong. The
-// checker says so for all sizes; here real streams do.
+// that should wait is done: that must be possible, and the result be wrong.
+// schedule_test.cc proves it of the schedules; here real streams show it.
 TEST(AllReduce, WithoutAWaitStreamsGetItWrong) {
   const std::vector<Device> devices = CpuDevices(3);
   const int ranks = static_cast<int>(devices.size());
