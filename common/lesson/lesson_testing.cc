@@ -211,6 +211,14 @@ void ExpectSourcePrinted(const TestedLesson& lesson) {
         ExtractCell(file, id, part).value_or(SourceExcerpt()).text;
     return std::count(text.begin(), text.end(), '\n');
   };
+  std::vector<std::string> blocks = absl::StrSplit(below, "\n// %%");
+  for (std::size_t i = 1; i < blocks.size(); ++i) {
+    if (absl::StartsWith(blocks[i], "\n")) continue;  // what no cell shows
+    EXPECT_LE(std::count(blocks[i].begin(), blocks[i].end(), '\n'),
+              kMaxTaughtLines + 1)
+        << blocks[i];
+  }
+  const TestedCell* measured_apart = nullptr;
   for (const TestedCell& cell : lesson.cells) {
     const auto taught = lines(beside, cell.id, CodePart::kTaught);
     const auto measured = lines(beside, cell.id, CodePart::kMeasured);
@@ -219,12 +227,16 @@ void ExpectSourcePrinted(const TestedLesson& lesson) {
     EXPECT_LE(taught + measured, kMaxCodeLines) << cell.id;
     EXPECT_LE(taught, measured > 0 ? kMaxTaughtLines : kMaxCodeLines)
         << cell.id;
-    if (&cell != &lesson.cells[0]) continue;
-    const LessonRun& run =
-        RunLesson(lesson, {"--devices=cpu:0", "--code", "--cell=" + cell.id});
-    EXPECT_THAT(
-        run.output,
-        HasSubstr(ExtractCell(apart > 0 ? below : beside, cell.id)->text));
+    if (measured > 0 && taught > 0 && measured_apart == nullptr) {
+      measured_apart = &cell;
+    }
+  }
+  ASSERT_NE(measured_apart, nullptr);
+  const std::string& id = measured_apart->id;
+  const LessonRun& run = RunLesson(
+      lesson, {"--devices=cpu:0", "--code", "--verbose", "--cell=" + id});
+  for (const CodePart part : {CodePart::kTaught, CodePart::kMeasured}) {
+    EXPECT_THAT(run.output, HasSubstr(ExtractCell(beside, id, part)->text));
   }
 }
 

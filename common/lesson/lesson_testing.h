@@ -84,8 +84,8 @@ void ExpectRightResults(const LessonRun& run);
 void ExpectCellsAsListed(const TestedLesson& lesson, const LessonRun& run);
 
 // Every cell's code is marked, and short enough to read: 55 lines in all its
-// blocks, but for the cells that lesson_testing.cc lists. With --code the first
-// cell's is printed as it stands.
+// blocks, 40 of them what is taught, and 40 in each block in a folder below.
+// With --code --verbose both parts of a cell are printed as they stand.
 void ExpectSourcePrinted(const TestedLesson& lesson);
 
 // No cell prints more than 45 lines: about 25, and a small drawing or reasons

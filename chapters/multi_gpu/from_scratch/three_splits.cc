@@ -102,6 +102,7 @@ Step Pipeline(const SplitNet& net, const std::vector<Device>& devices,
   };
 }
 
+// %% d2l/three-splits
 // Within a layer: each device has columns of w1 and the same rows of w2.
 Step WithinLayers(const SplitNet& net, const std::vector<Device>& devices) {
   const std::size_t n = devices.size();
@@ -140,6 +141,7 @@ Step WithinLayers(const SplitNet& net, const std::vector<Device>& devices) {
   };
 }
 
+// %% d2l/three-splits
 // Data: each device has all weights, and a shard of the batch. BookAllReduce:
 // chapters/multi_gpu/from_scratch/data_parallel.cc
 Step DataShards(const SplitNet& net, const std::vector<Device>& devices) {
