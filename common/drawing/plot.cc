@@ -277,15 +277,15 @@ std::string Plot::ToSvg(const std::string& title) const {
   constexpr double kHeight = 300;
   Range x;
   Range y;
-  if (!Ranges(&x, &y)) return TextAsSvg(ToText(), Translated(title));
+  if (!Ranges(&x, &y)) return TextAsSvg(ToText(), title);
   const double plot_width = kWidth - kLeft - kRight;
   const double bottom = kTop + kHeight;
   const auto x_of = [&](double v) { return kLeft + plot_width * x.Place(v); };
   const auto y_of = [&](double v) { return bottom - kHeight * y.Place(v); };
 
   const auto lines = static_cast<double>(series_.size());
-  Svg svg(kWidth, bottom + 56 + 18 * lines, Translated(title));
-  svg.Text(kLeft, 24, Translated(title), {14, "start", "#111111", true});
+  Svg svg(kWidth, bottom + 56 + 18 * lines, title);
+  svg.Text(kLeft, 24, title, {14, "start", "#111111", true});
   for (const double tick : x.Ticks(8)) {
     svg.Line(x_of(tick), kTop, x_of(tick), bottom, {"#e4e4e4", 1});
     svg.Text(x_of(tick), bottom + 16, Label(tick, x_), {11, "middle"});
@@ -331,7 +331,7 @@ std::string Plot::ToSvg(const std::string& title) const {
 }
 
 Drawing Plot::Draw(const Phrase& name) const {
-  return {name, ToText(TextWidth()), ToSvg(name.english)};
+  return {name, ToText(TextWidth()), ToSvg(name.shown)};
 }
 
 }  // namespace d2l

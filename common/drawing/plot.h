@@ -45,6 +45,7 @@ class Plot {
 
   // For a terminal: 16 rows, axes and a legend.
   std::string ToText(int width = kTextWidth) const;
+  // title: as it is shown.
   std::string ToSvg(const std::string& title = "") const;
   Drawing Draw(const Phrase& name) const;
 
