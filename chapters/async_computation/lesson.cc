@@ -43,18 +43,6 @@ void CheckSquare(Cell& cell, const std::string& what, const Tensor& a,
                   tolerance);
 }
 
-// Turns launch blocking on or off while it lives.
-class LaunchBlockingGuard {
- public:
-  explicit LaunchBlockingGuard(bool on) { SetLaunchBlocking(on); }
-  ~LaunchBlockingGuard() { SetLaunchBlocking(before_); }
-  LaunchBlockingGuard(const LaunchBlockingGuard&) = delete;
-  LaunchBlockingGuard& operator=(const LaunchBlockingGuard&) = delete;
-
- private:
-  const bool before_ = LaunchBlocking();
-};
-
 // The work, and then it is waited for.
 std::function<void()> Done(Device device, const std::function<void()>& work) {
   return [device, work] {
@@ -326,7 +314,8 @@ void JudgeSteps(Cell& cell, const Timings& t, std::int64_t left, int n) {
 }
 
 // %% 000/launch-blocking, measured
-// LaunchBlockingGuard, LineHolds and JudgeSteps stand above this cell.
+// LineHolds and JudgeSteps stand above this cell; LaunchBlockingGuard:
+// chapters/async_computation/programs.h
 void ErrorsWithLaunchBlocking(Cell& cell) {
   const Device device = TryGpu();
   for (const bool blocking : {false, true}) {

@@ -70,11 +70,9 @@ void IndexOutOfRange(Device device) {
 
 // With launch blocking every call waits until its operation is done.
 Tensor Additions(const Tensor& a, int n, bool launch_blocking) {
-  const bool before = LaunchBlocking();
-  SetLaunchBlocking(launch_blocking);
+  const LaunchBlockingGuard guard(launch_blocking);  // programs.h
   Tensor b;
   for (int i = 1; i <= n; ++i) b = a + i;
-  SetLaunchBlocking(before);
   return b;
 }
 // %% 004/queue-memory
