@@ -42,7 +42,7 @@ class CudaExecutor final : public StreamExecutor {
 
  private:
   std::uint64_t Enqueue(const OpLabel& label, absl::Span<const Tensor>,
-                        const std::vector<Tensor>&, Copies copies) override {
+                        const std::vector<Tensor>&, Copies&& copies) override {
     return static_cast<CudaStream&>(stream_).Launch(
         label, [&](const CudaLaunch& to) {
           cuda_graph_.Launch(to, copies.before, copies.after);

@@ -136,9 +136,8 @@ class CpuExecutor final : public StreamExecutor {
 
   std::uint64_t Enqueue(const OpLabel& label, absl::Span<const Tensor> inputs,
                         const std::vector<Tensor>& results,
-                        Copies copies) override {
-    auto call = std::make_unique<Call>();
-    call->copies = std::move(copies);
+                        Copies&& copies) override {
+    std::unique_ptr<Call> call(new Call{std::move(copies), {}, {}});
     if (!launched_.empty()) LaunchForCall(inputs, results, *call);
     return static_cast<CpuStream&>(stream_).Enqueue(
         label, [tape = tape_, call = std::move(call)] { tape->Run(*call); });

@@ -101,12 +101,6 @@ bool CapturedPlan::IsLaunched(const Node& node) const {
          std::any_of(node.outputs.begin(), node.outputs.end(), is_of_call);
 }
 
-void CheckReadable(const Tensor& x, const char* name, SourceLocation at) {
-  const Storage& storage = *x.storage();
-  if (storage.writer() == nullptr || !storage.writer()->ever_failed()) return;
-  ThrowIfFailed(*storage.writer(), storage.written_by(), name, at);
-}
-
 StreamExecutor::StreamExecutor(const Graph& graph, const CapturedPlan& plan,
                                Stream& stream, const char* name)
     : graph_(graph),

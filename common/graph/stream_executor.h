@@ -22,6 +22,7 @@
 #include "absl/types/span.h"
 #include "common/base/source_location.h"
 #include "common/device/cuda/stream/cuda_graph.h"
+#include "common/device/failure.h"
 #include "common/device/memory/storage.h"
 #include "common/device/op_label.h"
 #include "common/device/stream.h"
@@ -94,7 +95,7 @@ class StreamExecutor {
   virtual std::uint64_t Enqueue(const OpLabel& label,
                                 absl::Span<const Tensor> inputs,
                                 const std::vector<Tensor>& results,
-                                Copies copies) = 0;
+                                Copies&& copies) = 0;
 
   // Whether something is launched for the node.
   static bool Runs(const Node& node);
@@ -124,8 +125,14 @@ std::unique_ptr<StreamExecutor> MakeCpuExecutor(const Graph& graph,
                                                 const CapturedPlan& plan,
                                                 Stream& stream,
                                                 const char* name);
-// Throws the error of the operation that wrote x, if it has failed.
-void CheckReadable(const Tensor& x, const char* name, SourceLocation at);
+// Throws the error of the operation that wrote x, if it has failed. Inline, as
+// each call asks for each of its tensors.
+inline void CheckReadable(const Tensor& x, const char* name,
+                          SourceLocation at) {
+  const Storage& storage = *x.storage();
+  if (storage.writer() == nullptr || !storage.writer()->ever_failed()) return;
+  ThrowIfFailed(*storage.writer(), storage.written_by(), name, at);
+}
 
 }  // namespace d2l::ir
 
