@@ -34,10 +34,7 @@ addEventListener("DOMContentLoaded", () => {
     all.hidden = articles.length === 0;
     all.addEventListener("click", () => {
       const hidden = articles.some((one) => one.classList.contains("hidden-answer"));
-      // What has been predicted stays.
-      for (const article of articles) {
-        show(article, hidden, article.querySelector('.choices [aria-pressed="true"]'));
-      }
+      for (const article of articles) show(article, hidden);
     });
   }
   // A recording is loaded when it is unfolded: there is one in each cell.
