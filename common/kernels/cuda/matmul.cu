@@ -29,30 +29,18 @@ struct Matrix {
   std::int64_t batch;  // from one to the next
 };
 
-// Calls load(i, l) once, by all threads together, for every i below kSmallTile
-// and l below depth. What is outside of a matrix becomes zeros in the tile.
-template <typename Load>
-__device__ void LoadTile(int depth, int thread, bool along_l,
-                         const Load& load) {
-  constexpr int kBlock = kSmallTile * kThreadRows;
-  static_assert(kBlock == kSlice, "a thread for each l");
-  if (depth > kSlice / 2) {
-    // A known number of rounds, without a division: all loads are under way
-    // before the first is waited for.
-#pragma unroll
-    for (int round = 0; round < kSmallTile; ++round) {
-      const int e = thread + round * kBlock;
-      const int i = along_l ? round : e % kSmallTile;
-      const int l = along_l ? thread : e / kSmallTile;
-      if (l < depth) load(i, l);
-    }
-    return;
-  }
-#pragma unroll 4
-  for (int e = thread; e < kSmallTile * depth; e += kBlock) {
-    load(along_l ? e / depth : e % kSmallTile,
-         along_l ? e % depth : e / kSmallTile);
-  }
+// The element of a tile that a thread loads in a round: l is the index of the
+// summed dimension, i the other one. Neighbouring threads load along the side
+// that lies in memory.
+struct Place {
+  int i, l;
+};
+
+__device__ Place PlaceOf(int round, int thread, bool along_l) {
+  static_assert(kSmallTile * kThreadRows == kSlice, "a thread for each l");
+  if (along_l) return {round, thread};
+  const int e = thread + round * kSlice;
+  return {e % kSmallTile, e / kSmallTile};
 }
 
 template <typename T>
@@ -66,28 +54,65 @@ __global__ void __launch_bounds__(kSmallTile* kThreadRows)
   const int x = threadIdx.x;
   const int y = threadIdx.y;
   const int thread = y * kSmallTile + x;
-  const std::int64_t across = (n + kSmallTile - 1) / kSmallTile;
-  const std::int64_t of_matrix = (m + kSmallTile - 1) / kSmallTile * across;
+  const std::int64_t tiles_across = (n + kSmallTile - 1) / kSmallTile;
+  const std::int64_t of_matrix =
+      (m + kSmallTile - 1) / kSmallTile * tiles_across;
   for (std::int64_t t = blockIdx.x; t < tiles; t += gridDim.x) {
     const std::int64_t matrix = t / of_matrix;
-    const std::int64_t row = t % of_matrix / across * kSmallTile;
-    const std::int64_t column = t % across * kSmallTile;
+    const std::int64_t row = t % of_matrix / tiles_across * kSmallTile;
+    const std::int64_t column = t % tiles_across * kSmallTile;
     const T* const a_tile = a.data + matrix * a.batch + row * a.row;
     const T* const b_tile = b.data + matrix * b.batch + column * b.column;
+    const int last_row =
+        static_cast<int>((m - row < kSmallTile ? m - row : kSmallTile) - 1);
+    const int last_column = static_cast<int>(
+        (n - column < kSmallTile ? n - column : kSmallTile) - 1);
     T upper = 0;
     T lower = 0;
     for (std::int64_t begin = 0; begin < k; begin += kSlice) {
       const int depth =
           k - begin < kSlice ? static_cast<int>(k - begin) : kSlice;
-      // Neighbouring threads load along the side that lies in memory.
-      LoadTile(depth, thread, a.column == 1, [&](int i, int l) {
-        left[i][l] =
-            row + i < m ? a_tile[i * a.row + (begin + l) * a.column] : T{0};
-      });
-      LoadTile(depth, thread, b.column != 1, [&](int j, int l) {
-        right[l][j] =
-            column + j < n ? b_tile[(begin + l) * b.row + j * b.column] : T{0};
-      });
+      // What lies outside of a matrix is loaded from its edge, without a
+      // branch: the elements of c that come of it are not stored.
+      const auto a_at = [&](int i, int l) {
+        return a_tile[min(i, last_row) * a.row +
+                      (begin + min(l, depth - 1)) * a.column];
+      };
+      const auto b_at = [&](int j, int l) {
+        return b_tile[(begin + min(l, depth - 1)) * b.row +
+                      min(j, last_column) * b.column];
+      };
+      const bool a_along = a.column == 1;
+      const bool b_along = b.column != 1;
+      if (depth > kSlice / 2) {
+        // All loads are under way before the first is waited for.
+        T from_a[kSmallTile];
+        T from_b[kSmallTile];
+#pragma unroll
+        for (int round = 0; round < kSmallTile; ++round) {
+          const Place in_a = PlaceOf(round, thread, a_along);
+          const Place in_b = PlaceOf(round, thread, b_along);
+          from_a[round] = a_at(in_a.i, in_a.l);
+          from_b[round] = b_at(in_b.i, in_b.l);
+        }
+#pragma unroll
+        for (int round = 0; round < kSmallTile; ++round) {
+          const Place in_a = PlaceOf(round, thread, a_along);
+          const Place in_b = PlaceOf(round, thread, b_along);
+          left[in_a.i][in_a.l] = from_a[round];
+          right[in_b.l][in_b.i] = from_b[round];
+        }
+      } else {
+#pragma unroll 4
+        for (int e = thread; e < kSmallTile * depth; e += kSlice) {
+          const Place across = {e % kSmallTile, e / kSmallTile};
+          const Place along = {e / depth, e % depth};
+          const Place in_a = a_along ? along : across;
+          const Place in_b = b_along ? along : across;
+          left[in_a.i][in_a.l] = a_at(in_a.i, in_a.l);
+          right[in_b.l][in_b.i] = b_at(in_b.i, in_b.l);
+        }
+      }
       __syncthreads();
 #pragma unroll 8
       for (int l = 0; l < depth; ++l) {

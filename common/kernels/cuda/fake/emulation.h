@@ -12,6 +12,7 @@
 #ifndef D2L_COMMON_KERNELS_CUDA_FAKE_EMULATION_H_
 #define D2L_COMMON_KERNELS_CUDA_FAKE_EMULATION_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -41,6 +42,7 @@ extern thread_local dim3 blockDim;
 extern thread_local dim3 gridDim;
 
 void __syncthreads();
+using std::min;
 
 enum cudaMemcpyKind { cudaMemcpyDefault = 4 };
 int cudaMemcpyAsync(void* dst, const void* src, std::size_t bytes,
