@@ -2,6 +2,7 @@
 #include <cstdint>
 
 #include "common/kernels/cuda/elementwise.cuh"
+#include "common/kernels/cuda/index/divider.h"
 #include "common/kernels/cuda/index/reduce_plan.h"
 #include "common/kernels/cuda/index/strided.h"
 #include "common/kernels/cuda/launch.h"
@@ -15,43 +16,75 @@
 namespace d2l::kernels::cuda {
 namespace {
 
-// Elements anywhere. kept: from output to output; reduced: from element to
-// element.
+// What is reduced; the kernels differ by where its elements lie.
 template <class OpOf>
-struct Strided {
+struct Reduction {
   using Op = OpOf;
   using T = typename Op::T;
 
   typename Op::Out* out;
   const T* in;
-  StridedDims<1> kept;
-  StridedDims<1> reduced;
+  StridedDims<1> kept;   // from output to output
   std::int64_t divisor;  // of a mean
-  bool runs;
 
-  __device__ typename Op::State OfLane(std::int64_t output,
-                                       const LaneWalk& walk,
-                                       std::int64_t begin) const {
+  __device__ const T* First(std::int64_t output) const {
     std::int64_t offset[1];
     kept.Offsets(output, offset);
-    const T* const from = in + offset[0];
-    if (runs)
-      return ReduceLane<Op, 4>(walk, begin, Contiguous<T>{from + begin});
-    if (reduced.rank <= 1) {
-      const std::int64_t stride = reduced.stride[0][0];
-      const T* const first = from + begin * stride;
-      return ReduceLane<Op, 2>(
-          walk, begin, [=](std::int64_t i) { return first[i * stride]; });
-    }
-    return ReduceLane<Op, 1>(walk, begin, [&](std::int64_t i) {
-      std::int64_t place[1];
-      reduced.Offsets(begin + i, place);
-      return from[place[0]];
-    });
+    return in + offset[0];
   }
   __device__ void Store(std::int64_t output,
                         const typename Op::State& state) const {
     out[output] = Op::Finish(state, divisor);
+  }
+};
+
+// Side by side.
+template <class Op>
+struct OfRun : Reduction<Op> {
+  static constexpr bool runs = true;
+
+  __device__ typename Op::State OfLane(std::int64_t output,
+                                       const LaneWalk& walk,
+                                       std::int64_t begin) const {
+    return ReduceLane<Op, 4>(
+        walk, begin, Contiguous<typename Op::T>{this->First(output) + begin});
+  }
+};
+
+// In one or two dimensions.
+template <class Op>
+struct OfRows : Reduction<Op> {
+  static constexpr bool runs = false;
+  Splitter by_row;
+  std::int64_t row_stride, stride;
+
+  __device__ typename Op::State OfLane(std::int64_t output,
+                                       const LaneWalk& walk,
+                                       std::int64_t begin) const {
+    const auto* const first = this->First(output);
+    return ReduceLane<Op, 2>(walk, begin, [&](std::int64_t i) {
+      std::int64_t in_row;
+      const std::int64_t row = by_row.Split(begin + i, &in_row);
+      return first[row * row_stride + in_row * stride];
+    });
+  }
+};
+
+// In more.
+template <class Op>
+struct OfDims : Reduction<Op> {
+  static constexpr bool runs = false;
+  StridedDims<1> reduced;
+
+  __device__ typename Op::State OfLane(std::int64_t output,
+                                       const LaneWalk& walk,
+                                       std::int64_t begin) const {
+    const auto* const first = this->First(output);
+    return ReduceLane<Op, 1>(walk, begin, [&](std::int64_t i) {
+      std::int64_t offset[1];
+      reduced.Offsets(begin + i, offset);
+      return first[offset[0]];
+    });
   }
 };
 
@@ -77,17 +110,25 @@ void Start(const CudaLaunch& launch, const ReduceArgs& args, void* workspace) {
   if (outputs == 0) return;
   const std::int64_t n = layout.reduced.numel();
   const ReducePlan plan = PlanFor(layout);
+  const auto start = [&](const auto& reduction) {
+    StartReduce(launch, plan, outputs, n, workspace, reduction);
+  };
+  const Reduction<Op> common = {
+      static_cast<typename Op::Out*>(args.out),
+      static_cast<const typename Op::T*>(args.in),
+      MakeStridedDims<1>(layout.kept, {&layout.kept_strides}),
+      args.op == ReduceOp::kMean ? n : 1};
   const int rank = layout.reduced.rank();
-  const bool runs =
-      !plan.columns &&
-      (rank == 0 || (rank == 1 && layout.reduced_strides[0] == 1));
-  StartReduce(
-      launch, plan, outputs, n, workspace,
-      Strided<Op>{static_cast<typename Op::Out*>(args.out),
-                  static_cast<const typename Op::T*>(args.in),
-                  MakeStridedDims<1>(layout.kept, {&layout.kept_strides}),
-                  MakeStridedDims<1>(layout.reduced, {&layout.reduced_strides}),
-                  args.op == ReduceOp::kMean ? n : 1, runs});
+  const Shape& strides = layout.reduced_strides;
+  if (!plan.columns && (rank == 0 || (rank == 1 && strides[0] == 1))) {
+    start(OfRun<Op>{common});
+  } else if (rank <= 2) {
+    const std::int64_t row = rank == 2 ? layout.reduced[1] : n;
+    start(OfRows<Op>{common, Splitter(row, n), strides[0], strides[rank - 1]});
+  } else {
+    start(OfDims<Op>{
+        common, MakeStridedDims<1>(layout.reduced, {&layout.reduced_strides})});
+  }
 }
 
 }  // namespace

@@ -61,7 +61,7 @@ struct Contiguous {
 
 // One segment of one output, by one lane; its elements are counted from
 // `begin`. load(i) is element i. kUnroll: steps whose loads are under way
-// together; with 1 not even those of a step, where they are a lot of code.
+// together.
 template <class Op, int kUnroll, typename Load>
 __device__ typename Op::State ReduceLane(const LaneWalk& walk,
                                          std::int64_t begin, Load load) {
@@ -80,7 +80,7 @@ __device__ typename Op::State ReduceLane(const LaneWalk& walk,
       if constexpr (std::is_same_v<Load, Contiguous<T>>) {
         load.LoadStep(walk.Element(step, 0), x);
       } else {
-#pragma unroll(kUnroll == 1 ? 1 : kReduceStep)
+#pragma unroll
         for (int j = 0; j < kReduceStep; ++j)
           x[j] = load(walk.Element(step, j));
       }
