@@ -43,6 +43,12 @@ namespace internal {
 // How many kernels this thread has launched, which the calls below do not show;
 // see StreamOptions::max_queued_launches.
 inline thread_local std::uint64_t kernels_launched = 0;
+// Set by a launch of what takes a GPU long beside an event: a library's
+// product, a grid of more than kLongGrid threads. CudaStream then makes
+// a checkpoint behind it.
+inline thread_local bool long_kernel_launched = false;
+// Each takes several elements as a rule, so the grid touches over 4 MB.
+inline constexpr std::uint64_t kLongGrid = 1 << 18;
 }  // namespace internal
 
 class CudaApi {

@@ -42,6 +42,7 @@ void LaunchBlasGemm(const CudaLaunch& launch, DType dtype,
                     const GemmCall& call) {
   // The second adds up the parts of a long sum.
   d2l::internal::kernels_launched += 2;
+  d2l::internal::long_kernel_launched = true;
   const BlasLibrary& blas = Blas();
   const cublasHandle_t handle = BlasOf(launch);
   if (dtype == DType::kFloat64) {

@@ -31,6 +31,11 @@ void StartKernel(void (*kernel)(T...), dim3 blocks, dim3 threads,
                  CudaStreamHandle stream,
                  const typename Converted<T>::type&... args) {
   ++d2l::internal::kernels_launched;
+  const std::uint64_t grid =
+      std::uint64_t{blocks.x} * blocks.y * threads.x * threads.y;
+  if (grid > d2l::internal::kLongGrid) {
+    d2l::internal::long_kernel_launched = true;
+  }
   kernel<<<blocks, threads, 0, stream>>>(args...);
 }
 

@@ -113,6 +113,7 @@ std::uint64_t CudaStream::Enqueue(const OpLabel& label, bool may_take_long,
   if (may_take_long && last_checkpoint_ < log_->pushed()) RecordCheckpoint();
   const StreamLog::Ticket ticket = log_->Begin(label);
   const std::uint64_t kernels = internal::kernels_launched;
+  internal::long_kernel_launched = false;
   std::exception_ptr thrown;
   try {
     if (error == 0) error = issue(ticket);
@@ -122,7 +123,8 @@ std::uint64_t CudaStream::Enqueue(const OpLabel& label, bool may_take_long,
   }
   launches_ += std::max<std::uint64_t>(1, internal::kernels_launched - kernels);
   // Without a checkpoint one only waits for more than need be.
-  if (ticket.number + 1 - last_checkpoint_ >= checkpoint_every_) {
+  if (ticket.number + 1 - last_checkpoint_ >= checkpoint_every_ ||
+      (internal::long_kernel_launched && last_checkpoint_ <= ticket.number)) {
     RecordCheckpoint();
   }
   // What a lost GPU means every call says; otherwise the stream goes on.

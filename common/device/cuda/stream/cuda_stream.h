@@ -26,12 +26,14 @@
 // How far a stream is
 //
 // CUDA reports no operation numbers. The stream's progress is known from
-// events: one after every kCheckpointEvery operations, one before an operation
-// of unknown duration (a host callback, a wait), those that Record makes, those
-// behind operations with stamps, and one at the end for a wait that none of
-// these covers. So a wait for an operation lasts at most kCheckpointEvery - 1
-// kernels and copies longer, and never includes a callback after it, as
-// cudaStreamSynchronize would if another thread enqueued one. An event behind
+// events: one after every kCheckpointEvery operations, one behind a long one (a
+// product of cuBLAS, a large array: long_kernel_launched), one before an
+// operation of unknown duration (a host callback, a wait), those that Record
+// makes, those behind operations with stamps, and one at the end for a wait
+// that none of these covers. So a wait for an operation lasts at most
+// kCheckpointEvery - 1 short kernels and copies and one long one longer, and
+// never includes a callback after it, as cudaStreamSynchronize would if another
+// thread enqueued one. An event behind
 // every operation would make that exact, but would be another call into the
 // driver for each, as would a word that the stream writes
 // (cuStreamWriteValue64). With one event to sixteen operations, an operation

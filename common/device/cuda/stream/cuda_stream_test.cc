@@ -147,6 +147,22 @@ TEST_F(CudaStreamTest, WaitsForFewMoreThanWasAskedFor) {
   stream_->Synchronize();
 }
 
+TEST_F(CudaStreamTest, WaitsForNothingBehindALongOperation) {
+  Gate gate;
+  stream_->Synchronize();
+  const std::uint64_t product =
+      stream_->Launch(OpLabel("product"), [&](const CudaLaunch& to) {
+        cuda_.LaunchKernel(to.stream, [] {});
+        internal::long_kernel_launched = true;
+      });
+  Launch(*stream_, gate.kernel());
+  Launch(*stream_);
+  stream_->WaitFor(product);  // would hang
+  EXPECT_GE(stream_->QueuedOperations(), 1);
+  gate.Open();
+  stream_->Synchronize();
+}
+
 TEST_F(CudaStreamTest, NeverWaitsForACallbackBehind) {
   Gate gate;
   const std::uint64_t number = Launch(*stream_);
