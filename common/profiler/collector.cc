@@ -177,7 +177,7 @@ Collector::ThreadLog* Collector::Log() {
   return ThreadLog::gone ? nullptr : &log;
 }
 
-std::shared_ptr<Recording> Collector::Start(const RecordingOptions& options) {
+std::shared_ptr<Recording> Collector::Start(const ProfilerOptions& options) {
   const MutexLock lock(mutex_);
   const bool first = recordings_.empty();
   auto recording = std::make_shared<Recording>(options);
@@ -191,7 +191,7 @@ std::shared_ptr<Recording> Collector::Start(const RecordingOptions& options) {
     AddProcessOpListener(this);
     AddDeviceListener(this, kWaits);
   }
-  if (options.memory && recordings_of_memory_++ == 0) {
+  if (options.profile_memory && recordings_of_memory_++ == 0) {
     AddDeviceListener(this, kMemory);
   }
   return recording;
@@ -208,7 +208,7 @@ void Collector::Stop(Recording& recording) {
       std::find_if(recordings_.begin(), recordings_.end(),
                    [&](const auto& r) { return r.get() == &recording; }));
   generation_.fetch_add(1, std::memory_order_release);
-  if (recording.options_.memory && --recordings_of_memory_ == 0) {
+  if (recording.options_.profile_memory && --recordings_of_memory_ == 0) {
     RemoveDeviceListener(this, kMemory);
   }
   if (!recordings_.empty()) return;
@@ -359,7 +359,7 @@ void Collector::OnMemory(const MemoryRecord& memory) noexcept {
   if (log == nullptr) return;
   const MutexLock lock(mutex_);
   for (const auto& recording : recordings_) {
-    if (!recording->options_.memory) continue;
+    if (!recording->options_.profile_memory) continue;
     if (static_cast<std::int64_t>(recording->memory_.size()) <
         recording->options_.max_records) {
       try {

@@ -1,7 +1,7 @@
 // Collector: collects the records of all profilers.
 //
 //   const std::shared_ptr<Recording> recording =
-//       Collector::Get().Start({/*max_records=*/1000, /*memory=*/false});
+//       Collector::Get().Start({/*profile_memory=*/false, 1000});
 //   …
 //   Collector::Get().Stop(*recording);
 //   const Profile profile = recording->ToProfile();
@@ -62,12 +62,10 @@
 #include "common/device/stream.h"
 #include "common/ops/primitive/record.h"
 #include "common/profiler/profile.h"
+#include "common/profiler/profiler.h"
 
 namespace d2l {
 namespace internal {
-
-// Whether there is a recording: Collector::on.
-extern std::atomic<bool> profiling;
 
 // A call of the front end. Written by its thread, except for the stamps, which
 // are the device's.
@@ -120,11 +118,6 @@ struct Chunk {
 };
 using ChunkPtr = std::shared_ptr<Chunk>;
 
-struct RecordingOptions {
-  std::int64_t max_records = 0;
-  bool memory = false;
-};
-
 struct TimedMemoryRecord {
   MemoryRecord record;
   int thread;
@@ -133,7 +126,7 @@ struct TimedMemoryRecord {
 // What was recorded between Start and Stop.
 class Recording {
  public:
-  explicit Recording(const RecordingOptions& options) : options_(options) {}
+  explicit Recording(const ProfilerOptions& options) : options_(options) {}
   Recording(const Recording&) = delete;
   Recording& operator=(const Recording&) = delete;
 
@@ -147,7 +140,7 @@ class Recording {
   // Counts the calls in a chunk that closes.
   void Count(const Chunk& chunk);
 
-  const RecordingOptions options_;
+  const ProfilerOptions options_;
   const TickScale begin_;
   // Those below are guarded by the collector's mutex until Stop.
   std::optional<TickScale> end_;
@@ -165,7 +158,7 @@ class Collector : public OpListener, public DeviceListener {
   // Never destroyed.
   static Collector& Get();
 
-  std::shared_ptr<Recording> Start(const RecordingOptions& options)
+  std::shared_ptr<Recording> Start(const ProfilerOptions& options)
       ABSL_LOCKS_EXCLUDED(mutex_);
   // `recording` goes on.
   void Stop(Recording& recording) ABSL_LOCKS_EXCLUDED(mutex_);

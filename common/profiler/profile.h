@@ -140,7 +140,7 @@ struct Profile {
   std::vector<ProfiledSpan> spans;
   std::vector<MemoryPoint> memory;  // by time
   std::vector<ProfiledThread> threads;
-  std::vector<ProfiledStream> streams;  // see SortDevices
+  std::vector<ProfiledStream> streams;  // a device's stand together
   std::vector<ProfiledDevice> devices;
   // How many records there was no room for: see ProfilerOptions::max_records.
   std::int64_t cut = 0;
@@ -152,11 +152,9 @@ struct Profile {
 // The parts are in the order of their time, and do not overlap. Threads and
 // streams of the same name, and the same devices, become one. From the first
 // begin to the last end; the time between parts is empty. All notes are kept.
+// Puts devices, streams and threads into their order: cpu:0 before cpu:1, a
+// device's default stream before its others.
 Profile Merge(std::vector<Profile> parts);
-
-// Puts devices and streams into their order: cpu:0 before cpu:1, a device's
-// default stream before its others.
-void SortDevices(Profile* profile);
 
 }  // namespace d2l
 

@@ -188,7 +188,7 @@ TEST(MergeTest, OfNothingIsNothing) {
   EXPECT_THAT(empty.threads, IsEmpty());
 }
 
-TEST(SortDevices, PutsDevicesAndStreamsIntoTheirOrder) {
+TEST(MergeTest, PutsDevicesAndStreamsIntoTheirOrder) {
   ProfileBuilder builder(
       {Device(DeviceType::kCpu, 1), Device(DeviceType::kCpu, 0)});
   builder.profile().streams.push_back({"cpu:0/10", 1});
@@ -201,8 +201,7 @@ TEST(SortDevices, PutsDevicesAndStreamsIntoTheirOrder) {
   MemoryPoint point;
   point.device = 0;
   builder.profile().memory = {point};
-  Profile profile = builder.Build();
-  SortDevices(&profile);
+  const Profile profile = Merge({builder.Build()});
   std::vector<std::string> streams;
   for (const ProfiledStream& stream : profile.streams) {
     streams.push_back(absl::StrCat(stream.name, " ", stream.device));

@@ -1,15 +1,293 @@
 #include "common/profiler/profiler.h"
 
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <map>
 #include <stdexcept>
 #include <string>
+#include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/base/console/language.h"
 #include "common/base/ticks.h"
+#include "common/device/device_table.h"
+#include "common/device/stream.h"
 #include "common/profiler/collector.h"
+#include "common/profiler/profile.h"
 
 namespace d2l {
+namespace internal {
+namespace {
+
+// A record that is written, and of which thread.
+struct Call {
+  const CallRecord* record;
+  int thread;
+};
+
+std::vector<Call> WrittenCalls(const std::vector<ChunkPtr>& chunks) {
+  std::vector<Call> calls;
+  for (const ChunkPtr& chunk : chunks) {
+    const std::uint32_t used = chunk->used.load(std::memory_order_acquire);
+    for (std::uint32_t i = 0; i < used; ++i) {
+      const CallRecord& record = chunk->records[i];
+      if (record.name != nullptr) calls.push_back({&record, chunk->thread});
+    }
+  }
+  return calls;
+}
+
+void WaitForAll(const std::vector<Call>& calls) {
+  std::unordered_map<Stream*, std::uint64_t> lasts;
+  for (const Call& call : calls) {
+    if (call.record->stream == nullptr) continue;
+    std::uint64_t& last = lasts[call.record->stream];
+    last = std::max(last, call.record->number);
+  }
+  for (const auto& [stream, last] : lasts) stream->WaitFor(last);
+}
+
+std::vector<ProfiledInput> InputsOf(const CallRecord& record) {
+  if (record.inputs == CallRecord::kManyInputs) return *record.many;
+  std::vector<ProfiledInput> inputs(record.inputs);
+  int used = 0;
+  for (int i = 0; i < record.inputs; ++i) {
+    inputs[i].dtype = record.dtypes[i];
+    inputs[i].shape = Shape::Filled(record.ranks[i], 0);
+    for (int d = 0; d < record.ranks[i]; ++d) {
+      inputs[i].shape[d] = record.sizes[used++];
+    }
+  }
+  return inputs;
+}
+
+// From the records of threads to plain data: makes the spans and the streams
+// and devices that they name.
+class Builder {
+ public:
+  // Times in ticks were taken between `begin` and `end`, or soon after.
+  Builder(Profile* profile, const TickScale& begin, const TickScale& end)
+      : profile_(*profile), begin_(begin), end_(end) {}
+
+  void Add(const Call& call) {
+    const CallRecord& record = *call.record;
+    ProfiledSpan span;
+    span.kind = record.kind;
+    span.name = record.name;
+    span.thread = ThreadOf(call.thread);
+    span.requested_at = {record.file, record.line};
+    span.requested_by = {record.by_file, record.by_line};
+    span.host_begin = ToNanos(record.host_begin);
+    const std::int64_t end = record.host_end.load(std::memory_order_acquire);
+    if (end == 0) {
+      span.host_end = std::max(profile_.end, span.host_begin);
+      ++open_;
+    } else {
+      span.host_end = ToNanos(end);
+    }
+    span.inputs = InputsOf(record);
+    span.in_place = record.in_place;
+    if (record.stream != nullptr) AddDeviceTime(record, &span);
+    profile_.spans.push_back(std::move(span));
+  }
+
+  // On each thread by time, a parent before its children.
+  void Nest() {
+    std::vector<ProfiledSpan>& spans = profile_.spans;
+    std::stable_sort(spans.begin(), spans.end(),
+                     [](const ProfiledSpan& a, const ProfiledSpan& b) {
+                       if (a.thread != b.thread) return a.thread < b.thread;
+                       if (a.host_begin != b.host_begin) {
+                         return a.host_begin < b.host_begin;
+                       }
+                       return a.host_end > b.host_end;
+                     });
+    std::vector<int> around;
+    for (std::size_t i = 0; i < spans.size(); ++i) {
+      ProfiledSpan& span = spans[i];
+      while (!around.empty() &&
+             (spans[around.back()].thread != span.thread ||
+              (spans[around.back()].host_end <= span.host_begin &&
+               spans[around.back()].host_end < span.host_end))) {
+        around.pop_back();
+      }
+      if (!around.empty()) {
+        span.parent = around.back();
+        // Ranges that end in another order than they began: no longer than the
+        // one around them.
+        span.host_end = std::min(span.host_end, spans[around.back()].host_end);
+      }
+      around.push_back(static_cast<int>(i));
+    }
+  }
+
+  void AddMemory(std::vector<TimedMemoryRecord> records) {
+    std::sort(records.begin(), records.end(),
+              [](const TimedMemoryRecord& a, const TimedMemoryRecord& b) {
+                return a.record.time < b.record.time;
+              });
+    for (const TimedMemoryRecord& timed : records) {
+      const MemoryRecord& record = timed.record;
+      MemoryPoint point;
+      point.time = ToNanos(record.time);
+      point.device = DeviceOf(record.device);
+      point.pinned = record.pinned;
+      point.change = record.change;
+      point.allocated = record.allocated;
+      point.pending = record.pending;
+      point.reserved = record.reserved;
+      point.span = SpanAround(timed.thread, point.time);
+      if (point.span >= 0 && record.change > 0 && !record.pinned) {
+        profile_.spans[point.span].allocated_bytes += record.change;
+      }
+      profile_.memory.push_back(point);
+    }
+  }
+
+  void AddNotes() {
+    if (open_ > 0) {
+      profile_.notes.push_back(
+          open_ == 1
+              ? Say("1 range was still open when the recording ended; it is "
+                    "counted up to there.")
+              : Say("%d ranges were still open when the recording "
+                    "ended; they are counted up to there.",
+                    open_));
+    }
+    if (unmeasured_ > 0) {
+      profile_.notes.push_back(
+          unmeasured_ == 1
+              ? Say("1 operation has no device time: the device did the work, "
+                    "but "
+                    "could not take the time.")
+              : Say("%d operations have no device time: the device "
+                    "did the work, but could not take the time.",
+                    unmeasured_));
+    }
+  }
+
+ private:
+  std::int64_t ToNanos(std::int64_t ticks) const {
+    return TickScale::ToNanos(ticks, begin_, end_);
+  }
+
+  int ThreadOf(int number) {
+    const auto [entry, is_new] =
+        threads_.emplace(number, static_cast<int>(threads_.size()));
+    if (is_new) {
+      profile_.threads.push_back(
+          {threads_.size() == 1 ? "front end"
+                                : absl::StrCat("front end ", threads_.size())});
+    }
+    return entry->second;
+  }
+
+  int DeviceOf(Device device) {
+    const auto [entry, is_new] =
+        devices_.emplace(device, static_cast<int>(devices_.size()));
+    if (is_new) {
+      profile_.devices.push_back({device, GetDeviceInfo(device).Describe()});
+    }
+    return entry->second;
+  }
+
+  int StreamOf(const Stream* stream) {
+    const auto [entry, is_new] =
+        streams_.emplace(stream, static_cast<int>(streams_.size()));
+    if (is_new) {
+      profile_.streams.push_back({stream->name(), DeviceOf(stream->device())});
+    }
+    return entry->second;
+  }
+
+  void AddDeviceTime(const CallRecord& record, ProfiledSpan* span) {
+    span->stream = StreamOf(record.stream);
+    span->number = record.number;
+    if (record.stream->FailureOf(record.number) != nullptr) {
+      span->device_time = DeviceTime::kNotRun;
+      return;
+    }
+    const std::int64_t end = record.stamps.end.load(std::memory_order_acquire);
+    if (end == 0) {
+      span->device_time = DeviceTime::kUnmeasured;
+      ++unmeasured_;
+      return;
+    }
+    span->device_time = DeviceTime::kMeasured;
+    span->device_begin = record.stamps.begin.load(std::memory_order_relaxed);
+    span->device_end = end;
+  }
+
+  // The innermost span of the thread at that time; -1 for none.
+  int SpanAround(int thread, std::int64_t time) const {
+    const auto of_profile = threads_.find(thread);
+    if (of_profile == threads_.end()) return -1;
+    const std::vector<ProfiledSpan>& spans = profile_.spans;
+    const auto behind = std::upper_bound(
+        spans.begin(), spans.end(), std::make_pair(of_profile->second, time),
+        [](const std::pair<int, std::int64_t>& at, const ProfiledSpan& span) {
+          return at < std::make_pair(span.thread, span.host_begin);
+        });
+    if (behind == spans.begin()) return -1;
+    int i = static_cast<int>(std::distance(spans.begin(), behind)) - 1;
+    if (spans[i].thread != of_profile->second) return -1;
+    while (i >= 0 && spans[i].host_end < time) i = spans[i].parent;
+    return i;
+  }
+
+  Profile& profile_;
+  const TickScale& begin_;
+  const TickScale& end_;
+  std::map<int, int> threads_;  // the collector's number -> the profile's
+  std::map<Device, int> devices_;
+  std::unordered_map<const Stream*, int> streams_;
+  std::int64_t open_ = 0;
+  std::int64_t unmeasured_ = 0;
+};
+
+}  // namespace
+
+Profile Recording::ToProfile() const {
+  Profile profile;
+  profile.begin = begin_.nanos();
+  profile.end = end_->nanos();
+  std::vector<Call> calls = WrittenCalls(chunks_);
+  WaitForAll(calls);
+  // So that the thread that began is the first.
+  std::stable_sort(calls.begin(), calls.end(),
+                   [](const Call& a, const Call& b) {
+                     return a.record->host_begin < b.record->host_begin;
+                   });
+  Builder builder(&profile, begin_, *end_);
+  profile.spans.reserve(calls.size());
+  for (const Call& call : calls) builder.Add(call);
+  builder.Nest();
+  builder.AddMemory(memory_);
+  builder.AddNotes();
+  profile.cut = cut_;
+  if (cut_ > 0) {
+    profile.notes.push_back(
+        Say("%d calls were not recorded: there was room for %d "
+            "(ProfilerOptions::max_records).",
+            cut_, options_.max_records));
+  }
+  if (memory_cut_ > 0) {
+    profile.notes.push_back(
+        Say("%d allocations and returns of memory were not recorded: there was "
+            "room for %d (ProfilerOptions::max_records).",
+            memory_cut_, options_.max_records));
+  }
+  std::vector<Profile> parts;
+  parts.push_back(std::move(profile));
+  return Merge(std::move(parts));  // in its order
+}
+
+}  // namespace internal
 
 using internal::Collector;
 
@@ -41,8 +319,7 @@ void Profiler::Start(SourceLocation at) {
         at.ToString(), started_at_.ToString()));
   }
   profile_.reset();
-  recording_ =
-      Collector::Get().Start({options_.max_records, options_.profile_memory});
+  recording_ = Collector::Get().Start(options_);
   running_ = true;
   started_at_ = at;
 }

@@ -50,6 +50,7 @@
 namespace d2l {
 
 namespace internal {
+// Whether there is a recording.
 extern std::atomic<bool> profiling;
 class Recording;
 struct CallRecord;
