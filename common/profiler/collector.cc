@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
-#include <new>
 #include <string>
 #include <utility>
 #include <vector>
@@ -255,12 +254,7 @@ Collector::ThreadLog* Collector::Room() {
   if (!log->room_waits.empty()) AddRoomWaits(*log);
   if (log->generation != generation_.load(std::memory_order_acquire) ||
       (log->chunk != nullptr && log->used == Chunk::kRecords)) {
-    try {
-      Renew(*log);
-    } catch (const std::bad_alloc&) {
-      // Destructors end waits: what has no room is counted, and never throws.
-      log->chunk = nullptr;
-    }
+    Renew(*log);
   }
   if (log->chunk != nullptr) return log;
   if (on()) uncollected_.fetch_add(1, std::memory_order_relaxed);
@@ -327,13 +321,7 @@ void Collector::AfterRead(const ReadRecord& read) {
 void Collector::OnWait(const WaitRecord& wait) noexcept {
   if (wait.for_room) {
     // The request has the next record; and a new chunk may need a stream.
-    ThreadLog* const log = Log();
-    if (log == nullptr) return;
-    try {
-      log->room_waits.push_back(wait);
-    } catch (const std::bad_alloc&) {
-      uncollected_.fetch_add(1, std::memory_order_relaxed);
-    }
+    if (ThreadLog* const log = Log()) log->room_waits.push_back(wait);
     return;
   }
   AddHostCall(ProfiledKind::kWait, wait.what, wait.host_begin, wait.host_end,
@@ -362,14 +350,10 @@ void Collector::OnMemory(const MemoryRecord& memory) noexcept {
     if (!recording->options_.profile_memory) continue;
     if (static_cast<std::int64_t>(recording->memory_.size()) <
         recording->options_.max_records) {
-      try {
-        recording->memory_.push_back({memory, log->thread});
-        continue;
-      } catch (const std::bad_alloc&) {
-        // Destructors return memory, and may not throw.
-      }
+      recording->memory_.push_back({memory, log->thread});
+    } else {
+      ++recording->memory_cut_;
     }
-    ++recording->memory_cut_;
   }
 }
 
