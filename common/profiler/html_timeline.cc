@@ -84,72 +84,52 @@ class PageData {
     return known->second;
   }
 
-  // value_of: of the index of a span that is kept, an integer.
-  template <typename F>
-  void AddColumn(const char* key, F&& value_of) {
-    Json column = Json::array();
-    for (std::size_t i = 0; i < profile_.spans.size(); ++i) {
-      if (fit_.kept[i]) column.push_back(value_of(i));
-    }
-    data_["spans"][key] = std::move(column);
-  }
-
   void AddSpans() {
-    const std::vector<ProfiledSpan>& spans = profile_.spans;
     const std::vector<DrawnInterval> drawn = DrawnDeviceWork(profile_);
-    std::vector<int> written_as(spans.size(), -1);
-    int written = 0;
-    for (std::size_t i = 0; i < spans.size(); ++i) {
-      if (fit_.kept[i]) written_as[i] = written++;
-    }
-    const auto place = [](SourceLocation at) {
-      return at.known() ? at.ToString() : std::string();
+    Json& columns = data_["spans"];
+    const auto add = [&](const char* key, std::int64_t value) {
+      columns[key].push_back(value);
+    };
+    const auto place = [&](SourceLocation at) {
+      return Text(at.known() ? at.ToString() : "");
     };
     Text("");
-    const auto whole = [](auto value) { return static_cast<int>(value); };
-    AddColumn("kind", [&](std::size_t i) { return whole(spans[i].kind); });
-    AddColumn("name", [&](std::size_t i) { return Text(spans[i].name); });
-    AddColumn("thread", [&](std::size_t i) { return spans[i].thread; });
-    AddColumn("parent", [&](std::size_t i) {
-      return spans[i].parent < 0 ? -1 : written_as[spans[i].parent];
-    });
+    for (const char* key : {"kind", "name", "stream", "device_time"}) {
+      columns[key] = Json::array();  // of no span
+    }
+    std::vector<int> written_as(profile_.spans.size(), -1);
+    int written = 0;
     std::int64_t before = profile_.begin;
-    AddColumn("begin", [&](std::size_t i) {
-      const std::int64_t step = spans[i].host_begin - before;
-      before = spans[i].host_begin;
-      return step;
-    });
-    AddColumn("host", [&](std::size_t i) { return spans[i].host_nanos(); });
-    AddColumn("inputs", [&](std::size_t i) {
-      return Text(absl::StrJoin(spans[i].inputs, ", ",
-                                [](std::string* out, const auto& input) {
-                                  absl::StrAppend(out, input.shape.ToString(),
-                                                  " ", DTypeName(input.dtype));
-                                }));
-    });
-    AddColumn("in_place",
-              [&](std::size_t i) { return whole(spans[i].in_place); });
-    AddColumn("line",
-              [&](std::size_t i) { return Text(place(spans[i].line())); });
-    // Only where it is another line.
-    AddColumn("requested_at", [&](std::size_t i) {
-      return spans[i].requested_at == spans[i].line()
-                 ? Text("")
-                 : Text(place(spans[i].requested_at));
-    });
-    AddColumn("allocated",
-              [&](std::size_t i) { return spans[i].allocated_bytes; });
-    AddColumn("stream", [&](std::size_t i) { return spans[i].stream; });
-    AddColumn("number", [&](std::size_t i) { return spans[i].number; });
-    AddColumn("device_time",
-              [&](std::size_t i) { return whole(spans[i].device_time); });
-    AddColumn("drawn_begin", [&](std::size_t i) {
-      return HasDeviceWork(spans[i]) ? drawn[i].begin - spans[i].host_begin : 0;
-    });
-    AddColumn("drawn",
-              [&](std::size_t i) { return drawn[i].end - drawn[i].begin; });
-    AddColumn("queue", [&](std::size_t i) { return spans[i].queue_nanos(); });
-    AddColumn("device", [&](std::size_t i) { return spans[i].device_nanos(); });
+    for (std::size_t i = 0; i < profile_.spans.size(); ++i) {
+      if (!fit_.kept[i]) continue;
+      const ProfiledSpan& span = profile_.spans[i];
+      written_as[i] = written++;
+      add("kind", static_cast<int>(span.kind));
+      add("name", Text(span.name));
+      add("thread", span.thread);
+      add("parent", span.parent < 0 ? -1 : written_as[span.parent]);
+      add("begin", span.host_begin - std::exchange(before, span.host_begin));
+      add("host", span.host_nanos());
+      add("inputs", Text(absl::StrJoin(
+                        span.inputs, ", ", [](auto* out, const auto& input) {
+                          absl::StrAppend(out, input.shape.ToString(), " ",
+                                          DTypeName(input.dtype));
+                        })));
+      add("in_place", span.in_place ? 1 : 0);
+      add("line", place(span.line()));
+      // Only where it is another line.
+      add("requested_at",
+          span.requested_at == span.line() ? 0 : place(span.requested_at));
+      add("allocated", span.allocated_bytes);
+      add("stream", span.stream);
+      add("number", static_cast<std::int64_t>(span.number));
+      add("device_time", static_cast<int>(span.device_time));
+      add("drawn_begin",
+          HasDeviceWork(span) ? drawn[i].begin - span.host_begin : 0);
+      add("drawn", drawn[i].end - drawn[i].begin);
+      add("queue", span.queue_nanos());
+      add("device", span.device_nanos());
+    }
   }
 
   void AddMemory(const std::vector<MemoryCurve>& curves) {
