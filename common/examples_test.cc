@@ -124,7 +124,6 @@ const std::set<std::string>& NotCompiled() {
       "common/device/nvtx_range.h",
       "common/device/op_label.h",
       "common/device/memory/storage.h",
-      "common/drawing/graph_layers.h",
       "common/drawing/graph_layout.h",
       "common/graph/strips.h",
       "common/lesson/benchmark_devices.h",

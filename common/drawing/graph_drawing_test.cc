@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "common/device/device.h"
-#include "common/drawing/graph_layers.h"
 #include "common/drawing/graph_layout.h"
 #include "common/graph/program_graph.h"
 #include "common/graph/program_testing.h"

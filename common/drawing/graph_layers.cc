@@ -1,5 +1,3 @@
-#include "common/drawing/graph_layers.h"
-
 #include <algorithm>
 #include <cmath>
 #include <cstddef>

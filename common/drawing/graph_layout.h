@@ -8,11 +8,19 @@
 // no edge runs through a node. The edges of one kind that leave one node are a
 // net: they share their lanes and split where they must.
 //
+// DrawLayers draws it in characters, joined by wires:
+//
+//   DrawLayers(layout, {"[1 input]", "[2 relu]"});
+//   // [1 input]
+//   //     v
+//   // [2 relu]
+//
 // For the drawings of this package. Pure functions.
 
 #ifndef D2L_COMMON_DRAWING_GRAPH_LAYOUT_H_
 #define D2L_COMMON_DRAWING_GRAPH_LAYOUT_H_
 
+#include <string>
 #include <vector>
 
 #include "common/graph/program_graph.h"
@@ -57,6 +65,16 @@ GraphLayout LayOut(const ProgramGraph& graph, const std::vector<double>& widths,
 std::vector<double> Spread(const std::vector<double>& wanted,
                            const std::vector<double>& weights,
                            const std::vector<double>& distances);
+
+// What the layout must leave free between two items, in columns.
+inline constexpr int kLayerGap = 3;
+
+// Wires run straight down, or along a row of their own. Where two cross, the
+// one that goes down is drawn; '+' joins. Wires that carry data are solid,
+// others dotted. labels: of the nodes, as wide as the layout was told. "" if
+// the wires cannot be routed.
+std::string DrawLayers(const GraphLayout& layout,
+                       const std::vector<std::string>& labels);
 
 }  // namespace d2l
 

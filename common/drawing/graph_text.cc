@@ -13,7 +13,6 @@
 #include "common/base/console/language.h"
 #include "common/base/console/text.h"
 #include "common/drawing/graph_drawing.h"
-#include "common/drawing/graph_layers.h"
 #include "common/drawing/graph_layout.h"
 #include "common/graph/program_graph.h"
 #include "common/ops/primitive/primitive.h"
