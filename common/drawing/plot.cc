@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <functional>
 #include <limits>
 #include <stdexcept>
 #include <string>
@@ -45,7 +46,125 @@ double RoundStep(double value) {
   return 10 * power;
 }
 
+// An axis from `low` to `high`, as far as the points go.
+struct Range {
+  const PlotAxis* axis;
+  double low;
+  double high;
+
+  // 0 at low, 1 at high.
+  double Place(double value) const {
+    if (axis->log) return std::log(value / low) / std::log(high / low);
+    return (value - low) / (high - low);
+  }
+  // The inverse of Place.
+  double Value(double place) const {
+    if (axis->log) return low * std::pow(high / low, place);
+    return low + place * (high - low);
+  }
+  std::vector<double> Ticks(int most) const {
+    std::vector<double> ticks;
+    if (axis->log && high / low >= 10) {
+      // Powers of ten, of bytes those of two, as many as there is room for.
+      const double base = axis->unit == "B" ? 2 : 10;
+      const double ends[] = {std::log(low) / std::log(base),
+                             std::log(high) / std::log(base)};
+      const int first = static_cast<int>(std::ceil(ends[0] - 1e-9));
+      const int last = static_cast<int>(std::floor(ends[1] + 1e-9));
+      const int step = (last - first) / most + 1;
+      for (int i = first; i <= last; i += step) {
+        ticks.push_back(std::pow(base, i));
+      }
+      if (ticks.size() > 1) return ticks;
+      ticks.clear();
+    }
+    const double rough = (high - low) / most;
+    // Of bytes, powers of two are round.
+    const double step = axis->unit == "B"
+                            ? std::exp2(std::ceil(std::log2(rough) - 1e-9))
+                            : RoundStep(rough);
+    for (double i = std::ceil(low / step - 1e-9);
+         i * step <= high + 1e-9 * step; ++i) {
+      ticks.push_back(i * step);
+    }
+    return ticks;
+  }
+};
+
+// The range of an axis; low > high if there are no points.
+Range RangeOf(const PlotAxis& axis, const std::vector<PlotSeries>& all,
+              double PlotPoint::*coordinate) {
+  constexpr double kMost = std::numeric_limits<double>::max();
+  Range range = {&axis, kMost, -kMost};
+  for (const PlotSeries& series : all) {
+    for (const PlotPoint& point : series.points) {
+      range.low = std::min(range.low, point.*coordinate);
+      range.high = std::max(range.high, point.*coordinate);
+    }
+  }
+  // A height is read against zero, unless the axis has none.
+  if (coordinate == &PlotPoint::y && !axis.log) {
+    range.low = std::min(range.low, 0.0);
+    range.high = std::max(range.high, 0.0);
+  }
+  if (range.low == range.high) {
+    // One value only: put it into the middle.
+    const double value = range.low;
+    range.low = axis.log ? value / 2 : value - 1;
+    range.high = axis.log ? value * 2 : value + 1;
+  }
+  return range;
+}
+
+// Lines may coincide; whether two points are drawn at one place.
+using Same = std::function<bool(const PlotPoint&, const PlotPoint&)>;
+
+bool HasPointAt(const PlotSeries& series, const PlotPoint& at,
+                const Same& same) {
+  return std::any_of(series.points.begin(), series.points.end(),
+                     [&](const PlotPoint& point) { return same(point, at); });
+}
+
+// How many of the first `series` have a point there.
+int Beneath(const std::vector<PlotSeries>& all, std::size_t series,
+            const PlotPoint& at, const Same& same) {
+  int count = 0;
+  for (std::size_t i = 0; i < series; ++i) {
+    count += HasPointAt(all[i], at, same) ? 1 : 0;
+  }
+  return count;
+}
+
+// " (as host)": the earlier series that has all points of this one, or "".
+std::string LiesOn(const std::vector<PlotSeries>& all, std::size_t series,
+                   const Same& same) {
+  const std::vector<PlotPoint>& points = all[series].points;
+  for (std::size_t i = 0; i < series && !points.empty(); ++i) {
+    if (std::all_of(points.begin(), points.end(), [&](const PlotPoint& point) {
+          return HasPointAt(all[i], point, same);
+        })) {
+      return Say(" (as %s)", all[i].name);
+    }
+  }
+  return "";
+}
+
 }  // namespace
+
+std::string AxisLabel(double value, const std::string& unit) {
+  if (value == 0) return "0";
+  std::string text = FormatMedian(Exactly(value), unit);
+  const std::size_t point = text.find('.');
+  if (point == std::string::npos || text.find('e') != std::string::npos) {
+    return text;
+  }
+  std::size_t end = text.find_first_not_of("0123456789", point + 1);
+  if (end == std::string::npos) end = text.size();
+  std::size_t last = end;
+  while (text[last - 1] == '0') --last;
+  if (text[last - 1] == '.') --last;
+  return text.erase(last, end - last);
+}
 
 Plot::Plot(const Phrase& x_label, std::string x_unit, const Phrase& y_label,
            std::string y_unit)
@@ -68,7 +187,7 @@ void Plot::AddLine(const Phrase& name, const std::vector<double>& x,
     throw std::invalid_argument(absl::StrFormat(
         "[Plot] \"%s\" has %d x and %d y", name.english, x.size(), y.size()));
   }
-  Series series{name.shown, {}};
+  PlotSeries series{name.shown, {}};
   for (std::size_t i = 0; i < x.size(); ++i) {
     CheckValue(x[i], x_.log, name.english);
     CheckValue(y[i], y_.log, name.english);
@@ -77,124 +196,15 @@ void Plot::AddLine(const Phrase& name, const std::vector<double>& x,
   series_.push_back(std::move(series));
 }
 
-double Plot::Range::Place(double value) const {
-  if (axis->log) return std::log(value / low) / std::log(high / low);
-  return (value - low) / (high - low);
-}
-
-double Plot::Range::Value(double place) const {
-  if (axis->log) return low * std::pow(high / low, place);
-  return low + place * (high - low);
-}
-
-std::vector<double> Plot::Range::Ticks(int most) const {
-  std::vector<double> ticks;
-  if (axis->log && high / low >= 10) {
-    // Powers of ten, of bytes those of two, as many as there is room for.
-    const double base = axis->unit == "B" ? 2 : 10;
-    const double ends[] = {std::log(low) / std::log(base),
-                           std::log(high) / std::log(base)};
-    const int first = static_cast<int>(std::ceil(ends[0] - 1e-9));
-    const int last = static_cast<int>(std::floor(ends[1] + 1e-9));
-    const int step = (last - first) / most + 1;
-    for (int i = first; i <= last; i += step) {
-      ticks.push_back(std::pow(base, i));
-    }
-    if (ticks.size() > 1) return ticks;
-    ticks.clear();
-  }
-  const double rough = (high - low) / most;
-  // Of bytes, powers of two are round.
-  const double step = axis->unit == "B"
-                          ? std::exp2(std::ceil(std::log2(rough) - 1e-9))
-                          : RoundStep(rough);
-  for (double i = std::ceil(low / step - 1e-9); i * step <= high + 1e-9 * step;
-       ++i) {
-    ticks.push_back(i * step);
-  }
-  return ticks;
-}
-
-bool Plot::Ranges(Range* x, Range* y) const {
-  const double most = std::numeric_limits<double>::max();
-  *x = {&x_, most, -most};
-  *y = {&y_, most, -most};
-  const auto widen = [](Range* range, double value) {
-    range->low = std::min(range->low, value);
-    range->high = std::max(range->high, value);
-  };
-  for (const Series& series : series_) {
-    for (const PlotPoint& point : series.points) {
-      widen(x, point.x);
-      widen(y, point.y);
-    }
-  }
-  if (x->low > x->high) return false;
-  // A height is read against zero, unless the axis has none.
-  if (!y_.log) widen(y, 0);
-  for (Range* range : {x, y}) {
-    if (range->low < range->high) continue;
-    // One value only: put it into the middle.
-    const double value = range->low;
-    range->low = range->axis->log ? value / 2 : value - 1;
-    range->high = range->axis->log ? value * 2 : value + 1;
-  }
-  return true;
-}
-
-std::string Plot::Label(double value, const Axis& axis) const {
-  if (value == 0) return "0";
-  std::string text = FormatMedian(Exactly(value), axis.unit);
-  const std::size_t point = text.find('.');
-  if (point == std::string::npos || text.find('e') != std::string::npos) {
-    return text;
-  }
-  std::size_t end = text.find_first_not_of("0123456789", point + 1);
-  if (end == std::string::npos) end = text.size();
-  std::size_t last = end;
-  while (text[last - 1] == '0') --last;
-  if (text[last - 1] == '.') --last;
-  return text.erase(last, end - last);
-}
-
-template <typename Same>
-bool Plot::HasPointAt(std::size_t series, const PlotPoint& at,
-                      Same same) const {
-  const std::vector<PlotPoint>& points = series_[series].points;
-  return std::any_of(points.begin(), points.end(),
-                     [&](const PlotPoint& point) { return same(point, at); });
-}
-
-template <typename Same>
-int Plot::Beneath(std::size_t series, const PlotPoint& at, Same same) const {
-  int count = 0;
-  for (std::size_t i = 0; i < series; ++i) count += HasPointAt(i, at, same);
-  return count;
-}
-
-template <typename Same>
-std::string Plot::LiesOn(std::size_t series, Same same) const {
-  const std::vector<PlotPoint>& points = series_[series].points;
-  for (std::size_t i = 0; i < series; ++i) {
-    if (!points.empty() &&
-        std::all_of(points.begin(), points.end(), [&](const PlotPoint& point) {
-          return HasPointAt(i, point, same);
-        })) {
-      return Say(" (as %s)", series_[i].name);
-    }
-  }
-  return "";
-}
-
 std::string Plot::ToText(int width) const {
-  Range x;
-  Range y;
-  if (!Ranges(&x, &y)) return Translated("There is nothing to plot.\n");
+  const Range x = RangeOf(x_, series_, &PlotPoint::x);
+  const Range y = RangeOf(y_, series_, &PlotPoint::y);
+  if (x.low > x.high) return Translated("There is nothing to plot.\n");
   std::vector<std::string> y_labels;
   const std::vector<double> y_ticks = y.Ticks(5);
   std::size_t label_width = 0;
   for (const double tick : y_ticks) {
-    y_labels.push_back(Label(tick, y_));
+    y_labels.push_back(AxisLabel(tick, y_.unit));
     label_width = std::max(label_width, y_labels.back().size());
   }
   const int left = static_cast<int>(label_width) + 1;
@@ -221,7 +231,7 @@ std::string Plot::ToText(int width) const {
   for (const double tick : x.Ticks(6)) {
     const int column = column_of(tick);
     canvas.Put(column, kRows + 1, '+');
-    const std::string label = Label(tick, x_);
+    const std::string label = AxisLabel(tick, x_.unit);
     const int size = static_cast<int>(label.size());
     const int at = std::min(std::max(column - size / 2, 0), width - size);
     if (at < free) continue;
@@ -229,7 +239,7 @@ std::string Plot::ToText(int width) const {
     free = at + size + 1;
   }
   // Lines first: points lie on them.
-  for (const Series& series : series_) {
+  for (const PlotSeries& series : series_) {
     for (std::size_t i = 1; i < series.points.size(); ++i) {
       const PlotPoint& a = series.points[i - 1];
       const PlotPoint& b = series.points[i];
@@ -243,14 +253,14 @@ std::string Plot::ToText(int width) const {
       }
     }
   }
-  const auto same = [&](const PlotPoint& a, const PlotPoint& b) {
+  const Same same = [&](const PlotPoint& a, const PlotPoint& b) {
     return column_of(a.x) == column_of(b.x) && row_of(a.y) == row_of(b.y);
   };
   std::string legend;
   bool meet = false;
   for (std::size_t i = 0; i < series_.size(); ++i) {
     for (const PlotPoint& point : series_[i].points) {
-      const int beneath = Beneath(i, point, same);
+      const int beneath = Beneath(series_, i, point, same);
       meet = meet || beneath > 0;
       canvas.Put(column_of(point.x), row_of(point.y),
                  beneath == 0  ? Glyph(i)
@@ -258,7 +268,7 @@ std::string Plot::ToText(int width) const {
                                : '9');
     }
     absl::StrAppend(&legend, i == 0 ? "" : ", ", std::string(1, Glyph(i)), " ",
-                    series_[i].name, LiesOn(i, same));
+                    series_[i].name, LiesOn(series_, i, same));
   }
   if (meet) legend += Say("; 2, 3, ...: so many lines at one place");
   // Wide characters have no place on the canvas, whose first line is empty.
@@ -275,9 +285,9 @@ std::string Plot::ToSvg(const std::string& title) const {
   constexpr double kRight = 24;
   constexpr double kTop = 48;
   constexpr double kHeight = 300;
-  Range x;
-  Range y;
-  if (!Ranges(&x, &y)) return TextAsSvg(ToText(), title);
+  const Range x = RangeOf(x_, series_, &PlotPoint::x);
+  const Range y = RangeOf(y_, series_, &PlotPoint::y);
+  if (x.low > x.high) return TextAsSvg(ToText(), title);
   const double plot_width = kWidth - kLeft - kRight;
   const double bottom = kTop + kHeight;
   const auto x_of = [&](double v) { return kLeft + plot_width * x.Place(v); };
@@ -288,39 +298,40 @@ std::string Plot::ToSvg(const std::string& title) const {
   svg.Text(kLeft, 24, title, {14, "start", "#111111", true});
   for (const double tick : x.Ticks(8)) {
     svg.Line(x_of(tick), kTop, x_of(tick), bottom, {"#e4e4e4", 1});
-    svg.Text(x_of(tick), bottom + 16, Label(tick, x_), {11, "middle"});
+    svg.Text(x_of(tick), bottom + 16, AxisLabel(tick, x_.unit), {11, "middle"});
   }
   for (const double tick : y.Ticks(6)) {
     svg.Line(kLeft, y_of(tick), kLeft + plot_width, y_of(tick), {"#e4e4e4", 1});
-    svg.Text(kLeft - 6, y_of(tick) + 4, Label(tick, y_), {11, "end"});
+    svg.Text(kLeft - 6, y_of(tick) + 4, AxisLabel(tick, y_.unit), {11, "end"});
   }
   svg.Rect(kLeft, kTop, plot_width, kHeight, {"none", "#333333"});
   svg.Text(kLeft + plot_width / 2, bottom + 34, x_.label, {12, "middle"});
   svg.Text(20, kTop + kHeight / 2, y_.label,
            {12, "middle", "#222222", false, -90});
-  const auto same = [&](const PlotPoint& a, const PlotPoint& b) {
+  const Same same = [&](const PlotPoint& a, const PlotPoint& b) {
     return std::hypot(x_of(a.x) - x_of(b.x), y_of(a.y) - y_of(b.y)) < 2;
   };
   double key_y = bottom + 54;
   for (std::size_t i = 0; i < series_.size(); ++i) {
     const std::string colour = PaletteColour(static_cast<int>(i));
-    const Series& series = series_[i];
+    const PlotSeries& series = series_[i];
     std::string path;
     for (const PlotPoint& point : series.points) {
       absl::StrAppendFormat(&path, "%s %.2f %.2f ", path.empty() ? "M" : "L",
                             x_of(point.x), y_of(point.y));
     }
     // What lies on another line lets it through.
-    const std::string lies_on = LiesOn(i, same);
+    const std::string lies_on = LiesOn(series_, i, same);
     const Svg::Stroke stroke = {colour, 2, /*dashed=*/!lies_on.empty()};
     if (!path.empty()) svg.Path(path, stroke);
     for (const PlotPoint& point : series.points) {
-      const int beneath = Beneath(i, point, same);
-      svg.Circle(x_of(point.x), y_of(point.y), 3.5 + 2.5 * beneath,
-                 beneath == 0 ? Svg::Shape{colour, "#333333", 0.6}
-                              : Svg::Shape{"none", colour, 1.5},
-                 absl::StrCat(series_[i].name, ": ", Label(point.x, x_), ", ",
-                              Label(point.y, y_)));
+      const int beneath = Beneath(series_, i, point, same);
+      svg.Circle(
+          x_of(point.x), y_of(point.y), 3.5 + 2.5 * beneath,
+          beneath == 0 ? Svg::Shape{colour, "#333333", 0.6}
+                       : Svg::Shape{"none", colour, 1.5},
+          absl::StrCat(series_[i].name, ": ", AxisLabel(point.x, x_.unit), ", ",
+                       AxisLabel(point.y, y_.unit)));
     }
     svg.Line(kLeft, key_y - 4, kLeft + 22, key_y - 4, stroke);
     svg.Circle(kLeft + 11, key_y - 4, 3.5, {colour, "#333333", 0.6});

@@ -15,7 +15,6 @@
 #ifndef D2L_COMMON_DRAWING_PLOT_H_
 #define D2L_COMMON_DRAWING_PLOT_H_
 
-#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -25,9 +24,24 @@
 
 namespace d2l {
 
+// A mark of an axis, which is a round value: "2 ms" for 0.002 and "s".
+std::string AxisLabel(double value, const std::string& unit);
+
 struct PlotPoint {
   double x = 0;
   double y = 0;
+};
+
+// Names and labels are as they are shown.
+struct PlotSeries {
+  std::string name;
+  std::vector<PlotPoint> points;
+};
+
+struct PlotAxis {
+  std::string label;
+  std::string unit;
+  bool log = false;
 };
 
 class Plot {
@@ -50,44 +64,9 @@ class Plot {
   Drawing Draw(const Phrase& name) const;
 
  private:
-  // Names and labels are as they are shown.
-  struct Series {
-    std::string name;
-    std::vector<PlotPoint> points;
-  };
-  struct Axis {
-    std::string label;
-    std::string unit;
-    bool log = false;
-  };
-  // An axis from `low` to `high`, as far as the points go.
-  struct Range {
-    const Axis* axis;
-    double low;
-    double high;
-    // 0 at low, 1 at high.
-    double Place(double value) const;
-    // The inverse of Place.
-    double Value(double place) const;
-    std::vector<double> Ticks(int most) const;
-  };
-
-  // False if there are no points.
-  bool Ranges(Range* x, Range* y) const;
-  std::string Label(double value, const Axis& axis) const;
-  // Lines may coincide; same(a, b): two points are drawn at one place.
-  template <typename Same>
-  bool HasPointAt(std::size_t series, const PlotPoint& at, Same same) const;
-  // How many earlier series have a point there.
-  template <typename Same>
-  int Beneath(std::size_t series, const PlotPoint& at, Same same) const;
-  // " (as host)": the earlier series that has all points of this one, or "".
-  template <typename Same>
-  std::string LiesOn(std::size_t series, Same same) const;
-
-  Axis x_;
-  Axis y_;
-  std::vector<Series> series_;
+  PlotAxis x_;
+  PlotAxis y_;
+  std::vector<PlotSeries> series_;
 };
 
 }  // namespace d2l

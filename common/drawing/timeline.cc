@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <limits>
 #include <map>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,6 +17,7 @@
 #include "common/base/console/language.h"
 #include "common/base/console/text.h"
 #include "common/drawing/drawing.h"
+#include "common/drawing/plot.h"
 #include "common/drawing/svg.h"
 #include "common/drawing/text_canvas.h"
 #include "common/profiler/profile.h"
@@ -27,39 +27,20 @@ namespace {
 
 double Seconds(std::int64_t nanos) { return 1e-9 * static_cast<double>(nanos); }
 
-std::string TimeLabel(std::int64_t nanos) {
-  if (nanos == 0) return "0";
-  std::string text = FormatDuration(Seconds(nanos));
-  // The marks are round: "2.00 ms" is 2 ms.
-  const std::size_t point = text.find('.');
-  if (point == std::string::npos) return text;
-  const std::size_t unit = text.find(' ');
-  std::size_t end = unit;
-  while (text[end - 1] == '0') --end;
-  if (text[end - 1] == '.') --end;
-  return text.erase(end, unit - end);
-}
-
-// Adds the times when the stream was free, but what had been requested of it
-// had not begun.
-void AddWaits(TimelineRow* row) {
-  std::vector<TimelineSpan> waits;
+// The work of a stream, and its waits: when it was free, but what had been
+// requested of it had not begun.
+std::vector<TimelineSpan> WithWaits(const std::vector<TimelineSpan>& work) {
+  std::vector<TimelineSpan> spans;
   std::int64_t free_from = 0;
-  for (const TimelineSpan& span : row->spans) {
+  for (const TimelineSpan& span : work) {
     const std::int64_t from = std::max(free_from, span.requested);
     if (from < span.begin) {
-      waits.push_back({SpanKind::kWait, span.name, from, span.begin});
+      spans.push_back({SpanKind::kWait, span.name, from, span.begin});
     }
+    spans.push_back(span);
     free_from = std::max(free_from, span.end);
   }
-  row->spans.insert(row->spans.end(), waits.begin(), waits.end());
-}
-
-void SortSpans(TimelineRow* row) {
-  std::stable_sort(row->spans.begin(), row->spans.end(),
-                   [](const TimelineSpan& a, const TimelineSpan& b) {
-                     return a.begin < b.begin;
-                   });
+  return spans;
 }
 
 // The marks of what the operations are called: A, B, … (x stands for blocked),
@@ -224,43 +205,28 @@ void Timeline::Add(const std::string& alternative, const Profile& profile) {
   std::int64_t nanos = 0;
   for (std::size_t r = first; r < rows_.size(); ++r) {
     TimelineRow& row = rows_[r];
-    SortSpans(&row);
-    if (row.is_stream) {
-      AddWaits(&row);
-      SortSpans(&row);
-    }
+    std::stable_sort(row.spans.begin(), row.spans.end(),
+                     [](const TimelineSpan& a, const TimelineSpan& b) {
+                       return a.begin < b.begin;
+                     });
+    if (row.is_stream) row.spans = WithWaits(row.spans);
     for (const TimelineSpan& span : row.spans) {
       nanos = std::max(nanos, span.end);
       const bool busy =
           span.kind == SpanKind::kRequest || span.kind == SpanKind::kWork;
       (busy ? row.busy_seconds : row.waiting_seconds) +=
           Seconds(span.end - span.begin);
+      if (busy &&
+          std::find(names_.begin(), names_.end(), span.name) == names_.end()) {
+        names_.push_back(span.name);
+      }
+      if (span.kind == SpanKind::kBlocked && blocked_.empty()) {
+        blocked_ = span.name;
+      }
     }
   }
   for (std::size_t r = first; r < rows_.size(); ++r) rows_[r].nanos = nanos;
   nanos_ = std::max(nanos_, nanos);
-}
-
-std::vector<std::string> Timeline::Names() const {
-  std::vector<std::string> names;
-  std::set<std::string> known;
-  for (const TimelineRow& row : rows_) {
-    for (const TimelineSpan& span : row.spans) {
-      const bool busy =
-          span.kind == SpanKind::kRequest || span.kind == SpanKind::kWork;
-      if (busy && known.insert(span.name).second) names.push_back(span.name);
-    }
-  }
-  return names;
-}
-
-std::string Timeline::Blocked() const {
-  for (const TimelineRow& row : rows_) {
-    for (const TimelineSpan& span : row.spans) {
-      if (span.kind == SpanKind::kBlocked) return span.name;
-    }
-  }
-  return "";
 }
 
 std::string Timeline::ToText(int width) const {
@@ -277,8 +243,7 @@ std::string Timeline::ToText(int width) const {
   constexpr int kShareWidth = 6;  // " 100 %"
   const int columns = std::max(10, width - name_width - 2 - kShareWidth);
   const double per_column = static_cast<double>(nanos_) / columns;
-  const std::vector<std::string> names = Names();
-  const Marks marks(names);
+  const Marks marks(names_);
   std::string text;
   std::string above;
   for (const TimelineRow& row : rows_) {
@@ -298,7 +263,7 @@ std::string Timeline::ToText(int width) const {
         name_width + 1 +
         std::min(columns - 1,
                  static_cast<int>(static_cast<double>(time) / per_column));
-    const std::string label = "^" + TimeLabel(time);
+    const std::string label = "^" + AxisLabel(Seconds(time), "s");
     const int end = x + static_cast<int>(label.size());
     if (x < free || end > width) continue;
     axis.Write(x, 0, label);
@@ -306,11 +271,8 @@ std::string Timeline::ToText(int width) const {
   }
   // A mark stays with its meaning when lines are broken at spaces.
   constexpr char kNoBreak[] = "\u00a0";
-  std::string key = marks.Key(names, kNoBreak);
-  const std::string blocked = Blocked();
-  if (!blocked.empty()) {
-    absl::StrAppend(&key, ", x", kNoBreak, blocked);
-  }
+  std::string key = marks.Key(names_, kNoBreak);
+  if (!blocked_.empty()) absl::StrAppend(&key, ", x", kNoBreak, blocked_);
   absl::StrAppend(&key, ", :", kNoBreak,
                   Say("waiting, blank idle. A column is %s.",
                       FormatDuration(1e-9 * per_column)));
@@ -329,10 +291,9 @@ std::string Timeline::ToSvg(const std::string& title) const {
   constexpr char kBlocked[] = "#D55E00";
   constexpr char kOthers[] = "#999999";
   if (nanos_ == 0) return TextAsSvg(ToText(), Translated(title));
-  const std::vector<std::string> names = Names();
   std::map<std::string, std::string> colours;
   std::vector<std::pair<std::string, std::string>> key;  // colour, text
-  for (const std::string& name : names) {
+  for (const std::string& name : names_) {
     // The palette's next is the colour of what is blocked.
     constexpr std::size_t kColours = 6;
     const std::size_t n = colours.size();
@@ -342,9 +303,7 @@ std::string Timeline::ToSvg(const std::string& title) const {
                        n < kColours ? name : Translated("others"));
     }
   }
-  if (!Blocked().empty()) {
-    key.emplace_back(kBlocked, Blocked());
-  }
+  if (!blocked_.empty()) key.emplace_back(kBlocked, blocked_);
   key.emplace_back("#eeeeee", Translated("waiting"));
 
   double names_width = 70;
@@ -376,7 +335,8 @@ std::string Timeline::ToSvg(const std::string& title) const {
   };
   for (const std::int64_t time : AxisTimes(nanos_, 10)) {
     svg.Line(x_of(time), kTop, x_of(time), bottom + 4, {"#dddddd", 1});
-    svg.Text(x_of(time), bottom + 18, TimeLabel(time), {11, "middle"});
+    svg.Text(x_of(time), bottom + 18, AxisLabel(Seconds(time), "s"),
+             {11, "middle"});
   }
   double y = kTop;
   above = "";

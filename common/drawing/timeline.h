@@ -99,14 +99,14 @@ class Timeline {
 
  private:
   void Add(const std::string& alternative, const Profile& profile);
-  // What the operations are called, in the order of the rows.
-  std::vector<std::string> Names() const;
-  // Why the front end was blocked: "front end blocked: queue full 4096/4096".
-  // Empty if it was not.
-  std::string Blocked() const;
 
   std::vector<TimelineRow> rows_;
   std::int64_t nanos_ = 0;
+  // What the operations are called, in the order of the rows.
+  std::vector<std::string> names_;
+  // Why the front end was blocked: "front end blocked: queue full 4096/4096".
+  // Empty if it was not.
+  std::string blocked_;
 };
 
 inline Drawing DrawTimelines(const Phrase& name,
