@@ -3,11 +3,11 @@
 #include "common/profiler/export.h"
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -27,21 +27,20 @@ bool IsRange(const ProfiledSpan& span) {
 }
 
 // The points of one bucket that must stay, in their order.
-void KeepPeaks(const std::vector<MemoryPoint>& points, std::size_t begin,
-               std::size_t end, std::vector<MemoryPoint>* kept) {
-  std::array<std::size_t, 4> keep = {begin, begin, begin, end - 1};
-  for (std::size_t i = begin; i < end; ++i) {
-    const MemoryPoint& point = points[i];
-    if (point.allocated > points[keep[0]].allocated) keep[0] = i;
-    if (point.pending > points[keep[1]].pending) keep[1] = i;
-    if (point.allocated + point.pending >
-        points[keep[2]].allocated + points[keep[2]].pending) {
-      keep[2] = i;
-    }
-  }
-  std::sort(keep.begin(), keep.end());
-  const auto last = std::unique(keep.begin(), keep.end());
-  for (auto i = keep.begin(); i != last; ++i) kept->push_back(points[*i]);
+void KeepPeaks(const MemoryPoint* begin, const MemoryPoint* end,
+               std::vector<MemoryPoint>* kept) {
+  const auto peak = [&](auto&& bytes) {
+    return std::max_element(begin, end,
+                            [&](const MemoryPoint& a, const MemoryPoint& b) {
+                              return bytes(a) < bytes(b);
+                            });
+  };
+  const std::set<const MemoryPoint*> keep = {
+      peak([](const MemoryPoint& at) { return at.allocated; }),
+      peak([](const MemoryPoint& at) { return at.pending; }),
+      peak([](const MemoryPoint& at) { return at.allocated + at.pending; }),
+      end - 1};
+  for (const MemoryPoint* point : keep) kept->push_back(*point);
 }
 
 std::vector<MemoryPoint> Thinned(const std::vector<MemoryPoint>& points,
@@ -50,8 +49,8 @@ std::vector<MemoryPoint> Thinned(const std::vector<MemoryPoint>& points,
   const std::size_t buckets = max_points / 4;
   std::vector<MemoryPoint> kept;
   for (std::size_t b = 0; b < buckets; ++b) {
-    KeepPeaks(points, points.size() * b / buckets,
-              points.size() * (b + 1) / buckets, &kept);
+    KeepPeaks(points.data() + points.size() * b / buckets,
+              points.data() + points.size() * (b + 1) / buckets, &kept);
   }
   return kept;
 }
@@ -86,28 +85,21 @@ SpansThatFit FitSpans(const Profile& profile, const ExportOptions& options) {
     fit.kept[i] = true;
     --left;
   }
-  const auto has_room = [&](std::size_t i) {
-    return !IsRange(spans[i]) && (range_of[i] < 0 || fit.kept[range_of[i]]);
-  };
-  std::map<int, std::int64_t> calls;
+  // The calls by their place in their range: the second of any stands behind
+  // the first of all.
+  std::vector<std::pair<std::int64_t, std::size_t>> calls;
+  std::map<int, std::int64_t> count;
   for (std::size_t i = 0; i < spans.size(); ++i) {
-    if (has_room(i)) ++calls[range_of[i]];
+    const int range = range_of[i];
+    if (IsRange(spans[i]) || (range >= 0 && !fit.kept[range])) continue;
+    calls.emplace_back(count[range]++, i);
   }
-  // The smallest first: what one does not need is for the others.
-  std::vector<std::pair<std::int64_t, int>> by_size;
-  for (const auto& [range, count] : calls) by_size.emplace_back(count, range);
-  std::sort(by_size.begin(), by_size.end());
-  auto others = static_cast<std::int64_t>(by_size.size());
-  for (const auto& [count, range] : by_size) {
-    calls[range] = std::min(count, left / others--);
-    left -= calls[range];
-  }
+  std::sort(calls.begin(), calls.end());
+  calls.resize(std::min<std::size_t>(calls.size(), left));
+  for (const auto& [place, i] : calls) fit.kept[i] = true;
+
   std::map<int, std::int64_t> cut_at;
   for (std::size_t i = 0; i < spans.size(); ++i) {
-    if (has_room(i) && calls[range_of[i]] > 0) {
-      --calls[range_of[i]];
-      fit.kept[i] = true;
-    }
     if (fit.kept[i]) continue;
     ++fit.cut;
     // Of a range that is left out itself, in the one around it.
