@@ -9,22 +9,10 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
-#include "absl/strings/string_view.h"
 #include "common/base/console/text.h"
 
 namespace d2l {
 namespace {
-
-// The length of the character of XML at the text's beginning; 0 if there is
-// none (XML 1.0, section 2.2).
-std::size_t CharacterLength(absl::string_view text) {
-  const unsigned char first = text[0];
-  const bool control = (first < 0x20 && first != '\t' && first != '\n');
-  if (control || first == 0x7F) return 0;
-  const absl::string_view head = text.substr(0, 3);
-  if (head == "\xEF\xBF\xBE" || head == "\xEF\xBF\xBF") return 0;
-  return Utf8Length(text);
-}
 
 // A title inside an element is what browsers show when it is pointed at.
 std::string End(const char* element, const std::string& tooltip) {
@@ -50,25 +38,18 @@ std::string Attributes(const Svg::Stroke& stroke) {
 }  // namespace
 
 std::string PaletteColour(int i) {
-  static const std::vector<std::string>& colours =
-      *new std::vector<std::string>{"#56B4E9", "#E69F00", "#009E73", "#CC79A7",
-                                    "#F0E442", "#0072B2", "#D55E00", "#999999"};
-  return colours[static_cast<std::size_t>(i) % colours.size()];
+  constexpr const char* kColours[] = {"#56B4E9", "#E69F00", "#009E73",
+                                      "#CC79A7", "#F0E442", "#0072B2",
+                                      "#D55E00", "#999999"};
+  return kColours[i % 8];
 }
 
 std::string EscapeXml(const std::string& text) {
-  std::string valid;
-  for (std::size_t i = 0; i < text.size();) {
-    const std::size_t length =
-        CharacterLength(absl::string_view(text).substr(i));
-    valid += length == 0 ? "?" : text.substr(i, length);
-    i += std::max<std::size_t>(length, 1);
-  }
-  return absl::StrReplaceAll(valid, {{"&", "&amp;"},
-                                     {"<", "&lt;"},
-                                     {">", "&gt;"},
-                                     {"\"", "&quot;"},
-                                     {"'", "&#39;"}});
+  return absl::StrReplaceAll(PrintableText(text, "\t\n"), {{"&", "&amp;"},
+                                                           {"<", "&lt;"},
+                                                           {">", "&gt;"},
+                                                           {"\"", "&quot;"},
+                                                           {"'", "&#39;"}});
 }
 
 Svg::Svg(double width, double height, const std::string& title) {

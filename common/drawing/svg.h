@@ -6,8 +6,8 @@
 //   svg.Text(40, 24, "mul", {12, "middle"});
 //   WriteAtomically("z.svg", svg.ToString());
 //
-// Text is escaped; bytes that are no UTF-8, and control characters, become
-// '?'. Lengths are in pixels. Not thread-safe.
+// Text is made printable (PrintableText) and escaped. Lengths are in pixels.
+// Not thread-safe.
 
 #ifndef D2L_COMMON_DRAWING_SVG_H_
 #define D2L_COMMON_DRAWING_SVG_H_
@@ -63,7 +63,8 @@ class Svg {
 // K. Ito, Color Universal Design); they repeat.
 std::string PaletteColour(int i);
 
-// As the text of an XML element or attribute.
+// As the text of an XML element or attribute: printable, but for tabs and line
+// ends.
 std::string EscapeXml(const std::string& text);
 
 // The text line by line, in a typewriter's letters.

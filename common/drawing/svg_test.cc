@@ -20,14 +20,15 @@ TEST(EscapeXml, LeavesNothingThatIsMarkup) {
 }
 
 TEST(EscapeXml, ReplacesWhatXmlCannotHold) {
-  EXPECT_EQ(EscapeXml(std::string("\0\x01\x1b\x7f", 4)), "????");
+  EXPECT_EQ(EscapeXml(std::string("\0\x01\x1b\x7f", 4)),
+            "\\x00\\x01\\x1b\\x7f");
   EXPECT_EQ(EscapeXml("\t\n"), "\t\n");
-  EXPECT_EQ(EscapeXml("\xff"), "?");
-  EXPECT_EQ(EscapeXml("a\xc3"), "a?");               // cut short
-  EXPECT_EQ(EscapeXml("\xc0\xaf"), "??");            // overlong
-  EXPECT_EQ(EscapeXml("\xed\xa0\x80"), "???");       // half a surrogate pair
-  EXPECT_EQ(EscapeXml("\xef\xbf\xbf"), "???");       // not a character
-  EXPECT_EQ(EscapeXml("\xf5\x80\x80\x80"), "????");  // too large
+  EXPECT_EQ(EscapeXml("\xff"), "\\xff");
+  EXPECT_EQ(EscapeXml("a\xc3"), "a\\xc3");                  // cut short
+  EXPECT_EQ(EscapeXml("\xc0\xaf"), "\\xc0\\xaf");           // overlong
+  EXPECT_EQ(EscapeXml("\xed\xa0\x80"), "\\xed\\xa0\\x80");  // half a pair
+  EXPECT_EQ(EscapeXml("\xf5\x80\x80\x80"),
+            "\\xf5\\x80\\x80\\x80");  // too large
 }
 
 TEST(Svg, IsAWholeFile) {
