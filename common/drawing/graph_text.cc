@@ -9,6 +9,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
 #include "common/base/console/format.h"
 #include "common/base/console/language.h"
 #include "common/base/console/text.h"
@@ -20,9 +21,6 @@
 
 namespace d2l {
 namespace {
-
-// A summary has no more lines than fit a screen.
-constexpr int kMaxLevelLines = 40;
 
 // A number with no more digits than one reads: "0.1" for 0.10000000000000001.
 std::string Readable(const std::string& attribute) {
@@ -118,14 +116,11 @@ std::string Layers(const ProgramGraph& graph, int width) {
     const GraphLayout layout = LayOut(graph, widths, kLayerGap);
     if (layout.width > width) continue;
     const std::string text = DrawLayers(layout, labels);
-    std::size_t longest = 0;
-    std::size_t begin = 0;
-    while (begin < text.size()) {
-      const std::size_t end = text.find('\n', begin);
-      longest = std::max(longest, end - begin);
-      begin = end + 1;
-    }
-    if (!text.empty() && longest <= static_cast<std::size_t>(width)) {
+    const std::vector<std::string> lines = absl::StrSplit(text, '\n');
+    if (!text.empty() &&
+        std::all_of(lines.begin(), lines.end(), [&](const std::string& line) {
+          return line.size() <= static_cast<std::size_t>(width);
+        })) {
       return text;
     }
   }
@@ -200,30 +195,28 @@ std::string LevelLines(const ProgramGraph& graph, int width) {
   }
   // Levels that look alike become one line; if that does not do, so do as many
   // neighbours as it takes.
+  constexpr int kMost = 40;  // fit a screen
   std::vector<Level> lines;
-  for (const Level& level : levels) {
-    if (!lines.empty() && lines.back().names == level.names) {
-      lines.back().last = level.last;
-      lines.back().seconds += level.seconds;
-    } else {
-      lines.push_back(level);
-    }
-  }
-  const bool merged = lines.size() > static_cast<std::size_t>(kMaxLevelLines);
-  if (merged) {
-    const int per_line = (graph.depth() + kMaxLevelLines - 1) / kMaxLevelLines;
+  int per_line = 1;
+  while (true) {
     lines.clear();
     for (const Level& level : levels) {
-      if (lines.empty() || level.first % per_line == 0) {
+      const bool joins =
+          !lines.empty() && (per_line == 1 ? lines.back().names == level.names
+                                           : level.first % per_line != 0);
+      if (!joins) {
         lines.push_back(level);
         continue;
       }
       lines.back().last = level.last;
       lines.back().seconds += level.seconds;
+      if (per_line == 1) continue;
       for (const auto& [name, count] : level.names) {
         lines.back().names[name] += count;
       }
     }
+    if (lines.size() <= kMost) break;
+    per_line = (graph.depth() + kMost - 1) / kMost;
   }
   std::string text = absl::StrCat(Padded("level", 10), Padded("work", -10),
                                   "  ", Translated("operations"), "\n");
@@ -235,11 +228,11 @@ std::string LevelLines(const ProgramGraph& graph, int width) {
     const std::string first =
         absl::StrFormat("%-10s%10s  ", range,
                         line.seconds > 0 ? FormatDuration(line.seconds) : "-");
-    absl::StrAppend(
-        &text,
-        Wrap(absl::StrCat(CountedNames(line.names),
-                          count > 1 && !merged ? Translated(", on each") : ""),
-             first, width));
+    absl::StrAppend(&text, Wrap(absl::StrCat(CountedNames(line.names),
+                                             count > 1 && per_line == 1
+                                                 ? Translated(", on each")
+                                                 : ""),
+                                first, width));
   }
   return text;
 }
