@@ -1,7 +1,9 @@
 #include <algorithm>
 #include <cstddef>
+#include <map>
 #include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -77,36 +79,26 @@ Box MakeBox(const ProgramGraph& graph, int number) {
   return box;
 }
 
-// The places of a node's edges on its upper side, from left to right.
-class Ports {
- public:
-  Ports(const GraphLayout& layout, std::size_t gap) : layout_(layout) {
-    const auto& above = layout.layers[gap];
-    ends_.resize(layout.layers[gap + 1].size());
-    for (const LayoutLink& link : layout.links[gap]) {
-      ends_[link.below].push_back({above[link.above].x, link.net});
+// Where each link of a gap ends: a node's edges share its upper side, in the
+// order of the items that they come from.
+std::vector<double> EndsOf(const GraphLayout& layout, std::size_t gap) {
+  const std::vector<LayoutLink>& links = layout.links[gap];
+  std::map<int, std::set<std::tuple<double, int, std::size_t>>> by_item;
+  for (std::size_t i = 0; i < links.size(); ++i) {
+    const double from = layout.layers[gap][links[i].above].x;
+    by_item[links[i].below].insert({from, links[i].net, i});
+  }
+  std::vector<double> ends(links.size());
+  for (const auto& [below, arriving] : by_item) {
+    const LayoutItem& item = layout.layers[gap + 1][below];
+    double rank = 0;
+    for (const auto& [from, net, i] : arriving) {
+      const double place = ++rank / (static_cast<double>(arriving.size()) + 1);
+      ends[i] = item.x + item.width * (place - 0.5);
     }
-    for (auto& ends : ends_) std::sort(ends.begin(), ends.end());
-    gap_ = gap;
   }
-
-  double X(const LayoutLink& link) const {
-    const LayoutItem& item = layout_.layers[gap_ + 1][link.below];
-    const auto& ends = ends_[link.below];
-    const auto at = std::find_if(ends.begin(), ends.end(),
-                                 [&](const std::pair<double, int>& end) {
-                                   return end.second == link.net;
-                                 });
-    const double rank = static_cast<double>(at - ends.begin()) + 1;
-    return item.x +
-           item.width * (rank / (static_cast<double>(ends.size()) + 1) - 0.5);
-  }
-
- private:
-  const GraphLayout& layout_;
-  std::size_t gap_ = 0;
-  std::vector<std::vector<std::pair<double, int>>> ends_;
-};
+  return ends;
+}
 
 // The links that carry the critical path: gap and index.
 std::set<std::pair<std::size_t, std::size_t>> CriticalLinks(
@@ -144,7 +136,7 @@ void DrawGap(const GraphLayout& layout, std::size_t gap, double top,
              double bottom,
              const std::set<std::pair<std::size_t, std::size_t>>& critical,
              Svg* svg) {
-  const Ports ports(layout, gap);
+  const std::vector<double> ends = EndsOf(layout, gap);
   for (std::size_t i = 0; i < layout.links[gap].size(); ++i) {
     const LayoutLink& link = layout.links[gap][i];
     const LayoutItem& above = layout.layers[gap][link.above];
@@ -161,7 +153,7 @@ void DrawGap(const GraphLayout& layout, std::size_t gap, double top,
     } else if (!data) {
       from_x += std::min(14.0, above.width / 4);
     }
-    const double to_x = kMargin + ports.X(link);
+    const double to_x = kMargin + ends[i];
     const double middle = (top + bottom) / 2;
     svg->Path(absl::StrFormat("M %.2f %.2f L %.2f %.2f C %.2f %.2f %.2f %.2f "
                               "%.2f %.2f",

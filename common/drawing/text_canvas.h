@@ -31,14 +31,6 @@ class TextCanvas {
   void Write(int x, int y, const std::string& text) {
     for (const char c : text) Put(x++, y, c);
   }
-  // ' ' where nothing has been written.
-  char At(int x, int y) const {
-    if (x < 0 || y < 0 || static_cast<std::size_t>(y) >= rows_.size()) {
-      return ' ';
-    }
-    const std::string& row = rows_[y];
-    return static_cast<std::size_t>(x) < row.size() ? row[x] : ' ';
-  }
 
   // Lines, without spaces at their ends.
   std::string ToString() const {

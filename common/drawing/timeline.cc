@@ -212,13 +212,10 @@ void Timeline::Add(const std::string& alternative, const Profile& profile) {
     if (row.is_stream) row.spans = WithWaits(row.spans);
     for (const TimelineSpan& span : row.spans) {
       nanos = std::max(nanos, span.end);
-      const bool busy =
-          span.kind == SpanKind::kRequest || span.kind == SpanKind::kWork;
-      (busy ? row.busy_seconds : row.waiting_seconds) +=
-          Seconds(span.end - span.begin);
-      if (busy &&
-          std::find(names_.begin(), names_.end(), span.name) == names_.end()) {
-        names_.push_back(span.name);
+      if (span.kind == SpanKind::kRequest || span.kind == SpanKind::kWork) {
+        row.busy_seconds += Seconds(span.end - span.begin);
+        const auto known = std::find(names_.begin(), names_.end(), span.name);
+        if (known == names_.end()) names_.push_back(span.name);
       }
       if (span.kind == SpanKind::kBlocked && blocked_.empty()) {
         blocked_ = span.name;

@@ -63,7 +63,6 @@ struct TimelineRow {
   std::vector<TimelineSpan> spans;  // by begin, disjoint on a thread
   std::int64_t nanos = 0;           // of all rows of the alternative
   double busy_seconds = 0;          // requesting or working
-  double waiting_seconds = 0;       // also blocked
 };
 
 struct NamedProfile {

@@ -60,7 +60,6 @@ TEST(Timeline, RowsAreThreadsAndStreams) {
   EXPECT_EQ(front.spans[1].end, 120);
   EXPECT_EQ(front.spans[2].name, "item");
   EXPECT_DOUBLE_EQ(front.busy_seconds, 40e-9);
-  EXPECT_DOUBLE_EQ(front.waiting_seconds, 2350e-9);
 
   // Asked for at 20, run from 1000 to 1500; at 120, run from 2000 to 2500.
   const TimelineRow& stream = timeline.rows()[1];
