@@ -8,11 +8,18 @@
 #include <fstream>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "common/base/child_process.h"
 #include "common/base/console/text.h"
 #include "common/device/device_table.h"
 #include "common/device/memory/memory.h"
@@ -43,6 +50,39 @@ std::string ProcessName(std::int64_t pid) {
   return name.empty() ? "?" : PrintableText(name);
 }
 
+// The fields of each line of nvidia-smi's answer.
+using Rows = std::vector<std::vector<std::string>>;
+
+absl::StatusOr<Rows> Query(const std::string& what) {
+  ProgramOptions options;
+  options.time_limit = std::chrono::seconds(20);  // a driver may hang
+  const ProgramResult smi = RunProgram(
+      "nvidia-smi", {"--query-" + what, "--format=csv,noheader,nounits"}, {},
+      options);
+  if (!smi.failure.empty()) {
+    const std::string said =
+        PrintableText(absl::StripAsciiWhitespace(smi.output));
+    return absl::InternalError(absl::StrCat("nvidia-smi ", smi.failure,
+                                            said.empty() ? "" : ": ", said));
+  }
+  Rows rows;
+  for (const absl::string_view line : absl::StrSplit(smi.output, '\n')) {
+    rows.push_back(absl::StrSplit(line, ", "));
+  }
+  return rows;
+}
+
+// -1 for "[N/A]", which parts of a GPU (MIG) and some drivers answer.
+std::int64_t Number(const std::string& field) {
+  std::int64_t number = -1;
+  return absl::SimpleAtoi(field, &number) ? number : -1;
+}
+
+std::int64_t BytesOfMebibytes(const std::string& field) {
+  const std::int64_t mebibytes = Number(field);
+  return mebibytes < 0 ? -1 : mebibytes << 20;
+}
+
 }  // namespace
 
 std::vector<DeviceState> TableDevices(double seconds) {
@@ -57,13 +97,40 @@ std::vector<DeviceState> TableDevices(double seconds) {
   std::vector<DeviceState> states;
   for (std::size_t i = 0; i < busy.size(); ++i) {
     const DeviceInfo& info = Devices()[i];
-    GpuState state;
+    DeviceState state;
+    state.device = info.device.ToString();
     state.name = absl::StrCat(DeviceKindName(info.kind), ", ", info.name);
     state.used_bytes = Memory(info.device).Stats().reserved;
     state.total_bytes = info.memory_bytes;
     state.utilization = 100 * busy[i] / kMoments;
     state.processes.push_back({getpid(), state.used_bytes});
-    states.push_back({info.device.ToString(), state});
+    states.push_back(std::move(state));
+  }
+  return states;
+}
+
+absl::StatusOr<std::vector<DeviceState>> NvidiaSmiGpus() {
+  const absl::StatusOr<Rows> gpus =
+      Query("gpu=uuid,name,memory.used,memory.total,utilization.gpu");
+  if (!gpus.ok()) return gpus.status();
+  const absl::StatusOr<Rows> users =
+      Query("compute-apps=gpu_uuid,pid,used_memory");
+  if (!users.ok()) return users.status();
+  std::vector<DeviceState> states;
+  for (const std::vector<std::string>& gpu : *gpus) {
+    if (gpu.size() != 5) continue;
+    DeviceState state = {absl::StrCat("GPU ", states.size()),
+                         PrintableText(gpu[1]),
+                         BytesOfMebibytes(gpu[2]),
+                         BytesOfMebibytes(gpu[3]),
+                         static_cast<int>(Number(gpu[4])),
+                         {}};
+    for (const std::vector<std::string>& user : *users) {
+      if (user.size() != 3 || user[0] != gpu[0] || Number(user[1]) < 0)
+        continue;
+      state.processes.push_back({Number(user[1]), BytesOfMebibytes(user[2])});
+    }
+    states.push_back(std::move(state));
   }
   return states;
 }
@@ -74,17 +141,11 @@ std::vector<DeviceState> MachineGpus(std::string* note) {
            info.kind != DeviceKind::kModelled;
   };
   if (std::none_of(Devices().begin(), Devices().end(), is_real)) return {};
-  const absl::StatusOr<std::vector<GpuState>> gpus = NvmlGpus();
-  if (!gpus.ok()) {
-    *note = absl::StrCat(
-        "No figures of all GPUs: ", std::string(gpus.status().message()), ".");
-    return {};
-  }
-  std::vector<DeviceState> states;
-  for (const GpuState& gpu : *gpus) {
-    states.push_back({absl::StrCat("GPU ", states.size()), gpu});
-  }
-  return states;
+  absl::StatusOr<std::vector<DeviceState>> gpus = NvidiaSmiGpus();
+  if (gpus.ok()) return *std::move(gpus);
+  *note = absl::StrCat(
+      "No figures of all GPUs: ", std::string(gpus.status().message()), ".");
+  return {};
 }
 
 std::string InventoryTable(const std::vector<DeviceState>& devices) {
@@ -93,9 +154,9 @@ std::string InventoryTable(const std::vector<DeviceState>& devices) {
                    absl::StrFormat("| %-7s | %-38s | %15s | %5s |\n", "Device",
                                    "Name", "Memory-Usage", "Util"),
                    Rule('='));
-  for (const auto& [device, state] : devices) {
+  for (const DeviceState& state : devices) {
     absl::StrAppendFormat(
-        &text, "| %-7s | %-38s | %15s | %5s |\n", device,
+        &text, "| %-7s | %-38s | %15s | %5s |\n", state.device,
         CutText(state.name, 38),
         absl::StrCat(Mebibytes(state.used_bytes), "/",
                      Mebibytes(state.total_bytes), "MiB"),
@@ -105,11 +166,11 @@ std::string InventoryTable(const std::vector<DeviceState>& devices) {
   absl::StrAppendFormat(&text, "| %-7s | %-11s%-27s | %15s |       |\n",
                         "Device", "PID", "Process name", "Memory");
   absl::StrAppend(&text, Rule('='));
-  for (const auto& [device, state] : devices) {
-    for (const GpuProcess& process : state.processes) {
+  for (const DeviceState& state : devices) {
+    for (const DeviceProcess& process : state.processes) {
       absl::StrAppendFormat(
-          &text, "| %-7s | %-11d%-27s | %15s |       |\n", device, process.pid,
-          CutText(ProcessName(process.pid), 27),
+          &text, "| %-7s | %-11d%-27s | %15s |       |\n", state.device,
+          process.pid, CutText(ProcessName(process.pid), 27),
           absl::StrCat(Mebibytes(process.memory_bytes), "MiB"));
     }
   }

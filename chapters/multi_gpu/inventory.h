@@ -1,6 +1,6 @@
 // The devices as nvidia-smi shows GPUs: memory, load, processes.
 //
-//   std::cout << InventoryTable(MachineGpus(), TableDevices(0.05));
+//   std::cout << InventoryTable(MachineGpus(&note), TableDevices(0.05));
 //
 // For the thread that runs a cell.
 
@@ -11,14 +11,23 @@
 #include <string>
 #include <vector>
 
-#include "chapters/multi_gpu/nvml.h"
+#include "absl/status/statusor.h"
 
 namespace d2l::multi_gpu {
+
+struct DeviceProcess {
+  std::int64_t pid = 0;
+  std::int64_t memory_bytes = -1;  // -1: the driver does not tell
+};
 
 // A line of the table.
 struct DeviceState {
   std::string device;  // "cpu:0", "GPU 3"
-  GpuState state;
+  std::string name;
+  std::int64_t used_bytes = -1;  // -1: the driver does not tell
+  std::int64_t total_bytes = -1;
+  int utilization = -1;  // percent of the last moments; -1: not known
+  std::vector<DeviceProcess> processes;
 };
 
 // The devices of this process. The load of a device is the part of the given
@@ -26,8 +35,13 @@ struct DeviceState {
 // memory is what this process has taken.
 std::vector<DeviceState> TableDevices(double seconds);
 
-// All GPUs of the machine, by NVML, if there is a real one in the device table;
-// with their other users. *note: a sentence if that fails.
+// All GPUs of the machine, with their other users, by nvidia-smi, which comes
+// with the driver. It numbers them by itself: CUDA_VISIBLE_DEVICES does not
+// hide or renumber them. Internal, with what it says, if it fails.
+absl::StatusOr<std::vector<DeviceState>> NvidiaSmiGpus();
+
+// The same if there is a real GPU in the device table. *note: a sentence if
+// that fails.
 std::vector<DeviceState> MachineGpus(std::string* note);
 
 // 80 columns.

@@ -106,7 +106,7 @@ std::string BitForBitOr(const absl::Status& failure) {
 }
 
 // %% 000/In9
-// The table's columns: chapters/multi_gpu/inventory.h; NVML: nvml.h there.
+// The table's columns: chapters/multi_gpu/inventory.h.
 void In9(Cell& cell) {
   const Device first = AllDevices()[0];
   const Tensor x = Rand({512, 512}, first);
