@@ -77,7 +77,6 @@
 #include "common/ops/primitive/reject.h"
 #include "common/ops/primitive/replay.h"
 #include "common/parallel/collective/collective.h"
-#include "common/parallel/collective/plan.h"
 #include "common/parallel/collective/schedule.h"
 #include "common/parallel/data_parallel/data_parallel.h"
 #include "common/parallel/data_parallel/kv_store.h"
@@ -1074,17 +1073,14 @@ TEST_F(ExamplesTest, Parallel) {
     AddendsAfter(ring)->at(2);  // of rank 0, chunk 2: {2, 3, 0, 1}
     // End of example
     EXPECT_EQ(AddendsAfter(ring)->at(2), (Addends{2, 3, 0, 1}));
-  }
-  {
-    // Example of common/parallel/collective/plan.h
-    const auto star = AllReduceSchedule(AllReduceAlgorithm::kStar, 4);
-    const Plan plan = MakePlan(star);
+    // Example of common/parallel/collective/schedule.h
+    const CollectivePlan plan = MakePlan(ring);
     for (const PlannedMove& planned : plan.moves) {
       // rank planned.move.to waits for plan.moves[w], for each w of
       // planned.waits, and then makes the move
     }
     // End of example
-    EXPECT_EQ(plan.moves.size(), 4u + 4u + 4u);
+    EXPECT_EQ(plan.moves.size(), 4u + 4u * 6u + 4u);
   }
   {
     // Example of common/parallel/collective/collective.h

@@ -2,10 +2,11 @@
 
 #include <cstdint>
 #include <map>
-#include <memory>
 #include <set>
 #include <stdexcept>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_format.h"
@@ -20,33 +21,26 @@
 namespace d2l {
 namespace {
 
-// A plan is made once. They live as long as the process.
-const Plan& PlanOf(AllReduceAlgorithm algorithm, int ranks) {
-  struct Plans {
-    Mutex mutex;
-    std::map<std::pair<AllReduceAlgorithm, int>, std::unique_ptr<const Plan>> of
-        ABSL_GUARDED_BY(mutex);
-  };
-  static Plans& plans = *new Plans;
-  MutexLock lock(plans.mutex);
-  std::unique_ptr<const Plan>& plan = plans.of[{algorithm, ranks}];
-  if (plan == nullptr) {
-    plan =
-        std::make_unique<Plan>(MakePlan(AllReduceSchedule(algorithm, ranks)));
-  }
-  return *plan;
+// Each thread makes a plan once.
+const CollectivePlan& PlanOf(AllReduceAlgorithm algorithm, int ranks) {
+  thread_local std::map<std::pair<AllReduceAlgorithm, int>, CollectivePlan>
+      plans;
+  const auto found = plans.find({algorithm, ranks});
+  if (found != plans.end()) return found->second;
+  return plans[{algorithm, ranks}] =
+             MakePlan(AllReduceSchedule(algorithm, ranks));
 }
 
 }  // namespace
 
-Stream& CommunicationStream(Device device) {
+Stream& CommunicationStream(Device device, int number) {
   struct Streams {
     Mutex mutex;
-    std::map<Device, Stream*> of ABSL_GUARDED_BY(mutex);
+    std::map<std::pair<Device, int>, Stream*> of ABSL_GUARDED_BY(mutex);
   };
   static Streams& streams = *new Streams;
   MutexLock lock(streams.mutex);
-  Stream*& stream = streams.of[device];
+  Stream*& stream = streams.of[{device, number}];
   if (stream == nullptr) stream = &NewStream(device);
   return *stream;
 }
@@ -106,12 +100,12 @@ Work RunOnOneStream(const char* name, Replicas replicas,
   }
   const std::uint64_t number = stream.Enqueue(
       OpLabel(name, at, internal::op_context.requested_by), std::move(work));
-  Work done;
+  std::vector<std::pair<Device, Event>> done;
   for (const Tensor& x : replicas) {
     x.storage()->MarkWritten(stream, number);
-    done.done_.emplace_back(x.device(), stream.Record());
+    done.emplace_back(x.device(), stream.Record());
   }
-  return done;
+  return Work(std::move(done));
 }
 
 Work AllReduceAsync(Replicas replicas, AllReduceAlgorithm algorithm,

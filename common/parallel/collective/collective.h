@@ -45,7 +45,6 @@
 #include "common/device/device.h"
 #include "common/device/event.h"
 #include "common/device/stream.h"
-#include "common/parallel/collective/plan.h"
 #include "common/parallel/collective/schedule.h"
 #include "common/parallel/nccl/nccl_library.h"
 #include "common/tensor/tensor.h"
@@ -58,6 +57,9 @@ using Replicas = absl::Span<const Tensor>;
 class Work {
  public:
   Work() = default;
+  // done: behind each device's part of it.
+  explicit Work(std::vector<std::pair<Device, Event>> done)
+      : done_(std::move(done)) {}
 
   // What this thread enqueues on the devices' current streams from here on
   // starts after the collective. The caller does not wait. Further calls do
@@ -65,12 +67,6 @@ class Work {
   void Wait(SourceLocation at = SourceLocation::Current());
 
  private:
-  friend Work RunOnOneStream(const char* name, Replicas replicas,
-                             std::function<void()> work, SourceLocation at);
-  friend Work RunPlan(const char* name, const Plan& plan, Replicas replicas,
-                      SourceLocation at, const struct PlanHooks& hooks);
-  friend Work AllReduceByNccl(Replicas replicas, SourceLocation at,
-                              const std::optional<NcclRanks>& ranks);
   std::vector<std::pair<Device, Event>> done_;
 };
 
@@ -82,21 +78,14 @@ void AllReduce(Replicas replicas,
                AllReduceAlgorithm algorithm = AllReduceAlgorithm::kSplit,
                SourceLocation at = SourceLocation::Current());
 
-// The stream on which the device's part of collectives runs.
-Stream& CommunicationStream(Device device);
-
-// For tests: called with the number of the planned move before and after it is
-// enqueued, and with its stream.
-struct PlanHooks {
-  std::function<void(int, Stream&)> before;
-  std::function<void(int, Stream&)> after;
-};
+// The stream on which the device's part of collectives runs. Number 1 is one on
+// which DataParallel's buckets wait until they are ready for it.
+Stream& CommunicationStream(Device device, int number = 0);
 
 // Executes any plan. name: of the operation, for messages and profiles; a
 // literal.
-Work RunPlan(const char* name, const Plan& plan, Replicas replicas,
-             SourceLocation at = SourceLocation::Current(),
-             const PlanHooks& hooks = {});
+Work RunPlan(const char* name, const CollectivePlan& plan, Replicas replicas,
+             SourceLocation at = SourceLocation::Current());
 
 // What AllReduceAsync does by kNccl. Throws std::invalid_argument for devices
 // that NCCL cannot use, and std::runtime_error, with what to install, if there

@@ -11,7 +11,6 @@
 #include "common/ops/primitive/record.h"
 #include "common/ops/testing/testing.h"
 #include "common/parallel/collective/collective.h"
-#include "common/parallel/collective/plan.h"
 #include "common/parallel/collective/schedule.h"
 #include "gtest/gtest.h"
 

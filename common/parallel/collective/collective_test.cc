@@ -14,7 +14,6 @@
 #include "common/ops/ops.h"
 #include "common/ops/testing/testing.h"
 #include "common/parallel/collective/collective_testing.h"
-#include "common/parallel/collective/plan.h"
 #include "common/parallel/collective/schedule.h"
 #include "gtest/gtest.h"
 
@@ -85,14 +84,6 @@ TEST(AllReduce, IsRightUnderAnyDelays) {
     const std::vector<Tensor> sources = Place(arrays, devices);
     const std::vector<Tensor> x =
         Place(std::vector<Values>(ranks, Values(1'003, 99)), devices);
-    PlanHooks hooks;
-    hooks.before = [&](int, Stream& stream) {
-      const int spins = random() % 4 == 0 ? random() % 20'000 : 0;
-      if (spins == 0) return;
-      stream.HostCallback([spins] {
-        for (std::atomic<int> i{0}; i < spins;) ++i;
-      });
-    };
     std::deque<StreamStall> stalls;
     for (const Device device : devices) {
       stalls.emplace_back(DefaultStream(device));
@@ -100,9 +91,16 @@ TEST(AllReduce, IsRightUnderAnyDelays) {
     }
     std::vector<Tensor> kept;
     for (int r = 0; r < ranks; ++r) CopyTo(sources[r], x[r]);
-    RunPlan("allreduce", MakePlan(AllReduceSchedule(algorithm, ranks)), x, {},
-            hooks)
-        .Wait();
+    {
+      const MoveListener delay([&](int, Stream& stream) {
+        const int spins = random() % 4 == 0 ? random() % 20'000 : 0;
+        if (spins == 0) return;
+        stream.HostCallback([spins] {
+          for (std::atomic<int> i{0}; i < spins;) ++i;
+        });
+      });
+      AllReduce(x, algorithm);
+    }
     for (int r = 0; r < ranks; ++r) {
       kept.push_back(Clone(x[r]));
       FillInPlace(x[r], -1);

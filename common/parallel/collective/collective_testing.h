@@ -10,11 +10,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <functional>
+#include <utility>
 #include <vector>
 
 #include "common/device/device.h"
 #include "common/device/device_table.h"
+#include "common/device/stream.h"
 #include "common/ops/ops.h"
+#include "common/ops/primitive/record.h"
 #include "common/ops/testing/testing.h"
 #include "common/parallel/collective/schedule.h"
 #include "common/tensor/dtype.h"
@@ -95,6 +99,30 @@ inline bool SameBits(const Tensor& x, const Values& expected) {
          (found.empty() || std::memcmp(found.data(), expected.data(),
                                        found.size() * sizeof(float)) == 0);
 }
+
+// Calls `before` and `after` for each move of a collective that this thread
+// requests, before and when it is enqueued, with its number (without those of
+// kBegin and kEnd) and its stream.
+class MoveListener final : public OpListener {
+ public:
+  using Callback = std::function<void(int, Stream&)>;
+  explicit MoveListener(
+      Callback before, Callback after = [](int, Stream&) {})
+      : before_(std::move(before)), after_(std::move(after)) {}
+  bool wants_times() const override { return true; }
+  OpStamps* NewStamps(Stream& stream) override {
+    before_(count_, stream);
+    return nullptr;
+  }
+  void OnOp(const OpRecord& record) override {
+    after_(count_++, *record.stream);
+  }
+
+ private:
+  const Callback before_, after_;
+  int count_ = 0;
+  const ScopedOpListener listen_{this};
+};
 
 inline std::vector<Device> CpuDevices(std::size_t most) {
   std::vector<Device> devices = Groups()[0];

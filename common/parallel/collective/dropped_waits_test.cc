@@ -12,7 +12,6 @@
 #include "common/ops/ops.h"
 #include "common/parallel/collective/collective.h"
 #include "common/parallel/collective/collective_testing.h"
-#include "common/parallel/collective/plan.h"
 #include "common/parallel/collective/schedule.h"
 #include "common/tensor/tensor.h"
 #include "gtest/gtest.h"
@@ -59,7 +58,7 @@ TEST(AllReduce, WithoutAWaitStreamsGetItWrong) {
   const std::vector<Device> devices = CpuDevices(3);
   const int ranks = static_cast<int>(devices.size());
   for (const AllReduceAlgorithm algorithm : kAllReduceAlgorithms) {
-    const Plan plan = MakePlan(AllReduceSchedule(algorithm, ranks));
+    const CollectivePlan plan = MakePlan(AllReduceSchedule(algorithm, ranks));
     int tried = 0;
     for (std::size_t i = 0; i < plan.moves.size(); ++i) {
       if (plan.moves[i].move.op == MoveOp::kEnd) continue;
@@ -72,7 +71,7 @@ TEST(AllReduce, WithoutAWaitStreamsGetItWrong) {
         SCOPED_TRACE(absl::StrCat(AllReduceAlgorithmName(algorithm), " ", i,
                                   " without ", awaited));
         const bool of_begin = plan.moves[awaited].move.op == MoveOp::kBegin;
-        Plan broken = plan;
+        CollectivePlan broken = plan;
         std::vector<int>& waits = broken.moves[i].waits;
         waits.erase(std::find(waits.begin(), waits.end(), awaited));
         const auto arrays = RandomArrays(ranks, 60);
@@ -87,16 +86,21 @@ TEST(AllReduce, WithoutAWaitStreamsGetItWrong) {
           }
           CopyTo(sources[r], x[r]);
         }
-        PlanHooks hooks;
-        hooks.before = [&](int move, Stream& stream) {
-          if (move == awaited && !of_begin) gate.Hold(stream);
-        };
-        hooks.after = [&](int move, Stream& stream) {
-          if (move == static_cast<int>(i)) {
-            stream.HostCallback([&gate] { gate.Open(); });
-          }
-        };
-        RunPlan("allreduce", broken, x, {}, hooks).Wait();
+        {
+          const auto in_plan = [ranks = plan.participants](int number) {
+            return number + ranks;  // behind those of kBegin
+          };
+          const MoveListener listener(
+              [&](int move, Stream& stream) {
+                if (in_plan(move) == awaited) gate.Hold(stream);
+              },
+              [&](int move, Stream& stream) {
+                if (in_plan(move) == static_cast<int>(i)) {
+                  stream.HostCallback([&gate] { gate.Open(); });
+                }
+              });
+          RunPlan("allreduce", broken, x).Wait();
+        }
         const Values expected = Expected(arrays, algorithm);
         bool right = true;
         for (const Tensor& t : x) right = SameBits(t, expected) && right;

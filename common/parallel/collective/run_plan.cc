@@ -63,7 +63,7 @@ Device HostDevice(const char* name, SourceLocation at) {
 // One execution.
 class Executor {
  public:
-  Executor(const char* name, const Plan& plan, Replicas replicas,
+  Executor(const char* name, const CollectivePlan& plan, Replicas replicas,
            SourceLocation at)
       : plan_(plan),
         numel_(replicas[0].numel()),
@@ -81,28 +81,25 @@ class Executor {
     }
   }
 
-  std::vector<std::pair<Device, Event>> Run(const PlanHooks& hooks) {
+  Work Run() {
     const internal::PartOfRequest part;
     std::vector<Event> events(plan_.moves.size());
     for (std::size_t i = 0; i < plan_.moves.size(); ++i) {
       const PlannedMove& planned = plan_.moves[i];
       Stream& stream = *streams_[planned.move.to];
       for (const int other : planned.waits) stream.Wait(events[other], at_);
-      if (hooks.before) hooks.before(static_cast<int>(i), stream);
       Make(planned.move);
-      if (hooks.after) hooks.after(static_cast<int>(i), stream);
       if (planned.awaited) events[i] = stream.Record();
     }
     std::vector<std::pair<Device, Event>> done;
     for (int rank = 0; rank < plan_.ranks; ++rank) {
       done.emplace_back(memory_[rank].device(), streams_[rank]->Record());
     }
-    return done;
+    return Work(std::move(done));
   }
 
   // One operation of all devices, as which the plan has no moves.
-  std::vector<std::pair<Device, Event>> RunByNccl(
-      const std::optional<NcclRanks>& ranks) {
+  Work RunByNccl(const std::optional<NcclRanks>& ranks) {
     const internal::PartOfRequest part;
     const internal::Listeners listeners;
     const std::int64_t host_begin = listeners.Now();
@@ -118,36 +115,26 @@ class Executor {
       for (const Event& event : ready) streams_[i]->Wait(event, at_);
       memory_[i].storage()->RecordStream(*streams_[i]);
       streams.push_back(static_cast<CudaStream*>(streams_[i]));
-      labels.emplace_back(primitive_.name(), at_,
-                          internal::op_context.requested_by);
-      labels.back().AddInput({numel_});
-      if (listeners.any()) {
-        labels.back().set_stamps(listeners.NewStamps(*streams_[i]));
-      }
+      labels.push_back(Label(numel_, *streams_[i], listeners));
       data.push_back(memory_[i].data());
     }
     const std::vector<NcclGroup::Sum> sums =
         NcclGroupOf(streams, ranks).AllReduce(labels, data, numel_, dtype_);
     std::vector<std::pair<Device, Event>> done;
     for (std::size_t i = 0; i < memory_.size(); ++i) {
-      memory_[i].storage()->MarkWritten(*streams_[i], sums[i].number);
       done.emplace_back(memory_[i].device(), sums[i].done);
-      if (!listeners.any()) continue;
-      const Move move = {0, static_cast<int>(i), 0, 0, MoveOp::kSum};
-      Tell(listeners, *streams_[i], labels[i], move, Sources(move),
-           sums[i].number, host_begin);
+      NoteWritten({0, static_cast<int>(i), 0, 0, MoveOp::kSum}, labels[i],
+                  sums[i].number, listeners, host_begin);
     }
-    return done;
+    return Work(std::move(done));
   }
 
  private:
-  struct Range {
-    std::int64_t begin;
-    std::int64_t numel;
-  };
-  Range RangeOf(const Move& move) const {
-    const std::int64_t begin = ChunkBegin(numel_, plan_.chunks, move.chunk);
-    return {begin, ChunkBegin(numel_, plan_.chunks, move.chunk + 1) - begin};
+  std::int64_t Begin(int chunk) const {
+    return ChunkBegin(numel_, plan_.chunks, chunk);
+  }
+  std::int64_t Numel(const Move& move) const {
+    return Begin(move.chunk + 1) - Begin(move.chunk);
   }
 
   Tensor NewTensor(Device device, std::int64_t numel) const {
@@ -157,45 +144,38 @@ class Executor {
   }
 
   Tensor View(int rank, const Move& move) const {
-    const Range range = RangeOf(move);
-    return Tensor::View(memory_[rank], memory_[rank].offset() + range.begin,
-                        {range.numel}, {1});
+    return Tensor::View(memory_[rank],
+                        memory_[rank].offset() + Begin(move.chunk),
+                        {Numel(move)}, {1});
   }
 
-  std::vector<int> Sources(const Move& move) const {
-    if (move.op != MoveOp::kSum) return {move.from};
-    std::vector<int> all(plan_.ranks);
-    for (int rank = 0; rank < plan_.ranks; ++rank) all[rank] = rank;
-    return all;
+  OpLabel Label(std::int64_t numel, Stream& stream,
+                const internal::Listeners& listeners) const {
+    OpLabel label(primitive_.name(), at_, internal::op_context.requested_by);
+    label.AddInput({numel});
+    if (listeners.any()) label.set_stamps(listeners.NewStamps(stream));
+    return label;
   }
 
   void Make(const Move& move) {
     Stream& stream = *streams_[move.to];
-    Storage& target = *memory_[move.to].storage();
     if (move.op == MoveOp::kBegin) {
       stream.Wait(CurrentStream(stream.device()).Record(), at_);
-      target.RecordStream(stream);
+      memory_[move.to].storage()->RecordStream(stream);
     }
     if (move.op == MoveOp::kBegin || move.op == MoveOp::kEnd) return;
     const internal::Listeners listeners;
     const std::int64_t host_begin = listeners.Now();
-    OpLabel label(primitive_.name(), at_, internal::op_context.requested_by);
-    label.AddInput({RangeOf(move).numel});
-    if (listeners.any()) label.set_stamps(listeners.NewStamps(stream));
-    const std::vector<int> sources = Sources(move);
-    const std::uint64_t number = Launch(stream, label, move, sources);
-    for (const int rank : sources) {
+    const OpLabel label = Label(Numel(move), stream, listeners);
+    const std::uint64_t number = Launch(stream, label, move);
+    for (const int rank : Sources(move, plan_.ranks)) {
       memory_[rank].storage()->RecordStream(stream);
     }
-    target.MarkWritten(stream, number);
-    if (listeners.any()) {
-      Tell(listeners, stream, label, move, sources, number, host_begin);
-    }
+    NoteWritten(move, label, number, listeners, host_begin);
   }
 
-  std::uint64_t Launch(Stream& stream, const OpLabel& label, const Move& move,
-                       const std::vector<int>& sources) {
-    const std::int64_t numel = RangeOf(move).numel;
+  std::uint64_t Launch(Stream& stream, const OpLabel& label, const Move& move) {
+    const std::int64_t numel = Numel(move);
     const Tensor out = View(move.to, move);
     if (move.op == MoveOp::kCopy)
       return Copy(stream, label, move.from, out, move);
@@ -218,7 +198,9 @@ class Executor {
     }
     if (all_cpu_) {
       std::vector<const void*> inputs;
-      for (const int rank : sources) inputs.push_back(View(rank, move).data());
+      for (int rank = 0; rank < plan_.ranks; ++rank) {
+        inputs.push_back(View(rank, move).data());
+      }
       return kernels::cpu::EnqueueOrderedSum(
           static_cast<CpuStream&>(stream), label,
           {dtype_, numel, out.data(), std::move(inputs)});
@@ -266,12 +248,17 @@ class Executor {
         .Launch({stream, label, {&x}, to});
   }
 
-  void Tell(const internal::Listeners& listeners, Stream& stream,
-            const OpLabel& label, const Move& move,
-            const std::vector<int>& sources, std::uint64_t number,
-            std::int64_t host_begin) const {
+  // The move has been enqueued as operation `number` of its stream.
+  void NoteWritten(const Move& move, const OpLabel& label, std::uint64_t number,
+                   const internal::Listeners& listeners,
+                   std::int64_t host_begin) const {
+    Stream& stream = *streams_[move.to];
+    memory_[move.to].storage()->MarkWritten(stream, number);
+    if (!listeners.any()) return;
     std::vector<Tensor> views;
-    for (const int rank : sources) views.push_back(View(rank, move));
+    for (const int rank : Sources(move, plan_.ranks)) {
+      views.push_back(View(rank, move));
+    }
     std::vector<const Tensor*> inputs;
     for (const Tensor& view : views) inputs.push_back(&view);
     const Tensor output = View(move.to, move);
@@ -290,7 +277,7 @@ class Executor {
     listeners.ForEach([&](OpListener& listener) { listener.OnOp(record); });
   }
 
-  const Plan& plan_;
+  const CollectivePlan& plan_;
   const std::int64_t numel_;
   const DType dtype_;
   const SourceLocation at_;
@@ -344,14 +331,12 @@ Work AllReduceByNccl(Replicas replicas, SourceLocation at,
     throw std::runtime_error(text);
   }
   const int count = static_cast<int>(replicas.size());
-  const Plan whole = {count, count, /*chunks=*/1, {}};
-  Work work;
-  work.done_ = Executor(kName, whole, replicas, at).RunByNccl(ranks);
-  return work;
+  const CollectivePlan whole = {count, count, /*chunks=*/1, {}};
+  return Executor(kName, whole, replicas, at).RunByNccl(ranks);
 }
 
-Work RunPlan(const char* name, const Plan& plan, Replicas replicas,
-             SourceLocation at, const PlanHooks& hooks) {
+Work RunPlan(const char* name, const CollectivePlan& plan, Replicas replicas,
+             SourceLocation at) {
   CheckReplicas(name, replicas, at);
   const int count = static_cast<int>(replicas.size());
   if (count != plan.ranks) {
@@ -359,9 +344,7 @@ Work RunPlan(const char* name, const Plan& plan, Replicas replicas,
         "[%s] a plan for %d devices; got %d tensors; requested at %s", name,
         plan.ranks, count, at.ToString()));
   }
-  Work work;
-  work.done_ = Executor(name, plan, replicas, at).Run(hooks);
-  return work;
+  return Executor(name, plan, replicas, at).Run();
 }
 
 }  // namespace d2l

@@ -8,6 +8,14 @@
 //   });
 //   AddendsAfter(ring)->at(2);  // of rank 0, chunk 2: {2, 3, 0, 1}
 //
+// The waits with which streams execute it, one stream for each rank:
+//
+//   const CollectivePlan plan = MakePlan(ring);
+//   for (const PlannedMove& planned : plan.moves) {
+//     // rank planned.move.to waits for plan.moves[w], for each w of
+//     // planned.waits, and then makes the move
+//   }
+//
 // One list serves all that deals with collectives: devices execute it
 // (collective.h), symbols instead of numbers prove it (AddendsAfter), and the
 // simulator times it on hardware that is not there (simulator.h).
@@ -16,7 +24,7 @@
 // chunks. A move writes one chunk of one rank, and is made by that rank, which
 // pulls from the others: a device's memory has one writer. The order of moves
 // is one in which they could be made one after the other; what may happen at
-// the same time follows from what they read and write (Plan).
+// the same time follows from what they read and write (CollectivePlan).
 //
 // Values; immutable, so any thread may use them. The moves are generated each
 // time: a ring of 4,096 ranks has 33 million of them.
@@ -52,6 +60,10 @@ struct Move {
   int chunk;
   MoveOp op;
 };
+
+// The ranks that it reads besides what it overwrites, of so many: of a sum all,
+// in their order.
+std::vector<int> Sources(const Move& move, int ranks);
 
 // How the sum is made that every rank gets.
 enum class AllReduceAlgorithm : std::uint8_t {
@@ -127,6 +139,37 @@ absl::StatusOr<std::vector<Addends>> AddendsAfter(
 inline std::int64_t ChunkBegin(std::int64_t length, int chunks, int chunk) {
   return length / chunks * chunk + length % chunks * chunk / chunks;
 }
+
+struct PlannedMove {
+  Move move;
+  std::vector<int> waits;  // for moves of other ranks; numbers in the plan
+  bool awaited = false;    // some move waits for it
+};
+
+// A schedule with the waits that streams need to execute it, one stream for
+// each rank.
+//
+// A rank's moves are made in order, each after those that it waits for. The
+// waits are derived from what the moves read and write: a read follows the last
+// write, a write follows the last write and all reads of it. No wait is there
+// twice, or follows from others: without any one of them two moves could meet.
+//
+// A plan begins with a kBegin for each rank and ends with a kEnd for each:
+// these stand for the work before and after the collective, which may write
+// everything.
+struct CollectivePlan {
+  int ranks;  // without the CPU's memory
+  int participants;
+  int chunks;
+  std::vector<PlannedMove> moves;
+};
+
+CollectivePlan MakePlan(const CollectiveSchedule& schedule);
+
+// Calls f(rank, chunk, is_write) for what the move touches. A chunk that is
+// read and written is written.
+void ForEachAccess(const CollectivePlan& plan, const Move& move,
+                   absl::FunctionRef<void(int, int, bool)> f);
 
 }  // namespace d2l
 

@@ -10,7 +10,6 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "common/parallel/collective/plan.h"
 #include "gtest/gtest.h"
 
 namespace d2l {
@@ -85,7 +84,7 @@ std::string Describe(const Move& move) {
 
 // Whether every two moves that touch the same chunk, one of them writing, are
 // ordered by the ranks' own order and the plan's waits.
-absl::Status CheckOrder(const Plan& plan) {
+absl::Status CheckOrder(const CollectivePlan& plan) {
   const int count = static_cast<int>(plan.moves.size());
   // The last move of each rank that is done when a move begins, and -1.
   std::vector<std::vector<int>> before(count);
@@ -144,7 +143,7 @@ TEST(Schedule, EveryOneDoesWhatItSays) {
     for (const CollectiveSchedule& schedule : AllSchedules(ranks)) {
       SCOPED_TRACE(Name(schedule));
       EXPECT_TRUE(CheckResult(schedule).ok()) << CheckResult(schedule);
-      const Plan plan = MakePlan(schedule);
+      const CollectivePlan plan = MakePlan(schedule);
       EXPECT_TRUE(CheckOrder(plan).ok()) << CheckOrder(plan);
     }
   }
@@ -172,7 +171,7 @@ TEST(Schedule, WithoutAnyOneWaitMovesMeet) {
   for (int ranks = 2; ranks <= 8; ++ranks) {
     for (const CollectiveSchedule& schedule : AllSchedules(ranks)) {
       SCOPED_TRACE(Name(schedule));
-      Plan plan = MakePlan(schedule);
+      CollectivePlan plan = MakePlan(schedule);
       for (std::size_t i = 0; i < plan.moves.size(); ++i) {
         std::vector<int>& waits = plan.moves[i].waits;
         for (std::size_t w = 0; w < waits.size(); ++w) {
@@ -228,7 +227,8 @@ TEST(Schedule, RingsAddInRotatedOrder) {
 // and slow: step s of rank r needs nothing but step s - 1 of rank r - 1, and
 // the last reader of what it overwrites.
 TEST(Schedule, RingStepsWaitForTheirNeighboursOnly) {
-  const Plan plan = MakePlan(AllReduceSchedule(AllReduceAlgorithm::kRing, 8));
+  const CollectivePlan plan =
+      MakePlan(AllReduceSchedule(AllReduceAlgorithm::kRing, 8));
   for (const PlannedMove& planned : plan.moves) {
     if (planned.move.op == MoveOp::kEnd) continue;
     EXPECT_LE(planned.waits.size(), 2u);
@@ -261,7 +261,7 @@ TEST(Schedule, CheckersFindWrongOnes) {
       AllReduceSchedule(AllReduceAlgorithm::kHost, 2);
   EXPECT_EQ(CheckResult(With(host, {{1, 0, 2, 0, MoveOp::kCopy}})).message(),
             "step 1: 0 copies chunk 0 of 2, where nothing was written");
-  Plan plan = MakePlan(two({sum, copy}));
+  CollectivePlan plan = MakePlan(two({sum, copy}));
   plan.moves[3].waits.clear();
   EXPECT_EQ(std::string(CheckOrder(plan).message()),
             "nothing orders \"the work of 0 before\" and \"1 copies chunk 0 of "

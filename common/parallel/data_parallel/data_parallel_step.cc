@@ -11,10 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_format.h"
 #include "common/autograd/tape.h"
-#include "common/base/mutex.h"
 #include "common/device/device_table.h"
 #include "common/device/failure.h"
 #include "common/ops/creation.h"
@@ -29,14 +27,7 @@ namespace {
 // On which buckets wait to be added up. Not the streams of the collectives:
 // those begin behind the current stream, on which all of Backward is queued
 // when the last device's first bucket is full.
-Stream& BucketStream(Device device) {
-  static Mutex mutex;
-  static auto& streams = *new absl::flat_hash_map<Device, Stream*>;
-  const MutexLock lock(mutex);
-  Stream*& stream = streams[device];
-  if (stream == nullptr) stream = &NewStream(device);
-  return *stream;
-}
+Stream& BucketStream(Device device) { return CommunicationStream(device, 1); }
 
 // The neutral element: x + -0 is x, also where x is -0.
 Tensor NothingToAdd(std::int64_t numel, Device device, DType dtype,
