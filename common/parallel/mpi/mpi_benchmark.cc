@@ -1,8 +1,8 @@
 // What an allreduce between processes takes, by each algorithm, beside what the
 // simulator says of the same schedule:
 //
-//   bazel build //common/parallel/mpi:mpi_benchmark
-//   mpirun -np 2 bazel-bin/common/parallel/mpi/mpi_benchmark
+//   bazel build //common/parallel:mpi_benchmark
+//   mpirun -np 2 bazel-bin/common/parallel/mpi_benchmark
 //
 // As root, mpirun wants --allow-run-as-root; with more processes than cores,
 // --oversubscribe. The algorithms take turns; the fastest of 20, since other

@@ -1,31 +1,262 @@
 #include "common/parallel/mpi/mpi_world.h"
 
 #include <mpi.h>
+#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
+#include <cstring>
 #include <future>
 #include <iostream>
+#include <memory>
 #include <stdexcept>
 #include <thread>
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/base/console/language.h"
 #include "common/base/console/text.h"
 #include "common/base/machine.h"
-#include "common/device/cpu/cpu_stream.h"
+#include "common/base/timer.h"
 #include "common/device/device.h"
-#include "common/device/op_label.h"
-#include "common/ops/primitive/record.h"
-#include "common/parallel/mpi/exchange.h"
+#include "common/kernels/cpu/elementwise_loops.h"
+#include "common/kernels/cpu/ordered_sum.h"
+#include "common/kernels/op_tables.h"
 #include "common/tensor/tensor.h"
 
 namespace d2l {
-
 namespace {
+
+// MPI counts bytes in an int.
+constexpr std::int64_t kMaxBytes = std::int64_t{1} << 30;
+
+void Check(int result, const std::string& doing) {
+  if (result == MPI_SUCCESS) return;
+  char text[MPI_MAX_ERROR_STRING];
+  int length = 0;
+  MPI_Error_string(result, text, &length);
+  throw std::runtime_error(
+      absl::StrCat(doing, ": MPI says: ", std::string(text, length)));
+}
+
+// Requests on their way, and the ranks of other processes they are for.
+class Requests {
+ public:
+  Requests(std::string doing, double timeout_seconds, int tag)
+      : doing_(std::move(doing)),
+        timeout_seconds_(timeout_seconds),
+        tag_(tag) {}
+
+  void Send(const void* data, std::int64_t bytes, int process) {
+    ForPieces(bytes, [&](std::int64_t at, int count) {
+      Check(MPI_Isend(static_cast<const char*>(data) + at, count, MPI_BYTE,
+                      process, tag_, MPI_COMM_WORLD, New(process)),
+            doing_);
+    });
+  }
+  void Receive(void* data, std::int64_t bytes, int process) {
+    ForPieces(bytes, [&](std::int64_t at, int count) {
+      Check(MPI_Irecv(static_cast<char*>(data) + at, count, MPI_BYTE, process,
+                      tag_, MPI_COMM_WORLD, New(process)),
+            doing_);
+    });
+  }
+  // For a collective, which is with all processes.
+  MPI_Request* New(int process) {
+    processes_.push_back(process);
+    requests_.push_back(MPI_REQUEST_NULL);
+    return &requests_.back();
+  }
+
+  void Wait() {
+    const Timer timer;
+    for (std::size_t i = 0; i < requests_.size(); ++i) {
+      for (;;) {
+        int done = 0;
+        Check(MPI_Test(&requests_[i], &done, MPI_STATUS_IGNORE), doing_);
+        if (done != 0) break;
+        if (timer.Seconds() > timeout_seconds_) Refuse(processes_[i]);
+        sched_yield();  // for the other processes of this machine
+      }
+    }
+    requests_.clear();
+    processes_.clear();
+  }
+
+ private:
+  template <typename F>
+  static void ForPieces(std::int64_t bytes, const F& f) {
+    for (std::int64_t at = 0; at < bytes; at += kMaxBytes) {
+      f(at, static_cast<int>(std::min(kMaxBytes, bytes - at)));
+    }
+  }
+
+  [[noreturn]] void Refuse(int process) const {
+    throw std::runtime_error(absl::StrFormat(
+        "%s: %s has not answered for %g s", doing_,
+        process < 0 ? "another rank" : absl::StrCat("rank ", process),
+        timeout_seconds_));
+  }
+
+  const std::string doing_;
+  const double timeout_seconds_;
+  const int tag_;
+  std::vector<MPI_Request> requests_;
+  std::vector<int> processes_;
+};
+
+// What a move receives is kept in until it is added. Each thread keeps its own
+// for its next call: fresh memory costs more than the addition.
+struct Block {
+  std::unique_ptr<char[]> data;
+  std::size_t bytes;
+};
+thread_local std::vector<Block> scratch;
+
+struct ExchangeArgs {
+  CollectiveSchedule schedule;  // of all ranks, without the host's memory
+  DType dtype;
+  std::int64_t numel;
+  std::vector<void*> local;  // of the ranks process * local.size() and on
+  int process;
+  double timeout_seconds;
+  int tag;             // of the messages: another than the last call's
+  std::string during;  // "", or the beginning of messages: "batch 3: "
+};
+
+// Makes one schedule's moves, on plain memory; the caller waits. Every process
+// makes the moves that it takes part in, in the schedule's order: it posts what
+// it sends and receives in a step, waits for that, and then makes its own
+// additions. Sends are posted before any wait, so no two processes wait for
+// each other.
+class Exchanger {
+ public:
+  explicit Exchanger(const ExchangeArgs& args)
+      : args_(args),
+        size_(static_cast<std::int64_t>(DTypeSize(args.dtype))),
+        per_process_(static_cast<int>(args.local.size())),
+        add_(kernels::cpu::BinaryLoop(kernels::BinaryOp::kAdd, args.dtype,
+                                      kernels::cpu::Operands::kVectorVector)) {}
+
+  void Run() {
+    std::vector<Move> step;
+    args_.schedule.ForEach([&](const Move& move) {
+      if (!step.empty() && step[0].step != move.step) RunStep(step);
+      step.push_back(move);
+    });
+    RunStep(step);
+  }
+
+ private:
+  void RunStep(std::vector<Move>& step) {
+    if (step.empty()) return;
+    Requests requests(absl::StrFormat("%s%s, step %d", args_.during,
+                                      args_.schedule.name(), step[0].step),
+                      args_.timeout_seconds, args_.tag);
+    std::vector<std::vector<const void*>> inputs;  // of each move
+    std::size_t used = 0;
+    for (const Move& move : step) {
+      inputs.push_back(Post(move, requests, used));
+    }
+    requests.Wait();
+    for (std::size_t i = 0; i < step.size(); ++i) {
+      if (IsLocal(step[i].to)) Make(step[i], std::move(inputs[i]));
+    }
+    step.clear();
+  }
+
+  // Memory of `scratch`, from number `used` on.
+  static char* Take(std::size_t bytes, std::size_t& used) {
+    if (used == scratch.size()) scratch.push_back({nullptr, 0});
+    Block& block = scratch[used++];
+    if (block.bytes < bytes) block = {std::make_unique<char[]>(bytes), bytes};
+    return block.data.get();
+  }
+
+  // Begins to send and to receive what the move reads. Returns where it will
+  // be, if the move is this process's.
+  std::vector<const void*> Post(const Move& move, Requests& requests,
+                                std::size_t& used) {
+    const std::int64_t bytes = Numel(move) * size_;
+    std::vector<const void*> inputs;
+    for (const int from : Sources(move, args_.schedule.ranks())) {
+      if (IsLocal(from) && !IsLocal(move.to)) {
+        requests.Send(At(from, move), bytes, move.to / per_process_);
+      } else if (IsLocal(from)) {
+        inputs.push_back(At(from, move));
+      } else if (IsLocal(move.to)) {
+        char* const into =
+            move.op == MoveOp::kCopy ? At(move.to, move) : Take(bytes, used);
+        requests.Receive(into, bytes, from / per_process_);
+        inputs.push_back(into);
+      }
+    }
+    return inputs;
+  }
+
+  // What is left to do when all inputs are there.
+  void Make(const Move& move, std::vector<const void*> inputs) {
+    char* const out = At(move.to, move);
+    const std::int64_t numel = Numel(move);
+    if (move.op == MoveOp::kSum) {
+      kernels::cpu::OrderedSum({args_.dtype, numel, out, std::move(inputs)});
+    } else if (move.op == MoveOp::kAdd) {
+      add_(out, out, inputs[0], nullptr, numel);
+    } else if (inputs[0] != out && numel > 0) {
+      std::memcpy(out, inputs[0], numel * size_);
+    }
+  }
+
+  bool IsLocal(int rank) const { return rank / per_process_ == args_.process; }
+  std::int64_t Begin(int chunk) const {
+    return ChunkBegin(args_.numel, args_.schedule.chunks(), chunk);
+  }
+  std::int64_t Numel(const Move& move) const {
+    return Begin(move.chunk + 1) - Begin(move.chunk);
+  }
+  char* At(int rank, const Move& move) const {
+    return static_cast<char*>(args_.local[rank % per_process_]) +
+           Begin(move.chunk) * size_;
+  }
+
+  const ExchangeArgs& args_;
+  const std::int64_t size_;
+  const int per_process_;
+  const kernels::cpu::LoopFn add_;
+};
+
+// MPI_Allreduce of each process's first array, into which the others of the
+// process are added before, and which is copied to them afterwards.
+void AllReduceByMpi(const ExchangeArgs& args) {
+  const auto add =
+      kernels::cpu::BinaryLoop(kernels::BinaryOp::kAdd, args.dtype,
+                               kernels::cpu::Operands::kVectorVector);
+  void* const sum = args.local[0];
+  for (std::size_t i = 1; i < args.local.size(); ++i) {
+    add(sum, sum, args.local[i], nullptr, args.numel);
+  }
+  const std::int64_t size = static_cast<std::int64_t>(DTypeSize(args.dtype));
+  const MPI_Datatype type =
+      args.dtype == DType::kFloat32 ? MPI_FLOAT : MPI_DOUBLE;
+  for (std::int64_t at = 0; at < args.numel; at += kMaxBytes / size) {
+    const std::string doing = args.during + "MPI_Allreduce";
+    Requests requests(doing, args.timeout_seconds, args.tag);
+    const auto count =
+        static_cast<int>(std::min(kMaxBytes / size, args.numel - at));
+    Check(
+        MPI_Iallreduce(MPI_IN_PLACE, static_cast<char*>(sum) + at * size, count,
+                       type, MPI_SUM, MPI_COMM_WORLD, requests.New(-1)),
+        doing);
+    requests.Wait();
+  }
+  for (std::size_t i = 1; i < args.local.size() && args.numel > 0; ++i) {
+    std::memcpy(args.local[i], sum, args.numel * size);
+  }
+}
 
 // MPI waits for ever for a process that does not join, and cannot be asked to
 // stop. A start takes longer than an answer, seconds where the machine is busy.
@@ -105,7 +336,7 @@ Work MpiWorld::AllReduceAsync(Replicas local,
     refuse("\"host\" is for the devices of one process; use split");
   }
   const int ranks = processes_ * static_cast<int>(local.size());
-  mpi::ExchangeArgs args{
+  ExchangeArgs args{
       AllReduceSchedule(algorithm.value_or(AllReduceAlgorithm::kSplit), ranks),
       local[0].dtype(),
       local[0].numel(),
@@ -119,7 +350,7 @@ Work MpiWorld::AllReduceAsync(Replicas local,
   return RunOnOneStream(
       name, local,
       [args = std::move(args), by_mpi = !algorithm.has_value()] {
-        by_mpi ? mpi::AllReduceByMpi(args) : mpi::Exchange(args);
+        by_mpi ? AllReduceByMpi(args) : Exchanger(args).Run();
       },
       at);
 }
@@ -128,9 +359,21 @@ std::vector<std::uint64_t> MpiWorld::Gather(std::uint64_t value,
                                             SourceLocation at) {
   // Behind all other calls, since MPI takes one at a time.
   if (stream_ != nullptr) stream_->Synchronize(at);
-  return mpi::AllGatherValues(value, processes_, during_,
-                              options_.timeout_seconds,
-                              NextTag(/*gathers=*/true));
+  // Kept, since MPI may write to them after a failure as well.
+  static std::uint64_t sent;
+  static auto& values = *new std::vector<std::uint64_t>;
+  sent = value;
+  values.assign(processes_, value);
+  // Not MPI_Allgather, which does not tell who is missing.
+  Requests requests(during_ + "comparing a number", options_.timeout_seconds,
+                    NextTag(/*gathers=*/true));
+  for (int other = 0; other < processes_; ++other) {
+    if (other == process_) continue;
+    requests.Send(&sent, sizeof(sent), other);
+    requests.Receive(&values[other], sizeof(sent), other);
+  }
+  requests.Wait();
+  return values;
 }
 
 // Without the numbers a process that has left out a call would take messages of

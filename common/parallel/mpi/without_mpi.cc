@@ -1,13 +1,45 @@
-// MpiWorld in a program without MPI: there is none.
+// What is known of other processes without MPI: all there is of MpiWorld in a
+// program that was built without it.
 
+#include <cstdlib>
+#include <initializer_list>
 #include <stdexcept>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_format.h"
 #include "common/parallel/mpi/mpi_world.h"
 
 namespace d2l {
+namespace {
+
+// Of the first variable that is a number.
+int FromEnvironment(std::initializer_list<const char*> names, int otherwise) {
+  for (const char* name : names) {
+    const char* const text = std::getenv(name);
+    int number = 0;
+    if (text != nullptr && absl::SimpleAtoi(text, &number)) return number;
+  }
+  return otherwise;
+}
+
+}  // namespace
+
+// Open MPI's variables, then those of srun's job steps.
+int MpiWorld::StartedProcesses() {
+  return FromEnvironment({"OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS"}, 1);
+}
+
+int MpiWorld::StartedProcess() {
+  return FromEnvironment({"OMPI_COMM_WORLD_RANK", "SLURM_PROCID"}, 0);
+}
+
+int MpiWorld::StartedProcessOfMachine() {
+  return FromEnvironment({"OMPI_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID"}, 0);
+}
+
+#ifndef D2L_MPI
 
 absl::StatusOr<std::unique_ptr<MpiWorld>> MpiWorld::Start(const MpiOptions&) {
   return absl::FailedPreconditionError(absl::StrFormat(
@@ -33,5 +65,7 @@ std::vector<std::uint64_t> MpiWorld::Gather(std::uint64_t, SourceLocation) {
 void MpiWorld::Abort(int) {
   throw std::logic_error("[MpiWorld] built without MPI");
 }
+
+#endif  // D2L_MPI
 
 }  // namespace d2l
