@@ -103,10 +103,6 @@ class FakeNccl {
 
   static const NcclLibrary& library() {
     static const NcclLibrary table = {
-        [](int* version) {
-          *version = 22304;
-          return 0;
-        },
         [](NcclId* id) { return current()->GetUniqueId(id); },
         [](NcclComm* comm, int ranks, NcclId id, int rank, NcclConfig* config) {
           return current()->CommInitRank(comm, ranks, id, rank, *config);

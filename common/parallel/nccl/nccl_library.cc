@@ -4,17 +4,12 @@
 
 #include <atomic>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
-#include "common/base/mutex.h"
 
 namespace d2l {
 namespace {
-
-constexpr int kLeastVersion = 21400;  // 2.14.0
 
 constexpr char kWhatToDo[] =
     "Install NVIDIA's package (sudo apt-get install libnccl2, from the "
@@ -26,16 +21,6 @@ template <typename Function>
 bool Find(void* library, const char* name, Function* function) {
   *function = reinterpret_cast<Function>(dlsym(library, name));
   return *function != nullptr;
-}
-
-// "2.32.3"
-std::string VersionText(int version) {
-  if (version < 10000) {  // before 2.9
-    return absl::StrFormat("%d.%d.%d", version / 1000, version / 100 % 10,
-                           version % 100);
-  }
-  return absl::StrFormat("%d.%d.%d", version / 10000, version / 100 % 100,
-                         version % 100);
 }
 
 std::atomic<const NcclLibrary*> replacement{nullptr};
@@ -57,7 +42,6 @@ absl::StatusOr<NcclLibrary> LoadNccl(const std::string& name) {
   }
   NcclLibrary nccl;
   const bool complete =
-      Find(library, "ncclGetVersion", &nccl.get_version) &&
       Find(library, "ncclGetUniqueId", &nccl.get_unique_id) &&
       Find(library, "ncclCommInitRankConfig", &nccl.comm_init_rank_config) &&
       Find(library, "ncclCommAbort", &nccl.comm_abort) &&
@@ -69,33 +53,18 @@ absl::StatusOr<NcclLibrary> LoadNccl(const std::string& name) {
   if (!complete) {
     const std::string error = dlerror();
     dlclose(library);
-    return absl::FailedPreconditionError(absl::StrCat(
-        name, " lacks a function that is needed (", error, "). ", kWhatToDo));
-  }
-  int version = 0;
-  if (nccl.get_version(&version) != kNcclSuccess || version < kLeastVersion) {
-    dlclose(library);
-    return absl::FailedPreconditionError(absl::StrFormat(
-        "NCCL %s or newer is needed; %s is %s. %s", VersionText(kLeastVersion),
-        name, VersionText(version), kWhatToDo));
+    return absl::FailedPreconditionError(
+        absl::StrCat(name, " lacks a function that NCCL has from 2.14 on (",
+                     error, "). ", kWhatToDo));
   }
   return nccl;
 }
 
 absl::StatusOr<const NcclLibrary*> Nccl() {
   if (const NcclLibrary* const other = replacement) return other;
-  struct Loaded {
-    Mutex mutex;
-    const NcclLibrary* library ABSL_GUARDED_BY(mutex) = nullptr;
-  };
-  static Loaded& loaded = *new Loaded;
-  const MutexLock lock(loaded.mutex);
-  if (loaded.library == nullptr) {
-    const absl::StatusOr<NcclLibrary> nccl = LoadNccl();
-    if (!nccl.ok()) return nccl.status();
-    loaded.library = new NcclLibrary(*nccl);
-  }
-  return loaded.library;
+  static const auto& loaded = *new absl::StatusOr<NcclLibrary>(LoadNccl());
+  if (!loaded.ok()) return loaded.status();
+  return &*loaded;
 }
 
 void ReplaceNcclForTesting(const NcclLibrary* nccl) { replacement = nccl; }

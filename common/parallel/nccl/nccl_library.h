@@ -5,8 +5,8 @@
 //
 // Neither its headers nor the library are needed to build: the types below are
 // those of its C interface, which is the same from 2.14 on, the first with
-// calls that do not block. Thread-safe. A
-// library that is loaded stays.
+// calls that do not block (ncclCommInitRankConfig). Thread-safe. A library that
+// is loaded stays.
 
 #ifndef D2L_COMMON_PARALLEL_NCCL_NCCL_LIBRARY_H_
 #define D2L_COMMON_PARALLEL_NCCL_NCCL_LIBRARY_H_
@@ -61,7 +61,6 @@ inline constexpr int kNcclSum = 0;
 
 // The functions used, without "nccl". Each int returned is an ncclResult_t.
 struct NcclLibrary {
-  int (*get_version)(int* version);
   int (*get_unique_id)(NcclId* id);
   int (*comm_init_rank_config)(NcclComm* comm, int ranks, NcclId id, int rank,
                                NcclConfig* config);
@@ -76,10 +75,10 @@ struct NcclLibrary {
 };
 
 // NotFound, with what to install, if there is no such library;
-// FailedPrecondition if it cannot be used, or is older than 2.14.
+// FailedPrecondition if it lacks a function, as one older than 2.14 does.
 absl::StatusOr<NcclLibrary> LoadNccl(const std::string& name = "libnccl.so.2");
 
-// The library of this program: of the first call that finds one.
+// The library of this program, loaded by the first call.
 absl::StatusOr<const NcclLibrary*> Nccl();
 // What Nccl() returns instead, from now on; null for the library.
 void ReplaceNcclForTesting(const NcclLibrary* nccl);
