@@ -106,9 +106,9 @@ def sections(text):
             if heading[1] in found:
                 raise ValueError(f"{number}: {heading[1]} is there twice")
             lines = found[heading[1]] = [heading[2], number]
-        elif not code and line.startswith("## "):
+        elif not code and re.match("#+ " if found else "##+ ", line):
             raise ValueError(f'{number}: "{line}" is not "## NAME: TITLE"')
-        elif code or not line.startswith("### "):
+        else:
             lines.append(line)
     if code:
         raise ValueError(f"{code}: the code that begins here has no end: add a line ```")

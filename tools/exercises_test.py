@@ -63,10 +63,6 @@ y。
 **提示 1：** 一。
 
 **注意：** 系数。
-
-### 句子
-
-| English | 中文 |
 """
 
 # What stands before a verdict.

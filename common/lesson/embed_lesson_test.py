@@ -53,8 +53,6 @@ much?
 
 **You learn:** a clock lies.
 
-### More
-
 ## 004/In4: The true cost
 """
 
@@ -120,6 +118,9 @@ class LessonTest(unittest.TestCase):
                 ("# t\n## a: b\n```python\nx\n", False,
                  "3: the code that begins here has no end: add a line ```"),
                 ("# t\n## a b\n", False, '2: "## a b" is not "## NAME: TITLE"'),
+                ("# t\n## a: b\n\n### c\n", False, '4: "### c" is not "## NAME: TITLE"'),
+                ("# t\n## a: b\n# c\n", False, '3: "# c" is not "## NAME: TITLE"'),
+                ("# t\n### a\n", False, '2: "### a" is not "## NAME: TITLE"'),
                 ("# t\n## a: b\n## a: c\n", False, "3: a is there twice"),
                 ("# t\n\n## a: b\n```cpp\nx;\n```\n", False,
                  '3: a has code in "cpp"; there are python and text'),
