@@ -190,6 +190,9 @@ class Check:
             "[document.documentElement.lang, ...new Set([...document.querySelectorAll("
             "'span[lang]')].filter((span) => span.getClientRects().length)"
             ".map((span) => span.lang))]") == [self.language] * 2)
+        self.expect("the threads are named in the page's language", self.browser.value(
+            "data.threads.every((name) => /^(front end|前端)/.test(name) && "
+            "name.startsWith(say('front end')))"))
         for element in ("notes", "devices"):
             shown = self.browser.value(
                 f"[...document.querySelectorAll('#{element} li')]"

@@ -168,9 +168,13 @@ void Timeline::Add(const std::string& alternative, const Profile& profile) {
     if (IsShown(span)) start = std::min(start, span.host_begin);
   }
   const std::size_t first = rows_.size();
-  for (const ProfiledThread& thread : profile.threads) {
+  const std::string front_end = Translated("front end");
+  for (const ProfiledThread& thread : profile.threads) {  // "front end 2"
     rows_.push_back(
-        {alternative, Translated(thread.name), /*is_stream=*/false, {}});
+        {alternative,
+         absl::StrReplaceAll(thread.name, {{"front end", front_end}}),
+         /*is_stream=*/false,
+         {}});
   }
   for (const ProfiledStream& stream : profile.streams) {
     rows_.push_back({alternative, stream.name, /*is_stream=*/true, {}});

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/base/console/language.h"
 #include "common/device/device.h"
 #include "common/profiler/profile.h"
 #include "common/profiler/profile_testing.h"
@@ -267,6 +268,10 @@ TEST(Timeline, OfAProfileHasItsThreadsAndStreams) {
                           "add 120-220 ",
                           ":matmul 200-500 matmul 500-1500 add 1500-1600 "));
   EXPECT_THAT(timeline.ToText(), HasSubstr("front end 2 |"));
+  AddTranslations({{"front end", "前端"}});
+  ASSERT_TRUE(SetLanguage("zh").ok());
+  EXPECT_EQ(Timeline(builder.Build()).rows()[1].name, "前端 2");
+  ASSERT_TRUE(SetLanguage("en").ok());
   EXPECT_EQ(Timeline(Profile()).ToText(), "Nothing was recorded.\n");
 }
 

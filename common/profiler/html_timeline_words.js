@@ -1,7 +1,7 @@
 // What the page says, in English or in Chinese: as its address asks for
 // ("?lang=zh"), else in the language of the run that wrote it. The names of
-// operations and threads stay; devices and notes are in the language of the
-// run. Texts that do not change stand in the page in both languages.
+// operations stay; devices and notes are in the language of the run. Texts that
+// do not change stand in the page in both languages.
 
 // An error is shown, instead of a page that looks empty.
 window.addEventListener('error', (event) => {
@@ -18,6 +18,7 @@ const CHINESE = {
   'in sight: {0}': '可见范围：{0}',
   'at most {0}': '最多{0}',
   'cut here': '在此截断',
+  'front end': '前端',
   'memory of {0}': '{0}的内存',
   'pinned memory of {0}': '{0}的锁页内存',
   'Devices': '设备',
@@ -72,3 +73,6 @@ function say(english, ...words) {
   const text = language === 'zh' && CHINESE[english] || english;
   return text.replace(/\{(\d)\}/g, (_, i) => words[i]);
 }
+
+data.threads = data.threads.map(  // 'front end 2'
+    (name) => name.replace('front end', say('front end')));
