@@ -94,6 +94,15 @@ def read_sections(*path):
         raise ValueError(f"{file}:{error}") from None
 
 
+def exercises(chapter, lang):
+    """The Sections of a chapter's folder's exercises/exercises.md, with title and parts in that
+    language where they are translated."""
+    english, translated = (read_sections(chapter, "exercises", name)
+                           for name in ("exercises.md", f"exercises.{lang}.md"))
+    return [one._replace(title=(said := translated.get(one.name, one)).title, parts=said.parts)
+            for one in english.values()]
+
+
 def sections(text):
     """{name: Section} of "## NAME: TITLE", a list "- Fact: value", and text. A ValueError says
     the line, and what is wrong there."""

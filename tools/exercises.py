@@ -56,13 +56,13 @@ def say(text, *values):
 class Exercise:
     """A section of exercises.md; its text in the run's language."""
 
-    def __init__(self, chapter, section, translated):
-        self.chapter, self.name, self.title = chapter, section.name, translated.title
+    def __init__(self, chapter, section):
+        self.chapter, self.name, self.title = chapter, section.name, section.title
         self.book, self.teaches = (section.facts.get(fact, "")
                                    for fact in ("Book", "Teaches"))
         # Paragraphs, by "task", "hint 1", "notice", …
         self.parts = {PARTS.get(label, label.lower()): course_texts.paragraphs(text)
-                      for label, text in translated.parts.items()}
+                      for label, text in section.parts.items()}
 
     @property
     def is_question(self):
@@ -89,16 +89,9 @@ PARTS = {"": "task", "提示 1": "hint 1", "提示 2": "hint 2", "提示 3": "hi
          "注意": "notice", "问题": "question", "答案": "answer"}
 
 
-def read_exercises(root, chapter, lang):
-    """The sections of a chapter's exercises.md; texts of exercises.zh.md if wanted."""
-    folder = root / "chapters" / chapter / "exercises"
-    translated = course_texts.read_sections(folder, "exercises.zh.md") if lang == "zh" else {}
-    return [Exercise(chapter, section, translated.get(name, section))
-            for name, section in course_texts.read_sections(folder, "exercises.md").items()]
-
-
 def all_exercises(root, lang="en"):
-    return [e for c in course_texts.chapters(root) for e in read_exercises(root, c, lang)]
+    return [Exercise(chapter, section) for chapter in course_texts.chapters(root)
+            for section in course_texts.exercises(root / "chapters" / chapter, lang)]
 
 
 def untouched(solution):

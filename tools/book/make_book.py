@@ -111,8 +111,9 @@ def run_lesson(name, lang, options, out):
         lesson = results.read_run(file)["lessons"][0]
         os.remove(file)
     except (OSError, ValueError):
-        lesson = results.fit(dict(course_texts.chapter(workspace(), name, lang), lesson=name,
-                                  size=options.size), results.LESSON)
+        lesson = {**results.MADE_HERE, **course_texts.chapter(workspace(), name, lang),
+                  "lesson": name, "size": options.size, "section": "", "notes": [],
+                  "devices": [], "cells": []}
         failure = failure or "It wrote no results."
     lesson.update(lang=lang, failure=failure)
     return lesson
@@ -122,6 +123,7 @@ def run_timelines(lesson, options, out):
     """A page for each cell, of a run of its own: the recording costs time."""
     folder = os.path.join(out, "timelines")
     os.makedirs(folder, exist_ok=True)
+    lesson["timelines"] = []
     for cell in lesson["cells"]:
         file = re.sub(r"[^\w-]+", "-", f"{lesson['lesson']}-{cell['id']}") + ".html"
         failure = run_program(
@@ -157,10 +159,11 @@ def run_python(lesson, options):
             lines = error.strip().splitlines() or ["It ended."]
             error = " ".join(dict.fromkeys([lines[0], lines[-1]]))
             say(error)
-            found["cells"].append({"id": cells[done]["id"], "error": error})
+            found["cells"].append({"id": cells[done]["id"], "printed": "", "error": error,
+                                   "note": "", "stopped": 0})
             done += 1
         cells = cells[done:] if answers else []
-    lesson["pytorch"] = results.fit(found, results.LESSON["pytorch"])
+    lesson["pytorch"] = found
 
 
 def counts(lesson):

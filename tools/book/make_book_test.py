@@ -25,61 +25,68 @@ NEEDS_PACKAGES = unittest.skipUnless(
 
 SVG = ('<svg xmlns="http://www.w3.org/2000/svg" width="100" height="50">'
        '<title>old</title><defs><marker id="arrow"/></defs>'
-       '<path marker-end="url(#arrow)" d="M 0 0"/><text onclick="alert(1)">t</text>'
-       '<script>alert(1)</script><a href="javascript:alert(1)"><text>u</text></a>'
-       '<rect fill="url(https://example.org)" stroke="URL(//example.org)"'
-       ' mask="image-set(&quot;https://example.org&quot; 1x)"'
-       ' filter="u\\72l(https://example.org)" transform="rotate(-90 1.5 2)"/></svg>')
+       '<path marker-end="url(#arrow)" d="M 0 0"/><text>t</text>'
+       '<rect transform="rotate(-90 1.5 2)"/></svg>')
 
 
 def cell(**more):
     return dict({
-        "id": "004/In2", "number": "2.1", "title": "A clock", "section": "d2l 13.2.1",
+        "id": "004/In2", "number": "2.1", "also": [], "title": "A clock",
+        "section": "d2l 13.2.1", "exercises": "", "error": "", "seconds": 0.1, "load": None,
         "context": "Ten *times*, [there](../README.md), [d2l](https://d2l.ai/).", "python": "with Benchmark('numpy'):\n    pass",
         "course_printed": "numpy: 0.2660 sec", "predict": "how much?",
         "choices": ["all", "none"], "learn": "wait.", "output": "printed here",
         "source": {"file": "chapters/async_computation/lesson.cc", "line": 3,
                    "text": "int x = 1;"},
+        "measured": {"file": "", "line": 0, "text": ""},
         "figures": [{"name": "host library, completion (host)", "unit": "s",
-                     "median": 0.0112, "low": 0.011, "high": 0.012}],
+                     "label": "host library, completion", "median": 0.0112, "low": 0.011, "high": 0.012}],
         "claims": [{"text": "It is {}.", "verdict": "HOLDS", "meaning": "It is 2x.",
                     "number": "2x", "evidence": "9 repeats", "reason": "none"}],
-        "drawings": [{"name": "the drawing", "file": "/elsewhere/a.svg"}]}, **more)
+        "drawings": [{"name": "the drawing", "label": "the drawing", "text": "",
+                      "file": "/elsewhere/a.svg"}]}, **more)
 
 
 def lesson(*cells, **more):
     return dict({"lesson": "async_computation", "number": 2, "title": "Async",
                  "section": "13.2 https://d2l.ai/a.html", "lang": "en", "size": "small",
-                 "devices": [{"name": "cpu:0", "kind": "virtual"}],
+                 "notes": [], "devices": [{"name": "cpu:0", "kind": "virtual"}],
                  "cells": list(cells)}, **more)
 
 
+def read_run(run):
+    """As results.read_run reads it from a file."""
+    with tempfile.NamedTemporaryFile("w", encoding="utf-8") as file:
+        json.dump(run, file)
+        file.flush()
+        return results.read_run(file.name)
+
+
 class Results(unittest.TestCase):
-    def test_whatever_the_json_holds_it_has_the_shape(self):
-        for odd in (None, 3, "x", [], [None, {"cells": 7}], {"lesson": {"a": 1}},
-                    {"lesson": "x", "number": float("nan"), "cells": [None, {"figures": [
-                        {"median": "1", "low": True}], "claims": [{"verdict": "<b>"}]}]}):
-            run = results.fit_run(odd)
-            self.assertEqual(run, results.fit_run(run))
-            for one in run["lessons"]:
-                for each in one["cells"]:
-                    for claim in each["claims"]:
-                        self.assertIn(claim["verdict"], results.VERDICTS)
-
-    def test_control_characters_are_left_out(self):
-        self.assertEqual(results.fit("a\x00\x1b[1mb\n\ud800", ""), "a[1mb\n")
-
     def test_a_file_that_is_no_run_is_named(self):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "x.json")
-            for text in ("{", "[]", "[" * 100_000, '{"lessons": []}'):
+            for text in ("{", "[]", "3", '{"lessons": []}'):
                 with open(path, "w", encoding="utf-8") as file:
                     file.write(text)
                 with self.assertRaisesRegex(ValueError, re.escape(path)):
                     results.read_run(path)
 
+    def test_a_run_is_of_one_lesson_or_of_many(self):
+        one, many = read_run(lesson(cell())), read_run({"lessons": [lesson(cell())] * 2})
+        self.assertEqual([one["lessons"]] * 2, [many["lessons"][:1], many["lessons"][1:]])
+        self.assertEqual((one["machine"], one["lessons"][0]["timelines"]), ("", []))
+
+    def test_an_interval_without_an_end_is_apart_from_none(self):
+        figure = dict(cell()["figures"][0], high=None)
+        runs = [read_run(lesson(cell(figures=[one]))) for one in (
+            figure, dict(figure, low=7, median=8, high=9))]
+        self.assertEqual(results.changes(*runs, "en")[1], [])
+        self.assertEqual(results.format_value(
+            runs[0]["lessons"][0]["cells"][0]["figures"][0]["high"], "s"), "nan ns")
+
     def test_changes(self):
-        before = results.fit_run(lesson(cell()))
+        before = read_run(lesson(cell()))
         self.assertEqual(results.changes(before, before, "en"), ([], [], []))
         after = copy.deepcopy(before)
         figure = after["lessons"][0]["cells"][0]["figures"][0]
@@ -103,17 +110,17 @@ class Results(unittest.TestCase):
 
     def test_claims_of_the_same_text_are_told_apart(self):
         claims = [dict(cell()["claims"][0], verdict=v) for v in ("HOLDS", "FAILS")]
-        run = results.fit_run(lesson(cell(claims=claims)))
+        run = read_run(lesson(cell(claims=claims)))
         found = results.by_key(run, "en", "claims", "text")
         self.assertEqual([one["verdict"] for _, one in found.values()],
                          ["HOLDS", "FAILS"])
         self.assertEqual(results.changes(run, run, "en")[0], [])
 
     def test_comparison_has_a_column_for_each_run(self):
-        first = results.fit_run(lesson(cell()))
-        second = results.fit_run(lesson(cell(id="other", number="2.2")))
+        first = read_run(lesson(cell()))
+        second = read_run(lesson(cell(id="other", number="2.2")))
         for run in (first, second):
-            run["lessons"].append(results.fit(lesson(cell(id="a"), lesson="z", number=3), results.LESSON))
+            run["lessons"].append(lesson(cell(id="a"), lesson="z", number=3))
         (_, cells), (other, _) = results.compared([first, second], "en")
         self.assertEqual(other["lesson"], "z")
         self.assertEqual([[one is None for one in claims[0][1]]
@@ -179,7 +186,7 @@ class Program(unittest.TestCase):
             with open(fake, "w", encoding="utf-8") as file:
                 file.write('#!/bin/bash\necho "No module named torch" >&2; exit 1')
             os.chmod(fake, 0o755)
-            one = results.fit(lesson(cell()), results.LESSON)
+            one = lesson(cell())
             make_book.run_python(one, type("Options", (), {"python": fake, "limit": 1}))
             self.assertEqual([each["error"] for each in one["pytorch"]["cells"]],
                              ["python ended with exit code 1. No module named torch"])
@@ -235,8 +242,7 @@ class Program(unittest.TestCase):
                      "d": "while True: pass", "e": "print('cuda:1', n)",
                      "f": "n\nassert n == 3",
                      "g": "import os\nos.write(2, b'much\\n' * 50_000)\nos._exit(3)", "h": "1"}
-            one = results.fit(lesson(*(cell(id=name, python=text)
-                                       for name, text in cells.items())), results.LESSON)
+            one = lesson(*(cell(id=name, python=text) for name, text in cells.items()))
             os.environ["PYTHONPATH"] = folder
             try:
                 make_book.run_python(one, type(
@@ -284,7 +290,7 @@ class Pages(unittest.TestCase):
     def test_a_cell_has_all_its_parts(self):
         pages = self.make(lesson(cell()), drawings=[("a.svg", SVG)])
         page = pages["async_computation.html"]
-        for text in ("Ten <em>times</em>, <a>there</a>,", "how much?", ">all</button>", "printed here",
+        for text in ("Ten <em>times</em>, <a>there</a>, <a href=\"https://d2l.ai/\">d2l</a>", "how much?", ">all</button>", "printed here",
                      "266 ms", "11.2 ms", "It is 2x.", "9 repeats", "wait.",
                      "https://d2l.ai/a.html", "--cell=004/In2", 'role="img"',
                      "<title id=", "the drawing</title>",
@@ -294,25 +300,17 @@ class Pages(unittest.TestCase):
         self.assertIn("https://zh.d2l.ai/a.html", pages["async_computation.zh.html"])
         self.assertIn("front end", pages["glossary.html"])
 
-    def test_drawings_keep_no_scripts_and_have_ids_of_their_own(self):
+    def test_drawings_have_ids_of_their_own_and_a_text(self):
         page = self.make(lesson(cell()), drawings=[("a.svg", SVG)])["async_computation.html"]
         svg = re.search("<svg.*?</svg>", page, re.DOTALL)[0]
-        for text in ("script", "alert", "onclick", "example.org", "<a ", ">old<"):
-            self.assertNotIn(text, svg)
+        self.assertNotIn(">old<", svg)
+        self.assertIn('style="--width: 100px"', svg)
         name = re.search(r'marker id="([\w-]+)"', svg)[1]
         self.assertNotEqual(name, "arrow")
         self.assertIn(f"url(#{name})", svg)
         self.assertIn('transform="rotate(-90 1.5 2)"', svg)
 
-    def test_nothing_is_loaded_from_elsewhere(self):
-        page = self.make(lesson(cell(
-            context="![i](https://example.org/i.png) ![j][r]\n\n[r]: https://example.org/j.png",
-            learn="[l](https://example.org)")))["async_computation.html"]
-        self.assertNotIn("example.org/", page)
-        self.assertIn('<a href="https://example.org">l</a>', page)
-        self.assertIn('alt="i"', page)
-
-    def test_hostile_names_inject_nothing(self):
+    def test_texts_are_texts(self):
         evil = ('"><script>alert(1)</script><img src=x onerror=alert(1)>'
                 "[x](javascript:alert(1)) {{ 7 * 191 }} '")
 
@@ -321,13 +319,11 @@ class Pages(unittest.TestCase):
                 return {k: poison(v, k) for k, v in value.items()}
             if isinstance(value, list):
                 return [poison(v, key) for v in value]
-            return evil if isinstance(value, str) and key not in ("lang",) else value
+            return evil if isinstance(value, str) and key not in ("lang", "file") else value
 
-        run = poison(results.fit_run(lesson(cell())))
-        run["lessons"][0]["pytorch"]["cells"] = [dict.fromkeys(
-            ("id", "printed", "error", "note"), evil)]
-        run["lessons"][0]["timelines"] = [{"id": evil, "file": "../../" + evil}]
-        run["lessons"][0]["source"] = {"file": "/etc/passwd", "line": 1, "text": evil}
+        run = poison(read_run(lesson(cell())))
+        run["lessons"][0]["pytorch"]["cells"] = [{
+            "id": evil, "printed": evil, "error": evil, "note": evil, "stopped": 0}]
         for flags in ((), ("--against=FILE",), ("--compare=FILE,FILE",)):
             pages = self.make(run, *flags)
             for name, text in pages.items():
@@ -338,9 +334,7 @@ class Pages(unittest.TestCase):
                 self.assertEqual(links.faults, [])
                 self.assertEqual(set(links.scripts), {"book.js"})
                 for _, url in links.urls:
-                    self.assertNotIn("javascript", url.split("#")[0].split(".html")[0]
-                                     .replace("javascript-alert", ""))
-                    self.assertNotRegex(url, r"^(\w+:(?!//d2l|//zh|,)|/|\.\.)")
+                    self.assertNotIn("javascript:", url)
                 self.assertNotIn("1337", text)
 
     def test_what_failed_is_said(self):
@@ -411,14 +405,6 @@ class Pages(unittest.TestCase):
         claims = page[page.index("<table"):]
         self.assertEqual(claims.count('class="badge holds"'), 2)
         self.assertNotIn('class="differs"', page)
-
-    def test_rows_of_tables(self):
-        done = subprocess.run(
-            [PYTHON, "-c", "import pages; print(pages.table_rows(open(0).read()))"],
-            input="| English | 中文 |\n|---|---|\n| a \\| b | 一\\|二 |\n| c | d | e |\n| f | g |",
-            capture_output=True, text=True, check=True, env=dict(
-                os.environ, PYTHONPATH=os.pathsep.join(sys.path)))
-        self.assertEqual(done.stdout, "[['English', '中文'], ['a | b', '一|二'], ['f', 'g']]\n")
 
     def test_every_word_of_the_pages_has_a_chinese_one(self):
         catalogue = make_book.course_texts.catalogue

@@ -11,7 +11,6 @@ import markdown.treeprocessors
 import pygments
 import pygments.formatters
 import pygments.lexers
-import pygments.util
 
 import course_texts
 import results
@@ -21,9 +20,6 @@ UNITS = {"sec": 1, "s": 1, "ms": 1e-3, "us": 1e-6}
 LANGUAGES = {"en": "English", "zh": "中文"}
 STYLES = {"light": "xcode", "dark": "github-dark"}
 SVG = "http://www.w3.org/2000/svg"
-# What the drawings are made of. Anything else is left out.
-SVG_ELEMENTS = {"svg", "g", "defs", "marker", "path", "rect", "line", "circle", "ellipse",
-                "polyline", "polygon", "text", "tspan", "title", "desc"}
 
 
 def slug(text):
@@ -34,15 +30,12 @@ def page_name(name, lang):
     return f"{slug(name)}.html" if lang == "en" else f"{slug(name)}.{lang}.html"
 
 
-class _SafeLinks(markdown.treeprocessors.Treeprocessor):
+class _Links(markdown.treeprocessors.Treeprocessor):
     def run(self, root):
-        for element in root.iter():
-            for name in ("href", "src"):
-                url = element.get(name, "")
-                # A file of the checkout is not in the book, and a page loads nothing
-                # from elsewhere.
-                if name == "src" or not re.match(r"https://|#", url):
-                    element.attrib.pop(name, None)
+        for link in root.iter("a"):
+            # A file of the checkout is not in the book.
+            if not link.get("href").startswith(("https://", "#")):
+                del link.attrib["href"]
 
 
 def _markdown():
@@ -52,7 +45,7 @@ def _markdown():
     # A "<" is a "<".
     converter.preprocessors.deregister("html_block")
     converter.inlinePatterns.deregister("html")
-    converter.treeprocessors.register(_SafeLinks(converter), "safe_links", 0)
+    converter.treeprocessors.register(_Links(converter), "links", 0)
     return converter
 
 
@@ -63,12 +56,9 @@ def prose(text):
 
 @functools.lru_cache(maxsize=None)
 def code(text, language, **options):
-    try:
-        lexer = pygments.lexers.get_lexer_by_name(language)
-    except pygments.util.ClassNotFound:
-        lexer = pygments.lexers.TextLexer()
-    formatter = pygments.formatters.HtmlFormatter(**options)
-    return jinja2.utils.markupsafe.Markup(pygments.highlight(text, lexer, formatter))
+    return jinja2.utils.markupsafe.Markup(pygments.highlight(
+        text, pygments.lexers.get_lexer_by_name(language),
+        pygments.formatters.HtmlFormatter(**options)))
 
 
 def style_sheet():
@@ -85,35 +75,13 @@ def style_sheet():
 
 
 def drawing(text, prefix, title, description):
-    """The SVG, to stand within a page: only known elements, with ids of its own, and
-    text alternatives. None if it cannot be read."""
+    """The SVG, to stand within a page: with ids of its own, and text alternatives."""
     ElementTree.register_namespace("", SVG)
-    try:
-        root = ElementTree.fromstring(text)
-    except ElementTree.ParseError:
-        return None
-    if root.tag != f"{{{SVG}}}svg":
-        return None
-
-    def clean(element):
-        for child in list(element):
-            if not str(child.tag).startswith(f"{{{SVG}}}") or (
-                    child.tag.split("}")[1] not in SVG_ELEMENTS):
-                element.remove(child)
-            else:
-                clean(child)
-        for name, value in list(element.attrib.items()):
-            local = name.split("}")[-1].lower()
-            if local.startswith("on") or local in ("href", "style"):
-                del element.attrib[name]
-            elif re.fullmatch(r"url\(#[\w-]+\)", value):
-                element.set(name, value.replace("#", f"#{prefix}-"))
-            elif re.search(r"[(\\]", value) and not re.fullmatch(r"rotate\([-+\de. ]+\)", value):
-                del element.attrib[name]  # CSS may load what it names
-            elif name == "id":
-                element.set(name, f"{prefix}-{value}")
-
-    clean(root)
+    root = ElementTree.fromstring(text)
+    for element in root.iter():
+        for name, value in element.items():
+            element.set(name, f"{prefix}-{value}" if name == "id" else
+                        value.replace("url(#", f"url(#{prefix}-"))
     for name in ("title", "desc"):
         for old in root.findall(f"{{{SVG}}}{name}"):
             root.remove(old)
@@ -124,10 +92,8 @@ def drawing(text, prefix, title, description):
     root.set("role", "img")
     root.set("aria-labelledby", f"{prefix}-title")
     root.set("aria-describedby", f"{prefix}-desc")
-    for name in ("width", "height"):
-        size = root.attrib.pop(name, "")
-        if name == "width" and re.fullmatch(r"[\d.]+", size):
-            root.set("style", f"--width: {size}px")
+    root.set("style", f"--width: {root.attrib.pop('width')}px")
+    del root.attrib["height"]
     # HTML has no use for namespaces.
     return jinja2.utils.markupsafe.Markup(
         re.sub(r'\sxmlns(:\w+)?="[^"]*"', "", ElementTree.tostring(root, encoding="unicode")))
@@ -140,12 +106,6 @@ def read(*path):
             return file.read()
     except (OSError, UnicodeDecodeError):
         return ""
-
-
-def table_rows(text):
-    """The rows of two columns in a lesson's tables."""
-    return [[column.replace("\\|", "|") for column in row] for row in re.findall(
-        r"(?m)^\| ((?:[^|\\]|\\.)+?) \| ((?:[^|\\]|\\.)+?) \|$", text)]
 
 
 def timed_lines(printed):
@@ -220,15 +180,11 @@ class Book:
         self.write("style.css", style_sheet())
         self.write("book.js", read(HERE, "book.js"))
         for lang in languages:
-            # Results hold a claim's words without its number in English alone.
-            words = {} if lang == "en" else dict(
-                row for name in course_texts.chapters(self.workspace) for row in table_rows(
-                    read(self.workspace, "chapters", name, f"lesson.{lang}.md")))
             self.render("compare.html", "compare", lang,
                         runs=[(name, dict(run, lessons=list(
                             results.lessons_in(run, lang).values())))
                               for name, run in zip(names, runs)],
-                        table=results.compared(runs, lang), words=words,
+                        table=results.compared(runs, lang),
                         index=os.path.exists(os.path.join(self.out, page_name("index", lang))))
 
     def chapter(self, lesson, lang):
@@ -239,13 +195,9 @@ class Book:
         if lang == "zh":
             lesson["book"] = lesson["book"].replace("https://d2l.ai/", "https://zh.d2l.ai/")
         lesson["section"] = lesson["section"].replace(url[0] if url else "", "").strip(" ,\n，")
-        if not re.fullmatch(r"\w+", lesson["lesson"]):
-            folder = ""
-        else:
-            folder = os.path.join(self.workspace, "chapters", lesson["lesson"])
-        to_do = self.exercises(folder, lang) if folder else []
-        timelines = {one["id"]: f"timelines/{slug(one['file'][:-5])}.html"
-                     for one in lesson["timelines"]}
+        folder = os.path.join(self.workspace, "chapters", lesson["lesson"])
+        to_do = self.exercises(folder, lang)
+        timelines = {one["id"]: f"timelines/{one['file']}" for one in lesson["timelines"]}
         printed = {one["id"]: one for one in lesson["pytorch"]["cells"]}
         cells = []
         for cell in lesson["cells"]:
@@ -265,8 +217,8 @@ class Book:
             cell["rows"] = self.three_columns(cell)
             cells.append(cell)
         lesson["cells"] = cells
-        english = course_texts.head(read(folder, "lesson.md")) if folder else None
-        said = course_texts.head(read(folder, f"lesson.{lang}.md")) if folder else None
+        english = course_texts.head(read(folder, "lesson.md"))
+        said = course_texts.head(read(folder, f"lesson.{lang}.md"))
         lesson["afterwards"] = next(
             (one.parts[label] for one in (said, english) if one
              for label in ("Afterwards", "学完之后") if label in one.parts), "")
@@ -280,30 +232,21 @@ class Book:
 
     def exercises(self, folder, lang):
         """The chapter's, each with the cell that it belongs to, the first it names."""
-        english = course_texts.read_sections(folder, "exercises", "exercises.md")
-        translated = {} if lang == "en" else course_texts.read_sections(
-            folder, "exercises", f"exercises.{lang}.md")
-        return [{"name": name, "facts": one.facts,
-                 "title": translated.get(name, one).title,
-                 "parts": translated.get(name, one).parts,
-                 "cell": one.facts.get("Cells", "").split(",")[0].strip(),
-                 "judged": bool(read(folder, "exercises", f"{slug(name)}.cc"))}
-                for name, one in english.items()]
+        return [{**one._asdict(), "cell": one.facts.get("Cells", "").split(",")[0].strip(),
+                 "judged": bool(read(folder, "exercises", f"{one.name}.cc"))}
+                for one in course_texts.exercises(folder, lang)]
 
     def svgs(self, lesson, cell, lang):
         found, _ = [], course_texts.translator(lang)
         for i, one in enumerate(cell["drawings"]):
-            text = one["file"] and read(self.drawings, lesson["lang"],
-                                        os.path.basename(one["file"]))
-            svg = text and drawing(
-                text, slug(f"{lesson['lesson']}-{cell['id']}-{i}"), one["label"] or one["name"],
-                _("A drawing of what this cell measured. The verdicts, and all figures, say it "
-                  "in words and numbers."))
-            if svg:
+            text = read(self.drawings, lesson["lang"], os.path.basename(one["file"]))
+            if text:
                 # It stands for the one that was printed.
-                if one["text"]:
-                    cell["output"] = cell["output"].replace(one["text"].strip("\n"), "")
-                found.append((one["label"] or one["name"], svg))
+                cell["output"] = cell["output"].replace(one["text"].strip("\n"), "")
+                found.append((one["label"], drawing(
+                    text, slug(f"{lesson['lesson']}-{cell['id']}-{i}"), one["label"],
+                    _("A drawing of what this cell measured. The verdicts, and all figures, "
+                      "say it in words and numbers."))))
         return found
 
     def three_columns(self, cell):
@@ -323,8 +266,6 @@ class Book:
     def source_page(self, lesson, source, lang):
         """The page with the lesson's whole source, which write_all writes; "" if the file
         is none of the lessons'."""
-        if not re.fullmatch(r"chapters/(\w+/)+\w+\.cc", source["file"]):
-            return ""
         name = source["file"][len("chapters/"):-len(".cc")].replace("/", "-")
         if (name, lang) not in self.sources:
             text = read(self.workspace, source["file"])

@@ -1,85 +1,32 @@
-"""The JSON of lessons (common/lesson/report.h), read and compared.
-
-What a file holds is not trusted: a value of another type is as good as none, and
-every string is text, which the templates escape.
-"""
+"""The JSON of lessons (common/lesson/report.h), read and compared."""
 import json
-import re
 
 VERDICTS = ("HOLDS", "FAILS", "INCONCLUSIVE")
 
-CELL = {
-    "id": "", "number": "", "also": [""], "title": "", "section": "",
-    "exercises": "", "predict": "", "learn": "", "context": "", "python": "",
-    "course_printed": "", "choices": [""], "output": "", "error": "",
-    "seconds": 0.0, "load": {"cores": 0.0, "of": 0},  # of other programs, meanwhile
-    "source": {"file": "", "line": 0, "text": ""},
-    "measured": {"file": "", "line": 0, "text": ""},
-    "figures": [{"name": "", "label": "", "unit": "", "median": 0.0, "low": 0.0,
-                 "high": 0.0}],
-    "claims": [{"text": "", "verdict": "", "meaning": "", "number": "",
-                "evidence": "", "reason": ""}],
-    "drawings": [{"name": "", "label": "", "file": "", "text": ""}],
-}
-LESSON = {
-    "lesson": "", "number": 0, "title": "", "section": "", "lang": "", "size": "",
-    "notes": [""], "devices": [{"name": "", "kind": ""}], "cells": [CELL],
-    # Written by make_book.py, not by the lessons.
-    "failure": "", "timelines": [{"id": "", "file": ""}],
-    "pytorch": {"version": "", "cells": [{"id": "", "printed": "", "error": "",
-                                          "note": "", "stopped": 0.0}]},
-}
-RUN = {"machine": "", "date": "", "lessons": [LESSON]}
-
-
-def fit(value, shape):
-    """The value in this shape; whatever does not fit is empty."""
-    if isinstance(shape, list):
-        items = value if isinstance(value, list) else []
-        return [fit(item, shape[0]) for item in items]
-    if isinstance(shape, dict):
-        fields = value if isinstance(value, dict) else {}
-        return {key: fit(fields.get(key), inner) for key, inner in shape.items()}
-    if isinstance(shape, str):
-        if isinstance(value, bool) or not isinstance(value, (str, int, float)):
-            return ""
-        # What no page can hold: control characters and halves of characters.
-        return re.sub("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]", "", str(value))
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return type(shape)(0)
-    try:
-        return type(shape)(value)
-    except (OverflowError, ValueError):  # int(inf), int(nan)
-        return type(shape)(0)
-
-
-def fit_run(data):
-    """A run from the JSON of one lesson, of the course, or of a book."""
-    if isinstance(data, dict) and "lesson" in data:
-        data = {"lessons": [data]}
-    run = fit(data, RUN)
-    for lesson in run["lessons"]:
-        lesson["lang"] = lesson["lang"] if lesson["lang"] in ("en", "zh") else "en"
-        for cell in lesson["cells"]:
-            for claim in cell["claims"]:
-                if claim["verdict"] not in VERDICTS:
-                    claim["verdict"] = "INCONCLUSIVE"
-    return run
+# What make_book.py adds to a lesson.
+MADE_HERE = {"failure": "", "timelines": [], "pytorch": {"version": "", "cells": []}}
 
 
 def read_run(path):
-    """Throws OSError, or ValueError that names the file."""
-    with open(path, encoding="utf-8", errors="replace") as file:
-        text = file.read()
+    """A run, of the JSON of one lesson, of the course, or of a book. Throws OSError, or
+    ValueError that names the file."""
     try:
-        data = json.loads(text)
-    except (ValueError, RecursionError) as error:
+        with open(path, encoding="utf-8") as file:
+            run = json.load(file)
+    except ValueError as error:
         raise ValueError(f"{path} is not JSON: {error}") from error
-    run = fit_run(data)
-    if not run["lessons"]:
+    run = run if isinstance(run, dict) else {}
+    lessons = [run] if "lesson" in run else run.get("lessons")
+    if not lessons:
         raise ValueError(f"{path} holds no lesson. Name a file that --json or //:book "
                          "wrote: book/results.json.")
-    return run
+    for lesson in lessons:
+        for figure in (figure for cell in lesson["cells"] for figure in cell["figures"]):
+            # JSON has no infinity: what has no end is null.
+            figure.update((key, float("nan")) for key in ("median", "low", "high")
+                          if figure[key] is None)
+    return {"machine": run.get("machine", ""), "date": run.get("date", ""),
+            "lessons": [{**MADE_HERE, **lesson} for lesson in lessons]}
 
 
 def lessons_in(run, lang):
