@@ -2,7 +2,7 @@
 import os
 import re
 
-from texts import _
+from machine import _
 
 BAZEL = "/usr/local/bin/bazel"
 BAZEL_7 = "https://github.com/bazelbuild/bazel/releases/download/7.7.1/bazel-7.7.1-linux-"

@@ -3,7 +3,7 @@ import glob
 import os
 import re
 
-from texts import _, ngettext
+from machine import _, ngettext
 
 REPOSITORIES = "https://developer.download.nvidia.com/compute/cuda/repos/"
 KEYRING = "cuda-keyring_1.1-1_all.deb"

@@ -8,9 +8,8 @@ import sys
 import build
 import cuda
 import host
-import texts
-from machine import Machine
-from texts import _, ngettext, padded
+import machine
+from machine import _, ngettext, padded
 
 
 def count_pci_gpus(m):
@@ -106,9 +105,9 @@ def main():
         prog="bazel run //:doctor --",
         description="Says what this machine has for the course, and what is missing.")
     parser.add_argument("--lang", choices=["en", "zh"], help="English or Chinese; else as LANG says")
-    texts.language = parser.parse_args().lang or texts.course_texts.system_language()
+    machine.language = parser.parse_args().lang or machine.course_texts.system_language()
     repository = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
-    m = Machine(repository, dict(os.environ, LC_ALL="C"), os.environ.get("D2L_DOCTOR_ROOT", ""))
+    m = machine.Machine(repository, dict(os.environ, LC_ALL="C"), os.environ.get("D2L_DOCTOR_ROOT", ""))
     code = examine(m)
     try:
         with open(1, "wb", closefd=False) as out:

@@ -11,10 +11,9 @@ import unittest
 import unittest.mock
 
 import doctor
-import texts
-from machine import Machine
+import machine
+from machine import Machine, course_texts
 from testing import HERE, NOTHING, REPOSITORY, SUDO, DoctorTest, apt_get
-from texts import course_texts
 
 DOCTOR = os.path.join(REPOSITORY, "tools/doctor.sh")
 
@@ -35,10 +34,10 @@ class Machines(DoctorTest):
         self.assertIn("Nothing is missing. To run the course: bazel run //:course\n", r.output)
 
     def examine_in_chinese(self):
-        with unittest.mock.patch.object(texts, "language", "zh"):
-            machine = Machine(self.path("repo"), self.env(), self.root)
-            self.assertEqual(doctor.examine(machine), 0)
-        return machine.lines
+        with unittest.mock.patch.object(machine, "language", "zh"):
+            m = Machine(self.path("repo"), self.env(), self.root)
+            self.assertEqual(doctor.examine(m), 0)
+        return m.lines
 
     def test_speaks_chinese(self):
         lines = self.examine_in_chinese()
@@ -48,9 +47,9 @@ class Machines(DoctorTest):
                      "什么都不缺。运行课程：bazel run //:course"):
             self.assertIn(part, text)
         for line in (line for line in lines if "\n" not in line):  # no command
-            self.assertLessEqual(texts.columns(line), 80, line)
+            self.assertLessEqual(course_texts.columns(line), 80, line)
             if line.endswith("ok"):
-                self.assertEqual(texts.columns(line), 80, line)
+                self.assertEqual(course_texts.columns(line), 80, line)
 
     def test_the_environment_decides_on_chinese(self):
         for env, wanted in (({}, "en"), ({"LANG": "zh_CN.UTF-8"}, "zh"), ({"LANG": "C"}, "en"),
@@ -60,7 +59,7 @@ class Machines(DoctorTest):
                 self.assertEqual(course_texts.system_language(), wanted, env)
 
     def test_chinese_lines_end_where_they_may(self):
-        self.assertEqual(texts.wrap("异步，计算 a b", 6, "- ", "  "), ["- 异", "  步，", "  计算", "  a b"])
+        self.assertEqual(course_texts.wrap("异步，计算 a b", 6, "- ", "  "), ["- 异", "  步，", "  计算", "  a b"])
 
     def test_all_that_it_says_has_a_translation(self):
         catalogue, said = course_texts.catalogue, set()

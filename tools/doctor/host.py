@@ -1,7 +1,7 @@
 """Memory, cores and load, of the machine and of the container."""
 import re
 
-from texts import _, ngettext
+from machine import _, ngettext
 
 
 def gib(kib):

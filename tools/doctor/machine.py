@@ -1,4 +1,10 @@
-"""A machine, as the doctor sees it: files, programs, settings; and its report."""
+"""A machine, as the doctor sees it: files, programs, settings; and its report, in English
+or Chinese (po/zh.po). What the machine says, such as a path, is filled in behind _: it stays
+as it is.
+
+    machine.language = "zh"
+    _("{} of {} GiB free").format("8.0", "16.0")  # 8.0/16.0 GiB空闲
+"""
 import contextlib
 import os
 import re
@@ -7,9 +13,29 @@ import subprocess
 import sys
 import threading
 
-from texts import _, columns, padded, pgettext, wrap
+sys.path.append(os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
+import course_texts  # noqa: E402
+from course_texts import columns, wrap  # noqa: E402
 
+language = "en"  # of all that is said
 ESCAPES = re.compile(r"\x1b\[[0-9;]*m")  # colours
+
+
+def _(text):
+    return course_texts.translator(language)(text)
+
+
+def ngettext(one, many, count):
+    return _(one if count == 1 else many)
+
+
+def pgettext(context, text):
+    """Of a text that means something else elsewhere, such as a single word."""
+    return course_texts.translator(language)(context + "\4" + text).rpartition("\4")[2]
+
+
+def padded(text, width):
+    return text + " " * (width - columns(text))
 
 
 class Machine:
