@@ -2,12 +2,10 @@
 OpenSSL, which takes minutes to compile."""
 
 load(":cuda_configure.bzl", "cuda_configure")
-load(":libraries.bzl", "openblas", "openmpi", "openssl")
+load(":libraries.bzl", "system_libraries")
 
 def _system_impl(_ctx):
-    openblas()
-    openmpi()
-    openssl()
+    system_libraries(["openblas", "openmpi", "openssl"])
     cuda_configure(name = "local_cuda")
 
 system = module_extension(implementation = _system_impl)

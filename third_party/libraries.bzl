@@ -27,67 +27,27 @@ _ABSEIL = {
     "absl/types:span": "absl_span",
 }
 
-def openblas():
-    system_library(
-        name = "openblas",
-        debian_package = "libopenblas-dev",
-        targets = {":openblas": "openblas"},
-    )
+# Repository: Debian's package, and its targets.
+_LIBRARIES = {
+    "com_google_absl": ("libabsl-dev", _ABSEIL),
+    "com_google_googletest": ("libgtest-dev libgmock-dev", {
+        ":gtest": "gmock",  # upstream's :gtest holds GoogleMock too
+        ":gtest_main": "gmock_main",
+    }),
+    "com_github_google_benchmark": ("libbenchmark-dev", {
+        ":benchmark": "benchmark",
+        ":benchmark_main": "benchmark -lbenchmark_main",
+    }),
+    "highway": ("libhwy-dev", {":hwy": "libhwy"}),
+    "nlohmann_json": ("nlohmann-json3-dev", {":json": "nlohmann_json"}),
+    "openblas": ("libopenblas-dev", {":openblas": "openblas"}),
+    "openmpi": ("libopenmpi-dev openmpi-bin", {":mpi": "ompi-c"}),
+    "openssl": ("libssl-dev", {":crypto": "libcrypto"}),
+    "zlib": ("zlib1g-dev", {":zlib": "zlib"}),
+}
 
-def openssl():
-    system_library(
-        name = "openssl",
-        debian_package = "libssl-dev",
-        targets = {":crypto": "libcrypto"},
-    )
-
-def openmpi():
-    system_library(
-        name = "openmpi",
-        debian_package = "libopenmpi-dev openmpi-bin",
-        # It loads parts of itself, so there are no archives.
-        shared_only = True,
-        targets = {":mpi": "ompi-c"},
-    )
-
-def system_libraries():
-    """Every library but CUDA's, from the system's packages."""
-    system_library(
-        name = "com_google_absl",
-        debian_package = "libabsl-dev",
-        targets = _ABSEIL,
-    )
-    system_library(
-        name = "com_google_googletest",
-        debian_package = "libgtest-dev libgmock-dev",
-        targets = {
-            ":gtest": "gmock",  # upstream's :gtest holds GoogleMock too
-            ":gtest_main": "gmock_main",
-        },
-    )
-    system_library(
-        name = "com_github_google_benchmark",
-        debian_package = "libbenchmark-dev",
-        targets = {
-            ":benchmark": "benchmark",
-            ":benchmark_main": "benchmark -lbenchmark_main",
-        },
-    )
-    system_library(
-        name = "highway",
-        debian_package = "libhwy-dev",
-        targets = {":hwy": "libhwy"},
-    )
-    system_library(
-        name = "nlohmann_json",
-        debian_package = "nlohmann-json3-dev",
-        targets = {":json": "nlohmann_json"},
-    )
-    system_library(
-        name = "zlib",
-        debian_package = "zlib1g-dev",
-        targets = {":zlib": "zlib"},
-    )
-    openblas()
-    openmpi()
-    openssl()
+def system_libraries(names = _LIBRARIES.keys()):
+    """These libraries, or every one but CUDA's, from the system's packages."""
+    for name in names:
+        package, targets = _LIBRARIES[name]
+        system_library(name = name, debian_package = package, targets = targets)
