@@ -1,38 +1,11 @@
 """CUDA in BUILD files: cuda_library, CUDA_ONLY, if_cuda."""
 
+load("@local_cuda//:toolkit.bzl", "TOOLKIT")
 load("@rules_cc//cc:find_cc_toolchain.bzl", "find_cc_toolchain", "use_cc_toolchain")
 load("@rules_cc//cc/common:cc_common.bzl", "cc_common")
 load("@rules_cc//cc/common:cc_info.bzl", "CcInfo")
 load(":build_settings.bzl", "BuildSettingInfo")
 load(":missing.bzl", "fail_when_built")
-
-CudaToolkitInfo = provider(
-    doc = "The CUDA toolkit of this machine.",
-    fields = {
-        "host_problem": "why nvcc rejects the system's gcc; empty if it does not",
-        "nvcc": "absolute path",
-        "problem": "why there is no usable toolkit; empty if there is one",
-        "version": "what nvcc says of itself",
-    },
-)
-
-def _cuda_toolkit_impl(ctx):
-    return CudaToolkitInfo(
-        host_problem = ctx.attr.host_problem,
-        nvcc = ctx.attr.nvcc,
-        problem = ctx.attr.problem,
-        version = ctx.attr.version,
-    )
-
-cuda_toolkit = rule(
-    implementation = _cuda_toolkit_impl,
-    attrs = {
-        "host_problem": attr.string(),
-        "nvcc": attr.string(),
-        "problem": attr.string(),
-        "version": attr.string(),
-    },
-)
 
 def if_cuda(then, otherwise = []):
     """One list with --config=cuda, another without: deps = if_cuda([":cuda"], [":no_cuda"])."""
@@ -81,8 +54,7 @@ def _nvcc_flags(ctx, context):
         args.add_all(["-O3", "-lineinfo"])
         if ctx.var["COMPILATION_MODE"] == "opt":
             args.add("-DNDEBUG")
-    version = ctx.attr._toolkit[CudaToolkitInfo].version
-    args.add_all(_gencode(ctx.attr._archs[BuildSettingInfo].value or _default_archs(version)))
+    args.add_all(_gencode(ctx.attr._archs[BuildSettingInfo].value or _default_archs(TOOLKIT.version)))
     args.add("-ccbin", ctx.attr._ccbin[BuildSettingInfo].value or "gcc")
 
     # --copt, so that warnings and sanitizers reach the host code.
@@ -104,10 +76,9 @@ def _nvcc_flags(ctx, context):
     return args
 
 def _cuda_library_impl(ctx):
-    toolkit = ctx.attr._toolkit[CudaToolkitInfo]
-    problem = toolkit.problem
+    problem = TOOLKIT.problem
     if not problem and not ctx.attr._ccbin[BuildSettingInfo].value:
-        problem = toolkit.host_problem
+        problem = TOOLKIT.host_problem
 
     deps = cc_common.merge_cc_infos(cc_infos = [d[CcInfo] for d in ctx.attr.deps])
     context = deps.compilation_context
@@ -127,10 +98,10 @@ def _cuda_library_impl(ctx):
         ctx.actions.run(
             arguments = [flags, files],
             env = {
-                "D2L_CUDA_VERSION": toolkit.version,  # a new toolkit: a new action
+                "D2L_CUDA_VERSION": TOOLKIT.version,  # a new toolkit: a new action
                 "PATH": "/usr/local/bin:/usr/bin:/bin",
             },
-            executable = toolkit.nvcc,
+            executable = TOOLKIT.nvcc,
             inputs = depset([src], transitive = [inputs]),
             mnemonic = "CudaCompile",
             outputs = [obj],
@@ -177,7 +148,6 @@ _cuda_library = rule(
         # Bazel 4 finds the C++ toolchain through this attribute.
         "_cc_toolchain": attr.label(default = "@rules_cc//cc:current_cc_toolchain"),
         "_ccbin": attr.label(default = "//:cuda_ccbin"),
-        "_toolkit": attr.label(default = "@local_cuda//:toolkit"),
     },
     fragments = ["cpp"],
     provides = [CcInfo],

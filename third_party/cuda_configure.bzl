@@ -8,20 +8,12 @@ built needs one of them.
 """
 
 _HEADER = """load("@rules_cc//cc:defs.bzl", "cc_library")
-load("@d2l//third_party:cuda.bzl", "cuda_toolkit")
 load("@d2l//third_party:missing.bzl", "missing_library")
 
 package(default_visibility = ["//visibility:public"])
 """
 
 _TOOLKIT = """
-cuda_toolkit(
-    name = "toolkit",
-    host_problem = {host_problem},
-    nvcc = {nvcc},
-    version = {version},
-)
-
 # The toolkit's C headers: cuda_runtime.h, cublas_v2.h, cuda.h, ...
 cc_library(
     name = "headers",
@@ -54,13 +46,6 @@ cc_library(
     hdrs = glob(["include/nvtx3/**"]),
     linkopts = ["-ldl"],
     deps = [":headers"],
-)
-"""
-
-_NO_TOOLKIT = """
-cuda_toolkit(
-    name = "toolkit",
-    problem = {problem},
 )
 """
 
@@ -125,6 +110,15 @@ def _library_dir(ctx, dirs, file):
     found = [d for d in dirs if ctx.path(d + "/" + file).exists]
     return found[0] if found else None
 
+def _describe(ctx, problem = "", host_problem = "", nvcc = "", version = ""):
+    """Writes what cuda.bzl knows of the toolkit."""
+    ctx.file("toolkit.bzl", "TOOLKIT = struct(\n%s)\n" % "".join(["    %s = %s,  # %s\n" % (name, repr(value), what) for name, value, what in [
+        ("problem", problem, "why there is no usable toolkit; empty if there is one"),
+        ("host_problem", host_problem, "why nvcc rejects the system's gcc; empty if it does not"),
+        ("nvcc", nvcc, "absolute path"),
+        ("version", version, "what nvcc says of itself"),
+    ]]))
+
 def _cuda_configure_impl(ctx):
     ctx.file("WORKSPACE", "workspace(name = \"%s\")\n" % ctx.name)
 
@@ -132,23 +126,24 @@ def _cuda_configure_impl(ctx):
     dirs = [root + d for d in ["/lib64", "/lib", "/targets/x86_64-linux/lib", "/targets/sbsa-linux/lib"]] if root else []
     lib = _library_dir(ctx, dirs, "libcudart_static.a")
     if not lib:
-        problem = repr(_NO_CUDART.format(root = root, dirs = ", ".join(dirs)) if root else _NOT_FOUND.format(looked = looked))
-        names = ["headers", "cudart", "cublas", "nvtx"]
-        ctx.file("BUILD", _HEADER + _NO_TOOLKIT.format(problem = problem) + "".join(
-            [_MISSING.format(name = name, problem = problem) for name in names],
-        ))
+        problem = _NO_CUDART.format(root = root, dirs = ", ".join(dirs)) if root else _NOT_FOUND.format(looked = looked)
+        _describe(ctx, problem = problem)
+        ctx.file("BUILD", _HEADER + "".join([
+            _MISSING.format(name = name, problem = repr(problem))
+            for name in ["headers", "cudart", "cublas", "nvtx"]
+        ]))
         return
 
     nvcc = root + "/bin/nvcc"
     version = "".join(ctx.execute([nvcc, "--version"]).stdout.strip().split("\n")[-1:])  # Build cuda_13.0.r13.0/...
     ctx.symlink(root + "/include", "include")
-    text = _HEADER + _TOOLKIT.format(
-        host_problem = repr(_host_problem(ctx, root, version.replace("Build cuda_", "").split(".r")[0])),
-        lib = lib,
-        nvcc = repr(nvcc),
-        version = repr(version),
+    _describe(
+        ctx,
+        host_problem = _host_problem(ctx, root, version.replace("Build cuda_", "").split(".r")[0]),
+        nvcc = nvcc,
+        version = version,
     )
-
+    text = _HEADER + _TOOLKIT.format(lib = lib)
     if ctx.path(root + "/include/nvtx3/nvToolsExt.h").exists:
         text += _NVTX
     else:
