@@ -8,9 +8,6 @@
 // The tensors of --input are called as the program's arguments are. Those of
 // --output are output_0, output_1, ….
 
-#include <unistd.h>
-
-#include <csignal>
 #include <cstdint>
 #include <exception>
 #include <filesystem>
@@ -45,29 +42,9 @@ ABSL_FLAG(std::uint64_t, seed, 0, "Of the random numbers.");
 ABSL_FLAG(std::string, output, "",
           "The safetensors file to save the results in.");
 ABSL_FLAG(bool, print_program, false, "Prints the program before it runs.");
-ABSL_FLAG(unsigned, timeout_s, 600,
-          "How long the program may run, in seconds. 0: without end.");
 
 namespace d2l {
 namespace {
-
-// A few lines can ask for more work than anybody waits for.
-std::string& TimeIsUp() {
-  static std::string& message = *new std::string;
-  return message;
-}
-
-void EndAfter(unsigned seconds) {
-  TimeIsUp() = absl::StrFormat(
-      "Error: the program had not ended after %d s. For longer say "
-      "--timeout_s=%d, or 0 for no limit.\n",
-      seconds, seconds * 10);
-  std::signal(SIGALRM, [](int) {
-    _exit(write(STDERR_FILENO, TimeIsUp().data(), TimeIsUp().size()) < 0 ? 2
-                                                                         : 1);
-  });
-  alarm(seconds);
-}
 
 struct Argument {
   std::string name;
@@ -146,7 +123,6 @@ absl::Status Run(const std::string& prefix) {
     if (!loaded.ok()) return loaded.status();
     file = *std::move(loaded);
   }
-  EndAfter(absl::GetFlag(FLAGS_timeout_s));
   ManualSeed(absl::GetFlag(FLAGS_seed));
   std::vector<Tensor> arguments;
   for (const Argument& argument : ArgumentsOf(graph->main())) {
@@ -161,7 +137,6 @@ absl::Status Run(const std::string& prefix) {
     std::cout << name << " = " << results[i] << "\n";
     named[name] = results[i];
   }
-  alarm(0);  // all is computed
   return output.empty() ? absl::OkStatus()
                         : safetensors::SaveFile(named, output);
 }
@@ -174,7 +149,7 @@ int main(int argc, char** argv) {
   absl::SetProgramUsageMessage(
       "runs a saved program: bazel run //tools:run_program -- my_mlp\n"
       "[--input=x.safetensors] [--seed=1] [--output=y.safetensors] "
-      "[--print_program] [--timeout_s=600]");
+      "[--print_program]");
   const std::vector<char*> words = absl::ParseCommandLine(argc, argv);
   if (words.size() != 2) {
     std::cerr << "Error: name one program, without .safetensors:\n  "

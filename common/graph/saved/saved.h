@@ -35,8 +35,8 @@
 //
 // The file may be untrusted: see LoadProgram. What a program takes is bounded
 // in memory, not in time: two lines can ask for a sum of 10^12 numbers. Whoever
-// runs a stranger's program sets the limit, as tools/run_program does with
-// --timeout_s. Thread-safe.
+// runs a stranger's program sets the limit, as `timeout 600 run_program` does.
+// Thread-safe.
 
 #ifndef D2L_COMMON_GRAPH_SAVED_SAVED_H_
 #define D2L_COMMON_GRAPH_SAVED_SAVED_H_
