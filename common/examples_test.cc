@@ -92,9 +92,6 @@
 #include "common/tensor/scalar.h"
 #include "common/tensor/shape.h"
 #include "common/tensor/tensor.h"
-#include "common/training/checkpoint.h"
-#include "common/training/progress_view.h"
-#include "common/training/train_step.h"
 #include "gtest/gtest.h"
 
 namespace d2l {
@@ -929,46 +926,6 @@ TEST_F(ExamplesTest, Networks) {
     // End of example
     EXPECT_EQ(net.Report().programs.size(), 2u);
     EXPECT_TRUE(saved.ok()) << saved;
-  }
-}
-
-TEST_F(ExamplesTest, Training) {
-  const Dataset data = GenerateImages(600);
-  const Dataset test = GenerateImages(10, /*seed=*/0, /*first=*/600);
-  nn::Sequential net(nn::Flatten(), nn::Linear(784, 10, device));
-  DataLoader test_batches(test, {/*batch_size=*/256}, device);
-  // Example of common/training/train_step.h
-  DataLoader batches(data, {/*batch_size=*/256}, device);
-  nn::SGD sgd(nn::Parameters(net), {/*lr=*/0.2});
-  while (const std::optional<Batch> batch = batches.Next()) {
-    StepResult result = TrainStep(net, sgd, *batch);
-    z = result.loss;  // Item(z) waits for it
-  }
-  std::optional<double> accuracy = Accuracy(net, test_batches);
-  // End of example
-  EXPECT_TRUE(accuracy.has_value());
-  TrainingProgress progress;
-  progress.epochs.push_back({1, 0.5, 0.8, *accuracy});
-  progress.next = batches.position();
-  {
-    // Example of common/training/checkpoint.h
-    Checkpoint checkpoint;
-    checkpoint.options["batch_size"] = "256";
-    checkpoint.progress = progress;
-    checkpoint.state = CopyState(net, sgd, {device});
-    absl::Status saved = SaveCheckpoint(checkpoint, "lenet.safetensors");
-    auto loaded = LoadCheckpoint("lenet.safetensors", device);
-    absl::Status restored = RestoreState(loaded->state, net, sgd, {device});
-    // End of example
-    EXPECT_TRUE(saved.ok() && restored.ok());
-  }
-  {
-    // Example of common/training/progress_view.h
-    ProgressView view(std::cout, ProgressView::TerminalRows(), {10, 12000});
-    view.Look(progress);   // now and then
-    view.Epoch(progress);  // at an epoch's end: a line
-    view.Line("Saved: lenet.safetensors");
-    // End of example
   }
 }
 

@@ -5,7 +5,7 @@
 #   tools/check_tidy.sh [FILE...]
 #
 # Without files: the core, common/autograd, base, device, tensor, ops, graph, nn,
-# parallel, safetensors and training, but for tests, benchmarks, fakes, CUDA and MPI.
+# parallel and safetensors, and the program to train, but for tests, benchmarks, fakes, CUDA and MPI.
 # Everything would take longer than a build. Versions differ; 14, Debian 12's, is the
 # one that counts. Needs the libraries of third_party/debian-packages.txt.
 set -euo pipefail
@@ -17,7 +17,7 @@ if [[ ${#files[@]} -eq 0 ]]; then
     'common/base/*.cc' 'common/data/*.cc' 'common/device/*.cc' \
     'common/tensor/*.cc' 'common/ops/*.cc' 'common/graph/*.cc' \
     'common/nn/*.cc' 'common/parallel/*.cc' 'common/safetensors/*.cc' \
-    'common/training/*.cc' \
+    'chapters/multi_gpu/train/*.cc' \
     | grep -Ev '_(test|benchmark|fuzz)\.cc$|/(fake|test)[a-z_]*\.cc$|/(cuda|mpi)/')
 fi
 printf '%s\0' "${files[@]}" \

@@ -21,12 +21,12 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "chapters/multi_gpu/train/checkpoint.h"
 #include "common/base/files/atomic_file.h"
 #include "common/data/dataset.h"
 #include "common/device/device.h"
 #include "common/nn/module.h"
 #include "common/parallel/data_parallel/data_parallel.h"
-#include "common/training/checkpoint.h"
 
 namespace d2l {
 

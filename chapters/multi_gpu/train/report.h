@@ -14,9 +14,9 @@
 #include <string>
 #include <vector>
 
+#include "chapters/multi_gpu/train/checkpoint.h"
 #include "chapters/multi_gpu/train/options.h"
 #include "chapters/multi_gpu/train/processes.h"
-#include "common/training/checkpoint.h"
 
 namespace d2l {
 

@@ -37,9 +37,12 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "chapters/multi_gpu/train/checkpoint.h"
 #include "chapters/multi_gpu/train/options.h"
 #include "chapters/multi_gpu/train/processes.h"
+#include "chapters/multi_gpu/train/progress_view.h"
 #include "chapters/multi_gpu/train/report.h"
+#include "chapters/multi_gpu/train/train_step.h"
 #include "common/base/console/command_line.h"
 #include "common/base/console/language.h"
 #include "common/base/console/text.h"
@@ -52,9 +55,6 @@
 #include "common/parallel/data_parallel/data_parallel.h"
 #include "common/parallel/data_parallel/split_batch.h"
 #include "common/parallel/mpi/mpi_world.h"
-#include "common/training/checkpoint.h"
-#include "common/training/progress_view.h"
-#include "common/training/train_step.h"
 
 namespace d2l {
 namespace {

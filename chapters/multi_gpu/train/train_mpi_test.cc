@@ -19,11 +19,11 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "chapters/multi_gpu/train/checkpoint.h"
 #include "chapters/multi_gpu/train/train_testing.h"
 #include "common/base/child_process.h"
 #include "common/base/files/atomic_file.h"
 #include "common/ops/read.h"
-#include "common/training/checkpoint.h"
 
 namespace d2l {
 namespace {

@@ -15,11 +15,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
+#include "chapters/multi_gpu/train/checkpoint.h"
 #include "chapters/multi_gpu/train/train_testing.h"
 #include "common/base/child_process.h"
 #include "common/base/files/atomic_file.h"
 #include "common/safetensors/safetensors.h"
-#include "common/training/checkpoint.h"
 #include "nlohmann/json.hpp"
 
 namespace d2l {

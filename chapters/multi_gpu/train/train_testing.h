@@ -22,11 +22,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
+#include "chapters/multi_gpu/train/checkpoint.h"
 #include "common/base/child_process.h"
 #include "common/base/files/atomic_file.h"
 #include "common/base/timer.h"
 #include "common/ops/read.h"
-#include "common/training/checkpoint.h"
 #include "gtest/gtest.h"
 
 namespace d2l {

@@ -1,4 +1,4 @@
-#include "common/training/progress_view.h"
+#include "chapters/multi_gpu/train/progress_view.h"
 
 #include <sys/ioctl.h>
 #include <unistd.h>

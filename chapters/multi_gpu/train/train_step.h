@@ -12,8 +12,8 @@
 // program lets it. Thread-safety: none. Errors: a failed operation throws
 // AsyncError where its result is read.
 
-#ifndef D2L_COMMON_TRAINING_TRAIN_STEP_H_
-#define D2L_COMMON_TRAINING_TRAIN_STEP_H_
+#ifndef D2L_CHAPTERS_MULTI_GPU_TRAIN_TRAIN_STEP_H_
+#define D2L_CHAPTERS_MULTI_GPU_TRAIN_TRAIN_STEP_H_
 
 #include <functional>
 #include <optional>
@@ -45,4 +45,4 @@ std::optional<double> Accuracy(
 
 }  // namespace d2l
 
-#endif  // D2L_COMMON_TRAINING_TRAIN_STEP_H_
+#endif  // D2L_CHAPTERS_MULTI_GPU_TRAIN_TRAIN_STEP_H_

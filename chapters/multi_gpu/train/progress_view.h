@@ -9,16 +9,16 @@
 // second and the time left are drawn again and again; elsewhere there are the
 // lines alone. Not thread-safe; the stream outlives it.
 
-#ifndef D2L_COMMON_TRAINING_PROGRESS_VIEW_H_
-#define D2L_COMMON_TRAINING_PROGRESS_VIEW_H_
+#ifndef D2L_CHAPTERS_MULTI_GPU_TRAIN_PROGRESS_VIEW_H_
+#define D2L_CHAPTERS_MULTI_GPU_TRAIN_PROGRESS_VIEW_H_
 
 #include <cstdint>
 #include <ostream>
 #include <string>
 #include <vector>
 
+#include "chapters/multi_gpu/train/checkpoint.h"
 #include "common/drawing/plot.h"
-#include "common/training/checkpoint.h"
 
 namespace d2l {
 
@@ -62,4 +62,4 @@ class ProgressView {
 
 }  // namespace d2l
 
-#endif  // D2L_COMMON_TRAINING_PROGRESS_VIEW_H_
+#endif  // D2L_CHAPTERS_MULTI_GPU_TRAIN_PROGRESS_VIEW_H_

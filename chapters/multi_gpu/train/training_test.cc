@@ -1,4 +1,4 @@
-// A step, resuming at every batch, and what is refused.
+// A step, resuming at every batch, what is refused, and what processes share.
 
 #include <cstdint>
 #include <cstring>
@@ -11,6 +11,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "chapters/multi_gpu/train/checkpoint.h"
+#include "chapters/multi_gpu/train/options.h"
+#include "chapters/multi_gpu/train/progress_view.h"
+#include "chapters/multi_gpu/train/train_step.h"
 #include "common/autograd/tape.h"
 #include "common/base/files/atomic_file.h"
 #include "common/data/dataset.h"
@@ -20,9 +24,6 @@
 #include "common/nn/state_dict.h"
 #include "common/ops/ops.h"
 #include "common/safetensors/safetensors.h"
-#include "common/training/checkpoint.h"
-#include "common/training/progress_view.h"
-#include "common/training/train_step.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -372,6 +373,24 @@ TEST(ProgressView, ATerminalHasCurvesAndABarThatGoAway) {
   view.Look(Progress());
   EXPECT_THAT(low.str(), AllOf(HasSubstr("epoch 3/10 ["),
                                Not(HasSubstr("test accuracy"))));
+}
+
+TEST(TrainDevicesTest, ProcessesOfAMachineShareItsGpus) {
+  const auto four = [](int count, int process) {
+    return DevicesOfProcess("auto", count, process, /*gpus=*/4);
+  };
+  // The table of the first begins with its own.
+  EXPECT_EQ(four(1, 0), "auto");
+  EXPECT_EQ(four(1, 3), "cuda:3");
+  EXPECT_EQ(four(2, 1), "cuda:2,cuda:3");
+}
+
+TEST(TrainDevicesTest, WhatIsNamedOrNotThereIsLeft) {
+  EXPECT_EQ(DevicesOfProcess("cuda:1", 1, 1, 4), "cuda:1");
+  EXPECT_EQ(DevicesOfProcess("auto", 1, 1, 0), "auto");
+  // Two processes, with CUDA_VISIBLE_DEVICES of their own.
+  EXPECT_EQ(DevicesOfProcess("auto", 1, 1, 1), "auto");
+  EXPECT_EQ(DevicesOfProcess("auto", 3, 1, 4), "auto");
 }
 
 }  // namespace

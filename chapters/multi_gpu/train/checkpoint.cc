@@ -1,4 +1,4 @@
-#include "common/training/checkpoint.h"
+#include "chapters/multi_gpu/train/checkpoint.h"
 
 #include <cmath>
 #include <cstddef>

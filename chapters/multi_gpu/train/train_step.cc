@@ -1,4 +1,4 @@
-#include "common/training/train_step.h"
+#include "chapters/multi_gpu/train/train_step.h"
 
 #include <cstddef>
 #include <cstdint>

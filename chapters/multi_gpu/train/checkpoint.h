@@ -19,8 +19,8 @@
 // file and what is wrong; a failed operation behind a tensor throws AsyncError.
 // Values own what they hold. Thread-safety: as of the module and the optimiser.
 
-#ifndef D2L_COMMON_TRAINING_CHECKPOINT_H_
-#define D2L_COMMON_TRAINING_CHECKPOINT_H_
+#ifndef D2L_CHAPTERS_MULTI_GPU_TRAIN_CHECKPOINT_H_
+#define D2L_CHAPTERS_MULTI_GPU_TRAIN_CHECKPOINT_H_
 
 #include <cstdint>
 #include <map>
@@ -87,4 +87,4 @@ absl::StatusOr<std::map<std::string, std::string>> LoadCheckpointOptions(
 
 }  // namespace d2l
 
-#endif  // D2L_COMMON_TRAINING_CHECKPOINT_H_
+#endif  // D2L_CHAPTERS_MULTI_GPU_TRAIN_CHECKPOINT_H_
