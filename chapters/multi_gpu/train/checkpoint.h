@@ -66,7 +66,7 @@ TrainingState CopyState(const nn::Module& net, nn::SGD& sgd,
                         const std::vector<Device>& devices);
 // Writes to the parameters' memory. InvalidArgument, before anything is
 // changed, if the state is another network's or of another number of devices.
-absl::Status RestoreState(const TrainingState& state, const nn::Module& net,
+absl::Status RestoreState(const TrainingState& state, nn::Module& net,
                           nn::SGD& sgd, const std::vector<Device>& devices);
 
 struct Checkpoint {
@@ -81,9 +81,9 @@ absl::Status SaveCheckpoint(const Checkpoint& checkpoint,
 // The tensors are on `device`.
 absl::StatusOr<Checkpoint> LoadCheckpoint(const std::string& path,
                                           Device device);
-// Before there is a device table, which the options may have a say in.
-absl::StatusOr<std::map<std::string, std::string>> LoadCheckpointOptions(
-    const std::string& path);
+// Without its tensors, before there is a device table: the options may have a
+// say in that.
+absl::StatusOr<Checkpoint> LoadCheckpointHeader(const std::string& path);
 
 }  // namespace d2l
 

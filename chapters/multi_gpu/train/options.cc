@@ -204,14 +204,15 @@ absl::Status CheckMemory() {
 
 // Sets the flags to what the checkpoint says, except where they were typed.
 absl::Status TakeOptions(const std::string& file, int argc, char** argv) {
-  const auto options = LoadCheckpointOptions(UserPath(file));
-  if (!options.ok()) return options.status();
+  const auto checkpoint = LoadCheckpointHeader(UserPath(file));
+  if (!checkpoint.ok()) return checkpoint.status();
   std::map<std::string, std::string> kept;
   const auto take = [&](const char* name) {
-    const auto option = options->find(name);
+    const auto option = checkpoint->options.find(name);
     absl::CommandLineFlag* flag = absl::FindCommandLineFlag(name);
     std::string error;
-    if (option == options->end() || !flag->ParseFrom(option->second, &error)) {
+    if (option == checkpoint->options.end() ||
+        !flag->ParseFrom(option->second, &error)) {
       return absl::InvalidArgumentError(
           Say("%s is no checkpoint of this program: it does not "
               "say a --%s that can be. %s",
