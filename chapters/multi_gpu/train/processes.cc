@@ -11,7 +11,6 @@
 #include <numeric>
 #include <optional>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -52,9 +51,7 @@ void OnSignal(int number) {
 // What the first signal writes, cut to 1000 bytes. One thread's.
 void SetStopText(const std::string& new_text) {
   char* const other = text == texts[0] ? texts[1] : texts[0];
-  const std::size_t size = std::min(new_text.size(), sizeof(texts[0]) - 1);
-  std::memcpy(other, new_text.data(), size);
-  other[size] = '\0';
+  absl::SNPrintF(other, sizeof(texts[0]), "%s", new_text);
   text = other;
 }
 
@@ -62,7 +59,7 @@ void SetStopText(const std::string& new_text) {
 
 int StopSignal() { return stop_signal; }
 
-std::uint64_t HashOf(const nn::Module& net, nn::SGD& sgd) {
+std::string HashOf(const nn::Module& net, nn::SGD& sgd) {
   Sha256 hash;
   const auto update = [&](const Tensor& x) {
     const auto values = ToVector<double>(To(x, DType::kFloat64));  // exact
@@ -73,9 +70,7 @@ std::uint64_t HashOf(const nn::Module& net, nn::SGD& sgd) {
   for (const Tensor& x : sgd.momentum_buffers()) {
     if (x.defined()) update(x);
   }
-  std::uint64_t value = 0;
-  const bool hex = absl::SimpleHexAtoi(hash.Hex().substr(0, 16), &value);
-  return hex ? value : 0;
+  return hash.Hex();
 }
 
 absl::StatusOr<std::unique_ptr<Processes>> Processes::Start(
@@ -89,38 +84,42 @@ absl::StatusOr<std::unique_ptr<Processes>> Processes::Start(
   return std::unique_ptr<Processes>(new Processes(*std::move(world)));
 }
 
-absl::Status Processes::Agree(const absl::Status& mine) {
-  if (!several()) return mine;
-  const std::vector<std::uint64_t> failed = world_->Gather(mine.ok() ? 0 : 1);
-  const auto first = std::find(failed.begin(), failed.end(), 1);
-  if (first == failed.end() || first - failed.begin() == rank()) return mine;
-  return absl::CancelledError();
+void Processes::Agree(const absl::Status& mine) const {
+  const std::vector<std::string> all = Gather(mine.ok() ? "" : "failed");
+  for (int first = 0; first < size(); ++first) {
+    if (all[first].empty()) continue;
+    throw CommonError(first == rank() ? std::string(mine.message()) : "");
+  }
 }
 
-void Processes::CheckSame(const std::map<std::string, std::string>& values) {
-  if (!several()) return;
+void Processes::EndAll(const std::string& message) const {
+  throw CommonError(rank() == 0 ? message : "");
+}
+
+void Processes::CheckSame(
+    const std::map<std::string, std::string>& values) const {
   for (const auto& [name, value] : values) {
     const std::vector<std::string> all = Gather(value);
     for (int rank = 1; rank < size(); ++rank) {
       if (all[rank] == all[0]) continue;
-      throw CommonError(Say(
-          "%s is \"%s\" in rank 0 and \"%s\" in rank %d. Give all %d ranks the "
-          "same flags and data, since ranks that differ do not train one "
-          "network.",
-          Translated(name), all[0], all[rank], rank, size()));
+      EndAll(
+          Say("%s is \"%s\" in rank 0 and \"%s\" in rank %d. Give all %d ranks "
+              "the same flags and data, since ranks that differ do not train "
+              "one network.",
+              Translated(name), all[0], all[rank], rank, size()));
     }
   }
 }
 
-void Processes::CheckEqual(std::uint64_t hash, const std::string& what) {
-  if (!several()) return;
-  const std::vector<std::uint64_t> all = world_->Gather(hash);
+void Processes::CheckEqual(const std::string& value,
+                           const std::string& what) const {
+  const std::vector<std::string> all = Gather(value);
   std::vector<int> others;
   for (int rank = 0; rank < size(); ++rank) {
     if (all[rank] != all[0]) others.push_back(rank);
   }
   if (others.empty()) return;
-  throw CommonError(absl::StrFormat(
+  EndAll(absl::StrFormat(
       "%s of rank%s %s are not those of rank 0, of %d ranks. Stopped, since "
       "ranks that differ do not train one network.",
       what, others.size() == 1 ? "" : "s", absl::StrJoin(others, ", "),
@@ -128,20 +127,18 @@ void Processes::CheckEqual(std::uint64_t hash, const std::string& what) {
 }
 
 std::vector<GeneratorState> Processes::Gather(
-    const std::vector<GeneratorState>& mine) {
-  if (!several()) return mine;
-  std::vector<GeneratorState> all(mine.size() * size());
-  for (std::size_t i = 0; i < mine.size(); ++i) {
-    const std::vector<std::uint64_t> seeds = world_->Gather(mine[i].seed);
-    const std::vector<std::uint64_t> offsets = world_->Gather(mine[i].offset);
-    for (std::size_t rank = 0; rank < seeds.size(); ++rank) {
-      all[rank * mine.size() + i] = {seeds[rank], offsets[rank]};
-    }
-  }
-  return all;
+    const std::vector<GeneratorState>& mine) const {
+  const std::string all = absl::StrJoin(
+      Gather(std::string(reinterpret_cast<const char*>(mine.data()),
+                         mine.size() * sizeof(GeneratorState))),
+      "");
+  std::vector<GeneratorState> states(mine.size() * size());
+  std::memcpy(states.data(), all.data(), all.size());
+  return states;
 }
 
-std::vector<std::string> Processes::Gather(const std::string& mine) {
+std::vector<std::string> Processes::Gather(const std::string& mine) const {
+  if (!several()) return {mine};
   const std::vector<std::uint64_t> sizes = world_->Gather(mine.size());
   const std::size_t most = *std::max_element(sizes.begin(), sizes.end());
   std::vector<std::string> all(size());
@@ -159,7 +156,7 @@ std::vector<std::string> Processes::Gather(const std::string& mine) {
   return all;
 }
 
-std::int64_t Processes::Sum(std::int64_t mine) {
+std::int64_t Processes::Sum(std::int64_t mine) const {
   if (!several()) return mine;
   const std::vector<std::uint64_t> all = world_->Gather(mine);
   return static_cast<std::int64_t>(
@@ -177,13 +174,10 @@ NcclId Processes::SharedNcclId() {
           "NCCL cannot make an id; NCCL_DEBUG=INFO makes it say why.");
     }
   }
-  made = Agree(made);
-  if (!made.ok()) throw CommonError(std::string(made.message()));
-  if (several()) {
-    const std::string mine(id.bytes.begin(), id.bytes.end());
-    const std::string first = Gather(mine)[0];
-    std::copy(first.begin(), first.end(), id.bytes.begin());
-  }
+  Agree(made);
+  const std::string mine(id.bytes.begin(), id.bytes.end());
+  const std::string first = Gather(mine)[0];
+  std::copy(first.begin(), first.end(), id.bytes.begin());
   return id;
 }
 
@@ -251,17 +245,15 @@ Dataset Processes::Part(Dataset data) const {
           {data.labels.begin() + begin, data.labels.begin() + end}};
 }
 
-int Processes::Complain(const absl::Status& status) const {
-  if (absl::IsCancelled(status)) return 1;
-  std::cerr << Wrap(std::string(status.message()),
-                    several() ? Name() + ": " : Lead("Error:"))
+void Processes::Complain(const std::string& message) const {
+  if (message.empty()) return;
+  std::cerr << Wrap(message, several() ? Name() + ": " : Lead("Error:"))
             << std::flush;
-  return 1;
 }
 
-int Processes::Fail(const std::exception& error) const {
-  Complain(absl::UnknownError(error.what()));
-  if (!several()) return 1;
+void Processes::Fail(const std::string& message) const {
+  Complain(message);
+  if (!several()) return;
   std::cerr << how_to_go_on_ << std::flush;
   SetStopText("");  // mpirun asks this process as well
   MpiWorld::Abort(1);

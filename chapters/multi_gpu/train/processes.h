@@ -3,18 +3,17 @@
 // here is its own.
 //
 //   absl::StatusOr<std::unique_ptr<Processes>> processes = Processes::Start();
-//   absl::Status status = (*processes)->Agree(Prepare());
-//   if (!status.ok()) return (*processes)->Complain(status);
+//   (*processes)->Agree(Prepare());  // all go on, or all throw
 //
-// All processes make the same calls in the same order. Errors: what fails
-// between them throws, AsyncError or std::runtime_error, with the rank that was
-// waited for; then Abort. Thread-safety: none.
+// All processes make the same calls in the same order. Errors: CommonError if
+// all know of it and end by themselves; what fails between them throws
+// AsyncError or std::runtime_error, with the rank that was waited for; then
+// Fail. Thread-safety: none.
 
 #ifndef D2L_CHAPTERS_MULTI_GPU_TRAIN_PROCESSES_H_
 #define D2L_CHAPTERS_MULTI_GPU_TRAIN_PROCESSES_H_
 
 #include <cstdint>
-#include <exception>
 #include <map>
 #include <memory>
 #include <stdexcept>
@@ -36,9 +35,10 @@
 namespace d2l {
 
 // Of the parameters, the buffers and the momentum. Waits for them.
-std::uint64_t HashOf(const nn::Module& net, nn::SGD& sgd);
+std::string HashOf(const nn::Module& net, nn::SGD& sgd);
 
-// All processes have met the same error: one message is enough.
+// All processes throw it. The message is empty in those that leave it to
+// another one.
 class CommonError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -58,17 +58,20 @@ class Processes {
   int size() const { return world_ == nullptr ? 1 : world_->processes(); }
   bool several() const { return size() > 1; }
 
-  // OK if it is so in all processes. Else the first process that has an error
-  // returns it, and the others Cancelled, of which Complain says nothing.
-  absl::Status Agree(const absl::Status& mine);
-  // Throws CommonError, with two ranks and their values, unless these are the
-  // same in all. By name; all have the same names.
-  void CheckSame(const std::map<std::string, std::string>& values);
-  // Throws CommonError, with the ranks, unless the hash is the same in all.
-  void CheckEqual(std::uint64_t hash, const std::string& what);
+  // Throws CommonError if this is an error in any process, with that of the
+  // first that has one.
+  void Agree(const absl::Status& mine) const;
+  // Throws it with a message that all know.
+  [[noreturn]] void EndAll(const std::string& message) const;
+  // Throws it, with two ranks and their values, unless these are the same in
+  // all. By name; all have the same names.
+  void CheckSame(const std::map<std::string, std::string>& values) const;
+  // Throws it, with the ranks, unless the value is the same in all.
+  void CheckEqual(const std::string& value, const std::string& what) const;
   // Of all processes' devices.
-  std::vector<GeneratorState> Gather(const std::vector<GeneratorState>& mine);
-  std::int64_t Sum(std::int64_t mine);
+  std::vector<GeneratorState> Gather(
+      const std::vector<GeneratorState>& mine) const;
+  std::int64_t Sum(std::int64_t mine) const;
   // By which NCCL's ranks find each other: made by the first process. Throws
   // CommonError if it cannot make one.
   NcclId SharedNcclId();
@@ -85,16 +88,15 @@ class Processes {
   // This process's part.
   Dataset Part(Dataset data) const;
 
-  // To stderr, with the rank where there are several. Returns 1.
-  int Complain(const absl::Status& status) const;
-  // The same for what was thrown; several processes say how to go on, and all
-  // end at once.
-  int Fail(const std::exception& error) const;
+  // To stderr, with the rank where there are several; nothing if it is empty.
+  void Complain(const std::string& message) const;
+  // Also says how to go on and ends all processes, if there are several.
+  void Fail(const std::string& message) const;
   // "rank 2 of 4"
   std::string Name() const;
 
  private:
-  std::vector<std::string> Gather(const std::string& mine);
+  std::vector<std::string> Gather(const std::string& mine) const;
 
   explicit Processes(std::unique_ptr<MpiWorld> world)
       : world_(std::move(world)) {}

@@ -23,8 +23,8 @@ StepResult TrainStep(nn::Module& net, nn::SGD& sgd, const Batch& batch) {
   return {loss, CountRight(logits, batch.labels)};
 }
 
-std::optional<double> Accuracy(nn::Module& net, DataLoader& batches,
-                               const std::function<bool()>& stop) {
+std::optional<std::int64_t> CountRight(nn::Module& net, DataLoader& batches,
+                                       const std::function<bool()>& stop) {
   constexpr std::size_t kInFlight = 8;  // batches that the host is ahead
   const bool training = net.training();
   net.Eval();
@@ -41,7 +41,7 @@ std::optional<double> Accuracy(nn::Module& net, DataLoader& batches,
       in_flight.pop_front();
     }
   }
-  return Item(right) / static_cast<double>(batches.data().size());
+  return Item<std::int64_t>(right);
 }
 
 }  // namespace d2l

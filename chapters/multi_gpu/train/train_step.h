@@ -6,7 +6,7 @@
 //     StepResult result = TrainStep(net, sgd, *batch);
 //     z = result.loss;  // Item(z) waits for it
 //   }
-//   std::optional<double> accuracy = Accuracy(net, test_batches);
+//   std::optional<std::int64_t> right = CountRight(net, test_batches);
 //
 // A step is asynchronous: the host runs ahead of the device as far as the
 // program lets it. Thread-safety: none. Errors: a failed operation throws
@@ -15,6 +15,7 @@
 #ifndef D2L_CHAPTERS_MULTI_GPU_TRAIN_TRAIN_STEP_H_
 #define D2L_CHAPTERS_MULTI_GPU_TRAIN_TRAIN_STEP_H_
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 
@@ -37,9 +38,9 @@ Tensor CountRight(const Tensor& logits, const Tensor& labels);
 // Forward, backward and an update.
 StepResult TrainStep(nn::Module& net, nn::SGD& sgd, const Batch& batch);
 
-// The part of the images that the network, under Eval, classifies rightly, over
-// one epoch of the batches; nothing if `stop` returned true.
-std::optional<double> Accuracy(
+// How many images the network, under Eval, classifies rightly in one epoch of
+// the batches; nothing if `stop` returned true.
+std::optional<std::int64_t> CountRight(
     nn::Module& net, DataLoader& batches,
     const std::function<bool()>& stop = [] { return false; });
 
