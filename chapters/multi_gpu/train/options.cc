@@ -151,39 +151,40 @@ constexpr const char* kFixed[] = {"net",  "init",     "batch_size", "momentum",
 constexpr const char* kMayChange[] = {"epochs", "lr", "data_dir", "images"};
 
 absl::Status CheckRanges() {
-  const auto at_least_1 = [](const char* flag, std::int64_t value) {
-    if (value >= 1) return absl::OkStatus();
+  const absl::Status named = CheckNet();
+  if (!named.ok()) return named;
+  for (const auto& [flag, value] :
+       {std::pair<std::string, std::int64_t>{"epochs",
+                                             absl::GetFlag(FLAGS_epochs)},
+        {"batch_size", absl::GetFlag(FLAGS_batch_size)},
+        {"images", absl::GetFlag(FLAGS_images)},
+        {"max_in_flight", absl::GetFlag(FLAGS_max_in_flight)},
+        {"check_every", absl::GetFlag(FLAGS_check_every)}}) {
+    if (value >= 1) continue;
     return absl::InvalidArgumentError(
-        Say("--%s=%d asked for; the least is 1. Say --%s=1 or more.",
-            std::string(flag), value, std::string(flag)));
-  };
-  absl::Status status = CheckNet();
-  status.Update(at_least_1("epochs", absl::GetFlag(FLAGS_epochs)));
-  status.Update(at_least_1("batch_size", absl::GetFlag(FLAGS_batch_size)));
-  status.Update(at_least_1("images", absl::GetFlag(FLAGS_images)));
-  status.Update(
-      at_least_1("max_in_flight", absl::GetFlag(FLAGS_max_in_flight)));
-  status.Update(at_least_1("check_every", absl::GetFlag(FLAGS_check_every)));
+        Say("--%s=%d asked for; the least is 1. Say --%s=1 or more.", flag,
+            value, flag));
+  }
   const double timeout = absl::GetFlag(FLAGS_mpi_timeout_s);
-  if (status.ok() && !(timeout > 0)) {
+  if (!(timeout > 0)) {
     return absl::InvalidArgumentError(Say(
         "--mpi_timeout_s=%g asked for; it is a number of seconds above 0. Say "
         "--mpi_timeout_s=60.",
         timeout));
   }
   const double lr = absl::GetFlag(FLAGS_lr);
-  if (status.ok() && !(lr > 0 && std::isfinite(lr))) {
+  if (!(lr > 0 && std::isfinite(lr))) {
     return absl::InvalidArgumentError(
         Say("--lr=%g asked for; it is a number above 0. Say --lr=0.2.", lr));
   }
   const double momentum = absl::GetFlag(FLAGS_momentum);
-  if (status.ok() && !(momentum >= 0 && momentum < 1)) {
+  if (!(momentum >= 0 && momentum < 1)) {
     return absl::InvalidArgumentError(
         Say("--momentum=%g asked for; it is at least 0 and below "
             "1. Say --momentum=0.9.",
             momentum));
   }
-  return status;
+  return absl::OkStatus();
 }
 
 // Linux promises more memory than there is, and kills who uses it.
@@ -345,17 +346,6 @@ absl::StatusOr<TrainOptions> ParseTrainOptions(int argc, char** argv,
   options.save = absl::GetFlag(FLAGS_save);
   if (options.save.empty()) options.save = options.resume;
   if (process > 0) return options;
-  for (const char* name : {"json", "svg"}) {
-    const std::string file = absl::FindCommandLineFlag(name)->CurrentValue();
-    std::error_code none;
-    if (!std::filesystem::equivalent(UserPath(options.resume), UserPath(file),
-                                     none)) {
-      continue;
-    }
-    return absl::InvalidArgumentError(
-        Say("--%s=%s and --%s=%s name the same file. Name two files.", "resume",
-            options.resume, std::string(name), file));
-  }
   std::optional<AtomicFile> save;  // Only tried: it is written again and again.
   status = OpenFlagFiles({{"save", options.save, &save},
                           {"json", absl::GetFlag(FLAGS_json), &options.json},

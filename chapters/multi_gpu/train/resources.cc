@@ -39,60 +39,29 @@ ABSL_DECLARE_FLAG(int, max_in_flight);
 namespace d2l {
 namespace {
 
-struct Network {
-  const char* name;
-  std::unique_ptr<nn::Module> (*make)(Device device);
-};
-constexpr Network kNetworks[] = {
-    {"lenet",
-     [](Device device) -> std::unique_ptr<nn::Module> {
-       return std::make_unique<nn::Sequential>(nn::LeNet(device));
-     }},
-    {"resnet18",
-     [](Device device) -> std::unique_ptr<nn::Module> {
-       return std::make_unique<nn::Sequential>(
-           nn::ResNet18(/*num_classes=*/10, /*in_channels=*/1, device));
-     }},
-    {"mlp",
-     [](Device device) -> std::unique_ptr<nn::Module> {
-       return std::make_unique<nn::Sequential>(
-           nn::Flatten(), nn::Linear(784, 256, device), nn::ReLU(),
-           nn::Linear(256, 10, device));
-     }},
-    {"linear",
-     [](Device device) -> std::unique_ptr<nn::Module> {
-       return std::make_unique<nn::Sequential>(nn::Flatten(),
-                                               nn::Linear(784, 10, device));
-     }},
-};
-
-struct Initializer {
-  const char* name;
-  void (*run)(nn::Module& net);
-};
-constexpr Initializer kInitializers[] = {
-    {"xavier", [](nn::Module& net) { nn::InitXavierUniform(net); }},
-    {"book", [](nn::Module& net) { nn::InitNormal(net, 0.01); }},
-};
-
-// The one that is called so; NotFound.
-template <typename Named, std::size_t n>
-absl::StatusOr<const Named*> Find(const Named (&all)[n], const char* flag,
-                                  const std::string& name) {
-  const Named* nearest = &all[0];
-  for (const Named& each : all) {
-    if (name == each.name) return &each;
-    if (EditDistance(name, each.name) < EditDistance(name, nearest->name)) {
-      nearest = &each;
-    }
+nn::Sequential Network(const std::string& name, Device device) {
+  if (name == "lenet") return nn::LeNet(device);
+  if (name == "resnet18") {
+    return nn::ResNet18(/*num_classes=*/10, /*in_channels=*/1, device);
   }
-  const std::string names =
-      absl::StrJoin(all, ", ", [](std::string* out, const Named& each) {
-        absl::StrAppend(out, each.name);
+  if (name == "mlp") {
+    return nn::Sequential(nn::Flatten(), nn::Linear(784, 256, device),
+                          nn::ReLU(), nn::Linear(256, 10, device));
+  }
+  return nn::Sequential(nn::Flatten(), nn::Linear(784, 10, device));
+}
+
+// NotFound unless it is one of the names.
+absl::Status CheckName(const std::string& flag, const std::string& name,
+                       const std::vector<std::string>& names) {
+  const std::string& nearest = *std::min_element(
+      names.begin(), names.end(), [&](const auto& a, const auto& b) {
+        return EditDistance(name, a) < EditDistance(name, b);
       });
+  if (name == nearest) return absl::OkStatus();
   return absl::NotFoundError(
-      Say("--%s=%s asked for; there are %s. Say --%s=%s.", std::string(flag),
-          name, names, std::string(flag), std::string(nearest->name)));
+      Say("--%s=%s asked for; there are %s. Say --%s=%s.", flag, name,
+          absl::StrJoin(names, ", "), flag, nearest));
 }
 
 std::string Fingerprint(const Dataset& data) {
@@ -103,21 +72,6 @@ std::string Fingerprint(const Dataset& data) {
   // In checkpoints: the same in every language.
   return absl::StrFormat("%d images with the SHA-256 %s", data.size(),
                          hash.Hex().substr(0, 16));
-}
-
-absl::Status CheckHost(const TrainOptions& options) {
-  std::string named;
-  for (const DeviceInfo& info : Devices()) {
-    if (info.device.type() == DeviceType::kCpu) return absl::OkStatus();
-  }
-  for (const Device device : options.devices) {
-    absl::StrAppend(&named, DeviceTypeName(device.type()), ":",
-                    GetDeviceInfo(device).physical_index, ",");
-  }
-  return absl::InvalidArgumentError(
-      Say("--allreduce=host asked for, which adds in a CPU device's memory; "
-          "--devices=%s has none. Say --devices=%scpu:0 --num_gpus=%d.",
-          absl::GetFlag(FLAGS_devices), named, options.devices.size()));
 }
 
 absl::Status TakeAllReduce(TrainOptions* options) {
@@ -148,14 +102,13 @@ absl::Status TakeAllReduce(TrainOptions* options) {
         "--allreduce=nccl with a GPU for each.",
         name, options->processes, options->devices[0].ToString()));
   }
-  if (*algorithm != AllReduceAlgorithm::kHost) return absl::OkStatus();
-  if (options->processes > 1) {
+  if (*algorithm == AllReduceAlgorithm::kHost && options->processes > 1) {
     return absl::InvalidArgumentError(Say(
         "--allreduce=host asked for, which adds in the memory of one process; "
         "there are %d. Say --allreduce=split.",
         options->processes));
   }
-  return options->devices.size() > 1 ? CheckHost(*options) : absl::OkStatus();
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -221,47 +174,50 @@ std::string DevicesOfProcess(const std::string& devices, int count, int process,
 }
 
 absl::Status CheckNet() {
-  absl::Status status =
-      Find(kNetworks, "net", absl::GetFlag(FLAGS_net)).status();
+  absl::Status status = CheckName("net", absl::GetFlag(FLAGS_net),
+                                  {"lenet", "resnet18", "mlp", "linear"});
   status.Update(
-      Find(kInitializers, "init", absl::GetFlag(FLAGS_init)).status());
+      CheckName("init", absl::GetFlag(FLAGS_init), {"xavier", "book"}));
   return status;
 }
 
 std::unique_ptr<nn::Module> MakeNet(const TrainOptions& options) {
   ManualSeed(options.seed);
-  std::unique_ptr<nn::Module> net =
-      (*Find(kNetworks, "net", options.net))->make(options.devices[0]);
-  (*Find(kInitializers, "init", options.init))->run(*net);
+  auto net = std::make_unique<nn::Sequential>(
+      Network(options.net, options.devices[0]));
+  if (options.init == "xavier") {
+    nn::InitXavierUniform(*net);
+  } else {
+    nn::InitNormal(*net, 0.01);
+  }
   return net;
 }
 
 absl::StatusOr<TrainData> LoadData(const TrainOptions& options) {
-  const auto with_fingerprints = [](Dataset training, Dataset test) {
-    std::string of_training = Fingerprint(training);
-    std::string of_test = Fingerprint(test);
-    return TrainData{std::move(training), std::move(test),
-                     std::move(of_training), std::move(of_test)};
-  };
+  TrainData data;
   if (options.data_dir.empty()) {
     const std::int64_t test = std::max<std::int64_t>(10, options.images / 6);
-    return with_fingerprints(
-        GenerateImages(options.images),
-        GenerateImages(test, /*seed=*/0, /*first=*/options.images));
+    data.training = GenerateImages(options.images);
+    data.test = GenerateImages(test, /*seed=*/0, /*first=*/options.images);
+  } else {
+    for (const auto& [dataset, split] :
+         {std::pair{&data.training, DatasetSplit::kTraining},
+          {&data.test, DatasetSplit::kTest}}) {
+      absl::StatusOr<Dataset> loaded =
+          LoadFashionMnist(options.data_dir, split);
+      if (!loaded.ok()) return loaded.status();
+      *dataset = *std::move(loaded);
+    }
   }
-  absl::StatusOr<Dataset> training =
-      LoadFashionMnist(options.data_dir, DatasetSplit::kTraining);
-  if (!training.ok()) return training.status();
-  absl::StatusOr<Dataset> test =
-      LoadFashionMnist(options.data_dir, DatasetSplit::kTest);
-  if (!test.ok()) return test.status();
-  if (training->size() == 0 || test->size() == 0) {
+  if (data.training.size() == 0 || data.test.size() == 0) {
     return absl::InvalidArgumentError(Say(
         "%s has %d images to train on and %d to test on; at least one of each "
         "is needed. Name another --data_dir, or none for generated images.",
-        training->name, training->size(), test->size()));
+        data.training.name, data.training.size(), data.test.size()));
   }
-  return with_fingerprints(*std::move(training), *std::move(test));
+  data.training_fingerprint = Fingerprint(data.training);
+  data.test_fingerprint = Fingerprint(data.test);
+  return data;
 }
 
 }  // namespace d2l
