@@ -166,20 +166,11 @@ Step RequestStep(Training& t, const Batch& batch) {
   t.processes.EndAll(NotFiniteText(t.options, t.progress, loss, t.saved_epoch));
 }
 
-// Waits for a step and adds its figures to those of the epoch. Returns the
-// loss.
-double Add(const Step& step, TrainingProgress* progress) {
-  const double loss = Item(step.result.loss);
-  progress->samples += step.samples;
-  progress->right += Item<std::int64_t>(step.result.right);
-  progress->loss_sum += loss * static_cast<double>(step.samples);
-  return loss;
-}
-
 // False if the training was asked to stop. All steps that were begun are done.
 bool TrainEpoch(Training& t) {
+  TrainingProgress& progress = t.progress;
   const Timer timer;
-  const double seconds_before = t.progress.seconds;
+  const double seconds_before = progress.seconds;
   std::deque<Step> in_flight;  // the host runs ahead of the device
   double loss = 0;
   bool over = false, stop = false;
@@ -190,13 +181,16 @@ bool TrainEpoch(Training& t) {
     const std::size_t most = t.options.parallel.max_in_flight;
     while (in_flight.size() > (over || stop ? 0 : most)) {
       const Step& step = in_flight.front();
-      loss = Add(step, &t.progress);
+      loss = Item(step.result.loss);
+      progress.samples += step.samples;
+      progress.right += Item<std::int64_t>(step.result.right);
+      progress.loss_sum += loss * static_cast<double>(step.samples);
       if (!std::isfinite(loss)) EndNotFinite(t, loss);
       stop = stop ||
              (t.processes.several() ? Item(step.stop) != 0 : StopSignal() != 0);
       in_flight.pop_front();
-      t.progress.seconds = seconds_before + timer.Seconds();
-      t.view.Look(t.progress);
+      progress.seconds = seconds_before + timer.Seconds();
+      t.view.Look(progress);
     }
   }
   for (const auto& [name, value] : nn::NamedState(t.net.module())) {
@@ -205,11 +199,10 @@ bool TrainEpoch(Training& t) {
       EndNotFinite(t, loss);
     }
   }
-  t.progress.seconds = seconds_before + timer.Seconds();
+  progress.seconds = seconds_before + timer.Seconds();
   // At its end the loader is in the next epoch, and the progress in this one
   // until it has been tested.
-  t.progress.next.batch =
-      over ? t.batches.batches() : t.batches.position().batch;
+  progress.next.batch = over ? t.batches.batches() : t.batches.position().batch;
   return !stop;
 }
 
@@ -250,32 +243,28 @@ absl::Status Save(Training& t, const std::string& file) {
   return SaveCheckpoint(checkpoint, UserPath(file));
 }
 
-// The network, the optimiser, the generators, the batches' position.
-absl::Status Restore(Training& t, const Checkpoint& from) {
-  const std::string other = OtherDataText(t.options, t.data);
-  if (!other.empty()) return absl::InvalidArgumentError(other);
-  TrainingState state = from.state;
+// Restores the network, the optimiser, the generators and the batches'
+// position.
+absl::Status Resume(Training& t) {
+  const std::string& file = t.options.resume;
+  TrainingState state = t.options.checkpoint->state;
   const auto each = static_cast<std::ptrdiff_t>(t.options.devices.size());
   if (static_cast<std::ptrdiff_t>(state.generators.size()) ==
       each * t.processes.size()) {
-    const auto own = from.state.generators.begin() + each * t.processes.rank();
-    state.generators.assign(own, own + each);
+    const auto own = state.generators.begin() + each * t.processes.rank();
+    state.generators = std::vector<GeneratorState>(own, own + each);
   }
+  const std::string other = OtherDataText(t.options, t.data);
   const absl::Status restored =
-      RestoreState(state, t.net.module(), t.net.sgd(), t.options.devices);
-  if (!restored.ok()) return restored;
-  t.progress = from.progress;
-  t.batches.SetPosition(t.progress.next);
-  return absl::OkStatus();
-}
-
-absl::Status Resume(Training& t) {
-  const std::string& file = t.options.resume;
-  const absl::Status restored = Restore(t, *t.options.checkpoint);
+      other.empty()
+          ? RestoreState(state, t.net.module(), t.net.sgd(), t.options.devices)
+          : absl::InvalidArgumentError(other);
   if (!restored.ok()) {
     return absl::InvalidArgumentError(
         Say("cannot go on from %s: %s", file, std::string(restored.message())));
   }
+  t.progress = t.options.checkpoint->progress;
+  t.batches.SetPosition(t.progress.next);
   t.view.Line(Say("Resumed from %s: epoch %d, after batch %d of %d", file,
                   t.progress.next.epoch + 1, t.progress.next.batch,
                   t.batches.batches()));
