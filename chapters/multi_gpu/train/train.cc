@@ -37,7 +37,6 @@
 #include "chapters/multi_gpu/train/checkpoint.h"
 #include "chapters/multi_gpu/train/options.h"
 #include "chapters/multi_gpu/train/processes.h"
-#include "chapters/multi_gpu/train/progress_view.h"
 #include "chapters/multi_gpu/train/report.h"
 #include "chapters/multi_gpu/train/train_step.h"
 #include "common/base/console/command_line.h"

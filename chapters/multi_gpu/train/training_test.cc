@@ -13,7 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "chapters/multi_gpu/train/checkpoint.h"
 #include "chapters/multi_gpu/train/options.h"
-#include "chapters/multi_gpu/train/progress_view.h"
+#include "chapters/multi_gpu/train/report.h"
 #include "chapters/multi_gpu/train/train_step.h"
 #include "common/autograd/tape.h"
 #include "common/base/files/atomic_file.h"
