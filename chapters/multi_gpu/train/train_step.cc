@@ -1,8 +1,6 @@
 #include "chapters/multi_gpu/train/train_step.h"
 
-#include <cstddef>
 #include <cstdint>
-#include <deque>
 
 #include "absl/cleanup/cleanup.h"
 #include "common/autograd/tape.h"
@@ -25,21 +23,16 @@ StepResult TrainStep(nn::Module& net, nn::SGD& sgd, const Batch& batch) {
 
 std::optional<std::int64_t> CountRight(nn::Module& net, DataLoader& batches,
                                        const std::function<bool()>& stop) {
-  constexpr std::size_t kInFlight = 8;  // batches that the host is ahead
   const bool training = net.training();
   net.Eval();
   const absl::Cleanup as_before = [&] { net.Train(training); };
   batches.SetPosition({0, 0});
   Tensor right = Zeros({}, batches.device(), DType::kInt64);
-  std::deque<Tensor> in_flight;
-  while (std::optional<Batch> batch = batches.Next()) {
+  while (const std::optional<Batch> batch = batches.Next()) {
     if (stop()) return std::nullopt;
+    const Tensor before = right;
     right = right + CountRight(net(batch->images), batch->labels);
-    in_flight.push_back(right);
-    if (in_flight.size() > kInFlight) {
-      WaitToRead(in_flight.front());
-      in_flight.pop_front();
-    }
+    WaitToRead(before);  // the host is one batch ahead
   }
   return Item<std::int64_t>(right);
 }
