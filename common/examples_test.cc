@@ -793,10 +793,10 @@ TEST_F(ExamplesTest, Programs) {
         "def add(a, b):\n"
         "    return a + b\n"
         "print(add(add(1, 2), add(3, 4)))\n";
-    language::Program program = language::Compile(text, "add.py").value();
-    ir::Inline(program.graph);
+    ir::Graph program = language::Compile(text, "add.py").value();
+    ir::Inline(program);
     std::cout << language::ToPython(program);  // print((1 + 2) + (3 + 4))
-    ir::Fold(program.graph);
+    ir::Fold(program);
     std::cout << language::ToPython(program);  // print(10)
     std::cout << language::Run(program);       // 10
     // End of example

@@ -20,9 +20,9 @@ namespace {
 constexpr int kCalls = 1000;
 
 void RunText(benchmark::State& state, bool rewritten) {
-  language::Program program =
+  ir::Graph program =
       language::Compile(EvokeStr(), "prog.py", TryGpu()).value();
-  if (rewritten) ir::Optimize(program.graph);
+  if (rewritten) ir::Optimize(program);
   for (auto _ : state) benchmark::DoNotOptimize(language::Run(program));
 }
 

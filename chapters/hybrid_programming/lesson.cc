@@ -160,28 +160,27 @@ void PrintFrameworks() {
 void C2(Cell& cell) {
   const std::string prog = EvokeStr();
   std::cout << prog;
-  const language::Program y =
-      language::Compile(prog, "prog.py", TryGpu()).value();
-  language::Program rewritten = y;
+  const ir::Graph y = language::Compile(prog, "prog.py", TryGpu()).value();
+  ir::Graph rewritten = y;
   std::cout << Padded("Inline:", 9);
-  ir::Inline(rewritten.graph);
+  ir::Inline(rewritten);
   std::cout << language::ToPython(rewritten);
-  const std::int64_t bytes = ir::Optimize(rewritten.graph).back().peak_bytes;
+  const std::int64_t bytes = ir::Optimize(rewritten).back().peak_bytes;
   std::cout << Padded("Fold:", 9) << language::ToPython(rewritten);
   std::cout << Padded("Output:", 9) << language::Run(rewritten) << "\n";
   PrintFrameworks();
   cell.Check(language::Run(y) == "10\n" && language::Run(rewritten) == "10\n",
              "what the programs print");
 
-  const int calls = language::CountCalls(y.graph);
-  const int calls_left = language::CountCalls(rewritten.graph);
+  const int calls = language::CountCalls(y);
+  const int calls_left = language::CountCalls(rewritten);
   cell.Claim("The program makes {} calls; rewritten, it makes none.",
              Counted(calls == 4 && calls_left == 0,
                      Say("rewritten: %d", calls_left), absl::StrCat(calls)));
   cell.Claim("Its sums take {} of memory; rewritten, it needs none.",
-             Counted(ir::PeakBytes(y.graph) > 0 && bytes == 0,
+             Counted(ir::PeakBytes(y) > 0 && bytes == 0,
                      Say("rewritten: %s", FormatBytes(bytes)),
-                     FormatBytes(ir::PeakBytes(y.graph))));
+                     FormatBytes(ir::PeakBytes(y))));
   const Timings t = cell.TimeInterleaved(
       {{"as written", {TryGpu()}, Loop(100, [&] { language::Run(y); })},
        {"rewritten", {TryGpu()}, Loop(100, [&] {
