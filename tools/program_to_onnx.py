@@ -17,7 +17,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 OPSET = 18
-VERSION = 2
+VERSION = 3
 DTYPES = {"float32": np.float32, "float64": np.float64, "int64": np.int64, "uint8": np.uint8}
 SAFETENSORS = {"F32": np.float32, "F64": np.float64, "I64": np.int64, "U8": np.uint8}
 
@@ -71,7 +71,7 @@ def number(text, dtype):
 
 
 def read(path):
-    """The functions of a saved program, and its tensors."""
+    """A saved program, and its tensors."""
     with open(path, "rb") as file:
         data = memoryview(file.read())
     size = int.from_bytes(data[:8], "little")
@@ -88,14 +88,13 @@ def read(path):
         begin, end = entry["data_offsets"]
         tensors[name] = np.frombuffer(data[8 + size:][begin:end], SAFETENSORS[
             entry["dtype"]]).reshape(entry["shape"])
-    return program["functions"], tensors
+    return program, tensors
 
 
 class Exporter:
-    """Writes the nodes of a function, those that it calls and its regions in place."""
+    """Writes the nodes of a program."""
 
-    def __init__(self, functions, tensors):
-        self.functions = {function["name"]: function for function in functions}
+    def __init__(self, tensors):
         self.tensors = tensors
         self.nodes, self.initializers, self.names = [], [], set()
 
@@ -142,16 +141,12 @@ class Exporter:
         by_zero = self.add("Equal", [b, zero])
         return self.add("Where", [by_zero, self.add("Div", [a, b]), down], name)
 
-    def function(self, function, arguments):
+    def program(self, program, arguments):
         """Arguments and results are pairs of a name and a type."""
         values = list(arguments)
-        for node in function["nodes"]:
+        for node in program["nodes"]:
             inputs = [values[i] for i in node["inputs"]]
-            if "fused" in node:
-                values += self.function(node["fused"], inputs)
-            elif "call" in node:
-                values += self.function(self.functions[node["call"]], inputs)
-            elif "op" in node:
+            if "op" in node:
                 operation = Operation(node)
                 name = node["outputs"][0].get("name", operation.name)
                 values.append((self.operation(operation, inputs, name), operation.type))
@@ -159,7 +154,7 @@ class Exporter:
                 kind = "weight" if "weight" in node else "constant"
                 name = self.constant(self.tensors[node[kind]], node[kind])
                 values.append((name, Type(node["outputs"][0])))
-        return [values[i] for i in function["returns"]]
+        return [values[i] for i in program["returns"]]
 
     def operation(self, node, inputs, name):
         to = node.type
@@ -265,13 +260,13 @@ class Exporter:
 
 def export(prefix):
     """The ONNX model of a saved program."""
-    functions, tensors = read(prefix + ".safetensors")
-    exporter, main_function = Exporter(functions, tensors), functions[-1]
+    program, tensors = read(prefix + ".safetensors")
+    exporter = Exporter(tensors)
     inputs, outputs = [], []
-    exporter.names.update("output_%d" % i for i in range(len(main_function["returns"])))
-    for i, argument in enumerate(main_function["arguments"]):
+    exporter.names.update("output_%d" % i for i in range(len(program["returns"])))
+    for i, argument in enumerate(program["arguments"]):
         inputs.append((exporter.new_name(argument.get("name", str(i))), Type(argument)))
-    for i, (value, its) in enumerate(exporter.function(main_function, inputs)):
+    for i, (value, its) in enumerate(exporter.program(program, inputs)):
         outputs.append(("output_%d" % i, its))
         exporter.nodes.append(helper.make_node("Identity", [value], ["output_%d" % i]))
     described = [[helper.make_tensor_value_info(name, its.onnx(), its.shape) for name, its in all_of]

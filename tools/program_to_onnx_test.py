@@ -31,12 +31,8 @@ CASES = {
   %0 = transpose(%w0) {dim0=0, dim1=1} : float32[4, 5] @"a b.cc":1
   %1 = matmul(%x, %0) : float32[3, 5] @"net.cc":2 by "main.cc":3
   %b0 = weight "0.bias" : float32[5]
-  %2 = fused(%1, %b0) { @"net.cc":4
-    (%0, %1)
-    %2 = add(%0, %1) : float32[3, 5]
-    %3 = relu(%2) : float32[3, 5]
-    return %3
-  }
+  %a = add(%1, %b0) : float32[3, 5] @"net.cc":4
+  %2 = relu(%a) : float32[3, 5]
   %w1 = weight "1.weight" : float32[2, 5]
   %3 = transpose(%w1) {dim0=-1, dim1=0} : float32[5, 2]
   %4 = matmul(%2, %3) : float32[3, 2]
@@ -137,7 +133,7 @@ CASES = {
   %9 = mul(%8, %c) : float32[3, 4]
   %10 = full() {shape="(3, 4)", dtype=float32, device=cpu:0, fill_value=0.1} : float32[3, 4]
   %11 = add(%10, %n) : float32[3, 4]
-  %12 = call twice(%11) : float32[3, 4]
+  %12 = add(%11, %11) : float32[3, 4]
   return %9, %12, %x""",
 }
 # Those of programs that compute no output from given inputs, and why.
@@ -152,11 +148,6 @@ NOT_EXPORTED = {
         "batch_norm_backward_elemt", "scatter_add", "index_add"],
 }
 
-TWICE = """
-  %0 = add(%x, %x) : float32[3, 4]
-  return %0"""
-
-
 TYPE = r"(\w+)\[([\d, ]*)\]"
 VALUES = r"%\w+(?:, %\w+)*"
 
@@ -167,14 +158,14 @@ def typed(text):
 
 
 class Lines:
-    """The lines of a function as the saved program's JSON. Weights and constants are tensors."""
+    """The lines of a program as the saved one's JSON. Weights and constants are tensors."""
 
     def __init__(self, lines, tensors):
         self.lines, self.tensors = lines, tensors
 
-    def function(self, name, arguments):
+    def program(self, arguments):
         names = {value: i for i, (value, _) in enumerate(arguments)}
-        made = {"name": name, "nodes": [], "arguments": [
+        made = {"name": "f", "nodes": [], "arguments": [
             self.named(value, its) for value, its in arguments]}
         for line in self.lines:
             line = re.sub(r' @".*', "", line.strip())
@@ -205,20 +196,12 @@ class Lines:
             numbers = [float(number) for number in named[2].split(", ")]
             self.tensors[node["constant"]] = np.array(numbers, its["dtype"]).reshape(its["shape"])
         else:
-            call, name, inputs, attributes = re.fullmatch(
-                r"(call )?(\w+)\((%s)?\)(?: \{(.*)\}?)?" % VALUES, what).groups()
+            name, inputs, attributes = re.fullmatch(
+                r"(\w+)\((%s)?\)(?: \{(.*)\}?)?" % VALUES, what).groups()
             node["inputs"] = [names[value] for value in (inputs or "").split(", ") if value]
-            if name == "fused":
-                arguments = re.findall(r"%\w+", next(self.lines))
-                node["fused"] = self.function("", [(value, {}) for value in arguments])
-                next(self.lines)  # }
-                node["outputs"] = [node["fused"]["nodes"][-1]["outputs"][0]]
-            elif call:
-                node["call"] = name
-            else:
-                node["op"] = name
-                node["attributes"] = {key: value.strip('"') for key, value in re.findall(
-                    r'(\w+)=("[^"]*"|[^,}]+)', attributes or "")}
+            node["op"] = name
+            node["attributes"] = {key: value.strip('"') for key, value in re.findall(
+                r'(\w+)=("[^"]*"|[^,}]+)', attributes or "")}
         if write:
             node.update(target=names[outputs], outputs=[])
         else:
@@ -247,7 +230,7 @@ def operations():
 class Operations(unittest.TestCase):
 
     def test_each_is_compared_with_onnxruntime_or_has_a_reason_not_to_be(self):
-        compared = set(re.findall(r"= (\w+)\(", "".join(CASES.values()))) - {"fused"}
+        compared = set(re.findall(r"= (\w+)\(", "".join(CASES.values())))
         not_exported = [name for names in NOT_EXPORTED.values() for name in names]
         self.assertGreater(len(operations()), 60)
         self.assertEqual(sorted(list(compared) + not_exported), sorted(operations()))
@@ -264,16 +247,14 @@ class ProgramToOnnx(unittest.TestCase):
     def path(self, name):
         return os.path.join(self.folder, name)
 
-    def save(self, body, version=2):
+    def save(self, body, version=3):
         """A program of these lines, whose weights Python's safetensors writes."""
         weights = {"0.weight": self.floats(5, 4), "0.bias": self.floats(5),
                    "1.weight": self.floats(2, 5)}
         arguments = [argument.split(": ") for argument in re.split(", (?=%)", HEAD)]
-        twice = Lines(iter(TWICE.split("\n")), weights).function(
-            "twice", [("%x", typed("float32[3, 4]"))])
-        main = Lines(iter(body.split("\n")), weights).function(
-            "f", [(name, typed(text)) for name, text in arguments])
-        program = {"version": version, "functions": [twice, main]}
+        program = Lines(iter(body.split("\n")), weights).program(
+            [(name, typed(text)) for name, text in arguments])
+        program["version"] = version
         safetensors.save_file(weights, self.path("p.safetensors"),
                               {"d2l.program": json.dumps(program)})
 
@@ -319,8 +300,8 @@ class ProgramToOnnx(unittest.TestCase):
         self.save("\n  %0 = rand() {shape=\"(2)\", dtype=float32, device=cpu:0} : float32[2]\n"
                   "  return %0")
         self.assertIn('the operation "rand" cannot be exported', self.export(code=1))
-        self.save("\n  return %x", version=3)
-        self.assertIn("the program is of version 3; this script reads 2", self.export(code=1))
+        self.save("\n  return %x", version=2)
+        self.assertIn("the program is of version 2; this script reads 3", self.export(code=1))
         self.save("\n  %w = weight \"none\" : float32[2]\n  return %w")
         self.assertIn("the file is damaged (KeyError('none'))", self.export(code=1))
         safetensors.save_file({"w": self.floats(2)}, self.path("p.safetensors"))

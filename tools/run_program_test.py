@@ -23,9 +23,8 @@ def operation(op, inputs, output, **attributes):
 
 def program(arguments, *nodes):
     """It returns what the last node makes."""
-    main = {"name": "my_mlp", "arguments": arguments, "nodes": nodes,
-            "returns": [len(arguments) + len(nodes) - 1]}
-    return json.dumps({"version": 2, "functions": [main]})
+    return json.dumps({"version": 3, "name": "my_mlp", "arguments": arguments, "nodes": nodes,
+                       "returns": [len(arguments) + len(nodes) - 1]})
 
 
 MLP = program([floats(1, 2, name="x")],
@@ -122,11 +121,6 @@ class RunProgram(unittest.TestCase):
         said = self.run_program("my_mlp", code=1)
         self.assertIn("\\x1b[2J\\n", said)
         self.assertNotIn("\x1b", said)
-        # The two files of version 1.
-        self.write("my_mlp.safetensors", safetensors(WEIGHTS))
-        self.write("my_mlp.program", b"d2l.program 1\n")
-        said = self.run_program("my_mlp", code=1)
-        self.assertIn("in the format of two files, with %s/my_mlp.program" % self.folder, said)
 
 
 if __name__ == "__main__":

@@ -39,7 +39,8 @@ void Inline(Graph& graph);
 inline constexpr std::int64_t kMaxFoldedBytes = 4096;
 void Fold(Graph& graph);
 
-// Puts the operations of fused regions back, for executors that have none.
+// Puts the operations of fused regions and calls back, for executors and files
+// that have none.
 void Unfuse(Graph& graph);
 
 // Uses the result of an operation again instead of computing it twice.

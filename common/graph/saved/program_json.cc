@@ -39,18 +39,27 @@ class Writer {
       : graph_(graph), tensors_(tensors) {}
 
   Json Write() {
+    const Function& function = graph_.main();
     // Weights first: constants have names that are left.
-    for (const Function& function : graph_.functions) {
-      for (const Node& node : function.nodes) {
-        if (node.kind == NodeKind::kWeight) AddWeight(node);
-      }
+    for (const Node& node : function.nodes) {
+      if (node.kind == NodeKind::kWeight) AddWeight(node);
     }
-    Json functions = Json::array();
-    for (const Function& function : graph_.functions) {
-      functions.push_back(ToJson(function));
-      functions.back()["name"] = function.name;
+    Json arguments = Define(function.arguments);
+    Json nodes = Json::array();
+    for (const Node& node : function.nodes) {
+      Json json = {{"inputs", Use(node.inputs)},
+                   {"outputs", Define(node.outputs)}};
+      if (node.target >= 0) json["target"] = numbers_[node.target];
+      AddKind(node, json);
+      AddLine("at", node.op.requested_at, json);
+      AddLine("by", node.op.requested_by, json);
+      nodes.push_back(std::move(json));
     }
-    return {{"version", kSavedVersion}, {"functions", functions}};
+    return {{"version", kSavedVersion},
+            {"name", function.name},
+            {"arguments", std::move(arguments)},
+            {"nodes", std::move(nodes)},
+            {"returns", Use(function.returns)}};
   }
 
  private:
@@ -76,36 +85,18 @@ class Writer {
     return json;
   }
 
-  Json ToJson(const Function& function) {
-    std::vector<int> numbers(function.values.size(), -1);
-    int next = 0;
-    const auto define = [&](const std::vector<ValueId>& values) {
-      Json list = Json::array();
-      for (const ValueId value : values) {
-        numbers[value] = next++;
-        list.push_back(ToJson(function.values[value]));
-      }
-      return list;
-    };
-    const auto use = [&](const std::vector<ValueId>& values) {
-      Json list = Json::array();
-      for (const ValueId value : values) list.push_back(numbers[value]);
-      return list;
-    };
-    Json arguments = define(function.arguments);
-    Json nodes = Json::array();
-    for (const Node& node : function.nodes) {
-      Json json = {{"inputs", use(node.inputs)},
-                   {"outputs", define(node.outputs)}};
-      if (node.target >= 0) json["target"] = numbers[node.target];
-      AddKind(node, json);
-      AddLine("at", node.op.requested_at, json);
-      AddLine("by", node.op.requested_by, json);
-      nodes.push_back(std::move(json));
+  Json Define(const std::vector<ValueId>& values) {
+    Json list = Json::array();
+    for (const ValueId value : values) {
+      numbers_.emplace(value, numbers_.size());
+      list.push_back(ToJson(graph_.main().values[value]));
     }
-    return {{"arguments", std::move(arguments)},
-            {"nodes", std::move(nodes)},
-            {"returns", use(function.returns)}};
+    return list;
+  }
+  Json Use(const std::vector<ValueId>& values) const {
+    Json list = Json::array();
+    for (const ValueId value : values) list.push_back(numbers_.at(value));
+    return list;
   }
 
   void AddKind(const Node& node, Json& json) {
@@ -121,14 +112,7 @@ class Writer {
         json["constant"] = name;
         break;
       }
-      case NodeKind::kCall:
-        json["call"] = graph_.functions[node.index].name;
-        break;
-      case NodeKind::kFused:
-        json["fused"] = ToJson(*node.body);
-        break;
-      case NodeKind::kOp:
-      case NodeKind::kInPlace:
+      default:  // no call and no fused region is left
         const Primitive& primitive = *node.op.primitive;
         if (primitive.effect() == Effect::kHostData) {
           throw std::invalid_argument(
@@ -148,6 +132,7 @@ class Writer {
 
   const Graph& graph_;
   safetensors::NamedTensors& tensors_;
+  std::map<ValueId, std::size_t> numbers_;
   int constants_ = 0;
 };
 
@@ -157,26 +142,22 @@ class Reader {
       : tensors_(tensors), device_(device) {}
 
   Graph Read(const Json& json) {
-    for (const Json& from : json.at("functions")) {
-      Function function(from.at("name").get<std::string>());
-      where_ = function.name;
-      for (const Json& argument : from.at("arguments")) {
-        Name(argument, function.AddArgument(Type(argument)), function);
-      }
-      Body(from, function, /*in_fused=*/false);
-      const int index = static_cast<int>(graph_.functions.size());
-      if (index == kMaxNodes) Refuse("more than %d functions", kMaxNodes);
-      if (!functions_.emplace(function.name, index).second) {
-        Refuse("two functions are called %s", function.name);
-      }
-      graph_.functions.push_back(std::move(function));
+    function_.name = where_ = json.at("name").get<std::string>();
+    for (const Json& argument : json.at("arguments")) {
+      Name(argument, function_.AddArgument(Type(argument)));
     }
-    where_ = "the program";
-    if (graph_.functions.empty()) Refuse("it has no function");
+    int number = 0;
+    for (const Json& node : json.at("nodes")) {
+      where_ = absl::StrFormat("%s, node %d", function_.name, number);
+      if (++number > kMaxNodes) Refuse("more than %d operations", kMaxNodes);
+      AddNode(node);
+    }
+    function_.returns = Uses(json.at("returns"));
+    graph_.functions.push_back(std::move(function_));
     return std::move(graph_);
   }
 
-  // What is read: a function, and a node if it is one of its.
+  // What is read: the program, and a node if it is one of its.
   const std::string& where() const { return where_; }
 
  private:
@@ -200,21 +181,21 @@ class Reader {
 
   // ---- Values.
 
-  static ValueId Use(const Json& json, const Function& function) {
+  ValueId Use(const Json& json) const {
     const std::int64_t value = Integer(json);
-    const auto count = static_cast<std::int64_t>(function.values.size());
+    const auto count = static_cast<std::int64_t>(function_.values.size());
     if (value < 0 || value >= count) {
       Refuse("the value %d is used before it is defined", value);
     }
     return static_cast<ValueId>(value);
   }
-  static std::vector<ValueId> Uses(const Json& json, const Function& function) {
+  std::vector<ValueId> Uses(const Json& json) const {
     std::vector<ValueId> values;
-    for (const Json& each : json) values.push_back(Use(each, function));
+    for (const Json& each : json) values.push_back(Use(each));
     return values;
   }
-  static void Name(const Json& json, ValueId value, Function& function) {
-    function.values[value].name = json.value("name", "");
+  void Name(const Json& json, ValueId value) {
+    function_.values[value].name = json.value("name", "");
   }
 
   Tensor Type(const Json& json) const {
@@ -265,69 +246,41 @@ class Reader {
 
   // ---- Nodes.
 
-  void Body(const Json& json, Function& function, bool in_fused) {
-    int number = 0;
-    for (const Json& node : json.at("nodes")) {
-      if (!in_fused) {
-        where_ = absl::StrFormat("%s, node %d", function.name, number++);
-      }
-      if (++nodes_ > kMaxNodes) Refuse("more than %d operations", kMaxNodes);
-      AddNode(node, function, in_fused);
-    }
-    function.returns = Uses(json.at("returns"), function);
-  }
-
-  void AddNode(const Json& json, Function& function, bool in_fused) {
+  void AddNode(const Json& json) {
     const Json& outputs = json.at("outputs");
     Node node;
-    node.inputs = Uses(json.at("inputs"), function);
+    node.inputs = Uses(json.at("inputs"));
     if (json.contains("weight")) {
       node.kind = NodeKind::kWeight;
       node.index = WeightOf(json["weight"], Type(outputs.at(0)));
     } else if (json.contains("constant")) {
       node.kind = NodeKind::kConstant;
       node.constant = TensorNamed(json["constant"], Type(outputs.at(0)));
-    } else if (json.contains("call")) {
-      node.kind = NodeKind::kCall;
-      const std::string name = json["call"];
-      const auto found = functions_.find(name);
-      if (found == functions_.end()) {
-        Refuse("%s is called before it is defined; a program has no recursion",
-               name);
-      }
-      node.index = found->second;
-    } else if (json.contains("fused")) {
-      if (in_fused) Refuse("a fused region inside another");
-      node.kind = NodeKind::kFused;
-      node.body = Fused(json["fused"], node.inputs, function);
     } else {
-      Operation(json, function, node);
-    }
-    if (in_fused && node.kind != NodeKind::kOp) {
-      Refuse("a fused region holds operations only");
+      Operation(json, node);
     }
     node.op.requested_at = Line("at", json);
     node.op.requested_by = Line("by", json);
-    Add(std::move(node), outputs, function);
+    Add(std::move(node), outputs);
   }
 
-  void Add(Node node, const Json& claims, Function& function) {
+  void Add(Node node, const Json& claims) {
     const bool is_view =
         node.kind == NodeKind::kOp && IsView(*node.op.primitive);
     const std::vector<ValueId> outputs =
-        function.Add(std::move(node), &graph_).outputs;
+        function_.Add(std::move(node), &graph_).outputs;
     if (outputs.size() != claims.size()) {
       Refuse("it has %d results; the file tells of %d", outputs.size(),
              claims.size());
     }
     for (std::size_t i = 0; i < outputs.size(); ++i) {
-      const Tensor& type = function.type(outputs[i]);
+      const Tensor& type = function_.type(outputs[i]);
       const Tensor claim = Type(claims.at(i));
       if (claim.shape() != type.shape() || claim.dtype() != type.dtype()) {
         Refuse("the value %d is %s, not %s", outputs[i], TypeToString(type),
                TypeToString(claim));
       }
-      Name(claims.at(i), outputs[i], function);
+      Name(claims.at(i), outputs[i]);
       if (!is_view) bytes_ += static_cast<double>(BytesOf(type));
     }
     if (bytes_ > static_cast<double>(kMaxBytes)) {
@@ -350,7 +303,7 @@ class Reader {
     return found->second;
   }
 
-  void Operation(const Json& json, const Function& function, Node& node) const {
+  void Operation(const Json& json, Node& node) const {
     std::vector<Attribute> attributes;
     for (const auto& [key, value] : json.at("attributes").items()) {
       attributes.emplace_back(
@@ -363,23 +316,7 @@ class Reader {
     if (!json.contains("target")) return;
     node.kind = NodeKind::kInPlace;
     node.op.in_place = true;
-    node.target = Use(json["target"], function);
-  }
-
-  std::shared_ptr<const Function> Fused(const Json& json,
-                                        const std::vector<ValueId>& inputs,
-                                        const Function& outer) {
-    Function body;
-    const Json& arguments = json.at("arguments");
-    if (arguments.size() != inputs.size()) {
-      Refuse("the region takes %d values; got %d", arguments.size(),
-             inputs.size());
-    }
-    for (std::size_t i = 0; i < inputs.size(); ++i) {
-      Name(arguments.at(i), body.AddArgument(outer.type(inputs[i])), body);
-    }
-    Body(json, body, /*in_fused=*/true);
-    return std::make_shared<const Function>(std::move(body));
+    node.target = Use(json["target"]);
   }
 
   static SourceLocation Line(const char* key, const Json& json) {
@@ -392,18 +329,16 @@ class Reader {
   const safetensors::NamedTensors& tensors_;
   const Device device_;
   std::string where_ = "the program";
-  int nodes_ = 0;
   double bytes_ = 0;  // of all values; a sum of integers might overflow
   std::map<std::string, int> weights_;  // index by name
-  std::map<std::string, int> functions_;
   Graph graph_;
+  Function function_;
 };
 
 }  // namespace
 
 std::string ProgramToJson(const Graph& graph,
                           safetensors::NamedTensors& tensors) {
-  Verify(graph);
   // Names of files may not be UTF-8.
   return Writer(graph, tensors)
       .Write()
@@ -442,7 +377,7 @@ absl::StatusOr<Graph> ProgramFromJson(std::string_view json,
   } catch (const OutOfMemoryError& wrong) {
     return absl::ResourceExhaustedError(
         absl::StrFormat("%s: %s", reader.where(), wrong.what()));
-  } catch (const std::exception& wrong) {
+  } catch (const std::logic_error& wrong) {
     return error(wrong.what());  // what operations refuse
   }
 }

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <set>
-#include <stdexcept>
 #include <string>
 #include <system_error>
 
@@ -23,35 +22,11 @@ std::string PathOf(const std::string& prefix) {
   return prefix + ".safetensors";
 }
 
-bool WritesExternal(const Graph& graph) {
-  return std::any_of(graph.functions.begin(), graph.functions.end(),
-                     [](const Function& function) {
-                       return Storages(function).writes_external;
-                     });
-}
-
 bool ShareMemory(const safetensors::NamedTensors& tensors) {
   std::set<const Storage*> memories;
   return !std::all_of(tensors.begin(), tensors.end(), [&](const auto& named) {
     return memories.insert(&*named.second.storage()).second;
   });
-}
-
-// Whether it can be run: Captured puts all calls in place, in one arena.
-absl::Status CheckSize(const Graph& graph, Device device) {
-  try {
-    Graph inlined = graph;
-    Inline(inlined);
-  } catch (const std::invalid_argument& error) {
-    return absl::InvalidArgumentError(error.what());
-  }
-  const std::int64_t bytes = PeakBytes(graph);
-  if (device.type() == DeviceType::kCpu && bytes > FreeHostMemory(0)) {
-    return absl::ResourceExhaustedError(
-        absl::StrFormat("its values need %d bytes at once; %d are free", bytes,
-                        FreeHostMemory(0)));
-  }
-  return absl::OkStatus();
 }
 
 }  // namespace
@@ -71,9 +46,12 @@ Tensor WithStrides(const Tensor& values, const Tensor& type) {
 }
 
 absl::Status SaveProgram(const Graph& graph, const std::string& prefix) {
+  Verify(graph);
+  Graph flat = graph;
+  Unfuse(flat);
   safetensors::NamedTensors tensors;
-  const std::string json = ProgramToJson(graph, tensors);
-  if (WritesExternal(graph) && ShareMemory(tensors)) {
+  const std::string json = ProgramToJson(flat, tensors);
+  if (Storages(flat.main()).writes_external && ShareMemory(tensors)) {
     return absl::FailedPreconditionError(absl::StrFormat(
         "%s writes to weights that share memory, which files do not describe: "
         "make them one weight",
@@ -96,25 +74,25 @@ absl::StatusOr<Graph> LoadProgram(const std::string& prefix, Device device) {
   if (!file.ok()) return file.status();
   const auto json = file->metadata.find(kProgram);
   if (json == file->metadata.end()) {
-    const std::string old = prefix + ".program";
     return absl::InvalidArgumentError(
-        std::filesystem::exists(old, none)
-            ? absl::StrFormat(
-                  "%s holds the weights of a program in the format of two "
-                  "files, with %s; this library reads one file. Save it again: "
-                  "net.Save(\"%s\").",
-                  path, old, std::filesystem::path(prefix).filename().string())
-            : absl::StrFormat("%s holds tensors, and no program. Save one: "
-                              "net.Save(\"my_mlp\").",
-                              path));
+        path +
+        " holds tensors, and no program. Save one: "
+        "net.Save(\"my_mlp\").");
   }
   absl::StatusOr<Graph> graph =
       ProgramFromJson(json->second, file->tensors, device);
-  const absl::Status status =
-      graph.ok() ? CheckSize(*graph, device) : graph.status();
-  if (status.ok()) return graph;
-  return absl::Status(status.code(),
-                      absl::StrCat(path, ": ", status.message()));
+  if (!graph.ok()) {
+    return absl::Status(graph.status().code(),
+                        absl::StrCat(path, ": ", graph.status().message()));
+  }
+  Fuse(*graph);
+  const std::int64_t bytes = PeakBytes(*graph);
+  if (device.type() == DeviceType::kCpu && bytes > FreeHostMemory(0)) {
+    return absl::ResourceExhaustedError(
+        absl::StrFormat("%s: its values need %d bytes at once; %d are free",
+                        path, bytes, FreeHostMemory(0)));
+  }
+  return graph;
 }
 
 }  // namespace d2l::ir

@@ -8,26 +8,24 @@
 // The tensors of the file are weights and constants; its metadata holds the
 // program as JSON, under "d2l.program":
 //
-//   {"version": 2, "functions": [{
-//      "name": "my_mlp",
-//      "arguments": [{"name": "x", "dtype": "float32", "shape": [1, 512]}],
-//      "nodes": [
-//        {"weight": "0.weight", "inputs": [],
-//         "outputs": [{"name": "w", "dtype": "float32", "shape": [256, 512]}]},
-//        {"op": "transpose", "attributes": {"dim0": "0", "dim1": "1"},
-//         "inputs": [1], "at": ["net.cc", 88],
-//         "outputs": [{"dtype": "float32", "shape": [512, 256]}]}],
-//      "returns": [2]}]}
+//   {"version": 3, "name": "my_mlp",
+//    "arguments": [{"name": "x", "dtype": "float32", "shape": [1, 512]}],
+//    "nodes": [
+//      {"weight": "0.weight", "inputs": [],
+//       "outputs": [{"name": "w", "dtype": "float32", "shape": [256, 512]}]},
+//      {"op": "transpose", "attributes": {"dim0": "0", "dim1": "1"},
+//       "inputs": [1], "at": ["net.cc", 88],
+//       "outputs": [{"dtype": "float32", "shape": [512, 256]}]}],
+//    "returns": [2]}
 //
 // Values are numbered as they are made: arguments first. Their types are
 // claims, inferred again. "by" is the line of the user, where a layer requested
 // the operation at "at". A type has "strides" unless they are the usual ones.
-// Other nodes have, in the place of "op",
+// A node in place has a "target", what it writes to; one with "constant" in the
+// place of "op" is the tensor of that name.
 //
-//   "constant": the name of a tensor    "call": the name of a function above
-//   "fused": a function without a name  "target" beside "op": writes there
-//
-// The last function is the program. ir::ToText prints what a person reads.
+// Calls are written in place and fused regions taken apart (Unfuse); loading
+// fuses again. ir::ToText prints what a person reads.
 //
 // A weight is saved with the values that it has then, which saving waits for,
 // and each has memory of its own when it is loaded. Where the program writes to
@@ -54,7 +52,7 @@
 
 namespace d2l::ir {
 
-inline constexpr std::int64_t kSavedVersion = 2;
+inline constexpr std::int64_t kSavedVersion = 3;
 
 // Throws std::invalid_argument for a graph that is not valid, that holds
 // "from_vector", or that uses a weight that is not bound. Errors: of the file;
@@ -65,14 +63,14 @@ absl::Status SaveProgram(const Graph& graph, const std::string& prefix);
 // The program, its weights bound. All of it is on `device`, whatever devices
 // it was saved on.
 //
-// Errors: InvalidArgument, which names the file, and the function and node, for
+// Errors: InvalidArgument, which names the file, and the program and node, for
 // a file that is damaged; Unimplemented for another version; NotFound;
 // ResourceExhausted if weights or values need more memory than there is.
 absl::StatusOr<Graph> LoadProgram(const std::string& prefix,
                                   Device device = Device());
 
 // The JSON, and the tensors that it names, which must be on `device` to be
-// read.
+// read. graph: valid, without calls and fused regions.
 std::string ProgramToJson(const Graph& graph,
                           safetensors::NamedTensors& tensors);
 absl::StatusOr<Graph> ProgramFromJson(std::string_view json,
