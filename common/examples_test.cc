@@ -53,7 +53,6 @@
 #include "common/graph/ir.h"
 #include "common/graph/language/language.h"
 #include "common/graph/passes/passes.h"
-#include "common/graph/picture.h"
 #include "common/graph/program_graph.h"
 #include "common/graph/saved/saved.h"
 #include "common/graph/trace.h"
@@ -780,7 +779,7 @@ TEST_F(ExamplesTest, Programs) {
       EXPECT_EQ(plan.arena_bytes, 64);
     }
     {
-      // Example of common/graph/picture.h
+      // Example of common/graph/program_graph.h
       ir::Optimize(graph, [](const std::string& pass, const ir::Graph& g) {
         std::cout << DrawGraph(ir::ToProgramGraph(g.main()), pass).text;
       });
@@ -939,7 +938,7 @@ TEST_F(ExamplesTest, GraphAndDrawing) {
     }
     const ProgramGraph graph = tracer.Graph();
     graph.depth();  // 3: inputs, mul, add
-    graph.ops()[0].primitive->name();  // "mul"
+    graph.ops()[0].name;  // "mul"
     DrawGraph(graph, "z = x * y + 2").text;  // common/drawing
     // End of example
     EXPECT_EQ(graph.depth(), 3);

@@ -21,7 +21,7 @@
 #include "common/base/child_process.h"
 #include "common/d2l.h"
 #include "common/drawing/graph_drawing.h"
-#include "common/graph/picture.h"
+#include "common/graph/program_graph.h"
 #include "common/lesson/cell.h"
 #include "common/safetensors/safetensors.h"
 

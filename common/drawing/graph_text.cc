@@ -69,14 +69,14 @@ std::string CountedNames(const std::map<std::string, int>& names) {
 std::string NodeName(const ProgramGraph& graph, int node) {
   const int op = graph.nodes()[node].op;
   if (op < 0) return "input";
-  return absl::StrCat(graph.ops()[op].primitive->name(),
+  return absl::StrCat(graph.ops()[op].name,
                       graph.ops()[op].in_place ? "_" : "");
 }
 
 std::string NodeLabel(const ProgramGraph& graph, int node) {
   std::string label = NodeName(graph, node);
   const int op = graph.nodes()[node].op;
-  if (op < 0) return label;
+  if (op < 0 || graph.ops()[op].primitive == nullptr) return label;
   const ValueRecord& value = graph.nodes()[node].value;
   for (const Attribute& attribute : graph.ops()[op].primitive->attributes()) {
     // The shape and the dtype of the result are said of every node.

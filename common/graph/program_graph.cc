@@ -9,7 +9,9 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "common/device/stream.h"
+#include "common/graph/ir.h"
 #include "common/ops/primitive/record.h"
 
 namespace d2l {
@@ -141,6 +143,7 @@ void ProgramGraph::Measure() {
 
 void Tracer::OnOp(const OpRecord& record) {
   GraphOp op;
+  op.name = record.primitive->name();
   op.primitive = record.primitive->Clone();
   for (const Tensor* input : record.inputs) {
     op.inputs.push_back(ToRecord(*input));
@@ -160,4 +163,54 @@ void Tracer::OnOp(const OpRecord& record) {
   ops_.push_back(std::move(op));
 }
 
+namespace ir {
+namespace {
+
+std::string NameOf(const Node& node) {
+  if (node.kind == NodeKind::kCall) return "call";
+  if (node.kind == NodeKind::kConstant) return "constant";
+  if (node.kind != NodeKind::kFused) return node.op.primitive->name();
+  std::string name = "fused";
+  for (const Node& inner : node.body->nodes) {
+    absl::StrAppend(&name, " ", inner.op.primitive->name());
+  }
+  return name;
+}
+
+}  // namespace
+
+ProgramGraph ToProgramGraph(const Function& function) {
+  const Storages storages(function);
+  const auto record = [&](ValueId value) {
+    const Tensor& type = function.type(value);
+    return ValueRecord{static_cast<std::uint64_t>(value) + 1,
+                       static_cast<std::uint64_t>(storages.root[value]) + 1, 0,
+                       type.shape(), type.dtype()};
+  };
+  std::vector<GraphOp> ops;
+  for (const Node& node : function.nodes) {
+    // A weight is a value from outside, as an argument is.
+    if (node.kind == NodeKind::kWeight) continue;
+    // A call that returns nothing has nothing to be drawn by.
+    if (node.outputs.empty() && node.kind != NodeKind::kInPlace) continue;
+    GraphOp op;
+    op.name = NameOf(node);
+    op.primitive = node.op.primitive;
+    for (const ValueId value : node.inputs) op.inputs.push_back(record(value));
+    for (const ValueId value : node.outputs) {
+      op.outputs.push_back(record(value));
+    }
+    if (node.kind == NodeKind::kInPlace) {
+      op.outputs.push_back(record(node.target));
+    }
+    op.in_place = node.kind == NodeKind::kInPlace;
+    op.view = node.kind == NodeKind::kOp && IsView(*node.op.primitive);
+    op.line = node.op.requested_by.known() ? node.op.requested_by
+                                           : node.op.requested_at;
+    ops.push_back(std::move(op));
+  }
+  return ProgramGraph(std::move(ops));
+}
+
+}  // namespace ir
 }  // namespace d2l

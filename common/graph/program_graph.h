@@ -1,5 +1,5 @@
-// ProgramGraph: the dependencies between a program's operations, and Tracer,
-// which records them.
+// ProgramGraph: the dependencies between a program's operations; Tracer, which
+// records them; and ToProgramGraph, which finds them in a function.
 //
 //   Tracer tracer;
 //   {
@@ -8,7 +8,7 @@
 //   }
 //   const ProgramGraph graph = tracer.Graph();
 //   graph.depth();  // 3: inputs, mul, add
-//   graph.ops()[0].primitive->name();  // "mul"
+//   graph.ops()[0].name;  // "mul"
 //   DrawGraph(graph, "z = x * y + 2").text;  // common/drawing
 //
 // A node is an operation, or a value that comes from outside the program. An
@@ -23,7 +23,13 @@
 // operations, but is no dependency of the program.
 //
 // Operations keep their primitives, with typed attributes; labels are made when
-// the graph is drawn. They may be made by hand or come from a Tracer.
+// the graph is drawn. They may be made by hand.
+//
+// An ir::Function is drawn as
+//
+//   ir::Optimize(graph, [](const std::string& pass, const ir::Graph& g) {
+//     std::cout << DrawGraph(ir::ToProgramGraph(g.main()), pass).text;
+//   });
 //
 // Thread-safety: a value; const methods may be called at the same time. A
 // Tracer is for one thread.
@@ -42,8 +48,13 @@
 
 namespace d2l {
 
+namespace ir {
+struct Function;
+}
+
 struct GraphOp {
-  std::shared_ptr<const Primitive> primitive;
+  std::string name;
+  std::shared_ptr<const Primitive> primitive;  // null if it is none
   std::vector<ValueRecord> inputs;
   std::vector<ValueRecord> outputs;  // at least one; in place, the target
   bool in_place = false;
@@ -133,6 +144,12 @@ class Tracer : public OpListener {
   std::vector<std::string> streams_;
 };
 
+namespace ir {
+
+// A fused region is one node, named after its operations: "fused mul add relu".
+ProgramGraph ToProgramGraph(const Function& function);
+
+}  // namespace ir
 }  // namespace d2l
 
 #endif  // D2L_COMMON_GRAPH_PROGRAM_GRAPH_H_

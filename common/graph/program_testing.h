@@ -10,39 +10,17 @@
 
 #include <cstdint>
 #include <map>
-#include <memory>
 #include <random>
-#include <stdexcept>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "common/base/source_location.h"
 #include "common/graph/program_graph.h"
-#include "common/ops/primitive/primitive.h"
 #include "common/ops/primitive/record.h"
 #include "common/tensor/dtype.h"
 #include "common/tensor/shape.h"
 
 namespace d2l {
-
-// Has a name, and cannot run.
-class FakePrimitive final : public Primitive {
- public:
-  explicit FakePrimitive(std::string name) : name_(std::move(name)) {}
-
-  const char* name() const override { return name_.c_str(); }
-  ValueSpec Infer(Inputs) const override { throw std::logic_error(name_); }
-  std::uint64_t Launch(const LaunchContext&) const override {
-    throw std::logic_error(name_);
-  }
-  std::unique_ptr<Primitive> Clone() const override {
-    return std::make_unique<FakePrimitive>(*this);
-  }
-
- private:
-  std::string name_;
-};
 
 // Values are ints. Operation i, from 0, runs from 1000 (i + 1) to
 // 1000 (i + 1) + 500 on stream cpu:0.
@@ -97,7 +75,7 @@ class FakeProgram {
            const std::vector<int>& outputs) {
     const std::int64_t i = static_cast<std::int64_t>(ops.size());
     GraphOp op;
-    op.primitive = std::make_shared<FakePrimitive>(name);
+    op.name = name;
     for (const int input : inputs) op.inputs.push_back(Record(input));
     for (const int output : outputs) op.outputs.push_back(Record(output));
     op.stream = 0;
