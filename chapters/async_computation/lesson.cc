@@ -315,7 +315,7 @@ void JudgeSteps(Cell& cell, const Timings& t, std::int64_t left, int n) {
 
 // %% 000/launch-blocking, measured
 // LineHolds and JudgeSteps stand above this cell; LaunchBlockingGuard:
-// chapters/async_computation/programs.h
+// common/device/stream.h
 void ErrorsWithLaunchBlocking(Cell& cell) {
   const Device device = TryGpu();
   for (const bool blocking : {false, true}) {

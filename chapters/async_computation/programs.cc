@@ -70,7 +70,7 @@ void IndexOutOfRange(Device device) {
 
 // With launch blocking every call waits until its operation is done.
 Tensor Additions(const Tensor& a, int n, bool launch_blocking) {
-  const LaunchBlockingGuard guard(launch_blocking);  // programs.h
+  const LaunchBlockingGuard guard(launch_blocking);
   Tensor b;
   for (int i = 1; i <= n; ++i) b = a + i;
   return b;

@@ -29,18 +29,6 @@ Tensor ThreeStatements(Device device);
 void TwoBranches(const Tensor& a, const Tensor& w);
 void BThenC(const Tensor& a, Stream& stream_of_c, bool depends);
 
-// Turns launch blocking on or off while it lives.
-class LaunchBlockingGuard {
- public:
-  explicit LaunchBlockingGuard(bool on) { SetLaunchBlocking(on); }
-  ~LaunchBlockingGuard() { SetLaunchBlocking(before_); }
-  LaunchBlockingGuard(const LaunchBlockingGuard&) = delete;
-  LaunchBlockingGuard& operator=(const LaunchBlockingGuard&) = delete;
-
- private:
-  const bool before_ = LaunchBlocking();
-};
-
 // 000/launch-blocking. The first throws AsyncError.
 void IndexOutOfRange(Device device);
 Tensor Additions(const Tensor& a, int n, bool launch_blocking);

@@ -385,31 +385,21 @@ std::vector<Value> RunOnStreams(const std::vector<Step>& program,
 }
 // %%
 
-// On one stream, with launch blocking.
-std::vector<Value> RunBlocking(const std::vector<Step>& program,
-                               const Tensor& x) {
-  const bool before = LaunchBlocking();
-  SetLaunchBlocking(true);
-  std::vector<Value> values =
-      RunOnStreams(program, x, {&DefaultStream(First())});
-  SetLaunchBlocking(before);
-  return values;
-}
-
 // %% d2l/random-dag, measured
-// RunBlocking stands above. Tally: chapters/auto_parallelism/random_program.h
+// Tally: chapters/auto_parallelism/random_program.h
 void RandomDag(Cell& cell) {
   const std::vector<Stream*> streams = TwoStreamsEach();
+  const std::vector<Stream*> one = {&DefaultStream(First())};
   const Tensor x = Tanh(Randn({24, 24}, First()));
   std::mt19937_64 random(13);
   Tally on_streams, blocking;
   for (int i = 0; i < cell.BySize(50, 500, 500); ++i) {
     const std::vector<Step> program = RandomProgram(random, 30, streams);
-    const std::vector<Value> expected =
-        RunOnStreams(program, x, {&DefaultStream(First())});
+    const std::vector<Value> expected = RunOnStreams(program, x, one);
     on_streams.Count(program, streams);
     on_streams.Compare(RunOnStreams(program, x, streams), expected);
-    blocking.Compare(RunBlocking(program, x), expected);
+    const LaunchBlockingGuard guard(true);
+    blocking.Compare(RunOnStreams(program, x, one), expected);
   }
   const std::vector<Step> drawn = RandomProgram(random, 8, streams);
   const TracedProgram run =

@@ -226,6 +226,18 @@ inline bool LaunchBlocking() {
          internal::enqueue_mode == internal::kMayEnqueue;
 }
 
+// Turns launch blocking on or off while it lives.
+class LaunchBlockingGuard {
+ public:
+  explicit LaunchBlockingGuard(bool on) { SetLaunchBlocking(on); }
+  ~LaunchBlockingGuard() { SetLaunchBlocking(before_); }
+  LaunchBlockingGuard(const LaunchBlockingGuard&) = delete;
+  LaunchBlockingGuard& operator=(const LaunchBlockingGuard&) = delete;
+
+ private:
+  const bool before_ = LaunchBlocking();
+};
+
 }  // namespace d2l
 
 #endif  // D2L_COMMON_DEVICE_STREAM_H_
