@@ -1,6 +1,6 @@
 // The library in one header, for lessons, exercises and programs of your own:
 // tensors, operations, devices, gradients, layers, data, graphs, several
-// devices, the profiler. examples/first_program.cc is such a program.
+// devices, the profiler, drawings. examples/first_program.cc is such a program.
 //
 // The library's own code includes what it uses.
 
@@ -17,10 +17,14 @@
 #include "common/device/failure.h"                        // IWYU pragma: export
 #include "common/device/memory/memory.h"                  // IWYU pragma: export
 #include "common/device/stream.h"                         // IWYU pragma: export
+#include "common/drawing/graph_drawing.h"                 // IWYU pragma: export
+#include "common/drawing/plot.h"                          // IWYU pragma: export
+#include "common/drawing/timeline.h"                      // IWYU pragma: export
 #include "common/graph/captured.h"                        // IWYU pragma: export
 #include "common/graph/ir.h"                              // IWYU pragma: export
 #include "common/graph/language/language.h"               // IWYU pragma: export
 #include "common/graph/passes/passes.h"                   // IWYU pragma: export
+#include "common/graph/program_graph.h"                   // IWYU pragma: export
 #include "common/graph/trace.h"                           // IWYU pragma: export
 #include "common/nn/hybrid.h"                             // IWYU pragma: export
 #include "common/nn/layers.h"                             // IWYU pragma: export
@@ -34,9 +38,11 @@
 #include "common/parallel/collective/schedule.h"          // IWYU pragma: export
 #include "common/parallel/data_parallel/data_parallel.h"  // IWYU pragma: export
 #include "common/parallel/data_parallel/kv_store.h"       // IWYU pragma: export
+#include "common/parallel/data_parallel/split_batch.h"    // IWYU pragma: export
 #include "common/parallel/simulator/simulator.h"          // IWYU pragma: export
 #include "common/parallel/simulator/topology.h"           // IWYU pragma: export
 #include "common/profiler/export.h"                       // IWYU pragma: export
 #include "common/profiler/profiler.h"                     // IWYU pragma: export
+#include "common/safetensors/safetensors.h"               // IWYU pragma: export
 
 #endif  // D2L_COMMON_D2L_H_

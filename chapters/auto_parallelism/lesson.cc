@@ -15,8 +15,6 @@
 #include "chapters/auto_parallelism/schedule.h"
 #include "chapters/auto_parallelism/two_devices.h"
 #include "common/d2l.h"
-#include "common/drawing/graph_drawing.h"
-#include "common/drawing/timeline.h"
 #include "common/lesson/cell.h"
 #include "common/lesson/host_library.h"
 #include "common/lesson/trace_program.h"

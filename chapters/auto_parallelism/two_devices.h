@@ -20,7 +20,6 @@
 #include <vector>
 
 #include "common/d2l.h"
-#include "common/drawing/timeline.h"
 #include "common/lesson/cell.h"
 
 namespace d2l {

@@ -20,10 +20,7 @@
 #include "chapters/hybrid_programming/programs.h"
 #include "common/base/child_process.h"
 #include "common/d2l.h"
-#include "common/drawing/graph_drawing.h"
-#include "common/graph/program_graph.h"
 #include "common/lesson/cell.h"
-#include "common/safetensors/safetensors.h"
 
 namespace d2l::hybrid_programming {
 namespace {

@@ -16,7 +16,6 @@
 #include "chapters/multi_gpu/from_scratch/three_splits.h"
 #include "common/d2l.h"
 #include "common/lesson/cell.h"
-#include "common/parallel/data_parallel/split_batch.h"
 
 namespace d2l::multi_gpu {
 namespace {

@@ -24,9 +24,6 @@
 #include "chapters/profiling/programs.h"
 #include "common/base/machine.h"
 #include "common/d2l.h"
-#include "common/drawing/drawing.h"
-#include "common/drawing/plot.h"
-#include "common/drawing/timeline.h"
 #include "common/lesson/cell.h"
 #include "common/lesson/host_library.h"
 

@@ -7,7 +7,6 @@ load("//tests:test.bzl", "d2l_benchmarks")
 _DEPS = [
     "//common:d2l",
     "//common/base",
-    "//common/drawing",
     "//common/lesson:host_library",
     "@com_google_absl//absl/status",
     "@com_google_absl//absl/status:statusor",

@@ -7,8 +7,6 @@
 #include <optional>
 #include <vector>
 
-#include "common/parallel/data_parallel/split_batch.h"
-
 namespace d2l::multi_gpu {
 namespace {
 

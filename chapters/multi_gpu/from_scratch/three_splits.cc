@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "chapters/multi_gpu/from_scratch/data_parallel.h"
-#include "common/parallel/data_parallel/split_batch.h"
 
 namespace d2l::multi_gpu {
 namespace {
