@@ -18,27 +18,10 @@ namespace {
 
 constexpr int kProducts = 10;
 constexpr int kN = 1000;
+constexpr double kFlop = kProducts * 2.0 * kN * kN * kN;
 constexpr int kAdditions = 1000;
 constexpr int kBatches = 32;
 constexpr int kTimes = 10000;
-
-void SetRates(benchmark::State& state) {
-  const double n = kN;
-  SetRate(state, "FLOP", kProducts * 2 * n * n * n);
-  state.SetItemsProcessed(state.iterations() * kProducts);
-}
-
-void BM_004_In2_RandnMatMul_Host(benchmark::State& state) {
-  for (auto _ : state) TenProductsOnTheHost(kN);
-  SetRates(state);
-}
-BENCHMARK(BM_004_In2_RandnMatMul_Host)->UseRealTime();
-
-void Synchronized(benchmark::State& state, Device device) {
-  TenProductsDone(kN, device);
-  for (auto _ : state) TenProductsDone(kN, device);
-  SetRates(state);
-}
 
 bool BenchmarkAdditions(const std::string& name, bool launch_blocking) {
   return BenchmarkWork(name, kAdditions, [launch_blocking](Device device) {
@@ -111,11 +94,17 @@ bool BenchmarkHeldUp(const std::string& name, bool enqueueing) {
 }
 
 [[maybe_unused]] const bool registered[] = {
+    BenchmarkHost(
+        "BM_004_In2_RandnMatMul_Host", kProducts,
+        [] { return [] { TenProductsOnTheHost(kN); }; }, kFlop),
     BenchmarkCalls(
         "BM_004_In2_RandnMatMul_Enqueue", kProducts,
         [](Device device) { return [device] { TenProducts(kN, device); }; },
         /*iterations=*/20),
-    BenchmarkOnDevices("BM_004_In4_RandnMatMul_Synchronized", Synchronized),
+    BenchmarkWork(
+        "BM_004_In4_RandnMatMul_Synchronized", kProducts,
+        [](Device device) { return [device] { TenProductsDone(kN, device); }; },
+        kFlop),
     BenchmarkCalls(
         "BM_004_In5_OnesMulAdd_Enqueue", 1,
         [](Device device) { return [device] { ThreeStatements(device); }; }),

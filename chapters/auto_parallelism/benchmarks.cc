@@ -5,7 +5,10 @@
 #include <benchmark/benchmark.h>
 
 #include <cstddef>
+#include <functional>
 #include <map>
+#include <memory>
+#include <string>
 #include <vector>
 
 #include "chapters/auto_parallelism/programs.h"
@@ -30,147 +33,121 @@ std::vector<Stream*> Streams(Device device, std::size_t count) {
   return {made.begin(), made.begin() + count};
 }
 
-// Times `work` until the devices are done, once it has run without the clock.
-template <typename Work>
-void UntilDone(benchmark::State& state, const std::vector<Device>& devices,
-               const Work& work) {
-  const auto work_and_wait = [&] {
-    work();
-    for (const Device device : devices) Synchronize(device);
-  };
-  work_and_wait();
-  for (auto _ : state) work_and_wait();
-}
+double Flop(double n, int products) { return products * 2 * n * n * n; }
 
-void SetProducts(benchmark::State& state, double n, int products) {
-  SetRate(state, "FLOP", products * 2 * n * n * n);
-  state.SetItemsProcessed(state.iterations() * products);
-}
-
-void Enqueue1000(benchmark::State& state, Device device) {
-  const Tensor x = Rand({kSmall, kSmall}, device);
-  Run(x, 1000);
-  Synchronize(device);
-  for (auto _ : state) {
-    const Timer timer;
-    Run(x, 1000);
-    state.SetIterationTime(timer.Seconds());
-    Synchronize(device);
-  }
-  state.SetItemsProcessed(state.iterations() * 1000);
-}
-
-template <int n, int products>
-void OneDevice(benchmark::State& state, Device device) {
-  const Tensor x = Rand({n, n}, device);
-  UntilDone(state, {device}, [&] { Run(x, products); });
-  SetProducts(state, n, products);
+// Products of n x n matrices.
+bool OneDevice(const std::string& name, int n, int products) {
+  return BenchmarkWork(
+      name, products,
+      [=](Device device) {
+        return [=, x = Rand({n, n}, device)] { Run(x, products); };
+      },
+      Flop(n, products));
 }
 
 // work(x1, x2, products): so many on each device.
-template <int n, int products, auto work>
-void TwoDevices(benchmark::State& state, Device first, Device second) {
-  const Tensor x1 = Rand({n, n}, first), x2 = Rand({n, n}, second);
-  UntilDone(state, {first, second}, [&] { work(x1, x2, products); });
-  SetProducts(state, n, 2 * products);
+template <typename Work>
+bool TwoDevices(const std::string& name, int n, int products, Work work) {
+  return BenchmarkPairWork(
+      name, 2 * products,
+      [=](Device first, Device second) {
+        return [=, x1 = Rand({n, n}, first), x2 = Rand({n, n}, second)] {
+          work(x1, x2, products);
+        };
+      },
+      Flop(n, 2 * products));
 }
 
-void KeepOnOne(benchmark::State& state, Device device) {
-  const Tensor x = Rand({kLarge, kLarge}, device);
-  std::vector<Tensor> y;
-  UntilDone(state, {device}, [&] { RunAndKeep(x, kLargeProducts, &y); });
-  SetProducts(state, kLarge, kLargeProducts);
-}
-
-void KeepOnTwo(benchmark::State& state, Device first, Device second) {
-  const Tensor x1 = Rand({kLarge, kLarge}, first);
-  const Tensor x2 = Rand({kLarge, kLarge}, second);
-  std::vector<Tensor> y1, y2;
-  UntilDone(state, {first, second}, [&] {
-    RunAndKeep(x1, kLargeProducts, &y1);
-    RunAndKeep(x2, kLargeProducts, &y2);
-  });
-  SetProducts(state, kLarge, 2 * kLargeProducts);
+std::function<void()> Keep(Device device) {
+  return [x = Rand({kLarge, kLarge}, device),
+          y = std::vector<Tensor>()]() mutable {
+    RunAndKeep(x, kLargeProducts, &y);
+  };
 }
 
 enum class Copies { kNone, kOnly, kSameStream, kOwnStream };
 
 // 20 products (1000, 32) @ (32, 1000), and their copies to the host.
-template <Copies copies, bool pinned>
-void Overlap(benchmark::State& state, Device device) {
+bool Overlap(const std::string& name, Copies copies, bool to_pinned = true) {
   constexpr int kSteps = 20;
-  ThinProducts p(device, kSteps, kLarge, 32);
-  float* const host = pinned ? p.pinned : p.pageable;
-  Stream& stream = copies == Copies::kOwnStream ? *Streams(device, 1)[0]
-                                                : CurrentStream(device);
-  MultiplyAndCopy(p, stream, host);
-  UntilDone(state, {device}, [&] {
-    if (copies != Copies::kNone && copies != Copies::kOnly) {
-      return MultiplyAndCopy(p, stream, host);
-    }
-    for (int i = 0; i < kSteps; ++i) {
-      if (copies == Copies::kNone) p.y[i] = MatMul(p.a[i], p.b);
-      if (copies == Copies::kOnly) CopyToHost(p, i, stream, host);
-    }
-  });
-  state.SetItemsProcessed(state.iterations() * kSteps);
+  return BenchmarkWork(
+      name, kSteps, [=](Device device) -> std::function<void()> {
+        const auto p =
+            std::make_shared<ThinProducts>(device, kSteps, kLarge, 32);
+        float* const host = to_pinned ? p->pinned : p->pageable;
+        Stream& stream = copies == Copies::kOwnStream ? *Streams(device, 1)[0]
+                                                      : CurrentStream(device);
+        const auto both = [=, &stream] { MultiplyAndCopy(*p, stream, host); };
+        both();
+        if (copies != Copies::kNone && copies != Copies::kOnly) return both;
+        return [=, &stream] {
+          for (int i = 0; i < kSteps; ++i) {
+            if (copies == Copies::kNone) p->y[i] = MatMul(p->a[i], p->b);
+            if (copies == Copies::kOnly) CopyToHost(*p, i, stream, host);
+          }
+        };
+      });
 }
 
-void GradientOnTwo(benchmark::State& state, Device first, Device second) {
+std::function<void()> GradientOn(Device first, Device second) {
   const Mlp mlp = {Randn({4096, 784}, first), Randn({4096, 10}, first),
                    Randn({784, 512}, first), Randn({512, 10}, first)};
-  UntilDone(state, {}, [&] { WaitToRead(Gradient(mlp, {first, second})); });
+  return [=] { WaitToRead(Gradient(mlp, {first, second})); };
 }
 
-void GradientOnOne(benchmark::State& state, Device device) {
-  GradientOnTwo(state, device, device);
-}
-
-template <int n, int products, int streams>
-void OnStreams(benchmark::State& state, Device device) {
-  const Tensor x = Rand({n, n}, device);
-  Synchronize(device);  // these streams do not wait for the default one
-  UntilDone(state, {device},
-            [&] { RunOn(Streams(device, streams), x, products); });
-  SetProducts(state, n, products);
+bool OnStreams(const std::string& name, int n, int products, int streams) {
+  return BenchmarkWork(
+      name, products,
+      [=](Device device) {
+        const Tensor x = Rand({n, n}, device);
+        Synchronize(device);  // these streams do not wait for the default one
+        return [=] { RunOn(Streams(device, streams), x, products); };
+      },
+      Flop(n, products));
 }
 
 [[maybe_unused]] const bool registered[] = {
-    BenchmarkOnDevices("BM_000_In3_Products_Enqueue", Enqueue1000,
-                       BenchmarkTime::kManual, /*iterations=*/50),
-    BenchmarkOnDevices("BM_000_In3_Products_Synchronized",
-                       OneDevice<kSmall, 1000>),
-    BenchmarkOnDevices("BM_000_In6_MatMul", OneDevice<kSmall, kSmallProducts>),
-    BenchmarkOnDevicePairs("BM_000_In7_MatMul_CourseOrder",
-                           TwoDevices<kSmall, kSmallProducts, RunInOrder>),
-    BenchmarkOnDevicePairs("BM_000_In7_MatMul_InTurn",
-                           TwoDevices<kSmall, kSmallProducts, RunInTurn>),
-    BenchmarkOnDevices("BM_d2l_mm_4000_OneDevice", KeepOnOne),
-    BenchmarkOnDevicePairs("BM_d2l_mm_4000_TwoDevices", KeepOnTwo),
-    BenchmarkOnDevices("BM_d2l_overlap_Products", Overlap<Copies::kNone, true>),
-    BenchmarkOnDevices("BM_d2l_overlap_Copies", Overlap<Copies::kOnly, true>),
-    BenchmarkOnDevices("BM_d2l_overlap_OneStream",
-                       Overlap<Copies::kSameStream, true>),
-    BenchmarkOnDevices("BM_d2l_overlap_TwoStreams",
-                       Overlap<Copies::kOwnStream, true>),
-    BenchmarkOnDevices("BM_d2l_overlap_TwoStreamsPageable",
-                       Overlap<Copies::kOwnStream, false>),
-    BenchmarkOnDevices("BM_002_two_device_graph_OneDevice", GradientOnOne),
-    BenchmarkOnDevicePairs("BM_002_two_device_graph_TwoDevices", GradientOnTwo),
-    BenchmarkOnDevices("BM_d2l_streams_SmallOneStream", OnStreams<64, 1000, 1>),
-    BenchmarkOnDevices("BM_d2l_streams_SmallFour", OnStreams<64, 1000, 4>),
-    BenchmarkOnDevices("BM_d2l_streams_LargeOneStream",
-                       OnStreams<kLarge, 8, 1>),
-    BenchmarkOnDevices("BM_d2l_streams_LargeFour", OnStreams<kLarge, 8, 4>),
-    BenchmarkOnDevices("BM_d2l_size_sweep_8_OneDevice", OneDevice<8, 4000>),
-    BenchmarkOnDevicePairs("BM_d2l_size_sweep_8_TwoDevices",
-                           TwoDevices<8, 2000, RunInTurn>),
-    BenchmarkOnDevices("BM_d2l_size_sweep_64_OneDevice", OneDevice<64, 760>),
-    BenchmarkOnDevicePairs("BM_d2l_size_sweep_64_TwoDevices",
-                           TwoDevices<64, 380, RunInTurn>),
-    BenchmarkOnDevices("BM_d2l_size_sweep_512_OneDevice", OneDevice<512, 4>),
-    BenchmarkOnDevicePairs("BM_d2l_size_sweep_512_TwoDevices",
-                           TwoDevices<512, 2, RunInTurn>),
+    BenchmarkCalls(
+        "BM_000_In3_Products_Enqueue", 1000,
+        [](Device device) {
+          return [x = Rand({kSmall, kSmall}, device)] { Run(x, 1000); };
+        },
+        /*iterations=*/50),
+    OneDevice("BM_000_In3_Products_Synchronized", kSmall, 1000),
+    OneDevice("BM_000_In6_MatMul", kSmall, kSmallProducts),
+    TwoDevices("BM_000_In7_MatMul_CourseOrder", kSmall, kSmallProducts,
+               RunInOrder),
+    TwoDevices("BM_000_In7_MatMul_InTurn", kSmall, kSmallProducts, RunInTurn),
+    BenchmarkWork("BM_d2l_mm_4000_OneDevice", kLargeProducts, Keep,
+                  Flop(kLarge, kLargeProducts)),
+    BenchmarkPairWork(
+        "BM_d2l_mm_4000_TwoDevices", 2 * kLargeProducts,
+        [](Device first, Device second) {
+          return [run1 = Keep(first), run2 = Keep(second)] {
+            run1();
+            run2();
+          };
+        },
+        Flop(kLarge, 2 * kLargeProducts)),
+    Overlap("BM_d2l_overlap_Products", Copies::kNone),
+    Overlap("BM_d2l_overlap_Copies", Copies::kOnly),
+    Overlap("BM_d2l_overlap_OneStream", Copies::kSameStream),
+    Overlap("BM_d2l_overlap_TwoStreams", Copies::kOwnStream),
+    Overlap("BM_d2l_overlap_TwoStreamsPageable", Copies::kOwnStream,
+            /*to_pinned=*/false),
+    BenchmarkWork("BM_002_two_device_graph_OneDevice", 1,
+                  [](Device device) { return GradientOn(device, device); }),
+    BenchmarkPairWork("BM_002_two_device_graph_TwoDevices", 1, GradientOn),
+    OnStreams("BM_d2l_streams_SmallOneStream", 64, 1000, 1),
+    OnStreams("BM_d2l_streams_SmallFour", 64, 1000, 4),
+    OnStreams("BM_d2l_streams_LargeOneStream", kLarge, 8, 1),
+    OnStreams("BM_d2l_streams_LargeFour", kLarge, 8, 4),
+    OneDevice("BM_d2l_size_sweep_8_OneDevice", 8, 4000),
+    TwoDevices("BM_d2l_size_sweep_8_TwoDevices", 8, 2000, RunInTurn),
+    OneDevice("BM_d2l_size_sweep_64_OneDevice", 64, 760),
+    TwoDevices("BM_d2l_size_sweep_64_TwoDevices", 64, 380, RunInTurn),
+    OneDevice("BM_d2l_size_sweep_512_OneDevice", 512, 4),
+    TwoDevices("BM_d2l_size_sweep_512_TwoDevices", 512, 2, RunInTurn),
 };
 
 }  // namespace

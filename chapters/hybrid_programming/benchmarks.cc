@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -19,22 +20,14 @@ namespace {
 // Of a cell that runs its program again and again.
 constexpr int kCalls = 1000;
 
-void RunText(benchmark::State& state, bool rewritten) {
-  ir::Graph program =
-      language::Compile(EvokeStr(), "prog.py", TryGpu()).value();
-  if (rewritten) ir::Optimize(program);
-  for (auto _ : state) benchmark::DoNotOptimize(language::Run(program));
+bool BenchmarkText(const std::string& name, bool rewritten) {
+  return BenchmarkHost(name, 1, [rewritten] {
+    ir::Graph program =
+        language::Compile(EvokeStr(), "prog.py", TryGpu()).value();
+    if (rewritten) ir::Optimize(program);
+    return [program] { benchmark::DoNotOptimize(language::Run(program)); };
+  });
 }
-
-void BM_001_c2_Text_AsWritten_Host(benchmark::State& state) {
-  RunText(state, /*rewritten=*/false);
-}
-BENCHMARK(BM_001_c2_Text_AsWritten_Host)->UseRealTime();
-
-void BM_001_c2_Text_Rewritten_Host(benchmark::State& state) {
-  RunText(state, /*rewritten=*/true);
-}
-BENCHMARK(BM_001_c2_Text_Rewritten_Host)->UseRealTime();
 
 bool BenchmarkNetwork(const std::string& name, int width, bool compiled) {
   return BenchmarkWork(
@@ -56,26 +49,21 @@ std::vector<Tensor> TwoVectors(Device device) {
   return {Randn({kNumbers}, device), Randn({kNumbers}, device)};
 }
 
-void ChainGenerated(benchmark::State& state, Device device) {
-  const std::vector<Tensor> in = TwoVectors(device);
-  ir::Captured chain(TraceAndOptimize(TenOperations, in, "chain"),
-                     GenerateCpp());
-  if (!chain.not_generated().empty()) {
-    state.SkipWithError(chain.not_generated().c_str());
-    return;
-  }
-  TimeWork(state, device, 1, [&] { chain.Run(in); });
-}
-
 // A function's program on these inputs.
 std::function<void()> Captured(const ir::TensorFunction& function,
-                               const std::vector<Tensor>& in) {
-  const auto program =
-      std::make_shared<ir::Captured>(TraceAndOptimize(function, in, "program"));
+                               const std::vector<Tensor>& in,
+                               const ir::CapturedOptions& options = {}) {
+  const auto program = std::make_shared<ir::Captured>(
+      TraceAndOptimize(function, in, "program"), options);
+  if (options.generate_cpp && !program->not_generated().empty()) {
+    throw std::runtime_error(program->not_generated());
+  }
   return [program, in] { program->Run(in); };
 }
 
 [[maybe_unused]] const bool registered[] = {
+    BenchmarkText("BM_001_c2_Text_AsWritten_Host", /*rewritten=*/false),
+    BenchmarkText("BM_001_c2_Text_Rewritten_Host", /*rewritten=*/true),
     BenchmarkWork("BM_000_In1_FancyFunc_Statements", kCalls,
                   [](Device device) {
                     return Loop(kCalls,
@@ -98,7 +86,11 @@ std::function<void()> Captured(const ir::TensorFunction& function,
                   [](Device device) {
                     return Captured(TenOperations, TwoVectors(device));
                   }),
-    BenchmarkOnDevices("BM_d2l_fused_chain_Ten_Generated", ChainGenerated),
+    BenchmarkWork("BM_d2l_fused_chain_Ten_Generated", 1,
+                  [](Device device) {
+                    return Captured(TenOperations, TwoVectors(device),
+                                    GenerateCpp());
+                  }),
     BenchmarkWork("BM_d2l_break_even_TraceAndPasses", 1,
                   [](Device device) {
                     const auto net =

@@ -3,6 +3,9 @@
 #include <benchmark/benchmark.h>
 
 #include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
 #include <vector>
 
 #include "chapters/profiling/programs.h"
@@ -18,122 +21,100 @@ constexpr int kLarge = 1000;
 constexpr int kRows = 1000;
 constexpr int kTimes = 20;
 
-// Times `work`, which does so many operations, until the device is done.
+double Flop(double n, int products) { return 2 * n * n * n * products; }
+
+bool BenchmarkProducts(const std::string& name, int n, int products) {
+  return BenchmarkWork(
+      name, products,
+      [=](Device device) {
+        return [=, x = Rand({n, n}, device)] { Products(x, products); };
+      },
+      Flop(n, products));
+}
+
+bool BenchmarkOnTheHost(const std::string& name, int n, int products) {
+  return BenchmarkHost(
+      name, products,
+      [=] {
+        return [=, x = HostRandn(std::int64_t{n} * n)] {
+          benchmark::DoNotOptimize(HostProducts(x, x, n, products));
+        };
+      },
+      Flop(n, products));
+}
+
+// `work` on a random tensor, with a profiler if `profiled`.
 template <typename Work>
-void UntilDone(benchmark::State& state, Device device, int operations,
-               const Work& work) {
-  for (auto _ : state) {
-    work();
-    Synchronize(device);
-  }
-  state.SetItemsProcessed(state.iterations() * operations);
+bool BenchmarkProfiled(const std::string& name, int operations, bool profiled,
+                       Work work) {
+  return BenchmarkWork(name, operations,
+                       [=](Device device) -> std::function<void()> {
+                         const Tensor x = Rand({3, 3}, device);
+                         if (!profiled) return [=] { work(x); };
+                         return [=] {
+                           Profiler profiler;
+                           Profiled(profiler, [&] { work(x); });
+                         };
+                       });
 }
 
-template <int n, int products>
-void OnTheDevice(benchmark::State& state, Device device) {
-  const Tensor x = Rand({n, n}, device);
-  UntilDone(state, device, products, [&] { Products(x, products); });
-  SetRate(state, "FLOP", 2.0 * n * n * n * products);
-}
-
-void OnTheHost(benchmark::State& state, int n, int products) {
-  const std::vector<float> x = HostRandn(std::int64_t{n} * n);
-  for (auto _ : state) {
-    benchmark::DoNotOptimize(HostProducts(x, x, n, products));
-  }
-  SetRate(state, "FLOP", 2.0 * n * n * n * products);
-  state.SetItemsProcessed(state.iterations() * products);
-}
-
-void BM_003_c5_SmallProducts_Host(benchmark::State& state) {
-  OnTheHost(state, 3, kSmallProducts);
-}
-BENCHMARK(BM_003_c5_SmallProducts_Host)->UseRealTime();
-
-void BM_003_c12_LargeProducts_Host(benchmark::State& state) {
-  OnTheHost(state, kLarge, 10);
-}
-BENCHMARK(BM_003_c12_LargeProducts_Host)->UseRealTime();
-
-void OneHundred(benchmark::State& state, Device device) {
-  const Tensor x = Rand({3, 3}, device);
-  UntilDone(state, device, 300, [&] { HundredTimes(x); });
-}
-
-void OneHundredProfiled(benchmark::State& state, Device device) {
-  const Tensor x = Rand({3, 3}, device);
-  UntilDone(state, device, 300, [&] {
-    Profiler profiler;
-    Profiled(profiler, [&] { HundredTimes(x); });
+bool BenchmarkHundreds(const std::string& name,
+                       const std::function<void(Hundreds& h)>& work) {
+  return BenchmarkWork(name, 20000, [work](Device device) {
+    return [work, h = std::make_shared<Hundreds>(200, device)] { work(*h); };
   });
 }
 
-void SmallProfiled(benchmark::State& state, Device device) {
-  const Tensor x = Rand({3, 3}, device);
-  UntilDone(state, device, kSmallProducts, [&] {
-    Profiler profiler;
-    Profiled(profiler, [&] {
-      Products(x, kSmallProducts);
-      Synchronize(device);
-    });
-  });
-}
-
-void OneByOne(benchmark::State& state, Device device) {
-  UntilDone(state, device, kTimes * kRows,
-            [&] { RandAndMultiply(kTimes * kRows, device); });
-}
-
-void FilledRowByRow(benchmark::State& state, Device device) {
-  Tensor vec = Zeros({kRows, 10, 10}, device);
-  UntilDone(state, device, kTimes * kRows,
-            [&] { FillOnTheDevice(kTimes, vec); });
-}
-
-void StackedHundreds(benchmark::State& state, Device device) {
-  Hundreds h(200, device);
-  UntilDone(state, device, 20000, [&] { Stacked(h, /*to_host=*/false); });
-}
-
-void LoopOverHundreds(benchmark::State& state, Device device) {
-  Hundreds h(200, device);
-  UntilDone(state, device, 20000, [&] { DoubleLoop(h, /*to_host=*/false); });
-}
-
-// The request of an operation that has next to nothing to do, and its end.
-void Enqueue(benchmark::State& state, Device device) {
-  Tensor y;
-  const Tensor x = Ones({1}, device);
-  UntilDone(state, device, 1, [&] { y = x + 1; });
-}
-
-void SumOfATensor(benchmark::State& state, Device device) {
-  const Tensor all = Rand({kRows, 100}, device);
-  UntilDone(state, device, kRows, [&] { SumOfRows(all); });
-}
-
-void SumOfAList(benchmark::State& state, Device device) {
-  const Tensor all = Rand({kRows, 100}, device);
+std::vector<Tensor> ListOfRows(const Tensor& all) {
   std::vector<Tensor> list;
   for (int i = 0; i < kRows; ++i) list.push_back(Clone(all[i]));
-  UntilDone(state, device, kRows, [&] { SumOfRows(list); });
+  return list;
 }
 
 [[maybe_unused]] const bool registered[] = {
-    BenchmarkOnDevices("BM_003_c1_Products_Alone", OnTheDevice<300, 10>),
-    BenchmarkOnDevices("BM_003_c2_Operations_Unprofiled", OneHundred),
-    BenchmarkOnDevices("BM_003_c2_Operations_Profiled", OneHundredProfiled),
-    BenchmarkOnDevices("BM_003_c9_SmallProducts",
-                       OnTheDevice<3, kSmallProducts>),
-    BenchmarkOnDevices("BM_003_c9_SmallProducts_Profiled", SmallProfiled),
-    BenchmarkOnDevices("BM_003_c16_LargeProducts", OnTheDevice<kLarge, 10>),
-    BenchmarkOnDevices("BM_003_c18_RandMultiply", OneByOne),
-    BenchmarkOnDevices("BM_003_c20_FilledRowByRow", FilledRowByRow),
-    BenchmarkOnDevices("BM_003_c21_Hundreds_Stacked", StackedHundreds),
-    BenchmarkOnDevices("BM_003_c21_Hundreds_Loop", LoopOverHundreds),
-    BenchmarkOnDevices("BM_d2l_latencies_OneElement", Enqueue),
-    BenchmarkOnDevices("BM_003_summary_Sum_Tensor", SumOfATensor),
-    BenchmarkOnDevices("BM_003_summary_Sum_List", SumOfAList),
+    BenchmarkOnTheHost("BM_003_c5_SmallProducts_Host", 3, kSmallProducts),
+    BenchmarkOnTheHost("BM_003_c12_LargeProducts_Host", kLarge, 10),
+    BenchmarkProducts("BM_003_c1_Products_Alone", 300, 10),
+    BenchmarkProfiled("BM_003_c2_Operations_Unprofiled", 300, false,
+                      HundredTimes),
+    BenchmarkProfiled("BM_003_c2_Operations_Profiled", 300, true, HundredTimes),
+    BenchmarkProducts("BM_003_c9_SmallProducts", 3, kSmallProducts),
+    BenchmarkProfiled("BM_003_c9_SmallProducts_Profiled", kSmallProducts, true,
+                      [](const Tensor& x) {
+                        Products(x, kSmallProducts);
+                        Synchronize(x.device());
+                      }),
+    BenchmarkProducts("BM_003_c16_LargeProducts", kLarge, 10),
+    BenchmarkWork("BM_003_c18_RandMultiply", kTimes* kRows,
+                  [](Device device) {
+                    return
+                        [device] { RandAndMultiply(kTimes * kRows, device); };
+                  }),
+    BenchmarkWork("BM_003_c20_FilledRowByRow", kTimes* kRows,
+                  [](Device device) {
+                    return [vec = Zeros({kRows, 10, 10}, device)]() mutable {
+                      FillOnTheDevice(kTimes, vec);
+                    };
+                  }),
+    BenchmarkHundreds("BM_003_c21_Hundreds_Stacked",
+                      [](Hundreds& h) { Stacked(h, /*to_host=*/false); }),
+    BenchmarkHundreds("BM_003_c21_Hundreds_Loop",
+                      [](Hundreds& h) { DoubleLoop(h, /*to_host=*/false); }),
+    // The request of an operation that has next to nothing to do, and its end.
+    BenchmarkWork(
+        "BM_d2l_latencies_OneElement", 1,
+        [](Device device) { return [x = Ones({1}, device)] { x + 1; }; }),
+    BenchmarkWork(
+        "BM_003_summary_Sum_Tensor", kRows,
+        [](Device device) {
+          return [all = Rand({kRows, 100}, device)] { SumOfRows(all); };
+        }),
+    BenchmarkWork("BM_003_summary_Sum_List", kRows,
+                  [](Device device) {
+                    return [list = ListOfRows(Rand({kRows, 100}, device))] {
+                      SumOfRows(list);
+                    };
+                  }),
 };
 
 }  // namespace

@@ -1,47 +1,50 @@
 #include "common/lesson/benchmark_devices.h"
 
-#include <benchmark/benchmark.h>
-
+#include <exception>
 #include <functional>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "common/base/timer.h"
-#include "common/device/device.h"
 #include "common/device/device_table.h"
 
 namespace d2l {
 namespace {
 
+using benchmark::State;
+using DeviceList = std::vector<Device>;
+
 // SkipWithMessage came with Google Benchmark 1.8; before, there is only
 // SkipWithError, which says "ERROR OCCURRED" of what is none.
-template <typename State>
-auto Skip(State& state, const std::string& why, int)
+template <typename S>
+auto Skip(S& state, const std::string& why, int)
     -> decltype(state.SkipWithMessage(why)) {
   state.SkipWithMessage(why);
 }
-template <typename State>
-void Skip(State& state, const std::string& why, long) {
+template <typename S>
+void Skip(S& state, const std::string& why, long) {
   state.SkipWithError(why.c_str());
 }
 
-// label: "/device:cpu:0". function(state) is called if all devices are there.
-template <typename F>
-void Register(const std::string& name, const std::string& label,
-              const std::vector<Device>& devices, BenchmarkTime time,
-              int iterations, const F& function) {
+void Wait(const DeviceList& devices) {
+  for (const Device device : devices) Synchronize(device);
+}
+
+// function(state) is called if all devices are there.
+bool Register(const std::string& name, const DeviceList& devices,
+              const std::function<void(State& state)>& function,
+              BenchmarkTime time = BenchmarkTime::kReal, int iterations = 0) {
   auto* registered = benchmark::RegisterBenchmark(
-      absl::StrCat(name, label).c_str(),
-      [function, devices](benchmark::State& state) {
+      name.c_str(), [function, devices](State& state) {
         for (const Device device : devices) {
-          if (!HasDevice(device)) {
-            Skip(state,
-                 absl::StrCat("skipped: there is no ", device.ToString()), 0);
-            return;
-          }
+          if (HasDevice(device)) continue;
+          return Skip(state,
+                      absl::StrCat("skipped: there is no ", device.ToString()),
+                      0);
         }
-        for (const Device device : devices) Synchronize(device);
+        Wait(devices);
         function(state);
       });
   // CPU time would be that of the thread which only enqueues.
@@ -51,81 +54,96 @@ void Register(const std::string& name, const std::string& label,
     registered->UseRealTime();
   }
   if (iterations > 0) registered->Iterations(iterations);
+  return true;
+}
+
+std::string Labelled(const std::string& name, const DeviceList& devices) {
+  return absl::StrCat(name, devices.size() > 1 ? "/devices:" : "/device:",
+                      absl::StrJoin(devices, ",", absl::StreamFormatter()));
 }
 
 constexpr DeviceType kTypes[] = {DeviceType::kCpu, DeviceType::kCuda};
 
+bool RegisterWork(const std::string& name, const DeviceList& devices,
+                  std::int64_t items, double flop, const MakeHostWork& make) {
+  return Register(name, devices, [=](State& state) {
+    std::function<void()> work;
+    try {
+      work = make();
+    } catch (const std::exception& error) {
+      return state.SkipWithError(
+          absl::StrCat("skipped: ", error.what()).c_str());
+    }
+    work();
+    Wait(devices);
+    for (auto _ : state) {
+      work();
+      Wait(devices);
+    }
+    state.SetItemsProcessed(state.iterations() * items);
+    if (flop > 0) {
+      state.counters["FLOP"] = benchmark::Counter(
+          flop, benchmark::Counter::kIsIterationInvariantRate);
+    }
+  });
+}
+
 }  // namespace
 
-bool BenchmarkOnDevices(const std::string& name, DeviceBenchmark function,
-                        BenchmarkTime time, int iterations) {
+bool BenchmarkHost(const std::string& name, std::int64_t items,
+                   const MakeHostWork& make, double flop) {
+  return RegisterWork(name, {}, items, flop, make);
+}
+
+bool BenchmarkWork(const std::string& name, std::int64_t items,
+                   const MakeWork& make, double flop) {
   for (const DeviceType type : kTypes) {
-    const Device device(type, 0);
-    Register(name, absl::StrCat("/device:", device.ToString()), {device}, time,
-             iterations,
-             [function, device](benchmark::State& s) { function(s, device); });
+    const DeviceList one = {Device(type, 0)};
+    RegisterWork(Labelled(name, one), one, items, flop,
+                 [=] { return make(one[0]); });
   }
   return true;
 }
 
-void TimeWork(benchmark::State& state, Device device, int items,
-              const std::function<void()>& work) {
-  work();
-  Synchronize(device);
-  for (auto _ : state) {
+bool BenchmarkPairWork(const std::string& name, std::int64_t items,
+                       const MakePairWork& make, double flop) {
+  for (const DeviceType type : kTypes) {
+    const DeviceList two = {Device(type, 0), Device(type, 1)};
+    RegisterWork(Labelled(name, two), two, items, flop,
+                 [=] { return make(two[0], two[1]); });
+  }
+  return true;
+}
+
+bool BenchmarkOnDevices(
+    const std::string& name,
+    const std::function<void(State& state, Device device)>& function,
+    BenchmarkTime time, int iterations) {
+  for (const DeviceType type : kTypes) {
+    const DeviceList one = {Device(type, 0)};
+    Register(
+        Labelled(name, one), one,
+        [=](State& state) { function(state, one[0]); }, time, iterations);
+  }
+  return true;
+}
+
+bool BenchmarkCalls(const std::string& name, std::int64_t items,
+                    const MakeWork& make, int iterations) {
+  const auto time_calls = [=](State& state, Device device) {
+    const std::function<void()> work = make(device);
     work();
     Synchronize(device);
-  }
-  state.SetItemsProcessed(state.iterations() * items);
-}
-
-bool BenchmarkWork(const std::string& name, int items, const MakeWork& make) {
-  return BenchmarkOnDevices(
-      name, [items, make](benchmark::State& state, Device device) {
-        TimeWork(state, device, items, make(device));
-      });
-}
-
-bool BenchmarkCalls(const std::string& name, int items, const MakeWork& make,
-                    int iterations) {
-  return BenchmarkOnDevices(
-      name,
-      [items, make](benchmark::State& state, Device device) {
-        const std::function<void()> work = make(device);
-        work();
-        Synchronize(device);
-        for (auto _ : state) {
-          const Timer timer;
-          work();
-          state.SetIterationTime(timer.Seconds());
-          Synchronize(device);
-        }
-        state.SetItemsProcessed(state.iterations() * items);
-      },
-      BenchmarkTime::kManual, iterations);
-}
-
-bool BenchmarkOnDevicePairs(const std::string& name,
-                            DevicePairBenchmark function, BenchmarkTime time,
-                            int iterations) {
-  for (const DeviceType type : kTypes) {
-    const Device first(type, 0);
-    const Device second(type, 1);
-    Register(
-        name,
-        absl::StrCat("/devices:", first.ToString(), ",", second.ToString()),
-        {first, second}, time, iterations,
-        [function, first, second](benchmark::State& s) {
-          function(s, first, second);
-        });
-  }
-  return true;
-}
-
-void SetRate(benchmark::State& state, const std::string& name,
-             double per_iteration) {
-  state.counters[name] = benchmark::Counter(
-      per_iteration, benchmark::Counter::kIsIterationInvariantRate);
+    for (auto _ : state) {
+      const Timer timer;
+      work();
+      state.SetIterationTime(timer.Seconds());
+      Synchronize(device);
+    }
+    state.SetItemsProcessed(state.iterations() * items);
+  };
+  return BenchmarkOnDevices(name, time_calls, BenchmarkTime::kManual,
+                            iterations);
 }
 
 }  // namespace d2l
