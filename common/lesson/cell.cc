@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <iostream>
@@ -31,6 +32,7 @@
 #include "common/base/undisturbed_timer.h"
 #include "common/device/device.h"
 #include "common/device/device_table.h"
+#include "common/device/memory/memory.h"
 #include "common/drawing/drawing.h"
 #include "common/lesson/figure_drawings.h"
 #include "common/lesson/judge.h"
@@ -43,25 +45,13 @@ namespace {
 // Nine is the fewest whose interval leaves out an outlier (statistics.h).
 constexpr int kMinRepeats = 9;
 constexpr int kMaxRepeats = 99;
+// The fewest that have an interval; there is next to no noise in memory.
+constexpr int kMemoryRuns = 6;
 constexpr double kEnoughSeconds = 0.2;
 // So long shows what other programs use.
 constexpr double kShortestWatch = 0.15;
 // The resolution of the clock.
 constexpr double kTick = 1e-9;
-
-// Calls `once` as often as it takes, and twice as often beside other load: the
-// repeats that it disturbs least are to count. enough: in seconds.
-void Repeat(double enough, const std::function<bool()>& disturbed,
-            const std::function<void()>& once) {
-  const Timer timer;
-  for (int all = 1; all <= 2; ++all) {
-    for (int i = 0; i < kMaxRepeats; ++i) {
-      if (i >= kMinRepeats && timer.Seconds() >= all * enough) break;
-      once();
-    }
-    if (!disturbed()) break;
-  }
-}
 
 // The repeats that other programs disturbed least, in all of what was timed in
 // them: a third, nine at least.
@@ -82,12 +72,6 @@ std::vector<std::size_t> LeastDisturbed(
   const std::size_t fewest = std::min<std::size_t>(kMinRepeats, order.size());
   order.resize(std::max(order.size() / 3, fewest));
   return order;
-}
-
-bool HasGpu() {
-  return std::any_of(
-      Devices().begin(), Devices().end(),
-      [](const DeviceInfo& info) { return info.kind != DeviceKind::kVirtual; });
 }
 
 void WaitFor(const Alternative& alternative) {
@@ -238,10 +222,7 @@ Timings Cell::TimeInterleaved(const std::vector<Alternative>& alternatives) {
     std::vector<Elapsed> waiting;
   };
   std::vector<Samples> all(alternatives.size());
-  const auto disturbed = [&] { return Disturbed(); };
-  const double enough =
-      kEnoughSeconds * static_cast<double>(alternatives.size());
-  Repeat(enough, disturbed, [&] {
+  Repeat(kEnoughSeconds * static_cast<double>(alternatives.size()), [&] {
     for (std::size_t i = 0; i < alternatives.size(); ++i) {
       Samples& samples = all[i];
       idle();
@@ -283,15 +264,39 @@ Timings Cell::TimeInterleaved(const std::vector<Alternative>& alternatives) {
 Figure Cell::TimeHost(const Phrase& label, const std::function<void()>& work) {
   work();
   std::vector<Elapsed> completion;
-  Repeat(
-      kEnoughSeconds, [&] { return Disturbed(); },
-      [&] {
-        const UndisturbedTimer timer;
-        work();
-        completion.push_back(timer.Read());
-      });
+  Repeat(kEnoughSeconds, [&] {
+    const UndisturbedTimer timer;
+    work();
+    completion.push_back(timer.Read());
+  });
   return Report(Seconds(label, "completion", "host", completion,
                         LeastDisturbed({&completion})));
+}
+
+Figure Cell::PeakMemory(const Phrase& label, Device device,
+                        DeviceMemory& memory,
+                        const std::function<void()>& work) {
+  std::vector<double> peaks;
+  for (int run = 0; run < kMemoryRuns; ++run) {
+    Synchronize(device);
+    memory.EmptyCache();
+    memory.ResetPeak();
+    const std::int64_t before = memory.Stats().allocated;
+    work();
+    peaks.push_back(static_cast<double>(memory.Stats().peak - before));
+  }
+  return Report(Sampled(label, MeasuredOn(device), "B", std::move(peaks)));
+}
+
+void Cell::Repeat(double enough, const std::function<void()>& once) const {
+  const Timer timer;
+  for (int all = 1; all <= 2; ++all) {
+    for (int i = 0; i < kMaxRepeats; ++i) {
+      if (i >= kMinRepeats && timer.Seconds() >= all * enough) break;
+      once();
+    }
+    if (!Disturbed()) break;
+  }
 }
 
 Figure Cell::Seconds(const Phrase& label, const std::string& column,
@@ -303,7 +308,9 @@ Figure Cell::Seconds(const Phrase& label, const std::string& column,
     samples.push_back(std::max(repeat.seconds, kTick));
   }
   // A GPU may have worked while a thread waited for a core.
-  const bool has_gpu = HasGpu();
+  const bool has_gpu = std::any_of(
+      Devices().begin(), Devices().end(),
+      [](const DeviceInfo& info) { return info.kind != DeviceKind::kVirtual; });
   const double allowance = LoadAllowance();
   std::vector<Bounds> undisturbed;
   for (const std::size_t i : kept) {

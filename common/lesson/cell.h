@@ -59,6 +59,11 @@
 
 namespace d2l {
 
+class DeviceMemory;
+
+// Two times that differ by less may differ because the machine is noisy.
+inline constexpr double kClearly = 1.3;
+
 // How much work the cells do: for a test, as in the course, for a fast GPU.
 enum class Size { kSmall, kCourse, kLarge };
 
@@ -122,6 +127,14 @@ struct Timings : std::vector<Timing> {
 // How long one of `count` calls took: "1.20 us".
 std::string Each(const Figure& time, int count);
 
+// How long a call takes.
+template <typename Work>
+double Seconds(const Work& work) {
+  const Timer timer;
+  work();
+  return timer.Seconds();
+}
+
 // Work that does `work` so many times.
 template <typename Work>
 auto Loop(int count, Work work) {
@@ -178,6 +191,11 @@ class Cell {
   // Times `work` on the calling thread, a call that returns when it is done.
   Figure TimeHost(const Phrase& label, const std::function<void()>& work);
 
+  // The most bytes, besides those in use before, that `memory` of the device
+  // held while `work` ran. Six runs, each from an idle device and empty caches.
+  Figure PeakMemory(const Phrase& label, Device device, DeviceMemory& memory,
+                    const std::function<void()>& work);
+
   // Adds a figure of another kind, or a derived one, to those reported.
   Figure Report(Figure figure);
   // What is reported from here on, until the next call, was taken at this place
@@ -223,6 +241,9 @@ class Cell {
   void Check(bool right, const std::string& what);
 
  private:
+  // Calls `once` as often as it takes, and twice as often beside other load:
+  // the repeats that it disturbs least are to count. enough: in seconds.
+  void Repeat(double enough, const std::function<void()>& once) const;
   // The figure of these times, which knows what other programs did to them
   // since the cell began. kept: the repeats that they disturbed least.
   Figure Seconds(const Phrase& label, const std::string& column,
