@@ -5,13 +5,11 @@
 #include <cstring>
 #include <functional>
 #include <iostream>
-#include <random>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "chapters/auto_parallelism/programs.h"
-#include "chapters/auto_parallelism/random_program.h"
 #include "chapters/auto_parallelism/schedule.h"
 #include "chapters/auto_parallelism/two_devices.h"
 #include "common/d2l.h"
@@ -353,64 +351,6 @@ void SizeSweep(Cell& cell) {
   }
   cell.Claim("Two devices are surely faster from {} on.",
              SureFrom("n", sweep, kGain), why);
-}
-// %%
-
-// %% d2l/random-dag
-std::vector<Value> RunOnStreams(const std::vector<Step>& program,
-                                const Tensor& x,
-                                const std::vector<Stream*>& streams) {
-  std::vector<Value> values = {{Clone(x), CurrentStream(x.device()).Record()}};
-  for (const Step& step : program) {
-    Stream& stream = *streams[step.stream % streams.size()];
-    const StreamGuard guard(stream);
-    const auto input = [&](int i) {
-      stream.Wait(values[i].written);
-      return To(values[i].tensor, stream.device());
-    };
-    const Tensor a = input(step.a), b = input(step.b);
-    if (step.in_place) {  // behind all who still read what it overwrites
-      for (const Event& use : values[step.a].uses) stream.Wait(use);
-      CopyTo(Compute(step.kind, a, b), a);
-    } else {
-      values.push_back({Compute(step.kind, a, b)});
-    }
-    const Event done = stream.Record();
-    (step.in_place ? values[step.a] : values.back()).written = done;
-    for (const int i : {step.a, step.b}) values[i].uses.push_back(done);
-  }
-  return values;
-}
-// %%
-
-// %% d2l/random-dag, measured
-// Tally: chapters/auto_parallelism/random_program.h
-void RandomDag(Cell& cell) {
-  const std::vector<Stream*> streams = TwoStreamsEach();
-  const std::vector<Stream*> one = {&DefaultStream(First())};
-  const Tensor x = Tanh(Randn({24, 24}, First()));
-  std::mt19937_64 random(13);
-  Tally on_streams, blocking;
-  for (int i = 0; i < cell.BySize(50, 500, 500); ++i) {
-    const std::vector<Step> program = RandomProgram(random, 30, streams);
-    const std::vector<Value> expected = RunOnStreams(program, x, one);
-    on_streams.Count(program, streams);
-    on_streams.Compare(RunOnStreams(program, x, streams), expected);
-    const LaunchBlockingGuard guard(true);
-    blocking.Compare(RunOnStreams(program, x, one), expected);
-  }
-  const std::vector<Step> drawn = RandomProgram(random, 8, streams);
-  const TracedProgram run =
-      TraceProgram([&] { RunOnStreams(drawn, x, streams); });
-  cell.ShowIfVerbose(DrawGraph(run.graph, "one more, of 8 operations"));
-  const Judgement equal = on_streams.AllEqual(on_streams.Crossings());
-  cell.Check(equal.verdict == Verdict::kHolds, equal.evidence);
-  cell.Claim("{} values differ from those of one stream.", equal,
-             Say("An operation did not wait for what it reads or overwrites."));
-  cell.Claim(
-      "With launch blocking, {} values differ: asynchrony is invisible to the "
-      "caller.",
-      blocking.AllEqual(Say("both on one stream")));
 }
 // %%
 

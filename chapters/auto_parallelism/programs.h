@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "common/d2l.h"
+#include "common/lesson/cell.h"
 
 namespace d2l::auto_parallelism {
 
@@ -59,6 +60,9 @@ struct Mlp {
 };
 // Of the second weight, each half of the batch on a device; where x is.
 Tensor Gradient(const Mlp& mlp, const std::vector<Device>& devices);
+
+// A cell: random_dag.cc
+void RandomDag(Cell& cell);
 
 }  // namespace d2l::auto_parallelism
 
