@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "common/d2l.h"
+#include "common/lesson/cell.h"
 
 namespace d2l::async_computation {
 
@@ -52,6 +53,10 @@ double SumOnTheDevice(const Tensor& x, int reads);
 // d2l/t1-t2-t3. T1AndT2: in seconds an addition.
 Tensor AddOnes(const Tensor& x, int n, bool wait_each_time);
 std::pair<double, double> T1AndT2(const Tensor& x, int held);
+
+// Cells: costs.cc
+void QueueMemory(Cell& cell);
+void T1T2T3(Cell& cell);
 
 }  // namespace d2l::async_computation
 

@@ -1,0 +1,268 @@
+// Cells: what it costs that the front end runs ahead, in memory and in time.
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <iostream>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_format.h"
+#include "chapters/async_computation/programs.h"
+#include "common/d2l.h"
+#include "common/device/stream_stall.h"
+#include "common/lesson/cell.h"
+
+namespace d2l::async_computation {
+namespace {
+
+// Bytes in flight: as good as none.
+constexpr std::int64_t kNoBound = std::int64_t{1} << 60;
+
+// The memory that a program needed.
+struct MemoryUse {
+  Figure peak;
+  // Of the last of its runs: at the last step, and in all.
+  std::int64_t held = 0, queued = 0, requests = 0, blocks = 0;
+};
+
+// Reports the peak of a program, which calls what it is given after each step,
+// and adds its last run to the plot. max_bytes_in_flight: see DeviceMemory.
+MemoryUse UseOf(
+    Cell& cell, Plot& plot, const std::string& kind, const std::string& way,
+    DeviceMemory& memory, std::int64_t max_bytes_in_flight,
+    const std::function<void(const std::function<void()>& look)>& program) {
+  struct Bound {
+    DeviceMemory& memory;
+    const std::int64_t before;
+    ~Bound() { memory.SetMaxBytesInFlight(before); }
+  } bound{memory, memory.SetMaxBytesInFlight(max_bytes_in_flight)};
+  std::vector<double> steps, bytes;
+  MemoryStats before, now;
+  const auto run = [&] {
+    before = memory.Stats();
+    steps.clear();
+    bytes.clear();
+    program([&] {
+      now = memory.Stats();
+      steps.push_back(static_cast<double>(steps.size() + 1));
+      bytes.push_back(
+          static_cast<double>(now.allocated + now.pending - before.allocated));
+    });
+  };
+  const Figure peak = cell.PeakMemory(
+      Worded("%s, %s", Phrase(kind), Phrase(way)), TryGpu(), memory, run);
+  plot.AddLine(way, steps, bytes);
+  return {peak, now.allocated - before.allocated, now.pending,
+          now.allocations - before.allocations,
+          now.raw_allocations - before.raw_allocations};
+}
+
+// Prints a row of the table, the peaks of the four programs, and judges them.
+void JudgePeaks(Cell& cell, const std::string& kind,
+                const std::map<std::string, MemoryUse>& uses) {
+  const auto peak = [&](const char* way) {
+    return FormatMedian(uses.at(way).peak.value, "B");
+  };
+  std::cout << absl::StrFormat("  %s%10s%15s%10s%10s\n", Padded(kind, 15),
+                               peak("enqueueing"), peak("synchronizing"),
+                               peak("bounds"), peak("reading"));
+  const MemoryUse& enqueueing = uses.at("enqueueing");
+  const std::string as_much =
+      kind == "kept outputs"
+          ? Say("At the end the program itself held %s, the queue alone %s.",
+                FormatBytes(enqueueing.held), FormatBytes(enqueueing.queued))
+          : Say("%d requests were served by %d blocks: a stream's next "
+                "operation may use a block again at once.",
+                enqueueing.requests, enqueueing.blocks);
+  const auto claim = [&](const char* way, const Phrase& does) {
+    cell.Claim(
+        Worded("If a program only enqueues, %s take {} as much memory as with "
+               "%s.",
+               Phrase(kind), does),
+        Less(uses.at(way).peak, enqueueing.peak, kClearly), as_much);
+  };
+  claim("synchronizing", "synchronizing");
+  if (kind == "kept outputs") claim("reading", "reading them");
+  if (kind == "staging buffers") claim("bounds", "a bounded queue");
+}
+
+}  // namespace
+
+// %% 004/queue-memory, measured
+// UseOf and JudgePeaks stand above this cell.
+void QueueMemory(Cell& cell) {
+  const int n = cell.BySize(256, 512, 1024), batches = cell.BySize(24, 32, 64);
+  const Device device = TryGpu();
+  const std::vector<float> host(n * n, 1);
+  const Tensor ones = FromVector(host, {n, n}, device);
+  Synchronize(device);
+  const std::int64_t bytes = n * n * sizeof(float);
+  Stream& unbounded = NewStream(device, StreamOptions::kUnbounded);
+  Stream& bounded = NewStream(device, 8);
+  std::cout << Say(
+      "  peak           enqueueing  synchronizing    bounds   reading\n");
+  for (const std::string kind :
+       {"temporaries", "kept outputs", "staging buffers"}) {
+    DeviceMemory& memory =
+        kind == "staging buffers" ? PinnedMemory(device) : Memory(device);
+    Plot plot("minibatches enqueued", "", "memory", "B");
+    std::map<std::string, MemoryUse> uses;
+    for (const std::string way :
+         {"enqueueing", "synchronizing", "bounds", "reading"}) {
+      const bool bounds = way == "bounds";
+      const auto epoch = [&](const std::function<void()>& look) {
+        const StreamGuard guard(bounds ? bounded : unbounded);
+        const double mean = Epoch(kind, way, host, ones, batches, look);
+        cell.Check(std::abs(mean - n - batches) < 0.5, "the last mean");
+      };
+      uses[way] = UseOf(cell, plot, kind, way, memory,
+                        bounds ? 4 * bytes : kNoBound, epoch);
+    }
+    JudgePeaks(cell, kind, uses);
+    cell.ShowIfVerbose(plot.Draw(Worded("memory of %s", Phrase(kind))));
+  }
+}
+// %%
+
+namespace {
+
+// What one repeat measured, by name.
+using Repeat = std::vector<std::pair<std::string, double>>;
+
+// Reports all that the repeats measured, as figures in seconds.
+std::map<std::string, Figure> ReportAll(Cell& cell, Device device,
+                                        const std::vector<Repeat>& repeats) {
+  std::map<std::string, Figure> figures;
+  for (std::size_t i = 0; i < repeats[0].size(); ++i) {
+    std::vector<double> samples;
+    for (const Repeat& repeat : repeats) samples.push_back(repeat[i].second);
+    const std::string& name = repeats[0][i].first;
+    figures[name] =
+        cell.Report(Sampled(name, MeasuredOn(device), "s", std::move(samples)));
+  }
+  return figures;
+}
+
+// Prints what a formula predicted beside what was measured in the same repeats,
+// and judges whether they are the same to within 1.5x.
+Judgement Predicts(const Figure& formula, const Figure& measured) {
+  std::cout << Say("  %s, %-18s  predicted %8s, measured %8s\n",
+                   measured.label.shown, formula.label.shown,
+                   FormatMedian(formula.value, "s"),
+                   FormatMedian(measured.value, "s"));
+  return AboutEqual(formula, measured, 1.5);
+}
+
+// Which of the two costs is the larger, in words.
+std::string Why(const Figure& t1, const Figure& t2) {
+  if (LaunchBlocking()) {
+    return Say(
+        "With launch blocking nothing can be held up, so nothing is fitted.");
+  }
+  const double ratio = t1.value.median / t2.value.median;
+  if (ratio > 1) {
+    return Say("t1 is %s t2, and enqueueing takes longer while a device works.",
+               FormatFactor(ratio));
+  }
+  return Say("t2 is %s t1: the device is the slower one.",
+             FormatFactor(1 / ratio));
+}
+
+constexpr int kProducts = 4;
+
+// What the costs are, and the times that they are to predict. Last, of a front
+// end whose t1 is 10 times as long, since it pauses after each call: n times
+// x + 1, then some a @ a, which are also timed without pauses.
+Repeat MeasureCosts(const Tensor& x, const Tensor& a, int n, int held) {
+  const auto each = [&](int times) {
+    return Seconds([&] { AddOnes(x, times, /*wait_each_time=*/true); });
+  };
+  const auto paused = [&](int times, double pause, const auto& call) {
+    return Seconds([&] {
+      Tensor y;
+      for (int i = 0; i < times; ++i) {
+        y = call();
+        for (const Timer timer; timer.Seconds() < pause;) continue;
+      }
+      Synchronize(x.device());
+    });
+  };
+  const auto addition = [&] { return x + 1; };
+  const auto product = [&] { return MatMul(a, a); };
+  const double alone = each(500) / 500;
+  const auto [t1, t2] = T1AndT2(x, held);
+  const double t3 = alone - t1 - t2;
+  return {{"t1", t1},
+          {"t2", t2},
+          {"t3", t3},
+          {"N (t1 + t2 + t3)", n * (t1 + t2 + t3)},
+          {"t1 + N t2 + t3", t1 + n * t2 + t3},
+          {"N max(t1, t2) + t3", n * std::max(t1, t2) + t3},
+          {"each", each(n)},
+          {"once", Seconds([&] { AddOnes(x, n, /*wait_each_time=*/false); })},
+          {"additions, t1 x 10", paused(n, 9 * t1, addition)},
+          {"large products", paused(kProducts, 0, product)},
+          {"large products, t1 x 10", paused(kProducts, 9 * t1, product)}};
+}
+
+void JudgeLanguage(Cell& cell, std::map<std::string, Figure>& f) {
+  const double t1 = f["t1"].value.median;
+  const std::string from =
+      Say("The front end sets the pace once its t1 is longer than t2: at %s "
+          "this t1 "
+          "for the additions, at %s for the products.",
+          FormatFactor(f["t2"].value.median / t1),
+          FormatFactor(f["large products"].value.median / kProducts / t1));
+  cell.Claim(
+      "The front end's language hardly matters: with 10 times the t1, "
+      "the additions take {} as long.",
+      AboutEqual(f["additions, t1 x 10"], f["once"], kClearly), from);
+  cell.Claim(
+      "The front end's language hardly matters: with 10 times the t1, "
+      "large products take {} as long.",
+      AboutEqual(f["large products, t1 x 10"], f["large products"], kClearly),
+      from);
+}
+
+}  // namespace
+
+// %% d2l/t1-t2-t3, measured
+// MeasureCosts and JudgeLanguage stand above this cell.
+void T1T2T3(Cell& cell) {
+  const Device device = TryGpu();
+  const int n = cell.BySize(2000, 10000, 10000);
+  const int held = std::min(2 * n / 5, StreamStall::Room(device));
+  Stream& stream = NewStream(device, StreamOptions().max_queued_operations);
+  const StreamGuard guard(stream);
+  const int size = cell.BySize(200, 1000, 2000);
+  const Tensor x = Ones({1, 2}, device), a = Rand({size, size}, device);
+  std::vector<Repeat> repeats;
+  // With launch blocking nothing is held up, and one fit decides nothing.
+  for (int i = 0; i < (LaunchBlocking() ? 1 : 21); ++i) {
+    repeats.push_back(MeasureCosts(x, a, n, held));
+  }
+  cell.CheckClose("y", ToVector<float>(AddOnes(x, n, false)), {2, 2}, 0);
+  auto f = ReportAll(cell, device, repeats);
+  for (const char* cost : {"t1", "t2", "t3"}) {
+    std::cout << "  " << cost << " " << FormatMedian(f[cost].value, "s");
+  }
+  std::cout << ", N = " << n << "\n";
+  const std::string why = Why(f["t1"], f["t2"]);
+  cell.Claim("Waiting each time takes {} as long as waiting once.",
+             Less(f["once"], f["each"], kClearly), why);
+  cell.Claim("Each time: the book's formula predicts {} the cost.",
+             Predicts(f["N (t1 + t2 + t3)"], f["each"]), why);
+  cell.Claim("Once: the book's formula predicts {} the cost.",
+             Predicts(f["t1 + N t2 + t3"], f["once"]), why);
+  cell.Claim("Once: N max(t1, t2) + t3 predicts {} the cost.",
+             Predicts(f["N max(t1, t2) + t3"], f["once"]), why);
+  JudgeLanguage(cell, f);
+}
+// %%
+
+}  // namespace d2l::async_computation
