@@ -2,31 +2,22 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <iostream>
 #include <map>
-#include <memory>
 #include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "chapters/hybrid_programming/other_program.h"
 #include "chapters/hybrid_programming/programs.h"
-#include "common/base/child_process.h"
 #include "common/d2l.h"
 #include "common/lesson/cell.h"
 
 namespace d2l::hybrid_programming {
 namespace {
-
-// Two times that differ by less may differ because the machine is noisy.
-constexpr double kClearly = 1.3;
 
 // Fusion is for CPU devices: cpu:0, if it is there.
 Device FusingDevice() { return HasDevice(Device()) ? Device() : TryGpu(); }
@@ -38,27 +29,6 @@ std::string Unless(Device device, const std::string& reason) {
              : Say("On a GPU a program is one CUDA graph of its operations' "
                    "own "
                    "kernels; nothing is fused.");
-}
-
-// Bytes that the device's memory holds at most for a program that `make` makes
-// and that runs three times. Six samples.
-Figure PeakOf(Cell& cell, const Phrase& label, Device device,
-              const std::function<std::function<void()>()>& make) {
-  std::vector<double> peaks;
-  for (int i = 0; i < 6; ++i) {
-    Synchronize(device);
-    DeviceMemory& memory = Memory(device);
-    memory.EmptyCache();
-    memory.ResetPeak();
-    const std::int64_t before = memory.Stats().allocated;
-    const std::function<void()> run = make();
-    for (int call = 0; call < 3; ++call) {
-      run();
-      Synchronize(device);
-    }
-    peaks.push_back(static_cast<double>(memory.Stats().peak - before));
-  }
-  return cell.Report(Sampled(label, MeasuredOn(device), "B", std::move(peaks)));
 }
 
 // Whether e and f can be read on the way, statement by statement and compiled.
@@ -86,14 +56,22 @@ void JudgeReading(Cell& cell, const std::vector<Tensor>& abcd) {
 void JudgeFusion(Cell& cell, Device device, const Timings& t, int calls) {
   const std::vector<Tensor> large =
       OneToFour(cell.BySize(100'000, 1'000'000, 10'000'000), device);
-  const Figure eager = PeakOf(cell, "peak, statement by statement", device,
-                              [&] { return [&] { FancyFunc(large); }; });
+  const auto three_times = [&](const auto& run) {
+    for (int call = 0; call < 3; ++call) {
+      run();
+      Synchronize(device);
+    }
+  };
+  const Figure eager =
+      cell.PeakMemory("peak, statement by statement", device, Memory(device),
+                      [&] { three_times([&] { FancyFunc(large); }); });
   // Traced before, since tracing runs the statements.
   const ir::Graph whole = TraceAndOptimize(FancyFunc, large, "fancy_func");
-  const Figure fused = PeakOf(cell, "peak, compiled", device, [&] {
-    const auto program = std::make_shared<ir::Captured>(whole);
-    return [program, &large] { program->Run(large); };
-  });
+  const Figure fused =
+      cell.PeakMemory("peak, compiled", device, Memory(device), [&] {
+        ir::Captured program(whole);
+        three_times([&] { program.Run(large); });
+      });
   for (const Timing& timing : t) {
     const bool first = &timing == t.data();
     std::cout << Say("  %s  %8s a call, %8s for vectors\n",
@@ -120,7 +98,7 @@ void JudgeFusion(Cell& cell, Device device, const Timings& t, int calls) {
 }
 
 // %% 000/In1, measured
-// PeakOf, JudgeReading and JudgeFusion stand above this cell.
+// JudgeReading and JudgeFusion stand above this cell.
 void In1(Cell& cell) {
   const Device device = FusingDevice();
   const std::vector<Tensor> abcd = OneToFour(1, device);
@@ -186,144 +164,6 @@ void C2(Cell& cell) {
   cell.Claim("Rewritten, the program runs {} as fast.",
              Faster(t["rewritten"], t["as written"], kClearly),
              Say("Printing takes longer than its additions."));
-}
-// %%
-
-// %% d2l/mlp-program, measured
-void MlpProgram(Cell& cell) {
-  const Device device = TryGpu();
-  const nn::Hybrid compiled = CompiledMlp(512, device);
-  if (cell.verbose()) {
-    std::cout << Mlp(512, device) << Say("\nAs it was traced:\n")
-              << ir::ToText(compiled.traced(), /*with_lines=*/false);
-  }
-  const std::vector<ir::PassReport> passes =
-      compiled.Report().programs.back().passes;
-  std::cout << "  " << Padded("", 24) << Padded("operations", -12)
-            << Padded("peak", -12) << Padded("took", -12) << "\n";
-  for (const ir::PassReport& pass : passes) {
-    std::cout << absl::StrFormat("  %-24s%12d%12s%12s\n", pass.name,
-                                 pass.operations, FormatBytes(pass.peak_bytes),
-                                 FormatDuration(pass.seconds));
-  }
-  if (cell.verbose()) {
-    const ir::Captured generated(compiled.graph(), GenerateCpp());
-    std::cout << Say("\nAfter the passes:\n")
-              << ir::ToText(compiled.graph(), /*with_lines=*/false)
-              << Say("\nThe generated C++:\n") << generated.generated_source();
-  }
-  cell.ShowIfVerbose(DrawGraph(ir::ToProgramGraph(compiled.traced().main()),
-                               "as it was traced"));
-  cell.ShowIfVerbose(DrawGraph(ir::ToProgramGraph(compiled.graph().main()),
-                               "after the passes"));
-  const ir::PassReport &first = passes.front(), &last = passes.back();
-  cell.Claim("The program has {} operations, fewer than it was written with.",
-             Counted(last.operations < first.operations,
-                     Say("as written: %d", first.operations),
-                     absl::StrCat(last.operations)));
-  cell.Claim("Its intermediate results take {}, less than as written.",
-             Counted(last.peak_bytes < first.peak_bytes,
-                     Say("as written: %s", FormatBytes(first.peak_bytes)),
-                     FormatBytes(last.peak_bytes)));
-}
-// %%
-
-// Judges what compiling gains, and what it cannot.
-void JudgeNetwork(Cell& cell, const Timings& t, int operations, int calls) {
-  const Timing& without = t["without compiling"];
-  const Figure& arithmetic = t["its products alone"].completion;
-  const Figure& addition = t["an addition"].completion;
-  const Figure predicted = cell.Report(
-      PerRepeat("predicted", "s", addition, arithmetic,
-                [&](double enqueueing, double computing) {
-                  return std::max(operations * enqueueing, computing);
-                }));
-  cell.Claim(
-      "Compiled, the network is {} as fast.",
-      Faster(t["compiled"], without, 1.05),
-      Say("The products alone take %.0f %% of its time, and no compiler makes "
-          "them faster.",
-          100 * arithmetic.value.median / without.completion.value.median));
-  cell.Claim("max(operations * enqueueing, products) predicts {} its time.",
-             AboutEqual(predicted, without.completion, 1.5),
-             Say("Enqueueing each of %d operations takes %s, the products take "
-                 "%s: neither hides the other.",
-                 operations, Each(addition, calls), Each(arithmetic, calls)));
-}
-
-// %% d2l/hybridize-mlp, measured
-// JudgeNetwork stands above this cell. ProductsOf and GenerateCpp:
-// chapters/hybrid_programming/programs.cc
-void HybridizeMlp(Cell& cell) {
-  const Device device = TryGpu();
-  const int n = cell.BySize(50, 1000, 1000), width = 512;
-  const Tensor x = Randn({1, width}, device), one = Ones({1, 2}, device);
-  nn::Hybrid net = CompiledMlp(width, device);
-  nn::Module& eager = net.module();
-  ir::Captured generated(net.graph(), GenerateCpp());
-  ir::Captured products(TraceAndOptimize(ProductsOf(eager), {x}, "products"));
-  const std::vector<Tensor> in = {x};
-  Tensor y, compiled, from_cpp;
-  std::vector<Alternative> alternatives = {
-      {"without compiling", {device}, Loop(n, [&] { y = eager(x); })},
-      {"compiled", {device}, Loop(n, [&] { compiled = net(x); })},
-      {"its products alone", {device}, Loop(n, [&] { products.Run(in); })},
-      {"an addition", {device}, Loop(n, [&] { one + 1; })}};
-  if (generated.not_generated().empty()) {
-    alternatives.push_back({"compiled, generated C++", {device}, Loop(n, [&] {
-                              from_cpp = generated.Run(in)[0];
-                            })});
-  } else {
-    std::cout << Wrap(Say("No generated C++: %s.", generated.not_generated()));
-  }
-  const Timings t = cell.TimeInterleaved(alternatives);
-  cell.Check(nn::NumParameters(eager) == 164'482, "the number of parameters");
-  for (const Tensor& result : {compiled, from_cpp}) {
-    if (!result.defined()) continue;  // no generated C++
-    cell.Check(ToVector<float>(y) == ToVector<float>(result),
-               "the compiled network's result, bit for bit");
-  }
-  cell.PrintTimes(t);
-  JudgeNetwork(cell, t, ir::CountOperations(net.traced()), n);
-}
-// %%
-
-// %% d2l/width-sweep, measured
-void WidthSweep(Cell& cell) {
-  const Device device = TryGpu();
-  const int n = cell.BySize(50, 1000, 1000);
-  std::cout << Say("  width  statements    compiled    products   gain\n");
-  std::vector<Figure> gains;
-  Judgement narrowest;
-  for (const std::int64_t width : {8, 32, 128, 256, 512}) {
-    cell.At("width", static_cast<double>(width));
-    const Tensor x = Randn({1, width}, device);
-    nn::Hybrid net = CompiledMlp(width, device);
-    ir::Captured products(
-        TraceAndOptimize(ProductsOf(net.module()), {x}, "products"));
-    const std::vector<Tensor> in = {x};
-    Tensor y, compiled;
-    const Timings t = cell.TimeInterleaved(
-        {{"statements", {device}, Loop(n, [&] { y = net.module()(x); })},
-         {"compiled", {device}, Loop(n, [&] { compiled = net(x); })},
-         {"products", {device}, Loop(n, [&] { products.Run(in); })}});
-    const Timing &statements = t[0], &whole = t[1], &alone = t[2];
-    cell.Check(ToVector<float>(y) == ToVector<float>(compiled),
-               absl::StrCat("the result at width ", width, ", bit for bit"));
-    gains.push_back(cell.Report(
-        RatioPerRepeat("gain", statements.completion, whole.completion)));
-    if (width == 8) narrowest = Faster(whole, statements, kClearly);
-    std::cout << absl::StrFormat(
-        "  %5d  %10s  %10s  %10s   %s\n", width, Each(statements.completion, n),
-        Each(whole.completion, n), Each(alone.completion, n),
-        FormatSummary(gains.back().value, "x"));
-  }
-  const std::string why = Say("The gain is %s at width 8 and %s at 512.",
-                              FormatFactor(gains.front().value.median),
-                              FormatFactor(gains.back().value.median));
-  cell.Claim("8 wide, the compiled network is {} as fast.", narrowest, why);
-  cell.Claim("8 wide, compiling gains {} as much as 512 wide.",
-             Less(gains.back(), gains.front(), kClearly), why);
 }
 // %%
 
@@ -475,103 +315,6 @@ void BreakEven(Cell& cell) {
   cell.Claim("The C++ compiler has paid after {} of the chain.", compiler_pays,
              no_cpp.empty() ? Say("A call saves too little.")
                             : Say("No generated C++: %s.", no_cpp));
-}
-// %%
-
-// %% d2l/hybridize-save, measured
-// OtherProgram: chapters/hybrid_programming/other_program.h
-void HybridizeSave(Cell& cell) {
-  const TemporaryDirectory directory;
-  const std::string prefix = directory.path() + "/my_mlp";
-  const Tensor x = Randn({1, 512}, TryGpu());
-  Tensor y;
-  const absl::Status saved = SaveMlp(x, prefix, &y);
-  cell.Check(saved.ok(), std::string(saved.message()));
-  std::cout << ListFiles(directory.path());
-
-  const std::string in = directory.path() + "/x.safetensors";
-  const std::string out = directory.path() + "/y.safetensors";
-  cell.Check(safetensors::SaveFile({{"0", x}}, in).ok(), "x was saved");
-  const ProgramResult other =
-      RunProgram(OtherProgram(), {prefix, "--input=" + in, "--output=" + out});
-  std::cout << "$ run_program my_mlp\n" << other.output;
-  std::int64_t equal = 0;
-  if (other.failure.empty()) {
-    const auto file = safetensors::LoadFile(out, TryGpu());
-    cell.Check(file.ok() && file->tensors.count("output_0") == 1,
-               "the other binary's file");
-    if (file.ok() && file->tensors.count("output_0") == 1) {
-      const std::vector<float> got =
-          ToVector<float>(file->tensors.at("output_0"));
-      const std::vector<float> expected = ToVector<float>(y);
-      cell.CheckClose("the other binary's result", got, expected, 1e-5);
-      for (std::size_t i = 0; i < got.size(); ++i)
-        equal += got[i] == expected[i];
-    }
-  }
-  cell.Claim("{} numbers that another binary computes are the network's.",
-             Counted(equal == 2, "bit for bit", Say("%d of %d", equal, 2)),
-             other.failure.empty()
-                 ? Say("It has run on another kind of device.")
-                 : absl::StrCat(OtherProgram(), " ", other.failure, "."));
-}
-// %%
-
-// %% d2l/hybridnet
-struct HybridNet : nn::Module {
-  Tensor Forward(const Tensor& x) override {
-    ++prints;
-    std::cout << Say("  Forward is run.\n");
-    const Tensor h = Relu(hidden(x));
-    if (reads && Item(Sum(h)) < 0) return h;
-    return halves ? output(h) * 0.5 : output(h);
-  }
-  std::string Name() const override { return "HybridNet"; }
-  void Members(nn::MemberVisitor& visitor) override {
-    visitor.Child("hidden", hidden);
-    visitor.Child("output", output);
-  }
-
-  nn::Linear hidden{3, 4, true, TryGpu()};
-  nn::Linear output{4, 2, true, TryGpu()};
-  bool reads = false;
-  bool halves = false;
-  int prints = 0;
-};
-
-// %% d2l/hybridnet, measured
-void ThreeSurprises(Cell& cell) {
-  const Tensor x = Randn({1, 3}, TryGpu());
-  nn::Hybrid net = nn::Hybridize(HybridNet());
-  auto& module = dynamic_cast<HybridNet&>(net.module());
-  std::cout << Say("net(x), three times:\n");
-  const std::vector<float> first = ToVector<float>(net(x));
-  for (int i = 0; i < 2; ++i) net(x);
-  const int prints = module.prints;
-  cell.ShowIfVerbose(
-      DrawGraph(ir::ToProgramGraph(net.graph().main()), "what net(x) runs"));
-  std::cout << Say("A flag is changed. net(x), and Forward(x):\n");
-  module.halves = true;
-  const std::vector<float> frozen = ToVector<float>(net(x));
-  const std::vector<float> eager = ToVector<float>(module.Forward(x));
-  std::cout << Say("Forward is to read a value. net(x) with a larger x:\n");
-  module.reads = true;
-  bool refused = false;
-  try {
-    net(Randn({2, 3}, TryGpu()));
-  } catch (const std::logic_error& error) {
-    refused = true;
-    std::cout << Wrap(error.what(), "  ");
-  }
-  cell.Claim(
-      "Of three calls {} printed: the later ones run the program.",
-      Counted(prints == 1, "statement by statement: 3", absl::StrCat(prints)));
-  cell.Claim("{} read in Forward was refused, and its line named.",
-             Counted(refused, "a std::logic_error", refused ? "A" : "No"));
-  cell.Claim("A changed flag changes {} outputs of the program: it is frozen.",
-             Counted(frozen == first && eager != first,
-                     "2 of 2 statement by statement",
-                     frozen == first ? "0 of 2" : "2 of 2"));
 }
 // %%
 

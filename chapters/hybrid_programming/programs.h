@@ -15,6 +15,7 @@
 
 #include "absl/status/status.h"
 #include "common/d2l.h"
+#include "common/lesson/cell.h"
 
 namespace d2l::hybrid_programming {
 
@@ -45,6 +46,13 @@ std::vector<Tensor> Chain(int operations, const std::vector<Tensor>& in);
 
 // Saves an Mlp as PREFIX.safetensors. *y: what it makes of x.
 absl::Status SaveMlp(const Tensor& x, const std::string& prefix, Tensor* y);
+
+// Cells: networks.cc
+void MlpProgram(Cell& cell);
+void HybridizeMlp(Cell& cell);
+void WidthSweep(Cell& cell);
+void HybridizeSave(Cell& cell);
+void ThreeSurprises(Cell& cell);
 
 }  // namespace d2l::hybrid_programming
 
