@@ -8,9 +8,10 @@
 #include <vector>
 
 #include "absl/strings/str_format.h"
+#include "chapters/profiling/programs.h"
 #include "common/base/undisturbed_timer.h"
 
-namespace d2l {
+namespace d2l::profiling {
 namespace {
 
 constexpr int kRuns = 9;
@@ -91,4 +92,21 @@ void PrintAverages(const Cell& cell, const KeyAverages& averages) {
   }
 }
 
-}  // namespace d2l
+void PrintProfile(const Cell& cell, const std::function<void()>& work) {
+  Profiler profiler;
+  Profiled(profiler, work);
+  PrintAverages(cell, profiler.KeyAverages());
+}
+
+std::string Took(const Figure& time) {
+  return FormatDuration(time.value.median);
+}
+
+std::string Took(const Timing& timing) { return Took(timing.completion); }
+
+std::string Took(const Figure& a, const Figure& b) {
+  return Say("%s took %s, %s %s.", a.label.shown, Took(a), b.label.shown,
+             Took(b));
+}
+
+}  // namespace d2l::profiling

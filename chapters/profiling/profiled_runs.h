@@ -1,5 +1,5 @@
-// Work that is run several times with a profiler and without, and what the
-// profiles say.
+// Work that is run several times with a profiler and without, what the profiles
+// say, and times in words.
 //
 //   const ProfiledRuns runs = RunProfiled(cell, "3x3", device, [&] { … });
 //   PrintAverages(cell, KeyAverages(runs.last));
@@ -16,7 +16,7 @@
 #include "common/d2l.h"
 #include "common/lesson/cell.h"
 
-namespace d2l {
+namespace d2l::profiling {
 
 // Seconds of each repeat, summarised. All are reported as figures of the cell.
 struct ProfiledRuns {
@@ -38,6 +38,15 @@ ProfiledRuns RunProfiled(Cell& cell, const Phrase& label, Device device,
 // how long the device worked; with --verbose PyTorch's table.
 void PrintAverages(const Cell& cell, const KeyAverages& averages);
 
-}  // namespace d2l
+// Prints what a profiler sees of `work`.
+void PrintProfile(const Cell& cell, const std::function<void()>& work);
+
+// "12.3 ms"; of a timing, its completion.
+std::string Took(const Figure& time);
+std::string Took(const Timing& timing);
+// "alone took 4.10 ms, beside other load 8.30 ms."
+std::string Took(const Figure& a, const Figure& b);
+
+}  // namespace d2l::profiling
 
 #endif  // D2L_CHAPTERS_PROFILING_PROFILED_RUNS_H_

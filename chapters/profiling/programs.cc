@@ -38,6 +38,18 @@ Tensor HundredTimes(const Tensor& x) {
 }
 // %%
 
+std::vector<float> Transposed(const std::vector<float>& x, int n) {
+  std::vector<float> result(x.size());
+  for (int i = 0; i < n; ++i) {
+    for (int j = 0; j < n; ++j) result[j * n + i] = x[i * n + j];
+  }
+  return result;
+}
+
+std::vector<float> HostSquare(const std::vector<float>& x, int n) {
+  return HostMatMul(x, Transposed(x, n), n);
+}
+
 // %% 003/c5, 003/c12
 // HostMatMul: common/lesson/host_library.h
 std::vector<float> HostProducts(const std::vector<float>& x,

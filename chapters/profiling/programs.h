@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "common/d2l.h"
+#include "common/lesson/cell.h"
 
 namespace d2l::profiling {
 
@@ -56,6 +57,9 @@ void Profiled(Profiler& profiler, const std::function<void()>& work);
 
 // x @ x.T, so many times.
 Tensor Products(const Tensor& x, int count);
+// On the host: the transpose of an n x n matrix, and x @ x.T.
+std::vector<float> Transposed(const std::vector<float>& x, int n);
+std::vector<float> HostSquare(const std::vector<float>& x, int n);
 // x @ x_t of n x n matrices on the host; a profiler sees each as
 // "HostMatMul".
 std::vector<float> HostProducts(const std::vector<float>& x,
@@ -96,6 +100,15 @@ Tensor DoubledByRow(const Tensor& all);
 // The sum of all rows.
 Tensor SumOfRows(const Tensor& all);
 Tensor SumOfRows(const std::vector<Tensor>& list);
+
+// Cells: small.cc
+void SmallOnTheHost(Cell& cell);
+void SmallOnTheDevice(Cell& cell);
+// vectorising.cc
+void OneByOne(Cell& cell);
+void FalseVectorisation(Cell& cell);
+void Reuse(Cell& cell);
+void ThreeQuestions(Cell& cell);
 
 }  // namespace d2l::profiling
 
