@@ -22,9 +22,6 @@ class MpiWorld;
 
 namespace d2l::multi_gpu {
 
-// Two times that differ by less may differ because the machine is noisy.
-inline constexpr double kClearly = 1.3;
-
 // The table's GPUs; without one, all its devices (d2l.try_all_gpus).
 std::vector<Device> AllDevices();
 // The first two of them, or the only one.
