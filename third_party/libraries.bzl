@@ -50,4 +50,10 @@ def system_libraries(names = _LIBRARIES.keys()):
     """These libraries, or every one but CUDA's, from the system's packages."""
     for name in names:
         package, targets = _LIBRARIES[name]
-        system_library(name = name, debian_package = package, targets = targets)
+        system_library(
+            name = name,
+            debian_package = package,
+            # It loads parts of itself, so there are no archives.
+            shared_only = name == "openmpi",
+            targets = targets,
+        )

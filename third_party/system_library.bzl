@@ -37,7 +37,10 @@ _NO_PKG_CONFIG = "pkg-config is missing: run `sudo apt-get install pkg-config {p
 
 def _flags(ctx, pkg_config, module):
     """What pkg-config says of a module; None if it does not know it."""
-    result = ctx.execute([pkg_config, "--cflags", "--libs", module])
+    if _static(ctx) and ctx.attr.shared_only:
+        return None
+    static = ["--static"] if _static(ctx) else []
+    result = ctx.execute([pkg_config, "--cflags", "--libs"] + static + [module])
     if result.return_code != 0:
         return None
     return [f for f in result.stdout.strip().split(" ") if f]
@@ -49,6 +52,18 @@ def _includes(ctx, flags):
         if not ctx.path("include%d" % i).exists:
             ctx.symlink(path, "include%d" % i)
     return ["include%d" % i for i in range(len(paths))]
+
+def _static(ctx):
+    return ctx.os.environ.get("D2L_STATIC_LIBS", "0") == "1"
+
+def _archive(ctx, flag):
+    """-lfoo as -l:libfoo.a, if there is such an archive and it is not the compiler's own."""
+    name = flag[2:]
+    if not flag.startswith("-l") or name in ["atomic", "dl", "gfortran", "m", "pthread", "quadmath", "rt"]:
+        return flag
+    archive = "lib%s.a" % name
+    found = ctx.execute(["gcc", "-print-file-name=" + archive]).stdout.strip()
+    return "-l:" + archive if found.startswith("/") else flag
 
 def _system_library_impl(ctx):
     # Bzlmod calls @openblas something like _main~system~openblas.
@@ -68,13 +83,16 @@ def _system_library_impl(ctx):
     for label, module in ctx.attr.targets.items():
         package, name = label.split(":")
         if label in found:
+            links = [f for f in found[label] if f[:2] in ["-l", "-L"] or f.startswith("-Wl,")]
+            if _static(ctx):
+                links = [_archive(ctx, f) for f in links]
             includes = _includes(ctx, found[label])
             text = _LIBRARY.format(
                 hdrs = repr([i + "/**" for i in includes]),
                 includes = repr(includes),
                 # NOMINMAX is for Windows, and noise in every command line.
                 defines = repr([f[2:] for f in found[label] if f.startswith("-D") and f != "-DNOMINMAX"]),
-                linkopts = repr([f for f in found[label] if f[:2] in ["-l", "-L"] or f.startswith("-Wl,")]),
+                linkopts = repr(links),
                 name = repr(name),
             )
         else:
@@ -101,9 +119,10 @@ system_library = repository_rule(
     implementation = _system_library_impl,
     attrs = {
         "debian_package": attr.string(mandatory = True, doc = "what to install"),
+        "shared_only": attr.bool(doc = "whether it counts as missing with --config=static"),
         "targets": attr.string_dict(mandatory = True, doc = "package:target -> pkg-config module"),
     },
     configure = True,
-    environ = ["PATH", "PKG_CONFIG_PATH"],
+    environ = ["D2L_STATIC_LIBS", "PATH", "PKG_CONFIG_PATH"],
     local = True,
 )
