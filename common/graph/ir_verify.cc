@@ -111,30 +111,6 @@ void CheckOrder(const Function& function) {
   }
 }
 
-void VerifyFused(const Function& body) {
-  std::vector<bool> returned(body.values.size(), false);
-  for (const ValueId value : body.arguments) returned[value] = true;
-  for (const ValueId value : body.returns) {
-    if (returned[value]) {
-      throw std::invalid_argument(
-          "a fused region returns each of its results once, and no argument");
-    }
-    returned[value] = true;
-  }
-  if (body.nodes.empty()) {
-    throw std::invalid_argument("a fused region holds no operation");
-  }
-  for (const Node& node : body.nodes) {
-    if (!IsFusable(node, body) ||
-        body.type(node.outputs[0]).shape() !=
-            body.type(body.nodes[0].outputs[0]).shape()) {
-      throw std::invalid_argument(
-          "a fused region holds element-wise operations with results of one "
-          "shape, which cannot fail, on contiguous values, rows and numbers");
-    }
-  }
-}
-
 // What inference says of the node is what the function claims.
 void CheckTypes(const Node& node, const Function& function,
                 const Graph* graph) {
@@ -169,10 +145,7 @@ void VerifyFunction(const Function& function, const Graph* graph) {
           absl::StrFormat("function %s: %s; requested at %s", function.name,
                           error.what(), node.op.requested_at.ToString()));
     }
-    if (node.kind == NodeKind::kFused) {
-      VerifyFunction(*node.body, nullptr);
-      VerifyFused(*node.body);
-    }
+    if (node.kind == NodeKind::kFused) VerifyFunction(*node.body, nullptr);
   }
 }
 

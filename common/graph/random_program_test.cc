@@ -2,6 +2,7 @@
 // the operations themselves: their results, what they wrote in place, and how
 // far the random generator went.
 
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -29,6 +30,25 @@ std::vector<Device> OfEachType() {
     devices.push_back(device);
   }
   return devices;
+}
+
+// What executors rely on: a region returns each of its results once, and no
+// argument, and holds element-wise operations with results of one shape.
+void CheckRegions(const Graph& graph) {
+  for (const Node& node : graph.main().nodes) {
+    if (node.kind != NodeKind::kFused) continue;
+    const Function& body = *node.body;
+    std::set<ValueId> returned(body.arguments.begin(), body.arguments.end());
+    for (const ValueId value : body.returns) {
+      ASSERT_TRUE(returned.insert(value).second);
+    }
+    ASSERT_FALSE(body.nodes.empty());
+    const Shape& shape = body.type(body.nodes[0].outputs[0]).shape();
+    for (const Node& inner : body.nodes) {
+      ASSERT_TRUE(IsFusable(inner, body));
+      ASSERT_EQ(body.type(inner.outputs[0]).shape(), shape);
+    }
+  }
 }
 
 class RandomProgramTest : public testing::TestWithParam<Device> {
@@ -75,6 +95,7 @@ TEST_P(RandomProgramTest, AllExecutorsAgree) {
     const std::string traced = ToText(graph, false);
     const auto check = [&](const Graph& g, const char* what) {
       ASSERT_NO_THROW(Verify(g)) << what << ", seed " << seed << "\n" << traced;
+      ASSERT_NO_FATAL_FAILURE(CheckRegions(g)) << what << ", seed " << seed;
       Graph flat = g;
       Unfuse(flat);
       const std::string text = ToText(flat);
