@@ -154,17 +154,9 @@ Known TotalKnown(const KeyAverage& row) {
 }
 
 std::string DeviceCell(Known known, const std::string& value) {
-  switch (known) {
-    case Known::kAll:
-      return value;
-    case Known::kPart:
-      return value + "*";
-    case Known::kNothingToKnow:
-      return "-";
-    case Known::kNone:
-      break;
-  }
-  return "n/a";
+  if (known == Known::kNone) return "n/a";
+  if (known == Known::kNothingToKnow) return "-";
+  return known == Known::kPart ? value + "*" : value;
 }
 
 // Rows with a smaller key come first: those with figures, the largest first;
@@ -241,28 +233,21 @@ std::string Line(const std::vector<std::string>& cells,
                  const std::vector<std::size_t>& widths) {
   std::string line;
   for (std::size_t i = 0; i < cells.size(); ++i) {
-    const std::size_t columns = TextColumns(cells[i]);
     absl::StrAppend(&line, i == 0 ? "" : "  ",
-                    std::string(widths[i] - columns, ' '), cells[i]);
+                    Padded({"", cells[i]}, -static_cast<int>(widths[i])));
   }
   return absl::StrCat(absl::StripTrailingAsciiWhitespace(line), "\n");
 }
 
 // The sum of the device times, and how much of it is known.
 std::string DeviceTotal(const KeyAverage& total) {
-  switch (SelfKnown(total)) {
-    case Known::kAll:
-    case Known::kNothingToKnow:
-      break;
-    case Known::kPart:
-      return Say("%s* (no device time for %d of %d operations)",
-                 FormatTime(static_cast<double>(total.self_device_nanos)),
-                 MissingCalls(total),
-                 total.measured_calls + MissingCalls(total));
-    case Known::kNone:
-      return "n/a";
-  }
-  return FormatTime(static_cast<double>(total.self_device_nanos));
+  const Known known = SelfKnown(total);
+  if (known == Known::kNone) return "n/a";
+  const std::string time =
+      FormatTime(static_cast<double>(total.self_device_nanos));
+  if (known != Known::kPart) return time;
+  return Say("%s* (no device time for %d of %d operations)", time,
+             MissingCalls(total), total.measured_calls + MissingCalls(total));
 }
 
 }  // namespace
