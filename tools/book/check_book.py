@@ -16,14 +16,12 @@ import argparse
 import base64
 import html.parser
 import os
-import shutil
 import sys
-import tempfile
 import urllib.parse
 
 HERE = os.path.dirname(os.path.realpath(__file__))
 sys.path.insert(0, os.path.join(HERE, "../../tests"))
-from check_timeline_page import NOT_CHECKED, Browser  # noqa: E402
+from browser import add_options, browser_of  # noqa: E402
 
 MAX_BYTES = 3_000_000
 PHONE, DESK = (360, 740), (1200, 900)
@@ -410,32 +408,18 @@ def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", nargs="?", default="book")
-    parser.add_argument("--screenshots", metavar="DIR", help="where to write pictures")
-    parser.add_argument("--chromium", metavar="PATH")
+    add_options(parser)
     arguments = parser.parse_args()
     folder = os.path.realpath(arguments.folder)
     if not os.path.isfile(os.path.join(folder, "style.css")):
         print(f"{arguments.folder} is no book. Make one: bazel run //:book")
         return 1
-    program = arguments.chromium or shutil.which("chromium") or shutil.which(
-        "chromium-browser") or shutil.which("google-chrome")
-    if not program:
-        print("Not checked: there is no Chromium. Debian: sudo apt-get install chromium")
-        return NOT_CHECKED
-    if arguments.screenshots:
-        os.makedirs(arguments.screenshots, exist_ok=True)
     pages = sorted(name for name in os.listdir(folder) if name.endswith(".html"))
-    with tempfile.TemporaryDirectory() as profile_dir:
-        browser = Browser(program, profile_dir)
-        try:
-            for domain in ("Page", "Runtime", "Log", "Network", "Performance"):
-                browser.call(domain + ".enable")
-            check = Check(browser, folder, arguments.screenshots)
-            for name in pages:
-                check.check_page(name)
-            check.check_sizes()
-        finally:
-            browser.close()
+    with browser_of(arguments) as browser:
+        check = Check(browser, folder, arguments.screenshots)
+        for name in pages:
+            check.check_page(name)
+        check.check_sizes()
     print(f"{len(pages)} pages, " + (f"{check.failures} failures" if check.failures
                                      else "all is well."))
     return 1 if check.failures or not pages else 0
