@@ -63,26 +63,11 @@ class Exercise:
         # Paragraphs, by "task", "hint 1", "notice", …
         self.parts = {PARTS.get(label, label.lower()): course_texts.paragraphs(text)
                       for label, text in section.parts.items()}
-
-    @property
-    def is_question(self):
-        return "question" in self.parts
-
-    @property
-    def hints(self):
-        return [self.parts[p] for p in sorted(self.parts) if p.startswith("hint")]
-
-    @property
-    def folder(self):
-        return f"chapters/{self.chapter}/exercises"
-
-    @property
-    def file(self):
-        return f"{self.folder}/{self.name}.cc"
-
-    @property
-    def target(self):
-        return f"//{self.folder}:{self.name}"
+        self.hints = [self.parts[p] for p in sorted(self.parts) if p.startswith("hint")]
+        self.is_question = "question" in self.parts
+        self.folder = f"chapters/{chapter}/exercises"
+        self.file = f"{self.folder}/{self.name}.cc"
+        self.target = f"//{self.folder}:{self.name}"
 
 
 PARTS = {"": "task", "提示 1": "hint 1", "提示 2": "hint 2", "提示 3": "hint 3",
@@ -116,12 +101,9 @@ def differing_stubs(root):
 def load_progress(root):
     """What is known of each exercise: its verdict, the file's digest, hints shown."""
     try:
-        known = json.loads((root / PROGRESS).read_text(encoding="utf-8"))
+        return json.loads((root / PROGRESS).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
-    if not isinstance(known, dict):
-        return {}
-    return {name: one for name, one in known.items() if isinstance(one, dict)}
 
 
 def save_progress(root, progress):
