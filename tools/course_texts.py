@@ -145,22 +145,12 @@ def _section(name, title, number, *lines):
 def paragraphs(text):
     """A part's, with wrapped lines joined: by spaces, or by nothing between two Chinese
     characters. A list's items and a block of code stay apart."""
-    result, open_code = [], False
-    for line in [*text.splitlines(), ""]:
-        fresh = not result or result[-1] == ""
-        if line.startswith("```"):
-            open_code = not open_code
-            result += [line] if open_code else []
-            if not open_code:
-                result[-1] += "\n```"
-                result.append("")
-        elif open_code:
-            result[-1] += "\n" + line
-        elif not line.strip():
-            result += [] if fresh else [""]
-        elif fresh or line.startswith("- "):
-            result += [line.strip()]
-        else:
-            cjk = all(ord(c) > 0x2E00 for c in (result[-1][-1], line.strip()[0]))
-            result[-1] += ("" if cjk else " ") + line.strip()
+    result, chinese = [], "[\u2e01-\U0010ffff]"
+    for block in re.split(r"(?ms)^(```.*?^```.*?$)", text):
+        if block.startswith("```"):
+            result.append(re.sub("```.*$", "```", block))
+            continue
+        for paragraph in re.split(r"\n\s*\n|\n(?=- )", block):
+            joined = re.sub(rf"(?<={chinese})\s*\n\s*(?={chinese})", "", paragraph.strip())
+            result.append(re.sub(r"\s*\n\s*", " ", joined))
     return [p for p in result if p]
