@@ -1,5 +1,4 @@
-"""A headless Chromium, for the checks of pages: check_timeline_page.py, and the book's
-tools/book/check_book.py."""
+"""A headless Chromium, for the checks of pages: check_book.py, check_timeline_page.py."""
 import base64
 import contextlib
 import json

@@ -11,7 +11,7 @@ import tempfile
 import unittest
 
 HERE = os.path.dirname(os.path.realpath(__file__))
-sys.path.insert(0, HERE)
+sys.path[:0] = [HERE, os.path.join(HERE, "../../tests")]
 import check_book  # noqa: E402
 import make_book  # noqa: E402
 import results  # noqa: E402

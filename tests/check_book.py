@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks the pages that //:book wrote, in a headless Chromium.
 
-Usage: tools/book/check_book.py [book] [--screenshots=DIR] [--chromium=PATH]
+Usage: tests/check_book.py [book] [--screenshots=DIR] [--chromium=PATH]
 
 On each page it looks for messages on the console, for links and frames that lead
 nowhere, for pictures without a text that stands for them, for contrast below 4.5 in
@@ -19,9 +19,7 @@ import os
 import sys
 import urllib.parse
 
-HERE = os.path.dirname(os.path.realpath(__file__))
-sys.path.insert(0, os.path.join(HERE, "../../tests"))
-from browser import add_options, browser_of  # noqa: E402
+from browser import add_options, browser_of
 
 MAX_BYTES = 3_000_000
 PHONE, DESK = (360, 740), (1200, 900)
