@@ -3,9 +3,11 @@
 
 Every cell has a section in lesson.md and lesson.zh.md, a mark in the code and
 a line in cells.json, in one order. Every text that the code says (Say, Worded
-and the other functions of common/base/console/language.h) has a translation in
-po/zh.po, with the same conversions; every entry there is of a text in the code.
+and the other functions of common/base/console/language.h), or the tools say, has a
+translation in po/zh.po, with the same conversions; every entry there is of a text in
+the code.
 """
+import ast
 import glob
 import json
 import os
@@ -15,8 +17,9 @@ import sys
 import tempfile
 import unittest
 
-sys.path.insert(0, "po")
+sys.path[:0] = ["po", "tools"]
 import catalogue  # noqa: E402
+import exercises  # noqa: E402
 
 # What says its argument in the run's language.
 KEYWORDS = ["ABSL_FLAG:4", "Claim", "Lead", "Padded", "Phrase", "Say", "Translated", "Worded"]
@@ -63,13 +66,26 @@ def said(files):
         return {english for english, _, _ in catalogue.entries(found)}
 
 
+def messages(path, **keywords):
+    """What a Python program says: the literals in the first arguments of these functions.
+    keywords: how many, as in messages(path, _=1, ngettext=2). And what a template says by _."""
+    text = read(path)
+    if not path.endswith(".py"):
+        return set(re.findall(r"""\b_\(['"](.+?)['"]\)""", text))
+    calls = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call)]
+    return {part.value for call in calls
+            for argument in call.args[:keywords.get(
+                getattr(call.func, "id", getattr(call.func, "attr", "")), 0)]
+            for part in ast.walk(argument)
+            if isinstance(part, ast.Constant) and isinstance(part.value, str) and part.value}
+
+
 CHAPTERS = sorted(os.path.dirname(path) for path in glob.glob("chapters/*/lesson.md"))
 CHINESE = catalogue.read("po/zh.po")
 SOURCES = sorted(path for folder in ("chapters", "common") for suffix in ("cc", "h")
                  for path in glob.glob("%s/**/*.%s" % (folder, suffix), recursive=True)
                  if not re.search(r"_test\.cc|/mistakes/|/sample_lesson\.|/benchmark_main\.",
                                   path))
-# Their texts are tested beside them (tools/), and may be those of the code too.
 PYTHON = sorted(glob.glob("tools/**/*.py", recursive=True) +
                 glob.glob("tools/**/*.html", recursive=True))
 
@@ -122,6 +138,19 @@ class TextsTest(unittest.TestCase):
         self.assertEqual(sorted(said(SOURCES) - set(CHINESE)), [],
                          "add msgid and msgstr to po/zh.po")
 
+    def test_what_the_tools_say_has_a_translation(self):
+        doctor = [path for path in PYTHON if path.startswith("tools/doctor/")]
+        tools = {
+            "book": [messages(path, _=1) for path in PYTHON if path.startswith("tools/book/")],
+            "doctor": [messages(path, _=1, ngettext=2) for path in doctor] + [
+                {"doctor\4" + word for word in messages(path, fact=2)} for path in doctor],
+            "exercises": [messages("tools/exercises.py", say=1, sentence=1),
+                          exercises.VERDICTS, exercises.course_texts.chapters(".")]}
+        for tool, said_there in tools.items():
+            with self.subTest(tool):
+                self.assertGreater(len(set().union(*said_there)), 30)
+                self.assertEqual(set().union(*said_there) - set(CHINESE), set())
+
     def test_texts_are_literals(self):
         for folder in CHAPTERS:
             with self.subTest(folder):
@@ -130,7 +159,7 @@ class TextsTest(unittest.TestCase):
     def test_every_translation_is_of_a_text(self):
         there = said(SOURCES).union(
             *(literals(read(path)) for path in SOURCES + PYTHON),
-            *(catalogue.messages(path, _=1, say=1) for path in PYTHON))
+            *(messages(path, _=1, say=1) for path in PYTHON))
         keys = {key.rpartition("\4")[2] for key in CHINESE}  # without its context
         self.assertEqual(sorted(keys - there), [], "remove it from po/zh.po")
 

@@ -42,21 +42,6 @@ def read(path):
     return {english: chinese for english, chinese, _ in entries(path) if chinese}
 
 
-def messages(path, **keywords):
-    """What a Python program says: the literals in the first arguments of these functions.
-    keywords: how many, as in messages(path, _=1, ngettext=2). And what a template says by _."""
-    with open(path, encoding="utf-8") as file:
-        text = file.read()
-    if not path.endswith(".py"):
-        return set(re.findall(r"""\b_\(['"](.+?)['"]\)""", text))
-    calls = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call)]
-    return {part.value for call in calls
-            for argument in call.args[:keywords.get(
-                getattr(call.func, "id", getattr(call.func, "attr", "")), 0)]
-            for part in ast.walk(argument)
-            if isinstance(part, ast.Constant) and isinstance(part.value, str) and part.value}
-
-
 def cpp_literal(text):
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
 
