@@ -8,7 +8,6 @@ Reads what the catalogue uses of the format: comments, msgctxt, msgid and msgstr
 the build nor the doctor needs gettext; //chapters:texts_test holds the file against gettext's own tools.
 """
 import ast
-import re
 import sys
 
 

@@ -1,6 +1,5 @@
 """The pages of the book, from runs (results.py), templates and the lessons' texts."""
 import functools
-import html
 import os
 import re
 import xml.etree.ElementTree as ElementTree
