@@ -140,7 +140,6 @@ const std::set<std::string>& NotCompiled() {
       "common/ops/primitive/primitive.h",
       "common/parallel/nccl/fake_nccl.h",
       "common/parallel/nccl/nccl.h",
-      "common/parallel/nccl/nccl_library.h",
       "common/profiler/collector.h",
       "common/tensor/dtype.h",
   };

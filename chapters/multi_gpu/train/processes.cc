@@ -21,6 +21,7 @@
 #include "common/ops/ops.h"
 #include "common/parallel/collective/collective.h"
 #include "common/parallel/data_parallel/split_batch.h"
+#include "common/parallel/nccl/nccl.h"
 
 namespace d2l {
 namespace {

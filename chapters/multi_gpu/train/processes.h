@@ -30,7 +30,7 @@
 #include "common/ops/creation.h"
 #include "common/parallel/data_parallel/data_parallel.h"
 #include "common/parallel/mpi/mpi_world.h"
-#include "common/parallel/nccl/nccl_library.h"
+#include "common/parallel/nccl/nccl.h"
 
 namespace d2l {
 

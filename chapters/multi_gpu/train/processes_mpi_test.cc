@@ -15,7 +15,7 @@
 #include "common/base/files/sha256.h"
 #include "common/parallel/mpi/mpi_testing.h"
 #include "common/parallel/mpi/mpi_world.h"
-#include "common/parallel/nccl/nccl_library.h"
+#include "common/parallel/nccl/nccl.h"
 
 namespace d2l {
 namespace {

@@ -27,6 +27,7 @@
 #include "common/parallel/collective/collective.h"
 #include "common/parallel/collective/schedule.h"
 #include "common/parallel/data_parallel/split_batch.h"
+#include "common/parallel/nccl/nccl.h"
 
 ABSL_DECLARE_FLAG(std::string, net);
 ABSL_DECLARE_FLAG(std::string, init);

@@ -17,6 +17,7 @@
 #include "common/device/op_label.h"
 #include "common/ops/primitive/primitive.h"
 #include "common/ops/primitive/record.h"
+#include "common/parallel/nccl/nccl.h"
 
 namespace d2l {
 namespace {

@@ -35,18 +35,15 @@
 #define D2L_COMMON_PARALLEL_COLLECTIVE_COLLECTIVE_H_
 
 #include <functional>
-#include <optional>
 #include <utility>
 #include <vector>
 
-#include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "common/base/source_location.h"
 #include "common/device/device.h"
 #include "common/device/event.h"
 #include "common/device/stream.h"
 #include "common/parallel/collective/schedule.h"
-#include "common/parallel/nccl/nccl_library.h"
 #include "common/tensor/tensor.h"
 
 namespace d2l {
@@ -86,15 +83,6 @@ Stream& CommunicationStream(Device device, int number = 0);
 // literal.
 Work RunPlan(const char* name, const CollectivePlan& plan, Replicas replicas,
              SourceLocation at = SourceLocation::Current());
-
-// What AllReduceAsync does by kNccl. Throws std::invalid_argument for devices
-// that NCCL cannot use, and std::runtime_error, with what to install, if there
-// is no NCCL. ranks: of several processes, whose sum it is then; always the
-// same ones.
-Work AllReduceByNccl(Replicas replicas, SourceLocation at,
-                     const std::optional<NcclRanks>& ranks = std::nullopt);
-// Says so beforehand.
-absl::Status CheckNccl(absl::Span<const Device> devices);
 
 // For collectives by other means (mpi/mpi_world.h): throws what all of them
 // throw for wrong arguments.

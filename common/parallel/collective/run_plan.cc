@@ -23,7 +23,6 @@
 #include "common/ops/primitive/record.h"
 #include "common/parallel/collective/collective.h"
 #include "common/parallel/nccl/nccl.h"
-#include "common/parallel/nccl/nccl_library.h"
 
 namespace d2l {
 namespace {

@@ -35,7 +35,7 @@
 
 #include "common/device/cuda/cuda_api.h"
 #include "common/device/cuda/fake/fake_cuda.h"
-#include "common/parallel/nccl/nccl_library.h"
+#include "common/parallel/nccl/nccl.h"
 
 struct ncclComm {
   int id;

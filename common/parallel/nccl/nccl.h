@@ -4,9 +4,9 @@
 //   NcclGroup group(**nccl, {&stream_of_gpu_0, &stream_of_gpu_1});
 //   group.AllReduce({label, label}, {a, b}, numel, DType::kFloat32);
 //
-// AllReduce(tensors, AllReduceAlgorithm::kNccl) is built on this
-// (collective.h). NCCL chooses how it adds; the same machine gives the same
-// bits each time, but not those of the ordered sum.
+// AllReduce(tensors, AllReduceAlgorithm::kNccl) is built on this. NCCL chooses
+// how it adds; the same machine gives the same bits each time, but not those of
+// the ordered sum.
 //
 // Ranks: one for each stream, on a GPU of its own: NCCL takes no GPU twice, so
 // devices that share one add by schedules. With NcclRanks they are a part of
@@ -17,36 +17,110 @@
 // std::runtime_error if NCCL makes no communicator; if it takes no work, the
 // operation has failed on every stream (AsyncError). NCCL finds other errors
 // later, as that another process is gone, and its kernels then wait for ever:
-// Look ends them, and the oldest operation that is not done fails on every
-// stream, with NCCL's error. So it is if another process is there and does not
-// answer for NcclRanks::timeout_seconds, after the streams have reached the
-// operation; the constructor and AllReduce wait no longer than that either.
-// From then on every call fails.
+// Poll ends them, and the oldest operation that is not done fails on every
+// stream, with NCCL's error. The same happens if another process is alive but
+// does not answer for NcclRanks::timeout_seconds, after the streams have
+// reached the operation; the constructor and AllReduce wait no longer than that
+// either. From then on every call fails.
+//
+// The library is loaded when it is first asked for, and stays. Neither it nor
+// its headers are needed to build: the types below are those of its C
+// interface, which is the same from 2.14 on, the first with calls that do not
+// block (ncclCommInitRankConfig).
 //
 // Thread-safe. A group lives as long as its streams and what was enqueued.
 
 #ifndef D2L_COMMON_PARALLEL_NCCL_NCCL_H_
 #define D2L_COMMON_PARALLEL_NCCL_NCCL_H_
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "common/base/mutex.h"
+#include "common/base/source_location.h"
 #include "common/base/timer.h"
+#include "common/device/cuda/cuda_api.h"
 #include "common/device/cuda/stream/cuda_stream.h"
 #include "common/device/cuda/stream/error_record.h"
+#include "common/device/device.h"
 #include "common/device/event.h"
 #include "common/device/op_label.h"
-#include "common/parallel/nccl/nccl_library.h"
+#include "common/parallel/collective/collective.h"
 #include "common/tensor/dtype.h"
 
+// As NCCL calls what its handles point to.
+struct ncclComm;
+
 namespace d2l {
+
+using NcclComm = ncclComm*;  // ncclComm_t
+
+// ncclUniqueId: what the ranks of a communicator know each other by. Bytes that
+// one of them makes and the others are given.
+struct NcclId {
+  std::array<char, 128> bytes;
+};
+
+// Which of all processes' ranks a group has: from `first` on.
+struct NcclRanks {
+  NcclId id;  // made by one process (NcclLibrary::get_unique_id)
+  int first;
+  int all;
+  // How long another process may not answer.
+  double timeout_seconds = std::numeric_limits<double>::infinity();
+};
+
+// ncclConfig_t of 2.14. Newer versions take the rest to be their defaults.
+struct NcclConfig {
+  std::size_t size = sizeof(NcclConfig);
+  unsigned int magic = 0xcafebeef;
+  unsigned int version = 21400;
+  int blocking = 0;
+};
+
+// Codes of NCCL's, which do not change.
+inline constexpr int kNcclSuccess = 0;
+inline constexpr int kNcclInvalidUsage = 5;
+inline constexpr int kNcclInProgress = 7;
+inline constexpr int kNcclUint8 = 1;
+inline constexpr int kNcclInt64 = 4;
+inline constexpr int kNcclFloat32 = 7;
+inline constexpr int kNcclFloat64 = 8;
+inline constexpr int kNcclSum = 0;
+
+// The functions used, without "nccl". Each int returned is an ncclResult_t.
+struct NcclLibrary {
+  int (*get_unique_id)(NcclId* id);
+  int (*comm_init_rank_config)(NcclComm* comm, int ranks, NcclId id, int rank,
+                               NcclConfig* config);
+  int (*comm_abort)(NcclComm comm);
+  int (*comm_get_async_error)(NcclComm comm, int* error);
+  int (*all_reduce)(const void* send, void* receive, std::size_t count,
+                    int dtype, int operation, NcclComm comm,
+                    CudaStreamHandle stream);
+  int (*group_start)();
+  int (*group_end)();
+  const char* (*get_error_string)(int result);
+};
+
+// NotFound, with what to install, if there is no such library;
+// FailedPrecondition if it lacks a function, as one older than 2.14 does.
+absl::StatusOr<NcclLibrary> LoadNccl(const std::string& name = "libnccl.so.2");
+
+// The library of this program, loaded by the first call.
+absl::StatusOr<const NcclLibrary*> Nccl();
+// What Nccl() returns instead, from now on; null for the library.
+void ReplaceNcclForTesting(const NcclLibrary* nccl);
 
 class NcclGroup {
  public:
@@ -66,7 +140,7 @@ class NcclGroup {
 
   // Whether NCCL has found an error since, or waits too long. Called every 100
   // ms for the groups of NcclGroupOf.
-  void Look();
+  void Poll();
 
  private:
   struct Call;
@@ -75,7 +149,7 @@ class NcclGroup {
     std::vector<ErrorReporter> reporters;
     std::vector<Event> done;
     std::vector<Event> reached;       // the streams have come to it
-    std::optional<Timer> since = {};  // they had when Look last saw it
+    std::optional<Timer> since = {};  // they had when Poll last saw it
   };
 
   // Begins the operation on the streams from order_[begun] on.
@@ -106,6 +180,15 @@ class NcclGroup {
 // std::runtime_error if there is no NCCL.
 NcclGroup& NcclGroupOf(const std::vector<CudaStream*>& streams,
                        const std::optional<NcclRanks>& ranks = std::nullopt);
+
+// What AllReduceAsync does by kNccl. Throws std::invalid_argument for devices
+// that NCCL cannot use, and std::runtime_error, with what to install, if there
+// is no NCCL. ranks: of several processes, whose sum it is then; always the
+// same ones.
+Work AllReduceByNccl(Replicas replicas, SourceLocation at,
+                     const std::optional<NcclRanks>& ranks = std::nullopt);
+// Says so beforehand.
+absl::Status CheckNccl(absl::Span<const Device> devices);
 
 }  // namespace d2l
 

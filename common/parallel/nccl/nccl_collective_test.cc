@@ -25,7 +25,7 @@
 #include "common/parallel/collective/schedule.h"
 #include "common/parallel/data_parallel/data_parallel.h"
 #include "common/parallel/nccl/fake_nccl.h"
-#include "common/parallel/nccl/nccl_library.h"
+#include "common/parallel/nccl/nccl.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

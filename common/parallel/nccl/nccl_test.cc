@@ -158,7 +158,7 @@ TEST_F(NcclTest, EachSumIsBehindTheOneBefore) {
   const std::vector<void*> data = Upload<double>({{1}, {2}});
   for (int i = 0; i < 50; ++i) {
     group.AllReduce(Labels(2), data, 1, DType::kFloat64);
-    if (i % 7 == 0) group.Look();
+    if (i % 7 == 0) group.Poll();
   }
   const double sum = 3 * static_cast<double>(std::int64_t{1} << 49);
   EXPECT_EQ(Download<double>(0, data[0], 1)[0], sum);
@@ -241,7 +241,7 @@ TEST_F(NcclTest, AProcessThatDoesNotAddIsGivenUp) {
   const auto look_for = [&](double seconds) {
     std::vector<std::string> calls;
     for (const Timer timer; calls.empty() && timer.Seconds() < seconds;) {
-      group.Look();
+      group.Poll();
       calls = nccl_.TakeCalls();
     }
     return calls;
@@ -314,17 +314,17 @@ TEST_F(NcclTest, AnErrorThatComesLaterEndsTheKernelsAndFails) {
   group.AllReduce(Labels(3), data, 1, DType::kFloat32);
   EXPECT_EQ(Download<float>(0, data[0], 1)[0], 6);
   for (const auto& stream : streams_) stream->Synchronize();
-  group.Look();
+  group.Poll();
   nccl_.TakeCalls();
 
   nccl_.Break(6);
-  group.Look();  // nothing is under way
+  group.Poll();  // nothing is under way
   EXPECT_THAT(nccl_.TakeCalls(), IsEmpty());
   const auto sums = group.AllReduce(Labels(3), data, 1, DType::kFloat32);
   group.AllReduce(Labels(3), data, 1, DType::kFloat32);
   EXPECT_FALSE(sums[0].done.Query());
   nccl_.TakeCalls();
-  group.Look();
+  group.Poll();
   EXPECT_THAT(nccl_.TakeCalls(),
               ElementsAre("comm_abort", "comm_abort", "comm_abort"));
   for (std::size_t i = 0; i < streams_.size(); ++i) {
@@ -335,7 +335,7 @@ TEST_F(NcclTest, AnErrorThatComesLaterEndsTheKernelsAndFails) {
                                       "gone, or the network)")));
     EXPECT_NE(streams_[i]->FailureOf(sums[i].number), nullptr);
   }
-  group.Look();  // once is enough
+  group.Poll();  // once is enough
   EXPECT_THAT(nccl_.TakeCalls(), IsEmpty());
   EXPECT_THAT(
       ErrorOf([&] { group.AllReduce(Labels(3), data, 1, DType::kFloat32); }),
