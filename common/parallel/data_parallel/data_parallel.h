@@ -108,10 +108,6 @@ struct DataParallelOptions {
 
 class DataParallel : public nn::Module {
  public:
-  // The sum of the losses of the samples of a shard.
-  using Loss =
-      std::function<Tensor(const Tensor& outputs, const Tensor& labels)>;
-
   // device_ids: numbers of devices in the table (Devices()); all if there are
   // none. The net is moved to the first, if need be, and cloned to the others.
   explicit DataParallel(std::unique_ptr<nn::Module> net,
@@ -138,13 +134,9 @@ class DataParallel : public nn::Module {
     // see JoinShards.
     std::vector<Tensor> outputs;
   };
-  // One step of training with a batch. Asynchronous.
+  // One step of training with a batch, by nn::CrossEntropyLoss. Asynchronous.
   Result Step(const Tensor& x, const Tensor& labels,
               const nn::SGDOptions& options,
-              SourceLocation at = SourceLocation::Current());
-  // The same with another loss than nn::CrossEntropyLoss.
-  Result Step(const Tensor& x, const Tensor& labels,
-              const nn::SGDOptions& options, const Loss& loss,
               SourceLocation at = SourceLocation::Current());
 
   nn::Module& module() { return *replicas_[0].net; }
@@ -200,8 +192,7 @@ class DataParallel : public nn::Module {
   void WaitForRoom(SourceLocation at);
   // Has the failure that is being handled reach the parameters of all devices.
   void FailEverywhere(SourceLocation at);
-  Result RequestStep(const Tensor& x, const Tensor& labels, const Loss& loss,
-                     SourceLocation at);
+  Result RequestStep(const Tensor& x, const Tensor& labels, SourceLocation at);
   // This process's part of the batch, on its devices.
   std::vector<Tensor> SplitShare(const Tensor& all, const Share& share,
                                  SourceLocation at) const;
@@ -210,8 +201,7 @@ class DataParallel : public nn::Module {
                        SourceLocation at);
   // Requests the gradients of a shard. Returns the outputs.
   Tensor Backward(std::size_t device, const Tensor& x, const Tensor& labels,
-                  double scale, const Loss& loss, Gradients& gradients,
-                  SourceLocation at);
+                  double scale, Gradients& gradients, SourceLocation at);
   // Adds up the buckets that all devices have filled.
   void ReduceFull(Gradients& gradients, SourceLocation at);
   // Adds up the others, and has the devices wait for all.

@@ -35,21 +35,11 @@ Tensor NothingToAdd(std::int64_t numel, Device device, DType dtype,
   return Full({numel}, -0.0, device, dtype, at);
 }
 
-Tensor CrossEntropySum(const Tensor& outputs, const Tensor& labels) {
-  return nn::CrossEntropyLoss(outputs, labels, nn::Reduction::kSum);
-}
-
 }  // namespace
 
 DataParallel::Result DataParallel::Step(const Tensor& x, const Tensor& labels,
                                         const nn::SGDOptions& options,
                                         SourceLocation at) {
-  return Step(x, labels, options, CrossEntropySum, at);
-}
-
-DataParallel::Result DataParallel::Step(const Tensor& x, const Tensor& labels,
-                                        const nn::SGDOptions& options,
-                                        const Loss& loss, SourceLocation at) {
   const RequestedBy by(at);
   CheckBatch(x, at);
   CheckBatch(labels, at);
@@ -72,7 +62,7 @@ DataParallel::Result DataParallel::Step(const Tensor& x, const Tensor& labels,
   }
   Result result;
   try {
-    result = RequestStep(x, labels, loss, at);
+    result = RequestStep(x, labels, at);
   } catch (const AsyncError&) {
     // Known while the step is requested: other devices would not hear of it.
     FailEverywhere(at);
@@ -108,7 +98,6 @@ void DataParallel::FailEverywhere(SourceLocation at) {
 
 DataParallel::Result DataParallel::RequestStep(const Tensor& x,
                                                const Tensor& labels,
-                                               const Loss& loss,
                                                SourceLocation at) {
   const Share share = ShareOf(x.size(0));
   const std::vector<Tensor> xs = SplitShare(x, share, at);
@@ -122,7 +111,7 @@ DataParallel::Result DataParallel::RequestStep(const Tensor& x,
     if (share.sizes[d] == 0) continue;
     result.outputs.push_back(Backward(d, xs[d], shard_labels[d],
                                       1.0 / static_cast<double>(x.size(0)),
-                                      loss, gradients, at));
+                                      gradients, at));
   }
   AllReduceGradients(gradients, at);
   if (result.outputs.empty()) TouchBuffers(x, at);
@@ -158,12 +147,11 @@ void DataParallel::FillWithNothing(std::size_t d, Gradients& gradients,
 
 Tensor DataParallel::Backward(std::size_t d, const Tensor& x,
                               const Tensor& labels, double scale,
-                              const Loss& loss, Gradients& gradients,
-                              SourceLocation at) {
+                              Gradients& gradients, SourceLocation at) {
   Replica& replica = replicas_[d];
   GradientTape tape(replica.parameters, at);
   const Tensor outputs = replica.net->Forward(x);
-  const Tensor sum = loss(outputs, labels);
+  const Tensor sum = nn::CrossEntropyLoss(outputs, labels, nn::Reduction::kSum);
   const Tensor seed = FullLike(sum, scale, at);
   std::vector<Tensor> of_parameters(replica.parameters.size());
   std::vector<std::size_t> missing;
