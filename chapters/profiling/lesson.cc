@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "chapters/profiling/latencies/latencies.h"
-#include "chapters/profiling/machine_load/machine_load.h"
+#include "chapters/profiling/machine_load.h"
 #include "chapters/profiling/profiled_runs.h"
 #include "chapters/profiling/programs.h"
 #include "common/base/machine.h"

@@ -13,8 +13,8 @@
 // Thread-safe; takes a little longer than the 200 ms. Errors are reported in
 // the result.
 
-#ifndef D2L_CHAPTERS_PROFILING_MACHINE_LOAD_MACHINE_LOAD_H_
-#define D2L_CHAPTERS_PROFILING_MACHINE_LOAD_MACHINE_LOAD_H_
+#ifndef D2L_CHAPTERS_PROFILING_MACHINE_LOAD_H_
+#define D2L_CHAPTERS_PROFILING_MACHINE_LOAD_H_
 
 #include <functional>
 #include <optional>
@@ -61,4 +61,4 @@ MachineLoad LookAtMachine(const LookOptions& options);
 
 }  // namespace d2l
 
-#endif  // D2L_CHAPTERS_PROFILING_MACHINE_LOAD_MACHINE_LOAD_H_
+#endif  // D2L_CHAPTERS_PROFILING_MACHINE_LOAD_H_

@@ -1,4 +1,4 @@
-#include "chapters/profiling/machine_load/machine_load.h"
+#include "chapters/profiling/machine_load.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
