@@ -60,7 +60,8 @@ TEST(Lesson, RefusesAReadAndFreezesAFlag) {
   EXPECT_THAT(output, HasSubstr("HOLDS  Of three calls 1 printed"));
   EXPECT_THAT(output, HasSubstr("HOLDS  A read in Forward was refused"));
   EXPECT_THAT(output, HasSubstr("HOLDS  A changed flag changes 0 of 2"));
-  EXPECT_THAT(output, ContainsRegex("chapters/hybrid_programming/lesson.cc:"));
+  EXPECT_THAT(output,
+              ContainsRegex("chapters/hybrid_programming/networks.cc:"));
 }
 
 TEST(Lesson, RunsTheSavedNetworkInAnotherBinary) {

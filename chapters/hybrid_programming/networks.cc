@@ -263,6 +263,7 @@ struct HybridNet : nn::Module {
   bool halves = false;
   int prints = 0;
 };
+// %%
 
 }  // namespace
 
