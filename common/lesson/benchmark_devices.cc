@@ -58,8 +58,11 @@ bool Register(const std::string& name, const DeviceList& devices,
 }
 
 std::string Labelled(const std::string& name, const DeviceList& devices) {
+  const auto add = [](std::string* text, Device device) {
+    *text += device.ToString();
+  };
   return absl::StrCat(name, devices.size() > 1 ? "/devices:" : "/device:",
-                      absl::StrJoin(devices, ",", absl::StreamFormatter()));
+                      absl::StrJoin(devices, ",", add));
 }
 
 constexpr DeviceType kTypes[] = {DeviceType::kCpu, DeviceType::kCuda};

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
+#include <cstdio>
 #include <cstring>
 #include <iostream>
 #include <numeric>
@@ -21,7 +22,6 @@
 #include "common/ops/ops.h"
 #include "common/parallel/collective/collective.h"
 #include "common/parallel/data_parallel/split_batch.h"
-#include "common/parallel/nccl/nccl.h"
 
 namespace d2l {
 namespace {
@@ -52,7 +52,7 @@ void OnSignal(int number) {
 // What the first signal writes, cut to 1000 bytes. One thread's.
 void SetStopText(const std::string& new_text) {
   char* const other = text == texts[0] ? texts[1] : texts[0];
-  absl::SNPrintF(other, sizeof(texts[0]), "%s", new_text);
+  std::snprintf(other, sizeof(texts[0]), "%s", new_text.c_str());
   text = other;
 }
 
@@ -247,6 +247,7 @@ Dataset Processes::Part(Dataset data) const {
 }
 
 void Processes::Complain(const std::string& message) const {
+  SetStopText("");  // when one process ends, mpirun asks the others to stop
   if (message.empty()) return;
   std::cerr << Wrap(message, several() ? Name() + ": " : Lead("Error:"))
             << std::flush;
@@ -256,7 +257,6 @@ void Processes::Fail(const std::string& message) const {
   Complain(message);
   if (!several()) return;
   std::cerr << how_to_go_on_ << std::flush;
-  SetStopText("");  // mpirun asks this process as well
   MpiWorld::Abort(1);
 }
 

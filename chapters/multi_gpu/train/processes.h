@@ -61,8 +61,6 @@ class Processes {
   // Throws CommonError if this is an error in any process, with that of the
   // first that has one.
   void Agree(const absl::Status& mine) const;
-  // Throws it with a message that all know.
-  [[noreturn]] void EndAll(const std::string& message) const;
   // Throws it, with two ranks and their values, unless these are the same in
   // all. By name; all have the same names.
   void CheckSame(const std::map<std::string, std::string>& values) const;
@@ -96,7 +94,10 @@ class Processes {
   std::string Name() const;
 
  private:
+  // The values of all. When it returns, nothing that was sent is on its way.
   std::vector<std::string> Gather(const std::string& mine) const;
+  // Throws CommonError with a message that all know, after a Gather.
+  [[noreturn]] void EndAll(const std::string& message) const;
 
   explicit Processes(std::unique_ptr<MpiWorld> world)
       : world_(std::move(world)) {}

@@ -161,8 +161,10 @@ Step RequestStep(Training& t, const Batch& batch) {
           samples};
 }
 
-[[noreturn]] void EndNotFinite(const Training& t, double loss) {
-  t.processes.EndAll(NotFiniteText(t.options, t.progress, loss, t.saved_epoch));
+// Throws, in all processes: their losses are the same.
+void EndNotFinite(const Training& t, double loss) {
+  t.processes.Agree(absl::OutOfRangeError(
+      NotFiniteText(t.options, t.progress, loss, t.saved_epoch)));
 }
 
 // False if the training was asked to stop. All steps that were begun are done.

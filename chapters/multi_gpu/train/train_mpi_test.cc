@@ -265,7 +265,8 @@ TEST_F(TrainMpiTest, WhatAllRefuseIsSaidOnce) {
         {"--allreduce=host", "the memory of one process; there are 2"},
         {"--num_gpus=3", "Start 3 processes"},
         {"--mpi_timeout_s=0", "--mpi_timeout_s=0 asked for"},
-        {"--check_every=0", "--check_every=0 asked for"}}) {
+        {"--check_every=0", "--check_every=0 asked for"},
+        {"--lr=1e30", "left the finite numbers"}}) {
     const ProgramResult r = RunCommand(Ranks(2, With(kSmall, {flag})));
     EXPECT_EQ(r.exit_code, 1);
     const std::string text = Unwrapped(r.output);
