@@ -30,6 +30,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -158,6 +159,10 @@ class FakeNccl {
     if (!condition) violations_.push_back(what);
   }
 
+  bool InGroup() const {
+    return groups_.count(std::this_thread::get_id()) == 1;
+  }
+
   int GetUniqueId(NcclId* id) {
     const Lock lock(mutex_);
     id->bytes = {};
@@ -173,7 +178,7 @@ class FakeNccl {
     Require(config.size == 24 && config.magic == 0xcafebeef &&
                 config.version == 21400 && config.blocking == 0,
             "another configuration than that of NCCL 2.14");
-    Require(in_group_, "a communicator is made outside of a group");
+    Require(InGroup(), "a communicator is made outside of a group");
     Require(rank >= 0 && rank < ranks, "a rank that is none");
     comms_.push_back(std::make_unique<ncclComm>(
         ncclComm{id.bytes[3], rank, ranks, nullptr}));
@@ -218,8 +223,8 @@ class FakeNccl {
 
   int GroupStart() {
     const Lock lock(mutex_);
-    Require(!in_group_, "a group within a group");
-    in_group_ = true;
+    const bool begins = groups_.try_emplace(std::this_thread::get_id()).second;
+    Require(begins, "a group within a group");
     return Enter("group_start");
   }
 
@@ -229,24 +234,24 @@ class FakeNccl {
         Enter("all_reduce", " " + std::to_string(addend.count) + " x " +
                                 std::to_string(addend.dtype));
     if (result != 0) return result;
-    Require(in_group_, "all_reduce outside of a group");
+    Require(InGroup(), "all_reduce outside of a group");
     Require(addend.operation == kNcclSum, "an operation that is no sum");
     Require(!addend.comm->aborted, "an aborted communicator is used");
     Require(addend.comm->looks == 0,
             "a communicator is used before it is ready");
     Require(gpu_of_.count(addend.stream) == 1, "an unknown stream");
-    group_.push_back(addend);
+    groups_[std::this_thread::get_id()].push_back(addend);
     return kNcclInProgress;
   }
 
   int GroupEnd() {
     const Lock lock(mutex_);
-    Require(in_group_, "a group ends that did not begin");
-    in_group_ = false;
-    const std::vector<Addend> group = std::exchange(group_, {});
+    Require(InGroup(), "a group ends that did not begin");
+    const auto ended = groups_.extract(std::this_thread::get_id());
     const int result = Enter("group_end");
     if (result != 0) return result;
-    for (const Addend& addend : group) {
+    if (ended.empty()) return kNcclInProgress;
+    for (const Addend& addend : ended.mapped()) {
       addend.comm->looks = 2;
       begun_.push_back(addend);
     }
@@ -320,11 +325,12 @@ class FakeNccl {
   std::mutex mutex_;  // guards what follows
   std::condition_variable changed_;
   int ids_ = 0;
-  bool in_group_ = false;
   bool hangs_ = false;
   int async_error_ = 0;
   std::map<CudaStreamHandle, int> gpu_of_;
-  std::vector<Addend> group_;
+  // A thread's calls since it began a group: in NCCL, too, a group is a
+  // thread's.
+  std::map<std::thread::id, std::vector<Addend>> groups_;
   std::vector<Addend> begun_;  // by groups that have ended
   std::vector<std::unique_ptr<ncclComm>> comms_;
   std::map<std::pair<int, int>, Round> rounds_;  // by id and number
