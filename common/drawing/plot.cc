@@ -23,7 +23,7 @@
 namespace d2l {
 namespace {
 
-constexpr int kRows = 16;
+constexpr int kRows = 14;
 
 char Glyph(std::size_t series) {
   constexpr char kGlyphs[] = "*o+#@%";
