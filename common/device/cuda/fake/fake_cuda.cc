@@ -555,6 +555,14 @@ bool FakeCuda::IsReachable(const void* data, std::size_t bytes) {
   return Find(data, bytes) != nullptr;
 }
 
+std::pair<const void*, std::size_t> FakeCuda::BlockOf(const void* address) {
+  Lock lock(mutex_);
+  auto it = blocks_.upper_bound(reinterpret_cast<std::uintptr_t>(address));
+  if (it == blocks_.begin() || Find(address, 1) == nullptr) return {nullptr, 0};
+  --it;
+  return {reinterpret_cast<const void*>(it->first), it->second.bytes};
+}
+
 int FakeCuda::Allocate(std::size_t bytes, void** data) {
   Lock lock(mutex_);
   if (const int error = EnterCurrent("Allocate")) return error;

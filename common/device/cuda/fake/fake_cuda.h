@@ -118,6 +118,9 @@ class FakeCuda final : public CudaApi {
   static bool GuardsMemory();
   // Whether kernels can use these bytes: a GPU's memory, or pinned.
   bool IsReachable(const void* data, std::size_t bytes);
+  // Where the allocation that holds the address begins, and its bytes; null and
+  // 0 if there is none.
+  std::pair<const void*, std::size_t> BlockOf(const void* address);
 
   // In a kernel: it did something that loses the GPU's context.
   void Crash(int gpu, int error);

@@ -1,0 +1,22 @@
+"""How .cu files are compiled for the CPU, and for the check of kernels."""
+
+EMULATION_COPTS = [
+    "-xc++",  # .cu
+    "-fno-strict-aliasing",  # vectors of elements, as in CUDA
+    "-Wno-unknown-pragmas",  # unroll
+]
+
+# Calls around every load and store, of which check_hooks.cc makes findings: each
+# access as the source has it, with its line.
+CHECK_COPTS = [
+    "-fsanitize=thread,bounds,alignment",
+    "-O1",
+    "-g",
+    "-fno-tree-vectorize",
+]
+
+# The sanitizers' own libraries have functions of the same names.
+CHECKABLE = select({
+    "//:sanitized": ["@platforms//:incompatible"],
+    "//conditions:default": [],
+})

@@ -1,0 +1,34 @@
+// Kernels for check_test.cc: right ones, and ones with a fault each.
+
+#ifndef D2L_COMMON_KERNELS_CUDA_FAKE_CHECK_TEST_KERNELS_H_
+#define D2L_COMMON_KERNELS_CUDA_FAKE_CHECK_TEST_KERNELS_H_
+
+namespace d2l::kernels::cuda {
+
+constexpr int kTile = 32;
+
+void CopyKernel(float* out, const float* in, int n);
+// in and out are (n, n), n a multiple of the tile.
+void NaiveTranspose(float* out, const float* in, int n);
+void TiledTranspose(float* out, const float* in, int n);
+void PaddedTranspose(float* out, const float* in, int n);
+void ColumnSums(float* out, const float* in, int rows, int columns);
+// c = a b, all (n, n), by tiles of 16.
+void TiledProduct(float* c, const float* a, const float* b, int n);
+void WarpSum(float* out, const float* in);
+void Histogram(int* counts, const int* in, int n);
+
+void NoBarrier(float* out, const float* in);
+void ReachedByHalf(float* out, const float* in);
+void ShiftedIndex(float* out, const float* in, int n);
+void PlainHistogram(int* counts, const int* in, int n);
+void NeverWritten(float* out);
+void BeyondTheTile(float* out, const float* in, int offset);
+void BeyondTheEnd(float* out, const float* in, int n);
+void Misaligned(float* out, const char* in);
+void LastOneWins(int* out);
+void StrandedLanes(int* out);
+
+}  // namespace d2l::kernels::cuda
+
+#endif  // D2L_COMMON_KERNELS_CUDA_FAKE_CHECK_TEST_KERNELS_H_
