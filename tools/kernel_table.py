@@ -1,0 +1,105 @@
+#!/usr/bin/env python3
+"""Writes the table of CUDA kernels in common/kernels/cuda/README.md.
+
+  tools/kernel_table.py
+
+Runs the kernels' suites under the check (--config=check_cuda) and sums up what
+the warps asked of memory; then asks ptxas, through nvcc, for registers, stack
+frames and spills on sm_90. Takes five minutes on two cores. Needs a CUDA toolkit.
+"""
+
+import collections
+import json
+import pathlib
+import re
+import subprocess
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+KERNELS = ROOT / 'common/kernels/cuda'
+SUITES = ['//common/kernels:nn_kernels_test', '//common/ops:ops_test',
+          '//common/ops:nn_test']
+BEGIN, END = '<!-- made by tools/kernel_table.py -->', '<!-- end -->'
+
+
+def requests():
+    """The requests of each kernel: {kernel: {(shared, writes): sums}}."""
+    subprocess.run(['bazel', 'build', '--config=check_cuda', *SUITES],
+                   cwd=ROOT, check=True)
+    sums = collections.defaultdict(
+        lambda: collections.defaultdict(collections.Counter))
+    with tempfile.TemporaryDirectory() as folder:
+        table = pathlib.Path(folder, 'table')
+        for suite in SUITES:
+            program = ROOT / 'bazel-bin' / suite[2:].replace(':', '/')
+            subprocess.run([program, '--gtest_filter=*/cuda_0',
+                            '--gtest_brief=1'], cwd=ROOT, check=True,
+                           env={'D2L_CHECK_CUDA_TABLE': str(table)})
+        for line in table.read_text().splitlines():
+            row = json.loads(line)
+            of = sums[row['kernel']][row['shared'], row['writes']]
+            for key in ('requests', 'lanes', 'sectors', 'ideal_sectors',
+                        'conflicts'):
+                of[key] += row[key]
+    return sums
+
+
+def resources():
+    """The most of each kernel's versions: {kernel: (registers, stack, spill)}."""
+    most = {}
+    for source in sorted(KERNELS.glob('**/*.cu')):
+        if source.parent.name == 'fake':
+            continue
+        said = subprocess.run(
+            ['nvcc', '-std=c++17', '-arch=sm_90', '-fmad=false', '-I.',
+             '--expt-relaxed-constexpr', '-diag-suppress=186', '-Xptxas=-v',
+             '-cubin', '-o', '/dev/null', source], cwd=ROOT, check=True,
+            capture_output=True, text=True).stderr
+        said = subprocess.run(['c++filt'], input=said, check=True,
+                              capture_output=True, text=True).stdout
+        for part in said.split("Compiling entry function '")[1:]:
+            # Of a mangled name that c++filt does not know in quotes, too.
+            name = re.search(r'(\w+Kernel)', part)
+            stack, stores, loads = map(int, re.search(
+                r'(\d+) bytes stack frame, (\d+) bytes spill stores, '
+                r'(\d+) bytes spill loads', part).groups())
+            registers = int(re.search(r'Used (\d+) registers', part)[1])
+            if name:
+                kernel = re.sub(r'^.*?\d+(?=[A-Z])', '', name[1])
+                most[kernel] = tuple(map(max, most.get(kernel, (0, 0, 0)), (
+                    registers, stack, stores + loads)))
+    return most
+
+
+def table():
+    """The table, in Markdown."""
+    used = resources()
+    lines = ['| kernel | sectors a load / ideal | a store / ideal | conflicts |'
+             ' lanes | registers | stack | spilled |',
+             '|---|---|---|---|---|---|---|---|']
+    for kernel, of in sorted(requests().items()):
+        def each(shared, writes, *keys):
+            sums = of.get((shared, writes))
+            if not sums:
+                return '-'
+            return ' / '.join(f'{sums[k] / sums["requests"]:.1f}' for k in keys)
+        both = of[True, False] + of[True, True]
+        total = sum(of.values(), collections.Counter())
+        lines.append('| ' + ' | '.join([
+            kernel, each(False, False, 'sectors', 'ideal_sectors'),
+            each(False, True, 'sectors', 'ideal_sectors'),
+            f'{both["conflicts"] / both["requests"]:.2f}' if both else '-',
+            f'{total["lanes"] / total["requests"]:.1f}',
+            *(str(n) for n in used.get(kernel, ('-', '-', '-')))]) + ' |')
+    return '\n'.join(lines)
+
+
+def main():
+    readme = KERNELS / 'README.md'
+    text = readme.read_text()
+    begin, end = text.index(BEGIN) + len(BEGIN), text.index(END)
+    readme.write_text(f'{text[:begin]}\n\n{table()}\n\n{text[end:]}')
+
+
+if __name__ == '__main__':
+    main()
