@@ -15,7 +15,7 @@
 #include "absl/strings/str_split.h"
 #include "common/base/child_process.h"
 #include "common/base/files/atomic_file.h"
-#include "common/lesson/lesson_testing.h"
+#include "common/lesson/testing/lesson_testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"

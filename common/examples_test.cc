@@ -56,9 +56,9 @@
 #include "common/graph/program_graph.h"
 #include "common/graph/saved/saved.h"
 #include "common/graph/trace.h"
-#include "common/lesson/cell.h"
-#include "common/lesson/host_library.h"
-#include "common/lesson/trace_program.h"
+#include "common/lesson/cell/cell.h"
+#include "common/lesson/cell/host_library.h"
+#include "common/lesson/cell/trace_program.h"
 #include "common/nn/hybrid.h"
 #include "common/nn/layers.h"
 #include "common/nn/models.h"
@@ -121,19 +121,19 @@ const std::set<std::string>& NotCompiled() {
       "common/device/memory/storage.h",
       "common/drawing/graph_layout.h",
       "common/graph/strips.h",
-      "common/lesson/benchmark_devices.h",
-      "common/lesson/cell.h",
-      "common/lesson/flags.h",
-      "common/lesson/figure_drawings.h",
-      "common/lesson/fresh_process.h",
-      "common/lesson/judge.h",
+      "common/lesson/testing/benchmark_devices.h",
+      "common/lesson/cell/cell.h",
+      "common/lesson/run/flags.h",
+      "common/lesson/cell/figure_drawings.h",
+      "common/lesson/run/fresh_process.h",
+      "common/lesson/cell/judge.h",
       "common/base/console/language.h",
-      "common/lesson/lesson.h",
-      "common/lesson/other_load.h",
-      "common/lesson/report.h",
-      "common/lesson/run_profile.h",
-      "common/lesson/runner.h",
-      "common/lesson/source.h",
+      "common/lesson/text/lesson.h",
+      "common/lesson/cell/other_load.h",
+      "common/lesson/run/report.h",
+      "common/lesson/run/run_profile.h",
+      "common/lesson/run/runner.h",
+      "common/lesson/text/source.h",
       "common/ops/compare.h",
       "common/ops/primitive/launch.h",
       "common/ops/ops.h",
@@ -954,7 +954,7 @@ TEST_F(ExamplesTest, GraphAndDrawing) {
     // End of example
   }
   {
-    // Example of common/lesson/trace_program.h
+    // Example of common/lesson/cell/trace_program.h
     const TracedProgram run = TraceProgram([&] { z = x * y + 2; });
     cell.Show(DrawGraph(run.graph, "z = x * y + 2"));
     cell.Show(Timeline(run.profile).Draw("timeline"));
@@ -1170,7 +1170,7 @@ TEST_F(ExamplesTest, Profiler) {
 
 TEST_F(ExamplesTest, Lesson) {
   const int n = 4;
-  // Example of common/lesson/host_library.h
+  // Example of common/lesson/cell/host_library.h
   std::vector<float> a = HostRandn(n * n);       // numpy.random.normal
   std::vector<float> b = HostMatMul(a, a, n);    // numpy.dot
   // End of example

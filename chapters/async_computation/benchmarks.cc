@@ -11,7 +11,7 @@
 #include "chapters/async_computation/programs.h"
 #include "common/d2l.h"
 #include "common/device/stream_stall.h"
-#include "common/lesson/benchmark_devices.h"
+#include "common/lesson/testing/benchmark_devices.h"
 
 namespace d2l::async_computation {
 namespace {

@@ -15,7 +15,7 @@
 #include "chapters/async_computation/programs.h"
 #include "common/d2l.h"
 #include "common/device/stream_stall.h"
-#include "common/lesson/cell.h"
+#include "common/lesson/cell/cell.h"
 
 namespace d2l::async_computation {
 namespace {

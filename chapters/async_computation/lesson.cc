@@ -11,10 +11,10 @@
 
 #include "chapters/async_computation/programs.h"
 #include "common/d2l.h"
-#include "common/lesson/cell.h"
-#include "common/lesson/host_library.h"
-#include "common/lesson/source.h"
-#include "common/lesson/trace_program.h"
+#include "common/lesson/cell/cell.h"
+#include "common/lesson/cell/host_library.h"
+#include "common/lesson/cell/trace_program.h"
+#include "common/lesson/text/source.h"
 
 namespace d2l::async_computation {
 namespace {

@@ -3,13 +3,13 @@
 #include <cstdint>
 
 #include "common/device/stream_stall.h"
-#include "common/lesson/host_library.h"
+#include "common/lesson/cell/host_library.h"
 
 namespace d2l::async_computation {
 
 // %% 004/In2
 // Ten random matrices, each multiplied by itself. HostRandn and HostMatMul
-// return when they are done: common/lesson/host_library.h
+// return when they are done: common/lesson/cell/host_library.h
 void TenProductsOnTheHost(int n) {
   for (int i = 0; i < 10; ++i) {
     const std::vector<float> a = HostRandn(n * n);

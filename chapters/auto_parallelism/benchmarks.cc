@@ -13,7 +13,7 @@
 
 #include "chapters/auto_parallelism/programs.h"
 #include "common/d2l.h"
-#include "common/lesson/benchmark_devices.h"
+#include "common/lesson/testing/benchmark_devices.h"
 
 namespace d2l::auto_parallelism {
 namespace {

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "common/lesson/lesson_testing.h"
+#include "common/lesson/testing/lesson_testing.h"
 
 namespace d2l {
 namespace {

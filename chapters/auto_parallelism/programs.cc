@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "common/lesson/cell.h"
+#include "common/lesson/cell/cell.h"
 
 namespace d2l::auto_parallelism {
 namespace {

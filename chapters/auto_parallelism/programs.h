@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "common/d2l.h"
-#include "common/lesson/cell.h"
+#include "common/lesson/cell/cell.h"
 
 namespace d2l::auto_parallelism {
 

@@ -9,8 +9,8 @@
 
 #include "chapters/auto_parallelism/two_devices.h"
 #include "common/d2l.h"
-#include "common/lesson/cell.h"
-#include "common/lesson/trace_program.h"
+#include "common/lesson/cell/cell.h"
+#include "common/lesson/cell/trace_program.h"
 
 namespace d2l::auto_parallelism {
 namespace {

@@ -10,7 +10,7 @@
 #define D2L_CHAPTERS_AUTO_PARALLELISM_SCHEDULE_H_
 
 #include "common/graph/program_graph.h"
-#include "common/lesson/judge.h"
+#include "common/lesson/cell/judge.h"
 
 namespace d2l {
 

@@ -5,7 +5,7 @@
 
 #include "common/graph/program_graph.h"
 #include "common/graph/program_testing.h"
-#include "common/lesson/judge.h"
+#include "common/lesson/cell/judge.h"
 
 namespace d2l {
 namespace {

@@ -11,8 +11,8 @@
 
 #include "chapters/hybrid_programming/programs.h"
 #include "common/d2l.h"
-#include "common/lesson/benchmark_devices.h"
-#include "common/lesson/cell.h"
+#include "common/lesson/cell/cell.h"
+#include "common/lesson/testing/benchmark_devices.h"
 
 namespace d2l::hybrid_programming {
 namespace {

@@ -14,7 +14,7 @@
 #include "absl/strings/str_format.h"
 #include "chapters/hybrid_programming/programs.h"
 #include "common/d2l.h"
-#include "common/lesson/cell.h"
+#include "common/lesson/cell/cell.h"
 
 namespace d2l::hybrid_programming {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "common/base/child_process.h"
-#include "common/lesson/lesson_testing.h"
+#include "common/lesson/testing/lesson_testing.h"
 
 namespace d2l {
 namespace {

@@ -18,7 +18,7 @@
 #include "chapters/hybrid_programming/programs.h"
 #include "common/base/child_process.h"
 #include "common/d2l.h"
-#include "common/lesson/cell.h"
+#include "common/lesson/cell/cell.h"
 
 namespace d2l::hybrid_programming {
 

@@ -15,7 +15,7 @@
 
 #include "absl/status/status.h"
 #include "common/d2l.h"
-#include "common/lesson/cell.h"
+#include "common/lesson/cell/cell.h"
 
 namespace d2l::hybrid_programming {
 

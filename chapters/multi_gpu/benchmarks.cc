@@ -14,7 +14,7 @@
 #include "chapters/multi_gpu/from_scratch/data_parallel.h"
 #include "chapters/multi_gpu/from_scratch/three_splits.h"
 #include "common/d2l.h"
-#include "common/lesson/benchmark_devices.h"
+#include "common/lesson/testing/benchmark_devices.h"
 #include "common/parallel/nccl/nccl.h"
 
 namespace d2l::multi_gpu {

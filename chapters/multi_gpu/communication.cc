@@ -15,7 +15,7 @@
 #include "chapters/multi_gpu/from_scratch/data_parallel.h"
 #include "chapters/multi_gpu/from_scratch/three_splits.h"
 #include "common/d2l.h"
-#include "common/lesson/cell.h"
+#include "common/lesson/cell/cell.h"
 
 namespace d2l::multi_gpu {
 namespace {

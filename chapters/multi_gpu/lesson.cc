@@ -1,6 +1,6 @@
 // Multi-GPU training: one model, several devices.
 
-#include "common/lesson/lesson.h"
+#include "common/lesson/text/lesson.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -18,7 +18,7 @@
 #include "chapters/multi_gpu/cells.h"
 #include "chapters/multi_gpu/inventory.h"
 #include "common/d2l.h"
-#include "common/lesson/cell.h"
+#include "common/lesson/cell/cell.h"
 
 namespace d2l::multi_gpu {
 

@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "common/lesson/lesson_testing.h"
+#include "common/lesson/testing/lesson_testing.h"
 
 namespace d2l {
 namespace {

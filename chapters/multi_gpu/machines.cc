@@ -18,8 +18,8 @@
 #include "chapters/multi_gpu/cells.h"
 #include "common/base/child_process.h"
 #include "common/d2l.h"
-#include "common/lesson/cell.h"
-#include "common/lesson/fresh_process.h"
+#include "common/lesson/cell/cell.h"
+#include "common/lesson/run/fresh_process.h"
 #include "common/parallel/mpi/mpi_world.h"
 
 namespace d2l::multi_gpu {

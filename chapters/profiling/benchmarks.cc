@@ -10,8 +10,8 @@
 
 #include "chapters/profiling/programs.h"
 #include "common/d2l.h"
-#include "common/lesson/benchmark_devices.h"
-#include "common/lesson/host_library.h"
+#include "common/lesson/cell/host_library.h"
+#include "common/lesson/testing/benchmark_devices.h"
 
 namespace d2l::profiling {
 namespace {

@@ -21,8 +21,8 @@
 #include "chapters/profiling/programs.h"
 #include "common/base/machine.h"
 #include "common/d2l.h"
-#include "common/lesson/cell.h"
-#include "common/lesson/host_library.h"
+#include "common/lesson/cell/cell.h"
+#include "common/lesson/cell/host_library.h"
 
 namespace d2l::profiling {
 namespace {

@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/child_process.h"
 #include "common/base/files/atomic_file.h"
-#include "common/lesson/lesson_testing.h"
+#include "common/lesson/testing/lesson_testing.h"
 #include "nlohmann/json.hpp"
 
 namespace d2l {

@@ -25,7 +25,7 @@
 #include "common/base/console/text.h"
 #include "common/base/files/atomic_file.h"
 #include "common/base/timer.h"
-#include "common/lesson/other_load.h"
+#include "common/lesson/cell/other_load.h"
 
 namespace d2l {
 namespace {

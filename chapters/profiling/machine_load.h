@@ -4,8 +4,8 @@
 //   std::cout << load.ToText();
 //   if (load.warnings.empty()) …
 //
-// A LoadWatch (common/lesson/other_load.h) gives what other programs used in
-// 200 ms; /proc, where they are visible, names them; nvidia-smi, where it is
+// A LoadWatch (common/lesson/cell/other_load.h) gives what other programs used
+// in 200 ms; /proc, where they are visible, names them; nvidia-smi, where it is
 // installed, names the processes that use a GPU. Containers and virtual
 // machines hide part of this: what is not known is said to be so, and never
 // taken for quiet.
@@ -21,7 +21,7 @@
 #include <string>
 #include <vector>
 
-#include "common/lesson/other_load.h"
+#include "common/lesson/cell/other_load.h"
 
 namespace d2l {
 

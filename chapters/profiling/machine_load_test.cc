@@ -18,7 +18,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/files/atomic_file.h"
-#include "common/lesson/other_load.h"
+#include "common/lesson/cell/other_load.h"
 
 namespace d2l {
 namespace {

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "common/lesson/host_library.h"
+#include "common/lesson/cell/host_library.h"
 
 namespace d2l::profiling {
 
@@ -51,7 +51,7 @@ std::vector<float> HostSquare(const std::vector<float>& x, int n) {
 }
 
 // %% 003/c5, 003/c12
-// HostMatMul: common/lesson/host_library.h
+// HostMatMul: common/lesson/cell/host_library.h
 std::vector<float> HostProducts(const std::vector<float>& x,
                                 const std::vector<float>& x_t, int n,
                                 int count) {

@@ -15,9 +15,9 @@
 #include "chapters/profiling/programs.h"
 #include "common/base/undisturbed_timer.h"
 #include "common/d2l.h"
-#include "common/lesson/cell.h"
-#include "common/lesson/fresh_process.h"
-#include "common/lesson/host_library.h"
+#include "common/lesson/cell/cell.h"
+#include "common/lesson/cell/host_library.h"
+#include "common/lesson/run/fresh_process.h"
 
 namespace d2l::profiling {
 namespace {

@@ -9,8 +9,8 @@
 #include "chapters/profiling/profiled_runs.h"
 #include "chapters/profiling/programs.h"
 #include "common/d2l.h"
-#include "common/lesson/cell.h"
-#include "common/lesson/host_library.h"
+#include "common/lesson/cell/cell.h"
+#include "common/lesson/cell/host_library.h"
 
 namespace d2l::profiling {
 

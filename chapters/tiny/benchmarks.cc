@@ -2,7 +2,7 @@
 
 #include "chapters/tiny/programs.h"
 #include "common/d2l.h"
-#include "common/lesson/benchmark_devices.h"
+#include "common/lesson/testing/benchmark_devices.h"
 
 namespace d2l::tiny {
 namespace {

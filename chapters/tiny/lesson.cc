@@ -6,7 +6,7 @@
 
 #include "chapters/tiny/programs.h"
 #include "common/d2l.h"
-#include "common/lesson/cell.h"
+#include "common/lesson/cell/cell.h"
 
 namespace d2l::tiny {
 namespace {

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "common/lesson/lesson_testing.h"
+#include "common/lesson/testing/lesson_testing.h"
 
 namespace d2l {
 namespace {

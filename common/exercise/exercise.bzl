@@ -10,7 +10,6 @@ _DEPS = [
     "//common/exercise",
     "//common/exercise:probes",
     "//common/lesson:cell",
-    "//common/lesson:judge",
     "//common/ops",
     "//common/tensor",
     "@com_google_absl//absl/strings",

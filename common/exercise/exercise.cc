@@ -19,8 +19,8 @@
 #include "common/base/statistics.h"
 #include "common/device/device_table.h"
 #include "common/device/failure.h"
-#include "common/lesson/cell.h"
-#include "common/lesson/judge.h"
+#include "common/lesson/cell/cell.h"
+#include "common/lesson/cell/judge.h"
 
 namespace d2l {
 namespace {

@@ -41,7 +41,7 @@
 #include <string>
 #include <vector>
 
-#include "common/lesson/cell.h"
+#include "common/lesson/cell/cell.h"
 
 namespace d2l {
 

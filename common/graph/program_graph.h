@@ -126,7 +126,7 @@ class ProgramGraph {
 
 // Records the operations that a thread requests, as plain data. It keeps no
 // tensor alive and takes no times: a profiler that runs meanwhile does that
-// (see TraceProgram in common/lesson/trace_program.h). It listens to one
+// (see TraceProgram in common/lesson/cell/trace_program.h). It listens to one
 // thread.
 class Tracer : public OpListener {
  public:

@@ -39,7 +39,7 @@ def d2l_chapter(name, more_srcs = [], deps = [], test_size = "medium"):
         visibility = ["//chapters:__pkg__"],
         deps = _DEPS + [
             ":%s_cells" % name,
-            "//common/lesson:benchmark_devices",
+            "//common/lesson:benchmark_main",
         ],
     )
     cc_test(
@@ -83,7 +83,7 @@ def d2l_lesson(
       name: of the program; "lesson" in every chapter.
       src: the lesson.cc. Its texts are beside it: lesson.md, lesson.zh.md.
       more_srcs: more files of the lesson, which may hold cells.
-      deps: of the lesson.cc, besides common/lesson:lesson and :cell.
+      deps: of the lesson.cc, besides common/lesson:cell and :text.
       visibility: of both targets.
       **kwargs: for all targets: testonly, target_compatible_with, …
     """
@@ -93,9 +93,9 @@ def d2l_lesson(
         name = embedded,
         srcs = [src] + more_srcs + native.glob([stem + ".md", stem + ".zh.md"]),
         outs = [embedded + ".cc"],
-        cmd = "python3 -B $(location //common/lesson:embed_lesson.py) $(SRCS) > $@",
+        cmd = "python3 -B $(location //common/lesson:text/embed_lesson.py) $(SRCS) > $@",
         tools = [
-            "//common/lesson:embed_lesson.py",
+            "//common/lesson:text/embed_lesson.py",
             "//tools:course_texts",
         ],
         visibility = ["//visibility:private"],
@@ -125,8 +125,7 @@ def d2l_lesson(
         visibility = visibility,
         deps = deps + [
             "//common/lesson:cell",
-            "//common/lesson:lesson",
-            "//common/lesson:source",
+            "//common/lesson:text",
         ],
         # Nothing refers to a lesson by name: it registers itself.
         alwayslink = True,

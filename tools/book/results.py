@@ -1,4 +1,4 @@
-"""The JSON of lessons (common/lesson/report.h), read and compared."""
+"""The JSON of lessons (common/lesson/run/report.h), read and compared."""
 import json
 
 VERDICTS = ("HOLDS", "FAILS", "INCONCLUSIVE")

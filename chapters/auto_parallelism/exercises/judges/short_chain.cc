@@ -11,7 +11,7 @@
 #include "common/device/device_table.h"
 #include "common/exercise/exercise.h"
 #include "common/exercise/probes.h"
-#include "common/lesson/trace_program.h"
+#include "common/lesson/cell/trace_program.h"
 #include "common/ops/ops.h"
 #include "common/ops/primitive/primitive.h"
 #include "common/ops/primitive/record.h"

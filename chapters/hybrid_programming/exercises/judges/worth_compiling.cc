@@ -12,7 +12,7 @@
 #include "common/device/device.h"
 #include "common/device/device_table.h"
 #include "common/exercise/exercise.h"
-#include "common/lesson/cell.h"
+#include "common/lesson/cell/cell.h"
 #include "common/nn/hybrid.h"
 #include "common/nn/layers.h"
 #include "common/nn/module.h"

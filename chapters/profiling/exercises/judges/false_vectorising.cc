@@ -11,7 +11,7 @@
 #include "common/device/device_table.h"
 #include "common/exercise/exercise.h"
 #include "common/exercise/probes.h"
-#include "common/lesson/cell.h"
+#include "common/lesson/cell/cell.h"
 #include "common/ops/ops.h"
 #include "common/tensor/tensor.h"
 

@@ -12,7 +12,7 @@
 #include "common/base/timer.h"
 #include "common/exercise/exercise.h"
 #include "common/exercise/probes.h"
-#include "common/lesson/cell.h"
+#include "common/lesson/cell/cell.h"
 
 namespace d2l {
 namespace {

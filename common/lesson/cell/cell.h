@@ -1,0 +1,277 @@
+// Cell: the interface with which a lesson's cell measures, checks and claims.
+//
+//   void In7(Cell& cell) {
+//     Tensor y1, y2;
+//     const Timings t = cell.TimeInterleaved(
+//         {{"GPU1, then GPU2", Both(), [&] { … }},
+//          {"both", Both(), [&] { … }}});
+//     cell.PrintTimes(t);
+//     cell.CheckClose("y1", ToVector<float>(y1), expected, 1e-4);
+//     cell.Claim("Two devices are {} as fast as one after the other.",
+//                Faster(t["both"], t["GPU1, then GPU2"], 1.1),
+//                "Asking took 97 % of the time.");
+//   }
+//
+// prints
+//
+//   GPU1, then GPU2   58.0 ms
+//   both              30.7 ms
+//
+//   HOLDS  Two devices are 1.89x as fast as one after the other.
+//          (needs 1.10x or more; 95 %: 1.88-1.91)
+//
+// Alternatives are timed in turn, so that passing load affects all alike, and
+// compared repeat by repeat (judge.h).
+//
+// A cell prints with std::cout, as any program does. Verdicts are printed
+// below, when its code has returned; figures only with --verbose. On a terminal
+// a cell has at most 25 lines: print what the text is about, and leave the rest
+// to --verbose.
+//
+// A result that is wrong is reported at once and makes the program's exit code
+// non-zero; the cell goes on. A claim that fails is a finding, not an error.
+//
+// A Cell is used by one thread, the one that runs the cell.
+//
+// A lesson includes this and common/d2l.h, which hold nearly all that it uses.
+
+#ifndef D2L_COMMON_LESSON_CELL_CELL_H_
+#define D2L_COMMON_LESSON_CELL_CELL_H_
+
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/base/console/format.h"    // IWYU pragma: export
+#include "common/base/console/language.h"  // IWYU pragma: export
+#include "common/base/console/text.h"      // IWYU pragma: export
+#include "common/base/timer.h"
+#include "common/base/undisturbed_timer.h"
+#include "common/device/device.h"
+#include "common/drawing/drawing.h"
+#include "common/lesson/cell/judge.h"  // IWYU pragma: export
+#include "common/lesson/cell/other_load.h"
+#include "common/lesson/text/lesson.h"  // IWYU pragma: export
+#include "common/lesson/text/source.h"
+
+namespace d2l {
+
+class DeviceMemory;
+
+// Two times that differ by less may differ because the machine is noisy.
+inline constexpr double kClearly = 1.3;
+
+// How much work the cells do: for a test, as in the course, for a fast GPU.
+enum class Size { kSmall, kCourse, kLarge };
+
+// "small", "course", "large".
+const char* SizeName(Size size);
+
+// The result of one claim.
+struct Claimed {
+  Phrase text;  // with its "{}"
+  Judgement judgement;
+
+  // The text with the number in it: what was found, in a sentence.
+  std::string Meaning() const;
+};
+
+// A drawing that was shown.
+struct Shown {
+  Phrase name;
+  std::string file;  // of the SVG; "" if none was written
+  std::string text;  // as it stands in the cell's output; "" if not printed
+};
+
+struct CellResult {
+  CellText text;
+  std::string number = "";  // "2.1"
+  int predicted = 0;        // which of the choices, from 1; 0: none
+  std::vector<Figure> figures = {};
+  std::vector<Claimed> claims = {};
+  int wrong_results = 0;
+  std::vector<Shown> drawings = {};
+  // While the cell ran; nothing if it is not known.
+  std::optional<OtherLoad> load = std::nullopt;
+  std::string output = "";      // what its code printed
+  SourceExcerpt source = {};    // the program that it teaches
+  SourceExcerpt measured = {};  // how that is measured; empty: source shows it
+  std::string error = "";       // what it threw; "" if it returned
+  double seconds = 0;           // how long it ran
+};
+
+// Where the SVGs of a run go.
+struct SvgOutput {
+  std::string directory;  // exists; "" to write none
+  std::string lesson;     // for the files' names
+};
+
+// The times of asynchronous work. The first two are reported. Times are at
+// least 1 ns, so that there are ratios of them.
+struct Timing {
+  Figure enqueue;     // until the calls had returned
+  Figure completion;  // until the work was done
+  Figure wait;        // from the one to the other
+};
+
+// The timings of several alternatives, by label: t["both"].
+struct Timings : std::vector<Timing> {
+  using std::vector<Timing>::operator[];
+  // Throws std::out_of_range, which lists the labels, if there is none such.
+  const Timing& operator[](const Phrase& label) const;
+};
+
+// How long one of `count` calls took: "1.20 us".
+std::string Each(const Figure& time, int count);
+
+// How long a call takes.
+template <typename Work>
+double Seconds(const Work& work) {
+  const Timer timer;
+  work();
+  return timer.Seconds();
+}
+
+// Work that does `work` so many times.
+template <typename Work>
+auto Loop(int count, Work work) {
+  return [count, work] {
+    for (int i = 0; i < count; ++i) work();
+  };
+}
+
+// Is the first done sooner, by this factor? The number: how many times as long
+// the second takes.
+Judgement Faster(const Timing& a, const Timing& b, double by);
+
+// One of several ways to do a thing.
+struct Alternative {
+  Phrase label;
+  // All that it works on: idle before, synchronized after. None: the work is
+  // done when the call returns.
+  std::vector<Device> devices;
+  std::function<void()> work;
+  // Instead of synchronizing the devices, if given.
+  std::function<void()> wait = nullptr;
+};
+
+class Cell {
+ public:
+  // Results go to *result, which outlives the cell.
+  Cell(Size size, CellResult* result, bool verbose = false, SvgOutput svg = {})
+      : size_(size), verbose_(verbose), svg_(std::move(svg)), result_(result) {}
+
+  Size size() const { return size_; }
+  template <typename T>
+  T BySize(T small, T course, T large) const {
+    return size_ == Size::kSmall    ? small
+           : size_ == Size::kCourse ? course
+                                    : large;
+  }
+
+  // Whether tables and details are to be printed (--verbose).
+  bool verbose() const { return verbose_; }
+
+  // Times `work`, which enqueues on `device`. Once to warm up, then 9 times,
+  // and up to 99 times while that takes less than 0.2 s; each begins with an
+  // idle device: start the clock, work(), read it (enqueue), wait, read it
+  // again (completion). `wait` is Synchronize(device) unless given.
+  Timing Time(const Phrase& label, Device device,
+              const std::function<void()>& work,
+              const std::function<void()>& wait = nullptr);
+
+  // Times each as Time does, and in turn: A B C, A B C, … Repeat i of one
+  // figure was taken beside repeat i of another (see RatioPerRepeat). The
+  // devices of all are idle when one begins.
+  Timings TimeInterleaved(const std::vector<Alternative>& alternatives);
+
+  // Times `work` on the calling thread, a call that returns when it is done.
+  Figure TimeHost(const Phrase& label, const std::function<void()>& work);
+
+  // The most bytes, besides those in use before, that `memory` of the device
+  // held while `work` ran. Six runs, each from an idle device and empty caches.
+  Figure PeakMemory(const Phrase& label, Device device, DeviceMemory& memory,
+                    const std::function<void()>& work);
+
+  // Adds a figure of another kind, or a derived one, to those reported.
+  Figure Report(Figure figure);
+  // What is reported from here on, until the next call, was taken at this place
+  // of a sweep: At("n", 64). The figures are drawn as curves, one for each
+  // label.
+  void At(const Phrase& axis, double value) { place_ = {axis, value}; }
+  // From here on figures have no place.
+  void AtNoPlace() { place_.reset(); }
+  // Adds what the cell timed itself, in repeats: so that it can be judged
+  // beside other programs.
+  Figure ReportTimes(const Phrase& label, const Phrase& measured_on,
+                     const std::vector<Elapsed>& repeats);
+
+  // Prints a line for each: its label, how long it took, and how long the calls
+  // took, if they returned before the work was done.
+  void PrintTimes(const Timings& timings);
+
+  // Prints the drawing as text. With --svg=DIR it is also written there, as
+  // LESSON_CELL_NAME.svg; throws std::runtime_error if that fails.
+  void Show(const Drawing& drawing);
+  // The same, but prints it with --verbose only: for large drawings.
+  void ShowIfVerbose(const Drawing& drawing);
+
+  // Draws what has been reported (figure_drawings.h). The runner calls it when
+  // the cell's code has returned.
+  void ShowFigures();
+
+  // The verdict on an assertion of the course. text: the assertion, with "{}"
+  // where the judgement's number belongs; without, the number comes first in
+  // the evidence. It is true of HOLDS and of FAILS: "Printing takes {} as
+  // long.". A text with other numbers or words in it is Worded (language.h).
+  // because: why it may not hold here, in sentences made from what was measured
+  // (Say); printed unless it HOLDS.
+  void Claim(const Phrase& text, const Judgement& judgement,
+             const std::string& because = "");
+
+  // A result is right if |got - expected| <= tolerance * max(1, |expected|). A
+  // difference is reported: how many elements, the first index, both values.
+  void CheckClose(const std::string& what, const std::vector<float>& got,
+                  const std::vector<float>& expected, double tolerance);
+  void CheckClose(const std::string& what, const std::vector<double>& got,
+                  const std::vector<double>& expected, double tolerance);
+  void Check(bool right, const std::string& what);
+
+ private:
+  // Calls `once` as often as it takes, and twice as often beside other load:
+  // the repeats that it disturbs least are to count. enough: in seconds.
+  void Repeat(double enough, const std::function<void()>& once) const;
+  // The figure of these times, which knows what other programs did to them
+  // since the cell began. kept: the repeats that they disturbed least.
+  Figure Seconds(const Phrase& label, const std::string& column,
+                 const Phrase& measured_on, const std::vector<Elapsed>& repeats,
+                 const std::vector<std::size_t>& kept) const;
+  // Whether other programs have disturbed the cell since it began.
+  bool Disturbed() const;
+  // Writes the SVG, if one is wanted. text: see Shown.
+  void Keep(const Drawing& drawing, const std::string& text);
+
+  const LoadWatch watch_;
+  const Timer since_;
+  const Size size_;
+  const bool verbose_;
+  const SvgOutput svg_;
+  CellResult* const result_;
+  std::optional<Place> place_;  // see At
+  int last_group_ = 0;          // see Figure::group
+};
+
+// How many cores the front end and the virtual devices keep busy.
+int CoresNeeded();
+
+// "cpu:0, virtual": what every figure says of where it was measured.
+Phrase MeasuredOn(Device device);
+// "cpu:0 and cpu:1, virtual"; "host" for none.
+Phrase MeasuredOn(const std::vector<Device>& devices);
+
+}  // namespace d2l
+
+#endif  // D2L_COMMON_LESSON_CELL_CELL_H_

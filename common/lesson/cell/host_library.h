@@ -1,0 +1,37 @@
+// The host library: synchronous arithmetic on the calling thread, in the role
+// of NumPy in the course's notebooks.
+//
+//   std::vector<float> a = HostRandn(n * n);       // numpy.random.normal
+//   std::vector<float> b = HostMatMul(a, a, n);    // numpy.dot
+//
+// It uses no device, stream or queue; tensors on devices are compared with it.
+// Single precision and one thread, as a virtual device has (NumPy: double, and
+// as many threads as its BLAS takes).
+//
+// A program with it ends when it starts, with a sentence, if it may not have
+// the addresses that BLAS's threads need.
+//
+// Thread-safe. Matrices are row-major. Sizes that do not match throw
+// std::invalid_argument.
+
+#ifndef D2L_COMMON_LESSON_CELL_HOST_LIBRARY_H_
+#define D2L_COMMON_LESSON_CELL_HOST_LIBRARY_H_
+
+#include <cstdint>
+#include <vector>
+
+namespace d2l {
+
+// `count` standard normal numbers: Marsaglia's polar method over a Mersenne
+// twister, the method of numpy.random.normal. Each thread has its own
+// generator, seeded alike.
+std::vector<float> HostRandn(std::int64_t count);
+
+// The product of two n x n matrices, by BLAS. Throws std::runtime_error if the
+// process may not have the addresses that BLAS needs.
+std::vector<float> HostMatMul(const std::vector<float>& a,
+                              const std::vector<float>& b, int n);
+
+}  // namespace d2l
+
+#endif  // D2L_COMMON_LESSON_CELL_HOST_LIBRARY_H_

@@ -1,0 +1,152 @@
+// The judge: decides claims from measurements.
+//
+//   const Timings t = cell.TimeInterleaved({{"one by one", …}, {"both", …}});
+//   const Judgement j = Less(t["both"].completion, t["one by one"].completion,
+//                            1.1);
+//   j.verdict;   // Verdict::kHolds
+//   j.number;    // "1.89x": so many times as long one by one takes
+//   j.evidence;  // "needs 1.10x or more; 95 %: 1.88-1.91"
+//
+// A judgement is about one number, which has one interval. If the whole
+// interval meets what is needed, it HOLDS; if none of it does, it FAILS;
+// else it is INCONCLUSIVE. The number of two figures that were measured in the
+// same repeats (Cell::TimeInterleaved) is the median of their ratios, repeat by
+// repeat: what slows a repeat slows both sides. Figures with different numbers
+// of samples are compared by interval arithmetic, which is never bolder than
+// the samples. A figure known to less than kCoverage, which needs six samples,
+// decides nothing.
+//
+// Beside other programs a time is judged by what it would have been without
+// them (undisturbed_timer.h): of each repeat two bounds are known, of the
+// number an interval, and a verdict that holds for all of it stands. Of the
+// repeats, the third counts that other programs disturbed least.
+//
+// Judge a claim together with its control where the text could be wrong and
+// the number still as expected: compare the two (Less(with, control)), or
+// Both(claim, control, name). Given(control, claim, name) decides nothing where
+// there is nothing to see, as with parallel work on one core.
+//
+// Evidence and reasons are in the run's language (language.h); the caller says
+// those that it passes.
+//
+// Everything here is a value or a pure function. Wrong arguments (units that
+// differ, a ratio to zero) throw std::invalid_argument.
+
+#ifndef D2L_COMMON_LESSON_CELL_JUDGE_H_
+#define D2L_COMMON_LESSON_CELL_JUDGE_H_
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/base/console/language.h"
+#include "common/base/statistics.h"
+#include "common/base/undisturbed_timer.h"
+
+namespace d2l {
+
+// A place on the axis of a sweep: n = 64.
+struct Place {
+  Phrase axis;
+  double value;
+};
+
+// One measured quantity.
+struct Figure {
+  Phrase label;        // what was measured: "10 x (randn, matmul)"
+  std::string column;  // "enqueue", "completion", or "" for neither
+  Phrase measured_on;  // "cpu:0, virtual"; "host"; "" if derived
+  std::string unit;    // "s", "B", "x", …
+  Summary value;
+  // What the summary is of, by repeat; empty if that is not known.
+  std::vector<double> samples = {};
+  // Whether other load changes it by an unknown amount: a time, or computed
+  // from times.
+  bool exposed = false;
+  // If other programs disturbed it: what the samples would have been without
+  // them, in the repeats that they disturbed least.
+  std::vector<Bounds> undisturbed = {};
+  std::optional<Place> place = std::nullopt;  // see Cell::At
+  int group = 0;  // those that were timed in turn have one; 0: none
+
+  // "10 x (randn, matmul), enqueue (cpu:0, virtual)"; with its place,
+  // "one device, n = 64, completion (cpu:0, virtual)".
+  Phrase Name() const;
+};
+
+enum class Verdict { kHolds, kFails, kInconclusive };
+
+// "HOLDS", "FAILS", "INCONCLUSIVE".
+const char* VerdictName(Verdict verdict);
+
+// A value that a figure is asked to reach, or not to reach: for drawings.
+struct AskedFor {
+  std::string figure;  // its name, in English
+  double value;
+};
+
+struct Judgement {
+  Verdict verdict = Verdict::kInconclusive;
+  std::string number;          // what decided: "1.89x", "3 of 10"
+  std::string evidence;        // "needs 1.10x or more; 95 %: 1.88-1.91"
+  std::string reason = "";     // a sentence, where the judge has one
+  bool exposed = false;        // see Figure::exposed
+  bool disturbed = false;      // other programs ran, and the judge knows it
+  bool no_difference = false;  // a ratio that is surely 1.00x, to 5 %
+  std::vector<AskedFor> asked_for = {};
+};
+
+// Is the figure surely more, or less, than this?
+Judgement Above(const Figure& figure, double bound);
+Judgement Below(const Figure& figure, double bound);
+
+// Is a less than b, by a factor? With by = 1.3: is b more than 1.3 times a? The
+// number is b / a. by >= 1.
+Judgement Less(const Figure& a, const Figure& b, double by = 1);
+
+// Are a and b the same to within a factor? The number is a / b. within > 1.
+Judgement AboutEqual(const Figure& a, const Figure& b, double within);
+
+// Holds if both do. The number is the claim's.
+Judgement Both(const Judgement& claim, const Judgement& control,
+               const std::string& control_name);
+
+// The claim, where the control shows that there is something to see; otherwise
+// INCONCLUSIVE. The number is the claim's.
+Judgement Given(const Judgement& control, const Judgement& claim,
+                const std::string& control_name);
+
+// What was counted, not sampled. evidence: "0 of 31 dependencies broken".
+Judgement Counted(bool holds, const std::string& evidence,
+                  const std::string& number);
+
+// A ratio, measured at one of several increasing sizes.
+struct SweepPoint {
+  double size;
+  Figure ratio;
+};
+
+// From which size on is every measured ratio surely above the bound? The number
+// is that size, "n = 400", or "no measured size". Holds if there is one.
+Judgement SureFrom(const std::string& name,
+                   const std::vector<SweepPoint>& sweep, double bound);
+
+// A figure computed in each repeat from those that were measured in it, and
+// then summarised. Throws if the two have no samples, or not the same number.
+Figure PerRepeat(const Phrase& label, const std::string& unit, const Figure& a,
+                 const Figure& b,
+                 const std::function<double(double, double)>& combine);
+// a / b, of two positive figures of one unit; unit "x".
+Figure RatioPerRepeat(const Phrase& label, const Figure& a, const Figure& b);
+
+// What was measured in each repeat. Exposed to load if its unit is "s".
+Figure Sampled(const Phrase& label, const Phrase& measured_on,
+               const std::string& unit, std::vector<double> samples);
+
+// A figure that is known, such as a bound.
+Figure Known(const Phrase& label, const std::string& unit, double value);
+
+}  // namespace d2l
+
+#endif  // D2L_COMMON_LESSON_CELL_JUDGE_H_

@@ -1,0 +1,231 @@
+#include "common/lesson/run/flags.h"
+
+#include <cstdint>
+#include <filesystem>
+#include <iterator>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "absl/flags/flag.h"
+#include "absl/flags/parse.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "common/base/console/command_line.h"
+#include "common/base/console/language.h"
+#include "common/base/files/atomic_file.h"
+#include "common/device/device_table.h"
+#include "common/lesson/cell/cell.h"
+#include "common/profiler/export.h"
+
+ABSL_FLAG(std::string, devices, "auto",
+          "What to run on. auto: every GPU there is, else virtual CPU devices. "
+          "Or a list: virtual devices are cpu:0, cpu:1, …; GPU 0 named twice "
+          "makes two logical devices on it.\n"
+          "Examples: --devices=cpu:0,cpu:1  --devices=cuda:0,cuda:0");
+ABSL_FLAG(std::string, size, "course",
+          "How much work the cells do: small (seconds), course (the course's "
+          "own sizes) or large (for a fast GPU).\n"
+          "Example: --size=small");
+ABSL_FLAG(std::string, cell, "",
+          "Run these cells only: their numbers, or ids of the course's "
+          "notebooks, separated by commas. Empty: all.\n"
+          "Example: --cell=2.1,004/In5");
+ABSL_FLAG(std::string, lang, "",
+          "What to speak: en (English) or zh (Chinese). Empty: Chinese if "
+          "LC_ALL, LC_MESSAGES or LANG begins with zh.\n"
+          "Example: --lang=zh");
+ABSL_FLAG(bool, code, false,
+          "Also print each cell's code: the course's Python, and the C++ that "
+          "runs.\n"
+          "Example: --code");
+ABSL_FLAG(bool, verbose, false,
+          "Also print all figures, with their intervals, and the cells' tables "
+          "and larger drawings.\n"
+          "Example: --verbose");
+ABSL_FLAG(bool, no_predict, false,
+          "Do not wait for your prediction before each cell. A lesson on a "
+          "terminal does; //:course does not.\n"
+          "Example: --no_predict");
+ABSL_FLAG(int, require_gpus, 0,
+          "Stop unless there are this many GPUs, rather than share one or use "
+          "virtual devices.\n"
+          "Example: --require_gpus=2");
+ABSL_FLAG(std::string, json, "",
+          "Also write figures and verdicts to this file. Relative to the "
+          "directory in which you typed the command.\n"
+          "Example: --json=results.json");
+ABSL_FLAG(std::string, svg, "",
+          "Also write the drawings to this directory, as LESSON_CELL_NAME.svg; "
+          "it is made if it is missing. Relative to the directory in which you "
+          "typed the command. A browser shows them.\n"
+          "Example: --svg=drawings");
+ABSL_FLAG(
+    std::string, trace, "",
+    "Also write to this file what was asked of the devices and when they "
+    "did it, as a Chrome trace, with a range for each cell. "
+    "https://ui.perfetto.dev shows it. Relative to the directory in "
+    "which you typed the command. The recording makes each request a little "
+    "longer.\n"
+    "Example: --trace=trace.json");
+ABSL_FLAG(std::string, html, "",
+          "The same as a page that a browser shows without a network.\n"
+          "Example: --html=timeline.html");
+ABSL_FLAG(std::int64_t, trace_calls, d2l::ExportOptions().max_spans,
+          "How many calls --trace and --html write at most, about 1 kB and 80 "
+          "bytes each; of more, the first of each cell.\n"
+          "Example: --trace_calls=100000");
+ABSL_FLAG(std::int64_t, max_queued_operations,
+          d2l::StreamOptions().max_queued_operations,
+          "How far the program may run ahead of a device: it waits when a "
+          "stream's queue holds this many operations, on a GPU 512 at most. At "
+          "least 1.\n"
+          "Example: --max_queued_operations=16");
+ABSL_FLAG(std::int64_t, max_bytes_in_flight,
+          d2l::DeviceOptions().max_bytes_in_flight,
+          "The same bound in bytes of memory that only queued operations "
+          "still need, per device. At least 1.\n"
+          "Example: --max_bytes_in_flight=67108864");
+ABSL_FLAG(bool, launch_blocking, false,
+          "Every call waits until its operation is done, so that errors show "
+          "where they were made. Slow. CUDA_LAUNCH_BLOCKING=1 does the same.\n"
+          "Example: --launch_blocking");
+ABSL_FLAG(bool, allow_tf32, false,
+          "A GPU may compute products of float32 in TF32, on its tensor cores: "
+          "faster, with 10 bits of each factor instead of 23, so a cell that "
+          "checks a product may find it wrong. Figures say so.\n"
+          "Example: --allow_tf32");
+
+namespace d2l {
+namespace {
+
+constexpr const char* kFlags[] = {
+    "devices",
+    "size",
+    "cell",
+    "lang",
+    "code",
+    "verbose",
+    "no_predict",
+    "require_gpus",
+    "json",
+    "svg",
+    "trace",
+    "html",
+    "trace_calls",
+    "max_queued_operations",
+    "max_bytes_in_flight",
+    "launch_blocking",
+    "allow_tf32",
+};
+
+absl::StatusOr<Size> ParseSize(const std::string& text) {
+  for (const Size size : {Size::kSmall, Size::kCourse, Size::kLarge}) {
+    if (text == SizeName(size)) return size;
+  }
+  return absl::InvalidArgumentError(
+      Say("--size=%s asked for; there are small, course and large. Say "
+          "--size=small.",
+          text));
+}
+
+absl::Status Check(const char* flag, std::int64_t value, std::int64_t least) {
+  if (value >= least) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      Say("--%s=%d asked for; the least is %d. Say --%s=%d or more.",
+          std::string(flag), value, least, std::string(flag), least));
+}
+
+absl::Status PrepareDirectory(const std::string& directory) {
+  if (directory.empty()) return absl::OkStatus();
+  std::error_code error;
+  std::filesystem::create_directories(directory, error);
+  if (error) {
+    return absl::UnavailableError(Say(
+        "--svg: cannot make the directory %s: %s. Name one in a directory that "
+        "you may write to.",
+        directory, error.message()));
+  }
+  const absl::Status writable =
+      AtomicFile::Open(std::filesystem::path(directory) / "drawing.svg")
+          .status();
+  if (writable.ok()) return absl::OkStatus();
+  return absl::Status(writable.code(),
+                      absl::StrCat("--svg: ", std::string(writable.message())));
+}
+
+}  // namespace
+
+absl::StatusOr<LessonOptions> ParseLessonFlags(int argc, char** argv,
+                                               Size default_size) {
+  absl::SetFlag(&FLAGS_size, SizeName(default_size));
+  SetLanguageOf(argc, argv);
+  LessonOptions options;
+  if (AsksForHelp(argc, argv)) {
+    options.help = true;
+    return options;
+  }
+  const absl::Status named =
+      CheckFlagNames(argc, argv, {std::begin(kFlags), std::end(kFlags)});
+  if (!named.ok()) return named;
+  const std::vector<char*> rest = absl::ParseCommandLine(argc, argv);
+  if (rest.size() > 1) {
+    return absl::InvalidArgumentError(Say(
+        "\"%s\" is not a flag; they all look like --size=small. See --help.",
+        std::string(rest[1])));
+  }
+
+  const absl::Status language = SetLanguage(absl::GetFlag(FLAGS_lang));
+  if (!language.ok()) return language;
+  const absl::StatusOr<Size> size = ParseSize(absl::GetFlag(FLAGS_size));
+  if (!size.ok()) return size.status();
+  options.size = *size;
+
+  options.devices = absl::GetFlag(FLAGS_devices);
+  for (const absl::string_view id :
+       absl::StrSplit(absl::GetFlag(FLAGS_cell), ',', absl::SkipWhitespace())) {
+    options.cells.push_back(std::string(absl::StripAsciiWhitespace(id)));
+  }
+  options.code = absl::GetFlag(FLAGS_code);
+  options.verbose = absl::GetFlag(FLAGS_verbose);
+  options.no_predict = absl::GetFlag(FLAGS_no_predict);
+  options.require_gpus = absl::GetFlag(FLAGS_require_gpus);
+  StreamOptions& stream = options.device_options.stream;
+  options.trace_calls = absl::GetFlag(FLAGS_trace_calls);
+  stream.max_queued_operations = absl::GetFlag(FLAGS_max_queued_operations);
+  std::int64_t& bytes = options.device_options.max_bytes_in_flight;
+  bytes = absl::GetFlag(FLAGS_max_bytes_in_flight);
+  options.launch_blocking = absl::GetFlag(FLAGS_launch_blocking);
+  options.allow_tf32 = absl::GetFlag(FLAGS_allow_tf32);
+  options.svg = UserPath(absl::GetFlag(FLAGS_svg));
+
+  absl::Status status = Check("require_gpus", options.require_gpus, 0);
+  status.Update(Check("trace_calls", options.trace_calls, 1));
+  status.Update(
+      Check("max_queued_operations", stream.max_queued_operations, 1));
+  status.Update(Check("max_bytes_in_flight", bytes, 1));
+  // The directory first: a file of its name would be in its way.
+  if (status.ok()) status = PrepareDirectory(options.svg);
+  // Messages show the whole paths.
+  if (status.ok()) {
+    status = OpenFlagFiles(
+        {{"json", UserPath(absl::GetFlag(FLAGS_json)), &options.json},
+         {"trace", UserPath(absl::GetFlag(FLAGS_trace)), &options.trace},
+         {"html", UserPath(absl::GetFlag(FLAGS_html)), &options.html}});
+  }
+  if (!status.ok()) return status;
+  return options;
+}
+
+std::string LessonHelp(const std::string& command) {
+  return FlagHelp(command, {std::begin(kFlags), std::end(kFlags)});
+}
+
+}  // namespace d2l

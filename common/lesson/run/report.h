@@ -1,0 +1,97 @@
+// The results of a lesson, as text and as JSON.
+//
+//   std::cout << ClaimsText(result) << FiguresText(result);
+//   WriteAtomically("out.json", LessonJson(lesson));
+//
+// JSON of a lesson:
+//   {"lesson", "number", "title", "section", "lang", "size", "notes": [],
+//    "devices": [{"name", "kind", "description"}],
+//    "cells": [{"id", "number", "also": [], "title", "section", "exercises",
+//    "context", "python", "course_printed", "predict", "choices": [],
+//    "predicted", "learn", "source": {"file", "line", "text"}, "measured":
+//    {"file", "line", "text"}, "output", "error", "seconds",
+//    "figures": [{"name", "label", "unit", "median", "low", "high"}],
+//    "claims": [{"text", "verdict", "meaning", "number", "evidence",
+//    "reason"}],
+//    "drawings": [{"name", "label", "file", "text"}], "load": {"cores",
+//    "of"}}]}
+// and of the course: {"lessons": [ … ]}. Times are in seconds, unit "s". The
+// text of a claim and the names of figures and drawings are the same in every
+// run and every language, with "{}" for the claim's number; its meaning has the
+// number, and meaning and label are in the run's language ("lang"). The output
+// is what the cell's code printed; where a drawing was printed, its text is
+// part of it. The error is "" unless the cell threw one. The file of a drawing
+// is "" if none was written; the load is null if it is not known. Source is the
+// program that is taught, measured what measures it, empty if source does.
+// Predicted is the number of the learner's choice, from 1; 0 for none.
+//
+// Pure functions; values own what they hold.
+
+#ifndef D2L_COMMON_LESSON_RUN_REPORT_H_
+#define D2L_COMMON_LESSON_RUN_REPORT_H_
+
+#include <string>
+#include <vector>
+
+#include "common/device/backend.h"
+#include "common/device/device_table.h"
+#include "common/lesson/cell/cell.h"
+
+namespace d2l {
+
+struct LessonResult {
+  std::string lesson;
+  std::vector<DeviceInfo> devices;
+  std::vector<CellResult> cells;
+  std::vector<std::string> notes;  // see Circumstances
+  // See Lesson and LessonOptions.
+  int number = 0;
+  std::string title = "";
+  std::string section = "";
+  Size size = Size::kCourse;
+};
+
+std::string LessonJson(const LessonResult& lesson);
+std::string CourseJson(const std::vector<LessonResult>& lessons);
+
+// Makes claims about times INCONCLUSIVE if other programs disturbed the cell,
+// which needs this many cores, and it is not known by how much (judge.h). Says
+// behind the last that they left open how to run the cell again.
+void JudgeLoad(int needed, CellResult* cell);
+
+// The figures, a line each: median and interval; "" if there are none.
+std::string FiguresText(const CellResult& cell);
+
+// Each claim: the verdict, its meaning and the evidence; and, unless it HOLDS,
+// the reason. "" if there are none.
+std::string ClaimsText(const CellResult& cell);
+
+// "You predicted 3: right."; or what was predicted, and what is right if that
+// is known. "" if nothing was.
+std::string PredictionText(const CellResult& cell);
+
+// All claims by cell, with what the course printed; without the evidence.
+std::string CourseText(const std::vector<LessonResult>& lessons);
+
+// The lines, joined by "; ".
+std::string OneLine(const std::string& text);
+
+// "3 cells, 5 claims: 4 HOLDS, 0 FAILS, 1 INCONCLUSIVE."
+std::string CountsText(const std::vector<LessonResult>& lessons);
+
+// What may explain a verdict: sentences on what this run or this machine does
+// differently. profiled: --trace or --html is given. cores: of the machine.
+std::vector<std::string> Circumstances(bool launch_blocking, bool allow_tf32,
+                                       bool profiled,
+                                       const StreamOptions& stream_options,
+                                       const std::vector<DeviceInfo>& devices,
+                                       int cores);
+
+// What a lesson that uses `wanted` GPUs runs on instead if there are fewer;
+// "" if there are enough.
+std::string DevicesNote(int wanted, const std::vector<DeviceInfo>& devices,
+                        const DeviceInventory& cuda);
+
+}  // namespace d2l
+
+#endif  // D2L_COMMON_LESSON_RUN_REPORT_H_

@@ -1,0 +1,67 @@
+// Benchmarks that mirror a lesson's cells, one for each kind of device.
+//
+//   [[maybe_unused]] const bool registered =
+//       BenchmarkWork("BM_d2l_barriers_MatMul", 1, [](Device device) {
+//         return [a = Rand({1000, 1000}, device)] { MatMul(a, a); };
+//       });
+//
+// registers BM_d2l_barriers_MatMul/device:cpu:0, and the same on cuda:0.
+// BenchmarkPairWork registers it for two devices of a kind, as
+// NAME/devices:cpu:0,cpu:1; BenchmarkHost for the calling thread alone, as
+// NAME. A benchmark whose device is absent is listed and says so when it is
+// run.
+// `//common/lesson:benchmark_main` is the main() to link with.
+//
+// The functions return true. For static initialisers; not thread-safe.
+
+#ifndef D2L_COMMON_LESSON_TESTING_BENCHMARK_DEVICES_H_
+#define D2L_COMMON_LESSON_TESTING_BENCHMARK_DEVICES_H_
+
+#include <benchmark/benchmark.h>
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "common/device/device.h"
+
+namespace d2l {
+
+// Each makes the work of a benchmark from what it needs. What it throws is the
+// error of the benchmark, which then is not run.
+using MakeHostWork = std::function<std::function<void()>()>;
+using MakeWork = std::function<std::function<void()>(Device device)>;
+using MakePairWork =
+    std::function<std::function<void()>(Device first, Device second)>;
+
+// Times the work until the devices have done it, after one call to warm up.
+// items: how many an iteration processes; flop: its floating-point operations,
+// shown as a rate if there are any.
+bool BenchmarkHost(const std::string& name, std::int64_t items,
+                   const MakeHostWork& make, double flop = 0);
+bool BenchmarkWork(const std::string& name, std::int64_t items,
+                   const MakeWork& make, double flop = 0);
+bool BenchmarkPairWork(const std::string& name, std::int64_t items,
+                       const MakePairWork& make, double flop = 0);
+
+// The source of a benchmark's times.
+enum class BenchmarkTime {
+  kReal,    // from the beginning of an iteration to its end
+  kManual,  // what the benchmark gives to SetIterationTime
+};
+
+// A benchmark of another form. The device is idle when it begins. iterations:
+// how many, for a benchmark that takes much longer than the time it reports; 0
+// lets Google Benchmark choose.
+bool BenchmarkOnDevices(
+    const std::string& name,
+    const std::function<void(benchmark::State& state, Device device)>& function,
+    BenchmarkTime time = BenchmarkTime::kReal, int iterations = 0);
+
+// Times the calls until they return; the rest is waited for outside the clock.
+bool BenchmarkCalls(const std::string& name, std::int64_t items,
+                    const MakeWork& make, int iterations = 0);
+
+}  // namespace d2l
+
+#endif  // D2L_COMMON_LESSON_TESTING_BENCHMARK_DEVICES_H_

@@ -1,0 +1,327 @@
+#include "common/lesson/testing/lesson_testing.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <filesystem>
+#include <map>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
+#include "common/base/child_process.h"
+#include "common/base/console/text.h"
+#include "common/base/files/atomic_file.h"
+#include "common/lesson/text/source.h"
+
+namespace d2l {
+namespace {
+
+using ::testing::ContainsRegex;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using Json = nlohmann::json;
+
+// What one can read at a time, of a cell's code and of its output.
+constexpr int kMaxCodeLines = 55;
+constexpr int kMaxTaughtLines = 40;
+constexpr int kMaxPrintedLines = 45;
+
+constexpr std::size_t kColumns = 80;
+
+std::string Path(const TestedLesson& lesson, const std::string& file) {
+  return absl::StrCat("chapters/", lesson.name, "/", file);
+}
+
+// How the line ends that a cell begins with.
+std::string Heading(const TestedCell& cell) {
+  return absl::StrCat("[", cell.id, "]\n");
+}
+
+void ExpectFigure(const TestedLesson& lesson, const Json& figure) {
+  EXPECT_LE(figure["low"], figure["median"]) << figure;
+  EXPECT_LE(figure["median"], figure["high"]) << figure;
+  if (figure["unit"] != "s") return;
+  const std::string name = figure["name"];
+  const bool is_difference =
+      std::any_of(lesson.differences.begin(), lesson.differences.end(),
+                  [&name](const std::string& difference) {
+                    return absl::StartsWith(name, difference);
+                  });
+  EXPECT_TRUE(is_difference || figure["low"] > 0) << figure;
+  EXPECT_THAT(name, ContainsRegex("virtual|logical|real|host")) << figure;
+}
+
+// Runs of dashes with two spaces between them, wider than the page.
+bool IsWideRule(absl::string_view line) {
+  if (line.size() <= kColumns) return false;
+  const std::vector<absl::string_view> runs = absl::StrSplit(line, "  ");
+  return runs.size() > 1 &&
+         std::all_of(runs.begin(), runs.end(), [](absl::string_view run) {
+           return !run.empty() &&
+                  run.find_first_not_of('-') == absl::string_view::npos;
+         });
+}
+
+// If a profiler's table begins at this line, the line after it, else 0. It is
+// as wide as PyTorch's: the same rule stands above the headers, below them, and
+// below the rows.
+std::size_t EndOfWideTable(const std::vector<absl::string_view>& lines,
+                           std::size_t begin) {
+  if (!IsWideRule(lines[begin])) return 0;
+  int rules = 1;
+  for (std::size_t i = begin + 1; i < lines.size(); ++i) {
+    if (lines[i] == lines[begin] && ++rules == 3) return i + 1;
+  }
+  return 0;
+}
+
+// As many as --devices names.
+std::size_t DevicesOf(const LessonRun& run) {
+  for (absl::string_view argument : run.arguments) {
+    if (!absl::ConsumePrefix(&argument, "--devices=")) continue;
+    return std::count(argument.begin(), argument.end(), ',') + 1;
+  }
+  ADD_FAILURE() << "no --devices in the arguments";
+  return 0;
+}
+
+}  // namespace
+
+TestedLesson ListedLesson(const std::string& chapter) {
+  Json list = Json::parse(ReadFile("chapters/cells.json"));
+  list.at("chapters").push_back(list.at("pattern"));  // to be copied
+  for (const Json& listed : list.at("chapters")) {
+    if (listed.at("name") != chapter) continue;
+    TestedLesson lesson = {chapter, {}};
+    for (const Json& cell : listed.at("cells")) {
+      const bool timed = cell.at("timed");
+      lesson.cells.push_back({cell.at("id"), cell.at("also"), cell.at("claims"),
+                              timed ? 2 : 0, timed, cell.value("host", false),
+                              cell.value("not_drawn", "")});
+    }
+    return lesson;
+  }
+  throw std::out_of_range(chapter + " is not in chapters/cells.json");
+}
+
+ProgramResult RunWithMpi(const std::string& program,
+                         const std::vector<std::string>& arguments) {
+  return RunProgram(
+      program, arguments,
+      {absl::StrCat("OMPI_MCA_orte_tmpdir_base=", ::testing::TempDir())});
+}
+
+const LessonRun& RunLesson(const TestedLesson& lesson,
+                           const std::vector<std::string>& arguments) {
+  static auto& runs = *new std::map<std::vector<std::string>, LessonRun>;
+  std::vector<std::string> key = arguments;
+  key.push_back(lesson.name);
+  const auto [entry, is_new] = runs.emplace(key, LessonRun());
+  LessonRun& run = entry->second;
+  if (!is_new) return run;
+
+  const std::string json =
+      absl::StrCat(::testing::TempDir(), "/", lesson.name, ".json");
+  std::filesystem::remove(json);
+  std::vector<std::string> all = arguments;
+  all.push_back("--size=small");
+  all.push_back("--json=" + json);
+  ProgramResult result = RunWithMpi(Path(lesson, "lesson"), all);
+  run.arguments = arguments;
+  run.exit_code = result.exit_code;
+  run.output = std::move(result.output);
+  const std::string text = ReadFile(json);
+  if (!text.empty()) run.json = Json::parse(text);
+  return run;
+}
+
+void ExpectRightResults(const LessonRun& run) {
+  EXPECT_EQ(run.exit_code, 0) << run.output;
+  EXPECT_THAT(run.output, HasSubstr("0 wrong results, 0 errors."));
+  EXPECT_THAT(run.output, Not(HasSubstr("WRONG RESULT")));
+  EXPECT_THAT(run.output, Not(HasSubstr("Error in ")));
+}
+
+void ExpectCellsAsListed(const TestedLesson& lesson, const LessonRun& run) {
+  ASSERT_FALSE(run.json.is_null()) << run.output;
+  EXPECT_EQ(run.json["lesson"], lesson.name);
+  EXPECT_EQ(run.json["devices"].size(), DevicesOf(run));
+  ASSERT_EQ(run.json["cells"].size(), lesson.cells.size());
+  for (std::size_t i = 0; i < lesson.cells.size(); ++i) {
+    const TestedCell& expected = lesson.cells[i];
+    const Json& cell = run.json["cells"][i];
+    EXPECT_EQ(cell["id"], expected.id);
+    EXPECT_EQ(cell["also"], Json(expected.also)) << expected.id;
+    EXPECT_NE(cell["predict"], "") << expected.id;
+    EXPECT_GE(cell["choices"].size(), 2u) << expected.id;
+    EXPECT_LE(cell["choices"].size(), 4u) << expected.id;
+    EXPECT_EQ(cell["claims"].size(), static_cast<std::size_t>(expected.claims))
+        << cell;
+    EXPECT_GE(cell["figures"].size(),
+              static_cast<std::size_t>(expected.figures))
+        << cell;
+    EXPECT_EQ(cell["drawings"].empty(), !expected.not_drawn.empty())
+        << expected.id << ": " << expected.not_drawn;
+    std::set<std::string> names;
+    for (const Json& figure : cell["figures"]) {
+      ExpectFigure(lesson, figure);
+      EXPECT_TRUE(names.insert(figure["name"]).second)
+          << expected.id << ": two figures are called " << figure["name"];
+    }
+    for (const Json& claim : cell["claims"]) {
+      EXPECT_NE(claim["meaning"], "") << claim;
+      EXPECT_NE(claim["evidence"], "") << claim;
+      EXPECT_TRUE(claim["verdict"] == "HOLDS" || claim["reason"] != "")
+          << claim;
+    }
+    EXPECT_THAT(run.output, HasSubstr(Heading(expected)));
+  }
+}
+
+void ExpectSourcePrinted(const TestedLesson& lesson) {
+  // A taught program that stands in a folder of its own (from_scratch/) is
+  // read alone.
+  const std::filesystem::path directory =
+      std::filesystem::path(Path(lesson, "")).parent_path();
+  std::string beside, below;
+  for (const auto& entry :
+       std::filesystem::recursive_directory_iterator(directory)) {
+    const std::filesystem::path path = entry.path();
+    if (path.extension() != ".cc") continue;
+    const bool is_beside = path.parent_path() == directory;
+    (is_beside ? beside : below) += ReadFile(path);
+  }
+  const auto lines = [](const std::string& file, const std::string& id,
+                        CodePart part) {
+    const std::string text =
+        ExtractCell(file, id, part).value_or(SourceExcerpt()).text;
+    return std::count(text.begin(), text.end(), '\n');
+  };
+  std::vector<std::string> blocks = absl::StrSplit(below, "\n// %%");
+  for (std::size_t i = 1; i < blocks.size(); ++i) {
+    if (absl::StartsWith(blocks[i], "\n")) continue;  // what no cell shows
+    EXPECT_LE(std::count(blocks[i].begin(), blocks[i].end(), '\n'),
+              kMaxTaughtLines + 1)
+        << blocks[i];
+  }
+  const TestedCell* measured_apart = nullptr;
+  for (const TestedCell& cell : lesson.cells) {
+    const auto taught = lines(beside, cell.id, CodePart::kTaught);
+    const auto measured = lines(beside, cell.id, CodePart::kMeasured);
+    const auto apart = lines(below, cell.id, CodePart::kTaught);
+    EXPECT_GT(taught + apart, 0) << "nothing is marked " << cell.id;
+    EXPECT_LE(taught + measured, kMaxCodeLines) << cell.id;
+    EXPECT_LE(taught, measured > 0 ? kMaxTaughtLines : kMaxCodeLines)
+        << cell.id;
+    if (measured > 0 && taught > 0 && measured_apart == nullptr) {
+      measured_apart = &cell;
+    }
+  }
+  ASSERT_NE(measured_apart, nullptr);
+  const std::string& id = measured_apart->id;
+  const LessonRun& run = RunLesson(
+      lesson, {"--devices=cpu:0", "--code", "--verbose", "--cell=" + id});
+  for (const CodePart part : {CodePart::kTaught, CodePart::kMeasured}) {
+    EXPECT_THAT(run.output, HasSubstr(ExtractCell(beside, id, part)->text));
+  }
+}
+
+void ExpectShortCells(const LessonRun& run) {
+  const std::vector<std::string> cells =
+      absl::StrSplit(run.output, std::string(kColumns, '=') + "\n");
+  EXPECT_GT(cells.size(), 1u) << run.output;
+  for (const std::string& cell : cells) {
+    EXPECT_LE(std::count(cell.begin(), cell.end(), '\n'), kMaxPrintedLines)
+        << cell;
+  }
+}
+
+void ExpectEightyColumns(const LessonRun& run) {
+  const std::vector<absl::string_view> lines = absl::StrSplit(run.output, '\n');
+  std::vector<std::string> too_wide;
+  std::size_t table_end = 0;  // of the wide table that began last
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    // A path is as long as it is.
+    if (absl::StartsWith(lines[i], "Written: ")) continue;
+    if (i >= table_end) table_end = EndOfWideTable(lines, i);
+    const std::size_t columns =
+        i < table_end ? lines[table_end - 1].size() : kColumns;
+    if (TextColumns(lines[i]) > columns)
+      too_wide.push_back(std::string(lines[i]));
+  }
+  EXPECT_THAT(too_wide, IsEmpty());
+}
+
+void ExpectOneCellByAnyId(const TestedLesson& lesson, const TestedCell& cell) {
+  std::vector<std::string> ids = cell.also;
+  ids.push_back(cell.id);
+  for (const std::string& id : ids) {
+    const LessonRun& run =
+        RunLesson(lesson, {"--devices=cpu:0", "--cell=" + id});
+    EXPECT_EQ(run.exit_code, 0) << run.output;
+    for (const TestedCell& other : lesson.cells) {
+      if (other.id == cell.id) {
+        EXPECT_THAT(run.output, HasSubstr(Heading(other)));
+      } else {
+        EXPECT_THAT(run.output, Not(HasSubstr(Heading(other))));
+      }
+    }
+  }
+}
+
+std::string BenchmarkPrefix(const std::string& id) {
+  std::string prefix = absl::StrCat("BM_", id, "_");
+  std::replace_if(
+      prefix.begin(), prefix.end(),
+      [](unsigned char c) { return !absl::ascii_isalnum(c); }, '_');
+  return prefix;
+}
+
+void ExpectBenchmarksMirrorCells(const TestedLesson& lesson) {
+  const ProgramResult r =
+      RunProgram(Path(lesson, "benchmarks"),
+                 {"--benchmark_list_tests", "--devices=cpu:0"});
+  ASSERT_EQ(r.exit_code, 0) << r.output;
+  for (const TestedCell& cell : lesson.cells) {
+    const std::string prefix = BenchmarkPrefix(cell.id);
+    if (!cell.has_benchmark) {
+      EXPECT_THAT(r.output, Not(HasSubstr(prefix)));
+      continue;
+    }
+    if (cell.on_host) {
+      EXPECT_THAT(r.output, ContainsRegex(prefix + "[A-Za-z0-9_]*Host"));
+      continue;
+    }
+    for (const char* device : {"cpu:0", "cuda:0"}) {
+      EXPECT_THAT(r.output, ContainsRegex(absl::StrCat(
+                                prefix, "[A-Za-z0-9_]+/devices?:", device)));
+    }
+  }
+}
+
+void ExpectBenchmarkSkipped(const TestedLesson& lesson,
+                            const std::string& filter,
+                            const std::string& device) {
+  const ProgramResult r =
+      RunProgram(Path(lesson, "benchmarks"),
+                 {"--devices=cpu:0", "--benchmark_filter=" + filter,
+                  "--benchmark_min_time=0.001"});
+  EXPECT_EQ(r.exit_code, 0) << r.output;
+  EXPECT_THAT(r.output, HasSubstr("there is no " + device));
+}
+
+}  // namespace d2l

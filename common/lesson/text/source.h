@@ -1,0 +1,62 @@
+// A cell's own source, as it stands in its lesson.cc or a file beside it.
+//
+//   absl::StatusOr<SourceExcerpt> source =
+//       CellSource("chapters/async_computation/lesson.cc", "004/In4");
+//   std::cout << source->text;
+//
+// The file is embedded in the binary when it is built (lesson.bzl), so what is
+// printed is what was compiled, wherever the binary runs.
+//
+// A cell begins after the line "// %% 004/In4" and ends before the next line
+// that begins with "// %%"; blank lines at either end are left out, and so is
+// the indentation that all its lines share. It may have several such blocks, as
+// helpers that stand further up, and share one: "// %% 004/In2, 004/In4".
+//
+// "// %% 004/In4" is what the cell teaches, "// %% 004/In4, measured" how that
+// is measured. The blocks of each are in one file: lesson.cc, another beside
+// it, or one in a folder below.
+//
+// RegisterSource is for static initialisers; the rest is thread-safe.
+
+#ifndef D2L_COMMON_LESSON_TEXT_SOURCE_H_
+#define D2L_COMMON_LESSON_TEXT_SOURCE_H_
+
+#include <map>
+#include <string>
+
+#include "absl/status/statusor.h"
+
+namespace d2l {
+
+enum class CodePart { kTaught, kMeasured };
+
+struct SourceExcerpt {
+  std::string text;  // whole lines; a blank one between two blocks
+  int line = 0;      // of the first one in the file, from 1
+  // Of CellSource, and never deleted; ExtractCell does not know it.
+  const char* file = "";
+};
+
+// NotFound if `file_text` has no such block.
+absl::StatusOr<SourceExcerpt> ExtractCell(const std::string& file_text,
+                                          const std::string& id,
+                                          CodePart part = CodePart::kTaught);
+
+// Keeps the pointers. Returns true.
+bool RegisterSource(const char* file, const char* text);
+
+// The texts of all embedded files, by name.
+const std::map<std::string, const char*>& EmbeddedFiles();
+
+// The text of an embedded file; null if it is not there.
+const char* EmbeddedFile(const std::string& file);
+
+// From the embedded files of that directory and below. NotFound too if `file`
+// is not embedded.
+absl::StatusOr<SourceExcerpt> CellSource(const std::string& file,
+                                         const std::string& id,
+                                         CodePart part = CodePart::kTaught);
+
+}  // namespace d2l
+
+#endif  // D2L_COMMON_LESSON_TEXT_SOURCE_H_
