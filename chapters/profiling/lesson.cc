@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "chapters/profiling/kernel_requests.h"
 #include "chapters/profiling/latencies/latencies.h"
 #include "chapters/profiling/machine_load.h"
 #include "chapters/profiling/profiled_runs.h"
@@ -232,6 +233,40 @@ void Latencies(Cell& cell) {
 }
 // %%
 
+// %% d2l/kernel-requests, measured
+void KernelRequests(Cell& cell) {
+  const int n = cell.BySize(64, 128, 256);
+  const WarpLoads columns = LoadsOf(SumColumns, n);
+  const WarpLoads rows = LoadsOf(SumRows, n);
+  if (columns.requests == 0) {
+    std::cout << Say("A build with a sanitizer does not count requests.\n");
+    return;
+  }
+  std::cout << Say("A warp's first load; its lanes, and the sector that each "
+                   "needs:\n")
+            << Say("  by columns  %s\n", SectorsByLane(columns.first))
+            << Say("  by rows     %s\n", SectorsByLane(rows.first));
+  cell.Check(columns.bytes == rows.bytes && columns.bytes == 4L * n * n,
+             "both load each element once");
+  std::vector<float> of_columns(n), of_rows(n);
+  for (int i = 0; i < n * n; ++i) {
+    of_columns[i % n] += Element(i / n, i % n);
+    of_rows[i / n] += Element(i / n, i % n);
+  }
+  cell.CheckClose("sums of columns", columns.sums, of_columns, 0);
+  cell.CheckClose("sums of rows", rows.sums, of_rows, 0);
+  const auto per_request = [&](const Phrase& label, const WarpLoads& loads) {
+    return cell.Report(Known(label, "sectors",
+                             static_cast<double>(loads.sectors) /
+                                 static_cast<double>(loads.requests)));
+  };
+  const Figure by_columns = per_request("a load by columns", columns);
+  const Figure by_rows = per_request("a load by rows", rows);
+  cell.Claim("By rows a warp's load touches {} as many sectors.",
+             Less(by_columns, by_rows, kClearly));
+}
+// %%
+
 [[maybe_unused]] const bool registered =
     RegisterLesson({5,
                     "profiling",
@@ -246,6 +281,7 @@ void Latencies(Cell& cell) {
                      {"003/c20", FalseVectorisation},
                      {"003/c21", Reuse},
                      {"d2l/latencies", Latencies},
+                     {"d2l/kernel-requests", KernelRequests},
                      {"003/summary", ThreeQuestions}}});
 
 }  // namespace

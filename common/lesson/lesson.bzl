@@ -14,7 +14,7 @@ _DEPS = [
     "@com_google_absl//absl/strings:str_format",
 ]
 
-def d2l_chapter(name, more_srcs = [], deps = [], test_size = "medium"):
+def d2l_chapter(name, more_srcs = [], shown_srcs = [], deps = [], test_size = "medium"):
     """A chapter: its lesson, its benchmarks and the test of both.
 
     Makes what d2l_lesson makes of lesson.cc; benchmarks of benchmarks.cc, which
@@ -23,6 +23,7 @@ def d2l_chapter(name, more_srcs = [], deps = [], test_size = "medium"):
     Args:
       name: of the lesson's program; "lesson" in every chapter.
       more_srcs: as d2l_lesson's.
+      shown_srcs: as d2l_lesson's.
       deps: of the lesson, besides the usual.
       test_size: of the test.
     """
@@ -30,6 +31,7 @@ def d2l_chapter(name, more_srcs = [], deps = [], test_size = "medium"):
         name = name,
         src = "lesson.cc",
         more_srcs = more_srcs,
+        shown_srcs = shown_srcs,
         visibility = ["//:__pkg__"],
         deps = deps + _DEPS,
     )
@@ -46,7 +48,7 @@ def d2l_chapter(name, more_srcs = [], deps = [], test_size = "medium"):
         name = name + "_test",
         size = test_size,
         srcs = ["lesson_test.cc"],
-        data = ["lesson.cc"] + more_srcs + [
+        data = ["lesson.cc"] + more_srcs + shown_srcs + [
             ":benchmarks",
             ":" + name,
             "//chapters:cells.json",
@@ -70,6 +72,7 @@ def d2l_lesson(
         name,
         src,
         more_srcs = [],
+        shown_srcs = [],
         deps = [],
         visibility = None,
         **kwargs):
@@ -83,6 +86,7 @@ def d2l_lesson(
       name: of the program; "lesson" in every chapter.
       src: the lesson.cc. Its texts are beside it: lesson.md, lesson.zh.md.
       more_srcs: more files of the lesson, which may hold cells.
+      shown_srcs: files that --code shows and others compile.
       deps: of the lesson.cc, besides common/lesson:cell and :text.
       visibility: of both targets.
       **kwargs: for all targets: testonly, target_compatible_with, …
@@ -91,7 +95,7 @@ def d2l_lesson(
     stem = src[:-len(".cc")]
     native.genrule(
         name = embedded,
-        srcs = [src] + more_srcs + native.glob([stem + ".md", stem + ".zh.md"]),
+        srcs = [src] + more_srcs + shown_srcs + native.glob([stem + ".md", stem + ".zh.md"]),
         outs = [embedded + ".cc"],
         cmd = "python3 -B $(location //common/lesson:text/embed_lesson.py) $(SRCS) > $@",
         tools = [
@@ -107,6 +111,7 @@ def d2l_lesson(
         name = name + "_texts",
         srcs = native.glob([
             "*.cc",
+            "*.cu",
             "*.h",
             "from_scratch/*.cc",
             "train/*.cc",

@@ -181,6 +181,8 @@ TEST_P(MatMulTest, BatchesBroadcast) {
     for (const auto& [a, b] : kPairs) {
       CheckMatMul(Random(a, dtype), Random(b, dtype));
     }
+    // More small products than a GPU has blocks at once.
+    CheckMatMul(Random({300, 4, 3}, dtype), Random({300, 3, 5}, dtype));
     // Batches whose own dimensions are views.
     const Tensor x = Random({3, 4, 2, 5}, dtype);
     CheckMatMul(Transpose(x, 0, 1), Random({4, 3, 5, 2}, dtype));

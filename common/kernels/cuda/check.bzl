@@ -15,6 +15,17 @@ CHECK_COPTS = [
     "-fno-tree-vectorize",
 ]
 
+# For kernels that every build holds: with a sanitizer they are not checked.
+CHECK_COPTS_UNLESS_SANITIZED = select({
+    "//:sanitized": [],
+    "//conditions:default": CHECK_COPTS,
+})
+
+CHECK_HOOKS_UNLESS_SANITIZED = select({
+    "//:sanitized": [],
+    "//conditions:default": ["//common/kernels/cuda:check_hooks"],
+})
+
 # The sanitizers' own libraries have functions of the same names.
 CHECKABLE = select({
     "//:sanitized": ["@platforms//:incompatible"],

@@ -201,7 +201,7 @@ void ExpectSourcePrinted(const TestedLesson& lesson) {
   for (const auto& entry :
        std::filesystem::recursive_directory_iterator(directory)) {
     const std::filesystem::path path = entry.path();
-    if (path.extension() != ".cc") continue;
+    if (path.extension() != ".cc" && path.extension() != ".cu") continue;
     const bool is_beside = path.parent_path() == directory;
     (is_beside ? beside : below) += ReadFile(path);
   }

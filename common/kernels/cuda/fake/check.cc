@@ -563,6 +563,7 @@ std::map<Site, Named> NamesOf(const std::set<Site>& sites) {
     for (int i = 0; i < 500 && it != sites.end(); ++i, ++it) {
       absl::StrAppendFormat(&command, " 0x%x", *it);
     }
+    command += " 2> /dev/null";  // without it there are no lines
     std::FILE* const pipe = popen(command.c_str(), "r");
     if (pipe == nullptr) return names;
     std::string text;

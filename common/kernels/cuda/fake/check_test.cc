@@ -1,14 +1,12 @@
 #include "common/kernels/cuda/fake/check.h"
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <functional>
-#include <numeric>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
 #include "common/kernels/cuda/fake/check_test_kernels.h"
+#include "common/kernels/cuda/fake/checked_array.h"
 #include "common/kernels/cuda/fake/grid.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -18,50 +16,13 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Global memory: so many elements from a multiple of 256 bytes on.
 template <typename T>
-class Array {
- public:
-  explicit Array(std::size_t count) : store_(count + 3 * 256 / sizeof(T)) {
-    const auto address = reinterpret_cast<std::uintptr_t>(store_.data());
-    data_ = store_.data() + (2 * 256 - address % 256) / sizeof(T);
-    all().push_back({data_, count * sizeof(T)});
-    std::iota(data_, data_ + count, T{1});
-  }
-  ~Array() { all().pop_back(); }
-  Array(const Array&) = delete;
-  Array& operator=(const Array&) = delete;
-
-  T* data() { return data_; }
-
-  static std::vector<Memory>& all();
-
- private:
-  std::vector<T> store_;
-  T* data_;
-};
-
-std::vector<Memory>& AllArrays() {
-  static std::vector<Memory> all;
-  return all;
-}
-template <typename T>
-std::vector<Memory>& Array<T>::all() {
-  return AllArrays();
-}
-
-Memory FindArray(const void* address) {
-  for (const Memory& m : AllArrays()) {
-    const char* const begin = static_cast<const char*>(m.begin);
-    if (address >= begin && address < begin + m.bytes) return m;
-  }
-  return {nullptr, 0};
-}
+using Array = CheckedArray<T>;
 
 template <typename... P, typename... A>
 CheckReport Check(void (*kernel)(P...), dim3 blocks, dim3 threads, A... args) {
   CheckedRun(reinterpret_cast<const void*>(kernel),
-             {blocks, threads, [=] { kernel(args...); }}, FindArray);
+             {blocks, threads, [=] { kernel(args...); }}, FindCheckedArray);
   return TakeCheckReport();
 }
 

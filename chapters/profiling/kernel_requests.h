@@ -1,0 +1,40 @@
+// What the warps of a kernel ask of memory, counted without a GPU.
+//
+//   const WarpLoads loads = LoadsOf(SumRows, 64);
+//   loads.sectors / loads.requests;  // 32 sectors a request
+//
+// Thread-safe.
+
+#ifndef D2L_CHAPTERS_PROFILING_KERNEL_REQUESTS_H_
+#define D2L_CHAPTERS_PROFILING_KERNEL_REQUESTS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace d2l::profiling {
+
+// The sums of the columns, or rows, of an (n, n) matrix.
+using SumKernel = void (*)(float* sums, const float* x, int n);
+void SumColumns(float* sums, const float* x, int n);
+void SumRows(float* sums, const float* x, int n);
+
+// Of the matrix: small whole numbers, whose sums are exact.
+float Element(int row, int column);
+
+// The loads of the matrix.
+struct WarpLoads {
+  std::int64_t requests = 0;  // 0 in a build with a sanitizer: not counted
+  std::int64_t bytes = 0;     // that the lanes asked for
+  std::int64_t sectors = 0;   // of 32 bytes, that were touched
+  std::vector<int> first;     // of the first request, by lane: its sector
+  std::vector<float> sums;
+};
+WarpLoads LoadsOf(SumKernel kernel, int n);
+
+// Lanes and their sector: "0-7: 0, 8-15: 1, 16-23: 2, 24-31: 3".
+std::string SectorsByLane(const std::vector<int>& sectors);
+
+}  // namespace d2l::profiling
+
+#endif  // D2L_CHAPTERS_PROFILING_KERNEL_REQUESTS_H_
