@@ -24,6 +24,7 @@ import textwrap
 import time
 
 import course_texts
+from untouched import untouched
 
 ROOT = pathlib.Path(
     os.environ.get("BUILD_WORKSPACE_DIRECTORY")
@@ -77,14 +78,6 @@ PARTS = {"": "task", "提示 1": "hint 1", "提示 2": "hint 2", "提示 3": "hi
 def all_exercises(root, lang="en"):
     return [Exercise(chapter, section) for chapter in course_texts.chapters(root)
             for section in course_texts.exercises(root / "chapters" / chapter, lang)]
-
-
-def untouched(solution):
-    """The exercise that a solution's text makes: without what stands between the
-    two marks. exercise.bzl does the same."""
-    return re.sub(r"^( *)// SOLUTION\n.*?^ *// END\n",
-                  r"\1// YOUR CODE\n\1throw NotDone();\n", solution,
-                  flags=re.M | re.S)
 
 
 def differing_stubs(root):

@@ -137,13 +137,9 @@ class Texts(Workspace):
     def test_the_untouched_file_is_made_of_the_solution(self):
         self.assertEqual(exercises.untouched(SOLUTION), STUB)
 
-    def test_bazel_makes_the_same(self):
-        macro = (ROOT / "common/exercise/exercise.bzl").read_text()
-        script = re.search(r"awk '(.*?)' \$<", macro, re.S)[1].replace("$$", "$")
+    def test_every_solution_has_its_marks(self):
         for file in sorted((ROOT / "chapters").glob("*/exercises/solutions/*.cc")):
-            made = subprocess.run(["awk", script, str(file)], check=True,
-                                  stdout=subprocess.PIPE, text=True).stdout
-            self.assertEqual(made, exercises.untouched(file.read_text()), file)
+            made = exercises.untouched(file.read_text())
             self.assertEqual(made.count("// YOUR CODE"), 1, file)
 
 

@@ -24,18 +24,6 @@ _COPTS = [
     "-Wno-unused-variable",
 ]
 
-# What the untouched exercise is made of: the solution, less what stands between
-# the two marks. tools/exercises.py does the same.
-_STUB = """awk '
-  /^ *[/][/] SOLUTION$$/ {
-    sub("SOLUTION", "YOUR CODE"); print
-    sub("// YOUR CODE", "throw NotDone();"); print
-    left_out = 1
-  }
-  !left_out { print }
-  /^ *[/][/] END$$/ { left_out = 0 }
-' $< > $@"""
-
 def d2l_exercises(name, exercises):
     """A chapter's exercises.
 
@@ -64,7 +52,8 @@ def d2l_exercises(name, exercises):
             name = exercise + "_untouched",
             srcs = ["solutions/%s.cc" % exercise],
             outs = ["untouched/%s.cc" % exercise],
-            cmd = _STUB,
+            cmd = "python3 -B $(location //tools:untouched.py) $< > $@",
+            tools = ["//tools:untouched.py"],
         )
         cc_library(
             name = exercise + "_judge",

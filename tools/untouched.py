@@ -1,0 +1,16 @@
+#!/usr/bin/env python3
+"""untouched.py SOLUTION.cc: prints the exercise that a solution makes."""
+import re
+import sys
+
+
+def untouched(solution):
+    """The solution's text without what stands between its two marks."""
+    return re.sub(r"^( *)// SOLUTION\n.*?^ *// END\n",
+                  r"\1// YOUR CODE\n\1throw NotDone();\n", solution,
+                  flags=re.M | re.S)
+
+
+if __name__ == "__main__":
+    with open(sys.argv[1], encoding="utf-8") as file:
+        sys.stdout.buffer.write(untouched(file.read()).encode())
