@@ -14,7 +14,8 @@ using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 
 ProgramResult SeveralMachines(const std::string& devices,
-                              const std::vector<std::string>& environment) {
+                              std::vector<std::string> environment) {
+  environment.push_back("OMPI_MCA_orte_tmpdir_base=" + testing::TempDir());
   return RunProgram(
       "chapters/multi_gpu/lesson",
       {"--devices=" + devices, "--size=small", "--cell=d2l/several-machines"},

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/child_process.h"
+#include "gtest/gtest.h"
 
 namespace d2l {
 
@@ -20,7 +21,8 @@ inline ProgramResult MpiRun(int processes, const std::string& what) {
       "mpirun",
       {"--allow-run-as-root", "--oversubscribe", "-np", absl::StrCat(processes),
        std::filesystem::read_symlink("/proc/self/exe").string()},
-      {"D2L_RANKS=" + what}, options);
+      {"D2L_RANKS=" + what, "OMPI_MCA_orte_tmpdir_base=" + testing::TempDir()},
+      options);
 }
 
 }  // namespace d2l
