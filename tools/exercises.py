@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """bazel run //:exercises: the course's exercises, and the judge of your answers.
 
-An exercise is a file with one function to write, chapters/CHAPTER/exercises/NAME.cc.
+An exercise is a file with one function to write, chapters/CHAPTER/exercises/NAME.cc,
+or one kernel, NAME.cu.
 Its texts are in exercises.md beside it, in Chinese in exercises.zh.md. What you have
 done is remembered in .exercises.json, in the workspace, which git ignores.
 """
@@ -57,7 +58,7 @@ def say(text, *values):
 class Exercise:
     """A section of exercises.md; its text in the run's language."""
 
-    def __init__(self, chapter, section):
+    def __init__(self, root, chapter, section):
         self.chapter, self.name, self.title = chapter, section.name, section.title
         self.book, self.teaches = (section.facts.get(fact, "")
                                    for fact in ("Book", "Teaches"))
@@ -67,7 +68,11 @@ class Exercise:
         self.hints = [self.parts[p] for p in sorted(self.parts) if p.startswith("hint")]
         self.is_question = "question" in self.parts
         self.folder = f"chapters/{chapter}/exercises"
-        self.file = f"{self.folder}/{self.name}.cc"
+        solutions = root / self.folder / "solutions"
+        is_kernel = (solutions / f"{self.name}.cu").exists()
+        self.file_name = self.name + (".cu" if is_kernel else ".cc")
+        self.file = f"{self.folder}/{self.file_name}"
+        self.solution = solutions / self.file_name
         self.target = f"//{self.folder}:{self.name}"
 
 
@@ -76,7 +81,7 @@ PARTS = {"": "task", "提示 1": "hint 1", "提示 2": "hint 2", "提示 3": "hi
 
 
 def all_exercises(root, lang="en"):
-    return [Exercise(chapter, section) for chapter in course_texts.chapters(root)
+    return [Exercise(root, chapter, section) for chapter in course_texts.chapters(root)
             for section in course_texts.exercises(root / "chapters" / chapter, lang)]
 
 
@@ -84,8 +89,7 @@ def differing_stubs(root):
     """The exercises whose files are not what their solutions make."""
     return [e.file for e in all_exercises(root) if not e.is_question
             and (root / e.file).read_bytes() != untouched(
-                (root / e.folder / "solutions" / f"{e.name}.cc").read_text(
-                    encoding="utf-8")).encode()]
+                e.solution.read_text(encoding="utf-8")).encode()]
 
 
 # ---- Progress.
@@ -354,8 +358,7 @@ def hint(root, exercise):
 
 
 def solution(root, exercise):
-    text = (root / exercise.folder / "solutions" / f"{exercise.name}.cc").read_text(
-        encoding="utf-8")
+    text = exercise.solution.read_text(encoding="utf-8")
     body = re.search(r"^namespace \{\n(.*?)^D2L_ANSWER", text, re.M | re.S)[1]
     print(re.sub(r"^ *// (SOLUTION|END)\n", "", body, flags=re.M).strip() + "\n")
     show(exercise.parts.get("notice", []), first=say("Notice: "))
@@ -363,13 +366,12 @@ def solution(root, exercise):
 
 def reset(root, exercise):
     path, number = root / exercise.file, 1
-    stub = untouched((root / exercise.folder / "solutions" / path.name).read_text(
-        encoding="utf-8"))
+    stub = untouched(exercise.solution.read_text(encoding="utf-8"))
     if path.exists() and path.read_bytes() != stub.encode():
         kept = root / f"{exercise.file}.kept"
         while kept.exists():  # from an earlier --reset
             number += 1
-            kept = path.with_name(f"{exercise.name}.{number}.cc.kept")
+            kept = path.with_name(f"{path.stem}.{number}{path.suffix}.kept")
         path.replace(kept)
         print(say("Your answer is kept in %s", kept.relative_to(root)))
     path.write_text(stub, encoding="utf-8")
@@ -419,7 +421,7 @@ def command(parser, options):
             parser.error("which exercise? For example: wait_for_less --hint")
         list_all(ROOT, exercises)
         return 0
-    exercise = runnable.get(options.name.removesuffix(".cc").split("/")[-1])
+    exercise = runnable.get(pathlib.Path(options.name).stem)
     if exercise is None:
         print(say("There is no exercise %s.", options.name))
         near = difflib.get_close_matches(options.name, runnable, 1)

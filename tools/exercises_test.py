@@ -138,7 +138,7 @@ class Texts(Workspace):
         self.assertEqual(exercises.untouched(SOLUTION), STUB)
 
     def test_every_solution_has_its_marks(self):
-        for file in sorted((ROOT / "chapters").glob("*/exercises/solutions/*.cc")):
+        for file in sorted((ROOT / "chapters").glob("*/exercises/solutions/*.c[cu]")):
             made = exercises.untouched(file.read_text())
             self.assertEqual(made.count("// YOUR CODE"), 1, file)
 
@@ -436,9 +436,9 @@ class Repository(unittest.TestCase):
                     self.assertEqual(len(e.hints), 3)
                     self.assertTrue(e.parts["task"] and e.parts["notice"])
                     self.assertTrue(e.book and e.teaches)
-                    for folder in ("judges", "solutions", "mistakes"):
-                        self.assertTrue(
-                            (ROOT / e.folder / folder / f"{e.name}.cc").exists())
+                    for file in (f"judges/{e.name}.cc", "solutions/" + e.file_name,
+                                 "mistakes/" + e.file_name):
+                        self.assertTrue((ROOT / e.folder / file).exists())
                     text = "".join(sum(e.parts.values(), []))
                     self.assertEqual(lang == "zh", bool(re.search("[\u4e00-\u9fff]",
                                                                   text)))
@@ -464,7 +464,7 @@ class Repository(unittest.TestCase):
         self.assertEqual(book_test.disagreements(named, cited), [])
 
     def test_the_table_lists_all(self):
-        rows = [f"| [{e.name}]({e.chapter}/exercises/{e.name}.cc) | {e.book} | "
+        rows = [f"| [{e.name}]({e.chapter}/exercises/{e.file_name}) | {e.book} | "
                 f"{e.teaches} |" for e in exercises.all_exercises(ROOT)
                 if not e.is_question]
         text = (ROOT / "chapters/README.md").read_text(encoding="utf-8")
@@ -478,7 +478,8 @@ class Repository(unittest.TestCase):
             title = exercises.course_texts.sections(
                 file.read_text(encoding="utf-8"))[e.name].title
             if not e.is_question:
-                links.append(f"| [{e.name}]({e.chapter}/exercises/{e.name}.cc) | {title} |")
+                links.append(
+                    f"| [{e.name}]({e.chapter}/exercises/{e.file_name}) | {title} |")
         text = (ROOT / "chapters/README.zh.md").read_text(encoding="utf-8")
         table = re.search(r"\| 练习 \|.*?\n\n", text, re.S)[0].strip().splitlines()[2:]
         self.assertEqual([re.match(r"\|.*?\|.*?\|", row)[0] for row in table], links)

@@ -1,6 +1,7 @@
 """d2l_exercises: the targets of a chapter's exercises."""
 
 load("@rules_cc//cc:defs.bzl", "cc_binary", "cc_library", "cc_test")
+load("//common/kernels/cuda:check.bzl", "CHECKABLE", "CHECK_COPTS", "EMULATION_COPTS")
 
 # What most exercises and judges include.
 _DEPS = [
@@ -24,18 +25,76 @@ _COPTS = [
     "-Wno-unused-variable",
 ]
 
-def d2l_exercises(name, exercises):
+_KERNEL_DEPS = [
+    "//common/exercise:kernels",
+    "//common/kernels/cuda:check_hooks",
+]
+
+def _exercise(name, suffix, deps, copts, compatible_with):
+    native.genrule(
+        name = name + "_untouched",
+        srcs = ["solutions/" + name + suffix],
+        outs = ["untouched/" + name + suffix],
+        cmd = "python3 -B $(location //tools:untouched.py) $< > $@",
+        tools = ["//tools:untouched.py"],
+    )
+    cc_library(
+        name = name + "_judge",
+        srcs = ["judges/%s.cc" % name],
+        # The types that the function needs.
+        hdrs = native.glob(["judges/%s.h" % name], allow_empty = True),
+        deps = deps,
+        # Nothing refers to it by name: it registers itself.
+        alwayslink = True,
+    )
+    cc_binary(
+        name = name,
+        srcs = [name + suffix],
+        copts = copts,
+        tags = ["manual"],
+        target_compatible_with = compatible_with,
+        deps = deps + [
+            ":%s_judge" % name,
+            "//common/exercise:exercise_main",
+        ],
+    )
+    cc_library(
+        name = name + "_answers",
+        testonly = True,
+        srcs = [
+            "%s/%s%s" % (folder, name, suffix)
+            for folder in ["mistakes", "solutions", "untouched"]
+        ],
+        copts = copts,
+        target_compatible_with = compatible_with,
+        deps = deps + [":%s_judge" % name],
+        alwayslink = True,
+    )
+
+def _exercises_test(name, exercises, compatible_with = []):
+    cc_test(
+        name = name,
+        size = "medium",
+        target_compatible_with = compatible_with,
+        deps = ["//common/exercise:exercises_test_main"] +
+               [":%s_answers" % exercise for exercise in exercises] +
+               [":%s_judge" % exercise for exercise in exercises],
+    )
+
+def d2l_exercises(name, exercises, kernels = []):
     """A chapter's exercises.
 
     For each exercise NAME there are NAME.cc, which learners change,
     judges/NAME.cc, solutions/NAME.cc, of which the untouched exercise is made,
     and mistakes/NAME.cc. Makes the program NAME, which judges the learner's
-    answer, and the test NAME_test, which judges the rest. The program is
+    answer, and a test that judges the rest. The program is
     tagged manual: half-done exercises must not break `bazel test //...`.
 
     Args:
-      name: of the test, without "_test".
+      name: of the test, without "_test"; the kernels' is kernels_test.
       exercises: a dictionary; for each exercise its deps besides the usual.
+      kernels: exercises that are CUDA kernels: all but the judge is NAME.cu,
+        compiled for the check of kernels.
     """
     native.filegroup(
         name = "texts",
@@ -46,50 +105,11 @@ def d2l_exercises(name, exercises):
         ], allow_empty = True),
         visibility = ["//:__subpackages__"],
     )
-
     for exercise, deps in exercises.items():
-        native.genrule(
-            name = exercise + "_untouched",
-            srcs = ["solutions/%s.cc" % exercise],
-            outs = ["untouched/%s.cc" % exercise],
-            cmd = "python3 -B $(location //tools:untouched.py) $< > $@",
-            tools = ["//tools:untouched.py"],
-        )
-        cc_library(
-            name = exercise + "_judge",
-            srcs = ["judges/%s.cc" % exercise],
-            # The types that the function needs.
-            hdrs = native.glob(["judges/%s.h" % exercise], allow_empty = True),
-            deps = _DEPS + deps,
-            # Nothing refers to it by name: it registers itself.
-            alwayslink = True,
-        )
-        cc_binary(
-            name = exercise,
-            srcs = [exercise + ".cc"],
-            copts = _COPTS,
-            tags = ["manual"],
-            deps = _DEPS + deps + [
-                ":%s_judge" % exercise,
-                "//common/exercise:exercise_main",
-            ],
-        )
-        cc_library(
-            name = exercise + "_answers",
-            testonly = True,
-            srcs = [
-                "mistakes/%s.cc" % exercise,
-                "solutions/%s.cc" % exercise,
-                "untouched/%s.cc" % exercise,
-            ],
-            copts = _COPTS,
-            deps = _DEPS + deps + [":%s_judge" % exercise],
-            alwayslink = True,
-        )
-    cc_test(
-        name = name + "_test",
-        size = "medium",
-        deps = ["//common/exercise:exercises_test_main"] +
-               [":%s_answers" % exercise for exercise in exercises] +
-               [":%s_judge" % exercise for exercise in exercises],
-    )
+        _exercise(exercise, ".cc", _DEPS + deps, _COPTS, [])
+    _exercises_test(name + "_test", exercises)
+    for exercise in kernels:
+        copts = _COPTS + EMULATION_COPTS + CHECK_COPTS
+        _exercise(exercise, ".cu", _DEPS + _KERNEL_DEPS, copts, CHECKABLE)
+    if kernels:
+        _exercises_test("kernels_test", kernels, CHECKABLE)

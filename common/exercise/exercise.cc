@@ -50,6 +50,7 @@ std::string Describe(const WrongAnswer& wrong) {
     if (value.empty()) continue;
     text += Wrap(Translated(value), absl::StrCat("  ", Padded(name, 8), "  "));
   }
+  if (!wrong.evidence.empty()) absl::StrAppend(&text, "\n", wrong.evidence);
   return absl::StrCat(text, "\n", Wrap(Translated(wrong.look), "  "));
 }
 

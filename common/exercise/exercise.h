@@ -37,19 +37,13 @@
 
 #include <any>
 #include <functional>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "common/exercise/answer.h"
 #include "common/lesson/cell/cell.h"
 
 namespace d2l {
-
-// Thrown by the body of a function that is still to be written.
-class NotDone : public std::logic_error {
- public:
-  NotDone() : std::logic_error("not done") {}
-};
 
 // Why an answer is wrong.
 struct WrongAnswer {
@@ -57,6 +51,8 @@ struct WrongAnswer {
   std::string got;
   std::string expected;
   std::string look;  // what to look at: a sentence or two
+  // Lines between the two, such as a drawing; printed as they are.
+  std::string evidence = "";
 };
 
 // What an answer is raced against.
@@ -120,15 +116,6 @@ struct Judged {
   std::string text;  // what is printed, in lines
 };
 
-// One function, written as an answer to an exercise.
-struct Answer {
-  std::string exercise;
-  std::string file;      // which it stands in
-  std::string mistake;   // the mistake's name; "" for other answers
-  std::string expected;  // a part of what the judge must say of the mistake
-  std::any function;
-};
-
 struct Judge {
   std::string exercise;
   // Throws if the answer is wrong, or what the answer throws.
@@ -136,7 +123,6 @@ struct Judge {
 };
 
 // All that are linked into this program.
-std::vector<Answer>& Answers();
 std::vector<Judge>& Judges();
 
 // Has the exercise's judge look at the answer. Afterwards the devices are idle.
@@ -144,8 +130,6 @@ std::vector<Judge>& Judges();
 Judged JudgeAnswer(const Answer& answer, bool timed);
 
 namespace internal {
-
-bool RegisterAnswer(Answer answer);
 
 template <typename Function>
 bool RegisterJudge(const char* exercise,
@@ -166,19 +150,7 @@ bool RegisterJudge(const char* exercise,
 }  // namespace internal
 }  // namespace d2l
 
-// Each stands at the end of a file, in namespace d2l.
-#define D2L_ANSWER(exercise, function)               \
-  [[maybe_unused]] const bool answer_is_registered = \
-      ::d2l::internal::RegisterAnswer(               \
-          {exercise, __FILE__, "", "", std::any(&(function))})
-
-// mistake: a namespace with the function. expected: a part of what the judge
-// must say of it, of this mistake only.
-#define D2L_MISTAKE(exercise, mistake, function, expected)                     \
-  [[maybe_unused]] const bool mistake##_is_registered =                        \
-      ::d2l::internal::RegisterAnswer({exercise, __FILE__, #mistake, expected, \
-                                       std::any(&mistake::function)})
-
+// Stands at the end of a file, in namespace d2l.
 #define D2L_JUDGE(exercise, judge)                  \
   [[maybe_unused]] const bool judge_is_registered = \
       ::d2l::internal::RegisterJudge(exercise, judge)

@@ -232,7 +232,8 @@ class Book:
     def exercises(self, folder, lang):
         """The chapter's, each with the cell that it belongs to, the first it names."""
         return [{**one._asdict(), "cell": one.facts.get("Cells", "").split(",")[0].strip(),
-                 "judged": bool(read(folder, "exercises", f"{one.name}.cc"))}
+                 "judged": any(read(folder, "exercises", one.name + suffix)
+                               for suffix in (".cc", ".cu"))}
                 for one in course_texts.exercises(folder, lang)]
 
     def svgs(self, lesson, cell, lang):

@@ -32,6 +32,7 @@ namespace d2l::kernels::cuda {
 namespace {
 
 constexpr std::size_t kSector = 32;
+constexpr std::size_t kBanks = 32;
 constexpr std::size_t kGuard = 256;
 constexpr unsigned kCountedBlocks = 16;
 constexpr int kExitCode = 66;
@@ -233,10 +234,10 @@ std::int64_t Conflicts(const Request& request, int bytes) {
       }
     }
     words.resize(CountDistinct(words));
-    std::array<int, 32> of_bank{};
+    std::array<int, kBanks> of_bank{};
     int most = 1;
     for (const std::uintptr_t word : words) {
-      most = std::max(most, ++of_bank[word % 32]);
+      most = std::max(most, ++of_bank[word % kBanks]);
     }
     conflicts += most - 1;
   }
@@ -257,11 +258,13 @@ void Count(const Request& request, const SiteKey& key, Requests& to) {
   to.lanes += static_cast<std::int64_t>(starts.size());
   const std::int64_t distinct = CountDistinct(starts);
   if (++to.requests == 1) {
+    const std::uintptr_t unit = key.shared ? kBanks * 4 : kSector;
+    const std::uintptr_t begin = starts[0] / unit * unit;
     for (int lane = 0; lane < warpSize; ++lane) {
       to.first.push_back(
           (request.lanes >> lane & 1) == 0
               ? -1
-              : static_cast<std::int64_t>(request.addresses[lane] - starts[0]));
+              : static_cast<std::int64_t>(request.addresses[lane] - begin));
     }
   }
   if (key.shared) {
@@ -470,7 +473,6 @@ void Checker::Access(const void* address, std::size_t bytes, bool writes,
   if (a >= stack_ && a < stack_ + stack_bytes_) return;
   const bool shared = IsShared(address);
   if (shared && IsIndex(address)) return;
-  const char* end = nullptr;
   if (!shared) {
     const Memory memory = MemoryOf(a);
     if (memory.begin == nullptr) {
@@ -481,11 +483,13 @@ void Checker::Access(const void* address, std::size_t bytes, bool writes,
       }
       return;
     }
-    end = static_cast<const char*>(memory.begin) + memory.bytes;
+    const char* const begin = static_cast<const char*>(memory.begin);
+    if (a < begin || a + bytes > begin + memory.bytes) {
+      return OutOfBounds(return_address);
+    }
   }
   const Site site = SiteOf(return_address) - 1;
   const auto where = reinterpret_cast<std::uintptr_t>(address);
-  if (!shared && a + bytes > end) return OutOfBounds(return_address);
   const Use use = {site, block_, static_cast<std::uint16_t>(thread_), epoch_,
                    atomic};
   if (writes && !shared) global_.KeepBefore(where, bytes);

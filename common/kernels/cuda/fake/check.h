@@ -42,8 +42,9 @@
 
 namespace d2l::kernels::cuda {
 
-// An allocation: null if there is none. An access up to 256 bytes before or
-// behind one is out of bounds; nothing else may lie there.
+// An allocation in which an address lies, or before or behind which it lies in
+// bytes that nothing else uses; null if there is none. An access outside of it
+// is out of bounds, also up to 256 bytes away from where one is found.
 struct Memory {
   const void* begin;
   std::size_t bytes;
@@ -96,8 +97,9 @@ struct Requests {
   // Of shared memory: how often a request had to be repeated because two words
   // lie in one of the 32 banks.
   std::int64_t conflicts = 0;
-  // Of the first request: what its lanes, from 0 on, address, from the lowest
-  // address; -1 for a lane that took no part.
+  // Of the first request: what its lanes, from 0 on, address, from where the
+  // sector of the lowest address begins, or in shared memory the 128 bytes of
+  // all banks; -1 for a lane that took no part.
   std::vector<std::int64_t> first;
 };
 

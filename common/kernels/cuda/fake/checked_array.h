@@ -24,13 +24,21 @@ inline std::vector<Memory>& CheckedArrays() {
   thread_local std::vector<Memory> all;
   return all;
 }
+
+// Before and behind each array, so that what a kernel does beyond its arrays is
+// seen, and does no harm.
+inline constexpr std::size_t kGuardBytes = 1 << 16;
 }  // namespace internal
 
 // A FindMemory.
 inline Memory FindCheckedArray(const void* address) {
+  using internal::kGuardBytes;
   for (const Memory& m : internal::CheckedArrays()) {
     const char* const begin = static_cast<const char*>(m.begin);
-    if (address >= begin && address < begin + m.bytes) return m;
+    if (address >= begin - kGuardBytes &&
+        address < begin + m.bytes + kGuardBytes) {
+      return m;
+    }
   }
   return {nullptr, 0};
 }
@@ -39,9 +47,12 @@ template <typename T>
 class CheckedArray {
  public:
   explicit CheckedArray(std::size_t count)
-      : store_(count + 3 * kGuard / sizeof(T)), size_(count) {
+      : store_(count + (2 * internal::kGuardBytes + kAlignment) / sizeof(T)),
+        size_(count) {
     const auto address = reinterpret_cast<std::uintptr_t>(store_.data());
-    data_ = store_.data() + (2 * kGuard - address % kGuard) / sizeof(T);
+    data_ = store_.data() +
+            (internal::kGuardBytes + kAlignment - address % kAlignment) /
+                sizeof(T);
     internal::CheckedArrays().push_back({data_, count * sizeof(T)});
     std::iota(begin(), end(), T{1});
   }
@@ -54,8 +65,7 @@ class CheckedArray {
   T* end() { return data_ + size_; }
 
  private:
-  // Nothing else lies so near: see Memory.
-  static constexpr std::size_t kGuard = 256;
+  static constexpr std::size_t kAlignment = 256;
 
   std::vector<T> store_;
   std::size_t size_;

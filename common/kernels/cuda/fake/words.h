@@ -6,10 +6,13 @@
 //     if (i < n) x[i] *= 2;
 //   }
 //
-// What a kernel launches is in start_kernel.cuh; grid.h runs the threads.
+// What a kernel launches is in start_kernel.cuh; grid.h runs the threads. nvcc
+// has its own words, and finds nothing here.
 
 #ifndef D2L_COMMON_KERNELS_CUDA_FAKE_WORDS_H_
 #define D2L_COMMON_KERNELS_CUDA_FAKE_WORDS_H_
+
+#ifndef __CUDACC__
 
 #include <algorithm>
 #include <cstdint>
@@ -88,5 +91,7 @@ template <typename T>
 T atomicAdd(T* to, T value) {
   return d2l::kernels::cuda::internal::AtomicAdd(to, value);
 }
+
+#endif  // __CUDACC__
 
 #endif  // D2L_COMMON_KERNELS_CUDA_FAKE_WORDS_H_

@@ -1,0 +1,58 @@
+// Judges kernel_guard: the numbers, and what lies behind them.
+
+#include <algorithm>
+#include <vector>
+
+#include "common/base/console/language.h"
+#include "common/exercise/exercise.h"
+#include "common/exercise/kernel_run.h"
+#include "common/exercise/probes.h"
+
+namespace d2l {
+namespace {
+
+using Axpy = void(float a, const float* x, float* y, int n);
+
+constexpr int kThreads = 256;
+constexpr float kA = -0.5f;
+
+void JudgeOne(const Judging& judging, Axpy* answer, int n) {
+  const int blocks = n == 0 ? 1 : (n + kThreads - 1) / kThreads;
+  CheckedArray<float> x(n), y(n);
+  Fill(x, RandomNumbers(n, 1));
+  Fill(y, RandomNumbers(n, 2));
+  // What lies behind the arrays, so that a write there is seen.
+  constexpr int kBehind = 64;
+  std::fill(x.end(), x.end() + kBehind, 1.f);
+  std::fill(y.end(), y.end() + kBehind, 1.f);
+  const std::vector<float> before(y.begin(), y.end());
+  std::vector<float> expected(n);
+  for (int i = 0; i < n; ++i) expected[i] = kA * x.data()[i] + y.data()[i];
+  KernelRun run(
+      judging, Say("%d numbers, %d blocks of %d threads", n, blocks, kThreads));
+  run.Launch(answer, blocks, kThreads, kA, x.data(), y.data(), n);
+  const auto written = kBehind - std::count(y.end(), y.end() + kBehind, 1.f);
+  const bool last_is_as_before =
+      n > 1 && y.end()[-1] == before[n - 1] && y.end()[-2] == expected[n - 2];
+  run.ExpectRight(
+      y, expected, 1e-6,
+      last_is_as_before
+          ? "The last number is left as it was. Its index is n - 1."
+          : "Threads of the last block that have a number must not be left "
+            "out with those that have none.",
+      [written](const Finding&) {
+        return written == 1 ? "The last index is n - 1: thread n has no number."
+                            : "Threads without a number of their own must do "
+                              "nothing. Here they write what belongs to "
+                              "somebody else, and nobody may notice for years.";
+      });
+}
+
+void JudgeGuard(Judging& judging, Axpy* answer) {
+  for (const int n : {1000, 512, 1, 0, 257}) JudgeOne(judging, answer, n);
+}
+
+D2L_JUDGE("kernel_guard", JudgeGuard);
+
+}  // namespace
+}  // namespace d2l

@@ -1,0 +1,60 @@
+// Judges two_faults: the numbers, and both faults.
+
+#include <vector>
+
+#include "common/base/console/language.h"
+#include "common/exercise/exercise.h"
+#include "common/exercise/kernel_run.h"
+#include "common/exercise/probes.h"
+
+namespace d2l {
+namespace {
+
+using Blur = void(float* y, const float* x, int n);
+
+void JudgeOne(const Judging& judging, Blur* answer, int n) {
+  constexpr int kThreads = 64;
+  const int blocks = n == 0 ? 1 : (n + kThreads - 1) / kThreads;
+  CheckedArray<float> x(n), y(n);
+  Fill(x, RandomNumbers(n, 1));
+  std::vector<float> expected(n);
+  for (int i = 0; i < n; ++i) {
+    const float left = i > 0 ? x.data()[i - 1] : 0;
+    const float right = i + 1 < n ? x.data()[i + 1] : 0;
+    expected[i] = (left + x.data()[i] + right) / 3;
+  }
+  KernelRun run(
+      judging, Say("%d numbers, %d blocks of %d threads", n, blocks, kThreads));
+  run.Launch(answer, blocks, kThreads, y.data(), x.data(), n);
+  run.ExpectRight(
+      y, expected, 1e-6,
+      "The neighbour of a block's first or last number belongs to the next "
+      "block: it is in x, not in this block's shared memory.",
+      [](const Finding& finding) {
+        switch (finding.kind) {
+          case FindingKind::kOutOfBounds:
+            return "There is no number before the first, nor behind the last. "
+                   "They count as 0.";
+          case FindingKind::kBarrier:
+            return "One fault is left: threads without a number are gone when "
+                   "the others wait for all.";
+          case FindingKind::kUninitialised:
+            return "The last number's right neighbour is the word of a thread "
+                   "that has no number. It has to write 0.";
+          case FindingKind::kRace:
+            return "A thread reads what its neighbours have written: all must "
+                   "have written first.";
+          default:
+            return "";
+        }
+      });
+}
+
+void JudgeBlur(Judging& judging, Blur* answer) {
+  for (const int n : {128, 200, 64, 1, 0}) JudgeOne(judging, answer, n);
+}
+
+D2L_JUDGE("two_faults", JudgeBlur);
+
+}  // namespace
+}  // namespace d2l

@@ -1,0 +1,21 @@
+// kernel_map_2d: a thread for each element of a matrix.
+//
+//   bazel run //:exercises -- kernel_map_2d
+
+#include "common/exercise/kernel.h"
+
+namespace d2l {
+namespace {
+
+// y = 2 x. The matrices are (rows, columns), row by row in memory. Blocks are
+// 16 x 16 threads, and the grid covers the larger of rows and columns in both
+// directions, x and y. Which of threadIdx.x and threadIdx.y is the column?
+__global__ void Scale(float* y, const float* x, int rows, int columns) {
+  // YOUR CODE
+  KernelIsNotDone();
+}
+
+D2L_ANSWER("kernel_map_2d", Scale);
+
+}  // namespace
+}  // namespace d2l

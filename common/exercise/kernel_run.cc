@@ -1,0 +1,315 @@
+#include "common/exercise/kernel_run.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <fstream>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "common/base/console/language.h"
+#include "common/base/console/text.h"
+#include "common/exercise/kernel.h"
+
+namespace d2l {
+namespace {
+
+using kernels::cuda::Requests;
+using kernels::cuda::SourceLine;
+
+constexpr int kWord = 4, kSector = 32, kBanks = 32;
+// Of a drawing.
+constexpr std::size_t kRows = 4;
+
+bool not_done = false;
+
+// "map.cu:12" and the text of that line, if its file is there.
+std::string Quoted(const SourceLine& at) {
+  std::string place = at.ToString();
+  place.erase(0, place.rfind('/') + 1);
+  std::ifstream file(at.file);
+  std::string text;
+  for (int line = 0; line < at.line && std::getline(file, text); ++line) {
+  }
+  return absl::StrCat(place, "   ", absl::StripAsciiWhitespace(text));
+}
+
+std::string Line(const std::string& label, const std::string& text) {
+  return absl::StrCat("  ", Padded(label, 8),
+                      absl::StripTrailingAsciiWhitespace(text), "\n");
+}
+
+std::string TwoLines(const Finding& finding) {
+  const auto verb = [](bool writes) {
+    return writes ? Say("written") : Say("read");
+  };
+  return Line(verb(finding.before_writes), Quoted(finding.before)) +
+         Line(verb(finding.at_writes), Quoted(finding.at));
+}
+
+double PerRequest(std::int64_t count, const Requests& r) {
+  return static_cast<double>(count) / static_cast<double>(r.requests);
+}
+
+// The sectors that the lanes of a warp's first request touch, with the lane
+// that uses each word.
+std::string DrawSectors(const Requests& r) {
+  std::vector<std::int64_t> sectors;
+  for (const std::int64_t offset : r.first) {
+    if (offset >= 0) sectors.push_back(offset / kSector);
+  }
+  std::sort(sectors.begin(), sectors.end());
+  sectors.erase(std::unique(sectors.begin(), sectors.end()), sectors.end());
+  std::string text =
+      Line("", Say("its first request: the thread that uses each "
+                   "of the 8 words of a sector"));
+  for (std::size_t i = 0; i < std::min(kRows, sectors.size()); ++i) {
+    std::string words;
+    for (int word = 0; word < kSector / kWord; ++word) {
+      const std::int64_t begin = sectors[i] * kSector + word * kWord;
+      const auto lane = std::find_if(
+          r.first.begin(), r.first.end(), [begin](std::int64_t offset) {
+            return offset >= begin && offset < begin + kWord;
+          });
+      absl::StrAppendFormat(
+          &words, "%3s",
+          lane == r.first.end() ? "." : absl::StrCat(lane - r.first.begin()));
+    }
+    text += Line("", Say("sector %4d |%s |", sectors[i], words));
+  }
+  if (sectors.size() > kRows) {
+    text += Line("", Say("... and %d more", sectors.size() - kRows));
+  }
+  return text;
+}
+
+// The banks that the lanes of a warp's first request use, the fullest first.
+std::string DrawBanks(const Requests& r) {
+  struct Bank {
+    int number;
+    std::vector<std::size_t> lanes;
+  };
+  std::vector<Bank> banks;
+  for (int bank = 0; bank < kBanks; ++bank) banks.push_back({bank, {}});
+  for (std::size_t lane = 0; lane < r.first.size(); ++lane) {
+    if (r.first[lane] < 0) continue;
+    banks[r.first[lane] / kWord % kBanks].lanes.push_back(lane);
+  }
+  std::stable_sort(banks.begin(), banks.end(),
+                   [](const Bank& a, const Bank& b) {
+                     return a.lanes.size() > b.lanes.size();
+                   });
+  std::string text =
+      Line("", Say("its first request: the threads that use each bank"));
+  for (std::size_t i = 0; i < kRows; ++i) {
+    std::string lanes;
+    const std::size_t shown = std::min<std::size_t>(banks[i].lanes.size(), 8);
+    for (std::size_t j = 0; j < shown; ++j) {
+      absl::StrAppendFormat(&lanes, "%3d", banks[i].lanes[j]);
+    }
+    if (shown < banks[i].lanes.size()) lanes += " ...";
+    text += Line("", Say("bank %3d |%s", banks[i].number, lanes));
+  }
+  return text;
+}
+
+// What was found, in words, and what should be; with the usual advice.
+struct Explained {
+  std::string got, expected, look, lines;
+};
+
+Explained Explain(const Finding& f) {
+  const std::string memory = f.shared ? Say("shared memory") : Say("memory");
+  switch (f.kind) {
+    case FindingKind::kRace:
+      return {Say("a race: thread %d of block %d and thread %d of block %d use "
+                  "the same word of %s, one writes it, and nothing orders the "
+                  "two",
+                  f.before_thread, f.before_block, f.thread, f.block, memory),
+              f.shared ? Say("a barrier between the two lines")
+                       : Say("one thread for each element that is written"),
+              f.shared ? "__syncthreads() orders the threads of a block: what "
+                         "stands before it is done by all of them, before one "
+                         "of them does what stands behind it."
+                       : "Nothing orders two blocks. Which element is this "
+                         "thread's, and no other's?",
+              TwoLines(f)};
+    case FindingKind::kBarrier:
+      return {Say("a barrier that not all threads of block %d reach", f.block),
+              Say("__syncthreads() where every thread of the block passes"),
+              "On a GPU the block may hang here. Take the barrier out of the "
+              "branch, and let no thread return before it.",
+              Line(Say("waits"), Quoted(f.at))};
+    case FindingKind::kStrandedLane:
+      return {Say("a lane of block %d waits for others of its warp that do not "
+                  "come",
+                  f.block),
+              Say("a shuffle that all lanes of its mask reach"),
+              "A shuffle needs all 32 lanes, also those that have no element "
+              "of their own.",
+              Line(Say("waits"), Quoted(f.at))};
+    case FindingKind::kUninitialised:
+      return {Say("thread %d of block %d reads a word of shared memory that "
+                  "nobody wrote",
+                  f.thread, f.block),
+              Say("every word written before it is read"),
+              "Shared memory begins with what was there before. Which thread "
+              "writes this word?",
+              Line(Say("read"), Quoted(f.at))};
+    case FindingKind::kOutOfBounds:
+      return {
+          Say("thread %d of block %d goes beyond its array", f.thread, f.block),
+          Say("indices of the array only"),
+          "The grid has more threads than the array has elements: threads "
+          "without an element must not touch it.",
+          Line("", Quoted(f.at))};
+    case FindingKind::kMisaligned:
+      return {Say("thread %d of block %d uses %s that is not aligned", f.thread,
+                  f.block, memory),
+              Say("addresses that are a multiple of the element's size"),
+              "A float lies at a multiple of 4 bytes, a float4 of 16.",
+              Line("", Quoted(f.at))};
+    case FindingKind::kOrder:
+      return {Say("other values when the threads run in another order"),
+              Say("the same values in every order"),
+              "Two threads write the same element, or add floats in the order "
+              "in which they come.",
+              ""};
+  }
+  return {};
+}
+
+}  // namespace
+
+void KernelIsNotDone() { not_done = true; }
+
+void KernelRun::LaunchGrid(const void* kernel,
+                           const kernels::cuda::Grid& grid) {
+  not_done = false;
+  kernels::cuda::CheckedRun(kernel, grid, kernels::cuda::FindCheckedArray);
+  report_ = kernels::cuda::TakeCheckReport();
+  if (not_done) throw NotDone();
+}
+
+void KernelRun::WrongBy(const Finding& finding, bool right,
+                        const Advice& advice) const {
+  Explained explained = Explain(finding);
+  if (right) {
+    explained.lines += Wrap(
+        Say("The values are right by chance: on another GPU, or with other "
+            "neighbours in memory, they need not be."),
+        "  ");
+  }
+  const std::string look = advice == nullptr ? "" : advice(finding);
+  judging_.Wrong({input_, explained.got, explained.expected,
+                  look.empty() ? explained.look : look, explained.lines});
+}
+
+void KernelRun::ExpectRight(const std::vector<float>& got,
+                            const std::vector<float>& expected,
+                            double tolerance, const std::string& look,
+                            const Advice& advice) const {
+  const bool right = AllClose(got, expected, tolerance);
+  // The first reason of the others: an index beyond an array; a barrier, without
+  // which there are races; a race, by which a word is read before it is written.
+  constexpr FindingKind kOrder[] = {
+      FindingKind::kOutOfBounds, FindingKind::kMisaligned,
+      FindingKind::kBarrier,     FindingKind::kStrandedLane,
+      FindingKind::kRace,        FindingKind::kUninitialised,
+      FindingKind::kOrder};
+  for (const FindingKind kind : kOrder) {
+    for (const Finding& finding : report_.findings) {
+      if (finding.kind == kind) WrongBy(finding, right, advice);
+    }
+  }
+  judging_.ExpectClose(input_, got, expected, tolerance, look);
+}
+
+void KernelRun::ExpectBusyLanes(const std::string& look) const {
+  for (const Requests& r : report_.requests) {
+    const double lanes = PerRequest(r.lanes, r);
+    if (r.shared || lanes >= 16) continue;
+    judging_.Wrong(
+        {input_,
+         Say("the right values, with %.1f of the 32 threads of a warp", lanes),
+         "32", look,
+         Line(r.writes ? Say("stores") : Say("loads"), Quoted(r.at))});
+  }
+}
+
+void KernelRun::ExpectCoalesced(
+    const std::function<std::string(bool writes)>& look) const {
+  const auto times = [](const Requests& r) {
+    return static_cast<double>(r.sectors) /
+           static_cast<double>(std::max<std::int64_t>(1, r.ideal_sectors));
+  };
+  std::string lines;
+  const Requests* worst = nullptr;
+  for (const Requests& r : report_.requests) {
+    if (r.shared) continue;
+    if (worst == nullptr || times(r) > times(*worst)) worst = &r;
+    lines += Line(r.writes ? Say("stores") : Say("loads"),
+                  Say("%4.1f sectors a request, %.1f would do: %s",
+                      PerRequest(r.sectors, r), PerRequest(r.ideal_sectors, r),
+                      Quoted(r.at)));
+  }
+  if (worst == nullptr || times(*worst) <= 1.25) return;
+  const std::string expected =
+      absl::StrFormat("%.1f", PerRequest(worst->ideal_sectors, *worst));
+  const double sectors = PerRequest(worst->sectors, *worst);
+  judging_.Wrong(
+      {input_,
+       worst->writes
+           ? Say("the right values; each store of a warp touches %.1f sectors "
+                 "of 32 bytes",
+                 sectors)
+           : Say("the right values; each load of a warp touches %.1f sectors "
+                 "of 32 bytes",
+                 sectors),
+       expected, look(worst->writes),
+       absl::StrCat(lines, "\n",
+                    Line(worst->writes ? Say("stores") : Say("loads"),
+                         Quoted(worst->at)),
+                    DrawSectors(*worst))});
+}
+
+void KernelRun::ExpectNoConflicts(
+    const std::function<std::string(double repeats)>& look) const {
+  const Requests* worst = nullptr;
+  for (const Requests& r : report_.requests) {
+    if (!r.shared || r.conflicts == 0) continue;
+    if (worst == nullptr ||
+        PerRequest(r.conflicts, r) > PerRequest(worst->conflicts, *worst)) {
+      worst = &r;
+    }
+  }
+  if (worst == nullptr) return;
+  const double repeats = PerRequest(worst->conflicts, *worst);
+  judging_.Wrong(
+      {input_,
+       Say("the right values; %.1f conflicts of banks for each request of "
+           "shared memory",
+           repeats),
+       "0", look(repeats),
+       Line(worst->writes ? Say("stores") : Say("loads"), Quoted(worst->at)) +
+           DrawBanks(*worst)});
+}
+
+std::int64_t KernelRun::GlobalAccesses(bool writes) const {
+  std::int64_t accesses = 0;
+  for (const Requests& r : report_.requests) {
+    if (!r.shared && r.writes == writes) accesses += r.lanes;
+  }
+  return accesses;
+}
+
+void KernelRun::Wrong(const std::string& got, const std::string& expected,
+                      const std::string& look) const {
+  judging_.Wrong({input_, got, expected, look});
+}
+
+}  // namespace d2l

@@ -1,0 +1,104 @@
+// KernelRun: one launch of a learner's kernel under the check of kernels, for
+// judges. It says in this order what is wrong: what the check found, although
+// the values may be right by chance; the values; what warps ask of memory.
+//
+//   CheckedArray<float> y(n);
+//   KernelRun run(judging, Say("%d numbers", n));
+//   run.Launch(answer, {blocks}, {threads}, y.data(), n);
+//   run.ExpectRight(y, expected, 1e-6, "Each number is doubled.");
+//   run.ExpectCoalesced("Let neighbours read neighbours.");
+//
+// Lines of the learner's file are quoted where the program runs in the
+// workspace, as //:exercises runs it. For one thread.
+
+#ifndef D2L_COMMON_EXERCISE_KERNEL_RUN_H_
+#define D2L_COMMON_EXERCISE_KERNEL_RUN_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/exercise/exercise.h"
+#include "common/kernels/cuda/fake/check.h"
+#include "common/kernels/cuda/fake/checked_array.h"
+#include "common/kernels/cuda/fake/grid.h"
+
+namespace d2l {
+
+using kernels::cuda::CheckedArray;
+using kernels::cuda::Finding;
+using kernels::cuda::FindingKind;
+
+class KernelRun {
+ public:
+  // What to look at, given a finding; "": what is true of most kernels.
+  using Advice = std::function<std::string(const Finding& finding)>;
+
+  // input: a translated text, shown if the kernel is wrong.
+  KernelRun(const Judging& judging, std::string input)
+      : judging_(judging), input_(std::move(input)) {}
+
+  // Runs the kernel in three orders of its threads. Throws NotDone.
+  template <typename... P, typename... A>
+  void Launch(void (*kernel)(P...), dim3 blocks, dim3 threads, A... args) {
+    LaunchGrid(reinterpret_cast<const void*>(kernel),
+               {blocks, threads, [=] { kernel(args...); }});
+  }
+
+  // Wrong if the check found something, or unless AllClose.
+  template <typename T>
+  void ExpectRight(CheckedArray<T>& got, const std::vector<T>& expected,
+                   double tolerance, const std::string& look,
+                   const Advice& advice = nullptr) const {
+    ExpectRight(std::vector<float>(got.begin(), got.end()),
+                std::vector<float>(expected.begin(), expected.end()), tolerance,
+                look, advice);
+  }
+
+  // Wrong if fewer than half of the lanes take part in the requests of global
+  // memory.
+  void ExpectBusyLanes(const std::string& look) const;
+  // Wrong if a line's requests touch more than 1.25 times as many sectors of
+  // global memory as their bytes would fill; `look` is given whether it writes.
+  void ExpectCoalesced(
+      const std::function<std::string(bool writes)>& look) const;
+  void ExpectCoalesced(const std::string& look) const {
+    ExpectCoalesced([&look](bool) { return look; });
+  }
+  // Wrong if banks of shared memory hold up a request; `look` is given how
+  // often a request is repeated, the most of all lines.
+  void ExpectNoConflicts(
+      const std::function<std::string(double repeats)>& look) const;
+
+  // Single accesses of global memory, by all threads of the first 16 blocks.
+  std::int64_t GlobalAccesses(bool writes) const;
+
+  // Wrong, for a reason of the judge's.
+  [[noreturn]] void Wrong(const std::string& got, const std::string& expected,
+                          const std::string& look) const;
+
+ private:
+  void LaunchGrid(const void* kernel, const kernels::cuda::Grid& grid);
+  void ExpectRight(const std::vector<float>& got,
+                   const std::vector<float>& expected, double tolerance,
+                   const std::string& look, const Advice& advice) const;
+  [[noreturn]] void WrongBy(const Finding& finding, bool right,
+                            const Advice& advice) const;
+
+  const Judging& judging_;
+  const std::string input_;
+  kernels::cuda::CheckReport report_;
+};
+
+// Fills an array with numbers.
+template <typename T>
+void Fill(CheckedArray<T>& array, const std::vector<T>& numbers) {
+  std::copy(numbers.begin(), numbers.end(), array.begin());
+}
+
+}  // namespace d2l
+
+#endif  // D2L_COMMON_EXERCISE_KERNEL_RUN_H_
