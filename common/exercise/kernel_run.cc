@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <fstream>
 #include <functional>
 #include <string>
@@ -27,15 +28,21 @@ constexpr std::size_t kRows = 4;
 
 bool not_done = false;
 
-// "map.cu:12" and the text of that line, if its file is there.
+// "map.cu:12"
+std::string FileAndLine(const SourceLine& at) {
+  const std::string place = at.ToString();
+  return place.substr(place.rfind('/') + 1);
+}
+
+// "map.cu:12" and the text of that line, if its file is found.
 std::string Quoted(const SourceLine& at) {
-  std::string place = at.ToString();
-  place.erase(0, place.rfind('/') + 1);
-  std::ifstream file(at.file);
+  const char* const workspace = std::getenv("BUILD_WORKSPACE_DIRECTORY");
+  std::ifstream file(
+      absl::StrCat(workspace == nullptr ? "." : workspace, "/", at.file));
   std::string text;
   for (int line = 0; line < at.line && std::getline(file, text); ++line) {
   }
-  return absl::StrCat(place, "   ", absl::StripAsciiWhitespace(text));
+  return absl::StrCat(FileAndLine(at), "   ", absl::StripAsciiWhitespace(text));
 }
 
 std::string Line(const std::string& label, const std::string& text) {
@@ -65,8 +72,8 @@ std::string DrawSectors(const Requests& r) {
   std::sort(sectors.begin(), sectors.end());
   sectors.erase(std::unique(sectors.begin(), sectors.end()), sectors.end());
   std::string text =
-      Line("", Say("its first request: the thread that uses each "
-                   "of the 8 words of a sector"));
+      Line("", Say("the thread that uses each word of a sector, in the "
+                   "first request"));
   for (std::size_t i = 0; i < std::min(kRows, sectors.size()); ++i) {
     std::string words;
     for (int word = 0; word < kSector / kWord; ++word) {
@@ -104,7 +111,7 @@ std::string DrawBanks(const Requests& r) {
                      return a.lanes.size() > b.lanes.size();
                    });
   std::string text =
-      Line("", Say("its first request: the threads that use each bank"));
+      Line("", Say("the threads that use each bank, in the first request"));
   for (std::size_t i = 0; i < kRows; ++i) {
     std::string lanes;
     const std::size_t shown = std::min<std::size_t>(banks[i].lanes.size(), 8);
@@ -214,8 +221,9 @@ void KernelRun::ExpectRight(const std::vector<float>& got,
                             double tolerance, const std::string& look,
                             const Advice& advice) const {
   const bool right = AllClose(got, expected, tolerance);
-  // The first reason of the others: an index beyond an array; a barrier, without
-  // which there are races; a race, by which a word is read before it is written.
+  // The first reason of the others: an index beyond an array; a barrier,
+  // without which there are races; a race, by which a word is read before it is
+  // written.
   constexpr FindingKind kOrder[] = {
       FindingKind::kOutOfBounds, FindingKind::kMisaligned,
       FindingKind::kBarrier,     FindingKind::kStrandedLane,
@@ -252,10 +260,10 @@ void KernelRun::ExpectCoalesced(
   for (const Requests& r : report_.requests) {
     if (r.shared) continue;
     if (worst == nullptr || times(r) > times(*worst)) worst = &r;
-    lines += Line(r.writes ? Say("stores") : Say("loads"),
-                  Say("%4.1f sectors a request, %.1f would do: %s",
-                      PerRequest(r.sectors, r), PerRequest(r.ideal_sectors, r),
-                      Quoted(r.at)));
+    lines += Line(
+        r.writes ? Say("stores") : Say("loads"),
+        Say("%s   %4.1f sectors a request   (ideal %.1f)", FileAndLine(r.at),
+            PerRequest(r.sectors, r), PerRequest(r.ideal_sectors, r)));
   }
   if (worst == nullptr || times(*worst) <= 1.25) return;
   const std::string expected =

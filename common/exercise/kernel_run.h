@@ -8,8 +8,8 @@
 //   run.ExpectRight(y, expected, 1e-6, "Each number is doubled.");
 //   run.ExpectCoalesced("Let neighbours read neighbours.");
 //
-// Lines of the learner's file are quoted where the program runs in the
-// workspace, as //:exercises runs it. For one thread.
+// Lines of the learner's file are quoted if bazel run started the program, as
+// //:exercises does, or if it runs in the workspace. For one thread.
 
 #ifndef D2L_COMMON_EXERCISE_KERNEL_RUN_H_
 #define D2L_COMMON_EXERCISE_KERNEL_RUN_H_

@@ -36,8 +36,7 @@ D2L_MISTAKE("kernel_guard", no_guard, Axpy, "without a number of their own");
 D2L_MISTAKE("kernel_guard", one_too_many, Axpy, "The last index is n - 1");
 D2L_MISTAKE("kernel_guard", last_number_missing, Axpy,
             "The last number is left as it was");
-D2L_MISTAKE("kernel_guard", whole_blocks_only, Axpy,
-            "must not be left out");
+D2L_MISTAKE("kernel_guard", whole_blocks_only, Axpy, "must not be left out");
 
 }  // namespace
 }  // namespace d2l

@@ -50,9 +50,9 @@ class CheckedArray {
       : store_(count + (2 * internal::kGuardBytes + kAlignment) / sizeof(T)),
         size_(count) {
     const auto address = reinterpret_cast<std::uintptr_t>(store_.data());
-    data_ = store_.data() +
-            (internal::kGuardBytes + kAlignment - address % kAlignment) /
-                sizeof(T);
+    data_ =
+        store_.data() +
+        (internal::kGuardBytes + kAlignment - address % kAlignment) / sizeof(T);
     internal::CheckedArrays().push_back({data_, count * sizeof(T)});
     std::iota(begin(), end(), T{1});
   }
