@@ -393,7 +393,7 @@ TEST_F(ExamplesTest, Data) {
 TEST_F(ExamplesTest, Device) {
   {
     // Example of common/device/device.h
-    Device device = Device::Parse("cuda:1").value();
+    Device device = Device::Parse("cuda:1");
     device.type();      // DeviceType::kCuda
     device.ToString();  // "cuda:1"
     // End of example
@@ -403,7 +403,7 @@ TEST_F(ExamplesTest, Device) {
     // Example of common/device/device_table.h
     absl::Status status = InitializeDevices("cpu:0,cpu:1");  // once, in main
     for (const DeviceInfo& info : Devices()) std::cout << info.Describe();
-    Stream& stream = CurrentStream(Device::Parse("cpu:1").value());
+    Stream& stream = CurrentStream(Device::Parse("cpu:1"));
     Synchronize(stream.device());
     // End of example
   }
@@ -525,7 +525,7 @@ TEST_F(ExamplesTest, Ops) {
     Tensor labels = FromVector<std::int64_t>({3, 1, 2}, {3}, device);
     // End of example
     // Example of common/ops/copy.h
-    Tensor there = To(x, Device::Parse("cpu:1").value());
+    Tensor there = To(x, Device::Parse("cpu:1"));
     Tensor floats = To(labels, DType::kFloat32);
     CopyTo(y, Select(batch, 0, 3));  // into part of a tensor
     // End of example
@@ -1049,7 +1049,7 @@ TEST_F(ExamplesTest, Parallel) {
   }
   {
     // Example of common/parallel/data_parallel/split_batch.h
-    const Device second = Device::Parse("cpu:1").value();
+    const Device second = Device::Parse("cpu:1");
     Tensor images = Ones({5, 784});
     std::vector<Tensor> shards = SplitBatch(images, {Device(), second});
     // shards[0] is rows 0 to 2 on cpu:0, shards[1] rows 3 and 4 on cpu:1

@@ -106,7 +106,7 @@ struct ColdStart {
 ColdStart MeasureColdStart(Cell& cell, const std::string& where, int products) {
   const std::string spec = SpecOf(where);
   std::vector<Device> devices;
-  if (where != "host") devices.push_back(Device::Parse(where).value());
+  if (where != "host") devices.push_back(Device::Parse(where));
   std::vector<std::vector<Elapsed>> samples(4);
   for (int i = 0; i < kProcesses; ++i) {
     const absl::StatusOr<std::vector<double>> taken =

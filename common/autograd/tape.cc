@@ -1,13 +1,24 @@
 #include "common/autograd/tape.h"
 
 #include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
 #include <stdexcept>
+#include <string>
 #include <utility>
+#include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/types/span.h"
+#include "common/autograd/gradient_rules.h"
 #include "common/ops/ops.h"
+#include "common/ops/primitive/primitive.h"
+#include "common/ops/primitive/record.h"
 #include "common/tensor/dtype.h"
 
 namespace d2l {
@@ -34,7 +45,95 @@ Tensor SumToShape(const Tensor& x, const Shape& shape, SourceLocation at) {
 
 }  // namespace
 
-GradientTape::GradientTape(std::vector<Tensor> watched, SourceLocation at)
+// What listens to the operations and goes back through them.
+class GradientTape::Recorder final : public OpListener {
+ public:
+  Recorder(std::vector<Tensor> watched, SourceLocation at);
+
+  std::vector<Tensor> Backward(const Tensor& y, const Tensor& gradient,
+                               SourceLocation at);
+
+  void OnOp(const OpRecord& record) override;
+  Tensor CopyBeforeWrite(const Primitive& primitive,
+                         absl::Span<const Tensor* const> inputs,
+                         std::size_t input, SourceLocation at) override;
+
+  OnGradient on_gradient;
+
+ private:
+  // An operation that depends on what is watched.
+  struct Node {
+    Node(std::unique_ptr<Primitive> primitive, SourceLocation at)
+        : primitive(std::move(primitive)),
+          rule(FindGradientRule(*this->primitive)),
+          at(at) {}
+    const std::unique_ptr<Primitive> primitive;
+    const GradientRule* const rule;  // null if there is none
+    const SourceLocation at;
+    int output;                                // the number of the value
+    absl::InlinedVector<int, 2> input_values;  // -1: not differentiable
+    absl::InlinedVector<ValueSpec, 2> inputs;
+    absl::InlinedVector<SavedTensor, 2> saved;
+    Reads transposed = 0;  // see ForwardOp
+  };
+  // Of a tensor. Its family are those that share memory and gradients with it:
+  // its views, and what it is a view of.
+  struct Known {
+    int value;  // its number; -1 for a constant
+    int since;  // the number of the last write in place when it got this value
+    std::uint64_t family;
+  };
+  // The numbers of the last writes in place to a family, from 1 on.
+  struct Writes {
+    int any = 0;
+    int differentiable = 0;
+    SourceLocation at;
+  };
+
+  void Note(const OpRecord& record, const absl::InlinedVector<int, 2>& values,
+            std::uint64_t family);
+  void AddValue(const Tensor& x, std::uint64_t family);
+  static Known Unknown(const Tensor& x);
+  Known KnownOf(const Tensor& x) const;
+  // Throws std::logic_error, and has Backward throw it, if x was written to
+  // through a tensor of which it does not know.
+  void CheckRead(const Tensor& x, const Known& known, const char* reader,
+                 SourceLocation at);
+  [[noreturn]] void Refuse(const std::string& what);
+  void CheckUnchanged(const Node& node) const;
+  bool IsWatched(int value) const {
+    return value >= 0 && value < static_cast<int>(watched_.size());
+  }
+  // The number of y. Throws what is wrong with Backward's arguments.
+  int CheckBackward(const Tensor& y, const Tensor& gradient, SourceLocation at);
+  // Of each watched tensor: the number of the first operation that uses it,
+  // which is the last that adds to its gradient.
+  std::vector<std::size_t> FirstUses() const;
+  // From the last operation to the first; gives the watched tensors' gradients.
+  // gradient: where the walk begins; its memory is the caller's.
+  std::vector<Tensor> Walk(std::vector<Tensor>& gradients,
+                           const Tensor& gradient, SourceLocation at);
+  // Adds to the gradients of the inputs. dy: of the output.
+  void GoBack(const Node& node, const Tensor& dy,
+              std::vector<Tensor>& gradients) const;
+
+  const std::vector<Tensor> watched_;
+  const SourceLocation watched_at_;
+  int num_values_ = 0;                               // the first are watched
+  absl::flat_hash_map<std::uint64_t, Known> known_;  // by a tensor's id
+  std::vector<std::unique_ptr<Node>> nodes_;
+  int num_writes_ = 0;
+  absl::flat_hash_map<std::uint64_t, Writes> families_;
+  // By the id of memory: the last operation in place.
+  absl::flat_hash_map<std::uint64_t, SourceLocation> writes_;
+  std::string refused_;       // what it was, if a write was
+  SourceLocation gone_back_;  // the line of Backward, if it was called
+  bool done_ = false;
+  bool given_ = false;             // no, if Backward failed
+  const ScopedOpListener listen_;  // last: it listens when all is there
+};
+
+GradientTape::Recorder::Recorder(std::vector<Tensor> watched, SourceLocation at)
     : watched_(std::move(watched)), watched_at_(at), listen_(this) {
   // The first steps are not slowed by growth.
   known_.reserve(64);
@@ -46,21 +145,22 @@ GradientTape::GradientTape(std::vector<Tensor> watched, SourceLocation at)
   }
 }
 
-void GradientTape::AddValue(const Tensor& x, std::uint64_t family) {
+void GradientTape::Recorder::AddValue(const Tensor& x, std::uint64_t family) {
   known_[x.id()] = {num_values_++, num_writes_, family};
 }
 
 // A constant, of the family of all that is not detached. ~: no tensor's id.
-GradientTape::Known GradientTape::Unknown(const Tensor& x) {
+GradientTape::Recorder::Known GradientTape::Recorder::Unknown(const Tensor& x) {
   return {-1, 0, ~x.storage()->id()};
 }
 
-GradientTape::Known GradientTape::KnownOf(const Tensor& x) const {
+GradientTape::Recorder::Known GradientTape::Recorder::KnownOf(
+    const Tensor& x) const {
   const auto found = known_.find(x.id());
   return found == known_.end() ? Unknown(x) : found->second;
 }
 
-void GradientTape::OnOp(const OpRecord& record) {
+void GradientTape::Recorder::OnOp(const OpRecord& record) {
   if (done_) return;
   const Tensor& output = record.output;
   if (record.in_place) writes_[output.storage()->id()] = LineOf(record);
@@ -103,8 +203,8 @@ void GradientTape::OnOp(const OpRecord& record) {
   }
 }
 
-void GradientTape::CheckRead(const Tensor& x, const Known& known,
-                             const char* reader, SourceLocation at) {
+void GradientTape::Recorder::CheckRead(const Tensor& x, const Known& known,
+                                       const char* reader, SourceLocation at) {
   if (num_writes_ == 0) return;
   const auto found = families_.find(known.family);
   if (found == families_.end()) return;
@@ -122,9 +222,9 @@ void GradientTape::CheckRead(const Tensor& x, const Known& known,
       reader, at.ToString(), x.Describe(), writes.at.ToString()));
 }
 
-Tensor GradientTape::CopyBeforeWrite(const Primitive& primitive,
-                                     absl::Span<const Tensor* const> inputs,
-                                     std::size_t input, SourceLocation at) {
+Tensor GradientTape::Recorder::CopyBeforeWrite(
+    const Primitive& primitive, absl::Span<const Tensor* const> inputs,
+    std::size_t input, SourceLocation at) {
   if (done_ || internal::no_grad_guards > 0) return {};
   const GradientRule* const rule = FindGradientRule(primitive);
   Reads reads = 0;
@@ -136,9 +236,9 @@ Tensor GradientTape::CopyBeforeWrite(const Primitive& primitive,
   return read ? Clone(*inputs[input], at) : Tensor();
 }
 
-void GradientTape::Note(const OpRecord& record,
-                        const absl::InlinedVector<int, 2>& values,
-                        std::uint64_t family) {
+void GradientTape::Recorder::Note(const OpRecord& record,
+                                  const absl::InlinedVector<int, 2>& values,
+                                  std::uint64_t family) {
   const Tensor& output = record.output;
   auto node = std::make_unique<Node>(record.primitive->Clone(), LineOf(record));
   node->output = num_values_;
@@ -167,26 +267,14 @@ void GradientTape::Note(const OpRecord& record,
   nodes_.push_back(std::move(node));
 }
 
-void GradientTape::Refuse(const std::string& what) {
+void GradientTape::Recorder::Refuse(const std::string& what) {
   refused_ = what;
   throw std::logic_error(what);
 }
 
-std::vector<Tensor> GradientTape::Backward(const Tensor& loss,
-                                           SourceLocation at) {
-  CheckDefined("backward", loss, at);
-  if (loss.numel() != 1) {
-    throw std::invalid_argument(absl::StrFormat(
-        "[backward] a loss of one number wanted; got %s; reduce it, Sum(y) or "
-        "Mean(y), or give its gradient: Backward(y, OnesLike(y)); requested "
-        "at %s",
-        loss.Describe(), at.ToString()));
-  }
-  return Backward(loss, OnesLike(loss, at), at);
-}
-
-int GradientTape::CheckBackward(const Tensor& y, const Tensor& gradient,
-                                SourceLocation at) {
+int GradientTape::Recorder::CheckBackward(const Tensor& y,
+                                          const Tensor& gradient,
+                                          SourceLocation at) {
   CheckDefined("backward", y, at);
   CheckDefined("backward", gradient, at);
   if (done_) {
@@ -221,7 +309,7 @@ int GradientTape::CheckBackward(const Tensor& y, const Tensor& gradient,
   return last.value;
 }
 
-std::vector<std::size_t> GradientTape::FirstUses() const {
+std::vector<std::size_t> GradientTape::Recorder::FirstUses() const {
   std::vector<std::size_t> first_uses(watched_.size(), nodes_.size());
   for (std::size_t i = nodes_.size(); i-- > 0;) {
     for (const int value : nodes_[i]->input_values) {
@@ -231,9 +319,9 @@ std::vector<std::size_t> GradientTape::FirstUses() const {
   return first_uses;
 }
 
-std::vector<Tensor> GradientTape::Backward(const Tensor& y,
-                                           const Tensor& gradient,
-                                           SourceLocation at) {
+std::vector<Tensor> GradientTape::Recorder::Backward(const Tensor& y,
+                                                     const Tensor& gradient,
+                                                     SourceLocation at) {
   const int last = CheckBackward(y, gradient, at);
   done_ = true;
   gone_back_ = at;
@@ -245,9 +333,9 @@ std::vector<Tensor> GradientTape::Backward(const Tensor& y,
   return results;
 }
 
-std::vector<Tensor> GradientTape::Walk(std::vector<Tensor>& gradients,
-                                       const Tensor& gradient,
-                                       SourceLocation at) {
+std::vector<Tensor> GradientTape::Recorder::Walk(std::vector<Tensor>& gradients,
+                                                 const Tensor& gradient,
+                                                 SourceLocation at) {
   std::vector<Tensor> results(watched_.size());
   absl::flat_hash_set<std::uint64_t> taken = {gradient.storage()->id()};
   const auto give = [&](std::size_t i) {
@@ -260,10 +348,10 @@ std::vector<Tensor> GradientTape::Walk(std::vector<Tensor>& gradients,
       const bool own = taken.insert(dense.storage()->id()).second;
       results[i] = own ? dense : Clone(dense, at);
     }
-    if (on_gradient_) on_gradient_(static_cast<int>(i), results[i]);
+    if (on_gradient) on_gradient(static_cast<int>(i), results[i]);
   };
   const std::vector<std::size_t> first_uses =
-      on_gradient_ ? FirstUses() : std::vector<std::size_t>();
+      on_gradient ? FirstUses() : std::vector<std::size_t>();
   while (!nodes_.empty()) {
     // With it go its values.
     const std::unique_ptr<Node> node = std::move(nodes_.back());
@@ -279,8 +367,8 @@ std::vector<Tensor> GradientTape::Walk(std::vector<Tensor>& gradients,
   return results;
 }
 
-void GradientTape::GoBack(const Node& node, const Tensor& dy,
-                          std::vector<Tensor>& gradients) const {
+void GradientTape::Recorder::GoBack(const Node& node, const Tensor& dy,
+                                    std::vector<Tensor>& gradients) const {
   if (node.rule == nullptr) {
     throw std::logic_error(absl::StrFormat(
         "[backward] no gradient for %s, requested at %s; leave it out of the "
@@ -311,7 +399,7 @@ void GradientTape::GoBack(const Node& node, const Tensor& dy,
   }
 }
 
-void GradientTape::CheckUnchanged(const Node& node) const {
+void GradientTape::Recorder::CheckUnchanged(const Node& node) const {
   for (const SavedTensor& saved : node.saved) {
     if (saved.value.version() == saved.version) continue;
     const auto write = writes_.find(saved.value.storage()->id());
@@ -325,6 +413,33 @@ void GradientTape::CheckUnchanged(const Node& node) const {
         (write == writes_.end() ? SourceLocation() : write->second).ToString(),
         gone_back_.ToString()));
   }
+}
+
+GradientTape::GradientTape(std::vector<Tensor> watched, SourceLocation at)
+    : recorder_(std::make_unique<Recorder>(std::move(watched), at)) {}
+GradientTape::~GradientTape() = default;
+
+void GradientTape::set_on_gradient(OnGradient on_gradient) {
+  recorder_->on_gradient = std::move(on_gradient);
+}
+
+std::vector<Tensor> GradientTape::Backward(const Tensor& loss,
+                                           SourceLocation at) {
+  CheckDefined("backward", loss, at);
+  if (loss.numel() != 1) {
+    throw std::invalid_argument(absl::StrFormat(
+        "[backward] a loss of one number wanted; got %s; reduce it, Sum(y) or "
+        "Mean(y), or give its gradient: Backward(y, OnesLike(y)); requested "
+        "at %s",
+        loss.Describe(), at.ToString()));
+  }
+  return Backward(loss, OnesLike(loss, at), at);
+}
+
+std::vector<Tensor> GradientTape::Backward(const Tensor& y,
+                                           const Tensor& gradient,
+                                           SourceLocation at) {
+  return recorder_->Backward(y, gradient, at);
 }
 
 Tensor Detach(const Tensor& x, SourceLocation at) {

@@ -1,8 +1,8 @@
 #include "common/device/device.h"
 
+#include <stdexcept>
 #include <string>
 
-#include "absl/status/status.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -15,7 +15,7 @@ const char* DeviceTypeName(DeviceType type) {
   return type == DeviceType::kCpu ? "cpu" : "cuda";
 }
 
-absl::StatusOr<Device> Device::Parse(absl::string_view text) {
+Device Device::Parse(absl::string_view text) {
   const absl::string_view::size_type colon = text.find(':');
   const absl::string_view name = text.substr(0, colon);
   DeviceType type;
@@ -24,7 +24,7 @@ absl::StatusOr<Device> Device::Parse(absl::string_view text) {
   } else if (name == "cuda") {
     type = DeviceType::kCuda;
   } else {
-    return absl::InvalidArgumentError(Say(
+    throw std::invalid_argument(Say(
         "\"%s\" is not a device. Devices are written cpu:0, cpu:1, cuda:0, …",
         text));
   }
@@ -35,7 +35,7 @@ absl::StatusOr<Device> Device::Parse(absl::string_view text) {
   const bool plain = !digits.empty() && absl::ascii_isdigit(digits[0]) &&
                      absl::ascii_isdigit(digits[digits.size() - 1]);
   if (!plain || !absl::SimpleAtoi(digits, &index)) {
-    return absl::InvalidArgumentError(
+    throw std::invalid_argument(
         Say("\"%s\" is not a device: after \"%s:\" comes a number, as in %s:0.",
             text, name, name));
   }

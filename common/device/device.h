@@ -1,6 +1,6 @@
 // Device: the name of a device, such as cpu:0 or cuda:1.
 //
-//   Device device = Device::Parse("cuda:1").value();
+//   Device device = Device::Parse("cuda:1");
 //   device.type();      // DeviceType::kCuda
 //   device.ToString();  // "cuda:1"
 //
@@ -34,7 +34,6 @@
 #include <tuple>
 #include <utility>
 
-#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
 namespace d2l {
@@ -55,8 +54,9 @@ class Device {
   constexpr Device(DeviceType type, int index) : type_(type), index_(index) {}
 
   // Reads "cpu:0", "cuda:1", or a type alone, which means its first device.
-  // InvalidArgument for anything else. Does not check that the device exists.
-  static absl::StatusOr<Device> Parse(absl::string_view text);
+  // Throws std::invalid_argument for anything else. Does not check that the
+  // device exists.
+  static Device Parse(absl::string_view text);
 
   constexpr DeviceType type() const { return type_; }
   constexpr int index() const { return index_; }

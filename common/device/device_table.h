@@ -2,7 +2,7 @@
 //
 //   absl::Status status = InitializeDevices("cpu:0,cpu:1");  // once, in main
 //   for (const DeviceInfo& info : Devices()) std::cout << info.Describe();
-//   Stream& stream = CurrentStream(Device::Parse("cpu:1").value());
+//   Stream& stream = CurrentStream(Device::Parse("cpu:1"));
 //   Synchronize(stream.device());
 //
 // Each entry has a name of its own. Its kind says what it runs on:

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -105,27 +106,31 @@ absl::StatusOr<std::vector<DeviceInfo>> FromList(absl::string_view spec,
               "cpu:0,cpu:1 or cuda:0,cuda:0, or auto.",
               spec));
     }
-    absl::StatusOr<Device> device = Device::Parse(item);
-    if (!device.ok()) return device.status();
-    if (device->type() == DeviceType::kCpu) {
-      if (device->index() != next_cpu) {
+    Device device;
+    try {
+      device = Device::Parse(item);
+    } catch (const std::invalid_argument& error) {
+      return absl::InvalidArgumentError(error.what());
+    }
+    if (device.type() == DeviceType::kCpu) {
+      if (device.index() != next_cpu) {
         return absl::InvalidArgumentError(
             Say("%s asked for where cpu:%d comes next: virtual devices are "
                 "numbered without gaps, as in --devices=cpu:0,cpu:1,cpu:2.",
-                device->ToString(), next_cpu));
+                device.ToString(), next_cpu));
       }
       devices.push_back(MakeVirtual(next_cpu++, cpu.devices[0]));
       continue;
     }
     if (cuda.devices.empty()) {
       return absl::NotFoundError(
-          Say("%s asked for. %s", device->ToString(), cuda.why_none));
+          Say("%s asked for. %s", device.ToString(), cuda.why_none));
     }
-    if (device->index() >= static_cast<int>(cuda.devices.size())) {
+    if (device.index() >= static_cast<int>(cuda.devices.size())) {
       return absl::NotFoundError(
-          Say("%s asked for; %s.", device->ToString(), Visible(cuda)));
+          Say("%s asked for; %s.", device.ToString(), Visible(cuda)));
     }
-    devices.push_back(MakeCuda(next_cuda++, device->index(), cuda));
+    devices.push_back(MakeCuda(next_cuda++, device.index(), cuda));
   }
   if (devices.size() > kMaxDevices) {
     return absl::InvalidArgumentError(Say(

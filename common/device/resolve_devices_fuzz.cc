@@ -36,7 +36,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data,
   std::set<std::string> names;
   for (const d2l::DeviceInfo& info : *devices) {
     Check(names.insert(info.device.ToString()).second);
-    Check(d2l::Device::Parse(info.device.ToString()).value() == info.device);
+    Check(d2l::Device::Parse(info.device.ToString()) == info.device);
     Check(info.cores > 0);
     Check(info.physical_index >= 0 && info.physical_index < 2);
   }

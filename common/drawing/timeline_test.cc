@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/base/console/command_line.h"
 #include "common/base/console/language.h"
 #include "common/device/device.h"
 #include "common/profiler/profile.h"

@@ -8,6 +8,7 @@
 #include "absl/flags/flag.h"
 #include "absl/flags/parse.h"
 #include "absl/status/status.h"
+#include "common/base/console/command_line.h"
 #include "common/base/console/language.h"
 #include "common/device/device_table.h"
 #include "common/device/stream.h"

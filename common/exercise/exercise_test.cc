@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/strings/str_format.h"
+#include "common/base/console/command_line.h"
 #include "common/base/console/language.h"
 #include "common/device/device.h"
 #include "common/device/device_table.h"

@@ -1,6 +1,6 @@
 // Copies: within a device, to another one, to another dtype.
 //
-//   Tensor there = To(x, Device::Parse("cpu:1").value());
+//   Tensor there = To(x, Device::Parse("cpu:1"));
 //   Tensor floats = To(labels, DType::kFloat32);
 //   CopyTo(y, Select(batch, 0, 3));  // into part of a tensor
 //

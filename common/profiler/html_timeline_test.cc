@@ -16,6 +16,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "common/base/console/command_line.h"
 #include "common/base/console/language.h"
 #include "common/profiler/export.h"
 #include "common/profiler/profile_testing.h"

@@ -88,8 +88,7 @@ absl::Status NoSafetensors(const std::string& path, std::string_view what) {
 }  // namespace
 
 absl::Status Write(const NamedTensors& tensors, AtomicFile& file,
-                   const Metadata& metadata, std::int64_t max_header_bytes,
-                   std::string* sha256) {
+                   const Metadata& metadata) {
   const Header header = HeaderOf(tensors, metadata);
   std::string json;
   try {
@@ -99,24 +98,19 @@ absl::Status Write(const NamedTensors& tensors, AtomicFile& file,
         absl::StrFormat("cannot write %s: %s", file.path(), error.what));
   }
   json.resize((json.size() + 7) / 8 * 8, ' ');
-  if (static_cast<std::int64_t>(json.size()) > max_header_bytes) {
+  if (static_cast<std::int64_t>(json.size()) > kMaxHeaderBytes) {
     return absl::InvalidArgumentError(absl::StrFormat(
         "cannot write %s: the names and shapes of %d tensors need %d bytes; "
         "%d is the most",
-        file.path(), tensors.size(), json.size(), max_header_bytes));
+        file.path(), tensors.size(), json.size(), kMaxHeaderBytes));
   }
-  Sha256 hash;
-  const auto write = [&](std::string_view bytes) {
-    if (sha256 != nullptr) hash.Update(bytes);
-    return file.Write(bytes);
-  };
+  const auto write = [&](std::string_view bytes) { return file.Write(bytes); };
   const std::uint64_t size = json.size();
   write({reinterpret_cast<const char*>(&size), sizeof(size)});
   write(json);
   for (const Entry& entry : header.entries) {
     if (!ForPieces(tensors.at(entry.name), write)) break;
   }
-  if (sha256 != nullptr) *sha256 = hash.Hex();
   return absl::OkStatus();
 }
 
@@ -131,7 +125,6 @@ absl::Status SaveFile(const NamedTensors& tensors, const std::string& path,
 Reader::Reader(Reader&& other) noexcept
     : path_(std::move(other.path_)),
       descriptor_(std::exchange(other.descriptor_, -1)),
-      hash_(other.hash_),
       data_at_(other.data_at_),
       header_(std::move(other.header_)) {}
 
@@ -149,11 +142,10 @@ void Reader::ReadBytes(void* to, std::uint64_t at, std::size_t bytes) {
     if (n == 0) Refuse("it became shorter while it was read");
     done += static_cast<std::size_t>(n);
   }
-  if (hash_ != nullptr) hash_->Update({static_cast<char*>(to), bytes});
 }
 
 // Throws FormatError.
-void Reader::ReadHeader(std::int64_t max_header_bytes) {
+void Reader::ReadHeader() {
   struct stat there;
   if (fstat(descriptor_, &there) != 0 || !S_ISREG(there.st_mode)) {
     Refuse("it is not a regular file");
@@ -163,7 +155,7 @@ void Reader::ReadHeader(std::int64_t max_header_bytes) {
   if (file_size < sizeof(size)) Refuse("it has less than 8 bytes");
   ReadBytes(&size, 0, sizeof(size));
   const std::uint64_t most = std::min(
-      file_size - sizeof(size), static_cast<std::uint64_t>(max_header_bytes));
+      file_size - sizeof(size), static_cast<std::uint64_t>(kMaxHeaderBytes));
   if (size > most) {
     Refuse("a header of %d bytes is announced; %d is the most", size, most);
   }
@@ -173,17 +165,9 @@ void Reader::ReadHeader(std::int64_t max_header_bytes) {
   header_ = ParseHeader(json, file_size - data_at_);
 }
 
-absl::StatusOr<Reader> Reader::Open(const std::string& path,
-                                    std::int64_t max_header_bytes) {
-  return OpenHashed(path, max_header_bytes, nullptr);
-}
-
-absl::StatusOr<Reader> Reader::OpenHashed(const std::string& path,
-                                          std::int64_t max_header_bytes,
-                                          Sha256* hash) {
+absl::StatusOr<Reader> Reader::Open(const std::string& path) {
   Reader reader;
   reader.path_ = path;
-  reader.hash_ = hash;
   // A pipe without a writer would block.
   reader.descriptor_ = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (reader.descriptor_ < 0) {
@@ -191,7 +175,7 @@ absl::StatusOr<Reader> Reader::OpenHashed(const std::string& path,
         absl::StrFormat("cannot read %s: %s", path, std::strerror(errno)));
   }
   try {
-    reader.ReadHeader(max_header_bytes);
+    reader.ReadHeader();
   } catch (const FormatError& wrong) {
     return NoSafetensors(path, wrong.what);
   }
@@ -260,13 +244,8 @@ absl::Status Reader::ReadInto(const NamedTensors& tensors) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<File> LoadFile(const std::string& path, Device device,
-                              std::int64_t max_header_bytes,
-                              std::string* sha256) {
-  Sha256 hash;
-  Sha256* const hashes = sha256 == nullptr ? nullptr : &hash;
-  absl::StatusOr<Reader> reader =
-      Reader::OpenHashed(path, max_header_bytes, hashes);
+absl::StatusOr<File> LoadFile(const std::string& path, Device device) {
+  absl::StatusOr<Reader> reader = Reader::Open(path);
   if (!reader.ok()) return reader.status();
   File file;
   try {
@@ -282,7 +261,6 @@ absl::StatusOr<File> LoadFile(const std::string& path, Device device,
         absl::StrFormat("cannot load %s: %s", path, wrong.what()));
   }
   file.metadata = std::move(reader->header_.metadata);
-  if (sha256 != nullptr) *sha256 = hash.Hex();
   return file;
 }
 

@@ -34,7 +34,6 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/base/files/atomic_file.h"
-#include "common/base/files/sha256.h"
 #include "common/device/device.h"
 #include "common/tensor/dtype.h"
 #include "common/tensor/shape.h"
@@ -58,18 +57,14 @@ absl::Status SaveFile(const NamedTensors& tensors, const std::string& path,
 
 // Writes the same to a file that is open, which the caller commits.
 // InvalidArgument for names that are not UTF-8, and for a header of more than
-// max_header_bytes. An error of the file is Commit's. sha256, unless it is
-// null, is set to the hash of what was written, in hexadecimal.
+// kMaxHeaderBytes. An error of the file is Commit's.
 absl::Status Write(const NamedTensors& tensors, AtomicFile& file,
-                   const Metadata& metadata = {},
-                   std::int64_t max_header_bytes = kMaxHeaderBytes,
-                   std::string* sha256 = nullptr);
+                   const Metadata& metadata = {});
 
 // NotFound, InvalidArgument, or ResourceExhausted where the device has not the
-// memory. The tensors are on `device`. sha256: of the file, as in Write.
-absl::StatusOr<File> LoadFile(const std::string& path, Device device = Device(),
-                              std::int64_t max_header_bytes = kMaxHeaderBytes,
-                              std::string* sha256 = nullptr);
+// memory. The tensors are on `device`.
+absl::StatusOr<File> LoadFile(const std::string& path,
+                              Device device = Device());
 
 // What is in a file.
 struct Entry {
@@ -97,8 +92,7 @@ std::string HeaderToJson(const Header& header);
 class Reader {
  public:
   // Errors: as of LoadFile.
-  static absl::StatusOr<Reader> Open(
-      const std::string& path, std::int64_t max_header_bytes = kMaxHeaderBytes);
+  static absl::StatusOr<Reader> Open(const std::string& path);
   Reader(Reader&& other) noexcept;
   Reader& operator=(Reader&&) = delete;
   ~Reader();
@@ -111,19 +105,14 @@ class Reader {
   absl::Status ReadInto(const NamedTensors& tensors);
 
  private:
-  friend absl::StatusOr<File> LoadFile(const std::string&, Device, std::int64_t,
-                                       std::string*);
+  friend absl::StatusOr<File> LoadFile(const std::string&, Device);
   Reader() = default;
-  static absl::StatusOr<Reader> OpenHashed(const std::string& path,
-                                           std::int64_t max_header_bytes,
-                                           Sha256* hash);
-  void ReadHeader(std::int64_t max_header_bytes);
+  void ReadHeader();
   void ReadBytes(void* to, std::uint64_t at, std::size_t bytes);
   void ReadTensor(const Entry& entry, const Tensor& target);
 
   std::string path_;
   int descriptor_ = -1;
-  Sha256* hash_ = nullptr;     // of all that is read, unless it is null
   std::uint64_t data_at_ = 0;  // where the tensors begin
   Header header_;
 };

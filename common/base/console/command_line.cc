@@ -14,7 +14,7 @@
 #include "absl/flags/commandlineflag.h"
 #include "absl/flags/reflection.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
@@ -24,6 +24,15 @@
 
 namespace d2l {
 namespace {
+
+std::string OfEnvironment() {
+  for (const char* name : {"LC_ALL", "LC_MESSAGES", "LANG"}) {
+    const char* value = std::getenv(name);
+    if (value == nullptr || *value == '\0') continue;
+    return absl::StartsWith(value, "zh") ? "zh" : "en";
+  }
+  return "en";
+}
 
 void CheckStdout() {
   // std::cout writes by way of stdout. Closing a copy reports what a network
@@ -38,6 +47,30 @@ void CheckStdout() {
 }
 
 }  // namespace
+
+absl::Status SetLanguage(const std::string& language) {
+  if (!language.empty() && language != "en" && language != "zh") {
+    return absl::InvalidArgumentError(
+        Say("--lang=%s asked for; there are en (English) and zh (Chinese). Say "
+            "--lang=en.",
+            language));
+  }
+  language_internal::Speak(language.empty() ? OfEnvironment() : language);
+  return absl::OkStatus();
+}
+
+void SetLanguageOf(int argc, char** argv) {
+  std::string language;
+  for (int i = 1; i < argc; ++i) {
+    absl::string_view argument = argv[i];
+    if (absl::ConsumePrefix(&argument, "-") &&
+        (absl::ConsumePrefix(&argument, "-"), true) &&
+        absl::ConsumePrefix(&argument, "lang=")) {
+      language = std::string(argument);
+    }
+  }
+  if (!SetLanguage(language).ok()) SetLanguage("").IgnoreError();
+}
 
 bool AsksForHelp(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {

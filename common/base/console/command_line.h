@@ -1,5 +1,6 @@
-// What a program does with its own flags: what --help prints, what is said of a
-// flag that is none, and files that flags name; and with its output. (Abseil's
+// What a program does with its own flags: the language that --lang names, what
+// --help prints, what is said of a flag that is none, and files that flags
+// name; and with its output. (Abseil's
 // --help lists the flags of every library, and exits with an error in some
 // versions.)
 //
@@ -13,7 +14,7 @@
 //   status = OpenFlagFiles({{"json", "run.json", &json}, {"svg", "", &svg}});
 //   if (json.has_value()) json->Write("{}");
 //
-// Thread-safe.
+// Thread-safe, but for the language, which is set before anything is said.
 
 #ifndef D2L_COMMON_BASE_CONSOLE_COMMAND_LINE_H_
 #define D2L_COMMON_BASE_CONSOLE_COMMAND_LINE_H_
@@ -26,6 +27,14 @@
 #include "common/base/files/atomic_file.h"
 
 namespace d2l {
+
+// Sets the language of what is said from now on: "en" or "zh"; "" is what
+// LC_ALL, LC_MESSAGES or LANG say, the first that is set. Before the first call
+// it is English.
+absl::Status SetLanguage(const std::string& language);
+
+// The same for a command line, before its flags are parsed: --lang=zh.
+void SetLanguageOf(int argc, char** argv);
 
 bool AsksForHelp(int argc, char** argv);
 

@@ -9,12 +9,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/string_view.h"
-#include "absl/strings/strip.h"
 #include "absl/types/span.h"
 #include "common/base/console/format.h"
 #include "common/base/console/text.h"
@@ -32,40 +29,7 @@ Spoken& TheLanguage() {
   return spoken;
 }
 
-std::string OfEnvironment() {
-  for (const char* name : {"LC_ALL", "LC_MESSAGES", "LANG"}) {
-    const char* value = std::getenv(name);
-    if (value == nullptr || *value == '\0') continue;
-    return absl::StartsWith(value, "zh") ? "zh" : "en";
-  }
-  return "en";
-}
-
 }  // namespace
-
-absl::Status SetLanguage(const std::string& language) {
-  if (!language.empty() && language != "en" && language != "zh") {
-    return absl::InvalidArgumentError(
-        Say("--lang=%s asked for; there are en (English) and zh (Chinese). Say "
-            "--lang=en.",
-            language));
-  }
-  TheLanguage().language = language.empty() ? OfEnvironment() : language;
-  return absl::OkStatus();
-}
-
-void SetLanguageOf(int argc, char** argv) {
-  std::string language;
-  for (int i = 1; i < argc; ++i) {
-    absl::string_view argument = argv[i];
-    if (absl::ConsumePrefix(&argument, "-") &&
-        (absl::ConsumePrefix(&argument, "-"), true) &&
-        absl::ConsumePrefix(&argument, "lang=")) {
-      language = std::string(argument);
-    }
-  }
-  if (!SetLanguage(language).ok()) SetLanguage("").IgnoreError();
-}
 
 const std::string& Language() { return TheLanguage().language; }
 
@@ -109,6 +73,8 @@ std::string Lead(const std::string& english) {
 }
 
 namespace language_internal {
+
+void Speak(const std::string& language) { TheLanguage().language = language; }
 
 std::string Format(const std::string& english,
                    absl::Span<const absl::FormatArg> arguments,

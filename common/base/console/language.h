@@ -1,6 +1,6 @@
 // What a program says to the learner, in English or in Chinese.
 //
-//   SetLanguage("zh").IgnoreError();
+//   SetLanguage("zh").IgnoreError();  // command_line.h
 //   std::cout << Say("Enqueueing took %.0f %% of the time.", 97.2) << "\n";
 //   cell.Claim(Worded("The %s takes {} as long.", "sum"), …);
 //
@@ -12,7 +12,7 @@
 // translation and translations without a text, so the first argument of these
 // functions is a literal.
 //
-// SetLanguage is called once, before anything is said; the rest is thread-safe.
+// The language is set once, before anything is said; all here is thread-safe.
 
 #ifndef D2L_COMMON_BASE_CONSOLE_LANGUAGE_H_
 #define D2L_COMMON_BASE_CONSOLE_LANGUAGE_H_
@@ -22,19 +22,10 @@
 #include <utility>
 #include <vector>
 
-#include "absl/status/status.h"
 #include "absl/strings/str_format.h"
 #include "absl/types/span.h"
 
 namespace d2l {
-
-// Sets the language of what is said from now on: "en" or "zh"; "" is what
-// LC_ALL, LC_MESSAGES or LANG say, the first that is set. Before the first call
-// it is English.
-absl::Status SetLanguage(const std::string& language);
-
-// The same for a command line, before its flags are parsed: --lang=zh.
-void SetLanguageOf(int argc, char** argv);
 
 // "en" or "zh".
 const std::string& Language();
@@ -84,6 +75,9 @@ inline bool operator==(const Phrase& a, const Phrase& b) {
 inline bool operator!=(const Phrase& a, const Phrase& b) { return !(a == b); }
 
 namespace language_internal {
+
+// For SetLanguage.
+void Speak(const std::string& language);
 
 std::string Format(const std::string& english,
                    absl::Span<const absl::FormatArg> arguments, bool translate);

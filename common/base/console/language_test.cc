@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "common/base/console/command_line.h"
 
 namespace d2l {
 namespace {

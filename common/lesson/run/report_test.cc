@@ -21,7 +21,7 @@ using Json = nlohmann::json;
 
 DeviceInfo Info(const std::string& name, DeviceKind kind, int physical = 0) {
   DeviceInfo info;
-  info.device = Device::Parse(name).value();
+  info.device = Device::Parse(name);
   info.kind = kind;
   info.physical_index = physical;
   return info;

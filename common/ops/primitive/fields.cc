@@ -3,13 +3,13 @@
 #include <charconv>
 #include <cstdint>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
@@ -45,8 +45,11 @@ std::optional<std::vector<int>> ParseDims(const std::string& text) {
 }
 
 std::optional<Device> ParseDevice(const std::string& text) {
-  const absl::StatusOr<Device> device = Device::Parse(text);
-  return device.ok() ? std::make_optional(*device) : std::nullopt;
+  try {
+    return Device::Parse(text);
+  } catch (const std::invalid_argument&) {
+    return std::nullopt;
+  }
 }
 
 }  // namespace

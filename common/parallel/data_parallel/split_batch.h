@@ -1,6 +1,6 @@
 // How a batch is split among devices.
 //
-//   const Device second = Device::Parse("cpu:1").value();
+//   const Device second = Device::Parse("cpu:1");
 //   Tensor images = Ones({5, 784});
 //   std::vector<Tensor> shards = SplitBatch(images, {Device(), second});
 //   // shards[0] is rows 0 to 2 on cpu:0, shards[1] rows 3 and 4 on cpu:1

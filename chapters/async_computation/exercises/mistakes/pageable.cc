@@ -18,7 +18,7 @@ namespace not_pinned {
 StorageRef StartCopy(const Tensor& x) {
   const std::size_t bytes = x.numel() * sizeof(float);
   Stream& stream = CurrentStream(x.device());
-  const Device cpu = Device::Parse("cpu:0").value();
+  const Device cpu = Device::Parse("cpu:0");
   StorageRef host = Memory(cpu).Allocate(bytes, DefaultStream(cpu));
   stream.CopyAsync(host->data(), x.data(), bytes, CopyKind::kDeviceToHost);
   return host;
