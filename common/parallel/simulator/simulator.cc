@@ -1,16 +1,14 @@
 #include "common/parallel/simulator/simulator.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <limits>
 #include <numeric>
 #include <stdexcept>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "common/drawing/svg.h"
+#include "common/drawing/bars.h"
 
 namespace d2l {
 namespace {
@@ -156,12 +154,6 @@ void Check(const Topology& topology, const CollectiveSchedule& schedule) {
   }
 }
 
-// Of a drawing of links.
-constexpr int kBarColumns = 36;
-constexpr double kRowHeight = 18;
-constexpr double kNameWidth = 150;
-constexpr double kBarWidth = 320;
-
 }  // namespace
 
 Simulation Simulate(const Topology& topology,
@@ -203,29 +195,17 @@ Drawing DrawLinkLoads(const std::string& name, const Topology& topology,
       absl::StrFormat("%s: %.3f ms on a %s of %d devices; %d of %d links", name,
                       simulation.seconds * 1e3, topology.name(),
                       topology.ranks(), shown.size(), busy.size());
-  Svg svg(kNameWidth + kBarWidth + 130,
-          static_cast<double>(shown.size() + 2) * kRowHeight, heading);
-  svg.Text(10, 14, heading, {12, "start"});
-  std::string text = absl::StrCat(heading, "\n");
-  double y = kRowHeight * 1.5;
+  std::vector<Bar> bars;
   for (const std::size_t link : shown) {
     const double part =
         simulation.seconds > 0 ? busy[link] / simulation.seconds : 0;
     const std::string& label = topology.links()[link].name;
-    const std::string figure =
-        absl::StrFormat("%3.0f %% %8.3f ms", part * 100, busy[link] * 1e3);
-    const auto marks = static_cast<int>(std::lround(part * kBarColumns));
-    absl::StrAppendFormat(&text, "%-24s%s%s%s\n", label,
-                          std::string(marks, '#'),
-                          std::string(kBarColumns - marks, '.'), figure);
-    svg.Text(kNameWidth - 8, y + 12, label, {11, "end"});
-    svg.Rect(kNameWidth, y, kBarWidth, kRowHeight - 4, {"#eeeeee"});
-    svg.Rect(kNameWidth, y, kBarWidth * part, kRowHeight - 4,
-             {PaletteColour(0)}, absl::StrCat(label, ": ", figure));
-    svg.Text(kNameWidth + kBarWidth + 8, y + 12, figure, {11, "start"});
-    y += kRowHeight;
+    bars.push_back(
+        {{label, label},
+         absl::StrFormat("%3.0f %% %8.3f ms", part * 100, busy[link] * 1e3),
+         busy[link]});
   }
-  return {name, text, svg.ToString()};
+  return DrawBars({heading, heading}, {bars});
 }
 
 Plot PlotTimeByDevices(const std::vector<int>& devices, double bytes,
