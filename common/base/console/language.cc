@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdlib>
-#include <regex>
 #include <stdexcept>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -49,10 +49,20 @@ std::string Translated(const std::string& english) {
 
 std::string Measured(const std::string& text) {
   if (Language() == "en") return text;
-  static const std::regex& factor = *new std::regex("([0-9])x(?![0-9A-Za-z])");
-  static const std::regex& calls = *new std::regex("([0-9]) calls");
-  return std::regex_replace(std::regex_replace(text, factor, "$1倍"), calls,
-                            "$1次");
+  std::string said;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const bool behind_digit = i > 0 && absl::ascii_isdigit(text[i - 1]);
+    const bool last = i + 1 == text.size() || !absl::ascii_isalnum(text[i + 1]);
+    if (behind_digit && last && text[i] == 'x') {
+      said += "倍";
+    } else if (behind_digit && text.compare(i, 6, " calls") == 0) {
+      said += "次";
+      i += 5;
+    } else {
+      said += text[i];
+    }
+  }
+  return said;
 }
 
 std::string FormatFactor(double factor) {
