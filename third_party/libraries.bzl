@@ -7,7 +7,6 @@ the same label comes from the Bazel Central Registry (MODULE.bazel).
 load(":system_library.bzl", "system_library")
 
 _ABSEIL = {
-    "absl/algorithm:container": "absl_algorithm_container",
     "absl/base:core_headers": "absl_core_headers",
     "absl/cleanup:cleanup": "absl_cleanup",
     "absl/container:flat_hash_map": "absl_flat_hash_map",
@@ -23,7 +22,6 @@ _ABSEIL = {
     "absl/status:statusor": "absl_statusor",
     "absl/strings:str_format": "absl_str_format",
     "absl/strings:strings": "absl_strings",
-    "absl/types:optional": "absl_optional",
     "absl/types:span": "absl_span",
 }
 

@@ -13,7 +13,6 @@ import sys
 
 # Patterns of names, by header.
 HEADERS = {
-    "algorithm/container.h": r"absl::c_\w+",
     "base/thread_annotations.h":
         r"ABSL_(\w*GUARDED_BY|\w*LOCKS?_\w+|\w*LOCKABLE|\w+_LOCK_FUNCTION|UNLOCK_FUNCTION"
         r"|\w+_TRYLOCK_FUNCTION|NO_THREAD_SAFETY_ANALYSIS)",
@@ -45,7 +44,6 @@ HEADERS = {
     "strings/string_view.h": r"absl::string_view",
     "strings/strip.h": r"absl::(Consume|Strip)(Prefix|Suffix)",
     "strings/substitute.h": r"absl::Substitute",
-    "types/optional.h": r"absl::(optional|nullopt|make_optional|in_place)",
     "types/span.h": r"absl::(Span|Make(Const)?Span)",
 }
 USE = re.compile(r"\babsl::\w+|\bABSL_\w+")

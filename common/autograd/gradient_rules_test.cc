@@ -13,6 +13,7 @@
 #include <functional>
 #include <limits>
 #include <map>
+#include <optional>
 #include <random>
 #include <set>
 #include <stdexcept>
@@ -20,7 +21,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/types/optional.h"
 #include "common/autograd/tape.h"
 #include "common/ops/nn/functional.h"
 #include "common/ops/nn/primitives.h"
@@ -564,7 +564,7 @@ void CheckSecondGradients(const Case& one, Device device) {
   }
   GradientTape outer(inputs);
   ForwardLines forward_lines;
-  absl::optional<ScopedOpListener> listen(absl::in_place, &forward_lines);
+  std::optional<ScopedOpListener> listen(std::in_place, &forward_lines);
   Tensor sum;
   for (const Tensor& slope : GradientsOfSquares(one, inputs)) {
     const Tensor part = Sum(slope * WeightsFor(slope));

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <optional>
 #include <random>
 #include <set>
 #include <stdexcept>
@@ -14,7 +15,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/types/optional.h"
 #include "common/autograd/tape.h"
 #include "common/ops/ops.h"
 #include "common/ops/testing/testing.h"
@@ -324,7 +324,7 @@ class RandomProgram {
   }
 
   void Step() {
-    absl::optional<NoGradGuard> guard;
+    std::optional<NoGradGuard> guard;
     if (constants_ && Below(6) == 0) {
       guard.emplace();
       text_ += " guarded:";

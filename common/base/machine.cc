@@ -20,7 +20,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -53,7 +52,10 @@ std::vector<Cgroup> Cgroups(const std::string& controller,
     if (fields.size() != 3) continue;
     const bool v2 = fields[1].empty();
     const std::vector<std::string> controllers = absl::StrSplit(fields[1], ',');
-    if (!v2 && !absl::c_linear_search(controllers, controller)) continue;
+    if (!v2 && std::find(controllers.begin(), controllers.end(), controller) ==
+                   controllers.end()) {
+      continue;
+    }
     const std::string mounted =
         root + "/sys/fs/cgroup" + (v2 ? "" : "/" + controller);
     // In a container the path may be one of the host's, of which only the end

@@ -16,11 +16,11 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <tuple>
 #include <type_traits>
 
 #include "absl/strings/string_view.h"
-#include "absl/types/optional.h"
 #include "common/kernels/functors.h"
 #include "common/tensor/dtype.h"
 
@@ -223,11 +223,11 @@ constexpr const char* OpName(Op op) {
 
 // The operation of that name.
 template <typename Op>
-absl::optional<Op> OpNamed(absl::string_view name) {
+std::optional<Op> OpNamed(absl::string_view name) {
   for (const OpInfo<Op>& info : kOpInfos<Op>) {
     if (name == info.name) return info.op;
   }
-  return absl::nullopt;
+  return std::nullopt;
 }
 
 template <typename Op>

@@ -1,5 +1,6 @@
 #include "common/kernels/op_tables.h"
 
+#include <optional>
 #include <stdexcept>
 #include <string>
 
@@ -30,8 +31,8 @@ TYPED_TEST(OpTablesTest, NamesLeadBackToTheOperation) {
     EXPECT_EQ(OpTakes(info.op, DType::kInt64), info.dtypes == DTypes::kAny);
     EXPECT_EQ(OpTakes(info.op, DType::kUInt8), info.dtypes == DTypes::kAny);
   }
-  EXPECT_EQ(OpNamed<TypeParam>(""), absl::nullopt);
-  EXPECT_EQ(OpNamed<TypeParam>("no such operation"), absl::nullopt);
+  EXPECT_EQ(OpNamed<TypeParam>(""), std::nullopt);
+  EXPECT_EQ(OpNamed<TypeParam>("no such operation"), std::nullopt);
 }
 
 TEST(OpTables, SayWhatOperationsTakeAndGive) {

@@ -24,12 +24,12 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
-#include "absl/types/optional.h"
 #include "common/base/source_location.h"
 #include "common/device/device.h"
 #include "common/nn/module.h"
@@ -166,7 +166,7 @@ class Pool2d : public Module {
  public:
   // stride: the kernel's size, unless given.
   explicit Pool2d(Size2d kernel_size,
-                  absl::optional<Size2d> stride = absl::nullopt,
+                  std::optional<Size2d> stride = std::nullopt,
                   Size2d padding = 0)
       : kernel_size_(kernel_size),
         stride_(stride.value_or(kernel_size)),

@@ -1,9 +1,9 @@
 #include "common/ops/elementwise.h"
 
 #include <cstdint>
+#include <optional>
 #include <utility>
 
-#include "absl/types/optional.h"
 #include "common/ops/copy.h"
 #include "common/ops/primitive/launch.h"
 #include "common/ops/primitive/primitive.h"
@@ -268,8 +268,8 @@ Tensor operator-(const Operand& x) {
 Tensor Where(const Tensor& condition, const Operand& a, const Operand& b,
              SourceLocation at) {
   const auto scalar = [](const Operand& x) {
-    return x.tensor() == nullptr ? absl::make_optional(x.scalar())
-                                 : absl::nullopt;
+    return x.tensor() == nullptr ? std::make_optional(x.scalar())
+                                 : std::nullopt;
   };
   const WherePrimitive primitive(scalar(a), scalar(b));
   if (a.tensor() != nullptr && b.tensor() != nullptr) {

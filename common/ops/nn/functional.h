@@ -26,8 +26,8 @@
 #define D2L_COMMON_OPS_NN_FUNCTIONAL_H_
 
 #include <cstdint>
+#include <optional>
 
-#include "absl/types/optional.h"
 #include "common/base/source_location.h"
 #include "common/tensor/tensor.h"
 
@@ -60,14 +60,14 @@ Tensor Conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias = {},
 // dimensions. stride: the kernel's size, unless given. A kernel that does not
 // fit, and a padding of more than half the kernel, are refused.
 Tensor AvgPool2d(const Tensor& x, Size2d kernel,
-                 absl::optional<Size2d> stride = absl::nullopt,
+                 std::optional<Size2d> stride = std::nullopt,
                  Size2d padding = 0,
                  SourceLocation at = SourceLocation::Current());
 
 // The largest of each window without its padding; NaN if one is there. The
 // gradient goes to the first of several, but to the last NaN.
 Tensor MaxPool2d(const Tensor& x, Size2d kernel,
-                 absl::optional<Size2d> stride = absl::nullopt,
+                 std::optional<Size2d> stride = std::nullopt,
                  Size2d padding = 0,
                  SourceLocation at = SourceLocation::Current());
 

@@ -1,7 +1,7 @@
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
-#include "absl/types/optional.h"
 #include "common/ops/copy.h"
 #include "common/ops/nn/functional.h"
 #include "common/ops/nn/primitives.h"
@@ -109,19 +109,19 @@ void Pool2dBackwardPrimitive::Visit(Fields& field) {
 namespace {
 
 Tensor Pool(bool max, const Tensor& x, Size2d kernel,
-            absl::optional<Size2d> stride, Size2d padding, SourceLocation at) {
+            std::optional<Size2d> stride, Size2d padding, SourceLocation at) {
   const Pooling pooling = {max, kernel, stride.value_or(kernel), padding};
   return ApplyContiguous(Pool2dPrimitive(pooling), {&x}, at);
 }
 
 }  // namespace
 
-Tensor AvgPool2d(const Tensor& x, Size2d kernel, absl::optional<Size2d> stride,
+Tensor AvgPool2d(const Tensor& x, Size2d kernel, std::optional<Size2d> stride,
                  Size2d padding, SourceLocation at) {
   return Pool(/*max=*/false, x, kernel, stride, padding, at);
 }
 
-Tensor MaxPool2d(const Tensor& x, Size2d kernel, absl::optional<Size2d> stride,
+Tensor MaxPool2d(const Tensor& x, Size2d kernel, std::optional<Size2d> stride,
                  Size2d padding, SourceLocation at) {
   return Pool(/*max=*/true, x, kernel, stride, padding, at);
 }

@@ -113,7 +113,7 @@ bool Fields::Has(const char* name, bool has) const {
   return false;
 }
 
-Fields& Fields::operator()(const char* name, absl::optional<Scalar>& field) {
+Fields& Fields::operator()(const char* name, std::optional<Scalar>& field) {
   if (!Has(name, field.has_value())) return *this;
   if (!field.has_value()) field.emplace();
   return (*this)(name, *field);

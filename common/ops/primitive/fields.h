@@ -22,7 +22,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/types/optional.h"
 #include "common/ops/primitive/primitive.h"
 #include "common/tensor/scalar.h"
 #include "common/tensor/shape.h"
@@ -52,7 +51,7 @@ class Fields {
   // A field that need not be there. has: whether it is, if the fields are
   // written; returns the same of what is read.
   bool Has(const char* name, bool has) const;
-  Fields& operator()(const char* name, absl::optional<Scalar>& field);
+  Fields& operator()(const char* name, std::optional<Scalar>& field);
 
   // Throws std::invalid_argument unless all that was given has been read.
   void CheckNoneLeft() const;

@@ -8,8 +8,8 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <optional>
 
-#include "absl/types/optional.h"
 #include "common/kernels/enqueue.h"
 #include "common/kernels/layout.h"
 #include "common/ops/primitive/primitive.h"
@@ -62,7 +62,7 @@ class LaunchLayout {
  private:
   void Make(const Tensor& output, std::initializer_list<const Tensor*> inputs);
 
-  absl::optional<kernels::StridedLayout> layout_;
+  std::optional<kernels::StridedLayout> layout_;
 };
 
 }  // namespace d2l

@@ -9,9 +9,9 @@
 #define D2L_COMMON_OPS_PRIMITIVE_PRIMITIVES_H_
 
 #include <cstdint>
+#include <optional>
 #include <utility>
 
-#include "absl/types/optional.h"
 #include "common/device/memory/memory.h"
 #include "common/kernels/kernels.h"
 #include "common/ops/primitive/fields.h"
@@ -59,7 +59,7 @@ struct UnaryPrimitive final : Cloneable<UnaryPrimitive> {
 // condition ? a : b. Its inputs are the condition and those of a and b that are
 // tensors; at least one is.
 struct WherePrimitive final : Cloneable<WherePrimitive> {
-  WherePrimitive(absl::optional<Scalar> a, absl::optional<Scalar> b)
+  WherePrimitive(std::optional<Scalar> a, std::optional<Scalar> b)
       : a(a), b(b) {}
 
   const char* name() const override { return "where"; }
@@ -68,7 +68,7 @@ struct WherePrimitive final : Cloneable<WherePrimitive> {
   void Visit(Fields& field) override { field("input", a)("other", b); }
 
   // The values where the condition holds and where not; nullopt for a tensor.
-  absl::optional<Scalar> a, b;
+  std::optional<Scalar> a, b;
 };
 
 // alpha * x + beta * y of the inputs y and x, contiguous and alike; in one pass

@@ -2,13 +2,13 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_format.h"
-#include "absl/types/optional.h"
 #include "common/kernels/op_tables.h"
 #include "common/ops/nn/primitives.h"
 #include "common/ops/primitive/fields.h"
