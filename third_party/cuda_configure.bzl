@@ -7,11 +7,7 @@ Without a toolkit the same targets exist, and say so when something that is
 built needs one of them.
 """
 
-_HEADER = """load("@rules_cc//cc:defs.bzl", "cc_library")
-load("@d2l//third_party:missing.bzl", "missing_library")
-
-package(default_visibility = ["//visibility:public"])
-"""
+load(":system_library.bzl", "HEADER", "missing_text")
 
 _TOOLKIT = """
 # The toolkit's C headers: cuda_runtime.h, cublas_v2.h, cuda.h, ...
@@ -46,13 +42,6 @@ cc_library(
     hdrs = glob(["include/nvtx3/**"]),
     linkopts = ["-ldl"],
     deps = [":headers"],
-)
-"""
-
-_MISSING = """
-missing_library(
-    name = "{name}",
-    message = {problem},
 )
 """
 
@@ -128,8 +117,8 @@ def _cuda_configure_impl(ctx):
     if not lib:
         problem = _NO_CUDART.format(root = root, dirs = ", ".join(dirs)) if root else _NOT_FOUND.format(looked = looked)
         _describe(ctx, problem = problem)
-        ctx.file("BUILD", _HEADER + "".join([
-            _MISSING.format(name = name, problem = repr(problem))
+        ctx.file("BUILD", HEADER + "".join([
+            missing_text(name, problem)
             for name in ["headers", "cudart", "cublas", "nvtx"]
         ]))
         return
@@ -143,11 +132,11 @@ def _cuda_configure_impl(ctx):
         nvcc = nvcc,
         version = version,
     )
-    text = _HEADER + _TOOLKIT.format(lib = lib)
+    text = HEADER + _TOOLKIT.format(lib = lib)
     if ctx.path(root + "/include/nvtx3/nvToolsExt.h").exists:
         text += _NVTX
     else:
-        text += _MISSING.format(name = "nvtx", problem = repr(_NO_PART.format(part = "NVTX", root = root)))
+        text += missing_text("nvtx", _NO_PART.format(part = "NVTX", root = root))
     ctx.file("BUILD", text)
 
 cuda_configure = repository_rule(

@@ -7,7 +7,8 @@ them change: `bazel clean` after an upgrade of such a package.  Other folders
 that pkg-config names are linked into the repository.
 """
 
-_HEADER = """load("@rules_cc//cc:defs.bzl", "cc_library")
+# The beginning of a BUILD file.
+HEADER = """load("@rules_cc//cc:defs.bzl", "cc_library")
 load("@d2l//third_party:missing.bzl", "missing_library")
 
 package(default_visibility = ["//visibility:public"])
@@ -23,12 +24,9 @@ cc_library(
 )
 """
 
-_MISSING = """
-missing_library(
-    name = {name},
-    message = {message},
-)
-"""
+def missing_text(name, message):
+    """A missing_library (missing.bzl), as text."""
+    return "\nmissing_library(\n    name = %s,\n    message = %s,\n)\n" % (repr(name), repr(message))
 
 # `bazel shutdown` because Bazel looks at the system once per server.
 _NO_MODULE = "{label} is made of pkg-config's {module}, which this machine lacks: run `sudo apt-get install {package} && bazel shutdown`, then build again."
@@ -101,15 +99,12 @@ def _system_library_impl(ctx):
                 message = _NO_PKG_CONFIG
             elif found:
                 message = _NO_MODULE_BUT_OTHERS
-            text = _MISSING.format(
-                message = repr(message.format(
-                    label = "@%s//%s" % (name_in_labels, label),
-                    module = module.split(" ")[0],
-                    package = ctx.attr.debian_package,
-                )),
-                name = repr(name),
-            )
-        files.setdefault(package, [_HEADER]).append(text)
+            text = missing_text(name, message.format(
+                label = "@%s//%s" % (name_in_labels, label),
+                module = module.split(" ")[0],
+                package = ctx.attr.debian_package,
+            ))
+        files.setdefault(package, [HEADER]).append(text)
 
     ctx.file("WORKSPACE", "workspace(name = \"%s\")\n" % ctx.name)
     for package, texts in files.items():
