@@ -33,7 +33,6 @@ namespace {
 constexpr std::chrono::milliseconds kWindow(200);
 constexpr std::chrono::seconds kGpuTimeLimit(5);
 constexpr std::size_t kMostProcesses = 3;
-constexpr std::size_t kLongestName = 60;
 // /proc/stat and the processes' own counters do not agree to the tick.
 constexpr double kHidden = 0.3;
 
@@ -44,11 +43,7 @@ struct Process {
 
 // A process may give itself any name, control characters included.
 std::string Printable(absl::string_view text) {
-  std::string name(absl::StripAsciiWhitespace(text).substr(0, kLongestName));
-  for (char& c : name) {
-    if (!absl::ascii_isprint(static_cast<unsigned char>(c))) c = '?';
-  }
-  return name;
+  return CutText(PrintableText(absl::StripAsciiWhitespace(text)), 60);
 }
 
 // "12 (a) b (c) S 1 …": the name ends at the last parenthesis; utime and stime

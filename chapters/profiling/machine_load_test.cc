@@ -90,8 +90,8 @@ TEST(LookAtMachine, TellsWhoUsedWhatInTheWindow) {
       absl::StrCat(
           "Other programs used 1.4 of 2 cores. The load average of the last "
           "minute is 2.72.\n",
-          "  0.5  clang (pid ", own + 1, ")\n", "  0.2  new?[1m (pid ", own + 5,
-          ")\n", "  0.1  a) b (c (pid ", own + 2, ")\n",
+          "  0.5  clang (pid ", own + 1, ")\n", "  0.2  new\\x1b[1m (pid ",
+          own + 5, ")\n", "  0.1  a) b (c (pid ", own + 2, ")\n",
           "- Other programs used 1.4 of 2 cores. Times will be too long.\n"
           "- 0.6 of it are not visible here: other containers, other virtual "
           "machines,\n"
