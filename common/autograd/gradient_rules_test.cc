@@ -888,16 +888,19 @@ TEST(GradientRules, AgreeWithPyTorch) {
     }
     GradientTape tape(inputs);
     const Tensor y = GoldenFunctions().at(name)(inputs);
-    EXPECT_EQ(DescribeDifference(y, FromGolden(one.at("result")),
-                                 {1e-12, 1e-14, /*equal_nan=*/true}),
-              "");
+    const Tolerance tolerance = {1e-12, 1e-14, /*equal_nan=*/true};
+    const auto expect_golden = [&](const Tensor& got,
+                                   const nlohmann::json& to) {
+      const Tensor expected = FromGolden(to);
+      ASSERT_EQ(got.shape(), expected.shape());
+      EXPECT_TRUE(AllClose(got, expected, tolerance))
+          << got << "\nexpected " << expected;
+    };
+    expect_golden(y, one.at("result"));
     const Values gradients = tape.Backward(y, WeightsFor(y));
     for (std::size_t i = 0; i < inputs.size(); ++i) {
-      EXPECT_EQ(DescribeDifference(gradients[i],
-                                   FromGolden(one.at("gradients").at(i)),
-                                   {1e-12, 1e-14, /*equal_nan=*/true}),
-                "")
-          << "input " << i;
+      SCOPED_TRACE("input " + std::to_string(i));
+      expect_golden(gradients[i], one.at("gradients").at(i));
     }
   }
   EXPECT_EQ(met.size(), GoldenFunctions().size());

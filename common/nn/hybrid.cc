@@ -3,11 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <iostream>
-#include <limits>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -263,13 +261,6 @@ double HybridReport::Program::SecondsToCompile() const {
   double seconds = trace_seconds + prepare_seconds + generate_seconds;
   for (const ir::PassReport& pass : passes) seconds += pass.seconds;
   return seconds;
-}
-
-double HybridReport::Program::CallsToPay(double eager_seconds,
-                                         double compiled_seconds) const {
-  const double saved = eager_seconds - compiled_seconds;
-  return saved > 0 ? std::ceil(SecondsToCompile() / saved)
-                   : std::numeric_limits<double>::infinity();
 }
 
 std::int64_t HybridReport::calls() const {

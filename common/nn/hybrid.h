@@ -71,9 +71,6 @@ struct HybridReport {
 
     // All of these, and the passes.
     double SecondsToCompile() const;
-    // After how many calls that has been saved; infinity if none are enough.
-    // The two seconds are of one call, as you measured them.
-    double CallsToPay(double eager_seconds, double compiled_seconds) const;
   };
 
   std::string name;  // of the module

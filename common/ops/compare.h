@@ -1,7 +1,7 @@
 // Comparing whole tensors.
 //
 //   if (!Equal(fast, slow)) …
-//   if (!AllClose(x, y)) std::cerr << DescribeDifference(x, y) << "\n";
+//   if (!AllClose(x, y, {1e-3})) …
 //
 // These calls wait for the values and throw AsyncError, as reads do (read.h).
 // The tensors must have one dtype and be on one device; else
@@ -9,8 +9,6 @@
 
 #ifndef D2L_COMMON_OPS_COMPARE_H_
 #define D2L_COMMON_OPS_COMPARE_H_
-
-#include <string>
 
 #include "common/base/source_location.h"
 #include "common/tensor/tensor.h"
@@ -34,12 +32,6 @@ struct Tolerance {
 // differ.
 bool AllClose(const Tensor& a, const Tensor& b, const Tolerance& tolerance = {},
               SourceLocation at = SourceLocation::Current());
-
-// For messages: the first element that differs by more than the tolerance, its
-// two values, and how many differ; empty if none does.
-std::string DescribeDifference(const Tensor& got, const Tensor& expected,
-                               const Tolerance& tolerance = {},
-                               SourceLocation at = SourceLocation::Current());
 
 }  // namespace d2l
 

@@ -113,31 +113,6 @@ TEST_P(CompareTest, AllCloseOfIntegersViewsAndNothing) {
   EXPECT_TRUE(AllClose(Ones({0}, device()), Ones({0}, device())));
 }
 
-TEST_P(CompareTest, DifferencesAreDescribed) {
-  const Tensor expected = Place({1, 2, 3, 4, 5, 6}, {2, 3}, device());
-  EXPECT_EQ(DescribeDifference(expected, expected + 0), "");
-  const Tensor got = Place({1, 2, 3, 4.5, 5, 7}, {2, 3}, device());
-  EXPECT_EQ(DescribeDifference(got, expected),
-            "element [1, 0] is 4.5; expected 4 within 1e-08 absolutely and "
-            "1e-05 relatively; 2 of 6 elements differ by more");
-  EXPECT_EQ(DescribeDifference(T(got), T(expected), {0, 0.75}),
-            "element [2, 1] is 7; expected 6 within 0.75 absolutely and 0 "
-            "relatively; 1 of 6 elements differ by more");
-  EXPECT_EQ(DescribeDifference(got, T(expected)),
-            "the shape is (2, 3); expected (3, 2)");
-  EXPECT_EQ(DescribeDifference(Full({}, kNan, device()), Ones({}, device())),
-            "element [] is nan; expected 1 within 1e-08 absolutely and 1e-05 "
-            "relatively; 1 of 1 elements differ by more");
-  EXPECT_EQ(DescribeDifference(Full({2}, kNan, device()),
-                               Full({2}, kNan, device()), {0, 0, true}),
-            "");
-  // The digits tell two float32 numbers apart.
-  EXPECT_EQ(
-      DescribeDifference(Full({1}, 0.1, device()), Full({1}, 0.2, device())),
-      "element [0] is 0.100000001; expected 0.200000003 within 1e-08 "
-      "absolutely and 1e-05 relatively; 1 of 1 elements differ by more");
-}
-
 INSTANTIATE_FOR_ALL_DEVICES(CompareTest);
 
 }  // namespace

@@ -94,8 +94,6 @@ bool RegisterSource(const char* file, const char* text) {
   return true;
 }
 
-const std::map<std::string, const char*>& EmbeddedFiles() { return Sources(); }
-
 const char* EmbeddedFile(const std::string& file) {
   const auto found = Sources().find(file);
   return found == Sources().end() ? nullptr : found->second;

@@ -21,7 +21,6 @@
 #ifndef D2L_COMMON_LESSON_TEXT_SOURCE_H_
 #define D2L_COMMON_LESSON_TEXT_SOURCE_H_
 
-#include <map>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -44,9 +43,6 @@ absl::StatusOr<SourceExcerpt> ExtractCell(const std::string& file_text,
 
 // Keeps the pointers. Returns true.
 bool RegisterSource(const char* file, const char* text);
-
-// The texts of all embedded files, by name.
-const std::map<std::string, const char*>& EmbeddedFiles();
 
 // The text of an embedded file; null if it is not there.
 const char* EmbeddedFile(const std::string& file);
