@@ -37,6 +37,7 @@ struct Conv2dPrimitive final : Cloneable<Conv2dPrimitive> {
   const char* name() const override { return "conv2d"; }
   ValueSpec Infer(Inputs inputs) const override;
   std::uint64_t Launch(const LaunchContext& ctx) const override;
+  OpCost Cost(Inputs inputs, const Tensor& output) const override;
   void Visit(Fields& field) override;
 
   Conv2dOptions options;
@@ -56,6 +57,7 @@ struct Conv2dBackwardPrimitive final : Cloneable<Conv2dBackwardPrimitive> {
   }
   ValueSpec Infer(Inputs inputs) const override;
   std::uint64_t Launch(const LaunchContext& ctx) const override;
+  OpCost Cost(Inputs inputs, const Tensor& output) const override;
   void Visit(Fields& field) override;
 
   bool of_weight;
@@ -79,6 +81,7 @@ struct Pool2dPrimitive final : Cloneable<Pool2dPrimitive> {
   }
   ValueSpec Infer(Inputs inputs) const override;
   std::uint64_t Launch(const LaunchContext& ctx) const override;
+  OpCost Cost(Inputs inputs, const Tensor& output) const override;
   void Visit(Fields& field) override;
 
   Pooling pooling;
@@ -95,6 +98,7 @@ struct Pool2dBackwardPrimitive final : Cloneable<Pool2dBackwardPrimitive> {
   }
   ValueSpec Infer(Inputs inputs) const override;
   std::uint64_t Launch(const LaunchContext& ctx) const override;
+  OpCost Cost(Inputs inputs, const Tensor& output) const override;
   void Visit(Fields& field) override;
 
   Pooling pooling;
@@ -110,6 +114,7 @@ struct BatchNormStatisticsPrimitive final
   const char* name() const override { return "batch_norm_stats"; }
   ValueSpec Infer(Inputs inputs) const override;
   std::uint64_t Launch(const LaunchContext& ctx) const override;
+  OpCost Cost(Inputs inputs, const Tensor& output) const override;
 };
 
 // The base of what is told whether the statistics are those of x.
@@ -133,6 +138,7 @@ struct BatchNormPrimitive final : Cloneable<BatchNormPrimitive, BatchNormBase> {
   const char* name() const override { return "batch_norm"; }
   ValueSpec Infer(Inputs inputs) const override;
   std::uint64_t Launch(const LaunchContext& ctx) const override;
+  OpCost Cost(Inputs inputs, const Tensor& output) const override;
 };
 
 // The gradients of the bias and of the weight, (2, channels). Its inputs: the
@@ -144,6 +150,7 @@ struct BatchNormBackwardReducePrimitive final
   const char* name() const override { return "batch_norm_backward_reduce"; }
   ValueSpec Infer(Inputs inputs) const override;
   std::uint64_t Launch(const LaunchContext& ctx) const override;
+  OpCost Cost(Inputs inputs, const Tensor& output) const override;
 };
 
 // Its inputs: the gradient of the output, x, statistics, weight and, if the
@@ -155,6 +162,7 @@ struct BatchNormBackwardPrimitive final
   const char* name() const override { return "batch_norm_backward_elemt"; }
   ValueSpec Infer(Inputs inputs) const override;
   std::uint64_t Launch(const LaunchContext& ctx) const override;
+  OpCost Cost(Inputs inputs, const Tensor& output) const override;
   void Visit(Fields& field) override { field("eps", eps); }
 
   double eps;
@@ -167,6 +175,7 @@ struct CrossEntropyPrimitive final : Cloneable<CrossEntropyPrimitive> {
   const char* name() const override { return "cross_entropy"; }
   ValueSpec Infer(Inputs inputs) const override;
   std::uint64_t Launch(const LaunchContext& ctx) const override;
+  OpCost Cost(Inputs inputs, const Tensor& output) const override;
   bool MayFailLate(DType) const override { return true; }
 };
 
@@ -176,6 +185,7 @@ struct CrossEntropyBackwardPrimitive final
   const char* name() const override { return "cross_entropy_backward"; }
   ValueSpec Infer(Inputs inputs) const override;
   std::uint64_t Launch(const LaunchContext& ctx) const override;
+  OpCost Cost(Inputs inputs, const Tensor& output) const override;
   bool MayFailLate(DType) const override { return true; }
 };
 

@@ -11,8 +11,8 @@
 // tracer keeps a Clone. They are public, with their fields: primitives.h,
 // nn/primitives.h. attributes() is all that one holds as text, and
 // MakePrimitive (replay.h) makes a primitive from that. Adding one
-// means a subclass with its fields, shape inference and launch, a kernel per
-// back end, a line in replay.cc, and tests.
+// means a subclass with its fields, shape inference, launch and cost, a kernel
+// per back end, a line in replay.cc, and tests.
 //
 // Errors: the call throws std::invalid_argument, naming the operation, for
 // invalid shapes, dtypes and devices, and AsyncError for an input that a failed
@@ -54,6 +54,22 @@ using Attribute = std::pair<std::string, std::string>;
 // The inputs; all defined, all on one device.
 using Inputs = absl::Span<const Tensor* const>;
 
+// What an operation needs at least, whatever its kernel does. Its rules are in
+// cost.cc.
+//
+// flop: additions, multiplications, divisions, comparisons, and calls of
+// functions such as exp, each one; so a multiplication and an addition are two.
+// What is done once for a row or a channel is not counted, nor are integer
+// arithmetic and conversions: creations, copies and random numbers have none.
+// A convolution's are those of its definition, padding included; Winograd's
+// needs fewer.
+// bytes: those of the device's memory that are read and written, each once: of
+// an expanded dimension one element, of an index only what it takes.
+struct OpCost {
+  std::int64_t flop = 0;
+  std::int64_t bytes = 0;
+};
+
 // What a launch is given.
 struct LaunchContext {
   Stream& stream;
@@ -88,6 +104,9 @@ class Primitive {
   // Enqueues the work that fills the output, and returns its number in the
   // stream.
   virtual std::uint64_t Launch(const LaunchContext& ctx) const = 0;
+  // What it costs to compute `output`, which may be an input: in place. By
+  // default what is moved, without arithmetic.
+  virtual OpCost Cost(Inputs inputs, const Tensor& output) const;
   // Whether its kernels may find something wrong with the elements of the
   // inputs, such as an index out of range: a compiler of programs then keeps
   // it, and its error, even if nobody uses what it computes. dtype: of the
@@ -126,6 +145,7 @@ class ViewPrimitive : public Primitive {
 
   ValueSpec Infer(Inputs inputs) const final;
   std::uint64_t Launch(const LaunchContext&) const final;
+  OpCost Cost(Inputs, const Tensor&) const final { return {}; }
 };
 
 // Requests the operation and returns its output.

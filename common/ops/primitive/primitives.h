@@ -34,6 +34,7 @@ struct BinaryPrimitive final : Cloneable<BinaryPrimitive> {
   const char* name() const override { return OpName(op); }
   ValueSpec Infer(Inputs inputs) const override;
   std::uint64_t Launch(const LaunchContext& ctx) const override;
+  OpCost Cost(Inputs inputs, const Tensor& output) const override;
   bool MayFailLate(DType dtype) const override {
     return (op == kernels::BinaryOp::kFloorDivide ||
             op == kernels::BinaryOp::kPow) &&
@@ -52,6 +53,7 @@ struct UnaryPrimitive final : Cloneable<UnaryPrimitive> {
   const char* name() const override { return OpName(op); }
   ValueSpec Infer(Inputs inputs) const override;
   std::uint64_t Launch(const LaunchContext& ctx) const override;
+  OpCost Cost(Inputs inputs, const Tensor& output) const override;
 
   kernels::UnaryOp op;
 };
@@ -65,6 +67,7 @@ struct WherePrimitive final : Cloneable<WherePrimitive> {
   const char* name() const override { return "where"; }
   ValueSpec Infer(Inputs inputs) const override;
   std::uint64_t Launch(const LaunchContext& ctx) const override;
+  OpCost Cost(Inputs inputs, const Tensor& output) const override;
   void Visit(Fields& field) override { field("input", a)("other", b); }
 
   // The values where the condition holds and where not; nullopt for a tensor.
@@ -79,6 +82,7 @@ struct AxpbyPrimitive final : Cloneable<AxpbyPrimitive> {
   const char* name() const override { return "axpby"; }
   ValueSpec Infer(Inputs inputs) const override;
   std::uint64_t Launch(const LaunchContext& ctx) const override;
+  OpCost Cost(Inputs inputs, const Tensor& output) const override;
   void Visit(Fields& field) override { field("alpha", alpha)("beta", beta); }
 
   double alpha, beta;
@@ -108,6 +112,7 @@ struct ReducePrimitive final : Cloneable<ReducePrimitive> {
   const char* name() const override { return OpName(op); }
   ValueSpec Infer(Inputs inputs) const override;
   std::uint64_t Launch(const LaunchContext& ctx) const override;
+  OpCost Cost(Inputs inputs, const Tensor& output) const override;
   void Visit(Fields& field) override;
 
   // Bit i: dimension i is reduced.
@@ -125,6 +130,7 @@ struct SoftmaxPrimitive final : Cloneable<SoftmaxPrimitive> {
   const char* name() const override { return log ? "log_softmax" : "softmax"; }
   ValueSpec Infer(Inputs inputs) const override;
   std::uint64_t Launch(const LaunchContext& ctx) const override;
+  OpCost Cost(Inputs inputs, const Tensor& output) const override;
   void Visit(Fields& field) override { field("dim", dim); }
 
   bool log;  // the logarithm of it
@@ -137,6 +143,7 @@ struct MatMulPrimitive final : Cloneable<MatMulPrimitive> {
   const char* name() const override { return "matmul"; }
   ValueSpec Infer(Inputs inputs) const override;
   std::uint64_t Launch(const LaunchContext& ctx) const override;
+  OpCost Cost(Inputs inputs, const Tensor& output) const override;
 };
 
 // ---- joining.h
@@ -173,6 +180,7 @@ struct IndexPrimitive final : Cloneable<IndexPrimitive, IndexBase> {
   }
   ValueSpec Infer(Inputs inputs) const override;
   std::uint64_t Launch(const LaunchContext& ctx) const override;
+  OpCost Cost(Inputs inputs, const Tensor& output) const override;
 };
 
 // Its inputs, x, the index and the source, are contiguous: the source as what
@@ -185,6 +193,7 @@ struct IndexAddPrimitive final : Cloneable<IndexAddPrimitive, IndexBase> {
   }
   ValueSpec Infer(Inputs inputs) const override;
   std::uint64_t Launch(const LaunchContext& ctx) const override;
+  OpCost Cost(Inputs inputs, const Tensor& output) const override;
 };
 
 // ---- copy.h, and the assignment to x[...]
@@ -227,6 +236,7 @@ struct EmptyPrimitive final : Cloneable<EmptyPrimitive, Creation> {
   const char* name() const override { return "empty"; }
   Effect effect() const override { return Effect::kUninitialized; }
   std::uint64_t Launch(const LaunchContext&) const override;
+  OpCost Cost(Inputs, const Tensor&) const override { return {}; }
 };
 
 struct FullPrimitive final : Cloneable<FullPrimitive, Creation> {
