@@ -32,6 +32,15 @@ namespace d2l {
 
 namespace {
 
+// The file's first word; "" if there is none.
+std::string ReadWord(const std::string& path) {
+  std::string word;
+  std::ifstream(path) >> word;
+  return word;
+}
+
+constexpr std::int64_t kMiB = std::int64_t{1} << 20;
+
 // A control group, such as a container's, that the process is in.
 struct Cgroup {
   std::string folder;  // of its files; ends in a slash
@@ -197,6 +206,25 @@ std::int64_t FreeHostMemory(std::int64_t promised, const std::string& root) {
     free = std::clamp<std::int64_t>(left, 0, free);
   }
   return free;
+}
+
+std::optional<std::int64_t> CacheBytes(int level, const std::string& root) {
+  for (int index = 0;; ++index) {
+    const std::string cache = absl::StrCat(
+        root, "/sys/devices/system/cpu/cpu0/cache/index", index, "/");
+    const std::string its_level = ReadWord(cache + "level");
+    if (its_level.empty()) return std::nullopt;
+    if (its_level != absl::StrCat(level) ||
+        ReadWord(cache + "type") == "Instruction") {
+      continue;
+    }
+    // "48K" or "2M"
+    std::int64_t size = 0;
+    std::string unit;
+    std::ifstream(cache + "size") >> size >> unit;
+    if (size <= 0 || size > kMiB) return std::nullopt;
+    return size * (unit == "K" ? 1024 : unit == "M" ? kMiB : 1);
+  }
 }
 
 std::thread StartThread(const std::string& name, std::function<void()> run) {

@@ -1,5 +1,5 @@
 // What the machine, and the limits of this process on it, leave to be used:
-// cores, and time on them, memory and threads.
+// cores, and time on them, memory, caches and threads.
 //
 //   std::thread worker = StartThread("the loader", [] { Load(); });
 //   if (FreeHostMemory(promised) < bytes) return nullptr;  // or Linux kills us
@@ -39,6 +39,10 @@ int UsableCores();
 // memory only when it is touched.
 std::int64_t FreeHostMemory(std::int64_t promised,
                             const std::string& root = "");
+
+// The size in bytes of the data cache of level 1, 2 or 3 of the first CPU;
+// nothing if /sys does not say it, as in some virtual machines.
+std::optional<std::int64_t> CacheBytes(int level, const std::string& root = "");
 
 // Throws std::runtime_error, with the limits on threads and what to do about
 // them, if the system starts no thread. name: the thread's user, for the

@@ -164,5 +164,28 @@ TEST(CpuTimes, UnknownIsNotQuiet) {
   EXPECT_FALSE(UseBetween(known, known).has_value());
 }
 
+TEST_F(CgroupTest, CacheBytesAreThoseOfDataCaches) {
+  EXPECT_EQ(CacheBytes(1, root_), std::nullopt);
+  const auto write = [&](int index, const char* level, const char* type,
+                         const char* size) {
+    const std::string cache = "/sys/devices/system/cpu/cpu0/cache/index" +
+                              std::to_string(index) + "/";
+    Write(cache + "level", level);
+    Write(cache + "type", type);
+    Write(cache + "size", size);
+  };
+  write(0, "1\n", "Instruction\n", "32K\n");
+  write(1, "1\n", "Data\n", "48K\n");
+  write(2, "2\n", "Unified\n", "2M\n");
+  EXPECT_EQ(CacheBytes(1, root_), 48 * 1024);
+  EXPECT_EQ(CacheBytes(2, root_), 2 << 20);
+  EXPECT_EQ(CacheBytes(3, root_), std::nullopt);
+  for (const char* size :
+       {"", "?\n", "-4K\n", "99999999999999999999M\n", "9999999999999M\n"}) {
+    write(3, "3\n", "Unified\n", size);
+    EXPECT_EQ(CacheBytes(3, root_), std::nullopt) << size;
+  }
+}
+
 }  // namespace
 }  // namespace d2l

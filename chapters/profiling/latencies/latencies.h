@@ -57,11 +57,6 @@ std::string LatencyTable(const std::vector<LatencyRow>& rows, bool all);
 // Row by row: what the book says of its figure, and how yours was measured.
 std::string LatencyNotes(const std::vector<LatencyRow>& rows);
 
-// The size in bytes of the data cache of level 1, 2 or 3 of the first CPU;
-// nothing if /sys does not say it. `root` is "/", or a folder of a test.
-std::optional<std::int64_t> CacheBytes(int level,
-                                       const std::string& root = "/");
-
 struct SizeLatency {
   std::int64_t bytes = 0;
   std::vector<double> seconds;  // samples, of one load

@@ -118,30 +118,6 @@ TEST(PointerChase, VisitsEveryLineOnceAndComesBack) {
   }
 }
 
-TEST(CacheBytes, AreThoseOfDataCaches) {
-  TemporaryFolder root;
-  EXPECT_EQ(CacheBytes(1, root.path()), std::nullopt);
-  const auto write = [&](int index, const char* level, const char* type,
-                         const char* size) {
-    const std::string cache =
-        absl::StrCat("/sys/devices/system/cpu/cpu0/cache/index", index, "/");
-    root.Write(cache + "level", level);
-    root.Write(cache + "type", type);
-    root.Write(cache + "size", size);
-  };
-  write(0, "1\n", "Instruction\n", "32K\n");
-  write(1, "1\n", "Data\n", "48K\n");
-  write(2, "2\n", "Unified\n", "2M\n");
-  EXPECT_EQ(CacheBytes(1, root.path()), 48 * 1024);
-  EXPECT_EQ(CacheBytes(2, root.path()), 2 * kMiB);
-  EXPECT_EQ(CacheBytes(3, root.path()), std::nullopt);
-  for (const char* size :
-       {"", "?\n", "-4K\n", "99999999999999999999M\n", "9999999999999M\n"}) {
-    write(3, "3\n", "Unified\n", size);
-    EXPECT_EQ(CacheBytes(3, root.path()), std::nullopt) << size;
-  }
-}
-
 TEST(SampleBatches, GrowsBatchesToWhatTheBudgetAllows) {
   Budget budget;
   budget.samples = 8;

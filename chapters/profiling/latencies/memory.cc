@@ -1,13 +1,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <fstream>
 #include <limits>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "chapters/profiling/latencies/latencies.h"
 #include "chapters/profiling/latencies/measure.h"
 #include "chapters/profiling/latencies/pointer_chase.h"
@@ -27,13 +25,6 @@ constexpr std::uint64_t kSeed = 1;
 constexpr double kHit = 0.5;
 // And less than this: no L3 cache is so slow.
 constexpr double kSlowestHit = 80e-9;
-
-// The file's first word; "" if there is none.
-std::string ReadWord(const std::string& path) {
-  std::string word;
-  std::ifstream(path) >> word;
-  return word;
-}
 
 // Half of what is free, for the machine has others to serve.
 std::int64_t MemoryLimit(std::int64_t max_bytes) {
@@ -102,25 +93,6 @@ void RefuseMisses(const Measurement& memory, Measurement* l3) {
 }
 
 }  // namespace
-
-std::optional<std::int64_t> CacheBytes(int level, const std::string& root) {
-  for (int index = 0;; ++index) {
-    const std::string cache = absl::StrCat(
-        root, "/sys/devices/system/cpu/cpu0/cache/index", index, "/");
-    const std::string its_level = ReadWord(cache + "level");
-    if (its_level.empty()) return std::nullopt;
-    if (its_level != absl::StrCat(level) ||
-        ReadWord(cache + "type") == "Instruction") {
-      continue;
-    }
-    // "48K" or "2M"
-    std::int64_t size = 0;
-    std::string unit;
-    std::ifstream(cache + "size") >> size >> unit;
-    if (size <= 0 || size > kMiB) return std::nullopt;
-    return size * (unit == "K" ? 1024 : unit == "M" ? kMiB : 1);
-  }
-}
 
 MemoryLatencies MeasureMemory(std::int64_t max_bytes, const Budget& budget) {
   const std::int64_t limit = MemoryLimit(max_bytes);

@@ -15,6 +15,7 @@
 #include "absl/strings/str_join.h"
 #include "chapters/profiling/latencies/latencies.h"
 #include "common/base/console/format.h"
+#include "common/base/machine.h"
 #include "common/exercise/exercise.h"
 
 namespace d2l {
