@@ -232,6 +232,19 @@ TEST(ChromeTrace, WritesAReasonWhereThereIsNoDeviceTime) {
   EXPECT_TRUE(EventsOf(trace, "s").empty());
 }
 
+TEST(ChromeTrace, SaysWhatBoundsAnOperation) {
+  ProfileBuilder builder(kTwoDevices);
+  builder.Operation("add", 10, 20, 0, 30, 40'000).cost = {1000, 200'000};
+  builder.profile().devices[0].peaks = RoundPeaks();
+  const json trace = Validated(ToChromeTrace(builder.Build()));
+  const json args = SliceNamed(trace, "add", "cpu:0").at("args");
+  EXPECT_EQ(args.at("flop"), 1000);
+  EXPECT_EQ(args.at("bytes"), 200'000);
+  EXPECT_EQ(args.at("bound"), "memory");
+  EXPECT_DOUBLE_EQ(args.at("bound_us"), 1);
+  EXPECT_THAT(trace.at("otherData").at("peaks").at(0), HasSubstr("GFLOP/s"));
+}
+
 TEST(ChromeTrace, MovesDeviceWorkThatClocksMakeOverlap) {
   ProfileBuilder builder(kTwoDevices);
   builder.Operation("early", 1000, 1100, 0, 990, 2000);  // before its request

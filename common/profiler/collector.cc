@@ -287,6 +287,7 @@ void Collector::OnOp(const OpRecord& op) {
   record.number = op.number;
   record.in_place = op.in_place;
   SetInputs(*log->chunk, record, op.inputs);
+  log->chunk->costs[log->used] = op.primitive->Cost(op.inputs, op.output);
   log->Commit();
   if (!log->room_waits.empty()) AddRoomWaits(*log);
 }

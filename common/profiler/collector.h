@@ -11,7 +11,7 @@
 // recording is active. Recordings may overlap: each gets all events of its
 // time.
 //
-// For speed each thread writes into a chunk of its own, 128 bytes for a call,
+// For speed each thread writes into a chunk of its own, 144 bytes for a call,
 // without a lock, and devices write the times of an operation into its record.
 // Chunks are exchanged under a lock.
 //
@@ -60,6 +60,7 @@
 #include "common/device/listener.h"
 #include "common/device/op_label.h"
 #include "common/device/stream.h"
+#include "common/ops/primitive/primitive.h"
 #include "common/ops/primitive/record.h"
 #include "common/profiler/profile.h"
 #include "common/profiler/profiler.h"
@@ -106,6 +107,7 @@ struct Chunk {
   static constexpr std::uint32_t kRecords = 512;
 
   std::array<CallRecord, kRecords> records;
+  std::array<OpCost, kRecords> costs;  // of those that are operations
   // How many are written.
   std::atomic<std::uint32_t> used{0};
   int thread = 0;

@@ -249,6 +249,8 @@ class Writer {
     other["devices"] = Json::array();
     for (const ProfiledDevice& device : profile_.devices) {
       other["devices"].push_back(DescriptionOf(device));
+      if (!device.peaks.measured()) continue;
+      other["peaks"].push_back(device.peaks.ToText(device.device.ToString()));
     }
     other["notes"] = profile_.notes;
     if (fit_.cut > 0) other["notes"].push_back(fit_.note);
@@ -314,6 +316,15 @@ class Writer {
     if (HasDeviceWork(span)) {
       args["queue_us"] = Micros(span.queue_nanos());
       args["device_us"] = Micros(span.device_nanos());
+      if (span.cost.bytes > 0) {
+        args["flop"] = span.cost.flop;
+        args["bytes"] = span.cost.bytes;
+      }
+      const Bound bound = BoundOf(profile_, span);
+      if (bound.kind != BoundKind::kNone) {
+        args["bound"] = BoundName(bound.kind);
+        args["bound_us"] = 1e6 * bound.seconds;
+      }
     } else if (span.kind == ProfiledKind::kOperation ||
                span.kind == ProfiledKind::kView) {
       args["device"] = WhyNoDeviceTime(span.device_time);

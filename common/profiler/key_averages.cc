@@ -1,6 +1,7 @@
 #include "common/profiler/key_averages.h"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <set>
@@ -15,6 +16,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
+#include "common/base/console/format.h"
 #include "common/base/console/language.h"
 #include "common/base/console/text.h"
 #include "common/device/device.h"
@@ -60,6 +62,16 @@ std::vector<Subtree> SubtreesOf(const std::vector<ProfiledSpan>& spans) {
   return subtrees;
 }
 
+void AddCost(const Profile& profile, const ProfiledSpan& span,
+             KeyAverage& row) {
+  if (span.device_time != DeviceTime::kMeasured) return;
+  const Bound bound = BoundOf(profile, span);
+  row.cost.flop += span.cost.flop;
+  row.cost.bytes += span.cost.bytes;
+  row.bound_nanos += 1e9 * bound.seconds;
+  ++row.bounds[static_cast<int>(bound.kind)];
+}
+
 void AddCall(const ProfiledSpan& span, const Subtree& subtree, bool outermost,
              KeyAverage& row) {
   ++row.calls;
@@ -77,8 +89,8 @@ void AddCall(const ProfiledSpan& span, const Subtree& subtree, bool outermost,
 }
 
 // Returns the rows, and adds all calls to *total.
-std::vector<KeyAverage> RowsOf(const std::vector<ProfiledSpan>& spans,
-                               KeyAverage* total) {
+std::vector<KeyAverage> RowsOf(const Profile& profile, KeyAverage* total) {
+  const std::vector<ProfiledSpan>& spans = profile.spans;
   const std::vector<Subtree> subtrees = SubtreesOf(spans);
   std::vector<KeyAverage> rows;
   // A view and an operation may share a name (a reshape that has to copy), and
@@ -100,6 +112,7 @@ std::vector<KeyAverage> RowsOf(const std::vector<ProfiledSpan>& spans,
       around = spans[around].parent;
     }
     AddCall(span, subtrees[i], /*outermost=*/around < 0, rows[row_of[i]]);
+    AddCost(profile, span, rows[row_of[i]]);
     AddCall(span, subtrees[i], /*outermost=*/span.parent < 0, *total);
   }
   return rows;
@@ -260,8 +273,14 @@ double KeyAverage::device_nanos_avg() const {
   return known_calls == 0 ? 0 : static_cast<double>(device_nanos) / known_calls;
 }
 
+BoundKind KeyAverage::bound() const {
+  const auto most = std::max_element(bounds.begin(), bounds.end());
+  return static_cast<BoundKind>(most - bounds.begin());
+}
+
 KeyAverages::KeyAverages(const Profile& profile) : notes_(profile.notes) {
-  rows_ = RowsOf(profile.spans, &total_);
+  rows_ = RowsOf(profile, &total_);
+  devices_ = profile.devices;
   several_threads_ = profile.threads.size() > 1;
   const bool all_cuda =
       !profile.devices.empty() &&
@@ -329,6 +348,46 @@ std::string KeyAverages::Table(const TableOptions& options) const {
     table += Say("(%d rows more; row_limit is %d)\n", more, options.row_limit);
   }
   return absl::StrCat(table, rule, Footer(shown), notes);
+}
+
+std::string KeyAverages::BoundTable() const {
+  const auto line = [](const std::array<Phrase, 7>& cells) {
+    constexpr int kWidths[] = {16, -6, -10, -9, -9, -8, -10};
+    std::string text;
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+      text += Padded(cells[i], kWidths[i]);
+    }
+    return text;
+  };
+  std::string table = absl::StrCat(line({"operation", "calls", "total", "each",
+                                         "GFLOP/s", "GB/s", "of bound"}),
+                                   "\n");
+  for (const KeyAverage& row : rows_) {
+    if (row.measured_calls == 0) continue;
+    const double nanos = static_cast<double>(row.self_device_nanos);
+    const BoundKind kind = row.bound();
+    // Of what enqueueing bounds, rates say nothing.
+    const auto rate = [&](std::int64_t units, bool shown) {
+      if (units == 0 || nanos == 0 || !shown) return std::string("-");
+      return FormatNumber(static_cast<double>(units) / nanos);
+    };
+    const bool rates = kind != BoundKind::kEnqueueing;
+    const bool known = kind != BoundKind::kNone && nanos > 0;
+    absl::StrAppend(
+        &table,
+        line({Phrase("", CutText(PrintableText(row.name), 16)),
+              absl::StrCat(row.measured_calls), FormatDuration(1e-9 * nanos),
+              FormatDuration(1e-9 * nanos / row.measured_calls),
+              rate(row.cost.flop, rates),
+              rate(row.cost.bytes, rates && kind != BoundKind::kArithmetic),
+              known ? absl::StrFormat("%.0f %%", 100 * row.bound_nanos / nanos)
+                    : "-"}),
+        known ? "  " : "", known ? Translated(BoundName(kind)) : "", "\n");
+  }
+  for (const ProfiledDevice& device : devices_) {
+    table += WrapText(device.peaks.ToText(device.device.ToString()));
+  }
+  return table;
 }
 
 std::string KeyAverages::Footer(

@@ -20,11 +20,13 @@
 #ifndef D2L_COMMON_PROFILER_KEY_AVERAGES_H_
 #define D2L_COMMON_PROFILER_KEY_AVERAGES_H_
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "common/profiler/peaks.h"
 #include "common/profiler/profile.h"
 
 namespace d2l {
@@ -71,6 +73,14 @@ struct KeyAverage {
   // operations of which none was measured.
   std::int64_t known_calls = 0;
 
+  // Of the calls that have a device time: what they cost, and how long the
+  // devices' peaks need for them, if those were measured.
+  OpCost cost;
+  double bound_nanos = 0;
+  std::array<std::int64_t, kBoundKinds> bounds = {};  // how many of each kind
+
+  // What bounds most of them.
+  BoundKind bound() const;
   // The total over the number of calls.
   double host_nanos_avg() const;
   // The total over known_calls; 0 if there are none.
@@ -93,6 +103,13 @@ class KeyAverages {
 
   // Ends in a newline.
   std::string Table(const TableOptions& options = {}) const;
+  // Of the operations that have device times, 80 columns wide: their rates, and
+  // how much of the time that they took the devices' peaks need for them, the
+  // bound (peaks.h); then the peaks. Wants ProfilerOptions::with_bounds.
+  //
+  //   operation  calls    total     each  GFLOP/s   GB/s  of bound
+  //   matmul        10  98.0 ms  9.80 ms      204      -      96 %  arithmetic
+  std::string BoundTable() const;
 
  private:
   std::string Footer(const std::vector<const KeyAverage*>& shown) const;
@@ -101,6 +118,7 @@ class KeyAverages {
   KeyAverage total_;
   std::string device_label_;  // "CUDA" if all devices are GPUs, else "Device"
   std::string device_names_;  // "cpu:0, cpu:1"
+  std::vector<ProfiledDevice> devices_;
   bool several_threads_ = false;
   std::vector<std::string> notes_;
 };

@@ -517,5 +517,53 @@ TEST(KeyAveragesTableTest, TheNamesColumnIsAsWideAsTheNames) {
               testing::StartsWith("--------------  ------------"));
 }
 
+// ---- bounds
+
+TEST(BoundTable, HoldsTimesAgainstBounds) {
+  ProfileBuilder builder({kCpu0, kCpu1});
+  for (int i = 0; i < 10; ++i) {
+    // 20 ms each of arithmetic, 1.2 ms of memory.
+    builder.Operation("matmul", 0, 1, 0, 0, 25'000'000).cost = {2'000'000'000,
+                                                                12'000'000};
+  }
+  // 12 ms of memory.
+  builder.Operation("add", 2, 3, 0, 0, 16'000'000).cost = {10'000'000,
+                                                           120'000'000};
+  // Within the cache: 3 us.
+  builder.Operation("a name that is too long", 4, 5, 0, 0, 4'000).cost = {
+      0, 600'000};
+  builder.Operation("relu", 6, 7, 0, 0, 500).cost = {64, 512};
+  builder.Operation("other", 8, 9, 1, 0, 500).cost = {64, 512};
+  builder.Operation("failed", 10, 11, 0, DeviceTime::kNotRun).cost = {64, 512};
+  builder.Add(ProfiledKind::kView, "view", 12, 13);
+  builder.profile().devices[0].peaks = RoundPeaks();
+  EXPECT_EQ("\n" + KeyAverages(builder.Build()).BoundTable(), R"(
+operation        calls     total     each  GFLOP/s    GB/s  of bound
+matmul              10    250 ms  25.0 ms     80.0       -      80 %  arithmetic
+add                  1   16.0 ms  16.0 ms    0.625    7.50      75 %  memory
+a name that i...     1   4.00 us  4.00 us        -     150      75 %  memory
+relu                 1    500 ns   500 ns        -       -       1 %  enqueueing
+other                1    500 ns   500 ns    0.128    1.02         -
+cpu:0: 100 GFLOP/s; GB/s: L2 200, memory 10.0; 100 ns to enqueue.
+cpu:1: its peaks were not measured.
+)");
+}
+
+TEST(BoundOf, IsTheLongerOfArithmeticAndMemory) {
+  const auto expect = [](const OpCost& cost, double seconds, BoundKind kind) {
+    const Bound bound = BoundOf(cost, RoundPeaks());
+    EXPECT_DOUBLE_EQ(bound.seconds, seconds) << cost.flop << " " << cost.bytes;
+    EXPECT_EQ(bound.kind, kind) << cost.flop << " " << cost.bytes;
+  };
+  expect({0, 0}, 0, BoundKind::kNone);
+  expect({1'000'000, 1'000'000}, 1e-5, BoundKind::kArithmetic);
+  expect({900'000, 2'000'000}, 2e-4, BoundKind::kMemory);
+  expect({0, 1'000'000}, 5e-6, BoundKind::kMemory);  // just fits
+  expect({0, 1'000'001}, 1.000001e-4, BoundKind::kMemory);
+  expect({0, 2'000'000'000}, 0.2, BoundKind::kMemory);  // more than any
+  expect({9'000, 4}, 9e-8, BoundKind::kEnqueueing);
+  EXPECT_EQ(BoundOf({1'000'000, 1'000'000}, Peaks()).kind, BoundKind::kNone);
+}
+
 }  // namespace
 }  // namespace d2l

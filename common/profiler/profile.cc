@@ -55,6 +55,12 @@ void Append(const std::vector<Entry>& part, std::vector<Entry>* whole) {
 
 }  // namespace
 
+Bound BoundOf(const Profile& profile, const ProfiledSpan& span) {
+  if (span.stream < 0) return {};
+  const int device = profile.streams[span.stream].device;
+  return BoundOf(span.cost, profile.devices[device].peaks);
+}
+
 Profile Merge(std::vector<Profile> parts) {
   Profile whole;
   if (parts.empty()) return whole;

@@ -40,6 +40,8 @@
 
 #include "common/base/source_location.h"
 #include "common/device/device.h"
+#include "common/ops/primitive/primitive.h"
+#include "common/profiler/peaks.h"
 #include "common/tensor/dtype.h"
 #include "common/tensor/shape.h"
 
@@ -81,6 +83,7 @@ struct ProfiledSpan {
   // Of operations and views.
   std::vector<ProfiledInput> inputs;
   bool in_place = false;
+  OpCost cost;  // of operations
   // Of its output and of memory that the operation needed for itself; bytes
   // taken from the device's memory while it was requested.
   std::int64_t allocated_bytes = 0;
@@ -114,6 +117,7 @@ struct ProfiledStream {
 struct ProfiledDevice {
   Device device;
   std::string description;  // "cpu:0 (virtual, 1 core of Intel Xeon)"
+  Peaks peaks;              // with ProfilerOptions::with_bounds
 };
 
 struct ProfiledThread {
@@ -148,6 +152,10 @@ struct Profile {
   // language. Every table and trace shows them.
   std::vector<std::string> notes;
 };
+
+// The bound of an operation; none for other spans, and where peaks were not
+// measured.
+Bound BoundOf(const Profile& profile, const ProfiledSpan& span);
 
 // The parts are in the order of their time, and do not overlap. Threads and
 // streams of the same name, and the same devices, become one. From the first

@@ -18,6 +18,7 @@
 #include "common/device/device_table.h"
 #include "common/device/stream.h"
 #include "common/profiler/collector.h"
+#include "common/profiler/peaks.h"
 #include "common/profiler/profile.h"
 
 namespace d2l {
@@ -27,6 +28,7 @@ namespace {
 // A record that is written, and of which thread.
 struct Call {
   const CallRecord* record;
+  const OpCost* cost;
   int thread;
 };
 
@@ -36,7 +38,8 @@ std::vector<Call> WrittenCalls(const std::vector<ChunkPtr>& chunks) {
     const std::uint32_t used = chunk->used.load(std::memory_order_acquire);
     for (std::uint32_t i = 0; i < used; ++i) {
       const CallRecord& record = chunk->records[i];
-      if (record.name != nullptr) calls.push_back({&record, chunk->thread});
+      if (record.name == nullptr) continue;
+      calls.push_back({&record, &chunk->costs[i], chunk->thread});
     }
   }
   return calls;
@@ -92,6 +95,7 @@ class Builder {
     }
     span.inputs = InputsOf(record);
     span.in_place = record.in_place;
+    if (record.kind == ProfiledKind::kOperation) span.cost = *call.cost;
     if (record.stream != nullptr) AddDeviceTime(record, &span);
     profile_.spans.push_back(std::move(span));
   }
@@ -191,7 +195,8 @@ class Builder {
     const auto [entry, is_new] =
         devices_.emplace(device, static_cast<int>(devices_.size()));
     if (is_new) {
-      profile_.devices.push_back({device, GetDeviceInfo(device).Describe()});
+      profile_.devices.push_back(
+          {device, GetDeviceInfo(device).Describe(), {}});
     }
     return entry->second;
   }
@@ -269,6 +274,11 @@ Profile Recording::ToProfile() const {
   builder.Nest();
   builder.AddMemory(memory_);
   builder.AddNotes();
+  if (options_.with_bounds) {
+    for (ProfiledDevice& device : profile.devices) {
+      device.peaks = PeaksOf(device.device);
+    }
+  }
   profile.cut = cut_;
   if (cut_ > 0) {
     profile.notes.push_back(

@@ -87,8 +87,12 @@ struct ProfilerOptions {
   // Record what is taken from the devices' memory and returned: some 150 ns
   // more for each.
   bool profile_memory = false;
+  // Measure what the devices can do, which takes some 0.3 s once in a process,
+  // so that the profile says how far each operation is from its bound: see
+  // KeyAverages::BoundTable.
+  bool with_bounds = false;
   // How many calls are recorded, at least; rounded up to 512 for each thread.
-  // Each takes 128 bytes, and some 300 in a Profile.
+  // Each takes 144 bytes, and some 300 in a Profile.
   std::int64_t max_records = 500'000;
 };
 

@@ -19,6 +19,7 @@
 #include "common/device/testing/testing.h"
 #include "common/ops/ops.h"
 #include "common/profiler/key_averages.h"
+#include "common/profiler/peaks.h"
 #include "common/profiler/profile.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -270,6 +271,39 @@ TEST_P(ProfilerDeviceTest, ReadsAreCallsOfTheHost) {
   EXPECT_EQ(CountOf(profile, "add"), 1);
   EXPECT_EQ(CountOf(profile, "item"), 1);
   EXPECT_EQ(profile.spans.back().kind, ProfiledKind::kRead);
+}
+
+TEST_P(ProfilerDeviceTest, BoundsAreMeasuredOnceAndHeldAgainstCosts) {
+  ProfilerOptions options;
+  options.with_bounds = true;
+  Profiler profiler(options);
+  const Tensor x = Rand({64, 32}, GetParam()), y = Rand({32, 16}, GetParam());
+  {
+    const ProfileScope scope(profiler);
+    MatMul(x, y);
+    T(x);
+  }
+  const Profile& profile = profiler.profile();
+  ASSERT_EQ(profile.spans.size(), 2u);
+  EXPECT_EQ(profile.spans[0].cost.flop, 2 * 64 * 32 * 16);
+  EXPECT_EQ(profile.spans[0].cost.bytes, 4 * (64 * 32 + 32 * 16 + 64 * 16));
+  EXPECT_EQ(profile.spans[1].cost.bytes, 0);
+  const Peaks& peaks = PeaksOf(GetParam());
+  EXPECT_EQ(&peaks, &PeaksOf(GetParam()));
+  const bool modelled = GetDeviceInfo(GetParam()).kind == DeviceKind::kModelled;
+  EXPECT_EQ(peaks.measured(), !modelled);
+  EXPECT_EQ(BoundOf(profile, profile.spans[0]).kind == BoundKind::kNone,
+            modelled);
+  EXPECT_EQ(BoundOf(profile, profile.spans[1]).kind, BoundKind::kNone);
+  if (modelled) return;
+  EXPECT_EQ(profile.devices[0].peaks.flop_per_second, peaks.flop_per_second);
+  std::int64_t before = 0;
+  for (const Bandwidth& one : peaks.bandwidths) {
+    EXPECT_GT(one.bytes, before) << one.name;
+    EXPECT_GT(one.bytes_per_second, 0) << one.name;
+    before = one.bytes;
+  }
+  EXPECT_GT(peaks.enqueue_seconds, 0);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, ProfilerDeviceTest,

@@ -32,12 +32,12 @@
 #include "common/nn/module.h"
 #include "common/nn/sgd.h"
 #include "common/ops/ops.h"
+#include "common/profiler/peak_loops.h"
 #include "common/profiler/profiler.h"
 #include "common/tensor/dtype.h"
 #include "common/tensor/shape.h"
 #include "common/tensor/tensor.h"
 #include "hwy/aligned_allocator.h"
-#include "tests/peers/bandwidth.h"
 #include "tests/peers/measure.h"
 
 namespace d2l {

@@ -17,9 +17,9 @@
 #include "common/ops/ops.h"
 #include "common/parallel/collective/collective.h"
 #include "common/parallel/data_parallel/data_parallel.h"
+#include "common/profiler/peak_loops.h"
 #include "common/tensor/dtype.h"
 #include "common/tensor/tensor.h"
-#include "tests/peers/bandwidth.h"
 #include "tests/peers/measure.h"
 
 namespace d2l {

@@ -1,0 +1,226 @@
+#include "common/profiler/peaks.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/base/console/format.h"
+#include "common/base/console/language.h"
+#include "common/base/machine.h"
+#include "common/base/mutex.h"
+#include "common/base/timer.h"
+#include "common/device/cpu/cpu_stream.h"
+#include "common/device/cpu/parallel_for.h"
+#include "common/device/device_table.h"
+#include "common/ops/ops.h"
+#include "common/profiler/peak_loops.h"
+#include "hwy/aligned_allocator.h"
+
+namespace d2l {
+namespace {
+
+constexpr double kNever = std::numeric_limits<double>::infinity();
+constexpr std::int64_t kMiB = std::int64_t{1} << 20;
+
+double Best(int runs, const std::function<void()>& work) {
+  double best = kNever;
+  for (int i = 0; i < runs; ++i) {
+    const Timer timer;
+    work();
+    best = std::min(best, timer.Seconds());
+  }
+  return best;
+}
+
+void WaitForWriter(const Tensor& x) {
+  CurrentStream(x.device()).WaitFor(x.storage()->written_by());
+}
+
+// ---- A CPU device. `cores` parts at the same time, within a task of its.
+
+double FlopPerSecond(int cores) {
+  constexpr std::int64_t kRounds = 50'000;
+  const double seconds = Best(10, [&] {
+    ParallelFor(cores, 1, [](std::int64_t begin, std::int64_t end) {
+      for (; begin < end; ++begin) MultiplyAdd(kRounds);
+    });
+  });
+  return static_cast<double>(cores * MultiplyAdd(kRounds)) / seconds;
+}
+
+// The best of what reads two arrays and writes a third, or reads all three, of
+// `bytes` bytes together.
+double BytesPerSecond(int cores, std::int64_t bytes) {
+  constexpr std::size_t kUnit = 64;  // what the loops take a multiple of
+  const std::size_t n =
+      std::max<std::size_t>(bytes / 12 / cores / kUnit, 1) * kUnit;
+  const std::size_t all = n * cores;
+  hwy::AlignedFreeUniquePtr<float[]> x[3];
+  for (auto& array : x) {
+    array = hwy::AllocateAligned<float>(all);
+    if (array == nullptr) return 0;
+    std::fill_n(array.get(), all, 1.0f);
+  }
+  const double per_pass = 12.0 * static_cast<double>(all);
+  const int passes =
+      static_cast<int>(std::max(1.0, 4 * static_cast<double>(kMiB) / per_pass));
+  double best = kNever;
+  for (const int loop : {0, 1, 2}) {
+    const double seconds = Best(passes > 1 ? 20 : 4, [&] {
+      ParallelFor(cores, 1, [&](std::int64_t part, std::int64_t end) {
+        for (; part < end; ++part) {
+          float* const a = x[0].get() + n * part;
+          const float* const b = x[1].get() + n * part;
+          const float* const c = x[2].get() + n * part;
+          for (int pass = 0; pass < passes; ++pass) {
+            if (loop < 2) {
+              Triad(b, c, a, n, /*past_caches=*/loop == 1);
+            } else {
+              volatile float sum =
+                  ReadAll(a, n) + ReadAll(b, n) + ReadAll(c, n);
+              static_cast<void>(sum);
+            }
+          }
+        }
+      });
+    });
+    best = std::min(best, seconds);
+  }
+  return per_pass * passes / best;
+}
+
+// Of each cache half is used, so that it holds all; of the last, which others
+// use as well, no more than the one before cannot hold.
+std::vector<Bandwidth> Bandwidths(int cores) {
+  std::vector<Bandwidth> all;
+  std::int64_t largest = 0;
+  for (const int level : {1, 2, 3}) {
+    const std::int64_t each = CacheBytes(level).value_or(0);
+    const std::int64_t bytes = level < 3 ? each * cores : each;
+    if (bytes <= largest) continue;
+    const std::int64_t most = largest == 0 ? bytes : 8 * largest;
+    all.push_back({absl::StrCat("L", level), bytes,
+                   BytesPerSecond(cores, std::min(bytes / 2, most))});
+    largest = bytes;
+  }
+  const std::int64_t room = FreeHostMemory(/*promised=*/0) / 4;
+  all.push_back(
+      {"memory", std::numeric_limits<std::int64_t>::max(),
+       BytesPerSecond(
+           cores,
+           std::min(std::clamp(2 * largest, 48 * kMiB, 192 * kMiB), room))});
+  return all;
+}
+
+void MeasureCpu(Device device, Peaks* peaks) {
+  const int cores = std::max(GetDeviceInfo(device).cores, 1);
+  auto& stream = static_cast<CpuStream&>(CurrentStream(device));
+  stream.WaitFor(stream.Enqueue(OpLabel("peaks"), [=] {
+    peaks->bandwidths = Bandwidths(cores);
+    peaks->flop_per_second = FlopPerSecond(cores);
+  }));
+}
+
+// ---- A GPU.
+
+void MeasureGpu(Device device, Peaks* peaks) {
+  constexpr std::int64_t kSize = 4096;
+  const auto best = [&](const std::function<Tensor()>& work, int count) {
+    return Best(5,
+                [&] {
+                  Tensor last;
+                  for (int i = 0; i < count; ++i) last = work();
+                  WaitForWriter(last);
+                }) /
+           count;
+  };
+  const Tensor x = Rand({kSize, kSize}, device);
+  peaks->flop_per_second =
+      2.0 * kSize * kSize * kSize / best([&] { return MatMul(x, x); }, 2);
+  for (const std::int64_t mib : {8, 64, 512}) {
+    const Tensor from = Zeros({mib * kMiB / 8}, device);
+    peaks->bandwidths.push_back({FormatBytes(mib * kMiB), mib * kMiB,
+                                 static_cast<double>(mib * kMiB) /
+                                     best([&] { return Clone(from); }, 50)});
+  }
+}
+
+double EnqueueSeconds(Device device) {
+  constexpr int kRequests = 1000;
+  const Tensor x = Empty({1}, device);
+  return Best(20,
+              [&] {
+                for (int i = 0; i < kRequests; ++i) FillInPlace(x, 1);
+                WaitForWriter(x);
+              }) /
+         kRequests;
+}
+
+Peaks Measure(Device device) {
+  Peaks peaks;
+  if (GetDeviceInfo(device).kind == DeviceKind::kModelled) return peaks;
+  if (device.type() == DeviceType::kCpu) {
+    MeasureCpu(device, &peaks);
+  } else {
+    MeasureGpu(device, &peaks);
+  }
+  // A stream that has failed skips the work.
+  if (!peaks.measured()) return {};
+  peaks.enqueue_seconds = EnqueueSeconds(device);
+  return peaks;
+}
+
+}  // namespace
+
+const Peaks& PeaksOf(Device device) {
+  static Mutex& mutex = *new Mutex;
+  static auto& all = *new std::map<Device, Peaks>;
+  const MutexLock lock(mutex);
+  Peaks& peaks = all[device];
+  if (!peaks.measured()) peaks = Measure(device);
+  return peaks;
+}
+
+std::string Peaks::ToText(const std::string& name) const {
+  if (!measured()) return Say("%s: its peaks were not measured.", name);
+  return Say("%s: %s GFLOP/s; GB/s: %s; %s to enqueue.", name,
+             FormatNumber(flop_per_second / 1e9),
+             absl::StrJoin(bandwidths, ", ",
+                           [](std::string* out, const Bandwidth& one) {
+                             absl::StrAppend(
+                                 out, Translated(one.name), " ",
+                                 FormatNumber(one.bytes_per_second / 1e9));
+                           }),
+             FormatDuration(enqueue_seconds));
+}
+
+const char* BoundName(BoundKind kind) {
+  constexpr const char* kNames[kBoundKinds] = {"", "arithmetic", "memory",
+                                               "enqueueing"};
+  return kNames[static_cast<int>(kind)];
+}
+
+Bound BoundOf(const OpCost& cost, const Peaks& peaks) {
+  if (!peaks.measured() || (cost.flop == 0 && cost.bytes == 0)) return {};
+  const auto level = std::find_if(
+      peaks.bandwidths.begin(), peaks.bandwidths.end() - 1,
+      [&](const Bandwidth& one) { return cost.bytes <= one.bytes; });
+  const double arithmetic =
+      static_cast<double>(cost.flop) / peaks.flop_per_second;
+  const double memory =
+      static_cast<double>(cost.bytes) / level->bytes_per_second;
+  const double longer = std::max(arithmetic, memory);
+  if (longer < peaks.enqueue_seconds) return {longer, BoundKind::kEnqueueing};
+  return {longer,
+          arithmetic > memory ? BoundKind::kArithmetic : BoundKind::kMemory};
+}
+
+}  // namespace d2l

@@ -1,0 +1,71 @@
+// Peaks: what a device can do at most, measured on it; and by that the bound of
+// an operation, the time that it takes at least (the roofline model).
+//
+//   const Peaks& peaks = PeaksOf(device);
+//   peaks.flop_per_second;         // 2.1e11
+//   const Bound bound = BoundOf({/*flop=*/2e9, /*bytes=*/12e6}, peaks);
+//   bound.seconds;                 // 0.0095
+//   BoundName(bound.kind);         // "arithmetic"
+//
+// On a CPU device they are the best of several runs of loops on all its cores
+// (peak_loops.h): fused multiplications and additions, STREAM's triad and a
+// sum, whose data fit into each cache or into none. On a GPU, a product and
+// copies. No figure is a data sheet's. A model of a GPU has none.
+//
+// Thread-safe. The first call for a device measures, on the thread's current
+// stream, behind the work that is enqueued there: some 0.3 s. What else runs
+// then makes the peaks lower than they are.
+
+#ifndef D2L_COMMON_PROFILER_PEAKS_H_
+#define D2L_COMMON_PROFILER_PEAKS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/device/device.h"
+#include "common/ops/primitive/primitive.h"
+
+namespace d2l {
+
+// What is read and written each second by work on at most so many bytes.
+struct Bandwidth {
+  std::string name;  // "L1", "memory"; on a GPU the size, "64.0 MiB"
+  std::int64_t bytes = 0;
+  double bytes_per_second = 0;
+};
+
+struct Peaks {
+  double flop_per_second = 0;         // float32; 0 if nothing was measured
+  std::vector<Bandwidth> bandwidths;  // the smallest bytes first; the last: any
+  double enqueue_seconds = 0;  // of an operation on one element, one of many
+
+  bool measured() const { return flop_per_second > 0; }
+  // "cpu:0: 212 GFLOP/s; GB/s: L1 490, memory 28.0; 95.0 ns to enqueue.", in
+  // the run's language. name: the device's.
+  std::string ToText(const std::string& name) const;
+};
+
+// Measured once in a process.
+const Peaks& PeaksOf(Device device);
+
+enum class BoundKind { kNone, kArithmetic, kMemory, kEnqueueing };
+
+inline constexpr int kBoundKinds = 4;
+
+// "", "arithmetic", "memory", "enqueueing".
+const char* BoundName(BoundKind kind);
+
+struct Bound {
+  double seconds = 0;  // the arithmetic's or the memory's, whichever is longer
+  // Which; or kEnqueueing if an operation cannot be enqueued in less. kNone if
+  // there are no peaks, or nothing is to be done.
+  BoundKind kind = BoundKind::kNone;
+};
+
+// Arithmetic and memory traffic can overlap, so the longer of them bounds.
+Bound BoundOf(const OpCost& cost, const Peaks& peaks);
+
+}  // namespace d2l
+
+#endif  // D2L_COMMON_PROFILER_PEAKS_H_
