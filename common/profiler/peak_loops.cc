@@ -27,8 +27,11 @@ float MultiplyAddVectors(std::int64_t n) {
   const Tag d;
   const auto factor = hn::Set(d, 0.999f);
   const auto step = hn::Set(d, 0.001f);
-  auto a = step, b = step, c = step, e = step, f = step, g = step;
-  auto h = step, i = step, j = step, k = step, l = step, m = step;
+  // All different, or a compiler would make them one.
+  const auto from = [&](float x) { return hn::Set(d, x); };
+  auto a = from(1), b = from(2), c = from(3), e = from(4), f = from(5),
+       g = from(6), h = from(7), i = from(8), j = from(9), k = from(10),
+       l = from(11), m = from(12);
   for (; n > 0; --n) {
     a = hn::MulAdd(a, factor, step);
     b = hn::MulAdd(b, factor, step);

@@ -1,4 +1,4 @@
-"""The cells that are compared, their aims and their bounds.
+"""The cells that are compared, and their aims.
 
 The work itself is in cells_benchmark.cc, parallel_cells_benchmark.cc, and the
 peers' *_cells.py, under the same names. A name that begins with a number is a cell of the course.
@@ -13,8 +13,7 @@ class On:
 
     At most one of the aims is set.
     """
-    bound: Optional[str] = None  # a benchmark, ...
-    bound_items: float = 1  # ... and how many of its items bound this cell
+    bound: Optional[str] = None  # a benchmark; None: what the device's peaks need
     aim_ns: Optional[float] = None
     aim_bounds: Optional[float] = None  # an aim that is a multiple of the bound
     aim_ratio: Optional[float] = None  # the first peer takes at least so many times as long
@@ -33,7 +32,6 @@ class On:
 class Cell:
     name: str
     per: str  # what the figures are per
-    flop: Optional[float] = None
     in_turn: Optional[str] = None  # the same with one device at a time: a benchmark
     cpu: On = On()
     cuda: On = On()
@@ -47,55 +45,42 @@ class Cell:
         return kind == "cpu" and self.device_count == 1
 
 
-def copying(megabytes, items, aim=True):
-    """On a GPU: bounded by a copy that reads and writes so many megabytes, each
-    unit by so many bytes of it. The aim is 85 % of the copy's bandwidth."""
-    return On(bound="bound_device_copy_%dMB" % megabytes, bound_items=items,
-              aim_bounds=1 / 0.85 if aim else None)
-
-
 # On a GPU small operations cost the launch, and large products the arithmetic.
 LAUNCHES = On(aim_ratio=1.5)
 COMPUTES = On(aim_ratio=0.98)
-
-# Reads x and y and writes x * y, reads that and writes x * y + 2.
-MUL_ADD_BYTES = (3 + 2) * 4e7
+# The others are to use 85 % of the memory's bandwidth, which is that of copies.
+MOVES = On(aim_bounds=1 / 0.85)
 
 CELLS = [
-    Cell("003_c5", "product 3x3 @ transposed",
-         cpu=On(aim_ns=180, bound="bound_sgemm_3"), cuda=LAUNCHES),
+    Cell("003_c5", "product 3x3 @ transposed", cpu=On(aim_ns=180), cuda=LAUNCHES),
     Cell("003_c5_profiled", "the same under the profiler",
          cpu=On(bound="003_c5", aim_bounds=1.5)),
     Cell("003_c18", "x = rand(10, 10), x * x", cpu=On(aim_ns=300), cuda=LAUNCHES),
     Cell("003_c20", "v[j] = rand(10, 10)", cpu=On(aim_ns=350), cuda=LAUNCHES),
     Cell("003_c21_vectorised", "f(), 200 stacks of 100", cpu=On(aim_ns=4e6)),
     Cell("003_c21_loop", "f(), 20,000 assignments", cpu=On(aim_ns=8e6), cuda=LAUNCHES),
-    Cell("000_In6", "product 100x100", flop=2e6,
-         cpu=On(aim_bounds=1.05, bound="bound_sgemm_100"), cuda=LAUNCHES),
-    Cell("000_In6_two_devices", "two products, one on each of two devices", flop=4e6,
-         in_turn="000_In6_in_turn", cpu=On(bound="bound_sgemm_100"), device_count=2),
+    Cell("000_In6", "product 100x100", cpu=On(aim_bounds=1.5), cuda=LAUNCHES),
+    Cell("000_In6_two_devices", "two products, one on each of two devices",
+         in_turn="000_In6_in_turn", device_count=2),
     Cell("004_In4", "10 x (randn(1000, 1000), product)", cuda=COMPUTES),
     Cell("d2l_t1t2t3_each", "x + 1, waited for"),
     Cell("d2l_t1t2t3_once", "x + 1", cuda=LAUNCHES),
     Cell("add_1", "x + y of one element", cpu=On(aim_ns=150), cuda=LAUNCHES),
-    Cell("mm_1000", "product 1000x1000", flop=2e9, cuda=COMPUTES),
-    Cell("mm_256", "product 256x256", flop=2 * 256**3),
-    Cell("mm_1x512_512x256", "product", flop=2 * 512 * 256),
-    Cell("randn_1e6", "element", cpu=On(aim_ns=1e9 / 900e6), cuda=copying(4, 4)),
-    Cell("randn_1e7", "element", cpu=On(aim_ns=1e9 / 900e6), cuda=copying(40, 4)),
-    Cell("rand_1e6", "element", cpu=On(aim_ns=1e9 / 1600e6), cuda=copying(4, 4)),
-    Cell("rand_1e7", "element", cpu=On(aim_ns=1e9 / 1600e6), cuda=copying(40, 4)),
-    Cell("mul_add_1e7", "x * y + 2",
-         cpu=On(aim_ns=15e6, bound="bound_copy", bound_items=MUL_ADD_BYTES),
-         cuda=copying(200, MUL_ADD_BYTES)),
-    Cell("sum_1e7", "sum", cpu=On(aim_bounds=1.1, bound="bound_read", bound_items=4e7),
-         cuda=copying(40, 4e7, aim=False)),
-    Cell("exp_1e6", "exp", cuda=copying(8, 8e6)),
-    Cell("tanh_1e6", "tanh", cuda=copying(8, 8e6)),
+    Cell("mm_1000", "product 1000x1000", cuda=COMPUTES),
+    Cell("mm_256", "product 256x256"),
+    Cell("mm_1x512_512x256", "product"),
+    Cell("randn_1e6", "element", cpu=On(aim_ns=1e9 / 900e6), cuda=MOVES),
+    Cell("randn_1e7", "element", cpu=On(aim_ns=1e9 / 900e6), cuda=MOVES),
+    Cell("rand_1e6", "element", cpu=On(aim_ns=1e9 / 1600e6), cuda=MOVES),
+    Cell("rand_1e7", "element", cpu=On(aim_ns=1e9 / 1600e6), cuda=MOVES),
+    Cell("mul_add_1e7", "x * y + 2", cpu=On(aim_ns=15e6), cuda=MOVES),
+    Cell("sum_1e7", "sum", cpu=On(aim_bounds=1.5)),
+    Cell("exp_1e6", "exp", cuda=MOVES),
+    Cell("tanh_1e6", "tanh", cuda=MOVES),
     Cell("softmax_128x1000", "softmax of the rows"),
     Cell("bias_256x128", "(256, 128) + (128)"),
-    Cell("transpose_1000", "transposed copy", cuda=copying(8, 8e6, aim=False)),
-    Cell("relu_1e6", "relu", cuda=copying(8, 8e6)),
+    Cell("transpose_1000", "transposed copy"),
+    Cell("relu_1e6", "relu", cuda=MOVES),
     Cell("mul_1e7", "x * y"),
     # Compiled programs. The peer's captured ones are TorchScript, frozen; its
     # generated ones torch.compile's.
@@ -110,19 +95,17 @@ CELLS = [
     Cell("mlp_512_generated", "the same"),
     Cell("mlp_step", "step of training of layers of 512, 256, 128 and 2, one image",
          cpu=On(aim_ratio=8), cuda=LAUNCHES),
-    Cell("lenet_step", "step of training of LeNet, 256 images", flop=256 * 13.3e6,
-         cpu=On(aim_ratio=2)),
-    Cell("resnet18_step", "step of training of ResNet-18, 32 images", flop=32 * 2.73e9,
-         cpu=On(aim_ratio=1.1)),
+    Cell("lenet_step", "step of training of LeNet, 256 images", cpu=On(aim_ratio=2)),
+    Cell("resnet18_step", "step of training of ResNet-18, 32 images", cpu=On(aim_ratio=1.1)),
     # The peers' are processes of one thread each, which exchange gradients by gloo.
     Cell("ddp_lenet", "step of training of LeNet on two devices, 256 images",
-         flop=256 * 13.3e6, in_turn="ddp_lenet_in_turn",
+         in_turn="ddp_lenet_in_turn",
          cpu=On(bound="bound_ddp_lenet", aim_ratio=2), device_count=2),
     Cell("allreduce_64MB_2", "sum of 64 MiB of each of 2 devices",
          cpu=On(bound="bound_allreduce_64MB_2", aim_ratio=4), device_count=2),
     Cell("allreduce_64MB_4", "sum of 64 MiB of each of 4 devices",
          cpu=On(bound="bound_allreduce_64MB_4", aim_ratio=4), device_count=4),
-    Cell("chain_1e7_eager", "x = (x + y) * 0.5, five times", cpu=On(bound="mul_1e7")),
+    Cell("chain_1e7_eager", "x = (x + y) * 0.5, five times"),
     Cell("chain_1e7_captured", "the same", cpu=On(bound="mul_1e7", aim_bounds=1.7)),
     Cell("chain_1e7_generated", "the same", cpu=On(bound="mul_1e7", aim_bounds=1.2)),
 ]

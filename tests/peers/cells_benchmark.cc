@@ -1,7 +1,6 @@
 // The cells that compare.py also runs in PyTorch and NumPy. A benchmark has the
-// name that its cell has in cells.py, and its items are the cell's units. A
-// benchmark whose name begins with "bound" is the cheapest primitive that could
-// do the work.
+// name that its cell has in cells.py, and its items are the cell's units. The
+// counter "bound_ns" is what the device's peaks need for one (measure.h).
 //
 //   bazel run //tests/peers:cells_benchmark -- --benchmark_filter=003
 //
@@ -10,10 +9,7 @@
 // cpu:0 and cpu:1.
 
 #include <benchmark/benchmark.h>
-#include <cblas.h>
 
-#include <algorithm>
-#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -32,12 +28,10 @@
 #include "common/nn/module.h"
 #include "common/nn/sgd.h"
 #include "common/ops/ops.h"
-#include "common/profiler/peak_loops.h"
 #include "common/profiler/profiler.h"
 #include "common/tensor/dtype.h"
 #include "common/tensor/shape.h"
 #include "common/tensor/tensor.h"
-#include "hwy/aligned_allocator.h"
 #include "tests/peers/measure.h"
 
 namespace d2l {
@@ -332,6 +326,8 @@ void MeasureProgram(benchmark::State& state, How how, int count,
     return;
   }
   MeasureLoop(state, count, [&] { captured.Run(inputs); });
+  // It does not do them one by one.
+  state.counters.erase("bound_ns");
 }
 
 // Layers of n, n/2, n/4 and 2, for one sample.
@@ -432,82 +428,6 @@ BENCHMARK_CAPTURE(Chain, captured, How::kCaptured)
     ->UseRealTime();
 BENCHMARK_CAPTURE(Chain, generated, How::kGenerated)
     ->Name("chain_1e7_generated")
-    ->UseRealTime();
-
-// The bounds on a CPU, on this thread.
-
-bool IsOnCpu(benchmark::State& state) {
-  if (FirstDevice().type() == DeviceType::kCpu) return true;
-  Skip(state, absl::StrCat("what bounds a CPU; the first device is ",
-                           FirstDevice().ToString()));
-  return false;
-}
-
-void BareProducts(benchmark::State& state, int n, int count) {
-  if (!IsOnCpu(state)) return;
-  openblas_set_num_threads(1);
-  const std::vector<float> x(static_cast<std::size_t>(n) * n, 0.5f);
-  std::vector<float> y(x.size());
-  MeasureLoop(state, count, [&] {
-    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, n, n, n, 1.0f,
-                x.data(), n, x.data(), n, 0.0f, y.data(), n);
-    benchmark::ClobberMemory();
-  });
-}
-BENCHMARK_CAPTURE(BareProducts, 3, 3, 10'000)
-    ->Name("bound_sgemm_3")
-    ->UseRealTime();
-BENCHMARK_CAPTURE(BareProducts, 100, kProductSize, kProducts)
-    ->Name("bound_sgemm_100")
-    ->UseRealTime();
-
-// 40 MB, as the cells with 10'000'000 numbers.
-constexpr std::size_t kLarge = 10'000'000;
-
-// Its items are bytes, read and written.
-void BareCopy(benchmark::State& state) {
-  if (!IsOnCpu(state)) return;
-  const auto from = hwy::AllocateAligned<float>(kLarge);
-  const auto to = hwy::AllocateAligned<float>(kLarge);
-  std::fill_n(from.get(), kLarge, 0.5f);
-  Measure(state, 2 * kLarge * sizeof(float), [&] {
-    CopyPastCaches(from.get(), to.get(), kLarge);
-    benchmark::ClobberMemory();
-  });
-}
-BENCHMARK(BareCopy)->Name("bound_copy")->UseRealTime();
-
-void BareRead(benchmark::State& state) {
-  if (!IsOnCpu(state)) return;
-  const auto from = hwy::AllocateAligned<float>(kLarge);
-  std::fill_n(from.get(), kLarge, 0.5f);
-  Measure(state, kLarge * sizeof(float),
-          [&] { benchmark::DoNotOptimize(ReadAll(from.get(), kLarge)); });
-}
-BENCHMARK(BareRead)->Name("bound_read")->UseRealTime();
-
-// The bounds on a GPU: copies within the device that read and write as many
-// bytes, and are waited for as often, as the cells that they bound: a small one
-// costs the launch and the wait rather than the memory. Their items are bytes.
-
-void CopyOnDevice(benchmark::State& state, std::int64_t bytes, int count) {
-  const std::int64_t n = bytes / 2 / static_cast<std::int64_t>(sizeof(float));
-  const Tensor x = Rand({n}, FirstDevice());
-  Measure(state, bytes * count, [&] {
-    for (int i = 0; i < count; ++i) Clone(x);
-  });
-}
-BENCHMARK_CAPTURE(CopyOnDevice, 4MB, 4'000'000, 1)
-    ->Name("bound_device_copy_4MB")
-    ->UseRealTime();
-BENCHMARK_CAPTURE(CopyOnDevice, 8MB, 8'000'000, 10)
-    ->Name("bound_device_copy_8MB")
-    ->UseRealTime();
-BENCHMARK_CAPTURE(CopyOnDevice, 40MB, 40'000'000, 1)
-    ->Name("bound_device_copy_40MB")
-    ->UseRealTime();
-BENCHMARK_CAPTURE(CopyOnDevice, 200MB, 200'000'000, 1)
-    ->Name("bound_device_copy_200MB")
     ->UseRealTime();
 
 }  // namespace

@@ -28,6 +28,7 @@ import signal
 import subprocess
 import sys
 import time
+import typing
 
 from cells import CELLS
 from results import PYTORCH_ALL, heading, kind, make_rows, remarks, table
@@ -166,7 +167,7 @@ def check_benchmark(binary, device):
 
 
 def run_benchmarks(binary, devices, names):
-    """In one process: {name: ns per item}, {name: why it has no figure}, and the binary's
+    """In one process: {name: Figures}, {name: why it has no figure}, and the binary's
     descriptions of the devices. If the process fails, each benchmark gets one of its own."""
     try:
         printed = run_command(benchmark_command(binary, devices) + [
@@ -177,13 +178,13 @@ def run_benchmarks(binary, devices, names):
     except CellError as error:
         if len(names) == 1:
             return {}, {names[0]: str(error)}, []
-        ns, failures, descriptions = {}, {}, []
+        figures, failures, descriptions = {}, {}, []
         for name in names:
             one = run_benchmarks(binary, devices, [name])
-            ns.update(one[0])
+            figures.update(one[0])
             failures.update(one[1])
             descriptions += one[2]
-        return ns, failures, descriptions
+        return figures, failures, descriptions
     try:
         output = json.loads(printed)
     except ValueError:  # the output is not JSON if no benchmark matches
@@ -193,8 +194,15 @@ def run_benchmarks(binary, devices, names):
     return (*read_benchmarks(output, names), descriptions)
 
 
+class Figures(typing.NamedTuple):
+    """Of a benchmark, per item."""
+    ns: float
+    bound_ns: typing.Optional[float] = None  # what the device's peaks need; 0: not known
+    flop: typing.Optional[float] = None
+
+
 def read_benchmarks(output, names):
-    ns, failures = {}, {}
+    figures, failures = {}, {}
     for benchmark in output["benchmarks"]:
         name = benchmark["name"].rsplit("/real_time", 1)[0]
         # Before Google Benchmark 1.8 there are only errors: see Skip in
@@ -204,11 +212,12 @@ def read_benchmarks(output, names):
             reason = message if message.startswith("skipped: ") else "failed: " + message
             failures[name] = "%s (%s)" % (reason, benchmark["name"])
         else:
-            ns[name] = 1e9 / benchmark["items_per_second"]
-    missing = set(names) - set(ns) - set(failures)
+            figures[name] = Figures(1e9 / benchmark["items_per_second"],
+                                    benchmark.get("bound_ns"), benchmark.get("flop"))
+    missing = set(names) - set(figures) - set(failures)
     if missing:
         raise CompareError("the benchmark does not have " + ", ".join(sorted(missing)))
-    return ns, failures
+    return figures, failures
 
 
 def peer_command(module, threads, device):
@@ -281,7 +290,8 @@ class Samples:
     """What the rounds measure."""
 
     def __init__(self):
-        # (cell, who): [by round]; "ours", "ours_all", "bound", "in_turn" or a peer
+        # (cell, who): [by round]; "ours", "ours_all", "bound", "in_turn" or a peer, and
+        # "flop", which is no time
         self.ns = {}
         self.without = {}  # cell: why it has no figures
         self.devices = {}  # the binary's descriptions of them, in order; no values
@@ -292,13 +302,19 @@ class Samples:
         for devices, benchmarks in processes(device, cells).items():
             progress.show("ours on %s" % devices)
             names = list(dict.fromkeys(benchmarks.values()))
-            ns, failures, descriptions = run_benchmarks(binary, devices, names)
+            figures, failures, descriptions = run_benchmarks(binary, devices, names)
             self.devices.update(dict.fromkeys(descriptions))
             for (cell, who), name in benchmarks.items():
                 if name in failures:
                     self.without.setdefault(cell, failures[name])
-                else:
-                    self.ns.setdefault((cell, who), []).append(ns[name])
+                    continue
+                self.ns.setdefault((cell, who), []).append(figures[name].ns)
+                if who != "ours":
+                    continue
+                if figures[name].bound_ns and (cell, "bound") not in benchmarks:
+                    self.ns.setdefault((cell, "bound"), []).append(figures[name].bound_ns)
+                if figures[name].flop:
+                    self.ns[cell, "flop"] = [figures[name].flop]
         for index, cell in enumerate(cells):
             progress.show("peers, cell %d of %d: %s" % (index + 1, len(cells), cell.name))
             for peer in peers if cell.name not in self.without else []:

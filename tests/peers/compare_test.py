@@ -14,7 +14,7 @@ from unittest import mock
 
 import compare
 import results
-from cells import CELLS, COMPUTES, LAUNCHES, Cell, On, copying
+from cells import CELLS, COMPUTES, LAUNCHES, MOVES, Cell, On
 
 PEERS = {device: [name for name, _, _ in peers] for device, peers in compare.PEERS.items()}
 
@@ -23,11 +23,9 @@ def samples_of(cells, ns, device="cpu"):
     """All of `ns` for ours and for every peer, as long as 3 rounds."""
     samples = {}
     for cell in cells:
-        on = cell.on(device)
         for who in ["ours"] + PEERS[device]:
             samples[cell.name, who] = [ns] * 3
-        if on.bound:
-            samples[cell.name, "bound"] = [ns / on.bound_items] * 3
+        samples[cell.name, "bound"] = [ns] * 3
         if cell.in_turn:
             samples[cell.name, "in_turn"] = [2 * ns] * 3
         if cell.has_ours_all(device):
@@ -72,15 +70,18 @@ class NumbersTest(unittest.TestCase):
 class BenchmarksTest(unittest.TestCase):
 
     def test_reads_ns_per_item(self):
-        output = {"benchmarks": [{"name": "a/real_time", "items_per_second": 2e6}]}
-        self.assertEqual(compare.read_benchmarks(output, ["a"]), ({"a": 500}, {}))
+        output = {"benchmarks": [
+            {"name": "a/real_time", "items_per_second": 2e6, "bound_ns": 400, "flop": 18},
+            {"name": "b/real_time", "items_per_second": 1e9}]}
+        self.assertEqual(compare.read_benchmarks(output, ["a", "b"]),
+                         ({"a": (500, 400, 18), "b": (1, None, None)}, {}))
 
     def test_an_error_in_a_benchmark_is_one_of_it_alone(self):
         output = {"benchmarks": [
             {"name": "a/real_time", "error_occurred": True, "error_message": "not equal"},
             {"name": "b/real_time", "items_per_second": 1e9}]}
         self.assertEqual(compare.read_benchmarks(output, ["a", "b"]),
-                         ({"b": 1}, {"a": "failed: not equal (a/real_time)"}))
+                         ({"b": (1, None, None)}, {"a": "failed: not equal (a/real_time)"}))
 
     def test_a_skipped_benchmark_is_no_failure(self):
         why = "skipped: there is no second device"
@@ -98,11 +99,11 @@ class BenchmarksTest(unittest.TestCase):
 class RowsTest(unittest.TestCase):
 
     def test_a_row_per_cell_and_peer(self):
-        cell = Cell("c", "product", flop=400,
-                    cpu=On(aim_bounds=1.1, bound="bound_x", bound_items=10))
+        cell = Cell("c", "product", cpu=On(aim_bounds=1.1))
         samples = {
             ("c", "ours"): [100, 200, 900],
-            ("c", "bound"): [8, 9, 10],
+            ("c", "bound"): [80, 90, 100],
+            ("c", "flop"): [400],
             ("c", "pytorch-1"): [300, 500, 400],
         }
         one, numpy, every = rows_of(samples, [cell])
@@ -121,8 +122,9 @@ class RowsTest(unittest.TestCase):
             self.assertIsNone(row["ratio"])
 
     def test_all_cores_are_compared_with_all_cores(self):
-        cell = Cell("c", "product", flop=400)
+        cell = Cell("c", "product")
         samples = {
+            ("c", "flop"): [4000],
             ("c", "ours"): [200],
             ("c", "ours_all"): [90, 100, 140],
             ("c", "pytorch-1"): [300],
@@ -135,11 +137,11 @@ class RowsTest(unittest.TestCase):
             self.assertEqual(row["ours_all_min_ns"], 90)
             # The quartiles are 95 and 120.
             self.assertAlmostEqual(row["ours_all_spread"], 0.125)
-            self.assertEqual(row["ours_all_gflops"], 4)
+            self.assertEqual(row["ours_all_gflops"], 40)
         self.assertEqual([(row["peer"], row["ratio"], row["ratio_all"]) for row in rows],
                          [("pytorch-1", 1.5, None), ("numpy-1", 2.5, None),
                           ("pytorch-all", 0.75, 1.5)])
-        self.assertIn("c in GFLOP/s: ours 2, ours-all 4, pytorch-1 1, numpy-1 1, pytorch-all 3",
+        self.assertIn("c in GFLOP/s: ours 20, ours-all 40, pytorch-1 13, numpy-1 8, pytorch-all 27",
                       results.remarks(rows))
 
     def test_without_ours_or_theirs_on_all_cores_there_is_no_ratio(self):
@@ -181,11 +183,11 @@ class AimsTest(unittest.TestCase):
     def test_the_longest_time_allowed(self):
         self.assertEqual(On().aim(10, 20), None)
         self.assertEqual(On(aim_ns=5).aim(None, None), 5)
-        self.assertEqual(On(bound="b", aim_bounds=2).aim(10, 99), 20)
+        self.assertEqual(On(aim_bounds=2).aim(10, 99), 20)
         self.assertEqual(On(aim_ratio=4).aim(99, 20), 5)
 
     def test_without_what_it_is_relative_to_there_is_none(self):
-        self.assertIsNone(On(bound="b", aim_bounds=2).aim(None, 20))
+        self.assertIsNone(On(aim_bounds=2).aim(None, 20))
         self.assertIsNone(On(aim_ratio=4).aim(10, None))
 
     def judged(self, on, ours, bound=None, theirs=None):
@@ -204,14 +206,13 @@ class AimsTest(unittest.TestCase):
         self.assertEqual(self.judged(COMPUTES, 100, theirs=97.9), "0.98 missed")
         self.assertEqual(self.judged(LAUNCHES, 10), "1.50 n/a")
 
-    def test_of_the_copy(self):
-        # A unit is 4 of the copy's bytes.
-        self.assertEqual(self.judged(copying(4, 4), 10, bound=8.6 / 4), "85% met")
-        self.assertEqual(self.judged(copying(4, 4), 10, bound=8.4 / 4), "85% missed")
-        self.assertEqual(self.judged(copying(4, 4), 10, theirs=15), "85% n/a")
+    def test_of_the_bound(self):
+        self.assertEqual(self.judged(MOVES, 10, bound=8.6), "85% met")
+        self.assertEqual(self.judged(MOVES, 10, bound=8.4), "85% missed")
+        self.assertEqual(self.judged(MOVES, 10, theirs=15), "85% n/a")
 
     def test_no_aim_is_not_judged(self):
-        self.assertEqual(self.judged(copying(4, 4, aim=False), 10, bound=1), "")
+        self.assertEqual(self.judged(On(), 10, bound=1), "")
         self.assertEqual(self.judged(On(), 10, theirs=1), "")
 
     def test_a_cell_has_one_aim_on_a_device_and_what_it_needs(self):
@@ -219,8 +220,6 @@ class AimsTest(unittest.TestCase):
             for on in (cell.cpu, cell.cuda):
                 aims = [aim for aim in (on.aim_ns, on.aim_bounds, on.aim_ratio) if aim is not None]
                 self.assertLessEqual(len(aims), 1, cell.name)
-                if on.aim_bounds is not None:
-                    self.assertIsNotNone(on.bound, cell.name)
 
     def test_aims_of_the_peer_are_for_cells_that_it_has(self):
         for cell in CELLS:
@@ -245,10 +244,10 @@ class TableTest(unittest.TestCase):
         self.assertEqual({len(line) for line in lines}, {len(lines[0])})
 
     def test_on_a_cpu(self):
-        cells = [Cell("sum", "", cpu=On(aim_bounds=1.5, bound="b", bound_items=10)),
+        cells = [Cell("sum", "", cpu=On(aim_bounds=1.5)),
                  Cell("pair", "", in_turn="one_by_one", device_count=2), Cell("alone", "")]
         samples = {
-            ("sum", "ours"): [4e3], ("sum", "bound"): [300], ("sum", "ours_all"): [2e3],
+            ("sum", "ours"): [4e3], ("sum", "bound"): [3e3], ("sum", "ours_all"): [2e3],
             ("sum", "pytorch-1"): [5e3], ("sum", "numpy-1"): [48e3],
             ("sum", "pytorch-all"): [1.8e3],
             ("pair", "ours"): [4e3], ("pair", "in_turn"): [8e3], ("pair", "pytorch-all"): [4e3],
@@ -269,12 +268,12 @@ class TableTest(unittest.TestCase):
             self.assertLessEqual(len(line), 80)
 
     def test_on_a_gpu(self):
-        cells = [Cell("launch", "", cuda=LAUNCHES), Cell("numbers", "", cuda=copying(8, 8e6)),
+        cells = [Cell("launch", "", cuda=LAUNCHES), Cell("numbers", "", cuda=MOVES),
                  Cell("alone", "")]
         samples = {
             ("launch", "ours"): [4e3], ("launch", "pytorch-cuda"): [8e3],
             ("numbers", "ours"): [4e3], ("numbers", "pytorch-cuda"): [4e3],
-            ("numbers", "bound"): [2e3 / 8e6],
+            ("numbers", "bound"): [2e3],
             ("alone", "ours"): [4e3],
         }
         rows = rows_of(samples, cells, "cuda")
@@ -284,10 +283,8 @@ class TableTest(unittest.TestCase):
 | launch  | 4.00µs |    |  8.00µs 2.00 |            |   1.50 met |
 | numbers | 4.00µs |    |  4.00µs 1.00 | 2.00µs 50% | 85% missed |
 | alone   | 4.00µs |    |              |            |            |""")
-        # 8 MB in 2 µs.
-        self.assertEqual(results.remarks(rows), [
-            "bound_device_copy_8MB: 4000 GB/s, read and written",
-            "aim missed: numbers takes 4.00µs, aim 2.35µs"])
+        self.assertEqual(results.remarks(rows),
+                         ["aim missed: numbers takes 4.00µs, aim 2.35µs"])
 
     def test_the_legend_fits_80_columns(self):
         for device in ("cpu", "cuda:0"):
@@ -385,8 +382,8 @@ if "crashes" in names:
     sys.exit("a kernel failed")
 print(json.dumps({
     "context": {device: "%%s of %%d" %% (device, len(devices)) for device in devices},
-    "benchmarks": [{"name": name + "/real_time", "items_per_second": 2e8 / len(devices)}
-                   for name in names]}))
+    "benchmarks": [{"name": name + "/real_time", "items_per_second": 2e8 / len(devices),
+                    "bound_ns": 4, "flop": 18} for name in names]}))
 """
 
 
@@ -419,17 +416,21 @@ class RoundsTest(unittest.TestCase):
         return samples
 
     def test_each_round_runs_ours_on_half_and_on_all_of_the_cores(self):
-        cells = [Cell("one", "", cpu=On(bound="bound_one")), Cell("two", "", in_turn="turns", device_count=2)]
+        cells = [Cell("one", "", cpu=On(bound="bound_one")),
+                 Cell("two", "", in_turn="turns", device_count=2)]
         samples = self.run_rounds("cpu", cells)
         self.assertEqual(samples.without, {})
         self.assertEqual(samples.ns, {
             ("one", "ours"): [10, 10], ("one", "bound"): [10, 10], ("one", "ours_all"): [5, 5],
-            ("two", "ours"): [10, 10], ("two", "in_turn"): [10, 10]})
+            ("one", "flop"): [18],
+            ("two", "ours"): [10, 10], ("two", "in_turn"): [10, 10], ("two", "bound"): [4, 4],
+            ("two", "flop"): [18]})
         self.assertEqual(list(samples.devices), ["cpu:0 of 2", "cpu:1 of 2", "cpu:0 of 1"])
 
     def test_on_a_gpu_ours_runs_once(self):
         samples = self.run_rounds("cuda:0", [Cell("one", "")])
-        self.assertEqual(samples.ns, {("one", "ours"): [5, 5]})
+        self.assertEqual(samples.ns, {
+            ("one", "ours"): [5, 5], ("one", "bound"): [4, 4], ("one", "flop"): [18]})
 
     def test_a_round_starts_one_process_for_all_cells_of_a_list_of_devices(self):
         # To load cuBLAS takes longer than most cells do.
@@ -442,7 +443,8 @@ class RoundsTest(unittest.TestCase):
         cells = [Cell("one", ""), Cell("crashes", "")]
         samples = self.run_rounds("cuda:0", cells)
         self.assertRegex(samples.without["crashes"], "(?s)^failed: .*code 1:\na kernel failed$")
-        self.assertEqual(samples.ns, {("one", "ours"): [5, 5]})
+        self.assertEqual(samples.ns, {
+            ("one", "ours"): [5, 5], ("one", "bound"): [4, 4], ("one", "flop"): [18]})
         self.assertEqual(len(self.starts()), 3 + 1)
         rows = samples.rows("cuda:0", cells, [mock.Mock()])
         self.assertEqual([row["cell"] for row in rows], ["one"])
@@ -499,18 +501,6 @@ class CellsTest(unittest.TestCase):
             names = set(re.findall(r'^    "(\w+)": \(', source(module), re.MULTILINE))
             self.assertGreaterEqual(len(names), least)
             self.assertLessEqual(names, {cell.name for cell in CELLS})
-
-    def test_a_copy_moves_as_many_bytes_in_a_repetition_as_its_cells(self):
-        copies = {"bound_device_copy_" + name: int(size.replace("'", "")) * int(count)
-                  for name, size, count in re.findall(
-                      r"CopyOnDevice, (\w+), ([\d']+), (\d+)\)", source("cells_benchmark.cc"))}
-        units = {name: int(count) for name, count in re.findall(
-            r'^    "(\w+)": \(.*, ([\d_]+)\),$', source("pytorch_cells.py"), re.MULTILINE)}
-        bounded = [cell for cell in CELLS if cell.cuda.bound]
-        self.assertEqual({cell.cuda.bound for cell in bounded}, set(copies))
-        for cell in bounded:
-            self.assertEqual(cell.cuda.bound_items * units[cell.name], copies[cell.cuda.bound],
-                             cell.name)
 
 
 if __name__ == "__main__":

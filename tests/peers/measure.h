@@ -7,14 +7,53 @@
 
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <map>
 #include <string>
 
 #include "absl/strings/str_cat.h"
 #include "common/device/device.h"
 #include "common/device/device_table.h"
+#include "common/ops/primitive/primitive.h"
+#include "common/ops/primitive/record.h"
+#include "common/profiler/peaks.h"
 
 namespace d2l {
+
+// What the operations that this thread requests need at least: their devices'
+// time, each device working for itself, or the thread's to enqueue them.
+class CostCounter : public OpListener {
+ public:
+  CostCounter() {
+    for (const DeviceInfo& info : Devices()) PeaksOf(info.device);
+  }
+
+  void OnOp(const OpRecord& record) override {
+    if (record.stream == nullptr) return;
+    const Device device = record.stream->device();
+    const OpCost cost = record.primitive->Cost(record.inputs, record.output);
+    const Peaks& peaks = PeaksOf(device);
+    flop_ += static_cast<double>(cost.flop);
+    enqueueing_ += peaks.enqueue_seconds;
+    working_[device] += BoundOf(cost, peaks).seconds;
+  }
+
+  double flop() const { return flop_; }
+  // 0 if there are none.
+  double bound_seconds() const {
+    double longest = enqueueing_;
+    for (const auto& [device, seconds] : working_) {
+      longest = std::max(longest, seconds);
+    }
+    return longest;
+  }
+
+ private:
+  double flop_ = 0;
+  double enqueueing_ = 0;
+  std::map<Device, double> working_;
+};
 
 inline Device FirstDevice() { return Devices().front().device; }
 
@@ -25,17 +64,25 @@ inline void Skip(benchmark::State& state, const std::string& why) {
 }
 
 // `work` is `units` units of what the cell counts. It is called once before
-// the clock starts: the caches fill, and memory is taken from the system.
+// the clock starts: the caches fill, memory is taken from the system, and the
+// operations are counted.
 template <typename F>
 void Measure(benchmark::State& state, std::int64_t units, const F& work) {
   const Device device = FirstDevice();
-  work();
+  CostCounter counter;
+  {
+    const ScopedOpListener listen(&counter);
+    work();
+  }
   Synchronize(device);
   for (auto _ : state) {
     work();
     Synchronize(device);
   }
   state.SetItemsProcessed(state.iterations() * units);
+  const auto each = static_cast<double>(units);
+  state.counters["flop"] = counter.flop() / each;
+  state.counters["bound_ns"] = 1e9 * counter.bound_seconds() / each;
 }
 
 template <typename F>

@@ -5,6 +5,9 @@ import statistics
 # The peer that uses all cores. It is compared with "ours_all", which has them too.
 PYTORCH_ALL = "pytorch-all"
 
+# Of slower cells the rate says little: they are not about arithmetic.
+LEAST_GFLOPS = 10
+
 
 def kind(device):
     """Of a device as --device says it: "cpu" or "cuda"."""
@@ -42,8 +45,7 @@ def make_rows(samples, cells, device, peers):
         ours_all = samples.get((cell.name, "ours_all"))
         ours_all_ns = median(ours_all)
         bound_ns = median(samples.get((cell.name, "bound")))
-        if bound_ns is not None:
-            bound_ns *= on.bound_items
+        flop = median(samples.get((cell.name, "flop")))
         in_turn_ns = median(samples.get((cell.name, "in_turn")))
         for peer in peers:
             theirs = samples.get((cell.name, peer))
@@ -56,16 +58,16 @@ def make_rows(samples, cells, device, peers):
                 "ours_ns": ours_ns,
                 "ours_min_ns": smallest(ours),
                 "ours_spread": spread(ours),
-                "ours_gflops": quotient(cell.flop, ours_ns),
+                "ours_gflops": quotient(flop, ours_ns),
                 "ours_all_ns": ours_all_ns,
                 "ours_all_min_ns": smallest(ours_all),
                 "ours_all_spread": spread(ours_all),
-                "ours_all_gflops": quotient(cell.flop, ours_all_ns),
+                "ours_all_gflops": quotient(flop, ours_all_ns),
                 "peer": peer,
                 "peer_ns": peer_ns,
                 "peer_min_ns": smallest(theirs),
                 "peer_spread": spread(theirs),
-                "peer_gflops": quotient(cell.flop, peer_ns),
+                "peer_gflops": quotient(flop, peer_ns),
                 "ratio": quotient(peer_ns, ours_ns),
                 "ratio_all": quotient(peer_ns, ours_all_ns) if peer == PYTORCH_ALL else None,
                 "aim_ns": aim_ns,
@@ -73,7 +75,6 @@ def make_rows(samples, cells, device, peers):
                 "aim_ratio": on.aim_ratio,
                 "aim_met": None if aim_ns is None else ours_ns <= aim_ns,
                 "bound": on.bound,
-                "bound_items": on.bound_items,
                 "bound_ns": bound_ns,
                 "speed_up_over_in_turn": quotient(in_turn_ns, ours_ns),
                 "rounds": len(ours),
@@ -178,7 +179,7 @@ def remarks(rows):
     lines = []
     for group in by_cell(rows):
         row = group[0]
-        if row["ours_gflops"] is not None:
+        if row["ours_gflops"] is not None and row["ours_gflops"] >= LEAST_GFLOPS:
             rates = [("ours", row["ours_gflops"]), ("ours-all", row["ours_all_gflops"])]
             rates += [(row["peer"], row["peer_gflops"]) for row in group]
             lines.append("%s in GFLOP/s: %s" % (row["cell"], ", ".join(
@@ -186,10 +187,6 @@ def remarks(rows):
         if row["speed_up_over_in_turn"] is not None:
             lines.append("%s: %.2f times as fast as one device at a time" % (
                 row["cell"], row["speed_up_over_in_turn"]))
-    # An item is a byte.
-    copies = {row["bound"]: row["bound_items"] / row["bound_ns"] for row in rows
-              if kind(row["device"]) == "cuda" and row["bound_ns"] is not None}
-    lines += ["%s: %.0f GB/s, read and written" % copy for copy in copies.items()]
     slower = ["%s %.3f" % (row["cell"], row["ratio_all"]) for row in rows
               if row["ratio_all"] is not None and row["ratio_all"] < 1]
     if slower:
