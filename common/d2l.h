@@ -19,6 +19,7 @@
 #include "common/device/stream.h"                         // IWYU pragma: export
 #include "common/drawing/graph_drawing.h"                 // IWYU pragma: export
 #include "common/drawing/plot.h"                          // IWYU pragma: export
+#include "common/drawing/roofline.h"                      // IWYU pragma: export
 #include "common/drawing/timeline.h"                      // IWYU pragma: export
 #include "common/graph/captured.h"                        // IWYU pragma: export
 #include "common/graph/ir.h"                              // IWYU pragma: export
@@ -42,6 +43,7 @@
 #include "common/parallel/simulator/simulator.h"          // IWYU pragma: export
 #include "common/parallel/simulator/topology.h"           // IWYU pragma: export
 #include "common/profiler/export.h"                       // IWYU pragma: export
+#include "common/profiler/peaks.h"                        // IWYU pragma: export
 #include "common/profiler/profiler.h"                     // IWYU pragma: export
 #include "common/safetensors/safetensors.h"               // IWYU pragma: export
 

@@ -44,6 +44,7 @@
 #include "common/drawing/bars.h"
 #include "common/drawing/graph_drawing.h"
 #include "common/drawing/plot.h"
+#include "common/drawing/roofline.h"
 #include "common/drawing/svg.h"
 #include "common/drawing/text_canvas.h"
 #include "common/drawing/timeline.h"
@@ -84,6 +85,8 @@
 #include "common/parallel/simulator/topology.h"
 #include "common/profiler/export.h"
 #include "common/profiler/key_averages.h"
+#include "common/profiler/peak_loops.h"
+#include "common/profiler/peaks.h"
 #include "common/profiler/profile.h"
 #include "common/profiler/profiler.h"
 #include "common/safetensors/safetensors.h"
@@ -1150,6 +1153,38 @@ TEST_F(ExamplesTest, Profiler) {
     std::cout << averages.Table({SortBy::kSelfDeviceTime, /*row_limit=*/10});
     averages.Find("matmul")->calls;
     // End of example
+  }
+  {
+    // Example of common/drawing/roofline.h
+    ProfilerOptions options;
+    options.with_bounds = true;
+    Profiler profiler(options);
+    {
+      ProfileScope scope(profiler);
+      z = MatMul(x, y) + x;
+    }
+    cell.Show(DrawRoofline(profiler.profile(), "roofline"));
+    // End of example
+  }
+  {
+    const Device device;
+    // Example of common/profiler/peaks.h
+    const Peaks& peaks = PeaksOf(device);
+    peaks.flop_per_second;         // 2.1e11
+    const Bound bound = BoundOf({2'000'000'000, 12'000'000}, peaks);
+    bound.seconds;                 // 0.0095
+    BoundName(bound.kind);         // "arithmetic"
+    // End of example
+    EXPECT_GT(bound.seconds, 0);
+  }
+  {
+    constexpr std::size_t n = 64;
+    alignas(64) static float a[n], b[n], c[n];
+    // Example of common/profiler/peak_loops.h
+    std::int64_t flop = MultiplyAdd(1'000'000);
+    Triad(b, c, a, n, /*past_caches=*/true);  // 12 * n bytes
+    // End of example
+    EXPECT_GT(flop, 1'000'000);
   }
   {
     ProfilerOptions options;

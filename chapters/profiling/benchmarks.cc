@@ -104,6 +104,13 @@ std::vector<Tensor> ListOfRows(const Tensor& all) {
     BenchmarkWork(
         "BM_d2l_latencies_OneElement", 1,
         [](Device device) { return [x = Ones({1}, device)] { x + 1; }; }),
+    BenchmarkProducts("BM_d2l_roofline_Product", kLarge, 1),
+    BenchmarkWork(
+        "BM_d2l_roofline_Addition", 1,
+        [](Device device) {
+          return [x = Rand({kLarge, kLarge}, device)] { x + x; };
+        },
+        /*flop=*/kLarge* kLarge),
     BenchmarkWork(
         "BM_003_summary_Sum_Tensor", kRows,
         [](Device device) {

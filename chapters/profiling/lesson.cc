@@ -267,6 +267,66 @@ void KernelRequests(Cell& cell) {
 }
 // %%
 
+// %% d2l/roofline
+// PeaksOf, BoundOf: common/profiler/peaks.cc
+// The operations of the course beside what the device's peaks need for them.
+Profile WithBounds(Device device, int n) {
+  const Tensor x = Rand({n, n}, device), y = Rand({n, n}, device);
+  const Tensor images = Rand({32, 16, 28, 28}, device);
+  const Tensor weight = Rand({32, 16, 5, 5}, device);
+  ProfilerOptions options;
+  options.with_bounds = true;
+  Profiler profiler(options);
+  for (int i = 0; i < 3; ++i) {  // the last run counts
+    const ProfileScope scope(profiler);
+    MatMul(x, y);
+    Conv2d(images, weight);
+    Tensor z = x + y;
+    Exp(x);
+    Sum(x);
+    Softmax(x, 1);
+    Synchronize(device);
+  }
+  return profiler.profile();
+}
+// %%
+
+// %% d2l/roofline, measured
+void Roofline(Cell& cell) {
+  const int n = cell.BySize(200, 1000, 4000);
+  const Device device = TryGpu();
+  const Profile profile = WithBounds(device, n);
+  if (cell.verbose()) std::cout << KeyAverages(profile).BoundTable();
+  cell.Show(DrawRoofline(profile, "roofline"));
+
+  const Tensor x = Rand({n, n}, device), y = Rand({n, n}, device);
+  const Tensor column = Rand({n, 1}, device), row = Rand({1, n}, device);
+  Tensor thin;
+  const Timings t = cell.TimeInterleaved(
+      {{"product", {device}, [&] { MatMul(x, y); }},
+       {"thin product", {device}, [&] { thin = MatMul(column, row); }},
+       {"addition", {device}, [&] { const Tensor z = x + y; }}});
+  cell.CheckClose("column @ row", ToVector<float>(thin),
+                  ToVector<float>(column * row), 0);
+  // How many times as many operations a second as the addition, which does one
+  // for each element.
+  const auto rate = [&](const Phrase& label, const Timing& timing,
+                        double flop) {
+    return cell.Report(PerRepeat(
+        label, "x", t["addition"].completion, timing.completion,
+        [=](double addition, double a) { return flop * addition / a; }));
+  };
+  const Figure product = rate("product / addition", t["product"], 2.0 * n);
+  const Figure thin_product =
+      rate("thin product / addition", t["thin product"], 2);
+  cell.Claim(
+      "A product does {} as many operations a second as an addition.",
+      Both(Above(product, kClearly), Less(thin_product, product, kClearly),
+           Say("gain over a product of inner size 1")),
+      PeaksOf(device).ToText(device.ToString()));
+}
+// %%
+
 [[maybe_unused]] const bool registered =
     RegisterLesson({5,
                     "profiling",
@@ -282,6 +342,7 @@ void KernelRequests(Cell& cell) {
                      {"003/c21", Reuse},
                      {"d2l/latencies", Latencies},
                      {"d2l/kernel-requests", KernelRequests},
+                     {"d2l/roofline", Roofline},
                      {"003/summary", ThreeQuestions}}});
 
 }  // namespace

@@ -26,7 +26,7 @@ namespace {
 constexpr int kRows = 14;
 
 char Glyph(std::size_t series) {
-  constexpr char kGlyphs[] = "*o+#@%";
+  constexpr char kGlyphs[] = "*o+#@%x&$v";
   return kGlyphs[series % (sizeof(kGlyphs) - 1)];
 }
 

@@ -189,6 +189,12 @@ const Peaks& PeaksOf(Device device) {
   return peaks;
 }
 
+const Bandwidth& Peaks::BandwidthOf(std::int64_t bytes) const {
+  return *std::find_if(
+      bandwidths.begin(), bandwidths.end() - 1,
+      [bytes](const Bandwidth& one) { return bytes <= one.bytes; });
+}
+
 std::string Peaks::ToText(const std::string& name) const {
   if (!measured()) return Say("%s: its peaks were not measured.", name);
   return Say("%s: %s GFLOP/s; GB/s: %s; %s to enqueue.", name,
@@ -210,13 +216,10 @@ const char* BoundName(BoundKind kind) {
 
 Bound BoundOf(const OpCost& cost, const Peaks& peaks) {
   if (!peaks.measured() || (cost.flop == 0 && cost.bytes == 0)) return {};
-  const auto level = std::find_if(
-      peaks.bandwidths.begin(), peaks.bandwidths.end() - 1,
-      [&](const Bandwidth& one) { return cost.bytes <= one.bytes; });
   const double arithmetic =
       static_cast<double>(cost.flop) / peaks.flop_per_second;
-  const double memory =
-      static_cast<double>(cost.bytes) / level->bytes_per_second;
+  const double memory = static_cast<double>(cost.bytes) /
+                        peaks.BandwidthOf(cost.bytes).bytes_per_second;
   const double longer = std::max(arithmetic, memory);
   if (longer < peaks.enqueue_seconds) return {longer, BoundKind::kEnqueueing};
   return {longer,

@@ -3,7 +3,7 @@
 //
 //   const Peaks& peaks = PeaksOf(device);
 //   peaks.flop_per_second;         // 2.1e11
-//   const Bound bound = BoundOf({/*flop=*/2e9, /*bytes=*/12e6}, peaks);
+//   const Bound bound = BoundOf({2'000'000'000, 12'000'000}, peaks);
 //   bound.seconds;                 // 0.0095
 //   BoundName(bound.kind);         // "arithmetic"
 //
@@ -41,6 +41,8 @@ struct Peaks {
   double enqueue_seconds = 0;  // of an operation on one element, one of many
 
   bool measured() const { return flop_per_second > 0; }
+  // Of work on so many bytes. They were measured.
+  const Bandwidth& BandwidthOf(std::int64_t bytes) const;
   // "cpu:0: 212 GFLOP/s; GB/s: L1 490, memory 28.0; 95.0 ns to enqueue.", in
   // the run's language. name: the device's.
   std::string ToText(const std::string& name) const;
