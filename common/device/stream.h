@@ -114,6 +114,16 @@ class Stream {
   void Finish(std::uint64_t number, const char* noticed_in,
               SourceLocation noticed_at);
 
+  // If nothing is queued behind operation `number`: waits until that is done
+  // and copies what it has written, at most 8 bytes, to the host, by one wait
+  // for both. They are valid if Finish then throws nothing. Returns false where
+  // that is not so, or not quicker than a copy.
+  virtual bool ReadBehind(std::uint64_t /*number*/, void* /*to*/,
+                          const void* /*from*/, std::size_t /*bytes*/,
+                          SourceLocation /*requested_at*/) {
+    return false;
+  }
+
   // Why operation `number`, which has completed, did not do its work; null if
   // it did. Kept for the stream's life, see FailedIntervals.
   FailurePtr FailureOf(std::uint64_t number) {

@@ -66,6 +66,31 @@ std::vector<T> CopySpan(const Tensor& x, SourceLocation at) {
   return values;
 }
 
+// Of a tensor of one element, for Item.
+template <typename T>
+T ReadNumber(const Tensor& x, SourceLocation at) {
+  if (x.device().type() == DeviceType::kCpu) {
+    WaitForWriter(x, "Item", at);
+    return *static_cast<const T*>(x.data());
+  }
+  // Made by the first call although it may not need it: later the GPU may be
+  // busy, and making a stream then waits.
+  Stream& stream = ReadStream(x.device());
+  const Storage& storage = *x.storage();
+  Stream* const writer = storage.writer();
+  T number{};
+  const bool read = writer != nullptr && writer->device() == x.device() &&
+                    writer->ReadBehind(storage.written_by(), &number, x.data(),
+                                       sizeof(T), at);
+  WaitForWriter(x, "Item", at);
+  // Unless something is queued behind the writer.
+  if (!read && !stream.ReadBehind(0, &number, x.data(), sizeof(T), at)) {
+    const internal::PartOfRequest part;
+    stream.CopyAsync(&number, x.data(), sizeof(T), CopyKind::kDeviceToHost, at);
+  }
+  return number;
+}
+
 template <typename T>
 std::vector<T> Read(const Tensor& x, SourceLocation at) {
   if (x.numel() == 0) return {};
@@ -110,10 +135,9 @@ template <typename T>
 T Item(const Tensor& x, SourceLocation at) {
   ReadScope scope("item", x, at);
   if (x.numel() != 1) RejectAt(at, "[item] one element wanted; got %s", x);
-  WaitForWriter(x, "Item", at);
   const T value = VisitDType(x.dtype(), [&](auto zero) {
     // As To converts: NaN, infinities and what is too large have values too.
-    return kernels::ConvertTo<T>()(Read<decltype(zero)>(x, at)[0]);
+    return kernels::ConvertTo<T>()(ReadNumber<decltype(zero)>(x, at));
   });
   scope.Done();
   return value;

@@ -36,6 +36,7 @@ class CudaGpu;
 struct StreamMemory {
   ErrorRecord records[2];
   alignas(64) std::uint32_t released;  // see CudaStream::Stall
+  alignas(64) char number[8];          // see CudaStream::ReadBehind
 };
 
 // One of CUDA's events, in use. When the last reference goes it returns to the

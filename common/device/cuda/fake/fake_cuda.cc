@@ -500,6 +500,7 @@ int FakeCuda::CopyAsync(void* dst, const void* src, std::size_t bytes,
   if (const int error = EnterOn("CopyAsync", stream)) return error;
   const bool from_pageable = Find(src, bytes) == nullptr;
   const bool to_pageable = Find(dst, bytes) == nullptr;
+  calls_["pageable copies"] += from_pageable || to_pageable;
   if (stream.capture != nullptr && (from_pageable || to_pageable)) {
     stream.capture->spoiled = true;
     return kCudaStreamCaptureUnsupported;

@@ -132,7 +132,8 @@ class FakeCuda final : public CudaApi {
 
   // How often a call waited for room in a stream's queue.
   std::int64_t waits_for_room();
-  // How often a function was called; of all, if it is "".
+  // How often a function was called; of all, if it is "". "pageable copies" are
+  // those calls of CopyAsync that wait.
   std::int64_t Calls(const std::string& function);
   int events_created() { return static_cast<int>(Calls("CreateEvent")); }
   std::set<std::pair<int, int>> peers();

@@ -1,7 +1,9 @@
 #include "common/device/cuda/stream/cuda_stream.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <exception>
 #include <functional>
 #include <limits>
@@ -108,6 +110,11 @@ std::uint64_t CudaStream::Enqueue(const OpLabel& label, bool may_take_long,
   if (internal::enqueue_mode) internal::RefuseCall(*this, "Enqueue");
   Lock lock(*this);
   AwaitRoom(lock);
+  return EnqueueLocked(label, may_take_long, issue);
+}
+
+std::uint64_t CudaStream::EnqueueLocked(const OpLabel& label,
+                                        bool may_take_long, Issue issue) {
   if (!is_running()) return log_->Begin(label).number;
   int error = gpu_.MakeCurrent();
   if (may_take_long && last_checkpoint_ < log_->pushed()) RecordCheckpoint();
@@ -284,6 +291,38 @@ std::function<void()> CudaStream::DoStall() {
   log_->ThrowIfLost("stall", SourceLocation());
   AwaitDone(number);
   return [released = &memory_->released, hold] { Release(released, hold); };
+}
+
+bool CudaStream::ReadBehind(std::uint64_t number, void* to, const void* from,
+                            std::size_t bytes, SourceLocation requested_at) {
+  const std::unique_lock<std::mutex> reading(reading_, std::try_to_lock);
+  if (internal::enqueue_mode || !reading.owns_lock()) return false;
+  bool copied = false;
+  std::uint64_t copy = 0;
+  {
+    const Lock lock(*this);
+    const bool more_is_queued =
+        log_->pushed() > number + 1 && log_->completed() < log_->pushed();
+    if (more_is_queued || OperationsAreFull() || LaunchesAreFull()) {
+      return false;
+    }
+    copy = EnqueueLocked(OpLabel("copy", requested_at), /*may_take_long=*/false,
+                         [&](const StreamLog::Ticket& ticket) {
+                           int error = api_.CopyAsync(memory_->number, from,
+                                                      bytes, stream_);
+                           std::shared_ptr<CudaEvent> done;
+                           if (error == 0)
+                             error = RecordEvent(/*timed=*/false, &done);
+                           if (error == 0)
+                             AddCheckpoint(ticket.number + 1, std::move(done));
+                           copied = error == 0;
+                           return error;
+                         });
+  }
+  AwaitDone(copy + 1);
+  if (!copied || !is_running()) return false;
+  std::memcpy(to, memory_->number, bytes);
+  return true;
 }
 
 // ---- How far the stream is.

@@ -29,16 +29,15 @@
 // events: one after every kCheckpointEvery operations, one behind a long one (a
 // product of cuBLAS, a large array: long_kernel_launched), one before an
 // operation of unknown duration (a host callback, a wait), those that Record
-// makes, those behind operations with stamps, and one at the end for a wait
-// that none of these covers. So a wait for an operation lasts at most
-// kCheckpointEvery - 1 short kernels and copies and one long one longer, and
-// never includes a callback after it, as cudaStreamSynchronize would if another
-// thread enqueued one. An event behind
-// every operation would make that exact, but would be another call into the
-// driver for each, as would a word that the stream writes
-// (cuStreamWriteValue64). With one event to sixteen operations, an operation
-// costs what its launch does, plus a label that is copied and two uncontended
-// locks, well below 0.1 us on the host
+// and ReadBehind make, those behind operations with stamps, and one at the end
+// for a wait that none of these covers. So a wait for an operation lasts at
+// most kCheckpointEvery - 1 short kernels and copies and one long one longer,
+// and never includes a callback after it, as cudaStreamSynchronize would if
+// another thread enqueued one. An event behind every operation would make that
+// exact, but would be another call into the driver for each, as would a word
+// that the stream writes (cuStreamWriteValue64). With one event to sixteen
+// operations, an operation costs what its launch does, plus a label that is
+// copied and two uncontended locks, well below 0.1 us on the host
 // (`bazel run //common/device/cuda:benchmarks`, without a GPU). Sixteen is a
 // choice; on a GPU it has not been measured.
 //
@@ -107,6 +106,11 @@ class CudaStream final : public Stream {
 
   std::int64_t QueuedOperations() override;
 
+  // By way of page-locked memory, of which a stream has one number: a thread
+  // that comes while another uses it gets false.
+  bool ReadBehind(std::uint64_t number, void* to, const void* from,
+                  std::size_t bytes, SourceLocation requested_at) override;
+
   // For the end of the process, all streams first, then each: from Shutdown on
   // host callbacks are skipped, and nothing is stalled; Drain waits for what
   // is queued, and from then on no CUDA is called: what is enqueued counts as
@@ -171,6 +175,9 @@ class CudaStream final : public Stream {
   // Takes a number; on a stream that does not run, that is all. may_take_long:
   // for reasons of its own; see above.
   std::uint64_t Enqueue(const OpLabel& label, bool may_take_long, Issue issue);
+  // The same with the lock, where there is room.
+  std::uint64_t EnqueueLocked(const OpLabel& label, bool may_take_long,
+                              Issue issue);
   bool OperationsAreFull() const {
     return log_->pushed() - log_->completed() >= bound_;
   }
@@ -197,6 +204,8 @@ class CudaStream final : public Stream {
   CudaStreamHandle stream_ = nullptr;
   StreamMemory* memory_ = nullptr;
   std::shared_ptr<void> library_state_;
+
+  std::mutex reading_;  // held while memory_->number is used
 
   std::mutex recording_;  // held while a graph is
   // What CUDA records. It stays, since a library's state may know it.

@@ -185,6 +185,104 @@ TEST_F(CudaStreamTest, NeverWaitsForAWaitBehind) {
   stream_->Synchronize();
 }
 
+class CudaReadTest : public CudaStreamTest {
+ protected:
+  CudaReadTest() {
+    EXPECT_EQ(gpu_.MakeCurrent(), 0);
+    EXPECT_EQ(cuda_.Allocate(sizeof(double), &x_), 0);
+  }
+  ~CudaReadTest() override {
+    EXPECT_EQ(gpu_.MakeCurrent(), 0);
+    EXPECT_EQ(cuda_.Free(x_), 0);
+  }
+
+  std::function<void()> Write(double value) {
+    return [x = static_cast<double*>(x_), value] { *x = value; };
+  }
+  bool Read(std::uint64_t number) {
+    return stream_->ReadBehind(number, &y_, x_, sizeof(y_), {});
+  }
+
+  void* x_ = nullptr;  // the GPU's
+  double y_ = 0;
+};
+
+TEST_F(CudaReadTest, OneWaitIsEnough) {
+  for (int i = 0; i < 40; ++i) Launch(*stream_);
+  const std::uint64_t writer = Launch(*stream_, Write(2.5));
+  const std::int64_t waits = cuda_.Calls("SynchronizeEvent");
+  EXPECT_TRUE(Read(writer));
+  EXPECT_EQ(y_, 2.5);
+  stream_->Finish(writer, "Item", {});
+  EXPECT_EQ(cuda_.Calls("SynchronizeEvent"), waits + 1);
+  y_ = 0;
+  EXPECT_TRUE(Read(writer)) << "nothing is queued";
+  EXPECT_EQ(y_, 2.5);
+}
+
+TEST_F(CudaReadTest, NotBehindWhatIsQueuedSince) {
+  Gate gate;
+  const std::uint64_t writer = Launch(*stream_, Write(2.5));
+  Launch(*stream_, gate.kernel());
+  EXPECT_FALSE(Read(writer));  // would hang
+  gate.Open();
+  stream_->Synchronize();
+  EXPECT_TRUE(Read(writer));
+  EXPECT_EQ(y_, 2.5);
+}
+
+TEST_F(CudaReadTest, NotWhileAnotherThreadReads) {
+  Gate gate;
+  Launch(*stream_, gate.kernel());
+  const std::uint64_t writer = Launch(*stream_, Write(2.5));
+  std::thread first([&] { EXPECT_TRUE(Read(writer)); });
+  while (cuda_.Calls("CopyAsync") == 0) std::this_thread::yield();
+  double y = 0;
+  EXPECT_FALSE(stream_->ReadBehind(writer + 1, &y, x_, sizeof(y), {}));
+  gate.Open();
+  first.join();
+  EXPECT_EQ(y_, 2.5);
+}
+
+TEST_F(CudaReadTest, WhatFailedIsNoValue) {
+  const std::uint64_t bad = LaunchBad(*stream_);
+  Read(bad);
+  for (int i = 0; i < 2; ++i) {
+    const auto error = LateError([&] { stream_->Finish(bad, "Item", {}); });
+    EXPECT_THAT(error->what(), HasSubstr("index 7 at position 3"));
+  }
+  const std::uint64_t good = Launch(*stream_, Write(2.5));
+  EXPECT_TRUE(Read(good));
+  stream_->Finish(good, "Item", {});
+  EXPECT_EQ(y_, 2.5);
+}
+
+TEST_F(CudaReadTest, CudaRefusesTheCopy) {
+  const std::uint64_t writer = Launch(*stream_, Write(2.5));
+  cuda_.FailNext("CopyAsync", kCudaMemoryAllocation);
+  const auto error = LateError([&] { Read(writer); });
+  EXPECT_EQ(error->failure().operation, "copy");
+  stream_->Synchronize();
+  EXPECT_TRUE(Read(writer));
+  EXPECT_EQ(y_, 2.5);
+}
+
+TEST_F(CudaStreamTest, NothingIsReadOfALostGpu) {
+  Gate gate;
+  const std::uint64_t number = Launch(*stream_, [this, open = gate.kernel()] {
+    open();
+    cuda_.Crash(0, kCudaIllegalAddress);
+  });
+  std::thread crash([&] {
+    while (cuda_.Calls("CopyAsync") == 0) std::this_thread::yield();
+    gate.Open();
+  });
+  double y = 0;
+  EXPECT_FALSE(stream_->ReadBehind(number, &y, &y, sizeof(y), {}));
+  crash.join();
+  LateError([&] { stream_->Finish(number, "Item", {}); });
+}
+
 class CudaBoundTest : public CudaStreamTest,
                       public testing::WithParamInterface<int> {};
 INSTANTIATE_TEST_SUITE_P(Bounds, CudaBoundTest,
