@@ -9,12 +9,9 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "common/base/source_location.h"
 #include "common/base/timer.h"
-#include "common/device/cuda/stream/cuda_graph.h"
-#include "common/device/cuda/stream/cuda_stream.h"
 #include "common/device/device_table.h"
 #include "common/graph/generated/cpp_code.h"
 #include "common/graph/generated/load_cpp.h"
@@ -25,50 +22,6 @@
 #include "common/ops/primitive/record.h"
 
 namespace d2l::ir {
-namespace {
-
-// The kernels' launches are recorded once as a CUDA graph, which a call
-// launches.
-class CudaExecutor final : public StreamExecutor {
- public:
-  CudaExecutor(const Graph& graph, const CapturedPlan& plan, Stream& stream,
-               const char* name)
-      : StreamExecutor(graph, plan, stream, name),
-        cuda_graph_(static_cast<CudaStream&>(stream), [&] {
-          for (const Node& node : plan.function.nodes) {
-            if (Runs(node)) Launch(node, {});
-          }
-        }) {}
-
- private:
-  std::uint64_t Enqueue(const OpLabel& label, absl::Span<const Tensor>,
-                        const std::vector<Tensor>&, Copies&& copies) override {
-    return static_cast<CudaStream&>(stream_).Launch(
-        label, [&](const CudaLaunch& to) {
-          cuda_graph_.Launch(to, copies.before, copies.after);
-        });
-  }
-
-  const CudaGraph cuda_graph_;
-};
-
-// Why a CUDA graph cannot hold the program; empty if it can.
-std::string WhyNoGraph(const Function& function) {
-  for (const Node& node : function.nodes) {
-    const bool is_random = node.kind == NodeKind::kOp &&
-                           node.op.primitive->effect() == Effect::kRandom;
-    if (is_random || MayFailLate(node, function)) {
-      return absl::StrCat("a CUDA graph cannot hold ",
-                          node.op.primitive->name(), " at ",
-                          node.op.requested_at.ToString(),
-                          is_random ? ", which draws other numbers in each call"
-                                    : ", which may fail in a call");
-    }
-  }
-  return "";
-}
-
-}  // namespace
 
 Captured::Captured(Graph graph, const CapturedOptions& options)
     : graph_(std::move(graph)) {
@@ -88,12 +41,11 @@ Captured::Captured(Graph graph, const CapturedOptions& options)
     not_captured_ = "it runs on several devices";
   } else if (Storages(main).writes_external) {
     not_captured_ = "it writes to an argument or a weight";
-  } else if (on_gpu) {
-    not_captured_ = WhyNoGraph(main);
   }
   if (not_captured_.empty()) {
-    plan_ = std::make_unique<const CapturedPlan>(main, Generate(options),
-                                                 on_gpu ? -1 : kMaxCopiedBytes);
+    plan_ = std::make_unique<const CapturedPlan>(
+        main, Generate(options),
+        on_gpu ? kMaxCopiedBytesOnGpu : kMaxCopiedBytes);
   }
   if (!not_captured_.empty()) not_generated_ = not_captured_;
 }
@@ -155,8 +107,7 @@ StreamExecutor* Captured::On(Stream& stream) {
   if (it->second != nullptr) return it->second.get();
   try {
     if (on_gpu) {
-      it->second =
-          std::make_unique<CudaExecutor>(graph_, *plan_, stream, name_);
+      it->second = MakeCudaExecutor(graph_, *plan_, stream, name_);
     } else {
       it->second = MakeCpuExecutor(graph_, *plan_, stream, name_);
     }

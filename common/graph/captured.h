@@ -1,5 +1,5 @@
 // Captured: runs a program on a CPU device as one task of its stream, and on a
-// GPU as one CUDA graph.
+// GPU as CUDA graphs.
 //
 //   ir::Captured captured(graph);
 //   std::vector<Tensor> y = captured.Run({x});  // asynchronous, as operations
@@ -11,10 +11,11 @@
 // copied into and out of the arena. Only steps that touch larger ones, and
 // random ones, are launched anew by each call.
 //
-// On a GPU the second call on a stream records the kernels' launches
-// (cuda_graph.h): a call is then one launch and a copy for each argument and
-// result, of any size. The first one runs the interpreter, so that libraries
-// make what they need. This has run on a model of a GPU only.
+// On a GPU the second call on a stream records the kernels' launches as CUDA
+// graphs (cuda_graph.h), between which a call launches the steps above, and
+// those that may fail late: their error then is one of this call. The first
+// call runs the interpreter, so that libraries make what they need. This has
+// run on a model of a GPU only.
 //
 // Results are bit for bit the interpreter's, but for the sign and payload of a
 // NaN that generated C++ makes (below), and random generators advance as there.
@@ -28,8 +29,8 @@
 //
 // The interpreter runs instead where a listener wants to see operations (this
 // thread's or a profiler), for values on several devices, and for programs that
-// write to an argument or a weight; on a GPU also for those that draw random
-// numbers or may fail late, and from then on when CUDA does not record one.
+// write to an argument or a weight; on a GPU also from then on when CUDA does
+// not record one.
 //
 // Errors: as of ir::Run. Thread-safety: Run may be called on any thread; calls
 // on one stream run in order. Ownership: the weights' memory is kept; work that
@@ -68,8 +69,10 @@ struct CapturedOptions {
 
 class Captured {
  public:
-  // Up to this size arguments and results are copied.
+  // Up to this size arguments and results are copied. On a GPU a copy costs
+  // what launching a kernel does, however small it is.
   static constexpr std::int64_t kMaxCopiedBytes = 4096;
+  static constexpr std::int64_t kMaxCopiedBytesOnGpu = 64 << 10;
 
   // Calls are put in place (Inline), and on a GPU fused regions taken apart
   // (Unfuse); otherwise the graph is run as it is: Optimize it before. All

@@ -2,6 +2,7 @@
 // on a model of a GPU.
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -60,17 +61,56 @@ class CapturedCallsTest : public testing::Test {
   std::unique_ptr<Captured> captured_;
 };
 
-// A launch, a copy for each of two arguments and two results, and what every
-// operation of a stream needs.
+// A launch, a copy for each of two arguments and two results, which are small,
+// and what an operation of a stream needs of each.
 TEST_F(CapturedCallsTest, OfOneCall) {
   EXPECT_EQ(CallsOf("BeginCapture"), 1) << "it records";
   EXPECT_EQ(CallsOf("BeginCapture"), 0);
   EXPECT_EQ(CallsOf("LaunchKernel"), 0);
   EXPECT_EQ(CallsOf("LaunchGraph"), 1);
   EXPECT_EQ(CallsOf("CopyAsync"), 4);
-  EXPECT_EQ(CallsOf("TakeLaunchError"), 1);
+  EXPECT_EQ(CallsOf("TakeLaunchError"), 3);
   EXPECT_EQ(CallsOf("Allocate"), 0);
-  EXPECT_LE(CallsOf(""), 7) << "and an event now and then";
+  EXPECT_LE(CallsOf(""), 9) << "and an event now and then";
+}
+
+// The first kernel reads the argument where it is, and the last one writes the
+// result.
+TEST_F(CapturedCallsTest, NothingLargeIsCopied) {
+  const Tensor x = Rand({10'000'000}, device_);
+  const auto fn = [](const Values& in) -> Values {
+    return {Relu((in[0] * 2 - 1) * in[1]) + in[1]};
+  };
+  const Values inputs = {x, Full({}, 3, device_)};
+  Graph graph = Trace(fn, inputs);
+  Optimize(graph);
+  Captured captured(graph);
+  for (int i = 0; i < 2; ++i) captured.Run(inputs);
+  EXPECT_EQ(captured.not_captured(), "");
+  std::map<std::string, std::int64_t> before;
+  const char* const functions[] = {"CopyAsync", "LaunchKernel", "LaunchGraph"};
+  for (const char* f : functions) before[f] = cuda_.Calls(f);
+  const Values results = captured.Run(inputs);
+  for (const char* f : functions) before[f] = cuda_.Calls(f) - before[f];
+  EXPECT_EQ(before["CopyAsync"], 1) << "one number";
+  EXPECT_EQ(before["LaunchKernel"], 2);
+  EXPECT_EQ(before["LaunchGraph"], 1);
+  EXPECT_TRUE(Equal(results[0], fn(inputs)[0]));
+}
+
+// By page-locked memory: one wait for the result and its copy; one for each if
+// something is queued behind.
+TEST_F(CapturedCallsTest, OfReadingANumber) {
+  const double expected = Item(Fn({x_, x_})[1]);
+  for (const bool last : {true, false}) {
+    const Tensor sum = captured_->Run({x_, x_})[1];
+    if (!last) captured_->Run({x_, x_});
+    const std::int64_t waits = cuda_.Calls("SynchronizeEvent");
+    const std::int64_t pageable = cuda_.Calls("pageable copies");
+    EXPECT_EQ(Item(sum), expected);
+    EXPECT_EQ(cuda_.Calls("SynchronizeEvent"), waits + (last ? 1 : 2));
+    EXPECT_EQ(cuda_.Calls("pageable copies"), pageable);
+  }
 }
 
 TEST_F(CapturedCallsTest, ItsGraphsGoWithIt) {

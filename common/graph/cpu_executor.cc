@@ -53,6 +53,7 @@ class CpuExecutor final : public StreamExecutor {
         Tape::Item item = {0, 0, static_cast<int>(launched_.size())};
         tape_->items.push_back(item);
         launched_.push_back(i);
+        LaunchByCalls(node);
         continue;
       }
       const std::size_t begin = tape_->tasks.size();
@@ -62,22 +63,6 @@ class CpuExecutor final : public StreamExecutor {
         items.back().end = tape_->tasks.size();
       } else {
         items.push_back({begin, tape_->tasks.size()});
-      }
-    }
-    // What launched nodes and results need of a call.
-    std::vector<bool> needed(f.values.size(), false);
-    for (const std::size_t i : launched_) {
-      const Node& node = f.nodes[i];
-      for (const ValueId value : node.inputs) needed[value] = true;
-      for (const ValueId value : node.outputs) needed[value] = true;
-      if (node.target >= 0) needed[node.target] = true;
-    }
-    for (const ValueId value : f.returns) needed[value] = true;
-    for (std::size_t i = 0; i < needed.size(); ++i) {
-      const CapturedPlan::Place place = plan.places[i];
-      if (needed[i] && (place == CapturedPlan::Place::kArgument ||
-                        place == CapturedPlan::Place::kResult)) {
-        of_call_.push_back(static_cast<int>(i));
       }
     }
   }
@@ -103,7 +88,7 @@ class CpuExecutor final : public StreamExecutor {
     };
 
     void Run(const Call& call) const {
-      for (const Copy& copy : call.copies.before) {
+      for (const MemoryCopy& copy : call.copies.before) {
         std::memcpy(copy.to, copy.from, copy.bytes);
       }
       for (const Item& item : items) {
@@ -115,7 +100,7 @@ class CpuExecutor final : public StreamExecutor {
                    call.ends[item.launched]);
         }
       }
-      for (const Copy& copy : call.copies.after) {
+      for (const MemoryCopy& copy : call.copies.after) {
         std::memcpy(copy.to, copy.from, copy.bytes);
       }
     }
@@ -145,11 +130,7 @@ class CpuExecutor final : public StreamExecutor {
 
   void LaunchForCall(absl::Span<const Tensor> inputs,
                      const std::vector<Tensor>& results, Call& call) const {
-    std::vector<Tensor> tensors(
-        of_call_.empty() ? 0 : plan_.function.values.size());
-    for (const ValueId value : of_call_) {
-      tensors[value] = OfCall(value, inputs, results);
-    }
+    const std::vector<Tensor> tensors = TensorsOf(inputs, results);
     for (const std::size_t i : launched_) {
       AddTasks(i, tensors, call.tasks);
       call.ends.push_back(call.tasks.size());
@@ -180,7 +161,6 @@ class CpuExecutor final : public StreamExecutor {
 
   std::shared_ptr<Tape> tape_;
   std::vector<std::size_t> launched_;  // nodes
-  std::vector<ValueId> of_call_;       // values of launched nodes
 };
 
 }  // namespace

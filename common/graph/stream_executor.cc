@@ -43,17 +43,15 @@ CapturedPlan::CapturedPlan(const Function& program,
                            const std::vector<CompiledRegion>& compiled,
                            std::int64_t max_copied_bytes)
     : function(WithCopiedConstants(program)), storages(function) {
-  const bool all_copied = max_copied_bytes < 0;
   const std::size_t count = function.values.size();
   places.assign(count, Place::kNowhere);
   std::vector<bool> in_arena(count, false);
   const auto is_small = [&](ValueId value) {
-    return all_copied || BytesOf(function.type(value)) <= max_copied_bytes;
+    return BytesOf(function.type(value)) <= max_copied_bytes;
   };
   for (const ValueId value : function.arguments) {
-    in_arena[value] =
-        all_copied || (is_small(value) && !storages.escapes(value) &&
-                       function.type(value).is_contiguous());
+    in_arena[value] = is_small(value) && !storages.escapes(value) &&
+                      function.type(value).is_contiguous();
     places[value] = in_arena[value] ? Place::kArena : Place::kArgument;
   }
   for (const Node& node : function.nodes) {
@@ -147,24 +145,23 @@ std::vector<Tensor> StreamExecutor::Run(absl::Span<const Tensor> inputs,
       continue;
     }
     copies.before.push_back({tensors_[value].data(), inputs[i].data(),
-                             static_cast<std::size_t>(SpanOf(f.type(value)))});
+                             static_cast<std::size_t>(BytesOf(f.type(value)))});
   }
 
   OpLabel label(name_, at);
   for (const Tensor& x : inputs) {
     label.AddInput({x.shape().data(), x.shape().size()});
   }
-  const std::uint64_t number =
-      Enqueue(label, inputs, results, std::move(copies));
-  for (const Tensor& x : inputs) {
-    x.storage()->RecordStream(stream_);
-    // Once more, as an operation does: another thread may have noticed and
-    // reported a failure meanwhile.
-    CheckReadable(x, name_, at);
-  }
+  // Before anything is enqueued: a part may be when the next throws.
+  for (const Tensor& x : inputs) x.storage()->RecordStream(stream_);
   for (const Weight& weight : graph_.weights) {
     weight.tensor.storage()->RecordStream(stream_);
   }
+  const std::uint64_t number =
+      Enqueue(label, inputs, results, std::move(copies));
+  // Once more, as an operation does: another thread may have noticed and
+  // reported a failure meanwhile.
+  for (const Tensor& x : inputs) CheckReadable(x, name_, at);
   for (const Tensor& result : results) {
     result.storage()->MarkWritten(stream_, number);
   }
@@ -227,8 +224,32 @@ const Tensor& StreamExecutor::At(const std::vector<Tensor>& of_call,
                                                       : tensors_[value];
 }
 
-void StreamExecutor::Launch(const Node& node,
-                            const std::vector<Tensor>& of_call) const {
+void StreamExecutor::LaunchByCalls(const Node& node) {
+  const auto need = [this](ValueId value) {
+    const CapturedPlan::Place place = plan_.places[value];
+    if (place == CapturedPlan::Place::kArgument ||
+        place == CapturedPlan::Place::kResult) {
+      of_call_.push_back(value);
+    }
+  };
+  for (const ValueId value : node.inputs) need(value);
+  for (const ValueId value : node.outputs) need(value);
+  if (node.target >= 0) need(node.target);
+}
+
+std::vector<Tensor> StreamExecutor::TensorsOf(
+    absl::Span<const Tensor> inputs, const std::vector<Tensor>& results) const {
+  std::vector<Tensor> tensors(of_call_.empty() ? 0 : tensors_.size());
+  for (const ValueId value : of_call_) {
+    if (!tensors[value].defined()) {
+      tensors[value] = OfCall(value, inputs, results);
+    }
+  }
+  return tensors;
+}
+
+std::uint64_t StreamExecutor::Launch(const Node& node,
+                                     const std::vector<Tensor>& of_call) const {
   absl::InlinedVector<const Tensor*, 4> inputs;
   OpLabel label(node.op.primitive->name(), node.op.requested_at,
                 node.op.requested_by);
@@ -238,7 +259,8 @@ void StreamExecutor::Launch(const Node& node,
     label.AddInput({shape.data(), shape.size()});
   }
   const ValueId output = node.target >= 0 ? node.target : node.outputs[0];
-  node.op.primitive->Launch({stream_, label, inputs, At(of_call, output)});
+  return node.op.primitive->Launch(
+      {stream_, label, inputs, At(of_call, output)});
 }
 
 }  // namespace d2l::ir

@@ -3,7 +3,7 @@
 // steps a call launches anew, and the strips of fused regions.
 //
 // There are two executors: on a CPU the program is a tape of the kernels'
-// tasks, on a GPU a CUDA graph. Only Captured uses them.
+// tasks, on a GPU it is CUDA graphs of their launches. Only Captured uses them.
 //
 // Thread-safety: a plan is a value, const methods may be called at the same
 // time; an executor's Run may be called on any thread. Ownership: the graph,
@@ -21,7 +21,6 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/types/span.h"
 #include "common/base/source_location.h"
-#include "common/device/cuda/stream/cuda_graph.h"
 #include "common/device/failure.h"
 #include "common/device/memory/storage.h"
 #include "common/device/op_label.h"
@@ -55,8 +54,7 @@ struct CapturedPlan {
 
   // program: without calls. compiled: of its fused regions, in their order;
   // empty if none is. max_copied_bytes: up to this size arguments and results
-  // are copied; negative if nothing is launched by a call, so that all are,
-  // also arguments that are not contiguous.
+  // are copied.
   CapturedPlan(const Function& program,
                const std::vector<CompiledRegion>& compiled,
                std::int64_t max_copied_bytes);
@@ -80,11 +78,15 @@ class StreamExecutor {
   std::vector<Tensor> Run(absl::Span<const Tensor> inputs, SourceLocation at);
 
  protected:
-  using Copy = CudaGraph::Copy;
+  struct MemoryCopy {
+    void* to;
+    const void* from;
+    std::size_t bytes;
+  };
   // Of arguments into the arena, and of results out of it.
   struct Copies {
-    absl::InlinedVector<Copy, 1> before;
-    absl::InlinedVector<Copy, 1> after;
+    absl::InlinedVector<MemoryCopy, 1> before;
+    absl::InlinedVector<MemoryCopy, 1> after;
   };
 
   // name: interned.
@@ -99,13 +101,17 @@ class StreamExecutor {
 
   // Whether something is launched for the node.
   static bool Runs(const Node& node);
-  // Has the kernel of the node's operation enqueue its work. of_call: tensors
-  // of a call, by value; may be empty.
-  void Launch(const Node& node, const std::vector<Tensor>& of_call) const;
+  // Each call launches the node anew.
+  void LaunchByCalls(const Node& node);
+  // What such nodes need of a call, by value; empty if there are none.
+  std::vector<Tensor> TensorsOf(absl::Span<const Tensor> inputs,
+                                const std::vector<Tensor>& results) const;
+  // Has the kernel of the node's operation enqueue its work, and returns the
+  // number of that. of_call: of TensorsOf; may be empty.
+  std::uint64_t Launch(const Node& node,
+                       const std::vector<Tensor>& of_call) const;
   // The tensor of the call; where there is none, that of the program.
   const Tensor& At(const std::vector<Tensor>& of_call, ValueId value) const;
-  Tensor OfCall(ValueId value, absl::Span<const Tensor> inputs,
-                const std::vector<Tensor>& results) const;
 
   const Graph& graph_;
   const CapturedPlan& plan_;
@@ -115,16 +121,25 @@ class StreamExecutor {
   // A value with the memory of `base`, the root that it has.
   Tensor In(const Tensor& base, std::int64_t offset, ValueId value) const;
   void PlaceValue(ValueId value);
+  Tensor OfCall(ValueId value, absl::Span<const Tensor> inputs,
+                const std::vector<Tensor>& results) const;
 
   const char* const name_;
   StorageRef arena_;
-  std::vector<Tensor> tensors_;  // by value: in the arena, or the program's
+  std::vector<Tensor> tensors_;   // by value: in the arena, or the program's
+  std::vector<ValueId> of_call_;  // the call's values of LaunchByCalls
 };
 
 std::unique_ptr<StreamExecutor> MakeCpuExecutor(const Graph& graph,
                                                 const CapturedPlan& plan,
                                                 Stream& stream,
                                                 const char* name);
+// Throws std::runtime_error if CUDA records no graph.
+std::unique_ptr<StreamExecutor> MakeCudaExecutor(const Graph& graph,
+                                                 const CapturedPlan& plan,
+                                                 Stream& stream,
+                                                 const char* name);
+
 // Throws the error of the operation that wrote x, if it has failed. Inline, as
 // each call asks for each of its tensors.
 inline void CheckReadable(const Tensor& x, const char* name,

@@ -38,11 +38,13 @@ CudaGraph::CudaGraph(CudaStream& stream, absl::FunctionRef<void()> launches)
   if (error == 0) {
     recording = this;
     internal::enqueue_mode = internal::kCapturing;
+    internal::long_kernel_launched = false;
     try {
       launches();
     } catch (...) {
       thrown = std::current_exception();
     }
+    long_kernel_ = internal::long_kernel_launched;
     internal::enqueue_mode = internal::kMayEnqueue;
     recording = nullptr;
     error = api.EndCapture(stream.recorded_, &handle_);
@@ -61,19 +63,11 @@ CudaGraph::~CudaGraph() {
   stream_.gpu().api().DestroyGraph(handle_);
 }
 
-void CudaGraph::Launch(const CudaLaunch& to, absl::Span<const Copy> before,
-                       absl::Span<const Copy> after) const {
+void CudaGraph::Launch(const CudaLaunch& to) const {
   CudaApi& api = stream_.gpu().api();
-  const auto copy_all = [&](absl::Span<const Copy> copies) {
-    for (const Copy& copy : copies) {
-      Check(api, api.CopyAsync(copy.to, copy.from, copy.bytes, to.stream),
-            "copy for a graph");
-    }
-  };
-  internal::kernels_launched += before.size() + 1 + after.size();
-  copy_all(before);
+  ++internal::kernels_launched;
+  if (long_kernel_) internal::long_kernel_launched = true;
   Check(api, api.LaunchGraph(handle_, to.stream), "launch a graph");
-  copy_all(after);
 }
 
 void CudaGraph::Keep(const StorageRef& memory) {

@@ -5,7 +5,7 @@
 //     primitive.Launch({stream, label, inputs, output});  // not run
 //   });
 //   stream.Launch(OpLabel("program"), [&](const CudaLaunch& to) {
-//     graph.Launch(to, {{x_of_graph, x, bytes}}, {{y, y_of_graph, bytes}});
+//     graph.Launch(to);
 //   });
 //
 // A launch has the arguments of its recording: the same addresses, so memory of
@@ -30,11 +30,9 @@
 #ifndef D2L_COMMON_DEVICE_CUDA_STREAM_CUDA_GRAPH_H_
 #define D2L_COMMON_DEVICE_CUDA_STREAM_CUDA_GRAPH_H_
 
-#include <cstddef>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
-#include "absl/types/span.h"
 #include "common/device/cuda/cuda_api.h"
 #include "common/device/cuda/stream/cuda_stream.h"
 #include "common/device/memory/storage.h"
@@ -44,22 +42,13 @@ namespace d2l {
 
 class CudaGraph {
  public:
-  // Between the GPU's memories.
-  struct Copy {
-    void* to;
-    const void* from;
-    std::size_t bytes;
-  };
-
   CudaGraph(CudaStream& stream, absl::FunctionRef<void()> launches);
   ~CudaGraph();
   CudaGraph(const CudaGraph&) = delete;
   CudaGraph& operator=(const CudaGraph&) = delete;
 
-  // In a launch of the stream: the copies before it, the graph, and the copies
-  // behind it.
-  void Launch(const CudaLaunch& to, absl::Span<const Copy> before,
-              absl::Span<const Copy> after) const;
+  // In a launch of the stream.
+  void Launch(const CudaLaunch& to) const;
 
   // If this thread records: keeps the memory, which kernels use, as long as
   // the graph.
@@ -75,6 +64,7 @@ class CudaGraph {
 
   CudaStream& stream_;
   CudaGraphHandle handle_ = nullptr;
+  bool long_kernel_ = false;  // see internal::long_kernel_launched
   std::vector<StorageRef> kept_;
 };
 

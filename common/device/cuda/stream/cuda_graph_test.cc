@@ -46,9 +46,9 @@ class CudaGraphTest : public testing::Test {
       for (const int n : numbers) Launch([this, n] { seen_.push_back(n); });
     };
   }
-  void Run(const CudaGraph& graph) {
-    stream_->Launch(OpLabel("program"),
-                    [&](const CudaLaunch& to) { graph.Launch(to, {}, {}); });
+  std::uint64_t Run(const CudaGraph& graph) {
+    return stream_->Launch(OpLabel("program"),
+                           [&](const CudaLaunch& to) { graph.Launch(to); });
   }
   // Why it cannot be made.
   std::string WhyNot(const std::function<void()>& launches) {
@@ -109,21 +109,23 @@ TEST_F(CudaGraphTest, IsOneOperationAndOneCall) {
   EXPECT_EQ(seen_.size(), 100u);
 }
 
-TEST_F(CudaGraphTest, CopiesBeforeAndBehind) {
-  void* memory = nullptr;
-  ASSERT_EQ(gpu_.MakeCurrent(), 0);
-  ASSERT_EQ(cuda_.AllocatePinned(4 * sizeof(int), &memory), 0);
-  auto* const n = static_cast<int*>(memory);
-  n[0] = 20;
-  const CudaGraph graph(*stream_, [&] { Launch([n] { n[2] = n[1] + 1; }); });
-  const CudaGraph::Copy before = {&n[1], &n[0], sizeof(int)};
-  const CudaGraph::Copy after = {&n[3], &n[2], sizeof(int)};
-  stream_->Launch(OpLabel("program"), [&](const CudaLaunch& to) {
-    graph.Launch(to, {before}, {after});
+TEST_F(CudaGraphTest, NobodyWaitsForWhatIsBehindOneWithALongKernel) {
+  const CudaGraph graph(*stream_, [this] {
+    Numbers({1})();
+    stream_->Launch(OpLabel("product"), [this](const CudaLaunch& to) {
+      cuda_.LaunchKernel(to.stream, [] {});
+      internal::long_kernel_launched = true;
+    });
+    Numbers({2})();
   });
   stream_->Synchronize();
-  EXPECT_EQ(n[3], 21);
-  EXPECT_EQ(cuda_.FreePinned(memory), 0);
+  const std::uint64_t number = Run(graph);
+  std::promise<void> gate;
+  Launch([open = gate.get_future().share()] { open.wait(); });
+  stream_->WaitFor(number);  // would hang
+  EXPECT_THAT(seen_, ElementsAre(1, 2));
+  gate.set_value();
+  stream_->Synchronize();
 }
 
 TEST_F(CudaGraphTest, QueuedLaunchesOutliveIt) {

@@ -1,0 +1,115 @@
+// A program on a GPU's stream: the kernels' launches are recorded as CUDA
+// graphs, between which a call launches what is not the same in each.
+
+#include <cstdint>
+#include <memory>
+#include <stdexcept>
+#include <vector>
+
+#include "absl/container/inlined_vector.h"
+#include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
+#include "common/base/mutex.h"
+#include "common/device/cuda/stream/cuda_graph.h"
+#include "common/device/cuda/stream/cuda_stream.h"
+#include "common/device/failure.h"
+#include "common/graph/stream_executor.h"
+
+namespace d2l::ir {
+namespace {
+
+class CudaExecutor final : public StreamExecutor {
+ public:
+  CudaExecutor(const Graph& graph, const CapturedPlan& plan, Stream& stream,
+               const char* name)
+      : StreamExecutor(graph, plan, stream, name),
+        cuda_(static_cast<CudaStream&>(stream)) {
+    std::vector<const Node*> recorded;
+    const auto record = [&] {
+      if (recorded.empty()) return;
+      steps_.push_back({std::make_unique<const CudaGraph>(cuda_, [&] {
+        for (const Node* node : recorded) Launch(*node, {});
+      })});
+      recorded.clear();
+    };
+    for (const Node& node : plan.function.nodes) {
+      if (!Runs(node)) continue;
+      // A kernel in a graph cannot say of which call its error is.
+      if (plan.IsLaunched(node) || MayFailLate(node, plan.function)) {
+        record();
+        steps_.push_back({nullptr, &node});
+        LaunchByCalls(node);
+      } else {
+        recorded.push_back(&node);
+      }
+    }
+    record();
+  }
+
+ private:
+  // One or the other.
+  struct Step {
+    std::unique_ptr<const CudaGraph> graph;
+    const Node* launched = nullptr;
+  };
+
+  // As several operations, the last of which all of the call depends on.
+  std::uint64_t Enqueue(const OpLabel& label, absl::Span<const Tensor> inputs,
+                        const std::vector<Tensor>& results,
+                        Copies&& copies) override {
+    const std::vector<Tensor> tensors = TensorsOf(inputs, results);
+    absl::InlinedVector<std::uint64_t, 8> numbers;
+    {
+      const MutexLock lock(calls_);
+      if (!copies.before.empty()) numbers.push_back(Copy(label, copies.before));
+      for (const Step& step : steps_) {
+        numbers.push_back(step.launched != nullptr
+                              ? Launch(*step.launched, tensors)
+                              : cuda_.Launch(label, [&](const CudaLaunch& to) {
+                                  step.graph->Launch(to);
+                                }));
+      }
+      if (!copies.after.empty() || numbers.empty()) {
+        numbers.push_back(Copy(label, copies.after));
+      }
+    }
+    // One may have failed, and another thread have reported that before the
+    // next was enqueued.
+    for (const std::uint64_t number : numbers) {
+      ThrowIfFailed(cuda_, number, label.name(), label.requested_at());
+    }
+    return numbers.back();
+  }
+
+  std::uint64_t Copy(const OpLabel& label,
+                     absl::Span<const MemoryCopy> copies) {
+    return cuda_.Launch(label, [&](const CudaLaunch& to) {
+      CudaApi& api = cuda_.gpu().api();
+      for (const MemoryCopy& copy : copies) {
+        ++internal::kernels_launched;
+        const int error =
+            api.CopyAsync(copy.to, copy.from, copy.bytes, to.stream);
+        if (error == 0) continue;
+        throw std::runtime_error(absl::StrCat("CUDA does not copy for ",
+                                              label.name(), ": ",
+                                              api.ErrorText(error)));
+      }
+    });
+  }
+
+  CudaStream& cuda_;
+  std::vector<Step> steps_;
+  Mutex
+      calls_;  // held while one is enqueued: the arena is one call's at a time
+};
+
+}  // namespace
+
+std::unique_ptr<StreamExecutor> MakeCudaExecutor(const Graph& graph,
+                                                 const CapturedPlan& plan,
+                                                 Stream& stream,
+                                                 const char* name) {
+  return std::make_unique<CudaExecutor>(graph, plan, stream, name);
+}
+
+}  // namespace d2l::ir
