@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <exception>
 #include <memory>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -22,6 +23,33 @@
 #include "common/ops/primitive/record.h"
 
 namespace d2l::ir {
+namespace {
+
+// Why the interpreter is to run the program; empty if it need not.
+std::string WhyInterpreted(const Graph& graph, Device device) {
+  const Function& main = graph.main();
+  for (const Value& value : main.values) {
+    if (value.type.device() != device) return "it runs on several devices";
+  }
+  const Storages storages(main);
+  for (const Node& node : main.nodes) {
+    if (node.kind == NodeKind::kInPlace &&
+        std::count(main.arguments.begin(), main.arguments.end(),
+                   storages.root[node.target]) > 0) {
+      return "it writes to an argument";
+    }
+  }
+  if (!storages.writes_external) return "";
+  std::set<const Storage*> memory;
+  for (const Weight& weight : graph.weights) {
+    if (!memory.insert(weight.tensor.storage().get()).second) {
+      return "it writes to a weight, and two of them share memory";
+    }
+  }
+  return "";
+}
+
+}  // namespace
 
 Captured::Captured(Graph graph, const CapturedOptions& options)
     : graph_(std::move(graph)) {
@@ -33,18 +61,10 @@ Captured::Captured(Graph graph, const CapturedOptions& options)
   }
   const bool on_gpu = device_.type() == DeviceType::kCuda;
   if (on_gpu) Unfuse(graph_);
-  const Function& main = graph_.main();
-  if (std::any_of(main.values.begin(), main.values.end(),
-                  [this](const Value& value) {
-                    return value.type.device() != device_;
-                  })) {
-    not_captured_ = "it runs on several devices";
-  } else if (Storages(main).writes_external) {
-    not_captured_ = "it writes to an argument or a weight";
-  }
+  not_captured_ = WhyInterpreted(graph_, device_);
   if (not_captured_.empty()) {
     plan_ = std::make_unique<const CapturedPlan>(
-        main, Generate(options),
+        graph_.main(), Generate(options),
         on_gpu ? kMaxCopiedBytesOnGpu : kMaxCopiedBytes);
   }
   if (!not_captured_.empty()) not_generated_ = not_captured_;
@@ -130,6 +150,14 @@ std::vector<Tensor> Captured::Run(absl::Span<const Tensor> inputs,
   for (const Tensor& x : inputs) CheckReadable(x, name_, at);
   for (const Weight& weight : graph_.weights) {
     CheckReadable(weight.tensor, name_, at);
+  }
+  for (const int weight : plan_->written) {
+    for (const Tensor& x : inputs) {
+      // It was copied, or read, before it is written.
+      if (x.storage().get() == graph_.weights[weight].tensor.storage().get()) {
+        return ir::Run(graph_, inputs);
+      }
+    }
   }
   StreamExecutor* const executor = On(CurrentStream(device_));
   return executor == nullptr ? ir::Run(graph_, inputs)

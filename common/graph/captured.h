@@ -29,8 +29,8 @@
 //
 // The interpreter runs instead where a listener wants to see operations (this
 // thread's or a profiler), for values on several devices, and for programs that
-// write to an argument or a weight; on a GPU also from then on when CUDA does
-// not record one.
+// write to an argument, or to a weight that shares memory with another or with
+// an argument; on a GPU also from then on when CUDA does not record one.
 //
 // Errors: as of ir::Run. Thread-safety: Run may be called on any thread; calls
 // on one stream run in order. Ownership: the weights' memory is kept; work that

@@ -150,6 +150,23 @@ TEST_F(CapturedCallsTest, TheInterpreterRunsWhatCudaDoesNotRecord) {
   }
 }
 
+// What it has written by then need not be waited for by a reader.
+TEST_F(CapturedCallsTest, ACallThatFailsHalfwayIsOver) {
+  Tensor weight = Zeros({1'000'000}, device_);
+  Captured captured(Trace(
+      [&](const Values& in) -> Values {
+        weight += 1;
+        return {Rand({2}, device_) + in[0]};
+      },
+      {x_[0][0]}));
+  for (int i = 0; i < 2; ++i) captured.Run({x_[0][0]});
+  ASSERT_EQ(captured.not_captured(), "");
+  Synchronize(device_);
+  cuda_.FailNext("LaunchKernel", kCudaMemoryAllocation);
+  EXPECT_THROW(captured.Run({x_[0][0]}), AsyncError);
+  EXPECT_TRUE(DefaultStream(device_).Query());
+}
+
 TEST_F(CapturedCallsTest, ALaunchThatFailsThrows) {
   captured_->Run({x_, x_});
   for (const char* function : {"LaunchGraph", "CopyAsync"}) {

@@ -238,10 +238,56 @@ TEST(CapturedTest, SaysWhyItIsInterpreted) {
     return {x};
   };
   Captured captured(Trace(write, {Ones({3})}));
-  EXPECT_EQ(captured.not_captured(), "it writes to an argument or a weight");
+  EXPECT_EQ(captured.not_captured(), "it writes to an argument");
   const Tensor x = Ones({3});
   captured.Run({x});
   EXPECT_EQ(Bits(x), Bits(Full({3}, 2)));
+}
+
+TEST(CapturedTest, WeightsAreWritten) {
+  const auto run = [](bool compiled) {
+    Tensor sum = Zeros({2, 3});
+    Tensor other = Full({3}, 2);
+    const auto fn = [&](const Values& in) -> Values {
+      const Tensor before = sum * 2;
+      sum[1] += in[0] * other;
+      other *= 0.5;
+      return {before + sum, T(sum)};
+    };
+    Captured captured(Compiled(fn, {Ones({3})}));
+    EXPECT_EQ(captured.not_captured(), "");
+    std::vector<std::string> bits;
+    for (int call = 0; call < 4; ++call) {
+      // An argument may be a weight.
+      const Values in = {call == 2 ? other : Full({3}, call)};
+      const std::uint64_t version = sum.version();
+      for (const Tensor& x : compiled ? captured.Run(in) : fn(in)) {
+        bits.push_back(Bits(x));
+      }
+      EXPECT_GT(sum.version(), version);
+      bits.push_back(Bits(sum));
+    }
+    return bits;
+  };
+  EXPECT_EQ(run(true), run(false));
+}
+
+TEST(CapturedTest, WeightsThatShareMemoryAreWrittenByTheInterpreter) {
+  Tensor all = Zeros({2, 3});
+  Tensor row = all[1];
+  const auto fn = [&](const Values& in) -> Values {
+    row += in[0];
+    return {all * 2};
+  };
+  Captured captured(Trace(fn, {Ones({3})}));
+  EXPECT_EQ(captured.not_captured(),
+            "it writes to a weight, and two of them share memory");
+  for (int call = 0; call < 3; ++call) {
+    const Tensor expected = all * 2;
+    const Tensor result = captured.Run({Ones({3})})[0];
+    EXPECT_EQ(Bits(Values{result[0]}), Bits(Values{expected[0]}));
+    EXPECT_EQ(Bits(Values{result[1]}), Bits(Values{expected[1] + 2}));
+  }
 }
 
 TEST(CapturedTest, IntermediatesAreNotAllocated) {

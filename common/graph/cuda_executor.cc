@@ -59,7 +59,7 @@ class CudaExecutor final : public StreamExecutor {
                         Copies&& copies) override {
     const std::vector<Tensor> tensors = TensorsOf(inputs, results);
     absl::InlinedVector<std::uint64_t, 8> numbers;
-    {
+    try {
       const MutexLock lock(calls_);
       if (!copies.before.empty()) numbers.push_back(Copy(label, copies.before));
       for (const Step& step : steps_) {
@@ -72,6 +72,10 @@ class CudaExecutor final : public StreamExecutor {
       if (!copies.after.empty() || numbers.empty()) {
         numbers.push_back(Copy(label, copies.after));
       }
+    } catch (...) {
+      // No mark says what has been written to weights.
+      if (!numbers.empty()) cuda_.WaitFor(numbers.back());
+      throw;
     }
     // One may have failed, and another thread have reported that before the
     // next was enqueued.

@@ -67,6 +67,17 @@ CapturedPlan::CapturedPlan(const Function& program,
       if (escapes) results.push_back({value, in_arena[value]});
     }
   }
+  for (const Node& node : function.nodes) {
+    if (node.kind != NodeKind::kWeight) continue;
+    const ValueId weight = node.outputs[0];
+    if (std::any_of(function.nodes.begin(), function.nodes.end(),
+                    [&](const Node& other) {
+                      return other.kind == NodeKind::kInPlace &&
+                             storages.root[other.target] == weight;
+                    })) {
+      written.push_back(node.index);
+    }
+  }
   // What is copied at the end is there until then: LastUses says so of what
   // escapes.
   memory = PlanMemory(function, storages, in_arena);
@@ -164,6 +175,9 @@ std::vector<Tensor> StreamExecutor::Run(absl::Span<const Tensor> inputs,
   for (const Tensor& x : inputs) CheckReadable(x, name_, at);
   for (const Tensor& result : results) {
     result.storage()->MarkWritten(stream_, number);
+  }
+  for (const int weight : plan_.written) {
+    graph_.weights[weight].tensor.storage()->MarkWritten(stream_, number);
   }
   if (LaunchBlocking()) stream_.Finish(number, name_, at);
 

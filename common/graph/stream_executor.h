@@ -67,6 +67,7 @@ struct CapturedPlan {
   std::vector<Place> places;  // by value
   MemoryPlan memory;
   std::vector<Result> results;
+  std::vector<int> written;  // weights that the program writes to, by number
   std::vector<std::shared_ptr<const Strips>> strips;  // by node
 };
 

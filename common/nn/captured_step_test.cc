@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "common/autograd/tape.h"
+#include "common/device/failure.h"
 #include "common/graph/captured.h"
 #include "common/graph/ir_testing.h"
 #include "common/graph/passes/passes.h"
@@ -79,7 +80,7 @@ TEST_P(CapturedStepTest, GradientsOfLeNet) {
   EXPECT_EQ(captured.not_captured(), "");
 }
 
-// Parameters are written in place, and a wrong label fails late.
+// Parameters are written in place.
 TEST_P(CapturedStepTest, StepsOfLeNet) {
   const Tensor labels = FromVector<std::int64_t>({3, 0, 9}, {kBatch}, device());
   const auto steps = [&](bool compiled) {
@@ -93,8 +94,9 @@ TEST_P(CapturedStepTest, StepsOfLeNet) {
     };
     // Tracing runs the function, too.
     ir::Captured captured(Compiled(fn, {Images(), labels}));
+    EXPECT_EQ(captured.not_captured(), "");
     std::vector<std::vector<std::string>> results;
-    for (int call = 0; call < 3; ++call) {
+    for (int call = 0; call < 4; ++call) {
       const Values in = {Images(), labels};
       results.push_back(Bits(compiled ? captured.Run(in) : fn(in)));
     }
@@ -102,6 +104,38 @@ TEST_P(CapturedStepTest, StepsOfLeNet) {
     return results;
   };
   EXPECT_EQ(steps(true), steps(false));
+}
+
+TEST_P(CapturedStepTest, AWrongLabelNamesItsLine) {
+  Values parameters = {Randn({4, 10}, device()), Zeros({10}, device())};
+  int line = 0;
+  const auto fn = [&](const Values& in) -> Values {
+    GradientTape tape(parameters);
+    const Tensor logits = MatMul(in[0], parameters[0]) + parameters[1];
+    line = __LINE__ + 1;
+    const Tensor loss = CrossEntropyLoss(logits, in[1]);
+    SGD(parameters, {0.1}).Step(tape.Backward(loss));
+    return {loss};
+  };
+  const auto inputs = [this](std::int64_t label) -> Values {
+    return {Randn({kBatch, 4}, device()),
+            FromVector<std::int64_t>({3, label, 9}, {kBatch}, device())};
+  };
+  ir::Captured captured(Compiled(fn, inputs(0)));
+  for (int call = 0; call < 3; ++call) Item(captured.Run(inputs(call))[0]);
+  const Tensor kept = Clone(parameters[1]);
+  const Tensor loss = captured.Run(inputs(10))[0];
+  for (const Tensor& x : {loss, parameters[0], parameters[1]}) {
+    try {
+      ToVector<float>(x);
+      ADD_FAILURE() << "nothing thrown";
+    } catch (const AsyncError& error) {
+      EXPECT_EQ(error.failure().operation, "cross_entropy");
+      EXPECT_EQ(error.failure().requested_by.line(), line);
+      EXPECT_THAT(error.what(), testing::HasSubstr("label 10 of sample 1"));
+    }
+  }
+  EXPECT_EQ(ToVector<float>(kept).size(), 10u);
 }
 
 }  // namespace

@@ -436,8 +436,7 @@ TEST(HybridizeTest, WhatWritesToItsInputIsInterpreted) {
   const Tensor x = Ones({3});
   for (int call = 0; call < 3; ++call) net(x);
   EXPECT_EQ(Bits(x), Bits(Full({3}, 4)));
-  EXPECT_EQ(net.Report().programs[0].not_captured,
-            "it writes to an argument or a weight");
+  EXPECT_EQ(net.Report().programs[0].not_captured, "it writes to an argument");
 }
 
 // A listener of the thread sees all operations, and nothing is traced.

@@ -220,7 +220,7 @@ TEST(CppCodeTest, SaysWhyItIsNotGenerated) {
     return {in[0]};
   };
   EXPECT_EQ(Captured(Trace(writes, {x}), Generating()).not_generated(),
-            "it writes to an argument or a weight");
+            "it writes to an argument");
   // A compiler that is not there: strips run.
   ASSERT_EQ(setenv("CXX", "no-such-compiler", 1), 0);
   Captured without(two, Generating());
