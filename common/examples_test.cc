@@ -123,6 +123,7 @@ const std::set<std::string>& NotCompiled() {
       "common/device/op_label.h",
       "common/device/memory/storage.h",
       "common/drawing/graph_layout.h",
+      "common/graph/fused_args.h",
       "common/graph/strips.h",
       "common/lesson/testing/benchmark_devices.h",
       "common/lesson/cell/cell.h",

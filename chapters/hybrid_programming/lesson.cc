@@ -19,17 +19,8 @@
 namespace d2l::hybrid_programming {
 namespace {
 
-// Fusion is for CPU devices: cpu:0, if it is there.
+// C++ is generated for CPU devices: cpu:0, if it is there.
 Device FusingDevice() { return HasDevice(Device()) ? Device() : TryGpu(); }
-
-// Why nothing is fused on the device, or else the reason that is given.
-std::string Unless(Device device, const std::string& reason) {
-  return device.type() == DeviceType::kCpu
-             ? reason
-             : Say("On a GPU a program is one CUDA graph of its operations' "
-                   "own "
-                   "kernels; nothing is fused.");
-}
 
 // Whether e and f can be read on the way, statement by statement and compiled.
 void JudgeReading(Cell& cell, const std::vector<Tensor>& abcd) {
@@ -87,14 +78,14 @@ void JudgeFusion(Cell& cell, Device device, const Timings& t, int calls) {
       "Statement by statement, {} operations are enqueued; one would do.",
       Counted(enqueued == 3 && left == 1, Say("compiled: %d", left),
               absl::StrCat(enqueued)),
-      Unless(device, Say("The compiled program has as many.")));
+      Say("The compiled program has as many."));
   cell.Claim("The compiled program is {} as fast.",
              Faster(t["compiled"], t["statement by statement"], 1.1),
              Say("A call takes %s statement by statement, and %s compiled.",
                  Each(t[0].completion, calls), Each(t[1].completion, calls)));
   cell.Claim("Keeping e and f takes {} the memory of the compiled program.",
              Less(fused, eager, kClearly),
-             Unless(device, Say("The compiled program kept them as well.")));
+             Say("The compiled program kept them as well."));
 }
 
 // %% 000/In1, measured
@@ -168,25 +159,21 @@ void C2(Cell& cell) {
 // %%
 
 // figures: by length; one by one, in strips, and as generated C++ if there is.
-void JudgeChains(Cell& cell, Device device,
-                 std::map<int, std::vector<Figure>>& figures,
+void JudgeChains(Cell& cell, std::map<int, std::vector<Figure>>& figures,
                  const std::string& no_cpp) {
   cell.Claim("One by one, twenty operations take {} as long as one.",
              Less(figures[1][0], figures[20][0], 5),
              Say("An operation costs more than reading and writing memory."));
   const Figure &first = figures[1].back(), &last = figures[20].back();
-  cell.Claim(
-      Worded("Fused, as %s, twenty operations take {} as long as one.",
-             Phrase(no_cpp.empty() ? "generated C++" : "strips")),
-      AboutEqual(last, first, 2),
-      Unless(device,
+  cell.Claim(Worded("Fused, as %s, twenty operations take {} as long as one.",
+                    Phrase(no_cpp.empty() ? "generated C++" : "strips")),
+             AboutEqual(last, first, 2),
              Say("Arithmetic in the cache is not free: %s for 19 more.",
-                 FormatDuration(last.value.median - first.value.median))));
+                 FormatDuration(last.value.median - first.value.median)));
   cell.Claim(
       "Ten operations, in strips, are {} as fast as one by one.",
       Less(figures[10][1], figures[10][0], 2),
-      Unless(device, Say("Their arithmetic takes longer than reading and "
-                         "writing memory.")));
+      Say("Their arithmetic takes longer than reading and writing memory."));
 }
 
 // %% d2l/fused-chain, measured
@@ -227,7 +214,7 @@ void FusedChain(Cell& cell) {
     }
   }
   if (!no_cpp.empty()) std::cout << Wrap(Say("No generated C++: %s.", no_cpp));
-  JudgeChains(cell, device, figures, no_cpp);
+  JudgeChains(cell, figures, no_cpp);
 }
 // %%
 

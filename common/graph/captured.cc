@@ -14,6 +14,7 @@
 #include "common/base/source_location.h"
 #include "common/base/timer.h"
 #include "common/device/device_table.h"
+#include "common/graph/fused_args.h"
 #include "common/graph/generated/cpp_code.h"
 #include "common/graph/generated/load_cpp.h"
 #include "common/graph/ir.h"
@@ -60,7 +61,9 @@ Captured::Captured(Graph graph, const CapturedOptions& options)
     device_ = graph_.main().values[0].type.device();
   }
   const bool on_gpu = device_.type() == DeviceType::kCuda;
-  if (on_gpu) Unfuse(graph_);
+  if (on_gpu) {
+    Unfuse(graph_, [](const Function& body) { return !FusedArgsOf(body); });
+  }
   not_captured_ = WhyInterpreted(graph_, device_);
   if (not_captured_.empty()) {
     plan_ = std::make_unique<const CapturedPlan>(

@@ -14,13 +14,14 @@
 // On a GPU the second call on a stream records the kernels' launches as CUDA
 // graphs (cuda_graph.h), between which a call launches the steps above, and
 // those that may fail late: their error then is one of this call. The first
-// call runs the interpreter, so that libraries make what they need. This has
-// run on a model of a GPU only.
+// call runs the interpreter, so that libraries make what they need. A fused
+// region is one kernel where that can hold it (fused_args.h), else its
+// operations. This has run on a model of a GPU only.
 //
 // Results are bit for bit the interpreter's, but for the sign and payload of a
-// NaN that generated C++ makes (below), and random generators advance as there.
-// An error of a step names the step and its line; it marks all results of the
-// call as failed.
+// NaN that generated C++ (below) or a model of a GPU makes, and random
+// generators advance as there. An error of a step names the step and its line;
+// it marks all results of the call as failed.
 //
 // With generate_cpp, fused regions run as C++ that the system's compiler has
 // made of them (generated/cpp_code.h); it takes tenths of a second, or none
@@ -74,9 +75,9 @@ class Captured {
   static constexpr std::int64_t kMaxCopiedBytes = 4096;
   static constexpr std::int64_t kMaxCopiedBytesOnGpu = 64 << 10;
 
-  // Calls are put in place (Inline), and on a GPU fused regions taken apart
-  // (Unfuse); otherwise the graph is run as it is: Optimize it before. All
-  // weights are bound. Throws std::invalid_argument for a graph that is not
+  // Calls are put in place (Inline), and on a GPU some fused regions taken
+  // apart (Unfuse); otherwise the graph is run as it is: Optimize it before.
+  // All weights are bound. Throws std::invalid_argument for a graph that is not
   // valid.
   explicit Captured(Graph graph, const CapturedOptions& options = {});
   ~Captured();

@@ -2,11 +2,17 @@
 // what it may compute.
 
 #include <atomic>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "common/device/device_table.h"
@@ -18,6 +24,7 @@
 #include "common/graph/ir_testing.h"
 #include "common/graph/passes/passes.h"
 #include "common/graph/trace.h"
+#include "common/kernels/op_tables.h"
 #include "common/ops/ops.h"
 #include "common/ops/primitive/primitive.h"
 #include "common/ops/primitive/primitives.h"
@@ -104,6 +111,84 @@ TEST_P(CapturedGpuTest, ArgumentsOfAllLayouts) {
   const Values out = captured.Run(in);
   EXPECT_EQ(out[4].storage().get(), in[0].storage().get());
   EXPECT_EQ(out[5].storage().get(), in[2].storage().get());
+}
+
+// Each operation between two cheap ones, so that there is a region, with
+// operands of all kinds.
+TEST_P(CapturedGpuTest, ARegionHasTheBitsOfItsOperations) {
+  using Which = BinaryPrimitive::Which;
+  std::vector<std::pair<std::string, TensorFunction>> functions;
+  const SourceLocation here = SourceLocation::Current();
+  const auto add = [&](const std::string& name, const auto& function) {
+    functions.emplace_back(name, [function](const Values& in) -> Values {
+      return {function(in[0] * 0.5, in[1], in[2])};
+    });
+  };
+  for (const auto& row : kernels::kOpInfos<kernels::UnaryOp>) {
+    add(row.name, [op = row.op, here](Tensor x, Tensor y, Tensor) {
+      return Apply(UnaryPrimitive(op), {&x}, here) - y;
+    });
+  }
+  for (const auto& row : kernels::kOpInfos<kernels::BinaryOp>) {
+    if (row.op == kernels::BinaryOp::kPow) continue;
+    for (const Which which : {Which::kNone, Which::kFirst, Which::kSecond}) {
+      add(row.name, [op = row.op, which, here](Tensor x, Tensor y, Tensor) {
+        const BinaryPrimitive binary(op, which, -0.0);
+        if (which != Which::kNone) return Apply(binary, {&x}, here);
+        return Apply(binary, {&x, &y}, here);
+      });
+    }
+  }
+  add("where", [](Tensor x, Tensor y, Tensor one) {
+    return Where(Where(x < y, x == x, 0) != 0, Where(x > one, x, 7), y);
+  });
+  add("to", [](Tensor x, Tensor y, Tensor one) {
+    return To(To(x, DType::kUInt8), DType::kFloat32) * one + y;
+  });
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  const std::vector<float> special = {
+      0.0f, -0.0f, kInfinity, -kInfinity, std::nanf(""), 1e-45f, 3e38f, 600};
+  for (const Shape& shape : {Shape{3, 5}, Shape{1}, Shape{7, 1001}}) {
+    std::vector<float> values(shape.numel());
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      values[i] = i % 3 == 0 ? special[i / 3 % special.size()]
+                             : 0.37f * static_cast<float>(i % 100) - 20;
+    }
+    const std::vector<float> row(values.rbegin(),
+                                 values.rbegin() + shape[shape.rank() - 1]);
+    const Values inputs = {FromVector(values, shape, device_),
+                           FromVector(row, {shape[shape.rank() - 1]}, device_),
+                           Full({1}, 3, device_)};
+    for (const auto& [name, function] : functions) {
+      Captured captured(Compiled(function, inputs));
+      EXPECT_EQ(CountOperations(captured.graph()), 1) << name;
+      captured.Run(inputs);
+      const Tensor fused = To(captured.Run(inputs)[0], DType::kFloat32);
+      const Tensor eager = To(function(inputs)[0], DType::kFloat32);
+      const std::vector<float> a = ToVector<float>(fused);
+      const std::vector<float> b = ToVector<float>(eager);
+      for (std::size_t i = 0; i < b.size(); ++i) {
+        // The sign of a NaN is as the model's compiler orders operands.
+        if (std::isnan(a[i]) && std::isnan(b[i])) continue;
+        ASSERT_EQ(std::memcmp(&a[i], &b[i], sizeof(float)), 0)
+            << name << " " << shape.ToString() << ": element " << i << " is "
+            << a[i] << ", not " << b[i];
+      }
+    }
+  }
+}
+
+TEST_P(CapturedGpuTest, WhatIsNoRegionsKernelRunsByOperations) {
+  const auto wide = [](const Values& in) -> Values {
+    std::vector<Tensor> values;
+    for (int i = 0; i < 10; ++i) values.push_back(in[0] * i);
+    Tensor sum = in[0] + 1;
+    for (const Tensor& value : values) sum = value - sum;
+    return {sum};
+  };
+  Captured captured(Compiled(wide, {Numbers({5})}));
+  EXPECT_GT(CountOperations(captured.graph()), 10);
+  ExpectAsEager(captured, wide, {{Numbers({5})}, {Numbers({5}, 1)}});
 }
 
 TEST_P(CapturedGpuTest, ResultsAreTheCallersOwn) {

@@ -13,7 +13,10 @@
 #include "common/device/cuda/stream/cuda_graph.h"
 #include "common/device/cuda/stream/cuda_stream.h"
 #include "common/device/failure.h"
+#include "common/graph/fused_args.h"
 #include "common/graph/stream_executor.h"
+#include "common/kernels/enqueue.h"
+#include "common/kernels/kernels.h"
 
 namespace d2l::ir {
 namespace {
@@ -27,9 +30,12 @@ class CudaExecutor final : public StreamExecutor {
     std::vector<const Node*> recorded;
     const auto record = [&] {
       if (recorded.empty()) return;
-      steps_.push_back({std::make_unique<const CudaGraph>(cuda_, [&] {
-        for (const Node* node : recorded) Launch(*node, {});
-      })});
+      Step& step = steps_.emplace_back();
+      step.graph = std::make_unique<const CudaGraph>(cuda_, [&] {
+        for (const Node* node : recorded) {
+          LaunchNode(*node, FusedArgsFor(*node), {});
+        }
+      });
       recorded.clear();
     };
     for (const Node& node : plan.function.nodes) {
@@ -37,7 +43,7 @@ class CudaExecutor final : public StreamExecutor {
       // A kernel in a graph cannot say of which call its error is.
       if (plan.IsLaunched(node) || MayFailLate(node, plan.function)) {
         record();
-        steps_.push_back({nullptr, &node});
+        steps_.push_back({nullptr, &node, FusedArgsFor(node)});
         LaunchByCalls(node);
       } else {
         recorded.push_back(&node);
@@ -47,11 +53,35 @@ class CudaExecutor final : public StreamExecutor {
   }
 
  private:
-  // One or the other.
+  // A graph, or a node that each call launches.
   struct Step {
     std::unique_ptr<const CudaGraph> graph;
     const Node* launched = nullptr;
+    std::unique_ptr<const kernels::FusedArgs> fused;
   };
+
+  // Null unless the node is a fused region.
+  static std::unique_ptr<const kernels::FusedArgs> FusedArgsFor(
+      const Node& node) {
+    if (node.kind != NodeKind::kFused) return nullptr;
+    return std::make_unique<const kernels::FusedArgs>(*FusedArgsOf(*node.body));
+  }
+
+  std::uint64_t LaunchNode(
+      const Node& node, const std::unique_ptr<const kernels::FusedArgs>& fused,
+      const std::vector<Tensor>& of_call) const {
+    if (fused == nullptr) return Launch(node, of_call);
+    kernels::FusedArgs args = *fused;
+    kernels::FusedArgs::Memory* memory = args.memory;
+    for (const std::vector<ValueId>* values : {&node.inputs, &node.outputs}) {
+      for (const ValueId value : *values) {
+        (memory++)->data = At(of_call, value).data();
+      }
+    }
+    return kernels::cuda::Enqueue(
+        stream_, OpLabel("fused", node.op.requested_at, node.op.requested_by),
+        args);
+  }
 
   // As several operations, the last of which all of the call depends on.
   std::uint64_t Enqueue(const OpLabel& label, absl::Span<const Tensor> inputs,
@@ -64,7 +94,7 @@ class CudaExecutor final : public StreamExecutor {
       if (!copies.before.empty()) numbers.push_back(Copy(label, copies.before));
       for (const Step& step : steps_) {
         numbers.push_back(step.launched != nullptr
-                              ? Launch(*step.launched, tensors)
+                              ? LaunchNode(*step.launched, step.fused, tensors)
                               : cuda_.Launch(label, [&](const CudaLaunch& to) {
                                   step.graph->Launch(to);
                                 }));
@@ -103,8 +133,8 @@ class CudaExecutor final : public StreamExecutor {
 
   CudaStream& cuda_;
   std::vector<Step> steps_;
-  Mutex
-      calls_;  // held while one is enqueued: the arena is one call's at a time
+  // Held while a call is enqueued: the arena is one call's at a time.
+  Mutex calls_;
 };
 
 }  // namespace

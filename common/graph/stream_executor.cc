@@ -85,10 +85,12 @@ CapturedPlan::CapturedPlan(const Function& program,
     places[i] = places[storages.root[i]];
   }
   strips.resize(function.nodes.size());
+  const bool on_gpu =
+      count > 0 && function.values[0].type.device().type() == DeviceType::kCuda;
   std::size_t region = 0;
   for (std::size_t i = 0; i < strips.size(); ++i) {
     const Node& node = function.nodes[i];
-    if (node.kind != NodeKind::kFused) continue;
+    if (node.kind != NodeKind::kFused || on_gpu) continue;
     if (compiled.empty() || compiled[region].function == nullptr) {
       strips[i] = std::make_shared<const Strips>(*node.body);
     } else {

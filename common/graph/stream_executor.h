@@ -68,7 +68,7 @@ struct CapturedPlan {
   MemoryPlan memory;
   std::vector<Result> results;
   std::vector<int> written;  // weights that the program writes to, by number
-  std::vector<std::shared_ptr<const Strips>> strips;  // by node
+  std::vector<std::shared_ptr<const Strips>> strips;  // by node, for a CPU
 };
 
 class StreamExecutor {

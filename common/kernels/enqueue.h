@@ -62,6 +62,12 @@ namespace d2l::kernels {
 D2L_FOR_EACH_KERNEL(D2L_ENQUEUE)
 #undef D2L_ENQUEUE
 
+// A CPU has strips instead (common/graph/strips.h).
+namespace cuda {
+std::uint64_t Enqueue(Stream& stream, const OpLabel& label,
+                      const FusedArgs& args);
+}
+
 }  // namespace d2l::kernels
 
 #endif  // D2L_COMMON_KERNELS_ENQUEUE_H_

@@ -100,6 +100,48 @@ struct WhereArgs {
   const StridedLayout* layout;  // three inputs: condition, a, b
 };
 
+// Several element-wise operations as one kernel, for GPUs: step by step, each
+// on all of its elements. Values are float32 or uint8, which a float holds
+// exactly.
+struct FusedArgs {
+  static constexpr int kMaxSteps = 48;
+  static constexpr int kMaxMemory = 16;
+  static constexpr int kMaxNumbers = 16;
+  static constexpr int kMaxSlots = 8;
+
+  // An operand, or where a result goes.
+  struct Ref {
+    enum Kind : std::uint8_t {
+      kNone,
+      kEach,    // element by element in memory[index]
+      kRow,     // memory[index], again and again
+      kOne,     // the number at memory[index]
+      kNumber,  // numbers[index]
+      kSlot,    // what is between steps
+    };
+    Kind kind = kNone;
+    std::uint8_t index = 0;
+  };
+  struct Step {
+    enum Kind : std::uint8_t { kUnary, kBinary, kWhere, kCopy, kToUInt8 };
+    Kind kind;
+    std::uint8_t op;  // a UnaryOp, or a BinaryOp but kPow
+    Ref out;
+    Ref in[3];
+  };
+  struct Memory {
+    void* data;
+    std::uint32_t period;  // of a row
+    bool is_uint8;
+  };
+
+  std::int64_t numel;  // below 2^31
+  int steps;
+  Step step[kMaxSteps];
+  Memory memory[kMaxMemory];  // results may be operands, element for element
+  float numbers[kMaxNumbers];
+};
+
 // ---- Reductions. The order of additions is fixed.
 
 // out[k] over all kept indices k, row by row and contiguous, is the reduction

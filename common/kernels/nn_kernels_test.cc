@@ -1,6 +1,6 @@
-// The kernels of neural networks and of random numbers against slow obvious
-// versions, on every GPU of the table. Through operations, they are tested in
-// common/ops.
+// The kernels of neural networks, of random numbers and of several operations
+// at once against slow obvious versions, on every GPU of the table. Through
+// operations, they are tested in common/ops.
 
 #include <cmath>
 #include <cstddef>
@@ -671,6 +671,51 @@ TEST_P(NnKernelsTest, RandomNumbersAreWhatPhiloxSays) {
     const RandomArgs args = {RandomOp::kInteger, {}, 0, nullptr, {}, -7, range};
     check(double{}, args, WholeNumberAt<double, std::uint64_t>);
     check(std::int64_t{}, args, WholeNumberAt<std::int64_t, std::uint64_t>);
+  }
+}
+
+// ---- Several operations.
+
+// where(x < row, x * one, 7) and the comparison, of all sizes that are no
+// multiple of anything.
+TEST_P(NnKernelsTest, FusedSteps) {
+  using Ref = FusedArgs::Ref;
+  using Step = FusedArgs::Step;
+  const Ref x = {Ref::kEach, 0}, row = {Ref::kRow, 1}, one = {Ref::kOne, 2},
+            seven = {Ref::kNumber, 0}, slot = {Ref::kSlot, 7},
+            result = {Ref::kEach, 3}, less = {Ref::kEach, 4};
+  for (const std::int64_t rows : {1, 7, 301, 1000}) {
+    constexpr std::uint32_t kColumns = 13;
+    const std::int64_t numel = rows * kColumns;
+    const Doubles xs = Random<float>(numel), limits = Random<float>(kColumns);
+    Array<float> x_array(stream(), xs), row_array(stream(), limits),
+        one_array(stream(), {2.5}), result_array(stream(), Doubles(numel));
+    Array<std::uint8_t> less_array(stream(), Doubles(numel));
+    FusedArgs args = {};
+    args.numel = numel;
+    args.memory[0] = {x_array.data(), 0, false};
+    args.memory[1] = {row_array.data(), kColumns, false};
+    args.memory[2] = {one_array.data(), 0, false};
+    args.memory[3] = {result_array.data(), 0, false};
+    args.memory[4] = {less_array.data(), 0, true};
+    args.numbers[0] = 7;
+    const auto add = [&](Step::Kind kind, BinaryOp op, Ref out, Ref a, Ref b,
+                         Ref c) {
+      args.step[args.steps++] = {
+          kind, static_cast<std::uint8_t>(op), out, {a, b, c}};
+    };
+    add(Step::kBinary, BinaryOp::kLess, less, x, row, {});
+    add(Step::kBinary, BinaryOp::kMultiply, slot, x, one, {});
+    add(Step::kWhere, {}, result, less, slot, seven);
+    cuda::Enqueue(stream(), OpLabel("fused"), args);
+    const Doubles results = result_array.Read(),
+                  comparisons = less_array.Read();
+    for (std::int64_t i = 0; i < numel; ++i) {
+      const bool is_less = xs[i] < limits[i % kColumns];
+      ASSERT_EQ(comparisons[i], is_less) << i;
+      ASSERT_EQ(results[i], is_less ? static_cast<float>(xs[i]) * 2.5f : 7.0f)
+          << i;
+    }
   }
 }
 

@@ -14,5 +14,6 @@ namespace d2l::kernels::cuda {
         "--devices=cpu:0,cpu:1");                               \
   }
 D2L_FOR_EACH_KERNEL(D2L_ENQUEUE)
+D2L_ENQUEUE(FusedArgs)
 
 }  // namespace d2l::kernels::cuda

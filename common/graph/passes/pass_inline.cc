@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/str_format.h"
 #include "common/graph/ir.h"
 #include "common/graph/passes/passes.h"
@@ -11,10 +12,12 @@
 namespace d2l::ir {
 namespace {
 
+using RegionPredicate = absl::FunctionRef<bool(const Function& body)>;
+
 class Inliner {
  public:
-  Inliner(const Graph& graph, bool fused)
-      : graph_(graph), fused_(fused), weights_(graph.weights.size(), -1) {}
+  Inliner(const Graph& graph, RegionPredicate unfuse)
+      : graph_(graph), unfuse_(unfuse), weights_(graph.weights.size(), -1) {}
 
   Function Run() {
     const Function& main = graph_.main();
@@ -55,7 +58,7 @@ class Inliner {
       if (node.kind == NodeKind::kCall) {
         outputs = Copy(graph_.functions[node.index], copy.inputs, false,
                        node.op.requested_at);
-      } else if (node.kind == NodeKind::kFused && fused_) {
+      } else if (node.kind == NodeKind::kFused && unfuse_(*node.body)) {
         outputs = Copy(*node.body, copy.inputs, false, {});
       } else if (node.kind == NodeKind::kWeight && weights_[node.index] >= 0) {
         outputs = {weights_[node.index]};
@@ -79,14 +82,14 @@ class Inliner {
   }
 
   const Graph& graph_;
-  const bool fused_;              // these regions, too
+  const RegionPredicate unfuse_;
   std::size_t copied_ = 0;        // functions
   std::vector<ValueId> weights_;  // the value of each
   Function to_;
 };
 
-void Inline(Graph& graph, bool fused) {
-  Function main = Inliner(graph, fused).Run();
+void Inline(Graph& graph, RegionPredicate unfuse) {
+  Function main = Inliner(graph, unfuse).Run();
   graph.functions.clear();
   graph.functions.push_back(std::move(main));
 }
@@ -94,9 +97,11 @@ void Inline(Graph& graph, bool fused) {
 }  // namespace
 
 void Inline(Graph& graph) {
-  if (graph.functions.size() > 1) Inline(graph, /*fused=*/false);
+  if (graph.functions.size() > 1) {
+    Inline(graph, [](const Function&) { return false; });
+  }
 }
 
-void Unfuse(Graph& graph) { Inline(graph, /*fused=*/true); }
+void Unfuse(Graph& graph, RegionPredicate which) { Inline(graph, which); }
 
 }  // namespace d2l::ir

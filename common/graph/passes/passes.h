@@ -26,6 +26,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "common/graph/ir.h"
 
 namespace d2l::ir {
@@ -40,8 +41,10 @@ inline constexpr std::int64_t kMaxFoldedBytes = 4096;
 void Fold(Graph& graph);
 
 // Puts the operations of fused regions and calls back, for executors and files
-// that have none.
-void Unfuse(Graph& graph);
+// that have none. which: of which regions.
+void Unfuse(
+    Graph& graph, absl::FunctionRef<bool(const Function& body)> which =
+                      [](const Function&) { return true; });
 
 // Uses the result of an operation again instead of computing it twice.
 void MergeCommonSubexpressions(Graph& graph);

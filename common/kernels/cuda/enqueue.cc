@@ -45,5 +45,6 @@ std::uint64_t EnqueueOf(Stream& stream, const OpLabel& label,
     return EnqueueOf(stream, label, args);                    \
   }
 D2L_FOR_EACH_KERNEL(D2L_ENQUEUE)
+D2L_ENQUEUE(FusedArgs)
 
 }  // namespace d2l::kernels::cuda

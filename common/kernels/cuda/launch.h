@@ -32,6 +32,7 @@ void Launch(const CudaLaunch& launch, const CopyArgs& args);
 void Launch(const CudaLaunch& launch, const UnaryArgs& args);
 void Launch(const CudaLaunch& launch, const BinaryArgs& args);
 void Launch(const CudaLaunch& launch, const WhereArgs& args);
+void Launch(const CudaLaunch& launch, const FusedArgs& args);
 void Launch(const CudaLaunch& launch, const SoftmaxArgs& args);
 // By cuBLAS, or, if it is small, by a kernel of our own (gemm_call.h says
 // which).
