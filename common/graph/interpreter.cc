@@ -98,12 +98,6 @@ void CheckArguments(const Graph& graph, absl::Span<const Tensor> inputs) {
                                               : "an undefined tensor"));
     }
   }
-  for (const Weight& weight : graph.weights) {
-    if (weight.tensor.defined()) continue;
-    throw std::invalid_argument(
-        absl::StrFormat("[%s] the weight \"%s\" is not bound to a tensor",
-                        function.name, weight.name));
-  }
 }
 
 std::vector<Tensor> Run(const Graph& graph, absl::Span<const Tensor> inputs) {

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <stdexcept>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -132,31 +131,16 @@ std::vector<ValueId> Function::AddCall(const Graph& graph, int callee,
   return Add(std::move(node), &graph).outputs;
 }
 
-int Graph::AddWeight(const std::string& name, const Tensor& type) {
+int Graph::AddWeight(const std::string& name, const Tensor& tensor) {
   for (std::size_t i = 0; i < weights.size(); ++i) {
     if (weights[i].name != name) continue;
-    if (SameType(weights[i].type, type)) return static_cast<int>(i);
+    if (SameType(weights[i].type, tensor)) return static_cast<int>(i);
     throw std::invalid_argument(absl::StrFormat(
         "the weight \"%s\" is %s in one place and %s in another", name,
-        TypeToString(weights[i].type), TypeToString(type)));
+        TypeToString(weights[i].type), TypeToString(tensor)));
   }
-  weights.push_back({name, TypeOf(type), {}});
+  weights.push_back({name, TypeOf(tensor), tensor});
   return static_cast<int>(weights.size()) - 1;
-}
-
-void Graph::Bind(std::string_view name, const Tensor& tensor) {
-  for (Weight& weight : weights) {
-    if (weight.name != name) continue;
-    if (!tensor.defined() || !SameType(weight.type, tensor)) {
-      throw std::invalid_argument(absl::StrFormat(
-          "the weight \"%s\" is %s; got %s", name, TypeToString(weight.type),
-          tensor.defined() ? TypeToString(tensor) : "an undefined tensor"));
-    }
-    weight.tensor = tensor;
-    return;
-  }
-  throw std::invalid_argument(
-      absl::StrFormat("the program has no weight \"%s\"", name));
 }
 
 // ---- What passes and executors ask of a program.

@@ -38,7 +38,6 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "absl/types/span.h"
@@ -122,14 +121,13 @@ struct Function {
 struct Weight {
   std::string name;
   Tensor type;
-  Tensor tensor;  // undefined until it is bound
+  Tensor tensor;
 };
 
 struct Graph {
-  // Throws std::invalid_argument if there is one of that name and another type.
-  int AddWeight(const std::string& name, const Tensor& type);
-  // Throws std::invalid_argument for an unknown name or another type.
-  void Bind(std::string_view name, const Tensor& tensor);
+  // Returns its number: that of the one of this name if there is one already.
+  // Throws std::invalid_argument if that has another type.
+  int AddWeight(const std::string& name, const Tensor& tensor);
 
   // A function comes after those that it calls; the last is the program.
   const Function& main() const { return functions.back(); }
@@ -233,7 +231,7 @@ void DropUnusedValues(Function& function);
 // The graph is valid, as a trace, LoadProgram and passes make it. Throws
 // std::invalid_argument for inputs that are not of the arguments' types,
 // strides included (whether an operation copied or made a view was decided for
-// those), and for a weight that is not bound; else what the operations throw.
+// those); else what the operations throw.
 std::vector<Tensor> Run(const Graph& graph, absl::Span<const Tensor> inputs);
 
 // Throws std::invalid_argument unless the program may be run with these.

@@ -68,7 +68,6 @@ inline Graph EveryKindOfNode() {
   // A name that a saved constant cannot have then.
   const Tensor strided = T(Full({3, 2}, 5));
   const int weight = graph.AddWeight("constant.0", strided);
-  graph.Bind("constant.0", strided);
   Function main("main");
   const ValueId x = main.AddArgument(type, "x");
   main.AddWeight(graph, weight);

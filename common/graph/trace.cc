@@ -115,9 +115,8 @@ class Listener : public OpListener {
     for (const auto& [its_name, tensor] : options_.weights) {
       if (tensor.id() == x.id()) name = its_name;
     }
-    const int weight = graph_.AddWeight(name, x);
-    graph_.weights[weight].tensor = x;
-    const ValueId value = function_.AddWeight(graph_, weight);
+    const ValueId value =
+        function_.AddWeight(graph_, graph_.AddWeight(name, x));
     known_[x.id()] = {value, at_};
     return value;
   }

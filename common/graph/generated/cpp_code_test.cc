@@ -185,7 +185,8 @@ TEST(CppCodeTest, NamesCannotEndACommentOrBeCode) {
   const std::string evil = "a\n#error line\\\n*/ #error\r\"?\?/\n#error ";
   Function f("f");
   Graph graph;
-  const int weight = graph.AddWeight(evil, type);
+  const Tensor ones = Full({4}, 1);
+  const int weight = graph.AddWeight(evil, ones);
   const ValueId x = f.AddArgument(type, "return");
   const ValueId w = f.AddWeight(graph, weight);
   const ValueId sum = f.AddOp(BinaryPrimitive(kernels::BinaryOp::kAdd,
@@ -194,8 +195,6 @@ TEST(CppCodeTest, NamesCannotEndACommentOrBeCode) {
   f.returns = {f.AddOp(UnaryPrimitive(kernels::UnaryOp::kRelu), {sum},
                        SourceLocation(Intern(evil), 8))};
   graph.functions.push_back(f);
-  const Tensor ones = Full({4}, 1);
-  graph.Bind(evil, ones);
   Fuse(graph);
   Captured captured(graph, Generating());
   EXPECT_EQ(captured.not_generated(), "") << captured.generated_source();

@@ -42,7 +42,9 @@ class Writer {
     const Function& function = graph_.main();
     // Weights first: constants have names that are left.
     for (const Node& node : function.nodes) {
-      if (node.kind == NodeKind::kWeight) AddWeight(node);
+      if (node.kind != NodeKind::kWeight) continue;
+      const Weight& weight = graph_.weights[node.index];
+      tensors_[weight.name] = weight.tensor;
     }
     Json arguments = Define(function.arguments);
     Json nodes = Json::array();
@@ -63,15 +65,6 @@ class Writer {
   }
 
  private:
-  void AddWeight(const Node& node) {
-    const Weight& weight = graph_.weights[node.index];
-    if (!weight.tensor.defined()) {
-      throw std::invalid_argument(absl::StrFormat(
-          "the weight \"%s\" is not bound; call Bind first", weight.name));
-    }
-    tensors_[weight.name] = weight.tensor;
-  }
-
   static Json ToJson(const Value& value) {
     const Tensor& type = value.type;
     Json json = {{"dtype", DTypeName(type.dtype())},

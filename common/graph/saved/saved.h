@@ -54,13 +54,13 @@ namespace d2l::ir {
 
 inline constexpr std::int64_t kSavedVersion = 3;
 
-// Throws std::invalid_argument for a graph that is not valid, that holds
-// "from_vector", or that uses a weight that is not bound. Errors: of the file;
+// Throws std::invalid_argument for a graph that is not valid, or that holds
+// "from_vector". Errors: of the file;
 // FailedPrecondition if the program writes to weights that share memory, since
 // loaded ones would not.
 absl::Status SaveProgram(const Graph& graph, const std::string& prefix);
 
-// The program, its weights bound. All of it is on `device`, whatever devices
+// The program. All of it is on `device`, whatever devices
 // it was saved on.
 //
 // Errors: InvalidArgument, which names the file, and the program and node, for
