@@ -27,7 +27,8 @@ extern const bool ticks_are_cycles;
 inline std::int64_t NowTicks() {
 #if defined(__x86_64__)
   if (internal::ticks_are_cycles) {
-    // The intrinsic's header would take a third of a second of each compilation.
+    // The intrinsic's header would take a third of a second of each
+    // compilation.
     return static_cast<std::int64_t>(__builtin_ia32_rdtsc());
   }
 #endif
