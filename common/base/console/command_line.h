@@ -1,8 +1,7 @@
 // What a program does with its own flags: the language that --lang names, what
 // --help prints, what is said of a flag that is none, and files that flags
-// name; and with its output. (Abseil's
-// --help lists the flags of every library, and exits with an error in some
-// versions.)
+// name; and with its output. (Abseil's --help lists the flags of every library,
+// and exits with an error in some versions.)
 //
 //   // Before ParseCommandLine:
 //   if (AsksForHelp(argc, argv)) {
