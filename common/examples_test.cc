@@ -85,7 +85,6 @@
 #include "common/parallel/simulator/topology.h"
 #include "common/profiler/export.h"
 #include "common/profiler/key_averages.h"
-#include "common/profiler/peak_loops.h"
 #include "common/profiler/peaks.h"
 #include "common/profiler/profile.h"
 #include "common/profiler/profiler.h"
@@ -1177,15 +1176,6 @@ TEST_F(ExamplesTest, Profiler) {
     BoundName(bound.kind);         // "arithmetic"
     // End of example
     EXPECT_GT(bound.seconds, 0);
-  }
-  {
-    constexpr std::size_t n = 64;
-    alignas(64) static float a[n], b[n], c[n];
-    // Example of common/profiler/peak_loops.h
-    std::int64_t flop = MultiplyAdd(1'000'000);
-    Triad(b, c, a, n, /*past_caches=*/true);  // 12 * n bytes
-    // End of example
-    EXPECT_GT(flop, 1'000'000);
   }
   {
     ProfilerOptions options;

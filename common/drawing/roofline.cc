@@ -15,20 +15,6 @@
 #include "common/profiler/profile.h"
 
 namespace d2l {
-namespace {
-
-// Of the first device's operations only.
-Profile OnFirstDevice(Profile profile) {
-  for (ProfiledSpan& span : profile.spans) {
-    if (span.stream >= 0 && profile.streams[span.stream].device != 0) {
-      span.device_time = DeviceTime::kUnmeasured;
-    }
-  }
-  return profile;
-}
-
-}  // namespace
-
 Drawing DrawRoofline(const Profile& profile, const Phrase& name) {
   const Peaks peaks =
       profile.devices.empty() ? Peaks() : profile.devices[0].peaks;
@@ -37,7 +23,7 @@ Drawing DrawRoofline(const Profile& profile, const Phrase& name) {
         Say("There is no roof: the peaks of the device were not measured.\n");
     return {name, why, TextAsSvg(why, name.shown)};
   }
-  const KeyAverages averages(OnFirstDevice(profile));
+  const KeyAverages averages(profile);
   double from = 0.1, to = 10;  // operations for each byte
   std::int64_t most_bytes = 0;
   std::vector<const KeyAverage*> rows;

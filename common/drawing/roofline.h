@@ -23,10 +23,10 @@
 
 namespace d2l {
 
-// Of the operations on the profile's first device, those that compute and have
-// a device time, and those of one name as one. Two roofs: of the memory that
-// holds the largest operation's data, and of the fastest cache. If the
-// device's peaks were not measured, it says so.
+// Of the operations that compute and have a device time; those of one name as
+// one. The peaks are those of the profile's first device. Two roofs: of the
+// memory that holds the largest operation's data, and of the fastest cache. If
+// the peaks were not measured, it says so.
 Drawing DrawRoofline(const Profile& profile, const Phrase& name);
 
 }  // namespace d2l

@@ -21,10 +21,88 @@
 #include "common/device/cpu/parallel_for.h"
 #include "common/device/device_table.h"
 #include "common/ops/ops.h"
-#include "common/profiler/peak_loops.h"
+
+// Compiles what follows once for each kind of vector.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "common/profiler/peaks.cc"
+#include "hwy/foreach_target.h"
+//
 #include "hwy/aligned_allocator.h"
+#include "hwy/cache_control.h"
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace d2l {
+namespace HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+// At most 16 floats.
+using Tag = hn::CappedTag<float, 16>;
+
+constexpr int kChains = 12;  // a latency of four to six, two each cycle
+
+// Returns a value, so that nothing is left out.
+float MultiplyAddVectors(std::int64_t n) {
+  const Tag d;
+  const auto factor = hn::Set(d, 0.999f);
+  const auto step = hn::Set(d, 0.001f);
+  // All different, or a compiler would make them one.
+  const auto from = [&](float x) { return hn::Set(d, x); };
+  auto a = from(1), b = from(2), c = from(3), e = from(4), f = from(5),
+       g = from(6), h = from(7), i = from(8), j = from(9), k = from(10),
+       l = from(11), m = from(12);
+  for (; n > 0; --n) {
+    a = hn::MulAdd(a, factor, step);
+    b = hn::MulAdd(b, factor, step);
+    c = hn::MulAdd(c, factor, step);
+    e = hn::MulAdd(e, factor, step);
+    f = hn::MulAdd(f, factor, step);
+    g = hn::MulAdd(g, factor, step);
+    h = hn::MulAdd(h, factor, step);
+    i = hn::MulAdd(i, factor, step);
+    j = hn::MulAdd(j, factor, step);
+    k = hn::MulAdd(k, factor, step);
+    l = hn::MulAdd(l, factor, step);
+    m = hn::MulAdd(m, factor, step);
+  }
+  a = hn::Add(hn::Add(hn::Add(a, b), hn::Add(c, e)), hn::Add(f, g));
+  h = hn::Add(hn::Add(hn::Add(h, i), hn::Add(j, k)), hn::Add(l, m));
+  return hn::GetLane(hn::SumOfLanes(d, hn::Add(a, h)));
+}
+
+std::int64_t FlopOfRound() {
+  return static_cast<std::int64_t>(2 * kChains * hn::Lanes(Tag()));
+}
+
+void TriadVectors(const float* b, const float* c, float* a, std::size_t n,
+                  bool past_caches) {
+  const Tag d;
+  const auto factor = hn::Set(d, 3.0f);
+  const auto at = [&](std::size_t i) {
+    return hn::MulAdd(factor, hn::Load(d, c + i), hn::Load(d, b + i));
+  };
+  const std::size_t lanes = hn::Lanes(d);
+  if (past_caches) {
+    for (std::size_t i = 0; i < n; i += lanes) hn::Stream(at(i), d, a + i);
+    hwy::FlushStream();
+  } else {
+    for (std::size_t i = 0; i < n; i += lanes) hn::Store(at(i), d, a + i);
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace d2l
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
 
 namespace d2l {
+
+HWY_EXPORT(MultiplyAddVectors);
+HWY_EXPORT(FlopOfRound);
+HWY_EXPORT(TriadVectors);
+
 namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
@@ -50,44 +128,38 @@ double FlopPerSecond(int cores) {
   constexpr std::int64_t kRounds = 50'000;
   const double seconds = Best(10, [&] {
     ParallelFor(cores, 1, [](std::int64_t begin, std::int64_t end) {
-      for (; begin < end; ++begin) MultiplyAdd(kRounds);
+      for (; begin < end; ++begin) {
+        volatile float sum = HWY_DYNAMIC_DISPATCH(MultiplyAddVectors)(kRounds);
+        static_cast<void>(sum);
+      }
     });
   });
-  return static_cast<double>(cores * MultiplyAdd(kRounds)) / seconds;
+  return static_cast<double>(cores * kRounds *
+                             HWY_DYNAMIC_DISPATCH(FlopOfRound)()) /
+         seconds;
 }
 
-// The best of what reads two arrays and writes a third, or reads all three, of
-// `bytes` bytes together.
+// Of the triad, on three arrays that have `bytes` bytes together.
 double BytesPerSecond(int cores, std::int64_t bytes) {
-  constexpr std::size_t kUnit = 64;  // what the loops take a multiple of
+  constexpr std::size_t kUnit = 64;  // whole vectors
   const std::size_t n =
       std::max<std::size_t>(bytes / 12 / cores / kUnit, 1) * kUnit;
   const std::size_t all = n * cores;
-  hwy::AlignedFreeUniquePtr<float[]> x[3];
-  for (auto& array : x) {
-    array = hwy::AllocateAligned<float>(all);
-    if (array == nullptr) return 0;
-    std::fill_n(array.get(), all, 1.0f);
-  }
+  const auto memory = hwy::AllocateAligned<float>(3 * all);
+  if (memory == nullptr) return 0;
+  std::fill_n(memory.get(), 3 * all, 1.0f);
   const double per_pass = 12.0 * static_cast<double>(all);
   const int passes =
       static_cast<int>(std::max(1.0, 4 * static_cast<double>(kMiB) / per_pass));
   double best = kNever;
-  for (const int loop : {0, 1, 2}) {
+  for (const bool past_caches : {false, true}) {
     const double seconds = Best(passes > 1 ? 20 : 4, [&] {
       ParallelFor(cores, 1, [&](std::int64_t part, std::int64_t end) {
         for (; part < end; ++part) {
-          float* const a = x[0].get() + n * part;
-          const float* const b = x[1].get() + n * part;
-          const float* const c = x[2].get() + n * part;
+          float* const a = memory.get() + 3 * n * part;
           for (int pass = 0; pass < passes; ++pass) {
-            if (loop < 2) {
-              Triad(b, c, a, n, /*past_caches=*/loop == 1);
-            } else {
-              volatile float sum =
-                  ReadAll(a, n) + ReadAll(b, n) + ReadAll(c, n);
-              static_cast<void>(sum);
-            }
+            HWY_DYNAMIC_DISPATCH(TriadVectors)
+            (a + n, a + 2 * n, a, n, past_caches);
           }
         }
       });
@@ -227,3 +299,5 @@ Bound BoundOf(const OpCost& cost, const Peaks& peaks) {
 }
 
 }  // namespace d2l
+
+#endif  // HWY_ONCE

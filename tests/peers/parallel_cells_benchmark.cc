@@ -9,15 +9,12 @@
 #include <vector>
 
 #include "absl/strings/str_format.h"
-#include "common/base/source_location.h"
 #include "common/device/device.h"
 #include "common/device/device_table.h"
-#include "common/device/stream.h"
 #include "common/nn/models.h"
 #include "common/ops/ops.h"
 #include "common/parallel/collective/collective.h"
 #include "common/parallel/data_parallel/data_parallel.h"
-#include "common/profiler/peak_loops.h"
 #include "common/tensor/dtype.h"
 #include "common/tensor/tensor.h"
 #include "tests/peers/measure.h"
@@ -102,48 +99,6 @@ void AllReduce64MB(benchmark::State& state, int ranks) {
 }
 BENCHMARK_CAPTURE(AllReduce64MB, 2, 2)->Name("allreduce_64MB_2")->UseRealTime();
 BENCHMARK_CAPTURE(AllReduce64MB, 4, 4)->Name("allreduce_64MB_4")->UseRealTime();
-
-// What each device reads and writes for that, without the additions and with
-// no device waiting for another: a chunk of every array, a sum of them in its
-// own, and a copy of every other device's sum.
-void Bytes64MB(benchmark::State& state, int ranks) {
-  if (!HasDevices(state, ranks)) return;
-  if (FirstDevice().type() != DeviceType::kCpu) {
-    Skip(state, "what bounds a CPU");
-    return;
-  }
-  const std::size_t chunk = kNumel / ranks;
-  std::vector<Tensor> x, sums;
-  for (int r = 0; r < ranks; ++r) {
-    x.push_back(Rand({kNumel}, Devices()[r].device));
-    sums.push_back(Zeros({kNumel}, Devices()[r].device));
-  }
-  SynchronizeAll();
-  const auto at = [](const Tensor& x) { return static_cast<float*>(x.data()); };
-  const auto work = [&](int rank) {
-    for (int i = 1; i < ranks; ++i) {
-      const int other = (rank + i) % ranks;
-      benchmark::DoNotOptimize(ReadAll(at(x[other]) + chunk * rank, chunk));
-      CopyPastCaches(at(x[other]) + chunk * other,
-                     at(sums[rank]) + chunk * other, chunk);
-    }
-    CopyPastCaches(at(x[rank]) + chunk * rank, at(sums[rank]) + chunk * rank,
-                   chunk);
-  };
-  Measure(state, 1, [&] {
-    for (int r = 0; r < ranks; ++r) {
-      CurrentStream(Devices()[r].device)
-          .HostCallback([&work, r] { work(r); }, SourceLocation::Current());
-    }
-    SynchronizeAll();
-  });
-}
-BENCHMARK_CAPTURE(Bytes64MB, 2, 2)
-    ->Name("bound_allreduce_64MB_2")
-    ->UseRealTime();
-BENCHMARK_CAPTURE(Bytes64MB, 4, 4)
-    ->Name("bound_allreduce_64MB_4")
-    ->UseRealTime();
 
 }  // namespace
 }  // namespace d2l

@@ -47,64 +47,41 @@ OpCost Primitive::Cost(Inputs inputs, const Tensor& output) const {
   return Whole(inputs, output, 0);
 }
 
-// ---- Element by element.
+// What reads and writes all: how many operations it does, given the number of
+// elements of its first input, n, and of its output.
+#define D2L_COST(Type, flop)                                     \
+  OpCost Type::Cost(Inputs inputs, const Tensor& output) const { \
+    [[maybe_unused]] const std::int64_t n = inputs[0]->numel();  \
+    [[maybe_unused]] const std::int64_t out = output.numel();    \
+    return Whole(inputs, output, flop);                          \
+  }
 
-OpCost UnaryPrimitive::Cost(Inputs inputs, const Tensor& output) const {
-  return Whole(inputs, output, output.numel());
-}
-
-OpCost BinaryPrimitive::Cost(Inputs inputs, const Tensor& output) const {
-  return Whole(inputs, output, output.numel());
-}
-
-OpCost WherePrimitive::Cost(Inputs inputs, const Tensor& output) const {
-  return Whole(inputs, output, output.numel());
-}
-
-OpCost AxpbyPrimitive::Cost(Inputs inputs, const Tensor& output) const {
-  return Whole(inputs, output, 3 * output.numel());
-}
-
-// ---- Reductions.
-
-OpCost ReducePrimitive::Cost(Inputs inputs, const Tensor& output) const {
-  return Whole(inputs, output, inputs[0]->numel());
-}
-
+D2L_COST(UnaryPrimitive, out)
+D2L_COST(BinaryPrimitive, out)
+D2L_COST(WherePrimitive, out)
+D2L_COST(AxpbyPrimitive, 3 * out)
+D2L_COST(ReducePrimitive, n)
 // The largest, the difference from it, its exp, their sum, the quotient.
-OpCost SoftmaxPrimitive::Cost(Inputs inputs, const Tensor& output) const {
-  return Whole(inputs, output, 5 * output.numel());
-}
-
-// As softmax, without the quotient.
-OpCost CrossEntropyPrimitive::Cost(Inputs inputs, const Tensor& output) const {
-  return Whole(inputs, output, 4 * inputs[0]->numel());
-}
-
-// Softmax, times the gradient.
-OpCost CrossEntropyBackwardPrimitive::Cost(Inputs inputs,
-                                           const Tensor& output) const {
-  return Whole(inputs, output, 6 * output.numel());
-}
-
-// ---- Batch normalisation.
-
+D2L_COST(SoftmaxPrimitive, 5 * out)
+// As softmax, without the quotient; softmax, times the gradient.
+D2L_COST(CrossEntropyPrimitive, 4 * n)
+D2L_COST(CrossEntropyBackwardPrimitive, 6 * out)
 // The sum; the difference from the mean, its square, their sum.
-OpCost BatchNormStatisticsPrimitive::Cost(Inputs inputs,
-                                          const Tensor& output) const {
-  return Whole(inputs, output, 4 * inputs[0]->numel());
-}
-
+D2L_COST(BatchNormStatisticsPrimitive, 4 * n)
 // (x - mean) * factor + bias.
-OpCost BatchNormPrimitive::Cost(Inputs inputs, const Tensor& output) const {
-  return Whole(inputs, output, 3 * output.numel());
-}
-
+D2L_COST(BatchNormPrimitive, 3 * out)
 // The sums of dy and of dy * (x - mean).
-OpCost BatchNormBackwardReducePrimitive::Cost(Inputs inputs,
-                                              const Tensor& output) const {
-  return Whole(inputs, output, 4 * inputs[0]->numel());
-}
+D2L_COST(BatchNormBackwardReducePrimitive, 4 * n)
+D2L_COST(MatMulPrimitive, 2 * out * inputs[0]->size(inputs[0]->dim() - 1))
+D2L_COST(Conv2dPrimitive, ConvolutionFlop(output, inputs[1]->shape()) +
+                              (inputs.size() == 3 ? out : 0))
+D2L_COST(Conv2dBackwardPrimitive,
+         ConvolutionFlop(*inputs[0],
+                         of_weight ? output.shape() : inputs[1]->shape()))
+D2L_COST(Pool2dPrimitive, out* Area(pooling))
+D2L_COST(Pool2dBackwardPrimitive, n* Area(pooling))
+
+#undef D2L_COST
 
 // (x - mean) * factor + (dy * factor + offset); without sums dy * factor, and x
 // is not read.
@@ -113,34 +90,6 @@ OpCost BatchNormBackwardPrimitive::Cost(Inputs inputs,
   if (inputs.size() == 5) return Whole(inputs, output, 5 * output.numel());
   const Tensor* const read[] = {inputs[0], inputs[2], inputs[3]};
   return Whole(read, output, output.numel());
-}
-
-// ---- Products, convolution, pooling.
-
-OpCost MatMulPrimitive::Cost(Inputs inputs, const Tensor& output) const {
-  const Tensor& a = *inputs[0];
-  return Whole(inputs, output, 2 * output.numel() * a.size(a.dim() - 1));
-}
-
-OpCost Conv2dPrimitive::Cost(Inputs inputs, const Tensor& output) const {
-  const std::int64_t bias = inputs.size() == 3 ? output.numel() : 0;
-  return Whole(inputs, output,
-               ConvolutionFlop(output, inputs[1]->shape()) + bias);
-}
-
-OpCost Conv2dBackwardPrimitive::Cost(Inputs inputs,
-                                     const Tensor& output) const {
-  const Shape& weight = of_weight ? output.shape() : inputs[1]->shape();
-  return Whole(inputs, output, ConvolutionFlop(*inputs[0], weight));
-}
-
-OpCost Pool2dPrimitive::Cost(Inputs inputs, const Tensor& output) const {
-  return Whole(inputs, output, output.numel() * Area(pooling));
-}
-
-OpCost Pool2dBackwardPrimitive::Cost(Inputs inputs,
-                                     const Tensor& output) const {
-  return Whole(inputs, output, inputs[0]->numel() * Area(pooling));
 }
 
 // ---- Indices: of x what they name, at most all.
