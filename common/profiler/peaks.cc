@@ -197,6 +197,8 @@ void MeasureCpu(Device device, Peaks* peaks) {
   auto& stream = static_cast<CpuStream&>(CurrentStream(device));
   stream.WaitFor(stream.Enqueue(OpLabel("peaks"), [=] {
     peaks->bandwidths = Bandwidths(cores);
+    // Without room for the arrays there are no peaks.
+    if (peaks->bandwidths.back().bytes_per_second == 0) return;
     peaks->flop_per_second = FlopPerSecond(cores);
   }));
 }

@@ -78,8 +78,8 @@ D2L_COST(Conv2dPrimitive, ConvolutionFlop(output, inputs[1]->shape()) +
 D2L_COST(Conv2dBackwardPrimitive,
          ConvolutionFlop(*inputs[0],
                          of_weight ? output.shape() : inputs[1]->shape()))
-D2L_COST(Pool2dPrimitive, out* Area(pooling))
-D2L_COST(Pool2dBackwardPrimitive, n* Area(pooling))
+D2L_COST(Pool2dPrimitive, Area(pooling) * out)
+D2L_COST(Pool2dBackwardPrimitive, Area(pooling) * n)
 
 #undef D2L_COST
 
