@@ -23,6 +23,7 @@ void ForEachList(unsigned topics, F f) {
   if (topics & DeviceListener::kMemory) f(internal::memory_listeners);
   if (topics & DeviceListener::kWaits) f(internal::wait_listeners);
   if (topics & DeviceListener::kStreams) f(internal::stream_listeners);
+  if (topics & DeviceListener::kOrder) f(internal::order_listeners);
 }
 
 }  // namespace

@@ -79,12 +79,29 @@ struct StreamRecord {
   void* dst = nullptr;
   const void* src = nullptr;
   std::size_t bytes = 0;
+  // kCopy: the operation's in its stream, if no other thread is faster.
+  std::uint64_t number = 0;
+};
+
+// What orders work, also where it is a part of another request: a stream has
+// recorded an event, or will wait for one; or the host has waited.
+struct OrderRecord {
+  enum class Kind { kRecord, kWait, kHostWait };
+
+  Kind kind;
+  Stream* stream;  // null if the host waited for an event
+  std::uint64_t event =
+      0;  // EventState::id, unless the host waited for a stream
+  // Of the stream's operations, those below this number are before the event,
+  // or are done now.
+  std::uint64_t number = 0;
 };
 
 class DeviceListener {
  public:
   // What a listener is called for; combine with |.
-  enum Topic : unsigned { kMemory = 1, kWaits = 2, kStreams = 4 };
+  // kOrder is for listeners of the process only.
+  enum Topic : unsigned { kMemory = 1, kWaits = 2, kStreams = 4, kOrder = 8 };
 
   virtual ~DeviceListener() = default;
 
@@ -93,6 +110,7 @@ class DeviceListener {
   // Called before the request is carried out, except for kRecord, which makes
   // the event first. An exception refuses it.
   virtual void OnStream(const StreamRecord&) {}
+  virtual void OnOrder(const OrderRecord&) noexcept {}
 };
 
 // Listens to this thread while it lives.
@@ -113,6 +131,7 @@ inline thread_local const ScopedListener<DeviceListener>* device_listeners =
 inline ListenerList<DeviceListener> memory_listeners;
 inline ListenerList<DeviceListener> wait_listeners;
 inline ListenerList<DeviceListener> stream_listeners;
+inline ListenerList<DeviceListener> order_listeners;
 
 // True while this thread carries out a request whose parts are not reported.
 inline thread_local bool in_request = false;
@@ -140,6 +159,9 @@ inline bool StreamHasListeners() {
          !in_request;
 }
 void ReportStream(const StreamRecord& record);
+inline void ReportOrder(const OrderRecord& record) noexcept {
+  order_listeners.ForEach([&](DeviceListener& l) { l.OnOrder(record); });
+}
 
 // The name of a wait for room in a queue of so many operations: "front end
 // blocked: queue full 4096/4096".

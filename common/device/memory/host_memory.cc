@@ -48,7 +48,7 @@ All& GetAll() {
 
 bool Passed(const Kept& kept) {
   return std::all_of(kept.passed.begin(), kept.passed.end(),
-                     [](const Event& event) { return event.Query(); });
+                     [](const Event& event) { return event.state()->Query(); });
 }
 
 void Keep(std::shared_ptr<void>& memory, absl::Span<Stream* const> streams) {

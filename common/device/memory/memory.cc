@@ -345,7 +345,7 @@ void DeviceMemory::TakeBack(std::int64_t most) {
     // Asked without the lock: it may let go of tensors of this memory.
     if (wait) {
       next.state()->Block();
-    } else if (!next.Query()) {
+    } else if (!next.state()->Query()) {
       return;
     }
     std::lock_guard<SpinLock> lock(lock_);

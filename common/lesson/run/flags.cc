@@ -97,6 +97,10 @@ ABSL_FLAG(bool, launch_blocking, false,
           "Every call waits until its operation is done, so that errors show "
           "where they were made. Slow. CUDA_LAUNCH_BLOCKING=1 does the same.\n"
           "Example: --launch_blocking");
+ABSL_FLAG(bool, check_races, false,
+          "Say which operations use the same memory on two streams without an "
+          "event that orders them. Slow: figures are not comparable.\n"
+          "Example: --check_races");
 ABSL_FLAG(bool, allow_tf32, false,
           "A GPU may compute products of float32 in TF32, on its tensor cores: "
           "faster, with 10 bits of each factor instead of 23, so a cell that "
@@ -123,6 +127,7 @@ constexpr const char* kFlags[] = {
     "max_queued_operations",
     "max_bytes_in_flight",
     "launch_blocking",
+    "check_races",
     "allow_tf32",
 };
 
@@ -203,6 +208,7 @@ absl::StatusOr<LessonOptions> ParseLessonFlags(int argc, char** argv,
   std::int64_t& bytes = options.device_options.max_bytes_in_flight;
   bytes = absl::GetFlag(FLAGS_max_bytes_in_flight);
   options.launch_blocking = absl::GetFlag(FLAGS_launch_blocking);
+  options.check_races = absl::GetFlag(FLAGS_check_races);
   options.allow_tf32 = absl::GetFlag(FLAGS_allow_tf32);
   options.svg = UserPath(absl::GetFlag(FLAGS_svg));
 

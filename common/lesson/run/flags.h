@@ -41,6 +41,7 @@ struct LessonOptions {
   std::int64_t trace_calls = 0;
   std::string svg;  // a directory, which exists; or ""
   bool launch_blocking = false;
+  bool check_races = false;
   bool allow_tf32 = false;
 };
 

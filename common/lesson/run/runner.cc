@@ -47,6 +47,7 @@
 #include "common/lesson/text/source.h"
 #include "common/profiler/export.h"
 #include "common/profiler/profile.h"
+#include "common/profiler/race_checker.h"
 
 namespace d2l {
 namespace {
@@ -649,6 +650,8 @@ int LessonMain(int argc, char** argv, Program program) {
                                  CpuBackend().Inventory().devices[0].cores),
                    options->svg,
                    profiled ? &recorded : nullptr};
+  std::optional<RaceChecker> checker;
+  if (options->check_races) checker.emplace();
   const Timer timer;
   Failures failures;
   double asking = 0;
@@ -666,10 +669,13 @@ int LessonMain(int argc, char** argv, Program program) {
             << Say("%d wrong results, %d errors. %s.", failures.wrong_results,
                    failures.errors, FormatDuration(timer.Seconds() - asking))
             << "\n";
+  if (checker.has_value()) std::cout << checker->Report();
+  const bool races = checker.has_value() && !checker->races().empty();
   const bool written = WriteFiles(
       &*options, course ? CourseJson(lessons) : LessonJson(lessons[0]),
       recorded.Finish());
-  return written && failures.wrong_results + failures.errors == 0 ? 0 : 1;
+  const bool right = failures.wrong_results + failures.errors == 0;
+  return written && right && !races ? 0 : 1;
 }
 
 }  // namespace d2l

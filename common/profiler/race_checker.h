@@ -1,0 +1,117 @@
+// RaceChecker: finds operations that use the same memory on two streams without
+// an event that orders them. The values may be right all the same, by chance.
+//
+//   RaceChecker checker;
+//   const Tensor y = Square(x);            // on the current stream
+//   {
+//     const StreamGuard guard(other);
+//     const Tensor z = y + 1;              // does not wait for y
+//   }
+//   std::cout << checker.Report();
+//
+//   RACE  add (a.cc:5, stream cpu:0/1) reads what square (a.cc:2, stream cpu:0)
+//         writes, and no event orders them.
+//         Missing: cpu:0/1.Wait(cpu:0.Record()) between lines 2 and 5.
+//   1 race in 2 operations on 2 streams.
+//
+// It keeps a vector clock for each stream and one for the host (Lamport 1978;
+// PyTorch's CUDA Stream Sanitizer, torch/cuda/_sanitizer.py). Streams are
+// ordered by Record and Wait; the host by what it waits for or reads, and work
+// that is enqueued later comes after that. All threads of the host count as
+// one. So what is found does not depend on times.
+//
+// It sees operations on tensors and Stream::CopyAsync. It does not see what a
+// HostCallback does, or a thread of the host that reads raw memory. Two views
+// of one tensor count as the same memory if what lies from the first to the
+// last element of one overlaps that of the other.
+//
+// Each operation costs a lock and some map lookups: a microsecond or two.
+// Listens to all threads while it lives; thread-safe.
+
+#ifndef D2L_COMMON_PROFILER_RACE_CHECKER_H_
+#define D2L_COMMON_PROFILER_RACE_CHECKER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "common/base/mutex.h"
+#include "common/base/source_location.h"
+#include "common/device/listener.h"
+#include "common/ops/primitive/record.h"
+
+namespace d2l {
+
+// Two uses of the same memory that nothing orders; the second was enqueued
+// later. One of them writes at least.
+struct Race {
+  struct Use {
+    std::string operation;  // "matmul"
+    SourceLocation at;      // the user's line
+    std::string stream;     // "cpu:0/1"
+    bool writes;
+  };
+  Use first, second;
+
+  // The first three lines of the example above, in the run's language.
+  std::string ToText() const;
+};
+
+class RaceChecker : private OpListener, private DeviceListener {
+ public:
+  RaceChecker();
+  ~RaceChecker() override;
+
+  // Each pair of lines once, at most a hundred.
+  std::vector<Race> races() const;
+  // The texts of all races, and a line that counts them.
+  std::string Report() const;
+
+ private:
+  // For each stream, by index: its operations below this number are done.
+  using Clock = std::vector<std::uint64_t>;
+
+  struct Use {
+    const char* operation;
+    SourceLocation at;
+    std::size_t stream;
+    std::uint64_t number;
+    bool writes;
+    std::uintptr_t begin, end;
+  };
+  struct Block {
+    std::uintptr_t end;
+    std::uint64_t storage;
+    std::vector<Use> uses;
+  };
+
+  void OnOp(const OpRecord& record) override;
+  void OnStream(const StreamRecord& record) override;
+  void OnOrder(const OrderRecord& record) noexcept override;
+
+  std::size_t IndexOf(const Stream* stream)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The stream's clock as work that is enqueued now finds it.
+  Clock& ClockOf(std::size_t stream) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Block& BlockOf(const Tensor& x) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Check(Block& block, const Use& use, bool keep)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  mutable Mutex mutex_;
+  std::vector<const Stream*> streams_ ABSL_GUARDED_BY(mutex_);
+  std::vector<Clock> clocks_ ABSL_GUARDED_BY(mutex_);  // of streams_
+  std::vector<std::string> names_ ABSL_GUARDED_BY(mutex_);
+  Clock host_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::uint64_t, Clock> events_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::uintptr_t, Block> blocks_ ABSL_GUARDED_BY(mutex_);
+  std::vector<Race> races_ ABSL_GUARDED_BY(mutex_);
+  std::int64_t operations_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace d2l
+
+#endif  // D2L_COMMON_PROFILER_RACE_CHECKER_H_
