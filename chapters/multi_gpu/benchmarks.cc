@@ -33,11 +33,14 @@ bool OnOne(const std::string& name, std::int64_t samples,
   return BenchmarkWork(name, samples,
                        [make](Device device) { return make({device}); });
 }
-bool OnTwo(const std::string& name, std::int64_t samples,
-           const MakeStep& make) {
-  return BenchmarkPairWork(name, samples, [make](Device first, Device second) {
-    return make({first, second});
-  });
+bool OnTwo(const std::string& name, std::int64_t samples, const MakeStep& make,
+           const Rates& rates = {}) {
+  return BenchmarkPairWork(
+      name, samples,
+      [make](Device first, Device second) {
+        return make({first, second});
+      },
+      /*flop=*/0, rates);
 }
 
 Batch FirstBatch(std::int64_t size, Device device) {
@@ -100,7 +103,9 @@ bool Linked(const std::string& name, bool overlap) {
 }
 
 bool Sum64MB(const std::string& name, AllReduceAlgorithm algorithm) {
-  return OnTwo(name, 1 << 24, [algorithm](const DeviceList& devices) -> Work {
+  const auto [algbw, busbw] = AllReduceBandwidths(2, 1 << 26, /*seconds=*/1);
+  const Rates rates = {{"algbw", algbw}, {"busbw", busbw}};
+  const auto make = [algorithm](const DeviceList& devices) -> Work {
     if (algorithm == AllReduceAlgorithm::kNccl) {
       const absl::Status status = CheckNccl(devices);
       if (!status.ok()) {
@@ -112,7 +117,8 @@ bool Sum64MB(const std::string& name, AllReduceAlgorithm algorithm) {
       data.push_back(Zeros({1 << 24}, device));
     }
     return [=] { AllReduce(data, algorithm); };
-  });
+  };
+  return OnTwo(name, 1 << 24, make, rates);
 }
 
 [[maybe_unused]] const bool registered[] = {

@@ -1,7 +1,7 @@
 // What the lesson's cells and their benchmarks share. The cells are in
 // lesson.cc (what there is, and DataParallel's names), training.cc,
-// communication.cc and machines.cc; the longer programs that they teach are in
-// from_scratch/.
+// communication.cc, networks.cc and machines.cc; the longer programs that they
+// teach are in from_scratch/.
 
 #ifndef D2L_CHAPTERS_MULTI_GPU_CELLS_H_
 #define D2L_CHAPTERS_MULTI_GPU_CELLS_H_
@@ -75,6 +75,12 @@ struct SimulatedServer {
 };
 std::vector<SimulatedServer> SimulateTheBook();
 
+// from_scratch/networks.cc
+
+CollectiveSchedule Rings(const std::vector<std::vector<int>>& rings);
+CollectiveSchedule Servers(int workers, int servers);
+CollectiveSchedule Hierarchy(int machines, int each);
+
 // from_scratch/two_processes.cc
 
 bool SumsAsOneProcess(MpiWorld& world, AllReduceAlgorithm algorithm,
@@ -99,6 +105,9 @@ void AllReduceCell(Cell& cell);
 void OverlapLink(Cell& cell);
 void ParameterServer(Cell& cell);
 void KeyValueStore(Cell& cell);
+
+// networks.cc
+void Networks(Cell& cell);
 
 // machines.cc
 void SeveralMachines(Cell& cell);

@@ -47,16 +47,30 @@ std::vector<std::vector<double>> PrintSplits(const Splits& splits,
 
 // Returns how many of the simulated figures are the book's.
 int PrintFormulas(const std::vector<SimulatedServer>& servers) {
-  std::cout << "  " << Padded("160 MB", 24) << Padded("the book", -12)
-            << Padded("simulated", -12) << Padded("bound", -12) << "\n";
+  std::cout << "  " << Padded("160 MB", 24) << Padded("the book", -11)
+            << Padded("bound", -11) << Padded("simulated", -11)
+            << kBandwidthsHead << "\n";
   int equal = 0;
   for (const SimulatedServer& server : servers) {
-    std::cout << absl::StrFormat("  %s%9.2f ms%9.2f ms%9.2f ms\n",
+    std::cout << absl::StrFormat("  %s%8.2f ms%8.2f ms%8.2f ms%s\n",
                                  Padded(server.name, 24), 1e3 * server.book,
-                                 1e3 * server.simulated, 1e3 * server.bound);
+                                 1e3 * server.bound, 1e3 * server.simulated,
+                                 FormatBandwidths(AllReduceBandwidths(
+                                     server.gpus, 160e6, server.simulated)));
     equal += std::abs(server.simulated - server.book) < 1e-6 ? 1 : 0;
   }
   return equal;
+}
+
+// A line for each, with its bandwidths.
+void PrintSums(const Timings& t, std::size_t devices, std::int64_t bytes) {
+  for (const Timing& timing : t) {
+    const double seconds = timing.completion.value.median;
+    std::cout << absl::StrFormat(
+        "  %s%11s%s\n", Padded(timing.completion.label, 46), Median(timing),
+        FormatBandwidths(AllReduceBandwidths(
+            static_cast<int>(devices), static_cast<double>(bytes), seconds)));
+  }
 }
 
 bool Quicker(const Timing& a, const Timing& b) {
@@ -259,7 +273,7 @@ void ParameterServer(Cell& cell) {
             << Say("Measured, %s on %s:", FormatBytes(4 * n),
                    MeasuredOn(devices))
             << "\n";
-  cell.PrintTimes(t);
+  PrintSums(t, devices.size(), 4 * n);
   cell.ShowIfVerbose(PlotTimeByDevices({2, 4, 8, 16, 32}, 160e6, [](int gpus) {
                        return Topology::NvSwitch(gpus, 54e9);
                      }).Draw("160 MB by number of GPUs, simulated"));

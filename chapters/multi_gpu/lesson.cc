@@ -277,6 +277,7 @@ void C14(Cell& cell) {
                      {"d2l/straggler", Straggler},
                      {"d2l/overlap-link", OverlapLink},
                      {"d2l/parameter-server", ParameterServer},
+                     {"d2l/networks", Networks},
                      {"d2l/key-value-store", KeyValueStore},
                      {"d2l/several-machines", SeveralMachines}}});
 

@@ -47,6 +47,46 @@ TEST(BookAllReduce, LeavesTheSumEverywhere) {
   }
 }
 
+// The moves in order, on a number for each chunk of each rank: whether the
+// first `workers` end with the sum of all.
+void ExpectSums(const CollectiveSchedule& schedule, int workers) {
+  const int ranks = schedule.ranks(), chunks = schedule.chunks();
+  std::vector<std::vector<std::int64_t>> held(
+      ranks, std::vector<std::int64_t>(chunks, 0));
+  for (int rank = 0; rank < workers; ++rank) {
+    for (int chunk = 0; chunk < chunks; ++chunk) {
+      held[rank][chunk] = (std::int64_t{1} << rank) + 1'000'000 * chunk;
+    }
+  }
+  schedule.ForEach([&](const Move& move) {
+    std::int64_t& to = held.at(move.to).at(move.chunk);
+    to = held.at(move.from)[move.chunk] + (move.op == MoveOp::kAdd ? to : 0);
+  });
+  for (int rank = 0; rank < workers; ++rank) {
+    for (int chunk = 0; chunk < chunks; ++chunk) {
+      EXPECT_EQ(held[rank][chunk],
+                (std::int64_t{1} << workers) - 1 + 1'000'000 * chunk * workers)
+          << schedule.name() << ", rank " << rank << ", chunk " << chunk;
+    }
+  }
+}
+
+TEST(Networks, SchedulesLeaveTheSumEverywhere) {
+  ExpectSums(Rings({{0}}), 1);
+  ExpectSums(Rings({{2, 0, 1}}), 3);
+  ExpectSums(Rings({{0, 1, 2, 3, 4}, {0, 1, 2, 3, 4}, {3, 0, 2, 4, 1}}), 5);
+  for (const int machines : {1, 2, 3}) {
+    for (const int each : {1, 2, 5}) {
+      ExpectSums(Hierarchy(machines, each), machines * each);
+    }
+  }
+  for (const int workers : {1, 3, 8}) {
+    for (int servers = 1; servers <= workers; ++servers) {
+      ExpectSums(Servers(workers, servers), workers);
+    }
+  }
+}
+
 TEST(TrainBatch, IsThatOfOneDevice) {
   const Dataset data = GenerateImages(7);
   DataLoader loader(data, {7}, AllDevices()[0]);

@@ -68,7 +68,9 @@ std::string Labelled(const std::string& name, const DeviceList& devices) {
 constexpr DeviceType kTypes[] = {DeviceType::kCpu, DeviceType::kCuda};
 
 bool RegisterWork(const std::string& name, const DeviceList& devices,
-                  std::int64_t items, double flop, const MakeHostWork& make) {
+                  std::int64_t items, double flop, const MakeHostWork& make,
+                  Rates rates = {}) {
+  if (flop > 0) rates["FLOP"] = flop;
   return Register(name, devices, [=](State& state) {
     std::function<void()> work;
     try {
@@ -84,9 +86,9 @@ bool RegisterWork(const std::string& name, const DeviceList& devices,
       Wait(devices);
     }
     state.SetItemsProcessed(state.iterations() * items);
-    if (flop > 0) {
-      state.counters["FLOP"] = benchmark::Counter(
-          flop, benchmark::Counter::kIsIterationInvariantRate);
+    for (const auto& [rate, of_each] : rates) {
+      state.counters[rate] = benchmark::Counter(
+          of_each, benchmark::Counter::kIsIterationInvariantRate);
     }
   });
 }
@@ -109,11 +111,13 @@ bool BenchmarkWork(const std::string& name, std::int64_t items,
 }
 
 bool BenchmarkPairWork(const std::string& name, std::int64_t items,
-                       const MakePairWork& make, double flop) {
+                       const MakePairWork& make, double flop,
+                       const Rates& rates) {
   for (const DeviceType type : kTypes) {
     const DeviceList two = {Device(type, 0), Device(type, 1)};
-    RegisterWork(Labelled(name, two), two, items, flop,
-                 [=] { return make(two[0], two[1]); });
+    RegisterWork(
+        Labelled(name, two), two, items, flop,
+        [=] { return make(two[0], two[1]); }, rates);
   }
   return true;
 }

@@ -21,6 +21,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 
 #include "common/device/device.h"
@@ -41,8 +42,11 @@ bool BenchmarkHost(const std::string& name, std::int64_t items,
                    const MakeHostWork& make, double flop = 0);
 bool BenchmarkWork(const std::string& name, std::int64_t items,
                    const MakeWork& make, double flop = 0);
+// rates: further counters, what an iteration adds to each.
+using Rates = std::map<std::string, double>;
 bool BenchmarkPairWork(const std::string& name, std::int64_t items,
-                       const MakePairWork& make, double flop = 0);
+                       const MakePairWork& make, double flop = 0,
+                       const Rates& rates = {});
 
 // The source of a benchmark's times.
 enum class BenchmarkTime {

@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "common/base/console/format.h"
 #include "common/base/console/language.h"
 
 namespace d2l {
@@ -240,6 +241,16 @@ CollectiveSchedule AllReduceSchedule(AllReduceAlgorithm algorithm, int ranks) {
           "likes, and only on GPUs (AllReduce)");
   }
   throw std::logic_error("no such algorithm");
+}
+
+Bandwidths AllReduceBandwidths(int ranks, double bytes, double seconds) {
+  const double algbw = bytes / seconds;
+  return {algbw, algbw * 2 * (ranks - 1) / ranks};
+}
+
+std::string FormatBandwidths(const Bandwidths& bandwidths) {
+  return absl::StrFormat("%8s%8s GB/s", FormatNumber(bandwidths.algbw / 1e9),
+                         FormatNumber(bandwidths.busbw / 1e9));
 }
 
 void ForEachAccess(const CollectivePlan& plan, const Move& move,

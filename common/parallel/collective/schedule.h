@@ -123,6 +123,21 @@ class CollectiveSchedule {
 // that is no schedule.
 CollectiveSchedule AllReduceSchedule(AllReduceAlgorithm algorithm, int ranks);
 
+// How fast an allreduce of so many bytes a rank is, in bytes a second and in
+// the words of NVIDIA's nccl-tests (doc/PERFORMANCE.md there). algbw: the bytes
+// by the time. busbw: what each rank must send for it by the time, whatever the
+// algorithm; compare that with the speed of a link. It is 2 (n - 1) / n of
+// algbw here, (n - 1) / n for a reduce-scatter or an all-gather, and all of it
+// for a broadcast or a reduce.
+struct Bandwidths {
+  double algbw;
+  double busbw;
+};
+Bandwidths AllReduceBandwidths(int ranks, double bytes, double seconds);
+// "    20.6    36.0 GB/s", for a table below kBandwidthsHead.
+std::string FormatBandwidths(const Bandwidths& bandwidths);
+inline constexpr char kBandwidthsHead[] = "   algbw   busbw     ";
+
 // The ranks whose initial values a chunk is the sum of, in the order in which
 // they were added: {2, 3, 0} is (2 + 3) + 0. As a + b is b + a, the first two
 // are the lower one first. Empty for memory that nothing was written to.

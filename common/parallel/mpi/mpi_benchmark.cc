@@ -137,9 +137,11 @@ int Run() {
   const double call = Fastest(nothing);
   if (prints) {
     std::cout << absl::StrFormat(
-        "%d processes; a call that moves nothing takes %s\n%10s  %-18s  %10s  "
+        "%d processes; a call that moves nothing takes %s\n%10s  %-18s  %10s%s "
+        " "
         "%10s  %s\n",
-        n, FormatDuration(call), "", "", "measured", "simulated", "ratio");
+        n, FormatDuration(call), "", "", "measured", kBandwidthsHead,
+        "simulated", "ratio");
   }
   for (const std::int64_t bytes : {1 << 10, 1 << 16, 1 << 20, 1 << 26}) {
     const Tensor x = Zeros({bytes / 4});
@@ -154,11 +156,13 @@ int Run() {
     }
     for (std::size_t i = 0; prints && i < algorithms.size(); ++i) {
       const double measured = Fastest(seconds[i]);
-      std::cout << absl::StrFormat("%10s  %-18s  %10s", FormatBytes(bytes),
-                                   algorithms[i]
-                                       ? AllReduceAlgorithmName(*algorithms[i])
-                                       : "MPI_Allreduce",
-                                   FormatDuration(measured));
+      std::cout << absl::StrFormat(
+          "%10s  %-18s  %10s%s", FormatBytes(bytes),
+          algorithms[i] ? AllReduceAlgorithmName(*algorithms[i])
+                        : "MPI_Allreduce",
+          FormatDuration(measured),
+          FormatBandwidths(
+              AllReduceBandwidths(n, static_cast<double>(bytes), measured)));
       if (algorithms[i]) {
         const double simulated =
             call + Simulate(topology, AllReduceSchedule(*algorithms[i], n),

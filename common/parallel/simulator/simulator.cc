@@ -7,7 +7,9 @@
 #include <stdexcept>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/base/console/format.h"
 #include "common/drawing/bars.h"
 
 namespace d2l {
@@ -180,7 +182,7 @@ double LowerBound(const Topology& topology, const CollectiveSchedule& schedule,
   return (schedule.uses_host() ? 1 : 2 * others) * bytes / speed;
 }
 
-Drawing DrawLinkLoads(const std::string& name, const Topology& topology,
+Drawing DrawLinkLoads(const Phrase& name, const Topology& topology,
                       const Simulation& simulation, int most) {
   const std::vector<double>& busy = simulation.link_seconds;
   std::vector<std::size_t> shown(busy.size());
@@ -191,10 +193,9 @@ Drawing DrawLinkLoads(const std::string& name, const Topology& topology,
     shown.resize(most);
     std::sort(shown.begin(), shown.end());
   }
-  const std::string heading =
-      absl::StrFormat("%s: %.3f ms on a %s of %d devices; %d of %d links", name,
-                      simulation.seconds * 1e3, topology.name(),
-                      topology.ranks(), shown.size(), busy.size());
+  const std::string heading = Say("SIMULATED: %s on %d devices; %d of %d links",
+                                  FormatDuration(simulation.seconds),
+                                  topology.ranks(), shown.size(), busy.size());
   std::vector<Bar> bars;
   for (const std::size_t link : shown) {
     const double part =
@@ -205,7 +206,9 @@ Drawing DrawLinkLoads(const std::string& name, const Topology& topology,
          absl::StrFormat("%3.0f %% %8.3f ms", part * 100, busy[link] * 1e3),
          busy[link]});
   }
-  return DrawBars({heading, heading}, {bars});
+  return DrawBars({absl::StrCat(name.english, ": ", heading),
+                   absl::StrCat(name.shown, ": ", heading)},
+                  {bars});
 }
 
 Plot PlotTimeByDevices(const std::vector<int>& devices, double bytes,

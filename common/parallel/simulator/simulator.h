@@ -36,6 +36,7 @@
 #include <string>
 #include <vector>
 
+#include "common/base/console/language.h"
 #include "common/drawing/drawing.h"
 #include "common/drawing/plot.h"
 #include "common/parallel/collective/schedule.h"
@@ -74,7 +75,7 @@ double LowerBound(const Topology& topology, const CollectiveSchedule& schedule,
 
 // For each link, in the topology's order, what part of the time it is busy. If
 // there are more than `most`, the busiest.
-Drawing DrawLinkLoads(const std::string& name, const Topology& topology,
+Drawing DrawLinkLoads(const Phrase& name, const Topology& topology,
                       const Simulation& simulation, int most = 32);
 
 // The time of an allreduce of so many bytes by the number of devices, a line

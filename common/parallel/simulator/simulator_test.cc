@@ -76,7 +76,7 @@ TEST(Simulator, ATransferTakesLatenciesAndTheSlowestLink) {
 
 std::vector<Topology> AllTopologies() {
   std::vector<Topology> all = {Topology::HybridCube(25e9, 2e-6),
-                               Topology::Racks(2, 2, 4, 50e9, 12e9, 5e-6)};
+                               Topology::Machines(4, 4, 50e9, 12e9)};
   for (const int ranks : {1, 2, 3, 5, 8}) {
     all.push_back(Topology::PcieSwitch(ranks, 16e9, 1e-6));
     all.push_back(Topology::PcieTree(ranks, 2, 16e9, 1e-6));
@@ -170,10 +170,11 @@ TEST(Simulator, TakesThousandsOfDevices) {
   EXPECT_EQ(run.transfers, std::int64_t{2} * n * (n - 1));
   const double step = 2 * latency + 1e9 / n / 50e9;
   EXPECT_NEAR(run.seconds, 2 * (n - 1) * step, 1e-9 * run.seconds);
-  const Topology racks = Topology::Racks(8, 8, n / 64, 300e9, 25e9, 5e-6);
-  const CollectiveSchedule split =
+  const Topology machines = Topology::Machines(64, n / 64, 300e9, 25e9);
+  const CollectiveSchedule star =
       AllReduceSchedule(AllReduceAlgorithm::kStar, n);
-  EXPECT_GE(Simulate(racks, split, 1e9).seconds, LowerBound(racks, split, 1e9));
+  EXPECT_GE(Simulate(machines, star, 1e9).seconds,
+            LowerBound(machines, star, 1e9));
 }
 
 TEST(Simulator, RefusesWhatDoesNotFit) {

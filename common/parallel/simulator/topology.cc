@@ -57,12 +57,11 @@ Topology Topology::Ring(int ranks, double bytes_per_second, double latency) {
 
 Topology Topology::HybridCube(double bytes_per_second, double latency) {
   Topology topology("hybrid cube", 8, /*has_host=*/false);
-  for (int a = 0; a < 8; ++a) {
-    for (int b = a + 1; b < 8; ++b) {
-      if (a / 4 == b / 4 || b == a + 4) {
-        topology.Connect(a, b, bytes_per_second, latency);
-      }
-    }
+  constexpr int kSingle[] = {0, 3, 5, 2, 4, 7, 1, 6};
+  for (int i = 0; i < 8; ++i) {
+    const int next = (i + 1) % 8;
+    topology.Connect(i, next, 2 * bytes_per_second, latency);
+    topology.Connect(kSingle[i], kSingle[next], bytes_per_second, latency);
   }
   return topology;
 }
@@ -77,26 +76,16 @@ Topology Topology::NvSwitch(int ranks, double bytes_per_second,
   return topology;
 }
 
-Topology Topology::Racks(int racks, int per_rack, int per_machine,
-                         double device_bytes_per_second,
-                         double network_bytes_per_second,
-                         double network_latency) {
-  Topology topology("racks", racks * per_rack * per_machine,
-                    /*has_host=*/false);
-  const int core = topology.AddSwitch("core");
-  int rank = 0;
-  for (int i = 0; i < racks; ++i) {
-    const int rack = topology.AddSwitch(absl::StrCat("rack", i));
-    topology.Connect(rack, core, per_rack * network_bytes_per_second,
-                     network_latency);
-    for (int j = 0; j < per_rack; ++j) {
-      const int machine =
-          topology.AddSwitch(absl::StrCat("machine", i * per_rack + j));
-      topology.Connect(machine, rack, network_bytes_per_second,
-                       network_latency);
-      for (int k = 0; k < per_machine; ++k) {
-        topology.Connect(rank++, machine, device_bytes_per_second, 0);
-      }
+Topology Topology::Machines(int machines, int each,
+                            double device_bytes_per_second,
+                            double network_bytes_per_second) {
+  Topology topology("network", machines * each, /*has_host=*/false);
+  const int network = topology.AddSwitch("network");
+  for (int m = 0; m < machines; ++m) {
+    const int machine = topology.AddSwitch(absl::StrCat("machine", m));
+    topology.Connect(machine, network, network_bytes_per_second, 0);
+    for (int d = 0; d < each; ++d) {
+      topology.Connect(m * each + d, machine, device_bytes_per_second, 0);
     }
   }
   return topology;

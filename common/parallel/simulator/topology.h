@@ -43,20 +43,18 @@ class Topology {
                            double latency = 0);
   // Each device is connected with the next, the last with the first.
   static Topology Ring(int ranks, double bytes_per_second, double latency = 0);
-  // Eight devices, four cables each, as NVLink connects V100s: two fully
-  // connected groups of four, and a cable from each device to its counterpart
-  // in the other group.
+  // The eight V100s of an NVIDIA DGX-1, six NVLinks of this speed each: two
+  // rings, 0 1 2 3 4 5 6 7 with two links from each to the next, as one cable,
+  // and 0 3 5 2 4 7 1 6 with one.
   static Topology HybridCube(double bytes_per_second, double latency = 0);
   // A switch that connects all devices at full speed; no CPU.
   static Topology NvSwitch(int ranks, double bytes_per_second,
                            double latency = 0);
-  // Machines of `per_machine` devices on a switch of their own, in racks of
-  // `per_rack` machines. A machine has one network cable to its rack's switch,
-  // and a rack one cable per machine to the core, as one link of their sum.
-  static Topology Racks(int racks, int per_rack, int per_machine,
-                        double device_bytes_per_second,
-                        double network_bytes_per_second,
-                        double network_latency);
+  // Machines of `each` devices on a switch of their own, which has one cable to
+  // the network: a switch that connects all machines at full speed.
+  static Topology Machines(int machines, int each,
+                           double device_bytes_per_second,
+                           double network_bytes_per_second);
 
   // Adds a switch, and returns its node.
   int AddSwitch(const std::string& name);
