@@ -16,7 +16,7 @@ MODULES = {"libabsl-dev": "absl_strings", "libbenchmark-dev": "benchmark",
            "libopenblas-dev": "openblas", "libssl-dev": "libcrypto",
            "nlohmann-json3-dev": "nlohmann_json", "zlib1g-dev": "zlib",
            "libopenmpi-dev": "ompi-c"}
-# What all lessons build without: for the processes of cell 4.17, and for //:book.
+# What all lessons build without: for the processes of cell 4.18, and for //:book.
 OPTIONAL = {"libopenmpi-dev", "openmpi-bin", "python3-jinja2", "python3-markdown",
             "python3-pygments"}
 
@@ -133,5 +133,5 @@ def check(m):
 
 
 def add_optional(m, packages):
-    m.add(_("The lessons run without {}; the processes of cell 4.17 and //:book do not.").format(
+    m.add(_("The lessons run without {}; the processes of cell 4.18 and //:book do not.").format(
         " ".join(packages)), m.apt_get(*packages) + m.shutdown)
