@@ -157,8 +157,11 @@ __global__ void __launch_bounds__(kThreads)
 // ---- With an index for each element: a thread has a column, (o, ·, j), to
 // itself.
 
+// Blocks of a multiprocessor: without a number ptxas spills registers.
+constexpr int kColumnBlocks = 4;
+
 template <typename T>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kThreads, kColumnBlocks)
     AddColumnsKernel(T* out, const T* __restrict__ source,
                      const std::int64_t* __restrict__ index,
                      std::int64_t columns, std::int64_t size,

@@ -225,23 +225,17 @@ void LaunchContiguous(const CudaLaunch& launch, F f, std::int64_t numel,
 
 // ---- Operands with strides.
 
-inline constexpr int kStridedAtOnce = 2;
-
-// The places of all operands, the output's first.
-template <int kOperands>
-struct Places {
-  std::int64_t place[kOperands][kStridedAtOnce];
-};
-
-template <int kSize, typename F, typename Out, typename... In, int... kOperand>
-__device__ void StridedBatch(const F& f, Out* out,
-                             const Places<1 + sizeof...(In)>& places,
-                             const std::int64_t (&number)[kStridedAtOnce],
-                             int count, std::integer_sequence<int, kOperand...>,
-                             const Operand<In>&... in) {
-  ComputeAndStore<kSize, kStridedAtOnce>(
-      f, out, places.place[0], number, count,
-      Load<kSize, kStridedAtOnce>(in, places.place[1 + kOperand], count)...);
+// place: of all operands, the output's first.
+template <int kSize, int kBatch, typename F, typename Out, typename... In,
+          int... kOperand>
+__device__ void StridedBatch(
+    const F& f, Out* out,
+    const std::int64_t (&place)[1 + sizeof...(In)][kBatch],
+    const std::int64_t (&number)[kBatch], int count,
+    std::integer_sequence<int, kOperand...>, const Operand<In>&... in) {
+  ComputeAndStore<kSize, kBatch>(
+      f, out, place[0], number, count,
+      Load<kSize, kBatch>(in, place[1 + kOperand], count)...);
 }
 
 // dims: of `vectors` vectors.
@@ -250,23 +244,23 @@ __global__ void __launch_bounds__(kThreads)
     StridedKernel(F f, Out* out, std::int64_t vectors,
                   StridedDims<1 + sizeof...(In)> dims, Operand<In>... in) {
   constexpr int kOperands = 1 + sizeof...(In);
+  constexpr int kBatch = kVectorsAtOnce<kSize>;
   const std::int64_t threads = ThreadsOfGrid();
-  for (std::int64_t v = ThreadInGrid(); v < vectors;
-       v += kStridedAtOnce * threads) {
-    const int count = CountBelow<kStridedAtOnce>(v, threads, vectors);
-    Places<kOperands> places;
-    std::int64_t number[kStridedAtOnce];
+  for (std::int64_t v = ThreadInGrid(); v < vectors; v += kBatch * threads) {
+    const int count = CountBelow<kBatch>(v, threads, vectors);
+    std::int64_t place[kOperands][kBatch];
+    std::int64_t number[kBatch];
 #pragma unroll
-    for (int b = 0; b < kStridedAtOnce; ++b) {
+    for (int b = 0; b < kBatch; ++b) {
       number[b] = (v + b * threads) * kSize;
       std::int64_t offset[kOperands] = {};
       if (b < count) dims.Offsets(v + b * threads, offset);
 #pragma unroll
-      for (int k = 0; k < kOperands; ++k) places.place[k][b] = offset[k];
+      for (int k = 0; k < kOperands; ++k) place[k][b] = offset[k];
     }
-    StridedBatch<kSize>(f, out, places, number, count,
-                        std::make_integer_sequence<int, sizeof...(In)>(),
-                        in...);
+    StridedBatch<kSize, kBatch>(
+        f, out, place, number, count,
+        std::make_integer_sequence<int, sizeof...(In)>(), in...);
   }
 }
 
@@ -290,18 +284,18 @@ void LaunchStrided(const CudaLaunch& launch, F f, Out* out,
     arrays[count] = {&layout.in[count - 1], data[k], kSizes[k], false};
     array_of[k] = count++;
   }
-  const auto start = [&](auto* kernel) {
+  const auto start = [&](auto* kernel, int at_once) {
     const std::int64_t vectors = layout.shape.numel();
-    StartGrid(launch, vectors, kStridedAtOnce, kernel, f, out, vectors,
+    StartGrid(launch, vectors, at_once, kernel, f, out, vectors,
               MakeStridedDims<kOperands>(layout.shape, strides), in...);
   };
   if (SplitRows(kSize, layout.shape, absl::MakeSpan(arrays, count))) {
     // A number's is the output's: false.
     [[maybe_unused]] int k = 0;
     ((in.repeated = arrays[array_of[++k]].repeated), ...);
-    start(StridedKernel<kSize, F, Out, In...>);
+    start(StridedKernel<kSize, F, Out, In...>, kVectorsAtOnce<kSize>);
   } else {
-    start(StridedKernel<1, F, Out, In...>);
+    start(StridedKernel<1, F, Out, In...>, kVectorsAtOnce<1>);
   }
 }
 

@@ -25,6 +25,10 @@
 
 namespace d2l::kernels::cuda {
 
+// Blocks that a multiprocessor has room for: without a number ptxas keeps to 64
+// registers a thread, or fewer, and spills some.
+inline constexpr int kReduceBlocks = 3;
+
 // Steps until parts go into the state: so few roundings to float.
 inline constexpr int kReduceChain = 16;
 
@@ -129,7 +133,7 @@ __device__ typename Op::State MergeLanes(const ReducePlan& plan,
 // segment the results are stored, else the states go to `states`, segment by
 // segment.
 template <class R>
-__global__ void __launch_bounds__(kReduceThreads)
+__global__ void __launch_bounds__(kReduceThreads, kReduceBlocks)
     ReduceKernel(R reduction, ReducePlan plan, std::int64_t outputs,
                  std::int64_t n, typename R::Op::State* states) {
   using Op = typename R::Op;
