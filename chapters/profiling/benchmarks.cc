@@ -2,12 +2,16 @@
 
 #include <benchmark/benchmark.h>
 
+#include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "chapters/profiling/hardware.h"
 #include "chapters/profiling/programs.h"
 #include "common/d2l.h"
 #include "common/lesson/cell/host_library.h"
@@ -71,6 +75,83 @@ std::vector<Tensor> ListOfRows(const Tensor& all) {
   return list;
 }
 
+// The programs of hardware.h; each call of `make` sets up one.
+MakeHostWork Bursts(int burst) {
+  return [burst] {
+    std::vector<std::uint64_t> x(std::size_t{1} << 23);  // 64 MiB
+    std::uint64_t word = 1;
+    for (std::uint64_t& number : x) {
+      word = word * 6364136223846793005 + 1442695040888963407;  // Knuth's
+      number = word;
+    }
+    return [burst, x = std::move(x)] {
+      benchmark::DoNotOptimize(SumBursts(x, burst, 1 << 12));
+    };
+  };
+}
+
+MakeHostWork Chain(int chains) {
+  return [chains] {
+    return [chains, x = std::vector<float>(4096, 1)] {
+      benchmark::DoNotOptimize(Product(x, chains));
+    };
+  };
+}
+
+MakeHostWork Scaled(int lanes) {
+  return [lanes] {
+    return [lanes, x = std::vector<float>(2048, 1),
+            y = std::vector<float>(2048)]() mutable {
+      AddScaled(lanes, 0.5f, x.data(), y.data(), x.size());
+    };
+  };
+}
+
+MakeHostWork LargeOnes(bool branch) {
+  return [branch] {
+    std::vector<std::uint8_t> x(1 << 18);
+    std::uint32_t word = 1;
+    for (std::uint8_t& number : x) {
+      word = word * 1664525 + 1013904223;
+      number = static_cast<std::uint8_t>(word >> 24);
+    }
+    return [branch, x = std::move(x)] {
+      benchmark::DoNotOptimize(branch ? SumOfLarge(x)
+                                      : SumOfLargeUnbranched(x));
+    };
+  };
+}
+
+MakeHostWork Counting(int apart) {
+  return [apart] {
+    struct alignas(128) Line {
+      std::atomic<std::int64_t> counters[32];
+    };
+    return [apart, line = std::make_shared<Line>()] {
+      CountInTwo(line->counters, apart, 100000);
+    };
+  };
+}
+
+MakeHostWork Exchanges(Loopback::Protocol protocol) {
+  return [protocol] {
+    return [loopback = std::make_shared<Loopback>(protocol)] {
+      loopback->Exchange(1 << 10, 1 << 10);
+    };
+  };
+}
+
+MakeHostWork Reads(int at_a_time) {
+  return [at_a_time] {
+    return [at_a_time, file = std::make_shared<TemporaryFile>(
+                           MakeTemporaryFile(std::int64_t{64} << 20))] {
+      const bool direct = file->direct.get() >= 0;
+      ReadBlocks((direct ? file->direct : file->cached).get(), file->bytes, 64,
+                 at_a_time);
+    };
+  };
+}
+
 [[maybe_unused]] const bool registered[] = {
     BenchmarkOnTheHost("BM_003_c5_SmallProducts_Host", 3, kSmallProducts),
     BenchmarkOnTheHost("BM_003_c12_LargeProducts_Host", kLarge, 10),
@@ -104,6 +185,30 @@ std::vector<Tensor> ListOfRows(const Tensor& all) {
     BenchmarkWork(
         "BM_d2l_latencies_OneElement", 1,
         [](Device device) { return [x = Ones({1}, device)] { x + 1; }; }),
+    BenchmarkHost("BM_d2l_hw_bandwidth_Alone_Host", 1 << 12, Bursts(1)),
+    BenchmarkHost("BM_d2l_hw_bandwidth_Bursts_Host", 1 << 12, Bursts(1 << 12)),
+    BenchmarkHost("BM_d2l_hw_chains_One_Host", 4096, Chain(1)),
+    BenchmarkHost("BM_d2l_hw_chains_Eight_Host", 4096, Chain(8)),
+    BenchmarkHost("BM_d2l_hw_vectors_One_Host", 2048, Scaled(1)),
+    BenchmarkHost("BM_d2l_hw_vectors_Widest_Host", 2048, Scaled(16)),
+    BenchmarkHost("BM_d2l_hw_branches_Branch_Host", 1 << 18, LargeOnes(true)),
+    BenchmarkHost("BM_d2l_hw_branches_None_Host", 1 << 18, LargeOnes(false)),
+    BenchmarkHost("BM_d2l_hw_cache_starvation_Sums_Host", 1 << 22,
+                  [] {
+                    return [x = std::vector<std::vector<float>>(
+                                1, std::vector<float>(1 << 22, 1))] {
+                      SumInThreads(x, 0, 1 << 22, 1, 1);
+                    };
+                  }),
+    BenchmarkHost("BM_d2l_hw_false_sharing_OneLine_Host", 200000, Counting(1)),
+    BenchmarkHost("BM_d2l_hw_false_sharing_TwoLines_Host", 200000,
+                  Counting(16)),
+    BenchmarkHost("BM_d2l_hw_packets_Tcp_Host", 1,
+                  Exchanges(Loopback::Protocol::kTcp)),
+    BenchmarkHost("BM_d2l_hw_packets_Udp_Host", 1,
+                  Exchanges(Loopback::Protocol::kUdp)),
+    BenchmarkHost("BM_d2l_hw_storage_One_Host", 64, Reads(1)),
+    BenchmarkHost("BM_d2l_hw_storage_Eight_Host", 64, Reads(8)),
     BenchmarkProducts("BM_d2l_roofline_Product", kLarge, 1),
     BenchmarkWork(
         "BM_d2l_roofline_Addition", 1,

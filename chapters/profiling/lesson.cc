@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "chapters/profiling/hardware.h"
 #include "chapters/profiling/kernel_requests.h"
 #include "chapters/profiling/latencies/latencies.h"
 #include "chapters/profiling/machine_load.h"
@@ -341,6 +342,15 @@ void Roofline(Cell& cell) {
                      {"003/c20", FalseVectorisation},
                      {"003/c21", Reuse},
                      {"d2l/latencies", Latencies},
+                     {"d2l/hw-bandwidth", Bandwidth},
+                     {"d2l/hw-chains", Chains},
+                     {"d2l/hw-vectors", Vectors},
+                     {"d2l/hw-branches", Branches},
+                     {"d2l/hw-cache-starvation", CacheStarvation},
+                     {"d2l/hw-false-sharing", FalseSharing},
+                     {"d2l/hw-precision", Precision},
+                     {"d2l/hw-packets", Packets},
+                     {"d2l/hw-storage", StorageQueue},
                      {"d2l/kernel-requests", KernelRequests},
                      {"d2l/roofline", Roofline},
                      {"003/summary", ThreeQuestions}}});

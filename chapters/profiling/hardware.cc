@@ -1,0 +1,336 @@
+// Cells: what one core does, and what two do to each other.
+
+#include "chapters/profiling/hardware.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <iostream>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "chapters/profiling/latencies/sampling.h"
+#include "chapters/profiling/profiled_runs.h"
+#include "common/base/machine.h"
+#include "common/lesson/cell/cell.h"
+
+namespace d2l::profiling {
+
+namespace {
+
+// A register that holds floats.
+#if defined(__x86_64__)
+#define D2L_FLOAT_REGISTER "+x"
+#elif defined(__aarch64__)
+#define D2L_FLOAT_REGISTER "+w"
+#else
+#define D2L_FLOAT_REGISTER "+f"
+#endif
+
+// Keeps the number in a register of its own: not in a vector with others.
+void KeepAlone(float& x) { asm volatile("" : D2L_FLOAT_REGISTER(x)); }
+
+// Keeps the branch in which this stands: no vectors, no conditional moves.
+void KeepBranch(std::int64_t& x) { asm volatile("" : "+r"(x)); }
+
+}  // namespace
+
+// %% d2l/hw-bandwidth
+// Adds up `burst` numbers side by side, then those of another place. Where that
+// is, is known only when the last sum is.
+std::uint64_t SumBursts(const std::vector<std::uint64_t>& x, int burst,
+                        int count) {
+  const std::uint64_t places = x.size() - burst + 1;
+  std::uint64_t sum = 1;
+  for (int done = 0; done < count; done += burst) {
+    const std::uint64_t* from = &x[(sum >> 32) * places >> 32];
+    for (int i = 0; i < burst; ++i) sum += from[i];
+  }
+  return sum;
+}
+// %%
+
+// %% d2l/hw-chains
+// In each chain a product waits for the one before it; chains wait for none of
+// the others. All do the same eight multiplications in a turn of the loop.
+template <int kChains>
+float ProductIn(const std::vector<float>& x) {
+  float chain[kChains];  // unrolled, the loops keep it in registers
+#pragma GCC unroll 8
+  for (float& part : chain) part = 1;
+  for (std::size_t i = 0; i < x.size(); i += 8) {
+#pragma GCC unroll 8
+    for (int j = 0; j < 8; ++j) {
+      chain[j % kChains] *= x[i + j];
+      KeepAlone(chain[j % kChains]);  // or they become one vector
+    }
+  }
+  float product = 1;
+#pragma GCC unroll 8
+  for (const float part : chain) product *= part;
+  return product;
+}
+// %%
+
+float Product(const std::vector<float>& x, int chains) {
+  return chains == 1   ? ProductIn<1>(x)
+         : chains == 2 ? ProductIn<2>(x)
+         : chains == 4 ? ProductIn<4>(x)
+                       : ProductIn<8>(x);
+}
+
+// %% d2l/hw-branches
+std::int64_t SumOfLarge(const std::vector<std::uint8_t>& x) {
+  std::int64_t sum = 0;
+  for (const std::int64_t number : x) {
+    if (number >= 128) {
+      sum += number;
+      KeepBranch(sum);  // or the compiler makes of it what stands below
+    }
+  }
+  return sum;
+}
+
+std::int64_t SumOfLargeUnbranched(const std::vector<std::uint8_t>& x) {
+  std::int64_t sum = 0;
+  for (const std::int64_t number : x) {
+    sum += number & -(number >> 7);  // number, or 0
+    KeepBranch(sum);
+  }
+  return sum;
+}
+// %%
+
+// %% d2l/hw-false-sharing
+// Two threads count. No number is shared, but a cache line may hold both.
+void CountInTwo(std::atomic<std::int64_t>* counters, int apart, int times) {
+  const auto count = [times](std::atomic<std::int64_t>& own) {
+    for (int i = 0; i < times; ++i) own.fetch_add(1, std::memory_order_relaxed);
+  };
+  std::thread other([&] { count(counters[apart]); });
+  count(counters[0]);
+  other.join();
+}
+// %%
+
+namespace {
+
+// %% d2l/hw-precision
+// Adds `step` n times, one after the other.
+template <typename T>
+T Accumulate(T step, std::int64_t n) {
+  T sum = 0;
+  for (std::int64_t i = 0; i < n; ++i) sum = static_cast<T>(sum + step);
+  return sum;
+}
+
+// The same in pairs: what is added is about as large as what it is added to.
+float AddInPairs(float step, std::int64_t n) {
+  if (n == 1) return step;
+  return AddInPairs(step, n / 2) + AddInPairs(step, n - n / 2);
+}
+// %%
+
+std::vector<std::uint64_t> RandomWords(std::int64_t bytes) {
+  std::vector<std::uint64_t> x(bytes / sizeof(std::uint64_t));
+  std::mt19937_64 generator(1);
+  std::generate(x.begin(), x.end(), std::ref(generator));
+  return x;
+}
+
+}  // namespace
+
+// %% d2l/hw-bandwidth, measured
+void Bandwidth(Cell& cell) {
+  const std::vector<std::uint64_t> memory = RandomWords(LargeBytes(cell));
+  const std::vector<std::uint64_t> cache = RandomWords(16 << 10);
+  const int count = cell.BySize(1 << 12, 1 << 15, 1 << 16);
+  std::vector<Timings> sweep;
+  std::uint64_t sum = 0;
+  for (const int burst : {1, 8, 64, 512, 4096}) {
+    cell.At("numbers in a burst", burst);
+    sweep.push_back(cell.TimeInterleaved(
+        {{"memory", {}, [&] { sum += SumBursts(memory, burst, count); }},
+         {"L1 cache", {}, [&] { sum += SumBursts(cache, burst, count); }}}));
+    PrintAt(FormatBytes(burst * 8), sweep.back(), count);
+  }
+  cell.AtNoPlace();
+  KeepValue(sum);
+  const Timings &alone = sweep.front(), &burst = sweep.back();
+  cell.Claim("From memory a number alone takes {} as long as one in a burst.",
+             Both(Faster(burst["memory"], alone["memory"], 10),
+                  Faster(alone["L1 cache"], alone["memory"], kClearly),
+                  "alone, from memory / from the L1 cache"),
+             Say("A number takes %s alone and %s in a burst; from the L1 cache "
+                 "%s alone.",
+                 Each(alone["memory"].completion, count),
+                 Each(burst["memory"].completion, count),
+                 Each(alone["L1 cache"].completion, count)));
+}
+// %%
+
+// %% d2l/hw-chains, measured
+void Chains(Cell& cell) {
+  std::vector<float> x(4096);
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    x[i] = i / 8 % 2 == 0 ? 1.25f : 0.8f;  // in each chain in turn
+  }
+  const int times = cell.BySize(8, 80, 80);
+  std::vector<Timing> sweep;
+  for (const int chains : {1, 2, 4, 8}) {
+    cell.At("chains", chains);
+    float product = 0;
+    const Timings t =
+        cell.TimeInterleaved({{"product of floats", {}, Loop(times, [&] {
+                                 product = Product(x, chains);
+                                 KeepValue(product);
+                               })}});
+    cell.CheckClose("product", std::vector<float>{product}, {1}, 1e-3);
+    std::cout << Say("  chains: %d   %s a multiplication\n", chains,
+                     Each(t[0].completion, 4096 * times));
+    sweep.push_back(t[0]);
+  }
+  cell.AtNoPlace();
+  cell.Claim("Eight chains are {} as fast as one.",
+             Faster(sweep[3], sweep[0], 3),
+             Say("In one chain a multiplication takes %s, in two %s, in four "
+                 "%s: a core whose units are full gains no more.",
+                 Each(sweep[0].completion, 4096 * times),
+                 Each(sweep[1].completion, 4096 * times),
+                 Each(sweep[2].completion, 4096 * times)));
+}
+// %%
+
+// %% d2l/hw-branches, measured
+void Branches(Cell& cell) {
+  std::vector<std::uint8_t> random(cell.BySize(1 << 16, 1 << 18, 1 << 18));
+  std::mt19937 generator(1);
+  for (std::uint8_t& number : random) number = generator() >> 24;
+  std::vector<std::uint8_t> sorted = random;
+  std::sort(sorted.begin(), sorted.end());
+  std::int64_t sums[4] = {};
+  const Timings t = cell.TimeInterleaved(
+      {{"a branch, sorted", {}, [&] { sums[0] = SumOfLarge(sorted); }},
+       {"a branch, random", {}, [&] { sums[1] = SumOfLarge(random); }},
+       {"none, sorted", {}, [&] { sums[2] = SumOfLargeUnbranched(sorted); }},
+       {"none, random", {}, [&] { sums[3] = SumOfLargeUnbranched(random); }}});
+  cell.PrintTimes(t);
+  cell.Check(std::count(sums, sums + 4, sums[0]) == 4, "all sums are equal");
+  const Figure branch = RatioPerRepeat("random / sorted, a branch",
+                                       t[1].completion, t[0].completion);
+  const Figure none =
+      RatioPerRepeat("random / sorted, none", t[3].completion, t[2].completion);
+  const int half = static_cast<int>(random.size() / 2);
+  cell.Claim(
+      "With a branch, random numbers take {} as long as sorted ones.",
+      Both(Faster(t[0], t[1], kClearly), Less(none, branch, kClearly),
+           "than without a branch"),
+      Say("The branch takes %s a number sorted, %s in random order.",
+          Each(t[0].completion, 2 * half), Each(t[1].completion, 2 * half)));
+}
+// %%
+
+// %% d2l/hw-false-sharing, measured
+void FalseSharing(Cell& cell) {
+  // 128: the prefetchers of some processors take two lines at a time.
+  alignas(128) std::atomic<std::int64_t> counters[33] = {};
+  constexpr int kTimes = 50000;  // shorter than a slice of time
+  const auto in_turn = [&](int apart) {
+    for (int i = 0; i < kTimes; ++i) {
+      counters[0].fetch_add(1, std::memory_order_relaxed);
+      counters[apart].fetch_add(1, std::memory_order_relaxed);
+    }
+  };
+  std::vector<Timings> sweep;
+  for (const int apart : {1, 4, 8, 32}) {
+    cell.At("bytes apart", 8 * apart);
+    sweep.push_back(cell.TimeInterleaved(
+        {{"two threads", {}, [&] { CountInTwo(counters, apart, kTimes); }},
+         {"one thread", {}, [&] { in_turn(apart); }}}));
+    PrintAt(FormatBytes(8 * apart), sweep.back(), 2 * kTimes);
+  }
+  cell.AtNoPlace();
+  const auto gain = [](const Timings& t) {
+    return RatioPerRepeat("two threads / one", t[0].completion,
+                          t[1].completion);
+  };
+  const Timings &near = sweep.front(), &far = sweep.back();
+  const int cores = UsableCores();
+  cell.Claim(
+      "In one cache line two threads count {} as long as in two.",
+      Given(Counted(cores > 1, "needs 2", absl::StrCat(cores)),
+            Both(Faster(far[0], near[0], 1.5),
+                 Less(gain(far), gain(near), kClearly), "than one thread does"),
+            "cores"),
+      cores < 2
+          ? Say("This process may use one core, so its threads take "
+                "turns.")
+          : Say("Two threads take %s in one line and %s in two; one "
+                "thread for both %s and %s. Hardware threads of one core "
+                "share its cache.",
+                Took(near[0]), Took(far[0]), Took(near[1]), Took(far[1])));
+}
+// %%
+
+// %% d2l/hw-precision, measured
+void Precision(Cell& cell) {
+  constexpr std::int64_t kExact = 1 << 24;  // 24 bits of a float are digits
+  float in_order = 0, in_pairs = 0;
+  double in_double = 0;
+  for (const std::int64_t n : {kExact / 4, kExact / 2, kExact, 2 * kExact}) {
+    cell.At("ones", static_cast<double>(n));
+    in_order = Accumulate(1.0f, n);
+    in_pairs = AddInPairs(1, n);
+    in_double = Accumulate(1.0, n);
+    const auto report = [&](const Phrase& label, double sum) {
+      cell.Report(Known(label, "counted", sum));
+    };
+    report("float, in order", in_order);
+    report("float, in pairs", in_pairs);
+    report("double, in order", in_double);
+  }
+  cell.AtNoPlace();
+  const float limit = kExact;
+  cell.Check(limit + 1 == limit && limit - 1 != limit, "2^24 + 1 in float32");
+  std::cout << Say("  2^24 + 1 - 2^24 is %g in float and %g in double.\n",
+                   limit + 1 - limit, double{limit} + 1 - double{limit});
+  cell.Claim("Of 2^25 ones, added in order, a float counts {}.",
+             Both(Counted(in_order == limit, "stops at 2^24",
+                          absl::StrFormat("%.0f", in_order)),
+                  Counted(in_double == 2 * kExact && in_pairs == 2 * kExact,
+                          "exact", absl::StrFormat("%.0f", in_pairs)),
+                  "float in pairs, and double"));
+  constexpr int kProduct = 100, kTerms = 1000;
+  const int narrow = Accumulate<std::int8_t>(kProduct, kTerms);
+  const int wide = Accumulate<std::int32_t>(kProduct, kTerms);
+  cell.Claim(
+      "In 8 bits a thousand times 100 is {}.",
+      Both(Counted(narrow != kProduct * kTerms, "not 100000",
+                   absl::StrCat(narrow)),
+           Counted(wide == kProduct * kTerms, "exact", absl::StrCat(wide)),
+           "in 32 bits"));
+}
+// %%
+
+std::int64_t LargeBytes(const Cell& cell) {
+  constexpr std::int64_t kMiB = 1 << 20;
+  return std::min(cell.BySize(64 * kMiB, 256 * kMiB, 1024 * kMiB),
+                  std::max(kMiB, FreeHostMemory(/*promised=*/0) / 4));
+}
+
+void PrintAt(const std::string& place, const Timings& timings, int count) {
+  std::string line = absl::StrFormat("  %8s", place);
+  for (const Timing& timing : timings) {
+    absl::StrAppend(&line, "   ", timing.completion.label.shown, " ",
+                    Each(timing.completion, count));
+  }
+  std::cout << line << "\n";
+}
+
+}  // namespace d2l::profiling

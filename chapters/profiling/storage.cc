@@ -1,0 +1,131 @@
+// Cell: a disk that is asked for one block after the other, and for several.
+
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <random>
+#include <stdexcept>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "chapters/profiling/hardware.h"
+#include "common/lesson/cell/cell.h"
+
+namespace d2l::profiling {
+
+Descriptor::~Descriptor() {
+  if (fd_ >= 0) close(fd_);
+}
+
+TemporaryFile MakeTemporaryFile(std::int64_t bytes) {
+  constexpr std::int64_t kMiB = std::int64_t{1} << 20;
+  const std::string folder = std::filesystem::temp_directory_path();
+  const auto fail = [&](const char* what) {
+    throw std::system_error(errno, std::generic_category(),
+                            absl::StrCat(what, " in ", folder));
+  };
+  const auto free =
+      static_cast<std::int64_t>(std::filesystem::space(folder).available);
+  if (free / 2 < bytes) {
+    throw std::runtime_error(
+        absl::StrFormat("%s has %s free; a file of %s is not written there",
+                        folder, FormatBytes(free), FormatBytes(bytes)));
+  }
+  std::string path = folder + "/d2l_storage_XXXXXX";
+  Descriptor file(mkostemp(&path[0], O_CLOEXEC));
+  if (file.get() < 0) fail("no file");
+  Descriptor direct(open(path.c_str(), O_RDONLY | O_DIRECT | O_CLOEXEC));
+  unlink(path.c_str());
+  // Nothing that a disk could compress.
+  std::vector<std::uint32_t> words(kMiB / sizeof(std::uint32_t));
+  std::mt19937 generator(1);
+  for (std::int64_t at = 0; at < bytes; at += kMiB) {
+    std::generate(words.begin(), words.end(), std::ref(generator));
+    if (write(file.get(), words.data(), kMiB) != kMiB) fail("writing a file");
+  }
+  if (fdatasync(file.get()) != 0) fail("writing a file");
+  struct statfs system = {};
+  const bool in_memory =
+      fstatfs(file.get(), &system) == 0 &&
+      (system.f_type == TMPFS_MAGIC || system.f_type == RAMFS_MAGIC);
+  return {bytes, in_memory, std::move(file), std::move(direct)};
+}
+
+// %% d2l/hw-storage
+// Reads 4 KiB at random places of the file, `at_a_time` of them at the same
+// time: each by a thread, which waits for it.
+void ReadBlocks(int file, std::int64_t bytes, int reads, int at_a_time) {
+  constexpr int kBlock = 4096;
+  std::atomic<int> failed{0};
+  const auto read = [&](int thread) {
+    alignas(kBlock) char block[kBlock];
+    std::minstd_rand generator(std::random_device{}());
+    for (int i = thread; i < reads; i += at_a_time) {
+      const std::int64_t place = generator() % (bytes / kBlock);
+      if (pread(file, block, kBlock, place * kBlock) != kBlock) ++failed;
+    }
+  };
+  std::vector<std::thread> threads;
+  for (int i = 1; i < at_a_time; ++i) threads.emplace_back(read, i);
+  read(0);
+  for (std::thread& thread : threads) thread.join();
+  if (failed > 0) throw std::runtime_error("a block could not be read");
+}
+// %%
+
+// %% d2l/hw-storage, measured
+void StorageQueue(Cell& cell) {
+  const auto claim = [&](const Judgement& judgement, const std::string& why) {
+    cell.Claim("With eight reads at a time a disk is {} as fast as with one.",
+               judgement, why);
+  };
+  constexpr std::int64_t kMiB = std::int64_t{1} << 20;
+  std::vector<Timings> sweep;
+  try {
+    const TemporaryFile file =
+        MakeTemporaryFile(cell.BySize(8 * kMiB, 64 * kMiB, 1024 * kMiB));
+    const bool refused = file.direct.get() < 0;
+    const int disk = (refused ? file.cached : file.direct).get();
+    const int cache = file.cached.get(), reads = cell.BySize(32, 128, 256);
+    for (const int queue : {1, 2, 4, 8}) {
+      const auto read = [&, queue](int from) {
+        return [=, &file] { ReadBlocks(from, file.bytes, reads, queue); };
+      };
+      cell.At("reads at a time", queue);
+      sweep.push_back(cell.TimeInterleaved(
+          {{"disk", {}, read(disk)}, {"page cache", {}, read(cache)}}));
+      PrintAt(absl::StrCat(queue), sweep.back(), reads);
+    }
+    cell.AtNoPlace();
+    const Timing &one = sweep.front()[0], &eight = sweep.back()[0];
+    claim(
+        Given(Faster(sweep.front()[1], one, 2), Faster(eight, one, kClearly),
+              "disk / page cache"),
+        file.in_memory ? Say("The file is in memory (tmpfs), not on a disk.")
+        : refused
+            ? Say("The page cache answers instead of the disk: the file "
+                  "system refuses O_DIRECT.")
+            : Say("A read takes %s alone and %s of eight at a time; some "
+                  "disks, and what stands between a virtual machine and its "
+                  "disk, do one after the other.",
+                  Each(one.completion, reads), Each(eight.completion, reads)));
+  } catch (const std::runtime_error& error) {  // and std::system_error
+    claim({Verdict::kInconclusive, "?", error.what()}, "");
+  }
+}
+// %%
+
+}  // namespace d2l::profiling

@@ -1,0 +1,224 @@
+// Cells: vector instructions, and the memory that feeds them.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <iostream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "chapters/profiling/hardware.h"
+#include "chapters/profiling/latencies/sampling.h"
+#include "chapters/profiling/profiled_runs.h"
+#include "common/base/machine.h"
+#include "common/lesson/cell/cell.h"
+
+// Compiles what follows once for each kind of vector.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "chapters/profiling/vectors.cc"
+#include "hwy/foreach_target.h"
+//
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace d2l::profiling {
+namespace HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+// %% d2l/hw-vectors
+// y += a * x: each turn of the loop takes a vector of x, one of y, and puts one
+// back. With one lane a vector is a number.
+template <int kLanes>
+void AddScaledIn(float a, const float* x, float* y, std::size_t n) {
+  const hn::CappedTag<float, kLanes> d;
+  for (std::size_t i = 0; i < n; i += hn::Lanes(d)) {
+    const auto sum =
+        hn::MulAdd(hn::Set(d, a), hn::LoadU(d, x + i), hn::LoadU(d, y + i));
+    hn::StoreU(sum, d, y + i);
+  }
+}
+// %%
+
+void AddScaledBy(int lanes, float a, const float* x, float* y, std::size_t n) {
+  switch (lanes) {
+    case 1:
+      return AddScaledIn<1>(a, x, y, n);
+    case 2:
+      return AddScaledIn<2>(a, x, y, n);
+    case 4:
+      return AddScaledIn<4>(a, x, y, n);
+    case 8:
+      return AddScaledIn<8>(a, x, y, n);
+    default:
+      return AddScaledIn<16>(a, x, y, n);
+  }
+}
+
+std::size_t Lanes() { return hn::Lanes(hn::CappedTag<float, 16>()); }
+
+// %% d2l/hw-cache-starvation
+// The sum of n numbers, after so many multiplications and additions with each.
+// Four chains of the widest vectors keep the core's units at work.
+float SumAfter(const float* x, std::size_t n, int operations) {
+  const hn::CappedTag<float, 16> d;
+  const std::size_t lanes = hn::Lanes(d);
+  const auto half = hn::Set(d, 0.5f);
+  auto s0 = hn::Zero(d), s1 = s0, s2 = s0, s3 = s0;
+  for (std::size_t i = 0; i < n; i += 4 * lanes) {
+    auto a = hn::LoadU(d, x + i), b = hn::LoadU(d, x + i + lanes);
+    auto c = hn::LoadU(d, x + i + 2 * lanes);
+    auto e = hn::LoadU(d, x + i + 3 * lanes);
+    for (int k = 1; k < operations; ++k) {
+      a = hn::MulAdd(a, half, half), b = hn::MulAdd(b, half, half);
+      c = hn::MulAdd(c, half, half), e = hn::MulAdd(e, half, half);
+    }
+    s0 = hn::Add(s0, a), s1 = hn::Add(s1, b);
+    s2 = hn::Add(s2, c), s3 = hn::Add(s3, e);
+  }
+  const auto sums = hn::Add(hn::Add(s0, s1), hn::Add(s2, s3));
+  return hn::GetLane(hn::SumOfLanes(d, sums));
+}
+// %%
+
+}  // namespace HWY_NAMESPACE
+}  // namespace d2l::profiling
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+
+namespace d2l::profiling {
+
+HWY_EXPORT(AddScaledBy);
+HWY_EXPORT(Lanes);
+HWY_EXPORT(SumAfter);
+
+int WidestVector() { return static_cast<int>(HWY_DYNAMIC_DISPATCH(Lanes)()); }
+
+void AddScaled(int lanes, float a, const float* x, float* y, std::size_t n) {
+  HWY_DYNAMIC_DISPATCH(AddScaledBy)(lanes, a, x, y, n);
+}
+
+void SumInThreads(const std::vector<std::vector<float>>& x, std::size_t first,
+                  std::size_t n, int times, int operations) {
+  const auto sum = [&](const std::vector<float>& own) {
+    for (int i = 0; i < times; ++i) {
+      KeepValue(HWY_DYNAMIC_DISPATCH(SumAfter)(&own[first], n, operations));
+    }
+  };
+  std::vector<std::thread> others;
+  for (std::size_t i = 1; i < x.size(); ++i) {
+    others.emplace_back([&, i] { sum(x[i]); });
+  }
+  sum(x[0]);
+  for (std::thread& other : others) other.join();
+}
+
+// %% d2l/hw-vectors, measured
+void Vectors(Cell& cell) {
+  constexpr std::size_t kNumbers = 2048;  // two times 8 KiB: in the L1 cache
+  const std::size_t size = LargeBytes(cell) / 2 / sizeof(float);
+  std::vector<float> x(size, 1), y(size), x1(kNumbers, 1), y1(kNumbers);
+  const int times = cell.BySize(8, 40, 40);
+  std::size_t at = 0;  // goes on through memory, so that no cache has it
+  const auto from_memory = [&](int lanes) {
+    for (int i = 0; i < times; ++i) {
+      at = at + 2 * kNumbers <= size ? at + kNumbers : 0;
+      AddScaled(lanes, 0.5f, &x[at], &y[at], kNumbers);
+    }
+  };
+  std::vector<Timings> sweep;
+  const int widest = WidestVector();
+  for (int lanes = 1; lanes <= widest; lanes *= 2) {
+    cell.At("numbers in a vector", lanes);
+    sweep.push_back(cell.TimeInterleaved(
+        {{"L1 cache",
+          {},
+          Loop(
+              times,
+              [&] { AddScaled(lanes, 0.5f, x1.data(), y1.data(), kNumbers); })},
+         {"memory", {}, [&] { from_memory(lanes); }}}));
+    PrintAt(absl::StrCat(lanes), sweep.back(),
+            static_cast<int>(kNumbers) * times);
+  }
+  cell.AtNoPlace();
+  cell.Check(std::count(y1.begin(), y1.end(), y1[0]) == kNumbers, "y");
+  const Timings &one = sweep.front(), &wide = sweep.back();
+  const auto wait = [](const Timings& t) {
+    return RatioPerRepeat("memory / L1 cache", t[1].completion,
+                          t[0].completion);
+  };
+  cell.Claim(
+      Worded("In the L1 cache vectors of %d are {} as fast as single numbers.",
+             widest),
+      Faster(wide[0], one[0], kClearly),
+      Say("%s and %s; the widest vector here has %d numbers.", Took(wide[0]),
+          Took(one[0]), widest));
+  cell.Claim(
+      Worded("Memory takes {} as long as the L1 cache to feed vectors of %d.",
+             widest),
+      Both(Less(wide[0].completion, wide[1].completion, kClearly),
+           Less(wait(one), wait(wide), kClearly), "than to feed single ones"),
+      Say("From memory vectors take %s, single numbers %s.", Took(wide[1]),
+          Took(one[1])));
+}
+// %%
+
+// %% d2l/hw-cache-starvation, measured
+void CacheStarvation(Cell& cell) {
+  constexpr std::size_t kCached = 4096;  // 16 KiB: in each core's L1 cache
+  const int cores = UsableCores();
+  const std::size_t size = std::max<std::size_t>(
+      kCached, LargeBytes(cell) / cores / sizeof(float) / kCached * kCached);
+  const std::size_t part =
+      std::min<std::size_t>(size, cell.BySize(1 << 21, 1 << 23, 1 << 23));
+  const std::vector<std::vector<float>> memory(cores,
+                                               std::vector<float>(size, 1));
+  const std::vector<std::vector<float>> caches(cores,
+                                               std::vector<float>(kCached, 1));
+  std::size_t at = 0;  // goes on through memory, so that no cache has it
+  std::vector<Timings> sweep;
+  for (const int operations : {1, 8, 64}) {
+    cell.At("operations with a number", operations);
+    sweep.push_back(cell.TimeInterleaved(
+        {{"memory",
+          {},
+          [&] {
+            at = at + 2 * part <= size ? at + part : 0;
+            SumInThreads(memory, at, part, 1, operations);
+          }},
+         {"caches", {}, [&] {
+            const int times = static_cast<int>(part / kCached);
+            SumInThreads(caches, 0, kCached, times, operations);
+          }}}));
+    PrintAt(absl::StrCat(operations), sweep.back(),
+            static_cast<int>(part) * cores);
+  }
+  cell.AtNoPlace();
+  const auto wait = [](const Timings& t) {
+    return RatioPerRepeat("memory / caches", t[0].completion, t[1].completion);
+  };
+  const auto rate = [&](const Timing& timing) {
+    return FormatBytes(static_cast<std::int64_t>(
+        static_cast<double>(part * cores * sizeof(float)) /
+        timing.completion.value.median));
+  };
+  const Timings &little = sweep.front(), &much = sweep.back();
+  std::cout << Say(
+      "  %d cores add up %s a second from memory, %s from caches.\n", cores,
+      rate(little[0]), rate(little[1]));
+  cell.Claim(
+      "A sum takes all cores {} as long from memory as from caches.",
+      Both(Faster(little[1], little[0], kClearly),
+           Less(wait(much), wait(little), kClearly), "than with 64 operations"),
+      Say("With 64 operations for each number the memory takes %s, the "
+          "caches %s.",
+          Took(much[0]), Took(much[1])));
+}
+// %%
+
+}  // namespace d2l::profiling
+
+#endif  // HWY_ONCE
