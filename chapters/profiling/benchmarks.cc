@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "chapters/profiling/hardware.h"
+#include "chapters/profiling/latencies/pointer_chase.h"
 #include "chapters/profiling/programs.h"
 #include "common/d2l.h"
 #include "common/lesson/cell/host_library.h"
@@ -181,10 +182,13 @@ MakeHostWork Reads(int at_a_time) {
                       [](Hundreds& h) { Stacked(h, /*to_host=*/false); }),
     BenchmarkHundreds("BM_003_c21_Hundreds_Loop",
                       [](Hundreds& h) { DoubleLoop(h, /*to_host=*/false); }),
-    // The request of an operation that has next to nothing to do, and its end.
-    BenchmarkWork(
-        "BM_d2l_latencies_OneElement", 1,
-        [](Device device) { return [x = Ones({1}, device)] { x + 1; }; }),
+    BenchmarkHost("BM_d2l_latencies_64MiB_Host", 1000,
+                  [] {
+                    return [chase = std::make_shared<PointerChase>(
+                                std::int64_t{1} << 26, /*seed=*/1)] {
+                      benchmark::DoNotOptimize(chase->Walk(1000));
+                    };
+                  }),
     BenchmarkHost("BM_d2l_hw_bandwidth_Alone_Host", 1 << 12, Bursts(1)),
     BenchmarkHost("BM_d2l_hw_bandwidth_Bursts_Host", 1 << 12, Bursts(1 << 12)),
     BenchmarkHost("BM_d2l_hw_chains_One_Host", 4096, Chain(1)),

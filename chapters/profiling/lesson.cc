@@ -193,7 +193,7 @@ void LargeOnTheDevice(Cell& cell) {
 Drawing LatencyPlot(const LatencyOptions& options) {
   std::vector<double> bytes, seconds;
   for (const SizeLatency& point :
-       LatencyBySize(options.max_buffer_bytes, 25, options.seconds / 4)) {
+       LatencyBySize(options.max_buffer_bytes, 25, options.seconds / 2)) {
     bytes.push_back(static_cast<double>(point.bytes));
     seconds.push_back(Summarize(point.seconds).median);
   }
@@ -216,14 +216,11 @@ Drawing LatencyPlot(const LatencyOptions& options) {
 void Latencies(Cell& cell) {
   LatencyOptions options;
   if (cell.size() == Size::kSmall) {
-    options = {1, std::int64_t{1} << 26, std::int64_t{1} << 23};
+    options = {0.4, std::int64_t{1} << 26};
   }
   const std::vector<LatencyRow> rows = MeasureLatencies(TryGpu(), options);
-  if (cell.verbose()) {
-    std::cout << LatencyTable(rows, true) << "\n" << LatencyNotes(rows) << "\n";
-  } else {  // of one core and its memory
-    std::cout << LatencyTable({rows.begin(), rows.begin() + 10}, false);
-  }
+  std::cout << LatencyTable(rows, cell.verbose());
+  if (cell.verbose()) std::cout << "\n" << LatencyNotes(rows) << "\n";
   for (const LatencyRow& row : rows) {
     const Measurement& yours = row.yours;
     cell.Check(yours.seconds.empty() == !yours.why_not.empty(), row.what);

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstddef>
+#include <functional>
 #include <iostream>
 #include <string>
 #include <system_error>
@@ -88,7 +89,8 @@ Loopback::~Loopback() {
 }
 
 // %% d2l/hw-packets
-// Sends a message in pieces, and waits for the one byte that answers it.
+// Sends a message in pieces, and waits for the one byte with which the other
+// side, Loopback::Answer below, answers when all of them are there.
 void Loopback::Exchange(int bytes, int piece) {
   const int socket = ends_.first.get();
   expected_ = bytes;
@@ -99,6 +101,7 @@ void Loopback::Exchange(int bytes, int piece) {
   char answer = 0;
   Check(recv(socket, &answer, 1, 0), "recv");
 }
+// %%
 
 // The other side, a thread of its own.
 void Loopback::Answer() {
@@ -114,59 +117,71 @@ void Loopback::Answer() {
     send(socket, arrived.data(), 1, MSG_NOSIGNAL);
   }
 }
-// %%
+
+namespace {
+
+std::function<void()> Send(Loopback& by, int times, int bytes, int piece) {
+  return Loop(times, [&by, bytes, piece] { by.Exchange(bytes, piece); });
+}
+
+// The time of a message by its bytes.
+void SweepMessages(Cell& cell, Loopback& tcp, Loopback& udp, int times) {
+  constexpr int kPiece = 1 << 15;  // a packet of UDP has less than 64 KiB
+  for (const int bytes : {1, 64, 1 << 10, 1 << 13, 1 << 16}) {
+    cell.At("bytes in a message", bytes);
+    PrintAt(
+        FormatBytes(bytes),
+        cell.TimeInterleaved({{"TCP", {}, Send(tcp, times, bytes, kPiece)},
+                              {"UDP", {}, Send(udp, times, bytes, kPiece)}}),
+        times);
+  }
+  cell.AtNoPlace();
+}
+
+void JudgeMessages(Cell& cell, const Judgement& whole, const Judgement& pieces,
+                   const std::string& why) {
+  cell.Claim(
+      "64 KiB take {} as long as one byte, which are 65,536 times as "
+      "many.",
+      whole, why);
+  cell.Claim("In pieces of 1 KiB, 64 KiB take {} as long as at once.", pieces,
+             why);
+}
+
+}  // namespace
 
 // %% d2l/hw-packets, measured
+// Send, SweepMessages and JudgeMessages stand above this cell.
 void Packets(Cell& cell) {
-  const auto claim_pieces = [&](const Judgement& judgement,
-                                const std::string& why) {
-    cell.Claim("In pieces of 1 KiB, 64 KiB take {} as long as at once.",
-               judgement, why);
-  };
-  const auto claim_whole = [&](const Judgement& judgement,
-                               const std::string& why) {
-    cell.Claim(
-        "64 KiB take {} as long as one byte, which are 65,536 times as "
-        "many.",
-        judgement, why);
-  };
   try {
     Loopback tcp(Loopback::Protocol::kTcp), udp(Loopback::Protocol::kUdp);
-    constexpr int kPiece = 1 << 15;  // the most that a packet of UDP may have
-    const int times = cell.BySize(4, 20, 100);
-    const auto send = [&](Loopback& by, int bytes, int piece) {
-      return Loop(times, [&by, bytes, piece] { by.Exchange(bytes, piece); });
-    };
-    for (const int bytes : {1, 64, 1 << 10, 1 << 13, 1 << 16}) {
-      cell.At("bytes in a message", bytes);
-      PrintAt(FormatBytes(bytes),
-              cell.TimeInterleaved({{"TCP", {}, send(tcp, bytes, kPiece)},
-                                    {"UDP", {}, send(udp, bytes, kPiece)}}),
-              times);
-    }
-    cell.AtNoPlace();
+    const int times = cell.BySize(4, 20, 100), all = 1 << 16;
+    SweepMessages(cell, tcp, udp, times);
     const Timings t = cell.TimeInterleaved(
-        {{"one byte", {}, send(tcp, 1, 1)},
-         {"64 KiB at once", {}, send(tcp, 1 << 16, 1 << 16)},
-         {"in 64, one answer", {}, send(tcp, 1 << 16, 1 << 10)},
-         {"in 64, each answered", {}, Loop(64, send(tcp, 1 << 10, 1 << 10))}});
+        {{"one byte", {}, Send(tcp, times, 1, 1)},
+         {"64 KiB at once", {}, Send(tcp, times, all, all)},
+         {"in 64, one answer", {}, Send(tcp, times, all, all / 64)},
+         {"in 64, each answered",
+          {},
+          Send(tcp, 64 * times, all / 64, all / 64)}});
     const auto each = [&](int i) { return Each(t[i].completion, times); };
     const double fixed = t[0].completion.value.median / times;
     const double whole = t[1].completion.value.median / times;
     std::cout << Say("Fitted, TCP: %s for a message, and %s for a KiB of it.\n",
                      FormatDuration(fixed),
                      FormatDuration(std::max(whole - fixed, 0.0) / 64));
-    claim_whole(
+    JudgeMessages(
+        cell,
         Below(RatioPerRepeat("64 KiB / 1 B", t[1].completion, t[0].completion),
               655),
-        Say("A byte takes %s, 64 KiB %s.", each(0), each(1)));
-    claim_pieces(Both(Faster(t[1], t[3], kClearly),
-                      Faster(t[1], t[2], kClearly), "with one answer"),
-                 Say("At once %s, in pieces %s, with one answer for all %s.",
-                     each(1), each(3), each(2)));
+        Both(Faster(t[1], t[3], kClearly), Faster(t[1], t[2], kClearly),
+             "with one answer"),
+        Say("A byte takes %s, 64 KiB %s at once, %s in pieces, and %s in "
+            "pieces with one answer.",
+            each(0), each(1), each(3), each(2)));
   } catch (const std::system_error& error) {
-    claim_whole({Verdict::kInconclusive, "?", error.what()}, "");
-    claim_pieces({Verdict::kInconclusive, "?", error.what()}, "");
+    const Judgement unknown = {Verdict::kInconclusive, "?", error.what()};
+    JudgeMessages(cell, unknown, unknown, "");
   }
 }
 // %%

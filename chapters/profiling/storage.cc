@@ -86,42 +86,66 @@ void ReadBlocks(int file, std::int64_t bytes, int reads, int at_a_time) {
 }
 // %%
 
+namespace {
+
+// From the disk and from the page cache, with 1 to 8 reads at a time.
+std::vector<Timings> SweepQueues(Cell& cell, const TemporaryFile& file,
+                                 int reads) {
+  // If the file system refuses to, the page cache answers for the disk.
+  const int cache = file.cached.get();
+  const int disk = file.direct.get() < 0 ? cache : file.direct.get();
+  std::vector<Timings> sweep;
+  for (const int queue : {1, 2, 4, 8}) {
+    const auto read = [&, queue](int from) {
+      return [=, &file] { ReadBlocks(from, file.bytes, reads, queue); };
+    };
+    cell.At("reads at a time", queue);
+    sweep.push_back(cell.TimeInterleaved(
+        {{"disk", {}, read(disk)}, {"page cache", {}, read(cache)}}));
+    PrintAt(absl::StrCat(queue), sweep.back(), reads);
+  }
+  cell.AtNoPlace();
+  return sweep;
+}
+
+// Why the claim may not hold.
+std::string WhyNotFaster(const TemporaryFile& file, const std::string& one,
+                         const std::string& eight) {
+  if (file.in_memory) {
+    return Say("The file is in memory (tmpfs), not on a disk.");
+  }
+  if (file.direct.get() < 0) {
+    return Say(
+        "The page cache answers instead of the disk: the file system "
+        "refuses O_DIRECT.");
+  }
+  return Say(
+      "A read takes %s alone and %s of eight at a time; some disks, and "
+      "what stands between a virtual machine and its disk, do one after "
+      "the other.",
+      one, eight);
+}
+
+}  // namespace
+
 // %% d2l/hw-storage, measured
+// SweepQueues and WhyNotFaster stand above this cell.
 void StorageQueue(Cell& cell) {
   const auto claim = [&](const Judgement& judgement, const std::string& why) {
     cell.Claim("With eight reads at a time a disk is {} as fast as with one.",
                judgement, why);
   };
   constexpr std::int64_t kMiB = std::int64_t{1} << 20;
-  std::vector<Timings> sweep;
+  const int reads = cell.BySize(32, 128, 256);
   try {
     const TemporaryFile file =
         MakeTemporaryFile(cell.BySize(8 * kMiB, 64 * kMiB, 1024 * kMiB));
-    const bool refused = file.direct.get() < 0;
-    const int disk = (refused ? file.cached : file.direct).get();
-    const int cache = file.cached.get(), reads = cell.BySize(32, 128, 256);
-    for (const int queue : {1, 2, 4, 8}) {
-      const auto read = [&, queue](int from) {
-        return [=, &file] { ReadBlocks(from, file.bytes, reads, queue); };
-      };
-      cell.At("reads at a time", queue);
-      sweep.push_back(cell.TimeInterleaved(
-          {{"disk", {}, read(disk)}, {"page cache", {}, read(cache)}}));
-      PrintAt(absl::StrCat(queue), sweep.back(), reads);
-    }
-    cell.AtNoPlace();
-    const Timing &one = sweep.front()[0], &eight = sweep.back()[0];
-    claim(
-        Given(Faster(sweep.front()[1], one, 2), Faster(eight, one, kClearly),
-              "disk / page cache"),
-        file.in_memory ? Say("The file is in memory (tmpfs), not on a disk.")
-        : refused
-            ? Say("The page cache answers instead of the disk: the file "
-                  "system refuses O_DIRECT.")
-            : Say("A read takes %s alone and %s of eight at a time; some "
-                  "disks, and what stands between a virtual machine and its "
-                  "disk, do one after the other.",
-                  Each(one.completion, reads), Each(eight.completion, reads)));
+    const std::vector<Timings> sweep = SweepQueues(cell, file, reads);
+    const Timing &one = sweep.front()["disk"], &eight = sweep.back()["disk"];
+    claim(Given(Faster(sweep.front()["page cache"], one, 2),
+                Faster(eight, one, kClearly), "disk / page cache"),
+          WhyNotFaster(file, Each(one.completion, reads),
+                       Each(eight.completion, reads)));
   } catch (const std::runtime_error& error) {  // and std::system_error
     claim({Verdict::kInconclusive, "?", error.what()}, "");
   }

@@ -116,106 +116,121 @@ void SumInThreads(const std::vector<std::vector<float>>& x, std::size_t first,
   for (std::thread& other : others) other.join();
 }
 
+namespace {
+
+// How many times as long memory takes as the cache.
+Figure Wait(const Timings& t) {
+  return RatioPerRepeat("memory / cache", t["memory"].completion,
+                        t["cache"].completion);
+}
+
+}  // namespace
+
 // %% d2l/hw-vectors, measured
+// Wait, of a place of the sweep: memory's time / the cache's.
 void Vectors(Cell& cell) {
   constexpr std::size_t kNumbers = 2048;  // two times 8 KiB: in the L1 cache
   const std::size_t size = LargeBytes(cell) / 2 / sizeof(float);
   std::vector<float> x(size, 1), y(size), x1(kNumbers, 1), y1(kNumbers);
-  const int times = cell.BySize(8, 40, 40);
+  const int times = cell.BySize(8, 40, 40), widest = WidestVector();
   std::size_t at = 0;  // goes on through memory, so that no cache has it
-  const auto from_memory = [&](int lanes) {
-    for (int i = 0; i < times; ++i) {
+  std::vector<Timings> sweep;
+  for (int lanes = 1; lanes <= widest; lanes *= 2) {
+    const auto from_memory = [&, lanes] {
       at = at + 2 * kNumbers <= size ? at + kNumbers : 0;
       AddScaled(lanes, 0.5f, &x[at], &y[at], kNumbers);
-    }
-  };
-  std::vector<Timings> sweep;
-  const int widest = WidestVector();
-  for (int lanes = 1; lanes <= widest; lanes *= 2) {
+    };
+    const auto from_cache = [&, lanes] {
+      AddScaled(lanes, 0.5f, x1.data(), y1.data(), kNumbers);
+    };
     cell.At("numbers in a vector", lanes);
-    sweep.push_back(cell.TimeInterleaved(
-        {{"L1 cache",
-          {},
-          Loop(
-              times,
-              [&] { AddScaled(lanes, 0.5f, x1.data(), y1.data(), kNumbers); })},
-         {"memory", {}, [&] { from_memory(lanes); }}}));
+    sweep.push_back(
+        cell.TimeInterleaved({{"memory", {}, Loop(times, from_memory)},
+                              {"cache", {}, Loop(times, from_cache)}}));
     PrintAt(absl::StrCat(lanes), sweep.back(),
             static_cast<int>(kNumbers) * times);
   }
   cell.AtNoPlace();
   cell.Check(std::count(y1.begin(), y1.end(), y1[0]) == kNumbers, "y");
   const Timings &one = sweep.front(), &wide = sweep.back();
-  const auto wait = [](const Timings& t) {
-    return RatioPerRepeat("memory / L1 cache", t[1].completion,
-                          t[0].completion);
-  };
   cell.Claim(
       Worded("In the L1 cache vectors of %d are {} as fast as single numbers.",
              widest),
-      Faster(wide[0], one[0], kClearly),
-      Say("%s and %s; the widest vector here has %d numbers.", Took(wide[0]),
-          Took(one[0]), widest));
+      Faster(wide["cache"], one["cache"], kClearly),
+      Say("%s and %s; the widest vector here has %d numbers.",
+          Took(wide["cache"]), Took(one["cache"]), widest));
   cell.Claim(
       Worded("Memory takes {} as long as the L1 cache to feed vectors of %d.",
              widest),
-      Both(Less(wide[0].completion, wide[1].completion, kClearly),
-           Less(wait(one), wait(wide), kClearly), "than to feed single ones"),
-      Say("From memory vectors take %s, single numbers %s.", Took(wide[1]),
-          Took(one[1])));
+      Both(Faster(wide["cache"], wide["memory"], kClearly),
+           Less(Wait(one), Wait(wide), kClearly), "than to feed single ones"),
+      Say("From memory vectors take %s, single numbers %s.",
+          Took(wide["memory"]), Took(one["memory"])));
 }
 // %%
 
-// %% d2l/hw-cache-starvation, measured
-void CacheStarvation(Cell& cell) {
+namespace {
+
+// Sums in all cores with 1, 8 and 64 operations for each number. numbers: of
+// each core; set to how many that were.
+std::vector<Timings> SweepOperations(Cell& cell, int cores,
+                                     std::size_t* numbers) {
   constexpr std::size_t kCached = 4096;  // 16 KiB: in each core's L1 cache
-  const int cores = UsableCores();
   const std::size_t size = std::max<std::size_t>(
       kCached, LargeBytes(cell) / cores / sizeof(float) / kCached * kCached);
   const std::size_t part =
       std::min<std::size_t>(size, cell.BySize(1 << 21, 1 << 23, 1 << 23));
-  const std::vector<std::vector<float>> memory(cores,
-                                               std::vector<float>(size, 1));
-  const std::vector<std::vector<float>> caches(cores,
-                                               std::vector<float>(kCached, 1));
+  const auto make = [&](std::size_t n) {
+    return std::vector<std::vector<float>>(cores, std::vector<float>(n, 1));
+  };
+  const std::vector<std::vector<float>> memory = make(size);
+  const std::vector<std::vector<float>> caches = make(kCached);
   std::size_t at = 0;  // goes on through memory, so that no cache has it
   std::vector<Timings> sweep;
   for (const int operations : {1, 8, 64}) {
     cell.At("operations with a number", operations);
+    const auto from_memory = [&] {
+      at = at + 2 * part <= size ? at + part : 0;
+      SumInThreads(memory, at, part, 1, operations);
+    };
+    const auto from_caches = [&] {
+      const int times = static_cast<int>(part / kCached);
+      SumInThreads(caches, 0, kCached, times, operations);
+    };
     sweep.push_back(cell.TimeInterleaved(
-        {{"memory",
-          {},
-          [&] {
-            at = at + 2 * part <= size ? at + part : 0;
-            SumInThreads(memory, at, part, 1, operations);
-          }},
-         {"caches", {}, [&] {
-            const int times = static_cast<int>(part / kCached);
-            SumInThreads(caches, 0, kCached, times, operations);
-          }}}));
+        {{"memory", {}, from_memory}, {"cache", {}, from_caches}}));
     PrintAt(absl::StrCat(operations), sweep.back(),
             static_cast<int>(part) * cores);
   }
   cell.AtNoPlace();
-  const auto wait = [](const Timings& t) {
-    return RatioPerRepeat("memory / caches", t[0].completion, t[1].completion);
-  };
+  *numbers = part;
+  return sweep;
+}
+
+}  // namespace
+
+// %% d2l/hw-cache-starvation, measured
+// SweepOperations and Wait stand above this cell.
+void CacheStarvation(Cell& cell) {
+  const int cores = UsableCores();
+  std::size_t numbers = 0;
+  const std::vector<Timings> sweep = SweepOperations(cell, cores, &numbers);
+  const Timings &little = sweep.front(), &much = sweep.back();
   const auto rate = [&](const Timing& timing) {
     return FormatBytes(static_cast<std::int64_t>(
-        static_cast<double>(part * cores * sizeof(float)) /
+        static_cast<double>(numbers * cores * sizeof(float)) /
         timing.completion.value.median));
   };
-  const Timings &little = sweep.front(), &much = sweep.back();
   std::cout << Say(
       "  %d cores add up %s a second from memory, %s from caches.\n", cores,
-      rate(little[0]), rate(little[1]));
+      rate(little["memory"]), rate(little["cache"]));
   cell.Claim(
       "A sum takes all cores {} as long from memory as from caches.",
-      Both(Faster(little[1], little[0], kClearly),
-           Less(wait(much), wait(little), kClearly), "than with 64 operations"),
+      Both(Faster(little["cache"], little["memory"], kClearly),
+           Less(Wait(much), Wait(little), kClearly), "than with 64 operations"),
       Say("With 64 operations for each number the memory takes %s, the "
           "caches %s.",
-          Took(much[0]), Took(much[1])));
+          Took(much["memory"]), Took(much["cache"])));
 }
 // %%
 

@@ -1,8 +1,4 @@
-#include <sys/syscall.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
@@ -97,17 +93,6 @@ Measurement MeasureMutex(const Budget& budget) {
                        mutex.unlock();
                      }),
           Say("std::mutex, locked and unlocked; no other thread wants it.")};
-}
-
-Measurement MeasureAtomic(const Budget& budget) {
-  std::atomic<std::int64_t> counter{0};
-  return {SampleEach(budget, [&] { counter.fetch_add(1); }),
-          Say("std::atomic::fetch_add; no other thread uses the number.")};
-}
-
-Measurement MeasureSystemCall(const Budget& budget) {
-  return {SampleEach(budget, [] { KeepValue(syscall(SYS_getppid)); }),
-          Say("getppid: into the kernel and back.")};
 }
 
 }  // namespace d2l

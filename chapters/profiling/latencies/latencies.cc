@@ -1,7 +1,6 @@
 #include "chapters/profiling/latencies/latencies.h"
 
 #include <exception>
-#include <filesystem>
 #include <functional>
 #include <string>
 #include <utility>
@@ -21,9 +20,8 @@ namespace d2l {
 namespace {
 
 constexpr double kNano = 1e-9;
-constexpr double kMicro = 1e-6;
 // How many measurements share the time.
-constexpr int kMeasurements = 23;
+constexpr int kMeasurements = 9;
 
 // Runs `measure`, which sets the results. What it throws is the reason why
 // there are none.
@@ -34,13 +32,6 @@ void Try(const std::function<void()>& measure,
   for (Measurement* const result : results) {
     *result = NotMeasured(absl::StrCat(error.what(), "."));
   }
-}
-
-// The book's figures are round: "1.5 ns", "10 us".
-std::string BookFigure(double seconds) {
-  if (seconds >= 1e-3) return absl::StrFormat("%g ms", seconds * 1e3);
-  if (seconds >= kMicro) return absl::StrFormat("%g us", seconds * 1e6);
-  return absl::StrFormat("%g ns", seconds * 1e9);
 }
 
 std::string Line(const Phrase& what, const std::string& book,
@@ -61,31 +52,15 @@ std::vector<LatencyRow> MeasureLatencies(Device device,
   Synchronize(device);
   Budget budget;
   budget.seconds = options.seconds / kMeasurements;
-  const auto none = std::nullopt;
   MemoryLatencies memory;
   Try([&] { memory = MeasureMemory(options.max_buffer_bytes, budget); },
       {&memory.l1, &memory.l2, &memory.l3, &memory.mib64, &memory.beyond});
-  CopyLatencies copies;
-  Try([&] { copies = MeasureCopies(device, budget); },
-      {&copies.to_device, &copies.from_device});
-  DiskLatencies disk;
-  Try(
-      [&] {
-        disk = MeasureDisk(std::filesystem::temp_directory_path(),
-                           options.file_bytes, budget);
-      },
-      {&disk.random_read, &disk.random_write, &disk.sequential_read,
-       &disk.sequential_write});
   const auto tried = [](auto measure, auto... arguments) {
     Measurement result;
     Try([&] { result = measure(arguments...); }, {&result});
     return result;
   };
-  const Measurement needs_kernel = NotMeasured(
-      Say("it needs a GPU kernel that chases pointers, which is not here."));
   const char* const tested = "TinyMemBench on a Broadwell E5-2690v4, local CPU";
-  const char* const pcie =
-      "PCI-E GPU, ~12 GB/s on a PCIe 3.0 x16 link; either direction";
   return {
       {"L1 cache hit", 1.5 * kNano, "4 cycles", memory.l1},
       {"Floating-point addition", 1.5 * kNano,
@@ -99,44 +74,12 @@ std::vector<LatencyRow> MeasureLatencies(Device device,
        "ns on another socket",
        memory.l3},
       {"Mutex, lock and unlock", 25 * kNano, "", tried(MeasureMutex, budget)},
-      {"Atomic addition", none, "", tried(MeasureAtomic, budget)},
       {"Line that another core wrote", 29 * kNano,
        "L3 cache hit, modified in another core: 75 cycles",
        tried(MeasureCacheLine, budget)},
       {"64 MB of memory", 46 * kNano, tested, memory.mib64},
       {"Memory beyond the caches", 75 * kNano,
        Say("256 MB, %s", Phrase(tested)), memory.beyond},
-      {"System call", none, "", tried(MeasureSystemCall, budget)},
-      {"Context switch", none, "", tried(MeasureContextSwitch, budget)},
-      {"Wake a thread", none, "", tried(MeasureWakeUp, budget)},
-      {"Create and join a thread", none, "", tried(MeasureThread, budget)},
-      {"Enqueue an operation", 10 * kMicro,
-       "Launch CUDA kernel on GPU: the host instructs it to start",
-       tried(MeasureEnqueue, device, budget)},
-      {"Enqueue it and wait", none, "",
-       tried(MeasureCompletion, device, budget)},
-      {"1 MB to the device", 80 * kMicro, pcie, copies.to_device},
-      {"1 MB from the device", 80 * kMicro, pcie, copies.from_device},
-      {"1 MB to an NVLink GPU", 30 * kMicro, "~33 GB/s on NVIDIA NVLink",
-       NotMeasured(
-           Say("it needs GPUs that NVLink joins, and how they are joined "
-               "is not asked here."))},
-      {"GPU shared memory", 30 * kNano,
-       "30 to 90 cycles; bank conflicts add latency", needs_kernel},
-      {"GPU global memory", 200 * kNano, "200 to 800 cycles", needs_kernel},
-      {"Disk: write 4 KB, random", 30 * kMicro,
-       "DC P3608 NVMe SSD; a SATA SSD 500 us", disk.random_write},
-      {"Disk: read 4 KB, random", 120 * kMicro,
-       "DC P3608 NVMe SSD; a SATA SSD 500 us, a hard disk 10 ms",
-       disk.random_read},
-      {"Disk: read 1 MB in order", 208 * kMicro,
-       "DC P3608 NVMe SSD, ~4.8 GB/s; a SATA SSD 2 ms, a hard disk 5 ms",
-       disk.sequential_read},
-      {"Disk: write 1 MB in order", none, "", disk.sequential_write},
-      {"TCP to this machine and back", none, "",
-       tried(MeasureLoopback, budget)},
-      {"Datacenter and back", 500 * kMicro, "a ping one way takes ~250 us",
-       NotMeasured(Say("it needs a second machine."))},
   };
 }
 
@@ -146,12 +89,11 @@ std::string LatencyTable(const std::vector<LatencyRow>& rows, bool all) {
   // The reasons, with the rows above one another that share it.
   std::vector<std::pair<std::string, std::vector<std::string>>> reasons;
   for (const auto& [what, book, book_text, yours] : rows) {
-    if (!all && !book) continue;
-    const std::string figure = book ? BookFigure(*book) : "-";
+    const std::string figure = absl::StrFormat("%g ns", book / kNano);
     if (!yours.seconds.empty()) {
       const Summary summary = Summarize(yours.seconds);
       table += Line(Phrase(what), figure, FormatSummary(summary, "s"),
-                    book ? FormatFactor(summary.median / *book) : "");
+                    FormatFactor(summary.median / book));
       continue;
     }
     table += Line(Phrase(what), figure, "n/a", "");

@@ -1,6 +1,6 @@
-// The book's latencies and yours: the tables "Common Latency Numbers" and
-// "Latency Numbers for NVIDIA Tesla GPUs" of Dive into Deep Learning, section
-// 13.4 (Hardware), beside what this machine takes.
+// The book's latencies and yours: of the table "Common Latency Numbers" of Dive
+// into Deep Learning, section 13.4 (Hardware), the rows of one core and its
+// memory, beside what this machine takes.
 //
 //   LatencyOptions options;
 //   options.seconds = 1;
@@ -26,9 +26,9 @@
 namespace d2l {
 
 struct LatencyRow {
-  std::string what;                    // "L1 cache hit"
-  std::optional<double> book_seconds;  // nothing: the book has no such row
-  std::string book_text;               // what the book says of its figure
+  std::string what;  // "L1 cache hit"
+  double book_seconds;
+  std::string book_text;  // what the book says of its figure
   Measurement yours;
 };
 
@@ -36,22 +36,21 @@ struct LatencyOptions {
   // All measurements together take about this long, or less if they have enough
   // samples before. Building the random orders comes on top: about a second if
   // the caches are large.
-  double seconds = 10;
-  // The most memory that a row may use, and the size of the temporary file.
+  double seconds = 4;
+  // The most memory that a row may use.
   std::int64_t max_buffer_bytes = std::int64_t{1} << 30;
-  std::int64_t file_bytes = std::int64_t{64} << 20;
 };
 
-// All rows, in the order of the book's first table, then those of devices,
-// disks and the network. `device` is idle. An exception of a row becomes the
-// reason why it has no samples; only a device that is not in the device table
-// throws std::invalid_argument.
+// All rows, in the order of the book's table. `device` is any: its worker is a
+// second thread, without which the C library may leave out the atomic
+// instructions of a mutex. An exception of a row becomes the reason why it has
+// no samples; only a device that is not in the device table throws
+// std::invalid_argument.
 std::vector<LatencyRow> MeasureLatencies(Device device,
                                          const LatencyOptions& options);
 
 // The book's figure, yours with its interval, and the ratio of the two; 80
-// columns. all: then the reasons of what is n/a; otherwise only the rows that
-// have a figure of the book.
+// columns. all: then what that is, and the reasons of what is n/a.
 std::string LatencyTable(const std::vector<LatencyRow>& rows, bool all);
 
 // Row by row: what the book says of its figure, and how yours was measured.

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -16,7 +15,6 @@
 #include <sstream>
 #include <stdexcept>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -30,7 +28,6 @@
 namespace d2l {
 namespace {
 
-using ::testing::AllOf;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -173,53 +170,11 @@ TEST(Measure, OneCpuIsEnoughForSomeAndLeftAsItWas) {
     GTEST_SKIP() << "a thread may not be pinned here";
   }
   EXPECT_THAT(MeasureCacheLine(Short()).why_not, HasSubstr("two cores"));
-  EXPECT_THAT(MeasureWakeUp(Short()).why_not, HasSubstr("two cores"));
-  ExpectSamples(MeasureContextSwitch(Short()).seconds);
   ASSERT_EQ(sched_setaffinity(0, sizeof(all), &all), 0);
   ExpectSamplesOrReason(MeasureCacheLine(Short()));
   cpu_set_t after;
   ASSERT_EQ(sched_getaffinity(0, sizeof(after), &after), 0);
   EXPECT_TRUE(CPU_EQUAL(&after, &all));
-}
-
-TEST(Measure, CopiesOfEveryDevice) {
-  for (const DeviceInfo& info : Devices()) {
-    const CopyLatencies copies = MeasureCopies(info.device, Short());
-    ExpectSamples(copies.from_device.seconds);
-    EXPECT_EQ(
-        copies.to_device.how.find("from memory to memory") != std::string::npos,
-        info.kind == DeviceKind::kVirtual ||
-            info.kind == DeviceKind::kModelled);
-  }
-}
-
-TEST(MeasureDisk, LeavesNoFile) {
-  TemporaryFolder folder;
-  const DiskLatencies disk = MeasureDisk(folder.path(), 8 * kMiB, Short());
-  for (const Measurement* measurement :
-       {&disk.random_read, &disk.random_write, &disk.sequential_read,
-        &disk.sequential_write}) {
-    ExpectSamples(measurement->seconds);
-    EXPECT_THAT(measurement->how, HasSubstr("file of 8.0 MiB; "));
-  }
-  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
-}
-
-TEST(MeasureDisk, SaysWhatIsInTheWay) {
-  TemporaryFolder folder;
-  // The second does not exist, and nobody may create a file in the third.
-  for (const auto& [directory, bytes, reason] :
-       {std::tuple(folder.path(), std::int64_t{1} << 60, "free; a file of"),
-        std::tuple(folder.path() + "/none", 8 * kMiB, "No such file"),
-        std::tuple(std::string("/proc/self"), 8 * kMiB, "/proc/self")}) {
-    try {
-      MeasureDisk(directory, bytes, Short());
-      ADD_FAILURE() << directory;
-    } catch (const std::runtime_error& error) {
-      EXPECT_THAT(error.what(), AllOf(HasSubstr(directory), HasSubstr(reason)));
-    }
-  }
-  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }
 
 TEST(LatencyBySize, SpacesTheSizesByRatio) {
@@ -235,26 +190,23 @@ TEST(MeasureLatencies, FillsEveryRow) {
   LatencyOptions options;
   options.seconds = 0.2;
   options.max_buffer_bytes = 4 * kMiB;
-  options.file_bytes = 8 * kMiB;
   const std::vector<LatencyRow> rows =
       MeasureLatencies(Devices()[0].device, options);
-  ASSERT_THAT(rows, SizeIs(27));
+  ASSERT_THAT(rows, SizeIs(9));
   std::map<std::string, double> book;
   std::set<std::string> measured;
   for (const LatencyRow& row : rows) {
     SCOPED_TRACE(row.what);
     ExpectSamplesOrReason(row.yours);
-    if (row.book_seconds) book[row.what] = *row.book_seconds;
+    book[row.what] = row.book_seconds;
     if (!row.yours.seconds.empty()) measured.insert(row.what);
   }
   for (const char* what :
-       {"Floating-point addition", "Mutex, lock and unlock", "Atomic addition",
-        "System call", "Create and join a thread", "Enqueue an operation",
-        "Enqueue it and wait", "1 MB to the device"}) {
+       {"Floating-point addition", "Mutex, lock and unlock"}) {
     EXPECT_EQ(measured.count(what), 1u) << what;
   }
   EXPECT_DOUBLE_EQ(book["L1 cache hit"], 1.5e-9);
-  EXPECT_DOUBLE_EQ(book["Disk: read 4 KB, random"], 120e-6);
+  EXPECT_DOUBLE_EQ(book["Memory beyond the caches"], 75e-9);
   std::istringstream lines(LatencyTable(rows, true) +
                            LatencyTable(rows, false) + LatencyNotes(rows));
   for (std::string line; std::getline(lines, line);) {
@@ -265,24 +217,6 @@ TEST(MeasureLatencies, FillsEveryRow) {
       std::invalid_argument);
 }
 
-TEST(MeasureLatencies, AFailureIsTheReasonOfItsRows) {
-  setenv("TMPDIR", "/proc/self", 1);
-  LatencyOptions options;
-  options.seconds = 0.05;
-  options.max_buffer_bytes = kMiB;
-  const std::vector<LatencyRow> rows =
-      MeasureLatencies(Devices()[0].device, options);
-  unsetenv("TMPDIR");
-  int disk = 0;
-  for (const LatencyRow& row : rows) {
-    if (row.what.rfind("Disk", 0) != 0) continue;
-    ++disk;
-    EXPECT_THAT(row.yours.why_not,
-                AllOf(HasSubstr("/proc/self"), EndsWith(".")));
-  }
-  EXPECT_EQ(disk, 4);
-}
-
 TEST(LatencyTable, PutsTheBooksAndYoursSideBySide) {
   const auto yours = [](std::vector<double> nanos, const char* how) {
     for (double& sample : nanos) sample *= 1e-9;
@@ -291,41 +225,37 @@ TEST(LatencyTable, PutsTheBooksAndYoursSideBySide) {
   const std::vector<LatencyRow> rows = {
       {"L1 cache hit", 1.5e-9, "4 cycles",
        yours({2, 2, 2, 2, 2, 3}, "a chase.")},
-      {"System call", std::nullopt, "", yours({250.0}, "getppid.")},
-      {"Enqueue an operation", 10e-6, "", yours({100, 110, 90}, "x + y.")},
-      {"GPU shared memory", 30e-9, "30 to 90 cycles",
-       NotMeasured("no kernel.")},
-      {"GPU global memory", 200e-9, "", NotMeasured("no kernel.")},
-      {"Random access", 10e-3, "a disk", NotMeasured("there is no disk.")},
-      {"Wait", 1e-3, "", yours({1.5e9}, "")}};
+      {"Branch mispredict", 6e-9, "", yours({100, 110, 90}, "branches.")},
+      {"L2 cache hit", 5e-9, "12 to 17 cycles", NotMeasured("no size.")},
+      {"L3 cache hit", 16e-9, "", NotMeasured("no size.")},
+      {"64 MB of memory", 46e-9, "local", NotMeasured("too large.")},
+      {"Mutex, lock and unlock", 25e-9, "", yours({50}, "")}};
   EXPECT_EQ("\n" + LatencyTable(rows, true), R"(
                                the book   yours                           ratio
 L1 cache hit                     1.5 ns   2.00 ns [2.00, 3.00]            1.33x
-System call                           -   250 ns
-Enqueue an operation              10 us   100 ns [90.0, 110]            0.0100x
-GPU shared memory                 30 ns   n/a
-GPU global memory                200 ns   n/a
-Random access                     10 ms   n/a
-Wait                               1 ms   1.50 s                         1,500x
+Branch mispredict                  6 ns   100 ns [90.0, 110]              16.7x
+L2 cache hit                       5 ns   n/a
+L3 cache hit                      16 ns   n/a
+64 MB of memory                   46 ns   n/a
+Mutex, lock and unlock            25 ns   50.0 ns                         2.00x
 Yours: the median [and its 95 % interval]; ratio: yours / the book's.
-n/a: GPU shared memory; GPU global memory: no kernel.
-n/a: Random access: there is no disk.
+n/a: L2 cache hit; L3 cache hit: no size.
+n/a: 64 MB of memory: too large.
 )");
   EXPECT_EQ("\n" + LatencyTable(rows, false), R"(
                                the book   yours                           ratio
 L1 cache hit                     1.5 ns   2.00 ns [2.00, 3.00]            1.33x
-Enqueue an operation              10 us   100 ns [90.0, 110]            0.0100x
-GPU shared memory                 30 ns   n/a
-GPU global memory                200 ns   n/a
-Random access                     10 ms   n/a
-Wait                               1 ms   1.50 s                         1,500x
+Branch mispredict                  6 ns   100 ns [90.0, 110]              16.7x
+L2 cache hit                       5 ns   n/a
+L3 cache hit                      16 ns   n/a
+64 MB of memory                   46 ns   n/a
+Mutex, lock and unlock            25 ns   50.0 ns                         2.00x
 )");
   EXPECT_EQ(LatencyNotes(rows),
             "- L1 cache hit. The book: 4 cycles. Yours: a chase.\n"
-            "- System call. Yours: getppid.\n"
-            "- Enqueue an operation. Yours: x + y.\n"
-            "- GPU shared memory. The book: 30 to 90 cycles.\n"
-            "- Random access. The book: a disk.\n");
+            "- Branch mispredict. Yours: branches.\n"
+            "- L2 cache hit. The book: 12 to 17 cycles.\n"
+            "- 64 MB of memory. The book: local.\n");
 }
 
 }  // namespace

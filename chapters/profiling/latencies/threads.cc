@@ -10,12 +10,10 @@
 #include <thread>
 #include <vector>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "chapters/profiling/latencies/measure.h"
 #include "common/base/console/language.h"
-#include "common/base/mutex.h"
 
 namespace d2l {
 namespace {
@@ -57,12 +55,12 @@ std::vector<int> AllowedCores() {
   return cores;
 }
 
-// A word that two threads pass to each other. RoundTrip hands it over and waits
-// until it is back; Answer runs on the other thread until Close is called.
 enum class Turn { kOurs, kTheirs, kClosed };
 
-// Both watch it, without the pause of other spinning loops, which would delay
-// the answer.
+// A word that two threads pass to each other. RoundTrip hands it over and waits
+// until it is back; Answer runs on the other thread until Close is called. Both
+// watch it, without the pause of other spinning loops, which would delay the
+// answer.
 class WatchedWord {
  public:
   void RoundTrip() {
@@ -83,47 +81,14 @@ class WatchedWord {
   alignas(64) std::atomic<Turn> turn_{Turn::kOurs};
 };
 
-// Both sleep until it is their turn.
-class AwaitedWord {
- public:
-  void RoundTrip() {
-    Pass(Turn::kTheirs);
-    WaitWhile(Turn::kTheirs);
-  }
-  void Answer() {
-    while (WaitWhile(Turn::kOurs) != Turn::kClosed) Pass(Turn::kOurs);
-  }
-  void Close() { Pass(Turn::kClosed); }
-
- private:
-  void Pass(Turn turn) {
-    {
-      MutexLock lock(mutex_);
-      turn_ = turn;
-    }
-    // Without the mutex, which the thread that wakes up takes.
-    changed_.NotifyOne();
-  }
-  Turn WaitWhile(Turn turn) {
-    MutexLock lock(mutex_);
-    while (turn_ == turn) changed_.Wait(mutex_);
-    return turn_;
-  }
-
-  Mutex mutex_;
-  CondVar changed_;
-  Turn turn_ ABSL_GUARDED_BY(mutex_) = Turn::kOurs;
-};
-
 // Half of a round trip between this thread on the CPU `here` and another one.
-template <typename Word>
 std::vector<double> SampleOneWay(int here, int there, const Budget& budget) {
   const cpu_set_t allowed = CpusOf(pthread_self());
   const absl::Cleanup unpin = [&] {
     pthread_setaffinity_np(pthread_self(), sizeof(allowed), &allowed);
   };
   Pin(pthread_self(), here);
-  Word word;
+  WatchedWord word;
   std::thread other([&] { word.Answer(); });
   const absl::Cleanup end = [&] {
     word.Close();
@@ -135,42 +100,18 @@ std::vector<double> SampleOneWay(int here, int there, const Budget& budget) {
   return samples;
 }
 
-template <typename Word>
-Measurement MeasureBetweenCores(const Phrase& how, const Budget& budget) {
+}  // namespace
+
+Measurement MeasureCacheLine(const Budget& budget) {
   const std::vector<int> cores = AllowedCores();
   if (cores.size() < 2) {
     return NotMeasured(
         Say("it needs two cores, and this process may use only one."));
   }
-  return {SampleOneWay<Word>(cores[0], cores[1], budget),
-          Say("half of a round trip between threads on CPU %d and "
-              "CPU %d that %s in turn.",
-              cores[0], cores[1], how)};
-}
-
-}  // namespace
-
-Measurement MeasureCacheLine(const Budget& budget) {
-  return MeasureBetweenCores<WatchedWord>("watch and write a flag", budget);
-}
-
-Measurement MeasureWakeUp(const Budget& budget) {
-  return MeasureBetweenCores<AwaitedWord>("sleep on a condition variable",
-                                          budget);
-}
-
-Measurement MeasureContextSwitch(const Budget& budget) {
-  const int cpu = AllowedCores().at(0);
-  return {SampleOneWay<AwaitedWord>(cpu, cpu, budget),
-          Say("half of a round trip between two threads, both on "
-              "CPU %d, that sleep on a condition variable in turn: "
-              "one wakes the other, and one switch.",
-              cpu)};
-}
-
-Measurement MeasureThread(const Budget& budget) {
-  return {SampleEach(budget, [] { std::thread([] {}).join(); }),
-          Say("a std::thread that does nothing, created and joined.")};
+  return {SampleOneWay(cores[0], cores[1], budget),
+          Say("half of a round trip between threads on CPU %d and CPU %d that "
+              "watch and write a flag in turn.",
+              cores[0], cores[1])};
 }
 
 }  // namespace d2l
