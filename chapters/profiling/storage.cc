@@ -136,7 +136,7 @@ void StorageQueue(Cell& cell) {
                judgement, why);
   };
   constexpr std::int64_t kMiB = std::int64_t{1} << 20;
-  const int reads = cell.BySize(32, 128, 256);
+  const int reads = cell.BySize(16, 128, 256);
   try {
     const TemporaryFile file =
         MakeTemporaryFile(cell.BySize(8 * kMiB, 64 * kMiB, 1024 * kMiB));

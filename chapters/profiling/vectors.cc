@@ -179,7 +179,7 @@ std::vector<Timings> SweepOperations(Cell& cell, int cores,
   const std::size_t size = std::max<std::size_t>(
       kCached, LargeBytes(cell) / cores / sizeof(float) / kCached * kCached);
   const std::size_t part =
-      std::min<std::size_t>(size, cell.BySize(1 << 21, 1 << 23, 1 << 23));
+      std::min<std::size_t>(size, cell.BySize(1 << 20, 1 << 23, 1 << 23));
   const auto make = [&](std::size_t n) {
     return std::vector<std::vector<float>>(cores, std::vector<float>(n, 1));
   };
