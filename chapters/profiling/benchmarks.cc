@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "chapters/profiling/hardware.h"
+#include "chapters/profiling/latencies/measure.h"
 #include "chapters/profiling/latencies/pointer_chase.h"
 #include "chapters/profiling/programs.h"
 #include "common/d2l.h"
@@ -128,8 +129,8 @@ MakeHostWork Counting(int apart) {
     struct alignas(128) Line {
       std::atomic<std::int64_t> counters[32];
     };
-    return [apart, line = std::make_shared<Line>()] {
-      CountInTwo(line->counters, apart, 100000);
+    return [apart, line = std::make_shared<Line>(), cpus = AllowedCores()] {
+      CountInTwo(line->counters, apart, 100000, cpus);
     };
   };
 }

@@ -27,8 +27,10 @@ std::uint64_t SumBursts(const std::vector<std::uint64_t>& x, int burst,
                         int count);
 // The product of all; the size is a multiple of 8. chains: 1, 2, 4 or 8.
 float Product(const std::vector<float>& x, int chains);
-// Two threads, each with a counter; the other's is so many numbers further.
-void CountInTwo(std::atomic<std::int64_t>* counters, int apart, int times);
+// Two threads, each with a counter; the other's is so many numbers further. On
+// the first and the last of these CPUs.
+void CountInTwo(std::atomic<std::int64_t>* counters, int apart, int times,
+                const std::vector<int>& cpus);
 // The sum of the numbers from 128 on, with a branch for each and without.
 std::int64_t SumOfLarge(const std::vector<std::uint8_t>& x);
 std::int64_t SumOfLargeUnbranched(const std::vector<std::uint8_t>& x);

@@ -9,7 +9,10 @@
 #ifndef D2L_CHAPTERS_PROFILING_LATENCIES_MEASURE_H_
 #define D2L_CHAPTERS_PROFILING_LATENCIES_MEASURE_H_
 
+#include <sched.h>
+
 #include <cstdint>
+#include <vector>
 
 #include "chapters/profiling/latencies/sampling.h"
 
@@ -36,6 +39,22 @@ struct MemoryLatencies {
 MemoryLatencies MeasureMemory(std::int64_t max_bytes, const Budget& budget);
 
 // threads.cc
+
+// One of the CPUs of each core that this thread may use. The two hardware
+// threads of one core share its caches.
+std::vector<int> AllowedCores();
+
+// Keeps this thread on one CPU while it lives, where the system allows it.
+class OnCpu {
+ public:
+  explicit OnCpu(int cpu);
+  ~OnCpu();
+  OnCpu(const OnCpu&) = delete;
+  OnCpu& operator=(const OnCpu&) = delete;
+
+ private:
+  cpu_set_t before_;
+};
 
 // To a thread on another core that watches a flag: half of a round trip. Both
 // threads are pinned.

@@ -38,23 +38,6 @@ void Pin(pthread_t thread, int cpu) {
         absl::StrCat("a thread could not be pinned to CPU ", cpu));
 }
 
-// One of the CPUs of each core that this thread may use. The two hardware
-// threads of one core share its caches.
-std::vector<int> AllowedCores() {
-  const cpu_set_t allowed = CpusOf(pthread_self());
-  std::vector<int> cores;
-  std::set<std::string> seen;
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-    if (!CPU_ISSET(static_cast<std::size_t>(cpu), &allowed)) continue;
-    std::string siblings = absl::StrCat("CPU ", cpu);  // if /sys does not say
-    std::ifstream(absl::StrCat("/sys/devices/system/cpu/cpu", cpu,
-                               "/topology/thread_siblings_list")) >>
-        siblings;
-    if (seen.insert(siblings).second) cores.push_back(cpu);
-  }
-  return cores;
-}
-
 enum class Turn { kOurs, kTheirs, kClosed };
 
 // A word that two threads pass to each other. RoundTrip hands it over and waits
@@ -101,6 +84,32 @@ std::vector<double> SampleOneWay(int here, int there, const Budget& budget) {
 }
 
 }  // namespace
+
+std::vector<int> AllowedCores() {
+  const cpu_set_t allowed = CpusOf(pthread_self());
+  std::vector<int> cores;
+  std::set<std::string> seen;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (!CPU_ISSET(static_cast<std::size_t>(cpu), &allowed)) continue;
+    std::string siblings = absl::StrCat("CPU ", cpu);  // if /sys does not say
+    std::ifstream(absl::StrCat("/sys/devices/system/cpu/cpu", cpu,
+                               "/topology/thread_siblings_list")) >>
+        siblings;
+    if (seen.insert(siblings).second) cores.push_back(cpu);
+  }
+  return cores;
+}
+
+OnCpu::OnCpu(int cpu) : before_(CpusOf(pthread_self())) {
+  cpu_set_t cpus;
+  CPU_ZERO(&cpus);
+  CPU_SET(static_cast<std::size_t>(cpu), &cpus);
+  pthread_setaffinity_np(pthread_self(), sizeof(cpus), &cpus);
+}
+
+OnCpu::~OnCpu() {
+  pthread_setaffinity_np(pthread_self(), sizeof(before_), &before_);
+}
 
 Measurement MeasureCacheLine(const Budget& budget) {
   const std::vector<int> cores = AllowedCores();
