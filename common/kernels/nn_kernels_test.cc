@@ -186,6 +186,7 @@ const Convolution kConvolutions[] = {
     {2, 1, 20, Window(13, 11, 5, 4, 1, 1, 0, 0)},
     {1, 4, 3, Window(10, 9, 3, 5, 2, 3, 3, 2)},
     {3, 5, 4, Window(7, 6, 1, 1, 1, 1, 0, 0)},
+    {2, 140, 3, Window(5, 4, 1, 1, 1, 1, 0, 0)},  // no small product
     {4, 6, 7, Window(6, 9, 1, 1, 2, 2, 0, 0)},
     {5, 2, 3, Window(4, 4, 4, 4, 1, 1, 0, 0)},
     {2, 3, 2, Window(5, 7, 2, 2, 4, 3, 1, 1)},  // unseen pixels

@@ -4,6 +4,19 @@
 // where the sum is over the groups, one after the other. A group's columns are
 // one product, so that it is wide even where images are small; between rows of
 // y and y itself, which has its images outermost, lies a copy.
+//
+// Of a pointwise convolution, whose window is one element at stride 1, an image
+// of x is its patches, and an image of y its rows: the first two products read
+// and write the tensors themselves, an image each. The weight's gradient, one
+// sum over all images, goes through patches here, too.
+//
+// The patches are memory traffic that a product which computes their addresses
+// would not have, and cuDNN has such products. It is not loaded, as cuBLAS is:
+// its wheel is half a gigabyte, which algorithm it takes, and so which bits
+// come out, depends on its version and on the GPU, and it computes nothing
+// without a GPU, so no test here would run a line of it. A kernel of our own
+// would be right on the model of a GPU, but whether it is faster than cuBLAS on
+// patches only a GPU can say.
 
 #include <algorithm>
 #include <cstddef>
@@ -51,6 +64,45 @@ struct Plan {
   std::int64_t patch_bytes, bytes;
 };
 
+bool IsPointwise(const Window2d& w) {
+  return w.kernel_height == 1 && w.kernel_width == 1 && w.stride_height == 1 &&
+         w.stride_width == 1 && w.padding_height == 0 && w.padding_width == 0;
+}
+
+// Whether the tensors themselves are the operands of the products.
+bool IsDirect(const Conv2dArgs& args) {
+  return args.pass != Conv2dPass::kWeightGradient && IsPointwise(args.window);
+}
+
+void LaunchDirect(const CudaLaunch& launch, const Conv2dArgs& args,
+                  const Plan& plan) {
+  const bool forward = args.pass == Conv2dPass::kForward;
+  MatMulArgs product = {args.dtype,   /*transpose_a=*/!forward,
+                        false,        args.out_channels,
+                        plan.pixels,  args.in_channels,
+                        args.second,  args.in_channels,
+                        args.first,   plan.pixels,
+                        args.out,     plan.pixels,
+                        args.batch,   /*a_stride=*/0,
+                        plan.x_image, plan.y_image};
+  if (!forward) {
+    std::swap(product.m, product.k);
+    std::swap(product.b_stride, product.c_stride);
+  }
+  Launch(launch, product);
+  if (args.bias == nullptr) return;
+  const Shape y = {plan.y_image, plan.pixels, 1};
+  const StridedLayout layout = {
+      {args.batch, args.out_channels, plan.pixels}, y, {y, {0, 1, 0}}};
+  Launch(launch, BinaryArgs{BinaryOp::kAdd,
+                            args.dtype,
+                            args.batch * plan.y_image,
+                            args.out,
+                            {args.out, {}},
+                            {args.bias, {}},
+                            &layout});
+}
+
 struct Group {
   const CudaLaunch& launch;
   const Conv2dArgs& args;
@@ -93,7 +145,7 @@ struct Group {
 }  // namespace
 
 std::size_t WorkspaceBytes(const Conv2dArgs& args) {
-  return static_cast<std::size_t>(Plan(args).bytes);
+  return IsDirect(args) ? 0 : static_cast<std::size_t>(Plan(args).bytes);
 }
 
 void Launch(const CudaLaunch& launch, const Conv2dArgs& args, void* workspace) {
@@ -109,6 +161,7 @@ void Launch(const CudaLaunch& launch, const Conv2dArgs& args, void* workspace) {
     }
     return;
   }
+  if (IsDirect(args)) return LaunchDirect(launch, args, plan);
   char* const patches = static_cast<char*>(workspace);
   const char* const x =
       static_cast<const char*>(forward ? args.first : args.second);
