@@ -2,23 +2,33 @@
 """Writes the table of CUDA kernels in common/kernels/cuda/README.md.
 
   tools/kernel_table.py
+  tools/kernel_table.py --check
 
 Runs the kernels' suites under the check (--config=check_cuda) and sums up what
 the warps asked of memory; then asks ptxas, through nvcc, for registers, stack
 frames and spills on sm_90. Takes five minutes on two cores. Needs a CUDA toolkit.
+
+--check writes nothing: it fails if a kernel has a stack frame or spills registers,
+or if the loads of a product of small matrices wait for each other, and ends with 77
+if there is no nvcc.
 """
 
 import collections
 import json
+import os
 import pathlib
 import re
+import shutil
 import subprocess
+import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 KERNELS = ROOT / 'common/kernels/cuda'
 SUITES = ['//common/kernels:nn_kernels_test', '//common/ops:ops_test',
           '//common/ops:nn_test']
+# Loads of a thread of SmallProductKernel that are under way together.
+LOADS_AT_ONCE = 16
 BEGIN, END = '<!-- made by tools/kernel_table.py -->', '<!-- end -->'
 
 
@@ -44,17 +54,30 @@ def requests():
     return sums
 
 
+def find_nvcc():
+    """nvcc's path, or None; looks where third_party/cuda_configure.bzl does."""
+    folders = [os.environ.get('CUDA_PATH'), os.environ.get('CUDA_HOME')]
+    if folders[0] == 'none':
+        return None
+    return shutil.which('nvcc') or shutil.which('nvcc', path=os.pathsep.join(
+        f'{folder}/bin' for folder in [*folders, '/usr/local/cuda'] if folder))
+
+
+def nvcc(source, *flags):
+    """Compiles a source for sm_90, as third_party/cuda.bzl does; what nvcc said."""
+    return subprocess.run(
+        [find_nvcc(), '-std=c++17', '-arch=sm_90', '-fmad=false', '-I.',
+         '--expt-relaxed-constexpr', '-diag-suppress=186', *flags, source],
+        cwd=ROOT, check=True, capture_output=True, text=True)
+
+
 def resources():
     """The most of each kernel's versions: {kernel: (registers, stack, spill)}."""
     most = {}
     for source in sorted(KERNELS.glob('**/*.cu')):
         if source.parent.name == 'fake':
             continue
-        said = subprocess.run(
-            ['nvcc', '-std=c++17', '-arch=sm_90', '-fmad=false', '-I.',
-             '--expt-relaxed-constexpr', '-diag-suppress=186', '-Xptxas=-v',
-             '-cubin', '-o', '/dev/null', source], cwd=ROOT, check=True,
-            capture_output=True, text=True).stderr
+        said = nvcc(source, '-Xptxas=-v', '-cubin', '-o', '/dev/null').stderr
         said = subprocess.run(['c++filt'], input=said, check=True,
                               capture_output=True, text=True).stdout
         for part in said.split("Compiling entry function '")[1:]:
@@ -94,7 +117,45 @@ def table():
     return '\n'.join(lines)
 
 
+def loads_at_once(ptx):
+    """The most loads from global memory between two stores to shared memory."""
+    most = loads = 0
+    for line in ptx.splitlines():
+        if 'ld.global' in line:
+            loads += 1
+            most = max(most, loads)
+        elif 'st.shared' in line:
+            loads = 0
+    return most
+
+
+def check():
+    """What is wrong with the kernels' machine code, a line each."""
+    wrong = [f'{kernel}: a stack frame of {stack} bytes, {spill} bytes spilled'
+             for kernel, (_, stack, spill) in resources().items()
+             if stack or spill]
+    ptx = nvcc(KERNELS / 'matmul.cu', '-ptx', '-o', '-').stdout
+    kernels = [part for part in ptx.split('.entry ')[1:]
+               if 'SmallProductKernel' in part.split('(')[0]]
+    if not kernels:
+        wrong.append('SmallProductKernel: not found in the PTX')
+    for kernel in kernels:
+        loads = loads_at_once(kernel)
+        if loads < LOADS_AT_ONCE:
+            wrong.append(f'SmallProductKernel: {loads} loads at once, not '
+                         f'{LOADS_AT_ONCE}')
+    return wrong
+
+
 def main():
+    if not find_nvcc():
+        print('kernel_table.py: no nvcc on $PATH, or in $CUDA_PATH/bin, '
+              '$CUDA_HOME/bin or /usr/local/cuda/bin')
+        sys.exit(77)
+    if '--check' in sys.argv[1:]:
+        wrong = check()
+        print('\n'.join(wrong))
+        sys.exit(1 if wrong else 0)
     readme = KERNELS / 'README.md'
     text = readme.read_text()
     begin, end = text.index(BEGIN) + len(BEGIN), text.index(END)

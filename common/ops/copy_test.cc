@@ -153,6 +153,12 @@ TEST_P(CopyTest, ClonesAndContiguousCopies) {
     EXPECT_TRUE(
         Matches(Clone(Expand(row, {5, 7})), {5, 7}, dtype,
                 Pick(row, {5, 7}, [](Position p) { return Position{p[1]}; })));
+    // More tiles than a model of a GPU has blocks at once.
+    const Tensor many = Random({70, 8, 9}, dtype);
+    EXPECT_TRUE(Matches(Clone(Transpose(many, 1, 2)), {70, 9, 8}, dtype,
+                        Pick(many, {70, 9, 8}, [](Position p) {
+                          return Position{p[0], p[2], p[1]};
+                        })));
   }
 }
 
