@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <limits>
 #include <map>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -26,11 +27,11 @@ class Builder {
   explicit Builder(const Function& body)
       : body_(body), shape_(body.type(body.nodes[0].outputs[0]).shape()) {}
 
-  absl::optional<FusedArgs> Build() {
+  std::optional<FusedArgs> Build() {
     if (shape_.numel() > std::numeric_limits<std::int32_t>::max() ||
         body_.nodes.size() > FusedArgs::kMaxSteps ||
         body_.arguments.size() + body_.returns.size() > FusedArgs::kMaxMemory) {
-      return absl::nullopt;
+      return std::nullopt;
     }
     args_.numel = shape_.numel();
     for (const ValueId value : body_.arguments) AddMemory(value);
@@ -42,7 +43,7 @@ class Builder {
     for (std::size_t i = 0; i < body_.nodes.size() && fits_; ++i) {
       const Node& node = body_.nodes[i];
       Step step = {};
-      if (!Describe(node, step)) return absl::nullopt;
+      if (!Describe(node, step)) return std::nullopt;
       // A step reads all of its operands before it writes.
       for (const ValueId value : node.inputs) {
         const auto slot = slot_of_.find(value);
@@ -53,7 +54,7 @@ class Builder {
       step.out = Define(node.outputs[0]);
       args_.step[args_.steps++] = step;
     }
-    if (!fits_) return absl::nullopt;
+    if (!fits_) return std::nullopt;
     return args_;
   }
 
@@ -174,7 +175,7 @@ class Builder {
 
 }  // namespace
 
-absl::optional<FusedArgs> FusedArgsOf(const Function& body) {
+std::optional<FusedArgs> FusedArgsOf(const Function& body) {
   return Builder(body).Build();
 }
 

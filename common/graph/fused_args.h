@@ -1,7 +1,7 @@
 // FusedArgsOf: a fused region as the program of one kernel of a GPU
 // (FusedArgs).
 //
-//   absl::optional<kernels::FusedArgs> args = ir::FusedArgsOf(body);
+//   std::optional<kernels::FusedArgs> args = ir::FusedArgsOf(body);
 //   if (!args) return;  // its operations are launched one by one (Unfuse)
 //   args->memory[0].data = x.data();  // the arguments, then the results
 //   kernels::cuda::Enqueue(stream, label, *args);
@@ -11,7 +11,8 @@
 #ifndef D2L_COMMON_GRAPH_FUSED_ARGS_H_
 #define D2L_COMMON_GRAPH_FUSED_ARGS_H_
 
-#include "absl/types/optional.h"
+#include <optional>
+
 #include "common/graph/ir.h"
 #include "common/kernels/kernels.h"
 
@@ -20,7 +21,7 @@ namespace d2l::ir {
 // body: of a fused region of a valid graph. Nothing if the kernel cannot hold
 // it: it has other values than of float32 and uint8, an operation on uint8 that
 // is not a comparison, a copy or a where, or too many of something.
-absl::optional<kernels::FusedArgs> FusedArgsOf(const Function& body);
+std::optional<kernels::FusedArgs> FusedArgsOf(const Function& body);
 
 }  // namespace d2l::ir
 

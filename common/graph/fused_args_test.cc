@@ -1,5 +1,6 @@
 #include "common/graph/fused_args.h"
 
+#include <optional>
 #include <vector>
 
 #include "common/graph/passes/passes.h"
@@ -15,7 +16,7 @@ using Ref = FusedArgs::Ref;
 using Values = std::vector<Tensor>;
 
 // Of the function's one region.
-absl::optional<FusedArgs> ArgsOf(const TensorFunction& fn,
+std::optional<FusedArgs> ArgsOf(const TensorFunction& fn,
                                  const Values& inputs) {
   Graph graph = Trace(fn, inputs);
   Fuse(graph);
@@ -23,7 +24,7 @@ absl::optional<FusedArgs> ArgsOf(const TensorFunction& fn,
     if (node.kind == NodeKind::kFused) return FusedArgsOf(*node.body);
   }
   ADD_FAILURE() << "there is no region";
-  return absl::nullopt;
+  return std::nullopt;
 }
 
 // The function of one argument of this dtype has a kernel.
@@ -34,7 +35,7 @@ bool Fits(DType dtype, Tensor (*fn)(const Tensor& x)) {
 }
 
 TEST(FusedArgsTest, StepsAndOperands) {
-  const absl::optional<FusedArgs> args = ArgsOf(
+  const std::optional<FusedArgs> args = ArgsOf(
       [](const Values& in) -> Values {
         const Tensor h = Relu(in[0] * 2 + in[1]);
         return {h, h < in[2]};
