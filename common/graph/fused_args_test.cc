@@ -17,7 +17,7 @@ using Values = std::vector<Tensor>;
 
 // Of the function's one region.
 std::optional<FusedArgs> ArgsOf(const TensorFunction& fn,
-                                 const Values& inputs) {
+                                const Values& inputs) {
   Graph graph = Trace(fn, inputs);
   Fuse(graph);
   for (const Node& node : graph.main().nodes) {
