@@ -77,8 +77,9 @@ absl::StatusOr<std::vector<double>> RunTwo(std::int64_t n) {
 
 // "16.4 ms, 4.09 GB/s": of two ranks, busbw is algbw.
 std::string WithBandwidth(const Summary& time, std::int64_t n) {
+  const double busbw = AllReduceBandwidths(2, 4.0 * n, time.median).busbw;
   return absl::StrFormat("%s, %s GB/s", FormatMedian(time, "s"),
-                         FormatNumber(4e-9 * n / time.median));
+                         FormatNumber(busbw / 1e9));
 }
 
 void ShowNothing(Cell& cell, const absl::Status& why) {
@@ -128,8 +129,8 @@ void SeveralMachines(Cell& cell) {
   const Figure eighth = two("star of an eighth, two processes", 0);
   std::vector<Figure> measured, simulated;
   std::cout << absl::StrFormat(
-      "  %-15s%s%s%s\n", FormatBytes(4 * n), Padded("one process", -20),
-      Padded("two processes", -20), Padded("simulated", -20));
+      "  %-13s%s%s%s\n", FormatBytes(4 * n), Padded("one process", -21),
+      Padded("two processes", -21), Padded("simulated", -21));
   for (std::size_t i = 0; i < std::size(kShown); ++i) {
     const Phrase name = AllReduceAlgorithmName(kShown[i]);
     measured.push_back(two(Worded("%s, two processes", name), 1 + i));
@@ -138,12 +139,12 @@ void SeveralMachines(Cell& cell) {
                   [&](double part, double star) {
                     return SimulatedOverLink(kShown[i], 4.0 * n, part, star);
                   })));
-    std::cout << absl::StrFormat("  %-15s%20s%20s%20s\n", name.english,
+    std::cout << absl::StrFormat("  %-13s%21s%21s%21s\n", name.english,
                                  WithBandwidth(one[i].completion.value, n),
                                  WithBandwidth(measured[i].value, n),
                                  WithBandwidth(simulated[i].value, n));
   }
-  std::cout << absl::StrFormat("  %-15s%20s%20s\n", "MPI_Allreduce", "",
+  std::cout << absl::StrFormat("  %-13s%21s%21s\n", "MPI_Allreduce", "",
                                WithBandwidth(two("MPI_Allreduce", 4).value, n));
   cell.Claim("Between processes sums have the bits of one process: {}.",
              Counted(returned->front() == 3, "needs 3",

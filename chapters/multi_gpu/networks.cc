@@ -78,7 +78,7 @@ double Print(Cell& cell, const Phrase& row, const Topology& topology,
   const std::vector<double>& busy = run.link_seconds;
   const auto busiest = std::max_element(busy.begin(), busy.end());
   std::cout << absl::StrFormat(
-      "  %s%9s%s  %s\n", Padded(row, 26), FormatDuration(run.seconds),
+      "  %s%9s%s  %s\n", Padded(row, 27), FormatDuration(run.seconds),
       FormatBandwidths(AllReduceBandwidths(workers, kBytes, run.seconds)),
       topology.links()[busiest - busy.begin()].name);
   if (draw) cell.ShowIfVerbose(DrawLinkLoads(row, topology, run));
@@ -124,8 +124,9 @@ void Networks(Cell& cell) {
     return Print(cell, Worded("%d workers, servers: %d", m, n),
                  Topology::NvSwitch(m + n, 12.5e9), Servers(m, n), m);
   };
-  std::cout << "  " << Padded("SIMULATED, 160 MB", 26) << Padded("time", -9)
-            << kBandwidthsHead << "  " << Translated("busiest link") << "\n";
+  std::cout << "  " << Padded("SIMULATED, 160 MB", 27) << Padded("time", -9)
+            << kBandwidthsHead << "       " << Translated("busiest link")
+            << "\n";
   const double one = Print(cell, "NVLink cube, a ring", cube, ring, 8);
   const double two = Print(cell, "NVLink cube, two rings", cube, both, 8, true);
   const double along = Print(cell, "PCIe tree, ring in order", tree, ring, 8);

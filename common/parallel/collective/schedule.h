@@ -136,7 +136,7 @@ struct Bandwidths {
 Bandwidths AllReduceBandwidths(int ranks, double bytes, double seconds);
 // "    20.6    36.0 GB/s", for a table below kBandwidthsHead.
 std::string FormatBandwidths(const Bandwidths& bandwidths);
-inline constexpr char kBandwidthsHead[] = "   algbw   busbw     ";
+inline constexpr char kBandwidthsHead[] = "   algbw   busbw";
 
 // The ranks whose initial values a chunk is the sum of, in the order in which
 // they were added: {2, 3, 0} is (2 + 3) + 0. As a + b is b + a, the first two

@@ -137,9 +137,8 @@ int Run() {
   const double call = Fastest(nothing);
   if (prints) {
     std::cout << absl::StrFormat(
-        "%d processes; a call that moves nothing takes %s\n%10s  %-18s  %10s%s "
-        " "
-        "%10s  %s\n",
+        "%d processes; a call that moves nothing takes %s\n"
+        "%10s  %-18s  %10s%-21s  %10s  %s\n",
         n, FormatDuration(call), "", "", "measured", kBandwidthsHead,
         "simulated", "ratio");
   }
