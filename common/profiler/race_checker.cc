@@ -173,20 +173,22 @@ void RaceChecker::OnOp(const OpRecord& record) {
   ++operations_;
   const std::size_t stream = IndexOf(record.stream);
   Advance(ClockOf(stream), stream, record.number + 1);
-  const auto use = [&](const Tensor& x, bool writes) {
-    const auto [begin, end] = RangeOf(x);
-    // Between a CPU and a GPU the source's stream copies x first.
-    const bool keep =
-        writes || x.device().type() == record.stream->device().type();
-    Check(BlockOf(x),
-          {record.primitive->name(),
-           record.requested_by.known() ? record.requested_by
-                                       : record.requested_at,
-           stream, record.number, writes, begin, end},
-          keep);
-  };
-  for (const Tensor* x : record.inputs) use(*x, false);
-  use(record.output, true);
+  for (const Tensor* x : record.inputs) Check(record, stream, *x, false);
+  Check(record, stream, record.output, true);
+}
+
+void RaceChecker::Check(const OpRecord& record, std::size_t stream,
+                        const Tensor& x, bool writes) {
+  const auto [begin, end] = RangeOf(x);
+  // Between a CPU and a GPU the source's stream copies x first.
+  const bool keep =
+      writes || x.device().type() == record.stream->device().type();
+  Check(
+      BlockOf(x),
+      {record.primitive->name(),
+       record.requested_by.known() ? record.requested_by : record.requested_at,
+       stream, record.number, writes, begin, end},
+      keep);
 }
 
 void RaceChecker::OnStream(const StreamRecord& record) {

@@ -98,6 +98,9 @@ class RaceChecker : private OpListener, private DeviceListener {
   // The stream's clock as work that is enqueued now finds it.
   Clock& ClockOf(std::size_t stream) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Block& BlockOf(const Tensor& x) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Check(const OpRecord& record, std::size_t stream, const Tensor& x,
+             bool writes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Finds the uses that race with this one; then keeps it, if it is told to.
   void Check(Block& block, const Use& use, bool keep)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
