@@ -88,6 +88,7 @@
 #include "common/profiler/peaks.h"
 #include "common/profiler/profile.h"
 #include "common/profiler/profiler.h"
+#include "common/profiler/race_checker.h"
 #include "common/safetensors/safetensors.h"
 #include "common/tensor/dtype.h"
 #include "common/tensor/scalar.h"
@@ -1176,6 +1177,21 @@ TEST_F(ExamplesTest, Profiler) {
     BoundName(bound.kind);         // "arithmetic"
     // End of example
     EXPECT_GT(bound.seconds, 0);
+  }
+  {
+    Stream& other = NewStream(Device());
+    const Tensor x = Ones({3});
+    // Example of common/profiler/race_checker.h
+    RaceChecker checker;
+    const Tensor y = Square(x);            // on the current stream
+    {
+      const StreamGuard guard(other);
+      const Tensor z = y + 1;              // does not wait for y
+    }
+    std::cout << checker.Report();
+    // End of example
+    EXPECT_EQ(checker.races().size(), 1u);
+    Synchronize(Device());
   }
   {
     ProfilerOptions options;
