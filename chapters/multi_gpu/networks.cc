@@ -70,10 +70,9 @@ std::vector<double> OnFourDevices(const std::vector<std::string>&) {
 
 [[maybe_unused]] const bool registered = RegisterProbe(kProbe, OnFourDevices);
 
-// Prints a line of the table. draw: how busy the links are, too.
+// Prints a line of the table, and draws how busy so many links are.
 double Print(Cell& cell, const Phrase& row, const Topology& topology,
-             const CollectiveSchedule& schedule, int workers,
-             bool draw = false) {
+             const CollectiveSchedule& schedule, int workers, int links = 0) {
   const Simulation run = Simulate(topology, schedule, kBytes);
   const std::vector<double>& busy = run.link_seconds;
   const auto busiest = std::max_element(busy.begin(), busy.end());
@@ -81,7 +80,7 @@ double Print(Cell& cell, const Phrase& row, const Topology& topology,
       "  %s%9s%s  %s\n", Padded(row, 27), FormatDuration(run.seconds),
       FormatBandwidths(AllReduceBandwidths(workers, kBytes, run.seconds)),
       topology.links()[busiest - busy.begin()].name);
-  if (draw) cell.ShowIfVerbose(DrawLinkLoads(row, topology, run));
+  if (links > 0) cell.ShowIfVerbose(DrawLinkLoads(row, topology, run, links));
   return run.seconds;
 }
 
@@ -128,12 +127,12 @@ void Networks(Cell& cell) {
             << kBandwidthsHead << "       " << Translated("busiest link")
             << "\n";
   const double one = Print(cell, "NVLink cube, a ring", cube, ring, 8);
-  const double two = Print(cell, "NVLink cube, two rings", cube, both, 8, true);
+  const double two = Print(cell, "NVLink cube, two rings", cube, both, 8, 32);
   const double along = Print(cell, "PCIe tree, ring in order", tree, ring, 8);
   const double across =
-      Print(cell, "PCIe tree, ring across", tree, zigzag, 8, true);
+      Print(cell, "PCIe tree, ring across", tree, zigzag, 8, 20);
   const double dealt = Print(cell, Worded("%d GPUs, ring across", gpus),
-                             network, RingAcross(machines, 8), gpus, true);
+                             network, RingAcross(machines, 8), gpus, 8);
   const double steps = Print(cell, Worded("%d GPUs, seven steps", gpus),
                              network, Hierarchy(machines, 8), gpus);
   const double few_by_1 = by_servers(4, 1), many_by_1 = by_servers(gpus, 1);

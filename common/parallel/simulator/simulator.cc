@@ -7,7 +7,6 @@
 #include <stdexcept>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/base/console/format.h"
 #include "common/drawing/bars.h"
@@ -193,9 +192,10 @@ Drawing DrawLinkLoads(const Phrase& name, const Topology& topology,
     shown.resize(most);
     std::sort(shown.begin(), shown.end());
   }
-  const std::string heading = Say("SIMULATED: %s on %d devices; %d of %d links",
-                                  FormatDuration(simulation.seconds),
-                                  topology.ranks(), shown.size(), busy.size());
+  const std::string heading =
+      Say("%s, SIMULATED: %s on %d devices; %d of %d links", name,
+          FormatDuration(simulation.seconds), topology.ranks(), shown.size(),
+          busy.size());
   std::vector<Bar> bars;
   for (const std::size_t link : shown) {
     const double part =
@@ -206,9 +206,7 @@ Drawing DrawLinkLoads(const Phrase& name, const Topology& topology,
          absl::StrFormat("%3.0f %% %8.3f ms", part * 100, busy[link] * 1e3),
          busy[link]});
   }
-  return DrawBars({absl::StrCat(name.english, ": ", heading),
-                   absl::StrCat(name.shown, ": ", heading)},
-                  {bars});
+  return DrawBars({heading, heading}, {bars});
 }
 
 Plot PlotTimeByDevices(const std::vector<int>& devices, double bytes,
