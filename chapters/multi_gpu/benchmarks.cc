@@ -103,8 +103,9 @@ bool Linked(const std::string& name, bool overlap) {
 }
 
 bool Sum64MB(const std::string& name, AllReduceAlgorithm algorithm) {
-  const auto [algbw, busbw] = AllReduceBandwidths(2, 1 << 26, /*seconds=*/1);
-  const Rates rates = {{"algbw", algbw}, {"busbw", busbw}};
+  constexpr double kBytes = 1 << 26;
+  const Rates rates = {{"algbw", kBytes},
+                       {"busbw", BusBandwidth(2, kBytes, /*seconds=*/1)}};
   const auto make = [algorithm](const DeviceList& devices) -> Work {
     if (algorithm == AllReduceAlgorithm::kNccl) {
       const absl::Status status = CheckNccl(devices);

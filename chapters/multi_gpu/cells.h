@@ -1,7 +1,7 @@
 // What the lesson's cells and their benchmarks share. The cells are in
 // lesson.cc (what there is, and DataParallel's names), training.cc,
-// communication.cc, networks.cc and machines.cc; the longer programs that they
-// teach are in from_scratch/.
+// communication.cc and machines.cc; the longer programs that they teach are in
+// from_scratch/.
 
 #ifndef D2L_CHAPTERS_MULTI_GPU_CELLS_H_
 #define D2L_CHAPTERS_MULTI_GPU_CELLS_H_
@@ -106,10 +106,8 @@ void OverlapLink(Cell& cell);
 void ParameterServer(Cell& cell);
 void KeyValueStore(Cell& cell);
 
-// networks.cc
-void Networks(Cell& cell);
-
 // machines.cc
+void Networks(Cell& cell);
 void SeveralMachines(Cell& cell);
 
 }  // namespace d2l::multi_gpu

@@ -52,11 +52,10 @@ int PrintFormulas(const std::vector<SimulatedServer>& servers) {
             << kBandwidthsHead << "\n";
   int equal = 0;
   for (const SimulatedServer& server : servers) {
-    std::cout << absl::StrFormat("  %s%8.2f ms%8.2f ms%8.2f ms%s\n",
-                                 Padded(server.name, 24), 1e3 * server.book,
-                                 1e3 * server.bound, 1e3 * server.simulated,
-                                 FormatBandwidths(AllReduceBandwidths(
-                                     server.gpus, 160e6, server.simulated)));
+    std::cout << absl::StrFormat(
+        "  %s%8.2f ms%8.2f ms%8.2f ms%s\n", Padded(server.name, 24),
+        1e3 * server.book, 1e3 * server.bound, 1e3 * server.simulated,
+        FormatBandwidths(server.gpus, 160e6, server.simulated));
     equal += std::abs(server.simulated - server.book) < 1e-6 ? 1 : 0;
   }
   return equal;
@@ -65,11 +64,12 @@ int PrintFormulas(const std::vector<SimulatedServer>& servers) {
 // A line for each, with its bandwidths.
 void PrintSums(const Timings& t, std::size_t devices, std::int64_t bytes) {
   for (const Timing& timing : t) {
-    const double seconds = timing.completion.value.median;
-    std::cout << absl::StrFormat(
-        "  %s%11s%s\n", Padded(timing.completion.label, 46), Median(timing),
-        FormatBandwidths(AllReduceBandwidths(
-            static_cast<int>(devices), static_cast<double>(bytes), seconds)));
+    std::cout << "  " << Padded(timing.completion.label, 46)
+              << Padded(Median(timing), -11)
+              << FormatBandwidths(static_cast<int>(devices),
+                                  static_cast<double>(bytes),
+                                  timing.completion.value.median)
+              << "\n";
   }
 }
 

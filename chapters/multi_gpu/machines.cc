@@ -1,6 +1,8 @@
-// The cell of several machines, and what each of its processes does.
+// The cells of networks and of several machines, and what their processes do.
 
+#include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <iostream>
@@ -24,6 +26,88 @@
 
 namespace d2l::multi_gpu {
 namespace {
+
+constexpr char kNetworksProbe[] = "multi_gpu/networks";
+constexpr double kArray = 160e6;  // bytes
+
+// On how many of the first `workers` devices the schedule leaves the sum of
+// their arrays, bit for bit: of whole numbers, which no order rounds. Without
+// copies it only adds.
+int Right(const CollectiveSchedule& schedule, int workers, bool copies) {
+  constexpr std::int64_t kLength = 1'003;
+  std::vector<Tensor> data;
+  Tensor sum = Zeros({kLength}, Devices()[0].device);
+  for (int rank = 0; rank < schedule.ranks(); ++rank) {
+    const Device device = Devices()[rank].device;
+    data.push_back(Zeros({kLength}, device));
+    if (rank >= workers) continue;
+    ManualSeed(rank, device);
+    data[rank] += To(RandInt(-999, 999, {kLength}, device), DType::kFloat32);
+    sum += To(data[rank], sum.device());
+  }
+  const std::vector<float> expected = ToVector<float>(sum);
+  const CollectiveSchedule run("allreduce", schedule.ranks(), schedule.chunks(),
+                               [&](auto visit) {
+                                 schedule.ForEach([&](const Move& move) {
+                                   if (copies || move.op == MoveOp::kAdd)
+                                     visit(move);
+                                 });
+                               });
+  RunPlan("allreduce", MakePlan(run), data).Wait();
+  return static_cast<int>(std::count_if(
+      data.begin(), data.begin() + workers,
+      [&](const Tensor& x) { return ToVector<float>(x) == expected; }));
+}
+
+// How many devices are right, with the copies and without.
+std::vector<double> OnFourDevices(const std::vector<std::string>&) {
+  const absl::Status made = InitializeDevices("cpu:0,cpu:1,cpu:2,cpu:3");
+  if (!made.ok()) throw std::runtime_error(std::string(made.message()));
+  std::vector<double> right;
+  for (const bool copies : {true, false}) {
+    right.push_back(Right(Rings({{0, 1, 2, 3}, {0, 2, 1, 3}}), 4, copies) +
+                    Right(Hierarchy(2, 2), 4, copies) +
+                    Right(Servers(2, 2), 2, copies));
+  }
+  return right;
+}
+
+// Prints a line of the table, and draws how busy so many links are.
+double Print(Cell& cell, const Phrase& row, const Topology& topology,
+             const CollectiveSchedule& schedule, int workers, int links = 0) {
+  const Simulation run = Simulate(topology, schedule, kArray);
+  const std::vector<double>& busy = run.link_seconds;
+  const auto busiest = std::max_element(busy.begin(), busy.end());
+  std::cout << absl::StrFormat("  %s%9s%s  %s\n", Padded(row, 27),
+                               FormatDuration(run.seconds),
+                               FormatBandwidths(workers, kArray, run.seconds),
+                               topology.links()[busiest - busy.begin()].name);
+  if (links > 0) cell.ShowIfVerbose(DrawLinkLoads(row, topology, run, links));
+  return run.seconds;
+}
+
+// b / a, as a factor.
+Judgement Ratio(double b, double a, bool holds) {
+  return Counted(holds,
+                 Say("%s against %s", FormatDuration(b), FormatDuration(a)),
+                 FormatFactor(b / a));
+}
+
+// The ring of all ranks that goes to another group at each step: 0 4 1 5 2 6 …
+CollectiveSchedule RingAcross(int groups, int each) {
+  std::vector<int> order(groups * each);
+  for (int i = 0; i < groups * each; ++i) {
+    order[i] = i % groups * each + i / groups;
+  }
+  return Rings({order});
+}
+
+// Whether both schedules take the same time on the topology.
+bool Equal(const Topology& topology, const CollectiveSchedule& a,
+           const CollectiveSchedule& b) {
+  const double seconds = Simulate(topology, a, kArray).seconds;
+  return std::abs(Simulate(topology, b, kArray).seconds / seconds - 1) < 1e-6;
+}
 
 constexpr char kProbe[] = "multi_gpu/one_of_two";
 constexpr int kRounds = 9;
@@ -58,7 +142,9 @@ std::vector<double> OneOfTwo(const std::vector<std::string>& arguments) {
   return world->process() == 0 ? returned : std::vector<double>();
 }
 
-[[maybe_unused]] const bool registered = RegisterProbe(kProbe, OneOfTwo);
+[[maybe_unused]] const bool registered =
+    RegisterProbe(kProbe, OneOfTwo) &&
+    RegisterProbe(kNetworksProbe, OnFourDevices);
 
 // The status says why there are no two processes here, and what to type.
 absl::StatusOr<std::vector<double>> RunTwo(std::int64_t n) {
@@ -77,9 +163,8 @@ absl::StatusOr<std::vector<double>> RunTwo(std::int64_t n) {
 
 // "16.4 ms, 4.09 GB/s": of two ranks, busbw is algbw.
 std::string WithBandwidth(const Summary& time, std::int64_t n) {
-  const double busbw = AllReduceBandwidths(2, 4.0 * n, time.median).busbw;
   return absl::StrFormat("%s, %s GB/s", FormatMedian(time, "s"),
-                         FormatNumber(busbw / 1e9));
+                         FormatNumber(4e-9 * n / time.median));
 }
 
 void ShowNothing(Cell& cell, const absl::Status& why) {
@@ -104,6 +189,56 @@ void ShowNothing(Cell& cell, const absl::Status& why) {
 
 }  // namespace
 
+// %% d2l/networks, measured
+void Networks(Cell& cell) {
+  const std::vector<int> order = {0, 1, 2, 3, 4, 5, 6, 7};
+  const CollectiveSchedule ring = Rings({order});
+  const auto both = Rings({order, order, {0, 3, 5, 2, 4, 7, 1, 6}});
+  const CollectiveSchedule zigzag = RingAcross(2, 4);
+  const Topology cube = Topology::HybridCube(18e9);
+  const Topology tree = Topology::PcieTree(8, 4, 16e9);
+  const int machines = cell.BySize(8, 128, 256), gpus = 8 * machines;
+  const Topology network = Topology::Machines(machines, 8, 150e9, 12.5e9);
+  const auto by_servers = [&](int m, int n) {
+    return Print(cell, Worded("%d workers, servers: %d", m, n),
+                 Topology::NvSwitch(m + n, 12.5e9), Servers(m, n), m);
+  };
+  std::cout << "  " << Padded("SIMULATED, 160 MB", 27) << Padded("time", -9)
+            << kBandwidthsHead << "       " << Translated("busiest link")
+            << "\n";
+  const double one = Print(cell, "NVLink cube, a ring", cube, ring, 8);
+  const double two = Print(cell, "NVLink cube, two rings", cube, both, 8, 32);
+  const double along = Print(cell, "PCIe tree, ring in order", tree, ring, 8);
+  const double across =
+      Print(cell, "PCIe tree, ring across", tree, zigzag, 8, 20);
+  const double dealt = Print(cell, Worded("%d GPUs, ring across", gpus),
+                             network, RingAcross(machines, 8), gpus, 8);
+  const double steps = Print(cell, Worded("%d GPUs, seven steps", gpus),
+                             network, Hierarchy(machines, 8), gpus);
+  const double few_by_1 = by_servers(4, 1), many_by_1 = by_servers(gpus, 1);
+  const double few = by_servers(4, 4), many = by_servers(gpus, gpus);
+  // The rings use one way of all cables, so half of what they carry.
+  const double bound = 2 * LowerBound(cube, both, kArray);
+  const auto right = RunInFreshProcess(kNetworksProbe, {}).value();
+  cell.Claim("One ring takes {} as long as two on the NVLinks of a DGX-1.",
+             Ratio(one, two, one > 1.4 * two && two < 1.01 * bound));
+  cell.Claim("A ring that crosses the PCIe tree at each step takes {} as long.",
+             Ratio(across, along,
+                   across > 2 * along &&
+                       Equal(Topology::PcieSwitch(8, 16e9), ring, zigzag)));
+  cell.Claim(
+      "A ring across machines takes {} as long as the book's seven steps.",
+      Ratio(dealt, steps,
+            dealt > 4 * steps && Equal(Topology::NvSwitch(64, 12.5e9),
+                                       RingAcross(8, 8), Hierarchy(8, 8))));
+  cell.Claim(
+      Worded("%d workers with as many servers take {} as long as 4.", gpus),
+      Ratio(many, few, many < 1.01 * few && many_by_1 > gpus / 5 * few_by_1));
+  cell.Claim("Run on 4 virtual devices, {} have the sum, bit for bit.",
+             Counted(right[0] == 10 && right[1] == 0,
+                     Say("without the copies %.0f", right[1]),
+                     Say("%.0f of 10", right[0])));
+}
 // %% d2l/several-machines, measured
 void SeveralMachines(Cell& cell) {
   const std::int64_t n = cell.BySize(1 << 18, 1 << 22, 1 << 24);

@@ -44,39 +44,32 @@ CollectiveSchedule Servers(int workers, int servers) {
           }};
 }
 // %% d2l/networks
-// Device d adds up, or copies, what device d + i of its machine has. The first
-// `machines` parts are device 0's, the next ones device 1's.
-void InMachines(int machines, int each, int step, MoveOp op, Visitor visit) {
-  for (int i = 1; i < each; ++i) {
-    for (int to = 0; to < machines * each; ++to) {
-      const int d = to % each, other = (d + i) % each;
-      const int owner = op == MoveOp::kAdd ? d : other;
-      for (int m = 0; m < machines; ++m) {
-        visit({step + i, to, to - d + other, owner * machines + m, op});
+// Ranks that are `stride` apart, `size` of them, add up what the others have,
+// or copy it. Part p of the n is added up by rank p in the end; on the way
+// there its group's member at the same place has it.
+void Exchange(int n, int stride, int size, int step, MoveOp op, Visitor visit) {
+  for (int i = 1; i < size; ++i) {
+    for (int to = 0; to < n; ++to) {
+      const int own = to / stride % size, other = (own + i) % size;
+      const int from = to + (other - own) * stride;
+      const int has_it = op == MoveOp::kAdd ? to : from;
+      for (int part = has_it % (stride * size); part < n;
+           part += stride * size) {
+        visit({step + i, to, from, part, op});
       }
     }
   }
 }
 
-// The same between device d of each machine: one of its parts is machine m's.
-void Between(int machines, int each, int step, MoveOp op, Visitor visit) {
-  for (int i = 1; i < machines; ++i) {
-    for (int to = 0; to < machines * each; ++to) {
-      const int d = to % each, m = to / each, other = (m + i) % machines;
-      const int owner = op == MoveOp::kAdd ? m : other;
-      visit({step + i, to, other * each + d, d * machines + owner, op});
-    }
-  }
-}
-
-// Of the book's seven steps those that move gradients; rank = m * each + d.
+// Of the book's seven steps those that move gradients. Rank m * each + d is
+// device d of machine m.
 CollectiveSchedule Hierarchy(int machines, int each) {
   const int n = machines * each;
   return {"hierarchy", n, n, [=](Visitor visit) {
-            InMachines(machines, each, 0, MoveOp::kAdd, visit);       // step 2
-            Between(machines, each, n, MoveOp::kAdd, visit);          // 3 and 4
-            Between(machines, each, 2 * n, MoveOp::kCopy, visit);     // 5
-            InMachines(machines, each, 3 * n, MoveOp::kCopy, visit);  // 6 and 7
+            Exchange(n, 1, each, 0, MoveOp::kAdd, visit);         // step 2
+            Exchange(n, each, machines, n, MoveOp::kAdd, visit);  // 3 and 4
+            Exchange(n, each, machines, 2 * n, MoveOp::kCopy, visit);  // 5
+            Exchange(n, 1, each, 3 * n, MoveOp::kCopy, visit);  // 6 and 7
           }};
 }
 // %%

@@ -243,14 +243,14 @@ CollectiveSchedule AllReduceSchedule(AllReduceAlgorithm algorithm, int ranks) {
   throw std::logic_error("no such algorithm");
 }
 
-Bandwidths AllReduceBandwidths(int ranks, double bytes, double seconds) {
-  const double algbw = bytes / seconds;
-  return {algbw, algbw * 2 * (ranks - 1) / ranks};
+double BusBandwidth(int ranks, double bytes, double seconds) {
+  return bytes / seconds * 2 * (ranks - 1) / ranks;
 }
 
-std::string FormatBandwidths(const Bandwidths& bandwidths) {
-  return absl::StrFormat("%8s%8s GB/s", FormatNumber(bandwidths.algbw / 1e9),
-                         FormatNumber(bandwidths.busbw / 1e9));
+std::string FormatBandwidths(int ranks, double bytes, double seconds) {
+  return absl::StrFormat(
+      "%8s%8s GB/s", FormatNumber(bytes / seconds / 1e9),
+      FormatNumber(BusBandwidth(ranks, bytes, seconds) / 1e9));
 }
 
 void ForEachAccess(const CollectivePlan& plan, const Move& move,

@@ -129,13 +129,9 @@ CollectiveSchedule AllReduceSchedule(AllReduceAlgorithm algorithm, int ranks);
 // algorithm; compare that with the speed of a link. It is 2 (n - 1) / n of
 // algbw here, (n - 1) / n for a reduce-scatter or an all-gather, and all of it
 // for a broadcast or a reduce.
-struct Bandwidths {
-  double algbw;
-  double busbw;
-};
-Bandwidths AllReduceBandwidths(int ranks, double bytes, double seconds);
-// "    20.6    36.0 GB/s", for a table below kBandwidthsHead.
-std::string FormatBandwidths(const Bandwidths& bandwidths);
+double BusBandwidth(int ranks, double bytes, double seconds);
+// algbw and busbw: "    20.6    36.0 GB/s", for a table below kBandwidthsHead.
+std::string FormatBandwidths(int ranks, double bytes, double seconds);
 inline constexpr char kBandwidthsHead[] = "   algbw   busbw";
 
 // The ranks whose initial values a chunk is the sum of, in the order in which

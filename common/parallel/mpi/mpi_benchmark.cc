@@ -160,8 +160,7 @@ int Run() {
           algorithms[i] ? AllReduceAlgorithmName(*algorithms[i])
                         : "MPI_Allreduce",
           FormatDuration(measured),
-          FormatBandwidths(
-              AllReduceBandwidths(n, static_cast<double>(bytes), measured)));
+          FormatBandwidths(n, static_cast<double>(bytes), measured));
       if (algorithms[i]) {
         const double simulated =
             call + Simulate(topology, AllReduceSchedule(*algorithms[i], n),
