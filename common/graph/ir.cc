@@ -61,12 +61,7 @@ std::int64_t BytesOf(const Tensor& type) {
 }
 
 std::int64_t SpanOf(const Tensor& type) {
-  if (type.numel() == 0) return 0;
-  std::int64_t last = 0;
-  for (int i = 0; i < type.dim(); ++i) {
-    last += (type.size(i) - 1) * type.strides()[i];
-  }
-  return (last + 1) * static_cast<std::int64_t>(DTypeSize(type.dtype()));
+  return type.span() * static_cast<std::int64_t>(DTypeSize(type.dtype()));
 }
 
 ValueId Function::AddArgument(const Tensor& type, std::string value_name) {

@@ -47,10 +47,7 @@ void WaitForWriter(const Tensor& x, const char* reader, SourceLocation at) {
 // The storage's elements from the view's first to its last.
 template <typename T>
 std::vector<T> CopySpan(const Tensor& x, SourceLocation at) {
-  std::int64_t span = 1;
-  for (int i = 0; i < x.dim(); ++i) {
-    span += (x.size(i) - 1) * x.strides()[i];
-  }
+  const std::int64_t span = x.span();
   std::vector<T> values(span);
   if (x.device().type() == DeviceType::kCpu) {
     // The device's memory is the host's, and its writer is done.

@@ -32,6 +32,13 @@ bool Tensor::AreContiguous(const Shape& shape, const Shape& strides) {
   return contiguous;
 }
 
+std::int64_t Tensor::span() const {
+  if (numel() == 0) return 0;
+  std::int64_t span = 1;
+  for (int i = 0; i < dim(); ++i) span += (size(i) - 1) * strides_[i];
+  return span;
+}
+
 std::string Tensor::Describe() const {
   if (!defined()) return "an undefined tensor";
   return absl::StrFormat(

@@ -33,14 +33,12 @@ bool ShareMemory(const safetensors::NamedTensors& tensors) {
 
 Tensor WithStrides(const Tensor& values, const Tensor& type) {
   if (type.is_contiguous() || type.numel() == 0) return values;
-  std::int64_t span = 1;
   Tensor source = values;
   for (int i = 0; i < type.dim(); ++i) {
-    span += (type.size(i) - 1) * type.strides()[i];
     // Written once; the others are this one.
     if (type.strides()[i] == 0) source = Slice(source, i, 0, 1);
   }
-  const Tensor memory = Empty({span}, values.device(), values.dtype());
+  const Tensor memory = Empty({type.span()}, values.device(), values.dtype());
   CopyTo(source, Tensor::View(memory, 0, source.shape(), type.strides()));
   return Tensor::View(memory, 0, type.shape(), type.strides());
 }

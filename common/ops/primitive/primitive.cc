@@ -110,14 +110,6 @@ Tensor AllocateFor(const ValueSpec& spec, Stream& stream, SourceLocation at) {
   }
 }
 
-// How far, in elements, a view reaches beyond its first element. Strides are
-// not negative.
-std::int64_t Reach(const Tensor& x) {
-  std::int64_t reach = 0;
-  for (int i = 0; i < x.dim(); ++i) reach += (x.size(i) - 1) * x.strides()[i];
-  return reach;
-}
-
 // The greatest distance, in elements, of which all steps of x are multiples; 0
 // if it makes none.
 std::int64_t Pitch(const Tensor& x) {
@@ -300,8 +292,8 @@ Overlap OverlapOf(const Tensor& a, const Tensor& b) {
   if (a.numel() == 0 || b.numel() == 0) return Overlap::kNone;
   if (IsSameView(a, b)) return Overlap::kNone;
   // Views of one memory have one dtype, so elements can be counted.
-  if (a.offset() + Reach(a) < b.offset() ||
-      b.offset() + Reach(b) < a.offset()) {
+  if (a.offset() + a.span() <= b.offset() ||
+      b.offset() + b.span() <= a.offset()) {
     return Overlap::kNone;
   }
   if (a.is_contiguous() && b.is_contiguous()) return Overlap::kCertain;

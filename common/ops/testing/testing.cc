@@ -177,10 +177,7 @@ Tensor Place(const std::vector<double>& values, const Shape& shape,
 
 Tensor MemoryOf(const Tensor& placed) {
   if (placed.numel() == 0) return Tensor::View(placed, 0, {0}, {1});
-  std::int64_t last = placed.offset();
-  for (int d = 0; d < placed.dim(); ++d) {
-    last += (placed.size(d) - 1) * placed.strides()[d];
-  }
+  const std::int64_t last = placed.offset() + placed.span() - 1;
   // Place leaves one element behind the last, unless all are contiguous.
   const bool whole = placed.is_contiguous() && placed.offset() == 0;
   return Tensor::View(placed, 0, {last + (whole ? 1 : 2)}, {1});
