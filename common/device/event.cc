@@ -20,21 +20,10 @@ std::uint64_t EventState::id() {
 
 Event::Event(std::shared_ptr<EventState> state) : state_(std::move(state)) {}
 
-namespace {
-
-// The host knows that the event has completed.
-void TellHostWaited(EventState& state) {
-  if (internal::order_listeners.empty()) return;
-  internal::ReportOrder(
-      {OrderRecord::Kind::kHostWait, /*stream=*/nullptr, state.id()});
-}
-
-}  // namespace
-
 bool Event::Query() const {
   if (state_ == nullptr) return true;
   if (!state_->Query()) return false;
-  TellHostWaited(*state_);
+  internal::TellOrder(OrderRecord::Kind::kHostWait, nullptr, state_.get());
   return true;
 }
 
@@ -42,7 +31,7 @@ void Event::Synchronize(SourceLocation noticed_at) const {
   if (state_ == nullptr) return;
   const internal::WaitScope scope("event_synchronize", noticed_at);
   state_->Block();
-  TellHostWaited(*state_);
+  internal::TellOrder(OrderRecord::Kind::kHostWait, nullptr, state_.get());
   FailurePtr failure = state_->failure();
   // A thread that only waits may end as quietly as the program does.
   if (failure == nullptr || failure->end_of_program) return;

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "common/base/source_location.h"
+#include "common/device/event.h"
 
 namespace d2l {
 namespace {
@@ -50,6 +51,13 @@ void ReportMemory(const MemoryRecord& record) noexcept {
 void ReportStream(const StreamRecord& record) {
   ForEach(DeviceListener::kStreams, stream_listeners,
           [&](DeviceListener& l) { l.OnStream(record); });
+}
+
+void ReportOrder(OrderRecord::Kind kind, Stream* stream, EventState* event,
+                 std::uint64_t number) noexcept {
+  const OrderRecord record = {kind, stream, event == nullptr ? 0 : event->id(),
+                              number};
+  order_listeners.ForEach([&](DeviceListener& l) { l.OnOrder(record); });
 }
 
 const char* QueueFullName(std::uint64_t bound) {

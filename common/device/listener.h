@@ -17,7 +17,7 @@
 // Any number of listeners may be present, for one thread or for the process;
 // each is called for the topics it was registered with. Callbacks for
 // operations and reads are in common/ops/primitive/record.h. Without a listener
-// an allocation, a wait or a request costs two loads more.
+// an allocation, a wait or a request costs two or three loads more.
 //
 // Thread-safety: a thread's listener is called on that thread; one of the
 // process is called on any thread, also concurrently, and must lock its state.
@@ -38,6 +38,7 @@
 
 namespace d2l {
 
+class EventState;
 class Stream;
 
 // A block has been handed out, or returned. Sizes are in bytes, as in
@@ -89,12 +90,11 @@ struct OrderRecord {
   enum class Kind { kRecord, kWait, kHostWait };
 
   Kind kind;
-  Stream* stream;  // null if the host waited for an event
-  std::uint64_t event =
-      0;  // EventState::id, unless the host waited for a stream
+  Stream* stream;       // null if the host waited for an event
+  std::uint64_t event;  // EventState::id; 0 if the host waited for a stream
   // Of the stream's operations, those below this number are before the event,
   // or are done now.
-  std::uint64_t number = 0;
+  std::uint64_t number;
 };
 
 class DeviceListener {
@@ -159,8 +159,12 @@ inline bool StreamHasListeners() {
          !in_request;
 }
 void ReportStream(const StreamRecord& record);
-inline void ReportOrder(const OrderRecord& record) noexcept {
-  order_listeners.ForEach([&](DeviceListener& l) { l.OnOrder(record); });
+// event: null if the host waited for a stream.
+void ReportOrder(OrderRecord::Kind kind, Stream* stream, EventState* event,
+                 std::uint64_t number) noexcept;
+inline void TellOrder(OrderRecord::Kind kind, Stream* stream, EventState* event,
+                      std::uint64_t number = 0) noexcept {
+  if (!order_listeners.empty()) ReportOrder(kind, stream, event, number);
 }
 
 // The name of a wait for room in a queue of so many operations: "front end

@@ -40,13 +40,6 @@ void Tell(StreamRecord record, const Event& event = Event()) {
   internal::ReportStream(record);
 }
 
-// The host has waited until the stream's operations below `number` are done.
-void TellHostWaited(Stream* stream, std::uint64_t number) {
-  if (internal::order_listeners.empty()) return;
-  internal::ReportOrder(
-      {OrderRecord::Kind::kHostWait, stream, /*event=*/0, number});
-}
-
 // At a stream's end. failure may be null.
 void PrintUnnoticed(const FailurePtr& failure) {
   if (failure == nullptr) return;
@@ -121,8 +114,8 @@ Event Stream::Record() {
   Event event(DoRecord());
   Tell({StreamRecord::Kind::kRecord, this, {}}, event);
   if (!internal::order_listeners.empty()) {
-    internal::ReportOrder(
-        {OrderRecord::Kind::kRecord, this, event.id(), failures_->pushed()});
+    internal::ReportOrder(OrderRecord::Kind::kRecord, this, event.state().get(),
+                          failures_->pushed());
   }
   return event;
 }
@@ -132,9 +125,7 @@ void Stream::Wait(const Event& event, SourceLocation requested_at) {
   Tell({StreamRecord::Kind::kWait, this, requested_at}, event);
   const std::shared_ptr<EventState>& state = event.state();
   if (state == nullptr) return;
-  if (!internal::order_listeners.empty()) {
-    internal::ReportOrder({OrderRecord::Kind::kWait, this, event.id()});
-  }
+  internal::TellOrder(OrderRecord::Kind::kWait, this, state.get());
   // A GPU cannot wait for a CPU stream.
   if (device_.type() == DeviceType::kCuda &&
       state->type() != DeviceType::kCuda) {
@@ -154,8 +145,10 @@ void Stream::CopyAsync(void* dst, const void* src, std::size_t bytes,
   if (internal::enqueue_mode && (pageable || !CapturesCopies())) {
     internal::RefuseCall(*this, "CopyAsync");
   }
-  Tell({StreamRecord::Kind::kCopy, this, requested_at, 0, dst, src, bytes,
-        failures_->pushed()});
+  if (internal::StreamHasListeners()) {
+    internal::ReportStream({StreamRecord::Kind::kCopy, this, requested_at, 0,
+                            dst, src, bytes, failures_->pushed()});
+  }
   const OpLabel label("copy", requested_at);
   AfterEnqueue(DoCopy(label, dst, src, bytes, kind, pageable), label, pageable);
 }
@@ -182,21 +175,21 @@ void Stream::Synchronize(SourceLocation noticed_at) {
   const internal::WaitScope scope("stream_synchronize", noticed_at);
   const std::uint64_t end = failures_->pushed();
   AwaitDone(end);
-  TellHostWaited(this, end);
+  internal::TellOrder(OrderRecord::Kind::kHostWait, this, nullptr, end);
   failures_->Report(end, "Synchronize", noticed_at);
 }
 
 void Stream::WaitFor(std::uint64_t number) {
   if (internal::enqueue_mode) internal::RefuseCall(*this, "WaitFor");
   AwaitDone(number + 1);
-  TellHostWaited(this, number + 1);
+  internal::TellOrder(OrderRecord::Kind::kHostWait, this, nullptr, number + 1);
 }
 
 void Stream::Finish(std::uint64_t number, const char* noticed_in,
                     SourceLocation noticed_at) {
   if (internal::enqueue_mode) internal::RefuseCall(*this, "Finish");
   AwaitDone(number + 1);
-  TellHostWaited(this, number + 1);
+  internal::TellOrder(OrderRecord::Kind::kHostWait, this, nullptr, number + 1);
   if (!ever_failed()) return;
   failures_->Report(number + 1, noticed_in, noticed_at);
   FailurePtr failure = FailureOf(number);

@@ -36,15 +36,6 @@ void Advance(std::vector<std::uint64_t>& clock, std::size_t stream,
   clock[stream] = std::max(clock[stream], number);
 }
 
-// From the first to behind the last element.
-std::pair<std::uintptr_t, std::uintptr_t> RangeOf(const Tensor& x) {
-  const auto begin = reinterpret_cast<std::uintptr_t>(x.data());
-  if (x.numel() == 0) return {begin, begin};
-  std::int64_t last = 0;
-  for (int i = 0; i < x.dim(); ++i) last += (x.size(i) - 1) * x.strides()[i];
-  return {begin, begin + (last + 1) * DTypeSize(x.dtype())};
-}
-
 bool SameLines(const Race::Use& a, const Race::Use& b) {
   return a.at == b.at && a.operation == b.operation;
 }
@@ -113,13 +104,19 @@ std::size_t RaceChecker::IndexOf(const Stream* stream) {
   if (found != streams_.end()) return found - streams_.begin();
   streams_.push_back(stream);
   clocks_.emplace_back();
-  names_.push_back(stream->name());
   return streams_.size() - 1;
 }
 
 RaceChecker::Clock& RaceChecker::ClockOf(std::size_t stream) {
   Join(clocks_[stream], host_);
   return clocks_[stream];
+}
+
+std::size_t RaceChecker::Enter(const Stream* on, std::uint64_t number) {
+  ++operations_;
+  const std::size_t stream = IndexOf(on);
+  Advance(ClockOf(stream), stream, number + 1);
+  return stream;
 }
 
 RaceChecker::Block& RaceChecker::BlockOf(const Tensor& x) {
@@ -148,8 +145,9 @@ void RaceChecker::Check(Block& block, const Use& use, bool keep) {
     const bool overlap = other.begin < use.end && use.begin < other.end;
     if (overlap && (other.writes || use.writes) && !is_before(other)) {
       const Race race = {
-          {other.operation, other.at, names_[other.stream], other.writes},
-          {use.operation, use.at, names_[use.stream], use.writes}};
+          {other.operation, other.at, streams_[other.stream]->name(),
+           other.writes},
+          {use.operation, use.at, streams_[use.stream]->name(), use.writes}};
       const bool known =
           std::any_of(races_.begin(), races_.end(), [&](const Race& r) {
             return SameLines(r.first, race.first) &&
@@ -170,16 +168,14 @@ void RaceChecker::Check(Block& block, const Use& use, bool keep) {
 void RaceChecker::OnOp(const OpRecord& record) {
   if (record.stream == nullptr) return;
   const MutexLock lock(mutex_);
-  ++operations_;
-  const std::size_t stream = IndexOf(record.stream);
-  Advance(ClockOf(stream), stream, record.number + 1);
+  const std::size_t stream = Enter(record.stream, record.number);
   for (const Tensor* x : record.inputs) Check(record, stream, *x, false);
   Check(record, stream, record.output, true);
 }
 
 void RaceChecker::Check(const OpRecord& record, std::size_t stream,
                         const Tensor& x, bool writes) {
-  const auto [begin, end] = RangeOf(x);
+  const auto begin = reinterpret_cast<std::uintptr_t>(x.data());
   // Between a CPU and a GPU the source's stream copies x first.
   const bool keep =
       writes || x.device().type() == record.stream->device().type();
@@ -187,16 +183,15 @@ void RaceChecker::Check(const OpRecord& record, std::size_t stream,
       BlockOf(x),
       {record.primitive->name(),
        record.requested_by.known() ? record.requested_by : record.requested_at,
-       stream, record.number, writes, begin, end},
+       stream, record.number, writes, begin,
+       begin + x.span() * DTypeSize(x.dtype())},
       keep);
 }
 
 void RaceChecker::OnStream(const StreamRecord& record) {
   if (record.kind != StreamRecord::Kind::kCopy) return;
   const MutexLock lock(mutex_);
-  ++operations_;
-  const std::size_t stream = IndexOf(record.stream);
-  Advance(ClockOf(stream), stream, record.number + 1);
+  const std::size_t stream = Enter(record.stream, record.number);
   for (const auto& [data, writes] :
        {std::pair<const void*, bool>{record.src, false}, {record.dst, true}}) {
     // Memory of the host is in no block.

@@ -26,7 +26,7 @@
 // last element of one overlaps that of the other.
 //
 // Each operation costs a lock and some map lookups: a microsecond or two.
-// Listens to all threads while it lives; thread-safe.
+// Listens to all threads while it lives; thread-safe. Streams outlive it.
 
 #ifndef D2L_COMMON_PROFILER_RACE_CHECKER_H_
 #define D2L_COMMON_PROFILER_RACE_CHECKER_H_
@@ -57,7 +57,7 @@ struct Race {
   };
   Use first, second;
 
-  // The first three lines of the example above, in the run's language.
+  // As in the example above, in the run's language.
   std::string ToText() const;
 };
 
@@ -97,6 +97,9 @@ class RaceChecker : private OpListener, private DeviceListener {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The stream's clock as work that is enqueued now finds it.
   Clock& ClockOf(std::size_t stream) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Counts an operation, and returns its stream's index.
+  std::size_t Enter(const Stream* on, std::uint64_t number)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Block& BlockOf(const Tensor& x) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Check(const OpRecord& record, std::size_t stream, const Tensor& x,
              bool writes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -107,7 +110,6 @@ class RaceChecker : private OpListener, private DeviceListener {
   mutable Mutex mutex_;
   std::vector<const Stream*> streams_ ABSL_GUARDED_BY(mutex_);
   std::vector<Clock> clocks_ ABSL_GUARDED_BY(mutex_);  // of streams_
-  std::vector<std::string> names_ ABSL_GUARDED_BY(mutex_);
   Clock host_ ABSL_GUARDED_BY(mutex_);
   std::map<std::uint64_t, Clock> events_ ABSL_GUARDED_BY(mutex_);
   std::map<std::uintptr_t, Block> blocks_ ABSL_GUARDED_BY(mutex_);
