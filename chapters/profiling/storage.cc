@@ -1,4 +1,4 @@
-// Cell: a disk that is asked for one block after the other, and for several.
+// The cell d2l/hw-storage: a disk reads one block at a time, and then several.
 
 #include <fcntl.h>
 #include <linux/magic.h>

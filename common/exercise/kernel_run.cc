@@ -19,10 +19,12 @@
 namespace d2l {
 namespace {
 
+using kernels::cuda::kBanks;
+using kernels::cuda::kSectorBytes;
+using kernels::cuda::kWordBytes;
 using kernels::cuda::Requests;
 using kernels::cuda::SourceLine;
 
-constexpr int kWord = 4, kSector = 32, kBanks = 32;
 // Of a drawing.
 constexpr std::size_t kRows = 4;
 
@@ -58,6 +60,10 @@ std::string TwoLines(const Finding& finding) {
          Line(verb(finding.at_writes), Quoted(finding.at));
 }
 
+std::string Kind(const Requests& r) {
+  return r.writes ? Say("stores") : Say("loads");
+}
+
 double PerRequest(std::int64_t count, const Requests& r) {
   return static_cast<double>(count) / static_cast<double>(r.requests);
 }
@@ -67,7 +73,7 @@ double PerRequest(std::int64_t count, const Requests& r) {
 std::string DrawSectors(const Requests& r) {
   std::vector<std::int64_t> sectors;
   for (const std::int64_t offset : r.first) {
-    if (offset >= 0) sectors.push_back(offset / kSector);
+    if (offset >= 0) sectors.push_back(offset / kSectorBytes);
   }
   std::sort(sectors.begin(), sectors.end());
   sectors.erase(std::unique(sectors.begin(), sectors.end()), sectors.end());
@@ -76,11 +82,11 @@ std::string DrawSectors(const Requests& r) {
                    "first request"));
   for (std::size_t i = 0; i < std::min(kRows, sectors.size()); ++i) {
     std::string words;
-    for (int word = 0; word < kSector / kWord; ++word) {
-      const std::int64_t begin = sectors[i] * kSector + word * kWord;
+    for (int word = 0; word < kSectorBytes / kWordBytes; ++word) {
+      const std::int64_t begin = sectors[i] * kSectorBytes + word * kWordBytes;
       const auto lane = std::find_if(
           r.first.begin(), r.first.end(), [begin](std::int64_t offset) {
-            return offset >= begin && offset < begin + kWord;
+            return offset >= begin && offset < begin + kWordBytes;
           });
       absl::StrAppendFormat(
           &words, "%3s",
@@ -104,7 +110,7 @@ std::string DrawBanks(const Requests& r) {
   for (int bank = 0; bank < kBanks; ++bank) banks.push_back({bank, {}});
   for (std::size_t lane = 0; lane < r.first.size(); ++lane) {
     if (r.first[lane] < 0) continue;
-    banks[r.first[lane] / kWord % kBanks].lanes.push_back(lane);
+    banks[r.first[lane] / kWordBytes % kBanks].lanes.push_back(lane);
   }
   std::stable_sort(banks.begin(), banks.end(),
                    [](const Bank& a, const Bank& b) {
@@ -244,8 +250,7 @@ void KernelRun::ExpectBusyLanes(const std::string& look) const {
     judging_.Wrong(
         {input_,
          Say("the right values, with %.1f of the 32 threads of a warp", lanes),
-         "32", look,
-         Line(r.writes ? Say("stores") : Say("loads"), Quoted(r.at))});
+         "32", look, Line(Kind(r), Quoted(r.at))});
   }
 }
 
@@ -260,10 +265,9 @@ void KernelRun::ExpectCoalesced(
   for (const Requests& r : report_.requests) {
     if (r.shared) continue;
     if (worst == nullptr || times(r) > times(*worst)) worst = &r;
-    lines += Line(
-        r.writes ? Say("stores") : Say("loads"),
-        Say("%s   %4.1f sectors a request   (ideal %.1f)", FileAndLine(r.at),
-            PerRequest(r.sectors, r), PerRequest(r.ideal_sectors, r)));
+    lines += Line(Kind(r), Say("%s   %4.1f sectors a request   (ideal %.1f)",
+                               FileAndLine(r.at), PerRequest(r.sectors, r),
+                               PerRequest(r.ideal_sectors, r)));
   }
   if (worst == nullptr || times(*worst) <= 1.25) return;
   const std::string expected =
@@ -279,9 +283,7 @@ void KernelRun::ExpectCoalesced(
                  "of 32 bytes",
                  sectors),
        expected, look(worst->writes),
-       absl::StrCat(lines, "\n",
-                    Line(worst->writes ? Say("stores") : Say("loads"),
-                         Quoted(worst->at)),
+       absl::StrCat(lines, "\n", Line(Kind(*worst), Quoted(worst->at)),
                     DrawSectors(*worst))});
 }
 
@@ -303,8 +305,7 @@ void KernelRun::ExpectNoConflicts(
            "shared memory",
            repeats),
        "0", look(repeats),
-       Line(worst->writes ? Say("stores") : Say("loads"), Quoted(worst->at)) +
-           DrawBanks(*worst)});
+       Line(Kind(*worst), Quoted(worst->at)) + DrawBanks(*worst)});
 }
 
 std::int64_t KernelRun::GlobalAccesses(bool writes) const {

@@ -31,8 +31,7 @@
 namespace d2l::kernels::cuda {
 namespace {
 
-constexpr std::size_t kSector = 32;
-constexpr std::size_t kBanks = 32;
+constexpr std::size_t kSector = kSectorBytes;
 constexpr std::size_t kGuard = 256;
 constexpr unsigned kCountedBlocks = 16;
 constexpr int kExitCode = 66;
@@ -258,7 +257,8 @@ void Count(const Request& request, const SiteKey& key, Requests& to) {
   to.lanes += static_cast<std::int64_t>(starts.size());
   const std::int64_t distinct = CountDistinct(starts);
   if (++to.requests == 1) {
-    const std::uintptr_t unit = key.shared ? kBanks * 4 : kSector;
+    const std::uintptr_t unit =
+        key.shared ? std::size_t{kBanks} * kWordBytes : kSector;
     const std::uintptr_t begin = starts[0] / unit * unit;
     for (int lane = 0; lane < warpSize; ++lane) {
       to.first.push_back(

@@ -42,6 +42,10 @@
 
 namespace d2l::kernels::cuda {
 
+// What global memory moves at once, and how many banks shared memory has, each
+// of which serves a word of four bytes.
+inline constexpr int kSectorBytes = 32, kBanks = 32, kWordBytes = 4;
+
 // An allocation in which an address lies, or before or behind which it lies in
 // bytes that nothing else uses; null if there is none. An access outside of it
 // is out of bounds, also up to 256 bytes away from where one is found.
