@@ -22,7 +22,7 @@
 #define __device__
 // One block runs on a thread at a time.
 #define __shared__ static thread_local
-#define __launch_bounds__(threads)
+#define __launch_bounds__(...)
 
 struct dim3 {
   dim3(unsigned x = 1, unsigned y = 1, unsigned z = 1)  // NOLINT: as CUDA's
