@@ -174,8 +174,8 @@ D2L_HOST_DEVICE inline double TanhTail(double z) {
                     -0x1.b4b06b0a24c83p-13, 0x1.a01b37028ffafp-15);
 }
 
-// e^x for kExpMin <= x <= kExpMax.
-template <typename T>
+// e^x for kExpMin <= x <= kExpMax; if kNormal, for a normal result only.
+template <bool kNormal = false, typename T>
 D2L_HOST_DEVICE inline T ExpInRange(T x) {
   using F = Format<T>;
   using Bits = typename F::Bits;
@@ -184,6 +184,10 @@ D2L_HOST_DEVICE inline T ExpInRange(T x) {
   const T n = rounded - F::kRound;
   const T f = Fma(n, -F::kLog2Low, Fma(n, -F::kLog2High, x));
   const T p = Fma(Fma(ExpTail(f), f, T{1}), f, T{1});
+  if constexpr (kNormal) {
+    const Bits biased = ToBits(rounded) - ToBits(F::kRound) + F::kBias;
+    return p * FromBits<T>(biased << F::kMantissaBits);
+  }
   // 2^n in two factors, because n may be outside of the exponent's range; only
   // the second may round, overflow or underflow.
   const Bits biased = ToBits(rounded) - ToBits(F::kRound) + 2 * F::kBias;
@@ -243,7 +247,7 @@ D2L_HOST_DEVICE inline T Tanh(T x) {
   const T near_zero = Fma(a * z, TanhTail(z), a);
   T b = T{2} * a;
   b = Select(b > F::kTanhMax, F::kTanhMax, b);
-  const T far = T{1} - T{2} / (ExpInRange(b) + T{1});
+  const T far = T{1} - T{2} / (ExpInRange<true>(b) + T{1});
   return CopySign(Select(a < T{0.5625}, near_zero, far), x);
 }
 

@@ -18,6 +18,7 @@
 // The loops are plain: over arrays that are as long as the lanes, the compiler
 // makes vectors of them and keeps the arrays in registers.
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <type_traits>
@@ -152,16 +153,17 @@ HWY_INLINE T BlockFirst(const T* x, std::int64_t n) {
     return first;
   } else {
     constexpr int kWide = kLanes<T>;
-    std::int64_t i = 0;
     bool nan = false;
     if (n >= kWide) {
       // NaN is noted apart: then the selection is one instruction.
       T lanes[kWide];
       BitsOf<T> nans[kWide] = {};
       for (int j = 0; j < kWide; ++j) lanes[j] = first;
-      for (; i + kWide <= n; i += kWide) {
+      for (std::int64_t i = 0; i < n; i += kWide) {
+        // At the end some are looked at again, rather than the rest one by one.
+        const T* const from = x + std::min<std::int64_t>(i, n - kWide);
         for (int j = 0; j < kWide; ++j) {
-          const T y = x[i + j];
+          const T y = from[j];
           lanes[j] = Order::Before(y, lanes[j]) ? y : lanes[j];
           nans[j] |= IsNan(y) ? 1 : 0;
         }
@@ -170,10 +172,11 @@ HWY_INLINE T BlockFirst(const T* x, std::int64_t n) {
       BitsOf<T> any = 0;
       for (int j = 0; j < kWide; ++j) any |= nans[j];
       nan = any != 0;
-    }
-    for (; i < n; ++i) {
-      first = Order::Before(x[i], first) ? x[i] : first;
-      nan |= IsNan(x[i]);
+    } else {
+      for (std::int64_t i = 0; i < n; ++i) {
+        first = Order::Before(x[i], first) ? x[i] : first;
+        nan |= IsNan(x[i]);
+      }
     }
     return nan ? std::numeric_limits<T>::quiet_NaN() : first;
   }

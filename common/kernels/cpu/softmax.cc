@@ -78,20 +78,20 @@ struct ShortRows {
   }
 
   HWY_FLATTEN void Rows(T* y, const T* x, std::int64_t rows) const {
-    T differences[kBlock<T>];
-    T e[kBlock<T>];
+    T buffer[kLog ? kBlock<T> : 1];
+    T* const e = kLog ? buffer : y;
     for (std::int64_t r = 0; r < rows; ++r) {
       const T max = BlockFirst<Larger>(x + r * n, n);
-      for (std::int64_t i = r * n; i < (r + 1) * n; ++i) {
-        differences[i] = x[i] - max;
-      }
+      D2L_INDEPENDENT
+      for (std::int64_t i = r * n; i < (r + 1) * n; ++i) y[i] = x[i] - max;
     }
-    for (std::int64_t i = 0; i < rows * n; ++i)
-      e[i] = math::Exp(differences[i]);
+    D2L_INDEPENDENT
+    for (std::int64_t i = 0; i < rows * n; ++i) e[i] = math::Exp(y[i]);
     for (std::int64_t r = 0; r < rows; ++r) {
       const T last = Last<kLog>(static_cast<T>(BlockSum(e + r * n, n)));
+      D2L_INDEPENDENT
       for (std::int64_t i = r * n; i < (r + 1) * n; ++i) {
-        y[i] = kLog ? differences[i] - last : e[i] * last;
+        y[i] = kLog ? y[i] - last : e[i] * last;
       }
     }
   }
