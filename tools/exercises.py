@@ -244,7 +244,7 @@ def run(program, arguments, seconds=SECONDS):
         "CRASHED", say("Your code ended the program: %s.", why))
 
 
-def judge(root, exercises, exercise):
+def judge(root, exercises, exercise, flags):
     """Builds and judges. Prints, remembers and returns the verdict."""
     first = not (root / "bazel-bin" / exercise.folder / exercise.name).exists()
     if first:
@@ -261,7 +261,7 @@ def judge(root, exercises, exercise):
                              + output.splitlines()[-15:])
     else:
         verdict, text = run(root / "bazel-bin" / exercise.folder / exercise.name,
-                            ["--lang=" + language])
+                            ["--lang=" + language] + flags)
     print(text)
     if verdict == "not done":
         print("  " + say("Replace // YOUR CODE and the line below it."))
@@ -280,7 +280,7 @@ def judge(root, exercises, exercise):
     return verdict
 
 
-def watch(root, exercises, exercise):
+def watch(root, exercises, exercise, flags):
     print(say("Watching %s; Ctrl-C ends it.", exercise.file), flush=True)
     seen = None
     try:
@@ -290,7 +290,7 @@ def watch(root, exercises, exercise):
             if now and now != seen:
                 seen, begin = now, time.time()
                 print(flush=True)
-                judge(root, exercises, exercise)
+                judge(root, exercises, exercise, flags)
                 print("  " + say("%.1f s from your save to the verdict",
                                  time.time() - begin), flush=True)
             time.sleep(0.2)
@@ -395,6 +395,8 @@ def main(arguments):
                       help="restore the untouched file")
     what.add_argument("--check", action="store_true",
                       help="do all untouched files agree with their solutions?")
+    parser.add_argument("--check_races", action="store_true",
+                        help="say which operations of two streams no event orders")
     parser.add_argument("--lang", choices=["en", "zh"],
                         default=course_texts.system_language(),
                         help="English or Chinese; else as LANG says")
@@ -421,6 +423,7 @@ def command(parser, options):
             parser.error("which exercise? For example: wait_for_less --hint")
         list_all(ROOT, exercises)
         return 0
+    flags = ["--check_races"] if options.check_races else []
     exercise = runnable.get(pathlib.Path(options.name).stem)
     if exercise is None:
         print(say("There is no exercise %s.", options.name))
@@ -436,7 +439,7 @@ def command(parser, options):
     elif options.reset:
         reset(ROOT, exercise)
     elif options.watch:
-        watch(ROOT, list(runnable.values()), exercise)
+        watch(ROOT, list(runnable.values()), exercise, flags)
     else:
         show(exercise.parts["task"])
         print(say("Your file: %s", exercise.file))
@@ -444,7 +447,7 @@ def command(parser, options):
         if (ROOT / types).exists():
             print(say("Its types: %s", types))
         print(flush=True)
-        verdict = judge(ROOT, list(runnable.values()), exercise)
+        verdict = judge(ROOT, list(runnable.values()), exercise, flags)
         return 0 if verdict == "right" else 1
     return 0
 

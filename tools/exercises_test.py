@@ -311,6 +311,11 @@ class Judging(Workspace):
         self.assertEqual(exercises.load_progress(self.root)["half"]["verdict"],
                          "right")
 
+    def test_races_are_checked_if_asked_for(self):
+        program = MARK + 'echo WRONG; echo "${@: -1}"'
+        self.assertIn("--check_races", self.judge("exit 0", program, "--check_races")[1])
+        self.assertNotIn("--check_races", self.judge("exit 0", program)[1])
+
     def test_verdicts(self):
         for said, verdict in exercises.VERDICTS.items():
             (self.root / exercises.PROGRESS).unlink(missing_ok=True)

@@ -3,6 +3,7 @@
 
 #include <cstdlib>
 #include <iostream>
+#include <optional>
 #include <string>
 
 #include "absl/flags/flag.h"
@@ -13,8 +14,12 @@
 #include "common/device/device_table.h"
 #include "common/device/stream.h"
 #include "common/exercise/exercise.h"
+#include "common/profiler/race_checker.h"
 
 ABSL_FLAG(std::string, lang, "", "en or zh.\nExample: --lang=zh");
+ABSL_FLAG(bool, check_races, false,
+          "say which operations use the same memory on two streams without an "
+          "event that orders them.\nExample: --check_races");
 
 int main(int argc, char** argv) {
   // The key tells //:exercises the verdict from what the answer printed; the
@@ -33,6 +38,8 @@ int main(int argc, char** argv) {
   }
   // Gates hold streams; with launch blocking they would hold the program.
   d2l::SetLaunchBlocking(false);
+  std::optional<d2l::RaceChecker> checker;
+  if (absl::GetFlag(FLAGS_check_races)) checker.emplace();
   const d2l::Judged judged =
       d2l::Answers().size() == 1
           ? d2l::JudgeAnswer(d2l::Answers()[0], true)
@@ -43,5 +50,6 @@ int main(int argc, char** argv) {
                         "D2L_ANSWER is missing at the end of the file.") +
                     "\n"};
   std::cout << '\x1e' << key << '\n' << judged.text;
+  if (checker.has_value()) std::cout << "\n" << checker->Report();
   return EXIT_SUCCESS;
 }

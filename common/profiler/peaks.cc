@@ -75,6 +75,21 @@ std::int64_t FlopOfRound() {
   return static_cast<std::int64_t>(2 * kChains * hn::Lanes(Tag()));
 }
 
+// Reads only. A sum for each load in flight.
+float ReadVectors(const float* x, std::size_t n) {
+  const Tag d;
+  const std::size_t lanes = hn::Lanes(d);
+  auto a = hn::Zero(d), b = a, c = a, e = a;
+  for (std::size_t i = 0; i < n; i += 4 * lanes) {
+    a = hn::Add(a, hn::Load(d, x + i));
+    b = hn::Add(b, hn::Load(d, x + i + lanes));
+    c = hn::Add(c, hn::Load(d, x + i + 2 * lanes));
+    e = hn::Add(e, hn::Load(d, x + i + 3 * lanes));
+  }
+  return hn::GetLane(
+      hn::SumOfLanes(d, hn::Add(hn::Add(a, b), hn::Add(c, e))));
+}
+
 void TriadVectors(const float* b, const float* c, float* a, std::size_t n,
                   bool past_caches) {
   const Tag d;
@@ -101,6 +116,7 @@ namespace d2l {
 
 HWY_EXPORT(MultiplyAddVectors);
 HWY_EXPORT(FlopOfRound);
+HWY_EXPORT(ReadVectors);
 HWY_EXPORT(TriadVectors);
 
 namespace {
@@ -139,7 +155,8 @@ double FlopPerSecond(int cores) {
          seconds;
 }
 
-// Of the triad, on three arrays that have `bytes` bytes together.
+// Of the triad or of reading, whichever is faster, on three arrays that have
+// `bytes` bytes together.
 double BytesPerSecond(int cores, std::int64_t bytes) {
   constexpr std::size_t kUnit = 64;  // whole vectors
   const std::size_t n =
@@ -152,14 +169,20 @@ double BytesPerSecond(int cores, std::int64_t bytes) {
   const int passes =
       static_cast<int>(std::max(1.0, 4 * static_cast<double>(kMiB) / per_pass));
   double best = kNever;
-  for (const bool past_caches : {false, true}) {
+  enum { kTriad, kTriadPastCaches, kRead };
+  for (const auto loop : {kTriad, kTriadPastCaches, kRead}) {
     const double seconds = Best(passes > 1 ? 20 : 4, [&] {
       ParallelFor(cores, 1, [&](std::int64_t part, std::int64_t end) {
         for (; part < end; ++part) {
           float* const a = memory.get() + 3 * n * part;
           for (int pass = 0; pass < passes; ++pass) {
-            HWY_DYNAMIC_DISPATCH(TriadVectors)
-            (a + n, a + 2 * n, a, n, past_caches);
+            if (loop == kRead) {
+              volatile float sum = HWY_DYNAMIC_DISPATCH(ReadVectors)(a, 3 * n);
+              static_cast<void>(sum);
+            } else {
+              HWY_DYNAMIC_DISPATCH(TriadVectors)
+              (a + n, a + 2 * n, a, n, loop == kTriadPastCaches);
+            }
           }
         }
       });

@@ -9,9 +9,9 @@
 //
 // On a CPU device they are the best of several runs of loops on all its cores,
 // with the widest vectors: fused multiplications and additions; STREAM's triad,
-// a[i] = b[i] + 3 * c[i], on data that fit into each cache or into none. On a
-// GPU, a product and copies. No figure is a data sheet's. A model of a GPU has
-// none.
+// a[i] = b[i] + 3 * c[i], or reading alone, on data that fit into each cache or
+// into none. On a GPU, a product and copies. No figure is a data sheet's. A
+// model of a GPU has none.
 //
 // Thread-safe. The first call for a device measures, on the thread's current
 // stream, behind the work that is enqueued there: some 0.3 s. What else runs

@@ -1,5 +1,5 @@
 // What the profiler costs: to start and stop, for a call, and for the course's
-// loop of small products with and without it.
+// loop of small products with and without it; and what a RaceChecker costs.
 
 #include <cstdint>
 
@@ -7,6 +7,7 @@
 #include "common/device/device_table.h"
 #include "common/ops/ops.h"
 #include "common/profiler/profiler.h"
+#include "common/profiler/race_checker.h"
 
 namespace d2l {
 namespace {
@@ -64,6 +65,18 @@ BENCHMARK(BM_ProductsProfiled)
     ->ArgName("memory")
     ->Arg(0)
     ->Arg(1)
+    ->UseRealTime()
+    ->Unit(benchmark::kMillisecond);
+
+void BM_ProductsCheckedForRaces(benchmark::State& state) {
+  const Tensor x = Rand({3, 3}, Devices()[0].device);
+  for (auto _ : state) {
+    const RaceChecker checker;
+    Products(x);
+  }
+  state.SetItemsProcessed(state.iterations() * 10'000);
+}
+BENCHMARK(BM_ProductsCheckedForRaces)
     ->UseRealTime()
     ->Unit(benchmark::kMillisecond);
 

@@ -303,7 +303,7 @@ std::vector<Race> RacesIn(const Program& p, const std::vector<Stream*>& streams,
 }
 
 TEST(RandomRaces, AreReportedIfAWaitIsMissingAndOnlyThen) {
-  constexpr int kPrograms = 100;
+  constexpr int kPrograms = 500;
   std::mt19937 random(32);
   const std::vector<Device> all = AllDevices();
   int missed = 0, programs = 0;
