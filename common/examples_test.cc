@@ -45,6 +45,7 @@
 #include "common/drawing/graph_drawing.h"
 #include "common/drawing/plot.h"
 #include "common/drawing/roofline.h"
+#include "common/drawing/sectors.h"
 #include "common/drawing/svg.h"
 #include "common/drawing/text_canvas.h"
 #include "common/drawing/timeline.h"
@@ -988,6 +989,13 @@ TEST_F(ExamplesTest, GraphAndDrawing) {
     // Example of common/drawing/bars.h
     cell.Show(DrawBars("time", {{{"one by one", "58.0 ms", 58.0, 57.1, 59.2},
                                  {"both", "30.7 ms", 30.7, 30.5, 31.0}}}));
+    // End of example
+  }
+  {
+    // Example of common/drawing/sectors.h
+    std::vector<std::int64_t> first;  // as kernels::cuda::Requests has them
+    for (int lane = 0; lane < 32; ++lane) first.push_back(64 * lane);
+    cell.Show(DrawSectors("every 16th word", first));
     // End of example
   }
   {

@@ -1,12 +1,7 @@
 #include "chapters/profiling/kernel_requests.h"
 
-#include <algorithm>
 #include <cstddef>
-#include <cstdint>
-#include <string>
-#include <vector>
 
-#include "absl/strings/str_format.h"
 #include "common/kernels/cuda/fake/check.h"
 #include "common/kernels/cuda/fake/checked_array.h"
 #include "common/kernels/cuda/fake/grid.h"
@@ -20,7 +15,7 @@ float Element(int row, int column) {
 }
 
 WarpLoads LoadsOf(SumKernel kernel, int n) {
-  constexpr int kThreads = 64, kSectorBytes = 32;
+  constexpr int kThreads = 64;
   CheckedArray<float> x(std::size_t{1} * n * n), sums(n);
   for (int i = 0; i < n * n; ++i) x.data()[i] = Element(i / n, i % n);
   float* const to = sums.data();
@@ -36,31 +31,10 @@ WarpLoads LoadsOf(SumKernel kernel, int n) {
     loads.requests += r.requests;
     loads.bytes += r.lanes * r.bytes;
     loads.sectors += r.sectors;
-    for (const std::int64_t offset : r.first) {
-      loads.first.push_back(static_cast<int>(offset / kSectorBytes));
-    }
+    loads.first = r.first;
   }
   loads.sums.assign(sums.begin(), sums.end());
   return loads;
-}
-
-std::string SectorsByLane(const std::vector<int>& sectors) {
-  constexpr std::size_t kGroups = 4;
-  std::string text;
-  std::size_t begin = 0;
-  for (std::size_t group = 0; begin < sectors.size(); ++group) {
-    const auto end = std::find_if(
-        sectors.begin() + static_cast<std::ptrdiff_t>(begin), sectors.end(),
-        [&](int sector) { return sector != sectors[begin]; });
-    const std::size_t last = end - sectors.begin() - 1;
-    if (group == kGroups) return text + ", ...";
-    if (group > 0) text += ", ";
-    text += begin == last
-                ? absl::StrFormat("%d: %d", begin, sectors[begin])
-                : absl::StrFormat("%d-%d: %d", begin, last, sectors[begin]);
-    begin = last + 1;
-  }
-  return text;
 }
 
 }  // namespace d2l::profiling

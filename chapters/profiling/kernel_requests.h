@@ -9,7 +9,6 @@
 #define D2L_CHAPTERS_PROFILING_KERNEL_REQUESTS_H_
 
 #include <cstdint>
-#include <string>
 #include <vector>
 
 namespace d2l::profiling {
@@ -27,13 +26,10 @@ struct WarpLoads {
   std::int64_t requests = 0;  // 0 in a build with a sanitizer: not counted
   std::int64_t bytes = 0;     // that the lanes asked for
   std::int64_t sectors = 0;   // of 32 bytes, that were touched
-  std::vector<int> first;     // of the first request, by lane: its sector
+  std::vector<std::int64_t> first;  // what DrawSectors takes
   std::vector<float> sums;
 };
 WarpLoads LoadsOf(SumKernel kernel, int n);
-
-// Lanes and their sector: "0-7: 0, 8-15: 1, 16-23: 2, 24-31: 3".
-std::string SectorsByLane(const std::vector<int>& sectors);
 
 }  // namespace d2l::profiling
 

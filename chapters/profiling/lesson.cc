@@ -23,6 +23,7 @@
 #include "chapters/profiling/programs.h"
 #include "common/base/machine.h"
 #include "common/d2l.h"
+#include "common/drawing/sectors.h"
 #include "common/lesson/cell/cell.h"
 #include "common/lesson/cell/host_library.h"
 
@@ -240,10 +241,8 @@ void KernelRequests(Cell& cell) {
     std::cout << Say("A build with a sanitizer does not count requests.\n");
     return;
   }
-  std::cout << Say("A warp's first load; its lanes, and the sector that each "
-                   "needs:\n")
-            << Say("  by columns  %s\n", SectorsByLane(columns.first))
-            << Say("  by rows     %s\n", SectorsByLane(rows.first));
+  cell.Show(DrawSectors("by columns", columns.first));
+  cell.Show(DrawSectors("by rows", rows.first));
   cell.Check(columns.bytes == rows.bytes && columns.bytes == 4L * n * n,
              "both load each element once");
   std::vector<float> of_columns(n), of_rows(n);

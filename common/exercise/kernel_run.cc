@@ -12,21 +12,20 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 #include "common/base/console/language.h"
 #include "common/base/console/text.h"
+#include "common/drawing/sectors.h"
 #include "common/exercise/kernel.h"
 
 namespace d2l {
 namespace {
 
 using kernels::cuda::kBanks;
-using kernels::cuda::kSectorBytes;
 using kernels::cuda::kWordBytes;
 using kernels::cuda::Requests;
 using kernels::cuda::SourceLine;
-
-// Of a drawing.
-constexpr std::size_t kRows = 4;
 
 bool not_done = false;
 
@@ -68,38 +67,6 @@ double PerRequest(std::int64_t count, const Requests& r) {
   return static_cast<double>(count) / static_cast<double>(r.requests);
 }
 
-// The sectors that the lanes of a warp's first request touch, with the lane
-// that uses each word.
-std::string DrawSectors(const Requests& r) {
-  std::vector<std::int64_t> sectors;
-  for (const std::int64_t offset : r.first) {
-    if (offset >= 0) sectors.push_back(offset / kSectorBytes);
-  }
-  std::sort(sectors.begin(), sectors.end());
-  sectors.erase(std::unique(sectors.begin(), sectors.end()), sectors.end());
-  std::string text =
-      Line("", Say("the thread that uses each word of a sector, in the "
-                   "first request"));
-  for (std::size_t i = 0; i < std::min(kRows, sectors.size()); ++i) {
-    std::string words;
-    for (int word = 0; word < kSectorBytes / kWordBytes; ++word) {
-      const std::int64_t begin = sectors[i] * kSectorBytes + word * kWordBytes;
-      const auto lane = std::find_if(
-          r.first.begin(), r.first.end(), [begin](std::int64_t offset) {
-            return offset >= begin && offset < begin + kWordBytes;
-          });
-      absl::StrAppendFormat(
-          &words, "%3s",
-          lane == r.first.end() ? "." : absl::StrCat(lane - r.first.begin()));
-    }
-    text += Line("", Say("sector %4d |%s |", sectors[i], words));
-  }
-  if (sectors.size() > kRows) {
-    text += Line("", Say("... and %d more", sectors.size() - kRows));
-  }
-  return text;
-}
-
 // The banks that the lanes of a warp's first request use, the fullest first.
 std::string DrawBanks(const Requests& r) {
   struct Bank {
@@ -118,7 +85,7 @@ std::string DrawBanks(const Requests& r) {
                    });
   std::string text =
       Line("", Say("the threads that use each bank, in the first request"));
-  for (std::size_t i = 0; i < kRows; ++i) {
+  for (std::size_t i = 0; i < 4; ++i) {
     std::string lanes;
     const std::size_t shown = std::min<std::size_t>(banks[i].lanes.size(), 8);
     for (std::size_t j = 0; j < shown; ++j) {
@@ -273,6 +240,12 @@ void KernelRun::ExpectCoalesced(
   const std::string expected =
       absl::StrFormat("%.1f", PerRequest(worst->ideal_sectors, *worst));
   const double sectors = PerRequest(worst->sectors, *worst);
+  absl::StrAppend(&lines, "\n", Line(Kind(*worst), Quoted(worst->at)));
+  const std::string drawing = DrawSectors("", worst->first).text;
+  for (const absl::string_view line :
+       absl::StrSplit(drawing, '\n', absl::SkipEmpty())) {
+    lines += Line("", std::string(line));
+  }
   judging_.Wrong(
       {input_,
        worst->writes
@@ -282,9 +255,7 @@ void KernelRun::ExpectCoalesced(
            : Say("the right values; each load of a warp touches %.1f sectors "
                  "of 32 bytes",
                  sectors),
-       expected, look(worst->writes),
-       absl::StrCat(lines, "\n", Line(Kind(*worst), Quoted(worst->at)),
-                    DrawSectors(*worst))});
+       expected, look(worst->writes), lines});
 }
 
 void KernelRun::ExpectNoConflicts(
