@@ -132,7 +132,8 @@ def first_error(output, file):
     """The compiler's first error, at the learner's line if it names one."""
     lines = output.splitlines()
     for i, line in enumerate(lines):
-        found = re.match(r"(\S+?):(\d+)(?::\d+)?: (?:fatal )?error: (.*)", line)
+        # gcc's, or nvcc's: file.cu(12): error: …
+        found = re.match(r"(\S+?)[:(](\d+)(?::\d+|\))?: (?:fatal )?error: (.*)", line)
         if not found:
             continue
         shown = [f"{found[1]}:{found[2]}: {found[3]}"]

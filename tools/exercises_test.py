@@ -349,6 +349,12 @@ chapters/tiny/exercises/half.cc:9:3: note: required from here
             ["common/ops/ops.h:7: no match", "   7 |  x",
              "chapters/tiny/exercises/half.cc:9:3: note: required from here"])
 
+    def test_an_error_of_nvcc(self):
+        self.assertEqual(
+            exercises.first_error('a/map.cu(12): error: identifier "y" is undefined\n'
+                                  "    y = 2;\n    ^\n", "a/map.cu"),
+            ['a/map.cu:12: identifier "y" is undefined'])
+
     def test_what_bazel_says_otherwise(self):
         _, output = self.judge("echo no such package; exit 1", "")
         self.assertIn("no such package", output)

@@ -2,6 +2,7 @@
 
 load("@rules_cc//cc:defs.bzl", "cc_binary", "cc_library", "cc_test")
 load("//common/kernels/cuda:check.bzl", "CHECKABLE", "CHECK_COPTS", "EMULATION_COPTS")
+load("//third_party:cuda.bzl", "cuda_library", "if_cuda")
 
 # What most exercises and judges include.
 _DEPS = [
@@ -30,7 +31,24 @@ _KERNEL_DEPS = [
     "//common/kernels/cuda:check_hooks",
 ]
 
+# The same kernel for a GPU; deps of who links it.
+def _for_gpu(name, src):
+    cuda_library(
+        name = name,
+        srcs = [src],
+        # Half-done answers use little, here as above.
+        copts = ["-diag-suppress=177"] + ["-Xcompiler=" + copt for copt in _COPTS],
+        tags = ["manual"],
+        deps = _KERNEL_DEPS[:1] + ["//common/exercise/cuda:gpu_run"],
+        alwayslink = True,
+    )
+    return if_cuda([":" + name])
+
 def _exercise(name, suffix, deps, copts, compatible_with):
+    own_on_gpu, solution_on_gpu = [], []
+    if suffix == ".cu":
+        own_on_gpu = _for_gpu(name + "_for_gpu", name + suffix)
+        solution_on_gpu = _for_gpu(name + "_solution_for_gpu", "solutions/" + name + suffix)
     native.genrule(
         name = name + "_untouched",
         srcs = ["solutions/" + name + suffix],
@@ -56,7 +74,7 @@ def _exercise(name, suffix, deps, copts, compatible_with):
         deps = deps + [
             ":%s_judge" % name,
             "//common/exercise:exercise_main",
-        ],
+        ] + own_on_gpu,
     )
     cc_library(
         name = name + "_answers",
@@ -67,7 +85,7 @@ def _exercise(name, suffix, deps, copts, compatible_with):
         ],
         copts = copts,
         target_compatible_with = compatible_with,
-        deps = deps + [":%s_judge" % name],
+        deps = deps + [":%s_judge" % name] + solution_on_gpu,
         alwayslink = True,
     )
 
@@ -94,7 +112,7 @@ def d2l_exercises(name, exercises, kernels = []):
       name: of the test, without "_test"; the kernels' is kernels_test.
       exercises: a dictionary; for each exercise its deps besides the usual.
       kernels: exercises that are CUDA kernels: all but the judge is NAME.cu,
-        compiled for the check of kernels.
+        compiled for the check of kernels, and with --config=cuda for a GPU.
     """
     native.filegroup(
         name = "texts",

@@ -6,7 +6,9 @@
 #include <cstdlib>
 #include <fstream>
 #include <functional>
+#include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/ascii.h"
@@ -17,6 +19,7 @@
 #include "common/base/console/language.h"
 #include "common/base/console/text.h"
 #include "common/drawing/sectors.h"
+#include "common/exercise/gpu_run.h"
 #include "common/exercise/kernel.h"
 
 namespace d2l {
@@ -173,6 +176,42 @@ void KernelRun::LaunchGrid(const void* kernel,
   kernels::cuda::CheckedRun(kernel, grid, kernels::cuda::FindCheckedArray);
   report_ = kernels::cuda::TakeCheckReport();
   if (not_done) throw NotDone();
+}
+
+void KernelRun::KeepForGpu(const std::string& file, dim3 blocks, dim3 threads,
+                           std::vector<GpuRun::Argument> arguments) {
+  const auto found = GpuKernels().find(file);
+  if (found == GpuKernels().end()) return;
+  run_on_gpu_ = found->second.run;
+  gpu_ = {found->second.kernel,
+          {blocks.x, blocks.y, blocks.z},
+          {threads.x, threads.y, threads.z},
+          {},
+          std::move(arguments)};
+  for (const kernels::cuda::Memory& memory :
+       kernels::cuda::internal::CheckedArrays()) {
+    char* const begin = static_cast<char*>(const_cast<void*>(memory.begin));
+    gpu_.arrays.push_back({begin, {begin, begin + memory.bytes}});
+  }
+}
+
+std::string KernelRun::RunOnGpu() {
+  if (run_on_gpu_ == nullptr) return "";
+  std::string name;
+  try {
+    name = run_on_gpu_(gpu_);
+  } catch (const std::runtime_error& error) {
+    Wrong(error.what(), Say("the values that a model of a GPU has computed"),
+          "The check of kernels found nothing. What does a GPU not have that "
+          "the kernel asks for?");
+  }
+  if (name.empty()) return "";
+  for (const GpuRun::Array& array : gpu_.arrays) {
+    std::copy(array.bytes.begin(), array.bytes.end(), array.begin);
+  }
+  const std::string note = Say("It ran on %s, too.", name);
+  if (judging_.notes().find(note) == std::string::npos) judging_.Note(note);
+  return name;
 }
 
 void KernelRun::WrongBy(const Finding& finding, bool right,

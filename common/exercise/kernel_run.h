@@ -1,6 +1,7 @@
 // KernelRun: one launch of a learner's kernel under the check of kernels, for
 // judges. It says in this order what is wrong: what the check found, although
-// the values may be right by chance; the values; what warps ask of memory.
+// the values may be right by chance; the values; where there is a GPU, and nvcc
+// has compiled the kernel, the values there; what warps ask of memory.
 //
 //   CheckedArray<float> y(n);
 //   KernelRun run(judging, Say("%d numbers", n));
@@ -15,13 +16,17 @@
 #define D2L_COMMON_EXERCISE_KERNEL_RUN_H_
 
 #include <algorithm>
+#include <any>
 #include <cstdint>
+#include <cstring>
 #include <functional>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "common/exercise/exercise.h"
+#include "common/exercise/gpu_run.h"
 #include "common/kernels/cuda/fake/check.h"
 #include "common/kernels/cuda/fake/checked_array.h"
 #include "common/kernels/cuda/fake/grid.h"
@@ -38,24 +43,37 @@ class KernelRun {
   using Advice = std::function<std::string(const Finding& finding)>;
 
   // input: a translated text, shown if the kernel is wrong.
-  KernelRun(const Judging& judging, std::string input)
+  KernelRun(Judging& judging, std::string input)
       : judging_(judging), input_(std::move(input)) {}
 
   // Runs the kernel in three orders of its threads. Throws NotDone.
   template <typename... P, typename... A>
   void Launch(void (*kernel)(P...), dim3 blocks, dim3 threads, A... args) {
+    for (const Answer& answer : Answers()) {
+      const auto* const own = std::any_cast<void (*)(P...)>(&answer.function);
+      if (own == nullptr || *own != kernel) continue;
+      KeepForGpu(answer.file, blocks, threads,
+                 {AsArgument(static_cast<P>(args))...});
+    }
     LaunchGrid(reinterpret_cast<const void*>(kernel),
                {blocks, threads, [=] { kernel(args...); }});
   }
 
-  // Wrong if the check found something, or unless AllClose.
+  // Wrong if the check found something, or unless AllClose, also on a GPU,
+  // whose values the arrays then have.
   template <typename T>
   void ExpectRight(CheckedArray<T>& got, const std::vector<T>& expected,
                    double tolerance, const std::string& look,
-                   const Advice& advice = nullptr) const {
-    ExpectRight(std::vector<float>(got.begin(), got.end()),
-                std::vector<float>(expected.begin(), expected.end()), tolerance,
-                look, advice);
+                   const Advice& advice = nullptr) {
+    const std::vector<float> right(expected.begin(), expected.end());
+    const auto numbers = [&got] {
+      return std::vector<float>(got.begin(), got.end());
+    };
+    ExpectRight(numbers(), right, tolerance, look, advice);
+    const std::string gpu = RunOnGpu();
+    if (gpu.empty()) return;
+    judging_.ExpectClose(input_ + ", " + gpu, numbers(), right, tolerance,
+                         look);
   }
 
   // Wrong if fewer than half of the lanes take part in the requests of global
@@ -81,6 +99,19 @@ class KernelRun {
                           const std::string& look) const;
 
  private:
+  template <typename T>
+  static GpuRun::Argument AsArgument(T value) {
+    static_assert(sizeof(T) <= sizeof(GpuRun::Argument::bits));
+    GpuRun::Argument argument;
+    std::memcpy(&argument.bits, &value, sizeof(T));
+    argument.is_pointer = std::is_pointer_v<T>;
+    return argument;
+  }
+  // If nvcc has compiled the kernel of that file: the arrays as they are.
+  void KeepForGpu(const std::string& file, dim3 blocks, dim3 threads,
+                  std::vector<GpuRun::Argument> arguments);
+  // The GPU's name, "" if it was not run there.
+  std::string RunOnGpu();
   void LaunchGrid(const void* kernel, const kernels::cuda::Grid& grid);
   void ExpectRight(const std::vector<float>& got,
                    const std::vector<float>& expected, double tolerance,
@@ -88,8 +119,10 @@ class KernelRun {
   [[noreturn]] void WrongBy(const Finding& finding, bool right,
                             const Advice& advice) const;
 
-  const Judging& judging_;
+  Judging& judging_;
   const std::string input_;
+  GpuRun gpu_;
+  std::string (*run_on_gpu_)(GpuRun&) = nullptr;
   kernels::cuda::CheckReport report_;
 };
 

@@ -13,7 +13,7 @@ namespace {
 
 using BlockSum = void(float* sums, const float* x, int n);
 
-void JudgeOne(const Judging& judging, BlockSum* answer, int n) {
+void JudgeOne(Judging& judging, BlockSum* answer, int n) {
   constexpr int kThreads = 256;
   const int blocks = (n + kThreads - 1) / kThreads;
   CheckedArray<float> x(n), sums(blocks);

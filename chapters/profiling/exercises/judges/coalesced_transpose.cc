@@ -13,7 +13,7 @@ namespace {
 
 using Transpose = void(float* out, const float* in, int n);
 
-void JudgeOne(const Judging& judging, Transpose* answer, int n) {
+void JudgeOne(Judging& judging, Transpose* answer, int n) {
   constexpr int kTile = 32;
   const unsigned blocks = n / kTile;
   CheckedArray<float> in(std::size_t{1} * n * n), out(std::size_t{1} * n * n);

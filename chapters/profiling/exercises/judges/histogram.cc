@@ -15,7 +15,7 @@ namespace {
 
 using Histogram = void(int* counts, const int* x, int n, int bins);
 
-void JudgeOne(const Judging& judging, Histogram* answer, int blocks, int n,
+void JudgeOne(Judging& judging, Histogram* answer, int blocks, int n,
               int bins) {
   constexpr int kThreads = 128;
   CheckedArray<int> x(n), counts(bins);

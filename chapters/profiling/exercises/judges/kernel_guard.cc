@@ -16,7 +16,7 @@ using Axpy = void(float a, const float* x, float* y, int n);
 constexpr int kThreads = 256;
 constexpr float kA = -0.5f;
 
-void JudgeOne(const Judging& judging, Axpy* answer, int n) {
+void JudgeOne(Judging& judging, Axpy* answer, int n) {
   const int blocks = n == 0 ? 1 : (n + kThreads - 1) / kThreads;
   CheckedArray<float> x(n), y(n);
   Fill(x, RandomNumbers(n, 1));

@@ -16,7 +16,7 @@ using Axpy = void(float a, const float* x, float* y);
 
 constexpr float kA = 1.5f;
 
-void JudgeOne(const Judging& judging, Axpy* answer, int blocks, int threads) {
+void JudgeOne(Judging& judging, Axpy* answer, int blocks, int threads) {
   const std::size_t n = std::size_t{1} * blocks * threads;
   CheckedArray<float> x(n), y(n);
   Fill(x, RandomNumbers(n, 1));

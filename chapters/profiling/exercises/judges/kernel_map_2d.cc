@@ -15,7 +15,7 @@ namespace {
 
 using Scale = void(float* y, const float* x, int rows, int columns);
 
-void JudgeOne(const Judging& judging, Scale* answer, int rows, int columns) {
+void JudgeOne(Judging& judging, Scale* answer, int rows, int columns) {
   constexpr int kSide = 16;
   const unsigned blocks = (std::max(rows, columns) + kSide - 1) / kSide;
   const std::size_t n = std::size_t{1} * rows * columns;

@@ -16,7 +16,7 @@ namespace {
 
 using SoftmaxRow = void(float* y, const float* x, int columns);
 
-void JudgeOne(const Judging& judging, SoftmaxRow* answer, int rows, int columns,
+void JudgeOne(Judging& judging, SoftmaxRow* answer, int rows, int columns,
               float plus) {
   const std::size_t n = std::size_t{1} * rows * columns;
   CheckedArray<float> x(n), y(n);

@@ -19,7 +19,7 @@ namespace {
 using Product = void(float* c, const float* a, const float* b, int m, int k,
                      int n);
 
-void JudgeOne(const Judging& judging, Product* answer, int m, int k, int n) {
+void JudgeOne(Judging& judging, Product* answer, int m, int k, int n) {
   constexpr int kTile = 16;
   CheckedArray<float> a(std::size_t{1} * m * k), b(std::size_t{1} * k * n);
   CheckedArray<float> c(std::size_t{1} * m * n);

@@ -12,7 +12,7 @@ namespace {
 
 using Blur = void(float* y, const float* x, int n);
 
-void JudgeOne(const Judging& judging, Blur* answer, int n) {
+void JudgeOne(Judging& judging, Blur* answer, int n) {
   constexpr int kThreads = 64;
   const int blocks = n == 0 ? 1 : (n + kThreads - 1) / kThreads;
   CheckedArray<float> x(n), y(n);
