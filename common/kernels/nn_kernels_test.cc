@@ -529,9 +529,10 @@ TEST_P(NnKernelsTest, IndexAdd) {
   struct Shape {
     std::int64_t outer, size, count, inner;
   };
-  const Shape shapes[] = {{1, 5, 40, 3}, {3, 7, 20, 5},    {1, 1, 9, 1},
-                          {1, 50, 4, 1}, {2, 3, 0, 4},     {4, 10, 1, 1},
-                          {1, 6, 0, 1},  {1, 400, 700, 2}, {3, 4, 5, 0}};
+  const Shape shapes[] = {{1, 5, 40, 3},  {3, 7, 20, 5},    {1, 1, 9, 1},
+                          {1, 50, 4, 1},  {2, 3, 0, 4},     {4, 10, 1, 1},
+                          {1, 6, 0, 1},   {1, 400, 700, 2}, {3, 4, 5, 0},
+                          {300, 6, 19, 1}};
   ForBoth([&](auto zero) {
     using T = decltype(zero);
     for (const IndexOp op : {IndexOp::kSelect, IndexOp::kGather}) {

@@ -182,6 +182,52 @@ __global__ void __launch_bounds__(kThreads, kColumnBlocks)
   }
 }
 
+// With inner == 1 a column is a row of memory, in which neighbouring threads
+// would read far apart: the block reads pieces of its rows into shared memory,
+// neighbours side by side, and each thread adds up its own. A piece is a sector
+// of floats.
+constexpr int kPiece = 8;
+
+template <typename T>
+__global__ void __launch_bounds__(kThreads)
+    AddRowsKernel(T* out, const T* __restrict__ source,
+                  const std::int64_t* __restrict__ index, std::int64_t rows,
+                  std::int64_t size, std::int64_t count, ErrorReporter errors) {
+  // Odd lengths of rows: 32 of them begin in 32 banks.
+  __shared__ std::int64_t to[kThreads][kPiece + 1];
+  __shared__ T term[kThreads][kPiece + 1];
+  const auto own = static_cast<int>(threadIdx.x);
+  const auto threads = static_cast<int>(blockDim.x);
+  for (std::int64_t top = ThreadInGrid() - own; top < rows;
+       top += ThreadsOfGrid()) {
+    for (std::int64_t left = 0; left < count; left += kPiece) {
+#pragma unroll
+      for (int k = 0; k < kPiece; ++k) {
+        const int t = k * threads + own;
+        const int row = t / kPiece, i = t % kPiece;
+        if (top + row >= rows || left + i >= count) continue;
+        const std::int64_t position = (top + row) * count + left + i;
+        to[row][i] = index[position];
+        term[row][i] = source[position];
+      }
+      __syncthreads();
+      const std::int64_t o = top + own;
+      const std::int64_t last =
+          o < rows ? min(count - left, std::int64_t{kPiece}) : 0;
+      for (int i = 0; i < last; ++i) {
+        const std::int64_t row = to[own][i];
+        if (row < 0 || row >= size) {
+          ReportError(errors, DeviceError::kIndexOutOfRange,
+                      o * count + left + i, row, size);
+          continue;
+        }
+        out[o * size + row] += term[own][i];
+      }
+      __syncthreads();  // before the next piece is read
+    }
+  }
+}
+
 // One column has one index for each row, too; as chains it has more threads.
 bool HasChains(const IndexAddArgs& args) {
   return args.op == IndexOp::kSelect || args.outer * args.inner == 1;
@@ -207,6 +253,12 @@ template <typename T>
 void AddColumns(const CudaLaunch& launch, const IndexAddArgs& args) {
   const std::int64_t columns = args.outer * args.inner;
   if (columns == 0) return;
+  if (args.inner == 1) {
+    StartGrid(launch, columns, 1, AddRowsKernel<T>, static_cast<T*>(args.out),
+              static_cast<const T*>(args.source), args.index, columns,
+              args.size, args.count, launch.errors);
+    return;
+  }
   StartGrid(launch, columns, 1, AddColumnsKernel<T>, static_cast<T*>(args.out),
             static_cast<const T*>(args.source), args.index, columns, args.size,
             args.count, args.inner, Splitter(args.inner, columns),
