@@ -14,7 +14,6 @@ if there is no nvcc.
 """
 
 import collections
-import json
 import os
 import pathlib
 import re
@@ -46,11 +45,11 @@ def requests():
                             '--gtest_brief=1'], cwd=ROOT, check=True,
                            env={'D2L_CHECK_CUDA_TABLE': str(table)})
         for line in table.read_text().splitlines():
-            row = json.loads(line)
-            of = sums[row['kernel']][row['shared'], row['writes']]
-            for key in ('requests', 'lanes', 'sectors', 'ideal_sectors',
-                        'conflicts'):
-                of[key] += row[key]
+            kernel, shared, writes, *counts = line.split()
+            of = sums[kernel][shared == '1', writes == '1']
+            for key, count in zip(('requests', 'lanes', 'sectors',
+                                   'ideal_sectors', 'conflicts'), counts):
+                of[key] += int(count)
     return sums
 
 

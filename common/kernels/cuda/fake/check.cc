@@ -23,10 +23,10 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "common/kernels/cuda/fake/grid.h"
-#include "nlohmann/json.hpp"
 
 namespace d2l::kernels::cuda {
 namespace {
@@ -193,18 +193,12 @@ struct Request {
   std::array<std::uintptr_t, warpSize> addresses;
 };
 
-struct SiteKey {
-  Site kernel, site;
-  bool shared, writes;
-  int bytes;
-
-  auto Tied() const { return std::tie(kernel, site, shared, writes, bytes); }
-  bool operator<(const SiteKey& b) const { return Tied() < b.Tied(); }
-};
+// A site, and what is done there: the bytes of an access, whether it writes,
+// whether it is of shared memory.
+using Place = std::uint64_t;
 
 // What the lanes of a warp have asked for at one place.
 struct Asked {
-  SiteKey key;
   std::array<std::uint32_t, warpSize> times{};
   std::vector<Request> requests;
 };
@@ -243,14 +237,14 @@ std::int64_t Conflicts(const Request& request, int bytes) {
   return conflicts;
 }
 
-void Count(const Request& request, const SiteKey& key, Requests& to) {
+void Count(const Request& request, Requests& to) {
   std::vector<std::uintptr_t> sectors, starts;
   for (int lane = 0; lane < warpSize; ++lane) {
     if ((request.lanes >> lane & 1) == 0) continue;
     const std::uintptr_t address = request.addresses[lane];
     starts.push_back(address);
     for (std::uintptr_t s = address / kSector;
-         s <= (address + key.bytes - 1) / kSector; ++s) {
+         s <= (address + to.bytes - 1) / kSector; ++s) {
       sectors.push_back(s);
     }
   }
@@ -258,7 +252,7 @@ void Count(const Request& request, const SiteKey& key, Requests& to) {
   const std::int64_t distinct = CountDistinct(starts);
   if (++to.requests == 1) {
     const std::uintptr_t unit =
-        key.shared ? std::size_t{kBanks} * kWordBytes : kSector;
+        to.shared ? std::size_t{kBanks} * kWordBytes : kSector;
     const std::uintptr_t begin = starts[0] / unit * unit;
     for (int lane = 0; lane < warpSize; ++lane) {
       to.first.push_back(
@@ -267,23 +261,15 @@ void Count(const Request& request, const SiteKey& key, Requests& to) {
               : static_cast<std::int64_t>(request.addresses[lane] - begin));
     }
   }
-  if (key.shared) {
-    to.conflicts += Conflicts(request, key.bytes);
+  if (to.shared) {
+    to.conflicts += Conflicts(request, to.bytes);
     return;
   }
   to.sectors += CountDistinct(sectors);
-  to.ideal_sectors += (distinct * key.bytes + kSector - 1) / kSector;
+  to.ideal_sectors += (distinct * to.bytes + kSector - 1) / kSector;
 }
 
 // ---- The checker.
-
-struct FindingKey {
-  FindingKind kind;
-  Site kernel, at, before;
-
-  auto Tied() const { return std::tie(kind, kernel, at, before); }
-  bool operator<(const FindingKey& b) const { return Tied() < b.Tied(); }
-};
 
 class Checker final : public GridObserver {
  public:
@@ -312,7 +298,8 @@ class Checker final : public GridObserver {
   }
   void Atomic(const void* address, std::size_t bytes,
               const void* site) override {
-    OnRead(address, bytes, site, /*atomic=*/true);
+    // The read counts for whether the word was written.
+    if (IsShared(address)) Access(address, bytes, false, true, site);
     Access(address, bytes, /*writes=*/true, /*atomic=*/true, site);
   }
   void EndBlock() override;
@@ -334,10 +321,6 @@ class Checker final : public GridObserver {
   static thread_local Checker* active;
 
  private:
-  void OnRead(const void* address, std::size_t bytes, const void* site,
-              bool atomic) {
-    if (IsShared(address)) Access(address, bytes, false, atomic, site);
-  }
   bool IsShared(const void* address) const {
     const char* const a = static_cast<const char*>(address);
     return a >= program_.shared && a < program_.shared + program_.shared_bytes;
@@ -368,10 +351,11 @@ class Checker final : public GridObserver {
   std::uint16_t epoch_ = 0;
   bool repeated_ = false;
   // By warp of the block.
-  std::array<std::unordered_map<std::uint64_t, Asked>, 1024 / warpSize> asked_;
+  std::array<std::unordered_map<Place, Asked>, 1024 / warpSize> asked_;
 
-  std::map<FindingKey, Finding> findings_;
-  std::map<SiteKey, Requests> requests_;
+  // By kernel, the site and the one before it.
+  std::map<std::tuple<FindingKind, Site, Site, Site>, Finding> findings_;
+  std::map<std::pair<Site, Place>, Requests> requests_;  // by kernel
 };
 
 thread_local Checker* Checker::active = nullptr;
@@ -391,10 +375,10 @@ bool Checker::IsIndex(const void* address) {
 
 void Checker::Find(FindingKind kind, Site at, const Use* before, bool shared,
                    bool writes, bool before_writes) {
-  const FindingKey key = {kind, kernel_, at,
-                          before == nullptr ? 0 : before->site};
-  if (findings_.count(key) > 0) return;
-  Finding& finding = findings_[key];
+  const auto [found, is_new] = findings_.try_emplace(
+      {kind, kernel_, at, before == nullptr ? 0 : before->site});
+  if (!is_new) return;
+  Finding& finding = found->second;
   finding.kind = kind;
   finding.shared = shared;
   finding.at_writes = writes;
@@ -445,9 +429,8 @@ void Checker::Mark(Shadow& shadow, std::uintptr_t begin, std::size_t bytes,
 
 void Checker::AddToRequest(const void* address, std::size_t bytes, bool writes,
                            bool shared, Site site) {
-  Asked& asked = asked_[thread_ / warpSize][std::uint64_t{site} << 8 |
-                                            bytes << 2 | writes << 1 | shared];
-  asked.key = {kernel_, site, shared, writes, static_cast<int>(bytes)};
+  Asked& asked = asked_[thread_ / warpSize]
+                       [Place{site} << 8 | bytes << 2 | writes << 1 | shared];
   const unsigned lane = thread_ % warpSize;
   const std::uint32_t time = asked.times[lane]++;
   if (asked.requests.size() <= time) asked.requests.resize(time + 1);
@@ -502,13 +485,12 @@ void Checker::Access(const void* address, std::size_t bytes, bool writes,
 
 void Checker::EndBlock() {
   for (auto& sites : asked_) {
-    for (const auto& [hash, asked] : sites) {
-      const SiteKey& key = asked.key;
-      Requests& to = requests_[key];
-      to.shared = key.shared;
-      to.writes = key.writes;
-      to.bytes = key.bytes;
-      for (const Request& request : asked.requests) Count(request, key, to);
+    for (const auto& [place, asked] : sites) {
+      Requests& to = requests_[{kernel_, place}];
+      to.shared = (place & 1) != 0;
+      to.writes = (place >> 1 & 1) != 0;
+      to.bytes = static_cast<int>(place >> 2 & 63);
+      for (const Request& request : asked.requests) Count(request, to);
     }
     sites.clear();
   }
@@ -619,18 +601,20 @@ CheckReport Checker::Take() {
   std::lock_guard<std::mutex> lock(mutex_);
   std::set<Site> sites;
   for (const auto& [key, finding] : findings_) {
-    sites.insert({key.kernel, key.at, key.before});
+    const auto& [kind, kernel, at, before] = key;
+    sites.insert({kernel, at, before});
   }
   for (const auto& [key, requests] : requests_) {
-    sites.insert({key.kernel, key.site});
+    sites.insert({key.first, static_cast<Site>(key.second >> 8)});
   }
   std::map<Site, Named> names = NamesOf(sites);
   CheckReport report;
   std::set<std::string> said;
   for (auto& [key, finding] : findings_) {
-    finding.kernel = ShortName(names[key.kernel].function);
-    finding.at = names[key.at].line;
-    if (key.before != 0) finding.before = names[key.before].line;
+    const auto& [kind, kernel, at, before] = key;
+    finding.kernel = ShortName(names[kernel].function);
+    finding.at = names[at].line;
+    if (before != 0) finding.before = names[before].line;
     // A line may have several sites, a kernel several types.
     Finding same = finding;
     same.block = same.thread = same.before_block = same.before_thread = 0;
@@ -638,11 +622,11 @@ CheckReport Checker::Take() {
   }
   std::map<std::string, std::size_t> rows;
   for (auto& [key, requests] : requests_) {
-    requests.kernel = ShortName(names[key.kernel].function);
-    requests.at = names[key.site].line;
+    requests.kernel = ShortName(names[key.first].function);
+    requests.at = names[static_cast<Site>(key.second >> 8)].line;
     const auto [row, is_new] =
-        rows.emplace(absl::StrCat(requests.kernel, requests.at.ToString(),
-                                  key.shared, key.writes, "/", key.bytes),
+        rows.emplace(absl::StrCat(requests.kernel, requests.at.ToString(), "/",
+                                  key.second & 0xff),
                      report.requests.size());
     if (is_new) {
       report.requests.push_back(requests);
@@ -665,17 +649,10 @@ bool instrumented = false;
 void WriteTable(const std::vector<Requests>& requests, const char* file) {
   std::ofstream out(file, std::ios::app);
   for (const Requests& r : requests) {
-    out << nlohmann::json{{"kernel", r.kernel},
-                          {"at", r.at.ToString()},
-                          {"shared", r.shared},
-                          {"writes", r.writes},
-                          {"bytes", r.bytes},
-                          {"requests", r.requests},
-                          {"lanes", r.lanes},
-                          {"sectors", r.sectors},
-                          {"ideal_sectors", r.ideal_sectors},
-                          {"conflicts", r.conflicts}}
-               .dump()
+    out << absl::StrJoin(std::make_tuple(r.kernel, r.shared, r.writes,
+                                         r.requests, r.lanes, r.sectors,
+                                         r.ideal_sectors, r.conflicts),
+                         " ")
         << '\n';
   }
 }
@@ -705,42 +682,37 @@ std::string Finding::ToString() const {
   const auto thread_of = [](std::uint32_t thread, std::uint32_t block) {
     return absl::StrCat("thread ", thread, " of block ", block);
   };
-  const std::string what = shared ? "shared memory" : "global memory";
-  const std::string head = absl::StrCat(kernel, ": ");
+  const std::string memory = shared ? "shared memory" : "global memory";
+  const std::string own = thread_of(thread, block);
+  std::string what;
   switch (kind) {
     case FindingKind::kRace:
-      return absl::StrCat(head, "a race in ", what, ": ",
-                          thread_of(thread, block),
+      return absl::StrCat(kernel, ": a race in ", memory, ": ", own,
                           at_writes ? " writes (" : " reads (", at.ToString(),
                           ") what ", thread_of(before_thread, before_block),
                           before_writes ? " writes (" : " reads (",
                           before.ToString(), "), and nothing orders the two");
     case FindingKind::kBarrier:
-      return absl::StrCat(head,
-                          "not all threads of a block reach the barrier (",
-                          at.ToString(), ")");
+      what = "not all threads of a block reach the barrier";
+      break;
     case FindingKind::kStrandedLane:
-      return absl::StrCat(head,
-                          "a lane waits for others of its warp that do "
-                          "not come (",
-                          at.ToString(), ")");
+      what = "a lane waits for others of its warp that do not come";
+      break;
     case FindingKind::kUninitialised:
-      return absl::StrCat(head, thread_of(thread, block), " reads ", what,
-                          " that nobody wrote (", at.ToString(), ")");
+      what = absl::StrCat(own, " reads ", memory, " that nobody wrote");
+      break;
     case FindingKind::kOutOfBounds:
-      return absl::StrCat(head, thread_of(thread, block),
-                          " goes beyond the end of an array (", at.ToString(),
-                          ")");
+      what = absl::StrCat(own, " goes beyond the end of an array");
+      break;
     case FindingKind::kMisaligned:
-      return absl::StrCat(head, thread_of(thread, block), " uses ", what,
-                          " that is not aligned to the access (", at.ToString(),
-                          ")");
+      what = absl::StrCat(own, " uses ", memory,
+                          " that is not aligned to the access");
+      break;
     case FindingKind::kOrder:
-      return absl::StrCat(head,
-                          "the result depends on the order of the threads (",
-                          at.ToString(), ")");
+      what = "the result depends on the order of the threads";
+      break;
   }
-  return head;
+  return absl::StrCat(kernel, ": ", what, " (", at.ToString(), ")");
 }
 
 void CheckedRun(const void* kernel, const Grid& grid, FindMemory find) {

@@ -124,7 +124,8 @@ bool ChecksKernels();
 bool IsRepeated();
 
 // Prints the report when the program ends, which then fails if there is a
-// finding; $D2L_CHECK_CUDA_TABLE names a file that gets the requests as JSON.
+// finding; $D2L_CHECK_CUDA_TABLE names a file that gets the requests, a line
+// each, as tools/kernel_table.py reads them.
 void ReportAtExit();
 
 // What check_hooks.cc calls.
