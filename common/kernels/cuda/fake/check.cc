@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -316,6 +317,7 @@ class Checker final : public GridObserver {
   }
   bool repeated() const { return repeated_; }
   CheckReport Take();
+  CheckReport TakeLocked();  // on the thread whose grid runs
 
   // The one whose kernel's thread runs on this thread.
   static thread_local Checker* active;
@@ -599,6 +601,10 @@ std::string ShortName(std::string name) {
 
 CheckReport Checker::Take() {
   std::lock_guard<std::mutex> lock(mutex_);
+  return TakeLocked();
+}
+
+CheckReport Checker::TakeLocked() {
   std::set<Site> sites;
   for (const auto& [key, finding] : findings_) {
     const auto& [kind, kernel, at, before] = key;
@@ -657,8 +663,7 @@ void WriteTable(const std::vector<Requests>& requests, const char* file) {
   }
 }
 
-void PrintReport() {
-  const CheckReport report = TakeCheckReport();
+void Print(const CheckReport& report) {
   if (const char* const file = std::getenv("D2L_CHECK_CUDA_TABLE")) {
     WriteTable(report.requests, file);
   }
@@ -670,6 +675,13 @@ void PrintReport() {
                report.findings.size());
   std::fflush(nullptr);
   _exit(kExitCode);
+}
+
+// The CPU stops at what it cannot do, such as a vector that is not aligned:
+// what was found before says why.
+void OnFault(int signal) {
+  std::signal(signal, SIG_DFL);
+  if (Checker::active != nullptr) Print(Checker::active->TakeLocked());
 }
 
 }  // namespace
@@ -728,7 +740,10 @@ bool IsRepeated() {
 }
 
 void ReportAtExit() {
-  static const bool once = std::atexit(PrintReport) == 0;
+  static const bool once = [] {
+    std::signal(SIGSEGV, OnFault);
+    return std::atexit([] { Print(TakeCheckReport()); }) == 0;
+  }();
   static_cast<void>(once);
 }
 

@@ -196,6 +196,17 @@ TEST(Check, FindsTheRest) {
                     FindingKind::kStrandedLane));
 }
 
+TEST(CheckDeathTest, SaysWhatItFoundBeforeAFault) {
+  Array<float> out(64), in(64);
+  const auto run = [&] {
+    ReportAtExit();
+    Check(MisalignedVectors, 1, 8, out.data(), in.data());
+  };
+  EXPECT_EXIT(run(), testing::ExitedWithCode(66),
+              "MisalignedVectors: thread 0 of block 0 uses global memory that "
+              "is not aligned");
+}
+
 TEST(Check, ReportsOnceAndForgets) {
   Array<float> out(64), in(64);
   Check(NoBarrier, 1, 64, out.data(), in.data());

@@ -123,6 +123,11 @@ __global__ void Misaligned(float* out, const char* in) {
   out[threadIdx.x] = *reinterpret_cast<const float*>(in + 4 * threadIdx.x + 2);
 }
 
+__global__ void MisalignedVectors(float* out, const float* in) {
+  *reinterpret_cast<uint4*>(out + 4 * threadIdx.x) =
+      *reinterpret_cast<const uint4*>(in + 4 * threadIdx.x + 1);
+}
+
 __global__ void LastOneWins(int* out) {
   out[0] = static_cast<int>(threadIdx.x);
 }

@@ -26,6 +26,7 @@ void NeverWritten(float* out);
 void BeyondTheTile(float* out, const float* in, int offset);
 void BeyondTheEnd(float* out, const float* in, int n);
 void Misaligned(float* out, const char* in);
+void MisalignedVectors(float* out, const float* in);
 void LastOneWins(int* out);
 void StrandedLanes(int* out);
 
