@@ -65,8 +65,9 @@ std::string ToSvg(const Sectors& sectors, const Phrase& name,
   svg.Text(kLeft, 42, head, {12});
   int place = 0;
   for (const auto& [number, words] : sectors) {
+    const int row = place / kAcross;
     double x = kLeft + place % kAcross * kSector;
-    const double y = kTop + place / kAcross * kRow;
+    const double y = kTop + row * kRow;
     svg.Text(x, y + 11, Say("sector %d", number), {10, "start", "#555555"});
     for (const std::string& lane : words) {
       const char* const unused = "#ffffff";

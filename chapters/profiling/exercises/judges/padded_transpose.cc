@@ -14,8 +14,7 @@ namespace {
 
 using Transpose = void(float* out, const float* in, int rows, int columns);
 
-void JudgeOne(Judging& judging, Transpose* answer, int rows,
-              int columns) {
+void JudgeOne(Judging& judging, Transpose* answer, int rows, int columns) {
   constexpr int kTile = 32;
   const std::size_t n = std::size_t{1} * rows * columns;
   CheckedArray<float> in(n), out(n);

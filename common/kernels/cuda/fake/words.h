@@ -39,7 +39,7 @@ extern thread_local dim3 blockDim;
 extern thread_local dim3 gridDim;
 
 void __syncthreads();
-using std::min;
+using std::min;  // NOLINT(google-global-names-in-headers): as CUDA has it
 
 namespace d2l::kernels::cuda::internal {
 
