@@ -18,8 +18,9 @@
 
 ABSL_FLAG(std::string, lang, "", "en or zh.\nExample: --lang=zh");
 ABSL_FLAG(bool, check_races, false,
-          "say which operations use the same memory on two streams without an "
-          "event that orders them.\nExample: --check_races");
+          "Say which operations use the same memory on two streams without an "
+          "event that orders them. Slow: figures are not comparable.\n"
+          "Example: --check_races");
 
 int main(int argc, char** argv) {
   // The key tells //:exercises the verdict from what the answer printed; the

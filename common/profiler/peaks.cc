@@ -86,8 +86,7 @@ float ReadVectors(const float* x, std::size_t n) {
     c = hn::Add(c, hn::Load(d, x + i + 2 * lanes));
     e = hn::Add(e, hn::Load(d, x + i + 3 * lanes));
   }
-  return hn::GetLane(
-      hn::SumOfLanes(d, hn::Add(hn::Add(a, b), hn::Add(c, e))));
+  return hn::GetLane(hn::SumOfLanes(d, hn::Add(hn::Add(a, b), hn::Add(c, e))));
 }
 
 void TriadVectors(const float* b, const float* c, float* a, std::size_t n,
