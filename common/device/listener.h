@@ -40,6 +40,7 @@ namespace d2l {
 
 class EventState;
 class Stream;
+struct OpStamps;
 
 // A block has been handed out, or returned. Sizes are in bytes, as in
 // MemoryStats, afterwards.
@@ -80,8 +81,10 @@ struct StreamRecord {
   void* dst = nullptr;
   const void* src = nullptr;
   std::size_t bytes = 0;
-  // kCopy: the operation's in its stream, if no other thread is faster.
+  // kCopy and kHostCallback: the operation's in its stream, if no other thread
+  // is faster; and the list of its stamps, to which a listener may add its own.
   std::uint64_t number = 0;
+  OpStamps** stamps = nullptr;
 };
 
 // What orders work, also where it is a part of another request: a stream has
@@ -93,7 +96,7 @@ struct OrderRecord {
   Stream* stream;       // null if the host waited for an event
   std::uint64_t event;  // EventState::id; 0 if the host waited for a stream
   // Of the stream's operations, those below this number are before the event,
-  // or are done now.
+  // or are done now. kWait: those from this number on are behind the event.
   std::uint64_t number;
 };
 

@@ -40,6 +40,16 @@ void Tell(StreamRecord record, const Event& event = Event()) {
   internal::ReportStream(record);
 }
 
+// The same of an operation, which gets the listeners' stamps.
+void Tell(StreamRecord record, const FailureLedger& ledger, OpLabel& label) {
+  if (!internal::StreamHasListeners()) return;
+  OpStamps* stamps = nullptr;
+  record.number = ledger.pushed();
+  record.stamps = &stamps;
+  internal::ReportStream(record);
+  label.set_stamps(stamps);
+}
+
 // At a stream's end. failure may be null.
 void PrintUnnoticed(const FailurePtr& failure) {
   if (failure == nullptr) return;
@@ -125,7 +135,10 @@ void Stream::Wait(const Event& event, SourceLocation requested_at) {
   Tell({StreamRecord::Kind::kWait, this, requested_at}, event);
   const std::shared_ptr<EventState>& state = event.state();
   if (state == nullptr) return;
-  internal::TellOrder(OrderRecord::Kind::kWait, this, state.get());
+  if (!internal::order_listeners.empty()) {
+    internal::ReportOrder(OrderRecord::Kind::kWait, this, state.get(),
+                          failures_->pushed());
+  }
   // A GPU cannot wait for a CPU stream.
   if (device_.type() == DeviceType::kCuda &&
       state->type() != DeviceType::kCuda) {
@@ -145,19 +158,18 @@ void Stream::CopyAsync(void* dst, const void* src, std::size_t bytes,
   if (internal::enqueue_mode && (pageable || !CapturesCopies())) {
     internal::RefuseCall(*this, "CopyAsync");
   }
-  if (internal::StreamHasListeners()) {
-    internal::ReportStream({StreamRecord::Kind::kCopy, this, requested_at, 0,
-                            dst, src, bytes, failures_->pushed()});
-  }
-  const OpLabel label("copy", requested_at);
+  OpLabel label("copy", requested_at);
+  Tell({StreamRecord::Kind::kCopy, this, requested_at, 0, dst, src, bytes},
+       *failures_, label);
   AfterEnqueue(DoCopy(label, dst, src, bytes, kind, pageable), label, pageable);
 }
 
 void Stream::HostCallback(std::function<void()> callback,
                           SourceLocation requested_at) {
   if (internal::enqueue_mode) internal::RefuseCall(*this, "HostCallback");
-  Tell({StreamRecord::Kind::kHostCallback, this, requested_at});
-  const OpLabel label("host_callback", requested_at);
+  OpLabel label("host_callback", requested_at);
+  Tell({StreamRecord::Kind::kHostCallback, this, requested_at}, *failures_,
+       label);
   AfterEnqueue(DoHostCallback(label, std::move(callback)), label,
                /*waits=*/false);
 }

@@ -37,7 +37,11 @@
 #include "common/lesson/cell/figure_drawings.h"
 #include "common/lesson/cell/judge.h"
 #include "common/lesson/cell/other_load.h"
+#include "common/profiler/peaks.h"
+#include "common/profiler/play.h"
 #include "common/profiler/profiler.h"
+#include "common/profiler/program_recorder.h"
+#include "common/profiler/what_if.h"
 
 namespace d2l {
 namespace {
@@ -80,6 +84,38 @@ void WaitFor(const Alternative& alternative) {
   } else {
     for (const Device device : alternative.devices) Synchronize(device);
   }
+}
+
+// What the alternative would take if the machine or the program were another;
+// one such change is made.
+void PrintWhatIf(const Alternative& alternative) {
+  ProgramRecorder recorder;
+  alternative.work();
+  WaitFor(alternative);
+  RecordedProgram recorded = recorder.Stop();
+  if (recorded.devices.empty()) return;
+  const double predicted =
+      Play(WithWaits(recorded.program), recorded.machine).seconds;
+  const Peaks& here = PeaksOf(recorded.devices[0]);
+  std::cout << "\n"
+            << alternative.label.shown << "\n"
+            << WhatIf(std::move(recorded), here).ToText();
+  std::vector<double> made;
+  {
+    const LaunchBlockingGuard blocking(true);
+    for (int i = 0; i < 3; ++i) {
+      made.push_back(d2l::Seconds([&] {
+        alternative.work();
+        WaitFor(alternative);
+      }));
+    }
+  }
+  std::sort(made.begin(), made.end());
+  std::cout << Say("Checked here: with a wait for each operation it took %s, "
+                   "%.0f %% off.",
+                   FormatDuration(made[1]),
+                   100 * std::abs(predicted / made[1] - 1))
+            << "\n";
 }
 
 // What is left of letters, digits and dots if it is to be part of a file's
@@ -257,6 +293,7 @@ Timings Cell::TimeInterleaved(const std::vector<Alternative>& alternatives) {
         {report(Seconds(label, "enqueue", on, all[i].enqueue, kept)),
          report(Seconds(label, "completion", on, all[i].completion, kept)),
          Seconds(label, "wait", on, all[i].waiting, kept)});
+    if (what_if_) PrintWhatIf(alternatives[i]);
   }
   return timings;
 }

@@ -42,6 +42,7 @@ struct LessonOptions {
   std::string svg;  // a directory, which exists; or ""
   bool launch_blocking = false;
   bool check_races = false;
+  bool what_if = false;
   bool allow_tf32 = false;
 };
 

@@ -66,6 +66,7 @@ struct Run {
   bool chosen;  // some cells only
   bool code;
   bool verbose;
+  bool what_if;
   bool asks;  // for predictions
   std::vector<std::string> circumstances;
   std::string svg;      // a directory, or ""
@@ -373,7 +374,8 @@ class KeepOutput : private std::streambuf {
 
 // False if an error was thrown.
 bool RunCell(const Task& task, const Run& run, CellResult* result) {
-  Cell cell(run.size, result, run.verbose, {run.svg, task.lesson->name});
+  Cell cell(run.size, result, run.verbose, {run.svg, task.lesson->name},
+            run.what_if);
   std::string& error = result->error;
   const KeepOutput kept;
   const Timer timer;
@@ -644,6 +646,7 @@ int LessonMain(int argc, char** argv, Program program) {
                    !options->cells.empty(),
                    options->code,
                    options->verbose,
+                   options->what_if,
                    !course && !options->no_predict && CanAsk(),
                    Circumstances(LaunchBlocking(), AllowTf32(), profiled,
                                  options->device_options.stream, Devices(),

@@ -652,7 +652,7 @@ TEST(Runner, HelpExplainsEachFlag) {
          {"devices", "size", "cell", "code", "verbose", "no_predict",
           "require_gpus", "json", "svg", "trace", "html", "trace_calls",
           "max_queued_operations", "max_bytes_in_flight", "launch_blocking",
-          "check_races", "allow_tf32"}) {
+          "check_races", "what_if", "allow_tf32"}) {
       EXPECT_THAT(r.output,
                   HasSubstr(absl::StrCat("\n--", name, " (default: ")));
       EXPECT_THAT(Unwrapped(r.output), HasSubstr(absl::StrCat(" --", name)));

@@ -15,6 +15,7 @@
 #include "common/device/stream_stall.h"
 #include "common/exercise/exercise.h"
 #include "common/ops/ops.h"
+#include "common/profiler/play.h"
 #include "common/tensor/tensor.h"
 
 namespace d2l {
@@ -24,15 +25,15 @@ using Predict = double(double t1, double t2, double t3, int n, int k);
 
 constexpr double kNearEnough = 1.5;
 
-// Plays it, request by request.
-double Play(double t1, double t2, double t3, int n, int k) {
-  double front_end = 0, device = 0;
-  for (int i = 1; i <= n; ++i) {
-    front_end += t1;
-    device = std::max(device, front_end) + t2;
-    if (i % k == 0 || i == n) front_end = std::max(front_end, device) + t3;
+double Seconds(double t1, double t2, double t3, int n, int k) {
+  PlayedProgram program;
+  for (int i = 0; i < n; ++i) {
+    program.requests.push_back({/*ask=*/t1, /*work=*/t2});
+    if ((i + 1) % k > 0 && i + 1 < n) continue;
+    program.requests.back().awaits = {i};
+    program.requests.back().then = t3;
   }
-  return front_end;
+  return Play(program, {}).seconds;
 }
 
 struct Loop {
@@ -124,7 +125,7 @@ void JudgePredict(Judging& judging, Predict* answer) {
       {2e-6, 9e-6, 1e-6, 0, 10}};
   for (const Loop& loop : loops) {
     const auto& [t1, t2, t3, n, k] = loop;
-    const double played = Play(t1, t2, t3, n, k);
+    const double played = Seconds(t1, t2, t3, n, k);
     const double got = answer(t1, t2, t3, n, k);
     if (got <= kNearEnough * played && played <= kNearEnough * got) continue;
     judging.Wrong({absl::StrFormat("t1 = %s, t2 = %s, t3 = %s, n = %d, k = %d",

@@ -5,15 +5,16 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <map>
 #include <numeric>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_join.h"
 #include "common/base/console/language.h"
 #include "common/exercise/exercise.h"
+#include "common/profiler/play.h"
 
 namespace d2l {
 namespace {
@@ -21,28 +22,27 @@ namespace {
 using OrderOf = std::vector<int>(const std::vector<Task>& tasks);
 
 // When all is done; negative if a task stands before one that it is after.
-double Play(const std::vector<Task>& tasks, const std::vector<int>& order) {
-  std::vector<double> end(tasks.size(), -1);
-  std::map<int, double> device;
-  double all = 0;
+double Seconds(const std::vector<Task>& tasks, const std::vector<int>& order) {
+  PlayedProgram program;
+  std::vector<int> requests(tasks.size(), -1);
   for (const int task : order) {
-    double& free = device[tasks[task].device];
+    PlayedRequest request = {0, tasks[task].seconds, tasks[task].device};
     for (const int before : tasks[task].after) {
-      if (end[before] < 0) return -1;
-      free = std::max(free, end[before]);
+      if (requests[before] < 0) return -1;
+      request.after.push_back(requests[before]);
     }
-    free = end[task] = free + tasks[task].seconds;
-    all = std::max(all, free);
+    requests[task] = static_cast<int>(program.requests.size());
+    program.requests.push_back(std::move(request));
   }
-  return all;
+  return Play(program, {}).seconds;
 }
 
 double Best(const std::vector<Task>& tasks) {
   std::vector<int> order(tasks.size());
   std::iota(order.begin(), order.end(), 0);
-  double best = Play(tasks, order);
+  double best = Seconds(tasks, order);
   while (std::next_permutation(order.begin(), order.end())) {
-    const double time = Play(tasks, order);
+    const double time = Seconds(tasks, order);
     if (time >= 0) best = std::min(best, time);
   }
   return best;
@@ -92,7 +92,7 @@ void JudgeOne(const Judging& judging, OrderOf* answer,
     judging.Wrong({input, got, "each task once",
                    "Every task has to be requested, and only once."});
   }
-  const double time = Play(tasks, order), best = Best(tasks);
+  const double time = Seconds(tasks, order), best = Best(tasks);
   if (time < 0) {
     judging.Wrong({input, got, "each task behind those that it is after",
                    "A request can only wait for what was requested before: "

@@ -12,6 +12,7 @@
 #include "common/base/console/language.h"
 #include "common/exercise/exercise.h"
 #include "common/exercise/probes.h"
+#include "common/profiler/play.h"
 
 namespace d2l {
 namespace {
@@ -19,42 +20,55 @@ namespace {
 using Finish = double(const std::vector<Gradient>& gradients,
                       double bucket_bytes, const GradientLink& link);
 
-// What came out, and what would have for three misunderstandings.
-struct Played {
+// When the last message has arrived, and when it would have for three
+// misunderstandings.
+struct Arrived {
   double finish = 0;
   double unsent = 0;      // the last bucket not sent
   double not_shared = 0;  // the link carries all messages at once
   double no_overlap = 0;  // nothing is sent before all is computed
 };
 
+// Messages over a link, stream 1, behind gradients, which stream 0 computes.
 // overfull: the last gradient of a bucket may bring it above bucket_bytes.
-Played Play(const std::vector<Gradient>& gradients, double bucket_bytes,
-            const GradientLink& link, bool overfull = true) {
-  struct Message {
-    double ready, bytes;
-    bool full;
-  };
-  std::vector<Message> messages;
+Arrived Send(const std::vector<Gradient>& gradients, double bucket_bytes,
+             const GradientLink& link, bool overfull = true) {
+  PlayedProgram program;
+  double ready = 0;
   for (const Gradient& gradient : gradients) {
-    if (messages.empty() || messages.back().full ||
-        (!overfull && messages.back().bytes + gradient.bytes > bucket_bytes)) {
-      messages.push_back({0, 0, false});
+    program.requests.push_back({0, gradient.ready - ready});
+    ready = gradient.ready;
+  }
+  const int count = static_cast<int>(gradients.size());
+  double bytes = 0;
+  bool full = true;
+  for (int i = 0; i < count; ++i) {
+    const double more = gradients[i].bytes;
+    if (full || (!overfull && bytes + more > bucket_bytes)) {
+      program.requests.push_back({0, link.latency, 1});
+      bytes = 0;
     }
-    Message& message = messages.back();
-    message.ready = gradient.ready;
-    message.bytes += gradient.bytes;
-    message.full = message.bytes >= bucket_bytes;
+    bytes += more;
+    full = bytes >= bucket_bytes;
+    program.requests.back().after = {i};
+    program.requests.back().work += more / link.bytes_per_second;
   }
-  Played played;
-  for (const Message& message : messages) {
-    const double takes = link.latency + message.bytes / link.bytes_per_second;
-    played.finish = std::max(played.finish, message.ready) + takes;
-    if (message.full) played.unsent = played.finish;
-    played.not_shared = std::max(played.not_shared, message.ready + takes);
-    played.no_overlap += takes;
+  Arrived arrived;
+  const Played sent = Play(program, {});
+  arrived.finish = sent.seconds;
+  const std::size_t last = sent.times.size() - (full ? 1 : 2);
+  if (last + 1 > gradients.size()) arrived.unsent = sent.times[last].end;
+  PlayedProgram other = program;
+  int stream = 0;
+  for (PlayedRequest& request : other.requests) {
+    if (request.stream > 0) request.stream = ++stream;
   }
-  if (!gradients.empty()) played.no_overlap += gradients.back().ready;
-  return played;
+  arrived.not_shared = Play(other, {}).seconds;
+  for (PlayedRequest& request : program.requests) {
+    if (request.stream > 0) request.after = {count - 1};
+  }
+  arrived.no_overlap = Play(program, {}).seconds;
+  return arrived;
 }
 
 bool Close(double a, double b) {
@@ -79,28 +93,28 @@ void JudgeFinish(Judging& judging, Finish* answer) {
     for (const GradientLink& link :
          {GradientLink{1e-3, 1e9}, GradientLink{1e-5, 3e8}}) {
       for (const double bucket : {1.0, 1e6, 4e6, 1e12}) {
-        const Played played = Play(gradients, bucket, link);
+        const Arrived arrived = Send(gradients, bucket, link);
         const double got = answer(gradients, bucket, link);
         const double just_above =
             std::nextafter(bucket, std::numeric_limits<double>::infinity());
-        if (Close(got, played.finish)) continue;
+        if (Close(got, arrived.finish)) continue;
         std::string look =
             "A message starts when its bucket's last gradient is ready and the "
             "link is free. It takes the latency, and its bytes.";
-        if (Close(got, played.no_overlap)) {
+        if (Close(got, arrived.no_overlap)) {
           look = "Messages travel while gradients are computed.";
-        } else if (Close(got, played.not_shared)) {
+        } else if (Close(got, arrived.not_shared)) {
           look = "The link carries one message at a time: the next one waits.";
-        } else if (Close(got, played.unsent)) {
+        } else if (Close(got, arrived.unsent)) {
           look = "The last bucket never gets full, and has to be sent, too.";
-        } else if (Close(got, Play(gradients, bucket, link, false).finish)) {
+        } else if (Close(got, Send(gradients, bucket, link, false).finish)) {
           look =
               "A gradient that brings a bucket above bucket_bytes is still put "
               "into it, and then the bucket is sent.";
-        } else if (Close(got, Play(gradients, just_above, link).finish)) {
+        } else if (Close(got, Send(gradients, just_above, link).finish)) {
           look = "A bucket that has exactly bucket_bytes is full, too.";
-        } else if (played.unsent == played.finish &&
-                   Close(got, played.finish + link.latency)) {
+        } else if (arrived.unsent == arrived.finish &&
+                   Close(got, arrived.finish + link.latency)) {
           look =
               "At the end this sends an empty bucket, which takes the latency: "
               "send it only if something is in it.";
@@ -110,7 +124,7 @@ void JudgeFinish(Judging& judging, Finish* answer) {
                  "second",
                  count, FormatBytes(static_cast<std::int64_t>(bucket)),
                  FormatDuration(link.latency), link.bytes_per_second),
-             FormatDuration(got), FormatDuration(played.finish), look});
+             FormatDuration(got), FormatDuration(arrived.finish), look});
       }
     }
   }

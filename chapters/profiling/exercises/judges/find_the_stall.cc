@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/exercise/exercise.h"
+#include "common/profiler/play.h"
 
 namespace d2l {
 namespace {
@@ -30,25 +32,29 @@ struct Program {
 };
 
 // Statement i asks in line 10 i + 10, and waits in the line below.
-std::vector<Bar> Play(const Program& program) {
-  std::vector<Bar> timeline;
-  std::vector<double> done;
-  double front_end = 0, device = 0;
+std::vector<Bar> TimelineOf(const Program& program) {
+  PlayedProgram played;
   for (const Statement& statement : program.statements) {
-    const int line = 10 * static_cast<int>(done.size()) + 10;
-    timeline.push_back({Bar::kAsk, line, front_end, front_end + statement.ask});
-    front_end += statement.ask;
-    const double begin = std::max(device, front_end);
-    device = begin + statement.work;
-    timeline.push_back({Bar::kDevice, line, begin, device});
-    done.push_back(device);
-    if (statement.waits_for < 0 && statement.elsewhere == 0) continue;
-    const double until =
-        statement.elsewhere > 0
-            ? front_end + statement.elsewhere
-            : std::max(front_end, done[done.size() - 1 - statement.waits_for]);
-    timeline.push_back({Bar::kWait, line + 1, front_end, until});
-    front_end = until;
+    PlayedRequest request = {statement.ask, statement.work};
+    const int number = static_cast<int>(played.requests.size());
+    if (statement.waits_for >= 0) {
+      request.awaits = {number - statement.waits_for};
+    }
+    request.then = statement.elsewhere;
+    played.requests.push_back(std::move(request));
+  }
+  std::vector<Bar> timeline;
+  int line = 10;
+  for (const PlayedTimes& times : Play(played, {}).times) {
+    const Statement& statement = program.statements[line / 10 - 1];
+    timeline.push_back(
+        {Bar::kAsk, line, times.asked - statement.ask, times.asked});
+    timeline.push_back({Bar::kDevice, line, times.begin, times.end});
+    if (statement.waits_for >= 0 || statement.elsewhere > 0) {
+      timeline.push_back({Bar::kWait, line + 1, times.asked,
+                          times.returned + statement.elsewhere});
+    }
+    line += 10;
   }
   // In no order that helps.
   std::reverse(timeline.begin(), timeline.end());
@@ -120,7 +126,7 @@ void JudgeLineOfStall(Judging& judging, LineOfStall* answer) {
       {"no waits", {{1, 2}, {1, 2}, {3, 1}}, 0},
       {"an empty timeline", {}, 0}};
   for (const Program& program : programs) {
-    const std::vector<Bar> timeline = Play(program);
+    const std::vector<Bar> timeline = TimelineOf(program);
     const int got = answer(timeline);
     if (got == program.stall) continue;
     judging.Wrong({Translated(program.what), Name(got), Name(program.stall),

@@ -1,0 +1,413 @@
+#include "common/profiler/what_if.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/console/format.h"
+#include "common/base/console/language.h"
+#include "common/base/console/text.h"
+
+namespace d2l {
+namespace {
+
+bool IsCopy(const PlayedRequest& request) {
+  return request.stream >= 0 && std::strcmp(request.name, "copy") == 0;
+}
+bool IsCallback(const PlayedRequest& request) {
+  return std::strcmp(request.name, "host_callback") == 0;
+}
+
+// ---- More and fewer devices.
+
+PlayedProgram OnFewer(PlayedProgram program, int devices) {
+  // Streams of a number, on a device.
+  std::map<std::pair<int, int>, int> targets;
+  std::vector<int> of_device(program.device_of.size(), 0);
+  std::vector<int> to(program.device_of.size());
+  for (std::size_t s = 0; s < to.size(); ++s) {
+    int& device = program.device_of[s];
+    const int number = of_device[device]++;
+    device %= devices;
+    to[s] = targets.emplace(std::pair{device, number}, s).first->second;
+  }
+  for (PlayedRequest& request : program.requests) {
+    if (request.stream >= 0) request.stream = to[request.stream];
+  }
+  return program;
+}
+
+// What is no operation goes to a stream that stands for the one that it was on:
+// it is after all operations that were asked of that before.
+PlayedProgram OnMore(PlayedProgram program, int devices) {
+  const int streams = static_cast<int>(program.device_of.size());
+  std::set<int> with_others;  // streams
+  for (const PlayedRequest& request : program.requests) {
+    if (!request.movable && request.work > 0) {
+      with_others.insert(request.stream);
+    }
+  }
+  std::vector<std::vector<int>> operations(streams);  // since the last other
+  std::vector<double> free(devices, 0);
+  std::vector<double> ends(program.requests.size(), 0);
+  for (std::size_t i = 0; i < program.requests.size(); ++i) {
+    PlayedRequest& request = program.requests[i];
+    const int stream = request.stream;
+    if (stream < 0) continue;
+    if (!request.movable) {
+      request.stream = devices + stream;
+      request.after.insert(request.after.end(), operations[stream].begin(),
+                           operations[stream].end());
+      operations[stream].clear();
+      continue;
+    }
+    operations[stream].push_back(static_cast<int>(i));
+    std::vector<int> after = request.inputs;
+    for (const int event : request.after) {
+      if (with_others.count(program.requests[event].stream - devices) > 0) {
+        after.push_back(event);
+      }
+    }
+    request.after = std::move(after);
+    double ready = 0;
+    int device = 0;  // that has its last input, if it is as good as others
+    for (const int input : request.inputs) {
+      if (ends[input] >= ready) {
+        ready = ends[input], device = program.requests[input].stream;
+      }
+    }
+    for (int d = 0; d < devices; ++d) {
+      if (std::max(free[d], ready) < std::max(free[device], ready)) device = d;
+    }
+    request.stream = device;
+    ends[i] = free[device] = std::max(free[device], ready) + request.work;
+  }
+  program.device_of.resize(devices + streams);
+  for (int s = 0; s < devices + streams; ++s) program.device_of[s] = s;
+  return program;
+}
+
+// ---- Why.
+
+struct Chain {
+  double front_end = 0;
+  std::map<std::string, std::pair<int, double>> work;  // how many, how long
+};
+
+Chain ChainOf(const PlayedProgram& program, const Played& played) {
+  Chain chain;
+  for (const PlayedNode& node : PathOf(program, played)) {
+    const PlayedRequest& request = program.requests[node.request];
+    if (!node.work || request.work == 0) {
+      chain.front_end += node.seconds;
+      continue;
+    }
+    auto& [count, seconds] = chain.work[request.name];
+    ++count;
+    seconds += node.seconds;
+  }
+  return chain;
+}
+
+std::string Longest(const Chain& chain) {
+  const auto longest = std::max_element(
+      chain.work.begin(), chain.work.end(), [](const auto& a, const auto& b) {
+        return a.second.second < b.second.second;
+      });
+  if (longest == chain.work.end() || longest->second.second < chain.front_end) {
+    return Say("the front end takes %s", FormatDuration(chain.front_end));
+  }
+  return Say("a chain of %d %s takes %s", longest->second.first, longest->first,
+             FormatDuration(longest->second.second));
+}
+
+std::string Part(const Chain& chain, const std::string& name) {
+  const auto found = chain.work.find(name);
+  if (found == chain.work.end()) return Say("the longest chain has none");
+  return Say("they are %s of the longest chain",
+             FormatDuration(found->second.second));
+}
+
+// The stream that is idle for longest behind the waits of a line.
+struct Idle {
+  double seconds = 0;
+  int stream = 0;
+};
+
+// Behind each line with a wait, unless nothing was asked for behind it.
+std::vector<std::pair<SourceLocation, Idle>> IdleBehindWaits(
+    const PlayedProgram& program, const Played& played) {
+  const std::size_t streams = program.device_of.size();
+  std::vector<std::vector<int>> work(streams);
+  for (std::size_t i = 0; i < program.requests.size(); ++i) {
+    const PlayedRequest& request = program.requests[i];
+    if (request.stream >= 0 && request.work > 0) {
+      work[request.stream].push_back(static_cast<int>(i));
+    }
+  }
+  std::vector<std::pair<SourceLocation, std::vector<double>>> lines;
+  for (std::size_t i = 0; i < program.requests.size(); ++i) {
+    const PlayedTimes& wait = played.times[i];
+    if (wait.return_cause < 0) continue;
+    const SourceLocation at = program.requests[i].at;
+    auto line = std::find_if(lines.begin(), lines.end(),
+                             [&](const auto& one) { return one.first == at; });
+    for (std::size_t s = 0; s < streams; ++s) {
+      const auto next =
+          std::upper_bound(work[s].begin(), work[s].end(), static_cast<int>(i));
+      if (next == work[s].end()) continue;
+      const double before =
+          next == work[s].begin() ? 0 : played.times[*std::prev(next)].end;
+      const double idle =
+          played.times[*next].begin - std::max(before, wait.asked);
+      if (line == lines.end()) {
+        line = lines.insert(line, {at, std::vector<double>(streams, 0)});
+      }
+      line->second[s] += std::max(0.0, idle);
+    }
+  }
+  std::vector<std::pair<SourceLocation, Idle>> result;
+  for (const auto& [at, idle] : lines) {
+    const auto most = std::max_element(idle.begin(), idle.end());
+    result.push_back({at, {*most, static_cast<int>(most - idle.begin())}});
+  }
+  std::stable_sort(result.begin(), result.end(),
+                   [](const auto& a, const auto& b) {
+                     return a.second.seconds > b.second.seconds;
+                   });
+  return result;
+}
+
+double RoomSeconds(const Played& played) {
+  double seconds = 0;
+  for (const PlayedTimes& times : played.times) seconds += times.room;
+  return seconds;
+}
+
+}  // namespace
+
+PlayedProgram WithFreeRequests(PlayedProgram program) {
+  for (PlayedRequest& request : program.requests) request.ask = 0;
+  return program;
+}
+
+PlayedProgram WithoutWaits(PlayedProgram program, SourceLocation at) {
+  std::set<int> asked;  // threads, for work behind this
+  for (std::size_t i = program.requests.size(); i-- > 0;) {
+    PlayedRequest& request = program.requests[i];
+    const bool behind = asked.count(request.thread) > 0;
+    if (request.work > 0) asked.insert(request.thread);
+    if (behind && request.at == at) request.awaits.clear();
+  }
+  return program;
+}
+
+PlayedProgram WithWaits(PlayedProgram program) {
+  for (std::size_t i = 0; i < program.requests.size(); ++i) {
+    PlayedRequest& request = program.requests[i];
+    if (request.stream < 0 || request.work == 0) continue;
+    request.awaits = {static_cast<int>(i)};
+    request.return_from_wait = {WakeUp::kBehind, 0};  // the machine's counts
+  }
+  return program;
+}
+
+PlayedProgram OnDevices(const PlayedProgram& program, int devices) {
+  const std::set<int> there(program.device_of.begin(), program.device_of.end());
+  return devices < static_cast<int>(there.size()) ? OnFewer(program, devices)
+                                                  : OnMore(program, devices);
+}
+
+PlayedProgram Faster(PlayedProgram program, double times,
+                     const std::function<bool(const PlayedRequest&)>& which) {
+  for (PlayedRequest& request : program.requests) {
+    if (which(request)) request.work /= times;
+  }
+  return program;
+}
+
+PlayedProgram OnMachine(PlayedProgram program, const PlayedMachine& machine,
+                        const Peaks& here) {
+  for (PlayedRequest& request : program.requests) {
+    if (request.stream < 0 || request.work == 0) continue;
+    request.ask = machine.ask;
+    const OpCost& cost = request.cost;
+    const auto bytes = static_cast<double>(cost.bytes);
+    const double bound = BoundOf(cost, here).seconds;
+    if (IsCopy(request)) {
+      request.work = machine.kernel + bytes / machine.link_bytes_per_second;
+    } else if (bound > 0) {
+      // As far from what is possible there as here.
+      request.work =
+          machine.kernel +
+          request.work / bound *
+              std::max(static_cast<double>(cost.flop) / machine.flop_per_second,
+                       bytes / machine.bytes_per_second);
+    }
+    request.wake_up = {WakeUp::kBehind, machine.wake_up[1]};
+  }
+  return program;
+}
+
+PlayedMachine CoursesMachine() {
+  PlayedMachine machine;
+  machine.name = "the course's";
+  machine.ask = 1.8384 / 40'000;          // 000: products of 100 x 100, on both
+  machine.flop_per_second = 2e10 / 2e-3;  // 004: ten of 1000 x 1000
+  machine.bytes_per_second = 500e9;       // the book's GPU, 13.4.5
+  machine.link_bytes_per_second = 16e9;   // and PCIe
+  machine.queue = 1024;
+  machine.kernel = 2e-6;
+  return machine;
+}
+
+PlayedMachine TwoH100() {
+  PlayedMachine machine;
+  machine.name = "two H100";
+  machine.flop_per_second = 67e12;
+  machine.bytes_per_second = 3.35e12;
+  machine.link_bytes_per_second = 64e9;
+  // No data sheet has these.
+  machine.ask = 4e-6;
+  machine.kernel = 2e-6;
+  machine.queue = 512;
+  machine.wake_up.fill(5e-6);
+  machine.wake_up[static_cast<std::size_t>(WakeUp::kBehind)] = 1e-6;
+  return machine;
+}
+
+WhatIf::WhatIf(RecordedProgram recorded, const Peaks& here)
+    : recorded_(std::move(recorded)) {
+  const PlayedProgram& program = recorded_.program;
+  const PlayedMachine& machine = recorded_.machine;
+  const Played played = Play(program, machine);
+  const Chain chain = ChainOf(program, played);
+  seconds_ = played.seconds;
+  const auto add = [&](std::string what, const PlayedProgram& changed,
+                       const PlayedMachine& on, std::string because = "") {
+    const Played other = Play(changed, on);
+    if (because.empty()) because = Longest(ChainOf(changed, other));
+    changes_.push_back({std::move(what), other.seconds, std::move(because)});
+  };
+  const auto has = [&](bool (*which)(const PlayedRequest&)) {
+    return std::any_of(program.requests.begin(), program.requests.end(), which);
+  };
+
+  const PlayedProgram free = WithFreeRequests(program);
+  add(Say("enqueueing free"), free, machine,
+      Play(free, machine).seconds > 0.98 * seconds_
+          ? Say("it is hidden behind the work")
+          : Say("the front end takes %s of the longest chain",
+                FormatDuration(chain.front_end)));
+  add(Say("a wait for each operation"), WithWaits(program), machine,
+      Say("asking and work do not overlap"));
+  const int devices = static_cast<int>(recorded_.devices.size());
+  if (devices > 1) {
+    add(Say("one device"), OnDevices(program, 1), machine);
+  }
+  if (has([](const PlayedRequest& r) { return r.movable; })) {
+    add(Say("%d devices", devices + 1), OnDevices(program, devices + 1),
+        machine);
+  }
+  for (const std::int64_t queue : {std::int64_t{16}, machine.queue * 16}) {
+    PlayedMachine with = machine;
+    with.queue = queue;
+    const double room =
+        RoomSeconds(queue < machine.queue ? Play(program, with) : played);
+    if (queue == machine.queue || room == 0) continue;
+    add(Say("a queue of %d", queue), program, with,
+        Say("the front end waits %s for room", FormatDuration(room)));
+  }
+  if (has([](const PlayedRequest& r) {
+        return r.stream < 0 && !r.awaits.empty() &&
+               std::strcmp(r.name, "copy") == 0;
+      })) {
+    PlayedProgram pinned = program;
+    for (PlayedRequest& request : pinned.requests) {
+      if (std::strcmp(request.name, "copy") == 0) request.awaits.clear();
+    }
+    add(Say("pinned memory"), pinned, machine, Say("copies return at once"));
+  }
+  if (has(IsCopy)) {
+    add(Say("copies twice as fast"), Faster(program, 2, IsCopy), machine,
+        Part(chain, "copy"));
+  }
+  if (has(IsCallback)) {
+    add(Say("callbacks twice as fast"), Faster(program, 2, IsCallback), machine,
+        Part(chain, "host_callback"));
+  }
+  // The kinds of operations that take longest, and the lines.
+  constexpr std::size_t kMost = 2;
+  std::map<std::string, double> kinds;
+  for (const PlayedRequest& request : program.requests) {
+    if (request.movable) kinds[request.name] += request.work;
+  }
+  for (std::size_t i = 0; i < kMost && !kinds.empty(); ++i) {
+    const auto most = std::max_element(
+        kinds.begin(), kinds.end(),
+        [](const auto& a, const auto& b) { return a.second < b.second; });
+    const std::string kind = most->first;
+    kinds.erase(most);
+    add(Say("%s twice as fast", kind),
+        Faster(program, 2,
+               [&](const PlayedRequest& r) { return kind == r.name; }),
+        machine, Part(chain, kind));
+  }
+  const auto waits = IdleBehindWaits(program, played);
+  for (std::size_t i = 0; i < std::min(kMost, waits.size()); ++i) {
+    const auto& [at, idle] = waits[i];
+    add(Say("no wait in %s", at.ToString()), WithoutWaits(program, at), machine,
+        Say("%s idles %s behind it", program.streams[idle.stream],
+            FormatDuration(idle.seconds)));
+  }
+  if (here.measured()) {
+    for (const PlayedMachine& other : {CoursesMachine(), TwoH100()}) {
+      PlayedMachine with = other;
+      add(Say("%s, SIMULATED", Phrase(other.name)),
+          OnMachine(program, other, here), with);
+    }
+  }
+  std::stable_sort(
+      changes_.begin(), changes_.end(),
+      [](const Change& a, const Change& b) { return a.seconds > b.seconds; });
+}
+
+std::string WhatIf::ToText() const {
+  const PlayedProgram& program = recorded_.program;
+  const auto operations =
+      std::count_if(program.requests.begin(), program.requests.end(),
+                    [](const PlayedRequest& r) { return r.work > 0; });
+  std::string on;
+  for (const Device device : recorded_.devices) {
+    on = on.empty() ? device.ToString()
+                    : Say("%s and %s", on, device.ToString());
+  }
+  std::string text =
+      Say("recorded: %d operations, %s, on %s; played again: %s", operations,
+          FormatDuration(recorded_.seconds), on, FormatDuration(seconds_)) +
+      "\n";
+  const std::string what = Say("what would change");
+  const std::string take = Say("it would take");
+  std::size_t columns = TextColumns(what);
+  for (const Change& change : changes_) {
+    columns = std::max(columns, TextColumns(change.what));
+  }
+  const int width = static_cast<int>(TextColumns(take)) + 2;
+  const auto add = [&](const std::string& first, const std::string& second,
+                       const std::string& third) {
+    absl::StrAppend(&text, Padded({"", first}, static_cast<int>(columns)),
+                    Padded({"", second}, -width), "    ", third, "\n");
+  };
+  add(what, take, Say("because"));
+  for (const Change& change : changes_) {
+    add(change.what, FormatDuration(change.seconds), change.because);
+  }
+  return text;
+}
+
+}  // namespace d2l

@@ -1,0 +1,92 @@
+// What it would take if the machine or the program were another: a recorded
+// program is played again with one thing changed (play.h).
+//
+//   ProgramRecorder recorder;
+//   for (int i = 0; i < 10; ++i) Item(Sum(MatMul(x, x)));
+//   const WhatIf what_if(recorder.Stop());
+//   std::cout << what_if.ToText();
+//
+//   recorded: 30 operations, 1.21 ms, on cpu:0
+//   what would change           it would take    because
+//   enqueueing free                   1.18 ms    it takes 31.0 us of the
+//   longest
+//                                                chain
+//   no wait in line 12                1.01 ms    cpu:0 idles 180 us behind it
+//
+// The gains are ranked, the largest last. What is not of this machine is
+// SIMULATED. A wait that is left out may be needed: the program may read what
+// is not there yet, which a play does not see.
+//
+// The changes are functions of their own, and can be combined:
+//
+//   Play(WithoutWaits(recorded.program, 12), recorded.machine).seconds;
+//
+// Pure functions and values: any thread may use them.
+
+#ifndef D2L_COMMON_PROFILER_WHAT_IF_H_
+#define D2L_COMMON_PROFILER_WHAT_IF_H_
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "common/base/source_location.h"
+#include "common/profiler/peaks.h"
+#include "common/profiler/play.h"
+#include "common/profiler/program_recorder.h"
+
+namespace d2l {
+
+// Asking takes no time.
+PlayedProgram WithFreeRequests(PlayedProgram program);
+// The host does not wait in that line, but for the last time, at the end.
+PlayedProgram WithoutWaits(PlayedProgram program, SourceLocation at);
+// The host waits for each operation, as with launch blocking.
+PlayedProgram WithWaits(PlayedProgram program);
+// So many devices: on one, all that was asked of others is asked of its streams
+// of the same numbers. On more than there were, each operation goes where it
+// can begin first, given the data that it needs; moving data takes no time.
+PlayedProgram OnDevices(const PlayedProgram& program, int devices);
+// The work that `which` is true of is done so many times as fast.
+PlayedProgram Faster(PlayedProgram program, double times,
+                     const std::function<bool(const PlayedRequest&)>& which);
+// The work of another machine: by how many operations and bytes it takes, and
+// the peaks of the one that it was recorded on.
+PlayedProgram OnMachine(PlayedProgram program, const PlayedMachine& machine,
+                        const Peaks& here);
+
+// The course's, by the figures that its notebooks print; and two H100, by
+// NVIDIA's data sheet.
+PlayedMachine CoursesMachine();
+PlayedMachine TwoH100();
+
+class WhatIf {
+ public:
+  struct Change {
+    std::string what;
+    double seconds = 0;
+    std::string because;
+  };
+
+  // here: of the machine that it was recorded on; none: no other machine is
+  // played.
+  explicit WhatIf(RecordedProgram recorded, const Peaks& here = {});
+
+  const RecordedProgram& recorded() const { return recorded_; }
+  // As it is, played; it differs from what was recorded by what recording
+  // takes.
+  double seconds() const { return seconds_; }
+  // The smallest gain first.
+  const std::vector<Change>& changes() const { return changes_; }
+  // In the run's language.
+  std::string ToText() const;
+
+ private:
+  RecordedProgram recorded_;
+  double seconds_ = 0;
+  std::vector<Change> changes_;
+};
+
+}  // namespace d2l
+
+#endif  // D2L_COMMON_PROFILER_WHAT_IF_H_
