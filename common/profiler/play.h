@@ -6,8 +6,8 @@
 //                       {1, 4, /*stream=*/1, /*after=*/{0}},
 //                       {1, 0, PlayedRequest::kHost, {}, /*awaits=*/{1}}};
 //   const Played played = Play(program, {});
-//   played.seconds;           // 9
-//   played.times[1].begin;    // 5: behind request 0
+//   played.seconds;                  // 9
+//   played.times[1].begin;           // 5: behind request 0
 //   PathOf(program, played).size();  // 3: work 1, work 0, asking for that
 //
 // A thread asks for one thing after the other. What it asks of a stream is put
@@ -84,7 +84,6 @@ struct PlayedProgram {
 
 // A machine in ten lines; the defaults take no time.
 struct PlayedMachine {
-  std::string name;
   // In operations; a thread that finds no room waits until half of it is free.
   std::int64_t queue = std::int64_t{1} << 40;
   int cores = 0;  // of a device; 0: as many as it has streams

@@ -465,32 +465,28 @@ ProgramRecorder::ProgramRecorder() : log_(std::make_unique<Log>()) {}
 ProgramRecorder::~ProgramRecorder() = default;
 
 RecordedProgram ProgramRecorder::Stop() {
-  constexpr int kInTurn = 100, kRepeats = 15;
+  constexpr int kInTurn = 100, kRepeats = 15, kLong = 12;
   constexpr std::int64_t kIdleNanos = 300'000;  // so that all sleep
   log_->Stop();
-  const std::vector<Device> devices = log_->Build(nullptr).devices;
-  std::vector<Tensor> small, large;
-  for (const Device device : devices) {
-    small.push_back(Ones({16}, device));
-    large.push_back(Ones({128, 128}, device));
+  std::vector<Tensor> of_devices;
+  for (const Device device : log_->Build(nullptr).devices) {
+    of_devices.push_back(Ones({128, 128}, device));
     Synchronize(device);
   }
   Log log;
   // As in a program that waits for each operation, and then as in one that
   // seldom does.
   for (int i = 0; i < kInTurn; ++i) {
-    for (Tensor& x : small) {
-      x = x + 1;
-      WaitToRead(x);
-    }
+    for (const Tensor& x : of_devices) WaitToRead(MatMul(x, x));
   }
   for (int i = 0; i < kRepeats; ++i) {
     const Timer timer;
     while (timer.Nanos() < kIdleNanos) {
     }
-    for (Tensor& x : large) {
-      for (int k = 0; k < 6; ++k) x = MatMul(x, x) * 1e-3;
-      WaitToRead(x);
+    for (const Tensor& x : of_devices) {
+      Tensor last;
+      for (int k = 0; k < kLong; ++k) last = MatMul(x, x);
+      WaitToRead(last);
     }
   }
   log.Stop();

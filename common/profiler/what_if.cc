@@ -133,54 +133,54 @@ std::string Part(const Chain& chain, const std::string& name) {
              FormatDuration(found->second.second));
 }
 
-// The stream that is idle for longest behind the waits of a line.
-struct Idle {
-  double seconds = 0;
+// How long a stream idles behind the waits of a line.
+struct Stall {
+  SourceLocation at;
   int stream = 0;
+  double seconds = 0;
 };
 
-// Behind each line with a wait, unless nothing was asked for behind it.
-std::vector<std::pair<SourceLocation, Idle>> IdleBehindWaits(
-    const PlayedProgram& program, const Played& played) {
-  const std::size_t streams = program.device_of.size();
-  std::vector<std::vector<int>> work(streams);
-  for (std::size_t i = 0; i < program.requests.size(); ++i) {
+// The longest first. Of several waits between two works the longest counts.
+std::vector<Stall> StallsOf(const PlayedProgram& program,
+                            const Played& played) {
+  std::vector<Stall> stalls;
+  const auto seconds = [&](int wait) {
+    return wait < 0 ? 0
+                    : played.times[wait].returned - played.times[wait].asked;
+  };
+  std::vector<int> wait(program.device_of.size(), -1);  // since its last work
+  std::vector<double> end(wait.size(), 0);              // of that
+  for (int i = 0; i < static_cast<int>(program.requests.size()); ++i) {
     const PlayedRequest& request = program.requests[i];
+    const PlayedTimes& times = played.times[i];
     if (request.stream >= 0 && request.work > 0) {
-      work[request.stream].push_back(static_cast<int>(i));
-    }
-  }
-  std::vector<std::pair<SourceLocation, std::vector<double>>> lines;
-  for (std::size_t i = 0; i < program.requests.size(); ++i) {
-    const PlayedTimes& wait = played.times[i];
-    if (wait.return_cause < 0) continue;
-    const SourceLocation at = program.requests[i].at;
-    auto line = std::find_if(lines.begin(), lines.end(),
-                             [&](const auto& one) { return one.first == at; });
-    for (std::size_t s = 0; s < streams; ++s) {
-      const auto next =
-          std::upper_bound(work[s].begin(), work[s].end(), static_cast<int>(i));
-      if (next == work[s].end()) continue;
-      const double before =
-          next == work[s].begin() ? 0 : played.times[*std::prev(next)].end;
-      const double idle =
-          played.times[*next].begin - std::max(before, wait.asked);
-      if (line == lines.end()) {
-        line = lines.insert(line, {at, std::vector<double>(streams, 0)});
+      const int longest = std::exchange(wait[request.stream], -1);
+      const double before = std::exchange(end[request.stream], times.end);
+      if (longest < 0) continue;
+      const SourceLocation at = program.requests[longest].at;
+      auto stall = std::find_if(stalls.begin(), stalls.end(), [&](auto& one) {
+        return one.at == at && one.stream == request.stream;
+      });
+      if (stall == stalls.end()) {
+        stall = stalls.insert(stall, {at, request.stream});
       }
-      line->second[s] += std::max(0.0, idle);
+      stall->seconds += std::max(
+          0.0, times.begin - std::max(before, played.times[longest].asked));
+    }
+    for (int& longest : wait) {
+      if (seconds(i) > seconds(longest)) longest = i;
     }
   }
-  std::vector<std::pair<SourceLocation, Idle>> result;
-  for (const auto& [at, idle] : lines) {
-    const auto most = std::max_element(idle.begin(), idle.end());
-    result.push_back({at, {*most, static_cast<int>(most - idle.begin())}});
-  }
-  std::stable_sort(result.begin(), result.end(),
-                   [](const auto& a, const auto& b) {
-                     return a.second.seconds > b.second.seconds;
-                   });
-  return result;
+  std::stable_sort(
+      stalls.begin(), stalls.end(),
+      [](const Stall& a, const Stall& b) { return a.seconds > b.seconds; });
+  return stalls;
+}
+
+// "lesson.cc:12"
+std::string Line(SourceLocation at) {
+  const std::string text = at.ToString();
+  return text.substr(text.rfind('/') + 1);  // npos + 1 is 0
 }
 
 double RoomSeconds(const Played& played) {
@@ -256,7 +256,6 @@ PlayedProgram OnMachine(PlayedProgram program, const PlayedMachine& machine,
 
 PlayedMachine CoursesMachine() {
   PlayedMachine machine;
-  machine.name = "the course's";
   machine.ask = 1.8384 / 40'000;          // 000: products of 100 x 100, on both
   machine.flop_per_second = 2e10 / 2e-3;  // 004: ten of 1000 x 1000
   machine.bytes_per_second = 500e9;       // the book's GPU, 13.4.5
@@ -268,7 +267,6 @@ PlayedMachine CoursesMachine() {
 
 PlayedMachine TwoH100() {
   PlayedMachine machine;
-  machine.name = "two H100";
   machine.flop_per_second = 67e12;
   machine.bytes_per_second = 3.35e12;
   machine.link_bytes_per_second = 64e9;
@@ -358,19 +356,23 @@ WhatIf::WhatIf(RecordedProgram recorded, const Peaks& here)
                [&](const PlayedRequest& r) { return kind == r.name; }),
         machine, Part(chain, kind));
   }
-  const auto waits = IdleBehindWaits(program, played);
-  for (std::size_t i = 0; i < std::min(kMost, waits.size()); ++i) {
-    const auto& [at, idle] = waits[i];
-    add(Say("no wait in %s", at.ToString()), WithoutWaits(program, at), machine,
-        Say("%s idles %s behind it", program.streams[idle.stream],
-            FormatDuration(idle.seconds)));
+  std::vector<SourceLocation> lines;
+  for (const Stall& stall : StallsOf(program, played)) {
+    if (lines.size() == kMost ||
+        std::find(lines.begin(), lines.end(), stall.at) != lines.end()) {
+      continue;
+    }
+    lines.push_back(stall.at);
+    add(Say("no wait in %s", Line(stall.at)), WithoutWaits(program, stall.at),
+        machine,
+        Say("%s idles %s behind it", program.streams[stall.stream],
+            FormatDuration(stall.seconds)));
   }
   if (here.measured()) {
-    for (const PlayedMachine& other : {CoursesMachine(), TwoH100()}) {
-      PlayedMachine with = other;
-      add(Say("%s, SIMULATED", Phrase(other.name)),
-          OnMachine(program, other, here), with);
-    }
+    const PlayedMachine course = CoursesMachine(), h100 = TwoH100();
+    add(Say("the course's, SIMULATED"), OnMachine(program, course, here),
+        course);
+    add(Say("two H100, SIMULATED"), OnMachine(program, h100, here), h100);
   }
   std::stable_sort(
       changes_.begin(), changes_.end(),

@@ -86,35 +86,25 @@ void WaitFor(const Alternative& alternative) {
   }
 }
 
-// What the alternative would take if the machine or the program were another;
-// one such change is made.
-void PrintWhatIf(const Alternative& alternative) {
-  ProgramRecorder recorder;
-  alternative.work();
-  WaitFor(alternative);
-  RecordedProgram recorded = recorder.Stop();
+// With --what_if, of the repeats of what is timed: one is recorded, and in one
+// each call waits.
+constexpr std::size_t kRecorded = 1, kBlocking = 2;
+
+// What the recorded program would take if the machine or the program were
+// another. blocking: what it took when each call waited.
+void PrintWhatIf(const Phrase& label, RecordedProgram recorded,
+                 double blocking) {
   if (recorded.devices.empty()) return;
   const double predicted =
       Play(WithWaits(recorded.program), recorded.machine).seconds;
   const Peaks& here = PeaksOf(recorded.devices[0]);
   std::cout << "\n"
-            << alternative.label.shown << "\n"
-            << WhatIf(std::move(recorded), here).ToText();
-  std::vector<double> made;
-  {
-    const LaunchBlockingGuard blocking(true);
-    for (int i = 0; i < 3; ++i) {
-      made.push_back(d2l::Seconds([&] {
-        alternative.work();
-        WaitFor(alternative);
-      }));
-    }
-  }
-  std::sort(made.begin(), made.end());
-  std::cout << Say("Checked here: with a wait for each operation it took %s, "
+            << label.shown << "\n"
+            << WhatIf(std::move(recorded), here).ToText()
+            << Say("Checked here: with a wait for each operation it took %s, "
                    "%.0f %% off.",
-                   FormatDuration(made[1]),
-                   100 * std::abs(predicted / made[1] - 1))
+                   FormatDuration(blocking),
+                   100 * std::abs(predicted / blocking - 1))
             << "\n";
 }
 
@@ -256,6 +246,8 @@ Timings Cell::TimeInterleaved(const std::vector<Alternative>& alternatives) {
     std::vector<Elapsed> enqueue;
     std::vector<Elapsed> completion;
     std::vector<Elapsed> waiting;
+    RecordedProgram recorded;
+    double blocking = 0;
   };
   std::vector<Samples> all(alternatives.size());
   Repeat(kEnoughSeconds * static_cast<double>(alternatives.size()), [&] {
@@ -265,11 +257,19 @@ Timings Cell::TimeInterleaved(const std::vector<Alternative>& alternatives) {
       // In a profile, so that the alternatives are told apart.
       const RecordFunction range(absl::StrCat(
           alternatives[i].label.english, " #", samples.enqueue.size() + 1));
+      std::optional<ProgramRecorder> recorder;
+      std::optional<LaunchBlockingGuard> blocking;
+      if (what_if_ && samples.enqueue.size() == kRecorded) recorder.emplace();
+      if (what_if_ && samples.enqueue.size() == kBlocking) {
+        blocking.emplace(true);
+      }
       const UndisturbedTimer timer;
       alternatives[i].work();
       const double enqueue = timer.Seconds();
       WaitFor(alternatives[i]);
       const Elapsed completion = timer.Read();
+      if (recorder.has_value()) samples.recorded = recorder->Stop();
+      if (blocking.has_value()) samples.blocking = completion.seconds;
       samples.enqueue.push_back(Part(enqueue, completion));
       samples.completion.push_back(completion);
       samples.waiting.push_back(Part(completion.seconds - enqueue, completion));
@@ -293,7 +293,9 @@ Timings Cell::TimeInterleaved(const std::vector<Alternative>& alternatives) {
         {report(Seconds(label, "enqueue", on, all[i].enqueue, kept)),
          report(Seconds(label, "completion", on, all[i].completion, kept)),
          Seconds(label, "wait", on, all[i].waiting, kept)});
-    if (what_if_) PrintWhatIf(alternatives[i]);
+    if (what_if_) {
+      PrintWhatIf(label, std::move(all[i].recorded), all[i].blocking);
+    }
   }
   return timings;
 }
