@@ -31,8 +31,6 @@
 namespace d2l {
 namespace {
 
-using WakeUps = std::array<double, kWakeUps>;
-
 double Median(std::vector<double> values) {
   const auto middle = values.begin() + values.size() / 2;
   std::nth_element(values.begin(), middle, values.end());
@@ -85,9 +83,9 @@ class ProgramRecorder::Log : private OpListener, private DeviceListener {
     for (Stream* stream : streams) stream->Record().state()->Block();
   }
 
-  // measured: of wake-ups that the program does not show often enough; may be
+  // measured: for wake-ups that the program does not show often enough; may be
   // null.
-  RecordedProgram Build(const WakeUps* measured);
+  RecordedProgram Build(const PlayedMachine* measured);
 
  private:
   // A request as it was seen; times in ticks, but for those of stamps.
@@ -342,13 +340,14 @@ class ProgramRecorder::Log : private OpListener, private DeviceListener {
       StreamOptions().max_queued_operations;  // or that of one that was full
 };
 
-RecordedProgram ProgramRecorder::Log::Build(const WakeUps* measured) {
+RecordedProgram ProgramRecorder::Log::Build(const PlayedMachine* measured) {
   const TickScale end;
   const MutexLock lock(mutex_);
   RecordedProgram recorded;
   PlayedProgram& program = recorded.program;
   PlayedMachine& machine = recorded.machine;
   std::vector<Device>& devices = recorded.devices;
+  if (measured != nullptr) machine = *measured;
   machine.queue = queue_;
   for (const OfStream& of : streams_) {
     const Device device = of.stream->device();
@@ -448,7 +447,6 @@ RecordedProgram ProgramRecorder::Log::Build(const WakeUps* measured) {
     return seen[static_cast<std::size_t>(kind)].size() >=
            (measured == nullptr ? 1 : 9);
   };
-  if (measured != nullptr) machine.wake_up = *measured;
   for (int kind = 1; kind < kWakeUps; ++kind) {
     // One that does not wait shows workers that are hardly ever idle.
     if (!shows(WakeUp(kind)) ||
@@ -464,36 +462,61 @@ ProgramRecorder::ProgramRecorder() : log_(std::make_unique<Log>()) {}
 
 ProgramRecorder::~ProgramRecorder() = default;
 
-RecordedProgram ProgramRecorder::Stop() {
+PlayedMachine ProgramRecorder::Measure(const std::vector<Device>& devices) {
   constexpr int kInTurn = 100, kRepeats = 15, kLong = 12;
   constexpr std::int64_t kIdleNanos = 300'000;  // so that all sleep
-  log_->Stop();
   std::vector<Tensor> of_devices;
-  for (const Device device : log_->Build(nullptr).devices) {
+  for (const Device device : devices) {
     of_devices.push_back(Ones({128, 128}, device));
     Synchronize(device);
   }
-  Log log;
-  // As in a program that waits for each operation, and then as in one that
-  // seldom does.
-  for (int i = 0; i < kInTurn; ++i) {
-    for (const Tensor& x : of_devices) WaitToRead(MatMul(x, x));
-  }
-  for (int i = 0; i < kRepeats; ++i) {
-    const Timer timer;
-    while (timer.Nanos() < kIdleNanos) {
+  const Tensor small = Ones({16}, devices[0]);
+  const auto record = [](const auto& program) {
+    Log log;
+    program();
+    log.Stop();
+    return log.Build(nullptr).machine;
+  };
+  // No thread idles for long; all do for as long as an operation takes; for
+  // long.
+  const PlayedMachine busy = record([&] {
+    for (int i = 0; i < kInTurn; ++i) WaitToRead(small + 1);
+  });
+  PlayedMachine machine = record([&] {
+    for (int i = 0; i < kInTurn; ++i) {
+      for (const Tensor& x : of_devices) WaitToRead(MatMul(x, x));
     }
-    for (const Tensor& x : of_devices) {
-      Tensor last;
-      for (int k = 0; k < kLong; ++k) last = MatMul(x, x);
-      WaitToRead(last);
+    for (int i = 0; i < kRepeats; ++i) {
+      const Timer timer;
+      while (timer.Nanos() < kIdleNanos) {
+      }
+      for (const Tensor& x : of_devices) {
+        Tensor last;
+        for (int k = 0; k < kLong; ++k) last = MatMul(x, x);
+        WaitToRead(last);
+      }
     }
-  }
-  log.Stop();
-  WakeUps measured = log.Build(nullptr).machine.wake_up;
+  });
+  const auto of = [](auto& one, WakeUp kind) -> auto& {
+    return one.wake_up[static_cast<std::size_t>(kind)];
+  };
+  const double soon = of(machine, WakeUp::kReturnSoon);
   // A worker waits for another's event as the front end for a result.
-  measured[static_cast<std::size_t>(WakeUp::kEvent)] =
-      measured[static_cast<std::size_t>(WakeUp::kReturnSoon)];
+  of(machine, WakeUp::kEvent) = soon;
+  if (soon < 3 * of(busy, WakeUp::kReturnSoon)) return machine;
+  // With more workers than cores threads sleep almost at once.
+  machine.sleeps_after = 6e-6;
+  of(machine, WakeUp::kLate) = of(machine, WakeUp::kSoon);
+  of(machine, WakeUp::kSoon) = of(busy, WakeUp::kSoon);
+  of(machine, WakeUp::kReturnSoon) = of(busy, WakeUp::kReturnSoon);
+  return machine;
+}
+
+RecordedProgram ProgramRecorder::Stop() {
+  log_->Stop();
+  RecordedProgram recorded = log_->Build(nullptr);
+  if (recorded.devices.empty()) return recorded;
+  const PlayedMachine measured = Measure(recorded.devices);
   return log_->Build(&measured);
 }
 

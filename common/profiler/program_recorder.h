@@ -51,6 +51,9 @@ class ProgramRecorder {
 
  private:
   class Log;
+  // How soon threads go on that wait for these devices.
+  static PlayedMachine Measure(const std::vector<Device>& devices);
+
   std::unique_ptr<Log> log_;
 };
 
