@@ -212,7 +212,7 @@ PlayedProgram WithWaits(PlayedProgram program) {
     PlayedRequest& request = program.requests[i];
     if (request.stream < 0 || request.work == 0) continue;
     request.awaits = {static_cast<int>(i)};
-    request.return_from_wait = {WakeUp::kBehind, 0};  // the machine's counts
+    request.return_from_wait = {WakeUp::kBehind, 0};  // no kind of return
   }
   return program;
 }
@@ -234,7 +234,10 @@ PlayedProgram Faster(PlayedProgram program, double times,
 PlayedProgram OnMachine(PlayedProgram program, const PlayedMachine& machine,
                         const Peaks& here) {
   for (PlayedRequest& request : program.requests) {
+    // In a play these are of no kind that was recorded.
+    request.return_from_wait = {WakeUp::kBehind, 0};
     if (request.stream < 0 || request.work == 0) continue;
+    request.wake_up = {WakeUp::kReturnLate, 0};
     request.ask = machine.ask;
     const OpCost& cost = request.cost;
     const auto bytes = static_cast<double>(cost.bytes);
@@ -249,7 +252,6 @@ PlayedProgram OnMachine(PlayedProgram program, const PlayedMachine& machine,
               std::max(static_cast<double>(cost.flop) / machine.flop_per_second,
                        bytes / machine.bytes_per_second);
     }
-    request.wake_up = {WakeUp::kBehind, machine.wake_up[1]};
   }
   return program;
 }

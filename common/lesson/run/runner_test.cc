@@ -674,6 +674,17 @@ TEST(Runner, LaunchBlockingMakesTheCallWait) {
   fs::remove(path);
 }
 
+TEST(Runner, WhatIfPlaysWhatACellTimes) {
+  const ProgramResult r =
+      Sample({"--cell=s/good", "--what_if", "--devices=cpu:0"});
+  EXPECT_EQ(r.exit_code, 0) << r.output;
+  for (const char* text :
+       {"recorded: ", "what would change", "2 devices", "two H100, SIMULATED",
+        "Checked here: with a wait"}) {
+    EXPECT_THAT(r.output, HasSubstr(text));
+  }
+}
+
 // Beside a busy process for every core a claim about times says what it would
 // be without them.
 TEST(Runner, OtherLoadIsSeen) {

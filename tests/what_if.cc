@@ -3,7 +3,9 @@
 // errors. A program is recorded and measured in turn with the alternative; of
 // several recordings the one of median length is played.
 //
-//   bazel run -c opt //common/profiler:what_if_benchmark
+//   bazel run //tests:what_if
+
+#include "common/profiler/what_if.h"
 
 #include <algorithm>
 #include <chrono>
@@ -25,7 +27,6 @@
 #include "common/device/device_table.h"
 #include "common/ops/ops.h"
 #include "common/profiler/program_recorder.h"
-#include "common/profiler/what_if.h"
 
 namespace d2l {
 namespace {
