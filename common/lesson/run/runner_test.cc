@@ -679,8 +679,8 @@ TEST(Runner, WhatIfPlaysWhatACellTimes) {
       Sample({"--cell=s/good", "--what_if", "--devices=cpu:0"});
   EXPECT_EQ(r.exit_code, 0) << r.output;
   for (const char* text :
-       {"recorded: ", "what would change", "2 devices", "two H100, SIMULATED",
-        "Checked here: with a wait"}) {
+       {"recorded: ", "what would change", "callbacks twice",
+        "two H100, SIMULATED", "Checked here: with a wait"}) {
     EXPECT_THAT(r.output, HasSubstr(text));
   }
 }
