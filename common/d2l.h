@@ -27,6 +27,7 @@
 #include "common/graph/passes/passes.h"                   // IWYU pragma: export
 #include "common/graph/program_graph.h"                   // IWYU pragma: export
 #include "common/graph/trace.h"                           // IWYU pragma: export
+#include "common/nn/checkpoint.h"                         // IWYU pragma: export
 #include "common/nn/hybrid.h"                             // IWYU pragma: export
 #include "common/nn/layers.h"                             // IWYU pragma: export
 #include "common/nn/models.h"                             // IWYU pragma: export

@@ -102,6 +102,17 @@ bool Linked(const std::string& name, bool overlap) {
   });
 }
 
+// Whether values between layers are computed again.
+bool Deep(const std::string& name, bool again) {
+  return OnOne(name, 2048, [again](const DeviceList& devices) -> Work {
+    const Tensor x = Randn({2048, kWidth}, devices[0]);
+    const Tensor y = RandInt(0, kClasses, {2048}, devices[0]);
+    return [=, net = DeepNet(devices[0], kWidth, again)] {
+      net->Step(x, y, {/*lr=*/0.01});
+    };
+  });
+}
+
 bool Sum64MB(const std::string& name, AllReduceAlgorithm algorithm) {
   constexpr double kBytes = 1 << 26;
   const Rates rates = {{"algbw", kBytes},
@@ -142,6 +153,8 @@ bool Sum64MB(const std::string& name, AllReduceAlgorithm algorithm) {
     SlowSecond("BM_d2l_straggler_ThreeToOne", 3),
     Linked("BM_d2l_overlap_link_AtTheEnd", /*overlap=*/false),
     Linked("BM_d2l_overlap_link_Overlapped", /*overlap=*/true),
+    Deep("BM_d2l_recompute_Kept", /*again=*/false),
+    Deep("BM_d2l_recompute_Again", /*again=*/true),
     Sum64MB("BM_d2l_parameter_server_Split", AllReduceAlgorithm::kSplit),
     Sum64MB("BM_d2l_parameter_server_Star", AllReduceAlgorithm::kStar),
     Sum64MB("BM_d2l_parameter_server_Ring", AllReduceAlgorithm::kRing),

@@ -1,7 +1,7 @@
 // What the lesson's cells and their benchmarks share. The cells are in
 // lesson.cc (what there is, and DataParallel's names), training.cc,
-// communication.cc and machines.cc; the longer programs that they teach are in
-// from_scratch/.
+// communication.cc, memory.cc and machines.cc; the longer programs that they
+// teach are in from_scratch/.
 
 #ifndef D2L_CHAPTERS_MULTI_GPU_CELLS_H_
 #define D2L_CHAPTERS_MULTI_GPU_CELLS_H_
@@ -63,6 +63,11 @@ std::function<void()> Stepper(const std::shared_ptr<DataParallel>& net,
 std::shared_ptr<DataParallel> LinkedMlp(const std::vector<Device>& devices,
                                         bool overlap, bool link);
 
+// Eight times Linear(width, width), ReLU on the device, whose values are kept,
+// or computed again by pairs.
+std::shared_ptr<DataParallel> DeepNet(Device device, std::int64_t width,
+                                      bool again);
+
 // from_scratch/parameter_server.cc
 
 struct SimulatedServer {
@@ -105,6 +110,10 @@ void AllReduceCell(Cell& cell);
 void OverlapLink(Cell& cell);
 void ParameterServer(Cell& cell);
 void KeyValueStore(Cell& cell);
+
+// memory.cc
+void Shards(Cell& cell);
+void Recompute(Cell& cell);
 
 // machines.cc
 void Networks(Cell& cell);

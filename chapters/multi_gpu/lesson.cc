@@ -276,6 +276,8 @@ void C14(Cell& cell) {
                      {"d2l/forgotten-allreduce", Forgotten},
                      {"d2l/straggler", Straggler},
                      {"d2l/overlap-link", OverlapLink},
+                     {"d2l/shards", Shards},
+                     {"d2l/recompute", Recompute},
                      {"d2l/parameter-server", ParameterServer},
                      {"d2l/networks", Networks},
                      {"d2l/key-value-store", KeyValueStore},

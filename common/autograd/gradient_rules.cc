@@ -424,6 +424,7 @@ const GradientRule* FindGradientRule(const Primitive& primitive) {
         {&typeid(AxpbyPrimitive), {Always<0>, AxpbyGradient}},
     };
     AddNnGradientRules(all);
+    AddCheckpointRule(all);
     return all;
   }()};
   const auto found = rules.find(&typeid(primitive));

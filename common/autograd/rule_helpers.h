@@ -21,6 +21,8 @@ using GradientRules = absl::flat_hash_map<const std::type_info*, GradientRule>;
 
 // Of convolution, pooling, batch normalisation and cross-entropy.
 void AddNnGradientRules(GradientRules& rules);
+// Of checkpoint.h.
+void AddCheckpointRule(GradientRules& rules);
 
 // Operands that name the line of the forward operation. An operator takes its
 // line from its first operand: at(dy) * y.

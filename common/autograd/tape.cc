@@ -2,8 +2,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -50,15 +50,15 @@ class GradientTape::Recorder final : public OpListener {
  public:
   Recorder(std::vector<Tensor> watched, SourceLocation at);
 
-  std::vector<Tensor> Backward(const Tensor& y, const Tensor& gradient,
-                               SourceLocation at);
+  void Begin(const Tensor& y, const Tensor& gradient, SourceLocation at);
+  std::optional<Gradient> Next();
+  std::size_t num_watched() const { return watched_.size(); }
 
   void OnOp(const OpRecord& record) override;
+  bool wants_gradients() const override { return !done_; }
   Tensor CopyBeforeWrite(const Primitive& primitive,
                          absl::Span<const Tensor* const> inputs,
                          std::size_t input, SourceLocation at) override;
-
-  OnGradient on_gradient;
 
  private:
   // An operation that depends on what is watched.
@@ -109,13 +109,10 @@ class GradientTape::Recorder final : public OpListener {
   // Of each watched tensor: the number of the first operation that uses it,
   // which is the last that adds to its gradient.
   std::vector<std::size_t> FirstUses() const;
-  // From the last operation to the first; gives the watched tensors' gradients.
-  // gradient: where the walk begins; its memory is the caller's.
-  std::vector<Tensor> Walk(std::vector<Tensor>& gradients,
-                           const Tensor& gradient, SourceLocation at);
+  // The gradient of a watched tensor, for which all has been requested.
+  Gradient Give(int watched);
   // Adds to the gradients of the inputs. dy: of the output.
-  void GoBack(const Node& node, const Tensor& dy,
-              std::vector<Tensor>& gradients) const;
+  void GoBack(const Node& node, const Tensor& dy);
 
   const std::vector<Tensor> watched_;
   const SourceLocation watched_at_;
@@ -128,6 +125,14 @@ class GradientTape::Recorder final : public OpListener {
   absl::flat_hash_map<std::uint64_t, SourceLocation> writes_;
   std::string refused_;       // what it was, if a write was
   SourceLocation gone_back_;  // the line of Backward, if it was called
+  // Of Backward: by value; the memory of what was given, and of where it began,
+  // which is the caller's; see FirstUses; and what is known and not yet given.
+  std::vector<Tensor> gradients_;
+  absl::flat_hash_set<std::uint64_t> taken_;
+  std::vector<std::size_t> first_uses_;
+  std::vector<int> ready_;
+  std::vector<bool> listed_;  // by watched: in ready_ now or before
+  bool twice_ = false;        // a tensor is watched twice: as the second
   bool done_ = false;
   bool given_ = false;             // no, if Backward failed
   const ScopedOpListener listen_;  // last: it listens when all is there
@@ -319,56 +324,59 @@ std::vector<std::size_t> GradientTape::Recorder::FirstUses() const {
   return first_uses;
 }
 
-std::vector<Tensor> GradientTape::Recorder::Backward(const Tensor& y,
-                                                     const Tensor& gradient,
-                                                     SourceLocation at) {
+void GradientTape::Recorder::Begin(const Tensor& y, const Tensor& gradient,
+                                   SourceLocation at) {
   const int last = CheckBackward(y, gradient, at);
   done_ = true;
   gone_back_ = at;
-  const RequestedBy by(at);
-  std::vector<Tensor> gradients(num_values_);
-  gradients[last] = gradient;
-  std::vector<Tensor> results = Walk(gradients, gradient, at);
-  given_ = true;
-  return results;
+  gradients_.resize(num_values_);
+  gradients_[last] = gradient;
+  taken_ = {gradient.storage()->id()};
+  first_uses_ = FirstUses();
+  listed_.resize(watched_.size());
+  for (std::size_t i = 0; i < watched_.size(); ++i) {
+    twice_ = twice_ || KnownOf(watched_[i]).value != static_cast<int>(i);
+  }
 }
 
-std::vector<Tensor> GradientTape::Recorder::Walk(std::vector<Tensor>& gradients,
-                                                 const Tensor& gradient,
-                                                 SourceLocation at) {
-  std::vector<Tensor> results(watched_.size());
-  absl::flat_hash_set<std::uint64_t> taken = {gradient.storage()->id()};
-  const auto give = [&](std::size_t i) {
-    if (results[i].defined()) return;
-    const Tensor& sum = gradients[known_.at(watched_[i].id()).value];
-    if (!sum.defined()) {
-      results[i] = ZerosLike(watched_[i], at);
-    } else {
-      const Tensor dense = Contiguous(sum, at);
-      const bool own = taken.insert(dense.storage()->id()).second;
-      results[i] = own ? dense : Clone(dense, at);
-    }
-    if (on_gradient) on_gradient(static_cast<int>(i), results[i]);
+std::optional<GradientTape::Gradient> GradientTape::Recorder::Next() {
+  const RequestedBy by(gone_back_);
+  const auto list = [this](int watched) {
+    if (!listed_[watched]) ready_.push_back(watched);
+    listed_[watched] = true;
   };
-  const std::vector<std::size_t> first_uses =
-      on_gradient ? FirstUses() : std::vector<std::size_t>();
-  while (!nodes_.empty()) {
+  while (ready_.empty() && !nodes_.empty()) {
     // With it go its values.
     const std::unique_ptr<Node> node = std::move(nodes_.back());
     nodes_.pop_back();
-    const Tensor dy = std::move(gradients[node->output]);
-    if (dy.defined()) GoBack(*node, dy, gradients);
-    if (first_uses.empty()) continue;
+    const Tensor dy = std::move(gradients_[node->output]);
+    if (dy.defined()) GoBack(*node, dy);
     for (const int value : node->input_values) {
-      if (IsWatched(value) && first_uses[value] == nodes_.size()) give(value);
+      if (IsWatched(value) && first_uses_[value] == nodes_.size()) list(value);
     }
   }
-  for (std::size_t i = 0; i < watched_.size(); ++i) give(i);
-  return results;
+  for (std::size_t i = 0; ready_.empty() && i < watched_.size(); ++i) {
+    list(static_cast<int>(i));
+  }
+  given_ = ready_.empty();
+  if (given_) return std::nullopt;
+  const int watched = ready_.front();
+  ready_.erase(ready_.begin());
+  return Give(watched);
 }
 
-void GradientTape::Recorder::GoBack(const Node& node, const Tensor& dy,
-                                    std::vector<Tensor>& gradients) const {
+GradientTape::Gradient GradientTape::Recorder::Give(int watched) {
+  const int value = known_.at(watched_[watched].id()).value;
+  const Tensor sum = gradients_[value];
+  if (!twice_) gradients_[value] = Tensor();
+  if (!sum.defined())
+    return {watched, ZerosLike(watched_[watched], gone_back_)};
+  const Tensor dense = Contiguous(sum, gone_back_);
+  const bool own = taken_.insert(dense.storage()->id()).second;
+  return {watched, own ? dense : Clone(dense, gone_back_)};
+}
+
+void GradientTape::Recorder::GoBack(const Node& node, const Tensor& dy) {
   if (node.rule == nullptr) {
     throw std::logic_error(absl::StrFormat(
         "[backward] no gradient for %s, requested at %s; leave it out of the "
@@ -382,8 +390,9 @@ void GradientTape::Recorder::GoBack(const Node& node, const Tensor& dy,
   Tensors all;
   if (node.rule->gradients != nullptr) {
     Reads wanted = 0;
-    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
-      if (node.input_values[i] >= 0) wanted |= ReadsInput(static_cast<int>(i));
+    for (int i = 0; i < kOutput && i < static_cast<int>(node.inputs.size());
+         ++i) {
+      if (node.input_values[i] >= 0) wanted |= ReadsInput(i);
     }
     all = node.rule->gradients(op, wanted, dy);
   }
@@ -393,7 +402,7 @@ void GradientTape::Recorder::GoBack(const Node& node, const Tensor& dy,
         all.empty() ? node.rule->gradient(op, static_cast<int>(i), dy) : all[i];
     if (!part.defined()) continue;
     const Tensor dx = SumToShape(part, node.inputs[i].shape, node.at);
-    Tensor& sum = gradients[node.input_values[i]];
+    Tensor& sum = gradients_[node.input_values[i]];
     // Not in place: several values may have this very gradient.
     sum = sum.defined() ? Operand(sum, node.at) + dx : dx;
   }
@@ -419,10 +428,6 @@ GradientTape::GradientTape(std::vector<Tensor> watched, SourceLocation at)
     : recorder_(std::make_unique<Recorder>(std::move(watched), at)) {}
 GradientTape::~GradientTape() = default;
 
-void GradientTape::set_on_gradient(OnGradient on_gradient) {
-  recorder_->on_gradient = std::move(on_gradient);
-}
-
 std::vector<Tensor> GradientTape::Backward(const Tensor& loss,
                                            SourceLocation at) {
   CheckDefined("backward", loss, at);
@@ -439,7 +444,21 @@ std::vector<Tensor> GradientTape::Backward(const Tensor& loss,
 std::vector<Tensor> GradientTape::Backward(const Tensor& y,
                                            const Tensor& gradient,
                                            SourceLocation at) {
-  return recorder_->Backward(y, gradient, at);
+  Begin(y, gradient, at);
+  std::vector<Tensor> results(recorder_->num_watched());
+  while (std::optional<Gradient> next = Next()) {
+    results[next->watched] = std::move(next->value);
+  }
+  return results;
+}
+
+void GradientTape::Begin(const Tensor& y, const Tensor& gradient,
+                         SourceLocation at) {
+  recorder_->Begin(y, gradient, at);
+}
+
+std::optional<GradientTape::Gradient> GradientTape::Next() {
+  return recorder_->Next();
 }
 
 Tensor Detach(const Tensor& x, SourceLocation at) {

@@ -40,8 +40,8 @@
 #ifndef D2L_COMMON_AUTOGRAD_TAPE_H_
 #define D2L_COMMON_AUTOGRAD_TAPE_H_
 
-#include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "common/base/source_location.h"
@@ -69,11 +69,17 @@ class GradientTape {
   std::vector<Tensor> Backward(const Tensor& y, const Tensor& gradient,
                                SourceLocation at = SourceLocation::Current());
 
-  // Backward will call it with each watched tensor's number and gradient, as
-  // soon as all operations for that one have been requested: to send it away
-  // while the others are computed. It must not write to it.
-  using OnGradient = std::function<void(int watched, const Tensor& gradient)>;
-  void set_on_gradient(OnGradient on_gradient);
+  // The same in parts: after Begin, each Next goes back until all operations
+  // for one more gradient have been requested, and gives it away, to be sent
+  // somewhere while the others are computed. Each is given once; nullopt when
+  // all are. Do not write to it before that.
+  struct Gradient {
+    int watched;  // the tensor's number
+    Tensor value;
+  };
+  void Begin(const Tensor& y, const Tensor& gradient,
+             SourceLocation at = SourceLocation::Current());
+  std::optional<Gradient> Next();
 
  private:
   class Recorder;

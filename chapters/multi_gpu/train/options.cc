@@ -99,6 +99,20 @@ ABSL_FLAG(std::string, split, "",
 ABSL_FLAG(int, max_in_flight, 2,
           "How many steps the devices may be behind the program.\n"
           "Example: --max_in_flight=1 --num_gpus=2");
+ABSL_FLAG(
+    std::string, shard, "none",
+    "What each of several devices holds a shard of, instead of all: none, "
+    "optimizer (the momentum), gradients (and that) or parameters (and "
+    "both). The numbers stay the same.\n"
+    "Example: --shard=parameters --num_gpus=2");
+ABSL_FLAG(bool, report_memory, false,
+          "Say at the end what each device's memory was for in a step, and "
+          "what a formula says.\n"
+          "Example: --report_memory");
+ABSL_FLAG(std::int64_t, device_memory_mb, 0,
+          "How much memory to take from each device, in MiB, as if it had no "
+          "more. 0: all that there is.\n"
+          "Example: --device_memory_mb=64");
 ABSL_FLAG(double, mpi_timeout_s, 60,
           "In several processes (mpirun): after so many seconds without an "
           "answer a process is given up, and all end; 20 at least for one "
@@ -139,6 +153,9 @@ const std::vector<const char*> kFlags = {"net",
                                          "allreduce",
                                          "split",
                                          "max_in_flight",
+                                         "shard",
+                                         "report_memory",
+                                         "device_memory_mb",
                                          "mpi_timeout_s",
                                          "check_every",
                                          "lang",
@@ -280,7 +297,8 @@ std::string TrainOptions::CommandToResume(const std::string& file) const {
     command = absl::StrCat("mpirun -np ", processes, " ", Quoted(program));
   }
   absl::StrAppend(&command, " --resume=", Quoted(file));
-  for (const char* name : {"save", "devices", "max_in_flight", "json", "svg",
+  for (const char* name : {"save", "devices", "max_in_flight", "shard",
+                           "report_memory", "device_memory_mb", "json", "svg",
                            "mpi_timeout_s", "check_every", "lang"}) {
     absl::CommandLineFlag* flag = absl::FindCommandLineFlag(name);
     const std::string value = flag->CurrentValue();
@@ -343,6 +361,7 @@ absl::StatusOr<TrainOptions> ParseTrainOptions(int argc, char** argv,
   options.images = absl::GetFlag(FLAGS_images);
   options.mpi_timeout_s = absl::GetFlag(FLAGS_mpi_timeout_s);
   options.check_every = absl::GetFlag(FLAGS_check_every);
+  options.parallel.measure_memory = absl::GetFlag(FLAGS_report_memory);
   options.save = absl::GetFlag(FLAGS_save);
   if (options.save.empty()) options.save = options.resume;
   if (process > 0) return options;

@@ -36,6 +36,8 @@ ABSL_DECLARE_FLAG(int, num_gpus);
 ABSL_DECLARE_FLAG(std::string, allreduce);
 ABSL_DECLARE_FLAG(std::string, split);
 ABSL_DECLARE_FLAG(int, max_in_flight);
+ABSL_DECLARE_FLAG(std::string, shard);
+ABSL_DECLARE_FLAG(std::int64_t, device_memory_mb);
 
 namespace d2l {
 namespace {
@@ -112,6 +114,25 @@ absl::Status TakeAllReduce(TrainOptions* options) {
   return absl::OkStatus();
 }
 
+absl::Status TakeShard(TrainOptions* options) {
+  const std::string name = absl::GetFlag(FLAGS_shard);
+  const std::vector<std::string> names = {"none", "optimizer", "gradients",
+                                          "parameters"};
+  const absl::Status status = CheckName("shard", name, names);
+  if (!status.ok()) return status;
+  options->parallel.shard = static_cast<Shard>(
+      std::find(names.begin(), names.end(), name) - names.begin());
+  if (name == "none" ||
+      (options->processes == 1 &&
+       options->parallel.allreduce == AllReduceAlgorithm::kSplit)) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      Say("--shard=%s asked for, which is for the devices of one process, with "
+          "--allreduce=split. Leave one of them out.",
+          name));
+}
+
 }  // namespace
 
 absl::Status TakeDevices(TrainOptions* options) {
@@ -146,8 +167,13 @@ absl::Status TakeDevices(TrainOptions* options) {
   for (int i = 0; i < count; ++i) {
     options->devices.push_back(Devices()[i].device);
   }
-  const absl::Status status = TakeAllReduce(options);
+  absl::Status status = TakeAllReduce(options);
+  if (status.ok()) status = TakeShard(options);
   if (!status.ok()) return status;
+  const std::int64_t most = absl::GetFlag(FLAGS_device_memory_mb);
+  for (const Device device : options->devices) {
+    if (most > 0) Memory(device).SetMaxBytes(most << 20);
+  }
   options->parallel.max_in_flight = absl::GetFlag(FLAGS_max_in_flight);
   const std::string split = absl::GetFlag(FLAGS_split);
   if (split.empty()) return absl::OkStatus();

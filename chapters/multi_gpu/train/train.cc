@@ -35,6 +35,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "chapters/multi_gpu/train/checkpoint.h"
+#include "chapters/multi_gpu/train/memory.h"
 #include "chapters/multi_gpu/train/options.h"
 #include "chapters/multi_gpu/train/processes.h"
 #include "chapters/multi_gpu/train/report.h"
@@ -89,11 +90,13 @@ struct Training {
   TrainOptions options;
   const TrainData data;
   const Dataset test_part;  // this process's
-  DataParallel net;         // of one device: only its module and sgd are used
+  DataParallel net;  // of one device: only its module and sgd are used, unless
+                     // memory is measured
   DataLoader batches;
   DataLoader test_batches;
   ProgressView view;
   TrainingProgress progress;
+  std::vector<MemoryUse> memory;  // of the last step
   // Of --save: the epochs it was saved after, if this run saved it.
   std::optional<std::size_t> saved_epoch;
 };
@@ -134,12 +137,13 @@ void BeforeStep(Training& t) {
 Step RequestStep(Training& t, const Batch& batch) {
   const std::vector<Device>& devices = t.options.devices;
   const std::int64_t samples = batch.labels.size(0);
-  if (devices.size() == 1 && !t.processes.several()) {
+  if (devices.size() == 1 && !t.processes.several() &&
+      !t.options.parallel.measure_memory) {
     return {TrainStep(t.net.module(), t.net.sgd(), batch), {}, samples};
   }
   if (t.processes.several()) BeforeStep(t);
-  const DataParallel::Result result =
-      t.net.Step(batch.images, batch.labels, t.net.sgd().options());
+  const DataParallel::Result result = t.net.Step(
+      batch.images, batch.labels, {t.options.lr, t.options.momentum});
   const auto [begin, sizes] = t.net.ShareOf(samples);
   const std::int64_t end = std::accumulate(sizes.begin(), sizes.end(), begin);
   const Tensor right = begin == end
@@ -193,6 +197,11 @@ bool TrainEpoch(Training& t) {
       progress.seconds = seconds_before + timer.Seconds();
       t.view.Look(progress);
     }
+  }
+  t.memory.clear();
+  for (std::size_t i = 0;
+       i < t.options.devices.size() && t.options.parallel.measure_memory; ++i) {
+    t.memory.push_back(t.net.memory(static_cast<int>(i)));
   }
   for (const auto& [name, value] : nn::NamedState(t.net.module())) {
     if (IsFloatingPoint(value.dtype()) &&
@@ -299,6 +308,26 @@ absl::Status WriteFiles(Training& t) {
   return status;
 }
 
+// Of each device in the last step, measured and predicted.
+std::string MemoryText(Training& t) {
+  const std::int64_t samples =
+      (t.data.training.size() - 1) % t.options.batch_size + 1;
+  const std::vector<std::int64_t> sizes = t.net.ShareOf(samples).sizes;
+  const Batch batch = *t.test_batches.Next();
+  const Tensor one = Slice(batch.images, 0, 0, 1);
+  std::vector<std::pair<std::string, MemoryUse>> uses;
+  for (std::size_t i = 0; i < t.memory.size(); ++i) {
+    const std::string device = t.options.devices[i].ToString();
+    const LayerMemory layers = PredictLayers(t.net.module(), one, sizes[i]);
+    uses.emplace_back(Say("%s, measured", device), t.memory[i]);
+    uses.emplace_back(
+        Say("%s, predicted", device),
+        t.net.PredictMemory(static_cast<int>(i), layers.kept,
+                            layers.temporaries, t.options.momentum > 0));
+  }
+  return MemoryTable(uses);
+}
+
 // The exit code.
 int SaveAndStop(Training& t) {
   const std::string file =
@@ -360,6 +389,7 @@ int TrainMain(int argc, char** argv, Processes& processes) {
   }
   if (t.options.save.empty()) CheckParameters(t, "at the end");
   t.view.Line(ResultText(t.options, t.data, processes, t.progress.epochs));
+  if (!t.memory.empty()) t.view.Line(MemoryText(t));
   processes.Agree(WriteFiles(t));
   return saved.ok() ? 0 : 1;
 }

@@ -34,11 +34,29 @@ using ::testing::UnorderedElementsAre;
 TEST_F(TrainTest, HelpSaysWhatEachFlagDoes) {
   const ProgramResult r = Train({"--help"});
   EXPECT_EQ(r.exit_code, 0);
-  for (const char* flag :
-       {"net",           "init",          "epochs",      "batch_size", "lr",
-        "momentum",      "seed",          "data_dir",    "images",     "save",
-        "resume",        "devices",       "num_gpus",    "allreduce",  "split",
-        "max_in_flight", "mpi_timeout_s", "check_every", "json",       "svg"}) {
+  for (const char* flag : {"net",
+                           "init",
+                           "epochs",
+                           "batch_size",
+                           "lr",
+                           "momentum",
+                           "seed",
+                           "data_dir",
+                           "images",
+                           "save",
+                           "resume",
+                           "devices",
+                           "num_gpus",
+                           "allreduce",
+                           "split",
+                           "max_in_flight",
+                           "mpi_timeout_s",
+                           "check_every",
+                           "json",
+                           "svg",
+                           "shard",
+                           "report_memory",
+                           "device_memory_mb"}) {
     EXPECT_THAT(r.output, HasSubstr(absl::StrCat("\n--", flag, " (default: ")));
     EXPECT_THAT(r.output, ContainsRegex(absl::StrCat("Example: .*--", flag)));
   }
@@ -115,6 +133,37 @@ TEST_F(TrainTest, ASeedGivesTheSameNumbers) {
   }
   EXPECT_EQ(bits[0], bits[1]);
   EXPECT_NE(bits[0], bits[2]);
+}
+
+TEST_F(TrainTest, ShardsChangeNoBitAndMemoryIsReported) {
+  std::vector<std::string> bits;
+  for (const char* shard : {"none", "optimizer", "gradients", "parameters"}) {
+    const std::string file = File("shard.safetensors");
+    const ProgramResult r = Train(
+        With(kSmall, {"--epochs=1", "--devices=cpu:0,cpu:1", "--report_memory",
+                      absl::StrCat("--shard=", shard), "--save=" + file}));
+    EXPECT_EQ(r.exit_code, 0) << r.output;
+    bits.push_back(InHex(file));
+    for (const char* name : {"cpu:0", "cpu:1"}) {
+      EXPECT_THAT(r.output, HasSubstr(absl::StrCat(name, ", measured")));
+      EXPECT_THAT(r.output, HasSubstr(absl::StrCat(name, ", predicted")));
+    }
+  }
+  EXPECT_EQ(bits[1], bits[0]);
+  EXPECT_EQ(bits[2], bits[0]);
+  EXPECT_EQ(bits[3], bits[0]);
+  const ProgramResult r =
+      Train(With(kSmall, {"--devices=cpu:0,cpu:1", "--shard=gradient"}));
+  EXPECT_EQ(r.exit_code, 1);
+  EXPECT_THAT(Unwrapped(r.output), HasSubstr("Say --shard=gradients."));
+}
+
+TEST_F(TrainTest, TakesNoMoreMemoryThanItMay) {
+  const ProgramResult r =
+      Train({"--net=resnet18", "--images=8", "--batch_size=4", "--epochs=1",
+             "--device_memory_mb=64"});
+  EXPECT_EQ(r.exit_code, 1);
+  EXPECT_THAT(Unwrapped(r.output), HasSubstr("[out of memory]"));
 }
 
 // Wherever the signal comes, also between two epochs.

@@ -161,6 +161,12 @@ Storage* DeviceMemory::Reuse(std::size_t size, Stream* home) {
 
 Storage* DeviceMemory::Grow(std::size_t size, Stream* home) {
   std::unique_ptr<Storage> segment(new Storage);
+  {
+    std::lock_guard<SpinLock> lock(lock_);
+    if (stats_.reserved > max_bytes_ - static_cast<std::int64_t>(size)) {
+      return Reuse(size, home);
+    }
+  }
   segment->data_ = RawAllocate(size);
   segment->memory_ = this;
   segment->home_ = home;
@@ -375,12 +381,22 @@ std::int64_t DeviceMemory::SetMaxBytesInFlight(std::int64_t bytes) {
   return std::exchange(max_bytes_in_flight_, bytes);
 }
 
+std::int64_t DeviceMemory::SetMaxBytes(std::int64_t bytes) {
+  std::lock_guard<SpinLock> lock(lock_);
+  return std::exchange(max_bytes_, bytes);
+}
+
 void DeviceMemory::ThrowOutOfMemory(std::size_t bytes) {
   const MemoryStats stats = Stats();
   std::int64_t queued = 0;
   ForEachStream([&queued](std::size_t, Stream* stream) {
     if (stream != nullptr) queued += stream->QueuedOperations();
   });
+  std::int64_t most;
+  {
+    std::lock_guard<SpinLock> lock(lock_);
+    most = max_bytes_;
+  }
   // Saturated: an absurd request is printed as the largest number.
   const std::int64_t asked = static_cast<std::int64_t>(
       std::min<std::uint64_t>(bytes, std::uint64_t{1} << 62));
@@ -390,7 +406,8 @@ void DeviceMemory::ThrowOutOfMemory(std::size_t bytes) {
       "some.",
       FormatBytes(asked), device_.ToString(),
       kind_ == Kind::kPinned ? " (pinned host memory)" : "",
-      FormatBytes(backend_.FreeMemory(physical_index_)),
+      FormatBytes(std::min(backend_.FreeMemory(physical_index_),
+                           most - stats.reserved)),
       FormatBytes(stats.allocated), FormatBytes(stats.pending), queued));
 }
 
@@ -407,6 +424,7 @@ MemoryStats DeviceMemory::Stats() {
 }
 
 void DeviceMemory::ResetPeak() {
+  TakeBack(kAll);
   std::lock_guard<SpinLock> lock(lock_);
   stats_.peak = stats_.allocated + stats_.pending;
 }

@@ -33,6 +33,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 
 #include "common/base/mutex.h"
 #include "common/device/backend.h"
@@ -87,6 +88,9 @@ class DeviceMemory {
   void ResetPeak();
   // Changes the bound on what is in flight; at least 1. Returns the one before.
   std::int64_t SetMaxBytesInFlight(std::int64_t bytes);
+  // From now on not more than this many bytes are taken from the device, as if
+  // it had no more. Returns the bound before; at first there is none.
+  std::int64_t SetMaxBytes(std::int64_t bytes);
   // Waits for the streams that used them and gives all free blocks back to
   // the device. Throws std::logic_error in work that runs on a stream.
   void EmptyCache();
@@ -139,6 +143,7 @@ class DeviceMemory {
   // wait, and let go of tensors of this memory.
   SpinLock lock_;
   std::int64_t max_bytes_in_flight_;
+  std::int64_t max_bytes_ = std::numeric_limits<std::int64_t>::max();
   FreeBlocks free_;
   // The blocks in flight, linked by next_: a queue of those whose events are
   // recorded, oldest first, and the others.

@@ -6,6 +6,9 @@
 //
 // Where blocks come from, and when they are used again: memory.h.
 //
+// A lent storage has no block: somebody lends it a place in another one, and
+// takes it back (Lend), while tensors and their views stay what they are.
+//
 // Thread-safety: the counting of handles and RecordStream are thread-safe;
 // MarkWritten is for the one thread that writes. Ownership: streams, and the
 // DeviceMemory, outlive every Storage.
@@ -26,6 +29,7 @@
 namespace d2l {
 
 class DeviceMemory;
+class StorageRef;
 
 // A block of memory and what is known about it. Use it through StorageRef.
 class Storage {
@@ -33,8 +37,22 @@ class Storage {
   Storage(const Storage&) = delete;
   Storage& operator=(const Storage&) = delete;
 
-  // An address on the device; aligned to 64 bytes.
-  void* data() const { return data_; }
+  // A storage without memory of its own, for so many bytes.
+  static StorageRef Lent(std::size_t bytes);
+  // Its values are at `data`, in the memory of `in`, from here on, and written
+  // by who wrote that. Null: nowhere. Who lends orders the streams.
+  void Lend(void* data, const Storage& in) {
+    data_ = data;
+    writer_ = in.writer_;
+    written_by_ = in.written_by_;
+  }
+
+  // An address on the device; aligned to 64 bytes, unless it is lent. Throws
+  // std::logic_error while nothing is lent.
+  void* data() const {
+    if (data_ == nullptr) ThrowNotLent();
+    return data_;
+  }
   // As requested; the block may be larger.
   std::size_t bytes() const { return bytes_; }
   // Unique in the process; never used again.
@@ -72,6 +90,7 @@ class Storage {
   };
 
   Storage() = default;
+  [[noreturn]] static void ThrowNotLent();
   void AddUser(Stream& stream) noexcept;
   // Records the events of the users; on failure, nothing has changed.
   bool RecordUsers() noexcept;
@@ -88,9 +107,9 @@ class Storage {
   Stream* writer_ = nullptr;
   std::uint64_t written_by_ = 0;
   std::uint64_t version_ = 0;
-  DeviceMemory* memory_ = nullptr;
-  std::size_t size_ = 0;      // of the block, at least bytes_
-  Storage* next_ = nullptr;   // in a list
+  DeviceMemory* memory_ = nullptr;  // null if it is lent
+  std::size_t size_ = 0;            // of the block, at least bytes_
+  Storage* next_ = nullptr;         // in a list
   Storage** link_ = nullptr;  // to this block there; null if it is in none
   Storage* left_ = nullptr;   // in its segment
   Storage* right_ = nullptr;
@@ -126,6 +145,7 @@ class StorageRef {
 
  private:
   friend class DeviceMemory;
+  friend class Storage;
   explicit StorageRef(Storage* storage) : storage_(storage) {}
 
   Storage* storage_ = nullptr;

@@ -24,6 +24,13 @@ void Tell(const internal::Listeners& listeners, const OpRecord& record) {
   listeners.ForEach([&](OpListener& listener) { listener.OnOp(record); });
 }
 
+void TellBefore(const internal::Listeners& listeners,
+                const Primitive& primitive, Inputs inputs) {
+  if (!listeners.any()) return;
+  listeners.ForEach(
+      [&](OpListener& listener) { listener.BeforeOp(primitive, inputs); });
+}
+
 // Of what launches nothing.
 void TellUnlaunched(const internal::Listeners& listeners,
                     const Primitive& primitive, Inputs inputs,
@@ -209,6 +216,7 @@ std::uint64_t ViewPrimitive::Launch(const LaunchContext&) const {
 Tensor Apply(const Primitive& primitive, Inputs inputs, SourceLocation at) {
   const internal::Listeners listeners;
   const std::int64_t host_begin = listeners.Now();
+  TellBefore(listeners, primitive, inputs);
   CheckInputs(primitive, inputs, at);
   const ValueSpec spec = Infer(primitive, inputs, at);
   Stream& stream = StreamOf(spec.device, at);
@@ -222,6 +230,7 @@ void ApplyInPlace(const Primitive& primitive, Inputs inputs,
                   const Tensor& target, SourceLocation at) {
   const internal::Listeners listeners;
   const std::int64_t host_begin = listeners.Now();
+  TellBefore(listeners, primitive, inputs);
   CheckInputs(primitive, inputs, at);
   CheckDefined(primitive.name(), target, at);
   const ValueSpec spec = Infer(primitive, inputs, at);

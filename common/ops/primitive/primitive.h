@@ -112,6 +112,8 @@ class Primitive {
   // it, and its error, even if nobody uses what it computes. dtype: of the
   // first input.
   virtual bool MayFailLate(DType) const { return false; }
+  // Whether it reads the elements of an input.
+  virtual bool ReadsInput(int) const { return true; }
   // Hands each of its fields over by name, to be written or, of one that was
   // just made, read (fields.h). Complete unless it holds the host's data.
   virtual void Visit(Fields&) {}

@@ -19,7 +19,8 @@
 //
 // Thread-safety: a thread's listener is called on that thread; one of the
 // process is called on any thread, also concurrently, and must lock its state.
-// A listener must not request operations itself, but in CopyBeforeWrite.
+// A listener must not request operations itself, but in BeforeOp and
+// CopyBeforeWrite.
 
 #ifndef D2L_COMMON_OPS_PRIMITIVE_RECORD_H_
 #define D2L_COMMON_OPS_PRIMITIVE_RECORD_H_
@@ -88,6 +89,11 @@ class OpListener {
  public:
   virtual ~OpListener() = default;
 
+  // An operation is about to be requested; not a view.
+  virtual void BeforeOp(const Primitive& primitive,
+                        absl::Span<const Tensor* const> inputs) {
+    static_cast<void>(primitive), static_cast<void>(inputs);
+  }
   // An operation in place is about to be requested, which will overwrite this
   // input. A listener that will need it as it was gives a copy, which it
   // requests here, at that line; the operation reads the copy.
@@ -106,6 +112,8 @@ class OpListener {
   virtual void BeforeRead(const ReadRecord&) {}
   virtual void AfterRead(const ReadRecord&) {}
 
+  // True of one that will ask for gradients of what it is told.
+  virtual bool wants_gradients() const { return false; }
   // True for host times in records and calls of NewStamps. They cost two
   // readings of the clock for each operation.
   virtual bool wants_times() const { return false; }

@@ -22,14 +22,14 @@
 namespace d2l {
 namespace {
 
-// Each thread makes a plan once.
-const CollectivePlan& PlanOf(AllReduceAlgorithm algorithm, int ranks) {
-  thread_local std::map<std::pair<AllReduceAlgorithm, int>, CollectivePlan>
-      plans;
-  const auto found = plans.find({algorithm, ranks});
+// Each thread makes a plan once. The operation: a literal, or the algorithm.
+template <typename Operation, typename Schedule>
+const CollectivePlan& PlanOf(Operation operation, int ranks,
+                             const Schedule& schedule) {
+  thread_local std::map<std::pair<Operation, int>, CollectivePlan> plans;
+  const auto found = plans.find({operation, ranks});
   if (found != plans.end()) return found->second;
-  return plans[{algorithm, ranks}] =
-             MakePlan(AllReduceSchedule(algorithm, ranks));
+  return plans[{operation, ranks}] = MakePlan(schedule());
 }
 
 }  // namespace
@@ -116,7 +116,28 @@ Work AllReduceAsync(Replicas replicas, AllReduceAlgorithm algorithm,
   }
   CheckReplicas("allreduce", replicas, at);
   const int ranks = static_cast<int>(replicas.size());
-  return RunPlan("allreduce", PlanOf(algorithm, ranks), replicas, at);
+  return RunPlan("allreduce",
+                 PlanOf(algorithm, ranks,
+                        [&] { return AllReduceSchedule(algorithm, ranks); }),
+                 replicas, at);
+}
+
+Work ReduceScatterAsync(Replicas replicas, SourceLocation at) {
+  constexpr const char* kName = "reduce_scatter";
+  CheckReplicas(kName, replicas, at);
+  const int ranks = static_cast<int>(replicas.size());
+  return RunPlan(
+      kName, PlanOf(kName, ranks, [&] { return ReduceScatterSchedule(ranks); }),
+      replicas, at);
+}
+
+Work AllGatherAsync(Replicas replicas, SourceLocation at) {
+  constexpr const char* kName = "all_gather";
+  CheckReplicas(kName, replicas, at);
+  const int ranks = static_cast<int>(replicas.size());
+  return RunPlan(kName,
+                 PlanOf(kName, ranks, [&] { return AllGatherSchedule(ranks); }),
+                 replicas, at);
 }
 
 void AllReduce(Replicas replicas, AllReduceAlgorithm algorithm,

@@ -75,8 +75,23 @@ void AllReduce(Replicas replicas,
                AllReduceAlgorithm algorithm = AllReduceAlgorithm::kSplit,
                SourceLocation at = SourceLocation::Current());
 
-// The stream on which the device's part of collectives runs. Number 1 is one on
-// which DataParallel's buckets wait until they are ready for it.
+// The halves of kSplit, for tensors that are cut into a chunk for each rank
+// (ChunkBegin, schedule.h). Chunk r of tensor r becomes the sum of all tensors'
+// chunks r, with the bits of an AllReduce, and what its other chunks hold means
+// nothing; or every tensor's chunk r becomes that of tensor r.
+Work ReduceScatterAsync(Replicas replicas,
+                        SourceLocation at = SourceLocation::Current());
+Work AllGatherAsync(Replicas replicas,
+                    SourceLocation at = SourceLocation::Current());
+// One rank's part of an AllGather, which the others need not be ready for:
+// `whole`, on one of the devices, becomes the chunks, one of each device. It
+// follows the device's communication stream only: have that wait for who wrote
+// the chunks, and last read `whole`.
+Work GatherAsync(Replicas chunks, const Tensor& whole,
+                 SourceLocation at = SourceLocation::Current());
+
+// The stream on which the device's part of collectives runs. Others are
+// DataParallel's: behind collectives, where an emulated link takes its time.
 Stream& CommunicationStream(Device device, int number = 0);
 
 // Executes any plan. name: of the operation, for messages and profiles; a

@@ -34,6 +34,10 @@ void Gather(int ranks, int first_step, Visitor visit) {
   }
 }
 
+void Scatter(int ranks, Visitor visit) {
+  for (int to = 0; to < ranks; ++to) visit({0, to, to, to, MoveOp::kSum});
+}
+
 void Fan(int ranks, int step, int from, Visitor visit) {
   for (int to = 0; to < ranks; ++to) {
     if (to != from) visit({step, to, from, 0, MoveOp::kCopy});
@@ -204,6 +208,17 @@ absl::StatusOr<std::vector<Addends>> AddendsAfter(
   return held;
 }
 
+CollectiveSchedule ReduceScatterSchedule(int ranks) {
+  return CollectiveSchedule("reduce_scatter", ranks, ranks, [=](Visitor visit) {
+    if (ranks > 1) Scatter(ranks, visit);
+  });
+}
+
+CollectiveSchedule AllGatherSchedule(int ranks) {
+  return CollectiveSchedule("all_gather", ranks, ranks,
+                            [=](Visitor visit) { Gather(ranks, 0, visit); });
+}
+
 CollectiveSchedule AllReduceSchedule(AllReduceAlgorithm algorithm, int ranks) {
   if (ranks < 1) {
     throw std::invalid_argument(
@@ -218,9 +233,7 @@ CollectiveSchedule AllReduceSchedule(AllReduceAlgorithm algorithm, int ranks) {
   switch (algorithm) {
     case AllReduceAlgorithm::kSplit:
       return make(ranks, [=](Visitor visit) {
-        for (int to = 0; to < ranks; ++to) {
-          visit({0, to, to, to, MoveOp::kSum});
-        }
+        Scatter(ranks, visit);
         Gather(ranks, 1, visit);
       });
     case AllReduceAlgorithm::kStar:

@@ -123,6 +123,11 @@ class CollectiveSchedule {
 // that is no schedule.
 CollectiveSchedule AllReduceSchedule(AllReduceAlgorithm algorithm, int ranks);
 
+// The halves of kSplit. Chunk r of rank r becomes the sum of all ranks' chunks
+// r, in their order; and every chunk r that of rank r.
+CollectiveSchedule ReduceScatterSchedule(int ranks);
+CollectiveSchedule AllGatherSchedule(int ranks);
+
 // How fast an allreduce of so many bytes a rank is, in bytes a second and in
 // the words of NVIDIA's nccl-tests (doc/PERFORMANCE.md there). algbw: the bytes
 // by the time. busbw: what each rank must send for it by the time, whatever the

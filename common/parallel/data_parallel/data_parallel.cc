@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <memory>
 #include <numeric>
 #include <stdexcept>
+#include <string_view>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -14,6 +17,8 @@
 #include "common/ops/ops.h"
 #include "common/ops/primitive/primitive.h"
 #include "common/ops/primitive/record.h"
+#include "common/parallel/collective/schedule.h"
+#include "common/parallel/data_parallel/sharded_parameters.h"
 #include "common/parallel/data_parallel/split_batch.h"
 
 namespace d2l {
@@ -61,6 +66,28 @@ DataParallel::DataParallel(std::unique_ptr<nn::Module> net,
                            const std::vector<int>& device_ids,
                            DataParallelOptions options)
     : options_(std::move(options)), devices_(DevicesOf(device_ids)) {
+  CheckOptions();
+  nn::To(*net, devices_[0]);
+  for (std::size_t i = 0; i < devices_.size(); ++i) {
+    std::unique_ptr<nn::Module> replica =
+        i == 0 ? std::move(net) : nn::Clone(*replicas_[0].net, devices_[i]);
+    std::vector<Tensor> parameters = nn::Parameters(*replica);
+    std::vector<Tensor> state = WithoutNames(nn::NamedState(*replica));
+    replicas_.push_back({std::move(replica),
+                         std::move(parameters),
+                         std::move(state),
+                         {},
+                         {},
+                         nn::SGD({}, {/*lr=*/0}),
+                         nullptr});
+    if (i == 0) MakeBuckets();
+  }
+  if (options_.shard == Shard::kParameters) MakeShards();
+  for (std::size_t i = 0; i < devices_.size(); ++i) MakePieces(i);
+  RememberVersions();
+}
+
+void DataParallel::CheckOptions() {
   if (options_.max_in_flight < 1) {
     throw std::invalid_argument(absl::StrFormat(
         "[DataParallel] max_in_flight, the number of steps under way, must be "
@@ -75,6 +102,14 @@ DataParallel::DataParallel(std::unique_ptr<nn::Module> net,
         options_.process, options_.processes,
         options_.sum ? "both" : "no function: see mpi/mpi_world.h"));
   }
+  if (options_.shard != Shard::kNone &&
+      (options_.sum || options_.allreduce != AllReduceAlgorithm::kSplit)) {
+    throw std::invalid_argument(absl::StrFormat(
+        "[DataParallel] shards are of the devices of one process, added up by "
+        "split; got %s; leave the shards out, or the other",
+        options_.sum ? "a function that adds up for several processes"
+                     : AllReduceAlgorithmName(options_.allreduce)));
+  }
   if (options_.split.empty()) options_.split.assign(ranks(), 1);
   if (static_cast<int>(options_.split.size()) != ranks()) {
     throw std::invalid_argument(absl::StrFormat(
@@ -84,21 +119,6 @@ DataParallel::DataParallel(std::unique_ptr<nn::Module> net,
         ranks() == 1 ? "" : "s"));
   }
   ShardSizes(0, options_.split);  // throws if they are no weights
-  nn::To(*net, devices_[0]);
-  for (std::size_t i = 0; i < devices_.size(); ++i) {
-    std::unique_ptr<nn::Module> replica =
-        i == 0 ? std::move(net) : nn::Clone(module(), devices_[i]);
-    std::vector<Tensor> parameters = nn::Parameters(*replica);
-    std::vector<Tensor> state = WithoutNames(nn::NamedState(*replica));
-    nn::SGD sgd(parameters, {/*lr=*/0});
-    replicas_.push_back({std::move(replica),
-                         std::move(parameters),
-                         std::move(state),
-                         std::move(sgd),
-                         {}});
-  }
-  MakeBuckets();
-  RememberVersions();
 }
 
 void DataParallel::MakeBuckets() {
@@ -107,10 +127,17 @@ void DataParallel::MakeBuckets() {
   bool full = true;
   for (std::size_t i = parameters.size(); i-- > 0;) {
     const DType dtype = parameters[i].dtype();
-    if (full || parameters[buckets_.back().parameters[0]].dtype() != dtype) {
+    if (options_.shard != Shard::kNone && !parameters[i].is_contiguous()) {
+      throw std::invalid_argument(absl::StrFormat(
+          "[DataParallel] contiguous parameters wanted, to shard them; got %s "
+          "with strides %s; make it Contiguous(x) before",
+          parameters[i].Describe(), parameters[i].strides().ToString()));
+    }
+    if (full || buckets_.back().dtype != dtype) {
       buckets_.emplace_back();
     }
     Bucket& bucket = buckets_.back();
+    bucket.dtype = dtype;
     bucket.parameters.push_back(static_cast<int>(i));
     bucket.numel += parameters[i].numel();
     bucket_of_[i] = buckets_.size() - 1;
@@ -119,6 +146,213 @@ void DataParallel::MakeBuckets() {
                                  : options_.bucket_bytes);
   }
   if (!buckets_.empty()) ++buckets_.back().numel;  // the loss
+}
+
+std::vector<DataParallel::Piece> DataParallel::PiecesOf(
+    std::size_t b, std::int64_t begin, std::int64_t end) const {
+  std::vector<Piece> pieces;
+  std::int64_t offset = 0;
+  for (const int i : buckets_[b].parameters) {
+    const std::int64_t next = offset + replicas_[0].parameters[i].numel();
+    const std::int64_t from = std::max(begin, offset);
+    const std::int64_t to = std::min(end, next);
+    if (from < to || (from == to && offset == next)) {
+      pieces.push_back({i, b, from, to, offset, Tensor()});
+    }
+    offset = next;
+  }
+  return pieces;
+}
+
+std::pair<std::int64_t, std::int64_t> DataParallel::ShardOf(
+    std::size_t b, std::size_t rank) const {
+  const int n = static_cast<int>(devices_.size()), r = static_cast<int>(rank);
+  return {ChunkBegin(buckets_[b].numel, n, r),
+          ChunkBegin(buckets_[b].numel, n, r + 1)};
+}
+
+void DataParallel::MakePieces(std::size_t d) {
+  Replica& replica = replicas_[d];
+  const NoGradGuard guard;
+  for (std::size_t b = 0; b < buckets_.size(); ++b) {
+    const bool whole = options_.shard == Shard::kNone;
+    const auto [begin, end] =
+        whole ? std::pair(std::int64_t{0}, buckets_[b].numel) : ShardOf(b, d);
+    for (Piece& piece : PiecesOf(b, begin, end)) {
+      const Tensor& parameter = replica.parameters[piece.parameter];
+      piece.x =
+          whole ? parameter
+          : shards_.empty()
+              ? Slice(Reshape(parameter, {-1}), 0, piece.begin - piece.offset,
+                      piece.end - piece.offset)
+              : Slice(shards_[b][d], 0, piece.begin - begin, piece.end - begin);
+      replica.pieces.push_back(std::move(piece));
+    }
+  }
+  // In the parameters' order, as sgd() shows them.
+  std::stable_sort(
+      replica.pieces.begin(), replica.pieces.end(),
+      [](const Piece& a, const Piece& b) { return a.parameter < b.parameter; });
+  std::vector<Tensor> tensors;
+  for (const Piece& piece : replica.pieces) tensors.push_back(piece.x);
+  replica.sgd = nn::SGD(std::move(tensors), {/*lr=*/0});
+}
+
+void DataParallel::MakeShards() {
+  const auto at = SourceLocation::Current();
+  for (std::size_t b = 0; b < buckets_.size(); ++b) {
+    shards_.emplace_back();
+    for (std::size_t d = 0; d < devices_.size(); ++d) {
+      const auto [begin, end] = ShardOf(b, d);
+      shards_[b].push_back(
+          Empty({end - begin}, devices_[d], buckets_[b].dtype, at));
+    }
+  }
+  Scatter(at);
+  // As Members shows them.
+  struct : nn::MemberVisitor {
+    void Parameter(std::string_view, Tensor& x) override {
+      x = Tensor(Storage::Lent(x.numel() * DTypeSize(x.dtype())), x.device(),
+                 x.dtype(), x.shape());
+    }
+  } lend;
+  for (std::size_t d = 0; d < devices_.size(); ++d) {
+    Replica& replica = replicas_[d];
+    replica.net->Members(lend);
+    replica.parameters = nn::Parameters(*replica.net);
+    replica.state = WithoutNames(nn::NamedState(*replica.net));
+    std::vector<ShardedParameters::Bucket> buckets;
+    for (std::size_t b = 0; b < buckets_.size(); ++b) {
+      const Bucket& bucket = buckets_[b];
+      buckets.push_back({bucket.dtype, bucket.numel, {}, shards_[b]});
+      for (const Piece& piece : PiecesOf(b, 0, bucket.numel)) {
+        buckets[b].parameters.emplace_back(
+            replica.parameters[piece.parameter].storage(), piece.offset);
+      }
+    }
+    replica.sharded = std::make_shared<ShardedParameters>(
+        devices_[d], std::move(buckets),
+        [this, d](std::size_t b, const Tensor& whole) {
+          return GatherBucket(d, b, whole);
+        });
+  }
+}
+
+void DataParallel::Scatter(SourceLocation at) {
+  const NoGradGuard guard;
+  for (std::size_t b = 0; b < buckets_.size(); ++b) {
+    for (std::size_t d = 0; d < devices_.size(); ++d) {
+      const Tensor& shard = shards_[b][d];
+      const std::int64_t from = ShardOf(b, d).first;
+      // All of it: what was in it may have failed.
+      CopyTo(Zeros({}, devices_[d], shard.dtype(), at), shard,
+             /*non_blocking=*/true, at);
+      for (const Piece& piece : PiecesOf(b, from, from + shard.numel())) {
+        CopyTo(
+            Slice(Reshape(replicas_[0].parameters[piece.parameter], {-1}), 0,
+                  piece.begin - piece.offset, piece.end - piece.offset, 1, at),
+            Slice(shard, 0, piece.begin - from, piece.end - from, 1, at),
+            /*non_blocking=*/true, at);
+      }
+    }
+  }
+  ShardsWritten(at);
+}
+
+nn::Module& DataParallel::replica(int i) {
+  if (replicas_[i].sharded != nullptr) replicas_[i].sharded->GatherAll();
+  return *replicas_[i].net;
+}
+
+nn::SGD& DataParallel::sgd() {
+  if (options_.shard == Shard::kNone) return replicas_[0].sgd;
+  if (whole_sgd_.has_value()) return *whole_sgd_;
+  const auto at = SourceLocation::Current();
+  const std::vector<Tensor>& parameters = replicas_[0].parameters;
+  whole_sgd_.emplace(parameters, replicas_[0].sgd.options());
+  const NoGradGuard guard;
+  std::vector<Tensor>& whole = whole_sgd_->momentum_buffers();
+  for (Replica& replica : replicas_) {
+    for (std::size_t i = 0; i < replica.pieces.size(); ++i) {
+      const Piece& piece = replica.pieces[i];
+      const Tensor& v = replica.sgd.momentum_buffers()[i];
+      // What failed is not there; it may be loaded.
+      if (!v.defined() || HasFailed(v)) continue;
+      const Tensor& parameter = parameters[piece.parameter];
+      Tensor& its = whole[piece.parameter];
+      if (!its.defined()) {
+        its = Zeros(parameter.shape(), devices_[0], parameter.dtype(), at);
+      }
+      CopyTo(v,
+             Slice(Reshape(its, {-1}, at), 0, piece.begin - piece.offset,
+                   piece.end - piece.offset, 1, at),
+             /*non_blocking=*/true, at);
+    }
+  }
+  RememberMomentum();
+  return *whole_sgd_;
+}
+
+MemoryUse DataParallel::memory(int i, SourceLocation at) {
+  Synchronize(devices_[i], at);
+  Replica& replica = replicas_[i];
+  const auto bytes = [](const std::vector<Tensor>& tensors) {
+    std::int64_t sum = 0;
+    for (const Tensor& x : tensors) {
+      if (x.defined()) sum += static_cast<std::int64_t>(x.storage()->bytes());
+    }
+    return sum;
+  };
+  MemoryUse use;
+  use.parameters = bytes(replica.state);
+  if (replica.sharded != nullptr) {
+    use.parameters += replica.sharded->bytes() - bytes(replica.parameters);
+  }
+  for (const auto& shards : shards_) use.parameters += bytes({shards[i]});
+  std::int64_t held = use.parameters;
+  for (const std::vector<StorageRef>& place : places_) {
+    use.gradients += static_cast<std::int64_t>(place[i]->bytes());
+  }
+  use.optimizer = bytes(replica.sgd.momentum_buffers());
+  held += use.gradients + use.optimizer;
+  for (std::size_t b = 0; b < buckets_.size() && moves_on(); ++b) {
+    const auto [begin, end] = ShardOf(b, i);
+    use.gradients += (end - begin) * DTypeSize(buckets_[b].dtype);
+  }
+  use.activations = replica.activations;
+  const MemoryStats stats = Memory(devices_[i]).Stats();
+  const std::int64_t peak = stats.peak - (stats.allocated - held);
+  use.temporaries = std::max<std::int64_t>(0, peak - use.peak());
+  return use;
+}
+
+MemoryUse DataParallel::PredictMemory(int i, std::int64_t activations,
+                                      std::int64_t temporaries,
+                                      bool momentum) const {
+  std::int64_t all = 0, shard = 0, longest = 0, late = 0;
+  for (std::size_t b = 0; b < buckets_.size(); ++b) {
+    const std::int64_t size = DTypeSize(buckets_[b].dtype);
+    const auto [begin, end] = ShardOf(b, i);
+    all += buckets_[b].numel * size;
+    shard += (end - begin) * size;
+    longest = std::max(longest, buckets_[b].numel * size);
+    if (b + 2 >= buckets_.size()) late += (end - begin) * size;
+  }
+  const std::int64_t places =
+      longest * std::min<std::int64_t>(2, buckets_.size());
+  MemoryUse use;
+  const Shard kind = options_.shard;
+  use.parameters = kind == Shard::kParameters ? shard + places : all;
+  for (const auto& [name, buffer] : nn::NamedBuffers(*replicas_[i].net)) {
+    use.parameters += buffer.numel() * DTypeSize(buffer.dtype());
+  }
+  use.gradients = moves_on() ? shard + places : all;
+  if (momentum) use.optimizer = kind == Shard::kNone ? all : shard;
+  use.activations = activations;
+  // When the last gradients are computed, the last two shards are not there.
+  use.temporaries =
+      std::max<std::int64_t>(0, temporaries - (moves_on() ? late : 0));
+  return use;
 }
 
 void DataParallel::Members(nn::MemberVisitor& visitor) {
@@ -159,9 +393,9 @@ Tensor DataParallel::Forward(const Tensor& x) {
           : SplitBatch(x, devices_, ShardSizes(x.size(0), options_.split), at);
   std::vector<Tensor> outputs;
   for (std::size_t i = 0; i < shards.size(); ++i) {
-    if (shards[i].size(0) > 0) {
-      outputs.push_back(replicas_[i].net->Forward(shards[i]));
-    }
+    if (shards[i].size(0) == 0) continue;
+    const ScopedGathers gathers(replicas_[i].sharded.get(), /*direction=*/-1);
+    outputs.push_back(replicas_[i].net->Forward(shards[i]));
   }
   return JoinShards(outputs, devices_[0], at);
 }
@@ -189,10 +423,18 @@ void DataParallel::FollowModule(SourceLocation at) {
       written = written || kept.version() != replica.versions[i];
     }
   }
-  if (written || MomentumChanged()) CopyToReplicas(at);
+  const bool momentum = MomentumChanged();
+  if (written || momentum) CopyToReplicas(at);
+  if (momentum) CopyMomentum(at);
+  whole_sgd_.reset();
+  if (written || momentum) RememberVersions();
+  for (const Replica& replica : replicas_) {
+    if (replica.sharded != nullptr) replica.sharded->Reset();
+  }
 }
 
 bool DataParallel::MomentumChanged() {
+  if (options_.shard != Shard::kNone && !whole_sgd_.has_value()) return false;
   const std::vector<Tensor>& buffers = sgd().momentum_buffers();
   if (buffers.size() != momentum_.size()) return true;
   for (std::size_t i = 0; i < buffers.size(); ++i) {
@@ -215,22 +457,45 @@ void DataParallel::CopyToReplicas(SourceLocation at) {
     }
   }
   in_flight_.clear();
+  places_.clear();
   const NoGradGuard guard;
-  for (std::size_t d = 1; d < replicas_.size(); ++d) {
-    for (std::size_t i = 0; i < replicas_[d].state.size(); ++i) {
-      CopyTo(replicas_[0].state[i], replicas_[d].state[i],
-             /*non_blocking=*/true, at);
-    }
-    std::vector<Tensor>& copies = replicas_[d].sgd.momentum_buffers();
-    copies.clear();
-    for (const Tensor& buffer : sgd().momentum_buffers()) {
-      copies.emplace_back();
-      if (!buffer.defined()) continue;
-      copies.back() = Empty(buffer.shape(), devices_[d], buffer.dtype(), at);
-      CopyTo(buffer, copies.back(), /*non_blocking=*/true, at);
+  if (!shards_.empty()) {
+    replicas_[0].sharded->GatherAll();
+    Scatter(at);
+  }
+  for (std::size_t d = 0; d < replicas_.size(); ++d) {
+    const std::vector<Tensor>& parameters = replicas_[d].parameters;
+    for (std::size_t i = 0; i < replicas_[d].state.size() && d > 0; ++i) {
+      const Tensor& x = replicas_[d].state[i];
+      const bool lent =
+          !shards_.empty() && std::any_of(parameters.begin(), parameters.end(),
+                                          [&](const Tensor& parameter) {
+                                            return parameter.id() == x.id();
+                                          });
+      if (!lent) CopyTo(replicas_[0].state[i], x, /*non_blocking=*/true, at);
     }
   }
-  RememberVersions();
+}
+
+void DataParallel::CopyMomentum(SourceLocation at) {
+  const NoGradGuard guard;
+  const std::vector<Tensor>& whole = sgd().momentum_buffers();
+  for (std::size_t d = 0; d < replicas_.size(); ++d) {
+    if (d == 0 && options_.shard == Shard::kNone) continue;
+    Replica& replica = replicas_[d];
+    std::vector<Tensor>& copies = replica.sgd.momentum_buffers();
+    copies.clear();
+    for (const Piece& piece : replica.pieces) {
+      copies.emplace_back();
+      const Tensor& v = whole[piece.parameter];
+      if (!v.defined()) continue;
+      copies.back() = Empty(piece.x.shape(), devices_[d], v.dtype(), at);
+      CopyTo(Reshape(Slice(Reshape(v, {-1}, at), 0, piece.begin - piece.offset,
+                           piece.end - piece.offset, 1, at),
+                     piece.x.shape(), at),
+             copies.back(), /*non_blocking=*/true, at);
+    }
+  }
 }
 
 void DataParallel::RememberVersions() {
@@ -240,7 +505,12 @@ void DataParallel::RememberVersions() {
       replica.versions.push_back(x.version());
     }
   }
+  RememberMomentum();
+}
+
+void DataParallel::RememberMomentum() {
   momentum_.clear();
+  if (options_.shard != Shard::kNone && !whole_sgd_.has_value()) return;
   for (const Tensor& x : sgd().momentum_buffers()) {
     momentum_.emplace_back(x.defined() ? x.id() : 0,
                            x.defined() ? x.version() : 0);

@@ -30,7 +30,19 @@
 // One thread requests everything: nothing waits, but for the step before the
 // last (max_in_flight).
 //
-// Several processes, each with as many devices, train one network together if
+// Every device holds all parameters, gradients and momentum, unless
+// options.shard says otherwise (ZeRO's three stages; PyTorch's FSDP). With
+// kOptimizer each updates a shard of every bucket, which has the only momentum
+// of these parameters, and all gather the new values. With kGradients each
+// keeps a shard of the gradients, too, and with kParameters of the parameters,
+// which are gathered before a layer uses them (sharded_parameters.h): module()
+// and replica() gather all, and what they gave before must not be used after
+// the next Step or Forward. sgd() gathers the momentum. Sums are those of
+// kSplit, so all bits stay the same. A module's parameters and their copies are
+// whole while the DataParallel is being made.
+//
+// Several processes, each with as many devices, train one network together,
+// without shards, if
 // the options have their number and a `sum` (mpi/mpi_world.h). Each gives every
 // Step the whole batch, and computes its devices' shards of it: all replicas
 // have the bits of one process with all the devices. Forward is of one process.
@@ -67,6 +79,7 @@
 #include "common/base/source_location.h"
 #include "common/device/device.h"
 #include "common/device/event.h"
+#include "common/device/memory/memory.h"
 #include "common/nn/layers.h"
 #include "common/nn/module.h"
 #include "common/nn/sgd.h"
@@ -75,6 +88,8 @@
 
 namespace d2l {
 
+class ShardedParameters;
+
 // An emulated connection: each device's part of an AllReduce takes this much
 // longer, as a sleep that needs no core.
 struct EmulatedLink {
@@ -82,7 +97,24 @@ struct EmulatedLink {
   double bytes_per_second = 1e9;
 };
 
+// What each device holds a shard of: this, and what is before it.
+enum class Shard { kNone, kOptimizer, kGradients, kParameters };
+
+// What a device's memory is for in a step, in bytes.
+struct MemoryUse {
+  std::int64_t parameters = 0;   // and buffers; or shards and what is gathered
+  std::int64_t gradients = 0;    // in buckets, and their shards
+  std::int64_t optimizer = 0;    // momentum
+  std::int64_t activations = 0;  // what the forward pass keeps for the way back
+  std::int64_t temporaries = 0;  // what the peak has besides
+
+  std::int64_t peak() const {
+    return parameters + gradients + optimizer + activations + temporaries;
+  }
+};
+
 struct DataParallelOptions {
+  Shard shard = Shard::kNone;
   AllReduceAlgorithm allreduce = AllReduceAlgorithm::kSplit;
   // For each device, of all processes, see ShardSizes; evenly if there are
   // none.
@@ -96,6 +128,8 @@ struct DataParallelOptions {
   std::int64_t first_bucket_bytes = std::int64_t{1} << 20;
   std::int64_t bucket_bytes = std::int64_t{25} << 20;
   std::optional<EmulatedLink> emulated_link;
+  // Whether each Step restarts its devices' peaks of memory, for memory().
+  bool measure_memory = false;
   // How many processes train together, and which this is: its device i is
   // number `process` * devices + i of all.
   int processes = 1;
@@ -120,6 +154,9 @@ class DataParallel : public nn::Module {
       : DataParallel(std::make_unique<Net>(std::move(net)), device_ids,
                      std::move(options)) {}
 
+  DataParallel(DataParallel&&) = delete;
+  DataParallel& operator=(DataParallel&&) = delete;
+
   // The outputs for the whole batch, on the first device. They are a constant
   // to a tape: train with Step.
   Tensor Forward(const Tensor& x) override;
@@ -139,14 +176,24 @@ class DataParallel : public nn::Module {
               const nn::SGDOptions& options,
               SourceLocation at = SourceLocation::Current());
 
-  nn::Module& module() { return *replicas_[0].net; }
+  nn::Module& module() { return replica(0); }
   // On devices()[i]; 0 is the module.
-  nn::Module& replica(int i) { return *replicas_[i].net; }
+  nn::Module& replica(int i);
   const std::vector<Device>& devices() const { return devices_; }
   const DataParallelOptions& options() const { return options_; }
 
   // The optimiser of the module. Its momentum may be read and written.
-  nn::SGD& sgd() { return replicas_[0].sgd; }
+  nn::SGD& sgd();
+
+  // On devices()[i], in the last step, measured by the allocator, without what
+  // is not the network's; see measure_memory. Waits for the device.
+  MemoryUse memory(int i, SourceLocation at = SourceLocation::Current());
+  // What a formula says, which has 4 bytes for each float32 parameter, as many
+  // for its gradient and its momentum, or a shard of them, and two places of
+  // the longest bucket for what is gathered or added up. Of the layers' values
+  // it knows what it is told.
+  MemoryUse PredictMemory(int i, std::int64_t activations,
+                          std::int64_t temporaries, bool momentum) const;
 
   // This process's part of a batch: rows [begin, begin + the sum of the sizes).
   struct Share {
@@ -156,31 +203,53 @@ class DataParallel : public nn::Module {
   Share ShareOf(std::int64_t samples) const;
 
  private:
+  // What a device updates: a parameter, or a piece of it, as it is in its
+  // bucket.
+  struct Piece {
+    int parameter;
+    std::size_t bucket;
+    std::int64_t begin, end;  // in the bucket
+    std::int64_t offset;      // of the parameter there
+    Tensor x;
+  };
   struct Replica {
     std::unique_ptr<nn::Module> net;
     std::vector<Tensor> parameters;
-    std::vector<Tensor> state;  // these and the buffers
-    nn::SGD sgd;
+    std::vector<Tensor> state;            // these and the buffers
     std::vector<std::uint64_t> versions;  // of the state, when all were equal
+    std::vector<Piece> pieces;
+    nn::SGD sgd;                                 // of them
+    std::shared_ptr<ShardedParameters> sharded;  // null unless kParameters
+    std::int64_t activations = 0;                // of the last step
   };
   // Gradients of some parameters, one behind the other; in the last one the
   // loss comes behind them.
   struct Bucket {
     std::vector<int> parameters;
     std::int64_t numel = 0;
+    DType dtype = DType::kFloat32;
   };
-  // A step's, by bucket and device; they become the sums.
-  struct Gradients {
-    Gradients(std::size_t count, std::size_t devices)
-        : buckets(count, std::vector<Tensor>(devices)),
-          ready(count, std::vector<Event>(devices)) {}
+  // A device's part of a step.
+  struct Pass;
+  enum class Collective { kAllReduce, kReduceScatter, kAllGather };
 
-    std::vector<std::vector<Tensor>> buckets;
-    std::vector<std::vector<Event>> ready;
-    std::size_t reduced = 0;  // in the order of buckets, as in every process
-  };
-
+  void CheckOptions();
   void MakeBuckets();
+  // What of the bucket is in [begin, end), without x.
+  std::vector<Piece> PiecesOf(std::size_t bucket, std::int64_t begin,
+                              std::int64_t end) const;
+  // A rank's shard of a bucket: [begin, end).
+  std::pair<std::int64_t, std::int64_t> ShardOf(std::size_t bucket,
+                                                std::size_t rank) const;
+  void MakePieces(std::size_t device);
+  // Has the replicas' parameters be lent, and shards_ be what there is.
+  void MakeShards();
+  // Writes the module's parameters to the shards.
+  void Scatter(SourceLocation at);
+  // Has gathers wait for what the current streams write to the shards.
+  void ShardsWritten(SourceLocation at);
+  Event GatherBucket(std::size_t device, std::size_t bucket,
+                     const Tensor& whole);
   void CheckBatch(const Tensor& x, SourceLocation at) const;
   // Checks that the replicas are what they were, and copies what was written to
   // the module since.
@@ -188,7 +257,9 @@ class DataParallel : public nn::Module {
   // Whether the module's momentum was written or replaced.
   bool MomentumChanged();
   void CopyToReplicas(SourceLocation at);
+  void CopyMomentum(SourceLocation at);
   void RememberVersions();
+  void RememberMomentum();
   void WaitForRoom(SourceLocation at);
   // Has the failure that is being handled reach the parameters of all devices.
   void FailEverywhere(SourceLocation at);
@@ -196,27 +267,37 @@ class DataParallel : public nn::Module {
   // This process's part of the batch, on its devices.
   std::vector<Tensor> SplitShare(const Tensor& all, const Share& share,
                                  SourceLocation at) const;
-  // Of a device without samples.
-  void FillWithNothing(std::size_t device, Gradients& gradients,
-                       SourceLocation at);
-  // Requests the gradients of a shard. Returns the outputs.
-  Tensor Backward(std::size_t device, const Tensor& x, const Tensor& labels,
-                  double scale, Gradients& gradients, SourceLocation at);
-  // Adds up the buckets that all devices have filled.
-  void ReduceFull(Gradients& gradients, SourceLocation at);
-  // Adds up the others, and has the devices wait for all.
-  void AllReduceGradients(Gradients& gradients, SourceLocation at);
+  // Requests the forward pass of a shard. Returns the outputs.
+  Tensor Forward(std::size_t device, const Tensor& x, const Tensor& labels,
+                 double scale, Pass& pass, SourceLocation at);
+  // Goes back until the bucket's gradients are known, and writes them there;
+  // those of a device without samples if there is no pass.
+  void Fill(std::size_t device, std::size_t bucket, Pass* pass,
+            const Tensor& gradients, SourceLocation at);
+  // How many buckets' gradients have a place at a time. If not for all, each
+  // bucket leaves its place when it has been added up.
+  std::size_t places() const;
+  bool moves_on() const { return options_.shard >= Shard::kGradients; }
+  // The bucket's place on each device.
+  std::vector<Tensor> PlaceOf(std::size_t bucket);
+  // sums: of each bucket on each device, or of its shard.
   void Update(const std::vector<std::vector<Tensor>>& sums, SourceLocation at);
+  // Gives every device the parameters that the others have updated.
+  void GatherUpdated(SourceLocation at);
   void AverageBuffers(const std::vector<std::int64_t>& sizes,
                       std::int64_t samples, SourceLocation at);
   // Has the first device write the buffers that a step writes.
   void TouchBuffers(const Tensor& x, SourceLocation at);
-  // Adds up one tensor of each device, on streams of its own, behind the
-  // events.
-  void Reduce(const std::vector<Tensor>& tensors,
-              const std::vector<Event>& ready, SourceLocation at);
+  // Requests it, of one tensor of each device, behind the current streams, and
+  // gives the ends.
+  std::vector<Event> Communicate(Collective collective,
+                                 const std::vector<Tensor>& tensors,
+                                 SourceLocation at);
+  // Has these streams take as long as a link would for so many bytes each.
+  void EmulateLink(absl::Span<const Device> devices, double bytes,
+                   SourceLocation at) const;
   // Has the devices' current streams wait for that.
-  void AwaitReductions(SourceLocation at);
+  void Await(const std::vector<Event>& ends, SourceLocation at);
   // Devices of all processes.
   int ranks() const {
     return static_cast<int>(devices_.size()) * options_.processes;
@@ -227,6 +308,10 @@ class DataParallel : public nn::Module {
   std::vector<Replica> replicas_;
   std::vector<Bucket> buckets_;
   std::vector<std::size_t> bucket_of_;  // by parameter
+  // Of kParameters, by bucket and device.
+  std::vector<std::vector<Tensor>> shards_;
+  std::vector<std::vector<StorageRef>> places_;  // by place and device
+  std::optional<nn::SGD> whole_sgd_;             // with the gathered momentum
   // Of the module's momentum, when it was equal: ids and versions.
   std::vector<std::pair<std::uint64_t, std::uint64_t>> momentum_;
   std::deque<std::vector<Event>> in_flight_;  // the ends of steps

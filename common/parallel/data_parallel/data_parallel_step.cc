@@ -4,30 +4,34 @@
 #include <cstdint>
 #include <deque>
 #include <exception>
-#include <functional>
+#include <memory>
 #include <numeric>
 #include <stdexcept>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_format.h"
+#include "absl/types/span.h"
 #include "common/autograd/tape.h"
 #include "common/device/device_table.h"
 #include "common/device/failure.h"
 #include "common/ops/creation.h"
 #include "common/ops/ops.h"
 #include "common/ops/primitive/record.h"
+#include "common/parallel/collective/collective.h"
 #include "common/parallel/data_parallel/data_parallel.h"
+#include "common/parallel/data_parallel/sharded_parameters.h"
 #include "common/parallel/data_parallel/split_batch.h"
 
 namespace d2l {
 namespace {
 
-// On which buckets wait to be added up. Not the streams of the collectives:
-// those begin behind the current stream, on which all of Backward is queued
-// when the last device's first bucket is full.
+// Behind collectives of all devices, and behind a device's gathers. Not the
+// streams of the collectives, which an emulated link would hold up.
 Stream& BucketStream(Device device) { return CommunicationStream(device, 1); }
+Stream& GatherStream(Device device) { return CommunicationStream(device, 2); }
 
 // The neutral element: x + -0 is x, also where x is -0.
 Tensor NothingToAdd(std::int64_t numel, Device device, DType dtype,
@@ -36,6 +40,15 @@ Tensor NothingToAdd(std::int64_t numel, Device device, DType dtype,
 }
 
 }  // namespace
+
+struct DataParallel::Pass {
+  Pass(const std::vector<Tensor>& parameters, SourceLocation at)
+      : tape(parameters, at), gradients(parameters.size()) {}
+
+  GradientTape tape;
+  std::vector<Tensor> gradients;  // known, and not in their bucket yet
+  Tensor loss;
+};
 
 DataParallel::Result DataParallel::Step(const Tensor& x, const Tensor& labels,
                                         const nn::SGDOptions& options,
@@ -53,20 +66,29 @@ DataParallel::Result DataParallel::Step(const Tensor& x, const Tensor& labels,
   FollowModule(at);
   for (Replica& replica : replicas_) replica.sgd.options() = options;
   WaitForRoom(at);
+  for (const Device device : devices_) {
+    if (options_.measure_memory) Memory(device).ResetPeak();
+  }
+  const auto check = [at](const Tensor& x) {
+    Stream* const writer = x.storage()->writer();
+    if (writer == nullptr || !writer->ever_failed()) return;
+    ThrowIfFailed(*writer, x.storage()->written_by(), "DataParallel", at);
+  };
   for (const Replica& replica : replicas_) {
-    for (const Tensor& x : replica.state) {
-      Stream* const writer = x.storage()->writer();
-      if (writer == nullptr || !writer->ever_failed()) continue;
-      ThrowIfFailed(*writer, x.storage()->written_by(), "DataParallel", at);
-    }
+    for (const Tensor& x : replica.state) check(x);
+    for (const Piece& piece : replica.pieces) check(piece.x);
   }
   Result result;
   try {
     result = RequestStep(x, labels, at);
   } catch (const AsyncError&) {
     // Known while the step is requested: other devices would not hear of it.
+    places_.clear();
     FailEverywhere(at);
     RememberVersions();
+    throw;
+  } catch (...) {
+    places_.clear();  // somebody may still read them
     throw;
   }
   RememberVersions();
@@ -87,10 +109,14 @@ void DataParallel::FailEverywhere(SourceLocation at) {
   for (std::size_t d = 0; d < devices_.size(); ++d) {
     CurrentStream(devices_[d])
         .HostCallback([error] { std::rethrow_exception(error); }, at);
-    for (Tensor& parameter : replicas_[d].parameters) {
+    std::vector<Tensor> state;
+    if (replicas_[d].sharded == nullptr) state = replicas_[d].parameters;
+    for (const std::vector<Tensor>& shards : shards_)
+      state.push_back(shards[d]);
+    for (Tensor& x : state) {
       try {
-        parameter *= Operand(1.0, at);  // will be skipped
-      } catch (const AsyncError&) {     // NOLINT(bugprone-empty-catch)
+        x *= Operand(1.0, at);       // will be skipped
+      } catch (const AsyncError&) {  // NOLINT(bugprone-empty-catch)
       }
     }
   }
@@ -102,25 +128,63 @@ DataParallel::Result DataParallel::RequestStep(const Tensor& x,
   const Share share = ShareOf(x.size(0));
   const std::vector<Tensor> xs = SplitShare(x, share, at);
   const std::vector<Tensor> shard_labels = SplitShare(labels, share, at);
-  Gradients gradients(buckets_.size(), devices_.size());
-  for (std::size_t d = 0; d < devices_.size(); ++d) {
-    if (share.sizes[d] == 0) FillWithNothing(d, gradients, at);
-  }
+  std::vector<std::unique_ptr<Pass>> passes(devices_.size());
+  // Tapes end before those that began earlier.
+  const absl::Cleanup end = [&passes] {
+    while (!passes.empty()) passes.pop_back();
+  };
   Result result;
   for (std::size_t d = 0; d < devices_.size(); ++d) {
     if (share.sizes[d] == 0) continue;
-    result.outputs.push_back(Backward(d, xs[d], shard_labels[d],
-                                      1.0 / static_cast<double>(x.size(0)),
-                                      gradients, at));
+    passes[d] = std::make_unique<Pass>(replicas_[d].parameters, at);
+    const std::int64_t before = Memory(devices_[d]).Stats().allocated;
+    result.outputs.push_back(Forward(d, xs[d], shard_labels[d],
+                                     1.0 / static_cast<double>(x.size(0)),
+                                     *passes[d], at));
+    replicas_[d].activations = Memory(devices_[d]).Stats().allocated - before;
   }
-  AllReduceGradients(gradients, at);
+  const std::size_t count = buckets_.size();
+  const auto reduce = options_.shard == Shard::kNone
+                          ? Collective::kAllReduce
+                          : Collective::kReduceScatter;
+  std::vector<std::vector<Tensor>> sums(count);
+  std::vector<std::vector<Event>> ends(count);
+  std::size_t done = 0;
+  // The current streams wait for the buckets before this one.
+  const auto await = [&](std::size_t bucket) {
+    for (; done < bucket; ++done) {
+      Await(ends[done], at);
+      if (!moves_on()) continue;
+      for (std::size_t d = 0; d < devices_.size(); ++d) {
+        const auto [from, to] = ShardOf(done, d);
+        sums[done][d] = Clone(Slice(sums[done][d], 0, from, to, 1, at), at);
+      }
+    }
+  };
+  for (std::size_t b = 0; b < count; ++b) {
+    await(std::max(b + 1, places()) - places());
+    sums[b] = PlaceOf(b);
+    for (std::size_t d = 0; d < devices_.size(); ++d) {
+      Fill(d, b, passes[d].get(), sums[b][d], at);
+    }
+    if (options_.overlap) ends[b] = Communicate(reduce, sums[b], at);
+    if (options_.overlap || !moves_on()) continue;
+    ends[b] = Communicate(reduce, sums[b], at);
+    await(b + 1);
+  }
+  for (std::size_t b = 0; b < count && !options_.overlap && !moves_on(); ++b) {
+    ends[b] = Communicate(reduce, sums[b], at);
+  }
+  await(count);
+  // A copy: the bucket's place is used again. The last rank's shard has it, and
+  // another device that read all of that would keep it in flight.
+  const Tensor& last =
+      sums.back()[reduce == Collective::kAllReduce ? 0 : devices_.size() - 1];
+  result.loss = To(Clone(Select(last, 0, last.numel() - 1, at), at),
+                   devices_[0], /*non_blocking=*/true, at);
   if (result.outputs.empty()) TouchBuffers(x, at);
   AverageBuffers(share.sizes, x.size(0), at);
-  Update(gradients.buckets, at);
-  // A copy: the bucket goes.
-  result.loss = Clone(
-      Select(gradients.buckets.back()[0], 0, buckets_.back().numel - 1, at),
-      at);
+  Update(sums, at);
   return result;
 }
 
@@ -134,123 +198,208 @@ std::vector<Tensor> DataParallel::SplitShare(const Tensor& all,
                     devices_, share.sizes, at);
 }
 
-void DataParallel::FillWithNothing(std::size_t d, Gradients& gradients,
-                                   SourceLocation at) {
-  for (std::size_t b = 0; b < buckets_.size(); ++b) {
-    const int first = buckets_[b].parameters[0];
-    gradients.buckets[b][d] =
-        NothingToAdd(buckets_[b].numel, devices_[d],
-                     replicas_[d].parameters[first].dtype(), at);
-    gradients.ready[b][d] = CurrentStream(devices_[d]).Record();
-  }
-}
-
-Tensor DataParallel::Backward(std::size_t d, const Tensor& x,
-                              const Tensor& labels, double scale,
-                              Gradients& gradients, SourceLocation at) {
-  Replica& replica = replicas_[d];
-  GradientTape tape(replica.parameters, at);
-  const Tensor outputs = replica.net->Forward(x);
+Tensor DataParallel::Forward(std::size_t d, const Tensor& x,
+                             const Tensor& labels, double scale, Pass& pass,
+                             SourceLocation at) {
+  const ScopedGathers gathers(replicas_[d].sharded.get(), /*direction=*/-1);
+  const Tensor outputs = replicas_[d].net->Forward(x);
   const Tensor sum = nn::CrossEntropyLoss(outputs, labels, nn::Reduction::kSum);
   const Tensor seed = FullLike(sum, scale, at);
-  std::vector<Tensor> of_parameters(replica.parameters.size());
-  std::vector<std::size_t> missing;
-  for (const Bucket& bucket : buckets_) {
-    missing.push_back(bucket.parameters.size());
-  }
-  tape.set_on_gradient([&](int i, const Tensor& gradient) {
-    of_parameters[i] = gradient;
-    const std::size_t b = bucket_of_[i];
-    if (--missing[b] > 0) return;
-    std::vector<Tensor> parts;
-    for (const int part : buckets_[b].parameters) {
-      parts.push_back(Reshape(of_parameters[part], {-1}, at));
-      of_parameters[part] = Tensor();
-    }
-    if (b + 1 == buckets_.size()) {
-      const Tensor mean = Operand(Detach(sum, at), at) * Operand(seed, at);
-      parts.push_back(Reshape(To(mean, parts[0].dtype(), at), {1}, at));
-    }
-    gradients.buckets[b][d] = Cat(parts, 0, at);
-    gradients.ready[b][d] = CurrentStream(devices_[d]).Record();
-    if (options_.overlap) ReduceFull(gradients, at);
-  });
-  tape.Backward(sum, seed, at);
+  pass.loss = Operand(Detach(sum, at), at) * Operand(seed, at);
+  // The tape notes nothing of the other devices' passes.
+  pass.tape.Begin(sum, seed, at);
   return outputs;
 }
 
-void DataParallel::ReduceFull(Gradients& gradients, SourceLocation at) {
-  for (std::size_t& b = gradients.reduced; b < buckets_.size(); ++b) {
-    for (const Tensor& flat : gradients.buckets[b]) {
-      if (!flat.defined()) return;
-    }
-    Reduce(gradients.buckets[b], gradients.ready[b], at);
+void DataParallel::Fill(std::size_t d, std::size_t b, Pass* pass,
+                        const Tensor& bucket, SourceLocation at) {
+  const NoGradGuard guard;
+  if (pass == nullptr) {
+    CopyTo(NothingToAdd(1, devices_[d], bucket.dtype(), at), bucket,
+           /*non_blocking=*/true, at);
+    return;
   }
+  const ScopedGathers gathers(replicas_[d].sharded.get(), /*direction=*/1);
+  std::int64_t begin = 0;
+  const auto add = [&](const Tensor& x) {
+    const std::int64_t end = begin + x.numel();
+    CopyTo(Reshape(x, {-1}, at), Slice(bucket, 0, begin, end, 1, at),
+           /*non_blocking=*/true, at);
+    begin = end;
+  };
+  for (const int i : buckets_[b].parameters) {
+    while (!pass->gradients[i].defined()) {
+      GradientTape::Gradient next = *pass->tape.Next();
+      pass->gradients[next.watched] = std::move(next.value);
+    }
+    add(std::exchange(pass->gradients[i], Tensor()));
+  }
+  if (b + 1 == buckets_.size()) add(pass->loss);
 }
 
-void DataParallel::AllReduceGradients(Gradients& gradients, SourceLocation at) {
-  // Without overlap no bucket is added up before all are there.
-  for (std::size_t b = gradients.reduced; b < buckets_.size(); ++b) {
-    for (std::size_t d = 0; d < devices_.size(); ++d) {
-      gradients.ready[b][d] = CurrentStream(devices_[d]).Record();
+std::size_t DataParallel::places() const {
+  return moves_on() ? std::min<std::size_t>(2, buckets_.size())
+                    : buckets_.size();
+}
+
+std::vector<Tensor> DataParallel::PlaceOf(std::size_t b) {
+  const auto bytes = [](const Bucket& bucket) {
+    return bucket.numel * static_cast<std::int64_t>(DTypeSize(bucket.dtype));
+  };
+  if (places_.empty()) {
+    places_.resize(places());
+    for (std::size_t p = 0; p < places_.size(); ++p) {
+      std::int64_t most = 0;
+      for (std::size_t i = p; i < buckets_.size(); i += places()) {
+        most = std::max(most, bytes(buckets_[i]));
+      }
+      for (const Device device : devices_) {
+        places_[p].push_back(
+            Memory(device).Allocate(most, CurrentStream(device)));
+      }
     }
   }
-  ReduceFull(gradients, at);
-  AwaitReductions(at);
+  std::vector<Tensor> tensors;
+  for (std::size_t d = 0; d < devices_.size(); ++d) {
+    tensors.emplace_back(places_[b % places()][d], devices_[d],
+                         buckets_[b].dtype, Shape{buckets_[b].numel});
+  }
+  return tensors;
 }
 
 void DataParallel::Update(const std::vector<std::vector<Tensor>>& sums,
                           SourceLocation at) {
+  // Behind the last gathers of the old parameters.
+  for (const Device reader : devices_) {
+    if (shards_.empty()) break;
+    const Event end = CommunicationStream(reader).Record();
+    for (const Device device : devices_) CurrentStream(device).Wait(end, at);
+  }
   std::vector<Event> ends;
   for (std::size_t d = 0; d < devices_.size(); ++d) {
     Replica& replica = replicas_[d];
-    std::vector<Tensor> gradients(replica.parameters.size());
-    for (std::size_t b = 0; b < buckets_.size(); ++b) {
-      std::int64_t begin = 0;
-      for (const int i : buckets_[b].parameters) {
-        const Tensor& parameter = replica.parameters[i];
-        const std::int64_t end = begin + parameter.numel();
-        gradients[i] = Reshape(Slice(sums[b][d], 0, begin, end, 1, at),
-                               parameter.shape(), at);
-        begin = end;
-      }
+    std::vector<Tensor> gradients;
+    for (const Piece& piece : replica.pieces) {
+      const std::int64_t from = moves_on() ? ShardOf(piece.bucket, d).first : 0;
+      gradients.push_back(
+          Reshape(Slice(sums[piece.bucket][d], 0, piece.begin - from,
+                        piece.end - from, 1, at),
+                  piece.x.shape(), at));
     }
     replica.sgd.Step(gradients, at);
-    ends.push_back(CurrentStream(devices_[d]).Record());
+  }
+  if (!shards_.empty()) {
+    ShardsWritten(at);
+    for (const Replica& replica : replicas_) replica.sharded->Reset();
+  } else if (options_.shard != Shard::kNone) {
+    GatherUpdated(at);
+  }
+  for (const Device device : devices_) {
+    ends.push_back(CurrentStream(device).Record());
   }
   in_flight_.push_back(std::move(ends));
 }
 
-void DataParallel::Reduce(const std::vector<Tensor>& tensors,
-                          const std::vector<Event>& ready, SourceLocation at) {
-  const std::size_t n = devices_.size();
+void DataParallel::GatherUpdated(SourceLocation at) {
   if (ranks() == 1) return;
+  const NoGradGuard guard;
+  std::vector<std::vector<Tensor>> whole(buckets_.size());
+  std::vector<std::vector<Event>> ends(buckets_.size());
+  std::size_t done = 0;
+  const auto take = [&](std::size_t bucket) {
+    for (; done < bucket; ++done) {
+      Await(ends[done], at);
+      for (std::size_t d = 0; d < devices_.size(); ++d) {
+        for (const Piece& piece : PiecesOf(done, 0, buckets_[done].numel)) {
+          const Tensor& parameter = replicas_[d].parameters[piece.parameter];
+          CopyTo(
+              Reshape(Slice(whole[done][d], 0, piece.begin, piece.end, 1, at),
+                      parameter.shape(), at),
+              parameter, /*non_blocking=*/true, at);
+        }
+      }
+    }
+  };
+  for (std::size_t b = 0; b < buckets_.size(); ++b) {
+    take(std::max(b + 1, places()) - places());
+    whole[b] = PlaceOf(b);
+    for (std::size_t d = 0; d < devices_.size(); ++d) {
+      for (const Piece& piece : replicas_[d].pieces) {
+        if (piece.bucket != b) continue;
+        CopyTo(piece.x, Slice(whole[b][d], 0, piece.begin, piece.end, 1, at),
+               /*non_blocking=*/true, at);
+      }
+    }
+    ends[b] = Communicate(Collective::kAllGather, whole[b], at);
+  }
+  take(buckets_.size());
+}
+
+void DataParallel::ShardsWritten(SourceLocation at) {
+  for (const Device writer : devices_) {
+    const Event end = CurrentStream(writer).Record();
+    for (const Device device : devices_) {
+      CommunicationStream(device).Wait(end, at);
+    }
+  }
+}
+
+Event DataParallel::GatherBucket(std::size_t d, std::size_t b,
+                                 const Tensor& whole) {
+  const auto at = SourceLocation::Current();
+  Stream& stream = GatherStream(devices_[d]);
+  const StreamGuard guard(stream);
+  GatherAsync(shards_[b], whole, at).Wait(at);
+  EmulateLink({devices_[d]},
+              static_cast<double>(whole.numel()) * DTypeSize(whole.dtype()) *
+                  (ranks() - 1) / ranks(),
+              at);
+  return stream.Record();
+}
+
+std::vector<Event> DataParallel::Communicate(Collective collective,
+                                             const std::vector<Tensor>& tensors,
+                                             SourceLocation at) {
+  if (ranks() == 1) return {};
   std::deque<StreamGuard> guards;
-  for (std::size_t d = 0; d < n; ++d) {
-    Stream& stream = BucketStream(devices_[d]);
-    stream.Wait(ready[d], at);
+  for (const Device device : devices_) {
+    Stream& stream = BucketStream(device);
+    stream.Wait(CurrentStream(device).Record(), at);
     guards.emplace_back(stream);
   }
-  (options_.sum ? options_.sum(tensors, at)
-                : AllReduceAsync(tensors, options_.allreduce, at))
+  const bool all = collective == Collective::kAllReduce;
+  (collective == Collective::kReduceScatter ? ReduceScatterAsync(tensors, at)
+   : collective == Collective::kAllGather   ? AllGatherAsync(tensors, at)
+   : options_.sum                           ? options_.sum(tensors, at)
+                  : AllReduceAsync(tensors, options_.allreduce, at))
       .Wait(at);
+  EmulateLink(devices_,
+              static_cast<double>(tensors[0].numel()) *
+                  DTypeSize(tensors[0].dtype()) * (all ? 2 : 1) *
+                  (ranks() - 1) / ranks(),
+              at);
+  std::vector<Event> ends;
+  for (const Device device : devices_) {
+    ends.push_back(BucketStream(device).Record());
+  }
+  return ends;
+}
+
+void DataParallel::EmulateLink(absl::Span<const Device> devices, double bytes,
+                               SourceLocation at) const {
   if (!options_.emulated_link.has_value()) return;
-  const double bytes = 2.0 * static_cast<double>(ranks() - 1) /
-                       static_cast<double>(ranks()) *
-                       static_cast<double>(tensors[0].storage()->bytes());
   const std::chrono::duration<double> time(
       options_.emulated_link->seconds +
       bytes / options_.emulated_link->bytes_per_second);
-  for (const Device device : devices_) {
-    BucketStream(device).HostCallback(
+  for (const Device device : devices) {
+    CurrentStream(device).HostCallback(
         [time] { std::this_thread::sleep_for(time); }, at);
   }
 }
 
-void DataParallel::AwaitReductions(SourceLocation at) {
-  if (ranks() == 1) return;
-  for (const Device device : devices_) {
-    CurrentStream(device).Wait(BucketStream(device).Record(), at);
+void DataParallel::Await(const std::vector<Event>& ends, SourceLocation at) {
+  for (std::size_t d = 0; d < ends.size(); ++d) {
+    CurrentStream(devices_[d]).Wait(ends[d], at);
   }
 }
 
@@ -286,7 +435,6 @@ void DataParallel::AverageBuffers(const std::vector<std::int64_t>& sizes,
       continue;
     }
     std::vector<Tensor> parts;
-    std::vector<Event> ready;
     for (std::size_t d = 0; d < n; ++d) {
       const Tensor& x = replicas_[d].state[i];
       const double weight =
@@ -295,10 +443,8 @@ void DataParallel::AverageBuffers(const std::vector<std::int64_t>& sizes,
                           ? NothingToAdd(x.numel(), x.device(), x.dtype(), at)
                           : Operand(Reshape(x, {-1}, at), at) *
                                 Operand(weight, at));
-      ready.push_back(CurrentStream(devices_[d]).Record());
     }
-    Reduce(parts, ready, at);
-    AwaitReductions(at);
+    Await(Communicate(Collective::kAllReduce, parts, at), at);
     for (std::size_t d = 0; d < n; ++d) {
       const Tensor& x = replicas_[d].state[i];
       CopyTo(Reshape(parts[d], x.shape(), at), x, /*non_blocking=*/true, at);

@@ -1,0 +1,26 @@
+// What what_to_shard starts from: the devices, and what a step costs them.
+
+#ifndef D2L_CHAPTERS_MULTI_GPU_EXERCISES_JUDGES_WHAT_TO_SHARD_H_
+#define D2L_CHAPTERS_MULTI_GPU_EXERCISES_JUDGES_WHAT_TO_SHARD_H_
+
+#include <cstdint>
+
+namespace d2l {
+
+// Of data parallelism on `devices` devices, which all have the same. Bytes.
+struct Cluster {
+  std::int64_t devices;
+  std::int64_t parameters;   // of the whole network; as many of gradients, and
+                             // of momentum
+  std::int64_t activations;  // on each device; these stay where they are
+  std::int64_t memory;       // that a device has
+  std::int64_t link;         // that a device may receive in a step
+};
+
+// In this order: each shards what the ones before it do, and something more. Of
+// what is sharded a device has 1 / devices.
+enum class Sharded { kNothing, kMomentum, kGradients, kParameters, kNoneFits };
+
+}  // namespace d2l
+
+#endif  // D2L_CHAPTERS_MULTI_GPU_EXERCISES_JUDGES_WHAT_TO_SHARD_H_

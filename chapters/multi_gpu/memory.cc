@@ -1,0 +1,221 @@
+// Cells: what a step needs memory for, and how devices share it.
+
+#include "chapters/multi_gpu/train/memory.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <iostream>
+#include <limits>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "chapters/multi_gpu/cells.h"
+#include "chapters/multi_gpu/from_scratch/three_splits.h"
+#include "common/d2l.h"
+#include "common/lesson/cell/cell.h"
+
+namespace d2l::multi_gpu {
+namespace {
+
+// %% d2l/shards, d2l/recompute
+// Eight times Linear(width, width), ReLU; with `checkpoints` two of these are a
+// part whose values are computed again on the way back.
+std::unique_ptr<nn::Module> Deep(std::int64_t width, bool checkpoints,
+                                 Device device) {
+  auto net = std::make_unique<nn::Sequential>();
+  for (int i = 0; i < 4; ++i) {
+    nn::Sequential part(nn::Linear(width, width, device), nn::ReLU(),
+                        nn::Linear(width, width, device), nn::ReLU());
+    if (checkpoints) {
+      net->Append(nn::Checkpoint(std::move(part)));
+    } else {
+      net->Append(std::move(part));
+    }
+  }
+  return net;
+}
+// %% d2l/shards
+// A bucket for each layer. shard: kNone, kOptimizer, kGradients or kParameters.
+std::unique_ptr<DataParallel> OnDevices(std::unique_ptr<nn::Module> net,
+                                        const std::vector<Device>& devices,
+                                        Shard shard) {
+  DataParallelOptions options;
+  options.shard = shard;
+  options.measure_memory = true;
+  for (const Tensor& x : nn::Parameters(*net)) {
+    options.bucket_bytes = std::max(4 * x.numel(), std::int64_t{1});
+    if (x.dim() == 2) break;
+  }
+  options.first_bucket_bytes = options.bucket_bytes;
+  return std::make_unique<DataParallel>(std::move(net), NumbersOf(devices),
+                                        options);
+}
+
+// The losses of some steps with a batch.
+std::vector<float> Train(DataParallel& net, const Batch& batch, int steps) {
+  std::vector<float> losses;
+  for (int i = 0; i < steps; ++i) {
+    const Tensor loss =
+        net.Step(batch.images, batch.labels, {/*lr=*/0.01, /*momentum=*/0.9})
+            .loss;
+    losses.push_back(Item<float>(loss));
+  }
+  return losses;
+}
+
+// As if each device had no more memory: returns what it says, or nothing.
+std::string TrainWithin(std::int64_t bytes, const nn::Module& net,
+                        const std::vector<Device>& devices, Shard shard,
+                        const Batch& batch) {
+  std::string said;
+  for (const Device device : devices) {
+    Memory(device).EmptyCache();
+    Memory(device).SetMaxBytes(Memory(device).Stats().reserved + bytes);
+  }
+  try {
+    Train(*OnDevices(nn::Clone(net, devices[0]), devices, shard), batch, 3);
+  } catch (const OutOfMemoryError& error) {
+    said = error.what();
+  }
+  for (const Device device : devices) {
+    Memory(device).SetMaxBytes(std::numeric_limits<std::int64_t>::max());
+  }
+  return said;
+}
+// %%
+
+}  // namespace
+
+std::shared_ptr<DataParallel> DeepNet(Device device, std::int64_t width,
+                                      bool again) {
+  return OnDevices(Deep(width, again, device), {device}, Shard::kNone);
+}
+
+// %% d2l/shards, measured
+void Shards(Cell& cell) {
+  const std::vector<Device> devices = AtMostTwo();
+  const auto n = static_cast<std::int64_t>(devices.size());
+  const std::int64_t width = cell.BySize(64, 512, 2048), each = 8;
+  ManualSeed(4);
+  const std::unique_ptr<nn::Module> net = Deep(width, false, devices[0]);
+  const Batch batch = {Randn({n * each, width}, devices[0]),
+                       RandInt(0, 10, {n * each}, devices[0])};
+  const std::int64_t parameters = 4 * nn::NumParameters(*net);
+  std::vector<std::pair<std::string, MemoryUse>> uses;
+  std::vector<std::vector<float>> losses;
+  std::vector<double> moved, formula;
+  double off = 0;
+  for (const auto& [name, shard] : {std::pair{"all whole", Shard::kNone},
+                                    {"momentum sharded", Shard::kOptimizer},
+                                    {"and gradients", Shard::kGradients},
+                                    {"and parameters", Shard::kParameters}}) {
+    const auto trained = OnDevices(nn::Clone(*net, devices[0]), devices, shard);
+    losses.push_back(Train(*trained, batch, 20));
+    BytesMoved bytes;
+    {
+      const ScopedOpListener listen(&bytes);
+      Train(*trained, batch, 1);
+    }
+    moved.push_back(static_cast<double>(bytes.bytes()));
+    uses.emplace_back(Translated(name), trained->memory(0));
+    const LayerMemory kept =
+        PredictLayers(trained->module(), Slice(batch.images, 0, 0, 1), each);
+    const MemoryUse predicted =
+        trained->PredictMemory(0, kept.kept, kept.temporaries, true);
+    uses.emplace_back(Say("  predicted"), predicted);
+    off = std::max(off,
+                   std::abs(1 - static_cast<double>(predicted.peak()) /
+                                    static_cast<double>(
+                                        uses[uses.size() - 2].second.peak())));
+    cell.Report(
+        Known(Worded("%s, peak", Phrase(name)), "B",
+              static_cast<double>(uses[uses.size() - 2].second.peak())));
+    cell.Report(Known(Worded("%s, moved", Phrase(name)), "B", moved.back()));
+  }
+  std::cout << MemoryTable(uses);
+  const double whole = static_cast<double>(uses[0].second.peak());
+  const double sharded = static_cast<double>(uses[6].second.peak());
+  // Between the two.
+  const auto bound = static_cast<std::int64_t>(0.5 * (whole + sharded));
+  const std::string said =
+      TrainWithin(bound, *net, devices, Shard::kNone, batch);
+  const std::string fits =
+      TrainWithin(bound, *net, devices, Shard::kParameters, batch);
+  std::cout << Wrap(
+      said.empty() ? Say("whole, it fits in %s", FormatBytes(bound)) : said,
+      "  ");
+  cell.Claim("It does not fit whole, and trains sharded: in {} of the memory.",
+             OnSeveral(Counted(!said.empty() && fits.empty(),
+                               Say("%s a device, of which it has %s",
+                                   FormatBytes(whole), FormatBytes(bound)),
+                               FormatFactor(sharded / whole))),
+             OneDeviceOr(fits.empty() ? Say("Whole, it fits too.") : fits));
+  int equal = 0;
+  for (const std::vector<float>& its : losses) {
+    equal += its == losses[0] ? 1 : 0;
+  }
+  cell.Claim("{} have the same losses in 20 steps, bit for bit.",
+             Counted(equal == 4, Say("needs all"), Say("%d of %d", equal, 4)));
+  cell.Claim("The formula is {} off at most.",
+             Counted(off <= 0.05, Say("needs 5 %% or less"),
+                     absl::StrFormat("%.1f %%", 100 * off)));
+  cell.Claim(
+      "With all sharded a step moves {} as many bytes.",
+      OnSeveral(Counted(moved[3] > moved[0] && moved[1] < 1.05 * moved[0],
+                        Say("%s against %s; the momentum's shards cost none",
+                            FormatBytes(moved[3]), FormatBytes(moved[0])),
+                        FormatFactor(moved[3] / std::max(1.0, moved[0])))),
+      OneDeviceOr(Say("The parameters take %s, and are gathered twice.",
+                      FormatBytes(parameters))));
+}
+
+// %% d2l/recompute, measured
+void Recompute(Cell& cell) {
+  const std::vector<Device> device = {AtMostTwo()[0]};
+  const std::int64_t width = cell.BySize(32, 256, 1024);
+  const std::int64_t samples = cell.BySize(256, 2048, 8192);
+  const Batch batch = {Randn({samples, width}, device[0]),
+                       RandInt(0, 10, {samples}, device[0])};
+  std::vector<std::shared_ptr<DataParallel>> nets;
+  std::vector<std::vector<float>> losses;
+  std::vector<Alternative> steps;
+  std::vector<MemoryUse> uses;
+  for (const bool again : {false, true}) {
+    ManualSeed(5);
+    nets.push_back(
+        OnDevices(std::make_unique<nn::Sequential>(Deep(8, width, again)),
+                  device, Shard::kNone));
+    losses.push_back(Train(*nets.back(), batch, 5));
+    uses.push_back(nets.back()->memory(0));
+    steps.push_back({again ? "computed again" : "kept", device,
+                     [&cell, &batch, net = nets.back()] {
+                       net->Step(batch.images, batch.labels, {0.01, 0.9});
+                     }});
+  }
+  const Timings t = cell.TimeInterleaved(steps);
+  cell.PrintTimes(t);
+  std::cout << MemoryTable(
+      {{Say("kept"), uses[0]}, {Say("computed again"), uses[1]}});
+  const double kept = static_cast<double>(uses[0].activations);
+  const double again = static_cast<double>(uses[1].activations);
+  cell.Check(losses[0] == losses[1], "the losses, bit for bit");
+  cell.Claim("Between the passes it keeps {} of the activations.",
+             Counted(again < 0.7 * kept,
+                     Say("%s against %s, of 4 parts' inputs and 8 layers'",
+                         FormatBytes(again), FormatBytes(kept)),
+                     FormatFactor(again / kept)));
+  cell.Claim("For that a step takes {} as long.",
+             Faster(t["kept"], t["computed again"], 1.05),
+             Say("A forward pass more, of three, would be 1.33x; it takes %s "
+                 "and %s.",
+                 Median(t["kept"]), Median(t["computed again"])));
+}
+// %%
+
+}  // namespace d2l::multi_gpu

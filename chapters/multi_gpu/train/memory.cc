@@ -1,0 +1,99 @@
+#include "chapters/multi_gpu/train/memory.h"
+
+#include <algorithm>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "common/base/console/format.h"
+#include "common/base/console/language.h"
+#include "common/base/console/text.h"
+#include "common/nn/checkpoint.h"
+#include "common/nn/layers.h"
+#include "common/ops/no_grad.h"
+
+namespace d2l {
+namespace {
+
+// A value on its way through the layers.
+struct Value {
+  Tensor of_one;
+  bool kept;  // somebody needs it on the way back
+};
+
+class Layers {
+ public:
+  explicit Layers(std::int64_t samples) : samples_(samples) {}
+
+  Value Through(nn::Module& layer, const Value& x) {
+    if (auto* const all = dynamic_cast<nn::Sequential*>(&layer)) {
+      Value y = x;
+      for (int i = 0; i < all->size(); ++i) y = Through((*all)[i], y);
+      return y;
+    }
+    const std::string name = layer.Name();
+    const std::set<std::string> need_input = {"Linear", "Conv2d", "MaxPool2d",
+                                              "BatchNorm2d", "Residual"};
+    const bool checkpoint = dynamic_cast<nn::Checkpoint*>(&layer) != nullptr;
+    Value y = {layer(x.of_one), /*kept=*/false};
+    if (name == "Flatten") return {y.of_one, x.kept};
+    if (!x.kept && (checkpoint || need_input.count(name) > 0)) {
+      memory_.kept += Bytes(x);
+    }
+    if (!checkpoint && name == "ReLU") memory_.kept += Bytes(y);
+    if (!checkpoint && name == "Dropout") memory_.kept += Bytes(y);
+    // Two convolutions' outputs, and those of the two ReLUs.
+    if (!checkpoint && name == "Residual") memory_.kept += 4 * Bytes(y);
+    y.kept = name == "ReLU" || name == "Residual";
+    const std::int64_t parameters = 4 * nn::NumParameters(layer);
+    peak_ = std::max(
+        peak_, memory_.kept + Bytes(y) + (first_ ? 0 : Bytes(x)) + parameters);
+    first_ = false;
+    return y;
+  }
+
+  LayerMemory Memory() const {
+    return {memory_.kept, std::max<std::int64_t>(0, peak_ - memory_.kept)};
+  }
+
+ private:
+  std::int64_t Bytes(const Value& x) const {
+    return 4 * x.of_one.numel() * samples_;
+  }
+
+  const std::int64_t samples_;
+  LayerMemory memory_;
+  std::int64_t peak_ = 0;
+  bool first_ = true;  // the images need no gradient
+};
+
+}  // namespace
+
+LayerMemory PredictLayers(nn::Module& net, const Tensor& sample,
+                          std::int64_t samples) {
+  const NoGradGuard guard;
+  const bool training = net.training();
+  net.Eval();
+  Layers layers(samples);
+  layers.Through(net, {sample, /*kept=*/true});
+  net.Train(training);
+  return layers.Memory();
+}
+
+std::string MemoryTable(
+    const std::vector<std::pair<std::string, MemoryUse>>& uses) {
+  std::string text = absl::StrCat(
+      "  ", Padded("", 24), Padded("parameters", -12), Padded("gradients", -12),
+      Padded("momentum", -12), Padded("activations", -13),
+      Padded("besides", -11), Padded("peak", -11), "\n");
+  for (const auto& [name, use] : uses) {
+    absl::StrAppendFormat(
+        &text, "  %s%12s%12s%12s%13s%11s%11s\n", Padded(name, 24),
+        FormatBytes(use.parameters), FormatBytes(use.gradients),
+        FormatBytes(use.optimizer), FormatBytes(use.activations),
+        FormatBytes(use.temporaries), FormatBytes(use.peak()));
+  }
+  return text;
+}
+
+}  // namespace d2l

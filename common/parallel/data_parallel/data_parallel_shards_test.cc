@@ -1,0 +1,396 @@
+// Sharded optimizer state, gradients and parameters: the same bits, the bytes
+// that a formula says, and the memory.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "common/device/device.h"
+#include "common/device/device_table.h"
+#include "common/device/failure.h"
+#include "common/device/memory/memory.h"
+#include "common/device/testing/testing.h"
+#include "common/nn/layers.h"
+#include "common/nn/models.h"
+#include "common/nn/module.h"
+#include "common/nn/sgd.h"
+#include "common/ops/ops.h"
+#include "common/ops/primitive/primitive.h"
+#include "common/ops/primitive/record.h"
+#include "common/ops/testing/testing.h"
+#include "common/parallel/collective/collective.h"
+#include "common/parallel/data_parallel/data_parallel.h"
+#include "common/parallel/data_parallel/data_parallel_testing.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace d2l {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr Shard kShards[] = {Shard::kOptimizer, Shard::kGradients,
+                             Shard::kParameters};
+
+DataParallelOptions WithShard(Shard shard, DataParallelOptions options) {
+  options.shard = shard;
+  return options;
+}
+
+std::vector<std::vector<std::uint32_t>> MomentumOf(DataParallel& net) {
+  std::vector<std::vector<std::uint32_t>> bits;
+  for (const Tensor& v : net.sgd().momentum_buffers()) {
+    bits.push_back(v.defined() ? BitsOf(v) : std::vector<std::uint32_t>());
+  }
+  return bits;
+}
+
+// Trains both, and compares all bits.
+void ExpectSameTraining(DataParallel& whole, DataParallel& sharded,
+                        const std::vector<TestBatch>& batches,
+                        const nn::SGDOptions& sgd) {
+  std::vector<Tensor> expected, losses;
+  for (const TestBatch& batch : batches) {
+    ManualSeed(17);  // of dropout
+    expected.push_back(whole.Step(batch.x, batch.labels, sgd).loss);
+    ManualSeed(17);
+    losses.push_back(sharded.Step(batch.x, batch.labels, sgd).loss);
+  }
+  for (std::size_t i = 0; i < losses.size(); ++i) {
+    EXPECT_EQ(losses[i].device(), expected[i].device());
+    EXPECT_EQ(BitsOf(losses[i]), BitsOf(expected[i])) << "step " << i;
+  }
+  for (std::size_t i = 0; i < whole.devices().size(); ++i) {
+    const int device = static_cast<int>(i);
+    EXPECT_EQ(BitsOf(sharded.replica(device)), BitsOf(whole.replica(device)))
+        << "device " << i;
+  }
+  EXPECT_EQ(MomentumOf(sharded), MomentumOf(whole));
+  // And it computes with them.
+  whole.Eval();
+  sharded.Eval();
+  EXPECT_EQ(BitsOf(sharded(batches.back().x)), BitsOf(whole(batches.back().x)));
+}
+
+class ShardsTest : public testing::TestWithParam<std::tuple<Shard, int, int>> {
+};
+
+TEST_P(ShardsTest, HaveTheBitsOfWholeReplicas) {
+  const auto& [shard, count, which] = GetParam();
+  const std::vector<int> ids = Ids(count);
+  if (static_cast<int>(ids.size()) < count) {
+    GTEST_SKIP() << "needs " << count << " devices";
+  }
+  // One bucket; one for each parameter; and some that cut layers in two.
+  DataParallelOptions options = which == 0 ? WithBuckets(1 << 20, true)
+                                : which == 1
+                                    ? WithBuckets(1, true, {3, 1, 0, 2})
+                                    : WithBuckets(300, false);
+  if (!options.split.empty()) options.split.resize(count);
+  ManualSeed(7);
+  nn::Sequential net(nn::Linear(7, 13, First()), nn::ReLU(), nn::Dropout(0.3),
+                     nn::Linear(13, 5, First()), nn::ReLU(),
+                     nn::Linear(5, kClasses, First()));
+  DataParallel whole(nn::Clone(net, First()), ids, options);
+  DataParallel sharded(std::move(net), ids, WithShard(shard, options));
+  std::vector<TestBatch> batches;
+  for (int step = 0; step < 20; ++step) {
+    batches.push_back(MakeBatch(1 + step * 5 % 9, step));
+  }
+  ExpectSameTraining(whole, sharded, batches, {0.1, 0.9, 0.01});
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, ShardsTest,
+    testing::Combine(testing::ValuesIn(kShards), testing::Values(1, 2, 3, 4),
+                     testing::Values(0, 1, 2)),
+    [](const auto& info) {
+      return "Stage" +
+             std::to_string(static_cast<int>(std::get<0>(info.param))) + "On" +
+             std::to_string(std::get<1>(info.param)) + "Buckets" +
+             std::to_string(std::get<2>(info.param));
+    });
+
+TEST(ShardsTest, ImagesAndRunningStatisticsHaveTheSameBits) {
+  const std::vector<int> ids = Ids(3);
+  for (const Shard shard : kShards) {
+    ManualSeed(5);
+    nn::Sequential net = nn::ResNet18(kClasses, 1, First());
+    const DataParallelOptions options = WithBuckets(2 << 20, true);
+    DataParallel whole(nn::Clone(net, First()), ids, options);
+    DataParallel sharded(std::move(net), ids, WithShard(shard, options));
+    std::vector<TestBatch> batches;
+    for (const std::int64_t samples : {4, 7}) {
+      batches.push_back(
+          {Randn({samples, 1, 16, 16}, First()), MakeBatch(samples, 3).labels});
+    }
+    ExpectSameTraining(whole, sharded, batches, {0.05, 0.9});
+  }
+}
+
+// ---- Bytes.
+
+// Of this thread's operations, those read on another device, by name.
+class Moved final : public OpListener {
+ public:
+  void OnOp(const OpRecord& record) override {
+    for (const Tensor* in : record.inputs) {
+      if (in->device() == record.output.device()) continue;
+      bytes[record.primitive->name()] += in->numel() * DTypeSize(in->dtype());
+    }
+  }
+  std::map<std::string, std::int64_t> bytes;
+};
+
+// L layers of h x h, in a bucket each.
+nn::Sequential Chain(int layers, std::int64_t h) {
+  nn::Sequential net;
+  for (int i = 0; i < layers; ++i) {
+    net.Append(nn::Linear(h, h, First()));
+    net.Append(nn::ReLU());
+  }
+  return net;
+}
+
+TestBatch ChainBatch(std::int64_t samples, std::int64_t h) {
+  return {RandomTensor({samples, h}, First()), MakeBatch(samples, 1).labels};
+}
+
+TEST(ShardsTest, MoveTheBytesOfTheFormula) {
+  constexpr int kLayers = 5;
+  constexpr std::int64_t kWidth = 12;
+  constexpr std::int64_t kLayer = 4 * (kWidth * kWidth + kWidth);
+  for (int n = 2; n <= static_cast<int>(Ids(4).size()); ++n) {
+    for (const Shard shard : {Shard::kNone, Shard::kOptimizer,
+                              Shard::kGradients, Shard::kParameters}) {
+      DataParallel net(Chain(kLayers, kWidth), Ids(n),
+                       WithShard(shard, WithBuckets(kLayer, true)));
+      const TestBatch batch = ChainBatch(2 * n, kWidth);
+      Moved moved;
+      for (int step = 0; step < 2; ++step) {
+        moved.bytes.clear();
+        const ScopedOpListener listen(&moved);
+        net.Step(batch.x, batch.labels, {0.1, 0.9});
+      }
+      // Of all devices: each bucket to be added up, with the loss, and its sum,
+      // or the new parameters.
+      const std::int64_t once = (n - 1) * (kLayers * kLayer + 4);
+      std::map<std::string, std::int64_t> expected;
+      if (shard == Shard::kNone) {
+        expected["allreduce"] = 2 * once;
+      } else {
+        expected["reduce_scatter"] = once;
+      }
+      if (shard == Shard::kOptimizer || shard == Shard::kGradients) {
+        expected["all_gather"] = once;
+      }
+      // Forward all layers, and back all but the last two, which are there.
+      if (shard == Shard::kParameters) {
+        expected["gather"] = (n - 1) * ((2 * kLayers - 2) * kLayer + 2 * 4);
+      }
+      for (const char* name :
+           {"allreduce", "reduce_scatter", "all_gather", "gather"}) {
+        EXPECT_EQ(moved.bytes[name], expected[name])
+            << name << ", stage " << static_cast<int>(shard) << " on " << n;
+      }
+    }
+  }
+}
+
+// ---- Memory.
+
+TEST(ShardsTest, TakeTheMemoryOfTheFormula) {
+  constexpr int kLayers = 6;
+  constexpr std::int64_t kWidth = 768, kRows = 5;
+  constexpr std::int64_t kWeight = 4 * kWidth * kWidth;
+  constexpr std::int64_t kLayer = kWeight + 4 * kWidth;
+  for (int n = 1; n <= static_cast<int>(Ids(4).size()); ++n) {
+    std::int64_t before = 0;
+    for (const Shard shard : {Shard::kNone, Shard::kOptimizer,
+                              Shard::kGradients, Shard::kParameters}) {
+      DataParallelOptions options = WithShard(shard, WithBuckets(kLayer, true));
+      options.measure_memory = true;
+      DataParallel net(Chain(kLayers, kWidth), Ids(n), options);
+      const TestBatch batch = ChainBatch(kRows * n, kWidth);
+      for (int step = 0; step < 3; ++step) {
+        net.Step(batch.x, batch.labels, {0.1, 0.9});
+      }
+      const int stage = static_cast<int>(shard);
+      const std::int64_t all = kLayers * kLayer, its = all / n;
+      const std::int64_t kept = kLayers * 4 * kRows * kWidth;
+      // With the last layer's weight's gradient there are not yet the shards of
+      // two layers' gradients.
+      const std::int64_t besides =
+          stage >= 2 ? std::max<std::int64_t>(0, kWeight - 2 * its / kLayers)
+                     : kWeight;
+      const std::int64_t expected = (stage == 3 ? its + 2 * kLayer : all) +
+                                    (stage >= 2 ? its + 2 * kLayer : all) +
+                                    (stage >= 1 ? its : all) + kept + besides;
+      for (int i = 0; i < n; ++i) {
+        const MemoryUse use = net.memory(i);
+        EXPECT_NEAR(use.peak(), expected, 0.05 * expected)
+            << "stage " << stage << ", device " << i << " of " << n;
+        EXPECT_NEAR(use.activations, kept, 0.1 * kept);
+        const MemoryUse predicted =
+            net.PredictMemory(i, kept, kWeight, /*momentum=*/true);
+        EXPECT_NEAR(predicted.peak(), expected, 0.01 * expected);
+        // The formula has the loss's place in each.
+        EXPECT_NEAR(predicted.parameters, use.parameters, 4);
+        EXPECT_NEAR(predicted.gradients, use.gradients, 4);
+        EXPECT_NEAR(predicted.optimizer, use.optimizer, 4);
+        // The allocator's, not a sum of what is known.
+        EXPECT_GE(Memory(net.devices()[i]).Stats().peak, use.peak());
+      }
+      if (n > 1) EXPECT_LT(net.memory(0).peak(), stage == 0 ? 1e18 : before);
+      before = net.memory(0).peak();
+    }
+  }
+}
+
+// ---- What may be asked of it.
+
+TEST(ShardsTest, ValuesWrittenToTheModuleReachAllShards) {
+  for (const Shard shard : kShards) {
+    const DataParallelOptions options =
+        WithShard(shard, WithBuckets(300, true));
+    const nn::SGDOptions sgd = {0.1, 0.9};
+    ManualSeed(3);
+    DataParallel net(Mlp(), Ids(3), options);
+    const TestBatch batch = MakeBatch(7, 1);
+    net.Step(batch.x, batch.labels, sgd);
+    const auto saved = nn::Clone(net.module(), First());
+    std::vector<Tensor> momentum;
+    for (const Tensor& v : net.sgd().momentum_buffers()) {
+      momentum.push_back(Clone(v));
+    }
+    for (int step = 0; step < 2; ++step) {
+      net.Step(batch.x, batch.labels, sgd);
+    }
+    const auto expected = BitsOf(net.module());
+    // Back, and again; and with another number of devices.
+    DataParallel other(Mlp(), Ids(2), options);
+    for (DataParallel* const to : {&net, &other}) {
+      const std::vector<Tensor> from = nn::Parameters(*saved);
+      const std::vector<Tensor> parameters = nn::Parameters(to->module());
+      for (std::size_t i = 0; i < from.size(); ++i) {
+        CopyTo(from[i], parameters[i]);
+        to->sgd().momentum_buffers()[i] = Clone(momentum[i]);
+      }
+    }
+    for (int step = 0; step < 2; ++step) {
+      net.Step(batch.x, batch.labels, sgd);
+      other.Step(batch.x, batch.labels, sgd);
+    }
+    for (int i = 0; i < 3; ++i) EXPECT_EQ(BitsOf(net.replica(i)), expected);
+    // Other shards of the batch: other sums.
+    for (int i = 0; i < 2; ++i) {
+      EXPECT_EQ(BitsOf(other.replica(i)), BitsOf(other.module()));
+    }
+    DataParallel whole(nn::Clone(*saved, First()), Ids(2),
+                       WithBuckets(300, true));
+    whole.sgd().momentum_buffers() = momentum;
+    for (int step = 0; step < 2; ++step) {
+      whole.Step(batch.x, batch.labels, sgd);
+    }
+    EXPECT_EQ(BitsOf(other.module()), BitsOf(whole.module()));
+  }
+}
+
+TEST(ShardsTest, ParametersAreNotThereAfterTheNextStep) {
+  DataParallel net(Mlp(), Ids(2),
+                   WithShard(Shard::kParameters, WithBuckets(1, true)));
+  const std::vector<Tensor> parameters = nn::Parameters(net.module());
+  const TestBatch batch = MakeBatch(4, 1);
+  BitsOf(parameters[0]);
+  net.Step(batch.x, batch.labels, {0.1});
+  try {
+    Item(Sum(parameters[0]));
+    ADD_FAILURE() << "nothing thrown";
+  } catch (const std::logic_error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("are spread over the devices"));
+  }
+  net.module();
+  BitsOf(parameters[0]);
+}
+
+// A label out of range on one device: no shard may look as if it were good.
+TEST(ShardsTest, AFailureReachesAllShardsAndLoadingCuresIt) {
+  const nn::SGDOptions sgd = {0.1, 0.9};
+  for (const Shard shard : kShards) {
+    ManualSeed(5);
+    const DataParallelOptions options =
+        WithShard(shard, WithBuckets(300, true));
+    DataParallel net(Mlp(), Ids(3), options);
+    const TestBatch batch = MakeBatch(6, 1);
+    net.Step(batch.x, batch.labels, sgd);
+    const auto saved = nn::Clone(net.module(), First());
+    std::vector<Tensor> momentum;
+    for (const Tensor& v : net.sgd().momentum_buffers()) {
+      momentum.push_back(Clone(v));
+    }
+    std::vector<std::int64_t> labels(6, 1);
+    labels[3] = kClasses;
+    const Tensor bad = FromVector<std::int64_t>(labels, {6}, First());
+    EXPECT_THROW(Item(net.Step(batch.x, bad, sgd).loss), AsyncError);
+    for (const Device device : net.devices()) {
+      EXPECT_THROW(Synchronize(device), AsyncError);
+    }
+    EXPECT_THROW(net.Step(batch.x, batch.labels, sgd), AsyncError);
+    for (int i = 0; i < 3; ++i) {
+      EXPECT_THROW(BitsOf(nn::Parameters(net.replica(i))[0]), AsyncError);
+    }
+    const std::vector<Tensor> from = nn::Parameters(*saved);
+    const std::vector<Tensor> parameters = nn::Parameters(net.module());
+    for (std::size_t i = 0; i < from.size(); ++i) {
+      CopyTo(from[i], parameters[i]);
+      net.sgd().momentum_buffers()[i] = Clone(momentum[i]);
+    }
+    DataParallel unbroken(nn::Clone(*saved, First()), Ids(3),
+                          WithBuckets(300, true));
+    unbroken.sgd().momentum_buffers() = momentum;
+    for (int step = 0; step < 2; ++step) {
+      net.Step(batch.x, batch.labels, sgd);
+      unbroken.Step(batch.x, batch.labels, sgd);
+    }
+    for (int i = 0; i < 3; ++i) {
+      EXPECT_EQ(BitsOf(net.replica(i)), BitsOf(unbroken.replica(i)));
+    }
+  }
+}
+
+TEST(ShardsTest, RefuseWhatIsNotOfOneProcessAndSplit) {
+  DataParallelOptions options;
+  options.shard = Shard::kGradients;
+  options.allreduce = AllReduceAlgorithm::kRing;
+  EXPECT_THAT(ThrownText([&] { DataParallel(Mlp(), Ids(2), options); }),
+              HasSubstr("shards are of the devices of one process, added up by "
+                        "split; got ring"));
+  options.allreduce = AllReduceAlgorithm::kSplit;
+  options.processes = 2;
+  options.sum = [](Replicas, SourceLocation) { return Work(); };
+  EXPECT_THAT(ThrownText([&] { DataParallel(Mlp(), Ids(2), options); }),
+              HasSubstr("a function that adds up for several processes"));
+}
+
+TEST(ShardsTest, AnEmulatedLinkChangesNoResult) {
+  for (const Shard shard : kShards) {
+    ManualSeed(2);
+    nn::Sequential net = Mlp();
+    DataParallelOptions options = WithBuckets(1, true);
+    DataParallel whole(nn::Clone(net, First()), Ids(2), options);
+    options.emulated_link = EmulatedLink{1e-4, 1e9};
+    DataParallel sharded(std::move(net), Ids(2), WithShard(shard, options));
+    ExpectSameTraining(whole, sharded, {MakeBatch(5, 1), MakeBatch(3, 2)},
+                       {0.1});
+  }
+}
+
+}  // namespace
+}  // namespace d2l
