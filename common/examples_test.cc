@@ -21,6 +21,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "common/autograd/checkpoint.h"
 #include "common/autograd/gradient_rules.h"
 #include "common/autograd/tape.h"
 #include "common/base/console/command_line.h"
@@ -61,6 +62,7 @@
 #include "common/lesson/cell/cell.h"
 #include "common/lesson/cell/host_library.h"
 #include "common/lesson/cell/trace_program.h"
+#include "common/nn/checkpoint.h"
 #include "common/nn/hybrid.h"
 #include "common/nn/layers.h"
 #include "common/nn/models.h"
@@ -824,6 +826,20 @@ TEST_F(ExamplesTest, Gradients) {
     EXPECT_EQ(grads[0].shape(), w.shape());
   }
   {
+    // Example of common/autograd/checkpoint.h
+    Tensor w = Randn({3, 3});
+    Tensor x = Randn({8, 3});
+    GradientTape tape({w});
+    Tensor y = Checkpoint(
+        [w](const Tensor& x, bool /*again*/) { return Relu(MatMul(x, w)); }, x,
+        {w});
+    std::vector<Tensor> grads = tape.Backward(Sum(y));  // of w
+    // End of example
+    GradientTape without({w});
+    EXPECT_EQ(ToVector<float>(grads[0]),
+              ToVector<float>(without.Backward(Sum(Relu(MatMul(x, w))))[0]));
+  }
+  {
     const MatMulPrimitive primitive;
     // Example of common/autograd/gradient_rules.h
     const GradientRule* rule = FindGradientRule(primitive);
@@ -879,6 +895,15 @@ TEST_F(ExamplesTest, Networks) {
     sgd.Step(tape.Backward(loss));
     // End of example
     EXPECT_LT(Item(nn::CrossEntropyLoss(net(images), labels)), Item(loss));
+  }
+  {
+    // Example of common/nn/checkpoint.h
+    nn::Sequential net(
+        nn::Checkpoint(nn::Sequential(nn::Linear(20, 256), nn::ReLU(),
+                                      nn::Linear(256, 256), nn::ReLU())),
+        nn::Linear(256, 10));
+    // End of example
+    EXPECT_EQ(net(Ones({2, 20})).shape(), (Shape{2, 10}));
   }
   {
     // Example of common/nn/layers.h

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <iostream>
 #include <memory>
 #include <string>
@@ -20,27 +21,78 @@
 namespace d2l::multi_gpu {
 namespace {
 
-using Splits = std::vector<std::pair<std::string, Step>>;
+struct Split {
+  std::string name;
+  std::function<Step(const SplitNet&)> of;
+  // For the formula, of a device: its part of the weights, and of the blocks;
+  // the numbers that the way back needs for each row and block, in units of the
+  // width; its part of the rows, and of these what is computed at a time.
+  double weights, blocks, kept, rows, at_a_time;
+};
+
+// What the device needs that needs most.
+MemoryUse MemoryOf(const Split& split, const std::function<SplitNet()>& net,
+                   const std::vector<Device>& devices, const Tensor& x) {
+  std::vector<std::int64_t> before;
+  for (const Device device : devices) {
+    before.push_back(Memory(device).Stats().allocated);
+  }
+  const Step step = split.of(net());
+  for (const Device device : devices) {
+    Synchronize(device);
+    Memory(device).ResetPeak();
+  }
+  std::vector<MemoryUse> uses(devices.size());
+  for (std::size_t d = 0; d < devices.size(); ++d) {
+    uses[d].parameters = Memory(devices[d]).Stats().allocated - before[d];
+  }
+  const SplitGradients gradients = step(x, x);
+  MemoryUse most;
+  for (std::size_t d = 0; d < devices.size(); ++d) {
+    Synchronize(devices[d]);
+    for (const std::vector<Tensor>& parts : gradients) {
+      for (const Tensor& part : parts) {
+        if (part.device() == devices[d]) uses[d].gradients += 4 * part.numel();
+      }
+    }
+    uses[d].activations =
+        Memory(devices[d]).Stats().peak - before[d] - uses[d].peak();
+    if (uses[d].peak() > most.peak()) most = uses[d];
+  }
+  return most;
+}
 
 // A line for each split. Returns, for each, how many bytes it moves by batch.
-std::vector<std::vector<double>> PrintSplits(const Splits& splits,
-                                             const Timings& t,
-                                             std::int64_t width,
-                                             Device device) {
+std::vector<std::vector<double>> PrintSplits(
+    const std::vector<Split>& splits, const Timings& t,
+    const std::function<SplitNet()>& net, const std::vector<Device>& devices,
+    const Tensor& x) {
+  const SplitNet whole = net();
+  const auto blocks = static_cast<double>(whole.size() / 2);
+  const auto w = static_cast<double>(x.size(1));
   std::vector<std::vector<double>> moves;
-  std::cout << "  " << Padded("", 18) << Padded("a step", -10)
-            << Padded("at batch 64", -14) << "       256      1024      4096\n";
+  std::cout << "  " << Padded("", 17) << Padded("a step", -9)
+            << Padded("moved", -10) << Padded("at 4096", -9)
+            << Padded("weights", -10) << Padded("besides", -10)
+            << Padded("formula", -10) << "\n";
   for (std::size_t i = 0; i < splits.size(); ++i) {
-    std::cout << absl::StrFormat("  %s%10s    ", Padded(splits[i].first, 18),
-                                 Median(t[i]));
+    const Split& split = splits[i];
+    const Step step = split.of(whole);
     std::vector<double>& its = moves.emplace_back();
-    for (const std::int64_t batch : {64, 256, 1024, 4096}) {
-      const Tensor rows = Randn({batch, width}, device);
-      const std::int64_t bytes = BytesOf(splits[i].second, rows, rows);
-      std::cout << absl::StrFormat("%10s", FormatBytes(bytes));
-      its.push_back(static_cast<double>(bytes));
+    for (const std::int64_t batch : {256, 1024, 4096}) {
+      const Tensor rows = Randn({batch, x.size(1)}, devices[0]);
+      its.push_back(static_cast<double>(BytesOf(step, rows, rows)));
     }
-    std::cout << "\n";
+    const MemoryUse use = MemoryOf(split, net, devices, x);
+    // Weights and gradients; what is kept; and a block's gradients.
+    const double row = 4 * split.rows * w * static_cast<double>(x.size(0));
+    const double formula = 16 * blocks * w * 2 * w * split.weights +
+                           row * (blocks * split.blocks * split.kept +
+                                  (1 + split.kept) * split.at_a_time);
+    std::cout << absl::StrFormat(
+        "  %s%9s%10s%9s%10s%10s%10s\n", Padded(split.name, 17), Median(t[i]),
+        FormatBytes(its[0]), FormatBytes(its[2]), FormatBytes(use.parameters),
+        FormatBytes(use.peak() - use.parameters), FormatBytes(formula));
   }
   return moves;
 }
@@ -77,10 +129,10 @@ bool Quicker(const Timing& a, const Timing& b) {
   return a.completion.value.median < b.completion.value.median;
 }
 
-// The batch from which on the first moves less. The second and the third number
-// of each are of 256 and 1024 samples; they grow linearly.
+// The batch from which on the first moves less. The first two numbers of each
+// are of 256 and 1024 samples; they grow linearly.
 double EqualFrom(const std::vector<double>& a, const std::vector<double>& b) {
-  return 256 + 768 * (a[1] - b[1]) / ((b[2] - b[1]) - (a[2] - a[1]));
+  return 256 + 768 * (a[0] - b[0]) / ((b[1] - b[0]) - (a[1] - a[0]));
 }
 
 }  // namespace
@@ -91,21 +143,33 @@ void ThreeSplits(Cell& cell) {
   const int p = static_cast<int>(devices.size());
   const std::int64_t width = cell.BySize(64, 256, 1024);
   const SplitNet net = MakeSplitNet(p, width, 2 * width, devices[0]);
-  const Splits splits = {{"one device", OneDevice(net)},
-                         {"layers, 1 batch", Pipeline(net, devices, 1)},
-                         {"layers, 4 parts", Pipeline(net, devices, 4)},
-                         {"within layers", WithinLayers(net, devices)},
-                         {"data", DataShards(net, devices)}};
+  const double part = 1.0 / p;
+  const std::vector<Split> splits = {
+      {"one device", OneDevice, 1, 1, 3, 1, 1},
+      {"layers, 1 batch",
+       [&](const SplitNet& its) { return Pipeline(its, devices, 1); }, part,
+       part, 3, 1, 1},
+      {"layers, 4 parts",
+       [&](const SplitNet& its) { return Pipeline(its, devices, 4); }, part,
+       part, 3, 1, 0.25},
+      {"within layers",
+       [&](const SplitNet& its) { return WithinLayers(its, devices); }, part, 1,
+       1 + 2 * part, 1, 1},
+      {"data", [&](const SplitNet& its) { return DataShards(its, devices); }, 1,
+       1, 3, part, 1}};
   const Tensor x = Randn({256, width}, devices[0]);
   const Tensor target = Randn(x.shape(), devices[0]);
-  const std::vector<float> expected = OnHost(splits[0].second(x, target));
+  const std::vector<float> expected = OnHost(OneDevice(net)(x, target));
   std::vector<Alternative> steps;
-  for (const auto& [name, step] : splits) {
-    cell.CheckClose(name, OnHost(step(x, target)), expected, 1e-3);
-    steps.push_back({name, AllDevices(), [&, &its = step] { its(x, target); }});
+  for (const Split& split : splits) {
+    const Step step = split.of(net);
+    cell.CheckClose(split.name, OnHost(step(x, target)), expected, 1e-3);
+    steps.push_back({split.name, AllDevices(), [=] { step(x, target); }});
   }
   const Timings t = cell.TimeInterleaved(steps);
-  const auto moves = PrintSplits(splits, t, width, devices[0]);
+  const auto moves = PrintSplits(
+      splits, t, [&] { return MakeSplitNet(p, width, 2 * width, devices[0]); },
+      devices, x);
   std::cout << Wrap(Say("In theory p = %d stages wait (p - 1) / (m + p - 1) of "
                         "the time for m "
                         "parts of a batch: %.0f %% for 1 part, %.0f %% for 4.",
@@ -114,16 +178,16 @@ void ThreeSplits(Cell& cell) {
   std::size_t fast = 1, least = 1;  // besides data: the best, at batch 256
   for (const std::size_t i : {2, 3}) {
     if (Quicker(t[i], t[fast])) fast = i;
-    if (moves[i][1] < moves[least][1]) least = i;
+    if (moves[i][0] < moves[least][0]) least = i;
   }
   const std::vector<double>&data = moves[4], &next = moves[least];
   cell.Claim(
       "At batch 256 data parallelism moves {} as much as the next best.",
       OnSeveral(
-          Counted(data[1] < next[1],
-                  Say("%s against %s, %s", FormatBytes(data[1]),
-                      FormatBytes(next[1]), Translated(splits[least].first)),
-                  FormatFactor(data[1] / std::max(next[1], 1.0)))),
+          Counted(data[0] < next[0],
+                  Say("%s against %s, %s", FormatBytes(data[0]),
+                      FormatBytes(next[0]), Translated(splits[least].name)),
+                  FormatFactor(data[0] / std::max(next[0], 1.0)))),
       OneDeviceOr(Say(
           "It moves all weights there and back, whatever the batch; it is the "
           "least from batch %.0f on.",
@@ -132,8 +196,8 @@ void ThreeSplits(Cell& cell) {
              Faster(t[4], t[fast], 1.05),
              OneDeviceOr(Say(
                  "Next best is %s, which moves %s; data parallelism moves %s.",
-                 t[fast].completion.label.shown, FormatBytes(moves[fast][1]),
-                 FormatBytes(data[1]))));
+                 t[fast].completion.label.shown, FormatBytes(moves[fast][0]),
+                 FormatBytes(data[0]))));
   cell.Claim("Micro-batches make the pipeline {} as fast.",
              Faster(t[2], t[1], 1.1),
              OneDeviceOr(Say("With 4 parts its calls take %s of %s.",

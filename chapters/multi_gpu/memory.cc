@@ -58,13 +58,12 @@ std::unique_ptr<DataParallel> OnDevices(std::unique_ptr<nn::Module> net,
 }
 
 // The losses of some steps with a batch.
-std::vector<float> Train(DataParallel& net, const Batch& batch, int steps) {
-  std::vector<float> losses;
+std::vector<double> Train(DataParallel& net, const Batch& batch, int steps) {
+  std::vector<double> losses;
   for (int i = 0; i < steps; ++i) {
-    const Tensor loss =
+    losses.push_back(Item(
         net.Step(batch.images, batch.labels, {/*lr=*/0.01, /*momentum=*/0.9})
-            .loss;
-    losses.push_back(Item<float>(loss));
+            .loss));
   }
   return losses;
 }
@@ -108,7 +107,7 @@ void Shards(Cell& cell) {
                        RandInt(0, 10, {n * each}, devices[0])};
   const std::int64_t parameters = 4 * nn::NumParameters(*net);
   std::vector<std::pair<std::string, MemoryUse>> uses;
-  std::vector<std::vector<float>> losses;
+  std::vector<std::vector<double>> losses;
   std::vector<double> moved, formula;
   double off = 0;
   for (const auto& [name, shard] : {std::pair{"all whole", Shard::kNone},
@@ -157,7 +156,7 @@ void Shards(Cell& cell) {
                                FormatFactor(sharded / whole))),
              OneDeviceOr(fits.empty() ? Say("Whole, it fits too.") : fits));
   int equal = 0;
-  for (const std::vector<float>& its : losses) {
+  for (const std::vector<double>& its : losses) {
     equal += its == losses[0] ? 1 : 0;
   }
   cell.Claim("{} have the same losses in 20 steps, bit for bit.",
@@ -183,14 +182,12 @@ void Recompute(Cell& cell) {
   const Batch batch = {Randn({samples, width}, device[0]),
                        RandInt(0, 10, {samples}, device[0])};
   std::vector<std::shared_ptr<DataParallel>> nets;
-  std::vector<std::vector<float>> losses;
+  std::vector<std::vector<double>> losses;
   std::vector<Alternative> steps;
   std::vector<MemoryUse> uses;
   for (const bool again : {false, true}) {
     ManualSeed(5);
-    nets.push_back(
-        OnDevices(std::make_unique<nn::Sequential>(Deep(8, width, again)),
-                  device, Shard::kNone));
+    nets.push_back(DeepNet(device[0], width, again));
     losses.push_back(Train(*nets.back(), batch, 5));
     uses.push_back(nets.back()->memory(0));
     steps.push_back({again ? "computed again" : "kept", device,

@@ -111,7 +111,7 @@ Step WithinLayers(const SplitNet& net, const std::vector<Device>& devices) {
     const std::vector<Tensor> parts = SplitWithSizes(
         net[i], ShardSizes(net[i].size(dim), std::vector<int>(n, 1)), dim);
     for (std::size_t d = 0; d < n; ++d) {
-      shards.push_back(Contiguous(To(parts[d], devices[d])));
+      shards.push_back(Clone(To(parts[d], devices[d])));
     }
   }
   return [=](const Tensor& x, const Tensor& target) {
@@ -145,10 +145,10 @@ Step WithinLayers(const SplitNet& net, const std::vector<Device>& devices) {
 // chapters/multi_gpu/from_scratch/data_parallel.cc
 Step DataShards(const SplitNet& net, const std::vector<Device>& devices) {
   const ReplicaSet replicas = Replicate(net, devices);
-  return [=](const Tensor& x, const Tensor& target) {
+  return [=, weights = net.size()](const Tensor& x, const Tensor& target) {
     const std::vector<Tensor> xs = SplitBatch(x, devices);
     const std::vector<Tensor> targets = SplitBatch(target, devices);
-    std::vector<std::vector<Tensor>> gradients(net.size());  // by weight
+    std::vector<std::vector<Tensor>> gradients(weights);
     for (std::size_t d = 0; d < devices.size(); ++d) {
       if (xs[d].size(0) == 0) continue;
       GradientTape tape(replicas.params[d]);

@@ -83,12 +83,12 @@ LayerMemory PredictLayers(nn::Module& net, const Tensor& sample,
 std::string MemoryTable(
     const std::vector<std::pair<std::string, MemoryUse>>& uses) {
   std::string text = absl::StrCat(
-      "  ", Padded("", 24), Padded("parameters", -12), Padded("gradients", -12),
-      Padded("momentum", -12), Padded("activations", -13),
-      Padded("besides", -11), Padded("peak", -11), "\n");
+      Padded("", 18), Padded("parameters", -10), Padded("gradients", -10),
+      Padded("momentum", -10), Padded("activations", -12),
+      Padded("besides", -10), Padded("peak", -10), "\n");
   for (const auto& [name, use] : uses) {
     absl::StrAppendFormat(
-        &text, "  %s%12s%12s%12s%13s%11s%11s\n", Padded(name, 24),
+        &text, "  %s%10s%10s%10s%12s%10s%10s\n", Padded(name, 16),
         FormatBytes(use.parameters), FormatBytes(use.gradients),
         FormatBytes(use.optimizer), FormatBytes(use.activations),
         FormatBytes(use.temporaries), FormatBytes(use.peak()));

@@ -322,8 +322,11 @@ std::string MemoryText(Training& t) {
     uses.emplace_back(Say("%s, measured", device), t.memory[i]);
     uses.emplace_back(
         Say("%s, predicted", device),
-        t.net.PredictMemory(static_cast<int>(i), layers.kept,
-                            layers.temporaries, t.options.momentum > 0));
+        t.net.PredictMemory(
+            static_cast<int>(i), layers.kept,
+            // And its images, where they are copies.
+            layers.temporaries + (i > 0 ? 4 * one.numel() * sizes[i] : 0),
+            t.options.momentum > 0));
   }
   return MemoryTable(uses);
 }

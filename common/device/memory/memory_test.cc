@@ -236,6 +236,39 @@ TEST_F(MemoryTest, StatsAddUp) {
   EXPECT_EQ(stats.allocated, 1024);
 }
 
+TEST_F(MemoryTest, NoMoreIsTakenThanItMay) {
+  const std::int64_t before = memory_.SetMaxBytes(3 << 20);
+  StorageRef a = memory_.Allocate(2 << 20, *stream_);
+  EXPECT_THROW(memory_.Allocate(2 << 20, *stream_), OutOfMemoryError);
+  StorageRef b = memory_.Allocate(1 << 20, *stream_);
+  // What is free is given back first, or used again.
+  a.reset();
+  b.reset();
+  a = memory_.Allocate(3 << 20, *other_);
+  EXPECT_EQ(memory_.SetMaxBytes(before), 3 << 20);
+  b = memory_.Allocate(2 << 20, *stream_);
+}
+
+// Its places and their writers are others'; what it is stays.
+TEST_F(MemoryTest, LentMemoryIsWhereItIsLent) {
+  StorageRef place = memory_.Allocate(1024, *stream_);
+  place->MarkWritten(*stream_, 7);
+  const StorageRef lent = Storage::Lent(100);
+  const StorageRef same = lent;
+  const std::uint64_t id = lent->id();
+  EXPECT_EQ(lent->bytes(), 100u);
+  EXPECT_NE(id, Storage::Lent(100)->id());
+  EXPECT_THROW(lent->data(), std::logic_error);
+  lent->Lend(static_cast<char*>(place->data()) + 4, *place);
+  EXPECT_EQ(same->data(), static_cast<char*>(place->data()) + 4);
+  EXPECT_EQ(lent->writer(), stream_.get());
+  EXPECT_EQ(lent->written_by(), 7u);
+  EXPECT_EQ(lent->version(), 0u);
+  lent->Lend(nullptr, *place);
+  EXPECT_THROW(same->data(), std::logic_error);
+  EXPECT_EQ(lent->id(), id);
+}
+
 TEST_F(MemoryTest, TheBoundOnWhatIsParkedCanBeChanged) {
   const auto park = [this] {
     StorageRef block = memory_.Allocate(1024, *stream_);

@@ -11,10 +11,12 @@
 #include "absl/strings/str_cat.h"
 #include "common/device/device_table.h"
 #include "common/device/stream_stall.h"
+#include "common/device/testing/testing.h"
 #include "common/ops/ops.h"
 #include "common/ops/testing/testing.h"
 #include "common/parallel/collective/collective_testing.h"
 #include "common/parallel/collective/schedule.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 namespace d2l {
@@ -65,6 +67,50 @@ TEST(AllReduce, OfAnyDTypeAndOfPartsOfMemory) {
       }
     }
   }
+}
+
+// Of each array its own part is summed; then all parts are gathered, by all, or
+// by one of them alone.
+TEST(ReduceScatter, AndAllGatherMakeTheSumBitForBit) {
+  for (std::vector<Device> devices : Groups()) {
+    const int most = std::min(5, static_cast<int>(devices.size()));
+    for (int ranks = 1; ranks <= most; ++ranks) {
+      for (const std::int64_t length : {0, 1, 7, 1'003}) {
+        SCOPED_TRACE(absl::StrCat(ranks, " ranks, ", length));
+        const auto arrays = RandomArrays(ranks, length);
+        const Values sum = Expected(arrays, AllReduceAlgorithm::kSplit);
+        const std::vector<Tensor> x = Place(arrays, devices);
+        ReduceScatterAsync(x).Wait();
+        std::vector<Tensor> chunks;
+        for (int r = 0; r < ranks; ++r) {
+          const std::int64_t begin = ChunkBegin(length, ranks, r);
+          const std::int64_t end = ChunkBegin(length, ranks, r + 1);
+          chunks.push_back(Clone(Slice(x[r], 0, begin, end)));
+          EXPECT_TRUE(
+              SameBits(chunks[r], {sum.begin() + begin, sum.begin() + end}));
+        }
+        for (int r = 0; r < ranks; ++r) {
+          const Tensor whole = Full({length}, 99, devices[r]);
+          // It follows the communication stream only.
+          for (int c = 0; c < ranks; ++c) {
+            CommunicationStream(devices[r])
+                .Wait(CurrentStream(devices[c]).Record());
+          }
+          GatherAsync(chunks, whole).Wait();
+          EXPECT_TRUE(SameBits(whole, sum));
+        }
+        AllGatherAsync(x).Wait();
+        for (const Tensor& t : x) EXPECT_TRUE(SameBits(t, sum));
+      }
+    }
+  }
+  const std::vector<Device> devices = CpuDevices(2);
+  EXPECT_THAT(ThrownText([&] {
+                GatherAsync({Ones({2}, devices[0]), Ones({2}, devices[1])},
+                            Ones({3}, devices[0]));
+              }),
+              testing::HasSubstr("[gather] chunk 0 of a float32 tensor of "
+                                 "shape (3) on cpu:0 wanted, of 1 elements"));
 }
 
 // ---- Order.

@@ -201,6 +201,30 @@ TEST(Schedule, SplitStarAndHostAddInTheRanksOrder) {
 }
 
 // Chunk c begins at rank c; the second ring goes the other way.
+// What split does, in two halves.
+TEST(Schedule, AReduceScatterAndAnAllGatherAreASplit) {
+  for (int ranks = 1; ranks <= 9; ++ranks) {
+    const CollectiveSchedule scatter = ReduceScatterSchedule(ranks);
+    const CollectiveSchedule gather = AllGatherSchedule(ranks);
+    EXPECT_TRUE(CheckOrder(MakePlan(scatter)).ok());
+    EXPECT_TRUE(CheckOrder(MakePlan(gather)).ok());
+    Addends in_order(ranks);
+    std::iota(in_order.begin(), in_order.end(), 0);
+    const std::vector<Addends> sums = AddendsAfter(scatter).value();
+    const std::vector<Addends> gathered = AddendsAfter(gather).value();
+    for (int rank = 0; rank < ranks; ++rank) {
+      for (int chunk = 0; chunk < ranks; ++chunk) {
+        EXPECT_EQ(sums[rank * ranks + chunk],
+                  rank == chunk ? in_order : Addends{rank});
+        EXPECT_EQ(gathered[rank * ranks + chunk], Addends{chunk});
+      }
+    }
+    const auto split = AllReduceSchedule(AllReduceAlgorithm::kSplit, ranks);
+    EXPECT_EQ(scatter.Moves().size() + gather.Moves().size(),
+              ranks == 1 ? 0 : split.Moves().size());
+  }
+}
+
 TEST(Schedule, RingsAddInRotatedOrder) {
   const auto rotated = [](int first, int direction) {
     Addends order;

@@ -123,7 +123,6 @@ void DataParallel::CheckOptions() {
 
 void DataParallel::MakeBuckets() {
   const std::vector<Tensor>& parameters = replicas_[0].parameters;
-  bucket_of_.resize(parameters.size());
   bool full = true;
   for (std::size_t i = parameters.size(); i-- > 0;) {
     const DType dtype = parameters[i].dtype();
@@ -140,7 +139,6 @@ void DataParallel::MakeBuckets() {
     bucket.dtype = dtype;
     bucket.parameters.push_back(static_cast<int>(i));
     bucket.numel += parameters[i].numel();
-    bucket_of_[i] = buckets_.size() - 1;
     full = bucket.numel * static_cast<std::int64_t>(DTypeSize(dtype)) >=
            (buckets_.size() == 1 ? options_.first_bucket_bytes
                                  : options_.bucket_bytes);
@@ -293,9 +291,8 @@ nn::SGD& DataParallel::sgd() {
   return *whole_sgd_;
 }
 
-MemoryUse DataParallel::memory(int i, SourceLocation at) {
-  Synchronize(devices_[i], at);
-  Replica& replica = replicas_[i];
+MemoryUse DataParallel::Held(std::size_t d) {
+  Replica& replica = replicas_[d];
   const auto bytes = [](const std::vector<Tensor>& tensors) {
     std::int64_t sum = 0;
     for (const Tensor& x : tensors) {
@@ -308,20 +305,24 @@ MemoryUse DataParallel::memory(int i, SourceLocation at) {
   if (replica.sharded != nullptr) {
     use.parameters += replica.sharded->bytes() - bytes(replica.parameters);
   }
-  for (const auto& shards : shards_) use.parameters += bytes({shards[i]});
-  std::int64_t held = use.parameters;
+  for (const auto& shards : shards_) use.parameters += bytes({shards[d]});
   for (const std::vector<StorageRef>& place : places_) {
-    use.gradients += static_cast<std::int64_t>(place[i]->bytes());
+    use.gradients += static_cast<std::int64_t>(place[d]->bytes());
   }
   use.optimizer = bytes(replica.sgd.momentum_buffers());
-  held += use.gradients + use.optimizer;
+  return use;
+}
+
+MemoryUse DataParallel::memory(int i, SourceLocation at) {
+  Synchronize(devices_[i], at);
+  MemoryUse use = Held(i);
   for (std::size_t b = 0; b < buckets_.size() && moves_on(); ++b) {
     const auto [begin, end] = ShardOf(b, i);
     use.gradients += (end - begin) * DTypeSize(buckets_[b].dtype);
   }
-  use.activations = replica.activations;
-  const MemoryStats stats = Memory(devices_[i]).Stats();
-  const std::int64_t peak = stats.peak - (stats.allocated - held);
+  use.activations = replicas_[i].activations;
+  const std::int64_t peak =
+      Memory(devices_[i]).Stats().peak - replicas_[i].others;
   use.temporaries = std::max<std::int64_t>(0, peak - use.peak());
   return use;
 }
@@ -336,22 +337,20 @@ MemoryUse DataParallel::PredictMemory(int i, std::int64_t activations,
     all += buckets_[b].numel * size;
     shard += (end - begin) * size;
     longest = std::max(longest, buckets_[b].numel * size);
-    if (b + 2 >= buckets_.size()) late += (end - begin) * size;
+    // When the last gradients are computed, two shards are not there.
+    if (b + 2 >= buckets_.size() && moves_on()) late += (end - begin) * size;
   }
-  const std::int64_t places =
-      longest * std::min<std::int64_t>(2, buckets_.size());
   MemoryUse use;
-  const Shard kind = options_.shard;
-  use.parameters = kind == Shard::kParameters ? shard + places : all;
+  use.parameters = shards_.empty() ? all : shard + 2 * longest;
+  if (!shards_.empty() && buckets_.size() == 1) use.parameters -= longest;
   for (const auto& [name, buffer] : nn::NamedBuffers(*replicas_[i].net)) {
     use.parameters += buffer.numel() * DTypeSize(buffer.dtype());
   }
-  use.gradients = moves_on() ? shard + places : all;
-  if (momentum) use.optimizer = kind == Shard::kNone ? all : shard;
+  use.gradients = moves_on() ? shard : 0;
+  for (std::size_t p = 0; p < places(); ++p) use.gradients += PlaceBytes(p);
+  if (momentum) use.optimizer = options_.shard == Shard::kNone ? all : shard;
   use.activations = activations;
-  // When the last gradients are computed, the last two shards are not there.
-  use.temporaries =
-      std::max<std::int64_t>(0, temporaries - (moves_on() ? late : 0));
+  use.temporaries = std::max<std::int64_t>(0, temporaries - late);
   return use;
 }
 

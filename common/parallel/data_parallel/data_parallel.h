@@ -220,7 +220,8 @@ class DataParallel : public nn::Module {
     std::vector<Piece> pieces;
     nn::SGD sgd;                                 // of them
     std::shared_ptr<ShardedParameters> sharded;  // null unless kParameters
-    std::int64_t activations = 0;                // of the last step
+    // Bytes of the last step; `others` are not the network's.
+    std::int64_t activations = 0, others = 0;
   };
   // Gradients of some parameters, one behind the other; in the last one the
   // loss comes behind them.
@@ -278,8 +279,11 @@ class DataParallel : public nn::Module {
   // bucket leaves its place when it has been added up.
   std::size_t places() const;
   bool moves_on() const { return options_.shard >= Shard::kGradients; }
-  // The bucket's place on each device.
+  // The bucket's place on each device; and how many bytes one has.
   std::vector<Tensor> PlaceOf(std::size_t bucket);
+  std::int64_t PlaceBytes(std::size_t place) const;
+  // What a device holds between steps.
+  MemoryUse Held(std::size_t device);
   // sums: of each bucket on each device, or of its shard.
   void Update(const std::vector<std::vector<Tensor>>& sums, SourceLocation at);
   // Gives every device the parameters that the others have updated.
@@ -307,7 +311,6 @@ class DataParallel : public nn::Module {
   std::vector<Device> devices_;
   std::vector<Replica> replicas_;
   std::vector<Bucket> buckets_;
-  std::vector<std::size_t> bucket_of_;  // by parameter
   // Of kParameters, by bucket and device.
   std::vector<std::vector<Tensor>> shards_;
   std::vector<std::vector<StorageRef>> places_;  // by place and device

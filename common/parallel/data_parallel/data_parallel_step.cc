@@ -66,8 +66,10 @@ DataParallel::Result DataParallel::Step(const Tensor& x, const Tensor& labels,
   FollowModule(at);
   for (Replica& replica : replicas_) replica.sgd.options() = options;
   WaitForRoom(at);
-  for (const Device device : devices_) {
-    if (options_.measure_memory) Memory(device).ResetPeak();
+  for (std::size_t d = 0; d < devices_.size() && options_.measure_memory; ++d) {
+    Memory(devices_[d]).ResetPeak();
+    replicas_[d].others =
+        Memory(devices_[d]).Stats().allocated - Held(d).peak();
   }
   const auto check = [at](const Tensor& x) {
     Stream* const writer = x.storage()->writer();
@@ -213,8 +215,8 @@ Tensor DataParallel::Forward(std::size_t d, const Tensor& x,
 
 void DataParallel::Fill(std::size_t d, std::size_t b, Pass* pass,
                         const Tensor& bucket, SourceLocation at) {
-  const NoGradGuard guard;
   if (pass == nullptr) {
+    const NoGradGuard guard;
     CopyTo(NothingToAdd(1, devices_[d], bucket.dtype(), at), bucket,
            /*non_blocking=*/true, at);
     return;
@@ -222,6 +224,7 @@ void DataParallel::Fill(std::size_t d, std::size_t b, Pass* pass,
   const ScopedGathers gathers(replicas_[d].sharded.get(), /*direction=*/1);
   std::int64_t begin = 0;
   const auto add = [&](const Tensor& x) {
+    const NoGradGuard guard;
     const std::int64_t end = begin + x.numel();
     CopyTo(Reshape(x, {-1}, at), Slice(bucket, 0, begin, end, 1, at),
            /*non_blocking=*/true, at);
@@ -242,21 +245,21 @@ std::size_t DataParallel::places() const {
                     : buckets_.size();
 }
 
+std::int64_t DataParallel::PlaceBytes(std::size_t place) const {
+  std::int64_t most = 0;
+  for (std::size_t b = place; b < buckets_.size(); b += places()) {
+    most = std::max<std::int64_t>(
+        most, buckets_[b].numel * DTypeSize(buckets_[b].dtype));
+  }
+  return most;
+}
+
 std::vector<Tensor> DataParallel::PlaceOf(std::size_t b) {
-  const auto bytes = [](const Bucket& bucket) {
-    return bucket.numel * static_cast<std::int64_t>(DTypeSize(bucket.dtype));
-  };
-  if (places_.empty()) {
-    places_.resize(places());
-    for (std::size_t p = 0; p < places_.size(); ++p) {
-      std::int64_t most = 0;
-      for (std::size_t i = p; i < buckets_.size(); i += places()) {
-        most = std::max(most, bytes(buckets_[i]));
-      }
-      for (const Device device : devices_) {
-        places_[p].push_back(
-            Memory(device).Allocate(most, CurrentStream(device)));
-      }
+  for (std::size_t p = places_.size(); p < places(); ++p) {
+    places_.emplace_back();
+    for (const Device device : devices_) {
+      places_[p].push_back(
+          Memory(device).Allocate(PlaceBytes(p), CurrentStream(device)));
     }
   }
   std::vector<Tensor> tensors;

@@ -1,17 +1,11 @@
 // ShardedParameters: the parameters of one replica of which only shards stay on
 // the devices; a bucket of them is whole while operations read it.
 //
-//   ShardedParameters sharded(device, buckets, gather);
-//   {
-//     const ScopedOpListener listen(&sharded);
-//     y = net(x);  // before an operation reads a parameter, its bucket is here
-//   }
-//
 // The parameters' memory is lent (storage.h): in one of two slots, each as long
-// as the longest bucket. A bucket is gathered on the device's communication
-// stream when an operation wants it, and the next one in the direction of the
-// pass together with it, while the device computes with this one. So where the
-// layers are used in their order, nothing waits for a bucket but the first.
+// as the longest bucket. While it listens, a bucket is gathered on the device's
+// communication stream when an operation is about to read it, and the next one
+// of the pass with it, while the device computes. Where layers are used in
+// their order, only the first is waited for.
 //
 // For the thread of the DataParallel, which owns it. A module must use its
 // parameters on the current stream.

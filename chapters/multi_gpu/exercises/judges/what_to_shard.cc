@@ -69,12 +69,10 @@ std::string LookAt(const Cluster& c, Sharded got, Sharded expected) {
   }
   const Needs needs = NeedsOf(c, got);
   if (needs.memory > c.memory) {
-    return needs.memory - c.activations <= c.memory
-               ? Say("It needs %s with the activations.",
-                     FormatBytes(needs.memory))
-               : Say("It needs %s: what is not sharded is whole on each "
-                     "device.",
-                     FormatBytes(needs.memory));
+    return Say(
+        "It needs %s: what is not sharded, as the activations, is whole "
+        "on each device.",
+        FormatBytes(needs.memory));
   }
   if (needs.link > c.link) {
     return Say(

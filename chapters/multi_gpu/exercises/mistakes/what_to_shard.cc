@@ -7,33 +7,23 @@
 namespace d2l {
 namespace {
 
-// What kind + 1 of the mistakes has wrong.
+// What one of the mistakes has wrong.
 struct Rule {
-  bool activations = true;  // count
-  int gathers = 2;          // of sharded parameters
-  int first = 0;            // the kind to look at first
+  int gathers = 2;  // of sharded parameters
+  int first = 0;    // the kind to look at first
   int step = 1;
 };
 
 Sharded Choose(const Cluster& c, const Rule& rule) {
   const std::int64_t once = c.parameters / c.devices * (c.devices - 1);
   for (int kind = rule.first; kind >= 0 && kind < 4; kind += rule.step) {
-    std::int64_t held =
-        c.parameters * (3 - kind) + c.parameters / c.devices * kind;
-    if (rule.activations) held += c.activations;
+    const std::int64_t held = c.activations + c.parameters * (3 - kind) +
+                              c.parameters / c.devices * kind;
     const std::int64_t moved = once * (kind == 3 ? 1 + rule.gathers : 2);
     if (held <= c.memory && moved <= c.link) return static_cast<Sharded>(kind);
   }
   return Sharded::kNoneFits;
 }
-
-namespace without_activations {
-Sharded WhatToShard(const Cluster& c) {
-  Rule rule;
-  rule.activations = false;
-  return Choose(c, rule);
-}
-}  // namespace without_activations
 
 namespace gathered_once {
 Sharded WhatToShard(const Cluster& c) {
@@ -74,8 +64,6 @@ Sharded WhatToShard(const Cluster& c) {
 }
 }  // namespace everything_divided
 
-D2L_MISTAKE("what_to_shard", without_activations, WhatToShard,
-            "with the activations");
 D2L_MISTAKE("what_to_shard", gathered_once, WhatToShard, "gathered twice");
 D2L_MISTAKE("what_to_shard", all_or_nothing, WhatToShard,
             "shard the parameters last");
