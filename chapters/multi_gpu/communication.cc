@@ -30,6 +30,24 @@ struct Split {
   double weights, blocks, kept, rows, at_a_time;
 };
 
+std::vector<Split> SplitsOver(const std::vector<Device>& devices) {
+  const double part = 1.0 / static_cast<double>(devices.size());
+  return {
+      {"one device", OneDevice, 1, 1, 3, 1, 1},
+      {"layers, 1 batch",
+       [devices](const SplitNet& its) { return Pipeline(its, devices, 1); },
+       part, part, 3, 1, 1},
+      {"layers, 4 parts",
+       [devices](const SplitNet& its) { return Pipeline(its, devices, 4); },
+       part, part, 3, 1, 0.25},
+      {"within layers",
+       [devices](const SplitNet& its) { return WithinLayers(its, devices); },
+       part, 1, 1 + 2 * part, 1, 1},
+      {"data",
+       [devices](const SplitNet& its) { return DataShards(its, devices); }, 1,
+       1, 3, part, 1}};
+}
+
 // What the device needs that needs most.
 MemoryUse MemoryOf(const Split& split, const std::function<SplitNet()>& net,
                    const std::vector<Device>& devices, const Tensor& x) {
@@ -143,20 +161,7 @@ void ThreeSplits(Cell& cell) {
   const int p = static_cast<int>(devices.size());
   const std::int64_t width = cell.BySize(64, 256, 1024);
   const SplitNet net = MakeSplitNet(p, width, 2 * width, devices[0]);
-  const double part = 1.0 / p;
-  const std::vector<Split> splits = {
-      {"one device", OneDevice, 1, 1, 3, 1, 1},
-      {"layers, 1 batch",
-       [&](const SplitNet& its) { return Pipeline(its, devices, 1); }, part,
-       part, 3, 1, 1},
-      {"layers, 4 parts",
-       [&](const SplitNet& its) { return Pipeline(its, devices, 4); }, part,
-       part, 3, 1, 0.25},
-      {"within layers",
-       [&](const SplitNet& its) { return WithinLayers(its, devices); }, part, 1,
-       1 + 2 * part, 1, 1},
-      {"data", [&](const SplitNet& its) { return DataShards(its, devices); }, 1,
-       1, 3, part, 1}};
+  const std::vector<Split> splits = SplitsOver(devices);
   const Tensor x = Randn({256, width}, devices[0]);
   const Tensor target = Randn(x.shape(), devices[0]);
   const std::vector<float> expected = OnHost(OneDevice(net)(x, target));

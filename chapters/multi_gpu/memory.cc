@@ -23,7 +23,7 @@
 namespace d2l::multi_gpu {
 namespace {
 
-// %% d2l/shards, d2l/recompute
+// %% d2l/recompute
 // Eight times Linear(width, width), ReLU; with `checkpoints` two of these are a
 // part whose values are computed again on the way back.
 std::unique_ptr<nn::Module> Deep(std::int64_t width, bool checkpoints,
@@ -57,6 +57,7 @@ std::unique_ptr<DataParallel> OnDevices(std::unique_ptr<nn::Module> net,
                                         options);
 }
 
+// %%
 // The losses of some steps with a batch.
 std::vector<double> Train(DataParallel& net, const Batch& batch, int steps) {
   std::vector<double> losses;
@@ -87,7 +88,78 @@ std::string TrainWithin(std::int64_t bytes, const nn::Module& net,
   }
   return said;
 }
-// %%
+// What training costs, on the first device.
+struct Cost {
+  std::vector<double> losses;
+  MemoryUse measured, predicted;
+  double moved = 0;
+
+  // How far the formula is off.
+  double Off() const {
+    return std::abs(1 - static_cast<double>(predicted.peak()) /
+                            static_cast<double>(measured.peak()));
+  }
+};
+
+Cost CostOf(const nn::Module& net, const std::vector<Device>& devices,
+            Shard shard, const Batch& batch) {
+  const auto trained = OnDevices(nn::Clone(net, devices[0]), devices, shard);
+  Cost cost;
+  cost.losses = Train(*trained, batch, 20);
+  BytesMoved moved;
+  {
+    const ScopedOpListener listen(&moved);
+    Train(*trained, batch, 1);
+  }
+  cost.moved = static_cast<double>(moved.bytes());
+  cost.measured = trained->memory(0);
+  const LayerMemory layers =
+      PredictLayers(trained->module(), Slice(batch.images, 0, 0, 1),
+                    trained->ShareOf(batch.labels.size(0)).sizes[0]);
+  cost.predicted =
+      trained->PredictMemory(0, layers.kept, layers.temporaries, true);
+  return cost;
+}
+
+// Also trains on devices with less memory than the network takes whole.
+void ClaimShards(Cell& cell, const std::vector<Cost>& costs,
+                 const nn::Module& net, const std::vector<Device>& devices,
+                 const Batch& batch) {
+  const Cost &whole = costs[0], &sharded = costs[3];
+  const std::int64_t needs = whole.measured.peak();
+  const std::int64_t bound = (needs + sharded.measured.peak()) / 2;
+  const std::string said =
+      TrainWithin(bound, net, devices, Shard::kNone, batch);
+  const std::string fits =
+      TrainWithin(bound, net, devices, Shard::kParameters, batch);
+  std::cout << Wrap(said, "  ");
+  cell.Claim("It does not fit whole, and trains sharded: in {} of the memory.",
+             OnSeveral(Counted(!said.empty() && fits.empty(),
+                               Say("%s a device, of which it has %s",
+                                   FormatBytes(needs), FormatBytes(bound)),
+                               FormatFactor(sharded.measured.peak() /
+                                            static_cast<double>(needs)))),
+             OneDeviceOr(fits.empty() ? Say("Whole, it fits too.") : fits));
+  double off = 0;
+  int equal = 0;
+  for (const Cost& cost : costs) {
+    off = std::max(off, cost.Off());
+    equal += cost.losses == whole.losses ? 1 : 0;
+  }
+  cell.Claim("{} have the same losses in 20 steps, bit for bit.",
+             Counted(equal == 4, Say("needs all"), Say("%d of %d", equal, 4)));
+  cell.Claim("The formula is {} off at most.",
+             Counted(off <= 0.05, Say("needs 5 %% or less"),
+                     absl::StrFormat("%.1f %%", 100 * off)));
+  cell.Claim(
+      "With all sharded a step moves {} as many bytes.",
+      OnSeveral(Counted(
+          sharded.moved > whole.moved && costs[1].moved < 1.05 * whole.moved,
+          Say("%s against %s; the momentum's shards cost none",
+              FormatBytes(sharded.moved), FormatBytes(whole.moved)),
+          FormatFactor(sharded.moved / std::max(1.0, whole.moved)))),
+      OneDeviceOr(Say("Parameters are gathered twice a step.")));
+}
 
 }  // namespace
 
@@ -99,79 +171,26 @@ std::shared_ptr<DataParallel> DeepNet(Device device, std::int64_t width,
 // %% d2l/shards, measured
 void Shards(Cell& cell) {
   const std::vector<Device> devices = AtMostTwo();
-  const auto n = static_cast<std::int64_t>(devices.size());
-  const std::int64_t width = cell.BySize(64, 512, 2048), each = 8;
+  const std::int64_t width = cell.BySize(64, 512, 2048);
+  const auto rows = static_cast<std::int64_t>(8 * devices.size());
   ManualSeed(4);
   const std::unique_ptr<nn::Module> net = Deep(width, false, devices[0]);
-  const Batch batch = {Randn({n * each, width}, devices[0]),
-                       RandInt(0, 10, {n * each}, devices[0])};
-  const std::int64_t parameters = 4 * nn::NumParameters(*net);
+  const Batch batch = {Randn({rows, width}, devices[0]),
+                       RandInt(0, 10, {rows}, devices[0])};
+  std::vector<Cost> costs;
   std::vector<std::pair<std::string, MemoryUse>> uses;
-  std::vector<std::vector<double>> losses;
-  std::vector<double> moved, formula;
-  double off = 0;
-  for (const auto& [name, shard] : {std::pair{"all whole", Shard::kNone},
-                                    {"momentum sharded", Shard::kOptimizer},
-                                    {"and gradients", Shard::kGradients},
-                                    {"and parameters", Shard::kParameters}}) {
-    const auto trained = OnDevices(nn::Clone(*net, devices[0]), devices, shard);
-    losses.push_back(Train(*trained, batch, 20));
-    BytesMoved bytes;
-    {
-      const ScopedOpListener listen(&bytes);
-      Train(*trained, batch, 1);
-    }
-    moved.push_back(static_cast<double>(bytes.bytes()));
-    uses.emplace_back(Translated(name), trained->memory(0));
-    const LayerMemory kept =
-        PredictLayers(trained->module(), Slice(batch.images, 0, 0, 1), each);
-    const MemoryUse predicted =
-        trained->PredictMemory(0, kept.kept, kept.temporaries, true);
-    uses.emplace_back(Say("  predicted"), predicted);
-    off = std::max(off,
-                   std::abs(1 - static_cast<double>(predicted.peak()) /
-                                    static_cast<double>(
-                                        uses[uses.size() - 2].second.peak())));
-    cell.Report(
-        Known(Worded("%s, peak", Phrase(name)), "B",
-              static_cast<double>(uses[uses.size() - 2].second.peak())));
-    cell.Report(Known(Worded("%s, moved", Phrase(name)), "B", moved.back()));
+  for (const Phrase name :
+       {"all whole", "momentum sharded", "and gradients", "and parameters"}) {
+    const auto shard = static_cast<Shard>(costs.size());
+    const Cost& cost = costs.emplace_back(CostOf(*net, devices, shard, batch));
+    uses.emplace_back(name.shown, cost.measured);
+    uses.emplace_back(Say("  predicted"), cost.predicted);
+    const auto peak = static_cast<double>(cost.measured.peak());
+    cell.Report(Known(Worded("%s, peak", name), "B", peak));
+    cell.Report(Known(Worded("%s, moved", name), "B", cost.moved));
   }
   std::cout << MemoryTable(uses);
-  const double whole = static_cast<double>(uses[0].second.peak());
-  const double sharded = static_cast<double>(uses[6].second.peak());
-  // Between the two.
-  const auto bound = static_cast<std::int64_t>(0.5 * (whole + sharded));
-  const std::string said =
-      TrainWithin(bound, *net, devices, Shard::kNone, batch);
-  const std::string fits =
-      TrainWithin(bound, *net, devices, Shard::kParameters, batch);
-  std::cout << Wrap(
-      said.empty() ? Say("whole, it fits in %s", FormatBytes(bound)) : said,
-      "  ");
-  cell.Claim("It does not fit whole, and trains sharded: in {} of the memory.",
-             OnSeveral(Counted(!said.empty() && fits.empty(),
-                               Say("%s a device, of which it has %s",
-                                   FormatBytes(whole), FormatBytes(bound)),
-                               FormatFactor(sharded / whole))),
-             OneDeviceOr(fits.empty() ? Say("Whole, it fits too.") : fits));
-  int equal = 0;
-  for (const std::vector<double>& its : losses) {
-    equal += its == losses[0] ? 1 : 0;
-  }
-  cell.Claim("{} have the same losses in 20 steps, bit for bit.",
-             Counted(equal == 4, Say("needs all"), Say("%d of %d", equal, 4)));
-  cell.Claim("The formula is {} off at most.",
-             Counted(off <= 0.05, Say("needs 5 %% or less"),
-                     absl::StrFormat("%.1f %%", 100 * off)));
-  cell.Claim(
-      "With all sharded a step moves {} as many bytes.",
-      OnSeveral(Counted(moved[3] > moved[0] && moved[1] < 1.05 * moved[0],
-                        Say("%s against %s; the momentum's shards cost none",
-                            FormatBytes(moved[3]), FormatBytes(moved[0])),
-                        FormatFactor(moved[3] / std::max(1.0, moved[0])))),
-      OneDeviceOr(Say("The parameters take %s, and are gathered twice.",
-                      FormatBytes(parameters))));
+  ClaimShards(cell, costs, *net, devices, batch);
 }
 
 // %% d2l/recompute, measured

@@ -122,6 +122,10 @@ absl::Status TakeShard(TrainOptions* options) {
   if (!status.ok()) return status;
   options->parallel.shard = static_cast<Shard>(
       std::find(names.begin(), names.end(), name) - names.begin());
+  if (name != "none") {
+    // Two of these are whole.
+    options->parallel.bucket_bytes = options->parallel.first_bucket_bytes;
+  }
   if (name == "none" ||
       (options->processes == 1 &&
        options->parallel.allreduce == AllReduceAlgorithm::kSplit)) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>

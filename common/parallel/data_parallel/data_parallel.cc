@@ -242,9 +242,11 @@ void DataParallel::Scatter(SourceLocation at) {
     for (std::size_t d = 0; d < devices_.size(); ++d) {
       const Tensor& shard = shards_[b][d];
       const std::int64_t from = ShardOf(b, d).first;
-      // All of it: what was in it may have failed.
-      CopyTo(Zeros({}, devices_[d], shard.dtype(), at), shard,
-             /*non_blocking=*/true, at);
+      // All of what has failed is to be written.
+      if (HasFailed(shard)) {
+        CopyTo(Zeros({}, devices_[d], shard.dtype(), at), shard,
+               /*non_blocking=*/true, at);
+      }
       for (const Piece& piece : PiecesOf(b, from, from + shard.numel())) {
         CopyTo(
             Slice(Reshape(replicas_[0].parameters[piece.parameter], {-1}), 0,
