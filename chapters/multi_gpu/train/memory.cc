@@ -45,9 +45,12 @@ class Layers {
     // Two convolutions' outputs, and those of the two ReLUs.
     if (!checkpoint && name == "Residual") memory_.kept += 4 * Bytes(y);
     y.kept = name == "ReLU" || name == "Residual";
-    const std::int64_t parameters = 4 * nn::NumParameters(layer);
+    std::int64_t parameter = 0;  // the longest
+    for (const Tensor& p : nn::Parameters(layer)) {
+      parameter = std::max(parameter, 4 * p.numel());
+    }
     peak_ = std::max(
-        peak_, memory_.kept + Bytes(y) + (first_ ? 0 : Bytes(x)) + parameters);
+        peak_, memory_.kept + Bytes(y) + (first_ ? 0 : Bytes(x)) + parameter);
     first_ = false;
     return y;
   }

@@ -68,8 +68,8 @@ DataParallel::Result DataParallel::Step(const Tensor& x, const Tensor& labels,
   WaitForRoom(at);
   for (std::size_t d = 0; d < devices_.size() && options_.measure_memory; ++d) {
     Memory(devices_[d]).ResetPeak();
-    replicas_[d].others =
-        Memory(devices_[d]).Stats().allocated - Held(d).peak();
+    const MemoryStats stats = Memory(devices_[d]).Stats();
+    replicas_[d].others = stats.allocated + stats.pending - Held(d).peak();
   }
   const auto check = [at](const Tensor& x) {
     Stream* const writer = x.storage()->writer();
@@ -214,10 +214,10 @@ Tensor DataParallel::Forward(std::size_t d, const Tensor& x,
 }
 
 void DataParallel::Fill(std::size_t d, std::size_t b, Pass* pass,
-                        const Tensor& bucket, SourceLocation at) {
+                        const Tensor& gradients, SourceLocation at) {
   if (pass == nullptr) {
     const NoGradGuard guard;
-    CopyTo(NothingToAdd(1, devices_[d], bucket.dtype(), at), bucket,
+    CopyTo(NothingToAdd(1, devices_[d], gradients.dtype(), at), gradients,
            /*non_blocking=*/true, at);
     return;
   }
@@ -226,7 +226,7 @@ void DataParallel::Fill(std::size_t d, std::size_t b, Pass* pass,
   const auto add = [&](const Tensor& x) {
     const NoGradGuard guard;
     const std::int64_t end = begin + x.numel();
-    CopyTo(Reshape(x, {-1}, at), Slice(bucket, 0, begin, end, 1, at),
+    CopyTo(Reshape(x, {-1}, at), Slice(gradients, 0, begin, end, 1, at),
            /*non_blocking=*/true, at);
     begin = end;
   };

@@ -29,7 +29,7 @@ ShardedParameters::ShardedParameters(Device device, std::vector<Bucket> buckets,
       bucket_of_[storage.get()] = static_cast<int>(b);
     }
   }
-  for (std::size_t i = 0; i < num_slots(); ++i) AddSlot();
+  for (std::size_t i = 0; i < num_slots(); ++i) AddSlot(slot_bytes_);
 }
 
 void ShardedParameters::BeforeOp(const Primitive& primitive,
@@ -56,12 +56,17 @@ void ShardedParameters::BeforeOp(const Primitive& primitive,
 void ShardedParameters::Fetch(int bucket, absl::Span<const int> wanted,
                               bool must) {
   const NoGradGuard guard;
+  const Bucket& its = buckets_[bucket];
+  const std::int64_t bytes = its.numel * DTypeSize(its.dtype);
   Slot* oldest = nullptr;
   for (Slot& slot : slots_) {
-    if (std::count(wanted.begin(), wanted.end(), slot.bucket) > 0) continue;
+    if (static_cast<std::int64_t>(slot.memory->bytes()) < bytes ||
+        std::count(wanted.begin(), wanted.end(), slot.bucket) > 0) {
+      continue;
+    }
     if (oldest == nullptr || slot.used < oldest->used) oldest = &slot;
   }
-  if (oldest == nullptr && must) oldest = &AddSlot();
+  if (oldest == nullptr && must) oldest = &AddSlot(bytes);
   if (oldest == nullptr) return;
   Lend(*oldest, false);
   oldest->bucket = bucket;
@@ -69,16 +74,15 @@ void ShardedParameters::Fetch(int bucket, absl::Span<const int> wanted,
   slot_of_[bucket] = static_cast<int>(oldest - slots_.data());
   // Behind all that reads what was there.
   CommunicationStream(device_).Wait(CurrentStream(device_).Record());
-  const Bucket& its = buckets_[bucket];
   oldest->arrived =
       gather_(bucket, Tensor(oldest->memory, device_, its.dtype, {its.numel}));
   Lend(*oldest, true);
 }
 
-ShardedParameters::Slot& ShardedParameters::AddSlot() {
+ShardedParameters::Slot& ShardedParameters::AddSlot(std::int64_t bytes) {
   slots_.emplace_back();
   slots_.back().memory =
-      Memory(device_).Allocate(slot_bytes_, CurrentStream(device_));
+      Memory(device_).Allocate(bytes, CurrentStream(device_));
   return slots_.back();
 }
 
@@ -118,7 +122,11 @@ void ShardedParameters::Reset() {
 }
 
 std::int64_t ShardedParameters::bytes() const {
-  return static_cast<std::int64_t>(slots_.size()) * slot_bytes_;
+  std::int64_t sum = 0;
+  for (const Slot& slot : slots_) {
+    sum += static_cast<std::int64_t>(slot.memory->bytes());
+  }
+  return sum;
 }
 
 }  // namespace d2l

@@ -78,7 +78,7 @@ class ShardedParameters final : public OpListener {
   std::size_t num_slots() const {
     return std::min<std::size_t>(2, buckets_.size());
   }
-  Slot& AddSlot();
+  Slot& AddSlot(std::int64_t bytes);
   // Puts it in a slot of a bucket that is not one of these. If there is none:
   // in a new slot, or, unless it must, nowhere.
   void Fetch(int bucket, absl::Span<const int> wanted, bool must);
