@@ -1,8 +1,8 @@
 #include "common/parallel/collective/schedule.h"
 
 #include <algorithm>
-#include <stdexcept>
 #include <numeric>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
