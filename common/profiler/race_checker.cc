@@ -169,7 +169,10 @@ void RaceChecker::OnOp(const OpRecord& record) {
   if (record.stream == nullptr) return;
   const MutexLock lock(mutex_);
   const std::size_t stream = Enter(record.stream, record.number);
-  for (const Tensor* x : record.inputs) Check(record, stream, *x, false);
+  for (std::size_t i = 0; i < record.inputs.size(); ++i) {
+    if (!record.primitive->ReadsInput(static_cast<int>(i))) continue;
+    Check(record, stream, *record.inputs[i], false);
+  }
   Check(record, stream, record.output, true);
 }
 
