@@ -83,6 +83,18 @@ class ProgramRecorder::Log : private OpListener, private DeviceListener {
     for (Stream* stream : streams) stream->Record().state()->Block();
   }
 
+  // Of the streams, in the order in which they were seen.
+  std::vector<Device> Devices() {
+    const MutexLock lock(mutex_);
+    std::vector<Device> devices;
+    for (const OfStream& of : streams_) {
+      const Device device = of.stream->device();
+      if (std::count(devices.begin(), devices.end(), device) == 0) {
+        devices.push_back(device);
+      }
+    }
+    return devices;
+  }
   // measured: for wake-ups that the program does not show often enough; may be
   // null.
   RecordedProgram Build(const PlayedMachine* measured);
@@ -342,17 +354,17 @@ class ProgramRecorder::Log : private OpListener, private DeviceListener {
 
 RecordedProgram ProgramRecorder::Log::Build(const PlayedMachine* measured) {
   const TickScale end;
-  const MutexLock lock(mutex_);
   RecordedProgram recorded;
+  recorded.devices = Devices();
+  const MutexLock lock(mutex_);
   PlayedProgram& program = recorded.program;
   PlayedMachine& machine = recorded.machine;
-  std::vector<Device>& devices = recorded.devices;
+  const std::vector<Device>& devices = recorded.devices;
   if (measured != nullptr) machine = *measured;
   machine.queue = queue_;
   for (const OfStream& of : streams_) {
     const Device device = of.stream->device();
-    auto found = std::find(devices.begin(), devices.end(), device);
-    if (found == devices.end()) found = devices.insert(found, device);
+    const auto found = std::find(devices.begin(), devices.end(), device);
     program.device_of.push_back(static_cast<int>(found - devices.begin()));
     program.streams.push_back(of.stream->name());
     const DeviceInfo& info = GetDeviceInfo(device);
@@ -514,9 +526,9 @@ PlayedMachine ProgramRecorder::Measure(const std::vector<Device>& devices) {
 
 RecordedProgram ProgramRecorder::Stop() {
   log_->Stop();
-  RecordedProgram recorded = log_->Build(nullptr);
-  if (recorded.devices.empty()) return recorded;
-  const PlayedMachine measured = Measure(recorded.devices);
+  const std::vector<Device> devices = log_->Devices();
+  if (devices.empty()) return log_->Build(nullptr);
+  const PlayedMachine measured = Measure(devices);
   return log_->Build(&measured);
 }
 

@@ -39,8 +39,9 @@ PlayedProgram WithFreeRequests(PlayedProgram program);
 PlayedProgram WithoutWaits(PlayedProgram program, SourceLocation at);
 // The host waits for each operation, as with launch blocking.
 PlayedProgram WithWaits(PlayedProgram program);
-// So many devices: on one, all that was asked of others is asked of its streams
-// of the same numbers. On more than there were, each operation goes where it
+// The program on so many devices. If they are fewer than before, the streams of
+// the others are merged with those that have the same numbers on the devices
+// that are left. If they are more, each operation goes to the device where it
 // can begin first, given the data that it needs; moving data takes no time.
 PlayedProgram OnDevices(const PlayedProgram& program, int devices);
 // The work that `which` is true of is done so many times as fast.

@@ -63,7 +63,7 @@ TEST(WhatIfTest, EachChangeTakesWhatItShould) {
   EXPECT_EQ(Seconds(program), 62);
   EXPECT_EQ(Seconds(WithFreeRequests(program)), 60);
   EXPECT_EQ(Seconds(WithoutWaits(program, At(5))), 33);
-  // Nothing is asked for behind the last.
+  // Line 9 has the program's last wait, which stays.
   EXPECT_EQ(Seconds(WithoutWaits(program, At(9))), 62);
   EXPECT_EQ(Seconds(WithWaits(program)), 63);
   EXPECT_EQ(Seconds(Faster(program, 2,
