@@ -146,6 +146,11 @@ void DataParallel::MakeBuckets() {
   if (!buckets_.empty()) ++buckets_.back().numel;  // the loss
 }
 
+Tensor DataParallel::Piece::Of(const Tensor& whole, SourceLocation at) const {
+  return Slice(Reshape(whole, {-1}, at), 0, begin - offset, end - offset, 1,
+               at);
+}
+
 std::vector<DataParallel::Piece> DataParallel::PiecesOf(
     std::size_t b, std::int64_t begin, std::int64_t end) const {
   std::vector<Piece> pieces;
@@ -181,8 +186,7 @@ void DataParallel::MakePieces(std::size_t d) {
       piece.x =
           whole ? parameter
           : shards_.empty()
-              ? Slice(Reshape(parameter, {-1}), 0, piece.begin - piece.offset,
-                      piece.end - piece.offset)
+              ? piece.Of(parameter, SourceLocation::Current())
               : Slice(shards_[b][d], 0, piece.begin - begin, piece.end - begin);
       replica.pieces.push_back(std::move(piece));
     }
@@ -248,11 +252,9 @@ void DataParallel::Scatter(SourceLocation at) {
                /*non_blocking=*/true, at);
       }
       for (const Piece& piece : PiecesOf(b, from, from + shard.numel())) {
-        CopyTo(
-            Slice(Reshape(replicas_[0].parameters[piece.parameter], {-1}), 0,
-                  piece.begin - piece.offset, piece.end - piece.offset, 1, at),
-            Slice(shard, 0, piece.begin - from, piece.end - from, 1, at),
-            /*non_blocking=*/true, at);
+        CopyTo(piece.Of(replicas_[0].parameters[piece.parameter], at),
+               Slice(shard, 0, piece.begin - from, piece.end - from, 1, at),
+               /*non_blocking=*/true, at);
       }
     }
   }
@@ -283,9 +285,7 @@ nn::SGD& DataParallel::sgd() {
       if (!its.defined()) {
         its = Zeros(parameter.shape(), devices_[0], parameter.dtype(), at);
       }
-      CopyTo(v,
-             Slice(Reshape(its, {-1}, at), 0, piece.begin - piece.offset,
-                   piece.end - piece.offset, 1, at),
+      CopyTo(v, piece.Of(its, at),
              /*non_blocking=*/true, at);
     }
   }
@@ -491,10 +491,8 @@ void DataParallel::CopyMomentum(SourceLocation at) {
       const Tensor& v = whole[piece.parameter];
       if (!v.defined()) continue;
       copies.back() = Empty(piece.x.shape(), devices_[d], v.dtype(), at);
-      CopyTo(Reshape(Slice(Reshape(v, {-1}, at), 0, piece.begin - piece.offset,
-                           piece.end - piece.offset, 1, at),
-                     piece.x.shape(), at),
-             copies.back(), /*non_blocking=*/true, at);
+      CopyTo(Reshape(piece.Of(v, at), piece.x.shape(), at), copies.back(),
+             /*non_blocking=*/true, at);
     }
   }
 }

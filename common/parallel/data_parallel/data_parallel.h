@@ -211,6 +211,9 @@ class DataParallel : public nn::Module {
     std::int64_t begin, end;  // in the bucket
     std::int64_t offset;      // of the parameter there
     Tensor x;
+
+    // The same elements of a tensor that has the parameter's shape, flat.
+    Tensor Of(const Tensor& whole, SourceLocation at) const;
   };
   struct Replica {
     std::unique_ptr<nn::Module> net;

@@ -163,18 +163,18 @@ DataParallel::Result DataParallel::RequestStep(const Tensor& x,
       }
     }
   };
+  // A bucket that leaves its place cannot be added up later.
+  const bool at_once = options_.overlap || moves_on();
   for (std::size_t b = 0; b < count; ++b) {
     await(std::max(b + 1, places()) - places());
     sums[b] = PlaceOf(b);
     for (std::size_t d = 0; d < devices_.size(); ++d) {
       Fill(d, b, passes[d].get(), sums[b][d], at);
     }
-    if (options_.overlap) ends[b] = Communicate(reduce, sums[b], at);
-    if (options_.overlap || !moves_on()) continue;
-    ends[b] = Communicate(reduce, sums[b], at);
-    await(b + 1);
+    if (at_once) ends[b] = Communicate(reduce, sums[b], at);
+    if (!options_.overlap && at_once) await(b + 1);
   }
-  for (std::size_t b = 0; b < count && !options_.overlap && !moves_on(); ++b) {
+  for (std::size_t b = 0; b < count && !at_once; ++b) {
     ends[b] = Communicate(reduce, sums[b], at);
   }
   await(count);

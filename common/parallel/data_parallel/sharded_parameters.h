@@ -36,7 +36,7 @@ namespace d2l {
 // Whether it is known that what should have written x failed.
 inline bool HasFailed(const Tensor& x) {
   Stream* const writer = x.storage()->writer();
-  return writer != nullptr && writer->ever_failed() &&
+  return writer != nullptr &&
          writer->FailureOf(x.storage()->written_by()) != nullptr;
 }
 
