@@ -30,11 +30,6 @@ std::map<std::pair<std::string, std::string>, LessonText>& Texts() {
 
 }  // namespace
 
-bool LessonCell::HasId(const std::string& id) const {
-  return id == this->id ||
-         std::find(text.also.begin(), text.also.end(), id) != text.also.end();
-}
-
 bool RegisterLesson(Lesson lesson, SourceLocation at) {
   lesson.file = at.file();
   Registered().push_back(std::move(lesson));

@@ -115,9 +115,6 @@ struct LessonCell {
   std::string id;
   void (*run)(Cell& cell);
   CellText text = {};  // LoadTexts fills it in
-
-  // True for the cell's id and its `also` ids.
-  bool HasId(const std::string& id) const;
 };
 
 struct Lesson {

@@ -48,9 +48,6 @@ TEST(LoadTexts, FillsInTheLanguageOfTheSameCells) {
   EXPECT_EQ(lesson.cells[0].text.title, "A clock that lies");
   EXPECT_EQ(lesson.cells[1].text.title, "The true cost");
   EXPECT_THAT(lesson.cells[0].text.also, ElementsAre("001/c3"));
-  EXPECT_TRUE(lesson.cells[0].HasId("004/In2"));
-  EXPECT_TRUE(lesson.cells[0].HasId("001/c3"));
-  EXPECT_FALSE(lesson.cells[1].HasId("001/c3"));
 
   ASSERT_TRUE(LoadTexts("zh").ok());
   EXPECT_EQ(lesson.title, "Async");

@@ -1,0 +1,47 @@
+// What a run prints around the output of its cells, on stdout: the head of a
+// lesson; of a cell its text and what to predict, with --code the code; and,
+// when it has run, the verdicts and what is learnt.
+//
+// For the thread that runs main().
+
+#ifndef D2L_COMMON_LESSON_RUN_PRINTED_H_
+#define D2L_COMMON_LESSON_RUN_PRINTED_H_
+
+#include <string>
+#include <vector>
+
+#include "common/lesson/cell/cell.h"
+#include "common/lesson/text/lesson.h"
+
+namespace d2l {
+
+// A cell of this program, with its lesson.
+struct NumberedCell {
+  const Lesson* lesson;
+  const LessonCell* cell;
+  std::string number;  // "2.1"
+};
+
+// How much is printed: see LessonOptions.
+struct Detail {
+  bool code = false;
+  bool verbose = false;
+  bool chosen = false;  // some cells only: says what else there is to see
+};
+
+// A line across the page.
+std::string Rule();
+
+// notes: see Circumstances.
+void PrintLessonHead(const Lesson& lesson, Size size,
+                     const std::vector<std::string>& notes);
+
+void PrintCellHead(const NumberedCell& cell, const Detail& detail);
+
+// next: the number of the cell that follows, or "".
+void PrintCellResult(const CellResult& result, const Detail& detail,
+                     const std::string& next);
+
+}  // namespace d2l
+
+#endif  // D2L_COMMON_LESSON_RUN_PRINTED_H_

@@ -1,0 +1,32 @@
+// Asks the learner for a prediction, on a terminal.
+//
+//   if (CanAsk()) {
+//     const std::optional<int> choice = AskForChoice({"sooner", "later"});
+//   }
+//
+// For the thread that runs main(). Nothing waits for a key but AskForChoice.
+
+#ifndef D2L_COMMON_LESSON_RUN_PROMPT_H_
+#define D2L_COMMON_LESSON_RUN_PROMPT_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace d2l {
+
+// Whether a person can be asked. In the background a program that reads is
+// stopped.
+bool CanAsk();
+
+// The learner's choice, from 1; 0 if the question is skipped, nothing if all
+// further ones are.
+std::optional<int> AskForChoice(const std::vector<std::string>& choices);
+
+// Gives the terminal back the settings that it had before AskForChoice. For
+// signal handlers.
+void RestoreTerminal();
+
+}  // namespace d2l
+
+#endif  // D2L_COMMON_LESSON_RUN_PROMPT_H_
