@@ -150,6 +150,65 @@ bool IsShown(const ProfiledSpan& span) {
   return span.kind != ProfiledKind::kRange;
 }
 
+// One span of a picture, or neighbours too thin to be seen apart.
+struct DrawnSpan {
+  TimelineSpan span;
+  int count;
+};
+
+// gap: nanoseconds that are not seen.
+std::vector<DrawnSpan> JoinThin(const std::vector<TimelineSpan>& spans,
+                                double gap) {
+  const auto is_thin = [&](const TimelineSpan& span) {
+    return static_cast<double>(span.end - span.begin) < 2 * gap;
+  };
+  std::vector<DrawnSpan> drawn;
+  bool joins = false;
+  for (const TimelineSpan& next : spans) {
+    if (joins && is_thin(next)) {
+      auto& [span, count] = drawn.back();
+      const bool alike = next.kind == span.kind && next.name == span.name;
+      if (static_cast<double>(next.begin - span.end) < gap &&
+          (alike || IsWait(next))) {
+        span.end = std::max(span.end, next.end);
+        ++count;
+        continue;
+      }
+    }
+    drawn.push_back({next, 1});
+    joins = is_thin(next);
+  }
+  return drawn;
+}
+
+constexpr double kSvgRow = 34;
+constexpr double kSvgGap = 0.7;  // between neighbours
+constexpr char kBlockedColour[] = "#D55E00";
+
+// x, wide: where it lies; y: the top of its row.
+void DrawSpan(const DrawnSpan& drawn, double x, double wide, double y,
+              const std::string& colour, Svg* svg) {
+  const TimelineSpan& span = drawn.span;
+  const std::string tooltip =
+      Say("%s%s%s: %s from %s", span.name,
+          IsWait(span) ? ", " + Translated("waiting") : "",
+          drawn.count == 1 ? "" : Say(", %d spans", drawn.count),
+          FormatDuration(Seconds(span.end - span.begin)),
+          FormatDuration(Seconds(span.begin)));
+  if (IsWait(span)) {
+    svg->Rect(x, y + kSvgRow / 2 - 3, wide, 6, {"#eeeeee", "#aaaaaa", 0.5},
+              tooltip);
+    return;
+  }
+  svg->Rect(x, y + 4, wide - (wide > 2 * kSvgGap ? kSvgGap : 0), kSvgRow - 10,
+            {span.kind == SpanKind::kBlocked ? kBlockedColour : colour,
+             wide > 4 ? "#333333" : "none", 0.5},
+            tooltip);
+  if (wide > Svg::TextWidth(span.name, 10) + 4) {
+    svg->Text(x + wide / 2, y + kSvgRow / 2 + 3, span.name, {10, "middle"});
+  }
+}
+
 }  // namespace
 
 std::vector<std::int64_t> AxisTimes(std::int64_t end, int most) {
@@ -285,11 +344,8 @@ std::string Timeline::ToText(int width) const {
 std::string Timeline::ToSvg(const std::string& title) const {
   constexpr double kMargin = 20;
   constexpr double kPlot = 860;
-  constexpr double kRow = 34;
   constexpr double kTop = 46;
   constexpr double kHeading = 22;  // of an alternative
-  constexpr double kGap = 0.7;     // between neighbours
-  constexpr char kBlocked[] = "#D55E00";
   constexpr char kOthers[] = "#999999";
   if (nanos_ == 0) return TextAsSvg(ToText(), Translated(title));
   std::map<std::string, std::string> colours;
@@ -304,7 +360,7 @@ std::string Timeline::ToSvg(const std::string& title) const {
                        n < kColours ? name : Translated("others"));
     }
   }
-  if (!blocked_.empty()) key.emplace_back(kBlocked, blocked_);
+  if (!blocked_.empty()) key.emplace_back(kBlockedColour, blocked_);
   key.emplace_back("#eeeeee", Translated("waiting"));
 
   double names_width = 70;
@@ -312,7 +368,7 @@ std::string Timeline::ToSvg(const std::string& title) const {
   std::string above;
   for (const TimelineRow& row : rows_) {
     names_width = std::max(names_width, Svg::TextWidth(row.name, 12));
-    bottom += kRow + (row.alternative == above ? 0 : kHeading);
+    bottom += kSvgRow + (row.alternative == above ? 0 : kHeading);
     above = row.alternative;
   }
   const double left = kMargin + names_width + 10;
@@ -339,6 +395,7 @@ std::string Timeline::ToSvg(const std::string& title) const {
     svg.Text(x_of(time), bottom + 18, AxisLabel(Seconds(time), "s"),
              {11, "middle"});
   }
+  const double gap = kSvgGap * static_cast<double>(nanos_) / kPlot;
   double y = kTop;
   above = "";
   for (const TimelineRow& row : rows_) {
@@ -348,47 +405,15 @@ std::string Timeline::ToSvg(const std::string& title) const {
                {12, "start", "#111111", true});
       y += kHeading;
     }
-    svg.Text(left - 10, y + kRow / 2 + 4, row.name, {12, "end"});
-    svg.Line(left, y + kRow - 3, left + kPlot, y + kRow - 3, {"#cccccc", 1});
-    for (std::size_t i = 0; i < row.spans.size();) {
-      // Neighbours too thin to be seen apart are drawn as one.
-      TimelineSpan span = row.spans[i];
-      const auto is_thin = [&](const TimelineSpan& s) {
-        return x_of(s.end) - x_of(s.begin) < 2 * kGap;
-      };
-      const bool joins = is_thin(span);
-      std::size_t count = 0;
-      for (; i < row.spans.size(); ++i, ++count) {
-        const TimelineSpan& next = row.spans[i];
-        const bool alike = next.kind == span.kind && next.name == span.name;
-        const bool near = x_of(next.begin) - x_of(span.end) < kGap;
-        if (count > 0 &&
-            !(joins && is_thin(next) && near && (alike || IsWait(next))))
-          break;
-        span.end = std::max(span.end, next.end);
-      }
-      const double begin = x_of(span.begin);
-      const double wide = std::max(kGap, x_of(span.end) - begin);
-      const std::string tooltip =
-          Say("%s%s%s: %s from %s", span.name,
-              IsWait(span) ? ", " + Translated("waiting") : "",
-              count == 1 ? "" : Say(", %d spans", count),
-              FormatDuration(Seconds(span.end - span.begin)),
-              FormatDuration(Seconds(span.begin)));
-      if (IsWait(span)) {
-        svg.Rect(begin, y + kRow / 2 - 3, wide, 6, {"#eeeeee", "#aaaaaa", 0.5},
-                 tooltip);
-        continue;
-      }
-      svg.Rect(begin, y + 4, wide - (wide > 2 * kGap ? kGap : 0), kRow - 10,
-               {span.kind == SpanKind::kBlocked ? kBlocked : colours[span.name],
-                wide > 4 ? "#333333" : "none", 0.5},
-               tooltip);
-      if (wide > Svg::TextWidth(span.name, 10) + 4) {
-        svg.Text(begin + wide / 2, y + kRow / 2 + 3, span.name, {10, "middle"});
-      }
+    svg.Text(left - 10, y + kSvgRow / 2 + 4, row.name, {12, "end"});
+    svg.Line(left, y + kSvgRow - 3, left + kPlot, y + kSvgRow - 3,
+             {"#cccccc", 1});
+    for (const DrawnSpan& drawn : JoinThin(row.spans, gap)) {
+      const double x = x_of(drawn.span.begin);
+      DrawSpan(drawn, x, std::max(kSvgGap, x_of(drawn.span.end) - x), y,
+               colours[drawn.span.name], &svg);
     }
-    y += kRow;
+    y += kSvgRow;
   }
   for (std::size_t i = 0; i < key.size(); ++i) {
     const auto [x, line] = key_places[i];
