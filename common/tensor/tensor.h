@@ -68,8 +68,8 @@ class Tensor {
   // True if the elements lie in memory row by row, without gaps.
   bool is_contiguous() const { return contiguous_; }
   std::int64_t offset() const { return offset_; }
-  // How many elements of the memory lie from the first to the last, also those
-  // that a view leaves out; 0 if it has none. Strides are not negative.
+  // The number of elements in memory from the first to the last, including
+  // those that a view skips; 0 for an empty tensor. Strides are not negative.
   std::int64_t span() const;
 
   // The value's unique id, for recording programs.
