@@ -1,5 +1,5 @@
-// Whatever is written after --devices=, the answer is a usable list or an
-// error that says something.
+// For any text after --devices=, the result is a usable list or an error with a
+// message.
 
 #include <cstddef>
 #include <cstdint>
