@@ -14,9 +14,8 @@
 // and one that notifies, at least one then sees what the other wrote. It sleeps
 // in Linux's futex, as absl/synchronization/internal/futex_waiter.cc does.
 //
-// Only Notify ends a sleep, so wait only for what is certain to happen. The
-// EventCount outlives its last Notify, which may return after the thread it
-// woke.
+// Only Notify ends a sleep: wait only for what is certain to happen. The
+// EventCount outlives its last Notify, which may return after the woken thread.
 //
 // Thread-safe.
 

@@ -34,8 +34,7 @@ TEST(EventCount, SleepsOnceUnlessItHolds) {
   EXPECT_EQ(changed.sleepers(), 0);
 }
 
-// Each thread waits for the other's number: a thread that misses a wake-up
-// hangs.
+// Each thread waits for the other's number: one that misses a wake-up hangs.
 TEST(EventCount, NoWakeUpIsMissedThereAndBack) {
   constexpr int kRounds = 20'000;
   for (const std::int64_t spin_nanos : {0, 1'000}) {

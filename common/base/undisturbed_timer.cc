@@ -32,8 +32,7 @@ double SecondsOf(clockid_t clock) {
 }
 
 // The clock of a thread's run time, as pthread_getcpuclockid makes it.
-// schedstat has the run time, too, but of a running thread only up to the last
-// tick.
+// schedstat has it, too, but of a running thread only up to the last tick.
 clockid_t ClockOf(int thread) {
   return static_cast<clockid_t>(~static_cast<unsigned>(thread) << 3 | 6);
 }

@@ -51,8 +51,8 @@ struct StreamOptions {
 
   // On a GPU an enqueue also waits while this many launches are queued:
   // kernels, copies and events count 1, a host callback 17. CUDA's own queue
-  // holds about 1,024 of these, and a call that waits there for room holds up
-  // the calls of all threads.
+  // holds about 1,024 of these, and a call that waits there for room blocks the
+  // calls of all threads.
   std::int64_t max_queued_launches = 512;
 
   static constexpr std::int64_t kUnbounded = std::int64_t{1} << 22;

@@ -129,7 +129,6 @@ Entry& GetEntry(Device device) {
       device.ToString(), absl::StrJoin(names, ", ")));
 }
 
-// Adds a further stream.
 Stream& AddStream(Entry& entry, std::int64_t max_queued_operations)
     ABSL_EXCLUSIVE_LOCKS_REQUIRED(entry.making) {
   StreamOptions options = entry.stream_options;

@@ -94,8 +94,8 @@ class FailureLedger {
 
   // ---- For the stream.
 
-  // Records that operation `number` failed, unless an earlier failure is the
-  // cause of that.
+  // Records that operation `number` failed, unless an earlier failure caused
+  // it.
   void Fail(std::uint64_t number, FailurePtr failure);
   // True if operation `number` is to be skipped; then counts it as skipped.
   bool Skip(std::uint64_t number);

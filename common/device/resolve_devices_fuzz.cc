@@ -1,5 +1,4 @@
-// For any text after --devices=, the result is a usable list or an error with a
-// message.
+// For any text after --devices=, the result is a usable list or a clear error.
 
 #include <cstddef>
 #include <cstdint>

@@ -31,8 +31,8 @@ Tensor VStack(absl::Span<const Tensor> tensors,
 // Joins along the second dimension; vectors become one vector.
 Tensor HStack(absl::Span<const Tensor> tensors,
               SourceLocation at = SourceLocation::Current());
-// Joins along the third dimension: (n, m) counts as (n, m, 1), and (n) as (1,
-// n, 1).
+// Joins along the third dimension: (n, m) counts as (n, m, 1), (n) as (1, n,
+// 1).
 Tensor DStack(absl::Span<const Tensor> tensors,
               SourceLocation at = SourceLocation::Current());
 

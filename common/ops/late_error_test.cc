@@ -416,8 +416,7 @@ std::unique_ptr<Primitive> AnyPrimitive(const std::string& name) {
   }
 }
 
-// Without MayFailLate a program would drop the operation, and its error, if its
-// result is unused.
+// Without MayFailLate a program would drop an unused operation and its error.
 TEST_P(LateErrorTest, PrimitivesThatHaveThemSaySo) {
   const std::vector<double> bad = {0, -5, 7, 2, 0, -1, 99, 3, -3};
   std::vector<Tensor> operands;

@@ -6,8 +6,8 @@
 //   std::cout << z;   // tensor([[3., 3.]], device='cpu:0')
 //   std::string text = ToString(z);
 //
-// These calls wait until the operation that last wrote the tensor is done, and
-// no longer. They throw AsyncError if it failed or was skipped, every time they
+// These calls wait until the operation that last wrote the tensor is done, no
+// longer. They throw AsyncError if it failed or was skipped, every time they
 // are called.
 
 #ifndef D2L_COMMON_OPS_READ_H_

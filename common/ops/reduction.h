@@ -49,9 +49,9 @@ Tensor Max(const Tensor& x, const Dims& dims = {}, bool keepdim = false,
            SourceLocation at = SourceLocation::Current());
 Tensor Min(const Tensor& x, const Dims& dims = {}, bool keepdim = false,
            SourceLocation at = SourceLocation::Current());
-// The int64 index of the largest element along one dimension, or among all
-// elements row by row: of equal ones the first, or the first NaN. As for Max,
-// the dimension must not be empty.
+// The int64 index of the largest element along one dimension, or among all row
+// by row: the first of equal ones, or the first NaN. As for Max, no dimension
+// may be empty.
 Tensor ArgMax(const Tensor& x, const Dims& dims = {}, bool keepdim = false,
               SourceLocation at = SourceLocation::Current());
 

@@ -9,8 +9,8 @@
 // tensor's values may not have been computed yet: reading them (Item, ToVector,
 // printing) waits.
 //
-// Ownership: the memory is returned when the last handle goes, at once, even
-// if queued work still uses it: see common/device/memory/memory.h.
+// Ownership: the memory is returned when the last handle is released, at once,
+// even if queued work still uses it: see common/device/memory/memory.h.
 //
 // Thread-safety: as of a std::shared_ptr. Different threads may use different
 // handles to one tensor; order writes to it yourself.

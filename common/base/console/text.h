@@ -53,7 +53,7 @@ std::string QuotedTexts(const std::vector<std::string>& texts);
 // before the first line, `rest` before the others. Several spaces become one;
 // between two wide characters, or after a wide mark, they are dropped. A word
 // that is too long gets a line of its own. No line begins with a closing mark,
-// as "，", or ends with an opening one, as "（". The text is made printable,
+// as "，", or ends with an opening one, as "（". Made printable,
 // except for tabs.
 std::string WrapWords(absl::string_view text, absl::string_view first,
                       absl::string_view rest, std::size_t columns);

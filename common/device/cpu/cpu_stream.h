@@ -14,9 +14,9 @@
 // on a GPU, although here all of it is the same DRAM.
 //
 // A task waits for one of its device's cores, and runs on it. While its stream
-// has more tasks, the worker keeps the core, but only for a millisecond if
-// another stream waits for one. Copies, host callbacks, and waits for events
-// take no core.
+// has more tasks, the worker keeps the core, but at most a millisecond if
+// another waits for one. Copies, host callbacks, and waits for events take no
+// core.
 //
 // Contract: see Stream. Tasks own nothing: pass raw pointers, which stay
 // valid as memory.h explains. A StreamCapture (stream_capture.h) captures the
@@ -100,7 +100,7 @@ class CpuStream final : public Stream {
     }
   };
 
-  // For a thread that may not enqueue: hands the task to the thread's
+  // For a thread that may not enqueue: passes the task to the thread's
   // StreamCapture or, if it has none, throws. Out of line, so that Enqueue
   // stays small.
   template <typename F>

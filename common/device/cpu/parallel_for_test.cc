@@ -287,8 +287,7 @@ TEST(ParallelForTest, HelpersWakeFromSleep) {
       for (int i = 0; i < 40; ++i) {
         // Shorter than, longer than and about as long as helpers poll for work.
         std::this_thread::sleep_for(std::chrono::microseconds(50 * (i % 8)));
-        // Each part waits for the others: a helper that stays asleep is
-        // noticed.
+        // Each part waits for the others: a helper that sleeps on is noticed.
         std::atomic<int> begun{0};
         std::atomic<int> alone{0};
         ParallelFor(3, 1, [&](std::int64_t, std::int64_t) {

@@ -54,9 +54,8 @@ class StreamCapture {
                                 std::function<void()> task) = 0;
 };
 
-// Gives this thread's tasks to `capture` while it lives; of several, the
-// innermost gets them. Throws std::logic_error on a thread that may not
-// enqueue.
+// Gives this thread's tasks to `capture` while it lives; the innermost one gets
+// them. Throws std::logic_error on a thread that may not enqueue.
 class ScopedStreamCapture {
  public:
   explicit ScopedStreamCapture(StreamCapture& capture);

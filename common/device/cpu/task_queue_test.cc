@@ -134,7 +134,7 @@ TEST_P(BoundTest, IsNeverExceeded) {
         }
       });
     }
-    // The consumer is held up, so exactly `bound` pushes can return.
+    // The consumer is blocked, so exactly `bound` pushes can return.
     while (returned < bound) std::this_thread::yield();
     std::this_thread::sleep_for(kGrace);  // for more to return, wrongly
     EXPECT_EQ(returned, bound);

@@ -10,7 +10,7 @@
 //   std::cerr << WhyNoCuda(probe) << "\n";
 //
 // CUDA gives the same code for causes with different remedies, so WhyNoCuda
-// looks at more than the code.
+// uses more than the code.
 //
 // Pure functions, without CUDA's headers; thread-safe.
 

@@ -315,8 +315,7 @@ TEST_F(GpuBackendTest, ACallbackThatIsNotTakenMayHoldMemory) {
   user->Synchronize();
 }
 
-// The message says what is queued, so it queries a stream on which another
-// thread enqueues.
+// The message says what is queued, so it queries a stream in use by a thread.
 TEST_F(GpuBackendTest, OutOfMemoryHoldsUpNobodyElse) {
   const Watchdog watchdog;
   StreamOptions options;

@@ -1,7 +1,7 @@
 // FreeBlocks: the free blocks of a DeviceMemory, by stream.
 //
 //   const std::size_t size = FreeBlocks::BlockSize(bytes);
-//   Storage* block = free.Take(stream, size);  // null: ask the device
+//   Storage* block = free.Take(stream, size);  // null: none is free
 //   free.Put(block);
 //
 // A segment is what the device allocated at once. Small blocks, up to a

@@ -19,8 +19,7 @@
 
 namespace d2l {
 
-// True if [data, data + bytes) lies in one block of pinned memory, of any back
-// end.
+// True if [data, data + bytes) lies in one pinned block of any back end.
 bool IsPinned(const void* data, std::size_t bytes);
 
 // Holds `memory` until each of `streams`, which may contain duplicates, has

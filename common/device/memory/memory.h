@@ -128,8 +128,8 @@ class DeviceMemory {
   void RawFree(Storage* segment);
   void EmptyCachesBeside();
   void Report(std::uint64_t storage, std::int64_t change);
-  // Calls f(index, stream) for each stream that allocates here; null stands for
-  // pinned memory.
+  // Calls f(index, stream) for each stream of this memory; null if it is
+  // pinned.
   template <typename F>
   void ForEachStream(F f);
   [[noreturn]] void ThrowOutOfMemory(std::size_t bytes);

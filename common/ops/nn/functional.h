@@ -19,8 +19,7 @@
 // device. Operands that are not contiguous are copied first.
 //
 // Thread-safety: pure functions, except BatchNorm, which writes to the running
-// values. Errors: std::invalid_argument for shapes and dtypes that do not
-// match.
+// values. Errors: std::invalid_argument for mismatched shapes and dtypes.
 
 #ifndef D2L_COMMON_OPS_NN_FUNCTIONAL_H_
 #define D2L_COMMON_OPS_NN_FUNCTIONAL_H_

@@ -179,8 +179,7 @@ struct CrossEntropyPrimitive final : Cloneable<CrossEntropyPrimitive> {
   bool MayFailLate(DType) const override { return true; }
 };
 
-// The gradient of the logits. Its inputs: the gradient of the losses, logits,
-// labels.
+// The gradient of the logits. Its inputs: that of the losses, logits, labels.
 struct CrossEntropyBackwardPrimitive final
     : Cloneable<CrossEntropyBackwardPrimitive> {
   const char* name() const override { return "cross_entropy_backward"; }

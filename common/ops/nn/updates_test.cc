@@ -118,8 +118,8 @@ TEST_P(UpdatesTest, IndexAddAgreesWithTheSlowVersion) {
   }
 }
 
-// The index may be shorter than x outside of `dim`, and than the source, as in
-// PyTorch.
+// As in PyTorch, the index may be shorter than x outside of `dim`, and than the
+// source.
 TEST_P(UpdatesTest, ScatterAddTakesAShorterIndex) {
   struct OneCase {
     Shape x, index, source;

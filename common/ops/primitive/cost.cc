@@ -35,8 +35,7 @@ std::int64_t Area(const Pooling& pooling) {
   return pooling.kernel.height * pooling.kernel.width;
 }
 
-// Two for each element of a convolution's output y and each element of a
-// kernel.
+// Two for each element of a convolution's output y and each of a kernel.
 std::int64_t ConvolutionFlop(const Tensor& y, const Shape& weight) {
   return weight[0] == 0 ? 0 : 2 * y.numel() * (weight.numel() / weight[0]);
 }

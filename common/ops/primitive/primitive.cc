@@ -117,8 +117,7 @@ Tensor AllocateFor(const ValueSpec& spec, Stream& stream, SourceLocation at) {
   }
 }
 
-// The greatest common divisor of x's strides, in elements; 0 if it has one
-// element at most.
+// The greatest common divisor of x's strides, in elements; 0 for one element.
 std::int64_t Pitch(const Tensor& x) {
   std::int64_t pitch = 0;
   for (int i = 0; i < x.dim(); ++i) {

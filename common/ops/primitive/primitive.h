@@ -3,9 +3,9 @@
 //
 //   Tensor c = Apply(MatMulPrimitive(), {&a, &b}, at);
 //
-// Apply checks, allocates the output, launches the kernel on the current
-// stream of the device, and hands an OpRecord to the listeners. It returns
-// when the operation has been enqueued, not when it is done.
+// Apply checks, allocates the output, launches the kernel on the current stream
+// of the device, and passes an OpRecord to the listeners. It returns when the
+// operation has been enqueued, not when it is done.
 //
 // A primitive is a small immutable value, made on the stack for each request; a
 // tracer keeps a Clone. They are public, with their fields: primitives.h,

@@ -54,10 +54,9 @@ OpCall ToCall(const OpRecord& record);
 // Whether the operation makes a view of its input.
 bool IsView(const Primitive& primitive);
 
-// Requests the operation with other operands and returns its output; an
-// operation in place writes to `target` and returns it. A random operation
-// draws new numbers. Throws as Apply does, and std::invalid_argument for inputs
-// that do not match.
+// Requests the operation with other operands and returns its output, which is
+// `target` if it is in place. A random operation draws new numbers. Throws as
+// Apply does, and std::invalid_argument for inputs that do not match.
 Tensor Replay(const OpCall& call, Inputs inputs, const Tensor& target = {});
 
 // The primitive whose name() and attributes() these are, in any order. Errors:

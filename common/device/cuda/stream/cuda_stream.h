@@ -129,8 +129,7 @@ class CudaStream final : public Stream {
 
  private:
   friend class CudaGraph;
-  // Holds mutex_. A lost stream's callbacks are dropped after the unlock, see
-  // StreamLog::DropPending.
+  // Holds mutex_, and calls StreamLog::DropPending after unlocking it.
   class Lock : public std::unique_lock<std::mutex> {
    public:
     explicit Lock(CudaStream& stream)
@@ -144,8 +143,8 @@ class CudaStream final : public Stream {
     StreamLog& log_;
   };
 
-  // When the event is done, so are the operations below `end`, and the first
-  // `launches` launches.
+  // When the event is done, so are operations below `end` and `launches`
+  // launches.
   struct Checkpoint {
     std::uint64_t end = 0;
     std::shared_ptr<CudaEvent> event;
@@ -174,8 +173,7 @@ class CudaStream final : public Stream {
   // CUDA's error.
   int LaunchTimed(StreamLog::Timing timing, const CudaLaunch& to,
                   LaunchFunction launch);
-  // Takes a number and, if the stream runs, calls `issue`. may_take_long: see
-  // above.
+  // Takes a number; calls `issue` if the stream runs. may_take_long: see above.
   std::uint64_t Enqueue(const OpLabel& label, bool may_take_long, Issue issue);
   // The same, with the lock held and with room in the queue.
   std::uint64_t EnqueueLocked(const OpLabel& label, bool may_take_long,

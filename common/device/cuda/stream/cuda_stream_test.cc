@@ -335,7 +335,7 @@ class WaitsForRoom : public DeviceListener {
     if (record.for_room) names.push_back(record.what);
   }
 
-  std::vector<std::string> names;  // read once nobody enqueues any more
+  std::vector<std::string> names;  // read once no thread enqueues
 };
 
 // A thread that waits within CUDA for room blocks all threads that enqueue.
@@ -598,8 +598,8 @@ TEST_F(CudaStreamTest, AWaitStandsThoughItsEventIsUsedAgain) {
   std::atomic<int> too_early{0};
   Launch(*stream_, gate.kernel());
   for (int i = 0; i < 10; ++i) {
-    // Nobody keeps the event, so the pool hands it to the next Record. The
-    // stream itself holds on to it until it is done.
+    // The event is released, so the pool gives it to the next Record. The
+    // stream itself keeps it until it is done.
     waiter->Wait(stream_->Record());
     third->Record().Synchronize();
   }
