@@ -8,7 +8,7 @@
 //   done = true;
 //   changed.Notify();
 //
-// Unlike a condition variable it needs no lock, and a Notify while nobody
+// Unlike a condition variable it needs no lock, and a Notify while no thread
 // sleeps is one load. In exchange, the variables that `holds` reads must be
 // written and read with sequential consistency: of a thread that falls asleep
 // and one that notifies, at least one then sees what the other wrote. It sleeps

@@ -32,9 +32,9 @@ namespace d2l {
 int UsableCores();
 
 // The memory that this process may still allocate, in bytes; the largest number
-// if nothing limits it: the least of what /proc/meminfo calls available, what
-// is left below the limits of the process's memory cgroups (v1 and v2, up to
-// the root), and what RLIMIT_AS leaves of its address space. promised: bytes
+// if nothing limits it. It is the least of what /proc/meminfo calls available,
+// what is left below the limits of the process's memory cgroups (v1 and v2, up
+// to the root), and what RLIMIT_AS leaves of its address space. promised: bytes
 // allocated to this process that it may not have touched yet; Linux counts
 // memory only when it is touched.
 std::int64_t FreeHostMemory(std::int64_t promised,

@@ -19,7 +19,7 @@
 //   and none ran.
 //
 // So the bounds are narrow for work on one thread. For parallel work they are
-// as far apart as the serial and the parallel execution of its threads.
+// as far apart as the times of a serial and of a parallel execution.
 //
 // The timer does not see other programs' use of shared caches and of a core's
 // second hyper-thread, what a host takes from a virtual machine, other

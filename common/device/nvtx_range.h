@@ -9,8 +9,7 @@
 // "d2l"; Nsight Systems shows the ranges beside the kernels that were launched
 // in them. Without a tool a range costs a load.
 //
-// Thread-safe. Tested with a tool of the tests' own; not yet with Nsight
-// Systems.
+// Thread-safe. Tested with the tests' own tool, not yet with Nsight Systems.
 
 #ifndef D2L_COMMON_DEVICE_NVTX_RANGE_H_
 #define D2L_COMMON_DEVICE_NVTX_RANGE_H_

@@ -78,9 +78,9 @@ class Stream {
             SourceLocation requested_at = SourceLocation::Current());
 
   // Copies bytes. Asynchronous between devices and to or from pinned host
-  // memory (see PinnedBuffer in memory.h). From or to any other host memory
-  // it returns when the copy is done, on every back end, and throws
-  // AsyncError if the copy was skipped.
+  // memory (PinnedMemory in device_table.h). From or to any other host memory
+  // it returns when the copy is done, on every back end, and throws AsyncError
+  // if the copy was skipped.
   void CopyAsync(void* dst, const void* src, std::size_t bytes, CopyKind kind,
                  SourceLocation requested_at = SourceLocation::Current());
 

@@ -49,7 +49,7 @@ Matrices ToMatrices(const Tensor& x, Side side) {
   return {rows, columns, false, -1};
 }
 
-// Without the dimensions of the matrices. sizes: a shape, or strides.
+// The batch dimensions. sizes: a shape, or strides.
 Shape BatchOf(const Shape& sizes) {
   return Shape(
       absl::MakeConstSpan(sizes.data(), std::max(sizes.rank() - 2, 0)));

@@ -50,7 +50,7 @@ Groups GroupsOf(const Tensor& x, const std::set<int>& dims) {
   return groups;
 }
 
-// Without the dimensions that have been reduced.
+// `shape` without the reduced dimensions.
 Shape Reduced(const Shape& shape, const std::set<int>& dims) {
   std::vector<std::int64_t> sizes;
   for (int d = 0; d < shape.rank(); ++d) {

@@ -12,7 +12,7 @@
 // Ownership: the memory is returned when the last handle is released, at once,
 // even if queued work still uses it: see common/device/memory/memory.h.
 //
-// Thread-safety: as of a std::shared_ptr. Different threads may use different
+// Thread-safety: as for a std::shared_ptr. Different threads may use different
 // handles to one tensor; order writes to it yourself.
 
 #ifndef D2L_COMMON_TENSOR_TENSOR_H_
@@ -49,8 +49,8 @@ class Tensor {
         strides_(ContiguousStrides(shape)) {}
 
   // For operations: another view of the memory of `base`, with an identity of
-  // its own. offset: of the first element, counted in elements from the start
-  // of the storage.
+  // its own. offset: where its first element is, in elements from the start of
+  // the storage.
   static Tensor View(const Tensor& base, std::int64_t offset,
                      const Shape& shape, const Shape& strides) {
     return Tensor(base, offset, shape, strides);

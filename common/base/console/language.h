@@ -6,11 +6,11 @@
 //
 // The code speaks English. An English text is the key of its translation in
 // po/zh.po, a gettext catalogue, whose conversions are the same but may be in
-// another order ("%2$s … %1$s"). A text without a translation is said in
+// another order ("%2$s … %1$s"). A text without a translation is shown in
 // English. Text of a user (a path, a name) is never translated: it is an
-// argument, and only what the code says is a key. chapters/texts_test.py finds
-// texts without a translation and translations without a text, so the first
-// argument of these functions is a literal.
+// argument, and only the code's own texts are keys. chapters/texts_test.py
+// finds texts without a translation and translations without a text, so the
+// first argument of these functions is a literal.
 //
 // Set the language once, before the first text; all functions are thread-safe.
 

@@ -83,8 +83,8 @@ class FairSemaphore {
 
   // If it is -n, n threads wait or are about to.
   alignas(64) std::atomic<int> free_;
-  // How many threads have begun to wait, and how many of them have got a core,
-  // perhaps before they began.
+  // How many threads have begun to wait, and how many cores have been given to
+  // waiting threads, perhaps before they began.
   alignas(64) std::atomic<std::uint64_t> waited_{0};
   std::atomic<std::uint64_t> served_{0};
   EventCount changed_;
@@ -139,7 +139,7 @@ class ThreadPool {
 
   // The thread that sets it may use the pool.
   alignas(64) std::atomic<bool> busy_{false};
-  bool started_ = false;  // the helpers, by the first operation
+  bool started_ = false;  // the helpers have been started
   std::vector<std::thread> helpers_;
   // Written while no part is unfinished, read by threads that have claimed a
   // part.

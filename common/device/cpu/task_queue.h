@@ -11,8 +11,8 @@
 //
 // Any number of producers, one consumer. A producer takes a number with one
 // atomic addition and owns the slot that belongs to it; it publishes the slot
-// with one store. That is the only shared write of a push, because the cost of
-// a push is the cache lines that move between cores:
+// with one store. A push writes nothing else that is shared, because its cost
+// is the cache lines that move between cores:
 //   - a slot holds the whole task, so nothing is allocated. A task of up to
 //     48 bytes stays in the first of the slot's lines, and the label, which
 //     only an error needs, in lines that the worker does not touch;
@@ -53,7 +53,7 @@ class TaskQueue {
     kAlways,   // of PushAlways: uses no core
   };
 
-  // What a slot's function is called for.
+  // What a slot's function is called to do.
   enum class Action {
     kRun,
     kSkip,  // the stream is poisoned

@@ -5,9 +5,9 @@
 //   free.Put(block);
 //
 // A segment is what the device allocated at once. Small blocks, up to a
-// mebibyte, are whole segments of one of eight sizes to each doubling, so Take
-// and Put cost a few nanoseconds. A large block is cut from the smallest free
-// one that holds it, and a free neighbour is merged with it when it comes back.
+// mebibyte, are whole segments, with eight sizes for each doubling, so Take and
+// Put cost a few nanoseconds. A large block is cut from the smallest free one
+// that holds it, and a free neighbour is merged with it when it comes back.
 // left_ and right_ lead to its neighbours in the segment; a block without
 // either is a whole segment, which can be freed.
 //

@@ -112,7 +112,7 @@ class DeviceMemory {
   void Reclaim(std::int64_t bytes, bool wait, std::size_t size, Stream* home);
   // Gives back all free blocks, also those in flight, and waits for both.
   void ReclaimAll();
-  // How many bytes are free beyond the limit if `size` more were in use.
+  // How many bytes would be free beyond the limit with `size` more in use.
   std::int64_t FreeBeyondLimit(std::size_t size);
   // False if Reclaim would block other work, or may not query streams.
   bool MayReclaim(bool wait);

@@ -28,7 +28,7 @@ thread_local int failures_left = 0;
 
 }  // namespace
 
-// Not inline, or the compiler warns that what `new` gave is freed.
+// Not inline, or the compiler warns that memory of `new` is freed.
 [[gnu::noinline]] void* operator new(std::size_t bytes,
                                      const std::nothrow_t&) noexcept {
   if (failures_left > 0 && failures_left-- > 0) return nullptr;
@@ -166,7 +166,7 @@ TEST_F(OutOfMemoryTest, EmptyCacheGivesBackTheBookkeepingToo) {
   const std::int64_t before = ResidentBytes();
   std::vector<StorageRef> blocks(kBlocks);
   for (StorageRef& block : blocks) block = memory_.Allocate(4, *stream_);
-  // Behind them, where the C library would shrink its heap.
+  // Lies behind the blocks, so that the C library cannot shrink its heap.
   const std::unique_ptr<int> last = std::make_unique<int>(1);
   std::vector<StorageRef>().swap(blocks);
   EXPECT_GT(ResidentBytes() - before, std::int64_t{200} * kBlocks);

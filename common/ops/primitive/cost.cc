@@ -98,7 +98,7 @@ OpCost IndexPrimitive::Cost(Inputs inputs, const Tensor& output) const {
   return {0, BytesOf(*inputs[1]) + taken + BytesOf(output)};
 }
 
-// In place only those of x are read and written; else all is copied first.
+// In place only these are read and written; else all of x is copied first.
 OpCost IndexAddPrimitive::Cost(Inputs inputs, const Tensor& output) const {
   const Tensor& source = *inputs[2];
   std::int64_t of_x = BytesOf(output);

@@ -42,7 +42,7 @@ class Sizes {
  public:
   explicit Sizes(int seed) : random_(seed) {}
 
-  // From `low` to 7.
+  // A random size from `low` to 7.
   std::int64_t Size(int low = 0) {
     return low + static_cast<std::int64_t>(random_() % (8 - low));
   }

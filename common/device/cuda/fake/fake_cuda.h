@@ -198,8 +198,8 @@ class FakeCuda final : public CudaApi {
   // Waits until `ready`; `what` names the call that waits.
   void WaitUntil(Lock& lock, const char* what,
                  const std::function<bool()>& ready);
-  // Waits for the work of a GPU; of all if it is kHost.
   bool SharesStalledQueue(const Stream& stream) const;
+  // Waits for the work of a GPU; of all if it is kHost.
   void WaitForWork(Lock& lock, const char* what, int gpu);
   void Stop(Stream& stream, Lock& lock);
   const Block* Find(const void* data, std::size_t bytes);
